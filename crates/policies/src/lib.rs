@@ -1,0 +1,1 @@
+//! Who runs where, and who runs next: the fair class, swqueue, SIS_NODE, a global FIFO.

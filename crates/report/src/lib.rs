@@ -1,0 +1,1 @@
+//! What people see: statistics, tables, plots, JSON, CSV and Markdown.

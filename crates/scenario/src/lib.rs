@@ -1,0 +1,1 @@
+//! A TOML file becomes an experiment: machine x variants x workload x seeds.

@@ -1,0 +1,1 @@
+//! Time, events, CPUs, tasks, locks and interrupts: the mechanism every policy shares.

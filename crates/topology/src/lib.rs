@@ -1,0 +1,1 @@
+//! What the machine is: CPUs, cores, LLCs, nodes, sockets, distances and costs.

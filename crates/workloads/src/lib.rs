@@ -1,0 +1,1 @@
+//! What tasks do: the programs that the simulated tasks run.
