@@ -1,0 +1,219 @@
+//! The machine as the simulation sees it: dense, validated, immutable.
+
+use crate::{CpuId, CpuSet, SchedDomains};
+
+/// How far apart two CPUs are, nearest first. The order is meaningful: a larger distance never
+/// has a smaller latency class.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[repr(u8)]
+pub enum Distance {
+    /// The same CPU.
+    Same = 0,
+    /// SMT siblings of one core.
+    Smt = 1,
+    /// Other cores behind the same last-level cache.
+    Llc = 2,
+    /// Another LLC of the same socket (other CCX or CCD, or another node of the socket).
+    Node = 3,
+    /// Another socket.
+    Socket = 4,
+}
+
+/// Cache-line ownership transfer time in ns, by distance (spec 9.1). Index with `Distance as usize`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LineLatency {
+    /// `[same, smt, llc, node, socket]`, in ns; `same` is 0.
+    pub ns: [u32; 5],
+}
+
+/// One C-state of the idle table (spec 9.4).
+#[derive(Clone, Debug, PartialEq)]
+pub struct CState {
+    /// Name as cpuidle shows it: `C1`, `C1E`, `C6`, `POLL`.
+    pub name: String,
+    /// Time from the wake-up to the first instruction, in ns.
+    pub exit_ns: u64,
+    /// The idle length from which the governor prefers this state, in ns.
+    pub residency_ns: u64,
+    /// True if the CPU watches its need-resched flag (MWAIT, poll): a waker needs no IPI.
+    pub polling: bool,
+}
+
+/// Fixed costs of kernel paths in ns, already scaled to the machine's clock (spec 9.2-9.6, appendix A).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct KernelCosts {
+    /// Choosing the next task in `schedule()`.
+    pub pick_ns: u64,
+    /// Taking the previous task off its queue in `schedule()`.
+    pub dequeue_ns: u64,
+    /// The switch itself and the rest of `schedule()`.
+    pub switch_ns: u64,
+    /// Added when the next task has another address space.
+    pub mm_switch_ns: u64,
+    /// One tick interrupt with `scheduler_tick`.
+    pub tick_ns: u64,
+    /// Entry and exit of an interrupt other than the tick.
+    pub irq_ns: u64,
+    /// `try_to_wake_up` up to the choice of a CPU, without scanning.
+    pub ttwu_fixed_ns: u64,
+    /// Enqueue plus preemption test on a warm runqueue.
+    pub enqueue_ns: u64,
+    /// Line transfers added when the runqueue belongs to another CPU.
+    pub enqueue_remote_lines: u32,
+    /// Line transfers of a push to a wake list.
+    pub wake_list_lines: u32,
+    /// Sending an IPI (APIC write).
+    pub ipi_send_ns: u64,
+    /// From the send to the first instruction of the handler on an awake CPU.
+    pub ipi_delivery_ns: u64,
+    /// Entering idle, before the C-state: still polling, wakes at once.
+    pub idle_entry_ns: u64,
+    /// The idle loop between the wake-up and `schedule()`.
+    pub idle_loop_ns: u64,
+    /// Per CPU looked at by an idle scan, beside half a line transfer.
+    pub scan_cpu_ns: u64,
+    /// Newidle or periodic balance, fixed part per domain.
+    pub lb_domain_ns: u64,
+    /// Balance statistics per CPU: `[same, smt, llc, node, socket]`.
+    pub lb_cpu_ns: [u64; 5],
+    /// `update_blocked_averages` of one runqueue.
+    pub blocked_ns: u64,
+    /// Moving one task between runqueues, without line transfers.
+    pub pull_ns: u64,
+    /// `fork` bookkeeping of the scheduler (`sched_fork` + `wake_up_new_task` without the enqueue).
+    pub fork_ns: u64,
+}
+
+/// Parameters of the queued-spinlock model (spec 11.2).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LockCosts {
+    /// Fast path on a hot line, ns.
+    pub fast_ns: u64,
+    /// Lines moved by the critical section of a shared wakequeue.
+    pub queue_lines: u32,
+    /// Fixed part of that critical section, ns.
+    pub queue_hold_ns: u64,
+}
+
+/// SMT speed factors (spec 9.8): the share of full speed that a busy thread gets.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SmtFactors {
+    /// The sibling is busy.
+    pub busy: f64,
+    /// The sibling spins on a lock.
+    pub spinning: f64,
+}
+
+/// Cache sizes in KiB.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Caches {
+    /// L1 data cache per core.
+    pub l1d_kib: u32,
+    /// L2 per core.
+    pub l2_kib: u32,
+    /// Last-level cache per LLC.
+    pub l3_kib: u32,
+    /// L3 hit latency, ns.
+    pub l3_hit_ns: u32,
+    /// Local memory latency, ns.
+    pub mem_ns: u32,
+    /// Memory-level parallelism of ordinary code: misses in flight (spec 9.7).
+    pub mlp: u32,
+}
+
+/// Where one CPU sits. Ids are dense and machine-wide.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CpuPlace {
+    /// Physical core.
+    pub core: u32,
+    /// Thread within the core, 0-based.
+    pub thread: u32,
+    /// Last-level cache.
+    pub llc: u32,
+    /// Core complex die (not a scheduling domain, spec 1.7).
+    pub ccd: u32,
+    /// NUMA node.
+    pub node: u32,
+    /// Socket (package).
+    pub socket: u32,
+}
+
+/// A validated machine.
+#[derive(Clone, Debug)]
+pub struct Machine {
+    /// Short name: the file's stem, e.g. `bergamo`.
+    pub name: String,
+    /// Human title, e.g. `AMD EPYC 9D64 (Bergamo), 88 cores`.
+    pub title: String,
+    /// One entry per logical CPU, by `CpuId`.
+    pub cpus: Vec<CpuPlace>,
+    /// CPUs of each LLC.
+    pub llcs: Vec<CpuSet>,
+    /// CPUs of each core.
+    pub cores: Vec<CpuSet>,
+    /// CPUs of each NUMA node.
+    pub nodes: Vec<CpuSet>,
+    /// CPUs of each socket.
+    pub sockets: Vec<CpuSet>,
+    /// NUMA distance table as the firmware reports it (10 = local), row-major by node.
+    pub numa_distance: Vec<u32>,
+    /// Core clock while running, MHz (constant, spec 9.8).
+    pub clock_mhz: u32,
+    /// Timer interrupt frequency CONFIG_HZ.
+    pub hz: u32,
+    /// Offset of each CPU's tick against the previous one's, ns (`skew_tick`; spec 0.4).
+    pub tick_skew_ns: u64,
+    /// CONFIG_PREEMPTION: newidle balance stops after one task (spec 8.8).
+    pub preemptible_kernel: bool,
+    /// Line transfer latencies.
+    pub line: LineLatency,
+    /// Caches and memory.
+    pub caches: Caches,
+    /// Idle states, shallow to deep; never empty.
+    pub cstates: Vec<CState>,
+    /// Kernel path costs, scaled to `clock_mhz`.
+    pub costs: KernelCosts,
+    /// Lock model.
+    pub locks: LockCosts,
+    /// SMT speed factors.
+    pub smt: SmtFactors,
+    /// Scheduling domains (spec 1).
+    pub domains: SchedDomains,
+}
+
+impl Machine {
+    /// Number of logical CPUs.
+    #[inline]
+    pub fn n_cpus(&self) -> usize {
+        self.cpus.len()
+    }
+
+    /// The distance class of two CPUs.
+    #[inline]
+    pub fn distance(&self, a: CpuId, b: CpuId) -> Distance {
+        let (p, q) = (&self.cpus[a.idx()], &self.cpus[b.idx()]);
+        if a == b {
+            Distance::Same
+        } else if p.core == q.core {
+            Distance::Smt
+        } else if p.llc == q.llc {
+            Distance::Llc
+        } else if p.socket == q.socket {
+            Distance::Node
+        } else {
+            Distance::Socket
+        }
+    }
+
+    /// Cache-line transfer time between two CPUs, ns.
+    #[inline]
+    pub fn line_ns(&self, a: CpuId, b: CpuId) -> u64 {
+        u64::from(self.line.ns[self.distance(a, b) as usize])
+    }
+
+    /// Length of a tick period, ns.
+    #[inline]
+    pub fn tick_ns(&self) -> u64 {
+        1_000_000_000 / u64::from(self.hz)
+    }
+}
