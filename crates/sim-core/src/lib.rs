@@ -1,1 +1,40 @@
 //! Time, events, CPUs, tasks, locks and interrupts: the mechanism every policy shares.
+//!
+//! Each CPU is a small state machine with at most one pending event. A kernel path (wake-up,
+//! `schedule()`, pull, balance) is a short sequence of steps; a step takes time, may need a lock,
+//! and both reads the world and changes it at the instant when it ends. The races of the real
+//! kernel then appear by themselves.
+//!
+//! * [`World`] is the mechanism's state: CPUs, tasks, locks, the clock.
+//! * [`Policy`] decides: which CPU, which task, preempt or not, pull or not.
+//! * [`Program`] says what tasks do next.
+//! * [`Observer`] is told what happened.
+//! * [`Simulation`] drives them.
+
+mod cpu;
+mod engine;
+mod events;
+mod locks;
+mod observer;
+mod policy;
+mod program;
+mod task;
+mod world;
+
+pub use cpu::{Category, Cpu, N_CATEGORIES};
+pub use engine::{Simulation, StopReason, Waiting};
+pub use events::EventQueue;
+pub use locks::{LockId, Locks, Site, SiteStats};
+pub use observer::{NoObserver, Observer};
+pub use policy::{
+    Choice, DequeueFlags, EnqueueFlags, Hook, Nested, Policy, SelectKind, Step, StopWork,
+};
+pub use program::{Op, Program, ProgramCx};
+pub use task::{MaskId, SchedPolicy, Task, TaskAttr, TaskId, TaskState};
+pub use world::{Config, Counters, MigrationCause, World};
+
+/// Nanoseconds: an instant since the start of the run, or a length of time. Always integer.
+pub type Ns = u64;
+
+/// An instant that never comes.
+pub const NEVER: Ns = Ns::MAX;

@@ -1,0 +1,137 @@
+//! One CPU: what it runs, what interrupts it, where its time goes.
+
+use crate::engine::Frame;
+use crate::{Ns, Site, StopWork, TaskId};
+
+/// Where a CPU's time goes. Every nanosecond of every CPU is in exactly one category.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub enum Category {
+    /// User mode.
+    User,
+    /// Kernel mode on behalf of a task, scheduler included.
+    Kernel,
+    /// Softirq (periodic and nohz balance).
+    Softirq,
+    /// Hard interrupts and ticks.
+    Irq,
+    /// Waiting for a lock or for a task's state.
+    Spin,
+    /// Idle.
+    Idle,
+    /// Leaving a C-state.
+    Exit,
+}
+
+/// Number of [`Category`] values.
+pub const N_CATEGORIES: usize = 7;
+
+/// What a CPU's core sees of it: decides the speed of its SMT siblings.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Occupancy {
+    Idle,
+    Spinning,
+    Busy,
+}
+
+/// Interrupts that can be pending; the discriminant indexes `irq_at`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub(crate) enum Irq {
+    /// A polling idle CPU saw need-resched being set; no interrupt at all.
+    Poll,
+    /// Reschedule IPI.
+    Resched,
+    /// Call-function IPI: the wake list has entries.
+    Call,
+    /// A timer armed here has expired.
+    Timer,
+    /// Kick of the nohz idle balancer.
+    Nohz,
+}
+
+pub(crate) const N_IRQ: usize = 5;
+
+/// What the base of the CPU's stack does when no frame lies on it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Base {
+    /// Between two operations of the current task: its program must be asked.
+    Next,
+    /// The current task works on its segment.
+    Work,
+    /// In a C-state, or entering it.
+    Idle,
+    /// Leaving the C-state until `base_end`.
+    Leaving,
+    /// The idle loop looks for something to do.
+    IdleLoop,
+}
+
+/// A CPU and its runqueue's class-independent part (spec 2.2).
+#[derive(Clone, Debug)]
+pub struct Cpu {
+    /// `rq->curr`: a task, [`TaskId::IDLE`] or [`TaskId::STOP`].
+    pub curr: TaskId,
+    /// `rq->nr_running`: tasks of all classes, the stopper included.
+    pub nr_running: u32,
+    /// `rq->ttwu_pending`: a wake list entry is on its way.
+    pub ttwu_pending: bool,
+    /// The current task has TIF_NEED_RESCHED.
+    pub need_resched: bool,
+    /// `idle_cpu()`: current is idle, nothing runnable, nothing on the wake list (spec 0.6).
+    pub idle: bool,
+    /// The next tick edge not yet taken, ns.
+    pub tick_next: Ns,
+    /// The tick is stopped (nohz idle).
+    pub tick_stopped: bool,
+    /// Since when the CPU is in the idle loop, ns (meaningful while current is idle).
+    pub idle_since: Ns,
+    /// Index of the C-state chosen at the last idle entry.
+    pub cstate: u8,
+    /// `rq->nr_switches`.
+    pub nr_switches: u64,
+    /// Time by [`Category`], ns.
+    pub time: [Ns; N_CATEGORIES],
+    /// Work queued for the stopper.
+    pub stop_work: Option<StopWork>,
+
+    // --- the engine's own ---
+    pub(crate) stack: [Frame; 4],
+    pub(crate) depth: u8,
+    pub(crate) base: Base,
+    pub(crate) base_end: Ns,
+    /// Start of the interval not yet accounted.
+    pub(crate) since: Ns,
+    /// Fixed time (ticks) to pass before the segment goes on.
+    pub(crate) stall: Ns,
+    /// Work units per ns, 2^17 = full speed.
+    pub(crate) speed: u32,
+    pub(crate) occupancy: Occupancy,
+    pub(crate) category: Category,
+    /// Costs of side effects, charged to the next step.
+    pub(crate) carry: Ns,
+    pub(crate) irq_at: [Ns; N_IRQ],
+    pub(crate) irq_first: Ns,
+    pub(crate) softirq: bool,
+    /// Wake list, oldest first.
+    pub(crate) wake_head: TaskId,
+    pub(crate) wake_tail: TaskId,
+    /// Tasks whose timers have expired here, to be woken by the timer interrupt.
+    pub(crate) expired: Vec<TaskId>,
+    // waiting for a lock or a task's state
+    pub(crate) next_waiter: u32,
+    pub(crate) wait_since: Ns,
+    pub(crate) wait_site: Site,
+    pub(crate) wait_is_pending: bool,
+    /// Category that the wait interrupted.
+    pub(crate) wait_category: Category,
+    // governor
+    pub(crate) idle_history: [u32; 8],
+    pub(crate) idle_history_idx: u8,
+    pub(crate) next_timer_hint: Ns,
+    // cache
+    pub(crate) last_task: TaskId,
+    pub(crate) last_ws_kib: u32,
+    /// Tick edges taken, for the statistics and the twin test.
+    pub ticks: u64,
+}

@@ -1,0 +1,173 @@
+//! Queued spinlocks as an event model (spec 11): owner, FIFO of waiting CPUs, hand-over by distance.
+//!
+//! A waiting CPU has no event; a release grants the lock to the next one after the hand-over time.
+//! The FIFO is threaded through the CPUs (a CPU waits for at most one thing), so nothing allocates.
+
+use crate::Ns;
+use topology::CpuId;
+
+/// A lock. The runqueue lock of CPU c is number c.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct LockId(pub u32);
+
+impl LockId {
+    /// The runqueue lock of a CPU.
+    #[inline]
+    pub const fn rq(cpu: CpuId) -> LockId {
+        LockId(cpu.0)
+    }
+}
+
+/// Where in the kernel a CPU waits (spec 11.3).
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[repr(u8)]
+pub enum Site {
+    /// enqueue_task_fair -> swqueue append
+    TtwuEnqueueSwq,
+    /// pick_next_task_fair -> swqueue_remove_task
+    PickRemoveSwq,
+    /// dequeue_task_fair -> swqueue_remove_task
+    DequeueRemoveSwq,
+    /// swqueue_pick_next_task -> pop
+    PullPopSwq,
+    /// swqueue_pick_next_task -> task_rq_lock
+    PullTaskRqLock,
+    /// try_to_wake_up -> target's runqueue
+    TtwuRqLock,
+    /// sched_ttwu_pending -> own runqueue
+    TtwuPendingRqLock,
+    /// schedule -> own runqueue
+    ScheduleRqLock,
+    /// newidle balance -> a runqueue
+    NewidleLbRqLock,
+    /// periodic and nohz balance -> a runqueue
+    PeriodicLbRqLock,
+    /// scheduler_tick -> own runqueue
+    TickRqLock,
+    /// wake_up_new_task -> the child's runqueue
+    ForkRqLock,
+    /// stopper -> a runqueue
+    StopRqLock,
+    /// the lock that serializes NUMA balancing
+    BalanceSerialize,
+    /// waiting for p->on_cpu to clear
+    OnCpuWait,
+    /// waiting for a migration to end
+    MigratingWait,
+}
+
+impl Site {
+    /// All sites, in discriminant order.
+    pub const ALL: [Site; 16] = [
+        Site::TtwuEnqueueSwq,
+        Site::PickRemoveSwq,
+        Site::DequeueRemoveSwq,
+        Site::PullPopSwq,
+        Site::PullTaskRqLock,
+        Site::TtwuRqLock,
+        Site::TtwuPendingRqLock,
+        Site::ScheduleRqLock,
+        Site::NewidleLbRqLock,
+        Site::PeriodicLbRqLock,
+        Site::TickRqLock,
+        Site::ForkRqLock,
+        Site::StopRqLock,
+        Site::BalanceSerialize,
+        Site::OnCpuWait,
+        Site::MigratingWait,
+    ];
+
+    /// Name as the metrics show it: `spin_pct.<name>`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Site::TtwuEnqueueSwq => "ttwu_enqueue_swq",
+            Site::PickRemoveSwq => "pick_remove_swq",
+            Site::DequeueRemoveSwq => "dequeue_remove_swq",
+            Site::PullPopSwq => "pull_pop_swq",
+            Site::PullTaskRqLock => "pull_task_rq_lock",
+            Site::TtwuRqLock => "ttwu_rq_lock",
+            Site::TtwuPendingRqLock => "ttwu_pending_rq_lock",
+            Site::ScheduleRqLock => "schedule_rq_lock",
+            Site::NewidleLbRqLock => "newidle_lb_rq_lock",
+            Site::PeriodicLbRqLock => "periodic_lb_rq_lock",
+            Site::TickRqLock => "tick_rq_lock",
+            Site::ForkRqLock => "fork_rq_lock",
+            Site::StopRqLock => "stop_rq_lock",
+            Site::BalanceSerialize => "balance_serialize",
+            Site::OnCpuWait => "on_cpu_wait",
+            Site::MigratingWait => "migrating_wait",
+        }
+    }
+}
+
+/// Statistics of one call site.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct SiteStats {
+    /// Acquisitions, contended or not.
+    pub acquired: u64,
+    /// Acquisitions that had to wait.
+    pub contended: u64,
+    /// Total waiting time, ns.
+    pub wait_ns: Ns,
+}
+
+const NOBODY: u32 = u32::MAX;
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Lock {
+    pub owner: u32,
+    pub head: u32,
+    pub tail: u32,
+    pub last: u32,
+}
+
+/// All locks of a simulation.
+#[derive(Clone, Debug, Default)]
+pub struct Locks {
+    pub(crate) locks: Vec<Lock>,
+    /// By [`Site`].
+    pub sites: [SiteStats; 16],
+}
+
+/// What became of an acquisition attempt.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Acquire {
+    /// Taken; the previous owner's CPU, whose cache holds the line.
+    Taken { last: u32 },
+    /// Somebody owns it; `first` if nobody else waits (the pending bit is free).
+    Busy { first: bool },
+}
+
+impl Locks {
+    pub(crate) fn add(&mut self) -> LockId {
+        self.locks.push(Lock {
+            owner: NOBODY,
+            head: NOBODY,
+            tail: NOBODY,
+            last: NOBODY,
+        });
+        LockId(self.locks.len() as u32 - 1)
+    }
+
+    /// The CPU that owns a lock.
+    #[inline]
+    pub fn owner(&self, lock: LockId) -> Option<CpuId> {
+        let owner = self.locks[lock.0 as usize].owner;
+        (owner != NOBODY).then_some(CpuId(owner))
+    }
+
+    #[inline]
+    pub(crate) fn try_take(&mut self, lock: LockId, cpu: CpuId, site: Site) -> Acquire {
+        let l = &mut self.locks[lock.0 as usize];
+        debug_assert!(l.owner != cpu.0, "{cpu} takes {lock:?} twice at {site:?}");
+        if l.owner != NOBODY {
+            return Acquire::Busy {
+                first: l.head == NOBODY,
+            };
+        }
+        let last = if l.last == NOBODY { cpu.0 } else { l.last };
+        l.owner = cpu.0;
+        self.sites[site as usize].acquired += 1;
+        Acquire::Taken { last }
+    }
+}

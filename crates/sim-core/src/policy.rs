@@ -1,0 +1,205 @@
+//! The questions that the mechanism asks a scheduling policy, under the kernel's names.
+//!
+//! A policy decides and keeps its own books; it spends no time by itself. Where a decision takes
+//! long or needs locks (a pull, a balance pass) the policy is *resumed* again and again and answers
+//! with the next [`Step`]; the mechanism carries the step out and asks again. Each step reads the
+//! world, and changes it, at the instant when the step before it has ended.
+
+use crate::{LockId, Ns, Site, TaskId, World};
+use topology::CpuId;
+
+/// Why a CPU is chosen.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum SelectKind {
+    /// `try_to_wake_up`; `sync`: the waker says that it will sleep soon.
+    Wake {
+        /// WF_SYNC
+        sync: bool,
+        /// The wake runs in an interrupt; `current` is whatever was interrupted.
+        in_irq: bool,
+    },
+    /// `wake_up_new_task`.
+    Fork,
+    /// `sched_exec`.
+    Exec,
+}
+
+/// Answer of [`Policy::select_task_rq`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Choice {
+    /// The CPU.
+    pub cpu: CpuId,
+    /// Time the search took beyond the fixed part of the wake-up, ns.
+    pub scan_ns: Ns,
+}
+
+/// Flags of an enqueue (spec 5.1).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct EnqueueFlags {
+    /// ENQUEUE_WAKEUP
+    pub wakeup: bool,
+    /// ENQUEUE_MIGRATED
+    pub migrated: bool,
+    /// First enqueue after fork.
+    pub initial: bool,
+}
+
+/// Flags of a dequeue.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct DequeueFlags {
+    /// DEQUEUE_SLEEP
+    pub sleep: bool,
+}
+
+/// A short critical section that a policy wants inside the runqueue lock that is held (swqueue's
+/// append and unlink). The mechanism takes `lock`, spends `hold_ns`, calls
+/// [`Policy::nested_done`], and releases it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Nested {
+    /// Lock to take.
+    pub lock: LockId,
+    /// Call site for the profile.
+    pub site: Site,
+    /// Length of the critical section, ns.
+    pub hold_ns: Ns,
+    /// Task concerned.
+    pub task: TaskId,
+    /// Meaning private to the policy.
+    pub op: u8,
+}
+
+/// Whether a hook wants a nested critical section.
+pub type Hook = Option<Nested>;
+
+/// Next step of a resumable path.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Step {
+    /// Let this much time pass, then resume.
+    Spend(Ns),
+    /// Take a lock (spinning if it is held), then resume.
+    Lock(LockId, Site),
+    /// Take a lock if it is free; resume, and read the outcome from [`World::trylock_ok`].
+    TryLock(LockId, Site),
+    /// Release a lock, then resume.
+    Unlock(LockId),
+    /// Spin until this task is neither migrating nor being switched out, then resume.
+    WaitTask(TaskId, Site),
+    /// From here interrupts wait (softirq paths only; paths inside `schedule()` are irq-off anyway).
+    IrqOff,
+    /// From here interrupts cut in again.
+    IrqOn,
+    /// The path is finished.
+    Done,
+}
+
+/// Work for a CPU's stopper thread (spec 14.1 S2).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum StopWork {
+    /// Move this task (it ran here when the work was queued) to another CPU: `sched_exec`.
+    Migrate(TaskId, CpuId),
+    /// Active balance: the policy pushes one task to this CPU.
+    Push(CpuId),
+}
+
+/// A scheduling class. All methods get the world at the present instant, `w.now`.
+///
+/// Which CPU executes is `w.this`: costs of side effects (an IPI sent by [`World::resched_curr`])
+/// are charged there.
+pub trait Policy {
+    /// Prepares state for a machine; called once, before any task exists.
+    fn init(&mut self, w: &mut World);
+
+    /// A task was created by `parent` (or at the start of the run): `sched_fork` / `task_fork`.
+    fn task_fork(&mut self, w: &mut World, p: TaskId, parent: Option<TaskId>);
+
+    /// A task has exited and left its runqueue; its id may be used again.
+    fn task_dead(&mut self, _w: &mut World, _p: TaskId) {}
+
+    /// `select_task_rq`: choose a CPU for `p`. Need not be allowed for `p`: the mechanism falls back.
+    fn select_task_rq(&mut self, w: &mut World, p: TaskId, kind: SelectKind) -> Choice;
+
+    /// The search of `choice` has taken its time and ends now: the CPU to commit to. The default
+    /// keeps the choice.
+    fn commit_task_rq(&mut self, _w: &mut World, _p: TaskId, choice: Choice) -> CpuId {
+        choice.cpu
+    }
+
+    /// `p`, not on any queue, is about to change from `from` to `to` in a wake-up
+    /// (`migrate_task_rq`). `p.cpu` still is `from`.
+    fn migrate_task_rq(&mut self, _w: &mut World, _p: TaskId, _from: CpuId, _to: CpuId) {}
+
+    /// Put `p` on the runqueue of `cpu`, whose lock is held. The mechanism has set `on_rq` and
+    /// counted `nr_running` (so it includes `p`).
+    fn enqueue_task(&mut self, w: &mut World, cpu: CpuId, p: TaskId, flags: EnqueueFlags) -> Hook;
+
+    /// Take `p` off the runqueue of `cpu`, whose lock is held. `nr_running` still includes `p`.
+    fn dequeue_task(&mut self, w: &mut World, cpu: CpuId, p: TaskId, flags: DequeueFlags) -> Hook;
+
+    /// The nested critical section `n`, asked for by a hook on `cpu`'s runqueue, ends now.
+    fn nested_done(&mut self, _w: &mut World, _cpu: CpuId, _n: Nested) {}
+
+    /// `check_preempt_curr`: `p` was put on `cpu`'s queue; call [`World::resched_curr`] if it should run.
+    fn wakeup_preempt(&mut self, w: &mut World, cpu: CpuId, p: TaskId, flags: EnqueueFlags);
+
+    /// The task that should run on `cpu`, or `None` if no task of this class is runnable. The
+    /// previous task, if still runnable, is a candidate. Nothing is changed but buddies.
+    fn pick_next_task(&mut self, w: &mut World, cpu: CpuId) -> Option<TaskId>;
+
+    /// `put_prev_task` and `set_next_task`: `cpu` goes over from `prev` to `next`, which differ
+    /// (ordinary tasks or IDLE/STOP). A `prev` that sleeps has been dequeued before.
+    fn switch_task(&mut self, w: &mut World, cpu: CpuId, prev: TaskId, next: TaskId) -> Hook;
+
+    /// The pull path: `cpu` holds its runqueue lock inside `schedule()` and nothing is runnable.
+    /// Called with `first` true once per `schedule()`, then with false until [`Step::Done`]; the
+    /// mechanism then asks [`Policy::pick_next_task`] a last time. `prev` is the task being left.
+    /// The runqueue lock must be held again at `Done`.
+    fn before_idle(&mut self, _w: &mut World, _cpu: CpuId, _prev: TaskId, _first: bool) -> Step {
+        Step::Done
+    }
+
+    /// A tick edge at `w.now` on `cpu`, which may be idle. May call `resched_curr` and
+    /// [`World::raise_softirq`].
+    fn task_tick(&mut self, w: &mut World, cpu: CpuId);
+
+    /// The earliest tick edge, at or after `w.cpus[cpu].tick_next`, at which `task_tick` may do more
+    /// than account for the running task: ticks before it are replayed later by `task_tick` with
+    /// `w.now` set back to the edge. Must not be later than the first such edge.
+    fn next_deciding_tick(&self, w: &World, cpu: CpuId) -> Ns {
+        w.cpus[cpu.idx()].tick_next
+    }
+
+    /// The scheduler softirq raised on `cpu`: periodic balance, or a nohz-idle request. Resumed
+    /// like [`Policy::before_idle`]; no lock is held at the start or at `Done`.
+    fn softirq(&mut self, _w: &mut World, _cpu: CpuId, _first: bool) -> Step {
+        Step::Done
+    }
+
+    /// Body of the stopper for [`StopWork::Push`]; no lock is held at the start or at `Done`.
+    fn stopper(&mut self, _w: &mut World, _cpu: CpuId, _target: CpuId, _first: bool) -> Step {
+        Step::Done
+    }
+
+    /// `cpu` enters the idle loop; `tick_stopped` says whether its tick stops (nohz).
+    fn idle_enter(&mut self, _w: &mut World, _cpu: CpuId, _tick_stopped: bool) {}
+
+    /// `sched_yield` by the current task of `cpu`, just before `schedule()`.
+    fn yield_task(&mut self, _w: &mut World, _cpu: CpuId) {}
+
+    /// A nohz kick arrived at `cpu` (interrupt context).
+    fn nohz_kick(&mut self, _w: &mut World, _cpu: CpuId) {}
+
+    /// Replays the ticks of `cpu` that have passed in the middle of its running segment, so that its
+    /// runqueue may be read or written. Call it before reading another CPU's averages; the engine
+    /// does so before `enqueue_task`, `dequeue_task` and every event of the CPU itself.
+    fn catch_up(&mut self, w: &mut World, cpu: CpuId) {
+        let (now, this) = (w.now, w.this);
+        while let Some(edge) = w.take_light_tick(cpu) {
+            (w.now, w.this) = (edge, cpu);
+            self.task_tick(w, cpu);
+            (w.now, w.this) = (now, this);
+        }
+    }
+
+    /// Called at the instant last given to [`World::set_policy_timer`].
+    fn policy_timer(&mut self, _w: &mut World) {}
+}

@@ -1,0 +1,136 @@
+//! Tasks: the part of a task that every policy shares.
+//!
+//! What a policy adds (vruntime, PELT averages, …) it keeps in its own dense arrays by `TaskId`.
+
+use crate::Ns;
+use topology::CpuId;
+
+/// A task, numbered densely from 0. Ids of exited tasks are used again.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct TaskId(pub u32);
+
+impl TaskId {
+    /// Stands for the idle task of whatever CPU it is read on.
+    pub const IDLE: TaskId = TaskId(u32::MAX);
+    /// Stands for the stopper thread of whatever CPU it is read on.
+    pub const STOP: TaskId = TaskId(u32::MAX - 1);
+    /// No task.
+    pub const NONE: TaskId = TaskId(u32::MAX - 2);
+
+    /// The id as an index into dense per-task arrays.
+    #[inline]
+    pub const fn idx(self) -> usize {
+        self.0 as usize
+    }
+
+    /// True for an ordinary task: not the idle task, the stopper, or none.
+    #[inline]
+    pub const fn is_task(self) -> bool {
+        self.0 < Self::NONE.0
+    }
+}
+
+/// Scheduling policy of a task (sched(7)).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum SchedPolicy {
+    /// SCHED_OTHER
+    #[default]
+    Normal,
+    /// SCHED_BATCH
+    Batch,
+    /// SCHED_IDLE
+    Idle,
+}
+
+/// Life of a task as `try_to_wake_up` sees it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum TaskState {
+    /// Created, not yet woken for the first time.
+    New,
+    /// Running or runnable.
+    Runnable,
+    /// Asleep, or about to be taken off its queue by `schedule()` (then `on_rq` is still true).
+    Sleeping,
+    /// A waker has taken it and has not finished to enqueue it.
+    Waking,
+    /// Exited (or exiting, while `on_rq`).
+    Dead,
+}
+
+/// Index of an affinity mask in [`crate::World::masks`]; 0 is "all CPUs".
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct MaskId(pub u32);
+
+impl MaskId {
+    /// Every CPU is allowed.
+    pub const ALL: MaskId = MaskId(0);
+}
+
+/// What a new task is like.
+#[derive(Clone, Copy, Debug)]
+pub struct TaskAttr {
+    /// Command name, an index into [`crate::World::comms`].
+    pub comm: u16,
+    /// Nice level, -20..=19.
+    pub nice: i8,
+    /// Scheduling policy.
+    pub policy: SchedPolicy,
+    /// Allowed CPUs.
+    pub allowed: MaskId,
+    /// Address space; tasks with the same number switch without `mm_switch_ns`.
+    pub mm: u32,
+    /// Memory that the task touches again and again, KiB (spec 9.7).
+    pub working_set_kib: u32,
+}
+
+impl Default for TaskAttr {
+    fn default() -> Self {
+        Self {
+            comm: 0,
+            nice: 0,
+            policy: SchedPolicy::Normal,
+            allowed: MaskId::ALL,
+            mm: 0,
+            working_set_kib: 0,
+        }
+    }
+}
+
+/// Mechanism state of a task (spec 2.1, the parts no policy owns).
+#[derive(Clone, Debug)]
+pub struct Task {
+    /// Static attributes.
+    pub attr: TaskAttr,
+    /// See [`TaskState`].
+    pub state: TaskState,
+    /// Counted on the runqueue of `cpu` (queued or running).
+    pub on_rq: bool,
+    /// Running, or still being switched out.
+    pub on_cpu: bool,
+    /// Between the source's and the destination's runqueue.
+    pub migrating: bool,
+    /// The wake being carried out changed its CPU.
+    pub wake_migrated: bool,
+    /// `task_cpu(p)`.
+    pub cpu: CpuId,
+    /// `p->wake_cpu`: where a wake-up starts looking.
+    pub wake_cpu: CpuId,
+    /// Number of CPUs allowed.
+    pub nr_cpus_allowed: u32,
+    /// Since when it waits for a CPU (enqueue or put back), for the latency metrics.
+    pub runnable_since: Ns,
+    /// True between a wake-up and the first run after it.
+    pub woken: bool,
+    /// Where its cache contents are: the CPU it last ran on.
+    pub cache_cpu: CpuId,
+    /// Work left in the current segment, ns at full speed.
+    pub work_left: u64,
+    /// Cache debt left, ns (spec 9.7).
+    pub debt: u64,
+    /// The current segment is kernel work (accounted as kernel, not preempted).
+    pub in_kernel: bool,
+    /// Next task on the same wake list.
+    pub next_on_wake_list: TaskId,
+    /// First CPU that spins until this task's state changes (`on_cpu`, `migrating`).
+    pub spinner: u32,
+}

@@ -1,0 +1,579 @@
+//! The world: everything that policies, programs and observers may look at.
+//!
+//! Policies change it through a few verbs named after the kernel's; the engine does the rest.
+
+use crate::cpu::{Base, Cpu, Irq, N_IRQ, Occupancy};
+use crate::engine::Frame;
+use crate::locks::Lock;
+use crate::{
+    Category, EventQueue, LockId, Locks, MaskId, N_CATEGORIES, NEVER, Ns, Site, StopWork, Task,
+    TaskAttr, TaskId, TaskState,
+};
+use std::sync::Arc;
+use topology::{CpuId, CpuSet, Distance, Machine};
+
+/// Full speed in work units per ns. Work is kept in units of 2^-17 ns, so that progress is exact:
+/// speed is an even integer, and half of it (while a cache debt is paid) still is one.
+pub(crate) const FULL_SPEED: u32 = 1 << 17;
+/// The longest single segment, ns; longer ones are cut (a day of work at full speed).
+pub(crate) const MAX_SEGMENT_NS: Ns = 86_400_000_000_000;
+
+/// Kernel knobs of a run that belong to the mechanism.
+#[derive(Clone, Copy, Debug)]
+pub struct Config {
+    /// The TTWU_QUEUE feature: remote wake-ups use the wake list (spec 5.3).
+    pub ttwu_queue: bool,
+    /// Timer slack of normal tasks, ns (spec 9.4).
+    pub timer_slack_ns: Ns,
+    /// Ticks are simulated one by one instead of computed: slow, for the twin test.
+    pub simulate_every_tick: bool,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            ttwu_queue: true,
+            timer_slack_ns: 50_000,
+            simulate_every_tick: false,
+        }
+    }
+}
+
+/// Why a task changed its CPU (invariant I18 adds them up).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub enum MigrationCause {
+    /// Chosen by a wake-up.
+    Wake,
+    /// `wake_up_new_task`.
+    Fork,
+    /// `sched_exec`.
+    Exec,
+    /// Pulled by periodic, nohz-idle or newidle balance.
+    Balance,
+    /// Pushed by active balance.
+    Active,
+    /// Pulled from a shared wakequeue.
+    Swqueue,
+}
+
+/// Plain counters of a run.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Counters {
+    /// Context switches.
+    pub switches: u64,
+    /// Wake-ups that made a task runnable.
+    pub wakeups: u64,
+    /// Wake-ups of tasks that were not asleep.
+    pub wakeups_coalesced: u64,
+    /// Migrations by distance (`Distance as usize`).
+    pub migrations: [u64; 5],
+    /// Migrations by [`MigrationCause`].
+    pub migrations_by_cause: [u64; 6],
+    /// Newidle balance passes that got past the gates.
+    pub newidle_attempts: u64,
+    /// Newidle passes that obtained a task.
+    pub newidle_pulls: u64,
+    /// Tasks moved by periodic and nohz balance.
+    pub balance_pulls: u64,
+    /// Times a CPU about to idle consulted a shared wakequeue.
+    pub pull_attempts: u64,
+    /// … and moved a task.
+    pub pull_hits: u64,
+    /// … and popped a task but could not move it.
+    pub pull_lost: u64,
+    /// … and found nothing.
+    pub pull_empty: u64,
+    /// IPIs sent.
+    pub ipis: u64,
+    /// CPUs read by idle scans.
+    pub scanned_cpus: u64,
+    /// Events handled by the engine.
+    pub events: u64,
+}
+
+/// See the module's documentation.
+pub struct World {
+    /// The present instant.
+    pub now: Ns,
+    /// The CPU whose event is being handled.
+    pub this: CpuId,
+    /// The machine.
+    pub machine: Arc<Machine>,
+    /// Knobs.
+    pub config: Config,
+    /// By `CpuId`.
+    pub cpus: Vec<Cpu>,
+    /// By `TaskId`.
+    pub tasks: Vec<Task>,
+    /// Affinity masks by `MaskId`; the first allows every CPU.
+    pub masks: Vec<CpuSet>,
+    /// Command names by `TaskAttr::comm`.
+    pub comms: Vec<String>,
+    /// Locks and their statistics.
+    pub locks: Locks,
+    /// Counters.
+    pub counters: Counters,
+    /// Outcome of the last [`crate::Step::TryLock`].
+    pub trylock_ok: bool,
+    /// Values recorded by [`crate::ProgramCx::record`], ns.
+    pub samples: Vec<Ns>,
+    /// CPUs for which [`Cpu::idle`] holds, and tasks that wait on a runqueue without running.
+    pub n_idle: u32,
+    /// Tasks on runqueues that are not running.
+    pub n_waiting: u32,
+    /// Integral of min(idle CPUs, waiting tasks) over time, ns (invariant I1).
+    pub idle_while_runnable_ns: u128,
+
+    pub(crate) waste_since: Ns,
+    pub(crate) free_tasks: Vec<TaskId>,
+    pub(crate) n_alive: u32,
+    pub(crate) events: EventQueue,
+    pub(crate) timers: EventQueue,
+    pub(crate) policy_timer: Ns,
+    pub(crate) siblings: Vec<Vec<CpuId>>,
+    pub(crate) speed_changed: Vec<CpuId>,
+    pub(crate) tick_ns: Ns,
+    pub(crate) speeds: [u32; 3],
+    pub(crate) line_class: Vec<u8>,
+}
+
+impl World {
+    /// A machine at rest: every CPU idle, no tasks.
+    pub fn new(machine: Arc<Machine>, config: Config) -> Self {
+        let n = machine.n_cpus();
+        let mut locks = Locks::default();
+        (0..n).for_each(|_| drop(locks.add()));
+        let sibling_list = |c: usize| {
+            let core = machine.cpus[c].core as usize;
+            machine.cores[core]
+                .iter()
+                .filter(|s| s.idx() != c)
+                .collect::<Vec<_>>()
+        };
+        let to_speed = |f: f64| ((f * f64::from(FULL_SPEED / 2)).round() as u32).max(1) * 2;
+        Self {
+            now: 0,
+            this: CpuId(0),
+            config,
+            cpus: (0..n).map(|c| Cpu::new(first_tick(&machine, c))).collect(),
+            tasks: Vec::new(),
+            masks: vec![CpuSet::full(n)],
+            comms: Vec::new(),
+            locks,
+            counters: Counters::default(),
+            trylock_ok: false,
+            samples: Vec::new(),
+            n_idle: n as u32,
+            n_waiting: 0,
+            idle_while_runnable_ns: 0,
+            waste_since: 0,
+            free_tasks: Vec::new(),
+            n_alive: 0,
+            events: EventQueue::new(n),
+            timers: EventQueue::new(0),
+            policy_timer: NEVER,
+            siblings: (0..n).map(sibling_list).collect(),
+            speed_changed: Vec::new(),
+            tick_ns: machine.tick_ns(),
+            speeds: [
+                FULL_SPEED,
+                to_speed(machine.smt.spinning),
+                to_speed(machine.smt.busy),
+            ],
+            line_class: Vec::new(),
+            machine,
+        }
+    }
+
+    /// floor(now * HZ / 1e9): the kernel's jiffies.
+    #[inline]
+    pub fn jiffies(&self) -> u64 {
+        self.now / self.tick_ns
+    }
+
+    /// Length of a tick period, ns.
+    #[inline]
+    pub fn tick_ns(&self) -> Ns {
+        self.tick_ns
+    }
+
+    /// True if `p` may run on `cpu`.
+    #[inline]
+    pub fn allowed(&self, p: TaskId, cpu: CpuId) -> bool {
+        let mask = self.tasks[p.idx()].attr.allowed;
+        mask == MaskId::ALL || self.masks[mask.0 as usize].contains(cpu)
+    }
+
+    /// The set of CPUs that `p` may use.
+    pub fn allowed_set(&self, p: TaskId) -> &CpuSet {
+        &self.masks[self.tasks[p.idx()].attr.allowed.0 as usize]
+    }
+
+    /// Registers a command name (at most 65536 different ones).
+    pub fn comm(&mut self, name: &str) -> u16 {
+        let known = self.comms.iter().position(|c| c == name);
+        known.unwrap_or_else(|| {
+            self.comms.push(name.to_string());
+            self.comms.len() - 1
+        }) as u16
+    }
+
+    /// Registers an affinity mask.
+    pub fn mask(&mut self, set: CpuSet) -> MaskId {
+        let known = self.masks.iter().position(|m| *m == set);
+        MaskId(known.unwrap_or_else(|| {
+            self.masks.push(set);
+            self.masks.len() - 1
+        }) as u32)
+    }
+
+    /// Makes a task, not yet runnable.
+    pub fn new_task(&mut self, attr: TaskAttr) -> TaskId {
+        let allowed = &self.masks[attr.allowed.0 as usize];
+        let first = allowed
+            .first()
+            .expect("an affinity mask allows at least one CPU");
+        let task = Task::new(attr, first, allowed.len() as u32);
+        self.n_alive += 1;
+        if let Some(id) = self.free_tasks.pop() {
+            self.tasks[id.idx()] = task;
+            return id;
+        }
+        self.tasks.push(task);
+        TaskId(self.tasks.len() as u32 - 1)
+    }
+
+    /// Adds a lock (the runqueue locks exist).
+    pub fn new_lock(&mut self) -> LockId {
+        self.locks.add()
+    }
+
+    /// Adds time to the step that the executing CPU does next.
+    #[inline]
+    pub fn charge(&mut self, ns: Ns) {
+        self.cpus[self.this.idx()].carry += ns;
+    }
+
+    /// `resched_curr(rq)`: the current task of `cpu` should give way (spec 5.4). Charges the IPI, if
+    /// one is needed, to the executing CPU.
+    pub fn resched_curr(&mut self, cpu: CpuId) {
+        let target = &mut self.cpus[cpu.idx()];
+        if target.need_resched {
+            return;
+        }
+        target.need_resched = true;
+        if cpu == self.this {
+            return;
+        }
+        if target.curr == TaskId::IDLE && self.polls(cpu) {
+            let at = self.now + self.line_ns(self.this, cpu);
+            self.raise(cpu, Irq::Poll, at);
+        } else {
+            self.send_ipi(cpu, Irq::Resched);
+        }
+    }
+
+    /// Raises the scheduler softirq on the executing CPU.
+    #[inline]
+    pub fn raise_softirq(&mut self, cpu: CpuId) {
+        self.cpus[cpu.idx()].softirq = true;
+    }
+
+    /// Kicks the nohz idle balancer on `cpu` by IPI.
+    pub fn kick_nohz(&mut self, cpu: CpuId) {
+        self.send_ipi(cpu, Irq::Nohz);
+    }
+
+    /// Queues work for `cpu`'s stopper and makes it run (spec 14.1 S2). False if it is busy with another.
+    pub fn stop_one_cpu(&mut self, cpu: CpuId, work: StopWork) -> bool {
+        let target = &mut self.cpus[cpu.idx()];
+        if target.stop_work.is_some() {
+            return false;
+        }
+        target.stop_work = Some(work);
+        self.set_nr_running(cpu, self.cpus[cpu.idx()].nr_running + 1);
+        self.resched_curr(cpu);
+        true
+    }
+
+    /// Asks for one call of [`crate::Policy::policy_timer`] at `at` ([`NEVER`]: none).
+    pub fn set_policy_timer(&mut self, at: Ns) {
+        self.policy_timer = at;
+    }
+
+    /// Counts `p` onto `cpu`'s runqueue (`activate_task`, before the policy's enqueue).
+    pub fn activate(&mut self, cpu: CpuId, p: TaskId) {
+        let now = self.now;
+        let t = &mut self.tasks[p.idx()];
+        debug_assert!(!t.on_rq && t.cpu == cpu, "{p:?} activated on {cpu}: {t:?}");
+        t.on_rq = true;
+        t.migrating = false;
+        t.runnable_since = now;
+        self.set_nr_running(cpu, self.cpus[cpu.idx()].nr_running + 1);
+    }
+
+    /// Counts `p` off `cpu`'s runqueue (`deactivate_task`, after the policy's dequeue).
+    pub fn deactivate(&mut self, cpu: CpuId, p: TaskId) {
+        let t = &mut self.tasks[p.idx()];
+        debug_assert!(t.on_rq && t.cpu == cpu, "{p:?} deactivated on {cpu}: {t:?}");
+        t.on_rq = false;
+        self.set_nr_running(cpu, self.cpus[cpu.idx()].nr_running - 1);
+    }
+
+    /// `set_task_cpu`: moves `p`, which is on no runqueue, and counts the migration.
+    pub fn set_task_cpu(&mut self, p: TaskId, to: CpuId, why: MigrationCause) {
+        let from = self.tasks[p.idx()].cpu;
+        let t = &mut self.tasks[p.idx()];
+        debug_assert!(!t.on_rq, "{p:?} moved while on a runqueue");
+        t.cpu = to;
+        t.wake_cpu = to;
+        if from != to {
+            let d = self.distance(from, to);
+            self.counters.migrations[d as usize] += 1;
+            self.counters.migrations_by_cause[why as usize] += 1;
+        }
+    }
+
+    /// Distance class of two CPUs.
+    #[inline]
+    pub fn distance(&self, a: CpuId, b: CpuId) -> Distance {
+        self.machine.distance(a, b)
+    }
+
+    /// Cache-line transfer time, ns.
+    #[inline]
+    pub fn line_ns(&self, a: CpuId, b: CpuId) -> Ns {
+        self.machine.line_ns(a, b)
+    }
+
+    /// Time to look at another CPU's idle state in a scan by the executing CPU (spec 9.5), ns.
+    #[inline]
+    pub fn scan_ns(&self, other: CpuId) -> Ns {
+        (self.machine.costs.scan_cpu_ns + self.line_ns(self.this, other) / 2).clamp(10, 200)
+    }
+
+    /// Exit latency of the C-state an idle CPU sits in, ns; `None` while it enters idle or polls.
+    pub fn idle_exit_latency(&self, cpu: CpuId) -> Option<Ns> {
+        let c = &self.cpus[cpu.idx()];
+        let entered = self.now >= c.idle_since + self.machine.costs.idle_entry_ns;
+        (entered && c.base == Base::Idle).then(|| self.machine.cstates[c.cstate as usize].exit_ns)
+    }
+
+    /// The next tick edge of `cpu` strictly after `t`.
+    #[inline]
+    pub fn tick_after(&self, cpu: CpuId, t: Ns) -> Ns {
+        let skew = self.machine.tick_skew_ns * u64::from(cpu.0) % self.tick_ns;
+        if t < skew {
+            skew
+        } else {
+            ((t - skew) / self.tick_ns + 1) * self.tick_ns + skew
+        }
+    }
+
+    /// If a tick edge of `cpu` has passed in the middle of its segment, takes the oldest such edge:
+    /// brings the segment up to it, charges the tick, and returns the edge. The caller lets the
+    /// policy account for it, with `now` set to the edge.
+    #[inline]
+    pub(crate) fn take_light_tick(&mut self, cpu: CpuId) -> Option<Ns> {
+        let c = &self.cpus[cpu.idx()];
+        if c.base != Base::Work || c.depth > 0 || c.tick_next > self.now {
+            return None;
+        }
+        // An edge that fell into the irq-off path before this segment is late; several collapse.
+        let edge = c.tick_next.max(c.since);
+        self.advance(cpu, edge);
+        let next = self.tick_after(cpu, edge);
+        let cost = self.machine.costs.tick_ns;
+        let c = &mut self.cpus[cpu.idx()];
+        c.stall += scale(cost, c.speed);
+        c.tick_next = next;
+        c.ticks += 1;
+        Some(edge)
+    }
+
+    pub(crate) fn polls(&self, cpu: CpuId) -> bool {
+        let c = &self.cpus[cpu.idx()];
+        match c.base {
+            Base::Idle if c.depth == 0 => {
+                self.now < c.idle_since + self.machine.costs.idle_entry_ns
+                    || self.machine.cstates[c.cstate as usize].polling
+            }
+            _ => true,
+        }
+    }
+
+    pub(crate) fn send_ipi(&mut self, cpu: CpuId, irq: Irq) {
+        self.counters.ipis += 1;
+        let costs = &self.machine.costs;
+        let (send, delivery) = (costs.ipi_send_ns, costs.ipi_delivery_ns);
+        self.charge(send);
+        let at = self.now + send + delivery;
+        self.raise(cpu, irq, at);
+    }
+
+    pub(crate) fn raise(&mut self, cpu: CpuId, irq: Irq, at: Ns) {
+        let c = &mut self.cpus[cpu.idx()];
+        let slot = &mut c.irq_at[irq as usize];
+        *slot = (*slot).min(at);
+        c.irq_first = c.irq_first.min(at);
+        if cpu != self.this {
+            self.rearm(cpu);
+        }
+    }
+
+    /// Keeps `n_idle`, `n_waiting` and their integral up to date around a change of one CPU.
+    pub(crate) fn set_nr_running(&mut self, cpu: CpuId, nr: u32) {
+        self.change_rq(cpu, |c| c.nr_running = nr);
+    }
+
+    /// Applies `change` to what decides whether the CPU is idle and how many tasks wait there.
+    pub(crate) fn change_rq(&mut self, cpu: CpuId, change: impl FnOnce(&mut Cpu)) {
+        let c = &mut self.cpus[cpu.idx()];
+        let before = (c.idle, c.waiting());
+        change(c);
+        c.idle = c.curr == TaskId::IDLE && c.nr_running == 0 && !c.ttwu_pending;
+        let after = (c.idle, c.waiting());
+        if before == after {
+            return;
+        }
+        let wasted = self.n_idle.min(self.n_waiting);
+        self.idle_while_runnable_ns += u128::from(wasted) * u128::from(self.now - self.waste_since);
+        self.waste_since = self.now;
+        self.n_idle = self.n_idle + u32::from(after.0) - u32::from(before.0);
+        self.n_waiting = self.n_waiting + after.1 - before.1;
+    }
+
+    pub(crate) fn set_occupancy(&mut self, cpu: CpuId, occupancy: Occupancy) {
+        let c = &mut self.cpus[cpu.idx()];
+        if c.occupancy != occupancy {
+            c.occupancy = occupancy;
+            if !self.siblings[cpu.idx()].is_empty() {
+                self.speed_changed.push(cpu);
+            }
+        }
+    }
+
+    /// The speed that `cpu` has now, by what its siblings do.
+    pub(crate) fn speed_of(&self, cpu: CpuId) -> u32 {
+        let worst = self.siblings[cpu.idx()]
+            .iter()
+            .map(|s| self.cpus[s.idx()].occupancy)
+            .fold(Occupancy::Idle, |worst, o| match (worst, o) {
+                (Occupancy::Busy, _) | (_, Occupancy::Busy) => Occupancy::Busy,
+                (Occupancy::Spinning, _) | (_, Occupancy::Spinning) => Occupancy::Spinning,
+                _ => Occupancy::Idle,
+            });
+        self.speeds[worst as usize]
+    }
+}
+
+/// A fixed duration stretched by the CPU's speed.
+#[inline]
+pub(crate) fn scale(ns: Ns, speed: u32) -> Ns {
+    if speed == FULL_SPEED {
+        ns
+    } else {
+        (ns * u64::from(FULL_SPEED)).div_ceil(u64::from(speed))
+    }
+}
+
+fn first_tick(machine: &Machine, cpu: usize) -> Ns {
+    let skew = machine.tick_skew_ns * cpu as u64 % machine.tick_ns();
+    if skew == 0 { machine.tick_ns() } else { skew }
+}
+
+impl Cpu {
+    fn new(tick_next: Ns) -> Self {
+        Self {
+            curr: TaskId::IDLE,
+            nr_running: 0,
+            ttwu_pending: false,
+            need_resched: false,
+            idle: true,
+            tick_next,
+            tick_stopped: true,
+            idle_since: 0,
+            cstate: 0,
+            nr_switches: 0,
+            time: [0; N_CATEGORIES],
+            stop_work: None,
+            stack: [Frame::EMPTY; 4],
+            depth: 0,
+            base: Base::Idle,
+            base_end: NEVER,
+            since: 0,
+            stall: 0,
+            speed: FULL_SPEED,
+            occupancy: Occupancy::Idle,
+            category: Category::Idle,
+            carry: 0,
+            irq_at: [NEVER; N_IRQ],
+            irq_first: NEVER,
+            softirq: false,
+            wake_head: TaskId::NONE,
+            wake_tail: TaskId::NONE,
+            expired: Vec::new(),
+            next_waiter: u32::MAX,
+            wait_since: 0,
+            wait_site: Site::ScheduleRqLock,
+            wait_is_pending: false,
+            wait_category: Category::Kernel,
+            idle_history: [0; 8],
+            idle_history_idx: 0,
+            next_timer_hint: NEVER,
+            last_task: TaskId::NONE,
+            last_ws_kib: 0,
+            ticks: 0,
+        }
+    }
+
+    /// Tasks of this runqueue that wait for the CPU.
+    #[inline]
+    pub fn waiting(&self) -> u32 {
+        let running = self.curr.is_task() && self.curr_on_rq() || self.curr == TaskId::STOP;
+        self.nr_running.saturating_sub(u32::from(running))
+    }
+
+    // `nr_running` counts the current task until `schedule()` has dequeued it; from then to the
+    // switch `curr` is still set, so it is taken as queued only while something is counted.
+    #[inline]
+    fn curr_on_rq(&self) -> bool {
+        self.nr_running > 0
+    }
+}
+
+impl Task {
+    fn new(attr: TaskAttr, cpu: CpuId, nr_cpus_allowed: u32) -> Self {
+        Self {
+            attr,
+            state: TaskState::New,
+            on_rq: false,
+            on_cpu: false,
+            migrating: false,
+            wake_migrated: false,
+            cpu,
+            wake_cpu: cpu,
+            nr_cpus_allowed,
+            runnable_since: 0,
+            woken: false,
+            cache_cpu: cpu,
+            work_left: 0,
+            debt: 0,
+            in_kernel: false,
+            next_on_wake_list: TaskId::NONE,
+            spinner: u32::MAX,
+        }
+    }
+}
+
+impl Default for Lock {
+    fn default() -> Self {
+        Self {
+            owner: u32::MAX,
+            head: u32::MAX,
+            tail: u32::MAX,
+            last: u32::MAX,
+        }
+    }
+}
