@@ -1,1 +1,3 @@
 //! Who runs where, and who runs next: the fair class, swqueue, SIS_NODE, a global FIFO.
+
+pub mod fair;
