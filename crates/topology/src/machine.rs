@@ -1,5 +1,10 @@
 //! The machine as the simulation sees it: dense, validated, immutable.
 
+mod regular;
+
+pub(crate) use regular::default_distance;
+pub use regular::{REFERENCE_MHZ, RegularSpec};
+
 use crate::{CpuId, CpuSet, SchedDomains};
 
 /// How far apart two CPUs are, nearest first. The order is meaningful: a larger distance never
@@ -138,6 +143,48 @@ pub struct CpuPlace {
     pub socket: u32,
 }
 
+/// How sure a number is, best first.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Confidence {
+    /// Measured on this part.
+    Measured,
+    /// Published by the vendor, a maintainer or the press.
+    Published,
+    /// Measured on a sibling part.
+    Proxy,
+    /// Our conclusion from other numbers.
+    Inferred,
+    /// General knowledge; nobody looked it up.
+    Unverified,
+}
+
+impl Confidence {
+    /// All of them with their names in a machine file.
+    pub const NAMES: [(&'static str, Self); 5] = [
+        ("measured", Self::Measured),
+        ("published", Self::Published),
+        ("proxy", Self::Proxy),
+        ("inferred", Self::Inferred),
+        ("unverified", Self::Unverified),
+    ];
+
+    /// The name in a machine file.
+    pub fn name(self) -> &'static str {
+        Self::NAMES[self as usize].0
+    }
+}
+
+/// Where some numbers of a machine come from.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Source {
+    /// The keys it speaks for, e.g. `latency.llc_ns`.
+    pub keys: Vec<String>,
+    /// The source in words.
+    pub text: String,
+    /// How sure it is.
+    pub confidence: Confidence,
+}
+
 /// A validated machine.
 #[derive(Clone, Debug)]
 pub struct Machine {
@@ -157,6 +204,8 @@ pub struct Machine {
     pub sockets: Vec<CpuSet>,
     /// NUMA distance table as the firmware reports it (10 = local), row-major by node.
     pub numa_distance: Vec<u32>,
+    /// `node_reclaim_distance`: farther NUMA domains do not balance on exec, fork and wake-up.
+    pub reclaim_distance: u32,
     /// Core clock while running, MHz (constant, spec 9.8).
     pub clock_mhz: u32,
     /// Timer interrupt frequency CONFIG_HZ.
@@ -177,6 +226,8 @@ pub struct Machine {
     pub locks: LockCosts,
     /// SMT speed factors.
     pub smt: SmtFactors,
+    /// Where the numbers come from.
+    pub sources: Vec<Source>,
     /// Scheduling domains (spec 1).
     pub domains: SchedDomains,
 }
@@ -216,4 +267,31 @@ impl Machine {
     pub fn tick_ns(&self) -> u64 {
         1_000_000_000 / u64::from(self.hz)
     }
+
+    /// Puts the CPUs in their places and derives everything that follows from them.
+    pub(crate) fn place(
+        &mut self,
+        cpus: Vec<CpuPlace>,
+        numa_distance: Vec<u32>,
+        reclaim_distance: u32,
+    ) {
+        self.cores = classes(&cpus, |p| p.core);
+        self.llcs = classes(&cpus, |p| p.llc);
+        self.nodes = classes(&cpus, |p| p.node);
+        self.sockets = classes(&cpus, |p| p.socket);
+        self.domains = SchedDomains::build(&cpus, &numa_distance, reclaim_distance);
+        self.cpus = cpus;
+        self.numa_distance = numa_distance;
+        self.reclaim_distance = reclaim_distance;
+    }
+}
+
+/// The sets of CPUs with equal keys, by key.
+fn classes(cpus: &[CpuPlace], key: impl Fn(&CpuPlace) -> u32) -> Vec<CpuSet> {
+    let n_classes = cpus.iter().map(|p| key(p) as usize + 1).max().unwrap_or(0);
+    let mut sets = vec![CpuSet::empty(cpus.len()); n_classes];
+    for (cpu, place) in cpus.iter().enumerate() {
+        sets[key(place) as usize].insert(CpuId(cpu as u32));
+    }
+    sets
 }
