@@ -37,7 +37,7 @@ impl Fault {
 pub(crate) fn nearest(name: &str, valid: &[&str]) -> String {
     let distance = |v: &str| strsim::damerau_levenshtein(&name.to_lowercase(), v);
     match valid.iter().min_by_key(|v| distance(v)) {
-        Some(best) if distance(best) <= best.len().max(name.len()) / 2 => {
+        Some(best) if distance(best) <= best.len().max(name.len()) / 3 => {
             format!("did you mean `{best}`?")
         }
         _ => format!("valid here: {}", valid.join(", ")),

@@ -40,12 +40,24 @@ pub fn load(path: impl AsRef<Path>, text: &str) -> Result<Machine, Vec<Fault>> {
     if errors.is_empty() {
         return from_table(&name, table.get_ref(), table.span());
     }
-    let syntax = errors.iter().map(|e| Fault {
-        span: e.span(),
-        message: e.message().to_owned(),
-        help: None,
-    });
-    Err(syntax.collect())
+    Err(syntax_faults(text, &errors))
+}
+
+/// The first syntax error of each line; the others only follow from it.
+fn syntax_faults(text: &str, errors: &[toml::de::Error]) -> Vec<Fault> {
+    let start = |f: &Fault| f.span.as_ref().map_or(0, |s| s.start);
+    let mut faults: Vec<Fault> = errors
+        .iter()
+        .map(|e| Fault {
+            span: e.span(),
+            message: e.message().to_owned(),
+            help: None,
+        })
+        .collect();
+    faults.sort_by_key(start);
+    let line = |f: &mut Fault| text.bytes().take(start(f)).filter(|b| *b == b'\n').count();
+    faults.dedup_by_key(line);
+    faults
 }
 
 /// Loads a machine from a table of a larger text, such as `[machine]` of a scenario. `name` is

@@ -10,12 +10,10 @@ pub(super) fn read(top: &mut Section, n_nodes: Option<u32>, l3_as_numa: bool) ->
     let rows = top.array("numa_distances")?;
     let n = n_nodes.map_or(rows.len(), |n| n as usize);
     if rows.len() != n {
-        let why = if l3_as_numa {
-            " (every LLC is one)"
-        } else {
-            ""
-        };
-        let message = format!("{} rows of distances for {n} nodes{why}", rows.len());
+        let why = if l3_as_numa { " (every LLC)" } else { "" };
+        let found = rows.len();
+        let message =
+            format!("`numa_distances` has {found} rows; it must have {n}, one per node{why}");
         top.fault(Fault::at(top.span_of("numa_distances"), message));
     }
     let cells = rows.iter().map(|row| read_row(top, row, rows.len()));

@@ -65,7 +65,9 @@ impl<'a> Section<'a> {
     pub fn require(&mut self, key: &'static str) {
         if !self.table.contains_key(key) {
             let message = format!("{} has no `{key}`", self.name);
-            self.fault(Fault::at(self.span(), message));
+            let mut fault = Fault::at(self.span(), message);
+            fault.span = fault.span.filter(|span| !span.is_empty());
+            self.fault(fault);
         }
     }
 
