@@ -31,6 +31,74 @@ pub const MAX_NODES: u64 = 1024;
 
 /// Loads a machine from the text of a machine file; `path` only gives it a name (the file's stem).
 ///
+/// Every key, with its default where it has one:
+///
+/// ```
+/// let machine = topology::load("machines/example.toml", r#"
+/// name             = "example"      # the file's stem
+/// title            = "An example"   # the name
+///
+/// sockets          = 2              # 1
+/// nodes_per_socket = 1              # 1; divides llcs_per_socket
+/// llcs_per_socket  = 4              # 1
+/// llcs_per_ccd     = 2              # 1; LLCs on one die, which Linux does not see
+/// cores_per_llc    = 8              # may be left out if `cores` is given
+/// threads_per_core = 2              # 1, or cpus / cores; siblings are k and k + cores
+/// cores            = 64             # totals are optional and must agree
+/// cpus             = 128
+/// l3_as_numa       = false          # every LLC is a node
+/// numa_distances   = [[10, 32], [32, 10]] # 10 local, 12 in a socket, 32 across
+/// reclaim_distance = 32             # 30; Linux on AMD Zen has 32
+///
+/// clock_mhz          = 3000         # 3000
+/// hz                 = 250          # 250
+/// tick_skew_ns       = 0            # 0
+/// preemptible_kernel = true         # true
+///
+/// [latency]   # ns; what the machine has must be given
+/// smt_ns    = 10
+/// llc_ns    = 25
+/// node_ns   = 110
+/// socket_ns = 200
+///
+/// [caches]    # all but mlp must be given
+/// l1d_kib   = 32
+/// l2_kib    = 1024
+/// l3_kib    = 32768
+/// l3_hit_ns = 15
+/// mem_ns    = 105
+/// mlp       = 5                     # 5
+///
+/// [[cstate]]  # shallow to deep; without any: this one
+/// name         = "C1"
+/// exit_ns      = 800
+/// residency_ns = 2000
+/// polling      = true               # woken by a store, without an IPI
+///
+/// [costs]     # ns at this machine's clock; defaults hold at 3000 MHz and are scaled
+/// pick_ns    = 150                  # the other names are the fields of KernelCosts
+/// lb_cpu_ns  = [60, 60, 60, 120, 200]
+///
+/// [locks]     # times scale as costs do
+/// fast_ns       = 15
+/// queue_lines   = 5
+/// queue_hold_ns = 30
+///
+/// [smt]       # share of full speed
+/// busy     = 0.62
+/// spinning = 0.85
+///
+/// [[source]]
+/// keys       = ["latency", "caches.mem_ns"]
+/// confidence = "inferred"           # measured, published, proxy, inferred, unverified
+/// text       = "an example has no source"
+/// "#).expect("the example is valid");
+/// assert_eq!(machine.n_cpus(), 128);
+/// ```
+///
+/// An irregular machine has no counts but, for each CPU, a `[[cpu]]` with `cpu`, `core`, `llc`,
+/// `node`, `socket` and perhaps `ccd` (the LLC). Ids are machine-wide and may have gaps.
+///
 /// # Errors
 /// All faults of the text, in its order. A text that is not TOML yields its syntax errors only.
 pub fn load(path: impl AsRef<Path>, text: &str) -> Result<Machine, Vec<Fault>> {

@@ -10,6 +10,7 @@ mod domains;
 mod fault;
 mod file;
 mod machine;
+pub mod show;
 
 pub use cpu::CpuId;
 pub use cpuset::CpuSet;

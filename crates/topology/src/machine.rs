@@ -24,6 +24,26 @@ pub enum Distance {
     Socket = 4,
 }
 
+impl Distance {
+    /// True if some two CPUs are this far apart.
+    pub fn occurs(self, places: &[CpuPlace]) -> bool {
+        let distinct = |of: fn(&CpuPlace) -> u32| {
+            let mut ids: Vec<u32> = places.iter().map(of).collect();
+            ids.sort_unstable();
+            ids.dedup();
+            ids.len()
+        };
+        // Parts nest and none is empty: more cores than LLCs means that some LLC has two.
+        match self {
+            Self::Same => !places.is_empty(),
+            Self::Smt => places.len() > distinct(|p| p.core),
+            Self::Llc => distinct(|p| p.core) > distinct(|p| p.llc),
+            Self::Node => distinct(|p| p.llc) > distinct(|p| p.socket),
+            Self::Socket => distinct(|p| p.socket) > 1,
+        }
+    }
+}
+
 /// Cache-line ownership transfer time in ns, by distance (spec 9.1). Index with `Distance as usize`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LineLatency {

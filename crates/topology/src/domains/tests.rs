@@ -239,3 +239,16 @@ fn a_large_machine_is_built_at_once() {
     let all = CpuSet::full(8192);
     assert_eq!(top(&machine).span, all);
 }
+
+#[test]
+fn a_thousand_nodes_are_built_at_once() {
+    let machine = Machine::regular(RegularSpec {
+        sockets: 2,
+        llcs_per_socket: 512,
+        cores_per_llc: 4,
+        l3_as_numa: true,
+        ..RegularSpec::default()
+    });
+    assert_eq!(weights(&machine, 0), [2, 8, 4096, 8192]);
+    assert_eq!(top(&machine).groups.len(), 2);
+}

@@ -32,7 +32,7 @@ pub(super) fn latency(
     let mut nearer = ("", 0);
     for (key, distance) in LATENCY_KEYS {
         let given = section.int(key, 1..=100_000);
-        if places.is_some_and(|p| occurs(p, distance)) {
+        if places.is_some_and(|p| distance.occurs(p)) {
             section.require(key);
         }
         if let Some(ns) = given {
@@ -47,24 +47,6 @@ pub(super) fn latency(
         line.ns[distance as usize] = given.unwrap_or(nearer.1) as u32;
     }
     section.finish(faults);
-}
-
-/// True if some two CPUs are this far apart.
-fn occurs(places: &[CpuPlace], distance: Distance) -> bool {
-    // They nest and none is empty: more cores than LLCs means that some LLC has two.
-    let distinct = |of: fn(&CpuPlace) -> u32| {
-        let mut ids: Vec<u32> = places.iter().map(of).collect();
-        ids.sort_unstable();
-        ids.dedup();
-        ids.len()
-    };
-    match distance {
-        Distance::Same => true,
-        Distance::Smt => places.iter().any(|p| p.thread > 0),
-        Distance::Llc => distinct(|p| p.core) > distinct(|p| p.llc),
-        Distance::Node => distinct(|p| p.llc) > distinct(|p| p.socket),
-        Distance::Socket => distinct(|p| p.socket) > 1,
-    }
 }
 
 /// `[caches]`: all sizes and latencies; `mlp` has a default.

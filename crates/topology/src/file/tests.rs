@@ -1,4 +1,4 @@
-use crate::{CpuId, Distance, Fault, Machine, load};
+use crate::{CpuId, Distance, Fault, Machine, from_table, load};
 use expect_test::{Expect, expect};
 
 /// Each fault as `line | the text it points at | message | help`.
@@ -177,7 +177,9 @@ fn distance_tables_are_square_symmetric_and_10_on_the_diagonal() {
     );
     check(
         "llcs_per_socket = 3\nl3_as_numa = true\ncores_per_llc = 1\nnuma_distances = [[10]]",
-        expect!["4 | [[10]] | `numa_distances` has 1 rows; it must have 3, one per node (every LLC) | -"],
+        expect![
+            "4 | [[10]] | `numa_distances` has 1 rows; it must have 3, one per node (every LLC) | -"
+        ],
     );
 }
 
@@ -229,5 +231,18 @@ fn text_that_is_not_toml_shows_its_syntax_errors() {
         expect![[r#"
             1 |  | string values must be quoted, expected literal string | -
             2 | = | extra `=`, expected nothing | -"#]],
+    );
+}
+
+#[test]
+fn an_inline_machine_has_places_in_the_outer_text() {
+    let text = "title = 'outer'\n[machine]\ncores = 4\nhz = 9\n";
+    let outer = toml::de::DeTable::parse(text).expect("the text is TOML");
+    let inner = &outer.get_ref()["machine"];
+    let table = inner.get_ref().as_table().expect("a table");
+    let faults = from_table("inline", table, inner.span()).expect_err("9 Hz is no tick");
+    assert_eq!(
+        show(text, &faults[0]),
+        "4 | 9 | `hz` is 9; it must be 24 to 1000 | -"
     );
 }

@@ -110,7 +110,41 @@ proptest! {
     }
 
     #[test]
-    fn a_file_never_panics(text in "(([a-z_]{1,12}|cores|cpus|hz|sockets) = (-?[0-9]{1,20}|\\[\\]|'x')\n){0,6}") {
-        let _ = topology::load("random.toml", &text);
+    fn a_wrong_file_has_faults_with_places_and_never_panics(
+        edits in prop::collection::vec((0usize..200, 0usize..VALUES.len()), 1..4),
+    ) {
+        let text = include_str!("../../../../scenarios/machines/ice-lake.toml");
+        let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+        for (line, value) in edits {
+            let line = line % lines.len();
+            if let Some((key, _)) = lines[line].split_once(" = ") {
+                lines[line] = format!("{key} = {}", VALUES[value]);
+            }
+        }
+        let text = lines.join("\n");
+        for fault in topology::load("random.toml", &text).err().into_iter().flatten() {
+            let place = fault.span.map(|span| text.get(span).is_some());
+            assert!(place != Some(false) && !fault.message.is_empty());
+        }
     }
 }
+
+/// What people, scripts and fuzzers write.
+const VALUES: [&str; 16] = [
+    "-1",
+    "0",
+    "1",
+    "7",
+    "8192",
+    "1000000000",
+    "18446744073709551616",
+    "0xffff_ffff",
+    "1e300",
+    "nan",
+    "''",
+    "[]",
+    "[[10, 20], [20, 10], []]",
+    "{}",
+    "true",
+    "2026-11-20",
+];
