@@ -44,7 +44,8 @@ impl Distance {
     }
 }
 
-/// Cache-line ownership transfer time in ns, by distance (spec 9.1). Index with `Distance as usize`.
+/// Cache-line ownership transfer time in ns, by distance (spec 9.1). Index with
+/// `Distance as usize`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LineLatency {
     /// `[same, smt, llc, node, socket]`, in ns; `same` is 0.
@@ -64,7 +65,8 @@ pub struct CState {
     pub polling: bool,
 }
 
-/// Fixed costs of kernel paths in ns, already scaled to the machine's clock (spec 9.2-9.6, appendix A).
+/// Fixed costs of kernel paths in ns, already scaled to the machine's clock (spec 9.2-9.6,
+/// appendix A).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct KernelCosts {
     /// Choosing the next task in `schedule()`.

@@ -1,3 +1,5 @@
+//! The vectors of spec 1.6-1.8, and machines whose NUMA spans overlap.
+
 use crate::{CpuId, CpuSet, Domain, Level, Machine, RegularSpec, SchedDomains, SdFlags};
 
 fn zen4() -> Machine {

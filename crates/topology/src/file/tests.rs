@@ -1,3 +1,5 @@
+//! One vector per kind of fault, as a reader of the file sees it.
+
 use crate::{CpuId, Distance, Fault, Machine, from_table, load};
 use expect_test::{Expect, expect};
 

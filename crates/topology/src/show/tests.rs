@@ -1,3 +1,5 @@
+//! Snapshots of what people see.
+
 use super::{table, tree};
 use crate::{Machine, RegularSpec, load};
 use expect_test::{Expect, expect};
