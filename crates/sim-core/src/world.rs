@@ -144,7 +144,9 @@ impl World {
     pub fn new(machine: Arc<Machine>, config: Config) -> Self {
         let n = machine.n_cpus();
         let mut locks = Locks::default();
-        (0..n).for_each(|_| drop(locks.add()));
+        for _ in 0..n {
+            locks.add();
+        }
         let sibling_list = |c: usize| {
             let core = machine.cpus[c].core as usize;
             machine.cores[core]

@@ -3,5 +3,6 @@
 //! Random numbers belong to the workload, by (seed, entity, purpose), and never to the run: every
 //! variant of an experiment meets the same arrivals and service times.
 
+pub mod kernel_build;
 pub mod micro;
 pub mod random;

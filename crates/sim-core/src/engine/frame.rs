@@ -42,7 +42,6 @@ pub(crate) enum Pc {
     TickBody,
     FlushLock,
     FlushTake,
-    FlushNext,
     FlushEnqueue,
     FlushPreempt,
     Softirq,

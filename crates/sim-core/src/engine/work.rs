@@ -49,13 +49,6 @@ impl World {
         c.since = now;
     }
 
-    /// Changes what the CPU's time is accounted to from now on.
-    #[inline]
-    pub(crate) fn set_category(&mut self, cpu: CpuId, category: Category) {
-        self.settle(cpu);
-        self.cpus[cpu.idx()].category = category;
-    }
-
     /// Brings the segment that `cpu` works on up to the instant `to`.
     #[inline]
     pub(crate) fn advance(&mut self, cpu: CpuId, to: Ns) {
