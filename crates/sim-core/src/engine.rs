@@ -104,16 +104,21 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     /// Runs until the program is done, nothing more can happen, or `until`.
     pub fn run_until(&mut self, until: Ns) -> StopReason {
         loop {
-            if let Some(reason) = self.stop.take() {
-                self.settle_all();
+            if let Some(reason) = self.step(until) {
                 return reason;
             }
-            if !self.one_event(until) {
-                self.w.now = until.max(self.w.now);
-                self.settle_all();
-                return StopReason::Until;
-            }
         }
+    }
+
+    /// Handles one event. `Some` if the run is over; all times are then accounted.
+    pub fn step(&mut self, until: Ns) -> Option<StopReason> {
+        let more = self.one_event(until);
+        if !more {
+            self.w.now = until.max(self.w.now);
+        }
+        let reason = self.stop.take().or((!more).then_some(StopReason::Until))?;
+        self.settle_all();
+        Some(reason)
     }
 
     /// Handles the next event; false if there is none before `until`.
@@ -175,6 +180,12 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
                 self.catch_up(cpu);
             }
             self.refresh(cpu);
+        }
+        if cfg!(debug_assertions)
+            && (self.w.this.idx()) < self.w.cpus.len()
+            && let Err(violation) = self.w.check_cpu(self.w.this)
+        {
+            panic!("at {} ns: {violation}", self.w.now);
         }
         self.observer.after_event(&self.w);
     }
