@@ -1,7 +1,7 @@
 //! One CPU: what it runs, what interrupts it, where its time goes.
 
-use crate::engine::Frame;
-use crate::{Ns, Site, StopWork, TaskId};
+use crate::engine::{Frame, Pc};
+use crate::{Nested, Ns, Site, StopWork, TaskId};
 
 /// Where a CPU's time goes. Every nanosecond of every CPU is in exactly one category.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -127,6 +127,9 @@ pub struct Cpu {
     /// It holds the lock's pending bit: nobody waits before it.
     pub(crate) wait_is_first: bool,
     pub(crate) waiting_now: bool,
+    /// The nested critical section of the top frame, and where it goes on afterwards.
+    pub(crate) nested: Option<Nested>,
+    pub(crate) after_nested: Pc,
     // governor
     pub(crate) idle_history: [u32; 8],
     /// Idle periods so far, counted up to 15 and then 8..15 again.

@@ -18,11 +18,12 @@ mod stop;
 mod wake;
 mod work;
 
-pub(crate) use frame::Frame;
-use frame::{Flow, Pc};
+use frame::Flow;
+pub(crate) use frame::{Frame, Pc};
 pub(crate) use work::stretch;
 
 use crate::cpu::{Base, Irq};
+use crate::events::EventQueue;
 use crate::{
     NEVER, Ns, Observer, Policy, Program, ProgramCx, SelectKind, TaskId, TaskState, World,
 };
@@ -112,13 +113,20 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
 
     /// Handles one event. `Some` if the run is over; all times are then accounted.
     pub fn step(&mut self, until: Ns) -> Option<StopReason> {
-        let more = self.one_event(until);
-        if !more {
-            self.w.now = until.max(self.w.now);
+        if self.one_event(until) && self.stop.is_none() {
+            return None;
         }
-        let reason = self.stop.take().or((!more).then_some(StopReason::Until))?;
+        Some(self.end(until))
+    }
+
+    #[cold]
+    fn end(&mut self, until: Ns) -> StopReason {
+        let reason = self.stop.take().unwrap_or_else(|| {
+            self.w.now = until.max(self.w.now);
+            StopReason::Until
+        });
         self.settle_all();
-        Some(reason)
+        reason
     }
 
     /// Handles the next event; false if there is none before `until`.
@@ -126,12 +134,12 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         let cpu_key = self.w.events.first_key();
         let timer_key = self.w.timers.first_key();
         let first = cpu_key.min(timer_key);
-        let at = (first >> 64) as Ns;
+        let at = EventQueue::time_of_key(first);
         // The policy's timer comes after everything else at its instant.
         if self.w.policy_timer < at {
             return self.policy_timer(until);
         }
-        if first == u128::MAX {
+        if first == u64::MAX {
             self.stop_if_stuck();
             return self.stop.is_some();
         }
@@ -147,8 +155,8 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         self.w.counters.events += 1;
         if timer_key < cpu_key {
             self.timer_event();
-        } else {
-            self.cpu_event(CpuId(first as u32));
+        } else if let Some((_, cpu)) = self.w.events.peek() {
+            self.cpu_event(CpuId(cpu));
         }
         self.finish_event();
         true
@@ -164,6 +172,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
             return true;
         }
         self.w.now = at.max(self.w.now);
+        self.w.this = CpuId(u32::MAX);
         self.w.policy_timer = NEVER;
         self.policy.policy_timer(&mut self.w);
         self.finish_event();
@@ -340,8 +349,8 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         self.w.tasks[p.idx()].wake_cpu = cpu;
         self.enqueue_first(cpu, p);
         self.w.cpus.iter_mut().for_each(|c| c.carry = 0);
-        self.w.touched.push(cpu);
         self.w.this = CpuId(u32::MAX);
+        self.w.touched.push(cpu);
         self.finish_event();
     }
 

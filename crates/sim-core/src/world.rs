@@ -3,7 +3,7 @@
 //! Policies change it through a few verbs named after the kernel's; the engine does the rest.
 
 use crate::cpu::{Base, Cpu, Irq, N_IRQ, Occupancy};
-use crate::engine::{Frame, stretch};
+use crate::engine::{Frame, Pc, stretch};
 use crate::locks::Lock;
 use crate::{
     Category, EventQueue, LockId, Locks, MaskId, N_CATEGORIES, NEVER, Ns, Site, StopWork, Task,
@@ -318,7 +318,7 @@ impl World {
         if t.spinner != u32::MAX {
             self.release_spinners(p);
         }
-        self.touched.push(cpu);
+        self.touch(cpu);
         self.set_nr_running(cpu, self.cpus[cpu.idx()].nr_running + 1);
     }
 
@@ -327,8 +327,16 @@ impl World {
         let t = &mut self.tasks[p.idx()];
         debug_assert!(t.on_rq && t.cpu == cpu, "{p:?} deactivated on {cpu}: {t:?}");
         t.on_rq = false;
-        self.touched.push(cpu);
+        self.touch(cpu);
         self.set_nr_running(cpu, self.cpus[cpu.idx()].nr_running - 1);
+    }
+
+    /// The CPU's event must be looked at again when this event is over; the executing one's is anyway.
+    #[inline]
+    fn touch(&mut self, cpu: CpuId) {
+        if cpu != self.this {
+            self.touched.push(cpu);
+        }
     }
 
     /// `set_task_cpu`: moves `p`, which is on no runqueue, and counts the migration.
@@ -530,6 +538,8 @@ impl Cpu {
             wait_site: Site::ScheduleRqLock,
             wait_is_first: false,
             waiting_now: false,
+            nested: None,
+            after_nested: Pc::SchedLock,
             idle_history: [0; 8],
             idle_runs: 0,
             next_timer_hint: NEVER,

@@ -23,7 +23,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         let child = self.w.cpus[cpu.idx()].top().task;
         let choice = self.select(child, SelectKind::Fork);
         let top = self.w.cpus[cpu.idx()].top();
-        (top.target, top.scan_ns) = (choice.cpu, choice.scan_ns);
+        (top.target, top.scan_ns) = (choice.cpu, choice.scan_ns as u32);
         self.w.spend(cpu, choice.scan_ns, Pc::ForkCommit)
     }
 
@@ -34,7 +34,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
             top.task,
             Choice {
                 cpu: top.target,
-                scan_ns: top.scan_ns,
+                scan_ns: top.scan_ns.into(),
             },
         );
         let target = self.commit(child, choice);

@@ -1,7 +1,7 @@
 //! Frames: kernel paths in the middle of a step.
 
 use crate::cpu::Cpu;
-use crate::{Category, NEVER, Nested, Ns, Simulation, TaskId, World};
+use crate::{Category, NEVER, Ns, Simulation, TaskId, World};
 use crate::{Observer, Policy, Program};
 use topology::CpuId;
 
@@ -84,11 +84,8 @@ pub(crate) struct Frame {
     pub other: TaskId,
     /// The target CPU.
     pub target: CpuId,
-    /// Time that a search took.
-    pub scan_ns: Ns,
-    pub nested: Option<Nested>,
-    /// Where to go on after a nested critical section.
-    pub after_nested: Pc,
+    /// Time that a search took, ns.
+    pub scan_ns: u32,
 }
 
 impl Frame {
@@ -104,8 +101,6 @@ impl Frame {
         other: TaskId::NONE,
         target: CpuId(0),
         scan_ns: 0,
-        nested: None,
-        after_nested: Pc::SchedLock,
     };
 
     pub(crate) fn at(pc: Pc, category: Category) -> Frame {

@@ -173,31 +173,31 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     /// Runs the critical section that a hook asked for, if any, then goes on at `pc`.
     #[inline]
     pub(crate) fn run_hook(&mut self, cpu: CpuId, hook: Hook, pc: Pc) -> Flow {
-        let top = self.w.cpus[cpu.idx()].top();
+        let c = &mut self.w.cpus[cpu.idx()];
         if hook.is_none() {
-            top.pc = pc;
+            c.top().pc = pc;
             return Flow::Again;
         }
-        top.nested = hook;
-        top.after_nested = pc;
-        top.pc = Pc::NestLock;
+        c.nested = hook;
+        c.after_nested = pc;
+        c.top().pc = Pc::NestLock;
         Flow::Again
     }
 
     pub(crate) fn nest_lock(&mut self, cpu: CpuId) -> Flow {
-        match self.w.cpus[cpu.idx()].top().nested {
+        match self.w.cpus[cpu.idx()].nested {
             Some(n) => self.lock(cpu, n.lock, n.site, Pc::NestHold),
             None => self.leave_nested(cpu),
         }
     }
 
     pub(crate) fn nest_hold(&mut self, cpu: CpuId) -> Flow {
-        let hold = self.w.cpus[cpu.idx()].top().nested.map_or(0, |n| n.hold_ns);
+        let hold = self.w.cpus[cpu.idx()].nested.map_or(0, |n| n.hold_ns);
         self.w.spend(cpu, hold, Pc::NestDone)
     }
 
     pub(crate) fn nest_done(&mut self, cpu: CpuId) -> Flow {
-        if let Some(n) = self.w.cpus[cpu.idx()].top().nested.take() {
+        if let Some(n) = self.w.cpus[cpu.idx()].nested.take() {
             let target = self.w.cpus[cpu.idx()].top().target;
             self.policy.nested_done(&mut self.w, target, n);
             self.unlock(cpu, n.lock);
@@ -206,7 +206,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     }
 
     fn leave_nested(&mut self, cpu: CpuId) -> Flow {
-        let after = self.w.cpus[cpu.idx()].top().after_nested;
+        let after = self.w.cpus[cpu.idx()].after_nested;
         self.w.goto(cpu, after)
     }
 }

@@ -11,7 +11,10 @@ use topology::{CpuId, Distance};
 impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     pub(crate) fn sched_lock(&mut self, cpu: CpuId) -> Flow {
         self.w.cpus[cpu.idx()].top().target = cpu;
-        self.lock(cpu, LockId::rq(cpu), Site::ScheduleRqLock, Pc::SchedBody)
+        match self.lock(cpu, LockId::rq(cpu), Site::ScheduleRqLock, Pc::SchedBody) {
+            Flow::Again => self.sched_body(cpu),
+            Flow::Wait => Flow::Wait,
+        }
     }
 
     pub(crate) fn sched_body(&mut self, cpu: CpuId) -> Flow {
@@ -26,11 +29,14 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     pub(crate) fn sched_dequeue(&mut self, cpu: CpuId) -> Flow {
         let prev = self.w.cpus[cpu.idx()].top().other;
         if !prev.is_task() || self.w.tasks[prev.idx()].state == TaskState::Runnable {
-            return self.w.goto(cpu, Pc::SchedPick);
+            return self.sched_pick(cpu);
         }
         let flags = DequeueFlags { sleep: true };
         let hook = self.policy.dequeue_task(&mut self.w, cpu, prev, flags);
         self.w.deactivate(cpu, prev);
+        if hook.is_none() {
+            return self.sched_pick(cpu);
+        }
         self.run_hook(cpu, hook, Pc::SchedPick)
     }
 
@@ -42,7 +48,8 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
             Some(next) => self.switch_to(cpu, next),
             None => {
                 self.w.cpus[cpu.idx()].top().first = true;
-                self.w.goto(cpu, Pc::SchedBeforeIdle)
+                self.w.cpus[cpu.idx()].top().pc = Pc::SchedBeforeIdle;
+                self.sched_before_idle(cpu)
             }
         }
     }
@@ -54,7 +61,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
             let prev = top.other;
             let step = self.policy.before_idle(&mut self.w, cpu, prev, first);
             if step == Step::Done {
-                return self.w.goto(cpu, Pc::SchedPickAgain);
+                return self.sched_pick_again(cpu);
             }
             if let Some(flow) = self.carry_out(cpu, step, Pc::SchedBeforeIdle) {
                 return flow;
@@ -92,6 +99,9 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         self.w.cpus[cpu.idx()].top().task = next;
         if next.is_task() {
             self.first_run(cpu, next);
+        }
+        if hook.is_none() {
+            return self.sched_switch(cpu);
         }
         self.run_hook(cpu, hook, Pc::SchedSwitch)
     }

@@ -84,7 +84,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         let p = self.w.cpus[cpu.idx()].top().task;
         let t = &self.w.tasks[p.idx()];
         if !t.on_cpu {
-            return self.w.goto(cpu, Pc::WakeSelect);
+            return self.wake_select(cpu);
         }
         let at = t.cpu;
         if self.w.wake_list_allowed(at) {
@@ -99,7 +99,10 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         let in_irq = top.category == Category::Irq;
         let choice = self.select(p, SelectKind::Wake { sync, in_irq });
         let top = self.w.cpus[cpu.idx()].top();
-        (top.target, top.scan_ns) = (choice.cpu, choice.scan_ns);
+        (top.target, top.scan_ns) = (choice.cpu, choice.scan_ns as u32);
+        if choice.scan_ns == 0 {
+            return self.wake_commit(cpu);
+        }
         self.w.spend(cpu, choice.scan_ns, Pc::WakeCommit)
     }
 
@@ -110,7 +113,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
             top.task,
             Choice {
                 cpu: top.target,
-                scan_ns: top.scan_ns,
+                scan_ns: top.scan_ns.into(),
             },
         );
         let target = self.commit(p, choice);
@@ -126,7 +129,10 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
             return self.begin_push(cpu, target);
         }
         self.w.cpus[cpu.idx()].top().target = target;
-        self.lock(cpu, LockId::rq(target), Site::TtwuRqLock, Pc::WakeLocked)
+        match self.lock(cpu, LockId::rq(target), Site::TtwuRqLock, Pc::WakeLocked) {
+            Flow::Again => self.wake_locked(cpu),
+            Flow::Wait => Flow::Wait,
+        }
     }
 
     /// From this instant the target is not idle for others (spec 5.9); the list comes later.
@@ -182,6 +188,9 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         let (p, target) = (top.task, top.target);
         let flags = self.wakeup_flags(p);
         let hook = self.enqueue(target, p, flags);
+        if hook.is_none() {
+            return self.wake_preempt(cpu);
+        }
         self.run_hook(cpu, hook, Pc::WakePreempt)
     }
 
