@@ -1,14 +1,17 @@
 //! The `[workload]` table: a kind, and the keys that this kind has.
 
 use crate::experiment::WorkloadSpec;
-use crate::registry::{self, Value};
+use crate::registry::{self, Value, nearest};
 use crate::walk::{Node, Walk, did_you_mean};
-use toml::de::DeTable;
+use toml::de::{DeString, DeTable};
 
 /// Reads the workload table.
 pub(super) fn workload<'a>(walk: &mut Walk, node: Node<'a>) -> Option<WorkloadSpec> {
     let table = walk.table(node, "workload")?;
-    let kind_node = walk.required("[workload]", node.span(), table, &["kind"], "kind")?;
+    let Some(kind_node) = table.get("kind") else {
+        no_kind(walk, node, table);
+        return None;
+    };
     let kind = walk.text(kind_node, "kind")?;
     let Some(def) = registry::workload(kind) else {
         let fault = walk
@@ -32,6 +35,27 @@ pub(super) fn workload<'a>(walk: &mut Walk, node: Node<'a>) -> Option<WorkloadSp
         def,
         values: values(walk, table, def),
     })
+}
+
+/// Without a kind nobody knows the other keys, so only a misspelled `kind` is looked for.
+fn no_kind(walk: &mut Walk, node: Node<'_>, table: &DeTable<'_>) {
+    let near = |key: &&toml::Spanned<_>| nearest(as_str(key), ["kind"]).is_some();
+    let fault = match table.keys().find(near) {
+        Some(key) => walk
+            .at(
+                key.span(),
+                format!("unknown key `{}` in [workload]", as_str(key)),
+            )
+            .help("did you mean `kind`?"),
+        None => walk
+            .at(node.span(), "[workload] has no `kind`")
+            .help("`schedlab list workloads` prints all kinds and their keys"),
+    };
+    walk.fault(fault);
+}
+
+fn as_str<'a>(key: &'a toml::Spanned<DeString<'_>>) -> &'a str {
+    key.get_ref()
 }
 
 fn values(

@@ -198,7 +198,9 @@ fn features_and_tunables_are_the_kernels() {
 fn names_policies_and_baselines() {
     check_brief(
         &with("name = \"B\"", "name = \"A\""),
-        expect!["17: two variants are named `A` => results are told apart by name: give each variant its own"],
+        expect![
+            "17: two variants are named `A` => results are told apart by name: give each variant its own"
+        ],
     );
     check_brief(
         &with("name = \"B\"", "name = \"  \""),
@@ -290,7 +292,9 @@ fn runs_and_workloads() {
     );
     check_brief(
         &with("seeds = 2", "until = 10"),
-        expect![[r#"10: `until` must be a string => write "done", or a simulated time such as "10s" or "500ms""#]],
+        expect![[
+            r#"10: `until` must be a string => write "done", or a simulated time such as "10s" or "500ms""#
+        ]],
     );
     let workload = |w: &str| with("kind = \"kernel-build\"\ncpu_seconds = 10", w);
     check_brief(
@@ -315,7 +319,7 @@ fn runs_and_workloads() {
         &workload("kind = \"kernel-build\"\ncpu_seconds = -1e3"),
         expect!["7: `cpu_seconds` must be at least 0.001 s"],
     );
-    check_brief(&workload("x = 1"), expect!["5: [workload] has no `kind`"]);
+    check_brief(&workload("x = 1"), expect!["5: [workload] has no `kind` => `schedlab list workloads` prints all kinds and their keys"]);
 }
 
 #[test]
@@ -353,7 +357,9 @@ fn shapes() {
     let both = "machine = \"no.toml\"\n[machine]\ncpus = 3";
     check_brief(
         &with("machine = { cpus = 8, llcs = 2 }", both),
-        expect!["3: `machine` is given twice => give the path of a machine file or a [machine] table, not both"],
+        expect![
+            "3: `machine` is given twice => give the path of a machine file or a [machine] table, not both"
+        ],
     );
     check_brief(
         &with("[[variant]]", "[[variants]]").replace("[[variant]]", "[[variants]]"),

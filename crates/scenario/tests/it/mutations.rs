@@ -115,10 +115,10 @@ proptest! {
     fn any_edit_of_a_scenario_is_read_or_refused(edits in prop::collection::vec(edit(), 1..6)) {
         let bytes = edits.iter().fold(RIGHT.as_bytes().to_vec(), apply);
         let text = String::from_utf8_lossy(&bytes).into_owned();
-        match scenario::load_str(Path::new("s.toml"), text) {
+        match scenario::load_str(Path::new("s.toml"), text.clone()) {
             Ok(experiment) => prop_assert!(!experiment.variants.is_empty()),
             Err(faults) => {
-                prop_assert!(!faults.0.is_empty());
+                prop_assert!(!faults.0.is_empty(), "refused without a fault:\n{text}");
                 prop_assert!(!faults.render(true).is_empty());
             }
         }

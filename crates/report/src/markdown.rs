@@ -1,0 +1,120 @@
+//! The same tables as Markdown, ready for a pull request or a mail.
+
+use crate::TOOL;
+use crate::analysis::{Analysis, Delta, Metric, VariantAnalysis};
+use crate::number::{number, percent};
+use crate::view;
+use std::fmt::Write;
+
+/// The analysis as Markdown.
+pub fn markdown(analysis: &Analysis) -> String {
+    let mut out = String::new();
+    let _ = writeln!(out, "## {}\n", escape(&analysis.title));
+    let facts: Vec<String> = view::facts(analysis)
+        .iter()
+        .map(|(what, v)| format!("{what}: {}", escape(v)))
+        .collect();
+    let _ = writeln!(out, "{}", facts.join("; "));
+    for metric in view::headlines(analysis) {
+        block(&mut out, analysis, metric);
+    }
+    matrix(&mut out, analysis);
+    out.push('\n');
+    for remark in view::remarks(analysis) {
+        let _ = writeln!(out, "{remark}  ");
+    }
+    let _ = writeln!(out, "{TOOL}, scenario `{}`", analysis.hash);
+    out
+}
+
+fn block(out: &mut String, analysis: &Analysis, metric: &Metric) {
+    let heading = view::heading(metric);
+    let published = analysis
+        .variants
+        .iter()
+        .any(|v| v.published(&metric.name).is_some());
+    let (head, rule) = match published {
+        true => (" published | change | |", " ---: | ---: | --- |"),
+        false => ("", ""),
+    };
+    let _ = writeln!(
+        out,
+        "\n| {heading} | simulated | change | 95 % interval | verdict |{head}"
+    );
+    let _ = writeln!(out, "| --- | ---: | ---: | :---: | --- |{rule}");
+    for variant in &analysis.variants {
+        let _ = write!(out, "| {} |", escape(&variant.name));
+        let mean = variant
+            .metric(&metric.name)
+            .map_or("-".into(), |m| number(m.mean, m.unit));
+        let _ = write!(out, " {mean} | {} |", change(variant, metric));
+        if published {
+            let _ = write!(out, " {} |", beside(variant, metric));
+        }
+        out.push('\n');
+    }
+}
+
+/// Change, interval and verdict: three cells.
+fn change(variant: &VariantAnalysis, metric: &Metric) -> String {
+    match variant.delta(&metric.name) {
+        None if variant.baseline => "baseline | | ".to_string(),
+        None => "- | | ".to_string(),
+        Some(Delta { pct, ci95, verdict }) => {
+            let pct = pct.map_or("-".into(), percent);
+            let interval = ci95.map_or(String::new(), |[low, high]| {
+                format!("{} to {}", percent(low), percent(high))
+            });
+            format!("{pct} | {interval} | {}", verdict.word())
+        }
+    }
+}
+
+/// Published value, its change, and whether it agrees: three cells.
+fn beside(variant: &VariantAnalysis, metric: &Metric) -> String {
+    let Some(row) = variant.published(&metric.name) else {
+        return "| | ".to_string();
+    };
+    let mark = match row.agrees {
+        Some(true) => "agrees",
+        Some(false) => "differs",
+        None => "",
+    };
+    let change = row.delta_pct.map_or(String::new(), percent);
+    format!("{} | {change} | {mark}", number(row.value, metric.unit))
+}
+
+fn matrix(out: &mut String, analysis: &Analysis) {
+    let details = view::details(analysis);
+    if details.is_empty() {
+        return;
+    }
+    let others: Vec<&VariantAnalysis> = analysis.variants.iter().filter(|v| !v.baseline).collect();
+    let baseline = analysis
+        .baseline()
+        .map_or(String::new(), |b| escape(&b.name));
+    let names: String = others
+        .iter()
+        .map(|v| format!(" {} |", escape(&v.name)))
+        .collect();
+    let _ = writeln!(out, "\n| metric | {baseline} |{names}");
+    let _ = writeln!(out, "| --- | ---: |{}", " ---: |".repeat(others.len()));
+    for metric in details {
+        let heading = view::heading(metric);
+        let _ = write!(out, "| {heading} | {} |", number(metric.mean, metric.unit));
+        for variant in &others {
+            let own = variant.metric(&metric.name);
+            let pct = variant.delta(&metric.name).and_then(|d| d.pct).map(percent);
+            let cell = pct
+                .or(own.map(|m| number(m.mean, m.unit)))
+                .unwrap_or("-".into());
+            let _ = write!(out, " {cell} |");
+        }
+        out.push('\n');
+    }
+}
+
+/// User text must not end a cell.
+fn escape(text: &str) -> String {
+    text.replace('|', "\\|")
+}
