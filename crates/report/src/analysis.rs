@@ -335,8 +335,53 @@ fn agrees(published: f64, simulated: f64) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
+    use scenario::{MockExecutor, Silent};
+
+    /// An analysis of made-up numbers.
+    pub(crate) fn example(seeds: u64, variants: &[&str]) -> Analysis {
+        let variants: String = variants
+            .iter()
+            .map(|name| format!("[[variant]]\nname = \"{name}\"\n"))
+            .collect();
+        let text = format!(
+            r#"
+            title = "An example"
+            machine = {{ cpus = 16, llcs = 2 }}
+            policy = "cfs"
+            workload = {{ kind = "kernel-build", cpu_seconds = 10 }}
+            run = {{ seeds = {seeds} }}
+            {variants}
+            [[published]]
+            variant = "off"
+            metric = "elapsed"
+            value = 300
+            source = "here"
+            [[published]]
+            variant = "on"
+            metric = "elapsed"
+            value = 298.5
+            source = "here"
+            "#
+        );
+        let known = |part: &&str| {
+            !part.contains("variant = \"") || {
+                let name = part.split('"').nth(1).unwrap_or_default();
+                variants.contains(&format!("name = \"{name}\"\n"))
+            }
+        };
+        let mut parts = text.split("[[published]]").map(str::trim_end);
+        let head = parts.next().unwrap_or_default().to_string();
+        let rows = parts
+            .filter(known)
+            .map(|part| format!("\n[[published]]{part}"));
+        let text = head + &rows.collect::<String>();
+        let experiment = scenario::load_str(std::path::Path::new("example.toml"), text)
+            .unwrap_or_else(|faults| panic!("{}", faults.render(false)));
+        let results = experiment.run(&MockExecutor, 1, &Silent).unwrap();
+        Analysis::new(&experiment, &results)
+    }
 
     #[test]
     fn agreement_needs_the_same_verdict_and_a_similar_size() {

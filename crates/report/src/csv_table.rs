@@ -38,3 +38,23 @@ pub fn csv<'a>(analyses: impl IntoIterator<Item = &'a Analysis>) -> String {
     let bytes = writer.into_inner().unwrap_or_default();
     String::from_utf8(bytes).unwrap_or_default()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::tests::example;
+    use expect_test::expect;
+
+    #[test]
+    fn every_sample_has_a_line() {
+        let text = csv([&example(2, &["off", "on"])]);
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines.len(), 1 + 21 * 2 * 2);
+        expect![[r#"
+            scenario,machine,variant,baseline,policy,rules,features,seed,metric,unit,better,value
+            example,example,off,true,cfs,6.4,,1,elapsed,s,lower,300.72750483122707
+            example,example,off,true,cfs,6.4,,2,elapsed,s,lower,300.9542763294908
+            example,example,off,true,cfs,6.4,,1,cpu_pct,%,higher,302.0599825599588"#]]
+        .assert_eq(&lines[..4].join("\n"));
+    }
+}

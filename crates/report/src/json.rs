@@ -186,3 +186,131 @@ fn published(row: &PublishedRow) -> PublishedOut<'_> {
         source: &row.source,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::tests::example;
+    use expect_test::expect;
+
+    /// The document without most of its metrics and digits.
+    fn outline(text: &str) -> String {
+        let mut doc: serde_json::Value = serde_json::from_str(text).unwrap();
+        for variant in doc["variants"].as_array_mut().unwrap() {
+            for table in ["metrics", "vs_baseline"] {
+                let table = variant[table].as_object_mut().unwrap();
+                table.retain(|name, _| name == "elapsed");
+            }
+        }
+        serde_json::to_string_pretty(&doc).unwrap()
+    }
+
+    #[test]
+    fn the_document_has_schema_version_1() {
+        let analysis = example(2, &["off", "on"]);
+        expect![[r#"
+            {
+              "machine": {
+                "cpus": 16,
+                "llcs": 2,
+                "name": "example"
+              },
+              "scenario": "example",
+              "scenario_hash": "f270776c6062b861",
+              "schema": 1,
+              "seeds": [
+                1,
+                2
+              ],
+              "title": "An example",
+              "tool": "schedlab 0.1.0",
+              "until": "done",
+              "variants": [
+                {
+                  "baseline": true,
+                  "features": [],
+                  "metrics": {
+                    "elapsed": {
+                      "better": "lower",
+                      "ci95": [
+                        299.40018800781075,
+                        302.2815931529072
+                      ],
+                      "mean": 300.840890580359,
+                      "sd": 0.16035166420213706,
+                      "unit": "s",
+                      "values": [
+                        300.72750483122707,
+                        300.9542763294908
+                      ]
+                    }
+                  },
+                  "name": "off",
+                  "policy": "cfs",
+                  "published": [
+                    {
+                      "agrees": null,
+                      "delta_pct": null,
+                      "metric": "elapsed",
+                      "simulated": 300.840890580359,
+                      "simulated_delta_pct": null,
+                      "source": "here",
+                      "value": 300.0
+                    }
+                  ],
+                  "rules": "6.4",
+                  "tunables": {},
+                  "vs_baseline": {}
+                },
+                {
+                  "baseline": false,
+                  "features": [],
+                  "metrics": {
+                    "elapsed": {
+                      "better": "lower",
+                      "ci95": [
+                        297.98927781343843,
+                        306.6542554806615
+                      ],
+                      "mean": 302.32176664704997,
+                      "sd": 0.4822104213904458,
+                      "unit": "s",
+                      "values": [
+                        301.98079238812596,
+                        302.662740905974
+                      ]
+                    }
+                  },
+                  "name": "on",
+                  "policy": "cfs",
+                  "published": [
+                    {
+                      "agrees": false,
+                      "delta_pct": -0.5000000000000004,
+                      "metric": "elapsed",
+                      "simulated": 302.32176664704997,
+                      "simulated_delta_pct": 0.49221716401879334,
+                      "source": "here",
+                      "value": 298.5
+                    }
+                  ],
+                  "rules": "6.4",
+                  "tunables": {},
+                  "vs_baseline": {
+                    "elapsed": {
+                      "ci95": [
+                        -0.4666600917138761,
+                        1.4510944197514628
+                      ],
+                      "delta_pct": 0.49221716401879334,
+                      "verdict": "same"
+                    }
+                  }
+                }
+              ],
+              "workload": "kernel-build"
+            }"#]]
+        .assert_eq(&outline(&json(&analysis)));
+        assert_eq!(outline(&json_line(&analysis)), outline(&json(&analysis)));
+    }
+}

@@ -118,3 +118,51 @@ fn matrix(out: &mut String, analysis: &Analysis) {
 fn escape(text: &str) -> String {
     text.replace('|', "\\|")
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::analysis::tests::example;
+    use expect_test::expect;
+
+    #[test]
+    fn tables_are_markdown() {
+        let text = super::markdown(&example(3, &["off", "on"]));
+        expect![[r#"
+            ## An example
+
+            machine: example, 16 CPUs in 2 LLCs; workload: kernel-build; policy: cfs 6.4; seeds: 1-3
+
+            | elapsed [s] | simulated | change | 95 % interval | verdict | published | change | |
+            | --- | ---: | ---: | :---: | --- | ---: | ---: | --- |
+            | off | 300.47 | baseline | |  | 300.00 |  |  |
+            | on | 301.96 | +0.50% | +0.31% to +0.68% | worse | 298.50 | -0.50% | differs |
+
+            | cpu_pct [%] | simulated | change | 95 % interval | verdict |
+            | --- | ---: | ---: | :---: | --- |
+            | off | 300.36 | baseline | |  |
+            | on | 300.43 | +0.03% | -0.26% to +0.31% | same |
+
+            | metric | off | on |
+            | --- | ---: | ---: |
+            | idle_while_runnable [CPU-s] | 298.46 | +0.40% |
+            | wakeup_latency_p50 [us] | 299.66 | +0.06% |
+            | wakeup_latency_p99 [us] | 300.62 | +0.30% |
+            | wakeup_latency_max [us] | 299.02 | -0.47% |
+            | spin_pct [%] | 300.48 | -0.07% |
+            | switches | 1006429 | -0.10% |
+            | wakeups | 1002905 | -0.33% |
+            | migrations_smt | 995795 | +0.57% |
+            | migrations_llc | 999084 | +0.23% |
+            | migrations_node | 996084 | +0.22% |
+            | migrations_remote | 998600 | +0.32% |
+            | newidle_pulls | 1006199 | -0.41% |
+            | balance_pulls | 1007978 | +0.21% |
+            | pull_hits | 996031 | +0.23% |
+            | pull_lost | 997995 | +0.09% |
+
+            0 of 1 published changes agree: same verdict, and within 1 point or a quarter of the change.  
+            Intervals are over seeds: how repeatable the simulation is, not how near to hardware.  
+            schedlab 0.1.0, scenario `bff06f6e6cb37206`
+        "#]].assert_eq(&text);
+    }
+}

@@ -1,4 +1,4 @@
-//! Numbers as people read them: about four digits that matter, never wider than nine columns.
+//! Numbers as people read them: about four digits that matter, never wider than eight columns.
 
 /// A value of a metric. Counts (no unit) have no decimals.
 pub fn number(value: f64, unit: &str) -> String {
@@ -15,7 +15,7 @@ pub fn number(value: f64, unit: &str) -> String {
     }
 }
 
-/// A change in percent, with its sign.
+/// A change in percent, with its sign; a factor if it is tenfold or more.
 pub fn percent(change: f64) -> String {
     let rounded = |digits: usize| {
         let text = format!("{change:+.digits$}");
@@ -26,11 +26,22 @@ pub fn percent(change: f64) -> String {
         }
     };
     match change.abs() {
-        size if size >= 99_999.5 => if change < 0.0 { "<-99999%" } else { ">+99999%" }.to_string(),
-        size if size >= 1000.0 => format!("{}%", rounded(0)),
+        size if size >= 1e7 => format!("x{:.0e}", 1.0 + change / 100.0),
+        size if size >= 1000.0 => format!("x{:.0}", 1.0 + change / 100.0),
         size if size >= 100.0 => format!("{}%", rounded(1)),
         _ => format!("{}%", rounded(2)),
     }
+}
+
+/// A 95 % interval of changes in percent, without the percent signs: at most 14 columns wide as
+/// long as the changes stay below a thousand.
+pub fn interval([low, high]: [f64; 2]) -> String {
+    let bare = |x: f64| match x.abs() {
+        size if size >= 100.0 => format!("{x:+.0}"),
+        size if size >= 10.0 => format!("{x:+.1}"),
+        _ => format!("{x:+.2}"),
+    };
+    format!("[{}, {}]", bare(low), bare(high))
 }
 
 /// Seeds as a short list: `1-5`, `1,2,4`.
@@ -71,6 +82,6 @@ mod tests {
     fn changes_have_a_sign_unless_they_are_nothing() {
         assert_eq!(percent(-0.279), "-0.28%");
         assert_eq!(percent(0.0004), "0.00%");
-        assert_eq!(percent(1234.5), "+1234%");
+        assert_eq!(percent(1234.5), "x13");
     }
 }

@@ -78,7 +78,8 @@ fn draw_panel(area: &Area<'_>, metric: &Metric, others: &[&VariantAnalysis]) -> 
         .into_font()
         .style(FontStyle::Bold)
         .color(&INK);
-    area.draw(&Text::new(metric.name.clone(), (16, 4), bold))?;
+    let heading = format!("{}{}", metric.name, view::direction(metric));
+    area.draw(&Text::new(heading, (16, 4), bold))?;
     let rows = others.len() as f64;
     let (low, high) = range(metric, others);
     let mut chart = ChartBuilder::on(area)
@@ -109,7 +110,8 @@ fn draw_panel(area: &Area<'_>, metric: &Metric, others: &[&VariantAnalysis]) -> 
         let (_, pixel_y) = chart.backend_coord(&(low, y));
         let at = area.get_pixel_range();
         let place = (LEFT as i32 - 10, pixel_y - at.1.start);
-        area.draw(&Text::new(variant.name.clone(), place, names.clone()))?;
+        let name = view::short(&variant.name, 34);
+        area.draw(&Text::new(name, place, names.clone()))?;
         let Some((mean, ci95, color)) = change(variant, metric) else {
             continue;
         };
@@ -184,4 +186,17 @@ fn legend(area: &Area<'_>, analysis: &Analysis) -> Result<(), Failed> {
         area.draw(&Text::new("published", (x + shift + 14, y), ink))?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::analysis::tests::example;
+
+    #[test]
+    fn a_plot_needs_something_to_compare() {
+        assert!(super::deltas_svg(&example(2, &["off"])).is_none());
+        let svg = super::deltas_svg(&example(2, &["off", "on"])).unwrap();
+        assert!(svg.starts_with("<svg") && svg.trim_end().ends_with("</svg>"));
+        assert!(svg.contains("published"));
+    }
 }

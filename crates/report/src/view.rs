@@ -5,6 +5,7 @@
 //! (rare counters, single lock sites) is in JSON and CSV.
 
 use crate::analysis::{Analysis, Metric, VariantAnalysis};
+use scenario::Better;
 
 /// Metrics that get a block of their own, if the runs have them.
 const HEADLINES: &[&str] = &[
@@ -13,11 +14,11 @@ const HEADLINES: &[&str] = &[
     "throughput",
     "bandwidth",
     "latency_p99",
-    "idle_while_runnable",
 ];
 
 /// Metrics of the matrix, in this order; those of the workload come first.
 const DETAILS: &[&str] = &[
+    "idle_while_runnable",
     "wakeup_latency_p50",
     "wakeup_latency_p99",
     "wakeup_latency_max",
@@ -108,6 +109,22 @@ pub fn letter(idx: usize) -> String {
     }
 }
 
+/// A name cut in the middle if it is too long, as the ends tell variants apart.
+pub fn short(name: &str, width: usize) -> String {
+    let chars: Vec<char> = name.chars().collect();
+    if chars.len() <= width {
+        return name.to_string();
+    }
+    let tail = (width - 2) / 2;
+    let head = width - 2 - tail;
+    let part = |chars: &[char]| chars.iter().collect::<String>();
+    format!(
+        "{}..{}",
+        part(&chars[..head]),
+        part(&chars[chars.len() - tail..])
+    )
+}
+
 /// The machine, workload and so on, as (what, value).
 pub fn facts(analysis: &Analysis) -> Vec<(&'static str, String)> {
     let machine = &analysis.machine;
@@ -147,6 +164,15 @@ pub fn heading(metric: &Metric) -> String {
     match metric.unit {
         "" => metric.name.clone(),
         unit => format!("{} [{unit}]", metric.name),
+    }
+}
+
+/// The good direction in words; empty if there is none.
+pub fn direction(metric: &Metric) -> &'static str {
+    match metric.better {
+        Better::Lower => ", lower is better",
+        Better::Higher => ", higher is better",
+        Better::None => "",
     }
 }
 
