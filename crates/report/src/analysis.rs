@@ -348,10 +348,14 @@ pub(crate) mod tests {
         let text = format!(
             r#"
             title = "An example"
-            machine = {{ cpus = 16, llcs = 2 }}
             policy = "cfs"
             workload = {{ kind = "kernel-build", cpu_seconds = 10 }}
             run = {{ seeds = {seeds} }}
+            [machine]
+            llcs_per_socket = 2
+            cores_per_llc = 8
+            latency = {{ llc_ns = 25, node_ns = 110 }}
+            caches = {{ l1d_kib = 32, l2_kib = 1024, l3_kib = 32768, l3_hit_ns = 15, mem_ns = 105 }}
             {variants}
             [[published]]
             variant = "off"

@@ -216,7 +216,7 @@ mod tests {
                 "name": "example"
               },
               "scenario": "example",
-              "scenario_hash": "f270776c6062b861",
+              "scenario_hash": "77b9ce1690e20e8f",
               "schema": 1,
               "seeds": [
                 1,

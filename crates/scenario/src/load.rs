@@ -48,8 +48,9 @@ pub fn load_str(path: &Path, text: String) -> Result<Experiment, Faults> {
     let (machine, machine_text) = machine.unzip();
     let found = parse::experiment(&mut walk, doc.get_ref(), &name, machine);
     let mut faults = walk.faults;
-    faults.sort_by_key(|d| d.span.as_ref().map_or(0, |s| s.start));
     faults.extend(machine_faults);
+    let start = |d: &Diagnostic| d.span.as_ref().map_or(0, |span| span.start);
+    faults.sort_by_key(|d| (d.source.path != source.path, start(d)));
     match found {
         Some(mut experiment) if faults.is_empty() => {
             let texts = [Some(source.text.as_str()), machine_text.as_deref()];
@@ -125,7 +126,7 @@ fn find_machine(
     let node = parse::required(walk, doc, "machine")?;
     let found = match node.get_ref() {
         DeValue::String(file) => machine_file(walk, node, scenario, file)?,
-        DeValue::Table(table) => glue::inline_machine(name, &walk.source.text, table)
+        DeValue::Table(table) => glue::inline_machine(name, table, node.span())
             .map(|machine| (machine, String::new()))
             .map_err(|list| {
                 list.into_iter()

@@ -211,11 +211,15 @@ mod tests {
     use std::path::Path;
 
     const TEXT: &str = r#"
-        machine = { cpus = 8, llcs = 2 }
         policy = "cfs"
         workload = { kind = "kernel-build", cpu_seconds = 10 }
         run = { seeds = 7 }
         variant = [{ name = "a" }, { name = "b" }, { name = "c" }]
+        [machine]
+        llcs_per_socket = 2
+        cores_per_llc = 4
+        latency = { llc_ns = 25, node_ns = 110 }
+        caches = { l1d_kib = 32, l2_kib = 1024, l3_kib = 32768, l3_hit_ns = 15, mem_ns = 105 }
     "#;
 
     fn experiment() -> Experiment {

@@ -5,8 +5,13 @@ use std::path::Path;
 
 /// A right scenario.
 pub const RIGHT: &str = r#"title = "a right scenario"
-machine = { cpus = 8, llcs = 2 }
 policy = "cfs"
+
+[machine]
+llcs_per_socket = 2
+cores_per_llc = 4
+latency = { llc_ns = 25, node_ns = 110 }
+caches = { l1d_kib = 32, l2_kib = 1024, l3_kib = 32768, l3_hit_ns = 15, mem_ns = 105 }
 
 [workload]
 kind = "kernel-build"
