@@ -162,7 +162,7 @@ fn machine_file(
             let fault = walk
                 .at(node.span(), format!("cannot read the machine file: {why}"))
                 .label(format!("looked at {}", path.display()))
-                .help_if(neighbor(&path, file));
+                .help_if((!path.exists()).then(|| neighbor(&path, file)).flatten());
             walk.fault(fault);
             None
         }
