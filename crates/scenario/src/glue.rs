@@ -2,9 +2,6 @@
 //!
 //! Nothing else of this crate, of `report` or of `cli` names those floors' loaders, policies or
 //! workloads, so this is the one file to change when they do.
-//!
-//! PROVISIONAL: the engine is the [`MockExecutor`](crate::MockExecutor) until the real one is
-//! plugged in; [`engine`] and [`engine_remark`] are to be replaced together.
 
 use crate::run::Executor;
 use std::ops::Range;
@@ -60,12 +57,7 @@ pub fn machine_table(machine: &Machine) -> String {
     topology::show::table(machine)
 }
 
-/// PROVISIONAL: the engine that runs experiments.
+/// The engine that runs experiments.
 pub fn engine() -> Box<dyn Executor> {
-    Box::new(crate::MockExecutor)
-}
-
-/// PROVISIONAL: a remark that must stand beside every result, as long as there is one to make.
-pub fn engine_remark() -> Option<&'static str> {
-    Some("the engine is not plugged in yet: these numbers are made up")
+    Box::new(crate::engine::SimulationExecutor)
 }

@@ -14,6 +14,7 @@ pub mod glue;
 pub mod registry;
 
 mod diag;
+mod engine;
 mod experiment;
 mod hash;
 mod load;
