@@ -10,3 +10,6 @@
 pub mod balance;
 pub mod features;
 pub mod state;
+mod stubs;
+pub mod swqueue;
+use stubs as wakeup;
