@@ -3,8 +3,8 @@
 //! A balance pass takes time and locks, so each is a small state machine that the mechanism resumes:
 //! every call reads the world anew and answers with the next [`Step`]. The machines nest as the
 //! kernel's functions do: `newidle` and `periodic` (which `nohz` runs on behalf of others) walk the
-//! domains and call `load_balance` in `decide`, `stats` and `detach`. Each level's stages live in the
-//! path of the CPU that *executes* the pass; no path ever holds two runqueue locks.
+//! domains and run `load_balance` (in `pass`, with `stats`, `decide` and `detach`). The stages of each
+//! live in the path of the CPU that *executes* the pass; no path ever holds two runqueue locks.
 //!
 //! Left out: misfit tasks, asymmetric packing and capacity, NUMA locality of memory (spec 14.1).
 //! Follows kernel/sched/fair.c of v6.4.
@@ -14,6 +14,7 @@ mod decide;
 mod detach;
 mod newidle;
 mod nohz;
+mod pass;
 mod periodic;
 mod slow_path;
 mod stats;
@@ -22,9 +23,9 @@ mod tests;
 
 use super::state::{Fair, LlcShared, SdState, Swqueue};
 use super::swqueue::{PullPath, SwqStats};
-use detach::LoadBalance;
 use newidle::NewidlePath;
 use nohz::{IlbPath, Nohz};
+use pass::LoadBalance;
 use periodic::RebalancePath;
 use sim_core::{LockId, Ns, Policy, Step, TaskId, World};
 use std::ops::ControlFlow;

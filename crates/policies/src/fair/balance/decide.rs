@@ -2,7 +2,7 @@
 //! much of what, and from which queue. Pure functions over the statistics, and the two methods that
 //! feed them.
 
-use super::detach::LoadBalance;
+use super::pass::LoadBalance;
 use super::stats::{DomainStats, GroupStats, GroupType};
 use super::{IdleType, domain_at};
 use crate::fair::state::Fair;

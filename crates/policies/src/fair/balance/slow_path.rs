@@ -6,7 +6,7 @@ use super::domain_at;
 use super::stats::{GroupStats, GroupType, group_classify};
 use crate::fair::state::Fair;
 use sim_core::{Ns, TaskId, World};
-use topology::{CpuId, Domain, Group, SdFlags};
+use topology::{CpuId, Group, SdFlags};
 
 impl Fair {
     /// The CPU for a forked or exec'd `p`, and the time the search took. `sd_level` is a level of
@@ -74,7 +74,7 @@ impl Fair {
     }
 
     /// `update_sg_wakeup_stats`: as if `p` were not there.
-    fn wakeup_stats(&self, w: &World, d: &Domain, group: &Group, p: TaskId) -> GroupStats {
+    fn wakeup_stats(&self, w: &World, group: &Group, p: TaskId) -> GroupStats {
         let mut g = GroupStats::of_weight(group.cpus.len() as u32);
         let (t, avg) = (&w.tasks[p.idx()], &self.tasks[p.idx()].avg);
         for &cpu in &group.cpus {
@@ -104,10 +104,6 @@ impl Fair {
             g.h_nr += h_nr;
             g.idle_cpus += u32::from(nr == 0 && idle);
         }
-        g.kind = group_classify(d.imbalance_pct, &g, false);
-        if matches!(g.kind, GroupType::FullyBusy | GroupType::Overloaded) {
-            g.avg_load = g.load * 1024 / g.capacity;
-        }
         g
     }
 
@@ -122,7 +118,12 @@ impl Fair {
             if !d.groups[i].span.intersects(allowed) {
                 continue;
             }
-            let g = self.wakeup_stats(w, d, &d.groups[i], p);
+            let mut g = self.wakeup_stats(w, &d.groups[i], p);
+            let imbalanced = self.balance.imbalanced[link.domain.0 as usize][i];
+            g.kind = group_classify(d.imbalance_pct, &g, imbalanced);
+            if matches!(g.kind, GroupType::FullyBusy | GroupType::Overloaded) {
+                g.avg_load = g.load * 1024 / g.capacity;
+            }
             if i == own {
                 local = Some(g);
             } else if is_idler(&g, idlest.as_ref().map(|(_, best)| best)) {

@@ -4,7 +4,7 @@
 //! lets each CPU replay the ticks that were only computed, so that "last update" means what it means
 //! in a kernel where each tick really happens.
 
-use super::detach::LoadBalance;
+use super::pass::LoadBalance;
 use crate::fair::state::Fair;
 use sim_core::{Policy, World};
 use topology::{CpuId, DomainId, Group};
