@@ -1,10 +1,12 @@
-//! Load balancing (spec 8): periodic, nohz-idle and newidle balance, active push, the fork/exec path.
+//! Load balancing (spec 8): periodic, nohz-idle and newidle balance, active push, the fork/exec
+//! path.
 //!
-//! A balance pass takes time and locks, so each is a small state machine that the mechanism resumes:
-//! every call reads the world anew and answers with the next [`Step`]. The machines nest as the
-//! kernel's functions do: `newidle` and `periodic` (which `nohz` runs on behalf of others) walk the
-//! domains and run `load_balance` (in `pass`, with `stats`, `decide` and `detach`). The stages of each
-//! live in the path of the CPU that *executes* the pass; no path ever holds two runqueue locks.
+//! A balance pass takes time and locks, so each is a small state machine that the mechanism
+//! resumes: every call reads the world anew and answers with the next [`Step`]. The machines nest
+//! as the kernel's functions do: `newidle` and `periodic` (which `nohz` runs on behalf of others)
+//! walk the domains and run `load_balance` (in `pass`, with `stats`, `decide` and `detach`). The
+//! stages of each live in the path of the CPU that *executes* the pass; no path ever holds two
+//! runqueue locks.
 //!
 //! Left out: misfit tasks, asymmetric packing and capacity, NUMA locality of memory (spec 14.1).
 //! Follows kernel/sched/fair.c of v6.4.
@@ -29,7 +31,7 @@ use pass::LoadBalance;
 use periodic::RebalancePath;
 use sim_core::{LockId, Ns, Policy, Step, TaskId, World};
 use std::ops::ControlFlow;
-use topology::{ChainLink, CpuId, Domain, DomainId};
+use topology::{ChainLink, CpuId, CpuSet, Domain, Machine};
 
 /// A path that either has a next step for the mechanism or is finished with a result.
 pub(crate) type Flow<T> = ControlFlow<Step, T>;
@@ -85,6 +87,8 @@ pub(crate) struct LbPath {
     pub removed: Vec<CpuId>,
     /// `rq->idle_balance`: idle at the last tick or kick.
     pub idle_at_tick: bool,
+    /// `rq->last_blocked_load_update_tick`, jiffies.
+    pub blocked_tick: u64,
 }
 
 impl LbPath {
@@ -101,6 +105,7 @@ impl LbPath {
             detached: Vec::with_capacity(64),
             removed: Vec::with_capacity(16),
             idle_at_tick: false,
+            blocked_tick: 0,
         }
     }
 }
@@ -122,27 +127,52 @@ pub struct BalanceState {
     pub swq: SwqStats,
 }
 
+impl BalanceState {
+    fn new(machine: &Machine, jiffies: u64, serialize: LockId) -> Self {
+        let n = machine.n_cpus();
+        let read = |cpu, other| machine.costs.lb_cpu_ns[machine.distance(cpu, other) as usize];
+        let cost = |cpu: CpuId, link: &ChainLink| {
+            let cpus = &domain_of(machine, link).cpus;
+            machine.costs.lb_domain_ns + cpus.iter().map(|c| read(cpu, *c)).sum::<Ns>()
+        };
+        let costs = |(cpu, chain): (usize, &Vec<ChainLink>)| {
+            let cpu = CpuId(cpu as u32);
+            chain.iter().map(|link| cost(cpu, link)).collect()
+        };
+        let domains = &machine.domains;
+        Self {
+            paths: (0..n).map(|_| LbPath::new()).collect(),
+            nohz: Nohz::new(n, jiffies),
+            serialize: Some(serialize),
+            imbalanced: (domains.domains.iter())
+                .map(|d| vec![false; d.groups.len()])
+                .collect(),
+            scan_cost: domains.chains.iter().enumerate().map(costs).collect(),
+            max_interval: max_load_balance_interval(machine.hz, n),
+            swq: SwqStats::new(machine.llcs.iter().map(|l| l.first().unwrap_or(CpuId(0)))),
+        }
+    }
+}
+
 impl Fair {
-    /// Fills `sds`, `llcs`, `swqueues` and the balance state (spec 1.3, 1.5). Call it after `rqs` was
-    /// filled; CPUs whose tick is stopped at boot enter the nohz mask.
+    /// Fills `sds`, `llcs`, `swqueues` and the balance state (spec 1.3, 1.5). Call it after `rqs`
+    /// was filled; CPUs whose tick is stopped at boot enter the nohz mask.
     pub(crate) fn init_balance(&mut self, w: &mut World) {
         let machine = w.machine.clone();
-        let (n, now) = (machine.n_cpus(), w.jiffies());
-        let domain = |id: DomainId| &machine.domains.domains[id.0 as usize];
+        let now = w.jiffies();
         let sd_state = |link: &ChainLink| SdState {
-            balance_interval: u64::from(domain(link.domain).weight()),
+            balance_interval: u64::from(domain_of(&machine, link).weight()),
             max_newidle_lb_cost: 0,
             last_decay_max_lb_cost: now,
             nr_balance_failed: 0,
             last_balance: now,
             avg_scan_cost: 0,
         };
-        let chains = &machine.domains.chains;
-        self.sds = (chains.iter())
+        self.sds = (machine.domains.chains.iter())
             .map(|chain| chain.iter().map(sd_state).collect())
             .collect();
         // nr_idle_scan is 0 in the kernel until the first periodic balance; spec 1.5 skips that.
-        let llc = |span: &topology::CpuSet| LlcShared {
+        let llc = |span: &CpuSet| LlcShared {
             nr_busy_cpus: span.len() as u32,
             has_idle_cores: false,
             nr_idle_scan: span
@@ -150,43 +180,26 @@ impl Fair {
                 .map_or(0, |c| machine.domains.llc_size[c.idx()]),
         };
         self.llcs = machine.llcs.iter().map(llc).collect();
-        self.swqueues = Vec::new();
-        if self.features.swqueue {
-            let queue = |_| Swqueue {
-                head: TaskId::NONE,
-                tail: TaskId::NONE,
-                lock: w.new_lock(),
-            };
-            self.swqueues = (0..machine.llcs.len()).map(queue).collect();
-        }
-        let cost = |cpu: usize, link: &ChainLink| {
-            (domain(link.domain).cpus.iter())
-                .map(|c| machine.costs.lb_cpu_ns[machine.distance(CpuId(cpu as u32), *c) as usize])
-                .sum::<Ns>()
-                + machine.costs.lb_domain_ns
+        let queue = |_| Swqueue {
+            head: TaskId::NONE,
+            tail: TaskId::NONE,
+            lock: w.new_lock(),
         };
-        let costs = |(cpu, chain): (usize, &Vec<ChainLink>)| {
-            chain.iter().map(|link| cost(cpu, link)).collect()
+        let n_queues = if self.features.swqueue {
+            machine.llcs.len()
+        } else {
+            0
         };
-        self.balance = BalanceState {
-            paths: vec![LbPath::new(); n],
-            nohz: Nohz::new(n, now),
-            serialize: Some(w.new_lock()),
-            imbalanced: (machine.domains.domains.iter())
-                .map(|d| vec![false; d.groups.len()])
-                .collect(),
-            scan_cost: chains.iter().enumerate().map(costs).collect(),
-            max_interval: max_load_balance_interval(machine.hz, n),
-            swq: SwqStats::new(machine.llcs.iter().map(|l| l.first().unwrap_or(CpuId(0)))),
-        };
-        for cpu in (0..n as u32).map(CpuId) {
+        self.swqueues = (0..n_queues).map(queue).collect();
+        self.balance = BalanceState::new(&machine, now, w.new_lock());
+        for cpu in (0..machine.n_cpus() as u32).map(CpuId) {
             let stopped = w.cpus[cpu.idx()].tick_stopped;
             self.balance_idle_enter(w, cpu, stopped);
         }
     }
 
-    /// The part of `scheduler_tick` that belongs to balancing (spec 8.4, 8.6): raises the softirq if
-    /// balance is due; at the first busy tick the CPU leaves the nohz mask.
+    /// The part of `scheduler_tick` that belongs to balancing (spec 8.4, 8.6): raises the softirq
+    /// if balance is due; at the first busy tick the CPU leaves the nohz mask.
     #[inline]
     pub(crate) fn balance_tick(&mut self, w: &mut World, cpu: CpuId) {
         let idle = w.cpus[cpu.idx()].idle;
@@ -216,8 +229,8 @@ impl Fair {
         c.tick_next.max(due.saturating_add(skew))
     }
 
-    /// Sets `rd.overload` when `cpu`'s queue has just grown to two (spec 8.2). Tasks are counted one
-    /// by one, so the crossing is the moment when exactly two are counted.
+    /// Sets `rd.overload` when `cpu`'s queue has just grown to two (spec 8.2). Tasks are counted
+    /// one by one, so the crossing is the moment when exactly two are counted.
     #[inline]
     pub(crate) fn note_nr_running(&mut self, w: &World, cpu: CpuId) {
         if w.cpus[cpu.idx()].nr_running == 2 {
@@ -240,7 +253,8 @@ impl Fair {
         rq.idle_stamp = 0;
     }
 
-    /// The scheduler softirq of `cpu` (spec 8.4): a nohz request comes first and, if served, is all.
+    /// The scheduler softirq of `cpu` (spec 8.4): a nohz request comes first and, if served, is
+    /// all.
     pub(crate) fn softirq_step(&mut self, w: &mut World, cpu: CpuId, first: bool) -> Step {
         if first {
             let path = &mut self.balance.paths[cpu.idx()];
@@ -290,6 +304,7 @@ impl Fair {
             S::Update => {
                 self.catch_up(w, target);
                 self.update_blocked_averages(w, target);
+                self.balance.paths[target.idx()].blocked_tick = w.jiffies();
                 (Step::Unlock(LockId::rq(target)), S::IrqOn)
             }
             S::IrqOn => (Step::IrqOn, S::Done),
@@ -308,6 +323,10 @@ impl Fair {
         let ms = self.sds[cpu.idx()][level].balance_interval;
         sd_balance_interval(ms, busy, w.machine.hz, self.balance.max_interval)
     }
+}
+
+fn domain_of<'a>(machine: &'a Machine, link: &ChainLink) -> &'a Domain {
+    &machine.domains.domains[link.domain.0 as usize]
 }
 
 /// The domain at `level` of `cpu`'s chain, and the index of the CPU's own group in it.

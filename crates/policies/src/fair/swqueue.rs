@@ -193,8 +193,8 @@ impl Fair {
         self.balance.paths[cpu.idx()].pull = PullPath::default();
     }
 
-    /// Goes on with `swq_pick_next_task`. The result says whether a task was popped (RETRY); the own
-    /// runqueue lock is held again.
+    /// Goes on with `swq_pick_next_task`. The result says whether a task was popped (RETRY); the
+    /// own runqueue lock is held again.
     pub(crate) fn swq_pull(&mut self, w: &mut World, cpu: CpuId) -> Flow<bool> {
         loop {
             let path = self.balance.paths[cpu.idx()].pull;

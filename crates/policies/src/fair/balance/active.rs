@@ -1,4 +1,5 @@
-//! Active balance (spec 8.7, 14.1 S2): the stopper of the busiest CPU pushes one task to the target.
+//! Active balance (spec 8.7, 14.1 S2): the stopper of the busiest CPU pushes one task to the
+//! target.
 //!
 //! The mechanism has put the stopped task back on the queue before; the body is: lock the source,
 //! detach the least recently run task that may move (hotness does not count), unlock, lock the

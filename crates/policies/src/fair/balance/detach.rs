@@ -124,7 +124,8 @@ impl Fair {
         }
     }
 
-    /// `can_migrate_task` (spec 8.8). Per-CPU kthreads are not known as such: they fail by affinity.
+    /// `can_migrate_task` (spec 8.8). Per-CPU kthreads are not known as such: they fail by
+    /// affinity.
     fn can_migrate(&self, w: &World, exec: CpuId, lb: &mut LoadBalance, p: TaskId) -> bool {
         if !w.allowed(p, lb.dst) {
             lb.flags.some_pinned = true;

@@ -1,4 +1,5 @@
-//! Going idle (spec 0.5, 7.1 hook 4, 8.3): the pull from the shared wakequeue, then newidle balance.
+//! Going idle (spec 0.5, 7.1 hook 4, 8.3): the pull from the shared wakequeue, then newidle
+//! balance.
 //!
 //! The CPU enters with its own runqueue lock held, gives it up for the walk over the domains, and
 //! takes it again at the end. Wakers may enqueue here meanwhile, so `nr_running` and `ttwu_pending`
@@ -89,6 +90,7 @@ impl Fair {
                 Stage::Enter => self.newidle_enter(w, cpu),
                 Stage::Blocked => {
                     self.update_blocked_averages(w, cpu);
+                    self.balance.paths[cpu.idx()].blocked_tick = w.jiffies();
                     (Some(Step::Unlock(LockId::rq(cpu))), Stage::Unlocked)
                 }
                 Stage::Unlocked => (None, Stage::Level),

@@ -166,6 +166,7 @@ impl Fair {
     pub(crate) fn nohz_timer(&mut self, w: &mut World) {
         let jiffies = w.jiffies();
         self.balance.nohz.timer_at = NEVER;
+        w.set_policy_timer(NEVER);
         if let Some((kicker, flags)) = self.nohz_kicker(w, jiffies) {
             self.kick_ilb(w, kicker, flags, jiffies);
         }
@@ -284,15 +285,11 @@ impl Fair {
                 }
                 Stage::Next => {
                     w.charge(w.scan_ns(target));
-                    if ilb.flags & STATS != 0 {
-                        Stage::Blocked
-                    } else {
-                        Stage::Look
-                    }
+                    self.ilb_stats_stage(w, exec, ilb, target)
                 }
                 Stage::Blocked => {
                     self.update_blocked(w, exec, target)?;
-                    let left = self.cpu_load(target) != 0 || self.cpu_util(target) != 0;
+                    let left = self.has_blocked_load(target);
                     self.balance.paths[exec.idx()].ilb.has_blocked |= left;
                     Stage::Look
                 }
@@ -324,6 +321,23 @@ impl Fair {
 
     fn ilb_wants(&self, w: &World, target: CpuId) -> bool {
         self.rqs[target.idx()].nohz_idle && w.cpus[target.idx()].idle
+    }
+
+    /// `update_nohz_stats`: nothing to do without blocked load, or twice in one jiffy.
+    fn ilb_stats_stage(&mut self, w: &World, exec: CpuId, ilb: IlbPath, target: CpuId) -> Stage {
+        if ilb.flags & STATS == 0 || !self.has_blocked_load(target) {
+            return Stage::Look;
+        }
+        if w.jiffies() <= self.balance.paths[target.idx()].blocked_tick {
+            self.balance.paths[exec.idx()].ilb.has_blocked = true;
+            return Stage::Look;
+        }
+        Stage::Blocked
+    }
+
+    fn has_blocked_load(&self, cpu: CpuId) -> bool {
+        let avg = &self.rqs[cpu.idx()].avg;
+        avg.load_avg | avg.runnable_avg | avg.util_avg != 0
     }
 
     fn ilb_end(&mut self, w: &mut World, ilb: IlbPath) {

@@ -1,13 +1,15 @@
-//! `load_balance` of one domain (spec 8.7, 8.8): choose a source, detach under its lock, attach under
-//! the destination's, and keep the domain's interval and failure count.
+//! `load_balance` of one domain (spec 8.7, 8.8): choose a source, detach under its lock, attach
+//! under the destination's, and keep the domain's interval and failure count.
 //!
 //! ```text
-//! Begin -> Stats -> LockSrc -> Detach -> (Unlink)* -> UnlockSrc -> LockDst -> Attach -> Judge -> Done
-//!   |        |         ^                                                               |  |
-//!   +--------+--> Done +------------------- more, or another destination --------------+  +-> Begin (redo)
+//! Begin -> Stats -> LockSrc -> Detach -> Unlink* -> UnlockSrc -> LockDst -> Attach -> Judge
+//!   |        |         ^                                                                |
+//!   +-> Done +-> Done  +---- more, or another destination; with another source: Begin --+-> Settle
 //! ```
-//! Softirq passes keep interrupts off from the source's lock to the end of attach; newidle runs with
-//! interrupts off anyway.
+//! Settle counts the failure or success and may go on to the active push.
+//!
+//! Softirq passes keep interrupts off from the source's lock to the end of attach; newidle runs
+//! with interrupts off anyway.
 
 use super::decide::Migrate;
 use super::{Flow, IdleType, PULL_LINES, domain_at};
@@ -151,7 +153,8 @@ impl Fair {
         };
     }
 
-    /// Goes on with the pass prepared by [`Fair::lb_start`]; the result is the number of tasks moved.
+    /// Goes on with the pass prepared by [`Fair::lb_start`]; the result is the number of tasks
+    /// moved.
     pub(crate) fn load_balance(&mut self, w: &mut World, exec: CpuId) -> Flow<u32> {
         loop {
             let lb = self.balance.paths[exec.idx()].lb;

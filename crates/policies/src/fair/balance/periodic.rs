@@ -1,4 +1,5 @@
-//! Periodic balance (spec 8.4): `rebalance_domains`, for this CPU or, in nohz-idle balance, for another.
+//! Periodic balance (spec 8.4): `rebalance_domains`, for this CPU or, in nohz-idle balance, for
+//! another.
 
 use super::{Flow, IdleType, domain_at, update_newidle_cost};
 use crate::fair::state::Fair;

@@ -1,8 +1,8 @@
 //! Statistics of a domain's groups (spec 8.6.2, 8.6.3): one pass over its CPUs, no allocation.
 //!
 //! All values of other CPUs are as of the last update of their runqueues (spec 2.7); the pass first
-//! lets each CPU replay the ticks that were only computed, so that "last update" means what it means
-//! in a kernel where each tick really happens.
+//! lets each CPU replay the ticks that were only computed, so that "last update" means what it
+//! means in a kernel where each tick really happens.
 
 use super::pass::LoadBalance;
 use crate::fair::state::Fair;

@@ -3,6 +3,7 @@
 
 mod paths;
 mod pure;
+mod storm;
 mod swq;
 
 use crate::fair::balance::BalanceState;

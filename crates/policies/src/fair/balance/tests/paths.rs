@@ -25,6 +25,7 @@ fn e1_active_balance_moves_one_of_three_after_four_failures() {
         rig.w.now += 200 * MS;
         rig.softirq(8);
         assert_eq!(rig.fair.sds[8][2].nr_balance_failed, failed);
+        assert_eq!(rig.fair.sds[8][2].balance_interval, 32);
     }
     assert_eq!(rig.w.cpus[0].stop_work, Some(StopWork::Push(CpuId(8))));
     assert!(rig.fair.rqs[0].active_balance);
@@ -190,7 +191,10 @@ fn another_cpu_of_the_group_takes_what_this_one_may_not() {
 #[test]
 fn periodic_balance_writes_the_scan_budget() {
     let mut rig = Rig::desktop();
-    (0..8).for_each(|c| rig.fair.rqs[c].avg.util_avg = 1024);
+    // Not on CPUs 0 and 9, which bring their own averages up to date.
+    for c in (1..8).chain([16]) {
+        rig.fair.rqs[c].avg.util_avg = 1024;
+    }
     assert_eq!(rig.fair.llcs[0].nr_idle_scan, 16);
     rig.w.now += 1000 * MS;
     rig.softirq(9);
