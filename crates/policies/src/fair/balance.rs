@@ -229,11 +229,12 @@ impl Fair {
         c.tick_next.max(due.saturating_add(skew))
     }
 
-    /// Sets `rd.overload` when `cpu`'s queue has just grown to two (spec 8.2). Tasks are counted
-    /// one by one, so the crossing is the moment when exactly two are counted.
+    /// Sets `rd.overload` when `cpu`'s queue grows to two or more (spec 8.2). Asking for "or more"
+    /// and not for the crossing changes nothing: the flag is only cleared while no queue is that
+    /// long.
     #[inline]
     pub(crate) fn note_nr_running(&mut self, w: &World, cpu: CpuId) {
-        if w.cpus[cpu.idx()].nr_running == 2 {
+        if w.cpus[cpu.idx()].nr_running >= 2 {
             self.overload = true;
         }
     }
