@@ -6,7 +6,11 @@
 //! * `cfs`: vruntime, slices, placement, preemption, picking.
 //! * `wakeup`: record_wakee, wake_affine, select_idle_sibling, SIS_NODE.
 //! * `balance`: periodic, nohz-idle and newidle balance, find_idlest_cpu.
+//! * `swqueue`: the shared wakequeue.
 
 pub mod balance;
 pub mod features;
 pub mod state;
+mod stubs;
+pub mod swqueue;
+use stubs as wakeup;
