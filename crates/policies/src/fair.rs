@@ -2,15 +2,26 @@
 //!
 //! * `state`: what the class keeps per task, runqueue, domain level and LLC.
 //! * `features`: features and tunables under the kernel's names.
-//! * `weights`, `pelt`: pure arithmetic.
+//! * `weights`, `pelt`: pure arithmetic; `util_est`: what PELT forgets of a sleeper.
 //! * `cfs`: vruntime, slices, placement, preemption, picking.
 //! * `wakeup`: record_wakee, wake_affine, select_idle_sibling, SIS_NODE.
 //! * `balance`: periodic, nohz-idle and newidle balance, find_idlest_cpu.
 //! * `swqueue`: the shared wakequeue.
+//! * `class`: the `Policy` that puts them together; `topo`: its precomputed topology.
 
 pub mod balance;
+mod cfs;
+mod class;
 pub mod features;
+pub mod pelt;
 pub mod state;
-mod stubs;
 pub mod swqueue;
-use stubs as wakeup;
+#[cfg(test)]
+pub(crate) mod testing;
+pub mod topo;
+mod util_est;
+mod wakeup;
+pub mod weights;
+
+pub use state::Fair;
+pub use wakeup::nr_idle_scan;

@@ -15,13 +15,6 @@ pub fn run(args: &RunArgs) -> Result<(), Stop> {
         choose(experiment, args)?;
     }
     let dirs = directories(args.out.as_deref(), &experiments)?;
-    if let (Some(remark), false) = (glue::engine_remark(), args.quiet) {
-        output::note(
-            "note",
-            anstyle::AnsiColor::Yellow.on_default().bold(),
-            remark,
-        );
-    }
     let engine = glue::engine();
     let mut analyses = Vec::new();
     for (idx, experiment) in experiments.iter().enumerate() {

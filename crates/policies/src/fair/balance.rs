@@ -213,12 +213,12 @@ impl Fair {
         }
     }
 
-    /// The earliest tick edge of `cpu` that may do more than account (see
+    /// The earliest tick edge of `cpu` at which balancing may do something (see
     /// `Policy::next_deciding_tick`).
     #[inline]
     pub(crate) fn deciding_tick(&self, w: &World, cpu: CpuId) -> Ns {
         let (c, rq) = (&w.cpus[cpu.idx()], &self.rqs[cpu.idx()]);
-        if c.nr_running > 1 || rq.nohz_idle {
+        if rq.nohz_idle {
             return c.tick_next;
         }
         let due = rq.next_balance.saturating_mul(w.tick_ns());

@@ -1,7 +1,10 @@
 //! What the fair class keeps: per task, per runqueue, per domain level, per LLC (spec 1.5, 2.1, 2.2).
 
 use super::features::{Features, Tunables};
-use sim_core::{LockId, Ns, TaskId};
+use super::pelt::DETACHED;
+use super::topo::Topo;
+use super::weights;
+use sim_core::{LockId, Ns, SchedPolicy, TaskAttr, TaskId};
 use std::collections::VecDeque;
 use topology::CpuId;
 
@@ -19,25 +22,47 @@ pub struct SchedAvg {
     pub util_avg: u64,
 }
 
+/// How often a waker changes its wakee (spec 5.5.1).
+#[derive(Clone, Copy, Debug)]
+pub struct Wakee {
+    /// `wakee_flips`: switches between wakees, halved every second.
+    pub flips: u32,
+    /// The flips are halved at a wake-up at or after this instant (`wakee_flip_decay_ts` plus HZ
+    /// jiffies, in ns).
+    pub decay_due: Ns,
+    /// `last_wakee`
+    pub last: TaskId,
+}
+
+impl Default for Wakee {
+    fn default() -> Self {
+        Self {
+            flips: 0,
+            decay_due: 0,
+            last: TaskId::NONE,
+        }
+    }
+}
+
 /// Fair state of a task.
 #[derive(Clone, Debug)]
 #[allow(missing_docs, reason = "the fields are the kernel's names")]
 pub struct FairTask {
     pub weight: u32,
     pub inv_weight: u32,
+    pub policy: SchedPolicy,
+    /// `se.on_rq`: queued or current.
+    pub on_rq: bool,
     pub vruntime: u64,
     pub exec_start: Ns,
     pub sum_exec_runtime: Ns,
     pub prev_sum_exec_runtime: Ns,
-    pub sleep_since: Ns,
     pub avg: SchedAvg,
     pub util_est_enqueued: u32,
     pub util_est_ewma: u32,
     /// `UTIL_AVG_UNCHANGED`: util_avg was not updated since the last estimate.
     pub util_avg_unchanged: bool,
-    pub wakee_flips: u32,
-    pub wakee_flip_decay_ts: u64,
-    pub last_wakee: TaskId,
+    pub wakee: Wakee,
     pub recent_used_cpu: CpuId,
     /// Neighbors on the runqueue's `cfs_tasks` list (NONE at the ends, or off the list).
     pub list_prev: TaskId,
@@ -46,6 +71,44 @@ pub struct FairTask {
     pub on_swqueue: bool,
     pub swq_prev: TaskId,
     pub swq_next: TaskId,
+}
+
+impl FairTask {
+    /// A task as `sched_fork` leaves it: no runtime, full load, no utilization (spec 2.1, 2.6).
+    pub fn new(attr: &TaskAttr) -> Self {
+        let (weight, inv_weight) = weights::weight_of(attr.nice, attr.policy);
+        Self {
+            weight,
+            inv_weight,
+            policy: attr.policy,
+            on_rq: false,
+            vruntime: 0,
+            exec_start: 0,
+            sum_exec_runtime: 0,
+            prev_sum_exec_runtime: 0,
+            avg: SchedAvg {
+                last_update_time: DETACHED,
+                load_avg: u64::from(weight),
+                ..SchedAvg::default()
+            },
+            util_est_enqueued: 0,
+            util_est_ewma: 0,
+            util_avg_unchanged: false,
+            wakee: Wakee::default(),
+            recent_used_cpu: CpuId(0),
+            list_prev: TaskId::NONE,
+            list_next: TaskId::NONE,
+            on_swqueue: false,
+            swq_prev: TaskId::NONE,
+            swq_next: TaskId::NONE,
+        }
+    }
+
+    /// True for a SCHED_IDLE task.
+    #[inline]
+    pub fn is_idle_policy(&self) -> bool {
+        self.policy == SchedPolicy::Idle
+    }
 }
 
 /// Fair state of a runqueue. `w.cpus[c].nr_running` counts tasks of all classes; without stopper
@@ -57,6 +120,8 @@ pub struct FairRq {
     pub load_weight: u64,
     /// `cfs.h_nr_running`: fair tasks on the queue, the current one included.
     pub h_nr_running: u32,
+    /// `cfs.idle_h_nr_running`: SCHED_IDLE tasks among them.
+    pub idle_h_nr_running: u32,
     /// Queued tasks by (vruntime, order of arrival), without the current one.
     pub tree: VecDeque<(u64, TaskId)>,
     /// `cfs.curr`: NONE if idle or stopper runs.
@@ -81,6 +146,64 @@ pub struct FairRq {
     pub nohz_idle: bool,
     pub active_balance: bool,
     pub push_cpu: CpuId,
+    /// Wakee flips of the idle task, the waker of an interrupt on an idle CPU.
+    pub idle_wakee: Wakee,
+    /// What the wake-up that this CPU is carrying out was based on.
+    pub choice: PendingChoice,
+}
+
+/// The inputs of an idle search whose time is still passing (see `commit_task_rq`).
+#[derive(Clone, Copy, Debug)]
+pub struct PendingChoice {
+    /// The chosen CPU was idle.
+    pub idle: bool,
+    /// Where the task ran before.
+    pub prev: CpuId,
+    /// Where the search started.
+    pub target: CpuId,
+    /// `recent_used_cpu` before the search.
+    pub recent: CpuId,
+}
+
+/// `min_vruntime` of a runqueue at boot: in the middle of the number range, so that virtual times
+/// compare as plain integers whatever credit or debt is added (spec 0.4).
+pub const MIN_VRUNTIME_AT_BOOT: u64 = 1 << 62;
+
+impl FairRq {
+    /// An empty runqueue with the initial values of spec 2.2.
+    pub fn new(migration_cost_ns: Ns) -> Self {
+        Self {
+            load_weight: 0,
+            h_nr_running: 0,
+            idle_h_nr_running: 0,
+            tree: VecDeque::with_capacity(16),
+            curr: TaskId::NONE,
+            min_vruntime: MIN_VRUNTIME_AT_BOOT,
+            next: TaskId::NONE,
+            last: TaskId::NONE,
+            skip: TaskId::NONE,
+            avg: SchedAvg::default(),
+            util_est_enqueued: 0,
+            list_head: TaskId::NONE,
+            list_tail: TaskId::NONE,
+            idle_stamp: 0,
+            avg_idle: 2 * migration_cost_ns,
+            wake_stamp: 0,
+            wake_avg_idle: 2 * migration_cost_ns,
+            max_idle_balance_cost: migration_cost_ns,
+            next_balance: 0,
+            nohz_idle: false,
+            active_balance: false,
+            push_cpu: CpuId(0),
+            idle_wakee: Wakee::default(),
+            choice: PendingChoice {
+                idle: false,
+                prev: CpuId(0),
+                target: CpuId(0),
+                recent: CpuId(0),
+            },
+        }
+    }
 }
 
 /// What one CPU keeps about one of its domains (spec 1.3); index `[cpu][level]`.
@@ -116,6 +239,17 @@ pub struct Swqueue {
     pub lock: LockId,
 }
 
+impl Swqueue {
+    /// An empty queue.
+    pub fn new(lock: LockId) -> Self {
+        Self {
+            head: TaskId::NONE,
+            tail: TaskId::NONE,
+            lock,
+        }
+    }
+}
+
 /// The fair class.
 pub struct Fair {
     /// Features.
@@ -134,6 +268,10 @@ pub struct Fair {
     pub swqueues: Vec<Swqueue>,
     /// `rd.overload`.
     pub overload: bool,
+    /// A SCHED_IDLE task exists or existed: `sched_idle_cpu` needs to be asked.
+    pub sched_idle_used: bool,
+    /// Precomputed topology.
+    pub topo: Topo,
     /// Balance paths in progress and nohz state.
     pub balance: super::balance::BalanceState,
 }

@@ -154,9 +154,16 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
             c.tick_next = next_tick;
         }
         c.tick_stopped = tick_stopped;
-        self.w.set_occupancy(cpu, Occupancy::Idle);
         self.policy.idle_enter(&mut self.w, cpu, tick_stopped);
-        self.w.cpus[cpu.idx()].carry = 0;
+        let c = &mut self.w.cpus[cpu.idx()];
+        c.carry = 0;
+        if c.softirq {
+            // The policy has something to do before the CPU sleeps; then the loop comes here again.
+            c.base = Base::IdleLoop;
+            c.category = Category::Kernel;
+            return Flow::Again;
+        }
+        self.w.set_occupancy(cpu, Occupancy::Idle);
         Flow::Wait
     }
 

@@ -1,0 +1,216 @@
+//! The fair class as the mechanism sees it: `impl Policy for Fair`.
+//!
+//! Each question is passed on to the file that answers it; only the bookkeeping that goes with
+//! the question itself is here.
+
+use super::Fair;
+use super::balance::BalanceState;
+use super::features::{Features, Tunables};
+use super::state::{FairRq, FairTask};
+use super::topo::Topo;
+use sim_core::{
+    Choice, DequeueFlags, EnqueueFlags, Hook, Nested, Ns, Policy, SelectKind, Site, Step, TaskId,
+    World,
+};
+use topology::CpuId;
+
+impl Fair {
+    /// The class with these features and tunables; `Policy::init` fits it to a machine.
+    pub fn new(features: Features, tunables: Tunables) -> Self {
+        Self {
+            features,
+            tunables,
+            tasks: Vec::new(),
+            rqs: Vec::new(),
+            sds: Vec::new(),
+            llcs: Vec::new(),
+            swqueues: Vec::new(),
+            overload: false,
+            sched_idle_used: false,
+            topo: Topo::default(),
+            balance: BalanceState::default(),
+        }
+    }
+
+    /// `is_core_idle`: all SMT siblings of `cpu` are idle; the CPU itself is not asked.
+    pub(crate) fn is_idle_core(&self, w: &World, cpu: CpuId) -> bool {
+        let mut siblings = self.topo.smt_mask(cpu).iter();
+        siblings.all(|s| *s == cpu || w.cpus[s.idx()].idle)
+    }
+
+    /// `__update_idle_core`: `cpu` goes idle, and perhaps its whole core with it (spec 1.5).
+    fn update_idle_core(&mut self, w: &World, cpu: CpuId) {
+        let llc = self.topo.llc[cpu.idx()] as usize;
+        if self.topo.smt && !self.llcs[llc].has_idle_cores && self.is_idle_core(w, cpu) {
+            self.llcs[llc].has_idle_cores = true;
+        }
+    }
+
+    /// The first tick edge of `cpu` that may preempt its current task (spec 3.6).
+    fn preempting_tick(&self, w: &World, cpu: CpuId) -> Ns {
+        let (rq, tick_next) = (&self.rqs[cpu.idx()], w.cpus[cpu.idx()].tick_next);
+        if rq.h_nr_running < 2 || !rq.curr.is_task() {
+            return sim_core::NEVER;
+        }
+        let se = &self.tasks[rq.curr.idx()];
+        let ran = se.sum_exec_runtime - se.prev_sum_exec_runtime;
+        let left = self.earliest_tick_preemption(rq.curr).saturating_sub(ran);
+        let earliest = se.exec_start + left;
+        if earliest <= tick_next {
+            tick_next
+        } else {
+            w.tick_after(cpu, earliest - 1)
+        }
+    }
+}
+
+impl Policy for Fair {
+    fn init(&mut self, w: &mut World) {
+        self.topo = Topo::new(&w.machine);
+        let migration_cost = self.tunables.migration_cost_ns.max(0) as Ns;
+        let n = w.machine.n_cpus();
+        self.rqs = (0..n).map(|_| FairRq::new(migration_cost)).collect();
+        let first_decay = self.first_flip_decay(w);
+        let idle_wakees = self.rqs.iter_mut().map(|rq| &mut rq.idle_wakee);
+        idle_wakees.for_each(|wakee| wakee.decay_due = first_decay);
+        self.init_balance(w);
+    }
+
+    fn task_fork(&mut self, w: &mut World, p: TaskId, parent: Option<TaskId>) {
+        let mut se = FairTask::new(&w.tasks[p.idx()].attr);
+        let cpu = w.tasks[parent.unwrap_or(p).idx()].cpu;
+        se.recent_used_cpu = cpu;
+        self.sched_idle_used |= se.is_idle_policy();
+        self.update_curr(w, cpu);
+        if let Some(parent) = parent {
+            se.wakee = self.tasks[parent.idx()].wakee;
+        } else {
+            se.wakee.decay_due = self.first_flip_decay(w);
+        }
+        let curr = self.rqs[cpu.idx()].curr;
+        if curr.is_task() {
+            se.vruntime = self.tasks[curr.idx()].vruntime;
+        }
+        if p.idx() < self.tasks.len() {
+            self.tasks[p.idx()] = se;
+        } else {
+            debug_assert_eq!(p.idx(), self.tasks.len(), "task ids are dense");
+            self.tasks.push(se);
+        }
+        self.place_entity(w.now, cpu, p, true);
+        // Relative until it is put on the queue that fork balancing chooses (spec 3.4).
+        let se = &mut self.tasks[p.idx()];
+        se.vruntime = se.vruntime.wrapping_sub(self.rqs[cpu.idx()].min_vruntime);
+    }
+
+    fn task_dead(&mut self, w: &mut World, p: TaskId) {
+        let cpu = w.tasks[p.idx()].cpu;
+        self.catch_up(w, cpu);
+        self.remove_entity_load_avg(cpu, p);
+    }
+
+    fn select_task_rq(&mut self, w: &mut World, p: TaskId, kind: SelectKind) -> Choice {
+        self.select(w, p, kind)
+    }
+
+    fn commit_task_rq(&mut self, w: &mut World, p: TaskId, choice: Choice) -> CpuId {
+        self.commit(w, p, choice)
+    }
+
+    fn migrate_task_rq(&mut self, w: &mut World, p: TaskId, from: CpuId, _to: CpuId) {
+        self.catch_up(w, from);
+        let se = &mut self.tasks[p.idx()];
+        se.vruntime = se.vruntime.wrapping_sub(self.rqs[from.idx()].min_vruntime);
+        self.remove_entity_load_avg(from, p);
+    }
+
+    fn enqueue_task(&mut self, w: &mut World, cpu: CpuId, p: TaskId, flags: EnqueueFlags) -> Hook {
+        self.enqueue_entity(w, cpu, p, flags);
+        if flags.wakeup {
+            self.avg_idle_update(w, cpu);
+        }
+        if self.features.swqueue {
+            return self.swq_enqueue(w, cpu, p, flags);
+        }
+        None
+    }
+
+    fn dequeue_task(&mut self, w: &mut World, cpu: CpuId, p: TaskId, flags: DequeueFlags) -> Hook {
+        self.dequeue_entity(w, cpu, p, flags);
+        if self.features.swqueue {
+            return self.swq_remove(w, cpu, p, Site::DequeueRemoveSwq);
+        }
+        None
+    }
+
+    fn nested_done(&mut self, w: &mut World, cpu: CpuId, n: Nested) {
+        self.swq_nested_done(w, cpu, n);
+    }
+
+    fn wakeup_preempt(&mut self, w: &mut World, cpu: CpuId, p: TaskId, flags: EnqueueFlags) {
+        self.check_preempt(w, cpu, p, flags);
+    }
+
+    fn pick_next_task(&mut self, w: &mut World, cpu: CpuId) -> Option<TaskId> {
+        self.pick_next_entity(w.now, cpu)
+    }
+
+    fn switch_task(&mut self, w: &mut World, cpu: CpuId, prev: TaskId, next: TaskId) -> Hook {
+        if prev.is_task() {
+            self.put_prev_entity(w.now, cpu, prev);
+        }
+        if next.is_task() {
+            self.set_next_entity(w.now, cpu, next);
+            if self.features.swqueue {
+                return self.swq_remove(w, cpu, next, Site::PickRemoveSwq);
+            }
+        } else if next == TaskId::IDLE {
+            self.update_idle_core(w, cpu);
+        }
+        None
+    }
+
+    fn before_idle(&mut self, w: &mut World, cpu: CpuId, prev: TaskId, first: bool) -> Step {
+        self.newidle_step(w, cpu, prev, first)
+    }
+
+    fn task_tick(&mut self, w: &mut World, cpu: CpuId) {
+        let curr = self.rqs[cpu.idx()].curr;
+        if curr.is_task() {
+            self.charge_curr(cpu, w.now);
+            self.update_load_avg(w.now, cpu, curr);
+            if self.rqs[cpu.idx()].h_nr_running > 1 {
+                self.check_preempt_tick(w, cpu, curr);
+            }
+        }
+        self.balance_tick(w, cpu);
+    }
+
+    fn next_deciding_tick(&self, w: &World, cpu: CpuId) -> Ns {
+        self.preempting_tick(w, cpu).min(self.deciding_tick(w, cpu))
+    }
+
+    fn softirq(&mut self, w: &mut World, cpu: CpuId, first: bool) -> Step {
+        self.softirq_step(w, cpu, first)
+    }
+
+    fn stopper(&mut self, w: &mut World, cpu: CpuId, target: CpuId, first: bool) -> Step {
+        self.stopper_step(w, cpu, target, first)
+    }
+
+    fn idle_enter(&mut self, w: &mut World, cpu: CpuId, tick_stopped: bool) {
+        self.balance_idle_enter(w, cpu, tick_stopped);
+    }
+
+    fn yield_task(&mut self, w: &mut World, cpu: CpuId) {
+        self.yield_curr(w, cpu);
+    }
+
+    fn nohz_kick(&mut self, w: &mut World, cpu: CpuId) {
+        self.nohz_kicked(w, cpu);
+    }
+
+    fn policy_timer(&mut self, w: &mut World) {
+        self.nohz_timer(w);
+    }
+}

@@ -1,0 +1,224 @@
+//! Where a waking task runs: `select_task_rq_fair` (spec 5.5).
+//!
+//! First the choice between the waker's and the wakee's last CPU (`wake_affine`), then the search
+//! for an idle CPU near the winner (`wakeup::idle`). A waker of many tasks, or a task with many
+//! wakers, is left where its cache is (`wake_wide`). Energy-aware placement is left out.
+
+mod idle;
+#[cfg(test)]
+mod tests;
+
+use super::Fair;
+use super::state::{PendingChoice, Wakee};
+use sim_core::{Choice, Ns, Policy, SelectKind, TaskId, TaskState, World};
+use topology::{CpuId, SdFlags};
+
+/// `task_h_load` of an idle task: its averages stay as they were at boot, the full load of nice 0.
+const IDLE_TASK_LOAD: u64 = 1024;
+
+impl Fair {
+    /// `select_task_rq_fair`, executed on `w.this`.
+    pub(crate) fn select(&mut self, w: &mut World, p: TaskId, kind: SelectKind) -> Choice {
+        let (this, prev) = (w.this, w.tasks[p.idx()].wake_cpu);
+        match kind {
+            SelectKind::Wake { sync, .. } => self.select_wake(w, p, prev, sync),
+            SelectKind::Fork => self.select_idlest(w, p, this, prev, SdFlags::BALANCE_FORK),
+            SelectKind::Exec => self.select_idlest(w, p, this, prev, SdFlags::BALANCE_EXEC),
+        }
+    }
+
+    fn select_wake(&mut self, w: &mut World, p: TaskId, prev: CpuId, sync: bool) -> Choice {
+        let this = w.this;
+        let current = w.cpus[this.idx()].curr;
+        self.record_wakee(w, current, p);
+        let mut target = prev;
+        if this != prev && !self.wake_wide(this, current, p) && w.allowed(p, this) {
+            let exiting = current.is_task() && w.tasks[current.idx()].state == TaskState::Dead;
+            target = self.wake_affine(w, p, prev, sync && !exiting);
+        }
+        let recent = self.tasks[p.idx()].recent_used_cpu;
+        let mut choice = PendingChoice {
+            idle: false,
+            prev,
+            target,
+            recent,
+        };
+        let (cpu, scan_ns) = self.select_idle_sibling(w, p, &choice);
+        choice.idle = w.cpus[cpu.idx()].idle;
+        self.rqs[this.idx()].choice = choice;
+        Choice { cpu, scan_ns }
+    }
+
+    /// The highest domain up to which every domain balances at this event, then the slow path.
+    fn select_idlest(
+        &mut self,
+        w: &mut World,
+        p: TaskId,
+        this: CpuId,
+        prev: CpuId,
+        flag: u32,
+    ) -> Choice {
+        self.rqs[this.idx()].choice.idle = false;
+        let domains = &w.machine.domains;
+        let balances = |level: usize| {
+            let link = domains.chains[this.idx()][level];
+            domains.domains[link.domain.0 as usize].flags.has(flag)
+        };
+        let n_levels = domains.chains[this.idx()].len();
+        let level = (0..n_levels).take_while(|l| balances(*l)).last();
+        let (cpu, scan_ns) = match level {
+            Some(level) => self.find_idlest_cpu(w, p, this, prev, level, flag),
+            None => (prev, 0),
+        };
+        Choice { cpu, scan_ns }
+    }
+
+    /// The time of the search is over. If the idle CPU it found has been taken meanwhile, the
+    /// search is repeated once, as of now: in the kernel the look and the commit are one line
+    /// transfer apart (spec 5.9).
+    pub(crate) fn commit(&mut self, w: &mut World, p: TaskId, choice: Choice) -> CpuId {
+        let pending = self.rqs[w.this.idx()].choice;
+        if !pending.idle || w.cpus[choice.cpu.idx()].idle {
+            return choice.cpu;
+        }
+        self.select_idle_sibling(w, p, &pending).0
+    }
+
+    fn wakee(&self, this: CpuId, current: TaskId) -> &Wakee {
+        if current.is_task() {
+            &self.tasks[current.idx()].wakee
+        } else {
+            &self.rqs[this.idx()].idle_wakee
+        }
+    }
+
+    /// `record_wakee`: counts how often `current` turns to another wakee, forgetting half of it
+    /// every second.
+    fn record_wakee(&mut self, w: &World, current: TaskId, p: TaskId) {
+        let hz = self.topo.hz;
+        let wakee = if current.is_task() {
+            &mut self.tasks[current.idx()].wakee
+        } else {
+            &mut self.rqs[w.this.idx()].idle_wakee
+        };
+        // "jiffies > flip_ts + HZ", with the product kept instead of the quotient.
+        if wakee.decay_due <= w.now {
+            wakee.flips >>= 1;
+            wakee.decay_due = (w.jiffies() + hz + 1) * w.tick_ns();
+        }
+        if wakee.last != p {
+            wakee.last = p;
+            wakee.flips += 1;
+        }
+    }
+
+    /// When the flips of a waker that has existed since boot are halved for the first time.
+    pub(crate) fn first_flip_decay(&self, w: &World) -> Ns {
+        (self.topo.hz + 1) * w.tick_ns()
+    }
+
+    /// `wake_wide`: so many wakees on one side and wakers on the other that one LLC cannot hold
+    /// them all.
+    fn wake_wide(&self, this: CpuId, current: TaskId, p: TaskId) -> bool {
+        let mine = self.wakee(this, current).flips;
+        let theirs = self.tasks[p.idx()].wakee.flips;
+        is_wide(mine, theirs, self.topo.llc_size[this.idx()])
+    }
+
+    /// `wake_affine`: this CPU or `prev`, which differ; `prev` if no WAKE_AFFINE domain of this
+    /// CPU spans it.
+    fn wake_affine(&mut self, w: &mut World, p: TaskId, prev: CpuId, sync: bool) -> CpuId {
+        let this = w.this;
+        let Some(imbalance_pct) = affine_domain_pct(w, this, prev) else {
+            return prev;
+        };
+        if self.features.wa_idle
+            && let Some(target) = self.wake_affine_idle(w, this, prev, sync)
+        {
+            return target;
+        }
+        if self.features.wa_weight && self.wake_affine_weight(w, p, prev, sync, imbalance_pct) {
+            return this;
+        }
+        prev
+    }
+
+    /// `wake_affine_idle`
+    fn wake_affine_idle(&self, w: &World, this: CpuId, prev: CpuId, sync: bool) -> Option<CpuId> {
+        let (here, there) = (&w.cpus[this.idx()], &w.cpus[prev.idx()]);
+        if here.idle && self.topo.share_cache(this, prev) {
+            // An interrupt on an idle CPU says nothing about where the data is.
+            return Some(if there.idle { prev } else { this });
+        }
+        if sync && here.nr_running == 1 {
+            return Some(this);
+        }
+        there.idle.then_some(prev)
+    }
+
+    /// `wake_affine_weight`: would this CPU be less loaded with `p` than `prev` is with it?
+    fn wake_affine_weight(
+        &mut self,
+        w: &mut World,
+        p: TaskId,
+        prev: CpuId,
+        sync: bool,
+        imbalance_pct: u32,
+    ) -> bool {
+        let this = w.this;
+        self.catch_up(w, prev);
+        let current = w.cpus[this.idx()].curr;
+        let mut here = self.cpu_load(this) as i64;
+        if sync {
+            let waker = if current.is_task() {
+                self.task_h_load(current) as i64
+            } else {
+                IDLE_TASK_LOAD as i64
+            };
+            if waker > here {
+                return true;
+            }
+            here -= waker;
+        }
+        // Capacities are equal on both sides, so they are left out, but for the scale of `sync`.
+        let capacity = 1024;
+        let load = self.task_h_load(p) as i64;
+        let (mut a, mut b) = (here + load, self.cpu_load(prev) as i64 - load);
+        if self.features.wa_bias {
+            a *= 100;
+            b *= 100 + (i64::from(imbalance_pct) - 100) / 2;
+        }
+        a * capacity < b * capacity + i64::from(sync)
+    }
+}
+
+/// The decision of `wake_wide` on both sides' flips.
+fn is_wide(a: u32, b: u32, llc_size: u32) -> bool {
+    let (many, few) = (a.max(b), a.min(b));
+    few >= llc_size && u64::from(many) >= u64::from(few) * u64::from(llc_size)
+}
+
+/// `imbalance_pct` of the lowest WAKE_AFFINE domain of `this` that spans `prev`.
+fn affine_domain_pct(w: &World, this: CpuId, prev: CpuId) -> Option<u32> {
+    let domains = &w.machine.domains;
+    domains.chains[this.idx()]
+        .iter()
+        .map(|link| &domains.domains[link.domain.0 as usize])
+        .find(|d| d.flags.has(SdFlags::WAKE_AFFINE) && d.span.contains(prev))
+        .map(|d| d.imbalance_pct)
+}
+
+/// `nr_idle_scan`: how many CPUs of an LLC a wake-up may look at, given the summed utilization of
+/// its CPUs (spec 5.7). Falls with the square of utilization, to zero at 85 % (for 117).
+pub fn nr_idle_scan(sum_util: u64, llc_weight: u64, imbalance_pct: u64) -> u32 {
+    let util = sum_util / llc_weight;
+    let pct = imbalance_pct * imbalance_pct;
+    let busy = (util * util * pct / (10_000 * 1024)).min(1024);
+    ((1024 - busy) * llc_weight / 1024) as u32
+}
+
+/// Running average with weight 1/8 (`update_avg`).
+pub(crate) fn update_avg(avg: &mut Ns, sample: Ns) {
+    let diff = sample as i64 - *avg as i64;
+    *avg = (*avg as i64 + diff / 8) as Ns;
+}

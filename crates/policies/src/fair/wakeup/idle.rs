@@ -1,0 +1,345 @@
+//! The search for an idle CPU near a target: `select_idle_sibling` (spec 5.6, 5.7) and SIS_NODE
+//! (spec 6).
+//!
+//! Reads of the target, the previous and the recently used CPU belong to the fixed cost of a
+//! wake-up; every CPU that a loop looks at beyond them costs time (spec 9.5), returned with the
+//! answer.
+
+use super::super::Fair;
+use super::super::state::PendingChoice;
+use super::update_avg;
+use sim_core::{MaskId, Ns, TaskId, World};
+use topology::{CpuId, SdFlags};
+
+/// What a scan has read so far.
+#[derive(Clone, Copy, Default)]
+struct Scan {
+    ns: Ns,
+    n_cpus: u64,
+}
+
+impl Scan {
+    #[inline]
+    fn look(&mut self, w: &World, cpu: CpuId) {
+        self.ns += w.scan_ns(cpu);
+        self.n_cpus += 1;
+    }
+}
+
+impl Fair {
+    /// `select_idle_sibling`: an idle CPU that shares the target's cache, or the target. With it
+    /// the time the search takes.
+    pub(crate) fn select_idle_sibling(
+        &mut self,
+        w: &mut World,
+        p: TaskId,
+        from: &PendingChoice,
+    ) -> (CpuId, Ns) {
+        if let Some(cpu) = self.near_at_hand(w, p, from) {
+            return (cpu, 0);
+        }
+        let target = from.target;
+        if self.topo.llc_level[target.idx()].is_none() {
+            return (target, 0);
+        }
+        let mut scan = Scan::default();
+        let found = self.scan_llc(w, p, from, &mut scan).or_else(|| {
+            let node = self.features.sis_node;
+            node.then(|| self.select_idle_node(w, p, target, &mut scan))
+                .flatten()
+        });
+        w.counters.scanned_cpus += scan.n_cpus;
+        (found.unwrap_or(target), scan.ns)
+    }
+
+    /// Steps 1 to 4: the CPUs that come to mind first.
+    fn near_at_hand(&mut self, w: &World, p: TaskId, from: &PendingChoice) -> Option<CpuId> {
+        let &PendingChoice {
+            prev,
+            target,
+            recent,
+            ..
+        } = from;
+        if self.takes_task(w, target) {
+            return Some(target);
+        }
+        if prev != target && self.topo.share_cache(prev, target) && self.takes_task(w, prev) {
+            return Some(prev);
+        }
+        let this = w.this;
+        if is_per_cpu_kthread(w, this) && prev == this && w.cpus[this.idx()].nr_running <= 1 {
+            return Some(prev);
+        }
+        self.tasks[p.idx()].recent_used_cpu = prev;
+        let elsewhere = recent != prev && recent != target;
+        let near = elsewhere && self.topo.share_cache(recent, target);
+        // The fixed form of the test: v6.4 looks up prev in the mask by mistake (spec 5.6).
+        (near && self.takes_task(w, recent) && w.allowed(p, recent)).then_some(recent)
+    }
+
+    /// Steps 6 and 7: the sibling threads of `prev`, then the LLC of the target.
+    fn scan_llc(
+        &mut self,
+        w: &mut World,
+        p: TaskId,
+        from: &PendingChoice,
+        scan: &mut Scan,
+    ) -> Option<CpuId> {
+        let (prev, target) = (from.prev, from.target);
+        let idle_cores = self.test_idle_cores(target);
+        if self.topo.smt && !idle_cores && self.topo.share_cache(prev, target) {
+            let sibling = self.select_idle_smt(w, p, prev, scan);
+            if sibling.is_some() {
+                return sibling;
+            }
+        }
+        self.select_idle_cpu(w, p, target, idle_cores, scan)
+    }
+
+    /// `available_idle_cpu() || sched_idle_cpu()`: a task put there runs at once.
+    #[inline]
+    fn takes_task(&self, w: &World, cpu: CpuId) -> bool {
+        w.cpus[cpu.idx()].idle || self.sched_idle_cpu(w, cpu)
+    }
+
+    /// `sched_idle_cpu`: only SCHED_IDLE tasks are there.
+    #[inline]
+    fn sched_idle_cpu(&self, w: &World, cpu: CpuId) -> bool {
+        if !self.sched_idle_used {
+            return false;
+        }
+        let nr_running = w.cpus[cpu.idx()].nr_running;
+        nr_running > 0 && nr_running == self.rqs[cpu.idx()].idle_h_nr_running
+    }
+
+    /// `test_idle_cores`: some core behind the CPU's LLC may be idle.
+    #[inline]
+    fn test_idle_cores(&self, cpu: CpuId) -> bool {
+        self.topo.smt && self.llcs[self.topo.llc[cpu.idx()] as usize].has_idle_cores
+    }
+
+    /// `select_idle_smt`: an idle sibling thread of `prev`.
+    fn select_idle_smt(&self, w: &World, p: TaskId, prev: CpuId, scan: &mut Scan) -> Option<CpuId> {
+        let siblings = self.topo.smt_mask(prev).iter().copied();
+        siblings
+            .filter(|c| *c != prev && w.allowed(p, *c))
+            .find(|c| {
+                scan.look(w, *c);
+                self.takes_task(w, *c)
+            })
+    }
+
+    /// `select_idle_cpu`: looks through the LLC of `target`, for an idle core if there may be one
+    /// (`idle_cores`), else for any idle CPU, and then at no more than the scan budget.
+    fn select_idle_cpu(
+        &mut self,
+        w: &World,
+        p: TaskId,
+        target: CpuId,
+        idle_cores: bool,
+        scan: &mut Scan,
+    ) -> Option<CpuId> {
+        let llc = self.topo.llc[target.idx()] as usize;
+        let timed = self.features.sis_prop && !idle_cores;
+        let mut budget = u64::MAX;
+        if timed {
+            budget = self.sis_prop_budget(w, target)?;
+        }
+        if self.features.sis_util {
+            // A full LLC is not worth a look, not even for a core.
+            budget = u64::from(self.llcs[llc].nr_idle_scan) + 1;
+            if budget == 1 {
+                return None;
+            }
+        }
+        let start_ns = scan.ns;
+        let found = if idle_cores {
+            let found = self.scan_cores(w, p, target, scan);
+            found.unwrap_or_else(|fallback| {
+                self.llcs[llc].has_idle_cores = false;
+                fallback
+            })
+        } else {
+            self.scan_cpus(w, p, target, budget, scan)?
+        };
+        if timed {
+            self.sis_prop_account(w, scan.ns - start_ns);
+        }
+        found
+    }
+
+    /// Looks for an idle CPU, in wrapping order from the one after `target`. `None`: the budget
+    /// ran out; `Some(None)`: the whole LLC was looked at in vain.
+    fn scan_cpus(
+        &self,
+        w: &World,
+        p: TaskId,
+        target: CpuId,
+        mut budget: u64,
+        scan: &mut Scan,
+    ) -> Option<Option<CpuId>> {
+        let anywhere = w.tasks[p.idx()].attr.allowed == MaskId::ALL;
+        for cpu in self.scan_order(target) {
+            if !anywhere && !w.allowed(p, cpu) {
+                continue;
+            }
+            budget -= 1;
+            if budget == 0 {
+                return None;
+            }
+            scan.look(w, cpu);
+            if self.takes_task(w, cpu) {
+                return Some(Some(cpu));
+            }
+        }
+        Some(None)
+    }
+
+    /// CPUs of the target's LLC, from the one after it around to itself.
+    #[inline]
+    fn scan_order(&self, target: CpuId) -> impl Iterator<Item = CpuId> + '_ {
+        let list = &self.topo.llc_cpus[self.topo.llc[target.idx()] as usize];
+        let (before, after) = list.split_at(self.topo.llc_pos[target.idx()] as usize + 1);
+        after.iter().chain(before).copied()
+    }
+
+    /// Looks for a core with all threads idle. `Err`: there is none, but perhaps an idle CPU.
+    fn scan_cores(
+        &mut self,
+        w: &World,
+        p: TaskId,
+        target: CpuId,
+        scan: &mut Scan,
+    ) -> Result<Option<CpuId>, Option<CpuId>> {
+        self.topo.core_scan += 1;
+        let this_scan = self.topo.core_scan;
+        let mut fallback = None;
+        let llc = self.topo.llc[target.idx()] as usize;
+        let n = self.topo.llc_cpus[llc].len();
+        let start = self.topo.llc_pos[target.idx()] as usize + 1;
+        for i in start..start + n {
+            let cpu = self.topo.llc_cpus[llc][if i < n { i } else { i - n }];
+            let core = self.topo.core[cpu.idx()] as usize;
+            if self.topo.core_seen[core] == this_scan || !w.allowed(p, cpu) {
+                continue;
+            }
+            self.topo.core_seen[core] = this_scan;
+            if self.select_idle_core(w, p, core, &mut fallback, scan) {
+                return Ok(Some(cpu));
+            }
+        }
+        Err(fallback)
+    }
+
+    /// `select_idle_core`: are all threads of a core idle? Notes the first idle CPU seen at all.
+    fn select_idle_core(
+        &self,
+        w: &World,
+        p: TaskId,
+        core: usize,
+        fallback: &mut Option<CpuId>,
+        scan: &mut Scan,
+    ) -> bool {
+        let mut all_idle = true;
+        for &cpu in &self.topo.core_cpus[core] {
+            scan.look(w, cpu);
+            if w.cpus[cpu.idx()].idle {
+                if fallback.is_none() && w.allowed(p, cpu) {
+                    *fallback = Some(cpu);
+                }
+                continue;
+            }
+            all_idle = false;
+            if fallback.is_some() {
+                break;
+            }
+            if self.sched_idle_cpu(w, cpu) && w.allowed(p, cpu) {
+                *fallback = Some(cpu);
+                break;
+            }
+        }
+        all_idle
+    }
+
+    /// SIS_PROP: as many CPUs as can be looked at in the idle time that is expected here. None if
+    /// this CPU has no LLC.
+    fn sis_prop_budget(&mut self, w: &World, target: CpuId) -> Option<u64> {
+        let this = w.this;
+        let level = self.topo.llc_level[this.idx()]? as usize;
+        let jiffies = w.jiffies();
+        let rq = &mut self.rqs[this.idx()];
+        // A CPU that stays busy expects less and less idle time.
+        while rq.wake_stamp < jiffies && rq.wake_avg_idle > 0 {
+            rq.wake_stamp += 1;
+            rq.wake_avg_idle >>= 1;
+        }
+        let avg_cost = self.sds[this.idx()][level].avg_scan_cost + 1;
+        let span_avg = u64::from(self.topo.llc_size[target.idx()]) * rq.wake_avg_idle;
+        Some(if span_avg > 4 * avg_cost {
+            span_avg / avg_cost
+        } else {
+            4
+        })
+    }
+
+    /// SIS_PROP: the scan took this long.
+    fn sis_prop_account(&mut self, w: &World, elapsed: Ns) {
+        let this = w.this;
+        let Some(level) = self.topo.llc_level[this.idx()] else {
+            return;
+        };
+        let rq = &mut self.rqs[this.idx()];
+        rq.wake_avg_idle = rq.wake_avg_idle.saturating_sub(elapsed);
+        update_avg(
+            &mut self.sds[this.idx()][level as usize].avg_scan_cost,
+            elapsed,
+        );
+    }
+
+    /// SIS_NODE, `select_idle_node`: the other LLCs of the target's node, one by one, each with
+    /// its own budget. Never leaves the node.
+    fn select_idle_node(
+        &mut self,
+        w: &World,
+        p: TaskId,
+        target: CpuId,
+        scan: &mut Scan,
+    ) -> Option<CpuId> {
+        let domains = &w.machine.domains;
+        let level = self.topo.llc_level[target.idx()]? as usize;
+        let link = *domains.chains[target.idx()].get(level + 1)?;
+        let parent = &domains.domains[link.domain.0 as usize];
+        if parent.flags.has(SdFlags::NUMA) {
+            return None;
+        }
+        let n = parent.groups.len();
+        let ring = (0..n).map(|i| &parent.groups[(link.own_group as usize + i) % n]);
+        for group in ring {
+            let first = group.cpus[0];
+            // The patch compares domain objects, which every CPU has its own of: the target's
+            // group is recognized only from its lowest CPU (spec 6).
+            let own = if self.tunables.sis_node_skip_own {
+                group.span.contains(target)
+            } else {
+                first == target
+            };
+            if own {
+                continue;
+            }
+            // nr_idle_scan and has_idle_cores of that LLC are remote lines.
+            scan.ns += w.scan_ns(first);
+            let idle_cores = self.test_idle_cores(first);
+            let found = self.select_idle_cpu(w, p, first, idle_cores, scan);
+            if found.is_some() {
+                return found;
+            }
+        }
+        None
+    }
+}
+
+/// `is_per_cpu_kthread(current)` in task context. No task is marked as a kernel thread yet, so the
+/// rule for completions of per-CPU kthreads (spec 5.6, step 3) does not apply to any.
+fn is_per_cpu_kthread(_w: &World, _this: CpuId) -> bool {
+    false
+}
