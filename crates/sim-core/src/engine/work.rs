@@ -160,9 +160,21 @@ impl World {
         let in_kernel = self.tasks[c.curr.idx()].in_kernel;
         let asked = c.softirq || c.need_resched && !in_kernel;
         let in_tick = asked && free >= self.now;
-        let sooner = c.irq_first.max(free).max(self.now).min(if in_tick { free } else { NEVER });
-        let tick = if c.need_resched { c.tick_next } else { c.deciding_tick };
+        let sooner = c
+            .irq_first
+            .max(free)
+            .max(self.now)
+            .min(if in_tick { free } else { NEVER });
+        let tick = if c.need_resched {
+            c.tick_next
+        } else {
+            c.deciding_tick
+        };
         let at = self.work_end(c, tick).min(sooner);
-        if tick <= at { (tick, CLASS_TICK) } else { (at, CLASS_CPU) }
+        if tick <= at {
+            (tick, CLASS_TICK)
+        } else {
+            (at, CLASS_CPU)
+        }
     }
 }

@@ -199,7 +199,8 @@ impl Fair {
         let weight = w.machine.domains.llc_size[lb.dst.idx()];
         if d.weight() == weight {
             let llc = w.machine.cpus[lb.dst.idx()].llc as usize;
-            self.llcs[llc].nr_idle_scan = nr_idle_scan(sum_util, weight.into(), d.imbalance_pct.into());
+            self.llcs[llc].nr_idle_scan =
+                nr_idle_scan(sum_util, weight.into(), d.imbalance_pct.into());
         }
     }
 
