@@ -57,7 +57,12 @@ fn with_policy<P: Policy>(
             let program = Short::new(count("tasks", 1) as u32, run_ns, sleep_ns, 0, seed);
             run(spec, policy, program, progress)
         }
-        _ => run(spec, policy, open_queue(load, &spec.machine, seed), progress),
+        _ => run(
+            spec,
+            policy,
+            open_queue(load, &spec.machine, seed),
+            progress,
+        ),
     }
 }
 
@@ -191,3 +196,6 @@ fn describe(w: &Waiting) -> String {
 }
 
 const _: () = assert!(LONGEST_RUN_NS < NEVER);
+
+#[cfg(test)]
+mod tests;

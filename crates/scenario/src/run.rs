@@ -212,7 +212,7 @@ mod tests {
 
     const TEXT: &str = r#"
         policy = "cfs"
-        workload = { kind = "kernel-build", cpu_seconds = 10 }
+        workload = { kind = "kernel-build", work_seconds = 10 }
         run = { seeds = 7 }
         variant = [{ name = "a" }, { name = "b" }, { name = "c" }]
         [machine]
