@@ -157,9 +157,7 @@ impl Metrics {
         );
         for site in Site::ALL {
             let ns = w.locks.sites[site as usize].wait_ns;
-            if ns > 0 {
-                self.add(&format!("spin_pct.{}", site.name()), share(ns));
-            }
+            self.add(&format!("spin_pct.{}", site.name()), share(ns));
         }
     }
 
