@@ -20,9 +20,5 @@ fn load_all(paths: &[PathBuf]) -> Result<Vec<Experiment>, Stop> {
             Err(found) => faults.0.extend(found.0),
         }
     }
-    if faults.0.is_empty() {
-        Ok(experiments)
-    } else {
-        Err(Stop::Faults(faults))
-    }
+    if faults.0.is_empty() { Ok(experiments) } else { Err(Stop::Faults(faults)) }
 }

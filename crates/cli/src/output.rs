@@ -32,11 +32,7 @@ pub fn note(kind: &str, style: anstyle::Style, message: &str) {
 
 /// Prints an error.
 pub fn complain(message: &str) {
-    note(
-        "error",
-        anstyle::AnsiColor::BrightRed.on_default().bold(),
-        message,
-    );
+    note("error", anstyle::AnsiColor::BrightRed.on_default().bold(), message);
 }
 
 /// Prints faults of input files as rustc would.

@@ -30,12 +30,7 @@ impl Bar {
         }
         bar.set_message(name.to_string());
         let wanted = !quiet && std::io::stderr().is_terminal();
-        Self {
-            bar,
-            begin: Instant::now(),
-            wanted,
-            shown: AtomicBool::new(false),
-        }
+        Self { bar, begin: Instant::now(), wanted, shown: AtomicBool::new(false) }
     }
 
     /// Removes the bar from the screen.
@@ -52,8 +47,7 @@ impl Observer for Bar {
             return;
         }
         if !self.shown.swap(true, Ordering::Relaxed) {
-            self.bar
-                .set_draw_target(ProgressDrawTarget::stderr_with_hz(10));
+            self.bar.set_draw_target(ProgressDrawTarget::stderr_with_hz(10));
         }
         self.bar.set_position((done * STEPS as f64) as u64);
     }

@@ -34,9 +34,7 @@ impl Fifo {
         if idle(prev) {
             return Some(prev);
         }
-        let found = (0..n)
-            .map(|i| CpuId(((self.next_idle + i) % n) as u32))
-            .find(|c| idle(*c))?;
+        let found = (0..n).map(|i| CpuId(((self.next_idle + i) % n) as u32)).find(|c| idle(*c))?;
         self.next_idle = (found.idx() + 1) % n;
         Some(found)
     }
@@ -79,10 +77,7 @@ impl Policy for Fifo {
         if curr.is_task() && w.tasks[curr.idx()].on_rq {
             return Some(curr);
         }
-        let at = self
-            .queue
-            .iter()
-            .position(|p| w.allowed(*p, cpu) && !w.tasks[p.idx()].on_cpu)?;
+        let at = self.queue.iter().position(|p| w.allowed(*p, cpu) && !w.tasks[p.idx()].on_cpu)?;
         let p = self.queue[at];
         let from = w.tasks[p.idx()].cpu;
         if from != cpu {

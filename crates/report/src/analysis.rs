@@ -65,10 +65,7 @@ impl VariantAnalysis {
 
     /// The change of a metric from the baseline.
     pub fn delta(&self, name: &str) -> Option<&Delta> {
-        self.deltas
-            .iter()
-            .find(|(metric, _)| metric == name)
-            .map(|(_, delta)| delta)
+        self.deltas.iter().find(|(metric, _)| metric == name).map(|(_, delta)| delta)
     }
 
     /// The published value of a metric.
@@ -182,12 +179,7 @@ impl Analysis {
             workload: experiment.workload.def.kind,
             until: experiment.until.to_string(),
             seeds: experiment.seeds.clone(),
-            variants: experiment
-                .variants
-                .iter()
-                .enumerate()
-                .map(variant)
-                .collect(),
+            variants: experiment.variants.iter().enumerate().map(variant).collect(),
         }
     }
 
@@ -198,14 +190,8 @@ impl Analysis {
 
     /// Published changes that agree, and all that can be compared.
     pub fn agreement(&self) -> (usize, usize) {
-        let judged = self
-            .variants
-            .iter()
-            .flat_map(|v| &v.published)
-            .filter_map(|p| p.agrees);
-        judged.fold((0, 0), |(yes, all), agrees| {
-            (yes + usize::from(agrees), all + 1)
-        })
+        let judged = self.variants.iter().flat_map(|v| &v.published).filter_map(|p| p.agrees);
+        judged.fold((0, 0), |(yes, all), agrees| (yes + usize::from(agrees), all + 1))
     }
 }
 
@@ -220,13 +206,8 @@ fn analyze(
         let delta = |m: &Metric| Some((m.name.clone(), delta(m, &baseline.values(&m.name)?)));
         metrics.iter().filter_map(delta).collect()
     });
-    let rows = experiment
-        .published
-        .iter()
-        .filter(|p| p.variant == variant.name);
-    let published = rows
-        .map(|row| published_row(experiment, row, &metrics, &deltas))
-        .collect();
+    let rows = experiment.published.iter().filter(|p| p.variant == variant.name);
+    let published = rows.map(|row| published_row(experiment, row, &metrics, &deltas)).collect();
     VariantAnalysis {
         name: variant.name.clone(),
         baseline: baseline.is_none(),
@@ -278,17 +259,9 @@ fn delta(metric: &Metric, baseline: &[f64]) -> Delta {
         Some([low, high]) => low > 0.0 || high < 0.0,
         None => mean.abs() >= threshold,
     };
-    let verdict = if differs {
-        Verdict::of(mean, metric.better)
-    } else {
-        Verdict::Same
-    };
+    let verdict = if differs { Verdict::of(mean, metric.better) } else { Verdict::Same };
     let pct = relative.as_ref().map(|_| mean);
-    Delta {
-        pct,
-        ci95: ci95.filter(|_| relative.is_some()),
-        verdict,
-    }
+    Delta { pct, ci95: ci95.filter(|_| relative.is_some()), verdict }
 }
 
 fn published_row(
@@ -302,26 +275,18 @@ fn published_row(
         .published
         .iter()
         .find(|p| p.metric == row.metric && p.variant == *baseline && p.variant != row.variant);
-    let delta_pct = base
-        .filter(|base| base.value != 0.0)
-        .map(|base| (row.value / base.value - 1.0) * 100.0);
-    let simulated_delta_pct = deltas
-        .iter()
-        .find(|(name, _)| *name == row.metric)
-        .and_then(|(_, delta)| delta.pct);
+    let delta_pct =
+        base.filter(|base| base.value != 0.0).map(|base| (row.value / base.value - 1.0) * 100.0);
+    let simulated_delta_pct =
+        deltas.iter().find(|(name, _)| *name == row.metric).and_then(|(_, delta)| delta.pct);
     PublishedRow {
         metric: row.metric.clone(),
         value: row.value,
         source: row.source.clone(),
         delta_pct,
-        simulated: metrics
-            .iter()
-            .find(|m| m.name == row.metric)
-            .map(|m| m.mean),
+        simulated: metrics.iter().find(|m| m.name == row.metric).map(|m| m.mean),
         simulated_delta_pct,
-        agrees: delta_pct
-            .zip(simulated_delta_pct)
-            .map(|(p, s)| agrees(p, s)),
+        agrees: delta_pct.zip(simulated_delta_pct).map(|(p, s)| agrees(p, s)),
     }
 }
 
@@ -341,10 +306,8 @@ pub(crate) mod tests {
 
     /// An analysis of made-up numbers.
     pub(crate) fn example(seeds: u64, variants: &[&str]) -> Analysis {
-        let variants: String = variants
-            .iter()
-            .map(|name| format!("[[variant]]\nname = \"{name}\"\n"))
-            .collect();
+        let variants: String =
+            variants.iter().map(|name| format!("[[variant]]\nname = \"{name}\"\n")).collect();
         let text = format!(
             r#"
             title = "An example"
@@ -377,9 +340,7 @@ pub(crate) mod tests {
         };
         let mut parts = text.split("[[published]]").map(str::trim_end);
         let head = parts.next().unwrap_or_default().to_string();
-        let rows = parts
-            .filter(known)
-            .map(|part| format!("\n[[published]]{part}"));
+        let rows = parts.filter(known).map(|part| format!("\n[[published]]{part}"));
         let text = head + &rows.collect::<String>();
         let experiment = scenario::load_str(std::path::Path::new("example.toml"), text)
             .unwrap_or_else(|faults| panic!("{}", faults.render(false)));
@@ -399,15 +360,7 @@ pub(crate) mod tests {
 
     fn metric(values: &[f64]) -> Metric {
         let (name, better) = (String::new(), Better::Lower);
-        Metric {
-            name,
-            unit: "s",
-            better,
-            mean: 0.0,
-            sd: 0.0,
-            ci95: None,
-            values: values.into(),
-        }
+        Metric { name, unit: "s", better, mean: 0.0, sd: 0.0, ci95: None, values: values.into() }
     }
 
     #[test]

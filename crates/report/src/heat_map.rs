@@ -51,10 +51,7 @@ fn draw(
 ) -> Result<(), Failed> {
     let root = SVGBackend::with_string(svg, size).into_drawing_area();
     root.fill(&WHITE)?;
-    let title = ("sans-serif", 18)
-        .into_font()
-        .style(FontStyle::Bold)
-        .color(&INK);
+    let title = ("sans-serif", 18).into_font().style(FontStyle::Bold).color(&INK);
     root.draw(&Text::new(analysis.title.clone(), (16, 14), title))?;
     let seed = analysis.seeds.first().copied().unwrap_or(0);
     let machine = &analysis.machine.name;
@@ -77,21 +74,11 @@ fn draw_panel(
     u: &LlcUtilization,
     (row_px, end_s): (i32, f64),
 ) -> Result<(), Failed> {
-    let bold = ("sans-serif", 13)
-        .into_font()
-        .style(FontStyle::Bold)
-        .color(&INK);
+    let bold = ("sans-serif", 13).into_font().style(FontStyle::Bold).color(&INK);
     area.draw(&Text::new(name.to_string(), (LEFT, 8), bold))?;
     let width = f64::from(WIDTH as i32 - LEFT - RIGHT);
     let x_of = |s: f64| LEFT + (s / end_s * width).round() as i32;
-    let merge = u
-        .shares
-        .iter()
-        .map(Vec::len)
-        .max()
-        .unwrap_or(1)
-        .div_ceil(COLUMNS_MAX)
-        .max(1);
+    let merge = u.shares.iter().map(Vec::len).max().unwrap_or(1).div_ceil(COLUMNS_MAX).max(1);
     let small = ("sans-serif", 11).into_font().color(&INK);
     let right = small.pos(Pos::new(HPos::Right, VPos::Center));
     let label_every = (14 / row_px).max(1) as usize;
@@ -105,10 +92,7 @@ fn draw_panel(
             let share = buckets.iter().sum::<f32>() / buckets.len() as f32;
             let from = (idx * merge) as f64 * u.bucket_ns as f64 / 1e9;
             let to = from + buckets.len() as f64 * u.bucket_ns as f64 / 1e9;
-            let cell = [
-                (x_of(from), top),
-                (x_of(to), top + row_px - i32::from(row_px > 6)),
-            ];
+            let cell = [(x_of(from), top), (x_of(to), top + row_px - i32::from(row_px > 6))];
             area.draw(&Rectangle::new(cell, heat(share).filled()))?;
         }
     }
@@ -118,15 +102,9 @@ fn draw_panel(
 fn time_axis(area: &Area<'_>, y: i32, end_s: f64, x_of: impl Fn(f64) -> i32) -> Result<(), Failed> {
     let raw = end_s / 6.0;
     let scale = 10_f64.powf(raw.log10().floor());
-    let step = [1.0, 2.0, 5.0, 10.0]
-        .map(|n| n * scale)
-        .into_iter()
-        .find(|s| *s >= raw);
+    let step = [1.0, 2.0, 5.0, 10.0].map(|n| n * scale).into_iter().find(|s| *s >= raw);
     let step = step.unwrap_or(raw);
-    let center = ("sans-serif", 11)
-        .into_font()
-        .color(&INK)
-        .pos(Pos::new(HPos::Center, VPos::Top));
+    let center = ("sans-serif", 11).into_font().color(&INK).pos(Pos::new(HPos::Center, VPos::Top));
     for tick in 0..=(end_s / step + 1e-9) as i32 {
         let seconds = f64::from(tick) * step;
         let x = x_of(seconds);
@@ -161,16 +139,8 @@ fn heat(share: f32) -> RGBColor {
         (0.95, [179, 0, 0]),
         (1.0, [96, 0, 30]),
     ];
-    let share = if share.is_finite() {
-        share.clamp(0.0, 1.0)
-    } else {
-        0.0
-    };
-    let above = STOPS
-        .iter()
-        .position(|(at, _)| *at >= share)
-        .unwrap_or(4)
-        .max(1);
+    let share = if share.is_finite() { share.clamp(0.0, 1.0) } else { 0.0 };
+    let above = STOPS.iter().position(|(at, _)| *at >= share).unwrap_or(4).max(1);
     let ((from, a), (to, b)) = (STOPS[above - 1], STOPS[above]);
     let mix = (share - from) / (to - from);
     let blend = |i: usize| (f32::from(a[i]) + mix * (f32::from(b[i]) - f32::from(a[i]))) as u8;

@@ -105,11 +105,7 @@ fn document(analysis: &Analysis) -> Document<'_> {
         scenario: &analysis.scenario,
         scenario_hash: &analysis.hash,
         title: &analysis.title,
-        machine: Machine {
-            name: &machine.name,
-            cpus: machine.cpus,
-            llcs: machine.llcs,
-        },
+        machine: Machine { name: &machine.name, cpus: machine.cpus, llcs: machine.llcs },
         workload: analysis.workload,
         until: &analysis.until,
         seeds: &analysis.seeds,
@@ -124,24 +120,9 @@ fn variant(v: &VariantAnalysis) -> Variant<'_> {
         policy: v.policy,
         rules: v.rules,
         features: &v.features,
-        tunables: InOrder(
-            v.tunables
-                .iter()
-                .map(|(k, x)| (k.to_string(), value(x)))
-                .collect(),
-        ),
-        metrics: InOrder(
-            v.metrics
-                .iter()
-                .map(|m| (m.name.clone(), metric(m)))
-                .collect(),
-        ),
-        vs_baseline: InOrder(
-            v.deltas
-                .iter()
-                .map(|(k, d)| (k.clone(), delta(d)))
-                .collect(),
-        ),
+        tunables: InOrder(v.tunables.iter().map(|(k, x)| (k.to_string(), value(x))).collect()),
+        metrics: InOrder(v.metrics.iter().map(|m| (m.name.clone(), metric(m))).collect()),
+        vs_baseline: InOrder(v.deltas.iter().map(|(k, d)| (k.clone(), delta(d))).collect()),
         published: v.published.iter().map(published).collect(),
     }
 }
@@ -157,22 +138,11 @@ fn value(value: &scenario::Value) -> serde_json::Value {
 
 fn metric(m: &Metric) -> MetricOut<'_> {
     let better = m.better.word();
-    MetricOut {
-        unit: m.unit,
-        better,
-        mean: m.mean,
-        sd: m.sd,
-        ci95: m.ci95,
-        values: &m.values,
-    }
+    MetricOut { unit: m.unit, better, mean: m.mean, sd: m.sd, ci95: m.ci95, values: &m.values }
 }
 
 fn delta(d: &Delta) -> DeltaOut {
-    DeltaOut {
-        delta_pct: d.pct,
-        ci95: d.ci95,
-        verdict: d.verdict.word(),
-    }
+    DeltaOut { delta_pct: d.pct, ci95: d.ci95, verdict: d.verdict.word() }
 }
 
 fn published(row: &PublishedRow) -> PublishedOut<'_> {

@@ -10,10 +10,8 @@ use std::fmt::Write;
 pub fn markdown(analysis: &Analysis) -> String {
     let mut out = String::new();
     let _ = writeln!(out, "## {}\n", escape(&analysis.title));
-    let facts: Vec<String> = view::facts(analysis)
-        .iter()
-        .map(|(what, v)| format!("{what}: {}", escape(v)))
-        .collect();
+    let facts: Vec<String> =
+        view::facts(analysis).iter().map(|(what, v)| format!("{what}: {}", escape(v))).collect();
     let _ = writeln!(out, "{}", facts.join("; "));
     for metric in view::headlines(analysis) {
         block(&mut out, analysis, metric);
@@ -29,24 +27,16 @@ pub fn markdown(analysis: &Analysis) -> String {
 
 fn block(out: &mut String, analysis: &Analysis, metric: &Metric) {
     let heading = view::heading(metric);
-    let published = analysis
-        .variants
-        .iter()
-        .any(|v| v.published(&metric.name).is_some());
+    let published = analysis.variants.iter().any(|v| v.published(&metric.name).is_some());
     let (head, rule) = match published {
         true => (" published | change | |", " ---: | ---: | --- |"),
         false => ("", ""),
     };
-    let _ = writeln!(
-        out,
-        "\n| {heading} | simulated | change | 95 % interval | verdict |{head}"
-    );
+    let _ = writeln!(out, "\n| {heading} | simulated | change | 95 % interval | verdict |{head}");
     let _ = writeln!(out, "| --- | ---: | ---: | :---: | --- |{rule}");
     for variant in &analysis.variants {
         let _ = write!(out, "| {} |", escape(&variant.name));
-        let mean = variant
-            .metric(&metric.name)
-            .map_or("-".into(), |m| number(m.mean, m.unit));
+        let mean = variant.metric(&metric.name).map_or("-".into(), |m| number(m.mean, m.unit));
         let _ = write!(out, " {mean} | {} |", change(variant, metric));
         if published {
             let _ = write!(out, " {} |", beside(variant, metric));
@@ -90,13 +80,8 @@ fn matrix(out: &mut String, analysis: &Analysis) {
         return;
     }
     let others: Vec<&VariantAnalysis> = analysis.variants.iter().filter(|v| !v.baseline).collect();
-    let baseline = analysis
-        .baseline()
-        .map_or(String::new(), |b| escape(&b.name));
-    let names: String = others
-        .iter()
-        .map(|v| format!(" {} |", escape(&v.name)))
-        .collect();
+    let baseline = analysis.baseline().map_or(String::new(), |b| escape(&b.name));
+    let names: String = others.iter().map(|v| format!(" {} |", escape(&v.name))).collect();
     let _ = writeln!(out, "\n| metric | {baseline} |{names}");
     let _ = writeln!(out, "| --- | ---: |{}", " ---: |".repeat(others.len()));
     for metric in details {
@@ -105,9 +90,7 @@ fn matrix(out: &mut String, analysis: &Analysis) {
         for variant in &others {
             let own = variant.metric(&metric.name);
             let pct = variant.delta(&metric.name).and_then(|d| d.pct).map(percent);
-            let cell = pct
-                .or(own.map(|m| number(m.mean, m.unit)))
-                .unwrap_or("-".into());
+            let cell = pct.or(own.map(|m| number(m.mean, m.unit))).unwrap_or("-".into());
             let _ = write!(out, " {cell} |");
         }
         out.push('\n');

@@ -52,11 +52,7 @@ pub fn seeds(seeds: &[u64]) -> String {
         [] => "none".to_string(),
         [one] => one.to_string(),
         [first, .., last] if consecutive => format!("{first}-{last}"),
-        _ => seeds
-            .iter()
-            .map(u64::to_string)
-            .collect::<Vec<_>>()
-            .join(","),
+        _ => seeds.iter().map(u64::to_string).collect::<Vec<_>>().join(","),
     }
 }
 
@@ -66,16 +62,11 @@ mod tests {
 
     #[test]
     fn numbers_stay_narrow() {
-        let seen: Vec<String> = [
-            0.0, 0.000_123, 0.0312, 3.1, 322.4412, 15534.2, 1.2e7, -9.5e10,
-        ]
-        .iter()
-        .map(|v| number(*v, "s"))
-        .collect();
-        assert_eq!(
-            seen.join(" "),
-            "0 0.0001 0.031 3.10 322.44 15534 12.00M -95.00G"
-        );
+        let seen: Vec<String> = [0.0, 0.000_123, 0.0312, 3.1, 322.4412, 15534.2, 1.2e7, -9.5e10]
+            .iter()
+            .map(|v| number(*v, "s"))
+            .collect();
+        assert_eq!(seen.join(" "), "0 0.0001 0.031 3.10 322.44 15534 12.00M -95.00G");
         assert_eq!(number(1234.6, ""), "1235");
     }
 

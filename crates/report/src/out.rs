@@ -41,22 +41,14 @@ pub fn uninterrupted() -> MutexGuard<'static, ()> {
 /// Makes the directory if it is missing, and checks that files can be made in it.
 pub fn prepare(dir: &Path) -> Result<(), OutError> {
     let _guard = uninterrupted();
-    let fault = |source| OutError::Directory {
-        dir: dir.to_path_buf(),
-        source,
-    };
+    let fault = |source| OutError::Directory { dir: dir.to_path_buf(), source };
     std::fs::create_dir_all(dir).map_err(fault)?;
-    tempfile::NamedTempFile::new_in(dir)
-        .map(drop)
-        .map_err(fault)
+    tempfile::NamedTempFile::new_in(dir).map(drop).map_err(fault)
 }
 
 /// Writes `results.json`, `results.csv` and the plots of an experiment; gives their paths.
 pub fn write(analysis: &Analysis, dir: &Path) -> Result<Vec<PathBuf>, OutError> {
-    let mut files = vec![
-        ("results.json", json(analysis)),
-        ("results.csv", csv([analysis])),
-    ];
+    let mut files = vec![("results.json", json(analysis)), ("results.csv", csv([analysis]))];
     files.extend(deltas_svg(analysis).map(|svg| ("deltas.svg", svg)));
     files.extend(utilization_svg(analysis).map(|svg| ("utilization.svg", svg)));
     write_all(dir, &files)
@@ -68,10 +60,8 @@ fn write_all(dir: &Path, files: &[(&str, String)]) -> Result<Vec<PathBuf>, OutEr
     let mut staged = Vec::new();
     for (name, content) in files {
         let path = dir.join(name);
-        let file = stage(dir, content).map_err(|source| OutError::File {
-            path: path.clone(),
-            source,
-        })?;
+        let file =
+            stage(dir, content).map_err(|source| OutError::File { path: path.clone(), source })?;
         staged.push((path, file));
     }
     let mut written = Vec::new();
@@ -79,10 +69,7 @@ fn write_all(dir: &Path, files: &[(&str, String)]) -> Result<Vec<PathBuf>, OutEr
         let failed = |e: tempfile::PersistError| e.error;
         file.persist(&path)
             .map_err(failed)
-            .map_err(|source| OutError::File {
-                path: path.clone(),
-                source,
-            })?;
+            .map_err(|source| OutError::File { path: path.clone(), source })?;
         written.push(path);
     }
     Ok(written)
@@ -112,16 +99,11 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         write_all(dir.path(), &[("a", "one".into())]).unwrap();
         write_all(dir.path(), &[("a", "two".into()), ("b", "three".into())]).unwrap();
-        let mut names: Vec<_> = std::fs::read_dir(dir.path())
-            .unwrap()
-            .map(|e| e.unwrap().file_name())
-            .collect();
+        let mut names: Vec<_> =
+            std::fs::read_dir(dir.path()).unwrap().map(|e| e.unwrap().file_name()).collect();
         names.sort();
         assert_eq!(names, ["a", "b"]);
-        assert_eq!(
-            std::fs::read_to_string(dir.path().join("a")).unwrap(),
-            "two"
-        );
+        assert_eq!(std::fs::read_to_string(dir.path().join("a")).unwrap(), "two");
     }
 
     #[test]

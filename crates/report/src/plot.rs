@@ -27,11 +27,7 @@ const GRID: RGBColor = RGBColor(225, 228, 232);
 pub fn deltas_svg(analysis: &Analysis) -> Option<String> {
     let others: Vec<&VariantAnalysis> = analysis.variants.iter().filter(|v| !v.baseline).collect();
     let mut metrics = view::headlines(analysis);
-    metrics.extend(
-        view::details(analysis)
-            .into_iter()
-            .filter(|m| m.name.ends_with("p99")),
-    );
+    metrics.extend(view::details(analysis).into_iter().filter(|m| m.name.ends_with("p99")));
     let has_change = |m: &&Metric| others.iter().any(|v| change(v, m).is_some());
     metrics.retain(|m| has_change(m));
     if metrics.is_empty() {
@@ -40,14 +36,7 @@ pub fn deltas_svg(analysis: &Analysis) -> Option<String> {
     let panel = 62 + ROW * others.len() as u32;
     let height = 84 + panel * metrics.len() as u32;
     let mut svg = String::new();
-    let drawn = draw(
-        &mut svg,
-        (WIDTH, height),
-        panel,
-        analysis,
-        &metrics,
-        &others,
-    );
+    let drawn = draw(&mut svg, (WIDTH, height), panel, analysis, &metrics, &others);
     drawn.ok().map(|()| svg)
 }
 
@@ -61,10 +50,7 @@ fn draw(
 ) -> Result<(), Failed> {
     let root = SVGBackend::with_string(svg, size).into_drawing_area();
     root.fill(&WHITE)?;
-    let title = ("sans-serif", 18)
-        .into_font()
-        .style(FontStyle::Bold)
-        .color(&INK);
+    let title = ("sans-serif", 18).into_font().style(FontStyle::Bold).color(&INK);
     root.draw(&Text::new(analysis.title.clone(), (16, 14), title))?;
     let (_, mut rest) = root.split_vertically(44);
     for metric in metrics {
@@ -77,10 +63,7 @@ fn draw(
 }
 
 fn draw_panel(area: &Area<'_>, metric: &Metric, others: &[&VariantAnalysis]) -> Result<(), Failed> {
-    let bold = ("sans-serif", 14)
-        .into_font()
-        .style(FontStyle::Bold)
-        .color(&INK);
+    let bold = ("sans-serif", 14).into_font().style(FontStyle::Bold).color(&INK);
     let heading = format!("{}{}", metric.name, view::direction(metric));
     area.draw(&Text::new(heading, (16, 4), bold))?;
     let rows = others.len() as f64;
@@ -103,10 +86,7 @@ fn draw_panel(area: &Area<'_>, metric: &Metric, others: &[&VariantAnalysis]) -> 
         .light_line_style(TRANSPARENT)
         .axis_style(GRID)
         .draw()?;
-    chart.draw_series([PathElement::new(
-        [(0.0, 0.0), (0.0, rows)],
-        INK.stroke_width(1),
-    )])?;
+    chart.draw_series([PathElement::new([(0.0, 0.0), (0.0, rows)], INK.stroke_width(1))])?;
     let names = small.pos(Pos::new(HPos::Right, VPos::Center));
     for (idx, variant) in others.iter().enumerate() {
         let y = rows - idx as f64 - 0.5;
@@ -168,11 +148,7 @@ fn range(metric: &Metric, others: &[&VariantAnalysis]) -> (f64, f64) {
 }
 
 fn tick_label(x: f64, span: f64) -> String {
-    let digits = if span < 0.5 {
-        2
-    } else {
-        usize::from(span < 20.0)
-    };
+    let digits = if span < 0.5 { 2 } else { usize::from(span < 20.0) };
     match format!("{x:+.digits$}%") {
         zero if zero.trim_matches(['+', '-', '0', '.', '%']).is_empty() => "0".to_string(),
         label => label,
@@ -181,15 +157,9 @@ fn tick_label(x: f64, span: f64) -> String {
 
 fn legend(area: &Area<'_>, analysis: &Analysis) -> Result<(), Failed> {
     let baseline = analysis.baseline().map_or("", |b| &b.name);
-    let ink = ("sans-serif", 12)
-        .into_font()
-        .color(&INK)
-        .pos(Pos::new(HPos::Left, VPos::Center));
+    let ink = ("sans-serif", 12).into_font().color(&INK).pos(Pos::new(HPos::Left, VPos::Center));
     let (x, y) = (24, 18);
-    area.draw(&PathElement::new(
-        [(x - 8, y), (x + 8, y)],
-        GRAY_DOT.stroke_width(3),
-    ))?;
+    area.draw(&PathElement::new([(x - 8, y), (x + 8, y)], GRAY_DOT.stroke_width(3)))?;
     area.draw(&Circle::new((x, y), 5, GRAY_DOT.filled()))?;
     let words = format!("simulated change from {baseline}, 95 % interval over seeds");
     let shift = 30 + 7 * words.chars().count() as i32;

@@ -58,45 +58,24 @@ pub fn text(analysis: &Analysis) -> String {
 /// A headline metric: one row per variant.
 fn block(out: &mut String, analysis: &Analysis, metric: &Metric) {
     let compares = analysis.variants.len() > 1;
-    let published = analysis
-        .variants
-        .iter()
-        .any(|v| v.published(&metric.name).is_some());
+    let published = analysis.variants.iter().any(|v| v.published(&metric.name).is_some());
     let indent = NAME + 3;
     let heading = view::heading(metric);
     let fits = |words: &&str| heading.chars().count() + words.len() < indent;
     let direction = Some(view::direction(metric)).filter(fits).unwrap_or("");
     let mut head = format!("{:>9}", "simulated");
     if compares {
-        let title = if analysis.seeds.len() > 1 {
-            "95 % interval"
-        } else {
-            ""
-        };
+        let title = if analysis.seeds.len() > 1 { "95 % interval" } else { "" };
         let _ = write!(head, "  {:>7}  {title:<14} {:<7}", "change", "");
     }
     if published {
-        let _ = write!(
-            head,
-            " {:>9}  {:>7}",
-            "published",
-            if compares { "change" } else { "" }
-        );
+        let _ = write!(head, " {:>9}  {:>7}", "published", if compares { "change" } else { "" });
     }
     let gap = indent.saturating_sub(heading.chars().count() + direction.len());
     let title = format!("{}{}", paint(BOLD, &heading), paint(DIM, direction));
-    let _ = writeln!(
-        out,
-        "{title}{}{}",
-        " ".repeat(gap),
-        paint(DIM, head.trim_end())
-    );
+    let _ = writeln!(out, "{title}{}{}", " ".repeat(gap), paint(DIM, head.trim_end()));
     for (idx, variant) in analysis.variants.iter().enumerate() {
-        let name = format!(
-            "{:>2} {:<NAME$}",
-            view::letter(idx),
-            view::short(&variant.name, NAME)
-        );
+        let name = format!("{:>2} {:<NAME$}", view::letter(idx), view::short(&variant.name, NAME));
         let mut row = name;
         row.push_str(&simulated(variant, metric));
         if compares {
@@ -110,9 +89,7 @@ fn block(out: &mut String, analysis: &Analysis, metric: &Metric) {
 }
 
 fn simulated(variant: &VariantAnalysis, metric: &Metric) -> String {
-    let mean = variant
-        .metric(&metric.name)
-        .map_or("-".into(), |m| number(m.mean, m.unit));
+    let mean = variant.metric(&metric.name).map_or("-".into(), |m| number(m.mean, m.unit));
     format!(" {mean:>8}")
 }
 
@@ -129,19 +106,13 @@ fn change(variant: &VariantAnalysis, metric: &Metric) -> String {
         Some(_) if identical => "=".to_string(),
         pct => pct.map_or("-".into(), percent),
     };
-    let interval = delta
-        .ci95
-        .filter(|_| !identical)
-        .map_or(String::new(), interval);
+    let interval = delta.ci95.filter(|_| !identical).map_or(String::new(), interval);
     let word = match delta.ci95 {
         None if delta.pct.is_some() => format!("{}?", delta.verdict.word()),
         _ => delta.verdict.word().to_string(),
     };
     let style = style(delta.verdict);
-    let (pct, word) = (
-        paint(style, &format!("{pct:>7}")),
-        paint(style, &format!("{word:<7}")),
-    );
+    let (pct, word) = (paint(style, &format!("{pct:>7}")), paint(style, &format!("{word:<7}")));
     format!("  {pct}  {interval:<14} {word}")
 }
 
@@ -159,12 +130,8 @@ fn beside(row: &PublishedRow, metric: &Metric) -> String {
 /// All other metrics: the baseline's value, and the change of each variant.
 fn matrix(out: &mut String, analysis: &Analysis) {
     let details = view::details(analysis);
-    let others: Vec<(usize, &VariantAnalysis)> = analysis
-        .variants
-        .iter()
-        .enumerate()
-        .filter(|(_, v)| !v.baseline)
-        .collect();
+    let others: Vec<(usize, &VariantAnalysis)> =
+        analysis.variants.iter().enumerate().filter(|(_, v)| !v.baseline).collect();
     let Some(base) = analysis.variants.iter().position(|v| v.baseline) else {
         return;
     };
@@ -172,14 +139,9 @@ fn matrix(out: &mut String, analysis: &Analysis) {
         return;
     }
     let mut bracketed = false;
-    for chunk in others
-        .chunks(COLUMNS)
-        .chain(others.is_empty().then_some(&[][..]))
-    {
-        let letters: String = chunk
-            .iter()
-            .map(|(idx, _)| format!("  {:>9}", view::letter(*idx)))
-            .collect();
+    for chunk in others.chunks(COLUMNS).chain(others.is_empty().then_some(&[][..])) {
+        let letters: String =
+            chunk.iter().map(|(idx, _)| format!("  {:>9}", view::letter(*idx))).collect();
         let base = view::letter(base);
         let what = match chunk {
             [] => "mean".to_string(),

@@ -8,13 +8,7 @@ use crate::analysis::{Analysis, Metric, VariantAnalysis};
 use scenario::Better;
 
 /// Metrics that get a block of their own, if the runs have them.
-const HEADLINES: &[&str] = &[
-    "elapsed",
-    "cpu_pct",
-    "throughput",
-    "bandwidth",
-    "latency_p99",
-];
+const HEADLINES: &[&str] = &["elapsed", "cpu_pct", "throughput", "bandwidth", "latency_p99"];
 
 /// Metrics of the matrix, in this order; those of the workload come first.
 const DETAILS: &[&str] = &[
@@ -36,24 +30,14 @@ const DETAILS: &[&str] = &[
 ];
 
 /// Metrics on no screen: parts of others, for those who ask for them.
-const HIDDEN: &[&str] = &[
-    "wakeup_latency_p95",
-    "newidle_attempts",
-    "pull_attempts",
-    "pull_empty",
-];
+const HIDDEN: &[&str] = &["wakeup_latency_p95", "newidle_attempts", "pull_attempts", "pull_empty"];
 
 /// The metrics that get a block: the headlines, and whatever was published.
 pub fn headlines(analysis: &Analysis) -> Vec<&Metric> {
     let Some(baseline) = analysis.baseline() else {
         return Vec::new();
     };
-    let published = |name: &str| {
-        analysis
-            .variants
-            .iter()
-            .any(|v| v.published(name).is_some())
-    };
+    let published = |name: &str| analysis.variants.iter().any(|v| v.published(name).is_some());
     // The time that the scenario prescribes tells nothing.
     let prescribed = |name: &str| name == "elapsed" && analysis.until != "done";
     let wanted = |m: &&Metric| {
@@ -70,10 +54,7 @@ pub fn details(analysis: &Analysis) -> Vec<&Metric> {
     let Some(baseline) = analysis.baseline() else {
         return Vec::new();
     };
-    let blocks: Vec<&str> = headlines(analysis)
-        .iter()
-        .map(|m| m.name.as_str())
-        .collect();
+    let blocks: Vec<&str> = headlines(analysis).iter().map(|m| m.name.as_str()).collect();
     let wanted = |m: &&Metric| {
         let name = m.name.as_str();
         !blocks.contains(&name)
@@ -95,9 +76,7 @@ fn is_used(analysis: &Analysis, name: &str) -> bool {
 }
 
 fn rank(list: &[&str], name: &str) -> usize {
-    list.iter()
-        .position(|known| *known == name)
-        .unwrap_or(list.len())
+    list.iter().position(|known| *known == name).unwrap_or(list.len())
 }
 
 /// A letter (or two) for each variant: A, B, ... Z, AA, AB.
@@ -118,22 +97,14 @@ pub fn short(name: &str, width: usize) -> String {
     let tail = (width - 2) / 2;
     let head = width - 2 - tail;
     let part = |chars: &[char]| chars.iter().collect::<String>();
-    format!(
-        "{}..{}",
-        part(&chars[..head]),
-        part(&chars[chars.len() - tail..])
-    )
+    format!("{}..{}", part(&chars[..head]), part(&chars[chars.len() - tail..]))
 }
 
 /// The machine, workload and so on, as (what, value).
 pub fn facts(analysis: &Analysis) -> Vec<(&'static str, String)> {
     let machine = &analysis.machine;
     let plural = |n: usize, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
-    let cpus = format!(
-        "{} in {}",
-        plural(machine.cpus, "CPU"),
-        plural(machine.llcs, "LLC")
-    );
+    let cpus = format!("{} in {}", plural(machine.cpus, "CPU"), plural(machine.llcs, "LLC"));
     let mut facts = vec![
         ("machine", format!("{}, {cpus}", machine.name)),
         ("workload", analysis.workload.to_string()),
@@ -149,9 +120,7 @@ pub fn facts(analysis: &Analysis) -> Vec<(&'static str, String)> {
 fn policies(analysis: &Analysis) -> String {
     let mut names: Vec<String> = Vec::new();
     for v in &analysis.variants {
-        let name = v.rules.map_or(v.policy.to_string(), |rules| {
-            format!("{} {rules}", v.policy)
-        });
+        let name = v.rules.map_or(v.policy.to_string(), |rules| format!("{} {rules}", v.policy));
         if !names.contains(&name) {
             names.push(name);
         }
@@ -204,9 +173,6 @@ mod tests {
 
     #[test]
     fn letters_go_on_after_z() {
-        assert_eq!(
-            [0, 25, 26, 27, 52].map(letter),
-            ["A", "Z", "AA", "AB", "BA"]
-        );
+        assert_eq!([0, 25, 26, 27, 52].map(letter), ["A", "Z", "AA", "AB", "BA"]);
     }
 }

@@ -35,28 +35,13 @@ impl Diagnostic {
     /// A fault at a place of a file.
     pub fn at(source: &Arc<Source>, span: Range<usize>, message: impl Into<String>) -> Self {
         let (source, span) = (source.clone(), Some(span));
-        Self {
-            source,
-            span,
-            message: message.into(),
-            label: String::new(),
-            help: None,
-        }
+        Self { source, span, message: message.into(), label: String::new(), help: None }
     }
 
     /// A fault of a file as a whole.
     pub fn of_file(path: impl Into<String>, message: impl Into<String>) -> Self {
-        let source = Arc::new(Source {
-            path: path.into(),
-            text: String::new(),
-        });
-        Self {
-            source,
-            span: None,
-            message: message.into(),
-            label: String::new(),
-            help: None,
-        }
+        let source = Arc::new(Source { path: path.into(), text: String::new() });
+        Self { source, span: None, message: message.into(), label: String::new(), help: None }
     }
 
     /// Sets the words beside the caret.
@@ -81,11 +66,7 @@ impl Diagnostic {
 
     /// The fault as rustc would print it, without a newline at the end.
     pub fn render(&self, color: bool) -> String {
-        let renderer = if color {
-            Renderer::styled()
-        } else {
-            Renderer::plain()
-        };
+        let renderer = if color { Renderer::styled() } else { Renderer::plain() };
         let title = Level::ERROR.primary_title(one_line(&self.message));
         let path = self.source.path.as_str();
         let mut group = match &self.span {
@@ -133,23 +114,15 @@ fn inside(text: &str, span: &Range<usize>) -> Range<usize> {
     };
     let start = floor(span.start);
     let line_end = text[start..].find('\n').map_or(text.len(), |n| start + n);
-    let first = text[start..line_end]
-        .chars()
-        .next()
-        .map_or(0, char::len_utf8);
-    let end = floor(span.end)
-        .max(start + first)
-        .min(line_end.max(start + first));
+    let first = text[start..line_end].chars().next().map_or(0, char::len_utf8);
+    let end = floor(span.end).max(start + first).min(line_end.max(start + first));
     start..end
 }
 
 /// User text inside a message must not break the layout.
 fn one_line(text: &str) -> String {
-    let mut line: String = text
-        .chars()
-        .map(|c| if c.is_control() { ' ' } else { c })
-        .take(400)
-        .collect();
+    let mut line: String =
+        text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(400).collect();
     if text.chars().nth(400).is_some() {
         line.push_str("...");
     }
@@ -184,15 +157,10 @@ mod tests {
 
     #[test]
     fn any_span_of_any_text_can_be_shown() {
-        let source = Arc::new(Source {
-            path: "x".into(),
-            text: "é\n\r\t\u{0}ü".into(),
-        });
+        let source = Arc::new(Source { path: "x".into(), text: "é\n\r\t\u{0}ü".into() });
         for start in 0..12 {
             for end in 0..12 {
-                Diagnostic::at(&source, start..end, "m\nn")
-                    .label("l")
-                    .render(true);
+                Diagnostic::at(&source, start..end, "m\nn").label("l").render(true);
             }
         }
     }

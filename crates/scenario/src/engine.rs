@@ -57,12 +57,7 @@ fn with_policy<P: Policy>(
             let program = Short::new(count("tasks", 1) as u32, run_ns, sleep_ns, 0, seed);
             run(spec, policy, program, progress)
         }
-        _ => run(
-            spec,
-            policy,
-            open_queue(load, &spec.machine, seed),
-            progress,
-        ),
+        _ => run(spec, policy, open_queue(load, &spec.machine, seed), progress),
     }
 }
 

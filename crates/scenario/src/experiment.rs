@@ -55,11 +55,9 @@ impl Experiment {
 
     /// Keeps only the named variants, and always the baseline.
     pub fn keep_variants(&mut self, names: &[String]) {
-        self.variants
-            .retain(|v| v.baseline || names.contains(&v.name));
+        self.variants.retain(|v| v.baseline || names.contains(&v.name));
         let kept: Vec<&str> = self.variants.iter().map(|v| v.name.as_str()).collect();
-        self.published
-            .retain(|p| kept.contains(&p.variant.as_str()));
+        self.published.retain(|p| kept.contains(&p.variant.as_str()));
     }
 }
 
@@ -118,10 +116,7 @@ pub struct WorkloadSpec {
 impl WorkloadSpec {
     /// The value of a key, if the scenario gives it.
     pub fn get(&self, key: &str) -> Option<&Value> {
-        self.values
-            .iter()
-            .find(|(name, _)| *name == key)
-            .map(|(_, value)| value)
+        self.values.iter().find(|(name, _)| *name == key).map(|(_, value)| value)
     }
 
     /// A whole number, if the scenario gives it.
@@ -198,9 +193,6 @@ impl RunSpec {
 
     /// The value of a tunable, if the scenario states it.
     pub fn tunable(&self, name: &str) -> Option<&Value> {
-        self.tunables
-            .iter()
-            .find(|(known, _)| *known == name)
-            .map(|(_, value)| value)
+        self.tunables.iter().find(|(known, _)| *known == name).map(|(_, value)| value)
     }
 }

@@ -27,14 +27,8 @@ pub fn load(path: &Path) -> Result<Experiment, Faults> {
 
 /// Checks the text of a scenario; `path` names it in messages and finds the machine file.
 pub fn load_str(path: &Path, text: String) -> Result<Experiment, Faults> {
-    let source = Arc::new(Source {
-        path: path.display().to_string(),
-        text,
-    });
-    let mut walk = Walk {
-        source: source.clone(),
-        faults: Vec::new(),
-    };
+    let source = Arc::new(Source { path: path.display().to_string(), text });
+    let mut walk = Walk { source: source.clone(), faults: Vec::new() };
     if source.text.trim().is_empty() {
         return Err(Diagnostic::of_file(&source.path, "the scenario is empty").into());
     }
@@ -66,22 +60,14 @@ pub fn load_machine_file(path: &Path) -> Result<Machine, Faults> {
     let shown = path.display().to_string();
     let text = read_text(path)
         .map_err(|why| Diagnostic::of_file(&shown, format!("cannot read the machine: {why}")))?;
-    machine_of(path, text)
-        .map(|(machine, _)| machine)
-        .map_err(Faults)
+    machine_of(path, text).map(|(machine, _)| machine).map_err(Faults)
 }
 
 fn machine_of(path: &Path, text: String) -> Result<(Machine, String), Vec<Diagnostic>> {
-    let source = Arc::new(Source {
-        path: path.display().to_string(),
-        text,
-    });
+    let source = Arc::new(Source { path: path.display().to_string(), text });
     match glue::load_machine(path, &source.text) {
         Ok(machine) => Ok((machine, source.text.clone())),
-        Err(faults) => Err(faults
-            .into_iter()
-            .map(|f| machine_fault(&source, f))
-            .collect()),
+        Err(faults) => Err(faults.into_iter().map(|f| machine_fault(&source, f)).collect()),
     }
 }
 
@@ -92,11 +78,8 @@ fn machine_fault(source: &Arc<Source>, fault: glue::MachineFault) -> Diagnostic 
 }
 
 fn syntax_faults(source: &Arc<Source>, errors: &[toml::de::Error]) -> Faults {
-    let mut faults: Vec<Diagnostic> = errors
-        .iter()
-        .take(50)
-        .map(|e| syntax_fault(source, e))
-        .collect();
+    let mut faults: Vec<Diagnostic> =
+        errors.iter().take(50).map(|e| syntax_fault(source, e)).collect();
     faults.sort_by_key(|d| d.span.as_ref().map_or(0, |s| s.start));
     Faults(faults)
 }
@@ -128,11 +111,7 @@ fn find_machine(
         DeValue::String(file) => machine_file(walk, node, scenario, file)?,
         DeValue::Table(table) => glue::inline_machine(name, table, node.span())
             .map(|machine| (machine, String::new()))
-            .map_err(|list| {
-                list.into_iter()
-                    .map(|f| machine_fault(&walk.source, f))
-                    .collect()
-            }),
+            .map_err(|list| list.into_iter().map(|f| machine_fault(&walk.source, f)).collect()),
         _ => {
             walk.wrong_type(node, "machine", "the path of a machine file, or a table");
             return None;
@@ -185,8 +164,7 @@ fn neighbor(path: &Path, file: &str) -> Option<String> {
 
 /// The file's stem: the short name of what is in it.
 fn stem(path: &Path) -> String {
-    path.file_stem()
-        .map_or_else(String::new, |s| s.to_string_lossy().into_owned())
+    path.file_stem().map_or_else(String::new, |s| s.to_string_lossy().into_owned())
 }
 
 /// The text of a file, or why it cannot be read.
@@ -201,18 +179,13 @@ fn read_text(path: &Path) -> Result<String, String> {
     }
     let mut bytes = Vec::new();
     let file = std::fs::File::open(path).map_err(why)?;
-    file.take(BYTES_MAX + 1)
-        .read_to_end(&mut bytes)
-        .map_err(why)?;
+    file.take(BYTES_MAX + 1).read_to_end(&mut bytes).map_err(why)?;
     if bytes.len() as u64 > BYTES_MAX {
         return Err("it is larger than 1 MiB".to_string());
     }
     String::from_utf8(bytes).map_err(|e| {
         let valid = e.utf8_error().valid_up_to();
-        let line = 1 + e.as_bytes()[..valid]
-            .iter()
-            .filter(|b| **b == b'\n')
-            .count();
+        let line = 1 + e.as_bytes()[..valid].iter().filter(|b| **b == b'\n').count();
         format!("it is not UTF-8 (line {line}, byte {valid})")
     })
 }

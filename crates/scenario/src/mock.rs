@@ -25,44 +25,23 @@ impl Executor for MockExecutor {
                 let own = noise([m.name, &spec.variant, &seed]);
                 let size = if m.unit.is_empty() { 1e6 } else { 300.0 };
                 let value = size * (1.0 + 0.01 * common + 0.004 * effect + 0.001 * own);
-                let value = if m.unit.is_empty() {
-                    value.round()
-                } else {
-                    value
-                };
-                MetricValue {
-                    name: m.name.into(),
-                    unit: m.unit,
-                    better: m.better,
-                    value,
-                }
+                let value = if m.unit.is_empty() { value.round() } else { value };
+                MetricValue { name: m.name.into(), unit: m.unit, better: m.better, value }
             })
             .collect();
-        Ok(RunOutput {
-            metrics,
-            utilization: Some(utilization(spec)),
-        })
+        Ok(RunOutput { metrics, utilization: Some(utilization(spec)) })
     }
 }
 
 fn utilization(spec: &RunSpec) -> LlcUtilization {
     let share = |llc: usize, t: usize| {
         let wave = noise([&spec.variant, &llc.to_string(), &t.to_string()]) as f32;
-        let ramp = if t < 100 {
-            0.95
-        } else {
-            0.95 - (t - 100) as f32 / 60.0
-        };
+        let ramp = if t < 100 { 0.95 } else { 0.95 - (t - 100) as f32 / 60.0 };
         (ramp + 0.04 * wave).clamp(0.0, 1.0)
     };
     let llcs = machine_info(&spec.machine).llcs;
-    let shares = (0..llcs)
-        .map(|llc| (0..150).map(|t| share(llc, t)).collect())
-        .collect();
-    LlcUtilization {
-        bucket_ns: 2_000_000_000,
-        shares,
-    }
+    let shares = (0..llcs).map(|llc| (0..150).map(|t| share(llc, t)).collect()).collect();
+    LlcUtilization { bucket_ns: 2_000_000_000, shares }
 }
 
 /// A number from -1 to 1.

@@ -17,16 +17,8 @@ use std::sync::Arc;
 use toml::de::{DeTable, DeValue};
 
 /// Keys of the document itself.
-const KEYS: &[&str] = &[
-    "title",
-    "machine",
-    "policy",
-    "rules",
-    "workload",
-    "run",
-    "variant",
-    "published",
-];
+const KEYS: &[&str] =
+    &["title", "machine", "policy", "rules", "workload", "run", "variant", "published"];
 
 /// Number of seeds if the scenario does not say.
 const SEEDS_DEFAULT: u64 = 5;
@@ -88,11 +80,7 @@ pub(crate) fn required<'a>(walk: &mut Walk, doc: &'a DeTable<'a>, key: &str) -> 
 fn policy_choice(walk: &mut Walk, table: &DeTable<'_>, outer: PolicyChoice) -> PolicyChoice {
     let mut choice = outer;
     if let Some(node) = table.get("policy") {
-        choice = PolicyChoice {
-            kind: policy(walk, node),
-            stated: true,
-            rules: None,
-        };
+        choice = PolicyChoice { kind: policy(walk, node), stated: true, rules: None };
         choice.rules = choice.kind.and_then(|p| p.0.rules.first().copied());
     }
     if let Some(node) = table.get("rules") {
@@ -108,10 +96,7 @@ fn policy(walk: &mut Walk, node: Node<'_>) -> Option<PolicyKind> {
         let fault = walk
             .at(node.span(), format!("unknown policy `{name}`"))
             .label("no policy has this name")
-            .help(did_you_mean(
-                name,
-                registry::POLICIES.iter().map(|p| p.name),
-            ));
+            .help(did_you_mean(name, registry::POLICIES.iter().map(|p| p.name)));
         walk.fault(fault);
     }
     found
@@ -165,11 +150,8 @@ fn run(
 
 fn must_end(walk: &Walk, place: Option<Node<'_>>, workload: &WorkloadSpec) -> Diagnostic {
     let span = place.map_or(0..0, |node| node.span());
-    walk.at(
-        span,
-        format!("workload `{}` never ends by itself", workload.def.kind),
-    )
-    .help("say how long to run it: `until = \"10s\"` in [run]")
+    walk.at(span, format!("workload `{}` never ends by itself", workload.def.kind))
+        .help("say how long to run it: `until = \"10s\"` in [run]")
 }
 
 fn until(walk: &mut Walk, node: Node<'_>) -> Option<Until> {

@@ -66,11 +66,7 @@ pub enum RunError {
 
 fn list(waiting: &[String]) -> String {
     const SHOWN: usize = 20;
-    let mut text: String = waiting
-        .iter()
-        .take(SHOWN)
-        .map(|w| format!("\n  {w}"))
-        .collect();
+    let mut text: String = waiting.iter().take(SHOWN).map(|w| format!("\n  {w}")).collect();
     if waiting.len() > SHOWN {
         text += &format!("\n  and {} more", waiting.len() - SHOWN);
     }
@@ -119,12 +115,8 @@ pub struct VariantRuns {
 impl VariantRuns {
     /// The values of a metric, one per seed; `None` if a run did not measure it.
     pub fn values(&self, metric: &str) -> Option<Vec<f64>> {
-        let value = |run: &RunOutput| {
-            run.metrics
-                .iter()
-                .find(|m| m.name == metric)
-                .map(|m| m.value)
-        };
+        let value =
+            |run: &RunOutput| run.metrics.iter().find(|m| m.name == metric).map(|m| m.value);
         self.runs.iter().map(value).collect()
     }
 }
@@ -150,25 +142,15 @@ impl Experiment {
             .flat_map(|v| self.seeds.iter().map(|seed| self.spec(v, *seed)))
             .collect();
         let jobs = jobs.clamp(1, specs.len().max(1));
-        let pool = rayon::ThreadPoolBuilder::new()
-            .num_threads(jobs)
-            .build()
-            .map_err(|e| {
-                let error = RunError::Threads(e.to_string());
-                Failure {
-                    variant: specs[0].variant.clone(),
-                    seed: specs[0].seed,
-                    error,
-                }
-            })?;
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(jobs).build().map_err(|e| {
+            let error = RunError::Threads(e.to_string());
+            Failure { variant: specs[0].variant.clone(), seed: specs[0].seed, error }
+        })?;
         let outputs = pool.install(|| run_all(&specs, executor, observer))?;
         let mut outputs = outputs.into_iter();
-        let per_variant = |_| VariantRuns {
-            runs: outputs.by_ref().take(self.seeds.len()).collect(),
-        };
-        Ok(Results {
-            variants: self.variants.iter().map(per_variant).collect(),
-        })
+        let per_variant =
+            |_| VariantRuns { runs: outputs.by_ref().take(self.seeds.len()).collect() };
+        Ok(Results { variants: self.variants.iter().map(per_variant).collect() })
     }
 }
 
@@ -198,11 +180,7 @@ fn run_all(
                 first_failed.fetch_min(idx, Ordering::Relaxed);
             }
             let (variant, seed) = (spec.variant.clone(), spec.seed);
-            Some(result.map_err(|error| Failure {
-                variant,
-                seed,
-                error,
-            }))
+            Some(result.map_err(|error| Failure { variant, seed, error }))
         })
         .collect();
     outputs.into_iter().flatten().collect()
@@ -218,9 +196,7 @@ fn run_one(
     catch_unwind(run).unwrap_or_else(|payload| {
         let text = payload.downcast_ref::<String>().map(String::as_str);
         let text = text.or(payload.downcast_ref::<&str>().copied());
-        Err(RunError::Broken(
-            text.unwrap_or("a panic without words").to_string(),
-        ))
+        Err(RunError::Broken(text.unwrap_or("a panic without words").to_string()))
     })
 }
 
@@ -293,9 +269,6 @@ mod tests {
     fn a_broken_invariant_names_its_run() {
         let failure = experiment().run(&Panics, 2, &Silent).unwrap_err();
         assert_eq!((failure.variant.as_str(), failure.seed), ("a", 4));
-        assert_eq!(
-            failure.error,
-            RunError::Broken("cpu 3 holds two locks".into())
-        );
+        assert_eq!(failure.error, RunError::Broken("cpu 3 holds two locks".into()));
     }
 }

@@ -1,12 +1,6 @@
 //! Times as people write them: `10s`, `1.5s`, `500ms`, `20us`, `300ns`.
 
-const UNITS: [(&str, f64); 5] = [
-    ("ns", 1.0),
-    ("us", 1e3),
-    ("ms", 1e6),
-    ("s", 1e9),
-    ("min", 60e9),
-];
+const UNITS: [(&str, f64); 5] = [("ns", 1.0), ("us", 1e3), ("ms", 1e6), ("s", 1e9), ("min", 60e9)];
 
 /// The longest simulated time that a scenario may ask for: a day.
 const NS_MAX: f64 = 86_400e9;
@@ -24,9 +18,7 @@ pub(crate) fn parse_time(text: &str) -> Result<u64, String> {
             _ => format!("`{unit}` is no unit of time: write ns, us, ms, s or min"),
         });
     };
-    let value: f64 = number
-        .parse()
-        .map_err(|_| format!("`{number}` is not a number"))?;
+    let value: f64 = number.parse().map_err(|_| format!("`{number}` is not a number"))?;
     let ns = value * scale;
     if ns <= 0.0 {
         Err("the time must be positive".to_string())
@@ -58,18 +50,7 @@ mod tests {
         assert_eq!(parse_time("10s"), Ok(10_000_000_000));
         assert_eq!(parse_time("1.5 ms"), Ok(1_500_000));
         assert_eq!(show_time(1_500_000), "1500us");
-        for bad in [
-            "10x",
-            "10",
-            "",
-            "s",
-            "-3s",
-            "1e9s",
-            "--s",
-            "99999999s",
-            "0.1ns",
-            "µs",
-        ] {
+        for bad in ["10x", "10", "", "s", "-3s", "1e9s", "--s", "99999999s", "0.1ns", "µs"] {
             assert!(parse_time(bad).is_err(), "{bad}");
         }
     }

@@ -93,10 +93,8 @@ impl Walk {
     pub fn name<'a>(&mut self, node: Node<'a>, key: &str) -> Option<&'a str> {
         let text = self.text(node, key)?;
         if text.trim().is_empty() || text.contains(char::is_control) {
-            let fault = self.at(
-                node.span(),
-                format!("`{key}` must be one line of text, and not blank"),
-            );
+            let fault =
+                self.at(node.span(), format!("`{key}` must be one line of text, and not blank"));
             self.fault(fault);
             return None;
         }
@@ -149,10 +147,7 @@ impl Walk {
                 Vec::new()
             }
         };
-        elements
-            .into_iter()
-            .filter_map(|e: Node<'a>| Some((e, self.table(e, key)?)))
-            .collect()
+        elements.into_iter().filter_map(|e: Node<'a>| Some((e, self.table(e, key)?))).collect()
     }
 
     /// A finite number; whole numbers count.
@@ -185,9 +180,7 @@ impl Walk {
     pub fn value(&mut self, node: Node<'_>, def: &KeyDef) -> Option<Value> {
         match def.kind {
             Kind::Bool => self.switch_or_bit(node, def.name).map(Value::Bool),
-            Kind::Int { min, max } => self
-                .int(node, def.name, min..=max, def.unit)
-                .map(Value::Int),
+            Kind::Int { min, max } => self.int(node, def.name, min..=max, def.unit).map(Value::Int),
             Kind::Float { min, max } => {
                 let x = self.number(node, def.name)?;
                 let fits = min <= x && x <= max;
@@ -202,10 +195,7 @@ impl Walk {
                     return Some(Value::Word(word.to_string()));
                 }
                 let fault = self
-                    .at(
-                        node.span(),
-                        format!("unknown value `{word}` for `{}`", def.name),
-                    )
+                    .at(node.span(), format!("unknown value `{word}` for `{}`", def.name))
                     .help(did_you_mean(word, words.iter().copied()));
                 self.fault(fault);
                 None
@@ -266,9 +256,8 @@ impl Walk {
             true => format!("`{key}` must be at least {min}{space}{unit}"),
             false => format!("`{key}` must be at most {max}{space}{unit}"),
         };
-        let fault = self
-            .at(node.span(), message)
-            .label(format!("allowed: {min} to {max}{space}{unit}"));
+        let fault =
+            self.at(node.span(), message).label(format!("allowed: {min} to {max}{space}{unit}"));
         self.fault(fault);
     }
 }

@@ -85,19 +85,9 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
             policy.idle_enter(&mut w, cpu, true);
         }
         let mut starting = Vec::new();
-        program.start(&mut ProgramCx {
-            w: &mut w,
-            starting: &mut starting,
-        });
-        let mut sim = Self {
-            w,
-            policy,
-            program,
-            observer,
-            stop: None,
-            ops_at_once: 0,
-            last_op_at: NEVER,
-        };
+        program.start(&mut ProgramCx { w: &mut w, starting: &mut starting });
+        let mut sim =
+            Self { w, policy, program, observer, stop: None, ops_at_once: 0, last_op_at: NEVER };
         starting.into_iter().for_each(|p| sim.place_first(p));
         sim
     }
@@ -146,11 +136,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         if at > until {
             return false;
         }
-        debug_assert!(
-            at >= self.w.now,
-            "an event in the past: {at} < {}",
-            self.w.now
-        );
+        debug_assert!(at >= self.w.now, "an event in the past: {at} < {}", self.w.now);
         self.w.now = at;
         self.w.counters.events += 1;
         if timer_key < cpu_key {
@@ -204,11 +190,8 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         let every = self.w.config.simulate_every_tick;
         if self.w.cpus[cpu.idx()].base == Base::Work {
             let tick = self.w.cpus[cpu.idx()].tick_next;
-            let deciding = if every {
-                tick
-            } else {
-                self.policy.next_deciding_tick(&self.w, cpu).max(tick)
-            };
+            let deciding =
+                if every { tick } else { self.policy.next_deciding_tick(&self.w, cpu).max(tick) };
             self.w.cpus[cpu.idx()].deciding_tick = deciding;
         }
         self.w.rearm(cpu);
@@ -365,10 +348,8 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         let w = &self.w;
         let blocked = |t: &crate::Task| matches!(t.state, TaskState::Sleeping);
         let ids = (0..w.tasks.len() as u32).map(TaskId);
-        let waiting: Vec<_> = ids
-            .filter(|p| blocked(&w.tasks[p.idx()]))
-            .map(|p| self.describe(p))
-            .collect();
+        let waiting: Vec<_> =
+            ids.filter(|p| blocked(&w.tasks[p.idx()])).map(|p| self.describe(p)).collect();
         self.stop = Some(if waiting.is_empty() {
             StopReason::Done
         } else {

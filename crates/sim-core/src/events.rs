@@ -34,18 +34,12 @@ impl EventQueue {
     /// An empty queue for ids below `n` (it grows if larger ids are used).
     pub fn new(n: usize) -> Self {
         let leaves = n.max(1).next_power_of_two();
-        Self {
-            nodes: vec![NOTHING; 2 * leaves],
-            leaves,
-        }
+        Self { nodes: vec![NOTHING; 2 * leaves], leaves }
     }
 
     /// Number of pending events. O(n).
     pub fn len(&self) -> usize {
-        self.nodes[self.leaves..]
-            .iter()
-            .filter(|k| **k != NOTHING)
-            .count()
+        self.nodes[self.leaves..].iter().filter(|k| **k != NOTHING).count()
     }
 
     /// True if nothing is pending.
@@ -64,11 +58,7 @@ impl EventQueue {
     /// The time in a key.
     #[inline]
     pub fn time_of_key(key: u64) -> Ns {
-        if key == NOTHING {
-            NEVER
-        } else {
-            key >> CLASS_BITS
-        }
+        if key == NOTHING { NEVER } else { key >> CLASS_BITS }
     }
 
     /// Time and id of the first event. O(log n).
@@ -88,9 +78,7 @@ impl EventQueue {
     /// The pending time of `id`, or [`NEVER`].
     #[inline]
     pub fn time_of(&self, id: u32) -> Ns {
-        self.nodes
-            .get(self.leaves + id as usize)
-            .map_or(NEVER, |k| Self::time_of_key(*k))
+        self.nodes.get(self.leaves + id as usize).map_or(NEVER, |k| Self::time_of_key(*k))
     }
 
     /// Sets the event of `id`, replacing a pending one; [`NEVER`] removes it. `class` is below 4.
@@ -101,11 +89,8 @@ impl EventQueue {
             self.grow(id as usize + 1);
         }
         debug_assert!(class < 4 && (time == NEVER || time < 1 << (64 - CLASS_BITS)));
-        let mut winner = if time == NEVER {
-            NOTHING
-        } else {
-            time << CLASS_BITS | u64::from(class)
-        };
+        let mut winner =
+            if time == NEVER { NOTHING } else { time << CLASS_BITS | u64::from(class) };
         let mut at = self.leaves + id as usize;
         while at > 1 {
             self.nodes[at] = winner;

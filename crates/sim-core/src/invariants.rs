@@ -22,51 +22,36 @@ impl World {
             let c = &self.cpus[cpu.idx()];
             let stopper = u32::from(c.stop_work.is_some());
             ensure(c.nr_running == on_rq[cpu.idx()] + stopper, || {
-                format!(
-                    "I13: cpu {cpu} counts {} of {}",
-                    c.nr_running,
-                    on_rq[cpu.idx()]
-                )
+                format!("I13: cpu {cpu} counts {} of {}", c.nr_running, on_rq[cpu.idx()])
             })?;
         }
         self.check_locks()?;
         let idle = self.cpus.iter().filter(|c| c.idle).count();
         let waiting: u32 = self.cpus.iter().map(|c| c.waiting()).sum();
-        ensure(idle == self.n_idle as usize, || {
-            format!("n_idle {} of {idle}", self.n_idle)
-        })?;
-        ensure(waiting == self.n_waiting, || {
-            format!("n_waiting {} of {waiting}", self.n_waiting)
-        })
+        ensure(idle == self.n_idle as usize, || format!("n_idle {} of {idle}", self.n_idle))?;
+        ensure(waiting == self.n_waiting, || format!("n_waiting {} of {waiting}", self.n_waiting))
     }
 
     /// I3 and I4: a task is in one place, and where it may be.
     fn check_task(&self, p: TaskId) -> Result<(), String> {
         let t = &self.tasks[p.idx()];
         let place = || format!("{p:?} {t:?}");
-        ensure(!(t.on_rq && t.migrating), || {
-            format!("I3: queued and in transit: {}", place())
-        })?;
-        ensure(
-            !t.on_rq || !matches!(t.state, TaskState::New | TaskState::Waking),
-            || format!("I3: queued before it is runnable: {}", place()),
-        )?;
-        ensure(!t.on_rq || self.allowed(p, t.cpu), || {
-            format!("I4: {}", place())
-        })?;
-        ensure(
-            t.state != TaskState::Runnable || t.on_rq || t.migrating,
-            || format!("I2: runnable but nowhere: {}", place()),
-        )
+        ensure(!(t.on_rq && t.migrating), || format!("I3: queued and in transit: {}", place()))?;
+        // The enqueue is complete when the waker lets go of the runqueue's lock.
+        let enqueuing = self.locks.owner(LockId::rq(t.cpu)).is_some();
+        let early = matches!(t.state, TaskState::New | TaskState::Waking) && !enqueuing;
+        ensure(!t.on_rq || !early, || format!("I3: queued before it is runnable: {}", place()))?;
+        ensure(!t.on_rq || self.allowed(p, t.cpu), || format!("I4: {}", place()))?;
+        ensure(t.state != TaskState::Runnable || t.on_rq || t.migrating, || {
+            format!("I2: runnable but nowhere: {}", place())
+        })
     }
 
     /// I10, and I12 for a CPU that idles or runs user code.
     pub(crate) fn check_cpu(&self, cpu: CpuId) -> Result<(), String> {
         let c = &self.cpus[cpu.idx()];
         let sum: u64 = c.time.iter().sum();
-        ensure(sum == c.since, || {
-            format!("I10: cpu {cpu} has {sum} ns at {}", c.since)
-        })?;
+        ensure(sum == c.since, || format!("I10: cpu {cpu} has {sum} ns at {}", c.since))?;
         if c.curr.is_task() {
             let t = &self.tasks[c.curr.idx()];
             ensure(t.cpu == cpu && t.on_cpu || c.depth > 0, || {
@@ -76,9 +61,7 @@ impl World {
         let at_rest = c.depth == 0 && matches!(c.base, Base::Work | Base::Idle);
         let holds = || (0..self.locks.len()).find(|l| self.locks.owner(LockId(*l)) == Some(cpu));
         if at_rest && self.cpus.len() <= 64 {
-            ensure(holds().is_none(), || {
-                format!("I12: cpu {cpu} rests holding {:?}", holds())
-            })?;
+            ensure(holds().is_none(), || format!("I12: cpu {cpu} rests holding {:?}", holds()))?;
         }
         Ok(())
     }

@@ -140,20 +140,12 @@ pub(crate) enum Acquire {
 
 impl Locks {
     pub(crate) fn add(&mut self) -> LockId {
-        self.locks.push(Lock {
-            owner: NOBODY,
-            head: NOBODY,
-            tail: NOBODY,
-            last: NOBODY,
-        });
+        self.locks.push(Lock { owner: NOBODY, head: NOBODY, tail: NOBODY, last: NOBODY });
         LockId(self.locks.len() as u32 - 1)
     }
 
     /// Number of locks.
-    #[allow(
-        clippy::len_without_is_empty,
-        reason = "every machine has runqueue locks"
-    )]
+    #[allow(clippy::len_without_is_empty, reason = "every machine has runqueue locks")]
     pub fn len(&self) -> u32 {
         self.locks.len() as u32
     }
@@ -170,9 +162,7 @@ impl Locks {
         let l = &mut self.locks[lock.0 as usize];
         debug_assert!(l.owner != cpu.0, "{cpu} takes {lock:?} twice at {site:?}");
         if l.owner != NOBODY {
-            return Acquire::Busy {
-                first: l.head == NOBODY,
-            };
+            return Acquire::Busy { first: l.head == NOBODY };
         }
         let last = if l.last == NOBODY { cpu.0 } else { l.last };
         l.owner = cpu.0;

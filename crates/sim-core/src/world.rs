@@ -31,11 +31,7 @@ pub struct Config {
 
 impl Default for Config {
     fn default() -> Self {
-        Self {
-            ttwu_queue: true,
-            timer_slack_ns: 50_000,
-            simulate_every_tick: false,
-        }
+        Self { ttwu_queue: true, timer_slack_ns: 50_000, simulate_every_tick: false }
     }
 }
 
@@ -149,10 +145,7 @@ impl World {
         }
         let sibling_list = |c: usize| {
             let core = machine.cpus[c].core as usize;
-            machine.cores[core]
-                .iter()
-                .filter(|s| s.idx() != c)
-                .collect::<Vec<_>>()
+            machine.cores[core].iter().filter(|s| s.idx() != c).collect::<Vec<_>>()
         };
         let to_speed = |f: f64| ((f * f64::from(FULL_SPEED / 2)).round() as u32).max(1) * 2;
         Self {
@@ -179,11 +172,7 @@ impl World {
             siblings: (0..n).map(sibling_list).collect(),
             speed_changed: Vec::new(),
             tick_ns: machine.tick_ns(),
-            speeds: [
-                FULL_SPEED,
-                to_speed(machine.smt.spinning),
-                to_speed(machine.smt.busy),
-            ],
+            speeds: [FULL_SPEED, to_speed(machine.smt.spinning), to_speed(machine.smt.busy)],
             touched: Vec::new(),
             machine,
         }
@@ -234,9 +223,7 @@ impl World {
     /// Makes a task, not yet runnable.
     pub fn new_task(&mut self, attr: TaskAttr) -> TaskId {
         let allowed = &self.masks[attr.allowed.0 as usize];
-        let first = allowed
-            .first()
-            .expect("an affinity mask allows at least one CPU");
+        let first = allowed.first().expect("an affinity mask allows at least one CPU");
         let task = Task::new(attr, first, allowed.len() as u32);
         self.n_alive += 1;
         if let Some(id) = self.free_tasks.pop() {
@@ -382,11 +369,7 @@ impl World {
     #[inline]
     pub fn tick_after(&self, cpu: CpuId, t: Ns) -> Ns {
         let skew = self.machine.tick_skew_ns * u64::from(cpu.0) % self.tick_ns;
-        if t < skew {
-            skew
-        } else {
-            ((t - skew) / self.tick_ns + 1) * self.tick_ns + skew
-        }
+        if t < skew { skew } else { ((t - skew) / self.tick_ns + 1) * self.tick_ns + skew }
     }
 
     /// If a tick edge of `cpu` has passed in the middle of its segment, takes the oldest such edge:
@@ -484,14 +467,14 @@ impl World {
 
     /// The speed that `cpu` has now, by what its siblings do.
     pub(crate) fn speed_of(&self, cpu: CpuId) -> u32 {
-        let worst = self.siblings[cpu.idx()]
-            .iter()
-            .map(|s| self.cpus[s.idx()].occupancy)
-            .fold(Occupancy::Idle, |worst, o| match (worst, o) {
+        let worst = self.siblings[cpu.idx()].iter().map(|s| self.cpus[s.idx()].occupancy).fold(
+            Occupancy::Idle,
+            |worst, o| match (worst, o) {
                 (Occupancy::Busy, _) | (_, Occupancy::Busy) => Occupancy::Busy,
                 (Occupancy::Spinning, _) | (_, Occupancy::Spinning) => Occupancy::Spinning,
                 _ => Occupancy::Idle,
-            });
+            },
+        );
         self.speeds[worst as usize]
     }
 }
@@ -592,11 +575,6 @@ impl Task {
 
 impl Default for Lock {
     fn default() -> Self {
-        Self {
-            owner: u32::MAX,
-            head: u32::MAX,
-            tail: u32::MAX,
-            last: u32::MAX,
-        }
+        Self { owner: u32::MAX, head: u32::MAX, tail: u32::MAX, last: u32::MAX }
     }
 }

@@ -12,19 +12,15 @@ pub struct CpuSet {
 impl CpuSet {
     /// The empty set over `n_cpus` CPUs.
     pub fn empty(n_cpus: usize) -> Self {
-        Self {
-            words: vec![0; n_cpus.div_ceil(64)].into_boxed_slice(),
-        }
+        Self { words: vec![0; n_cpus.div_ceil(64)].into_boxed_slice() }
     }
 
     /// All CPUs `0..n_cpus`.
     pub fn full(n_cpus: usize) -> Self {
-        (0..n_cpus as u32)
-            .map(CpuId)
-            .fold(Self::empty(n_cpus), |mut set, cpu| {
-                set.insert(cpu);
-                set
-            })
+        (0..n_cpus as u32).map(CpuId).fold(Self::empty(n_cpus), |mut set, cpu| {
+            set.insert(cpu);
+            set
+        })
     }
 
     /// The set of the given CPUs, over `n_cpus` CPUs.
@@ -53,9 +49,7 @@ impl CpuSet {
     /// True if the CPU is in the set.
     #[inline]
     pub fn contains(&self, cpu: CpuId) -> bool {
-        self.words
-            .get(cpu.idx() / 64)
-            .is_some_and(|w| w >> (cpu.idx() % 64) & 1 == 1)
+        self.words.get(cpu.idx() / 64).is_some_and(|w| w >> (cpu.idx() % 64) & 1 == 1)
     }
 
     /// Number of CPUs in the set.
@@ -76,9 +70,7 @@ impl CpuSet {
     /// The lowest CPU of `self & other`.
     pub fn first_common(&self, other: &Self) -> Option<CpuId> {
         let word = |i: usize| self.words[i] & other.words[i];
-        (0..self.words.len())
-            .find(|i| word(*i) != 0)
-            .map(|i| bit(i, word(i).trailing_zeros()))
+        (0..self.words.len()).find(|i| word(*i) != 0).map(|i| bit(i, word(i).trailing_zeros()))
     }
 
     /// True if both sets share a CPU.
@@ -88,10 +80,7 @@ impl CpuSet {
 
     /// True if every CPU of `self` is in `other`.
     pub fn is_subset(&self, other: &Self) -> bool {
-        self.words
-            .iter()
-            .zip(&other.words)
-            .all(|(a, b)| a & !b == 0)
+        self.words.iter().zip(&other.words).all(|(a, b)| a & !b == 0)
     }
 
     /// Adds all CPUs of `other`.
@@ -103,10 +92,7 @@ impl CpuSet {
 
     /// The CPUs in increasing order.
     pub fn iter(&self) -> impl Iterator<Item = CpuId> + '_ {
-        self.words
-            .iter()
-            .enumerate()
-            .flat_map(|(i, &w)| BitIter { word: w, base: i })
+        self.words.iter().enumerate().flat_map(|(i, &w)| BitIter { word: w, base: i })
     }
 
     /// The raw 64-bit words, lowest CPUs first.

@@ -19,11 +19,7 @@ pub struct Fault {
 impl Fault {
     /// A fault at a place.
     pub fn at(span: Range<usize>, message: impl Into<String>) -> Self {
-        Self {
-            span: Some(span),
-            message: message.into(),
-            help: None,
-        }
+        Self { span: Some(span), message: message.into(), help: None }
     }
 
     /// The same fault with a remedy.

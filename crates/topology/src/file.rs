@@ -116,11 +116,7 @@ fn syntax_faults(text: &str, errors: &[toml::de::Error]) -> Vec<Fault> {
     let start = |f: &Fault| f.span.as_ref().map_or(0, |s| s.start);
     let mut faults: Vec<Fault> = errors
         .iter()
-        .map(|e| Fault {
-            span: e.span(),
-            message: e.message().to_owned(),
-            help: None,
-        })
+        .map(|e| Fault { span: e.span(), message: e.message().to_owned(), help: None })
         .collect();
     faults.sort_by_key(start);
     let line = |f: &mut Fault| text.bytes().take(start(f)).filter(|b| *b == b'\n').count();
@@ -165,9 +161,7 @@ fn read(name: &str, top: &mut Section, faults: &mut Vec<Fault>) -> Option<Machin
     read_kernel(top, &mut machine);
     let places = shape::read(top, faults);
     let l3_as_numa = top.bool("l3_as_numa").unwrap_or(false);
-    let n_nodes = places
-        .as_ref()
-        .map(|p| p.iter().map(|p| p.node + 1).max().unwrap_or(1));
+    let n_nodes = places.as_ref().map(|p| p.iter().map(|p| p.node + 1).max().unwrap_or(1));
     let distance = numa::read(top, n_nodes, l3_as_numa);
     let reclaim_distance = top.int("reclaim_distance", 10..=255).unwrap_or(30) as u32;
     numbers::latency(top, places.as_deref(), &mut machine.line, faults);

@@ -69,18 +69,8 @@ fn head(machine: &Machine) -> String {
         counted(machine.nodes.len(), "NUMA node"),
         counted(machine.sockets.len(), "socket"),
     ];
-    let Machine {
-        name,
-        title,
-        clock_mhz,
-        hz,
-        ..
-    } = machine;
-    let title = if title == name {
-        String::new()
-    } else {
-        format!(": {title}")
-    };
+    let Machine { name, title, clock_mhz, hz, .. } = machine;
+    let title = if title == name { String::new() } else { format!(": {title}") };
     let counts = counts.join(", ");
     format!("{name}{title}\n{counts}; {clock_mhz} MHz, {hz} Hz\n")
 }
@@ -104,11 +94,7 @@ fn domains(machine: &Machine) -> String {
         }
     }
     kinds.iter().fold(String::new(), |mut out, (_, cpus)| {
-        let of = if kinds.len() == 1 {
-            "any CPU".into()
-        } else {
-            format!("CPUs {cpus}")
-        };
+        let of = if kinds.len() == 1 { "any CPU".into() } else { format!("CPUs {cpus}") };
         write!(out, "\nscheduling domains of {of}").expect("a String takes all text");
         let first = cpus.first().expect("a kind has a CPU");
         let chain: Vec<&Domain> = machine.domains.chain(first).collect();
@@ -123,14 +109,7 @@ fn chain_table(chain: &[&Domain]) -> String {
     };
     let common = chain.iter().fold(first.flags.0, |all, d| all & d.flags.0);
     let align = [Left, Right, Left, Right, Right, Left];
-    let header = [
-        "level",
-        "weight",
-        "groups",
-        "imbalance_pct",
-        "imb_numa_nr",
-        "flags",
-    ];
+    let header = ["level", "weight", "groups", "imbalance_pct", "imb_numa_nr", "flags"];
     let mut columns = Columns::new(header, &align).indented();
     for domain in chain {
         columns.row([
@@ -198,10 +177,7 @@ fn latencies(machine: &Machine) -> String {
     ];
     for (distance, name) in classes {
         if distance.occurs(&machine.cpus) {
-            columns.row([
-                name.to_owned(),
-                machine.line.ns[distance as usize].to_string(),
-            ]);
+            columns.row([name.to_owned(), machine.line.ns[distance as usize].to_string()]);
         }
     }
     columns.row(["memory".to_owned(), machine.caches.mem_ns.to_string()]);
@@ -228,16 +204,9 @@ fn us(ns: u64) -> String {
 
 /// The keys that rest on less than a measurement or a publication, least sure first.
 fn doubts(machine: &Machine) -> String {
-    let doubtful = [
-        Confidence::Unverified,
-        Confidence::Inferred,
-        Confidence::Proxy,
-    ];
+    let doubtful = [Confidence::Unverified, Confidence::Inferred, Confidence::Proxy];
     let lines = doubtful.iter().filter_map(|confidence| {
-        let sources = machine
-            .sources
-            .iter()
-            .filter(|s| s.confidence == *confidence);
+        let sources = machine.sources.iter().filter(|s| s.confidence == *confidence);
         let keys: Vec<&str> = sources.flat_map(|s| &s.keys).map(String::as_str).collect();
         let name = confidence.name();
         (!keys.is_empty()).then(|| format!("  {name:<10}  {}\n", keys.join(", ")))

@@ -49,22 +49,11 @@ fn main() {
         c.exit_ns = 0;
         c.polling = true;
     }
-    let w = World::new(
-        Arc::new(m),
-        Config {
-            timer_slack_ns: 0,
-            ..Config::default()
-        },
-    );
+    let w = World::new(Arc::new(m), Config { timer_slack_ns: 0, ..Config::default() });
     let n = 2_000_000;
     // 8 servers, service 100us, load .8 -> interarrival 100/6.4=15.625us
-    let q = OpenQueue::new(
-        15_625,
-        100_000,
-        n,
-        400,
-        std::env::args().nth(1).unwrap().parse().unwrap(),
-    );
+    let q =
+        OpenQueue::new(15_625, 100_000, n, 400, std::env::args().nth(1).unwrap().parse().unwrap());
     let mut s = Simulation::new(w, Fifo::default(), q, Waits { n: 0, sum: 0 });
     let t = std::time::Instant::now();
     let r = s.run_until(u64::MAX);

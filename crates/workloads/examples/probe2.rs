@@ -28,10 +28,7 @@ fn main() {
     let r = s.run_until(u64::MAX);
     let dt = t.elapsed().as_secs_f64();
     let busy: u64 =
-        s.w.cpus
-            .iter()
-            .map(|c| c.time.iter().sum::<u64>() - c.time[Category::Idle as usize])
-            .sum();
+        s.w.cpus.iter().map(|c| c.time.iter().sum::<u64>() - c.time[Category::Idle as usize]).sum();
     println!(
         "{r:?} now {:.2}s cpu% {:.0} cpu-s {:.0} events {} {:.2} M/s wall {dt:.2} {:?}",
         s.w.now as f64 / 1e9,

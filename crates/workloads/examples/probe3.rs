@@ -39,10 +39,5 @@ fn main() {
         threads_per_core: 1,
         ..RegularSpec::default()
     });
-    go(
-        "short",
-        m2,
-        Short::new(1024, 20_000, 200_000, 0, 1),
-        300_000_000,
-    );
+    go("short", m2, Short::new(1024, 20_000, 200_000, 0, 1), 300_000_000);
 }

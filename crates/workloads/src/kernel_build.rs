@@ -123,12 +123,7 @@ impl KernelBuild {
             Some(p) => (p.comm, p.mm),
             None => (self.comms.make, 0),
         };
-        let attr = TaskAttr {
-            comm,
-            mm,
-            working_set_kib: 256,
-            ..TaskAttr::default()
-        };
+        let attr = TaskAttr { comm, mm, working_set_kib: 256, ..TaskAttr::default() };
         let id = cx.new_task(attr);
         self.record(id, Process::new(parent, role, comm, mm));
         id
@@ -179,11 +174,7 @@ impl Program for KernelBuild {
             ar: cx.comm("ar"),
         };
         let (comm, kib) = (self.comms.make, 3072);
-        let top = cx.start_task(TaskAttr {
-            comm,
-            working_set_kib: kib,
-            ..TaskAttr::default()
-        });
+        let top = cx.start_task(TaskAttr { comm, working_set_kib: kib, ..TaskAttr::default() });
         self.record(top, Process::new(TaskId::NONE, Role::make(0), comm, 0));
     }
 

@@ -39,11 +39,7 @@ impl Program for PingPong {
         for pair in 0..self.pairs {
             for name in ["ping", "pong"] {
                 let comm = cx.comm(name);
-                cx.start_task(TaskAttr {
-                    comm,
-                    mm: pair,
-                    ..TaskAttr::default()
-                });
+                cx.start_task(TaskAttr { comm, mm: pair, ..TaskAttr::default() });
             }
         }
     }
@@ -61,15 +57,8 @@ impl Program for PingPong {
                 self.ball[me] = false;
                 self.ball[partner] = true;
                 self.left[me] = self.left[me].saturating_sub(1);
-                self.step[me] = if self.turns > 0 && self.left[me] == 0 {
-                    2
-                } else {
-                    0
-                };
-                Op::Wake {
-                    task: TaskId(partner as u32),
-                    sync: false,
-                }
+                self.step[me] = if self.turns > 0 && self.left[me] == 0 { 2 } else { 0 };
+                Op::Wake { task: TaskId(partner as u32), sync: false }
             }
             _ => Op::Exit,
         }
@@ -93,11 +82,7 @@ impl Spinners {
     /// One task per nice level, each with `work_ns` of work (0: without end).
     pub fn new(nice: Vec<i8>, work_ns: Ns) -> Self {
         let n = nice.len();
-        Self {
-            nice,
-            work_ns,
-            done: vec![false; n],
-        }
+        Self { nice, work_ns, done: vec![false; n] }
     }
 }
 
@@ -105,12 +90,7 @@ impl Program for Spinners {
     fn start(&mut self, cx: &mut ProgramCx<'_>) {
         let comm = cx.comm("spinner");
         for (i, &nice) in self.nice.iter().enumerate() {
-            cx.start_task(TaskAttr {
-                comm,
-                nice,
-                mm: i as u32,
-                ..TaskAttr::default()
-            });
+            cx.start_task(TaskAttr { comm, nice, mm: i as u32, ..TaskAttr::default() });
         }
     }
 
@@ -166,13 +146,8 @@ impl Program for Short {
     fn start(&mut self, cx: &mut ProgramCx<'_>) {
         let comm = cx.comm("short");
         for i in 0..self.tasks {
-            self.streams
-                .push(random::stream(self.seed, u64::from(i), Purpose::Service));
-            cx.start_task(TaskAttr {
-                comm,
-                mm: i,
-                ..TaskAttr::default()
-            });
+            self.streams.push(random::stream(self.seed, u64::from(i), Purpose::Service));
+            cx.start_task(TaskAttr { comm, mm: i, ..TaskAttr::default() });
         }
     }
 
@@ -231,10 +206,7 @@ impl Program for OpenQueue {
     fn start(&mut self, cx: &mut ProgramCx<'_>) {
         let comm = cx.comm("customer");
         for _ in 0..self.pool {
-            cx.start_task(TaskAttr {
-                comm,
-                ..TaskAttr::default()
-            });
+            cx.start_task(TaskAttr { comm, ..TaskAttr::default() });
         }
     }
 

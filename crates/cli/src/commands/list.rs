@@ -51,41 +51,22 @@ fn policies() -> Rows {
         [] => "-".to_string(),
         known => format!("rules {}", known.join(", ")),
     };
-    POLICIES
-        .iter()
-        .map(|p| vec![p.name.into(), rules(p.rules), p.help.into()])
-        .collect()
+    POLICIES.iter().map(|p| vec![p.name.into(), rules(p.rules), p.help.into()]).collect()
 }
 
 fn features() -> Rows {
     let state = |on: bool| if on { "on" } else { "off" }.to_string();
-    FEATURES
-        .iter()
-        .map(|f| vec![f.name.into(), state(f.default), f.help.into()])
-        .collect()
+    FEATURES.iter().map(|f| vec![f.name.into(), state(f.default), f.help.into()]).collect()
 }
 
 fn metrics() -> Rows {
     let member = |name: &str, family: bool| {
-        if family {
-            format!("{name}*")
-        } else {
-            name.into()
-        }
+        if family { format!("{name}*") } else { name.into() }
     };
     let row = |m: &scenario::registry::MetricDef| {
         let better = format!("{} is better", m.better.word());
-        let better = if m.better.word() == "none" {
-            "-".into()
-        } else {
-            better
-        };
-        vec![
-            member(m.name, m.is_family()),
-            m.unit.to_string(),
-            better,
-            m.help.into(),
-        ]
+        let better = if m.better.word() == "none" { "-".into() } else { better };
+        vec![member(m.name, m.is_family()), m.unit.to_string(), better, m.help.into()]
     };
     METRICS.iter().map(row).collect()
 }
@@ -95,40 +76,27 @@ fn workloads() -> String {
     for w in WORKLOADS {
         text += &format!("  {BOLD}{}{BOLD:#}  {}\n", w.kind, w.help);
         let rows: Rows = w.keys.iter().map(key_row).collect();
-        text += &aligned(&rows)
-            .lines()
-            .map(|line| format!("  {line}\n"))
-            .collect::<String>();
+        text += &aligned(&rows).lines().map(|line| format!("  {line}\n")).collect::<String>();
     }
     text
 }
 
 /// Name, range, default, help.
 fn key_row(key: &KeyDef) -> Vec<String> {
-    let unit = if key.unit.is_empty() {
-        String::new()
-    } else {
-        format!(" {}", key.unit)
-    };
+    let unit = if key.unit.is_empty() { String::new() } else { format!(" {}", key.unit) };
     let range = match key.kind {
         Kind::Int { min, max } => format!("{} to {}{unit}", bound(min as f64), bound(max as f64)),
         Kind::Float { min, max } => format!("{} to {}{unit}", bound(min), bound(max)),
         Kind::Bool => "true or false".to_string(),
         Kind::Word(words) => words.join(" or "),
     };
-    let default = key
-        .default
-        .map_or("required".to_string(), |d| format!("default {d}"));
+    let default = key.default.map_or("required".to_string(), |d| format!("default {d}"));
     vec![key.name.into(), range, default, key.help.into()]
 }
 
 /// An end of a range; large ones as powers of ten.
 fn bound(x: f64) -> String {
-    if x.abs() >= 1e5 || (x != 0.0 && x.abs() < 1e-3) {
-        format!("{x:e}")
-    } else {
-        x.to_string()
-    }
+    if x.abs() >= 1e5 || (x != 0.0 && x.abs() < 1e-3) { format!("{x:e}") } else { x.to_string() }
 }
 
 fn machines() -> String {
@@ -145,23 +113,13 @@ fn machines() -> String {
 }
 
 fn machine_row(path: &Path) -> Vec<String> {
-    let name = path
-        .file_stem()
-        .unwrap_or_default()
-        .to_string_lossy()
-        .into_owned();
+    let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     let (size, title) = match scenario::load_machine_file(path) {
         Ok(machine) => {
             let info = machine_info(&machine);
-            (
-                format!("{} CPUs, {} LLCs", info.cpus, info.llcs),
-                info.title,
-            )
+            (format!("{} CPUs, {} LLCs", info.cpus, info.llcs), info.title)
         }
-        Err(_) => (
-            "-".to_string(),
-            format!("has faults: schedlab topology show {name}"),
-        ),
+        Err(_) => ("-".to_string(), format!("has faults: schedlab topology show {name}")),
     };
     vec![name, size, title]
 }

@@ -38,11 +38,7 @@ fn choose(experiment: &mut Experiment, args: &RunArgs) -> Result<(), Stop> {
     if let Some(n) = args.seeds {
         experiment.set_seeds(n);
     }
-    let known: Vec<&str> = experiment
-        .variants
-        .iter()
-        .map(|v| v.name.as_str())
-        .collect();
+    let known: Vec<&str> = experiment.variants.iter().map(|v| v.name.as_str()).collect();
     for name in &args.variants {
         if !known.contains(&name.as_str()) {
             let hint = match nearest(name, known.iter().copied()) {

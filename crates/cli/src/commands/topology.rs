@@ -17,13 +17,7 @@ pub fn topology(command: &Topology) -> Result<(), Stop> {
 
 /// The file itself, or the one of that name among the machines that come with the project.
 fn find(machine: &Path) -> PathBuf {
-    let known = Path::new(super::list::MACHINES)
-        .join(machine)
-        .with_extension("toml");
+    let known = Path::new(super::list::MACHINES).join(machine).with_extension("toml");
     let bare_name = machine.components().count() == 1 && machine.extension().is_none();
-    if bare_name && !machine.is_file() && known.is_file() {
-        known
-    } else {
-        machine.to_path_buf()
-    }
+    if bare_name && !machine.is_file() && known.is_file() { known } else { machine.to_path_buf() }
 }

@@ -6,20 +6,14 @@ use snapbox::str;
 fn check_edit(line: &str, by: &str, expected: snapbox::data::Inline) {
     let lab = Lab::new();
     lab.edit(line, by);
-    lab.run(["small.toml"])
-        .code(2)
-        .stdout_eq("")
-        .stderr_eq(expected);
+    lab.run(["small.toml"]).code(2).stdout_eq("").stderr_eq(expected);
 }
 
 fn check_machine(line: &str, by: &str, expected: snapbox::data::Inline) {
     let lab = Lab::new();
     assert!(MACHINE.contains(line), "{line}");
     lab.file("machines/small.toml", MACHINE.replacen(line, by, 1));
-    lab.run(["check", "small.toml"])
-        .code(2)
-        .stdout_eq("")
-        .stderr_eq(expected);
+    lab.run(["check", "small.toml"]).code(2).stdout_eq("").stderr_eq(expected);
 }
 
 #[test]
@@ -260,13 +254,7 @@ fn files_that_are_none() {
     let lab = Lab::new();
     lab.file("latin1.toml", b"title = 1\npolicy = \"caf\xe9\"");
     lab.file("empty.toml", "");
-    let files = [
-        "check",
-        "latin1.toml",
-        "machines",
-        "empty.toml",
-        "absent.toml",
-    ];
+    let files = ["check", "latin1.toml", "machines", "empty.toml", "absent.toml"];
     lab.run(files).code(2).stdout_eq("").stderr_eq(str![[r#"
 error: cannot read the scenario: it is not UTF-8 (line 2, byte 23)
 --> latin1.toml
@@ -322,25 +310,19 @@ fn nothing_runs_if_one_of_two_scenarios_is_wrong() {
 #[test]
 fn arguments_that_make_no_sense() {
     let lab = Lab::new();
-    lab.run(["small.toml", "--seeds", "0"])
-        .code(2)
-        .stderr_eq(str![[r#"
+    lab.run(["small.toml", "--seeds", "0"]).code(2).stderr_eq(str![[r#"
 error: invalid value '0' for '--seeds <N>': 0 is not in 1..=10000
 
 For more information, try '--help'.
 
 "#]]);
-    lab.run(["small.toml", "--jobs", "0"])
-        .code(2)
-        .stderr_eq(str![[r#"
+    lab.run(["small.toml", "--jobs", "0"]).code(2).stderr_eq(str![[r#"
 error: invalid value '0' for '--jobs <N>': 0 is not in 1..=4096
 
 For more information, try '--help'.
 
 "#]]);
-    lab.run(["small.toml", "--variant", "SWQUEU"])
-        .code(2)
-        .stderr_eq(str![[r#"
+    lab.run(["small.toml", "--variant", "SWQUEU"]).code(2).stderr_eq(str![[r#"
 error: scenario `small` has no variant `SWQUEU`; did you mean `SWQUEUE`?
 
 "#]]);
@@ -354,25 +336,17 @@ error: scenario `small` has no variant `SWQUEU`; did you mean `SWQUEUE`?
 fn an_output_directory_that_is_a_file() {
     let lab = Lab::new();
     lab.file("out", "precious");
-    lab.run(["small.toml", "--out", "out"])
-        .code(2)
-        .stdout_eq("")
-        .stderr_eq(str![[r#"
+    lab.run(["small.toml", "--out", "out"]).code(2).stdout_eq("").stderr_eq(str![[r#"
 error: cannot use out as output directory: File exists (os error 17)
 
 "#]]);
-    assert_eq!(
-        std::fs::read_to_string(lab.path("out")).unwrap(),
-        "precious"
-    );
+    assert_eq!(std::fs::read_to_string(lab.path("out")).unwrap(), "precious");
 }
 
 #[test]
 fn two_scenarios_of_one_name_cannot_share_a_directory() {
     let lab = Lab::new();
-    lab.run(["small.toml", "small.toml", "--out", "out"])
-        .code(2)
-        .stderr_eq(str![[r#"
+    lab.run(["small.toml", "small.toml", "--out", "out"]).code(2).stderr_eq(str![[r#"
 error: two scenarios are named `small`: --out cannot keep them apart
 
 "#]]);

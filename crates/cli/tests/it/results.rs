@@ -38,13 +38,7 @@ fn json_has_the_documented_shape() {
     assert_eq!(doc["machine"]["cpus"], 8);
     assert_eq!(doc["variants"][0]["baseline"], true);
     assert_eq!(doc["variants"][1]["metrics"]["elapsed"]["unit"], "s");
-    assert_eq!(
-        doc["variants"][1]["metrics"]["elapsed"]["values"]
-            .as_array()
-            .unwrap()
-            .len(),
-        3
-    );
+    assert_eq!(doc["variants"][1]["metrics"]["elapsed"]["values"].as_array().unwrap().len(), 3);
     assert!(doc["variants"][1]["vs_baseline"]["elapsed"]["delta_pct"].is_number());
     assert!(doc["variants"][1]["published"][0]["agrees"].is_boolean());
 }
@@ -56,12 +50,7 @@ fn two_scenarios_give_two_lines_of_json_and_one_table_of_csv() {
     let json = lab.output(["small.toml", "other.toml", "--format", "json"]);
     assert_eq!(json.lines().count(), 2);
     let csv = lab.output(["small.toml", "other.toml", "--format", "csv"]);
-    assert_eq!(
-        csv.lines()
-            .filter(|line| line.starts_with("scenario,"))
-            .count(),
-        1
-    );
+    assert_eq!(csv.lines().filter(|line| line.starts_with("scenario,")).count(), 1);
 }
 
 #[test]
@@ -83,15 +72,7 @@ fn out_writes_all_files_and_leaves_nothing_else() {
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
         .collect();
     names.sort();
-    assert_eq!(
-        names,
-        [
-            "deltas.svg",
-            "results.csv",
-            "results.json",
-            "utilization.svg"
-        ]
-    );
+    assert_eq!(names, ["deltas.svg", "results.csv", "results.json", "utilization.svg"]);
 }
 
 #[test]
@@ -114,10 +95,7 @@ fn a_reader_that_leaves_early_is_no_error() {
 #[test]
 fn a_full_disk_is_an_error() {
     let lab = Lab::new();
-    let full = std::fs::OpenOptions::new()
-        .write(true)
-        .open("/dev/full")
-        .unwrap();
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
     let output = Command::new(env!("CARGO_BIN_EXE_schedlab"))
         .args(["small.toml", "--quiet"])
         .current_dir(lab.path(""))
@@ -126,24 +104,14 @@ fn a_full_disk_is_an_error() {
         .unwrap();
     assert_eq!(output.status.code(), Some(1));
     let stderr = String::from_utf8_lossy(&output.stderr);
-    assert!(
-        stderr.starts_with("error: cannot write to standard output"),
-        "{stderr}"
-    );
+    assert!(stderr.starts_with("error: cannot write to standard output"), "{stderr}");
 }
 
 #[test]
 fn lists_name_everything_a_scenario_can_use() {
     let lab = Lab::new();
     let all = lab.output(["list"]);
-    for name in [
-        "cfs",
-        "fifo",
-        "SIS_NODE",
-        "migration_cost_ns",
-        "kernel-build",
-        "elapsed",
-    ] {
+    for name in ["cfs", "fifo", "SIS_NODE", "migration_cost_ns", "kernel-build", "elapsed"] {
         assert!(all.contains(name), "{name}");
     }
     lab.run(["list", "policies"]).success().stdout_eq(str![[r#"
@@ -159,16 +127,10 @@ fn a_machine_can_be_shown_by_file_or_by_name() {
     let tree = lab.output(["topology", "show", "machines/small.toml"]);
     assert!(tree.contains("small"), "{tree}");
     std::fs::create_dir_all(lab.path("scenarios/machines")).unwrap();
-    std::fs::rename(
-        lab.path("machines/small.toml"),
-        lab.path("scenarios/machines/small.toml"),
-    )
-    .unwrap();
+    std::fs::rename(lab.path("machines/small.toml"), lab.path("scenarios/machines/small.toml"))
+        .unwrap();
     assert_eq!(lab.output(["topology", "show", "small"]), tree);
-    assert!(
-        lab.output(["topology", "show", "small", "--table"])
-            .contains("CPU")
-    );
+    assert!(lab.output(["topology", "show", "small", "--table"]).contains("CPU"));
     assert!(lab.output(["list", "machines"]).contains("8 CPUs"));
 }
 
@@ -176,10 +138,7 @@ fn a_machine_can_be_shown_by_file_or_by_name() {
 fn completions_and_the_manual_come_from_the_flags() {
     let lab = Lab::new();
     for shell in ["bash", "zsh", "fish"] {
-        assert!(
-            lab.output(["completions", shell]).contains("topology"),
-            "{shell}"
-        );
+        assert!(lab.output(["completions", shell]).contains("topology"), "{shell}");
     }
     assert!(lab.output(["man"]).contains(".TH schedlab"));
 }

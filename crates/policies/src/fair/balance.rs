@@ -144,9 +144,7 @@ impl BalanceState {
             paths: (0..n).map(|_| LbPath::new()).collect(),
             nohz: Nohz::new(n, jiffies),
             serialize: Some(serialize),
-            imbalanced: (domains.domains.iter())
-                .map(|d| vec![false; d.groups.len()])
-                .collect(),
+            imbalanced: (domains.domains.iter()).map(|d| vec![false; d.groups.len()]).collect(),
             scan_cost: domains.chains.iter().enumerate().map(costs).collect(),
             max_interval: max_load_balance_interval(machine.hz, n),
             swq: SwqStats::new(machine.llcs.iter().map(|l| l.first().unwrap_or(CpuId(0)))),
@@ -175,21 +173,11 @@ impl Fair {
         let llc = |span: &CpuSet| LlcShared {
             nr_busy_cpus: span.len() as u32,
             has_idle_cores: false,
-            nr_idle_scan: span
-                .first()
-                .map_or(0, |c| machine.domains.llc_size[c.idx()]),
+            nr_idle_scan: span.first().map_or(0, |c| machine.domains.llc_size[c.idx()]),
         };
         self.llcs = machine.llcs.iter().map(llc).collect();
-        let queue = |_| Swqueue {
-            head: TaskId::NONE,
-            tail: TaskId::NONE,
-            lock: w.new_lock(),
-        };
-        let n_queues = if self.features.swqueue {
-            machine.llcs.len()
-        } else {
-            0
-        };
+        let queue = |_| Swqueue { head: TaskId::NONE, tail: TaskId::NONE, lock: w.new_lock() };
+        let n_queues = if self.features.swqueue { machine.llcs.len() } else { 0 };
         self.swqueues = (0..n_queues).map(queue).collect();
         self.balance = BalanceState::new(&machine, now, w.new_lock());
         for cpu in (0..machine.n_cpus() as u32).map(CpuId) {
@@ -279,11 +267,7 @@ impl Fair {
             self.update_blocked(w, cpu, cpu)?;
             let path = &mut self.balance.paths[cpu.idx()];
             path.soft = Soft::Rebalance;
-            let idle = if path.idle_at_tick {
-                IdleType::Idle
-            } else {
-                IdleType::NotIdle
-            };
+            let idle = if path.idle_at_tick { IdleType::Idle } else { IdleType::NotIdle };
             self.rebalance_begin(w, cpu, cpu, idle);
         }
         match self.balance.paths[cpu.idx()].soft {
@@ -347,11 +331,8 @@ fn max_load_balance_interval(hz: u32, n_cpus: usize) -> u64 {
 pub(crate) fn sd_balance_interval(ms: u64, busy: bool, hz: u32, max: u64) -> u64 {
     const BUSY_FACTOR: u64 = 16;
     let to_jiffies = |ms: u64| (ms * u64::from(hz)).div_ceil(1000);
-    let interval = if busy {
-        to_jiffies(ms * BUSY_FACTOR).saturating_sub(1)
-    } else {
-        to_jiffies(ms)
-    };
+    let interval =
+        if busy { to_jiffies(ms * BUSY_FACTOR).saturating_sub(1) } else { to_jiffies(ms) };
     interval.clamp(1, max)
 }
 
@@ -370,10 +351,6 @@ pub(crate) fn update_newidle_cost(sd: &mut SdState, cost: Ns, jiffies: u64, hz: 
 
 /// `update_avg` on avg_idle with its cap (spec 8.3.1); the eighth is truncated toward zero.
 pub(crate) fn avg_idle_after(avg: Ns, idle: Ns, cap: Ns) -> Ns {
-    let next = if idle >= avg {
-        avg + (idle - avg) / 8
-    } else {
-        avg - (avg - idle) / 8
-    };
+    let next = if idle >= avg { avg + (idle - avg) / 8 } else { avg - (avg - idle) / 8 };
     next.min(cap)
 }

@@ -113,11 +113,7 @@ impl Fair {
         }
         let se = &mut self.tasks[p.idx()];
         let long_sleeper = se.exec_start != 0 && now.saturating_sub(se.exec_start) > LONG_SLEEP_NS;
-        se.vruntime = if long_sleeper {
-            vruntime
-        } else {
-            se.vruntime.max(vruntime)
-        };
+        se.vruntime = if long_sleeper { vruntime } else { se.vruntime.max(vruntime) };
     }
 
     /// Puts `p` on the queue of `cpu`, as `enqueue_task_fair` does, but for the hooks of the
@@ -255,11 +251,7 @@ impl Fair {
             return;
         }
         let weight = u64::from(se.weight);
-        se.avg.update(
-            rq.avg.last_update_time,
-            Activity::task(false, false),
-            weight,
-        );
+        se.avg.update(rq.avg.last_update_time, Activity::task(false, false), weight);
         rq.avg.detach(&mut se.avg, weight);
     }
 

@@ -56,11 +56,7 @@ impl Fair {
         let ran = se.sum_exec_runtime - se.prev_sum_exec_runtime;
         let left = self.earliest_tick_preemption(rq.curr).saturating_sub(ran);
         let earliest = se.exec_start + left;
-        if earliest <= tick_next {
-            tick_next
-        } else {
-            w.tick_after(cpu, earliest - 1)
-        }
+        if earliest <= tick_next { tick_next } else { w.tick_after(cpu, earliest - 1) }
     }
 }
 

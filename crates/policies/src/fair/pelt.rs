@@ -60,11 +60,7 @@ pub fn decay(v: u64, n: u64) -> u64 {
     }
     let v = v >> (n / 32);
     let inv = u64::from(RUNNABLE_AVG_YN_INV[(n % 32) as usize]);
-    if v >> 32 == 0 {
-        (v * inv) >> 32
-    } else {
-        ((u128::from(v) * u128::from(inv)) >> 32) as u64
-    }
+    if v >> 32 == 0 { (v * inv) >> 32 } else { ((u128::from(v) * u128::from(inv)) >> 32) as u64 }
 }
 
 /// What an entity did since its last update, as the factors of its contribution.
@@ -82,11 +78,7 @@ impl Activity {
     /// The activity of a task.
     #[inline]
     pub fn task(on_rq: bool, running: bool) -> Self {
-        Self {
-            load: u64::from(on_rq),
-            runnable: u64::from(on_rq),
-            running,
-        }
+        Self { load: u64::from(on_rq), runnable: u64::from(on_rq), running }
     }
 }
 
@@ -170,24 +162,9 @@ impl SchedAvg {
             *avg = avg.saturating_sub(avg_part);
             *sum = sum.saturating_sub(sum_part).max(*avg * PELT_MIN_DIVIDER);
         };
-        remove(
-            &mut self.load_avg,
-            &mut self.load_sum,
-            se.load_avg,
-            weight * se.load_sum,
-        );
-        remove(
-            &mut self.util_avg,
-            &mut self.util_sum,
-            se.util_avg,
-            se.util_sum,
-        );
-        remove(
-            &mut self.runnable_avg,
-            &mut self.runnable_sum,
-            se.runnable_avg,
-            se.runnable_sum,
-        );
+        remove(&mut self.load_avg, &mut self.load_sum, se.load_avg, weight * se.load_sum);
+        remove(&mut self.util_avg, &mut self.util_sum, se.util_avg, se.util_sum);
+        remove(&mut self.runnable_avg, &mut self.runnable_sum, se.runnable_avg, se.runnable_sum);
         se.last_update_time = DETACHED;
     }
 

@@ -36,11 +36,7 @@ pub struct Wakee {
 
 impl Default for Wakee {
     fn default() -> Self {
-        Self {
-            flips: 0,
-            decay_due: 0,
-            last: TaskId::NONE,
-        }
+        Self { flips: 0, decay_due: 0, last: TaskId::NONE }
     }
 }
 
@@ -242,11 +238,7 @@ pub struct Swqueue {
 impl Swqueue {
     /// An empty queue.
     pub fn new(lock: LockId) -> Self {
-        Self {
-            head: TaskId::NONE,
-            tail: TaskId::NONE,
-            lock,
-        }
+        Self { head: TaskId::NONE, tail: TaskId::NONE, lock }
     }
 }
 

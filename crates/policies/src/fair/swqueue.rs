@@ -40,10 +40,7 @@ pub struct SwqStats {
 
 impl SwqStats {
     pub(crate) fn new(first_cpus: impl Iterator<Item = CpuId>) -> Self {
-        Self {
-            last_user: first_cpus.collect(),
-            ..Self::default()
-        }
+        Self { last_user: first_cpus.collect(), ..Self::default() }
     }
 }
 
@@ -77,12 +74,7 @@ pub(crate) struct PullPath {
 
 impl Default for PullPath {
     fn default() -> Self {
-        Self {
-            stage: Stage::Look,
-            task: TaskId::NONE,
-            src: CpuId(0),
-            moved: false,
-        }
+        Self { stage: Stage::Look, task: TaskId::NONE, src: CpuId(0), moved: false }
     }
 }
 
@@ -251,10 +243,7 @@ impl Fair {
             Stage::Lock => {
                 let t = &w.tasks[path.task.idx()];
                 if t.migrating {
-                    return (
-                        Some(Step::WaitTask(path.task, Site::MigratingWait)),
-                        Stage::Lock,
-                    );
+                    return (Some(Step::WaitTask(path.task, Site::MigratingWait)), Stage::Lock);
                 }
                 self.balance.paths[cpu.idx()].pull.src = t.cpu;
                 (Some(Step::Lock(LockId::rq(t.cpu), site)), Stage::Locked)
@@ -290,10 +279,7 @@ impl Fair {
         let waits = t.on_rq && !t.on_cpu && w.cpus[path.src.idx()].curr != path.task;
         if waits && path.src != cpu && w.allowed(path.task, cpu) {
             let lines = PULL_LINES * w.line_ns(cpu, path.src);
-            return (
-                Some(Step::Spend(w.machine.costs.pull_ns + lines)),
-                Stage::Move,
-            );
+            return (Some(Step::Spend(w.machine.costs.pull_ns + lines)), Stage::Move);
         }
         w.counters.pull_lost += 1;
         if t.on_cpu {
@@ -302,14 +288,7 @@ impl Fair {
             self.balance.swq.popped_otherwise += 1;
         }
         // The task may have come to this very CPU: then its lock is the one that is wanted back.
-        (
-            None,
-            if path.src == cpu {
-                Stage::Back
-            } else {
-                Stage::UnlockSrc
-            },
-        )
+        (None, if path.src == cpu { Stage::Back } else { Stage::UnlockSrc })
     }
 
     fn swq_move(&mut self, w: &mut World, cpu: CpuId, path: PullPath) -> (Option<Step>, Stage) {
@@ -321,10 +300,7 @@ impl Fair {
         self.balance.paths[cpu.idx()].pull.moved = true;
         // It may have slept and woken again since the pop.
         match self.swq_lock_of(w, path.src, p) {
-            Some(lock) => (
-                Some(Step::Lock(lock, Site::DequeueRemoveSwq)),
-                Stage::UnlinkHold,
-            ),
+            Some(lock) => (Some(Step::Lock(lock, Site::DequeueRemoveSwq)), Stage::UnlinkHold),
             None => (None, Stage::UnlockSrc),
         }
     }

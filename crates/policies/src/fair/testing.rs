@@ -19,12 +19,7 @@ pub struct Shape {
 }
 
 /// Two LLCs of 8 cores with 2 threads, like a 7950X.
-pub const RYZEN: Shape = Shape {
-    nodes: 1,
-    llcs: 2,
-    cores: 8,
-    threads: 2,
-};
+pub const RYZEN: Shape = Shape { nodes: 1, llcs: 2, cores: 8, threads: 2 };
 
 impl Shape {
     fn n_cores(&self) -> u32 {
@@ -39,14 +34,7 @@ impl Shape {
         let core = cpu % self.n_cores();
         let (llc, node) = (core / self.cores, core / (self.cores * self.llcs));
         let thread = cpu / self.n_cores();
-        CpuPlace {
-            core,
-            thread,
-            llc,
-            ccd: llc,
-            node,
-            socket: node,
-        }
+        CpuPlace { core, thread, llc, ccd: llc, node, socket: node }
     }
 
     /// The set of each value of `key`.
@@ -58,13 +46,8 @@ impl Shape {
                 move |c| key(&self.place(c.0)) == k
             })
         };
-        let n_keys = (0..n)
-            .map(|c| key(&self.place(c)))
-            .max()
-            .map_or(0, |k| k + 1);
-        (0..n_keys)
-            .map(|k| CpuSet::of(n as usize, keys(k)))
-            .collect()
+        let n_keys = (0..n).map(|c| key(&self.place(c))).max().map_or(0, |k| k + 1);
+        (0..n_keys).map(|k| CpuSet::of(n as usize, keys(k))).collect()
     }
 }
 
@@ -87,18 +70,11 @@ fn add_level(
             balance_cpu: g.first().unwrap(),
             smt: false,
         };
-        let groups: Vec<Group> = groups
-            .iter()
-            .filter(|g| g.is_subset(span))
-            .map(group)
-            .collect();
+        let groups: Vec<Group> = groups.iter().filter(|g| g.is_subset(span)).map(group).collect();
         let id = DomainId(d.domains.len() as u32);
         for cpu in span.iter() {
             let own = groups.iter().position(|g| g.span.contains(cpu)).unwrap() as u32;
-            d.chains[cpu.idx()].push(ChainLink {
-                domain: id,
-                own_group: own,
-            });
+            d.chains[cpu.idx()].push(ChainLink { domain: id, own_group: own });
             if flags & SdFlags::SHARE_LLC != 0 {
                 d.llc_level[cpu.idx()] = Some(d.chains[cpu.idx()].len() as u32 - 1);
                 d.llc_id[cpu.idx()] = span.first().unwrap();
@@ -136,27 +112,9 @@ fn domains(shape: Shape) -> SchedDomains {
     let (nodes, all) = (shape.sets(|p| p.node), [CpuSet::full(n)]);
     let smt = base | SdFlags::SHARE_CPUCAPACITY | SdFlags::SHARE_LLC;
     add_level(&mut d, Level::Smt, &cores, &cpus, (smt, 110));
-    add_level(
-        &mut d,
-        Level::Mc,
-        &llcs,
-        &cores,
-        (base | SdFlags::SHARE_LLC, 117),
-    );
-    add_level(
-        &mut d,
-        Level::Die,
-        &nodes,
-        &llcs,
-        (base | SdFlags::PREFER_SIBLING, 117),
-    );
-    add_level(
-        &mut d,
-        Level::Numa(1),
-        &all,
-        &nodes,
-        (base | SdFlags::NUMA, 117),
-    );
+    add_level(&mut d, Level::Mc, &llcs, &cores, (base | SdFlags::SHARE_LLC, 117));
+    add_level(&mut d, Level::Die, &nodes, &llcs, (base | SdFlags::PREFER_SIBLING, 117));
+    add_level(&mut d, Level::Numa(1), &all, &nodes, (base | SdFlags::NUMA, 117));
     d
 }
 
@@ -200,9 +158,7 @@ pub fn machine(shape: Shape, hz: u32) -> Machine {
         hz,
         tick_skew_ns: 0,
         preemptible_kernel: false,
-        line: LineLatency {
-            ns: [0, 10, 24, 80, 200],
-        },
+        line: LineLatency { ns: [0, 10, 24, 80, 200] },
         caches: Caches {
             l1d_kib: 32,
             l2_kib: 1024,
@@ -211,22 +167,10 @@ pub fn machine(shape: Shape, hz: u32) -> Machine {
             mem_ns: 90,
             mlp: 8,
         },
-        cstates: vec![CState {
-            name: "C1".into(),
-            exit_ns: 800,
-            residency_ns: 0,
-            polling: true,
-        }],
+        cstates: vec![CState { name: "C1".into(), exit_ns: 800, residency_ns: 0, polling: true }],
         costs: costs(),
-        locks: LockCosts {
-            fast_ns: 10,
-            queue_lines: 5,
-            queue_hold_ns: 50,
-        },
-        smt: SmtFactors {
-            busy: 0.6,
-            spinning: 0.8,
-        },
+        locks: LockCosts { fast_ns: 10, queue_lines: 5, queue_hold_ns: 50 },
+        smt: SmtFactors { busy: 0.6, spinning: 0.8 },
         domains: domains(shape),
     }
 }
@@ -252,10 +196,7 @@ impl Rig {
 
     /// A new task on `cpu`, not yet runnable.
     pub fn new_task(&mut self, cpu: u32, nice: i8) -> TaskId {
-        let p = self.w.new_task(TaskAttr {
-            nice,
-            ..TaskAttr::default()
-        });
+        let p = self.w.new_task(TaskAttr { nice, ..TaskAttr::default() });
         self.w.set_task_cpu(p, CpuId(cpu), MigrationCause::Fork);
         self.f.task_fork(&mut self.w, p, None);
         p
@@ -264,10 +205,7 @@ impl Rig {
     /// A new task, queued on `cpu`.
     pub fn fork(&mut self, cpu: u32, nice: i8) -> TaskId {
         let p = self.new_task(cpu, nice);
-        let flags = EnqueueFlags {
-            initial: true,
-            ..EnqueueFlags::default()
-        };
+        let flags = EnqueueFlags { initial: true, ..EnqueueFlags::default() };
         self.enqueue(p, flags);
         p
     }
@@ -282,8 +220,7 @@ impl Rig {
 
     pub fn dequeue(&mut self, p: TaskId, sleep: bool) {
         let cpu = self.w.tasks[p.idx()].cpu;
-        self.f
-            .dequeue_task(&mut self.w, cpu, p, DequeueFlags { sleep });
+        self.f.dequeue_task(&mut self.w, cpu, p, DequeueFlags { sleep });
         self.w.deactivate(cpu, p);
     }
 
@@ -291,10 +228,7 @@ impl Rig {
     pub fn schedule(&mut self, cpu: u32) -> TaskId {
         let cpu = CpuId(cpu);
         let prev = self.w.cpus[cpu.idx()].curr;
-        let next = self
-            .f
-            .pick_next_task(&mut self.w, cpu)
-            .unwrap_or(TaskId::IDLE);
+        let next = self.f.pick_next_task(&mut self.w, cpu).unwrap_or(TaskId::IDLE);
         if next != prev {
             self.f.switch_task(&mut self.w, cpu, prev, next);
         }
@@ -314,13 +248,7 @@ impl Rig {
 
     /// Wakes `p` where it slept.
     pub fn wake(&mut self, p: TaskId) {
-        self.enqueue(
-            p,
-            EnqueueFlags {
-                wakeup: true,
-                ..EnqueueFlags::default()
-            },
-        );
+        self.enqueue(p, EnqueueFlags { wakeup: true, ..EnqueueFlags::default() });
     }
 
     /// Ticks of CPU 0 until `end`; returns when each switch happened, and to whom.

@@ -75,10 +75,7 @@ mod tests {
     fn check(enqueued: u32, ewma: u32, util: u64, fastup: bool, expected: (u32, u32, bool)) {
         let mut p = task(enqueued, ewma, util);
         p.util_est_update(fastup);
-        assert_eq!(
-            (p.util_est_enqueued, p.util_est_ewma, p.util_avg_unchanged),
-            expected
-        );
+        assert_eq!((p.util_est_enqueued, p.util_est_ewma, p.util_avg_unchanged), expected);
     }
 
     #[test]

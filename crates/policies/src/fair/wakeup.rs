@@ -37,12 +37,7 @@ impl Fair {
             target = self.wake_affine(w, p, prev, sync && !exiting);
         }
         let recent = self.tasks[p.idx()].recent_used_cpu;
-        let mut choice = PendingChoice {
-            idle: false,
-            prev,
-            target,
-            recent,
-        };
+        let mut choice = PendingChoice { idle: false, prev, target, recent };
         let (cpu, scan_ns) = self.select_idle_sibling(w, p, &choice);
         choice.idle = w.cpus[cpu.idx()].idle;
         self.rqs[this.idx()].choice = choice;

@@ -57,11 +57,7 @@ pub fn calc_delta(delta: u64, weight: u32, inverse: u32) -> u64 {
 /// `calc_delta_fair`: `delta` of wall time in virtual time of a task.
 #[inline]
 pub fn calc_delta_fair(delta: u64, weight: u32, inverse: u32) -> u64 {
-    if weight == NICE_0_WEIGHT {
-        delta
-    } else {
-        calc_delta(delta, NICE_0_WEIGHT, inverse)
-    }
+    if weight == NICE_0_WEIGHT { delta } else { calc_delta(delta, NICE_0_WEIGHT, inverse) }
 }
 
 #[cfg(test)]
@@ -74,16 +70,8 @@ mod tests {
 
     #[test]
     fn inverses_are_the_kernels() {
-        let expected = [
-            (0, 4194304),
-            (1, 5237765),
-            (5, 12820798),
-            (10, 39045157),
-            (19, 286331153),
-        ];
-        expected
-            .iter()
-            .for_each(|(nice, inv)| assert_eq!(inverse(*nice), *inv, "nice {nice}"));
+        let expected = [(0, 4194304), (1, 5237765), (5, 12820798), (10, 39045157), (19, 286331153)];
+        expected.iter().for_each(|(nice, inv)| assert_eq!(inverse(*nice), *inv, "nice {nice}"));
         assert_eq!(weight_of(0, SchedPolicy::Idle).0, 3);
     }
 
@@ -114,9 +102,6 @@ mod tests {
         let day = 86_400_000_000_000;
         let exact = u128::from(day) * 1024 / 15;
         let got = u128::from(calc_delta_fair(day, weight, inv));
-        assert!(
-            got.abs_diff(exact) < exact / 1_000_000,
-            "{got} against {exact}"
-        );
+        assert!(got.abs_diff(exact) < exact / 1_000_000, "{got} against {exact}");
     }
 }

@@ -15,38 +15,22 @@ fn check(seeds: u64, variants: &[&str], expected: ExpectFile) {
 #[test]
 fn variants_stand_beside_the_baseline_and_the_published_values() {
     let long = "a name that is longer than what fits into a row";
-    check(
-        5,
-        &["off", "on", long],
-        expect_file!["../../tests/golden/three-variants.txt"],
-    );
+    check(5, &["off", "on", long], expect_file!["../../tests/golden/three-variants.txt"]);
 }
 
 #[test]
 fn one_seed_has_no_interval() {
-    check(
-        1,
-        &["off", "on"],
-        expect_file!["../../tests/golden/one-seed.txt"],
-    );
+    check(1, &["off", "on"], expect_file!["../../tests/golden/one-seed.txt"]);
 }
 
 #[test]
 fn one_variant_is_compared_with_nothing() {
-    check(
-        5,
-        &["off"],
-        expect_file!["../../tests/golden/one-variant.txt"],
-    );
+    check(5, &["off"], expect_file!["../../tests/golden/one-variant.txt"]);
 }
 
 #[test]
 fn many_variants_continue_below() {
     let names: Vec<String> = (0..9).map(|n| format!("v{n}")).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    check(
-        2,
-        &names,
-        expect_file!["../../tests/golden/nine-variants.txt"],
-    );
+    check(2, &names, expect_file!["../../tests/golden/nine-variants.txt"]);
 }

@@ -33,11 +33,7 @@ fn cfs(variant: &str) -> RunSpec {
 /// The kind, and a small value for each key that must be given.
 fn smallest(def: &WorkloadDef) -> String {
     let required = |key: &&KeyDef| key.default.is_none();
-    let keys = def
-        .keys
-        .iter()
-        .filter(required)
-        .map(|key| format!("{} = 8\n", key.name));
+    let keys = def.keys.iter().filter(required).map(|key| format!("{} = 8\n", key.name));
     format!("kind = \"{}\"\n{}", def.kind, keys.collect::<String>())
 }
 
@@ -56,11 +52,7 @@ fn every_run_has_the_same_metrics() {
     let names = |def| {
         let spec = spec("fifo", "", &smallest(def));
         let output = SimulationExecutor.run(&spec, &|_| ()).unwrap();
-        output
-            .metrics
-            .into_iter()
-            .map(|m| m.name)
-            .collect::<Vec<_>>()
+        output.metrics.into_iter().map(|m| m.name).collect::<Vec<_>>()
     };
     for def in WORKLOADS {
         assert_eq!(names(def), names(&WORKLOADS[0]), "{}", def.kind);
@@ -84,10 +76,8 @@ fn every_feature_of_the_registry_reaches_the_policy() {
 
 #[test]
 fn the_knobs_of_a_web_server_recompute_nr_latency() {
-    let t = tunables(&cfs(
-        "tunables = { migration_cost_ns = 0, latency_ns = 20_000_000, \
-         min_granularity_ns = 10_000_000, wakeup_granularity_ns = 12_000_000 }",
-    ));
+    let t = tunables(&cfs("tunables = { migration_cost_ns = 0, latency_ns = 20_000_000, \
+         min_granularity_ns = 10_000_000, wakeup_granularity_ns = 12_000_000 }"));
     assert_eq!((t.nr_latency, t.migration_cost_ns), (2, 0));
     assert_eq!(t.wakeup_granularity_ns, 12_000_000);
 }

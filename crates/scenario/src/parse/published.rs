@@ -17,10 +17,7 @@ pub(super) fn published(walk: &mut Walk, doc: &DeTable<'_>, variants: &[String])
         let Some(row) = row(walk, node, table, variants) else {
             continue;
         };
-        if rows
-            .iter()
-            .any(|r| r.variant == row.variant && r.metric == row.metric)
-        {
+        if rows.iter().any(|r| r.variant == row.variant && r.metric == row.metric) {
             let message = format!("`{}` of `{}` is published twice", row.metric, row.variant);
             let fault = walk.at(node.span(), message).label("the second row");
             walk.fault(fault);
@@ -72,12 +69,12 @@ fn known_metric<'a>(walk: &mut Walk, node: Node<'a>) -> Option<(&'a str, &'stati
     let name = walk.text(node, "metric")?;
     let Some(def) = metric(name) else {
         let names = METRICS.iter().map(|m| m.name);
-        let fault = walk
-            .at(node.span(), format!("unknown metric `{name}`"))
-            .help(match crate::registry::nearest(name, names) {
+        let fault = walk.at(node.span(), format!("unknown metric `{name}`")).help(
+            match crate::registry::nearest(name, names) {
                 Some(near) => format!("did you mean `{near}`?"),
                 None => "`schedlab list metrics` prints all of them".to_string(),
-            });
+            },
+        );
         walk.fault(fault);
         return None;
     };

@@ -7,9 +7,7 @@ use crate::walk::{Node, Walk, did_you_mean};
 use std::ops::Range;
 use toml::de::{DeTable, DeValue};
 
-const KEYS: &[&str] = &[
-    "name", "policy", "rules", "features", "tunables", "baseline",
-];
+const KEYS: &[&str] = &["name", "policy", "rules", "features", "tunables", "baseline"];
 
 /// Reads all variants. The names come apart, with those of variants that have other faults; they
 /// are empty if a name itself is at fault, so that nobody complains about its users too.
@@ -70,22 +68,11 @@ fn variant<'a>(
             .help("write `policy = \"cfs\"` at the top for all variants, or in each of them");
         walk.fault(fault);
     }
-    let features = table
-        .get("features")
-        .map_or_else(Vec::new, |n| features(walk, n, choice.kind));
-    let tunables = table
-        .get("tunables")
-        .map_or_else(Vec::new, |n| tunables(walk, n, choice.kind));
+    let features = table.get("features").map_or_else(Vec::new, |n| features(walk, n, choice.kind));
+    let tunables = table.get("tunables").map_or_else(Vec::new, |n| tunables(walk, n, choice.kind));
     let baseline = baseline(walk, table, name.as_deref(), seen);
     let (name, policy) = (name?, choice.kind?);
-    Some(Variant {
-        name,
-        baseline,
-        policy,
-        rules: choice.rules,
-        features,
-        tunables,
-    })
+    Some(Variant { name, baseline, policy, rules: choice.rules, features, tunables })
 }
 
 fn name<'a>(
@@ -159,9 +146,7 @@ fn feature_word<'a>(walk: &mut Walk, node: Node<'a>) -> Option<&'a str> {
     if let DeValue::String(word) = node.get_ref() {
         return Some(word);
     }
-    let fault = walk
-        .at(node.span(), "a feature is a name in quotes")
-        .help("such as \"SWQUEUE\"");
+    let fault = walk.at(node.span(), "a feature is a name in quotes").help("such as \"SWQUEUE\"");
     walk.fault(fault);
     None
 }

@@ -17,10 +17,7 @@ pub(super) fn workload<'a>(walk: &mut Walk, node: Node<'a>) -> Option<WorkloadSp
         let fault = walk
             .at(kind_node.span(), format!("unknown workload kind `{kind}`"))
             .label("no workload has this name")
-            .help(did_you_mean(
-                kind,
-                registry::WORKLOADS.iter().map(|w| w.kind),
-            ));
+            .help(did_you_mean(kind, registry::WORKLOADS.iter().map(|w| w.kind)));
         walk.fault(fault);
         return None;
     };
@@ -31,10 +28,7 @@ pub(super) fn workload<'a>(walk: &mut Walk, node: Node<'a>) -> Option<WorkloadSp
     for key in def.keys.iter().filter(|key| key.default.is_none()) {
         walk.required(&what, kind_node.span(), table, &known, key.name);
     }
-    Some(WorkloadSpec {
-        def,
-        values: values(walk, table, def),
-    })
+    Some(WorkloadSpec { def, values: values(walk, table, def) })
 }
 
 /// Without a kind nobody knows the other keys, so only a misspelled `kind` is looked for.
@@ -42,10 +36,7 @@ fn no_kind(walk: &mut Walk, node: Node<'_>, table: &DeTable<'_>) {
     let near = |key: &&toml::Spanned<_>| nearest(as_str(key), ["kind"]).is_some();
     let fault = match table.keys().find(near) {
         Some(key) => walk
-            .at(
-                key.span(),
-                format!("unknown key `{}` in [workload]", as_str(key)),
-            )
+            .at(key.span(), format!("unknown key `{}` in [workload]", as_str(key)))
             .help("did you mean `kind`?"),
         None => walk
             .at(node.span(), "[workload] has no `kind`")

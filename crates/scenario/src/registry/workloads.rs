@@ -26,27 +26,12 @@ const fn count(
     default: Option<&'static str>,
     help: &'static str,
 ) -> KeyDef {
-    KeyDef {
-        name,
-        kind: Kind::Int { min: 1, max },
-        unit: "",
-        default,
-        help,
-    }
+    KeyDef { name, kind: Kind::Int { min: 1, max }, unit: "", default, help }
 }
 
 const fn ns(name: &'static str, default: &'static str, help: &'static str) -> KeyDef {
-    let kind = Kind::Int {
-        min: 1,
-        max: 3_600_000_000_000,
-    };
-    KeyDef {
-        name,
-        kind,
-        unit: "ns",
-        default: Some(default),
-        help,
-    }
+    let kind = Kind::Int { min: 1, max: 3_600_000_000_000 };
+    KeyDef { name, kind, unit: "ns", default: Some(default), help }
 }
 
 const fn seconds(
@@ -55,13 +40,7 @@ const fn seconds(
     default: Option<&'static str>,
     help: &'static str,
 ) -> KeyDef {
-    KeyDef {
-        name,
-        kind: Kind::Float { min, max },
-        unit: "s",
-        default,
-        help,
-    }
+    KeyDef { name, kind: Kind::Float { min, max }, unit: "s", default, help }
 }
 
 /// All workload kinds.
@@ -98,12 +77,7 @@ pub const WORKLOADS: &[WorkloadDef] = &[
                 Some("2"),
                 "serial work before the first job, at 4 GHz",
             ),
-            seconds(
-                "link_seconds",
-                (0.0, 1e6),
-                Some("6"),
-                "serial links at the end, at 4 GHz",
-            ),
+            seconds("link_seconds", (0.0, 1e6), Some("6"), "serial links at the end, at 4 GHz"),
         ],
     },
     WorkloadDef {
@@ -112,11 +86,7 @@ pub const WORKLOADS: &[WorkloadDef] = &[
         help: "pairs of tasks that wake each other in turn",
         keys: &[
             count("pairs", TASKS_MAX / 2, Some("1"), "pairs"),
-            ns(
-                "work_ns",
-                "1000",
-                "CPU time between a wake-up and the reply",
-            ),
+            ns("work_ns", "1000", "CPU time between a wake-up and the reply"),
         ],
     },
     WorkloadDef {
@@ -142,10 +112,7 @@ pub const WORKLOADS: &[WorkloadDef] = &[
         keys: &[
             KeyDef {
                 name: "rate",
-                kind: Kind::Float {
-                    min: 1e-6,
-                    max: 1e9,
-                },
+                kind: Kind::Float { min: 1e-6, max: 1e9 },
                 unit: "1/s",
                 default: None,
                 help: "arrivals per second, all CPUs together",

@@ -35,14 +35,8 @@ fn check_brief(text: &str, expected: Expect) {
 }
 
 fn brief(text: &str, d: &scenario::Diagnostic) -> String {
-    let line = d
-        .span
-        .as_ref()
-        .map_or(0, |s| 1 + text[..s.start].matches('\n').count());
-    let help = d
-        .help
-        .as_ref()
-        .map_or(String::new(), |h| format!("\n    {h}"));
+    let line = d.span.as_ref().map_or(0, |s| 1 + text[..s.start].matches('\n').count());
+    let help = d.help.as_ref().map_or(String::new(), |h| format!("\n    {h}"));
     format!("{line}: {}{help}", d.message)
 }
 
@@ -263,10 +257,7 @@ fn names_policies_and_baselines() {
         17: this variant has no policy
             write `policy = "cfs"` at the top for all variants, or in each of them"#]],
     );
-    check_brief(
-        &with("policy = \"cfs\"", "policy = 4"),
-        expect!["2: `policy` must be a string"],
-    );
+    check_brief(&with("policy = \"cfs\"", "policy = 4"), expect!["2: `policy` must be a string"]);
     check_brief(
         &with("policy = \"cfs\"", "policy = \"cfs\"\nrules = \"6.18\""),
         expect![[r#"
@@ -291,10 +282,7 @@ fn published_rows_belong_to_variants_and_metrics() {
         &with("value = 321.54", "value = inf"),
         expect!["35: `value` must be a finite number"],
     );
-    check_brief(
-        &with("value = 321.54", "value = -3"),
-        expect!["35: `value` must not be negative"],
-    );
+    check_brief(&with("value = 321.54", "value = -3"), expect!["35: `value` must not be negative"]);
     check_brief(
         &with("unit = \"s\"", "unit = \"ms\""),
         expect![[r#"
@@ -307,10 +295,7 @@ fn published_rows_belong_to_variants_and_metrics() {
             28: unknown metric `elapsd`
                 did you mean `elapsed`?"#]],
     );
-    check_brief(
-        &with("source = \"here\"", ""),
-        expect!["26: this published row has no `source`"],
-    );
+    check_brief(&with("source = \"here\"", ""), expect!["26: this published row has no `source`"]);
     check_brief(
         &with("variant = \"B\"", "variant = \"A\""),
         expect!["32: `elapsed` of `A` is published twice"],
@@ -319,14 +304,8 @@ fn published_rows_belong_to_variants_and_metrics() {
 
 #[test]
 fn runs_and_workloads() {
-    check_brief(
-        &with("seeds = 2", "seeds = 10001"),
-        expect!["15: `seeds` must be at most 10000"],
-    );
-    check_brief(
-        &with("seeds = 2", "seeds = 2.5"),
-        expect!["15: `seeds` must be a whole number"],
-    );
+    check_brief(&with("seeds = 2", "seeds = 10001"), expect!["15: `seeds` must be at most 10000"]);
+    check_brief(&with("seeds = 2", "seeds = 2.5"), expect!["15: `seeds` must be a whole number"]);
     check_brief(
         &with("seeds = 2", "until = \"-1s\""),
         expect![[r#"
@@ -376,10 +355,7 @@ fn runs_and_workloads() {
 #[test]
 fn shapes() {
     check_brief("", expect!["0: the scenario is empty"]);
-    check_brief(
-        "x",
-        expect!["1: not valid TOML: key with no value, expected `=`"],
-    );
+    check_brief("x", expect!["1: not valid TOML: key with no value, expected `=`"]);
     check_brief(
         "a = 1\na = 2\n[b\nc = \"",
         expect![[r#"

@@ -93,12 +93,7 @@ fn edit() -> impl Strategy<Value = Edit> {
         prop::option::of(0..SCRAPS.len()),
         prop::option::of((any::<prop::sample::Index>(), 0..60_usize)),
     )
-        .prop_map(|(at, cut, scrap, copy)| Edit {
-            at,
-            cut,
-            scrap,
-            copy,
-        })
+        .prop_map(|(at, cut, scrap, copy)| Edit { at, cut, scrap, copy })
 }
 
 fn apply(mut bytes: Vec<u8>, edit: &Edit) -> Vec<u8> {

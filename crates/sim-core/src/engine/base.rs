@@ -52,8 +52,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     }
 
     pub(crate) fn enter_schedule(&mut self, cpu: CpuId) -> Flow {
-        self.w
-            .push_frame(cpu, Frame::at(Pc::SchedLock, Category::Kernel));
+        self.w.push_frame(cpu, Frame::at(Pc::SchedLock, Category::Kernel));
         Flow::Again
     }
 
@@ -61,13 +60,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         let p = self.w.cpus[cpu.idx()].curr;
         self.guard_livelock(p);
         let mut none = Vec::new();
-        let op = self.program.next(
-            &mut ProgramCx {
-                w: &mut self.w,
-                starting: &mut none,
-            },
-            p,
-        );
+        let op = self.program.next(&mut ProgramCx { w: &mut self.w, starting: &mut none }, p);
         match op {
             Op::Run(ns) => self.start_work(cpu, p, ns, false),
             Op::Kernel(ns) => self.start_work(cpu, p, ns, true),
@@ -79,17 +72,12 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
             Op::Exit => self.block(cpu, p, TaskState::Dead),
             Op::Wake { task, sync } => self.enter_wake(cpu, task, sync, Category::Kernel),
             Op::Fork(child) => {
-                let frame = Frame {
-                    task: child,
-                    ..Frame::at(Pc::ForkBegin, Category::Kernel)
-                };
+                let frame = Frame { task: child, ..Frame::at(Pc::ForkBegin, Category::Kernel) };
                 self.w.push_frame(cpu, frame);
-                self.w
-                    .spend(cpu, self.w.machine.costs.fork_ns, Pc::ForkBegin)
+                self.w.spend(cpu, self.w.machine.costs.fork_ns, Pc::ForkBegin)
             }
             Op::Exec => {
-                self.w
-                    .push_frame(cpu, Frame::at(Pc::ExecSelect, Category::Kernel));
+                self.w.push_frame(cpu, Frame::at(Pc::ExecSelect, Category::Kernel));
                 Flow::Again
             }
             Op::Yield => {
@@ -110,11 +98,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     }
 
     fn arm_timer(&mut self, cpu: CpuId, p: TaskId, ns: Ns) {
-        let at = self
-            .w
-            .now
-            .saturating_add(ns)
-            .saturating_add(self.w.config.timer_slack_ns);
+        let at = self.w.now.saturating_add(ns).saturating_add(self.w.config.timer_slack_ns);
         self.w.timers.set(p.0, at, super::CLASS_TIMER);
         let c = &mut self.w.cpus[cpu.idx()];
         if c.next_timer_hint <= self.w.now || at < c.next_timer_hint {
@@ -137,10 +121,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         }
         let predicted = self.predict_idle(cpu);
         let states = &self.w.machine.cstates;
-        let deepest = states
-            .iter()
-            .rposition(|s| s.residency_ns <= predicted)
-            .unwrap_or(0);
+        let deepest = states.iter().rposition(|s| s.residency_ns <= predicted).unwrap_or(0);
         let tick_stopped = predicted > self.w.tick_ns;
         self.w.settle(cpu);
         let now = self.w.now;
@@ -171,17 +152,10 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     fn predict_idle(&self, cpu: CpuId) -> Ns {
         let c = &self.w.cpus[cpu.idx()];
         let sum: u64 = c.idle_history.iter().map(|&us| u64::from(us)).sum();
-        let mean = if c.idle_runs == 0 {
-            NEVER
-        } else {
-            sum * 1000 / u64::from(c.idle_runs.min(8))
-        };
+        let mean =
+            if c.idle_runs == 0 { NEVER } else { sum * 1000 / u64::from(c.idle_runs.min(8)) };
         let timer = c.next_timer_hint;
-        let to_timer = if timer > self.w.now {
-            timer - self.w.now
-        } else {
-            NEVER
-        };
+        let to_timer = if timer > self.w.now { timer - self.w.now } else { NEVER };
         mean.min(to_timer)
     }
 
@@ -198,11 +172,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         let idle_us = ((now - c.idle_since) / 1000).min(u64::from(u32::MAX)) as u32;
         let c = &mut self.w.cpus[cpu.idx()];
         c.idle_history[(c.idle_runs % 8) as usize] = idle_us;
-        c.idle_runs = if c.idle_runs == 15 {
-            8
-        } else {
-            c.idle_runs + 1
-        };
+        c.idle_runs = if c.idle_runs == 15 { 8 } else { c.idle_runs + 1 };
         c.base = Base::Leaving;
         c.category = Category::Exit;
         c.base_end = now + exit + loop_ns;

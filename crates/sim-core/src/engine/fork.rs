@@ -30,18 +30,11 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     /// Never by the wake list: the parent locks the child's runqueue and enqueues (spec 5.9).
     pub(crate) fn fork_commit(&mut self, cpu: CpuId) -> Flow {
         let top = self.w.cpus[cpu.idx()].top();
-        let (child, choice) = (
-            top.task,
-            Choice {
-                cpu: top.target,
-                scan_ns: top.scan_ns.into(),
-            },
-        );
+        let (child, choice) = (top.task, Choice { cpu: top.target, scan_ns: top.scan_ns.into() });
         let target = self.commit(child, choice);
         self.w.cpus[cpu.idx()].top().target = target;
         if target != cpu {
-            self.observer
-                .migrate(&self.w, child, cpu, target, MigrationCause::Fork);
+            self.observer.migrate(&self.w, child, cpu, target, MigrationCause::Fork);
         }
         self.w.set_task_cpu(child, target, MigrationCause::Fork);
         self.lock(cpu, LockId::rq(target), Site::ForkRqLock, Pc::ForkLocked)

@@ -102,11 +102,7 @@ impl Frame {
     };
 
     pub(crate) fn at(pc: Pc, category: Category) -> Frame {
-        Frame {
-            pc,
-            category,
-            ..Frame::EMPTY
-        }
+        Frame { pc, category, ..Frame::EMPTY }
     }
 }
 

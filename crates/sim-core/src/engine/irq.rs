@@ -12,8 +12,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     /// Takes what is pending: interrupts first, else a tick that is due.
     pub(crate) fn interrupt(&mut self, cpu: CpuId) -> Flow {
         if self.w.cpus[cpu.idx()].irq_first <= self.w.now {
-            self.w
-                .push_frame(cpu, Frame::at(Pc::IrqEntry, Category::Irq));
+            self.w.push_frame(cpu, Frame::at(Pc::IrqEntry, Category::Irq));
         } else {
             self.enter_tick(cpu);
         }
@@ -23,14 +22,12 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     /// A tick that does not hit a segment of work: in a softirq or in idle.
     pub(crate) fn enter_tick(&mut self, cpu: CpuId) {
         let next = self.w.tick_after(cpu, self.w.now);
-        self.w
-            .push_frame(cpu, Frame::at(Pc::TickBody, Category::Irq));
+        self.w.push_frame(cpu, Frame::at(Pc::TickBody, Category::Irq));
         let c = &mut self.w.cpus[cpu.idx()];
         c.tick_next = next;
         c.ticks += 1;
         self.policy.task_tick(&mut self.w, cpu);
-        self.w
-            .spend(cpu, self.w.machine.costs.tick_ns, Pc::TickBody);
+        self.w.spend(cpu, self.w.machine.costs.tick_ns, Pc::TickBody);
     }
 
     pub(crate) fn tick_body(&mut self, cpu: CpuId) -> Flow {
@@ -66,8 +63,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
             return self.enter_wake(cpu, p, false, Category::Irq);
         }
         if self.w.cpus[cpu.idx()].wake_head != TaskId::NONE {
-            self.w
-                .push_frame(cpu, Frame::at(Pc::FlushLock, Category::Irq));
+            self.w.push_frame(cpu, Frame::at(Pc::FlushLock, Category::Irq));
             return Flow::Again;
         }
         self.pop_frame(cpu)
@@ -76,6 +72,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     // --- sched_ttwu_pending (spec 5.3) ---
 
     pub(crate) fn flush_lock(&mut self, cpu: CpuId) -> Flow {
+        self.w.cpus[cpu.idx()].top().target = cpu;
         self.lock(cpu, LockId::rq(cpu), Site::TtwuPendingRqLock, Pc::FlushTake)
     }
 
@@ -89,9 +86,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
 
     pub(crate) fn flush_next(&mut self, cpu: CpuId) -> Flow {
         if self.w.cpus[cpu.idx()].top().task != TaskId::NONE {
-            return self
-                .w
-                .spend(cpu, self.w.machine.costs.enqueue_ns, Pc::FlushEnqueue);
+            return self.w.spend(cpu, self.w.machine.costs.enqueue_ns, Pc::FlushEnqueue);
         }
         let pending = self.w.cpus[cpu.idx()].wake_head != TaskId::NONE
             || self.w.cpus[cpu.idx()].pushes_under_way > 0;
@@ -120,22 +115,15 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
 
     pub(crate) fn wakeup_flags(&self, p: TaskId) -> EnqueueFlags {
         let migrated = self.w.tasks[p.idx()].wake_migrated;
-        EnqueueFlags {
-            wakeup: true,
-            migrated,
-            initial: false,
-        }
+        EnqueueFlags { wakeup: true, migrated, initial: false }
     }
 
     // --- softirq ---
 
     pub(crate) fn enter_softirq(&mut self, cpu: CpuId) -> Flow {
         self.w.cpus[cpu.idx()].softirq = false;
-        let frame = Frame {
-            first: true,
-            irq_off: false,
-            ..Frame::at(Pc::Softirq, Category::Softirq)
-        };
+        let frame =
+            Frame { first: true, irq_off: false, ..Frame::at(Pc::Softirq, Category::Softirq) };
         self.w.push_frame(cpu, frame);
         Flow::Again
     }

@@ -53,11 +53,7 @@ impl World {
         let site = self.cpus[next.idx()].wait_site;
         self.locks.sites[site as usize].acquired += 1;
         // The pending waiter watches the lock word; queued ones are also told by their predecessor.
-        let transfers = if self.cpus[next.idx()].wait_is_first {
-            1
-        } else {
-            2
-        };
+        let transfers = if self.cpus[next.idx()].wait_is_first { 1 } else { 2 };
         let at = self.now + (transfers * self.line_ns(cpu, next)).max(1);
         self.grant(next, at);
     }

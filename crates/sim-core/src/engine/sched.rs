@@ -74,10 +74,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         if self.w.cpus[cpu.idx()].stop_work.is_some() {
             return self.switch_to(cpu, TaskId::STOP);
         }
-        let next = self
-            .policy
-            .pick_next_task(&mut self.w, cpu)
-            .unwrap_or(TaskId::IDLE);
+        let next = self.policy.pick_next_task(&mut self.w, cpu).unwrap_or(TaskId::IDLE);
         self.switch_to(cpu, next)
     }
 
@@ -139,10 +136,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
                 }
                 // What ran in between has evicted its share of the private caches.
                 let share = u64::from(c.last_ws_kib).min(l2) * 1024 / l2.max(1);
-                (
-                    ws.min(l2 + u64::from(caches.l1d_kib)) * share / 1024,
-                    caches.l3_hit_ns,
-                )
+                (ws.min(l2 + u64::from(caches.l1d_kib)) * share / 1024, caches.l3_hit_ns)
             }
             Distance::Llc => (ws.min(l2), m.line.ns[distance as usize]),
             _ => (ws.min(l3), m.line.ns[distance as usize]),

@@ -7,11 +7,7 @@ use crate::{
 };
 use topology::CpuId;
 
-const MOVED: EnqueueFlags = EnqueueFlags {
-    wakeup: false,
-    migrated: true,
-    initial: false,
-};
+const MOVED: EnqueueFlags = EnqueueFlags { wakeup: false, migrated: true, initial: false };
 
 impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     pub(crate) fn stop_start(&mut self, cpu: CpuId) -> Flow {
@@ -31,8 +27,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     }
 
     pub(crate) fn stop_locked(&mut self, cpu: CpuId) -> Flow {
-        self.w
-            .spend(cpu, self.w.machine.costs.pull_ns, Pc::StopDetach)
+        self.w.spend(cpu, self.w.machine.costs.pull_ns, Pc::StopDetach)
     }
 
     pub(crate) fn stop_detach(&mut self, cpu: CpuId) -> Flow {
@@ -42,12 +37,10 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         let movable = t.on_rq && t.cpu == cpu && !t.on_cpu && self.w.allowed(p, to);
         if movable {
             // A task that runs is on no shared queue, so the hook has nothing to unlink.
-            self.policy
-                .dequeue_task(&mut self.w, cpu, p, DequeueFlags { sleep: false });
+            self.policy.dequeue_task(&mut self.w, cpu, p, DequeueFlags { sleep: false });
             self.w.deactivate(cpu, p);
             self.w.tasks[p.idx()].migrating = true;
-            self.observer
-                .migrate(&self.w, p, cpu, to, MigrationCause::Exec);
+            self.observer.migrate(&self.w, p, cpu, to, MigrationCause::Exec);
             self.w.set_task_cpu(p, to, MigrationCause::Exec);
         }
         self.unlock(cpu, LockId::rq(cpu));
@@ -102,7 +95,6 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         });
         let top = self.w.cpus[cpu.idx()].top();
         (top.other, top.target) = (TaskId::STOP, cpu);
-        self.w
-            .spend(cpu, self.w.machine.costs.pick_ns, Pc::SchedPick)
+        self.w.spend(cpu, self.w.machine.costs.pick_ns, Pc::SchedPick)
     }
 }

@@ -27,14 +27,9 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         sync: bool,
         category: Category,
     ) -> Flow {
-        let frame = Frame {
-            task: p,
-            sync,
-            ..Frame::at(Pc::WakeBegin, category)
-        };
+        let frame = Frame { task: p, sync, ..Frame::at(Pc::WakeBegin, category) };
         self.w.push_frame(cpu, frame);
-        self.w
-            .spend(cpu, self.w.machine.costs.ttwu_fixed_ns, Pc::WakeBegin)
+        self.w.spend(cpu, self.w.machine.costs.ttwu_fixed_ns, Pc::WakeBegin)
     }
 
     /// The fixed part is over: is there anything to wake?
@@ -72,11 +67,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
             self.w.timers.set(p.0, crate::NEVER, 0);
         }
         self.unlock(cpu, rq);
-        if still {
-            self.pop_frame(cpu)
-        } else {
-            self.w.goto(cpu, Pc::WakeBegin)
-        }
+        if still { self.pop_frame(cpu) } else { self.w.goto(cpu, Pc::WakeBegin) }
     }
 
     /// Steps 5 and 6: a task that is still being switched out.
@@ -109,20 +100,13 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     /// The choice ends: what it found is verified, and from here on the task belongs there.
     pub(crate) fn wake_commit(&mut self, cpu: CpuId) -> Flow {
         let top = self.w.cpus[cpu.idx()].top();
-        let (p, choice) = (
-            top.task,
-            Choice {
-                cpu: top.target,
-                scan_ns: top.scan_ns.into(),
-            },
-        );
+        let (p, choice) = (top.task, Choice { cpu: top.target, scan_ns: top.scan_ns.into() });
         let target = self.commit(p, choice);
         let from = self.w.tasks[p.idx()].cpu;
         if target != from {
             self.w.tasks[p.idx()].wake_migrated = true;
             self.policy.migrate_task_rq(&mut self.w, p, from, target);
-            self.observer
-                .migrate(&self.w, p, from, target, MigrationCause::Wake);
+            self.observer.migrate(&self.w, p, from, target, MigrationCause::Wake);
             self.w.set_task_cpu(p, target, MigrationCause::Wake);
         }
         if self.w.wake_list_allowed(target) {
@@ -141,8 +125,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         self.w.cpus[target.idx()].pushes_under_way += 1;
         self.w.cpus[cpu.idx()].top().target = target;
         let lines = u64::from(self.w.machine.costs.wake_list_lines);
-        self.w
-            .spend(cpu, lines * self.w.line_ns(cpu, target), Pc::WakePush)
+        self.w.spend(cpu, lines * self.w.line_ns(cpu, target), Pc::WakePush)
     }
 
     pub(crate) fn wake_push(&mut self, cpu: CpuId) -> Flow {
@@ -223,18 +206,11 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     /// `select_task_rq` with its special case and its fallback (spec 5.2 step 7, 5.6).
     pub(crate) fn select(&mut self, p: TaskId, kind: SelectKind) -> Choice {
         if self.w.tasks[p.idx()].nr_cpus_allowed == 1 {
-            let cpu = self
-                .w
-                .allowed_set(p)
-                .first()
-                .unwrap_or(self.w.tasks[p.idx()].cpu);
+            let cpu = self.w.allowed_set(p).first().unwrap_or(self.w.tasks[p.idx()].cpu);
             return Choice { cpu, scan_ns: 0 };
         }
         let choice = self.policy.select_task_rq(&mut self.w, p, kind);
-        Choice {
-            cpu: self.allowed_or_fallback(p, choice.cpu),
-            ..choice
-        }
+        Choice { cpu: self.allowed_or_fallback(p, choice.cpu), ..choice }
     }
 
     pub(crate) fn commit(&mut self, p: TaskId, choice: Choice) -> CpuId {
@@ -256,8 +232,5 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     }
 }
 
-pub(crate) const FORKED: EnqueueFlags = EnqueueFlags {
-    wakeup: false,
-    migrated: false,
-    initial: true,
-};
+pub(crate) const FORKED: EnqueueFlags =
+    EnqueueFlags { wakeup: false, migrated: false, initial: true };

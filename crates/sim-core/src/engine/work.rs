@@ -63,14 +63,7 @@ impl World {
         c.since = to;
         let ran = dt - stalled;
         let t = &mut self.tasks[c.curr.idx()];
-        c.account(
-            if t.in_kernel {
-                Category::Kernel
-            } else {
-                Category::User
-            },
-            ran,
-        );
+        c.account(if t.in_kernel { Category::Kernel } else { Category::User }, ran);
         let effort = ran * u64::from(c.speed);
         let paying = 2 * t.debt.min(t.work_left);
         let done = if effort < paying {
@@ -129,11 +122,7 @@ impl World {
                 } else {
                     c.irq_first
                 };
-                if c.tick_stopped {
-                    (at, CLASS_CPU)
-                } else {
-                    self.or_tick(c, at)
-                }
+                if c.tick_stopped { (at, CLASS_CPU) } else { self.or_tick(c, at) }
             }
             Base::Leaving => (c.base_end, CLASS_CPU),
             Base::Next | Base::IdleLoop => (self.now, CLASS_CPU),
@@ -141,16 +130,8 @@ impl World {
     }
 
     fn or_tick(&self, c: &Cpu, at: Ns) -> (Ns, u8) {
-        let tick = if c.tick_stopped {
-            NEVER
-        } else {
-            c.tick_next.max(self.now)
-        };
-        if tick <= at {
-            (tick, CLASS_TICK)
-        } else {
-            (at, CLASS_CPU)
-        }
+        let tick = if c.tick_stopped { NEVER } else { c.tick_next.max(self.now) };
+        if tick <= at { (tick, CLASS_TICK) } else { (at, CLASS_CPU) }
     }
 
     /// need_resched is seen where an interrupt returns: after the tick in progress, or the next
@@ -160,21 +141,9 @@ impl World {
         let in_kernel = self.tasks[c.curr.idx()].in_kernel;
         let asked = c.softirq || c.need_resched && !in_kernel;
         let in_tick = asked && free >= self.now;
-        let sooner = c
-            .irq_first
-            .max(free)
-            .max(self.now)
-            .min(if in_tick { free } else { NEVER });
-        let tick = if c.need_resched {
-            c.tick_next
-        } else {
-            c.deciding_tick
-        };
+        let sooner = c.irq_first.max(free).max(self.now).min(if in_tick { free } else { NEVER });
+        let tick = if c.need_resched { c.tick_next } else { c.deciding_tick };
         let at = self.work_end(c, tick).min(sooner);
-        if tick <= at {
-            (tick, CLASS_TICK)
-        } else {
-            (at, CLASS_CPU)
-        }
+        if tick <= at { (tick, CLASS_TICK) } else { (at, CLASS_CPU) }
     }
 }

@@ -83,17 +83,10 @@ impl<'a> Builder<'a> {
     fn new(n_cpus: usize, levels: &'a [TopoLevel]) -> Self {
         let top = (0..n_cpus as u32).map(|cpu| {
             let spans_all = |l: &TopoLevel| l.weight(CpuId(cpu)) as usize == n_cpus;
-            levels
-                .iter()
-                .position(spans_all)
-                .unwrap_or(levels.len() - 1)
+            levels.iter().position(spans_all).unwrap_or(levels.len() - 1)
         });
         Self {
-            stack: Stack {
-                levels,
-                top: top.collect(),
-                n_cpus,
-            },
+            stack: Stack { levels, top: top.collect(), n_cpus },
             out: SchedDomains::default(),
             own_group: Vec::new(),
             known: HashMap::new(),
@@ -121,13 +114,8 @@ impl<'a> Builder<'a> {
     fn link(&mut self, cpu: CpuId, kept: &Kept) -> ChainLink {
         let domain = self.intern(cpu, kept);
         let cpus = &self.out.domains[domain.0 as usize].cpus;
-        let place = cpus
-            .binary_search(&cpu)
-            .expect("a CPU is in its own domain");
-        ChainLink {
-            domain,
-            own_group: self.own_group[domain.0 as usize][place],
-        }
+        let place = cpus.binary_search(&cpu).expect("a CPU is in its own domain");
+        ChainLink { domain, own_group: self.own_group[domain.0 as usize][place] }
     }
 
     fn intern(&mut self, cpu: CpuId, kept: &Kept) -> DomainId {
@@ -160,10 +148,7 @@ impl<'a> Builder<'a> {
                 disjoint_groups(stack, level, &cpus).is_none()
             });
         let node = |l: &&TopoLevel| l.level == Level::Node;
-        overlaps
-            .then(|| stack.levels.iter().find(node))
-            .flatten()
-            .map(|l| l.span_of[cpu.idx()])
+        overlaps.then(|| stack.levels.iter().find(node)).flatten().map(|l| l.span_of[cpu.idx()])
     }
 
     fn make(&self, key: &Key) -> (Domain, Vec<u32>) {

@@ -25,14 +25,12 @@ pub(super) fn disjoint_groups(stack: &Stack, level: usize, cpus: &[CpuId]) -> Op
         if stack.top[cpu.idx()] < level {
             return None;
         }
-        let group = *index
-            .entry(child_idx(stack, level, cpu))
-            .or_insert_with(|| {
-                let span = child_span(stack, level, cpu);
-                covered += span.len();
-                groups.push(group(stack, span.clone(), span));
-                groups.len() as u32 - 1
-            });
+        let group = *index.entry(child_idx(stack, level, cpu)).or_insert_with(|| {
+            let span = child_span(stack, level, cpu);
+            covered += span.len();
+            groups.push(group(stack, span.clone(), span));
+            groups.len() as u32 - 1
+        });
         if covered > cpus.len() {
             return None;
         }
@@ -64,16 +62,9 @@ pub(super) fn overlapping_groups(
         let at = descend(stack, level, cpu, span);
         let part = child_span(stack, at, cpu);
         covered.union_with(&part);
-        groups.push(group(
-            stack,
-            part.clone(),
-            balance_mask(stack, at, cpu, part),
-        ));
+        groups.push(group(stack, part.clone(), balance_mask(stack, at, cpu, part)));
     }
-    Groups {
-        groups,
-        own: vec![0; n_cpus],
-    }
+    Groups { groups, own: vec![0; n_cpus] }
 }
 
 /// The highest level not above `level` whose child span stays inside the domain's span.

@@ -41,13 +41,7 @@ impl TopoLevel {
 
     fn new(level: Level, flags: u32, span_of: Vec<u32>, spans: Vec<CpuSet>) -> Self {
         let weights = spans.iter().map(|s| s.len() as u32).collect();
-        Self {
-            level,
-            flags,
-            span_of,
-            spans,
-            weights,
-        }
+        Self { level, flags, span_of, spans, weights }
     }
 
     /// Number of CPUs in the span of `cpu`.
@@ -86,8 +80,7 @@ pub(super) fn levels(
 /// x86 leaves DIE out as soon as one package holds more than one node.
 fn any_socket_holds_several_nodes(cpus: &[CpuPlace]) -> bool {
     let mut node_of_socket: HashMap<u32, u32> = HashMap::new();
-    cpus.iter()
-        .any(|p| *node_of_socket.entry(p.socket).or_insert(p.node) != p.node)
+    cpus.iter().any(|p| *node_of_socket.entry(p.socket).or_insert(p.node) != p.node)
 }
 
 /// One level per distance beyond the local one.
@@ -98,11 +91,7 @@ fn numa_levels(nodes: &TopoLevel, distance: &[u32], reclaim_distance: u32) -> Ve
     let beyond_local = distances.iter().skip(1).enumerate();
     beyond_local
         .map(|(i, &limit)| {
-            let far = if limit > reclaim_distance {
-                NEAR_ONLY
-            } else {
-                0
-            };
+            let far = if limit > reclaim_distance { NEAR_ONLY } else { 0 };
             let numa = COMMON & !SdFlags::PREFER_SIBLING | SdFlags::SERIALIZE | SdFlags::NUMA;
             let level = Level::Numa((i + 1).min(255) as u8);
             numa_level(nodes, distance, limit, level, numa & !far)
@@ -134,10 +123,6 @@ fn numa_level(
             })
         })
         .collect();
-    let span_of = nodes
-        .span_of
-        .iter()
-        .map(|n| span_of_node[*n as usize])
-        .collect();
+    let span_of = nodes.span_of.iter().map(|n| span_of_node[*n as usize]).collect();
     TopoLevel::new(level, flags, span_of, spans)
 }

@@ -3,11 +3,7 @@
 use crate::{CpuId, CpuSet, Domain, Level, Machine, RegularSpec, SchedDomains, SdFlags};
 
 fn zen4() -> Machine {
-    Machine::regular(RegularSpec {
-        llcs_per_socket: 2,
-        cores_per_llc: 8,
-        ..RegularSpec::default()
-    })
+    Machine::regular(RegularSpec { llcs_per_socket: 2, cores_per_llc: 8, ..RegularSpec::default() })
 }
 
 fn two_sockets(cores_per_llc: u32) -> Machine {
@@ -48,10 +44,7 @@ fn t1_2_numa_domains_serialize_and_prefer_no_sibling() {
     assert_eq!(weights(&machine, 0), [2, 40, 80]);
     let numa = top(&machine);
     assert_eq!(numa.level, Level::Numa(1));
-    assert!(
-        numa.flags
-            .has(SdFlags::NUMA | SdFlags::SERIALIZE | SdFlags::WAKE_AFFINE)
-    );
+    assert!(numa.flags.has(SdFlags::NUMA | SdFlags::SERIALIZE | SdFlags::WAKE_AFFINE));
     assert!(!numa.flags.has(SdFlags::PREFER_SIBLING));
     assert_eq!((numa.cache_nice_tries, numa.imbalance_pct), (2, 117));
     assert_eq!(numa.groups[1].span.to_string(), "20-39,60-79");
@@ -81,17 +74,10 @@ fn t1_4_a_ring_starts_at_the_own_group() {
 
 #[test]
 fn t1_5_a_removed_die_leaves_prefer_sibling_on_mc() {
-    let machine = Machine::regular(RegularSpec {
-        cores_per_llc: 26,
-        ..RegularSpec::default()
-    });
+    let machine = Machine::regular(RegularSpec { cores_per_llc: 26, ..RegularSpec::default() });
     assert_eq!(levels(&machine, 0), [Level::Smt, Level::Mc]);
     assert_eq!(weights(&machine, 0), [2, 52]);
-    assert!(
-        top(&machine)
-            .flags
-            .has(SdFlags::PREFER_SIBLING | SdFlags::SHARE_LLC)
-    );
+    assert!(top(&machine).flags.has(SdFlags::PREFER_SIBLING | SdFlags::SHARE_LLC));
 }
 
 #[test]
@@ -134,21 +120,11 @@ fn several_nodes_in_a_socket_leave_die_out() {
         })
     };
     let machine = nps4(30);
-    let expected = [
-        Level::Smt,
-        Level::Mc,
-        Level::Node,
-        Level::Numa(1),
-        Level::Numa(2),
-    ];
+    let expected = [Level::Smt, Level::Mc, Level::Node, Level::Numa(1), Level::Numa(2)];
     assert_eq!(levels(&machine, 0), expected);
     assert_eq!(weights(&machine, 0), [2, 16, 32, 128, 256]);
     assert!(!top(&machine).flags.has(SdFlags::WAKE_AFFINE));
-    assert!(
-        top(&nps4(32))
-            .flags
-            .has(SdFlags::WAKE_AFFINE | SdFlags::BALANCE_FORK)
-    );
+    assert!(top(&nps4(32)).flags.has(SdFlags::WAKE_AFFINE | SdFlags::BALANCE_FORK));
 }
 
 #[test]
@@ -178,12 +154,7 @@ fn an_llc_of_one_core_is_found_at_smt() {
 /// Four nodes in a ring, one CPU pair each: 0 - 1 - 2 - 3 - 0, the opposite node at 30.
 #[test]
 fn overlapping_groups_depend_on_the_node_and_have_smaller_balance_masks() {
-    let ring = [
-        [10, 20, 30, 20],
-        [20, 10, 20, 30],
-        [30, 20, 10, 20],
-        [20, 30, 20, 10],
-    ];
+    let ring = [[10, 20, 30, 20], [20, 10, 20, 30], [30, 20, 10, 20], [20, 30, 20, 10]];
     let machine = Machine::regular(RegularSpec {
         sockets: 4,
         cores_per_llc: 2,
@@ -195,9 +166,7 @@ fn overlapping_groups_depend_on_the_node_and_have_smaller_balance_masks() {
     let domains = &machine.domains;
     let top_ring = |cpu: usize| -> Vec<(String, String)> {
         let groups = domains.ring(domains.chains[cpu][2]);
-        groups
-            .map(|g| (g.span.to_string(), g.balance_mask.to_string()))
-            .collect()
+        groups.map(|g| (g.span.to_string(), g.balance_mask.to_string())).collect()
     };
     let pair = |a: &str, b: &str| (a.to_owned(), b.to_owned());
     assert_eq!(top_ring(0), [pair("0-3,6-7", "0-1"), pair("2-7", "4-5")]);

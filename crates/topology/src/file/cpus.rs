@@ -89,13 +89,7 @@ fn check_nesting(entries: &[Entry], faults: &mut Vec<Fault>) {
     let ccd: Id = ("CCD", |e| e.ccd);
     let node: Id = ("node", |e| e.node);
     let socket: Id = ("socket", |e| e.socket);
-    let pairs = [
-        (core, llc),
-        (llc, ccd),
-        (llc, node),
-        (llc, socket),
-        (ccd, socket),
-    ];
+    let pairs = [(core, llc), (llc, ccd), (llc, node), (llc, socket), (ccd, socket)];
     for ((inner, inner_id), (outer, outer_id)) in pairs {
         let mut first: BTreeMap<u64, &Entry> = BTreeMap::new();
         for entry in entries {

@@ -17,10 +17,7 @@ pub(super) fn read(top: &mut Section, n_nodes: Option<u32>, l3_as_numa: bool) ->
         top.fault(Fault::at(top.span_of("numa_distances"), message));
     }
     let cells = rows.iter().map(|row| read_row(top, row, rows.len()));
-    let cells: Vec<Vec<Cell>> = cells
-        .collect::<Vec<_>>()
-        .into_iter()
-        .collect::<Option<_>>()?;
+    let cells: Vec<Vec<Cell>> = cells.collect::<Vec<_>>().into_iter().collect::<Option<_>>()?;
     check_symmetry(top, &cells);
     (rows.len() == n).then(|| cells.into_iter().flatten().map(|c| c.distance).collect())
 }
@@ -58,10 +55,7 @@ fn check_symmetry(top: &mut Section, cells: &[Vec<Cell>]) {
             } else if i != j && cell.distance == 10 {
                 format!("nodes {i} and {j} are 10 apart; only a node to itself is 10")
             } else if j < i && cell.distance != back {
-                format!(
-                    "node {i} to {j} is {}, but {j} to {i} is {back}",
-                    cell.distance
-                )
+                format!("node {i} to {j} is {}, but {j} to {i} is {back}", cell.distance)
             } else {
                 continue;
             };

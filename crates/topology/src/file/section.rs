@@ -22,13 +22,7 @@ impl<'a> Section<'a> {
         table: &'a DeTable<'a>,
         span: Range<usize>,
     ) -> Self {
-        Self {
-            name: name.into(),
-            table,
-            span,
-            asked: Vec::new(),
-            faults: Vec::new(),
-        }
+        Self { name: name.into(), table, span, asked: Vec::new(), faults: Vec::new() }
     }
 
     /// The table itself, for looking without asking.
@@ -50,9 +44,7 @@ impl<'a> Section<'a> {
 
     /// Where the value of a key stands; the whole table if the key is absent.
     pub fn span_of(&self, key: &str) -> Range<usize> {
-        self.table
-            .get(key)
-            .map_or_else(|| self.span(), Spanned::span)
+        self.table.get(key).map_or_else(|| self.span(), Spanned::span)
     }
 
     /// The raw value of a key.
@@ -85,12 +77,7 @@ impl<'a> Section<'a> {
 
     pub fn bool(&mut self, key: &'static str) -> Option<bool> {
         let value = self.value(key)?;
-        self.check(
-            value
-                .get_ref()
-                .as_bool()
-                .ok_or(wrong_type(key, value, "true or false")),
-        )
+        self.check(value.get_ref().as_bool().ok_or(wrong_type(key, value, "true or false")))
     }
 
     /// A text that is not empty.
@@ -144,10 +131,7 @@ impl<'a> Section<'a> {
         valid.sort_unstable();
         valid.dedup();
         faults.extend(self.faults);
-        let unknown = self
-            .table
-            .keys()
-            .filter(|k| !valid.contains(&&**k.get_ref()));
+        let unknown = self.table.keys().filter(|k| !valid.contains(&&**k.get_ref()));
         faults.extend(unknown.map(|key| {
             let message = format!("unknown key `{}` in {}", key.get_ref(), self.name);
             Fault::at(key.span(), message).help(nearest(key.get_ref(), &valid))
@@ -199,8 +183,5 @@ pub(super) fn wrong_type(key: &str, value: &Spanned<DeValue<'_>>, wanted: &str) 
         found @ ("integer" | "array") => format!("an {found}"),
         found => format!("a {found}"),
     };
-    Fault::at(
-        value.span(),
-        format!("`{key}` must be {wanted}, not {found}"),
-    )
+    Fault::at(value.span(), format!("`{key}` must be {wanted}, not {found}"))
 }

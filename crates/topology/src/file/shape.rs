@@ -30,10 +30,7 @@ pub(super) fn read(top: &mut Section, faults: &mut Vec<Fault>) -> Option<Vec<Cpu
         }
     }
     if top.value("l3_as_numa").is_some() {
-        let fault = Fault::at(
-            top.span_of("l3_as_numa"),
-            "`l3_as_numa` needs a regular machine",
-        );
+        let fault = Fault::at(top.span_of("l3_as_numa"), "`l3_as_numa` needs a regular machine");
         top.fault(fault.help("give the `node` of each [[cpu]] instead"));
     }
     cpus::read(top, list, faults)
@@ -52,13 +49,9 @@ struct Counts {
 impl Counts {
     fn read(top: &mut Section) -> Option<Self> {
         // All keys are asked for before the first `?`, so that all faults are found.
-        let [sockets, nodes_per_socket, llcs_per_socket, llcs_per_ccd] = [
-            "sockets",
-            "nodes_per_socket",
-            "llcs_per_socket",
-            "llcs_per_ccd",
-        ]
-        .map(|key| count(top, key, MAX_CPUS).map(|n| n.unwrap_or(1)));
+        let [sockets, nodes_per_socket, llcs_per_socket, llcs_per_ccd] =
+            ["sockets", "nodes_per_socket", "llcs_per_socket", "llcs_per_ccd"]
+                .map(|key| count(top, key, MAX_CPUS).map(|n| n.unwrap_or(1)));
         let cores_per_llc = count(top, "cores_per_llc", MAX_CPUS);
         let threads_per_core = count(top, "threads_per_core", 8);
         let cores = count(top, "cores", MAX_CPUS);
@@ -152,10 +145,7 @@ fn parts(
     };
     let message = match given {
         Some(size) if n.saturating_mul(size) != total => {
-            format!(
-                "`{key}` is {total}, but {n} {into} of {size} make {}",
-                n.saturating_mul(size)
-            )
+            format!("`{key}` is {total}, but {n} {into} of {size} make {}", n.saturating_mul(size))
         }
         None if !total.is_multiple_of(n) => {
             format!("`{key}` is {total}, which does not divide into {n} {into}")

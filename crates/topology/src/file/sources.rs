@@ -20,11 +20,7 @@ pub(super) fn read(top: &mut Section, sources: &mut Vec<Source>, faults: &mut Ve
         let confidence = confidence(&mut section);
         section.finish(faults);
         if let (Some(text), Some(confidence)) = (text, confidence) {
-            sources.push(Source {
-                keys,
-                text,
-                confidence,
-            });
+            sources.push(Source { keys, text, confidence });
         }
     }
 }
@@ -60,10 +56,7 @@ fn paths(root: &DeTable<'_>) -> Vec<String> {
         paths.push(key.to_string());
         let inner = value.get_ref().as_table();
         paths.extend(
-            inner
-                .into_iter()
-                .flat_map(|t| t.keys())
-                .map(|k| format!("{key}.{}", k.get_ref())),
+            inner.into_iter().flat_map(|t| t.keys()).map(|k| format!("{key}.{}", k.get_ref())),
         );
     }
     paths

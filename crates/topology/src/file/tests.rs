@@ -5,9 +5,7 @@ use expect_test::{Expect, expect};
 
 /// Each fault as `line | the text it points at | message | help`.
 fn check(text: &str, expected: Expect) {
-    let faults = load("test.toml", text)
-        .map(|m| m.n_cpus())
-        .expect_err("the text is faulty");
+    let faults = load("test.toml", text).map(|m| m.n_cpus()).expect_err("the text is faulty");
     let shown: Vec<String> = faults.iter().map(|f| show(text, f)).collect();
     expected.assert_eq(&shown.join("\n"));
 }
@@ -28,10 +26,7 @@ fn ok(text: &str) -> Machine {
 #[test]
 fn absent_keys_have_defaults() {
     let machine = ok("cores_per_llc = 4");
-    assert_eq!(
-        (machine.n_cpus(), machine.hz, machine.clock_mhz),
-        (4, 250, 3000)
-    );
+    assert_eq!((machine.n_cpus(), machine.hz, machine.clock_mhz), (4, 250, 3000));
     assert_eq!((&*machine.name, &*machine.title), ("small", "small"));
     assert_eq!(machine.costs.switch_ns, 400);
 }
@@ -97,10 +92,7 @@ fn too_many_or_no_cpus_are_rejected() {
             1 | 0 | `sockets` is 0; it must be 1 to 8192 | -
             2 | 1_000_000_000 | `cores_per_llc` is 1000000000; it must be 1 to 8192 | -"#]],
     );
-    check(
-        "cpu = []",
-        expect!["1 | [] | 0 CPUs are listed; it must be 1 to 8192 | -"],
-    );
+    check("cpu = []", expect!["1 | [] | 0 CPUs are listed; it must be 1 to 8192 | -"]);
 }
 
 #[test]
@@ -243,8 +235,5 @@ fn an_inline_machine_has_places_in_the_outer_text() {
     let inner = &outer.get_ref()["machine"];
     let table = inner.get_ref().as_table().expect("a table");
     let faults = from_table("inline", table, inner.span()).expect_err("9 Hz is no tick");
-    assert_eq!(
-        show(text, &faults[0]),
-        "4 | 9 | `hz` is 9; it must be 24 to 1000 | -"
-    );
+    assert_eq!(show(text, &faults[0]), "4 | 9 | `hz` is 9; it must be 24 to 1000 | -");
 }

@@ -95,9 +95,7 @@ impl RegularSpec {
     /// The place of every CPU, numbered as Linux does: thread 0 of all cores, then thread 1.
     pub fn places(&self) -> Vec<CpuPlace> {
         let n_cores = self.n_cores();
-        (0..self.n_cpus())
-            .map(|cpu| self.place(cpu % n_cores, cpu / n_cores))
-            .collect()
+        (0..self.n_cpus()).map(|cpu| self.place(cpu % n_cores, cpu / n_cores)).collect()
     }
 
     fn place(&self, core: u32, thread: u32) -> CpuPlace {
@@ -127,9 +125,7 @@ impl Machine {
         assert!(spec.n_cpus() > 0, "a machine has at least one CPU");
         assert_eq!(spec.llcs_per_socket % spec.nodes_per_socket, 0);
         let places = spec.places();
-        let numa_distance = spec
-            .numa_distance
-            .unwrap_or_else(|| default_distance(&places));
+        let numa_distance = spec.numa_distance.unwrap_or_else(|| default_distance(&places));
         let mut machine = Self::blank(spec.name, spec.clock_mhz);
         machine.hz = spec.hz;
         machine.line = spec.line;
@@ -185,44 +181,27 @@ pub(crate) fn default_distance(places: &[CpuPlace]) -> Vec<u32> {
 impl Default for LineLatency {
     /// Of the order of a Zen 3 server (spec 9.1).
     fn default() -> Self {
-        Self {
-            ns: [0, 10, 25, 110, 200],
-        }
+        Self { ns: [0, 10, 25, 110, 200] }
     }
 }
 
 impl Default for Caches {
     fn default() -> Self {
-        Self {
-            l1d_kib: 32,
-            l2_kib: 1024,
-            l3_kib: 32 * 1024,
-            l3_hit_ns: 15,
-            mem_ns: 105,
-            mlp: 5,
-        }
+        Self { l1d_kib: 32, l2_kib: 1024, l3_kib: 32 * 1024, l3_hit_ns: 15, mem_ns: 105, mlp: 5 }
     }
 }
 
 impl Default for SmtFactors {
     /// Spec 9.8: compiling, web and kernel network code; the spinning one is unverified.
     fn default() -> Self {
-        Self {
-            busy: 0.62,
-            spinning: 0.85,
-        }
+        Self { busy: 0.62, spinning: 0.85 }
     }
 }
 
 impl CState {
     /// One MWAIT state (spec 9.4).
     pub fn defaults() -> Vec<Self> {
-        vec![Self {
-            name: "C1".into(),
-            exit_ns: 800,
-            residency_ns: 2_000,
-            polling: true,
-        }]
+        vec![Self { name: "C1".into(), exit_ns: 800, residency_ns: 2_000, polling: true }]
     }
 }
 

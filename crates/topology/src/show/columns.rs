@@ -27,11 +27,7 @@ impl Columns {
 
     /// The same columns below a heading, with wider gaps.
     pub fn indented(self) -> Self {
-        Self {
-            indent: "  ",
-            gap: "  ",
-            ..self
-        }
+        Self { indent: "  ", gap: "  ", ..self }
     }
 
     pub fn row(&mut self, cells: impl IntoIterator<Item = String>) {

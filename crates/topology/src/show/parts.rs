@@ -18,12 +18,8 @@ struct Part {
 /// A kind of part, and the id a CPU has there.
 type Kind = (&'static str, fn(&CpuPlace) -> u32);
 
-const KINDS: [Kind; 4] = [
-    ("socket", |p| p.socket),
-    ("node", |p| p.node),
-    ("CCD", |p| p.ccd),
-    ("LLC", |p| p.llc),
-];
+const KINDS: [Kind; 4] =
+    [("socket", |p| p.socket), ("node", |p| p.node), ("CCD", |p| p.ccd), ("LLC", |p| p.llc)];
 
 pub(super) fn tree(machine: &Machine) -> String {
     let mut kinds = KINDS.to_vec();
@@ -56,12 +52,7 @@ fn split(machine: &Machine, within: &CpuSet, kinds: &[Kind]) -> Vec<Part> {
     }
     let parts = spans.into_iter().map(|(id, cpus)| {
         let detail = detail(machine, &cpus, deeper.is_empty());
-        Part::new(
-            format!("{kind} {id}"),
-            split(machine, &cpus, deeper),
-            cpus,
-            detail,
-        )
+        Part::new(format!("{kind} {id}"), split(machine, &cpus, deeper), cpus, detail)
     });
     parts.collect()
 }
@@ -93,17 +84,9 @@ impl Part {
     fn new(name: String, mut inside: Vec<Part>, cpus: CpuSet, detail: String) -> Self {
         if inside.len() == 1 && inside[0].cpus == cpus {
             let only = inside.remove(0);
-            return Self {
-                name: format!("{name}, {}", only.name),
-                ..only
-            };
+            return Self { name: format!("{name}, {}", only.name), ..only };
         }
-        Self {
-            name,
-            cpus,
-            detail,
-            inside,
-        }
+        Self { name, cpus, detail, inside }
     }
 
     /// True if both consist of the same numbers of the same things.
@@ -111,11 +94,7 @@ impl Part {
         self.detail == other.detail
             && self.cpus.len() == other.cpus.len()
             && self.inside.len() == other.inside.len()
-            && self
-                .inside
-                .iter()
-                .zip(&other.inside)
-                .all(|(a, b)| a.is_like(b))
+            && self.inside.iter().zip(&other.inside).all(|(a, b)| a.is_like(b))
     }
 
     fn print(&self, depth: usize, lines: &mut Vec<(String, String)>) {
@@ -132,21 +111,12 @@ impl Part {
 /// Prints siblings; of a long run of equal ones only the first two and the last.
 fn print_all(parts: &[Part], depth: usize, lines: &mut Vec<(String, String)>) {
     for run in parts.chunk_by(Part::is_like) {
-        let folded = if run.len() > MAX_RUN {
-            run.len() - 3
-        } else {
-            0
-        };
+        let folded = if run.len() > MAX_RUN { run.len() - 3 } else { 0 };
         let (first, last) = run.split_at(if folded > 0 { 2 } else { run.len() });
         first.iter().for_each(|part| part.print(depth, lines));
         if folded > 0 {
-            lines.push((
-                format!("{}... {folded} more", "  ".repeat(depth)),
-                String::new(),
-            ));
-            last[folded..]
-                .iter()
-                .for_each(|part| part.print(depth, lines));
+            lines.push((format!("{}... {folded} more", "  ".repeat(depth)), String::new()));
+            last[folded..].iter().for_each(|part| part.print(depth, lines));
         }
     }
 }

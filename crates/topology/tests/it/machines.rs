@@ -13,11 +13,7 @@ fn machine(name: &str) -> Machine {
 fn check(name: &str, weights: &[u32], llc_of_last: &str) {
     let machine = machine(name);
     let chain = machine.domains.chain(CpuId(0));
-    assert_eq!(
-        chain.map(|d| d.weight()).collect::<Vec<_>>(),
-        weights,
-        "{name}"
-    );
+    assert_eq!(chain.map(|d| d.weight()).collect::<Vec<_>>(), weights, "{name}");
     let last = machine.llcs.last().expect("a machine has an LLC");
     assert_eq!(last.to_string(), llc_of_last, "{name}");
 }
@@ -35,28 +31,14 @@ fn machines_have_the_domains_of_the_real_ones() {
 
 #[test]
 fn every_constant_given_has_a_source() {
-    for name in [
-        "zen4",
-        "milan",
-        "bergamo",
-        "ryzen-3900x",
-        "cooper-lake",
-        "skylake",
-        "ice-lake",
-    ] {
+    for name in ["zen4", "milan", "bergamo", "ryzen-3900x", "cooper-lake", "skylake", "ice-lake"] {
         let machine = machine(name);
         let has = |key: &str| {
             let covers = |k: &String| k == key || key.starts_with(&format!("{k}."));
             machine.sources.iter().any(|s| s.keys.iter().any(covers))
         };
-        for key in [
-            "cores_per_llc",
-            "clock_mhz",
-            "hz",
-            "caches.mem_ns",
-            "latency.llc_ns",
-            "cstate",
-        ] {
+        for key in ["cores_per_llc", "clock_mhz", "hz", "caches.mem_ns", "latency.llc_ns", "cstate"]
+        {
             assert!(has(key), "{name}: no source for {key}");
         }
     }

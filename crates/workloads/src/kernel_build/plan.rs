@@ -40,10 +40,7 @@ pub struct Plan {
 
 impl Plan {
     pub(super) fn new(config: &Config) -> Self {
-        Self {
-            directories: tree(config),
-            compile_ns: compile_times(config),
-        }
+        Self { directories: tree(config), compile_ns: compile_times(config) }
     }
 }
 
@@ -126,10 +123,7 @@ mod tests {
         let mut seen = vec![false; plan.directories.len()];
         seen[0] = true;
         for d in plan.directories.iter().flat_map(|d| &d.subdirs) {
-            assert!(
-                !std::mem::replace(&mut seen[*d as usize], true),
-                "{d} twice"
-            );
+            assert!(!std::mem::replace(&mut seen[*d as usize], true), "{d} twice");
         }
         assert!(seen.iter().all(|s| *s));
     }
@@ -145,17 +139,9 @@ mod tests {
     #[test]
     fn seeds_change_compile_times_but_not_the_tree() {
         let a = Plan::new(&config());
-        let b = Plan::new(&Config {
-            seed: 2,
-            ..config()
-        });
+        let b = Plan::new(&Config { seed: 2, ..config() });
         assert_ne!(a.compile_ns, b.compile_ns);
-        let sizes = |p: &Plan| {
-            p.directories
-                .iter()
-                .map(|d| d.n_objects)
-                .collect::<Vec<_>>()
-        };
+        let sizes = |p: &Plan| p.directories.iter().map(|d| d.n_objects).collect::<Vec<_>>();
         assert_eq!(sizes(&a), sizes(&b));
     }
 }

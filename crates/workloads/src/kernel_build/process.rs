@@ -67,12 +67,7 @@ pub(super) enum Role {
 
 impl Role {
     pub(super) fn make(dir: u32) -> Self {
-        Role::Make {
-            dir,
-            started: 0,
-            running: 0,
-            tokens: 0,
-        }
+        Role::Make { dir, started: 0, running: 0, tokens: 0 }
     }
 }
 
@@ -167,10 +162,7 @@ impl KernelBuild {
             1 => Op::Kernel(self.ns(us::EXIT)),
             2 if parent != TaskId::NONE => {
                 self.procs[parent.idx()].zombies += 1;
-                Op::Wake {
-                    task: parent,
-                    sync: true,
-                }
+                Op::Wake { task: parent, sync: true }
             }
             _ => {
                 self.finished |= parent == TaskId::NONE;
@@ -276,10 +268,7 @@ impl KernelBuild {
         if at == 2 * PIECES {
             self.procs[task.idx()].at = EXITING;
         }
-        Op::Wake {
-            task: assembler,
-            sync: true,
-        }
+        Op::Wake { task: assembler, sync: true }
     }
 
     fn assemble(&mut self, task: TaskId, object: ObjectId) -> Op {
@@ -310,11 +299,7 @@ impl KernelBuild {
         match at {
             2 => {
                 self.advance(task);
-                let prepare = if dir == 0 {
-                    (self.config.prepare_s * 1e6) as u64
-                } else {
-                    0
-                };
+                let prepare = if dir == 0 { (self.config.prepare_s * 1e6) as u64 } else { 0 };
                 Op::Run(self.ns(us::MAKE_PARSE + prepare))
             }
             3 => self.make_jobs(cx, task),
@@ -341,13 +326,7 @@ impl KernelBuild {
                 return wake;
             }
         }
-        let Role::Make {
-            dir,
-            started,
-            running,
-            ..
-        } = self.procs[task.idx()].role
-        else {
+        let Role::Make { dir, started, running, .. } = self.procs[task.idx()].role else {
             return Op::Exit;
         };
         let d = &self.plan.directories[dir as usize];
@@ -368,10 +347,7 @@ impl KernelBuild {
     /// The first job of a make runs on the make's own slot, further ones need a token.
     fn take_token(&mut self, task: TaskId) -> bool {
         self.token_waiters.retain(|w| *w != task);
-        let Role::Make {
-            running, tokens, ..
-        } = &mut self.procs[task.idx()].role
-        else {
+        let Role::Make { running, tokens, .. } = &mut self.procs[task.idx()].role else {
             return false;
         };
         if *running > *tokens {
@@ -389,10 +365,7 @@ impl KernelBuild {
 
     /// A job of this make has ended: a token it took goes back, and wakes one who waits for it.
     fn job_ended(&mut self, task: TaskId) -> Option<Op> {
-        let Role::Make {
-            running, tokens, ..
-        } = &mut self.procs[task.idx()].role
-        else {
+        let Role::Make { running, tokens, .. } = &mut self.procs[task.idx()].role else {
             return None;
         };
         *running -= 1;
@@ -402,10 +375,7 @@ impl KernelBuild {
         *tokens -= 1;
         self.tokens += 1;
         let waiter = *self.token_waiters.front()?;
-        (waiter != task).then_some(Op::Wake {
-            task: waiter,
-            sync: true,
-        })
+        (waiter != task).then_some(Op::Wake { task: waiter, sync: true })
     }
 
     fn start_job(&mut self, cx: &mut ProgramCx<'_>, task: TaskId) -> Op {
@@ -420,10 +390,7 @@ impl KernelBuild {
             let object = Some(d.first_object + *started - n_subdirs);
             Role::Shell { object, dir: *dir }
         } else {
-            Role::Shell {
-                object: None,
-                dir: *dir,
-            }
+            Role::Shell { object: None, dir: *dir }
         };
         *started += 1;
         self.fork(cx, task, role).1

@@ -34,10 +34,7 @@ fn erlang_c_wait(servers: u32, load: f64) -> f64 {
 fn mean_wait(servers: u32, load: f64, seed: u64, customers: u64) -> f64 {
     let service = 100_000_u32;
     let interarrival = (f64::from(service) / (load * f64::from(servers))) as Ns;
-    let config = Config {
-        timer_slack_ns: 0,
-        ..Config::default()
-    };
+    let config = Config { timer_slack_ns: 0, ..Config::default() };
     let program = OpenQueue::new(interarrival, Ns::from(service), customers, 500, seed);
     let machine = free_machine(servers);
     let mut sim = simulate(machine, config, Fifo::default(), program, Waits::default());
@@ -47,9 +44,7 @@ fn mean_wait(servers: u32, load: f64, seed: u64, customers: u64) -> f64 {
 
 /// The formula lies within three standard errors of the mean over seeds, and the error is small.
 fn check(servers: u32, load: f64) {
-    let waits: Vec<f64> = (1..=10)
-        .map(|seed| mean_wait(servers, load, seed, 100_000))
-        .collect();
+    let waits: Vec<f64> = (1..=10).map(|seed| mean_wait(servers, load, seed, 100_000)).collect();
     let n = waits.len() as f64;
     let mean = waits.iter().sum::<f64>() / n;
     let var = waits.iter().map(|w| (w - mean).powi(2)).sum::<f64>() / (n - 1.0);

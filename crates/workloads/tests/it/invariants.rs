@@ -61,10 +61,7 @@ impl FairChecks {
                     rq.load_weight, weights[cpu], rq.h_nr_running, counts[cpu]
                 ));
             }
-            let queued = rq
-                .tree
-                .iter()
-                .all(|(_, p)| sim.w.tasks[p.idx()].cpu.idx() == cpu);
+            let queued = rq.tree.iter().all(|(_, p)| sim.w.tasks[p.idx()].cpu.idx() == cpu);
             if !queued {
                 return Err(format!("I3: the tree of cpu {cpu} holds a task of another"));
             }
@@ -96,15 +93,10 @@ fn check_fair<W: Program>(
     program: W,
     until: u64,
 ) -> Result<StopReason, String> {
-    let config = Config {
-        ttwu_queue,
-        ..Config::default()
-    };
+    let config = Config { ttwu_queue, ..Config::default() };
     let policy = Fair::new(features, Tunables::for_cpus(machine.n_cpus()));
     let mut sim = simulate(machine, config, policy, program, NoObserver);
-    let mut checks = FairChecks {
-        min_vruntime: Vec::new(),
-    };
+    let mut checks = FairChecks { min_vruntime: Vec::new() };
     let end = run_checked(&mut sim, until, |sim| checks.check(sim))?;
     let c = &sim.w.counters;
     if c.pull_attempts != c.pull_hits + c.pull_lost + c.pull_empty {

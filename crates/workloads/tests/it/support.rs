@@ -65,24 +65,13 @@ impl Shape {
 
 pub fn shapes() -> impl Strategy<Value = Shape> {
     let hz = prop_oneof![Just(100u32), Just(250), Just(1000)];
-    (1u32..=2, 1u32..=2, 1u32..=3, 1u32..=2, hz).prop_map(|(sockets, llcs, cores, threads, hz)| {
-        Shape {
-            sockets,
-            llcs,
-            cores,
-            threads,
-            hz,
-        }
-    })
+    (1u32..=2, 1u32..=2, 1u32..=3, 1u32..=2, hz)
+        .prop_map(|(sockets, llcs, cores, threads, hz)| Shape { sockets, llcs, cores, threads, hz })
 }
 
 /// A machine on which nothing costs time: what is left is queueing.
 pub fn free_machine(cpus: u32) -> Machine {
-    let spec = RegularSpec {
-        cores_per_llc: cpus,
-        threads_per_core: 1,
-        ..RegularSpec::default()
-    };
+    let spec = RegularSpec { cores_per_llc: cpus, threads_per_core: 1, ..RegularSpec::default() };
     let mut m = Machine::regular(spec);
     m.costs = KernelCosts {
         pick_ns: 0,
@@ -108,12 +97,7 @@ pub fn free_machine(cpus: u32) -> Machine {
     };
     m.line.ns = [0; 5];
     m.locks.fast_ns = 0;
-    m.cstates = vec![CState {
-        name: "POLL".into(),
-        exit_ns: 0,
-        residency_ns: 0,
-        polling: true,
-    }];
+    m.cstates = vec![CState { name: "POLL".into(), exit_ns: 0, residency_ns: 0, polling: true }];
     m
 }
 
@@ -124,12 +108,7 @@ pub fn simulate<P: Policy, W: Program, O: Observer>(
     program: W,
     observer: O,
 ) -> Simulation<P, W, O> {
-    Simulation::new(
-        World::new(Arc::new(machine), config),
-        policy,
-        program,
-        observer,
-    )
+    Simulation::new(World::new(Arc::new(machine), config), policy, program, observer)
 }
 
 /// Runs with every invariant checked after every event.
@@ -144,9 +123,7 @@ pub fn run_checked<P: Policy, W: Program, O: Observer>(
         if sim.w.now < before {
             return Err("I17: time went back".into());
         }
-        sim.w
-            .check_invariants()
-            .map_err(|e| format!("at {} ns: {e}", sim.w.now))?;
+        sim.w.check_invariants().map_err(|e| format!("at {} ns: {e}", sim.w.now))?;
         check(sim).map_err(|e| format!("at {} ns: {e}", sim.w.now))?;
         if let Some(reason) = end {
             return Ok(reason);

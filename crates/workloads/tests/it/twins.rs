@@ -17,34 +17,14 @@ fn fingerprint<W: Program>(
     program: W,
     until: u64,
 ) -> String {
-    let config = Config {
-        simulate_every_tick: every_tick,
-        ..Config::default()
-    };
+    let config = Config { simulate_every_tick: every_tick, ..Config::default() };
     let policy = Fair::new(features, Tunables::for_cpus(machine.n_cpus()));
-    let mut sim = simulate(
-        machine.clone(),
-        config,
-        policy,
-        program,
-        TraceHash::default(),
-    );
+    let mut sim = simulate(machine.clone(), config, policy, program, TraceHash::default());
     let end = sim.run_until(until);
     let times: Vec<_> = sim.w.cpus.iter().map(|c| (c.time, c.ticks)).collect();
-    let counters = sim_core::Counters {
-        events: 0,
-        ..sim.w.counters
-    };
-    let averages: Vec<_> = sim
-        .policy
-        .rqs
-        .iter()
-        .map(|rq| (rq.avg, rq.min_vruntime))
-        .collect();
-    format!(
-        "{end:?} {:x} {times:?} {counters:?} {averages:?}",
-        sim.observer.hash
-    )
+    let counters = sim_core::Counters { events: 0, ..sim.w.counters };
+    let averages: Vec<_> = sim.policy.rqs.iter().map(|rq| (rq.avg, rq.min_vruntime)).collect();
+    format!("{end:?} {:x} {times:?} {counters:?} {averages:?}", sim.observer.hash)
 }
 
 fn build() -> KernelBuild {

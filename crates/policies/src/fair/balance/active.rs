@@ -34,10 +34,7 @@ pub(crate) struct StopPath {
 
 impl Default for StopPath {
     fn default() -> Self {
-        Self {
-            stage: Stage::Lock,
-            task: TaskId::NONE,
-        }
+        Self { stage: Stage::Lock, task: TaskId::NONE }
     }
 }
 
@@ -97,10 +94,7 @@ impl Fair {
                 (Some(Step::Spend(work)), Stage::Detach)
             }
             Stage::Detach => self.detach_one(w, cpu, target),
-            Stage::UnlinkHold => (
-                Some(Step::Spend(self.swq_hold_ns(w, queue))),
-                Stage::UnlinkDone,
-            ),
+            Stage::UnlinkHold => (Some(Step::Spend(self.swq_hold_ns(w, queue))), Stage::UnlinkDone),
             Stage::UnlinkDone => {
                 self.swq_unlink(w, queue, stop.task);
                 (Some(Step::Unlock(self.swqueues[queue].lock)), Stage::Unlock)
@@ -138,10 +132,7 @@ impl Fair {
             self.sds[target.idx()][level].nr_balance_failed = 0;
         }
         match self.swq_lock_of(w, cpu, p) {
-            Some(lock) => (
-                Some(Step::Lock(lock, Site::DequeueRemoveSwq)),
-                Stage::UnlinkHold,
-            ),
+            Some(lock) => (Some(Step::Lock(lock, Site::DequeueRemoveSwq)), Stage::UnlinkHold),
             None => (None, Stage::Unlock),
         }
     }

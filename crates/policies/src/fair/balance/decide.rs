@@ -225,11 +225,7 @@ impl Fair {
             let value = match kind {
                 Migrate::Load => {
                     let load = self.cpu_load(cpu);
-                    if nr == 1 && load as i64 > amount {
-                        0
-                    } else {
-                        load
-                    }
+                    if nr == 1 && load as i64 > amount { 0 } else { load }
                 }
                 Migrate::Util if nr <= 1 => 0,
                 Migrate::Util => self.cpu_util(cpu),

@@ -103,10 +103,7 @@ impl Fair {
     pub(crate) fn attach_task(&mut self, w: &mut World, p: TaskId, dst: CpuId) {
         self.catch_up(w, dst);
         w.activate(dst, p);
-        let flags = EnqueueFlags {
-            migrated: true,
-            ..EnqueueFlags::default()
-        };
+        let flags = EnqueueFlags { migrated: true, ..EnqueueFlags::default() };
         self.enqueue_entity(w, dst, p, flags);
         self.check_preempt(w, dst, p, flags);
     }
@@ -148,9 +145,7 @@ impl Fair {
         let removed = &self.balance.paths[exec.idx()].removed;
         let d = &w.machine.domains.domains[lb.domain.0 as usize];
         let mask = &d.groups[lb.own_group as usize].balance_mask;
-        let other = mask
-            .iter()
-            .find(|c| !removed.contains(c) && w.allowed(p, *c));
+        let other = mask.iter().find(|c| !removed.contains(c) && w.allowed(p, *c));
         if let Some(cpu) = other {
             lb.flags.dst_pinned = true;
             lb.new_dst = cpu;

@@ -142,10 +142,7 @@ impl Fair {
         w.counters.newidle_attempts += 1;
         self.balance.paths[cpu.idx()].newidle.t0 = w.now;
         // The kernel drops the lock and takes it again at once for the update: one hold here.
-        (
-            Some(Step::Spend(w.machine.costs.blocked_ns)),
-            Stage::Blocked,
-        )
+        (Some(Step::Spend(w.machine.costs.blocked_ns)), Stage::Blocked)
     }
 
     /// `update_next_balance` of one level.
@@ -161,10 +158,7 @@ impl Fair {
     fn newidle_level(&mut self, w: &World, cpu: CpuId) -> Stage {
         let path = self.balance.paths[cpu.idx()].newidle;
         let level = path.level as usize;
-        let Some(max_cost) = self.sds[cpu.idx()]
-            .get(level)
-            .map(|sd| sd.max_newidle_lb_cost)
-        else {
+        let Some(max_cost) = self.sds[cpu.idx()].get(level).map(|sd| sd.max_newidle_lb_cost) else {
             return Stage::Relock;
         };
         self.newidle_next_balance(w, cpu, level);

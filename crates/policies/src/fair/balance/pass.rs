@@ -273,10 +273,7 @@ impl Fair {
         let queue = w.machine.cpus[lb.src.idx()].llc as usize;
         self.swq_unlink(w, queue, p);
         self.balance.paths[exec.idx()].lb.n_unlinked += 1;
-        (
-            Some(Step::Unlock(self.swqueues[queue].lock)),
-            LbStage::Unlink,
-        )
+        (Some(Step::Unlock(self.swqueues[queue].lock)), LbStage::Unlink)
     }
 
     /// After a round of detach and attach: again, with another destination, another source, or not.

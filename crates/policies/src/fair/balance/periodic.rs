@@ -117,18 +117,10 @@ impl Fair {
         path.rebalance.cont = path.lb.cont;
         if moved > 0 {
             let idle = w.cpus[r.cpu as usize].idle;
-            path.rebalance.idle = if idle {
-                IdleType::Idle
-            } else {
-                IdleType::NotIdle
-            };
+            path.rebalance.idle = if idle { IdleType::Idle } else { IdleType::NotIdle };
         }
         self.sds[r.cpu as usize][r.level as usize].last_balance = w.jiffies();
-        ControlFlow::Continue(if r.serialized {
-            Stage::Unlock
-        } else {
-            Stage::Next
-        })
+        ControlFlow::Continue(if r.serialized { Stage::Unlock } else { Stage::Next })
     }
 
     fn rebalance_next(&mut self, w: &World, exec: CpuId, r: RebalancePath) {

@@ -81,11 +81,7 @@ impl Fair {
             let c = &w.cpus[cpu.idx()];
             let mut nr = c.nr_running;
             let mut h_nr = self.rqs[cpu.idx()].h_nr_running;
-            let mut sums = (
-                self.cpu_load(cpu),
-                self.cpu_util(cpu),
-                self.cpu_runnable(cpu),
-            );
+            let mut sums = (self.cpu_load(cpu), self.cpu_util(cpu), self.cpu_runnable(cpu));
             let mut idle = c.idle;
             if t.cpu == cpu && avg.last_update_time != 0 {
                 sums.0 = sums.0.saturating_sub(self.task_h_load(p));

@@ -36,11 +36,7 @@ pub(crate) struct GroupStats {
 
 impl GroupStats {
     pub(crate) fn of_weight(weight: u32) -> Self {
-        Self {
-            weight,
-            capacity: 1024 * u64::from(weight),
-            ..Self::default()
-        }
+        Self { weight, capacity: 1024 * u64::from(weight), ..Self::default() }
     }
 }
 

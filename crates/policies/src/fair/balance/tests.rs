@@ -47,9 +47,7 @@ pub(super) fn machine(n_llcs: u32, cores: u32) -> Machine {
         hz: 250,
         tick_skew_ns: 0,
         preemptible_kernel: true,
-        line: LineLatency {
-            ns: [0, 5, 17, 79, 79],
-        },
+        line: LineLatency { ns: [0, 5, 17, 79, 79] },
         caches: Caches {
             l1d_kib: 32,
             l2_kib: 1024,
@@ -58,12 +56,7 @@ pub(super) fn machine(n_llcs: u32, cores: u32) -> Machine {
             mem_ns: 75,
             mlp: 5,
         },
-        cstates: vec![CState {
-            name: "C1".into(),
-            exit_ns: 800,
-            residency_ns: 0,
-            polling: true,
-        }],
+        cstates: vec![CState { name: "C1".into(), exit_ns: 800, residency_ns: 0, polling: true }],
         costs: KernelCosts {
             pick_ns: 150,
             dequeue_ns: 150,
@@ -86,15 +79,8 @@ pub(super) fn machine(n_llcs: u32, cores: u32) -> Machine {
             pull_ns: 1000,
             fork_ns: 2000,
         },
-        locks: LockCosts {
-            fast_ns: 15,
-            queue_lines: 3,
-            queue_hold_ns: 30,
-        },
-        smt: SmtFactors {
-            busy: 0.62,
-            spinning: 0.85,
-        },
+        locks: LockCosts { fast_ns: 15, queue_lines: 3, queue_hold_ns: 30 },
+        smt: SmtFactors { busy: 0.62, spinning: 0.85 },
         cpus,
         domains,
     }
@@ -126,9 +112,8 @@ fn domains(n: usize, cpus: &[CpuPlace], cores: &[CpuSet], llcs: &[CpuSet]) -> Sc
             .collect(),
     };
     let smt = SdFlags::SHARE_CPUCAPACITY | SdFlags::SHARE_LLC;
-    let mut all: Vec<Domain> = (cores.iter())
-        .map(|c| domain(Level::Smt, c, smt, &threads))
-        .collect();
+    let mut all: Vec<Domain> =
+        (cores.iter()).map(|c| domain(Level::Smt, c, smt, &threads)).collect();
     all.extend((llcs.iter()).map(|l| domain(Level::Mc, l, SdFlags::SHARE_LLC, cores)));
     if llcs.len() > 1 {
         all.push(domain(Level::Die, &CpuSet::full(n), 0, llcs));
@@ -150,12 +135,8 @@ fn domains(n: usize, cpus: &[CpuPlace], cores: &[CpuSet], llcs: &[CpuSet]) -> Sc
     SchedDomains {
         chains: (0..n).map(chain).collect(),
         llc_level: vec![Some(1); n],
-        llc_id: (0..n)
-            .map(|c| llcs[cpus[c].llc as usize].first().unwrap())
-            .collect(),
-        llc_size: (0..n)
-            .map(|c| llcs[cpus[c].llc as usize].len() as u32)
-            .collect(),
+        llc_id: (0..n).map(|c| llcs[cpus[c].llc as usize].first().unwrap()).collect(),
+        llc_size: (0..n).map(|c| llcs[cpus[c].llc as usize].len() as u32).collect(),
         domains: all,
     }
 }
@@ -195,10 +176,7 @@ fn new_fair_task() -> FairTask {
         sum_exec_runtime: 0,
         prev_sum_exec_runtime: 0,
         sleep_since: 0,
-        avg: SchedAvg {
-            load_avg: 1024,
-            ..SchedAvg::default()
-        },
+        avg: SchedAvg { load_avg: 1024, ..SchedAvg::default() },
         util_est_enqueued: 0,
         util_est_ewma: 0,
         util_avg_unchanged: false,
@@ -238,11 +216,7 @@ impl Rig {
             balance: BalanceState::default(),
         };
         fair.init_balance(&mut w);
-        Self {
-            w,
-            fair,
-            held: Vec::new(),
-        }
+        Self { w, fair, held: Vec::new() }
     }
 
     /// The 32-CPU desktop of the examples: CCX 0 is CPUs 0-7 and 16-23.
@@ -252,10 +226,7 @@ impl Rig {
 
     /// A task that waits on `cpu`'s queue; `ran` is when it last ran.
     pub fn queued(&mut self, cpu: u32, ran: u64, allowed: MaskId) -> TaskId {
-        let attr = TaskAttr {
-            allowed,
-            ..TaskAttr::default()
-        };
+        let attr = TaskAttr { allowed, ..TaskAttr::default() };
         let p = self.w.new_task(attr);
         self.fair.tasks.push(new_fair_task());
         self.fair.tasks[p.idx()].exec_start = ran;

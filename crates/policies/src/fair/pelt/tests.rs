@@ -44,19 +44,9 @@ fn decay_follows_the_table() {
         (128, 63),
         (320, 0),
     ];
-    small
-        .iter()
-        .for_each(|(n, v)| assert_eq!(decay(1024, *n), *v, "1024, {n}"));
-    let max = [
-        (1, 46718),
-        (8, 40146),
-        (16, 33758),
-        (32, 23870),
-        (64, 11934),
-        (128, 2982),
-    ];
-    max.iter()
-        .for_each(|(n, v)| assert_eq!(decay(47742, *n), *v, "47742, {n}"));
+    small.iter().for_each(|(n, v)| assert_eq!(decay(1024, *n), *v, "1024, {n}"));
+    let max = [(1, 46718), (8, 40146), (16, 33758), (32, 23870), (64, 11934), (128, 2982)];
+    max.iter().for_each(|(n, v)| assert_eq!(decay(47742, *n), *v, "47742, {n}"));
     assert_eq!(decay(u64::MAX, 2017), 0);
 }
 
@@ -68,26 +58,15 @@ fn an_always_running_task_saturates() {
     for (i, n) in periods.into_iter().enumerate() {
         let mut avg = task();
         run_steps(&mut avg, 0, PERIOD, n, true);
-        assert_eq!(
-            (avg.util_avg, avg.load_avg),
-            (util[i], load[i]),
-            "{n} periods"
-        );
+        assert_eq!((avg.util_avg, avg.load_avg), (util[i], load[i]), "{n} periods");
     }
 }
 
 #[test]
 fn millisecond_updates_lose_a_little() {
-    for (ms, util) in [
-        (1, 0),
-        (2, 41),
-        (4, 81),
-        (8, 156),
-        (16, 288),
-        (32, 495),
-        (64, 751),
-        (128, 951),
-    ] {
+    for (ms, util) in
+        [(1, 0), (2, 41), (4, 81), (8, 156), (16, 288), (32, 495), (64, 751), (128, 951)]
+    {
         let mut avg = task();
         run_steps(&mut avg, 0, 1_000_000, ms, true);
         assert_eq!(avg.util_avg, util, "{ms} ms");
@@ -126,10 +105,9 @@ fn a_sleeping_task_decays() {
 
 #[test]
 fn updates_do_not_compose() {
-    for (ms, stepwise, at_once, util) in [
-        (20, 16217605, 16217088, 346),
-        (1000, 48547180, 48545792, 1024),
-    ] {
+    for (ms, stepwise, at_once, util) in
+        [(20, 16217605, 16217088, 346), (1000, 48547180, 48545792, 1024)]
+    {
         let (mut a, mut b) = (task(), task());
         run_steps(&mut a, 0, 4_000_000, ms / 4, true);
         run_steps(&mut b, 0, ms * 1_000_000, 1, true);

@@ -45,8 +45,7 @@ impl Fair {
         let mut scan = Scan::default();
         let found = self.scan_llc(w, p, from, &mut scan).or_else(|| {
             let node = self.features.sis_node;
-            node.then(|| self.select_idle_node(w, p, target, &mut scan))
-                .flatten()
+            node.then(|| self.select_idle_node(w, p, target, &mut scan)).flatten()
         });
         w.counters.scanned_cpus += scan.n_cpus;
         (found.unwrap_or(target), scan.ns)
@@ -54,12 +53,7 @@ impl Fair {
 
     /// Steps 1 to 4: the CPUs that come to mind first.
     fn near_at_hand(&mut self, w: &World, p: TaskId, from: &PendingChoice) -> Option<CpuId> {
-        let &PendingChoice {
-            prev,
-            target,
-            recent,
-            ..
-        } = from;
+        let &PendingChoice { prev, target, recent, .. } = from;
         if self.takes_task(w, target) {
             return Some(target);
         }
@@ -121,12 +115,10 @@ impl Fair {
     /// `select_idle_smt`: an idle sibling thread of `prev`.
     fn select_idle_smt(&self, w: &World, p: TaskId, prev: CpuId, scan: &mut Scan) -> Option<CpuId> {
         let siblings = self.topo.smt_mask(prev).iter().copied();
-        siblings
-            .filter(|c| *c != prev && w.allowed(p, *c))
-            .find(|c| {
-                scan.look(w, *c);
-                self.takes_task(w, *c)
-            })
+        siblings.filter(|c| *c != prev && w.allowed(p, *c)).find(|c| {
+            scan.look(w, *c);
+            self.takes_task(w, *c)
+        })
     }
 
     /// `select_idle_cpu`: looks through the LLC of `target`, for an idle core if there may be one
@@ -275,11 +267,7 @@ impl Fair {
         }
         let avg_cost = self.sds[this.idx()][level].avg_scan_cost + 1;
         let span_avg = u64::from(self.topo.llc_size[target.idx()]) * rq.wake_avg_idle;
-        Some(if span_avg > 4 * avg_cost {
-            span_avg / avg_cost
-        } else {
-            4
-        })
+        Some(if span_avg > 4 * avg_cost { span_avg / avg_cost } else { 4 })
     }
 
     /// SIS_PROP: the scan took this long.
@@ -290,10 +278,7 @@ impl Fair {
         };
         let rq = &mut self.rqs[this.idx()];
         rq.wake_avg_idle = rq.wake_avg_idle.saturating_sub(elapsed);
-        update_avg(
-            &mut self.sds[this.idx()][level as usize].avg_scan_cost,
-            elapsed,
-        );
+        update_avg(&mut self.sds[this.idx()][level as usize].avg_scan_cost, elapsed);
     }
 
     /// SIS_NODE, `select_idle_node`: the other LLCs of the target's node, one by one, each with

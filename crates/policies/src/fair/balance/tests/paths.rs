@@ -102,9 +102,7 @@ fn a_wakeup_during_the_walk_ends_it() {
     let mut n = 0;
     loop {
         rig.w.this = CpuId(2);
-        let step = rig
-            .fair
-            .before_idle(&mut rig.w, CpuId(2), TaskId::IDLE, n == 0);
+        let step = rig.fair.before_idle(&mut rig.w, CpuId(2), TaskId::IDLE, n == 0);
         if step == Step::Done {
             break;
         }
@@ -168,10 +166,7 @@ fn intervals_double_up_to_twice_the_weight() {
         rig.w.now += 1000 * MS;
         rig.softirq(0);
     }
-    let intervals: Vec<_> = rig.fair.sds[0]
-        .iter()
-        .map(|sd| sd.balance_interval)
-        .collect();
+    let intervals: Vec<_> = rig.fair.sds[0].iter().map(|sd| sd.balance_interval).collect();
     assert_eq!(intervals, [4, 32, 64]);
 }
 
@@ -263,15 +258,11 @@ fn fork_goes_to_the_idle_llc_and_an_idle_core() {
     rig.w.this = CpuId(0);
     let fork = SdFlags::BALANCE_FORK;
     let (here, top) = (CpuId(0), 2);
-    let (cpu, ns) = rig
-        .fair
-        .find_idlest_cpu(&mut rig.w, child, here, here, top, fork);
+    let (cpu, ns) = rig.fair.find_idlest_cpu(&mut rig.w, child, here, here, top, fork);
     assert!((8..16).contains(&cpu.0) || cpu.0 >= 24, "{cpu}");
     assert!(ns > 0);
     let mask = rig.w.mask(CpuSet::of(32, [CpuId(5), CpuId(0)]));
     rig.w.tasks[child.idx()].attr.allowed = mask;
-    let (cpu, _) = rig
-        .fair
-        .find_idlest_cpu(&mut rig.w, child, here, here, top, fork);
+    let (cpu, _) = rig.fair.find_idlest_cpu(&mut rig.w, child, here, here, top, fork);
     assert_eq!(cpu, CpuId(5));
 }

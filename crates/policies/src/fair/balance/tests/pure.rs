@@ -63,15 +63,9 @@ fn group(weight: u32, nr: u32, idle_cpus: u32, util: u64, load: u64) -> GroupSta
 fn groups_are_classified_as_in_the_table() {
     let kind = |g: GroupStats, flag| group_classify(117, &g, flag);
     let full = 16 * 1024;
-    assert_eq!(
-        kind(group(16, 17, 0, full, 0), false),
-        GroupType::Overloaded
-    );
+    assert_eq!(kind(group(16, 17, 0, full, 0), false), GroupType::Overloaded);
     // 85 %: not yet overloaded, and not short of capacity either.
-    assert_eq!(
-        kind(group(16, 17, 0, full * 85 / 100, 0), false),
-        GroupType::HasSpare
-    );
+    assert_eq!(kind(group(16, 17, 0, full * 85 / 100, 0), false), GroupType::HasSpare);
     assert_eq!(kind(group(16, 16, 0, full, 0), false), GroupType::FullyBusy);
     assert_eq!(kind(group(16, 15, 1, full, 0), false), GroupType::HasSpare);
     assert_eq!(kind(group(16, 3, 13, 0, 0), true), GroupType::Imbalanced);
@@ -144,11 +138,7 @@ fn seventeen_percent_of_imbalance_are_tolerated() {
 
 #[test]
 fn a_busy_cpu_leaves_small_differences_alone() {
-    let mc = DomainFacts {
-        prefer_sibling: false,
-        share_llc: true,
-        ..DIE
-    };
+    let mc = DomainFacts { prefer_sibling: false, share_llc: true, ..DIE };
     let (local, busiest) = (group(2, 1, 1, 100, 0), group(2, 2, 0, 100, 0));
     assert_eq!(decide(local, busiest, &mc, IdleType::NotIdle), None);
     assert_eq!(decide(local, busiest, &mc, IdleType::Idle), None);
@@ -160,12 +150,7 @@ fn a_busy_cpu_leaves_small_differences_alone() {
 
 #[test]
 fn numa_tolerates_a_difference_of_two_while_nearly_empty() {
-    let numa = DomainFacts {
-        prefer_sibling: false,
-        numa: true,
-        imb_numa_nr: 5,
-        ..DIE
-    };
+    let numa = DomainFacts { prefer_sibling: false, numa: true, imb_numa_nr: 5, ..DIE };
     let busiest = |nr, idle| group(40, nr, idle, 0, 0);
     let local = group(40, 0, 40, 0, 0);
     assert_eq!(decide(local, busiest(2, 38), &numa, IdleType::Idle), None);

@@ -19,10 +19,7 @@ struct Storm {
 
 impl Storm {
     fn random(&mut self, n: u64) -> u64 {
-        self.seed = self
-            .seed
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1);
+        self.seed = self.seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
         (self.seed >> 33) % n
     }
 
@@ -79,19 +76,13 @@ impl Storm {
 }
 
 fn storm(seed: u64, swqueue: bool) {
-    let features = Features {
-        swqueue,
-        ..Features::default()
-    };
+    let features = Features { swqueue, ..Features::default() };
     let mut rig = Rig::new(machine(2, 8), features);
     let half = rig.w.mask(CpuSet::of(32, (0..8).map(CpuId)));
     for i in 0..60 {
         let allowed = if i % 3 == 0 { half } else { MaskId::ALL };
         let (cpu, p) = (i % 5, rig.queued(i % 5, 1, allowed));
-        let flags = EnqueueFlags {
-            wakeup: true,
-            ..EnqueueFlags::default()
-        };
+        let flags = EnqueueFlags { wakeup: true, ..EnqueueFlags::default() };
         if let Some(hook) = rig.fair.swq_enqueue(&rig.w, CpuId(cpu), p, flags) {
             rig.fair.nested_done(&mut rig.w, CpuId(cpu), hook);
         }

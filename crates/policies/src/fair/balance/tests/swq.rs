@@ -4,25 +4,17 @@ use super::*;
 use sim_core::Site;
 
 fn rig() -> Rig {
-    let features = Features {
-        swqueue: true,
-        ..Features::default()
-    };
+    let features = Features { swqueue: true, ..Features::default() };
     Rig::new(machine(2, 8), features)
 }
 
-const WAKEUP: EnqueueFlags = EnqueueFlags {
-    wakeup: true,
-    migrated: false,
-    initial: false,
-};
+const WAKEUP: EnqueueFlags = EnqueueFlags { wakeup: true, migrated: false, initial: false };
 
 /// A task that was woken on `cpu`, with its append done.
 fn woken(rig: &mut Rig, cpu: u32) -> TaskId {
     let p = rig.queued(cpu, 1, MaskId::ALL);
     let hook = rig.fair.swq_enqueue(&rig.w, CpuId(cpu), p, WAKEUP);
-    rig.fair
-        .nested_done(&mut rig.w, CpuId(cpu), hook.expect("it qualifies"));
+    rig.fair.nested_done(&mut rig.w, CpuId(cpu), hook.expect("it qualifies"));
     p
 }
 
@@ -39,11 +31,7 @@ fn only_a_wakeup_on_the_previous_cpu_of_a_free_task_is_queued() {
         (false, true, free, false),
         (true, false, pinned, false),
     ] {
-        let flags = EnqueueFlags {
-            wakeup,
-            migrated,
-            initial: false,
-        };
+        let flags = EnqueueFlags { wakeup, migrated, initial: false };
         let hook = rig.fair.swq_enqueue(&rig.w, CpuId(0), p, flags);
         assert_eq!(hook.is_some(), queued, "{flags:?} {p:?}");
     }
@@ -102,9 +90,7 @@ fn a_puller_waits_for_a_task_in_transit() {
     let mut first = true;
     loop {
         rig.w.this = CpuId(1);
-        let step = rig
-            .fair
-            .before_idle(&mut rig.w, CpuId(1), TaskId::IDLE, first);
+        let step = rig.fair.before_idle(&mut rig.w, CpuId(1), TaskId::IDLE, first);
         first = false;
         rig.perform(1, step);
         match step {
