@@ -299,9 +299,12 @@ impl Rig {
             self.f.switch_task(&mut self.w, cpu, prev, next);
         }
         let c = &mut self.w.cpus[cpu.idx()];
+        let before = (c.idle, c.waiting());
         c.curr = next;
         c.need_resched = false;
         c.idle = next == TaskId::IDLE && c.nr_running == 0;
+        self.w.n_idle = self.w.n_idle + u32::from(c.idle) - u32::from(before.0);
+        self.w.n_waiting = self.w.n_waiting + c.waiting() - before.1;
         next
     }
 

@@ -195,6 +195,11 @@ impl Fair {
         Some(None)
     }
 
+    #[cfg(test)]
+    pub(super) fn scan_order_for_test(&self, target: CpuId) -> Vec<u32> {
+        self.scan_order(target).map(|c| c.0).collect()
+    }
+
     /// CPUs of the target's LLC, from the one after it around to itself.
     #[inline]
     fn scan_order(&self, target: CpuId) -> impl Iterator<Item = CpuId> + '_ {
