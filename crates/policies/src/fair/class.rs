@@ -101,6 +101,8 @@ impl Fair {
 impl Policy for Fair {
     fn init(&mut self, w: &mut World) {
         self.topo = Topo::new(&w.machine);
+        // The feature lives on both floors: either may turn it off.
+        w.config.ttwu_queue &= self.features.ttwu_queue;
         let migration_cost = self.tunables.migration_cost_ns.max(0) as Ns;
         let n = w.machine.n_cpus();
         self.rqs = (0..n).map(|_| FairRq::new(migration_cost)).collect();

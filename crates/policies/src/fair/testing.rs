@@ -52,18 +52,16 @@ impl Shape {
     /// The set of each value of `key`.
     fn sets(&self, key: impl Fn(&CpuPlace) -> u32) -> Vec<CpuSet> {
         let n = self.n_cpus();
-        let keys = |k: u32| {
-            (0..n).filter(move |_| true).map(CpuId).filter({
-                let key = &key;
-                move |c| key(&self.place(c.0)) == k
-            })
+        let places: Vec<(CpuId, u32)> = (0..n).map(|c| (CpuId(c), key(&self.place(c)))).collect();
+        let n_keys = places.iter().map(|(_, k)| k + 1).max().unwrap_or(0);
+        let members = |key| {
+            places
+                .iter()
+                .filter(move |(_, k)| *k == key)
+                .map(|(cpu, _)| *cpu)
         };
-        let n_keys = (0..n)
-            .map(|c| key(&self.place(c)))
-            .max()
-            .map_or(0, |k| k + 1);
         (0..n_keys)
-            .map(|k| CpuSet::of(n as usize, keys(k)))
+            .map(|k| CpuSet::of(n as usize, members(k)))
             .collect()
     }
 }
