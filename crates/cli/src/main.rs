@@ -1,1 +1,53 @@
-fn main() {}
+//! The `schedlab` command line: what would this scheduling policy do to this workload on that
+//! machine?
+//!
+//! Commands, flags and exit codes live here and nothing else: `scenario` reads and runs, `report`
+//! prints. Results go to standard output, progress and diagnostics to standard error. Exit codes:
+//! 0 done, 1 the run failed, 2 bad usage or bad input.
+
+mod args;
+mod commands;
+mod output;
+mod progress;
+
+use args::{Cli, Command};
+use clap::Parser;
+use output::Stop;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    output::leave_no_half_written_file_on_ctrl_c();
+    let done = match cli.command {
+        None => commands::run::run(&cli.run),
+        Some(Command::Check { scenarios }) => commands::check::check(&scenarios),
+        Some(Command::List { what }) => commands::list::list(what),
+        Some(Command::Topology { command }) => commands::topology::topology(&command),
+        Some(Command::Completions { shell }) => commands::generate::completions(shell),
+        Some(Command::Man) => commands::generate::man(),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(stop) => finish(stop),
+    }
+}
+
+/// Says why the program stops, and turns it into an exit code.
+fn finish(stop: Stop) -> ExitCode {
+    match stop {
+        // Whoever read our output has seen enough.
+        Stop::ReaderGone => ExitCode::SUCCESS,
+        Stop::RunFailed(message) => {
+            output::complain(&message);
+            ExitCode::from(1)
+        }
+        Stop::BadInput(message) => {
+            output::complain(&message);
+            ExitCode::from(2)
+        }
+        Stop::Faults(faults) => {
+            output::show_faults(&faults);
+            ExitCode::from(2)
+        }
+    }
+}

@@ -6,6 +6,7 @@
 //! * `cfs`: vruntime, slices, placement, preemption, picking.
 //! * `wakeup`: record_wakee, wake_affine, select_idle_sibling, SIS_NODE.
 //! * `balance`: periodic, nohz-idle and newidle balance, find_idlest_cpu.
+//! * `swqueue`: the shared wakequeue.
 //! * `class`: the `Policy` that puts them together; `topo`: its precomputed topology.
 
 pub mod balance;
@@ -14,7 +15,7 @@ mod class;
 pub mod features;
 pub mod pelt;
 pub mod state;
-mod stubs;
+pub mod swqueue;
 #[cfg(test)]
 pub(crate) mod testing;
 pub mod topo;

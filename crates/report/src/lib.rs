@@ -1,1 +1,32 @@
 //! What people see: statistics, tables, plots, JSON, CSV and Markdown.
+//!
+//! [`Analysis`] turns the raw numbers of an experiment into statements: means with intervals,
+//! paired differences from the baseline with a verdict, and the published values beside them. All
+//! the formats print an `Analysis` and compute nothing; [`out`] writes them to files.
+//!
+//! The functions that print give a `String`, always colored (text) or never (the others); whoever
+//! writes it to a stream strips the colors where they are not wanted.
+
+pub mod out;
+
+mod analysis;
+mod csv_table;
+mod heat_map;
+mod json;
+mod markdown;
+mod number;
+mod plot;
+mod stats;
+mod text;
+mod view;
+
+pub use analysis::{Analysis, Delta, Metric, PublishedRow, VariantAnalysis, Verdict};
+pub use csv_table::csv;
+pub use heat_map::utilization_svg;
+pub use json::{json, json_line};
+pub use markdown::markdown;
+pub use plot::deltas_svg;
+pub use text::text;
+
+/// Name and version of the program, as every result states them.
+pub const TOOL: &str = concat!("schedlab ", env!("CARGO_PKG_VERSION"));

@@ -1,1 +1,38 @@
 //! A TOML file becomes an experiment: machine x variants x workload x seeds.
+//!
+//! Three steps, each usable alone:
+//!
+//! 1. [`load`] reads a scenario file and the machine that it names, and gives either an
+//!    [`Experiment`] or *every* fault found, each with its place and a hint ([`Faults`]).
+//! 2. [`Experiment::run`] runs each variant with each seed, in parallel, on an [`Executor`].
+//! 3. [`Results`] hold the numbers of every run. What they mean is the `report` crate's matter.
+//!
+//! What names exist (policies, features, tunables, workloads, metrics) is data: [`registry`].
+//! Everything that touches the floors below (machine loader, engine) is in [`glue`].
+
+pub mod glue;
+pub mod registry;
+
+mod diag;
+mod engine;
+mod experiment;
+mod hash;
+mod load;
+mod mock;
+mod parse;
+mod run;
+mod units;
+mod walk;
+
+pub use diag::{Diagnostic, Faults, Source};
+pub use experiment::{
+    Experiment, Feature, PolicyKind, Published, RunSpec, Until, Variant, WorkloadSpec,
+};
+pub use hash::fingerprint;
+pub use load::{load, load_machine_file, load_str};
+pub use mock::MockExecutor;
+pub use registry::{Better, Value, nearest};
+pub use run::{
+    Executor, Failure, LlcUtilization, MetricValue, Observer, Results, RunError, RunOutput, Silent,
+    VariantRuns,
+};

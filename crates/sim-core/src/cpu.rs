@@ -1,7 +1,7 @@
 //! One CPU: what it runs, what interrupts it, where its time goes.
 
-use crate::engine::Frame;
-use crate::{Ns, Site, StopWork, TaskId};
+use crate::engine::{Frame, Pc};
+use crate::{Nested, Ns, Site, StopWork, TaskId};
 
 /// Where a CPU's time goes. Every nanosecond of every CPU is in exactly one category.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -116,22 +116,32 @@ pub struct Cpu {
     /// Wake list, oldest first.
     pub(crate) wake_head: TaskId,
     pub(crate) wake_tail: TaskId,
+    /// Wakers that have chosen this CPU and not yet pushed.
+    pub(crate) pushes_under_way: u32,
     /// Tasks whose timers have expired here, to be woken by the timer interrupt.
     pub(crate) expired: Vec<TaskId>,
     // waiting for a lock or a task's state
     pub(crate) next_waiter: u32,
     pub(crate) wait_since: Ns,
     pub(crate) wait_site: Site,
-    pub(crate) wait_is_pending: bool,
-    /// Category that the wait interrupted.
-    pub(crate) wait_category: Category,
+    /// It holds the lock's pending bit: nobody waits before it.
+    pub(crate) wait_is_first: bool,
+    pub(crate) waiting_now: bool,
+    /// The nested critical section of the top frame, and where it goes on afterwards.
+    pub(crate) nested: Option<Nested>,
+    pub(crate) after_nested: Pc,
     // governor
     pub(crate) idle_history: [u32; 8],
-    pub(crate) idle_history_idx: u8,
+    /// Idle periods so far, counted up to 15 and then 8..15 again.
+    pub(crate) idle_runs: u8,
     pub(crate) next_timer_hint: Ns,
     // cache
     pub(crate) last_task: TaskId,
     pub(crate) last_ws_kib: u32,
+    /// The address space that is loaded.
+    pub(crate) mm: u32,
+    /// The first tick edge that may decide something.
+    pub(crate) deciding_tick: Ns,
     /// Tick edges taken, for the statistics and the twin test.
     pub ticks: u64,
 }

@@ -1,38 +1,407 @@
-//! The engine (in the making).
-use crate::{Ns, Observer, Policy, Program, TaskId, World};
+//! The engine: the loop over events, and how a CPU goes from one step to the next.
+//!
+//! A CPU is a stack of frames over a *base*. The base is the current task's segment of work, or
+//! idle; a frame is a kernel path (`schedule()`, a wake-up, an interrupt, a softirq) in the middle
+//! of a step. Only the top owns the CPU's one pending event. When a step's time is over the path is
+//! carried on until it spends time again or spins; then the CPU's event is set anew, once.
+//!
+//! Events at one instant are ordered by (tick | timer | other, number), so the order does not depend
+//! on how the engine came there.
+
+mod base;
+mod fork;
+mod frame;
+mod irq;
+mod lock;
+mod sched;
+mod stop;
+mod wake;
+mod work;
+
+use frame::Flow;
+pub(crate) use frame::{Frame, Pc};
+pub(crate) use work::stretch;
+
+use crate::cpu::{Base, Irq};
+use crate::events::EventQueue;
+use crate::{
+    NEVER, Ns, Observer, Policy, Program, ProgramCx, SelectKind, TaskId, TaskState, World,
+};
 use topology::CpuId;
 
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Frame {}
-impl Frame {
-    pub(crate) const EMPTY: Frame = Frame {};
-}
+/// Event classes: the order of what happens at one instant.
+pub(crate) const CLASS_TICK: u8 = 0;
+pub(crate) const CLASS_TIMER: u8 = 1;
+pub(crate) const CLASS_CPU: u8 = 2;
+
+/// Operations of one task at one instant that are taken for a program that hangs.
+const MAX_OPS_AT_ONCE: u32 = 100_000;
+
 /// A task that waits for ever, and what for.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Waiting {
-    /// Task.
+    /// The task.
     pub task: TaskId,
-    /// Why.
-    pub why: String,
+    /// Its command name.
+    pub comm: String,
+    /// What it waits for, in the program's words.
+    pub what: String,
 }
+
 /// Why a run ended.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StopReason {
-    /// All done.
+    /// The program says it is done, or every task has exited.
     Done,
+    /// The time limit was reached.
+    Until,
+    /// Every task is blocked and nothing is pending.
+    NoProgress(Vec<Waiting>),
+    /// A program does operation after operation without time passing.
+    Livelock(Waiting),
 }
-/// The simulation.
+
+/// A machine, a policy, a workload and an observer.
 pub struct Simulation<P: Policy, W: Program, O: Observer> {
-    /// World.
+    /// Mechanism.
     pub w: World,
     /// Policy.
     pub policy: P,
-    /// Program.
+    /// What the tasks do.
     pub program: W,
-    /// Observer.
+    /// Who watches.
     pub observer: O,
+    pub(crate) stop: Option<StopReason>,
+    ops_at_once: u32,
+    last_op_at: Ns,
 }
-impl World {
-    pub(crate) fn rearm(&mut self, _cpu: CpuId) {}
-    pub(crate) fn advance(&mut self, _cpu: CpuId, _to: Ns) {}
+
+impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
+    /// Prepares the policy and places the program's first tasks at time 0.
+    pub fn new(mut w: World, mut policy: P, mut program: W, observer: O) -> Self {
+        policy.init(&mut w);
+        for cpu in (0..w.cpus.len() as u32).map(CpuId) {
+            w.this = cpu;
+            policy.idle_enter(&mut w, cpu, true);
+        }
+        let mut starting = Vec::new();
+        program.start(&mut ProgramCx {
+            w: &mut w,
+            starting: &mut starting,
+        });
+        let mut sim = Self {
+            w,
+            policy,
+            program,
+            observer,
+            stop: None,
+            ops_at_once: 0,
+            last_op_at: NEVER,
+        };
+        starting.into_iter().for_each(|p| sim.place_first(p));
+        sim
+    }
+
+    /// Runs until the program is done, nothing more can happen, or `until`.
+    pub fn run_until(&mut self, until: Ns) -> StopReason {
+        loop {
+            if let Some(reason) = self.step(until) {
+                return reason;
+            }
+        }
+    }
+
+    /// Handles one event. `Some` if the run is over; all times are then accounted.
+    pub fn step(&mut self, until: Ns) -> Option<StopReason> {
+        if self.one_event(until) && self.stop.is_none() {
+            return None;
+        }
+        Some(self.end(until))
+    }
+
+    #[cold]
+    fn end(&mut self, until: Ns) -> StopReason {
+        let reason = self.stop.take().unwrap_or_else(|| {
+            self.w.now = until.max(self.w.now);
+            StopReason::Until
+        });
+        self.settle_all();
+        reason
+    }
+
+    /// Handles the next event; false if there is none before `until`.
+    fn one_event(&mut self, until: Ns) -> bool {
+        let cpu_key = self.w.events.first_key();
+        let timer_key = self.w.timers.first_key();
+        let first = cpu_key.min(timer_key);
+        let at = EventQueue::time_of_key(first);
+        // The policy's timer comes after everything else at its instant.
+        if self.w.policy_timer < at {
+            return self.policy_timer(until);
+        }
+        if first == u64::MAX {
+            self.stop_if_stuck();
+            return self.stop.is_some();
+        }
+        if at > until {
+            return false;
+        }
+        debug_assert!(
+            at >= self.w.now,
+            "an event in the past: {at} < {}",
+            self.w.now
+        );
+        self.w.now = at;
+        self.w.counters.events += 1;
+        if timer_key < cpu_key {
+            self.timer_event();
+        } else if let Some((_, cpu)) = self.w.events.peek() {
+            self.cpu_event(CpuId(cpu));
+        }
+        self.finish_event();
+        true
+    }
+
+    fn policy_timer(&mut self, until: Ns) -> bool {
+        let at = self.w.policy_timer;
+        if at > until {
+            return false;
+        }
+        if self.everything_rests() {
+            self.stop_if_stuck();
+            return true;
+        }
+        self.w.now = at.max(self.w.now);
+        self.w.this = CpuId(u32::MAX);
+        self.w.policy_timer = NEVER;
+        self.policy.policy_timer(&mut self.w);
+        self.finish_event();
+        true
+    }
+
+    /// What must be put right after each event: CPUs whose surroundings changed.
+    fn finish_event(&mut self) {
+        while let Some(cpu) = self.w.speed_changed.pop() {
+            self.apply_speed(cpu);
+        }
+        while let Some(cpu) = self.w.touched.pop() {
+            if cpu != self.w.this {
+                self.catch_up(cpu);
+            }
+            self.refresh(cpu);
+        }
+        if cfg!(debug_assertions)
+            && (self.w.this.idx()) < self.w.cpus.len()
+            && let Err(violation) = self.w.check_cpu(self.w.this)
+        {
+            panic!("at {} ns: {violation}", self.w.now);
+        }
+        self.observer.after_event(&self.w);
+    }
+
+    /// Recomputes the CPU's event, the deciding tick included.
+    pub(crate) fn refresh(&mut self, cpu: CpuId) {
+        let every = self.w.config.simulate_every_tick;
+        if self.w.cpus[cpu.idx()].base == Base::Work {
+            let tick = self.w.cpus[cpu.idx()].tick_next;
+            let deciding = if every {
+                tick
+            } else {
+                self.policy.next_deciding_tick(&self.w, cpu).max(tick)
+            };
+            self.w.cpus[cpu.idx()].deciding_tick = deciding;
+        }
+        self.w.rearm(cpu);
+    }
+
+    /// The siblings of `cpu`, whose occupancy changed, go on at another speed.
+    fn apply_speed(&mut self, cpu: CpuId) {
+        for i in 0..self.w.siblings[cpu.idx()].len() {
+            let sibling = self.w.siblings[cpu.idx()][i];
+            let speed = self.w.speed_of(sibling);
+            if speed == self.w.cpus[sibling.idx()].speed {
+                continue;
+            }
+            self.catch_up(sibling);
+            self.w.settle(sibling);
+            self.w.cpus[sibling.idx()].speed = speed;
+            self.w.rearm(sibling);
+        }
+    }
+
+    /// Takes the ticks that `cpu` has passed in its segment.
+    #[inline]
+    pub(crate) fn catch_up(&mut self, cpu: CpuId) {
+        if self.w.cpus[cpu.idx()].tick_next <= self.w.now {
+            self.policy.catch_up(&mut self.w, cpu);
+        }
+    }
+
+    fn timer_event(&mut self) {
+        let Some((_, id)) = self.w.timers.pop() else {
+            return;
+        };
+        let p = TaskId(id);
+        let cpu = self.w.tasks[p.idx()].cpu;
+        self.w.this = cpu;
+        self.w.cpus[cpu.idx()].expired.push(p);
+        let now = self.w.now;
+        self.w.raise(cpu, Irq::Timer, now);
+        self.w.rearm(cpu);
+    }
+
+    fn cpu_event(&mut self, cpu: CpuId) {
+        self.w.this = cpu;
+        self.catch_up(cpu);
+        let now = self.w.now;
+        let c = &mut self.w.cpus[cpu.idx()];
+        if c.depth > 0 {
+            if c.top().end <= now {
+                self.end_wait(cpu);
+            } else {
+                self.interrupt(cpu);
+            }
+        } else {
+            match c.base {
+                Base::Idle => self.leave_idle(cpu),
+                Base::Leaving => self.idle_left(cpu),
+                _ => {}
+            }
+        }
+        self.proceed(cpu);
+    }
+
+    /// Carries the CPU on until it has to let time pass.
+    pub(crate) fn proceed(&mut self, cpu: CpuId) {
+        loop {
+            let flow = if self.w.cpus[cpu.idx()].depth > 0 {
+                self.frame_step(cpu)
+            } else {
+                self.base_step(cpu)
+            };
+            if flow == Flow::Wait || self.stop.is_some() {
+                break;
+            }
+        }
+        self.refresh(cpu);
+    }
+
+    fn frame_step(&mut self, cpu: CpuId) -> Flow {
+        let pc = self.w.cpus[cpu.idx()].top().pc;
+        match pc {
+            Pc::SchedLock => self.sched_lock(cpu),
+            Pc::SchedBody => self.sched_body(cpu),
+            Pc::SchedDequeue => self.sched_dequeue(cpu),
+            Pc::SchedPick => self.sched_pick(cpu),
+            Pc::SchedBeforeIdle => self.sched_before_idle(cpu),
+            Pc::SchedSwitch => self.sched_switch(cpu),
+            Pc::SchedDone => self.sched_done(cpu),
+            Pc::NestLock => self.nest_lock(cpu),
+            Pc::NestHold => self.nest_hold(cpu),
+            Pc::NestDone => self.nest_done(cpu),
+            Pc::WakeBegin => self.wake_begin(cpu),
+            Pc::WakeLook => self.wake_look(cpu),
+            Pc::WakeOnRq => self.wake_on_rq(cpu),
+            Pc::WakeCommit => self.wake_commit(cpu),
+            Pc::WakePush => self.wake_push(cpu),
+            Pc::Pop => self.pop_frame(cpu),
+            Pc::WakeLocked => self.wake_locked(cpu),
+            Pc::WakeEnqueue => self.wake_enqueue(cpu),
+            Pc::WakePreempt => self.wake_preempt(cpu),
+            Pc::ForkBegin => self.fork_begin(cpu),
+            Pc::ForkSelect => self.fork_select(cpu),
+            Pc::ForkCommit => self.fork_commit(cpu),
+            Pc::ForkLocked => self.fork_locked(cpu),
+            Pc::ForkEnqueue => self.fork_enqueue(cpu),
+            Pc::ForkPreempt => self.wake_preempt(cpu),
+            Pc::ExecSelect => self.exec_select(cpu),
+            Pc::ExecCommit => self.exec_commit(cpu),
+            Pc::IrqEntry => self.irq_entry(cpu),
+            Pc::IrqBody => self.irq_body(cpu),
+            Pc::TickBody => self.tick_body(cpu),
+            Pc::FlushLock => self.flush_lock(cpu),
+            Pc::FlushTake => self.flush_take(cpu),
+            Pc::FlushEnqueue => self.flush_enqueue(cpu),
+            Pc::FlushPreempt => self.flush_preempt(cpu),
+            Pc::Softirq => self.softirq_step(cpu),
+            Pc::StopStart => self.stop_start(cpu),
+            Pc::StopLocked => self.stop_locked(cpu),
+            Pc::StopDetach => self.stop_detach(cpu),
+            Pc::StopAttachLocked => self.stop_attach_locked(cpu),
+            Pc::StopAttach => self.stop_attach(cpu),
+            Pc::StopAttached => self.stop_attached(cpu),
+            Pc::StopPush => self.stop_push(cpu),
+            Pc::StopEnd => self.stop_end(cpu),
+            Pc::StopRelocked => self.stop_relocked(cpu),
+        }
+    }
+
+    /// A first task is placed like a forked one, at no cost.
+    fn place_first(&mut self, p: TaskId) {
+        self.w.this = CpuId(0);
+        self.policy.task_fork(&mut self.w, p, None);
+        let cpu = self.select(p, SelectKind::Fork).cpu;
+        self.w.tasks[p.idx()].state = TaskState::Runnable;
+        self.w.tasks[p.idx()].cache_cpu = cpu;
+        self.w.tasks[p.idx()].cpu = cpu;
+        self.w.tasks[p.idx()].wake_cpu = cpu;
+        self.enqueue_first(cpu, p);
+        self.w.cpus.iter_mut().for_each(|c| c.carry = 0);
+        self.w.this = CpuId(u32::MAX);
+        self.w.touched.push(cpu);
+        self.finish_event();
+    }
+
+    fn everything_rests(&self) -> bool {
+        let w = &self.w;
+        w.n_idle as usize == w.cpus.len()
+            && w.timers.is_empty()
+            && w.cpus.iter().all(|c| {
+                c.depth == 0 && c.base == Base::Idle && c.irq_first == NEVER && !c.need_resched
+            })
+    }
+
+    fn stop_if_stuck(&mut self) {
+        let w = &self.w;
+        let blocked = |t: &crate::Task| matches!(t.state, TaskState::Sleeping);
+        let ids = (0..w.tasks.len() as u32).map(TaskId);
+        let waiting: Vec<_> = ids
+            .filter(|p| blocked(&w.tasks[p.idx()]))
+            .map(|p| self.describe(p))
+            .collect();
+        self.stop = Some(if waiting.is_empty() {
+            StopReason::Done
+        } else {
+            StopReason::NoProgress(waiting)
+        });
+    }
+
+    fn describe(&self, task: TaskId) -> Waiting {
+        let comm = self.w.tasks[task.idx()].attr.comm as usize;
+        Waiting {
+            task,
+            comm: self.w.comms.get(comm).cloned().unwrap_or_default(),
+            what: self.program.waits_for(task),
+        }
+    }
+
+    /// Counts operations at one instant, to end a program that would hang the simulation.
+    fn guard_livelock(&mut self, task: TaskId) {
+        if self.last_op_at != self.w.now {
+            (self.last_op_at, self.ops_at_once) = (self.w.now, 0);
+        }
+        self.ops_at_once += 1;
+        if self.ops_at_once > MAX_OPS_AT_ONCE {
+            self.stop = Some(StopReason::Livelock(self.describe(task)));
+        }
+    }
+
+    /// Accounts every CPU's time up to now.
+    fn settle_all(&mut self) {
+        for cpu in (0..self.w.cpus.len() as u32).map(CpuId) {
+            self.catch_up(cpu);
+            self.w.settle(cpu);
+        }
+        self.w.settle_waste();
+    }
 }

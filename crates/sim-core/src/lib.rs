@@ -14,6 +14,7 @@
 mod cpu;
 mod engine;
 mod events;
+mod invariants;
 mod locks;
 mod observer;
 mod policy;

@@ -149,6 +149,15 @@ impl Locks {
         LockId(self.locks.len() as u32 - 1)
     }
 
+    /// Number of locks.
+    #[allow(
+        clippy::len_without_is_empty,
+        reason = "every machine has runqueue locks"
+    )]
+    pub fn len(&self) -> u32 {
+        self.locks.len() as u32
+    }
+
     /// The CPU that owns a lock.
     #[inline]
     pub fn owner(&self, lock: LockId) -> Option<CpuId> {

@@ -34,10 +34,6 @@ pub trait Observer {
     #[inline]
     fn waited(&mut self, _w: &World, _cpu: CpuId, _site: Site, _ns: Ns) {}
 
-    /// `cpu`'s time up to now was accounted; called with the category and length just ended.
-    #[inline]
-    fn accounted(&mut self, _w: &World, _cpu: CpuId, _category: crate::Category, _ns: Ns) {}
-
     /// An event has been handled completely (for invariants).
     #[inline]
     fn after_event(&mut self, _w: &World) {}

@@ -3,7 +3,7 @@
 //! Policies change it through a few verbs named after the kernel's; the engine does the rest.
 
 use crate::cpu::{Base, Cpu, Irq, N_IRQ, Occupancy};
-use crate::engine::Frame;
+use crate::engine::{Frame, Pc, stretch};
 use crate::locks::Lock;
 use crate::{
     Category, EventQueue, LockId, Locks, MaskId, N_CATEGORIES, NEVER, Ns, Site, StopWork, Task,
@@ -135,7 +135,8 @@ pub struct World {
     pub(crate) speed_changed: Vec<CpuId>,
     pub(crate) tick_ns: Ns,
     pub(crate) speeds: [u32; 3],
-    pub(crate) line_class: Vec<u8>,
+    /// CPUs whose runqueue was changed in this event.
+    pub(crate) touched: Vec<CpuId>,
 }
 
 impl World {
@@ -143,7 +144,9 @@ impl World {
     pub fn new(machine: Arc<Machine>, config: Config) -> Self {
         let n = machine.n_cpus();
         let mut locks = Locks::default();
-        (0..n).for_each(|_| drop(locks.add()));
+        for _ in 0..n {
+            locks.add();
+        }
         let sibling_list = |c: usize| {
             let core = machine.cpus[c].core as usize;
             machine.cores[core]
@@ -181,7 +184,7 @@ impl World {
                 to_speed(machine.smt.spinning),
                 to_speed(machine.smt.busy),
             ],
-            line_class: Vec::new(),
+            touched: Vec::new(),
             machine,
         }
     }
@@ -309,7 +312,13 @@ impl World {
         debug_assert!(!t.on_rq && t.cpu == cpu, "{p:?} activated on {cpu}: {t:?}");
         t.on_rq = true;
         t.migrating = false;
-        t.runnable_since = now;
+        if !t.woken {
+            t.runnable_since = now;
+        }
+        if t.spinner != u32::MAX {
+            self.release_spinners(p);
+        }
+        self.touch(cpu);
         self.set_nr_running(cpu, self.cpus[cpu.idx()].nr_running + 1);
     }
 
@@ -318,7 +327,16 @@ impl World {
         let t = &mut self.tasks[p.idx()];
         debug_assert!(t.on_rq && t.cpu == cpu, "{p:?} deactivated on {cpu}: {t:?}");
         t.on_rq = false;
+        self.touch(cpu);
         self.set_nr_running(cpu, self.cpus[cpu.idx()].nr_running - 1);
+    }
+
+    /// The CPU's event must be looked at again when this event is over; the executing one's is anyway.
+    #[inline]
+    fn touch(&mut self, cpu: CpuId) {
+        if cpu != self.this {
+            self.touched.push(cpu);
+        }
     }
 
     /// `set_task_cpu`: moves `p`, which is on no runqueue, and counts the migration.
@@ -386,7 +404,7 @@ impl World {
         let next = self.tick_after(cpu, edge);
         let cost = self.machine.costs.tick_ns;
         let c = &mut self.cpus[cpu.idx()];
-        c.stall += scale(cost, c.speed);
+        c.stall += stretch(cost, c.speed);
         c.tick_next = next;
         c.ticks += 1;
         Some(edge)
@@ -437,11 +455,21 @@ impl World {
         if before == after {
             return;
         }
+        self.settle_waste();
+        self.n_idle = self.n_idle + u32::from(after.0) - u32::from(before.0);
+        self.n_waiting = self.n_waiting + after.1 - before.1;
+    }
+
+    pub(crate) fn settle_waste(&mut self) {
         let wasted = self.n_idle.min(self.n_waiting);
         self.idle_while_runnable_ns += u128::from(wasted) * u128::from(self.now - self.waste_since);
         self.waste_since = self.now;
-        self.n_idle = self.n_idle + u32::from(after.0) - u32::from(before.0);
-        self.n_waiting = self.n_waiting + after.1 - before.1;
+    }
+
+    /// Gives the id of an exited task back.
+    pub(crate) fn free_task(&mut self, p: TaskId) {
+        self.n_alive -= 1;
+        self.free_tasks.push(p);
     }
 
     pub(crate) fn set_occupancy(&mut self, cpu: CpuId, occupancy: Occupancy) {
@@ -465,16 +493,6 @@ impl World {
                 _ => Occupancy::Idle,
             });
         self.speeds[worst as usize]
-    }
-}
-
-/// A fixed duration stretched by the CPU's speed.
-#[inline]
-pub(crate) fn scale(ns: Ns, speed: u32) -> Ns {
-    if speed == FULL_SPEED {
-        ns
-    } else {
-        (ns * u64::from(FULL_SPEED)).div_ceil(u64::from(speed))
     }
 }
 
@@ -513,17 +531,22 @@ impl Cpu {
             softirq: false,
             wake_head: TaskId::NONE,
             wake_tail: TaskId::NONE,
+            pushes_under_way: 0,
             expired: Vec::new(),
             next_waiter: u32::MAX,
             wait_since: 0,
             wait_site: Site::ScheduleRqLock,
-            wait_is_pending: false,
-            wait_category: Category::Kernel,
+            wait_is_first: false,
+            waiting_now: false,
+            nested: None,
+            after_nested: Pc::SchedLock,
             idle_history: [0; 8],
-            idle_history_idx: 0,
+            idle_runs: 0,
             next_timer_hint: NEVER,
             last_task: TaskId::NONE,
             last_ws_kib: 0,
+            mm: u32::MAX,
+            deciding_tick: tick_next,
             ticks: 0,
         }
     }

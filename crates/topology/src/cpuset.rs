@@ -94,6 +94,13 @@ impl CpuSet {
             .all(|(a, b)| a & !b == 0)
     }
 
+    /// Adds all CPUs of `other`.
+    pub fn union_with(&mut self, other: &Self) {
+        for (a, b) in self.words.iter_mut().zip(&other.words) {
+            *a |= b;
+        }
+    }
+
     /// The CPUs in increasing order.
     pub fn iter(&self) -> impl Iterator<Item = CpuId> + '_ {
         self.words

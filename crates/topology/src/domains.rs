@@ -3,6 +3,12 @@
 //! The static part only: spans, flags, groups, constants. What changes during a run
 //! (`balance_interval`, `max_newidle_lb_cost`, …) belongs to the policy, per CPU and level.
 
+mod build;
+mod groups;
+mod levels;
+#[cfg(test)]
+mod tests;
+
 use crate::{CpuId, CpuSet};
 
 /// The level a domain belongs to.
@@ -84,6 +90,8 @@ pub struct Domain {
     /// `imb_numa_nr` (spec 1.6).
     pub imb_numa_nr: u32,
     /// Groups by increasing lowest CPU; CPU c's ring starts at its own group and wraps.
+    /// Overlapping NUMA groups differ by node: such a domain exists once per node, its groups in
+    /// the order of that node's ring.
     pub groups: Vec<Group>,
 }
 
@@ -121,4 +129,31 @@ pub struct SchedDomains {
     pub llc_id: Vec<CpuId>,
     /// Per CPU: `sd_llc_size` (1 if none).
     pub llc_size: Vec<u32>,
+}
+
+impl SchedDomains {
+    /// A domain by its id.
+    #[inline]
+    pub fn domain(&self, id: DomainId) -> &Domain {
+        &self.domains[id.0 as usize]
+    }
+
+    /// The domains of a CPU, bottom to top.
+    pub fn chain(&self, cpu: CpuId) -> impl DoubleEndedIterator<Item = &Domain> {
+        let links = self.chains[cpu.idx()].iter();
+        links.map(|link| self.domain(link.domain))
+    }
+
+    /// The groups of one link of a chain in ring order: the CPU's own group first.
+    pub fn ring(&self, link: ChainLink) -> impl Iterator<Item = &Group> {
+        let groups = &self.domain(link.domain).groups;
+        let (before, from_own) = groups.split_at(link.own_group as usize);
+        from_own.iter().chain(before)
+    }
+
+    /// `cpus_share_cache`: the same CPU, or the same last-level cache.
+    #[inline]
+    pub fn share_cache(&self, a: CpuId, b: CpuId) -> bool {
+        a == b || self.llc_id[a.idx()] == self.llc_id[b.idx()]
+    }
 }

@@ -1,13 +1,23 @@
 //! What the machine is: CPUs, cores, LLCs, CCDs, nodes, sockets, distances and costs.
+//!
+//! A [`Machine`] comes from a TOML file ([`load`]), from a table inside another file
+//! ([`from_table`]), or from a few numbers ([`Machine::regular`]). It is complete and valid: the
+//! simulation above it never checks it again. No file is read here; texts come in, values go out.
 
 mod cpu;
 mod cpuset;
 mod domains;
+mod fault;
+mod file;
 mod machine;
+pub mod show;
 
 pub use cpu::CpuId;
 pub use cpuset::CpuSet;
 pub use domains::{ChainLink, Domain, DomainId, Group, Level, SchedDomains, SdFlags};
+pub use fault::Fault;
+pub use file::{MAX_CPUS, MAX_NODES, from_table, load};
 pub use machine::{
-    CState, Caches, CpuPlace, Distance, KernelCosts, LineLatency, LockCosts, Machine, SmtFactors,
+    CState, Caches, Confidence, CpuPlace, Distance, KernelCosts, LineLatency, LockCosts, Machine,
+    REFERENCE_MHZ, RegularSpec, SmtFactors, Source,
 };

@@ -1,5 +1,10 @@
 //! The machine as the simulation sees it: dense, validated, immutable.
 
+mod regular;
+
+pub(crate) use regular::default_distance;
+pub use regular::{REFERENCE_MHZ, RegularSpec};
+
 use crate::{CpuId, CpuSet, SchedDomains};
 
 /// How far apart two CPUs are, nearest first. The order is meaningful: a larger distance never
@@ -19,7 +24,28 @@ pub enum Distance {
     Socket = 4,
 }
 
-/// Cache-line ownership transfer time in ns, by distance (spec 9.1). Index with `Distance as usize`.
+impl Distance {
+    /// True if some two CPUs are this far apart.
+    pub fn occurs(self, places: &[CpuPlace]) -> bool {
+        let distinct = |of: fn(&CpuPlace) -> u32| {
+            let mut ids: Vec<u32> = places.iter().map(of).collect();
+            ids.sort_unstable();
+            ids.dedup();
+            ids.len()
+        };
+        // Parts nest and none is empty: more cores than LLCs means that some LLC has two.
+        match self {
+            Self::Same => !places.is_empty(),
+            Self::Smt => places.len() > distinct(|p| p.core),
+            Self::Llc => distinct(|p| p.core) > distinct(|p| p.llc),
+            Self::Node => distinct(|p| p.llc) > distinct(|p| p.socket),
+            Self::Socket => distinct(|p| p.socket) > 1,
+        }
+    }
+}
+
+/// Cache-line ownership transfer time in ns, by distance (spec 9.1). Index with
+/// `Distance as usize`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LineLatency {
     /// `[same, smt, llc, node, socket]`, in ns; `same` is 0.
@@ -39,7 +65,8 @@ pub struct CState {
     pub polling: bool,
 }
 
-/// Fixed costs of kernel paths in ns, already scaled to the machine's clock (spec 9.2-9.6, appendix A).
+/// Fixed costs of kernel paths in ns, already scaled to the machine's clock (spec 9.2-9.6,
+/// appendix A).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct KernelCosts {
     /// Choosing the next task in `schedule()`.
@@ -138,6 +165,48 @@ pub struct CpuPlace {
     pub socket: u32,
 }
 
+/// How sure a number is, best first.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Confidence {
+    /// Measured on this part.
+    Measured,
+    /// Published by the vendor, a maintainer or the press.
+    Published,
+    /// Measured on a sibling part.
+    Proxy,
+    /// Our conclusion from other numbers.
+    Inferred,
+    /// General knowledge; nobody looked it up.
+    Unverified,
+}
+
+impl Confidence {
+    /// All of them with their names in a machine file.
+    pub const NAMES: [(&'static str, Self); 5] = [
+        ("measured", Self::Measured),
+        ("published", Self::Published),
+        ("proxy", Self::Proxy),
+        ("inferred", Self::Inferred),
+        ("unverified", Self::Unverified),
+    ];
+
+    /// The name in a machine file.
+    pub fn name(self) -> &'static str {
+        Self::NAMES[self as usize].0
+    }
+}
+
+/// Where some numbers of a machine come from.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Source {
+    /// The keys it speaks for, e.g. `latency.llc_ns`.
+    pub keys: Vec<String>,
+    /// The source in words.
+    pub text: String,
+    /// How sure it is.
+    pub confidence: Confidence,
+}
+
 /// A validated machine.
 #[derive(Clone, Debug)]
 pub struct Machine {
@@ -157,6 +226,8 @@ pub struct Machine {
     pub sockets: Vec<CpuSet>,
     /// NUMA distance table as the firmware reports it (10 = local), row-major by node.
     pub numa_distance: Vec<u32>,
+    /// `node_reclaim_distance`: farther NUMA domains do not balance on exec, fork and wake-up.
+    pub reclaim_distance: u32,
     /// Core clock while running, MHz (constant, spec 9.8).
     pub clock_mhz: u32,
     /// Timer interrupt frequency CONFIG_HZ.
@@ -177,6 +248,8 @@ pub struct Machine {
     pub locks: LockCosts,
     /// SMT speed factors.
     pub smt: SmtFactors,
+    /// Where the numbers come from.
+    pub sources: Vec<Source>,
     /// Scheduling domains (spec 1).
     pub domains: SchedDomains,
 }
@@ -216,4 +289,31 @@ impl Machine {
     pub fn tick_ns(&self) -> u64 {
         1_000_000_000 / u64::from(self.hz)
     }
+
+    /// Puts the CPUs in their places and derives everything that follows from them.
+    pub(crate) fn place(
+        &mut self,
+        cpus: Vec<CpuPlace>,
+        numa_distance: Vec<u32>,
+        reclaim_distance: u32,
+    ) {
+        self.cores = classes(&cpus, |p| p.core);
+        self.llcs = classes(&cpus, |p| p.llc);
+        self.nodes = classes(&cpus, |p| p.node);
+        self.sockets = classes(&cpus, |p| p.socket);
+        self.domains = SchedDomains::build(&cpus, &numa_distance, reclaim_distance);
+        self.cpus = cpus;
+        self.numa_distance = numa_distance;
+        self.reclaim_distance = reclaim_distance;
+    }
+}
+
+/// The sets of CPUs with equal keys, by key.
+fn classes(cpus: &[CpuPlace], key: impl Fn(&CpuPlace) -> u32) -> Vec<CpuSet> {
+    let n_classes = cpus.iter().map(|p| key(p) as usize + 1).max().unwrap_or(0);
+    let mut sets = vec![CpuSet::empty(cpus.len()); n_classes];
+    for (cpu, place) in cpus.iter().enumerate() {
+        sets[key(place) as usize].insert(CpuId(cpu as u32));
+    }
+    sets
 }

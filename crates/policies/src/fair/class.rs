@@ -6,7 +6,7 @@
 use super::Fair;
 use super::balance::BalanceState;
 use super::features::{Features, Tunables};
-use super::state::{FairRq, FairTask, LlcShared, SdState, Swqueue};
+use super::state::{FairRq, FairTask};
 use super::topo::Topo;
 use sim_core::{
     Choice, DequeueFlags, EnqueueFlags, Hook, Nested, Ns, Policy, SelectKind, Site, Step, TaskId,
@@ -46,19 +46,6 @@ impl Fair {
         }
     }
 
-    /// The idle period that this wake-up ends goes into `avg_idle` (spec 8.3.1).
-    fn account_idle_period(&mut self, w: &World, cpu: CpuId) {
-        let rq = &mut self.rqs[cpu.idx()];
-        if rq.idle_stamp == 0 {
-            return;
-        }
-        super::wakeup::update_avg(&mut rq.avg_idle, w.now.saturating_sub(rq.idle_stamp));
-        rq.avg_idle = rq.avg_idle.min(2 * rq.max_idle_balance_cost);
-        rq.wake_stamp = w.jiffies();
-        rq.wake_avg_idle = rq.avg_idle / 2;
-        rq.idle_stamp = 0;
-    }
-
     /// The first tick edge of `cpu` that may preempt its current task (spec 3.6).
     fn preempting_tick(&self, w: &World, cpu: CpuId) -> Ns {
         let (rq, tick_next) = (&self.rqs[cpu.idx()], w.cpus[cpu.idx()].tick_next);
@@ -75,27 +62,6 @@ impl Fair {
             w.tick_after(cpu, earliest - 1)
         }
     }
-
-    fn init_domains(&mut self, w: &World) {
-        let domains = &w.machine.domains;
-        let state = |level: &topology::ChainLink| SdState {
-            balance_interval: u64::from(domains.domains[level.domain.0 as usize].weight()),
-            max_newidle_lb_cost: 0,
-            last_decay_max_lb_cost: w.jiffies(),
-            nr_balance_failed: 0,
-            last_balance: w.jiffies(),
-            avg_scan_cost: 0,
-        };
-        let chain = |links: &Vec<topology::ChainLink>| links.iter().map(state).collect();
-        self.sds = domains.chains.iter().map(chain).collect();
-        // A full scan budget from the start skips the kernel's warm-up (spec 1.5, [model]).
-        let shared = |cpus: &topology::CpuSet| LlcShared {
-            nr_busy_cpus: cpus.len() as u32,
-            has_idle_cores: self.topo.smt,
-            nr_idle_scan: cpus.len() as u32,
-        };
-        self.llcs = w.machine.llcs.iter().map(shared).collect();
-    }
 }
 
 impl Policy for Fair {
@@ -109,13 +75,10 @@ impl Policy for Fair {
         let first_decay = self.first_flip_decay(w);
         let idle_wakees = self.rqs.iter_mut().map(|rq| &mut rq.idle_wakee);
         idle_wakees.for_each(|wakee| wakee.decay_due = first_decay);
-        self.init_domains(w);
-        if self.features.swqueue {
-            let n_llcs = w.machine.llcs.len();
-            self.swqueues = (0..n_llcs).map(|_| Swqueue::new(w.new_lock())).collect();
-        }
-        // At boot every CPU is idle with its tick stopped.
-        (0..n as u32).for_each(|c| self.balance_idle_enter(w, CpuId(c), true));
+        self.init_balance(w);
+        // Every core is idle at boot: its CPUs have entered the idle task (spec 1.5).
+        let smt = self.topo.smt;
+        self.llcs.iter_mut().for_each(|l| l.has_idle_cores = smt);
     }
 
     fn task_fork(&mut self, w: &mut World, p: TaskId, parent: Option<TaskId>) {
@@ -169,7 +132,7 @@ impl Policy for Fair {
     fn enqueue_task(&mut self, w: &mut World, cpu: CpuId, p: TaskId, flags: EnqueueFlags) -> Hook {
         self.enqueue_entity(w, cpu, p, flags);
         if flags.wakeup {
-            self.account_idle_period(w, cpu);
+            self.avg_idle_update(w, cpu);
         }
         if self.features.swqueue {
             return self.swq_enqueue(w, cpu, p, flags);

@@ -81,6 +81,7 @@ fn cpu_time_follows_weight() {
 #[test]
 fn light_ticks_are_those_before_the_minimal_granularity() {
     let (mut rig, _) = hogs(1000, &[0, 0]);
+    (rig.f.rqs[0].nohz_idle, rig.f.rqs[0].next_balance) = (false, 1000);
     assert_eq!(rig.f.next_deciding_tick(&rig.w, CPU0), 3 * MS);
     rig.w.now = 12 * MS;
     rig.w.cpus[0].tick_next = 13 * MS;

@@ -1,0 +1,133 @@
+//! What can be typed. The comments here are the help texts and the manual page.
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::path::PathBuf;
+
+/// A deterministic simulator of the Linux CPU scheduler.
+///
+/// Runs the experiments that scenario files describe (machine x variants x workload x seeds) and
+/// compares every variant with the baseline, beside published measurements where there are some.
+/// The same scenario and seeds give the same bytes, whatever the number of jobs.
+#[derive(Parser)]
+#[command(
+    name = "schedlab",
+    version,
+    args_conflicts_with_subcommands = true,
+    subcommand_negates_reqs = true,
+    arg_required_else_help = true,
+    max_term_width = 100,
+    after_help = "Exit codes: 0 done, 1 the run failed, 2 bad usage or bad input.\n\
+                  Example: schedlab scenarios/bergamo.toml --seeds 10 --out results"
+)]
+pub struct Cli {
+    #[command(subcommand)]
+    pub command: Option<Command>,
+    #[command(flatten)]
+    pub run: RunArgs,
+}
+
+/// Arguments of the main job: running scenarios.
+#[derive(Args)]
+pub struct RunArgs {
+    /// Scenario files to run, one after another
+    #[arg(required = true, value_name = "SCENARIO.toml")]
+    pub scenarios: Vec<PathBuf>,
+    /// Run seeds 1 to N instead of the scenario's
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=10_000))]
+    pub seeds: Option<u64>,
+    /// Run N simulations at a time [default: all cores]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=4096))]
+    pub jobs: Option<u64>,
+    /// Run only this variant and the baseline; may be repeated
+    #[arg(long = "variant", value_name = "NAME")]
+    pub variants: Vec<String>,
+    /// Output on standard output
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    pub format: Format,
+    /// Write results.json, results.csv and plots there too (into one directory per scenario if
+    /// there are several)
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// No progress, no remarks: only results and errors
+    #[arg(long, short)]
+    pub quiet: bool,
+}
+
+/// How results are printed.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// Tables for people
+    Text,
+    /// Everything, schema version 1; one line per scenario if there are several
+    Json,
+    /// All samples: one line per variant, seed and metric
+    Csv,
+    /// Tables for a pull request
+    Markdown,
+}
+
+/// Everything but the main job.
+#[derive(Subcommand)]
+pub enum Command {
+    /// Check scenario files: say all that is wrong, with line, column and a hint
+    Check {
+        /// Scenario files
+        #[arg(required = true, value_name = "SCENARIO.toml")]
+        scenarios: Vec<PathBuf>,
+    },
+    /// List what scenarios can name
+    List {
+        /// What to list [default: all of it]
+        what: Option<Listed>,
+    },
+    /// Look at machines
+    Topology {
+        #[command(subcommand)]
+        command: Topology,
+    },
+    /// Print a completion script for a shell
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+    /// Print the manual page (roff)
+    Man,
+}
+
+/// The lists of `schedlab list`.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Listed {
+    /// Machine files below scenarios/machines
+    Machines,
+    /// Scheduling policies
+    Policies,
+    /// Scheduler features, by their kernel names
+    Features,
+    /// Scheduler tunables, by their kernel names
+    Tunables,
+    /// Workload kinds and their keys
+    Workloads,
+    /// What is measured
+    Metrics,
+}
+
+/// The commands of `schedlab topology`.
+#[derive(Subcommand)]
+pub enum Topology {
+    /// Draw a machine as a tree
+    Show {
+        /// A machine file, or the name of one in scenarios/machines
+        machine: PathBuf,
+        /// Print the table of `lscpu -e` instead
+        #[arg(long)]
+        table: bool,
+    },
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_command_line_is_consistent() {
+        <super::Cli as clap::CommandFactory>::command().debug_assert();
+    }
+}

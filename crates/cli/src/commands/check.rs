@@ -1,0 +1,23 @@
+//! `schedlab check`: reads scenarios, runs nothing.
+
+use super::load_all;
+use crate::output::{Stop, print};
+use scenario::glue::machine_info;
+use std::path::PathBuf;
+
+/// Checks all files; one line for each if all are right.
+pub fn check(paths: &[PathBuf]) -> Result<(), Stop> {
+    for (path, experiment) in paths.iter().zip(load_all(paths)?) {
+        let machine = machine_info(&experiment.machine);
+        print(&format!(
+            "{}: ok, {} variants x {} seeds of {} on {} ({} CPUs)\n",
+            path.display(),
+            experiment.variants.len(),
+            experiment.seeds.len(),
+            experiment.workload.def.kind,
+            machine.name,
+            machine.cpus,
+        ))?;
+    }
+    Ok(())
+}

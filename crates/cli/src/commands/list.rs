@@ -1,0 +1,171 @@
+//! `schedlab list`: the names that scenarios can use, from the registry.
+
+use crate::args::Listed;
+use crate::output::{Stop, print};
+use anstyle::Style;
+use scenario::glue::machine_info;
+use scenario::registry::{FEATURES, KeyDef, Kind, METRICS, POLICIES, TUNABLES, WORKLOADS};
+use std::path::{Path, PathBuf};
+
+/// Where the machine files of the project are.
+pub const MACHINES: &str = "scenarios/machines";
+
+const BOLD: Style = Style::new().bold();
+const DIM: Style = Style::new().dimmed();
+
+type Rows = Vec<Vec<String>>;
+
+/// Prints one list, or all of them with titles.
+pub fn list(what: Option<Listed>) -> Result<(), Stop> {
+    let all = [
+        (Listed::Policies, "policies"),
+        (Listed::Features, "features"),
+        (Listed::Tunables, "tunables"),
+        (Listed::Workloads, "workloads"),
+        (Listed::Metrics, "metrics"),
+        (Listed::Machines, "machines"),
+    ];
+    if let Some(what) = what {
+        return print(&table(what));
+    }
+    for (idx, (what, title)) in all.iter().enumerate() {
+        let gap = if idx == 0 { "" } else { "\n" };
+        print(&format!("{gap}{BOLD}{title}{BOLD:#}\n{}", table(*what)))?;
+    }
+    Ok(())
+}
+
+fn table(what: Listed) -> String {
+    match what {
+        Listed::Machines => machines(),
+        Listed::Policies => aligned(&policies()),
+        Listed::Features => aligned(&features()),
+        Listed::Tunables => aligned(&TUNABLES.iter().map(key_row).collect()),
+        Listed::Workloads => workloads(),
+        Listed::Metrics => aligned(&metrics()),
+    }
+}
+
+fn policies() -> Rows {
+    let rules = |known: &[&str]| match known {
+        [] => "-".to_string(),
+        known => format!("rules {}", known.join(", ")),
+    };
+    POLICIES
+        .iter()
+        .map(|p| vec![p.name.into(), rules(p.rules), p.help.into()])
+        .collect()
+}
+
+fn features() -> Rows {
+    let state = |on: bool| if on { "on" } else { "off" }.to_string();
+    FEATURES
+        .iter()
+        .map(|f| vec![f.name.into(), state(f.default), f.help.into()])
+        .collect()
+}
+
+fn metrics() -> Rows {
+    let member = |name: &str, family: bool| {
+        if family {
+            format!("{name}*")
+        } else {
+            name.into()
+        }
+    };
+    let row = |m: &scenario::registry::MetricDef| {
+        let better = format!("{} is better", m.better.word());
+        let better = if m.better.word() == "none" {
+            "-".into()
+        } else {
+            better
+        };
+        vec![
+            member(m.name, m.is_family()),
+            m.unit.to_string(),
+            better,
+            m.help.into(),
+        ]
+    };
+    METRICS.iter().map(row).collect()
+}
+
+fn workloads() -> String {
+    let mut text = String::new();
+    for w in WORKLOADS {
+        text += &format!("  {BOLD}{}{BOLD:#}  {}\n", w.kind, w.help);
+        let rows: Rows = w.keys.iter().map(key_row).collect();
+        text += &aligned(&rows)
+            .lines()
+            .map(|line| format!("  {line}\n"))
+            .collect::<String>();
+    }
+    text
+}
+
+/// Name, range, default, help.
+fn key_row(key: &KeyDef) -> Vec<String> {
+    let unit = if key.unit.is_empty() {
+        String::new()
+    } else {
+        format!(" {}", key.unit)
+    };
+    let range = match key.kind {
+        Kind::Int { min, max } => format!("{min} to {max}{unit}"),
+        Kind::Float { min, max } => format!("{min} to {max}{unit}"),
+        Kind::Bool => "true or false".to_string(),
+        Kind::Word(words) => words.join(" or "),
+    };
+    let default = key
+        .default
+        .map_or("required".to_string(), |d| format!("default {d}"));
+    vec![key.name.into(), range, default, key.help.into()]
+}
+
+fn machines() -> String {
+    let mut files: Vec<PathBuf> = std::fs::read_dir(MACHINES)
+        .map(|dir| dir.filter_map(|entry| Some(entry.ok()?.path())).collect())
+        .unwrap_or_default();
+    files.retain(|path| path.extension().is_some_and(|e| e == "toml"));
+    files.sort();
+    if files.is_empty() {
+        let here = std::env::current_dir().unwrap_or_default();
+        return format!("  no machine files in {}\n", here.join(MACHINES).display());
+    }
+    aligned(&files.iter().map(|path| machine_row(path)).collect())
+}
+
+fn machine_row(path: &Path) -> Vec<String> {
+    let name = path
+        .file_stem()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into_owned();
+    let what = match scenario::load_machine_file(path) {
+        Ok(machine) => {
+            let info = machine_info(&machine);
+            format!("{} CPUs, {} LLCs", info.cpus, info.llcs)
+        }
+        Err(_) => "has faults: see `schedlab topology show`".to_string(),
+    };
+    vec![name, what, path.display().to_string()]
+}
+
+/// Columns as wide as their widest cell; the last one as it is.
+fn aligned(rows: &Rows) -> String {
+    let n_columns = rows.first().map_or(0, Vec::len);
+    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max();
+    let widths: Vec<usize> = (0..n_columns).map(|c| width(c).unwrap_or(0)).collect();
+    let line = |row: &Vec<String>| {
+        let mut line = String::from("  ");
+        for (idx, (cell, width)) in row.iter().zip(&widths).enumerate() {
+            line += &match idx {
+                0 => format!("{cell:<width$}"),
+                _ if idx + 1 == n_columns => format!("  {cell}"),
+                _ => format!("  {DIM}{cell:<width$}{DIM:#}"),
+            };
+        }
+        line + "\n"
+    };
+    rows.iter().map(line).collect()
+}

@@ -1,0 +1,109 @@
+//! The main job: run scenarios and print what they say.
+
+use super::load_all;
+use crate::args::{Format, RunArgs};
+use crate::output::{self, Stop, print};
+use crate::progress::Bar;
+use report::Analysis;
+use scenario::{Executor, Experiment, glue, nearest};
+use std::path::{Path, PathBuf};
+
+/// Runs all scenarios, in the order given.
+pub fn run(args: &RunArgs) -> Result<(), Stop> {
+    let mut experiments = load_all(&args.scenarios)?;
+    for experiment in &mut experiments {
+        choose(experiment, args)?;
+    }
+    let dirs = directories(args.out.as_deref(), &experiments)?;
+    let engine = glue::engine();
+    let mut analyses = Vec::new();
+    for (idx, experiment) in experiments.iter().enumerate() {
+        let analysis = run_one(experiment, engine.as_ref(), args)?;
+        if let Some(dir) = dirs.get(idx) {
+            report::out::write(&analysis, dir).map_err(|e| Stop::RunFailed(e.to_string()))?;
+        }
+        print(&shown(&analysis, args.format, idx, experiments.len()))?;
+        analyses.push(analysis);
+    }
+    match args.format {
+        Format::Csv => print(&report::csv(&analyses)),
+        _ => Ok(()),
+    }
+}
+
+/// Applies `--seeds` and `--variant`.
+fn choose(experiment: &mut Experiment, args: &RunArgs) -> Result<(), Stop> {
+    if let Some(n) = args.seeds {
+        experiment.set_seeds(n);
+    }
+    let known: Vec<&str> = experiment
+        .variants
+        .iter()
+        .map(|v| v.name.as_str())
+        .collect();
+    for name in &args.variants {
+        if !known.contains(&name.as_str()) {
+            let hint = match nearest(name, known.iter().copied()) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => format!("it has: {}", known.join(", ")),
+            };
+            let scenario = &experiment.name;
+            let message = format!("scenario `{scenario}` has no variant `{name}`; {hint}");
+            return Err(Stop::BadInput(message));
+        }
+    }
+    if !args.variants.is_empty() {
+        experiment.keep_variants(&args.variants);
+    }
+    Ok(())
+}
+
+/// The output directory of each experiment, made and checked before hours are spent running.
+fn directories(out: Option<&Path>, experiments: &[Experiment]) -> Result<Vec<PathBuf>, Stop> {
+    let Some(out) = out else {
+        return Ok(Vec::new());
+    };
+    let mut dirs: Vec<PathBuf> = Vec::new();
+    for experiment in experiments {
+        let dir = match experiments {
+            [_] => out.to_path_buf(),
+            _ => out.join(&experiment.name),
+        };
+        if dirs.contains(&dir) {
+            let name = &experiment.name;
+            let message = format!("two scenarios are named `{name}`: --out cannot keep them apart");
+            return Err(Stop::BadInput(message));
+        }
+        report::out::prepare(&dir).map_err(|e| Stop::BadInput(e.to_string()))?;
+        dirs.push(dir);
+    }
+    Ok(dirs)
+}
+
+fn run_one(
+    experiment: &Experiment,
+    engine: &dyn Executor,
+    args: &RunArgs,
+) -> Result<Analysis, Stop> {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let jobs = args.jobs.map_or(cores, |n| n as usize);
+    let bar = Bar::new(&experiment.name, args.quiet);
+    let results = experiment.run(engine, jobs, &bar);
+    bar.clear();
+    match results {
+        Ok(results) => Ok(Analysis::new(experiment, &results)),
+        Err(failure) => Err(Stop::RunFailed(format!("{}: {failure}", experiment.name))),
+    }
+}
+
+/// What is printed as soon as an experiment is done; CSV waits for all, to have one header.
+fn shown(analysis: &Analysis, format: Format, idx: usize, n_experiments: usize) -> String {
+    let gap = if idx == 0 { "" } else { "\n" };
+    match format {
+        Format::Text => format!("{gap}{}", report::text(analysis)),
+        Format::Markdown => format!("{gap}{}", report::markdown(analysis)),
+        Format::Json if n_experiments == 1 => report::json(analysis),
+        Format::Json => report::json_line(analysis),
+        Format::Csv => String::new(),
+    }
+}

@@ -1,0 +1,57 @@
+//! Where words go, and how the program ends.
+
+use scenario::Faults;
+use std::io::{ErrorKind, Write};
+
+/// Why the program stops before its end.
+pub enum Stop {
+    /// Standard output was closed by its reader.
+    ReaderGone,
+    /// A run failed, or its results could not be written.
+    RunFailed(String),
+    /// An argument or an input is wrong.
+    BadInput(String),
+    /// Input files are wrong, each fault with its place.
+    Faults(Faults),
+}
+
+/// Prints to standard output; colors only where they are wanted.
+pub fn print(text: &str) -> Result<(), Stop> {
+    let mut out = anstream::stdout().lock();
+    let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    written.map_err(|e| match e.kind() {
+        ErrorKind::BrokenPipe => Stop::ReaderGone,
+        _ => Stop::RunFailed(format!("cannot write to standard output: {e}")),
+    })
+}
+
+/// Prints one line to standard error, if anyone listens.
+pub fn note(kind: &str, style: anstyle::Style, message: &str) {
+    let _ = writeln!(anstream::stderr(), "{style}{kind}{style:#}: {message}");
+}
+
+/// Prints an error.
+pub fn complain(message: &str) {
+    note(
+        "error",
+        anstyle::AnsiColor::BrightRed.on_default().bold(),
+        message,
+    );
+}
+
+/// Prints faults of input files as rustc would.
+pub fn show_faults(faults: &Faults) {
+    let n = faults.0.len();
+    let plural = if n == 1 { "" } else { "s" };
+    let _ = writeln!(anstream::stderr(), "{}\n", faults.render(true));
+    complain(&format!("{n} fault{plural} in the input; nothing was run"));
+}
+
+/// On Ctrl-C, ends the program once no file is being written.
+pub fn leave_no_half_written_file_on_ctrl_c() {
+    // Without a handler Ctrl-C still ends the program: then only a temporary file may stay.
+    let _ = ctrlc::set_handler(|| {
+        let _guard = report::out::uninterrupted();
+        std::process::exit(130);
+    });
+}

@@ -1,0 +1,379 @@
+//! Bad input ends with exit code 2, one message per fault, each with place and hint.
+
+use crate::lab::{Lab, MACHINE};
+use snapbox::str;
+
+fn check_edit(line: &str, by: &str, expected: snapbox::data::Inline) {
+    let lab = Lab::new();
+    lab.edit(line, by);
+    lab.run(["small.toml"])
+        .code(2)
+        .stdout_eq("")
+        .stderr_eq(expected);
+}
+
+fn check_machine(line: &str, by: &str, expected: snapbox::data::Inline) {
+    let lab = Lab::new();
+    assert!(MACHINE.contains(line), "{line}");
+    lab.file("machines/small.toml", MACHINE.replacen(line, by, 1));
+    lab.run(["check", "small.toml"])
+        .code(2)
+        .stdout_eq("")
+        .stderr_eq(expected);
+}
+
+#[test]
+fn a_missing_machine_file() {
+    check_edit(
+        "machines/small.toml",
+        "machines/smal.toml",
+        str![[r#"
+error: cannot read the machine file: no such file
+ --> small.toml:2:11
+  |
+2 | machine = "machines/smal.toml"
+  |           ^^^^^^^^^^^^^^^^^^^^ looked at machines/smal.toml
+  |
+  = help: did you mean `machines/small.toml`?
+
+error: 1 fault in the input; nothing was run
+
+"#]],
+    );
+}
+
+#[test]
+fn an_unknown_key() {
+    check_edit(
+        "seeds = 2",
+        "sedes = 2",
+        str![[r#"
+error: unknown key `sedes` in [run]
+  --> small.toml:13:1
+   |
+13 | sedes = 2
+   | ^^^^^ not a key of this table
+   |
+   = help: did you mean `seeds`?
+
+error: 1 fault in the input; nothing was run
+
+"#]],
+    );
+}
+
+#[test]
+fn an_unknown_feature() {
+    check_edit(
+        "\"SWQUEUE\"]",
+        "\"SWQEUE\"]",
+        str![[r#"
+error: unknown feature `SWQEUE`
+  --> small.toml:22:13
+   |
+22 | features = ["SWQEUE"]
+   |             ^^^^^^^^ no feature has this name
+   |
+   = help: did you mean `SWQUEUE`?
+
+error: 1 fault in the input; nothing was run
+
+"#]],
+    );
+}
+
+#[test]
+fn an_unknown_policy() {
+    check_edit(
+        "policy = \"cfs\"",
+        "policy = \"bfs\"",
+        str![[r#"
+error: unknown policy `bfs`
+ --> small.toml:3:10
+  |
+3 | policy = "bfs"
+  |          ^^^^^ no policy has this name
+  |
+  = help: did you mean `cfs`?
+
+error: 1 fault in the input; nothing was run
+
+"#]],
+    );
+}
+
+#[test]
+fn no_seeds() {
+    check_edit(
+        "seeds = 2",
+        "seeds = 0",
+        str![[r#"
+error: `seeds` must be at least 1
+  --> small.toml:13:9
+   |
+13 | seeds = 0
+   |         ^ allowed: 1 to 10000
+
+error: 1 fault in the input; nothing was run
+
+"#]],
+    );
+}
+
+#[test]
+fn a_billion_tasks() {
+    check_edit(
+        "objects = 40",
+        "objects = 1_000_000_000",
+        str![[r#"
+error: `objects` must be at most 10000000
+ --> small.toml:8:11
+  |
+8 | objects = 1_000_000_000
+  |           ^^^^^^^^^^^^^ allowed: 1 to 10000000
+
+error: 1 fault in the input; nothing was run
+
+"#]],
+    );
+}
+
+#[test]
+fn not_a_number() {
+    check_edit(
+        "cpu_seconds = 4",
+        "cpu_seconds = nan",
+        str![[r#"
+error: `cpu_seconds` must be a finite number
+ --> small.toml:7:15
+  |
+7 | cpu_seconds = nan
+  |               ^^^
+
+error: 1 fault in the input; nothing was run
+
+"#]],
+    );
+}
+
+#[test]
+fn a_published_row_of_no_variant() {
+    check_edit(
+        "variant = \"SWQUEUE\"",
+        "variant = \"SWQUEU\"",
+        str![[r#"
+error: no variant is named `SWQUEU`
+  --> small.toml:32:11
+   |
+32 | variant = "SWQUEU"
+   |           ^^^^^^^^
+   |
+   = help: did you mean `SWQUEUE`?
+
+error: 1 fault in the input; nothing was run
+
+"#]],
+    );
+}
+
+#[test]
+fn a_negative_cost() {
+    check_machine(
+        "node_ns = 110",
+        "node_ns = -110",
+        str![[r#"
+error: `node_ns` is -110; it must be 1 to 100000
+ --> machines/small.toml:6:11
+  |
+6 | node_ns = -110
+  |           ^^^^
+
+error: 1 fault in the input; nothing was run
+
+"#]],
+    );
+}
+
+#[test]
+fn a_machine_without_cpus() {
+    check_machine(
+        "cores_per_llc = 4",
+        "cores_per_llc = 4\ncpus = 0",
+        str![[r#"
+error: `cpus` is 0; it must be 1 to 8192
+ --> machines/small.toml:3:8
+  |
+3 | cpus = 0
+  |        ^
+
+error: 1 fault in the input; nothing was run
+
+"#]],
+    );
+}
+
+#[test]
+fn a_billion_cpus() {
+    check_machine(
+        "cores_per_llc = 4",
+        "cores_per_llc = 1000000000",
+        str![[r#"
+error: `cores_per_llc` is 1000000000; it must be 1 to 8192
+ --> machines/small.toml:2:17
+  |
+2 | cores_per_llc = 1000000000
+  |                 ^^^^^^^^^^
+
+error: 1 fault in the input; nothing was run
+
+"#]],
+    );
+}
+
+#[test]
+fn siblings_that_disagree() {
+    let by = "cores_per_llc = 4\nthreads_per_core = 2\ncpus = 15\nsmt = { busy = nan }";
+    check_machine(
+        "cores_per_llc = 4",
+        by,
+        str![[r#"
+error: `cpus` is 15, but 8 cores of 2 make 16
+ --> machines/small.toml:4:8
+  |
+4 | cpus = 15
+  |        ^^
+
+error: `busy` is nan; it must be 0.1 to 1
+ --> machines/small.toml:5:16
+  |
+5 | smt = { busy = nan }
+  |                ^^^
+
+error: 2 faults in the input; nothing was run
+
+"#]],
+    );
+}
+
+#[test]
+fn files_that_are_none() {
+    let lab = Lab::new();
+    lab.file("latin1.toml", b"title = 1\npolicy = \"caf\xe9\"");
+    lab.file("empty.toml", "");
+    let files = [
+        "check",
+        "latin1.toml",
+        "machines",
+        "empty.toml",
+        "absent.toml",
+    ];
+    lab.run(files).code(2).stdout_eq("").stderr_eq(str![[r#"
+error: cannot read the scenario: it is not UTF-8 (line 2, byte 23)
+--> latin1.toml
+
+error: cannot read the scenario: it is a directory
+--> machines
+
+error: the scenario is empty
+--> empty.toml
+
+error: cannot read the scenario: no such file
+--> absent.toml
+
+error: 4 faults in the input; nothing was run
+
+"#]]);
+}
+
+#[test]
+fn a_machine_file_that_is_none() {
+    let lab = Lab::new();
+    lab.file("machines/small.toml", b"\xff\xfe");
+    lab.run(["small.toml"]).code(2).stderr_eq(str![[r#"
+error: cannot read the machine file: it is not UTF-8 (line 1, byte 0)
+ --> small.toml:2:11
+  |
+2 | machine = "machines/small.toml"
+  |           ^^^^^^^^^^^^^^^^^^^^^ looked at machines/small.toml
+
+error: 1 fault in the input; nothing was run
+
+"#]]);
+    lab.edit("machines/small.toml", "machines");
+    lab.run(["small.toml"]).code(2).stderr_eq(str![[r#"
+error: cannot read the machine file: it is a directory
+ --> small.toml:2:11
+  |
+2 | machine = "machines"
+  |           ^^^^^^^^^^ looked at machines
+
+error: 1 fault in the input; nothing was run
+
+"#]]);
+}
+
+#[test]
+fn nothing_runs_if_one_of_two_scenarios_is_wrong() {
+    let lab = Lab::new();
+    lab.file("bad.toml", "");
+    lab.run(["small.toml", "bad.toml"]).code(2).stdout_eq("");
+}
+
+#[test]
+fn arguments_that_make_no_sense() {
+    let lab = Lab::new();
+    lab.run(["small.toml", "--seeds", "0"])
+        .code(2)
+        .stderr_eq(str![[r#"
+error: invalid value '0' for '--seeds <N>': 0 is not in 1..=10000
+
+For more information, try '--help'.
+
+"#]]);
+    lab.run(["small.toml", "--jobs", "0"])
+        .code(2)
+        .stderr_eq(str![[r#"
+error: invalid value '0' for '--jobs <N>': 0 is not in 1..=4096
+
+For more information, try '--help'.
+
+"#]]);
+    lab.run(["small.toml", "--variant", "SWQUEU"])
+        .code(2)
+        .stderr_eq(str![[r#"
+error: scenario `small` has no variant `SWQUEU`; did you mean `SWQUEUE`?
+
+"#]]);
+    lab.run(["small.toml", "--frobnicate"]).code(2);
+    lab.run([]).code(2);
+    lab.run(["check"]).code(2);
+    lab.run(["list", "polices"]).code(2);
+}
+
+#[test]
+fn an_output_directory_that_is_a_file() {
+    let lab = Lab::new();
+    lab.file("out", "precious");
+    lab.run(["small.toml", "--out", "out"])
+        .code(2)
+        .stdout_eq("")
+        .stderr_eq(str![[r#"
+error: cannot use out as output directory: File exists (os error 17)
+
+"#]]);
+    assert_eq!(
+        std::fs::read_to_string(lab.path("out")).unwrap(),
+        "precious"
+    );
+}
+
+#[test]
+fn two_scenarios_of_one_name_cannot_share_a_directory() {
+    let lab = Lab::new();
+    lab.run(["small.toml", "small.toml", "--out", "out"])
+        .code(2)
+        .stderr_eq(str![[r#"
+error: two scenarios are named `small`: --out cannot keep them apart
+
+"#]]);
+}

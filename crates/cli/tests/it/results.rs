@@ -1,0 +1,185 @@
+//! Good input: results on standard output and in files, the same bytes every time.
+
+use crate::lab::{Lab, SCENARIO};
+use snapbox::str;
+use std::process::{Command, Stdio};
+
+#[test]
+fn check_says_what_would_run() {
+    let lab = Lab::new();
+    lab.run(["check", "small.toml"])
+        .success()
+        .stdout_eq(str![[r#"
+small.toml: ok, 2 variants x 2 seeds of kernel-build on small (8 CPUs)
+
+"#]])
+        .stderr_eq("");
+}
+
+#[test]
+fn every_format_is_the_same_whatever_the_jobs() {
+    let lab = Lab::new();
+    for format in ["text", "json", "csv", "markdown"] {
+        let run = |jobs| lab.output(["small.toml", "--format", format, "--jobs", jobs]);
+        let one = run("1");
+        assert_eq!(one, run("2"), "{format}");
+        assert_eq!(one, run("1"), "{format}");
+        assert!(!one.contains('\u{1b}'), "{format} has colors in a pipe");
+    }
+}
+
+#[test]
+fn json_has_the_documented_shape() {
+    let lab = Lab::new();
+    let text = lab.output(["small.toml", "--format", "json", "--seeds", "3", "--quiet"]);
+    let doc: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(doc["schema"], 1);
+    assert_eq!(doc["seeds"], serde_json::json!([1, 2, 3]));
+    assert_eq!(doc["machine"]["cpus"], 8);
+    assert_eq!(doc["variants"][0]["baseline"], true);
+    assert_eq!(doc["variants"][1]["metrics"]["elapsed"]["unit"], "s");
+    assert_eq!(
+        doc["variants"][1]["metrics"]["elapsed"]["values"]
+            .as_array()
+            .unwrap()
+            .len(),
+        3
+    );
+    assert!(doc["variants"][1]["vs_baseline"]["elapsed"]["delta_pct"].is_number());
+    assert!(doc["variants"][1]["published"][0]["agrees"].is_boolean());
+}
+
+#[test]
+fn two_scenarios_give_two_lines_of_json_and_one_table_of_csv() {
+    let lab = Lab::new();
+    lab.file("other.toml", SCENARIO);
+    let json = lab.output(["small.toml", "other.toml", "--format", "json"]);
+    assert_eq!(json.lines().count(), 2);
+    let csv = lab.output(["small.toml", "other.toml", "--format", "csv"]);
+    assert_eq!(
+        csv.lines()
+            .filter(|line| line.starts_with("scenario,"))
+            .count(),
+        1
+    );
+}
+
+#[test]
+fn a_chosen_variant_runs_beside_the_baseline_only() {
+    let lab = Lab::new();
+    let more = "\n[[variant]]\nname = \"third\"\n";
+    lab.file("small.toml", format!("{SCENARIO}{more}"));
+    let text = lab.output(["small.toml", "--variant", "third", "--format", "csv"]);
+    assert!(text.contains(",third,") && text.contains(",NO_SWQUEUE,"));
+    assert!(!text.contains(",SWQUEUE,"));
+}
+
+#[test]
+fn out_writes_all_files_and_leaves_nothing_else() {
+    let lab = Lab::new();
+    lab.run(["small.toml", "--out", "a/b"]).success();
+    let mut names: Vec<String> = std::fs::read_dir(lab.path("a/b"))
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    assert_eq!(
+        names,
+        [
+            "deltas.svg",
+            "results.csv",
+            "results.json",
+            "utilization.svg"
+        ]
+    );
+}
+
+#[test]
+fn a_reader_that_leaves_early_is_no_error() {
+    let lab = Lab::new();
+    let mut child = Command::new(env!("CARGO_BIN_EXE_schedlab"))
+        .args(["small.toml", "--format", "csv", "--quiet"])
+        .current_dir(lab.path(""))
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+    assert!(output.status.success());
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_is_an_error() {
+    let lab = Lab::new();
+    let full = std::fs::OpenOptions::new()
+        .write(true)
+        .open("/dev/full")
+        .unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_schedlab"))
+        .args(["small.toml", "--quiet"])
+        .current_dir(lab.path(""))
+        .stdout(full)
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        stderr.starts_with("error: cannot write to standard output"),
+        "{stderr}"
+    );
+}
+
+#[test]
+fn lists_name_everything_a_scenario_can_use() {
+    let lab = Lab::new();
+    let all = lab.output(["list"]);
+    for name in [
+        "cfs",
+        "fifo",
+        "SIS_NODE",
+        "migration_cost_ns",
+        "kernel-build",
+        "elapsed",
+    ] {
+        assert!(all.contains(name), "{name}");
+    }
+    lab.run(["list", "policies"]).success().stdout_eq(str![[r#"
+  cfs   rules 6.4  the fair class before EEVDF: vruntime, buddies, wake-up preemption
+  fifo  -          one queue for the whole machine, first come first served, no preemption
+
+"#]]);
+}
+
+#[test]
+fn a_machine_can_be_shown_by_file_or_by_name() {
+    let lab = Lab::new();
+    let tree = lab.output(["topology", "show", "machines/small.toml"]);
+    assert!(tree.contains("small"), "{tree}");
+    std::fs::create_dir_all(lab.path("scenarios/machines")).unwrap();
+    std::fs::rename(
+        lab.path("machines/small.toml"),
+        lab.path("scenarios/machines/small.toml"),
+    )
+    .unwrap();
+    assert_eq!(lab.output(["topology", "show", "small"]), tree);
+    assert!(
+        lab.output(["topology", "show", "small", "--table"])
+            .contains("CPU")
+    );
+    assert!(lab.output(["list", "machines"]).contains("8 CPUs"));
+}
+
+#[test]
+fn completions_and_the_manual_come_from_the_flags() {
+    let lab = Lab::new();
+    for shell in ["bash", "zsh", "fish"] {
+        assert!(
+            lab.output(["completions", shell]).contains("topology"),
+            "{shell}"
+        );
+    }
+    assert!(lab.output(["man"]).contains(".TH schedlab"));
+}

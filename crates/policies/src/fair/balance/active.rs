@@ -1,0 +1,148 @@
+//! Active balance (spec 8.7, 14.1 S2): the stopper of the busiest CPU pushes one task to the
+//! target.
+//!
+//! The mechanism has put the stopped task back on the queue before; the body is: lock the source,
+//! detach the least recently run task that may move (hotness does not count), unlock, lock the
+//! target, attach, unlock.
+
+use super::{Flow, PULL_LINES, domain_at};
+use crate::fair::state::Fair;
+use sim_core::{LockId, MigrationCause, Policy, Site, Step, StopWork, TaskId, World};
+use std::ops::ControlFlow;
+use topology::CpuId;
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+enum Stage {
+    #[default]
+    Lock,
+    Look,
+    Detach,
+    UnlinkHold,
+    UnlinkDone,
+    Unlock,
+    LockDst,
+    Attach,
+    Done,
+}
+
+/// The push in progress on one CPU.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct StopPath {
+    stage: Stage,
+    task: TaskId,
+}
+
+impl Default for StopPath {
+    fn default() -> Self {
+        Self {
+            stage: Stage::Lock,
+            task: TaskId::NONE,
+        }
+    }
+}
+
+impl Fair {
+    /// Queues the push for `src`'s stopper. If the stopper has other work the request is dropped.
+    pub(crate) fn start_active_balance(&mut self, w: &mut World, src: CpuId, target: CpuId) {
+        if w.stop_one_cpu(src, StopWork::Push(target)) {
+            self.note_nr_running(w, src);
+        } else {
+            self.rqs[src.idx()].active_balance = false;
+        }
+    }
+
+    /// `active_load_balance_cpu_stop` (see `Policy::stopper`).
+    pub(crate) fn stopper_step(
+        &mut self,
+        w: &mut World,
+        cpu: CpuId,
+        target: CpuId,
+        first: bool,
+    ) -> Step {
+        if first {
+            self.balance.paths[cpu.idx()].stop = StopPath::default();
+        }
+        match self.stopper_run(w, cpu, target) {
+            ControlFlow::Break(step) => step,
+            ControlFlow::Continue(()) => Step::Done,
+        }
+    }
+
+    fn stopper_run(&mut self, w: &mut World, cpu: CpuId, target: CpuId) -> Flow<()> {
+        loop {
+            let stop = self.balance.paths[cpu.idx()].stop;
+            let (step, next) = self.stopper_stage(w, cpu, target, stop);
+            self.balance.paths[cpu.idx()].stop.stage = next;
+            match step {
+                Some(step) => return ControlFlow::Break(step),
+                None if next == Stage::Done => return ControlFlow::Continue(()),
+                None => {}
+            }
+        }
+    }
+
+    fn stopper_stage(
+        &mut self,
+        w: &mut World,
+        cpu: CpuId,
+        target: CpuId,
+        stop: StopPath,
+    ) -> (Option<Step>, Stage) {
+        let (src, dst) = (LockId::rq(cpu), LockId::rq(target));
+        let queue = w.machine.cpus[cpu.idx()].llc as usize;
+        match stop.stage {
+            Stage::Lock => (Some(Step::Lock(src, Site::StopRqLock)), Stage::Look),
+            Stage::Look => {
+                let work = w.machine.costs.pull_ns + PULL_LINES * w.line_ns(cpu, target);
+                (Some(Step::Spend(work)), Stage::Detach)
+            }
+            Stage::Detach => self.detach_one(w, cpu, target),
+            Stage::UnlinkHold => (
+                Some(Step::Spend(self.swq_hold_ns(w, queue))),
+                Stage::UnlinkDone,
+            ),
+            Stage::UnlinkDone => {
+                self.swq_unlink(w, queue, stop.task);
+                (Some(Step::Unlock(self.swqueues[queue].lock)), Stage::Unlock)
+            }
+            Stage::Unlock => (Some(Step::Unlock(src)), Stage::LockDst),
+            Stage::LockDst if !stop.task.is_task() => (None, Stage::Done),
+            Stage::LockDst => (Some(Step::Lock(dst, Site::StopRqLock)), Stage::Attach),
+            Stage::Attach => {
+                self.attach_task(w, stop.task, target);
+                (Some(Step::Unlock(dst)), Stage::Done)
+            }
+            Stage::Done => (None, Stage::Done),
+        }
+    }
+
+    fn detach_one(&mut self, w: &mut World, cpu: CpuId, target: CpuId) -> (Option<Step>, Stage) {
+        let wanted = std::mem::take(&mut self.rqs[cpu.idx()].active_balance);
+        self.catch_up(w, cpu);
+        if !wanted || w.cpus[cpu.idx()].nr_running <= 1 {
+            return (None, Stage::Unlock);
+        }
+        let mut p = self.list_tail(cpu);
+        while p.is_task() && (!w.allowed(p, target) || w.cpus[cpu.idx()].curr == p) {
+            p = self.tasks[p.idx()].list_prev;
+        }
+        if !p.is_task() {
+            return (None, Stage::Unlock);
+        }
+        self.detach_task(w, p, cpu, target, MigrationCause::Active);
+        self.balance.paths[cpu.idx()].stop.task = p;
+        let levels = self.sds[target.idx()].len();
+        let spans_both =
+            |l: &usize| domain_at(w, target, *l).is_some_and(|(d, _)| d.span.contains(cpu));
+        if let Some(level) = (0..levels).find(spans_both) {
+            self.sds[target.idx()][level].nr_balance_failed = 0;
+        }
+        match self.swq_lock_of(w, cpu, p) {
+            Some(lock) => (
+                Some(Step::Lock(lock, Site::DequeueRemoveSwq)),
+                Stage::UnlinkHold,
+            ),
+            None => (None, Stage::Unlock),
+        }
+    }
+}

@@ -1,0 +1,244 @@
+//! Decisions of a balance pass (spec 8.6.4, 8.6.5, 8.7): whether to balance, from which group, how
+//! much of what, and from which queue. Pure functions over the statistics, and the two methods that
+//! feed them.
+
+use super::pass::LoadBalance;
+use super::stats::{DomainStats, GroupStats, GroupType};
+use super::{IdleType, domain_at};
+use crate::fair::state::Fair;
+use crate::fair::wakeup::nr_idle_scan;
+use sim_core::World;
+use topology::{CpuId, SdFlags};
+
+/// `enum migration_type`: in what unit the imbalance is counted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) enum Migrate {
+    Load,
+    Util,
+    #[default]
+    Task,
+}
+
+/// What the decision needs to know of the domain.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct DomainFacts {
+    pub imbalance_pct: u32,
+    /// The child domain exists and has PREFER_SIBLING.
+    pub prefer_sibling: bool,
+    pub share_llc: bool,
+    pub numa: bool,
+    pub imb_numa_nr: u32,
+}
+
+/// NUMA_IMBALANCE_MIN: an imbalance that is always tolerated between lightly loaded nodes.
+pub(crate) const NUMA_IMBALANCE_MIN: i64 = 2;
+
+/// `find_busiest_group` after the statistics: the kind and amount to move, or `None` if balanced.
+pub(crate) fn find_busiest_group(
+    s: &DomainStats,
+    d: &DomainFacts,
+    idle: IdleType,
+) -> Option<(Migrate, i64)> {
+    let (_, busiest) = s.busiest.as_ref()?;
+    if is_out_of_balance(s, &s.local, busiest, d, idle) {
+        let (kind, amount) = calculate_imbalance(s, &s.local, busiest, d, idle);
+        return (amount > 0).then_some((kind, amount));
+    }
+    None
+}
+
+fn is_out_of_balance(
+    s: &DomainStats,
+    local: &GroupStats,
+    busiest: &GroupStats,
+    d: &DomainFacts,
+    idle: IdleType,
+) -> bool {
+    if busiest.kind == GroupType::Imbalanced {
+        return true;
+    }
+    if local.kind > busiest.kind {
+        return false;
+    }
+    if local.kind == GroupType::Overloaded {
+        let avg = s.total_load * 1024 / s.total_capacity;
+        if local.avg_load >= busiest.avg_load || local.avg_load >= avg {
+            return false;
+        }
+        if 100 * busiest.avg_load <= u64::from(d.imbalance_pct) * local.avg_load {
+            return false;
+        }
+    }
+    if d.prefer_sibling && local.kind == GroupType::HasSpare && busiest.nr > local.nr + 1 {
+        return true;
+    }
+    if busiest.kind != GroupType::Overloaded {
+        let even = busiest.weight > 1 && local.idle_cpus <= busiest.idle_cpus + 1;
+        return idle != IdleType::NotIdle && !even && busiest.h_nr != 1;
+    }
+    true
+}
+
+/// `calculate_imbalance` (spec 8.6.5).
+pub(crate) fn calculate_imbalance(
+    s: &DomainStats,
+    local: &GroupStats,
+    busiest: &GroupStats,
+    d: &DomainFacts,
+    idle: IdleType,
+) -> (Migrate, i64) {
+    if busiest.kind == GroupType::Imbalanced {
+        return (Migrate::Task, 1);
+    }
+    if local.kind == GroupType::HasSpare {
+        return spare_imbalance(local, busiest, d, idle);
+    }
+    let avg = s.total_load * 1024 / s.total_capacity;
+    let mut local_avg = local.avg_load;
+    if local.kind < GroupType::Overloaded {
+        local_avg = local.load * 1024 / local.capacity;
+        if local_avg >= busiest.avg_load || local_avg >= avg {
+            return (Migrate::Load, 0);
+        }
+    }
+    let surplus = busiest.avg_load.saturating_sub(avg) * busiest.capacity;
+    let room = avg.saturating_sub(local_avg) * local.capacity;
+    (Migrate::Load, (surplus.min(room) / 1024) as i64)
+}
+
+fn spare_imbalance(
+    local: &GroupStats,
+    busiest: &GroupStats,
+    d: &DomainFacts,
+    idle: IdleType,
+) -> (Migrate, i64) {
+    if busiest.kind > GroupType::FullyBusy && !d.share_llc {
+        let spare = local.capacity.max(local.util) - local.util;
+        if spare == 0 && idle != IdleType::NotIdle {
+            return (Migrate::Task, 1);
+        }
+        return (Migrate::Util, spare as i64);
+    }
+    let n = if busiest.weight == 1 || d.prefer_sibling {
+        busiest.nr.saturating_sub(local.nr)
+    } else {
+        local.idle_cpus.saturating_sub(busiest.idle_cpus)
+    };
+    let mut n = i64::from(n);
+    if d.numa && local.nr < d.imb_numa_nr && n <= NUMA_IMBALANCE_MIN {
+        n = 0;
+    }
+    (Migrate::Task, n >> 1)
+}
+
+impl Fair {
+    pub(crate) fn domain_facts(&self, w: &World, cpu: CpuId, level: usize) -> Option<DomainFacts> {
+        let (d, _) = domain_at(w, cpu, level)?;
+        let child = level.checked_sub(1).and_then(|l| domain_at(w, cpu, l));
+        Some(DomainFacts {
+            imbalance_pct: d.imbalance_pct,
+            prefer_sibling: child.is_some_and(|(c, _)| c.flags.has(SdFlags::PREFER_SIBLING)),
+            share_llc: d.flags.has(SdFlags::SHARE_LLC),
+            numa: d.flags.has(SdFlags::NUMA),
+            imb_numa_nr: d.imb_numa_nr,
+        })
+    }
+
+    /// `should_we_balance` (spec 8.7): newidle only while really nothing is there; otherwise the
+    /// first idle CPU of the local group, or its lowest CPU if none is idle.
+    pub(crate) fn should_we_balance(&self, w: &World, lb: &LoadBalance, removed: &[CpuId]) -> bool {
+        if removed.contains(&lb.dst) {
+            return false;
+        }
+        if lb.idle == IdleType::NewlyIdle {
+            let c = &w.cpus[lb.dst.idx()];
+            return c.nr_running == 0 && !c.ttwu_pending;
+        }
+        let d = &w.machine.domains.domains[lb.domain.0 as usize];
+        let group = &d.groups[lb.own_group as usize];
+        let first_idle = (group.balance_mask.iter())
+            .find(|c| w.cpus[c.idx()].idle && (removed.is_empty() || !removed.contains(c)));
+        first_idle.unwrap_or(group.balance_cpu) == lb.dst
+    }
+
+    /// Statistics, group and queue of the pass executed by `exec`: fills in the source, the kind
+    /// and the amount. False if the domain is balanced.
+    pub(crate) fn find_busiest(&mut self, w: &mut World, exec: CpuId) -> bool {
+        let lb = self.balance.paths[exec.idx()].lb;
+        let level = lb.level as usize;
+        self.catch_up_domain(w, lb.domain);
+        let removed = &self.balance.paths[exec.idx()].removed;
+        let stats = self.update_sd_lb_stats(w, &lb, removed);
+        if level + 1 == self.sds[lb.cpu.idx()].len() {
+            self.overload = stats.overload;
+        }
+        self.write_idle_scan(w, &lb, stats.sum_util);
+        let Some(facts) = self.domain_facts(w, lb.cpu, level) else {
+            return false;
+        };
+        let Some((kind, amount)) = find_busiest_group(&stats, &facts, lb.idle) else {
+            return false;
+        };
+        let Some((group, _)) = stats.busiest else {
+            return false;
+        };
+        let Some(src) = self.find_busiest_queue(w, exec, group, kind, amount) else {
+            return false;
+        };
+        let lb = &mut self.balance.paths[exec.idx()].lb;
+        (lb.src, lb.kind, lb.imbalance) = (src, kind, amount);
+        true
+    }
+
+    /// `update_idle_cpu_scan` (spec 5.7): the budget of SIS_UTIL, from the LLC's utilization.
+    fn write_idle_scan(&mut self, w: &World, lb: &LoadBalance, sum_util: u64) {
+        if lb.idle == IdleType::NewlyIdle || !self.features.sis_util {
+            return;
+        }
+        let d = &w.machine.domains.domains[lb.domain.0 as usize];
+        let weight = w.machine.domains.llc_size[lb.dst.idx()];
+        if d.weight() == weight {
+            let llc = w.machine.cpus[lb.dst.idx()].llc as usize;
+            self.llcs[llc].nr_idle_scan =
+                nr_idle_scan(sum_util, weight.into(), d.imbalance_pct.into());
+        }
+    }
+
+    /// `find_busiest_queue` (spec 8.7). Capacities are equal, so they drop out of the comparison.
+    fn find_busiest_queue(
+        &self,
+        w: &World,
+        exec: CpuId,
+        group: u32,
+        kind: Migrate,
+        amount: i64,
+    ) -> Option<CpuId> {
+        let path = &self.balance.paths[exec.idx()];
+        let d = &w.machine.domains.domains[path.lb.domain.0 as usize];
+        let mut best = None;
+        let mut best_value = 0;
+        for &cpu in &d.groups[group as usize].cpus {
+            let nr = self.rqs[cpu.idx()].h_nr_running;
+            if nr == 0 || (!path.removed.is_empty() && path.removed.contains(&cpu)) {
+                continue;
+            }
+            let value = match kind {
+                Migrate::Load => {
+                    let load = self.cpu_load(cpu);
+                    if nr == 1 && load as i64 > amount {
+                        0
+                    } else {
+                        load
+                    }
+                }
+                Migrate::Util if nr <= 1 => 0,
+                Migrate::Util => self.cpu_util(cpu),
+                Migrate::Task => u64::from(nr),
+            };
+            if value > best_value {
+                (best, best_value) = (Some(cpu), value);
+            }
+        }
+        best
+    }
+}

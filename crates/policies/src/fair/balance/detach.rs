@@ -1,0 +1,182 @@
+//! Moving tasks between runqueues (spec 8.8): which tasks may leave, and the two halves of a move.
+//!
+//! `detach_tasks` looks from the least recently run end of the source's list; tasks it may not take
+//! go to the front. A detached task is in transit, on no runqueue, until it is attached; both ends
+//! work at the list's head, so attaching reverses the order.
+
+use super::IdleType;
+use super::decide::Migrate;
+use super::pass::{LoadBalance, NR_MIGRATE_BREAK};
+use crate::fair::state::Fair;
+use sim_core::{DequeueFlags, EnqueueFlags, MigrationCause, Policy, TaskId, World};
+use topology::{CpuId, SdFlags};
+
+impl Fair {
+    /// `detach_tasks`, under the source's lock; answers how many tasks are now in transit.
+    pub(crate) fn detach_tasks(&mut self, w: &mut World, exec: CpuId) -> u64 {
+        let mut lb = self.balance.paths[exec.idx()].lb;
+        self.catch_up(w, lb.src);
+        if w.cpus[lb.src.idx()].nr_running <= 1 {
+            lb.flags.all_pinned = false;
+        } else if lb.imbalance > 0 {
+            self.detach_loop(w, exec, &mut lb);
+        }
+        let path = &mut self.balance.paths[exec.idx()];
+        lb.n_unlinked = 0;
+        path.lb = lb;
+        path.detached.len() as u64
+    }
+
+    fn detach_loop(&mut self, w: &mut World, exec: CpuId, lb: &mut LoadBalance) {
+        let one_only = lb.idle == IdleType::NewlyIdle && w.machine.preemptible_kernel;
+        loop {
+            let p = self.list_tail(lb.src);
+            if !p.is_task()
+                || (lb.idle != IdleType::NotIdle && w.cpus[lb.src.idx()].nr_running <= 1)
+            {
+                return;
+            }
+            lb.n_looked += 1;
+            if lb.n_looked > lb.loop_max && !lb.flags.all_pinned {
+                return;
+            }
+            if lb.n_looked > lb.loop_break {
+                lb.loop_break += NR_MIGRATE_BREAK;
+                lb.flags.need_break = true;
+                return;
+            }
+            let weight = self.can_migrate(w, exec, lb, p).then(|| self.price(lb, p));
+            let Some(Some(price)) = weight else {
+                self.list_rotate_to_head(lb.src, p);
+                continue;
+            };
+            self.detach_task(w, p, lb.src, lb.dst, MigrationCause::Balance);
+            self.balance.paths[exec.idx()].detached.push(p);
+            lb.imbalance -= price;
+            if one_only || lb.imbalance <= 0 {
+                return;
+            }
+        }
+    }
+
+    /// What moving `p` takes off the imbalance, or `None` if it is too big to be moved.
+    fn price(&self, lb: &LoadBalance, p: TaskId) -> Option<i64> {
+        match lb.kind {
+            Migrate::Load => {
+                let load = self.task_h_load(p).max(1);
+                if self.features.lb_min && load < 16 && !self.failed_before(lb) {
+                    return None;
+                }
+                let tries = self.sds[lb.cpu.idx()][lb.level as usize].nr_balance_failed;
+                ((load >> tries.min(63)) as i64 <= lb.imbalance).then_some(load as i64)
+            }
+            Migrate::Util => {
+                let util = self.task_util_est(p) as i64;
+                (util <= lb.imbalance).then_some(util)
+            }
+            Migrate::Task => Some(1),
+        }
+    }
+
+    fn failed_before(&self, lb: &LoadBalance) -> bool {
+        self.sds[lb.cpu.idx()][lb.level as usize].nr_balance_failed > 0
+    }
+
+    /// Takes `p` off `src`'s queue, whose lock is held: from here it is in transit to `dst`.
+    pub(crate) fn detach_task(
+        &mut self,
+        w: &mut World,
+        p: TaskId,
+        src: CpuId,
+        dst: CpuId,
+        why: MigrationCause,
+    ) {
+        self.dequeue_entity(w, src, p, DequeueFlags::default());
+        w.deactivate(src, p);
+        w.tasks[p.idx()].migrating = true;
+        w.set_task_cpu(p, dst, why);
+        // A migrated task is cold until it has run again.
+        self.tasks[p.idx()].exec_start = 0;
+    }
+
+    /// Puts `p` on `dst`'s queue, whose lock is held.
+    pub(crate) fn attach_task(&mut self, w: &mut World, p: TaskId, dst: CpuId) {
+        self.catch_up(w, dst);
+        w.activate(dst, p);
+        let flags = EnqueueFlags {
+            migrated: true,
+            ..EnqueueFlags::default()
+        };
+        self.enqueue_entity(w, dst, p, flags);
+        self.check_preempt(w, dst, p, flags);
+    }
+
+    /// `attach_tasks`: both ends work at the list's head, so the order reverses.
+    pub(crate) fn attach_tasks(&mut self, w: &mut World, exec: CpuId, lb: &LoadBalance) {
+        let mut n = 0;
+        while let Some(p) = self.balance.paths[exec.idx()].detached.pop() {
+            self.attach_task(w, p, lb.dst);
+            n += 1;
+        }
+        self.balance.paths[exec.idx()].lb.n_moved += n;
+        if lb.idle != IdleType::NewlyIdle {
+            w.counters.balance_pulls += u64::from(n);
+        }
+    }
+
+    /// `can_migrate_task` (spec 8.8). Per-CPU kthreads are not known as such: they fail by
+    /// affinity.
+    fn can_migrate(&self, w: &World, exec: CpuId, lb: &mut LoadBalance, p: TaskId) -> bool {
+        if !w.allowed(p, lb.dst) {
+            lb.flags.some_pinned = true;
+            if lb.idle != IdleType::NewlyIdle && !lb.flags.dst_pinned {
+                self.find_other_dst(w, exec, lb, p);
+            }
+            return false;
+        }
+        lb.flags.all_pinned = false;
+        if w.tasks[p.idx()].on_cpu || w.cpus[lb.src.idx()].curr == p {
+            return false;
+        }
+        let d = &w.machine.domains.domains[lb.domain.0 as usize];
+        let tries = self.sds[lb.cpu.idx()][lb.level as usize].nr_balance_failed;
+        tries > d.cache_nice_tries || !self.task_hot(w, lb, p)
+    }
+
+    /// The lowest CPU of the local group that `p` may use becomes the next destination.
+    fn find_other_dst(&self, w: &World, exec: CpuId, lb: &mut LoadBalance, p: TaskId) {
+        let removed = &self.balance.paths[exec.idx()].removed;
+        let d = &w.machine.domains.domains[lb.domain.0 as usize];
+        let mask = &d.groups[lb.own_group as usize].balance_mask;
+        let other = mask
+            .iter()
+            .find(|c| !removed.contains(c) && w.allowed(p, *c));
+        if let Some(cpu) = other {
+            lb.flags.dst_pinned = true;
+            lb.new_dst = cpu;
+        }
+    }
+
+    /// `task_hot` (spec 8.8): ran within the last `migration_cost`.
+    fn task_hot(&self, w: &World, lb: &LoadBalance, p: TaskId) -> bool {
+        let d = &w.machine.domains.domains[lb.domain.0 as usize];
+        if w.tasks[p.idx()].attr.policy == sim_core::SchedPolicy::Idle
+            || d.flags.has(SdFlags::SHARE_CPUCAPACITY)
+        {
+            return false;
+        }
+        let src = &self.rqs[lb.src.idx()];
+        let buddy = src.next == p || src.last == p;
+        if self.features.cache_hot_buddy && buddy && w.cpus[lb.dst.idx()].nr_running > 0 {
+            return true;
+        }
+        let cost = self.tunables.migration_cost_ns;
+        let exec_start = self.tasks[p.idx()].exec_start;
+        match cost {
+            -1 => true,
+            0 => false,
+            // 0 means "just migrated", at whatever time.
+            _ => exec_start != 0 && ((w.now - exec_start) as i64) < cost,
+        }
+    }
+}

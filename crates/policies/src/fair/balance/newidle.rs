@@ -1,0 +1,226 @@
+//! Going idle (spec 0.5, 7.1 hook 4, 8.3): the pull from the shared wakequeue, then newidle
+//! balance.
+//!
+//! The CPU enters with its own runqueue lock held, gives it up for the walk over the domains, and
+//! takes it again at the end. Wakers may enqueue here meanwhile, so `nr_running` and `ttwu_pending`
+//! are read anew after each domain.
+
+use super::{Flow, IdleType, domain_at, update_newidle_cost};
+use crate::fair::state::Fair;
+use sim_core::{LockId, Ns, Site, Step, TaskId, World};
+use std::ops::ControlFlow;
+use topology::{CpuId, SdFlags};
+
+/// Where the CPU stands on its way to idle.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+enum Stage {
+    Pull,
+    #[default]
+    Enter,
+    Blocked,
+    Unlocked,
+    Level,
+    Balance,
+    Relock,
+    Finish,
+    Done,
+}
+
+/// `newidle_balance` in progress.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct NewidlePath {
+    stage: Stage,
+    prev: TaskId,
+    level: u32,
+    n_pulled: u32,
+    t0: Ns,
+    curr_cost: Ns,
+    next_balance: u64,
+}
+
+impl Default for NewidlePath {
+    fn default() -> Self {
+        Self {
+            stage: Stage::Enter,
+            prev: TaskId::IDLE,
+            level: 0,
+            n_pulled: 0,
+            t0: 0,
+            curr_cost: 0,
+            next_balance: 0,
+        }
+    }
+}
+
+impl Fair {
+    /// `Policy::before_idle`: shared wakequeue first, at most once, then newidle balance.
+    pub(crate) fn newidle_step(
+        &mut self,
+        w: &mut World,
+        cpu: CpuId,
+        prev: TaskId,
+        first: bool,
+    ) -> Step {
+        if first {
+            // Behind the stopper only the slow pick is taken, without the wakequeue's hook.
+            let fast_pick = prev != TaskId::STOP;
+            let pull = fast_pick && !self.swqueues.is_empty();
+            if pull {
+                self.swq_pull_begin(cpu);
+            } else if !fast_pick && w.cpus[cpu.idx()].nr_running > 0 {
+                return Step::Done;
+            }
+            self.balance.paths[cpu.idx()].newidle = NewidlePath {
+                stage: if pull { Stage::Pull } else { Stage::Enter },
+                prev,
+                ..NewidlePath::default()
+            };
+        }
+        match self.newidle_run(w, cpu) {
+            ControlFlow::Break(step) => step,
+            ControlFlow::Continue(()) => Step::Done,
+        }
+    }
+
+    fn newidle_run(&mut self, w: &mut World, cpu: CpuId) -> Flow<()> {
+        loop {
+            let stage = self.balance.paths[cpu.idx()].newidle.stage;
+            let (step, next) = match stage {
+                Stage::Pull => (None, self.newidle_pull(w, cpu)?),
+                Stage::Enter => self.newidle_enter(w, cpu),
+                Stage::Blocked => {
+                    self.update_blocked_averages(w, cpu);
+                    self.balance.paths[cpu.idx()].blocked_tick = w.jiffies();
+                    (Some(Step::Unlock(LockId::rq(cpu))), Stage::Unlocked)
+                }
+                Stage::Unlocked => (None, Stage::Level),
+                Stage::Level => (None, self.newidle_level(w, cpu)),
+                Stage::Balance => (None, self.newidle_balance_level(w, cpu)?),
+                Stage::Relock => {
+                    let lock = Step::Lock(LockId::rq(cpu), Site::NewidleLbRqLock);
+                    (Some(lock), Stage::Finish)
+                }
+                Stage::Finish => {
+                    self.newidle_finish(w, cpu);
+                    (None, Stage::Done)
+                }
+                Stage::Done => return ControlFlow::Continue(()),
+            };
+            self.balance.paths[cpu.idx()].newidle.stage = next;
+            if let Some(step) = step {
+                return ControlFlow::Break(step);
+            }
+        }
+    }
+
+    /// The wakequeue. Any popped task sends the CPU to the slow pick: newidle balance once, unless
+    /// prev is the idle task or something is runnable by now.
+    fn newidle_pull(&mut self, w: &mut World, cpu: CpuId) -> Flow<Stage> {
+        let popped = self.swq_pull(w, cpu)?;
+        let from_idle = self.balance.paths[cpu.idx()].newidle.prev == TaskId::IDLE;
+        let done = popped && (from_idle || w.cpus[cpu.idx()].nr_running > 0);
+        ControlFlow::Continue(if done { Stage::Done } else { Stage::Enter })
+    }
+
+    /// The gates (spec 8.3). `idle_stamp` is set before the search, which so counts as idle time.
+    fn newidle_enter(&mut self, w: &mut World, cpu: CpuId) -> (Option<Step>, Stage) {
+        if w.cpus[cpu.idx()].ttwu_pending {
+            return (None, Stage::Done);
+        }
+        let rq = &mut self.rqs[cpu.idx()];
+        rq.idle_stamp = w.now.max(1);
+        let avg_idle = rq.avg_idle;
+        let path = &mut self.balance.paths[cpu.idx()].newidle;
+        path.next_balance = w.jiffies() + u64::from(w.machine.hz);
+        let gate = (self.sds[cpu.idx()].first())
+            .is_some_and(|sd| self.features.newidle_avg_idle && avg_idle < sd.max_newidle_lb_cost);
+        if !self.overload || gate {
+            self.newidle_next_balance(w, cpu, 0);
+            self.newidle_out(w, cpu, false);
+            return (None, Stage::Done);
+        }
+        w.counters.newidle_attempts += 1;
+        self.balance.paths[cpu.idx()].newidle.t0 = w.now;
+        // The kernel drops the lock and takes it again at once for the update: one hold here.
+        (
+            Some(Step::Spend(w.machine.costs.blocked_ns)),
+            Stage::Blocked,
+        )
+    }
+
+    /// `update_next_balance` of one level.
+    fn newidle_next_balance(&mut self, w: &World, cpu: CpuId, level: usize) {
+        let Some(sd) = self.sds[cpu.idx()].get(level) else {
+            return;
+        };
+        let next = sd.last_balance + self.sd_interval(w, cpu, level, false);
+        let path = &mut self.balance.paths[cpu.idx()].newidle;
+        path.next_balance = path.next_balance.min(next);
+    }
+
+    fn newidle_level(&mut self, w: &World, cpu: CpuId) -> Stage {
+        let path = self.balance.paths[cpu.idx()].newidle;
+        let level = path.level as usize;
+        let Some(max_cost) = self.sds[cpu.idx()]
+            .get(level)
+            .map(|sd| sd.max_newidle_lb_cost)
+        else {
+            return Stage::Relock;
+        };
+        self.newidle_next_balance(w, cpu, level);
+        let expected = path.curr_cost + max_cost;
+        if self.features.newidle_avg_idle && self.rqs[cpu.idx()].avg_idle < expected {
+            return Stage::Relock;
+        }
+        let wanted =
+            domain_at(w, cpu, level).is_some_and(|(d, _)| d.flags.has(SdFlags::BALANCE_NEWIDLE));
+        if wanted {
+            self.lb_start(w, cpu, (cpu, level), IdleType::NewlyIdle);
+            return Stage::Balance;
+        }
+        self.newidle_next_level(w, cpu)
+    }
+
+    fn newidle_balance_level(&mut self, w: &mut World, cpu: CpuId) -> Flow<Stage> {
+        let moved = self.load_balance(w, cpu)?;
+        let (now, jiffies, hz) = (w.now, w.jiffies(), w.machine.hz);
+        let path = &mut self.balance.paths[cpu.idx()].newidle;
+        path.n_pulled = moved;
+        let cost = now - path.t0;
+        path.t0 = now;
+        path.curr_cost += cost;
+        let level = path.level as usize;
+        update_newidle_cost(&mut self.sds[cpu.idx()][level], cost, jiffies, hz);
+        ControlFlow::Continue(self.newidle_next_level(w, cpu))
+    }
+
+    fn newidle_next_level(&mut self, w: &World, cpu: CpuId) -> Stage {
+        let path = &mut self.balance.paths[cpu.idx()].newidle;
+        path.level += 1;
+        let c = &w.cpus[cpu.idx()];
+        if path.n_pulled > 0 || c.nr_running > 0 || c.ttwu_pending {
+            return Stage::Relock;
+        }
+        Stage::Level
+    }
+
+    fn newidle_finish(&mut self, w: &mut World, cpu: CpuId) {
+        let path = self.balance.paths[cpu.idx()].newidle;
+        let rq = &mut self.rqs[cpu.idx()];
+        rq.max_idle_balance_cost = rq.max_idle_balance_cost.max(path.curr_cost);
+        let obtained = path.n_pulled > 0 || w.cpus[cpu.idx()].nr_running > 0;
+        w.counters.newidle_pulls += u64::from(path.n_pulled > 0);
+        self.newidle_out(w, cpu, obtained);
+    }
+
+    fn newidle_out(&mut self, w: &mut World, cpu: CpuId, obtained: bool) {
+        let next = self.balance.paths[cpu.idx()].newidle.next_balance;
+        let rq = &mut self.rqs[cpu.idx()];
+        rq.next_balance = rq.next_balance.min(next);
+        if obtained {
+            rq.idle_stamp = 0;
+        } else {
+            self.nohz_newidle_balance(w, cpu);
+        }
+    }
+}

@@ -1,0 +1,364 @@
+//! NO_HZ idle balance (spec 8.6): one idle CPU balances for all whose tick is stopped.
+//!
+//! In the kernel each tick of a busy CPU asks whether to kick. Ticks are computed here, so the
+//! question is asked once per due edge by one global timer: the kicker is the lowest-numbered busy
+//! CPU that would have kicked. The timer is off while nobody is in the mask or everybody is, so an
+//! idle machine makes no events.
+
+use super::{BlockedStage, Flow, IdleType};
+use crate::fair::state::Fair;
+use sim_core::{NEVER, Ns, World};
+use std::ops::ControlFlow;
+use topology::{CpuId, CpuSet};
+
+/// NOHZ_STATS_KICK: blocked load is to be updated.
+pub(crate) const STATS: u8 = 1;
+/// NOHZ_BALANCE_KICK: balance too.
+pub(crate) const BALANCE: u8 = 2;
+/// NOHZ_NEXT_KICK: `next_balance` is to be recomputed.
+pub(crate) const NEXT: u8 = 4;
+/// NOHZ_NEWILB_KICK: a CPU asked itself for STATS before going idle.
+pub(crate) const NEWILB: u8 = 8;
+
+/// LOAD_AVG_PERIOD, ms: how often blocked load is updated.
+const BLOCKED_PERIOD_MS: u64 = 32;
+
+/// The `nohz` structure; times in jiffies.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Nohz {
+    pub idle_cpus_mask: CpuSet,
+    pub nr_cpus: u32,
+    pub next_balance: u64,
+    pub has_blocked: bool,
+    pub next_blocked: u64,
+    pub needs_update: bool,
+    /// When the policy timer is set to fire, ns.
+    pub timer_at: Ns,
+}
+
+impl Nohz {
+    pub(crate) fn new(n_cpus: usize, jiffies: u64) -> Self {
+        Self {
+            idle_cpus_mask: CpuSet::empty(n_cpus),
+            nr_cpus: 0,
+            next_balance: jiffies,
+            has_blocked: false,
+            next_blocked: jiffies,
+            needs_update: false,
+            timer_at: NEVER,
+        }
+    }
+}
+
+/// `_nohz_idle_balance` in progress.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct IlbPath {
+    /// `nohz_flags(cpu)`: kicks on their way.
+    pub pending: u8,
+    /// `rq->nohz_idle_balance`: what the softirq has to do.
+    pub granted: u8,
+    flags: u8,
+    stage: Stage,
+    /// CPUs passed so far, counted from the one after the balancer.
+    at: u32,
+    next_balance: u64,
+    lowered: bool,
+    has_blocked: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+enum Stage {
+    #[default]
+    Next,
+    Blocked,
+    Look,
+    Rebalance,
+    Passed,
+}
+
+impl Fair {
+    /// `cpu` enters the idle loop (`nohz_balance_enter_idle`, and the request that newidle left).
+    pub(crate) fn balance_idle_enter(&mut self, w: &mut World, cpu: CpuId, tick_stopped: bool) {
+        let path = &mut self.balance.paths[cpu.idx()];
+        if path.ilb.pending & NEWILB != 0 {
+            path.ilb.pending &= !NEWILB;
+            if path.ilb.pending == 0 && !w.cpus[cpu.idx()].need_resched {
+                path.ilb.granted |= STATS;
+                path.idle_at_tick = true;
+                w.raise_softirq(cpu);
+            }
+        }
+        if !tick_stopped {
+            return;
+        }
+        let nohz = &mut self.balance.nohz;
+        let Some(rq) = self.rqs.get_mut(cpu.idx()) else {
+            return;
+        };
+        nohz.has_blocked = true;
+        if !rq.nohz_idle {
+            rq.nohz_idle = true;
+            nohz.idle_cpus_mask.insert(cpu);
+            nohz.nr_cpus += 1;
+            nohz.needs_update = true;
+            self.llcs[w.machine.cpus[cpu.idx()].llc as usize].nr_busy_cpus -= 1;
+        }
+        let now = w.now;
+        self.nohz_arm(w, now);
+    }
+
+    /// `nohz_balance_exit_idle`: the first busy tick after idle.
+    pub(crate) fn nohz_exit_idle(&mut self, w: &mut World, cpu: CpuId) {
+        self.rqs[cpu.idx()].nohz_idle = false;
+        let nohz = &mut self.balance.nohz;
+        nohz.idle_cpus_mask.remove(cpu);
+        nohz.nr_cpus -= 1;
+        self.llcs[w.machine.cpus[cpu.idx()].llc as usize].nr_busy_cpus += 1;
+        // This very tick may kick.
+        let now = w.now;
+        self.nohz_arm(w, now);
+    }
+
+    /// `nohz_newidle_balance` (spec 8.3, end).
+    pub(crate) fn nohz_newidle_balance(&mut self, w: &World, cpu: CpuId) {
+        let nohz = &self.balance.nohz;
+        let long_enough = self.rqs[cpu.idx()].avg_idle >= self.migration_cost_unsigned();
+        if long_enough && nohz.has_blocked && w.jiffies() >= nohz.next_blocked {
+            self.balance.paths[cpu.idx()].ilb.pending |= NEWILB;
+        }
+    }
+
+    /// The tunable as the kernel's unsigned variable holds it: -1 is the largest value.
+    pub(crate) fn migration_cost_unsigned(&self) -> u64 {
+        match u64::try_from(self.tunables.migration_cost_ns) {
+            Ok(cost) => cost,
+            Err(_) => u64::from(u32::MAX),
+        }
+    }
+
+    /// Sets the timer to the first tick edge, not before `from`, at which a busy CPU may kick.
+    fn nohz_arm(&mut self, w: &mut World, from: Ns) {
+        let n_cpus = self.rqs.len() as u32;
+        let nohz = &mut self.balance.nohz;
+        if nohz.nr_cpus == 0 || nohz.nr_cpus == n_cpus {
+            if nohz.timer_at != NEVER {
+                nohz.timer_at = NEVER;
+                w.set_policy_timer(NEVER);
+            }
+            return;
+        }
+        let mut due = nohz.next_balance;
+        if nohz.has_blocked {
+            due = due.min(nohz.next_blocked + 1);
+        }
+        if nohz.needs_update {
+            due = 0;
+        }
+        let tick = w.tick_ns();
+        let at = due.max(from.div_ceil(tick)) * tick;
+        if at != nohz.timer_at {
+            nohz.timer_at = at;
+            w.set_policy_timer(at);
+        }
+    }
+
+    /// `Policy::policy_timer`: `nohz_balancer_kick` on behalf of every busy CPU of this edge.
+    pub(crate) fn nohz_timer(&mut self, w: &mut World) {
+        let jiffies = w.jiffies();
+        self.balance.nohz.timer_at = NEVER;
+        w.set_policy_timer(NEVER);
+        if let Some((kicker, flags)) = self.nohz_kicker(w, jiffies) {
+            self.kick_ilb(w, kicker, flags, jiffies);
+        }
+        let next_edge = (jiffies + 1) * w.tick_ns();
+        self.nohz_arm(w, next_edge);
+    }
+
+    /// Who kicks at this edge, and for what. CPUs still in the mask leave it at their own tick, and
+    /// the timer is then set again for the same edge.
+    fn nohz_kicker(&self, w: &World, jiffies: u64) -> Option<(CpuId, u8)> {
+        let nohz = &self.balance.nohz;
+        let mut lesser = 0;
+        if nohz.has_blocked && jiffies > nohz.next_blocked {
+            lesser |= STATS;
+        }
+        if nohz.needs_update {
+            lesser |= NEXT;
+        }
+        let balance = jiffies >= nohz.next_balance;
+        if lesser == 0 && !balance {
+            return None;
+        }
+        let n_cpus = self.rqs.len() as u32;
+        let mut lowest = None;
+        for (i, word) in nohz.idle_cpus_mask.words().iter().enumerate() {
+            let mut busy = !word;
+            while busy != 0 {
+                let cpu = CpuId(i as u32 * 64 + busy.trailing_zeros());
+                busy &= busy - 1;
+                if cpu.0 >= n_cpus {
+                    break;
+                }
+                let c = &w.cpus[cpu.idx()];
+                if c.idle {
+                    continue;
+                }
+                let llc = w.machine.cpus[cpu.idx()].llc as usize;
+                if balance && (c.nr_running >= 2 || self.llcs[llc].nr_busy_cpus > 1) {
+                    return Some((cpu, lesser | BALANCE | STATS));
+                }
+                lowest = lowest.or(Some(cpu));
+                if !balance {
+                    return lowest.map(|cpu| (cpu, lesser));
+                }
+            }
+        }
+        lowest.filter(|_| lesser != 0).map(|cpu| (cpu, lesser))
+    }
+
+    /// `kick_ilb`: the lowest idle CPU of the mask, if it is not kicked already.
+    fn kick_ilb(&mut self, w: &mut World, kicker: CpuId, flags: u8, jiffies: u64) {
+        if flags & BALANCE != 0 {
+            self.balance.nohz.next_balance = jiffies + 1;
+        }
+        let idle = |c: &CpuId| *c != kicker && w.cpus[c.idx()].idle;
+        let Some(ilb) = self.balance.nohz.idle_cpus_mask.iter().find(idle) else {
+            return;
+        };
+        let pending = &mut self.balance.paths[ilb.idx()].ilb.pending;
+        let kicked = *pending & (STATS | BALANCE | NEXT) != 0;
+        *pending |= flags;
+        if !kicked {
+            let this = std::mem::replace(&mut w.this, kicker);
+            w.kick_nohz(ilb);
+            w.this = this;
+        }
+    }
+
+    /// `nohz_csd_func`: the kick has arrived.
+    pub(crate) fn nohz_kicked(&mut self, w: &mut World, cpu: CpuId) {
+        let path = &mut self.balance.paths[cpu.idx()];
+        let flags = std::mem::take(&mut path.ilb.pending);
+        path.idle_at_tick = w.cpus[cpu.idx()].idle;
+        if path.idle_at_tick && !w.cpus[cpu.idx()].need_resched {
+            path.ilb.granted = flags;
+            w.raise_softirq(cpu);
+        }
+    }
+
+    pub(crate) fn ilb_begin(&mut self, w: &World, exec: CpuId, flags: u8) {
+        let nohz = &mut self.balance.nohz;
+        if flags & STATS != 0 {
+            nohz.has_blocked = false;
+        }
+        if flags & NEXT != 0 {
+            nohz.needs_update = false;
+        }
+        let path = &mut self.balance.paths[exec.idx()];
+        path.blocked = BlockedStage::default();
+        path.ilb = IlbPath {
+            pending: path.ilb.pending,
+            flags,
+            next_balance: w.jiffies() + 60 * u64::from(w.machine.hz),
+            ..IlbPath::default()
+        };
+    }
+
+    /// `_nohz_idle_balance`: every idle CPU of the mask, the balancer itself last.
+    pub(crate) fn nohz_idle_balance(&mut self, w: &mut World, exec: CpuId) -> Flow<()> {
+        let n = self.rqs.len() as u32;
+        loop {
+            let ilb = self.balance.paths[exec.idx()].ilb;
+            let target = CpuId((exec.0 + 1 + ilb.at) % n);
+            let next = match ilb.stage {
+                Stage::Next if ilb.at == n => {
+                    self.ilb_end(w, ilb);
+                    return ControlFlow::Continue(());
+                }
+                Stage::Next if !self.ilb_wants(w, target) => {
+                    self.balance.paths[exec.idx()].ilb.at += 1;
+                    Stage::Next
+                }
+                Stage::Next if w.cpus[exec.idx()].need_resched => {
+                    self.ilb_abort(w, ilb);
+                    return ControlFlow::Continue(());
+                }
+                Stage::Next => {
+                    w.charge(w.scan_ns(target));
+                    self.ilb_stats_stage(w, exec, ilb, target)
+                }
+                Stage::Blocked => {
+                    self.update_blocked(w, exec, target)?;
+                    let left = self.has_blocked_load(target);
+                    self.balance.paths[exec.idx()].ilb.has_blocked |= left;
+                    Stage::Look
+                }
+                Stage::Look => {
+                    let due = w.jiffies() >= self.rqs[target.idx()].next_balance;
+                    if due && ilb.flags & BALANCE != 0 {
+                        self.rebalance_begin(w, exec, target, IdleType::Idle);
+                        Stage::Rebalance
+                    } else {
+                        Stage::Passed
+                    }
+                }
+                Stage::Rebalance => {
+                    self.rebalance_domains(w, exec)?;
+                    Stage::Passed
+                }
+                Stage::Passed => {
+                    let next = self.rqs[target.idx()].next_balance;
+                    let path = &mut self.balance.paths[exec.idx()].ilb;
+                    path.lowered |= next < path.next_balance;
+                    path.next_balance = path.next_balance.min(next);
+                    path.at += 1;
+                    Stage::Next
+                }
+            };
+            self.balance.paths[exec.idx()].ilb.stage = next;
+        }
+    }
+
+    fn ilb_wants(&self, w: &World, target: CpuId) -> bool {
+        self.rqs[target.idx()].nohz_idle && w.cpus[target.idx()].idle
+    }
+
+    /// `update_nohz_stats`: nothing to do without blocked load, or twice in one jiffy.
+    fn ilb_stats_stage(&mut self, w: &World, exec: CpuId, ilb: IlbPath, target: CpuId) -> Stage {
+        if ilb.flags & STATS == 0 || !self.has_blocked_load(target) {
+            return Stage::Look;
+        }
+        if w.jiffies() <= self.balance.paths[target.idx()].blocked_tick {
+            self.balance.paths[exec.idx()].ilb.has_blocked = true;
+            return Stage::Look;
+        }
+        Stage::Blocked
+    }
+
+    fn has_blocked_load(&self, cpu: CpuId) -> bool {
+        let avg = &self.rqs[cpu.idx()].avg;
+        avg.load_avg | avg.runnable_avg | avg.util_avg != 0
+    }
+
+    fn ilb_end(&mut self, w: &mut World, ilb: IlbPath) {
+        let period = (BLOCKED_PERIOD_MS * u64::from(w.machine.hz)).div_ceil(1000);
+        let nohz = &mut self.balance.nohz;
+        if ilb.lowered {
+            nohz.next_balance = ilb.next_balance;
+        }
+        if ilb.flags & STATS != 0 {
+            nohz.next_blocked = w.jiffies() + period;
+        }
+        nohz.has_blocked |= ilb.has_blocked;
+        let from = w.now + 1;
+        self.nohz_arm(w, from);
+    }
+
+    fn ilb_abort(&mut self, w: &mut World, ilb: IlbPath) {
+        let nohz = &mut self.balance.nohz;
+        nohz.has_blocked |= ilb.has_blocked || ilb.flags & STATS != 0;
+        nohz.needs_update |= ilb.flags & NEXT != 0;
+        let from = w.now + 1;
+        self.nohz_arm(w, from);
+    }
+}

@@ -1,0 +1,394 @@
+//! `load_balance` of one domain (spec 8.7, 8.8): choose a source, detach under its lock, attach
+//! under the destination's, and keep the domain's interval and failure count.
+//!
+//! ```text
+//! Begin -> Stats -> LockSrc -> Detach -> Unlink* -> UnlockSrc -> LockDst -> Attach -> Judge
+//!   |        |         ^                                                                |
+//!   +-> Done +-> Done  +---- more, or another destination; with another source: Begin --+-> Settle
+//! ```
+//! Settle counts the failure or success and may go on to the active push.
+//!
+//! Softirq passes keep interrupts off from the source's lock to the end of attach; newidle runs
+//! with interrupts off anyway.
+
+use super::decide::Migrate;
+use super::{Flow, IdleType, PULL_LINES, domain_at};
+use crate::fair::state::Fair;
+use sim_core::{LockId, Site, Step, World};
+use std::ops::ControlFlow;
+use topology::{CpuId, DomainId};
+
+/// SCHED_NR_MIGRATE_BREAK: tasks looked at in one hold of the source's lock.
+pub(crate) const NR_MIGRATE_BREAK: u32 = 32;
+/// MAX_PINNED_INTERVAL, ms.
+const MAX_PINNED_INTERVAL: u64 = 512;
+
+/// Where the pass stands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) enum LbStage {
+    #[default]
+    Begin,
+    Stats,
+    IrqOff,
+    LockSrc,
+    Look,
+    Detach,
+    Unlink,
+    UnlinkHold,
+    UnlinkDone,
+    UnlockSrc,
+    LockDst,
+    Attach,
+    IrqOn,
+    Judge,
+    Settle,
+    ActiveIrqOff,
+    ActiveLock,
+    Active,
+    ActiveStart,
+    Done,
+}
+
+/// `LBF_*`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct LbFlags {
+    pub all_pinned: bool,
+    pub some_pinned: bool,
+    pub dst_pinned: bool,
+    pub need_break: bool,
+}
+
+/// `struct lb_env`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LoadBalance {
+    pub stage: LbStage,
+    /// The CPU on whose behalf and with whose domain the pass is made.
+    pub cpu: CpuId,
+    pub level: u32,
+    pub domain: DomainId,
+    pub own_group: u32,
+    pub idle: IdleType,
+    pub dst: CpuId,
+    pub new_dst: CpuId,
+    pub src: CpuId,
+    pub kind: Migrate,
+    pub imbalance: i64,
+    pub flags: LbFlags,
+    pub n_looked: u32,
+    pub loop_max: u32,
+    pub loop_break: u32,
+    pub n_moved: u32,
+    /// Index into the detached tasks: how many were taken off their wakequeue.
+    pub n_unlinked: u32,
+    /// `continue_balancing`.
+    pub cont: bool,
+    /// Active balance: start the stopper after the unlock.
+    pub start_active: bool,
+}
+
+impl Default for LoadBalance {
+    fn default() -> Self {
+        Self {
+            stage: LbStage::Begin,
+            cpu: CpuId(0),
+            level: 0,
+            domain: DomainId(0),
+            own_group: 0,
+            idle: IdleType::NotIdle,
+            dst: CpuId(0),
+            new_dst: CpuId(0),
+            src: CpuId(0),
+            kind: Migrate::Task,
+            imbalance: 0,
+            flags: LbFlags::default(),
+            n_looked: 0,
+            loop_max: 0,
+            loop_break: NR_MIGRATE_BREAK,
+            n_moved: 0,
+            n_unlinked: 0,
+            cont: true,
+            start_active: false,
+        }
+    }
+}
+
+impl LoadBalance {
+    fn site(&self) -> Site {
+        match self.idle {
+            IdleType::NewlyIdle => Site::NewidleLbRqLock,
+            _ => Site::PeriodicLbRqLock,
+        }
+    }
+
+    /// The next stage, with a step only where interrupts are on (softirq passes).
+    fn softirq_step(&self, step: Step, next: LbStage) -> (Option<Step>, LbStage) {
+        ((self.idle != IdleType::NewlyIdle).then_some(step), next)
+    }
+}
+
+type Next = (Option<Step>, LbStage);
+
+impl Fair {
+    /// Prepares `load_balance(cpu, level, idle)`, to be executed by `exec`.
+    pub(crate) fn lb_start(
+        &mut self,
+        w: &World,
+        exec: CpuId,
+        (cpu, level): (CpuId, usize),
+        idle: IdleType,
+    ) {
+        let Some((_, link)) = domain_at(w, cpu, level) else {
+            return;
+        };
+        let path = &mut self.balance.paths[exec.idx()];
+        path.removed.clear();
+        path.lb = LoadBalance {
+            cpu,
+            level: level as u32,
+            domain: link.domain,
+            own_group: link.own_group,
+            idle,
+            dst: cpu,
+            ..LoadBalance::default()
+        };
+    }
+
+    /// Goes on with the pass prepared by [`Fair::lb_start`]; the result is the number of tasks
+    /// moved.
+    pub(crate) fn load_balance(&mut self, w: &mut World, exec: CpuId) -> Flow<u32> {
+        loop {
+            let lb = self.balance.paths[exec.idx()].lb;
+            let (step, next) = self.lb_stage(w, exec, &lb);
+            self.balance.paths[exec.idx()].lb.stage = next;
+            if let Some(step) = step {
+                return ControlFlow::Break(step);
+            }
+            if next == LbStage::Done {
+                return ControlFlow::Continue(self.balance.paths[exec.idx()].lb.n_moved);
+            }
+        }
+    }
+
+    fn lb_stage(&mut self, w: &mut World, exec: CpuId, lb: &LoadBalance) -> Next {
+        use LbStage as S;
+        match lb.stage {
+            S::Begin => self.lb_begin(w, exec, lb),
+            S::Stats => self.lb_stats(w, exec),
+            S::IrqOff => lb.softirq_step(Step::IrqOff, S::LockSrc),
+            S::LockSrc => (Some(Step::Lock(LockId::rq(lb.src), lb.site())), S::Look),
+            S::Look if w.cpus[lb.src.idx()].nr_running <= 1 => (None, S::Detach),
+            S::Look => {
+                let lines = PULL_LINES * w.line_ns(exec, lb.src);
+                (Some(Step::Spend(lines)), S::Detach)
+            }
+            S::Detach => {
+                let n = self.detach_tasks(w, exec);
+                let work = n * w.machine.costs.pull_ns;
+                ((n > 0).then_some(Step::Spend(work)), S::Unlink)
+            }
+            S::Unlink => self.lb_unlink(w, exec, lb),
+            S::UnlinkHold => {
+                let hold = self.swq_hold_ns(w, w.machine.cpus[lb.src.idx()].llc as usize);
+                (Some(Step::Spend(hold)), S::UnlinkDone)
+            }
+            S::UnlinkDone => self.lb_unlink_done(w, exec, lb),
+            S::UnlockSrc => (Some(Step::Unlock(LockId::rq(lb.src))), S::LockDst),
+            S::LockDst if self.balance.paths[exec.idx()].detached.is_empty() => (None, S::IrqOn),
+            S::LockDst => (Some(Step::Lock(LockId::rq(lb.dst), lb.site())), S::Attach),
+            S::Attach => {
+                self.attach_tasks(w, exec, lb);
+                (Some(Step::Unlock(LockId::rq(lb.dst))), S::IrqOn)
+            }
+            S::IrqOn => lb.softirq_step(Step::IrqOn, S::Judge),
+            S::Judge => (None, self.lb_judge(w, exec, lb)),
+            S::Settle => (None, self.lb_settle(w, exec, lb)),
+            S::ActiveIrqOff => lb.softirq_step(Step::IrqOff, S::ActiveLock),
+            S::ActiveLock => (Some(Step::Lock(LockId::rq(lb.src), lb.site())), S::Active),
+            S::Active => {
+                self.lb_active(w, exec, lb);
+                (Some(Step::Unlock(LockId::rq(lb.src))), S::ActiveStart)
+            }
+            S::ActiveStart => {
+                if lb.start_active {
+                    self.start_active_balance(w, lb.src, lb.cpu);
+                }
+                lb.softirq_step(Step::IrqOn, S::Done)
+            }
+            S::Done => (None, S::Done),
+        }
+    }
+
+    fn lb_begin(&mut self, w: &mut World, exec: CpuId, lb: &LoadBalance) -> Next {
+        let path = &self.balance.paths[exec.idx()];
+        if !self.should_we_balance(w, lb, &path.removed) {
+            w.charge(w.machine.costs.lb_domain_ns);
+            self.balance.paths[exec.idx()].lb.cont = false;
+            self.lb_balanced(w, lb);
+            return (None, LbStage::Done);
+        }
+        let cost = if exec == lb.cpu && path.removed.is_empty() {
+            self.balance.scan_cost[exec.idx()][lb.level as usize]
+        } else {
+            let costs = &w.machine.costs;
+            let d = &w.machine.domains.domains[lb.domain.0 as usize];
+            let others = d.cpus.iter().filter(|c| !path.removed.contains(c));
+            let read = others.map(|c| costs.lb_cpu_ns[w.distance(exec, *c) as usize]);
+            costs.lb_domain_ns + read.sum::<u64>()
+        };
+        (Some(Step::Spend(cost)), LbStage::Stats)
+    }
+
+    fn lb_stats(&mut self, w: &mut World, exec: CpuId) -> Next {
+        if !self.find_busiest(w, exec) {
+            let lb = self.balance.paths[exec.idx()].lb;
+            self.lb_balanced(w, &lb);
+            return (None, LbStage::Done);
+        }
+        let nr_migrate = self.tunables.nr_migrate;
+        let lb = &mut self.balance.paths[exec.idx()].lb;
+        lb.flags.all_pinned = true;
+        let nr = w.cpus[lb.src.idx()].nr_running;
+        if nr <= 1 {
+            return (None, LbStage::Settle);
+        }
+        lb.loop_max = nr_migrate.min(nr);
+        (None, LbStage::IrqOff)
+    }
+
+    /// Detached tasks that are still on their wakequeue leave it, one hold of its lock each.
+    fn lb_unlink(&mut self, w: &World, exec: CpuId, lb: &LoadBalance) -> Next {
+        let rest = &self.balance.paths[exec.idx()].detached[lb.n_unlinked as usize..];
+        let linked = rest.iter().position(|p| self.tasks[p.idx()].on_swqueue);
+        let Some(skip) = linked else {
+            return (None, LbStage::UnlockSrc);
+        };
+        let lock = self.swq_lock_of(w, lb.src, rest[skip]);
+        self.balance.paths[exec.idx()].lb.n_unlinked += skip as u32;
+        let step = lock.map(|lock| Step::Lock(lock, Site::DequeueRemoveSwq));
+        (step, LbStage::UnlinkHold)
+    }
+
+    fn lb_unlink_done(&mut self, w: &World, exec: CpuId, lb: &LoadBalance) -> Next {
+        let p = self.balance.paths[exec.idx()].detached[lb.n_unlinked as usize];
+        let queue = w.machine.cpus[lb.src.idx()].llc as usize;
+        self.swq_unlink(w, queue, p);
+        self.balance.paths[exec.idx()].lb.n_unlinked += 1;
+        (
+            Some(Step::Unlock(self.swqueues[queue].lock)),
+            LbStage::Unlink,
+        )
+    }
+
+    /// After a round of detach and attach: again, with another destination, another source, or not.
+    fn lb_judge(&mut self, w: &World, exec: CpuId, lb: &LoadBalance) -> LbStage {
+        let path = &mut self.balance.paths[exec.idx()];
+        if std::mem::take(&mut path.lb.flags.need_break)
+            && lb.n_looked < w.cpus[lb.src.idx()].nr_running
+        {
+            return LbStage::IrqOff;
+        }
+        if lb.flags.dst_pinned && lb.imbalance > 0 {
+            path.removed.push(lb.dst);
+            path.lb.dst = lb.new_dst;
+            path.lb.flags.dst_pinned = false;
+            (path.lb.n_looked, path.lb.loop_break) = (0, NR_MIGRATE_BREAK);
+            return LbStage::IrqOff;
+        }
+        if lb.flags.some_pinned && lb.imbalance > 0 {
+            self.set_parent_imbalance(w, lb, true);
+        }
+        if !lb.flags.all_pinned {
+            return LbStage::Settle;
+        }
+        let path = &mut self.balance.paths[exec.idx()];
+        path.removed.push(lb.src);
+        let d = &w.machine.domains.domains[lb.domain.0 as usize];
+        let own = &d.groups[lb.own_group as usize];
+        let in_play = |c: &CpuId| !own.balance_mask.contains(*c) && !path.removed.contains(c);
+        if d.cpus.iter().any(in_play) {
+            (path.lb.n_looked, path.lb.loop_break) = (0, NR_MIGRATE_BREAK);
+            return LbStage::Begin;
+        }
+        self.lb_all_pinned(w, lb);
+        self.balance.paths[exec.idx()].lb.n_moved = 0;
+        LbStage::Done
+    }
+
+    /// An imbalance was found: count the failure or the success; see whether to push.
+    fn lb_settle(&mut self, w: &World, exec: CpuId, lb: &LoadBalance) -> LbStage {
+        let sd = &mut self.sds[lb.cpu.idx()][lb.level as usize];
+        if lb.n_moved > 0 {
+            sd.nr_balance_failed = 0;
+        } else {
+            if lb.idle != IdleType::NewlyIdle {
+                sd.nr_balance_failed += 1;
+            }
+            if self.need_active_balance(w, lb) {
+                self.balance.paths[exec.idx()].lb.start_active = false;
+                return LbStage::ActiveIrqOff;
+            }
+        }
+        self.reset_interval(w, lb);
+        LbStage::Done
+    }
+
+    fn reset_interval(&mut self, w: &World, lb: &LoadBalance) {
+        let min = w.machine.domains.domains[lb.domain.0 as usize].weight();
+        self.sds[lb.cpu.idx()][lb.level as usize].balance_interval = u64::from(min);
+    }
+
+    pub(crate) fn need_active_balance(&self, w: &World, lb: &LoadBalance) -> bool {
+        let tries = w.machine.domains.domains[lb.domain.0 as usize].cache_nice_tries;
+        let failed = self.sds[lb.cpu.idx()][lb.level as usize].nr_balance_failed;
+        lb.kind == Migrate::Task && failed > tries + 2
+    }
+
+    /// Under the source's lock: may its current task be pushed here?
+    fn lb_active(&mut self, w: &World, exec: CpuId, lb: &LoadBalance) {
+        let curr = w.cpus[lb.src.idx()].curr;
+        if !curr.is_task() || !w.allowed(curr, lb.cpu) {
+            self.raise_interval(w, lb);
+            return;
+        }
+        let rq = &mut self.rqs[lb.src.idx()];
+        if !rq.active_balance {
+            rq.active_balance = true;
+            rq.push_cpu = lb.cpu;
+            self.balance.paths[exec.idx()].lb.start_active = true;
+        }
+        if !self.balance.paths[exec.idx()].lb.start_active || self.need_active_balance(w, lb) {
+            self.reset_interval(w, lb);
+        }
+    }
+
+    /// Nothing to do in this domain (spec 8.5).
+    fn lb_balanced(&mut self, w: &World, lb: &LoadBalance) {
+        if !lb.flags.all_pinned {
+            self.set_parent_imbalance(w, lb, false);
+        }
+        self.lb_all_pinned(w, lb);
+    }
+
+    fn lb_all_pinned(&mut self, w: &World, lb: &LoadBalance) {
+        self.sds[lb.cpu.idx()][lb.level as usize].nr_balance_failed = 0;
+        self.raise_interval(w, lb);
+    }
+
+    fn raise_interval(&mut self, w: &World, lb: &LoadBalance) {
+        if lb.idle == IdleType::NewlyIdle {
+            return;
+        }
+        let weight = w.machine.domains.domains[lb.domain.0 as usize].weight();
+        let sd = &mut self.sds[lb.cpu.idx()][lb.level as usize];
+        let pinned = lb.flags.all_pinned && sd.balance_interval < MAX_PINNED_INTERVAL;
+        if pinned || sd.balance_interval < 2 * u64::from(weight) {
+            sd.balance_interval *= 2;
+        }
+    }
+
+    fn set_parent_imbalance(&mut self, w: &World, lb: &LoadBalance, on: bool) {
+        if let Some((_, link)) = domain_at(w, lb.cpu, lb.level as usize + 1) {
+            self.balance.imbalanced[link.domain.0 as usize][link.own_group as usize] = on;
+        }
+    }
+}

@@ -1,0 +1,237 @@
+//! The slow path of CPU selection, for fork and exec (spec 5.8): `find_idlest_cpu` walks down the
+//! domains, at each level choosing the idlest group and in it the idlest CPU.
+
+use super::decide::NUMA_IMBALANCE_MIN;
+use super::domain_at;
+use super::stats::{GroupStats, GroupType, group_classify};
+use crate::fair::state::Fair;
+use sim_core::{Ns, TaskId, World};
+use topology::{CpuId, Group, SdFlags};
+
+impl Fair {
+    /// The CPU for a forked or exec'd `p`, and the time the search took. `sd_level` is a level of
+    /// `this`'s chain, `sd_flag` SdFlags::BALANCE_FORK or BALANCE_EXEC.
+    pub(crate) fn find_idlest_cpu(
+        &mut self,
+        w: &mut World,
+        p: TaskId,
+        this: CpuId,
+        prev: CpuId,
+        sd_level: usize,
+        sd_flag: u32,
+    ) -> (CpuId, Ns) {
+        let Some((d, _)) = domain_at(w, this, sd_level) else {
+            return (prev, 0);
+        };
+        if !d.span.intersects(w.allowed_set(p)) {
+            return (prev, 0);
+        }
+        let mut cpu = this;
+        let mut level = Some(sd_level);
+        let mut time = 0;
+        while let Some(l) = level {
+            level = l.checked_sub(1);
+            let Some((d, link)) = domain_at(w, cpu, l) else {
+                break;
+            };
+            if !d.flags.has(sd_flag) {
+                continue;
+            }
+            let weight = d.weight();
+            self.catch_up_domain(w, link.domain);
+            time += self.read_cost(w, this, cpu, l);
+            let Some(group) = self.find_idlest_group(w, p, cpu, l) else {
+                continue;
+            };
+            let new = self.find_idlest_group_cpu(w, p, cpu, l, group);
+            if new == cpu {
+                continue;
+            }
+            cpu = new;
+            level = self.level_below(w, cpu, weight, sd_flag);
+        }
+        (cpu, time)
+    }
+
+    /// Time to read the statistics of a domain of `cpu`, by the executing CPU.
+    fn read_cost(&self, w: &World, exec: CpuId, cpu: CpuId, level: usize) -> Ns {
+        let costs = &w.machine.costs;
+        if exec == cpu {
+            return self.balance.scan_cost[cpu.idx()][level] - costs.lb_domain_ns;
+        }
+        domain_at(w, cpu, level).map_or(0, |(d, _)| {
+            let read = |c: &CpuId| costs.lb_cpu_ns[w.distance(exec, *c) as usize];
+            d.cpus.iter().map(read).sum()
+        })
+    }
+
+    /// The highest level of `cpu`'s chain below `weight` CPUs that has the flag.
+    fn level_below(&self, w: &World, cpu: CpuId, weight: u32, flag: u32) -> Option<usize> {
+        (0..self.sds[cpu.idx()].len())
+            .take_while(|l| domain_at(w, cpu, *l).is_some_and(|(d, _)| d.weight() < weight))
+            .filter(|l| domain_at(w, cpu, *l).is_some_and(|(d, _)| d.flags.has(flag)))
+            .last()
+    }
+
+    /// `update_sg_wakeup_stats`: as if `p` were not there.
+    fn wakeup_stats(&self, w: &World, group: &Group, p: TaskId) -> GroupStats {
+        let mut g = GroupStats::of_weight(group.cpus.len() as u32);
+        let (t, avg) = (&w.tasks[p.idx()], &self.tasks[p.idx()].avg);
+        for &cpu in &group.cpus {
+            let c = &w.cpus[cpu.idx()];
+            let mut nr = c.nr_running;
+            let mut h_nr = self.rqs[cpu.idx()].h_nr_running;
+            let mut sums = (
+                self.cpu_load(cpu),
+                self.cpu_util(cpu),
+                self.cpu_runnable(cpu),
+            );
+            let mut idle = c.idle;
+            if t.cpu == cpu && avg.last_update_time != 0 {
+                sums.0 = sums.0.saturating_sub(self.task_h_load(p));
+                sums.1 = sums.1.saturating_sub(avg.util_avg);
+                sums.2 = sums.2.saturating_sub(avg.runnable_avg);
+            }
+            if t.cpu == cpu && t.on_rq {
+                nr = nr.saturating_sub(1);
+                h_nr = h_nr.saturating_sub(1);
+                idle = nr == 0 && !c.ttwu_pending && (c.curr == p || c.curr == TaskId::IDLE);
+            }
+            g.load += sums.0;
+            g.util += sums.1;
+            g.runnable += sums.2;
+            g.nr += nr;
+            g.h_nr += h_nr;
+            g.idle_cpus += u32::from(nr == 0 && idle);
+        }
+        g
+    }
+
+    /// `find_idlest_group`: an index into the domain's groups, or none if the local one will do.
+    fn find_idlest_group(&self, w: &World, p: TaskId, cpu: CpuId, level: usize) -> Option<usize> {
+        let (d, link) = domain_at(w, cpu, level)?;
+        let allowed = w.allowed_set(p);
+        let mut idlest: Option<(usize, GroupStats)> = None;
+        let mut local = None;
+        let (n, own) = (d.groups.len(), link.own_group as usize);
+        for i in (own..n).chain(0..own) {
+            if !d.groups[i].span.intersects(allowed) {
+                continue;
+            }
+            let mut g = self.wakeup_stats(w, &d.groups[i], p);
+            let imbalanced = self.balance.imbalanced[link.domain.0 as usize][i];
+            g.kind = group_classify(d.imbalance_pct, &g, imbalanced);
+            if matches!(g.kind, GroupType::FullyBusy | GroupType::Overloaded) {
+                g.avg_load = g.load * 1024 / g.capacity;
+            }
+            if i == own {
+                local = Some(g);
+            } else if is_idler(&g, idlest.as_ref().map(|(_, best)| best)) {
+                idlest = Some((i, g));
+            }
+        }
+        let (found, idlest) = idlest?;
+        let Some(local) = local else {
+            return Some(found);
+        };
+        let mut imb_numa_nr = d.imb_numa_nr;
+        if w.tasks[p.idx()].nr_cpus_allowed as usize != w.machine.n_cpus() {
+            let own_cpus = &d.groups[own].cpus;
+            let usable = own_cpus.iter().filter(|c| allowed.contains(**c)).count();
+            imb_numa_nr = imb_numa_nr.min(usable as u32);
+        }
+        let numa = d.flags.has(SdFlags::NUMA);
+        beats_local(&local, &idlest, d.imbalance_pct, numa, imb_numa_nr).then_some(found)
+    }
+
+    /// `find_idlest_group_cpu`: the idle CPU that wakes fastest, the warmest of equals; else the
+    /// least loaded.
+    fn find_idlest_group_cpu(
+        &self,
+        w: &World,
+        p: TaskId,
+        cpu: CpuId,
+        level: usize,
+        group: usize,
+    ) -> CpuId {
+        let Some((d, _)) = domain_at(w, cpu, level) else {
+            return cpu;
+        };
+        let cpus = &d.groups[group].cpus;
+        if let [only] = cpus[..] {
+            return only;
+        }
+        let (mut best_exit, mut latest, mut best_idle) = (Ns::MAX, 0, None);
+        let (mut min_load, mut least_loaded) = (u64::MAX, cpu);
+        for &c in cpus.iter().filter(|c| w.allowed(p, **c)) {
+            if w.cpus[c.idx()].idle {
+                let exit = w.idle_exit_latency(c);
+                let stamp = self.rqs[c.idx()].idle_stamp;
+                let faster = exit.is_some_and(|e| e < best_exit);
+                let warmer = exit.is_none_or(|e| e == best_exit) && stamp > latest;
+                if faster {
+                    best_exit = exit.unwrap_or(best_exit);
+                }
+                if faster || warmer {
+                    (latest, best_idle) = (stamp, Some(c));
+                }
+            } else if best_idle.is_none() {
+                let load = self.cpu_load(c);
+                if load < min_load {
+                    (min_load, least_loaded) = (load, c);
+                }
+            }
+        }
+        best_idle.unwrap_or(least_loaded)
+    }
+}
+
+/// `update_pick_idlest`: is `g` idler than the best so far?
+fn is_idler(g: &GroupStats, best: Option<&GroupStats>) -> bool {
+    let Some(best) = best else {
+        return true;
+    };
+    if g.kind != best.kind {
+        return g.kind < best.kind;
+    }
+    match g.kind {
+        GroupType::Overloaded | GroupType::FullyBusy => g.avg_load < best.avg_load,
+        GroupType::Imbalanced => false,
+        GroupType::HasSpare => {
+            g.idle_cpus > best.idle_cpus || (g.idle_cpus == best.idle_cpus && g.util < best.util)
+        }
+    }
+}
+
+/// Is the idlest remote group worth leaving the local one?
+fn beats_local(
+    local: &GroupStats,
+    idlest: &GroupStats,
+    pct: u32,
+    numa: bool,
+    imb_numa_nr: u32,
+) -> bool {
+    if local.kind != idlest.kind {
+        return local.kind > idlest.kind;
+    }
+    let pct = u64::from(pct);
+    match local.kind {
+        GroupType::Overloaded | GroupType::FullyBusy => {
+            let slack = 1024 * (pct - 100) / 100;
+            let near = numa && idlest.avg_load + slack >= local.avg_load;
+            let worse = idlest.avg_load >= local.avg_load + slack;
+            !near && !worse && 100 * local.avg_load > pct * idlest.avg_load
+        }
+        GroupType::Imbalanced => false,
+        GroupType::HasSpare => {
+            if numa {
+                let diff = i64::from(local.idle_cpus.abs_diff(idlest.idle_cpus));
+                let tolerated = local.nr < imb_numa_nr && diff <= NUMA_IMBALANCE_MIN;
+                if diff == 0 || tolerated {
+                    return false;
+                }
+            }
+            local.idle_cpus < idlest.idle_cpus
+        }
+    }
+}

@@ -1,0 +1,277 @@
+//! Whole paths on hand-made worlds: newidle, periodic, nohz, active push, fork (spec 8.9, 8.11).
+
+use super::*;
+use sim_core::StopWork;
+
+const MS: u64 = 1_000_000;
+
+#[test]
+fn without_overload_newidle_makes_no_step() {
+    let mut rig = Rig::desktop();
+    for c in 0..3 {
+        rig.running(c, MaskId::ALL);
+    }
+    assert_eq!(rig.newidle(8, TaskId::IDLE), [Step::Done]);
+    assert_eq!(rig.w.counters.newidle_attempts, 0);
+    assert_eq!(rig.fair.rqs[8].idle_stamp, rig.w.now);
+}
+
+#[test]
+fn e1_active_balance_moves_one_of_three_after_four_failures() {
+    let mut rig = Rig::desktop();
+    let tasks: Vec<_> = (0..3).map(|c| rig.running(c, MaskId::ALL)).collect();
+    for failed in 1..=4 {
+        assert_eq!(rig.w.cpus[0].stop_work, None);
+        rig.w.now += 200 * MS;
+        rig.softirq(8);
+        assert_eq!(rig.fair.sds[8][2].nr_balance_failed, failed);
+        assert_eq!(rig.fair.sds[8][2].balance_interval, 32);
+    }
+    assert_eq!(rig.w.cpus[0].stop_work, Some(StopWork::Push(CpuId(8))));
+    assert!(rig.fair.rqs[0].active_balance);
+    // The mechanism puts the current task back before the stopper's body runs.
+    rig.w.cpus[0].curr = TaskId::STOP;
+    rig.w.tasks[tasks[0].idx()].on_cpu = false;
+    rig.drive(0, |f, w, first| f.stopper(w, CpuId(0), CpuId(8), first));
+    assert_eq!(rig.cpu_of(tasks[0]), 8);
+    assert_eq!(rig.fair.sds[8][2].nr_balance_failed, 0);
+    assert!(!rig.fair.rqs[0].active_balance);
+}
+
+/// One CPU with a running and a waiting task; `ran` ns ago the waiting one ran.
+fn pair_on_cpu_1(ran: u64) -> (Rig, TaskId) {
+    let mut rig = Rig::desktop();
+    let waiting = rig.queued(1, rig.w.now - ran, MaskId::ALL);
+    rig.running(1, MaskId::ALL);
+    rig.fair.rqs[2].avg_idle = 200_000;
+    rig.fair.sds[2][1].max_newidle_lb_cost = 20_000;
+    assert!(rig.fair.overload);
+    (rig, waiting)
+}
+
+#[test]
+fn e2_newidle_pulls_the_waiting_task() {
+    let (mut rig, waiting) = pair_on_cpu_1(5 * MS);
+    let steps = rig.newidle(2, TaskId::IDLE);
+    assert_eq!(rig.cpu_of(waiting), 2);
+    assert_eq!(rig.w.counters.newidle_pulls, 1);
+    assert_eq!(rig.fair.rqs[2].idle_stamp, 0);
+    assert_eq!(rig.fair.tasks[waiting.idx()].exec_start, 0);
+    assert_eq!(locks_of(&steps, 1), 1);
+    // Attach, and the end of the walk.
+    assert_eq!(locks_of(&steps, 2), 2);
+}
+
+#[test]
+fn e3_a_hot_task_stays() {
+    let (mut rig, waiting) = pair_on_cpu_1(MS / 5);
+    rig.newidle(2, TaskId::IDLE);
+    assert_eq!(rig.cpu_of(waiting), 1);
+    assert_eq!(rig.w.counters.newidle_attempts, 1);
+    assert_ne!(rig.fair.rqs[2].idle_stamp, 0);
+    let (mut rig, waiting) = pair_on_cpu_1(MS / 5);
+    rig.fair.sds[2][1].nr_balance_failed = 2;
+    rig.newidle(2, TaskId::IDLE);
+    assert_eq!(rig.cpu_of(waiting), 2);
+}
+
+#[test]
+fn a_short_avg_idle_closes_the_gate_of_the_level() {
+    let (mut rig, waiting) = pair_on_cpu_1(5 * MS);
+    rig.fair.rqs[2].avg_idle = 19_000;
+    rig.newidle(2, TaskId::IDLE);
+    assert_eq!(rig.cpu_of(waiting), 1);
+    rig.fair.features.newidle_avg_idle = false;
+    rig.newidle(2, TaskId::IDLE);
+    assert_eq!(rig.cpu_of(waiting), 2);
+}
+
+#[test]
+fn a_pending_wakeup_ends_newidle_before_the_stamp() {
+    let (mut rig, _) = pair_on_cpu_1(5 * MS);
+    rig.w.cpus[2].ttwu_pending = true;
+    assert_eq!(rig.newidle(2, TaskId::IDLE), [Step::Done]);
+    assert_eq!(rig.fair.rqs[2].idle_stamp, 0);
+}
+
+#[test]
+fn a_wakeup_during_the_walk_ends_it() {
+    let (mut rig, waiting) = pair_on_cpu_1(5 * MS);
+    rig.held = vec![LockId(2)];
+    let mut woken = None;
+    let mut n = 0;
+    loop {
+        rig.w.this = CpuId(2);
+        let step = rig
+            .fair
+            .before_idle(&mut rig.w, CpuId(2), TaskId::IDLE, n == 0);
+        if step == Step::Done {
+            break;
+        }
+        rig.perform(2, step);
+        n += 1;
+        if woken.is_none() && rig.held.is_empty() {
+            woken = Some(rig.queued(2, 1, MaskId::ALL));
+        }
+    }
+    assert_eq!(rig.cpu_of(waiting), 1);
+    assert_eq!(rig.fair.rqs[2].idle_stamp, 0);
+    assert_eq!(rig.held, [LockId(2)]);
+    assert_eq!(rig.w.counters.newidle_pulls, 0);
+}
+
+/// 40 tasks on CPU 1 of which none may leave, or one is merely hot; a periodic pass at MC on CPU 2.
+/// Returns the number of examinations, read off the rotation of the list, and of lock holds.
+fn forty(hot_first: bool) -> (usize, usize) {
+    let mut rig = Rig::desktop();
+    let pinned = rig.w.mask(CpuSet::of(32, [CpuId(1)]));
+    let first = if hot_first { MaskId::ALL } else { pinned };
+    let mut tasks = vec![rig.queued(1, rig.w.now, first)];
+    tasks.extend((0..38).map(|_| rig.queued(1, 1, pinned)));
+    tasks.push(rig.running(1, pinned));
+    rig.w.now += MS / 10;
+    rig.fair.sds[2][2].last_balance = 1_000_000;
+    rig.fair.sds[2][0].last_balance = 1_000_000;
+    rig.fair.sds[2][1].last_balance = 0;
+    let steps = rig.softirq(2);
+    let tail = rig.fair.list_tail(CpuId(1));
+    let at = tasks.iter().position(|p| *p == tail).unwrap();
+    (at, locks_of(&steps, 1))
+}
+
+#[test]
+fn forty_pinned_tasks_take_63_looks_in_two_holds() {
+    assert_eq!(forty(false), (63 % 40, 2));
+    assert_eq!(forty(true), (32, 1));
+}
+
+#[test]
+fn pinned_tasks_mark_the_parent_group_and_raise_the_interval() {
+    let mut rig = Rig::desktop();
+    let pinned = rig.w.mask(CpuSet::of(32, [CpuId(1)]));
+    for _ in 0..3 {
+        rig.queued(1, 1, pinned);
+    }
+    rig.running(1, pinned);
+    rig.w.now += 100 * MS;
+    let die = rig.w.machine.domains.chains[2][2];
+    rig.fair.sds[2][2].last_balance = 1_000_000;
+    rig.softirq(2);
+    assert!(rig.fair.balance.imbalanced[die.domain.0 as usize][die.own_group as usize]);
+    assert_eq!(rig.fair.sds[2][1].balance_interval, 32);
+}
+
+#[test]
+fn intervals_double_up_to_twice_the_weight() {
+    let mut rig = Rig::desktop();
+    for _ in 0..5 {
+        rig.w.now += 1000 * MS;
+        rig.softirq(0);
+    }
+    let intervals: Vec<_> = rig.fair.sds[0]
+        .iter()
+        .map(|sd| sd.balance_interval)
+        .collect();
+    assert_eq!(intervals, [4, 32, 64]);
+}
+
+#[test]
+fn another_cpu_of_the_group_takes_what_this_one_may_not() {
+    let mut rig = Rig::desktop();
+    // CPU 18 is the sibling of CPU 2.
+    let only_18 = rig.w.mask(CpuSet::of(32, [CpuId(1), CpuId(18)]));
+    let p = rig.queued(1, 1, only_18);
+    rig.running(1, MaskId::ALL);
+    rig.fair.sds[2][2].last_balance = 1_000_000;
+    rig.w.now += 100 * MS;
+    rig.softirq(2);
+    assert_eq!(rig.cpu_of(p), 18);
+}
+
+#[test]
+fn periodic_balance_writes_the_scan_budget() {
+    let mut rig = Rig::desktop();
+    // Not on CPUs 0 and 9, which bring their own averages up to date.
+    for c in (1..8).chain([16]) {
+        rig.fair.rqs[c].avg.util_avg = 1024;
+    }
+    assert_eq!(rig.fair.llcs[0].nr_idle_scan, 16);
+    rig.w.now += 1000 * MS;
+    rig.softirq(9);
+    assert_eq!(rig.fair.llcs[0].nr_idle_scan, 16);
+    rig.softirq(0);
+    assert_eq!(rig.fair.llcs[0].nr_idle_scan, 10);
+}
+
+#[test]
+fn two_busy_cpus_of_an_llc_kick_the_lowest_idle_cpu() {
+    let mut rig = Rig::desktop();
+    assert_eq!(rig.fair.balance.nohz.timer_at, sim_core::NEVER);
+    let waiting = rig.queued(0, 1, MaskId::ALL);
+    for c in 0..2 {
+        rig.running(c, MaskId::ALL);
+    }
+    rig.w.now = 112 * MS;
+    (0..2).for_each(|c| rig.fair.balance_tick(&mut rig.w, CpuId(c)));
+    assert_eq!(rig.fair.llcs[0].nr_busy_cpus, 2);
+    assert_eq!(rig.fair.balance.nohz.timer_at, 112 * MS);
+    rig.fair.policy_timer(&mut rig.w);
+    assert_eq!(rig.fair.balance.paths[2].ilb.pending & 2, 2);
+    assert_eq!(rig.w.counters.ipis, 1);
+    rig.fair.nohz_kick(&mut rig.w, CpuId(2));
+    rig.w.now = 1000 * MS;
+    rig.softirq(2);
+    assert_ne!(rig.cpu_of(waiting), 0);
+    assert!(!rig.fair.balance.nohz.has_blocked || rig.fair.cpu_load(CpuId(3)) != 0);
+}
+
+#[test]
+fn an_idle_machine_sets_no_timer() {
+    let mut rig = Rig::desktop();
+    rig.running(0, MaskId::ALL);
+    rig.w.now = 104 * MS;
+    rig.fair.balance_tick(&mut rig.w, CpuId(0));
+    assert_eq!(rig.fair.balance.nohz.timer_at, 104 * MS);
+    rig.w.cpus[0].curr = TaskId::IDLE;
+    rig.fair.balance_idle_enter(&mut rig.w, CpuId(0), true);
+    assert_eq!(rig.fair.balance.nohz.timer_at, sim_core::NEVER);
+}
+
+#[test]
+fn a_lone_task_decides_nothing_until_balance_is_due() {
+    let mut rig = Rig::desktop();
+    rig.running(0, MaskId::ALL);
+    rig.w.cpus[0].tick_next = 104 * MS;
+    rig.fair.rqs[0].next_balance = 50;
+    assert_eq!(rig.fair.deciding_tick(&rig.w, CpuId(0)), 104 * MS);
+    rig.fair.rqs[0].nohz_idle = false;
+    assert_eq!(rig.fair.deciding_tick(&rig.w, CpuId(0)), 200 * MS);
+    rig.queued(0, 1, MaskId::ALL);
+    assert_eq!(rig.fair.next_deciding_tick(&rig.w, CpuId(0)), 104 * MS);
+}
+
+#[test]
+fn fork_goes_to_the_idle_llc_and_an_idle_core() {
+    let mut rig = Rig::desktop();
+    for c in 0..4 {
+        rig.running(c, MaskId::ALL);
+        rig.fair.rqs[c as usize].avg.util_avg = 1024;
+    }
+    let child = rig.w.new_task(TaskAttr::default());
+    rig.fair.tasks.push(new_fair_task(1));
+    rig.w.tasks[child.idx()].cpu = CpuId(0);
+    rig.w.this = CpuId(0);
+    let fork = SdFlags::BALANCE_FORK;
+    let (here, top) = (CpuId(0), 2);
+    let (cpu, ns) = rig
+        .fair
+        .find_idlest_cpu(&mut rig.w, child, here, here, top, fork);
+    assert!((8..16).contains(&cpu.0) || cpu.0 >= 24, "{cpu}");
+    assert!(ns > 0);
+    let mask = rig.w.mask(CpuSet::of(32, [CpuId(5), CpuId(0)]));
+    rig.w.tasks[child.idx()].attr.allowed = mask;
+    let (cpu, _) = rig
+        .fair
+        .find_idlest_cpu(&mut rig.w, child, here, here, top, fork);
+    assert_eq!(cpu, CpuId(5));
+}

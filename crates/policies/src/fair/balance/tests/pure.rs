@@ -1,0 +1,174 @@
+//! The arithmetic: intervals, costs, classification, imbalance (spec 8.3.1, 8.4, 8.6).
+
+use crate::fair::balance::decide::*;
+use crate::fair::balance::stats::*;
+use crate::fair::balance::*;
+
+#[test]
+fn intervals_at_250_hz_are_those_of_spec_8_4() {
+    let max = max_load_balance_interval(250, 176);
+    assert_eq!(max, 4400);
+    let jiffies = |ms, busy| sd_balance_interval(ms, busy, 250, max);
+    assert_eq!(jiffies(2, false), 1);
+    assert_eq!((jiffies(16, false), jiffies(16, true)), (4, 63));
+    assert_eq!((jiffies(176, false), jiffies(176, true)), (44, 703));
+}
+
+#[test]
+fn avg_idle_follows_the_vectors() {
+    let cap = 1_000_000;
+    let mut avg = 1_000_000;
+    let expected = [887_500, 789_063, 702_931, 1_000_000, 877_500, 770_313];
+    let idle = [100_000, 100_000, 100_000, 5_000_000, 20_000, 20_000];
+    for (idle, expected) in idle.into_iter().zip(expected) {
+        avg = avg_idle_after(avg, idle, cap);
+        assert_eq!(avg, expected);
+    }
+    let after = |n| (0..n).fold(1_000_000, |avg, _| avg_idle_after(avg, 10_000, cap));
+    assert!(after(24) >= 50_000);
+    assert_eq!(after(25), 45_147);
+}
+
+#[test]
+fn newidle_costs_decay_by_one_percent_a_second() {
+    let mut sd = crate::fair::state::SdState {
+        balance_interval: 2,
+        max_newidle_lb_cost: 0,
+        last_decay_max_lb_cost: 0,
+        nr_balance_failed: 0,
+        last_balance: 0,
+        avg_scan_cost: 0,
+    };
+    assert!(!update_newidle_cost(&mut sd, 100_000, 10, 250));
+    assert!(!update_newidle_cost(&mut sd, 0, 260, 250));
+    for i in 1..=5 {
+        assert!(update_newidle_cost(&mut sd, 0, 10 + 251 * i, 250));
+    }
+    assert_eq!(sd.max_newidle_lb_cost, 94_274);
+}
+
+fn group(weight: u32, nr: u32, idle_cpus: u32, util: u64, load: u64) -> GroupStats {
+    GroupStats {
+        load,
+        util,
+        runnable: util,
+        h_nr: nr,
+        nr,
+        idle_cpus,
+        ..GroupStats::of_weight(weight)
+    }
+}
+
+#[test]
+fn groups_are_classified_as_in_the_table() {
+    let kind = |g: GroupStats, flag| group_classify(117, &g, flag);
+    let full = 16 * 1024;
+    assert_eq!(
+        kind(group(16, 17, 0, full, 0), false),
+        GroupType::Overloaded
+    );
+    // 85 %: not yet overloaded, and not short of capacity either.
+    assert_eq!(
+        kind(group(16, 17, 0, full * 85 / 100, 0), false),
+        GroupType::HasSpare
+    );
+    assert_eq!(kind(group(16, 16, 0, full, 0), false), GroupType::FullyBusy);
+    assert_eq!(kind(group(16, 15, 1, full, 0), false), GroupType::HasSpare);
+    assert_eq!(kind(group(16, 3, 13, 0, 0), true), GroupType::Imbalanced);
+    assert_eq!(kind(group(16, 17, 0, full, 0), true), GroupType::Overloaded);
+    // Many waiting tasks show in runnable even where utilization is low.
+    let mut waiting = group(16, 17, 0, 0, 0);
+    waiting.runnable = full * 2;
+    assert_eq!(kind(waiting, false), GroupType::Overloaded);
+}
+
+const DIE: DomainFacts = DomainFacts {
+    imbalance_pct: 117,
+    prefer_sibling: true,
+    share_llc: false,
+    numa: false,
+    imb_numa_nr: 0,
+};
+
+fn decide(
+    local: GroupStats,
+    busiest: GroupStats,
+    d: &DomainFacts,
+    idle: IdleType,
+) -> Option<(Migrate, i64)> {
+    let classify = |mut g: GroupStats| {
+        g.kind = group_classify(d.imbalance_pct, &g, false);
+        if g.kind == GroupType::Overloaded {
+            g.avg_load = g.load * 1024 / g.capacity;
+        }
+        g
+    };
+    let (local, busiest) = (classify(local), classify(busiest));
+    let stats = DomainStats {
+        local,
+        busiest: (busiest.h_nr > 0).then_some((1, busiest)),
+        total_load: local.load + busiest.load,
+        total_capacity: local.capacity + busiest.capacity,
+        sum_util: 0,
+        overload: false,
+    };
+    find_busiest_group(&stats, d, idle)
+}
+
+#[test]
+fn e1_three_tasks_against_an_idle_llc_move_one() {
+    let (local, busiest) = (group(16, 0, 16, 0, 0), group(16, 3, 13, 3000, 3072));
+    let moved = decide(local, busiest, &DIE, IdleType::Idle);
+    assert_eq!(moved, Some((Migrate::Task, 1)));
+}
+
+#[test]
+fn e4_an_overloaded_llc_gives_utilization() {
+    let full = 16 * 1024;
+    let (local, busiest) = (group(16, 0, 16, 0, 0), group(16, 17, 0, full, 17 * 1024));
+    let moved = decide(local, busiest, &DIE, IdleType::NewlyIdle);
+    assert_eq!(moved, Some((Migrate::Util, full as i64)));
+}
+
+#[test]
+fn seventeen_percent_of_imbalance_are_tolerated() {
+    let full = 2 * 1024;
+    let with = |load| {
+        let busiest = group(2, 4, 0, full, load);
+        decide(group(2, 3, 0, full, 3072), busiest, &DIE, IdleType::NotIdle)
+    };
+    assert_eq!(with(3072 * 117 / 100), None);
+    // Averages 1536 and 2048, total 1792: both ends are 256 away from it.
+    assert_eq!(with(4096), Some((Migrate::Load, 512)));
+}
+
+#[test]
+fn a_busy_cpu_leaves_small_differences_alone() {
+    let mc = DomainFacts {
+        prefer_sibling: false,
+        share_llc: true,
+        ..DIE
+    };
+    let (local, busiest) = (group(2, 1, 1, 100, 0), group(2, 2, 0, 100, 0));
+    assert_eq!(decide(local, busiest, &mc, IdleType::NotIdle), None);
+    assert_eq!(decide(local, busiest, &mc, IdleType::Idle), None);
+    let empty = group(4, 0, 4, 0, 0);
+    let busiest = group(4, 4, 0, 4000, 0);
+    let moved = decide(empty, busiest, &mc, IdleType::Idle);
+    assert_eq!(moved, Some((Migrate::Task, 2)));
+}
+
+#[test]
+fn numa_tolerates_a_difference_of_two_while_nearly_empty() {
+    let numa = DomainFacts {
+        prefer_sibling: false,
+        numa: true,
+        imb_numa_nr: 5,
+        ..DIE
+    };
+    let busiest = |nr, idle| group(40, nr, idle, 0, 0);
+    let local = group(40, 0, 40, 0, 0);
+    assert_eq!(decide(local, busiest(2, 38), &numa, IdleType::Idle), None);
+    let moved = decide(local, busiest(4, 36), &numa, IdleType::Idle);
+    assert_eq!(moved, Some((Migrate::Task, 2)));
+}

@@ -1,0 +1,151 @@
+//! Many CPUs balance at once, their steps interleaved at random, with real lock ownership: nothing
+//! deadlocks, no task is lost, none leaves its affinity (T8.8), no CPU holds two runqueue locks.
+
+use super::*;
+
+#[derive(Clone, Copy, PartialEq)]
+enum Path {
+    None,
+    Newidle,
+    Softirq,
+}
+
+struct Storm {
+    rig: Rig,
+    owner: Vec<Option<u32>>,
+    paths: Vec<(Path, bool, Step)>,
+    seed: u64,
+}
+
+impl Storm {
+    fn random(&mut self, n: u64) -> u64 {
+        self.seed = self
+            .seed
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        (self.seed >> 33) % n
+    }
+
+    fn start(&mut self, cpu: usize) {
+        let idle = self.rig.w.cpus[cpu].nr_running == 0;
+        let path = match self.random(2) {
+            0 if idle && self.owner[cpu].is_none() => {
+                self.owner[cpu] = Some(cpu as u32);
+                Path::Newidle
+            }
+            _ => Path::Softirq,
+        };
+        self.rig.fair.balance.paths[cpu].idle_at_tick = idle;
+        self.rig.fair.balance.paths[cpu].ilb.granted = if self.random(4) == 0 { 3 } else { 0 };
+        self.rig.w.cpus[cpu].need_resched = false;
+        self.paths[cpu] = (path, true, Step::Spend(0));
+    }
+
+    /// One step of `cpu`; false if it has to wait.
+    fn step(&mut self, cpu: usize) -> bool {
+        let (path, first, pending) = self.paths[cpu];
+        let me = Some(cpu as u32);
+        match pending {
+            Step::Lock(l, _) if self.owner[l.0 as usize].is_some() => return false,
+            Step::WaitTask(p, _) if self.rig.w.tasks[p.idx()].migrating => return false,
+            Step::Lock(l, _) => self.owner[l.0 as usize] = me,
+            _ => {}
+        }
+        let n_rqs = self.owner[..32].iter().filter(|o| **o == me).count();
+        assert!(n_rqs <= 1, "CPU {cpu} holds {n_rqs} runqueue locks");
+        let (w, id) = (&mut self.rig.w, CpuId(cpu as u32));
+        w.this = id;
+        let step = match path {
+            Path::Newidle => self.rig.fair.before_idle(w, id, TaskId::IDLE, first),
+            _ => self.rig.fair.softirq(w, id, first),
+        };
+        self.paths[cpu] = (path, false, step);
+        match step {
+            Step::Spend(ns) => self.rig.w.now += ns,
+            Step::Unlock(l) => {
+                assert_eq!(self.owner[l.0 as usize].take(), me);
+            }
+            Step::Done => {
+                if path == Path::Newidle {
+                    assert_eq!(self.owner[cpu].take(), me);
+                }
+                assert!(!self.owner.contains(&me), "CPU {cpu} keeps a lock");
+                self.paths[cpu].0 = Path::None;
+            }
+            _ => {}
+        }
+        true
+    }
+}
+
+fn storm(seed: u64, swqueue: bool) {
+    let features = Features {
+        swqueue,
+        ..Features::default()
+    };
+    let mut rig = Rig::new(machine(2, 8), features);
+    let half = rig.w.mask(CpuSet::of(32, (0..8).map(CpuId)));
+    for i in 0..60 {
+        let allowed = if i % 3 == 0 { half } else { MaskId::ALL };
+        let (cpu, p) = (i % 5, rig.queued(i % 5, 1, allowed));
+        let flags = EnqueueFlags {
+            wakeup: true,
+            ..EnqueueFlags::default()
+        };
+        if let Some(hook) = rig.fair.swq_enqueue(&rig.w, CpuId(cpu), p, flags) {
+            rig.fair.nested_done(&mut rig.w, CpuId(cpu), hook);
+        }
+    }
+    let mut s = Storm {
+        rig,
+        owner: vec![None; 64],
+        paths: vec![(Path::None, false, Step::Done); 32],
+        seed,
+    };
+    for round in 0..20_000 {
+        let cpu = s.random(32) as usize;
+        if s.paths[cpu].0 == Path::None {
+            s.start(cpu);
+        }
+        if !s.step(cpu) {
+            let waits = (0..32).filter(|c| s.paths[*c].0 != Path::None);
+            let stuck = waits.clone().all(|c| match s.paths[c].2 {
+                Step::Lock(l, _) => s.owner[l.0 as usize].is_some(),
+                Step::WaitTask(p, _) => s.rig.w.tasks[p.idx()].migrating,
+                _ => false,
+            });
+            assert!(!stuck, "deadlock in round {round}");
+        }
+        s.rig.w.now += s.random(50_000);
+    }
+    for cpu in 0..32 {
+        while s.paths[cpu].0 != Path::None && s.step(cpu) {}
+    }
+    for _ in 0..32 {
+        for cpu in 0..32 {
+            while s.paths[cpu].0 != Path::None && s.step(cpu) {}
+        }
+    }
+    let total: u32 = s.rig.w.cpus.iter().map(|c| c.nr_running).sum();
+    assert_eq!(total, 60);
+    for (i, t) in s.rig.w.tasks.iter().enumerate() {
+        assert!(t.on_rq && !t.migrating);
+        assert!(s.rig.w.allowed(TaskId(i as u32), t.cpu));
+    }
+    for (c, rq) in s.rig.w.cpus.iter().zip(&s.rig.fair.rqs) {
+        assert_eq!(c.nr_running, rq.h_nr_running);
+    }
+    let c = s.rig.w.counters;
+    assert!(c.balance_pulls + c.newidle_pulls > 10, "{c:?}");
+    let pulled = c.pull_hits + c.pull_lost + c.pull_empty;
+    assert_eq!(c.pull_attempts, pulled);
+    assert_eq!(c.pull_hits > 0, swqueue);
+}
+
+#[test]
+fn interleaved_passes_lose_no_task_and_never_deadlock() {
+    for seed in 1..9 {
+        storm(seed, false);
+        storm(seed, true);
+    }
+}

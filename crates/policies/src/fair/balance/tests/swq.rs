@@ -1,0 +1,145 @@
+//! The shared wakequeue (spec 7.1, 7.8).
+
+use super::*;
+use sim_core::Site;
+
+fn rig() -> Rig {
+    let features = Features {
+        swqueue: true,
+        ..Features::default()
+    };
+    Rig::new(machine(2, 8), features)
+}
+
+const WAKEUP: EnqueueFlags = EnqueueFlags {
+    wakeup: true,
+    migrated: false,
+    initial: false,
+};
+
+/// A task that was woken on `cpu`, with its append done.
+fn woken(rig: &mut Rig, cpu: u32) -> TaskId {
+    let p = rig.queued(cpu, 1, MaskId::ALL);
+    let hook = rig.fair.swq_enqueue(&rig.w, CpuId(cpu), p, WAKEUP);
+    rig.fair
+        .nested_done(&mut rig.w, CpuId(cpu), hook.expect("it qualifies"));
+    p
+}
+
+#[test]
+fn only_a_wakeup_on_the_previous_cpu_of_a_free_task_is_queued() {
+    let mut rig = rig();
+    let free = rig.queued(0, 1, MaskId::ALL);
+    let one = rig.w.mask(CpuSet::of(32, [CpuId(0)]));
+    let pinned = rig.queued(0, 1, one);
+    for (wakeup, migrated, p, queued) in [
+        (true, false, free, true),
+        (true, true, free, false),
+        (false, false, free, false),
+        (false, true, free, false),
+        (true, false, pinned, false),
+    ] {
+        let flags = EnqueueFlags {
+            wakeup,
+            migrated,
+            initial: false,
+        };
+        let hook = rig.fair.swq_enqueue(&rig.w, CpuId(0), p, flags);
+        assert_eq!(hook.is_some(), queued, "{flags:?} {p:?}");
+    }
+    let mut off = Rig::desktop();
+    let p = off.queued(0, 1, MaskId::ALL);
+    assert_eq!(off.fair.swq_enqueue(&off.w, CpuId(0), p, WAKEUP), None);
+    off.newidle(1, TaskId::IDLE);
+    assert_eq!(off.w.counters.pull_attempts, 0);
+}
+
+#[test]
+fn a_cpu_going_idle_steals_the_head_of_its_llc() {
+    let mut rig = rig();
+    rig.running(0, MaskId::ALL);
+    let (p, q) = (woken(&mut rig, 0), woken(&mut rig, 0));
+    rig.fair.overload = false;
+    rig.newidle(8, TaskId::IDLE);
+    assert_eq!(rig.w.counters.pull_empty, 1);
+    let steps = rig.newidle(1, TaskId::IDLE);
+    assert_eq!((rig.cpu_of(p), rig.cpu_of(q)), (1, 0));
+    assert!(!rig.fair.tasks[p.idx()].on_swqueue);
+    assert_eq!(rig.fair.swqueues[0].head, q);
+    assert_eq!(rig.fair.rqs[1].idle_stamp, 0);
+    assert_eq!((locks_of(&steps, 0), locks_of(&steps, 1)), (1, 1));
+    let c = rig.w.counters;
+    assert_eq!((c.pull_attempts, c.pull_hits, c.pull_lost), (2, 1, 0));
+}
+
+#[test]
+fn a_task_that_runs_by_then_is_lost_from_the_queue() {
+    let mut rig = rig();
+    let p = woken(&mut rig, 0);
+    rig.w.cpus[0].curr = p;
+    rig.w.tasks[p.idx()].on_cpu = true;
+    let prev = rig.w.new_task(TaskAttr::default());
+    rig.fair.tasks.push(new_fair_task(1));
+    rig.newidle(1, prev);
+    assert_eq!(rig.cpu_of(p), 0);
+    assert!(!rig.fair.swqueues[0].head.is_task());
+    assert_eq!(rig.fair.balance.swq.popped_but_running, 1);
+    assert_eq!(rig.w.counters.pull_lost, 1);
+    // The slow pick asked newidle balance once: it set the stamp.
+    assert_ne!(rig.fair.rqs[1].idle_stamp, 0);
+    // Its owner unlinks nothing, without a lock.
+    let site = Site::PickRemoveSwq;
+    assert_eq!(rig.fair.swq_remove(&rig.w, CpuId(0), p, site), None);
+}
+
+#[test]
+fn a_puller_waits_for_a_task_in_transit() {
+    let mut rig = rig();
+    rig.running(0, MaskId::ALL);
+    let p = woken(&mut rig, 0);
+    rig.held = vec![LockId(1)];
+    let mut waited = false;
+    let mut first = true;
+    loop {
+        rig.w.this = CpuId(1);
+        let step = rig
+            .fair
+            .before_idle(&mut rig.w, CpuId(1), TaskId::IDLE, first);
+        first = false;
+        rig.perform(1, step);
+        match step {
+            Step::Done => break,
+            // As soon as the task is popped, somebody else detaches it …
+            Step::Unlock(LockId(1)) if !waited => {
+                let why = sim_core::MigrationCause::Balance;
+                rig.fair.detach_task(&mut rig.w, p, CpuId(0), CpuId(9), why);
+            }
+            // … and attaches it elsewhere while the puller spins.
+            Step::WaitTask(task, Site::MigratingWait) => {
+                assert_eq!(task, p);
+                waited = true;
+                rig.fair.attach_task(&mut rig.w, p, CpuId(9));
+            }
+            _ => {}
+        }
+    }
+    assert!(waited);
+    assert_eq!(rig.cpu_of(p), 1);
+    assert_eq!(rig.held, [LockId(1)]);
+    assert_eq!(rig.w.counters.pull_hits, 1);
+}
+
+#[test]
+fn balance_takes_a_queued_task_off_its_wakequeue() {
+    let mut rig = rig();
+    rig.running(0, MaskId::ALL);
+    let p = woken(&mut rig, 0);
+    rig.w.now += 10_000_000;
+    rig.fair.overload = true;
+    // The other LLC's queue is empty, so CPU 8 goes on to newidle balance.
+    rig.fair.rqs[0].avg.util_avg = 1024;
+    rig.newidle(8, TaskId::IDLE);
+    assert_eq!(rig.cpu_of(p), 8);
+    assert!(!rig.fair.tasks[p.idx()].on_swqueue);
+    assert!(!rig.fair.swqueues[0].head.is_task() && !rig.fair.swqueues[1].head.is_task());
+}

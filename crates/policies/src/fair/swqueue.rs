@@ -1,0 +1,331 @@
+//! The shared wakequeue of SWQUEUE v1 (spec 7.1): one FIFO of freshly woken tasks per LLC.
+//!
+//! A task that wakes on its previous CPU is appended under the runqueue lock; it leaves when it is
+//! picked, dequeued, or popped by a CPU of the LLC that goes idle. The list hangs together through
+//! the tasks. Appending and unlinking are nested critical sections ([`Nested`]) that the mechanism
+//! carries out; the pull is a path of its own, which drops the own runqueue lock on the way.
+
+use super::balance::{Flow, PULL_LINES};
+use super::state::Fair;
+use sim_core::{EnqueueFlags, Hook, LockId, MigrationCause, Nested, Ns, Policy, Site, Step};
+use sim_core::{TaskId, World};
+use std::ops::ControlFlow;
+use topology::CpuId;
+
+/// [`Nested::op`]: append at the tail.
+const APPEND: u8 = 0;
+/// [`Nested::op`]: unlink.
+const UNLINK: u8 = 1;
+
+/// What became of queued tasks (spec B.1), and the races of spec 7.1.
+#[derive(Clone, Debug, Default)]
+pub struct SwqStats {
+    /// Appended by a wake-up.
+    pub appended: u64,
+    /// Unlinked by the CPU that picked it.
+    pub picked_by_own_cpu: u64,
+    /// Popped and moved by another CPU.
+    pub stolen_and_moved: u64,
+    /// Popped, but running by then.
+    pub popped_but_running: u64,
+    /// Popped, but asleep, forbidden here, or here already.
+    pub popped_otherwise: u64,
+    /// The owner took the lock to unlink and found that a puller had been faster.
+    pub unlinked_nothing: u64,
+    /// The list looked non-empty and was empty under the lock.
+    pub empty_under_lock: u64,
+    /// The CPU that used each queue last: it has the list's lines.
+    last_user: Vec<CpuId>,
+}
+
+impl SwqStats {
+    pub(crate) fn new(first_cpus: impl Iterator<Item = CpuId>) -> Self {
+        Self {
+            last_user: first_cpus.collect(),
+            ..Self::default()
+        }
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+enum Stage {
+    #[default]
+    Look,
+    Hold,
+    Pop,
+    Popped,
+    Lock,
+    Locked,
+    Move,
+    UnlinkHold,
+    UnlinkDone,
+    UnlockSrc,
+    Relock,
+    Attach,
+    Back,
+    Empty,
+}
+
+/// `swq_pick_next_task` in progress.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PullPath {
+    stage: Stage,
+    task: TaskId,
+    src: CpuId,
+    moved: bool,
+}
+
+impl Default for PullPath {
+    fn default() -> Self {
+        Self {
+            stage: Stage::Look,
+            task: TaskId::NONE,
+            src: CpuId(0),
+            moved: false,
+        }
+    }
+}
+
+impl Fair {
+    #[inline]
+    fn swq_of(&self, w: &World, cpu: CpuId) -> usize {
+        w.machine.cpus[cpu.idx()].llc as usize
+    }
+
+    /// Length of a critical section of queue `q` by the executing CPU, ns.
+    pub(crate) fn swq_hold_ns(&self, w: &World, q: usize) -> Ns {
+        let costs = &w.machine.locks;
+        let line = w.line_ns(w.this, self.balance.swq.last_user[q]);
+        u64::from(costs.queue_lines) * line + costs.queue_hold_ns
+    }
+
+    /// The lock of the queue that `p`, which has just left the runqueue of `src`, still hangs on.
+    pub(crate) fn swq_lock_of(&self, w: &World, src: CpuId, p: TaskId) -> Option<LockId> {
+        let linked = self.tasks[p.idx()].on_swqueue;
+        linked.then(|| self.swqueues[self.swq_of(w, src)].lock)
+    }
+
+    /// Last step of the enqueue (spec 7.1 hook 1).
+    #[inline]
+    pub(crate) fn swq_enqueue(
+        &mut self,
+        w: &World,
+        cpu: CpuId,
+        p: TaskId,
+        flags: EnqueueFlags,
+    ) -> Hook {
+        let stays = flags.wakeup && !flags.migrated;
+        if self.swqueues.is_empty() || !stays || w.tasks[p.idx()].nr_cpus_allowed == 1 {
+            return None;
+        }
+        self.swq_nested(w, cpu, p, Site::TtwuEnqueueSwq, APPEND)
+    }
+
+    /// Last step of a dequeue, or after `p` was made next (hooks 2 and 3). The test needs no lock.
+    #[inline]
+    pub(crate) fn swq_remove(&mut self, w: &World, cpu: CpuId, p: TaskId, site: Site) -> Hook {
+        if !self.tasks[p.idx()].on_swqueue {
+            return None;
+        }
+        self.swq_nested(w, cpu, p, site, UNLINK)
+    }
+
+    fn swq_nested(&self, w: &World, cpu: CpuId, p: TaskId, site: Site, op: u8) -> Hook {
+        let q = self.swq_of(w, cpu);
+        Some(Nested {
+            lock: self.swqueues[q].lock,
+            site,
+            hold_ns: self.swq_hold_ns(w, q),
+            task: p,
+            op,
+        })
+    }
+
+    /// `Policy::nested_done`: the append or the unlink happens.
+    pub(crate) fn swq_nested_done(&mut self, w: &World, cpu: CpuId, n: Nested) {
+        let q = self.swq_of(w, cpu);
+        if n.op == APPEND {
+            self.swq_append(w, q, n.task);
+        } else if self.swq_unlink(w, q, n.task) {
+            self.balance.swq.picked_by_own_cpu += u64::from(n.site == Site::PickRemoveSwq);
+        }
+    }
+
+    fn swq_append(&mut self, w: &World, q: usize, p: TaskId) {
+        self.balance.swq.last_user[q] = w.this;
+        self.balance.swq.appended += 1;
+        debug_assert!(!self.tasks[p.idx()].on_swqueue, "{p:?} queued twice");
+        let tail = std::mem::replace(&mut self.swqueues[q].tail, p);
+        let t = &mut self.tasks[p.idx()];
+        (t.on_swqueue, t.swq_prev, t.swq_next) = (true, tail, TaskId::NONE);
+        if tail.is_task() {
+            self.tasks[tail.idx()].swq_next = p;
+        } else {
+            self.swqueues[q].head = p;
+        }
+    }
+
+    /// Takes `p` off queue `q`; false if a puller has been faster.
+    pub(crate) fn swq_unlink(&mut self, w: &World, q: usize, p: TaskId) -> bool {
+        self.balance.swq.last_user[q] = w.this;
+        let t = &mut self.tasks[p.idx()];
+        if !std::mem::take(&mut t.on_swqueue) {
+            self.balance.swq.unlinked_nothing += 1;
+            return false;
+        }
+        let (prev, next) = (t.swq_prev, t.swq_next);
+        (t.swq_prev, t.swq_next) = (TaskId::NONE, TaskId::NONE);
+        if prev.is_task() {
+            self.tasks[prev.idx()].swq_next = next;
+        } else {
+            self.swqueues[q].head = next;
+        }
+        if next.is_task() {
+            self.tasks[next.idx()].swq_prev = prev;
+        } else {
+            self.swqueues[q].tail = prev;
+        }
+        true
+    }
+
+    /// Prepares a pull by `cpu`, which holds its runqueue lock.
+    pub(crate) fn swq_pull_begin(&mut self, cpu: CpuId) {
+        self.balance.paths[cpu.idx()].pull = PullPath::default();
+    }
+
+    /// Goes on with `swq_pick_next_task`. The result says whether a task was popped (RETRY); the
+    /// own runqueue lock is held again.
+    pub(crate) fn swq_pull(&mut self, w: &mut World, cpu: CpuId) -> Flow<bool> {
+        loop {
+            let path = self.balance.paths[cpu.idx()].pull;
+            let (step, next) = match path.stage {
+                Stage::Back => return ControlFlow::Continue(true),
+                Stage::Empty => {
+                    w.counters.pull_empty += 1;
+                    return ControlFlow::Continue(false);
+                }
+                Stage::Look | Stage::Hold | Stage::Pop | Stage::Popped => {
+                    self.swq_pop(w, cpu, path)
+                }
+                _ => self.swq_fetch(w, cpu, path),
+            };
+            self.balance.paths[cpu.idx()].pull.stage = next;
+            if let Some(step) = step {
+                return ControlFlow::Break(step);
+            }
+        }
+    }
+
+    /// First half: pop the head under the queue's lock.
+    fn swq_pop(&mut self, w: &mut World, cpu: CpuId, path: PullPath) -> (Option<Step>, Stage) {
+        let q = self.swq_of(w, cpu);
+        let lock = self.swqueues[q].lock;
+        match path.stage {
+            Stage::Look => {
+                w.counters.pull_attempts += 1;
+                if !self.swqueues[q].head.is_task() {
+                    return (None, Stage::Empty);
+                }
+                (Some(Step::Lock(lock, Site::PullPopSwq)), Stage::Hold)
+            }
+            Stage::Hold => (Some(Step::Spend(self.swq_hold_ns(w, q))), Stage::Pop),
+            Stage::Pop => {
+                let p = self.swqueues[q].head;
+                if !p.is_task() {
+                    self.balance.swq.empty_under_lock += 1;
+                    return (Some(Step::Unlock(lock)), Stage::Empty);
+                }
+                self.swq_unlink(w, q, p);
+                self.balance.paths[cpu.idx()].pull.task = p;
+                (Some(Step::Unlock(lock)), Stage::Popped)
+            }
+            _ => (Some(Step::Unlock(LockId::rq(cpu))), Stage::Lock),
+        }
+    }
+
+    /// Second half: `task_rq_lock` the popped task and move it here if it still waits.
+    fn swq_fetch(&mut self, w: &mut World, cpu: CpuId, path: PullPath) -> (Option<Step>, Stage) {
+        let (own, src) = (LockId::rq(cpu), LockId::rq(path.src));
+        let site = Site::PullTaskRqLock;
+        match path.stage {
+            Stage::Lock => {
+                let t = &w.tasks[path.task.idx()];
+                if t.migrating {
+                    return (
+                        Some(Step::WaitTask(path.task, Site::MigratingWait)),
+                        Stage::Lock,
+                    );
+                }
+                self.balance.paths[cpu.idx()].pull.src = t.cpu;
+                (Some(Step::Lock(LockId::rq(t.cpu), site)), Stage::Locked)
+            }
+            Stage::Locked => self.swq_locked(w, cpu, path),
+            Stage::Move => self.swq_move(w, cpu, path),
+            Stage::UnlinkHold => {
+                let hold = self.swq_hold_ns(w, self.swq_of(w, path.src));
+                (Some(Step::Spend(hold)), Stage::UnlinkDone)
+            }
+            Stage::UnlinkDone => {
+                let q = self.swq_of(w, path.src);
+                self.swq_unlink(w, q, path.task);
+                (Some(Step::Unlock(self.swqueues[q].lock)), Stage::UnlockSrc)
+            }
+            Stage::UnlockSrc => (Some(Step::Unlock(src)), Stage::Relock),
+            Stage::Relock => (Some(Step::Lock(own, site)), Stage::Attach),
+            _ => {
+                if path.moved {
+                    self.attach_task(w, path.task, cpu);
+                }
+                (None, Stage::Back)
+            }
+        }
+    }
+
+    /// The runqueue lock was granted: everything read before may have changed.
+    fn swq_locked(&mut self, w: &mut World, cpu: CpuId, path: PullPath) -> (Option<Step>, Stage) {
+        let t = &w.tasks[path.task.idx()];
+        if t.migrating || t.cpu != path.src {
+            return (Some(Step::Unlock(LockId::rq(path.src))), Stage::Lock);
+        }
+        let waits = t.on_rq && !t.on_cpu && w.cpus[path.src.idx()].curr != path.task;
+        if waits && path.src != cpu && w.allowed(path.task, cpu) {
+            let lines = PULL_LINES * w.line_ns(cpu, path.src);
+            return (
+                Some(Step::Spend(w.machine.costs.pull_ns + lines)),
+                Stage::Move,
+            );
+        }
+        w.counters.pull_lost += 1;
+        if t.on_cpu {
+            self.balance.swq.popped_but_running += 1;
+        } else {
+            self.balance.swq.popped_otherwise += 1;
+        }
+        // The task may have come to this very CPU: then its lock is the one that is wanted back.
+        (
+            None,
+            if path.src == cpu {
+                Stage::Back
+            } else {
+                Stage::UnlockSrc
+            },
+        )
+    }
+
+    fn swq_move(&mut self, w: &mut World, cpu: CpuId, path: PullPath) -> (Option<Step>, Stage) {
+        let p = path.task;
+        self.catch_up(w, path.src);
+        self.detach_task(w, p, path.src, cpu, MigrationCause::Swqueue);
+        w.counters.pull_hits += 1;
+        self.balance.swq.stolen_and_moved += 1;
+        self.balance.paths[cpu.idx()].pull.moved = true;
+        // It may have slept and woken again since the pop.
+        match self.swq_lock_of(w, path.src, p) {
+            Some(lock) => (
+                Some(Step::Lock(lock, Site::DequeueRemoveSwq)),
+                Stage::UnlinkHold,
+            ),
+            None => (None, Stage::UnlockSrc),
+        }
+    }
+}

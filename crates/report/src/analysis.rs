@@ -1,0 +1,435 @@
+//! From raw numbers to statements.
+//!
+//! Differences are paired: with the same seed every variant meets the same arrivals and service
+//! times, so the change is computed seed by seed and its interval is that of those changes. A
+//! verdict needs the interval to exclude zero; with one seed, a change of at least 0.15 %.
+
+use crate::stats;
+use scenario::glue::{MachineInfo, machine_info};
+use scenario::{Better, Experiment, LlcUtilization, Published, Results, Variant, VariantRuns};
+
+/// Changes below this are taken for the same where no interval can tell (percent).
+const SAME_PCT: f64 = 0.15;
+
+/// Everything there is to say about one experiment.
+#[derive(Clone, Debug)]
+pub struct Analysis {
+    /// Short name of the scenario.
+    pub scenario: String,
+    /// Human title.
+    pub title: String,
+    /// Fingerprint of the input files.
+    pub hash: String,
+    /// The machine.
+    pub machine: MachineInfo,
+    /// Workload kind.
+    pub workload: &'static str,
+    /// When runs ended: `done` or a time.
+    pub until: String,
+    /// Seeds.
+    pub seeds: Vec<u64>,
+    /// All variants, in the file's order.
+    pub variants: Vec<VariantAnalysis>,
+}
+
+/// One variant.
+#[derive(Clone, Debug)]
+pub struct VariantAnalysis {
+    /// Name.
+    pub name: String,
+    /// True for the one that the others are compared with.
+    pub baseline: bool,
+    /// Policy.
+    pub policy: &'static str,
+    /// Kernel version whose rules apply.
+    pub rules: Option<&'static str>,
+    /// Feature toggles as stated.
+    pub features: Vec<String>,
+    /// Tunables as stated.
+    pub tunables: Vec<(&'static str, scenario::Value)>,
+    /// All metrics, in the order of the runs.
+    pub metrics: Vec<Metric>,
+    /// Changes from the baseline, one per metric that both have; empty for the baseline.
+    pub deltas: Vec<(String, Delta)>,
+    /// Published values.
+    pub published: Vec<PublishedRow>,
+    /// CPU use over time of the first seed.
+    pub utilization: Option<LlcUtilization>,
+}
+
+impl VariantAnalysis {
+    /// A metric by name.
+    pub fn metric(&self, name: &str) -> Option<&Metric> {
+        self.metrics.iter().find(|m| m.name == name)
+    }
+
+    /// The change of a metric from the baseline.
+    pub fn delta(&self, name: &str) -> Option<&Delta> {
+        self.deltas
+            .iter()
+            .find(|(metric, _)| metric == name)
+            .map(|(_, delta)| delta)
+    }
+
+    /// The published value of a metric.
+    pub fn published(&self, name: &str) -> Option<&PublishedRow> {
+        self.published.iter().find(|row| row.metric == name)
+    }
+}
+
+/// A metric over all seeds.
+#[derive(Clone, Debug)]
+pub struct Metric {
+    /// Name.
+    pub name: String,
+    /// Unit; empty for counts.
+    pub unit: &'static str,
+    /// The good direction.
+    pub better: Better,
+    /// Mean.
+    pub mean: f64,
+    /// Standard deviation.
+    pub sd: f64,
+    /// 95 % interval of the mean; `None` with one seed.
+    pub ci95: Option<[f64; 2]>,
+    /// One value per seed.
+    pub values: Vec<f64>,
+}
+
+/// A paired change from the baseline.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Delta {
+    /// Mean over seeds of value / baseline - 1, in percent; `None` if a baseline value is zero
+    /// and the variant's is not.
+    pub pct: Option<f64>,
+    /// 95 % interval of it; `None` with one seed.
+    pub ci95: Option<[f64; 2]>,
+    /// What it amounts to.
+    pub verdict: Verdict,
+}
+
+/// What a change amounts to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Verdict {
+    /// A change in the good direction.
+    Better,
+    /// A change in the bad direction.
+    Worse,
+    /// More, of a metric that has no good direction.
+    Higher,
+    /// Less, of a metric that has no good direction.
+    Lower,
+    /// No change that the seeds can tell from chance.
+    Same,
+}
+
+impl Verdict {
+    /// The word used everywhere.
+    pub fn word(self) -> &'static str {
+        match self {
+            Verdict::Better => "better",
+            Verdict::Worse => "worse",
+            Verdict::Higher => "higher",
+            Verdict::Lower => "lower",
+            Verdict::Same => "same",
+        }
+    }
+
+    fn of(change: f64, better: Better) -> Self {
+        match (better, change > 0.0) {
+            _ if change == 0.0 => Verdict::Same,
+            (Better::Lower, true) | (Better::Higher, false) => Verdict::Worse,
+            (Better::Lower, false) | (Better::Higher, true) => Verdict::Better,
+            (Better::None, true) => Verdict::Higher,
+            (Better::None, false) => Verdict::Lower,
+        }
+    }
+}
+
+/// A published value beside the simulated one.
+#[derive(Clone, Debug)]
+pub struct PublishedRow {
+    /// Metric.
+    pub metric: String,
+    /// Published value.
+    pub value: f64,
+    /// Where it was published.
+    pub source: String,
+    /// Published change from the published baseline, in percent; `None` for the baseline itself
+    /// or if the baseline's value was not published.
+    pub delta_pct: Option<f64>,
+    /// Simulated mean; `None` if the runs do not measure the metric.
+    pub simulated: Option<f64>,
+    /// Simulated change, in percent.
+    pub simulated_delta_pct: Option<f64>,
+    /// True if the two changes tell the same story; `None` if one of them is missing.
+    pub agrees: Option<bool>,
+}
+
+impl Analysis {
+    /// Analyzes the results of an experiment.
+    pub fn new(experiment: &Experiment, results: &Results) -> Self {
+        let base = experiment.baseline();
+        let variant = |(idx, variant): (usize, &Variant)| {
+            let baseline = (idx != base).then(|| &results.variants[base]);
+            analyze(experiment, variant, &results.variants[idx], baseline)
+        };
+        Self {
+            scenario: experiment.name.clone(),
+            title: experiment.title.clone(),
+            hash: experiment.hash.clone(),
+            machine: machine_info(&experiment.machine),
+            workload: experiment.workload.def.kind,
+            until: experiment.until.to_string(),
+            seeds: experiment.seeds.clone(),
+            variants: experiment
+                .variants
+                .iter()
+                .enumerate()
+                .map(variant)
+                .collect(),
+        }
+    }
+
+    /// The variant that the others are compared with.
+    pub fn baseline(&self) -> Option<&VariantAnalysis> {
+        self.variants.iter().find(|v| v.baseline)
+    }
+
+    /// Published changes that agree, and all that can be compared.
+    pub fn agreement(&self) -> (usize, usize) {
+        let judged = self
+            .variants
+            .iter()
+            .flat_map(|v| &v.published)
+            .filter_map(|p| p.agrees);
+        judged.fold((0, 0), |(yes, all), agrees| {
+            (yes + usize::from(agrees), all + 1)
+        })
+    }
+}
+
+fn analyze(
+    experiment: &Experiment,
+    variant: &Variant,
+    runs: &VariantRuns,
+    baseline: Option<&VariantRuns>,
+) -> VariantAnalysis {
+    let metrics = metrics(runs);
+    let deltas: Vec<(String, Delta)> = baseline.map_or_else(Vec::new, |baseline| {
+        let delta = |m: &Metric| Some((m.name.clone(), delta(m, &baseline.values(&m.name)?)));
+        metrics.iter().filter_map(delta).collect()
+    });
+    let rows = experiment
+        .published
+        .iter()
+        .filter(|p| p.variant == variant.name);
+    let published = rows
+        .map(|row| published_row(experiment, row, &metrics, &deltas))
+        .collect();
+    VariantAnalysis {
+        name: variant.name.clone(),
+        baseline: baseline.is_none(),
+        policy: variant.policy.name(),
+        rules: variant.rules,
+        features: variant.features.iter().map(ToString::to_string).collect(),
+        tunables: variant.tunables.clone(),
+        metrics,
+        deltas,
+        published,
+        utilization: runs.runs.first().and_then(|run| run.utilization.clone()),
+    }
+}
+
+/// The metrics that every run of the variant measured.
+fn metrics(runs: &VariantRuns) -> Vec<Metric> {
+    let first = runs.runs.first().map_or(&[][..], |run| &run.metrics);
+    let metric = |m: &scenario::MetricValue| {
+        let values = runs.values(&m.name)?;
+        Some(Metric {
+            name: m.name.clone(),
+            unit: m.unit,
+            better: m.better,
+            mean: stats::mean(&values),
+            sd: stats::sd(&values),
+            ci95: stats::ci95(&values),
+            values,
+        })
+    };
+    first.iter().filter_map(metric).collect()
+}
+
+/// The paired change of a metric from the baseline's values of the same seeds.
+fn delta(metric: &Metric, baseline: &[f64]) -> Delta {
+    let pairs = || metric.values.iter().zip(baseline);
+    let relative: Option<Vec<f64>> = pairs()
+        .map(|(v, b)| match (*v, *b) {
+            (v, b) if v == b => Some(0.0),
+            (_, 0.0) => None,
+            (v, b) => Some((v / b - 1.0) * 100.0),
+        })
+        .collect();
+    let (changes, threshold) = match &relative {
+        Some(relative) => (relative.clone(), SAME_PCT),
+        None => (pairs().map(|(v, b)| v - b).collect(), 0.0),
+    };
+    let (mean, ci95) = (stats::mean(&changes), stats::ci95(&changes));
+    let differs = match ci95 {
+        Some([low, high]) => low > 0.0 || high < 0.0,
+        None => mean.abs() >= threshold,
+    };
+    let verdict = if differs {
+        Verdict::of(mean, metric.better)
+    } else {
+        Verdict::Same
+    };
+    let pct = relative.as_ref().map(|_| mean);
+    Delta {
+        pct,
+        ci95: ci95.filter(|_| relative.is_some()),
+        verdict,
+    }
+}
+
+fn published_row(
+    experiment: &Experiment,
+    row: &Published,
+    metrics: &[Metric],
+    deltas: &[(String, Delta)],
+) -> PublishedRow {
+    let baseline = &experiment.variants[experiment.baseline()].name;
+    let base = experiment
+        .published
+        .iter()
+        .find(|p| p.metric == row.metric && p.variant == *baseline && p.variant != row.variant);
+    let delta_pct = base
+        .filter(|base| base.value != 0.0)
+        .map(|base| (row.value / base.value - 1.0) * 100.0);
+    let simulated_delta_pct = deltas
+        .iter()
+        .find(|(name, _)| *name == row.metric)
+        .and_then(|(_, delta)| delta.pct);
+    PublishedRow {
+        metric: row.metric.clone(),
+        value: row.value,
+        source: row.source.clone(),
+        delta_pct,
+        simulated: metrics
+            .iter()
+            .find(|m| m.name == row.metric)
+            .map(|m| m.mean),
+        simulated_delta_pct,
+        agrees: delta_pct
+            .zip(simulated_delta_pct)
+            .map(|(p, s)| agrees(p, s)),
+    }
+}
+
+/// Two changes agree if they have the same verdict (better, worse, or same where both are small)
+/// and differ by at most one percentage point or a quarter of the published one.
+fn agrees(published: f64, simulated: f64) -> bool {
+    let both_same = published.abs() < SAME_PCT && simulated.abs() < SAME_PCT;
+    let one_sign = published * simulated > 0.0;
+    let near = (simulated - published).abs() <= f64::max(1.0, published.abs() / 4.0);
+    (both_same || one_sign) && near
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use scenario::{MockExecutor, Silent};
+
+    /// An analysis of made-up numbers.
+    pub(crate) fn example(seeds: u64, variants: &[&str]) -> Analysis {
+        let variants: String = variants
+            .iter()
+            .map(|name| format!("[[variant]]\nname = \"{name}\"\n"))
+            .collect();
+        let text = format!(
+            r#"
+            title = "An example"
+            policy = "cfs"
+            workload = {{ kind = "kernel-build", cpu_seconds = 10 }}
+            run = {{ seeds = {seeds} }}
+            [machine]
+            llcs_per_socket = 2
+            cores_per_llc = 8
+            latency = {{ llc_ns = 25, node_ns = 110 }}
+            caches = {{ l1d_kib = 32, l2_kib = 1024, l3_kib = 32768, l3_hit_ns = 15, mem_ns = 105 }}
+            {variants}
+            [[published]]
+            variant = "off"
+            metric = "elapsed"
+            value = 300
+            source = "here"
+            [[published]]
+            variant = "on"
+            metric = "elapsed"
+            value = 298.5
+            source = "here"
+            "#
+        );
+        let known = |part: &&str| {
+            !part.contains("variant = \"") || {
+                let name = part.split('"').nth(1).unwrap_or_default();
+                variants.contains(&format!("name = \"{name}\"\n"))
+            }
+        };
+        let mut parts = text.split("[[published]]").map(str::trim_end);
+        let head = parts.next().unwrap_or_default().to_string();
+        let rows = parts
+            .filter(known)
+            .map(|part| format!("\n[[published]]{part}"));
+        let text = head + &rows.collect::<String>();
+        let experiment = scenario::load_str(std::path::Path::new("example.toml"), text)
+            .unwrap_or_else(|faults| panic!("{}", faults.render(false)));
+        let results = experiment.run(&MockExecutor, 1, &Silent).unwrap();
+        Analysis::new(&experiment, &results)
+    }
+
+    #[test]
+    fn agreement_needs_the_same_verdict_and_a_similar_size() {
+        assert!(agrees(-0.28, -0.25));
+        assert!(agrees(0.05, -0.14), "both are the same as nothing");
+        assert!(!agrees(-0.28, 0.05), "the sign is wrong");
+        assert!(agrees(-16.65, -13.0));
+        assert!(!agrees(-16.65, -12.0));
+        assert!(!agrees(0.6, 1.61));
+    }
+
+    fn metric(values: &[f64]) -> Metric {
+        let (name, better) = (String::new(), Better::Lower);
+        Metric {
+            name,
+            unit: "s",
+            better,
+            mean: 0.0,
+            sd: 0.0,
+            ci95: None,
+            values: values.into(),
+        }
+    }
+
+    #[test]
+    fn pairing_sees_a_small_change_under_much_common_noise() {
+        let baseline = [300.0, 310.0, 290.0, 305.0, 295.0];
+        let faster: Vec<f64> = baseline.iter().map(|b| b * 0.997).collect();
+        let change = delta(&metric(&faster), &baseline);
+        assert_eq!(change.verdict, Verdict::Better);
+        assert!((change.pct.unwrap() + 0.3).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_baseline_of_zero_has_no_percentage_but_a_verdict() {
+        let change = delta(&metric(&[3.0, 4.0, 5.0]), &[0.0; 3]);
+        assert_eq!((change.pct, change.verdict), (None, Verdict::Worse));
+        let nothing = delta(&metric(&[0.0; 3]), &[0.0; 3]);
+        assert_eq!((nothing.pct, nothing.verdict), (Some(0.0), Verdict::Same));
+    }
+
+    #[test]
+    fn one_seed_is_judged_by_size() {
+        assert_eq!(delta(&metric(&[100.1]), &[100.0]).verdict, Verdict::Same);
+        assert_eq!(delta(&metric(&[100.2]), &[100.0]).verdict, Verdict::Worse);
+    }
+}

@@ -1,0 +1,168 @@
+//! The same tables as Markdown, ready for a pull request or a mail.
+
+use crate::TOOL;
+use crate::analysis::{Analysis, Delta, Metric, VariantAnalysis};
+use crate::number::{number, percent};
+use crate::view;
+use std::fmt::Write;
+
+/// The analysis as Markdown.
+pub fn markdown(analysis: &Analysis) -> String {
+    let mut out = String::new();
+    let _ = writeln!(out, "## {}\n", escape(&analysis.title));
+    let facts: Vec<String> = view::facts(analysis)
+        .iter()
+        .map(|(what, v)| format!("{what}: {}", escape(v)))
+        .collect();
+    let _ = writeln!(out, "{}", facts.join("; "));
+    for metric in view::headlines(analysis) {
+        block(&mut out, analysis, metric);
+    }
+    matrix(&mut out, analysis);
+    out.push('\n');
+    for remark in view::remarks(analysis) {
+        let _ = writeln!(out, "{remark}  ");
+    }
+    let _ = writeln!(out, "{TOOL}, scenario `{}`", analysis.hash);
+    out
+}
+
+fn block(out: &mut String, analysis: &Analysis, metric: &Metric) {
+    let heading = view::heading(metric);
+    let published = analysis
+        .variants
+        .iter()
+        .any(|v| v.published(&metric.name).is_some());
+    let (head, rule) = match published {
+        true => (" published | change | |", " ---: | ---: | --- |"),
+        false => ("", ""),
+    };
+    let _ = writeln!(
+        out,
+        "\n| {heading} | simulated | change | 95 % interval | verdict |{head}"
+    );
+    let _ = writeln!(out, "| --- | ---: | ---: | :---: | --- |{rule}");
+    for variant in &analysis.variants {
+        let _ = write!(out, "| {} |", escape(&variant.name));
+        let mean = variant
+            .metric(&metric.name)
+            .map_or("-".into(), |m| number(m.mean, m.unit));
+        let _ = write!(out, " {mean} | {} |", change(variant, metric));
+        if published {
+            let _ = write!(out, " {} |", beside(variant, metric));
+        }
+        out.push('\n');
+    }
+}
+
+/// Change, interval and verdict: three cells.
+fn change(variant: &VariantAnalysis, metric: &Metric) -> String {
+    match variant.delta(&metric.name) {
+        None if variant.baseline => "baseline | | ".to_string(),
+        None => "- | | ".to_string(),
+        Some(Delta { pct, ci95, verdict }) => {
+            let pct = pct.map_or("-".into(), percent);
+            let interval = ci95.map_or(String::new(), |[low, high]| {
+                format!("{} to {}", percent(low), percent(high))
+            });
+            format!("{pct} | {interval} | {}", verdict.word())
+        }
+    }
+}
+
+/// Published value, its change, and whether it agrees: three cells.
+fn beside(variant: &VariantAnalysis, metric: &Metric) -> String {
+    let Some(row) = variant.published(&metric.name) else {
+        return "| | ".to_string();
+    };
+    let mark = match row.agrees {
+        Some(true) => "agrees",
+        Some(false) => "differs",
+        None => "",
+    };
+    let change = row.delta_pct.map_or(String::new(), percent);
+    format!("{} | {change} | {mark}", number(row.value, metric.unit))
+}
+
+fn matrix(out: &mut String, analysis: &Analysis) {
+    let details = view::details(analysis);
+    if details.is_empty() {
+        return;
+    }
+    let others: Vec<&VariantAnalysis> = analysis.variants.iter().filter(|v| !v.baseline).collect();
+    let baseline = analysis
+        .baseline()
+        .map_or(String::new(), |b| escape(&b.name));
+    let names: String = others
+        .iter()
+        .map(|v| format!(" {} |", escape(&v.name)))
+        .collect();
+    let _ = writeln!(out, "\n| metric | {baseline} |{names}");
+    let _ = writeln!(out, "| --- | ---: |{}", " ---: |".repeat(others.len()));
+    for metric in details {
+        let heading = view::heading(metric);
+        let _ = write!(out, "| {heading} | {} |", number(metric.mean, metric.unit));
+        for variant in &others {
+            let own = variant.metric(&metric.name);
+            let pct = variant.delta(&metric.name).and_then(|d| d.pct).map(percent);
+            let cell = pct
+                .or(own.map(|m| number(m.mean, m.unit)))
+                .unwrap_or("-".into());
+            let _ = write!(out, " {cell} |");
+        }
+        out.push('\n');
+    }
+}
+
+/// User text must not end a cell.
+fn escape(text: &str) -> String {
+    text.replace('|', "\\|")
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::analysis::tests::example;
+    use expect_test::expect;
+
+    #[test]
+    fn tables_are_markdown() {
+        let text = super::markdown(&example(3, &["off", "on"]));
+        expect![[r#"
+            ## An example
+
+            machine: example, 16 CPUs in 2 LLCs; workload: kernel-build; policy: cfs 6.4; seeds: 1-3
+
+            | elapsed [s] | simulated | change | 95 % interval | verdict | published | change | |
+            | --- | ---: | ---: | :---: | --- | ---: | ---: | --- |
+            | off | 300.47 | baseline | |  | 300.00 |  |  |
+            | on | 301.96 | +0.50% | +0.31% to +0.68% | worse | 298.50 | -0.50% | differs |
+
+            | cpu_pct [%] | simulated | change | 95 % interval | verdict |
+            | --- | ---: | ---: | :---: | --- |
+            | off | 300.36 | baseline | |  |
+            | on | 300.43 | +0.03% | -0.26% to +0.31% | same |
+
+            | metric | off | on |
+            | --- | ---: | ---: |
+            | idle_while_runnable [CPU-s] | 298.46 | +0.40% |
+            | wakeup_latency_p50 [us] | 299.66 | +0.06% |
+            | wakeup_latency_p99 [us] | 300.62 | +0.30% |
+            | wakeup_latency_max [us] | 299.02 | -0.47% |
+            | spin_pct [%] | 300.48 | -0.07% |
+            | switches | 1006429 | -0.10% |
+            | wakeups | 1002905 | -0.33% |
+            | migrations_smt | 995795 | +0.57% |
+            | migrations_llc | 999084 | +0.23% |
+            | migrations_node | 996084 | +0.22% |
+            | migrations_remote | 998600 | +0.32% |
+            | newidle_pulls | 1006199 | -0.41% |
+            | balance_pulls | 1007978 | +0.21% |
+            | pull_hits | 996031 | +0.23% |
+            | pull_lost | 997995 | +0.09% |
+
+            0 of 1 published changes agree: same verdict, and within 1 point or a quarter of the change.  
+            Intervals are over seeds: how repeatable the simulation is, not how near to hardware.  
+            schedlab 0.1.0, scenario `3921bb5878849378`
+        "#]].assert_eq(&text);
+    }
+}

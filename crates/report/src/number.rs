@@ -1,0 +1,87 @@
+//! Numbers as people read them: about four digits that matter, never wider than eight columns.
+
+/// A value of a metric. Counts (no unit) have no decimals.
+pub fn number(value: f64, unit: &str) -> String {
+    let size = value.abs();
+    match size {
+        _ if size >= 1e13 => format!("{value:.2e}"),
+        _ if size >= 1e10 => format!("{:.2}G", value / 1e9),
+        _ if size >= 1e7 => format!("{:.2}M", value / 1e6),
+        _ if size >= 1e4 || (unit.is_empty() && size >= 100.0) => format!("{value:.0}"),
+        _ if size >= 1.0 => format!("{value:.2}"),
+        _ if size >= 0.01 => format!("{value:.3}"),
+        0.0 => "0".to_string(),
+        _ => format!("{value:.1e}"),
+    }
+}
+
+/// A change in percent, with its sign; a factor if it is tenfold or more.
+pub fn percent(change: f64) -> String {
+    let rounded = |digits: usize| {
+        let text = format!("{change:+.digits$}");
+        // A change that rounds to nothing has no sign.
+        match text.trim_start_matches(['+', '-']).parse::<f64>() {
+            Ok(0.0) => text[1..].to_string(),
+            _ => text,
+        }
+    };
+    match change.abs() {
+        size if size >= 1e7 => format!("x{:.0e}", 1.0 + change / 100.0),
+        size if size >= 1000.0 => format!("x{:.0}", 1.0 + change / 100.0),
+        size if size >= 100.0 => format!("{}%", rounded(1)),
+        _ => format!("{}%", rounded(2)),
+    }
+}
+
+/// A 95 % interval of changes in percent, without the percent signs: at most 14 columns wide as
+/// long as the changes stay below a thousand.
+pub fn interval([low, high]: [f64; 2]) -> String {
+    let bare = |x: f64| match x.abs() {
+        size if size >= 100.0 => format!("{x:+.0}"),
+        size if size >= 10.0 => format!("{x:+.1}"),
+        _ => format!("{x:+.2}"),
+    };
+    format!("[{}, {}]", bare(low), bare(high))
+}
+
+/// Seeds as a short list: `1-5`, `1,2,4`.
+pub fn seeds(seeds: &[u64]) -> String {
+    let consecutive = seeds.windows(2).all(|w| w[1] == w[0] + 1);
+    match seeds {
+        [] => "none".to_string(),
+        [one] => one.to_string(),
+        [first, .., last] if consecutive => format!("{first}-{last}"),
+        _ => seeds
+            .iter()
+            .map(u64::to_string)
+            .collect::<Vec<_>>()
+            .join(","),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_stay_narrow() {
+        let seen: Vec<String> = [
+            0.0, 0.000_123, 0.0312, 3.1, 322.4412, 15534.2, 1.2e7, -9.5e10,
+        ]
+        .iter()
+        .map(|v| number(*v, "s"))
+        .collect();
+        assert_eq!(
+            seen.join(" "),
+            "0 1.2e-4 0.031 3.10 322.44 15534 12.00M -95.00G"
+        );
+        assert_eq!(number(1234.6, ""), "1235");
+    }
+
+    #[test]
+    fn changes_have_a_sign_unless_they_are_nothing() {
+        assert_eq!(percent(-0.279), "-0.28%");
+        assert_eq!(percent(0.0004), "0.00%");
+        assert_eq!(percent(1234.5), "x13");
+    }
+}

@@ -1,0 +1,134 @@
+//! Writing results to files: all of them or none, never half of one.
+//!
+//! Everything is put together in memory first, then written to temporary files beside the targets,
+//! then renamed over them. A full disk is noticed before the first rename. [`uninterrupted`] lets
+//! a signal handler wait for that short moment.
+
+use crate::{Analysis, csv, deltas_svg, json, utilization_svg};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Why files could not be written.
+#[derive(Debug, thiserror::Error)]
+pub enum OutError {
+    /// The directory cannot be made, or is not one.
+    #[error("cannot use {dir} as output directory: {source}")]
+    Directory {
+        /// The directory.
+        dir: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// A file cannot be written.
+    #[error("cannot write {path}: {source}")]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+}
+
+static WRITING: Mutex<()> = Mutex::new(());
+
+/// Held while files are written. A signal handler that takes it before it ends the program leaves
+/// no temporary file behind.
+pub fn uninterrupted() -> MutexGuard<'static, ()> {
+    WRITING.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Makes the directory if it is missing, and checks that files can be made in it.
+pub fn prepare(dir: &Path) -> Result<(), OutError> {
+    let _guard = uninterrupted();
+    let fault = |source| OutError::Directory {
+        dir: dir.to_path_buf(),
+        source,
+    };
+    std::fs::create_dir_all(dir).map_err(fault)?;
+    tempfile::NamedTempFile::new_in(dir)
+        .map(drop)
+        .map_err(fault)
+}
+
+/// Writes `results.json`, `results.csv` and the plots of an experiment; gives their paths.
+pub fn write(analysis: &Analysis, dir: &Path) -> Result<Vec<PathBuf>, OutError> {
+    let mut files = vec![
+        ("results.json", json(analysis)),
+        ("results.csv", csv([analysis])),
+    ];
+    files.extend(deltas_svg(analysis).map(|svg| ("deltas.svg", svg)));
+    files.extend(utilization_svg(analysis).map(|svg| ("utilization.svg", svg)));
+    write_all(dir, &files)
+}
+
+/// Writes several files, all or none.
+fn write_all(dir: &Path, files: &[(&str, String)]) -> Result<Vec<PathBuf>, OutError> {
+    let _guard = uninterrupted();
+    let mut staged = Vec::new();
+    for (name, content) in files {
+        let path = dir.join(name);
+        let file = stage(dir, content).map_err(|source| OutError::File {
+            path: path.clone(),
+            source,
+        })?;
+        staged.push((path, file));
+    }
+    let mut written = Vec::new();
+    for (path, file) in staged {
+        let failed = |e: tempfile::PersistError| e.error;
+        file.persist(&path)
+            .map_err(failed)
+            .map_err(|source| OutError::File {
+                path: path.clone(),
+                source,
+            })?;
+        written.push(path);
+    }
+    Ok(written)
+}
+
+/// A temporary file with the content, readable by whom other new files are.
+fn stage(dir: &Path, content: &str) -> std::io::Result<tempfile::NamedTempFile> {
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".schedlab-");
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        builder.permissions(std::fs::Permissions::from_mode(0o666));
+    }
+    let mut file = builder.tempfile_in(dir)?;
+    file.write_all(content.as_bytes())?;
+    file.as_file().sync_all()?;
+    Ok(file)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_are_replaced_whole_and_nothing_else_is_left() {
+        let dir = tempfile::tempdir().unwrap();
+        write_all(dir.path(), &[("a", "one".into())]).unwrap();
+        write_all(dir.path(), &[("a", "two".into()), ("b", "three".into())]).unwrap();
+        let mut names: Vec<_> = std::fs::read_dir(dir.path())
+            .unwrap()
+            .map(|e| e.unwrap().file_name())
+            .collect();
+        names.sort();
+        assert_eq!(names, ["a", "b"]);
+        assert_eq!(
+            std::fs::read_to_string(dir.path().join("a")).unwrap(),
+            "two"
+        );
+    }
+
+    #[test]
+    fn a_file_is_no_directory() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("file");
+        std::fs::write(&file, "").unwrap();
+        assert!(prepare(&file).is_err());
+    }
+}

@@ -1,0 +1,202 @@
+//! The plot of paired changes: a panel per metric, a row per variant.
+//!
+//! A filled dot with a bar is the simulated change with its 95 % interval; a hollow circle is the
+//! published change. The vertical line at zero is the baseline.
+
+use crate::analysis::{Analysis, Metric, VariantAnalysis, Verdict};
+use crate::view;
+use plotters::prelude::*;
+use plotters::style::text_anchor::{HPos, Pos, VPos};
+
+type Area<'a> = DrawingArea<SVGBackend<'a>, plotters::coord::Shift>;
+type Failed = DrawingAreaErrorKind<std::io::Error>;
+
+const WIDTH: u32 = 860;
+const ROW: u32 = 30;
+const LEFT: u32 = 250;
+const GREEN_DOT: RGBColor = RGBColor(26, 127, 55);
+const RED_DOT: RGBColor = RGBColor(207, 34, 46);
+const GRAY_DOT: RGBColor = RGBColor(110, 119, 129);
+const INK: RGBColor = RGBColor(36, 41, 47);
+const GRID: RGBColor = RGBColor(225, 228, 232);
+
+/// The plot as SVG; `None` if there is nothing to compare.
+pub fn deltas_svg(analysis: &Analysis) -> Option<String> {
+    let others: Vec<&VariantAnalysis> = analysis.variants.iter().filter(|v| !v.baseline).collect();
+    let mut metrics = view::headlines(analysis);
+    metrics.extend(
+        view::details(analysis)
+            .into_iter()
+            .filter(|m| m.name.ends_with("p99")),
+    );
+    let has_change = |m: &&Metric| others.iter().any(|v| change(v, m).is_some());
+    metrics.retain(|m| has_change(m));
+    if metrics.is_empty() {
+        return None;
+    }
+    let panel = 62 + ROW * others.len() as u32;
+    let height = 84 + panel * metrics.len() as u32;
+    let mut svg = String::new();
+    let drawn = draw(
+        &mut svg,
+        (WIDTH, height),
+        panel,
+        analysis,
+        &metrics,
+        &others,
+    );
+    drawn.ok().map(|()| svg)
+}
+
+fn draw(
+    svg: &mut String,
+    size: (u32, u32),
+    panel: u32,
+    analysis: &Analysis,
+    metrics: &[&Metric],
+    others: &[&VariantAnalysis],
+) -> Result<(), Failed> {
+    let root = SVGBackend::with_string(svg, size).into_drawing_area();
+    root.fill(&WHITE)?;
+    let title = ("sans-serif", 18)
+        .into_font()
+        .style(FontStyle::Bold)
+        .color(&INK);
+    root.draw(&Text::new(analysis.title.clone(), (16, 14), title))?;
+    let (_, mut rest) = root.split_vertically(44);
+    for metric in metrics {
+        let (area, below) = rest.split_vertically(panel);
+        draw_panel(&area, metric, others)?;
+        rest = below;
+    }
+    legend(&rest, analysis)?;
+    root.present()
+}
+
+fn draw_panel(area: &Area<'_>, metric: &Metric, others: &[&VariantAnalysis]) -> Result<(), Failed> {
+    let bold = ("sans-serif", 14)
+        .into_font()
+        .style(FontStyle::Bold)
+        .color(&INK);
+    let heading = format!("{}{}", metric.name, view::direction(metric));
+    area.draw(&Text::new(heading, (16, 4), bold))?;
+    let rows = others.len() as f64;
+    let (low, high) = range(metric, others);
+    let mut chart = ChartBuilder::on(area)
+        .margin_top(22)
+        .margin_right(30)
+        .set_label_area_size(LabelAreaPosition::Left, LEFT)
+        .set_label_area_size(LabelAreaPosition::Bottom, 26)
+        .build_cartesian_2d(low..high, 0.0..rows)?;
+    let small = ("sans-serif", 12).into_font().color(&INK);
+    chart
+        .configure_mesh()
+        .disable_y_mesh()
+        .disable_y_axis()
+        .x_labels(7)
+        .x_label_formatter(&|x| tick_label(*x, high - low))
+        .x_label_style(small.clone())
+        .bold_line_style(GRID)
+        .light_line_style(TRANSPARENT)
+        .axis_style(GRID)
+        .draw()?;
+    chart.draw_series([PathElement::new(
+        [(0.0, 0.0), (0.0, rows)],
+        INK.stroke_width(1),
+    )])?;
+    let names = small.pos(Pos::new(HPos::Right, VPos::Center));
+    for (idx, variant) in others.iter().enumerate() {
+        let y = rows - idx as f64 - 0.5;
+        let (_, pixel_y) = chart.backend_coord(&(low, y));
+        let at = area.get_pixel_range();
+        let place = (LEFT as i32 - 10, pixel_y - at.1.start);
+        let name = view::short(&variant.name, 34);
+        area.draw(&Text::new(name, place, names.clone()))?;
+        let Some((mean, ci95, color)) = change(variant, metric) else {
+            continue;
+        };
+        if let Some([from, to]) = ci95 {
+            let bar = PathElement::new([(from, y), (to, y)], color.stroke_width(3));
+            chart.draw_series([bar])?;
+        }
+        chart.draw_series([Circle::new((mean, y), 5, color.filled())])?;
+        if let Some(published) = variant.published(&metric.name).and_then(|p| p.delta_pct) {
+            chart.draw_series([Circle::new((published, y), 7, INK.stroke_width(2))])?;
+        }
+    }
+    Ok(())
+}
+
+/// Mean, interval and color of a change.
+fn change(v: &VariantAnalysis, metric: &Metric) -> Option<(f64, Option<[f64; 2]>, RGBColor)> {
+    let delta = v.delta(&metric.name)?;
+    let color = match delta.verdict {
+        Verdict::Better => GREEN_DOT,
+        Verdict::Worse => RED_DOT,
+        _ => GRAY_DOT,
+    };
+    Some((delta.pct.filter(|p| p.is_finite())?, delta.ci95, color))
+}
+
+/// The range of the axis: all marks and zero, with some air.
+fn range(metric: &Metric, others: &[&VariantAnalysis]) -> (f64, f64) {
+    let mut marks = vec![0.0];
+    for variant in others {
+        if let Some((mean, ci95, _)) = change(variant, metric) {
+            marks.push(mean);
+            marks.extend(ci95.into_iter().flatten());
+        }
+        marks.extend(variant.published(&metric.name).and_then(|p| p.delta_pct));
+    }
+    let low = marks.iter().copied().fold(f64::INFINITY, f64::min);
+    let high = marks.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let air = ((high - low) * 0.08).max(0.02);
+    (low - air, high + air)
+}
+
+fn tick_label(x: f64, span: f64) -> String {
+    let digits = if span < 0.5 {
+        2
+    } else {
+        usize::from(span < 20.0)
+    };
+    match format!("{x:+.digits$}%") {
+        zero if zero.trim_matches(['+', '-', '0', '.', '%']).is_empty() => "0".to_string(),
+        label => label,
+    }
+}
+
+fn legend(area: &Area<'_>, analysis: &Analysis) -> Result<(), Failed> {
+    let baseline = analysis.baseline().map_or("", |b| &b.name);
+    let ink = ("sans-serif", 12)
+        .into_font()
+        .color(&INK)
+        .pos(Pos::new(HPos::Left, VPos::Center));
+    let (x, y) = (24, 18);
+    area.draw(&PathElement::new(
+        [(x - 8, y), (x + 8, y)],
+        GRAY_DOT.stroke_width(3),
+    ))?;
+    area.draw(&Circle::new((x, y), 5, GRAY_DOT.filled()))?;
+    let words = format!("simulated change from {baseline}, 95 % interval over seeds");
+    let shift = 30 + 7 * words.chars().count() as i32;
+    area.draw(&Text::new(words, (x + 16, y), ink.clone()))?;
+    if analysis.agreement().1 > 0 {
+        area.draw(&Circle::new((x + shift, y), 7, INK.stroke_width(2)))?;
+        area.draw(&Text::new("published", (x + shift + 14, y), ink))?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::analysis::tests::example;
+
+    #[test]
+    fn a_plot_needs_something_to_compare() {
+        assert!(super::deltas_svg(&example(2, &["off"])).is_none());
+        let svg = super::deltas_svg(&example(2, &["off", "on"])).unwrap();
+        assert!(svg.starts_with("<svg") && svg.trim_end().ends_with("</svg>"));
+        assert!(svg.contains("published"));
+    }
+}

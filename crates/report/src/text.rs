@@ -1,0 +1,238 @@
+//! The table for people: at most 100 columns, plain words, color only as a second voice.
+//!
+//! ```text
+//! elapsed [s], lower is better    simulated   change        95 % interval          published
+//!   A NO_SWQUEUE + NO_SIS_NODE       322.41  baseline                               322.44
+//!   B SWQUEUE + NO_SIS_NODE          321.52   -0.28%   [-0.31%, -0.25%]  better     321.54 ...
+//! ```
+//!
+//! Every mark is a word or a sign as well as a color, so that the table survives a pipe, a mail
+//! and a color-blind reader. Cells are padded before they are painted.
+
+use crate::TOOL;
+use crate::analysis::{Analysis, Delta, Metric, PublishedRow, VariantAnalysis, Verdict};
+use crate::number::{interval, number, percent};
+use crate::view;
+use anstyle::{AnsiColor, Style};
+use std::fmt::Write;
+
+const BOLD: Style = Style::new().bold();
+const DIM: Style = Style::new().dimmed();
+const GOOD: Style = AnsiColor::Green.on_default();
+const BAD: Style = AnsiColor::Red.on_default();
+const PLAIN: Style = Style::new();
+
+/// Width of the names of variants; longer ones are cut.
+const NAME: usize = 28;
+
+/// Changes per row of the matrix before it continues below.
+const COLUMNS: usize = 5;
+
+/// The analysis as a table with colors.
+pub fn text(analysis: &Analysis) -> String {
+    let mut out = String::new();
+    let _ = writeln!(out, "{}", paint(BOLD, &analysis.title));
+    let facts: Vec<String> = view::facts(analysis)
+        .iter()
+        .map(|(what, value)| format!("{} {value}", paint(DIM, what)))
+        .collect();
+    let _ = writeln!(out, "{}", facts.join("   "));
+    for metric in view::headlines(analysis) {
+        out.push('\n');
+        block(&mut out, analysis, metric);
+    }
+    matrix(&mut out, analysis);
+    out.push('\n');
+    for remark in view::remarks(analysis) {
+        let _ = writeln!(out, "{remark}");
+    }
+    let n_metrics = analysis.baseline().map_or(0, |b| b.metrics.len());
+    let source = format!(
+        "{TOOL}, scenario {}. All {n_metrics} metrics of every run: --format json or csv.",
+        analysis.hash
+    );
+    let _ = writeln!(out, "{}", paint(DIM, &source));
+    out
+}
+
+/// A headline metric: one row per variant.
+fn block(out: &mut String, analysis: &Analysis, metric: &Metric) {
+    let compares = analysis.variants.len() > 1;
+    let published = analysis
+        .variants
+        .iter()
+        .any(|v| v.published(&metric.name).is_some());
+    let indent = NAME + 3;
+    let heading = view::heading(metric);
+    let fits = |words: &&str| heading.chars().count() + words.len() < indent;
+    let direction = Some(view::direction(metric)).filter(fits).unwrap_or("");
+    let mut head = format!("{:>9}", "simulated");
+    if compares {
+        let title = if analysis.seeds.len() > 1 {
+            "95 % interval"
+        } else {
+            ""
+        };
+        let _ = write!(head, "  {:>7}  {title:<14} {:<7}", "change", "");
+    }
+    if published {
+        let _ = write!(
+            head,
+            " {:>9}  {:>7}",
+            "published",
+            if compares { "change" } else { "" }
+        );
+    }
+    let gap = indent.saturating_sub(heading.chars().count() + direction.len());
+    let title = format!("{}{}", paint(BOLD, &heading), paint(DIM, direction));
+    let _ = writeln!(
+        out,
+        "{title}{}{}",
+        " ".repeat(gap),
+        paint(DIM, head.trim_end())
+    );
+    for (idx, variant) in analysis.variants.iter().enumerate() {
+        let name = format!(
+            "{:>2} {:<NAME$}",
+            view::letter(idx),
+            view::short(&variant.name, NAME)
+        );
+        let mut row = name;
+        row.push_str(&simulated(variant, metric));
+        if compares {
+            row.push_str(&change(variant, metric));
+        }
+        if let Some(row_published) = variant.published(&metric.name) {
+            row.push_str(&beside(row_published, metric));
+        }
+        let _ = writeln!(out, "{}", row.trim_end());
+    }
+}
+
+fn simulated(variant: &VariantAnalysis, metric: &Metric) -> String {
+    let mean = variant
+        .metric(&metric.name)
+        .map_or("-".into(), |m| number(m.mean, m.unit));
+    format!(" {mean:>8}")
+}
+
+/// Change, interval and verdict: 33 columns.
+fn change(variant: &VariantAnalysis, metric: &Metric) -> String {
+    if variant.baseline {
+        return format!("  {}{}", paint(DIM, "baseline"), " ".repeat(23));
+    }
+    let Some(delta) = variant.delta(&metric.name) else {
+        return " ".repeat(33);
+    };
+    let pct = delta.pct.map_or("-".into(), percent);
+    let interval = delta.ci95.map_or(String::new(), interval);
+    let word = match delta.ci95 {
+        None if delta.pct.is_some() => format!("{}?", delta.verdict.word()),
+        _ => delta.verdict.word().to_string(),
+    };
+    let style = style(delta.verdict);
+    let (pct, word) = (
+        paint(style, &format!("{pct:>7}")),
+        paint(style, &format!("{word:<7}")),
+    );
+    format!("  {pct}  {interval:<14} {word}")
+}
+
+fn beside(row: &PublishedRow, metric: &Metric) -> String {
+    let value = number(row.value, metric.unit);
+    let change = row.delta_pct.map_or(String::new(), percent);
+    let mark = match row.agrees {
+        Some(true) => paint(GOOD, "agrees"),
+        Some(false) => paint(BAD, "differs"),
+        None => String::new(),
+    };
+    format!("  {value:>8}  {change:>7} {mark}")
+}
+
+/// All other metrics: the baseline's value, and the change of each variant.
+fn matrix(out: &mut String, analysis: &Analysis) {
+    let details = view::details(analysis);
+    let others: Vec<(usize, &VariantAnalysis)> = analysis
+        .variants
+        .iter()
+        .enumerate()
+        .filter(|(_, v)| !v.baseline)
+        .collect();
+    let Some(base) = analysis.variants.iter().position(|v| v.baseline) else {
+        return;
+    };
+    if details.is_empty() {
+        return;
+    }
+    let mut bracketed = false;
+    for chunk in others
+        .chunks(COLUMNS)
+        .chain(others.is_empty().then_some(&[][..]))
+    {
+        let letters: String = chunk
+            .iter()
+            .map(|(idx, _)| format!("  {:>9}", view::letter(*idx)))
+            .collect();
+        let base = view::letter(base);
+        let what = match chunk {
+            [] => "mean".to_string(),
+            _ => format!("mean of {base}, then changes from it"),
+        };
+        let head = format!("   {what:<33}{base:>3}{letters}");
+        let _ = write!(out, "\n{}\n", paint(DIM, &head));
+        for metric in &details {
+            let unit = paint(DIM, &format!("{:<6}", metric.unit));
+            let value = number(metric.mean, metric.unit);
+            let _ = write!(out, "   {:<20} {unit}{value:>9}", metric.name);
+            for (_, variant) in chunk {
+                let cell = cell(variant, metric);
+                bracketed |= cell.contains('(');
+                out.push_str(&cell);
+            }
+            out.push('\n');
+        }
+    }
+    if bracketed {
+        let base = view::letter(base);
+        let note = format!("   (in brackets: the seeds cannot tell it from {base})");
+        let _ = writeln!(out, "{}", paint(DIM, &note));
+    }
+}
+
+/// One change of the matrix: 11 columns.
+fn cell(variant: &VariantAnalysis, metric: &Metric) -> String {
+    let Some(delta) = variant.delta(&metric.name) else {
+        return format!("  {:>9}", "-");
+    };
+    let text = match (delta.pct, variant.metric(&metric.name)) {
+        (Some(0.0), _) => "=".to_string(),
+        (Some(pct), _) if is_chance(delta) => format!("({})", percent(pct)),
+        (Some(pct), _) => percent(pct),
+        (None, Some(own)) => number(own.mean, own.unit),
+        (None, None) => "-".to_string(),
+    };
+    format!("  {}", paint(style(delta.verdict), &format!("{text:>9}")))
+}
+
+fn is_chance(delta: &Delta) -> bool {
+    delta.verdict == Verdict::Same && delta.ci95.is_some()
+}
+
+fn style(verdict: Verdict) -> Style {
+    match verdict {
+        Verdict::Better => GOOD,
+        Verdict::Worse => BAD,
+        Verdict::Same => DIM,
+        Verdict::Higher | Verdict::Lower => PLAIN,
+    }
+}
+
+fn paint(style: Style, text: &str) -> String {
+    match style == PLAIN {
+        true => text.to_string(),
+        false => format!("{style}{text}{style:#}"),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,212 @@
+//! What goes on one screen, in which order: shared by the text table and Markdown.
+//!
+//! The headline metrics get a block each, with intervals, verdicts and published values. The rest
+//! shares one matrix of changes, a row per metric and a column per variant. What is left out
+//! (rare counters, single lock sites) is in JSON and CSV.
+
+use crate::analysis::{Analysis, Metric, VariantAnalysis};
+use scenario::Better;
+
+/// Metrics that get a block of their own, if the runs have them.
+const HEADLINES: &[&str] = &[
+    "elapsed",
+    "cpu_pct",
+    "throughput",
+    "bandwidth",
+    "latency_p99",
+];
+
+/// Metrics of the matrix, in this order; those of the workload come first.
+const DETAILS: &[&str] = &[
+    "idle_while_runnable",
+    "wakeup_latency_p50",
+    "wakeup_latency_p99",
+    "wakeup_latency_max",
+    "spin_pct",
+    "switches",
+    "wakeups",
+    "migrations_smt",
+    "migrations_llc",
+    "migrations_node",
+    "migrations_remote",
+    "newidle_pulls",
+    "balance_pulls",
+    "pull_hits",
+    "pull_lost",
+];
+
+/// Metrics on no screen: parts of others, for those who ask for them.
+const HIDDEN: &[&str] = &[
+    "wakeup_latency_p95",
+    "newidle_attempts",
+    "pull_attempts",
+    "pull_empty",
+];
+
+/// The metrics that get a block: the headlines, and whatever was published.
+pub fn headlines(analysis: &Analysis) -> Vec<&Metric> {
+    let Some(baseline) = analysis.baseline() else {
+        return Vec::new();
+    };
+    let published = |name: &str| {
+        analysis
+            .variants
+            .iter()
+            .any(|v| v.published(name).is_some())
+    };
+    // The time that the scenario prescribes tells nothing.
+    let prescribed = |name: &str| name == "elapsed" && analysis.until != "done";
+    let wanted = |m: &&Metric| {
+        let headline = HEADLINES.contains(&m.name.as_str()) && !prescribed(&m.name);
+        published(&m.name) || (headline && is_used(analysis, &m.name))
+    };
+    let mut chosen: Vec<&Metric> = baseline.metrics.iter().filter(wanted).collect();
+    chosen.sort_by_key(|m| rank(HEADLINES, &m.name));
+    chosen
+}
+
+/// The metrics of the matrix.
+pub fn details(analysis: &Analysis) -> Vec<&Metric> {
+    let Some(baseline) = analysis.baseline() else {
+        return Vec::new();
+    };
+    let blocks: Vec<&str> = headlines(analysis)
+        .iter()
+        .map(|m| m.name.as_str())
+        .collect();
+    let wanted = |m: &&Metric| {
+        let name = m.name.as_str();
+        !blocks.contains(&name)
+            && !HEADLINES.contains(&name)
+            && !HIDDEN.contains(&name)
+            && !name.contains('.')
+            && is_used(analysis, name)
+    };
+    let mut chosen: Vec<&Metric> = baseline.metrics.iter().filter(wanted).collect();
+    // The workload's own metrics have no rank in the list: they come first.
+    chosen.sort_by_key(|m| (rank(DETAILS, &m.name) + 1) % (DETAILS.len() + 1));
+    chosen
+}
+
+/// True if any variant has a value other than zero.
+fn is_used(analysis: &Analysis, name: &str) -> bool {
+    let used = |v: &VariantAnalysis| v.metric(name).is_some_and(|m| m.mean != 0.0);
+    analysis.variants.iter().any(used)
+}
+
+fn rank(list: &[&str], name: &str) -> usize {
+    list.iter()
+        .position(|known| *known == name)
+        .unwrap_or(list.len())
+}
+
+/// A letter (or two) for each variant: A, B, ... Z, AA, AB.
+pub fn letter(idx: usize) -> String {
+    let one = |n: usize| char::from(b'A' + (n % 26) as u8);
+    match idx {
+        0..26 => one(idx).to_string(),
+        _ => format!("{}{}", one((idx / 26 + 25) % 26), one(idx)),
+    }
+}
+
+/// A name cut in the middle if it is too long, as the ends tell variants apart.
+pub fn short(name: &str, width: usize) -> String {
+    let chars: Vec<char> = name.chars().collect();
+    if chars.len() <= width {
+        return name.to_string();
+    }
+    let tail = (width - 2) / 2;
+    let head = width - 2 - tail;
+    let part = |chars: &[char]| chars.iter().collect::<String>();
+    format!(
+        "{}..{}",
+        part(&chars[..head]),
+        part(&chars[chars.len() - tail..])
+    )
+}
+
+/// The machine, workload and so on, as (what, value).
+pub fn facts(analysis: &Analysis) -> Vec<(&'static str, String)> {
+    let machine = &analysis.machine;
+    let plural = |n: usize, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
+    let cpus = format!(
+        "{} in {}",
+        plural(machine.cpus, "CPU"),
+        plural(machine.llcs, "LLC")
+    );
+    let mut facts = vec![
+        ("machine", format!("{}, {cpus}", machine.name)),
+        ("workload", analysis.workload.to_string()),
+        ("policy", policies(analysis)),
+    ];
+    if analysis.until != "done" {
+        facts.push(("until", analysis.until.clone()));
+    }
+    facts.push(("seeds", crate::number::seeds(&analysis.seeds)));
+    facts
+}
+
+fn policies(analysis: &Analysis) -> String {
+    let mut names: Vec<String> = Vec::new();
+    for v in &analysis.variants {
+        let name = v.rules.map_or(v.policy.to_string(), |rules| {
+            format!("{} {rules}", v.policy)
+        });
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    names.join(", ")
+}
+
+/// A metric and its unit, as a heading.
+pub fn heading(metric: &Metric) -> String {
+    match metric.unit {
+        "" => metric.name.clone(),
+        unit => format!("{} [{unit}]", metric.name),
+    }
+}
+
+/// The good direction in words; empty if there is none.
+pub fn direction(metric: &Metric) -> &'static str {
+    match metric.better {
+        Better::Lower => ", lower is better",
+        Better::Higher => ", higher is better",
+        Better::None => "",
+    }
+}
+
+/// Remarks below the tables.
+pub fn remarks(analysis: &Analysis) -> Vec<String> {
+    let mut remarks = Vec::new();
+    let (agree, all) = analysis.agreement();
+    if all > 0 {
+        remarks.push(format!(
+            "{agree} of {all} published changes agree: same verdict, and within 1 point or a \
+             quarter of the change."
+        ));
+    }
+    if analysis.seeds.len() == 1 {
+        remarks
+            .push("One seed gives no interval: use --seeds 5 to tell chance from effect.".into());
+    } else if analysis.variants.len() > 1 {
+        remarks.push(
+            "Intervals are over seeds: how repeatable the simulation is, not how near to hardware."
+                .into(),
+        );
+    }
+    remarks
+}
+
+#[cfg(test)]
+mod tests {
+    use super::letter;
+
+    #[test]
+    fn letters_go_on_after_z() {
+        assert_eq!(
+            [0, 25, 26, 27, 52].map(letter),
+            ["A", "Z", "AA", "AB", "BA"]
+        );
+    }
+}

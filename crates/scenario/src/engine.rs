@@ -1,0 +1,193 @@
+//! The executor that simulates: a run's specification becomes a policy, a program and a world.
+//!
+//! Policies and programs are chosen here, once per run; inside, everything is resolved at compile
+//! time.
+
+mod metrics;
+
+use crate::experiment::{RunSpec, Until, WorkloadSpec};
+use crate::run::{Executor, RunError, RunOutput};
+use metrics::Recorder;
+use policies::fair::Fair;
+use policies::fair::features::{Features, Tunables};
+use policies::fifo::Fifo;
+use sim_core::{Config, NEVER, Ns, Policy, Program, Simulation, StopReason, Waiting, World};
+use std::sync::Arc;
+use topology::Machine;
+use workloads::kernel_build::{self, KernelBuild};
+use workloads::micro::{OpenQueue, PingPong, Short, Spinners};
+
+/// How often the progress is told: every so many events.
+const EVENTS_PER_REPORT: u32 = 1 << 16;
+/// Simulated time after which a run without an end is stopped all the same.
+const LONGEST_RUN_NS: Ns = 1 << 60;
+
+/// Runs simulations.
+pub struct SimulationExecutor;
+
+impl Executor for SimulationExecutor {
+    fn run(&self, spec: &RunSpec, progress: &dyn Fn(f64)) -> Result<RunOutput, RunError> {
+        match spec.policy.name() {
+            "fifo" => with_policy(spec, Fifo::default(), progress),
+            _ => with_policy(spec, fair(spec), progress),
+        }
+    }
+}
+
+fn with_policy<P: Policy>(
+    spec: &RunSpec,
+    policy: P,
+    progress: &dyn Fn(f64),
+) -> Result<RunOutput, RunError> {
+    let load = &spec.workload;
+    let count = |key, default| load.int(key).unwrap_or(default) as u64;
+    let seed = spec.seed;
+    match load.def.kind {
+        "kernel-build" => run(spec, policy, build(spec), progress),
+        "ping-pong" => {
+            let program = PingPong::new(count("pairs", 1) as u32, count("work_ns", 1000), 0);
+            run(spec, policy, program, progress)
+        }
+        "spinners" => {
+            let program = Spinners::new(vec![0; count("tasks", 1) as usize], 0);
+            run(spec, policy, program, progress)
+        }
+        "short" => {
+            let (run_ns, sleep_ns) = (count("run_ns", 20_000), count("sleep_ns", 100_000));
+            let program = Short::new(count("tasks", 1) as u32, run_ns, sleep_ns, 0, seed);
+            run(spec, policy, program, progress)
+        }
+        _ => run(spec, policy, open_queue(load, &spec.machine, seed), progress),
+    }
+}
+
+fn open_queue(load: &WorkloadSpec, machine: &Machine, seed: u64) -> OpenQueue {
+    let service_ns = load.int("service_ns").unwrap_or(100_000) as Ns;
+    let rate = load.float("rate").unwrap_or(1000.0);
+    let interarrival_ns = ((1e9 / rate).round() as Ns).max(1);
+    let pool = 64 * machine.n_cpus().max(8) as u32;
+    OpenQueue::new(interarrival_ns, service_ns, u64::MAX, pool, seed)
+}
+
+fn build(spec: &RunSpec) -> KernelBuild {
+    let load = &spec.workload;
+    let default = kernel_build::Config::default();
+    let count = |key, default: u32| load.int(key).map_or(default, |n| n as u32);
+    KernelBuild::new(kernel_build::Config {
+        jobs: count("jobs", spec.machine.n_cpus() as u32),
+        objects: count("objects", default.objects),
+        directories: count("directories", default.directories),
+        work_s: load.float("work_seconds").unwrap_or(default.work_s),
+        sigma: load.float("sigma").unwrap_or(default.sigma),
+        prepare_s: load.float("prepare_seconds").unwrap_or(default.prepare_s),
+        link_s: load.float("link_seconds").unwrap_or(default.link_s),
+        clock_mhz: spec.machine.clock_mhz,
+        seed: spec.seed,
+    })
+}
+
+fn fair(spec: &RunSpec) -> Fair {
+    let f = |name| spec.feature(name);
+    let features = Features {
+        gentle_fair_sleepers: f("GENTLE_FAIR_SLEEPERS"),
+        start_debit: f("START_DEBIT"),
+        next_buddy: f("NEXT_BUDDY"),
+        last_buddy: f("LAST_BUDDY"),
+        cache_hot_buddy: f("CACHE_HOT_BUDDY"),
+        wakeup_preemption: f("WAKEUP_PREEMPTION"),
+        ttwu_queue: f("TTWU_QUEUE"),
+        sis_prop: f("SIS_PROP"),
+        sis_util: f("SIS_UTIL"),
+        sis_node: f("SIS_NODE"),
+        wa_idle: f("WA_IDLE"),
+        wa_weight: f("WA_WEIGHT"),
+        wa_bias: f("WA_BIAS"),
+        util_est: f("UTIL_EST"),
+        util_est_fastup: f("UTIL_EST_FASTUP"),
+        alt_period: f("ALT_PERIOD"),
+        base_slice: f("BASE_SLICE"),
+        lb_min: f("LB_MIN"),
+        swqueue: f("SWQUEUE"),
+        newidle_avg_idle: f("NEWIDLE_AVG_IDLE"),
+    };
+    Fair::new(features, tunables(spec))
+}
+
+fn tunables(spec: &RunSpec) -> Tunables {
+    let mut t = Tunables::for_cpus(spec.machine.n_cpus());
+    let stated = |name| spec.tunable(name).and_then(|v| v.int());
+    let set = |field: &mut u64, name| *field = stated(name).map_or(*field, |v| v as u64);
+    set(&mut t.latency_ns, "latency_ns");
+    set(&mut t.min_granularity_ns, "min_granularity_ns");
+    set(&mut t.wakeup_granularity_ns, "wakeup_granularity_ns");
+    if stated("latency_ns").is_some() || stated("min_granularity_ns").is_some() {
+        t.nr_latency = t.latency_ns.div_ceil(t.min_granularity_ns.max(1)) as u32;
+    }
+    t.migration_cost_ns = stated("migration_cost_ns").unwrap_or(t.migration_cost_ns);
+    t.nr_migrate = stated("nr_migrate").map_or(t.nr_migrate, |v| v as u32);
+    let skip_own = spec.tunable("sis_node_skip_own").and_then(|v| v.bool());
+    t.sis_node_skip_own = skip_own.unwrap_or(t.sis_node_skip_own);
+    t
+}
+
+fn world(spec: &RunSpec) -> World {
+    let default = Config::default();
+    let slack = spec.tunable("timer_slack_ns").and_then(|v| v.int());
+    let config = Config {
+        ttwu_queue: spec.feature("TTWU_QUEUE"),
+        timer_slack_ns: slack.map_or(default.timer_slack_ns, |v| v as Ns),
+        ..default
+    };
+    let mut machine = Arc::clone(&spec.machine);
+    if let Some(hz) = spec.tunable("hz").and_then(|v| v.int()) {
+        Arc::make_mut(&mut machine).hz = hz as u32;
+    }
+    World::new(machine, config)
+}
+
+fn run<P: Policy, W: Program>(
+    spec: &RunSpec,
+    policy: P,
+    program: W,
+    progress: &dyn Fn(f64),
+) -> Result<RunOutput, RunError> {
+    let recorder = Recorder::new(&spec.machine);
+    let mut sim = Simulation::new(world(spec), policy, program, recorder);
+    let until = match spec.until {
+        Until::Done => LONGEST_RUN_NS,
+        Until::Time(ns) => ns,
+    };
+    let mut events = 0u32;
+    let end = loop {
+        if let Some(end) = sim.step(until) {
+            break end;
+        }
+        events = events.wrapping_add(1);
+        if events % EVENTS_PER_REPORT == 0 {
+            let share = if until == LONGEST_RUN_NS {
+                sim.program.progress()
+            } else {
+                sim.w.now as f64 / until as f64
+            };
+            progress(share);
+        }
+    };
+    let at_s = sim.w.now as f64 * 1e-9;
+    match end {
+        StopReason::Done | StopReason::Until => Ok(metrics::output(&sim)),
+        StopReason::NoProgress(tasks) => {
+            let waiting = tasks.iter().map(describe).collect();
+            Err(RunError::NoProgress { at_s, waiting })
+        }
+        StopReason::Livelock(task) => Err(RunError::Impossible(format!(
+            "task {} does operation after operation without time passing, at {at_s:.6} s",
+            task.comm
+        ))),
+    }
+}
+
+fn describe(w: &Waiting) -> String {
+    format!("task {} ({}) waits for {}", w.task.0, w.comm, w.what)
+}
+
+const _: () = assert!(LONGEST_RUN_NS < NEVER);

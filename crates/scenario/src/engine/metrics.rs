@@ -1,0 +1,167 @@
+//! What every run measures (DESIGN 5.3): an observer for what must be watched, and the world's own
+//! counters for the rest.
+
+use crate::registry;
+use crate::run::{LlcUtilization, MetricValue, RunOutput};
+use hdrhistogram::Histogram;
+use sim_core::{Category, Ns, Observer, Policy, Program, Simulation, Site, TaskId, World};
+use topology::{CpuId, Distance, Machine};
+
+/// Longest scheduling delay told apart, ns; longer ones count as this.
+const LONGEST_DELAY_NS: u64 = 3_600_000_000_000;
+/// First length of a utilization bucket, ns; it doubles when there are too many.
+const FIRST_BUCKET_NS: Ns = 1_000_000;
+/// Buckets at most.
+const MAX_BUCKETS: usize = 512;
+
+/// Watches scheduling delays and the use of each LLC over time.
+pub struct Recorder {
+    delays: Histogram<u64>,
+    busy_since: Vec<Ns>,
+    llc_of: Vec<u32>,
+    bucket_ns: Ns,
+    /// Busy CPU time per LLC and bucket, ns.
+    busy: Vec<Vec<u64>>,
+}
+
+impl Recorder {
+    /// A recorder for a machine.
+    pub fn new(machine: &Machine) -> Self {
+        let delays = Histogram::new_with_bounds(1, LONGEST_DELAY_NS, 2);
+        Self {
+            delays: delays.expect("the bounds are constant and valid"),
+            busy_since: vec![0; machine.n_cpus()],
+            llc_of: machine.cpus.iter().map(|c| c.llc).collect(),
+            bucket_ns: FIRST_BUCKET_NS,
+            busy: vec![Vec::new(); machine.llcs.len()],
+        }
+    }
+
+    /// Spreads a busy interval of a CPU over the buckets.
+    fn add_busy(&mut self, cpu: CpuId, from: Ns, to: Ns) {
+        while (to / self.bucket_ns) as usize >= MAX_BUCKETS {
+            self.coarsen();
+        }
+        let buckets = &mut self.busy[self.llc_of[cpu.idx()] as usize];
+        let mut at = from;
+        while at < to {
+            let bucket = at / self.bucket_ns;
+            let end = to.min((bucket + 1) * self.bucket_ns);
+            if buckets.len() <= bucket as usize {
+                buckets.resize(bucket as usize + 1, 0);
+            }
+            buckets[bucket as usize] += end - at;
+            at = end;
+        }
+    }
+
+    fn coarsen(&mut self) {
+        self.bucket_ns *= 2;
+        for buckets in &mut self.busy {
+            *buckets = buckets.chunks(2).map(|pair| pair.iter().sum()).collect();
+        }
+    }
+
+    fn utilization(&self, w: &World) -> LlcUtilization {
+        let mut all = Self { busy: self.busy.clone(), llc_of: self.llc_of.clone(), ..Self::new(&w.machine) };
+        all.bucket_ns = self.bucket_ns;
+        for cpu in (0..w.cpus.len() as u32).map(CpuId) {
+            if w.cpus[cpu.idx()].curr != TaskId::IDLE {
+                all.add_busy(cpu, self.busy_since[cpu.idx()], w.now);
+            }
+        }
+        let n_buckets = w.now.div_ceil(all.bucket_ns) as usize;
+        let share = |llc: usize, bucket: usize| {
+            let start = bucket as u64 * all.bucket_ns;
+            let length = all.bucket_ns.min(w.now - start);
+            let busy = all.busy[llc].get(bucket).copied().unwrap_or(0);
+            busy as f32 / (length * w.machine.llcs[llc].len() as u64) as f32
+        };
+        let shares = (0..all.busy.len()).map(|l| (0..n_buckets).map(|b| share(l, b)).collect());
+        LlcUtilization { bucket_ns: all.bucket_ns, shares: shares.collect() }
+    }
+}
+
+impl Observer for Recorder {
+    fn switch(&mut self, w: &World, cpu: CpuId, prev: TaskId, next: TaskId) {
+        if prev == TaskId::IDLE {
+            self.busy_since[cpu.idx()] = w.now;
+        } else if next == TaskId::IDLE {
+            self.add_busy(cpu, self.busy_since[cpu.idx()], w.now);
+        }
+    }
+
+    fn sched_delay(&mut self, _w: &World, _task: TaskId, ns: Ns) {
+        self.delays.saturating_record(ns.max(1));
+    }
+}
+
+/// All metrics of a finished run.
+pub fn output<P: Policy, W: Program>(sim: &Simulation<P, W, Recorder>) -> RunOutput {
+    let mut m = Metrics(Vec::new());
+    let w = &sim.w;
+    m.time(w);
+    m.add("idle_while_runnable", w.idle_while_runnable_ns as f64 * 1e-9);
+    let delays = &sim.observer.delays;
+    for (name, quantile) in [("p50", 0.5), ("p95", 0.95), ("p99", 0.99)] {
+        let ns = delays.value_at_quantile(quantile);
+        m.add(&format!("wakeup_latency_{name}"), ns as f64 * 1e-3);
+    }
+    m.add("wakeup_latency_max", delays.max() as f64 * 1e-3);
+    m.spinning(w);
+    m.counters(w);
+    RunOutput { metrics: m.0, utilization: Some(sim.observer.utilization(w)) }
+}
+
+struct Metrics(Vec<MetricValue>);
+
+impl Metrics {
+    fn add(&mut self, name: &str, value: f64) {
+        let def = registry::metric(name).expect("every metric of a run has its row");
+        let (unit, better) = (def.unit, def.better);
+        self.0.push(MetricValue { name: name.to_string(), unit, better, value });
+    }
+
+    fn time(&mut self, w: &World) {
+        let elapsed = w.now.max(1) as f64;
+        // What time(1) counts: a CPU that leaves a C-state has no task yet.
+        let used: u64 = w.cpus.iter().map(busy_ns).sum();
+        self.add("elapsed", w.now as f64 * 1e-9);
+        self.add("cpu_pct", used as f64 / elapsed * 100.0);
+    }
+
+    fn spinning(&mut self, w: &World) {
+        let busy: u64 = w.cpus.iter().map(busy_ns).sum();
+        let share = |ns: u64| ns as f64 / busy.max(1) as f64 * 100.0;
+        self.add("spin_pct", share(w.locks.sites.iter().map(|s| s.wait_ns).sum()));
+        for site in Site::ALL {
+            let ns = w.locks.sites[site as usize].wait_ns;
+            if ns > 0 {
+                self.add(&format!("spin_pct.{}", site.name()), share(ns));
+            }
+        }
+    }
+
+    fn counters(&mut self, w: &World) {
+        let c = &w.counters;
+        let moved = |d: Distance| c.migrations[d as usize] as f64;
+        self.add("switches", c.switches as f64);
+        self.add("wakeups", c.wakeups as f64);
+        self.add("migrations_smt", moved(Distance::Smt));
+        self.add("migrations_llc", moved(Distance::Llc));
+        self.add("migrations_node", moved(Distance::Node));
+        self.add("migrations_remote", moved(Distance::Socket));
+        self.add("newidle_attempts", c.newidle_attempts as f64);
+        self.add("newidle_pulls", c.newidle_pulls as f64);
+        self.add("balance_pulls", c.balance_pulls as f64);
+        self.add("pull_attempts", c.pull_attempts as f64);
+        self.add("pull_hits", c.pull_hits as f64);
+        self.add("pull_lost", c.pull_lost as f64);
+        self.add("pull_empty", c.pull_empty as f64);
+    }
+}
+
+fn busy_ns(c: &sim_core::Cpu) -> u64 {
+    let total: u64 = c.time.iter().sum();
+    total - c.time[Category::Idle as usize] - c.time[Category::Exit as usize]
+}

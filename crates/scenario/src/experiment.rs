@@ -1,0 +1,206 @@
+//! What a scenario means once it is known to be right.
+
+use crate::glue::Machine;
+use crate::registry::{PolicyDef, Value, WorkloadDef};
+use std::sync::Arc;
+
+/// A checked scenario: everything needed to run it, nothing left to go wrong but the run itself.
+#[derive(Clone, Debug)]
+pub struct Experiment {
+    /// Short name: the file's stem.
+    pub name: String,
+    /// Human title.
+    pub title: String,
+    /// The machine that all variants run on.
+    pub machine: Arc<Machine>,
+    /// The workload that all variants run.
+    pub workload: WorkloadSpec,
+    /// When a run ends.
+    pub until: Until,
+    /// The seeds, in order.
+    pub seeds: Vec<u64>,
+    /// What is compared; never empty.
+    pub variants: Vec<Variant>,
+    /// Measured values from publications, for comparison only.
+    pub published: Vec<Published>,
+    /// Fingerprint of the scenario and machine files.
+    pub hash: String,
+}
+
+impl Experiment {
+    /// Index of the baseline among the variants.
+    pub fn baseline(&self) -> usize {
+        self.variants.iter().position(|v| v.baseline).unwrap_or(0)
+    }
+
+    /// What one run needs to know.
+    pub fn spec(&self, variant: &Variant, seed: u64) -> RunSpec {
+        RunSpec {
+            variant: variant.name.clone(),
+            machine: self.machine.clone(),
+            policy: variant.policy,
+            rules: variant.rules,
+            features: variant.features.clone(),
+            tunables: variant.tunables.clone(),
+            workload: self.workload.clone(),
+            until: self.until,
+            seed,
+        }
+    }
+
+    /// Replaces the number of seeds: seeds 1 to `n`.
+    pub fn set_seeds(&mut self, n: u64) {
+        self.seeds = (1..=n).collect();
+    }
+
+    /// Keeps only the named variants, and always the baseline.
+    pub fn keep_variants(&mut self, names: &[String]) {
+        self.variants
+            .retain(|v| v.baseline || names.contains(&v.name));
+        let kept: Vec<&str> = self.variants.iter().map(|v| v.name.as_str()).collect();
+        self.published
+            .retain(|p| kept.contains(&p.variant.as_str()));
+    }
+}
+
+/// One thing that is compared with the others.
+#[derive(Clone, Debug)]
+pub struct Variant {
+    /// Its name, unique in the scenario.
+    pub name: String,
+    /// True for exactly one variant.
+    pub baseline: bool,
+    /// Policy.
+    pub policy: PolicyKind,
+    /// Kernel version whose rules apply; `None` for policies without.
+    pub rules: Option<&'static str>,
+    /// Features that differ from their defaults, or are said explicitly, in the file's order.
+    pub features: Vec<Feature>,
+    /// Tunables that are said explicitly, by name.
+    pub tunables: Vec<(&'static str, Value)>,
+}
+
+/// A policy, by its row in the registry.
+#[derive(Clone, Copy, Debug)]
+pub struct PolicyKind(pub &'static PolicyDef);
+
+impl PolicyKind {
+    /// Its name in scenarios.
+    pub fn name(self) -> &'static str {
+        self.0.name
+    }
+}
+
+/// A feature toggle.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Feature {
+    /// The kernel's name, without `NO_`.
+    pub name: &'static str,
+    /// On, or off (`NO_` in the file).
+    pub on: bool,
+}
+
+impl std::fmt::Display for Feature {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}{}", if self.on { "" } else { "NO_" }, self.name)
+    }
+}
+
+/// A workload with its checked keys.
+#[derive(Clone, Debug)]
+pub struct WorkloadSpec {
+    /// Its row in the registry.
+    pub def: &'static WorkloadDef,
+    /// Keys that are said explicitly.
+    pub values: Vec<(&'static str, Value)>,
+}
+
+impl WorkloadSpec {
+    /// The value of a key, if the scenario gives it.
+    pub fn get(&self, key: &str) -> Option<&Value> {
+        self.values
+            .iter()
+            .find(|(name, _)| *name == key)
+            .map(|(_, value)| value)
+    }
+
+    /// A whole number, if the scenario gives it.
+    pub fn int(&self, key: &str) -> Option<i64> {
+        self.get(key).and_then(Value::int)
+    }
+
+    /// A number, if the scenario gives it.
+    pub fn float(&self, key: &str) -> Option<f64> {
+        self.get(key).and_then(Value::float)
+    }
+}
+
+/// When a run ends.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Until {
+    /// When the workload is done.
+    Done,
+    /// After so many simulated nanoseconds.
+    Time(u64),
+}
+
+impl std::fmt::Display for Until {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Until::Done => f.write_str("done"),
+            Until::Time(ns) => f.write_str(&crate::units::show_time(*ns)),
+        }
+    }
+}
+
+/// A published measurement.
+#[derive(Clone, Debug)]
+pub struct Published {
+    /// The variant it belongs to.
+    pub variant: String,
+    /// Metric.
+    pub metric: String,
+    /// Value, in the metric's unit.
+    pub value: f64,
+    /// Where it was published.
+    pub source: String,
+}
+
+/// One run of one variant with one seed.
+#[derive(Clone, Debug)]
+pub struct RunSpec {
+    /// Name of the variant, for messages.
+    pub variant: String,
+    /// Machine.
+    pub machine: Arc<Machine>,
+    /// Policy.
+    pub policy: PolicyKind,
+    /// Kernel version whose rules apply.
+    pub rules: Option<&'static str>,
+    /// Feature toggles that the scenario states.
+    pub features: Vec<Feature>,
+    /// Tunables that the scenario states.
+    pub tunables: Vec<(&'static str, Value)>,
+    /// Workload.
+    pub workload: WorkloadSpec,
+    /// End of the run.
+    pub until: Until,
+    /// Seed.
+    pub seed: u64,
+}
+
+impl RunSpec {
+    /// True if a feature is on: as the scenario says, else by its default.
+    pub fn feature(&self, name: &str) -> bool {
+        let stated = self.features.iter().find(|f| f.name == name).map(|f| f.on);
+        stated.unwrap_or_else(|| crate::registry::feature(name).is_some_and(|f| f.default))
+    }
+
+    /// The value of a tunable, if the scenario states it.
+    pub fn tunable(&self, name: &str) -> Option<&Value> {
+        self.tunables
+            .iter()
+            .find(|(known, _)| *known == name)
+            .map(|(_, value)| value)
+    }
+}

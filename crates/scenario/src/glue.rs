@@ -1,0 +1,63 @@
+//! The joints to the floors below: the machine loader and the engine.
+//!
+//! Nothing else of this crate, of `report` or of `cli` names those floors' loaders, policies or
+//! workloads, so this is the one file to change when they do.
+
+use crate::run::Executor;
+use std::ops::Range;
+use std::path::Path;
+use toml::de::DeTable;
+
+pub use topology::{Fault as MachineFault, Machine};
+
+/// What reports say about a machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MachineInfo {
+    /// Short name.
+    pub name: String,
+    /// Human title.
+    pub title: String,
+    /// Logical CPUs.
+    pub cpus: usize,
+    /// Last-level caches.
+    pub llcs: usize,
+}
+
+/// The few facts about a machine that reports show.
+pub fn machine_info(machine: &Machine) -> MachineInfo {
+    MachineInfo {
+        name: machine.name.clone(),
+        title: machine.title.clone(),
+        cpus: machine.n_cpus(),
+        llcs: machine.llcs.len(),
+    }
+}
+
+/// Reads the text of a machine file; `path` names it.
+pub fn load_machine(path: &Path, text: &str) -> Result<Machine, Vec<MachineFault>> {
+    topology::load(path, text)
+}
+
+/// Reads the inline `[machine]` table of a scenario, which lies at `span` of its text.
+pub fn inline_machine(
+    name: &str,
+    table: &DeTable<'_>,
+    span: Range<usize>,
+) -> Result<Machine, Vec<MachineFault>> {
+    topology::from_table(name, table, span)
+}
+
+/// The machine as a tree for people.
+pub fn machine_tree(machine: &Machine) -> String {
+    topology::show::tree(machine)
+}
+
+/// The machine as the table that `lscpu -e` prints.
+pub fn machine_table(machine: &Machine) -> String {
+    topology::show::table(machine)
+}
+
+/// The engine that runs experiments.
+pub fn engine() -> Box<dyn Executor> {
+    Box::new(crate::engine::SimulationExecutor)
+}

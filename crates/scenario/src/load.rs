@@ -1,0 +1,218 @@
+//! Reading files: the scenario, and the machine file that it names.
+//!
+//! The only place of this crate that touches the file system.
+
+use crate::diag::{Diagnostic, Faults, Source};
+use crate::experiment::Experiment;
+use crate::glue::{self, Machine};
+use crate::hash::fingerprint;
+use crate::parse;
+use crate::registry::nearest;
+use crate::walk::{Node, Walk};
+use std::io::Read;
+use std::path::Path;
+use std::sync::Arc;
+use toml::de::{DeTable, DeValue};
+
+/// No input file is larger than this.
+const BYTES_MAX: u64 = 1 << 20;
+
+/// Reads and checks a scenario file and its machine.
+pub fn load(path: &Path) -> Result<Experiment, Faults> {
+    let shown = path.display().to_string();
+    let text = read_text(path)
+        .map_err(|why| Diagnostic::of_file(&shown, format!("cannot read the scenario: {why}")))?;
+    load_str(path, text)
+}
+
+/// Checks the text of a scenario; `path` names it in messages and finds the machine file.
+pub fn load_str(path: &Path, text: String) -> Result<Experiment, Faults> {
+    let source = Arc::new(Source {
+        path: path.display().to_string(),
+        text,
+    });
+    let mut walk = Walk {
+        source: source.clone(),
+        faults: Vec::new(),
+    };
+    if source.text.trim().is_empty() {
+        return Err(Diagnostic::of_file(&source.path, "the scenario is empty").into());
+    }
+    let (doc, errors) = DeTable::parse_recoverable(&source.text);
+    if !errors.is_empty() {
+        return Err(syntax_faults(&source, &errors));
+    }
+    let name = stem(path);
+    let mut machine_faults = Vec::new();
+    let machine = find_machine(&mut walk, doc.get_ref(), path, &name, &mut machine_faults);
+    let (machine, machine_text) = machine.unzip();
+    let found = parse::experiment(&mut walk, doc.get_ref(), &name, machine);
+    let mut faults = walk.faults;
+    faults.extend(machine_faults);
+    let start = |d: &Diagnostic| d.span.as_ref().map_or(0, |span| span.start);
+    faults.sort_by_key(|d| (d.source.path != source.path, start(d)));
+    match found {
+        Some(mut experiment) if faults.is_empty() => {
+            let texts = [Some(source.text.as_str()), machine_text.as_deref()];
+            experiment.hash = fingerprint(texts.into_iter().flatten());
+            Ok(experiment)
+        }
+        _ => Err(Faults(faults)),
+    }
+}
+
+/// Reads and checks a machine file by itself.
+pub fn load_machine_file(path: &Path) -> Result<Machine, Faults> {
+    let shown = path.display().to_string();
+    let text = read_text(path)
+        .map_err(|why| Diagnostic::of_file(&shown, format!("cannot read the machine: {why}")))?;
+    machine_of(path, text)
+        .map(|(machine, _)| machine)
+        .map_err(Faults)
+}
+
+fn machine_of(path: &Path, text: String) -> Result<(Machine, String), Vec<Diagnostic>> {
+    let source = Arc::new(Source {
+        path: path.display().to_string(),
+        text,
+    });
+    match glue::load_machine(path, &source.text) {
+        Ok(machine) => Ok((machine, source.text.clone())),
+        Err(faults) => Err(faults
+            .into_iter()
+            .map(|f| machine_fault(&source, f))
+            .collect()),
+    }
+}
+
+fn machine_fault(source: &Arc<Source>, fault: glue::MachineFault) -> Diagnostic {
+    let mut diagnostic = Diagnostic::at(source, 0..0, fault.message).help_if(fault.help);
+    diagnostic.span = fault.span;
+    diagnostic
+}
+
+fn syntax_faults(source: &Arc<Source>, errors: &[toml::de::Error]) -> Faults {
+    let mut faults: Vec<Diagnostic> = errors
+        .iter()
+        .take(50)
+        .map(|e| syntax_fault(source, e))
+        .collect();
+    faults.sort_by_key(|d| d.span.as_ref().map_or(0, |s| s.start));
+    Faults(faults)
+}
+
+fn syntax_fault(source: &Arc<Source>, error: &toml::de::Error) -> Diagnostic {
+    let span = error.span().unwrap_or(0..0);
+    let word = source.text.get(span.clone()).unwrap_or_default();
+    let fault = match error.message() {
+        "duplicate key" => Diagnostic::at(source, span.clone(), format!("`{word}` is given twice"))
+            .label("the second one"),
+        other => Diagnostic::at(source, span.clone(), format!("not valid TOML: {other}")),
+    };
+    match word {
+        "machine" => fault.help("give the path of a machine file or a [machine] table, not both"),
+        _ => fault,
+    }
+}
+
+/// The machine of the scenario and the text of its file (empty for an inline table).
+fn find_machine(
+    walk: &mut Walk,
+    doc: &DeTable<'_>,
+    scenario: &Path,
+    name: &str,
+    faults: &mut Vec<Diagnostic>,
+) -> Option<(Arc<Machine>, String)> {
+    let node = parse::required(walk, doc, "machine")?;
+    let found = match node.get_ref() {
+        DeValue::String(file) => machine_file(walk, node, scenario, file)?,
+        DeValue::Table(table) => glue::inline_machine(name, table, node.span())
+            .map(|machine| (machine, String::new()))
+            .map_err(|list| {
+                list.into_iter()
+                    .map(|f| machine_fault(&walk.source, f))
+                    .collect()
+            }),
+        _ => {
+            walk.wrong_type(node, "machine", "the path of a machine file, or a table");
+            return None;
+        }
+    };
+    match found {
+        Ok((machine, text)) => Some((Arc::new(machine), text)),
+        Err(list) => {
+            faults.extend(list);
+            None
+        }
+    }
+}
+
+type MachineOrFaults = Result<(Machine, String), Vec<Diagnostic>>;
+
+fn machine_file(
+    walk: &mut Walk,
+    node: Node<'_>,
+    scenario: &Path,
+    file: &str,
+) -> Option<MachineOrFaults> {
+    let path = scenario.parent().unwrap_or(Path::new("")).join(file);
+    match read_text(&path) {
+        Ok(text) => Some(machine_of(&path, text)),
+        Err(why) => {
+            let fault = walk
+                .at(node.span(), format!("cannot read the machine file: {why}"))
+                .label(format!("looked at {}", path.display()))
+                .help_if((!path.exists()).then(|| neighbor(&path, file)).flatten());
+            walk.fault(fault);
+            None
+        }
+    }
+}
+
+/// A hint that names the file of the same directory with the nearest name.
+fn neighbor(path: &Path, file: &str) -> Option<String> {
+    let wanted = path.file_name()?.to_str()?;
+    let mut names: Vec<String> = std::fs::read_dir(path.parent()?)
+        .ok()?
+        .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
+        .filter(|name| name.ends_with(".toml"))
+        .collect();
+    names.sort();
+    let near = nearest(wanted, names.iter().map(String::as_str))?;
+    let hint = Path::new(file).with_file_name(near);
+    Some(format!("did you mean `{}`?", hint.display()))
+}
+
+/// The file's stem: the short name of what is in it.
+fn stem(path: &Path) -> String {
+    path.file_stem()
+        .map_or_else(String::new, |s| s.to_string_lossy().into_owned())
+}
+
+/// The text of a file, or why it cannot be read.
+fn read_text(path: &Path) -> Result<String, String> {
+    let why = |e: std::io::Error| match e.kind() {
+        std::io::ErrorKind::NotFound => "no such file".to_string(),
+        std::io::ErrorKind::PermissionDenied => "permission denied".to_string(),
+        _ => e.to_string(),
+    };
+    if std::fs::metadata(path).map_err(why)?.is_dir() {
+        return Err("it is a directory".to_string());
+    }
+    let mut bytes = Vec::new();
+    let file = std::fs::File::open(path).map_err(why)?;
+    file.take(BYTES_MAX + 1)
+        .read_to_end(&mut bytes)
+        .map_err(why)?;
+    if bytes.len() as u64 > BYTES_MAX {
+        return Err("it is larger than 1 MiB".to_string());
+    }
+    String::from_utf8(bytes).map_err(|e| {
+        let valid = e.utf8_error().valid_up_to();
+        let line = 1 + e.as_bytes()[..valid]
+            .iter()
+            .filter(|b| **b == b'\n')
+            .count();
+        format!("it is not UTF-8 (line {line}, byte {valid})")
+    })
+}

@@ -1,0 +1,197 @@
+//! From the TOML document of a scenario to an [`Experiment`].
+//!
+//! Each part is read on its own and notes its own faults, so one look shows all of them. A part
+//! that could not be read is `None`; the experiment is put together only if there is no fault.
+
+mod published;
+mod variants;
+mod workload;
+
+use crate::diag::Diagnostic;
+use crate::experiment::{Experiment, PolicyKind, Until, WorkloadSpec};
+use crate::glue::Machine;
+use crate::registry;
+use crate::units::parse_time;
+use crate::walk::{Node, Walk, did_you_mean};
+use std::sync::Arc;
+use toml::de::{DeTable, DeValue};
+
+/// Keys of the document itself.
+const KEYS: &[&str] = &[
+    "title",
+    "machine",
+    "policy",
+    "rules",
+    "workload",
+    "run",
+    "variant",
+    "published",
+];
+
+/// Number of seeds if the scenario does not say.
+const SEEDS_DEFAULT: u64 = 5;
+
+/// More seeds than this is taken for a slip.
+const SEEDS_MAX: i64 = 10_000;
+
+/// Policy and rules as far as one table states them.
+#[derive(Clone, Copy, Default)]
+struct PolicyChoice {
+    /// The policy; `None` if it is missing or misspelled.
+    kind: Option<PolicyKind>,
+    /// True if the key is there, right or wrong.
+    stated: bool,
+    /// Kernel version whose rules apply.
+    rules: Option<&'static str>,
+}
+
+/// Reads the document. The machine is found by the caller, who knows about files.
+pub(crate) fn experiment(
+    walk: &mut Walk,
+    doc: &DeTable<'_>,
+    name: &str,
+    machine: Option<Arc<Machine>>,
+) -> Option<Experiment> {
+    walk.check_keys("the scenario", doc, KEYS);
+    let title = match doc.get("title") {
+        Some(node) => walk.name(node, "title").map(str::to_string),
+        None => Some(name.to_string()),
+    };
+    let policy = policy_choice(walk, doc, PolicyChoice::default());
+    let workload = required(walk, doc, "workload").and_then(|n| workload::workload(walk, n));
+    let run = run(walk, doc, workload.as_ref());
+    let (variants, names) = variants::variants(walk, doc, policy);
+    let published = published::published(walk, doc, &names);
+    if !walk.faults.is_empty() {
+        return None;
+    }
+    let (until, seeds) = run?;
+    Some(Experiment {
+        name: name.to_string(),
+        title: title?,
+        machine: machine?,
+        workload: workload?,
+        until,
+        seeds: (1..=seeds).collect(),
+        variants,
+        published,
+        hash: String::new(),
+    })
+}
+
+/// A key that the document must have.
+pub(crate) fn required<'a>(walk: &mut Walk, doc: &'a DeTable<'a>, key: &str) -> Option<Node<'a>> {
+    walk.required("the scenario", 0..0, doc, KEYS, key)
+}
+
+/// Reads `policy` and `rules` of a table; what it does not say is taken from `outer`.
+fn policy_choice(walk: &mut Walk, table: &DeTable<'_>, outer: PolicyChoice) -> PolicyChoice {
+    let mut choice = outer;
+    if let Some(node) = table.get("policy") {
+        choice = PolicyChoice {
+            kind: policy(walk, node),
+            stated: true,
+            rules: None,
+        };
+        choice.rules = choice.kind.and_then(|p| p.0.rules.first().copied());
+    }
+    if let Some(node) = table.get("rules") {
+        choice.rules = rules(walk, node, choice.kind).or(choice.rules);
+    }
+    choice
+}
+
+fn policy(walk: &mut Walk, node: Node<'_>) -> Option<PolicyKind> {
+    let name = walk.text(node, "policy")?;
+    let found = registry::policy(name).map(PolicyKind);
+    if found.is_none() {
+        let fault = walk
+            .at(node.span(), format!("unknown policy `{name}`"))
+            .label("no policy has this name")
+            .help(did_you_mean(
+                name,
+                registry::POLICIES.iter().map(|p| p.name),
+            ));
+        walk.fault(fault);
+    }
+    found
+}
+
+fn rules(walk: &mut Walk, node: Node<'_>, policy: Option<PolicyKind>) -> Option<&'static str> {
+    let text = walk.text(node, "rules")?;
+    let policy = policy?.0;
+    let found = policy.rules.iter().find(|r| **r == text).copied();
+    if found.is_none() {
+        let message = format!("policy `{}` has no rules of kernel `{text}`", policy.name);
+        let help = match policy.rules {
+            [] => format!("leave `rules` out: `{}` is no kernel's policy", policy.name),
+            known => format!("known: {}", known.join(", ")),
+        };
+        let fault = walk.at(node.span(), message).help(help);
+        walk.fault(fault);
+    }
+    found
+}
+
+/// Reads `[run]`: when a run ends, and how many seeds.
+fn run(
+    walk: &mut Walk,
+    doc: &DeTable<'_>,
+    workload: Option<&WorkloadSpec>,
+) -> Option<(Until, u64)> {
+    let empty = DeTable::new();
+    let table = match doc.get("run") {
+        Some(node) => walk.table(node, "run")?,
+        None => &empty,
+    };
+    walk.check_keys("[run]", table, &["seeds", "until"]);
+    let seeds = match table.get("seeds") {
+        Some(node) => walk.int(node, "seeds", 1..=SEEDS_MAX, "").map(|n| n as u64),
+        None => Some(SEEDS_DEFAULT),
+    };
+    let until = match table.get("until") {
+        Some(node) => until(walk, node),
+        None => Some(Until::Done),
+    };
+    if let (Some(Until::Done), Some(workload)) = (until, workload)
+        && !workload.def.ends
+    {
+        let place = table.get("until").or_else(|| doc.get("workload"));
+        let fault = must_end(walk, place, workload);
+        walk.fault(fault);
+    }
+    Some((until?, seeds?))
+}
+
+fn must_end(walk: &Walk, place: Option<Node<'_>>, workload: &WorkloadSpec) -> Diagnostic {
+    let span = place.map_or(0..0, |node| node.span());
+    walk.at(
+        span,
+        format!("workload `{}` never ends by itself", workload.def.kind),
+    )
+    .help("say how long to run it: `until = \"10s\"` in [run]")
+}
+
+fn until(walk: &mut Walk, node: Node<'_>) -> Option<Until> {
+    let DeValue::String(text) = node.get_ref() else {
+        let fault = walk
+            .at(node.span(), "`until` must be a string")
+            .help("write \"done\", or a simulated time such as \"10s\" or \"500ms\"");
+        walk.fault(fault);
+        return None;
+    };
+    if text == "done" {
+        return Some(Until::Done);
+    }
+    match parse_time(text) {
+        Ok(ns) => Some(Until::Time(ns)),
+        Err(why) => {
+            let fault = walk
+                .at(node.span(), format!("`until` is not a time: `{text}`"))
+                .label(why)
+                .help("write \"done\", or a simulated time such as \"10s\" or \"500ms\"");
+            walk.fault(fault);
+            None
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! The `[[published]]` tables: measured values, shown beside the simulated ones.
+
+use crate::experiment::Published;
+use crate::registry::{METRICS, MetricDef, metric};
+use crate::walk::{Node, Walk, did_you_mean};
+use toml::de::DeTable;
+
+const KEYS: &[&str] = &["variant", "metric", "value", "unit", "source"];
+
+/// Reads all published rows; `variants` are the names that exist.
+pub(super) fn published(walk: &mut Walk, doc: &DeTable<'_>, variants: &[String]) -> Vec<Published> {
+    let Some(list) = doc.get("published") else {
+        return Vec::new();
+    };
+    let mut rows: Vec<Published> = Vec::new();
+    for (node, table) in walk.tables(list, "published") {
+        let Some(row) = row(walk, node, table, variants) else {
+            continue;
+        };
+        if rows
+            .iter()
+            .any(|r| r.variant == row.variant && r.metric == row.metric)
+        {
+            let message = format!("`{}` of `{}` is published twice", row.metric, row.variant);
+            let fault = walk.at(node.span(), message).label("the second row");
+            walk.fault(fault);
+        }
+        rows.push(row);
+    }
+    rows
+}
+
+fn row<'a>(
+    walk: &mut Walk,
+    node: Node<'a>,
+    table: &'a DeTable<'a>,
+    variants: &[String],
+) -> Option<Published> {
+    walk.check_keys("[[published]]", table, KEYS);
+    let get =
+        |walk: &mut Walk, key| walk.required("this published row", node.span(), table, KEYS, key);
+    let variant = get(walk, "variant").and_then(|n| variant(walk, n, variants));
+    let metric = get(walk, "metric").and_then(|n| known_metric(walk, n));
+    let value = get(walk, "value").and_then(|n| value(walk, n));
+    let source = get(walk, "source").and_then(|n| walk.name(n, "source"));
+    if let (Some(node), Some((_, def))) = (table.get("unit"), metric) {
+        unit(walk, node, def);
+    }
+    Some(Published {
+        variant: variant?,
+        metric: metric?.0.to_string(),
+        value: value?,
+        source: source?.to_string(),
+    })
+}
+
+fn variant(walk: &mut Walk, node: Node<'_>, variants: &[String]) -> Option<String> {
+    let name = walk.text(node, "variant")?;
+    if variants.iter().any(|v| v == name) {
+        return Some(name.to_string());
+    }
+    if !variants.is_empty() {
+        let fault = walk
+            .at(node.span(), format!("no variant is named `{name}`"))
+            .help(did_you_mean(name, variants.iter().map(String::as_str)));
+        walk.fault(fault);
+    }
+    None
+}
+
+fn known_metric<'a>(walk: &mut Walk, node: Node<'a>) -> Option<(&'a str, &'static MetricDef)> {
+    let name = walk.text(node, "metric")?;
+    let Some(def) = metric(name) else {
+        let names = METRICS.iter().map(|m| m.name);
+        let fault = walk
+            .at(node.span(), format!("unknown metric `{name}`"))
+            .help(match crate::registry::nearest(name, names) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => "`schedlab list metrics` prints all of them".to_string(),
+            });
+        walk.fault(fault);
+        return None;
+    };
+    Some((name, def))
+}
+
+fn value(walk: &mut Walk, node: Node<'_>) -> Option<f64> {
+    let value = walk.number(node, "value")?;
+    if value < 0.0 {
+        let fault = walk
+            .at(node.span(), "`value` must not be negative")
+            .label("give the measured value itself, not its change");
+        walk.fault(fault);
+        return None;
+    }
+    Some(value)
+}
+
+fn unit(walk: &mut Walk, node: Node<'_>, def: &MetricDef) {
+    let Some(unit) = walk.text(node, "unit") else {
+        return;
+    };
+    if unit != def.unit {
+        let message = match def.unit {
+            "" => format!("metric `{}` is a plain count, without a unit", def.name),
+            known => format!("metric `{}` is in {known}, not in `{unit}`", def.name),
+        };
+        let fault = walk.at(node.span(), message).help("convert the value");
+        walk.fault(fault);
+    }
+}

@@ -1,0 +1,225 @@
+//! The `[[variant]]` tables: names, the one baseline, policies, features, tunables.
+
+use super::{PolicyChoice, policy_choice, required};
+use crate::experiment::{Feature, PolicyKind, Variant};
+use crate::registry::{self, FEATURES, TUNABLES, Value, nearest};
+use crate::walk::{Node, Walk, did_you_mean};
+use std::ops::Range;
+use toml::de::{DeTable, DeValue};
+
+const KEYS: &[&str] = &[
+    "name", "policy", "rules", "features", "tunables", "baseline",
+];
+
+/// Reads all variants. The names come apart, with those of variants that have other faults; they
+/// are empty if a name itself is at fault, so that nobody complains about its users too.
+pub(super) fn variants(
+    walk: &mut Walk,
+    doc: &DeTable<'_>,
+    outer: PolicyChoice,
+) -> (Vec<Variant>, Vec<String>) {
+    let Some(list) = required(walk, doc, "variant") else {
+        return (Vec::new(), Vec::new());
+    };
+    let mut seen = Seen::default();
+    let mut variants = Vec::new();
+    let faults_before = walk.faults.len();
+    let tables = walk.tables(list, "variant");
+    if tables.is_empty() && walk.faults.len() == faults_before {
+        let fault = walk.at(list.span(), "there is no variant to run");
+        walk.fault(fault);
+    }
+    for (node, table) in tables {
+        variants.extend(variant(walk, node, table, outer, &mut seen));
+    }
+    if seen.baseline.is_none()
+        && let Some(first) = variants.first_mut()
+    {
+        first.baseline = true;
+    }
+    if seen.name_faults {
+        seen.names.clear();
+    }
+    (variants, seen.names)
+}
+
+/// What the variants so far have used up.
+#[derive(Default)]
+struct Seen {
+    names: Vec<String>,
+    name_faults: bool,
+    baseline: Option<String>,
+    policy_missing: bool,
+}
+
+fn variant<'a>(
+    walk: &mut Walk,
+    node: Node<'a>,
+    table: &'a DeTable<'a>,
+    outer: PolicyChoice,
+    seen: &mut Seen,
+) -> Option<Variant> {
+    walk.check_keys("[[variant]]", table, KEYS);
+    let name = name(walk, node.span(), table, seen);
+    seen.name_faults |= name.is_none();
+    let choice = policy_choice(walk, table, outer);
+    if !choice.stated && !seen.policy_missing {
+        seen.policy_missing = true;
+        let fault = walk
+            .at(node.span(), "this variant has no policy")
+            .help("write `policy = \"cfs\"` at the top for all variants, or in each of them");
+        walk.fault(fault);
+    }
+    let features = table
+        .get("features")
+        .map_or_else(Vec::new, |n| features(walk, n, choice.kind));
+    let tunables = table
+        .get("tunables")
+        .map_or_else(Vec::new, |n| tunables(walk, n, choice.kind));
+    let baseline = baseline(walk, table, name.as_deref(), seen);
+    let (name, policy) = (name?, choice.kind?);
+    Some(Variant {
+        name,
+        baseline,
+        policy,
+        rules: choice.rules,
+        features,
+        tunables,
+    })
+}
+
+fn name<'a>(
+    walk: &mut Walk,
+    place: Range<usize>,
+    table: &'a DeTable<'a>,
+    seen: &mut Seen,
+) -> Option<String> {
+    let node = walk.required("this variant", place, table, KEYS, "name")?;
+    let name = walk.name(node, "name")?.to_string();
+    if seen.names.contains(&name) {
+        let fault = walk
+            .at(node.span(), format!("two variants are named `{name}`"))
+            .label("the second one")
+            .help("results are told apart by name: give each variant its own");
+        walk.fault(fault);
+        seen.name_faults = true;
+    }
+    seen.names.push(name.clone());
+    Some(name)
+}
+
+fn baseline(walk: &mut Walk, table: &DeTable<'_>, name: Option<&str>, seen: &mut Seen) -> bool {
+    let Some(node) = table.get("baseline") else {
+        return false;
+    };
+    let here = walk.switch(node, "baseline") == Some(true);
+    if here && let Some(first) = &seen.baseline {
+        let fault = walk
+            .at(node.span(), "more than one variant is the baseline")
+            .label(format!("`{first}` is one already"))
+            .help("remove one: every variant is compared with a single baseline");
+        walk.fault(fault);
+    } else if here {
+        seen.baseline = Some(name.unwrap_or("an unnamed variant").to_string());
+    }
+    here
+}
+
+fn features(walk: &mut Walk, list: Node<'_>, policy: Option<PolicyKind>) -> Vec<Feature> {
+    let nodes = walk.array(list, "features").unwrap_or_default();
+    if let (Some(policy), false) = (policy, nodes.is_empty())
+        && !policy.0.fair
+    {
+        let message = format!("policy `{}` has no features", policy.name());
+        let fault = walk.at(list.span(), message).help("remove them");
+        walk.fault(fault);
+        return Vec::new();
+    }
+    let mut features: Vec<Feature> = Vec::new();
+    for node in nodes {
+        let Some(feature) = feature(walk, node) else {
+            continue;
+        };
+        match features.iter().find(|f| f.name == feature.name) {
+            Some(earlier) => {
+                let message = match earlier.on == feature.on {
+                    true => format!("feature `{feature}` is given twice"),
+                    false => format!("features `{earlier}` and `{feature}` contradict each other"),
+                };
+                let fault = walk.at(node.span(), message).help("keep one of the two");
+                walk.fault(fault);
+            }
+            None => features.push(feature),
+        }
+    }
+    features
+}
+
+fn feature_word<'a>(walk: &mut Walk, node: Node<'a>) -> Option<&'a str> {
+    if let DeValue::String(word) = node.get_ref() {
+        return Some(word);
+    }
+    let fault = walk
+        .at(node.span(), "a feature is a name in quotes")
+        .help("such as \"SWQUEUE\"");
+    walk.fault(fault);
+    None
+}
+
+fn feature(walk: &mut Walk, node: Node<'_>) -> Option<Feature> {
+    let word = feature_word(walk, node)?;
+    let (on, bare) = match word.strip_prefix("NO_") {
+        Some(bare) => (false, bare),
+        None => (true, word),
+    };
+    if let Some(def) = registry::feature(bare) {
+        return Some(Feature { name: def.name, on });
+    }
+    let upper = word.to_ascii_uppercase();
+    let (no, bare) = match upper.strip_prefix("NO_") {
+        Some(bare) => ("NO_", bare),
+        None => ("", upper.as_str()),
+    };
+    let help = match nearest(bare, FEATURES.iter().map(|f| f.name)) {
+        Some(name) => format!("did you mean `{no}{name}`?"),
+        None => "`schedlab list features` prints all of them".to_string(),
+    };
+    let fault = walk
+        .at(node.span(), format!("unknown feature `{word}`"))
+        .label("no feature has this name")
+        .help(help);
+    walk.fault(fault);
+    None
+}
+
+fn tunables(
+    walk: &mut Walk,
+    node: Node<'_>,
+    policy: Option<PolicyKind>,
+) -> Vec<(&'static str, Value)> {
+    let Some(table) = walk.table(node, "tunables") else {
+        return Vec::new();
+    };
+    if let (Some(policy), false) = (policy, table.is_empty())
+        && !policy.0.fair
+    {
+        let message = format!("policy `{}` has no tunables", policy.name());
+        let fault = walk.at(node.span(), message).help("remove them");
+        walk.fault(fault);
+        return Vec::new();
+    }
+    let mut values = Vec::new();
+    for (key, node) in table {
+        let name: &str = key.get_ref();
+        let Some(def) = registry::tunable(name) else {
+            let fault = walk
+                .at(key.span(), format!("unknown tunable `{name}`"))
+                .label("no tunable has this name")
+                .help(did_you_mean(name, TUNABLES.iter().map(|t| t.name)));
+            walk.fault(fault);
+            continue;
+        };
+        values.extend(walk.value(node, def).map(|value| (def.name, value)));
+    }
+    values
+}

@@ -1,0 +1,182 @@
+//! What is measured: name, unit, direction, help.
+//!
+//! A name that ends in `.` or `_` with an empty tail in the table (`spin_pct.`, `latency_`) stands
+//! for a family: any name that starts so has its unit and direction.
+
+use super::Better;
+
+/// One metric, or a family of them.
+#[derive(Clone, Copy, Debug)]
+pub struct MetricDef {
+    /// The name; a family's name ends in `.` or `_`.
+    pub name: &'static str,
+    /// Unit of its values; empty for plain counts.
+    pub unit: &'static str,
+    /// The good direction.
+    pub better: Better,
+    /// One line for people.
+    pub help: &'static str,
+}
+
+impl MetricDef {
+    /// True if the row stands for all names that start with its own.
+    pub fn is_family(&self) -> bool {
+        self.name.ends_with(['.', '_'])
+    }
+}
+
+const fn row(
+    name: &'static str,
+    unit: &'static str,
+    better: Better,
+    help: &'static str,
+) -> MetricDef {
+    MetricDef {
+        name,
+        unit,
+        better,
+        help,
+    }
+}
+
+use Better::{Higher, Lower, None as Neither};
+
+/// All metrics, the ones to look at first on top.
+pub const METRICS: &[MetricDef] = &[
+    row(
+        "elapsed",
+        "s",
+        Lower,
+        "simulated time until the workload is done",
+    ),
+    row(
+        "cpu_pct",
+        "%",
+        Higher,
+        "CPU time used / elapsed, summed over CPUs (100 = one CPU busy)",
+    ),
+    row(
+        "throughput",
+        "1/s",
+        Higher,
+        "requests or transactions per second",
+    ),
+    row("bandwidth", "MB/s", Higher, "bytes moved per second"),
+    row(
+        "latency_",
+        "us",
+        Lower,
+        "time of one request: mean, p50, p95, p99, max",
+    ),
+    row(
+        "idle_while_runnable",
+        "CPU-s",
+        Lower,
+        "CPU time idle while an allowed task waited",
+    ),
+    row(
+        "wakeup_latency_p50",
+        "us",
+        Lower,
+        "wake-up to running, median",
+    ),
+    row(
+        "wakeup_latency_p95",
+        "us",
+        Lower,
+        "wake-up to running, 95th percentile",
+    ),
+    row(
+        "wakeup_latency_p99",
+        "us",
+        Lower,
+        "wake-up to running, 99th percentile",
+    ),
+    row(
+        "wakeup_latency_max",
+        "us",
+        Lower,
+        "wake-up to running, the longest",
+    ),
+    row(
+        "spin_pct",
+        "%",
+        Lower,
+        "share of busy time spent spinning on locks",
+    ),
+    row(
+        "spin_pct.",
+        "%",
+        Lower,
+        "the same for one call site: spin_pct.<site>",
+    ),
+    row("switches", "", Neither, "context switches"),
+    row("wakeups", "", Neither, "wake-ups"),
+    row(
+        "migrations_smt",
+        "",
+        Neither,
+        "moves of a task to the sibling thread",
+    ),
+    row(
+        "migrations_llc",
+        "",
+        Neither,
+        "moves to another core behind the same LLC",
+    ),
+    row(
+        "migrations_node",
+        "",
+        Neither,
+        "moves to another LLC of the node",
+    ),
+    row("migrations_remote", "", Neither, "moves to another node"),
+    row("newidle_attempts", "", Neither, "newidle balance passes"),
+    row(
+        "newidle_pulls",
+        "",
+        Neither,
+        "newidle passes that brought a task",
+    ),
+    row(
+        "balance_pulls",
+        "",
+        Neither,
+        "tasks moved by periodic and nohz-idle balance",
+    ),
+    row("pull_attempts", "", Neither, "looks into a shared queue"),
+    row("pull_hits", "", Neither, "looks that brought a task"),
+    row(
+        "pull_lost",
+        "",
+        Neither,
+        "looks that lost the task to another CPU",
+    ),
+    row(
+        "pull_empty",
+        "",
+        Neither,
+        "looks that found the queue empty",
+    ),
+];
+
+/// The row of a metric, or of the family it belongs to.
+pub fn metric(name: &str) -> Option<&'static MetricDef> {
+    let exact = METRICS.iter().find(|m| m.name == name && !m.is_family());
+    let member =
+        |m: &&MetricDef| m.is_family() && name.len() > m.name.len() && name.starts_with(m.name);
+    exact.or_else(|| METRICS.iter().find(member))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_family_covers_its_members_only() {
+        assert_eq!(metric("spin_pct.enqueue").map(|m| m.unit), Some("%"));
+        assert_eq!(metric("latency_p99").map(|m| m.unit), Some("us"));
+        assert!(metric("latency_").is_none());
+        assert!(metric("elapse").is_none());
+    }
+}

@@ -1,0 +1,151 @@
+//! Workload kinds and their keys.
+//!
+//! A key without a default must be given. A default is told in words here; the workload itself
+//! applies it, as it may depend on the machine.
+
+use super::{KeyDef, Kind};
+
+/// One kind of workload.
+#[derive(Clone, Copy, Debug)]
+pub struct WorkloadDef {
+    /// The value of `kind`.
+    pub kind: &'static str,
+    /// True if it comes to an end, so that `until = "done"` makes sense.
+    pub ends: bool,
+    /// One line for people.
+    pub help: &'static str,
+    /// Its keys.
+    pub keys: &'static [KeyDef],
+}
+
+const TASKS_MAX: i64 = 1_000_000;
+
+const fn count(
+    name: &'static str,
+    max: i64,
+    default: Option<&'static str>,
+    help: &'static str,
+) -> KeyDef {
+    KeyDef {
+        name,
+        kind: Kind::Int { min: 1, max },
+        unit: "",
+        default,
+        help,
+    }
+}
+
+const fn ns(name: &'static str, default: &'static str, help: &'static str) -> KeyDef {
+    let kind = Kind::Int {
+        min: 1,
+        max: 3_600_000_000_000,
+    };
+    KeyDef {
+        name,
+        kind,
+        unit: "ns",
+        default: Some(default),
+        help,
+    }
+}
+
+const fn seconds(
+    name: &'static str,
+    (min, max): (f64, f64),
+    default: Option<&'static str>,
+    help: &'static str,
+) -> KeyDef {
+    KeyDef {
+        name,
+        kind: Kind::Float { min, max },
+        unit: "s",
+        default,
+        help,
+    }
+}
+
+/// All workload kinds.
+pub const WORKLOADS: &[WorkloadDef] = &[
+    WorkloadDef {
+        kind: "kernel-build",
+        ends: true,
+        help: "make -jN built-in.a: a job server, a chain of short processes per object, links",
+        keys: &[
+            count("jobs", 65_536, Some("number of CPUs"), "make -jN"),
+            seconds(
+                "work_seconds",
+                (1e-3, 1e9),
+                None,
+                "CPU work of the whole build at this machine's full speed (docs/CALIBRATION.md)",
+            ),
+            count("objects", 10_000_000, Some("5000"), "source files compiled"),
+            count(
+                "directories",
+                TASKS_MAX,
+                Some("400"),
+                "directories, each with a make and an archive of its own",
+            ),
+            KeyDef {
+                name: "sigma",
+                kind: Kind::Float { min: 0.0, max: 3.0 },
+                unit: "",
+                default: Some("0.65"),
+                help: "spread of compile times: sigma of their log-normal distribution",
+            },
+            seconds(
+                "prepare_seconds",
+                (0.0, 1e6),
+                Some("2"),
+                "serial work before the first job, at 4 GHz",
+            ),
+            seconds("link_seconds", (0.0, 1e6), Some("6"), "serial links at the end, at 4 GHz"),
+        ],
+    },
+    WorkloadDef {
+        kind: "ping-pong",
+        ends: false,
+        help: "pairs of tasks that wake each other in turn",
+        keys: &[
+            count("pairs", TASKS_MAX / 2, Some("1"), "pairs"),
+            ns(
+                "work_ns",
+                "1000",
+                "CPU time between a wake-up and the reply",
+            ),
+        ],
+    },
+    WorkloadDef {
+        kind: "spinners",
+        ends: false,
+        help: "tasks that never sleep",
+        keys: &[count("tasks", TASKS_MAX, None, "tasks")],
+    },
+    WorkloadDef {
+        kind: "short",
+        ends: false,
+        help: "tasks that run a little and sleep a little",
+        keys: &[
+            count("tasks", TASKS_MAX, None, "tasks"),
+            ns("run_ns", "20000", "CPU time per burst"),
+            ns("sleep_ns", "100000", "sleep after each burst"),
+        ],
+    },
+    WorkloadDef {
+        kind: "mm-c",
+        ends: false,
+        help: "the M/M/c queue: Poisson arrivals, exponential service, one server per CPU",
+        keys: &[
+            KeyDef {
+                name: "rate",
+                kind: Kind::Float {
+                    min: 1e-6,
+                    max: 1e9,
+                },
+                unit: "1/s",
+                default: None,
+                help: "arrivals per second, all CPUs together",
+            },
+            ns("service_ns", "1000000", "mean service time"),
+        ],
+    },
+];

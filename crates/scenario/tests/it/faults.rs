@@ -1,0 +1,422 @@
+//! What is said about bad scenario files: every fault at once, each with place and hint.
+
+use expect_test::{Expect, expect};
+use std::path::Path;
+
+fn check(text: &str, expected: Expect) {
+    let seen = match scenario::load_str(Path::new("s.toml"), text.to_string()) {
+        Ok(experiment) => format!("{:#?}", experiment.variants),
+        Err(faults) => faults.render(false),
+    };
+    expected.assert_eq(&seen);
+}
+
+/// The lines of the right scenario that describe its machine.
+const MACHINE: &str = r#"[machine]
+llcs_per_socket = 2
+cores_per_llc = 4
+latency = { llc_ns = 25, node_ns = 110 }
+caches = { l1d_kib = 32, l2_kib = 1024, l3_kib = 32768, l3_hit_ns = 15, mem_ns = 105 }"#;
+
+/// A right scenario with one line replaced.
+fn with(line: &str, by: &str) -> String {
+    let right = super::mutations::RIGHT;
+    assert!(right.contains(line), "{line}");
+    right.replacen(line, by, 1)
+}
+
+/// Only the messages, places and hints, one fault per line.
+fn check_brief(text: &str, expected: Expect) {
+    let seen: Vec<String> = match scenario::load_str(Path::new("s.toml"), text.to_string()) {
+        Ok(_) => vec!["right".to_string()],
+        Err(faults) => faults.0.iter().map(|d| brief(text, d)).collect(),
+    };
+    expected.assert_eq(&seen.join("\n"));
+}
+
+fn brief(text: &str, d: &scenario::Diagnostic) -> String {
+    let line = d
+        .span
+        .as_ref()
+        .map_or(0, |s| 1 + text[..s.start].matches('\n').count());
+    let help = d
+        .help
+        .as_ref()
+        .map_or(String::new(), |h| format!("\n    {h}"));
+    format!("{line}: {}{help}", d.message)
+}
+
+#[test]
+fn all_faults_are_shown_at_once() {
+    check(
+        r#"titel = "x"
+machine = { cores_per_llc = 0, sokets = 2, latency = { llc_ns = -3 } }
+policy = "cgs"
+
+[workload]
+kind = "kernel-build"
+cpu_secs = 10
+jobs = -3
+
+[run]
+seeds = 0
+until = "10x"
+
+[[variant]]
+name = "A"
+features = ["SWQEUE", "SIS_NODE", "NO_SIS_NODE"]
+tunables = { migration_cost_ns = nan, latency = 3 }
+"#,
+        expect![[r#"
+            error: unknown key `titel` in the scenario
+             --> s.toml:1:1
+              |
+            1 | titel = "x"
+              | ^^^^^ not a key of this table
+              |
+              = help: did you mean `title`?
+
+            error: `cores_per_llc` is 0; it must be 1 to 8192
+             --> s.toml:2:29
+              |
+            2 | machine = { cores_per_llc = 0, sokets = 2, latency = { llc_ns = -3 } }
+              |                             ^
+
+            error: unknown key `sokets` in the machine
+             --> s.toml:2:32
+              |
+            2 | machine = { cores_per_llc = 0, sokets = 2, latency = { llc_ns = -3 } }
+              |                                ^^^^^^
+              |
+              = help: did you mean `sockets`?
+
+            error: `llc_ns` is -3; it must be 1 to 100000
+             --> s.toml:2:65
+              |
+            2 | machine = { cores_per_llc = 0, sokets = 2, latency = { llc_ns = -3 } }
+              |                                                                 ^^
+
+            error: unknown policy `cgs`
+             --> s.toml:3:10
+              |
+            3 | policy = "cgs"
+              |          ^^^^^ no policy has this name
+              |
+              = help: did you mean `cfs`?
+
+            error: unknown key `cpu_secs` in workload `kernel-build`
+             --> s.toml:7:1
+              |
+            7 | cpu_secs = 10
+              | ^^^^^^^^ not a key of this table
+              |
+              = help: did you mean `cpu_seconds`?
+
+            error: `jobs` must be at least 1
+             --> s.toml:8:8
+              |
+            8 | jobs = -3
+              |        ^^ allowed: 1 to 65536
+
+            error: `seeds` must be at least 1
+              --> s.toml:11:9
+               |
+            11 | seeds = 0
+               |         ^ allowed: 1 to 10000
+
+            error: `until` is not a time: `10x`
+              --> s.toml:12:9
+               |
+            12 | until = "10x"
+               |         ^^^^^ `x` is no unit of time: write ns, us, ms, s or min
+               |
+               = help: write "done", or a simulated time such as "10s" or "500ms"
+
+            error: unknown feature `SWQEUE`
+              --> s.toml:16:13
+               |
+            16 | features = ["SWQEUE", "SIS_NODE", "NO_SIS_NODE"]
+               |             ^^^^^^^^ no feature has this name
+               |
+               = help: did you mean `SWQUEUE`?
+
+            error: features `SIS_NODE` and `NO_SIS_NODE` contradict each other
+              --> s.toml:16:35
+               |
+            16 | features = ["SWQEUE", "SIS_NODE", "NO_SIS_NODE"]
+               |                                   ^^^^^^^^^^^^^
+               |
+               = help: keep one of the two
+
+            error: `migration_cost_ns` must be a whole number
+              --> s.toml:17:34
+               |
+            17 | tunables = { migration_cost_ns = nan, latency = 3 }
+               |                                  ^^^ this is a floating-point number
+
+            error: unknown tunable `latency`
+              --> s.toml:17:39
+               |
+            17 | tunables = { migration_cost_ns = nan, latency = 3 }
+               |                                       ^^^^^^^ no tunable has this name
+               |
+               = help: did you mean `latency_ns`?"#]],
+    );
+}
+
+#[test]
+fn features_and_tunables_are_the_kernels() {
+    let feature = |f: &str| with(r#"features = ["SWQUEUE"]"#, &format!("features = [{f}]"));
+    check_brief(
+        &feature(r#""SWQUEUE", "SWQUEUE""#),
+        expect![[r#"
+        23: feature `SWQUEUE` is given twice
+            keep one of the two"#]],
+    );
+    check_brief(
+        &feature(r#""NO_SIS_NOD""#),
+        expect![[r#"
+        23: unknown feature `NO_SIS_NOD`
+            did you mean `NO_SIS_NODE`?"#]],
+    );
+    check_brief(
+        &feature(r#""no-sis-util", 3"#),
+        expect![[r#"
+        23: unknown feature `no-sis-util`
+            did you mean `SIS_UTIL`?
+        23: a feature is a name in quotes
+            such as "SWQUEUE""#]],
+    );
+    check_brief(
+        &feature(r#""WARP_DRIVE""#),
+        expect![[r#"
+        23: unknown feature `WARP_DRIVE`
+            `schedlab list features` prints all of them"#]],
+    );
+    let tunable = |t: &str| with("migration_cost_ns = 500000", t);
+    check_brief(&tunable("migration_cost_ns = -1"), expect!["right"]);
+    check_brief(
+        &tunable("migration_cost_ns = -2"),
+        expect!["24: `migration_cost_ns` must be at least -1 ns"],
+    );
+    check_brief(
+        &tunable("migration_cost_ns = \"500us\""),
+        expect![[r#"
+        24: `migration_cost_ns` must be a whole number
+            write the number without quotes and without a unit"#]],
+    );
+    check_brief(
+        &tunable("migration_cost_ns = 0.5"),
+        expect!["24: `migration_cost_ns` must be a whole number"],
+    );
+    check_brief(
+        &tunable("hz = 99999999999999999999999"),
+        expect!["24: `hz` must be at most 1200 Hz"],
+    );
+    check_brief(
+        &tunable("sis_node_skip_own = 2"),
+        expect!["24: `sis_node_skip_own` must be true or false"],
+    );
+    check_brief(
+        &tunable("sched_latency_ns = 1"),
+        expect![[r#"
+        24: unknown tunable `sched_latency_ns`
+            did you mean `latency_ns`?"#]],
+    );
+}
+
+#[test]
+fn names_policies_and_baselines() {
+    check_brief(
+        &with("name = \"B\"", "name = \"A\""),
+        expect![[r#"
+        22: two variants are named `A`
+            results are told apart by name: give each variant its own"#]],
+    );
+    check_brief(
+        &with("name = \"B\"", "name = \"  \""),
+        expect!["22: `name` must be one line of text, and not blank"],
+    );
+    check_brief(
+        &with("name = \"B\"", "nam = \"B\""),
+        expect![[r#"
+        22: unknown key `nam` in [[variant]]
+            did you mean `name`?"#]],
+    );
+    check_brief(
+        &with("name = \"B\"", "name = \"B\"\nbaseline = true"),
+        expect![[r#"
+            23: more than one variant is the baseline
+                remove one: every variant is compared with a single baseline"#]],
+    );
+    check_brief(
+        &with("name = \"B\"", "name = \"B\"\npolicy = \"fifo\""),
+        expect![[r#"
+            24: policy `fifo` has no features
+                remove them
+            25: policy `fifo` has no tunables
+                remove them"#]],
+    );
+    check_brief(
+        &with("policy = \"cfs\"", ""),
+        expect![[r#"
+        17: this variant has no policy
+            write `policy = "cfs"` at the top for all variants, or in each of them"#]],
+    );
+    check_brief(
+        &with("policy = \"cfs\"", "policy = 4"),
+        expect!["2: `policy` must be a string"],
+    );
+    check_brief(
+        &with("policy = \"cfs\"", "policy = \"cfs\"\nrules = \"6.18\""),
+        expect![[r#"
+            3: policy `cfs` has no rules of kernel `6.18`
+                known: 6.4"#]],
+    );
+    check_brief(
+        &with("policy = \"cfs\"", "policy = \"cfs\"\nrules = 6.4"),
+        expect!["3: `rules` must be a string"],
+    );
+}
+
+#[test]
+fn published_rows_belong_to_variants_and_metrics() {
+    check_brief(
+        &with("variant = \"B\"", "variant = \"C\""),
+        expect![[r#"
+        33: no variant is named `C`
+            known: A, B"#]],
+    );
+    check_brief(
+        &with("value = 321.54", "value = inf"),
+        expect!["35: `value` must be a finite number"],
+    );
+    check_brief(
+        &with("value = 321.54", "value = -3"),
+        expect!["35: `value` must not be negative"],
+    );
+    check_brief(
+        &with("unit = \"s\"", "unit = \"ms\""),
+        expect![[r#"
+        36: metric `elapsed` is in s, not in `ms`
+            convert the value"#]],
+    );
+    check_brief(
+        &with("metric = \"elapsed\"", "metric = \"elapsd\""),
+        expect![[r#"
+            28: unknown metric `elapsd`
+                did you mean `elapsed`?"#]],
+    );
+    check_brief(
+        &with("source = \"here\"", ""),
+        expect!["26: this published row has no `source`"],
+    );
+    check_brief(
+        &with("variant = \"B\"", "variant = \"A\""),
+        expect!["32: `elapsed` of `A` is published twice"],
+    );
+}
+
+#[test]
+fn runs_and_workloads() {
+    check_brief(
+        &with("seeds = 2", "seeds = 10001"),
+        expect!["15: `seeds` must be at most 10000"],
+    );
+    check_brief(
+        &with("seeds = 2", "seeds = 2.5"),
+        expect!["15: `seeds` must be a whole number"],
+    );
+    check_brief(
+        &with("seeds = 2", "until = \"-1s\""),
+        expect![[r#"
+        15: `until` is not a time: `-1s`
+            write "done", or a simulated time such as "10s" or "500ms""#]],
+    );
+    check_brief(
+        &with("seeds = 2", "until = 10"),
+        expect![[r#"
+        15: `until` must be a string
+            write "done", or a simulated time such as "10s" or "500ms""#]],
+    );
+    let workload = |w: &str| with("kind = \"kernel-build\"\ncpu_seconds = 10", w);
+    check_brief(
+        &workload("kind = \"kernel-biuld\"\ntasks = 3"),
+        expect![[r#"
+            11: unknown workload kind `kernel-biuld`
+                did you mean `kernel-build`?"#]],
+    );
+    check_brief(
+        &workload("kind = \"kernel-build\""),
+        expect!["11: workload `kernel-build` has no `cpu_seconds`"],
+    );
+    check_brief(
+        &workload("kind = \"spinners\"\ntasks = 1000000000"),
+        expect![[r#"
+            10: workload `spinners` never ends by itself
+                say how long to run it: `until = "10s"` in [run]
+            12: `tasks` must be at most 1000000"#]],
+    );
+    check_brief(
+        &workload("kind = \"kernel-build\"\ncpu_seconds = inf"),
+        expect!["12: `cpu_seconds` must be a finite number"],
+    );
+    check_brief(
+        &workload("kind = \"kernel-build\"\ncpu_seconds = -1e3"),
+        expect!["12: `cpu_seconds` must be at least 0.001 s"],
+    );
+    check_brief(
+        &workload("x = 1"),
+        expect![[r#"
+        10: [workload] has no `kind`
+            `schedlab list workloads` prints all kinds and their keys"#]],
+    );
+}
+
+#[test]
+fn shapes() {
+    check_brief("", expect!["0: the scenario is empty"]);
+    check_brief(
+        "x",
+        expect!["1: not valid TOML: key with no value, expected `=`"],
+    );
+    check_brief(
+        "a = 1\na = 2\n[b\nc = \"",
+        expect![[r#"
+        2: `a` is given twice
+        3: not valid TOML: unclosed table, expected `]`"#]],
+    );
+    check_brief(
+        "[variant]\nname = \"x\"",
+        expect![[r#"
+        0: the scenario has no `machine`
+        0: the scenario has no `workload`
+        1: `variant` must be an array of tables
+            write `[[variant]]`, with two brackets"#]],
+    );
+    check_brief(
+        "variant = []\nworkload = 3\nrun = []\nmachine = 4",
+        expect![[r#"
+            1: there is no variant to run
+            2: `workload` must be a table
+            3: `run` must be a table
+            4: `machine` must be the path of a machine file, or a table"#]],
+    );
+    check_brief(
+        &with(MACHINE, "machine = \"no.toml\""),
+        expect!["4: cannot read the machine file: no such file"],
+    );
+    let both = "machine = \"no.toml\"\n[machine]\ncpus = 3";
+    check_brief(
+        &with(MACHINE, both),
+        expect![[r#"
+        5: `machine` is given twice
+            give the path of a machine file or a [machine] table, not both"#]],
+    );
+    check_brief(
+        &with("[[variant]]", "[[variants]]").replace("[[variant]]", "[[variants]]"),
+        expect![[r#"
+            17: unknown key `variants` in the scenario
+                did you mean `variant`?"#]],
+    );
+}

@@ -1,0 +1,4 @@
+//! Scenario files, good and bad, as people write them.
+
+mod faults;
+mod mutations;

@@ -1,0 +1,224 @@
+//! The base of a CPU: the current task between its operations, and idle.
+
+use super::frame::{Flow, Frame, Pc};
+use super::work::stretch;
+use crate::cpu::{Base, Occupancy};
+use crate::world::MAX_SEGMENT_NS;
+use crate::{
+    Category, NEVER, Ns, Observer, Op, Policy, Program, ProgramCx, Simulation, TaskId, TaskState,
+};
+use topology::CpuId;
+
+impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
+    /// The CPU is at its base and may be interrupted: what is due comes first.
+    pub(crate) fn base_step(&mut self, cpu: CpuId) -> Flow {
+        let now = self.w.now;
+        let c = &self.w.cpus[cpu.idx()];
+        match c.base {
+            Base::Idle | Base::Leaving => return Flow::Wait,
+            Base::Work => {
+                self.w.settle(cpu);
+                let c = &self.w.cpus[cpu.idx()];
+                if c.stall > 0 {
+                    return Flow::Wait;
+                }
+            }
+            Base::Next | Base::IdleLoop => {}
+        }
+        let c = &self.w.cpus[cpu.idx()];
+        if c.irq_first <= now {
+            return self.interrupt(cpu);
+        }
+        if c.softirq {
+            return self.enter_softirq(cpu);
+        }
+        match c.base {
+            Base::IdleLoop => self.idle_loop(cpu),
+            Base::Work => {
+                let t = &self.w.tasks[c.curr.idx()];
+                if c.need_resched && !(t.in_kernel && t.work_left > 0) {
+                    return self.enter_schedule(cpu);
+                }
+                if t.work_left > 0 {
+                    return Flow::Wait;
+                }
+                self.w.cpus[cpu.idx()].base = Base::Next;
+                self.w.cpus[cpu.idx()].category = Category::Kernel;
+                Flow::Again
+            }
+            _ if c.need_resched => self.enter_schedule(cpu),
+            _ => self.next_operation(cpu),
+        }
+    }
+
+    pub(crate) fn enter_schedule(&mut self, cpu: CpuId) -> Flow {
+        self.w
+            .push_frame(cpu, Frame::at(Pc::SchedLock, Category::Kernel));
+        Flow::Again
+    }
+
+    fn next_operation(&mut self, cpu: CpuId) -> Flow {
+        let p = self.w.cpus[cpu.idx()].curr;
+        self.guard_livelock(p);
+        let mut none = Vec::new();
+        let op = self.program.next(
+            &mut ProgramCx {
+                w: &mut self.w,
+                starting: &mut none,
+            },
+            p,
+        );
+        match op {
+            Op::Run(ns) => self.start_work(cpu, p, ns, false),
+            Op::Kernel(ns) => self.start_work(cpu, p, ns, true),
+            Op::Sleep(ns) => {
+                self.arm_timer(cpu, p, ns);
+                self.block(cpu, p, TaskState::Sleeping)
+            }
+            Op::Wait => self.block(cpu, p, TaskState::Sleeping),
+            Op::Exit => self.block(cpu, p, TaskState::Dead),
+            Op::Wake { task, sync } => self.enter_wake(cpu, task, sync, Category::Kernel),
+            Op::Fork(child) => {
+                let frame = Frame {
+                    task: child,
+                    ..Frame::at(Pc::ForkBegin, Category::Kernel)
+                };
+                self.w.push_frame(cpu, frame);
+                self.w
+                    .spend(cpu, self.w.machine.costs.fork_ns, Pc::ForkBegin)
+            }
+            Op::Exec => {
+                self.w
+                    .push_frame(cpu, Frame::at(Pc::ExecSelect, Category::Kernel));
+                Flow::Again
+            }
+            Op::Yield => {
+                self.policy.yield_task(&mut self.w, cpu);
+                self.enter_schedule(cpu)
+            }
+        }
+    }
+
+    fn start_work(&mut self, cpu: CpuId, p: TaskId, ns: Ns, in_kernel: bool) -> Flow {
+        let t = &mut self.w.tasks[p.idx()];
+        t.work_left = ns.min(MAX_SEGMENT_NS) << 17;
+        t.in_kernel = in_kernel;
+        self.w.settle(cpu);
+        self.w.cpus[cpu.idx()].base = Base::Work;
+        self.catch_up(cpu);
+        Flow::Again
+    }
+
+    fn arm_timer(&mut self, cpu: CpuId, p: TaskId, ns: Ns) {
+        let at = self
+            .w
+            .now
+            .saturating_add(ns)
+            .saturating_add(self.w.config.timer_slack_ns);
+        self.w.timers.set(p.0, at, super::CLASS_TIMER);
+        let c = &mut self.w.cpus[cpu.idx()];
+        if c.next_timer_hint <= self.w.now || at < c.next_timer_hint {
+            c.next_timer_hint = at;
+        }
+    }
+
+    fn block(&mut self, cpu: CpuId, p: TaskId, state: TaskState) -> Flow {
+        self.w.tasks[p.idx()].state = state;
+        self.enter_schedule(cpu)
+    }
+
+    // --- idle ---
+
+    /// The idle loop: something to run, or a C-state.
+    fn idle_loop(&mut self, cpu: CpuId) -> Flow {
+        let c = &self.w.cpus[cpu.idx()];
+        if c.need_resched || c.nr_running > 0 {
+            return self.enter_schedule(cpu);
+        }
+        let predicted = self.predict_idle(cpu);
+        let states = &self.w.machine.cstates;
+        let deepest = states
+            .iter()
+            .rposition(|s| s.residency_ns <= predicted)
+            .unwrap_or(0);
+        let tick_stopped = predicted > self.w.tick_ns;
+        self.w.settle(cpu);
+        let now = self.w.now;
+        let next_tick = self.w.tick_after(cpu, now);
+        let c = &mut self.w.cpus[cpu.idx()];
+        c.base = Base::Idle;
+        c.category = Category::Idle;
+        c.idle_since = now;
+        c.cstate = deepest as u8;
+        if !tick_stopped && (c.tick_stopped || c.tick_next <= now) {
+            c.tick_next = next_tick;
+        }
+        c.tick_stopped = tick_stopped;
+        self.policy.idle_enter(&mut self.w, cpu, tick_stopped);
+        let c = &mut self.w.cpus[cpu.idx()];
+        c.carry = 0;
+        if c.softirq {
+            // The policy has something to do before the CPU sleeps; then the loop comes here again.
+            c.base = Base::IdleLoop;
+            c.category = Category::Kernel;
+            return Flow::Again;
+        }
+        self.w.set_occupancy(cpu, Occupancy::Idle);
+        Flow::Wait
+    }
+
+    /// Predicted idle length (spec 9.4): mean of the last eight, or the next timer armed here.
+    fn predict_idle(&self, cpu: CpuId) -> Ns {
+        let c = &self.w.cpus[cpu.idx()];
+        let sum: u64 = c.idle_history.iter().map(|&us| u64::from(us)).sum();
+        let mean = if c.idle_runs == 0 {
+            NEVER
+        } else {
+            sum * 1000 / u64::from(c.idle_runs.min(8))
+        };
+        let timer = c.next_timer_hint;
+        let to_timer = if timer > self.w.now {
+            timer - self.w.now
+        } else {
+            NEVER
+        };
+        mean.min(to_timer)
+    }
+
+    /// An idle CPU's event: a wake-up of some kind, or its tick.
+    pub(crate) fn leave_idle(&mut self, cpu: CpuId) {
+        self.w.settle(cpu);
+        let now = self.w.now;
+        let costs = &self.w.machine.costs;
+        let c = &self.w.cpus[cpu.idx()];
+        let entering = now < c.idle_since + costs.idle_entry_ns;
+        let state = &self.w.machine.cstates[c.cstate as usize];
+        let exit = if entering { 0 } else { state.exit_ns };
+        let loop_ns = stretch(costs.idle_loop_ns, c.speed);
+        let idle_us = ((now - c.idle_since) / 1000).min(u64::from(u32::MAX)) as u32;
+        let c = &mut self.w.cpus[cpu.idx()];
+        c.idle_history[(c.idle_runs % 8) as usize] = idle_us;
+        c.idle_runs = if c.idle_runs == 15 {
+            8
+        } else {
+            c.idle_runs + 1
+        };
+        c.base = Base::Leaving;
+        c.category = Category::Exit;
+        c.base_end = now + exit + loop_ns;
+    }
+
+    /// The exit latency is over.
+    pub(crate) fn idle_left(&mut self, cpu: CpuId) {
+        self.w.settle(cpu);
+        let now = self.w.now;
+        let c = &mut self.w.cpus[cpu.idx()];
+        c.base = Base::IdleLoop;
+        c.category = Category::Kernel;
+        let tick_due = !c.tick_stopped && c.tick_next <= now;
+        self.w.set_occupancy(cpu, Occupancy::Busy);
+        if tick_due {
+            self.enter_tick(cpu);
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! Starting a task (`wake_up_new_task`) and balancing on exec (`sched_exec`).
+
+use super::frame::{Flow, Pc};
+use super::wake::FORKED;
+use crate::{
+    Choice, LockId, MigrationCause, Observer, Policy, Program, SelectKind, Simulation, Site,
+    StopWork, TaskId, TaskState,
+};
+use topology::CpuId;
+
+impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
+    pub(crate) fn fork_begin(&mut self, cpu: CpuId) -> Flow {
+        let child = self.w.cpus[cpu.idx()].top().task;
+        let parent = self.w.cpus[cpu.idx()].curr;
+        let t = &mut self.w.tasks[child.idx()];
+        debug_assert_eq!(t.state, TaskState::New, "{child:?} forked twice");
+        (t.cpu, t.wake_cpu, t.cache_cpu) = (cpu, cpu, cpu);
+        self.policy.task_fork(&mut self.w, child, Some(parent));
+        self.w.goto(cpu, Pc::ForkSelect)
+    }
+
+    pub(crate) fn fork_select(&mut self, cpu: CpuId) -> Flow {
+        let child = self.w.cpus[cpu.idx()].top().task;
+        let choice = self.select(child, SelectKind::Fork);
+        let top = self.w.cpus[cpu.idx()].top();
+        (top.target, top.scan_ns) = (choice.cpu, choice.scan_ns as u32);
+        self.w.spend(cpu, choice.scan_ns, Pc::ForkCommit)
+    }
+
+    /// Never by the wake list: the parent locks the child's runqueue and enqueues (spec 5.9).
+    pub(crate) fn fork_commit(&mut self, cpu: CpuId) -> Flow {
+        let top = self.w.cpus[cpu.idx()].top();
+        let (child, choice) = (
+            top.task,
+            Choice {
+                cpu: top.target,
+                scan_ns: top.scan_ns.into(),
+            },
+        );
+        let target = self.commit(child, choice);
+        self.w.cpus[cpu.idx()].top().target = target;
+        if target != cpu {
+            self.observer
+                .migrate(&self.w, child, cpu, target, MigrationCause::Fork);
+        }
+        self.w.set_task_cpu(child, target, MigrationCause::Fork);
+        self.lock(cpu, LockId::rq(target), Site::ForkRqLock, Pc::ForkLocked)
+    }
+
+    pub(crate) fn fork_locked(&mut self, cpu: CpuId) -> Flow {
+        self.spend_enqueue(cpu, Pc::ForkEnqueue)
+    }
+
+    pub(crate) fn fork_enqueue(&mut self, cpu: CpuId) -> Flow {
+        let top = self.w.cpus[cpu.idx()].top();
+        let (child, target) = (top.task, top.target);
+        self.w.tasks[child.idx()].runnable_since = self.w.now;
+        let hook = self.enqueue(target, child, FORKED);
+        self.run_hook(cpu, hook, Pc::ForkPreempt)
+    }
+
+    /// The first enqueue of a task that exists at time 0.
+    pub(crate) fn enqueue_first(&mut self, cpu: CpuId, p: TaskId) {
+        self.enqueue(cpu, p, FORKED);
+        self.policy.wakeup_preempt(&mut self.w, cpu, p, FORKED);
+        self.now_runnable(cpu, p, true);
+    }
+
+    pub(crate) fn exec_select(&mut self, cpu: CpuId) -> Flow {
+        let p = self.w.cpus[cpu.idx()].curr;
+        let choice = self.select(p, SelectKind::Exec);
+        let top = self.w.cpus[cpu.idx()].top();
+        (top.task, top.target) = (p, choice.cpu);
+        self.w.spend(cpu, choice.scan_ns, Pc::ExecCommit)
+    }
+
+    /// Another CPU: the own stopper moves the running task there.
+    pub(crate) fn exec_commit(&mut self, cpu: CpuId) -> Flow {
+        let top = self.w.cpus[cpu.idx()].top();
+        let (p, target): (TaskId, CpuId) = (top.task, top.target);
+        if target != cpu {
+            self.w.stop_one_cpu(cpu, StopWork::Migrate(p, target));
+        }
+        self.pop_frame(cpu)
+    }
+}

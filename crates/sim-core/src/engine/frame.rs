@@ -1,0 +1,182 @@
+//! Frames: kernel paths in the middle of a step.
+
+use crate::cpu::Cpu;
+use crate::{Category, NEVER, Ns, Simulation, TaskId, World};
+use crate::{Observer, Policy, Program};
+use topology::CpuId;
+
+/// Where a path goes on when its present step is over. Named path + what happens then.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Pc {
+    SchedLock,
+    SchedBody,
+    SchedDequeue,
+    SchedPick,
+    SchedBeforeIdle,
+    SchedSwitch,
+    SchedDone,
+    NestLock,
+    NestHold,
+    NestDone,
+    WakeBegin,
+    WakeLook,
+    WakeOnRq,
+    WakeCommit,
+    WakePush,
+    Pop,
+    WakeLocked,
+    WakeEnqueue,
+    WakePreempt,
+    ForkBegin,
+    ForkSelect,
+    ForkCommit,
+    ForkLocked,
+    ForkEnqueue,
+    ForkPreempt,
+    ExecSelect,
+    ExecCommit,
+    IrqEntry,
+    IrqBody,
+    TickBody,
+    FlushLock,
+    FlushTake,
+    FlushEnqueue,
+    FlushPreempt,
+    Softirq,
+    StopStart,
+    StopLocked,
+    StopDetach,
+    StopAttachLocked,
+    StopAttach,
+    StopAttached,
+    StopPush,
+    StopEnd,
+    StopRelocked,
+}
+
+/// Does the CPU go on at this instant, or has it set an end to wait for?
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Flow {
+    Again,
+    Wait,
+}
+
+/// A kernel path on a CPU's stack.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Frame {
+    pub pc: Pc,
+    /// Interrupts wait until the path is through.
+    pub irq_off: bool,
+    /// A resumable path is asked for the first time.
+    pub first: bool,
+    /// The wake is SYNC.
+    pub sync: bool,
+    pub category: Category,
+    /// End of the present step, or NEVER while spinning.
+    pub end: Ns,
+    /// What was left of the step when another frame covered this one.
+    pub left: Ns,
+    /// The task that the path is about.
+    pub task: TaskId,
+    /// A second one: the previous task in `schedule()`.
+    pub other: TaskId,
+    /// The target CPU.
+    pub target: CpuId,
+    /// Time that a search took, ns.
+    pub scan_ns: u32,
+}
+
+impl Frame {
+    pub(crate) const EMPTY: Frame = Frame {
+        pc: Pc::SchedLock,
+        irq_off: true,
+        first: false,
+        sync: false,
+        category: Category::Kernel,
+        end: 0,
+        left: 0,
+        task: TaskId::NONE,
+        other: TaskId::NONE,
+        target: CpuId(0),
+        scan_ns: 0,
+    };
+
+    pub(crate) fn at(pc: Pc, category: Category) -> Frame {
+        Frame {
+            pc,
+            category,
+            ..Frame::EMPTY
+        }
+    }
+}
+
+impl Cpu {
+    #[inline]
+    pub(crate) fn top(&mut self) -> &mut Frame {
+        &mut self.stack[self.depth as usize - 1]
+    }
+}
+
+impl World {
+    /// Lays a frame on the CPU's stack; what lies below is cut.
+    pub(crate) fn push_frame(&mut self, cpu: CpuId, frame: Frame) {
+        self.settle(cpu);
+        let now = self.now;
+        let c = &mut self.cpus[cpu.idx()];
+        if c.depth > 0 {
+            let below = c.top();
+            below.left = below.end.saturating_sub(now);
+        }
+        c.stack[c.depth as usize] = frame;
+        c.depth += 1;
+        c.category = frame.category;
+    }
+
+    /// Where in its path the CPU goes on, right now.
+    #[inline]
+    pub(crate) fn goto(&mut self, cpu: CpuId, pc: Pc) -> Flow {
+        self.cpus[cpu.idx()].top().pc = pc;
+        Flow::Again
+    }
+
+    /// Lets `ns`, and what side effects have cost, pass before the path goes on at `pc`.
+    #[inline]
+    pub(crate) fn spend(&mut self, cpu: CpuId, ns: Ns, pc: Pc) -> Flow {
+        let now = self.now;
+        let c = &mut self.cpus[cpu.idx()];
+        let total = super::work::stretch(ns + c.carry, c.speed);
+        c.carry = 0;
+        let top = c.top();
+        top.pc = pc;
+        top.end = now + total;
+        if total == 0 { Flow::Again } else { Flow::Wait }
+    }
+}
+
+impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
+    /// Takes the top frame off; costs of its last side effects are spent first.
+    pub(crate) fn pop_frame(&mut self, cpu: CpuId) -> Flow {
+        let c = &mut self.w.cpus[cpu.idx()];
+        if c.carry > 0 {
+            return self.w.spend(cpu, 0, Pc::Pop);
+        }
+        self.w.settle(cpu);
+        let now = self.w.now;
+        let c = &mut self.w.cpus[cpu.idx()];
+        c.depth -= 1;
+        if c.depth > 0 {
+            let below = c.top();
+            if below.left > 0 && below.left != NEVER {
+                below.end = now + below.left;
+                below.left = 0;
+                c.category = c.top().category;
+                return Flow::Wait;
+            }
+            c.category = c.top().category;
+            return Flow::Again;
+        }
+        c.category = c.base_category();
+        self.catch_up(cpu);
+        Flow::Again
+    }
+}

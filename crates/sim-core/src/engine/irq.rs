@@ -1,0 +1,160 @@
+//! Interrupts: IPIs, timers, ticks outside of a segment, the wake list, softirqs.
+
+use super::frame::{Flow, Frame, Pc};
+use crate::cpu::{Irq, N_IRQ};
+use crate::{
+    Category, EnqueueFlags, LockId, NEVER, Observer, Policy, Program, Simulation, Site, Step,
+    TaskId,
+};
+use topology::CpuId;
+
+impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
+    /// Takes what is pending: interrupts first, else a tick that is due.
+    pub(crate) fn interrupt(&mut self, cpu: CpuId) -> Flow {
+        if self.w.cpus[cpu.idx()].irq_first <= self.w.now {
+            self.w
+                .push_frame(cpu, Frame::at(Pc::IrqEntry, Category::Irq));
+        } else {
+            self.enter_tick(cpu);
+        }
+        Flow::Again
+    }
+
+    /// A tick that does not hit a segment of work: in a softirq or in idle.
+    pub(crate) fn enter_tick(&mut self, cpu: CpuId) {
+        let next = self.w.tick_after(cpu, self.w.now);
+        self.w
+            .push_frame(cpu, Frame::at(Pc::TickBody, Category::Irq));
+        let c = &mut self.w.cpus[cpu.idx()];
+        c.tick_next = next;
+        c.ticks += 1;
+        self.policy.task_tick(&mut self.w, cpu);
+        self.w
+            .spend(cpu, self.w.machine.costs.tick_ns, Pc::TickBody);
+    }
+
+    pub(crate) fn tick_body(&mut self, cpu: CpuId) -> Flow {
+        self.pop_frame(cpu)
+    }
+
+    /// An idle CPU that only polls takes no interrupt: the idle loop sees the flag.
+    pub(crate) fn irq_entry(&mut self, cpu: CpuId) -> Flow {
+        let now = self.w.now;
+        let c = &mut self.w.cpus[cpu.idx()];
+        let mut real = false;
+        let mut nohz = false;
+        for i in 0..N_IRQ {
+            if c.irq_at[i] <= now {
+                c.irq_at[i] = NEVER;
+                real |= i != Irq::Poll as usize;
+                nohz |= i == Irq::Nohz as usize;
+            }
+        }
+        c.irq_first = c.irq_at.iter().copied().min().unwrap_or(NEVER);
+        c.top().first = nohz;
+        let cost = if real { self.w.machine.costs.irq_ns } else { 0 };
+        self.w.spend(cpu, cost, Pc::IrqBody)
+    }
+
+    pub(crate) fn irq_body(&mut self, cpu: CpuId) -> Flow {
+        if self.w.cpus[cpu.idx()].top().first {
+            self.w.cpus[cpu.idx()].top().first = false;
+            self.policy.nohz_kick(&mut self.w, cpu);
+        }
+        if !self.w.cpus[cpu.idx()].expired.is_empty() {
+            let p = self.w.cpus[cpu.idx()].expired.remove(0);
+            return self.enter_wake(cpu, p, false, Category::Irq);
+        }
+        if self.w.cpus[cpu.idx()].wake_head != TaskId::NONE {
+            self.w
+                .push_frame(cpu, Frame::at(Pc::FlushLock, Category::Irq));
+            return Flow::Again;
+        }
+        self.pop_frame(cpu)
+    }
+
+    // --- sched_ttwu_pending (spec 5.3) ---
+
+    pub(crate) fn flush_lock(&mut self, cpu: CpuId) -> Flow {
+        self.lock(cpu, LockId::rq(cpu), Site::TtwuPendingRqLock, Pc::FlushTake)
+    }
+
+    /// The whole list is taken under one hold; what is pushed from now on needs its own signal.
+    pub(crate) fn flush_take(&mut self, cpu: CpuId) -> Flow {
+        let c = &mut self.w.cpus[cpu.idx()];
+        c.top().task = c.wake_head;
+        (c.wake_head, c.wake_tail) = (TaskId::NONE, TaskId::NONE);
+        self.flush_next(cpu)
+    }
+
+    pub(crate) fn flush_next(&mut self, cpu: CpuId) -> Flow {
+        if self.w.cpus[cpu.idx()].top().task != TaskId::NONE {
+            return self
+                .w
+                .spend(cpu, self.w.machine.costs.enqueue_ns, Pc::FlushEnqueue);
+        }
+        let pending = self.w.cpus[cpu.idx()].wake_head != TaskId::NONE
+            || self.w.cpus[cpu.idx()].pushes_under_way > 0;
+        self.w.change_rq(cpu, |c| c.ttwu_pending = pending);
+        self.unlock(cpu, LockId::rq(cpu));
+        self.pop_frame(cpu)
+    }
+
+    pub(crate) fn flush_enqueue(&mut self, cpu: CpuId) -> Flow {
+        let p = self.w.cpus[cpu.idx()].top().task;
+        let flags = self.wakeup_flags(p);
+        let hook = self.enqueue(cpu, p, flags);
+        self.run_hook(cpu, hook, Pc::FlushPreempt)
+    }
+
+    /// The list keeps nothing of the wake flags but MIGRATED.
+    pub(crate) fn flush_preempt(&mut self, cpu: CpuId) -> Flow {
+        let p = self.w.cpus[cpu.idx()].top().task;
+        let flags = self.wakeup_flags(p);
+        self.policy.wakeup_preempt(&mut self.w, cpu, p, flags);
+        self.now_runnable(cpu, p, false);
+        let next = self.w.tasks[p.idx()].next_on_wake_list;
+        self.w.cpus[cpu.idx()].top().task = next;
+        self.flush_next(cpu)
+    }
+
+    pub(crate) fn wakeup_flags(&self, p: TaskId) -> EnqueueFlags {
+        let migrated = self.w.tasks[p.idx()].wake_migrated;
+        EnqueueFlags {
+            wakeup: true,
+            migrated,
+            initial: false,
+        }
+    }
+
+    // --- softirq ---
+
+    pub(crate) fn enter_softirq(&mut self, cpu: CpuId) -> Flow {
+        self.w.cpus[cpu.idx()].softirq = false;
+        let frame = Frame {
+            first: true,
+            irq_off: false,
+            ..Frame::at(Pc::Softirq, Category::Softirq)
+        };
+        self.w.push_frame(cpu, frame);
+        Flow::Again
+    }
+
+    pub(crate) fn softirq_step(&mut self, cpu: CpuId) -> Flow {
+        loop {
+            let first = std::mem::take(&mut self.w.cpus[cpu.idx()].top().first);
+            let step = self.policy.softirq(&mut self.w, cpu, first);
+            if step == Step::Done {
+                return self.pop_frame(cpu);
+            }
+            if let Some(flow) = self.carry_out(cpu, step, Pc::Softirq) {
+                return flow;
+            }
+            if !self.w.cpus[cpu.idx()].top().irq_off
+                && self.w.cpus[cpu.idx()].irq_first <= self.w.now
+            {
+                return self.interrupt(cpu);
+            }
+        }
+    }
+}

@@ -1,0 +1,212 @@
+//! Taking and releasing locks, waiting for tasks, and the steps of resumable paths.
+
+use super::frame::{Flow, Pc};
+use crate::cpu::Occupancy;
+use crate::locks::Acquire;
+use crate::{
+    Category, Hook, LockId, NEVER, Ns, Observer, Policy, Program, Simulation, Site, Step, TaskId,
+    World,
+};
+use topology::CpuId;
+
+const NOBODY: u32 = u32::MAX;
+
+impl World {
+    /// Marks the CPU as spinning; its event comes with the grant.
+    fn start_wait(&mut self, cpu: CpuId, site: Site, first: bool) {
+        self.settle(cpu);
+        let now = self.now;
+        let c = &mut self.cpus[cpu.idx()];
+        c.wait_since = now;
+        c.wait_site = site;
+        c.wait_is_first = first;
+        c.waiting_now = true;
+        c.next_waiter = NOBODY;
+        c.category = Category::Spin;
+        c.top().end = NEVER;
+        self.set_occupancy(cpu, Occupancy::Spinning);
+    }
+
+    /// The CPU gets what it waits for at `at`.
+    fn grant(&mut self, cpu: CpuId, at: Ns) {
+        self.cpus[cpu.idx()].top().end = at;
+        if cpu != self.this {
+            self.rearm(cpu);
+        }
+    }
+
+    /// Releases a lock; the first waiter owns it from now and goes on after the hand-over.
+    pub(crate) fn release(&mut self, cpu: CpuId, lock: LockId) {
+        let l = &mut self.locks.locks[lock.0 as usize];
+        debug_assert_eq!(l.owner, cpu.0, "{cpu} releases {lock:?}");
+        l.last = cpu.0;
+        l.owner = NOBODY;
+        if l.head == NOBODY {
+            return;
+        }
+        let next = CpuId(l.head);
+        l.owner = next.0;
+        l.head = self.cpus[next.idx()].next_waiter;
+        if l.head == NOBODY {
+            l.tail = NOBODY;
+        }
+        let site = self.cpus[next.idx()].wait_site;
+        self.locks.sites[site as usize].acquired += 1;
+        // The pending waiter watches the lock word; queued ones are also told by their predecessor.
+        let transfers = if self.cpus[next.idx()].wait_is_first {
+            1
+        } else {
+            2
+        };
+        let at = self.now + (transfers * self.line_ns(cpu, next)).max(1);
+        self.grant(next, at);
+    }
+
+    /// Lets everybody go on who spins until `p`'s state changes.
+    pub(crate) fn release_spinners(&mut self, p: TaskId) {
+        let mut next = std::mem::replace(&mut self.tasks[p.idx()].spinner, NOBODY);
+        while next != NOBODY {
+            let cpu = CpuId(next);
+            next = self.cpus[cpu.idx()].next_waiter;
+            let from = self.tasks[p.idx()].cpu;
+            let at = self.now + self.line_ns(from, cpu).max(1);
+            self.grant(cpu, at);
+        }
+    }
+}
+
+impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
+    /// Takes a lock and goes on at `pc`, at once or after spinning.
+    pub(crate) fn lock(&mut self, cpu: CpuId, lock: LockId, site: Site, pc: Pc) -> Flow {
+        self.w.cpus[cpu.idx()].top().pc = pc;
+        match self.w.locks.try_take(lock, cpu, site) {
+            Acquire::Taken { last } => {
+                let cost = self.w.machine.locks.fast_ns + self.w.line_ns(CpuId(last), cpu);
+                self.w.cpus[cpu.idx()].carry += cost;
+                Flow::Again
+            }
+            Acquire::Busy { first } => {
+                self.w.start_wait(cpu, site, first);
+                let l = &mut self.w.locks.locks[lock.0 as usize];
+                if l.head == NOBODY {
+                    l.head = cpu.0;
+                } else {
+                    self.w.cpus[l.tail as usize].next_waiter = cpu.0;
+                }
+                l.tail = cpu.0;
+                Flow::Wait
+            }
+        }
+    }
+
+    pub(crate) fn unlock(&mut self, cpu: CpuId, lock: LockId) {
+        self.w.release(cpu, lock);
+    }
+
+    /// Spins until `p` neither migrates nor is being switched out; goes on at `pc`, which looks again.
+    pub(crate) fn wait_for_task(&mut self, cpu: CpuId, p: TaskId, site: Site, pc: Pc) -> Flow {
+        self.w.cpus[cpu.idx()].top().pc = pc;
+        let t = &self.w.tasks[p.idx()];
+        if !t.on_cpu && !t.migrating {
+            return Flow::Again;
+        }
+        self.w.start_wait(cpu, site, false);
+        let head = std::mem::replace(&mut self.w.tasks[p.idx()].spinner, cpu.0);
+        self.w.cpus[cpu.idx()].next_waiter = head;
+        Flow::Wait
+    }
+
+    /// A step of the top frame is over; if it was spinning, the wait is accounted.
+    pub(crate) fn end_wait(&mut self, cpu: CpuId) {
+        if !self.w.cpus[cpu.idx()].waiting_now {
+            return;
+        }
+        self.w.settle(cpu);
+        let now = self.w.now;
+        let c = &mut self.w.cpus[cpu.idx()];
+        c.waiting_now = false;
+        c.category = c.top().category;
+        let (site, waited) = (c.wait_site, now - c.wait_since);
+        let stats = &mut self.w.locks.sites[site as usize];
+        stats.contended += 1;
+        stats.wait_ns += waited;
+        self.w.set_occupancy(cpu, Occupancy::Busy);
+        self.observer.waited(&self.w, cpu, site, waited);
+    }
+
+    /// Carries out a step of a resumable path. `None`: resume it at this instant.
+    pub(crate) fn carry_out(&mut self, cpu: CpuId, step: Step, pc: Pc) -> Option<Flow> {
+        let flow = match step {
+            Step::Spend(ns) => self.w.spend(cpu, ns, pc),
+            Step::Lock(lock, site) => self.lock(cpu, lock, site, pc),
+            Step::TryLock(lock, site) => {
+                self.try_lock(cpu, lock, site);
+                Flow::Again
+            }
+            Step::Unlock(lock) => {
+                self.unlock(cpu, lock);
+                Flow::Again
+            }
+            Step::WaitTask(p, site) => self.wait_for_task(cpu, p, site, pc),
+            Step::IrqOff | Step::IrqOn => {
+                self.w.cpus[cpu.idx()].top().irq_off = step == Step::IrqOff;
+                Flow::Again
+            }
+            Step::Done => Flow::Again,
+        };
+        (flow == Flow::Wait).then_some(flow)
+    }
+
+    fn try_lock(&mut self, cpu: CpuId, lock: LockId, site: Site) {
+        let taken = self.w.locks.try_take(lock, cpu, site);
+        let last = match taken {
+            Acquire::Taken { last } => last,
+            Acquire::Busy { .. } => self.w.locks.locks[lock.0 as usize].owner,
+        };
+        let cost = self.w.machine.locks.fast_ns + self.w.line_ns(CpuId(last), cpu);
+        self.w.cpus[cpu.idx()].carry += cost;
+        self.w.trylock_ok = matches!(taken, Acquire::Taken { .. });
+    }
+
+    // --- nested critical sections (spec 7.1) ---
+
+    /// Runs the critical section that a hook asked for, if any, then goes on at `pc`.
+    #[inline]
+    pub(crate) fn run_hook(&mut self, cpu: CpuId, hook: Hook, pc: Pc) -> Flow {
+        let c = &mut self.w.cpus[cpu.idx()];
+        if hook.is_none() {
+            c.top().pc = pc;
+            return Flow::Again;
+        }
+        c.nested = hook;
+        c.after_nested = pc;
+        c.top().pc = Pc::NestLock;
+        Flow::Again
+    }
+
+    pub(crate) fn nest_lock(&mut self, cpu: CpuId) -> Flow {
+        match self.w.cpus[cpu.idx()].nested {
+            Some(n) => self.lock(cpu, n.lock, n.site, Pc::NestHold),
+            None => self.leave_nested(cpu),
+        }
+    }
+
+    pub(crate) fn nest_hold(&mut self, cpu: CpuId) -> Flow {
+        let hold = self.w.cpus[cpu.idx()].nested.map_or(0, |n| n.hold_ns);
+        self.w.spend(cpu, hold, Pc::NestDone)
+    }
+
+    pub(crate) fn nest_done(&mut self, cpu: CpuId) -> Flow {
+        if let Some(n) = self.w.cpus[cpu.idx()].nested.take() {
+            let target = self.w.cpus[cpu.idx()].top().target;
+            self.policy.nested_done(&mut self.w, target, n);
+            self.unlock(cpu, n.lock);
+        }
+        self.leave_nested(cpu)
+    }
+
+    fn leave_nested(&mut self, cpu: CpuId) -> Flow {
+        let after = self.w.cpus[cpu.idx()].after_nested;
+        self.w.goto(cpu, after)
+    }
+}

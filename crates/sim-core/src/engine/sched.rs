@@ -1,0 +1,211 @@
+//! `schedule()` (spec 0.5): dequeue, pick, the pull path, the switch. Interrupts are off and the own
+//! runqueue's lock is held throughout, but where the pull path drops it.
+
+use super::frame::{Flow, Pc};
+use crate::cpu::Base;
+use crate::{
+    DequeueFlags, LockId, Ns, Observer, Policy, Program, Simulation, Site, Step, TaskId, TaskState,
+};
+use topology::{CpuId, Distance};
+
+impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
+    pub(crate) fn sched_lock(&mut self, cpu: CpuId) -> Flow {
+        self.w.cpus[cpu.idx()].top().target = cpu;
+        match self.lock(cpu, LockId::rq(cpu), Site::ScheduleRqLock, Pc::SchedBody) {
+            Flow::Again => self.sched_body(cpu),
+            Flow::Wait => Flow::Wait,
+        }
+    }
+
+    pub(crate) fn sched_body(&mut self, cpu: CpuId) -> Flow {
+        let prev = self.w.cpus[cpu.idx()].curr;
+        let costs = &self.w.machine.costs;
+        let sleeps = prev.is_task() && self.w.tasks[prev.idx()].state != TaskState::Runnable;
+        let ns = costs.pick_ns + if sleeps { costs.dequeue_ns } else { 0 };
+        self.w.cpus[cpu.idx()].top().other = prev;
+        self.w.spend(cpu, ns, Pc::SchedDequeue)
+    }
+
+    pub(crate) fn sched_dequeue(&mut self, cpu: CpuId) -> Flow {
+        let prev = self.w.cpus[cpu.idx()].top().other;
+        if !prev.is_task() || self.w.tasks[prev.idx()].state == TaskState::Runnable {
+            return self.sched_pick(cpu);
+        }
+        let flags = DequeueFlags { sleep: true };
+        let hook = self.policy.dequeue_task(&mut self.w, cpu, prev, flags);
+        self.w.deactivate(cpu, prev);
+        if hook.is_none() {
+            return self.sched_pick(cpu);
+        }
+        self.run_hook(cpu, hook, Pc::SchedPick)
+    }
+
+    pub(crate) fn sched_pick(&mut self, cpu: CpuId) -> Flow {
+        if self.w.cpus[cpu.idx()].stop_work.is_some() {
+            return self.switch_to(cpu, TaskId::STOP);
+        }
+        match self.policy.pick_next_task(&mut self.w, cpu) {
+            Some(next) => self.switch_to(cpu, next),
+            None => {
+                self.w.cpus[cpu.idx()].top().first = true;
+                self.w.cpus[cpu.idx()].top().pc = Pc::SchedBeforeIdle;
+                self.sched_before_idle(cpu)
+            }
+        }
+    }
+
+    pub(crate) fn sched_before_idle(&mut self, cpu: CpuId) -> Flow {
+        loop {
+            let top = self.w.cpus[cpu.idx()].top();
+            let first = std::mem::take(&mut top.first);
+            let prev = top.other;
+            let step = self.policy.before_idle(&mut self.w, cpu, prev, first);
+            if step == Step::Done {
+                return self.sched_pick_again(cpu);
+            }
+            if let Some(flow) = self.carry_out(cpu, step, Pc::SchedBeforeIdle) {
+                return flow;
+            }
+        }
+    }
+
+    pub(crate) fn sched_pick_again(&mut self, cpu: CpuId) -> Flow {
+        debug_assert_eq!(self.w.locks.owner(LockId::rq(cpu)), Some(cpu));
+        if self.w.cpus[cpu.idx()].stop_work.is_some() {
+            return self.switch_to(cpu, TaskId::STOP);
+        }
+        let next = self
+            .policy
+            .pick_next_task(&mut self.w, cpu)
+            .unwrap_or(TaskId::IDLE);
+        self.switch_to(cpu, next)
+    }
+
+    /// The choice is made: `curr` changes now, the switch takes time.
+    fn switch_to(&mut self, cpu: CpuId, next: TaskId) -> Flow {
+        let prev = self.w.cpus[cpu.idx()].top().other;
+        self.w.cpus[cpu.idx()].need_resched = false;
+        if next == prev {
+            self.unlock(cpu, LockId::rq(cpu));
+            return self.pop_frame(cpu);
+        }
+        let hook = self.policy.switch_task(&mut self.w, cpu, prev, next);
+        self.w.change_rq(cpu, |c| {
+            c.curr = next;
+            c.nr_switches += 1;
+        });
+        self.w.counters.switches += 1;
+        self.observer.switch(&self.w, cpu, prev, next);
+        self.w.cpus[cpu.idx()].top().task = next;
+        if next.is_task() {
+            self.first_run(cpu, next);
+        }
+        if hook.is_none() {
+            return self.sched_switch(cpu);
+        }
+        self.run_hook(cpu, hook, Pc::SchedSwitch)
+    }
+
+    fn first_run(&mut self, cpu: CpuId, next: TaskId) {
+        let now = self.w.now;
+        let debt = self.cache_debt(cpu, next);
+        let t = &mut self.w.tasks[next.idx()];
+        debug_assert!(!t.on_cpu, "{next:?} picked while on a CPU");
+        t.on_cpu = true;
+        t.debt = (t.debt + (debt << 17)).min(t.debt.max(debt << 17));
+        t.cache_cpu = cpu;
+        if std::mem::take(&mut t.woken) {
+            let delay = now - t.runnable_since;
+            self.observer.sched_delay(&self.w, next, delay);
+        }
+    }
+
+    /// Extra execution time to refill caches (spec 9.7), ns.
+    fn cache_debt(&self, cpu: CpuId, next: TaskId) -> Ns {
+        let t = &self.w.tasks[next.idx()];
+        let ws = u64::from(t.attr.working_set_kib);
+        if ws == 0 {
+            return 0;
+        }
+        let m = &*self.w.machine;
+        let caches = &m.caches;
+        let (l2, l3) = (u64::from(caches.l2_kib), u64::from(caches.l3_kib));
+        let distance = m.distance(t.cache_cpu, cpu);
+        let (kib, latency) = match distance {
+            Distance::Same | Distance::Smt => {
+                let c = &self.w.cpus[cpu.idx()];
+                if c.last_task == next {
+                    return 0;
+                }
+                // What ran in between has evicted its share of the private caches.
+                let share = u64::from(c.last_ws_kib).min(l2) * 1024 / l2.max(1);
+                (
+                    ws.min(l2 + u64::from(caches.l1d_kib)) * share / 1024,
+                    caches.l3_hit_ns,
+                )
+            }
+            Distance::Llc => (ws.min(l2), m.line.ns[distance as usize]),
+            _ => (ws.min(l3), m.line.ns[distance as usize]),
+        };
+        kib * 16 * u64::from(latency) / u64::from(caches.mlp.max(1))
+    }
+
+    pub(crate) fn sched_switch(&mut self, cpu: CpuId) -> Flow {
+        let next = self.w.cpus[cpu.idx()].top().task;
+        let costs = &self.w.machine.costs;
+        let mut ns = costs.switch_ns;
+        if next.is_task() {
+            let (mm, mm_ns) = (self.w.tasks[next.idx()].attr.mm, costs.mm_switch_ns);
+            let c = &mut self.w.cpus[cpu.idx()];
+            if c.mm != mm {
+                c.mm = mm;
+                ns += mm_ns;
+            }
+        }
+        self.w.spend(cpu, ns, Pc::SchedDone)
+    }
+
+    pub(crate) fn sched_done(&mut self, cpu: CpuId) -> Flow {
+        let top = self.w.cpus[cpu.idx()].top();
+        let (prev, next) = (top.other, top.task);
+        if prev.is_task() {
+            self.switched_out(cpu, prev);
+        }
+        self.unlock(cpu, LockId::rq(cpu));
+        if next == TaskId::STOP {
+            return self.w.goto(cpu, Pc::StopStart);
+        }
+        let now = self.w.now;
+        let next_tick = self.w.tick_after(cpu, now);
+        let c = &mut self.w.cpus[cpu.idx()];
+        if next == TaskId::IDLE {
+            c.base = Base::IdleLoop;
+        } else {
+            if c.tick_stopped {
+                c.tick_stopped = false;
+                c.tick_next = next_tick;
+            }
+            let works = self.w.tasks[next.idx()].work_left > 0;
+            c.base = if works { Base::Work } else { Base::Next };
+        }
+        self.pop_frame(cpu)
+    }
+
+    fn switched_out(&mut self, cpu: CpuId, prev: TaskId) {
+        let t = &mut self.w.tasks[prev.idx()];
+        t.on_cpu = false;
+        let (dead, ws) = (t.state == TaskState::Dead, t.attr.working_set_kib);
+        if t.spinner != u32::MAX {
+            self.w.release_spinners(prev);
+        }
+        let c = &mut self.w.cpus[cpu.idx()];
+        (c.last_task, c.last_ws_kib) = (prev, ws);
+        if dead {
+            self.policy.task_dead(&mut self.w, prev);
+            self.w.free_task(prev);
+            if self.w.n_alive == 0 || self.program.is_done() {
+                self.stop = Some(crate::StopReason::Done);
+            }
+        }
+    }
+}

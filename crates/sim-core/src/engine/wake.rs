@@ -1,0 +1,263 @@
+//! `try_to_wake_up` (spec 5.2-5.4), executed by a task or in an interrupt.
+
+use super::frame::{Flow, Frame, Pc};
+use crate::cpu::Irq;
+use crate::{
+    Category, Choice, EnqueueFlags, Hook, LockId, MigrationCause, Observer, Policy, Program,
+    SelectKind, Simulation, Site, TaskId, TaskState, World,
+};
+use topology::CpuId;
+
+impl World {
+    /// May a wake-up executed here use `target`'s wake list? (spec 5.3)
+    pub(crate) fn wake_list_allowed(&self, target: CpuId) -> bool {
+        let domains = &self.machine.domains;
+        self.config.ttwu_queue
+            && target != self.this
+            && (domains.llc_id[target.idx()] != domains.llc_id[self.this.idx()]
+                || self.cpus[target.idx()].nr_running == 0)
+    }
+}
+
+impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
+    pub(crate) fn enter_wake(
+        &mut self,
+        cpu: CpuId,
+        p: TaskId,
+        sync: bool,
+        category: Category,
+    ) -> Flow {
+        let frame = Frame {
+            task: p,
+            sync,
+            ..Frame::at(Pc::WakeBegin, category)
+        };
+        self.w.push_frame(cpu, frame);
+        self.w
+            .spend(cpu, self.w.machine.costs.ttwu_fixed_ns, Pc::WakeBegin)
+    }
+
+    /// The fixed part is over: is there anything to wake?
+    pub(crate) fn wake_begin(&mut self, cpu: CpuId) -> Flow {
+        let p = self.w.cpus[cpu.idx()].top().task;
+        let now = self.w.now;
+        let t = &mut self.w.tasks[p.idx()];
+        if t.state != TaskState::Sleeping {
+            self.w.counters.wakeups_coalesced += 1;
+            return self.pop_frame(cpu);
+        }
+        if t.on_rq {
+            // It is about to sleep but still queued: only its runqueue's lock decides.
+            let rq = LockId::rq(t.cpu);
+            self.w.cpus[cpu.idx()].top().target = t.cpu;
+            return self.lock(cpu, rq, Site::TtwuRqLock, Pc::WakeOnRq);
+        }
+        t.state = TaskState::Waking;
+        t.woken = true;
+        t.runnable_since = now;
+        t.wake_migrated = false;
+        self.w.timers.set(p.0, crate::NEVER, 0);
+        self.wake_look(cpu)
+    }
+
+    /// Got the lock of the queue where it was: still queued, or gone to sleep meanwhile?
+    pub(crate) fn wake_on_rq(&mut self, cpu: CpuId) -> Flow {
+        let top = self.w.cpus[cpu.idx()].top();
+        let (p, rq) = (top.task, LockId::rq(top.target));
+        let t = &mut self.w.tasks[p.idx()];
+        let still = t.on_rq && t.state == TaskState::Sleeping;
+        if still {
+            t.state = TaskState::Runnable;
+            self.w.counters.wakeups_coalesced += 1;
+            self.w.timers.set(p.0, crate::NEVER, 0);
+        }
+        self.unlock(cpu, rq);
+        if still {
+            self.pop_frame(cpu)
+        } else {
+            self.w.goto(cpu, Pc::WakeBegin)
+        }
+    }
+
+    /// Steps 5 and 6: a task that is still being switched out.
+    pub(crate) fn wake_look(&mut self, cpu: CpuId) -> Flow {
+        let p = self.w.cpus[cpu.idx()].top().task;
+        let t = &self.w.tasks[p.idx()];
+        if !t.on_cpu {
+            return self.wake_select(cpu);
+        }
+        let at = t.cpu;
+        if self.w.wake_list_allowed(at) {
+            return self.begin_push(cpu, at);
+        }
+        self.wait_for_task(cpu, p, Site::OnCpuWait, Pc::WakeLook)
+    }
+
+    pub(crate) fn wake_select(&mut self, cpu: CpuId) -> Flow {
+        let top = self.w.cpus[cpu.idx()].top();
+        let (p, sync) = (top.task, top.sync);
+        let in_irq = top.category == Category::Irq;
+        let choice = self.select(p, SelectKind::Wake { sync, in_irq });
+        let top = self.w.cpus[cpu.idx()].top();
+        (top.target, top.scan_ns) = (choice.cpu, choice.scan_ns as u32);
+        if choice.scan_ns == 0 {
+            return self.wake_commit(cpu);
+        }
+        self.w.spend(cpu, choice.scan_ns, Pc::WakeCommit)
+    }
+
+    /// The choice ends: what it found is verified, and from here on the task belongs there.
+    pub(crate) fn wake_commit(&mut self, cpu: CpuId) -> Flow {
+        let top = self.w.cpus[cpu.idx()].top();
+        let (p, choice) = (
+            top.task,
+            Choice {
+                cpu: top.target,
+                scan_ns: top.scan_ns.into(),
+            },
+        );
+        let target = self.commit(p, choice);
+        let from = self.w.tasks[p.idx()].cpu;
+        if target != from {
+            self.w.tasks[p.idx()].wake_migrated = true;
+            self.policy.migrate_task_rq(&mut self.w, p, from, target);
+            self.observer
+                .migrate(&self.w, p, from, target, MigrationCause::Wake);
+            self.w.set_task_cpu(p, target, MigrationCause::Wake);
+        }
+        if self.w.wake_list_allowed(target) {
+            return self.begin_push(cpu, target);
+        }
+        self.w.cpus[cpu.idx()].top().target = target;
+        match self.lock(cpu, LockId::rq(target), Site::TtwuRqLock, Pc::WakeLocked) {
+            Flow::Again => self.wake_locked(cpu),
+            Flow::Wait => Flow::Wait,
+        }
+    }
+
+    /// From this instant the target is not idle for others (spec 5.9); the list comes later.
+    fn begin_push(&mut self, cpu: CpuId, target: CpuId) -> Flow {
+        self.w.change_rq(target, |c| c.ttwu_pending = true);
+        self.w.cpus[target.idx()].pushes_under_way += 1;
+        self.w.cpus[cpu.idx()].top().target = target;
+        let lines = u64::from(self.w.machine.costs.wake_list_lines);
+        self.w
+            .spend(cpu, lines * self.w.line_ns(cpu, target), Pc::WakePush)
+    }
+
+    pub(crate) fn wake_push(&mut self, cpu: CpuId) -> Flow {
+        let top = self.w.cpus[cpu.idx()].top();
+        let (p, target) = (top.task, top.target);
+        self.w.tasks[p.idx()].next_on_wake_list = TaskId::NONE;
+        let c = &mut self.w.cpus[target.idx()];
+        c.pushes_under_way -= 1;
+        let was_empty = c.wake_head == TaskId::NONE;
+        let tail = std::mem::replace(&mut c.wake_tail, p);
+        if was_empty {
+            c.wake_head = p;
+            self.signal_list(target);
+        } else {
+            self.w.tasks[tail.idx()].next_on_wake_list = p;
+        }
+        self.pop_frame(cpu)
+    }
+
+    /// Only the first entry signals: by the need-resched flag if the idle task polls, else by IPI.
+    fn signal_list(&mut self, target: CpuId) {
+        if self.w.cpus[target.idx()].curr == TaskId::IDLE && self.w.polls(target) {
+            let at = self.w.now + self.w.line_ns(self.w.this, target);
+            self.w.raise(target, Irq::Poll, at);
+        } else {
+            self.w.send_ipi(target, Irq::Call);
+        }
+    }
+
+    pub(crate) fn wake_locked(&mut self, cpu: CpuId) -> Flow {
+        self.spend_enqueue(cpu, Pc::WakeEnqueue)
+    }
+
+    pub(crate) fn spend_enqueue(&mut self, cpu: CpuId, pc: Pc) -> Flow {
+        let target = self.w.cpus[cpu.idx()].top().target;
+        let costs = &self.w.machine.costs;
+        let lines = u64::from(costs.enqueue_remote_lines) * self.w.line_ns(cpu, target);
+        self.w.spend(cpu, costs.enqueue_ns + lines, pc)
+    }
+
+    pub(crate) fn wake_enqueue(&mut self, cpu: CpuId) -> Flow {
+        let top = self.w.cpus[cpu.idx()].top();
+        let (p, target) = (top.task, top.target);
+        let flags = self.wakeup_flags(p);
+        let hook = self.enqueue(target, p, flags);
+        if hook.is_none() {
+            return self.wake_preempt(cpu);
+        }
+        self.run_hook(cpu, hook, Pc::WakePreempt)
+    }
+
+    /// Last part of a direct enqueue, by a wake-up or a fork.
+    pub(crate) fn wake_preempt(&mut self, cpu: CpuId) -> Flow {
+        let top = self.w.cpus[cpu.idx()].top();
+        let (p, target, new) = (top.task, top.target, top.pc == Pc::ForkPreempt);
+        let flags = if new { FORKED } else { self.wakeup_flags(p) };
+        self.policy.wakeup_preempt(&mut self.w, target, p, flags);
+        self.now_runnable(target, p, new);
+        self.unlock(cpu, LockId::rq(target));
+        self.pop_frame(cpu)
+    }
+
+    // --- shared by wake-ups, forks and the wake list ---
+
+    /// Puts `p` on `cpu`'s runqueue, whose lock is held.
+    pub(crate) fn enqueue(&mut self, cpu: CpuId, p: TaskId, flags: EnqueueFlags) -> Hook {
+        self.catch_up(cpu);
+        self.w.activate(cpu, p);
+        self.policy.enqueue_task(&mut self.w, cpu, p, flags)
+    }
+
+    pub(crate) fn now_runnable(&mut self, cpu: CpuId, p: TaskId, new: bool) {
+        self.w.tasks[p.idx()].state = TaskState::Runnable;
+        self.w.counters.wakeups += u64::from(!new);
+        self.observer.wakeup(&self.w, cpu, p, new);
+    }
+
+    /// `select_task_rq` with its special case and its fallback (spec 5.2 step 7, 5.6).
+    pub(crate) fn select(&mut self, p: TaskId, kind: SelectKind) -> Choice {
+        if self.w.tasks[p.idx()].nr_cpus_allowed == 1 {
+            let cpu = self
+                .w
+                .allowed_set(p)
+                .first()
+                .unwrap_or(self.w.tasks[p.idx()].cpu);
+            return Choice { cpu, scan_ns: 0 };
+        }
+        let choice = self.policy.select_task_rq(&mut self.w, p, kind);
+        Choice {
+            cpu: self.allowed_or_fallback(p, choice.cpu),
+            ..choice
+        }
+    }
+
+    pub(crate) fn commit(&mut self, p: TaskId, choice: Choice) -> CpuId {
+        if self.w.tasks[p.idx()].nr_cpus_allowed == 1 {
+            return choice.cpu;
+        }
+        let cpu = self.policy.commit_task_rq(&mut self.w, p, choice);
+        self.allowed_or_fallback(p, cpu)
+    }
+
+    fn allowed_or_fallback(&self, p: TaskId, cpu: CpuId) -> CpuId {
+        if self.w.allowed(p, cpu) {
+            return cpu;
+        }
+        let node = self.w.machine.cpus[self.w.tasks[p.idx()].cpu.idx()].node;
+        let allowed = self.w.allowed_set(p);
+        let near = self.w.machine.nodes[node as usize].first_common(allowed);
+        near.or_else(|| allowed.first()).unwrap_or(cpu)
+    }
+}
+
+pub(crate) const FORKED: EnqueueFlags = EnqueueFlags {
+    wakeup: false,
+    migrated: false,
+    initial: true,
+};

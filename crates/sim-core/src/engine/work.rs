@@ -1,0 +1,173 @@
+//! Segments of work: how far a task has got, and when it will be through.
+//!
+//! Work is kept in units of 2^-17 ns at full speed and speeds are even integers, so progress is
+//! exactly additive: it does not matter at how many instants it is looked at. A cache debt halves
+//! the speed until it is paid: each unit of work then pays one unit of debt.
+
+use super::{CLASS_CPU, CLASS_TICK};
+use crate::cpu::{Base, Cpu};
+use crate::world::FULL_SPEED;
+use crate::{Category, NEVER, Ns, TaskId, World};
+use topology::CpuId;
+
+/// A fixed duration stretched by the CPU's speed.
+#[inline]
+pub(crate) fn stretch(ns: Ns, speed: u32) -> Ns {
+    if speed == FULL_SPEED {
+        return ns;
+    }
+    (ns * u64::from(FULL_SPEED)).div_ceil(u64::from(speed))
+}
+
+impl Cpu {
+    #[inline]
+    pub(crate) fn base_category(&self) -> Category {
+        match self.base {
+            Base::Idle => Category::Idle,
+            Base::Leaving => Category::Exit,
+            _ => Category::Kernel,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn account(&mut self, category: Category, ns: Ns) {
+        self.time[category as usize] += ns;
+    }
+}
+
+impl World {
+    /// Accounts the CPU's time up to now, and its task's progress if it works on its segment.
+    #[inline]
+    pub(crate) fn settle(&mut self, cpu: CpuId) {
+        let now = self.now;
+        let c = &mut self.cpus[cpu.idx()];
+        if c.depth == 0 && c.base == Base::Work {
+            return self.advance(cpu, now);
+        }
+        let ns = now - c.since;
+        c.account(c.category, ns);
+        c.since = now;
+    }
+
+    /// Brings the segment that `cpu` works on up to the instant `to`.
+    #[inline]
+    pub(crate) fn advance(&mut self, cpu: CpuId, to: Ns) {
+        let c = &mut self.cpus[cpu.idx()];
+        let dt = to - c.since;
+        if dt == 0 {
+            return;
+        }
+        let stalled = dt.min(c.stall);
+        c.stall -= stalled;
+        c.account(Category::Irq, stalled);
+        c.since = to;
+        let ran = dt - stalled;
+        let t = &mut self.tasks[c.curr.idx()];
+        c.account(
+            if t.in_kernel {
+                Category::Kernel
+            } else {
+                Category::User
+            },
+            ran,
+        );
+        let effort = ran * u64::from(c.speed);
+        let paying = 2 * t.debt.min(t.work_left);
+        let done = if effort < paying {
+            t.debt -= effort / 2;
+            effort / 2
+        } else {
+            t.debt -= paying / 2;
+            paying / 2 + (effort - paying)
+        };
+        t.work_left = t.work_left.saturating_sub(done);
+    }
+
+    /// When the segment that `cpu` works on ends, ticks before `limit` included; at least `limit`
+    /// if it does not end before.
+    fn work_end(&self, c: &Cpu, limit: Ns) -> Ns {
+        let t = &self.tasks[c.curr.idx()];
+        let effort = t.work_left + t.debt.min(t.work_left);
+        let mut end = c.since + c.stall + effort.div_ceil(u64::from(c.speed));
+        let mut edge = c.tick_next;
+        if edge > end {
+            return end;
+        }
+        let cost = stretch(self.machine.costs.tick_ns, c.speed);
+        while edge <= end {
+            if edge >= limit {
+                return NEVER;
+            }
+            end += cost;
+            edge += self.tick_ns;
+        }
+        end
+    }
+
+    /// Recomputes the CPU's pending event from its state.
+    #[inline]
+    pub(crate) fn rearm(&mut self, cpu: CpuId) {
+        let (at, class) = self.next_event(cpu);
+        self.events.set(cpu.0, at, class);
+    }
+
+    fn next_event(&self, cpu: CpuId) -> (Ns, u8) {
+        let c = &self.cpus[cpu.idx()];
+        if c.depth > 0 {
+            let top = &c.stack[c.depth as usize - 1];
+            if top.irq_off {
+                return (top.end, CLASS_CPU);
+            }
+            let at = top.end.min(c.irq_first.max(self.now));
+            return self.or_tick(c, at);
+        }
+        match c.base {
+            Base::Work => self.next_work_event(c),
+            Base::Idle => {
+                let at = if c.need_resched && c.curr == TaskId::IDLE && c.irq_first == NEVER {
+                    self.now
+                } else {
+                    c.irq_first
+                };
+                if c.tick_stopped {
+                    (at, CLASS_CPU)
+                } else {
+                    self.or_tick(c, at)
+                }
+            }
+            Base::Leaving => (c.base_end, CLASS_CPU),
+            Base::Next | Base::IdleLoop => (self.now, CLASS_CPU),
+        }
+    }
+
+    fn or_tick(&self, c: &Cpu, at: Ns) -> (Ns, u8) {
+        let tick = if c.tick_stopped {
+            NEVER
+        } else {
+            c.tick_next.max(self.now)
+        };
+        if tick <= at {
+            (tick, CLASS_TICK)
+        } else {
+            (at, CLASS_CPU)
+        }
+    }
+
+    fn next_work_event(&self, c: &Cpu) -> (Ns, u8) {
+        let free = c.since + c.stall;
+        let in_kernel = self.tasks[c.curr.idx()].in_kernel;
+        let asked = if c.softirq || c.need_resched && !in_kernel {
+            free
+        } else {
+            NEVER
+        };
+        let irq = c.irq_first.max(free);
+        let sooner = asked.min(irq);
+        let at = self.work_end(c, c.deciding_tick).min(sooner);
+        if c.deciding_tick <= at {
+            (c.deciding_tick, CLASS_TICK)
+        } else {
+            (at, CLASS_CPU)
+        }
+    }
+}

@@ -1,0 +1,45 @@
+//! What is wrong with an input text, and where.
+//!
+//! Faults carry byte ranges and words only; whoever owns the text turns them into lines, columns
+//! and carets.
+
+use std::ops::Range;
+
+/// One fault of an input text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// Bytes of the text it is about; `None` if something is missing altogether.
+    pub span: Option<Range<usize>>,
+    /// What is wrong, in one line.
+    pub message: String,
+    /// What to do about it.
+    pub help: Option<String>,
+}
+
+impl Fault {
+    /// A fault at a place.
+    pub fn at(span: Range<usize>, message: impl Into<String>) -> Self {
+        Self {
+            span: Some(span),
+            message: message.into(),
+            help: None,
+        }
+    }
+
+    /// The same fault with a remedy.
+    pub fn help(mut self, help: impl Into<String>) -> Self {
+        self.help = Some(help.into());
+        self
+    }
+}
+
+/// The remedy for an unknown name: the nearest valid one, or all of them.
+pub(crate) fn nearest(name: &str, valid: &[&str]) -> String {
+    let distance = |v: &str| strsim::damerau_levenshtein(&name.to_lowercase(), v);
+    match valid.iter().min_by_key(|v| distance(v)) {
+        Some(best) if distance(best) <= best.len().max(name.len()) / 3 => {
+            format!("did you mean `{best}`?")
+        }
+        _ => format!("valid here: {}", valid.join(", ")),
+    }
+}

@@ -1,0 +1,199 @@
+//! The machine file: a TOML text becomes a [`Machine`], or a list of everything wrong with it.
+//!
+//! The table is walked by hand instead of being deserialized, because a user wants to hear of all
+//! faults at once. Every key that is read is noted; what was never asked for is an unknown key, so
+//! the list of valid names cannot go stale.
+//!
+//! A key that is absent has a documented default ([`RegularSpec`](crate::RegularSpec) and the
+//! `Default`s of the parts). A key that is wrong never falls back to it: it is a fault.
+
+mod cpus;
+mod numa;
+mod numbers;
+mod section;
+mod shape;
+mod sources;
+#[cfg(test)]
+mod tests;
+
+use crate::machine::default_distance;
+use crate::{Fault, KernelCosts, LockCosts, Machine, REFERENCE_MHZ};
+use section::Section;
+use std::ops::Range;
+use std::path::Path;
+use toml::de::DeTable;
+
+/// The largest machine accepted, in logical CPUs.
+pub const MAX_CPUS: u64 = 8192;
+
+/// The largest number of NUMA nodes accepted; Linux on x86 has the same limit.
+pub const MAX_NODES: u64 = 1024;
+
+/// Loads a machine from the text of a machine file; `path` only gives it a name (the file's stem).
+///
+/// Every key, with its default where it has one:
+///
+/// ```
+/// let machine = topology::load("machines/example.toml", r#"
+/// name             = "example"      # the file's stem
+/// title            = "An example"   # the name
+///
+/// sockets          = 2              # 1
+/// nodes_per_socket = 1              # 1; divides llcs_per_socket
+/// llcs_per_socket  = 4              # 1
+/// llcs_per_ccd     = 2              # 1; LLCs on one die, which Linux does not see
+/// cores_per_llc    = 8              # may be left out if `cores` is given
+/// threads_per_core = 2              # 1, or cpus / cores; siblings are k and k + cores
+/// cores            = 64             # totals are optional and must agree
+/// cpus             = 128
+/// l3_as_numa       = false          # every LLC is a node
+/// numa_distances   = [[10, 32], [32, 10]] # 10 local, 12 in a socket, 32 across
+/// reclaim_distance = 32             # 30; Linux on AMD Zen has 32
+///
+/// clock_mhz          = 3000         # 3000
+/// hz                 = 250          # 250
+/// tick_skew_ns       = 0            # 0
+/// preemptible_kernel = true         # true
+///
+/// [latency]   # ns; what the machine has must be given
+/// smt_ns    = 10
+/// llc_ns    = 25
+/// node_ns   = 110
+/// socket_ns = 200
+///
+/// [caches]    # all but mlp must be given
+/// l1d_kib   = 32
+/// l2_kib    = 1024
+/// l3_kib    = 32768
+/// l3_hit_ns = 15
+/// mem_ns    = 105
+/// mlp       = 5                     # 5
+///
+/// [[cstate]]  # shallow to deep; without any: this one
+/// name         = "C1"
+/// exit_ns      = 800
+/// residency_ns = 2000
+/// polling      = true               # woken by a store, without an IPI
+///
+/// [costs]     # ns at this machine's clock; defaults hold at 3000 MHz and are scaled
+/// pick_ns    = 150                  # the other names are the fields of KernelCosts
+/// lb_cpu_ns  = [60, 60, 60, 120, 200]
+///
+/// [locks]     # times scale as costs do
+/// fast_ns       = 15
+/// queue_lines   = 5
+/// queue_hold_ns = 30
+///
+/// [smt]       # share of full speed
+/// busy     = 0.62
+/// spinning = 0.85
+///
+/// [[source]]
+/// keys       = ["latency", "caches.mem_ns"]
+/// confidence = "inferred"           # measured, published, proxy, inferred, unverified
+/// text       = "an example has no source"
+/// "#).expect("the example is valid");
+/// assert_eq!(machine.n_cpus(), 128);
+/// ```
+///
+/// An irregular machine has no counts but, for each CPU, a `[[cpu]]` with `cpu`, `core`, `llc`,
+/// `node`, `socket` and perhaps `ccd` (the LLC). Ids are machine-wide and may have gaps.
+///
+/// # Errors
+/// All faults of the text, in its order. A text that is not TOML yields its syntax errors only.
+pub fn load(path: impl AsRef<Path>, text: &str) -> Result<Machine, Vec<Fault>> {
+    let stem = path.as_ref().file_stem();
+    let name = stem.map_or_else(|| "machine".into(), |s| s.to_string_lossy());
+    let (table, errors) = DeTable::parse_recoverable(text);
+    if errors.is_empty() {
+        return from_table(&name, table.get_ref(), table.span());
+    }
+    Err(syntax_faults(text, &errors))
+}
+
+/// The first syntax error of each line; the others only follow from it.
+fn syntax_faults(text: &str, errors: &[toml::de::Error]) -> Vec<Fault> {
+    let start = |f: &Fault| f.span.as_ref().map_or(0, |s| s.start);
+    let mut faults: Vec<Fault> = errors
+        .iter()
+        .map(|e| Fault {
+            span: e.span(),
+            message: e.message().to_owned(),
+            help: None,
+        })
+        .collect();
+    faults.sort_by_key(start);
+    let line = |f: &mut Fault| text.bytes().take(start(f)).filter(|b| *b == b'\n').count();
+    faults.dedup_by_key(line);
+    faults
+}
+
+/// Loads a machine from a table of a larger text, such as `[machine]` of a scenario. `name` is
+/// used unless the table has its own; `span` is where the table stands.
+///
+/// # Errors
+/// All faults of the table, in the order of the text; spans refer to the larger text.
+pub fn from_table(
+    name: &str,
+    table: &DeTable<'_>,
+    span: Range<usize>,
+) -> Result<Machine, Vec<Fault>> {
+    let mut faults = Vec::new();
+    let mut top = Section::new("the machine", table, span);
+    let machine = read(name, &mut top, &mut faults);
+    top.finish(&mut faults);
+    faults.sort_by_key(|f| f.span.as_ref().map_or(0, |s| s.start));
+    match machine {
+        Some(machine) if faults.is_empty() => Ok(machine),
+        _ => Err(faults),
+    }
+}
+
+/// Reads everything; `None` if the CPUs cannot be placed. The faults decide whether it is valid.
+fn read(name: &str, top: &mut Section, faults: &mut Vec<Fault>) -> Option<Machine> {
+    let clock = top.int("clock_mhz", 100..=10_000);
+    let mut machine = Machine::blank(name.to_owned(), REFERENCE_MHZ);
+    if let Some(clock) = clock {
+        machine.clock_mhz = clock as u32;
+        machine.costs = KernelCosts::at_clock(machine.clock_mhz);
+        machine.locks = LockCosts::at_clock(machine.clock_mhz);
+    }
+    if let Some(name) = top.string("name") {
+        machine.name = name;
+    }
+    machine.title = top.string("title").unwrap_or_else(|| machine.name.clone());
+    read_kernel(top, &mut machine);
+    let places = shape::read(top, faults);
+    let l3_as_numa = top.bool("l3_as_numa").unwrap_or(false);
+    let n_nodes = places
+        .as_ref()
+        .map(|p| p.iter().map(|p| p.node + 1).max().unwrap_or(1));
+    let distance = numa::read(top, n_nodes, l3_as_numa);
+    let reclaim_distance = top.int("reclaim_distance", 10..=255).unwrap_or(30) as u32;
+    numbers::latency(top, places.as_deref(), &mut machine.line, faults);
+    numbers::caches(top, &mut machine.caches, faults);
+    numbers::cstates(top, &mut machine.cstates, faults);
+    numbers::costs(top, &mut machine.costs, faults);
+    numbers::locks(top, &mut machine.locks, faults);
+    numbers::smt(top, &mut machine.smt, faults);
+    sources::read(top, &mut machine.sources, faults);
+    if !faults.is_empty() || top.has_faults() {
+        return None;
+    }
+    let places = places?;
+    let distance = distance.unwrap_or_else(|| default_distance(&places));
+    machine.place(places, distance, reclaim_distance);
+    Some(machine)
+}
+
+fn read_kernel(top: &mut Section, machine: &mut Machine) {
+    if let Some(hz) = top.int("hz", 24..=1000) {
+        machine.hz = hz as u32;
+    }
+    if let Some(skew) = top.int("tick_skew_ns", 0..=machine.tick_ns()) {
+        machine.tick_skew_ns = skew;
+    }
+    if let Some(preemptible) = top.bool("preemptible_kernel") {
+        machine.preemptible_kernel = preemptible;
+    }
+}

@@ -1,0 +1,70 @@
+//! `[[source]]`: where the numbers of the file come from, and how sure they are.
+
+use super::section::{Section, wrong_type};
+use crate::fault::nearest;
+use crate::{Confidence, Fault, Source};
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+/// Reads the sources; each of their keys must be one that the file gives.
+pub(super) fn read(top: &mut Section, sources: &mut Vec<Source>, faults: &mut Vec<Fault>) {
+    let root = top.table();
+    for mut section in top.sections("source").unwrap_or_default() {
+        for key in ["keys", "text", "confidence"] {
+            section.require(key);
+        }
+        let keys = section.array("keys").unwrap_or_default();
+        let checked = keys.iter().map(|key| section.check(known_key(root, key)));
+        let keys: Vec<String> = checked.collect::<Vec<_>>().into_iter().flatten().collect();
+        let text = section.string("text");
+        let confidence = confidence(&mut section);
+        section.finish(faults);
+        if let (Some(text), Some(confidence)) = (text, confidence) {
+            sources.push(Source {
+                keys,
+                text,
+                confidence,
+            });
+        }
+    }
+}
+
+fn confidence(section: &mut Section) -> Option<Confidence> {
+    let name = section.string("confidence")?;
+    let known = Confidence::NAMES.iter().find(|(n, _)| *n == name);
+    let names = Confidence::NAMES.map(|(n, _)| n);
+    let span = section.span_of("confidence");
+    let unknown =
+        || Fault::at(span, format!("`{name}` is no confidence")).help(nearest(&name, &names));
+    section.check(known.map(|(_, c)| *c).ok_or_else(unknown))
+}
+
+/// A dotted key that stands in the file.
+fn known_key(root: &DeTable<'_>, key: &Spanned<DeValue<'_>>) -> Result<String, Fault> {
+    let path = key.get_ref().as_str();
+    let path = path.ok_or_else(|| wrong_type("keys", key, "a list of keys of this file"))?;
+    let all = paths(root);
+    if all.iter().any(|p| p == path) {
+        return Ok(path.to_owned());
+    }
+    let all: Vec<&str> = all.iter().map(String::as_str).collect();
+    let message = format!("a source for `{path}`, which the file does not give");
+    Err(Fault::at(key.span(), message).help(nearest(path, &all)))
+}
+
+/// The keys of the file and of its tables, dotted.
+fn paths(root: &DeTable<'_>) -> Vec<String> {
+    let mut paths = Vec::new();
+    for (key, value) in root {
+        let key = key.get_ref();
+        paths.push(key.to_string());
+        let inner = value.get_ref().as_table();
+        paths.extend(
+            inner
+                .into_iter()
+                .flat_map(|t| t.keys())
+                .map(|k| format!("{key}.{}", k.get_ref())),
+        );
+    }
+    paths
+}

@@ -1,0 +1,250 @@
+//! One vector per kind of fault, as a reader of the file sees it.
+
+use crate::{CpuId, Distance, Fault, Machine, from_table, load};
+use expect_test::{Expect, expect};
+
+/// Each fault as `line | the text it points at | message | help`.
+fn check(text: &str, expected: Expect) {
+    let faults = load("test.toml", text)
+        .map(|m| m.n_cpus())
+        .expect_err("the text is faulty");
+    let shown: Vec<String> = faults.iter().map(|f| show(text, f)).collect();
+    expected.assert_eq(&shown.join("\n"));
+}
+
+fn show(text: &str, fault: &Fault) -> String {
+    let span = fault.span.clone().unwrap_or(0..0);
+    let line = text[..span.start].lines().count().max(1);
+    let line = line + usize::from(text[..span.start].ends_with('\n'));
+    let what = text[span].lines().next().unwrap_or_default();
+    let help = fault.help.as_deref().unwrap_or("-");
+    format!("{line} | {what} | {} | {help}", fault.message)
+}
+
+fn ok(text: &str) -> Machine {
+    load("dir/small.toml", text).expect("the text is valid")
+}
+
+#[test]
+fn absent_keys_have_defaults() {
+    let machine = ok("cores_per_llc = 4");
+    assert_eq!(
+        (machine.n_cpus(), machine.hz, machine.clock_mhz),
+        (4, 250, 3000)
+    );
+    assert_eq!((&*machine.name, &*machine.title), ("small", "small"));
+    assert_eq!(machine.costs.switch_ns, 400);
+}
+
+#[test]
+fn costs_scale_with_the_clock_unless_given() {
+    let text = "cores = 4\nclock_mhz = 1500\n[costs]\npick_ns = 7\nlb_cpu_ns = [1, 2, 3, 4, 5]";
+    let machine = ok(text);
+    assert_eq!((machine.costs.pick_ns, machine.costs.dequeue_ns), (7, 300));
+    assert_eq!(machine.costs.enqueue_remote_lines, 6);
+    assert_eq!(machine.costs.lb_cpu_ns, [1, 2, 3, 4, 5]);
+    assert_eq!(machine.locks.fast_ns, 30);
+}
+
+#[test]
+fn totals_stand_for_the_sizes_of_equal_parts() {
+    let machine = ok("cpus = 72\ncores = 36\nllcs_per_socket = 6");
+    assert_eq!((machine.n_cpus(), machine.llcs.len()), (72, 6));
+    assert_eq!(machine.cores[1].to_string(), "1,37");
+}
+
+#[test]
+fn all_unknown_keys_are_reported() {
+    check(
+        "cores_per_lcl = 8\nclok_mhz = 3000\n[latency]\nsmtns = 5\n[costs]\nfoo = 1",
+        expect![[r#"
+            1 |  | the machine has no `cores_per_llc` | -
+            1 | cores_per_lcl | unknown key `cores_per_lcl` in the machine | did you mean `cores_per_llc`?
+            2 | clok_mhz | unknown key `clok_mhz` in the machine | did you mean `clock_mhz`?
+            4 | smtns | unknown key `smtns` in [latency] | did you mean `smt_ns`?
+            6 | foo | unknown key `foo` in [costs] | valid here: blocked_ns, dequeue_ns, enqueue_ns, enqueue_remote_lines, fork_ns, idle_entry_ns, idle_loop_ns, ipi_delivery_ns, ipi_send_ns, irq_ns, lb_cpu_ns, lb_domain_ns, mm_switch_ns, pick_ns, pull_ns, scan_cpu_ns, switch_ns, tick_ns, ttwu_fixed_ns, wake_list_lines"#]],
+    );
+}
+
+#[test]
+fn wrong_numbers_are_reported_not_replaced() {
+    check(
+        "cores_per_llc = 4\nhz = 0\nclock_mhz = 0\ntick_skew_ns = -1\npreemptible_kernel = 1
+[smt]\nbusy = nan\nspinning = inf
+[costs]\npick_ns = 1e9\ntick_ns = 99999999999999999999999999\nlb_cpu_ns = [1, -2]",
+        expect![[r#"
+            2 | 0 | `hz` is 0; it must be 24 to 1000 | -
+            3 | 0 | `clock_mhz` is 0; it must be 100 to 10000 | -
+            4 | -1 | `tick_skew_ns` is -1; it must be 0 to 4000000 | -
+            5 | 1 | `preemptible_kernel` must be true or false, not an integer | -
+            7 | nan | `busy` is nan; it must be 0.1 to 1 | -
+            8 | inf | `spinning` is inf; it must be 0.1 to 1 | -
+            10 | 1e9 | `pick_ns` must be a whole number, not a float | -
+            11 | 99999999999999999999999999 | `tick_ns` is 99999999999999999999999999; it must be 0 to 10000000 | -
+            12 | [1, -2] | `lb_cpu_ns` has 2 numbers; it must have 5 | the order is [same, smt, llc, node, socket]"#]],
+    );
+}
+
+#[test]
+fn too_many_or_no_cpus_are_rejected() {
+    check(
+        "sockets = 8192\nllcs_per_socket = 8192\ncores_per_llc = 8192\nthreads_per_core = 8",
+        expect!["3 | 8192 | a machine of 4398046511104 CPUs; at most 8192 can be simulated | -"],
+    );
+    check(
+        "sockets = 0\ncores_per_llc = 1_000_000_000",
+        expect![[r#"
+            1 | 0 | `sockets` is 0; it must be 1 to 8192 | -
+            2 | 1_000_000_000 | `cores_per_llc` is 1000000000; it must be 1 to 8192 | -"#]],
+    );
+    check(
+        "cpu = []",
+        expect!["1 | [] | 0 CPUs are listed; it must be 1 to 8192 | -"],
+    );
+}
+
+#[test]
+fn shapes_must_divide() {
+    check(
+        "cores = 36\nllcs_per_socket = 5",
+        expect!["1 | 36 | `cores` is 36, which does not divide into 5 LLCs | -"],
+    );
+    check(
+        "cores_per_llc = 8\ncpus = 13",
+        expect!["2 | 13 | `cpus` is 13, which does not divide into 8 cores | -"],
+    );
+    check(
+        "cores_per_llc = 8\nthreads_per_core = 2\ncpus = 8",
+        expect!["3 | 8 | `cpus` is 8, but 8 cores of 2 make 16 | -"],
+    );
+    check(
+        "cores_per_llc = 8\nllcs_per_socket = 6\nnodes_per_socket = 4",
+        expect!["3 | 4 | 6 LLCs per socket do not divide into 4 nodes | -"],
+    );
+}
+
+#[test]
+fn latencies_grow_with_distance_and_are_complete() {
+    check(
+        "sockets = 2\nllcs_per_socket = 2\ncores_per_llc = 2\nthreads_per_core = 2
+[latency]\nsmt_ns = 50\nllc_ns = 20\nnode_ns = 0",
+        expect![[r#"
+            5 | [latency] | [latency] has no `socket_ns` | -
+            7 | 20 | `llc_ns` is 20, less than `smt_ns` = 50 | a transfer does not get faster with distance
+            8 | 0 | `node_ns` is 0; it must be 1 to 100000 | -"#]],
+    );
+    let machine = ok("cores_per_llc = 2\n[latency]\nllc_ns = 40");
+    assert_eq!(machine.line.ns, [0, 0, 40, 40, 40]);
+    assert_eq!(machine.distance(CpuId(0), CpuId(1)), Distance::Llc);
+}
+
+#[test]
+fn idle_states_go_from_shallow_to_deep() {
+    check(
+        "cores = 1\ncstate = []",
+        expect![
+            "2 | [] | the list of C-states is empty | a CPU must idle somehow; leave the key out for a plain C1"
+        ],
+    );
+    check(
+        "cores = 1
+[[cstate]]\nname = 'C6'\nexit_ns = 90\nresidency_ns = 900\npolling = true
+[[cstate]]\nname = 'C1'\nexit_ns = 10\nresidency_ns = 900\npolling = true
+[[cstate]]\nname = ''\nexit_ns = -5\npoling = true",
+        expect![[r#"
+            9 | 10 | C1 has `exit_ns` 10, less than C6 before it | list C-states from shallow to deep
+            12 | [[cstate]] | [[cstate]] has no `residency_ns` | -
+            12 | [[cstate]] | [[cstate]] has no `polling` | -
+            13 | '' | `name` is empty | -
+            14 | -5 | `exit_ns` is -5; it must be 0 to 10000000 | -
+            15 | poling | unknown key `poling` in [[cstate]] | did you mean `polling`?"#]],
+    );
+}
+
+#[test]
+fn distance_tables_are_square_symmetric_and_10_on_the_diagonal() {
+    check(
+        "sockets = 2\ncores_per_llc = 1\nnuma_distances = [[10, 21, 1], [20, 10], [10, 20, 9]]",
+        expect![[r#"
+            3 | [[10, 21, 1], [20, 10], [10, 20, 9]] | `numa_distances` has 3 rows; it must have 2, one per node | -
+            3 | 1 | `distance` is 1; it must be 10 to 254 | -
+            3 | [20, 10] | a row of 2 distances in a table of 3 rows | -
+            3 | 9 | `distance` is 9; it must be 10 to 254 | -"#]],
+    );
+    check(
+        "sockets = 2\ncores_per_llc = 1\nnuma_distances = [[11, 21], [20, 10]]",
+        expect![[r#"
+            3 | 11 | node 0 is 11 from itself; it must be 10 | -
+            3 | 20 | node 1 to 0 is 20, but 0 to 1 is 21 | -"#]],
+    );
+    check(
+        "llcs_per_socket = 3\nl3_as_numa = true\ncores_per_llc = 1\nnuma_distances = [[10]]",
+        expect![
+            "4 | [[10]] | `numa_distances` has 1 rows; it must have 3, one per node (every LLC) | -"
+        ],
+    );
+}
+
+#[test]
+fn an_irregular_machine_is_a_list() {
+    let text = "cpu = [
+  { cpu = 0, core = 0, llc = 0, node = 0, socket = 0 },
+  { cpu = 1, core = 4, llc = 7, node = 0, socket = 0 },
+  { cpu = 2, core = 0, llc = 0, node = 0, socket = 0 },
+]";
+    let machine = ok(text);
+    assert_eq!(machine.cores[0].to_string(), "0,2");
+    assert_eq!((machine.cpus[2].thread, machine.cpus[1].llc), (1, 1));
+}
+
+#[test]
+fn siblings_must_agree() {
+    check(
+        "sockets = 1\ncpu = [
+  { cpu = 0, core = 0, llc = 0, node = 0, socket = 0 },
+  { cpu = 1, core = 0, llc = 1, node = 0, socket = 0 },
+  { cpu = 1, core = 1, llc = 1, node = 1, socket = 0, die = 1 },
+]",
+        expect![[r#"
+            1 | 1 | `sockets` and [[cpu]] both describe the shape of the machine | keep only one of them
+            4 | { cpu = 1, core = 0, llc = 1, node = 0, socket = 0 } | CPUs 0 and 1 share core 0 but lie in LLC 0 and 1 | -
+            5 | { cpu = 1, core = 1, llc = 1, node = 1, socket = 0, die = 1 } | CPU 1 is listed twice | -
+            5 | { cpu = 1, core = 1, llc = 1, node = 1, socket = 0, die = 1 } | CPUs 1 and 1 share LLC 1 but lie in node 0 and 1 | -
+            5 | die | unknown key `die` in [[cpu]] | valid here: ccd, core, cpu, llc, node, socket"#]],
+    );
+}
+
+#[test]
+fn sources_speak_for_keys_of_the_file() {
+    check(
+        "cores = 1\n[latency]\nllc_ns = 3
+[[source]]\nkeys = ['latency.lc_ns', 7]\ntext = 'x'\nconfidence = 'sure'",
+        expect![[r#"
+            5 | 'latency.lc_ns' | a source for `latency.lc_ns`, which the file does not give | did you mean `latency.llc_ns`?
+            5 | 7 | `keys` must be a list of keys of this file, not an integer | -
+            7 | 'sure' | `sure` is no confidence | valid here: measured, published, proxy, inferred, unverified"#]],
+    );
+}
+
+#[test]
+fn text_that_is_not_toml_shows_its_syntax_errors() {
+    check(
+        "cores = \nhz = = 3",
+        expect![[r#"
+            1 |  | string values must be quoted, expected literal string | -
+            2 | = | extra `=`, expected nothing | -"#]],
+    );
+}
+
+#[test]
+fn an_inline_machine_has_places_in_the_outer_text() {
+    let text = "title = 'outer'\n[machine]\ncores = 4\nhz = 9\n";
+    let outer = toml::de::DeTable::parse(text).expect("the text is TOML");
+    let inner = &outer.get_ref()["machine"];
+    let table = inner.get_ref().as_table().expect("a table");
+    let faults = from_table("inline", table, inner.span()).expect_err("9 Hz is no tick");
+    assert_eq!(
+        show(text, &faults[0]),
+        "4 | 9 | `hz` is 9; it must be 24 to 1000 | -"
+    );
+}

@@ -1,0 +1,431 @@
+//! The processes of a build, each a short script: what it does after its last operation.
+//!
+//! ```text
+//! make -> sh -> gcc -> cc1 | as
+//!         sh -> fixdep
+//!         sh -> objtool            per object;   make -> sh -> ar   per directory
+//! ```
+
+use super::KernelBuild;
+use super::plan::ObjectId;
+use sim_core::{Op, ProgramCx, TaskId};
+
+/// Times in us at the reference clock: [mem], the same on every machine and in every variant.
+mod us {
+    pub const EXEC: u64 = 500;
+    pub const EXIT: u64 = 200;
+    pub const MAKE_PARSE: u64 = 20_000;
+    pub const MAKE_PER_JOB: u64 = 1_000;
+    pub const SHELL: u64 = 700;
+    pub const GCC: u64 = 2_000;
+    pub const AS_START: u64 = 1_000;
+    pub const FIXDEP: u64 = 3_000;
+    pub const OBJTOOL: u64 = 12_000;
+    pub const AR: u64 = 3_000;
+    pub const AR_PER_OBJECT: u64 = 100;
+}
+
+/// The assembler's share of an object's compile time is 1/20 (spec 14.3).
+const AS_SHARE: u64 = 20;
+/// The compiler hands its output over in this many pieces, in the last fifth of its time.
+const PIECES: u32 = 4;
+
+/// What a process is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Role {
+    /// Builds one directory.
+    Make {
+        dir: u32,
+        /// Jobs started: first the subdirectories, then the objects, then the archive.
+        started: u32,
+        /// Jobs that run.
+        running: u32,
+        /// Tokens taken from the pipe (one job needs none).
+        tokens: u32,
+    },
+    /// The recipe of an object, or of the archive of a directory.
+    Shell {
+        object: Option<ObjectId>,
+        dir: u32,
+    },
+    Gcc {
+        object: ObjectId,
+    },
+    Cc1 {
+        object: ObjectId,
+        assembler: TaskId,
+    },
+    As {
+        object: ObjectId,
+    },
+    Fixdep,
+    Objtool,
+    Ar {
+        dir: u32,
+    },
+}
+
+impl Role {
+    pub(super) fn make(dir: u32) -> Self {
+        Role::Make {
+            dir,
+            started: 0,
+            running: 0,
+            tokens: 0,
+        }
+    }
+}
+
+/// One process.
+#[derive(Clone, Debug)]
+pub(super) struct Process {
+    pub parent: TaskId,
+    pub role: Role,
+    /// Where in its script it is.
+    pub at: u32,
+    /// Children that have exited and were not waited for yet.
+    pub zombies: u32,
+    /// Children that it still has.
+    pub children: u32,
+    /// Pieces in its input pipe.
+    pub input: u32,
+    /// Who reads the pipe that its next child writes to.
+    pub reader: TaskId,
+    pub comm: u16,
+    pub mm: u32,
+}
+
+impl Process {
+    pub(super) fn new(parent: TaskId, role: Role, comm: u16, mm: u32) -> Self {
+        Self {
+            parent,
+            role,
+            at: 0,
+            zombies: 0,
+            children: 0,
+            input: 0,
+            reader: TaskId::NONE,
+            comm,
+            mm,
+        }
+    }
+
+    pub(super) fn vacant() -> Self {
+        Self::new(TaskId::NONE, Role::Fixdep, 0, 0)
+    }
+}
+
+/// The last steps of every process, counted from its own end.
+const EXITING: u32 = 1000;
+
+impl KernelBuild {
+    /// What the process does next. Every script begins with `execve` and ends with its exit.
+    pub(super) fn step(&mut self, cx: &mut ProgramCx<'_>, task: TaskId) -> Op {
+        let at = self.procs[task.idx()].at;
+        if at >= EXITING {
+            return self.exit(task);
+        }
+        if at == 0 {
+            self.advance(task);
+            return Op::Exec;
+        }
+        if at == 1 {
+            self.exec(cx, task);
+            self.advance(task);
+            return Op::Kernel(self.ns(us::EXEC));
+        }
+        match self.procs[task.idx()].role {
+            Role::Make { .. } => self.make(cx, task),
+            Role::Shell { object, dir } => self.shell(cx, task, object, dir),
+            Role::Gcc { object } => self.gcc(cx, task, object),
+            Role::Cc1 { object, assembler } => self.cc1(task, object, assembler),
+            Role::As { object } => self.assemble(task, object),
+            Role::Fixdep => self.run_and_exit(task, self.ns(us::FIXDEP)),
+            Role::Objtool => self.run_and_exit(task, self.ns(us::OBJTOOL)),
+            Role::Ar { dir } => {
+                let objects = u64::from(self.plan.directories[dir as usize].n_objects);
+                self.run_and_exit(task, self.ns(us::AR + us::AR_PER_OBJECT * objects))
+            }
+        }
+    }
+
+    fn advance(&mut self, task: TaskId) {
+        self.procs[task.idx()].at += 1;
+    }
+
+    fn run_and_exit(&mut self, task: TaskId, ns: u64) -> Op {
+        self.procs[task.idx()].at = EXITING;
+        Op::Run(ns)
+    }
+
+    /// Exit frees memory, tells the parent, and is gone.
+    fn exit(&mut self, task: TaskId) -> Op {
+        let p = &mut self.procs[task.idx()];
+        p.at += 1;
+        let parent = p.parent;
+        match p.at - EXITING {
+            1 => Op::Kernel(self.ns(us::EXIT)),
+            2 if parent != TaskId::NONE => {
+                self.procs[parent.idx()].zombies += 1;
+                Op::Wake {
+                    task: parent,
+                    sync: true,
+                }
+            }
+            _ => {
+                self.finished |= parent == TaskId::NONE;
+                Op::Exit
+            }
+        }
+    }
+
+    /// `wait()` for one child: true if one was there.
+    fn reap(&mut self, task: TaskId) -> bool {
+        let p = &mut self.procs[task.idx()];
+        let there = p.zombies > 0;
+        if there {
+            p.zombies -= 1;
+            p.children -= 1;
+        }
+        there
+    }
+
+    fn fork(&mut self, cx: &mut ProgramCx<'_>, task: TaskId, role: Role) -> (TaskId, Op) {
+        let child = self.spawn(cx, task, role);
+        self.procs[task.idx()].children += 1;
+        (child, Op::Fork(child))
+    }
+
+    fn fork_next(&mut self, cx: &mut ProgramCx<'_>, task: TaskId, role: Role) -> Op {
+        self.advance(task);
+        self.fork(cx, task, role).1
+    }
+
+    /// Waits until no child is left, then runs for `ns` and goes on.
+    fn wait_all_then_run(&mut self, task: TaskId, ns: u64) -> Op {
+        while self.reap(task) {}
+        if self.procs[task.idx()].children > 0 {
+            return Op::Wait;
+        }
+        self.advance(task);
+        Op::Run(ns)
+    }
+
+    fn shell(
+        &mut self,
+        cx: &mut ProgramCx<'_>,
+        task: TaskId,
+        object: Option<ObjectId>,
+        dir: u32,
+    ) -> Op {
+        let glue = self.ns(us::SHELL);
+        match (self.procs[task.idx()].at, object) {
+            (2, _) => {
+                self.advance(task);
+                Op::Run(glue)
+            }
+            (3, Some(object)) => self.fork_next(cx, task, Role::Gcc { object }),
+            (3, None) => self.fork_next(cx, task, Role::Ar { dir }),
+            (5, Some(_)) => self.fork_next(cx, task, Role::Fixdep),
+            (7, Some(_)) => self.fork_next(cx, task, Role::Objtool),
+            (4 | 6 | 8, Some(_)) => self.wait_all_then_run(task, glue / 4),
+            (4, None) => self.wait_all_then_run(task, glue / 4),
+            _ => {
+                self.objects_done += u32::from(object.is_some());
+                self.procs[task.idx()].at = EXITING;
+                self.exit(task)
+            }
+        }
+    }
+
+    fn gcc(&mut self, cx: &mut ProgramCx<'_>, task: TaskId, object: ObjectId) -> Op {
+        match self.procs[task.idx()].at {
+            2 => {
+                self.advance(task);
+                Op::Run(self.ns(us::GCC))
+            }
+            3 => {
+                self.advance(task);
+                let (child, op) = self.fork(cx, task, Role::As { object });
+                self.procs[task.idx()].reader = child;
+                op
+            }
+            4 => {
+                let assembler = self.procs[task.idx()].reader;
+                self.fork_next(cx, task, Role::Cc1 { object, assembler })
+            }
+            5 => self.wait_all_then_run(task, self.ns(us::GCC) / 4),
+            _ => {
+                self.procs[task.idx()].at = EXITING;
+                self.exit(task)
+            }
+        }
+    }
+
+    fn cc1(&mut self, task: TaskId, object: ObjectId, assembler: TaskId) -> Op {
+        let total = self.compile_ns(object) / AS_SHARE * (AS_SHARE - 1);
+        let at = self.procs[task.idx()].at - 2;
+        self.advance(task);
+        if at == 0 {
+            return Op::Run(total / 5 * 4);
+        }
+        if at % 2 == 1 {
+            return Op::Run(total / 5 / u64::from(PIECES));
+        }
+        self.procs[assembler.idx()].input += 1;
+        if at == 2 * PIECES {
+            self.procs[task.idx()].at = EXITING;
+        }
+        Op::Wake {
+            task: assembler,
+            sync: true,
+        }
+    }
+
+    fn assemble(&mut self, task: TaskId, object: ObjectId) -> Op {
+        let at = self.procs[task.idx()].at;
+        if at == 2 {
+            self.advance(task);
+            return Op::Run(self.ns(us::AS_START));
+        }
+        if self.procs[task.idx()].input == 0 {
+            return Op::Wait;
+        }
+        self.procs[task.idx()].input -= 1;
+        self.advance(task);
+        let piece = self.compile_ns(object) / AS_SHARE / u64::from(PIECES);
+        if at == 2 + PIECES {
+            return self.run_and_exit(task, piece);
+        }
+        Op::Run(piece)
+    }
+
+    // --- make and the job server ---
+
+    fn make(&mut self, cx: &mut ProgramCx<'_>, task: TaskId) -> Op {
+        let at = self.procs[task.idx()].at;
+        let Role::Make { dir, .. } = self.procs[task.idx()].role else {
+            return Op::Exit;
+        };
+        match at {
+            2 => {
+                self.advance(task);
+                let prepare = if dir == 0 {
+                    (self.config.prepare_s * 1e6) as u64
+                } else {
+                    0
+                };
+                Op::Run(self.ns(us::MAKE_PARSE + prepare))
+            }
+            3 => self.make_jobs(cx, task),
+            4 => {
+                // The job's own share of make's work is done: start it.
+                self.procs[task.idx()].at = 3;
+                self.start_job(cx, task)
+            }
+            5 if dir == 0 => {
+                self.advance(task);
+                Op::Run(self.ns((self.config.link_s * 1e6) as u64))
+            }
+            _ => {
+                self.procs[task.idx()].at = EXITING;
+                self.exit(task)
+            }
+        }
+    }
+
+    /// The main loop of a make: reap, start what tokens allow, wait.
+    fn make_jobs(&mut self, cx: &mut ProgramCx<'_>, task: TaskId) -> Op {
+        while self.reap(task) {
+            if let Some(wake) = self.job_ended(task) {
+                return wake;
+            }
+        }
+        let Role::Make {
+            dir,
+            started,
+            running,
+            ..
+        } = self.procs[task.idx()].role
+        else {
+            return Op::Exit;
+        };
+        let d = &self.plan.directories[dir as usize];
+        let recipes = d.subdirs.len() as u32 + d.n_objects;
+        if started > recipes && running == 0 {
+            self.procs[task.idx()].at = 5;
+            return self.make(cx, task);
+        }
+        // The archive needs all objects and subdirectories.
+        let ready = started < recipes || started == recipes && running == 0;
+        if ready && self.take_token(task) {
+            self.procs[task.idx()].at = 4;
+            return Op::Run(self.ns(us::MAKE_PER_JOB));
+        }
+        Op::Wait
+    }
+
+    /// The first job of a make runs on the make's own slot, further ones need a token.
+    fn take_token(&mut self, task: TaskId) -> bool {
+        self.token_waiters.retain(|w| *w != task);
+        let Role::Make {
+            running, tokens, ..
+        } = &mut self.procs[task.idx()].role
+        else {
+            return false;
+        };
+        if *running > *tokens {
+            // The own slot is in use.
+            if self.tokens == 0 {
+                self.token_waiters.push_back(task);
+                return false;
+            }
+            self.tokens -= 1;
+            *tokens += 1;
+        }
+        *running += 1;
+        true
+    }
+
+    /// A job of this make has ended: a token it took goes back, and wakes one who waits for it.
+    fn job_ended(&mut self, task: TaskId) -> Option<Op> {
+        let Role::Make {
+            running, tokens, ..
+        } = &mut self.procs[task.idx()].role
+        else {
+            return None;
+        };
+        *running -= 1;
+        if *tokens == 0 {
+            return None;
+        }
+        *tokens -= 1;
+        self.tokens += 1;
+        let waiter = *self.token_waiters.front()?;
+        (waiter != task).then_some(Op::Wake {
+            task: waiter,
+            sync: true,
+        })
+    }
+
+    fn start_job(&mut self, cx: &mut ProgramCx<'_>, task: TaskId) -> Op {
+        let Role::Make { dir, started, .. } = &mut self.procs[task.idx()].role else {
+            return Op::Exit;
+        };
+        let d = &self.plan.directories[*dir as usize];
+        let n_subdirs = d.subdirs.len() as u32;
+        let role = if *started < n_subdirs {
+            Role::make(d.subdirs[*started as usize])
+        } else if *started < n_subdirs + d.n_objects {
+            let object = Some(d.first_object + *started - n_subdirs);
+            Role::Shell { object, dir: *dir }
+        } else {
+            Role::Shell {
+                object: None,
+                dir: *dir,
+            }
+        };
+        *started += 1;
+        self.fork(cx, task, role).1
+    }
+}

@@ -1,0 +1,5 @@
+//! Simulations as a whole: closed forms, invariants, twins.
+
+mod closed_forms;
+mod invariants;
+mod support;
