@@ -349,7 +349,7 @@ pub(crate) mod tests {
             r#"
             title = "An example"
             policy = "cfs"
-            workload = {{ kind = "kernel-build", cpu_seconds = 10 }}
+            workload = {{ kind = "kernel-build", work_seconds = 10 }}
             run = {{ seeds = {seeds} }}
             [machine]
             llcs_per_socket = 2

@@ -216,7 +216,7 @@ mod tests {
                 "name": "example"
               },
               "scenario": "example",
-              "scenario_hash": "77b9ce1690e20e8f",
+              "scenario_hash": "ac45046818d5fdca",
               "schema": 1,
               "seeds": [
                 1,

@@ -162,7 +162,7 @@ mod tests {
 
             0 of 1 published changes agree: same verdict, and within 1 point or a quarter of the change.  
             Intervals are over seeds: how repeatable the simulation is, not how near to hardware.  
-            schedlab 0.1.0, scenario `3921bb5878849378`
+            schedlab 0.1.0, scenario `e9a4c9f42ad66781`
         "#]].assert_eq(&text);
     }
 }

@@ -11,7 +11,8 @@ pub fn number(value: f64, unit: &str) -> String {
         _ if size >= 1.0 => format!("{value:.2}"),
         _ if size >= 0.01 => format!("{value:.3}"),
         0.0 => "0".to_string(),
-        _ => format!("{value:.1e}"),
+        _ if size >= 0.0001 => format!("{value:.4}"),
+        _ => format!("{value:.0e}"),
     }
 }
 
@@ -73,7 +74,7 @@ mod tests {
         .collect();
         assert_eq!(
             seen.join(" "),
-            "0 1.2e-4 0.031 3.10 322.44 15534 12.00M -95.00G"
+            "0 0.0001 0.031 3.10 322.44 15534 12.00M -95.00G"
         );
         assert_eq!(number(1234.6, ""), "1235");
     }

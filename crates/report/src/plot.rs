@@ -5,10 +5,13 @@
 
 use crate::analysis::{Analysis, Metric, VariantAnalysis, Verdict};
 use crate::view;
+use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 type Area<'a> = DrawingArea<SVGBackend<'a>, plotters::coord::Shift>;
+type Plane = Cartesian2d<RangedCoordf64, RangedCoordf64>;
+type Chart<'a, 'b> = ChartContext<'a, SVGBackend<'b>, Plane>;
 type Failed = DrawingAreaErrorKind<std::io::Error>;
 
 const WIDTH: u32 = 860;
@@ -112,17 +115,27 @@ fn draw_panel(area: &Area<'_>, metric: &Metric, others: &[&VariantAnalysis]) -> 
         let place = (LEFT as i32 - 10, pixel_y - at.1.start);
         let name = view::short(&variant.name, 34);
         area.draw(&Text::new(name, place, names.clone()))?;
-        let Some((mean, ci95, color)) = change(variant, metric) else {
-            continue;
-        };
+        draw_marks(&mut chart, y, variant, metric)?;
+    }
+    Ok(())
+}
+
+/// The simulated change with its interval, and the published one, at height `y`.
+fn draw_marks(
+    chart: &mut Chart<'_, '_>,
+    y: f64,
+    variant: &VariantAnalysis,
+    metric: &Metric,
+) -> Result<(), Failed> {
+    if let Some((mean, ci95, color)) = change(variant, metric) {
         if let Some([from, to]) = ci95 {
             let bar = PathElement::new([(from, y), (to, y)], color.stroke_width(3));
             chart.draw_series([bar])?;
         }
         chart.draw_series([Circle::new((mean, y), 5, color.filled())])?;
-        if let Some(published) = variant.published(&metric.name).and_then(|p| p.delta_pct) {
-            chart.draw_series([Circle::new((published, y), 7, INK.stroke_width(2))])?;
-        }
+    }
+    if let Some(published) = variant.published(&metric.name).and_then(|p| p.delta_pct) {
+        chart.draw_series([Circle::new((published, y), 7, INK.stroke_width(2))])?;
     }
     Ok(())
 }

@@ -124,8 +124,15 @@ fn change(variant: &VariantAnalysis, metric: &Metric) -> String {
     let Some(delta) = variant.delta(&metric.name) else {
         return " ".repeat(33);
     };
-    let pct = delta.pct.map_or("-".into(), percent);
-    let interval = delta.ci95.map_or(String::new(), interval);
+    let identical = delta.ci95 == Some([0.0, 0.0]);
+    let pct = match delta.pct {
+        Some(_) if identical => "=".to_string(),
+        pct => pct.map_or("-".into(), percent),
+    };
+    let interval = delta
+        .ci95
+        .filter(|_| !identical)
+        .map_or(String::new(), interval);
     let word = match delta.ci95 {
         None if delta.pct.is_some() => format!("{}?", delta.verdict.word()),
         _ => delta.verdict.word().to_string(),

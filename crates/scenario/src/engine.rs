@@ -57,7 +57,12 @@ fn with_policy<P: Policy>(
             let program = Short::new(count("tasks", 1) as u32, run_ns, sleep_ns, 0, seed);
             run(spec, policy, program, progress)
         }
-        _ => run(spec, policy, open_queue(load, &spec.machine, seed), progress),
+        _ => run(
+            spec,
+            policy,
+            open_queue(load, &spec.machine, seed),
+            progress,
+        ),
     }
 }
 
@@ -163,7 +168,7 @@ fn run<P: Policy, W: Program>(
             break end;
         }
         events = events.wrapping_add(1);
-        if events % EVENTS_PER_REPORT == 0 {
+        if events.is_multiple_of(EVENTS_PER_REPORT) {
             let share = if until == LONGEST_RUN_NS {
                 sim.program.progress()
             } else {
@@ -191,3 +196,6 @@ fn describe(w: &Waiting) -> String {
 }
 
 const _: () = assert!(LONGEST_RUN_NS < NEVER);
+
+#[cfg(test)]
+mod tests;

@@ -7,6 +7,26 @@
 //! 2. [`Experiment::run`] runs each variant with each seed, in parallel, on an [`Executor`].
 //! 3. [`Results`] hold the numbers of every run. What they mean is the `report` crate's matter.
 //!
+//! ```
+//! use scenario::{Silent, glue, load_str};
+//!
+//! let text = r#"
+//! policy   = "fifo"
+//! workload = { kind = "ping-pong", pairs = 2 }
+//! run      = { seeds = 2, until = "1ms" }
+//! variant  = [{ name = "one queue" }]
+//!
+//! [machine]
+//! cores_per_llc = 4
+//! latency = { llc_ns = 25 }
+//! caches  = { l1d_kib = 32, l2_kib = 1024, l3_kib = 32768, l3_hit_ns = 15, mem_ns = 105 }
+//! "#;
+//! let experiment = load_str("example.toml".as_ref(), text.to_string()).expect("it is right");
+//! let results = experiment.run(glue::engine().as_ref(), 2, &Silent).expect("it makes progress");
+//! let switches = results.variants[0].values("switches").expect("every run counts them");
+//! assert!(switches[0] > 100.0 && switches.len() == 2);
+//! ```
+//!
 //! What names exist (policies, features, tunables, workloads, metrics) is data: [`registry`].
 //! Everything that touches the floors below (machine loader, engine) is in [`glue`].
 

@@ -7,6 +7,7 @@
 use crate::experiment::{Experiment, RunSpec};
 use crate::registry::Better;
 use rayon::prelude::*;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -55,6 +56,9 @@ pub enum RunError {
     /// The machine and the workload do not fit together.
     #[error("{0}")]
     Impossible(String),
+    /// An invariant is broken: a bug of the simulator, which this run shows.
+    #[error("the simulator itself is at fault, please report it: {0}")]
+    Broken(String),
     /// The worker threads could not be started.
     #[error("cannot start the worker threads: {0}")]
     Threads(String),
@@ -188,7 +192,7 @@ fn run_all(
             if idx > first_failed.load(Ordering::Relaxed) {
                 return None;
             }
-            let result = executor.run(spec, &|share| report(idx, share));
+            let result = run_one(spec, executor, &|share| report(idx, share));
             report(idx, 1.0);
             if result.is_err() {
                 first_failed.fetch_min(idx, Ordering::Relaxed);
@@ -204,6 +208,22 @@ fn run_all(
     outputs.into_iter().flatten().collect()
 }
 
+/// A broken invariant panics; the message then names the run, and other runs are not lost.
+fn run_one(
+    spec: &RunSpec,
+    executor: &dyn Executor,
+    progress: &dyn Fn(f64),
+) -> Result<RunOutput, RunError> {
+    let run = AssertUnwindSafe(|| executor.run(spec, progress));
+    catch_unwind(run).unwrap_or_else(|payload| {
+        let text = payload.downcast_ref::<String>().map(String::as_str);
+        let text = text.or(payload.downcast_ref::<&str>().copied());
+        Err(RunError::Broken(
+            text.unwrap_or("a panic without words").to_string(),
+        ))
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -212,7 +232,7 @@ mod tests {
 
     const TEXT: &str = r#"
         policy = "cfs"
-        workload = { kind = "kernel-build", cpu_seconds = 10 }
+        workload = { kind = "kernel-build", work_seconds = 10 }
         run = { seeds = 7 }
         variant = [{ name = "a" }, { name = "b" }, { name = "c" }]
         [machine]
@@ -258,5 +278,24 @@ mod tests {
                  make/0 waits for the pipe"
             );
         }
+    }
+
+    struct Panics;
+
+    impl Executor for Panics {
+        fn run(&self, spec: &RunSpec, _: &dyn Fn(f64)) -> Result<RunOutput, RunError> {
+            assert!(spec.seed < 4, "cpu 3 holds two locks");
+            Ok(RunOutput::default())
+        }
+    }
+
+    #[test]
+    fn a_broken_invariant_names_its_run() {
+        let failure = experiment().run(&Panics, 2, &Silent).unwrap_err();
+        assert_eq!((failure.variant.as_str(), failure.seed), ("a", 4));
+        assert_eq!(
+            failure.error,
+            RunError::Broken("cpu 3 holds two locks".into())
+        );
     }
 }

@@ -111,8 +111,8 @@ fn key_row(key: &KeyDef) -> Vec<String> {
         format!(" {}", key.unit)
     };
     let range = match key.kind {
-        Kind::Int { min, max } => format!("{min} to {max}{unit}"),
-        Kind::Float { min, max } => format!("{min} to {max}{unit}"),
+        Kind::Int { min, max } => format!("{} to {}{unit}", bound(min as f64), bound(max as f64)),
+        Kind::Float { min, max } => format!("{} to {}{unit}", bound(min), bound(max)),
         Kind::Bool => "true or false".to_string(),
         Kind::Word(words) => words.join(" or "),
     };
@@ -120,6 +120,15 @@ fn key_row(key: &KeyDef) -> Vec<String> {
         .default
         .map_or("required".to_string(), |d| format!("default {d}"));
     vec![key.name.into(), range, default, key.help.into()]
+}
+
+/// An end of a range; large ones as powers of ten.
+fn bound(x: f64) -> String {
+    if x.abs() >= 1e5 || (x != 0.0 && x.abs() < 1e-3) {
+        format!("{x:e}")
+    } else {
+        x.to_string()
+    }
 }
 
 fn machines() -> String {
@@ -141,14 +150,20 @@ fn machine_row(path: &Path) -> Vec<String> {
         .unwrap_or_default()
         .to_string_lossy()
         .into_owned();
-    let what = match scenario::load_machine_file(path) {
+    let (size, title) = match scenario::load_machine_file(path) {
         Ok(machine) => {
             let info = machine_info(&machine);
-            format!("{} CPUs, {} LLCs", info.cpus, info.llcs)
+            (
+                format!("{} CPUs, {} LLCs", info.cpus, info.llcs),
+                info.title,
+            )
         }
-        Err(_) => "has faults: see `schedlab topology show`".to_string(),
+        Err(_) => (
+            "-".to_string(),
+            format!("has faults: schedlab topology show {name}"),
+        ),
     };
-    vec![name, what, path.display().to_string()]
+    vec![name, size, title]
 }
 
 /// Columns as wide as their widest cell; the last one as it is.

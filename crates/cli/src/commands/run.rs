@@ -2,7 +2,7 @@
 
 use super::load_all;
 use crate::args::{Format, RunArgs};
-use crate::output::{self, Stop, print};
+use crate::output::{Stop, print};
 use crate::progress::Bar;
 use report::Analysis;
 use scenario::{Executor, Experiment, glue, nearest};
@@ -19,10 +19,12 @@ pub fn run(args: &RunArgs) -> Result<(), Stop> {
     let mut analyses = Vec::new();
     for (idx, experiment) in experiments.iter().enumerate() {
         let analysis = run_one(experiment, engine.as_ref(), args)?;
-        if let Some(dir) = dirs.get(idx) {
-            report::out::write(&analysis, dir).map_err(|e| Stop::RunFailed(e.to_string()))?;
-        }
+        // Whatever becomes of the files, the results are printed: they took time to compute.
+        let written = dirs.get(idx).map(|dir| report::out::write(&analysis, dir));
         print(&shown(&analysis, args.format, idx, experiments.len()))?;
+        if let Some(Err(error)) = written {
+            return Err(Stop::RunFailed(error.to_string()));
+        }
         analyses.push(analysis);
     }
     match args.format {

@@ -141,14 +141,14 @@ error: 1 fault in the input; nothing was run
 #[test]
 fn not_a_number() {
     check_edit(
-        "cpu_seconds = 4",
-        "cpu_seconds = nan",
+        "work_seconds = 4",
+        "work_seconds = nan",
         str![[r#"
-error: `cpu_seconds` must be a finite number
- --> small.toml:7:15
+error: `work_seconds` must be a finite number
+ --> small.toml:7:16
   |
-7 | cpu_seconds = nan
-  |               ^^^
+7 | work_seconds = nan
+  |                ^^^
 
 error: 1 fault in the input; nothing was run
 

@@ -26,7 +26,7 @@ policy = "cfs"
 
 [workload]
 kind = "kernel-build"
-cpu_seconds = 4
+work_seconds = 4
 objects = 40
 directories = 4
 link_seconds = 0.1

@@ -63,7 +63,11 @@ impl Recorder {
     }
 
     fn utilization(&self, w: &World) -> LlcUtilization {
-        let mut all = Self { busy: self.busy.clone(), llc_of: self.llc_of.clone(), ..Self::new(&w.machine) };
+        let mut all = Self {
+            busy: self.busy.clone(),
+            llc_of: self.llc_of.clone(),
+            ..Self::new(&w.machine)
+        };
         all.bucket_ns = self.bucket_ns;
         for cpu in (0..w.cpus.len() as u32).map(CpuId) {
             if w.cpus[cpu.idx()].curr != TaskId::IDLE {
@@ -78,7 +82,10 @@ impl Recorder {
             busy as f32 / (length * w.machine.llcs[llc].len() as u64) as f32
         };
         let shares = (0..all.busy.len()).map(|l| (0..n_buckets).map(|b| share(l, b)).collect());
-        LlcUtilization { bucket_ns: all.bucket_ns, shares: shares.collect() }
+        LlcUtilization {
+            bucket_ns: all.bucket_ns,
+            shares: shares.collect(),
+        }
     }
 }
 
@@ -101,7 +108,10 @@ pub fn output<P: Policy, W: Program>(sim: &Simulation<P, W, Recorder>) -> RunOut
     let mut m = Metrics(Vec::new());
     let w = &sim.w;
     m.time(w);
-    m.add("idle_while_runnable", w.idle_while_runnable_ns as f64 * 1e-9);
+    m.add(
+        "idle_while_runnable",
+        w.idle_while_runnable_ns as f64 * 1e-9,
+    );
     let delays = &sim.observer.delays;
     for (name, quantile) in [("p50", 0.5), ("p95", 0.95), ("p99", 0.99)] {
         let ns = delays.value_at_quantile(quantile);
@@ -110,7 +120,10 @@ pub fn output<P: Policy, W: Program>(sim: &Simulation<P, W, Recorder>) -> RunOut
     m.add("wakeup_latency_max", delays.max() as f64 * 1e-3);
     m.spinning(w);
     m.counters(w);
-    RunOutput { metrics: m.0, utilization: Some(sim.observer.utilization(w)) }
+    RunOutput {
+        metrics: m.0,
+        utilization: Some(sim.observer.utilization(w)),
+    }
 }
 
 struct Metrics(Vec<MetricValue>);
@@ -119,7 +132,12 @@ impl Metrics {
     fn add(&mut self, name: &str, value: f64) {
         let def = registry::metric(name).expect("every metric of a run has its row");
         let (unit, better) = (def.unit, def.better);
-        self.0.push(MetricValue { name: name.to_string(), unit, better, value });
+        self.0.push(MetricValue {
+            name: name.to_string(),
+            unit,
+            better,
+            value,
+        });
     }
 
     fn time(&mut self, w: &World) {
@@ -133,12 +151,13 @@ impl Metrics {
     fn spinning(&mut self, w: &World) {
         let busy: u64 = w.cpus.iter().map(busy_ns).sum();
         let share = |ns: u64| ns as f64 / busy.max(1) as f64 * 100.0;
-        self.add("spin_pct", share(w.locks.sites.iter().map(|s| s.wait_ns).sum()));
+        self.add(
+            "spin_pct",
+            share(w.locks.sites.iter().map(|s| s.wait_ns).sum()),
+        );
         for site in Site::ALL {
             let ns = w.locks.sites[site as usize].wait_ns;
-            if ns > 0 {
-                self.add(&format!("spin_pct.{}", site.name()), share(ns));
-            }
+            self.add(&format!("spin_pct.{}", site.name()), share(ns));
         }
     }
 

@@ -147,19 +147,14 @@ pub const TUNABLES: &[KeyDef] = &[
     ns(
         "latency_ns",
         100_000,
-        "24000000 on 8 or more CPUs",
-        "period in which every task runs once",
+        "24000000 *",
+        "period in which every task runs once (* less below 8 CPUs)",
     ),
-    ns(
-        "min_granularity_ns",
-        100_000,
-        "3000000 on 8 or more CPUs",
-        "shortest slice",
-    ),
+    ns("min_granularity_ns", 100_000, "3000000 *", "shortest slice"),
     ns(
         "wakeup_granularity_ns",
         0,
-        "4000000 on 8 or more CPUs",
+        "4000000 *",
         "lead needed to preempt",
     ),
     KeyDef {

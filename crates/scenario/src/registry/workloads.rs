@@ -98,7 +98,12 @@ pub const WORKLOADS: &[WorkloadDef] = &[
                 Some("2"),
                 "serial work before the first job, at 4 GHz",
             ),
-            seconds("link_seconds", (0.0, 1e6), Some("6"), "serial links at the end, at 4 GHz"),
+            seconds(
+                "link_seconds",
+                (0.0, 1e6),
+                Some("6"),
+                "serial links at the end, at 4 GHz",
+            ),
         ],
     },
     WorkloadDef {

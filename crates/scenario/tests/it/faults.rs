@@ -55,7 +55,7 @@ policy = "cgs"
 
 [workload]
 kind = "kernel-build"
-cpu_secs = 10
+work_secs = 10
 jobs = -3
 
 [run]
@@ -104,13 +104,13 @@ tunables = { migration_cost_ns = nan, latency = 3 }
               |
               = help: did you mean `cfs`?
 
-            error: unknown key `cpu_secs` in workload `kernel-build`
+            error: unknown key `work_secs` in workload `kernel-build`
              --> s.toml:7:1
               |
-            7 | cpu_secs = 10
-              | ^^^^^^^^ not a key of this table
+            7 | work_secs = 10
+              | ^^^^^^^^^ not a key of this table
               |
-              = help: did you mean `cpu_seconds`?
+              = help: did you mean `work_seconds`?
 
             error: `jobs` must be at least 1
              --> s.toml:8:8
@@ -339,7 +339,7 @@ fn runs_and_workloads() {
         15: `until` must be a string
             write "done", or a simulated time such as "10s" or "500ms""#]],
     );
-    let workload = |w: &str| with("kind = \"kernel-build\"\ncpu_seconds = 10", w);
+    let workload = |w: &str| with("kind = \"kernel-build\"\nwork_seconds = 10", w);
     check_brief(
         &workload("kind = \"kernel-biuld\"\ntasks = 3"),
         expect![[r#"
@@ -348,7 +348,7 @@ fn runs_and_workloads() {
     );
     check_brief(
         &workload("kind = \"kernel-build\""),
-        expect!["11: workload `kernel-build` has no `cpu_seconds`"],
+        expect!["11: workload `kernel-build` has no `work_seconds`"],
     );
     check_brief(
         &workload("kind = \"spinners\"\ntasks = 1000000000"),
@@ -358,12 +358,12 @@ fn runs_and_workloads() {
             12: `tasks` must be at most 1000000"#]],
     );
     check_brief(
-        &workload("kind = \"kernel-build\"\ncpu_seconds = inf"),
-        expect!["12: `cpu_seconds` must be a finite number"],
+        &workload("kind = \"kernel-build\"\nwork_seconds = inf"),
+        expect!["12: `work_seconds` must be a finite number"],
     );
     check_brief(
-        &workload("kind = \"kernel-build\"\ncpu_seconds = -1e3"),
-        expect!["12: `cpu_seconds` must be at least 0.001 s"],
+        &workload("kind = \"kernel-build\"\nwork_seconds = -1e3"),
+        expect!["12: `work_seconds` must be at least 0.001 s"],
     );
     check_brief(
         &workload("x = 1"),

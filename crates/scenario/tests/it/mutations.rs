@@ -15,7 +15,7 @@ caches = { l1d_kib = 32, l2_kib = 1024, l3_kib = 32768, l3_hit_ns = 15, mem_ns =
 
 [workload]
 kind = "kernel-build"
-cpu_seconds = 10
+work_seconds = 10
 
 [run]
 seeds = 2

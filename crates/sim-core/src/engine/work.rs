@@ -153,19 +153,26 @@ impl World {
         }
     }
 
+    /// need_resched is seen where an interrupt returns: after the tick in progress, or the next
+    /// interrupt; a flag that another CPU has just set waits for its IPI.
     fn next_work_event(&self, c: &Cpu) -> (Ns, u8) {
         let free = c.since + c.stall;
         let in_kernel = self.tasks[c.curr.idx()].in_kernel;
-        let asked = if c.softirq || c.need_resched && !in_kernel {
-            free
+        let asked = c.softirq || c.need_resched && !in_kernel;
+        let in_tick = asked && free >= self.now;
+        let sooner = c
+            .irq_first
+            .max(free)
+            .max(self.now)
+            .min(if in_tick { free } else { NEVER });
+        let tick = if c.need_resched {
+            c.tick_next
         } else {
-            NEVER
+            c.deciding_tick
         };
-        let irq = c.irq_first.max(free);
-        let sooner = asked.min(irq);
-        let at = self.work_end(c, c.deciding_tick).min(sooner);
-        if c.deciding_tick <= at {
-            (c.deciding_tick, CLASS_TICK)
+        let at = self.work_end(c, tick).min(sooner);
+        if tick <= at {
+            (tick, CLASS_TICK)
         } else {
             (at, CLASS_CPU)
         }

@@ -1,33 +1,132 @@
-//! Spec 13 over random machines and workloads, after every event.
+//! Spec 13 over random shapes, features and workloads, after every event.
 
-use crate::support::{run_checked, simulate};
+use crate::support::{run_checked, shapes, simulate};
+use policies::fair::Fair;
+use policies::fair::features::{Features, Tunables};
 use policies::fifo::Fifo;
 use proptest::prelude::*;
-use sim_core::{Config, NoObserver, StopReason};
-use topology::{Machine, RegularSpec};
-use workloads::micro::{PingPong, Short};
+use sim_core::{Config, NoObserver, Program, Simulation, StopReason, TaskId};
+use topology::Machine;
+use workloads::kernel_build::{self, KernelBuild};
+use workloads::micro::{PingPong, Short, Spinners};
 
-fn machines() -> impl Strategy<Value = Machine> {
-    (
-        1u32..=2,
-        1u32..=2,
-        1u32..=3,
-        1u32..=2,
-        prop_oneof![Just(100u32), Just(250), Just(1000)],
-    )
-        .prop_map(
-            |(sockets, llcs_per_socket, cores_per_llc, threads_per_core, hz)| {
-                let spec = RegularSpec {
-                    sockets,
-                    llcs_per_socket,
-                    cores_per_llc,
-                    threads_per_core,
-                    hz,
-                    ..RegularSpec::default()
-                };
-                Machine::regular(spec)
-            },
-        )
+fn features() -> impl Strategy<Value = Features> {
+    (any::<u16>(), any::<bool>()).prop_map(|(bits, swqueue)| {
+        let on = |bit: u16| bits >> bit & 1 == 1;
+        Features {
+            gentle_fair_sleepers: on(0),
+            start_debit: on(1),
+            next_buddy: on(2),
+            last_buddy: on(3),
+            cache_hot_buddy: on(4),
+            wakeup_preemption: on(5),
+            sis_prop: on(6),
+            sis_util: on(7),
+            sis_node: on(8),
+            wa_idle: on(9),
+            wa_weight: on(10),
+            util_est: on(11),
+            newidle_avg_idle: on(12),
+            base_slice: on(13),
+            swqueue,
+            ..Features::default()
+        }
+    })
+}
+
+/// What the fair class must keep: I5, the runqueue's sums (T2.2, I13) and the shared wakequeue.
+struct FairChecks {
+    min_vruntime: Vec<u64>,
+}
+
+impl FairChecks {
+    fn check<W: Program>(&mut self, sim: &Simulation<Fair, W, NoObserver>) -> Result<(), String> {
+        self.min_vruntime.resize(sim.policy.rqs.len(), 0);
+        let mut weights = vec![0u64; sim.policy.rqs.len()];
+        let mut counts = vec![0u32; sim.policy.rqs.len()];
+        for (t, se) in sim.w.tasks.iter().zip(&sim.policy.tasks) {
+            if t.on_rq {
+                weights[t.cpu.idx()] += u64::from(se.weight);
+                counts[t.cpu.idx()] += 1;
+            }
+        }
+        for (cpu, rq) in sim.policy.rqs.iter().enumerate() {
+            if (rq.min_vruntime as i64).wrapping_sub(self.min_vruntime[cpu] as i64) < 0 {
+                return Err(format!("I5: min_vruntime of cpu {cpu} went back"));
+            }
+            self.min_vruntime[cpu] = rq.min_vruntime;
+            if (rq.load_weight, rq.h_nr_running) != (weights[cpu], counts[cpu]) {
+                return Err(format!(
+                    "T2.2: cpu {cpu} has weight {} of {}, {} tasks of {}",
+                    rq.load_weight, weights[cpu], rq.h_nr_running, counts[cpu]
+                ));
+            }
+            let queued = rq
+                .tree
+                .iter()
+                .all(|(_, p)| sim.w.tasks[p.idx()].cpu.idx() == cpu);
+            if !queued {
+                return Err(format!("I3: the tree of cpu {cpu} holds a task of another"));
+            }
+        }
+        check_wakequeues(sim)
+    }
+}
+
+/// I3 and T7.5: a task is on at most one wakequeue, its own LLC's, and only while it is queued.
+fn check_wakequeues<W: Program>(sim: &Simulation<Fair, W, NoObserver>) -> Result<(), String> {
+    let mut linked = vec![0u32; sim.w.tasks.len()];
+    for queue in &sim.policy.swqueues {
+        let mut at = queue.head;
+        while at != TaskId::NONE {
+            linked[at.idx()] += 1;
+            if linked[at.idx()] > 1 {
+                return Err(format!("I3: {at:?} is on the wakequeues twice"));
+            }
+            at = sim.policy.tasks[at.idx()].swq_next;
+        }
+    }
+    Ok(())
+}
+
+fn check_fair<W: Program>(
+    machine: Machine,
+    features: Features,
+    ttwu_queue: bool,
+    program: W,
+    until: u64,
+) -> Result<StopReason, String> {
+    let config = Config {
+        ttwu_queue,
+        ..Config::default()
+    };
+    let policy = Fair::new(features, Tunables::for_cpus(machine.n_cpus()));
+    let mut sim = simulate(machine, config, policy, program, NoObserver);
+    let mut checks = FairChecks {
+        min_vruntime: Vec::new(),
+    };
+    let end = run_checked(&mut sim, until, |sim| checks.check(sim))?;
+    let c = &sim.w.counters;
+    if c.pull_attempts != c.pull_hits + c.pull_lost + c.pull_empty {
+        return Err(format!("pull attempts do not add up: {c:?}"));
+    }
+    // I18
+    if c.migrations.iter().sum::<u64>() != c.migrations_by_cause.iter().sum::<u64>() {
+        return Err(format!("I18: migrations do not add up: {c:?}"));
+    }
+    Ok(end)
+}
+
+fn small_build() -> KernelBuild {
+    KernelBuild::new(kernel_build::Config {
+        jobs: 6,
+        objects: 12,
+        directories: 3,
+        work_s: 1.0,
+        prepare_s: 0.01,
+        link_s: 0.02,
+        ..kernel_build::Config::default()
+    })
 }
 
 proptest! {
@@ -35,7 +134,7 @@ proptest! {
 
     #[test]
     fn a_fifo_keeps_every_invariant(
-        machine in machines(),
+        shape in shapes(),
         tasks in 1u32..20,
         run_us in 1u64..3000,
         sleep_us in 1u64..3000,
@@ -44,16 +143,49 @@ proptest! {
     ) {
         let config = Config { ttwu_queue, ..Config::default() };
         let program = Short::new(tasks, run_us * 1000, sleep_us * 1000, 10, seed);
-        let mut sim = simulate(machine, config, Fifo::default(), program, NoObserver);
+        let mut sim = simulate(shape.machine(), config, Fifo::default(), program, NoObserver);
         let end = run_checked(&mut sim, u64::MAX, |_| Ok(()));
         prop_assert_eq!(end, Ok(StopReason::Done));
     }
 
     #[test]
-    fn no_wake_up_is_lost_between_pairs(machine in machines(), pairs in 1u32..9, work_ns in 0u64..20_000) {
+    fn no_wake_up_is_lost_between_pairs(
+        shape in shapes(),
+        pairs in 1u32..9,
+        work_ns in 0u64..20_000,
+        features in features(),
+        ttwu_queue: bool,
+    ) {
         let program = PingPong::new(pairs, work_ns, 50);
-        let mut sim = simulate(machine, Config::default(), Fifo::default(), program, NoObserver);
-        let end = run_checked(&mut sim, u64::MAX, |_| Ok(()));
+        let end = check_fair(shape.machine(), features, ttwu_queue, program, u64::MAX);
+        prop_assert_eq!(end, Ok(StopReason::Done));
+    }
+
+    #[test]
+    fn short_bursts_keep_every_invariant(
+        shape in shapes(),
+        tasks in 1u32..30,
+        run_us in 1u64..6000,
+        sleep_us in 1u64..3000,
+        features in features(),
+        ttwu_queue: bool,
+        seed: u64,
+    ) {
+        let program = Short::new(tasks, run_us * 1000, sleep_us * 1000, 10, seed);
+        let end = check_fair(shape.machine(), features, ttwu_queue, program, u64::MAX);
+        prop_assert_eq!(end, Ok(StopReason::Done));
+    }
+
+    #[test]
+    fn spinners_keep_every_invariant(shape in shapes(), tasks in 1usize..30, features in features()) {
+        let program = Spinners::new(vec![0; tasks], 40_000_000);
+        let end = check_fair(shape.machine(), features, true, program, u64::MAX);
+        prop_assert_eq!(end, Ok(StopReason::Done));
+    }
+
+    #[test]
+    fn a_build_keeps_every_invariant(shape in shapes(), features in features(), ttwu_queue: bool) {
+        let end = check_fair(shape.machine(), features, ttwu_queue, small_build(), u64::MAX);
         prop_assert_eq!(end, Ok(StopReason::Done));
     }
 }

@@ -3,3 +3,4 @@
 mod closed_forms;
 mod invariants;
 mod support;
+mod twins;

@@ -1,8 +1,80 @@
 //! Machines and runs for the tests.
 
-use sim_core::{Config, Observer, Policy, Program, Simulation, StopReason, World};
+use proptest::prelude::*;
+use sim_core::{
+    Config, MigrationCause, Ns, Observer, Policy, Program, Simulation, StopReason, TaskId, World,
+};
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
-use topology::{CState, KernelCosts, Machine, RegularSpec};
+use topology::{CState, CpuId, KernelCosts, Machine, RegularSpec};
+
+/// Hashes everything that happens, in order.
+#[derive(Default)]
+pub struct TraceHash {
+    pub hash: u64,
+}
+
+impl TraceHash {
+    fn add(&mut self, what: impl Hash) {
+        let mut hasher = DefaultHasher::new();
+        (self.hash, what).hash(&mut hasher);
+        self.hash = hasher.finish();
+    }
+}
+
+impl Observer for TraceHash {
+    fn switch(&mut self, w: &World, cpu: CpuId, prev: TaskId, next: TaskId) {
+        self.add((0, w.now, cpu, prev, next));
+    }
+
+    fn wakeup(&mut self, w: &World, cpu: CpuId, task: TaskId, new: bool) {
+        self.add((1, w.now, cpu, task, new));
+    }
+
+    fn sched_delay(&mut self, w: &World, task: TaskId, ns: Ns) {
+        self.add((2, w.now, task, ns));
+    }
+
+    fn migrate(&mut self, w: &World, task: TaskId, from: CpuId, to: CpuId, why: MigrationCause) {
+        self.add((3, w.now, task, from, to, why as u8));
+    }
+}
+
+/// A small random machine, as the numbers it is made of.
+#[derive(Clone, Copy, Debug)]
+pub struct Shape {
+    sockets: u32,
+    llcs: u32,
+    cores: u32,
+    threads: u32,
+    hz: u32,
+}
+
+impl Shape {
+    pub fn machine(self) -> Machine {
+        Machine::regular(RegularSpec {
+            sockets: self.sockets,
+            llcs_per_socket: self.llcs,
+            cores_per_llc: self.cores,
+            threads_per_core: self.threads,
+            hz: self.hz,
+            ..RegularSpec::default()
+        })
+    }
+}
+
+pub fn shapes() -> impl Strategy<Value = Shape> {
+    let hz = prop_oneof![Just(100u32), Just(250), Just(1000)];
+    (1u32..=2, 1u32..=2, 1u32..=3, 1u32..=2, hz).prop_map(|(sockets, llcs, cores, threads, hz)| {
+        Shape {
+            sockets,
+            llcs,
+            cores,
+            threads,
+            hz,
+        }
+    })
+}
 
 /// A machine on which nothing costs time: what is left is queueing.
 pub fn free_machine(cpus: u32) -> Machine {
