@@ -18,6 +18,8 @@ pub mod state;
 pub mod swqueue;
 #[cfg(test)]
 pub(crate) mod testing;
+#[cfg(test)]
+mod tests;
 pub mod topo;
 mod util_est;
 mod wakeup;

@@ -153,10 +153,8 @@ impl Fair {
         if !is_curr {
             self.tree_insert(cpu, p);
         }
-        // add_nr_running (spec 8.2); the mechanism has counted `p` already.
-        if w.cpus[cpu.idx()].nr_running == 2 {
-            self.overload = true;
-        }
+        // The mechanism has counted `p` already.
+        self.note_nr_running(w, cpu);
     }
 
     /// Takes `p` off the queue of `cpu`. Without `sleep` it leaves for another CPU: its averages

@@ -63,6 +63,8 @@ impl Fair {
 impl Policy for Fair {
     fn init(&mut self, w: &mut World) {
         self.topo = Topo::new(&w.machine);
+        // The feature lives on both floors: either may turn it off.
+        w.config.ttwu_queue &= self.features.ttwu_queue;
         let migration_cost = self.tunables.migration_cost_ns.max(0) as Ns;
         let n = w.machine.n_cpus();
         self.rqs = (0..n).map(|_| FairRq::new(migration_cost)).collect();
@@ -70,6 +72,9 @@ impl Policy for Fair {
         let idle_wakees = self.rqs.iter_mut().map(|rq| &mut rq.idle_wakee);
         idle_wakees.for_each(|wakee| wakee.decay_due = first_decay);
         self.init_balance(w);
+        // Every core is idle at boot: its CPUs have entered the idle task (spec 1.5).
+        let smt = self.topo.smt;
+        self.llcs.iter_mut().for_each(|l| l.has_idle_cores = smt);
     }
 
     fn task_fork(&mut self, w: &mut World, p: TaskId, parent: Option<TaskId>) {

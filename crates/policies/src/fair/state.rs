@@ -1,4 +1,4 @@
-//! What the fair class keeps: per task, per runqueue, per domain level, per LLC (spec 1.5, 2.1, 2.2).
+//! What the fair class keeps: per task, runqueue, domain level and LLC (spec 1.5, 2.1, 2.2).
 
 use super::features::{Features, Tunables};
 use super::pelt::DETACHED;

@@ -6,11 +6,9 @@ mod pure;
 mod storm;
 mod swq;
 
-use crate::fair::balance::BalanceState;
 use crate::fair::features::{Features, Tunables};
-use crate::fair::state::{Fair, FairRq, FairTask, SchedAvg};
+use crate::fair::state::{Fair, FairTask};
 use sim_core::{Config, EnqueueFlags, LockId, MaskId, Policy, Step, TaskAttr, TaskId, World};
-use std::collections::VecDeque;
 use std::sync::Arc;
 use topology::*;
 
@@ -43,6 +41,8 @@ pub(super) fn machine(n_llcs: u32, cores: u32) -> Machine {
         nodes: vec![CpuSet::full(n)],
         sockets: vec![CpuSet::full(n)],
         numa_distance: vec![10],
+        reclaim_distance: 30,
+        sources: Vec::new(),
         clock_mhz: 4500,
         hz: 250,
         tick_skew_ns: 0,
@@ -141,55 +141,11 @@ fn domains(n: usize, cpus: &[CpuPlace], cores: &[CpuSet], llcs: &[CpuSet]) -> Sc
     }
 }
 
-fn new_rq() -> FairRq {
-    FairRq {
-        load_weight: 0,
-        h_nr_running: 0,
-        tree: VecDeque::new(),
-        curr: TaskId::NONE,
-        min_vruntime: 0,
-        next: TaskId::NONE,
-        last: TaskId::NONE,
-        skip: TaskId::NONE,
-        avg: SchedAvg::default(),
-        util_est_enqueued: 0,
-        list_head: TaskId::NONE,
-        list_tail: TaskId::NONE,
-        idle_stamp: 0,
-        avg_idle: 1_000_000,
-        wake_stamp: 0,
-        wake_avg_idle: 1_000_000,
-        max_idle_balance_cost: 500_000,
-        next_balance: 0,
-        nohz_idle: false,
-        active_balance: false,
-        push_cpu: CpuId(0),
-    }
-}
-
-fn new_fair_task() -> FairTask {
-    FairTask {
-        weight: 1024,
-        inv_weight: 4_194_304,
-        vruntime: 0,
-        exec_start: 1,
-        sum_exec_runtime: 0,
-        prev_sum_exec_runtime: 0,
-        sleep_since: 0,
-        avg: SchedAvg { load_avg: 1024, ..SchedAvg::default() },
-        util_est_enqueued: 0,
-        util_est_ewma: 0,
-        util_avg_unchanged: false,
-        wakee_flips: 0,
-        wakee_flip_decay_ts: 0,
-        last_wakee: TaskId::NONE,
-        recent_used_cpu: CpuId(0),
-        list_prev: TaskId::NONE,
-        list_next: TaskId::NONE,
-        on_swqueue: false,
-        swq_prev: TaskId::NONE,
-        swq_next: TaskId::NONE,
-    }
+/// An ordinary task that last ran at `ran`.
+fn new_fair_task(ran: u64) -> FairTask {
+    let mut se = FairTask::new(&TaskAttr::default());
+    se.exec_start = ran;
+    se
 }
 
 /// A world, the fair class, and a record of the locks held by the path being driven.
@@ -204,18 +160,8 @@ impl Rig {
         let n = machine.n_cpus();
         let mut w = World::new(Arc::new(machine), Config::default());
         w.now = 100_000_000;
-        let mut fair = Fair {
-            features,
-            tunables: Tunables::for_cpus(n),
-            tasks: Vec::new(),
-            rqs: (0..n).map(|_| new_rq()).collect(),
-            sds: Vec::new(),
-            llcs: Vec::new(),
-            swqueues: Vec::new(),
-            overload: false,
-            balance: BalanceState::default(),
-        };
-        fair.init_balance(&mut w);
+        let mut fair = Fair::new(features, Tunables::for_cpus(n));
+        fair.init(&mut w);
         Self { w, fair, held: Vec::new() }
     }
 
@@ -228,18 +174,18 @@ impl Rig {
     pub fn queued(&mut self, cpu: u32, ran: u64, allowed: MaskId) -> TaskId {
         let attr = TaskAttr { allowed, ..TaskAttr::default() };
         let p = self.w.new_task(attr);
-        self.fair.tasks.push(new_fair_task());
-        self.fair.tasks[p.idx()].exec_start = ran;
+        self.fair.tasks.push(new_fair_task(ran));
         (self.w.tasks[p.idx()].cpu, self.w.tasks[p.idx()].wake_cpu) = (CpuId(cpu), CpuId(cpu));
         self.w.activate(CpuId(cpu), p);
         let flags = EnqueueFlags::default();
-        self.fair.enqueue_entity(&mut self.w, CpuId(cpu), p, flags);
+        self.fair.enqueue_entity(&self.w, CpuId(cpu), p, flags);
         p
     }
 
     /// A task that runs on `cpu`.
     pub fn running(&mut self, cpu: u32, allowed: MaskId) -> TaskId {
         let p = self.queued(cpu, self.w.now, allowed);
+        self.fair.set_next_entity(self.w.now, CpuId(cpu), p);
         self.w.cpus[cpu as usize].curr = p;
         self.w.cpus[cpu as usize].idle = false;
         self.w.tasks[p.idx()].on_cpu = true;

@@ -8,18 +8,7 @@ fn task() -> SchedAvg {
     SchedAvg::default()
 }
 
-/// Updates `avg` every `step` ns until `end`, always running.
-fn run(avg: &mut SchedAvg, step: Ns, end: Ns) {
-    while avg.last_update_time + step <= end + 1023 {
-        let now = (avg.last_update_time / step + 1) * step;
-        avg.update(now, Activity::task(true, true), 1024);
-        if now >= end {
-            break;
-        }
-    }
-}
-
-/// The same with the caller's own clock, so that quantization does not shift the steps.
+/// Updates `avg` every `step` ns, `n` times after `start`; returns the instant reached.
 fn run_steps(avg: &mut SchedAvg, start: Ns, step: Ns, n: u64, active: bool) -> Ns {
     for i in 1..=n {
         avg.update(start + i * step, Activity::task(active, active), 1024);
@@ -135,7 +124,7 @@ fn moving_a_task_conserves_the_sum_of_averages() {
     let (mut a, mut b, mut se) = (task(), task(), task());
     se.last_update_time = DETACHED;
     (se.load_avg, se.util_avg, se.runnable_avg) = (1024, 512, 512);
-    run(&mut b, 4_000_000, 37_000_000);
+    run_steps(&mut b, 0, 4_000_000, 9, true);
     a.attach(&mut se, 1024);
     let before = (a.load_avg + b.load_avg, a.util_avg + b.util_avg);
     for _ in 0..20 {

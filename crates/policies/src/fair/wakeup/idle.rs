@@ -189,7 +189,7 @@ impl Fair {
 
     /// CPUs of the target's LLC, from the one after it around to itself.
     #[inline]
-    fn scan_order(&self, target: CpuId) -> impl Iterator<Item = CpuId> + '_ {
+    pub(super) fn scan_order(&self, target: CpuId) -> impl Iterator<Item = CpuId> + '_ {
         let list = &self.topo.llc_cpus[self.topo.llc[target.idx()] as usize];
         let (before, after) = list.split_at(self.topo.llc_pos[target.idx()] as usize + 1);
         after.iter().chain(before).copied()

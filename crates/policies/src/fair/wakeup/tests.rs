@@ -1,1 +1,256 @@
+//! wake_wide, wake_affine, the idle search and SIS_NODE: T5.2-T5.7, T6.1-T6.4.
 
+use super::super::features::Features;
+use super::super::testing::{RYZEN, Rig, Shape};
+use super::*;
+use topology::CpuSet;
+
+/// Four LLCs of 2 cores with 2 threads: LLC k is {2k, 2k+1, 8+2k, 9+2k}.
+const QUAD: Shape = Shape { nodes: 1, llcs: 4, cores: 2, threads: 2 };
+const ASYNC: SelectKind = SelectKind::Wake { sync: false, in_irq: false };
+
+/// A machine where all CPUs but `idle` are busy.
+fn rig_with_idle(shape: Shape, features: Features, idle: &[u32]) -> Rig {
+    let mut rig = Rig::with(shape, 250, features);
+    (0..rig.w.cpus.len() as u32).for_each(|c| rig.set_busy(c, !idle.contains(&c)));
+    rig.f.llcs.iter_mut().for_each(|l| l.has_idle_cores = false);
+    rig
+}
+
+/// Wakes a task that last ran on `prev`, from CPU `this`; the CPU chosen.
+fn wake(rig: &mut Rig, this: u32, prev: u32) -> u32 {
+    let p = rig.new_task(prev, 0);
+    rig.w.this = CpuId(this);
+    rig.f.select_task_rq(&mut rig.w, p, ASYNC).cpu.0
+}
+
+/// The same without the choice between waker and wakee.
+fn search(idle: &[u32], prev: u32, target: u32) -> u32 {
+    let mut rig = rig_with_idle(RYZEN, Features::default(), idle);
+    search_in(&mut rig, prev, target)
+}
+
+fn search_in(rig: &mut Rig, prev: u32, target: u32) -> u32 {
+    let p = rig.new_task(prev, 0);
+    search_for(rig, p, prev, target)
+}
+
+fn search_for(rig: &mut Rig, p: TaskId, prev: u32, target: u32) -> u32 {
+    let from = PendingChoice {
+        idle: false,
+        prev: CpuId(prev),
+        target: CpuId(target),
+        recent: rig.f.tasks[p.idx()].recent_used_cpu,
+    };
+    rig.f.select_idle_sibling(&mut rig.w, p, &from).0.0
+}
+
+#[test]
+fn many_wakees_and_many_wakers_are_wide() {
+    assert!(is_wide(300, 16, 16));
+    assert!(is_wide(16, 300, 16));
+    assert!(!is_wide(300, 15, 16));
+    assert!(!is_wide(255, 16, 16));
+}
+
+#[test]
+fn flips_are_counted_and_halved_every_second() {
+    let mut rig = Rig::new(RYZEN, 250);
+    let [waker, a, b] = [0; 3].map(|_| rig.new_task(0, 0));
+    for p in [a, b, a, b, b, b] {
+        rig.f.record_wakee(&rig.w, waker, p);
+    }
+    assert_eq!(rig.f.tasks[waker.idx()].wakee.flips, 4);
+    rig.w.now = 1_003_999_999; // jiffy 250: not more than a second
+    rig.f.record_wakee(&rig.w, waker, b);
+    assert_eq!(rig.f.tasks[waker.idx()].wakee.flips, 4);
+    rig.w.now = 1_004_000_000;
+    rig.f.record_wakee(&rig.w, waker, b);
+    assert_eq!(rig.f.tasks[waker.idx()].wakee.flips, 2);
+    let idle = TaskId::IDLE;
+    rig.f.record_wakee(&rig.w, idle, a);
+    assert_eq!(rig.f.rqs[rig.w.this.idx()].idle_wakee.flips, 1);
+}
+
+/// wake_affine from CPU 0 to CPU 1 with the loads of spec 5.5.2; true: this CPU.
+fn affine(sync: bool, nr_here: u32, load_here: u64, load_prev: u64) -> bool {
+    let mut rig = rig_with_idle(RYZEN, Features::default(), &[]);
+    let [waker, p] = [0; 2].map(|_| rig.new_task(0, 0));
+    rig.w.cpus[0].curr = waker;
+    rig.w.cpus[0].nr_running = nr_here;
+    rig.f.tasks[waker.idx()].avg.load_avg = 1024;
+    rig.f.tasks[p.idx()].avg.load_avg = 512;
+    rig.f.rqs[0].avg.load_avg = load_here;
+    rig.f.rqs[1].avg.load_avg = load_prev;
+    rig.f.wake_affine(&mut rig.w, p, CpuId(1), sync) == CpuId(0)
+}
+
+#[test]
+fn wake_affine_compares_effective_loads() {
+    assert!(affine(true, 1, 1024, 0), "only the waker runs here");
+    assert!(affine(false, 1, 1024, 2048));
+    assert!(!affine(false, 1, 1024, 1900));
+    assert!(affine(true, 2, 2048, 2048));
+    assert!(affine(true, 2, 1000, 0), "the waker is all the load there is");
+}
+
+#[test]
+fn wake_affine_prefers_an_idle_prev_to_a_busy_waker() {
+    let mut rig = rig_with_idle(RYZEN, Features::default(), &[1]);
+    assert_eq!(wake(&mut rig, 0, 1), 1);
+    // An interrupt on an idle CPU: prev if it is idle too, else where the interrupt is.
+    let mut rig = rig_with_idle(RYZEN, Features::default(), &[0, 1]);
+    assert_eq!(wake(&mut rig, 0, 1), 1);
+    let mut rig = rig_with_idle(RYZEN, Features::default(), &[0, 2]);
+    assert_eq!(wake(&mut rig, 0, 1), 0);
+}
+
+#[test]
+fn the_search_keeps_its_order() {
+    assert_eq!(search(&[3, 4], 4, 3), 3, "an idle target");
+    assert_eq!(search(&[4, 5], 4, 3), 4, "an idle prev behind the same cache");
+    assert_eq!(search(&[8], 8, 3), 3, "prev behind another cache does not count");
+    assert_eq!(search(&[2, 20, 5], 4, 3), 20, "the sibling of prev before the scan");
+    assert_eq!(search(&[2, 5], 4, 3), 5, "the scan starts after the target");
+    assert_eq!(search(&[2], 4, 3), 2, "and wraps");
+    assert_eq!(search(&[], 4, 3), 3, "all busy: stack on the target");
+}
+
+#[test]
+fn the_recently_used_cpu_comes_before_the_scan() {
+    let mut rig = rig_with_idle(RYZEN, Features::default(), &[2, 5]);
+    let p = rig.new_task(4, 0);
+    rig.f.tasks[p.idx()].recent_used_cpu = CpuId(2);
+    assert_eq!(search_for(&mut rig, p, 4, 3), 2);
+    assert_eq!(rig.f.tasks[p.idx()].recent_used_cpu, CpuId(4));
+    assert_eq!(search_for(&mut rig, p, 4, 3), 5);
+}
+
+#[test]
+fn the_scan_wraps_around_the_llc() {
+    let rig = Rig::new(RYZEN, 250);
+    let order: Vec<u32> = rig.f.scan_order(CpuId(5)).map(|c| c.0).collect();
+    let expected: Vec<u32> = [6, 7].into_iter().chain(16..24).chain(0..6).collect();
+    assert_eq!(order, expected);
+}
+
+#[test]
+fn a_budget_of_two_looks_at_two_cpus() {
+    let mut rig = rig_with_idle(RYZEN, Features::default(), &[8]);
+    rig.f.llcs[0].nr_idle_scan = 2;
+    rig.f.topo.smt = false; // no look at the sibling of prev
+    assert_eq!(search_in(&mut rig, 3, 3), 3);
+    assert_eq!(rig.w.counters.scanned_cpus, 2);
+    rig.f.llcs[0].nr_idle_scan = 0;
+    rig.set_busy(4, false);
+    assert_eq!(search_in(&mut rig, 3, 3), 3);
+    assert_eq!(rig.w.counters.scanned_cpus, 2);
+}
+
+#[test]
+fn an_idle_core_comes_before_an_idle_thread() {
+    let mut rig = rig_with_idle(RYZEN, Features::default(), &[4, 6, 22]);
+    rig.f.llcs[0].has_idle_cores = true;
+    assert_eq!(search_in(&mut rig, 3, 3), 6);
+    assert!(rig.f.llcs[0].has_idle_cores);
+}
+
+#[test]
+fn has_idle_cores_is_cleared_in_vain_and_set_by_a_full_core() {
+    let mut rig = rig_with_idle(RYZEN, Features::default(), &[4, 6]);
+    rig.f.llcs[0].has_idle_cores = true;
+    assert_eq!(search_in(&mut rig, 3, 3), 4, "the first idle thread seen");
+    assert!(!rig.f.llcs[0].has_idle_cores);
+    let idle = TaskId::IDLE;
+    rig.f.switch_task(&mut rig.w, CpuId(5), TaskId::STOP, idle);
+    assert!(!rig.f.llcs[0].has_idle_cores, "its sibling 21 is busy");
+    rig.set_busy(21, false);
+    rig.f.switch_task(&mut rig.w, CpuId(5), TaskId::STOP, idle);
+    assert!(rig.f.llcs[0].has_idle_cores);
+}
+
+#[test]
+fn an_idle_cpu_taken_meanwhile_is_searched_anew() {
+    let mut rig = rig_with_idle(RYZEN, Features::default(), &[5, 6]);
+    rig.w.this = CpuId(4);
+    let p = rig.new_task(4, 0);
+    let choice = rig.f.select_task_rq(&mut rig.w, p, ASYNC);
+    assert_eq!(choice.cpu, CpuId(5));
+    assert_eq!(rig.f.commit_task_rq(&mut rig.w, p, choice), CpuId(5));
+    rig.set_busy(5, true);
+    assert_eq!(rig.f.commit_task_rq(&mut rig.w, p, choice), CpuId(6));
+}
+
+#[test]
+fn the_scan_budget_falls_with_the_square_of_utilization() {
+    let percents = [0, 10, 25, 50, 60, 70, 75, 80, 84, 85];
+    let rows: [(u64, [u32; 10]); 7] = [
+        (16, [16, 15, 14, 10, 8, 5, 3, 2, 0, 0]),
+        (64, [64, 63, 58, 42, 32, 21, 14, 8, 2, 0]),
+        (2, [2, 1, 1, 1, 1, 0, 0, 0, 0, 0]),
+        (6, [6, 5, 5, 3, 3, 1, 1, 0, 0, 0]),
+        (12, [12, 11, 10, 7, 6, 3, 2, 1, 0, 0]),
+        (24, [24, 23, 21, 15, 12, 7, 5, 3, 0, 0]),
+        (36, [36, 35, 32, 23, 18, 11, 8, 4, 1, 0]),
+    ];
+    for (llc, expected) in rows {
+        let got = percents.map(|pct| nr_idle_scan(1024 * llc * pct / 100, llc, 117));
+        assert_eq!(got, expected, "LLC {llc}");
+    }
+}
+
+#[test]
+fn sis_prop_looks_at_four_cpus_when_it_expects_no_idle_time() {
+    let features = Features { sis_prop: true, sis_util: false, ..Features::default() };
+    let mut rig = rig_with_idle(RYZEN, features, &[]);
+    rig.f.topo.smt = false;
+    rig.f.rqs[0].wake_avg_idle = 0;
+    assert_eq!(search_in(&mut rig, 3, 3), 3);
+    assert_eq!(rig.w.counters.scanned_cpus, 3, "the fourth ends the scan unread");
+    rig.f.rqs[0].wake_avg_idle = 1_000_000;
+    search_in(&mut rig, 3, 3);
+    assert_eq!(rig.w.counters.scanned_cpus, 3 + 16);
+    assert!(rig.f.rqs[0].wake_avg_idle < 1_000_000);
+    assert!(rig.f.sds[0][1].avg_scan_cost > 0);
+}
+
+fn sis_node() -> Features {
+    Features { sis_node: true, ..Features::default() }
+}
+
+#[test]
+fn sis_node_finds_an_idle_cpu_in_another_llc() {
+    let mut rig = rig_with_idle(QUAD, sis_node(), &[13]);
+    assert_eq!(search_in(&mut rig, 1, 1), 13);
+    let mut off = rig_with_idle(QUAD, Features::default(), &[13]);
+    assert_eq!(search_in(&mut off, 1, 1), 1);
+}
+
+#[test]
+fn sis_node_stays_in_its_node() {
+    let two_nodes = Shape { nodes: 2, llcs: 1, ..QUAD };
+    let mut rig = rig_with_idle(two_nodes, sis_node(), &[3]);
+    assert_eq!(search_in(&mut rig, 1, 1), 1);
+}
+
+#[test]
+fn sis_node_may_scan_its_own_llc_twice() {
+    let scanned = |skip_own, target| {
+        let mut rig = rig_with_idle(QUAD, sis_node(), &[]);
+        rig.f.tunables.sis_node_skip_own = skip_own;
+        search_in(&mut rig, target, target);
+        rig.w.counters.scanned_cpus
+    };
+    assert_eq!(scanned(false, 1), scanned(true, 1) + 4);
+    assert_eq!(scanned(false, 0), scanned(true, 0), "known by its lowest CPU");
+}
+
+#[test]
+fn the_search_respects_affinity() {
+    let mut rig = rig_with_idle(QUAD, sis_node(), &[2, 13]);
+    let n = rig.w.cpus.len();
+    let mask = rig.w.mask(CpuSet::of(n, [1, 13].map(CpuId)));
+    let p = rig.new_task(1, 0);
+    rig.w.tasks[p.idx()].attr.allowed = mask;
+    assert_eq!(search_for(&mut rig, p, 1, 1), 13);
+}

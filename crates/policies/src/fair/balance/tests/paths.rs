@@ -242,7 +242,7 @@ fn a_lone_task_decides_nothing_until_balance_is_due() {
     rig.fair.rqs[0].nohz_idle = false;
     assert_eq!(rig.fair.deciding_tick(&rig.w, CpuId(0)), 200 * MS);
     rig.queued(0, 1, MaskId::ALL);
-    assert_eq!(rig.fair.deciding_tick(&rig.w, CpuId(0)), 104 * MS);
+    assert_eq!(rig.fair.next_deciding_tick(&rig.w, CpuId(0)), 104 * MS);
 }
 
 #[test]
@@ -253,7 +253,7 @@ fn fork_goes_to_the_idle_llc_and_an_idle_core() {
         rig.fair.rqs[c as usize].avg.util_avg = 1024;
     }
     let child = rig.w.new_task(TaskAttr::default());
-    rig.fair.tasks.push(new_fair_task());
+    rig.fair.tasks.push(new_fair_task(1));
     rig.w.tasks[child.idx()].cpu = CpuId(0);
     rig.w.this = CpuId(0);
     let fork = SdFlags::BALANCE_FORK;

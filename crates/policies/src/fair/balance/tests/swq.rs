@@ -67,7 +67,7 @@ fn a_task_that_runs_by_then_is_lost_from_the_queue() {
     rig.w.cpus[0].curr = p;
     rig.w.tasks[p.idx()].on_cpu = true;
     let prev = rig.w.new_task(TaskAttr::default());
-    rig.fair.tasks.push(new_fair_task());
+    rig.fair.tasks.push(new_fair_task(1));
     rig.newidle(1, prev);
     assert_eq!(rig.cpu_of(p), 0);
     assert!(!rig.fair.swqueues[0].head.is_task());

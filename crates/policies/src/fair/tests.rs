@@ -1,0 +1,106 @@
+//! The whole class under the engine: random programs on small machines, with features on and off.
+
+use super::Fair;
+use super::features::{Features, Tunables};
+use super::testing::{RYZEN, Shape, machine};
+use sim_core::{
+    Config, NoObserver, Ns, Op, Program, ProgramCx, Simulation, TaskAttr, TaskId, World,
+};
+use std::sync::Arc;
+
+const END: Ns = 1_000_000_000;
+
+/// Tasks that run, sleep, wake each other, yield, fork and exit at random.
+struct Storm {
+    n_tasks: u32,
+    state: u64,
+}
+
+impl Storm {
+    fn next_random(&mut self) -> u64 {
+        self.state ^= self.state << 13;
+        self.state ^= self.state >> 7;
+        self.state ^= self.state << 17;
+        self.state >> 11
+    }
+}
+
+impl Program for Storm {
+    fn start(&mut self, cx: &mut ProgramCx<'_>) {
+        for i in 0..self.n_tasks {
+            let nice = (i % 7) as i8 - 3;
+            cx.start_task(TaskAttr { nice, ..TaskAttr::default() });
+        }
+    }
+
+    fn next(&mut self, cx: &mut ProgramCx<'_>, task: TaskId) -> Op {
+        let r = self.next_random();
+        let ns = (r >> 8) % 1000;
+        match r % 64 {
+            0..24 => Op::Run(1 + ns * ns * 5),
+            24..32 => Op::Kernel(1 + ns * 10),
+            32..44 => Op::Sleep(1 + ns * ns),
+            44..56 => {
+                let task = TaskId(ns as u32 % self.n_tasks);
+                Op::Wake { task, sync: r & 64 != 0 }
+            }
+            56 => Op::Wait,
+            57 => Op::Exec,
+            58..60 => Op::Yield,
+            60 if task.0 >= self.n_tasks => Op::Exit,
+            61 => Op::Fork(cx.new_task(TaskAttr::default())),
+            _ => Op::Run(1000),
+        }
+    }
+}
+
+/// What a run leaves behind: switches, wake-ups, migrations, runtime of all tasks.
+fn run(shape: Shape, features: Features, n_tasks: u32, every_tick: bool) -> (u64, u64, u64, Ns) {
+    let config = Config { simulate_every_tick: every_tick, ..Config::default() };
+    let w = World::new(Arc::new(machine(shape, 1000)), config);
+    let n_cpus = w.cpus.len() as u64;
+    let fair = Fair::new(features, Tunables::for_cpus(w.cpus.len()));
+    let storm = Storm { n_tasks, state: 88172645463325252 };
+    let mut sim = Simulation::new(w, fair, storm, NoObserver);
+    sim.run_until(END);
+    let (f, w) = (&sim.policy, &sim.w);
+    for (cpu, rq) in f.rqs.iter().enumerate() {
+        let on = |p: &usize| f.tasks[*p].on_rq && w.tasks[*p].cpu.idx() == cpu;
+        let weight: u64 = (0..f.tasks.len()).filter(on).map(|p| u64::from(f.tasks[p].weight)).sum();
+        assert_eq!(rq.load_weight, weight, "CPU {cpu}");
+    }
+    let ran: Ns = f.tasks.iter().map(|t| t.sum_exec_runtime).sum();
+    assert!(ran <= n_cpus * END, "{ran}");
+    let c = &w.counters;
+    (c.switches, c.wakeups, c.migrations.iter().sum(), ran)
+}
+
+fn feature_sets() -> [Features; 4] {
+    let all = Features::default();
+    [
+        all,
+        Features { swqueue: true, sis_node: true, ..all },
+        Features { sis_prop: true, next_buddy: true, ttwu_queue: false, ..all },
+        Features { util_est: false, base_slice: false, wa_bias: false, ..all },
+    ]
+}
+
+#[test]
+fn a_storm_of_tasks_leaves_the_books_in_order() {
+    let quad = Shape { nodes: 1, llcs: 4, cores: 2, threads: 2 };
+    let two_nodes = Shape { nodes: 2, llcs: 2, ..quad };
+    let lone = Shape { nodes: 1, llcs: 1, cores: 1, threads: 1 };
+    for features in feature_sets() {
+        for (shape, n_tasks) in [(RYZEN, 40), (quad, 40), (two_nodes, 100), (lone, 5)] {
+            let (switches, wakeups, ..) = run(shape, features, n_tasks, false);
+            assert!(switches > 100 && wakeups > 100, "{switches} {wakeups}");
+        }
+    }
+}
+
+#[test]
+fn computed_ticks_equal_simulated_ones() {
+    for features in feature_sets() {
+        assert_eq!(run(RYZEN, features, 70, false), run(RYZEN, features, 70, true));
+    }
+}
