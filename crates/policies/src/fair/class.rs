@@ -92,12 +92,12 @@ impl Policy for Fair {
         if curr.is_task() {
             se.vruntime = self.tasks[curr.idx()].vruntime;
         }
-        if p.idx() < self.tasks.len() {
-            self.tasks[p.idx()] = se;
-        } else {
-            debug_assert_eq!(p.idx(), self.tasks.len(), "task ids are dense");
-            self.tasks.push(se);
+        // Tasks are made in the order of their ids, but need not start in it.
+        while self.tasks.len() <= p.idx() {
+            let next = TaskId(self.tasks.len() as u32);
+            self.tasks.push(FairTask::new(&w.tasks[next.idx()].attr));
         }
+        self.tasks[p.idx()] = se;
         self.place_entity(w.now, cpu, p, true);
         // Relative until it is put on the queue that fork balancing chooses (spec 3.4).
         let se = &mut self.tasks[p.idx()];
