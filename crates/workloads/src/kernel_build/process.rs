@@ -6,11 +6,11 @@
 //!         sh -> objtool            per object;   make -> sh -> ar   per directory
 //! ```
 
+use super::KernelBuild;
 use super::plan::ObjectId;
-use super::{KernelBuild, REFERENCE_MHZ};
 use sim_core::{Op, ProgramCx, TaskId};
 
-/// Times in us at the reference clock: [mem], the same on every machine and in every variant.
+/// Times in us on the reference machine: general knowledge, unverified, never fitted.
 mod us {
     pub const EXEC: u64 = 500;
     pub const EXIT: u64 = 200;
@@ -29,9 +29,6 @@ mod us {
 const AS_SHARE: u64 = 20;
 /// The compiler parses for this share of its time (1/3), then it writes function by function.
 const PARSE_SHARE: u64 = 3;
-/// Pieces that the compiler writes into the pipe per second of its time at the reference clock: 1 MiB
-/// of assembler text in stdio buffers of 4 KiB.
-const PIECES_PER_S: u64 = 256;
 /// Pieces that fit into a pipe: 64 KiB.
 const PIPE_PIECES: u32 = 16;
 
@@ -182,7 +179,8 @@ impl KernelBuild {
             1 => Op::Kernel(self.ns(us::EXIT)),
             2 if parent != TaskId::NONE => {
                 self.procs[parent.idx()].zombies += 1;
-                Op::Wake { task: parent, sync: true }
+                // Sync in the kernel's call, but an exiting waker's hint is ignored (spec 5.5).
+                Op::Wake { task: parent, sync: false }
             }
             _ => {
                 self.finished |= parent == TaskId::NONE;
@@ -274,11 +272,8 @@ impl KernelBuild {
         }
     }
 
-    /// Pieces of assembler text of an object; the same on every machine.
-    fn pieces(&self, object: ObjectId) -> u64 {
-        let at_reference =
-            self.compile_ns(object) * u64::from(self.config.clock_mhz) / u64::from(REFERENCE_MHZ);
-        (at_reference * PIECES_PER_S / 1_000_000_000).max(1)
+    fn pieces(&self, object: ObjectId) -> u32 {
+        self.plan.pieces[object as usize]
     }
 
     /// The compiler parses, then generates code and writes it, a piece at a time. It sleeps while
@@ -290,13 +285,13 @@ impl KernelBuild {
         match self.procs[task.idx()].at {
             2 => {
                 let p = &mut self.procs[task.idx()];
-                (p.at, p.to_write) = (3, pieces as u32);
+                (p.at, p.to_write) = (3, pieces);
                 self.procs[assembler.idx()].writer = task;
                 Op::Run(parse)
             }
             3 => {
                 self.procs[task.idx()].at = 4;
-                Op::Run((total - parse) / pieces)
+                Op::Run((total - parse) / u64::from(pieces))
             }
             _ => self.write_piece(task, assembler),
         }
@@ -323,7 +318,7 @@ impl KernelBuild {
 
     /// The assembler reads all that there is and works on it.
     fn assemble(&mut self, task: TaskId, object: ObjectId) -> Op {
-        let piece = self.compile_ns(object) / AS_SHARE / self.pieces(object);
+        let piece = self.compile_ns(object) / AS_SHARE / u64::from(self.pieces(object));
         let p = &mut self.procs[task.idx()];
         if p.at == 2 {
             p.at = 3;
