@@ -5,6 +5,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 const LINE_CHARS_MAX: usize = 100;
 const FILE_LINES_MAX: usize = 700;
@@ -190,4 +191,16 @@ fn links_between_documents_lead_somewhere() {
         }
     }
     check("no such file", faults);
+}
+
+#[test]
+fn the_scenario_in_the_readme_is_valid() {
+    let readme = read("README.md");
+    let example = readme.split("```toml\n").nth(1).unwrap().split("```").next().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("my.toml");
+    fs::write(&path, example).unwrap();
+    let program = env!("CARGO_BIN_EXE_schedlab");
+    let output = Command::new(program).arg("check").arg(&path).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
