@@ -9,6 +9,8 @@ use topology::{CpuId, Distance, Machine};
 
 /// Longest scheduling delay told apart, ns; longer ones count as this.
 const LONGEST_DELAY_NS: u64 = 3_600_000_000_000;
+/// Significant digits that the histogram of delays keeps.
+const DIGITS: u8 = 3;
 /// First length of a utilization bucket, ns; it doubles when there are too many.
 const FIRST_BUCKET_NS: Ns = 1_000_000;
 /// Buckets at most.
@@ -27,7 +29,7 @@ pub struct Recorder {
 impl Recorder {
     /// A recorder for a machine.
     pub fn new(machine: &Machine) -> Self {
-        let delays = Histogram::new_with_bounds(1, LONGEST_DELAY_NS, 2);
+        let delays = Histogram::new_with_bounds(1, LONGEST_DELAY_NS, DIGITS);
         Self {
             delays: delays.expect("the bounds are constant and valid"),
             busy_since: vec![0; machine.n_cpus()],
@@ -102,6 +104,7 @@ pub fn output<P: Policy, W: Program>(sim: &Simulation<P, W, Recorder>) -> RunOut
     let mut m = Metrics(Vec::new());
     let w = &sim.w;
     m.time(w);
+    m.latencies(&w.samples);
     m.add("idle_while_runnable", w.idle_while_runnable_ns as f64 * 1e-9);
     let delays = &sim.observer.delays;
     for (name, quantile) in [("p50", 0.5), ("p95", 0.95), ("p99", 0.99)] {
@@ -129,6 +132,23 @@ impl Metrics {
         let used: u64 = w.cpus.iter().map(busy_ns).sum();
         self.add("elapsed", w.now as f64 * 1e-9);
         self.add("cpu_pct", used as f64 / elapsed * 100.0);
+    }
+
+    /// What the workload measured itself, if it did: exact percentiles, by nearest rank.
+    fn latencies(&mut self, samples: &[Ns]) {
+        let mut sorted = samples.to_vec();
+        sorted.sort_unstable();
+        let Some(max) = sorted.last() else {
+            return;
+        };
+        let us = |ns: Ns| ns as f64 * 1e-3;
+        let sum: u128 = sorted.iter().map(|ns| u128::from(*ns)).sum();
+        self.add("latency_mean", sum as f64 / sorted.len() as f64 * 1e-3);
+        for (name, percent) in [("p50", 50), ("p95", 95), ("p99", 99)] {
+            let rank = (sorted.len() * percent).div_ceil(100);
+            self.add(&format!("latency_{name}"), us(sorted[rank - 1]));
+        }
+        self.add("latency_max", us(*max));
     }
 
     fn spinning(&mut self, w: &World) {
