@@ -266,3 +266,26 @@ fn fork_goes_to_the_idle_llc_and_an_idle_core() {
     let (cpu, _) = rig.fair.find_idlest_cpu(&mut rig.w, child, here, here, top, fork);
     assert_eq!(cpu, CpuId(5));
 }
+
+#[test]
+fn the_slow_path_leaves_out_what_the_task_itself_contributes() {
+    let mut rig = Rig::desktop();
+    let p = rig.running(0, MaskId::ALL);
+    rig.fair.update_load_avg(rig.w.now, CpuId(0), p);
+    rig.fair.rqs[0].avg.util_avg = 700;
+    rig.fair.tasks[p.idx()].avg.util_avg = 700;
+    rig.fair.rqs[0].util_est_enqueued = 300;
+    rig.fair.tasks[p.idx()].util_est_enqueued = 300;
+    let smt = rig.w.machine.domains.chains[0][0];
+    let stats = |rig: &Rig, p: TaskId| {
+        let d = &rig.w.machine.domains.domains[smt.domain.0 as usize];
+        let g = rig.fair.wakeup_stats(&rig.w, &d.groups[smt.own_group as usize], p);
+        (g.load, g.util, g.nr, g.idle_cpus)
+    };
+    assert_eq!(stats(&rig, p), (0, 0, 0, 1));
+    // A child that was never queued is in no average: its parent's CPU is as loaded as it is.
+    let child = rig.w.new_task(TaskAttr::default());
+    rig.fair.tasks.push(FairTask::new(&TaskAttr::default()));
+    rig.w.tasks[child.idx()].cpu = CpuId(0);
+    assert_eq!(stats(&rig, child), (1024, 700, 1, 0));
+}
