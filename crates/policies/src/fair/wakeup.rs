@@ -37,7 +37,7 @@ impl Fair {
             target = self.wake_affine(w, p, prev, sync && !exiting);
         }
         let recent = self.tasks[p.idx()].recent_used_cpu;
-        let mut choice = PendingChoice { idle: false, prev, target, recent };
+        let mut choice = PendingChoice { idle: false, prev, target, recent, slow: 0 };
         let (cpu, scan_ns) = self.select_idle_sibling(w, p, &choice);
         choice.idle = w.cpus[cpu.idx()].idle;
         self.rqs[this.idx()].choice = choice;
@@ -53,7 +53,6 @@ impl Fair {
         prev: CpuId,
         flag: u32,
     ) -> Choice {
-        self.rqs[this.idx()].choice.idle = false;
         let domains = &w.machine.domains;
         let balances = |level: usize| {
             let link = domains.chains[this.idx()][level];
@@ -65,6 +64,9 @@ impl Fair {
             Some(level) => self.find_idlest_cpu(w, p, this, prev, level, flag),
             None => (prev, 0),
         };
+        let idle = w.cpus[cpu.idx()].idle;
+        let (target, recent) = (cpu, prev);
+        self.rqs[this.idx()].choice = PendingChoice { idle, prev, target, recent, slow: flag };
         Choice { cpu, scan_ns }
     }
 
@@ -75,6 +77,9 @@ impl Fair {
         let pending = self.rqs[w.this.idx()].choice;
         if !pending.idle || w.cpus[choice.cpu.idx()].idle {
             return choice.cpu;
+        }
+        if pending.slow != 0 {
+            return self.select_idlest(w, p, w.this, pending.prev, pending.slow).cpu;
         }
         self.select_idle_sibling(w, p, &pending).0
     }

@@ -63,14 +63,15 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         let p = self.w.cpus[cpu.idx()].curr;
         let choice = self.select(p, SelectKind::Exec);
         let top = self.w.cpus[cpu.idx()].top();
-        (top.task, top.target) = (p, choice.cpu);
+        (top.task, top.target, top.scan_ns) = (p, choice.cpu, choice.scan_ns as u32);
         self.w.spend(cpu, choice.scan_ns, Pc::ExecCommit)
     }
 
     /// Another CPU: the own stopper moves the running task there.
     pub(crate) fn exec_commit(&mut self, cpu: CpuId) -> Flow {
         let top = self.w.cpus[cpu.idx()].top();
-        let (p, target): (TaskId, CpuId) = (top.task, top.target);
+        let (p, choice) = (top.task, Choice { cpu: top.target, scan_ns: top.scan_ns.into() });
+        let target = self.commit(p, choice);
         if target != cpu {
             self.w.stop_one_cpu(cpu, StopWork::Migrate(p, target));
         }

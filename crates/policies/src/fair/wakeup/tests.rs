@@ -41,6 +41,7 @@ fn search_for(rig: &mut Rig, p: TaskId, prev: u32, target: u32) -> u32 {
         prev: CpuId(prev),
         target: CpuId(target),
         recent: rig.f.tasks[p.idx()].recent_used_cpu,
+        slow: 0,
     };
     rig.f.select_idle_sibling(&mut rig.w, p, &from).0.0
 }
@@ -179,6 +180,20 @@ fn an_idle_cpu_taken_meanwhile_is_searched_anew() {
     assert_eq!(rig.f.commit_task_rq(&mut rig.w, p, choice), CpuId(5));
     rig.set_busy(5, true);
     assert_eq!(rig.f.commit_task_rq(&mut rig.w, p, choice), CpuId(6));
+}
+
+#[test]
+fn a_fork_sees_who_was_faster_while_it_read_the_groups() {
+    let mut rig = rig_with_idle(RYZEN, Features::default(), &[9, 25, 10, 26]);
+    rig.w.this = CpuId(0);
+    let p = rig.new_task(0, 0);
+    (0..32).for_each(|c| rig.f.rqs[c].idle_stamp = 1);
+    rig.f.rqs[9].idle_stamp = 2;
+    let choice = rig.f.select_task_rq(&mut rig.w, p, SelectKind::Fork);
+    assert_eq!(choice.cpu, CpuId(9), "the warmest");
+    assert_eq!(rig.f.commit_task_rq(&mut rig.w, p, choice), CpuId(9));
+    rig.set_busy(9, true);
+    assert_eq!(rig.f.commit_task_rq(&mut rig.w, p, choice), CpuId(10));
 }
 
 #[test]
