@@ -199,6 +199,13 @@ impl Policy for Fair {
         self.stopper_step(w, cpu, target, first)
     }
 
+    /// A stopper counts for `rd.overload` (spec 8.2), and its wake-up for avg_idle as any other
+    /// (spec 8.3.1): a stamp left by a fork placement ends here.
+    fn stopper_woken(&mut self, w: &mut World, cpu: CpuId) {
+        self.note_nr_running(w, cpu);
+        self.avg_idle_update(w, cpu);
+    }
+
     fn idle_enter(&mut self, w: &mut World, cpu: CpuId, tick_stopped: bool) {
         self.balance_idle_enter(w, cpu, tick_stopped);
     }

@@ -72,8 +72,8 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         let top = self.w.cpus[cpu.idx()].top();
         let (p, choice) = (top.task, Choice { cpu: top.target, scan_ns: top.scan_ns.into() });
         let target = self.commit(p, choice);
-        if target != cpu {
-            self.w.stop_one_cpu(cpu, StopWork::Migrate(p, target));
+        if target != cpu && self.w.stop_one_cpu(cpu, StopWork::Migrate(p, target)) {
+            self.policy.stopper_woken(&mut self.w, cpu);
         }
         self.pop_frame(cpu)
     }

@@ -289,3 +289,16 @@ fn the_slow_path_leaves_out_what_the_task_itself_contributes() {
     rig.w.tasks[child.idx()].cpu = CpuId(0);
     assert_eq!(stats(&rig, child), (1024, 700, 1, 0));
 }
+
+#[test]
+fn a_woken_stopper_overloads_its_cpu_and_ends_a_stale_idle_stamp() {
+    let mut rig = Rig::desktop();
+    let p = rig.running(0, MaskId::ALL);
+    let rq = &mut rig.fair.rqs[0];
+    (rq.idle_stamp, rq.avg_idle) = (rig.w.now - 80_000, 400_000);
+    assert!(!rig.fair.overload);
+    assert!(rig.w.stop_one_cpu(CpuId(0), StopWork::Migrate(p, CpuId(8))));
+    rig.fair.stopper_woken(&mut rig.w, CpuId(0));
+    assert!(rig.fair.overload);
+    assert_eq!((rig.fair.rqs[0].idle_stamp, rig.fair.rqs[0].avg_idle), (0, 360_000));
+}
