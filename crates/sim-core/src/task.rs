@@ -103,6 +103,8 @@ pub struct Task {
     pub attr: TaskAttr,
     /// See [`TaskState`].
     pub state: TaskState,
+    /// PF_EXITING: its exit has begun, so a SYNC wake-up by it is none (spec 5.5).
+    pub exiting: bool,
     /// Counted on the runqueue of `cpu` (queued or running).
     pub on_rq: bool,
     /// Running, or still being switched out.

@@ -554,6 +554,7 @@ impl Task {
         Self {
             attr,
             state: TaskState::New,
+            exiting: false,
             on_rq: false,
             on_cpu: false,
             migrating: false,

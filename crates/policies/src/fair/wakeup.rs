@@ -10,7 +10,7 @@ mod tests;
 
 use super::Fair;
 use super::state::{PendingChoice, Wakee};
-use sim_core::{Choice, Ns, Policy, SelectKind, TaskId, TaskState, World};
+use sim_core::{Choice, Ns, Policy, SelectKind, TaskId, World};
 use topology::{CpuId, SdFlags};
 
 /// `task_h_load` of an idle task: its averages stay as they were at boot, the full load of nice 0.
@@ -33,7 +33,7 @@ impl Fair {
         self.record_wakee(w, current, p);
         let mut target = prev;
         if this != prev && !self.wake_wide(this, current, p) && w.allowed(p, this) {
-            let exiting = current.is_task() && w.tasks[current.idx()].state == TaskState::Dead;
+            let exiting = current.is_task() && w.tasks[current.idx()].exiting;
             target = self.wake_affine(w, p, prev, sync && !exiting);
         }
         let recent = self.tasks[p.idx()].recent_used_cpu;

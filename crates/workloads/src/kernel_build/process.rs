@@ -118,7 +118,7 @@ impl KernelBuild {
     pub(super) fn step(&mut self, cx: &mut ProgramCx<'_>, task: TaskId) -> Op {
         let at = self.procs[task.idx()].at;
         if at >= EXITING {
-            return self.exit(task);
+            return self.exit(cx, task);
         }
         if at == 0 {
             self.advance(task);
@@ -153,13 +153,17 @@ impl KernelBuild {
         Op::Run(ns)
     }
 
-    /// Exit frees memory, tells the parent, and is gone.
-    fn exit(&mut self, task: TaskId) -> Op {
+    /// Exit frees memory, tells the parent, and is gone. The parent's wake-up is SYNC in name only:
+    /// the waker is exiting by then (spec 5.5).
+    fn exit(&mut self, cx: &mut ProgramCx<'_>, task: TaskId) -> Op {
         let p = &mut self.procs[task.idx()];
         p.at += 1;
         let parent = p.parent;
         match p.at - EXITING {
-            1 => Op::Kernel(self.ns(us::EXIT)),
+            1 => {
+                cx.set_exiting(task);
+                Op::Kernel(self.ns(us::EXIT))
+            }
             2 if parent != TaskId::NONE => {
                 self.procs[parent.idx()].zombies += 1;
                 Op::Wake { task: parent, sync: true }
@@ -225,7 +229,7 @@ impl KernelBuild {
             _ => {
                 self.objects_done += u32::from(object.is_some());
                 self.procs[task.idx()].at = EXITING;
-                self.exit(task)
+                self.exit(cx, task)
             }
         }
     }
@@ -249,7 +253,7 @@ impl KernelBuild {
             5 => self.wait_all_then_run(task, self.ns(us::GCC) / 4),
             _ => {
                 self.procs[task.idx()].at = EXITING;
-                self.exit(task)
+                self.exit(cx, task)
             }
         }
     }
@@ -314,7 +318,7 @@ impl KernelBuild {
             }
             _ => {
                 self.procs[task.idx()].at = EXITING;
-                self.exit(task)
+                self.exit(cx, task)
             }
         }
     }

@@ -96,6 +96,22 @@ fn wake_affine_compares_effective_loads() {
 }
 
 #[test]
+fn a_waker_that_exits_does_not_pull_its_parent() {
+    let chosen = |exiting| {
+        // Only the waker runs on CPU 0; the wakee's CPU in the other LLC is idle.
+        let mut rig = rig_with_idle(RYZEN, Features::default(), &[1, 9]);
+        let (waker, p) = (rig.new_task(0, 0), rig.new_task(9, 0));
+        rig.w.cpus[0].curr = waker;
+        rig.w.tasks[waker.idx()].exiting = exiting;
+        rig.w.this = CpuId(0);
+        let sync = SelectKind::Wake { sync: true, in_irq: false };
+        rig.f.select_task_rq(&mut rig.w, p, sync).cpu
+    };
+    assert_eq!(chosen(false), CpuId(1), "near the waker");
+    assert_eq!(chosen(true), CpuId(9), "where it was");
+}
+
+#[test]
 fn wake_affine_prefers_an_idle_prev_to_a_busy_waker() {
     let mut rig = rig_with_idle(RYZEN, Features::default(), &[1]);
     assert_eq!(wake(&mut rig, 0, 1), 1);
