@@ -3,7 +3,9 @@
 use crate::support::simulate;
 use policies::fair::Fair;
 use policies::fair::features::{Features, Tunables};
-use sim_core::{Config, NoObserver, StopReason};
+use sim_core::{
+    Config, NoObserver, Op, Program, ProgramCx, Simulation, StopReason, TaskAttr, TaskId,
+};
 use topology::{Machine, RegularSpec};
 use workloads::kernel_build::{self, KernelBuild};
 
@@ -24,4 +26,46 @@ fn whoever_tells_its_parent_of_its_end_is_exiting() {
     let mut sim = simulate(machine, Config::default(), policy, build, NoObserver);
     assert_eq!(sim.run_until(u64::MAX), StopReason::Done);
     assert!(sim.w.tasks.iter().all(|t| t.exiting));
+}
+
+/// One task that performs these operations, then exits.
+struct Script {
+    ops: Vec<Op>,
+    at: usize,
+}
+
+impl Program for Script {
+    fn start(&mut self, cx: &mut ProgramCx<'_>) {
+        cx.start_task(TaskAttr::default());
+    }
+
+    fn next(&mut self, _cx: &mut ProgramCx<'_>, _task: TaskId) -> Op {
+        self.at += 1;
+        self.ops.get(self.at - 1).copied().unwrap_or(Op::Exit)
+    }
+}
+
+fn one_cpu() -> Machine {
+    Machine::regular(RegularSpec {
+        cores_per_llc: 1,
+        threads_per_core: 1,
+        ..RegularSpec::default()
+    })
+}
+
+fn run_script(machine: Machine, ops: Vec<Op>) -> Simulation<Fair, Script, NoObserver> {
+    let policy = fair(&machine, Features::default());
+    let script = Script { ops, at: 0 };
+    let mut sim = simulate(machine, Config::default(), policy, script, NoObserver);
+    assert_eq!(sim.run_until(u64::MAX), StopReason::Done);
+    sim
+}
+
+#[test]
+fn a_cpu_that_idles_on_stops_its_tick_although_it_idled_shortly_before() {
+    let naps = (0..16).flat_map(|_| [Op::Run(100_000), Op::Sleep(1_000_000)]);
+    let ops = naps.chain([Op::Sleep(1_000_000_000)]).collect();
+    let sim = run_script(one_cpu(), ops);
+    // Some 5 ticks while it naps; a second has 250.
+    assert!(sim.w.cpus[0].ticks < 15, "{} ticks", sim.w.cpus[0].ticks);
 }
