@@ -77,7 +77,9 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
             Op::Exit => self.block(cpu, p, TaskState::Dead),
             Op::Wake { task, sync } => self.enter_wake(cpu, task, sync, Category::Kernel),
             Op::Fork(child) => {
-                let frame = Frame { task: child, ..Frame::at(Pc::ForkBegin, Category::Kernel) };
+                // The body of a system call: interrupts cut in until the child is woken.
+                let begin = Frame::at(Pc::ForkBegin, Category::Kernel);
+                let frame = Frame { task: child, irq_off: false, ..begin };
                 self.w.push_frame(cpu, frame);
                 self.w.spend(cpu, self.w.machine.costs.fork_ns, Pc::ForkBegin)
             }

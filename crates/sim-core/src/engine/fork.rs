@@ -10,6 +10,7 @@ use topology::CpuId;
 
 impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     pub(crate) fn fork_begin(&mut self, cpu: CpuId) -> Flow {
+        self.w.cpus[cpu.idx()].top().irq_off = true;
         let child = self.w.cpus[cpu.idx()].top().task;
         let parent = self.w.cpus[cpu.idx()].curr;
         let t = &mut self.w.tasks[child.idx()];

@@ -69,3 +69,32 @@ fn a_cpu_that_idles_on_stops_its_tick_although_it_idled_shortly_before() {
     // Some 5 ticks while it naps; a second has 250.
     assert!(sim.w.cpus[0].ticks < 15, "{} ticks", sim.w.cpus[0].ticks);
 }
+
+/// Forks children that exit at once.
+struct Forks {
+    left: u32,
+}
+
+impl Program for Forks {
+    fn start(&mut self, cx: &mut ProgramCx<'_>) {
+        cx.start_task(TaskAttr::default());
+    }
+
+    fn next(&mut self, cx: &mut ProgramCx<'_>, task: TaskId) -> Op {
+        if task != TaskId(0) || self.left == 0 {
+            return Op::Exit;
+        }
+        self.left -= 1;
+        Op::Fork(cx.new_task(TaskAttr::default()))
+    }
+}
+
+#[test]
+fn ticks_cut_into_the_body_of_a_fork() {
+    let mut machine = one_cpu();
+    machine.costs.fork_ns = 21_000_000;
+    let policy = fair(&machine, Features::default());
+    let mut sim = simulate(machine, Config::default(), policy, Forks { left: 1 }, NoObserver);
+    assert_eq!(sim.run_until(u64::MAX), StopReason::Done);
+    assert_eq!(sim.w.cpus[0].ticks, 5);
+}
