@@ -393,14 +393,16 @@ impl World {
         Some(edge)
     }
 
+    /// Does the idle task of `cpu` watch its need-resched flag? From the end of the C-state to the
+    /// next idle entry it does not: a push then needs an IPI (spec 5.4).
     pub(crate) fn polls(&self, cpu: CpuId) -> bool {
         let c = &self.cpus[cpu.idx()];
         match c.base {
-            Base::Idle if c.depth == 0 => {
+            Base::Idle | Base::Leaving => {
                 self.now < c.idle_since + self.machine.costs.idle_entry_ns
                     || self.machine.cstates[c.cstate as usize].polling
             }
-            _ => true,
+            _ => false,
         }
     }
 
@@ -577,5 +579,30 @@ impl Task {
 impl Default for Lock {
     fn default() -> Self {
         Self { owner: u32::MAX, head: u32::MAX, tail: u32::MAX, last: u32::MAX }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use topology::{CState, RegularSpec};
+
+    #[test]
+    fn the_idle_task_polls_while_entering_and_in_an_mwait_state_only() {
+        let state = |polling| CState { name: "C".into(), exit_ns: 1, residency_ns: 0, polling };
+        let cstates = vec![state(true), state(false)];
+        let machine = Machine::regular(RegularSpec { cstates, ..RegularSpec::default() });
+        let mut w = World::new(Arc::new(machine), Config::default());
+        let mut polls = |now, cstate, base| {
+            w.now = now;
+            (w.cpus[0].cstate, w.cpus[0].base) = (cstate, base);
+            w.polls(CpuId(0))
+        };
+        let later = 1_000_000;
+        assert!(polls(0, 1, Base::Idle), "not yet in its C-state");
+        assert!(polls(later, 0, Base::Idle) && polls(later, 0, Base::Leaving));
+        assert!(!polls(later, 1, Base::Idle) && !polls(later, 1, Base::Leaving));
+        assert!(!polls(later, 0, Base::IdleLoop), "in schedule()");
+        assert!(!polls(later, 0, Base::Next), "being switched to");
     }
 }
