@@ -21,14 +21,14 @@ impl Fair {
     pub(crate) fn select(&mut self, w: &mut World, p: TaskId, kind: SelectKind) -> Choice {
         let (this, prev) = (w.this, w.tasks[p.idx()].wake_cpu);
         match kind {
-            SelectKind::Wake { sync, .. } => self.select_wake(w, p, prev, sync),
+            SelectKind::Wake { sync, in_irq } => self.select_wake(w, p, sync, in_irq),
             SelectKind::Fork => self.select_idlest(w, p, this, prev, SdFlags::BALANCE_FORK),
             SelectKind::Exec => self.select_idlest(w, p, this, prev, SdFlags::BALANCE_EXEC),
         }
     }
 
-    fn select_wake(&mut self, w: &mut World, p: TaskId, prev: CpuId, sync: bool) -> Choice {
-        let this = w.this;
+    fn select_wake(&mut self, w: &mut World, p: TaskId, sync: bool, in_irq: bool) -> Choice {
+        let (this, prev) = (w.this, w.tasks[p.idx()].wake_cpu);
         let current = w.cpus[this.idx()].curr;
         self.record_wakee(w, current, p);
         let mut target = prev;
@@ -37,7 +37,7 @@ impl Fair {
             target = self.wake_affine(w, p, prev, sync && !exiting);
         }
         let recent = self.tasks[p.idx()].recent_used_cpu;
-        let mut choice = PendingChoice { idle: false, prev, target, recent, slow: 0 };
+        let mut choice = PendingChoice { idle: false, prev, target, recent, in_irq, slow: 0 };
         let (cpu, scan_ns) = self.select_idle_sibling(w, p, &choice);
         choice.idle = w.cpus[cpu.idx()].idle;
         self.rqs[this.idx()].choice = choice;
@@ -65,8 +65,8 @@ impl Fair {
             None => (prev, 0),
         };
         let idle = w.cpus[cpu.idx()].idle;
-        let (target, recent) = (cpu, prev);
-        self.rqs[this.idx()].choice = PendingChoice { idle, prev, target, recent, slow: flag };
+        let (target, recent, in_irq, slow) = (cpu, prev, false, flag);
+        self.rqs[this.idx()].choice = PendingChoice { idle, prev, target, recent, in_irq, slow };
         Choice { cpu, scan_ns }
     }
 

@@ -41,6 +41,7 @@ fn search_for(rig: &mut Rig, p: TaskId, prev: u32, target: u32) -> u32 {
         prev: CpuId(prev),
         target: CpuId(target),
         recent: rig.f.tasks[p.idx()].recent_used_cpu,
+        in_irq: false,
         slow: 0,
     };
     rig.f.select_idle_sibling(&mut rig.w, p, &from).0.0
@@ -131,6 +132,25 @@ fn the_search_keeps_its_order() {
     assert_eq!(search(&[2, 5], 4, 3), 5, "the scan starts after the target");
     assert_eq!(search(&[2], 4, 3), 2, "and wraps");
     assert_eq!(search(&[], 4, 3), 3, "all busy: stack on the target");
+}
+
+#[test]
+fn a_worker_bound_to_its_cpu_completes_to_the_task_that_slept_there() {
+    let chosen = |kthread, pinned, in_irq| {
+        // CPU 5 is idle, and the wakee slept on the worker's CPU.
+        let mut rig = rig_with_idle(RYZEN, Features::default(), &[5]);
+        let (worker, p) = (rig.new_task(3, 0), rig.new_task(3, 0));
+        rig.w.tasks[worker.idx()].attr.kthread = kthread;
+        rig.w.tasks[worker.idx()].nr_cpus_allowed = if pinned { 1 } else { 32 };
+        rig.w.cpus[3].curr = worker;
+        rig.w.this = CpuId(3);
+        let kind = SelectKind::Wake { sync: false, in_irq };
+        rig.f.select_task_rq(&mut rig.w, p, kind).cpu.0
+    };
+    assert_eq!(chosen(true, true, false), 3);
+    assert_eq!(chosen(true, true, true), 5, "an interrupt");
+    assert_eq!(chosen(true, false, false), 5, "an unbound worker");
+    assert_eq!(chosen(false, true, false), 5, "a pinned user task");
 }
 
 #[test]

@@ -302,3 +302,18 @@ fn a_woken_stopper_overloads_its_cpu_and_ends_a_stale_idle_stamp() {
     assert!(rig.fair.overload);
     assert_eq!((rig.fair.rqs[0].idle_stamp, rig.fair.rqs[0].avg_idle), (0, 360_000));
 }
+
+#[test]
+fn a_per_cpu_kthread_does_not_count_as_pinned() {
+    let mut rig = Rig::desktop();
+    let bound = rig.w.mask(CpuSet::of(32, [CpuId(1)]));
+    let p = rig.queued(1, 1, bound);
+    rig.w.tasks[p.idx()].attr.kthread = true;
+    rig.running(1, MaskId::ALL);
+    rig.fair.sds[2][2].last_balance = 1_000_000;
+    rig.w.now += 100 * MS;
+    let die = rig.w.machine.domains.chains[2][2];
+    rig.softirq(2);
+    assert_eq!(rig.cpu_of(p), 1);
+    assert!(!rig.fair.balance.imbalanced[die.domain.0 as usize][die.own_group as usize]);
+}
