@@ -72,9 +72,6 @@ impl Policy for Fair {
         let idle_wakees = self.rqs.iter_mut().map(|rq| &mut rq.idle_wakee);
         idle_wakees.for_each(|wakee| wakee.decay_due = first_decay);
         self.init_balance(w);
-        // Every core is idle at boot: its CPUs have entered the idle task (spec 1.5).
-        let smt = self.topo.smt;
-        self.llcs.iter_mut().for_each(|l| l.has_idle_cores = smt);
     }
 
     fn task_fork(&mut self, w: &mut World, p: TaskId, parent: Option<TaskId>) {

@@ -193,6 +193,15 @@ fn an_idle_core_comes_before_an_idle_thread() {
 }
 
 #[test]
+fn idle_cores_are_known_from_the_start_if_cores_have_threads() {
+    let hints = |threads| {
+        let rig = Rig::new(Shape { threads, ..RYZEN }, 250);
+        rig.f.llcs.iter().map(|l| l.has_idle_cores).collect::<Vec<_>>()
+    };
+    assert_eq!((hints(2), hints(1)), (vec![true; 2], vec![false; 2]));
+}
+
+#[test]
 fn has_idle_cores_is_cleared_in_vain_and_set_by_a_full_core() {
     let mut rig = rig_with_idle(RYZEN, Features::default(), &[4, 6]);
     rig.f.llcs[0].has_idle_cores = true;
