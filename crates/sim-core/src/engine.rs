@@ -5,8 +5,8 @@
 //! of a step. Only the top owns the CPU's one pending event. When a step's time is over the path is
 //! carried on until it spends time again or spins; then the CPU's event is set anew, once.
 //!
-//! Events at one instant are ordered by (tick | timer | other, number), so the order does not depend
-//! on how the engine came there.
+//! Events at one instant are ordered by (tick | timer | other, number), so the order does not
+//! depend on how the engine came there.
 
 mod base;
 mod fork;

@@ -1,4 +1,5 @@
-//! Queued spinlocks as an event model (spec 11): owner, FIFO of waiting CPUs, hand-over by distance.
+//! Queued spinlocks as an event model (spec 11): owner, FIFO of waiting CPUs, hand-over by
+//! distance.
 //!
 //! A waiting CPU has no event; a release grants the lock to the next one after the hand-over time.
 //! The FIFO is threaded through the CPUs (a CPU waits for at most one thing), so nothing allocates.

@@ -2,7 +2,8 @@
 
 use crate::{MaskId, Ns, TaskAttr, TaskId, World};
 
-/// What a task does next. Everything but `Run`, `Kernel` and `Sleep` takes the time of its kernel path.
+/// What a task does next. Everything but `Run`, `Kernel` and `Sleep` takes the time of its kernel
+/// path.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Op {
     /// Compute in user mode for this long at full speed, ns.

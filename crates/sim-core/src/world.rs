@@ -147,6 +147,7 @@ impl World {
             let core = machine.cpus[c].core as usize;
             machine.cores[core].iter().filter(|s| s.idx() != c).collect::<Vec<_>>()
         };
+        #[allow(clippy::float_arithmetic, reason = "once, before the run; integers from here on")]
         let to_speed = |f: f64| ((f * f64::from(FULL_SPEED / 2)).round() as u32).max(1) * 2;
         Self {
             now: 0,
@@ -245,8 +246,8 @@ impl World {
         self.cpus[self.this.idx()].carry += ns;
     }
 
-    /// `resched_curr(rq)`: the current task of `cpu` should give way (spec 5.4). Charges the IPI, if
-    /// one is needed, to the executing CPU.
+    /// `resched_curr(rq)`: the current task of `cpu` should give way (spec 5.4). Charges the IPI,
+    /// if one is needed, to the executing CPU.
     pub fn resched_curr(&mut self, cpu: CpuId) {
         let target = &mut self.cpus[cpu.idx()];
         if target.need_resched {
@@ -275,7 +276,8 @@ impl World {
         self.send_ipi(cpu, Irq::Nohz);
     }
 
-    /// Queues work for `cpu`'s stopper and makes it run (spec 14.1 S2). False if it is busy with another.
+    /// Queues work for `cpu`'s stopper and makes it run (spec 14.1 S2). False if it is busy with
+    /// another.
     pub fn stop_one_cpu(&mut self, cpu: CpuId, work: StopWork) -> bool {
         let target = &mut self.cpus[cpu.idx()];
         if target.stop_work.is_some() {
@@ -318,7 +320,8 @@ impl World {
         self.set_nr_running(cpu, self.cpus[cpu.idx()].nr_running - 1);
     }
 
-    /// The CPU's event must be looked at again when this event is over; the executing one's is anyway.
+    /// The CPU's event must be looked at again when this event is over; the executing one's is
+    /// anyway.
     #[inline]
     fn touch(&mut self, cpu: CpuId) {
         if cpu != self.this {

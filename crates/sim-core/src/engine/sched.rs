@@ -1,5 +1,5 @@
-//! `schedule()` (spec 0.5): dequeue, pick, the pull path, the switch. Interrupts are off and the own
-//! runqueue's lock is held throughout, but where the pull path drops it.
+//! `schedule()` (spec 0.5): dequeue, pick, the pull path, the switch. Interrupts are off and the
+//! own runqueue's lock is held throughout, but where the pull path drops it.
 
 use super::frame::{Flow, Pc};
 use crate::cpu::Base;
