@@ -151,7 +151,7 @@ impl KernelBuild {
             Role::Shell { object, dir } => self.shell(cx, task, object, dir),
             Role::Gcc { object } => self.gcc(cx, task, object),
             Role::Cc1 { object, assembler } => self.cc1(task, object, assembler),
-            Role::As { object } => self.assemble(task, object),
+            Role::As { object } => self.assemble(cx, task, object),
             Role::Fixdep => self.run_and_exit(task, self.ns(us::FIXDEP)),
             Role::Objtool => self.run_and_exit(task, self.ns(us::OBJTOOL)),
             Role::Ar { dir } => {
@@ -183,8 +183,7 @@ impl KernelBuild {
             }
             2 if parent != TaskId::NONE => {
                 self.procs[parent.idx()].zombies += 1;
-                // Sync in the kernel's call, but an exiting waker's hint is ignored (spec 5.5).
-                Op::Wake { task: parent, sync: false }
+                Op::Wake { task: parent, sync: true }
             }
             _ => {
                 self.finished |= parent == TaskId::NONE;
@@ -321,7 +320,7 @@ impl KernelBuild {
     }
 
     /// The assembler reads all that there is and works on it.
-    fn assemble(&mut self, task: TaskId, object: ObjectId) -> Op {
+    fn assemble(&mut self, cx: &mut ProgramCx<'_>, task: TaskId, object: ObjectId) -> Op {
         let piece = self.compile_ns(object) / AS_SHARE / u64::from(self.pieces(object));
         let p = &mut self.procs[task.idx()];
         if p.at == 2 {
@@ -334,7 +333,7 @@ impl KernelBuild {
         if p.input == 0 {
             if p.end_of_input {
                 p.at = EXITING;
-                return self.exit(task);
+                return self.exit(cx, task);
             }
             p.on_pipe = true;
             return Op::Wait;
@@ -344,7 +343,7 @@ impl KernelBuild {
         if std::mem::take(&mut self.procs[writer.idx()].on_pipe) {
             return Op::Wake { task: writer, sync: true };
         }
-        self.assemble(task, object)
+        self.assemble(cx, task, object)
     }
 
     // --- make and the job server ---
