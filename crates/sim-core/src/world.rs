@@ -53,6 +53,22 @@ pub enum MigrationCause {
     Swqueue,
 }
 
+impl MigrationCause {
+    /// The policy moves the task in the middle of one of its paths, not the engine.
+    fn is_by_policy(self) -> bool {
+        matches!(self, Self::Balance | Self::Active | Self::Swqueue)
+    }
+}
+
+/// A migration to be told to the observer.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Moved {
+    pub task: TaskId,
+    pub from: CpuId,
+    pub to: CpuId,
+    pub why: MigrationCause,
+}
+
 /// Plain counters of a run.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Counters {
@@ -131,6 +147,8 @@ pub struct World {
     pub(crate) speed_changed: Vec<CpuId>,
     pub(crate) tick_ns: Ns,
     pub(crate) speeds: [u32; 3],
+    /// Migrations by the policy that the observer has not been told of.
+    pub(crate) moved: Vec<Moved>,
     /// CPUs whose runqueue was changed in this event.
     pub(crate) touched: Vec<CpuId>,
 }
@@ -174,6 +192,7 @@ impl World {
             speed_changed: Vec::new(),
             tick_ns: machine.tick_ns(),
             speeds: [FULL_SPEED, to_speed(machine.smt.spinning), to_speed(machine.smt.busy)],
+            moved: Vec::new(),
             touched: Vec::new(),
             machine,
         }
@@ -340,6 +359,9 @@ impl World {
             let d = self.distance(from, to);
             self.counters.migrations[d as usize] += 1;
             self.counters.migrations_by_cause[why as usize] += 1;
+            if why.is_by_policy() {
+                self.moved.push(Moved { task: p, from, to, why });
+            }
         }
     }
 

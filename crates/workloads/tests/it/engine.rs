@@ -4,10 +4,13 @@ use crate::support::simulate;
 use policies::fair::Fair;
 use policies::fair::features::{Features, Tunables};
 use sim_core::{
-    Config, NoObserver, Op, Program, ProgramCx, Simulation, StopReason, TaskAttr, TaskId,
+    Config, MigrationCause, NoObserver, Observer, Op, Program, ProgramCx, Simulation, StopReason,
+    TaskAttr, TaskId, World,
 };
-use topology::{Machine, RegularSpec};
+use std::collections::HashMap;
+use topology::{CpuId, Machine, RegularSpec};
 use workloads::kernel_build::{self, KernelBuild};
+use workloads::micro::Short;
 
 fn fair(machine: &Machine, features: Features) -> Fair {
     Fair::new(features, Tunables::for_cpus(machine.n_cpus()))
@@ -97,4 +100,39 @@ fn ticks_cut_into_the_body_of_a_fork() {
     let mut sim = simulate(machine, Config::default(), policy, Forks { left: 1 }, NoObserver);
     assert_eq!(sim.run_until(u64::MAX), StopReason::Done);
     assert_eq!(sim.w.cpus[0].ticks, 5);
+}
+
+/// Where the observer believes each task to be.
+#[derive(Default)]
+struct Whereabouts {
+    moves: u64,
+    by_policy: u64,
+    on: HashMap<TaskId, CpuId>,
+}
+
+impl Observer for Whereabouts {
+    fn migrate(&mut self, _w: &World, p: TaskId, from: CpuId, to: CpuId, why: MigrationCause) {
+        use MigrationCause::{Active, Balance, Fork, Swqueue};
+        let before = self.on.insert(p, to);
+        assert!(why == Fork || before.is_none_or(|cpu| cpu == from), "{p:?} {from} {before:?}");
+        self.moves += 1;
+        self.by_policy += u64::from(matches!(why, Balance | Active | Swqueue));
+    }
+
+    fn switch(&mut self, _w: &World, cpu: CpuId, _prev: TaskId, next: TaskId) {
+        assert!(self.on.get(&next).is_none_or(|on| *on == cpu), "{next:?} runs unmoved on {cpu}");
+    }
+}
+
+#[test]
+fn the_observer_hears_of_every_migration() {
+    let machine = Machine::regular(RegularSpec { llcs_per_socket: 2, ..RegularSpec::default() });
+    let features = Features { swqueue: true, ..Features::default() };
+    let policy = fair(&machine, features);
+    let program = Short::new(40, 700_000, 900_000, 50, 7);
+    let config = Config::default();
+    let mut sim = simulate(machine, config, policy, program, Whereabouts::default());
+    assert_eq!(sim.run_until(u64::MAX), StopReason::Done);
+    assert!(sim.observer.by_policy > 20, "{}", sim.observer.by_policy);
+    assert_eq!(sim.observer.moves, sim.w.counters.migrations.iter().sum::<u64>());
 }
