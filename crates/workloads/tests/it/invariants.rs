@@ -121,8 +121,51 @@ fn small_build() -> KernelBuild {
     })
 }
 
+/// I1: since when each CPU has been idle while some task waited.
+struct Waste {
+    since: Vec<Option<u64>>,
+    longest_ns: u64,
+}
+
+impl Waste {
+    fn look<P: sim_core::Policy, W: Program>(&mut self, sim: &Simulation<P, W, NoObserver>) {
+        self.since.resize(sim.w.cpus.len(), None);
+        for (since, cpu) in self.since.iter_mut().zip(&sim.w.cpus) {
+            if !cpu.idle || sim.w.n_waiting == 0 {
+                *since = None;
+                continue;
+            }
+            let start = *since.get_or_insert(sim.w.now);
+            self.longest_ns = self.longest_ns.max(sim.w.now - start);
+        }
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// I1: under a global FIFO no CPU idles while a task waits, beyond leaving its C-state and the
+    /// way through the scheduler.
+    #[test]
+    fn a_fifo_conserves_work(
+        shape in shapes(),
+        tasks in 1u32..20,
+        run_us in 1u64..3000,
+        sleep_us in 1u64..3000,
+        seed: u64,
+    ) {
+        let machine = shape.machine();
+        let exit_ns = machine.cstates.iter().map(|s| s.exit_ns).max().unwrap_or(0);
+        let program = Short::new(tasks, run_us * 1000, sleep_us * 1000, 10, seed);
+        let mut sim = simulate(machine, Config::default(), Fifo::default(), program, NoObserver);
+        let mut waste = Waste { since: Vec::new(), longest_ns: 0 };
+        let end = run_checked(&mut sim, u64::MAX, |sim| {
+            waste.look(sim);
+            Ok(())
+        });
+        prop_assert_eq!(end, Ok(StopReason::Done));
+        prop_assert!(waste.longest_ns <= exit_ns + 20_000, "idle for {} ns", waste.longest_ns);
+    }
 
     #[test]
     fn a_fifo_keeps_every_invariant(

@@ -2,6 +2,7 @@
 
 mod closed_forms;
 mod engine;
+mod fairness;
 mod invariants;
 mod support;
 mod twins;
