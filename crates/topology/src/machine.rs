@@ -235,7 +235,8 @@ pub struct Machine {
     pub hz: u32,
     /// Offset of each CPU's tick against the previous one's, ns (`skew_tick`; spec 0.4).
     pub tick_skew_ns: u64,
-    /// CONFIG_PREEMPTION: newidle balance stops after one task (spec 8.8).
+    /// CONFIG_PREEMPTION: an interrupt's return may preempt a system call's body (spec 0.5), and
+    /// newidle balance stops after one task (spec 8.8).
     pub preemptible_kernel: bool,
     /// Line transfer latencies.
     pub line: LineLatency,

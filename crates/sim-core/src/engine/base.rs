@@ -41,7 +41,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
             Base::IdleLoop => self.idle_loop(cpu),
             Base::Work => {
                 let t = &self.w.tasks[c.curr.idx()];
-                if c.need_resched && !(t.in_kernel && t.work_left > 0) {
+                if c.need_resched && (t.work_left == 0 || self.w.is_preemptible(t)) {
                     return self.enter_schedule(cpu);
                 }
                 if t.work_left > 0 {

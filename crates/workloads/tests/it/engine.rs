@@ -158,3 +158,43 @@ fn two_tasks_that_wake_up_on_one_idle_cpu_do_not_wait_for_each_other() {
     let longest = longest_waste(19, 929_000, 2_468_000, 3739973898918224869);
     assert!(longest < 25_000, "{longest} ns");
 }
+
+/// A system call of 20 ms, and a task that sleeps long on its only CPU and wakes up meanwhile.
+struct LongCall {
+    woke_at: u64,
+}
+
+impl Program for LongCall {
+    fn start(&mut self, cx: &mut ProgramCx<'_>) {
+        for _ in 0..2 {
+            cx.start_task(TaskAttr::default());
+        }
+    }
+
+    fn next(&mut self, cx: &mut ProgramCx<'_>, task: TaskId) -> Op {
+        match (task.0, cx.now()) {
+            (0, 0..=40_000_000) => Op::Run(45_000_000),
+            (0, 40_000_001..=60_000_000) => Op::Kernel(20_000_000),
+            (1, 0..=30_000_000) => Op::Sleep(50_000_000),
+            (1, now) => {
+                self.woke_at = now;
+                Op::Exit
+            }
+            _ => Op::Exit,
+        }
+    }
+}
+
+#[test]
+fn a_preemptible_kernel_gives_way_inside_a_system_call() {
+    let woke_at = |preemptible_kernel| {
+        let machine = Machine { preemptible_kernel, ..one_cpu() };
+        let policy = fair(&machine, Features::default());
+        let program = LongCall { woke_at: 0 };
+        let mut sim = simulate(machine, Config::default(), policy, program, NoObserver);
+        assert_eq!(sim.run_until(u64::MAX), StopReason::Done);
+        sim.program.woke_at / 1_000_000
+    };
+    let (soon, late) = (woke_at(true), woke_at(false));
+    assert!(soon + 10 <= late, "{soon} {late} ms");
+}
