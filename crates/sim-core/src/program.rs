@@ -104,6 +104,11 @@ impl ProgramCx<'_> {
         attr.working_set_kib = working_set_kib;
     }
 
+    /// The task's exit has begun (`do_exit` sets PF_EXITING before it tells the parent).
+    pub fn set_exiting(&mut self, task: TaskId) {
+        self.w.tasks[task.idx()].exiting = true;
+    }
+
     /// Changes a task's command name (`execve`).
     pub fn set_comm(&mut self, task: TaskId, comm: u16) {
         self.w.tasks[task.idx()].attr.comm = comm;

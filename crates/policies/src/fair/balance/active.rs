@@ -43,7 +43,7 @@ impl Fair {
     pub(crate) fn start_active_balance(&mut self, w: &mut World, src: CpuId, target: CpuId) {
         self.catch_up(w, src);
         if w.stop_one_cpu(src, StopWork::Push(target)) {
-            self.note_nr_running(w, src);
+            self.stopper_woken(w, src);
         } else {
             self.rqs[src.idx()].active_balance = false;
         }

@@ -1,0 +1,138 @@
+//! Rules of the mechanism, seen from outside: a small program, and what the run shows of it.
+
+use crate::support::simulate;
+use policies::fair::Fair;
+use policies::fair::features::{Features, Tunables};
+use sim_core::{
+    Config, MigrationCause, NoObserver, Observer, Op, Program, ProgramCx, Simulation, StopReason,
+    TaskAttr, TaskId, World,
+};
+use std::collections::HashMap;
+use topology::{CpuId, Machine, RegularSpec};
+use workloads::kernel_build::{self, KernelBuild};
+use workloads::micro::Short;
+
+fn fair(machine: &Machine, features: Features) -> Fair {
+    Fair::new(features, Tunables::for_cpus(machine.n_cpus()))
+}
+
+#[test]
+fn whoever_tells_its_parent_of_its_end_is_exiting() {
+    let machine = Machine::regular(RegularSpec::default());
+    let policy = fair(&machine, Features::default());
+    let build = KernelBuild::new(kernel_build::Config {
+        objects: 4,
+        directories: 2,
+        work_s: 0.5,
+        ..kernel_build::Config::default()
+    });
+    let mut sim = simulate(machine, Config::default(), policy, build, NoObserver);
+    assert_eq!(sim.run_until(u64::MAX), StopReason::Done);
+    assert!(sim.w.tasks.iter().all(|t| t.exiting));
+}
+
+/// One task that performs these operations, then exits.
+struct Script {
+    ops: Vec<Op>,
+    at: usize,
+}
+
+impl Program for Script {
+    fn start(&mut self, cx: &mut ProgramCx<'_>) {
+        cx.start_task(TaskAttr::default());
+    }
+
+    fn next(&mut self, _cx: &mut ProgramCx<'_>, _task: TaskId) -> Op {
+        self.at += 1;
+        self.ops.get(self.at - 1).copied().unwrap_or(Op::Exit)
+    }
+}
+
+fn one_cpu() -> Machine {
+    Machine::regular(RegularSpec {
+        cores_per_llc: 1,
+        threads_per_core: 1,
+        ..RegularSpec::default()
+    })
+}
+
+fn run_script(machine: Machine, ops: Vec<Op>) -> Simulation<Fair, Script, NoObserver> {
+    let policy = fair(&machine, Features::default());
+    let script = Script { ops, at: 0 };
+    let mut sim = simulate(machine, Config::default(), policy, script, NoObserver);
+    assert_eq!(sim.run_until(u64::MAX), StopReason::Done);
+    sim
+}
+
+#[test]
+fn a_cpu_that_idles_on_stops_its_tick_although_it_idled_shortly_before() {
+    let naps = (0..16).flat_map(|_| [Op::Run(100_000), Op::Sleep(1_000_000)]);
+    let ops = naps.chain([Op::Sleep(1_000_000_000)]).collect();
+    let sim = run_script(one_cpu(), ops);
+    // Some 5 ticks while it naps; a second has 250.
+    assert!(sim.w.cpus[0].ticks < 15, "{} ticks", sim.w.cpus[0].ticks);
+}
+
+/// Forks children that exit at once.
+struct Forks {
+    left: u32,
+}
+
+impl Program for Forks {
+    fn start(&mut self, cx: &mut ProgramCx<'_>) {
+        cx.start_task(TaskAttr::default());
+    }
+
+    fn next(&mut self, cx: &mut ProgramCx<'_>, task: TaskId) -> Op {
+        if task != TaskId(0) || self.left == 0 {
+            return Op::Exit;
+        }
+        self.left -= 1;
+        Op::Fork(cx.new_task(TaskAttr::default()))
+    }
+}
+
+#[test]
+fn ticks_cut_into_the_body_of_a_fork() {
+    let mut machine = one_cpu();
+    machine.costs.fork_ns = 21_000_000;
+    let policy = fair(&machine, Features::default());
+    let mut sim = simulate(machine, Config::default(), policy, Forks { left: 1 }, NoObserver);
+    assert_eq!(sim.run_until(u64::MAX), StopReason::Done);
+    assert_eq!(sim.w.cpus[0].ticks, 5);
+}
+
+/// Where the observer believes each task to be.
+#[derive(Default)]
+struct Whereabouts {
+    moves: u64,
+    by_policy: u64,
+    on: HashMap<TaskId, CpuId>,
+}
+
+impl Observer for Whereabouts {
+    fn migrate(&mut self, _w: &World, p: TaskId, from: CpuId, to: CpuId, why: MigrationCause) {
+        use MigrationCause::{Active, Balance, Fork, Swqueue};
+        let before = self.on.insert(p, to);
+        assert!(why == Fork || before.is_none_or(|cpu| cpu == from), "{p:?} {from} {before:?}");
+        self.moves += 1;
+        self.by_policy += u64::from(matches!(why, Balance | Active | Swqueue));
+    }
+
+    fn switch(&mut self, _w: &World, cpu: CpuId, _prev: TaskId, next: TaskId) {
+        assert!(self.on.get(&next).is_none_or(|on| *on == cpu), "{next:?} runs unmoved on {cpu}");
+    }
+}
+
+#[test]
+fn the_observer_hears_of_every_migration() {
+    let machine = Machine::regular(RegularSpec { llcs_per_socket: 2, ..RegularSpec::default() });
+    let features = Features { swqueue: true, ..Features::default() };
+    let policy = fair(&machine, features);
+    let program = Short::new(40, 700_000, 900_000, 50, 7);
+    let config = Config::default();
+    let mut sim = simulate(machine, config, policy, program, Whereabouts::default());
+    assert_eq!(sim.run_until(u64::MAX), StopReason::Done);
+    assert!(sim.observer.by_policy > 20, "{}", sim.observer.by_policy);
+    assert_eq!(sim.observer.moves, sim.w.counters.migrations.iter().sum::<u64>());
+}
