@@ -3,6 +3,7 @@
 use crate::support::simulate;
 use policies::fair::Fair;
 use policies::fair::features::{Features, Tunables};
+use policies::fifo::Fifo;
 use sim_core::{
     Config, MigrationCause, NoObserver, Observer, Op, Program, ProgramCx, Simulation, StopReason,
     TaskAttr, TaskId, World,
@@ -135,4 +136,25 @@ fn the_observer_hears_of_every_migration() {
     assert_eq!(sim.run_until(u64::MAX), StopReason::Done);
     assert!(sim.observer.by_policy > 20, "{}", sim.observer.by_policy);
     assert_eq!(sim.observer.moves, sim.w.counters.migrations.iter().sum::<u64>());
+}
+
+/// Under the global FIFO: the longest time that a CPU idled while a task waited.
+fn longest_waste(tasks: u32, run_ns: u64, sleep_ns: u64, seed: u64) -> u64 {
+    let spec = RegularSpec { sockets: 2, cores_per_llc: 2, ..RegularSpec::default() };
+    let program = Short::new(tasks, run_ns, sleep_ns, 10, seed);
+    let machine = Machine::regular(spec);
+    let mut sim = simulate(machine, Config::default(), Fifo::default(), program, NoObserver);
+    let (mut since, mut longest) = (None, 0);
+    while sim.step(u64::MAX).is_none() {
+        since = (sim.w.n_idle > 0 && sim.w.n_waiting > 0).then(|| since.unwrap_or(sim.w.now));
+        longest = longest.max(since.map_or(0, |start| sim.w.now - start));
+    }
+    longest
+}
+
+#[test]
+fn two_tasks_that_wake_up_on_one_idle_cpu_do_not_wait_for_each_other() {
+    // At 26.36 ms two timers of one CPU expire in one interrupt, while three CPUs are idle.
+    let longest = longest_waste(19, 929_000, 2_468_000, 3739973898918224869);
+    assert!(longest < 25_000, "{longest} ns");
 }
