@@ -620,6 +620,7 @@ mod tests {
         let cstates = vec![state(true), state(false)];
         let machine = Machine::regular(RegularSpec { cstates, ..RegularSpec::default() });
         let mut w = World::new(Arc::new(machine), Config::default());
+        w.cpus[0].cstate_from = 600;
         let mut polls = |now, cstate, base| {
             w.now = now;
             (w.cpus[0].cstate, w.cpus[0].base) = (cstate, base);
