@@ -166,12 +166,13 @@ impl World {
             machine.cores[core].iter().filter(|s| s.idx() != c).collect::<Vec<_>>()
         };
         #[allow(clippy::float_arithmetic, reason = "once, before the run; integers from here on")]
+        let deepest = machine.cstates.len().saturating_sub(1) as u8;
         let to_speed = |f: f64| ((f * f64::from(FULL_SPEED / 2)).round() as u32).max(1) * 2;
         Self {
             now: 0,
             this: CpuId(0),
             config,
-            cpus: (0..n).map(|c| Cpu::new(first_tick(&machine, c))).collect(),
+            cpus: (0..n).map(|c| Cpu::new(first_tick(&machine, c), deepest)).collect(),
             tasks: Vec::new(),
             masks: vec![CpuSet::full(n)],
             comms: Vec::new(),
@@ -386,8 +387,8 @@ impl World {
     /// Exit latency of the C-state an idle CPU sits in, ns; `None` while it enters idle or polls.
     pub fn idle_exit_latency(&self, cpu: CpuId) -> Option<Ns> {
         let c = &self.cpus[cpu.idx()];
-        let entered = self.now >= c.idle_since + self.machine.costs.idle_entry_ns;
-        (entered && c.base == Base::Idle).then(|| self.machine.cstates[c.cstate as usize].exit_ns)
+        (self.now >= c.cstate_from && c.base == Base::Idle)
+            .then(|| self.machine.cstates[c.cstate as usize].exit_ns)
     }
 
     /// The next tick edge of `cpu` strictly after `t`.
@@ -424,8 +425,7 @@ impl World {
         let c = &self.cpus[cpu.idx()];
         match c.base {
             Base::Idle | Base::Leaving => {
-                self.now < c.idle_since + self.machine.costs.idle_entry_ns
-                    || self.machine.cstates[c.cstate as usize].polling
+                self.now < c.cstate_from || self.machine.cstates[c.cstate as usize].polling
             }
             _ => false,
         }
@@ -512,7 +512,7 @@ fn first_tick(machine: &Machine, cpu: usize) -> Ns {
 }
 
 impl Cpu {
-    fn new(tick_next: Ns) -> Self {
+    fn new(tick_next: Ns, deepest: u8) -> Self {
         Self {
             curr: TaskId::IDLE,
             nr_running: 0,
@@ -522,7 +522,9 @@ impl Cpu {
             tick_next,
             tick_stopped: true,
             idle_since: 0,
-            cstate: 0,
+            // At boot every CPU has been asleep for long.
+            cstate: deepest,
+            cstate_from: 0,
             nr_switches: 0,
             time: [0; N_CATEGORIES],
             stop_work: None,
@@ -618,6 +620,7 @@ mod tests {
         let cstates = vec![state(true), state(false)];
         let machine = Machine::regular(RegularSpec { cstates, ..RegularSpec::default() });
         let mut w = World::new(Arc::new(machine), Config::default());
+        w.cpus[0].cstate_from = 600;
         let mut polls = |now, cstate, base| {
             w.now = now;
             (w.cpus[0].cstate, w.cpus[0].base) = (cstate, base);

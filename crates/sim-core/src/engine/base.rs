@@ -133,11 +133,13 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         self.w.settle(cpu);
         let now = self.w.now;
         let next_tick = self.w.tick_after(cpu, now);
+        let entry_ns = self.w.machine.costs.idle_entry_ns;
         let c = &mut self.w.cpus[cpu.idx()];
         c.base = Base::Idle;
         c.category = Category::Idle;
         c.idle_since = now;
         c.cstate = deepest as u8;
+        c.cstate_from = now + entry_ns;
         if !tick_stopped && (c.tick_stopped || c.tick_next <= now) {
             c.tick_next = next_tick;
         }
@@ -172,7 +174,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         let now = self.w.now;
         let costs = &self.w.machine.costs;
         let c = &self.w.cpus[cpu.idx()];
-        let entering = now < c.idle_since + costs.idle_entry_ns;
+        let entering = now < c.cstate_from;
         let state = &self.w.machine.cstates[c.cstate as usize];
         let exit = if entering { 0 } else { state.exit_ns };
         let loop_ns = stretch(costs.idle_loop_ns, c.speed);
