@@ -165,8 +165,19 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         true
     }
 
+    /// Tells the observer of the tasks that the policy has moved.
+    #[inline]
+    pub(crate) fn tell_moves(&mut self) {
+        if !self.w.moved.is_empty() {
+            for m in std::mem::take(&mut self.w.moved) {
+                self.observer.migrate(&self.w, m.task, m.from, m.to, m.why);
+            }
+        }
+    }
+
     /// What must be put right after each event: CPUs whose surroundings changed.
     fn finish_event(&mut self) {
+        self.tell_moves();
         while let Some(cpu) = self.w.speed_changed.pop() {
             self.apply_speed(cpu);
         }

@@ -43,7 +43,9 @@ pub enum Site {
     NewidleLbRqLock,
     /// periodic and nohz balance -> a runqueue
     PeriodicLbRqLock,
-    /// scheduler_tick -> own runqueue
+    /// scheduler_tick -> own runqueue. Never contended here: ticks are computed, so that a tick has
+    /// no instant of its own at which it could queue for the lock, and it holds it for a fraction
+    /// of its cost. Its time is charged; its wait, and the wait of others for it, are left out.
     TickRqLock,
     /// wake_up_new_task -> the child's runqueue
     ForkRqLock,

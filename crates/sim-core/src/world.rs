@@ -53,6 +53,22 @@ pub enum MigrationCause {
     Swqueue,
 }
 
+impl MigrationCause {
+    /// The policy moves the task in the middle of one of its paths, not the engine.
+    fn is_by_policy(self) -> bool {
+        matches!(self, Self::Balance | Self::Active | Self::Swqueue)
+    }
+}
+
+/// A migration to be told to the observer.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Moved {
+    pub task: TaskId,
+    pub from: CpuId,
+    pub to: CpuId,
+    pub why: MigrationCause,
+}
+
 /// Plain counters of a run.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Counters {
@@ -131,6 +147,8 @@ pub struct World {
     pub(crate) speed_changed: Vec<CpuId>,
     pub(crate) tick_ns: Ns,
     pub(crate) speeds: [u32; 3],
+    /// Migrations by the policy that the observer has not been told of.
+    pub(crate) moved: Vec<Moved>,
     /// CPUs whose runqueue was changed in this event.
     pub(crate) touched: Vec<CpuId>,
 }
@@ -148,12 +166,13 @@ impl World {
             machine.cores[core].iter().filter(|s| s.idx() != c).collect::<Vec<_>>()
         };
         #[allow(clippy::float_arithmetic, reason = "once, before the run; integers from here on")]
+        let deepest = machine.cstates.len().saturating_sub(1) as u8;
         let to_speed = |f: f64| ((f * f64::from(FULL_SPEED / 2)).round() as u32).max(1) * 2;
         Self {
             now: 0,
             this: CpuId(0),
             config,
-            cpus: (0..n).map(|c| Cpu::new(first_tick(&machine, c))).collect(),
+            cpus: (0..n).map(|c| Cpu::new(first_tick(&machine, c), deepest)).collect(),
             tasks: Vec::new(),
             masks: vec![CpuSet::full(n)],
             comms: Vec::new(),
@@ -174,6 +193,7 @@ impl World {
             speed_changed: Vec::new(),
             tick_ns: machine.tick_ns(),
             speeds: [FULL_SPEED, to_speed(machine.smt.spinning), to_speed(machine.smt.busy)],
+            moved: Vec::new(),
             touched: Vec::new(),
             machine,
         }
@@ -340,6 +360,9 @@ impl World {
             let d = self.distance(from, to);
             self.counters.migrations[d as usize] += 1;
             self.counters.migrations_by_cause[why as usize] += 1;
+            if why.is_by_policy() {
+                self.moved.push(Moved { task: p, from, to, why });
+            }
         }
     }
 
@@ -364,8 +387,8 @@ impl World {
     /// Exit latency of the C-state an idle CPU sits in, ns; `None` while it enters idle or polls.
     pub fn idle_exit_latency(&self, cpu: CpuId) -> Option<Ns> {
         let c = &self.cpus[cpu.idx()];
-        let entered = self.now >= c.idle_since + self.machine.costs.idle_entry_ns;
-        (entered && c.base == Base::Idle).then(|| self.machine.cstates[c.cstate as usize].exit_ns)
+        (self.now >= c.cstate_from && c.base == Base::Idle)
+            .then(|| self.machine.cstates[c.cstate as usize].exit_ns)
     }
 
     /// The next tick edge of `cpu` strictly after `t`.
@@ -396,14 +419,15 @@ impl World {
         Some(edge)
     }
 
+    /// Does the idle task of `cpu` watch its need-resched flag? From the end of the C-state to the
+    /// next idle entry it does not: a push then needs an IPI (spec 5.4).
     pub(crate) fn polls(&self, cpu: CpuId) -> bool {
         let c = &self.cpus[cpu.idx()];
         match c.base {
-            Base::Idle if c.depth == 0 => {
-                self.now < c.idle_since + self.machine.costs.idle_entry_ns
-                    || self.machine.cstates[c.cstate as usize].polling
+            Base::Idle | Base::Leaving => {
+                self.now < c.cstate_from || self.machine.cstates[c.cstate as usize].polling
             }
-            _ => true,
+            _ => false,
         }
     }
 
@@ -488,7 +512,7 @@ fn first_tick(machine: &Machine, cpu: usize) -> Ns {
 }
 
 impl Cpu {
-    fn new(tick_next: Ns) -> Self {
+    fn new(tick_next: Ns, deepest: u8) -> Self {
         Self {
             curr: TaskId::IDLE,
             nr_running: 0,
@@ -498,7 +522,9 @@ impl Cpu {
             tick_next,
             tick_stopped: true,
             idle_since: 0,
-            cstate: 0,
+            // At boot every CPU has been asleep for long.
+            cstate: deepest,
+            cstate_from: 0,
             nr_switches: 0,
             time: [0; N_CATEGORIES],
             stop_work: None,
@@ -557,6 +583,7 @@ impl Task {
         Self {
             attr,
             state: TaskState::New,
+            exiting: false,
             on_rq: false,
             on_cpu: false,
             migrating: false,
@@ -579,5 +606,31 @@ impl Task {
 impl Default for Lock {
     fn default() -> Self {
         Self { owner: u32::MAX, head: u32::MAX, tail: u32::MAX, last: u32::MAX }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use topology::{CState, RegularSpec};
+
+    #[test]
+    fn the_idle_task_polls_while_entering_and_in_an_mwait_state_only() {
+        let state = |polling| CState { name: "C".into(), exit_ns: 1, residency_ns: 0, polling };
+        let cstates = vec![state(true), state(false)];
+        let machine = Machine::regular(RegularSpec { cstates, ..RegularSpec::default() });
+        let mut w = World::new(Arc::new(machine), Config::default());
+        w.cpus[0].cstate_from = 600;
+        let mut polls = |now, cstate, base| {
+            w.now = now;
+            (w.cpus[0].cstate, w.cpus[0].base) = (cstate, base);
+            w.polls(CpuId(0))
+        };
+        let later = 1_000_000;
+        assert!(polls(0, 1, Base::Idle), "not yet in its C-state");
+        assert!(polls(later, 0, Base::Idle) && polls(later, 0, Base::Leaving));
+        assert!(!polls(later, 1, Base::Idle) && !polls(later, 1, Base::Leaving));
+        assert!(!polls(later, 0, Base::IdleLoop), "in schedule()");
+        assert!(!polls(later, 0, Base::Next), "being switched to");
     }
 }

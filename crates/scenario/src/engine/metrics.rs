@@ -184,3 +184,23 @@ fn busy_ns(c: &sim_core::Cpu) -> u64 {
     let total: u64 = c.time.iter().sum();
     total - c.time[Category::Idle as usize] - c.time[Category::Exit as usize]
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn recorded_times_become_metrics_in_microseconds() {
+        let mut m = Metrics(Vec::new());
+        assert!(m.0.is_empty());
+        let samples: Vec<Ns> = (1..=100).rev().map(|us| us * 1000).collect();
+        let found: Vec<_> = m.0.iter().map(|v| (v.name.as_str(), v.value)).collect();
+        let expected =
+            [("mean", 50.5), ("p50", 50.0), ("p95", 95.0), ("p99", 99.0), ("max", 100.0)];
+        for ((name, value), (suffix, us)) in found.iter().zip(expected) {
+            assert_eq!(*name, format!("latency_{suffix}"));
+            assert!((value - us).abs() < 1e-9, "{name} {value}");
+        }
+        assert_eq!(found.len(), 5);
+    }
+}

@@ -92,6 +92,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
             c.nr_switches += 1;
         });
         self.w.counters.switches += 1;
+        self.tell_moves();
         self.observer.switch(&self.w, cpu, prev, next);
         self.w.cpus[cpu.idx()].top().task = next;
         if next.is_task() {

@@ -135,7 +135,7 @@ impl KernelBuild {
     pub(super) fn step(&mut self, cx: &mut ProgramCx<'_>, task: TaskId) -> Op {
         let at = self.procs[task.idx()].at;
         if at >= EXITING {
-            return self.exit(task);
+            return self.exit(cx, task);
         }
         if at == 0 {
             self.advance(task);
@@ -151,7 +151,7 @@ impl KernelBuild {
             Role::Shell { object, dir } => self.shell(cx, task, object, dir),
             Role::Gcc { object } => self.gcc(cx, task, object),
             Role::Cc1 { object, assembler } => self.cc1(task, object, assembler),
-            Role::As { object } => self.assemble(task, object),
+            Role::As { object } => self.assemble(cx, task, object),
             Role::Fixdep => self.run_and_exit(task, self.ns(us::FIXDEP)),
             Role::Objtool => self.run_and_exit(task, self.ns(us::OBJTOOL)),
             Role::Ar { dir } => {
@@ -170,17 +170,20 @@ impl KernelBuild {
         Op::Run(ns)
     }
 
-    /// Exit frees memory, tells the parent, and is gone.
-    fn exit(&mut self, task: TaskId) -> Op {
+    /// Exit frees memory, tells the parent, and is gone. The parent's wake-up is SYNC in name only:
+    /// the waker is exiting by then (spec 5.5).
+    fn exit(&mut self, cx: &mut ProgramCx<'_>, task: TaskId) -> Op {
         let p = &mut self.procs[task.idx()];
         p.at += 1;
         let parent = p.parent;
         match p.at - EXITING {
-            1 => Op::Kernel(self.ns(us::EXIT)),
+            1 => {
+                cx.set_exiting(task);
+                Op::Kernel(self.ns(us::EXIT))
+            }
             2 if parent != TaskId::NONE => {
                 self.procs[parent.idx()].zombies += 1;
-                // Sync in the kernel's call, but an exiting waker's hint is ignored (spec 5.5).
-                Op::Wake { task: parent, sync: false }
+                Op::Wake { task: parent, sync: true }
             }
             _ => {
                 self.finished |= parent == TaskId::NONE;
@@ -243,7 +246,7 @@ impl KernelBuild {
             _ => {
                 self.objects_done += u32::from(object.is_some());
                 self.procs[task.idx()].at = EXITING;
-                self.exit(task)
+                self.exit(cx, task)
             }
         }
     }
@@ -267,7 +270,7 @@ impl KernelBuild {
             5 => self.wait_all_then_run(task, self.ns(us::GCC) / 4),
             _ => {
                 self.procs[task.idx()].at = EXITING;
-                self.exit(task)
+                self.exit(cx, task)
             }
         }
     }
@@ -317,7 +320,7 @@ impl KernelBuild {
     }
 
     /// The assembler reads all that there is and works on it.
-    fn assemble(&mut self, task: TaskId, object: ObjectId) -> Op {
+    fn assemble(&mut self, cx: &mut ProgramCx<'_>, task: TaskId, object: ObjectId) -> Op {
         let piece = self.compile_ns(object) / AS_SHARE / u64::from(self.pieces(object));
         let p = &mut self.procs[task.idx()];
         if p.at == 2 {
@@ -330,7 +333,7 @@ impl KernelBuild {
         if p.input == 0 {
             if p.end_of_input {
                 p.at = EXITING;
-                return self.exit(task);
+                return self.exit(cx, task);
             }
             p.on_pipe = true;
             return Op::Wait;
@@ -340,7 +343,7 @@ impl KernelBuild {
         if std::mem::take(&mut self.procs[writer.idx()].on_pipe) {
             return Op::Wake { task: writer, sync: true };
         }
-        self.assemble(task, object)
+        self.assemble(cx, task, object)
     }
 
     // --- make and the job server ---
@@ -368,7 +371,7 @@ impl KernelBuild {
             }
             _ => {
                 self.procs[task.idx()].at = EXITING;
-                self.exit(task)
+                self.exit(cx, task)
             }
         }
     }
