@@ -192,8 +192,10 @@ mod tests {
     #[test]
     fn recorded_times_become_metrics_in_microseconds() {
         let mut m = Metrics(Vec::new());
+        m.latencies(&[]);
         assert!(m.0.is_empty());
         let samples: Vec<Ns> = (1..=100).rev().map(|us| us * 1000).collect();
+        m.latencies(&samples);
         let found: Vec<_> = m.0.iter().map(|v| (v.name.as_str(), v.value)).collect();
         let expected =
             [("mean", 50.5), ("p50", 50.0), ("p95", 95.0), ("p99", 99.0), ("max", 100.0)];
