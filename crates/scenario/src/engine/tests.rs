@@ -124,6 +124,39 @@ fn what_a_workload_records_becomes_latency_metrics() {
     assert_eq!(names.map(value), [500_500.0, 500_000.0, 950_000.0, 990_000.0, 1_000_000.0]);
 }
 
+/// Two tasks, each of which waits for a word of the other.
+struct Deadlock;
+
+impl Program for Deadlock {
+    fn start(&mut self, cx: &mut ProgramCx<'_>) {
+        let comm = cx.comm("philosopher");
+        for _ in 0..2 {
+            cx.start_task(TaskAttr { comm, ..TaskAttr::default() });
+        }
+    }
+
+    fn next(&mut self, _cx: &mut ProgramCx<'_>, _task: TaskId) -> Op {
+        Op::Wait
+    }
+
+    fn waits_for(&self, task: TaskId) -> String {
+        format!("the fork of task {}", 1 - task.0)
+    }
+}
+
+#[test]
+fn a_run_that_can_make_no_progress_says_who_waits_for_what() {
+    let spec = RunSpec { until: Until::Done, ..cfs("") };
+    let fifo = run(&spec, Fifo::default(), Deadlock, &|_| ());
+    let fair = run(&spec, fair(&spec), Deadlock, &|_| ());
+    for result in [fifo, fair] {
+        let text = result.expect_err("two tasks wait for each other").to_string();
+        assert!(text.starts_with("no progress since 0.00"), "{text}");
+        assert!(text.contains("\n  task 0 (philosopher) waits for the fork of task 1"), "{text}");
+        assert!(text.contains("\n  task 1 (philosopher) waits for the fork of task 0"), "{text}");
+    }
+}
+
 #[test]
 fn every_feature_of_the_registry_reaches_the_policy() {
     for def in FEATURES {

@@ -162,7 +162,6 @@ fn idle_states_go_from_shallow_to_deep() {
         expect![[r#"
             9 | 10 | C1 has `exit_ns` 10, less than C6 before it | list C-states from shallow to deep
             12 | [[cstate]] | [[cstate]] has no `residency_ns` | -
-            12 | [[cstate]] | [[cstate]] has no `polling` | -
             13 | '' | `name` is empty | -
             14 | -5 | `exit_ns` is -5; it must be 0 to 10000000 | -
             15 | poling | unknown key `poling` in [[cstate]] | did you mean `polling`?"#]],
