@@ -8,7 +8,8 @@ use crate::analysis::{Analysis, Metric, SAME_PCT, VariantAnalysis};
 use scenario::Better;
 
 /// Metrics that get a block of their own, if the runs have them.
-const HEADLINES: &[&str] = &["elapsed", "cpu_pct", "throughput", "bandwidth", "latency_p99"];
+const HEADLINES: &[&str] =
+    &["elapsed", "throughput", "throughput_mbit", "bandwidth", "latency_p99", "cpu_pct"];
 
 /// Metrics of the matrix, in this order; those of the workload come first.
 const DETAILS: &[&str] = &[

@@ -16,6 +16,7 @@ use std::sync::Arc;
 use topology::Machine;
 use workloads::kernel_build::{self, KernelBuild};
 use workloads::micro::{OpenQueue, PingPong, Short, Spinners};
+use workloads::netperf::{self, Netperf};
 
 /// How often the progress is told: every so many events.
 const EVENTS_PER_REPORT: u32 = 1 << 16;
@@ -43,6 +44,7 @@ fn with_policy<P: Policy>(
     let seed = spec.seed;
     match load.def.kind {
         "kernel-build" => run(spec, policy, build(spec), progress),
+        "netperf" => run(spec, policy, netperf(load), progress),
         "ping-pong" => {
             let program = PingPong::new(int(load, "pairs") as u32, int(load, "work_ns"), 0);
             run(spec, policy, program, progress)
@@ -74,6 +76,13 @@ fn open_queue(load: &WorkloadSpec, machine: &Machine, seed: u64) -> OpenQueue {
     let interarrival_ns = ((1e9 / float(load, "rate")).round() as Ns).max(1);
     let pool = 64 * machine.n_cpus().max(8) as u32;
     OpenQueue::new(interarrival_ns, int(load, "service_ns"), u64::MAX, pool, seed)
+}
+
+fn netperf(load: &WorkloadSpec) -> Netperf {
+    let name = load.get("test").map(|v| v.to_string()).unwrap_or_default();
+    let test = netperf::Test::by_name(&name).expect("the registry lists the tests");
+    let (clients, service_ns) = (int(load, "clients") as u32, int(load, "service_ns"));
+    Netperf::new(netperf::Config { test, clients, service_ns })
 }
 
 fn build(spec: &RunSpec) -> KernelBuild {

@@ -104,6 +104,9 @@ pub fn output<P: Policy, W: Program>(sim: &Simulation<P, W, Recorder>) -> RunOut
     let mut m = Metrics(Vec::new());
     let w = &sim.w;
     m.time(w);
+    for (name, value) in sim.program.results(w.now) {
+        m.add(name, value);
+    }
     m.latencies(&w.samples);
     m.add("idle_while_runnable", w.idle_while_runnable_ns as f64 * 1e-9);
     let delays = &sim.observer.delays;

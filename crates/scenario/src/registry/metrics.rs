@@ -41,6 +41,7 @@ pub const METRICS: &[MetricDef] = &[
     row("elapsed", "s", Lower, "simulated time until the workload is done"),
     row("cpu_pct", "%", Higher, "CPU time used / elapsed, summed over CPUs (100 = one CPU busy)"),
     row("throughput", "1/s", Higher, "requests or transactions per second"),
+    row("throughput_mbit", "Mbit/s", Higher, "bulk transfer, as netperf prints it"),
     row("bandwidth", "MB/s", Higher, "bytes moved per second"),
     row("latency_", "us", Lower, "time of one request: mean, p50, p95, p99, max"),
     row("idle_while_runnable", "CPU-s", Lower, "CPU time idle while an allowed task waited"),

@@ -81,6 +81,28 @@ pub const WORKLOADS: &[WorkloadDef] = &[
         ],
     },
     WorkloadDef {
+        kind: "netperf",
+        ends: false,
+        help: "pairs of a client and a server over loopback",
+        keys: &[
+            KeyDef {
+                name: "test",
+                kind: Kind::Word(&["UDP_RR", "TCP_RR", "TCP_STREAM"]),
+                unit: "",
+                default: Required,
+                help: "netperf's test",
+            },
+            count("clients", 100_000, Int(1), "pairs that run at once"),
+            KeyDef {
+                name: "service_ns",
+                kind: Kind::Int { min: 1, max: 3_600_000_000_000 },
+                unit: "ns",
+                default: Required,
+                help: "CPU work of one way at this machine's full speed (docs/CALIBRATION.md)",
+            },
+        ],
+    },
+    WorkloadDef {
         kind: "ping-pong",
         ends: false,
         help: "pairs of tasks that wake each other in turn",
