@@ -92,12 +92,11 @@ impl Policy for Fair {
         if curr.is_task() {
             se.vruntime = self.tasks[curr.idx()].vruntime;
         }
-        if p.idx() < self.tasks.len() {
-            self.tasks[p.idx()] = se;
-        } else {
-            debug_assert_eq!(p.idx(), self.tasks.len(), "task ids are dense");
-            self.tasks.push(se);
+        // Tasks made at one instant may be forked in another order than they were numbered in.
+        while self.tasks.len() <= p.idx() {
+            self.tasks.push(FairTask::new(&sim_core::TaskAttr::default()));
         }
+        self.tasks[p.idx()] = se;
         self.place_entity(w.now, cpu, p, true);
         // Relative until it is put on the queue that fork balancing chooses (spec 3.4).
         let se = &mut self.tasks[p.idx()];
