@@ -92,9 +92,10 @@ impl Policy for Fair {
         if curr.is_task() {
             se.vruntime = self.tasks[curr.idx()].vruntime;
         }
-        // Tasks made at one instant may be forked in another order than they were numbered in.
+        // Tasks are made in the order of their ids, but need not start in it.
         while self.tasks.len() <= p.idx() {
-            self.tasks.push(FairTask::new(&sim_core::TaskAttr::default()));
+            let next = TaskId(self.tasks.len() as u32);
+            self.tasks.push(FairTask::new(&w.tasks[next.idx()].attr));
         }
         self.tasks[p.idx()] = se;
         self.place_entity(w.now, cpu, p, true);

@@ -6,8 +6,8 @@
 //!         sh -> objtool            per object;   make -> sh -> ar   per directory
 //! ```
 
-use super::KernelBuild;
 use super::plan::ObjectId;
+use super::{KernelBuild, REFERENCE_MHZ};
 use sim_core::{Op, ProgramCx, TaskId};
 
 /// Times in us at the reference clock: [mem], the same on every machine and in every variant.
@@ -27,8 +27,13 @@ mod us {
 
 /// The assembler's share of an object's compile time is 1/20 (spec 14.3).
 const AS_SHARE: u64 = 20;
-/// The compiler hands its output over in this many pieces, in the last fifth of its time.
-const PIECES: u32 = 4;
+/// The compiler parses for this share of its time (1/3), then it writes function by function.
+const PARSE_SHARE: u64 = 3;
+/// Pieces that the compiler writes into the pipe per second of its time at the reference clock: 1 MiB
+/// of assembler text in stdio buffers of 4 KiB.
+const PIECES_PER_S: u64 = 256;
+/// Pieces that fit into a pipe: 64 KiB.
+const PIPE_PIECES: u32 = 16;
 
 /// What a process is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -84,8 +89,18 @@ pub(super) struct Process {
     pub children: u32,
     /// Pieces in its input pipe.
     pub input: u32,
+    /// It sleeps until its pipe has something to read, or room to write.
+    pub on_pipe: bool,
+    /// Pieces that it has still to write.
+    pub to_write: u32,
+    /// Pieces that it has read and not yet worked on.
+    pub taken: u32,
+    /// No more is written into its input pipe.
+    pub end_of_input: bool,
     /// Who reads the pipe that its next child writes to.
     pub reader: TaskId,
+    /// Who writes into its input pipe.
+    pub writer: TaskId,
     pub comm: u16,
     pub mm: u32,
 }
@@ -99,7 +114,12 @@ impl Process {
             zombies: 0,
             children: 0,
             input: 0,
+            on_pipe: false,
+            to_write: 0,
+            taken: 0,
+            end_of_input: false,
             reader: TaskId::NONE,
+            writer: TaskId::NONE,
             comm,
             mm,
         }
@@ -254,39 +274,78 @@ impl KernelBuild {
         }
     }
 
-    fn cc1(&mut self, task: TaskId, object: ObjectId, assembler: TaskId) -> Op {
-        let total = self.compile_ns(object) / AS_SHARE * (AS_SHARE - 1);
-        let at = self.procs[task.idx()].at - 2;
-        self.advance(task);
-        if at == 0 {
-            return Op::Run(total / 5 * 4);
-        }
-        if at % 2 == 1 {
-            return Op::Run(total / 5 / u64::from(PIECES));
-        }
-        self.procs[assembler.idx()].input += 1;
-        if at == 2 * PIECES {
-            self.procs[task.idx()].at = EXITING;
-        }
-        Op::Wake { task: assembler, sync: true }
+    /// Pieces of assembler text of an object; the same on every machine.
+    fn pieces(&self, object: ObjectId) -> u64 {
+        let at_reference =
+            self.compile_ns(object) * u64::from(self.config.clock_mhz) / u64::from(REFERENCE_MHZ);
+        (at_reference * PIECES_PER_S / 1_000_000_000).max(1)
     }
 
-    fn assemble(&mut self, task: TaskId, object: ObjectId) -> Op {
-        let at = self.procs[task.idx()].at;
-        if at == 2 {
-            self.advance(task);
-            return Op::Run(self.ns(us::AS_START));
+    /// The compiler parses, then generates code and writes it, a piece at a time. It sleeps while
+    /// the pipe is full.
+    fn cc1(&mut self, task: TaskId, object: ObjectId, assembler: TaskId) -> Op {
+        let total = self.compile_ns(object) / AS_SHARE * (AS_SHARE - 1);
+        let parse = total / PARSE_SHARE;
+        let pieces = self.pieces(object);
+        match self.procs[task.idx()].at {
+            2 => {
+                let p = &mut self.procs[task.idx()];
+                (p.at, p.to_write) = (3, pieces as u32);
+                self.procs[assembler.idx()].writer = task;
+                Op::Run(parse)
+            }
+            3 => {
+                self.procs[task.idx()].at = 4;
+                Op::Run((total - parse) / pieces)
+            }
+            _ => self.write_piece(task, assembler),
         }
-        if self.procs[task.idx()].input == 0 {
+    }
+
+    fn write_piece(&mut self, task: TaskId, assembler: TaskId) -> Op {
+        if self.procs[assembler.idx()].input == PIPE_PIECES {
+            self.procs[task.idx()].on_pipe = true;
             return Op::Wait;
         }
-        self.procs[task.idx()].input -= 1;
-        self.advance(task);
-        let piece = self.compile_ns(object) / AS_SHARE / u64::from(PIECES);
-        if at == 2 + PIECES {
-            return self.run_and_exit(task, piece);
+        let p = &mut self.procs[task.idx()];
+        p.to_write -= 1;
+        let last = p.to_write == 0;
+        p.at = if last { EXITING } else { 3 };
+        let reader = &mut self.procs[assembler.idx()];
+        reader.input += 1;
+        reader.end_of_input = last;
+        if std::mem::take(&mut reader.on_pipe) {
+            return Op::Wake { task: assembler, sync: true };
         }
-        Op::Run(piece)
+        // Nobody waits: the write has no other effect.
+        Op::Kernel(0)
+    }
+
+    /// The assembler reads all that there is and works on it.
+    fn assemble(&mut self, task: TaskId, object: ObjectId) -> Op {
+        let piece = self.compile_ns(object) / AS_SHARE / self.pieces(object);
+        let p = &mut self.procs[task.idx()];
+        if p.at == 2 {
+            p.at = 3;
+            return Op::Run(self.ns(us::AS_START));
+        }
+        if p.taken > 0 {
+            return Op::Run(piece * u64::from(std::mem::take(&mut p.taken)));
+        }
+        if p.input == 0 {
+            if p.end_of_input {
+                p.at = EXITING;
+                return self.exit(task);
+            }
+            p.on_pipe = true;
+            return Op::Wait;
+        }
+        p.taken = std::mem::take(&mut p.input);
+        let writer = p.writer;
+        if std::mem::take(&mut self.procs[writer.idx()].on_pipe) {
+            return Op::Wake { task: writer, sync: true };
+        }
+        self.assemble(task, object)
     }
 
     // --- make and the job server ---
