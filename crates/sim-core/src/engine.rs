@@ -72,6 +72,8 @@ pub struct Simulation<P: Policy, W: Program, O: Observer> {
     /// Who watches.
     pub observer: O,
     pub(crate) stop: Option<StopReason>,
+    /// Key of the next event of the CPU `w.this` if it comes before all that is in the queues.
+    ahead: u64,
     ops_at_once: u32,
     last_op_at: Ns,
 }
@@ -86,8 +88,16 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         }
         let mut starting = Vec::new();
         program.start(&mut ProgramCx { w: &mut w, starting: &mut starting });
-        let mut sim =
-            Self { w, policy, program, observer, stop: None, ops_at_once: 0, last_op_at: NEVER };
+        let mut sim = Self {
+            w,
+            policy,
+            program,
+            observer,
+            stop: None,
+            ahead: EventQueue::NO_KEY,
+            ops_at_once: 0,
+            last_op_at: NEVER,
+        };
         starting.into_iter().for_each(|p| sim.place_first(p));
         sim
     }
@@ -121,6 +131,9 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
 
     /// Handles the next event; false if there is none before `until`.
     fn one_event(&mut self, until: Ns) -> bool {
+        if self.ahead != EventQueue::NO_KEY {
+            return self.run_ahead(until);
+        }
         let cpu_key = self.w.events.first_key();
         let timer_key = self.w.timers.first_key();
         let first = cpu_key.min(timer_key);
@@ -144,8 +157,35 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         } else if let Some((_, cpu)) = self.w.events.peek() {
             self.cpu_event(CpuId(cpu));
         }
-        self.finish_event();
         true
+    }
+
+    /// Handles the event that comes before all in the queues: the last CPU's next one.
+    #[inline]
+    fn run_ahead(&mut self, until: Ns) -> bool {
+        let at = EventQueue::time_of_key(self.ahead);
+        if at > until {
+            return false;
+        }
+        self.ahead = EventQueue::NO_KEY;
+        self.w.now = at;
+        self.w.counters.events += 1;
+        self.cpu_event(self.w.this);
+        true
+    }
+
+    /// Puts the executing CPU's next event into the queue, unless it comes before all others:
+    /// then the CPU simply goes on, and its entry in the queue, which is past, stays for now.
+    #[inline]
+    fn arm_this(&mut self, cpu: CpuId) {
+        let key = self.w.next_key(cpu);
+        let at = EventQueue::time_of_key(key);
+        let w = &mut self.w;
+        if key < w.timers.first_key() && at <= w.policy_timer && w.events.would_lead(cpu.0, key) {
+            self.ahead = key;
+        } else {
+            w.events.set_key(cpu.0, key);
+        }
     }
 
     fn policy_timer(&mut self, until: Ns) -> bool {
@@ -186,15 +226,23 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     }
 
     /// Recomputes the CPU's event, the deciding tick included.
-    pub(crate) fn refresh(&mut self, cpu: CpuId) {
-        let every = self.w.config.simulate_every_tick;
-        if self.w.cpus[cpu.idx()].base == Base::Work {
-            let tick = self.w.cpus[cpu.idx()].tick_next;
-            let deciding =
-                if every { tick } else { self.policy.next_deciding_tick(&self.w, cpu).max(tick) };
-            self.w.cpus[cpu.idx()].deciding_tick = deciding;
-        }
+    fn refresh(&mut self, cpu: CpuId) {
+        self.find_deciding_tick(cpu);
         self.w.rearm(cpu);
+    }
+
+    /// Only a segment of work that nothing covers asks for the deciding tick.
+    #[inline]
+    fn find_deciding_tick(&mut self, cpu: CpuId) {
+        let c = &self.w.cpus[cpu.idx()];
+        if c.base != Base::Work || c.depth > 0 {
+            return;
+        }
+        let tick = c.tick_next;
+        let every = self.w.config.simulate_every_tick;
+        let deciding =
+            if every { tick } else { self.policy.next_deciding_tick(&self.w, cpu).max(tick) };
+        self.w.cpus[cpu.idx()].deciding_tick = deciding;
     }
 
     /// The siblings of `cpu`, whose occupancy changed, go on at another speed.
@@ -231,6 +279,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         let now = self.w.now;
         self.w.raise(cpu, Irq::Timer, now);
         self.w.rearm(cpu);
+        self.finish_event();
     }
 
     fn cpu_event(&mut self, cpu: CpuId) {
@@ -252,6 +301,8 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
             }
         }
         self.proceed(cpu);
+        self.finish_event();
+        self.arm_this(cpu);
     }
 
     /// Carries the CPU on until it has to let time pass.
@@ -266,7 +317,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
                 break;
             }
         }
-        self.refresh(cpu);
+        self.find_deciding_tick(cpu);
     }
 
     fn frame_step(&mut self, cpu: CpuId) -> Flow {

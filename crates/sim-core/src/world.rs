@@ -2,7 +2,7 @@
 //!
 //! Policies change it through a few verbs named after the kernel's; the engine does the rest.
 
-use crate::cpu::{Base, Cpu, Irq, N_IRQ, Occupancy};
+use crate::cpu::{Base, Cpu, Irq, MAX_DEPTH, N_IRQ, Occupancy};
 use crate::engine::{Frame, Pc, stretch};
 use crate::locks::Lock;
 use crate::{
@@ -499,7 +499,8 @@ impl Cpu {
             nr_switches: 0,
             time: [0; N_CATEGORIES],
             stop_work: None,
-            stack: [Frame::EMPTY; 4],
+            top: Frame::EMPTY,
+            below: [Frame::EMPTY; MAX_DEPTH - 1],
             depth: 0,
             base: Base::Idle,
             base_end: NEVER,

@@ -109,7 +109,8 @@ impl Frame {
 impl Cpu {
     #[inline]
     pub(crate) fn top(&mut self) -> &mut Frame {
-        &mut self.stack[self.depth as usize - 1]
+        debug_assert!(self.depth > 0);
+        &mut self.top
     }
 }
 
@@ -120,10 +121,10 @@ impl World {
         let now = self.now;
         let c = &mut self.cpus[cpu.idx()];
         if c.depth > 0 {
-            let below = c.top();
-            below.left = below.end.saturating_sub(now);
+            c.top.left = c.top.end.saturating_sub(now);
+            c.below[c.depth as usize - 1] = c.top;
         }
-        c.stack[c.depth as usize] = frame;
+        c.top = frame;
         c.depth += 1;
         c.category = frame.category;
     }
@@ -161,14 +162,13 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         let c = &mut self.w.cpus[cpu.idx()];
         c.depth -= 1;
         if c.depth > 0 {
-            let below = c.top();
-            if below.left > 0 && below.left != NEVER {
-                below.end = now + below.left;
-                below.left = 0;
-                c.category = c.top().category;
+            c.top = c.below[c.depth as usize - 1];
+            c.category = c.top.category;
+            if c.top.left > 0 && c.top.left != NEVER {
+                c.top.end = now + c.top.left;
+                c.top.left = 0;
                 return Flow::Wait;
             }
-            c.category = c.top().category;
             return Flow::Again;
         }
         c.category = c.base_category();

@@ -7,7 +7,7 @@
 use super::{CLASS_CPU, CLASS_TICK};
 use crate::cpu::{Base, Cpu};
 use crate::world::FULL_SPEED;
-use crate::{Category, NEVER, Ns, TaskId, World};
+use crate::{Category, EventQueue, NEVER, Ns, TaskId, World};
 use topology::CpuId;
 
 /// A fixed duration stretched by the CPU's speed.
@@ -100,14 +100,21 @@ impl World {
     /// Recomputes the CPU's pending event from its state.
     #[inline]
     pub(crate) fn rearm(&mut self, cpu: CpuId) {
+        let key = self.next_key(cpu);
+        self.events.set_key(cpu.0, key);
+    }
+
+    /// The key of the CPU's next event.
+    #[inline]
+    pub(crate) fn next_key(&self, cpu: CpuId) -> u64 {
         let (at, class) = self.next_event(cpu);
-        self.events.set(cpu.0, at, class);
+        EventQueue::key(at, class)
     }
 
     fn next_event(&self, cpu: CpuId) -> (Ns, u8) {
         let c = &self.cpus[cpu.idx()];
         if c.depth > 0 {
-            let top = &c.stack[c.depth as usize - 1];
+            let top = &c.top;
             if top.irq_off {
                 return (top.end, CLASS_CPU);
             }
