@@ -51,14 +51,14 @@ pub fn ping_pong_8x64() -> Simulation<Fair, PingPong, NoObserver> {
     cfs(machines::one_llc(8), Features::default(), program, 100 * MS)
 }
 
-/// 1024 tasks that run 50 us and sleep 450 us in the mean, on 8 LLCs of 16 CPUs.
+/// 1024 tasks that run 20 us and sleep 150 us in the mean, on 8 LLCs of 16 CPUs.
 pub fn short_128x1024() -> Simulation<Fair, Short, NoObserver> {
     short(128)
 }
 
 /// Eight short tasks per CPU on LLCs of 16 CPUs: the load of a CPU does not depend on their number.
 pub fn short(cpus: u32) -> Simulation<Fair, Short, NoObserver> {
-    let program = Short::new(8 * cpus, 50_000, 450_000, 0, 1);
+    let program = Short::new(8 * cpus, 20_000, 150_000, 0, 1);
     let warm_up = u64::from(cpus) * 1_300_000 + 100 * MS;
     cfs(machines::llcs(cpus / 16, 16), Features::default(), program, warm_up)
 }

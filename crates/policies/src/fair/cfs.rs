@@ -15,6 +15,7 @@ mod tests;
 
 use super::Fair;
 use super::pelt::{Activity, DETACHED};
+use super::state::FairRq;
 use super::weights::{calc_delta, calc_delta_fair, rq_inverse};
 use sim_core::{DequeueFlags, EnqueueFlags, Ns, Policy, TaskId, World};
 use topology::CpuId;
@@ -274,7 +275,11 @@ impl Fair {
     /// `cpu_util_cfs`, as of the runqueue's last update.
     #[inline]
     pub(crate) fn cpu_util(&self, cpu: CpuId) -> u64 {
-        let rq = &self.rqs[cpu.idx()];
+        self.rq_util(&self.rqs[cpu.idx()])
+    }
+
+    #[inline]
+    pub(crate) fn rq_util(&self, rq: &FairRq) -> u64 {
         let util = if self.features.util_est {
             rq.avg.util_avg.max(u64::from(rq.util_est_enqueued))
         } else {
