@@ -74,6 +74,8 @@ pub struct Simulation<P: Policy, W: Program, O: Observer> {
     pub(crate) stop: Option<StopReason>,
     /// Key of the next event of the CPU `w.this` if it comes before all that is in the queues.
     ahead: u64,
+    /// The limit of the present call of [`Simulation::step`].
+    until: Ns,
     ops_at_once: u32,
     last_op_at: Ns,
 }
@@ -95,6 +97,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
             observer,
             stop: None,
             ahead: EventQueue::NO_KEY,
+            until: 0,
             ops_at_once: 0,
             last_op_at: NEVER,
         };
@@ -111,8 +114,11 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         }
     }
 
-    /// Handles one event. `Some` if the run is over; all times are then accounted.
+    /// Handles one event, and those after it that nothing can come between. `Some` if the run is
+    /// over; all times are then accounted.
+    #[inline]
     pub fn step(&mut self, until: Ns) -> Option<StopReason> {
+        self.until = until;
         if self.one_event(until) && self.stop.is_none() {
             return None;
         }
@@ -174,17 +180,13 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         true
     }
 
-    /// Puts the executing CPU's next event into the queue, unless it comes before all others:
-    /// then the CPU simply goes on, and its entry in the queue, which is past, stays for now.
-    #[inline]
+    /// Puts the executing CPU's next event into the queue, unless it comes before all others.
     fn arm_this(&mut self, cpu: CpuId) {
         let key = self.w.next_key(cpu);
-        let at = EventQueue::time_of_key(key);
-        let w = &mut self.w;
-        if key < w.timers.first_key() && at <= w.policy_timer && w.events.would_lead(cpu.0, key) {
+        if self.leads(cpu, key) {
             self.ahead = key;
         } else {
-            w.events.set_key(cpu.0, key);
+            self.w.events.set_key(cpu.0, key);
         }
     }
 
@@ -206,7 +208,21 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     }
 
     /// What must be put right after each event: CPUs whose surroundings changed.
+    #[inline]
     fn finish_event(&mut self) {
+        if !self.w.touched.is_empty() || !self.w.speed_changed.is_empty() {
+            self.settle_surroundings();
+        }
+        if cfg!(debug_assertions)
+            && (self.w.this.idx()) < self.w.cpus.len()
+            && let Err(violation) = self.w.check_cpu(self.w.this)
+        {
+            panic!("at {} ns: {violation}", self.w.now);
+        }
+        self.observer.after_event(&self.w);
+    }
+
+    fn settle_surroundings(&mut self) {
         while let Some(cpu) = self.w.speed_changed.pop() {
             self.apply_speed(cpu);
         }
@@ -216,13 +232,6 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
             }
             self.refresh(cpu);
         }
-        if cfg!(debug_assertions)
-            && (self.w.this.idx()) < self.w.cpus.len()
-            && let Err(violation) = self.w.check_cpu(self.w.this)
-        {
-            panic!("at {} ns: {violation}", self.w.now);
-        }
-        self.observer.after_event(&self.w);
     }
 
     /// Recomputes the CPU's event, the deciding tick included.
@@ -278,8 +287,8 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         self.w.cpus[cpu.idx()].expired.push(p);
         let now = self.w.now;
         self.w.raise(cpu, Irq::Timer, now);
-        self.w.rearm(cpu);
         self.finish_event();
+        self.arm_this(cpu);
     }
 
     fn cpu_event(&mut self, cpu: CpuId) {
@@ -301,12 +310,36 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
             }
         }
         self.proceed(cpu);
-        self.finish_event();
-        self.arm_this(cpu);
     }
 
-    /// Carries the CPU on until it has to let time pass.
-    pub(crate) fn proceed(&mut self, cpu: CpuId) {
+    /// Carries the CPU on until another event comes first.
+    fn proceed(&mut self, cpu: CpuId) {
+        loop {
+            self.run_steps(cpu);
+            self.find_deciding_tick(cpu);
+            self.finish_event();
+            let key = self.w.next_key(cpu);
+            if !self.leads(cpu, key) {
+                self.w.events.set_key(cpu.0, key);
+                return;
+            }
+            // Nobody can observe what lies between, so the CPU goes on at once. Its entry in the
+            // queue, which is past, stays for now.
+            let at = EventQueue::time_of_key(key);
+            let c = &self.w.cpus[cpu.idx()];
+            let plain_step = c.depth > 0 && c.top.irq_off && !c.waiting_now;
+            if !plain_step || at > self.until || self.stop.is_some() {
+                self.ahead = key;
+                return;
+            }
+            self.w.now = at;
+            self.w.counters.events += 1;
+        }
+    }
+
+    /// Goes from step to step at this instant.
+    #[inline]
+    fn run_steps(&mut self, cpu: CpuId) {
         loop {
             let flow = if self.w.cpus[cpu.idx()].depth > 0 {
                 self.frame_step(cpu)
@@ -314,10 +347,18 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
                 self.base_step(cpu)
             };
             if flow == Flow::Wait || self.stop.is_some() {
-                break;
+                return;
             }
         }
-        self.find_deciding_tick(cpu);
+    }
+
+    /// True if an event of `cpu` with this key would come before all others.
+    #[inline]
+    fn leads(&self, cpu: CpuId, key: u64) -> bool {
+        let w = &self.w;
+        key < w.timers.first_key()
+            && EventQueue::time_of_key(key) <= w.policy_timer
+            && w.events.would_lead(cpu.0, key)
     }
 
     fn frame_step(&mut self, cpu: CpuId) -> Flow {

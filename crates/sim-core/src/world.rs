@@ -372,6 +372,15 @@ impl World {
         if t < skew { skew } else { ((t - skew) / self.tick_ns + 1) * self.tick_ns + skew }
     }
 
+    /// The tick of `cpu`, which leaves idle, runs again if it was stopped.
+    #[inline]
+    pub(crate) fn start_tick(&mut self, cpu: CpuId) {
+        if self.cpus[cpu.idx()].tick_stopped {
+            self.cpus[cpu.idx()].tick_stopped = false;
+            self.cpus[cpu.idx()].tick_next = self.tick_after(cpu, self.now);
+        }
+    }
+
     /// If a tick edge of `cpu` has passed in the middle of its segment, takes the oldest such edge:
     /// brings the segment up to it, charges the tick, and returns the edge. The caller lets the
     /// policy account for it, with `now` set to the edge.
@@ -382,9 +391,10 @@ impl World {
             return None;
         }
         // An edge that fell into the irq-off path before this segment is late; several collapse.
-        let edge = c.tick_next.max(c.since);
+        let (tick_next, edge) = (c.tick_next, c.tick_next.max(c.since));
         self.advance(cpu, edge);
-        let next = self.tick_after(cpu, edge);
+        let on_time = edge == tick_next;
+        let next = if on_time { edge + self.tick_ns } else { self.tick_after(cpu, edge) };
         let cost = self.machine.costs.tick_ns;
         let c = &mut self.cpus[cpu.idx()];
         c.stall += stretch(cost, c.speed);
@@ -445,7 +455,10 @@ impl World {
 
     pub(crate) fn settle_waste(&mut self) {
         let wasted = self.n_idle.min(self.n_waiting);
-        self.idle_while_runnable_ns += u128::from(wasted) * u128::from(self.now - self.waste_since);
+        if wasted > 0 {
+            let ns = u128::from(self.now - self.waste_since);
+            self.idle_while_runnable_ns += u128::from(wasted) * ns;
+        }
         self.waste_since = self.now;
     }
 

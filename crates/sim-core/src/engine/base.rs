@@ -125,16 +125,15 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         let tick_stopped = predicted > self.w.tick_ns;
         self.w.settle(cpu);
         let now = self.w.now;
-        let next_tick = self.w.tick_after(cpu, now);
         let c = &mut self.w.cpus[cpu.idx()];
         c.base = Base::Idle;
         c.category = Category::Idle;
         c.idle_since = now;
         c.cstate = deepest as u8;
         if !tick_stopped && (c.tick_stopped || c.tick_next <= now) {
-            c.tick_next = next_tick;
+            self.w.cpus[cpu.idx()].tick_next = self.w.tick_after(cpu, now);
         }
-        c.tick_stopped = tick_stopped;
+        self.w.cpus[cpu.idx()].tick_stopped = tick_stopped;
         self.policy.idle_enter(&mut self.w, cpu, tick_stopped);
         let c = &mut self.w.cpus[cpu.idx()];
         c.carry = 0;

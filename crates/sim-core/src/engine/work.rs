@@ -29,6 +29,13 @@ impl Cpu {
         }
     }
 
+    /// Accounts the time up to now to the category of the frame or the base that fills it.
+    #[inline]
+    pub(crate) fn settle(&mut self, now: Ns) {
+        self.account(self.category, now - self.since);
+        self.since = now;
+    }
+
     #[inline]
     pub(crate) fn account(&mut self, category: Category, ns: Ns) {
         self.time[category as usize] += ns;
@@ -44,9 +51,7 @@ impl World {
         if c.depth == 0 && c.base == Base::Work {
             return self.advance(cpu, now);
         }
-        let ns = now - c.since;
-        c.account(c.category, ns);
-        c.since = now;
+        c.settle(now);
     }
 
     /// Brings the segment that `cpu` works on up to the instant `to`.
@@ -111,14 +116,18 @@ impl World {
         EventQueue::key(at, class)
     }
 
+    #[inline]
     fn next_event(&self, cpu: CpuId) -> (Ns, u8) {
         let c = &self.cpus[cpu.idx()];
+        if c.depth > 0 && c.top.irq_off {
+            return (c.top.end, CLASS_CPU);
+        }
+        self.next_event_irq_on(c)
+    }
+
+    fn next_event_irq_on(&self, c: &Cpu) -> (Ns, u8) {
         if c.depth > 0 {
-            let top = &c.top;
-            if top.irq_off {
-                return (top.end, CLASS_CPU);
-            }
-            let at = top.end.min(c.irq_first.max(self.now));
+            let at = c.top.end.min(c.irq_first.max(self.now));
             return self.or_tick(c, at);
         }
         match c.base {
