@@ -130,6 +130,11 @@ pub struct World {
     pub(crate) siblings: Vec<Vec<CpuId>>,
     pub(crate) speed_changed: Vec<CpuId>,
     pub(crate) tick_ns: Ns,
+    /// 2^64 / tick_ns, rounded down.
+    tick_inverse: u64,
+    /// [`World::scan_ns`] and [`World::line_ns`] by distance.
+    scan_ns: [Ns; 5],
+    line_ns: [Ns; 5],
     pub(crate) speeds: [u32; 3],
     /// CPUs whose runqueue was changed in this event.
     pub(crate) touched: Vec<CpuId>,
@@ -172,6 +177,10 @@ impl World {
             siblings: (0..n).map(sibling_list).collect(),
             speed_changed: Vec::new(),
             tick_ns: machine.tick_ns(),
+            tick_inverse: u64::MAX / machine.tick_ns(),
+            line_ns: machine.line.ns.map(Ns::from),
+            scan_ns: (machine.line.ns)
+                .map(|line| (machine.costs.scan_cpu_ns + Ns::from(line) / 2).clamp(10, 200)),
             speeds: [FULL_SPEED, to_speed(machine.smt.spinning), to_speed(machine.smt.busy)],
             touched: Vec::new(),
             machine,
@@ -181,7 +190,14 @@ impl World {
     /// floor(now * HZ / 1e9): the kernel's jiffies.
     #[inline]
     pub fn jiffies(&self) -> u64 {
-        self.now / self.tick_ns
+        self.ticks_in(self.now)
+    }
+
+    /// `t / tick_ns` without a division: the multiplication is short by at most one.
+    #[inline]
+    fn ticks_in(&self, t: Ns) -> u64 {
+        let q = ((u128::from(t) * u128::from(self.tick_inverse)) >> 64) as u64;
+        q + u64::from(t - q * self.tick_ns >= self.tick_ns)
     }
 
     /// Length of a tick period, ns.
@@ -349,13 +365,13 @@ impl World {
     /// Cache-line transfer time, ns.
     #[inline]
     pub fn line_ns(&self, a: CpuId, b: CpuId) -> Ns {
-        self.machine.line_ns(a, b)
+        self.line_ns[self.distance(a, b) as usize]
     }
 
     /// Time to look at another CPU's idle state in a scan by the executing CPU (spec 9.5), ns.
     #[inline]
     pub fn scan_ns(&self, other: CpuId) -> Ns {
-        (self.machine.costs.scan_cpu_ns + self.line_ns(self.this, other) / 2).clamp(10, 200)
+        self.scan_ns[self.distance(self.this, other) as usize]
     }
 
     /// Exit latency of the C-state an idle CPU sits in, ns; `None` while it enters idle or polls.
@@ -368,8 +384,11 @@ impl World {
     /// The next tick edge of `cpu` strictly after `t`.
     #[inline]
     pub fn tick_after(&self, cpu: CpuId, t: Ns) -> Ns {
-        let skew = self.machine.tick_skew_ns * u64::from(cpu.0) % self.tick_ns;
-        if t < skew { skew } else { ((t - skew) / self.tick_ns + 1) * self.tick_ns + skew }
+        let skew = match self.machine.tick_skew_ns {
+            0 => 0,
+            skew => skew * u64::from(cpu.0) % self.tick_ns,
+        };
+        if t < skew { skew } else { (self.ticks_in(t - skew) + 1) * self.tick_ns + skew }
     }
 
     /// The tick of `cpu`, which leaves idle, runs again if it was stopped.

@@ -32,11 +32,11 @@ impl Fair {
 
     #[inline]
     pub(crate) fn charge_curr(&mut self, cpu: CpuId, now: Ns) {
-        let curr = self.rqs[cpu.idx()].curr;
-        if !curr.is_task() {
+        let rq = &mut self.rqs[cpu.idx()];
+        if !rq.curr.is_task() {
             return;
         }
-        let p = &mut self.tasks[curr.idx()];
+        let p = &mut self.tasks[rq.curr.idx()];
         if now <= p.exec_start {
             return;
         }
@@ -44,22 +44,15 @@ impl Fair {
         p.exec_start = now;
         p.sum_exec_runtime += delta;
         p.vruntime += calc_delta_fair(delta, p.weight, p.inv_weight);
-        self.update_min_vruntime(cpu);
+        rq.update_min_vruntime(p.on_rq.then_some(p.vruntime));
     }
 
     /// The smallest vruntime of the queue, never going back.
     #[inline]
     pub(crate) fn update_min_vruntime(&mut self, cpu: CpuId) {
         let rq = &mut self.rqs[cpu.idx()];
-        let leftmost = rq.tree.front().map(|(vruntime, _)| *vruntime);
-        let curr = (rq.curr.is_task() && self.tasks[rq.curr.idx()].on_rq)
-            .then(|| self.tasks[rq.curr.idx()].vruntime);
-        let least = match (curr, leftmost) {
-            (Some(a), Some(b)) => a.min(b),
-            (Some(v), None) | (None, Some(v)) => v,
-            (None, None) => return,
-        };
-        rq.min_vruntime = rq.min_vruntime.max(least);
+        let curr = rq.curr.is_task().then(|| &self.tasks[rq.curr.idx()]);
+        rq.update_min_vruntime(curr.filter(|se| se.on_rq).map(|se| se.vruntime));
     }
 
     /// `__sched_period`: the time in which every task should run once.

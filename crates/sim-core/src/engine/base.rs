@@ -11,21 +11,19 @@ use topology::CpuId;
 
 impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     /// The CPU is at its base and may be interrupted: what is due comes first.
+    #[inline]
     pub(crate) fn base_step(&mut self, cpu: CpuId) -> Flow {
         let now = self.w.now;
         let c = &self.w.cpus[cpu.idx()];
-        match c.base {
-            Base::Idle | Base::Leaving => return Flow::Wait,
-            Base::Work => {
-                self.w.settle(cpu);
-                let c = &self.w.cpus[cpu.idx()];
-                if c.stall > 0 {
-                    return Flow::Wait;
-                }
+        if c.base == Base::Work {
+            self.w.advance(cpu, now);
+            if self.w.cpus[cpu.idx()].stall > 0 {
+                return Flow::Wait;
             }
-            Base::Next | Base::IdleLoop => {}
+        } else if matches!(c.base, Base::Idle | Base::Leaving) {
+            return Flow::Wait;
         }
-        let c = &self.w.cpus[cpu.idx()];
+        let c = &mut self.w.cpus[cpu.idx()];
         if c.irq_first <= now {
             return self.interrupt(cpu);
         }
@@ -33,7 +31,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
             return self.enter_softirq(cpu);
         }
         match c.base {
-            Base::IdleLoop => self.idle_loop(cpu),
+            Base::IdleLoop => return self.idle_loop(cpu),
             Base::Work => {
                 let t = &self.w.tasks[c.curr.idx()];
                 if c.need_resched && !(t.in_kernel && t.work_left > 0) {
@@ -42,13 +40,13 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
                 if t.work_left > 0 {
                     return Flow::Wait;
                 }
-                self.w.cpus[cpu.idx()].base = Base::Next;
-                self.w.cpus[cpu.idx()].category = Category::Kernel;
-                Flow::Again
+                c.base = Base::Next;
+                c.category = Category::Kernel;
             }
-            _ if c.need_resched => self.enter_schedule(cpu),
-            _ => self.next_operation(cpu),
+            _ if c.need_resched => return self.enter_schedule(cpu),
+            _ => {}
         }
+        self.next_operation(cpu)
     }
 
     pub(crate) fn enter_schedule(&mut self, cpu: CpuId) -> Flow {
