@@ -99,7 +99,6 @@ impl Observer for Waits {
 
 /// A kernel build of some 20 simulated seconds on Bergamo, `make -j176`.
 pub fn kernel_build_176() -> Simulation<Fair, KernelBuild, NoObserver> {
-    let machine = machines::bergamo();
     let program = KernelBuild::new(kernel_build::Config {
         jobs: 176,
         objects: 1000,
@@ -107,10 +106,9 @@ pub fn kernel_build_176() -> Simulation<Fair, KernelBuild, NoObserver> {
         work_s: 1500.0,
         prepare_s: 0.3,
         link_s: 0.5,
-        clock_mhz: machine.clock_mhz,
         ..kernel_build::Config::default()
     });
-    cfs(machine, Features::default(), program, 0)
+    cfs(machines::bergamo(), Features::default(), program, 0)
 }
 
 /// Short tasks, three per CPU, that overload one LLC a little under SWQUEUE: its CPUs go idle again

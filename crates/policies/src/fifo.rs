@@ -26,7 +26,11 @@ pub struct Fifo {
 impl Fifo {
     fn find_idle(&mut self, w: &World, p: TaskId) -> Option<CpuId> {
         let n = w.cpus.len();
-        let idle = |c: CpuId| w.cpus[c.idx()].idle && w.allowed(p, c);
+        // One that was told to look already will take another task.
+        let idle = |c: CpuId| {
+            let cpu = &w.cpus[c.idx()];
+            cpu.idle && !cpu.need_resched && w.allowed(p, c)
+        };
         if w.n_idle == 0 {
             return None;
         }
@@ -64,7 +68,8 @@ impl Policy for Fifo {
     }
 
     fn wakeup_preempt(&mut self, w: &mut World, cpu: CpuId, p: TaskId, _flags: EnqueueFlags) {
-        if w.cpus[cpu.idx()].curr == TaskId::IDLE {
+        let c = &w.cpus[cpu.idx()];
+        if c.curr == TaskId::IDLE && !c.need_resched {
             w.resched_curr(cpu);
         } else if let Some(idle) = self.find_idle(w, p) {
             // Whoever idles takes the head, wherever it was enqueued.

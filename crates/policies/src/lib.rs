@@ -1,4 +1,6 @@
 //! Who runs where, and who runs next: the fair class, swqueue, SIS_NODE, a global FIFO.
 
+#![cfg_attr(not(test), deny(clippy::float_arithmetic))]
+
 pub mod fair;
 pub mod fifo;

@@ -81,7 +81,6 @@ fn build(spec: &RunSpec) -> KernelBuild {
         sigma: load.float("sigma").unwrap_or(default.sigma),
         prepare_s: load.float("prepare_seconds").unwrap_or(default.prepare_s),
         link_s: load.float("link_seconds").unwrap_or(default.link_s),
-        clock_mhz: spec.machine.clock_mhz,
         seed: spec.seed,
     })
 }

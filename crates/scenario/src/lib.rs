@@ -2,7 +2,7 @@
 //!
 //! Three steps, each usable alone:
 //!
-//! 1. [`load`] reads a scenario file and the machine that it names, and gives either an
+//! 1. [`load()`] reads a scenario file and the machine that it names, and gives either an
 //!    [`Experiment`] or *every* fault found, each with its place and a hint ([`Faults`]).
 //! 2. [`Experiment::run`] runs each variant with each seed, in parallel, on an [`Executor`].
 //! 3. [`Results`] hold the numbers of every run. What they mean is the `report` crate's matter.

@@ -91,6 +91,8 @@ pub struct Cpu {
     pub idle_since: Ns,
     /// Index of the C-state chosen at the last idle entry.
     pub cstate: u8,
+    /// From when on the CPU is in its C-state; before, it still polls.
+    pub cstate_from: Ns,
     /// `rq->nr_switches`.
     pub nr_switches: u64,
     /// Time by [`Category`], ns.

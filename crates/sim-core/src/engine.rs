@@ -5,8 +5,8 @@
 //! of a step. Only the top owns the CPU's one pending event. When a step's time is over the path is
 //! carried on until it spends time again or spins; then the CPU's event is set anew, once.
 //!
-//! Events at one instant are ordered by (tick | timer | other, number), so the order does not depend
-//! on how the engine came there.
+//! Events at one instant are ordered by (tick | timer | other, number), so the order does not
+//! depend on how the engine came there.
 
 mod base;
 mod fork;
@@ -207,9 +207,20 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         true
     }
 
+    /// Tells the observer of the tasks that the policy has moved.
+    #[inline]
+    pub(crate) fn tell_moves(&mut self) {
+        for i in 0..self.w.moved.len() {
+            let m = self.w.moved[i];
+            self.observer.migrate(&self.w, m.task, m.from, m.to, m.why);
+        }
+        self.w.moved.clear();
+    }
+
     /// What must be put right after each event: CPUs whose surroundings changed.
     #[inline]
     fn finish_event(&mut self) {
+        self.tell_moves();
         if !self.w.touched.is_empty() || !self.w.speed_changed.is_empty() {
             self.settle_surroundings();
         }

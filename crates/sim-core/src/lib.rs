@@ -11,6 +11,8 @@
 //! * [`Observer`] is told what happened.
 //! * [`Simulation`] drives them.
 
+#![cfg_attr(not(test), deny(clippy::float_arithmetic))]
+
 mod cpu;
 mod engine;
 mod events;

@@ -1,4 +1,5 @@
-//! Queued spinlocks as an event model (spec 11): owner, FIFO of waiting CPUs, hand-over by distance.
+//! Queued spinlocks as an event model (spec 11): owner, FIFO of waiting CPUs, hand-over by
+//! distance.
 //!
 //! A waiting CPU has no event; a release grants the lock to the next one after the hand-over time.
 //! The FIFO is threaded through the CPUs (a CPU waits for at most one thing), so nothing allocates.
@@ -42,7 +43,9 @@ pub enum Site {
     NewidleLbRqLock,
     /// periodic and nohz balance -> a runqueue
     PeriodicLbRqLock,
-    /// scheduler_tick -> own runqueue
+    /// scheduler_tick -> own runqueue. Never contended here: ticks are computed, so that a tick has
+    /// no instant of its own at which it could queue for the lock, and it holds it for a fraction
+    /// of its cost. Its time is charged; its wait, and the wait of others for it, are left out.
     TickRqLock,
     /// wake_up_new_task -> the child's runqueue
     ForkRqLock,

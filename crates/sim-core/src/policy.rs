@@ -84,7 +84,8 @@ pub enum Step {
     Unlock(LockId),
     /// Spin until this task is neither migrating nor being switched out, then resume.
     WaitTask(TaskId, Site),
-    /// From here interrupts wait (softirq paths only; paths inside `schedule()` are irq-off anyway).
+    /// From here interrupts wait (softirq paths only; paths inside `schedule()` are irq-off
+    /// anyway).
     IrqOff,
     /// From here interrupts cut in again.
     IrqOn,
@@ -115,7 +116,8 @@ pub trait Policy {
     /// A task has exited and left its runqueue; its id may be used again.
     fn task_dead(&mut self, _w: &mut World, _p: TaskId) {}
 
-    /// `select_task_rq`: choose a CPU for `p`. Need not be allowed for `p`: the mechanism falls back.
+    /// `select_task_rq`: choose a CPU for `p`. Need not be allowed for `p`: the mechanism falls
+    /// back.
     fn select_task_rq(&mut self, w: &mut World, p: TaskId, kind: SelectKind) -> Choice;
 
     /// The search of `choice` has taken its time and ends now: the CPU to commit to. The default
@@ -138,7 +140,8 @@ pub trait Policy {
     /// The nested critical section `n`, asked for by a hook on `cpu`'s runqueue, ends now.
     fn nested_done(&mut self, _w: &mut World, _cpu: CpuId, _n: Nested) {}
 
-    /// `check_preempt_curr`: `p` was put on `cpu`'s queue; call [`World::resched_curr`] if it should run.
+    /// `check_preempt_curr`: `p` was put on `cpu`'s queue; call [`World::resched_curr`] if it
+    /// should run.
     fn wakeup_preempt(&mut self, w: &mut World, cpu: CpuId, p: TaskId, flags: EnqueueFlags);
 
     /// The task that should run on `cpu`, or `None` if no task of this class is runnable. The
@@ -161,9 +164,9 @@ pub trait Policy {
     /// [`World::raise_softirq`].
     fn task_tick(&mut self, w: &mut World, cpu: CpuId);
 
-    /// The earliest tick edge, at or after `w.cpus[cpu].tick_next`, at which `task_tick` may do more
-    /// than account for the running task: ticks before it are replayed later by `task_tick` with
-    /// `w.now` set back to the edge. Must not be later than the first such edge.
+    /// The earliest tick edge, at or after `w.cpus[cpu].tick_next`, at which `task_tick` may do
+    /// more than account for the running task: ticks before it are replayed later by `task_tick`
+    /// with `w.now` set back to the edge. Must not be later than the first such edge.
     fn next_deciding_tick(&self, w: &World, cpu: CpuId) -> Ns {
         w.cpus[cpu.idx()].tick_next
     }
@@ -179,6 +182,11 @@ pub trait Policy {
         Step::Done
     }
 
+    /// The stopper of `cpu` was woken for [`StopWork`]: `nr_running` counts it from here on
+    /// (`ttwu_do_activate`). The mechanism calls this for `sched_exec`; a policy that queues work by
+    /// [`World::stop_one_cpu`] knows by itself.
+    fn stopper_woken(&mut self, _w: &mut World, _cpu: CpuId) {}
+
     /// `cpu` enters the idle loop; `tick_stopped` says whether its tick stops (nohz).
     fn idle_enter(&mut self, _w: &mut World, _cpu: CpuId, _tick_stopped: bool) {}
 
@@ -188,9 +196,9 @@ pub trait Policy {
     /// A nohz kick arrived at `cpu` (interrupt context).
     fn nohz_kick(&mut self, _w: &mut World, _cpu: CpuId) {}
 
-    /// Replays the ticks of `cpu` that have passed in the middle of its running segment, so that its
-    /// runqueue may be read or written. Call it before reading another CPU's averages; the engine
-    /// does so before `enqueue_task`, `dequeue_task` and every event of the CPU itself.
+    /// Replays the ticks of `cpu` that have passed in the middle of its running segment, so that
+    /// its runqueue may be read or written. Call it before reading another CPU's averages; the
+    /// engine does so before `enqueue_task`, `dequeue_task` and every event of the CPU itself.
     fn catch_up(&mut self, w: &mut World, cpu: CpuId) {
         let (now, this) = (w.now, w.this);
         while let Some(edge) = w.take_light_tick(cpu) {

@@ -2,12 +2,14 @@
 
 use crate::{MaskId, Ns, TaskAttr, TaskId, World};
 
-/// What a task does next. Everything but `Run`, `Kernel` and `Sleep` takes the time of its kernel path.
+/// What a task does next. Everything but `Run`, `Kernel` and `Sleep` takes the time of its kernel
+/// path.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Op {
     /// Compute in user mode for this long at full speed, ns.
     Run(Ns),
-    /// Work in kernel mode (a system call's body) for this long at full speed, ns; not preempted.
+    /// Work in kernel mode (a system call's body) for this long at full speed, ns. Only a preemptible
+    /// kernel lets another task in before its end.
     Kernel(Ns),
     /// Sleep on a timer for this long, ns (timer slack is added).
     Sleep(Ns),
@@ -101,6 +103,11 @@ impl ProgramCx<'_> {
         let attr = &mut self.w.tasks[task.idx()].attr;
         attr.mm = mm;
         attr.working_set_kib = working_set_kib;
+    }
+
+    /// The task's exit has begun (`do_exit` sets PF_EXITING before it tells the parent).
+    pub fn set_exiting(&mut self, task: TaskId) {
+        self.w.tasks[task.idx()].exiting = true;
     }
 
     /// Changes a task's command name (`execve`).

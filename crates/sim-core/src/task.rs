@@ -79,6 +79,8 @@ pub struct TaskAttr {
     pub allowed: MaskId,
     /// Address space; tasks with the same number switch without `mm_switch_ns`.
     pub mm: u32,
+    /// A kernel thread (PF_KTHREAD).
+    pub kthread: bool,
     /// Memory that the task touches again and again, KiB (spec 9.7).
     pub working_set_kib: u32,
 }
@@ -91,8 +93,17 @@ impl Default for TaskAttr {
             policy: SchedPolicy::Normal,
             allowed: MaskId::ALL,
             mm: 0,
+            kthread: false,
             working_set_kib: 0,
         }
+    }
+}
+
+impl Task {
+    /// `is_per_cpu_kthread()`
+    #[inline]
+    pub fn is_per_cpu_kthread(&self) -> bool {
+        self.attr.kthread && self.nr_cpus_allowed == 1
     }
 }
 
@@ -103,6 +114,8 @@ pub struct Task {
     pub attr: TaskAttr,
     /// See [`TaskState`].
     pub state: TaskState,
+    /// PF_EXITING: its exit has begun, so a SYNC wake-up by it is none (spec 5.5).
+    pub exiting: bool,
     /// Counted on the runqueue of `cpu` (queued or running).
     pub on_rq: bool,
     /// Running, or still being switched out.
@@ -127,7 +140,7 @@ pub struct Task {
     pub work_left: u64,
     /// Cache debt left, ns (spec 9.7).
     pub debt: u64,
-    /// The current segment is kernel work (accounted as kernel, not preempted).
+    /// The current segment is kernel work (accounted as kernel, preempted in preemptible kernels only).
     pub in_kernel: bool,
     /// Next task on the same wake list.
     pub next_on_wake_list: TaskId,

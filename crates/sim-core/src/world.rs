@@ -53,6 +53,22 @@ pub enum MigrationCause {
     Swqueue,
 }
 
+impl MigrationCause {
+    /// The policy moves the task in the middle of one of its paths, not the engine.
+    fn is_by_policy(self) -> bool {
+        matches!(self, Self::Balance | Self::Active | Self::Swqueue)
+    }
+}
+
+/// A migration to be told to the observer.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Moved {
+    pub task: TaskId,
+    pub from: CpuId,
+    pub to: CpuId,
+    pub why: MigrationCause,
+}
+
 /// Plain counters of a run.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Counters {
@@ -136,6 +152,8 @@ pub struct World {
     scan_ns: [Ns; 5],
     line_ns: [Ns; 5],
     pub(crate) speeds: [u32; 3],
+    /// Migrations by the policy that the observer has not been told of.
+    pub(crate) moved: Vec<Moved>,
     /// CPUs whose runqueue was changed in this event.
     pub(crate) touched: Vec<CpuId>,
 }
@@ -152,12 +170,14 @@ impl World {
             let core = machine.cpus[c].core as usize;
             machine.cores[core].iter().filter(|s| s.idx() != c).collect::<Vec<_>>()
         };
+        #[allow(clippy::float_arithmetic, reason = "once, before the run; integers from here on")]
+        let deepest = machine.cstates.len().saturating_sub(1) as u8;
         let to_speed = |f: f64| ((f * f64::from(FULL_SPEED / 2)).round() as u32).max(1) * 2;
         Self {
             now: 0,
             this: CpuId(0),
             config,
-            cpus: (0..n).map(|c| Cpu::new(first_tick(&machine, c))).collect(),
+            cpus: (0..n).map(|c| Cpu::new(first_tick(&machine, c), deepest)).collect(),
             tasks: Vec::new(),
             masks: vec![CpuSet::full(n)],
             comms: Vec::new(),
@@ -182,6 +202,7 @@ impl World {
             scan_ns: (machine.line.ns)
                 .map(|line| (machine.costs.scan_cpu_ns + Ns::from(line) / 2).clamp(10, 200)),
             speeds: [FULL_SPEED, to_speed(machine.smt.spinning), to_speed(machine.smt.busy)],
+            moved: Vec::new(),
             touched: Vec::new(),
             machine,
         }
@@ -261,8 +282,8 @@ impl World {
         self.cpus[self.this.idx()].carry += ns;
     }
 
-    /// `resched_curr(rq)`: the current task of `cpu` should give way (spec 5.4). Charges the IPI, if
-    /// one is needed, to the executing CPU.
+    /// `resched_curr(rq)`: the current task of `cpu` should give way (spec 5.4). Charges the IPI,
+    /// if one is needed, to the executing CPU.
     pub fn resched_curr(&mut self, cpu: CpuId) {
         let target = &mut self.cpus[cpu.idx()];
         if target.need_resched {
@@ -291,7 +312,8 @@ impl World {
         self.send_ipi(cpu, Irq::Nohz);
     }
 
-    /// Queues work for `cpu`'s stopper and makes it run (spec 14.1 S2). False if it is busy with another.
+    /// Queues work for `cpu`'s stopper and makes it run (spec 14.1 S2). False if it is busy with
+    /// another.
     pub fn stop_one_cpu(&mut self, cpu: CpuId, work: StopWork) -> bool {
         let target = &mut self.cpus[cpu.idx()];
         if target.stop_work.is_some() {
@@ -334,7 +356,8 @@ impl World {
         self.set_nr_running(cpu, self.cpus[cpu.idx()].nr_running - 1);
     }
 
-    /// The CPU's event must be looked at again when this event is over; the executing one's is anyway.
+    /// The CPU's event must be looked at again when this event is over; the executing one's is
+    /// anyway.
     #[inline]
     fn touch(&mut self, cpu: CpuId) {
         if cpu != self.this {
@@ -353,6 +376,9 @@ impl World {
             let d = self.distance(from, to);
             self.counters.migrations[d as usize] += 1;
             self.counters.migrations_by_cause[why as usize] += 1;
+            if why.is_by_policy() {
+                self.moved.push(Moved { task: p, from, to, why });
+            }
         }
     }
 
@@ -377,8 +403,8 @@ impl World {
     /// Exit latency of the C-state an idle CPU sits in, ns; `None` while it enters idle or polls.
     pub fn idle_exit_latency(&self, cpu: CpuId) -> Option<Ns> {
         let c = &self.cpus[cpu.idx()];
-        let entered = self.now >= c.idle_since + self.machine.costs.idle_entry_ns;
-        (entered && c.base == Base::Idle).then(|| self.machine.cstates[c.cstate as usize].exit_ns)
+        (self.now >= c.cstate_from && c.base == Base::Idle)
+            .then(|| self.machine.cstates[c.cstate as usize].exit_ns)
     }
 
     /// The next tick edge of `cpu` strictly after `t`.
@@ -422,14 +448,15 @@ impl World {
         Some(edge)
     }
 
+    /// Does the idle task of `cpu` watch its need-resched flag? From the end of the C-state to the
+    /// next idle entry it does not: a push then needs an IPI (spec 5.4).
     pub(crate) fn polls(&self, cpu: CpuId) -> bool {
         let c = &self.cpus[cpu.idx()];
         match c.base {
-            Base::Idle if c.depth == 0 => {
-                self.now < c.idle_since + self.machine.costs.idle_entry_ns
-                    || self.machine.cstates[c.cstate as usize].polling
+            Base::Idle | Base::Leaving => {
+                self.now < c.cstate_from || self.machine.cstates[c.cstate as usize].polling
             }
-            _ => true,
+            _ => false,
         }
     }
 
@@ -517,7 +544,7 @@ fn first_tick(machine: &Machine, cpu: usize) -> Ns {
 }
 
 impl Cpu {
-    fn new(tick_next: Ns) -> Self {
+    fn new(tick_next: Ns, deepest: u8) -> Self {
         Self {
             curr: TaskId::IDLE,
             nr_running: 0,
@@ -527,7 +554,9 @@ impl Cpu {
             tick_next,
             tick_stopped: true,
             idle_since: 0,
-            cstate: 0,
+            // At boot every CPU has been asleep for long.
+            cstate: deepest,
+            cstate_from: 0,
             nr_switches: 0,
             time: [0; N_CATEGORIES],
             stop_work: None,
@@ -587,6 +616,7 @@ impl Task {
         Self {
             attr,
             state: TaskState::New,
+            exiting: false,
             on_rq: false,
             on_cpu: false,
             migrating: false,
@@ -609,5 +639,31 @@ impl Task {
 impl Default for Lock {
     fn default() -> Self {
         Self { owner: u32::MAX, head: u32::MAX, tail: u32::MAX, last: u32::MAX }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use topology::{CState, RegularSpec};
+
+    #[test]
+    fn the_idle_task_polls_while_entering_and_in_an_mwait_state_only() {
+        let state = |polling| CState { name: "C".into(), exit_ns: 1, residency_ns: 0, polling };
+        let cstates = vec![state(true), state(false)];
+        let machine = Machine::regular(RegularSpec { cstates, ..RegularSpec::default() });
+        let mut w = World::new(Arc::new(machine), Config::default());
+        w.cpus[0].cstate_from = 600;
+        let mut polls = |now, cstate, base| {
+            w.now = now;
+            (w.cpus[0].cstate, w.cpus[0].base) = (cstate, base);
+            w.polls(CpuId(0))
+        };
+        let later = 1_000_000;
+        assert!(polls(0, 1, Base::Idle), "not yet in its C-state");
+        assert!(polls(later, 0, Base::Idle) && polls(later, 0, Base::Leaving));
+        assert!(!polls(later, 1, Base::Idle) && !polls(later, 1, Base::Leaving));
+        assert!(!polls(later, 0, Base::IdleLoop), "in schedule()");
+        assert!(!polls(later, 0, Base::Next), "being switched to");
     }
 }

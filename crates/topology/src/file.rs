@@ -81,7 +81,7 @@ pub const MAX_NODES: u64 = 1024;
 ///
 /// [locks]     # times scale as costs do
 /// fast_ns       = 15
-/// queue_lines   = 5
+/// queue_lines   = 3
 /// queue_hold_ns = 30
 ///
 /// [smt]       # share of full speed

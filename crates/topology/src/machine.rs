@@ -116,7 +116,8 @@ pub struct KernelCosts {
 pub struct LockCosts {
     /// Fast path on a hot line, ns.
     pub fast_ns: u64,
-    /// Lines moved by the critical section of a shared wakequeue.
+    /// Lines moved by the critical section of a shared wakequeue: list head, neighbor, own node. The
+    /// hand-over to the next waiter comes on top, two more where appendix A counts five in all.
     pub queue_lines: u32,
     /// Fixed part of that critical section, ns.
     pub queue_hold_ns: u64,
@@ -234,7 +235,8 @@ pub struct Machine {
     pub hz: u32,
     /// Offset of each CPU's tick against the previous one's, ns (`skew_tick`; spec 0.4).
     pub tick_skew_ns: u64,
-    /// CONFIG_PREEMPTION: newidle balance stops after one task (spec 8.8).
+    /// CONFIG_PREEMPTION: an interrupt's return may preempt a system call's body (spec 0.5), and
+    /// newidle balance stops after one task (spec 8.8).
     pub preemptible_kernel: bool,
     /// Line transfer latencies.
     pub line: LineLatency,

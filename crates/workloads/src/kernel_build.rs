@@ -2,9 +2,10 @@
 //!
 //! A tree of directories, each with its own `make`; a job server with N tokens; per object a chain
 //! of processes that fork, exec, write into pipes and wait for each other; an archive step when
-//! all objects of a directory are there; serial work before and after. What the machine adds is
-//! only its speed: all times are given at [`REFERENCE_MHZ`], and compile times are scaled so that
-//! the whole build is the amount of work that the baseline row implies (docs/CALIBRATION.md).
+//! all objects of a directory are there; serial work before and after. All times are those of a
+//! reference machine at 4 GHz; what another machine adds is one number, the work of the whole build
+//! at its full speed (`work_s`), by which every time is scaled alike. It is what the baseline row
+//! implies (docs/CALIBRATION.md).
 //!
 //! Left out: disk I/O, the page cache, memory bandwidth.
 
@@ -17,9 +18,6 @@ use plan::ObjectId;
 use process::{Process, Role};
 use sim_core::{Op, Program, ProgramCx, TaskAttr, TaskId};
 use std::collections::VecDeque;
-
-/// The clock at which the fixed times below are given.
-pub const REFERENCE_MHZ: u32 = 4000;
 
 /// Parameters of a build.
 #[derive(Clone, Debug, PartialEq)]
@@ -34,18 +32,16 @@ pub struct Config {
     pub work_s: f64,
     /// Spread of compile times: sigma of the log-normal.
     pub sigma: f64,
-    /// Serial work before the first job, s at the reference clock.
+    /// Serial work before the first job, s on the reference machine.
     pub prepare_s: f64,
-    /// Serial work at the end, s at the reference clock.
+    /// Serial work at the end, s on the reference machine.
     pub link_s: f64,
-    /// The machine's clock, MHz.
-    pub clock_mhz: u32,
     /// Seed of the run.
     pub seed: u64,
 }
 
 impl Default for Config {
-    /// The kernel of the published experiments, on eight CPUs at the reference clock. Object count
+    /// The kernel of the published experiments, on eight CPUs of the reference machine. Object count
     /// and compile times follow spec 14.3: 2.5 s at 4 GHz in the mean, 0.5 to 10 s.
     fn default() -> Self {
         Self {
@@ -56,7 +52,6 @@ impl Default for Config {
             sigma: 0.65,
             prepare_s: 2.0,
             link_s: 6.0,
-            clock_mhz: REFERENCE_MHZ,
             seed: 1,
         }
     }
@@ -113,8 +108,9 @@ impl KernelBuild {
         &self.plan
     }
 
+    /// A time of the reference machine, us, on this one, ns.
     fn ns(&self, us_at_reference: u64) -> u64 {
-        us_at_reference * 1000 * u64::from(REFERENCE_MHZ) / u64::from(self.config.clock_mhz)
+        (us_at_reference as f64 * 1000.0 * self.plan.slowness) as u64
     }
 
     /// Makes a process; it starts in its parent's address space, as fork leaves it.

@@ -5,4 +5,5 @@
 
 pub mod kernel_build;
 pub mod micro;
+pub mod netperf;
 pub mod random;

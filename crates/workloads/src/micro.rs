@@ -122,7 +122,8 @@ pub struct Short {
 }
 
 impl Short {
-    /// `tasks` tasks with exponential runs and sleeps of the given means, `rounds` times (0: for ever).
+    /// `tasks` tasks with exponential runs and sleeps of the given means, `rounds` times (0: for
+    /// ever).
     pub fn new(tasks: u32, run_ns: Ns, sleep_ns: Ns, rounds: u64, seed: u64) -> Self {
         Self {
             tasks,

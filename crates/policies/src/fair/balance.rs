@@ -172,10 +172,12 @@ impl Fair {
         self.sds = (machine.domains.chains.iter())
             .map(|chain| chain.iter().map(sd_state).collect())
             .collect();
+        // Every core is idle at boot: its CPUs have entered the idle task (spec 1.5).
+        let has_idle_cores = self.topo.smt;
         // nr_idle_scan is 0 in the kernel until the first periodic balance; spec 1.5 skips that.
         let llc = |span: &CpuSet| LlcShared {
             nr_busy_cpus: span.len() as u32,
-            has_idle_cores: false,
+            has_idle_cores,
             nr_idle_scan: span.first().map_or(0, |c| machine.domains.llc_size[c.idx()]),
         };
         self.llcs = machine.llcs.iter().map(llc).collect();

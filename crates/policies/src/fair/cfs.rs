@@ -281,6 +281,17 @@ impl Fair {
         util.min(1024)
     }
 
+    /// `cpu_util_without`: of the CPU where `p` is or slept, as if `p` were not there.
+    pub(crate) fn cpu_util_without(&self, cpu: CpuId, p: TaskId, on_rq: bool) -> u64 {
+        let (rq, se) = (&self.rqs[cpu.idx()], &self.tasks[p.idx()]);
+        let mut util = rq.avg.util_avg.saturating_sub(se.avg.util_avg);
+        if self.features.util_est {
+            let own = if on_rq { se.util_est() } else { 0 };
+            util = util.max(u64::from(rq.util_est_enqueued.saturating_sub(own)));
+        }
+        util.min(1024)
+    }
+
     /// `task_h_load`: without cgroups a task's own load.
     #[inline]
     pub(crate) fn task_h_load(&self, p: TaskId) -> u64 {

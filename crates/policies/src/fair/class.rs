@@ -72,9 +72,6 @@ impl Policy for Fair {
         let idle_wakees = self.rqs.iter_mut().map(|rq| &mut rq.idle_wakee);
         idle_wakees.for_each(|wakee| wakee.decay_due = first_decay);
         self.init_balance(w);
-        // Every core is idle at boot: its CPUs have entered the idle task (spec 1.5).
-        let smt = self.topo.smt;
-        self.llcs.iter_mut().for_each(|l| l.has_idle_cores = smt);
     }
 
     fn task_fork(&mut self, w: &mut World, p: TaskId, parent: Option<TaskId>) {
@@ -197,6 +194,13 @@ impl Policy for Fair {
 
     fn stopper(&mut self, w: &mut World, cpu: CpuId, target: CpuId, first: bool) -> Step {
         self.stopper_step(w, cpu, target, first)
+    }
+
+    /// A stopper counts for `rd.overload` (spec 8.2), and its wake-up for avg_idle as any other
+    /// (spec 8.3.1): a stamp left by a fork placement ends here.
+    fn stopper_woken(&mut self, w: &mut World, cpu: CpuId) {
+        self.note_nr_running(w, cpu);
+        self.avg_idle_update(w, cpu);
     }
 
     fn idle_enter(&mut self, w: &mut World, cpu: CpuId, tick_stopped: bool) {

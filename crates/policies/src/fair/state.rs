@@ -159,6 +159,10 @@ pub struct PendingChoice {
     pub target: CpuId,
     /// `recent_used_cpu` before the search.
     pub recent: CpuId,
+    /// The wake-up runs in an interrupt.
+    pub in_irq: bool,
+    /// The domain flag of the slow path (fork, exec); 0: a wake-up.
+    pub slow: u32,
 }
 
 /// `min_vruntime` of a runqueue at boot: in the middle of the number range, so that virtual times
@@ -197,6 +201,8 @@ impl FairRq {
                 prev: CpuId(0),
                 target: CpuId(0),
                 recent: CpuId(0),
+                in_irq: false,
+                slow: 0,
             },
         }
     }

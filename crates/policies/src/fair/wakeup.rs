@@ -10,7 +10,7 @@ mod tests;
 
 use super::Fair;
 use super::state::{PendingChoice, Wakee};
-use sim_core::{Choice, Ns, Policy, SelectKind, TaskId, TaskState, World};
+use sim_core::{Choice, Ns, Policy, SelectKind, TaskId, World};
 use topology::{CpuId, SdFlags};
 
 /// `task_h_load` of an idle task: its averages stay as they were at boot, the full load of nice 0.
@@ -21,23 +21,23 @@ impl Fair {
     pub(crate) fn select(&mut self, w: &mut World, p: TaskId, kind: SelectKind) -> Choice {
         let (this, prev) = (w.this, w.tasks[p.idx()].wake_cpu);
         match kind {
-            SelectKind::Wake { sync, .. } => self.select_wake(w, p, prev, sync),
+            SelectKind::Wake { sync, in_irq } => self.select_wake(w, p, sync, in_irq),
             SelectKind::Fork => self.select_idlest(w, p, this, prev, SdFlags::BALANCE_FORK),
             SelectKind::Exec => self.select_idlest(w, p, this, prev, SdFlags::BALANCE_EXEC),
         }
     }
 
-    fn select_wake(&mut self, w: &mut World, p: TaskId, prev: CpuId, sync: bool) -> Choice {
-        let this = w.this;
+    fn select_wake(&mut self, w: &mut World, p: TaskId, sync: bool, in_irq: bool) -> Choice {
+        let (this, prev) = (w.this, w.tasks[p.idx()].wake_cpu);
         let current = w.cpus[this.idx()].curr;
         self.record_wakee(w, current, p);
         let mut target = prev;
         if this != prev && !self.wake_wide(this, current, p) && w.allowed(p, this) {
-            let exiting = current.is_task() && w.tasks[current.idx()].state == TaskState::Dead;
+            let exiting = current.is_task() && w.tasks[current.idx()].exiting;
             target = self.wake_affine(w, p, prev, sync && !exiting);
         }
         let recent = self.tasks[p.idx()].recent_used_cpu;
-        let mut choice = PendingChoice { idle: false, prev, target, recent };
+        let mut choice = PendingChoice { idle: false, prev, target, recent, in_irq, slow: 0 };
         let (cpu, scan_ns) = self.select_idle_sibling(w, p, &choice);
         choice.idle = w.cpus[cpu.idx()].idle;
         self.rqs[this.idx()].choice = choice;
@@ -53,7 +53,6 @@ impl Fair {
         prev: CpuId,
         flag: u32,
     ) -> Choice {
-        self.rqs[this.idx()].choice.idle = false;
         let domains = &w.machine.domains;
         let balances = |level: usize| {
             let link = domains.chains[this.idx()][level];
@@ -65,6 +64,9 @@ impl Fair {
             Some(level) => self.find_idlest_cpu(w, p, this, prev, level, flag),
             None => (prev, 0),
         };
+        let idle = w.cpus[cpu.idx()].idle;
+        let (target, recent, in_irq, slow) = (cpu, prev, false, flag);
+        self.rqs[this.idx()].choice = PendingChoice { idle, prev, target, recent, in_irq, slow };
         Choice { cpu, scan_ns }
     }
 
@@ -75,6 +77,9 @@ impl Fair {
         let pending = self.rqs[w.this.idx()].choice;
         if !pending.idle || w.cpus[choice.cpu.idx()].idle {
             return choice.cpu;
+        }
+        if pending.slow != 0 {
+            return self.select_idlest(w, p, w.this, pending.prev, pending.slow).cpu;
         }
         self.select_idle_sibling(w, p, &pending).0
     }

@@ -109,6 +109,7 @@ pub fn output<P: Policy, W: Program>(sim: &Simulation<P, W, Recorder>) -> RunOut
         m.add(&format!("wakeup_latency_{name}"), ns as f64 * 1e-3);
     }
     m.add("wakeup_latency_max", delays.max() as f64 * 1e-3);
+    m.recorded(&w.samples);
     m.spinning(w);
     m.counters(w);
     RunOutput { metrics: m.0, utilization: Some(sim.observer.utilization(w)) }
@@ -129,6 +130,22 @@ impl Metrics {
         let used: u64 = w.cpus.iter().map(busy_ns).sum();
         self.add("elapsed", w.now as f64 * 1e-9);
         self.add("cpu_pct", used as f64 / elapsed * 100.0);
+    }
+
+    /// What the workload itself has recorded: the times of its requests, if it has any.
+    fn recorded(&mut self, samples: &[Ns]) {
+        if samples.is_empty() {
+            return;
+        }
+        let mut sorted = samples.to_vec();
+        sorted.sort_unstable();
+        let sum: u128 = sorted.iter().map(|ns| u128::from(*ns)).sum();
+        let us = |ns: Ns| ns as f64 * 1e-3;
+        self.add("latency_mean", sum as f64 / sorted.len() as f64 * 1e-3);
+        for (name, quantile) in [("p50", 0.5), ("p95", 0.95), ("p99", 0.99), ("max", 1.0)] {
+            let rank = (quantile * sorted.len() as f64).ceil() as usize;
+            self.add(&format!("latency_{name}"), us(sorted[rank.max(1) - 1]));
+        }
     }
 
     fn spinning(&mut self, w: &World) {
@@ -163,4 +180,26 @@ impl Metrics {
 fn busy_ns(c: &sim_core::Cpu) -> u64 {
     let total: u64 = c.time.iter().sum();
     total - c.time[Category::Idle as usize] - c.time[Category::Exit as usize]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn recorded_times_become_metrics_in_microseconds() {
+        let mut m = Metrics(Vec::new());
+        m.recorded(&[]);
+        assert!(m.0.is_empty());
+        let samples: Vec<Ns> = (1..=100).rev().map(|us| us * 1000).collect();
+        m.recorded(&samples);
+        let found: Vec<_> = m.0.iter().map(|v| (v.name.as_str(), v.value)).collect();
+        let expected =
+            [("mean", 50.5), ("p50", 50.0), ("p95", 95.0), ("p99", 99.0), ("max", 100.0)];
+        for ((name, value), (suffix, us)) in found.iter().zip(expected) {
+            assert_eq!(*name, format!("latency_{suffix}"));
+            assert!((value - us).abs() < 1e-9, "{name} {value}");
+        }
+        assert_eq!(found.len(), 5);
+    }
 }

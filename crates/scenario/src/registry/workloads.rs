@@ -75,9 +75,14 @@ pub const WORKLOADS: &[WorkloadDef] = &[
                 "prepare_seconds",
                 (0.0, 1e6),
                 Some("2"),
-                "serial work before the first job, at 4 GHz",
+                "serial work before the first job, on a 4 GHz reference",
             ),
-            seconds("link_seconds", (0.0, 1e6), Some("6"), "serial links at the end, at 4 GHz"),
+            seconds(
+                "link_seconds",
+                (0.0, 1e6),
+                Some("6"),
+                "serial links at the end, on a 4 GHz reference",
+            ),
         ],
     },
     WorkloadDef {

@@ -10,6 +10,7 @@ use topology::CpuId;
 
 impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     pub(crate) fn fork_begin(&mut self, cpu: CpuId) -> Flow {
+        self.w.cpus[cpu.idx()].top().irq_off = true;
         let child = self.w.cpus[cpu.idx()].top().task;
         let parent = self.w.cpus[cpu.idx()].curr;
         let t = &mut self.w.tasks[child.idx()];
@@ -63,16 +64,17 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         let p = self.w.cpus[cpu.idx()].curr;
         let choice = self.select(p, SelectKind::Exec);
         let top = self.w.cpus[cpu.idx()].top();
-        (top.task, top.target) = (p, choice.cpu);
+        (top.task, top.target, top.scan_ns) = (p, choice.cpu, choice.scan_ns as u32);
         self.w.spend(cpu, choice.scan_ns, Pc::ExecCommit)
     }
 
     /// Another CPU: the own stopper moves the running task there.
     pub(crate) fn exec_commit(&mut self, cpu: CpuId) -> Flow {
         let top = self.w.cpus[cpu.idx()].top();
-        let (p, target): (TaskId, CpuId) = (top.task, top.target);
-        if target != cpu {
-            self.w.stop_one_cpu(cpu, StopWork::Migrate(p, target));
+        let (p, choice) = (top.task, Choice { cpu: top.target, scan_ns: top.scan_ns.into() });
+        let target = self.commit(p, choice);
+        if target != cpu && self.w.stop_one_cpu(cpu, StopWork::Migrate(p, target)) {
+            self.policy.stopper_woken(&mut self.w, cpu);
         }
         self.pop_frame(cpu)
     }

@@ -19,7 +19,8 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         Flow::Again
     }
 
-    /// A tick that does not hit a segment of work: in a softirq or in idle.
+    /// A tick that does not hit a segment of work: in a softirq, a system call, or in idle. Like a
+    /// computed one it works on the runqueue without its lock (see [`crate::Site::TickRqLock`]).
     pub(crate) fn enter_tick(&mut self, cpu: CpuId) {
         let next = self.w.tick_after(cpu, self.w.now);
         self.w.push_frame(cpu, Frame::at(Pc::TickBody, Category::Irq));

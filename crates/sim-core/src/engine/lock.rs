@@ -101,7 +101,8 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         self.w.release(cpu, lock);
     }
 
-    /// Spins until `p` neither migrates nor is being switched out; goes on at `pc`, which looks again.
+    /// Spins until `p` neither migrates nor is being switched out; goes on at `pc`, which looks
+    /// again.
     pub(crate) fn wait_for_task(&mut self, cpu: CpuId, p: TaskId, site: Site, pc: Pc) -> Flow {
         self.w.cpus[cpu.idx()].top().pc = pc;
         let t = &self.w.tasks[p.idx()];

@@ -1,5 +1,5 @@
-//! `schedule()` (spec 0.5): dequeue, pick, the pull path, the switch. Interrupts are off and the own
-//! runqueue's lock is held throughout, but where the pull path drops it.
+//! `schedule()` (spec 0.5): dequeue, pick, the pull path, the switch. Interrupts are off and the
+//! own runqueue's lock is held throughout, but where the pull path drops it.
 
 use super::frame::{Flow, Pc};
 use crate::cpu::Base;
@@ -92,6 +92,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
             c.nr_switches += 1;
         });
         self.w.counters.switches += 1;
+        self.tell_moves();
         self.observer.switch(&self.w, cpu, prev, next);
         self.w.cpus[cpu.idx()].top().task = next;
         if next.is_task() {

@@ -64,6 +64,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     pub(crate) fn stop_attached(&mut self, cpu: CpuId) -> Flow {
         let top = self.w.cpus[cpu.idx()].top();
         let (p, to) = (top.task, top.target);
+        self.catch_up(to);
         self.policy.wakeup_preempt(&mut self.w, to, p, MOVED);
         self.unlock(cpu, LockId::rq(to));
         self.w.goto(cpu, Pc::StopEnd)

@@ -182,6 +182,8 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         let top = self.w.cpus[cpu.idx()].top();
         let (p, target, new) = (top.task, top.target, top.pc == Pc::ForkPreempt);
         let flags = if new { FORKED } else { self.wakeup_flags(p) };
+        // Ticks may have passed there in the nested critical section.
+        self.catch_up(target);
         self.policy.wakeup_preempt(&mut self.w, target, p, flags);
         self.now_runnable(target, p, new);
         self.unlock(cpu, LockId::rq(target));

@@ -7,7 +7,7 @@
 use super::{CLASS_CPU, CLASS_TICK};
 use crate::cpu::{Base, Cpu};
 use crate::world::FULL_SPEED;
-use crate::{Category, EventQueue, NEVER, Ns, TaskId, World};
+use crate::{Category, EventQueue, NEVER, Ns, Task, TaskId, World};
 use topology::CpuId;
 
 /// A fixed duration stretched by the CPU's speed.
@@ -43,6 +43,12 @@ impl Cpu {
 }
 
 impl World {
+    /// May an interrupt's return take the CPU from a task in the middle of its segment (spec 0.5)?
+    #[inline]
+    pub(crate) fn is_preemptible(&self, t: &Task) -> bool {
+        !t.in_kernel || self.machine.preemptible_kernel
+    }
+
     /// Accounts the CPU's time up to now, and its task's progress if it works on its segment.
     #[inline]
     pub(crate) fn settle(&mut self, cpu: CpuId) {
@@ -154,8 +160,8 @@ impl World {
     /// interrupt; a flag that another CPU has just set waits for its IPI.
     fn next_work_event(&self, c: &Cpu) -> (Ns, u8) {
         let free = c.since + c.stall;
-        let in_kernel = self.tasks[c.curr.idx()].in_kernel;
-        let asked = c.softirq || c.need_resched && !in_kernel;
+        let preempts = c.need_resched && self.is_preemptible(&self.tasks[c.curr.idx()]);
+        let asked = c.softirq || preempts;
         let in_tick = asked && free >= self.now;
         let sooner = c.irq_first.max(free).max(self.now).min(if in_tick { free } else { NEVER });
         let tick = if c.need_resched { c.tick_next } else { c.deciding_tick };

@@ -6,11 +6,11 @@
 //!         sh -> objtool            per object;   make -> sh -> ar   per directory
 //! ```
 
+use super::KernelBuild;
 use super::plan::ObjectId;
-use super::{KernelBuild, REFERENCE_MHZ};
 use sim_core::{Op, ProgramCx, TaskId};
 
-/// Times in us at the reference clock: [mem], the same on every machine and in every variant.
+/// Times in us on the reference machine: general knowledge, unverified, never fitted.
 mod us {
     pub const EXEC: u64 = 500;
     pub const EXIT: u64 = 200;
@@ -29,9 +29,6 @@ mod us {
 const AS_SHARE: u64 = 20;
 /// The compiler parses for this share of its time (1/3), then it writes function by function.
 const PARSE_SHARE: u64 = 3;
-/// Pieces that the compiler writes into the pipe per second of its time at the reference clock: 1 MiB
-/// of assembler text in stdio buffers of 4 KiB.
-const PIECES_PER_S: u64 = 256;
 /// Pieces that fit into a pipe: 64 KiB.
 const PIPE_PIECES: u32 = 16;
 
@@ -138,7 +135,7 @@ impl KernelBuild {
     pub(super) fn step(&mut self, cx: &mut ProgramCx<'_>, task: TaskId) -> Op {
         let at = self.procs[task.idx()].at;
         if at >= EXITING {
-            return self.exit(task);
+            return self.exit(cx, task);
         }
         if at == 0 {
             self.advance(task);
@@ -154,7 +151,7 @@ impl KernelBuild {
             Role::Shell { object, dir } => self.shell(cx, task, object, dir),
             Role::Gcc { object } => self.gcc(cx, task, object),
             Role::Cc1 { object, assembler } => self.cc1(task, object, assembler),
-            Role::As { object } => self.assemble(task, object),
+            Role::As { object } => self.assemble(cx, task, object),
             Role::Fixdep => self.run_and_exit(task, self.ns(us::FIXDEP)),
             Role::Objtool => self.run_and_exit(task, self.ns(us::OBJTOOL)),
             Role::Ar { dir } => {
@@ -173,13 +170,17 @@ impl KernelBuild {
         Op::Run(ns)
     }
 
-    /// Exit frees memory, tells the parent, and is gone.
-    fn exit(&mut self, task: TaskId) -> Op {
+    /// Exit frees memory, tells the parent, and is gone. The parent's wake-up is SYNC in name only:
+    /// the waker is exiting by then (spec 5.5).
+    fn exit(&mut self, cx: &mut ProgramCx<'_>, task: TaskId) -> Op {
         let p = &mut self.procs[task.idx()];
         p.at += 1;
         let parent = p.parent;
         match p.at - EXITING {
-            1 => Op::Kernel(self.ns(us::EXIT)),
+            1 => {
+                cx.set_exiting(task);
+                Op::Kernel(self.ns(us::EXIT))
+            }
             2 if parent != TaskId::NONE => {
                 self.procs[parent.idx()].zombies += 1;
                 Op::Wake { task: parent, sync: true }
@@ -245,7 +246,7 @@ impl KernelBuild {
             _ => {
                 self.objects_done += u32::from(object.is_some());
                 self.procs[task.idx()].at = EXITING;
-                self.exit(task)
+                self.exit(cx, task)
             }
         }
     }
@@ -269,16 +270,13 @@ impl KernelBuild {
             5 => self.wait_all_then_run(task, self.ns(us::GCC) / 4),
             _ => {
                 self.procs[task.idx()].at = EXITING;
-                self.exit(task)
+                self.exit(cx, task)
             }
         }
     }
 
-    /// Pieces of assembler text of an object; the same on every machine.
-    fn pieces(&self, object: ObjectId) -> u64 {
-        let at_reference =
-            self.compile_ns(object) * u64::from(self.config.clock_mhz) / u64::from(REFERENCE_MHZ);
-        (at_reference * PIECES_PER_S / 1_000_000_000).max(1)
+    fn pieces(&self, object: ObjectId) -> u32 {
+        self.plan.pieces[object as usize]
     }
 
     /// The compiler parses, then generates code and writes it, a piece at a time. It sleeps while
@@ -290,13 +288,13 @@ impl KernelBuild {
         match self.procs[task.idx()].at {
             2 => {
                 let p = &mut self.procs[task.idx()];
-                (p.at, p.to_write) = (3, pieces as u32);
+                (p.at, p.to_write) = (3, pieces);
                 self.procs[assembler.idx()].writer = task;
                 Op::Run(parse)
             }
             3 => {
                 self.procs[task.idx()].at = 4;
-                Op::Run((total - parse) / pieces)
+                Op::Run((total - parse) / u64::from(pieces))
             }
             _ => self.write_piece(task, assembler),
         }
@@ -322,8 +320,8 @@ impl KernelBuild {
     }
 
     /// The assembler reads all that there is and works on it.
-    fn assemble(&mut self, task: TaskId, object: ObjectId) -> Op {
-        let piece = self.compile_ns(object) / AS_SHARE / self.pieces(object);
+    fn assemble(&mut self, cx: &mut ProgramCx<'_>, task: TaskId, object: ObjectId) -> Op {
+        let piece = self.compile_ns(object) / AS_SHARE / u64::from(self.pieces(object));
         let p = &mut self.procs[task.idx()];
         if p.at == 2 {
             p.at = 3;
@@ -335,7 +333,7 @@ impl KernelBuild {
         if p.input == 0 {
             if p.end_of_input {
                 p.at = EXITING;
-                return self.exit(task);
+                return self.exit(cx, task);
             }
             p.on_pipe = true;
             return Op::Wait;
@@ -345,7 +343,7 @@ impl KernelBuild {
         if std::mem::take(&mut self.procs[writer.idx()].on_pipe) {
             return Op::Wake { task: writer, sync: true };
         }
-        self.assemble(task, object)
+        self.assemble(cx, task, object)
     }
 
     // --- make and the job server ---
@@ -373,7 +371,7 @@ impl KernelBuild {
             }
             _ => {
                 self.procs[task.idx()].at = EXITING;
-                self.exit(task)
+                self.exit(cx, task)
             }
         }
     }

@@ -5,7 +5,7 @@ use policies::fair::Fair;
 use policies::fair::features::{Features, Tunables};
 use policies::fifo::Fifo;
 use proptest::prelude::*;
-use sim_core::{Config, NoObserver, Program, Simulation, StopReason, TaskId};
+use sim_core::{Config, LockId, NoObserver, Program, Simulation, Site, StopReason, TaskId};
 use topology::Machine;
 use workloads::kernel_build::{self, KernelBuild};
 use workloads::micro::{PingPong, Short, Spinners};
@@ -35,8 +35,10 @@ fn features() -> impl Strategy<Value = Features> {
 }
 
 /// What the fair class must keep: I5, the runqueue's sums (T2.2, I13) and the shared wakequeue.
+#[derive(Default)]
 struct FairChecks {
     min_vruntime: Vec<u64>,
+    nr_running: Vec<u32>,
 }
 
 impl FairChecks {
@@ -66,22 +68,76 @@ impl FairChecks {
                 return Err(format!("I3: the tree of cpu {cpu} holds a task of another"));
             }
         }
+        self.check_overload(sim)?;
         check_wakequeues(sim)
+    }
+
+    /// I13: whoever makes a queue two or more long sets the flag, the stopper too (spec 8.2).
+    fn check_overload<W: Program>(
+        &mut self,
+        sim: &Simulation<Fair, W, NoObserver>,
+    ) -> Result<(), String> {
+        self.nr_running.resize(sim.w.cpus.len(), 0);
+        for (before, cpu) in self.nr_running.iter_mut().zip(&sim.w.cpus) {
+            let before = std::mem::replace(before, cpu.nr_running);
+            if before < 2 && cpu.nr_running >= 2 && !sim.policy.overload {
+                return Err(format!("I13: {} running and no overload", cpu.nr_running));
+            }
+        }
+        Ok(())
     }
 }
 
-/// I3 and T7.5: a task is on at most one wakequeue, its own LLC's, and only while it is queued.
+/// I3, T7.2 and T7.5: a task is on at most one wakequeue, its own LLC's, and only while it waits.
 fn check_wakequeues<W: Program>(sim: &Simulation<Fair, W, NoObserver>) -> Result<(), String> {
     let mut linked = vec![0u32; sim.w.tasks.len()];
-    for queue in &sim.policy.swqueues {
+    for (llc, queue) in sim.policy.swqueues.iter().enumerate() {
         let mut at = queue.head;
         while at != TaskId::NONE {
             linked[at.idx()] += 1;
             if linked[at.idx()] > 1 {
                 return Err(format!("I3: {at:?} is on the wakequeues twice"));
             }
+            check_waiter(sim, llc, at)?;
             at = sim.policy.tasks[at.idx()].swq_next;
         }
+    }
+    let mut marked = sim.policy.tasks.iter().zip(&linked);
+    if marked.any(|(se, n)| u32::from(se.on_swqueue) != *n) {
+        return Err("T7.5: tasks are marked as queued that are not, or the reverse".into());
+    }
+    Ok(())
+}
+
+/// T7.2, where nobody is in a critical section of the runqueue or the wakequeue.
+fn check_waiter<W: Program>(
+    sim: &Simulation<Fair, W, NoObserver>,
+    llc: usize,
+    p: TaskId,
+) -> Result<(), String> {
+    let t = &sim.w.tasks[p.idx()];
+    let locks = [LockId::rq(t.cpu), sim.policy.swqueues[llc].lock];
+    if t.migrating || locks.iter().any(|l| sim.w.locks.owner(*l).is_some()) {
+        return Ok(());
+    }
+    let its_llc = sim.w.machine.cpus[t.cpu.idx()].llc as usize;
+    let curr = sim.w.cpus[t.cpu.idx()].curr;
+    if !t.on_rq || curr == p || t.nr_cpus_allowed < 2 || its_llc != llc {
+        return Err(format!("T7.2: on the wakequeue of LLC {llc}: {p:?} {t:?}"));
+    }
+    Ok(())
+}
+
+/// T7.7: an append and one way out take the wakequeue's lock once each; more only by the races.
+fn check_acquisitions<W: Program>(sim: &Simulation<Fair, W, NoObserver>) -> Result<(), String> {
+    let sites =
+        [Site::TtwuEnqueueSwq, Site::PickRemoveSwq, Site::DequeueRemoveSwq, Site::PullPopSwq];
+    let acquired: u64 = sites.iter().map(|s| sim.w.locks.sites[*s as usize].acquired).sum();
+    let swq = &sim.policy.balance.swq;
+    let expected = 2 * swq.appended + swq.unlinked_nothing + swq.empty_under_lock;
+    // What is under way when the last task exits is not counted yet.
+    if acquired.abs_diff(expected) > sim.w.cpus.len() as u64 {
+        return Err(format!("T7.7: {acquired} acquisitions: {swq:?}"));
     }
     Ok(())
 }
@@ -96,11 +152,14 @@ fn check_fair<W: Program>(
     let config = Config { ttwu_queue, ..Config::default() };
     let policy = Fair::new(features, Tunables::for_cpus(machine.n_cpus()));
     let mut sim = simulate(machine, config, policy, program, NoObserver);
-    let mut checks = FairChecks { min_vruntime: Vec::new() };
+    let mut checks = FairChecks::default();
     let end = run_checked(&mut sim, until, |sim| checks.check(sim))?;
     let c = &sim.w.counters;
     if c.pull_attempts != c.pull_hits + c.pull_lost + c.pull_empty {
         return Err(format!("pull attempts do not add up: {c:?}"));
+    }
+    if end == StopReason::Done {
+        check_acquisitions(&sim)?;
     }
     // I18
     if c.migrations.iter().sum::<u64>() != c.migrations_by_cause.iter().sum::<u64>() {
@@ -121,8 +180,51 @@ fn small_build() -> KernelBuild {
     })
 }
 
+/// I1: since when each CPU has been idle while some task waited.
+struct Waste {
+    since: Vec<Option<u64>>,
+    longest_ns: u64,
+}
+
+impl Waste {
+    fn look<P: sim_core::Policy, W: Program>(&mut self, sim: &Simulation<P, W, NoObserver>) {
+        self.since.resize(sim.w.cpus.len(), None);
+        for (since, cpu) in self.since.iter_mut().zip(&sim.w.cpus) {
+            if !cpu.idle || sim.w.n_waiting == 0 {
+                *since = None;
+                continue;
+            }
+            let start = *since.get_or_insert(sim.w.now);
+            self.longest_ns = self.longest_ns.max(sim.w.now - start);
+        }
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// I1: under a global FIFO no CPU idles while a task waits, beyond leaving its C-state and the
+    /// way through the scheduler.
+    #[test]
+    fn a_fifo_conserves_work(
+        shape in shapes(),
+        tasks in 1u32..20,
+        run_us in 1u64..3000,
+        sleep_us in 1u64..3000,
+        seed: u64,
+    ) {
+        let machine = shape.machine();
+        let exit_ns = machine.cstates.iter().map(|s| s.exit_ns).max().unwrap_or(0);
+        let program = Short::new(tasks, run_us * 1000, sleep_us * 1000, 10, seed);
+        let mut sim = simulate(machine, Config::default(), Fifo::default(), program, NoObserver);
+        let mut waste = Waste { since: Vec::new(), longest_ns: 0 };
+        let end = run_checked(&mut sim, u64::MAX, |sim| {
+            waste.look(sim);
+            Ok(())
+        });
+        prop_assert_eq!(end, Ok(StopReason::Done));
+        prop_assert!(waste.longest_ns <= exit_ns + 20_000, "idle for {} ns", waste.longest_ns);
+    }
 
     #[test]
     fn a_fifo_keeps_every_invariant(

@@ -1,6 +1,8 @@
 //! Simulations as a whole: closed forms, invariants, twins.
 
 mod closed_forms;
+mod engine;
+mod fairness;
 mod invariants;
 mod support;
 mod twins;

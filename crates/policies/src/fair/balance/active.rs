@@ -41,8 +41,9 @@ impl Default for StopPath {
 impl Fair {
     /// Queues the push for `src`'s stopper. If the stopper has other work the request is dropped.
     pub(crate) fn start_active_balance(&mut self, w: &mut World, src: CpuId, target: CpuId) {
+        self.catch_up(w, src);
         if w.stop_one_cpu(src, StopWork::Push(target)) {
-            self.note_nr_running(w, src);
+            self.stopper_woken(w, src);
         } else {
             self.rqs[src.idx()].active_balance = false;
         }

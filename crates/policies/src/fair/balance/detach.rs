@@ -121,9 +121,12 @@ impl Fair {
         }
     }
 
-    /// `can_migrate_task` (spec 8.8). Per-CPU kthreads are not known as such: they fail by
-    /// affinity.
+    /// `can_migrate_task` (spec 8.8).
     fn can_migrate(&self, w: &World, exec: CpuId, lb: &mut LoadBalance, p: TaskId) -> bool {
+        // It counts neither as pinned nor as movable.
+        if w.tasks[p.idx()].is_per_cpu_kthread() {
+            return false;
+        }
         if !w.allowed(p, lb.dst) {
             lb.flags.some_pinned = true;
             if lb.idle != IdleType::NewlyIdle && !lb.flags.dst_pinned {

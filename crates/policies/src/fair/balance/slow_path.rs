@@ -4,6 +4,7 @@
 use super::decide::NUMA_IMBALANCE_MIN;
 use super::domain_at;
 use super::stats::{GroupStats, GroupType, group_classify};
+use crate::fair::pelt::DETACHED;
 use crate::fair::state::Fair;
 use sim_core::{Ns, TaskId, World};
 use topology::{CpuId, Group, SdFlags};
@@ -74,7 +75,7 @@ impl Fair {
     }
 
     /// `update_sg_wakeup_stats`: as if `p` were not there.
-    fn wakeup_stats(&self, w: &World, group: &Group, p: TaskId) -> GroupStats {
+    pub(super) fn wakeup_stats(&self, w: &World, group: &Group, p: TaskId) -> GroupStats {
         let mut g = GroupStats::of_weight(group.cpus.len() as u32);
         let (t, avg) = (&w.tasks[p.idx()], &self.tasks[p.idx()].avg);
         for &cpu in &group.cpus {
@@ -83,9 +84,10 @@ impl Fair {
             let mut h_nr = self.rqs[cpu.idx()].h_nr_running;
             let mut sums = (self.cpu_load(cpu), self.cpu_util(cpu), self.cpu_runnable(cpu));
             let mut idle = c.idle;
-            if t.cpu == cpu && avg.last_update_time != 0 {
+            // A new child is in nobody's averages yet.
+            if t.cpu == cpu && avg.last_update_time != DETACHED {
                 sums.0 = sums.0.saturating_sub(self.task_h_load(p));
-                sums.1 = sums.1.saturating_sub(avg.util_avg);
+                sums.1 = self.cpu_util_without(cpu, p, t.on_rq);
                 sums.2 = sums.2.saturating_sub(avg.runnable_avg);
             }
             if t.cpu == cpu && t.on_rq {

@@ -53,7 +53,7 @@ impl Fair {
 
     /// Steps 1 to 4: the CPUs that come to mind first.
     fn near_at_hand(&mut self, w: &World, p: TaskId, from: &PendingChoice) -> Option<CpuId> {
-        let &PendingChoice { prev, target, recent, .. } = from;
+        let &PendingChoice { prev, target, recent, in_irq, .. } = from;
         if self.takes_task(w, target) {
             return Some(target);
         }
@@ -61,7 +61,12 @@ impl Fair {
             return Some(prev);
         }
         let this = w.this;
-        if is_per_cpu_kthread(w, this) && prev == this && w.cpus[this.idx()].nr_running <= 1 {
+        if prev == this
+            && !in_irq
+            && w.cpus[this.idx()].nr_running <= 1
+            && is_per_cpu_kthread(w, w.cpus[this.idx()].curr)
+        {
+            // A completion by a worker of this CPU, which is about to sleep.
             return Some(prev);
         }
         self.tasks[p.idx()].recent_used_cpu = prev;
@@ -323,8 +328,6 @@ impl Fair {
     }
 }
 
-/// `is_per_cpu_kthread(current)` in task context. No task is marked as a kernel thread yet, so the
-/// rule for completions of per-CPU kthreads (spec 5.6, step 3) does not apply to any.
-fn is_per_cpu_kthread(_w: &World, _this: CpuId) -> bool {
-    false
+fn is_per_cpu_kthread(w: &World, p: TaskId) -> bool {
+    p.is_task() && w.tasks[p.idx()].is_per_cpu_kthread()
 }

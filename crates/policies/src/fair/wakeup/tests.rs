@@ -41,6 +41,8 @@ fn search_for(rig: &mut Rig, p: TaskId, prev: u32, target: u32) -> u32 {
         prev: CpuId(prev),
         target: CpuId(target),
         recent: rig.f.tasks[p.idx()].recent_used_cpu,
+        in_irq: false,
+        slow: 0,
     };
     rig.f.select_idle_sibling(&mut rig.w, p, &from).0.0
 }
@@ -95,6 +97,22 @@ fn wake_affine_compares_effective_loads() {
 }
 
 #[test]
+fn a_waker_that_exits_does_not_pull_its_parent() {
+    let chosen = |exiting| {
+        // Only the waker runs on CPU 0; the wakee's CPU in the other LLC is idle.
+        let mut rig = rig_with_idle(RYZEN, Features::default(), &[1, 9]);
+        let (waker, p) = (rig.new_task(0, 0), rig.new_task(9, 0));
+        rig.w.cpus[0].curr = waker;
+        rig.w.tasks[waker.idx()].exiting = exiting;
+        rig.w.this = CpuId(0);
+        let sync = SelectKind::Wake { sync: true, in_irq: false };
+        rig.f.select_task_rq(&mut rig.w, p, sync).cpu
+    };
+    assert_eq!(chosen(false), CpuId(1), "near the waker");
+    assert_eq!(chosen(true), CpuId(9), "where it was");
+}
+
+#[test]
 fn wake_affine_prefers_an_idle_prev_to_a_busy_waker() {
     let mut rig = rig_with_idle(RYZEN, Features::default(), &[1]);
     assert_eq!(wake(&mut rig, 0, 1), 1);
@@ -114,6 +132,25 @@ fn the_search_keeps_its_order() {
     assert_eq!(search(&[2, 5], 4, 3), 5, "the scan starts after the target");
     assert_eq!(search(&[2], 4, 3), 2, "and wraps");
     assert_eq!(search(&[], 4, 3), 3, "all busy: stack on the target");
+}
+
+#[test]
+fn a_worker_bound_to_its_cpu_completes_to_the_task_that_slept_there() {
+    let chosen = |kthread, pinned, in_irq| {
+        // CPU 5 is idle, and the wakee slept on the worker's CPU.
+        let mut rig = rig_with_idle(RYZEN, Features::default(), &[5]);
+        let (worker, p) = (rig.new_task(3, 0), rig.new_task(3, 0));
+        rig.w.tasks[worker.idx()].attr.kthread = kthread;
+        rig.w.tasks[worker.idx()].nr_cpus_allowed = if pinned { 1 } else { 32 };
+        rig.w.cpus[3].curr = worker;
+        rig.w.this = CpuId(3);
+        let kind = SelectKind::Wake { sync: false, in_irq };
+        rig.f.select_task_rq(&mut rig.w, p, kind).cpu.0
+    };
+    assert_eq!(chosen(true, true, false), 3);
+    assert_eq!(chosen(true, true, true), 5, "an interrupt");
+    assert_eq!(chosen(true, false, false), 5, "an unbound worker");
+    assert_eq!(chosen(false, true, false), 5, "a pinned user task");
 }
 
 #[test]
@@ -156,6 +193,15 @@ fn an_idle_core_comes_before_an_idle_thread() {
 }
 
 #[test]
+fn idle_cores_are_known_from_the_start_if_cores_have_threads() {
+    let hints = |threads| {
+        let rig = Rig::new(Shape { threads, ..RYZEN }, 250);
+        rig.f.llcs.iter().map(|l| l.has_idle_cores).collect::<Vec<_>>()
+    };
+    assert_eq!((hints(2), hints(1)), (vec![true; 2], vec![false; 2]));
+}
+
+#[test]
 fn has_idle_cores_is_cleared_in_vain_and_set_by_a_full_core() {
     let mut rig = rig_with_idle(RYZEN, Features::default(), &[4, 6]);
     rig.f.llcs[0].has_idle_cores = true;
@@ -179,6 +225,20 @@ fn an_idle_cpu_taken_meanwhile_is_searched_anew() {
     assert_eq!(rig.f.commit_task_rq(&mut rig.w, p, choice), CpuId(5));
     rig.set_busy(5, true);
     assert_eq!(rig.f.commit_task_rq(&mut rig.w, p, choice), CpuId(6));
+}
+
+#[test]
+fn a_fork_sees_who_was_faster_while_it_read_the_groups() {
+    let mut rig = rig_with_idle(RYZEN, Features::default(), &[9, 25, 10, 26]);
+    rig.w.this = CpuId(0);
+    let p = rig.new_task(0, 0);
+    (0..32).for_each(|c| rig.f.rqs[c].idle_stamp = 1);
+    rig.f.rqs[9].idle_stamp = 2;
+    let choice = rig.f.select_task_rq(&mut rig.w, p, SelectKind::Fork);
+    assert_eq!(choice.cpu, CpuId(9), "the warmest");
+    assert_eq!(rig.f.commit_task_rq(&mut rig.w, p, choice), CpuId(9));
+    rig.set_busy(9, true);
+    assert_eq!(rig.f.commit_task_rq(&mut rig.w, p, choice), CpuId(10));
 }
 
 #[test]

@@ -266,3 +266,54 @@ fn fork_goes_to_the_idle_llc_and_an_idle_core() {
     let (cpu, _) = rig.fair.find_idlest_cpu(&mut rig.w, child, here, here, top, fork);
     assert_eq!(cpu, CpuId(5));
 }
+
+#[test]
+fn the_slow_path_leaves_out_what_the_task_itself_contributes() {
+    let mut rig = Rig::desktop();
+    let p = rig.running(0, MaskId::ALL);
+    rig.fair.update_load_avg(rig.w.now, CpuId(0), p);
+    rig.fair.rqs[0].avg.util_avg = 700;
+    rig.fair.tasks[p.idx()].avg.util_avg = 700;
+    rig.fair.rqs[0].util_est_enqueued = 300;
+    rig.fair.tasks[p.idx()].util_est_enqueued = 300;
+    let smt = rig.w.machine.domains.chains[0][0];
+    let stats = |rig: &Rig, p: TaskId| {
+        let d = &rig.w.machine.domains.domains[smt.domain.0 as usize];
+        let g = rig.fair.wakeup_stats(&rig.w, &d.groups[smt.own_group as usize], p);
+        (g.load, g.util, g.nr, g.idle_cpus)
+    };
+    assert_eq!(stats(&rig, p), (0, 0, 0, 1));
+    // A child that was never queued is in no average: its parent's CPU is as loaded as it is.
+    let child = rig.w.new_task(TaskAttr::default());
+    rig.fair.tasks.push(FairTask::new(&TaskAttr::default()));
+    rig.w.tasks[child.idx()].cpu = CpuId(0);
+    assert_eq!(stats(&rig, child), (1024, 700, 1, 0));
+}
+
+#[test]
+fn a_woken_stopper_overloads_its_cpu_and_ends_a_stale_idle_stamp() {
+    let mut rig = Rig::desktop();
+    let p = rig.running(0, MaskId::ALL);
+    let rq = &mut rig.fair.rqs[0];
+    (rq.idle_stamp, rq.avg_idle) = (rig.w.now - 80_000, 400_000);
+    assert!(!rig.fair.overload);
+    assert!(rig.w.stop_one_cpu(CpuId(0), StopWork::Migrate(p, CpuId(8))));
+    rig.fair.stopper_woken(&mut rig.w, CpuId(0));
+    assert!(rig.fair.overload);
+    assert_eq!((rig.fair.rqs[0].idle_stamp, rig.fair.rqs[0].avg_idle), (0, 360_000));
+}
+
+#[test]
+fn a_per_cpu_kthread_does_not_count_as_pinned() {
+    let mut rig = Rig::desktop();
+    let bound = rig.w.mask(CpuSet::of(32, [CpuId(1)]));
+    let p = rig.queued(1, 1, bound);
+    rig.w.tasks[p.idx()].attr.kthread = true;
+    rig.running(1, MaskId::ALL);
+    rig.fair.sds[2][2].last_balance = 1_000_000;
+    rig.w.now += 100 * MS;
+    let die = rig.w.machine.domains.chains[2][2];
+    rig.softirq(2);
+    assert_eq!(rig.cpu_of(p), 1);
+    assert!(!rig.fair.balance.imbalanced[die.domain.0 as usize][die.own_group as usize]);
+}

@@ -129,3 +129,17 @@ fn balance_takes_a_queued_task_off_its_wakequeue() {
     assert!(!rig.fair.tasks[p.idx()].on_swqueue);
     assert!(!rig.fair.swqueues[0].head.is_task() && !rig.fair.swqueues[1].head.is_task());
 }
+
+#[test]
+fn a_contended_critical_section_moves_five_lines_hand_over_included() {
+    for (line, service) in [(51, 285), (17, 115), (45, 255)] {
+        let line_ns = LineLatency { ns: [0, 5, line, 100, 100] };
+        let spec = RegularSpec { line: line_ns, ..RegularSpec::default() };
+        let features = Features { swqueue: true, ..Features::default() };
+        let mut rig = Rig::new(Machine::regular(spec), features);
+        // The queue was last used by CPU 0; CPU 1, another core, has waited for its lock.
+        rig.w.this = CpuId(1);
+        let hand_over = 2 * u64::from(line);
+        assert_eq!(rig.fair.swq_hold_ns(&rig.w, 0) + hand_over, service, "{line} ns");
+    }
+}

@@ -1,0 +1,217 @@
+//! netperf over loopback: pairs of a client and a server (spec 14.3).
+//!
+//! The whole network stack runs in the sender: down to the loopback device, and up to the peer's
+//! socket in a softirq that runs inline. The wake-up of the peer is part of it and SYNC. Then the
+//! sender goes on to receive, finds nothing, and sleeps.
+//!
+//! * `UDP_RR`, `TCP_RR`: one message of one byte goes back and forth.
+//! * `TCP_STREAM`: the client writes 16 KiB after 16 KiB into the socket, the server reads; the
+//!   client sleeps while the window is full and is woken by the acknowledgments that the server's
+//!   reads send.
+//!
+//! One number per machine and test is calibrated, on the baseline with one client: `service_ns`,
+//! the CPU work of one way (a request or a reply, or one write with its read).
+
+use sim_core::{Ns, Op, Program, ProgramCx, TaskAttr, TaskId};
+
+/// Which of netperf's tests.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Test {
+    /// Request and response over UDP.
+    UdpRr,
+    /// Request and response over TCP: the same path with more work in it.
+    TcpRr,
+    /// Bulk transfer over TCP.
+    TcpStream,
+}
+
+impl Test {
+    /// The test by netperf's name.
+    pub fn by_name(name: &str) -> Option<Self> {
+        match name {
+            "UDP_RR" => Some(Test::UdpRr),
+            "TCP_RR" => Some(Test::TcpRr),
+            "TCP_STREAM" => Some(Test::TcpStream),
+            _ => None,
+        }
+    }
+}
+
+/// Bytes of one write of TCP_STREAM (netperf's default on loopback).
+pub const WRITE_BYTES: u64 = 16_384;
+/// Writes that fit into the socket before the writer sleeps: [unverified] 256 KiB of window.
+const WINDOW: u32 = 16;
+/// Shares of `service_ns`, in 64ths: [unverified] general knowledge of the UDP path. The sender's
+/// stack up to the wake-up, the way from there to the sleep in the next receive, the receiver's copy.
+const SEND_SHARE: u64 = 40;
+const AFTER_SHARE: u64 = 8;
+const RECEIVE_SHARE: u64 = 16;
+
+/// Parameters.
+#[derive(Clone, Copy, Debug)]
+pub struct Config {
+    /// Which test.
+    pub test: Test,
+    /// Client and server pairs.
+    pub clients: u32,
+    /// CPU work of one way at the machine's full speed, ns.
+    pub service_ns: Ns,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum State {
+    /// Works its way down the stack with a message.
+    Send,
+    /// The message is to be put into the peer's socket.
+    Deliver,
+    /// On the way out of the send and into the next receive.
+    After,
+    /// Looks into its own socket.
+    Receive,
+}
+
+/// One end of a connection; the ends 2i and 2i+1 are a pair.
+#[derive(Clone, Copy, Debug)]
+struct End {
+    state: State,
+    /// Messages (or writes) in its socket.
+    queued: u32,
+    asleep: bool,
+}
+
+/// The running benchmark.
+pub struct Netperf {
+    config: Config,
+    ends: Vec<End>,
+    done: u64,
+}
+
+impl Netperf {
+    /// `clients` pairs.
+    pub fn new(config: Config) -> Self {
+        let end = |i: u32| End {
+            state: if i % 2 == 0 { State::Send } else { State::Receive },
+            queued: 0,
+            asleep: false,
+        };
+        Self { config, ends: (0..2 * config.clients).map(end).collect(), done: 0 }
+    }
+
+    /// Transactions (or writes) completed so far.
+    pub fn completed(&self) -> u64 {
+        self.done
+    }
+
+    fn part(&self, share: u64) -> Ns {
+        self.config.service_ns * share / 64
+    }
+
+    fn streams(&self) -> bool {
+        self.config.test == Test::TcpStream
+    }
+
+    /// The message is in the peer's socket: wake the peer if it sleeps there.
+    fn deliver(&mut self, me: usize) -> Op {
+        let peer = me ^ 1;
+        self.ends[peer].queued += 1;
+        if std::mem::take(&mut self.ends[peer].asleep) {
+            return Op::Wake { task: TaskId(peer as u32), sync: true };
+        }
+        Op::Kernel(0)
+    }
+
+    fn receive(&mut self, me: usize) -> Op {
+        if self.ends[me].queued == 0 {
+            self.ends[me].asleep = true;
+            return Op::Wait;
+        }
+        self.ends[me].queued -= 1;
+        self.done += u64::from(me % 2 == 0);
+        self.then(me, State::Send, RECEIVE_SHARE)
+    }
+
+    fn round_trip(&mut self, me: usize) -> Op {
+        match self.ends[me].state {
+            State::Send => self.then(me, State::Deliver, SEND_SHARE),
+            State::Deliver => {
+                self.ends[me].state = State::After;
+                self.deliver(me)
+            }
+            State::After => self.then(me, State::Receive, AFTER_SHARE),
+            State::Receive => self.receive(me),
+        }
+    }
+
+    /// Kernel work, and what comes after it.
+    fn then(&mut self, me: usize, state: State, share: u64) -> Op {
+        self.ends[me].state = state;
+        Op::Kernel(self.part(share))
+    }
+
+    /// The writer of a stream.
+    fn write(&mut self, me: usize) -> Op {
+        match self.ends[me].state {
+            State::Send => {
+                if self.ends[me ^ 1].queued >= WINDOW {
+                    self.ends[me].asleep = true;
+                    return Op::Wait;
+                }
+                self.then(me, State::Deliver, SEND_SHARE)
+            }
+            _ => {
+                self.ends[me].state = State::Send;
+                self.deliver(me)
+            }
+        }
+    }
+
+    /// The reader of a stream: each read makes room, and the acknowledgment wakes a writer that
+    /// waits once half of the window is free. That wake-up is not SYNC.
+    fn read(&mut self, me: usize) -> Op {
+        let writer = me ^ 1;
+        match self.ends[me].state {
+            State::Send => {
+                self.ends[me].state = State::Receive;
+                if self.ends[me].queued <= WINDOW / 2
+                    && std::mem::take(&mut self.ends[writer].asleep)
+                {
+                    return Op::Wake { task: TaskId(writer as u32), sync: false };
+                }
+                Op::Kernel(0)
+            }
+            _ => {
+                if self.ends[me].queued == 0 {
+                    self.ends[me].asleep = true;
+                    return Op::Wait;
+                }
+                self.ends[me].queued -= 1;
+                self.done += 1;
+                self.then(me, State::Send, RECEIVE_SHARE + AFTER_SHARE)
+            }
+        }
+    }
+}
+
+impl Program for Netperf {
+    fn start(&mut self, cx: &mut ProgramCx<'_>) {
+        let (client, server) = (cx.comm("netperf"), cx.comm("netserver"));
+        for i in 0..2 * self.config.clients {
+            let comm = if i % 2 == 0 { client } else { server };
+            cx.start_task(TaskAttr { comm, mm: i, working_set_kib: 64, ..TaskAttr::default() });
+        }
+    }
+
+    fn next(&mut self, _cx: &mut ProgramCx<'_>, task: TaskId) -> Op {
+        let me = task.idx();
+        match (self.streams(), me % 2 == 0) {
+            (false, _) => self.round_trip(me),
+            (true, true) => self.write(me),
+            (true, false) => self.read(me),
+        }
+    }
+
+    fn waits_for(&self, task: TaskId) -> String {
+        let what = if self.streams() && task.idx() % 2 == 0 { "room in" } else { "a message on" };
+        format!("{what} its socket")
+    }
+}

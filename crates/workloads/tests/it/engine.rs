@@ -1,0 +1,200 @@
+//! Rules of the mechanism, seen from outside: a small program, and what the run shows of it.
+
+use crate::support::simulate;
+use policies::fair::Fair;
+use policies::fair::features::{Features, Tunables};
+use policies::fifo::Fifo;
+use sim_core::{
+    Config, MigrationCause, NoObserver, Observer, Op, Program, ProgramCx, Simulation, StopReason,
+    TaskAttr, TaskId, World,
+};
+use std::collections::HashMap;
+use topology::{CpuId, Machine, RegularSpec};
+use workloads::kernel_build::{self, KernelBuild};
+use workloads::micro::Short;
+
+fn fair(machine: &Machine, features: Features) -> Fair {
+    Fair::new(features, Tunables::for_cpus(machine.n_cpus()))
+}
+
+#[test]
+fn whoever_tells_its_parent_of_its_end_is_exiting() {
+    let machine = Machine::regular(RegularSpec::default());
+    let policy = fair(&machine, Features::default());
+    let build = KernelBuild::new(kernel_build::Config {
+        objects: 4,
+        directories: 2,
+        work_s: 0.5,
+        ..kernel_build::Config::default()
+    });
+    let mut sim = simulate(machine, Config::default(), policy, build, NoObserver);
+    assert_eq!(sim.run_until(u64::MAX), StopReason::Done);
+    assert!(sim.w.tasks.iter().all(|t| t.exiting));
+}
+
+/// One task that performs these operations, then exits.
+struct Script {
+    ops: Vec<Op>,
+    at: usize,
+}
+
+impl Program for Script {
+    fn start(&mut self, cx: &mut ProgramCx<'_>) {
+        cx.start_task(TaskAttr::default());
+    }
+
+    fn next(&mut self, _cx: &mut ProgramCx<'_>, _task: TaskId) -> Op {
+        self.at += 1;
+        self.ops.get(self.at - 1).copied().unwrap_or(Op::Exit)
+    }
+}
+
+fn one_cpu() -> Machine {
+    Machine::regular(RegularSpec {
+        cores_per_llc: 1,
+        threads_per_core: 1,
+        ..RegularSpec::default()
+    })
+}
+
+fn run_script(machine: Machine, ops: Vec<Op>) -> Simulation<Fair, Script, NoObserver> {
+    let policy = fair(&machine, Features::default());
+    let script = Script { ops, at: 0 };
+    let mut sim = simulate(machine, Config::default(), policy, script, NoObserver);
+    assert_eq!(sim.run_until(u64::MAX), StopReason::Done);
+    sim
+}
+
+#[test]
+fn a_cpu_that_idles_on_stops_its_tick_although_it_idled_shortly_before() {
+    let naps = (0..16).flat_map(|_| [Op::Run(100_000), Op::Sleep(1_000_000)]);
+    let ops = naps.chain([Op::Sleep(1_000_000_000)]).collect();
+    let sim = run_script(one_cpu(), ops);
+    // Some 5 ticks while it naps; a second has 250.
+    assert!(sim.w.cpus[0].ticks < 15, "{} ticks", sim.w.cpus[0].ticks);
+}
+
+/// Forks children that exit at once.
+struct Forks {
+    left: u32,
+}
+
+impl Program for Forks {
+    fn start(&mut self, cx: &mut ProgramCx<'_>) {
+        cx.start_task(TaskAttr::default());
+    }
+
+    fn next(&mut self, cx: &mut ProgramCx<'_>, task: TaskId) -> Op {
+        if task != TaskId(0) || self.left == 0 {
+            return Op::Exit;
+        }
+        self.left -= 1;
+        Op::Fork(cx.new_task(TaskAttr::default()))
+    }
+}
+
+#[test]
+fn ticks_cut_into_the_body_of_a_fork() {
+    let mut machine = one_cpu();
+    machine.costs.fork_ns = 21_000_000;
+    let policy = fair(&machine, Features::default());
+    let mut sim = simulate(machine, Config::default(), policy, Forks { left: 1 }, NoObserver);
+    assert_eq!(sim.run_until(u64::MAX), StopReason::Done);
+    assert_eq!(sim.w.cpus[0].ticks, 5);
+}
+
+/// Where the observer believes each task to be.
+#[derive(Default)]
+struct Whereabouts {
+    moves: u64,
+    by_policy: u64,
+    on: HashMap<TaskId, CpuId>,
+}
+
+impl Observer for Whereabouts {
+    fn migrate(&mut self, _w: &World, p: TaskId, from: CpuId, to: CpuId, why: MigrationCause) {
+        use MigrationCause::{Active, Balance, Fork, Swqueue};
+        let before = self.on.insert(p, to);
+        assert!(why == Fork || before.is_none_or(|cpu| cpu == from), "{p:?} {from} {before:?}");
+        self.moves += 1;
+        self.by_policy += u64::from(matches!(why, Balance | Active | Swqueue));
+    }
+
+    fn switch(&mut self, _w: &World, cpu: CpuId, _prev: TaskId, next: TaskId) {
+        assert!(self.on.get(&next).is_none_or(|on| *on == cpu), "{next:?} runs unmoved on {cpu}");
+    }
+}
+
+#[test]
+fn the_observer_hears_of_every_migration() {
+    let machine = Machine::regular(RegularSpec { llcs_per_socket: 2, ..RegularSpec::default() });
+    let features = Features { swqueue: true, ..Features::default() };
+    let policy = fair(&machine, features);
+    let program = Short::new(40, 700_000, 900_000, 50, 7);
+    let config = Config::default();
+    let mut sim = simulate(machine, config, policy, program, Whereabouts::default());
+    assert_eq!(sim.run_until(u64::MAX), StopReason::Done);
+    assert!(sim.observer.by_policy > 20, "{}", sim.observer.by_policy);
+    assert_eq!(sim.observer.moves, sim.w.counters.migrations.iter().sum::<u64>());
+}
+
+/// Under the global FIFO: the longest time that a CPU idled while a task waited.
+fn longest_waste(tasks: u32, run_ns: u64, sleep_ns: u64, seed: u64) -> u64 {
+    let spec = RegularSpec { sockets: 2, cores_per_llc: 2, ..RegularSpec::default() };
+    let program = Short::new(tasks, run_ns, sleep_ns, 10, seed);
+    let machine = Machine::regular(spec);
+    let mut sim = simulate(machine, Config::default(), Fifo::default(), program, NoObserver);
+    let (mut since, mut longest) = (None, 0);
+    while sim.step(u64::MAX).is_none() {
+        since = (sim.w.n_idle > 0 && sim.w.n_waiting > 0).then(|| since.unwrap_or(sim.w.now));
+        longest = longest.max(since.map_or(0, |start| sim.w.now - start));
+    }
+    longest
+}
+
+#[test]
+fn two_tasks_that_wake_up_on_one_idle_cpu_do_not_wait_for_each_other() {
+    // At 26.36 ms two timers of one CPU expire in one interrupt, while three CPUs are idle.
+    let longest = longest_waste(19, 929_000, 2_468_000, 3739973898918224869);
+    assert!(longest < 25_000, "{longest} ns");
+}
+
+/// A system call of 20 ms, and a task that sleeps long on its only CPU and wakes up meanwhile.
+struct LongCall {
+    woke_at: u64,
+}
+
+impl Program for LongCall {
+    fn start(&mut self, cx: &mut ProgramCx<'_>) {
+        for _ in 0..2 {
+            cx.start_task(TaskAttr::default());
+        }
+    }
+
+    fn next(&mut self, cx: &mut ProgramCx<'_>, task: TaskId) -> Op {
+        match (task.0, cx.now()) {
+            (0, 0..=40_000_000) => Op::Run(45_000_000),
+            (0, 40_000_001..=60_000_000) => Op::Kernel(20_000_000),
+            (1, 0..=30_000_000) => Op::Sleep(50_000_000),
+            (1, now) => {
+                self.woke_at = now;
+                Op::Exit
+            }
+            _ => Op::Exit,
+        }
+    }
+}
+
+#[test]
+fn a_preemptible_kernel_gives_way_inside_a_system_call() {
+    let woke_at = |preemptible_kernel| {
+        let machine = Machine { preemptible_kernel, ..one_cpu() };
+        let policy = fair(&machine, Features::default());
+        let program = LongCall { woke_at: 0 };
+        let mut sim = simulate(machine, Config::default(), policy, program, NoObserver);
+        assert_eq!(sim.run_until(u64::MAX), StopReason::Done);
+        sim.program.woke_at / 1_000_000
+    };
+    let (soon, late) = (woke_at(true), woke_at(false));
+    assert!(soon + 10 <= late, "{soon} {late} ms");
+}
