@@ -52,6 +52,9 @@ pub(crate) enum Irq {
 
 pub(crate) const N_IRQ: usize = 5;
 
+/// Frames on a CPU's stack: task or softirq, stopper, interrupt, wake list.
+pub(crate) const MAX_DEPTH: usize = 4;
+
 /// What the base of the CPU's stack does when no frame lies on it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Base {
@@ -98,7 +101,10 @@ pub struct Cpu {
     pub stop_work: Option<StopWork>,
 
     // --- the engine's own ---
-    pub(crate) stack: [Frame; 4],
+    /// The frame that owns the CPU's event; meaningful if `depth` > 0.
+    pub(crate) top: Frame,
+    /// The frames under it, the lowest first.
+    pub(crate) below: [Frame; MAX_DEPTH - 1],
     pub(crate) depth: u8,
     pub(crate) base: Base,
     pub(crate) base_end: Ns,

@@ -72,6 +72,10 @@ pub struct Simulation<P: Policy, W: Program, O: Observer> {
     /// Who watches.
     pub observer: O,
     pub(crate) stop: Option<StopReason>,
+    /// Key of the next event of the CPU `w.this` if it comes before all that is in the queues.
+    ahead: u64,
+    /// The limit of the present call of [`Simulation::step`].
+    until: Ns,
     ops_at_once: u32,
     last_op_at: Ns,
 }
@@ -86,8 +90,17 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         }
         let mut starting = Vec::new();
         program.start(&mut ProgramCx { w: &mut w, starting: &mut starting });
-        let mut sim =
-            Self { w, policy, program, observer, stop: None, ops_at_once: 0, last_op_at: NEVER };
+        let mut sim = Self {
+            w,
+            policy,
+            program,
+            observer,
+            stop: None,
+            ahead: EventQueue::NO_KEY,
+            until: 0,
+            ops_at_once: 0,
+            last_op_at: NEVER,
+        };
         starting.into_iter().for_each(|p| sim.place_first(p));
         sim
     }
@@ -101,8 +114,11 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         }
     }
 
-    /// Handles one event. `Some` if the run is over; all times are then accounted.
+    /// Handles one event, and those after it that nothing can come between. `Some` if the run is
+    /// over; all times are then accounted.
+    #[inline]
     pub fn step(&mut self, until: Ns) -> Option<StopReason> {
+        self.until = until;
         if self.one_event(until) && self.stop.is_none() {
             return None;
         }
@@ -121,6 +137,9 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
 
     /// Handles the next event; false if there is none before `until`.
     fn one_event(&mut self, until: Ns) -> bool {
+        if self.ahead != EventQueue::NO_KEY {
+            return self.run_ahead(until);
+        }
         let cpu_key = self.w.events.first_key();
         let timer_key = self.w.timers.first_key();
         let first = cpu_key.min(timer_key);
@@ -144,8 +163,31 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         } else if let Some((_, cpu)) = self.w.events.peek() {
             self.cpu_event(CpuId(cpu));
         }
-        self.finish_event();
         true
+    }
+
+    /// Handles the event that comes before all in the queues: the last CPU's next one.
+    #[inline]
+    fn run_ahead(&mut self, until: Ns) -> bool {
+        let at = EventQueue::time_of_key(self.ahead);
+        if at > until {
+            return false;
+        }
+        self.ahead = EventQueue::NO_KEY;
+        self.w.now = at;
+        self.w.counters.events += 1;
+        self.cpu_event(self.w.this);
+        true
+    }
+
+    /// Puts the executing CPU's next event into the queue, unless it comes before all others.
+    fn arm_this(&mut self, cpu: CpuId) {
+        let key = self.w.next_key(cpu);
+        if self.leads(cpu, key) {
+            self.ahead = key;
+        } else {
+            self.w.events.set_key(cpu.0, key);
+        }
     }
 
     fn policy_timer(&mut self, until: Ns) -> bool {
@@ -168,24 +210,19 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     /// Tells the observer of the tasks that the policy has moved.
     #[inline]
     pub(crate) fn tell_moves(&mut self) {
-        if !self.w.moved.is_empty() {
-            for m in std::mem::take(&mut self.w.moved) {
-                self.observer.migrate(&self.w, m.task, m.from, m.to, m.why);
-            }
+        for i in 0..self.w.moved.len() {
+            let m = self.w.moved[i];
+            self.observer.migrate(&self.w, m.task, m.from, m.to, m.why);
         }
+        self.w.moved.clear();
     }
 
     /// What must be put right after each event: CPUs whose surroundings changed.
+    #[inline]
     fn finish_event(&mut self) {
         self.tell_moves();
-        while let Some(cpu) = self.w.speed_changed.pop() {
-            self.apply_speed(cpu);
-        }
-        while let Some(cpu) = self.w.touched.pop() {
-            if cpu != self.w.this {
-                self.catch_up(cpu);
-            }
-            self.refresh(cpu);
+        if !self.w.touched.is_empty() || !self.w.speed_changed.is_empty() {
+            self.settle_surroundings();
         }
         if cfg!(debug_assertions)
             && (self.w.this.idx()) < self.w.cpus.len()
@@ -196,16 +233,36 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         self.observer.after_event(&self.w);
     }
 
-    /// Recomputes the CPU's event, the deciding tick included.
-    pub(crate) fn refresh(&mut self, cpu: CpuId) {
-        let every = self.w.config.simulate_every_tick;
-        if self.w.cpus[cpu.idx()].base == Base::Work {
-            let tick = self.w.cpus[cpu.idx()].tick_next;
-            let deciding =
-                if every { tick } else { self.policy.next_deciding_tick(&self.w, cpu).max(tick) };
-            self.w.cpus[cpu.idx()].deciding_tick = deciding;
+    fn settle_surroundings(&mut self) {
+        while let Some(cpu) = self.w.speed_changed.pop() {
+            self.apply_speed(cpu);
         }
+        while let Some(cpu) = self.w.touched.pop() {
+            if cpu != self.w.this {
+                self.catch_up(cpu);
+            }
+            self.refresh(cpu);
+        }
+    }
+
+    /// Recomputes the CPU's event, the deciding tick included.
+    fn refresh(&mut self, cpu: CpuId) {
+        self.find_deciding_tick(cpu);
         self.w.rearm(cpu);
+    }
+
+    /// Only a segment of work that nothing covers asks for the deciding tick.
+    #[inline]
+    fn find_deciding_tick(&mut self, cpu: CpuId) {
+        let c = &self.w.cpus[cpu.idx()];
+        if c.base != Base::Work || c.depth > 0 {
+            return;
+        }
+        let tick = c.tick_next;
+        let every = self.w.config.simulate_every_tick;
+        let deciding =
+            if every { tick } else { self.policy.next_deciding_tick(&self.w, cpu).max(tick) };
+        self.w.cpus[cpu.idx()].deciding_tick = deciding;
     }
 
     /// The siblings of `cpu`, whose occupancy changed, go on at another speed.
@@ -241,7 +298,8 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         self.w.cpus[cpu.idx()].expired.push(p);
         let now = self.w.now;
         self.w.raise(cpu, Irq::Timer, now);
-        self.w.rearm(cpu);
+        self.finish_event();
+        self.arm_this(cpu);
     }
 
     fn cpu_event(&mut self, cpu: CpuId) {
@@ -265,8 +323,34 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         self.proceed(cpu);
     }
 
-    /// Carries the CPU on until it has to let time pass.
-    pub(crate) fn proceed(&mut self, cpu: CpuId) {
+    /// Carries the CPU on until another event comes first.
+    fn proceed(&mut self, cpu: CpuId) {
+        loop {
+            self.run_steps(cpu);
+            self.find_deciding_tick(cpu);
+            self.finish_event();
+            let key = self.w.next_key(cpu);
+            if !self.leads(cpu, key) {
+                self.w.events.set_key(cpu.0, key);
+                return;
+            }
+            // Nobody can observe what lies between, so the CPU goes on at once. Its entry in the
+            // queue, which is past, stays for now.
+            let at = EventQueue::time_of_key(key);
+            let c = &self.w.cpus[cpu.idx()];
+            let plain_step = c.depth > 0 && c.top.irq_off && !c.waiting_now;
+            if !plain_step || at > self.until || self.stop.is_some() {
+                self.ahead = key;
+                return;
+            }
+            self.w.now = at;
+            self.w.counters.events += 1;
+        }
+    }
+
+    /// Goes from step to step at this instant.
+    #[inline]
+    fn run_steps(&mut self, cpu: CpuId) {
         loop {
             let flow = if self.w.cpus[cpu.idx()].depth > 0 {
                 self.frame_step(cpu)
@@ -274,10 +358,18 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
                 self.base_step(cpu)
             };
             if flow == Flow::Wait || self.stop.is_some() {
-                break;
+                return;
             }
         }
-        self.refresh(cpu);
+    }
+
+    /// True if an event of `cpu` with this key would come before all others.
+    #[inline]
+    fn leads(&self, cpu: CpuId, key: u64) -> bool {
+        let w = &self.w;
+        key < w.timers.first_key()
+            && EventQueue::time_of_key(key) <= w.policy_timer
+            && w.events.would_lead(cpu.0, key)
     }
 
     fn frame_step(&mut self, cpu: CpuId) -> Flow {

@@ -31,6 +31,9 @@ impl Default for EventQueue {
 }
 
 impl EventQueue {
+    /// Greater than the key of any event.
+    pub const NO_KEY: u64 = NOTHING;
+
     /// An empty queue for ids below `n` (it grows if larger ids are used).
     pub fn new(n: usize) -> Self {
         let leaves = n.max(1).next_power_of_two();
@@ -85,12 +88,37 @@ impl EventQueue {
     /// O(log n).
     #[inline]
     pub fn set(&mut self, id: u32, time: Ns, class: u8) {
+        self.set_key(id, Self::key(time, class));
+    }
+
+    /// A time and a class (below 4) as one number; [`NEVER`] is `u64::MAX`.
+    #[inline]
+    pub fn key(time: Ns, class: u8) -> u64 {
+        debug_assert!(class < 4 && (time == NEVER || time < 1 << (64 - CLASS_BITS)));
+        if time == NEVER { NOTHING } else { time << CLASS_BITS | u64::from(class) }
+    }
+
+    /// True if an event of `id` with this key would be the only first one, whatever is pending for
+    /// `id` now. O(log n), and usually less if the answer is no.
+    #[inline]
+    pub fn would_lead(&self, id: u32, key: u64) -> bool {
+        let mut at = self.leaves + id as usize;
+        while at > 1 {
+            if self.nodes[at ^ 1] <= key {
+                return false;
+            }
+            at /= 2;
+        }
+        true
+    }
+
+    /// As [`EventQueue::set`], with time and class as a [`EventQueue::key`].
+    #[inline]
+    pub fn set_key(&mut self, id: u32, key: u64) {
         if id as usize >= self.leaves {
             self.grow(id as usize + 1);
         }
-        debug_assert!(class < 4 && (time == NEVER || time < 1 << (64 - CLASS_BITS)));
-        let mut winner =
-            if time == NEVER { NOTHING } else { time << CLASS_BITS | u64::from(class) };
+        let mut winner = key;
         let mut at = self.leaves + id as usize;
         while at > 1 {
             self.nodes[at] = winner;

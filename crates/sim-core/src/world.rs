@@ -2,7 +2,7 @@
 //!
 //! Policies change it through a few verbs named after the kernel's; the engine does the rest.
 
-use crate::cpu::{Base, Cpu, Irq, N_IRQ, Occupancy};
+use crate::cpu::{Base, Cpu, Irq, MAX_DEPTH, N_IRQ, Occupancy};
 use crate::engine::{Frame, Pc, stretch};
 use crate::locks::Lock;
 use crate::{
@@ -146,6 +146,11 @@ pub struct World {
     pub(crate) siblings: Vec<Vec<CpuId>>,
     pub(crate) speed_changed: Vec<CpuId>,
     pub(crate) tick_ns: Ns,
+    /// 2^64 / tick_ns, rounded down.
+    tick_inverse: u64,
+    /// [`World::scan_ns`] and [`World::line_ns`] by distance.
+    scan_ns: [Ns; 5],
+    line_ns: [Ns; 5],
     pub(crate) speeds: [u32; 3],
     /// Migrations by the policy that the observer has not been told of.
     pub(crate) moved: Vec<Moved>,
@@ -192,6 +197,10 @@ impl World {
             siblings: (0..n).map(sibling_list).collect(),
             speed_changed: Vec::new(),
             tick_ns: machine.tick_ns(),
+            tick_inverse: u64::MAX / machine.tick_ns(),
+            line_ns: machine.line.ns.map(Ns::from),
+            scan_ns: (machine.line.ns)
+                .map(|line| (machine.costs.scan_cpu_ns + Ns::from(line) / 2).clamp(10, 200)),
             speeds: [FULL_SPEED, to_speed(machine.smt.spinning), to_speed(machine.smt.busy)],
             moved: Vec::new(),
             touched: Vec::new(),
@@ -202,7 +211,14 @@ impl World {
     /// floor(now * HZ / 1e9): the kernel's jiffies.
     #[inline]
     pub fn jiffies(&self) -> u64 {
-        self.now / self.tick_ns
+        self.ticks_in(self.now)
+    }
+
+    /// `t / tick_ns` without a division: the multiplication is short by at most one.
+    #[inline]
+    fn ticks_in(&self, t: Ns) -> u64 {
+        let q = ((u128::from(t) * u128::from(self.tick_inverse)) >> 64) as u64;
+        q + u64::from(t - q * self.tick_ns >= self.tick_ns)
     }
 
     /// Length of a tick period, ns.
@@ -375,13 +391,13 @@ impl World {
     /// Cache-line transfer time, ns.
     #[inline]
     pub fn line_ns(&self, a: CpuId, b: CpuId) -> Ns {
-        self.machine.line_ns(a, b)
+        self.line_ns[self.distance(a, b) as usize]
     }
 
     /// Time to look at another CPU's idle state in a scan by the executing CPU (spec 9.5), ns.
     #[inline]
     pub fn scan_ns(&self, other: CpuId) -> Ns {
-        (self.machine.costs.scan_cpu_ns + self.line_ns(self.this, other) / 2).clamp(10, 200)
+        self.scan_ns[self.distance(self.this, other) as usize]
     }
 
     /// Exit latency of the C-state an idle CPU sits in, ns; `None` while it enters idle or polls.
@@ -394,8 +410,20 @@ impl World {
     /// The next tick edge of `cpu` strictly after `t`.
     #[inline]
     pub fn tick_after(&self, cpu: CpuId, t: Ns) -> Ns {
-        let skew = self.machine.tick_skew_ns * u64::from(cpu.0) % self.tick_ns;
-        if t < skew { skew } else { ((t - skew) / self.tick_ns + 1) * self.tick_ns + skew }
+        let skew = match self.machine.tick_skew_ns {
+            0 => 0,
+            skew => skew * u64::from(cpu.0) % self.tick_ns,
+        };
+        if t < skew { skew } else { (self.ticks_in(t - skew) + 1) * self.tick_ns + skew }
+    }
+
+    /// The tick of `cpu`, which leaves idle, runs again if it was stopped.
+    #[inline]
+    pub(crate) fn start_tick(&mut self, cpu: CpuId) {
+        if self.cpus[cpu.idx()].tick_stopped {
+            self.cpus[cpu.idx()].tick_stopped = false;
+            self.cpus[cpu.idx()].tick_next = self.tick_after(cpu, self.now);
+        }
     }
 
     /// If a tick edge of `cpu` has passed in the middle of its segment, takes the oldest such edge:
@@ -408,9 +436,10 @@ impl World {
             return None;
         }
         // An edge that fell into the irq-off path before this segment is late; several collapse.
-        let edge = c.tick_next.max(c.since);
+        let (tick_next, edge) = (c.tick_next, c.tick_next.max(c.since));
         self.advance(cpu, edge);
-        let next = self.tick_after(cpu, edge);
+        let on_time = edge == tick_next;
+        let next = if on_time { edge + self.tick_ns } else { self.tick_after(cpu, edge) };
         let cost = self.machine.costs.tick_ns;
         let c = &mut self.cpus[cpu.idx()];
         c.stall += stretch(cost, c.speed);
@@ -472,7 +501,10 @@ impl World {
 
     pub(crate) fn settle_waste(&mut self) {
         let wasted = self.n_idle.min(self.n_waiting);
-        self.idle_while_runnable_ns += u128::from(wasted) * u128::from(self.now - self.waste_since);
+        if wasted > 0 {
+            let ns = u128::from(self.now - self.waste_since);
+            self.idle_while_runnable_ns += u128::from(wasted) * ns;
+        }
         self.waste_since = self.now;
     }
 
@@ -528,7 +560,8 @@ impl Cpu {
             nr_switches: 0,
             time: [0; N_CATEGORIES],
             stop_work: None,
-            stack: [Frame::EMPTY; 4],
+            top: Frame::EMPTY,
+            below: [Frame::EMPTY; MAX_DEPTH - 1],
             depth: 0,
             base: Base::Idle,
             base_end: NEVER,

@@ -266,10 +266,11 @@ impl Machine {
     /// The distance class of two CPUs.
     #[inline]
     pub fn distance(&self, a: CpuId, b: CpuId) -> Distance {
-        let (p, q) = (&self.cpus[a.idx()], &self.cpus[b.idx()]);
         if a == b {
-            Distance::Same
-        } else if p.core == q.core {
+            return Distance::Same;
+        }
+        let (p, q) = (&self.cpus[a.idx()], &self.cpus[b.idx()]);
+        if p.core == q.core {
             Distance::Smt
         } else if p.llc == q.llc {
             Distance::Llc

@@ -123,6 +123,8 @@ pub struct BalanceState {
     pub(crate) scan_cost: Vec<Vec<Ns>>,
     /// `max_load_balance_interval`, jiffies.
     pub(crate) max_interval: u64,
+    /// By domain: all ticks of its CPUs before this instant are replayed.
+    pub(crate) caught_up_to: Vec<Ns>,
     /// Outcomes of the shared wakequeue.
     pub swq: SwqStats,
 }
@@ -146,6 +148,7 @@ impl BalanceState {
             serialize: Some(serialize),
             imbalanced: (domains.domains.iter()).map(|d| vec![false; d.groups.len()]).collect(),
             scan_cost: domains.chains.iter().enumerate().map(costs).collect(),
+            caught_up_to: vec![0; domains.domains.len()],
             max_interval: max_load_balance_interval(machine.hz, n),
             swq: SwqStats::new(machine.llcs.iter().map(|l| l.first().unwrap_or(CpuId(0)))),
         }

@@ -15,6 +15,7 @@ mod tests;
 
 use super::Fair;
 use super::pelt::{Activity, DETACHED};
+use super::state::FairRq;
 use super::weights::{calc_delta, calc_delta_fair, rq_inverse};
 use sim_core::{DequeueFlags, EnqueueFlags, Ns, Policy, TaskId, World};
 use topology::CpuId;
@@ -31,11 +32,11 @@ impl Fair {
 
     #[inline]
     pub(crate) fn charge_curr(&mut self, cpu: CpuId, now: Ns) {
-        let curr = self.rqs[cpu.idx()].curr;
-        if !curr.is_task() {
+        let rq = &mut self.rqs[cpu.idx()];
+        if !rq.curr.is_task() {
             return;
         }
-        let p = &mut self.tasks[curr.idx()];
+        let p = &mut self.tasks[rq.curr.idx()];
         if now <= p.exec_start {
             return;
         }
@@ -43,22 +44,15 @@ impl Fair {
         p.exec_start = now;
         p.sum_exec_runtime += delta;
         p.vruntime += calc_delta_fair(delta, p.weight, p.inv_weight);
-        self.update_min_vruntime(cpu);
+        rq.update_min_vruntime(p.on_rq.then_some(p.vruntime));
     }
 
     /// The smallest vruntime of the queue, never going back.
     #[inline]
     pub(crate) fn update_min_vruntime(&mut self, cpu: CpuId) {
         let rq = &mut self.rqs[cpu.idx()];
-        let leftmost = rq.tree.front().map(|(vruntime, _)| *vruntime);
-        let curr = (rq.curr.is_task() && self.tasks[rq.curr.idx()].on_rq)
-            .then(|| self.tasks[rq.curr.idx()].vruntime);
-        let least = match (curr, leftmost) {
-            (Some(a), Some(b)) => a.min(b),
-            (Some(v), None) | (None, Some(v)) => v,
-            (None, None) => return,
-        };
-        rq.min_vruntime = rq.min_vruntime.max(least);
+        let curr = rq.curr.is_task().then(|| &self.tasks[rq.curr.idx()]);
+        rq.update_min_vruntime(curr.filter(|se| se.on_rq).map(|se| se.vruntime));
     }
 
     /// `__sched_period`: the time in which every task should run once.
@@ -274,7 +268,11 @@ impl Fair {
     /// `cpu_util_cfs`, as of the runqueue's last update.
     #[inline]
     pub(crate) fn cpu_util(&self, cpu: CpuId) -> u64 {
-        let rq = &self.rqs[cpu.idx()];
+        self.rq_util(&self.rqs[cpu.idx()])
+    }
+
+    #[inline]
+    pub(crate) fn rq_util(&self, rq: &FairRq) -> u64 {
         let util = if self.features.util_est {
             rq.avg.util_avg.max(u64::from(rq.util_est_enqueued))
         } else {

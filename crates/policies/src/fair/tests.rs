@@ -104,3 +104,13 @@ fn computed_ticks_equal_simulated_ones() {
         assert_eq!(run(RYZEN, features, 70, false), run(RYZEN, features, 70, true));
     }
 }
+
+#[test]
+fn tasks_may_be_forked_in_another_order_than_they_were_made() {
+    let mut rig = super::testing::Rig::new(RYZEN, 1000);
+    let [first, second] = [(); 2].map(|()| rig.w.new_task(TaskAttr::default()));
+    for p in [second, first] {
+        sim_core::Policy::task_fork(&mut rig.f, &mut rig.w, p, None);
+    }
+    assert_eq!(rig.vruntime(first), rig.vruntime(second));
+}

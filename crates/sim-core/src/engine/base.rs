@@ -16,19 +16,17 @@ const CUT_BY_TICK_US: u32 = 45_000;
 
 impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     /// The CPU is at its base and may be interrupted: what is due comes first.
+    #[inline]
     pub(crate) fn base_step(&mut self, cpu: CpuId) -> Flow {
         let now = self.w.now;
         let c = &self.w.cpus[cpu.idx()];
-        match c.base {
-            Base::Idle | Base::Leaving => return Flow::Wait,
-            Base::Work => {
-                self.w.settle(cpu);
-                let c = &self.w.cpus[cpu.idx()];
-                if c.stall > 0 {
-                    return Flow::Wait;
-                }
+        if c.base == Base::Work {
+            self.w.advance(cpu, now);
+            if self.w.cpus[cpu.idx()].stall > 0 {
+                return Flow::Wait;
             }
-            Base::Next | Base::IdleLoop => {}
+        } else if matches!(c.base, Base::Idle | Base::Leaving) {
+            return Flow::Wait;
         }
         let c = &self.w.cpus[cpu.idx()];
         if c.irq_first <= now {
@@ -38,7 +36,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
             return self.enter_softirq(cpu);
         }
         match c.base {
-            Base::IdleLoop => self.idle_loop(cpu),
+            Base::IdleLoop => return self.idle_loop(cpu),
             Base::Work => {
                 let t = &self.w.tasks[c.curr.idx()];
                 if c.need_resched && (t.work_left == 0 || self.w.is_preemptible(t)) {
@@ -47,13 +45,14 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
                 if t.work_left > 0 {
                     return Flow::Wait;
                 }
-                self.w.cpus[cpu.idx()].base = Base::Next;
-                self.w.cpus[cpu.idx()].category = Category::Kernel;
-                Flow::Again
+                let c = &mut self.w.cpus[cpu.idx()];
+                c.base = Base::Next;
+                c.category = Category::Kernel;
             }
-            _ if c.need_resched => self.enter_schedule(cpu),
-            _ => self.next_operation(cpu),
+            _ if c.need_resched => return self.enter_schedule(cpu),
+            _ => {}
         }
+        self.next_operation(cpu)
     }
 
     pub(crate) fn enter_schedule(&mut self, cpu: CpuId) -> Flow {
@@ -132,7 +131,6 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         let tick_stopped = predicted > self.w.tick_ns;
         self.w.settle(cpu);
         let now = self.w.now;
-        let next_tick = self.w.tick_after(cpu, now);
         let entry_ns = self.w.machine.costs.idle_entry_ns;
         let c = &mut self.w.cpus[cpu.idx()];
         c.base = Base::Idle;
@@ -141,9 +139,9 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         c.cstate = deepest as u8;
         c.cstate_from = now + entry_ns;
         if !tick_stopped && (c.tick_stopped || c.tick_next <= now) {
-            c.tick_next = next_tick;
+            self.w.cpus[cpu.idx()].tick_next = self.w.tick_after(cpu, now);
         }
-        c.tick_stopped = tick_stopped;
+        self.w.cpus[cpu.idx()].tick_stopped = tick_stopped;
         self.policy.idle_enter(&mut self.w, cpu, tick_stopped);
         let c = &mut self.w.cpus[cpu.idx()];
         c.carry = 0;

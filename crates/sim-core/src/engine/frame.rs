@@ -1,6 +1,6 @@
 //! Frames: kernel paths in the middle of a step.
 
-use crate::cpu::Cpu;
+use crate::cpu::{Base, Cpu};
 use crate::{Category, NEVER, Ns, Simulation, TaskId, World};
 use crate::{Observer, Policy, Program};
 use topology::CpuId;
@@ -109,21 +109,27 @@ impl Frame {
 impl Cpu {
     #[inline]
     pub(crate) fn top(&mut self) -> &mut Frame {
-        &mut self.stack[self.depth as usize - 1]
+        debug_assert!(self.depth > 0);
+        &mut self.top
     }
 }
 
 impl World {
     /// Lays a frame on the CPU's stack; what lies below is cut.
     pub(crate) fn push_frame(&mut self, cpu: CpuId, frame: Frame) {
-        self.settle(cpu);
         let now = self.now;
         let c = &mut self.cpus[cpu.idx()];
-        if c.depth > 0 {
-            let below = c.top();
-            below.left = below.end.saturating_sub(now);
+        if c.depth == 0 && c.base == Base::Work {
+            self.advance(cpu, now);
+        } else if c.category != frame.category {
+            c.settle(now);
         }
-        c.stack[c.depth as usize] = frame;
+        let c = &mut self.cpus[cpu.idx()];
+        if c.depth > 0 {
+            c.top.left = c.top.end.saturating_sub(now);
+            c.below[c.depth as usize - 1] = c.top;
+        }
+        c.top = frame;
         c.depth += 1;
         c.category = frame.category;
     }
@@ -156,22 +162,26 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         if c.carry > 0 {
             return self.w.spend(cpu, 0, Pc::Pop);
         }
-        self.w.settle(cpu);
         let now = self.w.now;
-        let c = &mut self.w.cpus[cpu.idx()];
         c.depth -= 1;
         if c.depth > 0 {
-            let below = c.top();
-            if below.left > 0 && below.left != NEVER {
-                below.end = now + below.left;
-                below.left = 0;
-                c.category = c.top().category;
+            c.top = c.below[c.depth as usize - 1];
+            if c.category != c.top.category {
+                c.settle(now);
+                c.category = c.top.category;
+            }
+            if c.top.left > 0 && c.top.left != NEVER {
+                c.top.end = now + c.top.left;
+                c.top.left = 0;
                 return Flow::Wait;
             }
-            c.category = c.top().category;
             return Flow::Again;
         }
-        c.category = c.base_category();
+        let category = c.base_category();
+        if c.category != category || c.base == Base::Work {
+            c.settle(now);
+            c.category = category;
+        }
         self.catch_up(cpu);
         Flow::Again
     }

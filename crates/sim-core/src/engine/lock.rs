@@ -74,14 +74,16 @@ impl World {
 impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     /// Takes a lock and goes on at `pc`, at once or after spinning.
     pub(crate) fn lock(&mut self, cpu: CpuId, lock: LockId, site: Site, pc: Pc) -> Flow {
-        self.w.cpus[cpu.idx()].top().pc = pc;
         match self.w.locks.try_take(lock, cpu, site) {
             Acquire::Taken { last } => {
                 let cost = self.w.machine.locks.fast_ns + self.w.line_ns(CpuId(last), cpu);
-                self.w.cpus[cpu.idx()].carry += cost;
+                let c = &mut self.w.cpus[cpu.idx()];
+                c.carry += cost;
+                c.top.pc = pc;
                 Flow::Again
             }
             Acquire::Busy { first } => {
+                self.w.cpus[cpu.idx()].top.pc = pc;
                 self.w.start_wait(cpu, site, first);
                 let l = &mut self.w.locks.locks[lock.0 as usize];
                 if l.head == NOBODY {

@@ -170,18 +170,12 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         if next == TaskId::STOP {
             return self.w.goto(cpu, Pc::StopStart);
         }
-        let now = self.w.now;
-        let next_tick = self.w.tick_after(cpu, now);
-        let c = &mut self.w.cpus[cpu.idx()];
         if next == TaskId::IDLE {
-            c.base = Base::IdleLoop;
+            self.w.cpus[cpu.idx()].base = Base::IdleLoop;
         } else {
-            if c.tick_stopped {
-                c.tick_stopped = false;
-                c.tick_next = next_tick;
-            }
+            self.w.start_tick(cpu);
             let works = self.w.tasks[next.idx()].work_left > 0;
-            c.base = if works { Base::Work } else { Base::Next };
+            self.w.cpus[cpu.idx()].base = if works { Base::Work } else { Base::Next };
         }
         self.pop_frame(cpu)
     }

@@ -7,7 +7,7 @@
 use super::{CLASS_CPU, CLASS_TICK};
 use crate::cpu::{Base, Cpu};
 use crate::world::FULL_SPEED;
-use crate::{Category, NEVER, Ns, Task, TaskId, World};
+use crate::{Category, EventQueue, NEVER, Ns, Task, TaskId, World};
 use topology::CpuId;
 
 /// A fixed duration stretched by the CPU's speed.
@@ -27,6 +27,13 @@ impl Cpu {
             Base::Leaving => Category::Exit,
             _ => Category::Kernel,
         }
+    }
+
+    /// Accounts the time up to now to the category of the frame or the base that fills it.
+    #[inline]
+    pub(crate) fn settle(&mut self, now: Ns) {
+        self.account(self.category, now - self.since);
+        self.since = now;
     }
 
     #[inline]
@@ -50,9 +57,7 @@ impl World {
         if c.depth == 0 && c.base == Base::Work {
             return self.advance(cpu, now);
         }
-        let ns = now - c.since;
-        c.account(c.category, ns);
-        c.since = now;
+        c.settle(now);
     }
 
     /// Brings the segment that `cpu` works on up to the instant `to`.
@@ -106,18 +111,29 @@ impl World {
     /// Recomputes the CPU's pending event from its state.
     #[inline]
     pub(crate) fn rearm(&mut self, cpu: CpuId) {
-        let (at, class) = self.next_event(cpu);
-        self.events.set(cpu.0, at, class);
+        let key = self.next_key(cpu);
+        self.events.set_key(cpu.0, key);
     }
 
+    /// The key of the CPU's next event.
+    #[inline]
+    pub(crate) fn next_key(&self, cpu: CpuId) -> u64 {
+        let (at, class) = self.next_event(cpu);
+        EventQueue::key(at, class)
+    }
+
+    #[inline]
     fn next_event(&self, cpu: CpuId) -> (Ns, u8) {
         let c = &self.cpus[cpu.idx()];
+        if c.depth > 0 && c.top.irq_off {
+            return (c.top.end, CLASS_CPU);
+        }
+        self.next_event_irq_on(c)
+    }
+
+    fn next_event_irq_on(&self, c: &Cpu) -> (Ns, u8) {
         if c.depth > 0 {
-            let top = &c.stack[c.depth as usize - 1];
-            if top.irq_off {
-                return (top.end, CLASS_CPU);
-            }
-            let at = top.end.min(c.irq_first.max(self.now));
+            let at = c.top.end.min(c.irq_first.max(self.now));
             return self.or_tick(c, at);
         }
         match c.base {

@@ -93,10 +93,20 @@ pub(crate) fn is_busier(g: &GroupStats, best: Option<&GroupStats>) -> bool {
 impl Fair {
     /// Replays the computed ticks of all CPUs of a domain.
     pub(crate) fn catch_up_domain(&mut self, w: &mut World, domain: DomainId) {
+        if w.now < self.balance.caught_up_to[domain.0 as usize] {
+            return;
+        }
         let n = w.machine.domains.domains[domain.0 as usize].cpus.len();
         for i in 0..n {
             let cpu = w.machine.domains.domains[domain.0 as usize].cpus[i];
-            self.catch_up(w, cpu);
+            if w.cpus[cpu.idx()].tick_next <= w.now {
+                self.catch_up(w, cpu);
+            }
+        }
+        // A CPU whose path delays its tick takes it by itself when the path ends, so nothing is
+        // missed until the next edge; with staggered ticks that comes too soon to be worth it.
+        if w.machine.tick_skew_ns == 0 {
+            self.balance.caught_up_to[domain.0 as usize] = (w.jiffies() + 1) * w.tick_ns();
         }
     }
 
@@ -108,18 +118,20 @@ impl Fair {
         overload: &mut bool,
     ) -> GroupStats {
         let mut g = GroupStats::of_weight(group.cpus.len() as u32);
-        for &cpu in &group.cpus {
-            if !removed.is_empty() && removed.contains(&cpu) {
-                continue;
-            }
-            let c = &w.cpus[cpu.idx()];
-            g.load += self.cpu_load(cpu);
-            g.util += self.cpu_util(cpu);
-            g.runnable += self.cpu_runnable(cpu);
-            g.h_nr += self.rqs[cpu.idx()].h_nr_running;
+        let mut add = |cpu: CpuId| {
+            let (c, rq) = (&w.cpus[cpu.idx()], &self.rqs[cpu.idx()]);
+            g.load += rq.avg.load_avg;
+            g.util += self.rq_util(rq);
+            g.runnable += rq.avg.runnable_avg;
+            g.h_nr += rq.h_nr_running;
             g.nr += c.nr_running;
             *overload |= c.nr_running > 1;
             g.idle_cpus += u32::from(c.idle);
+        };
+        if removed.is_empty() {
+            group.cpus.iter().for_each(|cpu| add(*cpu));
+        } else {
+            group.cpus.iter().filter(|cpu| !removed.contains(cpu)).for_each(|cpu| add(*cpu));
         }
         g
     }

@@ -37,6 +37,16 @@ impl FairRq {
         self.tree.remove(at);
     }
 
+    /// `update_min_vruntime`, given that of the current task if it is on the queue.
+    #[inline]
+    pub(crate) fn update_min_vruntime(&mut self, curr: Option<u64>) {
+        let leftmost = self.tree.front().map_or(u64::MAX, |(vruntime, _)| *vruntime);
+        let least = curr.unwrap_or(u64::MAX).min(leftmost);
+        if least != u64::MAX && least > self.min_vruntime {
+            self.min_vruntime = least;
+        }
+    }
+
     /// The leftmost queued task.
     #[inline]
     pub(crate) fn leftmost(&self) -> Option<TaskId> {

@@ -1,0 +1,66 @@
+//! Runs benchmarks once, for a profiler: `cargo run --release -p benches --example one -- NAME...`
+//!
+//! Prints a hash of the accounts at the end, so that two builds can be compared, and (on standard
+//! error) how fast it went.
+
+use benches::runs;
+use sim_core::{Counters, NEVER, Observer, Policy, Program, Simulation};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::time::Instant;
+
+/// Hash of where every CPU's time went and of what was counted; events are the engine's own affair.
+fn hash_of<P: Policy, W: Program, O: Observer>(sim: &Simulation<P, W, O>) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    for c in &sim.w.cpus {
+        (c.time, c.ticks, c.nr_switches).hash(&mut hasher);
+    }
+    let counters = Counters { events: 0, ..sim.w.counters };
+    format!("{counters:?} {}", sim.w.idle_while_runnable_ns).hash(&mut hasher);
+    hasher.finish()
+}
+
+/// Runs `sim` for so many milliseconds more (0: to its end).
+fn run<P: Policy, W: Program, O: Observer>(name: &str, mut sim: Simulation<P, W, O>, ms: u64) {
+    let (before, at) = (sim.w.counters, sim.w.now);
+    let until = if ms == 0 { NEVER - 1 } else { at + ms * 1_000_000 };
+    let start = Instant::now();
+    sim.run_until(until);
+    let host_s = start.elapsed().as_secs_f64();
+    println!("{name}: {:016x} at {} ns", hash_of(&sim), sim.w.now);
+    let per_s = |n: u64| n as f64 / host_s / 1e6;
+    let switches = sim.w.counters.switches - before.switches;
+    let events = sim.w.counters.events - before.events;
+    let pulls = sim.w.counters.pull_attempts - before.pull_attempts;
+    eprintln!(
+        "{name}: {:.2} M switches/s, {:.2} M events/s, {:.2} M pulls/s, {:.1} simulated s/s; \
+         {:.2} events per switch",
+        per_s(switches),
+        per_s(events),
+        per_s(pulls),
+        (sim.w.now - at) as f64 / 1e9 / host_s,
+        events as f64 / switches as f64,
+    );
+}
+
+fn main() {
+    for name in std::env::args().skip(1) {
+        match name.as_str() {
+            "ping_pong_8x64" => run(&name, runs::ping_pong_8x64(), 500),
+            "short_128x1024" => run(&name, runs::short_128x1024(), 50),
+            "spinners_8x64" => run(&name, runs::spinners_8x64(), 500_000),
+            "m_m_8" => run(&name, runs::m_m_8(), 3_000),
+            "kernel_build_176" => run(&name, runs::kernel_build_176(), 0),
+            "contended" => {
+                for cpus in [2, 8, 32, 64] {
+                    run(&name, runs::contended_pulls(cpus), 1_000 / u64::from(cpus));
+                }
+            }
+            "scaling" => {
+                for cpus in [32, 128, 512, 1024] {
+                    run(&name, runs::short(cpus), 6_400 / u64::from(cpus));
+                }
+            }
+            _ => eprintln!("no benchmark is called {name}"),
+        }
+    }
+}

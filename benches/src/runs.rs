@@ -1,0 +1,120 @@
+//! What the benchmarks run, ready to go.
+
+use crate::machines;
+use hdrhistogram::Histogram;
+use policies::fair::Fair;
+use policies::fair::features::{Features, Tunables};
+use policies::fifo::Fifo;
+use sim_core::{
+    Config, Counters, NEVER, NoObserver, Ns, Observer, Policy, Program, Simulation, TaskId, World,
+};
+use std::sync::Arc;
+use topology::Machine;
+use workloads::kernel_build::{self, KernelBuild};
+use workloads::micro::{OpenQueue, PingPong, Short, Spinners};
+
+const MS: Ns = 1_000_000;
+
+/// Lets `sim` go on until `count` has grown by `n`.
+pub fn advance<P: Policy, W: Program, O: Observer>(
+    sim: &mut Simulation<P, W, O>,
+    n: u64,
+    count: impl Fn(&Counters) -> u64,
+) {
+    let end = count(&sim.w.counters) + n;
+    while count(&sim.w.counters) < end {
+        let over = sim.step(NEVER - 1);
+        assert_eq!(over, None, "the run has no end");
+    }
+}
+
+/// CFS with these features on `machine`, with nobody watching, after `warm_up` of simulated time:
+/// the first tasks all start at once on the first LLC, and balancing takes a while to spread them.
+fn cfs<W: Program>(
+    machine: Arc<Machine>,
+    features: Features,
+    program: W,
+    warm_up: Ns,
+) -> Simulation<Fair, W, NoObserver> {
+    let policy = Fair::new(features, Tunables::for_cpus(machine.n_cpus()));
+    let world = World::new(machine, Config::default());
+    let mut sim = Simulation::new(world, policy, program, NoObserver);
+    if warm_up > 0 {
+        sim.run_until(warm_up);
+    }
+    sim
+}
+
+/// 32 pairs that work 10 us per turn, on 8 CPUs behind one LLC.
+pub fn ping_pong_8x64() -> Simulation<Fair, PingPong, NoObserver> {
+    let program = PingPong::new(32, 10_000, 0);
+    cfs(machines::one_llc(8), Features::default(), program, 100 * MS)
+}
+
+/// 1024 tasks that run 20 us and sleep 150 us in the mean, on 8 LLCs of 16 CPUs.
+pub fn short_128x1024() -> Simulation<Fair, Short, NoObserver> {
+    short(128)
+}
+
+/// Eight short tasks per CPU on LLCs of 16 CPUs: the load of a CPU does not depend on their number.
+pub fn short(cpus: u32) -> Simulation<Fair, Short, NoObserver> {
+    let program = Short::new(8 * cpus, 20_000, 150_000, 0, 1);
+    let warm_up = u64::from(cpus) * 1_300_000 + 100 * MS;
+    cfs(machines::llcs(cpus / 16, 16), Features::default(), program, warm_up)
+}
+
+/// 64 tasks that never sleep, on 8 CPUs behind one LLC.
+pub fn spinners_8x64() -> Simulation<Fair, Spinners, NoObserver> {
+    let program = Spinners::new(vec![0; 64], 0);
+    cfs(machines::one_llc(8), Features::default(), program, 1000 * MS)
+}
+
+/// An M/M/8 queue at load 0.8 under a global FIFO, costs off, waits in a histogram: customers come
+/// every 15.625 us and are served in 100 us in the mean.
+pub fn m_m_8() -> Simulation<Fifo, OpenQueue, Waits> {
+    let program = OpenQueue::new(15_625, 100_000, u64::MAX, 500, 1);
+    let config = Config { timer_slack_ns: 0, ..Config::default() };
+    let world = World::new(machines::without_costs(8), config);
+    Simulation::new(world, Fifo::default(), program, Waits::default())
+}
+
+/// The waiting times of an open queue.
+pub struct Waits {
+    /// In ns, two significant digits.
+    pub histogram: Histogram<u64>,
+}
+
+impl Default for Waits {
+    fn default() -> Self {
+        Self { histogram: Histogram::new(2).expect("two digits are allowed") }
+    }
+}
+
+impl Observer for Waits {
+    #[inline]
+    fn sched_delay(&mut self, _w: &World, _task: TaskId, ns: Ns) {
+        self.histogram.saturating_record(ns);
+    }
+}
+
+/// A kernel build of some 20 simulated seconds on Bergamo, `make -j176`.
+pub fn kernel_build_176() -> Simulation<Fair, KernelBuild, NoObserver> {
+    let program = KernelBuild::new(kernel_build::Config {
+        jobs: 176,
+        objects: 1000,
+        directories: 100,
+        work_s: 1500.0,
+        prepare_s: 0.3,
+        link_s: 0.5,
+        ..kernel_build::Config::default()
+    });
+    cfs(machines::bergamo(), Features::default(), program, 0)
+}
+
+/// Short tasks, three per CPU, that overload one LLC a little under SWQUEUE: its CPUs go idle again
+/// and again and compete for the tasks that have just been woken.
+pub fn contended_pulls(cpus: u32) -> Simulation<Fair, Short, NoObserver> {
+    let features = Features { swqueue: true, ..Features::default() };
+    let program = Short::new(3 * cpus, 20_000, 1, 0, 1);
+    cfs(machines::one_llc(cpus), features, program, 100 * MS)
+}
