@@ -5,8 +5,8 @@ use policies::fair::Fair;
 use policies::fair::features::{Features, Tunables};
 use policies::fifo::Fifo;
 use sim_core::{
-    Config, MigrationCause, NoObserver, Observer, Op, Program, ProgramCx, Simulation, StopReason,
-    TaskAttr, TaskId, World,
+    Category, Config, MigrationCause, NoObserver, Observer, Op, Program, ProgramCx, Simulation,
+    StopReason, TaskAttr, TaskId, World,
 };
 use std::collections::HashMap;
 use topology::{CpuId, Machine, RegularSpec};
@@ -101,6 +101,8 @@ fn ticks_cut_into_the_body_of_a_fork() {
     let mut sim = simulate(machine, Config::default(), policy, Forks { left: 1 }, NoObserver);
     assert_eq!(sim.run_until(u64::MAX), StopReason::Done);
     assert_eq!(sim.w.cpus[0].ticks, 5);
+    let irq_ns = sim.w.cpus[0].time[Category::Irq as usize];
+    assert_eq!(irq_ns, 5 * sim.w.machine.costs.tick_ns);
 }
 
 /// Where the observer believes each task to be.
