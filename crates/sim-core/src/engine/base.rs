@@ -34,6 +34,11 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         if c.irq_first <= now {
             return self.interrupt(cpu);
         }
+        // The tick that has ended an idle period, or one that fell into the schedule() before it.
+        if c.base == Base::IdleLoop && !c.tick_stopped && c.tick_next <= now {
+            self.enter_tick(cpu);
+            return Flow::Again;
+        }
         if c.softirq {
             return self.enter_softirq(cpu);
         }
@@ -201,14 +206,9 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     /// The exit latency is over.
     pub(crate) fn idle_left(&mut self, cpu: CpuId) {
         self.w.settle(cpu);
-        let now = self.w.now;
         let c = &mut self.w.cpus[cpu.idx()];
         c.base = Base::IdleLoop;
         c.category = Category::Kernel;
-        let tick_due = !c.tick_stopped && c.tick_next <= now;
         self.w.set_occupancy(cpu, Occupancy::Busy);
-        if tick_due {
-            self.enter_tick(cpu);
-        }
     }
 }

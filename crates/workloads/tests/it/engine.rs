@@ -200,3 +200,12 @@ fn a_preemptible_kernel_gives_way_inside_a_system_call() {
     let (soon, late) = (woke_at(true), woke_at(false));
     assert!(soon + 10 <= late, "{soon} {late} ms");
 }
+
+#[test]
+fn a_tick_that_falls_into_the_way_to_idle_is_late_and_not_lost() {
+    let mut machine = one_cpu();
+    machine.costs.switch_ns = 300_000;
+    // It runs until 3.8 ms, and the switch to idle spans the edge at 4 ms.
+    let sim = run_script(machine, vec![Op::Run(3_500_000), Op::Sleep(1_000_000)]);
+    assert_eq!(sim.w.cpus[0].ticks, 1);
+}
