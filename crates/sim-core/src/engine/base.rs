@@ -9,9 +9,9 @@ use crate::{
 };
 use topology::CpuId;
 
-/// What an idle period counts that only the CPU's own tick has ended, as the menu governor does: nine
-/// tenths of 50 ms. The prediction that kept the tick was too short; were the period taken at its
-/// length, an idle CPU would never stop its tick (spec 3.10, 9.4).
+/// What an idle period counts that only the CPU's own tick has ended, as the menu governor does:
+/// nine tenths of 50 ms. The prediction that kept the tick was too short; were the period taken at
+/// its length, an idle CPU would never stop its tick (spec 3.10, 9.4).
 const CUT_BY_TICK_US: u32 = 45_000;
 
 impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
