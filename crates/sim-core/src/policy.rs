@@ -183,8 +183,8 @@ pub trait Policy {
     }
 
     /// The stopper of `cpu` was woken for [`StopWork`]: `nr_running` counts it from here on
-    /// (`ttwu_do_activate`). The mechanism calls this for `sched_exec`; a policy that queues work by
-    /// [`World::stop_one_cpu`] knows by itself.
+    /// (`ttwu_do_activate`). The mechanism calls this for `sched_exec`; a policy that queues work
+    /// by [`World::stop_one_cpu`] knows by itself.
     fn stopper_woken(&mut self, _w: &mut World, _cpu: CpuId) {}
 
     /// `cpu` enters the idle loop; `tick_stopped` says whether its tick stops (nohz).

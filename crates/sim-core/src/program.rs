@@ -8,8 +8,8 @@ use crate::{MaskId, Ns, TaskAttr, TaskId, World};
 pub enum Op {
     /// Compute in user mode for this long at full speed, ns.
     Run(Ns),
-    /// Work in kernel mode (a system call's body) for this long at full speed, ns. Only a preemptible
-    /// kernel lets another task in before its end.
+    /// Work in kernel mode (a system call's body) for this long at full speed, ns. Only a
+    /// preemptible kernel lets another task in before its end.
     Kernel(Ns),
     /// Sleep on a timer for this long, ns (timer slack is added).
     Sleep(Ns),

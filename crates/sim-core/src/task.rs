@@ -140,7 +140,8 @@ pub struct Task {
     pub work_left: u64,
     /// Cache debt left, ns (spec 9.7).
     pub debt: u64,
-    /// The current segment is kernel work (accounted as kernel, preempted in preemptible kernels only).
+    /// The current segment is kernel work: accounted as kernel, and preempted in preemptible
+    /// kernels only.
     pub in_kernel: bool,
     /// Next task on the same wake list.
     pub next_on_wake_list: TaskId,

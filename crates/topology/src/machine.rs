@@ -116,8 +116,8 @@ pub struct KernelCosts {
 pub struct LockCosts {
     /// Fast path on a hot line, ns.
     pub fast_ns: u64,
-    /// Lines moved by the critical section of a shared wakequeue: list head, neighbor, own node. The
-    /// hand-over to the next waiter comes on top, two more where appendix A counts five in all.
+    /// Lines moved by the critical section of a shared wakequeue: list head, neighbor, own node.
+    /// The hand-over to the next waiter comes on top, two more where appendix A counts five in all.
     pub queue_lines: u32,
     /// Fixed part of that critical section, ns.
     pub queue_hold_ns: u64,

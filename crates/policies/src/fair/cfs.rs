@@ -117,6 +117,11 @@ impl Fair {
         // Off the queue a vruntime is relative to min_vruntime, but for a sleeper that stayed.
         let renorm = !f.wakeup || f.migrated;
         let is_curr = self.rqs[cpu.idx()].curr == p;
+        if f.initial {
+            // By the averages as wake_up_new_task finds them, before the enqueue updates them.
+            let se = &mut self.tasks[p.idx()];
+            se.avg.post_init(&self.rqs[cpu.idx()].avg, u64::from(se.weight));
+        }
         self.util_est_enqueue(cpu, p);
         if renorm && is_curr {
             self.add_min_vruntime(cpu, p);
@@ -129,9 +134,6 @@ impl Fair {
         let se = &mut self.tasks[p.idx()];
         if se.avg.last_update_time == DETACHED {
             let rq = &mut self.rqs[cpu.idx()];
-            if f.initial {
-                se.avg.post_init(&rq.avg, u64::from(se.weight));
-            }
             rq.avg.attach(&mut se.avg, u64::from(se.weight));
         }
         self.account_enqueue(cpu, p);

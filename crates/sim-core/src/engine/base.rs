@@ -9,9 +9,9 @@ use crate::{
 };
 use topology::CpuId;
 
-/// What an idle period counts that only the CPU's own tick has ended, as the menu governor does: nine
-/// tenths of 50 ms. The prediction that kept the tick was too short; were the period taken at its
-/// length, an idle CPU would never stop its tick (spec 3.10, 9.4).
+/// What an idle period counts that only the CPU's own tick has ended, as the menu governor does:
+/// nine tenths of 50 ms. The prediction that kept the tick was too short; were the period taken at
+/// its length, an idle CPU would never stop its tick (spec 3.10, 9.4).
 const CUT_BY_TICK_US: u32 = 45_000;
 
 impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
@@ -31,6 +31,11 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         let c = &self.w.cpus[cpu.idx()];
         if c.irq_first <= now {
             return self.interrupt(cpu);
+        }
+        // The tick that has ended an idle period, or one that fell into the schedule() before it.
+        if c.base == Base::IdleLoop && !c.tick_stopped && c.tick_next <= now {
+            self.enter_tick(cpu);
+            return Flow::Again;
         }
         if c.softirq {
             return self.enter_softirq(cpu);
@@ -199,14 +204,9 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     /// The exit latency is over.
     pub(crate) fn idle_left(&mut self, cpu: CpuId) {
         self.w.settle(cpu);
-        let now = self.w.now;
         let c = &mut self.w.cpus[cpu.idx()];
         c.base = Base::IdleLoop;
         c.category = Category::Kernel;
-        let tick_due = !c.tick_stopped && c.tick_next <= now;
         self.w.set_occupancy(cpu, Occupancy::Busy);
-        if tick_due {
-            self.enter_tick(cpu);
-        }
     }
 }

@@ -23,15 +23,18 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     /// computed one it works on the runqueue without its lock (see [`crate::Site::TickRqLock`]).
     pub(crate) fn enter_tick(&mut self, cpu: CpuId) {
         let next = self.w.tick_after(cpu, self.w.now);
-        self.w.push_frame(cpu, Frame::at(Pc::TickBody, Category::Irq));
+        let frame = Frame { first: true, ..Frame::at(Pc::TickBody, Category::Irq) };
+        self.w.push_frame(cpu, frame);
         let c = &mut self.w.cpus[cpu.idx()];
         c.tick_next = next;
         c.ticks += 1;
         self.policy.task_tick(&mut self.w, cpu);
-        self.w.spend(cpu, self.w.machine.costs.tick_ns, Pc::TickBody);
     }
 
     pub(crate) fn tick_body(&mut self, cpu: CpuId) -> Flow {
+        if std::mem::take(&mut self.w.cpus[cpu.idx()].top().first) {
+            return self.w.spend(cpu, self.w.machine.costs.tick_ns, Pc::TickBody);
+        }
         self.pop_frame(cpu)
     }
 

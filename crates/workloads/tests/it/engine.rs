@@ -5,8 +5,8 @@ use policies::fair::Fair;
 use policies::fair::features::{Features, Tunables};
 use policies::fifo::Fifo;
 use sim_core::{
-    Config, MigrationCause, NoObserver, Observer, Op, Program, ProgramCx, Simulation, StopReason,
-    TaskAttr, TaskId, World,
+    Category, Config, MigrationCause, NoObserver, Observer, Op, Program, ProgramCx, Simulation,
+    StopReason, TaskAttr, TaskId, World,
 };
 use std::collections::HashMap;
 use topology::{CpuId, Machine, RegularSpec};
@@ -101,6 +101,8 @@ fn ticks_cut_into_the_body_of_a_fork() {
     let mut sim = simulate(machine, Config::default(), policy, Forks { left: 1 }, NoObserver);
     assert_eq!(sim.run_until(u64::MAX), StopReason::Done);
     assert_eq!(sim.w.cpus[0].ticks, 5);
+    let irq_ns = sim.w.cpus[0].time[Category::Irq as usize];
+    assert_eq!(irq_ns, 5 * sim.w.machine.costs.tick_ns);
 }
 
 /// Where the observer believes each task to be.
@@ -197,4 +199,13 @@ fn a_preemptible_kernel_gives_way_inside_a_system_call() {
     };
     let (soon, late) = (woke_at(true), woke_at(false));
     assert!(soon + 10 <= late, "{soon} {late} ms");
+}
+
+#[test]
+fn a_tick_that_falls_into_the_way_to_idle_is_late_and_not_lost() {
+    let mut machine = one_cpu();
+    machine.costs.switch_ns = 300_000;
+    // It runs until 3.8 ms, and the switch to idle spans the edge at 4 ms.
+    let sim = run_script(machine, vec![Op::Run(3_500_000), Op::Sleep(1_000_000)]);
+    assert_eq!(sim.w.cpus[0].ticks, 1);
 }

@@ -95,6 +95,17 @@ fn a_new_task_starts_a_slice_late() {
 }
 
 #[test]
+fn a_new_task_takes_half_of_what_the_last_update_left() {
+    let (mut rig, _) = hogs(250, &[]);
+    rig.f.rqs[0].avg.util_avg = 600;
+    rig.f.rqs[0].avg.load_avg = 1024;
+    // Nobody has looked at the queue for a second.
+    rig.w.now = 1000 * MS;
+    let p = rig.fork(0, 0);
+    assert_eq!(rig.f.tasks[p.idx()].avg.util_avg, 212);
+}
+
+#[test]
 fn a_long_sleeper_preempts_and_a_short_one_keeps_its_place() {
     let (mut rig, tasks) = hogs(250, &[0, 0]);
     let sleeper = rig.w.cpus[0].curr;
