@@ -398,6 +398,12 @@ impl KernelBuild {
             self.procs[task.idx()].at = 4;
             return Op::Run(self.ns(us::MAKE_PER_JOB));
         }
+        // It was woken for a token that it does not need: the next one shall have it.
+        if self.tokens > 0
+            && let Some(wake) = self.wake_token_waiter()
+        {
+            return wake;
+        }
         Op::Wait
     }
 
@@ -431,8 +437,14 @@ impl KernelBuild {
         }
         *tokens -= 1;
         self.tokens += 1;
-        let waiter = *self.token_waiters.front()?;
-        (waiter != task).then_some(Op::Wake { task: waiter, sync: true })
+        self.token_waiters.retain(|w| *w != task);
+        self.wake_token_waiter()
+    }
+
+    /// The wake-up is exclusive: each token in the pipe wakes another reader.
+    fn wake_token_waiter(&mut self) -> Option<Op> {
+        let waiter = self.token_waiters.pop_front()?;
+        Some(Op::Wake { task: waiter, sync: true })
     }
 
     fn start_job(&mut self, cx: &mut ProgramCx<'_>, task: TaskId) -> Op {
