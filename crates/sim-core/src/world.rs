@@ -170,8 +170,8 @@ impl World {
             let core = machine.cpus[c].core as usize;
             machine.cores[core].iter().filter(|s| s.idx() != c).collect::<Vec<_>>()
         };
-        #[allow(clippy::float_arithmetic, reason = "once, before the run; integers from here on")]
         let deepest = machine.cstates.len().saturating_sub(1) as u8;
+        #[allow(clippy::float_arithmetic, reason = "once, before the run; integers from here on")]
         let to_speed = |f: f64| ((f * f64::from(FULL_SPEED / 2)).round() as u32).max(1) * 2;
         Self {
             now: 0,
