@@ -9,7 +9,7 @@ use scenario::glue::{MachineInfo, machine_info};
 use scenario::{Better, Experiment, LlcUtilization, Published, Results, Variant, VariantRuns};
 
 /// Changes below this are taken for the same where no interval can tell (percent).
-const SAME_PCT: f64 = 0.15;
+pub(crate) const SAME_PCT: f64 = 0.15;
 
 /// Everything there is to say about one experiment.
 #[derive(Clone, Debug)]
@@ -290,8 +290,13 @@ fn published_row(
     }
 }
 
-/// Two changes agree if they have the same verdict (better, worse, or same where both are small)
-/// and differ by at most one percentage point or a quarter of the published one.
+/// Two changes agree if they tell the same story, better, worse or the same, and differ by at most
+/// one percentage point or a quarter of the published one, whichever is larger.
+///
+/// This is about size and direction only, not about the intervals behind [`Verdict`], which a
+/// publication rarely gives. Two changes under 0.15 % are both "the same". Once one of them is
+/// larger, the direction decides: -0.17 % and -0.02 % agree, although the second one alone would
+/// pass for nothing, and a change of exactly zero has no direction and agrees with no real one.
 fn agrees(published: f64, simulated: f64) -> bool {
     let both_same = published.abs() < SAME_PCT && simulated.abs() < SAME_PCT;
     let one_sign = published * simulated > 0.0;
@@ -356,6 +361,17 @@ pub(crate) mod tests {
         assert!(agrees(-16.65, -13.0));
         assert!(!agrees(-16.65, -12.0));
         assert!(!agrees(0.6, 1.61));
+    }
+
+    #[test]
+    fn agreement_looks_at_the_direction_once_one_change_is_not_small() {
+        assert!(agrees(-0.17, -0.02), "one is small, and both are better");
+        assert!(agrees(0.05, -0.10), "both are small");
+        assert!(agrees(0.6, 0.01), "both are worse, and less than a point apart");
+        assert!(!agrees(-0.28, 0.0), "nothing is not better");
+        assert!(!agrees(0.0, -0.28), "better is not nothing");
+        assert!(!agrees(-0.15, 0.14), "the limit itself is not small");
+        assert!(!agrees(-0.28, f64::NAN));
     }
 
     fn metric(values: &[f64]) -> Metric {

@@ -128,9 +128,9 @@ mod tests {
             | metric | off | on |
             | --- | ---: | ---: |
             | idle_while_runnable [CPU-s] | 298.46 | +0.40% |
-            | wakeup_latency_p50 [us] | 299.66 | +0.06% |
-            | wakeup_latency_p99 [us] | 300.62 | +0.30% |
-            | wakeup_latency_max [us] | 299.02 | -0.47% |
+            | wakeup_latency_p50 [us] | 300 | +0.06% |
+            | wakeup_latency_p99 [us] | 301 | +0.30% |
+            | wakeup_latency_max [us] | 299 | -0.47% |
             | spin_pct [%] | 300.48 | -0.07% |
             | switches | 1006429 | -0.10% |
             | wakeups | 1002905 | -0.33% |
@@ -143,8 +143,8 @@ mod tests {
             | pull_hits | 996031 | +0.23% |
             | pull_lost | 997995 | +0.09% |
 
-            0 of 1 published changes agree: same verdict, and within 1 point or a quarter of the change.  
-            Intervals are over seeds: how repeatable the simulation is, not how near to hardware.  
+            agrees (0 of 1): same direction or both under 0.15 %, and within 1 point or 1/4 of the change.  
+            same: the interval contains zero. It is over seeds: how repeatable, not how near to hardware.  
             schedlab 0.1.0, scenario `e9a4c9f42ad66781`
         "#]].assert_eq(&text);
     }

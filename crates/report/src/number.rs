@@ -1,18 +1,42 @@
 //! Numbers as people read them: about four digits that matter, never wider than eight columns.
 
-/// A value of a metric. Counts (no unit) have no decimals.
+/// Values below this that are not zero are too small to matter, and to print.
+const TINY: f64 = 0.001;
+
+/// A value of a metric. Counts (no unit) have no decimals; latencies (us) three digits, as their
+/// histogram keeps no more.
 pub fn number(value: f64, unit: &str) -> String {
     let size = value.abs();
     match size {
+        0.0 => "0".to_string(),
+        _ if is_tiny(value) => if value < 0.0 { ">-0.001" } else { "<0.001" }.to_string(),
+        _ if unit == "us" => three_digits(value),
         _ if size >= 1e13 => format!("{value:.2e}"),
         _ if size >= 1e10 => format!("{:.2}G", value / 1e9),
         _ if size >= 1e7 => format!("{:.2}M", value / 1e6),
         _ if size >= 1e4 || (unit.is_empty() && size >= 100.0) => format!("{value:.0}"),
         _ if size >= 1.0 => format!("{value:.2}"),
         _ if size >= 0.01 => format!("{value:.3}"),
-        0.0 => "0".to_string(),
-        _ if size >= 0.0001 => format!("{value:.4}"),
-        _ => format!("{value:.0e}"),
+        _ => format!("{value:.4}"),
+    }
+}
+
+/// True for a value that is not zero but printed as `<0.001`.
+pub fn is_tiny(value: f64) -> bool {
+    value != 0.0 && value.abs() < TINY
+}
+
+/// A value of 0.001 or more, rounded to three significant digits.
+fn three_digits(value: f64) -> String {
+    let magnitude = value.abs().log10().floor() as i32;
+    let unit = 10_f64.powi(magnitude - 2);
+    // 999.6 becomes 1000, which has a digit more and the same three of them that count.
+    let rounded = (value / unit).round() * unit;
+    let decimals = (2 - magnitude).max(0) as usize;
+    match rounded.abs() {
+        size if size >= 1e10 => format!("{rounded:.2e}"),
+        size if size >= 1e7 => format!("{}M", three_digits(rounded / 1e6)),
+        _ => format!("{rounded:.decimals$}"),
     }
 }
 
@@ -66,8 +90,19 @@ mod tests {
             .iter()
             .map(|v| number(*v, "s"))
             .collect();
-        assert_eq!(seen.join(" "), "0 0.0001 0.031 3.10 322.44 15534 12.00M -95.00G");
+        assert_eq!(seen.join(" "), "0 <0.001 0.031 3.10 322.44 15534 12.00M -95.00G");
         assert_eq!(number(1234.6, ""), "1235");
+        assert_eq!(number(3e-6, "%"), "<0.001");
+    }
+
+    #[test]
+    fn latencies_have_the_digits_that_were_measured() {
+        let seen: Vec<String> =
+            [0.0, 3e-6, 0.00123, 0.4649, 3.0, 42.55, 999.6, 6973.03, 1.2e6, 3.6e9]
+                .iter()
+                .map(|v| number(*v, "us"))
+                .collect();
+        assert_eq!(seen.join(" "), "0 <0.001 0.00123 0.465 3.00 42.5 1000 6970 1200000 3600M");
     }
 
     #[test]

@@ -28,8 +28,7 @@ pub fn deltas_svg(analysis: &Analysis) -> Option<String> {
     let others: Vec<&VariantAnalysis> = analysis.variants.iter().filter(|v| !v.baseline).collect();
     let mut metrics = view::headlines(analysis);
     metrics.extend(view::details(analysis).into_iter().filter(|m| m.name.ends_with("p99")));
-    let has_change = |m: &&Metric| others.iter().any(|v| change(v, m).is_some());
-    metrics.retain(|m| has_change(m));
+    metrics.retain(|m| others.iter().any(|v| says_something(v, m)));
     if metrics.is_empty() {
         return None;
     }
@@ -131,6 +130,14 @@ fn change(v: &VariantAnalysis, metric: &Metric) -> Option<(f64, Option<[f64; 2]>
     Some((delta.pct.filter(|p| p.is_finite())?, delta.ci95, color))
 }
 
+/// True if there is a mark to draw, and not just a simulated zero.
+fn says_something(v: &VariantAnalysis, metric: &Metric) -> bool {
+    let published = v.published(&metric.name).is_some_and(|p| p.delta_pct.is_some());
+    published
+        || change(v, metric)
+            .is_some_and(|(mean, ci95, _)| mean != 0.0 || ci95.is_some_and(|ci95| ci95 != [0.0; 2]))
+}
+
 /// The range of the axis: all marks and zero, with some air.
 fn range(metric: &Metric, others: &[&VariantAnalysis]) -> (f64, f64) {
     let mut marks = vec![0.0];
@@ -181,5 +188,18 @@ mod tests {
         let svg = super::deltas_svg(&example(2, &["off", "on"])).unwrap();
         assert!(svg.starts_with("<svg") && svg.trim_end().ends_with("</svg>"));
         assert!(svg.contains("published"));
+    }
+
+    #[test]
+    fn a_panel_of_zeros_is_left_out() {
+        let mut analysis = example(2, &["off", "on"]);
+        assert!(super::deltas_svg(&analysis).unwrap().contains("wakeup_latency_p99"));
+        for (name, delta) in &mut analysis.variants[1].deltas {
+            if name == "wakeup_latency_p99" {
+                (delta.pct, delta.ci95) = (Some(0.0), Some([0.0, 0.0]));
+            }
+        }
+        let svg = super::deltas_svg(&analysis).unwrap();
+        assert!(!svg.contains("wakeup_latency_p99") && svg.contains("elapsed"));
     }
 }

@@ -11,7 +11,7 @@
 
 use crate::TOOL;
 use crate::analysis::{Analysis, Delta, Metric, PublishedRow, VariantAnalysis, Verdict};
-use crate::number::{interval, number, percent};
+use crate::number::{interval, is_tiny, number, percent};
 use crate::view;
 use anstyle::{AnsiColor, Style};
 use std::fmt::Write;
@@ -101,7 +101,7 @@ fn change(variant: &VariantAnalysis, metric: &Metric) -> String {
     let Some(delta) = variant.delta(&metric.name) else {
         return " ".repeat(33);
     };
-    let identical = delta.ci95 == Some([0.0, 0.0]);
+    let identical = delta.ci95 == Some([0.0, 0.0]) && view::is_exact(metric);
     let pct = match delta.pct {
         Some(_) if identical => "=".to_string(),
         pct => pct.map_or("-".into(), percent),
@@ -112,8 +112,9 @@ fn change(variant: &VariantAnalysis, metric: &Metric) -> String {
         _ => delta.verdict.word().to_string(),
     };
     let style = style(delta.verdict);
-    let (pct, word) = (paint(style, &format!("{pct:>7}")), paint(style, &format!("{word:<7}")));
-    format!("  {pct}  {interval:<14} {word}")
+    // The spaces after the word are not painted, so that they can be cut off at the line's end.
+    let (pct, gap) = (paint(style, &format!("{pct:>7}")), 7 - word.len().min(7));
+    format!("  {pct}  {interval:<14} {}{:gap$}", paint(style, &word), "")
 }
 
 fn beside(row: &PublishedRow, metric: &Metric) -> String {
@@ -138,7 +139,7 @@ fn matrix(out: &mut String, analysis: &Analysis) {
     if details.is_empty() {
         return;
     }
-    let mut bracketed = false;
+    let (mut bracketed, mut values) = (false, false);
     for chunk in others.chunks(COLUMNS).chain(others.is_empty().then_some(&[][..])) {
         let letters: String =
             chunk.iter().map(|(idx, _)| format!("  {:>9}", view::letter(*idx))).collect();
@@ -156,15 +157,21 @@ fn matrix(out: &mut String, analysis: &Analysis) {
             for (_, variant) in chunk {
                 let cell = cell(variant, metric);
                 bracketed |= cell.contains('(');
+                values |= !cell.contains(['%', '=', 'x']) && cell.trim() != "-";
                 out.push_str(&cell);
             }
             out.push('\n');
         }
     }
+    let mut notes = Vec::new();
     if bracketed {
-        let base = view::letter(base);
-        let note = format!("   (in brackets: the seeds cannot tell it from {base})");
-        let _ = writeln!(out, "{}", paint(DIM, &note));
+        notes.push(format!("in brackets: the seeds cannot tell it from {}", view::letter(base)));
+    }
+    if values {
+        notes.push("no sign: the value itself".to_string());
+    }
+    if !notes.is_empty() {
+        let _ = writeln!(out, "{}", paint(DIM, &format!("   ({})", notes.join("; "))));
     }
 }
 
@@ -174,7 +181,8 @@ fn cell(variant: &VariantAnalysis, metric: &Metric) -> String {
         return format!("  {:>9}", "-");
     };
     let text = match (delta.pct, variant.metric(&metric.name)) {
-        (Some(0.0), _) => "=".to_string(),
+        (Some(0.0), _) if view::is_exact(metric) => "=".to_string(),
+        (Some(_), Some(own)) if is_tiny(metric.mean) => number(own.mean, own.unit),
         (Some(pct), _) if is_chance(delta) => format!("({})", percent(pct)),
         (Some(pct), _) => percent(pct),
         (None, Some(own)) => number(own.mean, own.unit),

@@ -4,11 +4,12 @@
 //! shares one matrix of changes, a row per metric and a column per variant. What is left out
 //! (rare counters, single lock sites) is in JSON and CSV.
 
-use crate::analysis::{Analysis, Metric, VariantAnalysis};
+use crate::analysis::{Analysis, Metric, SAME_PCT, VariantAnalysis};
 use scenario::Better;
 
 /// Metrics that get a block of their own, if the runs have them.
-const HEADLINES: &[&str] = &["elapsed", "cpu_pct", "throughput", "bandwidth", "latency_p99"];
+const HEADLINES: &[&str] =
+    &["elapsed", "throughput", "throughput_mbit", "bandwidth", "latency_p99", "cpu_pct"];
 
 /// Metrics of the matrix, in this order; those of the workload come first.
 const DETAILS: &[&str] = &[
@@ -136,6 +137,12 @@ pub fn heading(metric: &Metric) -> String {
     }
 }
 
+/// True if equal values are really equal. Latencies come rounded from a histogram: two that look
+/// equal need not be.
+pub fn is_exact(metric: &Metric) -> bool {
+    metric.unit != "us"
+}
+
 /// The good direction in words; empty if there is none.
 pub fn direction(metric: &Metric) -> &'static str {
     match metric.better {
@@ -145,14 +152,14 @@ pub fn direction(metric: &Metric) -> &'static str {
     }
 }
 
-/// Remarks below the tables.
+/// Remarks below the tables: what their words mean.
 pub fn remarks(analysis: &Analysis) -> Vec<String> {
     let mut remarks = Vec::new();
     let (agree, all) = analysis.agreement();
     if all > 0 {
         remarks.push(format!(
-            "{agree} of {all} published changes agree: same verdict, and within 1 point or a \
-             quarter of the change."
+            "agrees ({agree} of {all}): same direction or both under {SAME_PCT} %, and within 1 \
+             point or 1/4 of the change."
         ));
     }
     if analysis.seeds.len() == 1 {
@@ -160,7 +167,8 @@ pub fn remarks(analysis: &Analysis) -> Vec<String> {
             .push("One seed gives no interval: use --seeds 5 to tell chance from effect.".into());
     } else if analysis.variants.len() > 1 {
         remarks.push(
-            "Intervals are over seeds: how repeatable the simulation is, not how near to hardware."
+            "same: the interval contains zero. It is over seeds: how repeatable, not how near to \
+             hardware."
                 .into(),
         );
     }

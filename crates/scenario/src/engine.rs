@@ -1,7 +1,7 @@
 //! The executor that simulates: a run's specification becomes a policy, a program and a world.
 //!
 //! Policies and programs are chosen here, once per run; inside, everything is resolved at compile
-//! time.
+//! time. This file and `metrics.rs` alone know the crates `policies`, `workloads` and `sim-core`.
 
 mod metrics;
 
@@ -16,6 +16,7 @@ use std::sync::Arc;
 use topology::Machine;
 use workloads::kernel_build::{self, KernelBuild};
 use workloads::micro::{OpenQueue, PingPong, Short, Spinners};
+use workloads::netperf::{self, Netperf};
 
 /// How often the progress is told: every so many events.
 const EVENTS_PER_REPORT: u32 = 1 << 16;
@@ -40,49 +41,66 @@ fn with_policy<P: Policy>(
     progress: &dyn Fn(f64),
 ) -> Result<RunOutput, RunError> {
     let load = &spec.workload;
-    let count = |key, default| load.int(key).unwrap_or(default) as u64;
     let seed = spec.seed;
     match load.def.kind {
         "kernel-build" => run(spec, policy, build(spec), progress),
+        "netperf" => run(spec, policy, netperf(load), progress),
         "ping-pong" => {
-            let program = PingPong::new(count("pairs", 1) as u32, count("work_ns", 1000), 0);
+            let program = PingPong::new(int(load, "pairs") as u32, int(load, "work_ns"), 0);
             run(spec, policy, program, progress)
         }
         "spinners" => {
-            let program = Spinners::new(vec![0; count("tasks", 1) as usize], 0);
+            let program = Spinners::new(vec![0; int(load, "tasks") as usize], 0);
             run(spec, policy, program, progress)
         }
         "short" => {
-            let (run_ns, sleep_ns) = (count("run_ns", 20_000), count("sleep_ns", 100_000));
-            let program = Short::new(count("tasks", 1) as u32, run_ns, sleep_ns, 0, seed);
+            let (run_ns, sleep_ns) = (int(load, "run_ns"), int(load, "sleep_ns"));
+            let program = Short::new(int(load, "tasks") as u32, run_ns, sleep_ns, 0, seed);
             run(spec, policy, program, progress)
         }
         _ => run(spec, policy, open_queue(load, &spec.machine, seed), progress),
     }
 }
 
+/// A whole number that the scenario or the registry gives.
+fn int(load: &WorkloadSpec, key: &str) -> u64 {
+    load.int(key).expect("the key is required or has a default in the registry")
+}
+
+/// A number that the scenario or the registry gives.
+fn float(load: &WorkloadSpec, key: &str) -> f64 {
+    load.float(key).expect("the key is required or has a default in the registry")
+}
+
 fn open_queue(load: &WorkloadSpec, machine: &Machine, seed: u64) -> OpenQueue {
-    let service_ns = load.int("service_ns").unwrap_or(100_000) as Ns;
-    let rate = load.float("rate").unwrap_or(1000.0);
-    let interarrival_ns = ((1e9 / rate).round() as Ns).max(1);
+    let interarrival_ns = ((1e9 / float(load, "rate")).round() as Ns).max(1);
     let pool = 64 * machine.n_cpus().max(8) as u32;
-    OpenQueue::new(interarrival_ns, service_ns, u64::MAX, pool, seed)
+    OpenQueue::new(interarrival_ns, int(load, "service_ns"), u64::MAX, pool, seed)
+}
+
+fn netperf(load: &WorkloadSpec) -> Netperf {
+    let name = load.get("test").map(|v| v.to_string()).unwrap_or_default();
+    let test = netperf::Test::by_name(&name).expect("the registry lists the tests");
+    let (clients, service_ns) = (int(load, "clients") as u32, int(load, "service_ns"));
+    Netperf::new(netperf::Config { test, clients, service_ns })
 }
 
 fn build(spec: &RunSpec) -> KernelBuild {
+    KernelBuild::new(build_config(spec))
+}
+
+fn build_config(spec: &RunSpec) -> kernel_build::Config {
     let load = &spec.workload;
-    let default = kernel_build::Config::default();
-    let count = |key, default: u32| load.int(key).map_or(default, |n| n as u32);
-    KernelBuild::new(kernel_build::Config {
-        jobs: count("jobs", spec.machine.n_cpus() as u32),
-        objects: count("objects", default.objects),
-        directories: count("directories", default.directories),
-        work_s: load.float("work_seconds").unwrap_or(default.work_s),
-        sigma: load.float("sigma").unwrap_or(default.sigma),
-        prepare_s: load.float("prepare_seconds").unwrap_or(default.prepare_s),
-        link_s: load.float("link_seconds").unwrap_or(default.link_s),
+    kernel_build::Config {
+        jobs: load.int("jobs").map_or(spec.machine.n_cpus() as u32, |n| n as u32),
+        objects: int(load, "objects") as u32,
+        directories: int(load, "directories") as u32,
+        work_s: float(load, "work_seconds"),
+        sigma: float(load, "sigma"),
+        prepare_s: float(load, "prepare_seconds"),
+        link_s: float(load, "link_seconds"),
         seed: spec.seed,
-    })
+    }
 }
 
 fn fair(spec: &RunSpec) -> Fair {

@@ -114,19 +114,26 @@ pub struct WorkloadSpec {
 }
 
 impl WorkloadSpec {
-    /// The value of a key, if the scenario gives it.
-    pub fn get(&self, key: &str) -> Option<&Value> {
-        self.values.iter().find(|(name, _)| *name == key).map(|(_, value)| value)
+    /// The value of a key: what the scenario says, else the registry's default; `None` if the
+    /// default depends on the machine.
+    ///
+    /// # Panics
+    /// If the registry has no such key for this kind of workload.
+    pub fn get(&self, key: &str) -> Option<Value> {
+        let def = self.def.keys.iter().find(|def| def.name == key);
+        let def = def.unwrap_or_else(|| panic!("`{}` has no key `{key}`", self.def.kind));
+        let stated = self.values.iter().find(|(name, _)| *name == key);
+        stated.map(|(_, value)| value.clone()).or_else(|| def.default.value())
     }
 
-    /// A whole number, if the scenario gives it.
-    pub fn int(&self, key: &str) -> Option<i64> {
-        self.get(key).and_then(Value::int)
+    /// A count or a time in ns, as [`Self::get`].
+    pub fn int(&self, key: &str) -> Option<u64> {
+        self.get(key).and_then(|value| value.int()).map(|n| n as u64)
     }
 
-    /// A number, if the scenario gives it.
+    /// A number, as [`Self::get`].
     pub fn float(&self, key: &str) -> Option<f64> {
-        self.get(key).and_then(Value::float)
+        self.get(key).and_then(|value| value.float())
     }
 }
 

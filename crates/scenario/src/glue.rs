@@ -1,7 +1,8 @@
-//! The joints to the floors below: the machine loader and the engine.
+//! What the floors above may use of the floors below: machines and the engine.
 //!
-//! Nothing else of this crate, of `report` or of `cli` names those floors' loaders, policies or
-//! workloads, so this is the one file to change when they do.
+//! `report` and `cli` know those floors through this file only. Inside this crate, `topology`'s
+//! loader is called here and nowhere else, and `engine` alone knows policies, workloads and the
+//! simulator.
 
 use crate::run::Executor;
 use std::ops::Range;

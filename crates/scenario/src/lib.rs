@@ -28,7 +28,7 @@
 //! ```
 //!
 //! What names exist (policies, features, tunables, workloads, metrics) is data: [`registry`].
-//! Everything that touches the floors below (machine loader, engine) is in [`glue`].
+//! What the floors above may use of machines and of the engine is in [`glue`].
 
 pub mod glue;
 pub mod registry;
@@ -37,6 +37,7 @@ mod diag;
 mod engine;
 mod experiment;
 mod hash;
+mod kind;
 mod load;
 mod mock;
 mod parse;

@@ -6,6 +6,7 @@ use crate::diag::{Diagnostic, Faults, Source};
 use crate::experiment::Experiment;
 use crate::glue::{self, Machine};
 use crate::hash::fingerprint;
+use crate::kind;
 use crate::parse;
 use crate::registry::nearest;
 use crate::walk::{Node, Walk};
@@ -36,6 +37,10 @@ pub fn load_str(path: &Path, text: String) -> Result<Experiment, Faults> {
     if !errors.is_empty() {
         return Err(syntax_faults(&source, &errors));
     }
+    if let Some(help) = kind::machine_for_scenario(doc.get_ref(), &source.path) {
+        let fault = Diagnostic::of_file(&source.path, "this looks like a machine file");
+        return Err(fault.help(help).into());
+    }
     let name = stem(path);
     let mut machine_faults = Vec::new();
     let machine = find_machine(&mut walk, doc.get_ref(), path, &name, &mut machine_faults);
@@ -65,6 +70,10 @@ pub fn load_machine_file(path: &Path) -> Result<Machine, Faults> {
 
 fn machine_of(path: &Path, text: String) -> Result<(Machine, String), Vec<Diagnostic>> {
     let source = Arc::new(Source { path: path.display().to_string(), text });
+    if let Some(help) = kind::scenario_for_machine(&source.text, path) {
+        let fault = Diagnostic::of_file(&source.path, "this looks like a scenario, not a machine");
+        return Err(vec![fault.help(help)]);
+    }
     match glue::load_machine(path, &source.text) {
         Ok(machine) => Ok((machine, source.text.clone())),
         Err(faults) => Err(faults.into_iter().map(|f| machine_fault(&source, f)).collect()),

@@ -109,6 +109,34 @@ pub enum Kind {
     Word(&'static [&'static str]),
 }
 
+/// What holds if a key is absent. This is the only place that says so: `schedlab list` prints it
+/// and runs use it.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Fallback {
+    /// Nothing: the key must be given.
+    Required,
+    /// This whole number.
+    Int(i64),
+    /// This number.
+    Float(f64),
+    /// On or off.
+    Bool(bool),
+    /// What these words say: it depends on the machine.
+    Words(&'static str),
+}
+
+impl Fallback {
+    /// The value itself, if it is the same for all machines.
+    pub fn value(self) -> Option<Value> {
+        match self {
+            Fallback::Int(n) => Some(Value::Int(n)),
+            Fallback::Float(x) => Some(Value::Float(x)),
+            Fallback::Bool(b) => Some(Value::Bool(b)),
+            Fallback::Required | Fallback::Words(_) => None,
+        }
+    }
+}
+
 /// One key of a table: a tunable, or a parameter of a workload.
 #[derive(Clone, Copy, Debug)]
 pub struct KeyDef {
@@ -118,8 +146,8 @@ pub struct KeyDef {
     pub kind: Kind,
     /// Unit of the value; empty for plain counts.
     pub unit: &'static str,
-    /// What holds if the key is absent, in words; `None` if the key must be given.
-    pub default: Option<&'static str>,
+    /// What holds if the key is absent.
+    pub default: Fallback,
     /// One line for people.
     pub help: &'static str,
 }

@@ -52,6 +52,11 @@ pub trait Program {
         0.0
     }
 
+    /// What the workload itself has measured in a run of `elapsed_ns`: metrics by name.
+    fn results(&self, _elapsed_ns: Ns) -> Vec<(&'static str, f64)> {
+        Vec::new()
+    }
+
     /// What a blocked task waits for, in words, for the report of a run that cannot go on.
     fn waits_for(&self, _task: TaskId) -> String {
         "an event that never came".to_string()

@@ -30,12 +30,16 @@ impl Fault {
 }
 
 /// The remedy for an unknown name: the nearest valid one, or all of them.
-pub(crate) fn nearest(name: &str, valid: &[&str]) -> String {
-    let distance = |v: &str| strsim::damerau_levenshtein(&name.to_lowercase(), v);
-    match valid.iter().min_by_key(|v| distance(v)) {
-        Some(best) if distance(best) <= best.len().max(name.len()) / 3 => {
-            format!("did you mean `{best}`?")
-        }
-        _ => format!("valid here: {}", valid.join(", ")),
+pub(crate) fn did_you_mean(name: &str, valid: &[&str]) -> String {
+    match nearest(name, valid) {
+        Some(best) => format!("did you mean `{best}`?"),
+        None => format!("valid here: {}", valid.join(", ")),
     }
+}
+
+/// The valid name that an unknown one was most likely meant for, if any is near enough.
+pub(crate) fn nearest<'a>(name: &str, valid: &[&'a str]) -> Option<&'a str> {
+    let distance = |v: &str| strsim::damerau_levenshtein(&name.to_lowercase(), v);
+    let best = valid.iter().copied().min_by_key(|v| distance(v))?;
+    (distance(best) <= best.len().max(name.len()) / 3).then_some(best)
 }

@@ -97,11 +97,6 @@ impl Netperf {
         Self { config, ends: (0..2 * config.clients).map(end).collect(), done: 0 }
     }
 
-    /// Transactions (or writes) completed so far.
-    pub fn completed(&self) -> u64 {
-        self.done
-    }
-
     fn part(&self, share: u64) -> Ns {
         self.config.service_ns * share / 64
     }
@@ -207,6 +202,16 @@ impl Program for Netperf {
             (false, _) => self.round_trip(me),
             (true, true) => self.write(me),
             (true, false) => self.read(me),
+        }
+    }
+
+    fn results(&self, elapsed_ns: Ns) -> Vec<(&'static str, f64)> {
+        let per_s = self.done as f64 / (elapsed_ns.max(1) as f64 * 1e-9);
+        match self.config.test {
+            Test::TcpStream => {
+                vec![("throughput_mbit", per_s * (WRITE_BYTES * 8) as f64 * 1e-6)]
+            }
+            _ => vec![("throughput", per_s)],
         }
     }
 

@@ -4,7 +4,9 @@ use crate::args::Listed;
 use crate::output::{Stop, print};
 use anstyle::Style;
 use scenario::glue::machine_info;
-use scenario::registry::{FEATURES, KeyDef, Kind, METRICS, POLICIES, TUNABLES, WORKLOADS};
+use scenario::registry::{
+    FEATURES, Fallback, KeyDef, Kind, METRICS, POLICIES, TUNABLES, WORKLOADS,
+};
 use std::path::{Path, PathBuf};
 
 /// Where the machine files of the project are.
@@ -90,8 +92,17 @@ fn key_row(key: &KeyDef) -> Vec<String> {
         Kind::Bool => "true or false".to_string(),
         Kind::Word(words) => words.join(" or "),
     };
-    let default = key.default.map_or("required".to_string(), |d| format!("default {d}"));
-    vec![key.name.into(), range, default, key.help.into()]
+    vec![key.name.into(), range, default(key.default), key.help.into()]
+}
+
+fn default(default: Fallback) -> String {
+    match default {
+        Fallback::Required => "required".to_string(),
+        Fallback::Int(n) => format!("default {n}"),
+        Fallback::Float(x) => format!("default {x}"),
+        Fallback::Bool(b) => format!("default {b}"),
+        Fallback::Words(words) => format!("default {words}"),
+    }
 }
 
 /// An end of a range; large ones as powers of ten.
@@ -117,7 +128,9 @@ fn machine_row(path: &Path) -> Vec<String> {
     let (size, title) = match scenario::load_machine_file(path) {
         Ok(machine) => {
             let info = machine_info(&machine);
-            (format!("{} CPUs, {} LLCs", info.cpus, info.llcs), info.title)
+            let plural = |n: usize, what| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
+            let size = format!("{}, {}", plural(info.cpus, "CPU"), plural(info.llcs, "LLC"));
+            (size, info.title)
         }
         Err(_) => ("-".to_string(), format!("has faults: schedlab topology show {name}")),
     };

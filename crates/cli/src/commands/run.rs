@@ -1,15 +1,17 @@
 //! The main job: run scenarios and print what they say.
 
 use super::load_all;
-use crate::args::{Format, RunArgs};
+use crate::args::{Cli, Format, RunArgs};
 use crate::output::{Stop, print};
 use crate::progress::Bar;
+use clap::CommandFactory;
 use report::Analysis;
 use scenario::{Executor, Experiment, glue, nearest};
 use std::path::{Path, PathBuf};
 
 /// Runs all scenarios, in the order given.
 pub fn run(args: &RunArgs) -> Result<(), Stop> {
+    not_a_mistyped_command(&args.scenarios)?;
     let mut experiments = load_all(&args.scenarios)?;
     for experiment in &mut experiments {
         choose(experiment, args)?;
@@ -31,6 +33,24 @@ pub fn run(args: &RunArgs) -> Result<(), Stop> {
         Format::Csv => print(&report::csv(&analyses)),
         _ => Ok(()),
     }
+}
+
+/// A single word that is no file was meant as a command.
+fn not_a_mistyped_command(scenarios: &[PathBuf]) -> Result<(), Stop> {
+    let Some(word) = scenarios.first().filter(|path| !path.exists()).and_then(|p| p.to_str())
+    else {
+        return Ok(());
+    };
+    if !word.chars().all(|c| c.is_ascii_alphabetic() || c == '-') {
+        return Ok(());
+    }
+    let cli = Cli::command();
+    let hint = match nearest(word, cli.get_subcommands().map(clap::Command::get_name)) {
+        Some(command) => format!("did you mean `schedlab {command}`?"),
+        None if scenarios.len() > 1 => "scenarios need no command: schedlab SCENARIO.toml".into(),
+        None => "`schedlab --help` prints the commands".into(),
+    };
+    Err(Stop::BadInput(format!("`{word}` is neither a file nor a command; {hint}")))
 }
 
 /// Applies `--seeds` and `--variant`.

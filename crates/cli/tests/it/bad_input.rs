@@ -351,3 +351,42 @@ error: two scenarios are named `small`: --out cannot keep them apart
 
 "#]]);
 }
+
+#[test]
+fn a_machine_where_a_scenario_belongs() {
+    let lab = Lab::new();
+    lab.run(["machines/small.toml"]).code(2).stdout_eq("").stderr_eq(str![[r#"
+error: this looks like a machine file
+--> machines/small.toml
+ = help: `schedlab topology show machines/small.toml` draws it; a scenario names it with `machine`
+
+error: 1 fault in the input; nothing was run
+
+"#]]);
+}
+
+#[test]
+fn a_scenario_where_a_machine_belongs() {
+    let lab = Lab::new();
+    lab.run(["topology", "show", "small.toml"]).code(2).stdout_eq("").stderr_eq(str![[r#"
+error: this looks like a scenario, not a machine
+--> small.toml
+ = help: its machine is `machines/small.toml`
+
+error: 1 fault in the input; nothing was run
+
+"#]]);
+}
+
+#[test]
+fn a_mistyped_command() {
+    let lab = Lab::new();
+    lab.run(["lst"]).code(2).stdout_eq("").stderr_eq(str![[r#"
+error: `lst` is neither a file nor a command; did you mean `schedlab list`?
+
+"#]]);
+    lab.run(["run", "small.toml"]).code(2).stdout_eq("").stderr_eq(str![[r#"
+error: `run` is neither a file nor a command; scenarios need no command: schedlab SCENARIO.toml
+
+"#]]);
+}

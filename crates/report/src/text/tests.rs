@@ -8,6 +8,7 @@ fn check(seeds: u64, variants: &[&str], expected: ExpectFile) {
     let plain = anstream::adapter::strip_str(&colored).to_string();
     for line in plain.lines() {
         assert!(line.chars().count() <= 100, "{line}");
+        assert!(!line.ends_with(' '), "spaces at the end: `{line}`");
     }
     expected.assert_eq(&plain);
 }
@@ -33,4 +34,36 @@ fn many_variants_continue_below() {
     let names: Vec<String> = (0..9).map(|n| format!("v{n}")).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     check(2, &names, expect_file!["../../tests/golden/nine-variants.txt"]);
+}
+
+/// The line of the matrix for one metric, with its values replaced.
+fn row(name: &str, values: [(f64, Option<f64>); 2]) -> String {
+    let mut analysis = example(5, &["off", "on"]);
+    for (variant, (mean, pct)) in analysis.variants.iter_mut().zip(values) {
+        let metric = variant.metrics.iter_mut().find(|m| m.name == name).unwrap();
+        metric.mean = mean;
+        for (_, delta) in variant.deltas.iter_mut().filter(|(metric, _)| metric == name) {
+            (delta.pct, delta.ci95) = (pct, pct.map(|pct| [pct, pct]));
+        }
+    }
+    let plain = anstream::adapter::strip_str(&super::text(&analysis)).to_string();
+    plain.lines().find(|line| line.contains(name)).unwrap().trim().to_string()
+}
+
+#[test]
+fn a_baseline_of_next_to_nothing_has_no_percentages_but_values() {
+    let seen = row("spin_pct", [(7e-7, None), (5e-6, Some(656.6))]);
+    assert_eq!(seen, "spin_pct             %        <0.001     <0.001");
+    let seen = row("spin_pct", [(7e-7, None), (1.25, Some(1e8))]);
+    assert_eq!(seen, "spin_pct             %        <0.001       1.25");
+    let seen = row("pull_hits", [(0.0, None), (429.4, None)]);
+    assert_eq!(seen, "pull_hits                          0        429");
+}
+
+#[test]
+fn equal_counts_are_equal_but_rounded_latencies_only_look_so() {
+    let seen = row("wakeup_latency_p99", [(42.0, None), (42.0, Some(0.0))]);
+    assert_eq!(seen, "wakeup_latency_p99   us         42.0      0.00%");
+    let seen = row("switches", [(42.0, None), (42.0, Some(0.0))]);
+    assert_eq!(seen, "switches                       42.00          =");
 }

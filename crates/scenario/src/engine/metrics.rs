@@ -9,6 +9,8 @@ use topology::{CpuId, Distance, Machine};
 
 /// Longest scheduling delay told apart, ns; longer ones count as this.
 const LONGEST_DELAY_NS: u64 = 3_600_000_000_000;
+/// Significant digits that the histogram of delays keeps.
+const DIGITS: u8 = 3;
 /// First length of a utilization bucket, ns; it doubles when there are too many.
 const FIRST_BUCKET_NS: Ns = 1_000_000;
 /// Buckets at most.
@@ -27,7 +29,7 @@ pub struct Recorder {
 impl Recorder {
     /// A recorder for a machine.
     pub fn new(machine: &Machine) -> Self {
-        let delays = Histogram::new_with_bounds(1, LONGEST_DELAY_NS, 2);
+        let delays = Histogram::new_with_bounds(1, LONGEST_DELAY_NS, DIGITS);
         Self {
             delays: delays.expect("the bounds are constant and valid"),
             busy_since: vec![0; machine.n_cpus()],
@@ -102,6 +104,10 @@ pub fn output<P: Policy, W: Program>(sim: &Simulation<P, W, Recorder>) -> RunOut
     let mut m = Metrics(Vec::new());
     let w = &sim.w;
     m.time(w);
+    for (name, value) in sim.program.results(w.now) {
+        m.add(name, value);
+    }
+    m.latencies(&w.samples);
     m.add("idle_while_runnable", w.idle_while_runnable_ns as f64 * 1e-9);
     let delays = &sim.observer.delays;
     for (name, quantile) in [("p50", 0.5), ("p95", 0.95), ("p99", 0.99)] {
@@ -109,7 +115,6 @@ pub fn output<P: Policy, W: Program>(sim: &Simulation<P, W, Recorder>) -> RunOut
         m.add(&format!("wakeup_latency_{name}"), ns as f64 * 1e-3);
     }
     m.add("wakeup_latency_max", delays.max() as f64 * 1e-3);
-    m.recorded(&w.samples);
     m.spinning(w);
     m.counters(w);
     RunOutput { metrics: m.0, utilization: Some(sim.observer.utilization(w)) }
@@ -132,20 +137,21 @@ impl Metrics {
         self.add("cpu_pct", used as f64 / elapsed * 100.0);
     }
 
-    /// What the workload itself has recorded: the times of its requests, if it has any.
-    fn recorded(&mut self, samples: &[Ns]) {
-        if samples.is_empty() {
-            return;
-        }
+    /// What the workload measured itself, if it did: exact percentiles, by nearest rank.
+    fn latencies(&mut self, samples: &[Ns]) {
         let mut sorted = samples.to_vec();
         sorted.sort_unstable();
-        let sum: u128 = sorted.iter().map(|ns| u128::from(*ns)).sum();
+        let Some(max) = sorted.last() else {
+            return;
+        };
         let us = |ns: Ns| ns as f64 * 1e-3;
+        let sum: u128 = sorted.iter().map(|ns| u128::from(*ns)).sum();
         self.add("latency_mean", sum as f64 / sorted.len() as f64 * 1e-3);
-        for (name, quantile) in [("p50", 0.5), ("p95", 0.95), ("p99", 0.99), ("max", 1.0)] {
-            let rank = (quantile * sorted.len() as f64).ceil() as usize;
-            self.add(&format!("latency_{name}"), us(sorted[rank.max(1) - 1]));
+        for (name, percent) in [("p50", 50), ("p95", 95), ("p99", 99)] {
+            let rank = (sorted.len() * percent).div_ceil(100);
+            self.add(&format!("latency_{name}"), us(sorted[rank - 1]));
         }
+        self.add("latency_max", us(*max));
     }
 
     fn spinning(&mut self, w: &World) {
@@ -189,10 +195,10 @@ mod tests {
     #[test]
     fn recorded_times_become_metrics_in_microseconds() {
         let mut m = Metrics(Vec::new());
-        m.recorded(&[]);
+        m.latencies(&[]);
         assert!(m.0.is_empty());
         let samples: Vec<Ns> = (1..=100).rev().map(|us| us * 1000).collect();
-        m.recorded(&samples);
+        m.latencies(&samples);
         let found: Vec<_> = m.0.iter().map(|v| (v.name.as_str(), v.value)).collect();
         let expected =
             [("mean", 50.5), ("p50", 50.0), ("p95", 95.0), ("p99", 99.0), ("max", 100.0)];

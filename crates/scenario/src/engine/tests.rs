@@ -1,7 +1,8 @@
 //! The registry's words against what the engine makes of them.
 
 use super::*;
-use crate::registry::{FEATURES, KeyDef, WORKLOADS, WorkloadDef};
+use crate::registry::{self, FEATURES, Fallback, KeyDef, WORKLOADS, WorkloadDef};
+use sim_core::{Op, ProgramCx, TaskAttr, TaskId};
 use std::path::Path;
 
 fn spec(policy: &str, variant: &str, workload: &str) -> RunSpec {
@@ -32,7 +33,7 @@ fn cfs(variant: &str) -> RunSpec {
 
 /// The kind, and a small value for each key that must be given.
 fn smallest(def: &WorkloadDef) -> String {
-    let required = |key: &&KeyDef| key.default.is_none();
+    let required = |key: &&KeyDef| key.default == Fallback::Required;
     let keys = def.keys.iter().filter(required).map(|key| format!("{} = 8\n", key.name));
     format!("kind = \"{}\"\n{}", def.kind, keys.collect::<String>())
 }
@@ -63,6 +64,97 @@ fn every_run_has_the_same_metrics() {
 fn the_registry_and_the_policy_have_the_same_defaults() {
     assert_eq!(fair(&cfs("")).features, Features::default());
     assert_eq!(tunables(&cfs("")), Tunables::for_cpus(8));
+}
+
+#[test]
+fn documented_defaults_are_those_of_the_floors_below() {
+    let spec = spec("cfs", "", "kind = \"kernel-build\"\nwork_seconds = 12_500");
+    assert_eq!(build_config(&spec), kernel_build::Config::default());
+    let fair = Tunables::for_cpus(8);
+    let documented = |name: &str| match registry::tunable(name).unwrap().default {
+        Fallback::Int(n) => n,
+        Fallback::Bool(on) => i64::from(on),
+        Fallback::Words(words) => words.trim_end_matches(" *").parse().unwrap(),
+        other => panic!("{name}: {other:?}"),
+    };
+    let real = [
+        ("migration_cost_ns", fair.migration_cost_ns),
+        ("latency_ns", fair.latency_ns as i64),
+        ("min_granularity_ns", fair.min_granularity_ns as i64),
+        ("wakeup_granularity_ns", fair.wakeup_granularity_ns as i64),
+        ("nr_migrate", i64::from(fair.nr_migrate)),
+        ("timer_slack_ns", Config::default().timer_slack_ns as i64),
+        ("sis_node_skip_own", i64::from(fair.sis_node_skip_own)),
+    ];
+    for (name, value) in real {
+        assert_eq!(documented(name), value, "{name}");
+    }
+}
+
+#[test]
+fn every_key_of_a_workload_has_a_value_unless_it_depends_on_the_machine() {
+    for def in WORKLOADS {
+        let spec = spec("fifo", "", &smallest(def));
+        for key in def.keys {
+            let depends = matches!(key.default, Fallback::Words(_));
+            assert_eq!(spec.workload.get(key.name).is_none(), depends, "{} {}", def.kind, key.name);
+        }
+    }
+}
+
+/// A task that records 1 to 1000 ms and leaves.
+struct Records;
+
+impl Program for Records {
+    fn start(&mut self, cx: &mut ProgramCx<'_>) {
+        cx.start_task(TaskAttr::default());
+    }
+
+    fn next(&mut self, cx: &mut ProgramCx<'_>, _task: TaskId) -> Op {
+        (1..=1000).for_each(|ms| cx.record(ms * 1_000_000));
+        Op::Exit
+    }
+}
+
+#[test]
+fn what_a_workload_records_becomes_latency_metrics() {
+    let output = run(&cfs(""), Fifo::default(), Records, &|_| ()).unwrap();
+    let value = |name: &str| output.metrics.iter().find(|m| m.name == name).unwrap().value;
+    let names = ["latency_mean", "latency_p50", "latency_p95", "latency_p99", "latency_max"];
+    assert_eq!(names.map(value), [500_500.0, 500_000.0, 950_000.0, 990_000.0, 1_000_000.0]);
+}
+
+/// Two tasks, each of which waits for a word of the other.
+struct Deadlock;
+
+impl Program for Deadlock {
+    fn start(&mut self, cx: &mut ProgramCx<'_>) {
+        let comm = cx.comm("philosopher");
+        for _ in 0..2 {
+            cx.start_task(TaskAttr { comm, ..TaskAttr::default() });
+        }
+    }
+
+    fn next(&mut self, _cx: &mut ProgramCx<'_>, _task: TaskId) -> Op {
+        Op::Wait
+    }
+
+    fn waits_for(&self, task: TaskId) -> String {
+        format!("the fork of task {}", 1 - task.0)
+    }
+}
+
+#[test]
+fn a_run_that_can_make_no_progress_says_who_waits_for_what() {
+    let spec = RunSpec { until: Until::Done, ..cfs("") };
+    let fifo = run(&spec, Fifo::default(), Deadlock, &|_| ());
+    let fair = run(&spec, fair(&spec), Deadlock, &|_| ());
+    for result in [fifo, fair] {
+        let text = result.expect_err("two tasks wait for each other").to_string();
+        assert!(text.starts_with("no progress since 0.00"), "{text}");
+        assert!(text.contains("\n  task 0 (philosopher) waits for the fork of task 1"), "{text}");
+        assert!(text.contains("\n  task 1 (philosopher) waits for the fork of task 0"), "{text}");
+    }
 }
 
 #[test]

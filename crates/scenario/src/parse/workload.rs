@@ -25,7 +25,7 @@ pub(super) fn workload<'a>(walk: &mut Walk, node: Node<'a>) -> Option<WorkloadSp
     known.push("kind");
     let what = format!("workload `{kind}`");
     walk.check_keys(&what, table, &known);
-    for key in def.keys.iter().filter(|key| key.default.is_none()) {
+    for key in def.keys.iter().filter(|key| key.default == registry::Fallback::Required) {
         walk.required(&what, kind_node.span(), table, &known, key.name);
     }
     Some(WorkloadSpec { def, values: values(walk, table, def) })

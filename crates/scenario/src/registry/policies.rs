@@ -3,7 +3,8 @@
 //! Features are the words of `/sys/kernel/debug/sched/features`: `NAME` turns one on, `NO_NAME`
 //! off. Tunables are the files beside it, with the unit in the name.
 
-use super::{KeyDef, Kind};
+use super::Fallback::{Bool, Int, Words};
+use super::{Fallback, KeyDef, Kind};
 
 /// One scheduling policy.
 #[derive(Clone, Copy, Debug)]
@@ -79,8 +80,8 @@ pub const FEATURES: &[FeatureDef] = &[
 
 const SECOND: i64 = 1_000_000_000;
 
-const fn ns(name: &'static str, min: i64, default: &'static str, help: &'static str) -> KeyDef {
-    KeyDef { name, kind: Kind::Int { min, max: SECOND }, unit: "ns", default: Some(default), help }
+const fn ns(name: &'static str, min: i64, default: Fallback, help: &'static str) -> KeyDef {
+    KeyDef { name, kind: Kind::Int { min, max: SECOND }, unit: "ns", default, help }
 }
 
 /// All tunables of the fair class.
@@ -88,37 +89,37 @@ pub const TUNABLES: &[KeyDef] = &[
     ns(
         "migration_cost_ns",
         -1,
-        "500000",
+        Int(500_000),
         "a task that ran this recently is cache hot; -1: always, 0: never",
     ),
     ns(
         "latency_ns",
         100_000,
-        "24000000 *",
+        Words("24000000 *"),
         "period in which every task runs once (* less below 8 CPUs)",
     ),
-    ns("min_granularity_ns", 100_000, "3000000 *", "shortest slice"),
-    ns("wakeup_granularity_ns", 0, "4000000 *", "lead needed to preempt"),
+    ns("min_granularity_ns", 100_000, Words("3000000 *"), "shortest slice"),
+    ns("wakeup_granularity_ns", 0, Words("4000000 *"), "lead needed to preempt"),
     KeyDef {
         name: "nr_migrate",
         kind: Kind::Int { min: 1, max: 100_000 },
         unit: "",
-        default: Some("32"),
+        default: Int(32),
         help: "tasks looked at by one balance pass",
     },
     KeyDef {
         name: "hz",
         kind: Kind::Int { min: 24, max: 1200 },
         unit: "Hz",
-        default: Some("the machine's"),
+        default: Words("the machine's"),
         help: "timer interrupts per second (CONFIG_HZ)",
     },
-    ns("timer_slack_ns", 0, "50000", "how late a sleeping task's timer may fire"),
+    ns("timer_slack_ns", 0, Int(50_000), "how late a sleeping task's timer may fire"),
     KeyDef {
         name: "sis_node_skip_own",
         kind: Kind::Bool,
         unit: "",
-        default: Some("true"),
+        default: Bool(true),
         help: "SIS_NODE leaves out the LLC that was scanned already",
     },
 ];

@@ -1,9 +1,9 @@
 //! Workload kinds and their keys.
 //!
-//! A key without a default must be given. A default is told in words here; the workload itself
-//! applies it, as it may depend on the machine.
+//! Defaults are stated here and nowhere else: [`crate::WorkloadSpec`] applies them.
 
-use super::{KeyDef, Kind};
+use super::Fallback::{Float, Int, Required, Words};
+use super::{Fallback, KeyDef, Kind};
 
 /// One kind of workload.
 #[derive(Clone, Copy, Debug)]
@@ -20,24 +20,19 @@ pub struct WorkloadDef {
 
 const TASKS_MAX: i64 = 1_000_000;
 
-const fn count(
-    name: &'static str,
-    max: i64,
-    default: Option<&'static str>,
-    help: &'static str,
-) -> KeyDef {
+const fn count(name: &'static str, max: i64, default: Fallback, help: &'static str) -> KeyDef {
     KeyDef { name, kind: Kind::Int { min: 1, max }, unit: "", default, help }
 }
 
-const fn ns(name: &'static str, default: &'static str, help: &'static str) -> KeyDef {
+const fn ns(name: &'static str, default: i64, help: &'static str) -> KeyDef {
     let kind = Kind::Int { min: 1, max: 3_600_000_000_000 };
-    KeyDef { name, kind, unit: "ns", default: Some(default), help }
+    KeyDef { name, kind, unit: "ns", default: Int(default), help }
 }
 
 const fn seconds(
     name: &'static str,
     (min, max): (f64, f64),
-    default: Option<&'static str>,
+    default: Fallback,
     help: &'static str,
 ) -> KeyDef {
     KeyDef { name, kind: Kind::Float { min, max }, unit: "s", default, help }
@@ -50,39 +45,61 @@ pub const WORKLOADS: &[WorkloadDef] = &[
         ends: true,
         help: "make -jN built-in.a: a job server, a chain of short processes per object, links",
         keys: &[
-            count("jobs", 65_536, Some("number of CPUs"), "make -jN"),
+            count("jobs", 65_536, Words("number of CPUs"), "make -jN"),
             seconds(
                 "work_seconds",
                 (1e-3, 1e9),
-                None,
+                Required,
                 "CPU work of the whole build at this machine's full speed (docs/CALIBRATION.md)",
             ),
-            count("objects", 10_000_000, Some("5000"), "source files compiled"),
+            count("objects", 10_000_000, Int(5000), "source files compiled"),
             count(
                 "directories",
                 TASKS_MAX,
-                Some("400"),
+                Int(400),
                 "directories, each with a make and an archive of its own",
             ),
             KeyDef {
                 name: "sigma",
                 kind: Kind::Float { min: 0.0, max: 3.0 },
                 unit: "",
-                default: Some("0.65"),
+                default: Float(0.65),
                 help: "spread of compile times: sigma of their log-normal distribution",
             },
             seconds(
                 "prepare_seconds",
                 (0.0, 1e6),
-                Some("2"),
+                Float(2.0),
                 "serial work before the first job, on a 4 GHz reference",
             ),
             seconds(
                 "link_seconds",
                 (0.0, 1e6),
-                Some("6"),
+                Float(6.0),
                 "serial links at the end, on a 4 GHz reference",
             ),
+        ],
+    },
+    WorkloadDef {
+        kind: "netperf",
+        ends: false,
+        help: "pairs of a client and a server over loopback",
+        keys: &[
+            KeyDef {
+                name: "test",
+                kind: Kind::Word(&["UDP_RR", "TCP_RR", "TCP_STREAM"]),
+                unit: "",
+                default: Required,
+                help: "netperf's test",
+            },
+            count("clients", 100_000, Int(1), "pairs that run at once"),
+            KeyDef {
+                name: "service_ns",
+                kind: Kind::Int { min: 1, max: 3_600_000_000_000 },
+                unit: "ns",
+                default: Required,
+                help: "CPU work of one way at this machine's full speed (docs/CALIBRATION.md)",
+            },
         ],
     },
     WorkloadDef {
@@ -90,24 +107,24 @@ pub const WORKLOADS: &[WorkloadDef] = &[
         ends: false,
         help: "pairs of tasks that wake each other in turn",
         keys: &[
-            count("pairs", TASKS_MAX / 2, Some("1"), "pairs"),
-            ns("work_ns", "1000", "CPU time between a wake-up and the reply"),
+            count("pairs", TASKS_MAX / 2, Int(1), "pairs"),
+            ns("work_ns", 1000, "CPU time between a wake-up and the reply"),
         ],
     },
     WorkloadDef {
         kind: "spinners",
         ends: false,
         help: "tasks that never sleep",
-        keys: &[count("tasks", TASKS_MAX, None, "tasks")],
+        keys: &[count("tasks", TASKS_MAX, Required, "tasks")],
     },
     WorkloadDef {
         kind: "short",
         ends: false,
         help: "tasks that run a little and sleep a little",
         keys: &[
-            count("tasks", TASKS_MAX, None, "tasks"),
-            ns("run_ns", "20000", "CPU time per burst"),
-            ns("sleep_ns", "100000", "sleep after each burst"),
+            count("tasks", TASKS_MAX, Required, "tasks"),
+            ns("run_ns", 20_000, "CPU time per burst"),
+            ns("sleep_ns", 100_000, "sleep after each burst"),
         ],
     },
     WorkloadDef {
@@ -119,10 +136,10 @@ pub const WORKLOADS: &[WorkloadDef] = &[
                 name: "rate",
                 kind: Kind::Float { min: 1e-6, max: 1e9 },
                 unit: "1/s",
-                default: None,
+                default: Required,
                 help: "arrivals per second, all CPUs together",
             },
-            ns("service_ns", "1000000", "mean service time"),
+            ns("service_ns", 100_000, "mean service time"),
         ],
     },
 ];

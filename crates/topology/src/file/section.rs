@@ -1,7 +1,7 @@
 //! One table of the file while it is read: typed access that notes faults and the keys asked for.
 
 use crate::Fault;
-use crate::fault::nearest;
+use crate::fault::{did_you_mean, nearest};
 use std::borrow::Cow;
 use std::ops::{Range, RangeInclusive};
 use toml::Spanned;
@@ -13,6 +13,8 @@ pub(super) struct Section<'a> {
     table: &'a DeTable<'a>,
     span: Range<usize>,
     asked: Vec<&'static str>,
+    /// Keys that must be there and are not.
+    missing: Vec<&'static str>,
     faults: Vec<Fault>,
 }
 
@@ -22,7 +24,8 @@ impl<'a> Section<'a> {
         table: &'a DeTable<'a>,
         span: Range<usize>,
     ) -> Self {
-        Self { name: name.into(), table, span, asked: Vec::new(), faults: Vec::new() }
+        let (asked, missing, faults) = (Vec::new(), Vec::new(), Vec::new());
+        Self { name: name.into(), table, span, asked, missing, faults }
     }
 
     /// The table itself, for looking without asking.
@@ -35,7 +38,7 @@ impl<'a> Section<'a> {
     }
 
     pub fn has_faults(&self) -> bool {
-        !self.faults.is_empty()
+        !self.faults.is_empty() || !self.missing.is_empty()
     }
 
     pub fn fault(&mut self, fault: Fault) {
@@ -53,13 +56,10 @@ impl<'a> Section<'a> {
         self.table.get(key)
     }
 
-    /// Faults an absent key.
+    /// Faults an absent key, unless another key turns out to be a misspelling of it.
     pub fn require(&mut self, key: &'static str) {
         if !self.table.contains_key(key) {
-            let message = format!("{} has no `{key}`", self.name);
-            let mut fault = Fault::at(self.span(), message);
-            fault.span = fault.span.filter(|span| !span.is_empty());
-            self.fault(fault);
+            self.missing.push(key);
         }
     }
 
@@ -125,16 +125,24 @@ impl<'a> Section<'a> {
         result.map_err(|fault| self.faults.push(fault)).ok()
     }
 
-    /// Hands over the faults, and one for each key that nobody asked for.
+    /// Hands over the faults, one for each key that is missing, and one for each that nobody asked
+    /// for. A key whose misspelling is there is not missing as well.
     pub fn finish(self, faults: &mut Vec<Fault>) {
         let mut valid = self.asked;
+        valid.extend(&self.missing);
         valid.sort_unstable();
         valid.dedup();
         faults.extend(self.faults);
-        let unknown = self.table.keys().filter(|k| !valid.contains(&&**k.get_ref()));
-        faults.extend(unknown.map(|key| {
+        let unknown = || self.table.keys().filter(|k| !valid.contains(&&**k.get_ref()));
+        let meant = |key: &str| unknown().any(|k| nearest(k.get_ref(), &valid) == Some(key));
+        for key in self.missing.iter().filter(|key| !meant(key)) {
+            let message = format!("{} has no `{key}`", self.name);
+            let span = Some(self.span.clone()).filter(|span| !span.is_empty());
+            faults.push(Fault { span, message, help: None });
+        }
+        faults.extend(unknown().map(|key| {
             let message = format!("unknown key `{}` in {}", key.get_ref(), self.name);
-            Fault::at(key.span(), message).help(nearest(key.get_ref(), &valid))
+            Fault::at(key.span(), message).help(did_you_mean(key.get_ref(), &valid))
         }));
     }
 }

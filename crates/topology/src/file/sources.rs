@@ -1,7 +1,7 @@
 //! `[[source]]`: where the numbers of the file come from, and how sure they are.
 
 use super::section::{Section, wrong_type};
-use crate::fault::nearest;
+use crate::fault::did_you_mean;
 use crate::{Confidence, Fault, Source};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -31,7 +31,7 @@ fn confidence(section: &mut Section) -> Option<Confidence> {
     let names = Confidence::NAMES.map(|(n, _)| n);
     let span = section.span_of("confidence");
     let unknown =
-        || Fault::at(span, format!("`{name}` is no confidence")).help(nearest(&name, &names));
+        || Fault::at(span, format!("`{name}` is no confidence")).help(did_you_mean(&name, &names));
     section.check(known.map(|(_, c)| *c).ok_or_else(unknown))
 }
 
@@ -45,7 +45,7 @@ fn known_key(root: &DeTable<'_>, key: &Spanned<DeValue<'_>>) -> Result<String, F
     }
     let all: Vec<&str> = all.iter().map(String::as_str).collect();
     let message = format!("a source for `{path}`, which the file does not give");
-    Err(Fault::at(key.span(), message).help(nearest(path, &all)))
+    Err(Fault::at(key.span(), message).help(did_you_mean(path, &all)))
 }
 
 /// The keys of the file and of its tables, dotted.

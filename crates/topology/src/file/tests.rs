@@ -53,11 +53,27 @@ fn all_unknown_keys_are_reported() {
     check(
         "cores_per_lcl = 8\nclok_mhz = 3000\n[latency]\nsmtns = 5\n[costs]\nfoo = 1",
         expect![[r#"
-            1 |  | the machine has no `cores_per_llc` | -
             1 | cores_per_lcl | unknown key `cores_per_lcl` in the machine | did you mean `cores_per_llc`?
             2 | clok_mhz | unknown key `clok_mhz` in the machine | did you mean `clock_mhz`?
             4 | smtns | unknown key `smtns` in [latency] | did you mean `smt_ns`?
             6 | foo | unknown key `foo` in [costs] | valid here: blocked_ns, dequeue_ns, enqueue_ns, enqueue_remote_lines, fork_ns, idle_entry_ns, idle_loop_ns, ipi_delivery_ns, ipi_send_ns, irq_ns, lb_cpu_ns, lb_domain_ns, mm_switch_ns, pick_ns, pull_ns, scan_cpu_ns, switch_ns, tick_ns, ttwu_fixed_ns, wake_list_lines"#]],
+    );
+}
+
+#[test]
+fn a_misspelled_key_is_not_missing_as_well() {
+    check(
+        "cores_per_llc = 4
+[latency]
+lcc_ns = 25
+[[cstate]]
+nmae = \"C1\"
+exit_ns = 1
+residency_ns = 1",
+        expect![[r#"
+            3 | lcc_ns | unknown key `lcc_ns` in [latency] | did you mean `llc_ns`?
+            4 | [[cstate]] | [[cstate]] has no `polling` | -
+            5 | nmae | unknown key `nmae` in [[cstate]] | did you mean `name`?"#]],
     );
 }
 
@@ -146,7 +162,6 @@ fn idle_states_go_from_shallow_to_deep() {
         expect![[r#"
             9 | 10 | C1 has `exit_ns` 10, less than C6 before it | list C-states from shallow to deep
             12 | [[cstate]] | [[cstate]] has no `residency_ns` | -
-            12 | [[cstate]] | [[cstate]] has no `polling` | -
             13 | '' | `name` is empty | -
             14 | -5 | `exit_ns` is -5; it must be 0 to 10000000 | -
             15 | poling | unknown key `poling` in [[cstate]] | did you mean `polling`?"#]],
