@@ -90,7 +90,7 @@ impl Netperf {
     /// `clients` pairs.
     pub fn new(config: Config) -> Self {
         let end = |i: u32| End {
-            state: if i % 2 == 0 { State::Send } else { State::Receive },
+            state: if i.is_multiple_of(2) { State::Send } else { State::Receive },
             queued: 0,
             asleep: false,
         };
@@ -121,7 +121,7 @@ impl Netperf {
             return Op::Wait;
         }
         self.ends[me].queued -= 1;
-        self.done += u64::from(me % 2 == 0);
+        self.done += u64::from(me.is_multiple_of(2));
         self.then(me, State::Send, RECEIVE_SHARE)
     }
 
@@ -191,14 +191,14 @@ impl Program for Netperf {
     fn start(&mut self, cx: &mut ProgramCx<'_>) {
         let (client, server) = (cx.comm("netperf"), cx.comm("netserver"));
         for i in 0..2 * self.config.clients {
-            let comm = if i % 2 == 0 { client } else { server };
+            let comm = if i.is_multiple_of(2) { client } else { server };
             cx.start_task(TaskAttr { comm, mm: i, working_set_kib: 64, ..TaskAttr::default() });
         }
     }
 
     fn next(&mut self, _cx: &mut ProgramCx<'_>, task: TaskId) -> Op {
         let me = task.idx();
-        match (self.streams(), me % 2 == 0) {
+        match (self.streams(), me.is_multiple_of(2)) {
             (false, _) => self.round_trip(me),
             (true, true) => self.write(me),
             (true, false) => self.read(me),
@@ -216,7 +216,8 @@ impl Program for Netperf {
     }
 
     fn waits_for(&self, task: TaskId) -> String {
-        let what = if self.streams() && task.idx() % 2 == 0 { "room in" } else { "a message on" };
+        let what =
+            if self.streams() && task.idx().is_multiple_of(2) { "room in" } else { "a message on" };
         format!("{what} its socket")
     }
 }
