@@ -18,7 +18,9 @@ impl Executor for MockExecutor {
         let seed = spec.seed.to_string();
         let metrics = METRICS
             .iter()
-            .filter(|m| !m.is_family() && !matches!(m.name, "throughput" | "bandwidth"))
+            .filter(|m| {
+                !m.is_family() && !matches!(m.name, "throughput" | "throughput_mbit" | "bandwidth")
+            })
             .map(|m| {
                 let common = noise([m.name, &seed, ""]);
                 let effect = noise([m.name, &spec.variant, ""]);

@@ -41,8 +41,8 @@ pub struct Config {
 }
 
 impl Default for Config {
-    /// The kernel of the published experiments, on eight CPUs of the reference machine. Object count
-    /// and compile times follow spec 14.3: 2.5 s at 4 GHz in the mean, 0.5 to 10 s.
+    /// The kernel of the published experiments, on eight CPUs of the reference machine. Object
+    /// count and compile times follow spec 14.3: 2.5 s at 4 GHz in the mean, 0.5 to 10 s.
     fn default() -> Self {
         Self {
             jobs: 8,

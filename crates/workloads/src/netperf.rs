@@ -39,10 +39,11 @@ impl Test {
 
 /// Bytes of one write of TCP_STREAM (netperf's default on loopback).
 pub const WRITE_BYTES: u64 = 16_384;
-/// Writes that fit into the socket before the writer sleeps: [unverified] 256 KiB of window.
+/// Writes that fit into the socket before the writer sleeps: unverified, 256 KiB of window.
 const WINDOW: u32 = 16;
-/// Shares of `service_ns`, in 64ths: [unverified] general knowledge of the UDP path. The sender's
-/// stack up to the wake-up, the way from there to the sleep in the next receive, the receiver's copy.
+/// Shares of `service_ns`, in 64ths: unverified, general knowledge of the UDP path. The sender's
+/// stack up to the wake-up, the way from there to the sleep in the next receive, the receiver's
+/// copy.
 const SEND_SHARE: u64 = 40;
 const AFTER_SHARE: u64 = 8;
 const RECEIVE_SHARE: u64 = 16;
