@@ -4,5 +4,6 @@ mod closed_forms;
 mod engine;
 mod fairness;
 mod invariants;
+mod netperf;
 mod support;
 mod twins;
