@@ -1,7 +1,8 @@
 //! One CPU: what it runs, what interrupts it, where its time goes.
 
 use crate::engine::{Frame, Pc};
-use crate::{Nested, Ns, Site, StopWork, TaskId};
+use crate::world::FULL_SPEED;
+use crate::{NEVER, Nested, Ns, Site, StopWork, TaskId};
 
 /// Where a CPU's time goes. Every nanosecond of every CPU is in exactly one category.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -152,4 +153,73 @@ pub struct Cpu {
     pub(crate) deciding_tick: Ns,
     /// Tick edges taken, for the statistics and the twin test.
     pub ticks: u64,
+}
+
+impl Cpu {
+    /// An idle CPU in its deepest C-state.
+    pub(crate) fn new(tick_next: Ns, deepest: u8) -> Self {
+        Self {
+            curr: TaskId::IDLE,
+            nr_running: 0,
+            ttwu_pending: false,
+            need_resched: false,
+            idle: true,
+            tick_next,
+            tick_stopped: true,
+            idle_since: 0,
+            // At boot every CPU has been asleep for long.
+            cstate: deepest,
+            cstate_from: 0,
+            nr_switches: 0,
+            time: [0; N_CATEGORIES],
+            stop_work: None,
+            top: Frame::EMPTY,
+            below: [Frame::EMPTY; MAX_DEPTH - 1],
+            depth: 0,
+            base: Base::Idle,
+            base_end: NEVER,
+            since: 0,
+            stall: 0,
+            speed: FULL_SPEED,
+            occupancy: Occupancy::Idle,
+            category: Category::Idle,
+            carry: 0,
+            irq_at: [NEVER; N_IRQ],
+            irq_first: NEVER,
+            softirq: false,
+            wake_head: TaskId::NONE,
+            wake_tail: TaskId::NONE,
+            pushes_under_way: 0,
+            expired: Vec::new(),
+            next_waiter: u32::MAX,
+            wait_since: 0,
+            wait_site: Site::ScheduleRqLock,
+            wait_is_first: false,
+            waiting_now: false,
+            nested: None,
+            after_nested: Pc::SchedLock,
+            idle_history: [0; 8],
+            idle_runs: 0,
+            next_timer_hint: NEVER,
+            last_task: TaskId::NONE,
+            last_ws_kib: 0,
+            mm: u32::MAX,
+            deciding_tick: tick_next,
+            ticks: 0,
+        }
+    }
+
+    /// Tasks of this runqueue that wait for the CPU.
+    #[inline]
+    pub fn waiting(&self) -> u32 {
+        let running = self.curr.is_task() && self.curr_on_rq() || self.curr == TaskId::STOP;
+        self.nr_running.saturating_sub(u32::from(running))
+    }
+
+    // `nr_running` counts the current task until `schedule()` has dequeued it; from then to the
+    // switch `curr` is still set, so it is taken as queued only while something is counted.
+    #[inline]
+    fn curr_on_rq(&self) -> bool {
+        self.nr_running > 0
+    }
 }

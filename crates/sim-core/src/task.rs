@@ -148,3 +148,28 @@ pub struct Task {
     /// First CPU that spins until this task's state changes (`on_cpu`, `migrating`).
     pub spinner: u32,
 }
+
+impl Task {
+    pub(crate) fn new(attr: TaskAttr, cpu: CpuId, nr_cpus_allowed: u32) -> Self {
+        Self {
+            attr,
+            state: TaskState::New,
+            exiting: false,
+            on_rq: false,
+            on_cpu: false,
+            migrating: false,
+            wake_migrated: false,
+            cpu,
+            wake_cpu: cpu,
+            nr_cpus_allowed,
+            runnable_since: 0,
+            woken: false,
+            cache_cpu: cpu,
+            work_left: 0,
+            debt: 0,
+            in_kernel: false,
+            next_on_wake_list: TaskId::NONE,
+            spinner: u32::MAX,
+        }
+    }
+}

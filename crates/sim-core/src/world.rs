@@ -2,13 +2,9 @@
 //!
 //! Policies change it through a few verbs named after the kernel's; the engine does the rest.
 
-use crate::cpu::{Base, Cpu, Irq, MAX_DEPTH, N_IRQ, Occupancy};
-use crate::engine::{Frame, Pc, stretch};
-use crate::locks::Lock;
-use crate::{
-    Category, EventQueue, LockId, Locks, MaskId, N_CATEGORIES, NEVER, Ns, Site, StopWork, Task,
-    TaskAttr, TaskId, TaskState,
-};
+use crate::cpu::{Base, Cpu, Irq, Occupancy};
+use crate::engine::stretch;
+use crate::{EventQueue, LockId, Locks, MaskId, NEVER, Ns, StopWork, Task, TaskAttr, TaskId};
 use std::sync::Arc;
 use topology::{CpuId, CpuSet, Distance, Machine};
 
@@ -541,105 +537,6 @@ impl World {
 fn first_tick(machine: &Machine, cpu: usize) -> Ns {
     let skew = machine.tick_skew_ns * cpu as u64 % machine.tick_ns();
     if skew == 0 { machine.tick_ns() } else { skew }
-}
-
-impl Cpu {
-    fn new(tick_next: Ns, deepest: u8) -> Self {
-        Self {
-            curr: TaskId::IDLE,
-            nr_running: 0,
-            ttwu_pending: false,
-            need_resched: false,
-            idle: true,
-            tick_next,
-            tick_stopped: true,
-            idle_since: 0,
-            // At boot every CPU has been asleep for long.
-            cstate: deepest,
-            cstate_from: 0,
-            nr_switches: 0,
-            time: [0; N_CATEGORIES],
-            stop_work: None,
-            top: Frame::EMPTY,
-            below: [Frame::EMPTY; MAX_DEPTH - 1],
-            depth: 0,
-            base: Base::Idle,
-            base_end: NEVER,
-            since: 0,
-            stall: 0,
-            speed: FULL_SPEED,
-            occupancy: Occupancy::Idle,
-            category: Category::Idle,
-            carry: 0,
-            irq_at: [NEVER; N_IRQ],
-            irq_first: NEVER,
-            softirq: false,
-            wake_head: TaskId::NONE,
-            wake_tail: TaskId::NONE,
-            pushes_under_way: 0,
-            expired: Vec::new(),
-            next_waiter: u32::MAX,
-            wait_since: 0,
-            wait_site: Site::ScheduleRqLock,
-            wait_is_first: false,
-            waiting_now: false,
-            nested: None,
-            after_nested: Pc::SchedLock,
-            idle_history: [0; 8],
-            idle_runs: 0,
-            next_timer_hint: NEVER,
-            last_task: TaskId::NONE,
-            last_ws_kib: 0,
-            mm: u32::MAX,
-            deciding_tick: tick_next,
-            ticks: 0,
-        }
-    }
-
-    /// Tasks of this runqueue that wait for the CPU.
-    #[inline]
-    pub fn waiting(&self) -> u32 {
-        let running = self.curr.is_task() && self.curr_on_rq() || self.curr == TaskId::STOP;
-        self.nr_running.saturating_sub(u32::from(running))
-    }
-
-    // `nr_running` counts the current task until `schedule()` has dequeued it; from then to the
-    // switch `curr` is still set, so it is taken as queued only while something is counted.
-    #[inline]
-    fn curr_on_rq(&self) -> bool {
-        self.nr_running > 0
-    }
-}
-
-impl Task {
-    fn new(attr: TaskAttr, cpu: CpuId, nr_cpus_allowed: u32) -> Self {
-        Self {
-            attr,
-            state: TaskState::New,
-            exiting: false,
-            on_rq: false,
-            on_cpu: false,
-            migrating: false,
-            wake_migrated: false,
-            cpu,
-            wake_cpu: cpu,
-            nr_cpus_allowed,
-            runnable_since: 0,
-            woken: false,
-            cache_cpu: cpu,
-            work_left: 0,
-            debt: 0,
-            in_kernel: false,
-            next_on_wake_list: TaskId::NONE,
-            spinner: u32::MAX,
-        }
-    }
-}
-
-impl Default for Lock {
-    fn default() -> Self {
-        Self { owner: u32::MAX, head: u32::MAX, tail: u32::MAX, last: u32::MAX }
-    }
 }
 
 #[cfg(test)]
