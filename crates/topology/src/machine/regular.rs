@@ -134,6 +134,17 @@ impl Machine {
         machine
     }
 
+    /// The same machine with every kernel path, line transfer and idle exit for free: what is left
+    /// is queueing, which closed formulas know.
+    pub fn without_costs(mut self) -> Self {
+        self.costs = KernelCosts::ZERO;
+        self.line.ns = [0; 5];
+        self.locks.fast_ns = 0;
+        let poll = CState { name: "POLL".into(), exit_ns: 0, residency_ns: 0, polling: true };
+        self.cstates = vec![poll];
+        self
+    }
+
     /// A machine without CPUs and with default constants.
     pub(crate) fn blank(name: String, clock_mhz: u32) -> Self {
         Self {
@@ -206,6 +217,30 @@ impl CState {
 }
 
 impl KernelCosts {
+    /// Nothing costs time.
+    pub const ZERO: KernelCosts = KernelCosts {
+        pick_ns: 0,
+        dequeue_ns: 0,
+        switch_ns: 0,
+        mm_switch_ns: 0,
+        tick_ns: 0,
+        irq_ns: 0,
+        ttwu_fixed_ns: 0,
+        enqueue_ns: 0,
+        enqueue_remote_lines: 0,
+        wake_list_lines: 0,
+        ipi_send_ns: 0,
+        ipi_delivery_ns: 0,
+        idle_entry_ns: 0,
+        idle_loop_ns: 0,
+        scan_cpu_ns: 0,
+        lb_domain_ns: 0,
+        lb_cpu_ns: [0; 5],
+        blocked_ns: 0,
+        pull_ns: 0,
+        fork_ns: 0,
+    };
+
     /// The default costs (spec 9.2-9.6), scaled from [`REFERENCE_MHZ`] to a clock.
     ///
     /// Unverified and ours: `irq_ns`, `ipi_delivery_ns`, `fork_ns`. Line counts do not scale.

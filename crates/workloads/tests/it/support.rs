@@ -6,7 +6,7 @@ use sim_core::{
 };
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
-use topology::{CState, CpuId, KernelCosts, Machine, RegularSpec};
+use topology::{CpuId, Machine, RegularSpec};
 
 /// Hashes everything that happens, in order.
 #[derive(Default)]
@@ -72,33 +72,7 @@ pub fn shapes() -> impl Strategy<Value = Shape> {
 /// A machine on which nothing costs time: what is left is queueing.
 pub fn free_machine(cpus: u32) -> Machine {
     let spec = RegularSpec { cores_per_llc: cpus, threads_per_core: 1, ..RegularSpec::default() };
-    let mut m = Machine::regular(spec);
-    m.costs = KernelCosts {
-        pick_ns: 0,
-        dequeue_ns: 0,
-        switch_ns: 0,
-        mm_switch_ns: 0,
-        tick_ns: 0,
-        irq_ns: 0,
-        ttwu_fixed_ns: 0,
-        enqueue_ns: 0,
-        enqueue_remote_lines: 0,
-        wake_list_lines: 0,
-        ipi_send_ns: 0,
-        ipi_delivery_ns: 0,
-        idle_entry_ns: 0,
-        idle_loop_ns: 0,
-        scan_cpu_ns: 0,
-        lb_domain_ns: 0,
-        lb_cpu_ns: [0; 5],
-        blocked_ns: 0,
-        pull_ns: 0,
-        fork_ns: 0,
-    };
-    m.line.ns = [0; 5];
-    m.locks.fast_ns = 0;
-    m.cstates = vec![CState { name: "POLL".into(), exit_ns: 0, residency_ns: 0, polling: true }];
-    m
+    Machine::regular(spec).without_costs()
 }
 
 pub fn simulate<P: Policy, W: Program, O: Observer>(
