@@ -220,8 +220,9 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     /// What must be put right after each event: CPUs whose surroundings changed.
     #[inline]
     fn finish_event(&mut self) {
-        self.tell_moves();
-        if !self.w.touched.is_empty() || !self.w.speed_changed.is_empty() {
+        if self.w.disturbed {
+            self.w.disturbed = false;
+            self.tell_moves();
             self.settle_surroundings();
         }
         if cfg!(debug_assertions)
@@ -435,6 +436,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         self.w.cpus.iter_mut().for_each(|c| c.carry = 0);
         self.w.this = CpuId(u32::MAX);
         self.w.touched.push(cpu);
+        self.w.disturbed = true;
         self.finish_event();
     }
 

@@ -152,6 +152,8 @@ pub struct World {
     pub(crate) moved: Vec<Moved>,
     /// CPUs whose runqueue was changed in this event.
     pub(crate) touched: Vec<CpuId>,
+    /// `speed_changed`, `moved` or `touched` has something.
+    pub(crate) disturbed: bool,
 }
 
 impl World {
@@ -200,6 +202,7 @@ impl World {
             speeds: [FULL_SPEED, to_speed(machine.smt.spinning), to_speed(machine.smt.busy)],
             moved: Vec::new(),
             touched: Vec::new(),
+            disturbed: false,
             machine,
         }
     }
@@ -358,6 +361,7 @@ impl World {
     fn touch(&mut self, cpu: CpuId) {
         if cpu != self.this {
             self.touched.push(cpu);
+            self.disturbed = true;
         }
     }
 
@@ -374,6 +378,7 @@ impl World {
             self.counters.migrations_by_cause[why as usize] += 1;
             if why.is_by_policy() {
                 self.moved.push(Moved { task: p, from, to, why });
+                self.disturbed = true;
             }
         }
     }
@@ -516,6 +521,7 @@ impl World {
             c.occupancy = occupancy;
             if !self.siblings[cpu.idx()].is_empty() {
                 self.speed_changed.push(cpu);
+                self.disturbed = true;
             }
         }
     }
