@@ -7,3 +7,4 @@ mod invariants;
 mod netperf;
 mod support;
 mod twins;
+mod wakers;
