@@ -12,9 +12,7 @@
 mod plan;
 mod process;
 
-pub use plan::{Directory, Plan};
-
-use plan::ObjectId;
+use plan::{ObjectId, Plan};
 use process::{Process, Role};
 use sim_core::{Op, Program, ProgramCx, TaskAttr, TaskId};
 use std::collections::VecDeque;
@@ -101,11 +99,6 @@ impl KernelBuild {
             next_mm: 1,
             comms: Comms::default(),
         }
-    }
-
-    /// The plan: directories and compile times.
-    pub fn plan(&self) -> &Plan {
-        &self.plan
     }
 
     /// A time of the reference machine, us, on this one, ns.

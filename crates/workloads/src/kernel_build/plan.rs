@@ -83,7 +83,7 @@ fn tree(config: &Config) -> Vec<Directory> {
     }
     let weight = |rng: &mut random::Stream| -> f64 {
         let x: f64 = StandardNormal.sample(rng);
-        libm_exp(x)
+        libm::exp(x)
     };
     let weights: Vec<f64> = (0..n).map(|_| weight(&mut rng)).collect();
     let total: f64 = weights.iter().sum();
@@ -103,16 +103,11 @@ fn compile_times(config: &Config) -> Vec<f64> {
     let shape = |object| {
         let mut rng = random::stream(config.seed, object, Purpose::Compile);
         let x: f64 = StandardNormal.sample(&mut rng);
-        libm_exp(config.sigma * x).clamp(SHORTEST, LONGEST)
+        libm::exp(config.sigma * x).clamp(SHORTEST, LONGEST)
     };
     let shapes: Vec<f64> = (0..u64::from(config.objects)).map(shape).collect();
     let scale = f64::from(config.objects) * MEAN_COMPILE_S / shapes.iter().sum::<f64>();
     shapes.iter().map(|s| s * scale).collect()
-}
-
-/// e^x with the same bits on every system: `rand_distr` draws log-normals through `libm`.
-fn libm_exp(x: f64) -> f64 {
-    libm::exp(x)
 }
 
 #[cfg(test)]
