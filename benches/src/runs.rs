@@ -46,6 +46,11 @@ fn cfs<W: Program>(
 }
 
 /// 32 pairs that work 10 us per turn, on 8 CPUs behind one LLC.
+///
+/// Both ends of a pair come to share a CPU, where a wakee may preempt its partner before that
+/// sleeps; the wake-up in the other direction then finds it awake. Such wake-ups grow from 0.31 per
+/// switch at 0.1 s to 0.50 at 2.6 s, and a switch becomes cheaper to simulate: compare windows of
+/// the same age.
 pub fn ping_pong_8x64() -> Simulation<Fair, PingPong, NoObserver> {
     let program = PingPong::new(32, 10_000, 0);
     cfs(machines::one_llc(8), Features::default(), program, 100 * MS)
