@@ -207,9 +207,12 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         true
     }
 
-    /// Tells the observer of the tasks that the policy has moved.
+    /// Tells the observer of the tasks that the policy has moved and the stoppers it has woken.
     #[inline]
     pub(crate) fn tell_moves(&mut self) {
+        while let Some(cpu) = self.w.stoppers_woken.pop() {
+            self.observer.stopper_woken(&self.w, cpu);
+        }
         for i in 0..self.w.moved.len() {
             let m = self.w.moved[i];
             self.observer.migrate(&self.w, m.task, m.from, m.to, m.why);

@@ -4,15 +4,40 @@ use crate::{MigrationCause, Ns, Site, TaskId, World};
 use topology::CpuId;
 
 /// Hears of events at the instant when they happen. An observer that is not there costs nothing:
-/// all methods are empty by default and calls are resolved at compile time.
+/// all methods are empty by default and calls are resolved at compile time. The executing CPU is
+/// `w.this` (no CPU of the machine in the policy's own timer).
+///
+/// Two observers watch together as a pair, and `&mut dyn Observer` is an observer too.
 pub trait Observer {
     /// `cpu` goes over from `prev` to `next` (IDLE and STOP included); the switch starts now.
     #[inline]
     fn switch(&mut self, _w: &World, _cpu: CpuId, _prev: TaskId, _next: TaskId) {}
 
+    /// The executing CPU begins to wake `task`, which last was on `task.cpu` (`sched_waking`).
+    /// Not told of wake-ups that find it awake.
+    #[inline]
+    fn waking(&mut self, _w: &World, _task: TaskId) {}
+
     /// `task` became runnable on `cpu` by a wake-up (`sched_wakeup`), or for the first time.
     #[inline]
     fn wakeup(&mut self, _w: &World, _cpu: CpuId, _task: TaskId, _new: bool) {}
+
+    /// A wake-up found `task` about to sleep but still on the runqueue of `cpu`: it stays there
+    /// (`ttwu_runnable`; the kernel traces it as `sched_wakeup` too).
+    #[inline]
+    fn wakeup_on_rq(&mut self, _w: &World, _cpu: CpuId, _task: TaskId) {}
+
+    /// `task` leaves the runqueue of `cpu` to sleep or, if its state is dead, for ever.
+    #[inline]
+    fn dequeue(&mut self, _w: &World, _cpu: CpuId, _task: TaskId) {}
+
+    /// `parent`, current on `cpu`, has made `child`, which is not runnable yet.
+    #[inline]
+    fn fork(&mut self, _w: &World, _cpu: CpuId, _parent: TaskId, _child: TaskId) {}
+
+    /// The stopper of `cpu` was given work (its wake-up takes no steps of its own).
+    #[inline]
+    fn stopper_woken(&mut self, _w: &World, _cpu: CpuId) {}
 
     /// `task` waited this long from its wake-up to its first run.
     #[inline]
@@ -44,3 +69,42 @@ pub trait Observer {
 pub struct NoObserver;
 
 impl Observer for NoObserver {}
+
+/// Writes the methods that hand everything on, so that no pair forgets a new one.
+macro_rules! hand_on {
+    ($self:ident => $($to:expr),+) => {
+        hand_on! { $self, ($($to),+),
+            switch(cpu: CpuId, prev: TaskId, next: TaskId);
+            waking(task: TaskId);
+            wakeup(cpu: CpuId, task: TaskId, new: bool);
+            wakeup_on_rq(cpu: CpuId, task: TaskId);
+            dequeue(cpu: CpuId, task: TaskId);
+            fork(cpu: CpuId, parent: TaskId, child: TaskId);
+            stopper_woken(cpu: CpuId);
+            sched_delay(task: TaskId, ns: Ns);
+            migrate(task: TaskId, from: CpuId, to: CpuId, why: MigrationCause);
+            waited(cpu: CpuId, site: Site, ns: Ns);
+            after_event();
+        }
+    };
+    ($self:ident, $to:tt, $($method:ident($($arg:ident: $kind:ty),*);)+) => {
+        $(hand_on! { @one $self, $to, $method, ($($arg: $kind),*), ($($arg),*) })+
+    };
+    (@one $self:ident, ($($to:expr),+), $method:ident, ($($arg:ident: $kind:ty),*), $args:tt) => {
+        #[inline]
+        fn $method(&mut $self, w: &World, $($arg: $kind),*) {
+            $(hand_on! { @call $to, $method, w, $args })+
+        }
+    };
+    (@call $to:expr, $method:ident, $w:ident, ($($arg:ident),*)) => {
+        $to.$method($w, $($arg),*);
+    };
+}
+
+impl<A: Observer, B: Observer> Observer for (A, B) {
+    hand_on!(self => self.0, self.1);
+}
+
+impl<O: Observer + ?Sized> Observer for &mut O {
+    hand_on!(self => (**self));
+}

@@ -1,6 +1,6 @@
 //! What tasks do: the programs that a workload gives them.
 
-use crate::{MaskId, Ns, TaskAttr, TaskId, World};
+use crate::{MaskId, Ns, SleepState, TaskAttr, TaskId, World};
 
 /// What a task does next. Everything but `Run`, `Kernel` and `Sleep` takes the time of its kernel
 /// path.
@@ -118,6 +118,11 @@ impl ProgramCx<'_> {
     /// Changes a task's command name (`execve`).
     pub fn set_comm(&mut self, task: TaskId, comm: u16) {
         self.w.tasks[task.idx()].attr.comm = comm;
+    }
+
+    /// Changes how a task sleeps from now on (what tools show for it).
+    pub fn set_sleep_state(&mut self, task: TaskId, how: SleepState) {
+        self.w.tasks[task.idx()].sleeps = how;
     }
 
     /// Records one value of a workload metric's histogram (latencies, in ns).

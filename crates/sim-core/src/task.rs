@@ -30,6 +30,28 @@ impl TaskId {
     }
 }
 
+/// A process id, as tools show it: never used again in a run, unlike a [`TaskId`].
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub struct Pid(pub u32);
+
+impl std::fmt::Display for Pid {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// How a task sleeps: the letter that tools show for it. The scheduler makes no difference.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum SleepState {
+    /// `S`, TASK_INTERRUPTIBLE
+    #[default]
+    Interruptible,
+    /// `D`, TASK_UNINTERRUPTIBLE: for a disk, a mutex, a child of vfork.
+    Uninterruptible,
+    /// `I`, TASK_IDLE: kernel threads with nothing to do.
+    Idle,
+}
+
 /// Scheduling policy of a task (sched(7)).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum SchedPolicy {
@@ -112,6 +134,10 @@ impl Task {
 pub struct Task {
     /// Static attributes.
     pub attr: TaskAttr,
+    /// What tools call it.
+    pub pid: Pid,
+    /// How it sleeps when it does.
+    pub sleeps: SleepState,
     /// See [`TaskState`].
     pub state: TaskState,
     /// PF_EXITING: its exit has begun, so a SYNC wake-up by it is none (spec 5.5).
@@ -150,9 +176,11 @@ pub struct Task {
 }
 
 impl Task {
-    pub(crate) fn new(attr: TaskAttr, cpu: CpuId, nr_cpus_allowed: u32) -> Self {
+    pub(crate) fn new(attr: TaskAttr, pid: Pid, cpu: CpuId, nr_cpus_allowed: u32) -> Self {
         Self {
             attr,
+            pid,
+            sleeps: if attr.kthread { SleepState::Idle } else { SleepState::Interruptible },
             state: TaskState::New,
             exiting: false,
             on_rq: false,

@@ -4,7 +4,7 @@
 
 use crate::cpu::{Base, Cpu, Irq, Occupancy};
 use crate::engine::stretch;
-use crate::{EventQueue, LockId, Locks, MaskId, NEVER, Ns, StopWork, Task, TaskAttr, TaskId};
+use crate::{EventQueue, LockId, Locks, MaskId, NEVER, Ns, Pid, StopWork, Task, TaskAttr, TaskId};
 use std::sync::Arc;
 use topology::{CpuId, CpuSet, Distance, Machine};
 
@@ -13,6 +13,11 @@ use topology::{CpuId, CpuSet, Distance, Machine};
 pub(crate) const FULL_SPEED: u32 = 1 << 17;
 /// The longest single segment, ns; longer ones are cut (a day of work at full speed).
 pub(crate) const MAX_SEGMENT_NS: Ns = 86_400_000_000_000;
+
+/// The pid of the stopper thread of CPU 0; the others follow.
+const FIRST_STOPPER_PID: u32 = 16;
+/// Pids of a workload's tasks begin here, or after the stoppers on a very large machine.
+const FIRST_PID: u32 = 1000;
 
 /// Kernel knobs of a run that belong to the mechanism.
 #[derive(Clone, Copy, Debug)]
@@ -136,6 +141,7 @@ pub struct World {
     pub(crate) waste_since: Ns,
     pub(crate) free_tasks: Vec<TaskId>,
     pub(crate) n_alive: u32,
+    next_pid: Pid,
     pub(crate) events: EventQueue,
     pub(crate) timers: EventQueue,
     pub(crate) policy_timer: Ns,
@@ -150,9 +156,11 @@ pub struct World {
     pub(crate) speeds: [u32; 3],
     /// Migrations by the policy that the observer has not been told of.
     pub(crate) moved: Vec<Moved>,
+    /// Stoppers given work that the observer has not been told of.
+    pub(crate) stoppers_woken: Vec<CpuId>,
     /// CPUs whose runqueue was changed in this event.
     pub(crate) touched: Vec<CpuId>,
-    /// `speed_changed`, `moved` or `touched` has something.
+    /// `speed_changed`, `moved`, `stoppers_woken` or `touched` has something.
     pub(crate) disturbed: bool,
 }
 
@@ -189,6 +197,7 @@ impl World {
             waste_since: 0,
             free_tasks: Vec::new(),
             n_alive: 0,
+            next_pid: Pid(FIRST_PID.max(FIRST_STOPPER_PID + n as u32)),
             events: EventQueue::new(n),
             timers: EventQueue::new(0),
             policy_timer: NEVER,
@@ -201,6 +210,7 @@ impl World {
                 .map(|line| (machine.costs.scan_cpu_ns + Ns::from(line) / 2).clamp(10, 200)),
             speeds: [FULL_SPEED, to_speed(machine.smt.spinning), to_speed(machine.smt.busy)],
             moved: Vec::new(),
+            stoppers_woken: Vec::new(),
             touched: Vec::new(),
             disturbed: false,
             machine,
@@ -238,6 +248,15 @@ impl World {
         &self.masks[self.tasks[p.idx()].attr.allowed.0 as usize]
     }
 
+    /// What tools call the task `p` on `cpu`: 0 for the idle task, a number by CPU for its stopper.
+    pub fn pid(&self, cpu: CpuId, p: TaskId) -> Pid {
+        match p {
+            TaskId::IDLE | TaskId::NONE => Pid(0),
+            TaskId::STOP => Pid(FIRST_STOPPER_PID + cpu.0),
+            _ => self.tasks[p.idx()].pid,
+        }
+    }
+
     /// Registers a command name (at most 65536 different ones).
     pub fn comm(&mut self, name: &str) -> u16 {
         let known = self.comms.iter().position(|c| c == name);
@@ -260,7 +279,8 @@ impl World {
     pub fn new_task(&mut self, attr: TaskAttr) -> TaskId {
         let allowed = &self.masks[attr.allowed.0 as usize];
         let first = allowed.first().expect("an affinity mask allows at least one CPU");
-        let task = Task::new(attr, first, allowed.len() as u32);
+        let task = Task::new(attr, self.next_pid, first, allowed.len() as u32);
+        self.next_pid.0 += 1;
         self.n_alive += 1;
         if let Some(id) = self.free_tasks.pop() {
             self.tasks[id.idx()] = task;
@@ -319,6 +339,8 @@ impl World {
             return false;
         }
         target.stop_work = Some(work);
+        self.stoppers_woken.push(cpu);
+        self.disturbed = true;
         self.set_nr_running(cpu, self.cpus[cpu.idx()].nr_running + 1);
         self.resched_curr(cpu);
         true

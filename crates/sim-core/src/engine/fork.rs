@@ -17,6 +17,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         debug_assert_eq!(t.state, TaskState::New, "{child:?} forked twice");
         (t.cpu, t.wake_cpu, t.cache_cpu) = (cpu, cpu, cpu);
         self.policy.task_fork(&mut self.w, child, Some(parent));
+        self.observer.fork(&self.w, cpu, parent, child);
         self.w.goto(cpu, Pc::ForkSelect)
     }
 

@@ -34,6 +34,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         let flags = DequeueFlags { sleep: true };
         let hook = self.policy.dequeue_task(&mut self.w, cpu, prev, flags);
         self.w.deactivate(cpu, prev);
+        self.observer.dequeue(&self.w, cpu, prev);
         if hook.is_none() {
             return self.sched_pick(cpu);
         }

@@ -52,6 +52,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         t.runnable_since = now;
         t.wake_migrated = false;
         self.w.timers.set(p.0, crate::NEVER, 0);
+        self.observer.waking(&self.w, p);
         self.wake_look(cpu)
     }
 
@@ -65,6 +66,8 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
             t.state = TaskState::Runnable;
             self.w.counters.wakeups_coalesced += 1;
             self.w.timers.set(p.0, crate::NEVER, 0);
+            self.observer.waking(&self.w, p);
+            self.observer.wakeup_on_rq(&self.w, self.w.tasks[p.idx()].cpu, p);
         }
         self.unlock(cpu, rq);
         if still { self.pop_frame(cpu) } else { self.w.goto(cpu, Pc::WakeBegin) }

@@ -5,6 +5,7 @@ mod engine;
 mod fairness;
 mod invariants;
 mod netperf;
+mod observers;
 mod support;
 mod twins;
 mod wakers;

@@ -1,0 +1,191 @@
+//! The common event model: the scheduler's tracepoints with the kernel's fields, ready to be
+//! written in any format. An event is self-contained and small, and names nothing by reference.
+
+use sim_core::{Ns, Pid};
+use topology::CpuId;
+
+/// A command name as the kernel keeps it: at most 15 bytes, padded with zeros.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Comm([u8; 16]);
+
+impl Comm {
+    /// A name, cut to what fits. Control characters would break lines of text: they become `?`.
+    pub fn new(name: &str) -> Self {
+        let mut bytes = [0; 16];
+        let mut at = 0;
+        for c in name.chars().map(|c| if c.is_control() { '?' } else { c }) {
+            if at + c.len_utf8() > 15 {
+                break;
+            }
+            at += c.encode_utf8(&mut bytes[at..]).len();
+        }
+        Self(bytes)
+    }
+
+    /// The name without its padding.
+    pub fn as_str(&self) -> &str {
+        let end = self.0.iter().position(|b| *b == 0).unwrap_or(self.0.len());
+        std::str::from_utf8(&self.0[..end]).expect("it was cut between characters")
+    }
+
+    /// The name with its padding: `char comm[16]`.
+    pub fn bytes(&self) -> &[u8; 16] {
+        &self.0
+    }
+}
+
+impl std::fmt::Debug for Comm {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.as_str().fmt(f)
+    }
+}
+
+/// A task as an event names it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Who {
+    /// Its pid; 0 is the idle task of any CPU.
+    pub pid: Pid,
+    /// Its name at this instant.
+    pub comm: Comm,
+    /// The kernel's priority: 120 + nice, or 0 for a stopper thread.
+    pub prio: i32,
+}
+
+/// The state in which a task leaves its CPU.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum PrevState {
+    /// It could go on.
+    Runnable,
+    /// It could go on, and was in the kernel.
+    Preempted,
+    /// It sleeps until something happens, or a signal comes.
+    Interruptible,
+    /// It sleeps until something happens.
+    Uninterruptible,
+    /// A kernel thread that has nothing to do.
+    Idle,
+    /// It is gone.
+    Dead,
+}
+
+impl PrevState {
+    /// What `perf script` prints.
+    pub fn letters(self) -> &'static str {
+        match self {
+            Self::Runnable => "R",
+            Self::Preempted => "R+",
+            Self::Interruptible => "S",
+            Self::Uninterruptible => "D",
+            Self::Idle => "I",
+            Self::Dead => "X",
+        }
+    }
+
+    /// The `prev_state` field of Linux 6.18.
+    pub fn bits(self) -> u16 {
+        match self {
+            Self::Runnable => 0,
+            Self::Interruptible => 1,
+            Self::Uninterruptible => 2,
+            Self::Dead => 0x10,
+            Self::Idle => 0x80,
+            Self::Preempted => 0x100,
+        }
+    }
+}
+
+/// What happened.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum What {
+    /// `sched_switch`
+    Switch {
+        /// Who leaves.
+        prev: Who,
+        /// How.
+        state: PrevState,
+        /// Who comes.
+        next: Who,
+    },
+    /// `sched_waking`, on the waker's CPU.
+    Waking {
+        /// Who is woken.
+        task: Who,
+        /// Where it last was.
+        target: CpuId,
+    },
+    /// `sched_wakeup`: it is on a runqueue now.
+    Wakeup {
+        /// Who.
+        task: Who,
+        /// Where.
+        target: CpuId,
+    },
+    /// `sched_wakeup_new`: for the first time.
+    WakeupNew {
+        /// Who.
+        task: Who,
+        /// Where.
+        target: CpuId,
+    },
+    /// `sched_migrate_task`
+    Migrate {
+        /// Who.
+        task: Who,
+        /// The CPU it belonged to.
+        from: CpuId,
+        /// The CPU it belongs to now.
+        to: CpuId,
+    },
+    /// `sched_stat_runtime`: CPU time charged to a task.
+    StatRuntime {
+        /// Whom.
+        task: Who,
+        /// How much, ns.
+        ns: Ns,
+    },
+    /// `sched_process_fork`
+    Fork {
+        /// The parent.
+        parent: Who,
+        /// The child, which still has its parent's name.
+        child: Who,
+    },
+    /// No tracepoint: a task has another name now (`execve`). Comes before the first event that
+    /// shows it.
+    Renamed {
+        /// Who, with the new name.
+        task: Who,
+    },
+    /// No tracepoint: a task has left its CPU for the last time.
+    Exit {
+        /// Who.
+        task: Who,
+    },
+}
+
+/// Something that happened.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Event {
+    /// When, on the tools' clock.
+    pub at: Ns,
+    /// The CPU that did it.
+    pub cpu: CpuId,
+    /// Its current task.
+    pub current: Who,
+    /// What.
+    pub what: What,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_cut_as_the_kernel_cuts_it() {
+        assert_eq!(Comm::new("systemd-journald").as_str(), "systemd-journal");
+        assert_eq!(Comm::new("cc1").bytes()[..5], *b"cc1\0\0");
+        assert_eq!(Comm::new("fünfzehn_bytes_ü").as_str(), "fünfzehn_bytes");
+        assert_eq!(Comm::new("a\nb").as_str(), "a?b");
+        assert_eq!(Comm::new("").as_str(), "");
+    }
+}

@@ -1,0 +1,3 @@
+//! The outside's formats: what a run looks like to other tools, and what other tools have recorded.
+
+pub mod export;

@@ -1,0 +1,150 @@
+//! What observers are told: every step of a task's life, in the order of the kernel's tracepoints.
+
+use crate::support::{TraceHash, simulate};
+use policies::fair::Fair;
+use policies::fair::features::{Features, Tunables};
+use policies::fifo::Fifo;
+use sim_core::{
+    Config, MigrationCause, Observer, Pid, Policy, StopReason, TaskId, TaskState, World,
+};
+use std::collections::HashMap;
+use topology::{CpuId, Machine, RegularSpec};
+use workloads::kernel_build::{self, KernelBuild};
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum At {
+    Forked,
+    Waking,
+    Runnable,
+    Running,
+    /// Off its queue, but still current.
+    Leaving,
+    Asleep,
+    Gone,
+}
+
+/// Where each process is in its life, by its pid.
+#[derive(Default)]
+struct Lives {
+    at: HashMap<Pid, At>,
+    wakeups: u64,
+    stoppers_woken: u64,
+    stoppers_ran: u64,
+}
+
+impl Lives {
+    fn goes(&mut self, w: &World, task: TaskId, from: &[At], to: At) {
+        let pid = w.tasks[task.idx()].pid;
+        let was = self.at.insert(pid, to);
+        assert!(was.is_none_or(|was| from.contains(&was)), "pid {pid}: {was:?} becomes {to:?}");
+        assert!(was.is_some() || to == At::Forked || to == At::Runnable, "unknown {pid} is {to:?}");
+    }
+}
+
+impl Observer for Lives {
+    fn switch(&mut self, w: &World, _cpu: CpuId, prev: TaskId, next: TaskId) {
+        if prev.is_task() {
+            let left = match w.tasks[prev.idx()].state {
+                TaskState::Dead => At::Gone,
+                _ if self.at[&w.tasks[prev.idx()].pid] == At::Running => At::Runnable,
+                TaskState::Waking => At::Waking,
+                _ => At::Asleep,
+            };
+            self.goes(w, prev, &[At::Running, At::Leaving, At::Waking], left);
+        }
+        if next.is_task() {
+            self.goes(w, next, &[At::Runnable], At::Running);
+        }
+        self.stoppers_ran += u64::from(next == TaskId::STOP);
+    }
+
+    fn waking(&mut self, w: &World, task: TaskId) {
+        if !w.tasks[task.idx()].on_rq {
+            self.goes(w, task, &[At::Asleep, At::Leaving], At::Waking);
+        }
+    }
+
+    fn wakeup(&mut self, w: &World, _cpu: CpuId, task: TaskId, new: bool) {
+        self.goes(w, task, &[if new { At::Forked } else { At::Waking }], At::Runnable);
+        self.wakeups += u64::from(!new);
+    }
+
+    fn wakeup_on_rq(&mut self, w: &World, _cpu: CpuId, task: TaskId) {
+        self.goes(w, task, &[At::Running], At::Running);
+    }
+
+    fn dequeue(&mut self, w: &World, _cpu: CpuId, task: TaskId) {
+        self.goes(w, task, &[At::Running], At::Leaving);
+    }
+
+    fn fork(&mut self, w: &World, cpu: CpuId, parent: TaskId, child: TaskId) {
+        assert_eq!(w.cpus[cpu.idx()].curr, parent);
+        let pid = w.tasks[child.idx()].pid;
+        assert!(!self.at.contains_key(&pid), "pid {pid} is used twice");
+        self.goes(w, child, &[], At::Forked);
+    }
+
+    fn stopper_woken(&mut self, _w: &World, _cpu: CpuId) {
+        self.stoppers_woken += 1;
+    }
+
+    fn migrate(&mut self, w: &World, task: TaskId, _: CpuId, _: CpuId, why: MigrationCause) {
+        let at = self.at[&w.tasks[task.idx()].pid];
+        let right = match why {
+            MigrationCause::Wake => at == At::Waking,
+            MigrationCause::Fork => at == At::Forked,
+            _ => at == At::Runnable,
+        };
+        assert!(right, "{why:?} of a task that is {at:?}");
+    }
+}
+
+fn live<P: Policy>(policy: P, machine: &Machine) {
+    let config = kernel_build::Config {
+        objects: 60,
+        directories: 6,
+        work_s: 3.0,
+        link_s: 0.1,
+        prepare_s: 0.1,
+        ..Default::default()
+    };
+    let program = KernelBuild::new(config);
+    let watch = (Lives::default(), TraceHash::default());
+    let mut sim = simulate(machine.clone(), Config::default(), policy, program, watch);
+    assert_eq!(sim.run_until(u64::MAX), StopReason::Done);
+    let lives = &sim.observer.0;
+    assert_eq!(lives.wakeups, sim.w.counters.wakeups);
+    assert!(lives.at.values().filter(|at| **at == At::Gone).count() > 350);
+    assert_eq!(lives.stoppers_woken, lives.stoppers_ran);
+    assert!(lives.stoppers_ran > 10, "{}", lives.stoppers_ran);
+}
+
+#[test]
+fn a_process_is_told_of_from_its_fork_to_its_end() {
+    let machine = Machine::regular(RegularSpec { llcs_per_socket: 2, ..RegularSpec::default() });
+    let features = Features { swqueue: true, ..Features::default() };
+    live(Fair::new(features, Tunables::for_cpus(machine.n_cpus())), &machine);
+    live(Fifo::default(), &machine);
+}
+
+#[test]
+fn a_pair_of_observers_hears_what_each_alone_hears() {
+    let hash = |paired: bool| {
+        let machine = Machine::regular(RegularSpec::default());
+        let program = workloads::micro::PingPong::new(4, 1000, 200);
+        if paired {
+            let mut second = TraceHash::default();
+            let watch = (TraceHash::default(), &mut second as &mut dyn Observer);
+            let mut sim = simulate(machine, Config::default(), Fifo::default(), program, watch);
+            sim.run_until(u64::MAX);
+            let first = sim.observer.0.hash;
+            assert_eq!(first, second.hash);
+            return first;
+        }
+        let watch = TraceHash::default();
+        let mut sim = simulate(machine, Config::default(), Fifo::default(), program, watch);
+        sim.run_until(u64::MAX);
+        sim.observer.hash
+    };
+    assert_eq!(hash(true), hash(false));
+}
