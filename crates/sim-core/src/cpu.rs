@@ -49,9 +49,11 @@ pub(crate) enum Irq {
     Timer,
     /// Kick of the nohz idle balancer.
     Nohz,
+    /// A device of the program has something for this CPU.
+    Device,
 }
 
-pub(crate) const N_IRQ: usize = 5;
+pub(crate) const N_IRQ: usize = 6;
 
 /// Frames on a CPU's stack: task or softirq, stopper, interrupt, wake list.
 pub(crate) const MAX_DEPTH: usize = 4;
@@ -122,6 +124,8 @@ pub struct Cpu {
     pub(crate) irq_at: [Ns; N_IRQ],
     pub(crate) irq_first: Ns,
     pub(crate) softirq: bool,
+    /// The interrupt being handled came from a device, too.
+    pub(crate) device_irq: bool,
     /// Wake list, oldest first.
     pub(crate) wake_head: TaskId,
     pub(crate) wake_tail: TaskId,
@@ -151,6 +155,10 @@ pub struct Cpu {
     pub(crate) mm: u32,
     /// The first tick edge that may decide something.
     pub(crate) deciding_tick: Ns,
+    /// Tick edges that the program has been told of, if it wanted to be.
+    pub(crate) ticks_told: u64,
+    /// Since when `curr` is current, ns.
+    pub(crate) curr_since: Ns,
     /// Tick edges taken, for the statistics and the twin test.
     pub ticks: u64,
 }
@@ -187,6 +195,7 @@ impl Cpu {
             irq_at: [NEVER; N_IRQ],
             irq_first: NEVER,
             softirq: false,
+            device_irq: false,
             wake_head: TaskId::NONE,
             wake_tail: TaskId::NONE,
             pushes_under_way: 0,
@@ -205,6 +214,8 @@ impl Cpu {
             last_ws_kib: 0,
             mm: u32::MAX,
             deciding_tick: tick_next,
+            ticks_told: 0,
+            curr_since: 0,
             ticks: 0,
         }
     }

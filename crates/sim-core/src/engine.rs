@@ -13,6 +13,7 @@ mod fork;
 mod frame;
 mod irq;
 mod lock;
+mod path;
 mod sched;
 mod stop;
 mod wake;
@@ -89,7 +90,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
             policy.idle_enter(&mut w, cpu, true);
         }
         let mut starting = Vec::new();
-        program.start(&mut ProgramCx { w: &mut w, starting: &mut starting });
+        program.start(&mut ProgramCx::of(&mut w, &mut starting));
         let mut sim = Self {
             w,
             policy,
@@ -144,6 +145,9 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         let timer_key = self.w.timers.first_key();
         let first = cpu_key.min(timer_key);
         let at = EventQueue::time_of_key(first);
+        if self.device_is_next(at) {
+            return self.device_event(until);
+        }
         // The policy's timer comes after everything else at its instant.
         if self.w.policy_timer < at {
             return self.policy_timer(until);
@@ -222,7 +226,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
 
     /// What must be put right after each event: CPUs whose surroundings changed.
     #[inline]
-    fn finish_event(&mut self) {
+    pub(crate) fn finish_event(&mut self) {
         if self.w.disturbed {
             self.w.disturbed = false;
             self.tell_moves();
@@ -263,7 +267,8 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
             return;
         }
         let tick = c.tick_next;
-        let every = self.w.config.simulate_every_tick;
+        let watched = c.curr.is_task() && self.w.tasks[c.curr.idx()].ticks_watched;
+        let every = self.w.config.simulate_every_tick || watched;
         let deciding =
             if every { tick } else { self.policy.next_deciding_tick(&self.w, cpu).max(tick) };
         self.w.cpus[cpu.idx()].deciding_tick = deciding;
@@ -309,6 +314,9 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     fn cpu_event(&mut self, cpu: CpuId) {
         self.w.this = cpu;
         self.catch_up(cpu);
+        if self.w.cpus[cpu.idx()].ticks != self.w.cpus[cpu.idx()].ticks_told {
+            self.tell_tick(cpu);
+        }
         let now = self.w.now;
         let c = &mut self.w.cpus[cpu.idx()];
         if c.depth > 0 {
@@ -372,6 +380,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     fn leads(&self, cpu: CpuId, key: u64) -> bool {
         let w = &self.w;
         key < w.timers.first_key()
+            && EventQueue::time_of_key(key) < w.device_at
             && EventQueue::time_of_key(key) <= w.policy_timer
             && w.events.would_lead(cpu.0, key)
     }
@@ -406,6 +415,8 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
             Pc::ForkPreempt => self.wake_preempt(cpu),
             Pc::ExecSelect => self.exec_select(cpu),
             Pc::ExecCommit => self.exec_commit(cpu),
+            Pc::ProgramPath => self.program_path(cpu),
+            Pc::DeviceHandler => self.device_handler(cpu),
             Pc::IrqEntry => self.irq_entry(cpu),
             Pc::IrqBody => self.irq_body(cpu),
             Pc::TickBody => self.tick_body(cpu),
@@ -447,6 +458,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         let w = &self.w;
         w.n_idle as usize == w.cpus.len()
             && w.timers.is_empty()
+            && w.device_at == NEVER
             && w.cpus.iter().all(|c| {
                 c.depth == 0 && c.base == Base::Idle && c.irq_first == NEVER && !c.need_resched
             })

@@ -53,6 +53,10 @@ pub enum Site {
     StopRqLock,
     /// the lock that serializes NUMA balancing
     BalanceSerialize,
+    /// queue_work, process_one_work and others -> the pool
+    WqPoolLock,
+    /// kcryptd and dmcrypt_write -> the tree of writes
+    DmcryptWriteLock,
     /// waiting for p->on_cpu to clear
     OnCpuWait,
     /// waiting for a migration to end
@@ -61,7 +65,7 @@ pub enum Site {
 
 impl Site {
     /// All sites, in discriminant order.
-    pub const ALL: [Site; 16] = [
+    pub const ALL: [Site; 18] = [
         Site::TtwuEnqueueSwq,
         Site::PickRemoveSwq,
         Site::DequeueRemoveSwq,
@@ -76,6 +80,8 @@ impl Site {
         Site::ForkRqLock,
         Site::StopRqLock,
         Site::BalanceSerialize,
+        Site::WqPoolLock,
+        Site::DmcryptWriteLock,
         Site::OnCpuWait,
         Site::MigratingWait,
     ];
@@ -97,6 +103,8 @@ impl Site {
             Site::ForkRqLock => "fork_rq_lock",
             Site::StopRqLock => "stop_rq_lock",
             Site::BalanceSerialize => "balance_serialize",
+            Site::WqPoolLock => "wq_pool_lock",
+            Site::DmcryptWriteLock => "dmcrypt_write_lock",
             Site::OnCpuWait => "on_cpu_wait",
             Site::MigratingWait => "migrating_wait",
         }
@@ -129,7 +137,7 @@ pub(crate) struct Lock {
 pub struct Locks {
     pub(crate) locks: Vec<Lock>,
     /// By [`Site`].
-    pub sites: [SiteStats; 16],
+    pub sites: [SiteStats; Site::ALL.len()],
 }
 
 /// What became of an acquisition attempt.
@@ -151,6 +159,14 @@ impl Locks {
     #[allow(clippy::len_without_is_empty, reason = "every machine has runqueue locks")]
     pub fn len(&self) -> u32 {
         self.locks.len() as u32
+    }
+
+    /// The CPU that owned a lock last, or owns it now: its caches hold what the lock protects.
+    #[inline]
+    pub fn last_owner(&self, lock: LockId) -> Option<CpuId> {
+        let l = &self.locks[lock.0 as usize];
+        let cpu = if l.owner == NOBODY { l.last } else { l.owner };
+        (cpu != NOBODY).then_some(CpuId(cpu))
     }
 
     /// The CPU that owns a lock.

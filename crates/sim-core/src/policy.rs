@@ -84,6 +84,9 @@ pub enum Step {
     Unlock(LockId),
     /// Spin until this task is neither migrating nor being switched out, then resume.
     WaitTask(TaskId, Site),
+    /// Wake a task (not SYNC), with all locks that the path holds kept meanwhile; then resume.
+    /// Paths of programs only (see [`crate::Program::path`]).
+    Wake(TaskId),
     /// From here interrupts wait (softirq paths only; paths inside `schedule()` are irq-off
     /// anyway).
     IrqOff,

@@ -1,6 +1,7 @@
 //! What tasks do: the programs that a workload gives them.
 
-use crate::{MaskId, Ns, SleepState, TaskAttr, TaskId, World};
+use crate::{LockId, MaskId, Ns, SleepState, Step, TaskAttr, TaskId, World};
+use topology::{CpuId, Machine};
 
 /// What a task does next. Everything but `Run`, `Kernel` and `Sleep` takes the time of its kernel
 /// path.
@@ -21,7 +22,8 @@ pub enum Op {
         sync: bool,
     },
     /// Sleep until woken. A woken program must look again whether what it waited for is there:
-    /// wake-ups may be early or left over, as in the kernel.
+    /// wake-ups may be early or left over, as in the kernel. See also
+    /// [`ProgramCx::prepare_to_wait`].
     Wait,
     /// Start the task made by [`ProgramCx::new_task`].
     Fork(TaskId),
@@ -29,6 +31,8 @@ pub enum Op {
     Exec,
     /// `sched_yield`.
     Yield,
+    /// Run a kernel path of the program's own: [`Program::path`] says its steps.
+    Path,
     /// Leave.
     Exit,
 }
@@ -41,6 +45,28 @@ pub trait Program {
 
     /// What `task` does next. Called when its last operation is complete and it is running.
     fn next(&mut self, cx: &mut ProgramCx<'_>, task: TaskId) -> Op;
+
+    /// Next step of the kernel path that `task` has entered by [`Op::Path`] on [`ProgramCx::cpu`].
+    /// Asked again and again until [`Step::Done`], each time at the instant when the step before
+    /// has ended. Interrupts are off, so a CPU has at most one such path under way, and it may
+    /// hold locks.
+    fn path(&mut self, _cx: &mut ProgramCx<'_>, _task: TaskId) -> Step {
+        Step::Done
+    }
+
+    /// The instant given to [`ProgramCx::set_device`] has come: something happens outside of the
+    /// CPUs, such as the end of a transfer. [`ProgramCx::cpu`] has no meaning here.
+    fn device(&mut self, _cx: &mut ProgramCx<'_>) {}
+
+    /// Next step of the handler of a device's interrupt on [`ProgramCx::cpu`]; as
+    /// [`Program::path`], in interrupt context. Interrupts raised before it starts are one.
+    fn interrupt(&mut self, _cx: &mut ProgramCx<'_>) -> Step {
+        Step::Done
+    }
+
+    /// A tick has found `task` current on [`ProgramCx::cpu`] (interrupt context). Only told of
+    /// tasks that [`ProgramCx::watch_ticks`] was called for.
+    fn tick(&mut self, _cx: &mut ProgramCx<'_>, _task: TaskId) {}
 
     /// True when the run is over although tasks may remain (checked after an exit).
     fn is_done(&self) -> bool {
@@ -69,10 +95,26 @@ pub struct ProgramCx<'a> {
     pub(crate) starting: &'a mut Vec<TaskId>,
 }
 
+impl<'a> ProgramCx<'a> {
+    pub(crate) fn of(w: &'a mut World, starting: &'a mut Vec<TaskId>) -> Self {
+        Self { w, starting }
+    }
+}
+
 impl ProgramCx<'_> {
     /// The present instant.
     pub fn now(&self) -> Ns {
         self.w.now
+    }
+
+    /// The machine.
+    pub fn machine(&self) -> &Machine {
+        &self.w.machine
+    }
+
+    /// The CPU that executes the task, the path or the interrupt that is being asked for.
+    pub fn cpu(&self) -> CpuId {
+        self.w.this
     }
 
     /// Number of CPUs of the machine.
@@ -123,6 +165,49 @@ impl ProgramCx<'_> {
     /// Changes how a task sleeps from now on (what tools show for it).
     pub fn set_sleep_state(&mut self, task: TaskId, how: SleepState) {
         self.w.tasks[task.idx()].sleeps = how;
+    }
+
+    /// Makes a lock for the program's paths.
+    pub fn new_lock(&mut self) -> LockId {
+        self.w.new_lock()
+    }
+
+    /// `set_current_state(TASK_INTERRUPTIBLE)` by `task`, which runs: wakers take it for a sleeper
+    /// from here on, and its next [`Op::Wait`] returns at once if one of them has come by then.
+    /// Without it a wake-up between the program's look at its condition and the sleep is lost.
+    pub fn prepare_to_wait(&mut self, task: TaskId) {
+        self.w.prepare_to_wait(task);
+    }
+
+    /// `p->wake_cpu`: the CPU at which the next wake-up of `task` begins to look.
+    pub fn wake_cpu(&self, task: TaskId) -> CpuId {
+        self.w.tasks[task.idx()].wake_cpu
+    }
+
+    /// Writes `p->wake_cpu`.
+    pub fn set_wake_cpu(&mut self, task: TaskId, cpu: CpuId) {
+        self.w.tasks[task.idx()].wake_cpu = cpu;
+    }
+
+    /// From now on (or no longer) tells [`Program::tick`] of each tick that finds `task` current.
+    pub fn watch_ticks(&mut self, task: TaskId, on: bool) {
+        self.w.tasks[task.idx()].ticks_watched = on;
+    }
+
+    /// How long `task` has been current, ns (`se.sum_exec_runtime`, interrupts included).
+    pub fn ran_ns(&self, task: TaskId) -> Ns {
+        self.w.ran_ns(task)
+    }
+
+    /// Asks for one call of [`Program::device`] at `at` ([`crate::NEVER`]: none), in place of an
+    /// earlier request: a program that has several devices keeps their order itself.
+    pub fn set_device(&mut self, at: Ns) {
+        self.w.device_at = at;
+    }
+
+    /// A device interrupts `cpu`, now.
+    pub fn raise(&mut self, cpu: CpuId) {
+        self.w.device_interrupt(cpu);
     }
 
     /// Records one value of a workload metric's histogram (latencies, in ns).

@@ -169,6 +169,12 @@ pub struct Task {
     /// The current segment is kernel work: accounted as kernel, and preempted in preemptible
     /// kernels only.
     pub in_kernel: bool,
+    /// Its program has called [`crate::ProgramCx::prepare_to_wait`] and not waited yet.
+    pub prepared: bool,
+    /// Each tick that finds it current is told to its program.
+    pub ticks_watched: bool,
+    /// For how long it was current before its present turn, ns.
+    pub ran_ns: Ns,
     /// Next task on the same wake list.
     pub next_on_wake_list: TaskId,
     /// First CPU that spins until this task's state changes (`on_cpu`, `migrating`).
@@ -196,6 +202,9 @@ impl Task {
             work_left: 0,
             debt: 0,
             in_kernel: false,
+            prepared: false,
+            ticks_watched: false,
+            ran_ns: 0,
             next_on_wake_list: TaskId::NONE,
             spinner: u32::MAX,
         }

@@ -145,6 +145,8 @@ pub struct World {
     pub(crate) events: EventQueue,
     pub(crate) timers: EventQueue,
     pub(crate) policy_timer: Ns,
+    /// When [`crate::Program::device`] wants to be called.
+    pub(crate) device_at: Ns,
     pub(crate) siblings: Vec<Vec<CpuId>>,
     pub(crate) speed_changed: Vec<CpuId>,
     pub(crate) tick_ns: Ns,
@@ -201,6 +203,7 @@ impl World {
             events: EventQueue::new(n),
             timers: EventQueue::new(0),
             policy_timer: NEVER,
+            device_at: NEVER,
             siblings: (0..n).map(sibling_list).collect(),
             speed_changed: Vec::new(),
             tick_ns: machine.tick_ns(),

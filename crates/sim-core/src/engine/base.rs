@@ -69,7 +69,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         let p = self.w.cpus[cpu.idx()].curr;
         self.guard_livelock(p);
         let mut none = Vec::new();
-        let op = self.program.next(&mut ProgramCx { w: &mut self.w, starting: &mut none }, p);
+        let op = self.program.next(&mut ProgramCx::of(&mut self.w, &mut none), p);
         match op {
             Op::Run(ns) => self.start_work(cpu, p, ns, false),
             Op::Kernel(ns) => self.start_work(cpu, p, ns, true),
@@ -77,7 +77,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
                 self.arm_timer(cpu, p, ns);
                 self.block(cpu, p, TaskState::Sleeping)
             }
-            Op::Wait => self.block(cpu, p, TaskState::Sleeping),
+            Op::Wait => self.wait(cpu, p),
             Op::Exit => self.block(cpu, p, TaskState::Dead),
             Op::Wake { task, sync } => self.enter_wake(cpu, task, sync, Category::Kernel),
             Op::Fork(child) => {
@@ -95,6 +95,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
                 self.policy.yield_task(&mut self.w, cpu);
                 self.enter_schedule(cpu)
             }
+            Op::Path => self.enter_path(cpu, p),
         }
     }
 
@@ -117,7 +118,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         }
     }
 
-    fn block(&mut self, cpu: CpuId, p: TaskId, state: TaskState) -> Flow {
+    pub(crate) fn block(&mut self, cpu: CpuId, p: TaskId, state: TaskState) -> Flow {
         self.w.tasks[p.idx()].state = state;
         self.enter_schedule(cpu)
     }

@@ -35,6 +35,8 @@ pub(crate) enum Pc {
     ForkPreempt,
     ExecSelect,
     ExecCommit,
+    ProgramPath,
+    DeviceHandler,
     IrqEntry,
     IrqBody,
     TickBody,

@@ -44,15 +44,18 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         let c = &mut self.w.cpus[cpu.idx()];
         let mut real = false;
         let mut nohz = false;
+        let mut device = false;
         for i in 0..N_IRQ {
             if c.irq_at[i] <= now {
                 c.irq_at[i] = NEVER;
                 real |= i != Irq::Poll as usize;
                 nohz |= i == Irq::Nohz as usize;
+                device |= i == Irq::Device as usize;
             }
         }
         c.irq_first = c.irq_at.iter().copied().min().unwrap_or(NEVER);
         c.top().first = nohz;
+        c.device_irq |= device;
         let cost = if real { self.w.machine.costs.irq_ns } else { 0 };
         self.w.spend(cpu, cost, Pc::IrqBody)
     }
@@ -68,6 +71,10 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         }
         if self.w.cpus[cpu.idx()].wake_head != TaskId::NONE {
             self.w.push_frame(cpu, Frame::at(Pc::FlushLock, Category::Irq));
+            return Flow::Again;
+        }
+        if std::mem::take(&mut self.w.cpus[cpu.idx()].device_irq) {
+            self.w.push_frame(cpu, Frame::at(Pc::DeviceHandler, Category::Irq));
             return Flow::Again;
         }
         self.pop_frame(cpu)

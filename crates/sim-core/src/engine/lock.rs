@@ -147,6 +147,12 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
                 Flow::Again
             }
             Step::WaitTask(p, site) => self.wait_for_task(cpu, p, site, pc),
+            Step::Wake(p) => {
+                let top = self.w.cpus[cpu.idx()].top();
+                top.pc = pc;
+                let category = top.category;
+                return Some(self.enter_wake(cpu, p, false, category));
+            }
             Step::IrqOff | Step::IrqOn => {
                 self.w.cpus[cpu.idx()].top().irq_off = step == Step::IrqOff;
                 Flow::Again

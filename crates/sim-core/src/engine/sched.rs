@@ -87,6 +87,11 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
             self.unlock(cpu, LockId::rq(cpu));
             return self.pop_frame(cpu);
         }
+        let now = self.w.now;
+        let since = std::mem::replace(&mut self.w.cpus[cpu.idx()].curr_since, now);
+        if prev.is_task() {
+            self.w.tasks[prev.idx()].ran_ns += now - since;
+        }
         let hook = self.policy.switch_task(&mut self.w, cpu, prev, next);
         self.w.change_rq(cpu, |c| {
             c.curr = next;
@@ -151,9 +156,11 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         let costs = &self.w.machine.costs;
         let mut ns = costs.switch_ns;
         if next.is_task() {
-            let (mm, mm_ns) = (self.w.tasks[next.idx()].attr.mm, costs.mm_switch_ns);
+            let (attr, mm_ns) = (&self.w.tasks[next.idx()].attr, costs.mm_switch_ns);
+            let (mm, borrows) = (attr.mm, attr.kthread);
             let c = &mut self.w.cpus[cpu.idx()];
-            if c.mm != mm {
+            // A kernel thread keeps the address space of whoever ran before (lazy TLB).
+            if c.mm != mm && !borrows {
                 c.mm = mm;
                 ns += mm_ns;
             }

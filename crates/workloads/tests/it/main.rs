@@ -6,6 +6,7 @@ mod fairness;
 mod invariants;
 mod netperf;
 mod observers;
+mod paths;
 mod support;
 mod twins;
 mod wakers;

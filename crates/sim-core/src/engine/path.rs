@@ -1,0 +1,109 @@
+//! Kernel paths and devices of a program: `queue_work()`, a completion interrupt, a lock of a
+//! driver. The program says the steps, as a policy does for its paths; interrupts stay off.
+
+use super::frame::{Flow, Frame, Pc};
+use crate::cpu::Irq;
+use crate::{
+    Category, NEVER, Ns, Observer, Policy, Program, ProgramCx, Simulation, Step, TaskId, TaskState,
+    World,
+};
+use topology::CpuId;
+
+impl World {
+    /// `set_current_state()`: from now on `p`, which runs, counts as asleep for wakers, and its
+    /// next [`crate::Op::Wait`] lasts only if nobody has woken it until then.
+    pub(crate) fn prepare_to_wait(&mut self, p: TaskId) {
+        let t = &mut self.tasks[p.idx()];
+        debug_assert!(t.on_cpu && t.on_rq, "{p:?} prepares to wait but does not run");
+        t.state = TaskState::Sleeping;
+        t.prepared = true;
+    }
+
+    /// `se.sum_exec_runtime`: how long `p` has been current, interrupts included, ns.
+    pub(crate) fn ran_ns(&self, p: TaskId) -> Ns {
+        let t = &self.tasks[p.idx()];
+        let c = &self.cpus[t.cpu.idx()];
+        t.ran_ns + if c.curr == p { self.now - c.curr_since } else { 0 }
+    }
+
+    /// Lets a device interrupt `cpu` now.
+    pub(crate) fn device_interrupt(&mut self, cpu: CpuId) {
+        let now = self.now;
+        self.raise(cpu, Irq::Device, now);
+    }
+}
+
+impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
+    pub(crate) fn enter_path(&mut self, cpu: CpuId, p: TaskId) -> Flow {
+        let frame = Frame { task: p, ..Frame::at(Pc::ProgramPath, Category::Kernel) };
+        self.w.push_frame(cpu, frame);
+        Flow::Again
+    }
+
+    pub(crate) fn program_path(&mut self, cpu: CpuId) -> Flow {
+        let p = self.w.cpus[cpu.idx()].top().task;
+        let ask = |s: &mut Self| s.program.path(&mut ProgramCx::of(&mut s.w, &mut Vec::new()), p);
+        self.resume_path(cpu, Pc::ProgramPath, ask)
+    }
+
+    pub(crate) fn device_handler(&mut self, cpu: CpuId) -> Flow {
+        let ask = |s: &mut Self| s.program.interrupt(&mut ProgramCx::of(&mut s.w, &mut Vec::new()));
+        self.resume_path(cpu, Pc::DeviceHandler, ask)
+    }
+
+    /// Asks for step after step until one of them takes time or waits.
+    fn resume_path(&mut self, cpu: CpuId, pc: Pc, ask: impl Fn(&mut Self) -> Step) -> Flow {
+        loop {
+            let step = ask(self);
+            if step == Step::Done {
+                return self.pop_frame(cpu);
+            }
+            if let Some(flow) = self.carry_out(cpu, step, pc) {
+                return flow;
+            }
+        }
+    }
+
+    /// `Op::Wait`: nothing to wait for if a waker was faster than a prepared sleeper.
+    pub(crate) fn wait(&mut self, cpu: CpuId, p: TaskId) -> Flow {
+        let t = &mut self.w.tasks[p.idx()];
+        if std::mem::take(&mut t.prepared) && t.state == TaskState::Runnable {
+            return Flow::Again;
+        }
+        self.block(cpu, p, TaskState::Sleeping)
+    }
+
+    /// The CPU has taken ticks since its last event: a task that is watched hears of them.
+    #[cold]
+    pub(crate) fn tell_tick(&mut self, cpu: CpuId) {
+        let c = &mut self.w.cpus[cpu.idx()];
+        c.ticks_told = c.ticks;
+        let p = c.curr;
+        if p.is_task() && self.w.tasks[p.idx()].ticks_watched {
+            self.program.tick(&mut ProgramCx::of(&mut self.w, &mut Vec::new()), p);
+        }
+    }
+
+    /// The devices' instant, if it comes before `until` and before all that is in the queues.
+    #[inline]
+    pub(crate) fn device_is_next(&self, at: Ns) -> bool {
+        let device_at = self.w.device_at;
+        device_at != NEVER && device_at <= at && device_at <= self.w.policy_timer
+    }
+
+    /// Something happens outside of the CPUs; false if only after `until`.
+    pub(crate) fn device_event(&mut self, until: Ns) -> bool {
+        let at = self.w.device_at;
+        if at > until {
+            return false;
+        }
+        debug_assert!(at >= self.w.now, "a device in the past: {at} < {}", self.w.now);
+        self.w.now = at;
+        self.w.this = CpuId(u32::MAX);
+        self.w.device_at = NEVER;
+        self.w.counters.events += 1;
+        self.program.device(&mut ProgramCx::of(&mut self.w, &mut Vec::new()));
+        self.finish_event();
+        true
+    }
+}

@@ -1,0 +1,296 @@
+//! Kernel paths, locks and devices of programs: no wake-up is lost, locks hold, interrupts come.
+
+use crate::support::{run_checked, shapes, simulate};
+use policies::fair::Fair;
+use policies::fair::features::{Features, Tunables};
+use policies::fifo::Fifo;
+use proptest::prelude::*;
+use sim_core::{
+    Category, Config, LockId, NoObserver, Ns, Op, Policy, Program, ProgramCx, Site, Step,
+    StopReason, TaskAttr, TaskId,
+};
+use topology::{CpuId, Machine, RegularSpec};
+
+/// Producers put items on a list under a lock and wake, still under it, the consumer that went to
+/// sleep last; consumers take them, as workers of a pool do.
+struct Pool {
+    producers: u32,
+    consumers: u32,
+    items_left: Vec<u32>,
+    work_ns: Ns,
+    lock: Option<LockId>,
+    inside: Option<TaskId>,
+    queued: u32,
+    consumed: u32,
+    total: u32,
+    idle: Vec<TaskId>,
+    at: Vec<At>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum At {
+    Work,
+    Enter,
+    Locked,
+    Held,
+    Leave,
+    Left,
+    /// On the idle list, not yet asleep.
+    Idle,
+    Sleep,
+}
+
+impl Pool {
+    fn new(producers: u32, consumers: u32, items: u32, work_ns: Ns) -> Self {
+        Self {
+            producers,
+            consumers,
+            items_left: vec![items; producers as usize],
+            work_ns,
+            lock: None,
+            inside: None,
+            queued: 0,
+            consumed: 0,
+            total: producers * items,
+            idle: Vec::new(),
+            at: vec![At::Work; (producers + consumers) as usize],
+        }
+    }
+
+    fn lock(&self) -> LockId {
+        self.lock.expect("made at the start")
+    }
+
+    fn produces(&self, task: TaskId) -> bool {
+        task.0 < self.producers
+    }
+
+    /// Inside of the lock, after its hold time.
+    fn held(&mut self, cx: &mut ProgramCx<'_>, task: TaskId) -> Step {
+        let me = task.idx();
+        if self.produces(task) {
+            self.queued += 1;
+            self.items_left[me] -= 1;
+            self.at[me] = At::Leave;
+            // The sleeper stays on the list until it runs, so it may be woken more than once.
+            return self.idle.last().map_or(Step::Spend(0), |t| Step::Wake(*t));
+        }
+        self.idle.retain(|t| *t != task);
+        self.at[me] = At::Leave;
+        if self.queued > 0 {
+            self.queued -= 1;
+            self.consumed += 1;
+        } else {
+            self.idle.push(task);
+            cx.prepare_to_wait(task);
+            self.at[me] = At::Idle;
+        }
+        Step::Spend(0)
+    }
+}
+
+impl Program for Pool {
+    fn start(&mut self, cx: &mut ProgramCx<'_>) {
+        self.lock = Some(cx.new_lock());
+        for _ in 0..self.producers + self.consumers {
+            cx.start_task(TaskAttr::default());
+        }
+    }
+
+    fn next(&mut self, _cx: &mut ProgramCx<'_>, task: TaskId) -> Op {
+        let me = task.idx();
+        match self.at[me] {
+            At::Work if self.produces(task) && self.items_left[me] == 0 => Op::Exit,
+            At::Work | At::Sleep if self.consumed == self.total => Op::Exit,
+            At::Work => {
+                self.at[me] = At::Enter;
+                Op::Run(self.work_ns * (1 + u64::from(task.0) % 3))
+            }
+            At::Sleep => {
+                self.at[me] = At::Enter;
+                Op::Wait
+            }
+            _ => {
+                self.at[me] = At::Enter;
+                Op::Path
+            }
+        }
+    }
+
+    fn path(&mut self, cx: &mut ProgramCx<'_>, task: TaskId) -> Step {
+        let me = task.idx();
+        match self.at[me] {
+            At::Enter => {
+                self.at[me] = At::Locked;
+                Step::Lock(self.lock(), Site::WqPoolLock)
+            }
+            At::Locked => {
+                assert_eq!(self.inside.replace(task), None, "two in the critical section");
+                self.at[me] = At::Held;
+                Step::Spend(100)
+            }
+            At::Held => self.held(cx, task),
+            At::Leave => {
+                self.inside = None;
+                self.at[me] = At::Left;
+                Step::Unlock(self.lock())
+            }
+            At::Idle if self.inside == Some(task) => {
+                self.inside = None;
+                Step::Unlock(self.lock())
+            }
+            At::Idle => {
+                self.at[me] = At::Sleep;
+                Step::Spend(2000)
+            }
+            At::Sleep => Step::Done,
+            At::Left | At::Work => {
+                self.at[me] = At::Work;
+                Step::Done
+            }
+        }
+    }
+
+    fn is_done(&self) -> bool {
+        self.consumed == self.total
+    }
+}
+
+fn every_item_is_consumed<P: Policy>(
+    machine: Machine,
+    policy: P,
+    pool: Pool,
+) -> Result<(), String> {
+    let total = pool.total;
+    // Consumers that sleep at the end are woken by nobody; the items are what counts.
+    let mut sim = simulate(machine, Config::default(), policy, pool, NoObserver);
+    let end = run_checked(&mut sim, 10_000_000_000, |_| Ok(()))?;
+    let consumed = sim.program.consumed;
+    if consumed == total { Ok(()) } else { Err(format!("{consumed} of {total}: {end:?}")) }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+
+    #[test]
+    fn no_wake_up_is_lost_between_a_look_and_a_sleep(
+        shape in shapes(),
+        (producers, consumers) in (1u32..6, 1u32..6),
+        items in 1u32..40,
+        work_ns in 1u64..20_000,
+        fifo in any::<bool>(),
+    ) {
+        let machine = shape.machine();
+        let pool = Pool::new(producers, consumers, items, work_ns);
+        let fair = Fair::new(Features::default(), Tunables::for_cpus(machine.n_cpus()));
+        let outcome = match fifo {
+            true => every_item_is_consumed(machine, Fifo::default(), pool),
+            false => every_item_is_consumed(machine, fair, pool),
+        };
+        prop_assert_eq!(outcome, Ok(()));
+    }
+}
+
+/// A device completes `left` requests, one every `period`, and interrupts CPU 1, whose handler
+/// wakes the only task.
+struct Device {
+    period: Ns,
+    left: u32,
+    done: u32,
+    handled: u32,
+    waking: bool,
+    woken: Vec<Ns>,
+}
+
+impl Program for Device {
+    fn start(&mut self, cx: &mut ProgramCx<'_>) {
+        cx.start_task(TaskAttr::default());
+        cx.set_device(self.period);
+    }
+
+    fn next(&mut self, cx: &mut ProgramCx<'_>, _task: TaskId) -> Op {
+        if self.handled > self.woken.len() as u32 {
+            self.woken.push(cx.now());
+        }
+        if self.left == 0 && self.woken.len() as u32 == self.done { Op::Exit } else { Op::Wait }
+    }
+
+    fn device(&mut self, cx: &mut ProgramCx<'_>) {
+        self.left -= 1;
+        self.done += 1;
+        cx.raise(CpuId(1));
+        if self.left > 0 {
+            cx.set_device(cx.now() + self.period);
+        }
+    }
+
+    fn interrupt(&mut self, cx: &mut ProgramCx<'_>) -> Step {
+        assert_eq!(cx.cpu(), CpuId(1));
+        if self.handled == self.done {
+            return Step::Done;
+        }
+        self.waking = !self.waking;
+        if self.waking {
+            return Step::Spend(1000);
+        }
+        self.handled += 1;
+        Step::Wake(TaskId(0))
+    }
+}
+
+#[test]
+fn a_device_interrupts_the_cpu_it_names_and_its_handler_wakes() {
+    let machine = Machine::regular(RegularSpec { threads_per_core: 1, ..RegularSpec::default() });
+    let policy = Fair::new(Features::default(), Tunables::for_cpus(machine.n_cpus()));
+    let period = 1_000_000;
+    let device = Device { period, left: 5, done: 0, handled: 0, waking: false, woken: Vec::new() };
+    let mut sim = simulate(machine, Config::default(), policy, device, NoObserver);
+    assert_eq!(sim.run_until(u64::MAX), StopReason::Done);
+    let late: Vec<Ns> = sim.program.woken.iter().zip(1..).map(|(at, n)| at - n * period).collect();
+    assert!(late.iter().all(|ns| (1000..20_000).contains(ns)), "{late:?}");
+    let irq_ns = sim.w.cpus[1].time[Category::Irq as usize];
+    assert!((5 * 1300..20_000).contains(&irq_ns), "{irq_ns}");
+    assert_eq!(sim.w.cpus[2].time[Category::Irq as usize], 0);
+}
+
+/// Two tasks that compute on one CPU; the first is watched.
+#[derive(Default)]
+struct Watched {
+    ticks: Vec<(Ns, Ns)>,
+}
+
+impl Program for Watched {
+    fn start(&mut self, cx: &mut ProgramCx<'_>) {
+        for _ in 0..2 {
+            cx.start_task(TaskAttr::default());
+        }
+        cx.watch_ticks(TaskId(0), true);
+    }
+
+    fn next(&mut self, _cx: &mut ProgramCx<'_>, _task: TaskId) -> Op {
+        Op::Run(Ns::MAX)
+    }
+
+    fn tick(&mut self, cx: &mut ProgramCx<'_>, task: TaskId) {
+        assert_eq!(task, TaskId(0));
+        self.ticks.push((cx.now(), cx.ran_ns(task)));
+    }
+}
+
+#[test]
+fn the_ticks_of_a_watched_task_are_told_and_its_time_counted() {
+    let machine = Machine::regular(RegularSpec {
+        cores_per_llc: 1,
+        threads_per_core: 1,
+        ..RegularSpec::default()
+    });
+    let policy = Fair::new(Features::default(), Tunables::for_cpus(1));
+    let mut sim = simulate(machine, Config::default(), policy, Watched::default(), NoObserver);
+    assert_eq!(sim.run_until(1_000_000_000), StopReason::Until);
+    let ticks = &sim.program.ticks;
+    // 250 ticks in a second, half of which find it current.
+    assert!((115..=135).contains(&ticks.len()), "{}", ticks.len());
+    assert!(ticks.is_sorted(), "{ticks:?}");
+    let (at, ran) = ticks[ticks.len() - 1];
+    assert!(ran.abs_diff(at / 2) < 8_000_000, "ran {ran} of {at}");
+}
