@@ -4,11 +4,13 @@
 //! * `features`: features and tunables under the kernel's names.
 //! * `weights`, `pelt`: pure arithmetic; `util_est`: what PELT forgets of a sleeper.
 //! * `cfs`: vruntime, slices, placement, preemption, picking.
+//! * `attr`: another policy, nice level or affinity for a task.
 //! * `wakeup`: record_wakee, wake_affine, select_idle_sibling, SIS_NODE.
 //! * `balance`: periodic, nohz-idle and newidle balance, find_idlest_cpu.
 //! * `swqueue`: the shared wakequeue.
 //! * `class`: the `Policy` that puts them together; `topo`: its precomputed topology.
 
+mod attr;
 pub mod balance;
 mod cfs;
 mod class;

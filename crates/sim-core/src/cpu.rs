@@ -1,8 +1,10 @@
 //! One CPU: what it runs, what interrupts it, where its time goes.
 
-use crate::engine::{Frame, Pc};
+use crate::engine::{Change, Frame, Pc};
 use crate::world::FULL_SPEED;
-use crate::{NEVER, Nested, Ns, Site, StopWork, TaskId};
+use crate::{MaskId, NEVER, Nested, Ns, Site, StopWork, TaskId};
+use std::collections::VecDeque;
+use topology::CpuId;
 
 /// Where a CPU's time goes. Every nanosecond of every CPU is in exactly one category.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -133,6 +135,12 @@ pub struct Cpu {
     pub(crate) pushes_under_way: u32,
     /// Tasks whose timers have expired here, to be woken by the timer interrupt.
     pub(crate) expired: Vec<TaskId>,
+    /// Further work for the stopper, after `stop_work`.
+    pub(crate) stop_queue: VecDeque<StopWork>,
+    /// The attribute that the current task is changing, of itself or another.
+    pub(crate) change: Change,
+    /// The CPU that an affinity change executed here chose last.
+    pub(crate) distributed: CpuId,
     // waiting for a lock or a task's state
     pub(crate) next_waiter: u32,
     pub(crate) wait_since: Ns,
@@ -200,6 +208,9 @@ impl Cpu {
             wake_tail: TaskId::NONE,
             pushes_under_way: 0,
             expired: Vec::new(),
+            stop_queue: VecDeque::new(),
+            change: Change::Affinity(MaskId::ALL),
+            distributed: CpuId(0),
             next_waiter: u32::MAX,
             wait_since: 0,
             wait_site: Site::ScheduleRqLock,

@@ -8,6 +8,7 @@
 //! Events at one instant are ordered by (tick | timer | other, number), so the order does not
 //! depend on how the engine came there.
 
+mod attr;
 mod base;
 mod fork;
 mod frame;
@@ -19,6 +20,7 @@ mod stop;
 mod wake;
 mod work;
 
+pub(crate) use attr::Change;
 use frame::Flow;
 pub(crate) use frame::{Frame, Pc};
 pub(crate) use work::stretch;
@@ -417,6 +419,14 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
             Pc::ExecCommit => self.exec_commit(cpu),
             Pc::ProgramPath => self.program_path(cpu),
             Pc::DeviceHandler => self.device_handler(cpu),
+            Pc::AttrBegin => self.attr_begin(cpu),
+            Pc::AttrLocked => self.attr_locked(cpu),
+            Pc::AttrApply => self.attr_apply(cpu),
+            Pc::AttrApplied => self.attr_applied(cpu),
+            Pc::AttrMoved => self.attr_moved(cpu),
+            Pc::AttrAttachLocked => self.attr_attach_locked(cpu),
+            Pc::AttrAttach => self.attr_attach(cpu),
+            Pc::AttrAttached => self.attr_attached(cpu),
             Pc::IrqEntry => self.irq_entry(cpu),
             Pc::IrqBody => self.irq_body(cpu),
             Pc::TickBody => self.tick_body(cpu),
@@ -428,6 +438,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
             Pc::StopStart => self.stop_start(cpu),
             Pc::StopLocked => self.stop_locked(cpu),
             Pc::StopDetach => self.stop_detach(cpu),
+            Pc::StopDetached => self.stop_detached(cpu),
             Pc::StopAttachLocked => self.stop_attach_locked(cpu),
             Pc::StopAttach => self.stop_attach(cpu),
             Pc::StopAttached => self.stop_attached(cpu),

@@ -41,7 +41,8 @@ impl World {
         let enqueuing = self.locks.owner(LockId::rq(t.cpu)).is_some();
         let early = matches!(t.state, TaskState::New | TaskState::Waking) && !enqueuing;
         ensure(!t.on_rq || !early, || format!("I3: queued before it is runnable: {}", place()))?;
-        ensure(!t.on_rq || self.allowed(p, t.cpu), || format!("I4: {}", place()))?;
+        let may_stay = t.misplaced || self.allowed(p, t.cpu);
+        ensure(!t.on_rq || may_stay, || format!("I4: {}", place()))?;
         ensure(t.state != TaskState::Runnable || t.on_rq || t.migrating, || {
             format!("I2: runnable but nowhere: {}", place())
         })

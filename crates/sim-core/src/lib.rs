@@ -33,7 +33,9 @@ pub use policy::{
     Choice, DequeueFlags, EnqueueFlags, Hook, Nested, Policy, SelectKind, Step, StopWork,
 };
 pub use program::{Op, Program, ProgramCx};
-pub use task::{MaskId, Pid, SchedPolicy, SleepState, Task, TaskAttr, TaskId, TaskState};
+pub use task::{
+    MaskId, Pid, SchedAttr, SchedPolicy, SleepState, Task, TaskAttr, TaskId, TaskState,
+};
 pub use world::{Config, Counters, MigrationCause, World};
 
 /// Nanoseconds: an instant since the start of the run, or a length of time. Always integer.

@@ -51,6 +51,8 @@ pub enum Site {
     ForkRqLock,
     /// stopper -> a runqueue
     StopRqLock,
+    /// sched_setscheduler, sched_setaffinity -> a runqueue
+    SetAttrRqLock,
     /// the lock that serializes NUMA balancing
     BalanceSerialize,
     /// queue_work, process_one_work and others -> the pool
@@ -65,7 +67,7 @@ pub enum Site {
 
 impl Site {
     /// All sites, in discriminant order.
-    pub const ALL: [Site; 18] = [
+    pub const ALL: [Site; 19] = [
         Site::TtwuEnqueueSwq,
         Site::PickRemoveSwq,
         Site::DequeueRemoveSwq,
@@ -79,6 +81,7 @@ impl Site {
         Site::TickRqLock,
         Site::ForkRqLock,
         Site::StopRqLock,
+        Site::SetAttrRqLock,
         Site::BalanceSerialize,
         Site::WqPoolLock,
         Site::DmcryptWriteLock,
@@ -102,6 +105,7 @@ impl Site {
             Site::TickRqLock => "tick_rq_lock",
             Site::ForkRqLock => "fork_rq_lock",
             Site::StopRqLock => "stop_rq_lock",
+            Site::SetAttrRqLock => "set_attr_rq_lock",
             Site::BalanceSerialize => "balance_serialize",
             Site::WqPoolLock => "wq_pool_lock",
             Site::DmcryptWriteLock => "dmcrypt_write_lock",

@@ -5,7 +5,7 @@
 //! with the next [`Step`]; the mechanism carries the step out and asks again. Each step reads the
 //! world, and changes it, at the instant when the step before it has ended.
 
-use crate::{LockId, Ns, Site, TaskId, World};
+use crate::{LockId, MaskId, Ns, SchedAttr, Site, TaskId, World};
 use topology::CpuId;
 
 /// Why a CPU is chosen.
@@ -195,6 +195,18 @@ pub trait Policy {
 
     /// `sched_yield` by the current task of `cpu`, just before `schedule()`.
     fn yield_task(&mut self, _w: &mut World, _cpu: CpuId) {}
+
+    /// `p` gets this policy, nice level and slice (`__sched_setscheduler`). The lock of its
+    /// runqueue is held; `p` may be running, queued, or asleep, and `w` still has the old values.
+    fn set_scheduler(&mut self, _w: &mut World, _p: TaskId, _attr: SchedAttr) -> Hook {
+        None
+    }
+
+    /// `p` gets this affinity mask (`set_cpus_allowed`), as [`Policy::set_scheduler`]. The
+    /// mechanism moves it, if it must, afterwards.
+    fn set_cpus_allowed(&mut self, _w: &mut World, _p: TaskId, _allowed: MaskId) -> Hook {
+        None
+    }
 
     /// A nohz kick arrived at `cpu` (interrupt context).
     fn nohz_kick(&mut self, _w: &mut World, _cpu: CpuId) {}

@@ -1,6 +1,6 @@
 //! What tasks do: the programs that a workload gives them.
 
-use crate::{LockId, MaskId, Ns, SleepState, Step, TaskAttr, TaskId, World};
+use crate::{LockId, MaskId, Ns, SchedAttr, SleepState, Step, TaskAttr, TaskId, World};
 use topology::{CpuId, Machine};
 
 /// What a task does next. Everything but `Run`, `Kernel` and `Sleep` takes the time of its kernel
@@ -33,6 +33,24 @@ pub enum Op {
     Yield,
     /// Run a kernel path of the program's own: [`Program::path`] says its steps.
     Path,
+    /// `sched_setscheduler`, `setpriority`: gives a task another policy, nice level and slice. It
+    /// stays where it is; whoever should run by the new weights does so at once.
+    SetScheduler {
+        /// Whom; often the task itself.
+        task: TaskId,
+        /// All three properties.
+        attr: SchedAttr,
+    },
+    /// `sched_setaffinity`: gives a task another set of allowed CPUs. If it waits where it is no
+    /// longer allowed it is moved at once, if it runs there its CPU's stopper moves it, if it
+    /// sleeps its next wake-up chooses anew. (Linux makes the caller wait for the stopper; here it
+    /// goes on.)
+    SetAffinity {
+        /// Whom; often the task itself.
+        task: TaskId,
+        /// The CPUs, from [`ProgramCx::mask`].
+        allowed: MaskId,
+    },
     /// Leave.
     Exit,
 }
@@ -127,7 +145,7 @@ impl ProgramCx<'_> {
         self.w.comm(name)
     }
 
-    /// Registers an affinity mask.
+    /// Registers an affinity mask. It must contain a CPU of the machine.
     pub fn mask(&mut self, set: topology::CpuSet) -> MaskId {
         self.w.mask(set)
     }
@@ -208,6 +226,12 @@ impl ProgramCx<'_> {
     /// A device interrupts `cpu`, now.
     pub fn raise(&mut self, cpu: CpuId) {
         self.w.device_interrupt(cpu);
+    }
+
+    /// Changes how late a task's timers may fire (`PR_SET_TIMERSLACK`), for sleeps that begin from
+    /// now on; `None`: the run's default.
+    pub fn set_timer_slack(&mut self, task: TaskId, slack_ns: Option<u32>) {
+        self.w.tasks[task.idx()].attr.timer_slack_ns = slack_ns;
     }
 
     /// Records one value of a workload metric's histogram (latencies, in ns).

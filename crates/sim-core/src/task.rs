@@ -88,17 +88,39 @@ impl MaskId {
     pub const ALL: MaskId = MaskId(0);
 }
 
-/// What a new task is like.
+/// What `sched_setattr` (or `setpriority`, `sched_setscheduler`) changes of a task in the fair
+/// class: see [`crate::Op::SetScheduler`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct SchedAttr {
+    /// Scheduling policy.
+    pub policy: SchedPolicy,
+    /// Nice level, -20..=19.
+    pub nice: i8,
+    /// Custom slice, ns, taken as 0.1..=100 ms; 0: the base slice. EEVDF since 6.12 only.
+    pub slice_ns: u32,
+}
+
+/// What a new task is like. A child inherits nothing by itself: a program passes on what a child
+/// shall have of its parent.
 #[derive(Clone, Copy, Debug)]
 pub struct TaskAttr {
     /// Command name, an index into [`crate::World::comms`].
     pub comm: u16,
-    /// Nice level, -20..=19.
+    /// Nice level, -20..=19; changed later, like the next two, by [`crate::Op::SetScheduler`].
     pub nice: i8,
     /// Scheduling policy.
     pub policy: SchedPolicy,
-    /// Allowed CPUs.
+    /// Custom slice, ns, see [`SchedAttr`]; 0: the base slice.
+    pub slice_ns: u32,
+    /// Allowed CPUs; changed later by [`crate::Op::SetAffinity`].
     pub allowed: MaskId,
+    /// Where the task starts, in place of the CPU that fork balancing would choose, if it may run
+    /// there. Later wake-ups and balancing are free to move it.
+    pub start_cpu: Option<CpuId>,
+    /// How much later than asked its timers may fire, ns (`PR_SET_TIMERSLACK`); `None`: the run's
+    /// [`crate::Config::timer_slack_ns`]. Changed later by
+    /// [`crate::ProgramCx::set_timer_slack`].
+    pub timer_slack_ns: Option<u32>,
     /// Address space; tasks with the same number switch without `mm_switch_ns`.
     pub mm: u32,
     /// A kernel thread (PF_KTHREAD).
@@ -113,11 +135,25 @@ impl Default for TaskAttr {
             comm: 0,
             nice: 0,
             policy: SchedPolicy::Normal,
+            slice_ns: 0,
             allowed: MaskId::ALL,
+            start_cpu: None,
+            timer_slack_ns: None,
             mm: 0,
             kthread: false,
             working_set_kib: 0,
         }
+    }
+}
+
+impl TaskAttr {
+    /// The part that the scheduling class sees.
+    pub fn sched(&self) -> SchedAttr {
+        SchedAttr { policy: self.policy, nice: self.nice, slice_ns: self.slice_ns }
+    }
+
+    pub(crate) fn set_sched(&mut self, sched: SchedAttr) {
+        (self.policy, self.nice, self.slice_ns) = (sched.policy, sched.nice, sched.slice_ns);
     }
 }
 
@@ -148,6 +184,9 @@ pub struct Task {
     pub on_cpu: bool,
     /// Between the source's and the destination's runqueue.
     pub migrating: bool,
+    /// Its affinity was changed while it ran (or was being woken) where it may no longer be, and it
+    /// has not been moved yet.
+    pub misplaced: bool,
     /// The wake being carried out changed its CPU.
     pub wake_migrated: bool,
     /// `task_cpu(p)`.
@@ -192,6 +231,7 @@ impl Task {
             on_rq: false,
             on_cpu: false,
             migrating: false,
+            misplaced: false,
             wake_migrated: false,
             cpu,
             wake_cpu: cpu,

@@ -52,6 +52,8 @@ pub enum MigrationCause {
     Active,
     /// Pulled from a shared wakequeue.
     Swqueue,
+    /// Moved by `sched_setaffinity`.
+    Affinity,
 }
 
 impl MigrationCause {
@@ -82,7 +84,7 @@ pub struct Counters {
     /// Migrations by distance (`Distance as usize`).
     pub migrations: [u64; 5],
     /// Migrations by [`MigrationCause`].
-    pub migrations_by_cause: [u64; 6],
+    pub migrations_by_cause: [u64; 7],
     /// Newidle balance passes that got past the gates.
     pub newidle_attempts: u64,
     /// Newidle passes that obtained a task.

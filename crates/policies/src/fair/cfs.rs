@@ -182,6 +182,32 @@ impl Fair {
         }
     }
 
+    /// DEQUEUE_SAVE: takes `p` off the queue of `cpu` for a moment, in which it is changed. Its
+    /// vruntime stays as it is.
+    pub(crate) fn save_entity(&mut self, now: Ns, cpu: CpuId, p: TaskId) {
+        self.util_est_dequeue(cpu, p);
+        self.charge_curr(cpu, now);
+        self.update_load_avg(now, cpu, p);
+        let (rq, se) = (&mut self.rqs[cpu.idx()], &mut self.tasks[p.idx()]);
+        rq.clear_buddies(p);
+        if rq.curr != p {
+            rq.tree_remove(se.vruntime, p);
+        }
+        se.on_rq = false;
+        self.account_dequeue(cpu, p);
+    }
+
+    /// ENQUEUE_RESTORE: the reverse.
+    pub(crate) fn restore_entity(&mut self, now: Ns, cpu: CpuId, p: TaskId) {
+        self.util_est_enqueue(cpu, p);
+        self.update_load_avg(now, cpu, p);
+        self.account_enqueue(cpu, p);
+        self.tasks[p.idx()].on_rq = true;
+        if self.rqs[cpu.idx()].curr != p {
+            self.tree_insert(cpu, p);
+        }
+    }
+
     #[inline]
     fn add_min_vruntime(&mut self, cpu: CpuId, p: TaskId) {
         let se = &mut self.tasks[p.idx()];

@@ -9,8 +9,8 @@ use super::features::{Features, Tunables};
 use super::state::{FairRq, FairTask};
 use super::topo::Topo;
 use sim_core::{
-    Choice, DequeueFlags, EnqueueFlags, Hook, Nested, Ns, Policy, SelectKind, Site, Step, TaskId,
-    World,
+    Choice, DequeueFlags, EnqueueFlags, Hook, MaskId, Nested, Ns, Policy, SchedAttr, SelectKind,
+    Site, Step, TaskId, World,
 };
 use topology::CpuId;
 
@@ -43,6 +43,16 @@ impl Fair {
         let llc = self.topo.llc[cpu.idx()] as usize;
         if self.topo.smt && !self.llcs[llc].has_idle_cores && self.is_idle_core(w, cpu) {
             self.llcs[llc].has_idle_cores = true;
+        }
+    }
+
+    /// Only SCHED_IDLE tasks are left on `cpu` now that `p` is gone: it balances at the next tick,
+    /// so that somebody of more weight may come.
+    fn balance_if_only_idle_policy(&mut self, w: &World, cpu: CpuId, p: TaskId) {
+        let gone_was_idle = self.tasks[p.idx()].is_idle_policy();
+        let rq = &mut self.rqs[cpu.idx()];
+        if !gone_was_idle && rq.h_nr_running > 0 && rq.h_nr_running == rq.idle_h_nr_running {
+            rq.next_balance = w.jiffies();
         }
     }
 
@@ -135,6 +145,9 @@ impl Policy for Fair {
 
     fn dequeue_task(&mut self, w: &mut World, cpu: CpuId, p: TaskId, flags: DequeueFlags) -> Hook {
         self.dequeue_entity(w, cpu, p, flags);
+        if self.sched_idle_used {
+            self.balance_if_only_idle_policy(w, cpu, p);
+        }
         if self.features.swqueue {
             return self.swq_remove(w, cpu, p, Site::DequeueRemoveSwq);
         }
@@ -209,6 +222,14 @@ impl Policy for Fair {
 
     fn yield_task(&mut self, w: &mut World, cpu: CpuId) {
         self.yield_curr(w, cpu);
+    }
+
+    fn set_scheduler(&mut self, w: &mut World, p: TaskId, attr: SchedAttr) -> Hook {
+        self.change_scheduler(w, p, attr)
+    }
+
+    fn set_cpus_allowed(&mut self, w: &mut World, p: TaskId, _allowed: MaskId) -> Hook {
+        self.change_affinity(w, p)
     }
 
     fn nohz_kick(&mut self, w: &mut World, cpu: CpuId) {

@@ -168,6 +168,20 @@ impl SchedAvg {
         se.last_update_time = DETACHED;
     }
 
+    /// `reweight_entity`: the load of a task whose weight changes from `old` to `new`, and of this
+    /// runqueue that it is part of.
+    pub fn reweight(&mut self, se: &mut SchedAvg, old: u64, new: u64) {
+        let before = se.load_avg;
+        se.load_avg = new * se.load_sum / se.divider();
+        if se.last_update_time == DETACHED {
+            return;
+        }
+        self.load_avg = self.load_avg.saturating_sub(before);
+        let rest = self.load_sum.saturating_sub(old * se.load_sum);
+        self.load_sum = rest.max(self.load_avg * PELT_MIN_DIVIDER) + new * se.load_sum;
+        self.load_avg += se.load_avg;
+    }
+
     /// `post_init_entity_util_avg`: a new task gets half of what `rq` has left, at most, scaled by
     /// its weight against the load that is there (spec 2.6).
     pub fn post_init(&mut self, rq: &SchedAvg, weight: u64) {

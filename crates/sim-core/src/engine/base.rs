@@ -1,5 +1,6 @@
 //! The base of a CPU: the current task between its operations, and idle.
 
+use super::attr::Change;
 use super::frame::{Flow, Frame, Pc};
 use super::work::stretch;
 use crate::cpu::{Base, Cpu, Occupancy};
@@ -96,6 +97,12 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
                 self.enter_schedule(cpu)
             }
             Op::Path => self.enter_path(cpu, p),
+            Op::SetScheduler { task, attr } => {
+                self.enter_set_attr(cpu, task, Change::Scheduler(attr))
+            }
+            Op::SetAffinity { task, allowed } => {
+                self.enter_set_attr(cpu, task, Change::Affinity(allowed))
+            }
         }
     }
 
@@ -110,7 +117,9 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     }
 
     fn arm_timer(&mut self, cpu: CpuId, p: TaskId, ns: Ns) {
-        let at = self.w.now.saturating_add(ns).saturating_add(self.w.config.timer_slack_ns);
+        let slack = self.w.tasks[p.idx()].attr.timer_slack_ns;
+        let slack = slack.map_or(self.w.config.timer_slack_ns, Ns::from);
+        let at = self.w.now.saturating_add(ns).saturating_add(slack);
         self.w.timers.set(p.0, at, super::CLASS_TIMER);
         let c = &mut self.w.cpus[cpu.idx()];
         if c.next_timer_hint <= self.w.now || at < c.next_timer_hint {

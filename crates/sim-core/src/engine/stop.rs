@@ -34,6 +34,9 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         let top = self.w.cpus[cpu.idx()].top();
         let (p, to) = (top.task, top.target);
         let t = &self.w.tasks[p.idx()];
+        if t.misplaced {
+            return self.stop_detach_misplaced(cpu, p);
+        }
         let movable = t.on_rq && t.cpu == cpu && !t.on_cpu && self.w.allowed(p, to);
         if movable {
             // A task that runs is on no shared queue, so the hook has nothing to unlink.
@@ -47,6 +50,31 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         if !movable {
             return self.w.goto(cpu, Pc::StopEnd);
         }
+        self.lock(cpu, LockId::rq(to), Site::StopRqLock, Pc::StopAttachLocked)
+    }
+
+    /// The affinity of `p` was changed, perhaps again since the stopper was called.
+    fn stop_detach_misplaced(&mut self, cpu: CpuId, p: TaskId) -> Flow {
+        let t = &self.w.tasks[p.idx()];
+        let (here, stays) = (t.on_rq && t.cpu == cpu && !t.on_cpu, self.w.allowed(p, t.cpu));
+        self.w.tasks[p.idx()].misplaced = !stays;
+        if !here || stays {
+            self.unlock(cpu, LockId::rq(cpu));
+            return self.w.goto(cpu, Pc::StopEnd);
+        }
+        let flags = DequeueFlags { sleep: false };
+        let hook = self.policy.dequeue_task(&mut self.w, cpu, p, flags);
+        let to = self.w.any_allowed(p);
+        self.take_off(p, cpu, to);
+        self.w.cpus[cpu.idx()].top().target = cpu;
+        self.run_hook(cpu, hook, Pc::StopDetached)
+    }
+
+    pub(crate) fn stop_detached(&mut self, cpu: CpuId) -> Flow {
+        self.unlock(cpu, LockId::rq(cpu));
+        let p = self.w.cpus[cpu.idx()].top().task;
+        let to = self.w.tasks[p.idx()].cpu;
+        self.w.cpus[cpu.idx()].top().target = to;
         self.lock(cpu, LockId::rq(to), Site::StopRqLock, Pc::StopAttachLocked)
     }
 
@@ -88,8 +116,13 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         self.lock(cpu, LockId::rq(cpu), Site::ScheduleRqLock, Pc::StopRelocked)
     }
 
-    /// The stopper goes to sleep and `schedule()` picks anew.
+    /// The stopper goes to sleep and `schedule()` picks anew, unless there is more work.
     pub(crate) fn stop_relocked(&mut self, cpu: CpuId) -> Flow {
+        if let Some(work) = self.w.cpus[cpu.idx()].stop_queue.pop_front() {
+            self.w.cpus[cpu.idx()].stop_work = Some(work);
+            self.unlock(cpu, LockId::rq(cpu));
+            return self.w.goto(cpu, Pc::StopStart);
+        }
         self.w.change_rq(cpu, |c| {
             c.stop_work = None;
             c.nr_running -= 1;

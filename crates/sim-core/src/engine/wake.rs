@@ -81,7 +81,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
             return self.wake_select(cpu);
         }
         let at = t.cpu;
-        if self.w.wake_list_allowed(at) {
+        if self.w.wake_list_allowed(at) && self.w.allowed(p, at) {
             return self.begin_push(cpu, at);
         }
         self.wait_for_task(cpu, p, Site::OnCpuWait, Pc::WakeLook)
@@ -204,12 +204,18 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
 
     pub(crate) fn now_runnable(&mut self, cpu: CpuId, p: TaskId, new: bool) {
         self.w.tasks[p.idx()].state = TaskState::Runnable;
+        if new || self.w.tasks[p.idx()].misplaced {
+            self.check_woken(cpu, p);
+        }
         self.w.counters.wakeups += u64::from(!new);
         self.observer.wakeup(&self.w, cpu, p, new);
     }
 
     /// `select_task_rq` with its special case and its fallback (spec 5.2 step 7, 5.6).
     pub(crate) fn select(&mut self, p: TaskId, kind: SelectKind) -> Choice {
+        if let Some(cpu) = self.start_cpu(p) {
+            return Choice { cpu, scan_ns: 0 };
+        }
         if self.w.tasks[p.idx()].nr_cpus_allowed == 1 {
             let cpu = self.w.allowed_set(p).first().unwrap_or(self.w.tasks[p.idx()].cpu);
             return Choice { cpu, scan_ns: 0 };
@@ -219,11 +225,21 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     }
 
     pub(crate) fn commit(&mut self, p: TaskId, choice: Choice) -> CpuId {
-        if self.w.tasks[p.idx()].nr_cpus_allowed == 1 {
-            return choice.cpu;
-        }
-        let cpu = self.policy.commit_task_rq(&mut self.w, p, choice);
+        let t = &self.w.tasks[p.idx()];
+        let fixed =
+            t.nr_cpus_allowed == 1 || t.attr.start_cpu.is_some() && t.state == TaskState::New;
+        let cpu =
+            if fixed { choice.cpu } else { self.policy.commit_task_rq(&mut self.w, p, choice) };
+        // The affinity may have changed during the search.
         self.allowed_or_fallback(p, cpu)
+    }
+
+    /// Where the workload wants a new task to start, if that is allowed.
+    #[inline]
+    fn start_cpu(&self, p: TaskId) -> Option<CpuId> {
+        let t = &self.w.tasks[p.idx()];
+        let wanted = t.attr.start_cpu.filter(|_| t.state == TaskState::New);
+        wanted.filter(|c| c.idx() < self.w.cpus.len() && self.w.allowed(p, *c))
     }
 
     fn allowed_or_fallback(&self, p: TaskId, cpu: CpuId) -> CpuId {

@@ -1,5 +1,6 @@
 //! Simulations as a whole: closed forms, invariants, twins.
 
+mod attr;
 mod closed_forms;
 mod engine;
 mod fairness;

@@ -92,7 +92,8 @@ impl Fair {
             path.level += 1;
             return (None, if decayed { Stage::Level } else { Stage::Done });
         }
-        let due = jiffies >= last + self.sd_interval(w, cpu, level, r.idle != IdleType::Idle);
+        let busy = self.is_busy(w, r);
+        let due = jiffies >= last + self.sd_interval(w, cpu, level, busy);
         if !due {
             return (None, Stage::Next);
         }
@@ -103,6 +104,11 @@ impl Fair {
             }
             _ => (None, self.rebalance_start(w, exec, r, false)),
         }
+    }
+
+    /// A CPU that runs SCHED_IDLE tasks only looks for work as often as an idle one.
+    fn is_busy(&self, w: &World, r: RebalancePath) -> bool {
+        r.idle != IdleType::Idle && !self.sched_idle_cpu(w, CpuId(r.cpu))
     }
 
     fn rebalance_start(&mut self, w: &World, exec: CpuId, r: RebalancePath, locked: bool) -> Stage {
@@ -125,7 +131,7 @@ impl Fair {
 
     fn rebalance_next(&mut self, w: &World, exec: CpuId, r: RebalancePath) {
         let (cpu, level) = (CpuId(r.cpu), r.level as usize);
-        let interval = self.sd_interval(w, cpu, level, r.idle != IdleType::Idle);
+        let interval = self.sd_interval(w, cpu, level, self.is_busy(w, r));
         let next = self.sds[cpu.idx()][level].last_balance + interval;
         let path = &mut self.balance.paths[exec.idx()].rebalance;
         path.next_balance = path.next_balance.min(next);

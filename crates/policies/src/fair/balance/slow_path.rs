@@ -142,8 +142,8 @@ impl Fair {
         beats_local(&local, &idlest, d.imbalance_pct, numa, imb_numa_nr).then_some(found)
     }
 
-    /// `find_idlest_group_cpu`: the idle CPU that wakes fastest, the warmest of equals; else the
-    /// least loaded.
+    /// `find_idlest_group_cpu`: a CPU with SCHED_IDLE tasks only, which needs no waking; the idle
+    /// CPU that wakes fastest, the warmest of equals; else the least loaded.
     fn find_idlest_group_cpu(
         &self,
         w: &World,
@@ -162,6 +162,9 @@ impl Fair {
         let (mut best_exit, mut latest, mut best_idle) = (Ns::MAX, 0, None);
         let (mut min_load, mut least_loaded) = (u64::MAX, cpu);
         for &c in cpus.iter().filter(|c| w.allowed(p, **c)) {
+            if self.sched_idle_cpu(w, c) {
+                return c;
+            }
             if w.cpus[c.idx()].idle {
                 let exit = w.idle_exit_latency(c);
                 let stamp = self.rqs[c.idx()].idle_stamp;

@@ -103,7 +103,7 @@ impl Fair {
 
     /// `sched_idle_cpu`: only SCHED_IDLE tasks are there.
     #[inline]
-    fn sched_idle_cpu(&self, w: &World, cpu: CpuId) -> bool {
+    pub(crate) fn sched_idle_cpu(&self, w: &World, cpu: CpuId) -> bool {
         if !self.sched_idle_used {
             return false;
         }

@@ -1,0 +1,74 @@
+//! A task gets another policy, nice level or affinity (`__sched_setscheduler`, `set_user_nice`,
+//! `__set_cpus_allowed_ptr`).
+//!
+//! Whatever changes, a queued task is taken off its queue, changed and put back, and a current one
+//! starts a new turn. Its place in virtual time stays; a new weight only changes how fast it moves
+//! on from there. Its load follows the weight at once.
+
+use super::Fair;
+use super::weights;
+use sim_core::{EnqueueFlags, Hook, SchedAttr, Site, TaskId, World};
+use topology::CpuId;
+
+impl Fair {
+    /// `Policy::set_scheduler`
+    pub(crate) fn change_scheduler(&mut self, w: &mut World, p: TaskId, attr: SchedAttr) -> Hook {
+        let old = w.tasks[p.idx()].attr.sched();
+        let hook = self.change(w, p, Some(attr));
+        if attr.nice != old.nice {
+            self.prio_changed(w, p, attr.nice > old.nice);
+        }
+        hook
+    }
+
+    /// `Policy::set_cpus_allowed`: the class keeps no books by it, but the task is put anew.
+    pub(crate) fn change_affinity(&mut self, w: &mut World, p: TaskId) -> Hook {
+        self.change(w, p, None)
+    }
+
+    fn change(&mut self, w: &World, p: TaskId, attr: Option<SchedAttr>) -> Hook {
+        let cpu = w.tasks[p.idx()].cpu;
+        let queued = self.tasks[p.idx()].on_rq;
+        if queued {
+            self.save_entity(w.now, cpu, p);
+        }
+        if let Some(attr) = attr {
+            self.set_load_weight(cpu, p, attr);
+        }
+        if queued {
+            self.restore_entity(w.now, cpu, p);
+        }
+        if queued && self.rqs[cpu.idx()].curr == p {
+            self.put_prev_entity(w.now, cpu, p);
+            self.set_next_entity(w.now, cpu, p);
+        }
+        self.swq_remove(w, cpu, p, Site::DequeueRemoveSwq)
+    }
+
+    /// `set_load_weight`, `reweight_entity`: the share of `p` in its runqueue's load changes with
+    /// its weight, also while it sleeps.
+    fn set_load_weight(&mut self, cpu: CpuId, p: TaskId, attr: SchedAttr) {
+        let (rq, se) = (&mut self.rqs[cpu.idx()], &mut self.tasks[p.idx()]);
+        let old = u64::from(se.weight);
+        (se.weight, se.inv_weight) = weights::weight_of(attr.nice, attr.policy);
+        se.policy = attr.policy;
+        self.sched_idle_used |= se.is_idle_policy();
+        let new = u64::from(se.weight);
+        if new != old {
+            rq.avg.reweight(&mut se.avg, old, new);
+        }
+    }
+
+    /// `prio_changed_fair`: `p` may have to give way, or the task that runs to `p`.
+    fn prio_changed(&mut self, w: &mut World, p: TaskId, lower: bool) {
+        let cpu = w.tasks[p.idx()].cpu;
+        if !self.tasks[p.idx()].on_rq || self.rqs[cpu.idx()].h_nr_running == 1 {
+            return;
+        }
+        if self.rqs[cpu.idx()].curr != p {
+            self.check_preempt(w, cpu, p, EnqueueFlags::default());
+        } else if lower {
+            w.resched_curr(cpu);
+        }
+    }
+}

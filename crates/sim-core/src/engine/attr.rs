@@ -1,0 +1,198 @@
+//! Changing a task from outside: `sched_setscheduler` and `sched_setaffinity`, executed by a task.
+//!
+//! Both take the runqueue's lock of the task concerned, wherever that is by then. What follows is
+//! the class's affair, but for the move that a new affinity may ask for: who waits is moved by the
+//! caller, who runs by its CPU's stopper, who sleeps or is being woken when it is runnable next.
+
+use super::frame::{Flow, Frame, Pc};
+use crate::{
+    Category, DequeueFlags, EnqueueFlags, LockId, MaskId, MigrationCause, Observer, Policy,
+    Program, SchedAttr, Simulation, Site, StopWork, TaskId, TaskState, World,
+};
+use topology::CpuId;
+
+/// What the call under way on a CPU changes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Change {
+    Scheduler(SchedAttr),
+    Affinity(MaskId),
+}
+
+const MOVED: EnqueueFlags = EnqueueFlags { wakeup: false, migrated: true, initial: false };
+
+impl World {
+    /// The attribute itself, when whoever keeps books by it has been told.
+    fn store(&mut self, p: TaskId, change: Change) {
+        match change {
+            Change::Scheduler(attr) => self.tasks[p.idx()].attr.set_sched(attr),
+            Change::Affinity(mask) => {
+                self.tasks[p.idx()].attr.allowed = mask;
+                self.tasks[p.idx()].nr_cpus_allowed = self.allowed_set(p).len() as u32;
+            }
+        }
+    }
+
+    /// `cpumask_any_and_distribute`: the CPUs of a mask in turn, by a counter of the executing CPU.
+    pub(crate) fn any_allowed(&mut self, p: TaskId) -> CpuId {
+        let last = self.cpus[self.this.idx()].distributed;
+        let set = self.allowed_set(p);
+        let next = set.iter().find(|c| *c > last).or_else(|| set.first());
+        let chosen = next.unwrap_or(self.tasks[p.idx()].cpu);
+        self.cpus[self.this.idx()].distributed = chosen;
+        chosen
+    }
+}
+
+impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
+    pub(crate) fn enter_set_attr(&mut self, cpu: CpuId, p: TaskId, change: Change) -> Flow {
+        self.w.cpus[cpu.idx()].change = change;
+        self.w.push_frame(cpu, Frame { task: p, ..Frame::at(Pc::AttrBegin, Category::Kernel) });
+        Flow::Again
+    }
+
+    pub(crate) fn attr_begin(&mut self, cpu: CpuId) -> Flow {
+        let (p, change) = (self.w.cpus[cpu.idx()].top().task, self.w.cpus[cpu.idx()].change);
+        let t = &self.w.tasks[p.idx()];
+        match t.state {
+            TaskState::Dead => return self.pop_frame(cpu),
+            TaskState::New => {
+                self.w.store(p, change);
+                return self.pop_frame(cpu);
+            }
+            _ if t.migrating => {
+                return self.wait_for_task(cpu, p, Site::MigratingWait, Pc::AttrBegin);
+            }
+            _ => {}
+        }
+        let at = t.cpu;
+        self.w.cpus[cpu.idx()].top().target = at;
+        self.lock(cpu, LockId::rq(at), Site::SetAttrRqLock, Pc::AttrLocked)
+    }
+
+    /// True if the task is still on the runqueue whose lock is held; else the lock is released.
+    fn attr_is_there(&mut self, cpu: CpuId) -> bool {
+        let top = self.w.cpus[cpu.idx()].top();
+        let (p, at) = (top.task, top.target);
+        let t = &self.w.tasks[p.idx()];
+        let is_there = t.cpu == at && !t.migrating;
+        if !is_there {
+            self.unlock(cpu, LockId::rq(at));
+        }
+        is_there
+    }
+
+    /// It takes the task off its queue and puts it back, as it is in the kernel.
+    pub(crate) fn attr_locked(&mut self, cpu: CpuId) -> Flow {
+        if !self.attr_is_there(cpu) {
+            return self.w.goto(cpu, Pc::AttrBegin);
+        }
+        let p = self.w.cpus[cpu.idx()].top().task;
+        let costs = &self.w.machine.costs;
+        let queued = self.w.tasks[p.idx()].on_rq;
+        let ns = if queued { costs.dequeue_ns + costs.enqueue_ns } else { 0 };
+        self.w.spend(cpu, ns, Pc::AttrApply)
+    }
+
+    pub(crate) fn attr_apply(&mut self, cpu: CpuId) -> Flow {
+        // A sleeper may have been woken elsewhere meanwhile: that takes another lock.
+        if !self.attr_is_there(cpu) {
+            return self.w.goto(cpu, Pc::AttrBegin);
+        }
+        let top = self.w.cpus[cpu.idx()].top();
+        let (p, at) = (top.task, top.target);
+        let change = self.w.cpus[cpu.idx()].change;
+        self.catch_up(at);
+        let hook = match change {
+            Change::Scheduler(attr) => self.policy.set_scheduler(&mut self.w, p, attr),
+            Change::Affinity(mask) => self.policy.set_cpus_allowed(&mut self.w, p, mask),
+        };
+        self.w.store(p, change);
+        let t = &self.w.tasks[p.idx()];
+        let counts = t.on_rq || t.state == TaskState::Waking;
+        self.w.tasks[p.idx()].misplaced = counts && !self.w.allowed(p, at);
+        self.run_hook(cpu, hook, Pc::AttrApplied)
+    }
+
+    /// It is moved now, or its stopper is called, or whoever wakes it will see.
+    pub(crate) fn attr_applied(&mut self, cpu: CpuId) -> Flow {
+        let top = self.w.cpus[cpu.idx()].top();
+        let (p, at) = (top.task, top.target);
+        let t = &self.w.tasks[p.idx()];
+        let must_leave = t.misplaced && t.on_rq;
+        if must_leave && !t.on_cpu && self.w.cpus[at.idx()].curr != p {
+            return self.move_waiting(cpu, p, at);
+        }
+        self.unlock(cpu, LockId::rq(at));
+        if must_leave {
+            self.stop_misplaced(at, p);
+        }
+        self.pop_frame(cpu)
+    }
+
+    /// `move_queued_task`, first half: `p` leaves the runqueue of `from`, whose lock is held.
+    fn move_waiting(&mut self, cpu: CpuId, p: TaskId, from: CpuId) -> Flow {
+        self.catch_up(from);
+        let to = self.w.any_allowed(p);
+        let hook = self.policy.dequeue_task(&mut self.w, from, p, DequeueFlags { sleep: false });
+        self.take_off(p, from, to);
+        self.run_hook(cpu, hook, Pc::AttrMoved)
+    }
+
+    /// `p`, which the class has dequeued, is in transit to another CPU by its new affinity.
+    pub(crate) fn take_off(&mut self, p: TaskId, from: CpuId, to: CpuId) {
+        self.w.deactivate(from, p);
+        let t = &mut self.w.tasks[p.idx()];
+        (t.migrating, t.misplaced) = (true, false);
+        self.observer.migrate(&self.w, p, from, to, MigrationCause::Affinity);
+        self.w.set_task_cpu(p, to, MigrationCause::Affinity);
+    }
+
+    pub(crate) fn attr_moved(&mut self, cpu: CpuId) -> Flow {
+        let top = self.w.cpus[cpu.idx()].top();
+        let (p, from) = (top.task, top.target);
+        self.unlock(cpu, LockId::rq(from));
+        let to = self.w.tasks[p.idx()].cpu;
+        self.w.cpus[cpu.idx()].top().target = to;
+        self.lock(cpu, LockId::rq(to), Site::SetAttrRqLock, Pc::AttrAttachLocked)
+    }
+
+    pub(crate) fn attr_attach_locked(&mut self, cpu: CpuId) -> Flow {
+        self.spend_enqueue(cpu, Pc::AttrAttach)
+    }
+
+    pub(crate) fn attr_attach(&mut self, cpu: CpuId) -> Flow {
+        let top = self.w.cpus[cpu.idx()].top();
+        let (p, to) = (top.task, top.target);
+        let hook = self.enqueue(to, p, MOVED);
+        self.run_hook(cpu, hook, Pc::AttrAttached)
+    }
+
+    pub(crate) fn attr_attached(&mut self, cpu: CpuId) -> Flow {
+        let top = self.w.cpus[cpu.idx()].top();
+        let (p, to) = (top.task, top.target);
+        self.catch_up(to);
+        self.policy.wakeup_preempt(&mut self.w, to, p, MOVED);
+        self.unlock(cpu, LockId::rq(to));
+        self.pop_frame(cpu)
+    }
+
+    /// The stopper of `cpu` is to move `p` away.
+    fn stop_misplaced(&mut self, cpu: CpuId, p: TaskId) {
+        let work = StopWork::Migrate(p, self.w.any_allowed(p));
+        if self.w.stop_one_cpu(cpu, work) {
+            self.policy.stopper_woken(&mut self.w, cpu);
+        } else {
+            self.w.cpus[cpu.idx()].stop_queue.push_back(work);
+        }
+    }
+
+    /// A task whose affinity may have changed while it was being woken is runnable on `cpu` now.
+    #[cold]
+    pub(crate) fn check_woken(&mut self, cpu: CpuId, p: TaskId) {
+        let misplaced = !self.w.allowed(p, cpu);
+        self.w.tasks[p.idx()].misplaced = misplaced;
+        if misplaced {
+            self.stop_misplaced(cpu, p);
+        }
+    }
+}

@@ -1,0 +1,234 @@
+//! Properties of tasks, at their start and changed later: nice levels, policies, affinity masks,
+//! starting CPUs, timer slack.
+
+use crate::support::{free_machine, run_checked, shapes, simulate};
+use policies::fair::Fair;
+use policies::fair::features::{Features, Tunables};
+use proptest::prelude::*;
+use sim_core::{
+    Config, NoObserver, Ns, Op, Program, ProgramCx, SchedAttr, SchedPolicy, Simulation, TaskAttr,
+    TaskId,
+};
+use topology::{CpuId, CpuSet, Machine};
+
+const MS: Ns = 1_000_000;
+
+/// Tasks with a list of operations each; when it is over they compute for ever.
+struct Scripts(Vec<(TaskAttr, Vec<Op>)>);
+
+impl Program for Scripts {
+    fn start(&mut self, cx: &mut ProgramCx<'_>) {
+        for (attr, ops) in &mut self.0 {
+            ops.reverse();
+            cx.start_task(*attr);
+        }
+    }
+
+    fn next(&mut self, _cx: &mut ProgramCx<'_>, task: TaskId) -> Op {
+        self.0[task.idx()].1.pop().unwrap_or(Op::Run(Ns::MAX))
+    }
+}
+
+type Sim = Simulation<Fair, Scripts, NoObserver>;
+
+/// A machine of `cpus` CPUs; mask 1 + c allows CPU c only.
+fn run(cpus: u32, tasks: Vec<(TaskAttr, Vec<Op>)>, until: Ns) -> Sim {
+    let machine = free_machine(cpus);
+    let n = machine.n_cpus();
+    let policy = Fair::new(Features::default(), Tunables::for_cpus(n));
+    let mut w = sim_core::World::new(machine.into(), Config::default());
+    // On a machine of one CPU the mask of CPU 0 is the one of all.
+    for c in (0..cpus).filter(|_| cpus > 1) {
+        assert_eq!(w.mask(CpuSet::of(n, [CpuId(c)])), only(c));
+    }
+    let mut sim = Simulation::new(w, policy, Scripts(tasks), NoObserver);
+    run_checked(&mut sim, until, |_| Ok(())).expect("every invariant holds");
+    sim
+}
+
+fn only(cpu: u32) -> sim_core::MaskId {
+    sim_core::MaskId(1 + cpu)
+}
+
+fn attr() -> TaskAttr {
+    TaskAttr::default()
+}
+
+fn ran(sim: &Sim, p: usize) -> Ns {
+    let se = &sim.policy.tasks[p];
+    let running = sim.w.cpus[sim.w.tasks[p].cpu.idx()].curr == TaskId(p as u32);
+    se.sum_exec_runtime + if running { sim.w.now - se.exec_start } else { 0 }
+}
+
+fn nice(nice: i8) -> SchedAttr {
+    SchedAttr { nice, ..SchedAttr::default() }
+}
+
+#[test]
+fn a_task_starts_where_it_is_told() {
+    let at = |start| (TaskAttr { start_cpu: Some(CpuId(start)), ..attr() }, vec![]);
+    let sim = run(4, vec![at(3), at(3), at(1)], 1);
+    let cpus: Vec<u32> = sim.w.tasks.iter().map(|t| t.cpu.0).collect();
+    assert_eq!(cpus, [3, 3, 1]);
+}
+
+#[test]
+fn a_start_that_is_not_allowed_is_not_taken() {
+    let task = TaskAttr { start_cpu: Some(CpuId(3)), allowed: only(2), ..attr() };
+    assert_eq!(run(4, vec![(task, vec![])], MS).w.tasks[0].cpu, CpuId(2));
+}
+
+#[test]
+fn a_renice_changes_the_shares_from_then_on() {
+    let renice = Op::SetScheduler { task: TaskId(1), attr: nice(5) };
+    // Task 0 renices task 1 at once: whichever runs first.
+    let sim = run(1, vec![(attr(), vec![renice]), (attr(), vec![])], 20_000 * MS);
+    let share = ran(&sim, 0) as f64 / ran(&sim, 1) as f64;
+    assert!((share / (1024.0 / 335.0) - 1.0).abs() < 0.01, "{share}");
+    assert_eq!(sim.policy.rqs[0].load_weight, 1024 + 335);
+}
+
+#[test]
+fn the_load_follows_the_weight_at_once() {
+    let renice = Op::SetScheduler { task: TaskId(0), attr: nice(-5) };
+    let sim = run(1, vec![(attr(), vec![Op::Run(2_000 * MS), renice])], 2_001 * MS);
+    let load = sim.policy.rqs[0].avg.load_avg;
+    assert!(load.abs_diff(3121) < 20, "{load}");
+}
+
+#[test]
+fn a_task_that_becomes_idle_policy_gives_way() {
+    let idle = SchedAttr { policy: SchedPolicy::Idle, ..SchedAttr::default() };
+    let change = |p| Op::SetScheduler { task: TaskId(p), attr: idle };
+    let sim = run(1, vec![(attr(), vec![change(0)]), (attr(), vec![])], 10_000 * MS);
+    assert!(ran(&sim, 0) * 200 < ran(&sim, 1), "{} {}", ran(&sim, 0), ran(&sim, 1));
+    assert_eq!(sim.policy.rqs[0].idle_h_nr_running, 1);
+}
+
+#[test]
+fn a_running_task_moves_itself() {
+    let mv = |to| Op::SetAffinity { task: TaskId(0), allowed: only(to) };
+    let ops = vec![Op::Run(MS), mv(1), Op::Run(MS), mv(0), Op::Run(MS), mv(1)];
+    let start = TaskAttr { start_cpu: Some(CpuId(0)), ..attr() };
+    let sim = run(2, vec![(start, ops)], 100 * MS);
+    assert_eq!(sim.w.tasks[0].cpu, CpuId(1));
+    assert_eq!(sim.w.counters.migrations_by_cause[6], 3);
+    assert!(!sim.w.tasks[0].misplaced);
+}
+
+#[test]
+fn a_waiting_a_sleeping_and_a_running_task_are_moved_by_another() {
+    let on = |c| TaskAttr { start_cpu: Some(CpuId(c)), allowed: only(c), ..attr() };
+    let mv = |p| Op::SetAffinity { task: TaskId(p), allowed: only(2) };
+    let mover = vec![Op::Run(MS), mv(1), mv(2), mv(3)];
+    // Task 1 sleeps, task 2 runs on CPU 1, task 3 waits on CPU 0 behind the mover.
+    let sleeper = vec![Op::Sleep(5 * MS)];
+    let tasks = vec![(on(0), mover), (on(1), sleeper), (on(1), vec![]), (on(0), vec![])];
+    let sim = run(3, tasks, 50 * MS);
+    let cpus: Vec<u32> = sim.w.tasks.iter().map(|t| t.cpu.0).collect();
+    assert_eq!(cpus, [0, 2, 2, 2]);
+}
+
+#[test]
+fn timer_slack_belongs_to_the_task() {
+    let woke = |slack| {
+        let task = TaskAttr { timer_slack_ns: slack, ..attr() };
+        let sim = run(1, vec![(task, vec![Op::Sleep(MS)])], 10 * MS);
+        10 * MS - ran(&sim, 0)
+    };
+    assert_eq!(woke(None), woke(Some(50_000)));
+    assert_eq!(woke(None) - woke(Some(0)), 50_000);
+}
+
+/// Tasks that run, sleep, wake each other and change each other's properties at random.
+#[derive(Debug)]
+struct Meddlers {
+    attrs: Vec<TaskAttr>,
+    ops: Vec<(u8, u32, u8)>,
+    at: usize,
+    n_cpus: usize,
+}
+
+impl Meddlers {
+    fn mask(&self, cx: &mut ProgramCx<'_>, bits: u32) -> sim_core::MaskId {
+        let cpus = (0..self.n_cpus).filter(|c| bits >> (c % 16) & 1 == 1);
+        let mut set = CpuSet::of(self.n_cpus, cpus.map(|c| CpuId(c as u32)));
+        if set.is_empty() {
+            set.insert(CpuId((bits >> 16) % self.n_cpus as u32));
+        }
+        cx.mask(set)
+    }
+}
+
+impl Program for Meddlers {
+    fn start(&mut self, cx: &mut ProgramCx<'_>) {
+        self.n_cpus = cx.n_cpus();
+        for attr in &self.attrs {
+            cx.start_task(*attr);
+        }
+    }
+
+    fn next(&mut self, cx: &mut ProgramCx<'_>, me: TaskId) -> Op {
+        let (kind, x, who) = self.ops[self.at % self.ops.len()];
+        self.at += 1;
+        let task = TaskId(u32::from(who) % self.attrs.len() as u32);
+        let ns = Ns::from(x % 1_000_000);
+        match kind {
+            0..4 => Op::Run(ns * 5),
+            4..8 => Op::Sleep(ns),
+            8..12 => Op::Wake { task, sync: x & 1 == 1 },
+            12..16 => {
+                let allowed = self.mask(cx, x);
+                Op::SetAffinity { task: if kind < 14 { me } else { task }, allowed }
+            }
+            16..19 => {
+                let policy = match x % 5 {
+                    0 => SchedPolicy::Batch,
+                    1 => SchedPolicy::Idle,
+                    _ => SchedPolicy::Normal,
+                };
+                let slice_ns = if x & 64 == 0 { 0 } else { x % 50_000_000 };
+                let nice = (x >> 8) as i8 % 20;
+                Op::SetScheduler { task, attr: SchedAttr { policy, nice, slice_ns } }
+            }
+            _ => Op::Run(1000),
+        }
+    }
+}
+
+fn meddlers() -> impl Strategy<Value = Meddlers> {
+    let attr = (-20i8..20, 0u32..3, 0u32..4).prop_map(|(nice, policy, start)| TaskAttr {
+        nice,
+        policy: [SchedPolicy::Normal, SchedPolicy::Batch, SchedPolicy::Idle][policy as usize],
+        start_cpu: start.checked_sub(1).map(CpuId),
+        ..TaskAttr::default()
+    });
+    let ops = prop::collection::vec((0u8..20, any::<u32>(), any::<u8>()), 50..400);
+    (prop::collection::vec(attr, 1..12), ops).prop_map(|(attrs, ops)| Meddlers {
+        attrs,
+        ops,
+        at: 0,
+        n_cpus: 0,
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(96))]
+
+    #[test]
+    fn whatever_is_changed_every_invariant_holds(
+        shape in shapes(),
+        program in meddlers(),
+        swqueue: bool,
+        ttwu_queue: bool,
+    ) {
+        let machine: Machine = shape.machine();
+        let features = Features { swqueue, ..Features::default() };
+        let policy = Fair::new(features, Tunables::for_cpus(machine.n_cpus()));
+        let config = Config { ttwu_queue, ..Config::default() };
+        let mut sim = simulate(machine, config, policy, program, NoObserver);
+        let mut checks = crate::invariants::FairChecks::default();
+        let end = run_checked(&mut sim, 60 * MS, |sim| checks.check(sim));
+        prop_assert!(end.is_ok(), "{end:?}");
+    }
+}
