@@ -75,6 +75,10 @@ pub enum Command {
         #[arg(required = true, value_name = "SCENARIO.toml")]
         scenarios: Vec<PathBuf>,
     },
+    /// Run one seed of one variant and write a trace of all that happens
+    ///
+    /// Without a file, the text that `perf script --ns` prints goes to standard output.
+    Trace(TraceArgs),
     /// List what scenarios can name
     List {
         /// What to list [default: all of it]
@@ -92,6 +96,26 @@ pub enum Command {
     },
     /// Print the manual page (roff)
     Man,
+}
+
+/// Arguments of `schedlab trace`.
+#[derive(Args)]
+pub struct TraceArgs {
+    /// Scenario file
+    #[arg(value_name = "SCENARIO.toml")]
+    pub scenario: PathBuf,
+    /// The variant to run; needed if the scenario has several
+    #[arg(long, value_name = "NAME")]
+    pub variant: Option<String>,
+    /// The seed to run [default: the scenario's first]
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    /// Write the text that `perf script --ns` prints
+    #[arg(long, value_name = "FILE")]
+    pub perf_script: Option<PathBuf>,
+    /// No progress, no remarks
+    #[arg(long, short)]
+    pub quiet: bool,
 }
 
 /// The lists of `schedlab list`.

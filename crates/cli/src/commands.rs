@@ -5,9 +5,10 @@ pub mod generate;
 pub mod list;
 pub mod run;
 pub mod topology;
+pub mod trace;
 
 use crate::output::Stop;
-use scenario::{Experiment, Faults};
+use scenario::{Experiment, Faults, nearest};
 use std::path::PathBuf;
 
 /// Loads all scenarios, or gives the faults of all of them.
@@ -21,4 +22,15 @@ fn load_all(paths: &[PathBuf]) -> Result<Vec<Experiment>, Stop> {
         }
     }
     if faults.0.is_empty() { Ok(experiments) } else { Err(Stop::Faults(faults)) }
+}
+
+/// The complaint about a variant that a scenario does not have.
+fn no_such_variant(experiment: &Experiment, name: &str) -> Stop {
+    let known = || experiment.variants.iter().map(|v| v.name.as_str());
+    let hint = match nearest(name, known()) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => format!("it has: {}", known().collect::<Vec<_>>().join(", ")),
+    };
+    let scenario = &experiment.name;
+    Stop::BadInput(format!("scenario `{scenario}` has no variant `{name}`; {hint}"))
 }

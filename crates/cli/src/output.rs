@@ -30,6 +30,11 @@ pub fn note(kind: &str, style: anstyle::Style, message: &str) {
     let _ = writeln!(anstream::stderr(), "{style}{kind}{style:#}: {message}");
 }
 
+/// Prints a remark that is no part of the results.
+pub fn remark(message: &str) {
+    note("note", anstyle::AnsiColor::BrightGreen.on_default().bold(), message);
+}
+
 /// Prints an error.
 pub fn complain(message: &str) {
     note("error", anstyle::AnsiColor::BrightRed.on_default().bold(), message);
@@ -48,6 +53,7 @@ pub fn leave_no_half_written_file_on_ctrl_c() {
     // Without a handler Ctrl-C still ends the program: then only a temporary file may stay.
     let _ = ctrlc::set_handler(|| {
         let _guard = report::out::uninterrupted();
+        let _no_more_files = scenario::glue::abandon_unfinished_traces();
         std::process::exit(130);
     });
 }

@@ -11,7 +11,10 @@ use metrics::Recorder;
 use policies::fair::Fair;
 use policies::fair::features::{Features, Tunables};
 use policies::fifo::Fifo;
-use sim_core::{Config, NEVER, Ns, Policy, Program, Simulation, StopReason, Waiting, World};
+use sim_core::{
+    Config, NEVER, NoObserver, Ns, Observer, Policy, Program, Simulation, StopReason, Waiting,
+    World,
+};
 use std::sync::Arc;
 use topology::Machine;
 use workloads::kernel_build::{self, KernelBuild};
@@ -28,37 +31,56 @@ pub struct SimulationExecutor;
 
 impl Executor for SimulationExecutor {
     fn run(&self, spec: &RunSpec, progress: &dyn Fn(f64)) -> Result<RunOutput, RunError> {
-        match spec.policy.name() {
-            "fifo" => with_policy(spec, Fifo::default(), progress),
-            _ => with_policy(spec, fair(spec), progress),
-        }
+        with_observer(spec, NoObserver, progress)
     }
 }
 
-fn with_policy<P: Policy>(
+/// Runs a simulation that somebody watches besides the metrics' own recorder: a trace, a profile.
+/// Whoever watches changes nothing. The engine is compiled once for all who watch in this way.
+pub(crate) fn run_watched(
+    spec: &RunSpec,
+    watch: &mut dyn Observer,
+    progress: &dyn Fn(f64),
+) -> Result<RunOutput, RunError> {
+    with_observer(spec, watch, progress)
+}
+
+fn with_observer<O: Observer>(
+    spec: &RunSpec,
+    watch: O,
+    progress: &dyn Fn(f64),
+) -> Result<RunOutput, RunError> {
+    match spec.policy.name() {
+        "fifo" => with_policy(spec, Fifo::default(), watch, progress),
+        _ => with_policy(spec, fair(spec), watch, progress),
+    }
+}
+
+fn with_policy<P: Policy, O: Observer>(
     spec: &RunSpec,
     policy: P,
+    watch: O,
     progress: &dyn Fn(f64),
 ) -> Result<RunOutput, RunError> {
     let load = &spec.workload;
     let seed = spec.seed;
     match load.def.kind {
-        "kernel-build" => run(spec, policy, build(spec), progress),
-        "netperf" => run(spec, policy, netperf(load), progress),
+        "kernel-build" => run(spec, policy, build(spec), watch, progress),
+        "netperf" => run(spec, policy, netperf(load), watch, progress),
         "ping-pong" => {
             let program = PingPong::new(int(load, "pairs") as u32, int(load, "work_ns"), 0);
-            run(spec, policy, program, progress)
+            run(spec, policy, program, watch, progress)
         }
         "spinners" => {
             let program = Spinners::new(vec![0; int(load, "tasks") as usize], 0);
-            run(spec, policy, program, progress)
+            run(spec, policy, program, watch, progress)
         }
         "short" => {
             let (run_ns, sleep_ns) = (int(load, "run_ns"), int(load, "sleep_ns"));
             let program = Short::new(int(load, "tasks") as u32, run_ns, sleep_ns, 0, seed);
-            run(spec, policy, program, progress)
+            run(spec, policy, program, watch, progress)
         }
-        _ => run(spec, policy, open_queue(load, &spec.machine, seed), progress),
+        _ => run(spec, policy, open_queue(load, &spec.machine, seed), watch, progress),
     }
 }
 
@@ -162,14 +184,15 @@ fn world(spec: &RunSpec) -> World {
     World::new(machine, config)
 }
 
-fn run<P: Policy, W: Program>(
+fn run<P: Policy, W: Program, O: Observer>(
     spec: &RunSpec,
     policy: P,
     program: W,
+    watch: O,
     progress: &dyn Fn(f64),
 ) -> Result<RunOutput, RunError> {
-    let recorder = Recorder::new(&spec.machine);
-    let mut sim = Simulation::new(world(spec), policy, program, recorder);
+    let observer = (Recorder::new(&spec.machine), watch);
+    let mut sim = Simulation::new(world(spec), policy, program, observer);
     let until = match spec.until {
         Until::Done => LONGEST_RUN_NS,
         Until::Time(ns) => ns,
@@ -187,6 +210,9 @@ fn run<P: Policy, W: Program>(
                 sim.w.now as f64 / until as f64
             };
             progress(share);
+            if sim.observer.has_enough() {
+                return Err(RunError::Stopped);
+            }
         }
     };
     let at_s = sim.w.now as f64 * 1e-9;

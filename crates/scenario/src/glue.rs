@@ -10,6 +10,7 @@ use std::path::Path;
 use toml::de::DeTable;
 
 pub use topology::{Fault as MachineFault, Machine};
+pub use trace::export::{TraceError, abandon_unfinished as abandon_unfinished_traces};
 
 /// What reports say about a machine.
 #[derive(Clone, Debug, PartialEq, Eq)]

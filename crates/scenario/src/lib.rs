@@ -42,6 +42,7 @@ mod load;
 mod mock;
 mod parse;
 mod run;
+mod trace_run;
 mod units;
 mod walk;
 
@@ -57,3 +58,4 @@ pub use run::{
     Executor, Failure, LlcUtilization, MetricValue, Observer, Results, RunError, RunOutput, Silent,
     VariantRuns,
 };
+pub use trace_run::{TraceFailure, TraceFiles, Traced};

@@ -56,6 +56,9 @@ pub enum RunError {
     /// The machine and the workload do not fit together.
     #[error("{0}")]
     Impossible(String),
+    /// Whoever watched the run has seen enough.
+    #[error("stopped before its end")]
+    Stopped,
     /// An invariant is broken: a bug of the simulator, which this run shows.
     #[error("the simulator itself is at fault, please report it: {0}")]
     Broken(String),
@@ -192,8 +195,12 @@ fn run_one(
     executor: &dyn Executor,
     progress: &dyn Fn(f64),
 ) -> Result<RunOutput, RunError> {
-    let run = AssertUnwindSafe(|| executor.run(spec, progress));
-    catch_unwind(run).unwrap_or_else(|payload| {
+    guarded(|| executor.run(spec, progress))
+}
+
+/// Turns a broken invariant's panic into an error.
+pub(crate) fn guarded<T>(run: impl FnOnce() -> Result<T, RunError>) -> Result<T, RunError> {
+    catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|payload| {
         let text = payload.downcast_ref::<String>().map(String::as_str);
         let text = text.or(payload.downcast_ref::<&str>().copied());
         Err(RunError::Broken(text.unwrap_or("a panic without words").to_string()))

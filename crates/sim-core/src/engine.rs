@@ -135,6 +135,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
             StopReason::Until
         });
         self.settle_all();
+        self.observer.end(&self.w);
         reason
     }
 

@@ -62,6 +62,17 @@ pub trait Observer {
     /// An event has been handled completely (for invariants).
     #[inline]
     fn after_event(&mut self, _w: &World) {}
+
+    /// The simulation stops here, all times accounted; it may be carried on.
+    #[inline]
+    fn end(&mut self, _w: &World) {}
+
+    /// True if watching on makes no sense (nothing more can be written): whoever drives the
+    /// simulation may stop it.
+    #[inline]
+    fn has_enough(&self) -> bool {
+        false
+    }
 }
 
 /// Nobody is watching.
@@ -85,6 +96,7 @@ macro_rules! hand_on {
             migrate(task: TaskId, from: CpuId, to: CpuId, why: MigrationCause);
             waited(cpu: CpuId, site: Site, ns: Ns);
             after_event();
+            end();
         }
     };
     ($self:ident, $to:tt, $($method:ident($($arg:ident: $kind:ty),*);)+) => {
@@ -103,8 +115,18 @@ macro_rules! hand_on {
 
 impl<A: Observer, B: Observer> Observer for (A, B) {
     hand_on!(self => self.0, self.1);
+
+    #[inline]
+    fn has_enough(&self) -> bool {
+        self.0.has_enough() || self.1.has_enough()
+    }
 }
 
 impl<O: Observer + ?Sized> Observer for &mut O {
     hand_on!(self => (**self));
+
+    #[inline]
+    fn has_enough(&self) -> bool {
+        (**self).has_enough()
+    }
 }

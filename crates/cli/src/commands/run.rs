@@ -1,6 +1,6 @@
 //! The main job: run scenarios and print what they say.
 
-use super::load_all;
+use super::{load_all, no_such_variant};
 use crate::args::{Cli, Format, RunArgs};
 use crate::output::{Stop, print};
 use crate::progress::Bar;
@@ -58,17 +58,9 @@ fn choose(experiment: &mut Experiment, args: &RunArgs) -> Result<(), Stop> {
     if let Some(n) = args.seeds {
         experiment.set_seeds(n);
     }
-    let known: Vec<&str> = experiment.variants.iter().map(|v| v.name.as_str()).collect();
-    for name in &args.variants {
-        if !known.contains(&name.as_str()) {
-            let hint = match nearest(name, known.iter().copied()) {
-                Some(near) => format!("did you mean `{near}`?"),
-                None => format!("it has: {}", known.join(", ")),
-            };
-            let scenario = &experiment.name;
-            let message = format!("scenario `{scenario}` has no variant `{name}`; {hint}");
-            return Err(Stop::BadInput(message));
-        }
+    let known = |name: &String| experiment.variants.iter().any(|v| v.name == *name);
+    if let Some(name) = args.variants.iter().find(|name| !known(name)) {
+        return Err(no_such_variant(experiment, name));
     }
     if !args.variants.is_empty() {
         experiment.keep_variants(&args.variants);

@@ -3,3 +3,4 @@
 mod bad_input;
 mod lab;
 mod results;
+mod trace;

@@ -99,8 +99,11 @@ impl Observer for Recorder {
     }
 }
 
-/// All metrics of a finished run.
-pub fn output<P: Policy, W: Program>(sim: &Simulation<P, W, Recorder>) -> RunOutput {
+/// All metrics of a finished run, whoever else has watched it.
+pub fn output<P: Policy, W: Program, O: Observer>(
+    sim: &Simulation<P, W, (Recorder, O)>,
+) -> RunOutput {
+    let recorder = &sim.observer.0;
     let mut m = Metrics(Vec::new());
     let w = &sim.w;
     m.time(w);
@@ -109,7 +112,7 @@ pub fn output<P: Policy, W: Program>(sim: &Simulation<P, W, Recorder>) -> RunOut
     }
     m.latencies(&w.samples);
     m.add("idle_while_runnable", w.idle_while_runnable_ns as f64 * 1e-9);
-    let delays = &sim.observer.delays;
+    let delays = &recorder.delays;
     for (name, quantile) in [("p50", 0.5), ("p95", 0.95), ("p99", 0.99)] {
         let ns = delays.value_at_quantile(quantile);
         m.add(&format!("wakeup_latency_{name}"), ns as f64 * 1e-3);
@@ -117,7 +120,7 @@ pub fn output<P: Policy, W: Program>(sim: &Simulation<P, W, Recorder>) -> RunOut
     m.add("wakeup_latency_max", delays.max() as f64 * 1e-3);
     m.spinning(w);
     m.counters(w);
-    RunOutput { metrics: m.0, utilization: Some(sim.observer.utilization(w)) }
+    RunOutput { metrics: m.0, utilization: Some(recorder.utilization(w)) }
 }
 
 struct Metrics(Vec<MetricValue>);

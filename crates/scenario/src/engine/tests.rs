@@ -124,7 +124,7 @@ impl Program for Records {
 
 #[test]
 fn what_a_workload_records_becomes_latency_metrics() {
-    let output = run(&cfs(""), Fifo::default(), Records, &|_| ()).unwrap();
+    let output = run(&cfs(""), Fifo::default(), Records, NoObserver, &|_| ()).unwrap();
     let value = |name: &str| output.metrics.iter().find(|m| m.name == name).unwrap().value;
     let names = ["latency_mean", "latency_p50", "latency_p95", "latency_p99", "latency_max"];
     assert_eq!(names.map(value), [500_500.0, 500_000.0, 950_000.0, 990_000.0, 1_000_000.0]);
@@ -153,8 +153,8 @@ impl Program for Deadlock {
 #[test]
 fn a_run_that_can_make_no_progress_says_who_waits_for_what() {
     let spec = RunSpec { until: Until::Done, ..cfs("") };
-    let fifo = run(&spec, Fifo::default(), Deadlock, &|_| ());
-    let fair = run(&spec, fair(&spec), Deadlock, &|_| ());
+    let fifo = run(&spec, Fifo::default(), Deadlock, NoObserver, &|_| ());
+    let fair = run(&spec, fair(&spec), Deadlock, NoObserver, &|_| ());
     for result in [fifo, fair] {
         let text = result.expect_err("two tasks wait for each other").to_string();
         assert!(text.starts_with("no progress since 0.00"), "{text}");
@@ -178,4 +178,37 @@ fn the_knobs_of_a_web_server_recompute_nr_latency() {
          min_granularity_ns = 10_000_000, wakeup_granularity_ns = 12_000_000 }"));
     assert_eq!((t.nr_latency, t.migration_cost_ns), (2, 0));
     assert_eq!(t.wakeup_granularity_ns, 12_000_000);
+}
+
+/// Counts what it is told.
+#[derive(Default)]
+struct Counts {
+    switches: u64,
+    ends: u64,
+}
+
+impl Observer for Counts {
+    fn switch(&mut self, _: &World, _: topology::CpuId, _: TaskId, _: TaskId) {
+        self.switches += 1;
+    }
+
+    fn end(&mut self, _: &World) {
+        self.ends += 1;
+    }
+}
+
+#[test]
+fn whoever_watches_changes_nothing() {
+    for def in WORKLOADS {
+        for policy in ["fifo", "cfs"] {
+            let spec = spec(policy, "", &smallest(def));
+            let mut counts = Counts::default();
+            let watched = run_watched(&spec, &mut counts, &|_| ()).unwrap();
+            let alone = SimulationExecutor.run(&spec, &|_| ()).unwrap();
+            assert_eq!(watched, alone, "{} under {policy}", def.kind);
+            let switches = watched.metrics.iter().find(|m| m.name == "switches").unwrap();
+            assert_eq!(counts.switches as f64, switches.value, "{}", def.kind);
+            assert_eq!(counts.ends, 1);
+        }
+    }
 }

@@ -161,6 +161,26 @@ pub enum What {
         /// Who.
         task: Who,
     },
+    /// No tracepoint: a runqueue has another length.
+    NrRunning {
+        /// Whose runqueue.
+        cpu: CpuId,
+        /// Tasks on it, the running one included.
+        n: u32,
+    },
+    /// No tracepoint: another number of CPUs idles although tasks wait.
+    IdleWhileRunnable {
+        /// The smaller of idle CPUs and waiting tasks.
+        n: u32,
+    },
+}
+
+impl What {
+    /// False for what is only told to formats that have other means to say it.
+    pub fn is_tracepoint(&self) -> bool {
+        use What::{Exit, IdleWhileRunnable, NrRunning, Renamed};
+        !matches!(self, Renamed { .. } | Exit { .. } | NrRunning { .. } | IdleWhileRunnable { .. })
+    }
 }
 
 /// Something that happened.

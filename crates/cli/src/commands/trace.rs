@@ -1,0 +1,68 @@
+//! `schedlab trace`: one run, written down event by event for other tools.
+
+use super::{load_all, no_such_variant};
+use crate::args::TraceArgs;
+use crate::output::{Stop, remark};
+use crate::progress::Bar;
+use scenario::glue::TraceError;
+use scenario::{Experiment, Observer, TraceFailure, TraceFiles, Traced, Variant};
+
+/// Runs one seed of one variant and writes its trace.
+pub fn trace(args: &TraceArgs) -> Result<(), Stop> {
+    for experiment in load_all(std::slice::from_ref(&args.scenario))? {
+        let variant = choose(&experiment, args.variant.as_deref())?;
+        let seed = args.seed.unwrap_or(experiment.seeds[0]);
+        let bar = Bar::new(&experiment.name, args.quiet);
+        let run = experiment.spec(variant, seed);
+        let traced = run.trace(&files(args), &|share| bar.progress(share));
+        bar.clear();
+        let traced = traced.map_err(|failure| stop(&experiment, &variant.name, seed, failure))?;
+        if !args.quiet {
+            remark(&sums(&traced));
+        }
+    }
+    Ok(())
+}
+
+fn choose<'a>(experiment: &'a Experiment, name: Option<&str>) -> Result<&'a Variant, Stop> {
+    match (name, experiment.variants.as_slice()) {
+        (Some(name), variants) => {
+            let found = variants.iter().find(|v| v.name == name);
+            found.ok_or_else(|| no_such_variant(experiment, name))
+        }
+        (None, [only]) => Ok(only),
+        (None, variants) => {
+            let names: Vec<&str> = variants.iter().map(|v| v.name.as_str()).collect();
+            let names = names.join(", ");
+            Err(Stop::BadInput(format!("which variant? --variant NAME, one of: {names}")))
+        }
+    }
+}
+
+fn files(args: &TraceArgs) -> TraceFiles {
+    TraceFiles { perf_script: args.perf_script.clone() }
+}
+
+fn stop(experiment: &Experiment, variant: &str, seed: u64, failure: TraceFailure) -> Stop {
+    match failure {
+        TraceFailure::Output(TraceError::ReaderGone) => Stop::ReaderGone,
+        TraceFailure::Target(error) => Stop::BadInput(error.to_string()),
+        TraceFailure::Output(error) => Stop::RunFailed(error.to_string()),
+        TraceFailure::Run(error) => {
+            let name = &experiment.name;
+            Stop::RunFailed(format!("{name}: variant `{variant}`, seed {seed}: {error}"))
+        }
+    }
+}
+
+/// What the tools' own sums must agree with.
+fn sums(traced: &Traced) -> String {
+    let (t, metrics) = (&traced.totals, &traced.output.metrics);
+    let elapsed = metrics.iter().find(|m| m.name == "elapsed").map_or(0.0, |m| m.value);
+    format!(
+        "{} events in {elapsed:.6} s: {} switches, {:.6} s of run time",
+        t.events,
+        t.switches,
+        t.run_time_ns as f64 * 1e-9
+    )
+}

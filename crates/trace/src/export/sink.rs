@@ -1,0 +1,20 @@
+//! What a writer of a format is.
+
+use super::event::Event;
+use super::out_file::{OutFile, TraceError};
+
+/// Takes the events of a run one by one, in order of time, and keeps no more of them than a format
+/// asks for.
+pub trait Sink {
+    /// Writes an event.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    fn event(&mut self, event: &Event) -> Result<(), TraceError>;
+
+    /// Completes the file; the caller makes it visible when all files of the run are complete.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    fn finish(self: Box<Self>) -> Result<OutFile, TraceError>;
+}

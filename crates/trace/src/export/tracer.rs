@@ -1,0 +1,330 @@
+//! The observer that turns what happens into tracepoints.
+//!
+//! What the kernel fires on its own paths is told by the engine, at the same places. Only
+//! `sched_stat_runtime` is made here: the kernel fires it wherever `update_curr` finds time to
+//! charge, that is when the current task is dequeued or put back, when somebody joins or leaves its
+//! runqueue, and at each tick. Charges add up to the time from a task's switch-in to its dequeue or
+//! switch-out, whatever their number.
+
+use super::event::{Comm, Event, PrevState, What, Who};
+use super::out_file::TraceError;
+use super::sink::Sink;
+use super::ticks::TickEdges;
+use sim_core::{MigrationCause, Ns, Observer, Pid, SleepState, TaskId, TaskState, World};
+use topology::{CpuId, Machine};
+
+/// The tools' clock at the beginning of a run: many take 0 for "never", so it starts at 1 s.
+pub const START_NS: Ns = 1_000_000_000;
+
+/// What a CPU's current task has not been charged for.
+#[derive(Clone, Copy)]
+struct Stint {
+    curr: TaskId,
+    /// Since when it runs.
+    start: Ns,
+    /// Up to when it was charged; `None`: it is off its runqueue, nothing more is charged.
+    charged: Option<Ns>,
+}
+
+/// What a trace contains in all; the tools' own sums must agree with it.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Totals {
+    /// Tracepoints.
+    pub events: u64,
+    /// `sched_switch`, from and to idle tasks included.
+    pub switches: u64,
+    /// Completed stays of tasks on CPUs, stoppers included, ns: `perf sched timehist`'s run time.
+    pub run_time_ns: u64,
+    /// Sum of `sched_stat_runtime`, ns: `perf sched latency`'s run time.
+    pub charged_ns: u64,
+}
+
+/// Watches a run and writes its trace to any number of sinks.
+pub struct Tracer {
+    sinks: Vec<Box<dyn Sink>>,
+    error: Option<TraceError>,
+    totals: Totals,
+    stints: Vec<Stint>,
+    ticks: TickEdges,
+    /// By number of the command name.
+    comms: Vec<Comm>,
+    /// By CPU.
+    idle: Vec<Comm>,
+    stoppers: Vec<Comm>,
+    stopper_known: Vec<bool>,
+    /// The name under which each task was last shown, by `TaskId`.
+    known: Vec<(Pid, Comm)>,
+    /// CPUs whose runqueue length may have changed in this event, and the lengths last told.
+    dirty: Vec<CpuId>,
+    nr_running: Vec<u32>,
+    wasted: u32,
+    last: Ns,
+}
+
+impl Tracer {
+    /// A tracer of runs on this machine.
+    pub fn new(machine: &Machine, sinks: Vec<Box<dyn Sink>>) -> Self {
+        let n = machine.n_cpus();
+        let per_cpu = |name: &str| (0..n).map(|c| Comm::new(&format!("{name}/{c}"))).collect();
+        Self {
+            sinks,
+            error: None,
+            totals: Totals::default(),
+            stints: vec![Stint { curr: TaskId::IDLE, start: 0, charged: None }; n],
+            ticks: TickEdges::default(),
+            comms: Vec::new(),
+            idle: per_cpu("swapper"),
+            stoppers: per_cpu("migration"),
+            stopper_known: vec![false; n],
+            known: Vec::new(),
+            dirty: Vec::new(),
+            nr_running: vec![0; n],
+            wasted: 0,
+            last: 0,
+        }
+    }
+
+    /// Completes the files.
+    ///
+    /// # Errors
+    /// The first one that any sink met, in the run or now; then no file has been made.
+    pub fn finish(self) -> Result<Totals, TraceError> {
+        if let Some(error) = self.error {
+            return Err(error);
+        }
+        let mut complete = Vec::new();
+        for sink in self.sinks {
+            complete.push(sink.finish()?);
+        }
+        for file in complete {
+            file.publish()?;
+        }
+        Ok(self.totals)
+    }
+
+    fn emit(&mut self, at: Ns, cpu: CpuId, current: Who, what: What) {
+        self.last = self.last.max(at);
+        let event = Event { at: START_NS + self.last, cpu, current, what };
+        self.totals.events += u64::from(what.is_tracepoint());
+        if self.error.is_some() {
+            return;
+        }
+        for sink in &mut self.sinks {
+            if let Err(error) = sink.event(&event) {
+                self.error = Some(error);
+                return;
+            }
+        }
+    }
+
+    /// Something happens now on the executing CPU.
+    fn now(&mut self, w: &World, what: What) {
+        let cpu = self.executing(w);
+        let current = self.current(w, cpu);
+        self.emit(w.now, cpu, current, what);
+    }
+
+    /// The policy's own timer executes nowhere: CPU 0 stands for it.
+    fn executing(&self, w: &World) -> CpuId {
+        if w.this.idx() < self.stints.len() { w.this } else { CpuId(0) }
+    }
+
+    fn current(&mut self, w: &World, cpu: CpuId) -> Who {
+        self.name(w, cpu, self.stints[cpu.idx()].curr)
+    }
+
+    /// A task's fields in an event.
+    fn name(&mut self, w: &World, cpu: CpuId, task: TaskId) -> Who {
+        let pid = w.pid(cpu, task);
+        match task {
+            TaskId::IDLE | TaskId::NONE => Who { pid, comm: self.idle[cpu.idx()], prio: 120 },
+            TaskId::STOP => Who { pid, comm: self.stoppers[cpu.idx()], prio: 0 },
+            _ => {
+                let attr = &w.tasks[task.idx()].attr;
+                Who { pid, comm: self.comm(w, attr.comm), prio: 120 + i32::from(attr.nice) }
+            }
+        }
+    }
+
+    fn comm(&mut self, w: &World, number: u16) -> Comm {
+        for name in w.comms.iter().skip(self.comms.len()) {
+            self.comms.push(Comm::new(name));
+        }
+        self.comms.get(number as usize).copied().unwrap_or(Comm::new(""))
+    }
+
+    /// A task's fields, after those who keep names have been told of a new one.
+    fn who(&mut self, w: &World, cpu: CpuId, task: TaskId) -> Who {
+        let who = self.name(w, cpu, task);
+        let is_new = match task {
+            TaskId::STOP => !std::mem::replace(&mut self.stopper_known[cpu.idx()], true),
+            _ if task.is_task() => self.remember(task, who),
+            _ => false,
+        };
+        if is_new {
+            self.now(w, What::Renamed { task: who });
+        }
+        who
+    }
+
+    fn remember(&mut self, task: TaskId, who: Who) -> bool {
+        if self.known.len() <= task.idx() {
+            self.known.resize(task.idx() + 1, (Pid(0), Comm::new("")));
+        }
+        let name = (who.pid, who.comm);
+        std::mem::replace(&mut self.known[task.idx()], name) != name
+    }
+
+    /// `update_curr` of `cpu`'s runqueue, by the executing CPU.
+    fn charge(&mut self, w: &World, cpu: CpuId) {
+        self.take_ticks(w);
+        let by = self.executing(w);
+        self.charge_at(w, cpu, by, w.now);
+    }
+
+    fn charge_at(&mut self, w: &World, cpu: CpuId, by: CpuId, at: Ns) {
+        let stint = &mut self.stints[cpu.idx()];
+        let Some(from) = stint.charged else {
+            return;
+        };
+        let (task, ns) = (stint.curr, at.saturating_sub(from));
+        if ns == 0 {
+            return;
+        }
+        stint.charged = Some(at);
+        self.totals.charged_ns += ns;
+        let task = self.name(w, cpu, task);
+        let current = self.current(w, by);
+        self.emit(at, by, current, What::StatRuntime { task, ns });
+    }
+
+    /// The ticks up to now that nothing else has happened at.
+    fn take_ticks(&mut self, w: &World) {
+        while let Some((at, cpu)) = self.ticks.next_until(w) {
+            self.charge_at(w, cpu, cpu, at);
+        }
+    }
+
+    fn prev_state(w: &World, prev: TaskId) -> PrevState {
+        if !prev.is_task() {
+            return match prev {
+                TaskId::STOP => PrevState::Interruptible,
+                _ => PrevState::Runnable,
+            };
+        }
+        let t = &w.tasks[prev.idx()];
+        match (t.state, t.sleeps) {
+            (TaskState::Runnable, _) if t.in_kernel && t.work_left > 0 => PrevState::Preempted,
+            (TaskState::Runnable, _) => PrevState::Runnable,
+            (TaskState::Dead, _) => PrevState::Dead,
+            (_, SleepState::Interruptible) => PrevState::Interruptible,
+            (_, SleepState::Uninterruptible) => PrevState::Uninterruptible,
+            (_, SleepState::Idle) => PrevState::Idle,
+        }
+    }
+
+    fn tell_length(&mut self, w: &World, cpu: CpuId) {
+        let n = w.cpus[cpu.idx()].nr_running;
+        if std::mem::replace(&mut self.nr_running[cpu.idx()], n) != n {
+            self.now(w, What::NrRunning { cpu, n });
+        }
+    }
+}
+
+impl Observer for Tracer {
+    fn switch(&mut self, w: &World, cpu: CpuId, prev: TaskId, next: TaskId) {
+        self.charge(w, cpu);
+        let state = Self::prev_state(w, prev);
+        let (prev_who, next_who) = (self.who(w, cpu, prev), self.who(w, cpu, next));
+        self.now(w, What::Switch { prev: prev_who, state, next: next_who });
+        self.totals.switches += 1;
+        if prev != TaskId::IDLE {
+            self.totals.run_time_ns += w.now - self.stints[cpu.idx()].start;
+        }
+        if state == PrevState::Dead {
+            self.now(w, What::Exit { task: prev_who });
+        }
+        let charged = (next != TaskId::IDLE).then_some(w.now);
+        self.stints[cpu.idx()] = Stint { curr: next, start: w.now, charged };
+        self.dirty.push(cpu);
+    }
+
+    fn waking(&mut self, w: &World, task: TaskId) {
+        self.take_ticks(w);
+        let target = w.tasks[task.idx()].cpu;
+        let task = self.who(w, target, task);
+        self.now(w, What::Waking { task, target });
+    }
+
+    fn wakeup(&mut self, w: &World, cpu: CpuId, task: TaskId, new: bool) {
+        self.charge(w, cpu);
+        let task = self.who(w, cpu, task);
+        let target = cpu;
+        let what =
+            if new { What::WakeupNew { task, target } } else { What::Wakeup { task, target } };
+        self.now(w, what);
+        self.dirty.push(cpu);
+    }
+
+    fn wakeup_on_rq(&mut self, w: &World, cpu: CpuId, task: TaskId) {
+        let task = self.who(w, cpu, task);
+        self.now(w, What::Wakeup { task, target: cpu });
+    }
+
+    fn dequeue(&mut self, w: &World, cpu: CpuId, task: TaskId) {
+        self.charge(w, cpu);
+        debug_assert_eq!(self.stints[cpu.idx()].curr, task);
+        self.stints[cpu.idx()].charged = None;
+        self.dirty.push(cpu);
+    }
+
+    fn fork(&mut self, w: &World, cpu: CpuId, parent: TaskId, child: TaskId) {
+        self.take_ticks(w);
+        let (parent, child_who) = (self.who(w, cpu, parent), self.name(w, cpu, child));
+        self.now(w, What::Fork { parent, child: child_who });
+        self.remember(child, Who { comm: parent.comm, ..child_who });
+    }
+
+    fn stopper_woken(&mut self, w: &World, cpu: CpuId) {
+        self.charge(w, cpu);
+        let task = self.who(w, cpu, TaskId::STOP);
+        self.now(w, What::Waking { task, target: cpu });
+        self.now(w, What::Wakeup { task, target: cpu });
+        self.dirty.push(cpu);
+    }
+
+    fn migrate(&mut self, w: &World, task: TaskId, from: CpuId, to: CpuId, why: MigrationCause) {
+        match why {
+            // `wake_up_new_task` sets the first CPU without a tracepoint.
+            MigrationCause::Fork => return,
+            // The task has left its waker's sight, not a runqueue.
+            MigrationCause::Wake => self.take_ticks(w),
+            _ => self.charge(w, from),
+        }
+        let task = self.who(w, to, task);
+        self.now(w, What::Migrate { task, from, to });
+        self.dirty.extend([from, to]);
+    }
+
+    fn after_event(&mut self, w: &World) {
+        self.dirty.push(self.executing(w));
+        while let Some(cpu) = self.dirty.pop() {
+            self.tell_length(w, cpu);
+        }
+        let wasted = w.n_idle.min(w.n_waiting);
+        if std::mem::replace(&mut self.wasted, wasted) != wasted {
+            self.now(w, What::IdleWhileRunnable { n: wasted });
+        }
+    }
+
+    fn end(&mut self, w: &World) {
+        self.take_ticks(w);
+        for cpu in (0..self.stints.len() as u32).map(CpuId) {
+            self.charge_at(w, cpu, cpu, w.now);
+        }
+    }
+
+    fn has_enough(&self) -> bool {
+        self.error.is_some()
+    }
+}

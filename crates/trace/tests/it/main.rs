@@ -1,0 +1,4 @@
+//! Traces of simulated runs, in every format.
+
+mod perf_script;
+mod support;
