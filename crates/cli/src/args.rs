@@ -84,6 +84,8 @@ pub enum Command {
         /// What to list [default: all of it]
         what: Option<Listed>,
     },
+    /// Show where the cycles of one run go: by kernel path, spinning by call site, lockstat
+    Profile(ProfileArgs),
     /// Look at machines
     Topology {
         #[command(subcommand)]
@@ -116,6 +118,37 @@ pub struct TraceArgs {
     /// No progress, no remarks
     #[arg(long, short)]
     pub quiet: bool,
+}
+
+/// Arguments of `schedlab profile`.
+#[derive(Args)]
+pub struct ProfileArgs {
+    /// Scenario file
+    #[arg(value_name = "SCENARIO.toml")]
+    pub scenario: PathBuf,
+    /// The variant to run; needed if the scenario has several
+    #[arg(long, value_name = "NAME")]
+    pub variant: Option<String>,
+    /// The seed to run [default: the scenario's first]
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    /// Output on standard output
+    #[arg(long, value_enum, default_value_t = ProfileFormat::Text)]
+    pub format: ProfileFormat,
+    /// No progress: only results and errors
+    #[arg(long, short)]
+    pub quiet: bool,
+}
+
+/// How a profile is printed.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ProfileFormat {
+    /// Tables and a call graph for people
+    Text,
+    /// Everything, schema version 1
+    Json,
+    /// Collapsed stacks, in ns, for flame graph tools
+    Folded,
 }
 
 /// The lists of `schedlab list`.

@@ -3,12 +3,13 @@
 pub mod check;
 pub mod generate;
 pub mod list;
+pub mod profile;
 pub mod run;
 pub mod topology;
 pub mod trace;
 
 use crate::output::Stop;
-use scenario::{Experiment, Faults, nearest};
+use scenario::{Experiment, Faults, Variant, nearest};
 use std::path::PathBuf;
 
 /// Loads all scenarios, or gives the faults of all of them.
@@ -22,6 +23,22 @@ fn load_all(paths: &[PathBuf]) -> Result<Vec<Experiment>, Stop> {
         }
     }
     if faults.0.is_empty() { Ok(experiments) } else { Err(Stop::Faults(faults)) }
+}
+
+/// The variant of that name, or the only one.
+fn choose<'a>(experiment: &'a Experiment, name: Option<&str>) -> Result<&'a Variant, Stop> {
+    match (name, experiment.variants.as_slice()) {
+        (Some(name), variants) => {
+            let found = variants.iter().find(|v| v.name == name);
+            found.ok_or_else(|| no_such_variant(experiment, name))
+        }
+        (None, [only]) => Ok(only),
+        (None, variants) => {
+            let names: Vec<&str> = variants.iter().map(|v| v.name.as_str()).collect();
+            let names = names.join(", ");
+            Err(Stop::BadInput(format!("which variant? --variant NAME, one of: {names}")))
+        }
+    }
 }
 
 /// The complaint about a variant that a scenario does not have.

@@ -24,6 +24,7 @@ fn main() -> ExitCode {
         Some(Command::Trace(args)) => commands::trace::trace(&args),
         Some(Command::List { what }) => commands::list::list(what),
         Some(Command::Topology { command }) => commands::topology::topology(&command),
+        Some(Command::Profile(args)) => commands::profile::profile(&args),
         Some(Command::Completions { shell }) => commands::generate::completions(shell),
         Some(Command::Man) => commands::generate::man(),
     };

@@ -8,10 +8,12 @@
 //! * `wakeup`: record_wakee, wake_affine, select_idle_sibling, SIS_NODE.
 //! * `balance`: periodic, nohz-idle and newidle balance, find_idlest_cpu.
 //! * `swqueue`: the shared wakequeue.
+//! * `calls`: the kernel's function names, for profiles.
 //! * `class`: the `Policy` that puts them together; `topo`: its precomputed topology.
 
 mod attr;
 pub mod balance;
+mod calls;
 mod cfs;
 mod class;
 pub mod features;

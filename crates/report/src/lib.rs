@@ -8,6 +8,7 @@
 //! writes it to a stream strips the colors where they are not wanted.
 
 pub mod out;
+pub mod profile;
 
 mod analysis;
 mod csv_table;

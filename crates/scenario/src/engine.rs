@@ -4,8 +4,10 @@
 //! time. This file and `metrics.rs` alone know the crates `policies`, `workloads` and `sim-core`.
 
 mod metrics;
+mod profile;
 
 use crate::experiment::{RunSpec, Until, WorkloadSpec};
+use crate::profile::Profile;
 use crate::run::{Executor, RunError, RunOutput};
 use metrics::Recorder;
 use policies::fair::Fair;
@@ -43,6 +45,13 @@ pub(crate) fn run_watched(
     progress: &dyn Fn(f64),
 ) -> Result<RunOutput, RunError> {
     with_observer(spec, watch, progress)
+}
+
+/// Runs a simulation and says where its time went.
+pub(crate) fn profile(spec: &RunSpec, progress: &dyn Fn(f64)) -> Result<Profile, RunError> {
+    let mut watch = profile::TimeWatcher::new();
+    run_watched(spec, &mut watch, progress)?;
+    Ok(watch.result)
 }
 
 fn with_observer<O: Observer>(

@@ -41,6 +41,7 @@ mod kind;
 mod load;
 mod mock;
 mod parse;
+mod profile;
 mod run;
 mod trace_run;
 mod units;
@@ -53,6 +54,7 @@ pub use experiment::{
 pub use hash::fingerprint;
 pub use load::{load, load_machine_file, load_str};
 pub use mock::MockExecutor;
+pub use profile::{LockClass, Profile, SiteTime, Spread, StackTime};
 pub use registry::{Better, Value, nearest};
 pub use run::{
     Executor, Failure, LlcUtilization, MetricValue, Observer, Results, RunError, RunOutput, Silent,

@@ -2,7 +2,7 @@
 
 use crate::engine::{Change, Frame, Pc};
 use crate::world::FULL_SPEED;
-use crate::{MaskId, NEVER, Nested, Ns, Site, StopWork, TaskId};
+use crate::{LockId, MaskId, NEVER, Nested, Ns, Site, StopWork, TaskId};
 use std::collections::VecDeque;
 use topology::CpuId;
 
@@ -145,6 +145,8 @@ pub struct Cpu {
     pub(crate) next_waiter: u32,
     pub(crate) wait_since: Ns,
     pub(crate) wait_site: Site,
+    /// What it waits for, if that is a lock.
+    pub(crate) wait_lock: Option<LockId>,
     /// It holds the lock's pending bit: nobody waits before it.
     pub(crate) wait_is_first: bool,
     pub(crate) waiting_now: bool,
@@ -214,6 +216,7 @@ impl Cpu {
             next_waiter: u32::MAX,
             wait_since: 0,
             wait_site: Site::ScheduleRqLock,
+            wait_lock: None,
             wait_is_first: false,
             waiting_now: false,
             nested: None,

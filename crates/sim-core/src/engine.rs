@@ -15,6 +15,7 @@ mod frame;
 mod irq;
 mod lock;
 mod path;
+mod profile;
 mod sched;
 mod stop;
 mod wake;
@@ -81,6 +82,7 @@ pub struct Simulation<P: Policy, W: Program, O: Observer> {
     until: Ns,
     ops_at_once: u32,
     last_op_at: Ns,
+    watched: profile::Watched,
 }
 
 impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
@@ -103,6 +105,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
             until: 0,
             ops_at_once: 0,
             last_op_at: NEVER,
+            watched: profile::Watched::default(),
         };
         starting.into_iter().for_each(|p| sim.place_first(p));
         sim
@@ -317,6 +320,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     fn cpu_event(&mut self, cpu: CpuId) {
         self.w.this = cpu;
         self.catch_up(cpu);
+        self.watch_time(cpu);
         if self.w.cpus[cpu.idx()].ticks != self.w.cpus[cpu.idx()].ticks_told {
             self.tell_tick(cpu);
         }
@@ -360,6 +364,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
             }
             self.w.now = at;
             self.w.counters.events += 1;
+            self.watch_time(cpu);
         }
     }
 
@@ -514,6 +519,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         for cpu in (0..self.w.cpus.len() as u32).map(CpuId) {
             self.catch_up(cpu);
             self.w.settle(cpu);
+            self.watch_time(cpu);
         }
         self.w.settle_waste();
     }

@@ -21,18 +21,20 @@ mod locks;
 mod observer;
 mod policy;
 mod program;
+mod stack;
 mod task;
 mod world;
 
 pub use cpu::{Category, Cpu, N_CATEGORIES};
 pub use engine::{Simulation, StopReason, Waiting};
 pub use events::EventQueue;
-pub use locks::{LockId, Locks, Site, SiteStats};
+pub use locks::{LockId, Locks, Site, SiteGroup, SiteStats};
 pub use observer::{NoObserver, Observer};
 pub use policy::{
     Choice, DequeueFlags, EnqueueFlags, Hook, Nested, Policy, SelectKind, Step, StopWork,
 };
 pub use program::{Op, Program, ProgramCx};
+pub use stack::{Calls, PathGroup, Stack, Within};
 pub use task::{
     MaskId, Pid, SchedAttr, SchedPolicy, SleepState, Task, TaskAttr, TaskId, TaskState,
 };

@@ -115,6 +115,70 @@ impl Site {
     }
 }
 
+/// What call sites are put together for comparison with published profiles (spec 11.3).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum SiteGroup {
+    /// Appending to a shared wakequeue.
+    Enqueue,
+    /// Unlinking from it.
+    Remove,
+    /// Popping from it in a pull.
+    Pop,
+    /// Runqueue locks.
+    RqLock,
+    /// Other locks.
+    Other,
+    /// No lock: a task's state.
+    NoLock,
+}
+
+impl SiteGroup {
+    /// All groups.
+    pub const ALL: [SiteGroup; 6] = [
+        SiteGroup::Enqueue,
+        SiteGroup::Remove,
+        SiteGroup::Pop,
+        SiteGroup::RqLock,
+        SiteGroup::Other,
+        SiteGroup::NoLock,
+    ];
+
+    /// Name as the metrics show it: `spin_pct.<name>`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            SiteGroup::Enqueue => "enqueue",
+            SiteGroup::Remove => "remove",
+            SiteGroup::Pop => "pop",
+            SiteGroup::RqLock => "rq_lock",
+            SiteGroup::Other => "other",
+            SiteGroup::NoLock => "no_lock",
+        }
+    }
+}
+
+impl Site {
+    /// The group it belongs to.
+    pub const fn group(self) -> SiteGroup {
+        match self {
+            Site::TtwuEnqueueSwq => SiteGroup::Enqueue,
+            Site::PickRemoveSwq | Site::DequeueRemoveSwq => SiteGroup::Remove,
+            Site::PullPopSwq => SiteGroup::Pop,
+            Site::PullTaskRqLock
+            | Site::TtwuRqLock
+            | Site::TtwuPendingRqLock
+            | Site::ScheduleRqLock
+            | Site::NewidleLbRqLock
+            | Site::PeriodicLbRqLock
+            | Site::TickRqLock
+            | Site::ForkRqLock
+            | Site::StopRqLock
+            | Site::SetAttrRqLock => SiteGroup::RqLock,
+            Site::BalanceSerialize | Site::WqPoolLock | Site::DmcryptWriteLock => SiteGroup::Other,
+            Site::OnCpuWait | Site::MigratingWait => SiteGroup::NoLock,
+        }
+    }
+}
+
 /// Statistics of one call site.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct SiteStats {
@@ -140,6 +204,8 @@ pub(crate) struct Lock {
 #[derive(Clone, Debug, Default)]
 pub struct Locks {
     pub(crate) locks: Vec<Lock>,
+    /// By lock: the name of its class.
+    classes: Vec<&'static str>,
     /// By [`Site`].
     pub sites: [SiteStats; Site::ALL.len()],
 }
@@ -154,7 +220,8 @@ pub(crate) enum Acquire {
 }
 
 impl Locks {
-    pub(crate) fn add(&mut self) -> LockId {
+    pub(crate) fn add(&mut self, class: &'static str) -> LockId {
+        self.classes.push(class);
         self.locks.push(Lock { owner: NOBODY, head: NOBODY, tail: NOBODY, last: NOBODY });
         LockId(self.locks.len() as u32 - 1)
     }
@@ -171,6 +238,11 @@ impl Locks {
         let l = &self.locks[lock.0 as usize];
         let cpu = if l.owner == NOBODY { l.last } else { l.owner };
         (cpu != NOBODY).then_some(CpuId(cpu))
+    }
+
+    /// The class of a lock, as lockstat would name it.
+    pub fn class(&self, lock: LockId) -> &'static str {
+        self.classes[lock.0 as usize]
     }
 
     /// The CPU that owns a lock.

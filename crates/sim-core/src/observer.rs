@@ -1,6 +1,6 @@
 //! What happened, told to whoever wants to know: metrics, traces, the ledger.
 
-use crate::{MigrationCause, Ns, Site, TaskId, World};
+use crate::{Category, LockId, MigrationCause, Ns, Site, Stack, TaskId, World};
 use topology::CpuId;
 
 /// Hears of events at the instant when they happen. An observer that is not there costs nothing:
@@ -59,6 +59,34 @@ pub trait Observer {
     #[inline]
     fn waited(&mut self, _w: &World, _cpu: CpuId, _site: Site, _ns: Ns) {}
 
+    /// Does [`Observer::time_passed`] want to be told? It makes a run slower.
+    #[inline]
+    fn watches_time(&self) -> bool {
+        false
+    }
+
+    /// `cpu` has spent `ns` more in one category and one place. Told of all busy time (not of
+    /// idle CPUs and those leaving idle), to the nanosecond, if [`Observer::watches_time`].
+    #[inline]
+    fn time_passed(&mut self, _w: &World, _cpu: CpuId, _what: Category, _at: &Stack, _ns: Ns) {}
+
+    /// `cpu` owns `lock` now and goes on; it waited for `wait`, if it had to. `last` is the CPU
+    /// that owned it before.
+    #[inline]
+    fn acquired(
+        &mut self,
+        _w: &World,
+        _cpu: CpuId,
+        _lock: LockId,
+        _last: CpuId,
+        _wait: Option<Ns>,
+    ) {
+    }
+
+    /// `cpu` lets go of `lock`.
+    #[inline]
+    fn released(&mut self, _w: &World, _cpu: CpuId, _lock: LockId) {}
+
     /// An event has been handled completely (for invariants).
     #[inline]
     fn after_event(&mut self, _w: &World) {}
@@ -95,6 +123,9 @@ macro_rules! hand_on {
             sched_delay(task: TaskId, ns: Ns);
             migrate(task: TaskId, from: CpuId, to: CpuId, why: MigrationCause);
             waited(cpu: CpuId, site: Site, ns: Ns);
+            time_passed(cpu: CpuId, what: Category, at: &Stack, ns: Ns);
+            acquired(cpu: CpuId, lock: LockId, last: CpuId, wait: Option<Ns>);
+            released(cpu: CpuId, lock: LockId);
             after_event();
             end();
         }
@@ -120,6 +151,11 @@ impl<A: Observer, B: Observer> Observer for (A, B) {
     fn has_enough(&self) -> bool {
         self.0.has_enough() || self.1.has_enough()
     }
+
+    #[inline]
+    fn watches_time(&self) -> bool {
+        self.0.watches_time() || self.1.watches_time()
+    }
 }
 
 impl<O: Observer + ?Sized> Observer for &mut O {
@@ -128,5 +164,10 @@ impl<O: Observer + ?Sized> Observer for &mut O {
     #[inline]
     fn has_enough(&self) -> bool {
         (**self).has_enough()
+    }
+
+    #[inline]
+    fn watches_time(&self) -> bool {
+        (**self).watches_time()
     }
 }

@@ -5,7 +5,7 @@
 //! with the next [`Step`]; the mechanism carries the step out and asks again. Each step reads the
 //! world, and changes it, at the instant when the step before it has ended.
 
-use crate::{LockId, MaskId, Ns, SchedAttr, Site, TaskId, World};
+use crate::{LockId, MaskId, Ns, SchedAttr, Site, Stack, TaskId, Within, World};
 use topology::CpuId;
 
 /// Why a CPU is chosen.
@@ -222,6 +222,10 @@ pub trait Policy {
             (w.now, w.this) = (now, this);
         }
     }
+
+    /// For profiles: adds the functions of this policy that a path of `cpu` is in, and changes the
+    /// stack's group if this part of the path has one of its own.
+    fn unwind(&self, _w: &World, _cpu: CpuId, _at: Within, _stack: &mut Stack) {}
 
     /// Called at the instant last given to [`World::set_policy_timer`].
     fn policy_timer(&mut self, _w: &mut World) {}

@@ -1,6 +1,8 @@
 //! What tasks do: the programs that a workload gives them.
 
-use crate::{LockId, MaskId, Ns, SchedAttr, SleepState, Step, TaskAttr, TaskId, World};
+use crate::{
+    Calls, LockId, MaskId, Ns, SchedAttr, SleepState, Stack, Step, TaskAttr, TaskId, World,
+};
 use topology::{CpuId, Machine};
 
 /// What a task does next. Everything but `Run`, `Kernel` and `Sleep` takes the time of its kernel
@@ -55,6 +57,46 @@ pub enum Op {
     Exit,
 }
 
+impl Op {
+    /// The system call that an operation usually is, and what lies between it and the scheduler.
+    pub fn calls(&self) -> Calls {
+        match self {
+            Op::Run(_) | Op::Kernel(_) | Op::Path => &["entry_SYSCALL_64", "do_syscall_64"],
+            Op::Sleep(_) => &[
+                "entry_SYSCALL_64",
+                "do_syscall_64",
+                "__x64_sys_clock_nanosleep",
+                "hrtimer_nanosleep",
+                "do_nanosleep",
+            ],
+            Op::Wake { .. } => {
+                &["entry_SYSCALL_64", "do_syscall_64", "__x64_sys_futex", "futex_wake", "wake_up_q"]
+            }
+            Op::Wait => &[
+                "entry_SYSCALL_64",
+                "do_syscall_64",
+                "__x64_sys_futex",
+                "futex_wait",
+                "futex_wait_queue",
+            ],
+            Op::Fork(_) => {
+                &["entry_SYSCALL_64", "do_syscall_64", "__x64_sys_clone", "kernel_clone"]
+            }
+            Op::Exec => {
+                &["entry_SYSCALL_64", "do_syscall_64", "__x64_sys_execve", "do_execveat_common"]
+            }
+            Op::SetScheduler { .. } => {
+                &["entry_SYSCALL_64", "do_syscall_64", "__x64_sys_sched_setscheduler"]
+            }
+            Op::SetAffinity { .. } => {
+                &["entry_SYSCALL_64", "do_syscall_64", "__x64_sys_sched_setaffinity"]
+            }
+            Op::Yield => &["entry_SYSCALL_64", "do_syscall_64", "__x64_sys_sched_yield"],
+            Op::Exit => &["entry_SYSCALL_64", "do_syscall_64", "__x64_sys_exit_group", "do_exit"],
+        }
+    }
+}
+
 /// The programs of all tasks of a workload. One object for all, so that they can share state
 /// (pipes, a job server) without indirection.
 pub trait Program {
@@ -100,6 +142,16 @@ pub trait Program {
     fn results(&self, _elapsed_ns: Ns) -> Vec<(&'static str, f64)> {
         Vec::new()
     }
+
+    /// The functions around the operation `op` that `task` has just begun, the outermost first,
+    /// for profiles. Not asked in user mode.
+    fn calls(&self, _task: TaskId, op: &Op) -> Calls {
+        op.calls()
+    }
+
+    /// For profiles: adds the functions that a path of `task` on `cpu`, or the handler of a
+    /// device's interrupt (`None`), is in.
+    fn unwind(&self, _cpu: CpuId, _task: Option<TaskId>, _stack: &mut Stack) {}
 
     /// What a blocked task waits for, in words, for the report of a run that cannot go on.
     fn waits_for(&self, _task: TaskId) -> String {
@@ -185,9 +237,9 @@ impl ProgramCx<'_> {
         self.w.tasks[task.idx()].sleeps = how;
     }
 
-    /// Makes a lock for the program's paths.
-    pub fn new_lock(&mut self) -> LockId {
-        self.w.new_lock()
+    /// Makes a lock for the program's paths, of a class for lockstat.
+    pub fn new_lock(&mut self, class: &'static str) -> LockId {
+        self.w.new_lock(class)
     }
 
     /// `set_current_state(TASK_INTERRUPTIBLE)` by `task`, which runs: wakers take it for a sleeper

@@ -4,7 +4,9 @@
 
 use crate::cpu::{Base, Cpu, Irq, Occupancy};
 use crate::engine::stretch;
-use crate::{EventQueue, LockId, Locks, MaskId, NEVER, Ns, Pid, StopWork, Task, TaskAttr, TaskId};
+use crate::{
+    EventQueue, LockId, Locks, MaskId, NEVER, Ns, Pid, Site, StopWork, Task, TaskAttr, TaskId,
+};
 use std::sync::Arc;
 use topology::{CpuId, CpuSet, Distance, Machine};
 
@@ -174,7 +176,7 @@ impl World {
         let n = machine.n_cpus();
         let mut locks = Locks::default();
         for _ in 0..n {
-            locks.add();
+            locks.add("rq");
         }
         let sibling_list = |c: usize| {
             let core = machine.cpus[c].core as usize;
@@ -248,6 +250,13 @@ impl World {
         mask == MaskId::ALL || self.masks[mask.0 as usize].contains(cpu)
     }
 
+    /// Time that CPUs have spent waiting at a site, waits that go on included, ns.
+    pub fn spin_ns(&self, site: Site) -> Ns {
+        let waits = |c: &&Cpu| c.waiting_now && c.wait_site == site;
+        let now: Ns = self.cpus.iter().filter(waits).map(|c| self.now - c.wait_since).sum();
+        self.locks.sites[site as usize].wait_ns + now
+    }
+
     /// The set of CPUs that `p` may use.
     pub fn allowed_set(&self, p: TaskId) -> &CpuSet {
         &self.masks[self.tasks[p.idx()].attr.allowed.0 as usize]
@@ -295,9 +304,9 @@ impl World {
         TaskId(self.tasks.len() as u32 - 1)
     }
 
-    /// Adds a lock (the runqueue locks exist).
-    pub fn new_lock(&mut self) -> LockId {
-        self.locks.add()
+    /// Adds a lock of a class (the runqueue locks exist).
+    pub fn new_lock(&mut self, class: &'static str) -> LockId {
+        self.locks.add(class)
     }
 
     /// Adds time to the step that the executing CPU does next.

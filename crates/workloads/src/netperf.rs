@@ -12,7 +12,9 @@
 //! One number per machine and test is calibrated, on the baseline with one client: `service_ns`,
 //! the CPU work of one way (a request or a reply, or one write with its read).
 
-use sim_core::{Ns, Op, Program, ProgramCx, TaskAttr, TaskId};
+mod calls;
+
+use sim_core::{Calls, Ns, Op, Program, ProgramCx, TaskAttr, TaskId};
 
 /// Which of netperf's tests.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -203,6 +205,23 @@ impl Program for Netperf {
             (false, _) => self.round_trip(me),
             (true, true) => self.write(me),
             (true, false) => self.read(me),
+        }
+    }
+
+    fn calls(&self, task: TaskId, op: &Op) -> Calls {
+        let reads_stream = self.streams() && !task.idx().is_multiple_of(2);
+        let state = self.ends[task.idx()].state;
+        match (op, self.config.test) {
+            (Op::Wait, Test::UdpRr) => calls::UDP_WAIT,
+            (Op::Wait, Test::TcpStream) if !reads_stream => calls::TCP_WAIT_MEMORY,
+            (Op::Wait, _) => calls::TCP_WAIT,
+            (Op::Wake { .. }, Test::UdpRr) => calls::UDP_WAKE,
+            (Op::Wake { .. }, _) if reads_stream => calls::TCP_WAKE_WRITER,
+            (Op::Wake { .. }, _) => calls::TCP_WAKE,
+            (_, Test::UdpRr) if state == State::Deliver => calls::UDP_SEND,
+            (_, Test::UdpRr) => calls::UDP_RECEIVE,
+            _ if state == State::Deliver => calls::TCP_SEND,
+            _ => calls::TCP_RECEIVE,
         }
     }
 

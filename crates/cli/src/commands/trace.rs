@@ -1,11 +1,11 @@
 //! `schedlab trace`: one run, written down event by event for other tools.
 
-use super::{load_all, no_such_variant};
+use super::{choose, load_all};
 use crate::args::TraceArgs;
 use crate::output::{Stop, remark};
 use crate::progress::Bar;
 use scenario::glue::TraceError;
-use scenario::{Experiment, Observer, TraceFailure, TraceFiles, Traced, Variant};
+use scenario::{Experiment, Observer, TraceFailure, TraceFiles, Traced};
 
 /// Runs one seed of one variant and writes its trace.
 pub fn trace(args: &TraceArgs) -> Result<(), Stop> {
@@ -22,21 +22,6 @@ pub fn trace(args: &TraceArgs) -> Result<(), Stop> {
         }
     }
     Ok(())
-}
-
-fn choose<'a>(experiment: &'a Experiment, name: Option<&str>) -> Result<&'a Variant, Stop> {
-    match (name, experiment.variants.as_slice()) {
-        (Some(name), variants) => {
-            let found = variants.iter().find(|v| v.name == name);
-            found.ok_or_else(|| no_such_variant(experiment, name))
-        }
-        (None, [only]) => Ok(only),
-        (None, variants) => {
-            let names: Vec<&str> = variants.iter().map(|v| v.name.as_str()).collect();
-            let names = names.join(", ");
-            Err(Stop::BadInput(format!("which variant? --variant NAME, one of: {names}")))
-        }
-    }
 }
 
 fn files(args: &TraceArgs) -> TraceFiles {

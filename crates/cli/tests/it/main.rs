@@ -2,5 +2,6 @@
 
 mod bad_input;
 mod lab;
+mod profile;
 mod results;
 mod trace;

@@ -181,10 +181,11 @@ impl Fair {
             nr_idle_scan: span.first().map_or(0, |c| machine.domains.llc_size[c.idx()]),
         };
         self.llcs = machine.llcs.iter().map(llc).collect();
-        let queue = |_| Swqueue { head: TaskId::NONE, tail: TaskId::NONE, lock: w.new_lock() };
+        let queue =
+            |_| Swqueue { head: TaskId::NONE, tail: TaskId::NONE, lock: w.new_lock("swqueue") };
         let n_queues = if self.features.swqueue { machine.llcs.len() } else { 0 };
         self.swqueues = (0..n_queues).map(queue).collect();
-        self.balance = BalanceState::new(&machine, now, w.new_lock());
+        self.balance = BalanceState::new(&machine, now, w.new_lock("balancing"));
         for cpu in (0..machine.n_cpus() as u32).map(CpuId) {
             let stopped = w.cpus[cpu.idx()].tick_stopped;
             self.balance_idle_enter(w, cpu, stopped);

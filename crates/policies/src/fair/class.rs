@@ -10,7 +10,7 @@ use super::state::{FairRq, FairTask};
 use super::topo::Topo;
 use sim_core::{
     Choice, DequeueFlags, EnqueueFlags, Hook, MaskId, Nested, Ns, Policy, SchedAttr, SelectKind,
-    Site, Step, TaskId, World,
+    Site, Stack, Step, TaskId, Within, World,
 };
 use topology::CpuId;
 
@@ -234,6 +234,10 @@ impl Policy for Fair {
 
     fn nohz_kick(&mut self, w: &mut World, cpu: CpuId) {
         self.nohz_kicked(w, cpu);
+    }
+
+    fn unwind(&self, w: &World, cpu: CpuId, at: Within, stack: &mut Stack) {
+        self.unwind_path(w, cpu, at, stack);
     }
 
     fn policy_timer(&mut self, w: &mut World) {

@@ -6,8 +6,9 @@
 //! carries out; the pull is a path of its own, which drops the own runqueue lock on the way.
 
 use super::balance::{Flow, PULL_LINES};
+use super::calls::RQ_LOCK;
 use super::state::Fair;
-use sim_core::{EnqueueFlags, Hook, LockId, MigrationCause, Nested, Ns, Policy, Site, Step};
+use sim_core::{EnqueueFlags, Hook, LockId, MigrationCause, Nested, Ns, Policy, Site, Stack, Step};
 use sim_core::{TaskId, World};
 use std::ops::ControlFlow;
 use topology::CpuId;
@@ -75,6 +76,22 @@ pub(crate) struct PullPath {
 impl Default for PullPath {
     fn default() -> Self {
         Self { stage: Stage::Look, task: TaskId::NONE, src: CpuId(0), moved: false }
+    }
+}
+
+impl PullPath {
+    /// The functions below `swqueue_pick_next_task`.
+    pub(crate) fn unwind(&self, stack: &mut Stack) {
+        match self.stage {
+            Stage::Hold | Stage::Pop => stack.call(&["swqueue_pull_task"]),
+            Stage::Locked => stack.call(&["task_rq_lock"]),
+            Stage::Move => stack.call(&["migrate_task_to"]),
+            Stage::UnlinkHold | Stage::UnlinkDone => {
+                stack.call(&["migrate_task_to", "dequeue_task_fair", "swqueue_remove_task"]);
+            }
+            Stage::Attach => stack.call(&[RQ_LOCK]),
+            _ => {}
+        }
     }
 }
 

@@ -4,7 +4,9 @@
 use crate::registry;
 use crate::run::{LlcUtilization, MetricValue, RunOutput};
 use hdrhistogram::Histogram;
-use sim_core::{Category, Ns, Observer, Policy, Program, Simulation, Site, TaskId, World};
+use sim_core::{
+    Category, Ns, Observer, Policy, Program, Simulation, Site, SiteGroup, TaskId, World,
+};
 use topology::{CpuId, Distance, Machine};
 
 /// Longest scheduling delay told apart, ns; longer ones count as this.
@@ -160,10 +162,14 @@ impl Metrics {
     fn spinning(&mut self, w: &World) {
         let busy: u64 = w.cpus.iter().map(busy_ns).sum();
         let share = |ns: u64| ns as f64 / busy.max(1) as f64 * 100.0;
-        self.add("spin_pct", share(w.locks.sites.iter().map(|s| s.wait_ns).sum()));
+        let sum = |sites: &mut dyn Iterator<Item = Site>| sites.map(|s| w.spin_ns(s)).sum();
+        self.add("spin_pct", share(sum(&mut Site::ALL.into_iter())));
         for site in Site::ALL {
-            let ns = w.locks.sites[site as usize].wait_ns;
-            self.add(&format!("spin_pct.{}", site.name()), share(ns));
+            self.add(&format!("spin_pct.{}", site.name()), share(w.spin_ns(site)));
+        }
+        for group in [SiteGroup::Enqueue, SiteGroup::Remove, SiteGroup::RqLock] {
+            let mut sites = Site::ALL.into_iter().filter(|s| s.group() == group);
+            self.add(&format!("spin_pct.{}", group.name()), share(sum(&mut sites)));
         }
     }
 

@@ -59,7 +59,8 @@ pub const METRICS: &[MetricDef] = &[
         "spin_pct.",
         "%",
         Lower,
-        "the same for one call site; on_cpu_wait and migrating_wait wait for no lock",
+        "the same for one call site, or a group (enqueue, remove, rq_lock); on_cpu_wait and \
+         migrating_wait wait for no lock",
     ),
     row("switches", "", Neither, "context switches"),
     row("wakeups", "", Neither, "wake-ups"),

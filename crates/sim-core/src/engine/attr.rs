@@ -4,7 +4,7 @@
 //! the class's affair, but for the move that a new affinity may ask for: who waits is moved by the
 //! caller, who runs by its CPU's stopper, who sleeps or is being woken when it is runnable next.
 
-use super::frame::{Flow, Frame, Pc};
+use super::frame::{Flow, Frame, Path, Pc};
 use crate::{
     Category, DequeueFlags, EnqueueFlags, LockId, MaskId, MigrationCause, Observer, Policy,
     Program, SchedAttr, Simulation, Site, StopWork, TaskId, TaskState, World,
@@ -46,7 +46,10 @@ impl World {
 impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     pub(crate) fn enter_set_attr(&mut self, cpu: CpuId, p: TaskId, change: Change) -> Flow {
         self.w.cpus[cpu.idx()].change = change;
-        self.w.push_frame(cpu, Frame { task: p, ..Frame::at(Pc::AttrBegin, Category::Kernel) });
+        self.w.push_frame(
+            cpu,
+            Frame { task: p, ..Frame::at(Pc::AttrBegin, Path::Attr, Category::Kernel) },
+        );
         Flow::Again
     }
 

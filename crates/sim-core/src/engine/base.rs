@@ -1,7 +1,7 @@
 //! The base of a CPU: the current task between its operations, and idle.
 
 use super::attr::Change;
-use super::frame::{Flow, Frame, Pc};
+use super::frame::{Flow, Frame, Path, Pc};
 use super::work::stretch;
 use crate::cpu::{Base, Cpu, Occupancy};
 use crate::world::MAX_SEGMENT_NS;
@@ -46,7 +46,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
             Base::Work => {
                 let t = &self.w.tasks[c.curr.idx()];
                 if c.need_resched && (t.work_left == 0 || self.w.is_preemptible(t)) {
-                    return self.enter_schedule(cpu);
+                    return self.enter_schedule(cpu, Path::Preempt);
                 }
                 if t.work_left > 0 {
                     return Flow::Wait;
@@ -55,14 +55,14 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
                 c.base = Base::Next;
                 c.category = Category::Kernel;
             }
-            _ if c.need_resched => return self.enter_schedule(cpu),
+            _ if c.need_resched => return self.enter_schedule(cpu, Path::Preempt),
             _ => {}
         }
         self.next_operation(cpu)
     }
 
-    pub(crate) fn enter_schedule(&mut self, cpu: CpuId) -> Flow {
-        self.w.push_frame(cpu, Frame::at(Pc::SchedLock, Category::Kernel));
+    pub(crate) fn enter_schedule(&mut self, cpu: CpuId, path: Path) -> Flow {
+        self.w.push_frame(cpu, Frame::at(Pc::SchedLock, path, Category::Kernel));
         Flow::Again
     }
 
@@ -71,6 +71,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         self.guard_livelock(p);
         let mut none = Vec::new();
         let op = self.program.next(&mut ProgramCx::of(&mut self.w, &mut none), p);
+        self.watch_operation(p, &op);
         match op {
             Op::Run(ns) => self.start_work(cpu, p, ns, false),
             Op::Kernel(ns) => self.start_work(cpu, p, ns, true),
@@ -83,18 +84,18 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
             Op::Wake { task, sync } => self.enter_wake(cpu, task, sync, Category::Kernel),
             Op::Fork(child) => {
                 // The body of a system call: interrupts cut in until the child is woken.
-                let begin = Frame::at(Pc::ForkBegin, Category::Kernel);
+                let begin = Frame::at(Pc::ForkBegin, Path::Fork, Category::Kernel);
                 let frame = Frame { task: child, irq_off: false, ..begin };
                 self.w.push_frame(cpu, frame);
                 self.w.spend(cpu, self.w.machine.costs.fork_ns, Pc::ForkBegin)
             }
             Op::Exec => {
-                self.w.push_frame(cpu, Frame::at(Pc::ExecSelect, Category::Kernel));
+                self.w.push_frame(cpu, Frame::at(Pc::ExecSelect, Path::Exec, Category::Kernel));
                 Flow::Again
             }
             Op::Yield => {
                 self.policy.yield_task(&mut self.w, cpu);
-                self.enter_schedule(cpu)
+                self.enter_schedule(cpu, Path::Block)
             }
             Op::Path => self.enter_path(cpu, p),
             Op::SetScheduler { task, attr } => {
@@ -129,7 +130,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
 
     pub(crate) fn block(&mut self, cpu: CpuId, p: TaskId, state: TaskState) -> Flow {
         self.w.tasks[p.idx()].state = state;
-        self.enter_schedule(cpu)
+        self.enter_schedule(cpu, Path::Block)
     }
 
     // --- idle ---
@@ -138,7 +139,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     fn idle_loop(&mut self, cpu: CpuId) -> Flow {
         let c = &self.w.cpus[cpu.idx()];
         if c.need_resched || c.nr_running > 0 {
-            return self.enter_schedule(cpu);
+            return self.enter_schedule(cpu, Path::Preempt);
         }
         let predicted = self.predict_idle(cpu);
         let states = &self.w.machine.cstates;

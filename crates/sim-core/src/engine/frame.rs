@@ -65,6 +65,39 @@ pub(crate) enum Pc {
     StopRelocked,
 }
 
+/// What a frame is, as a profile names it; the mechanism does not read it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Path {
+    /// `schedule()` by a task that blocks or yields.
+    Block,
+    /// `schedule()` by preemption, or in the idle loop.
+    Preempt,
+    /// `try_to_wake_up`.
+    Wake,
+    /// … by the wake list.
+    WakeList,
+    Fork,
+    Exec,
+    /// `sched_setscheduler`, `sched_setaffinity`.
+    Attr,
+    /// A path of the program.
+    Program,
+    /// The handler of a device's interrupt, by the program.
+    Handler,
+    /// An idle CPU that polls has seen its flag.
+    Poll,
+    /// IPIs.
+    Resched,
+    Call,
+    Device,
+    /// The timer interrupt, for timers and for the tick.
+    Timer,
+    Tick,
+    /// `sched_ttwu_pending`.
+    Flush,
+    Softirq,
+}
+
 /// Does the CPU go on at this instant, or has it set an end to wait for?
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Flow {
@@ -76,6 +109,7 @@ pub(crate) enum Flow {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Frame {
     pub pc: Pc,
+    pub path: Path,
     /// Interrupts wait until the path is through.
     pub irq_off: bool,
     /// A resumable path is asked for the first time.
@@ -100,6 +134,7 @@ pub(crate) struct Frame {
 impl Frame {
     pub(crate) const EMPTY: Frame = Frame {
         pc: Pc::SchedLock,
+        path: Path::Preempt,
         irq_off: true,
         first: false,
         sync: false,
@@ -112,8 +147,8 @@ impl Frame {
         scan_ns: 0,
     };
 
-    pub(crate) fn at(pc: Pc, category: Category) -> Frame {
-        Frame { pc, category, ..Frame::EMPTY }
+    pub(crate) fn at(pc: Pc, path: Path, category: Category) -> Frame {
+        Frame { pc, path, category, ..Frame::EMPTY }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Interrupts: IPIs, timers, ticks outside of a segment, the wake list, softirqs.
 
-use super::frame::{Flow, Frame, Pc};
+use super::frame::{Flow, Frame, Path, Pc};
 use crate::cpu::{Irq, N_IRQ};
 use crate::{
     Category, EnqueueFlags, LockId, NEVER, Observer, Policy, Program, Simulation, Site, Step,
@@ -8,11 +8,15 @@ use crate::{
 };
 use topology::CpuId;
 
+/// By [`Irq`].
+const IRQ_PATHS: [Path; N_IRQ] =
+    [Path::Poll, Path::Resched, Path::Call, Path::Timer, Path::Call, Path::Device];
+
 impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     /// Takes what is pending: interrupts first, else a tick that is due.
     pub(crate) fn interrupt(&mut self, cpu: CpuId) -> Flow {
         if self.w.cpus[cpu.idx()].irq_first <= self.w.now {
-            self.w.push_frame(cpu, Frame::at(Pc::IrqEntry, Category::Irq));
+            self.w.push_frame(cpu, Frame::at(Pc::IrqEntry, Path::Call, Category::Irq));
         } else {
             self.enter_tick(cpu);
         }
@@ -23,7 +27,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     /// computed one it works on the runqueue without its lock (see [`crate::Site::TickRqLock`]).
     pub(crate) fn enter_tick(&mut self, cpu: CpuId) {
         let next = self.w.tick_after(cpu, self.w.now);
-        let frame = Frame { first: true, ..Frame::at(Pc::TickBody, Category::Irq) };
+        let frame = Frame { first: true, ..Frame::at(Pc::TickBody, Path::Tick, Category::Irq) };
         self.w.push_frame(cpu, frame);
         let c = &mut self.w.cpus[cpu.idx()];
         c.tick_next = next;
@@ -42,19 +46,20 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     pub(crate) fn irq_entry(&mut self, cpu: CpuId) -> Flow {
         let now = self.w.now;
         let c = &mut self.w.cpus[cpu.idx()];
-        let mut real = false;
+        let mut path = Path::Poll;
         let mut nohz = false;
         let mut device = false;
-        for i in 0..N_IRQ {
+        for (i, this) in IRQ_PATHS.into_iter().enumerate() {
             if c.irq_at[i] <= now {
                 c.irq_at[i] = NEVER;
-                real |= i != Irq::Poll as usize;
+                path = this;
                 nohz |= i == Irq::Nohz as usize;
                 device |= i == Irq::Device as usize;
             }
         }
+        let real = path != Path::Poll;
         c.irq_first = c.irq_at.iter().copied().min().unwrap_or(NEVER);
-        c.top().first = nohz;
+        (c.top().first, c.top().path) = (nohz, path);
         c.device_irq |= device;
         let cost = if real { self.w.machine.costs.irq_ns } else { 0 };
         self.w.spend(cpu, cost, Pc::IrqBody)
@@ -67,14 +72,20 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         }
         if !self.w.cpus[cpu.idx()].expired.is_empty() {
             let p = self.w.cpus[cpu.idx()].expired.remove(0);
+            self.w.cpus[cpu.idx()].top().path = Path::Timer;
             return self.enter_wake(cpu, p, false, Category::Irq);
         }
         if self.w.cpus[cpu.idx()].wake_head != TaskId::NONE {
-            self.w.push_frame(cpu, Frame::at(Pc::FlushLock, Category::Irq));
+            let top = self.w.cpus[cpu.idx()].top();
+            if top.path != Path::Poll {
+                top.path = Path::Call;
+            }
+            self.w.push_frame(cpu, Frame::at(Pc::FlushLock, Path::Flush, Category::Irq));
             return Flow::Again;
         }
         if std::mem::take(&mut self.w.cpus[cpu.idx()].device_irq) {
-            self.w.push_frame(cpu, Frame::at(Pc::DeviceHandler, Category::Irq));
+            self.w.cpus[cpu.idx()].top().path = Path::Device;
+            self.w.push_frame(cpu, Frame::at(Pc::DeviceHandler, Path::Handler, Category::Irq));
             return Flow::Again;
         }
         self.pop_frame(cpu)
@@ -133,8 +144,11 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
 
     pub(crate) fn enter_softirq(&mut self, cpu: CpuId) -> Flow {
         self.w.cpus[cpu.idx()].softirq = false;
-        let frame =
-            Frame { first: true, irq_off: false, ..Frame::at(Pc::Softirq, Category::Softirq) };
+        let frame = Frame {
+            first: true,
+            irq_off: false,
+            ..Frame::at(Pc::Softirq, Path::Softirq, Category::Softirq)
+        };
         self.w.push_frame(cpu, frame);
         Flow::Again
     }

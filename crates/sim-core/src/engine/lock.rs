@@ -13,12 +13,12 @@ const NOBODY: u32 = u32::MAX;
 
 impl World {
     /// Marks the CPU as spinning; its event comes with the grant.
-    fn start_wait(&mut self, cpu: CpuId, site: Site, first: bool) {
+    fn start_wait(&mut self, cpu: CpuId, lock: Option<LockId>, site: Site, first: bool) {
         self.settle(cpu);
         let now = self.now;
         let c = &mut self.cpus[cpu.idx()];
         c.wait_since = now;
-        c.wait_site = site;
+        (c.wait_site, c.wait_lock) = (site, lock);
         c.wait_is_first = first;
         c.waiting_now = true;
         c.next_waiter = NOBODY;
@@ -80,11 +80,12 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
                 let c = &mut self.w.cpus[cpu.idx()];
                 c.carry += cost;
                 c.top.pc = pc;
+                self.observer.acquired(&self.w, cpu, lock, CpuId(last), None);
                 Flow::Again
             }
             Acquire::Busy { first } => {
                 self.w.cpus[cpu.idx()].top.pc = pc;
-                self.w.start_wait(cpu, site, first);
+                self.w.start_wait(cpu, Some(lock), site, first);
                 let l = &mut self.w.locks.locks[lock.0 as usize];
                 if l.head == NOBODY {
                     l.head = cpu.0;
@@ -98,6 +99,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     }
 
     pub(crate) fn unlock(&mut self, cpu: CpuId, lock: LockId) {
+        self.observer.released(&self.w, cpu, lock);
         self.w.release(cpu, lock);
     }
 
@@ -109,7 +111,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         if !t.on_cpu && !t.migrating {
             return Flow::Again;
         }
-        self.w.start_wait(cpu, site, false);
+        self.w.start_wait(cpu, None, site, false);
         let head = std::mem::replace(&mut self.w.tasks[p.idx()].spinner, cpu.0);
         self.w.cpus[cpu.idx()].next_waiter = head;
         Flow::Wait
@@ -125,12 +127,16 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         let c = &mut self.w.cpus[cpu.idx()];
         c.waiting_now = false;
         c.category = c.top().category;
-        let (site, waited) = (c.wait_site, now - c.wait_since);
+        let (site, lock, waited) = (c.wait_site, c.wait_lock, now - c.wait_since);
         let stats = &mut self.w.locks.sites[site as usize];
         stats.contended += 1;
         stats.wait_ns += waited;
         self.w.set_occupancy(cpu, Occupancy::Busy);
         self.observer.waited(&self.w, cpu, site, waited);
+        if let Some(lock) = lock {
+            let last = CpuId(self.w.locks.locks[lock.0 as usize].last);
+            self.observer.acquired(&self.w, cpu, lock, last, Some(waited));
+        }
     }
 
     /// Carries out a step of a resumable path. `None`: resume it at this instant.
@@ -171,6 +177,9 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         let cost = self.w.machine.locks.fast_ns + self.w.line_ns(CpuId(last), cpu);
         self.w.cpus[cpu.idx()].carry += cost;
         self.w.trylock_ok = matches!(taken, Acquire::Taken { .. });
+        if self.w.trylock_ok {
+            self.observer.acquired(&self.w, cpu, lock, CpuId(last), None);
+        }
     }
 
     // --- nested critical sections (spec 7.1) ---

@@ -1,7 +1,7 @@
 //! Kernel paths and devices of a program: `queue_work()`, a completion interrupt, a lock of a
 //! driver. The program says the steps, as a policy does for its paths; interrupts stay off.
 
-use super::frame::{Flow, Frame, Pc};
+use super::frame::{Flow, Frame, Path, Pc};
 use crate::cpu::Irq;
 use crate::{
     Category, NEVER, Ns, Observer, Policy, Program, ProgramCx, Simulation, Step, TaskId, TaskState,
@@ -35,7 +35,8 @@ impl World {
 
 impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     pub(crate) fn enter_path(&mut self, cpu: CpuId, p: TaskId) -> Flow {
-        let frame = Frame { task: p, ..Frame::at(Pc::ProgramPath, Category::Kernel) };
+        let frame =
+            Frame { task: p, ..Frame::at(Pc::ProgramPath, Path::Program, Category::Kernel) };
         self.w.push_frame(cpu, frame);
         Flow::Again
     }

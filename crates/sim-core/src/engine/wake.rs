@@ -1,6 +1,6 @@
 //! `try_to_wake_up` (spec 5.2-5.4), executed by a task or in an interrupt.
 
-use super::frame::{Flow, Frame, Pc};
+use super::frame::{Flow, Frame, Path, Pc};
 use crate::cpu::Irq;
 use crate::{
     Category, Choice, EnqueueFlags, Hook, LockId, MigrationCause, Observer, Policy, Program,
@@ -27,7 +27,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         sync: bool,
         category: Category,
     ) -> Flow {
-        let frame = Frame { task: p, sync, ..Frame::at(Pc::WakeBegin, category) };
+        let frame = Frame { task: p, sync, ..Frame::at(Pc::WakeBegin, Path::Wake, category) };
         self.w.push_frame(cpu, frame);
         self.w.spend(cpu, self.w.machine.costs.ttwu_fixed_ns, Pc::WakeBegin)
     }
@@ -126,7 +126,8 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     fn begin_push(&mut self, cpu: CpuId, target: CpuId) -> Flow {
         self.w.change_rq(target, |c| c.ttwu_pending = true);
         self.w.cpus[target.idx()].pushes_under_way += 1;
-        self.w.cpus[cpu.idx()].top().target = target;
+        let top = self.w.cpus[cpu.idx()].top();
+        (top.target, top.path) = (target, Path::WakeList);
         let lines = u64::from(self.w.machine.costs.wake_list_lines);
         self.w.spend(cpu, lines * self.w.line_ns(cpu, target), Pc::WakePush)
     }

@@ -8,6 +8,7 @@ mod invariants;
 mod netperf;
 mod observers;
 mod paths;
+mod profile;
 mod support;
 mod twins;
 mod wakers;

@@ -91,7 +91,7 @@ impl Pool {
 
 impl Program for Pool {
     fn start(&mut self, cx: &mut ProgramCx<'_>) {
-        self.lock = Some(cx.new_lock());
+        self.lock = Some(cx.new_lock("pool"));
         for _ in 0..self.producers + self.consumers {
             cx.start_task(TaskAttr::default());
         }

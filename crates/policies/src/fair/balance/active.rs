@@ -6,8 +6,9 @@
 //! target, attach, unlock.
 
 use super::{Flow, PULL_LINES, domain_at};
+use crate::fair::calls::RQ_LOCK;
 use crate::fair::state::Fair;
-use sim_core::{LockId, MigrationCause, Policy, Site, Step, StopWork, TaskId, World};
+use sim_core::{LockId, MigrationCause, Policy, Site, Stack, Step, StopWork, TaskId, World};
 use std::ops::ControlFlow;
 use topology::CpuId;
 
@@ -35,6 +36,21 @@ pub(crate) struct StopPath {
 impl Default for StopPath {
     fn default() -> Self {
         Self { stage: Stage::Lock, task: TaskId::NONE }
+    }
+}
+
+impl StopPath {
+    /// The functions below `active_load_balance_cpu_stop`.
+    pub(crate) fn unwind(&self, stack: &mut Stack) {
+        match self.stage {
+            Stage::Look => stack.call(&[RQ_LOCK]),
+            Stage::Attach => stack.call(&["attach_one_task", RQ_LOCK]),
+            Stage::UnlinkHold | Stage::UnlinkDone => {
+                stack.call(&["detach_one_task", "dequeue_task_fair", "swqueue_remove_task"]);
+            }
+            Stage::Detach => stack.call(&["detach_one_task"]),
+            _ => {}
+        }
     }
 }
 

@@ -6,8 +6,9 @@
 //! are read anew after each domain.
 
 use super::{Flow, IdleType, domain_at, update_newidle_cost};
+use crate::fair::calls::RQ_LOCK;
 use crate::fair::state::Fair;
-use sim_core::{LockId, Ns, Site, Step, TaskId, World};
+use sim_core::{LockId, Ns, Site, Stack, Step, TaskId, World};
 use std::ops::ControlFlow;
 use topology::{CpuId, SdFlags};
 
@@ -49,6 +50,23 @@ impl Default for NewidlePath {
             curr_cost: 0,
             next_balance: 0,
         }
+    }
+}
+
+impl NewidlePath {
+    /// The wakequeue is asked first.
+    pub(crate) fn pulls(&self) -> bool {
+        self.stage == Stage::Pull
+    }
+
+    /// The functions below `newidle_balance`; true in `load_balance`, which goes on.
+    pub(crate) fn unwind(&self, stack: &mut Stack) -> bool {
+        match self.stage {
+            Stage::Blocked => stack.call(&["update_blocked_averages"]),
+            Stage::Finish => stack.call(&[RQ_LOCK]),
+            _ => {}
+        }
+        self.stage == Stage::Balance
     }
 }
 

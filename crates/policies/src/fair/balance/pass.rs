@@ -13,8 +13,9 @@
 
 use super::decide::Migrate;
 use super::{Flow, IdleType, PULL_LINES, domain_at};
+use crate::fair::calls::RQ_LOCK;
 use crate::fair::state::Fair;
-use sim_core::{LockId, Site, Step, World};
+use sim_core::{LockId, Site, Stack, Step, World};
 use std::ops::ControlFlow;
 use topology::{CpuId, DomainId};
 
@@ -123,6 +124,24 @@ impl LoadBalance {
     /// The next stage, with a step only where interrupts are on (softirq passes).
     fn softirq_step(&self, step: Step, next: LbStage) -> (Option<Step>, LbStage) {
         ((self.idle != IdleType::NewlyIdle).then_some(step), next)
+    }
+}
+
+impl LoadBalance {
+    /// `load_balance` and the functions below it.
+    pub(crate) fn unwind(&self, stack: &mut Stack) {
+        use LbStage as S;
+        stack.call(&["load_balance"]);
+        match self.stage {
+            S::Stats => stack.call(&["find_busiest_group"]),
+            S::Look | S::Active => stack.call(&[RQ_LOCK]),
+            S::Detach | S::Unlink => stack.call(&["detach_tasks"]),
+            S::UnlinkHold | S::UnlinkDone => {
+                stack.call(&["detach_tasks", "dequeue_task_fair", "swqueue_remove_task"]);
+            }
+            S::Attach => stack.call(&["attach_tasks", RQ_LOCK]),
+            _ => {}
+        }
     }
 }
 

@@ -32,6 +32,13 @@ pub(crate) struct RebalancePath {
     next_balance: u64,
 }
 
+impl RebalancePath {
+    /// In `load_balance`.
+    pub(crate) fn balances(&self) -> bool {
+        self.stage == Stage::Balance
+    }
+}
+
 impl Fair {
     /// Prepares `rebalance_domains(cpu, idle)`, to be executed by `exec`.
     pub(crate) fn rebalance_begin(&mut self, w: &World, exec: CpuId, cpu: CpuId, idle: IdleType) {

@@ -1,0 +1,240 @@
+//! The observer behind `schedlab profile`: time by call chain, and lockstat.
+//!
+//! A run has millions of intervals and some hundred different call chains. The chains are looked
+//! up by the addresses of their function names, which are constants of the program; chains that are
+//! equal by content only are put together at the end.
+
+use crate::profile::{LockClass, Profile, SiteTime, Spread, StackTime};
+use hdrhistogram::Histogram;
+use sim_core::{Category, LockId, Ns, Observer, PathGroup, Site, SiteGroup, Stack, TaskId, World};
+use std::collections::{BTreeMap, HashMap};
+use topology::CpuId;
+
+/// Significant digits of the histograms, and what counts as the longest time.
+const DIGITS: u8 = 2;
+const LONGEST_NS: u64 = 3_600_000_000_000;
+
+/// Whose name a stack carries if no task's.
+const SWAPPER: u32 = 1 << 16;
+const MIGRATION: u32 = SWAPPER + 1;
+
+/// Times in a histogram.
+struct Times {
+    histogram: Histogram<u64>,
+    total_ns: u64,
+    max_ns: u64,
+}
+
+impl Times {
+    fn new() -> Self {
+        let histogram = Histogram::new_with_bounds(1, LONGEST_NS, DIGITS);
+        let histogram = histogram.expect("the bounds are constant and valid");
+        Self { histogram, total_ns: 0, max_ns: 0 }
+    }
+
+    fn add(&mut self, ns: Ns) {
+        self.histogram.saturating_record(ns.max(1));
+        self.total_ns += ns;
+        self.max_ns = self.max_ns.max(ns);
+    }
+
+    fn spread(&self) -> Spread {
+        let p95 = self.histogram.value_at_quantile(0.95);
+        Spread {
+            n: self.histogram.len(),
+            total_ns: self.total_ns,
+            p95_ns: p95.min(self.max_ns),
+            max_ns: self.max_ns,
+        }
+    }
+}
+
+/// A call chain that has been seen.
+struct Seen {
+    comm: u32,
+    group: PathGroup,
+    site: Option<Site>,
+    functions: Box<[&'static str]>,
+    ns: Ns,
+}
+
+impl Seen {
+    fn is(&self, comm: u32, at: &Stack) -> bool {
+        let same = |(a, b): (&&str, &&str)| std::ptr::eq(a.as_ptr(), b.as_ptr());
+        self.comm == comm
+            && (self.group, self.site) == (at.group, at.site)
+            && self.functions.len() == at.functions().len()
+            && self.functions.iter().zip(at.functions()).all(same)
+    }
+}
+
+struct ClassTimes {
+    name: &'static str,
+    acquisitions: u64,
+    bounces: u64,
+    contended: u64,
+    con_bounces: u64,
+    wait: Times,
+    hold: Times,
+}
+
+/// Watches one run.
+pub struct TimeWatcher {
+    seen: Vec<Seen>,
+    /// Indices of chains by a hash of their addresses.
+    index: HashMap<u64, Vec<u32>>,
+    sites: Vec<Times>,
+    classes: Vec<ClassTimes>,
+    /// By lock: its class, and since when its owner has it.
+    class_of: Vec<u32>,
+    since: Vec<Ns>,
+    /// Complete when the run has ended.
+    pub result: Profile,
+}
+
+impl TimeWatcher {
+    pub fn new() -> Self {
+        Self {
+            seen: Vec::new(),
+            index: HashMap::new(),
+            sites: Site::ALL.iter().map(|_| Times::new()).collect(),
+            classes: Vec::new(),
+            class_of: Vec::new(),
+            since: Vec::new(),
+            result: Profile::default(),
+        }
+    }
+
+    fn class(&mut self, w: &World, lock: LockId) -> &mut ClassTimes {
+        let idx = lock.0 as usize;
+        while self.class_of.len() <= idx {
+            let name = w.locks.class(LockId(self.class_of.len() as u32));
+            let known = self.classes.iter().position(|c| c.name == name);
+            let class = known.unwrap_or_else(|| {
+                self.classes.push(ClassTimes {
+                    name,
+                    acquisitions: 0,
+                    bounces: 0,
+                    contended: 0,
+                    con_bounces: 0,
+                    wait: Times::new(),
+                    hold: Times::new(),
+                });
+                self.classes.len() - 1
+            });
+            self.class_of.push(class as u32);
+            self.since.push(0);
+        }
+        &mut self.classes[self.class_of[idx] as usize]
+    }
+
+    fn profile(&self, w: &World) -> Profile {
+        let mut stacks: BTreeMap<(String, &[&'static str]), StackTime> = BTreeMap::new();
+        for seen in &self.seen {
+            let comm = name_of(w, seen.comm);
+            let place =
+                stacks.entry((comm.clone(), &seen.functions)).or_insert_with(|| StackTime {
+                    comm,
+                    functions: seen.functions.to_vec(),
+                    group: seen.group.name(),
+                    site: seen.site.map(Site::name),
+                    ns: 0,
+                });
+            place.ns += seen.ns;
+        }
+        let site = |site: Site| {
+            let stats = &w.locks.sites[site as usize];
+            let wait = self.sites[site as usize].spread();
+            let no_lock = site.group() == SiteGroup::NoLock;
+            let acquisitions = if no_lock { wait.n } else { stats.acquired };
+            SiteTime { name: site.name(), group: site.group().name(), no_lock, acquisitions, wait }
+        };
+        Profile {
+            elapsed_ns: w.now,
+            busy_ns: self.seen.iter().map(|s| s.ns).sum(),
+            cpus: w.cpus.len(),
+            stacks: stacks.into_values().collect(),
+            groups: PathGroup::ALL.map(PathGroup::name).to_vec(),
+            sites: Site::ALL.map(site).to_vec(),
+            locks: self.classes.iter().map(ClassTimes::result).collect(),
+        }
+    }
+}
+
+impl ClassTimes {
+    fn result(&self) -> LockClass {
+        LockClass {
+            name: self.name,
+            acquisitions: self.acquisitions,
+            bounces: self.bounces,
+            contended: self.contended,
+            con_bounces: self.con_bounces,
+            wait: self.wait.spread(),
+            hold: self.hold.spread(),
+        }
+    }
+}
+
+fn name_of(w: &World, comm: u32) -> String {
+    match comm {
+        SWAPPER => "swapper".to_string(),
+        MIGRATION => "migration".to_string(),
+        comm => w.comms.get(comm as usize).cloned().unwrap_or_default(),
+    }
+}
+
+fn hash(comm: u32, at: &Stack) -> u64 {
+    const MIX: u64 = 0x9e37_79b9_7f4a_7c15;
+    let mut hash = u64::from(comm) ^ ((at.group as u64) << 32);
+    for f in at.functions() {
+        hash = (hash.rotate_left(5) ^ f.as_ptr() as usize as u64).wrapping_mul(MIX);
+    }
+    hash
+}
+
+impl Observer for TimeWatcher {
+    fn watches_time(&self) -> bool {
+        true
+    }
+
+    fn time_passed(&mut self, w: &World, _cpu: CpuId, _what: Category, at: &Stack, ns: Ns) {
+        let comm = match at.task {
+            TaskId::IDLE => SWAPPER,
+            task if task.is_task() => u32::from(w.tasks[task.idx()].attr.comm),
+            _ => MIGRATION,
+        };
+        let same = self.index.entry(hash(comm, at)).or_default();
+        if let Some(i) = same.iter().find(|i| self.seen[**i as usize].is(comm, at)) {
+            self.seen[*i as usize].ns += ns;
+            return;
+        }
+        same.push(self.seen.len() as u32);
+        let functions = at.functions().into();
+        self.seen.push(Seen { comm, group: at.group, site: at.site, functions, ns });
+    }
+
+    fn acquired(&mut self, w: &World, cpu: CpuId, lock: LockId, last: CpuId, wait: Option<Ns>) {
+        let class = self.class(w, lock);
+        class.acquisitions += 1;
+        class.bounces += u64::from(last != cpu);
+        if let Some(ns) = wait {
+            class.contended += 1;
+            class.con_bounces += u64::from(last != cpu);
+            class.wait.add(ns);
+        }
+        self.since[lock.0 as usize] = w.now;
+    }
+
+    fn released(&mut self, w: &World, _cpu: CpuId, lock: LockId) {
+        let ns = w.now - self.since.get(lock.0 as usize).copied().unwrap_or(w.now);
+        self.class(w, lock).hold.add(ns);
+    }
+
+    fn end(&mut self, w: &World) {
+        self.result = self.profile(w);
+    }
+
+    fn waited(&mut self, _w: &World, _cpu: CpuId, site: Site, ns: Ns) {
+        self.sites[site as usize].add(ns);
+    }
+}
