@@ -115,6 +115,9 @@ pub struct TraceArgs {
     /// Write the text that `perf script --ns` prints
     #[arg(long, value_name = "FILE")]
     pub perf_script: Option<PathBuf>,
+    /// Write perf.data for perf sched timehist, latency, map and perf script
+    #[arg(long, value_name = "FILE")]
+    pub perf_data: Option<PathBuf>,
     /// No progress, no remarks
     #[arg(long, short)]
     pub quiet: bool,

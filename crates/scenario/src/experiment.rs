@@ -36,6 +36,7 @@ impl Experiment {
     /// What one run needs to know.
     pub fn spec(&self, variant: &Variant, seed: u64) -> RunSpec {
         RunSpec {
+            scenario: self.name.clone(),
             variant: variant.name.clone(),
             machine: self.machine.clone(),
             policy: variant.policy,
@@ -171,6 +172,8 @@ pub struct Published {
 /// One run of one variant with one seed.
 #[derive(Clone, Debug)]
 pub struct RunSpec {
+    /// Name of the scenario, for messages.
+    pub scenario: String,
     /// Name of the variant, for messages.
     pub variant: String,
     /// Machine.

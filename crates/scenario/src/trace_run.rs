@@ -4,13 +4,15 @@ use crate::engine;
 use crate::experiment::RunSpec;
 use crate::run::{RunError, RunOutput, guarded};
 use std::path::PathBuf;
-use trace::export::{OutFile, PerfScript, Sink, Totals, TraceError, Tracer};
+use trace::export::{Origin, OutFile, PerfData, PerfScript, Sink, Totals, TraceError, Tracer};
 
 /// Which files to write. If none is named, perf script text goes to standard output.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TraceFiles {
     /// The text that `perf script --ns` prints.
     pub perf_script: Option<PathBuf>,
+    /// `perf.data`.
+    pub perf_data: Option<PathBuf>,
 }
 
 /// Why a run left no trace.
@@ -46,7 +48,8 @@ impl RunSpec {
         files: &TraceFiles,
         progress: &dyn Fn(f64),
     ) -> Result<Traced, TraceFailure> {
-        let mut tracer = Tracer::new(&self.machine, files.sinks().map_err(TraceFailure::Target)?);
+        let mut tracer =
+            Tracer::new(&self.machine, files.sinks(&self.origin()).map_err(TraceFailure::Target)?);
         let run = guarded(|| engine::run_watched(self, &mut tracer, progress));
         match run {
             Ok(output) => Ok(Traced { output, totals: tracer.finish()? }),
@@ -60,11 +63,36 @@ impl RunSpec {
     }
 }
 
+impl RunSpec {
+    fn origin(&self) -> Origin {
+        let command = [
+            "schedlab".to_string(),
+            "trace".to_string(),
+            format!("{}.toml", self.scenario),
+            "--variant".to_string(),
+            self.variant.clone(),
+            "--seed".to_string(),
+            self.seed.to_string(),
+        ];
+        Origin {
+            machine: self.machine.name.clone(),
+            n_cpus: self.machine.n_cpus() as u32,
+            release: format!("{}.0-schedlab", self.rules.unwrap_or("6.18")),
+            tool: concat!("schedlab ", env!("CARGO_PKG_VERSION")).to_string(),
+            command: command.to_vec(),
+        }
+    }
+}
+
 impl TraceFiles {
-    fn sinks(&self) -> Result<Vec<Box<dyn Sink>>, TraceError> {
+    fn sinks(&self, origin: &Origin) -> Result<Vec<Box<dyn Sink>>, TraceError> {
         let mut sinks: Vec<Box<dyn Sink>> = Vec::new();
         if let Some(path) = &self.perf_script {
             sinks.push(Box::new(PerfScript::new(OutFile::create(path)?)));
+        }
+        if let Some(path) = &self.perf_data {
+            let out = OutFile::create_seekable(path)?;
+            sinks.push(Box::new(PerfData::new(out, origin.clone())?));
         }
         if sinks.is_empty() {
             sinks.push(Box::new(PerfScript::new(OutFile::stdout())));

@@ -5,13 +5,16 @@
 
 mod event;
 mod out_file;
+mod perf_data;
 mod perf_script;
 mod sink;
 mod ticks;
+mod tracepoint;
 mod tracer;
 
 pub use event::{Comm, Event, PrevState, What, Who};
 pub use out_file::{OutFile, TraceError, abandon_unfinished};
+pub use perf_data::PerfData;
 pub use perf_script::PerfScript;
-pub use sink::Sink;
+pub use sink::{Origin, Sink};
 pub use tracer::{START_NS, Totals, Tracer};

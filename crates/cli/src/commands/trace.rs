@@ -25,7 +25,7 @@ pub fn trace(args: &TraceArgs) -> Result<(), Stop> {
 }
 
 fn files(args: &TraceArgs) -> TraceFiles {
-    TraceFiles { perf_script: args.perf_script.clone() }
+    TraceFiles { perf_script: args.perf_script.clone(), perf_data: args.perf_data.clone() }
 }
 
 fn stop(experiment: &Experiment, variant: &str, seed: u64, failure: TraceFailure) -> Stop {

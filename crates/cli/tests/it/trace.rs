@@ -12,7 +12,7 @@ fn without_a_file_the_text_goes_to_standard_output() {
     let text = lab.output(ONE);
     let first = text.lines().next().unwrap();
     let begins =
-        "         swapper       0 [000]     1.000000000:   sched:sched_wakeup_new: comm=make";
+        "         swapper     0 [000]     1.000000000:   sched:sched_wakeup_new: comm=make";
     assert!(first.starts_with(begins), "{first}");
     let again = [&ONE[..], &["--perf-script", "t.txt", "--seed", "1"]].concat();
     lab.run(again).success().stdout_eq("").stderr_eq(str![[r#"

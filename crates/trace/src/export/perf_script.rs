@@ -56,7 +56,7 @@ fn head(line: &mut Vec<u8>, event: &Event, name: &str) -> std::io::Result<()> {
     let Who { pid, comm, .. } = &event.current;
     let comm = if pid.0 == 0 { "swapper" } else { comm.as_str() };
     let (s, ns) = (event.at / 1_000_000_000, event.at % 1_000_000_000);
-    write!(line, "{comm:>16} {:>7} [{:03}] {s:>5}.{ns:09}: {name}: ", pid.0, event.cpu.0)
+    write!(line, "{comm:>16} {:>5} [{:03}] {s:>5}.{ns:09}: {name}: ", pid.0, event.cpu.0)
 }
 
 fn fields(line: &mut Vec<u8>, what: &What) -> std::io::Result<()> {

@@ -3,6 +3,21 @@
 use super::event::Event;
 use super::out_file::{OutFile, TraceError};
 
+/// Where a trace comes from, for formats that tell.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Origin {
+    /// The machine's name.
+    pub machine: String,
+    /// Its CPUs.
+    pub n_cpus: u32,
+    /// Kernel whose rules were simulated, as `uname -r` would say.
+    pub release: String,
+    /// The program and its version.
+    pub tool: String,
+    /// The command that makes this trace.
+    pub command: Vec<String>,
+}
+
 /// Takes the events of a run one by one, in order of time, and keeps no more of them than a format
 /// asks for.
 pub trait Sink {

@@ -130,7 +130,7 @@ impl Tracer {
     }
 
     fn current(&mut self, w: &World, cpu: CpuId) -> Who {
-        self.name(w, cpu, self.stints[cpu.idx()].curr)
+        self.who(w, cpu, self.stints[cpu.idx()].curr)
     }
 
     /// A task's fields in an event.
@@ -162,7 +162,7 @@ impl Tracer {
             _ => false,
         };
         if is_new {
-            self.now(w, What::Renamed { task: who });
+            self.emit(self.last, cpu, who, What::Renamed { task: who });
         }
         who
     }
@@ -193,7 +193,7 @@ impl Tracer {
         }
         stint.charged = Some(at);
         self.totals.charged_ns += ns;
-        let task = self.name(w, cpu, task);
+        let task = self.who(w, cpu, task);
         let current = self.current(w, by);
         self.emit(at, by, current, What::StatRuntime { task, ns });
     }

@@ -1,4 +1,5 @@
 //! Traces of simulated runs, in every format.
 
+mod perf_data;
 mod perf_script;
 mod support;

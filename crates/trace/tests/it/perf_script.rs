@@ -1,9 +1,8 @@
 //! The text of `perf script`.
 
-use crate::support::{Traced, machine, small_build, small_machine, trace};
+use crate::support::{Sums, Traced, machine, small_build, small_machine, trace};
 use expect_test::expect;
-use sim_core::{Op, Pid, Program, ProgramCx, SleepState, TaskAttr, TaskId};
-use std::collections::BTreeMap;
+use sim_core::{Op, Program, ProgramCx, SleepState, TaskAttr, TaskId};
 
 /// A shell that starts a command, waits for it, and leaves.
 #[derive(Default)]
@@ -45,37 +44,27 @@ fn a_shell_and_its_child() {
     let traced = trace(small_machine(), Shell::default(), u64::MAX);
     // The bar keeps the margin.
     expect![[r#"
-        |         swapper       0 [000]     1.000000000:   sched:sched_wakeup_new: comm=sh pid=1000 prio=120 target_cpu=000
-        |         swapper       0 [000]     1.000001265:       sched:sched_switch: prev_comm=swapper/0 prev_pid=0 prev_prio=120 prev_state=R ==> next_comm=sh next_pid=1000 next_prio=120
-        |              sh    1000 [000]     1.000034865: sched:sched_process_fork: comm=sh pid=1000 child_comm=sh child_pid=1001
-        |              sh    1000 [000]     1.000035640:   sched:sched_wakeup_new: comm=sh pid=1001 prio=125 target_cpu=001
-        |              sh    1000 [000]     1.000035955: sched:sched_stat_runtime: comm=sh pid=1000 runtime=34690 [ns]
-        |              sh    1000 [000]     1.000035955:       sched:sched_switch: prev_comm=sh prev_pid=1000 prev_prio=120 prev_state=D ==> next_comm=swapper/0 next_pid=0 next_prio=120
-        |         swapper       0 [001]     1.000036955:       sched:sched_switch: prev_comm=swapper/1 prev_pid=0 prev_prio=120 prev_state=R ==> next_comm=sh next_pid=1001 next_prio=125
-        | a long-winded c    1001 [001]     1.004000000: sched:sched_stat_runtime: comm=a long-winded c pid=1001 runtime=3963045 [ns]
-        | a long-winded c    1001 [001]     1.004539945: sched:sched_stat_runtime: comm=a long-winded c pid=1001 runtime=539945 [ns]
-        | a long-winded c    1001 [001]     1.004539945:       sched:sched_switch: prev_comm=a long-winded c prev_pid=1001 prev_prio=125 prev_state=S ==> next_comm=swapper/1 next_pid=0 next_prio=120
-        |         swapper       0 [001]     1.004691280:       sched:sched_waking: comm=a long-winded c pid=1001 prio=125 target_cpu=001
-        |         swapper       0 [001]     1.004691665:       sched:sched_wakeup: comm=a long-winded c pid=1001 prio=125 target_cpu=001
-        |         swapper       0 [001]     1.004691830:       sched:sched_switch: prev_comm=swapper/1 prev_pid=0 prev_prio=120 prev_state=R ==> next_comm=a long-winded c next_pid=1001 next_prio=125
-        | a long-winded c    1001 [001]     1.004692525:       sched:sched_waking: comm=sh pid=1000 prio=120 target_cpu=000
-        | a long-winded c    1001 [001]     1.004692890: sched:sched_stat_runtime: comm=a long-winded c pid=1001 runtime=1060 [ns]
-        | a long-winded c    1001 [001]     1.004692890:       sched:sched_switch: prev_comm=a long-winded c prev_pid=1001 prev_prio=125 prev_state=X ==> next_comm=swapper/1 next_pid=0 next_prio=120
-        |         swapper       0 [000]     1.004694110:       sched:sched_wakeup: comm=sh pid=1000 prio=120 target_cpu=000
-        |         swapper       0 [000]     1.004694275:       sched:sched_switch: prev_comm=swapper/0 prev_pid=0 prev_prio=120 prev_state=R ==> next_comm=sh next_pid=1000 next_prio=120
-        |              sh    1000 [000]     1.004695035: sched:sched_stat_runtime: comm=sh pid=1000 runtime=760 [ns]
-        |              sh    1000 [000]     1.004695035:       sched:sched_switch: prev_comm=sh prev_pid=1000 prev_prio=120 prev_state=X ==> next_comm=swapper/0 next_pid=0 next_prio=120
+        |         swapper     0 [000]     1.000000000:   sched:sched_wakeup_new: comm=sh pid=1000 prio=120 target_cpu=000
+        |         swapper     0 [000]     1.000001265:       sched:sched_switch: prev_comm=swapper/0 prev_pid=0 prev_prio=120 prev_state=R ==> next_comm=sh next_pid=1000 next_prio=120
+        |              sh  1000 [000]     1.000034865: sched:sched_process_fork: comm=sh pid=1000 child_comm=sh child_pid=1001
+        |              sh  1000 [000]     1.000035640:   sched:sched_wakeup_new: comm=sh pid=1001 prio=125 target_cpu=001
+        |              sh  1000 [000]     1.000035955: sched:sched_stat_runtime: comm=sh pid=1000 runtime=34690 [ns]
+        |              sh  1000 [000]     1.000035955:       sched:sched_switch: prev_comm=sh prev_pid=1000 prev_prio=120 prev_state=D ==> next_comm=swapper/0 next_pid=0 next_prio=120
+        |         swapper     0 [001]     1.000036955:       sched:sched_switch: prev_comm=swapper/1 prev_pid=0 prev_prio=120 prev_state=R ==> next_comm=sh next_pid=1001 next_prio=125
+        | a long-winded c  1001 [001]     1.004000000: sched:sched_stat_runtime: comm=a long-winded c pid=1001 runtime=3963045 [ns]
+        | a long-winded c  1001 [001]     1.004539945: sched:sched_stat_runtime: comm=a long-winded c pid=1001 runtime=539945 [ns]
+        | a long-winded c  1001 [001]     1.004539945:       sched:sched_switch: prev_comm=a long-winded c prev_pid=1001 prev_prio=125 prev_state=S ==> next_comm=swapper/1 next_pid=0 next_prio=120
+        |         swapper     0 [001]     1.004691280:       sched:sched_waking: comm=a long-winded c pid=1001 prio=125 target_cpu=001
+        |         swapper     0 [001]     1.004691665:       sched:sched_wakeup: comm=a long-winded c pid=1001 prio=125 target_cpu=001
+        |         swapper     0 [001]     1.004691830:       sched:sched_switch: prev_comm=swapper/1 prev_pid=0 prev_prio=120 prev_state=R ==> next_comm=a long-winded c next_pid=1001 next_prio=125
+        | a long-winded c  1001 [001]     1.004692525:       sched:sched_waking: comm=sh pid=1000 prio=120 target_cpu=000
+        | a long-winded c  1001 [001]     1.004692890: sched:sched_stat_runtime: comm=a long-winded c pid=1001 runtime=1060 [ns]
+        | a long-winded c  1001 [001]     1.004692890:       sched:sched_switch: prev_comm=a long-winded c prev_pid=1001 prev_prio=125 prev_state=X ==> next_comm=swapper/1 next_pid=0 next_prio=120
+        |         swapper     0 [000]     1.004694110:       sched:sched_wakeup: comm=sh pid=1000 prio=120 target_cpu=000
+        |         swapper     0 [000]     1.004694275:       sched:sched_switch: prev_comm=swapper/0 prev_pid=0 prev_prio=120 prev_state=R ==> next_comm=sh next_pid=1000 next_prio=120
+        |              sh  1000 [000]     1.004695035: sched:sched_stat_runtime: comm=sh pid=1000 runtime=760 [ns]
+        |              sh  1000 [000]     1.004695035:       sched:sched_switch: prev_comm=sh prev_pid=1000 prev_prio=120 prev_state=X ==> next_comm=swapper/0 next_pid=0 next_prio=120
     "#]].assert_eq(&traced.text().lines().map(|l| format!("|{l}\n")).collect::<String>());
-}
-
-/// Switches out, wake-ups, charged time and stays by pid, read from the text alone.
-#[derive(Default, Debug)]
-struct Sums {
-    switches: u64,
-    wakeups: u64,
-    migrations: u64,
-    charged: u64,
-    stays: BTreeMap<Pid, (u64, u64)>,
 }
 
 fn field<'a>(line: &'a str, key: &str) -> &'a str {
@@ -85,51 +74,31 @@ fn field<'a>(line: &'a str, key: &str) -> &'a str {
 
 fn sums(traced: &Traced) -> Sums {
     let mut sums = Sums::default();
-    let mut since = BTreeMap::new();
-    let mut last = 0;
     for line in traced.text().lines() {
-        let (head, rest) = line.split_once("]").unwrap();
+        let (head, rest) = line.split_once(']').unwrap();
         let cpu: u32 = head.rsplit('[').next().unwrap().parse().unwrap();
         let (time, rest) = rest.trim_start().split_once(": ").unwrap();
         let now: u64 = time.replace('.', "").parse().unwrap();
-        assert!(now >= last, "time went back: {line}");
-        last = now;
-        let pid = |key| Pid(field(line, key).parse().unwrap());
+        let number = |key| field(line, key).parse::<u64>().unwrap();
+        sums.passes(now);
         match rest.trim_start().split(": ").next().unwrap() {
             "sched:sched_switch" => {
-                sums.switches += 1;
-                let (prev, next) = (pid(" prev_pid="), pid(" next_pid="));
-                if let Some((start, who)) = since.insert(cpu, (now, next)) {
-                    assert_eq!(who, prev, "another task leaves than came: {line}");
-                    let stay = sums.stays.entry(prev).or_default();
-                    *stay = (stay.0 + 1, stay.1 + now - start);
-                }
+                sums.switch(cpu, now, number(" prev_pid=") as u32, number(" next_pid=") as u32);
             }
             "sched:sched_wakeup" => sums.wakeups += 1,
             "sched:sched_migrate_task" => sums.migrations += 1,
-            "sched:sched_stat_runtime" => {
-                sums.charged += field(line, " runtime=").parse::<u64>().unwrap()
-            }
+            "sched:sched_stat_runtime" => sums.charged += number(" runtime="),
             _ => {}
         }
     }
-    sums.stays.remove(&Pid(0));
     sums
 }
 
 #[test]
 fn the_sums_of_the_text_are_those_of_the_run() {
     let traced = trace(machine(), small_build(), u64::MAX);
-    let sums = sums(&traced);
-    assert_eq!(sums.stays, traced.witness.stays);
-    assert_eq!(sums.switches, traced.counters.switches);
-    assert_eq!(sums.switches, traced.totals.switches);
-    assert_eq!(sums.wakeups, traced.counters.wakeups + traced.witness.other_wakeups);
-    let [wake, _fork, others @ ..] = traced.counters.migrations_by_cause;
-    assert_eq!(sums.migrations, wake + others.iter().sum::<u64>());
-    assert_eq!(sums.stays.values().map(|s| s.1).sum::<u64>(), traced.totals.run_time_ns);
-    assert_eq!(sums.charged, traced.totals.charged_ns);
+    sums(&traced).must_be_those_of(&traced);
     // What lies between is newidle balance and the like, on the way from a sleeper to idle.
-    let missing = traced.totals.run_time_ns - sums.charged;
+    let missing = traced.totals.run_time_ns - traced.totals.charged_ns;
     assert!(missing > 0 && missing < traced.totals.run_time_ns / 50, "{missing} ns");
 }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tempfile::TempDir;
 use topology::{CpuId, Machine, RegularSpec};
-use trace::export::{OutFile, PerfScript, Sink, Totals, Tracer};
+use trace::export::{Origin, OutFile, PerfData, PerfScript, Sink, Totals, Tracer};
 use workloads::kernel_build::{self, KernelBuild};
 
 /// Two cores with two threads each.
@@ -82,8 +82,19 @@ impl Traced {
     }
 }
 
-fn sinks(dir: &Path) -> Vec<Box<dyn Sink>> {
-    vec![Box::new(PerfScript::new(OutFile::create(&dir.join("perf.txt")).unwrap()))]
+fn sinks(dir: &Path, machine: &Machine) -> Vec<Box<dyn Sink>> {
+    let origin = Origin {
+        machine: "small".into(),
+        n_cpus: machine.n_cpus() as u32,
+        release: "6.4.0-schedlab".into(),
+        tool: "schedlab 0".into(),
+        command: ["schedlab", "trace", "small.toml"].map(String::from).to_vec(),
+    };
+    let file = |name: &str| OutFile::create_seekable(&dir.join(name)).unwrap();
+    vec![
+        Box::new(PerfScript::new(file("perf.txt"))),
+        Box::new(PerfData::new(file("perf.data"), origin).unwrap()),
+    ]
 }
 
 /// Runs a program under CFS, and writes its trace in every format.
@@ -91,11 +102,64 @@ pub fn trace<W: Program>(machine: Machine, program: W, until: Ns) -> Traced {
     let dir = tempfile::tempdir().unwrap();
     let features = Features { swqueue: true, ..Features::default() };
     let policy = Fair::new(features, Tunables::for_cpus(machine.n_cpus()));
-    let observer = (Tracer::new(&machine, sinks(dir.path())), Witness::default());
+    let observer = (Tracer::new(&machine, sinks(dir.path(), &machine)), Witness::default());
     let world = World::new(Arc::new(machine), Config::default());
     let mut sim = Simulation::new(world, policy, program, observer);
     sim.run_until(until);
     let counters = sim.w.counters;
     let (tracer, witness) = sim.observer;
     Traced { dir, totals: tracer.finish().unwrap(), counters, witness }
+}
+
+/// Sums over a trace, read from nothing but its file.
+#[derive(Default, Debug)]
+pub struct Sums {
+    pub switches: u64,
+    pub wakeups: u64,
+    pub migrations: u64,
+    pub charged: u64,
+    stays: BTreeMap<Pid, (u64, u64)>,
+    since: BTreeMap<u32, (u64, u32)>,
+    last: u64,
+}
+
+impl Sums {
+    /// An event at this time, in order.
+    pub fn passes(&mut self, now: u64) {
+        assert!(now >= self.last, "time went back from {} to {now}", self.last);
+        self.last = now;
+    }
+
+    /// A switch between pids.
+    pub fn switch(&mut self, cpu: u32, now: u64, prev: u32, next: u32) {
+        self.switches += 1;
+        if let Some((start, who)) = self.since.insert(cpu, (now, next)) {
+            assert_eq!(who, prev, "another task leaves than came to {cpu} at {now}");
+            let stay = self.stays.entry(Pid(prev)).or_default();
+            *stay = (stay.0 + 1, stay.1 + now - start);
+        }
+    }
+
+    /// Compares with what the run itself counted.
+    pub fn must_be_those_of(mut self, traced: &Traced) {
+        self.stays.remove(&Pid(0));
+        assert_eq!(self.stays, traced.witness.stays);
+        assert_eq!(self.switches, traced.counters.switches);
+        assert_eq!(self.switches, traced.totals.switches);
+        assert_eq!(self.wakeups, traced.counters.wakeups + traced.witness.other_wakeups);
+        let [wake, _fork, others @ ..] = traced.counters.migrations_by_cause;
+        assert_eq!(self.migrations, wake + others.iter().sum::<u64>());
+        let run_time: u64 = self.stays.values().map(|s| s.1).sum();
+        assert_eq!(run_time, traced.totals.run_time_ns);
+        assert_eq!(self.charged, traced.totals.charged_ns);
+    }
+}
+
+/// The output of a tool, or nothing if it is not installed here.
+pub fn output_of(program: &str, args: &[&str], dir: &Path) -> Option<(String, String)> {
+    let output = std::process::Command::new(program).args(args).current_dir(dir).output().ok()?;
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    let (out, err) = (text(output.stdout), text(output.stderr));
+    assert!(output.status.success(), "{program}: {err}");
+    Some((out, err))
 }
