@@ -118,6 +118,9 @@ pub struct TraceArgs {
     /// Write perf.data for perf sched timehist, latency, map and perf script
     #[arg(long, value_name = "FILE")]
     pub perf_data: Option<PathBuf>,
+    /// Write trace.dat for trace-cmd and KernelShark
+    #[arg(long, value_name = "FILE")]
+    pub trace_dat: Option<PathBuf>,
     /// No progress, no remarks
     #[arg(long, short)]
     pub quiet: bool,

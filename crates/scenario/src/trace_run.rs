@@ -4,7 +4,9 @@ use crate::engine;
 use crate::experiment::RunSpec;
 use crate::run::{RunError, RunOutput, guarded};
 use std::path::PathBuf;
-use trace::export::{Origin, OutFile, PerfData, PerfScript, Sink, Totals, TraceError, Tracer};
+use trace::export::{
+    Origin, OutFile, PerfData, PerfScript, Sink, Totals, TraceDat, TraceError, Tracer,
+};
 
 /// Which files to write. If none is named, perf script text goes to standard output.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -13,6 +15,8 @@ pub struct TraceFiles {
     pub perf_script: Option<PathBuf>,
     /// `perf.data`.
     pub perf_data: Option<PathBuf>,
+    /// `trace.dat`.
+    pub trace_dat: Option<PathBuf>,
 }
 
 /// Why a run left no trace.
@@ -93,6 +97,10 @@ impl TraceFiles {
         if let Some(path) = &self.perf_data {
             let out = OutFile::create_seekable(path)?;
             sinks.push(Box::new(PerfData::new(out, origin.clone())?));
+        }
+        if let Some(path) = &self.trace_dat {
+            let out = OutFile::create_seekable(path)?;
+            sinks.push(Box::new(TraceDat::new(out, origin.clone())?));
         }
         if sinks.is_empty() {
             sinks.push(Box::new(PerfScript::new(OutFile::stdout())));

@@ -9,6 +9,7 @@ mod perf_data;
 mod perf_script;
 mod sink;
 mod ticks;
+mod trace_dat;
 mod tracepoint;
 mod tracer;
 
@@ -17,4 +18,5 @@ pub use out_file::{OutFile, TraceError, abandon_unfinished};
 pub use perf_data::PerfData;
 pub use perf_script::PerfScript;
 pub use sink::{Origin, Sink};
+pub use trace_dat::TraceDat;
 pub use tracer::{START_NS, Totals, Tracer};

@@ -25,7 +25,11 @@ pub fn trace(args: &TraceArgs) -> Result<(), Stop> {
 }
 
 fn files(args: &TraceArgs) -> TraceFiles {
-    TraceFiles { perf_script: args.perf_script.clone(), perf_data: args.perf_data.clone() }
+    TraceFiles {
+        perf_script: args.perf_script.clone(),
+        perf_data: args.perf_data.clone(),
+        trace_dat: args.trace_dat.clone(),
+    }
 }
 
 fn stop(experiment: &Experiment, variant: &str, seed: u64, failure: TraceFailure) -> Stop {

@@ -3,3 +3,4 @@
 mod perf_data;
 mod perf_script;
 mod support;
+mod trace_dat;

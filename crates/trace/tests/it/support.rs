@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tempfile::TempDir;
 use topology::{CpuId, Machine, RegularSpec};
-use trace::export::{Origin, OutFile, PerfData, PerfScript, Sink, Totals, Tracer};
+use trace::export::{Origin, OutFile, PerfData, PerfScript, Sink, Totals, TraceDat, Tracer};
 use workloads::kernel_build::{self, KernelBuild};
 
 /// Two cores with two threads each.
@@ -93,7 +93,8 @@ fn sinks(dir: &Path, machine: &Machine) -> Vec<Box<dyn Sink>> {
     let file = |name: &str| OutFile::create_seekable(&dir.join(name)).unwrap();
     vec![
         Box::new(PerfScript::new(file("perf.txt"))),
-        Box::new(PerfData::new(file("perf.data"), origin).unwrap()),
+        Box::new(PerfData::new(file("perf.data"), origin.clone()).unwrap()),
+        Box::new(TraceDat::new(file("trace.dat"), origin).unwrap()),
     ]
 }
 
