@@ -1,6 +1,6 @@
 //! One CPU: what it runs, what interrupts it, where its time goes.
 
-use crate::engine::{Change, Frame, Pc};
+use crate::engine::{AttrStep, Change, Frame, Pc};
 use crate::world::FULL_SPEED;
 use crate::{LockId, MaskId, NEVER, Nested, Ns, Site, StopWork, TaskId};
 use std::collections::VecDeque;
@@ -139,6 +139,8 @@ pub struct Cpu {
     pub(crate) stop_queue: VecDeque<StopWork>,
     /// The attribute that the current task is changing, of itself or another.
     pub(crate) change: Change,
+    /// Where that path goes on.
+    pub(crate) attr_step: AttrStep,
     /// The CPU that an affinity change executed here chose last.
     pub(crate) distributed: CpuId,
     // waiting for a lock or a task's state
@@ -212,6 +214,7 @@ impl Cpu {
             expired: Vec::new(),
             stop_queue: VecDeque::new(),
             change: Change::Affinity(MaskId::ALL),
+            attr_step: AttrStep::Begin,
             distributed: CpuId(0),
             next_waiter: u32::MAX,
             wait_since: 0,

@@ -21,7 +21,7 @@ mod stop;
 mod wake;
 mod work;
 
-pub(crate) use attr::Change;
+pub(crate) use attr::{AttrStep, Change};
 use frame::Flow;
 pub(crate) use frame::{Frame, Pc};
 pub(crate) use work::stretch;
@@ -343,6 +343,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     }
 
     /// Carries the CPU on until another event comes first.
+    #[inline(always)]
     fn proceed(&mut self, cpu: CpuId) {
         loop {
             self.run_steps(cpu);
@@ -369,7 +370,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     }
 
     /// Goes from step to step at this instant.
-    #[inline]
+    #[inline(always)]
     fn run_steps(&mut self, cpu: CpuId) {
         loop {
             let flow = if self.w.cpus[cpu.idx()].depth > 0 {
@@ -425,14 +426,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
             Pc::ExecCommit => self.exec_commit(cpu),
             Pc::ProgramPath => self.program_path(cpu),
             Pc::DeviceHandler => self.device_handler(cpu),
-            Pc::AttrBegin => self.attr_begin(cpu),
-            Pc::AttrLocked => self.attr_locked(cpu),
-            Pc::AttrApply => self.attr_apply(cpu),
-            Pc::AttrApplied => self.attr_applied(cpu),
-            Pc::AttrMoved => self.attr_moved(cpu),
-            Pc::AttrAttachLocked => self.attr_attach_locked(cpu),
-            Pc::AttrAttach => self.attr_attach(cpu),
-            Pc::AttrAttached => self.attr_attached(cpu),
+            Pc::Attr => self.attr_step(cpu),
             Pc::IrqEntry => self.irq_entry(cpu),
             Pc::IrqBody => self.irq_body(cpu),
             Pc::TickBody => self.tick_body(cpu),

@@ -6,7 +6,7 @@
 
 use super::frame::{Flow, Frame, Path, Pc};
 use crate::{
-    Category, DequeueFlags, EnqueueFlags, LockId, MaskId, MigrationCause, Observer, Policy,
+    Category, DequeueFlags, EnqueueFlags, Hook, LockId, MaskId, MigrationCause, Observer, Policy,
     Program, SchedAttr, Simulation, Site, StopWork, TaskId, TaskState, World,
 };
 use topology::CpuId;
@@ -16,6 +16,19 @@ use topology::CpuId;
 pub(crate) enum Change {
     Scheduler(SchedAttr),
     Affinity(MaskId),
+}
+
+/// Where such a call goes on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum AttrStep {
+    Begin,
+    Locked,
+    Apply,
+    Applied,
+    Moved,
+    AttachLocked,
+    Attach,
+    Attached,
 }
 
 const MOVED: EnqueueFlags = EnqueueFlags { wakeup: false, migrated: true, initial: false };
@@ -44,16 +57,38 @@ impl World {
 }
 
 impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
+    /// Apart from the steps of frequent paths, which it must not slow down.
+    #[inline(never)]
+    pub(crate) fn attr_step(&mut self, cpu: CpuId) -> Flow {
+        match self.w.cpus[cpu.idx()].attr_step {
+            AttrStep::Begin => self.attr_begin(cpu),
+            AttrStep::Locked => self.attr_locked(cpu),
+            AttrStep::Apply => self.attr_apply(cpu),
+            AttrStep::Applied => self.attr_applied(cpu),
+            AttrStep::Moved => self.attr_moved(cpu),
+            AttrStep::AttachLocked => {
+                let pc = self.attr_next(cpu, AttrStep::Attach);
+                self.spend_enqueue(cpu, pc)
+            }
+            AttrStep::Attach => self.attr_attach(cpu),
+            AttrStep::Attached => self.attr_attached(cpu),
+        }
+    }
+
+    fn attr_next(&mut self, cpu: CpuId, step: AttrStep) -> Pc {
+        self.w.cpus[cpu.idx()].attr_step = step;
+        Pc::Attr
+    }
+
+    #[inline(never)]
     pub(crate) fn enter_set_attr(&mut self, cpu: CpuId, p: TaskId, change: Change) -> Flow {
         self.w.cpus[cpu.idx()].change = change;
-        self.w.push_frame(
-            cpu,
-            Frame { task: p, ..Frame::at(Pc::AttrBegin, Path::Attr, Category::Kernel) },
-        );
+        let pc = self.attr_next(cpu, AttrStep::Begin);
+        self.w.push_frame(cpu, Frame { task: p, ..Frame::at(pc, Path::Attr, Category::Kernel) });
         Flow::Again
     }
 
-    pub(crate) fn attr_begin(&mut self, cpu: CpuId) -> Flow {
+    fn attr_begin(&mut self, cpu: CpuId) -> Flow {
         let (p, change) = (self.w.cpus[cpu.idx()].top().task, self.w.cpus[cpu.idx()].change);
         let t = &self.w.tasks[p.idx()];
         match t.state {
@@ -63,13 +98,15 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
                 return self.pop_frame(cpu);
             }
             _ if t.migrating => {
-                return self.wait_for_task(cpu, p, Site::MigratingWait, Pc::AttrBegin);
+                let pc = self.attr_next(cpu, AttrStep::Begin);
+                return self.wait_for_task(cpu, p, Site::MigratingWait, pc);
             }
             _ => {}
         }
         let at = t.cpu;
         self.w.cpus[cpu.idx()].top().target = at;
-        self.lock(cpu, LockId::rq(at), Site::SetAttrRqLock, Pc::AttrLocked)
+        let pc = self.attr_next(cpu, AttrStep::Locked);
+        self.lock(cpu, LockId::rq(at), Site::SetAttrRqLock, pc)
     }
 
     /// True if the task is still on the runqueue whose lock is held; else the lock is released.
@@ -85,21 +122,24 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     }
 
     /// It takes the task off its queue and puts it back, as it is in the kernel.
-    pub(crate) fn attr_locked(&mut self, cpu: CpuId) -> Flow {
+    fn attr_locked(&mut self, cpu: CpuId) -> Flow {
         if !self.attr_is_there(cpu) {
-            return self.w.goto(cpu, Pc::AttrBegin);
+            let pc = self.attr_next(cpu, AttrStep::Begin);
+            return self.w.goto(cpu, pc);
         }
         let p = self.w.cpus[cpu.idx()].top().task;
         let costs = &self.w.machine.costs;
         let queued = self.w.tasks[p.idx()].on_rq;
         let ns = if queued { costs.dequeue_ns + costs.enqueue_ns } else { 0 };
-        self.w.spend(cpu, ns, Pc::AttrApply)
+        let pc = self.attr_next(cpu, AttrStep::Apply);
+        self.w.spend(cpu, ns, pc)
     }
 
-    pub(crate) fn attr_apply(&mut self, cpu: CpuId) -> Flow {
+    fn attr_apply(&mut self, cpu: CpuId) -> Flow {
         // A sleeper may have been woken elsewhere meanwhile: that takes another lock.
         if !self.attr_is_there(cpu) {
-            return self.w.goto(cpu, Pc::AttrBegin);
+            let pc = self.attr_next(cpu, AttrStep::Begin);
+            return self.w.goto(cpu, pc);
         }
         let top = self.w.cpus[cpu.idx()].top();
         let (p, at) = (top.task, top.target);
@@ -113,11 +153,12 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         let t = &self.w.tasks[p.idx()];
         let counts = t.on_rq || t.state == TaskState::Waking;
         self.w.tasks[p.idx()].misplaced = counts && !self.w.allowed(p, at);
-        self.run_hook(cpu, hook, Pc::AttrApplied)
+        let pc = self.attr_next(cpu, AttrStep::Applied);
+        self.run_hook(cpu, hook, pc)
     }
 
     /// It is moved now, or its stopper is called, or whoever wakes it will see.
-    pub(crate) fn attr_applied(&mut self, cpu: CpuId) -> Flow {
+    fn attr_applied(&mut self, cpu: CpuId) -> Flow {
         let top = self.w.cpus[cpu.idx()].top();
         let (p, at) = (top.task, top.target);
         let t = &self.w.tasks[p.idx()];
@@ -136,41 +177,43 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     fn move_waiting(&mut self, cpu: CpuId, p: TaskId, from: CpuId) -> Flow {
         self.catch_up(from);
         let to = self.w.any_allowed(p);
-        let hook = self.policy.dequeue_task(&mut self.w, from, p, DequeueFlags { sleep: false });
-        self.take_off(p, from, to);
-        self.run_hook(cpu, hook, Pc::AttrMoved)
+        let hook = self.take_off(p, to, MigrationCause::Affinity);
+        let pc = self.attr_next(cpu, AttrStep::Moved);
+        self.run_hook(cpu, hook, pc)
     }
 
-    /// `p`, which the class has dequeued, is in transit to another CPU by its new affinity.
-    pub(crate) fn take_off(&mut self, p: TaskId, from: CpuId, to: CpuId) {
+    /// Takes `p` off its runqueue, whose lock is held: it is in transit to another CPU.
+    #[inline(never)]
+    pub(crate) fn take_off(&mut self, p: TaskId, to: CpuId, why: MigrationCause) -> Hook {
+        let from = self.w.tasks[p.idx()].cpu;
+        let hook = self.policy.dequeue_task(&mut self.w, from, p, DequeueFlags { sleep: false });
         self.w.deactivate(from, p);
         let t = &mut self.w.tasks[p.idx()];
         (t.migrating, t.misplaced) = (true, false);
-        self.observer.migrate(&self.w, p, from, to, MigrationCause::Affinity);
-        self.w.set_task_cpu(p, to, MigrationCause::Affinity);
+        self.observer.migrate(&self.w, p, from, to, why);
+        self.w.set_task_cpu(p, to, why);
+        hook
     }
 
-    pub(crate) fn attr_moved(&mut self, cpu: CpuId) -> Flow {
+    fn attr_moved(&mut self, cpu: CpuId) -> Flow {
         let top = self.w.cpus[cpu.idx()].top();
         let (p, from) = (top.task, top.target);
         self.unlock(cpu, LockId::rq(from));
         let to = self.w.tasks[p.idx()].cpu;
         self.w.cpus[cpu.idx()].top().target = to;
-        self.lock(cpu, LockId::rq(to), Site::SetAttrRqLock, Pc::AttrAttachLocked)
+        let pc = self.attr_next(cpu, AttrStep::AttachLocked);
+        self.lock(cpu, LockId::rq(to), Site::SetAttrRqLock, pc)
     }
 
-    pub(crate) fn attr_attach_locked(&mut self, cpu: CpuId) -> Flow {
-        self.spend_enqueue(cpu, Pc::AttrAttach)
-    }
-
-    pub(crate) fn attr_attach(&mut self, cpu: CpuId) -> Flow {
+    fn attr_attach(&mut self, cpu: CpuId) -> Flow {
         let top = self.w.cpus[cpu.idx()].top();
         let (p, to) = (top.task, top.target);
         let hook = self.enqueue(to, p, MOVED);
-        self.run_hook(cpu, hook, Pc::AttrAttached)
+        let pc = self.attr_next(cpu, AttrStep::Attached);
+        self.run_hook(cpu, hook, pc)
     }
 
-    pub(crate) fn attr_attached(&mut self, cpu: CpuId) -> Flow {
+    fn attr_attached(&mut self, cpu: CpuId) -> Flow {
         let top = self.w.cpus[cpu.idx()].top();
         let (p, to) = (top.task, top.target);
         self.catch_up(to);

@@ -7,6 +7,7 @@
 //!
 //! The names are those of Linux 6.4; a policy and a program add theirs.
 
+use super::AttrStep;
 use super::frame::{Frame, Path, Pc};
 use crate::cpu::{Base, Cpu};
 use crate::{
@@ -281,15 +282,21 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     fn unwind_attr(&self, cpu: CpuId, f: &Frame, stack: &mut Stack) {
         stack.group = PathGroup::Syscall;
         match f.pc {
-            Pc::AttrBegin => {}
-            Pc::AttrLocked => stack.call(&["task_rq_lock"]),
-            Pc::AttrAttachLocked => stack.call(&["move_queued_task", "raw_spin_rq_lock_nested"]),
-            Pc::AttrAttach => {
+            Pc::Attr => self.unwind_attr_step(cpu, stack),
+            Pc::NestHold | Pc::NestDone => self.unwind_nested(cpu, stack),
+            Pc::Pop => stack.call(RESCHED),
+            _ => {}
+        }
+    }
+
+    fn unwind_attr_step(&self, cpu: CpuId, stack: &mut Stack) {
+        match self.w.cpus[cpu.idx()].attr_step {
+            AttrStep::Locked => stack.call(&["task_rq_lock"]),
+            AttrStep::AttachLocked => stack.call(&["move_queued_task", "raw_spin_rq_lock_nested"]),
+            AttrStep::Attach => {
                 stack.call(&["move_queued_task"]);
                 self.unwind_policy(cpu, Within::Enqueue, stack);
             }
-            Pc::NestHold | Pc::NestDone => self.unwind_nested(cpu, stack),
-            Pc::Pop => stack.call(RESCHED),
             _ => {}
         }
     }

@@ -2,8 +2,8 @@
 
 use super::frame::{Flow, Pc};
 use crate::{
-    DequeueFlags, EnqueueFlags, LockId, MigrationCause, Observer, Policy, Program, Simulation,
-    Site, Step, StopWork, TaskId,
+    EnqueueFlags, LockId, MigrationCause, Observer, Policy, Program, Simulation, Site, Step,
+    StopWork, TaskId,
 };
 use topology::CpuId;
 
@@ -30,42 +30,25 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         self.w.spend(cpu, self.w.machine.costs.pull_ns, Pc::StopDetach)
     }
 
+    /// `sched_exec`, or a new affinity of `p`: perhaps changed again since the stopper was called.
     pub(crate) fn stop_detach(&mut self, cpu: CpuId) -> Flow {
         let top = self.w.cpus[cpu.idx()].top();
         let (p, to) = (top.task, top.target);
         let t = &self.w.tasks[p.idx()];
-        if t.misplaced {
-            return self.stop_detach_misplaced(cpu, p);
-        }
-        let movable = t.on_rq && t.cpu == cpu && !t.on_cpu && self.w.allowed(p, to);
-        if movable {
-            // A task that runs is on no shared queue, so the hook has nothing to unlink.
-            self.policy.dequeue_task(&mut self.w, cpu, p, DequeueFlags { sleep: false });
-            self.w.deactivate(cpu, p);
-            self.w.tasks[p.idx()].migrating = true;
-            self.observer.migrate(&self.w, p, cpu, to, MigrationCause::Exec);
-            self.w.set_task_cpu(p, to, MigrationCause::Exec);
-        }
-        self.unlock(cpu, LockId::rq(cpu));
-        if !movable {
-            return self.w.goto(cpu, Pc::StopEnd);
-        }
-        self.lock(cpu, LockId::rq(to), Site::StopRqLock, Pc::StopAttachLocked)
-    }
-
-    /// The affinity of `p` was changed, perhaps again since the stopper was called.
-    fn stop_detach_misplaced(&mut self, cpu: CpuId, p: TaskId) -> Flow {
-        let t = &self.w.tasks[p.idx()];
-        let (here, stays) = (t.on_rq && t.cpu == cpu && !t.on_cpu, self.w.allowed(p, t.cpu));
-        self.w.tasks[p.idx()].misplaced = !stays;
-        if !here || stays {
+        let is_here = t.on_rq && t.cpu == cpu && !t.on_cpu;
+        let misplaced = t.misplaced && !self.w.allowed(p, t.cpu);
+        let wanted = if t.misplaced { misplaced } else { self.w.allowed(p, to) };
+        self.w.tasks[p.idx()].misplaced = misplaced;
+        if !is_here || !wanted {
             self.unlock(cpu, LockId::rq(cpu));
             return self.w.goto(cpu, Pc::StopEnd);
         }
-        let flags = DequeueFlags { sleep: false };
-        let hook = self.policy.dequeue_task(&mut self.w, cpu, p, flags);
-        let to = self.w.any_allowed(p);
-        self.take_off(p, cpu, to);
+        let hook = if misplaced {
+            let to = self.w.any_allowed(p);
+            self.take_off(p, to, MigrationCause::Affinity)
+        } else {
+            self.take_off(p, to, MigrationCause::Exec)
+        };
         self.w.cpus[cpu.idx()].top().target = cpu;
         self.run_hook(cpu, hook, Pc::StopDetached)
     }

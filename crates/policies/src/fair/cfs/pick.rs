@@ -151,7 +151,7 @@ impl Fair {
     }
 
     /// `set_next_entity`
-    #[inline]
+    #[inline(always)]
     pub(crate) fn set_next_entity(&mut self, now: Ns, cpu: CpuId, p: TaskId) {
         let rq = &mut self.rqs[cpu.idx()];
         let se = &self.tasks[p.idx()];
@@ -168,7 +168,7 @@ impl Fair {
     }
 
     /// `put_prev_entity`
-    #[inline]
+    #[inline(always)]
     pub(crate) fn put_prev_entity(&mut self, now: Ns, cpu: CpuId, p: TaskId) {
         if self.tasks[p.idx()].on_rq {
             self.charge_curr(cpu, now);
