@@ -308,6 +308,9 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
             return;
         };
         let p = TaskId(id);
+        if self.w.tasks[p.idx()].attr.daemon && self.only_daemons_go_on() {
+            return self.stop_if_stuck();
+        }
         let cpu = self.w.tasks[p.idx()].cpu;
         self.w.this = cpu;
         self.w.cpus[cpu.idx()].expired.push(p);
@@ -475,9 +478,26 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
             })
     }
 
+    /// Nobody but the system's own threads will ever run again: all others sleep without a timer.
+    #[cold]
+    fn only_daemons_go_on(&self) -> bool {
+        let ids = (0..self.w.tasks.len() as u32).map(TaskId);
+        self.w.n_alive > 0 && ids.into_iter().all(|p| self.is_blocked_or_daemon(p))
+    }
+
+    fn is_blocked_or_daemon(&self, p: TaskId) -> bool {
+        let t = &self.w.tasks[p.idx()];
+        let blocked = match t.state {
+            TaskState::Sleeping => !t.on_rq && self.w.timers.time_of(p.0) == NEVER,
+            state => matches!(state, TaskState::Dead | TaskState::New),
+        };
+        blocked || t.attr.daemon
+    }
+
     fn stop_if_stuck(&mut self) {
         let w = &self.w;
-        let blocked = |t: &crate::Task| matches!(t.state, TaskState::Sleeping);
+        let blocked =
+            |t: &crate::Task| matches!(t.state, TaskState::Sleeping) && !t.attr.daemon;
         let ids = (0..w.tasks.len() as u32).map(TaskId);
         let waiting: Vec<_> =
             ids.filter(|p| blocked(&w.tasks[p.idx()])).map(|p| self.describe(p)).collect();

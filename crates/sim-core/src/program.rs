@@ -16,6 +16,9 @@ pub enum Op {
     Kernel(Ns),
     /// Sleep on a timer for this long, ns (timer slack is added).
     Sleep(Ns),
+    /// Sleep on a timer that expires at this instant, ns (timer slack is added). An instant that
+    /// has passed does not block.
+    SleepUntil(Ns),
     /// Wake a task. Nothing happens if it is not asleep when the wake-up looks at it.
     Wake {
         /// Whom.
@@ -190,6 +193,11 @@ impl ProgramCx<'_> {
     /// Number of CPUs of the machine.
     pub fn n_cpus(&self) -> usize {
         self.w.cpus.len()
+    }
+
+    /// Where a task is: the CPU that it runs on, or last ran on.
+    pub fn cpu_of(&self, task: TaskId) -> CpuId {
+        self.w.tasks[task.idx()].cpu
     }
 
     /// Registers a command name and returns its number for [`TaskAttr::comm`].

@@ -125,6 +125,8 @@ pub struct TaskAttr {
     pub mm: u32,
     /// A kernel thread (PF_KTHREAD).
     pub kthread: bool,
+    /// A thread of the system's own that never ends: it does not keep a run going.
+    pub daemon: bool,
     /// Memory that the task touches again and again, KiB (spec 9.7).
     pub working_set_kib: u32,
 }
@@ -141,6 +143,7 @@ impl Default for TaskAttr {
             timer_slack_ns: None,
             mm: 0,
             kthread: false,
+            daemon: false,
             working_set_kib: 0,
         }
     }

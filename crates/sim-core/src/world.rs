@@ -295,7 +295,7 @@ impl World {
         let first = allowed.first().expect("an affinity mask allows at least one CPU");
         let task = Task::new(attr, self.next_pid, first, allowed.len() as u32);
         self.next_pid.0 += 1;
-        self.n_alive += 1;
+        self.n_alive += u32::from(!attr.daemon);
         if let Some(id) = self.free_tasks.pop() {
             self.tasks[id.idx()] = task;
             return id;
@@ -547,7 +547,7 @@ impl World {
 
     /// Gives the id of an exited task back.
     pub(crate) fn free_task(&mut self, p: TaskId) {
-        self.n_alive -= 1;
+        self.n_alive -= u32::from(!self.tasks[p.idx()].attr.daemon);
         self.free_tasks.push(p);
     }
 

@@ -30,7 +30,7 @@ impl Fault {
 }
 
 /// The remedy for an unknown name: the nearest valid one, or all of them.
-pub(crate) fn did_you_mean(name: &str, valid: &[&str]) -> String {
+pub fn did_you_mean(name: &str, valid: &[&str]) -> String {
     match nearest(name, valid) {
         Some(best) => format!("did you mean `{best}`?"),
         None => format!("valid here: {}", valid.join(", ")),

@@ -7,6 +7,7 @@
 //! A key that is absent has a documented default ([`RegularSpec`](crate::RegularSpec) and the
 //! `Default`s of the parts). A key that is wrong never falls back to it: it is a fault.
 
+mod company;
 mod cpus;
 mod numa;
 mod numbers;
@@ -87,6 +88,21 @@ pub const MAX_NODES: u64 = 1024;
 /// [smt]       # share of full speed
 /// busy     = 0.62
 /// spinning = 0.85
+///
+/// [[background]]                    # a thread of the system's own; any number of them
+/// name       = "kcompactd0"
+/// cpu        = 0                    # any CPU
+/// nice       = 0                    # 0
+/// kthread    = true                 # true
+/// run_ns     = 10_000               # then it sleeps
+/// sleep_ns   = 500_000_000
+/// long_every = 8                    # 0; every eighth time it works for long_ns
+/// long_ns    = 50_000
+///
+/// [variation] # of the speed: means of the slowdown's logarithm
+/// drift    = 0.0                    # 0; the part that holds for drift_ns
+/// drift_ns = 100_000_000
+/// jitter   = 0.0                    # 0; the part of each piece of work
 ///
 /// [[source]]
 /// keys       = ["latency", "caches.mem_ns"]
@@ -170,6 +186,9 @@ fn read(name: &str, top: &mut Section, faults: &mut Vec<Fault>) -> Option<Machin
     numbers::costs(top, &mut machine.costs, faults);
     numbers::locks(top, &mut machine.locks, faults);
     numbers::smt(top, &mut machine.smt, faults);
+    let n_cpus = places.as_ref().map(Vec::len);
+    company::background(top, n_cpus, &mut machine.background, faults);
+    company::variation(top, &mut machine.variation, faults);
     sources::read(top, &mut machine.sources, faults);
     if !faults.is_empty() || top.has_faults() {
         return None;

@@ -15,9 +15,9 @@ pub mod show;
 pub use cpu::CpuId;
 pub use cpuset::CpuSet;
 pub use domains::{ChainLink, Domain, DomainId, Group, Level, SchedDomains, SdFlags};
-pub use fault::Fault;
+pub use fault::{Fault, did_you_mean};
 pub use file::{MAX_CPUS, MAX_NODES, from_table, load};
 pub use machine::{
-    CState, Caches, Confidence, CpuPlace, Distance, KernelCosts, LineLatency, LockCosts, Machine,
-    REFERENCE_MHZ, RegularSpec, SmtFactors, Source,
+    BackgroundThread, CState, Caches, Confidence, CpuPlace, Distance, KernelCosts, LineLatency,
+    LockCosts, Machine, REFERENCE_MHZ, RegularSpec, SmtFactors, Source, Variation,
 };

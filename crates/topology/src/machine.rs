@@ -1,7 +1,9 @@
 //! The machine as the simulation sees it: dense, validated, immutable.
 
+mod company;
 mod regular;
 
+pub use company::{BackgroundThread, Variation};
 pub(crate) use regular::default_distance;
 pub use regular::{REFERENCE_MHZ, RegularSpec};
 
@@ -250,6 +252,10 @@ pub struct Machine {
     pub locks: LockCosts,
     /// SMT speed factors.
     pub smt: SmtFactors,
+    /// Threads of the system's own.
+    pub background: Vec<BackgroundThread>,
+    /// How its speed varies.
+    pub variation: Variation,
     /// Where the numbers come from.
     pub sources: Vec<Source>,
     /// Scheduling domains (spec 1).

@@ -22,6 +22,10 @@ pub enum Purpose {
     Glue = 5,
     /// Starting offsets.
     Start = 6,
+    /// How a machine's speed drifts.
+    Drift = 7,
+    /// When a background thread works.
+    Daemon = 8,
 }
 
 fn splitmix(mut x: u64) -> u64 {

@@ -75,10 +75,9 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         match op {
             Op::Run(ns) => self.start_work(cpu, p, ns, false),
             Op::Kernel(ns) => self.start_work(cpu, p, ns, true),
-            Op::Sleep(ns) => {
-                self.arm_timer(cpu, p, ns);
-                self.block(cpu, p, TaskState::Sleeping)
-            }
+            Op::Sleep(ns) => self.sleep_until(cpu, p, self.w.now.saturating_add(ns)),
+            Op::SleepUntil(at) if at <= self.w.now => Flow::Again,
+            Op::SleepUntil(at) => self.sleep_until(cpu, p, at),
             Op::Wait => self.wait(cpu, p),
             Op::Exit => self.block(cpu, p, TaskState::Dead),
             Op::Wake { task, sync } => self.enter_wake(cpu, task, sync, Category::Kernel),
@@ -117,15 +116,16 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         Flow::Again
     }
 
-    fn arm_timer(&mut self, cpu: CpuId, p: TaskId, ns: Ns) {
+    fn sleep_until(&mut self, cpu: CpuId, p: TaskId, at: Ns) -> Flow {
         let slack = self.w.tasks[p.idx()].attr.timer_slack_ns;
         let slack = slack.map_or(self.w.config.timer_slack_ns, Ns::from);
-        let at = self.w.now.saturating_add(ns).saturating_add(slack);
+        let at = at.saturating_add(slack);
         self.w.timers.set(p.0, at, super::CLASS_TIMER);
         let c = &mut self.w.cpus[cpu.idx()];
         if c.next_timer_hint <= self.w.now || at < c.next_timer_hint {
             c.next_timer_hint = at;
         }
+        self.block(cpu, p, TaskState::Sleeping)
     }
 
     pub(crate) fn block(&mut self, cpu: CpuId, p: TaskId, state: TaskState) -> Flow {

@@ -3,6 +3,7 @@
 use crate::Fault;
 use crate::fault::{did_you_mean, nearest};
 use std::borrow::Cow;
+use std::fmt::Display;
 use std::ops::{Range, RangeInclusive};
 use toml::Spanned;
 use toml::de::{DeInteger, DeTable, DeValue};
@@ -67,6 +68,12 @@ impl<'a> Section<'a> {
     pub fn int(&mut self, key: &'static str, valid: RangeInclusive<u64>) -> Option<u64> {
         let value = self.value(key)?;
         self.check(whole_number(key, value, &valid))
+    }
+
+    /// A whole number within bounds that may be negative.
+    pub fn signed(&mut self, key: &'static str, valid: RangeInclusive<i64>) -> Option<i64> {
+        let value = self.value(key)?;
+        self.check(bounded(key, value, &valid))
     }
 
     /// A fraction within bounds.
@@ -153,10 +160,18 @@ pub(super) fn whole_number(
     value: &Spanned<DeValue<'_>>,
     valid: &RangeInclusive<u64>,
 ) -> Result<u64, Fault> {
+    bounded(key, value, valid)
+}
+
+fn bounded<T: TryFrom<i128> + PartialOrd + Display>(
+    key: &str,
+    value: &Spanned<DeValue<'_>>,
+    valid: &RangeInclusive<T>,
+) -> Result<T, Fault> {
     let Some(number) = value.get_ref().as_integer() else {
         return Err(wrong_type(key, value, "a whole number"));
     };
-    let in_range = parse_integer(number).and_then(|n| u64::try_from(n).ok());
+    let in_range = parse_integer(number).and_then(|n| T::try_from(n).ok());
     in_range.filter(|n| valid.contains(n)).ok_or_else(|| {
         let (low, high) = (valid.start(), valid.end());
         let message = format!("`{key}` is {number}; it must be {low} to {high}");

@@ -4,7 +4,7 @@
 //! file overrides them. Kernel path costs hold at [`REFERENCE_MHZ`] and scale with the clock.
 
 use super::{CState, Caches, KernelCosts, LineLatency, LockCosts, Machine, SmtFactors};
-use crate::{CpuPlace, SchedDomains};
+use crate::{CpuPlace, SchedDomains, Variation};
 
 /// Clock at which the default kernel costs hold, MHz.
 pub const REFERENCE_MHZ: u32 = 3000;
@@ -167,6 +167,8 @@ impl Machine {
             costs: KernelCosts::at_clock(clock_mhz),
             locks: LockCosts::at_clock(clock_mhz),
             smt: SmtFactors::default(),
+            background: Vec::new(),
+            variation: Variation::default(),
             sources: Vec::new(),
             domains: SchedDomains::default(),
         }

@@ -1,0 +1,116 @@
+//! The machine's own threads beside a workload: kernel threads and daemons that work a little now
+//! and then (spec 9.4). They belong to the machine, so every workload on it has them.
+
+use crate::random::{self, Purpose, Stream};
+use sim_core::{Ns, Op, Program, ProgramCx, TaskAttr, TaskId};
+use topology::{BackgroundThread, CpuSet};
+
+/// Address spaces of background processes are numbered from here, away from a workload's.
+const FIRST_MM: u32 = 1 << 30;
+
+/// A workload on a machine with threads of its own. Without any it is the workload, unchanged.
+pub struct WithBackground<W> {
+    /// The workload itself.
+    pub workload: W,
+    threads: Vec<Daemon>,
+    /// Id of the first of them; they never exit, so their ids stay theirs.
+    first: u32,
+}
+
+/// One background thread.
+struct Daemon {
+    of: BackgroundThread,
+    rng: Stream,
+    /// Times it has worked.
+    runs: u32,
+    works: bool,
+}
+
+impl<W: Program> WithBackground<W> {
+    /// The workload and these threads; the seed decides when each of them works first.
+    pub fn new(workload: W, threads: &[BackgroundThread], seed: u64) -> Self {
+        let daemon = |(i, of): (usize, &BackgroundThread)| {
+            let rng = random::stream(seed, i as u64, Purpose::Daemon);
+            Daemon { of: of.clone(), rng, runs: 0, works: true }
+        };
+        let threads = threads.iter().enumerate().map(daemon).collect();
+        Self { workload, threads, first: u32::MAX }
+    }
+
+    /// Index of the background thread that `task` is.
+    #[inline]
+    fn daemon(&self, task: TaskId) -> Option<usize> {
+        let i = task.0.wrapping_sub(self.first) as usize;
+        (i < self.threads.len()).then_some(i)
+    }
+}
+
+impl Daemon {
+    /// It begins in the middle of a sleep, and of the count to its long work.
+    fn next(&mut self) -> Op {
+        self.works = !self.works;
+        if !self.works && self.runs == 0 {
+            let part = random::unit(&mut self.rng);
+            let turn = random::unit(&mut self.rng);
+            self.runs = 1 + (turn * f64::from(self.of.long_every)) as u32;
+            return Op::Sleep((part * self.of.sleep_ns as f64) as Ns);
+        }
+        if !self.works {
+            return Op::Sleep(self.of.sleep_ns);
+        }
+        self.runs = self.runs.wrapping_add(1).max(1);
+        let long = self.of.long_every > 0 && self.runs.is_multiple_of(self.of.long_every);
+        let ns = if long { self.of.long_ns } else { self.of.run_ns };
+        if self.of.kthread { Op::Kernel(ns) } else { Op::Run(ns) }
+    }
+}
+
+impl<W: Program> Program for WithBackground<W> {
+    fn start(&mut self, cx: &mut ProgramCx<'_>) {
+        self.workload.start(cx);
+        for (i, daemon) in self.threads.iter().enumerate() {
+            let mut attr = TaskAttr {
+                comm: cx.comm(&daemon.of.name),
+                nice: daemon.of.nice,
+                kthread: daemon.of.kthread,
+                daemon: true,
+                mm: FIRST_MM + i as u32,
+                ..TaskAttr::default()
+            };
+            if let Some(cpu) = daemon.of.cpu {
+                let mut only = CpuSet::empty(cx.n_cpus());
+                only.insert(cpu);
+                attr.allowed = cx.mask(only);
+            }
+            let task = cx.start_task(attr);
+            self.first = self.first.min(task.0);
+        }
+    }
+
+    #[inline]
+    fn next(&mut self, cx: &mut ProgramCx<'_>, task: TaskId) -> Op {
+        match self.daemon(task) {
+            Some(i) => self.threads[i].next(),
+            None => self.workload.next(cx, task),
+        }
+    }
+
+    fn is_done(&self) -> bool {
+        self.workload.is_done()
+    }
+
+    fn progress(&self) -> f64 {
+        self.workload.progress()
+    }
+
+    fn results(&self, elapsed_ns: Ns) -> Vec<(&'static str, f64)> {
+        self.workload.results(elapsed_ns)
+    }
+
+    fn waits_for(&self, task: TaskId) -> String {
+        match self.daemon(task) {
+            Some(_) => "its next turn".to_string(),
+            None => self.workload.waits_for(task),
+        }
+    }
+}

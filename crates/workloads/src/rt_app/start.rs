@@ -1,0 +1,166 @@
+//! The main thread, and how the others come into being.
+
+use super::thread::{Micro, Thread, Waits, wake};
+use super::{RtApp, TaskSpec};
+use crate::random::{self, Purpose};
+use sim_core::{MaskId, Ns, Op, ProgramCx, TaskAttr, TaskId};
+use std::sync::Arc;
+
+/// rt-app's own work between the creation of two threads, ns: measured, 20-30 us in the recordings
+/// that `docs/CALIBRATION.md` names, the kernel's part of a fork included.
+const CREATE_NS: Ns = 20_000;
+/// A new thread's work until it has set its properties and comes to the barrier, ns: the same.
+const SET_UP_NS: Ns = 40_000;
+
+/// The main thread begins at some time within this, ns: longer than a tick.
+const START_WITHIN_NS: Ns = 20_000_000;
+
+/// Where the main thread is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+enum Stage {
+    /// Before its first act.
+    #[default]
+    New,
+    /// So many threads of this kind exist.
+    Between(usize, u32),
+    /// The same, and the next one is about to be created.
+    Creates(usize, u32),
+    /// Until the duration is over.
+    Sleeps(Ns),
+    /// Until the last thread is gone.
+    Joins,
+    Over,
+}
+
+/// The main thread and the barrier before the threads' first events.
+#[derive(Default)]
+pub(super) struct Start {
+    pub main: Option<TaskId>,
+    stage: Stage,
+    /// Threads that meet.
+    expected: u64,
+    /// How many have come.
+    arrived: u64,
+    /// Those that wait, the first to come first.
+    waiting: Vec<TaskId>,
+}
+
+impl Start {
+    pub fn new(expected: u64) -> Self {
+        Self { expected, ..Self::default() }
+    }
+
+    pub fn is_over(&self) -> bool {
+        self.stage == Stage::Over
+    }
+}
+
+impl RtApp {
+    pub(super) fn start_main(&mut self, cx: &mut ProgramCx<'_>) {
+        let comm = cx.comm("rt-app");
+        self.start.main = Some(cx.start_task(TaskAttr { comm, ..TaskAttr::default() }));
+    }
+
+    /// The next operation of the main thread. It starts at a time that the seed chooses, so that
+    /// neither ticks nor the machine's own threads have a fixed phase to it.
+    pub(super) fn main_next(&mut self, cx: &mut ProgramCx<'_>) -> Op {
+        match self.start.stage {
+            Stage::New => {
+                self.start.stage = Stage::Between(0, 0);
+                let mut rng = random::stream(self.seed, u64::MAX, Purpose::Start);
+                Op::Sleep((random::unit(&mut rng) * START_WITHIN_NS as f64) as Ns)
+            }
+            Stage::Between(kind, n) => self.next_kind(cx, kind, n),
+            Stage::Creates(kind, n) => {
+                self.start.stage = Stage::Between(kind, n + 1);
+                Op::Fork(self.new_thread(cx, kind, true))
+            }
+            Stage::Sleeps(until) if cx.now() < until => Op::SleepUntil(until),
+            Stage::Joins if self.alive > 0 => Op::Wait,
+            Stage::Sleeps(_) | Stage::Joins | Stage::Over => {
+                self.start.stage = Stage::Over;
+                Op::Exit
+            }
+        }
+    }
+
+    /// `n` threads of a kind exist: makes one more, or goes over to the next kind.
+    fn next_kind(&mut self, cx: &mut ProgramCx<'_>, kind: usize, n: u32) -> Op {
+        let mut next = (kind, n);
+        while let Some(task) = self.spec.tasks.get(next.0) {
+            if next.1 < task.instances {
+                self.start.stage = Stage::Creates(next.0, next.1);
+                return Op::Kernel(CREATE_NS);
+            }
+            next = (next.0 + 1, 0);
+        }
+        let duration = self.spec.duration_ns;
+        let until = |ns: Ns| Stage::Sleeps(cx.now().saturating_add(ns));
+        self.start.stage = duration.map_or(Stage::Joins, until);
+        self.main_next(cx)
+    }
+
+    /// Makes a thread that is not yet runnable. Those made by the main thread meet the others.
+    pub(super) fn new_thread(&mut self, cx: &mut ProgramCx<'_>, kind: usize, meets: bool) -> TaskId {
+        let spec = Arc::clone(&self.spec);
+        let of = &spec.tasks[kind];
+        let attr = attr(cx, of);
+        let task = cx.new_task(attr);
+        let jitter = random::stream(self.seed, self.made, Purpose::Service);
+        let mut thread = Thread::new(kind as u32, jitter);
+        thread.first([Micro::Begin]);
+        if of.delay_ns > 0 {
+            thread.first([Micro::Do(Op::Sleep(of.delay_ns))]);
+        }
+        if meets {
+            thread.first([Micro::Start]);
+        }
+        let mut rng = random::stream(self.seed, self.made, Purpose::Start);
+        let set_up = (SET_UP_NS as f64 * (0.5 + random::unit(&mut rng))) as Ns;
+        thread.first([Micro::Do(Op::Run(set_up))]);
+        if self.threads.len() <= task.idx() {
+            self.threads.resize_with(task.idx() + 1, || None);
+        }
+        self.threads[task.idx()] = Some(thread);
+        (self.alive, self.made) = (self.alive + 1, self.made + 1);
+        task
+    }
+
+    /// A thread comes to the barrier before its first event; the last one wakes the others.
+    pub(super) fn arrive(&mut self, me: TaskId) -> Option<Op> {
+        self.start.arrived += 1;
+        if self.start.arrived < self.start.expected {
+            self.start.waiting.push(me);
+            return self.await_start(me);
+        }
+        let waiting = std::mem::take(&mut self.start.waiting);
+        self.thread(me).todo.extend(waiting.iter().rev().map(|p| Micro::Do(wake(*p))));
+        None
+    }
+
+    /// Sleeps until the last thread has come.
+    pub(super) fn await_start(&mut self, me: TaskId) -> Option<Op> {
+        let waits = self.start.arrived < self.start.expected;
+        waits.then(|| self.block(me, Micro::Started, Waits::Start))
+    }
+
+    /// The thread has done all its rounds. The last one ends a run without a duration.
+    pub(super) fn finish(&mut self, me: TaskId) {
+        self.alive -= 1;
+        self.thread(me).first([Micro::Do(Op::Exit)]);
+        if let (0, Stage::Joins, Some(main)) = (self.alive, self.start.stage, self.start.main) {
+            self.thread(me).first([Micro::Do(wake(main))]);
+        }
+    }
+}
+
+/// What a thread is like. All share the address space of the program.
+fn attr(cx: &mut ProgramCx<'_>, of: &TaskSpec) -> TaskAttr {
+    let allowed = match &of.attrs.cpus {
+        Some(cpus) => cx.mask(cpus.clone()),
+        None => MaskId::ALL,
+    };
+    let nice = of.attrs.nice.unwrap_or(0);
+    let policy = of.attrs.policy.unwrap_or_default();
+    TaskAttr { comm: cx.comm(&of.name), nice, policy, allowed, ..TaskAttr::default() }
+}

@@ -1,0 +1,126 @@
+//! A thread's place in its file, and the small steps that its present event still has to do.
+
+use crate::random::Stream;
+use sim_core::{Ns, Op, TaskId};
+
+/// A mutex or a condition variable: one that the file names, or a barrier's own.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Which {
+    Named(u32),
+    Barrier(u32),
+}
+
+/// What a thread that is blocked waits for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Waits {
+    Start,
+    Mutex(Which),
+    Cond(Which),
+}
+
+/// A small step. An event is made of a few; some of them take no time.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) enum Micro {
+    /// Something that takes time.
+    Do(Op),
+    /// Meet the others before the first event.
+    Start,
+    /// Sleep on until the last has come.
+    Started,
+    /// The clock is read: timers count from here, or from the end of the delay.
+    Begin,
+    /// Try to lock; true: has slept for it, or comes from a condition variable.
+    Lock(Which, bool),
+    /// In the kernel: sleep unless the mutex was freed meanwhile.
+    MutexSleep(Which),
+    /// Sleep on until woken by an unlock.
+    MutexAsleep(Which),
+    Unlock(Which),
+    /// In the kernel: wake one who sleeps on the mutex.
+    MutexWake(Which),
+    /// Be counted as a waiter.
+    CondJoin(Which),
+    /// Sleep until signalled, if that has not happened yet.
+    CondSleep(Which),
+    Signal(Which),
+    Broadcast(Which),
+    /// At the barrier, its mutex held.
+    Meet(u32),
+    /// Through the barrier, its mutex held.
+    Passed(u32),
+    /// Work until the clock shows this instant.
+    RunUntil(Ns),
+    /// Start a thread of this kind.
+    Fork(u32),
+}
+
+/// A thread.
+#[derive(Debug)]
+pub(super) struct Thread {
+    /// Index of its thread object.
+    pub kind: u32,
+    /// Rounds through all phases.
+    pub round: u64,
+    pub phase: usize,
+    pub phase_round: u64,
+    /// Next event of the phase.
+    pub event: usize,
+    /// Small steps to do, the next one last.
+    pub todo: Vec<Micro>,
+    /// When its first event began, ns.
+    pub started_at: Ns,
+    /// Last expiries of its own timers, by number.
+    timers: Vec<(u32, Ns)>,
+    /// Where its speed's quick variation comes from.
+    pub jitter: Stream,
+    pub waits: Waits,
+}
+
+impl Thread {
+    pub fn new(kind: u32, jitter: Stream) -> Self {
+        Self {
+            kind,
+            round: 0,
+            phase: 0,
+            phase_round: 0,
+            event: 0,
+            todo: Vec::new(),
+            started_at: 0,
+            timers: Vec::new(),
+            jitter,
+            waits: Waits::Start,
+        }
+    }
+
+    /// Puts steps, in their order, before all that is left to do.
+    pub fn first<const N: usize>(&mut self, steps: [Micro; N]) {
+        self.todo.extend(steps.into_iter().rev());
+    }
+
+    /// `pthread_cond_wait`.
+    pub fn cond_wait(&mut self, cond: Which, mutex: Which) {
+        self.first([
+            Micro::CondJoin(cond),
+            Micro::Unlock(mutex),
+            Micro::CondSleep(cond),
+            Micro::Lock(mutex, true),
+        ]);
+    }
+
+    /// When its own timer `timer` expired last.
+    pub fn timer(&self, timer: u32) -> Option<Ns> {
+        self.timers.iter().find(|(n, _)| *n == timer).map(|(_, at)| *at)
+    }
+
+    pub fn set_timer(&mut self, timer: u32, at: Ns) {
+        match self.timers.iter_mut().find(|(n, _)| *n == timer) {
+            Some(known) => known.1 = at,
+            None => self.timers.push((timer, at)),
+        }
+    }
+}
+
+/// A wake-up by futex: never SYNC.
+pub(super) fn wake(task: TaskId) -> Op {
+    Op::Wake { task, sync: false }
+}
