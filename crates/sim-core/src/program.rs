@@ -195,11 +195,6 @@ impl ProgramCx<'_> {
         self.w.cpus.len()
     }
 
-    /// Where a task is: the CPU that it runs on, or last ran on.
-    pub fn cpu_of(&self, task: TaskId) -> CpuId {
-        self.w.tasks[task.idx()].cpu
-    }
-
     /// Registers a command name and returns its number for [`TaskAttr::comm`].
     pub fn comm(&mut self, name: &str) -> u16 {
         self.w.comm(name)

@@ -2,7 +2,7 @@
 //! and then (spec 9.4). They belong to the machine, so every workload on it has them.
 
 use crate::random::{self, Purpose, Stream};
-use sim_core::{Ns, Op, Program, ProgramCx, TaskAttr, TaskId};
+use sim_core::{Ns, Op, Program, ProgramCx, Step, TaskAttr, TaskId};
 use topology::{BackgroundThread, CpuSet};
 
 /// Address spaces of background processes are numbered from here, away from a workload's.
@@ -93,6 +93,22 @@ impl<W: Program> Program for WithBackground<W> {
             Some(i) => self.threads[i].next(),
             None => self.workload.next(cx, task),
         }
+    }
+
+    fn path(&mut self, cx: &mut ProgramCx<'_>, task: TaskId) -> Step {
+        self.workload.path(cx, task)
+    }
+
+    fn device(&mut self, cx: &mut ProgramCx<'_>) {
+        self.workload.device(cx);
+    }
+
+    fn interrupt(&mut self, cx: &mut ProgramCx<'_>) -> Step {
+        self.workload.interrupt(cx)
+    }
+
+    fn tick(&mut self, cx: &mut ProgramCx<'_>, task: TaskId) {
+        self.workload.tick(cx, task);
     }
 
     fn is_done(&self) -> bool {

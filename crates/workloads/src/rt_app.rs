@@ -107,7 +107,7 @@ impl RtApp {
     fn work(&mut self, cx: &ProgramCx<'_>, me: TaskId, ns: Ns) -> Ns {
         let speed = &self.speed;
         let thread = self.threads[me.idx()].as_mut().expect("a thread of this program");
-        let slowdown = speed.slowdown(cx.now(), cx.cpu_of(me), &mut thread.jitter);
+        let slowdown = speed.slowdown(cx.now(), cx.cpu(), &mut thread.jitter);
         ((ns as f64 * self.scale * slowdown) as Ns).max(1)
     }
 

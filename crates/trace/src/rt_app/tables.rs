@@ -1,0 +1,56 @@
+//! What events refer to by name, numbered as it is met: rt-app makes it on first use.
+
+use workloads::rt_app::{BarrierSpec, Spec, TimerSpec};
+
+/// Names met so far.
+#[derive(Default)]
+pub(super) struct Tables {
+    /// Names of all tasks.
+    pub tasks: Vec<String>,
+    mutexes: Vec<String>,
+    conds: Vec<String>,
+    timers: Vec<String>,
+    barriers: Vec<BarrierSpec>,
+}
+
+impl Tables {
+    pub fn mutex(&mut self, name: &str) -> u32 {
+        number(&mut self.mutexes, name)
+    }
+
+    pub fn cond(&mut self, name: &str) -> u32 {
+        number(&mut self.conds, name)
+    }
+
+    pub fn timer(&mut self, name: &str) -> u32 {
+        number(&mut self.timers, name)
+    }
+
+    /// One more event of `users` threads refers to the barrier.
+    pub fn barrier(&mut self, name: &str, users: u32) -> u32 {
+        let known = self.barriers.iter().position(|b| b.name == name);
+        let i = known.unwrap_or_else(|| {
+            self.barriers.push(BarrierSpec { name: name.to_owned(), users: 0 });
+            self.barriers.len() - 1
+        });
+        self.barriers[i].users = self.barriers[i].users.saturating_add(users);
+        i as u32
+    }
+
+    /// Hands the tables over.
+    pub fn fill(&mut self, spec: &mut Spec) {
+        let timer = |name: String| TimerSpec { unique: name.starts_with("unique"), name };
+        spec.mutexes = std::mem::take(&mut self.mutexes);
+        spec.conds = std::mem::take(&mut self.conds);
+        spec.barriers = std::mem::take(&mut self.barriers);
+        spec.timers = std::mem::take(&mut self.timers).into_iter().map(timer).collect();
+    }
+}
+
+fn number(names: &mut Vec<String>, name: &str) -> u32 {
+    let known = names.iter().position(|n| n == name);
+    known.unwrap_or_else(|| {
+        names.push(name.to_owned());
+        names.len() - 1
+    }) as u32
+}
