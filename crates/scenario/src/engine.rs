@@ -19,9 +19,12 @@ use sim_core::{
 };
 use std::sync::Arc;
 use topology::Machine;
+use workloads::background::WithBackground;
 use workloads::kernel_build::{self, KernelBuild};
 use workloads::micro::{OpenQueue, PingPong, Short, Spinners};
 use workloads::netperf::{self, Netperf};
+use workloads::rt_app::{self, RtApp};
+use workloads::speed::Speed;
 
 /// How often the progress is told: every so many events.
 const EVENTS_PER_REPORT: u32 = 1 << 16;
@@ -75,6 +78,7 @@ fn with_policy<P: Policy, O: Observer>(
     let seed = spec.seed;
     match load.def.kind {
         "kernel-build" => run(spec, policy, build(spec), watch, progress),
+        "rt-app" => run(spec, policy, rt_app(spec), watch, progress),
         "netperf" => run(spec, policy, netperf(load), watch, progress),
         "ping-pong" => {
             let program = PingPong::new(int(load, "pairs") as u32, int(load, "work_ns"), 0);
@@ -107,6 +111,17 @@ fn open_queue(load: &WorkloadSpec, machine: &Machine, seed: u64) -> OpenQueue {
     let interarrival_ns = ((1e9 / float(load, "rate")).round() as Ns).max(1);
     let pool = 64 * machine.n_cpus().max(8) as u32;
     OpenQueue::new(interarrival_ns, int(load, "service_ns"), u64::MAX, pool, seed)
+}
+
+fn rt_app(spec: &RunSpec) -> RtApp {
+    let load = &spec.workload;
+    RtApp::new(rt_app::Config {
+        spec: load.rt_app.clone().expect("a scenario with an rt-app workload has read its file"),
+        loop_ns: load.float("loop_ns"),
+        round_ns: int(load, "round_ns"),
+        speed: Speed::new(spec.machine.variation, spec.seed),
+        seed: spec.seed,
+    })
 }
 
 fn netperf(load: &WorkloadSpec) -> Netperf {
@@ -201,6 +216,7 @@ fn run<P: Policy, W: Program, O: Observer>(
     progress: &dyn Fn(f64),
 ) -> Result<RunOutput, RunError> {
     let observer = (Recorder::new(&spec.machine), watch);
+    let program = WithBackground::new(program, &spec.machine.background, spec.seed);
     let mut sim = Simulation::new(world(spec), policy, program, observer);
     let until = match spec.until {
         Until::Done => LONGEST_RUN_NS,

@@ -1,6 +1,6 @@
 //! What a scenario means once it is known to be right.
 
-use crate::glue::Machine;
+use crate::glue::{Machine, RtAppFile};
 use crate::registry::{PolicyDef, Value, WorkloadDef};
 use std::sync::Arc;
 
@@ -112,9 +112,16 @@ pub struct WorkloadSpec {
     pub def: &'static WorkloadDef,
     /// Keys that are said explicitly.
     pub values: Vec<(&'static str, Value)>,
+    /// What the file says that an rt-app workload names.
+    pub rt_app: Option<Arc<RtAppFile>>,
 }
 
 impl WorkloadSpec {
+    /// True if it comes to an end by itself.
+    pub fn ends(&self) -> bool {
+        self.def.ends || self.rt_app.as_ref().is_some_and(|file| file.ends())
+    }
+
     /// The value of a key: what the scenario says, else the registry's default; `None` if the
     /// default depends on the machine.
     ///

@@ -9,8 +9,12 @@ use std::ops::Range;
 use std::path::Path;
 use toml::de::DeTable;
 
-pub use topology::{Fault as MachineFault, Machine};
+pub use topology::{Fault, Machine};
+pub use workloads::rt_app::Spec as RtAppFile;
 pub use trace::export::{TraceError, abandon_unfinished as abandon_unfinished_traces};
+
+/// No machine has more CPUs.
+pub const CPUS_MAX: usize = topology::MAX_CPUS as usize;
 
 /// What reports say about a machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,7 +40,7 @@ pub fn machine_info(machine: &Machine) -> MachineInfo {
 }
 
 /// Reads the text of a machine file; `path` names it.
-pub fn load_machine(path: &Path, text: &str) -> Result<Machine, Vec<MachineFault>> {
+pub fn load_machine(path: &Path, text: &str) -> Result<Machine, Vec<Fault>> {
     topology::load(path, text)
 }
 
@@ -45,8 +49,13 @@ pub fn inline_machine(
     name: &str,
     table: &DeTable<'_>,
     span: Range<usize>,
-) -> Result<Machine, Vec<MachineFault>> {
+) -> Result<Machine, Vec<Fault>> {
     topology::from_table(name, table, span)
+}
+
+/// Reads the text of an rt-app file, for a machine with `n_cpus` CPUs.
+pub fn load_rt_app(text: &str, n_cpus: usize) -> Result<RtAppFile, Vec<Fault>> {
+    trace::rt_app::read(text, n_cpus)
 }
 
 /// The machine as a tree for people.

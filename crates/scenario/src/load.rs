@@ -11,7 +11,7 @@ use crate::parse;
 use crate::registry::nearest;
 use crate::walk::{Node, Walk};
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use toml::de::{DeTable, DeValue};
 
@@ -42,17 +42,19 @@ pub fn load_str(path: &Path, text: String) -> Result<Experiment, Faults> {
         return Err(fault.help(help).into());
     }
     let name = stem(path);
-    let mut machine_faults = Vec::new();
-    let machine = find_machine(&mut walk, doc.get_ref(), path, &name, &mut machine_faults);
+    let mut file_faults = Vec::new();
+    let machine = find_machine(&mut walk, doc.get_ref(), path, &name, &mut file_faults);
     let (machine, machine_text) = machine.unzip();
-    let found = parse::experiment(&mut walk, doc.get_ref(), &name, machine);
+    let rt_app = rt_app_file(&mut walk, doc.get_ref(), path, machine.as_deref(), &mut file_faults);
+    let (rt_app, rt_app_text) = rt_app.unzip();
+    let found = parse::experiment(&mut walk, doc.get_ref(), &name, machine, rt_app);
     let mut faults = walk.faults;
-    faults.extend(machine_faults);
+    faults.extend(file_faults);
     let start = |d: &Diagnostic| d.span.as_ref().map_or(0, |span| span.start);
     faults.sort_by_key(|d| (d.source.path != source.path, start(d)));
     match found {
         Some(mut experiment) if faults.is_empty() => {
-            let texts = [Some(source.text.as_str()), machine_text.as_deref()];
+            let texts = [Some(source.text.as_str()), machine_text.as_deref(), rt_app_text.as_deref()];
             experiment.hash = fingerprint(texts.into_iter().flatten());
             Ok(experiment)
         }
@@ -76,11 +78,11 @@ fn machine_of(path: &Path, text: String) -> Result<(Machine, String), Vec<Diagno
     }
     match glue::load_machine(path, &source.text) {
         Ok(machine) => Ok((machine, source.text.clone())),
-        Err(faults) => Err(faults.into_iter().map(|f| machine_fault(&source, f)).collect()),
+        Err(faults) => Err(faults.into_iter().map(|f| fault_of_file(&source, f)).collect()),
     }
 }
 
-fn machine_fault(source: &Arc<Source>, fault: glue::MachineFault) -> Diagnostic {
+fn fault_of_file(source: &Arc<Source>, fault: glue::Fault) -> Diagnostic {
     let mut diagnostic = Diagnostic::at(source, 0..0, fault.message).help_if(fault.help);
     diagnostic.span = fault.span;
     diagnostic
@@ -120,7 +122,7 @@ fn find_machine(
         DeValue::String(file) => machine_file(walk, node, scenario, file)?,
         DeValue::Table(table) => glue::inline_machine(name, table, node.span())
             .map(|machine| (machine, String::new()))
-            .map_err(|list| list.into_iter().map(|f| machine_fault(&walk.source, f)).collect()),
+            .map_err(|list| list.into_iter().map(|f| fault_of_file(&walk.source, f)).collect()),
         _ => {
             walk.wrong_type(node, "machine", "the path of a machine file, or a table");
             return None;
@@ -137,18 +139,55 @@ fn find_machine(
 
 type MachineOrFaults = Result<(Machine, String), Vec<Diagnostic>>;
 
+/// What the file of an rt-app workload says, and its text. Without a machine to run on its CPUs
+/// are not checked.
+fn rt_app_file(
+    walk: &mut Walk,
+    doc: &DeTable<'_>,
+    scenario: &Path,
+    machine: Option<&Machine>,
+    faults: &mut Vec<Diagnostic>,
+) -> Option<(Arc<glue::RtAppFile>, String)> {
+    let table = doc.get("workload")?.get_ref().as_table()?;
+    let is_rt_app = table.get("kind").and_then(|k| k.get_ref().as_str()) == Some("rt-app");
+    let node = table.get("file").filter(|_| is_rt_app)?;
+    let file = node.get_ref().as_str()?;
+    let (path, text) = neighboring_text(walk, node, scenario, file, "rt-app file")?;
+    let source = Arc::new(Source { path: path.display().to_string(), text });
+    let n_cpus = machine.map_or(glue::CPUS_MAX, Machine::n_cpus);
+    match glue::load_rt_app(&source.text, n_cpus) {
+        Ok(spec) => Some((Arc::new(spec), source.text.clone())),
+        Err(list) => {
+            faults.extend(list.into_iter().map(|f| fault_of_file(&source, f)));
+            None
+        }
+    }
+}
+
 fn machine_file(
     walk: &mut Walk,
     node: Node<'_>,
     scenario: &Path,
     file: &str,
 ) -> Option<MachineOrFaults> {
+    let (path, text) = neighboring_text(walk, node, scenario, file, "machine file")?;
+    Some(machine_of(&path, text))
+}
+
+/// The path and the text of a file that the scenario names, relative to itself.
+fn neighboring_text(
+    walk: &mut Walk,
+    node: Node<'_>,
+    scenario: &Path,
+    file: &str,
+    what: &str,
+) -> Option<(PathBuf, String)> {
     let path = scenario.parent().unwrap_or(Path::new("")).join(file);
     match read_text(&path) {
-        Ok(text) => Some(machine_of(&path, text)),
+        Ok(text) => Some((path, text)),
         Err(why) => {
             let fault = walk
-                .at(node.span(), format!("cannot read the machine file: {why}"))
+                .at(node.span(), format!("cannot read the {what}: {why}"))
                 .label(format!("looked at {}", path.display()))
                 .help_if((!path.exists()).then(|| neighbor(&path, file)).flatten());
             walk.fault(fault);
@@ -163,7 +202,7 @@ fn neighbor(path: &Path, file: &str) -> Option<String> {
     let mut names: Vec<String> = std::fs::read_dir(path.parent()?)
         .ok()?
         .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
-        .filter(|name| name.ends_with(".toml"))
+        .filter(|name| Path::new(name).extension() == path.extension())
         .collect();
     names.sort();
     let near = nearest(wanted, names.iter().map(String::as_str))?;

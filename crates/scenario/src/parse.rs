@@ -9,7 +9,7 @@ mod workload;
 
 use crate::diag::Diagnostic;
 use crate::experiment::{Experiment, PolicyKind, Until, WorkloadSpec};
-use crate::glue::Machine;
+use crate::glue::{Machine, RtAppFile};
 use crate::registry;
 use crate::units::parse_time;
 use crate::walk::{Node, Walk, did_you_mean};
@@ -43,6 +43,7 @@ pub(crate) fn experiment(
     doc: &DeTable<'_>,
     name: &str,
     machine: Option<Arc<Machine>>,
+    rt_app: Option<Arc<RtAppFile>>,
 ) -> Option<Experiment> {
     walk.check_keys("the scenario", doc, KEYS);
     let title = match doc.get("title") {
@@ -50,7 +51,7 @@ pub(crate) fn experiment(
         None => Some(name.to_string()),
     };
     let policy = policy_choice(walk, doc, PolicyChoice::default());
-    let workload = required(walk, doc, "workload").and_then(|n| workload::workload(walk, n));
+    let workload = required(walk, doc, "workload").and_then(|n| workload::workload(walk, n, rt_app));
     let run = run(walk, doc, workload.as_ref());
     let (variants, names) = variants::variants(walk, doc, policy);
     let published = published::published(walk, doc, &names);
@@ -139,7 +140,7 @@ fn run(
         None => Some(Until::Done),
     };
     if let (Some(Until::Done), Some(workload)) = (until, workload)
-        && !workload.def.ends
+        && !workload.ends()
     {
         let place = table.get("until").or_else(|| doc.get("workload"));
         let fault = must_end(walk, place, workload);

@@ -43,7 +43,7 @@ pub enum Value {
     Float(f64),
     /// A switch.
     Bool(bool),
-    /// One of the words that the key allows.
+    /// One of the words that the key allows, or a path.
     Word(String),
 }
 
@@ -107,6 +107,8 @@ pub enum Kind {
     Bool,
     /// One of these words.
     Word(&'static [&'static str]),
+    /// The path of a file, relative to the scenario.
+    File,
 }
 
 /// What holds if a key is absent. This is the only place that says so: `schedlab list` prints it

@@ -10,6 +10,7 @@
 //! and varies as it does there ([`Speed`]).
 
 mod event;
+mod props;
 mod spec;
 mod start;
 mod sync;
@@ -19,6 +20,7 @@ pub use spec::{Attrs, BarrierSpec, Event, PhaseSpec, Spec, TaskSpec, TimerSpec};
 
 use crate::speed::Speed;
 use sim_core::{Ns, Op, Program, ProgramCx, TaskId};
+use props::Props;
 use start::Start;
 use std::sync::Arc;
 use sync::{Cond, Mutex};
@@ -60,6 +62,8 @@ pub struct RtApp {
     start: Start,
     /// By `TaskId`; `None` for the main thread and what is not of this program.
     threads: Vec<Option<Thread>>,
+    /// By kind: what its threads are like in each phase.
+    props: Vec<Vec<Props>>,
     mutexes: Vec<Mutex>,
     conds: Vec<Cond>,
     barriers: Vec<Barrier>,
@@ -88,6 +92,7 @@ impl RtApp {
         Self {
             start: Start::new(spec.n_threads()),
             threads: Vec::new(),
+            props: Vec::new(),
             mutexes: spec.mutexes.iter().map(|_| Mutex::default()).collect(),
             conds: spec.conds.iter().map(|_| Cond::default()).collect(),
             barriers: spec.barriers.iter().map(barrier).collect(),
@@ -155,6 +160,11 @@ impl RtApp {
             }
             return None;
         };
+        let (kind, phase_idx) = (t.kind as usize, t.phase);
+        if t.event == 0 && self.change_props(me, kind, phase_idx) {
+            return None;
+        }
+        let t = self.thread(me);
         if t.event < phase.events.len() {
             let event = phase.events[t.event];
             t.event += 1;
@@ -171,6 +181,7 @@ impl RtApp {
 
 impl Program for RtApp {
     fn start(&mut self, cx: &mut ProgramCx<'_>) {
+        self.props = self.spec.tasks.iter().map(|task| props::of_task(cx, task)).collect();
         self.start_main(cx);
     }
 

@@ -91,6 +91,7 @@ fn key_row(key: &KeyDef) -> Vec<String> {
         Kind::Float { min, max } => format!("{} to {}{unit}", bound(min), bound(max)),
         Kind::Bool => "true or false".to_string(),
         Kind::Word(words) => words.join(" or "),
+        Kind::File => "a path".to_string(),
     };
     vec![key.name.into(), range, default(key.default), key.help.into()]
 }

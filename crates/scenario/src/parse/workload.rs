@@ -1,12 +1,18 @@
 //! The `[workload]` table: a kind, and the keys that this kind has.
 
 use crate::experiment::WorkloadSpec;
+use crate::glue::RtAppFile;
 use crate::registry::{self, Value, nearest};
 use crate::walk::{Node, Walk, did_you_mean};
+use std::sync::Arc;
 use toml::de::{DeString, DeTable};
 
 /// Reads the workload table.
-pub(super) fn workload<'a>(walk: &mut Walk, node: Node<'a>) -> Option<WorkloadSpec> {
+pub(super) fn workload(
+    walk: &mut Walk,
+    node: Node<'_>,
+    rt_app: Option<Arc<RtAppFile>>,
+) -> Option<WorkloadSpec> {
     let table = walk.table(node, "workload")?;
     let Some(kind_node) = table.get("kind") else {
         no_kind(walk, node, table);
@@ -28,7 +34,7 @@ pub(super) fn workload<'a>(walk: &mut Walk, node: Node<'a>) -> Option<WorkloadSp
     for key in def.keys.iter().filter(|key| key.default == registry::Fallback::Required) {
         walk.required(&what, kind_node.span(), table, &known, key.name);
     }
-    Some(WorkloadSpec { def, values: values(walk, table, def) })
+    Some(WorkloadSpec { def, values: values(walk, table, def), rt_app })
 }
 
 /// Without a kind nobody knows the other keys, so only a misspelled `kind` is looked for.

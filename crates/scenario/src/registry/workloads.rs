@@ -103,6 +103,28 @@ pub const WORKLOADS: &[WorkloadDef] = &[
         ],
     },
     WorkloadDef {
+        kind: "rt-app",
+        ends: false,
+        help: "the threads of an rt-app file; runs for the file's duration",
+        keys: &[
+            KeyDef {
+                name: "file",
+                kind: Kind::File,
+                unit: "",
+                default: Required,
+                help: "rt-app's JSON, as it runs on Linux",
+            },
+            KeyDef {
+                name: "loop_ns",
+                kind: Kind::Float { min: 0.01, max: 1e6 },
+                unit: "ns",
+                default: Words("the file's calibration"),
+                help: "time of one of rt-app's loops at this machine's full speed",
+            },
+            ns("round_ns", 900, "rt-app's own work per round of a phase: clocks and its log"),
+        ],
+    },
+    WorkloadDef {
         kind: "ping-pong",
         ends: false,
         help: "pairs of tasks that wake each other in turn",

@@ -64,6 +64,11 @@ impl RtApp {
     ) -> Option<Op> {
         match micro {
             Micro::Do(op) => Some(op),
+            Micro::SetUp => {
+                let kind = self.thread(me).kind as usize;
+                self.change_props(me, kind, 0);
+                None
+            }
             Micro::Start => self.arrive(me),
             Micro::Started => self.await_start(me),
             Micro::Begin => {

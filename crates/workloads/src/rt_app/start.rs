@@ -1,10 +1,11 @@
 //! The main thread, and how the others come into being.
 
 use super::thread::{Micro, Thread, Waits, wake};
-use super::{RtApp, TaskSpec};
+use super::RtApp;
 use crate::random::{self, Purpose};
-use sim_core::{MaskId, Ns, Op, ProgramCx, TaskAttr, TaskId};
+use sim_core::{Ns, Op, ProgramCx, TaskAttr, TaskId};
 use std::sync::Arc;
+use topology::CpuId;
 
 /// rt-app's own work between the creation of two threads, ns: measured, 20-30 us in the recordings
 /// that `docs/CALIBRATION.md` names, the kernel's part of a fork included.
@@ -14,6 +15,9 @@ const SET_UP_NS: Ns = 40_000;
 
 /// The main thread begins at some time within this, ns: longer than a tick.
 const START_WITHIN_NS: Ns = 20_000_000;
+
+/// The main thread's number for random streams.
+const MAIN: u64 = u64::MAX;
 
 /// Where the main thread is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -36,6 +40,8 @@ enum Stage {
 #[derive(Default)]
 pub(super) struct Start {
     pub main: Option<TaskId>,
+    /// How long it sleeps first, ns.
+    after_ns: Ns,
     stage: Stage,
     /// Threads that meet.
     expected: u64,
@@ -56,19 +62,23 @@ impl Start {
 }
 
 impl RtApp {
+    /// Makes the main thread. It starts on a CPU and at a time that the seed chooses, so that
+    /// neither ticks nor the machine's own threads have a fixed phase to it.
     pub(super) fn start_main(&mut self, cx: &mut ProgramCx<'_>) {
         let comm = cx.comm("rt-app");
-        self.start.main = Some(cx.start_task(TaskAttr { comm, ..TaskAttr::default() }));
+        let mut rng = random::stream(self.seed, MAIN, Purpose::Start);
+        self.start.after_ns = (random::unit(&mut rng) * START_WITHIN_NS as f64) as Ns;
+        let cpu = (random::unit(&mut rng) * cx.n_cpus() as f64) as u32;
+        let start_cpu = Some(CpuId(cpu.min(cx.n_cpus() as u32 - 1)));
+        self.start.main = Some(cx.start_task(TaskAttr { comm, start_cpu, ..TaskAttr::default() }));
     }
 
-    /// The next operation of the main thread. It starts at a time that the seed chooses, so that
-    /// neither ticks nor the machine's own threads have a fixed phase to it.
+    /// The next operation of the main thread.
     pub(super) fn main_next(&mut self, cx: &mut ProgramCx<'_>) -> Op {
         match self.start.stage {
             Stage::New => {
                 self.start.stage = Stage::Between(0, 0);
-                let mut rng = random::stream(self.seed, u64::MAX, Purpose::Start);
-                Op::Sleep((random::unit(&mut rng) * START_WITHIN_NS as f64) as Ns)
+                Op::Sleep(self.start.after_ns)
             }
             Stage::Between(kind, n) => self.next_kind(cx, kind, n),
             Stage::Creates(kind, n) => {
@@ -104,8 +114,8 @@ impl RtApp {
     pub(super) fn new_thread(&mut self, cx: &mut ProgramCx<'_>, kind: usize, meets: bool) -> TaskId {
         let spec = Arc::clone(&self.spec);
         let of = &spec.tasks[kind];
-        let attr = attr(cx, of);
-        let task = cx.new_task(attr);
+        let comm = cx.comm(&of.name);
+        let task = cx.new_task(TaskAttr { comm, ..TaskAttr::default() });
         let jitter = random::stream(self.seed, self.made, Purpose::Service);
         let mut thread = Thread::new(kind as u32, jitter);
         thread.first([Micro::Begin]);
@@ -115,6 +125,7 @@ impl RtApp {
         if meets {
             thread.first([Micro::Start]);
         }
+        thread.first([Micro::SetUp]);
         let mut rng = random::stream(self.seed, self.made, Purpose::Start);
         let set_up = (SET_UP_NS as f64 * (0.5 + random::unit(&mut rng))) as Ns;
         thread.first([Micro::Do(Op::Run(set_up))]);
@@ -152,15 +163,4 @@ impl RtApp {
             self.thread(me).first([Micro::Do(wake(main))]);
         }
     }
-}
-
-/// What a thread is like. All share the address space of the program.
-fn attr(cx: &mut ProgramCx<'_>, of: &TaskSpec) -> TaskAttr {
-    let allowed = match &of.attrs.cpus {
-        Some(cpus) => cx.mask(cpus.clone()),
-        None => MaskId::ALL,
-    };
-    let nice = of.attrs.nice.unwrap_or(0);
-    let policy = of.attrs.policy.unwrap_or_default();
-    TaskAttr { comm: cx.comm(&of.name), nice, policy, allowed, ..TaskAttr::default() }
 }

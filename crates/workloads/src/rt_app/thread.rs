@@ -1,5 +1,6 @@
 //! A thread's place in its file, and the small steps that its present event still has to do.
 
+use super::props::Props;
 use crate::random::Stream;
 use sim_core::{Ns, Op, TaskId};
 
@@ -23,6 +24,8 @@ pub(super) enum Waits {
 pub(super) enum Micro {
     /// Something that takes time.
     Do(Op),
+    /// Tell the scheduler what the thread is like in its first phase.
+    SetUp,
     /// Meet the others before the first event.
     Start,
     /// Sleep on until the last has come.
@@ -74,6 +77,8 @@ pub(super) struct Thread {
     /// Where its speed's quick variation comes from.
     pub jitter: Stream,
     pub waits: Waits,
+    /// As the scheduler was told last.
+    pub props: Props,
 }
 
 impl Thread {
@@ -89,6 +94,7 @@ impl Thread {
             timers: Vec::new(),
             jitter,
             waits: Waits::Start,
+            props: Props::INHERITED,
         }
     }
 

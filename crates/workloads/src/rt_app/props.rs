@@ -1,0 +1,56 @@
+//! What the scheduler is told of a thread: policy, nice level, slice and CPUs, by phase.
+
+use super::thread::Micro;
+use super::{Attrs, RtApp, TaskSpec};
+use sim_core::{MaskId, Op, ProgramCx, SchedAttr, TaskId};
+
+/// Properties of a thread.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Props {
+    pub sched: SchedAttr,
+    pub allowed: MaskId,
+}
+
+impl Props {
+    /// What a thread inherits from the main thread.
+    pub const INHERITED: Props = Props {
+        sched: SchedAttr { policy: sim_core::SchedPolicy::Normal, nice: 0, slice_ns: 0 },
+        allowed: MaskId::ALL,
+    };
+
+    /// These, where `attrs` says nothing else.
+    fn with(self, cx: &mut ProgramCx<'_>, attrs: &Attrs) -> Props {
+        let SchedAttr { policy, nice, slice_ns } = self.sched;
+        Props {
+            sched: SchedAttr {
+                policy: attrs.policy.unwrap_or(policy),
+                nice: attrs.nice.unwrap_or(nice),
+                slice_ns: attrs.slice_ns.unwrap_or(slice_ns),
+            },
+            allowed: attrs.cpus.as_ref().map_or(self.allowed, |cpus| cx.mask(cpus.clone())),
+        }
+    }
+}
+
+/// The properties of a thread in each of its phases.
+pub(super) fn of_task(cx: &mut ProgramCx<'_>, task: &TaskSpec) -> Vec<Props> {
+    let own = Props::INHERITED.with(cx, &task.attrs);
+    task.phases.iter().map(|phase| own.with(cx, &phase.attrs)).collect()
+}
+
+impl RtApp {
+    /// A phase begins: sets what is not as it shall be in it. False if all is.
+    pub(super) fn change_props(&mut self, me: TaskId, kind: usize, phase: usize) -> bool {
+        let wanted = self.props[kind][phase];
+        let thread = self.thread(me);
+        let has = std::mem::replace(&mut thread.props, wanted);
+        if has.allowed != wanted.allowed {
+            let op = Op::SetAffinity { task: me, allowed: wanted.allowed };
+            thread.first([Micro::Do(op)]);
+        }
+        if has.sched != wanted.sched {
+            thread.first([Micro::Do(Op::SetScheduler { task: me, attr: wanted.sched })]);
+        }
+        has != wanted
+    }
+}
