@@ -1,7 +1,7 @@
 //! What a scenario means once it is known to be right.
 
 use crate::glue::{Machine, RtAppFile};
-use crate::registry::{PolicyDef, Value, WorkloadDef};
+use crate::registry::{Kind, PolicyDef, Value, WorkloadDef};
 use std::sync::Arc;
 
 /// A checked scenario: everything needed to run it, nothing left to go wrong but the run itself.
@@ -117,9 +117,10 @@ pub struct WorkloadSpec {
 }
 
 impl WorkloadSpec {
-    /// True if it comes to an end by itself.
+    /// True if it comes to an end by itself, as far as its file, if it has one, could be read.
     pub fn ends(&self) -> bool {
-        self.def.ends || self.rt_app.as_ref().is_some_and(|file| file.ends())
+        let has_file = self.def.keys.iter().any(|key| matches!(key.kind, Kind::File));
+        self.def.ends || self.rt_app.as_ref().map_or(has_file, |file| file.ends())
     }
 
     /// The value of a key: what the scenario says, else the registry's default; `None` if the

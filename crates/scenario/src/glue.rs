@@ -10,8 +10,8 @@ use std::path::Path;
 use toml::de::DeTable;
 
 pub use topology::{Fault, Machine};
-pub use workloads::rt_app::Spec as RtAppFile;
 pub use trace::export::{TraceError, abandon_unfinished as abandon_unfinished_traces};
+pub use workloads::rt_app::Spec as RtAppFile;
 
 /// No machine has more CPUs.
 pub const CPUS_MAX: usize = topology::MAX_CPUS as usize;

@@ -54,7 +54,8 @@ pub fn load_str(path: &Path, text: String) -> Result<Experiment, Faults> {
     faults.sort_by_key(|d| (d.source.path != source.path, start(d)));
     match found {
         Some(mut experiment) if faults.is_empty() => {
-            let texts = [Some(source.text.as_str()), machine_text.as_deref(), rt_app_text.as_deref()];
+            let texts =
+                [Some(source.text.as_str()), machine_text.as_deref(), rt_app_text.as_deref()];
             experiment.hash = fingerprint(texts.into_iter().flatten());
             Ok(experiment)
         }
@@ -199,7 +200,8 @@ fn neighboring_text(
 /// A hint that names the file of the same directory with the nearest name.
 fn neighbor(path: &Path, file: &str) -> Option<String> {
     let wanted = path.file_name()?.to_str()?;
-    let mut names: Vec<String> = std::fs::read_dir(path.parent()?)
+    let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let mut names: Vec<String> = std::fs::read_dir(folder)
         .ok()?
         .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
         .filter(|name| Path::new(name).extension() == path.extension())

@@ -51,7 +51,8 @@ pub(crate) fn experiment(
         None => Some(name.to_string()),
     };
     let policy = policy_choice(walk, doc, PolicyChoice::default());
-    let workload = required(walk, doc, "workload").and_then(|n| workload::workload(walk, n, rt_app));
+    let workload =
+        required(walk, doc, "workload").and_then(|n| workload::workload(walk, n, rt_app));
     let run = run(walk, doc, workload.as_ref());
     let (variants, names) = variants::variants(walk, doc, policy);
     let published = published::published(walk, doc, &names);

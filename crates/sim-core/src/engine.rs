@@ -496,8 +496,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
 
     fn stop_if_stuck(&mut self) {
         let w = &self.w;
-        let blocked =
-            |t: &crate::Task| matches!(t.state, TaskState::Sleeping) && !t.attr.daemon;
+        let blocked = |t: &crate::Task| matches!(t.state, TaskState::Sleeping) && !t.attr.daemon;
         let ids = (0..w.tasks.len() as u32).map(TaskId);
         let waiting: Vec<_> =
             ids.filter(|p| blocked(&w.tasks[p.idx()])).map(|p| self.describe(p)).collect();

@@ -65,7 +65,7 @@ impl Op {
     pub fn calls(&self) -> Calls {
         match self {
             Op::Run(_) | Op::Kernel(_) | Op::Path => &["entry_SYSCALL_64", "do_syscall_64"],
-            Op::Sleep(_) => &[
+            Op::Sleep(_) | Op::SleepUntil(_) => &[
                 "entry_SYSCALL_64",
                 "do_syscall_64",
                 "__x64_sys_clock_nanosleep",

@@ -67,18 +67,17 @@ pub fn read(text: &str, n_cpus: usize) -> Result<Spec, Vec<Fault>> {
     };
     let parsed = parse_to_ast(text, &CollectOptions::default(), &options).map_err(|e| {
         let range = e.range();
-        vec![Fault::at(range.start..range.end, format!("not JSON as rt-app reads it: {}", e.kind()))]
+        vec![Fault::at(
+            range.start..range.end,
+            format!("not JSON as rt-app reads it: {}", e.kind()),
+        )]
     })?;
     let Some(value) = parsed.value else {
         let empty = Fault { span: None, message: "the file is empty".into(), help: None };
         return Err(vec![empty]);
     };
-    let mut reader = Reader {
-        faults: Vec::new(),
-        tables: Tables::default(),
-        n_cpus,
-        default: Attrs::default(),
-    };
+    let mut reader =
+        Reader { faults: Vec::new(), tables: Tables::default(), n_cpus, default: Attrs::default() };
     let spec = reader.file(&value);
     let mut faults = reader.faults;
     faults.sort_by_key(|f| f.span.as_ref().map_or(0, |s| s.start));

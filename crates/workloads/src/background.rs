@@ -2,8 +2,8 @@
 //! and then (spec 9.4). They belong to the machine, so every workload on it has them.
 
 use crate::random::{self, Purpose, Stream};
-use sim_core::{Ns, Op, Program, ProgramCx, Step, TaskAttr, TaskId};
-use topology::{BackgroundThread, CpuSet};
+use sim_core::{Calls, Ns, Op, Program, ProgramCx, Stack, Step, TaskAttr, TaskId};
+use topology::{BackgroundThread, CpuId, CpuSet};
 
 /// Address spaces of background processes are numbered from here, away from a workload's.
 const FIRST_MM: u32 = 1 << 30;
@@ -121,6 +121,20 @@ impl<W: Program> Program for WithBackground<W> {
 
     fn results(&self, elapsed_ns: Ns) -> Vec<(&'static str, f64)> {
         self.workload.results(elapsed_ns)
+    }
+
+    fn calls(&self, task: TaskId, op: &Op) -> Calls {
+        match self.daemon(task) {
+            Some(i) if self.threads[i].of.kthread => &["ret_from_fork_asm", "kthread"],
+            Some(_) => op.calls(),
+            None => self.workload.calls(task, op),
+        }
+    }
+
+    fn unwind(&self, cpu: CpuId, task: Option<TaskId>, stack: &mut Stack) {
+        if task.is_none_or(|task| self.daemon(task).is_none()) {
+            self.workload.unwind(cpu, task, stack);
+        }
     }
 
     fn waits_for(&self, task: TaskId) -> String {

@@ -19,8 +19,8 @@ mod thread;
 pub use spec::{Attrs, BarrierSpec, Event, PhaseSpec, Spec, TaskSpec, TimerSpec};
 
 use crate::speed::Speed;
-use sim_core::{Ns, Op, Program, ProgramCx, TaskId};
 use props::Props;
+use sim_core::{Ns, Op, Program, ProgramCx, TaskId};
 use start::Start;
 use std::sync::Arc;
 use sync::{Cond, Mutex};
@@ -85,10 +85,8 @@ impl RtApp {
             (Some(loop_ns), Some(calibration)) => loop_ns / f64::from(calibration),
             _ => 1.0,
         };
-        let barrier = |b: &BarrierSpec| Barrier {
-            missing: b.users.saturating_sub(1),
-            ..Barrier::default()
-        };
+        let barrier =
+            |b: &BarrierSpec| Barrier { missing: b.users.saturating_sub(1), ..Barrier::default() };
         Self {
             start: Start::new(spec.n_threads()),
             threads: Vec::new(),

@@ -4,4 +4,5 @@ mod bad_input;
 mod lab;
 mod profile;
 mod results;
+mod rt_app;
 mod trace;

@@ -36,6 +36,7 @@ fn smallest(def: &WorkloadDef) -> String {
     let required = |key: &&KeyDef| key.default == Fallback::Required;
     let value = |key: &KeyDef| match key.kind {
         Kind::Word(words) => format!("\"{}\"", words[0]),
+        Kind::File => "\"../../scenarios/rt-app/alone.json\"".to_string(),
         _ => "8".to_string(),
     };
     let keys =

@@ -65,11 +65,7 @@ impl<'a> Table<'a> {
     }
 
     /// A string and its place.
-    pub fn text(
-        &self,
-        key: &str,
-        faults: &mut Vec<Fault>,
-    ) -> Option<(&'a str, Range<usize>)> {
+    pub fn text(&self, key: &str, faults: &mut Vec<Fault>) -> Option<(&'a str, Range<usize>)> {
         string(key, self.get(key)?).map_err(|fault| faults.push(fault)).ok()
     }
 

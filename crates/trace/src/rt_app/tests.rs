@@ -61,11 +61,7 @@ fn loops_are_endless_for_threads_and_one_for_phases_unless_the_file_says() {
         .collect();
     assert_eq!(
         loops,
-        [
-            (None, vec![Some(1)]),
-            (Some(3), vec![Some(1)]),
-            (None, vec![Some(1), Some(5), None]),
-        ]
+        [(None, vec![Some(1)]), (Some(3), vec![Some(1)]), (None, vec![Some(1), Some(5), None]),]
     );
     assert!(!spec.ends());
 }
@@ -173,27 +169,48 @@ fn all_faults_are_told_with_their_places() {
 
 #[test]
 fn what_is_not_json_is_told_at_its_place() {
-    faults("", expect![[r#"
+    faults(
+        "",
+        expect![[r#"
         1:1 the file is empty
-    "#]]);
-    faults("[]", expect![[r#"
+    "#]],
+    );
+    faults(
+        "[]",
+        expect![[r#"
         1:1 an rt-app file is an object
-    "#]]);
-    faults("{}", expect![[r#"
+    "#]],
+    );
+    faults(
+        "{}",
+        expect![[r#"
         1:1 the file has no `tasks` (`tasks` holds one object per kind of thread)
-    "#]]);
-    faults("{ \"tasks\": { \"t\": { \"run\": 5 \"sleep\": 3 } } }", expect![[r#"
+    "#]],
+    );
+    faults(
+        "{ \"tasks\": { \"t\": { \"run\": 5 \"sleep\": 3 } } }",
+        expect![[r#"
         1:29 not JSON as rt-app reads it: Expected comma
-    "#]]);
-    faults("{ \"tasks\": { \"t\": { \"run\": 5", expect![[r#"
+    "#]],
+    );
+    faults(
+        "{ \"tasks\": { \"t\": { \"run\": 5",
+        expect![[r#"
         1:19 not JSON as rt-app reads it: Unterminated object
-    "#]]);
-    faults("{ \"tasks\": { /* \"t\": {} }", expect![[r#"
+    "#]],
+    );
+    faults(
+        "{ \"tasks\": { /* \"t\": {} }",
+        expect![[r#"
         1:14 not JSON as rt-app reads it: Unterminated comment block
-    "#]]);
-    faults(&"[".repeat(100_000), expect![[r#"
+    "#]],
+    );
+    faults(
+        &"[".repeat(100_000),
+        expect![[r#"
         1:513 not JSON as rt-app reads it: Maximum nesting depth exceeded
-    "#]]);
+    "#]],
+    );
 }
 
 const SEED: &str = r#"{ "tasks": { "t": { "instance": 2, "loop": -1, "run": 10, "sleep": 5,

@@ -56,12 +56,7 @@ impl RtApp {
     }
 
     /// Does a small step; `None` if it took no time.
-    pub(super) fn micro(
-        &mut self,
-        cx: &mut ProgramCx<'_>,
-        me: TaskId,
-        micro: Micro,
-    ) -> Option<Op> {
+    pub(super) fn micro(&mut self, cx: &mut ProgramCx<'_>, me: TaskId, micro: Micro) -> Option<Op> {
         match micro {
             Micro::Do(op) => Some(op),
             Micro::SetUp => {

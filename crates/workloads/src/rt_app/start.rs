@@ -1,7 +1,7 @@
 //! The main thread, and how the others come into being.
 
-use super::thread::{Micro, Thread, Waits, wake};
 use super::RtApp;
+use super::thread::{Micro, Thread, Waits, wake};
 use crate::random::{self, Purpose};
 use sim_core::{Ns, Op, ProgramCx, TaskAttr, TaskId};
 use std::sync::Arc;
@@ -111,7 +111,12 @@ impl RtApp {
     }
 
     /// Makes a thread that is not yet runnable. Those made by the main thread meet the others.
-    pub(super) fn new_thread(&mut self, cx: &mut ProgramCx<'_>, kind: usize, meets: bool) -> TaskId {
+    pub(super) fn new_thread(
+        &mut self,
+        cx: &mut ProgramCx<'_>,
+        kind: usize,
+        meets: bool,
+    ) -> TaskId {
         let spec = Arc::clone(&self.spec);
         let of = &spec.tasks[kind];
         let comm = cx.comm(&of.name);

@@ -9,6 +9,7 @@ mod netperf;
 mod observers;
 mod paths;
 mod profile;
+mod rt_app;
 mod support;
 mod twins;
 mod wakers;
