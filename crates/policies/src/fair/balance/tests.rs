@@ -42,6 +42,8 @@ pub(super) fn machine(n_llcs: u32, cores: u32) -> Machine {
         sockets: vec![CpuSet::full(n)],
         numa_distance: vec![10],
         reclaim_distance: 30,
+        background: Vec::new(),
+        variation: topology::Variation::default(),
         sources: Vec::new(),
         clock_mhz: 4500,
         hz: 250,
