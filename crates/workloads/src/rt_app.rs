@@ -6,8 +6,8 @@
 //! memory and I/O events, real-time classes, priority inheritance, and the log files but for the
 //! time that a round of a phase costs.
 //!
-//! `run` is work, in loops; how long a loop takes is a property of the machine ([`Config::loop_ns`])
-//! and varies as it does there ([`Speed`]).
+//! `run` is work, in loops; how long a loop takes is a property of the machine
+//! ([`Config::loop_ns`]) and varies as it does there ([`Speed`]).
 
 mod event;
 mod props;
