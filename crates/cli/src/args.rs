@@ -121,6 +121,9 @@ pub struct TraceArgs {
     /// Write trace.dat for trace-cmd and KernelShark
     #[arg(long, value_name = "FILE")]
     pub trace_dat: Option<PathBuf>,
+    /// Write a Perfetto trace for ui.perfetto.dev and trace_processor
+    #[arg(long, value_name = "FILE")]
+    pub perfetto: Option<PathBuf>,
     /// No progress, no remarks
     #[arg(long, short)]
     pub quiet: bool,

@@ -5,7 +5,7 @@ use crate::experiment::RunSpec;
 use crate::run::{RunError, RunOutput, guarded};
 use std::path::PathBuf;
 use trace::export::{
-    Origin, OutFile, PerfData, PerfScript, Sink, Totals, TraceDat, TraceError, Tracer,
+    Origin, OutFile, PerfData, PerfScript, Perfetto, Sink, Totals, TraceDat, TraceError, Tracer,
 };
 
 /// Which files to write. If none is named, perf script text goes to standard output.
@@ -17,6 +17,8 @@ pub struct TraceFiles {
     pub perf_data: Option<PathBuf>,
     /// `trace.dat`.
     pub trace_dat: Option<PathBuf>,
+    /// Perfetto's protobuf.
+    pub perfetto: Option<PathBuf>,
 }
 
 /// Why a run left no trace.
@@ -101,6 +103,9 @@ impl TraceFiles {
         if let Some(path) = &self.trace_dat {
             let out = OutFile::create_seekable(path)?;
             sinks.push(Box::new(TraceDat::new(out, origin.clone())?));
+        }
+        if let Some(path) = &self.perfetto {
+            sinks.push(Box::new(Perfetto::new(OutFile::create(path)?, origin)?));
         }
         if sinks.is_empty() {
             sinks.push(Box::new(PerfScript::new(OutFile::stdout())));

@@ -29,6 +29,7 @@ fn files(args: &TraceArgs) -> TraceFiles {
         perf_script: args.perf_script.clone(),
         perf_data: args.perf_data.clone(),
         trace_dat: args.trace_dat.clone(),
+        perfetto: args.perfetto.clone(),
     }
 }
 

@@ -2,5 +2,6 @@
 
 mod perf_data;
 mod perf_script;
+mod perfetto;
 mod support;
 mod trace_dat;

@@ -8,7 +8,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tempfile::TempDir;
 use topology::{CpuId, Machine, RegularSpec};
-use trace::export::{Origin, OutFile, PerfData, PerfScript, Sink, Totals, TraceDat, Tracer};
+use trace::export::{
+    Origin, OutFile, PerfData, PerfScript, Perfetto, Sink, Totals, TraceDat, Tracer,
+};
 use workloads::kernel_build::{self, KernelBuild};
 
 /// Two cores with two threads each.
@@ -70,6 +72,7 @@ pub struct Traced {
     pub totals: Totals,
     pub counters: Counters,
     pub witness: Witness,
+    pub idle_while_runnable_ns: u128,
 }
 
 impl Traced {
@@ -94,6 +97,7 @@ fn sinks(dir: &Path, machine: &Machine) -> Vec<Box<dyn Sink>> {
     vec![
         Box::new(PerfScript::new(file("perf.txt"))),
         Box::new(PerfData::new(file("perf.data"), origin.clone()).unwrap()),
+        Box::new(Perfetto::new(file("perfetto"), &origin).unwrap()),
         Box::new(TraceDat::new(file("trace.dat"), origin).unwrap()),
     ]
 }
@@ -108,8 +112,9 @@ pub fn trace<W: Program>(machine: Machine, program: W, until: Ns) -> Traced {
     let mut sim = Simulation::new(world, policy, program, observer);
     sim.run_until(until);
     let counters = sim.w.counters;
+    let idle_while_runnable_ns = sim.w.idle_while_runnable_ns;
     let (tracer, witness) = sim.observer;
-    Traced { dir, totals: tracer.finish().unwrap(), counters, witness }
+    Traced { dir, totals: tracer.finish().unwrap(), counters, witness, idle_while_runnable_ns }
 }
 
 /// Sums over a trace, read from nothing but its file.
