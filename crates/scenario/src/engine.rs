@@ -79,7 +79,7 @@ fn with_policy<P: Policy, O: Observer>(
     match load.def.kind {
         "kernel-build" => run(spec, policy, build(spec), watch, progress),
         "rt-app" => run(spec, policy, rt_app(spec), watch, progress),
-        "netperf" => run(spec, policy, netperf(load), watch, progress),
+        "netperf" => run(spec, policy, netperf(load, seed), watch, progress),
         "ping-pong" => {
             let program = PingPong::new(int(load, "pairs") as u32, int(load, "work_ns"), 0);
             run(spec, policy, program, watch, progress)
@@ -124,11 +124,12 @@ fn rt_app(spec: &RunSpec) -> RtApp {
     })
 }
 
-fn netperf(load: &WorkloadSpec) -> Netperf {
+fn netperf(load: &WorkloadSpec, seed: u64) -> Netperf {
     let name = load.get("test").map(|v| v.to_string()).unwrap_or_default();
     let test = netperf::Test::by_name(&name).expect("the registry lists the tests");
     let (clients, service_ns) = (int(load, "clients") as u32, int(load, "service_ns"));
-    Netperf::new(netperf::Config { test, clients, service_ns })
+    let spread = float(load, "spread");
+    Netperf::new(netperf::Config { test, clients, service_ns, spread, seed })
 }
 
 fn build(spec: &RunSpec) -> KernelBuild {

@@ -252,6 +252,13 @@ impl Locks {
         (owner != NOBODY).then_some(CpuId(owner))
     }
 
+    /// The CPU that waits for a lock at the head of its queue.
+    #[inline]
+    pub fn first_waiter(&self, lock: LockId) -> Option<CpuId> {
+        let head = self.locks[lock.0 as usize].head;
+        (head != NOBODY).then_some(CpuId(head))
+    }
+
     #[inline]
     pub(crate) fn try_take(&mut self, lock: LockId, cpu: CpuId, site: Site) -> Acquire {
         let l = &mut self.locks[lock.0 as usize];

@@ -52,16 +52,14 @@ pub struct DequeueFlags {
 }
 
 /// A short critical section that a policy wants inside the runqueue lock that is held (swqueue's
-/// append and unlink). The mechanism takes `lock`, spends `hold_ns`, calls
-/// [`Policy::nested_done`], and releases it.
+/// append and unlink). The mechanism takes `lock`, spends what [`Policy::nested_hold`] says once it
+/// is granted, calls [`Policy::nested_done`], and releases it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Nested {
     /// Lock to take.
     pub lock: LockId,
     /// Call site for the profile.
     pub site: Site,
-    /// Length of the critical section, ns.
-    pub hold_ns: Ns,
     /// Task concerned.
     pub task: TaskId,
     /// Meaning private to the policy.
@@ -140,7 +138,13 @@ pub trait Policy {
     /// Take `p` off the runqueue of `cpu`, whose lock is held. `nr_running` still includes `p`.
     fn dequeue_task(&mut self, w: &mut World, cpu: CpuId, p: TaskId, flags: DequeueFlags) -> Hook;
 
-    /// The nested critical section `n`, asked for by a hook on `cpu`'s runqueue, ends now.
+    /// The lock of the nested critical section `n`, asked for by a hook on `cpu`'s runqueue, is
+    /// granted now: how long the section takes, ns.
+    fn nested_hold(&self, _w: &World, _cpu: CpuId, _n: Nested) -> Ns {
+        0
+    }
+
+    /// The nested critical section `n` ends now.
     fn nested_done(&mut self, _w: &mut World, _cpu: CpuId, _n: Nested) {}
 
     /// `check_preempt_curr`: `p` was put on `cpu`'s queue; call [`World::resched_curr`] if it

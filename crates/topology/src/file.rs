@@ -81,9 +81,9 @@ pub const MAX_NODES: u64 = 1024;
 /// lb_cpu_ns  = [60, 60, 60, 120, 200]
 ///
 /// [locks]     # times scale as costs do
-/// fast_ns       = 15
-/// queue_lines   = 3
-/// queue_hold_ns = 30
+/// fast_ns         = 15
+/// contended_lines = 3
+/// queue_hold_ns   = 30
 ///
 /// [smt]       # share of full speed
 /// busy     = 0.62

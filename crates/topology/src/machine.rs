@@ -118,9 +118,11 @@ pub struct KernelCosts {
 pub struct LockCosts {
     /// Fast path on a hot line, ns.
     pub fast_ns: u64,
-    /// Lines moved by the critical section of a shared wakequeue: list head, neighbor, own node.
-    /// The hand-over to the next waiter comes on top, two more where appendix A counts five in all.
-    pub queue_lines: u32,
+    /// How often the line of a queue's lock word, where the list head lies too, is pulled back by
+    /// its owner while others wait: each waiter's attempt takes it away. With the two nodes that an
+    /// append writes and the two transfers of the hand-over, 1 makes appendix A's five in all; 3 is
+    /// calibrated (docs/CALIBRATION.md).
+    pub contended_lines: u32,
     /// Fixed part of that critical section, ns.
     pub queue_hold_ns: u64,
 }

@@ -10,11 +10,16 @@
 //!   reads send.
 //!
 //! One number per machine and test is calibrated, on the baseline with one client: `service_ns`,
-//! the CPU work of one way (a request or a reply, or one write with its read).
+//! the CPU work of one way (a request or a reply, or one write with its read), but for the way from
+//! a send into the next receive, which is the same kernel code everywhere and scales with the clock.
 
 mod calls;
 
+use crate::random::{self, Purpose, Stream};
+use rand::Rng;
+use rand_distr::{Distribution, Normal};
 use sim_core::{Calls, Ns, Op, Program, ProgramCx, TaskAttr, TaskId};
+use topology::REFERENCE_MHZ;
 
 /// Which of netperf's tests.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -44,11 +49,12 @@ pub const WRITE_BYTES: u64 = 16_384;
 /// Writes that fit into the socket before the writer sleeps: unverified, 256 KiB of window.
 const WINDOW: u32 = 16;
 /// Shares of `service_ns`, in 64ths: unverified, general knowledge of the UDP path. The sender's
-/// stack up to the wake-up, the way from there to the sleep in the next receive, the receiver's
-/// copy.
+/// stack up to the wake-up; the receiver's copy, its return and its next call.
 const SEND_SHARE: u64 = 40;
-const AFTER_SHARE: u64 = 8;
-const RECEIVE_SHARE: u64 = 16;
+const RECEIVE_SHARE: u64 = 24;
+/// From the peer's wake-up to the sleep in the next receive: the way out of the stack and of the
+/// call, and into the socket that has nothing, ns at [`REFERENCE_MHZ`] (the timeline of spec B.1).
+const AFTER_NS: Ns = 800;
 
 /// Parameters.
 #[derive(Clone, Copy, Debug)]
@@ -59,6 +65,10 @@ pub struct Config {
     pub clients: u32,
     /// CPU work of one way at the machine's full speed, ns.
     pub service_ns: Ns,
+    /// Coefficient of variation of each piece of that work (log-normal).
+    pub spread: f64,
+    /// Seed of the pieces' lengths.
+    pub seed: u64,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -82,10 +92,43 @@ struct End {
     asleep: bool,
 }
 
+/// How the lengths of the pieces of work vary: each end draws factors from one table of draws with
+/// the mean 1, by its own stream.
+struct Spread {
+    factors: Vec<u32>,
+    streams: Vec<Stream>,
+}
+
+/// The factor 1 in [`Spread::factors`].
+const ONE: u64 = 1 << 16;
+
+impl Spread {
+    fn new(config: &Config) -> Self {
+        let (seed, ends) = (config.seed, 2 * u64::from(config.clients));
+        let sigma = (config.spread * config.spread).ln_1p().sqrt();
+        let normal = Normal::new(0.0, sigma).expect("the spread is finite and not negative");
+        let mut rng = random::stream(seed, u64::MAX, Purpose::Service);
+        let draws: Vec<f64> = (0..1024).map(|_| normal.sample(&mut rng).exp()).collect();
+        let mean = draws.iter().sum::<f64>() / draws.len() as f64;
+        Self {
+            factors: draws.iter().map(|x| (x / mean * ONE as f64).round() as u32).collect(),
+            streams: (0..ends).map(|end| random::stream(seed, end, Purpose::Service)).collect(),
+        }
+    }
+
+    #[inline]
+    fn vary(&mut self, end: usize, ns: Ns) -> Ns {
+        let factor = self.factors[(self.streams[end].next_u64() >> 54) as usize];
+        ns * u64::from(factor) / ONE
+    }
+}
+
 /// The running benchmark.
 pub struct Netperf {
     config: Config,
+    after_ns: Ns,
     ends: Vec<End>,
+    spread: Spread,
     done: u64,
 }
 
@@ -97,11 +140,13 @@ impl Netperf {
             queued: 0,
             asleep: false,
         };
-        Self { config, ends: (0..2 * config.clients).map(end).collect(), done: 0 }
-    }
-
-    fn part(&self, share: u64) -> Ns {
-        self.config.service_ns * share / 64
+        Self {
+            config,
+            after_ns: AFTER_NS,
+            ends: (0..2 * config.clients).map(end).collect(),
+            spread: Spread::new(&config),
+            done: 0,
+        }
     }
 
     fn streams(&self) -> bool {
@@ -135,7 +180,10 @@ impl Netperf {
                 self.ends[me].state = State::After;
                 self.deliver(me)
             }
-            State::After => self.then(me, State::Receive, AFTER_SHARE),
+            State::After => {
+                self.ends[me].state = State::Receive;
+                Op::Kernel(self.spread.vary(me, self.after_ns))
+            }
             State::Receive => self.receive(me),
         }
     }
@@ -143,7 +191,7 @@ impl Netperf {
     /// Kernel work, and what comes after it.
     fn then(&mut self, me: usize, state: State, share: u64) -> Op {
         self.ends[me].state = state;
-        Op::Kernel(self.part(share))
+        Op::Kernel(self.spread.vary(me, self.config.service_ns * share / 64))
     }
 
     /// The writer of a stream.
@@ -184,7 +232,7 @@ impl Netperf {
                 }
                 self.ends[me].queued -= 1;
                 self.done += 1;
-                self.then(me, State::Send, RECEIVE_SHARE + AFTER_SHARE)
+                self.then(me, State::Send, RECEIVE_SHARE)
             }
         }
     }
@@ -192,6 +240,8 @@ impl Netperf {
 
 impl Program for Netperf {
     fn start(&mut self, cx: &mut ProgramCx<'_>) {
+        let clock_mhz = u64::from(cx.machine().clock_mhz);
+        self.after_ns = AFTER_NS * u64::from(REFERENCE_MHZ) / clock_mhz;
         let (client, server) = (cx.comm("netperf"), cx.comm("netserver"));
         for i in 0..2 * self.config.clients {
             let comm = if i.is_multiple_of(2) { client } else { server };

@@ -150,7 +150,7 @@ impl BalanceState {
             scan_cost: domains.chains.iter().enumerate().map(costs).collect(),
             caught_up_to: vec![0; domains.domains.len()],
             max_interval: max_load_balance_interval(machine.hz, n),
-            swq: SwqStats::new(machine.llcs.iter().map(|l| l.first().unwrap_or(CpuId(0)))),
+            swq: SwqStats::default(),
         }
     }
 }

@@ -154,6 +154,10 @@ impl Policy for Fair {
         None
     }
 
+    fn nested_hold(&self, w: &World, cpu: CpuId, n: Nested) -> Ns {
+        self.swq_nested_hold(w, cpu, n)
+    }
+
     fn nested_done(&mut self, w: &mut World, cpu: CpuId, n: Nested) {
         self.swq_nested_done(w, cpu, n);
     }

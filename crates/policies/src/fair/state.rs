@@ -67,6 +67,8 @@ pub struct FairTask {
     pub on_swqueue: bool,
     pub swq_prev: TaskId,
     pub swq_next: TaskId,
+    /// The CPU that wrote its node there last, and has the line.
+    pub swq_cpu: CpuId,
 }
 
 impl FairTask {
@@ -97,6 +99,7 @@ impl FairTask {
             on_swqueue: false,
             swq_prev: TaskId::NONE,
             swq_next: TaskId::NONE,
+            swq_cpu: CpuId(0),
         }
     }
 

@@ -35,14 +35,6 @@ pub struct SwqStats {
     pub unlinked_nothing: u64,
     /// The list looked non-empty and was empty under the lock.
     pub empty_under_lock: u64,
-    /// The CPU that used each queue last: it has the list's lines.
-    last_user: Vec<CpuId>,
-}
-
-impl SwqStats {
-    pub(crate) fn new(first_cpus: impl Iterator<Item = CpuId>) -> Self {
-        Self { last_user: first_cpus.collect(), ..Self::default() }
-    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -101,11 +93,32 @@ impl Fair {
         w.machine.cpus[cpu.idx()].llc as usize
     }
 
-    /// Length of a critical section of queue `q` by the executing CPU, ns.
-    pub(crate) fn swq_hold_ns(&self, w: &World, q: usize) -> Ns {
+    /// How long it takes to append `p` to queue `q`, whose lock was granted now, ns.
+    fn swq_append_ns(&self, w: &World, q: usize, p: TaskId) -> Ns {
+        self.swq_section_ns(w, q, [p, self.swqueues[q].tail, TaskId::NONE])
+    }
+
+    /// How long it takes to unlink `p` from queue `q`, whose lock was granted now, ns.
+    pub(crate) fn swq_unlink_ns(&self, w: &World, q: usize, p: TaskId) -> Ns {
+        let (mut prev, mut next) = (TaskId::NONE, TaskId::NONE);
+        if p.is_task() && self.tasks[p.idx()].on_swqueue {
+            (prev, next) = (self.tasks[p.idx()].swq_prev, self.tasks[p.idx()].swq_next);
+        }
+        self.swq_section_ns(w, q, [p, prev, next])
+    }
+
+    /// A critical section pulls the lines of the nodes that it writes from whoever wrote them last.
+    /// The list head lies in the line of the lock word: it has come with the lock, but comes again
+    /// as often as a waiter tries the lock (spec 11.2; `contended_lines`).
+    fn swq_section_ns(&self, w: &World, q: usize, nodes: [TaskId; 3]) -> Ns {
         let costs = &w.machine.locks;
-        let line = w.line_ns(w.this, self.balance.swq.last_user[q]);
-        u64::from(costs.queue_lines) * line + costs.queue_hold_ns
+        let waiter = w.locks.first_waiter(self.swqueues[q].lock);
+        let again = waiter.map_or(0, |c| u64::from(costs.contended_lines) * w.line_ns(w.this, c));
+        let node_ns = |p: TaskId| match p.is_task() {
+            true => w.line_ns(w.this, self.tasks[p.idx()].swq_cpu),
+            false => 0,
+        };
+        costs.queue_hold_ns + again + nodes.into_iter().map(node_ns).sum::<u64>()
     }
 
     /// The lock of the queue that `p`, which has just left the runqueue of `src`, still hangs on.
@@ -141,13 +154,16 @@ impl Fair {
 
     fn swq_nested(&self, w: &World, cpu: CpuId, p: TaskId, site: Site, op: u8) -> Hook {
         let q = self.swq_of(w, cpu);
-        Some(Nested {
-            lock: self.swqueues[q].lock,
-            site,
-            hold_ns: self.swq_hold_ns(w, q),
-            task: p,
-            op,
-        })
+        Some(Nested { lock: self.swqueues[q].lock, site, task: p, op })
+    }
+
+    /// `Policy::nested_hold`.
+    pub(crate) fn swq_nested_hold(&self, w: &World, cpu: CpuId, n: Nested) -> Ns {
+        let q = self.swq_of(w, cpu);
+        match n.op {
+            APPEND => self.swq_append_ns(w, q, n.task),
+            _ => self.swq_unlink_ns(w, q, n.task),
+        }
     }
 
     /// `Policy::nested_done`: the append or the unlink happens.
@@ -161,14 +177,15 @@ impl Fair {
     }
 
     fn swq_append(&mut self, w: &World, q: usize, p: TaskId) {
-        self.balance.swq.last_user[q] = w.this;
         self.balance.swq.appended += 1;
         debug_assert!(!self.tasks[p.idx()].on_swqueue, "{p:?} queued twice");
         let tail = std::mem::replace(&mut self.swqueues[q].tail, p);
         let t = &mut self.tasks[p.idx()];
         (t.on_swqueue, t.swq_prev, t.swq_next) = (true, tail, TaskId::NONE);
+        t.swq_cpu = w.this;
         if tail.is_task() {
-            self.tasks[tail.idx()].swq_next = p;
+            let t = &mut self.tasks[tail.idx()];
+            (t.swq_next, t.swq_cpu) = (p, w.this);
         } else {
             self.swqueues[q].head = p;
         }
@@ -176,8 +193,8 @@ impl Fair {
 
     /// Takes `p` off queue `q`; false if a puller has been faster.
     pub(crate) fn swq_unlink(&mut self, w: &World, q: usize, p: TaskId) -> bool {
-        self.balance.swq.last_user[q] = w.this;
         let t = &mut self.tasks[p.idx()];
+        t.swq_cpu = w.this;
         if !std::mem::take(&mut t.on_swqueue) {
             self.balance.swq.unlinked_nothing += 1;
             return false;
@@ -185,12 +202,14 @@ impl Fair {
         let (prev, next) = (t.swq_prev, t.swq_next);
         (t.swq_prev, t.swq_next) = (TaskId::NONE, TaskId::NONE);
         if prev.is_task() {
-            self.tasks[prev.idx()].swq_next = next;
+            let t = &mut self.tasks[prev.idx()];
+            (t.swq_next, t.swq_cpu) = (next, w.this);
         } else {
             self.swqueues[q].head = next;
         }
         if next.is_task() {
-            self.tasks[next.idx()].swq_prev = prev;
+            let t = &mut self.tasks[next.idx()];
+            (t.swq_prev, t.swq_cpu) = (prev, w.this);
         } else {
             self.swqueues[q].tail = prev;
         }
@@ -237,7 +256,10 @@ impl Fair {
                 }
                 (Some(Step::Lock(lock, Site::PullPopSwq)), Stage::Hold)
             }
-            Stage::Hold => (Some(Step::Spend(self.swq_hold_ns(w, q))), Stage::Pop),
+            Stage::Hold => {
+                let hold = self.swq_unlink_ns(w, q, self.swqueues[q].head);
+                (Some(Step::Spend(hold)), Stage::Pop)
+            }
             Stage::Pop => {
                 let p = self.swqueues[q].head;
                 if !p.is_task() {
@@ -268,7 +290,7 @@ impl Fair {
             Stage::Locked => self.swq_locked(w, cpu, path),
             Stage::Move => self.swq_move(w, cpu, path),
             Stage::UnlinkHold => {
-                let hold = self.swq_hold_ns(w, self.swq_of(w, path.src));
+                let hold = self.swq_unlink_ns(w, self.swq_of(w, path.src), path.task);
                 (Some(Step::Spend(hold)), Stage::UnlinkDone)
             }
             Stage::UnlinkDone => {

@@ -100,6 +100,13 @@ pub const WORKLOADS: &[WorkloadDef] = &[
                 default: Required,
                 help: "CPU work of one way at this machine's full speed (docs/CALIBRATION.md)",
             },
+            KeyDef {
+                name: "spread",
+                kind: Kind::Float { min: 0.0, max: 1.0 },
+                unit: "",
+                default: Float(0.1),
+                help: "coefficient of variation of each piece of that work",
+            },
         ],
     },
     WorkloadDef {

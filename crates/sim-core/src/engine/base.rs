@@ -14,6 +14,8 @@ use topology::CpuId;
 /// nine tenths of 50 ms. The prediction that kept the tick was too short; were the period taken at
 /// its length, an idle CPU would never stop its tick (spec 3.10, 9.4).
 const CUT_BY_TICK_US: u32 = 45_000;
+/// Idle lengths that deviate by less than this are alike, us.
+const STEADY_US: u64 = 20;
 
 impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     /// The CPU is at its base and may be interrupted: what is due comes first.
@@ -171,15 +173,14 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         Flow::Wait
     }
 
-    /// Predicted idle length (spec 9.4): mean of the last eight, or the next timer armed here.
+    /// Predicted idle length: what is typical of the last eight, or the next timer armed here.
     fn predict_idle(&self, cpu: CpuId) -> Ns {
         let c = &self.w.cpus[cpu.idx()];
-        let sum: u64 = c.idle_history.iter().map(|&us| u64::from(us)).sum();
-        let mean =
-            if c.idle_runs == 0 { NEVER } else { sum * 1000 / u64::from(c.idle_runs.min(8)) };
+        let n = usize::from(c.idle_runs.min(8));
+        let typical = if n == 0 { NEVER } else { typical_us(&c.idle_history[..n]) * 1000 };
         let timer = c.next_timer_hint;
         let to_timer = if timer > self.w.now { timer - self.w.now } else { NEVER };
-        mean.min(to_timer)
+        typical.min(to_timer)
     }
 
     /// An idle CPU's event: a wake-up of some kind, or its tick.
@@ -220,4 +221,31 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         c.category = Category::Kernel;
         self.w.set_occupancy(cpu, Occupancy::Busy);
     }
+}
+
+/// What is typical of some idle lengths, in us: their mean if they lie close together, perhaps
+/// without the longest or the two longest, as the menu governor judges; else the mean of all
+/// (spec 9.4). One long idle period among short ones does not send a CPU into a deep state.
+fn typical_us(lengths: &[u32]) -> u64 {
+    let mean = |limit: u32| {
+        let kept = lengths.iter().filter(|&&us| us <= limit);
+        let (n, sum) = kept.fold((0, 0), |(n, sum), &us| (n + 1, sum + u64::from(us)));
+        (n, sum / u64::from(n.max(1)))
+    };
+    let mut limit = u32::MAX;
+    loop {
+        let (n, mean) = mean(limit);
+        if 4 * n < 3 * lengths.len() as u32 {
+            break;
+        }
+        let kept = lengths.iter().filter(|&&us| us <= limit);
+        let squares = kept.map(|&us| u64::from(us).abs_diff(mean).pow(2)).sum::<u64>();
+        let variance = squares / u64::from(n);
+        if variance <= STEADY_US * STEADY_US || mean * mean > 36 * variance {
+            return mean;
+        }
+        let longest = lengths.iter().copied().filter(|&us| us <= limit).max().unwrap_or(0);
+        limit = longest.saturating_sub(1);
+    }
+    mean(u32::MAX).1
 }

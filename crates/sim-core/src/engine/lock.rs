@@ -206,7 +206,8 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     }
 
     pub(crate) fn nest_hold(&mut self, cpu: CpuId) -> Flow {
-        let hold = self.w.cpus[cpu.idx()].nested.map_or(0, |n| n.hold_ns);
+        let c = &self.w.cpus[cpu.idx()];
+        let hold = c.nested.map_or(0, |n| self.policy.nested_hold(&self.w, c.top.target, n));
         self.w.spend(cpu, hold, Pc::NestDone)
     }
 

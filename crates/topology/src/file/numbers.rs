@@ -177,8 +177,8 @@ pub(super) fn locks(top: &mut Section, locks: &mut LockCosts, faults: &mut Vec<F
         return;
     };
     locks.fast_ns = section.int("fast_ns", COST_NS).unwrap_or(locks.fast_ns);
-    let lines = section.int("queue_lines", LINES);
-    locks.queue_lines = lines.map_or(locks.queue_lines, |n| n as u32);
+    let lines = section.int("contended_lines", LINES);
+    locks.contended_lines = lines.map_or(locks.contended_lines, |n| n as u32);
     let hold = section.int("queue_hold_ns", COST_NS);
     locks.queue_hold_ns = hold.unwrap_or(locks.queue_hold_ns);
     section.finish(faults);

@@ -278,7 +278,7 @@ impl LockCosts {
     pub fn at_clock(clock_mhz: u32) -> Self {
         Self {
             fast_ns: scaled(15, clock_mhz),
-            queue_lines: 3,
+            contended_lines: 3,
             queue_hold_ns: scaled(30, clock_mhz),
         }
     }

@@ -111,7 +111,9 @@ impl Fair {
                 (Some(Step::Spend(work)), Stage::Detach)
             }
             Stage::Detach => self.detach_one(w, cpu, target),
-            Stage::UnlinkHold => (Some(Step::Spend(self.swq_hold_ns(w, queue))), Stage::UnlinkDone),
+            Stage::UnlinkHold => {
+                (Some(Step::Spend(self.swq_unlink_ns(w, queue, stop.task))), Stage::UnlinkDone)
+            }
             Stage::UnlinkDone => {
                 self.swq_unlink(w, queue, stop.task);
                 (Some(Step::Unlock(self.swqueues[queue].lock)), Stage::Unlock)

@@ -207,7 +207,9 @@ impl Fair {
             }
             S::Unlink => self.lb_unlink(w, exec, lb),
             S::UnlinkHold => {
-                let hold = self.swq_hold_ns(w, w.machine.cpus[lb.src.idx()].llc as usize);
+                let p = self.balance.paths[exec.idx()].detached[lb.n_unlinked as usize];
+                let queue = w.machine.cpus[lb.src.idx()].llc as usize;
+                let hold = self.swq_unlink_ns(w, queue, p);
                 (Some(Step::Spend(hold)), S::UnlinkDone)
             }
             S::UnlinkDone => self.lb_unlink_done(w, exec, lb),

@@ -81,7 +81,7 @@ pub(super) fn machine(n_llcs: u32, cores: u32) -> Machine {
             pull_ns: 1000,
             fork_ns: 2000,
         },
-        locks: LockCosts { fast_ns: 15, queue_lines: 3, queue_hold_ns: 30 },
+        locks: LockCosts { fast_ns: 15, contended_lines: 1, queue_hold_ns: 30 },
         smt: SmtFactors { busy: 0.62, spinning: 0.85 },
         cpus,
         domains,

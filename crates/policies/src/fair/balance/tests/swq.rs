@@ -131,15 +131,23 @@ fn balance_takes_a_queued_task_off_its_wakequeue() {
 }
 
 #[test]
-fn a_contended_critical_section_moves_five_lines_hand_over_included() {
-    for (line, service) in [(51, 285), (17, 115), (45, 255)] {
+fn a_critical_section_pulls_the_nodes_that_it_writes() {
+    for line in [51, 17, 45] {
         let line_ns = LineLatency { ns: [0, 5, line, 100, 100] };
         let spec = RegularSpec { line: line_ns, ..RegularSpec::default() };
         let features = Features { swqueue: true, ..Features::default() };
         let mut rig = Rig::new(Machine::regular(spec), features);
-        // The queue was last used by CPU 0; CPU 1, another core, has waited for its lock.
-        rig.w.this = CpuId(1);
-        let hand_over = 2 * u64::from(line);
-        assert_eq!(rig.fair.swq_hold_ns(&rig.w, 0) + hand_over, service, "{line} ns");
+        rig.running(0, MaskId::ALL);
+        let (p, q) = (woken(&mut rig, 0), woken(&mut rig, 0));
+        // CPU 0 has written both nodes; CPU 1 is another core.
+        let section = |rig: &mut Rig, cpu, task| {
+            rig.w.this = CpuId(cpu);
+            rig.fair.swq_unlink_ns(&rig.w, 0, task) - rig.w.machine.locks.queue_hold_ns
+        };
+        assert_eq!(section(&mut rig, 0, p), 0, "all lines are here");
+        assert_eq!(section(&mut rig, 1, p), 2 * u64::from(line), "its node and its neighbor's");
+        rig.fair.swq_unlink(&rig.w, 0, p);
+        assert_eq!(section(&mut rig, 1, q), 0, "CPU 1 has just written the neighbor");
+        assert_eq!(section(&mut rig, 0, q), u64::from(line), "now CPU 0 has lost its line");
     }
 }
