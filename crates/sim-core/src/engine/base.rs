@@ -249,3 +249,26 @@ fn typical_us(lengths: &[u32]) -> u64 {
     }
     mean(u32::MAX).1
 }
+
+#[cfg(test)]
+mod tests {
+    use super::typical_us;
+
+    #[test]
+    fn one_or_two_long_idle_periods_are_not_typical() {
+        assert_eq!(typical_us(&[6, 7, 6, 7, 6, 7, 6, 7]), 6);
+        assert_eq!(typical_us(&[6, 7, 6, 7, 6, 4000, 6, 7]), 6);
+        assert_eq!(typical_us(&[6, 7, 6, 900, 6, 4000, 6, 7]), 6);
+    }
+
+    #[test]
+    fn lengths_without_a_pattern_are_averaged() {
+        assert_eq!(typical_us(&[6, 700, 6, 900, 6, 4000, 6, 7]), 5631 / 8);
+        assert_eq!(
+            typical_us(&[1000, 1100, 900, 1000]),
+            1000,
+            "close to each other for their size"
+        );
+        assert_eq!(typical_us(&[12]), 12);
+    }
+}
