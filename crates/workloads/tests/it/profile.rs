@@ -135,7 +135,7 @@ proptest! {
             3 => check(&machine, Fifo::default, || Short::new(2 * n, 9000, 7000, 0, seed), until)?,
             _ => {
                 let test = netperf::Test::UdpRr;
-                let config = netperf::Config { test, clients: n, service_ns: 2000 };
+                let config = netperf::Config { test, clients: n, service_ns: 2000, spread: 0.1, seed: 1 };
                 check(&machine, fair, || Netperf::new(config), until)?
             }
         };
@@ -149,7 +149,13 @@ fn a_contended_queue_shows_up_under_its_callers() {
     let machine = Machine::regular(spec);
     let features = Features { swqueue: true, ..Features::default() };
     let fair = || Fair::new(features, Tunables::for_cpus(32));
-    let config = netperf::Config { test: netperf::Test::UdpRr, clients: 32, service_ns: 1000 };
+    let config = netperf::Config {
+        test: netperf::Test::UdpRr,
+        clients: 32,
+        service_ns: 1000,
+        spread: 0.1,
+        seed: 1,
+    };
     let ledger = check(&machine, fair, || Netperf::new(config), 20_000_000).unwrap();
     let time = |comm: &str, parts: &[&str]| -> Ns {
         let within = |functions: &[&str]| functions.join(";").contains(&parts.join(";"));
