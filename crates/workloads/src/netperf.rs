@@ -10,8 +10,8 @@
 //!   reads send.
 //!
 //! One number per machine and test is calibrated, on the baseline with one client: `service_ns`,
-//! the CPU work of one way (a request or a reply, or one write with its read), but for the way from
-//! a send into the next receive, which is the same kernel code everywhere and scales with the clock.
+//! the CPU work of one way (a request or a reply, or one write with its read). Not in it: the way
+//! from a send into the next receive, the same code everywhere, which scales with the clock.
 
 mod calls;
 
