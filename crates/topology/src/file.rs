@@ -99,10 +99,10 @@ pub const MAX_NODES: u64 = 1024;
 /// long_every = 8                    # 0; every eighth time it works for long_ns
 /// long_ns    = 50_000
 ///
-/// [variation] # of the speed: means of the slowdown's logarithm
-/// drift    = 0.0                    # 0; the part that holds for drift_ns
-/// drift_ns = 100_000_000
-/// jitter   = 0.0                    # 0; the part of each piece of work
+/// [variation] # of the speed; without it there is none
+/// slowdown = 0.1                    # mean logarithm
+/// held     = 0.5                    # 0; share of work that meets the slowdown that holds
+/// hold_ns  = 100_000_000            # for so long
 ///
 /// [[source]]
 /// keys       = ["latency", "caches.mem_ns"]

@@ -22,7 +22,7 @@ pub enum Purpose {
     Glue = 5,
     /// Starting offsets.
     Start = 6,
-    /// How a machine's speed drifts.
+    /// The slowdown that holds for a time.
     Drift = 7,
     /// When a background thread works.
     Daemon = 8,

@@ -1,8 +1,8 @@
 //! How the speed of a machine that is not alone varies: a guest, whose host has other work.
 //!
-//! Two parts, both slowdowns with an exponential logarithm: one drifts, the same for all that runs
-//! on a CPU for some time; one is drawn anew for every piece of work. The drift is a function of
-//! (seed, CPU, time), so all variants meet the same.
+//! Some pieces of work meet a slowdown that holds for a time, the same for all on that CPU; the rest
+//! draw one of their own. What holds is a function of (seed, CPU, time), so all variants meet the
+//! same.
 
 use crate::random::{self, Purpose, Stream};
 use sim_core::Ns;
@@ -28,16 +28,18 @@ impl Speed {
     /// own stream. A machine that does not vary draws no numbers.
     pub fn slowdown(&self, now: Ns, cpu: CpuId, jitter: &mut Stream) -> f64 {
         let v = &self.variation;
-        let mut log = 0.0;
-        if v.drift > 0.0 {
-            let window = now / v.drift_ns.max(1);
-            let place = u64::from(cpu.0) << 48 ^ window;
-            log += v.drift * exponential(&mut random::stream(self.seed, place, Purpose::Drift));
+        if v.slowdown == 0.0 {
+            return 1.0;
         }
-        if v.jitter > 0.0 {
-            log += v.jitter * exponential(jitter);
-        }
+        let held = v.held > 0.0 && random::unit(jitter) <= v.held;
+        let log = v.slowdown * if held { self.held(now, cpu) } else { exponential(jitter) };
         libm::exp(log).min(SLOWDOWN_MAX)
+    }
+
+    /// The number that holds now on `cpu`.
+    fn held(&self, now: Ns, cpu: CpuId) -> f64 {
+        let place = u64::from(cpu.0) << 48 ^ (now / self.variation.hold_ns.max(1));
+        exponential(&mut random::stream(self.seed, place, Purpose::Drift))
     }
 }
 
@@ -64,14 +66,14 @@ mod tests {
     }
 
     #[test]
-    fn slowdowns_have_the_stated_means_and_drift_holds_for_its_time() {
+    fn slowdowns_have_the_stated_mean_and_some_hold_for_their_time() {
         let none = Variation::default();
         assert_eq!(mean_log(none, |i| (i, CpuId(0))), 0.0);
-        let jitter = Variation { jitter: 0.05, ..none };
-        assert!((mean_log(jitter, |_| (0, CpuId(0))) - 0.05).abs() < 0.002);
-        let drift = Variation { drift: 0.1, drift_ns: 1000, ..none };
-        assert!((mean_log(drift, |i| (i * 1000, CpuId(1))) - 0.1).abs() < 0.004);
-        let speed = Speed::new(drift, 7);
+        let own = Variation { slowdown: 0.05, ..none };
+        assert!((mean_log(own, |_| (0, CpuId(0))) - 0.05).abs() < 0.002);
+        let held = Variation { slowdown: 0.1, held: 1.0, hold_ns: 1000 };
+        assert!((mean_log(held, |i| (i * 1000, CpuId(1))) - 0.1).abs() < 0.004);
+        let speed = Speed::new(held, 7);
         let mut rng = random::stream(7, 0, Purpose::Service);
         let mut at = |now, cpu| speed.slowdown(now, CpuId(cpu), &mut rng);
         assert_eq!(at(0, 0), at(999, 0));

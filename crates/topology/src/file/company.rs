@@ -38,11 +38,12 @@ pub(super) fn variation(top: &mut Section, variation: &mut Variation, faults: &m
     let Some(mut section) = top.section("variation") else {
         return;
     };
-    variation.drift = section.float("drift", 0.0..=1.0).unwrap_or(0.0);
-    if variation.drift > 0.0 {
-        section.require("drift_ns");
+    section.require("slowdown");
+    variation.slowdown = section.float("slowdown", 0.0..=1.0).unwrap_or(0.0);
+    variation.held = section.float("held", 0.0..=1.0).unwrap_or(0.0);
+    if variation.held > 0.0 {
+        section.require("hold_ns");
     }
-    variation.drift_ns = section.int("drift_ns", 1_000_000..=DAY_NS).unwrap_or(0);
-    variation.jitter = section.float("jitter", 0.0..=1.0).unwrap_or(0.0);
+    variation.hold_ns = section.int("hold_ns", 1_000_000..=DAY_NS).unwrap_or(DAY_NS);
     section.finish(faults);
 }

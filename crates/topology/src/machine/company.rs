@@ -24,13 +24,14 @@ pub struct BackgroundThread {
     pub long_ns: u64,
 }
 
-/// How the speed varies: the logarithm of the slowdown is a sum of two exponential numbers.
+/// How the speed varies. The logarithm of the slowdown is exponential. Some pieces of work meet the
+/// slowdown that holds on their CPU for a time, the others one of their own.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Variation {
-    /// Mean of the part that holds for some time, by CPU; 0: none.
-    pub drift: f64,
+    /// Mean of the logarithm; 0: the speed does not vary.
+    pub slowdown: f64,
+    /// Share of the pieces that meet the one that holds: how alike neighbors are.
+    pub held: f64,
     /// For how long it holds, ns.
-    pub drift_ns: u64,
-    /// Mean of the part that is drawn for every piece of work; 0: none.
-    pub jitter: f64,
+    pub hold_ns: u64,
 }
