@@ -1,8 +1,8 @@
 //! How the speed of a machine that is not alone varies: a guest, whose host has other work.
 //!
-//! Some pieces of work meet a slowdown that holds for a time, the same for all on that CPU; the rest
-//! draw one of their own. What holds is a function of (seed, CPU, time), so all variants meet the
-//! same.
+//! Some pieces of work meet a slowdown that holds for a time, the same for all on that CPU; the
+//! rest draw one of their own. What holds is a function of (seed, CPU, time), so all variants meet
+//! the same.
 
 use crate::random::{self, Purpose, Stream};
 use sim_core::Ns;
