@@ -3,7 +3,9 @@
 //! * `state`: what the class keeps per task, runqueue, domain level and LLC.
 //! * `features`: features and tunables under the kernel's names.
 //! * `weights`, `pelt`: pure arithmetic; `util_est`: what PELT forgets of a sleeper.
+//! * `discipline`: what differs between CFS and EEVDF.
 //! * `cfs`: vruntime, slices, placement, preemption, picking.
+//! * `load`, `list`: a runqueue's sums and averages, and its tasks by how recently they ran.
 //! * `attr`: another policy, nice level or affinity for a task.
 //! * `wakeup`: record_wakee, wake_affine, select_idle_sibling, SIS_NODE.
 //! * `balance`: periodic, nohz-idle and newidle balance, find_idlest_cpu.
@@ -16,7 +18,10 @@ pub mod balance;
 mod calls;
 mod cfs;
 mod class;
+mod discipline;
 pub mod features;
+mod list;
+mod load;
 pub mod pelt;
 pub mod state;
 pub mod swqueue;
@@ -29,5 +34,7 @@ mod util_est;
 mod wakeup;
 pub mod weights;
 
+pub use cfs::Cfs;
+pub use discipline::{Discipline, Rules};
 pub use state::Fair;
 pub use wakeup::nr_idle_scan;

@@ -5,12 +5,12 @@
 //! starts a new turn. Its place in virtual time stays; a new weight only changes how fast it moves
 //! on from there. Its load follows the weight at once.
 
-use super::Fair;
 use super::weights;
+use super::{Discipline, Fair};
 use sim_core::{EnqueueFlags, Hook, SchedAttr, Site, TaskId, World};
 use topology::CpuId;
 
-impl Fair {
+impl<S: Discipline> Fair<S> {
     /// `Policy::set_scheduler`
     pub(crate) fn change_scheduler(&mut self, w: &mut World, p: TaskId, attr: SchedAttr) -> Hook {
         let old = w.tasks[p.idx()].attr.sched();
@@ -26,21 +26,21 @@ impl Fair {
         self.change(w, p, None)
     }
 
-    fn change(&mut self, w: &World, p: TaskId, attr: Option<SchedAttr>) -> Hook {
+    fn change(&mut self, w: &mut World, p: TaskId, attr: Option<SchedAttr>) -> Hook {
         let cpu = w.tasks[p.idx()].cpu;
-        let queued = self.tasks[p.idx()].on_rq;
+        let (queued, old_weight) = (self.tasks[p.idx()].on_rq, self.tasks[p.idx()].weight);
         if queued {
-            self.save_entity(w.now, cpu, p);
+            S::save_entity(self, w, cpu, p);
         }
         if let Some(attr) = attr {
             self.set_load_weight(cpu, p, attr);
         }
         if queued {
-            self.restore_entity(w.now, cpu, p);
+            S::restore_entity(self, w, cpu, p, old_weight);
         }
         if queued && self.rqs[cpu.idx()].curr == p {
-            self.put_prev_entity(w.now, cpu, p);
-            self.set_next_entity(w.now, cpu, p);
+            S::put_prev_entity(self, w, cpu, p);
+            S::set_next_entity(self, w, cpu, p);
         }
         self.swq_remove(w, cpu, p, Site::DequeueRemoveSwq)
     }

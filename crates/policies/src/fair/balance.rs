@@ -23,6 +23,7 @@ mod stats;
 #[cfg(test)]
 mod tests;
 
+use super::Discipline;
 use super::state::{Fair, LlcShared, SdState, Swqueue};
 use super::swqueue::{PullPath, SwqStats};
 use newidle::NewidlePath;
@@ -155,7 +156,7 @@ impl BalanceState {
     }
 }
 
-impl Fair {
+impl<S: Discipline> Fair<S> {
     /// Fills `sds`, `llcs`, `swqueues` and the balance state (spec 1.3, 1.5). Call it after `rqs`
     /// was filled; CPUs whose tick is stopped at boot enter the nohz mask.
     pub(crate) fn init_balance(&mut self, w: &mut World) {

@@ -3,13 +3,14 @@
 //! A path's stage is the one that comes next: what is being spent or waited for belongs to the
 //! stage before it.
 
+use super::Discipline;
 use super::state::Fair;
 use sim_core::{PathGroup, SelectKind, Site, Stack, Within, World};
 use topology::CpuId;
 
 pub(crate) const RQ_LOCK: &str = "raw_spin_rq_lock_nested";
 
-impl Fair {
+impl<S: Discipline> Fair<S> {
     /// `Policy::unwind`.
     pub(crate) fn unwind_path(&self, _w: &World, cpu: CpuId, at: Within, stack: &mut Stack) {
         match at {

@@ -13,21 +13,126 @@ mod queue;
 #[cfg(test)]
 mod tests;
 
-use super::Fair;
-use super::pelt::{Activity, DETACHED};
-use super::state::FairRq;
+use super::features::{Features, Tunables};
+use super::pelt::DETACHED;
 use super::weights::{calc_delta, calc_delta_fair, rq_inverse};
-use sim_core::{DequeueFlags, EnqueueFlags, Ns, Policy, TaskId, World};
+use super::{Discipline, Fair, Rules};
+pub use queue::CfsQueue;
+use sim_core::{DequeueFlags, EnqueueFlags, Ns, TaskId, World};
 use topology::CpuId;
+
+/// CFS as a queueing discipline.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Cfs;
 
 /// A task that slept longer is placed without regard to its old vruntime (spec 3.4).
 const LONG_SLEEP_NS: Ns = (1 << 63) / 1024;
 
-impl Fair {
-    /// `update_curr`: charges the current task of `cpu` for the time up to now.
+impl Discipline for Cfs {
+    type Entity = ();
+    type Queue = CfsQueue;
+
     #[inline]
-    pub(crate) fn update_curr(&mut self, w: &World, cpu: CpuId) {
-        self.charge_curr(cpu, w.now);
+    fn rules(&self) -> Rules {
+        Rules::V6_4
+    }
+
+    #[inline]
+    fn update_curr(f: &mut Fair, w: &mut World, cpu: CpuId) {
+        f.charge_curr(cpu, w.now);
+    }
+
+    fn task_fork(f: &mut Fair, w: &mut World, cpu: CpuId, p: TaskId) {
+        f.charge_curr(cpu, w.now);
+        let curr = f.rqs[cpu.idx()].curr;
+        if curr.is_task() {
+            f.tasks[p.idx()].vruntime = f.tasks[curr.idx()].vruntime;
+        }
+        f.place_entity(w.now, cpu, p, true);
+        // Relative until it is put on the queue that fork balancing chooses (spec 3.4).
+        f.sub_min_vruntime(cpu, p);
+    }
+
+    #[inline]
+    fn migrate_task(f: &mut Fair, cpu: CpuId, p: TaskId) {
+        f.sub_min_vruntime(cpu, p);
+    }
+
+    #[inline]
+    fn enqueue_entity(f: &mut Fair, w: &mut World, cpu: CpuId, p: TaskId, flags: EnqueueFlags) {
+        f.enqueue(w, cpu, p, flags);
+    }
+
+    #[inline]
+    fn dequeue_entity(f: &mut Fair, w: &mut World, cpu: CpuId, p: TaskId, flags: DequeueFlags) {
+        f.dequeue(w.now, cpu, p, flags);
+    }
+
+    fn save_entity(f: &mut Fair, w: &mut World, cpu: CpuId, p: TaskId) {
+        f.save(w.now, cpu, p);
+    }
+
+    fn restore_entity(f: &mut Fair, w: &mut World, cpu: CpuId, p: TaskId, _old_weight: u32) {
+        f.restore(w.now, cpu, p);
+    }
+
+    #[inline]
+    fn check_preempt_wakeup(
+        f: &mut Fair,
+        w: &mut World,
+        cpu: CpuId,
+        tasks: (TaskId, TaskId),
+        flags: EnqueueFlags,
+    ) {
+        f.check_preempt_wakeup(w, cpu, tasks, flags.initial);
+    }
+
+    #[inline]
+    fn pick_next_entity(f: &mut Fair, w: &mut World, cpu: CpuId) -> Option<TaskId> {
+        f.pick(w.now, cpu)
+    }
+
+    #[inline(always)]
+    fn set_next_entity(f: &mut Fair, w: &mut World, cpu: CpuId, p: TaskId) {
+        f.set_next(w.now, cpu, p);
+    }
+
+    #[inline(always)]
+    fn put_prev_entity(f: &mut Fair, w: &mut World, cpu: CpuId, p: TaskId) {
+        f.put_prev(w.now, cpu, p);
+    }
+
+    #[inline]
+    fn check_preempt_tick(f: &mut Fair, w: &mut World, cpu: CpuId, curr: TaskId) {
+        if f.rqs[cpu.idx()].h_nr_running > 1 {
+            f.check_preempt_tick(w, cpu, curr);
+        }
+    }
+
+    #[inline]
+    fn preempting_tick(f: &Fair, w: &World, cpu: CpuId) -> Ns {
+        f.preempting_tick(w, cpu)
+    }
+
+    fn yield_task(f: &mut Fair, w: &mut World, cpu: CpuId) {
+        f.yield_curr(w, cpu);
+    }
+
+    #[inline]
+    fn is_buddy(f: &Fair, cpu: CpuId, p: TaskId) -> bool {
+        let rq = &f.rqs[cpu.idx()];
+        rq.next == p || rq.queue.last == p
+    }
+
+    fn queued(f: &Fair, cpu: CpuId) -> Vec<TaskId> {
+        f.rqs[cpu.idx()].queue.tree.iter().map(|(_, p)| *p).collect()
+    }
+}
+
+impl Fair<Cfs> {
+    /// CFS with these features and tunables; `Policy::init` fits it to a machine.
+    pub fn new(features: Features, tunables: Tunables) -> Self {
+        Self::with(Cfs, features, tunables)
     }
 
     #[inline]
@@ -112,7 +217,7 @@ impl Fair {
 
     /// Puts `p` on the queue of `cpu`, as `enqueue_task_fair` does, but for the hooks of the
     /// wake-up path.
-    pub(crate) fn enqueue_entity(&mut self, w: &World, cpu: CpuId, p: TaskId, f: EnqueueFlags) {
+    fn enqueue(&mut self, w: &World, cpu: CpuId, p: TaskId, f: EnqueueFlags) {
         let now = w.now;
         // Off the queue a vruntime is relative to min_vruntime, but for a sleeper that stayed.
         let renorm = !f.wakeup || f.migrated;
@@ -155,10 +260,10 @@ impl Fair {
 
     /// Takes `p` off the queue of `cpu`. Without `sleep` it leaves for another CPU: its averages
     /// go with it and its vruntime becomes relative.
-    pub(crate) fn dequeue_entity(&mut self, w: &World, cpu: CpuId, p: TaskId, f: DequeueFlags) {
+    fn dequeue(&mut self, now: Ns, cpu: CpuId, p: TaskId, f: DequeueFlags) {
         self.util_est_dequeue(cpu, p);
-        self.charge_curr(cpu, w.now);
-        self.update_load_avg(w.now, cpu, p);
+        self.charge_curr(cpu, now);
+        self.update_load_avg(now, cpu, p);
         let rq = &mut self.rqs[cpu.idx()];
         let se = &mut self.tasks[p.idx()];
         if !f.sleep {
@@ -172,9 +277,7 @@ impl Fair {
         se.on_rq = false;
         self.account_dequeue(cpu, p);
         if !f.sleep {
-            let min_vruntime = self.rqs[cpu.idx()].min_vruntime;
-            let se = &mut self.tasks[p.idx()];
-            se.vruntime = se.vruntime.wrapping_sub(min_vruntime);
+            self.sub_min_vruntime(cpu, p);
         }
         self.update_min_vruntime(cpu);
         if f.sleep && self.features.util_est {
@@ -184,7 +287,7 @@ impl Fair {
 
     /// DEQUEUE_SAVE: takes `p` off the queue of `cpu` for a moment, in which it is changed. Its
     /// vruntime stays as it is.
-    pub(crate) fn save_entity(&mut self, now: Ns, cpu: CpuId, p: TaskId) {
+    fn save(&mut self, now: Ns, cpu: CpuId, p: TaskId) {
         self.util_est_dequeue(cpu, p);
         self.charge_curr(cpu, now);
         self.update_load_avg(now, cpu, p);
@@ -198,7 +301,7 @@ impl Fair {
     }
 
     /// ENQUEUE_RESTORE: the reverse.
-    pub(crate) fn restore_entity(&mut self, now: Ns, cpu: CpuId, p: TaskId) {
+    fn restore(&mut self, now: Ns, cpu: CpuId, p: TaskId) {
         self.util_est_enqueue(cpu, p);
         self.update_load_avg(now, cpu, p);
         self.account_enqueue(cpu, p);
@@ -209,131 +312,14 @@ impl Fair {
     }
 
     #[inline]
+    fn sub_min_vruntime(&mut self, cpu: CpuId, p: TaskId) {
+        let se = &mut self.tasks[p.idx()];
+        se.vruntime = se.vruntime.wrapping_sub(self.rqs[cpu.idx()].min_vruntime);
+    }
+
+    #[inline]
     fn add_min_vruntime(&mut self, cpu: CpuId, p: TaskId) {
         let se = &mut self.tasks[p.idx()];
         se.vruntime = se.vruntime.wrapping_add(self.rqs[cpu.idx()].min_vruntime);
-    }
-
-    #[inline]
-    fn account_enqueue(&mut self, cpu: CpuId, p: TaskId) {
-        let se = &self.tasks[p.idx()];
-        let (weight, idle) = (u64::from(se.weight), u32::from(se.is_idle_policy()));
-        let rq = &mut self.rqs[cpu.idx()];
-        rq.load_weight += weight;
-        rq.h_nr_running += 1;
-        rq.idle_h_nr_running += idle;
-        self.list_add_head(cpu, p);
-    }
-
-    #[inline]
-    fn account_dequeue(&mut self, cpu: CpuId, p: TaskId) {
-        let se = &self.tasks[p.idx()];
-        let (weight, idle) = (u64::from(se.weight), u32::from(se.is_idle_policy()));
-        let rq = &mut self.rqs[cpu.idx()];
-        rq.load_weight -= weight;
-        rq.h_nr_running -= 1;
-        rq.idle_h_nr_running -= idle;
-        self.list_del(cpu, p);
-    }
-
-    /// `update_load_avg`: the averages of `p` (unless detached) and of its runqueue, up to `now`.
-    #[inline]
-    pub(crate) fn update_load_avg(&mut self, now: Ns, cpu: CpuId, p: TaskId) {
-        let running = self.rqs[cpu.idx()].curr == p;
-        let se = &mut self.tasks[p.idx()];
-        if se.avg.last_update_time != DETACHED {
-            let activity = Activity::task(se.on_rq, running);
-            if se.avg.update(now, activity, u64::from(se.weight)) {
-                se.util_avg_unchanged = false;
-            }
-        }
-        self.update_rq_load_avg(now, cpu);
-    }
-
-    /// `update_cfs_rq_load_avg`
-    #[inline]
-    pub(crate) fn update_rq_load_avg(&mut self, now: Ns, cpu: CpuId) {
-        let rq = &mut self.rqs[cpu.idx()];
-        let activity = Activity {
-            load: rq.load_weight,
-            runnable: u64::from(rq.h_nr_running),
-            running: rq.curr.is_task(),
-        };
-        rq.avg.update(now, activity, 1);
-    }
-
-    /// Takes the averages of the sleeping `p` out of its runqueue: it wakes up elsewhere, or has
-    /// exited. The kernel queues the removal until the runqueue's next update; here it is
-    /// immediate (spec 2.5, \[model\]).
-    pub(crate) fn remove_entity_load_avg(&mut self, cpu: CpuId, p: TaskId) {
-        let (rq, se) = (&mut self.rqs[cpu.idx()], &mut self.tasks[p.idx()]);
-        if se.avg.last_update_time == DETACHED {
-            return;
-        }
-        let weight = u64::from(se.weight);
-        se.avg.update(rq.avg.last_update_time, Activity::task(false, false), weight);
-        rq.avg.detach(&mut se.avg, weight);
-    }
-
-    /// Averages of `cpu`'s runqueue alone, up to now (`update_blocked_averages`).
-    pub(crate) fn update_blocked_averages(&mut self, w: &mut World, cpu: CpuId) {
-        self.catch_up(w, cpu);
-        self.update_rq_load_avg(w.now, cpu);
-    }
-
-    /// `cpu_load`, as of the runqueue's last update (spec 2.7).
-    #[inline]
-    pub(crate) fn cpu_load(&self, cpu: CpuId) -> u64 {
-        self.rqs[cpu.idx()].avg.load_avg
-    }
-
-    /// `cpu_runnable`, as of the runqueue's last update.
-    #[inline]
-    pub(crate) fn cpu_runnable(&self, cpu: CpuId) -> u64 {
-        self.rqs[cpu.idx()].avg.runnable_avg
-    }
-
-    /// `cpu_util_cfs`, as of the runqueue's last update.
-    #[inline]
-    pub(crate) fn cpu_util(&self, cpu: CpuId) -> u64 {
-        self.rq_util(&self.rqs[cpu.idx()])
-    }
-
-    #[inline]
-    pub(crate) fn rq_util(&self, rq: &FairRq) -> u64 {
-        let util = if self.features.util_est {
-            rq.avg.util_avg.max(u64::from(rq.util_est_enqueued))
-        } else {
-            rq.avg.util_avg
-        };
-        util.min(1024)
-    }
-
-    /// `cpu_util_without`: of the CPU where `p` is or slept, as if `p` were not there.
-    pub(crate) fn cpu_util_without(&self, cpu: CpuId, p: TaskId, on_rq: bool) -> u64 {
-        let (rq, se) = (&self.rqs[cpu.idx()], &self.tasks[p.idx()]);
-        let mut util = rq.avg.util_avg.saturating_sub(se.avg.util_avg);
-        if self.features.util_est {
-            let own = if on_rq { se.util_est() } else { 0 };
-            util = util.max(u64::from(rq.util_est_enqueued.saturating_sub(own)));
-        }
-        util.min(1024)
-    }
-
-    /// `task_h_load`: without cgroups a task's own load.
-    #[inline]
-    pub(crate) fn task_h_load(&self, p: TaskId) -> u64 {
-        self.tasks[p.idx()].avg.load_avg
-    }
-
-    /// `task_util_est`
-    #[inline]
-    pub(crate) fn task_util_est(&self, p: TaskId) -> u64 {
-        let se = &self.tasks[p.idx()];
-        if self.features.util_est {
-            se.avg.util_avg.max(u64::from(se.util_est()))
-        } else {
-            se.avg.util_avg
-        }
     }
 }

@@ -3,21 +3,21 @@
 //! Each question is passed on to the file that answers it; only the bookkeeping that goes with
 //! the question itself is here.
 
-use super::Fair;
 use super::balance::BalanceState;
 use super::features::{Features, Tunables};
 use super::state::{FairRq, FairTask};
 use super::topo::Topo;
+use super::{Discipline, Fair};
 use sim_core::{
     Choice, DequeueFlags, EnqueueFlags, Hook, MaskId, Nested, Ns, Policy, SchedAttr, SelectKind,
     Site, Stack, Step, TaskId, Within, World,
 };
 use topology::CpuId;
 
-impl Fair {
-    /// The class with these features and tunables; `Policy::init` fits it to a machine.
-    pub fn new(features: Features, tunables: Tunables) -> Self {
+impl<S: Discipline> Fair<S> {
+    pub(crate) fn with(discipline: S, features: Features, tunables: Tunables) -> Self {
         Self {
+            discipline,
             features,
             tunables,
             tasks: Vec::new(),
@@ -56,21 +56,19 @@ impl Fair {
         }
     }
 
-    /// The first tick edge of `cpu` that may preempt its current task (spec 3.6).
-    fn preempting_tick(&self, w: &World, cpu: CpuId) -> Ns {
-        let (rq, tick_next) = (&self.rqs[cpu.idx()], w.cpus[cpu.idx()].tick_next);
-        if rq.h_nr_running < 2 || !rq.curr.is_task() {
-            return sim_core::NEVER;
+    /// `check_preempt_curr`: `p` was put on `cpu`'s queue; should it run at once?
+    pub(crate) fn check_preempt(&mut self, w: &mut World, cpu: CpuId, p: TaskId, f: EnqueueFlags) {
+        let curr = w.cpus[cpu.idx()].curr;
+        if curr == TaskId::IDLE {
+            w.resched_curr(cpu);
+        } else if curr.is_task() && curr != p {
+            S::check_preempt_wakeup(self, w, cpu, (curr, p), f);
         }
-        let se = &self.tasks[rq.curr.idx()];
-        let ran = se.sum_exec_runtime - se.prev_sum_exec_runtime;
-        let left = self.earliest_tick_preemption(rq.curr).saturating_sub(ran);
-        let earliest = se.exec_start + left;
-        if earliest <= tick_next { tick_next } else { w.tick_after(cpu, earliest - 1) }
+        // The stopper is of a higher class and runs on.
     }
 }
 
-impl Policy for Fair {
+impl<S: Discipline> Policy for Fair<S> {
     fn init(&mut self, w: &mut World) {
         self.topo = Topo::new(&w.machine);
         // The feature lives on both floors: either may turn it off.
@@ -89,15 +87,10 @@ impl Policy for Fair {
         let cpu = w.tasks[parent.unwrap_or(p).idx()].cpu;
         se.recent_used_cpu = cpu;
         self.sched_idle_used |= se.is_idle_policy();
-        self.update_curr(w, cpu);
         if let Some(parent) = parent {
             se.wakee = self.tasks[parent.idx()].wakee;
         } else {
             se.wakee.decay_due = self.first_flip_decay(w);
-        }
-        let curr = self.rqs[cpu.idx()].curr;
-        if curr.is_task() {
-            se.vruntime = self.tasks[curr.idx()].vruntime;
         }
         // Tasks are made in the order of their ids, but need not start in it.
         while self.tasks.len() <= p.idx() {
@@ -105,10 +98,7 @@ impl Policy for Fair {
             self.tasks.push(FairTask::new(&w.tasks[next.idx()].attr));
         }
         self.tasks[p.idx()] = se;
-        self.place_entity(w.now, cpu, p, true);
-        // Relative until it is put on the queue that fork balancing chooses (spec 3.4).
-        let se = &mut self.tasks[p.idx()];
-        se.vruntime = se.vruntime.wrapping_sub(self.rqs[cpu.idx()].min_vruntime);
+        S::task_fork(self, w, cpu, p);
     }
 
     fn task_dead(&mut self, w: &mut World, p: TaskId) {
@@ -127,13 +117,12 @@ impl Policy for Fair {
 
     fn migrate_task_rq(&mut self, w: &mut World, p: TaskId, from: CpuId, _to: CpuId) {
         self.catch_up(w, from);
-        let se = &mut self.tasks[p.idx()];
-        se.vruntime = se.vruntime.wrapping_sub(self.rqs[from.idx()].min_vruntime);
+        S::migrate_task(self, from, p);
         self.remove_entity_load_avg(from, p);
     }
 
     fn enqueue_task(&mut self, w: &mut World, cpu: CpuId, p: TaskId, flags: EnqueueFlags) -> Hook {
-        self.enqueue_entity(w, cpu, p, flags);
+        S::enqueue_entity(self, w, cpu, p, flags);
         if flags.wakeup {
             self.avg_idle_update(w, cpu);
         }
@@ -144,7 +133,7 @@ impl Policy for Fair {
     }
 
     fn dequeue_task(&mut self, w: &mut World, cpu: CpuId, p: TaskId, flags: DequeueFlags) -> Hook {
-        self.dequeue_entity(w, cpu, p, flags);
+        S::dequeue_entity(self, w, cpu, p, flags);
         if self.sched_idle_used {
             self.balance_if_only_idle_policy(w, cpu, p);
         }
@@ -167,15 +156,15 @@ impl Policy for Fair {
     }
 
     fn pick_next_task(&mut self, w: &mut World, cpu: CpuId) -> Option<TaskId> {
-        self.pick_next_entity(w.now, cpu)
+        S::pick_next_entity(self, w, cpu)
     }
 
     fn switch_task(&mut self, w: &mut World, cpu: CpuId, prev: TaskId, next: TaskId) -> Hook {
         if prev.is_task() {
-            self.put_prev_entity(w.now, cpu, prev);
+            S::put_prev_entity(self, w, cpu, prev);
         }
         if next.is_task() {
-            self.set_next_entity(w.now, cpu, next);
+            S::set_next_entity(self, w, cpu, next);
             if self.features.swqueue {
                 return self.swq_remove(w, cpu, next, Site::PickRemoveSwq);
             }
@@ -192,17 +181,15 @@ impl Policy for Fair {
     fn task_tick(&mut self, w: &mut World, cpu: CpuId) {
         let curr = self.rqs[cpu.idx()].curr;
         if curr.is_task() {
-            self.charge_curr(cpu, w.now);
+            S::update_curr(self, w, cpu);
             self.update_load_avg(w.now, cpu, curr);
-            if self.rqs[cpu.idx()].h_nr_running > 1 {
-                self.check_preempt_tick(w, cpu, curr);
-            }
+            S::check_preempt_tick(self, w, cpu, curr);
         }
         self.balance_tick(w, cpu);
     }
 
     fn next_deciding_tick(&self, w: &World, cpu: CpuId) -> Ns {
-        self.preempting_tick(w, cpu).min(self.deciding_tick(w, cpu))
+        S::preempting_tick(self, w, cpu).min(self.deciding_tick(w, cpu))
     }
 
     fn softirq(&mut self, w: &mut World, cpu: CpuId, first: bool) -> Step {
@@ -225,7 +212,7 @@ impl Policy for Fair {
     }
 
     fn yield_task(&mut self, w: &mut World, cpu: CpuId) {
-        self.yield_curr(w, cpu);
+        S::yield_task(self, w, cpu);
     }
 
     fn set_scheduler(&mut self, w: &mut World, p: TaskId, attr: SchedAttr) -> Hook {

@@ -1,11 +1,12 @@
 //! What the fair class keeps: per task, runqueue, domain level and LLC (spec 1.5, 2.1, 2.2).
 
+use super::cfs::{Cfs, CfsQueue};
+use super::discipline::Discipline;
 use super::features::{Features, Tunables};
 use super::pelt::DETACHED;
 use super::topo::Topo;
 use super::weights;
 use sim_core::{LockId, Ns, SchedPolicy, TaskAttr, TaskId};
-use std::collections::VecDeque;
 use topology::CpuId;
 
 /// PELT averages of a task or a runqueue (spec 2.5).
@@ -40,10 +41,10 @@ impl Default for Wakee {
     }
 }
 
-/// Fair state of a task.
+/// Fair state of a task; `E` is what the discipline adds.
 #[derive(Clone, Debug)]
 #[allow(missing_docs, reason = "the fields are the kernel's names")]
-pub struct FairTask {
+pub struct FairTask<E = ()> {
     pub weight: u32,
     pub inv_weight: u32,
     pub policy: SchedPolicy,
@@ -69,9 +70,11 @@ pub struct FairTask {
     pub swq_next: TaskId,
     /// The CPU that wrote its node there last, and has the line.
     pub swq_cpu: CpuId,
+    /// The discipline's own.
+    pub ext: E,
 }
 
-impl FairTask {
+impl<E: Default> FairTask<E> {
     /// A task as `sched_fork` leaves it: no runtime, full load, no utilization (spec 2.1, 2.6).
     pub fn new(attr: &TaskAttr) -> Self {
         let (weight, inv_weight) = weights::weight_of(attr.nice, attr.policy);
@@ -100,9 +103,12 @@ impl FairTask {
             swq_prev: TaskId::NONE,
             swq_next: TaskId::NONE,
             swq_cpu: CpuId(0),
+            ext: E::default(),
         }
     }
+}
 
+impl<E> FairTask<E> {
     /// True for a SCHED_IDLE task.
     #[inline]
     pub fn is_idle_policy(&self) -> bool {
@@ -114,21 +120,20 @@ impl FairTask {
 /// work it equals the number of fair tasks.
 #[derive(Clone, Debug)]
 #[allow(missing_docs, reason = "the fields are the kernel's names")]
-pub struct FairRq {
+pub struct FairRq<Q = CfsQueue> {
     /// Sum of the weights of on_rq tasks, the current one included.
     pub load_weight: u64,
     /// `cfs.h_nr_running`: fair tasks on the queue, the current one included.
     pub h_nr_running: u32,
     /// `cfs.idle_h_nr_running`: SCHED_IDLE tasks among them.
     pub idle_h_nr_running: u32,
-    /// Queued tasks by (vruntime, order of arrival), without the current one.
-    pub tree: VecDeque<(u64, TaskId)>,
+    /// The discipline's order of the queued tasks, without the current one.
+    pub queue: Q,
     /// `cfs.curr`: NONE if idle or stopper runs.
     pub curr: TaskId,
     pub min_vruntime: u64,
+    /// The next buddy: a task to be picked out of order.
     pub next: TaskId,
-    pub last: TaskId,
-    pub skip: TaskId,
     pub avg: SchedAvg,
     pub util_est_enqueued: u32,
     /// `cfs_tasks`: most recently run first.
@@ -172,19 +177,17 @@ pub struct PendingChoice {
 /// compare as plain integers whatever credit or debt is added (spec 0.4).
 pub const MIN_VRUNTIME_AT_BOOT: u64 = 1 << 62;
 
-impl FairRq {
+impl<Q: Default> FairRq<Q> {
     /// An empty runqueue with the initial values of spec 2.2.
     pub fn new(migration_cost_ns: Ns) -> Self {
         Self {
             load_weight: 0,
             h_nr_running: 0,
             idle_h_nr_running: 0,
-            tree: VecDeque::with_capacity(16),
+            queue: Q::default(),
             curr: TaskId::NONE,
             min_vruntime: MIN_VRUNTIME_AT_BOOT,
             next: TaskId::NONE,
-            last: TaskId::NONE,
-            skip: TaskId::NONE,
             avg: SchedAvg::default(),
             util_est_enqueued: 0,
             list_head: TaskId::NONE,
@@ -251,16 +254,18 @@ impl Swqueue {
     }
 }
 
-/// The fair class.
-pub struct Fair {
+/// The fair class, with CFS or EEVDF as its queueing discipline.
+pub struct Fair<S: Discipline = Cfs> {
+    /// The discipline.
+    pub discipline: S,
     /// Features.
     pub features: Features,
     /// Tunables.
     pub tunables: Tunables,
     /// By `TaskId`.
-    pub tasks: Vec<FairTask>,
+    pub tasks: Vec<FairTask<S::Entity>>,
     /// By `CpuId`.
-    pub rqs: Vec<FairRq>,
+    pub rqs: Vec<FairRq<S::Queue>>,
     /// By `CpuId`, then level in the CPU's domain chain.
     pub sds: Vec<Vec<SdState>>,
     /// By LLC number.

@@ -5,6 +5,7 @@
 //! the tasks. Appending and unlinking are nested critical sections ([`Nested`]) that the mechanism
 //! carries out; the pull is a path of its own, which drops the own runqueue lock on the way.
 
+use super::Discipline;
 use super::balance::{Flow, PULL_LINES};
 use super::calls::RQ_LOCK;
 use super::state::Fair;
@@ -87,7 +88,7 @@ impl PullPath {
     }
 }
 
-impl Fair {
+impl<S: Discipline> Fair<S> {
     #[inline]
     fn swq_of(&self, w: &World, cpu: CpuId) -> usize {
         w.machine.cpus[cpu.idx()].llc as usize

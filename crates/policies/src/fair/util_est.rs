@@ -3,8 +3,8 @@
 //! PELT forgets a sleeper; the estimate remembers. A runqueue sums the estimates of its queued
 //! tasks, so `cpu_util_cfs` jumps when a big task wakes up instead of creeping.
 
-use super::Fair;
 use super::state::FairTask;
+use super::{Discipline, Fair};
 use sim_core::TaskId;
 use topology::CpuId;
 
@@ -13,7 +13,7 @@ const UTIL_EST_MARGIN: u32 = 1024 / 100;
 /// Weight of a new sample: 1/4.
 const UTIL_EST_WEIGHT_SHIFT: u32 = 2;
 
-impl FairTask {
+impl<E> FairTask<E> {
     /// `_task_util_est`.
     #[inline]
     pub fn util_est(&self) -> u32 {
@@ -47,7 +47,7 @@ impl FairTask {
     }
 }
 
-impl Fair {
+impl<S: Discipline> Fair<S> {
     #[inline]
     pub(crate) fn util_est_enqueue(&mut self, cpu: CpuId, p: TaskId) {
         self.rqs[cpu.idx()].util_est_enqueued += self.tasks[p.idx()].util_est();

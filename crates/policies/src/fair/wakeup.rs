@@ -8,15 +8,15 @@ mod idle;
 #[cfg(test)]
 mod tests;
 
-use super::Fair;
 use super::state::{PendingChoice, Wakee};
+use super::{Discipline, Fair};
 use sim_core::{Choice, Ns, Policy, SelectKind, TaskId, World};
 use topology::{CpuId, SdFlags};
 
 /// `task_h_load` of an idle task: its averages stay as they were at boot, the full load of nice 0.
 const IDLE_TASK_LOAD: u64 = 1024;
 
-impl Fair {
+impl<S: Discipline> Fair<S> {
     /// `select_task_rq_fair`, executed on `w.this`.
     pub(crate) fn select(&mut self, w: &mut World, p: TaskId, kind: SelectKind) -> Choice {
         let (this, prev) = (w.this, w.tasks[p.idx()].wake_cpu);

@@ -66,7 +66,7 @@ impl FairChecks {
                     rq.load_weight, weights[cpu], rq.h_nr_running, counts[cpu]
                 ));
             }
-            let queued = rq.tree.iter().all(|(_, p)| sim.w.tasks[p.idx()].cpu.idx() == cpu);
+            let queued = rq.queue.tree.iter().all(|(_, p)| sim.w.tasks[p.idx()].cpu.idx() == cpu);
             if !queued {
                 return Err(format!("I3: the tree of cpu {cpu} holds a task of another"));
             }

@@ -6,6 +6,7 @@
 //! target, attach, unlock.
 
 use super::{Flow, PULL_LINES, domain_at};
+use crate::fair::Discipline;
 use crate::fair::calls::RQ_LOCK;
 use crate::fair::state::Fair;
 use sim_core::{LockId, MigrationCause, Policy, Site, Stack, Step, StopWork, TaskId, World};
@@ -54,7 +55,7 @@ impl StopPath {
     }
 }
 
-impl Fair {
+impl<S: Discipline> Fair<S> {
     /// Queues the push for `src`'s stopper. If the stopper has other work the request is dropped.
     pub(crate) fn start_active_balance(&mut self, w: &mut World, src: CpuId, target: CpuId) {
         self.catch_up(w, src);

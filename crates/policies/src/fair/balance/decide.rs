@@ -5,6 +5,7 @@
 use super::pass::LoadBalance;
 use super::stats::{DomainStats, GroupStats, GroupType};
 use super::{IdleType, domain_at};
+use crate::fair::Discipline;
 use crate::fair::state::Fair;
 use crate::fair::wakeup::nr_idle_scan;
 use sim_core::World;
@@ -131,7 +132,7 @@ fn spare_imbalance(
     (Migrate::Task, n >> 1)
 }
 
-impl Fair {
+impl<S: Discipline> Fair<S> {
     pub(crate) fn domain_facts(&self, w: &World, cpu: CpuId, level: usize) -> Option<DomainFacts> {
         let (d, _) = domain_at(w, cpu, level)?;
         let child = level.checked_sub(1).and_then(|l| domain_at(w, cpu, l));

@@ -7,11 +7,12 @@
 use super::IdleType;
 use super::decide::Migrate;
 use super::pass::{LoadBalance, NR_MIGRATE_BREAK};
+use crate::fair::Discipline;
 use crate::fair::state::Fair;
 use sim_core::{DequeueFlags, EnqueueFlags, MigrationCause, Policy, TaskId, World};
 use topology::{CpuId, SdFlags};
 
-impl Fair {
+impl<S: Discipline> Fair<S> {
     /// `detach_tasks`, under the source's lock; answers how many tasks are now in transit.
     pub(crate) fn detach_tasks(&mut self, w: &mut World, exec: CpuId) -> u64 {
         let mut lb = self.balance.paths[exec.idx()].lb;
@@ -91,7 +92,7 @@ impl Fair {
         dst: CpuId,
         why: MigrationCause,
     ) {
-        self.dequeue_entity(w, src, p, DequeueFlags::default());
+        S::dequeue_entity(self, w, src, p, DequeueFlags::default());
         w.deactivate(src, p);
         w.tasks[p.idx()].migrating = true;
         w.set_task_cpu(p, dst, why);
@@ -104,7 +105,7 @@ impl Fair {
         self.catch_up(w, dst);
         w.activate(dst, p);
         let flags = EnqueueFlags { migrated: true, ..EnqueueFlags::default() };
-        self.enqueue_entity(w, dst, p, flags);
+        S::enqueue_entity(self, w, dst, p, flags);
         self.check_preempt(w, dst, p, flags);
     }
 
@@ -163,8 +164,7 @@ impl Fair {
         {
             return false;
         }
-        let src = &self.rqs[lb.src.idx()];
-        let buddy = src.next == p || src.last == p;
+        let buddy = S::is_buddy(self, lb.src, p);
         if self.features.cache_hot_buddy && buddy && w.cpus[lb.dst.idx()].nr_running > 0 {
             return true;
         }

@@ -6,6 +6,7 @@
 //! are read anew after each domain.
 
 use super::{Flow, IdleType, domain_at, update_newidle_cost};
+use crate::fair::Discipline;
 use crate::fair::calls::RQ_LOCK;
 use crate::fair::state::Fair;
 use sim_core::{LockId, Ns, Site, Stack, Step, TaskId, World};
@@ -70,7 +71,7 @@ impl NewidlePath {
     }
 }
 
-impl Fair {
+impl<S: Discipline> Fair<S> {
     /// `Policy::before_idle`: shared wakequeue first, at most once, then newidle balance.
     pub(crate) fn newidle_step(
         &mut self,

@@ -6,6 +6,7 @@
 //! idle machine makes no events.
 
 use super::{BlockedStage, Flow, IdleType};
+use crate::fair::Discipline;
 use crate::fair::state::Fair;
 use sim_core::{NEVER, Ns, World};
 use std::ops::ControlFlow;
@@ -76,7 +77,7 @@ enum Stage {
     Passed,
 }
 
-impl Fair {
+impl<S: Discipline> Fair<S> {
     /// `cpu` enters the idle loop (`nohz_balance_enter_idle`, and the request that newidle left).
     pub(crate) fn balance_idle_enter(&mut self, w: &mut World, cpu: CpuId, tick_stopped: bool) {
         let path = &mut self.balance.paths[cpu.idx()];

@@ -13,6 +13,7 @@
 
 use super::decide::Migrate;
 use super::{Flow, IdleType, PULL_LINES, domain_at};
+use crate::fair::Discipline;
 use crate::fair::calls::RQ_LOCK;
 use crate::fair::state::Fair;
 use sim_core::{LockId, Site, Stack, Step, World};
@@ -147,7 +148,7 @@ impl LoadBalance {
 
 type Next = (Option<Step>, LbStage);
 
-impl Fair {
+impl<S: Discipline> Fair<S> {
     /// Prepares `load_balance(cpu, level, idle)`, to be executed by `exec`.
     pub(crate) fn lb_start(
         &mut self,

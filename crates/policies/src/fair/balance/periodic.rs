@@ -2,6 +2,7 @@
 //! another.
 
 use super::{Flow, IdleType, domain_at, update_newidle_cost};
+use crate::fair::Discipline;
 use crate::fair::state::Fair;
 use sim_core::{Site, Step, World};
 use std::ops::ControlFlow;
@@ -39,7 +40,7 @@ impl RebalancePath {
     }
 }
 
-impl Fair {
+impl<S: Discipline> Fair<S> {
     /// Prepares `rebalance_domains(cpu, idle)`, to be executed by `exec`.
     pub(crate) fn rebalance_begin(&mut self, w: &World, exec: CpuId, cpu: CpuId, idle: IdleType) {
         self.balance.paths[exec.idx()].rebalance = RebalancePath {

@@ -4,12 +4,13 @@
 use super::decide::NUMA_IMBALANCE_MIN;
 use super::domain_at;
 use super::stats::{GroupStats, GroupType, group_classify};
+use crate::fair::Discipline;
 use crate::fair::pelt::DETACHED;
 use crate::fair::state::Fair;
 use sim_core::{Ns, TaskId, World};
 use topology::{CpuId, Group, SdFlags};
 
-impl Fair {
+impl<S: Discipline> Fair<S> {
     /// The CPU for a forked or exec'd `p`, and the time the search took. `sd_level` is a level of
     /// `this`'s chain, `sd_flag` SdFlags::BALANCE_FORK or BALANCE_EXEC.
     pub(crate) fn find_idlest_cpu(

@@ -5,6 +5,7 @@
 //! means in a kernel where each tick really happens.
 
 use super::pass::LoadBalance;
+use crate::fair::Discipline;
 use crate::fair::state::Fair;
 use sim_core::{Policy, World};
 use topology::{CpuId, DomainId, Group};
@@ -90,7 +91,7 @@ pub(crate) fn is_busier(g: &GroupStats, best: Option<&GroupStats>) -> bool {
     }
 }
 
-impl Fair {
+impl<S: Discipline> Fair<S> {
     /// Replays the computed ticks of all CPUs of a domain.
     pub(crate) fn catch_up_domain(&mut self, w: &mut World, domain: DomainId) {
         if w.now < self.balance.caught_up_to[domain.0 as usize] {

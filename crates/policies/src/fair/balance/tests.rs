@@ -8,6 +8,7 @@ mod swq;
 
 use crate::fair::features::{Features, Tunables};
 use crate::fair::state::{Fair, FairTask};
+use crate::fair::{Cfs, Discipline};
 use sim_core::{Config, EnqueueFlags, LockId, MaskId, Policy, Step, TaskAttr, TaskId, World};
 use std::sync::Arc;
 use topology::*;
@@ -180,14 +181,14 @@ impl Rig {
         (self.w.tasks[p.idx()].cpu, self.w.tasks[p.idx()].wake_cpu) = (CpuId(cpu), CpuId(cpu));
         self.w.activate(CpuId(cpu), p);
         let flags = EnqueueFlags::default();
-        self.fair.enqueue_entity(&self.w, CpuId(cpu), p, flags);
+        Cfs::enqueue_entity(&mut self.fair, &mut self.w, CpuId(cpu), p, flags);
         p
     }
 
     /// A task that runs on `cpu`.
     pub fn running(&mut self, cpu: u32, allowed: MaskId) -> TaskId {
         let p = self.queued(cpu, self.w.now, allowed);
-        self.fair.set_next_entity(self.w.now, CpuId(cpu), p);
+        Cfs::set_next_entity(&mut self.fair, &mut self.w, CpuId(cpu), p);
         self.w.cpus[cpu as usize].curr = p;
         self.w.cpus[cpu as usize].idle = false;
         self.w.tasks[p.idx()].on_cpu = true;

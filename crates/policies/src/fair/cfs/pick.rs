@@ -6,12 +6,13 @@
 
 use super::super::Fair;
 use super::super::weights::calc_delta_fair;
-use sim_core::{EnqueueFlags, Ns, SchedPolicy, TaskId, World};
+use super::Cfs;
+use sim_core::{NEVER, Ns, SchedPolicy, TaskId, World};
 use topology::CpuId;
 
-impl Fair {
+impl Fair<Cfs> {
     /// `check_preempt_tick`, for a queue with more than one task.
-    pub(crate) fn check_preempt_tick(&mut self, w: &mut World, cpu: CpuId, curr: TaskId) {
+    pub(super) fn check_preempt_tick(&mut self, w: &mut World, cpu: CpuId, curr: TaskId) {
         let ideal = self.sched_slice(cpu, curr).min(self.tunables.latency_ns);
         let se = &self.tasks[curr.idx()];
         let ran = se.sum_exec_runtime - se.prev_sum_exec_runtime;
@@ -25,14 +26,14 @@ impl Fair {
         if ran < self.tunables.min_granularity_ns {
             return;
         }
-        let leftmost = rq.tree.front().map_or(u64::MAX, |(vruntime, _)| *vruntime);
+        let leftmost = rq.queue.tree.front().map_or(u64::MAX, |(vruntime, _)| *vruntime);
         if se.vruntime.saturating_sub(leftmost) > ideal {
             w.resched_curr(cpu);
         }
     }
 
     /// The shortest runtime since the pick at which a tick may preempt `curr`, ns.
-    pub(crate) fn earliest_tick_preemption(&self, curr: TaskId) -> Ns {
+    fn earliest_tick_preemption(&self, curr: TaskId) -> Ns {
         let t = &self.tunables;
         if !self.features.base_slice {
             return 0;
@@ -43,6 +44,19 @@ impl Fair {
             t.min_granularity_ns
         };
         slice.min(t.latency_ns)
+    }
+
+    /// The first tick edge of `cpu` that may preempt its current task (spec 3.6).
+    pub(super) fn preempting_tick(&self, w: &World, cpu: CpuId) -> Ns {
+        let (rq, tick_next) = (&self.rqs[cpu.idx()], w.cpus[cpu.idx()].tick_next);
+        if rq.h_nr_running < 2 || !rq.curr.is_task() {
+            return NEVER;
+        }
+        let se = &self.tasks[rq.curr.idx()];
+        let ran = se.sum_exec_runtime - se.prev_sum_exec_runtime;
+        let left = self.earliest_tick_preemption(rq.curr).saturating_sub(ran);
+        let earliest = se.exec_start + left;
+        if earliest <= tick_next { tick_next } else { w.tick_after(cpu, earliest - 1) }
     }
 
     /// `wakeup_preempt_entity`: `curr` is ahead of `se` by more than the granularity of `se`.
@@ -56,23 +70,11 @@ impl Fair {
         curr.vruntime - se.vruntime > calc_delta_fair(granularity, se.weight, se.inv_weight)
     }
 
-    /// `check_preempt_curr`: `p` was put on `cpu`'s queue; should it run at once?
-    pub(crate) fn check_preempt(&mut self, w: &mut World, cpu: CpuId, p: TaskId, f: EnqueueFlags) {
-        let curr = w.cpus[cpu.idx()].curr;
-        if curr == TaskId::IDLE {
-            w.resched_curr(cpu);
-        } else if curr.is_task() && curr != p {
-            self.check_preempt_wakeup(w, cpu, curr, p, f.initial);
-        }
-        // The stopper is of a higher class and runs on.
-    }
-
-    fn check_preempt_wakeup(
+    pub(super) fn check_preempt_wakeup(
         &mut self,
         w: &mut World,
         cpu: CpuId,
-        curr: TaskId,
-        p: TaskId,
+        (curr, p): (TaskId, TaskId),
         fork: bool,
     ) {
         let many = self.rqs[cpu.idx()].h_nr_running >= self.tunables.nr_latency;
@@ -101,12 +103,12 @@ impl Fair {
         w.resched_curr(cpu);
         let curr_se = &self.tasks[curr.idx()];
         if self.features.last_buddy && many && curr_se.on_rq {
-            self.rqs[cpu.idx()].last = curr;
+            self.rqs[cpu.idx()].queue.last = curr;
         }
     }
 
     /// `pick_next_entity`, with the current task as a candidate if it is still runnable.
-    pub(crate) fn pick_next_entity(&mut self, now: Ns, cpu: CpuId) -> Option<TaskId> {
+    pub(super) fn pick(&mut self, now: Ns, cpu: CpuId) -> Option<TaskId> {
         let curr = self.rqs[cpu.idx()].curr;
         let curr = (curr.is_task() && self.tasks[curr.idx()].on_rq).then_some(curr);
         if curr.is_some() {
@@ -119,21 +121,21 @@ impl Fair {
             (c, None) => c?,
         };
         let mut pick = left;
-        if rq.skip == pick {
+        if rq.queue.skip == pick {
             let second = self.second(cpu, curr, left);
             pick = second.filter(|s| !self.is_ahead(*s, left)).unwrap_or(pick);
         }
         if rq.next.is_task() && !self.is_ahead(rq.next, left) {
             pick = rq.next;
-        } else if rq.last.is_task() && !self.is_ahead(rq.last, left) {
-            pick = rq.last;
+        } else if rq.queue.last.is_task() && !self.is_ahead(rq.queue.last, left) {
+            pick = rq.queue.last;
         }
         Some(pick)
     }
 
     /// Who runs if the leftmost is to be skipped.
     fn second(&self, cpu: CpuId, curr: Option<TaskId>, skipped: TaskId) -> Option<TaskId> {
-        let tree = &self.rqs[cpu.idx()].tree;
+        let tree = &self.rqs[cpu.idx()].queue.tree;
         if curr == Some(skipped) {
             return tree.front().map(|(_, p)| *p);
         }
@@ -152,7 +154,7 @@ impl Fair {
 
     /// `set_next_entity`
     #[inline(always)]
-    pub(crate) fn set_next_entity(&mut self, now: Ns, cpu: CpuId, p: TaskId) {
+    pub(super) fn set_next(&mut self, now: Ns, cpu: CpuId, p: TaskId) {
         let rq = &mut self.rqs[cpu.idx()];
         let se = &self.tasks[p.idx()];
         rq.clear_buddies(p);
@@ -169,7 +171,7 @@ impl Fair {
 
     /// `put_prev_entity`
     #[inline(always)]
-    pub(crate) fn put_prev_entity(&mut self, now: Ns, cpu: CpuId, p: TaskId) {
+    pub(super) fn put_prev(&mut self, now: Ns, cpu: CpuId, p: TaskId) {
         if self.tasks[p.idx()].on_rq {
             self.charge_curr(cpu, now);
             self.tree_insert(cpu, p);
@@ -179,7 +181,7 @@ impl Fair {
     }
 
     /// `yield_task_fair`: let another task run first, once.
-    pub(crate) fn yield_curr(&mut self, w: &World, cpu: CpuId) {
+    pub(super) fn yield_curr(&mut self, w: &World, cpu: CpuId) {
         let rq = &mut self.rqs[cpu.idx()];
         let curr = rq.curr;
         if w.cpus[cpu.idx()].nr_running == 1 || !curr.is_task() {
@@ -187,6 +189,6 @@ impl Fair {
         }
         rq.clear_buddies(curr);
         self.charge_curr(cpu, w.now);
-        self.rqs[cpu.idx()].skip = curr;
+        self.rqs[cpu.idx()].queue.skip = curr;
     }
 }

@@ -66,7 +66,7 @@ fn ten_hogs_take_turns_of_one_tick() {
 fn cpu_time_follows_weight() {
     let (mut rig, tasks) = hogs(1000, &[0, 5]);
     rig.run(10_000 * MS);
-    rig.f.update_curr(&rig.w, CPU0);
+    rig.f.charge_curr(CPU0, rig.w.now);
     let ran = |p: TaskId| rig.f.tasks[p.idx()].sum_exec_runtime;
     let total = ran(tasks[0]) + ran(tasks[1]);
     assert_eq!(total, 10_000 * MS);
@@ -113,7 +113,7 @@ fn a_long_sleeper_preempts_and_a_short_one_keeps_its_place() {
     let other = rig.w.cpus[0].curr;
     assert!(tasks.contains(&other) && other != sleeper);
     rig.w.now = 100 * MS;
-    rig.f.update_curr(&rig.w, CPU0);
+    rig.f.charge_curr(CPU0, rig.w.now);
     let min = rig.f.rqs[0].min_vruntime;
     rig.wake(sleeper);
     assert_eq!(rig.vruntime(sleeper), min - 12 * MS);
@@ -168,7 +168,7 @@ fn two_tasks_that_yield_alternate() {
 fn a_lone_task_does_not_yield() {
     let (mut rig, tasks) = hogs(250, &[0]);
     rig.f.yield_task(&mut rig.w, CPU0);
-    assert_eq!(rig.f.rqs[0].skip, TaskId::NONE);
+    assert_eq!(rig.f.rqs[0].queue.skip, TaskId::NONE);
     assert_eq!(rig.schedule(0), tasks[0]);
 }
 
@@ -180,7 +180,7 @@ fn equal_vruntimes_run_in_order_of_arrival() {
     [3, 1, 2].iter().for_each(|i| rq.tree_insert(v, TaskId(*i)));
     rq.tree_insert(v - 1, TaskId(9));
     rq.tree_remove(v, TaskId(1));
-    let order: Vec<u32> = rq.tree.iter().map(|(_, p)| p.0).collect();
+    let order: Vec<u32> = rq.queue.tree.iter().map(|(_, p)| p.0).collect();
     assert_eq!(order, [9, 3, 2]);
 }
 
@@ -257,7 +257,7 @@ fn random_operations_keep_the_books() {
             assert_eq!(rq.load_weight, weight);
             assert_eq!(rq.h_nr_running as usize, queued().count());
             assert_eq!(rq.h_nr_running, rig.w.cpus[cpu].nr_running);
-            assert_eq!(rq.tree.len() + usize::from(rq.curr.is_task()), queued().count());
+            assert_eq!(rq.queue.tree.len() + usize::from(rq.curr.is_task()), queued().count());
             assert!(rq.min_vruntime >= *min, "min_vruntime went back");
             assert!(rq.avg.util_avg <= 1024 * 2);
             *min = rq.min_vruntime;

@@ -5,8 +5,8 @@
 //! wake-up; every CPU that a loop looks at beyond them costs time (spec 9.5), returned with the
 //! answer.
 
-use super::super::Fair;
 use super::super::state::PendingChoice;
+use super::super::{Discipline, Fair};
 use super::update_avg;
 use sim_core::{MaskId, Ns, TaskId, World};
 use topology::{CpuId, SdFlags};
@@ -26,7 +26,7 @@ impl Scan {
     }
 }
 
-impl Fair {
+impl<S: Discipline> Fair<S> {
     /// `select_idle_sibling`: an idle CPU that shares the target's cache, or the target. With it
     /// the time the search takes.
     pub(crate) fn select_idle_sibling(

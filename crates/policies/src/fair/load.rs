@@ -1,0 +1,135 @@
+//! What a runqueue counts and how loaded it is: the sums over its tasks, and PELT (spec 2.2, 2.5).
+//!
+//! All averages are as of the last update of their runqueue (spec 2.7); whoever wants them as of
+//! now updates them first.
+
+use super::pelt::{Activity, DETACHED};
+use super::state::FairRq;
+use super::{Discipline, Fair};
+use sim_core::{Ns, Policy, TaskId, World};
+use topology::CpuId;
+
+impl<S: Discipline> Fair<S> {
+    #[inline]
+    pub(crate) fn account_enqueue(&mut self, cpu: CpuId, p: TaskId) {
+        let se = &self.tasks[p.idx()];
+        let (weight, idle) = (u64::from(se.weight), u32::from(se.is_idle_policy()));
+        let rq = &mut self.rqs[cpu.idx()];
+        rq.load_weight += weight;
+        rq.h_nr_running += 1;
+        rq.idle_h_nr_running += idle;
+        self.list_add_head(cpu, p);
+    }
+
+    #[inline]
+    pub(crate) fn account_dequeue(&mut self, cpu: CpuId, p: TaskId) {
+        let se = &self.tasks[p.idx()];
+        let (weight, idle) = (u64::from(se.weight), u32::from(se.is_idle_policy()));
+        let rq = &mut self.rqs[cpu.idx()];
+        rq.load_weight -= weight;
+        rq.h_nr_running -= 1;
+        rq.idle_h_nr_running -= idle;
+        self.list_del(cpu, p);
+    }
+
+    /// `update_load_avg`: the averages of `p` (unless detached) and of its runqueue, up to `now`.
+    #[inline]
+    pub(crate) fn update_load_avg(&mut self, now: Ns, cpu: CpuId, p: TaskId) {
+        let running = self.rqs[cpu.idx()].curr == p;
+        let se = &mut self.tasks[p.idx()];
+        if se.avg.last_update_time != DETACHED {
+            let activity = Activity::task(se.on_rq, running);
+            if se.avg.update(now, activity, u64::from(se.weight)) {
+                se.util_avg_unchanged = false;
+            }
+        }
+        self.update_rq_load_avg(now, cpu);
+    }
+
+    /// `update_cfs_rq_load_avg`
+    #[inline]
+    pub(crate) fn update_rq_load_avg(&mut self, now: Ns, cpu: CpuId) {
+        let rq = &mut self.rqs[cpu.idx()];
+        let activity = Activity {
+            load: rq.load_weight,
+            runnable: u64::from(rq.h_nr_running),
+            running: rq.curr.is_task(),
+        };
+        rq.avg.update(now, activity, 1);
+    }
+
+    /// Takes the averages of the sleeping `p` out of its runqueue: it wakes up elsewhere, or has
+    /// exited. The kernel queues the removal until the runqueue's next update; here it is
+    /// immediate (spec 2.5, \[model\]).
+    pub(crate) fn remove_entity_load_avg(&mut self, cpu: CpuId, p: TaskId) {
+        let (rq, se) = (&mut self.rqs[cpu.idx()], &mut self.tasks[p.idx()]);
+        if se.avg.last_update_time == DETACHED {
+            return;
+        }
+        let weight = u64::from(se.weight);
+        se.avg.update(rq.avg.last_update_time, Activity::task(false, false), weight);
+        rq.avg.detach(&mut se.avg, weight);
+    }
+
+    /// Averages of `cpu`'s runqueue alone, up to now (`update_blocked_averages`).
+    pub(crate) fn update_blocked_averages(&mut self, w: &mut World, cpu: CpuId) {
+        self.catch_up(w, cpu);
+        self.update_rq_load_avg(w.now, cpu);
+    }
+
+    /// `cpu_load`, as of the runqueue's last update (spec 2.7).
+    #[inline]
+    pub(crate) fn cpu_load(&self, cpu: CpuId) -> u64 {
+        self.rqs[cpu.idx()].avg.load_avg
+    }
+
+    /// `cpu_runnable`, as of the runqueue's last update.
+    #[inline]
+    pub(crate) fn cpu_runnable(&self, cpu: CpuId) -> u64 {
+        self.rqs[cpu.idx()].avg.runnable_avg
+    }
+
+    /// `cpu_util_cfs`, as of the runqueue's last update.
+    #[inline]
+    pub(crate) fn cpu_util(&self, cpu: CpuId) -> u64 {
+        self.rq_util(&self.rqs[cpu.idx()])
+    }
+
+    #[inline]
+    pub(crate) fn rq_util(&self, rq: &FairRq<S::Queue>) -> u64 {
+        let util = if self.features.util_est {
+            rq.avg.util_avg.max(u64::from(rq.util_est_enqueued))
+        } else {
+            rq.avg.util_avg
+        };
+        util.min(1024)
+    }
+
+    /// `cpu_util_without`: of the CPU where `p` is or slept, as if `p` were not there.
+    pub(crate) fn cpu_util_without(&self, cpu: CpuId, p: TaskId, on_rq: bool) -> u64 {
+        let (rq, se) = (&self.rqs[cpu.idx()], &self.tasks[p.idx()]);
+        let mut util = rq.avg.util_avg.saturating_sub(se.avg.util_avg);
+        if self.features.util_est {
+            let own = if on_rq { se.util_est() } else { 0 };
+            util = util.max(u64::from(rq.util_est_enqueued.saturating_sub(own)));
+        }
+        util.min(1024)
+    }
+
+    /// `task_h_load`: without cgroups a task's own load.
+    #[inline]
+    pub(crate) fn task_h_load(&self, p: TaskId) -> u64 {
+        self.tasks[p.idx()].avg.load_avg
+    }
+
+    /// `task_util_est`
+    #[inline]
+    pub(crate) fn task_util_est(&self, p: TaskId) -> u64 {
+        let se = &self.tasks[p.idx()];
+        if self.features.util_est {
+            se.avg.util_avg.max(u64::from(se.util_est()))
+        } else {
+            se.avg.util_avg
+        }
+    }
+}
