@@ -232,12 +232,11 @@ impl Locks {
         self.locks.len() as u32
     }
 
-    /// The CPU that owned a lock last, or owns it now: its caches hold what the lock protects.
+    /// The CPU that released a lock last: its caches hold what the lock protects.
     #[inline]
     pub fn last_owner(&self, lock: LockId) -> Option<CpuId> {
-        let l = &self.locks[lock.0 as usize];
-        let cpu = if l.owner == NOBODY { l.last } else { l.owner };
-        (cpu != NOBODY).then_some(CpuId(cpu))
+        let last = self.locks[lock.0 as usize].last;
+        (last != NOBODY).then_some(CpuId(last))
     }
 
     /// The class of a lock, as lockstat would name it.

@@ -245,6 +245,13 @@ impl ProgramCx<'_> {
         self.w.new_lock(class)
     }
 
+    /// Time to pull `lines` cache lines from the CPU that released `lock` last, ns: what the
+    /// executing CPU, which holds it, pays for what the lock protects.
+    pub fn pull_ns(&self, lock: LockId, lines: u32) -> Ns {
+        let from = self.w.locks.last_owner(lock).unwrap_or(self.w.this);
+        Ns::from(lines) * self.w.line_ns(from, self.w.this)
+    }
+
     /// `set_current_state(TASK_INTERRUPTIBLE)` by `task`, which runs: wakers take it for a sleeper
     /// from here on, and its next [`Op::Wait`] returns at once if one of them has come by then.
     /// Without it a wake-up between the program's look at its condition and the sleep is lost.

@@ -18,7 +18,7 @@ mod sources;
 mod tests;
 
 use crate::machine::default_distance;
-use crate::{Fault, KernelCosts, LockCosts, Machine, REFERENCE_MHZ};
+use crate::{Fault, KernelCosts, LockCosts, Machine, REFERENCE_MHZ, WorkqueueCosts};
 use section::Section;
 use std::ops::Range;
 use std::path::Path;
@@ -55,6 +55,7 @@ pub const MAX_NODES: u64 = 1024;
 /// hz                 = 250          # 250
 /// tick_skew_ns       = 0            # 0
 /// preemptible_kernel = true         # true
+/// memory_gib         = 64           # 64
 ///
 /// [latency]   # ns; what the machine has must be given
 /// smt_ns    = 10
@@ -84,6 +85,12 @@ pub const MAX_NODES: u64 = 1024;
 /// fast_ns         = 15
 /// contended_lines = 3
 /// queue_hold_ns   = 30
+///
+/// [workqueue] # times scale as costs do
+/// queue_ns         = 100
+/// work_ns          = 150
+/// lines            = 3
+/// create_worker_ns = 50000
 ///
 /// [smt]       # share of full speed
 /// busy     = 0.62
@@ -169,6 +176,7 @@ fn read(name: &str, top: &mut Section, faults: &mut Vec<Fault>) -> Option<Machin
         machine.clock_mhz = clock as u32;
         machine.costs = KernelCosts::at_clock(machine.clock_mhz);
         machine.locks = LockCosts::at_clock(machine.clock_mhz);
+        machine.workqueue = WorkqueueCosts::at_clock(machine.clock_mhz);
     }
     if let Some(name) = top.string("name") {
         machine.name = name;
@@ -185,6 +193,7 @@ fn read(name: &str, top: &mut Section, faults: &mut Vec<Fault>) -> Option<Machin
     numbers::cstates(top, &mut machine.cstates, faults);
     numbers::costs(top, &mut machine.costs, faults);
     numbers::locks(top, &mut machine.locks, faults);
+    numbers::workqueue(top, &mut machine.workqueue, faults);
     numbers::smt(top, &mut machine.smt, faults);
     let n_cpus = places.as_ref().map(Vec::len);
     company::background(top, n_cpus, &mut machine.background, faults);
@@ -205,6 +214,9 @@ fn read_kernel(top: &mut Section, machine: &mut Machine) {
     }
     if let Some(skew) = top.int("tick_skew_ns", 0..=machine.tick_ns()) {
         machine.tick_skew_ns = skew;
+    }
+    if let Some(gib) = top.int("memory_gib", 1..=1024 * 1024) {
+        machine.memory_gib = gib as u32;
     }
     if let Some(preemptible) = top.bool("preemptible_kernel") {
         machine.preemptible_kernel = preemptible;

@@ -19,5 +19,5 @@ pub use fault::{Fault, did_you_mean};
 pub use file::{MAX_CPUS, MAX_NODES, from_table, load};
 pub use machine::{
     BackgroundThread, CState, Caches, Confidence, CpuPlace, Distance, KernelCosts, LineLatency,
-    LockCosts, Machine, REFERENCE_MHZ, RegularSpec, SmtFactors, Source, Variation,
+    LockCosts, Machine, REFERENCE_MHZ, RegularSpec, SmtFactors, Source, Variation, WorkqueueCosts,
 };

@@ -127,6 +127,19 @@ pub struct LockCosts {
     pub queue_hold_ns: u64,
 }
 
+/// Costs of workqueues (spec 10), beside the locks and wake-ups in them.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct WorkqueueCosts {
+    /// `queue_work`: putting an item on the pool's list, under the pool's lock.
+    pub queue_ns: u64,
+    /// A worker's bookkeeping around one item, under the pool's lock.
+    pub work_ns: u64,
+    /// Lines that either of them pulls from the CPU that held the lock before: list, item, worker.
+    pub lines: u32,
+    /// Making a worker thread.
+    pub create_worker_ns: u64,
+}
+
 /// SMT speed factors (spec 9.8): the share of full speed that a busy thread gets.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SmtFactors {
@@ -246,12 +259,16 @@ pub struct Machine {
     pub line: LineLatency,
     /// Caches and memory.
     pub caches: Caches,
+    /// Main memory, GiB; bounds how many processes a workload may have.
+    pub memory_gib: u32,
     /// Idle states, shallow to deep; never empty.
     pub cstates: Vec<CState>,
     /// Kernel path costs, scaled to `clock_mhz`.
     pub costs: KernelCosts,
     /// Lock model.
     pub locks: LockCosts,
+    /// Workqueues.
+    pub workqueue: WorkqueueCosts,
     /// SMT speed factors.
     pub smt: SmtFactors,
     /// Threads of the system's own.

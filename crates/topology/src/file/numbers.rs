@@ -5,6 +5,7 @@
 use super::section::{Section, whole_number};
 use crate::{
     CState, Caches, CpuPlace, Distance, Fault, KernelCosts, LineLatency, LockCosts, SmtFactors,
+    WorkqueueCosts,
 };
 use std::ops::RangeInclusive;
 
@@ -181,6 +182,23 @@ pub(super) fn locks(top: &mut Section, locks: &mut LockCosts, faults: &mut Vec<F
     locks.contended_lines = lines.map_or(locks.contended_lines, |n| n as u32);
     let hold = section.int("queue_hold_ns", COST_NS);
     locks.queue_hold_ns = hold.unwrap_or(locks.queue_hold_ns);
+    section.finish(faults);
+}
+
+/// `[workqueue]`.
+pub(super) fn workqueue(top: &mut Section, costs: &mut WorkqueueCosts, faults: &mut Vec<Fault>) {
+    let Some(mut section) = top.section("workqueue") else {
+        return;
+    };
+    let fields = [
+        ("queue_ns", &mut costs.queue_ns),
+        ("work_ns", &mut costs.work_ns),
+        ("create_worker_ns", &mut costs.create_worker_ns),
+    ];
+    for (key, field) in fields {
+        *field = section.int(key, COST_NS).unwrap_or(*field);
+    }
+    costs.lines = section.int("lines", LINES).map_or(costs.lines, |n| n as u32);
     section.finish(faults);
 }
 

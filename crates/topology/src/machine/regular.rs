@@ -3,12 +3,16 @@
 //! The defaults describe a generic server part and carry no claim about a real one; a machine
 //! file overrides them. Kernel path costs hold at [`REFERENCE_MHZ`] and scale with the clock.
 
-use super::{CState, Caches, KernelCosts, LineLatency, LockCosts, Machine, SmtFactors};
+use super::{
+    CState, Caches, KernelCosts, LineLatency, LockCosts, Machine, SmtFactors, WorkqueueCosts,
+};
 use crate::{CpuPlace, SchedDomains, Variation};
 
 /// Clock at which the default kernel costs hold, MHz.
 pub const REFERENCE_MHZ: u32 = 3000;
 
+/// Main memory when none is given, GiB: unverified, a small server's.
+const DEFAULT_MEMORY_GIB: u32 = 64;
 /// Distance of two nodes in one socket when no table is given.
 pub(crate) const SAME_SOCKET_DISTANCE: u32 = 12;
 /// Distance of two nodes in different sockets when no table is given (2-socket EPYC).
@@ -138,6 +142,7 @@ impl Machine {
     /// is queueing, which closed formulas know.
     pub fn without_costs(mut self) -> Self {
         self.costs = KernelCosts::ZERO;
+        self.workqueue = WorkqueueCosts { queue_ns: 0, work_ns: 0, lines: 0, create_worker_ns: 0 };
         self.line.ns = [0; 5];
         self.locks.fast_ns = 0;
         let poll = CState { name: "POLL".into(), exit_ns: 0, residency_ns: 0, polling: true };
@@ -163,9 +168,11 @@ impl Machine {
             preemptible_kernel: true,
             line: LineLatency::default(),
             caches: Caches::default(),
+            memory_gib: DEFAULT_MEMORY_GIB,
             cstates: CState::defaults(),
             costs: KernelCosts::at_clock(clock_mhz),
             locks: LockCosts::at_clock(clock_mhz),
+            workqueue: WorkqueueCosts::at_clock(clock_mhz),
             smt: SmtFactors::default(),
             background: Vec::new(),
             variation: Variation::default(),
@@ -280,6 +287,19 @@ impl LockCosts {
             fast_ns: scaled(15, clock_mhz),
             contended_lines: 3,
             queue_hold_ns: scaled(30, clock_mhz),
+        }
+    }
+}
+
+impl WorkqueueCosts {
+    /// The defaults, scaled to a clock. A thread takes tens of us to make; the others are
+    /// unverified and ours, of the order of an enqueue.
+    pub fn at_clock(clock_mhz: u32) -> Self {
+        Self {
+            queue_ns: scaled(100, clock_mhz),
+            work_ns: scaled(150, clock_mhz),
+            lines: 3,
+            create_worker_ns: scaled(50_000, clock_mhz),
         }
     }
 }

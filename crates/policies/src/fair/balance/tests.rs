@@ -50,6 +50,8 @@ pub(super) fn machine(n_llcs: u32, cores: u32) -> Machine {
         hz: 250,
         tick_skew_ns: 0,
         preemptible_kernel: true,
+        memory_gib: 64,
+        workqueue: WorkqueueCosts::at_clock(4500),
         line: LineLatency { ns: [0, 5, 17, 79, 79] },
         caches: Caches {
             l1d_kib: 32,

@@ -1,0 +1,226 @@
+//! What is done under a pool's lock, as a path of steps: lock, hold, act, wake, unlock.
+//!
+//! The lock is held through the wake-ups (spec 10.2, 5.9), so a wait for a runqueue's lock inside
+//! lengthens the hold. Interrupts are off, so a CPU has at most one such path.
+
+use super::{PoolId, PwqId, WorkId, WorkerId, Workqueues};
+use sim_core::{Ns, ProgramCx, Site, Step, TaskId};
+
+/// What a path is for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Errand {
+    /// `queue_work`
+    Queue(WorkId),
+    /// `flush_work`, by this task.
+    Flush(WorkId, TaskId),
+    /// A worker has been woken.
+    Woken(WorkerId),
+    /// A worker's item, or barrier, has returned.
+    Returned(WorkerId),
+    /// A worker that counts is about to block in its item.
+    Blocking(WorkerId),
+    /// The first worker has made the second one.
+    Attach(WorkerId),
+    /// A manager looks again.
+    Managed(WorkerId),
+    /// A tick has found that an item hogs the CPU.
+    Hog(WorkerId),
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Stage {
+    /// No path is under way.
+    None,
+    /// The pool that the item ran in last must be asked first.
+    AskLast(PoolId),
+    AskedLast(PoolId),
+    Lock,
+    Locked,
+    /// The pwq was replaced meanwhile: begin anew.
+    Retry,
+    Hold,
+    Act,
+    Wake,
+    Kick,
+    Unlock,
+    End,
+}
+
+/// A path under way.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Path {
+    errand: Errand,
+    pool: PoolId,
+    /// Of the item being queued.
+    pub pwq: PwqId,
+    stage: Stage,
+    kick: bool,
+}
+
+impl Path {
+    pub const NONE: Path = Path {
+        errand: Errand::Queue(WorkId(u32::MAX)),
+        pool: PoolId(u32::MAX),
+        pwq: PwqId(u32::MAX),
+        stage: Stage::None,
+        kick: false,
+    };
+}
+
+impl Workqueues {
+    /// True if the executing CPU is in a path of the workqueues: [`Workqueues::step`] goes on.
+    #[inline]
+    pub fn under_way(&self, cx: &ProgramCx<'_>) -> bool {
+        self.paths[cx.cpu().idx()].stage != Stage::None
+    }
+
+    /// Begins a path of the executing CPU.
+    pub(super) fn begin(&mut self, cx: &ProgramCx<'_>, errand: Errand, pool: PoolId) {
+        debug_assert!(!self.under_way(cx), "{errand:?} in the middle of another path");
+        let path = Path { errand, pool, stage: Stage::Lock, ..Path::NONE };
+        self.paths[cx.cpu().idx()] = path;
+    }
+
+    /// Begins `queue_work`; an item that runs elsewhere must go there (spec 10.2).
+    pub(super) fn begin_queue(&mut self, cx: &ProgramCx<'_>, work: WorkId) {
+        let wq = self.works[work.idx()].wq;
+        let pwq = self.wqs[wq.idx()].pwqs[cx.cpu().idx()];
+        let pool = self.pwqs[pwq.idx()].pool;
+        self.begin(cx, Errand::Queue(work), pool);
+        let path = &mut self.paths[cx.cpu().idx()];
+        path.pwq = pwq;
+        if let Some(last) = self.works[work.idx()].last_pool.filter(|last| *last != pool) {
+            path.stage = Stage::AskLast(last);
+        }
+    }
+
+    /// The next step of the path of the executing CPU; `Done` when it is through.
+    pub fn step(&mut self, cx: &mut ProgramCx<'_>) -> Step {
+        let cpu = cx.cpu().idx();
+        loop {
+            let path = self.paths[cpu];
+            let (next, step) = match path.stage {
+                Stage::None => return Step::Done,
+                Stage::AskLast(last) => (Stage::AskedLast(last), Some(self.lock(last))),
+                Stage::AskedLast(last) => self.asked(cpu, last),
+                Stage::Lock => (Stage::Locked, Some(self.lock(path.pool))),
+                Stage::Locked => self.locked(path),
+                Stage::Retry => {
+                    self.retry(cx, path.errand);
+                    continue;
+                }
+                Stage::Hold => (Stage::Act, Some(Step::Spend(self.hold_ns(cx, path)))),
+                Stage::Act => {
+                    let kick = self.act(cx, path.errand);
+                    self.paths[cpu].kick = kick;
+                    (Stage::Wake, None)
+                }
+                Stage::Wake => match self.wakes[cpu].pop() {
+                    Some(task) => (Stage::Wake, Some(Step::Wake(task))),
+                    None if path.kick => (Stage::Kick, None),
+                    None => (Stage::Unlock, None),
+                },
+                Stage::Kick => self.next_kick(cx, path),
+                Stage::Unlock => {
+                    self.leave(path.errand);
+                    (Stage::End, Some(Step::Unlock(self.pools[path.pool.idx()].lock)))
+                }
+                Stage::End => (Stage::None, Some(Step::Done)),
+            };
+            self.paths[cpu].stage = next;
+            if let Some(step) = step {
+                return step;
+            }
+        }
+    }
+
+    fn lock(&self, pool: PoolId) -> Step {
+        Step::Lock(self.pools[pool.idx()].lock, Site::WqPoolLock)
+    }
+
+    /// The pool where the item ran last is locked: if it still runs there, it stays there.
+    fn asked(&mut self, cpu: usize, last: PoolId) -> (Stage, Option<Step>) {
+        let path = &mut self.paths[cpu];
+        if let Errand::Queue(work) = path.errand
+            && let Some(worker) = self.works[work.idx()].running
+            && self.workers[worker.idx()].pool == last
+        {
+            (path.pool, path.pwq) = (last, self.workers[worker.idx()].pwq);
+            return (Stage::Hold, None);
+        }
+        (Stage::Lock, Some(Step::Unlock(self.pools[last.idx()].lock)))
+    }
+
+    fn locked(&self, path: Path) -> (Stage, Option<Step>) {
+        let queues = matches!(path.errand, Errand::Queue(_));
+        if queues && self.pwqs[path.pwq.idx()].is_released() {
+            return (Stage::Retry, Some(Step::Unlock(self.pools[path.pool.idx()].lock)));
+        }
+        (Stage::Hold, None)
+    }
+
+    fn retry(&mut self, cx: &ProgramCx<'_>, errand: Errand) {
+        if let Errand::Queue(work) = errand {
+            self.paths[cx.cpu().idx()].stage = Stage::None;
+            self.begin_queue(cx, work);
+        }
+    }
+
+    fn hold_ns(&self, cx: &ProgramCx<'_>, path: Path) -> Ns {
+        let costs = cx.machine().workqueue;
+        let own = match path.errand {
+            Errand::Queue(_) | Errand::Flush(..) => costs.queue_ns,
+            _ => costs.work_ns,
+        };
+        own + cx.pull_ns(self.pools[path.pool.idx()].lock, costs.lines)
+    }
+
+    /// What the errand does at the end of its hold time; true if the pool is to be kicked.
+    fn act(&mut self, cx: &mut ProgramCx<'_>, errand: Errand) -> bool {
+        match errand {
+            Errand::Queue(work) => self.insert(cx, work),
+            Errand::Flush(work, task) => {
+                self.insert_barrier(work, task);
+                false
+            }
+            Errand::Woken(worker) => self.woken(cx, worker),
+            Errand::Returned(worker) => self.returned(cx, worker),
+            Errand::Managed(worker) => self.managed(cx, worker),
+            Errand::Blocking(worker) => {
+                self.change_flags(worker, |w| w.sleeping = true);
+                true
+            }
+            Errand::Attach(worker) => {
+                self.attach(worker);
+                let pool = self.pool_of(worker);
+                let kicked = pool.need_more_work();
+                if !kicked {
+                    let task = self.workers[worker.idx()].task;
+                    self.wakes[cx.cpu().idx()].push(task);
+                }
+                kicked
+            }
+            Errand::Hog(worker) => self.mark_hog(worker),
+        }
+    }
+
+    fn next_kick(&mut self, cx: &mut ProgramCx<'_>, path: Path) -> (Stage, Option<Step>) {
+        let Some((task, again)) = self.kick(cx, path.pool) else {
+            return (Stage::Unlock, None);
+        };
+        if let Errand::Blocking(worker) | Errand::Hog(worker) = path.errand {
+            let pwq = self.workers[worker.idx()].pwq;
+            self.pwqs[pwq.idx()].stats.cm_wakeups += 1;
+        }
+        (if again { Stage::Kick } else { Stage::Unlock }, Some(Step::Wake(task)))
+    }
+
+    /// The last thing under the lock: an item that is about to run may be queued again.
+    fn leave(&mut self, errand: Errand) {
+        if let Errand::Woken(worker) | Errand::Returned(worker) | Errand::Managed(worker) = errand
+            && let Some(work) = self.workers[worker.idx()].current
+        {
+            self.works[work.idx()].pending = false;
+        }
+    }
+}

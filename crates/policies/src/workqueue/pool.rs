@@ -1,0 +1,309 @@
+//! Pools and workers: who idles, who counts as running, whom a kick wakes (spec 10.1, 10.2).
+
+use super::worker::Stage;
+use super::{Item, Kind, Pods, PoolId, PwqId, WorkId, WorkerId, Workqueues, WqId, WqSpec};
+use sim_core::{LockId, MaskId, Ns, ProgramCx, TaskAttr, TaskId};
+use std::collections::VecDeque;
+use topology::{CpuId, CpuSet};
+
+/// What a worker touches again and again, KiB: its stack, the pool, the code of its items;
+/// unverified. The data of an item is the workload's matter.
+const WORKER_KIB: u32 = 16;
+
+/// What pools are told apart by; workqueues with equal keys share them.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) struct PoolKey {
+    /// The CPU of a bound pool.
+    pub cpu: Option<CpuId>,
+    pub nice: i8,
+    pub pod: CpuSet,
+    pub strict: bool,
+}
+
+/// A worker pool.
+pub(super) struct Pool {
+    pub key: PoolKey,
+    pub lock: LockId,
+    pub worklist: VecDeque<WorkId>,
+    /// The most recently idled worker last.
+    pub idle: Vec<WorkerId>,
+    pub n_workers: u32,
+    /// Workers of a bound pool that are runnable and count (spec 10.4); 0 in unbound pools.
+    pub nr_running: u32,
+    /// Somebody makes a worker.
+    pub has_manager: bool,
+    /// Pwqs that lead here; without any it takes no new items.
+    pub refs: u32,
+    comm: u16,
+    mask: MaskId,
+}
+
+impl Pool {
+    pub fn is_bound(&self) -> bool {
+        self.key.cpu.is_some()
+    }
+
+    pub fn need_more_work(&self) -> bool {
+        !self.worklist.is_empty() && self.nr_running == 0
+    }
+
+    pub fn need_to_create(&self) -> bool {
+        self.need_more_work() && self.idle.is_empty()
+    }
+
+    pub fn keep_working(&self) -> bool {
+        !self.worklist.is_empty() && self.nr_running <= 1
+    }
+}
+
+/// A worker.
+pub(super) struct Worker {
+    pub task: TaskId,
+    pub pool: PoolId,
+    pub stage: Stage,
+    /// On its pool's idle list (or about to leave it).
+    pub idle: bool,
+    /// PREP: between its items.
+    pub prep: bool,
+    /// CPU_INTENSIVE
+    pub cpu_intensive: bool,
+    /// It has blocked in an item, and does not count until it runs again.
+    pub sleeping: bool,
+    /// Attached to its pool: may be woken for work.
+    pub attached: bool,
+    pub current: Option<WorkId>,
+    /// Pwq and color of the current item, which may be queued anew while it runs.
+    pub pwq: PwqId,
+    pub color: u64,
+    /// What it is to do before it looks at the pool's list.
+    pub scheduled: VecDeque<Item>,
+    /// Its run time when the current item began, or when it woke in it.
+    pub since_ns: Ns,
+    /// Its run time up to which the current item is accounted.
+    pub counted_ns: Ns,
+}
+
+impl Workqueues {
+    /// The pool that `spec` uses for each CPU; pools that do not exist are made, without workers.
+    pub(super) fn pools_of(&mut self, cx: &mut ProgramCx<'_>, spec: &WqSpec) -> Vec<PoolId> {
+        let n = cx.n_cpus();
+        let nice = spec.nice;
+        let keys: Vec<PoolKey> = match spec.kind {
+            Kind::Bound => {
+                let cpus = (0..n as u32).map(CpuId);
+                cpus.map(|cpu| PoolKey {
+                    cpu: Some(cpu),
+                    nice,
+                    pod: CpuSet::of(n, [cpu]),
+                    strict: true,
+                })
+                .collect()
+            }
+            Kind::Unbound(affinity) => {
+                let pods = Pods::new(cx.machine(), affinity.scope);
+                let cpus = (0..n as u32).map(CpuId);
+                let strict = affinity.strict;
+                cpus.map(|cpu| pods.pod_of(cpu).clone())
+                    .map(|pod| PoolKey { cpu: None, nice, pod, strict })
+                    .collect()
+            }
+        };
+        keys.into_iter().map(|key| self.pool(cx, key)).collect()
+    }
+
+    fn pool(&mut self, cx: &mut ProgramCx<'_>, key: PoolKey) -> PoolId {
+        if let Some(known) = self.pools.iter().position(|p| p.key == key) {
+            return PoolId(known as u32);
+        }
+        let id = self.pools.len() as u32;
+        let suffix = if key.nice < 0 { "H" } else { "" };
+        let name = match key.cpu {
+            Some(cpu) => format!("kworker/{}{suffix}", cpu.0),
+            None => format!("kworker/u{id}{suffix}"),
+        };
+        let mask = if key.strict { cx.mask(key.pod.clone()) } else { MaskId::ALL };
+        self.pools.push(Pool {
+            key,
+            lock: cx.new_lock(),
+            worklist: VecDeque::new(),
+            idle: Vec::new(),
+            n_workers: 0,
+            nr_running: 0,
+            has_manager: false,
+            refs: 0,
+            comm: cx.comm(&name),
+            mask,
+        });
+        PoolId(id)
+    }
+
+    /// Gives `wq` a pwq for each CPU, in place of those it has.
+    pub(super) fn install(&mut self, wq: WqId, pools: &[PoolId]) {
+        let old = std::mem::take(&mut self.wqs[wq.idx()].pwqs);
+        for pwq in old {
+            self.pwqs[pwq.idx()].replaced = true;
+            self.put_pwq(pwq);
+        }
+        for (cpu, pool) in pools.iter().enumerate() {
+            self.pools[pool.idx()].refs += 1;
+            self.wqs[wq.idx()].pwqs.push(PwqId(self.pwqs.len() as u32));
+            self.pwqs.push(super::Pwq {
+                wq,
+                pool: *pool,
+                cpu: CpuId(cpu as u32),
+                nr_active: 0,
+                nr_in_flight: 0,
+                inactive: VecDeque::new(),
+                replaced: false,
+                stats: Default::default(),
+            });
+        }
+    }
+
+    /// A pwq that was replaced lets go of its pool when its last item is complete.
+    pub(super) fn put_pwq(&mut self, pwq: PwqId) {
+        let p = &self.pwqs[pwq.idx()];
+        if p.is_released() {
+            self.pools[p.pool.idx()].refs -= 1;
+        }
+    }
+
+    /// The worker that a pool is made with; it exists at time 0.
+    pub(super) fn first_worker(&mut self, cx: &mut ProgramCx<'_>, pool: PoolId) {
+        let attr = self.worker_attr(pool);
+        let task = cx.start_task(attr);
+        let worker = self.add_worker(task, pool);
+        self.attach(worker);
+    }
+
+    /// A worker that does not run yet: to be started by `Op::Fork`.
+    pub(super) fn make_worker(&mut self, cx: &mut ProgramCx<'_>, pool: PoolId) -> WorkerId {
+        let attr = self.worker_attr(pool);
+        let task = cx.new_task(attr);
+        self.add_worker(task, pool)
+    }
+
+    fn worker_attr(&self, pool: PoolId) -> TaskAttr {
+        let p = &self.pools[pool.idx()];
+        TaskAttr {
+            comm: p.comm,
+            nice: p.key.nice,
+            allowed: p.mask,
+            kthread: true,
+            working_set_kib: WORKER_KIB,
+            ..TaskAttr::default()
+        }
+    }
+
+    fn add_worker(&mut self, task: TaskId, pool: PoolId) -> WorkerId {
+        let id = WorkerId(self.workers.len() as u32);
+        self.workers.push(Worker {
+            task,
+            pool,
+            stage: Stage::Unborn,
+            idle: false,
+            prep: true,
+            cpu_intensive: false,
+            sleeping: false,
+            attached: false,
+            current: None,
+            pwq: PwqId(u32::MAX),
+            color: 0,
+            scheduled: VecDeque::new(),
+            since_ns: 0,
+            counted_ns: 0,
+        });
+        if self.worker_of.len() <= task.idx() {
+            self.worker_of.resize(task.idx() + 1, None);
+        }
+        self.worker_of[task.idx()] = Some(id);
+        id
+    }
+
+    /// The worker joins its pool, as an idle one.
+    pub(super) fn attach(&mut self, worker: WorkerId) {
+        self.workers[worker.idx()].attached = true;
+        let pool = self.workers[worker.idx()].pool;
+        self.pools[pool.idx()].n_workers += 1;
+        self.enter_idle(worker);
+    }
+
+    pub(super) fn enter_idle(&mut self, worker: WorkerId) {
+        let w = &mut self.workers[worker.idx()];
+        debug_assert!(!w.idle && w.current.is_none() && w.scheduled.is_empty());
+        w.idle = true;
+        self.pools[w.pool.idx()].idle.push(worker);
+    }
+
+    pub(super) fn leave_idle(&mut self, worker: WorkerId) {
+        let w = &mut self.workers[worker.idx()];
+        w.idle = false;
+        let idle = &mut self.pools[w.pool.idx()].idle;
+        let at = idle.iter().rposition(|i| *i == worker);
+        idle.remove(at.expect("an idle worker is on its pool's list"));
+    }
+
+    /// A worker counts if nothing says that it is not running (spec 10.4).
+    pub(super) fn counts(&self, worker: WorkerId) -> bool {
+        let w = &self.workers[worker.idx()];
+        self.pools[w.pool.idx()].is_bound() && !w.prep && !w.cpu_intensive && !w.sleeping
+    }
+
+    /// Changes a worker's flags and keeps its pool's `nr_running`.
+    pub(super) fn change_flags(&mut self, worker: WorkerId, change: impl FnOnce(&mut Worker)) {
+        let before = self.counts(worker);
+        change(&mut self.workers[worker.idx()]);
+        let after = self.counts(worker);
+        let pool = self.workers[worker.idx()].pool;
+        let nr = &mut self.pools[pool.idx()].nr_running;
+        *nr = *nr + u32::from(after) - u32::from(before);
+    }
+
+    /// One round of `kick_pool`: the task to be woken, and whether the loop goes on (spec 10.2,
+    /// 10.7). `None`: there is nobody to be woken, or nothing to do.
+    pub(super) fn kick(&mut self, cx: &mut ProgramCx<'_>, pool: PoolId) -> Option<(TaskId, bool)> {
+        let p = &self.pools[pool.idx()];
+        let worker = *p.idle.last().filter(|_| p.need_more_work())?;
+        let first = self.works[p.worklist[0].idx()].pwq;
+        let task = self.workers[worker.idx()].task;
+        if p.idle.len() > 1 && self.localizes(first) && self.assign(pool, worker) {
+            self.leave_idle(worker);
+            cx.set_wake_cpu(task, self.pwqs[first.idx()].cpu);
+            return Some((task, true));
+        }
+        let p = &self.pools[pool.idx()];
+        if !p.key.strict && !p.key.pod.contains(cx.wake_cpu(task)) {
+            let to = self.any_distribute(pool, cx.cpu());
+            cx.set_wake_cpu(task, to);
+            self.pwqs[first.idx()].stats.repatriated += 1;
+        }
+        Some((task, false))
+    }
+
+    fn localizes(&self, pwq: PwqId) -> bool {
+        let wq = self.pwqs[pwq.idx()].wq;
+        matches!(self.wqs[wq.idx()].spec.kind, Kind::Unbound(affinity) if affinity.localize)
+    }
+
+    /// `assign_work`: the head of the pool's list becomes the worker's; false if another worker
+    /// executes it at this moment: it then goes to that one.
+    pub(super) fn assign(&mut self, pool: PoolId, worker: WorkerId) -> bool {
+        let p = &mut self.pools[pool.idx()];
+        let work = p.worklist.pop_front().expect("the caller has seen an item");
+        let running = self.works[work.idx()].running;
+        let busy = running.filter(|r| self.workers[r.idx()].pool == pool);
+        let taker = busy.unwrap_or(worker);
+        self.workers[taker.idx()].scheduled.push_back(Item::Work(work));
+        busy.is_none()
+    }
+
+    /// `cpumask_any_distribute` over the pool's pod.
+    pub(super) fn any_distribute(&mut self, pool: PoolId, this: CpuId) -> CpuId {
+        let pod = &self.pools[pool.idx()].key.pod;
+        let last = self.distributed[this.idx()];
+        let next = pod.iter().find(|c| *c > last).or_else(|| pod.first());
+        let next = next.expect("a pod has CPUs");
+        self.distributed[this.idx()] = next;
+        next
+    }
+}
