@@ -3,10 +3,13 @@
 //! Random numbers belong to the workload, by (seed, entity, purpose), and never to the run: every
 //! variant of an experiment meets the same arrivals and service times.
 
+pub mod admin;
 pub mod background;
 pub mod kernel_build;
+mod latency;
 pub mod micro;
 pub mod netperf;
+pub mod queue_work;
 pub mod random;
 pub mod rt_app;
 pub mod speed;

@@ -35,7 +35,6 @@ enum Stage {
     AskLast(PoolId),
     AskedLast(PoolId),
     Lock,
-    Locked,
     /// The pwq was replaced meanwhile: begin anew.
     Retry,
     Hold,
@@ -103,13 +102,15 @@ impl Workqueues {
                 Stage::None => return Step::Done,
                 Stage::AskLast(last) => (Stage::AskedLast(last), Some(self.lock(last))),
                 Stage::AskedLast(last) => self.asked(cpu, last),
-                Stage::Lock => (Stage::Locked, Some(self.lock(path.pool))),
-                Stage::Locked => self.locked(path),
+                Stage::Lock => (Stage::Hold, Some(self.lock(path.pool))),
                 Stage::Retry => {
                     self.retry(cx, path.errand);
                     continue;
                 }
                 Stage::Hold => (Stage::Act, Some(Step::Spend(self.hold_ns(cx, path)))),
+                Stage::Act if self.is_stale(path) => {
+                    (Stage::Retry, Some(Step::Unlock(self.pools[path.pool.idx()].lock)))
+                }
                 Stage::Act => {
                     let kick = self.act(cx, path.errand);
                     self.paths[cpu].kick = kick;
@@ -151,12 +152,9 @@ impl Workqueues {
         (Stage::Lock, Some(Step::Unlock(self.pools[last.idx()].lock)))
     }
 
-    fn locked(&self, path: Path) -> (Stage, Option<Step>) {
-        let queues = matches!(path.errand, Errand::Queue(_));
-        if queues && self.pwqs[path.pwq.idx()].is_released() {
-            return (Stage::Retry, Some(Step::Unlock(self.pools[path.pool.idx()].lock)));
-        }
-        (Stage::Hold, None)
+    /// The workqueue has another pwq by now, and nothing holds the one that was chosen.
+    fn is_stale(&self, path: Path) -> bool {
+        matches!(path.errand, Errand::Queue(_)) && self.pwqs[path.pwq.idx()].is_released()
     }
 
     fn retry(&mut self, cx: &ProgramCx<'_>, errand: Errand) {

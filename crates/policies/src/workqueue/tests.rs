@@ -1,5 +1,7 @@
 //! Workqueues in small: drivers that queue, items of a given length, and the log of what ran.
 
+mod random;
+
 use super::{Affinity, Change, Kind, Scope, Turn, WorkId, Workqueues, WqId, WqSpec};
 use crate::fair::Fair;
 use crate::fair::features::{Features, Tunables};
@@ -14,7 +16,7 @@ const US: Ns = 1000;
 const MS: Ns = 1_000_000;
 
 /// What a driver does.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 enum Do {
     Queue(u32),
     Flush(u32),
@@ -49,6 +51,8 @@ struct Rig {
     open: Vec<Option<Ran>>,
     /// By driver: when each of its actions was over.
     done: Vec<Vec<Ns>>,
+    /// Queueings that were not no-ops: driver, its action, item.
+    accepted: Vec<(usize, usize, u32)>,
 }
 
 impl Rig {
@@ -66,6 +70,7 @@ impl Rig {
             change: None,
             log: Vec::new(),
             open: vec![None; n],
+            accepted: Vec::new(),
         }
     }
 
@@ -93,7 +98,10 @@ impl Rig {
             };
             self.at[driver] += 1;
             match what {
-                Do::Queue(work) if self.wq().queue(cx, WorkId(work)) => return Op::Path,
+                Do::Queue(work) if self.wq().queue(cx, WorkId(work)) => {
+                    self.accepted.push((driver, at, work));
+                    return Op::Path;
+                }
                 Do::Flush(work) if self.wq().flush_work(cx, WorkId(work), task) => return Op::Path,
                 Do::Queue(_) | Do::Flush(_) => {}
                 Do::FlushAll => {
@@ -119,6 +127,12 @@ impl Rig {
         let ran = self.open[i].take().expect("begun");
         self.log.push(Ran { to: now, ..ran });
         self.wq().work_done(cx, task)
+    }
+}
+
+impl std::fmt::Debug for Rig {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:?} items {:?} drivers {:?}", self.specs, self.items, self.drivers)
     }
 }
 
