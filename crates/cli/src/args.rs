@@ -86,6 +86,8 @@ pub enum Command {
     },
     /// Show where the cycles of one run go: by kernel path, spinning by call site, lockstat
     Profile(ProfileArgs),
+    /// Show the workqueues of one run: pods and pools of each scope, counters over time
+    Wq(WqArgs),
     /// Look at machines
     Topology {
         #[command(subcommand)]
@@ -144,6 +146,26 @@ pub struct ProfileArgs {
     /// Output on standard output
     #[arg(long, value_enum, default_value_t = ProfileFormat::Text)]
     pub format: ProfileFormat,
+    /// No progress: only results and errors
+    #[arg(long, short)]
+    pub quiet: bool,
+}
+
+/// Arguments of `schedlab wq`.
+#[derive(Args)]
+pub struct WqArgs {
+    /// Scenario file
+    #[arg(value_name = "SCENARIO.toml")]
+    pub scenario: PathBuf,
+    /// The variant to run; needed if the scenario has several
+    #[arg(long, value_name = "NAME")]
+    pub variant: Option<String>,
+    /// The seed to run [default: the scenario's first]
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    /// Simulated time between two looks, such as 1s [default: a tenth of the run]
+    #[arg(long, value_name = "TIME")]
+    pub interval: Option<String>,
     /// No progress: only results and errors
     #[arg(long, short)]
     pub quiet: bool,

@@ -7,6 +7,7 @@ pub mod profile;
 pub mod run;
 pub mod topology;
 pub mod trace;
+pub mod wq;
 
 use crate::output::Stop;
 use scenario::{Experiment, Faults, Variant, nearest};

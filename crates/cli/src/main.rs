@@ -23,6 +23,7 @@ fn main() -> ExitCode {
         Some(Command::Check { scenarios }) => commands::check::check(&scenarios),
         Some(Command::Trace(args)) => commands::trace::trace(&args),
         Some(Command::List { what }) => commands::list::list(what),
+        Some(Command::Wq(args)) => commands::wq::wq(&args),
         Some(Command::Topology { command }) => commands::topology::topology(&command),
         Some(Command::Profile(args)) => commands::profile::profile(&args),
         Some(Command::Completions { shell }) => commands::generate::completions(shell),

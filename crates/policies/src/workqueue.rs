@@ -246,8 +246,6 @@ pub struct Workqueues {
     wakes: Vec<Vec<TaskId>>,
     /// By CPU: a hog that its tick has found.
     hogs: Vec<Option<WorkerId>>,
-    /// By CPU: the CPU that a repatriation chose last.
-    distributed: Vec<CpuId>,
 }
 
 impl Workqueues {
@@ -266,7 +264,6 @@ impl Workqueues {
             paths: vec![Path::NONE; n],
             wakes: vec![Vec::new(); n],
             hogs: vec![None; n],
-            distributed: vec![CpuId(0); n],
         };
         for spec in specs {
             let id = WqId(all.wqs.len() as u32);

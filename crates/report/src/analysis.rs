@@ -47,6 +47,8 @@ pub struct VariantAnalysis {
     pub features: Vec<String>,
     /// Tunables as stated.
     pub tunables: Vec<(&'static str, scenario::Value)>,
+    /// Properties of the workload's workqueue as stated.
+    pub workqueue: Vec<(&'static str, scenario::Value)>,
     /// All metrics, in the order of the runs.
     pub metrics: Vec<Metric>,
     /// Changes from the baseline, one per metric that both have; empty for the baseline.
@@ -215,6 +217,7 @@ fn analyze(
         rules: variant.rules,
         features: variant.features.iter().map(ToString::to_string).collect(),
         tunables: variant.tunables.clone(),
+        workqueue: variant.workqueue.clone(),
         metrics,
         deltas,
         published,

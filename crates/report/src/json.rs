@@ -51,6 +51,8 @@ struct Variant<'a> {
     rules: Option<&'a str>,
     features: &'a [String],
     tunables: InOrder<serde_json::Value>,
+    #[serde(skip_serializing_if = "InOrder::is_empty")]
+    workqueue: InOrder<serde_json::Value>,
     metrics: InOrder<MetricOut<'a>>,
     vs_baseline: InOrder<DeltaOut>,
     published: Vec<PublishedOut<'a>>,
@@ -87,6 +89,12 @@ struct PublishedOut<'a> {
 /// A JSON object whose keys keep their order.
 struct InOrder<T>(Vec<(String, T)>);
 
+impl<T> InOrder<T> {
+    fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
 impl<T: Serialize> Serialize for InOrder<T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(Some(self.0.len()))?;
@@ -120,11 +128,16 @@ fn variant(v: &VariantAnalysis) -> Variant<'_> {
         policy: v.policy,
         rules: v.rules,
         features: &v.features,
-        tunables: InOrder(v.tunables.iter().map(|(k, x)| (k.to_string(), value(x))).collect()),
+        tunables: values(&v.tunables),
+        workqueue: values(&v.workqueue),
         metrics: InOrder(v.metrics.iter().map(|m| (m.name.clone(), metric(m))).collect()),
         vs_baseline: InOrder(v.deltas.iter().map(|(k, d)| (k.clone(), delta(d))).collect()),
         published: v.published.iter().map(published).collect(),
     }
+}
+
+fn values(values: &[(&'static str, scenario::Value)]) -> InOrder<serde_json::Value> {
+    InOrder(values.iter().map(|(k, x)| (k.to_string(), value(x))).collect())
 }
 
 fn value(value: &scenario::Value) -> serde_json::Value {

@@ -9,6 +9,7 @@
 
 pub mod out;
 pub mod profile;
+pub mod wq;
 
 mod analysis;
 mod csv_table;

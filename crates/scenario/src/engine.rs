@@ -5,6 +5,7 @@
 
 mod metrics;
 mod profile;
+pub(crate) mod workqueue;
 
 use crate::experiment::{RunSpec, Until, WorkloadSpec};
 use crate::profile::Profile;
@@ -80,6 +81,7 @@ fn with_policy<P: Policy, O: Observer>(
         "kernel-build" => run(spec, policy, build(spec), watch, progress),
         "rt-app" => run(spec, policy, rt_app(spec), watch, progress),
         "netperf" => run(spec, policy, netperf(load, seed), watch, progress),
+        "queue-work" => run(spec, policy, workqueue::queue_work(spec), watch, progress),
         "ping-pong" => {
             let program = PingPong::new(int(load, "pairs") as u32, int(load, "work_ns"), 0);
             run(spec, policy, program, watch, progress)
@@ -241,17 +243,26 @@ fn run<P: Policy, W: Program, O: Observer>(
             }
         }
     };
-    let at_s = sim.w.now as f64 * 1e-9;
     match end {
         StopReason::Done | StopReason::Until => Ok(metrics::output(&sim)),
-        StopReason::NoProgress(tasks) => {
-            let waiting = tasks.iter().map(describe).collect();
-            Err(RunError::NoProgress { at_s, waiting })
+        other => Err(stopped(&sim.w, other)),
+    }
+}
+
+/// Why a run that should have gone on has not.
+fn stopped(w: &World, why: StopReason) -> RunError {
+    let at_s = w.now as f64 * 1e-9;
+    match why {
+        StopReason::Done | StopReason::Until => {
+            RunError::Impossible(format!("the workload ended at {at_s:.6} s"))
         }
-        StopReason::Livelock(task) => Err(RunError::Impossible(format!(
+        StopReason::NoProgress(tasks) => {
+            RunError::NoProgress { at_s, waiting: tasks.iter().map(describe).collect() }
+        }
+        StopReason::Livelock(task) => RunError::Impossible(format!(
             "task {} does operation after operation without time passing, at {at_s:.6} s",
             task.comm
-        ))),
+        )),
     }
 }
 

@@ -43,6 +43,7 @@ impl Experiment {
             rules: variant.rules,
             features: variant.features.clone(),
             tunables: variant.tunables.clone(),
+            workqueue: variant.workqueue.clone(),
             workload: self.workload.clone(),
             until: self.until,
             seed,
@@ -77,6 +78,8 @@ pub struct Variant {
     pub features: Vec<Feature>,
     /// Tunables that are said explicitly, by name.
     pub tunables: Vec<(&'static str, Value)>,
+    /// Properties of the workload's workqueue that are said explicitly, by name.
+    pub workqueue: Vec<(&'static str, Value)>,
 }
 
 /// A policy, by its row in the registry.
@@ -114,6 +117,17 @@ pub struct WorkloadSpec {
     pub values: Vec<(&'static str, Value)>,
     /// What the file says that an rt-app workload names.
     pub rt_app: Option<Arc<RtAppFile>>,
+    /// What is changed of its workqueue during the run, in the file's order.
+    pub changes: Vec<WorkqueueChange>,
+}
+
+/// A change of the workload's workqueue, the same one in all variants.
+#[derive(Clone, Debug, PartialEq)]
+pub struct WorkqueueChange {
+    /// When, ns.
+    pub at: u64,
+    /// What, by name.
+    pub values: Vec<(&'static str, Value)>,
 }
 
 impl WorkloadSpec {
@@ -194,6 +208,8 @@ pub struct RunSpec {
     pub features: Vec<Feature>,
     /// Tunables that the scenario states.
     pub tunables: Vec<(&'static str, Value)>,
+    /// Properties of the workload's workqueue that the scenario states.
+    pub workqueue: Vec<(&'static str, Value)>,
     /// Workload.
     pub workload: WorkloadSpec,
     /// End of the run.

@@ -46,10 +46,12 @@ mod run;
 mod trace_run;
 mod units;
 mod walk;
+pub mod wq;
 
 pub use diag::{Diagnostic, Faults, Source};
 pub use experiment::{
     Experiment, Feature, PolicyKind, Published, RunSpec, Until, Variant, WorkloadSpec,
+    WorkqueueChange,
 };
 pub use hash::fingerprint;
 pub use load::{load, load_machine_file, load_str};
@@ -61,3 +63,4 @@ pub use run::{
     VariantRuns,
 };
 pub use trace_run::{TraceFailure, TraceFiles, Traced};
+pub use units::parse_time;

@@ -6,6 +6,7 @@
 mod published;
 mod variants;
 mod workload;
+mod workqueue;
 
 use crate::diag::Diagnostic;
 use crate::experiment::{Experiment, PolicyKind, Until, WorkloadSpec};
@@ -54,8 +55,15 @@ pub(crate) fn experiment(
     let workload =
         required(walk, doc, "workload").and_then(|n| workload::workload(walk, n, rt_app));
     let run = run(walk, doc, workload.as_ref());
-    let (variants, names) = variants::variants(walk, doc, policy);
+    let def = workload.as_ref().map(|w| w.def);
+    let (variants, names) = variants::variants(walk, doc, policy, def);
     let published = published::published(walk, doc, &names);
+    if let (Some(workload), Some((until, _))) = (&workload, run) {
+        workqueue::must_come_in_time(walk, doc, &workload.changes, until);
+    }
+    if let (Some(workload), Some(machine)) = (&workload, &machine) {
+        workload::must_fit(walk, doc, workload, machine);
+    }
     if !walk.faults.is_empty() {
         return None;
     }

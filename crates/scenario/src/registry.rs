@@ -7,10 +7,12 @@
 mod metrics;
 mod policies;
 mod workloads;
+mod workqueue;
 
 pub use metrics::{METRICS, MetricDef, metric};
 pub use policies::{FEATURES, FeatureDef, POLICIES, PolicyDef, TUNABLES};
 pub use workloads::{WORKLOADS, WorkloadDef};
+pub use workqueue::{CHANGE, SCOPES, WORKQUEUE};
 
 /// Which direction of a metric is the good one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -218,6 +220,7 @@ mod tests {
         unique(POLICIES.iter().map(|x| x.name).collect());
         unique(FEATURES.iter().map(|x| x.name).collect());
         unique(TUNABLES.iter().map(|x| x.name).collect());
+        unique(WORKQUEUE.iter().map(|x| x.name).collect());
         unique(METRICS.iter().map(|x| x.name).collect());
         unique(WORKLOADS.iter().map(|x| x.kind).collect());
         for w in WORKLOADS {

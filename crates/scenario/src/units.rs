@@ -6,7 +6,10 @@ const UNITS: [(&str, f64); 5] = [("ns", 1.0), ("us", 1e3), ("ms", 1e6), ("s", 1e
 const NS_MAX: f64 = 86_400e9;
 
 /// Nanoseconds of a time, or what is wrong with it.
-pub(crate) fn parse_time(text: &str) -> Result<u64, String> {
+///
+/// # Errors
+/// What is wrong with the text, in words.
+pub fn parse_time(text: &str) -> Result<u64, String> {
     let text = text.trim();
     let digits = text
         .find(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | '_' | '-' | '+')))

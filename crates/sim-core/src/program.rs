@@ -269,6 +269,11 @@ impl ProgramCx<'_> {
         self.w.tasks[task.idx()].wake_cpu = cpu;
     }
 
+    /// `cpumask_any_distribute`: the CPUs of a mask in turn, counted by the executing CPU.
+    pub fn any_distribute(&mut self, mask: MaskId) -> CpuId {
+        self.w.any_distribute(mask)
+    }
+
     /// From now on (or no longer) tells [`Program::tick`] of each tick that finds `task` current.
     pub fn watch_ticks(&mut self, task: TaskId, on: bool) {
         self.w.tasks[task.idx()].ticks_watched = on;

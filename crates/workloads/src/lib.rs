@@ -13,3 +13,9 @@ pub mod queue_work;
 pub mod random;
 pub mod rt_app;
 pub mod speed;
+
+/// A workload that uses workqueues.
+pub trait Queues {
+    /// They; `None` before the start.
+    fn workqueues(&self) -> Option<&policies::workqueue::Workqueues>;
+}

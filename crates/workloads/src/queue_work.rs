@@ -76,11 +76,6 @@ impl QueueWork {
         }
     }
 
-    /// Its workqueue; `None` before the start.
-    pub fn workqueues(&self) -> Option<&Workqueues> {
-        self.wq.as_ref()
-    }
-
     fn wq(&mut self) -> &mut Workqueues {
         self.wq.as_mut().expect("made at the start")
     }
@@ -126,6 +121,12 @@ impl QueueWork {
         self.latency.record(latency);
         self.done += 1;
         self.wq().work_done(cx, task)
+    }
+}
+
+impl crate::Queues for QueueWork {
+    fn workqueues(&self) -> Option<&Workqueues> {
+        self.wq.as_ref()
     }
 }
 

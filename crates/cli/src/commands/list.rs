@@ -5,7 +5,7 @@ use crate::output::{Stop, print};
 use anstyle::Style;
 use scenario::glue::machine_info;
 use scenario::registry::{
-    FEATURES, Fallback, KeyDef, Kind, METRICS, POLICIES, TUNABLES, WORKLOADS,
+    FEATURES, Fallback, KeyDef, Kind, METRICS, POLICIES, TUNABLES, WORKLOADS, WORKQUEUE,
 };
 use std::path::{Path, PathBuf};
 
@@ -80,6 +80,9 @@ fn workloads() -> String {
         let rows: Rows = w.keys.iter().map(key_row).collect();
         text += &aligned(&rows).lines().map(|line| format!("  {line}\n")).collect::<String>();
     }
+    text += "  in [variant.workqueue], for queue-work and dm-crypt\n";
+    let rows: Rows = WORKQUEUE.iter().map(key_row).collect();
+    text += &aligned(&rows).lines().map(|line| format!("  {line}\n")).collect::<String>();
     text
 }
 

@@ -35,6 +35,7 @@ pub(super) struct Pool {
     /// Pwqs that lead here; without any it takes no new items.
     pub refs: u32,
     comm: u16,
+    /// The pod, for repatriation and for strict workers.
     mask: MaskId,
 }
 
@@ -121,10 +122,10 @@ impl Workqueues {
             Some(cpu) => format!("kworker/{}{suffix}", cpu.0),
             None => format!("kworker/u{id}{suffix}"),
         };
-        let mask = if key.strict { cx.mask(key.pod.clone()) } else { MaskId::ALL };
+        let mask = cx.mask(key.pod.clone());
         self.pools.push(Pool {
             key,
-            lock: cx.new_lock(),
+            lock: cx.new_lock("pool"),
             worklist: VecDeque::new(),
             idle: Vec::new(),
             n_workers: 0,
@@ -188,7 +189,7 @@ impl Workqueues {
         TaskAttr {
             comm: p.comm,
             nice: p.key.nice,
-            allowed: p.mask,
+            allowed: if p.key.strict { p.mask } else { MaskId::ALL },
             kthread: true,
             working_set_kib: WORKER_KIB,
             ..TaskAttr::default()
@@ -273,7 +274,7 @@ impl Workqueues {
         }
         let p = &self.pools[pool.idx()];
         if !p.key.strict && !p.key.pod.contains(cx.wake_cpu(task)) {
-            let to = self.any_distribute(pool, cx.cpu());
+            let to = cx.any_distribute(p.mask);
             cx.set_wake_cpu(task, to);
             self.pwqs[first.idx()].stats.repatriated += 1;
         }
@@ -295,15 +296,5 @@ impl Workqueues {
         let taker = busy.unwrap_or(worker);
         self.workers[taker.idx()].scheduled.push_back(Item::Work(work));
         busy.is_none()
-    }
-
-    /// `cpumask_any_distribute` over the pool's pod.
-    pub(super) fn any_distribute(&mut self, pool: PoolId, this: CpuId) -> CpuId {
-        let pod = &self.pools[pool.idx()].key.pod;
-        let last = self.distributed[this.idx()];
-        let next = pod.iter().find(|c| *c > last).or_else(|| pod.first());
-        let next = next.expect("a pod has CPUs");
-        self.distributed[this.idx()] = next;
-        next
     }
 }

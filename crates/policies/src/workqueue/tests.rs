@@ -280,15 +280,6 @@ fn a_worker_comes_home_only_if_it_woke_up_elsewhere() {
 }
 
 #[test]
-fn repatriation_goes_round_the_pod_and_skips_cpu_0_at_first() {
-    let mut sim = run(Rig::new(unbound(Scope::System), items(1, US), vec![burst(0, MS, 1)]));
-    let wq = sim.program.wq.as_mut().unwrap();
-    let next: Vec<u32> = (0..25).map(|_| wq.any_distribute(super::PoolId(0), CpuId(7)).0).collect();
-    assert_eq!(next[..3], [1, 2, 3]);
-    assert_eq!(next[22..], [23, 0, 1]);
-}
-
-#[test]
 fn max_active_is_per_workqueue_and_cpu_and_the_rest_waits_in_order() {
     // T10.6
     let spec = WqSpec { max_active: 2, ..unbound(Scope::System) };

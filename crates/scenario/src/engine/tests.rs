@@ -59,7 +59,9 @@ fn every_run_has_the_same_metrics() {
     let names = |def| {
         let spec = spec("fifo", "", &smallest(def));
         let output = SimulationExecutor.run(&spec, &|_| ()).unwrap();
-        let own = |name: &str| name.starts_with("throughput");
+        let own = |name: &str| {
+            ["throughput", "latency_", "queue_latency_"].iter().any(|own| name.starts_with(own))
+        };
         output.metrics.into_iter().map(|m| m.name).filter(|m| !own(m)).collect::<Vec<_>>()
     };
     for def in WORKLOADS {

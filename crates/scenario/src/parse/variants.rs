@@ -1,13 +1,13 @@
 //! The `[[variant]]` tables: names, the one baseline, policies, features, tunables.
 
-use super::{PolicyChoice, policy_choice, required};
+use super::{PolicyChoice, policy_choice, required, workqueue};
 use crate::experiment::{Feature, PolicyKind, Variant};
-use crate::registry::{self, FEATURES, TUNABLES, Value, nearest};
+use crate::registry::{self, FEATURES, TUNABLES, Value, WorkloadDef, nearest};
 use crate::walk::{Node, Walk, did_you_mean};
 use std::ops::Range;
 use toml::de::{DeTable, DeValue};
 
-const KEYS: &[&str] = &["name", "policy", "rules", "features", "tunables", "baseline"];
+const KEYS: &[&str] = &["name", "policy", "rules", "features", "tunables", "workqueue", "baseline"];
 
 /// Reads all variants. The names come apart, with those of variants that have other faults; they
 /// are empty if a name itself is at fault, so that nobody complains about its users too.
@@ -15,11 +15,12 @@ pub(super) fn variants(
     walk: &mut Walk,
     doc: &DeTable<'_>,
     outer: PolicyChoice,
+    workload: Option<&'static WorkloadDef>,
 ) -> (Vec<Variant>, Vec<String>) {
     let Some(list) = required(walk, doc, "variant") else {
         return (Vec::new(), Vec::new());
     };
-    let mut seen = Seen::default();
+    let mut seen = Seen { workload, ..Seen::default() };
     let mut variants = Vec::new();
     let faults_before = walk.faults.len();
     let tables = walk.tables(list, "variant");
@@ -48,6 +49,8 @@ struct Seen {
     name_faults: bool,
     baseline: Option<String>,
     policy_missing: bool,
+    /// The workload, for what only some of them have.
+    workload: Option<&'static WorkloadDef>,
 }
 
 fn variant<'a>(
@@ -70,9 +73,12 @@ fn variant<'a>(
     }
     let features = table.get("features").map_or_else(Vec::new, |n| features(walk, n, choice.kind));
     let tunables = table.get("tunables").map_or_else(Vec::new, |n| tunables(walk, n, choice.kind));
+    let queue = table.get("workqueue");
+    let queue = queue.map_or_else(Vec::new, |n| workqueue::workqueue(walk, n, seen.workload));
     let baseline = baseline(walk, table, name.as_deref(), seen);
     let (name, policy) = (name?, choice.kind?);
-    Some(Variant { name, baseline, policy, rules: choice.rules, features, tunables })
+    let rules = choice.rules;
+    Some(Variant { name, baseline, policy, rules, features, tunables, workqueue: queue })
 }
 
 fn name<'a>(

@@ -1,11 +1,12 @@
 //! The `[workload]` table: a kind, and the keys that this kind has.
 
+use super::workqueue;
 use crate::experiment::WorkloadSpec;
-use crate::glue::RtAppFile;
+use crate::glue::{Machine, RtAppFile};
 use crate::registry::{self, Value, nearest};
 use crate::walk::{Node, Walk, did_you_mean};
 use std::sync::Arc;
-use toml::de::{DeString, DeTable};
+use toml::de::{DeString, DeTable, DeValue};
 
 /// Reads the workload table.
 pub(super) fn workload(
@@ -29,12 +30,17 @@ pub(super) fn workload(
     };
     let mut known: Vec<&str> = def.keys.iter().map(|key| key.name).collect();
     known.push("kind");
+    if def.workqueue {
+        known.push("change");
+    }
     let what = format!("workload `{kind}`");
     walk.check_keys(&what, table, &known);
     for key in def.keys.iter().filter(|key| key.default == registry::Fallback::Required) {
         walk.required(&what, kind_node.span(), table, &known, key.name);
     }
-    Some(WorkloadSpec { def, values: values(walk, table, def), rt_app })
+    let changes = table.get("change").filter(|_| def.workqueue);
+    let changes = changes.map_or_else(Vec::new, |node| workqueue::changes(walk, node));
+    Some(WorkloadSpec { def, values: values(walk, table, def), rt_app, changes })
 }
 
 /// Without a kind nobody knows the other keys, so only a misspelled `kind` is looked for.
@@ -69,4 +75,44 @@ fn values(
         }
     }
     values
+}
+
+/// The processes of a workload must fit into the machine's memory.
+pub(super) fn must_fit(
+    walk: &mut Walk,
+    doc: &DeTable<'_>,
+    workload: &WorkloadSpec,
+    machine: &Machine,
+) {
+    let Some((key, bytes_each)) = memory(workload) else {
+        return;
+    };
+    let Some(n) = workload.int(key) else {
+        return;
+    };
+    let memory = u64::from(machine.memory_gib) << 30;
+    let fits = memory / bytes_each.max(1);
+    let table = doc.get("workload").and_then(|node| match node.get_ref() {
+        DeValue::Table(table) => Some(table),
+        _ => None,
+    });
+    let node = table.and_then(|table| table.get(key).or_else(|| table.get("kind")));
+    if let Some(node) = node.filter(|_| n > fits) {
+        let (mib, gib) = (bytes_each.div_ceil(1 << 20), machine.memory_gib);
+        let message = format!("{n} issuers of {mib} MiB each do not fit into {gib} GiB of memory");
+        let fault = walk
+            .at(node.span(), message)
+            .label(format!("there is room for {fits}"))
+            .help("the machine's memory is its `memory_gib`");
+        walk.fault(fault);
+    }
+}
+
+/// The key that says how many issuers there are, and the memory of each, bytes.
+fn memory(workload: &WorkloadSpec) -> Option<(&'static str, u64)> {
+    match workload.def.kind {
+        // A kernel thread: stack, task_struct, the items.
+        "queue-work" => Some(("issuers", (32 << 10) + 256 * workload.int("outstanding")?)),
+        _ => None,
+    }
 }

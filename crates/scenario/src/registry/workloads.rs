@@ -12,6 +12,8 @@ pub struct WorkloadDef {
     pub kind: &'static str,
     /// True if it comes to an end, so that `until = "done"` makes sense.
     pub ends: bool,
+    /// True if it uses a workqueue, whose properties are the variants' matter.
+    pub workqueue: bool,
     /// One line for people.
     pub help: &'static str,
     /// Its keys.
@@ -43,6 +45,7 @@ pub const WORKLOADS: &[WorkloadDef] = &[
     WorkloadDef {
         kind: "kernel-build",
         ends: true,
+        workqueue: false,
         help: "make -jN built-in.a: a job server, a chain of short processes per object, links",
         keys: &[
             count("jobs", 65_536, Words("number of CPUs"), "make -jN"),
@@ -83,6 +86,7 @@ pub const WORKLOADS: &[WorkloadDef] = &[
     WorkloadDef {
         kind: "netperf",
         ends: false,
+        workqueue: false,
         help: "pairs of a client and a server over loopback",
         keys: &[
             KeyDef {
@@ -112,6 +116,7 @@ pub const WORKLOADS: &[WorkloadDef] = &[
     WorkloadDef {
         kind: "rt-app",
         ends: false,
+        workqueue: false,
         help: "the threads of an rt-app file; runs for the file's duration",
         keys: &[
             KeyDef {
@@ -132,8 +137,20 @@ pub const WORKLOADS: &[WorkloadDef] = &[
         ],
     },
     WorkloadDef {
+        kind: "queue-work",
+        ends: false,
+        workqueue: true,
+        help: "threads that queue short items on one workqueue as fast as they can",
+        keys: &[
+            count("issuers", 65_536, Words("number of CPUs"), "threads; thread i stays on CPU i"),
+            count("outstanding", 4096, Int(1), "items of each thread"),
+            ns("work_ns", 1000, "CPU time of an item at full speed"),
+        ],
+    },
+    WorkloadDef {
         kind: "ping-pong",
         ends: false,
+        workqueue: false,
         help: "pairs of tasks that wake each other in turn",
         keys: &[
             count("pairs", TASKS_MAX / 2, Int(1), "pairs"),
@@ -143,12 +160,14 @@ pub const WORKLOADS: &[WorkloadDef] = &[
     WorkloadDef {
         kind: "spinners",
         ends: false,
+        workqueue: false,
         help: "tasks that never sleep",
         keys: &[count("tasks", TASKS_MAX, Required, "tasks")],
     },
     WorkloadDef {
         kind: "short",
         ends: false,
+        workqueue: false,
         help: "tasks that run a little and sleep a little",
         keys: &[
             count("tasks", TASKS_MAX, Required, "tasks"),
@@ -159,6 +178,7 @@ pub const WORKLOADS: &[WorkloadDef] = &[
     WorkloadDef {
         kind: "mm-c",
         ends: false,
+        workqueue: false,
         help: "the M/M/c queue: Poisson arrivals, exponential service, one server per CPU",
         keys: &[
             KeyDef {

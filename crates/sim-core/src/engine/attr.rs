@@ -45,14 +45,19 @@ impl World {
         }
     }
 
-    /// `cpumask_any_and_distribute`: the CPUs of a mask in turn, by a counter of the executing CPU.
-    pub(crate) fn any_allowed(&mut self, p: TaskId) -> CpuId {
+    /// `cpumask_any_and_distribute`: the CPUs of a mask in turn, by a counter of the executing CPU
+    /// that is the same for all masks.
+    pub(crate) fn any_distribute(&mut self, mask: MaskId) -> CpuId {
         let last = self.cpus[self.this.idx()].distributed;
-        let set = self.allowed_set(p);
+        let set = &self.masks[mask.0 as usize];
         let next = set.iter().find(|c| *c > last).or_else(|| set.first());
-        let chosen = next.unwrap_or(self.tasks[p.idx()].cpu);
+        let chosen = next.expect("an affinity mask allows at least one CPU");
         self.cpus[self.this.idx()].distributed = chosen;
         chosen
+    }
+
+    pub(crate) fn any_allowed(&mut self, p: TaskId) -> CpuId {
+        self.any_distribute(self.tasks[p.idx()].attr.allowed)
     }
 }
 

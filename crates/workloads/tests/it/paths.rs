@@ -6,10 +6,10 @@ use policies::fair::features::{Features, Tunables};
 use policies::fifo::Fifo;
 use proptest::prelude::*;
 use sim_core::{
-    Category, Config, LockId, NoObserver, Ns, Op, Policy, Program, ProgramCx, Site, Step,
+    Category, Config, LockId, MaskId, NoObserver, Ns, Op, Policy, Program, ProgramCx, Site, Step,
     StopReason, TaskAttr, TaskId,
 };
-use topology::{CpuId, Machine, RegularSpec};
+use topology::{CpuId, CpuSet, Machine, RegularSpec};
 
 /// Producers put items on a list under a lock and wake, still under it, the consumer that went to
 /// sleep last; consumers take them, as workers of a pool do.
@@ -293,4 +293,26 @@ fn the_ticks_of_a_watched_task_are_told_and_its_time_counted() {
     assert!(ticks.is_sorted(), "{ticks:?}");
     let (at, ran) = ticks[ticks.len() - 1];
     assert!(ran.abs_diff(at / 2) < 8_000_000, "ran {ran} of {at}");
+}
+
+/// Picks CPUs in turn, before anything runs.
+struct Turns(Vec<u32>);
+
+impl Program for Turns {
+    fn start(&mut self, cx: &mut ProgramCx<'_>) {
+        let odd = cx.mask(CpuSet::of(cx.n_cpus(), [1, 3, 5].map(CpuId)));
+        self.0 = (0..3).map(|_| cx.any_distribute(MaskId::ALL).0).collect();
+        self.0.extend((0..3).map(|_| cx.any_distribute(odd).0));
+    }
+
+    fn next(&mut self, _cx: &mut ProgramCx<'_>, _task: TaskId) -> Op {
+        Op::Exit
+    }
+}
+
+#[test]
+fn cpus_are_picked_in_turn_whatever_the_mask_and_cpu_0_not_at_first() {
+    let machine = Machine::regular(RegularSpec::default());
+    let sim = simulate(machine, Config::default(), Fifo::default(), Turns(Vec::new()), NoObserver);
+    assert_eq!(sim.program.0, [1, 2, 3, 5, 1, 3]);
 }

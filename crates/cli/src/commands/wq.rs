@@ -1,0 +1,39 @@
+//! `schedlab wq`: the workqueues of one run, as wq_dump and wq_monitor show them.
+
+use super::choose;
+use crate::args::WqArgs;
+use crate::output::{Stop, print};
+use crate::progress::Bar;
+use report::wq::{View, text};
+use scenario::{Observer, Until};
+
+/// Samples of a run unless an interval is given.
+const SAMPLES: u64 = 10;
+
+/// Runs one variant under one seed and prints its workqueues.
+pub fn wq(args: &WqArgs) -> Result<(), Stop> {
+    let experiment = scenario::load(&args.scenario).map_err(Stop::Faults)?;
+    let (name, workload) = (&experiment.name, experiment.workload.def);
+    if !workload.workqueue {
+        let message =
+            format!("scenario `{name}` runs workload `{}`, which uses no workqueue", workload.kind);
+        return Err(Stop::BadInput(message));
+    }
+    let variant = choose(&experiment, args.variant.as_deref())?;
+    let seed = args.seed.unwrap_or(experiment.seeds[0]);
+    let Until::Time(until) = experiment.until else {
+        return Err(Stop::BadInput(format!("scenario `{name}` does not say how long it runs")));
+    };
+    let every = match &args.interval {
+        Some(text) => scenario::parse_time(text)
+            .map_err(|why| Stop::BadInput(format!("--interval {text}: {why}")))?,
+        None => until.div_ceil(SAMPLES),
+    };
+    let bar = Bar::new(name, args.quiet);
+    let found = experiment.spec(variant, seed).workqueues(every, &|share| bar.progress(share));
+    bar.clear();
+    let of = &variant.name;
+    let run =
+        found.map_err(|e| Stop::RunFailed(format!("{name}: variant `{of}`, seed {seed}: {e}")))?;
+    print(&text(&View { experiment: &experiment, variant: of, seed, run: &run }))
+}

@@ -1,0 +1,185 @@
+//! Workloads on workqueues: their configuration from a scenario, and runs that are looked at from
+//! time to time for `schedlab wq`.
+
+use super::{fair, int, world};
+use crate::experiment::{RunSpec, Until};
+use crate::registry::Value;
+use crate::run::RunError;
+use crate::wq::{PoolRow, QueueRow, Sample, ScopePods, WqRun};
+use policies::fifo::Fifo;
+use policies::workqueue::{
+    Affinity, DEFAULT_MAX_ACTIVE, DEFAULT_SHARD_CORES, Pods, Scope, Workqueues, WqId,
+};
+use sim_core::{NoObserver, Ns, Policy, Program, Simulation, StopReason};
+use topology::CpuSet;
+use workloads::Queues;
+use workloads::admin::AffinityChange;
+use workloads::background::WithBackground;
+use workloads::queue_work::{self, QueueWork};
+
+type Values = [(&'static str, Value)];
+
+fn value<'a>(values: &'a Values, name: &str) -> Option<&'a Value> {
+    values.iter().find(|(known, _)| *known == name).map(|(_, value)| value)
+}
+
+fn scope(values: &Values) -> Option<Scope> {
+    let cores = value(values, "shard_cores").and_then(Value::int);
+    let cores = cores.map_or(DEFAULT_SHARD_CORES, |n| n as u32);
+    match value(values, "scope")? {
+        Value::Word(name) => Scope::by_name(name, cores),
+        _ => None,
+    }
+}
+
+fn affinity(spec: &RunSpec) -> Affinity {
+    let values = &spec.workqueue;
+    let switch = |name| value(values, name).and_then(Value::bool).unwrap_or(false);
+    Affinity {
+        scope: scope(values).unwrap_or(Affinity::default().scope),
+        strict: switch("strict"),
+        localize: switch("localize"),
+    }
+}
+
+fn max_active(spec: &RunSpec, default: u32) -> u32 {
+    value(&spec.workqueue, "max_active").and_then(Value::int).map_or(default, |n| n as u32)
+}
+
+fn changes(spec: &RunSpec) -> Vec<AffinityChange> {
+    let change = |c: &crate::experiment::WorkqueueChange| AffinityChange {
+        at: c.at,
+        scope: scope(&c.values),
+        strict: value(&c.values, "strict").and_then(Value::bool),
+        localize: value(&c.values, "localize").and_then(Value::bool),
+    };
+    spec.workload.changes.iter().map(change).collect()
+}
+
+pub(super) fn queue_work(spec: &RunSpec) -> QueueWork {
+    let load = &spec.workload;
+    QueueWork::new(queue_work::Config {
+        issuers: load.int("issuers").map_or(spec.machine.n_cpus() as u32, |n| n as u32),
+        outstanding: int(load, "outstanding") as u32,
+        work_ns: int(load, "work_ns"),
+        affinity: affinity(spec),
+        max_active: max_active(spec, DEFAULT_MAX_ACTIVE),
+        changes: changes(spec),
+    })
+}
+
+/// Runs a simulation and looks at its workqueues every `every` ns.
+pub(crate) fn watch(spec: &RunSpec, every: Ns, progress: &dyn Fn(f64)) -> Result<WqRun, RunError> {
+    match spec.policy.name() {
+        "fifo" => with_policy(spec, Fifo::default(), every, progress),
+        _ => with_policy(spec, fair(spec), every, progress),
+    }
+}
+
+fn with_policy<P: Policy>(
+    spec: &RunSpec,
+    policy: P,
+    every: Ns,
+    progress: &dyn Fn(f64),
+) -> Result<WqRun, RunError> {
+    match spec.workload.def.kind {
+        "queue-work" => sampled(spec, policy, queue_work(spec), every, progress),
+        kind => Err(RunError::Impossible(format!("workload `{kind}` uses no workqueue"))),
+    }
+}
+
+fn sampled<P: Policy, W: Program + Queues>(
+    spec: &RunSpec,
+    policy: P,
+    program: W,
+    every: Ns,
+    progress: &dyn Fn(f64),
+) -> Result<WqRun, RunError> {
+    let program = WithBackground::new(program, &spec.machine.background, spec.seed);
+    let mut sim = Simulation::new(world(spec), policy, program, NoObserver);
+    let Until::Time(until) = spec.until else {
+        return Err(RunError::Impossible("a run without an end cannot be sampled".to_string()));
+    };
+    let mut samples = Vec::new();
+    let mut at = 0;
+    while at < until {
+        at = (at + every).min(until);
+        match sim.run_until(at) {
+            StopReason::Until => {}
+            other => return Err(super::stopped(&sim.w, other)),
+        }
+        progress(at as f64 / until as f64);
+        let all = sim.program.workload.workqueues();
+        samples.push(Sample { at_ns: at, queues: all.map(rows).unwrap_or_default() });
+    }
+    let all = sim.program.workload.workqueues();
+    Ok(WqRun {
+        scopes: scopes(spec),
+        pools: all.map(pools).unwrap_or_default(),
+        by_cpu: all.map(by_cpu).unwrap_or_default(),
+        samples,
+    })
+}
+
+fn rows(all: &Workqueues) -> Vec<QueueRow> {
+    let ids = (0..all.n_wqs()).map(WqId);
+    let row = |wq| {
+        let (spec, stats, unbound) = (all.spec(wq), all.stats(wq), all.is_unbound(wq));
+        QueueRow {
+            name: spec.name.clone(),
+            unbound,
+            mem_reclaim: spec.mem_reclaim,
+            total: stats.started,
+            in_flight: stats.in_flight(),
+            cpu_ns: stats.cpu_ns,
+            cpu_hogs: stats.cpu_intensive,
+            woken: if unbound { stats.repatriated } else { stats.cm_wakeups },
+            cpu_local: stats.cpu_local,
+        }
+    };
+    ids.map(row).collect()
+}
+
+fn list(set: &CpuSet) -> Vec<u32> {
+    set.iter().map(|cpu| cpu.0).collect()
+}
+
+fn pools(all: &Workqueues) -> Vec<PoolRow> {
+    let row = |p: policies::workqueue::PoolInfo| PoolRow {
+        id: p.id,
+        refs: p.refs,
+        nice: p.nice,
+        idle: p.idle as u32,
+        workers: p.workers,
+        cpu: p.cpu.map(|cpu| cpu.0),
+        cpus: list(&p.pod),
+        strict: p.strict,
+    };
+    all.pools().into_iter().map(row).collect()
+}
+
+fn by_cpu(all: &Workqueues) -> Vec<(String, bool, Vec<u32>)> {
+    let ids = (0..all.n_wqs()).map(WqId);
+    ids.map(|wq| (all.spec(wq).name.clone(), all.is_unbound(wq), all.pool_by_cpu(wq))).collect()
+}
+
+fn scopes(spec: &RunSpec) -> Vec<ScopePods> {
+    let chosen = affinity(spec).scope;
+    let cores = match chosen {
+        Scope::CacheShard(cores) => cores,
+        _ => DEFAULT_SHARD_CORES,
+    };
+    let pods = |name: &&'static str| {
+        let scope = Scope::by_name(name, cores).expect("its name is one of them");
+        let pods = Pods::new(&spec.machine, scope);
+        let node = |pod: &CpuSet| pod.first().map_or(0, |c| spec.machine.cpus[c.idx()].node);
+        ScopePods {
+            name,
+            chosen: scope == chosen,
+            nodes: pods.cpus.iter().map(node).collect(),
+            cpus: pods.cpus.iter().map(list).collect(),
+            of: pods.of,
+        }
+    };
+    Scope::NAMES.iter().map(pods).collect()
+}

@@ -1,0 +1,129 @@
+//! `[variant.workqueue]`, and `[[workload.change]]`: what becomes of it during a run.
+
+use crate::experiment::{Until, WorkqueueChange};
+use crate::registry::{CHANGE, KeyDef, Value, WORKQUEUE, WorkloadDef};
+use crate::units::parse_time;
+use crate::walk::{Node, Walk};
+use toml::de::{DeTable, DeValue};
+
+/// Reads a variant's table.
+pub(super) fn workqueue(
+    walk: &mut Walk,
+    node: Node<'_>,
+    workload: Option<&'static WorkloadDef>,
+) -> Vec<(&'static str, Value)> {
+    let Some(table) = walk.table(node, "workqueue") else {
+        return Vec::new();
+    };
+    if let Some(workload) = workload.filter(|w| !w.workqueue) {
+        let message = format!("workload `{}` uses no workqueue", workload.kind);
+        let fault = walk.at(node.span(), message).help("remove the table");
+        walk.fault(fault);
+        return Vec::new();
+    }
+    let known: Vec<&str> = WORKQUEUE.iter().map(|key| key.name).collect();
+    walk.check_keys("[variant.workqueue]", table, &known);
+    let read = values(walk, table, WORKQUEUE);
+    shards_need_their_scope(walk, table, &read);
+    read
+}
+
+fn values(
+    walk: &mut Walk,
+    table: &DeTable<'_>,
+    keys: &'static [KeyDef],
+) -> Vec<(&'static str, Value)> {
+    let mut values = Vec::new();
+    for key in keys {
+        let Some(node) = table.get(key.name) else {
+            continue;
+        };
+        let faults = walk.faults.len();
+        match walk.value(node, key) {
+            Some(value) => values.push((key.name, value)),
+            None if key.name == "max_active" && walk.faults.len() > faults => {
+                let last = &mut walk.faults[faults];
+                last.help = last.help.take().or(Some(
+                    "a workqueue that may run nothing hangs; leave the key out for the default"
+                        .into(),
+                ));
+            }
+            None => {}
+        }
+    }
+    values
+}
+
+fn shards_need_their_scope(walk: &mut Walk, table: &DeTable<'_>, values: &[(&'static str, Value)]) {
+    let sharded = values.contains(&("scope", Value::Word("cache_shard".into())));
+    if let Some(node) = table.get("shard_cores").filter(|_| !sharded) {
+        let fault = walk
+            .at(node.span(), "`shard_cores` means nothing here")
+            .help("it belongs to `scope = \"cache_shard\"`");
+        walk.fault(fault);
+    }
+}
+
+/// Reads the changes of a workload.
+pub(super) fn changes(walk: &mut Walk, node: Node<'_>) -> Vec<WorkqueueChange> {
+    let tables = walk.tables(node, "change");
+    tables.into_iter().filter_map(|(node, table)| change(walk, node, table)).collect()
+}
+
+fn change<'a>(walk: &mut Walk, node: Node<'a>, table: &'a DeTable<'a>) -> Option<WorkqueueChange> {
+    let mut known: Vec<&str> = CHANGE.iter().map(|key| key.name).collect();
+    known.push("at");
+    walk.check_keys("[[workload.change]]", table, &known);
+    let at = walk.required("this change", node.span(), table, &known, "at");
+    let at = at.and_then(|node| time(walk, node));
+    let values = values(walk, table, CHANGE);
+    shards_need_their_scope(walk, table, &values);
+    if values.is_empty() && table.keys().all(|k| k.get_ref() == "at") {
+        let fault =
+            walk.at(node.span(), "this change changes nothing").help("such as strict = true");
+        walk.fault(fault);
+    }
+    Some(WorkqueueChange { at: at?, values })
+}
+
+fn time(walk: &mut Walk, node: Node<'_>) -> Option<u64> {
+    let DeValue::String(text) = node.get_ref() else {
+        walk.wrong_type(node, "at", "a time in quotes, such as \"10s\"");
+        return None;
+    };
+    match parse_time(text) {
+        Ok(ns) => Some(ns),
+        Err(why) => {
+            let fault = walk
+                .at(node.span(), format!("`at` is not a time: `{text}`"))
+                .label(why)
+                .help("write a simulated time such as \"10s\" or \"500ms\"");
+            walk.fault(fault);
+            None
+        }
+    }
+}
+
+/// A change after the end would never be seen.
+pub(super) fn must_come_in_time(
+    walk: &mut Walk,
+    doc: &DeTable<'_>,
+    changes: &[WorkqueueChange],
+    until: Until,
+) {
+    let Until::Time(end) = until else {
+        return;
+    };
+    let node = doc.get("workload").and_then(|node| match node.get_ref() {
+        DeValue::Table(table) => table.get("change"),
+        _ => None,
+    });
+    if let (Some(node), Some(late)) = (node, changes.iter().find(|c| c.at >= end)) {
+        let message =
+            format!("a change at {} comes after the end", crate::units::show_time(late.at));
+        let fault = walk
+            .at(node.span(), message)
+            .help(format!("the run ends at {until}: see `until` in [run]"));
+        walk.fault(fault);
+    }
+}

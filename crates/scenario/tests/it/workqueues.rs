@@ -1,0 +1,195 @@
+//! What scenarios may say of workqueues, and what is said about those that are wrong.
+
+use expect_test::{Expect, expect};
+use std::path::Path;
+
+/// The start of a scenario; the machine is small and has 1 GiB.
+const HEAD: &str = r#"policy = "cfs"
+run = { seeds = 1, until = "20ms" }
+[machine]
+cores_per_llc = 4
+memory_gib = 1
+latency = { llc_ns = 25 }
+caches = { l1d_kib = 32, l2_kib = 1024, l3_kib = 32768, l3_hit_ns = 15, mem_ns = 105 }
+[workload]
+kind = "queue-work"
+"#;
+
+fn load(tail: &str) -> Result<scenario::Experiment, scenario::Faults> {
+    scenario::load_str(Path::new("s.toml"), format!("{HEAD}{tail}"))
+}
+
+fn check(tail: &str, expected: Expect) {
+    let seen = match load(tail) {
+        Ok(experiment) => {
+            let v = &experiment.variants[0];
+            format!("{:?}\n{:?}\n", v.workqueue, experiment.workload.changes)
+        }
+        Err(faults) => faults.render(false),
+    };
+    expected.assert_eq(&seen);
+}
+
+#[test]
+fn a_variant_says_what_its_workqueue_is_like() {
+    check(
+        r#"[[variant]]
+name = "x"
+[variant.workqueue]
+scope = "cache_shard"
+shard_cores = 2
+strict = true
+max_active = 3
+"#,
+        expect![[r#"
+            [("scope", Word("cache_shard")), ("strict", Bool(true)), ("shard_cores", Int(2)), ("max_active", Int(3))]
+            []
+        "#]],
+    );
+}
+
+#[test]
+fn a_workload_changes_it_on_the_way() {
+    check(
+        r#"[[workload.change]]
+at = "5ms"
+scope = "smt"
+[[workload.change]]
+at = "10ms"
+localize = true
+[[variant]]
+name = "x"
+"#,
+        expect![[r#"
+            []
+            [WorkqueueChange { at: 5000000, values: [("scope", Word("smt"))] }, WorkqueueChange { at: 10000000, values: [("localize", Bool(true))] }]
+        "#]],
+    );
+}
+
+#[test]
+fn wrong_properties_are_shown_with_a_hint() {
+    check(
+        r#"[[variant]]
+name = "x"
+[variant.workqueue]
+scope = "cash"
+strikt = true
+max_active = 0
+shard_cores = 4
+"#,
+        expect![[r#"
+            error: unknown value `cash` for `scope`
+              --> s.toml:13:9
+               |
+            13 | scope = "cash"
+               |         ^^^^^^
+               |
+               = help: did you mean `cache`?
+
+            error: unknown key `strikt` in [variant.workqueue]
+              --> s.toml:14:1
+               |
+            14 | strikt = true
+               | ^^^^^^ not a key of this table
+               |
+               = help: did you mean `strict`?
+
+            error: `max_active` must be at least 1
+              --> s.toml:15:14
+               |
+            15 | max_active = 0
+               |              ^ allowed: 1 to 512
+               |
+               = help: a workqueue that may run nothing hangs; leave the key out for the default
+
+            error: `shard_cores` means nothing here
+              --> s.toml:16:15
+               |
+            16 | shard_cores = 4
+               |               ^
+               |
+               = help: it belongs to `scope = "cache_shard"`"#]],
+    );
+}
+
+#[test]
+fn wrong_changes_are_shown_with_a_hint() {
+    check(
+        r#"[[workload.change]]
+at = 5
+strict = true
+[[workload.change]]
+at = "30ms"
+strict = true
+[[workload.change]]
+at = "10 parsecs"
+max_active = 3
+[[workload.change]]
+at = "5ms"
+[[variant]]
+name = "x"
+"#,
+        expect![[r#"
+            error: a change at 30ms comes after the end
+              --> s.toml:10:1
+               |
+            10 | [[workload.change]]
+               | ^^^^^^^^^^^^^^^^^^^
+               |
+               = help: the run ends at 20ms: see `until` in [run]
+
+            error: `at` must be a time in quotes, such as "10s"
+              --> s.toml:11:6
+               |
+            11 | at = 5
+               |      ^ this is a whole number
+
+            error: `at` is not a time: `10 parsecs`
+              --> s.toml:17:6
+               |
+            17 | at = "10 parsecs"
+               |      ^^^^^^^^^^^^ `parsecs` is no unit of time: write ns, us, ms, s or min
+               |
+               = help: write a simulated time such as "10s" or "500ms"
+
+            error: unknown key `max_active` in [[workload.change]]
+              --> s.toml:18:1
+               |
+            18 | max_active = 3
+               | ^^^^^^^^^^ not a key of this table
+               |
+               = help: known: scope, strict, localize, shard_cores, at
+
+            error: this change changes nothing
+              --> s.toml:19:1
+               |
+            19 | [[workload.change]]
+               | ^^^^^^^^^^^^^^^^^^^
+               |
+               = help: such as strict = true"#]],
+    );
+}
+
+#[test]
+fn issuers_must_fit_into_the_memory() {
+    check(
+        "issuers = 40000\n[[variant]]\nname = \"x\"\n",
+        expect![[r#"
+            error: 40000 issuers of 1 MiB each do not fit into 1 GiB of memory
+              --> s.toml:10:11
+               |
+            10 | issuers = 40000
+               |           ^^^^^ there is room for 32513
+               |
+               = help: the machine's memory is its `memory_gib`"#]],
+    );
+}
+
+#[test]
+fn workloads_without_a_workqueue_have_no_properties_of_one() {
+    let text = format!("{HEAD}[[variant]]\nname = \"x\"\nworkqueue = {{ scope = \"smt\" }}\n");
+    let text = text.replace("\"queue-work\"", "\"spinners\"\ntasks = 1");
+    let faults = scenario::load_str(Path::new("s.toml"), text).unwrap_err();
+    assert_eq!(faults.0[0].message, "workload `spinners` uses no workqueue");
+}
