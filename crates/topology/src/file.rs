@@ -16,6 +16,10 @@ mod shape;
 mod sources;
 #[cfg(test)]
 mod tests;
+mod write;
+
+pub(crate) use write::shape_keys;
+pub use write::write;
 
 use crate::machine::default_distance;
 use crate::{Fault, KernelCosts, LockCosts, Machine, REFERENCE_MHZ, WorkqueueCosts};

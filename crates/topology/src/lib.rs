@@ -1,14 +1,18 @@
 //! What the machine is: CPUs, cores, LLCs, CCDs, nodes, sockets, distances and costs.
 //!
 //! A [`Machine`] comes from a TOML file ([`load`]), from a table inside another file
-//! ([`from_table`]), or from a few numbers ([`Machine::regular`]). It is complete and valid: the
-//! simulation above it never checks it again. No file is read here; texts come in, values go out.
+//! ([`from_table`]), from a dump of a real one ([`import`]), or from a few numbers
+//! ([`Machine::regular`]). It is complete and valid: the simulation above it never checks it again.
+//! It leaves as a TOML file ([`write()`]) or as a tree like `/sys` ([`export`]). No file is read or
+//! written here; texts come in, values and texts go out.
 
 mod cpu;
 mod cpuset;
 mod domains;
+pub mod export;
 mod fault;
 mod file;
+pub mod import;
 mod machine;
 pub mod show;
 
@@ -16,7 +20,7 @@ pub use cpu::CpuId;
 pub use cpuset::CpuSet;
 pub use domains::{ChainLink, Domain, DomainId, Group, Level, SchedDomains, SdFlags};
 pub use fault::{Fault, did_you_mean};
-pub use file::{MAX_CPUS, MAX_NODES, from_table, load};
+pub use file::{MAX_CPUS, MAX_NODES, from_table, load, write};
 pub use machine::{
     BackgroundThread, CState, Caches, Confidence, CpuPlace, Distance, KernelCosts, LineLatency,
     LockCosts, Machine, REFERENCE_MHZ, RegularSpec, SmtFactors, Source, Variation, WorkqueueCosts,

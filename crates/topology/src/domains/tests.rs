@@ -134,7 +134,7 @@ fn one_cpu_has_no_domains() {
         threads_per_core: 1,
         ..RegularSpec::default()
     });
-    assert_eq!(weights(&machine, 0), []);
+    assert!(weights(&machine, 0).is_empty());
     assert_eq!(machine.domains.llc_id, [CpuId(0)]);
     assert_eq!(machine.domains.llc_size, [1]);
 }

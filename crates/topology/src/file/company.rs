@@ -4,7 +4,7 @@ use super::section::Section;
 use crate::{BackgroundThread, CpuId, Fault, Variation};
 
 /// No thread works or sleeps for longer than a day.
-const DAY_NS: u64 = 86_400_000_000_000;
+pub(super) const DAY_NS: u64 = 86_400_000_000_000;
 
 /// `[[background]]`, any number of them. `n_cpus`: the machine's, if that is known.
 pub(super) fn background(

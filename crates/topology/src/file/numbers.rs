@@ -13,7 +13,7 @@ use std::ops::RangeInclusive;
 const COST_NS: RangeInclusive<u64> = 0..=10_000_000;
 const LINES: RangeInclusive<u64> = 0..=64;
 
-const LATENCY_KEYS: [(&str, Distance); 4] = [
+pub(super) const LATENCY_KEYS: [(&str, Distance); 4] = [
     ("smt_ns", Distance::Smt),
     ("llc_ns", Distance::Llc),
     ("node_ns", Distance::Node),
@@ -122,7 +122,19 @@ pub(super) fn costs(top: &mut Section, costs: &mut KernelCosts, faults: &mut Vec
     let Some(mut section) = top.section("costs") else {
         return;
     };
-    let fields = [
+    for (key, field) in time_fields(costs) {
+        *field = section.int(key, COST_NS).unwrap_or(*field);
+    }
+    for (key, field) in line_fields(costs) {
+        *field = section.int(key, LINES).map_or(*field, |n| n as u32);
+    }
+    lb_cpu(&mut section, &mut costs.lb_cpu_ns);
+    section.finish(faults);
+}
+
+/// The keys of `[costs]` that are times, in ns.
+pub(super) fn time_fields(costs: &mut KernelCosts) -> [(&'static str, &mut u64); 17] {
+    [
         ("pick_ns", &mut costs.pick_ns),
         ("dequeue_ns", &mut costs.dequeue_ns),
         ("switch_ns", &mut costs.switch_ns),
@@ -140,19 +152,15 @@ pub(super) fn costs(top: &mut Section, costs: &mut KernelCosts, faults: &mut Vec
         ("blocked_ns", &mut costs.blocked_ns),
         ("pull_ns", &mut costs.pull_ns),
         ("fork_ns", &mut costs.fork_ns),
-    ];
-    for (key, field) in fields {
-        *field = section.int(key, COST_NS).unwrap_or(*field);
-    }
-    let lines = [
+    ]
+}
+
+/// The keys of `[costs]` that are numbers of cache lines.
+pub(super) fn line_fields(costs: &mut KernelCosts) -> [(&'static str, &mut u32); 2] {
+    [
         ("enqueue_remote_lines", &mut costs.enqueue_remote_lines),
         ("wake_list_lines", &mut costs.wake_list_lines),
-    ];
-    for (key, field) in lines {
-        *field = section.int(key, LINES).map_or(*field, |n| n as u32);
-    }
-    lb_cpu(&mut section, &mut costs.lb_cpu_ns);
-    section.finish(faults);
+    ]
 }
 
 /// `lb_cpu_ns = [same, smt, llc, node, socket]`.

@@ -86,6 +86,29 @@ impl Default for RegularSpec {
 }
 
 impl RegularSpec {
+    /// The regular shape that has exactly these places, if there is one. Other fields have their
+    /// defaults.
+    pub(crate) fn of(places: &[CpuPlace]) -> Option<Self> {
+        let n = |id: fn(&CpuPlace) -> u32| places.iter().map(|p| id(p) + 1).max();
+        let (sockets, nodes, llcs) = (n(|p| p.socket)?, n(|p| p.node)?, n(|p| p.llc)?);
+        let (cores, threads_per_core) = (n(|p| p.core)?, n(|p| p.thread)?);
+        let spec = Self {
+            sockets,
+            nodes_per_socket: nodes / sockets,
+            llcs_per_socket: llcs / sockets,
+            llcs_per_ccd: places.iter().filter(|p| p.ccd == 0).map(|p| p.llc + 1).max()?,
+            cores_per_llc: cores / llcs,
+            threads_per_core,
+            ..Self::default()
+        };
+        let divides = spec.nodes_per_socket > 0
+            && spec.cores_per_llc > 0
+            && spec.llcs_per_socket.is_multiple_of(spec.nodes_per_socket);
+        // The count comes first: places of a wrong guess could be many.
+        let fits = || spec.n_cpus() as usize == places.len() && spec.places() == places;
+        (divides && fits()).then_some(spec)
+    }
+
     /// Number of cores.
     pub fn n_cores(&self) -> u32 {
         self.sockets * self.llcs_per_socket * self.cores_per_llc

@@ -130,7 +130,7 @@ proptest! {
 }
 
 /// What people, scripts and fuzzers write.
-const VALUES: [&str; 16] = [
+pub const VALUES: [&str; 16] = [
     "-1",
     "0",
     "1",

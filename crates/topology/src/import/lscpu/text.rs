@@ -1,0 +1,58 @@
+//! `lscpu -p` (commas, the names of the columns in the last comment) and `lscpu -e` (blanks, the
+//! names in the first line).
+
+use super::row::Row;
+use crate::Fault;
+use crate::import::runs::items;
+
+/// The columns of `-p`, if the comments were cut away.
+const COLUMNS: &str = "CPU,Core,Socket,Node,,L1d,L1i,L2,L3";
+
+pub(super) fn rows(text: &str) -> Result<Vec<Row<'_>>, Fault> {
+    let mut lines = lines(text);
+    let is_comment = |line: &str| line.starts_with('#');
+    let header = lines.iter().rev().find(|(_, line)| is_comment(line) && line.contains(','));
+    let header = header.map(|(_, line)| line.trim_start_matches('#').trim());
+    let first = lines.iter().find(|(_, line)| !is_comment(line));
+    let Some((at, first)) = first.copied() else {
+        let fault = Fault { span: None, message: "there is no line in it".into(), help: None };
+        return Err(fault.help("`lscpu -p` prints a line for each CPU"));
+    };
+    if header.is_some() || first.contains(',') {
+        let columns: Vec<&str> = header.unwrap_or(COLUMNS).split(',').collect();
+        lines.retain(|(_, line)| !is_comment(line));
+        return lines.into_iter().map(|line| row(line, &columns, &items(line.1, ','))).collect();
+    }
+    let columns: Vec<&str> = first.split_whitespace().collect();
+    if !columns.iter().any(|column| column.eq_ignore_ascii_case("CPU")) {
+        let message = "this is no list of CPUs that lscpu prints";
+        let fault = Fault::at(at..at + first.len(), message);
+        return Err(fault.help("write it with `lscpu -p`, `lscpu -e` or `lscpu -J -e`"));
+    }
+    let after = lines.into_iter().filter(|(start, line)| *start > at && !is_comment(line));
+    after.map(|line| row(line, &columns, &words(line.1))).collect()
+}
+
+/// The lines that are not blank, trimmed, with their places.
+fn lines(text: &str) -> Vec<(usize, &str)> {
+    items(text, '\n').into_iter().filter(|(_, line)| !line.is_empty()).collect()
+}
+
+fn words(line: &str) -> Vec<(usize, &str)> {
+    items(line, ' ').into_iter().filter(|(_, word)| !word.is_empty()).collect()
+}
+
+fn row<'a>(
+    (at, line): (usize, &'a str),
+    columns: &[&str],
+    cells: &[(usize, &'a str)],
+) -> Result<Row<'a>, Fault> {
+    let span = at..at + line.len();
+    if cells.len() != columns.len() {
+        let message = format!("{} values in {} columns", cells.len(), columns.len());
+        return Err(Fault::at(span, message));
+    }
+    let cells =
+        columns.iter().zip(cells).map(|(c, (start, text))| ((*c).to_owned(), *text, at + start));
+    Ok(Row::new(span, cells))
+}
