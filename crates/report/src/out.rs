@@ -5,6 +5,7 @@
 //! a signal handler wait for that short moment.
 
 use crate::{Analysis, csv, deltas_svg, json, utilization_svg};
+use scenario::glue;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -52,6 +53,68 @@ pub fn write(analysis: &Analysis, dir: &Path) -> Result<Vec<PathBuf>, OutError> 
     files.extend(deltas_svg(analysis).map(|svg| ("deltas.svg", svg)));
     files.extend(utilization_svg(analysis).map(|svg| ("utilization.svg", svg)));
     write_all(dir, &files)
+}
+
+/// Writes one file.
+pub fn write_file(path: &Path, content: &str) -> Result<(), OutError> {
+    let dir = match path.parent() {
+        Some(dir) if !dir.as_os_str().is_empty() => dir,
+        _ => Path::new("."),
+    };
+    let fault = |source| OutError::File { path: path.to_path_buf(), source };
+    let name = path.file_name().and_then(|name| name.to_str());
+    let name = name.ok_or_else(|| fault(std::io::ErrorKind::InvalidFilename.into()))?;
+    write_all(dir, &[(name, content.to_owned())]).map(drop)
+}
+
+/// Makes a directory that `fill` fills; it must not be there yet, or be empty.
+pub fn write_dir(
+    dir: &Path,
+    fill: impl FnOnce(&Path) -> std::io::Result<()>,
+) -> Result<(), OutError> {
+    let _guard = uninterrupted();
+    let fault = |source| OutError::Directory { dir: dir.to_path_buf(), source };
+    let parent = dir.parent().filter(|dir| !dir.as_os_str().is_empty());
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".schedlab-");
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        builder.permissions(std::fs::Permissions::from_mode(0o777));
+    }
+    let staged = builder.tempdir_in(parent.unwrap_or(Path::new("."))).map_err(fault)?;
+    fill(staged.path()).map_err(fault)?;
+    // A rename replaces an empty directory and nothing else.
+    std::fs::rename(staged.path(), dir).map_err(fault)?;
+    let _ = staged.keep();
+    Ok(())
+}
+
+/// Writes a machine as a tree like `/sys`; `stem` names the machine file in it.
+pub fn write_sysfs(machine: &glue::Machine, stem: &str, dir: &Path) -> Result<(), OutError> {
+    write_dir(dir, |root| {
+        glue::export_sysfs(machine, stem, |path, entry| {
+            let path = root.join(path);
+            if let Some(parent) = path.parent() {
+                std::fs::create_dir_all(parent)?;
+            }
+            match entry {
+                glue::Entry::File(text) => std::fs::write(path, text),
+                glue::Entry::Link(target) => link(target, &path),
+            }
+        })
+    })
+}
+
+#[cfg(unix)]
+fn link(target: &str, path: &Path) -> std::io::Result<()> {
+    std::os::unix::fs::symlink(target, path)
+}
+
+/// Tools look only for the name of the link.
+#[cfg(not(unix))]
+fn link(_: &str, path: &Path) -> std::io::Result<()> {
+    std::fs::create_dir_all(path)
 }
 
 /// Writes several files, all or none.
@@ -104,6 +167,18 @@ mod tests {
         names.sort();
         assert_eq!(names, ["a", "b"]);
         assert_eq!(std::fs::read_to_string(dir.path().join("a")).unwrap(), "two");
+    }
+
+    #[test]
+    fn a_directory_is_made_whole_or_not_at_all() {
+        let dir = tempfile::tempdir().unwrap();
+        let target = dir.path().join("tree");
+        write_dir(&target, |dir| std::fs::write(dir.join("a"), "one")).unwrap();
+        assert_eq!(std::fs::read_to_string(target.join("a")).unwrap(), "one");
+        assert!(write_dir(&target, |_| Ok(())).is_err());
+        let full = || std::io::Error::other("the disk is full");
+        assert!(write_dir(&dir.path().join("other"), |_| Err(full())).is_err());
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1);
     }
 
     #[test]

@@ -9,6 +9,8 @@ use std::ops::Range;
 use std::path::Path;
 use toml::de::DeTable;
 
+pub use topology::export::Entry;
+pub use topology::import::{FileTree, Imported, TreeFault};
 pub use topology::{Fault, Machine};
 pub use trace::export::{TraceError, abandon_unfinished as abandon_unfinished_traces};
 pub use workloads::rt_app::Spec as RtAppFile;
@@ -58,6 +60,46 @@ pub fn load_rt_app(text: &str, n_cpus: usize) -> Result<RtAppFile, Vec<Fault>> {
     trace::rt_app::read(text, n_cpus)
 }
 
+/// True if a text is one of hwloc's synthetic descriptions rather than the name of a file.
+pub fn is_synthetic(text: &str) -> bool {
+    topology::import::is_synthetic(text)
+}
+
+/// The machine of one of hwloc's synthetic descriptions. What it does not tell is told by the
+/// machine's sources.
+pub fn synthetic_machine(text: &str) -> Result<Machine, Vec<Fault>> {
+    topology::import::synthetic(text).map(|imported| imported.machine)
+}
+
+/// A machine from hwloc's XML.
+pub fn import_hwloc(name: &str, text: &str) -> Result<Imported, Vec<Fault>> {
+    topology::import::hwloc(name, text)
+}
+
+/// A machine from the output of lscpu.
+pub fn import_lscpu(name: &str, text: &str) -> Result<Imported, Vec<Fault>> {
+    topology::import::lscpu(name, text)
+}
+
+/// A machine from a tree with `sys` and perhaps `proc`.
+pub fn import_sysfs(name: &str, tree: &impl FileTree) -> Result<Imported, Vec<TreeFault>> {
+    topology::import::sysfs(name, tree)
+}
+
+/// A machine from the files of `hwloc-gather-cpuid`.
+pub fn import_cpuid(name: &str, tree: &impl FileTree) -> Result<Imported, Vec<TreeFault>> {
+    topology::import::cpuid(name, tree)
+}
+
+/// Hands the entries of a tree like `/sys` to `put`; `stem` names the machine file in it.
+pub fn export_sysfs<E>(
+    machine: &Machine,
+    stem: &str,
+    put: impl FnMut(&str, Entry<'_>) -> Result<(), E>,
+) -> Result<(), E> {
+    topology::export::sysfs(machine, stem, put)
+}
+
 /// The machine as a tree for people.
 pub fn machine_tree(machine: &Machine) -> String {
     topology::show::tree(machine)
@@ -66,6 +108,11 @@ pub fn machine_tree(machine: &Machine) -> String {
 /// The machine as the table that `lscpu -e` prints.
 pub fn machine_table(machine: &Machine) -> String {
     topology::show::table(machine)
+}
+
+/// The machine as the text of a machine file; `stem` is the stem of the file's name.
+pub fn machine_file(machine: &Machine, stem: &str) -> String {
+    topology::write(machine, stem)
 }
 
 /// The engine that runs experiments.

@@ -34,6 +34,7 @@ pub mod glue;
 pub mod registry;
 
 mod diag;
+mod dump;
 mod engine;
 mod experiment;
 mod hash;
@@ -49,6 +50,7 @@ mod walk;
 pub mod wq;
 
 pub use diag::{Diagnostic, Faults, Source};
+pub use dump::{Dump, import_machine};
 pub use experiment::{
     Experiment, Feature, PolicyKind, Published, RunSpec, Until, Variant, WorkloadSpec,
     WorkqueueChange,

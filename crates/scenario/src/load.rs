@@ -1,6 +1,6 @@
 //! Reading files: the scenario, and the machine file that it names.
 //!
-//! The only place of this crate that touches the file system.
+//! With `dump`, the only place of this crate that touches the file system.
 
 use crate::diag::{Diagnostic, Faults, Source};
 use crate::experiment::Experiment;
@@ -63,9 +63,16 @@ pub fn load_str(path: &Path, text: String) -> Result<Experiment, Faults> {
     }
 }
 
-/// Reads and checks a machine file by itself.
+/// Reads and checks a machine file by itself. What is no path but one of hwloc's synthetic
+/// descriptions is a machine, too.
 pub fn load_machine_file(path: &Path) -> Result<Machine, Faults> {
     let shown = path.display().to_string();
+    if glue::is_synthetic(&shown) && !path.exists() {
+        let source = Arc::new(Source { path: "the description".into(), text: shown });
+        return glue::synthetic_machine(&source.text).map_err(|faults| {
+            Faults(faults.into_iter().map(|f| fault_of_file(&source, f)).collect())
+        });
+    }
     let text = read_text(path)
         .map_err(|why| Diagnostic::of_file(&shown, format!("cannot read the machine: {why}")))?;
     machine_of(path, text).map(|(machine, _)| machine).map_err(Faults)
@@ -83,7 +90,7 @@ fn machine_of(path: &Path, text: String) -> Result<(Machine, String), Vec<Diagno
     }
 }
 
-fn fault_of_file(source: &Arc<Source>, fault: glue::Fault) -> Diagnostic {
+pub(crate) fn fault_of_file(source: &Arc<Source>, fault: glue::Fault) -> Diagnostic {
     let mut diagnostic = Diagnostic::at(source, 0..0, fault.message).help_if(fault.help);
     diagnostic.span = fault.span;
     diagnostic
@@ -120,6 +127,7 @@ fn find_machine(
 ) -> Option<(Arc<Machine>, String)> {
     let node = parse::required(walk, doc, "machine")?;
     let found = match node.get_ref() {
+        DeValue::String(text) if glue::is_synthetic(text) => synthetic(walk, node, text),
         DeValue::String(file) => machine_file(walk, node, scenario, file)?,
         DeValue::Table(table) => glue::inline_machine(name, table, node.span())
             .map(|machine| (machine, String::new()))
@@ -136,6 +144,26 @@ fn find_machine(
             None
         }
     }
+}
+
+/// The machine of a synthetic description in a scenario.
+fn synthetic(walk: &Walk, node: Node<'_>, text: &str) -> MachineOrFaults {
+    let found = glue::synthetic_machine(text);
+    // A place in the string is one in the file if it stands there as it is, between quotes.
+    let start = node.span().start + 1;
+    let in_file = |span: std::ops::Range<usize>| {
+        let span = start + span.start..start + span.end;
+        let raw = walk.source.text.get(start..start + text.len());
+        if raw == Some(text) { span } else { node.span() }
+    };
+    let faults = |list: Vec<glue::Fault>| {
+        let placed = list.into_iter().map(|mut fault| {
+            fault.span = fault.span.map(in_file);
+            fault_of_file(&walk.source, fault)
+        });
+        placed.collect()
+    };
+    found.map(|machine| (machine, String::new())).map_err(faults)
 }
 
 type MachineOrFaults = Result<(Machine, String), Vec<Diagnostic>>;
@@ -219,6 +247,11 @@ fn stem(path: &Path) -> String {
 
 /// The text of a file, or why it cannot be read.
 fn read_text(path: &Path) -> Result<String, String> {
+    read_text_to(path, BYTES_MAX)
+}
+
+/// The text of a file of at most so many bytes, or why it cannot be read.
+pub(crate) fn read_text_to(path: &Path, bytes_max: u64) -> Result<String, String> {
     let why = |e: std::io::Error| match e.kind() {
         std::io::ErrorKind::NotFound => "no such file".to_string(),
         std::io::ErrorKind::PermissionDenied => "permission denied".to_string(),
@@ -229,9 +262,9 @@ fn read_text(path: &Path) -> Result<String, String> {
     }
     let mut bytes = Vec::new();
     let file = std::fs::File::open(path).map_err(why)?;
-    file.take(BYTES_MAX + 1).read_to_end(&mut bytes).map_err(why)?;
-    if bytes.len() as u64 > BYTES_MAX {
-        return Err("it is larger than 1 MiB".to_string());
+    file.take(bytes_max + 1).read_to_end(&mut bytes).map_err(why)?;
+    if bytes.len() as u64 > bytes_max {
+        return Err(format!("it is larger than {} MiB", bytes_max >> 20));
     }
     String::from_utf8(bytes).map_err(|e| {
         let valid = e.utf8_error().valid_up_to();

@@ -5,4 +5,5 @@ mod lab;
 mod profile;
 mod results;
 mod rt_app;
+mod topology;
 mod trace;

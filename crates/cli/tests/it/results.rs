@@ -131,6 +131,10 @@ fn a_machine_can_be_shown_by_file_or_by_name() {
         .unwrap();
     assert_eq!(lab.output(["topology", "show", "small"]), tree);
     assert!(lab.output(["topology", "show", "small", "--table"]).contains("CPU"));
+    let written = lab.output(["topology", "show", "small", "--toml"]);
+    lab.file("machines/small.toml", &written);
+    assert_eq!(lab.output(["topology", "show", "small"]), tree);
+    assert_eq!(lab.output(["topology", "show", "small", "--toml"]), written);
     assert!(lab.output(["list", "machines"]).contains("8 CPUs"));
 }
 

@@ -1,0 +1,159 @@
+//! Dumps of real machines on the disk, read for `topology`'s importers.
+
+use crate::diag::{Diagnostic, Faults, Source};
+use crate::glue::{self, FileTree, Imported, Machine, TreeFault};
+use crate::load::{fault_of_file, read_text_to};
+use std::io::{ErrorKind, Read};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// No dump is larger: a machine of 8192 CPUs has some 20 MB of hwloc XML.
+const BYTES_MAX: u64 = 64 << 20;
+
+/// What describes a real machine.
+#[derive(Clone, Copy, Debug)]
+pub enum Dump<'a> {
+    /// A live `/sys`, or a directory with a `sys` in it.
+    Sysfs(&'a Path),
+    /// XML of hwloc.
+    Hwloc(&'a Path),
+    /// Output of `lscpu -p`, `-e` or `-J -e`.
+    Lscpu(&'a Path),
+    /// A directory that `hwloc-gather-cpuid` wrote.
+    Cpuid(&'a Path),
+}
+
+/// Makes a machine of that name from a dump, with remarks on what the machine does not say.
+///
+/// # Errors
+/// The faults of the dump, each with its file and place.
+pub fn import_machine(dump: Dump<'_>, name: &str) -> Result<(Machine, Vec<String>), Faults> {
+    let imported = match dump {
+        Dump::Hwloc(path) => text(path, |text| glue::import_hwloc(name, text)),
+        Dump::Lscpu(path) => text(path, |text| glue::import_lscpu(name, text)),
+        Dump::Sysfs(dir) => tree(&sysfs(dir)?, |tree| glue::import_sysfs(name, tree)),
+        Dump::Cpuid(dir) => {
+            let dir = directory(dir)?.to_path_buf();
+            let files = DiskTree { sys: None, proc: None, root: Some(dir) };
+            tree(&files, |tree| glue::import_cpuid(name, tree))
+        }
+    };
+    imported.map(|Imported { machine, remarks }| (machine, remarks))
+}
+
+fn text(
+    path: &Path,
+    import: impl FnOnce(&str) -> Result<Imported, Vec<glue::Fault>>,
+) -> Result<Imported, Faults> {
+    let shown = path.display().to_string();
+    let text = read_text_to(path, BYTES_MAX)
+        .map_err(|why| Diagnostic::of_file(&shown, format!("cannot read the dump: {why}")))?;
+    let source = Arc::new(Source { path: shown, text });
+    import(&source.text)
+        .map_err(|faults| Faults(faults.into_iter().map(|f| fault_of_file(&source, f)).collect()))
+}
+
+fn tree(
+    files: &DiskTree,
+    import: impl FnOnce(&DiskTree) -> Result<Imported, Vec<TreeFault>>,
+) -> Result<Imported, Faults> {
+    let diagnostic = |TreeFault { file, text, fault }: TreeFault| {
+        let path = files.path(&file).unwrap_or_else(|| PathBuf::from(&file));
+        let source = Arc::new(Source { path: path.display().to_string(), text });
+        fault_of_file(&source, fault)
+    };
+    import(files).map_err(|faults| Faults(faults.into_iter().map(diagnostic).collect()))
+}
+
+/// A tree of files on the disk, whose `sys` and `proc` may lie apart.
+struct DiskTree {
+    sys: Option<PathBuf>,
+    proc: Option<PathBuf>,
+    /// Where everything else is.
+    root: Option<PathBuf>,
+}
+
+impl DiskTree {
+    fn path(&self, path: &str) -> Option<PathBuf> {
+        let roots = [("sys/", &self.sys), ("proc/", &self.proc)];
+        match roots.iter().find_map(|(prefix, root)| Some((path.strip_prefix(prefix)?, root))) {
+            Some((rest, root)) => Some(root.as_ref()?.join(rest)),
+            None => Some(self.root.as_ref()?.join(path)),
+        }
+    }
+}
+
+impl FileTree for DiskTree {
+    fn text(&self, path: &str) -> Result<Option<String>, String> {
+        let Some(path) = self.path(path) else {
+            return Ok(None);
+        };
+        let file = match std::fs::File::open(&path) {
+            Ok(file) => file,
+            Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+                return Ok(None);
+            }
+            Err(e) => return Err(e.to_string()),
+        };
+        let mut text = String::new();
+        let read = file.take(BYTES_MAX + 1).read_to_string(&mut text);
+        read.map_err(|e| e.to_string())?;
+        if text.len() as u64 > BYTES_MAX {
+            return Err(format!("it is larger than {} MiB", BYTES_MAX >> 20));
+        }
+        Ok(Some(text))
+    }
+
+    fn names(&self, path: &str) -> Vec<String> {
+        let entries = self.path(path).and_then(|path| std::fs::read_dir(path).ok());
+        let entries = entries.into_iter().flatten().flatten();
+        let mut names: Vec<String> =
+            entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+        names.sort();
+        names
+    }
+}
+
+/// Where the CPUs are, below a `sys`.
+const CPUS: &str = "devices/system/cpu";
+
+/// The tree that a user means by a directory.
+fn sysfs(dir: &Path) -> Result<DiskTree, Faults> {
+    let dir = directory(dir)?;
+    if dir.join("sys").join(CPUS).is_dir() {
+        let (sys, proc) = (dir.join("sys"), dir.join("proc"));
+        return Ok(DiskTree { sys: Some(sys), proc: Some(proc), root: Some(dir.to_path_buf()) });
+    }
+    if dir.join(CPUS).is_dir() {
+        // The /proc that belongs to a /sys stands beside it.
+        let real = std::fs::canonicalize(dir).unwrap_or_else(|_| dir.to_path_buf());
+        let beside = real.parent().filter(|_| real.ends_with("sys"));
+        let proc = beside.map(|parent| parent.join("proc"));
+        return Ok(DiskTree { sys: Some(dir.to_path_buf()), proc, root: None });
+    }
+    let fault =
+        Diagnostic::of_file(dir.display().to_string(), "there is no sys/devices/system/cpu");
+    let inside = std::fs::read_dir(dir).into_iter().flatten().flatten().map(|entry| entry.path());
+    let mut trees: Vec<PathBuf> =
+        inside.filter(|path| path.join("sys").join(CPUS).is_dir()).collect();
+    trees.sort();
+    let help = match trees.first() {
+        Some(tree) => format!("did you mean `{}`?", tree.display()),
+        None => "give /sys, or the directory of an unpacked dump with sys in it".into(),
+    };
+    Err(fault.help(help).into())
+}
+
+/// The path itself if it is a directory.
+fn directory(dir: &Path) -> Result<&Path, Faults> {
+    let fault = |message: &str| Diagnostic::of_file(dir.display().to_string(), message);
+    match std::fs::metadata(dir) {
+        Ok(meta) if meta.is_dir() => Ok(dir),
+        Ok(_) => {
+            let help = format!("unpack an archive first: tar xf {}", dir.display());
+            Err(fault("this is a file, not a directory").help(help).into())
+        }
+        Err(e) if e.kind() == ErrorKind::NotFound => Err(fault("no such directory").into()),
+        Err(e) => Err(fault(&format!("cannot read the directory: {e}")).into()),
+    }
+}
