@@ -323,11 +323,10 @@ fn list(elements: &[String]) -> String {
 fn cpu_list(places: &[CpuPlace]) -> String {
     let has_ccds = places.iter().any(|p| p.ccd != p.llc);
     let line = |(cpu, p): (usize, &CpuPlace)| {
-        let CpuPlace { core, llc, ccd, node, socket, .. } = p;
+        let CpuPlace { core, thread: _, llc, ccd, node, socket } = p;
         let ccd = if has_ccds { format!("ccd = {ccd}, ") } else { String::new() };
-        format!(
-            "  {{ cpu = {cpu}, core = {core}, llc = {llc}, {ccd}node = {node}, socket = {socket} }},\n"
-        )
+        let outer = format!("{ccd}node = {node}, socket = {socket}");
+        format!("  {{ cpu = {cpu}, core = {core}, llc = {llc}, {outer} }},\n")
     };
     let lines: String = places.iter().enumerate().map(line).collect();
     format!("[\n{lines}]")

@@ -1,9 +1,9 @@
 //! The tree below `/sys/devices/system`, of a live kernel or unpacked from an archive.
 //!
 //! Read are `cpu/online`, each online CPU's `topology/` and `cache/`, the nodes' CPU lists and
-//! distances, and of one CPU `cpuidle/`, `cpufreq/` and `/proc/cpuinfo`. Lists are taken where there
-//! are some, else masks; the new names of siblings, else the old ones. What is not there at all
-//! has a default and a remark; what is there for some CPUs only, or wrong, is a fault of its file.
+//! distances, and of one CPU `cpuidle/`, `cpufreq/` and `/proc/cpuinfo`. Lists are taken where
+//! there are some, else masks; the new names of siblings, else the old ones. What is not there at
+//! all has a default and a remark; what is there for some CPUs only, or wrong, is a fault.
 //!
 //! In Linux: `Documentation/ABI/stable/sysfs-devices-system-cpu`, `drivers/base/topology.c`.
 

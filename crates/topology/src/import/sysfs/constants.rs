@@ -140,7 +140,7 @@ fn idle_states<T: FileTree>(
         match state.filter(deeper) {
             Some(state) => states.push(state),
             None => remarks.push(format!(
-                "the idle state {name} has no times, or is not deeper than those before it: left out"
+                "the idle state {name} has no times or is not deeper than the one above: left out"
             )),
         }
     }

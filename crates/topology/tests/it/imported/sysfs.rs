@@ -318,7 +318,7 @@ fn idle_states_and_clocks_come_from_the_first_cpu() {
     assert!(machine.cstates[0].polling);
     expect![[r#"
         [
-            "the idle state C1E has no times, or is not deeper than those before it: left out",
+            "the idle state C1E has no times or is not deeper than the one above: left out",
         ]
     "#]]
     .assert_debug_eq(&imported.remarks);
