@@ -205,7 +205,7 @@ pub enum Topology {
     /// Draw a machine as a tree
     Show {
         /// A machine file, the name of one in scenarios/machines, or a description as hwloc's
-        /// synthetic ones: "pack:2 [numa] l3:4 core:8 pu:2"
+        /// synthetic ones: "pack:2 l3:4 core:8 pu:2"
         machine: PathBuf,
         /// Print the table of `lscpu -e` instead
         #[arg(long)]
