@@ -67,7 +67,7 @@ fn all_formats_add_up_to_the_busy_time() {
 #[test]
 fn folded_stacks_begin_with_the_command_and_have_the_kernels_names() {
     let stacks = folded(&lab());
-    let comms = ["netperf;", "netserver;", "swapper;"];
+    let comms = ["netperf;", "netserver;", "swapper;", "sh;"];
     assert!(stacks.iter().all(|(s, _)| comms.iter().any(|c| s.starts_with(c))), "{stacks:?}");
     let way = |s: &str| {
         s.starts_with("netperf;entry_SYSCALL_64;do_syscall_64;__x64_sys_sendto;")

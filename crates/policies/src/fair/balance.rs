@@ -37,7 +37,8 @@ use topology::{ChainLink, CpuId, CpuSet, Domain, Machine};
 /// A path that either has a next step for the mechanism or is finished with a result.
 pub(crate) type Flow<T> = ControlFlow<Step, T>;
 
-/// Lines of a remote runqueue that a pull touches: lock word, list head, task, load, tree node.
+/// Lines of a remote runqueue that a pull touches beside the lock's: list head, task, load, tree
+/// node.
 pub(crate) const PULL_LINES: u64 = 4;
 
 /// `enum cpu_idle_type`.

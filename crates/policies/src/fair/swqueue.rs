@@ -300,7 +300,7 @@ impl<S: Discipline> Fair<S> {
                 (Some(Step::Unlock(self.swqueues[q].lock)), Stage::UnlockSrc)
             }
             Stage::UnlockSrc => (Some(Step::Unlock(src)), Stage::Relock),
-            Stage::Relock => (Some(Step::Lock(own, site)), Stage::Attach),
+            Stage::Relock => (Some(Step::Lock(own, Site::ScheduleRqLock)), Stage::Attach),
             _ => {
                 if path.moved {
                     self.attach_task(w, path.task, cpu);

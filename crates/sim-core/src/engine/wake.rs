@@ -166,7 +166,9 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     pub(crate) fn spend_enqueue(&mut self, cpu: CpuId, pc: Pc) -> Flow {
         let target = self.w.cpus[cpu.idx()].top().target;
         let costs = &self.w.machine.costs;
-        let lines = u64::from(costs.enqueue_remote_lines) * self.w.line_ns(cpu, target);
+        // One of them is the lock's, which has come with the lock.
+        let lines = u64::from(costs.enqueue_remote_lines.saturating_sub(1));
+        let lines = lines * self.w.line_ns(cpu, target);
         self.w.spend(cpu, costs.enqueue_ns + lines, pc)
     }
 

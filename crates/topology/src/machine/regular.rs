@@ -167,7 +167,7 @@ impl Machine {
         self.costs = KernelCosts::ZERO;
         self.workqueue = WorkqueueCosts { queue_ns: 0, work_ns: 0, lines: 0, create_worker_ns: 0 };
         self.line.ns = [0; 5];
-        self.locks.fast_ns = 0;
+        self.locks = LockCosts { fast_ns: 0, contended_lines: 0, queue_hold_ns: 0 };
         let poll = CState { name: "POLL".into(), exit_ns: 0, residency_ns: 0, polling: true };
         self.cstates = vec![poll];
         self
