@@ -47,21 +47,30 @@ impl<W: Program> WithBackground<W> {
 
 impl Daemon {
     /// It begins in the middle of a sleep, and of the count to its long work.
-    fn next(&mut self) -> Op {
+    fn next(&mut self, cx: &ProgramCx<'_>) -> Op {
         self.works = !self.works;
         if !self.works && self.runs == 0 {
             let part = random::unit(&mut self.rng);
             let turn = random::unit(&mut self.rng);
             self.runs = 1 + (turn * f64::from(self.of.long_every)) as u32;
-            return Op::Sleep((part * self.of.sleep_ns as f64) as Ns);
+            return self.sleep(cx, (part * self.of.sleep_ns as f64) as Ns);
         }
         if !self.works {
-            return Op::Sleep(self.of.sleep_ns);
+            return self.sleep(cx, self.of.sleep_ns);
         }
         self.runs = self.runs.wrapping_add(1).max(1);
         let long = self.of.long_every > 0 && self.runs.is_multiple_of(self.of.long_every);
         let ns = if long { self.of.long_ns } else { self.of.run_ns };
         if self.of.kthread { Op::Kernel(ns) } else { Op::Run(ns) }
+    }
+
+    /// A kernel thread sleeps on a timer that counts jiffies: a tick wakes it.
+    fn sleep(&self, cx: &ProgramCx<'_>, ns: Ns) -> Op {
+        if !self.of.kthread {
+            return Op::Sleep(ns);
+        }
+        let tick = cx.machine().tick_ns();
+        Op::SleepUntil((cx.now() + ns).div_ceil(tick) * tick)
     }
 }
 
@@ -74,6 +83,7 @@ impl<W: Program> Program for WithBackground<W> {
                 nice: daemon.of.nice,
                 kthread: daemon.of.kthread,
                 daemon: true,
+                timer_slack_ns: daemon.of.kthread.then_some(0),
                 mm: FIRST_MM + i as u32,
                 ..TaskAttr::default()
             };
@@ -90,7 +100,7 @@ impl<W: Program> Program for WithBackground<W> {
     #[inline]
     fn next(&mut self, cx: &mut ProgramCx<'_>, task: TaskId) -> Op {
         match self.daemon(task) {
-            Some(i) => self.threads[i].next(),
+            Some(i) => self.threads[i].next(cx),
             None => self.workload.next(cx, task),
         }
     }

@@ -16,7 +16,7 @@ pub struct BackgroundThread {
     pub kthread: bool,
     /// Its work each time, ns at full speed.
     pub run_ns: u64,
-    /// How long it sleeps after it, ns.
+    /// How long it sleeps after it, ns; a kernel thread until a tick.
     pub sleep_ns: u64,
     /// Every so many times it works longer; 0: never.
     pub long_every: u32,
