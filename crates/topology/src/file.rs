@@ -21,8 +21,9 @@ mod write;
 pub(crate) use write::shape_keys;
 pub use write::write;
 
+use crate::fault::did_you_mean;
 use crate::machine::default_distance;
-use crate::{Fault, KernelCosts, LockCosts, Machine, REFERENCE_MHZ, WorkqueueCosts};
+use crate::{Fault, Governor, KernelCosts, LockCosts, Machine, REFERENCE_MHZ, WorkqueueCosts};
 use section::Section;
 use std::ops::Range;
 use std::path::Path;
@@ -60,6 +61,7 @@ pub const MAX_NODES: u64 = 1024;
 /// tick_skew_ns       = 0            # 0
 /// preemptible_kernel = true         # true
 /// memory_gib         = 64           # 64
+/// governor           = "menu"       # "menu", or a guest's "haltpoll"
 ///
 /// [latency]   # ns; what the machine has must be given
 /// smt_ns    = 10
@@ -224,5 +226,16 @@ fn read_kernel(top: &mut Section, machine: &mut Machine) {
     }
     if let Some(preemptible) = top.bool("preemptible_kernel") {
         machine.preemptible_kernel = preemptible;
+    }
+    if let Some(name) = top.string("governor") {
+        let known = Governor::NAMES.iter().find(|(n, _)| *n == name);
+        let names = Governor::NAMES.map(|(n, _)| n);
+        let span = top.span_of("governor");
+        let unknown = || {
+            let fault = Fault::at(span, format!("unknown governor `{name}`"));
+            fault.help(did_you_mean(&name, &names))
+        };
+        let governor = top.check(known.map(|(_, g)| *g).ok_or_else(unknown));
+        machine.governor = governor.unwrap_or_default();
     }
 }

@@ -22,6 +22,7 @@ pub use domains::{ChainLink, Domain, DomainId, Group, Level, SchedDomains, SdFla
 pub use fault::{Fault, did_you_mean};
 pub use file::{MAX_CPUS, MAX_NODES, from_table, load, write};
 pub use machine::{
-    BackgroundThread, CState, Caches, Confidence, CpuPlace, Distance, KernelCosts, LineLatency,
-    LockCosts, Machine, REFERENCE_MHZ, RegularSpec, SmtFactors, Source, Variation, WorkqueueCosts,
+    BackgroundThread, CState, Caches, Confidence, CpuPlace, Distance, Governor, KernelCosts,
+    LineLatency, LockCosts, Machine, REFERENCE_MHZ, RegularSpec, SmtFactors, Source, Variation,
+    WorkqueueCosts,
 };

@@ -67,6 +67,27 @@ pub struct CState {
     pub polling: bool,
 }
 
+/// Who decides how an idle CPU sleeps (cpuidle governor).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Governor {
+    /// By the idle lengths of the past; keeps the tick where a short sleep is expected.
+    #[default]
+    Menu,
+    /// A guest's: the CPU halts in the deepest state and stops its tick, whatever is expected.
+    Haltpoll,
+}
+
+impl Governor {
+    /// All of them with the kernel's names.
+    pub const NAMES: [(&'static str, Self); 2] =
+        [("menu", Self::Menu), ("haltpoll", Self::Haltpoll)];
+
+    /// The kernel's name.
+    pub fn name(self) -> &'static str {
+        Self::NAMES[self as usize].0
+    }
+}
+
 /// Fixed costs of kernel paths in ns, already scaled to the machine's clock (spec 9.2-9.6,
 /// appendix A).
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -263,6 +284,8 @@ pub struct Machine {
     pub memory_gib: u32,
     /// Idle states, shallow to deep; never empty.
     pub cstates: Vec<CState>,
+    /// How a state is chosen.
+    pub governor: Governor,
     /// Kernel path costs, scaled to `clock_mhz`.
     pub costs: KernelCosts,
     /// Lock model.

@@ -8,7 +8,7 @@ use crate::world::MAX_SEGMENT_NS;
 use crate::{
     Category, NEVER, Ns, Observer, Op, Policy, Program, ProgramCx, Simulation, TaskId, TaskState,
 };
-use topology::CpuId;
+use topology::{CpuId, Governor};
 
 /// What an idle period counts that only the CPU's own tick has ended, as the menu governor does:
 /// nine tenths of 50 ms. The prediction that kept the tick was too short; were the period taken at
@@ -143,7 +143,10 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         if c.need_resched || c.nr_running > 0 {
             return self.enter_schedule(cpu, Path::Preempt);
         }
-        let predicted = self.predict_idle(cpu);
+        let predicted = match self.w.machine.governor {
+            Governor::Menu => self.predict_idle(cpu),
+            Governor::Haltpoll => NEVER,
+        };
         let states = &self.w.machine.cstates;
         let deepest = states.iter().rposition(|s| s.residency_ns <= predicted).unwrap_or(0);
         let tick_stopped = predicted > self.w.tick_ns;

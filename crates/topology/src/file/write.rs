@@ -11,8 +11,8 @@ use super::company::DAY_NS;
 use super::numbers::{LATENCY_KEYS, line_fields, time_fields};
 use crate::machine::default_distance;
 use crate::{
-    BackgroundThread, CState, Caches, CpuPlace, Distance, KernelCosts, LockCosts, Machine,
-    RegularSpec, SmtFactors, Variation,
+    BackgroundThread, CState, Caches, CpuPlace, Distance, Governor, KernelCosts, LockCosts,
+    Machine, RegularSpec, SmtFactors, Variation,
 };
 use text::{Block, quoted, wrapped};
 
@@ -148,6 +148,7 @@ impl Writer<'_> {
             ("reclaim_distance", m.reclaim_distance.to_string(), m.reclaim_distance == 30),
             ("tick_skew_ns", m.tick_skew_ns.to_string(), m.tick_skew_ns == 0),
             ("preemptible_kernel", m.preemptible_kernel.to_string(), m.preemptible_kernel),
+            ("governor", quoted(m.governor.name()), m.governor == Governor::default()),
         ];
         self.unless_default("", keys, &mut block);
         if m.background.is_empty() && self.named("background") {

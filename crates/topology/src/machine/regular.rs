@@ -4,7 +4,8 @@
 //! file overrides them. Kernel path costs hold at [`REFERENCE_MHZ`] and scale with the clock.
 
 use super::{
-    CState, Caches, KernelCosts, LineLatency, LockCosts, Machine, SmtFactors, WorkqueueCosts,
+    CState, Caches, Governor, KernelCosts, LineLatency, LockCosts, Machine, SmtFactors,
+    WorkqueueCosts,
 };
 use crate::{CpuPlace, SchedDomains, Variation};
 
@@ -197,6 +198,7 @@ impl Machine {
             locks: LockCosts::at_clock(clock_mhz),
             workqueue: WorkqueueCosts::at_clock(clock_mhz),
             smt: SmtFactors::default(),
+            governor: Governor::default(),
             background: Vec::new(),
             variation: Variation::default(),
             sources: Vec::new(),

@@ -9,7 +9,7 @@ use sim_core::{
     StopReason, TaskAttr, TaskId, World,
 };
 use std::collections::HashMap;
-use topology::{CpuId, Machine, RegularSpec};
+use topology::{CpuId, Governor, Machine, RegularSpec};
 use workloads::kernel_build::{self, KernelBuild};
 use workloads::micro::Short;
 
@@ -72,6 +72,17 @@ fn a_cpu_that_idles_on_stops_its_tick_although_it_idled_shortly_before() {
     let sim = run_script(one_cpu(), ops);
     // Some 5 ticks while it naps; a second has 250.
     assert!(sim.w.cpus[0].ticks < 15, "{} ticks", sim.w.cpus[0].ticks);
+}
+
+#[test]
+fn a_guest_that_halts_stops_its_tick_however_short_its_naps() {
+    let naps = || (0..200).flat_map(|_| [Op::Run(100_000), Op::Sleep(5_000_000)]).collect();
+    let menu = run_script(one_cpu(), naps());
+    let halts = Machine { governor: Governor::Haltpoll, ..one_cpu() };
+    let halts = run_script(halts, naps());
+    // A second has 250 ticks; the tick of a nap of 5 ms stays on where the governor expects less.
+    let (menu, halts) = (menu.w.cpus[0].ticks, halts.w.cpus[0].ticks);
+    assert!(halts < 10, "{halts} ticks, {menu} with the other governor");
 }
 
 /// Forks children that exit at once.

@@ -43,6 +43,7 @@ pub(super) fn machine(n_llcs: u32, cores: u32) -> Machine {
         sockets: vec![CpuSet::full(n)],
         numa_distance: vec![10],
         reclaim_distance: 30,
+        governor: topology::Governor::Menu,
         background: Vec::new(),
         variation: topology::Variation::default(),
         sources: Vec::new(),
