@@ -132,7 +132,7 @@ fn contended(c: &mut Criterion) {
     for cpus in [2, 8, 32, 64] {
         let mut sim = runs::contended_pulls(cpus);
         group.bench_function(BenchmarkId::from_parameter(cpus), |b| {
-            b.iter(|| runs::advance(&mut sim, WINDOW, |c| c.pull_attempts));
+            b.iter(|| runs::advance(&mut sim, WINDOW, |sim| sim.w.counters.pull_attempts));
         });
     }
     group.finish();

@@ -1,4 +1,5 @@
-//! How much is simulated per second: context switches, events, or simulated seconds, as `elem/s`.
+//! How much is simulated per second: context switches, events, transactions, or simulated seconds,
+//! as `elem/s`.
 //!
 //! The machines and programs are described at the functions of `benches::runs`. All but the build
 //! go on for ever; an iteration is a window of so many elements in one long run, which is
@@ -10,7 +11,8 @@ use criterion::measurement::WallTime;
 use criterion::{
     BatchSize, BenchmarkGroup, Criterion, SamplingMode, Throughput, criterion_group, criterion_main,
 };
-use sim_core::{Counters, NEVER, Ns, Observer, Policy, Program, Simulation};
+use sim_core::{NEVER, Ns, Observer, Policy, Program, Simulation};
+use workloads::netperf::Netperf;
 
 const SECOND: Ns = 1_000_000_000;
 
@@ -20,7 +22,7 @@ fn windows<P: Policy, W: Program, O: Observer>(
     name: &str,
     make: impl Fn() -> Simulation<P, W, O>,
     n: u64,
-    count: impl Fn(&Counters) -> u64,
+    count: impl Fn(&Simulation<P, W, O>) -> u64,
 ) {
     group.throughput(Throughput::Elements(n));
     let mut sim = None;
@@ -30,12 +32,23 @@ fn windows<P: Policy, W: Program, O: Observer>(
     });
 }
 
+fn switches<P: Policy, W: Program, O: Observer>(sim: &Simulation<P, W, O>) -> u64 {
+    sim.w.counters.switches
+}
+
+fn events<P: Policy, W: Program, O: Observer>(sim: &Simulation<P, W, O>) -> u64 {
+    sim.w.counters.events
+}
+
 fn throughput(c: &mut Criterion) {
     let mut group = c.benchmark_group("throughput");
     group.sampling_mode(SamplingMode::Flat).sample_size(20);
-    windows(&mut group, "ping_pong_8x64", runs::ping_pong_8x64, 50_000, |c| c.switches);
-    windows(&mut group, "short_128x1024", runs::short_128x1024, 50_000, |c| c.switches);
-    windows(&mut group, "m_m_8", runs::m_m_8, 500_000, |c| c.events);
+    windows(&mut group, "ping_pong_8x64", runs::ping_pong_8x64, 50_000, switches);
+    windows(&mut group, "short_128x1024", runs::short_128x1024, 50_000, switches);
+    windows(&mut group, "m_m_8", runs::m_m_8, 500_000, events);
+    let done = |sim: &Simulation<_, Netperf, _>| sim.program.done();
+    windows(&mut group, "netperf_128x128", || runs::netperf_128x128(false), 100_000, done);
+    windows(&mut group, "netperf_128x128_swqueue", || runs::netperf_128x128(true), 50_000, done);
     spinners(&mut group);
     kernel_build(&mut group);
     group.finish();
@@ -66,7 +79,7 @@ fn scaling(c: &mut Criterion) {
     let mut group = c.benchmark_group("scaling");
     group.sampling_mode(SamplingMode::Flat).sample_size(10);
     for cpus in [32, 128, 512, 1024] {
-        windows(&mut group, &cpus.to_string(), || runs::short(cpus), 500_000, |c| c.events);
+        windows(&mut group, &cpus.to_string(), || runs::short(cpus), 500_000, events);
     }
     group.finish();
 }

@@ -50,6 +50,8 @@ fn main() {
             "spinners_8x64" => run(&name, runs::spinners_8x64(), 500_000),
             "m_m_8" => run(&name, runs::m_m_8(), 3_000),
             "kernel_build_176" => run(&name, runs::kernel_build_176(), 0),
+            "netperf_128x128" => run(&name, runs::netperf_128x128(false), 200),
+            "netperf_128x128_swqueue" => run(&name, runs::netperf_128x128(true), 200),
             "contended" => {
                 for cpus in [2, 8, 32, 64] {
                     run(&name, runs::contended_pulls(cpus), 1_000 / u64::from(cpus));

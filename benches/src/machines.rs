@@ -7,6 +7,7 @@ use std::sync::Arc;
 use topology::{Machine, RegularSpec};
 
 const BERGAMO: &str = include_str!("../../scenarios/machines/bergamo.toml");
+const ICE_LAKE: &str = include_str!("../../scenarios/machines/ice-lake.toml");
 
 /// CPUs behind one LLC, in one socket, without SMT, at 3 GHz and 250 Hz.
 pub fn one_llc(cpus: u32) -> Arc<Machine> {
@@ -27,6 +28,12 @@ pub fn llcs(n_llcs: u32, cpus_per_llc: u32) -> Arc<Machine> {
 /// The machine of `scenarios/machines/bergamo.toml`: 176 CPUs, 11 LLCs, SMT.
 pub fn bergamo() -> Arc<Machine> {
     let machine = topology::load("bergamo.toml", BERGAMO);
+    Arc::new(machine.expect("the machine file is part of the project"))
+}
+
+/// The machine of `scenarios/machines/ice-lake.toml`: 128 CPUs, 2 LLCs, SMT.
+pub fn ice_lake() -> Arc<Machine> {
+    let machine = topology::load("ice-lake.toml", ICE_LAKE);
     Arc::new(machine.expect("the machine file is part of the project"))
 }
 

@@ -6,12 +6,13 @@ use policies::fair::Fair;
 use policies::fair::features::{Features, Tunables};
 use policies::fifo::Fifo;
 use sim_core::{
-    Config, Counters, NEVER, NoObserver, Ns, Observer, Policy, Program, Simulation, TaskId, World,
+    Config, NEVER, NoObserver, Ns, Observer, Policy, Program, Simulation, TaskId, World,
 };
 use std::sync::Arc;
 use topology::Machine;
 use workloads::kernel_build::{self, KernelBuild};
 use workloads::micro::{OpenQueue, PingPong, Short, Spinners};
+use workloads::netperf::{self, Netperf};
 
 const MS: Ns = 1_000_000;
 
@@ -19,10 +20,10 @@ const MS: Ns = 1_000_000;
 pub fn advance<P: Policy, W: Program, O: Observer>(
     sim: &mut Simulation<P, W, O>,
     n: u64,
-    count: impl Fn(&Counters) -> u64,
+    count: impl Fn(&Simulation<P, W, O>) -> u64,
 ) {
-    let end = count(&sim.w.counters) + n;
-    while count(&sim.w.counters) < end {
+    let end = count(sim) + n;
+    while count(sim) < end {
         let over = sim.step(NEVER - 1);
         assert_eq!(over, None, "the run has no end");
     }
@@ -100,6 +101,19 @@ impl Observer for Waits {
     fn sched_delay(&mut self, _w: &World, _task: TaskId, ns: Ns) {
         self.histogram.saturating_record(ns);
     }
+}
+
+/// 128 netperf UDP_RR clients on Ice Lake; with `swqueue` four fifths of the time is spinning.
+pub fn netperf_128x128(swqueue: bool) -> Simulation<Fair, Netperf, NoObserver> {
+    let test = netperf::Test::UdpRr;
+    let program = Netperf::new(netperf::Config {
+        test,
+        clients: 128,
+        service_ns: 2765,
+        spread: 0.1,
+        seed: 1,
+    });
+    cfs(machines::ice_lake(), Features { swqueue, ..Features::default() }, program, 10 * MS)
 }
 
 /// A kernel build of some 20 simulated seconds on Bergamo, `make -j176`.

@@ -17,6 +17,7 @@ mod lock;
 mod path;
 mod profile;
 mod sched;
+mod step;
 mod stop;
 mod wake;
 mod work;
@@ -76,8 +77,6 @@ pub struct Simulation<P: Policy, W: Program, O: Observer> {
     /// Who watches.
     pub observer: O,
     pub(crate) stop: Option<StopReason>,
-    /// Key of the next event of the CPU `w.this` if it comes before all that is in the queues.
-    ahead: u64,
     /// The limit of the present call of [`Simulation::step`].
     until: Ns,
     ops_at_once: u32,
@@ -101,7 +100,6 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
             program,
             observer,
             stop: None,
-            ahead: EventQueue::NO_KEY,
             until: 0,
             ops_at_once: 0,
             last_op_at: NEVER,
@@ -144,9 +142,6 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
 
     /// Handles the next event; false if there is none before `until`.
     fn one_event(&mut self, until: Ns) -> bool {
-        if self.ahead != EventQueue::NO_KEY {
-            return self.run_ahead(until);
-        }
         let cpu_key = self.w.events.first_key();
         let timer_key = self.w.timers.first_key();
         let first = cpu_key.min(timer_key);
@@ -158,7 +153,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         if self.w.policy_timer < at {
             return self.policy_timer(until);
         }
-        if first == u64::MAX {
+        if first == EventQueue::NO_KEY {
             self.stop_if_stuck();
             return self.stop.is_some();
         }
@@ -170,34 +165,10 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         self.w.counters.events += 1;
         if timer_key < cpu_key {
             self.timer_event();
-        } else if let Some((_, cpu)) = self.w.events.peek() {
-            self.cpu_event(CpuId(cpu));
-        }
-        true
-    }
-
-    /// Handles the event that comes before all in the queues: the last CPU's next one.
-    #[inline]
-    fn run_ahead(&mut self, until: Ns) -> bool {
-        let at = EventQueue::time_of_key(self.ahead);
-        if at > until {
-            return false;
-        }
-        self.ahead = EventQueue::NO_KEY;
-        self.w.now = at;
-        self.w.counters.events += 1;
-        self.cpu_event(self.w.this);
-        true
-    }
-
-    /// Puts the executing CPU's next event into the queue, unless it comes before all others.
-    fn arm_this(&mut self, cpu: CpuId) {
-        let key = self.w.next_key(cpu);
-        if self.leads(cpu, key) {
-            self.ahead = key;
         } else {
-            self.w.events.set_key(cpu.0, key);
+            self.cpu_event(CpuId(self.w.events.first_id()));
         }
+        true
     }
 
     fn policy_timer(&mut self, until: Ns) -> bool {
@@ -317,7 +288,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         let now = self.w.now;
         self.w.raise(cpu, Irq::Timer, now);
         self.finish_event();
-        self.arm_this(cpu);
+        self.w.rearm(cpu);
     }
 
     fn cpu_event(&mut self, cpu: CpuId) {
@@ -353,19 +324,14 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
             self.find_deciding_tick(cpu);
             self.finish_event();
             let key = self.w.next_key(cpu);
-            if !self.leads(cpu, key) {
-                self.w.events.set_key(cpu.0, key);
-                return;
-            }
-            // Nobody can observe what lies between, so the CPU goes on at once. Its entry in the
-            // queue, which is past, stays for now.
+            self.w.events.set_key(cpu.0, key);
             let at = EventQueue::time_of_key(key);
             let c = &self.w.cpus[cpu.idx()];
             let plain_step = c.depth > 0 && c.top.irq_off && !c.waiting_now;
-            if !plain_step || at > self.until || self.stop.is_some() {
-                self.ahead = key;
+            if !plain_step || at > self.until || self.stop.is_some() || !self.leads(cpu, key) {
                 return;
             }
+            // Nobody can observe what lies between, so the CPU goes on at once.
             self.w.now = at;
             self.w.counters.events += 1;
             self.watch_time(cpu);
@@ -387,68 +353,14 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         }
     }
 
-    /// True if an event of `cpu` with this key would come before all others.
+    /// True if the event of `cpu`, which has this key, comes before all others.
     #[inline]
     fn leads(&self, cpu: CpuId, key: u64) -> bool {
         let w = &self.w;
-        key < w.timers.first_key()
+        w.events.first_id() == cpu.0
+            && key < w.timers.first_key()
             && EventQueue::time_of_key(key) < w.device_at
             && EventQueue::time_of_key(key) <= w.policy_timer
-            && w.events.would_lead(cpu.0, key)
-    }
-
-    fn frame_step(&mut self, cpu: CpuId) -> Flow {
-        let pc = self.w.cpus[cpu.idx()].top().pc;
-        match pc {
-            Pc::SchedLock => self.sched_lock(cpu),
-            Pc::SchedBody => self.sched_body(cpu),
-            Pc::SchedDequeue => self.sched_dequeue(cpu),
-            Pc::SchedPick => self.sched_pick(cpu),
-            Pc::SchedBeforeIdle => self.sched_before_idle(cpu),
-            Pc::SchedSwitch => self.sched_switch(cpu),
-            Pc::SchedDone => self.sched_done(cpu),
-            Pc::NestLock => self.nest_lock(cpu),
-            Pc::NestHold => self.nest_hold(cpu),
-            Pc::NestDone => self.nest_done(cpu),
-            Pc::WakeBegin => self.wake_begin(cpu),
-            Pc::WakeLook => self.wake_look(cpu),
-            Pc::WakeOnRq => self.wake_on_rq(cpu),
-            Pc::WakeCommit => self.wake_commit(cpu),
-            Pc::WakePush => self.wake_push(cpu),
-            Pc::Pop => self.pop_frame(cpu),
-            Pc::WakeLocked => self.wake_locked(cpu),
-            Pc::WakeEnqueue => self.wake_enqueue(cpu),
-            Pc::WakePreempt => self.wake_preempt(cpu),
-            Pc::ForkBegin => self.fork_begin(cpu),
-            Pc::ForkSelect => self.fork_select(cpu),
-            Pc::ForkCommit => self.fork_commit(cpu),
-            Pc::ForkLocked => self.fork_locked(cpu),
-            Pc::ForkEnqueue => self.fork_enqueue(cpu),
-            Pc::ForkPreempt => self.wake_preempt(cpu),
-            Pc::ExecSelect => self.exec_select(cpu),
-            Pc::ExecCommit => self.exec_commit(cpu),
-            Pc::ProgramPath => self.program_path(cpu),
-            Pc::DeviceHandler => self.device_handler(cpu),
-            Pc::Attr => self.attr_step(cpu),
-            Pc::IrqEntry => self.irq_entry(cpu),
-            Pc::IrqBody => self.irq_body(cpu),
-            Pc::TickBody => self.tick_body(cpu),
-            Pc::FlushLock => self.flush_lock(cpu),
-            Pc::FlushTake => self.flush_take(cpu),
-            Pc::FlushEnqueue => self.flush_enqueue(cpu),
-            Pc::FlushPreempt => self.flush_preempt(cpu),
-            Pc::Softirq => self.softirq_step(cpu),
-            Pc::StopStart => self.stop_start(cpu),
-            Pc::StopLocked => self.stop_locked(cpu),
-            Pc::StopDetach => self.stop_detach(cpu),
-            Pc::StopDetached => self.stop_detached(cpu),
-            Pc::StopAttachLocked => self.stop_attach_locked(cpu),
-            Pc::StopAttach => self.stop_attach(cpu),
-            Pc::StopAttached => self.stop_attached(cpu),
-            Pc::StopPush => self.stop_push(cpu),
-            Pc::StopEnd => self.stop_end(cpu),
-            Pc::StopRelocked => self.stop_relocked(cpu),
-        }
     }
 
     /// A first task is placed like a forked one, at no cost.

@@ -4,25 +4,38 @@
 //! needed, equal times are resolved the same way in every run and in every mode of the engine, and
 //! replacing an entry leaves no tombstone.
 //!
-//! Each inner node holds the smaller of its two children's keys, one `u64` of time and class; the
-//! id needs no bits, because the leaves stand in the order of the ids and of equal keys the left
-//! one wins. An update recomputes the path from the leaf to the root, a look walks it down: log2(n)
-//! steps without a branch that depends on the data. In a plain hold model `BinaryHeap` is about as
-//! fast (benchmark group `event_queue`), but it cannot move an event that another CPU brings
-//! forward. An indexed 4-ary heap and a tree of groups of four were tried and were no faster.
+//! Each inner node holds the winner of its two children: a key, one `u64` of time and class, and
+//! the id that it belongs to. The leaves stand in the order of the ids and of equal keys the left
+//! one wins, so the key needs no bits for the id. A look reads the root; an update recomputes the
+//! path from the leaf to the root: log2(n) steps without a branch that depends on the data, all of
+//! whose reads are known at the start. (With keys alone a look has to walk down, each step waiting
+//! for the one before; and to stop an update where nothing changes costs more in mispredicted
+//! branches than it saves.) In a plain hold model `BinaryHeap` is slower (benchmark group
+//! `event_queue`), and it cannot move an event that another CPU brings forward. Groups of four or
+//! eight children, keys and ids in one `u128`, and an indexed 4-ary heap were tried: none was
+//! faster.
 
 use crate::{NEVER, Ns};
+use std::hint::select_unpredictable;
 
-const NOTHING: u64 = u64::MAX;
+/// Greater than all keys, and there is one number more: see [`EventQueue::set_key`].
+const NOTHING: u64 = u64::MAX - 1;
 /// Bits of a key that hold the class: four classes, and 146 years of time.
 const CLASS_BITS: u32 = 2;
+
+#[derive(Clone, Copy, Debug)]
+struct Node {
+    key: u64,
+    id: u64,
+}
 
 /// Indexed priority queue of at most one event per id.
 #[derive(Clone, Debug)]
 pub struct EventQueue {
-    /// Node 1 is the root, node i has the children 2i and 2i+1, leaf `leaves + id` belongs to `id`.
-    nodes: Vec<u64>,
-    leaves: usize,
+    /// The winner of all.
+    first: Node,
+    /// Node i has the children `pairs[i]`; 1 is the root. The leaf of `id` is node `leaves + id`.
+    pairs: Vec<[Node; 2]>,
 }
 
 impl Default for EventQueue {
@@ -37,26 +50,46 @@ impl EventQueue {
 
     /// An empty queue for ids below `n` (it grows if larger ids are used).
     pub fn new(n: usize) -> Self {
-        let leaves = n.max(1).next_power_of_two();
-        Self { nodes: vec![NOTHING; 2 * leaves], leaves }
+        let nothing = Node { key: NOTHING, id: 0 };
+        Self { first: nothing, pairs: vec![[nothing; 2]; n.max(2).next_power_of_two()] }
+    }
+
+    /// Number of leaves.
+    #[inline]
+    fn leaves(&self) -> usize {
+        self.pairs.len()
+    }
+
+    /// The leaf of `id`.
+    fn leaf(&self, id: usize) -> Option<Node> {
+        let at = self.leaves() + id;
+        self.pairs.get(at / 2).map(|pair| pair[at % 2])
     }
 
     /// Number of pending events. O(n).
     pub fn len(&self) -> usize {
-        self.nodes[self.leaves..].iter().filter(|k| **k != NOTHING).count()
+        let leaves = self.pairs[self.leaves() / 2..].as_flattened();
+        leaves.iter().filter(|n| n.key != NOTHING).count()
     }
 
     /// True if nothing is pending.
     #[inline]
     pub fn is_empty(&self) -> bool {
-        self.nodes[1] == NOTHING
+        self.first.key == NOTHING
     }
 
     /// Time and class of the first event as one number that orders events of several queues;
-    /// `u64::MAX` if nothing is pending. [`EventQueue::time_of_key`] takes the time out again.
+    /// [`EventQueue::NO_KEY`] if nothing is pending. [`EventQueue::time_of_key`] takes the time out
+    /// again.
     #[inline]
     pub fn first_key(&self) -> u64 {
-        self.nodes[1]
+        self.first.key
+    }
+
+    /// The id of the first event; meaningless if nothing is pending.
+    #[inline]
+    pub fn first_id(&self) -> u32 {
+        self.first.id as u32
     }
 
     /// The time in a key.
@@ -65,24 +98,15 @@ impl EventQueue {
         if key == NOTHING { NEVER } else { key >> CLASS_BITS }
     }
 
-    /// Time and id of the first event. O(log n).
+    /// Time and id of the first event.
     #[inline]
     pub fn peek(&self) -> Option<(Ns, u32)> {
-        let first = self.nodes[1];
-        if first == NOTHING {
-            return None;
-        }
-        let mut at = 1;
-        while at < self.leaves {
-            at = 2 * at + usize::from(self.nodes[2 * at] != first);
-        }
-        Some((first >> CLASS_BITS, (at - self.leaves) as u32))
+        (!self.is_empty()).then(|| (self.first_key() >> CLASS_BITS, self.first_id()))
     }
 
     /// The pending time of `id`, or [`NEVER`].
-    #[inline]
     pub fn time_of(&self, id: u32) -> Ns {
-        self.nodes.get(self.leaves + id as usize).map_or(NEVER, |k| Self::time_of_key(*k))
+        self.leaf(id as usize).map_or(NEVER, |n| Self::time_of_key(n.key))
     }
 
     /// Sets the event of `id`, replacing a pending one; [`NEVER`] removes it. `class` is below 4.
@@ -92,44 +116,36 @@ impl EventQueue {
         self.set_key(id, Self::key(time, class));
     }
 
-    /// A time and a class (below 4) as one number; [`NEVER`] is `u64::MAX`.
+    /// A time and a class (below 4) as one number; [`EventQueue::NO_KEY`] for [`NEVER`].
     #[inline]
     pub fn key(time: Ns, class: u8) -> u64 {
         debug_assert!(class < 4 && (time == NEVER || time < 1 << (64 - CLASS_BITS)));
         if time == NEVER { NOTHING } else { time << CLASS_BITS | u64::from(class) }
     }
 
-    /// True if an event of `id` with this key would be the only first one, whatever is pending for
-    /// `id` now. O(log n), and usually less if the answer is no.
-    #[inline]
-    pub fn would_lead(&self, id: u32, key: u64) -> bool {
-        let mut at = self.leaves + id as usize;
-        while at > 1 {
-            if self.nodes[at ^ 1] <= key {
-                return false;
-            }
-            at /= 2;
-        }
-        true
-    }
-
     /// As [`EventQueue::set`], with time and class as a [`EventQueue::key`].
     #[inline]
     pub fn set_key(&mut self, id: u32, key: u64) {
-        if id as usize >= self.leaves {
+        if id as usize >= self.leaves() {
             self.grow(id as usize + 1);
         }
-        let mut winner = key;
-        let mut at = self.leaves + id as usize;
-        while at > 1 {
-            self.nodes[at] = winner;
-            winner = winner.min(self.nodes[at ^ 1]);
-            at /= 2;
-            if self.nodes[at] == winner {
-                return;
-            }
+        let mut at = self.leaves() + id as usize;
+        let mut winner = Node { key, id: u64::from(id) };
+        let pairs = self.pairs.as_mut_slice();
+        if pairs[at / 2][at % 2].key == key {
+            return;
         }
-        self.nodes[1] = winner;
+        while at > 1 {
+            let pair = &mut pairs[at / 2];
+            pair[at % 2] = winner;
+            let other = pair[1 - at % 2];
+            // From the right a winner must be less, from the left it may be equal.
+            let loses = other.key < winner.key + (at % 2) as u64;
+            winner.key = select_unpredictable(loses, other.key, winner.key);
+            winner.id = select_unpredictable(loses, other.id, winner.id);
+            at /= 2;
+        }
+        self.first = winner;
     }
 
     /// Removes and returns the first event.
@@ -143,10 +159,8 @@ impl EventQueue {
     #[cold]
     fn grow(&mut self, n: usize) {
         let mut wider = Self::new(n);
-        wider.nodes[wider.leaves..wider.leaves + self.leaves]
-            .copy_from_slice(&self.nodes[self.leaves..]);
-        for at in (1..wider.leaves).rev() {
-            wider.nodes[at] = wider.nodes[2 * at].min(wider.nodes[2 * at + 1]);
+        for id in 0..self.leaves() {
+            wider.set_key(id as u32, self.leaf(id).map_or(NOTHING, |n| n.key));
         }
         *self = wider;
     }

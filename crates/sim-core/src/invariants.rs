@@ -29,6 +29,9 @@ impl World {
         let idle = self.cpus.iter().filter(|c| c.idle).count();
         let waiting: u32 = self.cpus.iter().map(|c| c.waiting()).sum();
         ensure(idle == self.n_idle as usize, || format!("n_idle {} of {idle}", self.n_idle))?;
+        let same = |c: CpuId| self.idle_cpus.contains(c) == self.cpus[c.idx()].idle;
+        let mut cpus = (0..self.cpus.len() as u32).map(CpuId);
+        ensure(cpus.all(same), || format!("idle CPUs: {:?}", self.idle_cpus))?;
         ensure(waiting == self.n_waiting, || format!("n_waiting {} of {waiting}", self.n_waiting))
     }
 

@@ -137,6 +137,8 @@ pub struct World {
     pub samples: Vec<Ns>,
     /// CPUs for which [`Cpu::idle`] holds, and tasks that wait on a runqueue without running.
     pub n_idle: u32,
+    /// CPUs for which [`Cpu::idle`] holds, as a set.
+    pub idle_cpus: CpuSet,
     /// Tasks on runqueues that are not running.
     pub n_waiting: u32,
     /// Integral of min(idle CPUs, waiting tasks) over time, ns (invariant I1).
@@ -198,6 +200,7 @@ impl World {
             trylock_ok: false,
             samples: Vec::new(),
             n_idle: n as u32,
+            idle_cpus: CpuSet::full(n),
             n_waiting: 0,
             idle_while_runnable_ns: 0,
             waste_since: 0,
@@ -437,6 +440,12 @@ impl World {
         self.scan_ns[self.distance(self.this, other) as usize]
     }
 
+    /// The same by distance, ns.
+    #[inline]
+    pub fn scan_ns_at(&self, distance: Distance) -> Ns {
+        self.scan_ns[distance as usize]
+    }
+
     /// Exit latency of the C-state an idle CPU sits in, ns; `None` while it enters idle or polls.
     pub fn idle_exit_latency(&self, cpu: CpuId) -> Option<Ns> {
         let c = &self.cpus[cpu.idx()];
@@ -530,6 +539,9 @@ impl World {
         let after = (c.idle, c.waiting());
         if before == after {
             return;
+        }
+        if before.0 != after.0 {
+            if after.0 { self.idle_cpus.insert(cpu) } else { self.idle_cpus.remove(cpu) }
         }
         self.settle_waste();
         self.n_idle = self.n_idle + u32::from(after.0) - u32::from(before.0);

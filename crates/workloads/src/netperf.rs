@@ -168,6 +168,11 @@ impl Netperf {
         }
     }
 
+    /// Transactions, or writes read, so far.
+    pub fn done(&self) -> u64 {
+        self.done
+    }
+
     fn streams(&self) -> bool {
         self.config.test == Test::TcpStream
     }

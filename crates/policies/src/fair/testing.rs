@@ -95,6 +95,11 @@ impl Rig {
         c.curr = next;
         c.need_resched = false;
         c.idle = next == TaskId::IDLE && c.nr_running == 0;
+        if c.idle {
+            self.w.idle_cpus.insert(cpu)
+        } else {
+            self.w.idle_cpus.remove(cpu)
+        }
         self.w.n_idle = self.w.n_idle + u32::from(c.idle) - u32::from(before.0);
         self.w.n_waiting = self.w.n_waiting + c.waiting() - before.1;
         next
@@ -136,6 +141,8 @@ impl Rig {
         let c = &mut self.w.cpus[cpu as usize];
         c.nr_running = u32::from(busy);
         c.idle = !busy;
+        let set = &mut self.w.idle_cpus;
+        if busy { set.remove(CpuId(cpu)) } else { set.insert(CpuId(cpu)) }
     }
 
     pub fn vruntime(&self, p: TaskId) -> u64 {

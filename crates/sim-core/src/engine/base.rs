@@ -115,7 +115,9 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         self.w.settle(cpu);
         self.w.cpus[cpu.idx()].base = Base::Work;
         self.catch_up(cpu);
-        Flow::Again
+        let c = &self.w.cpus[cpu.idx()];
+        let disturbed = c.irq_first <= self.w.now || c.softirq || c.need_resched;
+        if ns > 0 && !disturbed { Flow::Wait } else { Flow::Again }
     }
 
     fn sleep_until(&mut self, cpu: CpuId, p: TaskId, at: Ns) -> Flow {

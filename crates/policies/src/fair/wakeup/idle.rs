@@ -9,11 +9,11 @@ use super::super::state::PendingChoice;
 use super::super::{Discipline, Fair};
 use super::update_avg;
 use sim_core::{MaskId, Ns, TaskId, World};
-use topology::{CpuId, SdFlags};
+use topology::{CpuId, Distance, SdFlags};
 
 /// What a scan has read so far.
-#[derive(Clone, Copy, Default)]
-struct Scan {
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(super) struct Scan {
     ns: Ns,
     n_cpus: u64,
 }
@@ -172,12 +172,25 @@ impl<S: Discipline> Fair<S> {
         w: &World,
         p: TaskId,
         target: CpuId,
+        budget: u64,
+        scan: &mut Scan,
+    ) -> Option<Option<CpuId>> {
+        if w.tasks[p.idx()].attr.allowed == MaskId::ALL && !self.sched_idle_used {
+            return self.scan_idle_cpus(w, target, budget, scan);
+        }
+        self.scan_one_by_one(w, p, target, budget, scan)
+    }
+
+    pub(super) fn scan_one_by_one(
+        &self,
+        w: &World,
+        p: TaskId,
+        target: CpuId,
         mut budget: u64,
         scan: &mut Scan,
     ) -> Option<Option<CpuId>> {
-        let anywhere = w.tasks[p.idx()].attr.allowed == MaskId::ALL;
         for cpu in self.scan_order(target) {
-            if !anywhere && !w.allowed(p, cpu) {
+            if !w.allowed(p, cpu) {
                 continue;
             }
             budget -= 1;
@@ -190,6 +203,52 @@ impl<S: Discipline> Fair<S> {
             }
         }
         Some(None)
+    }
+
+    /// The same for a task that may run anywhere, found in the set of idle CPUs: the result and the
+    /// cost are those of a look at one CPU after the other.
+    pub(super) fn scan_idle_cpus(
+        &self,
+        w: &World,
+        target: CpuId,
+        budget: u64,
+        scan: &mut Scan,
+    ) -> Option<Option<CpuId>> {
+        let llc = self.topo.llc[target.idx()] as usize;
+        let n = self.topo.llc_cpus[llc].len() as u64;
+        let found = next_common(w.idle_cpus.words(), w.machine.llcs[llc].words(), target);
+        let in_vain = if n < budget { (n, Some(None)) } else { (budget - 1, None) };
+        let (n_looked, result) = match found {
+            Some(cpu) if self.scan_pos(target, cpu) < budget => {
+                (self.scan_pos(target, cpu), Some(Some(cpu)))
+            }
+            _ => in_vain,
+        };
+        scan.n_cpus += n_looked;
+        if self.topo.llc[w.this.idx()] as usize != llc {
+            scan.ns += n_looked * w.scan_ns(target);
+            return result;
+        }
+        let mut n_others = n_looked;
+        for &near in self.topo.smt_mask(w.this) {
+            if self.scan_pos(target, near) <= n_looked {
+                scan.ns += w.scan_ns(near);
+                n_others -= 1;
+            }
+        }
+        scan.ns += n_others * w.scan_ns_at(Distance::Llc);
+        result
+    }
+
+    /// Which CPU of the target's LLC a scan looks at as its first, second, …: that of `cpu`.
+    #[inline]
+    fn scan_pos(&self, target: CpuId, cpu: CpuId) -> u64 {
+        let (first, at) = (self.topo.llc_pos[target.idx()] + 1, self.topo.llc_pos[cpu.idx()]);
+        if at >= first {
+            return u64::from(at - first + 1);
+        }
+        let n = self.topo.llc_cpus[self.topo.llc[target.idx()] as usize].len() as u32;
+        u64::from(n - first + at + 1)
     }
 
     /// CPUs of the target's LLC, from the one after it around to itself.
@@ -326,6 +385,25 @@ impl<S: Discipline> Fair<S> {
         }
         None
     }
+}
+
+/// The first CPU of both sets after `cpu`, around to itself.
+fn next_common(a: &[u64], b: &[u64], cpu: CpuId) -> Option<CpuId> {
+    let (start, n) = (cpu.idx() / 64, a.len());
+    let above = !1 << (cpu.idx() % 64);
+    for i in 0..=n {
+        let at = if start + i < n { start + i } else { start + i - n };
+        let wanted = match i {
+            0 => above,
+            _ if i == n => !above,
+            _ => !0,
+        };
+        let both = a[at] & b[at] & wanted;
+        if both != 0 {
+            return Some(CpuId(at as u32 * 64 + both.trailing_zeros()));
+        }
+    }
+    None
 }
 
 fn is_per_cpu_kthread(w: &World, p: TaskId) -> bool {

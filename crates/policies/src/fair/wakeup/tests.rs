@@ -171,6 +171,34 @@ fn the_scan_wraps_around_the_llc() {
     assert_eq!(order, expected);
 }
 
+/// A scan of the set of idle CPUs finds and costs what a look at one CPU after the other does.
+#[test]
+fn a_scan_of_the_set_equals_one_of_the_cpus() {
+    let many = Shape { nodes: 2, llcs: 1, cores: 40, threads: 2 };
+    let mut random = 1_u64;
+    let mut draw = |below: u64| {
+        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        (random >> 33) % below
+    };
+    for round in 0..3000 {
+        let shape = [RYZEN, QUAD, many][round % 3];
+        let mut rig = Rig::new(shape, 250);
+        let n = rig.w.cpus.len() as u64;
+        let share = draw(40);
+        (0..n as u32).for_each(|c| rig.set_busy(c, draw(40) >= share));
+        let p = rig.new_task(0, 0);
+        (rig.w.this, rig.w.now) = (CpuId(draw(n) as u32), 1);
+        let target = CpuId(draw(n) as u32);
+        let budget = if draw(2) == 0 { u64::MAX } else { 2 + draw(n) };
+        let (mut fast, mut slow) = (idle::Scan::default(), idle::Scan::default());
+        assert_eq!(
+            rig.f.scan_idle_cpus(&rig.w, target, budget, &mut fast),
+            rig.f.scan_one_by_one(&rig.w, p, target, budget, &mut slow),
+        );
+        assert_eq!(fast, slow, "{target} from {}, budget {budget}", rig.w.this);
+    }
+}
+
 #[test]
 fn a_budget_of_two_looks_at_two_cpus() {
     let mut rig = rig_with_idle(RYZEN, Features::default(), &[8]);
