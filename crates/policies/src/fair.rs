@@ -1,10 +1,12 @@
-//! The fair class: CFS as of v6.4 (spec 2, 3, 5, 8), with SIS_NODE and the shared wakequeue.
+//! The fair class: CFS as of v6.4 (spec 2, 3, 5, 8), with SIS_NODE and the shared wakequeue, and
+//! EEVDF of later kernels (spec 4).
 //!
 //! * `state`: what the class keeps per task, runqueue, domain level and LLC.
 //! * `features`: features and tunables under the kernel's names.
 //! * `weights`, `pelt`: pure arithmetic; `util_est`: what PELT forgets of a sleeper.
 //! * `discipline`: what differs between CFS and EEVDF.
 //! * `cfs`: vruntime, slices, placement, preemption, picking.
+//! * `eevdf`: lag, eligibility, virtual deadlines.
 //! * `load`, `list`: a runqueue's sums and averages, and its tasks by how recently they ran.
 //! * `attr`: another policy, nice level or affinity for a task.
 //! * `wakeup`: record_wakee, wake_affine, select_idle_sibling, SIS_NODE.
@@ -19,6 +21,7 @@ mod calls;
 mod cfs;
 mod class;
 mod discipline;
+mod eevdf;
 pub mod features;
 mod list;
 mod load;
@@ -36,5 +39,6 @@ pub mod weights;
 
 pub use cfs::Cfs;
 pub use discipline::{Discipline, Rules};
+pub use eevdf::Eevdf;
 pub use state::Fair;
 pub use wakeup::nr_idle_scan;

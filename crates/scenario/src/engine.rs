@@ -11,8 +11,8 @@ use crate::experiment::{RunSpec, Until, WorkloadSpec};
 use crate::profile::Profile;
 use crate::run::{Executor, RunError, RunOutput};
 use metrics::Recorder;
-use policies::fair::Fair;
 use policies::fair::features::{Features, Tunables};
+use policies::fair::{Eevdf, Fair, Rules};
 use policies::fifo::Fifo;
 use sim_core::{
     Config, NEVER, NoObserver, Ns, Observer, Policy, Program, Simulation, StopReason, Waiting,
@@ -65,6 +65,7 @@ fn with_observer<O: Observer>(
 ) -> Result<RunOutput, RunError> {
     match spec.policy.name() {
         "fifo" => with_policy(spec, Fifo::default(), watch, progress),
+        "eevdf" => with_policy(spec, eevdf(spec), watch, progress),
         _ => with_policy(spec, fair(spec), watch, progress),
     }
 }
@@ -153,8 +154,26 @@ fn build_config(spec: &RunSpec) -> kernel_build::Config {
 }
 
 fn fair(spec: &RunSpec) -> Fair {
+    Fair::new(features(spec), tunables(spec))
+}
+
+fn eevdf(spec: &RunSpec) -> Fair<Eevdf> {
+    Fair::eevdf(rules(spec), features(spec), tunables(spec))
+}
+
+fn rules(spec: &RunSpec) -> Rules {
+    match spec.rules {
+        Some("6.6") => Rules::V6_6,
+        Some("6.12") => Rules::V6_12,
+        Some("6.18.2") => Rules::V6_18_2,
+        Some("6.18") => Rules::V6_18,
+        _ => Rules::V6_4,
+    }
+}
+
+fn features(spec: &RunSpec) -> Features {
     let f = |name| spec.feature(name);
-    let features = Features {
+    Features {
         gentle_fair_sleepers: f("GENTLE_FAIR_SLEEPERS"),
         start_debit: f("START_DEBIT"),
         next_buddy: f("NEXT_BUDDY"),
@@ -174,18 +193,30 @@ fn fair(spec: &RunSpec) -> Fair {
         base_slice: f("BASE_SLICE"),
         lb_min: f("LB_MIN"),
         swqueue: f("SWQUEUE"),
+        place_lag: f("PLACE_LAG"),
+        place_deadline_initial: f("PLACE_DEADLINE_INITIAL"),
+        place_rel_deadline: f("PLACE_REL_DEADLINE"),
+        run_to_parity: f("RUN_TO_PARITY"),
+        preempt_short: f("PREEMPT_SHORT"),
+        delay_dequeue: f("DELAY_DEQUEUE"),
+        delay_zero: f("DELAY_ZERO"),
+        pick_buddy: f("PICK_BUDDY"),
+        ni_random: f("NI_RANDOM"),
         newidle_avg_idle: f("NEWIDLE_AVG_IDLE"),
-    };
-    Fair::new(features, tunables(spec))
+    }
 }
 
 fn tunables(spec: &RunSpec) -> Tunables {
-    let mut t = Tunables::for_cpus(spec.machine.n_cpus());
+    let mut t = Tunables::for_rules(rules(spec), spec.machine.n_cpus());
     let stated = |name| spec.tunable(name).and_then(|v| v.int());
     let set = |field: &mut u64, name| *field = stated(name).map_or(*field, |v| v as u64);
     set(&mut t.latency_ns, "latency_ns");
     set(&mut t.min_granularity_ns, "min_granularity_ns");
     set(&mut t.wakeup_granularity_ns, "wakeup_granularity_ns");
+    if let Some(slice) = stated("base_slice_ns") {
+        t.set_base_slice(slice as u64);
+    }
+    t.newidle_ratio = stated("newidle_ratio").map_or(t.newidle_ratio, |v| v as u32);
     if stated("latency_ns").is_some() || stated("min_granularity_ns").is_some() {
         t.nr_latency = t.latency_ns.div_ceil(t.min_granularity_ns.max(1)) as u32;
     }

@@ -219,10 +219,11 @@ pub struct RunSpec {
 }
 
 impl RunSpec {
-    /// True if a feature is on: as the scenario says, else by its default.
+    /// True if a feature is on: as the scenario says, else by the kernel's default.
     pub fn feature(&self, name: &str) -> bool {
         let stated = self.features.iter().find(|f| f.name == name).map(|f| f.on);
-        stated.unwrap_or_else(|| crate::registry::feature(name).is_some_and(|f| f.default))
+        let default = || crate::registry::feature(name)?.default(self.rules);
+        stated.or_else(default).unwrap_or(false)
     }
 
     /// The value of a tunable, if the scenario states it.

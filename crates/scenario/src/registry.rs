@@ -10,7 +10,7 @@ mod workloads;
 mod workqueue;
 
 pub use metrics::{METRICS, MetricDef, metric};
-pub use policies::{FEATURES, FeatureDef, POLICIES, PolicyDef, TUNABLES};
+pub use policies::{FEATURES, FeatureDef, KERNELS, POLICIES, PolicyDef, TUNABLES, TunableDef};
 pub use workloads::{WORKLOADS, WorkloadDef};
 pub use workqueue::{CHANGE, SCOPES, WORKQUEUE};
 
@@ -167,8 +167,8 @@ pub fn feature(name: &str) -> Option<&'static FeatureDef> {
 }
 
 /// The row of a tunable.
-pub fn tunable(name: &str) -> Option<&'static KeyDef> {
-    TUNABLES.iter().find(|t| t.name == name)
+pub fn tunable(name: &str) -> Option<&'static TunableDef> {
+    TUNABLES.iter().find(|t| t.key.name == name)
 }
 
 /// The row of a workload kind.
@@ -219,7 +219,7 @@ mod tests {
         };
         unique(POLICIES.iter().map(|x| x.name).collect());
         unique(FEATURES.iter().map(|x| x.name).collect());
-        unique(TUNABLES.iter().map(|x| x.name).collect());
+        unique(TUNABLES.iter().map(|x| x.key.name).collect());
         unique(WORKQUEUE.iter().map(|x| x.name).collect());
         unique(METRICS.iter().map(|x| x.name).collect());
         unique(WORKLOADS.iter().map(|x| x.kind).collect());

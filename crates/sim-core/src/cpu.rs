@@ -82,6 +82,8 @@ pub struct Cpu {
     pub curr: TaskId,
     /// `rq->nr_running`: tasks of all classes, the stopper included.
     pub nr_running: u32,
+    /// Those among them that sleep ([`crate::Task::sched_delayed`]).
+    pub nr_delayed: u32,
     /// `rq->ttwu_pending`: a wake list entry is on its way.
     pub ttwu_pending: bool,
     /// The current task has TIF_NEED_RESCHED.
@@ -181,6 +183,7 @@ impl Cpu {
         Self {
             curr: TaskId::IDLE,
             nr_running: 0,
+            nr_delayed: 0,
             ttwu_pending: false,
             need_resched: false,
             idle: true,
@@ -241,7 +244,7 @@ impl Cpu {
     #[inline]
     pub fn waiting(&self) -> u32 {
         let running = self.curr.is_task() && self.curr_on_rq() || self.curr == TaskId::STOP;
-        self.nr_running.saturating_sub(u32::from(running))
+        self.nr_running.saturating_sub(u32::from(running) + self.nr_delayed)
     }
 
     // `nr_running` counts the current task until `schedule()` has dequeued it; from then to the

@@ -12,15 +12,20 @@ impl World {
     /// The first violation found, in words.
     pub fn check_invariants(&self) -> Result<(), String> {
         let mut on_rq = vec![0u32; self.cpus.len()];
+        let mut delayed = on_rq.clone();
         for p in (0..self.tasks.len() as u32).map(TaskId) {
             self.check_task(p)?;
             let t = &self.tasks[p.idx()];
             on_rq[t.cpu.idx()] += u32::from(t.on_rq);
+            delayed[t.cpu.idx()] += u32::from(t.sched_delayed);
         }
         for cpu in (0..self.cpus.len() as u32).map(CpuId) {
             self.check_cpu(cpu)?;
             let c = &self.cpus[cpu.idx()];
             let stopper = u32::from(c.stop_work.is_some());
+            ensure(c.nr_delayed == delayed[cpu.idx()], || {
+                format!("I13: cpu {cpu} counts {} asleep of {}", c.nr_delayed, delayed[cpu.idx()])
+            })?;
             ensure(c.nr_running == on_rq[cpu.idx()] + stopper, || {
                 format!("I13: cpu {cpu} counts {} of {}", c.nr_running, on_rq[cpu.idx()])
             })?;
@@ -44,6 +49,8 @@ impl World {
         let enqueuing = self.locks.owner(LockId::rq(t.cpu)).is_some();
         let early = matches!(t.state, TaskState::New | TaskState::Waking) && !enqueuing;
         ensure(!t.on_rq || !early, || format!("I3: queued before it is runnable: {}", place()))?;
+        let asleep = t.on_rq && t.state == TaskState::Sleeping;
+        ensure(!t.sched_delayed || asleep, || format!("I3: delayed, but not so: {}", place()))?;
         let may_stay = t.misplaced || self.allowed(p, t.cpu);
         ensure(!t.on_rq || may_stay, || format!("I4: {}", place()))?;
         ensure(t.state != TaskState::Runnable || t.on_rq || t.migrating, || {

@@ -136,6 +136,11 @@ pub trait Policy {
     fn enqueue_task(&mut self, w: &mut World, cpu: CpuId, p: TaskId, flags: EnqueueFlags) -> Hook;
 
     /// Take `p` off the runqueue of `cpu`, whose lock is held. `nr_running` still includes `p`.
+    ///
+    /// A task that sleeps may be kept on the queue for a while (delayed dequeue): say so by
+    /// [`World::set_delayed`]. It stays counted; when the class wants to be rid of it, inside a
+    /// later [`Policy::pick_next_task`] or [`Policy::wakeup_preempt`], it takes the mark off and
+    /// calls [`World::deactivate`].
     fn dequeue_task(&mut self, w: &mut World, cpu: CpuId, p: TaskId, flags: DequeueFlags) -> Hook;
 
     /// The lock of the nested critical section `n`, asked for by a hook on `cpu`'s runqueue, is
@@ -143,6 +148,10 @@ pub trait Policy {
     fn nested_hold(&self, _w: &World, _cpu: CpuId, _n: Nested) -> Ns {
         0
     }
+
+    /// `p`, kept on the queue of `cpu` in its sleep, is woken (ENQUEUE_DELAYED): it stays there, and
+    /// sleeps no more. [`Policy::wakeup_preempt`] follows.
+    fn wake_delayed(&mut self, _w: &mut World, _cpu: CpuId, _p: TaskId) {}
 
     /// The nested critical section `n` ends now.
     fn nested_done(&mut self, _w: &mut World, _cpu: CpuId, _n: Nested) {}
@@ -152,7 +161,8 @@ pub trait Policy {
     fn wakeup_preempt(&mut self, w: &mut World, cpu: CpuId, p: TaskId, flags: EnqueueFlags);
 
     /// The task that should run on `cpu`, or `None` if no task of this class is runnable. The
-    /// previous task, if still runnable, is a candidate. Nothing is changed but buddies.
+    /// previous task, if still runnable, is a candidate. Nothing is changed but buddies, and
+    /// delayed tasks that it meets leave the queue.
     fn pick_next_task(&mut self, w: &mut World, cpu: CpuId) -> Option<TaskId>;
 
     /// `put_prev_task` and `set_next_task`: `cpu` goes over from `prev` to `next`, which differ

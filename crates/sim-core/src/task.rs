@@ -187,6 +187,8 @@ pub struct Task {
     pub on_cpu: bool,
     /// Between the source's and the destination's runqueue.
     pub migrating: bool,
+    /// `se.sched_delayed`: it sleeps, but its class keeps it on its runqueue for a while yet.
+    pub sched_delayed: bool,
     /// Its affinity was changed while it ran (or was being woken) where it may no longer be, and it
     /// has not been moved yet.
     pub misplaced: bool,
@@ -234,6 +236,7 @@ impl Task {
             on_rq: false,
             on_cpu: false,
             migrating: false,
+            sched_delayed: false,
             misplaced: false,
             wake_migrated: false,
             cpu,

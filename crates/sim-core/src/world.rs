@@ -394,6 +394,20 @@ impl World {
         self.set_nr_running(cpu, self.cpus[cpu.idx()].nr_running - 1);
     }
 
+    /// Marks `p`, which is on a runqueue, as sleeping there (or no longer so). The mark does not
+    /// move with it: whoever takes a delayed task off a queue takes the mark off before, and puts
+    /// it on again on the other queue.
+    pub fn set_delayed(&mut self, p: TaskId, delayed: bool) {
+        let t = &mut self.tasks[p.idx()];
+        debug_assert!(t.on_rq && t.sched_delayed != delayed, "{p:?}: {t:?}");
+        t.sched_delayed = delayed;
+        let cpu = t.cpu;
+        self.touch(cpu);
+        self.change_rq(cpu, |c| {
+            c.nr_delayed = if delayed { c.nr_delayed + 1 } else { c.nr_delayed - 1 };
+        });
+    }
+
     /// The CPU's event must be looked at again when this event is over; the executing one's is
     /// anyway.
     #[inline]

@@ -5,7 +5,8 @@ use crate::output::{Stop, print};
 use anstyle::Style;
 use scenario::glue::machine_info;
 use scenario::registry::{
-    FEATURES, Fallback, KeyDef, Kind, METRICS, POLICIES, TUNABLES, WORKLOADS, WORKQUEUE,
+    FEATURES, Fallback, FeatureDef, KeyDef, Kind, METRICS, POLICIES, TUNABLES, TunableDef,
+    WORKLOADS, WORKQUEUE,
 };
 use std::path::{Path, PathBuf};
 
@@ -42,7 +43,7 @@ fn table(what: Listed) -> String {
         Listed::Machines => machines(),
         Listed::Policies => aligned(&policies()),
         Listed::Features => aligned(&features()),
-        Listed::Tunables => aligned(&TUNABLES.iter().map(key_row).collect()),
+        Listed::Tunables => aligned(&TUNABLES.iter().map(tunable_row).collect()),
         Listed::Workloads => workloads(),
         Listed::Metrics => aligned(&metrics()),
     }
@@ -58,7 +59,15 @@ fn policies() -> Rows {
 
 fn features() -> Rows {
     let state = |on: bool| if on { "on" } else { "off" }.to_string();
-    FEATURES.iter().map(|f| vec![f.name.into(), state(f.default), f.help.into()]).collect()
+    let row = |f: &FeatureDef| vec![f.name.into(), state(f.is_on()), f.kernels(), f.help.into()];
+    FEATURES.iter().map(row).collect()
+}
+
+/// Name, range, default, kernels, help.
+fn tunable_row(t: &TunableDef) -> Vec<String> {
+    let mut row = key_row(&t.key);
+    row.insert(row.len() - 1, t.kernels());
+    row
 }
 
 fn metrics() -> Rows {

@@ -34,6 +34,11 @@ impl<S: Discipline> Fair<S> {
         }
         if let Some(attr) = attr {
             self.set_load_weight(cpu, p, attr);
+            let se = &mut self.tasks[p.idx()];
+            if !queued {
+                S::reweight_sleeping(&mut se.ext, old_weight, se.weight);
+            }
+            S::set_slice(self, p, attr.slice_ns.into());
         }
         if queued {
             S::restore_entity(self, w, cpu, p, old_weight);

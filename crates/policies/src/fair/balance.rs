@@ -89,12 +89,14 @@ pub(crate) struct LbPath {
     pub removed: Vec<CpuId>,
     /// `rq->idle_balance`: idle at the last tick or kick.
     pub idle_at_tick: bool,
+    /// State of the draws of NI_RANDOM on this CPU.
+    pub draws: u32,
     /// `rq->last_blocked_load_update_tick`, jiffies.
     pub blocked_tick: u64,
 }
 
 impl LbPath {
-    fn new() -> Self {
+    fn new(cpu: u32) -> Self {
         Self {
             pull: PullPath::default(),
             newidle: NewidlePath::default(),
@@ -107,6 +109,7 @@ impl LbPath {
             detached: Vec::with_capacity(64),
             removed: Vec::with_capacity(16),
             idle_at_tick: false,
+            draws: (cpu + 1).wrapping_mul(0x9e37_79b9),
             blocked_tick: 0,
         }
     }
@@ -121,6 +124,8 @@ pub struct BalanceState {
     pub(crate) serialize: Option<LockId>,
     /// `sgc->imbalance` by domain and group.
     pub(crate) imbalanced: Vec<Vec<bool>>,
+    /// Cores of a group, by domain and group.
+    pub(crate) cores: Vec<Vec<u32>>,
     /// Time to read a domain's statistics, by CPU and level, ns.
     pub(crate) scan_cost: Vec<Vec<Ns>>,
     /// `max_load_balance_interval`, jiffies.
@@ -145,9 +150,10 @@ impl BalanceState {
         };
         let domains = &machine.domains;
         Self {
-            paths: (0..n).map(|_| LbPath::new()).collect(),
+            paths: (0..n as u32).map(LbPath::new).collect(),
             nohz: Nohz::new(n, jiffies),
             serialize: Some(serialize),
+            cores: domains.domains.iter().map(|d| cores_of(machine, d)).collect(),
             imbalanced: (domains.domains.iter()).map(|d| vec![false; d.groups.len()]).collect(),
             scan_cost: domains.chains.iter().enumerate().map(costs).collect(),
             caught_up_to: vec![0; domains.domains.len()],
@@ -170,6 +176,9 @@ impl<S: Discipline> Fair<S> {
             nr_balance_failed: 0,
             last_balance: now,
             avg_scan_cost: 0,
+            newidle_call: 512,
+            newidle_success: self.tunables.newidle_ratio / 2,
+            newidle_ratio: self.tunables.newidle_ratio,
         };
         self.sds = (machine.domains.chains.iter())
             .map(|chain| chain.iter().map(sd_state).collect())
@@ -318,6 +327,17 @@ impl<S: Discipline> Fair<S> {
     }
 }
 
+/// How many cores the groups of a domain have CPUs of.
+fn cores_of(machine: &Machine, domain: &Domain) -> Vec<u32> {
+    let n_cores = |group: &topology::Group| {
+        let mut cores: Vec<u32> = group.cpus.iter().map(|c| machine.cpus[c.idx()].core).collect();
+        cores.sort_unstable();
+        cores.dedup();
+        cores.len() as u32
+    };
+    domain.groups.iter().map(n_cores).collect()
+}
+
 fn domain_of<'a>(machine: &'a Machine, link: &ChainLink) -> &'a Domain {
     &machine.domains.domains[link.domain.0 as usize]
 }
@@ -344,10 +364,15 @@ pub(crate) fn sd_balance_interval(ms: u64, busy: bool, hz: u32, max: u64) -> u64
     interval.clamp(1, max)
 }
 
-/// `update_newidle_cost` (spec 8.3.1): true if the cost was decayed.
-pub(crate) fn update_newidle_cost(sd: &mut SdState, cost: Ns, jiffies: u64, hz: u32) -> bool {
+/// `update_newidle_cost` (spec 8.3.1): true if the cost was decayed. It is not raised above `cap`.
+pub(crate) fn update_newidle_cost(
+    sd: &mut SdState,
+    (cost, cap): (Ns, Ns),
+    jiffies: u64,
+    hz: u32,
+) -> bool {
     if cost > sd.max_newidle_lb_cost {
-        sd.max_newidle_lb_cost = cost;
+        sd.max_newidle_lb_cost = cost.min(cap);
         sd.last_decay_max_lb_cost = jiffies;
     } else if jiffies > sd.last_decay_max_lb_cost + u64::from(hz) {
         sd.max_newidle_lb_cost = sd.max_newidle_lb_cost * 253 / 256;

@@ -48,7 +48,7 @@ impl<S: Discipline> Fair<S> {
 
     /// Only SCHED_IDLE tasks are left on `cpu` now that `p` is gone: it balances at the next tick,
     /// so that somebody of more weight may come.
-    fn balance_if_only_idle_policy(&mut self, w: &World, cpu: CpuId, p: TaskId) {
+    pub(crate) fn balance_if_only_idle_policy(&mut self, w: &World, cpu: CpuId, p: TaskId) {
         let gone_was_idle = self.tasks[p.idx()].is_idle_policy();
         let rq = &mut self.rqs[cpu.idx()];
         if !gone_was_idle && rq.h_nr_running > 0 && rq.h_nr_running == rq.idle_h_nr_running {
@@ -145,6 +145,10 @@ impl<S: Discipline> Policy for Fair<S> {
 
     fn nested_hold(&self, w: &World, cpu: CpuId, n: Nested) -> Ns {
         self.swq_nested_hold(w, cpu, n)
+    }
+
+    fn wake_delayed(&mut self, w: &mut World, cpu: CpuId, p: TaskId) {
+        S::wake_delayed(self, w, cpu, p);
     }
 
     fn nested_done(&mut self, w: &mut World, cpu: CpuId, n: Nested) {

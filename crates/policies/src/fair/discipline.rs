@@ -12,8 +12,16 @@ use topology::CpuId;
 /// Kernel versions whose rules are modeled, in order of age.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Rules {
-    /// v6.4, the last but one with CFS.
+    /// v6.4, with CFS.
     V6_4,
+    /// v6.6, the first with EEVDF.
+    V6_6,
+    /// v6.12
+    V6_12,
+    /// v6.18 as it was released (v6.18.2).
+    V6_18_2,
+    /// v6.18 as its stable tree has it (v6.18.33 and later).
+    V6_18,
 }
 
 /// See the module's documentation. `cpu` always is the CPU of the runqueue concerned, whose lock is
@@ -23,6 +31,9 @@ pub trait Discipline: Sized {
     type Entity: Clone + Debug + Default;
     /// The order of a runqueue's waiting tasks.
     type Queue: Clone + Debug + Default;
+
+    /// A task that goes to sleep may stay on its queue for a while.
+    const DELAYS: bool = false;
 
     /// The kernel whose rules apply to what the disciplines share.
     fn rules(&self) -> Rules;
@@ -54,11 +65,26 @@ pub trait Discipline: Sized {
         flags: DequeueFlags,
     );
 
+    /// The task sleeps on its queue.
+    #[inline]
+    fn is_delayed(_ext: &Self::Entity) -> bool {
+        false
+    }
+
+    /// ENQUEUE_DELAYED: `p`, which sleeps on its queue, is woken.
+    fn wake_delayed(_f: &mut Fair<Self>, _w: &mut World, _cpu: CpuId, _p: TaskId) {}
+
     /// DEQUEUE_SAVE: takes `p` off its queue for a moment, in which its attributes change.
     fn save_entity(f: &mut Fair<Self>, w: &mut World, cpu: CpuId, p: TaskId);
 
     /// ENQUEUE_RESTORE: the reverse. Its weight was `old_weight` before.
     fn restore_entity(f: &mut Fair<Self>, w: &mut World, cpu: CpuId, p: TaskId, old_weight: u32);
+
+    /// `reweight_entity` of a task that is on no queue.
+    fn reweight_sleeping(_ext: &mut Self::Entity, _old_weight: u32, _new_weight: u32) {}
+
+    /// `p` gets a slice of its own, ns, or (0) the base slice.
+    fn set_slice(_f: &mut Fair<Self>, _p: TaskId, _slice_ns: Ns) {}
 
     /// `check_preempt_wakeup`: `p` was put beside `curr`, a fair task too; calls
     /// [`World::resched_curr`] if `p` should run at once.

@@ -1,4 +1,6 @@
-//! Scheduler features and tunables under the kernel's names (spec 3.1).
+//! Scheduler features and tunables under the kernel's names (spec 3.1, 4.1).
+
+use super::Rules;
 
 /// Feature switches (`/sys/kernel/debug/sched/features`). `NO_X` turns X off.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -23,10 +25,47 @@ pub struct Features {
     pub base_slice: bool,
     pub lb_min: bool,
     pub swqueue: bool,
+    pub place_lag: bool,
+    pub place_deadline_initial: bool,
+    pub place_rel_deadline: bool,
+    pub run_to_parity: bool,
+    pub preempt_short: bool,
+    pub delay_dequeue: bool,
+    pub delay_zero: bool,
+    pub pick_buddy: bool,
+    pub ni_random: bool,
     /// Ours: off disables the early breaks of newidle balance on `avg_idle`.
     pub newidle_avg_idle: bool,
 }
 
+impl Features {
+    /// The defaults of a kernel (spec 3.1, 4.1). What it does not have is off.
+    pub fn for_rules(rules: Rules) -> Self {
+        if rules == Rules::V6_4 {
+            return Self::default();
+        }
+        let since = |first: Rules| rules >= first;
+        Self {
+            gentle_fair_sleepers: false,
+            start_debit: false,
+            last_buddy: false,
+            alt_period: false,
+            base_slice: false,
+            place_lag: true,
+            place_deadline_initial: true,
+            run_to_parity: true,
+            place_rel_deadline: since(Rules::V6_12),
+            preempt_short: since(Rules::V6_12),
+            delay_dequeue: since(Rules::V6_12),
+            delay_zero: since(Rules::V6_12),
+            pick_buddy: since(Rules::V6_18_2),
+            ni_random: since(Rules::V6_18),
+            ..Self::default()
+        }
+    }
+}
+
+/// The defaults of v6.4.
 impl Default for Features {
     fn default() -> Self {
         Self {
@@ -49,6 +88,15 @@ impl Default for Features {
             base_slice: true,
             lb_min: false,
             swqueue: false,
+            place_lag: false,
+            place_deadline_initial: false,
+            place_rel_deadline: false,
+            run_to_parity: false,
+            preempt_short: false,
+            delay_dequeue: false,
+            delay_zero: false,
+            pick_buddy: false,
+            ni_random: false,
             newidle_avg_idle: true,
         }
     }
@@ -67,6 +115,14 @@ pub struct Tunables {
     pub wakeup_granularity_ns: u64,
     /// `sched_nr_latency`; recompute it when latency or granularity is written.
     pub nr_latency: u32,
+    /// EEVDF: what a task asks for by default, ns.
+    pub base_slice_ns: u64,
+    /// EEVDF: the same for a machine of one CPU, ns.
+    pub normalized_base_slice_ns: u64,
+    /// The factor between the two.
+    pub factor: u64,
+    /// Ours: the success ratio that NI_RANDOM starts from, of 1024.
+    pub newidle_ratio: u32,
     /// A task that ran this recently is cache hot, ns; -1: always hot.
     pub migration_cost_ns: i64,
     /// Tasks examined per balance pass.
@@ -76,10 +132,26 @@ pub struct Tunables {
 }
 
 impl Tunables {
-    /// Kernel defaults for a machine with this many CPUs (spec 3.1).
+    /// Writes `base_slice_ns`; the normalized one follows.
+    pub fn set_base_slice(&mut self, ns: u64) {
+        self.base_slice_ns = ns;
+        self.normalized_base_slice_ns = ns / self.factor;
+    }
+
+    /// Defaults of v6.4 for a machine with this many CPUs (spec 3.1).
     pub fn for_cpus(n_cpus: usize) -> Self {
+        Self::for_rules(Rules::V6_4, n_cpus)
+    }
+
+    /// Defaults of a kernel for a machine with this many CPUs (spec 3.1, 4.1).
+    pub fn for_rules(rules: Rules, n_cpus: usize) -> Self {
         let factor = 1 + u64::from(n_cpus.min(8).ilog2());
+        let normalized_base_slice_ns = if rules >= Rules::V6_18_2 { 700_000 } else { 750_000 };
         Self {
+            base_slice_ns: normalized_base_slice_ns * factor,
+            normalized_base_slice_ns,
+            factor,
+            newidle_ratio: 512,
             latency_ns: 6_000_000 * factor,
             min_granularity_ns: 750_000 * factor,
             idle_min_granularity_ns: 750_000,

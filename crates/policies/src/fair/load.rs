@@ -38,7 +38,10 @@ impl<S: Discipline> Fair<S> {
         let running = self.rqs[cpu.idx()].curr == p;
         let se = &mut self.tasks[p.idx()];
         if se.avg.last_update_time != DETACHED {
-            let activity = Activity::task(se.on_rq, running);
+            let mut activity = Activity::task(se.on_rq, running);
+            if S::DELAYS && S::is_delayed(&se.ext) {
+                activity.runnable = 0;
+            }
             if se.avg.update(now, activity, u64::from(se.weight)) {
                 se.util_avg_unchanged = false;
             }
@@ -52,7 +55,7 @@ impl<S: Discipline> Fair<S> {
         let rq = &mut self.rqs[cpu.idx()];
         let activity = Activity {
             load: rq.load_weight,
-            runnable: u64::from(rq.h_nr_running),
+            runnable: u64::from(rq.h_nr_runnable()),
             running: rq.curr.is_task(),
         };
         rq.avg.update(now, activity, 1);

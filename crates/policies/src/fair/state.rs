@@ -125,6 +125,8 @@ pub struct FairRq<Q = CfsQueue> {
     pub load_weight: u64,
     /// `cfs.h_nr_running`: fair tasks on the queue, the current one included.
     pub h_nr_running: u32,
+    /// Those among them that sleep (delayed dequeue).
+    pub h_nr_delayed: u32,
     /// `cfs.idle_h_nr_running`: SCHED_IDLE tasks among them.
     pub idle_h_nr_running: u32,
     /// The discipline's order of the queued tasks, without the current one.
@@ -177,12 +179,21 @@ pub struct PendingChoice {
 /// compare as plain integers whatever credit or debt is added (spec 0.4).
 pub const MIN_VRUNTIME_AT_BOOT: u64 = 1 << 62;
 
+impl<Q> FairRq<Q> {
+    /// `cfs.h_nr_runnable`: fair tasks that do not sleep.
+    #[inline]
+    pub fn h_nr_runnable(&self) -> u32 {
+        self.h_nr_running - self.h_nr_delayed
+    }
+}
+
 impl<Q: Default> FairRq<Q> {
     /// An empty runqueue with the initial values of spec 2.2.
     pub fn new(migration_cost_ns: Ns) -> Self {
         Self {
             load_weight: 0,
             h_nr_running: 0,
+            h_nr_delayed: 0,
             idle_h_nr_running: 0,
             queue: Q::default(),
             curr: TaskId::NONE,
@@ -227,6 +238,10 @@ pub struct SdState {
     /// In jiffies.
     pub last_balance: u64,
     pub avg_scan_cost: u64,
+    /// NI_RANDOM: newidle calls, successes among them (weighted), and their ratio of 1024.
+    pub newidle_call: u32,
+    pub newidle_success: u32,
+    pub newidle_ratio: u32,
 }
 
 /// `sd_llc_shared` (spec 1.5). Indexed by the machine's LLC number.

@@ -1,7 +1,7 @@
 //! For unit tests: regular machines, and the few verbs that the engine would do.
 
-use super::Fair;
 use super::features::{Features, Tunables};
+use super::{Cfs, Discipline, Eevdf, Fair, Rules};
 use sim_core::{
     Config, DequeueFlags, EnqueueFlags, MigrationCause, Ns, Policy, TaskAttr, TaskId, TaskState,
     World,
@@ -34,8 +34,8 @@ pub fn machine(shape: Shape, hz: u32) -> Machine {
 }
 
 /// A class and a world that a test drives by hand.
-pub struct Rig {
-    pub f: Fair,
+pub struct Rig<S: Discipline = Cfs> {
+    pub f: Fair<S>,
     pub w: World,
 }
 
@@ -45,9 +45,22 @@ impl Rig {
     }
 
     pub fn with(shape: Shape, hz: u32, features: Features) -> Self {
-        let mut w = World::new(Arc::new(machine(shape, hz)), Config::default());
         // As on a machine with 8 CPUs or more, whatever the shape.
-        let mut f = Fair::new(features, Tunables::for_cpus(8));
+        Self::of(Fair::new(features, Tunables::for_cpus(8)), shape, hz)
+    }
+}
+
+impl Rig<Eevdf> {
+    /// A base slice of 3 ms, whatever the kernel.
+    pub fn eevdf(rules: Rules, hz: u32, features: Features) -> Self {
+        let tunables = Tunables { base_slice_ns: 3_000_000, ..Tunables::for_rules(rules, 8) };
+        Self::of(Fair::eevdf(rules, features, tunables), RYZEN, hz)
+    }
+}
+
+impl<S: Discipline> Rig<S> {
+    fn of(mut f: Fair<S>, shape: Shape, hz: u32) -> Self {
+        let mut w = World::new(Arc::new(machine(shape, hz)), Config::default());
         f.init(&mut w);
         Self { f, w }
     }
@@ -78,8 +91,13 @@ impl Rig {
 
     pub fn dequeue(&mut self, p: TaskId, sleep: bool) {
         let cpu = self.w.tasks[p.idx()].cpu;
+        if sleep {
+            self.w.tasks[p.idx()].state = TaskState::Sleeping;
+        }
         self.f.dequeue_task(&mut self.w, cpu, p, DequeueFlags { sleep });
-        self.w.deactivate(cpu, p);
+        if !self.w.tasks[p.idx()].sched_delayed {
+            self.w.deactivate(cpu, p);
+        }
     }
 
     /// `schedule()` without its time.
@@ -114,6 +132,12 @@ impl Rig {
 
     /// Wakes `p` where it slept.
     pub fn wake(&mut self, p: TaskId) {
+        if self.w.tasks[p.idx()].sched_delayed {
+            let cpu = self.w.tasks[p.idx()].cpu;
+            self.w.tasks[p.idx()].state = TaskState::Runnable;
+            self.f.wake_delayed(&mut self.w, cpu, p);
+            return self.f.wakeup_preempt(&mut self.w, cpu, p, EnqueueFlags::default());
+        }
         self.enqueue(p, EnqueueFlags { wakeup: true, ..EnqueueFlags::default() });
     }
 

@@ -9,7 +9,7 @@ mod idle;
 mod tests;
 
 use super::state::{PendingChoice, Wakee};
-use super::{Discipline, Fair};
+use super::{Discipline, Fair, Rules};
 use sim_core::{Choice, Ns, Policy, SelectKind, TaskId, World};
 use topology::{CpuId, SdFlags};
 
@@ -150,7 +150,11 @@ impl<S: Discipline> Fair<S> {
             // An interrupt on an idle CPU says nothing about where the data is.
             return Some(if there.idle { prev } else { this });
         }
-        if sync && here.nr_running == 1 {
+        let mut nr_running = here.nr_running;
+        if S::DELAYS && self.discipline.rules() >= Rules::V6_18_2 {
+            nr_running -= here.nr_delayed;
+        }
+        if sync && nr_running == 1 {
             return Some(this);
         }
         there.idle.then_some(prev)

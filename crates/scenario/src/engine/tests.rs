@@ -1,7 +1,8 @@
 //! The registry's words against what the engine makes of them.
 
 use super::*;
-use crate::registry::{self, FEATURES, Fallback, KeyDef, Kind, WORKLOADS, WorkloadDef};
+use crate::registry::{self, FEATURES, Fallback, KERNELS, KeyDef, Kind, WORKLOADS, WorkloadDef};
+use policies::fair::Discipline;
 use sim_core::{Op, ProgramCx, TaskAttr, TaskId};
 use std::path::Path;
 
@@ -29,6 +30,11 @@ fn spec(policy: &str, variant: &str, workload: &str) -> RunSpec {
 
 fn cfs(variant: &str) -> RunSpec {
     spec("cfs", variant, "kind = \"spinners\"\ntasks = 1")
+}
+
+fn eevdf_of(kernel: &str, variant: &str) -> RunSpec {
+    let variant = format!("rules = \"{kernel}\"\n{variant}");
+    spec("eevdf", &variant, "kind = \"spinners\"\ntasks = 1")
 }
 
 /// The kind, and a small value for each key that must be given.
@@ -73,6 +79,19 @@ fn every_run_has_the_same_metrics() {
 fn the_registry_and_the_policy_have_the_same_defaults() {
     assert_eq!(fair(&cfs("")).features, Features::default());
     assert_eq!(tunables(&cfs("")), Tunables::for_cpus(8));
+    for kernel in &KERNELS[1..] {
+        let spec = eevdf_of(kernel, "");
+        let rules = rules(&spec);
+        assert_eq!(features(&spec), Features::for_rules(rules), "{kernel}");
+        assert_eq!(tunables(&spec), Tunables::for_rules(rules, 8), "{kernel}");
+        assert_eq!(eevdf(&spec).discipline.rules(), rules);
+    }
+}
+
+#[test]
+fn a_base_slice_that_is_written_is_that_of_all_cpus() {
+    let t = tunables(&eevdf_of("6.18", "tunables = { base_slice_ns = 8_000_000 }"));
+    assert_eq!((t.base_slice_ns, t.normalized_base_slice_ns), (8_000_000, 2_000_000));
 }
 
 #[test]
@@ -80,7 +99,8 @@ fn documented_defaults_are_those_of_the_floors_below() {
     let spec = spec("cfs", "", "kind = \"kernel-build\"\nwork_seconds = 12_500");
     assert_eq!(build_config(&spec), kernel_build::Config::default());
     let fair = Tunables::for_cpus(8);
-    let documented = |name: &str| match registry::tunable(name).unwrap().default {
+    let eevdf = Tunables::for_rules(Rules::V6_18, 8);
+    let documented = |name: &str| match registry::tunable(name).unwrap().key.default {
         Fallback::Int(n) => n,
         Fallback::Bool(on) => i64::from(on),
         Fallback::Words(words) => words.trim_end_matches(" *").parse().unwrap(),
@@ -91,6 +111,8 @@ fn documented_defaults_are_those_of_the_floors_below() {
         ("latency_ns", fair.latency_ns as i64),
         ("min_granularity_ns", fair.min_granularity_ns as i64),
         ("wakeup_granularity_ns", fair.wakeup_granularity_ns as i64),
+        ("base_slice_ns", eevdf.base_slice_ns as i64),
+        ("newidle_ratio", eevdf.newidle_ratio.into()),
         ("nr_migrate", i64::from(fair.nr_migrate)),
         ("timer_slack_ns", Config::default().timer_slack_ns as i64),
         ("sis_node_skip_own", i64::from(fair.sis_node_skip_own)),
@@ -169,9 +191,15 @@ fn a_run_that_can_make_no_progress_says_who_waits_for_what() {
 #[test]
 fn every_feature_of_the_registry_reaches_the_policy() {
     for def in FEATURES {
-        let no = if def.default { "NO_" } else { "" };
-        let toggled = cfs(&format!("features = [\"{no}{}\"]", def.name));
-        assert_ne!(fair(&toggled).features, Features::default(), "{}", def.name);
+        for kernel in KERNELS {
+            let Some(on) = def.default(Some(kernel)) else {
+                continue;
+            };
+            let line = format!("features = [\"{}{}\"]", if on { "NO_" } else { "" }, def.name);
+            let toggled = if kernel == "6.4" { cfs(&line) } else { eevdf_of(kernel, &line) };
+            let default = Features::for_rules(rules(&toggled));
+            assert_ne!(features(&toggled), default, "{} in {kernel}", def.name);
+        }
     }
 }
 
@@ -203,7 +231,7 @@ impl Observer for Counts {
 #[test]
 fn whoever_watches_changes_nothing() {
     for def in WORKLOADS {
-        for policy in ["fifo", "cfs"] {
+        for policy in ["fifo", "cfs", "eevdf"] {
             let spec = spec(policy, "", &smallest(def));
             let mut counts = Counts::default();
             let watched = run_watched(&spec, &mut counts, &|_| ()).unwrap();

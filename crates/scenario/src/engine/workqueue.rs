@@ -1,7 +1,7 @@
 //! Workloads on workqueues: their configuration from a scenario, and runs that are looked at from
 //! time to time for `schedlab wq`.
 
-use super::{fair, int, world};
+use super::{eevdf, fair, int, world};
 use crate::experiment::{RunSpec, Until};
 use crate::registry::Value;
 use crate::run::RunError;
@@ -72,6 +72,7 @@ pub(super) fn queue_work(spec: &RunSpec) -> QueueWork {
 pub(crate) fn watch(spec: &RunSpec, every: Ns, progress: &dyn Fn(f64)) -> Result<WqRun, RunError> {
     match spec.policy.name() {
         "fifo" => with_policy(spec, Fifo::default(), every, progress),
+        "eevdf" => with_policy(spec, eevdf(spec), every, progress),
         _ => with_policy(spec, fair(spec), every, progress),
     }
 }

@@ -71,8 +71,8 @@ fn variant<'a>(
             .help("write `policy = \"cfs\"` at the top for all variants, or in each of them");
         walk.fault(fault);
     }
-    let features = table.get("features").map_or_else(Vec::new, |n| features(walk, n, choice.kind));
-    let tunables = table.get("tunables").map_or_else(Vec::new, |n| tunables(walk, n, choice.kind));
+    let features = table.get("features").map_or_else(Vec::new, |n| features(walk, n, choice));
+    let tunables = table.get("tunables").map_or_else(Vec::new, |n| tunables(walk, n, choice));
     let queue = table.get("workqueue");
     let queue = queue.map_or_else(Vec::new, |n| workqueue::workqueue(walk, n, seen.workload));
     let baseline = baseline(walk, table, name.as_deref(), seen);
@@ -118,9 +118,9 @@ fn baseline(walk: &mut Walk, table: &DeTable<'_>, name: Option<&str>, seen: &mut
     here
 }
 
-fn features(walk: &mut Walk, list: Node<'_>, policy: Option<PolicyKind>) -> Vec<Feature> {
+fn features(walk: &mut Walk, list: Node<'_>, choice: PolicyChoice) -> Vec<Feature> {
     let nodes = walk.array(list, "features").unwrap_or_default();
-    if let (Some(policy), false) = (policy, nodes.is_empty())
+    if let (Some(policy), false) = (choice.kind, nodes.is_empty())
         && !policy.0.fair
     {
         let message = format!("policy `{}` has no features", policy.name());
@@ -130,7 +130,7 @@ fn features(walk: &mut Walk, list: Node<'_>, policy: Option<PolicyKind>) -> Vec<
     }
     let mut features: Vec<Feature> = Vec::new();
     for node in nodes {
-        let Some(feature) = feature(walk, node) else {
+        let Some(feature) = feature(walk, node, choice) else {
             continue;
         };
         match features.iter().find(|f| f.name == feature.name) {
@@ -157,13 +157,16 @@ fn feature_word<'a>(walk: &mut Walk, node: Node<'a>) -> Option<&'a str> {
     None
 }
 
-fn feature(walk: &mut Walk, node: Node<'_>) -> Option<Feature> {
+fn feature(walk: &mut Walk, node: Node<'_>, choice: PolicyChoice) -> Option<Feature> {
     let word = feature_word(walk, node)?;
     let (on, bare) = match word.strip_prefix("NO_") {
         Some(bare) => (false, bare),
         None => (true, word),
     };
     if let Some(def) = registry::feature(bare) {
+        if choice.kind.is_some() && def.default(choice.rules).is_none() {
+            not_in_kernel(walk, node.span(), &format!("feature `{bare}`"), choice, &def.kernels());
+        }
         return Some(Feature { name: def.name, on });
     }
     let upper = word.to_ascii_uppercase();
@@ -183,15 +186,28 @@ fn feature(walk: &mut Walk, node: Node<'_>) -> Option<Feature> {
     None
 }
 
-fn tunables(
+/// A feature or tunable that other kernels have.
+fn not_in_kernel(
     walk: &mut Walk,
-    node: Node<'_>,
-    policy: Option<PolicyKind>,
-) -> Vec<(&'static str, Value)> {
+    place: Range<usize>,
+    what: &str,
+    choice: PolicyChoice,
+    kernels: &str,
+) {
+    let (policy, rules) = (choice.kind.map_or("", PolicyKind::name), choice.rules.unwrap_or("?"));
+    let message = format!("policy `{policy}` with the rules of {rules} has no {what}");
+    let fault = walk
+        .at(place, message)
+        .label(format!("in kernels: {kernels}"))
+        .help("remove it, or choose other rules: `cfs` is 6.4, `eevdf` 6.6 and later");
+    walk.fault(fault);
+}
+
+fn tunables(walk: &mut Walk, node: Node<'_>, choice: PolicyChoice) -> Vec<(&'static str, Value)> {
     let Some(table) = walk.table(node, "tunables") else {
         return Vec::new();
     };
-    if let (Some(policy), false) = (policy, table.is_empty())
+    if let (Some(policy), false) = (choice.kind, table.is_empty())
         && !policy.0.fair
     {
         let message = format!("policy `{}` has no tunables", policy.name());
@@ -206,11 +222,16 @@ fn tunables(
             let fault = walk
                 .at(key.span(), format!("unknown tunable `{name}`"))
                 .label("no tunable has this name")
-                .help(did_you_mean(name, TUNABLES.iter().map(|t| t.name)));
+                .help(did_you_mean(name, TUNABLES.iter().map(|t| t.key.name)));
             walk.fault(fault);
             continue;
         };
-        values.extend(walk.value(node, def).map(|value| (def.name, value)));
+        if choice.kind.is_some() && !def.exists(choice.rules) {
+            let what = format!("tunable `{name}`");
+            not_in_kernel(walk, key.span(), &what, choice, &def.kernels());
+        }
+        let value = walk.value(node, &def.key);
+        values.extend(value.map(|value| (def.key.name, value)));
     }
     values
 }

@@ -28,6 +28,12 @@ pub const POLICIES: &[PolicyDef] = &[
         help: "the fair class before EEVDF: vruntime, buddies, wake-up preemption",
     },
     PolicyDef {
+        name: "eevdf",
+        rules: &["6.18", "6.18.2", "6.12", "6.6"],
+        fair: true,
+        help: "the fair class since 6.6: lag, eligibility, virtual deadlines",
+    },
+    PolicyDef {
         name: "fifo",
         rules: &[],
         fair: false,
@@ -35,91 +41,207 @@ pub const POLICIES: &[PolicyDef] = &[
     },
 ];
 
+/// Kernels whose fair class is modeled, the oldest first: 6.18 is its stable tree as of 6.18.33.
+pub const KERNELS: [&str; 5] = ["6.4", "6.6", "6.12", "6.18.2", "6.18"];
+
+/// Where a feature is on, or a tunable exists, by kernel.
+type PerKernel<T> = [T; KERNELS.len()];
+
+/// The place of a kernel in [`KERNELS`]; policies that are no kernel's count as the oldest.
+fn index(rules: Option<&str>) -> usize {
+    KERNELS.iter().position(|kernel| Some(*kernel) == rules).unwrap_or(0)
+}
+
+/// The kernels at which `has` is true, in words; empty if all are.
+fn kernels(has: impl Fn(usize) -> bool) -> String {
+    let known: Vec<usize> = (0..KERNELS.len()).filter(|k| has(*k)).collect();
+    let (Some(&first), Some(&last)) = (known.first(), known.last()) else {
+        return "in no kernel".to_string();
+    };
+    match (first, last + 1 == KERNELS.len()) {
+        (0, true) => String::new(),
+        (_, true) if first == last => format!("{} only", KERNELS[first]),
+        (_, true) => format!("since {}", KERNELS[first]),
+        (0, false) if last == 0 => format!("{} only", KERNELS[0]),
+        (0, false) => format!("up to {}", KERNELS[last]),
+        _ => format!("{} to {}", KERNELS[first], KERNELS[last]),
+    }
+}
+
 /// One scheduler feature.
 #[derive(Clone, Copy, Debug)]
 pub struct FeatureDef {
     /// The kernel's name, without `NO_`.
     pub name: &'static str,
-    /// True if it is on unless the scenario says otherwise.
-    pub default: bool,
+    /// By kernel: on or off unless the scenario says otherwise, or `None` if it does not exist.
+    defaults: PerKernel<Option<bool>>,
     /// One line for people.
     pub help: &'static str,
 }
 
-const fn on(name: &'static str, help: &'static str) -> FeatureDef {
-    FeatureDef { name, default: true, help }
+impl FeatureDef {
+    /// On or off unless the scenario says otherwise; `None` if the kernel does not have it.
+    pub fn default(&self, rules: Option<&str>) -> Option<bool> {
+        self.defaults[index(rules)]
+    }
+
+    /// True if it is on by default where it exists at all.
+    pub fn is_on(&self) -> bool {
+        self.defaults.iter().flatten().any(|on| *on)
+    }
+
+    /// The kernels that have it, in words; empty if all have.
+    pub fn kernels(&self) -> String {
+        kernels(|k| self.defaults[k].is_some())
+    }
 }
 
-const fn off(name: &'static str, help: &'static str) -> FeatureDef {
-    FeatureDef { name, default: false, help }
+const fn feature(
+    name: &'static str,
+    defaults: PerKernel<Option<bool>>,
+    help: &'static str,
+) -> FeatureDef {
+    FeatureDef { name, defaults, help }
 }
+
+/// On, off, and not there.
+const Y: Option<bool> = Some(true);
+const N: Option<bool> = Some(false);
+const X: Option<bool> = None;
 
 /// All features of the fair class.
+#[rustfmt::skip]
 pub const FEATURES: &[FeatureDef] = &[
-    off("SWQUEUE", "shared wakequeue: idle CPUs pull waking tasks from one queue per LLC"),
-    off("SIS_NODE", "look for an idle CPU in the other LLCs of the node too"),
-    on("SIS_UTIL", "scan fewer CPUs for an idle one as the LLC fills"),
-    off("SIS_PROP", "scan CPUs in proportion to the average idle time"),
-    on("NEWIDLE_AVG_IDLE", "stop newidle balance early when avg_idle is short (our name)"),
-    on("GENTLE_FAIR_SLEEPERS", "a sleeper gets half a latency of credit, not a whole one"),
-    on("START_DEBIT", "a new task starts one slice behind"),
-    off("NEXT_BUDDY", "prefer the task that was woken last"),
-    on("LAST_BUDDY", "prefer the task that was preempted by a wake-up"),
-    on("CACHE_HOT_BUDDY", "a buddy counts as cache hot when tasks are moved"),
-    on("WAKEUP_PREEMPTION", "a waking task may preempt the running one"),
-    on("TTWU_QUEUE", "wake remote CPUs through their wake list"),
-    on("WA_IDLE", "wake_affine: prefer an idle CPU of the two"),
-    on("WA_WEIGHT", "wake_affine: compare the load of the two CPUs"),
-    on("WA_BIAS", "wake_affine: favor the waking CPU a little"),
-    on("UTIL_EST", "estimate a task's utilization from its last activations"),
-    on("UTIL_EST_FASTUP", "let that estimate rise at once"),
-    on("ALT_PERIOD", "the period counts all runnable tasks of the hierarchy"),
-    on("BASE_SLICE", "a slice is never shorter than min_granularity_ns"),
-    off("LB_MIN", "load balance leaves tasks with very little load where they are"),
+    feature("SWQUEUE", [N, X, X, X, X],
+        "shared wakequeue, version 1: idle CPUs pull waking tasks from one queue per LLC"),
+    feature("SIS_NODE", [N, N, N, N, N], "look for an idle CPU in the other LLCs of the node too"),
+    feature("SIS_UTIL", [Y, Y, Y, Y, Y], "scan fewer CPUs for an idle one as the LLC fills"),
+    feature("SIS_PROP", [N, N, X, X, X], "scan CPUs in proportion to the average idle time"),
+    feature("NEWIDLE_AVG_IDLE", [Y, Y, Y, Y, Y],
+        "stop newidle balance early when avg_idle is short (our name)"),
+    feature("NI_RANDOM", [X, X, X, X, Y],
+        "try newidle balance as often as it has been of use lately"),
+    feature("GENTLE_FAIR_SLEEPERS", [Y, X, X, X, X],
+        "a sleeper gets half a latency of credit, not a whole one"),
+    feature("START_DEBIT", [Y, X, X, X, X], "a new task starts one slice behind"),
+    feature("PLACE_LAG", [X, Y, Y, Y, Y], "a task that wakes up or moves keeps its lag"),
+    feature("PLACE_DEADLINE_INITIAL", [X, Y, Y, Y, Y], "a new task asks for half a slice"),
+    feature("PLACE_REL_DEADLINE", [X, X, Y, Y, Y],
+        "a task that moves keeps what is left of its slice"),
+    feature("RUN_TO_PARITY", [X, Y, Y, Y, Y],
+        "who runs is protected: while it is eligible, since 6.18.2 for the shortest slice"),
+    feature("PREEMPT_SHORT", [X, X, Y, Y, Y], "a waking task with a shorter slice breaks that"),
+    feature("DELAY_DEQUEUE", [X, X, Y, Y, Y],
+        "a task that sleeps with negative lag stays on its queue until it is picked"),
+    feature("DELAY_ZERO", [X, X, Y, Y, Y], "such a task gains no lag by staying"),
+    feature("PICK_BUDDY", [X, X, X, Y, Y], "an eligible next buddy is picked out of order"),
+    feature("NEXT_BUDDY", [N, N, N, N, N], "prefer the task that was woken last"),
+    feature("LAST_BUDDY", [Y, X, X, X, X], "prefer the task that was preempted by a wake-up"),
+    feature("CACHE_HOT_BUDDY", [Y, Y, Y, Y, Y], "a buddy counts as cache hot when tasks are moved"),
+    feature("WAKEUP_PREEMPTION", [Y, Y, Y, Y, Y], "a waking task may preempt the running one"),
+    feature("TTWU_QUEUE", [Y, Y, Y, Y, Y], "wake remote CPUs through their wake list"),
+    feature("WA_IDLE", [Y, Y, Y, Y, Y], "wake_affine: prefer an idle CPU of the two"),
+    feature("WA_WEIGHT", [Y, Y, Y, Y, Y], "wake_affine: compare the load of the two CPUs"),
+    feature("WA_BIAS", [Y, Y, Y, Y, Y], "wake_affine: favor the waking CPU a little"),
+    feature("UTIL_EST", [Y, Y, Y, Y, Y],
+        "estimate a task's utilization from its last activations"),
+    feature("UTIL_EST_FASTUP", [Y, Y, Y, Y, Y], "let that estimate rise at once"),
+    feature("ALT_PERIOD", [Y, X, X, X, X],
+        "the period counts all runnable tasks of the hierarchy"),
+    feature("BASE_SLICE", [Y, X, X, X, X], "a slice is never shorter than min_granularity_ns"),
+    feature("LB_MIN", [N, N, N, N, N],
+        "load balance leaves tasks with very little load where they are"),
 ];
 
+/// One tunable of the fair class.
+#[derive(Clone, Copy, Debug)]
+pub struct TunableDef {
+    /// Name, range, default and help.
+    pub key: KeyDef,
+    exists: PerKernel<bool>,
+}
+
+impl TunableDef {
+    /// True if the kernel has it.
+    pub fn exists(&self, rules: Option<&str>) -> bool {
+        self.exists[index(rules)]
+    }
+
+    /// The kernels that have it, in words; empty if all have.
+    pub fn kernels(&self) -> String {
+        kernels(|k| self.exists[k])
+    }
+}
+
 const SECOND: i64 = 1_000_000_000;
+
+const fn everywhere(key: KeyDef) -> TunableDef {
+    TunableDef { key, exists: [true; KERNELS.len()] }
+}
+
+const fn of_cfs(key: KeyDef) -> TunableDef {
+    TunableDef { key, exists: [true, false, false, false, false] }
+}
 
 const fn ns(name: &'static str, min: i64, default: Fallback, help: &'static str) -> KeyDef {
     KeyDef { name, kind: Kind::Int { min, max: SECOND }, unit: "ns", default, help }
 }
 
 /// All tunables of the fair class.
-pub const TUNABLES: &[KeyDef] = &[
-    ns(
+pub const TUNABLES: &[TunableDef] = &[
+    everywhere(ns(
         "migration_cost_ns",
         -1,
         Int(500_000),
         "a task that ran this recently is cache hot; -1: always, 0: never",
-    ),
-    ns(
+    )),
+    of_cfs(ns(
         "latency_ns",
         100_000,
         Words("24000000 *"),
         "period in which every task runs once (* less below 8 CPUs)",
-    ),
-    ns("min_granularity_ns", 100_000, Words("3000000 *"), "shortest slice"),
-    ns("wakeup_granularity_ns", 0, Words("4000000 *"), "lead needed to preempt"),
-    KeyDef {
+    )),
+    of_cfs(ns("min_granularity_ns", 100_000, Words("3000000 *"), "shortest slice")),
+    of_cfs(ns("wakeup_granularity_ns", 0, Words("4000000 *"), "lead needed to preempt")),
+    TunableDef {
+        key: ns(
+            "base_slice_ns",
+            100_000,
+            Words("2800000 *"),
+            "what a task asks for (* less below 8 CPUs; 3000000 up to 6.12)",
+        ),
+        exists: [false, true, true, true, true],
+    },
+    TunableDef {
+        key: KeyDef {
+            name: "newidle_ratio",
+            kind: Kind::Int { min: 0, max: 1024 },
+            unit: "",
+            default: Int(512),
+            help: "NI_RANDOM: successes of 1024 tries to begin with (our name)",
+        },
+        exists: [false, false, false, false, true],
+    },
+    everywhere(KeyDef {
         name: "nr_migrate",
         kind: Kind::Int { min: 1, max: 100_000 },
         unit: "",
         default: Int(32),
         help: "tasks looked at by one balance pass",
-    },
-    KeyDef {
+    }),
+    everywhere(KeyDef {
         name: "hz",
         kind: Kind::Int { min: 24, max: 1200 },
         unit: "Hz",
         default: Words("the machine's"),
         help: "timer interrupts per second (CONFIG_HZ)",
-    },
-    ns("timer_slack_ns", 0, Int(50_000), "how late a sleeping task's timer may fire"),
-    KeyDef {
+    }),
+    everywhere(ns("timer_slack_ns", 0, Int(50_000), "how late a sleeping task's timer may fire")),
+    everywhere(KeyDef {
         name: "sis_node_skip_own",
         kind: Kind::Bool,
         unit: "",
         default: Bool(true),
         help: "SIS_NODE leaves out the LLC that was scanned already",
-    },
+    }),
 ];

@@ -265,6 +265,14 @@ fn names_policies_and_baselines() {
                 known: 6.4"#]],
     );
     check_brief(
+        &with("name = \"B\"", "name = \"B\"\npolicy = \"eevdf\"\nrules = \"6.9\""),
+        expect![[r#"
+            24: policy `eevdf` has no rules of kernel `6.9`
+                known: 6.18, 6.18.2, 6.12, 6.6
+            25: policy `eevdf` with the rules of 6.18 has no feature `SWQUEUE`
+                remove it, or choose other rules: `cfs` is 6.4, `eevdf` 6.6 and later"#]],
+    );
+    check_brief(
         &with("policy = \"cfs\"", "policy = \"cfs\"\nrules = 6.4"),
         expect!["3: `rules` must be a string"],
     );
@@ -394,5 +402,46 @@ fn shapes() {
         expect![[r#"
             17: unknown key `variants` in the scenario
                 did you mean `variant`?"#]],
+    );
+}
+
+#[test]
+fn features_and_tunables_of_other_kernels_are_refused() {
+    check(
+        &with("name = \"B\"", "name = \"B\"\npolicy = \"eevdf\""),
+        expect![[r#"
+            error: policy `eevdf` with the rules of 6.18 has no feature `SWQUEUE`
+              --> s.toml:24:13
+               |
+            24 | features = ["SWQUEUE"]
+               |             ^^^^^^^^^ in kernels: 6.4 only
+               |
+               = help: remove it, or choose other rules: `cfs` is 6.4, `eevdf` 6.6 and later"#]],
+    );
+    check_brief(
+        &with(
+            "features = [\"SWQUEUE\"]",
+            "features = [\"NO_DELAY_DEQUEUE\", \"NI_RANDM\", \"SIS_UTIL\"]",
+        ),
+        expect![[r#"
+            23: policy `cfs` with the rules of 6.4 has no feature `DELAY_DEQUEUE`
+                remove it, or choose other rules: `cfs` is 6.4, `eevdf` 6.6 and later
+            23: unknown feature `NI_RANDM`
+                did you mean `NI_RANDOM`?"#]],
+    );
+    check_brief(
+        &with(
+            "tunables = { migration_cost_ns = 500000 }",
+            "policy = \"eevdf\"\nrules = \"6.12\"\n\
+             tunables = { base_slice_ns = 1000, latency_ns = 6000000, newidle_ratio = 3 }",
+        ),
+        expect![[r#"
+            23: policy `eevdf` with the rules of 6.12 has no feature `SWQUEUE`
+                remove it, or choose other rules: `cfs` is 6.4, `eevdf` 6.6 and later
+            26: `base_slice_ns` must be at least 100000 ns
+            26: policy `eevdf` with the rules of 6.12 has no tunable `latency_ns`
+                remove it, or choose other rules: `cfs` is 6.4, `eevdf` 6.6 and later
+            26: policy `eevdf` with the rules of 6.12 has no tunable `newidle_ratio`
+                remove it, or choose other rules: `cfs` is 6.4, `eevdf` 6.6 and later"#]],
     );
 }

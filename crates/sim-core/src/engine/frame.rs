@@ -21,6 +21,7 @@ pub(crate) enum Pc {
     WakeBegin,
     WakeLook,
     WakeOnRq,
+    WakeDelayed,
     WakeCommit,
     WakePush,
     Pop,

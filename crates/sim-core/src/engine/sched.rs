@@ -33,7 +33,9 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         }
         let flags = DequeueFlags { sleep: true };
         let hook = self.policy.dequeue_task(&mut self.w, cpu, prev, flags);
-        self.w.deactivate(cpu, prev);
+        if !self.w.tasks[prev.idx()].sched_delayed {
+            self.w.deactivate(cpu, prev);
+        }
         self.observer.dequeue(&self.w, cpu, prev);
         if hook.is_none() {
             return self.sched_pick(cpu);
@@ -82,8 +84,8 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     /// The choice is made: `curr` changes now, the switch takes time.
     fn switch_to(&mut self, cpu: CpuId, next: TaskId) -> Flow {
         let prev = self.w.cpus[cpu.idx()].top().other;
-        self.w.cpus[cpu.idx()].need_resched = false;
         if next == prev {
+            self.w.cpus[cpu.idx()].need_resched = false;
             self.unlock(cpu, LockId::rq(cpu));
             return self.pop_frame(cpu);
         }
@@ -97,6 +99,8 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
             c.curr = next;
             c.nr_switches += 1;
         });
+        // Also what charging the previous task has asked for.
+        self.w.cpus[cpu.idx()].need_resched = false;
         self.w.counters.switches += 1;
         self.tell_moves();
         self.observer.switch(&self.w, cpu, prev, next);

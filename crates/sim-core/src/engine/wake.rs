@@ -41,8 +41,13 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
             self.w.counters.wakeups_coalesced += 1;
             return self.pop_frame(cpu);
         }
+        if t.migrating {
+            // It sleeps on a runqueue, and is on its way to another.
+            return self.wait_for_task(cpu, p, Site::MigratingWait, Pc::WakeBegin);
+        }
         if t.on_rq {
-            // It is about to sleep but still queued: only its runqueue's lock decides.
+            // It is about to sleep but still queued, or sleeps on the queue: only the runqueue's
+            // lock decides.
             let rq = LockId::rq(t.cpu);
             self.w.cpus[cpu.idx()].top().target = t.cpu;
             return self.lock(cpu, rq, Site::TtwuRqLock, Pc::WakeOnRq);
@@ -61,7 +66,14 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         let top = self.w.cpus[cpu.idx()].top();
         let (p, rq) = (top.task, LockId::rq(top.target));
         let t = &mut self.w.tasks[p.idx()];
-        let still = t.on_rq && t.state == TaskState::Sleeping;
+        let still = t.on_rq && t.state == TaskState::Sleeping && t.cpu == top.target;
+        if still && t.sched_delayed {
+            t.woken = true;
+            t.runnable_since = self.w.now;
+            self.w.timers.set(p.0, crate::NEVER, 0);
+            self.observer.waking(&self.w, p);
+            return self.spend_enqueue(cpu, Pc::WakeDelayed);
+        }
         if still {
             t.state = TaskState::Runnable;
             self.w.counters.wakeups_coalesced += 1;
@@ -71,6 +83,19 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         }
         self.unlock(cpu, rq);
         if still { self.pop_frame(cpu) } else { self.w.goto(cpu, Pc::WakeBegin) }
+    }
+
+    /// `ttwu_runnable` of a task that sleeps on its queue: no CPU is chosen, it stays.
+    pub(crate) fn wake_delayed(&mut self, cpu: CpuId) -> Flow {
+        let top = self.w.cpus[cpu.idx()].top();
+        let (p, target) = (top.task, top.target);
+        self.catch_up(target);
+        self.policy.wake_delayed(&mut self.w, target, p);
+        let flags = EnqueueFlags { wakeup: true, ..EnqueueFlags::default() };
+        self.policy.wakeup_preempt(&mut self.w, target, p, flags);
+        self.now_runnable(target, p, false);
+        self.unlock(cpu, LockId::rq(target));
+        self.pop_frame(cpu)
     }
 
     /// Steps 5 and 6: a task that is still being switched out.

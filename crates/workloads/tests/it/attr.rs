@@ -1,6 +1,7 @@
 //! Properties of tasks, at their start and changed later: nice levels, policies, affinity masks,
 //! starting CPUs, timer slack.
 
+use crate::invariants::eevdfs;
 use crate::support::{free_machine, run_checked, shapes, simulate};
 use policies::fair::Fair;
 use policies::fair::features::{Features, Tunables};
@@ -225,6 +226,22 @@ proptest! {
         let machine: Machine = shape.machine();
         let features = Features { swqueue, ..Features::default() };
         let policy = Fair::new(features, Tunables::for_cpus(machine.n_cpus()));
+        let config = Config { ttwu_queue, ..Config::default() };
+        let mut sim = simulate(machine, config, policy, program, NoObserver);
+        let mut checks = crate::invariants::FairChecks::default();
+        let end = run_checked(&mut sim, 60 * MS, |sim| checks.check(sim));
+        prop_assert!(end.is_ok(), "{end:?}");
+    }
+
+    #[test]
+    fn whatever_is_changed_every_invariant_holds_under_eevdf(
+        shape in shapes(),
+        program in meddlers(),
+        eevdf in eevdfs(),
+        ttwu_queue: bool,
+    ) {
+        let machine: Machine = shape.machine();
+        let policy = crate::invariants::eevdf(eevdf.0, eevdf.1, machine.n_cpus());
         let config = Config { ttwu_queue, ..Config::default() };
         let mut sim = simulate(machine, config, policy, program, NoObserver);
         let mut checks = crate::invariants::FairChecks::default();

@@ -1,12 +1,12 @@
 //! Spec 13 over random shapes, features and workloads, after every event.
 
 use crate::support::{run_checked, shapes, simulate};
-use policies::fair::Fair;
 use policies::fair::features::{Features, Tunables};
+use policies::fair::{Discipline, Eevdf, Fair, Rules};
 use policies::fifo::Fifo;
 use proptest::prelude::*;
 use sim_core::{Config, LockId, NoObserver, Program, Simulation, Site, StopReason, TaskId};
-use topology::Machine;
+use topology::{CpuId, Machine};
 use workloads::kernel_build::{self, KernelBuild};
 use workloads::micro::{PingPong, Short, Spinners};
 
@@ -42,9 +42,9 @@ pub struct FairChecks {
 }
 
 impl FairChecks {
-    pub fn check<W: Program>(
+    pub fn check<S: Discipline, W: Program>(
         &mut self,
-        sim: &Simulation<Fair, W, NoObserver>,
+        sim: &Simulation<Fair<S>, W, NoObserver>,
     ) -> Result<(), String> {
         self.min_vruntime.resize(sim.policy.rqs.len(), 0);
         let mut weights = vec![0u64; sim.policy.rqs.len()];
@@ -66,8 +66,8 @@ impl FairChecks {
                     rq.load_weight, weights[cpu], rq.h_nr_running, counts[cpu]
                 ));
             }
-            let queued = rq.queue.tree.iter().all(|(_, p)| sim.w.tasks[p.idx()].cpu.idx() == cpu);
-            if !queued {
+            let queued = S::queued(&sim.policy, CpuId(cpu as u32));
+            if queued.iter().any(|p| sim.w.tasks[p.idx()].cpu.idx() != cpu) {
                 return Err(format!("I3: the tree of cpu {cpu} holds a task of another"));
             }
         }
@@ -76,9 +76,9 @@ impl FairChecks {
     }
 
     /// I13: whoever makes a queue two or more long sets the flag, the stopper too (spec 8.2).
-    fn check_overload<W: Program>(
+    fn check_overload<S: Discipline, W: Program>(
         &mut self,
-        sim: &Simulation<Fair, W, NoObserver>,
+        sim: &Simulation<Fair<S>, W, NoObserver>,
     ) -> Result<(), String> {
         self.nr_running.resize(sim.w.cpus.len(), 0);
         for (before, cpu) in self.nr_running.iter_mut().zip(&sim.w.cpus) {
@@ -94,7 +94,9 @@ impl FairChecks {
 }
 
 /// I3, T7.2 and T7.5: a task is on at most one wakequeue, its own LLC's, and only while it waits.
-fn check_wakequeues<W: Program>(sim: &Simulation<Fair, W, NoObserver>) -> Result<(), String> {
+fn check_wakequeues<S: Discipline, W: Program>(
+    sim: &Simulation<Fair<S>, W, NoObserver>,
+) -> Result<(), String> {
     let mut linked = vec![0u32; sim.w.tasks.len()];
     for (llc, queue) in sim.policy.swqueues.iter().enumerate() {
         let mut at = queue.head;
@@ -115,8 +117,8 @@ fn check_wakequeues<W: Program>(sim: &Simulation<Fair, W, NoObserver>) -> Result
 }
 
 /// T7.2, where nobody is in a critical section of the runqueue or the wakequeue.
-fn check_waiter<W: Program>(
-    sim: &Simulation<Fair, W, NoObserver>,
+fn check_waiter<S: Discipline, W: Program>(
+    sim: &Simulation<Fair<S>, W, NoObserver>,
     llc: usize,
     p: TaskId,
 ) -> Result<(), String> {
@@ -134,7 +136,9 @@ fn check_waiter<W: Program>(
 }
 
 /// T7.7: an append and one way out take the wakequeue's lock once each; more only by the races.
-fn check_acquisitions<W: Program>(sim: &Simulation<Fair, W, NoObserver>) -> Result<(), String> {
+fn check_acquisitions<S: Discipline, W: Program>(
+    sim: &Simulation<Fair<S>, W, NoObserver>,
+) -> Result<(), String> {
     let sites =
         [Site::TtwuEnqueueSwq, Site::PickRemoveSwq, Site::DequeueRemoveSwq, Site::PullPopSwq];
     let acquired: u64 = sites.iter().map(|s| sim.w.locks.sites[*s as usize].acquired).sum();
@@ -154,8 +158,61 @@ fn check_fair<W: Program>(
     program: W,
     until: u64,
 ) -> Result<StopReason, String> {
-    let config = Config { ttwu_queue, ..Config::default() };
     let policy = Fair::new(features, Tunables::for_cpus(machine.n_cpus()));
+    check_class(machine, policy, ttwu_queue, program, until)
+}
+
+/// The same for EEVDF as in the kernel of these rules, with these bits turning features around.
+fn check_eevdf<W: Program>(
+    machine: Machine,
+    (rules, bits): (Rules, u16),
+    ttwu_queue: bool,
+    program: W,
+    until: u64,
+) -> Result<StopReason, String> {
+    let policy = eevdf(rules, bits, machine.n_cpus());
+    check_class(machine, policy, ttwu_queue, program, until)
+}
+
+pub fn eevdf(rules: Rules, bits: u16, n_cpus: usize) -> Fair<Eevdf> {
+    let default = Features::for_rules(rules);
+    let turn = |bit: u16, on: bool| on ^ (bits >> bit & 1 == 1);
+    let features = Features {
+        place_lag: turn(0, default.place_lag),
+        place_deadline_initial: turn(1, default.place_deadline_initial),
+        place_rel_deadline: turn(2, default.place_rel_deadline),
+        run_to_parity: turn(3, default.run_to_parity),
+        preempt_short: turn(4, default.preempt_short),
+        delay_dequeue: turn(5, default.delay_dequeue),
+        delay_zero: turn(6, default.delay_zero),
+        pick_buddy: turn(7, default.pick_buddy),
+        next_buddy: turn(8, default.next_buddy),
+        ni_random: turn(9, default.ni_random),
+        wakeup_preemption: turn(10, default.wakeup_preemption),
+        ..default
+    };
+    Fair::eevdf(rules, features, Tunables::for_rules(rules, n_cpus))
+}
+
+/// A kernel with EEVDF, and features of it to be turned around: none of them half of the time.
+pub fn eevdfs() -> impl Strategy<Value = (Rules, u16)> {
+    let rules = prop_oneof![
+        Just(Rules::V6_6),
+        Just(Rules::V6_12),
+        Just(Rules::V6_18_2),
+        Just(Rules::V6_18)
+    ];
+    (rules, prop_oneof![Just(0), any::<u16>()])
+}
+
+fn check_class<S: Discipline, W: Program>(
+    machine: Machine,
+    policy: Fair<S>,
+    ttwu_queue: bool,
+    program: W,
+    until: u64,
+) -> Result<StopReason, String> {
+    let config = Config { ttwu_queue, ..Config::default() };
     let mut sim = simulate(machine, config, policy, program, NoObserver);
     let mut checks = FairChecks::default();
     let end = run_checked(&mut sim, until, |sim| checks.check(sim))?;
@@ -285,6 +342,55 @@ proptest! {
     #[test]
     fn a_build_keeps_every_invariant(shape in shapes(), features in features(), ttwu_queue: bool) {
         let end = check_fair(shape.machine(), features, ttwu_queue, small_build(), u64::MAX);
+        prop_assert_eq!(end, Ok(StopReason::Done));
+    }
+
+    #[test]
+    fn under_eevdf_no_wake_up_is_lost_between_pairs(
+        shape in shapes(),
+        pairs in 1u32..9,
+        work_ns in 0u64..20_000,
+        eevdf in eevdfs(),
+        ttwu_queue: bool,
+    ) {
+        let program = PingPong::new(pairs, work_ns, 50);
+        let end = check_eevdf(shape.machine(), eevdf, ttwu_queue, program, u64::MAX);
+        prop_assert_eq!(end, Ok(StopReason::Done));
+    }
+
+    #[test]
+    fn under_eevdf_short_bursts_keep_every_invariant(
+        shape in shapes(),
+        tasks in 1u32..30,
+        run_us in 1u64..6000,
+        sleep_us in 1u64..3000,
+        eevdf in eevdfs(),
+        ttwu_queue: bool,
+        seed: u64,
+    ) {
+        let program = Short::new(tasks, run_us * 1000, sleep_us * 1000, 10, seed);
+        let end = check_eevdf(shape.machine(), eevdf, ttwu_queue, program, u64::MAX);
+        prop_assert_eq!(end, Ok(StopReason::Done));
+    }
+
+    #[test]
+    fn under_eevdf_spinners_keep_every_invariant(
+        shape in shapes(),
+        nice in prop::collection::vec(-20i8..20, 1..30),
+        eevdf in eevdfs(),
+    ) {
+        let program = Spinners::new(nice, 40_000_000);
+        let end = check_eevdf(shape.machine(), eevdf, true, program, u64::MAX);
+        prop_assert_eq!(end, Ok(StopReason::Done));
+    }
+
+    #[test]
+    fn under_eevdf_a_build_keeps_every_invariant(
+        shape in shapes(),
+        eevdf in eevdfs(),
+        ttwu_queue: bool,
+    ) {
+        let end = check_eevdf(shape.machine(), eevdf, ttwu_queue, small_build(), u64::MAX);
         prop_assert_eq!(end, Ok(StopReason::Done));
     }
 }

@@ -1,10 +1,11 @@
 //! Twins: the same run in two ways that must not differ by a nanosecond.
 
+use crate::invariants::{eevdf, eevdfs};
 use crate::support::{TraceHash, shapes, simulate};
-use policies::fair::Fair;
 use policies::fair::features::{Features, Tunables};
+use policies::fair::{Discipline, Eevdf, Fair, Rules};
 use proptest::prelude::*;
-use sim_core::{Config, Program};
+use sim_core::{Config, Op, Program, ProgramCx, TaskAttr, TaskId};
 use topology::Machine;
 use workloads::kernel_build::{self, KernelBuild};
 use workloads::micro::{PingPong, Short, Spinners};
@@ -17,8 +18,18 @@ fn fingerprint<W: Program>(
     program: W,
     until: u64,
 ) -> String {
-    let config = Config { simulate_every_tick: every_tick, ..Config::default() };
     let policy = Fair::new(features, Tunables::for_cpus(machine.n_cpus()));
+    fingerprint_of(machine, policy, every_tick, program, until)
+}
+
+fn fingerprint_of<S: Discipline, W: Program>(
+    machine: &Machine,
+    policy: Fair<S>,
+    every_tick: bool,
+    program: W,
+    until: u64,
+) -> String {
+    let config = Config { simulate_every_tick: every_tick, ..Config::default() };
     let mut sim = simulate(machine.clone(), config, policy, program, TraceHash::default());
     let end = sim.run_until(until);
     let times: Vec<_> = sim.w.cpus.iter().map(|c| (c.time, c.ticks)).collect();
@@ -68,6 +79,35 @@ proptest! {
         };
         prop_assert_eq!(both(false), both(true));
     }
+
+    #[test]
+    fn under_eevdf_computed_ticks_equal_simulated_ones(
+        shape in shapes(),
+        (rules, bits) in eevdfs(),
+        kind in 0..5,
+        nice in prop::collection::vec(-20i8..20, 1..10),
+        seed in 0u64..1000,
+    ) {
+        let machine = shape.machine();
+        let policy = || eevdf(rules, bits, machine.n_cpus());
+        let n = machine.n_cpus() as u32;
+        let both = |every| match kind {
+            0 => fingerprint_of(&machine, policy(), every, build(), u64::MAX),
+            1 => fingerprint_of(&machine, policy(), every, PingPong::new(n, 30_000, 0), 60_000_000),
+            2 => {
+                let nice = nice.clone();
+                fingerprint_of(&machine, policy(), every, Spinners::new(nice, 300_000_000), 2_000_000_000)
+            }
+            3 => fingerprint_of(
+                &machine, policy(), every, Scripted::new(nice.clone(), seed), 300_000_000,
+            ),
+            _ => {
+                let program = Short::new(2 * n, 900_000, 700_000, 0, seed);
+                fingerprint_of(&machine, policy(), every, program, 300_000_000)
+            }
+        };
+        prop_assert_eq!(both(false), both(true));
+    }
 }
 
 /// I16: the same run twice.
@@ -76,4 +116,43 @@ fn the_same_seed_gives_the_same_run() {
     let machine = Machine::regular(topology::RegularSpec::default());
     let run = || fingerprint(&machine, Features::default(), false, build(), u64::MAX);
     assert_eq!(run(), run());
+}
+
+#[test]
+fn under_eevdf_the_same_seed_gives_the_same_run() {
+    let machine = Machine::regular(topology::RegularSpec::default());
+    for rules in [Rules::V6_6, Rules::V6_12, Rules::V6_18_2, Rules::V6_18] {
+        let policy = || -> Fair<Eevdf> { eevdf(rules, 0, machine.n_cpus()) };
+        let run = || fingerprint_of(&machine, policy(), false, build(), u64::MAX);
+        assert_eq!(run(), run());
+    }
+}
+
+/// Tasks of several nice levels and slices that run and sleep as they are told.
+struct Scripted {
+    nice: Vec<i8>,
+    state: u64,
+}
+
+impl Scripted {
+    fn new(nice: Vec<i8>, seed: u64) -> Self {
+        Self { nice, state: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1 }
+    }
+}
+
+impl Program for Scripted {
+    fn start(&mut self, cx: &mut ProgramCx<'_>) {
+        for (i, &nice) in self.nice.iter().enumerate() {
+            let slice_ns = [0, 1_000_000, 10_000_000][i % 3];
+            cx.start_task(TaskAttr { nice, slice_ns, ..TaskAttr::default() });
+        }
+    }
+
+    fn next(&mut self, _cx: &mut ProgramCx<'_>, _task: TaskId) -> Op {
+        self.state ^= self.state << 13;
+        self.state ^= self.state >> 7;
+        self.state ^= self.state << 17;
+        let ns = (self.state >> 20) % 3_000_000;
+        if self.state & 3 == 0 { Op::Sleep(ns) } else { Op::Run(ns * 4) }
+    }
 }

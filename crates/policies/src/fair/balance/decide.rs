@@ -5,9 +5,9 @@
 use super::pass::LoadBalance;
 use super::stats::{DomainStats, GroupStats, GroupType};
 use super::{IdleType, domain_at};
-use crate::fair::Discipline;
 use crate::fair::state::Fair;
 use crate::fair::wakeup::nr_idle_scan;
+use crate::fair::{Discipline, Rules};
 use sim_core::World;
 use topology::{CpuId, SdFlags};
 
@@ -29,6 +29,8 @@ pub(crate) struct DomainFacts {
     pub share_llc: bool,
     pub numa: bool,
     pub imb_numa_nr: u32,
+    /// Cores of the local and the busiest group, if siblings are balanced by them (since v6.6).
+    pub cores: Option<(u32, u32)>,
 }
 
 /// NUMA_IMBALANCE_MIN: an imbalance that is always tolerated between lightly loaded nodes.
@@ -70,7 +72,8 @@ fn is_out_of_balance(
             return false;
         }
     }
-    if d.prefer_sibling && local.kind == GroupType::HasSpare && busiest.nr > local.nr + 1 {
+    let sibling = d.prefer_sibling && local.kind == GroupType::HasSpare;
+    if sibling && sibling_imbalance(local, busiest, d, idle) > 1 {
         return true;
     }
     if busiest.kind != GroupType::Overloaded {
@@ -88,7 +91,7 @@ pub(crate) fn calculate_imbalance(
     d: &DomainFacts,
     idle: IdleType,
 ) -> (Migrate, i64) {
-    if busiest.kind == GroupType::Imbalanced {
+    if matches!(busiest.kind, GroupType::Imbalanced | GroupType::SmtBalance) {
         return (Migrate::Task, 1);
     }
     if local.kind == GroupType::HasSpare {
@@ -121,7 +124,7 @@ fn spare_imbalance(
         return (Migrate::Util, spare as i64);
     }
     let n = if busiest.weight == 1 || d.prefer_sibling {
-        busiest.nr.saturating_sub(local.nr)
+        sibling_imbalance(local, busiest, d, idle)
     } else {
         local.idle_cpus.saturating_sub(busiest.idle_cpus)
     };
@@ -132,9 +135,41 @@ fn spare_imbalance(
     (Migrate::Task, n >> 1)
 }
 
+/// How many tasks more the busiest group has. Since v6.6 (`sibling_imbalance`) in proportion to the
+/// cores, and nothing counts while this CPU is busy (spec 8.10).
+fn sibling_imbalance(
+    local: &GroupStats,
+    busiest: &GroupStats,
+    d: &DomainFacts,
+    idle: IdleType,
+) -> u32 {
+    let Some((own, theirs)) = d.cores else {
+        return busiest.nr.saturating_sub(local.nr);
+    };
+    if idle == IdleType::NotIdle {
+        return 0;
+    }
+    if own == theirs {
+        return busiest.nr.saturating_sub(local.nr);
+    }
+    let scaled = (own * busiest.nr).saturating_sub(theirs * local.nr);
+    let n = (2 * scaled + own + theirs) / (own + theirs);
+    if n <= 1 && local.nr == 0 && busiest.nr > 1 { 2 } else { n }
+}
+
 impl<S: Discipline> Fair<S> {
-    pub(crate) fn domain_facts(&self, w: &World, cpu: CpuId, level: usize) -> Option<DomainFacts> {
-        let (d, _) = domain_at(w, cpu, level)?;
+    pub(crate) fn domain_facts(
+        &self,
+        w: &World,
+        cpu: CpuId,
+        level: usize,
+        busiest: u32,
+    ) -> Option<DomainFacts> {
+        let (d, link) = domain_at(w, cpu, level)?;
+        let cores = (self.discipline.rules() >= Rules::V6_6).then(|| {
+            let cores = &self.balance.cores[link.domain.0 as usize];
+            (cores[link.own_group as usize], cores[busiest as usize])
+        });
         let child = level.checked_sub(1).and_then(|l| domain_at(w, cpu, l));
         Some(DomainFacts {
             imbalance_pct: d.imbalance_pct,
@@ -142,6 +177,7 @@ impl<S: Discipline> Fair<S> {
             share_llc: d.flags.has(SdFlags::SHARE_LLC),
             numa: d.flags.has(SdFlags::NUMA),
             imb_numa_nr: d.imb_numa_nr,
+            cores,
         })
     }
 
@@ -157,8 +193,15 @@ impl<S: Discipline> Fair<S> {
         }
         let d = &w.machine.domains.domains[lb.domain.0 as usize];
         let group = &d.groups[lb.own_group as usize];
-        let first_idle = (group.balance_mask.iter())
-            .find(|c| w.cpus[c.idx()].idle && (removed.is_empty() || !removed.contains(c)));
+        let is_idle =
+            |c: &CpuId| w.cpus[c.idx()].idle && (removed.is_empty() || !removed.contains(c));
+        let mut first_idle = group.balance_mask.iter().find(is_idle);
+        let between_cores = !d.flags.has(SdFlags::SHARE_CPUCAPACITY);
+        if self.discipline.rules() >= Rules::V6_6 && between_cores {
+            // A CPU of an idle core before the sibling of a busy one.
+            let of_idle_core = |c: &CpuId| is_idle(c) && self.is_idle_core(w, *c);
+            first_idle = group.balance_mask.iter().find(of_idle_core).or(first_idle);
+        }
         first_idle.unwrap_or(group.balance_cpu) == lb.dst
     }
 
@@ -174,13 +217,13 @@ impl<S: Discipline> Fair<S> {
             self.overload = stats.overload;
         }
         self.write_idle_scan(w, &lb, stats.sum_util);
-        let Some(facts) = self.domain_facts(w, lb.cpu, level) else {
+        let Some((group, _)) = stats.busiest else {
+            return false;
+        };
+        let Some(facts) = self.domain_facts(w, lb.cpu, level, group) else {
             return false;
         };
         let Some((kind, amount)) = find_busiest_group(&stats, &facts, lb.idle) else {
-            return false;
-        };
-        let Some((group, _)) = stats.busiest else {
             return false;
         };
         let Some(src) = self.find_busiest_queue(w, exec, group, kind, amount) else {
@@ -219,7 +262,7 @@ impl<S: Discipline> Fair<S> {
         let mut best = None;
         let mut best_value = 0;
         for &cpu in &d.groups[group as usize].cpus {
-            let nr = self.rqs[cpu.idx()].h_nr_running;
+            let nr = self.nr_to_balance(&self.rqs[cpu.idx()]);
             if nr == 0 || (!path.removed.is_empty() && path.removed.contains(&cpu)) {
                 continue;
             }

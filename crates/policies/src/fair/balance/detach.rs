@@ -7,8 +7,8 @@
 use super::IdleType;
 use super::decide::Migrate;
 use super::pass::{LoadBalance, NR_MIGRATE_BREAK};
-use crate::fair::Discipline;
 use crate::fair::state::Fair;
+use crate::fair::{Discipline, Rules};
 use sim_core::{DequeueFlags, EnqueueFlags, MigrationCause, Policy, TaskId, World};
 use topology::{CpuId, SdFlags};
 
@@ -38,7 +38,8 @@ impl<S: Discipline> Fair<S> {
                 return;
             }
             lb.n_looked += 1;
-            if lb.n_looked > lb.loop_max && !lb.flags.all_pinned {
+            let goes_on = lb.flags.all_pinned && self.discipline.rules() < Rules::V6_12;
+            if lb.n_looked > lb.loop_max && !goes_on {
                 return;
             }
             if lb.n_looked > lb.loop_break {
@@ -73,7 +74,9 @@ impl<S: Discipline> Fair<S> {
             }
             Migrate::Util => {
                 let util = self.task_util_est(p) as i64;
-                (util <= lb.imbalance).then_some(util)
+                let tries = self.sds[lb.cpu.idx()][lb.level as usize].nr_balance_failed;
+                let shift = if self.discipline.rules() >= Rules::V6_12 { tries.min(63) } else { 0 };
+                ((util >> shift) <= lb.imbalance).then_some(util)
             }
             Migrate::Task => Some(1),
         }
@@ -124,6 +127,11 @@ impl<S: Discipline> Fair<S> {
 
     /// `can_migrate_task` (spec 8.8).
     fn can_migrate(&self, w: &World, exec: CpuId, lb: &mut LoadBalance, p: TaskId) -> bool {
+        // A sleeping task helps nobody, but it carries load.
+        let sleeps = S::DELAYS && S::is_delayed(&self.tasks[p.idx()].ext);
+        if sleeps && self.discipline.rules() >= Rules::V6_18_2 && lb.kind != Migrate::Load {
+            return false;
+        }
         // It counts neither as pinned nor as movable.
         if w.tasks[p.idx()].is_per_cpu_kthread() {
             return false;

@@ -6,10 +6,10 @@
 //! are read anew after each domain.
 
 use super::{Flow, IdleType, domain_at, update_newidle_cost};
-use crate::fair::Discipline;
 use crate::fair::calls::RQ_LOCK;
-use crate::fair::state::Fair;
-use sim_core::{LockId, Ns, Site, Stack, Step, TaskId, World};
+use crate::fair::state::{Fair, SdState};
+use crate::fair::{Discipline, Rules};
+use sim_core::{LockId, NEVER, Ns, Site, Stack, Step, TaskId, World};
 use std::ops::ControlFlow;
 use topology::{CpuId, SdFlags};
 
@@ -38,6 +38,10 @@ pub(crate) struct NewidlePath {
     t0: Ns,
     curr_cost: Ns,
     next_balance: u64,
+    /// `continue_balancing`
+    cont: bool,
+    /// NI_RANDOM: what a success counts at this level.
+    success_weight: u32,
 }
 
 impl Default for NewidlePath {
@@ -50,6 +54,8 @@ impl Default for NewidlePath {
             t0: 0,
             curr_cost: 0,
             next_balance: 0,
+            cont: true,
+            success_weight: 1,
         }
     }
 }
@@ -68,6 +74,19 @@ impl NewidlePath {
             _ => {}
         }
         self.stage == Stage::Balance
+    }
+}
+
+impl SdState {
+    /// `update_newidle_stats`
+    fn count_newidle(&mut self, success: u32) {
+        self.newidle_call += 1;
+        self.newidle_success += success;
+        if self.newidle_call >= 1024 {
+            self.newidle_ratio = self.newidle_success;
+            self.newidle_call /= 2;
+            self.newidle_success /= 2;
+        }
     }
 }
 
@@ -187,6 +206,11 @@ impl<S: Discipline> Fair<S> {
         }
         let wanted =
             domain_at(w, cpu, level).is_some_and(|(d, _)| d.flags.has(SdFlags::BALANCE_NEWIDLE));
+        if wanted && self.features.ni_random && !self.newidle_draw(cpu, level) {
+            // On to the next level, whatever is here by now.
+            self.balance.paths[cpu.idx()].newidle.level += 1;
+            return Stage::Level;
+        }
         if wanted {
             self.lb_start(w, cpu, (cpu, level), IdleType::NewlyIdle);
             return Stage::Balance;
@@ -197,21 +221,59 @@ impl<S: Discipline> Fair<S> {
     fn newidle_balance_level(&mut self, w: &mut World, cpu: CpuId) -> Flow<Stage> {
         let moved = self.load_balance(w, cpu)?;
         let (now, jiffies, hz) = (w.now, w.jiffies(), w.machine.hz);
+        let cont = self.balance.paths[cpu.idx()].lb.cont;
         let path = &mut self.balance.paths[cpu.idx()].newidle;
-        path.n_pulled = moved;
-        let cost = now - path.t0;
+        (path.n_pulled, path.cont) = (moved, cont);
+        let mut cost = now - path.t0;
         path.t0 = now;
         path.curr_cost += cost;
+        let success = if moved > 0 { path.success_weight } else { 0 };
         let level = path.level as usize;
-        update_newidle_cost(&mut self.sds[cpu.idx()][level], cost, jiffies, hz);
+        let (rules, bound) = (self.discipline.rules(), self.migration_cost_unsigned() + 200);
+        let sd = &mut self.sds[cpu.idx()][level];
+        let mut cap = NEVER;
+        if rules == Rules::V6_18_2 {
+            // What is in vain becomes dearer and dearer, up to a bound (spec 8.10).
+            cap = bound;
+            if moved == 0 {
+                cost = 3 * sd.max_newidle_lb_cost / 2;
+            }
+        }
+        update_newidle_cost(sd, (cost, cap), jiffies, hz);
+        if rules == Rules::V6_18 {
+            sd.count_newidle(success);
+        }
         ControlFlow::Continue(self.newidle_next_level(w, cpu))
+    }
+
+    /// NI_RANDOM: is this level worth a try? It is tried as often as it has been of use lately. A
+    /// generator of its own per CPU, always started alike: the workload's numbers are not touched.
+    fn newidle_draw(&mut self, cpu: CpuId, level: usize) -> bool {
+        let path = &mut self.balance.paths[cpu.idx()];
+        path.draws ^= path.draws << 13;
+        path.draws ^= path.draws >> 17;
+        path.draws ^= path.draws << 5;
+        let draw = path.draws % 1024;
+        let sd = &mut self.sds[cpu.idx()][level];
+        let weight = 1 + sd.newidle_ratio;
+        if draw > weight {
+            sd.count_newidle(0);
+            return false;
+        }
+        path.newidle.success_weight = (1024 + weight / 2) / weight;
+        true
     }
 
     fn newidle_next_level(&mut self, w: &World, cpu: CpuId) -> Stage {
         let path = &mut self.balance.paths[cpu.idx()].newidle;
         path.level += 1;
         let c = &w.cpus[cpu.idx()];
-        if path.n_pulled > 0 || c.nr_running > 0 || c.ttwu_pending {
+        let stop = if self.discipline.rules() >= Rules::V6_12 {
+            !path.cont
+        } else {
+            c.nr_running > 0 || c.ttwu_pending
+        };
+        if path.n_pulled > 0 || stop {
             return Stage::Relock;
         }
         Stage::Level

@@ -82,7 +82,7 @@ impl<S: Discipline> Fair<S> {
         for &cpu in &group.cpus {
             let c = &w.cpus[cpu.idx()];
             let mut nr = c.nr_running;
-            let mut h_nr = self.rqs[cpu.idx()].h_nr_running;
+            let mut h_nr = self.nr_to_balance(&self.rqs[cpu.idx()]);
             let mut sums = (self.cpu_load(cpu), self.cpu_util(cpu), self.cpu_runnable(cpu));
             let mut idle = c.idle;
             // A new child is in nobody's averages yet.
@@ -198,7 +198,7 @@ fn is_idler(g: &GroupStats, best: Option<&GroupStats>) -> bool {
     }
     match g.kind {
         GroupType::Overloaded | GroupType::FullyBusy => g.avg_load < best.avg_load,
-        GroupType::Imbalanced => false,
+        GroupType::Imbalanced | GroupType::SmtBalance => false,
         GroupType::HasSpare => {
             g.idle_cpus > best.idle_cpus || (g.idle_cpus == best.idle_cpus && g.util < best.util)
         }
@@ -224,7 +224,7 @@ fn beats_local(
             let worse = idlest.avg_load >= local.avg_load + slack;
             !near && !worse && 100 * local.avg_load > pct * idlest.avg_load
         }
-        GroupType::Imbalanced => false,
+        GroupType::Imbalanced | GroupType::SmtBalance => false,
         GroupType::HasSpare => {
             if numa {
                 let diff = i64::from(local.idle_cpus.abs_diff(idlest.idle_cpus));

@@ -4,9 +4,10 @@
 //! lets each CPU replay the ticks that were only computed, so that "last update" means what it
 //! means in a kernel where each tick really happens.
 
+use super::IdleType;
 use super::pass::LoadBalance;
-use crate::fair::Discipline;
-use crate::fair::state::Fair;
+use crate::fair::state::{Fair, FairRq};
+use crate::fair::{Discipline, Rules};
 use sim_core::{Policy, World};
 use topology::{CpuId, DomainId, Group};
 
@@ -16,6 +17,8 @@ pub(crate) enum GroupType {
     #[default]
     HasSpare,
     FullyBusy,
+    /// Since v6.6: a core with several tasks (`group_smt_balance`).
+    SmtBalance,
     Imbalanced,
     Overloaded,
 }
@@ -33,6 +36,8 @@ pub(crate) struct GroupStats {
     pub capacity: u64,
     pub avg_load: u64,
     pub kind: GroupType,
+    /// Since v6.6: a core with several tasks, seen by an idle CPU.
+    pub smt_balance: bool,
 }
 
 impl GroupStats {
@@ -62,6 +67,8 @@ pub(crate) fn group_classify(pct: u32, g: &GroupStats, imbalanced: bool) -> Grou
         GroupType::Overloaded
     } else if imbalanced {
         GroupType::Imbalanced
+    } else if g.smt_balance {
+        GroupType::SmtBalance
     } else if g.nr < g.weight || (!starved && g.capacity * 100 > g.util * pct) {
         GroupType::HasSpare
     } else {
@@ -83,7 +90,9 @@ pub(crate) fn is_busier(g: &GroupStats, best: Option<&GroupStats>) -> bool {
         return g.kind > best.kind;
     }
     match g.kind {
-        GroupType::Overloaded | GroupType::FullyBusy => g.avg_load > best.avg_load,
+        GroupType::Overloaded | GroupType::FullyBusy | GroupType::SmtBalance => {
+            g.avg_load > best.avg_load
+        }
         GroupType::Imbalanced => false,
         GroupType::HasSpare => {
             g.idle_cpus < best.idle_cpus || (g.idle_cpus == best.idle_cpus && g.nr > best.nr)
@@ -111,6 +120,13 @@ impl<S: Discipline> Fair<S> {
         }
     }
 
+    /// The tasks that statistics count on a runqueue (spec 4.6): since v6.18 without those that
+    /// sleep there.
+    #[inline]
+    pub(crate) fn nr_to_balance(&self, rq: &FairRq<S::Queue>) -> u32 {
+        if self.discipline.rules() >= Rules::V6_18_2 { rq.h_nr_runnable() } else { rq.h_nr_running }
+    }
+
     fn update_sg_lb_stats(
         &self,
         w: &World,
@@ -124,7 +140,7 @@ impl<S: Discipline> Fair<S> {
             g.load += rq.avg.load_avg;
             g.util += self.rq_util(rq);
             g.runnable += rq.avg.runnable_avg;
-            g.h_nr += rq.h_nr_running;
+            g.h_nr += self.nr_to_balance(rq);
             g.nr += c.nr_running;
             *overload |= c.nr_running > 1;
             g.idle_cpus += u32::from(c.idle);
@@ -158,6 +174,9 @@ impl<S: Discipline> Fair<S> {
         let ring = (lb.own_group as usize..n).chain(0..lb.own_group as usize);
         for i in ring {
             let mut g = self.update_sg_lb_stats(w, &d.groups[i], removed, &mut s.overload);
+            if self.discipline.rules() >= Rules::V6_6 && i != lb.own_group as usize {
+                g.smt_balance = lb.idle != IdleType::NotIdle && d.groups[i].smt && g.h_nr > 1;
+            }
             g.kind = group_classify(d.imbalance_pct, &g, self.balance.imbalanced[id][i]);
             if g.kind == GroupType::Overloaded {
                 g.avg_load = g.load * 1024 / g.capacity;

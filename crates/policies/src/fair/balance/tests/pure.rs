@@ -38,11 +38,14 @@ fn newidle_costs_decay_by_one_percent_a_second() {
         nr_balance_failed: 0,
         last_balance: 0,
         avg_scan_cost: 0,
+        newidle_call: 0,
+        newidle_success: 0,
+        newidle_ratio: 0,
     };
-    assert!(!update_newidle_cost(&mut sd, 100_000, 10, 250));
-    assert!(!update_newidle_cost(&mut sd, 0, 260, 250));
+    assert!(!update_newidle_cost(&mut sd, (100_000, u64::MAX), 10, 250));
+    assert!(!update_newidle_cost(&mut sd, (0, u64::MAX), 260, 250));
     for i in 1..=5 {
-        assert!(update_newidle_cost(&mut sd, 0, 10 + 251 * i, 250));
+        assert!(update_newidle_cost(&mut sd, (0, u64::MAX), 10 + 251 * i, 250));
     }
     assert_eq!(sd.max_newidle_lb_cost, 94_274);
 }
@@ -82,6 +85,7 @@ const DIE: DomainFacts = DomainFacts {
     share_llc: false,
     numa: false,
     imb_numa_nr: 0,
+    cores: None,
 };
 
 fn decide(
