@@ -149,8 +149,8 @@ pub trait Policy {
         0
     }
 
-    /// `p`, kept on the queue of `cpu` in its sleep, is woken (ENQUEUE_DELAYED): it stays there, and
-    /// sleeps no more. [`Policy::wakeup_preempt`] follows.
+    /// `p`, kept on the queue of `cpu` in its sleep, is woken (ENQUEUE_DELAYED): it stays there,
+    /// and sleeps no more. [`Policy::wakeup_preempt`] follows.
     fn wake_delayed(&mut self, _w: &mut World, _cpu: CpuId, _p: TaskId) {}
 
     /// The nested critical section `n` ends now.

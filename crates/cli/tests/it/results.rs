@@ -115,8 +115,9 @@ fn lists_name_everything_a_scenario_can_use() {
         assert!(all.contains(name), "{name}");
     }
     lab.run(["list", "policies"]).success().stdout_eq(str![[r#"
-  cfs   rules 6.4  the fair class before EEVDF: vruntime, buddies, wake-up preemption
-  fifo  -          one queue for the whole machine, first come first served, no preemption
+  cfs    rules 6.4                      the fair class before EEVDF: vruntime, buddies, wake-up preemption
+  eevdf  rules 6.18, 6.18.2, 6.12, 6.6  the fair class since 6.6: lag, eligibility, virtual deadlines
+  fifo   -                              one queue for the whole machine, first come first served, no preemption
 
 "#]]);
 }

@@ -1,11 +1,11 @@
 //! EEVDF, Linux v6.6 and later: lag, eligibility, virtual deadlines (spec 4.1-4.6, 4.10).
 //!
-//! V, the weighted mean of the vruntimes on a runqueue, is where everybody would be if the CPU could
-//! be shared in infinitely small parts. A task's *lag* is how far it is behind V; who is not ahead
-//! of it is *eligible*, and of these the one with the earliest virtual deadline runs: its vruntime
-//! plus a slice in its own virtual time. Whoever leaves takes its lag along and is placed by it on
-//! the next queue. Since v6.12 a task that would sleep while it is ahead of V stays on its queue and
-//! pays its debt first (delayed dequeue).
+//! V, the weighted mean of the vruntimes on a runqueue, is where everybody would be if the CPU
+//! could be shared in infinitely small parts. A task's *lag* is how far it is behind V; who is not
+//! ahead of it is *eligible*, and of these the one with the earliest virtual deadline runs: its
+//! vruntime plus a slice in its own virtual time. Whoever leaves takes its lag along and is placed
+//! by it on the next queue. Since v6.12 a task that would sleep while it is ahead of V stays on its
+//! queue and pays its debt first (delayed dequeue).
 //!
 //! `eevdf::virtual_time` has V and lag, `eevdf::pick` who runs, who gives way and when,
 //! `eevdf::tree` the order. Runtime is measured as in CFS, irq time included.
@@ -185,7 +185,7 @@ impl Fair<Eevdf> {
         }
     }
 
-    /// The delayed `p` has been picked: it has paid, or is as good as that, and sleeps for good now.
+    /// The delayed `p` has been picked: it has paid, and sleeps for good now.
     fn finish_delayed(&mut self, w: &mut World, cpu: CpuId, p: TaskId) {
         self.charge_curr(w, cpu);
         self.clear_buddies(cpu, p);

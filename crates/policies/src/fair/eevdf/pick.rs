@@ -1,8 +1,9 @@
 //! Who runs next, who must give way, and when (spec 4.7-4.10).
 //!
 //! Of the eligible tasks the one with the earliest deadline runs. Whoever runs is protected for a
-//! while, so that the queue does not change its mind with every wake-up: up to v6.12 until it is not
-//! eligible any more or its slice is over (RUN_TO_PARITY), since v6.18 for the shortest slice of all.
+//! while, so that the queue does not change its mind with every wake-up: up to v6.12 until it is
+//! not eligible any more or its slice is over (RUN_TO_PARITY), since v6.18 for the shortest slice
+//! of all.
 
 use super::super::weights::{NICE_0_WEIGHT, calc_delta_fair};
 use super::super::{Fair, Rules};
