@@ -5,6 +5,7 @@ mod closed_forms;
 mod engine;
 mod fairness;
 mod invariants;
+mod locks;
 mod netperf;
 mod observers;
 mod paths;

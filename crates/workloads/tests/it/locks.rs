@@ -1,0 +1,317 @@
+//! The lock model of the engine against exact results (T11.2, T11.3, T11.5): CPUs that cycle
+//! through a lock, each with a task of its own that thinks, takes the lock, and holds it.
+
+use crate::support::{free_machine, simulate};
+use policies::fair::Fair;
+use policies::fair::features::{Features, Tunables};
+use policies::fifo::Fifo;
+use rand_distr::{Distribution, Exp1};
+use sim_core::{
+    Config, LockId, NoObserver, Ns, Observer, Op, Program, ProgramCx, Simulation, Site, Step,
+    TaskAttr, TaskId, World,
+};
+use topology::{CpuId, CpuSet, Machine, RegularSpec};
+use workloads::netperf::{self, Netperf};
+use workloads::random::{Purpose, Stream, stream};
+
+const MS: Ns = 1_000_000;
+
+/// What one customer does between two looks at its program.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum At {
+    Think,
+    Enter,
+    Locked,
+    Held,
+    Left,
+}
+
+/// One task per CPU: think, lock, hold, unlock, for ever.
+struct Repairmen {
+    n: u32,
+    think: Vec<Stream>,
+    hold: Vec<Stream>,
+    think_ns: f64,
+    hold_ns: f64,
+    /// Times are exponential, or all the same.
+    exponential: bool,
+    lock: LockId,
+    at: Vec<At>,
+    done: Vec<u64>,
+}
+
+impl Repairmen {
+    fn new(n: u32, think_ns: f64, hold_ns: f64, exponential: bool, seed: u64) -> Self {
+        let streams = |purpose| (0..n.into()).map(|i| stream(seed, i, purpose)).collect();
+        Self {
+            n,
+            think: streams(Purpose::Arrival),
+            hold: streams(Purpose::Service),
+            think_ns,
+            hold_ns,
+            exponential,
+            lock: LockId(0),
+            at: vec![At::Think; n as usize],
+            done: vec![0; n as usize],
+        }
+    }
+
+    fn draw(exponential: bool, stream: &mut Stream, mean: f64) -> Ns {
+        let factor: f64 = if exponential { Exp1.sample(stream) } else { 1.0 };
+        (factor * mean).round() as Ns
+    }
+}
+
+impl Program for Repairmen {
+    fn start(&mut self, cx: &mut ProgramCx<'_>) {
+        self.lock = cx.new_lock("test");
+        for cpu in (0..self.n).map(CpuId) {
+            let allowed = cx.mask(CpuSet::of(cx.n_cpus(), [cpu]));
+            cx.start_task(TaskAttr { allowed, ..TaskAttr::default() });
+        }
+    }
+
+    fn next(&mut self, _cx: &mut ProgramCx<'_>, task: TaskId) -> Op {
+        let me = task.idx();
+        if self.at[me] == At::Think {
+            self.at[me] = At::Enter;
+            return Op::Run(Self::draw(self.exponential, &mut self.think[me], self.think_ns));
+        }
+        Op::Path
+    }
+
+    fn path(&mut self, _cx: &mut ProgramCx<'_>, task: TaskId) -> Step {
+        let me = task.idx();
+        let (step, next) = match self.at[me] {
+            At::Enter => (Step::Lock(self.lock, Site::WqPoolLock), At::Locked),
+            At::Locked => {
+                let ns = Self::draw(self.exponential, &mut self.hold[me], self.hold_ns);
+                (Step::Spend(ns), At::Held)
+            }
+            At::Held => {
+                self.done[me] += 1;
+                (Step::Unlock(self.lock), At::Left)
+            }
+            At::Left | At::Think => (Step::Done, At::Think),
+        };
+        self.at[me] = next;
+        step
+    }
+}
+
+fn run(machine: Machine, program: Repairmen, until: Ns) -> Simulation<Fifo, Repairmen, NoObserver> {
+    let mut sim = simulate(machine, Config::default(), Fifo::default(), program, NoObserver);
+    sim.run_until(until);
+    sim
+}
+
+/// T11.2: a saturated lock is handed round without a gap, and everybody's turn comes.
+#[test]
+fn a_saturated_lock_serves_all_alike() {
+    let (hold, until) = (1000, 20 * MS);
+    for n in [2, 3, 8, 36] {
+        let sim = run(free_machine(n), Repairmen::new(n, 0.0, hold as f64, false, 1), until);
+        // A hand-over takes at least a nanosecond.
+        let total = until / (hold + 1);
+        let done = &sim.program.done;
+        assert!(done.iter().sum::<u64>().abs_diff(total) <= 1, "{n} CPUs: {done:?}");
+        let share = total / u64::from(n);
+        assert!(done.iter().all(|d| d.abs_diff(share) <= 1), "{n} CPUs: {done:?}");
+    }
+}
+
+/// T11.2 with the cost of moving the lock's line: once to the one CPU that watches the lock word,
+/// twice to one that stands in the queue.
+#[test]
+fn a_hand_over_costs_a_line_to_the_first_waiter_and_two_to_the_others() {
+    let (hold, until) = (1000, 20 * MS);
+    for (n, transfers) in [(2, 1), (3, 2), (8, 2)] {
+        let mut machine = free_machine(n);
+        machine.line.ns = [0, 20, 40, 80, 160];
+        let sim = run(machine, Repairmen::new(n, 0.0, hold as f64, false, 1), until);
+        let total = until / (hold + transfers * 40);
+        let done: u64 = sim.program.done.iter().sum();
+        assert!(done.abs_diff(total) <= 1, "{n} CPUs: {done} of {total}");
+    }
+}
+
+/// Throughput and response time of N customers, a delay Z and one exponential server S: mean value
+/// analysis, exact.
+fn machine_repairman(n: u32, think: f64, hold: f64) -> (f64, f64) {
+    let (mut rate, mut response, mut queue) = (0.0, 0.0, 0.0);
+    for k in 1..=n {
+        response = hold * (1.0 + queue);
+        rate = f64::from(k) / (response + think);
+        queue = rate * response;
+    }
+    (rate, response)
+}
+
+/// T11.3. Times are in us on paper and in ms here, so that a hand-over of a nanosecond is nothing.
+/// `expected`: throughput, response time and percent of time waiting, as text with the digits known.
+fn check_repairman(n: u32, think: f64, hold: f64, expected: [&str; 3]) {
+    let (rate, response) = machine_repairman(n, think, hold);
+    let waiting = (response - hold) / (response + think);
+    for (computed, digits) in [rate, response, waiting * 100.0].into_iter().zip(expected) {
+        let decimals = digits.split_once('.').map_or(0, |(_, d)| d.len());
+        assert_eq!(format!("{computed:.decimals$}"), digits);
+    }
+    let until = 30_000 * MS;
+    let runs: Vec<[f64; 2]> = (1..=8)
+        .map(|seed| {
+            let program = Repairmen::new(n, think * 1e6, hold * 1e6, true, seed);
+            let sim = run(free_machine(n), program, until);
+            let done: u64 = sim.program.done.iter().sum();
+            let spun = sim.w.spin_ns(Site::WqPoolLock) as f64;
+            [done as f64 / until as f64 * 1e6, spun / (until as f64 * f64::from(n))]
+        })
+        .collect();
+    for (i, exact) in [rate, waiting].into_iter().enumerate() {
+        let values = runs.iter().map(|run| run[i]);
+        let mean = values.clone().sum::<f64>() / runs.len() as f64;
+        let var = values.map(|v| (v - mean).powi(2)).sum::<f64>() / (runs.len() - 1) as f64;
+        let (error, sigma) = ((mean - exact).abs(), (var / runs.len() as f64).sqrt());
+        assert!(
+            error < 3.5 * sigma && error < 0.05 * exact,
+            "N {n}, Z {think}, S {hold}: {mean} (+- {sigma}) against {exact}"
+        );
+    }
+}
+
+#[test]
+fn thirty_six_cpus_at_one_lock_wait_half_of_their_time() {
+    check_repairman(36, 4.65, 0.28, ["3.571", "5.43", "51"]);
+}
+
+#[test]
+fn sixty_four_cpus_at_one_lock_wait_most_of_their_time() {
+    check_repairman(64, 4.3, 0.40, ["2.5", "21.3", "82"]);
+}
+
+#[test]
+fn sixteen_cpus_at_one_lock_wait_a_little() {
+    check_repairman(16, 2.5, 0.12, ["5.72", "0.30", "6.4"]);
+}
+
+#[test]
+fn twelve_cpus_at_one_lock_hardly_wait() {
+    check_repairman(12, 10.0, 0.17, ["1.18", "0.207", "0.4"]);
+}
+
+/// Three CPUs and two locks: CPU 0 holds the inner one from 0 to 100 us, CPU 1 takes the outer one
+/// at 10 us and wants the inner one, CPU 2 wants the outer one at 20 us.
+struct Nest {
+    inner: LockId,
+    outer: LockId,
+    at: [u32; 3],
+}
+
+impl Program for Nest {
+    fn start(&mut self, cx: &mut ProgramCx<'_>) {
+        (self.inner, self.outer) = (cx.new_lock("inner"), cx.new_lock("outer"));
+        for cpu in (0..3).map(CpuId) {
+            let allowed = cx.mask(CpuSet::of(cx.n_cpus(), [cpu]));
+            cx.start_task(TaskAttr { allowed, ..TaskAttr::default() });
+        }
+    }
+
+    fn next(&mut self, _cx: &mut ProgramCx<'_>, task: TaskId) -> Op {
+        let me = task.idx();
+        self.at[me] += 1;
+        match self.at[me] {
+            1 => Op::Run(10_000 * me as Ns),
+            2 => Op::Path,
+            _ => Op::Exit,
+        }
+    }
+
+    fn path(&mut self, _cx: &mut ProgramCx<'_>, task: TaskId) -> Step {
+        let me = task.idx();
+        self.at[me] += 1;
+        let (inner, outer) = (self.inner, self.outer);
+        let lock = |lock| Step::Lock(lock, Site::WqPoolLock);
+        let steps: &[Step] = match me {
+            0 => &[lock(inner), Step::Spend(100_000), Step::Unlock(inner)],
+            1 => &[
+                lock(outer),
+                lock(inner),
+                Step::Spend(5000),
+                Step::Unlock(inner),
+                Step::Unlock(outer),
+            ],
+            _ => &[lock(outer), Step::Spend(1000), Step::Unlock(outer)],
+        };
+        steps.get(self.at[me] as usize - 3).copied().unwrap_or(Step::Done)
+    }
+}
+
+/// A lock, who held it from when to when, and the wait before.
+type Hold = (LockId, CpuId, Ns, Ns, Ns);
+
+/// All holds, in the order of their ends.
+#[derive(Default)]
+struct Holds {
+    open: Vec<(LockId, CpuId, Ns, Ns)>,
+    closed: Vec<Hold>,
+}
+
+impl Observer for Holds {
+    fn acquired(&mut self, w: &World, cpu: CpuId, lock: LockId, _: CpuId, wait: Option<Ns>) {
+        self.open.push((lock, cpu, w.now, wait.unwrap_or(0)));
+    }
+
+    fn released(&mut self, w: &World, cpu: CpuId, lock: LockId) {
+        let at = self.open.iter().position(|o| (o.0, o.1) == (lock, cpu)).unwrap();
+        let (lock, cpu, from, wait) = self.open.swap_remove(at);
+        self.closed.push((lock, cpu, from, w.now, wait));
+    }
+}
+
+/// T11.5: who waits for an inner lock holds the outer one longer, and those who want that wait too.
+#[test]
+fn a_wait_for_a_nested_lock_extends_the_hold_outside() {
+    let program = Nest { inner: LockId(0), outer: LockId(0), at: [0; 3] };
+    let watch = Holds::default();
+    let mut sim = simulate(free_machine(3), Config::default(), Fifo::default(), program, watch);
+    sim.run_until(MS);
+    let (inner, outer) = (sim.program.inner, sim.program.outer);
+    let of = |lock, cpu| {
+        let hold = sim.observer.closed.iter().find(|c| (c.0, c.1) == (lock, CpuId(cpu)));
+        hold.map(|(.., from, to, wait)| (*from, *to, *wait)).unwrap()
+    };
+    assert_eq!(of(inner, 0), (0, 100_000, 0));
+    assert_eq!(of(outer, 1), (10_000, 105_001, 0), "held for 95 us, of which 90 are a wait");
+    assert_eq!(of(inner, 1), (100_001, 105_001, 90_001));
+    assert_eq!(of(outer, 2), (105_002, 106_002, 85_002));
+}
+
+/// The same with the locks of the scheduler: a CPU that waits for the shared wakequeue's lock, or
+/// has it, holds a runqueue's lock all the while.
+#[test]
+fn waits_for_the_wakequeue_are_part_of_the_runqueues_holds() {
+    let machine = Machine::regular(RegularSpec { cores_per_llc: 16, ..RegularSpec::default() });
+    let n = machine.n_cpus();
+    let features = Features { swqueue: true, ..Features::default() };
+    let fair = Fair::new(features, Tunables::for_cpus(n));
+    let program = Netperf::new(netperf::Config {
+        test: netperf::Test::UdpRr,
+        clients: n as u32,
+        service_ns: 1000,
+        spread: 0.1,
+        seed: 1,
+    });
+    let mut sim = simulate(machine, Config::default(), fair, program, Holds::default());
+    sim.run_until(5 * MS);
+    let queues = sim.policy.swqueues.clone();
+    let (closed, waits) = (&sim.observer.closed, |c: &&Hold| queues.iter().any(|q| q.lock == c.0));
+    let mut n_waits = 0;
+    for &(_, cpu, from, to, wait) in closed.iter().filter(waits) {
+        let around = |c: &&Hold| {
+            c.0.0 < n as u32 && c.1 == cpu && c.2 <= from - wait && to <= c.3 && c.3 < from + MS
+        };
+        let start = closed.partition_point(|c| c.3 < to);
+        assert!(closed[start..].iter().any(|c| around(&c)), "{cpu} at {from}");
+        n_waits += u32::from(wait > 0);
+    }
+    assert!(n_waits > 1000, "{n_waits}");
+}
