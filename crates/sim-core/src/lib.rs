@@ -31,7 +31,8 @@ pub use events::EventQueue;
 pub use locks::{LockId, Locks, Site, SiteGroup, SiteStats};
 pub use observer::{NoObserver, Observer};
 pub use policy::{
-    Choice, DequeueFlags, EnqueueFlags, Hook, Nested, Policy, SelectKind, Step, StopWork,
+    Choice, DequeueFlags, EnqueueFlags, Hook, Nested, Policy, SelectKind, StealWindow, Step,
+    StopWork,
 };
 pub use program::{Op, Program, ProgramCx};
 pub use stack::{Calls, PathGroup, Stack, Within};

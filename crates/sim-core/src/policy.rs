@@ -103,6 +103,17 @@ pub enum StopWork {
     Push(CpuId),
 }
 
+/// What became of the tasks on shared wakequeues (spec 7.1, B.1): the steal window.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct StealWindow {
+    /// Taken off the queue by the CPU that picked it.
+    pub picked_by_own_cpu: u64,
+    /// Popped by another CPU and moved there.
+    pub stolen_and_moved: u64,
+    /// Popped by another CPU, but running by then.
+    pub popped_but_running: u64,
+}
+
 /// A scheduling class. All methods get the world at the present instant, `w.now`.
 ///
 /// Which CPU executes is `w.this`: costs of side effects (an IPI sent by [`World::resched_curr`])
@@ -235,6 +246,11 @@ pub trait Policy {
             self.task_tick(w, cpu);
             (w.now, w.this) = (now, this);
         }
+    }
+
+    /// Counters of its shared wakequeues, if it has any.
+    fn steal_window(&self) -> StealWindow {
+        StealWindow::default()
     }
 
     /// For profiles: adds the functions of this policy that a path of `cpu` is in, and changes the

@@ -10,7 +10,7 @@ use super::topo::Topo;
 use super::{Discipline, Fair};
 use sim_core::{
     Choice, DequeueFlags, EnqueueFlags, Hook, MaskId, Nested, Ns, Policy, SchedAttr, SelectKind,
-    Site, Stack, Step, TaskId, Within, World,
+    Site, Stack, StealWindow, Step, TaskId, Within, World,
 };
 use topology::CpuId;
 
@@ -229,6 +229,15 @@ impl<S: Discipline> Policy for Fair<S> {
 
     fn nohz_kick(&mut self, w: &mut World, cpu: CpuId) {
         self.nohz_kicked(w, cpu);
+    }
+
+    fn steal_window(&self) -> StealWindow {
+        let swq = &self.balance.swq;
+        StealWindow {
+            picked_by_own_cpu: swq.picked_by_own_cpu,
+            stolen_and_moved: swq.stolen_and_moved,
+            popped_but_running: swq.popped_but_running,
+        }
     }
 
     fn unwind(&self, w: &World, cpu: CpuId, at: Within, stack: &mut Stack) {

@@ -122,6 +122,10 @@ pub fn output<P: Policy, W: Program, O: Observer>(
     m.add("wakeup_latency_max", delays.max() as f64 * 1e-3);
     m.spinning(w);
     m.counters(w);
+    let window = sim.policy.steal_window();
+    m.add("picked_by_own_cpu", window.picked_by_own_cpu as f64);
+    m.add("stolen_and_moved", window.stolen_and_moved as f64);
+    m.add("popped_but_running", window.popped_but_running as f64);
     RunOutput { metrics: m.0, utilization: Some(recorder.utilization(w)) }
 }
 

@@ -75,6 +75,22 @@ fn every_run_has_the_same_metrics() {
     }
 }
 
+/// The steal window under the metrics' names, beside the looks that the mechanism counts.
+#[test]
+fn what_becomes_of_tasks_on_the_wakequeue_is_counted() {
+    let workload = "kind = \"netperf\"\ntest = \"UDP_RR\"\nclients = 8\nservice_ns = 2000";
+    let metrics = |variant| {
+        let output = SimulationExecutor.run(&spec("cfs", variant, workload), &|_| ()).unwrap();
+        let value = |name: &str| output.metrics.iter().find(|m| m.name == name).unwrap().value;
+        ["picked_by_own_cpu", "stolen_and_moved", "popped_but_running", "pull_hits", "pull_lost"]
+            .map(value)
+    };
+    assert_eq!(metrics(""), [0.0; 5]);
+    let [picked, stolen, running, hits, lost] = metrics("features = [\"SWQUEUE\"]");
+    assert!(picked > 1000.0 && stolen > 0.0 && running > 0.0, "{picked} {stolen} {running}");
+    assert!(stolen == hits && running <= lost, "{stolen} {hits} {running} {lost}");
+}
+
 #[test]
 fn the_registry_and_the_policy_have_the_same_defaults() {
     assert_eq!(fair(&cfs("")).features, Features::default());

@@ -76,6 +76,9 @@ pub const METRICS: &[MetricDef] = &[
     row("pull_hits", "", Neither, "looks that brought a task"),
     row("pull_lost", "", Neither, "looks that lost the task to another CPU"),
     row("pull_empty", "", Neither, "looks that found the queue empty"),
+    row("picked_by_own_cpu", "", Neither, "woken tasks that their own CPU took off the queue"),
+    row("stolen_and_moved", "", Neither, "woken tasks that another CPU popped and moved to itself"),
+    row("popped_but_running", "", Neither, "woken tasks that another CPU popped too late"),
 ];
 
 /// The row of a metric, or of the family it belongs to.
