@@ -390,3 +390,127 @@ error: `run` is neither a file nor a command; scenarios need no command: schedla
 
 "#]]);
 }
+
+/// A netperf workload with one key replaced: the whole message.
+fn check_netperf(line: &str, by: &str, expected: snapbox::data::Inline) {
+    const NETPERF: &str = "machine = \"machines/small.toml\"
+policy = \"cfs\"
+[run]
+until = \"1ms\"
+[[variant]]
+name = \"x\"
+[workload]
+kind = \"netperf\"
+test = \"UDP_RR\"
+clients = 8
+service_ns = 3000
+";
+    let lab = Lab::new();
+    assert!(NETPERF.contains(line), "{line}");
+    lab.file("net.toml", NETPERF.replacen(line, by, 1));
+    for command in [vec!["net.toml"], vec!["check", "net.toml"], vec!["profile", "net.toml"]] {
+        lab.run(command).code(2).stdout_eq("").stderr_eq(expected.clone());
+    }
+}
+
+#[test]
+fn no_netperf_clients() {
+    check_netperf(
+        "clients = 8",
+        "clients = 0",
+        str![[r#"
+error: `clients` must be at least 1
+  --> net.toml:10:11
+   |
+10 | clients = 0
+   |           ^ allowed: 1 to 100000
+
+error: 1 fault in the input; nothing was run
+
+"#]],
+    );
+}
+
+#[test]
+fn a_netperf_test_that_does_not_exist() {
+    check_netperf(
+        "UDP_RR",
+        "UPD_RR",
+        str![[r#"
+error: unknown value `UPD_RR` for `test`
+ --> net.toml:9:8
+  |
+9 | test = "UPD_RR"
+  |        ^^^^^^^^
+  |
+  = help: did you mean `UDP_RR`?
+
+error: 1 fault in the input; nothing was run
+
+"#]],
+    );
+    check_netperf(
+        "UDP_RR",
+        "SCTP_RR",
+        str![[r#"
+error: unknown value `SCTP_RR` for `test`
+ --> net.toml:9:8
+  |
+9 | test = "SCTP_RR"
+  |        ^^^^^^^^^
+  |
+  = help: did you mean `TCP_RR`?
+
+error: 1 fault in the input; nothing was run
+
+"#]],
+    );
+}
+
+#[test]
+fn more_netperf_clients_than_memory_allows() {
+    check_netperf(
+        "clients = 8",
+        "clients = 50_000",
+        str![[r#"
+error: 50000 pairs of 3 MiB each do not fit into 64 GiB of memory
+  --> net.toml:10:11
+   |
+10 | clients = 50_000
+   |           ^^^^^^ there is room for 22795
+   |
+   = help: the machine's memory is its `memory_gib`
+
+error: 1 fault in the input; nothing was run
+
+"#]],
+    );
+    check_netperf(
+        "clients = 8",
+        "clients = 1_000_000",
+        str![[r#"
+error: `clients` must be at most 100000
+  --> net.toml:10:11
+   |
+10 | clients = 1_000_000
+   |           ^^^^^^^^^ allowed: 1 to 100000
+
+error: 1 fault in the input; nothing was run
+
+"#]],
+    );
+    check_netperf(
+        "clients = 8",
+        "clients = -1",
+        str![[r#"
+error: `clients` must be at least 1
+  --> net.toml:10:11
+   |
+10 | clients = -1
+   |           ^^ allowed: 1 to 100000
+
+error: 1 fault in the input; nothing was run
+
+"#]],
+    );
+}
