@@ -49,7 +49,7 @@ mod tests {
     fn every_sample_has_a_line() {
         let text = csv([&example(2, &["off", "on"])]);
         let lines: Vec<&str> = text.lines().collect();
-        assert_eq!(lines.len(), 1 + 21 * 2 * 2);
+        assert_eq!(lines.len(), 1 + 24 * 2 * 2);
         expect![[r#"
             scenario,machine,variant,baseline,policy,rules,features,seed,metric,unit,better,value
             example,example,off,true,cfs,6.4,,1,elapsed,s,lower,300.72750483122707

@@ -31,7 +31,15 @@ const DETAILS: &[&str] = &[
 ];
 
 /// Metrics on no screen: parts of others, for those who ask for them.
-const HIDDEN: &[&str] = &["wakeup_latency_p95", "newidle_attempts", "pull_attempts", "pull_empty"];
+const HIDDEN: &[&str] = &[
+    "wakeup_latency_p95",
+    "newidle_attempts",
+    "pull_attempts",
+    "pull_empty",
+    "picked_by_own_cpu",
+    "stolen_and_moved",
+    "popped_but_running",
+];
 
 /// The metrics that get a block: the headlines, and whatever was published.
 pub fn headlines(analysis: &Analysis) -> Vec<&Metric> {
