@@ -223,6 +223,8 @@ pub struct Task {
     pub next_on_wake_list: TaskId,
     /// First CPU that spins until this task's state changes (`on_cpu`, `migrating`).
     pub spinner: u32,
+    /// Which CPU took its `pi_lock` last ([`crate::World::take_pi_lock`]).
+    pub(crate) pi_cpu: CpuId,
 }
 
 impl Task {
@@ -253,6 +255,7 @@ impl Task {
             ran_ns: 0,
             next_on_wake_list: TaskId::NONE,
             spinner: u32::MAX,
+            pi_cpu: cpu,
         }
     }
 }

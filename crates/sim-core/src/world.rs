@@ -448,6 +448,13 @@ impl World {
         self.line_ns[self.distance(a, b) as usize]
     }
 
+    /// The executing CPU takes `p`'s `pi_lock`. Nobody ever waits for it here; its line comes from
+    /// the CPU that took it last (spec 11.2), which lasts the ns returned.
+    pub fn take_pi_lock(&mut self, p: TaskId) -> Ns {
+        let from = std::mem::replace(&mut self.tasks[p.idx()].pi_cpu, self.this);
+        self.line_ns(from, self.this)
+    }
+
     /// Time to look at another CPU's idle state in a scan by the executing CPU (spec 9.5), ns.
     #[inline]
     pub fn scan_ns(&self, other: CpuId) -> Ns {

@@ -45,6 +45,7 @@ enum Stage {
     Hold,
     Pop,
     Popped,
+    PiLock,
     Lock,
     Locked,
     Move,
@@ -271,7 +272,7 @@ impl<S: Discipline> Fair<S> {
                 self.balance.paths[cpu.idx()].pull.task = p;
                 (Some(Step::Unlock(lock)), Stage::Popped)
             }
-            _ => (Some(Step::Unlock(LockId::rq(cpu))), Stage::Lock),
+            _ => (Some(Step::Unlock(LockId::rq(cpu))), Stage::PiLock),
         }
     }
 
@@ -280,6 +281,7 @@ impl<S: Discipline> Fair<S> {
         let (own, src) = (LockId::rq(cpu), LockId::rq(path.src));
         let site = Site::PullTaskRqLock;
         match path.stage {
+            Stage::PiLock => (Some(Step::Spend(w.take_pi_lock(path.task))), Stage::Lock),
             Stage::Lock => {
                 let t = &w.tasks[path.task.idx()];
                 if t.migrating {

@@ -90,7 +90,8 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         self.w.cpus[cpu.idx()].change = change;
         let pc = self.attr_next(cpu, AttrStep::Begin);
         self.w.push_frame(cpu, Frame { task: p, ..Frame::at(pc, Path::Attr, Category::Kernel) });
-        Flow::Again
+        let ns = self.w.take_pi_lock(p);
+        self.w.spend(cpu, ns, pc)
     }
 
     fn attr_begin(&mut self, cpu: CpuId) -> Flow {

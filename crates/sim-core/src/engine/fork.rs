@@ -15,7 +15,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         let parent = self.w.cpus[cpu.idx()].curr;
         let t = &mut self.w.tasks[child.idx()];
         debug_assert_eq!(t.state, TaskState::New, "{child:?} forked twice");
-        (t.cpu, t.wake_cpu, t.cache_cpu) = (cpu, cpu, cpu);
+        (t.cpu, t.wake_cpu, t.cache_cpu, t.pi_cpu) = (cpu, cpu, cpu, cpu);
         self.policy.task_fork(&mut self.w, child, Some(parent));
         self.observer.fork(&self.w, cpu, parent, child);
         self.w.goto(cpu, Pc::ForkSelect)

@@ -29,7 +29,8 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     ) -> Flow {
         let frame = Frame { task: p, sync, ..Frame::at(Pc::WakeBegin, Path::Wake, category) };
         self.w.push_frame(cpu, frame);
-        self.w.spend(cpu, self.w.machine.costs.ttwu_fixed_ns, Pc::WakeBegin)
+        let ns = self.w.machine.costs.ttwu_fixed_ns + self.w.take_pi_lock(p);
+        self.w.spend(cpu, ns, Pc::WakeBegin)
     }
 
     /// The fixed part is over: is there anything to wake?

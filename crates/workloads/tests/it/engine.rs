@@ -220,3 +220,51 @@ fn a_tick_that_falls_into_the_way_to_idle_is_late_and_not_lost() {
     let sim = run_script(machine, vec![Op::Run(3_500_000), Op::Sleep(1_000_000)]);
     assert_eq!(sim.w.cpus[0].ticks, 1);
 }
+
+/// Two tasks on CPUs of their own that wake a third, which is awake: how long each call takes, ns.
+#[derive(Default)]
+struct Callers {
+    began: [Option<u64>; 3],
+    took: Vec<u64>,
+}
+
+impl Program for Callers {
+    fn start(&mut self, cx: &mut ProgramCx<'_>) {
+        for cpu in [2, 1, 0] {
+            cx.start_task(TaskAttr { start_cpu: Some(CpuId(cpu)), ..TaskAttr::default() });
+        }
+    }
+
+    fn next(&mut self, cx: &mut ProgramCx<'_>, task: TaskId) -> Op {
+        const MS: u64 = 1_000_000;
+        let now = cx.now();
+        if task == TaskId(0) {
+            return if now < 3 * MS { Op::Run(3 * MS) } else { Op::Exit };
+        }
+        if let Some(began) = self.began[task.idx()].take() {
+            self.took.push(now - began);
+        }
+        // The first calls twice in a row, then the second once.
+        match (task.0, self.took.len()) {
+            (1, 0 | 1) => {}
+            (2, 0 | 1) => return Op::Run(MS / 2),
+            (2, 2) => {}
+            _ => return Op::Exit,
+        }
+        self.began[task.idx()] = Some(now);
+        Op::Wake { task: TaskId(0), sync: false }
+    }
+}
+
+#[test]
+fn the_line_of_a_wakees_lock_comes_from_its_last_waker() {
+    let machine = Machine::regular(RegularSpec { threads_per_core: 1, ..RegularSpec::default() });
+    let policy = fair(&machine, Features::default());
+    let program = Callers::default();
+    let mut sim = simulate(machine, Config::default(), policy, program, NoObserver);
+    assert_eq!(sim.run_until(u64::MAX), StopReason::Done);
+    let alone = sim.w.machine.costs.ttwu_fixed_ns;
+    let line = sim.w.line_ns(CpuId(0), CpuId(1));
+    assert!(line > 0);
+    assert_eq!(sim.program.took, [alone + line, alone, alone + line]);
+}
