@@ -53,6 +53,10 @@ pub enum Site {
     StopRqLock,
     /// sched_setscheduler, sched_setaffinity -> a runqueue
     SetAttrRqLock,
+    /// inserting into a dispatch queue of sched_ext, or taking from it
+    DsqLock,
+    /// consume_dispatch_q -> the runqueue of a task elsewhere, and the own one again
+    ConsumeRqLock,
     /// the lock that serializes NUMA balancing
     BalanceSerialize,
     /// queue_work, process_one_work and others -> the pool
@@ -67,7 +71,7 @@ pub enum Site {
 
 impl Site {
     /// All sites, in discriminant order.
-    pub const ALL: [Site; 19] = [
+    pub const ALL: [Site; 21] = [
         Site::TtwuEnqueueSwq,
         Site::PickRemoveSwq,
         Site::DequeueRemoveSwq,
@@ -82,6 +86,8 @@ impl Site {
         Site::ForkRqLock,
         Site::StopRqLock,
         Site::SetAttrRqLock,
+        Site::DsqLock,
+        Site::ConsumeRqLock,
         Site::BalanceSerialize,
         Site::WqPoolLock,
         Site::DmcryptWriteLock,
@@ -106,6 +112,8 @@ impl Site {
             Site::ForkRqLock => "fork_rq_lock",
             Site::StopRqLock => "stop_rq_lock",
             Site::SetAttrRqLock => "set_attr_rq_lock",
+            Site::DsqLock => "dsq_lock",
+            Site::ConsumeRqLock => "consume_rq_lock",
             Site::BalanceSerialize => "balance_serialize",
             Site::WqPoolLock => "wq_pool_lock",
             Site::DmcryptWriteLock => "dmcrypt_write_lock",
@@ -172,8 +180,11 @@ impl Site {
             | Site::TickRqLock
             | Site::ForkRqLock
             | Site::StopRqLock
-            | Site::SetAttrRqLock => SiteGroup::RqLock,
-            Site::BalanceSerialize | Site::WqPoolLock | Site::DmcryptWriteLock => SiteGroup::Other,
+            | Site::SetAttrRqLock
+            | Site::ConsumeRqLock => SiteGroup::RqLock,
+            Site::DsqLock | Site::BalanceSerialize | Site::WqPoolLock | Site::DmcryptWriteLock => {
+                SiteGroup::Other
+            }
             Site::OnCpuWait | Site::MigratingWait => SiteGroup::NoLock,
         }
     }

@@ -215,6 +215,12 @@ pub trait Policy {
     /// by [`World::stop_one_cpu`] knows by itself.
     fn stopper_woken(&mut self, _w: &mut World, _cpu: CpuId) {}
 
+    /// Does a CPU go to sleep although tasks count on its runqueue? They may wait for any CPU, as
+    /// in sched_ext's dispatch queues, and then only need_resched makes it look again.
+    fn idles_with_queued(&self) -> bool {
+        false
+    }
+
     /// `cpu` enters the idle loop; `tick_stopped` says whether its tick stops (nohz).
     fn idle_enter(&mut self, _w: &mut World, _cpu: CpuId, _tick_stopped: bool) {}
 

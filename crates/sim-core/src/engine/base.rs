@@ -142,7 +142,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     /// The idle loop: something to run, or a C-state.
     fn idle_loop(&mut self, cpu: CpuId) -> Flow {
         let c = &self.w.cpus[cpu.idx()];
-        if c.need_resched || c.nr_running > 0 {
+        if c.need_resched || c.nr_running > 0 && !self.policy.idles_with_queued() {
             return self.enter_schedule(cpu, Path::Preempt);
         }
         let predicted = match self.w.machine.governor {
