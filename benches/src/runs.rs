@@ -4,7 +4,7 @@ use crate::machines;
 use hdrhistogram::Histogram;
 use policies::fair::Fair;
 use policies::fair::features::{Features, Tunables};
-use policies::fifo::Fifo;
+use policies::fcfs::Fcfs;
 use sim_core::{
     Config, NEVER, NoObserver, Ns, Observer, Policy, Program, Simulation, TaskId, World,
 };
@@ -77,11 +77,11 @@ pub fn spinners_8x64() -> Simulation<Fair, Spinners, NoObserver> {
 
 /// An M/M/8 queue at load 0.8 under a global FIFO, costs off, waits in a histogram: customers come
 /// every 15.625 us and are served in 100 us in the mean.
-pub fn m_m_8() -> Simulation<Fifo, OpenQueue, Waits> {
+pub fn m_m_8() -> Simulation<Fcfs, OpenQueue, Waits> {
     let program = OpenQueue::new(15_625, 100_000, u64::MAX, 500, 1);
     let config = Config { timer_slack_ns: 0, ..Config::default() };
     let world = World::new(machines::without_costs(8), config);
-    Simulation::new(world, Fifo::default(), program, Waits::default())
+    Simulation::new(world, Fcfs::default(), program, Waits::default())
 }
 
 /// The waiting times of an open queue.

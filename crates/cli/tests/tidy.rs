@@ -204,3 +204,11 @@ fn the_scenario_in_the_readme_is_valid() {
     let output = Command::new(program).arg("check").arg(&path).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
+
+#[test]
+fn a_complete_policy_fits_a_page() {
+    let page = read("docs/POLICY.md");
+    let example = page.split("```rust\n").nth(1).unwrap().split("```").next().unwrap();
+    assert!(example.contains("impl Ops for") && example.contains("fn main"));
+    assert!(example.lines().count() < 80, "{} lines", example.lines().count());
+}

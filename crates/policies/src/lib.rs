@@ -1,7 +1,9 @@
-//! Who runs where, and who runs next: the fair class, swqueue, SIS_NODE, a global FIFO, workqueues.
+//! Who runs where, and who runs next: the fair class, swqueue, SIS_NODE, schedulers of the
+//! sched_ext shape, workqueues.
 
 #![cfg_attr(not(test), deny(clippy::float_arithmetic))]
 
+pub mod ext;
 pub mod fair;
-pub mod fifo;
+pub mod fcfs;
 pub mod workqueue;

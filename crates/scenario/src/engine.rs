@@ -9,11 +9,13 @@ pub(crate) mod workqueue;
 
 use crate::experiment::{RunSpec, Until, WorkloadSpec};
 use crate::profile::Profile;
+use crate::registry::Class;
 use crate::run::{Executor, RunError, RunOutput};
 use metrics::Recorder;
+use policies::ext::{self, Ext, Shipped};
 use policies::fair::features::{Features, Tunables};
 use policies::fair::{Eevdf, Fair, Rules};
-use policies::fifo::Fifo;
+use policies::fcfs::Fcfs;
 use sim_core::{
     Config, NEVER, NoObserver, Ns, Observer, Policy, Program, Simulation, StopReason, Waiting,
     World,
@@ -63,9 +65,10 @@ fn with_observer<O: Observer>(
     watch: O,
     progress: &dyn Fn(f64),
 ) -> Result<RunOutput, RunError> {
-    match spec.policy.name() {
-        "fifo" => with_policy(spec, Fifo::default(), watch, progress),
-        "eevdf" => with_policy(spec, eevdf(spec), watch, progress),
+    match (spec.policy.0.class, spec.policy.name()) {
+        (Class::Alone, _) => with_policy(spec, Fcfs::default(), watch, progress),
+        (Class::Ext, _) => with_policy(spec, ext(spec), watch, progress),
+        (Class::Fair, "eevdf") => with_policy(spec, eevdf(spec), watch, progress),
         _ => with_policy(spec, fair(spec), watch, progress),
     }
 }
@@ -159,6 +162,28 @@ fn fair(spec: &RunSpec) -> Fair {
 
 fn eevdf(spec: &RunSpec) -> Fair<Eevdf> {
     Fair::eevdf(rules(spec), features(spec), tunables(spec))
+}
+
+/// A scheduler of the sched_ext shape, by its name.
+fn ext(spec: &RunSpec) -> Ext<Shipped> {
+    let recheck = spec.tunable("recheck").and_then(|v| v.bool()).unwrap_or(true);
+    let ops = match spec.policy.name() {
+        "vtime" => Shipped::Vtime(ext::Vtime::new(recheck)),
+        "llc-fifo" => Shipped::LlcFifo(ext::LlcFifo::new(recheck)),
+        _ => Shipped::Fifo(ext::Fifo::new(recheck)),
+    };
+    let rules = match spec.rules {
+        Some("6.12") => ext::Rules::V6_12,
+        _ => ext::Rules::V6_18,
+    };
+    Ext::new(ops, rules, ext_tunables(spec))
+}
+
+fn ext_tunables(spec: &RunSpec) -> ext::Tunables {
+    let mut t = ext::Tunables::default();
+    let slice = spec.tunable("slice_dfl_ns").and_then(|v| v.int());
+    t.slice_ns = slice.map_or(t.slice_ns, |v| v as Ns);
+    t
 }
 
 fn rules(spec: &RunSpec) -> Rules {

@@ -10,7 +10,9 @@ mod workloads;
 mod workqueue;
 
 pub use metrics::{METRICS, MetricDef, metric};
-pub use policies::{FEATURES, FeatureDef, KERNELS, POLICIES, PolicyDef, TUNABLES, TunableDef};
+pub use policies::{
+    Class, FEATURES, FeatureDef, KERNELS, POLICIES, PolicyDef, TUNABLES, TunableDef,
+};
 pub use workloads::{WORKLOADS, WorkloadDef};
 pub use workqueue::{CHANGE, SCOPES, WORKQUEUE};
 

@@ -19,3 +19,8 @@ pub trait Queues {
     /// They; `None` before the start.
     fn workqueues(&self) -> Option<&policies::workqueue::Workqueues>;
 }
+
+/// The policy that the documents show must compile and run.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/POLICY.md")]
+pub struct PolicyPage;

@@ -63,10 +63,10 @@ fn features() -> Rows {
     FEATURES.iter().map(row).collect()
 }
 
-/// Name, range, default, kernels, help.
+/// Name, range, default, who has it, help.
 fn tunable_row(t: &TunableDef) -> Vec<String> {
     let mut row = key_row(&t.key);
-    row.insert(row.len() - 1, t.kernels());
+    row.insert(row.len() - 1, t.owners());
     row
 }
 

@@ -111,13 +111,16 @@ fn a_full_disk_is_an_error() {
 fn lists_name_everything_a_scenario_can_use() {
     let lab = Lab::new();
     let all = lab.output(["list"]);
-    for name in ["cfs", "fifo", "SIS_NODE", "migration_cost_ns", "kernel-build", "elapsed"] {
+    for name in ["cfs", "llc-fifo", "SIS_NODE", "migration_cost_ns", "kernel-build", "elapsed"] {
         assert!(all.contains(name), "{name}");
     }
     lab.run(["list", "policies"]).success().stdout_eq(str![[r#"
-  cfs    rules 6.4                      the fair class before EEVDF: vruntime, buddies, wake-up preemption
-  eevdf  rules 6.18, 6.18.2, 6.12, 6.6  the fair class since 6.6: lag, eligibility, virtual deadlines
-  fifo   -                              one queue for the whole machine, first come first served, no preemption
+  cfs       rules 6.4                      the fair class before EEVDF: vruntime, buddies, wake-up preemption
+  eevdf     rules 6.18, 6.18.2, 6.12, 6.6  the fair class since 6.6: lag, eligibility, virtual deadlines
+  fifo      rules 6.18, 6.12               sched_ext: one queue for the whole machine, first come first served (scx_simple -f)
+  vtime     rules 6.18, 6.12               sched_ext: one queue for the whole machine, by weighted run time (scx_simple)
+  llc-fifo  rules 6.18, 6.12               sched_ext: one queue per LLC, first come first served, with stealing
+  fcfs      -                              the textbook's queue: one for all CPUs, free of cost, no slices, no preemption
 
 "#]]);
 }

@@ -53,7 +53,7 @@ fn smallest(def: &WorkloadDef) -> String {
 #[test]
 fn every_workload_of_the_registry_runs() {
     for def in WORKLOADS {
-        let spec = spec("fifo", "", &smallest(def));
+        let spec = spec("fcfs", "", &smallest(def));
         let output = SimulationExecutor.run(&spec, &|_| ()).unwrap();
         assert_eq!(output.metrics[0].value, 0.02, "{}", def.kind);
         assert_eq!(output.utilization.unwrap().shares.len(), 2, "{}", def.kind);
@@ -63,7 +63,7 @@ fn every_workload_of_the_registry_runs() {
 #[test]
 fn every_run_has_the_same_metrics() {
     let names = |def| {
-        let spec = spec("fifo", "", &smallest(def));
+        let spec = spec("fcfs", "", &smallest(def));
         let output = SimulationExecutor.run(&spec, &|_| ()).unwrap();
         let own = |name: &str| {
             ["throughput", "latency_", "queue_latency_"].iter().any(|own| name.starts_with(own))
@@ -132,6 +132,7 @@ fn documented_defaults_are_those_of_the_floors_below() {
         ("nr_migrate", i64::from(fair.nr_migrate)),
         ("timer_slack_ns", Config::default().timer_slack_ns as i64),
         ("sis_node_skip_own", i64::from(fair.sis_node_skip_own)),
+        ("slice_dfl_ns", ext::Tunables::default().slice_ns as i64),
     ];
     for (name, value) in real {
         assert_eq!(documented(name), value, "{name}");
@@ -139,9 +140,30 @@ fn documented_defaults_are_those_of_the_floors_below() {
 }
 
 #[test]
+fn a_scheduler_of_the_sched_ext_shape_gets_its_tunables() {
+    let spec = |variant| spec("vtime", variant, "kind = \"spinners\"\ntasks = 1");
+    let Shipped::Vtime(ops) = ext(&spec("")).ops else { panic!("it is named vtime") };
+    assert!(ops.recheck);
+    let stated = spec("tunables = { slice_dfl_ns = 5_000_000, recheck = false }");
+    assert_eq!(ext_tunables(&stated).slice_ns, 5_000_000);
+    let Shipped::Vtime(ops) = ext(&stated).ops else { panic!("it is named vtime") };
+    assert!(!ops.recheck);
+}
+
+/// What the three of them do differs, so each must be what its name says.
+#[test]
+fn each_name_of_the_sched_ext_shape_is_its_own() {
+    let runs = ["fifo", "vtime", "llc-fifo"].map(|policy| {
+        let spec = spec(policy, "", "kind = \"kernel-build\"\nwork_seconds = 2");
+        SimulationExecutor.run(&spec, &|_| ()).unwrap()
+    });
+    assert!(runs[0] != runs[1] && runs[0] != runs[2] && runs[1] != runs[2]);
+}
+
+#[test]
 fn every_key_of_a_workload_has_a_value_unless_it_depends_on_the_machine() {
     for def in WORKLOADS {
-        let spec = spec("fifo", "", &smallest(def));
+        let spec = spec("fcfs", "", &smallest(def));
         for key in def.keys {
             let depends = matches!(key.default, Fallback::Words(_));
             assert_eq!(spec.workload.get(key.name).is_none(), depends, "{} {}", def.kind, key.name);
@@ -165,7 +187,7 @@ impl Program for Records {
 
 #[test]
 fn what_a_workload_records_becomes_latency_metrics() {
-    let output = run(&cfs(""), Fifo::default(), Records, NoObserver, &|_| ()).unwrap();
+    let output = run(&cfs(""), Fcfs::default(), Records, NoObserver, &|_| ()).unwrap();
     let value = |name: &str| output.metrics.iter().find(|m| m.name == name).unwrap().value;
     let names = ["latency_mean", "latency_p50", "latency_p95", "latency_p99", "latency_max"];
     assert_eq!(names.map(value), [500_500.0, 500_000.0, 950_000.0, 990_000.0, 1_000_000.0]);
@@ -194,9 +216,9 @@ impl Program for Deadlock {
 #[test]
 fn a_run_that_can_make_no_progress_says_who_waits_for_what() {
     let spec = RunSpec { until: Until::Done, ..cfs("") };
-    let fifo = run(&spec, Fifo::default(), Deadlock, NoObserver, &|_| ());
+    let fcfs = run(&spec, Fcfs::default(), Deadlock, NoObserver, &|_| ());
     let fair = run(&spec, fair(&spec), Deadlock, NoObserver, &|_| ());
-    for result in [fifo, fair] {
+    for result in [fcfs, fair] {
         let text = result.expect_err("two tasks wait for each other").to_string();
         assert!(text.starts_with("no progress since 0.00"), "{text}");
         assert!(text.contains("\n  task 0 (philosopher) waits for the fork of task 1"), "{text}");
@@ -247,7 +269,7 @@ impl Observer for Counts {
 #[test]
 fn whoever_watches_changes_nothing() {
     for def in WORKLOADS {
-        for policy in ["fifo", "cfs", "eevdf"] {
+        for policy in ["fcfs", "fifo", "cfs", "eevdf"] {
             let spec = spec(policy, "", &smallest(def));
             let mut counts = Counts::default();
             let watched = run_watched(&spec, &mut counts, &|_| ()).unwrap();

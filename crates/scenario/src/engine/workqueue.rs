@@ -1,12 +1,12 @@
 //! Workloads on workqueues: their configuration from a scenario, and runs that are looked at from
 //! time to time for `schedlab wq`.
 
-use super::{eevdf, fair, int, world};
+use super::{eevdf, ext, fair, int, world};
 use crate::experiment::{RunSpec, Until};
-use crate::registry::Value;
+use crate::registry::{Class, Value};
 use crate::run::RunError;
 use crate::wq::{PoolRow, QueueRow, Sample, ScopePods, WqRun};
-use policies::fifo::Fifo;
+use policies::fcfs::Fcfs;
 use policies::workqueue::{
     Affinity, DEFAULT_MAX_ACTIVE, DEFAULT_SHARD_CORES, Pods, Scope, Workqueues, WqId,
 };
@@ -70,9 +70,10 @@ pub(super) fn queue_work(spec: &RunSpec) -> QueueWork {
 
 /// Runs a simulation and looks at its workqueues every `every` ns.
 pub(crate) fn watch(spec: &RunSpec, every: Ns, progress: &dyn Fn(f64)) -> Result<WqRun, RunError> {
-    match spec.policy.name() {
-        "fifo" => with_policy(spec, Fifo::default(), every, progress),
-        "eevdf" => with_policy(spec, eevdf(spec), every, progress),
+    match (spec.policy.0.class, spec.policy.name()) {
+        (Class::Alone, _) => with_policy(spec, Fcfs::default(), every, progress),
+        (Class::Ext, _) => with_policy(spec, ext(spec), every, progress),
+        (Class::Fair, "eevdf") => with_policy(spec, eevdf(spec), every, progress),
         _ => with_policy(spec, fair(spec), every, progress),
     }
 }

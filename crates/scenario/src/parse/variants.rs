@@ -2,7 +2,7 @@
 
 use super::{PolicyChoice, policy_choice, required, workqueue};
 use crate::experiment::{Feature, PolicyKind, Variant};
-use crate::registry::{self, FEATURES, TUNABLES, Value, WorkloadDef, nearest};
+use crate::registry::{self, Class, FEATURES, TUNABLES, Value, WorkloadDef, nearest};
 use crate::walk::{Node, Walk, did_you_mean};
 use std::ops::Range;
 use toml::de::{DeTable, DeValue};
@@ -121,7 +121,7 @@ fn baseline(walk: &mut Walk, table: &DeTable<'_>, name: Option<&str>, seen: &mut
 fn features(walk: &mut Walk, list: Node<'_>, choice: PolicyChoice) -> Vec<Feature> {
     let nodes = walk.array(list, "features").unwrap_or_default();
     if let (Some(policy), false) = (choice.kind, nodes.is_empty())
-        && !policy.0.fair
+        && policy.0.class != Class::Fair
     {
         let message = format!("policy `{}` has no features", policy.name());
         let fault = walk.at(list.span(), message).help("remove them");
@@ -208,7 +208,7 @@ fn tunables(walk: &mut Walk, node: Node<'_>, choice: PolicyChoice) -> Vec<(&'sta
         return Vec::new();
     };
     if let (Some(policy), false) = (choice.kind, table.is_empty())
-        && !policy.0.fair
+        && policy.0.class == Class::Alone
     {
         let message = format!("policy `{}` has no tunables", policy.name());
         let fault = walk.at(node.span(), message).help("remove them");
@@ -222,16 +222,32 @@ fn tunables(walk: &mut Walk, node: Node<'_>, choice: PolicyChoice) -> Vec<(&'sta
             let fault = walk
                 .at(key.span(), format!("unknown tunable `{name}`"))
                 .label("no tunable has this name")
-                .help(did_you_mean(name, TUNABLES.iter().map(|t| t.key.name)));
+                .help(did_you_mean(name, tunables_of(choice.kind)));
             walk.fault(fault);
             continue;
         };
-        if choice.kind.is_some() && !def.exists(choice.rules) {
-            let what = format!("tunable `{name}`");
-            not_in_kernel(walk, key.span(), &what, choice, &def.kernels());
+        match choice.kind {
+            Some(policy) if !def.belongs_to(policy.0.class) => {
+                let message = format!("policy `{}` has no tunable `{name}`", policy.name());
+                let known: Vec<&str> = tunables_of(choice.kind).collect();
+                let help = format!("it has: {}", known.join(", "));
+                let fault = walk.at(key.span(), message).label("another policy's").help(help);
+                walk.fault(fault);
+            }
+            Some(policy) if policy.0.class == Class::Fair && !def.exists(choice.rules) => {
+                let what = format!("tunable `{name}`");
+                not_in_kernel(walk, key.span(), &what, choice, &def.kernels());
+            }
+            _ => {}
         }
         let value = walk.value(node, &def.key);
         values.extend(value.map(|value| (def.key.name, value)));
     }
     values
+}
+
+/// The names of the tunables that a policy has; of all if it is not known.
+fn tunables_of(policy: Option<PolicyKind>) -> impl Iterator<Item = &'static str> {
+    let known = TUNABLES.iter().filter(move |t| policy.is_none_or(|p| t.belongs_to(p.0.class)));
+    known.map(|t| t.key.name)
 }

@@ -13,10 +13,21 @@ pub struct PolicyDef {
     pub name: &'static str,
     /// Kernel versions whose rules are modeled, the default one first; empty if it has none.
     pub rules: &'static [&'static str],
-    /// True if the features and tunables of the fair class apply.
-    pub fair: bool,
+    /// Whose features and tunables apply.
+    pub class: Class,
     /// One line for people.
     pub help: &'static str,
+}
+
+/// A family of policies that share features and tunables.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Class {
+    /// The fair class.
+    Fair,
+    /// Schedulers of the sched_ext shape: tunables, no features.
+    Ext,
+    /// No kernel's policy: neither.
+    Alone,
 }
 
 /// All policies.
@@ -24,22 +35,43 @@ pub const POLICIES: &[PolicyDef] = &[
     PolicyDef {
         name: "cfs",
         rules: &["6.4"],
-        fair: true,
+        class: Class::Fair,
         help: "the fair class before EEVDF: vruntime, buddies, wake-up preemption",
     },
     PolicyDef {
         name: "eevdf",
         rules: &["6.18", "6.18.2", "6.12", "6.6"],
-        fair: true,
+        class: Class::Fair,
         help: "the fair class since 6.6: lag, eligibility, virtual deadlines",
     },
     PolicyDef {
         name: "fifo",
+        rules: EXT_RULES,
+        class: Class::Ext,
+        help: "sched_ext: one queue for the whole machine, first come first served (scx_simple -f)",
+    },
+    PolicyDef {
+        name: "vtime",
+        rules: EXT_RULES,
+        class: Class::Ext,
+        help: "sched_ext: one queue for the whole machine, by weighted run time (scx_simple)",
+    },
+    PolicyDef {
+        name: "llc-fifo",
+        rules: EXT_RULES,
+        class: Class::Ext,
+        help: "sched_ext: one queue per LLC, first come first served, with stealing",
+    },
+    PolicyDef {
+        name: "fcfs",
         rules: &[],
-        fair: false,
-        help: "one queue for the whole machine, first come first served, no preemption",
+        class: Class::Alone,
+        help: "the textbook's queue: one for all CPUs, free of cost, no slices, no preemption",
     },
 ];
+
+/// Kernels whose sched_ext is modeled.
+const EXT_RULES: &[&str] = &["6.18", "6.12"];
 
 /// Kernels whose fair class is modeled, the oldest first: 6.18 is its stable tree as of 6.18.33.
 pub const KERNELS: [&str; 5] = ["6.4", "6.6", "6.12", "6.18.2", "6.18"];
@@ -153,43 +185,72 @@ pub const FEATURES: &[FeatureDef] = &[
         "load balance leaves tasks with very little load where they are"),
 ];
 
-/// One tunable of the fair class.
+/// One tunable.
 #[derive(Clone, Copy, Debug)]
 pub struct TunableDef {
     /// Name, range, default and help.
     pub key: KeyDef,
+    /// The kernels whose fair class has it.
     exists: PerKernel<bool>,
+    /// True if policies of the sched_ext shape have it.
+    ext: bool,
 }
 
 impl TunableDef {
-    /// True if the kernel has it.
+    /// True if the kernel's fair class has it.
     pub fn exists(&self, rules: Option<&str>) -> bool {
         self.exists[index(rules)]
     }
 
-    /// The kernels that have it, in words; empty if all have.
+    /// True if a policy of the class may have it, whatever its rules.
+    pub fn belongs_to(&self, class: Class) -> bool {
+        match class {
+            Class::Fair => self.exists.contains(&true),
+            Class::Ext => self.ext,
+            Class::Alone => false,
+        }
+    }
+
+    /// The kernels whose fair class has it, in words; empty if all have.
     pub fn kernels(&self) -> String {
         kernels(|k| self.exists[k])
+    }
+
+    /// Who has it, in words.
+    pub fn owners(&self) -> String {
+        match (self.belongs_to(Class::Fair), self.ext) {
+            (false, _) => "sched_ext".to_string(),
+            (true, true) => String::new(),
+            (true, false) => format!("fair {}", self.kernels()).trim_end().to_string(),
+        }
     }
 }
 
 const SECOND: i64 = 1_000_000_000;
 
+const fn fair(key: KeyDef) -> TunableDef {
+    TunableDef { key, exists: [true; KERNELS.len()], ext: false }
+}
+
 const fn everywhere(key: KeyDef) -> TunableDef {
-    TunableDef { key, exists: [true; KERNELS.len()] }
+    TunableDef { key, exists: [true; KERNELS.len()], ext: true }
+}
+
+const fn of_ext(key: KeyDef) -> TunableDef {
+    TunableDef { key, exists: [false; KERNELS.len()], ext: true }
 }
 
 const fn of_cfs(key: KeyDef) -> TunableDef {
-    TunableDef { key, exists: [true, false, false, false, false] }
+    TunableDef { key, exists: [true, false, false, false, false], ext: false }
 }
 
 const fn ns(name: &'static str, min: i64, default: Fallback, help: &'static str) -> KeyDef {
     KeyDef { name, kind: Kind::Int { min, max: SECOND }, unit: "ns", default, help }
 }
 
-/// All tunables of the fair class.
+/// All tunables.
 pub const TUNABLES: &[TunableDef] = &[
-    everywhere(ns(
+    fair(ns(
         "migration_cost_ns",
         -1,
         Int(500_000),
@@ -211,6 +272,7 @@ pub const TUNABLES: &[TunableDef] = &[
             "what a task asks for (* less below 8 CPUs; 3000000 up to 6.12)",
         ),
         exists: [false, true, true, true, true],
+        ext: false,
     },
     TunableDef {
         key: KeyDef {
@@ -221,8 +283,9 @@ pub const TUNABLES: &[TunableDef] = &[
             help: "NI_RANDOM: successes of 1024 tries to begin with (our name)",
         },
         exists: [false, false, false, false, true],
+        ext: false,
     },
-    everywhere(KeyDef {
+    fair(KeyDef {
         name: "nr_migrate",
         kind: Kind::Int { min: 1, max: 100_000 },
         unit: "",
@@ -237,11 +300,24 @@ pub const TUNABLES: &[TunableDef] = &[
         help: "timer interrupts per second (CONFIG_HZ)",
     }),
     everywhere(ns("timer_slack_ns", 0, Int(50_000), "how late a sleeping task's timer may fire")),
-    everywhere(KeyDef {
+    fair(KeyDef {
         name: "sis_node_skip_own",
         kind: Kind::Bool,
         unit: "",
         default: Bool(true),
         help: "SIS_NODE leaves out the LLC that was scanned already",
+    }),
+    of_ext(ns(
+        "slice_dfl_ns",
+        1000,
+        Int(20_000_000),
+        "what a task may run at once (SCX_SLICE_DFL)",
+    )),
+    of_ext(KeyDef {
+        name: "recheck",
+        kind: Kind::Bool,
+        unit: "",
+        default: Bool(true),
+        help: "look for idle CPUs again when a task is queued; false: as scx_simple (our name)",
     }),
 ];

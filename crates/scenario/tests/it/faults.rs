@@ -244,12 +244,28 @@ fn names_policies_and_baselines() {
                 remove one: every variant is compared with a single baseline"#]],
     );
     check_brief(
-        &with("name = \"B\"", "name = \"B\"\npolicy = \"fifo\""),
+        &with("name = \"B\"", "name = \"B\"\npolicy = \"fcfs\""),
         expect![[r#"
-            24: policy `fifo` has no features
+            24: policy `fcfs` has no features
                 remove them
-            25: policy `fifo` has no tunables
+            25: policy `fcfs` has no tunables
                 remove them"#]],
+    );
+    check_brief(
+        &with("name = \"B\"", "name = \"B\"\npolicy = \"llc_fifo\""),
+        expect![[r#"
+        23: unknown policy `llc_fifo`
+            did you mean `llc-fifo`?"#]],
+    );
+    check_brief(
+        &with("name = \"B\"", "name = \"B\"\npolicy = \"vtime\"\nrules = \"6.6\""),
+        expect![[r#"
+            24: policy `vtime` has no rules of kernel `6.6`
+                known: 6.18, 6.12
+            25: policy `vtime` has no features
+                remove them
+            26: policy `vtime` has no tunable `migration_cost_ns`
+                it has: hz, timer_slack_ns, slice_dfl_ns, recheck"#]],
     );
     check_brief(
         &with("policy = \"cfs\"", ""),

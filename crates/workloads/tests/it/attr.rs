@@ -15,7 +15,7 @@ use topology::{CpuId, CpuSet, Machine};
 const MS: Ns = 1_000_000;
 
 /// Tasks with a list of operations each; when it is over they compute for ever.
-struct Scripts(Vec<(TaskAttr, Vec<Op>)>);
+pub struct Scripts(pub Vec<(TaskAttr, Vec<Op>)>);
 
 impl Program for Scripts {
     fn start(&mut self, cx: &mut ProgramCx<'_>) {
@@ -143,7 +143,7 @@ fn timer_slack_belongs_to_the_task() {
 
 /// Tasks that run, sleep, wake each other and change each other's properties at random.
 #[derive(Debug)]
-struct Meddlers {
+pub struct Meddlers {
     attrs: Vec<TaskAttr>,
     ops: Vec<(u8, u32, u8)>,
     at: usize,
@@ -197,7 +197,7 @@ impl Program for Meddlers {
     }
 }
 
-fn meddlers() -> impl Strategy<Value = Meddlers> {
+pub fn meddlers() -> impl Strategy<Value = Meddlers> {
     let attr = (-20i8..20, 0u32..3, 0u32..4).prop_map(|(nice, policy, start)| TaskAttr {
         nice,
         policy: [SchedPolicy::Normal, SchedPolicy::Batch, SchedPolicy::Idle][policy as usize],

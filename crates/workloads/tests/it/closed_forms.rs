@@ -1,7 +1,7 @@
 //! Queueing theory: the engine under a global FIFO against exact formulas.
 
 use crate::support::{free_machine, simulate};
-use policies::fifo::Fifo;
+use policies::fcfs::Fcfs;
 use sim_core::{Config, Ns, Observer, TaskId, World};
 use workloads::micro::OpenQueue;
 
@@ -37,7 +37,7 @@ fn mean_wait(servers: u32, load: f64, seed: u64, customers: u64) -> f64 {
     let config = Config { timer_slack_ns: 0, ..Config::default() };
     let program = OpenQueue::new(interarrival, Ns::from(service), customers, 500, seed);
     let machine = free_machine(servers);
-    let mut sim = simulate(machine, config, Fifo::default(), program, Waits::default());
+    let mut sim = simulate(machine, config, Fcfs::default(), program, Waits::default());
     sim.run_until(Ns::MAX);
     sim.observer.sum_ns as f64 / sim.observer.n as f64 / f64::from(service)
 }

@@ -3,7 +3,7 @@
 use crate::support::simulate;
 use policies::fair::Fair;
 use policies::fair::features::{Features, Tunables};
-use policies::fifo::Fifo;
+use policies::fcfs::Fcfs;
 use sim_core::{
     Category, Config, MigrationCause, NoObserver, Observer, Op, Program, ProgramCx, Simulation,
     StopReason, TaskAttr, TaskId, World,
@@ -156,7 +156,7 @@ fn longest_waste(tasks: u32, run_ns: u64, sleep_ns: u64, seed: u64) -> u64 {
     let spec = RegularSpec { sockets: 2, cores_per_llc: 2, ..RegularSpec::default() };
     let program = Short::new(tasks, run_ns, sleep_ns, 10, seed);
     let machine = Machine::regular(spec);
-    let mut sim = simulate(machine, Config::default(), Fifo::default(), program, NoObserver);
+    let mut sim = simulate(machine, Config::default(), Fcfs::default(), program, NoObserver);
     let (mut since, mut longest) = (None, 0);
     while sim.step(u64::MAX).is_none() {
         since = (sim.w.n_idle > 0 && sim.w.n_waiting > 0).then(|| since.unwrap_or(sim.w.now));

@@ -3,7 +3,7 @@
 use crate::support::{run_checked, shapes, simulate};
 use policies::fair::features::{Features, Tunables};
 use policies::fair::{Discipline, Eevdf, Fair, Rules};
-use policies::fifo::Fifo;
+use policies::fcfs::Fcfs;
 use proptest::prelude::*;
 use sim_core::{Config, LockId, NoObserver, Program, Simulation, Site, StopReason, TaskId};
 use topology::{CpuId, Machine};
@@ -278,7 +278,7 @@ proptest! {
         let machine = shape.machine();
         let exit_ns = machine.cstates.iter().map(|s| s.exit_ns).max().unwrap_or(0);
         let program = Short::new(tasks, run_us * 1000, sleep_us * 1000, 10, seed);
-        let mut sim = simulate(machine, Config::default(), Fifo::default(), program, NoObserver);
+        let mut sim = simulate(machine, Config::default(), Fcfs::default(), program, NoObserver);
         let mut waste = Waste { since: Vec::new(), longest_ns: 0 };
         let end = run_checked(&mut sim, u64::MAX, |sim| {
             waste.look(sim);
@@ -299,7 +299,7 @@ proptest! {
     ) {
         let config = Config { ttwu_queue, ..Config::default() };
         let program = Short::new(tasks, run_us * 1000, sleep_us * 1000, 10, seed);
-        let mut sim = simulate(shape.machine(), config, Fifo::default(), program, NoObserver);
+        let mut sim = simulate(shape.machine(), config, Fcfs::default(), program, NoObserver);
         let end = run_checked(&mut sim, u64::MAX, |_| Ok(()));
         prop_assert_eq!(end, Ok(StopReason::Done));
     }

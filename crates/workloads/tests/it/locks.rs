@@ -4,7 +4,7 @@
 use crate::support::{free_machine, simulate};
 use policies::fair::Fair;
 use policies::fair::features::{Features, Tunables};
-use policies::fifo::Fifo;
+use policies::fcfs::Fcfs;
 use rand_distr::{Distribution, Exp1};
 use sim_core::{
     Config, LockId, NoObserver, Ns, Observer, Op, Program, ProgramCx, Simulation, Site, Step,
@@ -99,8 +99,8 @@ impl Program for Repairmen {
     }
 }
 
-fn run(machine: Machine, program: Repairmen, until: Ns) -> Simulation<Fifo, Repairmen, NoObserver> {
-    let mut sim = simulate(machine, Config::default(), Fifo::default(), program, NoObserver);
+fn run(machine: Machine, program: Repairmen, until: Ns) -> Simulation<Fcfs, Repairmen, NoObserver> {
+    let mut sim = simulate(machine, Config::default(), Fcfs::default(), program, NoObserver);
     sim.run_until(until);
     sim
 }
@@ -272,7 +272,7 @@ impl Observer for Holds {
 fn a_wait_for_a_nested_lock_extends_the_hold_outside() {
     let program = Nest { inner: LockId(0), outer: LockId(0), at: [0; 3] };
     let watch = Holds::default();
-    let mut sim = simulate(free_machine(3), Config::default(), Fifo::default(), program, watch);
+    let mut sim = simulate(free_machine(3), Config::default(), Fcfs::default(), program, watch);
     sim.run_until(MS);
     let (inner, outer) = (sim.program.inner, sim.program.outer);
     let of = |lock, cpu| {

@@ -3,6 +3,7 @@
 mod attr;
 mod closed_forms;
 mod engine;
+mod ext;
 mod fairness;
 mod invariants;
 mod locks;

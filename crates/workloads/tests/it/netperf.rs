@@ -1,7 +1,7 @@
 //! netperf where its rate is known: on a machine without costs.
 
 use crate::support::{free_machine, simulate};
-use policies::fifo::Fifo;
+use policies::fcfs::Fcfs;
 use sim_core::{Config, NoObserver, Program};
 use workloads::netperf::{self, Netperf, Test};
 
@@ -10,7 +10,7 @@ const MS: u64 = 1_000_000;
 fn rate(test: Test, clients: u32, cpus: u32, service_ns: u64) -> f64 {
     let program = Netperf::new(netperf::Config { test, clients, service_ns, spread: 0.0, seed: 1 });
     let config = Config::default();
-    let mut sim = simulate(free_machine(cpus), config, Fifo::default(), program, NoObserver);
+    let mut sim = simulate(free_machine(cpus), config, Fcfs::default(), program, NoObserver);
     sim.run_until(200 * MS);
     sim.program.results(sim.w.now)[0].1
 }

@@ -3,7 +3,7 @@
 use crate::support::{TraceHash, simulate};
 use policies::fair::Fair;
 use policies::fair::features::{Features, Tunables};
-use policies::fifo::Fifo;
+use policies::fcfs::Fcfs;
 use sim_core::{
     Config, MigrationCause, Observer, Pid, Policy, StopReason, TaskId, TaskState, World,
 };
@@ -124,7 +124,7 @@ fn a_process_is_told_of_from_its_fork_to_its_end() {
     let machine = Machine::regular(RegularSpec { llcs_per_socket: 2, ..RegularSpec::default() });
     let features = Features { swqueue: true, ..Features::default() };
     live(Fair::new(features, Tunables::for_cpus(machine.n_cpus())), &machine);
-    live(Fifo::default(), &machine);
+    live(Fcfs::default(), &machine);
 }
 
 #[test]
@@ -135,14 +135,14 @@ fn a_pair_of_observers_hears_what_each_alone_hears() {
         if paired {
             let mut second = TraceHash::default();
             let watch = (TraceHash::default(), &mut second as &mut dyn Observer);
-            let mut sim = simulate(machine, Config::default(), Fifo::default(), program, watch);
+            let mut sim = simulate(machine, Config::default(), Fcfs::default(), program, watch);
             sim.run_until(u64::MAX);
             let first = sim.observer.0.hash;
             assert_eq!(first, second.hash);
             return first;
         }
         let watch = TraceHash::default();
-        let mut sim = simulate(machine, Config::default(), Fifo::default(), program, watch);
+        let mut sim = simulate(machine, Config::default(), Fcfs::default(), program, watch);
         sim.run_until(u64::MAX);
         sim.observer.hash
     };

@@ -3,7 +3,7 @@
 use crate::support::{run_checked, shapes, simulate};
 use policies::fair::Fair;
 use policies::fair::features::{Features, Tunables};
-use policies::fifo::Fifo;
+use policies::fcfs::Fcfs;
 use proptest::prelude::*;
 use sim_core::{
     Category, Config, LockId, MaskId, NoObserver, Ns, Op, Policy, Program, ProgramCx, Site, Step,
@@ -184,7 +184,7 @@ proptest! {
         let pool = Pool::new(producers, consumers, items, work_ns);
         let fair = Fair::new(Features::default(), Tunables::for_cpus(machine.n_cpus()));
         let outcome = match fifo {
-            true => every_item_is_consumed(machine, Fifo::default(), pool),
+            true => every_item_is_consumed(machine, Fcfs::default(), pool),
             false => every_item_is_consumed(machine, fair, pool),
         };
         prop_assert_eq!(outcome, Ok(()));
@@ -313,6 +313,6 @@ impl Program for Turns {
 #[test]
 fn cpus_are_picked_in_turn_whatever_the_mask_and_cpu_0_not_at_first() {
     let machine = Machine::regular(RegularSpec::default());
-    let sim = simulate(machine, Config::default(), Fifo::default(), Turns(Vec::new()), NoObserver);
+    let sim = simulate(machine, Config::default(), Fcfs::default(), Turns(Vec::new()), NoObserver);
     assert_eq!(sim.program.0, [1, 2, 3, 5, 1, 3]);
 }

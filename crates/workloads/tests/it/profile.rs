@@ -3,7 +3,7 @@
 use crate::support::{TraceHash, shapes, simulate};
 use policies::fair::Fair;
 use policies::fair::features::{Features, Tunables};
-use policies::fifo::Fifo;
+use policies::fcfs::Fcfs;
 use proptest::prelude::*;
 use sim_core::{
     Category, Config, LockId, N_CATEGORIES, Ns, Observer, PathGroup, Policy, Program, Site, Stack,
@@ -132,7 +132,7 @@ proptest! {
             0 => check(&machine, fair, build, until * 20)?,
             1 => check(&machine, fair, || PingPong::new(n, 3000, 0), until)?,
             2 => check(&machine, fair, || Short::new(3 * n, 90_000, 70_000, 0, seed), until)?,
-            3 => check(&machine, Fifo::default, || Short::new(2 * n, 9000, 7000, 0, seed), until)?,
+            3 => check(&machine, Fcfs::default, || Short::new(2 * n, 9000, 7000, 0, seed), until)?,
             _ => {
                 let test = netperf::Test::UdpRr;
                 let config = netperf::Config { test, clients: n, service_ns: 2000, spread: 0.1, seed: 1 };

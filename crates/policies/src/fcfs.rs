@@ -17,13 +17,13 @@ use topology::CpuId;
 
 /// See the module's documentation.
 #[derive(Default)]
-pub struct Fifo {
+pub struct Fcfs {
     queue: VecDeque<TaskId>,
     /// CPUs by idleness are looked for from here on, so that work spreads.
     next_idle: usize,
 }
 
-impl Fifo {
+impl Fcfs {
     fn find_idle(&mut self, w: &World, p: TaskId) -> Option<CpuId> {
         let n = w.cpus.len();
         // One that was told to look already will take another task.
@@ -44,7 +44,7 @@ impl Fifo {
     }
 }
 
-impl Policy for Fifo {
+impl Policy for Fcfs {
     fn init(&mut self, _w: &mut World) {}
 
     fn task_fork(&mut self, _w: &mut World, _p: TaskId, _parent: Option<TaskId>) {}

@@ -1,0 +1,167 @@
+//! What a scheduler may ask and do: the helpers of sched_ext, without their `scx_bpf_`.
+
+use super::dispatch::BATCH_MAX;
+use super::ops::{Dsq, DsqId, Insert, Kick, Wake, Wanted, Why};
+use super::queue::Order;
+use super::state::{Place, State, is_at_rest};
+use sim_core::{Ns, TaskId, World};
+use topology::{CpuId, Machine};
+
+/// Handed to every operation.
+pub struct Cx<'a> {
+    pub(super) w: &'a mut World,
+    pub(super) s: &'a mut State,
+    /// The CPU whose `dispatch` this is.
+    pub(super) dispatching: Option<CpuId>,
+}
+
+impl<'a> Cx<'a> {
+    pub(super) fn new(w: &'a mut World, s: &'a mut State) -> Self {
+        Self { w, s, dispatching: None }
+    }
+
+    /// The present instant, ns.
+    pub fn now(&self) -> Ns {
+        self.w.now
+    }
+
+    /// The machine.
+    pub fn machine(&self) -> &Machine {
+        &self.w.machine
+    }
+
+    /// The CPU that executes this.
+    pub fn this_cpu(&self) -> CpuId {
+        self.w.this
+    }
+
+    /// Everything that can be looked at.
+    pub fn world(&self) -> &World {
+        self.w
+    }
+
+    /// `SCX_SLICE_DFL`, ns.
+    pub fn slice_dfl(&self) -> Ns {
+        self.s.tunables.slice_ns
+    }
+
+    // --- tasks ---
+
+    /// `scx_bpf_task_cpu`
+    pub fn task_cpu(&self, p: TaskId) -> CpuId {
+        self.w.tasks[p.idx()].cpu
+    }
+
+    /// What is left of the slice of `p`, ns.
+    pub fn slice(&self, p: TaskId) -> Ns {
+        self.s.tasks[p.idx()].slice
+    }
+
+    /// Gives `p` another slice ([`super::SLICE_INF`]: without end).
+    pub fn set_slice(&mut self, p: TaskId, slice: Ns) {
+        self.s.tasks[p.idx()].slice = slice;
+    }
+
+    /// `p->scx.dsq_vtime`
+    pub fn vtime(&self, p: TaskId) -> u64 {
+        self.s.tasks[p.idx()].vtime
+    }
+
+    /// Sets it; not while `p` is on a queue by vtime.
+    pub fn set_vtime(&mut self, p: TaskId, vtime: u64) {
+        self.s.tasks[p.idx()].vtime = vtime;
+    }
+
+    /// `p->scx.weight`, 1 to 10000; 100 is nice 0.
+    pub fn weight(&self, p: TaskId) -> u32 {
+        self.s.tasks[p.idx()].weight
+    }
+
+    // --- queues ---
+
+    /// `scx_bpf_create_dsq`. In `init` only.
+    pub fn create_dsq(&mut self, order: Order) -> DsqId {
+        self.s.create(self.w, order)
+    }
+
+    /// `scx_bpf_dsq_nr_queued`
+    pub fn dsq_nr_queued(&self, id: DsqId) -> u32 {
+        self.s.dsq(id).queue.len()
+    }
+
+    /// Tasks on the local queue of a CPU.
+    pub fn local_nr_queued(&self, cpu: CpuId) -> u32 {
+        self.s.rqs[cpu.idx()].local.len()
+    }
+
+    /// `scx_bpf_dispatch` (later `scx_bpf_dsq_insert`): last in a FIFO queue.
+    pub fn insert(&mut self, p: TaskId, to: Dsq, slice: Ns) {
+        self.insert_with(p, to, slice, Insert::default());
+    }
+
+    /// The same, with flags.
+    pub fn insert_with(&mut self, p: TaskId, to: Dsq, slice: Ns, flags: Insert) {
+        self.want(p, Wanted { to, slice, vtime: None, flags });
+    }
+
+    /// `scx_bpf_dispatch_vtime`: into a queue by vtime, whose vtime `p` keeps.
+    pub fn insert_vtime(&mut self, p: TaskId, to: DsqId, slice: Ns, vtime: u64, flags: Insert) {
+        self.want(p, Wanted { to: Dsq::User(to), slice, vtime: Some(vtime), flags });
+    }
+
+    /// `scx_bpf_dispatch_nr_slots`: how many tasks this call of `dispatch` may still insert; more
+    /// is a fault of the scheduler.
+    pub fn dispatch_nr_slots(&self) -> usize {
+        let inserted = |cpu: CpuId| self.s.rqs[cpu.idx()].path.inserted.len();
+        self.dispatching.map_or(0, |cpu| BATCH_MAX - inserted(cpu))
+    }
+
+    /// In `dispatch` tasks that were kept are collected; elsewhere it is the one task at hand.
+    fn want(&mut self, p: TaskId, wanted: Wanted) {
+        let t = &mut self.s.tasks[p.idx()];
+        if let Some(cpu) = self.dispatching {
+            debug_assert_eq!(t.place, Place::Kept, "{p:?} is not the scheduler's to dispatch");
+            let inserted = &mut self.s.rqs[cpu.idx()].path.inserted;
+            debug_assert!(inserted.len() < BATCH_MAX, "see dispatch_nr_slots()");
+            inserted.push_back((p, wanted));
+        } else {
+            t.wanted = Some(wanted);
+        }
+    }
+
+    // --- CPUs ---
+
+    /// `scx_bpf_select_cpu_dfl`: the kernel's choice, claimed if it was idle.
+    pub fn select_cpu_dfl(&mut self, p: TaskId, prev: CpuId, wake: Wake) -> (CpuId, Why) {
+        let local_is_empty = self.s.rqs[self.w.this.idx()].local.is_empty();
+        let rules = self.s.rules;
+        self.s.idle.select_cpu_dfl(self.w, rules, p, prev, wake, local_is_empty)
+    }
+
+    /// `scx_bpf_pick_idle_cpu`: claims an idle CPU that `p` may use, of a whole idle core if there
+    /// is one (`cores_only`: of nothing less).
+    pub fn pick_idle_cpu(&mut self, p: TaskId, cores_only: bool) -> Option<CpuId> {
+        self.s.idle.pick(self.w, p, cores_only)
+    }
+
+    /// `scx_bpf_test_and_clear_cpu_idle`: claims a CPU if it idles.
+    pub fn test_and_clear_cpu_idle(&mut self, cpu: CpuId) -> bool {
+        self.s.idle.claim(self.w, cpu)
+    }
+
+    /// True if the CPU idles and nobody has told it to look for something to do: it runs at once
+    /// what is put on its local queue. In `enqueue`, for the CPU of the task at hand, this cannot
+    /// change before the insertion.
+    pub fn is_at_rest(&self, cpu: CpuId) -> bool {
+        is_at_rest(&self.s.rqs, self.w, cpu)
+    }
+
+    /// `scx_bpf_kick_cpu`
+    pub fn kick_cpu(&mut self, cpu: CpuId, kick: Kick) {
+        match kick {
+            Kick::Preempt => self.s.preempt(self.w, cpu),
+            Kick::Idle if self.w.cpus[cpu.idx()].curr == TaskId::IDLE => self.w.resched_curr(cpu),
+            Kick::Idle => {}
+        }
+    }
+}

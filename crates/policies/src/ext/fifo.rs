@@ -1,0 +1,77 @@
+//! One FIFO queue for the whole machine, as scx_simple has it (spec 12.5).
+//!
+//! A task that wakes up and finds an idle CPU goes straight to that CPU's local queue; any other
+//! waits in the one shared queue, where a CPU that needs a task takes the first that it may run.
+//!
+//! scx_simple decides in `select_cpu` and does not look again. Between its look at the idle CPUs
+//! and the insertion a CPU may go idle, and a claimed one may have got something else to do; then
+//! a task waits beside an idle CPU until somebody dispatches, for a whole slice at worst.
+//! [`Fifo::recheck`] closes both windows: the local queue is used only if its CPU still rests when
+//! the task is enqueued, and an insertion into the shared queue kicks a CPU that idles by then. No
+//! CPU idles beside a task that waits then, but for a SYNC wake-up, whose task waits for its waker.
+
+use super::cx::Cx;
+use super::ops::{Dsq, DsqId, Insert, Next, Ops, Wake, Why};
+use super::queue::Order;
+use sim_core::{EnqueueFlags, TaskId};
+use topology::CpuId;
+
+/// See the module's documentation.
+#[derive(Clone, Copy, Debug)]
+pub struct Fifo {
+    shared: DsqId,
+    /// Look again when a task is inserted. False: as scx_simple.
+    pub recheck: bool,
+}
+
+impl Fifo {
+    /// The scheduler, with or without its second look.
+    pub fn new(recheck: bool) -> Self {
+        Self { shared: DsqId::default(), recheck }
+    }
+}
+
+impl Ops for Fifo {
+    fn init(&mut self, cx: &mut Cx<'_>) {
+        self.shared = cx.create_dsq(Order::Fifo);
+    }
+
+    fn select_cpu(&mut self, cx: &mut Cx<'_>, p: TaskId, prev: CpuId, wake: Wake) -> CpuId {
+        select_cpu(cx, p, (prev, wake), self.recheck)
+    }
+
+    fn enqueue(&mut self, cx: &mut Cx<'_>, p: TaskId, _flags: EnqueueFlags) {
+        if !(self.recheck && insert_at_rest(cx, p)) {
+            let flags = Insert { kick_idle: self.recheck, ..Insert::default() };
+            cx.insert_with(p, Dsq::User(self.shared), cx.slice_dfl(), flags);
+        }
+    }
+
+    fn dispatch(&mut self, _: &mut Cx<'_>, _: CpuId, _: Option<TaskId>, attempt: u32) -> Next {
+        if attempt == 0 { Next::Consume(self.shared) } else { Next::Done }
+    }
+}
+
+/// The kernel's choice; a task for an idle CPU is dispatched there at once, unless `enqueue` will
+/// look again.
+pub(super) fn select_cpu(
+    cx: &mut Cx<'_>,
+    p: TaskId,
+    (prev, wake): (CpuId, Wake),
+    recheck: bool,
+) -> CpuId {
+    let (cpu, why) = cx.select_cpu_dfl(p, prev, wake);
+    if why == Why::Waker || why == Why::Idle && !recheck {
+        cx.insert(p, Dsq::Local, cx.slice_dfl());
+    }
+    cpu
+}
+
+/// Inserts a task into the local queue of its CPU if that would run it at once.
+pub(super) fn insert_at_rest(cx: &mut Cx<'_>, p: TaskId) -> bool {
+    let rests = cx.is_at_rest(cx.task_cpu(p));
+    if rests {
+        cx.insert(p, Dsq::Local, cx.slice_dfl());
+    }
+    rests
+}

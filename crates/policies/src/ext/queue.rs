@@ -1,0 +1,311 @@
+//! The order of a dispatch queue: first come, first served, or by vtime.
+//!
+//! A task is on at most one queue, so both orders are threaded through one dense array of nodes:
+//! a list, or a treap, whose shape depends on the tasks' keys and on nothing random. Finding the
+//! first entry that a CPU may take walks in order from the head, past those that it may not.
+
+use sim_core::TaskId;
+
+/// The order of a queue; fixed when it is made.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Order {
+    /// First come, first served.
+    Fifo,
+    /// Smallest vtime first; equal ones in the order of arrival.
+    Vtime,
+}
+
+/// A task's place in whatever queue it is on.
+#[derive(Clone, Copy, Debug)]
+pub struct Node {
+    /// The task before it, or its left child.
+    a: TaskId,
+    /// The task behind it, or its right child.
+    b: TaskId,
+    parent: TaskId,
+    /// The vtime by which it was inserted.
+    key: u64,
+    /// Its number among all insertions.
+    seq: u64,
+}
+
+impl Default for Node {
+    fn default() -> Self {
+        let none = TaskId::NONE;
+        Self { a: none, b: none, parent: none, key: 0, seq: 0 }
+    }
+}
+
+impl Node {
+    /// The heap order of the treap: the insertion's number, stirred (the finalizer of
+    /// splitmix64).
+    fn priority(&self) -> u64 {
+        let z = (self.seq ^ (self.seq >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    /// Wrap-safe, as vtimes are compared in the kernel.
+    fn is_before(&self, other: &Node) -> bool {
+        match self.key.wrapping_sub(other.key) as i64 {
+            0 => self.seq < other.seq,
+            ahead => ahead < 0,
+        }
+    }
+}
+
+/// A queue of tasks, each a [`Node`] in an array by [`TaskId`].
+#[derive(Clone, Copy, Debug)]
+pub struct Queue {
+    order: Order,
+    /// The first task, or the root.
+    head: TaskId,
+    /// The last task of a list.
+    tail: TaskId,
+    len: u32,
+}
+
+impl Queue {
+    /// An empty queue.
+    pub fn new(order: Order) -> Self {
+        Self { order, head: TaskId::NONE, tail: TaskId::NONE, len: 0 }
+    }
+
+    /// Its order.
+    pub fn order(&self) -> Order {
+        self.order
+    }
+
+    /// Number of tasks.
+    pub fn len(&self) -> u32 {
+        self.len
+    }
+
+    /// True if no task is on it.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Puts a task last, or where its key belongs; `seq` grows with each insertion anywhere.
+    pub fn push(&mut self, nodes: &mut [Node], p: TaskId, key: u64, seq: u64) {
+        nodes[p.idx()] = Node { key, seq, ..Node::default() };
+        self.len += 1;
+        match self.order {
+            Order::Fifo => self.link_behind(nodes, p, self.tail),
+            Order::Vtime => self.insert(nodes, p),
+        }
+    }
+
+    /// Puts a task first. Queues by vtime have no such end.
+    pub fn push_front(&mut self, nodes: &mut [Node], p: TaskId, seq: u64) {
+        debug_assert_eq!(self.order, Order::Fifo);
+        nodes[p.idx()] = Node { seq, ..Node::default() };
+        self.len += 1;
+        self.link_behind(nodes, p, TaskId::NONE);
+    }
+
+    /// Takes a task off the queue that it is on.
+    pub fn remove(&mut self, nodes: &mut [Node], p: TaskId) {
+        debug_assert!(self.len > 0);
+        self.len -= 1;
+        match self.order {
+            Order::Fifo => self.unlink(nodes, p),
+            Order::Vtime => self.cut(nodes, p),
+        }
+    }
+
+    /// The first task.
+    pub fn first(&self, nodes: &[Node]) -> Option<TaskId> {
+        let mut first = self.head;
+        if self.order == Order::Vtime && first.is_task() {
+            while nodes[first.idx()].a.is_task() {
+                first = nodes[first.idx()].a;
+            }
+        }
+        first.is_task().then_some(first)
+    }
+
+    /// The task behind one that is on the queue.
+    pub fn next(&self, nodes: &[Node], p: TaskId) -> Option<TaskId> {
+        let mut next = nodes[p.idx()].b;
+        if self.order == Order::Vtime {
+            if next.is_task() {
+                while nodes[next.idx()].a.is_task() {
+                    next = nodes[next.idx()].a;
+                }
+            } else {
+                let mut child = p;
+                next = nodes[p.idx()].parent;
+                while next.is_task() && nodes[next.idx()].b == child {
+                    (child, next) = (next, nodes[next.idx()].parent);
+                }
+            }
+        }
+        next.is_task().then_some(next)
+    }
+
+    // --- a list ---
+
+    /// Links `p` behind `prev`, or first.
+    fn link_behind(&mut self, nodes: &mut [Node], p: TaskId, prev: TaskId) {
+        let next = if prev.is_task() { nodes[prev.idx()].b } else { self.head };
+        (nodes[p.idx()].a, nodes[p.idx()].b) = (prev, next);
+        *self.after(nodes, prev) = p;
+        *self.before(nodes, next) = p;
+    }
+
+    fn unlink(&mut self, nodes: &mut [Node], p: TaskId) {
+        let Node { a: prev, b: next, .. } = nodes[p.idx()];
+        *self.after(nodes, prev) = next;
+        *self.before(nodes, next) = prev;
+    }
+
+    /// What says who is behind `p`; behind none is the first.
+    fn after<'a>(&'a mut self, nodes: &'a mut [Node], p: TaskId) -> &'a mut TaskId {
+        if p.is_task() { &mut nodes[p.idx()].b } else { &mut self.head }
+    }
+
+    fn before<'a>(&'a mut self, nodes: &'a mut [Node], p: TaskId) -> &'a mut TaskId {
+        if p.is_task() { &mut nodes[p.idx()].a } else { &mut self.tail }
+    }
+
+    // --- a treap ---
+
+    fn insert(&mut self, nodes: &mut [Node], p: TaskId) {
+        let (mut parent, mut at) = (TaskId::NONE, self.head);
+        let mut left = false;
+        while at.is_task() {
+            left = nodes[p.idx()].is_before(&nodes[at.idx()]);
+            parent = at;
+            at = if left { nodes[at.idx()].a } else { nodes[at.idx()].b };
+        }
+        nodes[p.idx()].parent = parent;
+        match (parent.is_task(), left) {
+            (false, _) => self.head = p,
+            (true, true) => nodes[parent.idx()].a = p,
+            (true, false) => nodes[parent.idx()].b = p,
+        }
+        while nodes[p.idx()].parent.is_task() {
+            let parent = nodes[p.idx()].parent;
+            if nodes[parent.idx()].priority() >= nodes[p.idx()].priority() {
+                break;
+            }
+            self.rotate_up(nodes, p);
+        }
+    }
+
+    /// Rotates the task down until it is a leaf, and cuts it off.
+    fn cut(&mut self, nodes: &mut [Node], p: TaskId) {
+        loop {
+            let Node { a, b, parent, .. } = nodes[p.idx()];
+            let up = match (a.is_task(), b.is_task()) {
+                (false, false) => {
+                    self.replace_child(nodes, parent, p, TaskId::NONE);
+                    return;
+                }
+                (true, false) => a,
+                (false, true) => b,
+                (true, true) if nodes[a.idx()].priority() > nodes[b.idx()].priority() => a,
+                (true, true) => b,
+            };
+            self.rotate_up(nodes, up);
+        }
+    }
+
+    /// Makes `p` the parent of its parent.
+    fn rotate_up(&mut self, nodes: &mut [Node], p: TaskId) {
+        let parent = nodes[p.idx()].parent;
+        let above = nodes[parent.idx()].parent;
+        let inner = if nodes[parent.idx()].a == p {
+            let inner = std::mem::replace(&mut nodes[p.idx()].b, parent);
+            nodes[parent.idx()].a = inner;
+            inner
+        } else {
+            let inner = std::mem::replace(&mut nodes[p.idx()].a, parent);
+            nodes[parent.idx()].b = inner;
+            inner
+        };
+        if inner.is_task() {
+            nodes[inner.idx()].parent = parent;
+        }
+        nodes[parent.idx()].parent = p;
+        nodes[p.idx()].parent = above;
+        self.replace_child(nodes, above, parent, p);
+    }
+
+    fn replace_child(&mut self, nodes: &mut [Node], parent: TaskId, old: TaskId, new: TaskId) {
+        if !parent.is_task() {
+            self.head = new;
+        } else if nodes[parent.idx()].a == old {
+            nodes[parent.idx()].a = new;
+        } else {
+            nodes[parent.idx()].b = new;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn in_order(queue: &Queue, nodes: &[Node]) -> Vec<TaskId> {
+        let first = queue.first(nodes);
+        std::iter::successors(first, |p| queue.next(nodes, *p)).collect()
+    }
+
+    proptest! {
+        /// The slow twin: a sorted vector.
+        #[test]
+        fn a_queue_keeps_its_order(
+            order in prop_oneof![Just(Order::Fifo), Just(Order::Vtime)],
+            steps in prop::collection::vec((0u32..24, 0u64..6, any::<bool>()), 1..200),
+        ) {
+            let mut nodes = vec![Node::default(); 24];
+            let mut queue = Queue::new(order);
+            let mut twin: Vec<(u64, TaskId)> = Vec::new();
+            for (seq, (p, key, front)) in steps.into_iter().enumerate() {
+                let p = TaskId(p);
+                // Near the wrap, where a plain comparison would be wrong.
+                let key = u64::MAX - 2 + key % 3;
+                let rank = |k: u64| k.wrapping_sub(u64::MAX - 2);
+                if let Some(at) = twin.iter().position(|(_, q)| *q == p) {
+                    queue.remove(&mut nodes, p);
+                    twin.remove(at);
+                } else if order == Order::Fifo && front {
+                    queue.push_front(&mut nodes, p, seq as u64);
+                    twin.insert(0, (0, p));
+                } else {
+                    queue.push(&mut nodes, p, key, seq as u64);
+                    let at = match order {
+                        Order::Fifo => twin.len(),
+                        Order::Vtime => twin.partition_point(|(k, _)| rank(*k) <= rank(key)),
+                    };
+                    twin.insert(at, (key, p));
+                }
+                let expected: Vec<TaskId> = twin.iter().map(|(_, p)| *p).collect();
+                prop_assert_eq!(in_order(&queue, &nodes), expected);
+                prop_assert_eq!(queue.len() as usize, twin.len());
+            }
+        }
+    }
+
+    #[test]
+    fn a_treap_of_sorted_keys_is_not_deep() {
+        let n = 4096;
+        let mut nodes = vec![Node::default(); n];
+        let mut queue = Queue::new(Order::Vtime);
+        for i in 0..n as u32 {
+            queue.push(&mut nodes, TaskId(i), u64::from(i), u64::from(i));
+        }
+        let depth = |mut p: TaskId| {
+            let mut depth = 0;
+            while nodes[p.idx()].parent.is_task() {
+                (p, depth) = (nodes[p.idx()].parent, depth + 1);
+            }
+            depth
+        };
+        let deepest = (0..n as u32).map(|i| depth(TaskId(i))).max();
+        assert!(deepest < Some(50), "{deepest:?}");
+    }
+}

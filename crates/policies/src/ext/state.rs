@@ -1,0 +1,299 @@
+//! What the layer knows: dispatch queues, tasks and CPUs in dense arrays.
+
+use super::dispatch::Path;
+use super::idle::IdleMasks;
+use super::ops::{Dsq, DsqId, Insert, Wanted};
+use super::queue::{Node, Order, Queue};
+use super::{Rules, Tunables};
+use crate::fair::weights::{NICE_0_WEIGHT, weight_of};
+use sim_core::{LockId, Ns, SchedAttr, TaskId, World};
+use topology::CpuId;
+
+/// A slice that never ends (`SCX_SLICE_INF`).
+pub const SLICE_INF: Ns = u64::MAX;
+
+/// Where a runnable task is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) enum Place {
+    /// Running, asleep, or being moved by the mechanism.
+    #[default]
+    Off,
+    /// The scheduler keeps it in a structure of its own.
+    Kept,
+    /// On the local queue of its CPU.
+    Local,
+    /// On a queue with a lock.
+    Dsq(DsqId),
+    /// Taken off its queue by a CPU that has yet to fetch it (`holding_cpu`).
+    InFlight(CpuId),
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Task {
+    /// What is left of its slice, ns.
+    pub slice: Ns,
+    pub vtime: u64,
+    /// 100: nice 0.
+    pub weight: u32,
+    /// Up to when its run time has been taken off its slice.
+    pub exec_start: Ns,
+    pub place: Place,
+    /// Decided and not yet carried out.
+    pub wanted: Option<Wanted>,
+    /// Who wrote its links last.
+    pub touched_by: CpuId,
+    pub is_enabled: bool,
+}
+
+impl Default for Task {
+    fn default() -> Self {
+        Self {
+            slice: 0,
+            vtime: 0,
+            weight: 100,
+            exec_start: 0,
+            place: Place::Off,
+            wanted: None,
+            touched_by: CpuId(0),
+            is_enabled: false,
+        }
+    }
+}
+
+/// A dispatch queue with its lock.
+pub(super) struct Dispatch {
+    pub lock: LockId,
+    pub queue: Queue,
+}
+
+/// One CPU.
+pub(super) struct Rq {
+    /// `SCX_DSQ_LOCAL`; the runqueue's lock guards it.
+    pub local: Queue,
+    /// The dispatch under way.
+    pub path: Path,
+    /// The stopper has taken the CPU.
+    pub is_released: bool,
+}
+
+/// Everything but the scheduler itself.
+pub(super) struct State {
+    pub rules: Rules,
+    pub tunables: Tunables,
+    pub tasks: Vec<Task>,
+    pub nodes: Vec<Node>,
+    pub rqs: Vec<Rq>,
+    pub dsqs: Vec<Dispatch>,
+    /// Built-in queues, by NUMA node.
+    pub globals: Vec<DsqId>,
+    pub idle: IdleMasks,
+    /// Number of insertions so far.
+    seq: u64,
+}
+
+impl State {
+    /// Of no machine yet.
+    pub fn empty(rules: Rules, tunables: Tunables) -> Self {
+        Self {
+            rules,
+            tunables,
+            tasks: Vec::new(),
+            nodes: Vec::new(),
+            rqs: Vec::new(),
+            dsqs: Vec::new(),
+            globals: Vec::new(),
+            idle: IdleMasks::default(),
+            seq: 0,
+        }
+    }
+
+    /// Prepares for a machine at rest.
+    pub fn init(&mut self, w: &mut World) {
+        let rq =
+            || Rq { local: Queue::new(Order::Fifo), path: Path::default(), is_released: false };
+        self.rqs = w.cpus.iter().map(|_| rq()).collect();
+        self.idle = IdleMasks::new(w);
+        self.globals = (0..w.machine.nodes.len()).map(|_| self.create(w, Order::Fifo)).collect();
+    }
+
+    pub fn create(&mut self, w: &mut World, order: Order) -> DsqId {
+        self.dsqs.push(Dispatch { lock: w.new_lock("dsq"), queue: Queue::new(order) });
+        DsqId(self.dsqs.len() as u32 - 1)
+    }
+
+    pub fn add_task(&mut self, w: &World, p: TaskId) {
+        if self.tasks.len() <= p.idx() {
+            self.tasks.resize(p.idx() + 1, Task::default());
+            self.nodes.resize(p.idx() + 1, Node::default());
+        }
+        let weight = weight(w.tasks[p.idx()].attr.sched());
+        self.tasks[p.idx()] =
+            Task { slice: self.tunables.slice_ns, weight, touched_by: w.this, ..Task::default() };
+    }
+
+    pub fn dsq(&self, id: DsqId) -> &Dispatch {
+        &self.dsqs[id.0 as usize]
+    }
+
+    /// The queue with a lock that an insertion goes to; `None`: a local one.
+    pub fn locked_queue(&self, w: &World, p: TaskId, to: Dsq) -> Option<DsqId> {
+        match to {
+            Dsq::Local => None,
+            Dsq::Global => Some(self.global_of(w, w.tasks[p.idx()].cpu)),
+            Dsq::User(id) => Some(id),
+        }
+    }
+
+    pub fn global_of(&self, w: &World, cpu: CpuId) -> DsqId {
+        self.globals[w.machine.cpus[cpu.idx()].node as usize]
+    }
+
+    /// Takes what the current task has run off its slice (`update_curr_scx`).
+    pub fn update_curr(&mut self, w: &World, cpu: CpuId) {
+        let curr = w.cpus[cpu.idx()].curr;
+        if !curr.is_task() {
+            return;
+        }
+        let t = &mut self.tasks[curr.idx()];
+        let ran = w.now.saturating_sub(t.exec_start);
+        t.exec_start = w.now;
+        if t.slice != SLICE_INF {
+            t.slice = t.slice.saturating_sub(ran);
+        }
+    }
+
+    /// Inserts into the local queue of the task's CPU, whose runqueue lock is held.
+    pub fn insert_local(&mut self, w: &mut World, p: TaskId, wanted: Wanted) {
+        let cpu = w.tasks[p.idx()].cpu;
+        self.seq += 1;
+        let queue = &mut self.rqs[cpu.idx()].local;
+        let Insert { head, preempt, .. } = wanted.flags;
+        match head || preempt {
+            true => queue.push_front(&mut self.nodes, p, self.seq),
+            false => queue.push(&mut self.nodes, p, 0, self.seq),
+        }
+        let t = &mut self.tasks[p.idx()];
+        (t.place, t.slice, t.touched_by) = (Place::Local, wanted.slice, w.this);
+        if preempt {
+            self.preempt(w, cpu);
+        }
+    }
+
+    /// Inserts into a queue whose lock is held.
+    pub fn insert_dsq(&mut self, w: &mut World, id: DsqId, p: TaskId, wanted: Wanted) {
+        self.seq += 1;
+        let queue = &mut self.dsqs[id.0 as usize].queue;
+        let Wanted { vtime, flags, .. } = wanted;
+        debug_assert_eq!(vtime.is_some(), queue.order() == Order::Vtime, "{id:?} has one order");
+        match flags.head && queue.order() == Order::Fifo {
+            true => queue.push_front(&mut self.nodes, p, self.seq),
+            false => queue.push(&mut self.nodes, p, vtime.unwrap_or(0), self.seq),
+        }
+        let t = &mut self.tasks[p.idx()];
+        (t.place, t.slice, t.touched_by) = (Place::Dsq(id), wanted.slice, w.this);
+        t.vtime = vtime.unwrap_or(t.vtime);
+        if flags.kick_idle {
+            self.kick_idle(w, p);
+        }
+    }
+
+    /// Kicks a CPU at rest that `p` may use. Who idles but was kicked before will look by itself.
+    fn kick_idle(&mut self, w: &mut World, p: TaskId) {
+        let near = w.tasks[p.idx()].cpu;
+        let rqs = &self.rqs;
+        let fits = |w: &World, cpu: CpuId| is_at_rest(rqs, w, cpu);
+        if let Some(cpu) = self.idle.pick_near(w, p, near, fits) {
+            w.resched_curr(cpu);
+        }
+    }
+
+    /// Takes a task off the queue that it is on; the queue's lock is held.
+    pub fn remove(&mut self, w: &World, p: TaskId) {
+        let t = &mut self.tasks[p.idx()];
+        t.touched_by = w.this;
+        match std::mem::take(&mut t.place) {
+            Place::Local => {
+                let cpu = w.tasks[p.idx()].cpu;
+                self.rqs[cpu.idx()].local.remove(&mut self.nodes, p);
+            }
+            Place::Dsq(id) => self.dsqs[id.0 as usize].queue.remove(&mut self.nodes, p),
+            _ => {}
+        }
+    }
+
+    /// The current task of a CPU gives way.
+    pub fn preempt(&mut self, w: &mut World, cpu: CpuId) {
+        let curr = w.cpus[cpu.idx()].curr;
+        if curr.is_task() {
+            self.update_curr(w, cpu);
+            self.tasks[curr.idx()].slice = 0;
+        }
+        w.resched_curr(cpu);
+    }
+
+    /// The first task of a queue that `cpu` may take, and how many before it it may not.
+    pub fn first_for(&self, w: &World, id: DsqId, cpu: CpuId) -> (Option<TaskId>, u32) {
+        let queue = &self.dsq(id).queue;
+        let mut skipped = 0;
+        let mut at = queue.first(&self.nodes);
+        while let Some(p) = at {
+            // One that is being taken away has left its runqueue already.
+            if w.tasks[p.idx()].on_rq && w.allowed(p, cpu) {
+                return (Some(p), skipped);
+            }
+            skipped += 1;
+            at = queue.next(&self.nodes, p);
+        }
+        (None, skipped)
+    }
+
+    /// How long a critical section of a queue takes whose lock was granted now, ns: the links of
+    /// `n_nodes` tasks come from whoever wrote them last, which is taken to be the lock's last
+    /// owner; and the lock's line, where the queue's head lies too, comes again as often as a
+    /// waiter tries the lock (spec 11.2).
+    pub fn section_ns(&self, w: &World, id: DsqId, n_nodes: u32) -> Ns {
+        let costs = &w.machine.locks;
+        let lock = self.dsq(id).lock;
+        let waiter = w.locks.first_waiter(lock);
+        let again = waiter.map_or(0, |c| u64::from(costs.contended_lines) * w.line_ns(w.this, c));
+        let last = w.locks.last_owner(lock).unwrap_or(w.this);
+        costs.queue_hold_ns + again + u64::from(n_nodes) * w.line_ns(w.this, last)
+    }
+
+    /// Links that an insertion or a removal touches: neighbors of a list, or a path through a tree.
+    pub fn nodes_touched(&self, id: DsqId) -> u32 {
+        let queue = &self.dsq(id).queue;
+        match queue.order() {
+            Order::Fifo => 1,
+            Order::Vtime => 1 + queue.len().max(1).ilog2(),
+        }
+    }
+}
+
+/// True if a CPU idles and nobody has told it to look for something to do.
+pub(super) fn is_at_rest(rqs: &[Rq], w: &World, cpu: CpuId) -> bool {
+    let (c, rq) = (&w.cpus[cpu.idx()], &rqs[cpu.idx()]);
+    c.curr == TaskId::IDLE && !c.need_resched && rq.local.is_empty() && !rq.path.is_under_way()
+}
+
+/// The weight in the units of `cpu.weight` (`sched_weight_to_cgroup`).
+pub(super) fn weight(attr: SchedAttr) -> u32 {
+    let (weight, _) = weight_of(attr.nice, attr.policy);
+    ((weight * 100 + NICE_0_WEIGHT / 2) / NICE_0_WEIGHT).clamp(1, 10_000)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sim_core::SchedPolicy;
+
+    #[test]
+    fn weights_are_those_of_cgroups() {
+        let of = |nice, policy| weight(SchedAttr { nice, policy, slice_ns: 0 });
+        assert_eq!(of(0, SchedPolicy::Normal), 100);
+        assert_eq!(of(-20, SchedPolicy::Normal), 8668);
+        assert_eq!(of(19, SchedPolicy::Normal), 1);
+        assert_eq!(of(5, SchedPolicy::Normal), 33);
+        assert_eq!(of(0, SchedPolicy::Idle), 1);
+    }
+}

@@ -1,0 +1,4 @@
+//! Schedulers of the sched_ext shape: what the layer promises them, and what they promise.
+
+mod life;
+mod load;

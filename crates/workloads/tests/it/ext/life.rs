@@ -1,0 +1,343 @@
+//! The life of a wake-up, step by step (spec 12.3, vectors of 12.6).
+
+use crate::attr::Scripts;
+use crate::support::{free_machine, run_checked};
+use policies::ext::{
+    Cx, Dsq, DsqId, Ext, Fifo, Insert, Next, Ops, Order, Rules, Tunables, Wake, Why,
+};
+use sim_core::{
+    Config, EnqueueFlags, NoObserver, Ns, Op, Simulation, Site, TaskAttr, TaskId, World,
+};
+use topology::{CpuId, CpuSet};
+
+const MS: Ns = 1_000_000;
+
+/// scx_simple that writes down what it is asked.
+#[derive(Default)]
+struct Log {
+    shared: DsqId,
+    lines: Vec<String>,
+    /// Tasks that go to the global queue instead.
+    to_global: Vec<TaskId>,
+}
+
+impl Log {
+    fn note(&mut self, cx: &Cx<'_>, line: String) {
+        self.lines.push(format!("{} {line}", cx.now() / 1000));
+    }
+}
+
+impl Ops for Log {
+    fn init(&mut self, cx: &mut Cx<'_>) {
+        self.shared = cx.create_dsq(Order::Fifo);
+    }
+
+    fn select_cpu(&mut self, cx: &mut Cx<'_>, p: TaskId, prev: CpuId, wake: Wake) -> CpuId {
+        let (cpu, why) = cx.select_cpu_dfl(p, prev, wake);
+        if why == Why::Idle {
+            cx.insert(p, Dsq::Local, cx.slice_dfl());
+        }
+        self.note(cx, format!("select {} {why:?} {cpu}", p.0));
+        cpu
+    }
+
+    fn enqueue(&mut self, cx: &mut Cx<'_>, p: TaskId, _flags: EnqueueFlags) {
+        self.note(cx, format!("enqueue {}", p.0));
+        let to = if self.to_global.contains(&p) { Dsq::Global } else { Dsq::User(self.shared) };
+        cx.insert(p, to, cx.slice_dfl());
+    }
+
+    fn dispatch(&mut self, cx: &mut Cx<'_>, cpu: CpuId, prev: Option<TaskId>, nth: u32) -> Next {
+        self.note(cx, format!("dispatch {cpu} {:?} {nth}", prev.map(|p| p.0)));
+        if nth == 0 { Next::Consume(self.shared) } else { Next::Done }
+    }
+
+    fn running(&mut self, cx: &mut Cx<'_>, p: TaskId) {
+        self.note(cx, format!("running {} on {}", p.0, cx.task_cpu(p)));
+    }
+
+    fn stopping(&mut self, cx: &mut Cx<'_>, p: TaskId, runnable: bool) {
+        self.note(cx, format!("stopping {} {runnable}", p.0));
+    }
+}
+
+/// Runs scripts on a machine of that many CPUs without costs; mask 1 + c allows CPU c only.
+fn run<S: Ops>(ops: S, cpus: u32, tasks: Vec<(TaskAttr, Vec<Op>)>, until: Ns) -> Sim<S> {
+    let machine = free_machine(cpus);
+    let mut w = World::new(machine.into(), Config { timer_slack_ns: 0, ..Config::default() });
+    for c in (0..cpus).filter(|_| cpus > 1) {
+        w.mask(CpuSet::of(cpus as usize, [CpuId(c)]));
+    }
+    let policy = Ext::new(ops, Rules::V6_12, Tunables::default());
+    let mut sim = Simulation::new(w, policy, Scripts(tasks), NoObserver);
+    run_checked(&mut sim, until, |sim| sim.policy.check(&sim.w)).expect("every invariant holds");
+    sim
+}
+
+type Sim<S> = Simulation<Ext<S>, Scripts, NoObserver>;
+
+fn on(cpu: u32) -> TaskAttr {
+    TaskAttr { start_cpu: Some(CpuId(cpu)), ..TaskAttr::default() }
+}
+
+fn only(cpu: u32) -> TaskAttr {
+    TaskAttr { allowed: sim_core::MaskId(1 + cpu), ..TaskAttr::default() }
+}
+
+fn check(sim: &Sim<Log>, expected: &[&str]) {
+    assert_eq!(sim.policy.ops.lines, expected);
+}
+
+/// T12.1
+#[test]
+fn direct_dispatch_skips_enqueue() {
+    let nap = vec![Op::Sleep(MS), Op::Run(MS), Op::Sleep(100 * MS)];
+    let sim = run(Log::default(), 2, vec![(on(0), nap)], 10 * MS);
+    check(
+        &sim,
+        &[
+            "0 enqueue 0",
+            "0 dispatch 0 None 0",
+            "0 running 0 on 0",
+            "0 stopping 0 false",
+            "0 dispatch 0 None 0",
+            "0 dispatch 0 None 1",
+            "1000 select 0 Idle 0",
+            "1000 running 0 on 0",
+            "2000 stopping 0 false",
+            "2000 dispatch 0 None 0",
+            "2000 dispatch 0 None 1",
+        ],
+    );
+}
+
+/// T12.2: the local queue before the global one before `dispatch`.
+#[test]
+fn local_comes_before_global_before_dispatch() {
+    // Four tasks at the start: 1 in the shared queue, 2 in the global one, 0 and 3 on the local one.
+    struct Order3(Log);
+    impl Ops for Order3 {
+        fn init(&mut self, cx: &mut Cx<'_>) {
+            self.0.init(cx);
+        }
+        fn enqueue(&mut self, cx: &mut Cx<'_>, p: TaskId, _flags: EnqueueFlags) {
+            let to = match p.0 {
+                1 => Dsq::User(self.0.shared),
+                2 => Dsq::Global,
+                _ => Dsq::Local,
+            };
+            cx.insert(p, to, cx.slice_dfl());
+        }
+        fn dispatch(&mut self, cx: &mut Cx<'_>, cpu: CpuId, prev: Option<TaskId>, n: u32) -> Next {
+            self.0.dispatch(cx, cpu, prev, n)
+        }
+        fn running(&mut self, cx: &mut Cx<'_>, p: TaskId) {
+            self.0.running(cx, p);
+        }
+    }
+    let short = || vec![Op::Run(MS), Op::Sleep(1000 * MS)];
+    let tasks = (0..4).map(|_| (on(0), short())).collect();
+    let sim = run(Order3(Log::default()), 1, tasks, 10 * MS);
+    let lines: Vec<&str> = sim.policy.ops.0.lines.iter().map(String::as_str).collect();
+    assert_eq!(
+        lines,
+        [
+            "0 running 0 on 0",
+            "1000 running 3 on 0",
+            "2000 running 2 on 0",
+            "3000 dispatch 0 None 0",
+            "3000 running 1 on 0",
+            "4000 dispatch 0 None 0",
+            "4000 dispatch 0 None 1",
+        ]
+    );
+}
+
+/// T12.3 and T12.6: a slice ends at a tick and its task goes to the tail; alone it is kept.
+#[test]
+fn a_slice_ends_at_a_tick_and_a_lone_task_is_kept() {
+    let tasks = vec![(on(0), vec![]), (on(0), vec![Op::Run(5 * MS), Op::Sleep(1000 * MS)])];
+    let sim = run(Log::default(), 1, tasks, 70 * MS);
+    check(
+        &sim,
+        &[
+            "0 enqueue 0",
+            "0 enqueue 1",
+            "0 dispatch 0 None 0",
+            "0 running 0 on 0",
+            // HZ 250: the fifth tick.
+            "20000 dispatch 0 Some(0) 0",
+            "20000 stopping 0 true",
+            "20000 enqueue 0",
+            "20000 running 1 on 0",
+            "25000 stopping 1 false",
+            "25000 dispatch 0 None 0",
+            "25000 running 0 on 0",
+            // 20 ms later is not a tick edge; nothing else waits.
+            "48000 dispatch 0 Some(0) 0",
+            "48000 dispatch 0 Some(0) 1",
+            "68000 dispatch 0 Some(0) 0",
+            "68000 dispatch 0 Some(0) 1",
+        ],
+    );
+}
+
+/// T12.4: the order of arrival holds over the whole machine.
+#[test]
+fn unpinned_tasks_run_in_the_order_of_their_arrival() {
+    let mut tasks: Vec<(TaskAttr, Vec<Op>)> = Vec::new();
+    // Three hogs, one per CPU, that end at different times.
+    for (cpu, ms) in [(0, 3), (1, 1), (2, 2)] {
+        tasks.push((on(cpu), vec![Op::Run(ms * MS), Op::Sleep(1000 * MS)]));
+    }
+    for cpu in [2, 0, 1, 1] {
+        tasks.push((on(cpu), vec![Op::Run(10 * MS), Op::Sleep(1000 * MS)]));
+    }
+    let sim = run(Log::default(), 3, tasks, 12 * MS);
+    let starts = sim.policy.ops.lines.iter().filter(|l| l.contains("running"));
+    let starts: Vec<&str> = starts.map(String::as_str).collect();
+    assert_eq!(
+        starts[3..],
+        [
+            "1000 running 3 on 1",
+            "2000 running 4 on 2",
+            "3000 running 5 on 0",
+            "11000 running 6 on 1"
+        ]
+    );
+}
+
+/// T12.5
+#[test]
+fn a_pinned_head_is_skipped_and_does_not_block_others() {
+    let hog = |ms| vec![Op::Run(ms * MS), Op::Sleep(1000 * MS)];
+    let tasks = vec![(on(0), hog(9)), (on(1), hog(1)), (only(0), hog(1)), (on(1), hog(1))];
+    let sim = run(Log::default(), 2, tasks, 15 * MS);
+    let starts = sim.policy.ops.lines.iter().filter(|l| l.contains("running"));
+    let starts: Vec<&str> = starts.map(String::as_str).collect();
+    let expected =
+        ["0 running 0 on 0", "0 running 1 on 1", "1000 running 3 on 1", "9000 running 2 on 0"];
+    assert_eq!(starts, expected);
+}
+
+/// Keeps runnable tasks in a stack of its own: the last one first.
+#[derive(Default)]
+pub struct Lifo {
+    stack: Vec<TaskId>,
+}
+
+impl Ops for Lifo {
+    fn select_cpu(&mut self, _: &mut Cx<'_>, _: TaskId, prev: CpuId, _: Wake) -> CpuId {
+        prev
+    }
+
+    fn enqueue(&mut self, _: &mut Cx<'_>, p: TaskId, _flags: EnqueueFlags) {
+        self.stack.push(p);
+    }
+
+    fn dequeue(&mut self, _: &mut Cx<'_>, p: TaskId) {
+        self.stack.retain(|q| *q != p);
+    }
+
+    fn dispatch(&mut self, cx: &mut Cx<'_>, _: CpuId, _: Option<TaskId>, _: u32) -> Next {
+        if let Some(p) = self.stack.pop() {
+            cx.insert(p, Dsq::Local, cx.slice_dfl());
+        }
+        Next::Done
+    }
+}
+
+#[test]
+fn a_scheduler_may_keep_tasks_itself_and_they_are_fetched_from_wherever_they_are() {
+    let nap = || vec![Op::Run(MS), Op::Sleep(MS), Op::Run(MS), Op::Sleep(1000 * MS)];
+    let tasks = (0..8).map(|i| (on(i % 2), nap())).collect();
+    let sim = run(Lifo::default(), 2, tasks, 30 * MS);
+    let ran: Vec<Ns> = sim.w.tasks.iter().map(|t| t.ran_ns).collect();
+    assert_eq!(ran, [2 * MS; 8]);
+    assert!(sim.w.counters.migrations.iter().sum::<u64>() > 0);
+}
+
+/// The head of the local queue of its CPU, with or without taking the CPU away.
+struct Pushy {
+    preempt: bool,
+}
+
+impl Ops for Pushy {
+    fn enqueue(&mut self, cx: &mut Cx<'_>, p: TaskId, flags: EnqueueFlags) {
+        let urgent = flags.wakeup;
+        let preempt = urgent && self.preempt;
+        let flags = Insert { head: urgent, preempt, kick_idle: false };
+        cx.insert_with(p, Dsq::Local, cx.slice_dfl(), flags);
+    }
+}
+
+#[test]
+fn an_insertion_may_preempt() {
+    let ran_at_7_ms = |preempt| {
+        let nap = vec![Op::Sleep(5 * MS), Op::Run(MS), Op::Sleep(1000 * MS)];
+        let tasks = vec![(on(0), nap), (on(0), vec![])];
+        run(Pushy { preempt }, 1, tasks, 7 * MS).w.tasks[0].ran_ns
+    };
+    assert_eq!((ran_at_7_ms(true), ran_at_7_ms(false)), (MS, 0));
+}
+
+/// Consumes the shared queue while it dispatches tasks of its own.
+#[derive(Default)]
+struct Both {
+    kept: Vec<TaskId>,
+    shared: DsqId,
+}
+
+impl Ops for Both {
+    fn init(&mut self, cx: &mut Cx<'_>) {
+        self.shared = cx.create_dsq(Order::Fifo);
+    }
+
+    fn enqueue(&mut self, cx: &mut Cx<'_>, p: TaskId, _flags: EnqueueFlags) {
+        match p.0 % 2 {
+            0 => self.kept.push(p),
+            _ => cx.insert(p, Dsq::User(self.shared), cx.slice_dfl()),
+        }
+    }
+
+    fn dispatch(&mut self, cx: &mut Cx<'_>, _: CpuId, _: Option<TaskId>, attempt: u32) -> Next {
+        assert_eq!(cx.dispatch_nr_slots(), 32);
+        for p in self.kept.drain(..) {
+            cx.insert(p, Dsq::Local, cx.slice_dfl());
+        }
+        if attempt == 0 { Next::Consume(self.shared) } else { Next::Done }
+    }
+}
+
+/// As `scx_bpf_consume` does: what was dispatched before is carried out first.
+#[test]
+fn what_is_inserted_before_a_queue_is_consumed_comes_first() {
+    let tasks = (0..4).map(|_| (on(0), vec![Op::Run(MS), Op::Sleep(1000 * MS)])).collect();
+    let sim = run(Both::default(), 1, tasks, 3 * MS);
+    let ran: Vec<Ns> = sim.w.tasks.iter().map(|t| t.ran_ns).collect();
+    assert_eq!(ran, [MS, MS, MS, 0]);
+}
+
+#[test]
+fn a_yield_gives_up_the_slice() {
+    let tasks = vec![
+        (on(0), vec![Op::Run(MS), Op::Yield]),
+        (on(0), vec![Op::Run(MS), Op::Sleep(1000 * MS)]),
+    ];
+    let sim = run(Log::default(), 1, tasks, 5 * MS);
+    assert_eq!(sim.w.tasks[1].ran_ns, MS);
+}
+
+/// One queue for all CPUs: with many of them, its lock shows.
+#[test]
+fn the_lock_of_the_shared_queue_is_a_lock() {
+    let spec = topology::RegularSpec { cores_per_llc: 32, ..topology::RegularSpec::default() };
+    let machine = topology::Machine::regular(spec);
+    let w = World::new(machine.into(), Config::default());
+    let policy = Ext::new(Fifo::new(true), Rules::V6_18, Tunables::default());
+    let program = workloads::micro::Short::new(200, 20_000, 10_000, 50, 1);
+    let mut sim = Simulation::new(w, policy, program, NoObserver);
+    sim.run_until(Ns::MAX);
+    let stats = sim.w.locks.sites[Site::DsqLock as usize];
+    assert!(stats.acquired > 10_000 && stats.contended > 100, "{stats:?}");
+}
