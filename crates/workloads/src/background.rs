@@ -77,7 +77,7 @@ impl Daemon {
 impl<W: Program> Program for WithBackground<W> {
     fn start(&mut self, cx: &mut ProgramCx<'_>) {
         self.workload.start(cx);
-        for (i, daemon) in self.threads.iter().enumerate() {
+        for (i, daemon) in self.threads.iter_mut().enumerate() {
             let mut attr = TaskAttr {
                 comm: cx.comm(&daemon.of.name),
                 nice: daemon.of.nice,
@@ -88,9 +88,12 @@ impl<W: Program> Program for WithBackground<W> {
                 ..TaskAttr::default()
             };
             if let Some(cpu) = daemon.of.cpu {
-                let mut only = CpuSet::empty(cx.n_cpus());
-                only.insert(cpu);
-                attr.allowed = cx.mask(only);
+                attr.allowed = cx.mask(CpuSet::of(cx.n_cpus(), [cpu]));
+            } else {
+                // It has been running for long: it may be anywhere.
+                let n = cx.n_cpus() as u32;
+                let cpu = (random::unit(&mut daemon.rng) * f64::from(n)) as u32;
+                attr.start_cpu = Some(CpuId(cpu.min(n - 1)));
             }
             let task = cx.start_task(attr);
             self.first = self.first.min(task.0);

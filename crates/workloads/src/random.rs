@@ -46,6 +46,11 @@ pub fn unit(rng: &mut Stream) -> f64 {
     1.0 - rng.random::<f64>()
 }
 
+/// An exponential number with mean 1.
+pub fn exponential(rng: &mut Stream) -> f64 {
+    -libm::log(unit(rng))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

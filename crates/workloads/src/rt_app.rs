@@ -88,7 +88,7 @@ impl RtApp {
         let barrier =
             |b: &BarrierSpec| Barrier { missing: b.users.saturating_sub(1), ..Barrier::default() };
         Self {
-            start: Start::new(spec.n_threads()),
+            start: Start::new(spec.n_threads(), config.seed),
             threads: Vec::new(),
             props: Vec::new(),
             mutexes: spec.mutexes.iter().map(|_| Mutex::default()).collect(),

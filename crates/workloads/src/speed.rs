@@ -4,7 +4,7 @@
 //! rest draw one of their own. What holds is a function of (seed, CPU, time), so all variants meet
 //! the same.
 
-use crate::random::{self, Purpose, Stream};
+use crate::random::{self, Purpose, Stream, exponential};
 use sim_core::Ns;
 use topology::{CpuId, Variation};
 
@@ -41,11 +41,6 @@ impl Speed {
         let place = u64::from(cpu.0) << 48 ^ (now / self.variation.hold_ns.max(1));
         exponential(&mut random::stream(self.seed, place, Purpose::Drift))
     }
-}
-
-/// A standard exponential.
-fn exponential(rng: &mut Stream) -> f64 {
-    -libm::log(random::unit(rng))
 }
 
 #[cfg(test)]

@@ -1,22 +1,37 @@
-//! The main thread, and how the others come into being.
+//! How the threads come into being: the main thread starts them, after what comes before it.
+//!
+//! On which CPUs threads start decides for seconds how they share them, and fork balancing goes by
+//! what the CPUs have done before. So the time before the start belongs to the model. In the
+//! recordings that `docs/CALIBRATION.md` names, the main thread creates the others on the CPU that
+//! perf has been busy on just before, so here one thread stands for both. Its CPU, the instant of
+//! its start and the length of each step vary with the seed, as from one recording to the next.
 
 use super::RtApp;
 use super::thread::{Micro, Thread, Waits, wake};
-use crate::random::{self, Purpose};
+use crate::random::{self, Purpose, Stream};
 use sim_core::{Ns, Op, ProgramCx, TaskAttr, TaskId};
 use std::sync::Arc;
 use topology::CpuId;
 
-/// rt-app's own work between the creation of two threads, ns: measured, 20-30 us in the recordings
-/// that `docs/CALIBRATION.md` names, the kernel's part of a fork included.
-const CREATE_NS: Ns = 20_000;
-/// A new thread's work until it has set its properties and comes to the barrier, ns: the same.
-const SET_UP_NS: Ns = 40_000;
-
 /// The main thread begins at some time within this, ns: longer than a tick.
 const START_WITHIN_NS: Ns = 20_000_000;
+/// What its CPU works before the program is loaded, ns: unverified; a few of the 32 ms in which
+/// utilization halves, so that the CPU counts as busy.
+const BEFORE_NS: Ns = 100_000_000;
+/// The main thread's work before the first thread, ns: 2-3 ms in the recordings that
+/// `docs/CALIBRATION.md` names.
+const LOAD_NS: Ns = 2_500_000;
+/// The main thread's work between the creation of two threads, without the fork, ns: at least so
+/// much, and so much more in the mean. In the recordings, with the fork, 20-30 us and now and then
+/// 50-150 us, for page faults.
+const CREATE_NS: Ns = 10_000;
+const CREATE_MORE_NS: Ns = 20_000;
+/// A new thread's work until it has set its properties and comes to the barrier, ns, at least and
+/// more in the mean: 20-60 us there.
+const SET_UP_NS: Ns = 20_000;
+const SET_UP_MORE_NS: Ns = 20_000;
 
-/// The main thread's number for random streams.
+/// The main thread's number for random streams; the others count from 0.
 const MAIN: u64 = u64::MAX;
 
 /// Where the main thread is.
@@ -25,6 +40,8 @@ enum Stage {
     /// Before its first act.
     #[default]
     New,
+    /// About to work, and to load.
+    Loads,
     /// So many threads of this kind exist.
     Between(usize, u32),
     /// The same, and the next one is about to be created.
@@ -37,12 +54,10 @@ enum Stage {
 }
 
 /// The main thread and the barrier before the threads' first events.
-#[derive(Default)]
 pub(super) struct Start {
     pub main: Option<TaskId>,
-    /// How long it sleeps first, ns.
-    after_ns: Ns,
     stage: Stage,
+    rng: Stream,
     /// Threads that meet.
     expected: u64,
     /// How many have come.
@@ -52,8 +67,15 @@ pub(super) struct Start {
 }
 
 impl Start {
-    pub fn new(expected: u64) -> Self {
-        Self { expected, ..Self::default() }
+    pub fn new(expected: u64, seed: u64) -> Self {
+        Self {
+            main: None,
+            stage: Stage::New,
+            rng: random::stream(seed, MAIN, Purpose::Start),
+            expected,
+            arrived: 0,
+            waiting: Vec::new(),
+        }
     }
 
     pub fn is_over(&self) -> bool {
@@ -66,10 +88,9 @@ impl RtApp {
     /// neither ticks nor the machine's own threads have a fixed phase to it.
     pub(super) fn start_main(&mut self, cx: &mut ProgramCx<'_>) {
         let comm = cx.comm("rt-app");
-        let mut rng = random::stream(self.seed, MAIN, Purpose::Start);
-        self.start.after_ns = (random::unit(&mut rng) * START_WITHIN_NS as f64) as Ns;
-        let cpu = (random::unit(&mut rng) * cx.n_cpus() as f64) as u32;
-        let start_cpu = Some(CpuId(cpu.min(cx.n_cpus() as u32 - 1)));
+        let n = cx.n_cpus() as u32;
+        let cpu = (random::unit(&mut self.start.rng) * f64::from(n)) as u32;
+        let start_cpu = Some(CpuId(cpu.min(n - 1)));
         self.start.main = Some(cx.start_task(TaskAttr { comm, start_cpu, ..TaskAttr::default() }));
     }
 
@@ -77,8 +98,12 @@ impl RtApp {
     pub(super) fn main_next(&mut self, cx: &mut ProgramCx<'_>) -> Op {
         match self.start.stage {
             Stage::New => {
+                self.start.stage = Stage::Loads;
+                Op::Sleep((random::unit(&mut self.start.rng) * START_WITHIN_NS as f64) as Ns)
+            }
+            Stage::Loads => {
                 self.start.stage = Stage::Between(0, 0);
-                Op::Sleep(self.start.after_ns)
+                Op::Run(BEFORE_NS + LOAD_NS)
             }
             Stage::Between(kind, n) => self.next_kind(cx, kind, n),
             Stage::Creates(kind, n) => {
@@ -100,7 +125,7 @@ impl RtApp {
         while let Some(task) = self.spec.tasks.get(next.0) {
             if next.1 < task.instances {
                 self.start.stage = Stage::Creates(next.0, next.1);
-                return Op::Kernel(CREATE_NS);
+                return Op::Kernel(at_least(CREATE_NS, CREATE_MORE_NS, &mut self.start.rng));
             }
             next = (next.0 + 1, 0);
         }
@@ -132,7 +157,7 @@ impl RtApp {
         }
         thread.first([Micro::SetUp]);
         let mut rng = random::stream(self.seed, self.made, Purpose::Start);
-        let set_up = (SET_UP_NS as f64 * (0.5 + random::unit(&mut rng))) as Ns;
+        let set_up = at_least(SET_UP_NS, SET_UP_MORE_NS, &mut rng);
         thread.first([Micro::Do(Op::Run(set_up))]);
         if self.threads.len() <= task.idx() {
             self.threads.resize_with(task.idx() + 1, || None);
@@ -168,4 +193,9 @@ impl RtApp {
             self.thread(me).first([Micro::Do(wake(main))]);
         }
     }
+}
+
+/// A time with a least and an exponential rest.
+fn at_least(least: Ns, more_in_the_mean: Ns, rng: &mut Stream) -> Ns {
+    least + (more_in_the_mean as f64 * random::exponential(rng)) as Ns
 }
