@@ -12,8 +12,22 @@ use std::sync::Arc;
 pub struct Source {
     /// Path as it is shown.
     pub path: String,
-    /// The text.
+    /// The text, or the part of it that is shown.
     pub text: String,
+    /// Number of the text's first line in the file.
+    pub first_line: usize,
+}
+
+impl Source {
+    /// A file with its whole text.
+    pub fn new(path: impl Into<String>, text: impl Into<String>) -> Arc<Self> {
+        Self::part(path, text, 1)
+    }
+
+    /// A part of a file that is too long to be kept.
+    pub fn part(path: impl Into<String>, text: impl Into<String>, first_line: usize) -> Arc<Self> {
+        Arc::new(Self { path: path.into(), text: text.into(), first_line })
+    }
 }
 
 /// One fault.
@@ -40,7 +54,7 @@ impl Diagnostic {
 
     /// A fault of a file as a whole.
     pub fn of_file(path: impl Into<String>, message: impl Into<String>) -> Self {
-        let source = Arc::new(Source { path: path.into(), text: String::new() });
+        let source = Source::new(path, "");
         Self { source, span: None, message: message.into(), label: String::new(), help: None }
     }
 
@@ -72,7 +86,9 @@ impl Diagnostic {
         let mut group = match &self.span {
             Some(span) => {
                 let place = AnnotationKind::Primary.span(inside(&self.source.text, span));
-                let snippet = Snippet::source(self.source.text.as_str()).path(path);
+                let snippet = Snippet::source(self.source.text.as_str())
+                    .path(path)
+                    .line_start(self.source.first_line);
                 title.element(snippet.annotation(place.label(one_line(&self.label))))
             }
             None => title.element(Origin::path(path)),
@@ -136,10 +152,7 @@ mod tests {
 
     #[test]
     fn a_diagnostic_looks_like_rustcs() {
-        let source = Arc::new(Source {
-            path: "scenarios/x.toml".into(),
-            text: "title = \"x\"\nseeds = 0\n".into(),
-        });
+        let source = Source::new("scenarios/x.toml", "title = \"x\"\nseeds = 0\n");
         let seen = Diagnostic::at(&source, 20..21, "`seeds` must be at least 1")
             .label("0 seeds run nothing")
             .help("write a number of seeds")
@@ -157,7 +170,7 @@ mod tests {
 
     #[test]
     fn any_span_of_any_text_can_be_shown() {
-        let source = Arc::new(Source { path: "x".into(), text: "é\n\r\t\u{0}ü".into() });
+        let source = Source::new("x", "é\n\r\t\u{0}ü");
         for start in 0..12 {
             for end in 0..12 {
                 Diagnostic::at(&source, start..end, "m\nn").label("l").render(true);

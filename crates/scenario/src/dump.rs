@@ -5,7 +5,6 @@ use crate::glue::{self, FileTree, Imported, Machine, TreeFault};
 use crate::load::{fault_of_file, read_text_to};
 use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 /// No dump is larger: a machine of 8192 CPUs has some 20 MB of hwloc XML.
 const BYTES_MAX: u64 = 64 << 20;
@@ -48,7 +47,7 @@ fn text(
     let shown = path.display().to_string();
     let text = read_text_to(path, BYTES_MAX)
         .map_err(|why| Diagnostic::of_file(&shown, format!("cannot read the dump: {why}")))?;
-    let source = Arc::new(Source { path: shown, text });
+    let source = Source::new(shown, text);
     import(&source.text)
         .map_err(|faults| Faults(faults.into_iter().map(|f| fault_of_file(&source, f)).collect()))
 }
@@ -59,7 +58,7 @@ fn tree(
 ) -> Result<Imported, Faults> {
     let diagnostic = |TreeFault { file, text, fault }: TreeFault| {
         let path = files.path(&file).unwrap_or_else(|| PathBuf::from(&file));
-        let source = Arc::new(Source { path: path.display().to_string(), text });
+        let source = Source::new(path.display().to_string(), text);
         fault_of_file(&source, fault)
     };
     import(files).map_err(|faults| Faults(faults.into_iter().map(diagnostic).collect()))

@@ -7,7 +7,7 @@ mod metrics;
 mod profile;
 pub(crate) mod workqueue;
 
-use crate::experiment::{RunSpec, Until, WorkloadSpec};
+use crate::experiment::{RunSpec, Until, WorkloadFile, WorkloadSpec};
 use crate::profile::Profile;
 use crate::registry::Class;
 use crate::run::{Executor, RunError, RunOutput};
@@ -26,6 +26,7 @@ use workloads::background::WithBackground;
 use workloads::kernel_build::{self, KernelBuild};
 use workloads::micro::{OpenQueue, PingPong, Short, Spinners};
 use workloads::netperf::{self, Netperf};
+use workloads::replay::{Replay, Timers};
 use workloads::rt_app::{self, RtApp};
 use workloads::speed::Speed;
 
@@ -84,6 +85,7 @@ fn with_policy<P: Policy, O: Observer>(
     match load.def.kind {
         "kernel-build" => run(spec, policy, build(spec), watch, progress),
         "rt-app" => run(spec, policy, rt_app(spec), watch, progress),
+        "perf-script" => run(spec, policy, replay(load), watch, progress),
         "netperf" => run(spec, policy, netperf(load, seed), watch, progress),
         "queue-work" => run(spec, policy, workqueue::queue_work(spec), watch, progress),
         "ping-pong" => {
@@ -119,10 +121,22 @@ fn open_queue(load: &WorkloadSpec, machine: &Machine, seed: u64) -> OpenQueue {
     OpenQueue::new(interarrival_ns, int(load, "service_ns"), u64::MAX, pool, seed)
 }
 
+fn replay(load: &WorkloadSpec) -> Replay {
+    let Some(WorkloadFile::Recording(recording)) = &load.file else {
+        unreachable!("a scenario with a recording has read it");
+    };
+    let relative = load.get("timers").is_some_and(|v| v.to_string() == "relative");
+    let timers = if relative { Timers::Relative } else { Timers::Absolute };
+    Replay::new(Arc::clone(recording), timers)
+}
+
 fn rt_app(spec: &RunSpec) -> RtApp {
     let load = &spec.workload;
+    let Some(WorkloadFile::RtApp(file)) = &load.file else {
+        unreachable!("a scenario with an rt-app workload has read its file");
+    };
     RtApp::new(rt_app::Config {
-        spec: load.rt_app.clone().expect("a scenario with an rt-app workload has read its file"),
+        spec: Arc::clone(file),
         loop_ns: load.float("loop_ns"),
         round_ns: int(load, "round_ns"),
         speed: Speed::new(spec.machine.variation, spec.seed),

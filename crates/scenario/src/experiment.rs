@@ -1,6 +1,6 @@
 //! What a scenario means once it is known to be right.
 
-use crate::glue::{Machine, RtAppFile};
+use crate::glue::{Machine, Recording, RtAppFile};
 use crate::registry::{Kind, PolicyDef, Value, WorkloadDef};
 use std::sync::Arc;
 
@@ -115,8 +115,8 @@ pub struct WorkloadSpec {
     pub def: &'static WorkloadDef,
     /// Keys that are said explicitly.
     pub values: Vec<(&'static str, Value)>,
-    /// What the file says that an rt-app workload names.
-    pub rt_app: Option<Arc<RtAppFile>>,
+    /// What the file says that the workload names.
+    pub file: Option<WorkloadFile>,
     /// What is changed of its workqueue during the run, in the file's order.
     pub changes: Vec<WorkqueueChange>,
 }
@@ -130,11 +130,24 @@ pub struct WorkqueueChange {
     pub values: Vec<(&'static str, Value)>,
 }
 
+/// A file that a workload is made from.
+#[derive(Clone, Debug)]
+pub enum WorkloadFile {
+    /// rt-app's JSON.
+    RtApp(Arc<RtAppFile>),
+    /// A recording of `perf sched record`.
+    Recording(Arc<Recording>),
+}
+
 impl WorkloadSpec {
     /// True if it comes to an end by itself, as far as its file, if it has one, could be read.
     pub fn ends(&self) -> bool {
         let has_file = self.def.keys.iter().any(|key| matches!(key.kind, Kind::File));
-        self.def.ends || self.rt_app.as_ref().map_or(has_file, |file| file.ends())
+        match &self.file {
+            Some(WorkloadFile::RtApp(file)) => file.ends(),
+            Some(WorkloadFile::Recording(_)) => true,
+            None => self.def.ends || has_file,
+        }
     }
 
     /// The value of a key: what the scenario says, else the registry's default; `None` if the

@@ -13,6 +13,8 @@ pub use topology::export::Entry;
 pub use topology::import::{FileTree, Imported, TreeFault};
 pub use topology::{Fault, Machine};
 pub use trace::export::{TraceError, abandon_unfinished as abandon_unfinished_traces};
+pub use trace::replay::ReplayError as RecordingError;
+pub use workloads::replay::Recording;
 pub use workloads::rt_app::Spec as RtAppFile;
 
 /// No machine has more CPUs.
@@ -98,6 +100,16 @@ pub fn export_sysfs<E>(
     put: impl FnMut(&str, Entry<'_>) -> Result<(), E>,
 ) -> Result<(), E> {
     topology::export::sysfs(machine, stem, put)
+}
+
+/// Reads a recording, for the machine that it was made on or that is like it; `timed` are names of
+/// threads that only timers and devices wake.
+pub fn load_recording(
+    input: impl std::io::BufRead,
+    machine: &Machine,
+    timed: &[&str],
+) -> Result<Recording, RecordingError> {
+    trace::replay::read(input, machine, timed)
 }
 
 /// The machine as a tree for people.

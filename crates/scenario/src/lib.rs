@@ -52,8 +52,8 @@ pub mod wq;
 pub use diag::{Diagnostic, Faults, Source};
 pub use dump::{Dump, import_machine};
 pub use experiment::{
-    Experiment, Feature, PolicyKind, Published, RunSpec, Until, Variant, WorkloadSpec,
-    WorkqueueChange,
+    Experiment, Feature, PolicyKind, Published, RunSpec, Until, Variant, WorkloadFile,
+    WorkloadSpec, WorkqueueChange,
 };
 pub use hash::fingerprint;
 pub use load::{load, load_machine_file, load_str};

@@ -2,6 +2,8 @@
 //!
 //! With `dump`, the only place of this crate that touches the file system.
 
+mod workload;
+
 use crate::diag::{Diagnostic, Faults, Source};
 use crate::experiment::Experiment;
 use crate::glue::{self, Machine};
@@ -28,7 +30,7 @@ pub fn load(path: &Path) -> Result<Experiment, Faults> {
 
 /// Checks the text of a scenario; `path` names it in messages and finds the machine file.
 pub fn load_str(path: &Path, text: String) -> Result<Experiment, Faults> {
-    let source = Arc::new(Source { path: path.display().to_string(), text });
+    let source = Source::new(path.display().to_string(), text);
     let mut walk = Walk { source: source.clone(), faults: Vec::new() };
     if source.text.trim().is_empty() {
         return Err(Diagnostic::of_file(&source.path, "the scenario is empty").into());
@@ -45,17 +47,17 @@ pub fn load_str(path: &Path, text: String) -> Result<Experiment, Faults> {
     let mut file_faults = Vec::new();
     let machine = find_machine(&mut walk, doc.get_ref(), path, &name, &mut file_faults);
     let (machine, machine_text) = machine.unzip();
-    let rt_app = rt_app_file(&mut walk, doc.get_ref(), path, machine.as_deref(), &mut file_faults);
-    let (rt_app, rt_app_text) = rt_app.unzip();
-    let found = parse::experiment(&mut walk, doc.get_ref(), &name, machine, rt_app);
+    let place = workload::Place { doc: doc.get_ref(), scenario: path, machine: machine.as_deref() };
+    let file = workload::file(&mut walk, &place, &mut file_faults);
+    let (file, file_text) = file.unzip();
+    let found = parse::experiment(&mut walk, doc.get_ref(), &name, machine, file);
     let mut faults = walk.faults;
     faults.extend(file_faults);
     let start = |d: &Diagnostic| d.span.as_ref().map_or(0, |span| span.start);
     faults.sort_by_key(|d| (d.source.path != source.path, start(d)));
     match found {
         Some(mut experiment) if faults.is_empty() => {
-            let texts =
-                [Some(source.text.as_str()), machine_text.as_deref(), rt_app_text.as_deref()];
+            let texts = [Some(source.text.as_str()), machine_text.as_deref(), file_text.as_deref()];
             experiment.hash = fingerprint(texts.into_iter().flatten());
             Ok(experiment)
         }
@@ -68,7 +70,7 @@ pub fn load_str(path: &Path, text: String) -> Result<Experiment, Faults> {
 pub fn load_machine_file(path: &Path) -> Result<Machine, Faults> {
     let shown = path.display().to_string();
     if glue::is_synthetic(&shown) && !path.exists() {
-        let source = Arc::new(Source { path: "the description".into(), text: shown });
+        let source = Source::new("the description", shown);
         return glue::synthetic_machine(&source.text).map_err(|faults| {
             Faults(faults.into_iter().map(|f| fault_of_file(&source, f)).collect())
         });
@@ -79,7 +81,7 @@ pub fn load_machine_file(path: &Path) -> Result<Machine, Faults> {
 }
 
 fn machine_of(path: &Path, text: String) -> Result<(Machine, String), Vec<Diagnostic>> {
-    let source = Arc::new(Source { path: path.display().to_string(), text });
+    let source = Source::new(path.display().to_string(), text);
     if let Some(help) = kind::scenario_for_machine(&source.text, path) {
         let fault = Diagnostic::of_file(&source.path, "this looks like a scenario, not a machine");
         return Err(vec![fault.help(help)]);
@@ -168,31 +170,6 @@ fn synthetic(walk: &Walk, node: Node<'_>, text: &str) -> MachineOrFaults {
 
 type MachineOrFaults = Result<(Machine, String), Vec<Diagnostic>>;
 
-/// What the file of an rt-app workload says, and its text. Without a machine to run on its CPUs
-/// are not checked.
-fn rt_app_file(
-    walk: &mut Walk,
-    doc: &DeTable<'_>,
-    scenario: &Path,
-    machine: Option<&Machine>,
-    faults: &mut Vec<Diagnostic>,
-) -> Option<(Arc<glue::RtAppFile>, String)> {
-    let table = doc.get("workload")?.get_ref().as_table()?;
-    let is_rt_app = table.get("kind").and_then(|k| k.get_ref().as_str()) == Some("rt-app");
-    let node = table.get("file").filter(|_| is_rt_app)?;
-    let file = node.get_ref().as_str()?;
-    let (path, text) = neighboring_text(walk, node, scenario, file, "rt-app file")?;
-    let source = Arc::new(Source { path: path.display().to_string(), text });
-    let n_cpus = machine.map_or(glue::CPUS_MAX, Machine::n_cpus);
-    match glue::load_rt_app(&source.text, n_cpus) {
-        Ok(spec) => Some((Arc::new(spec), source.text.clone())),
-        Err(list) => {
-            faults.extend(list.into_iter().map(|f| fault_of_file(&source, f)));
-            None
-        }
-    }
-}
-
 fn machine_file(
     walk: &mut Walk,
     node: Node<'_>,
@@ -215,14 +192,19 @@ fn neighboring_text(
     match read_text(&path) {
         Ok(text) => Some((path, text)),
         Err(why) => {
-            let fault = walk
-                .at(node.span(), format!("cannot read the {what}: {why}"))
-                .label(format!("looked at {}", path.display()))
-                .help_if((!path.exists()).then(|| neighbor(&path, file)).flatten());
+            let fault = unreadable(walk, node, &path, what, &why);
             walk.fault(fault);
             None
         }
     }
+}
+
+/// The fault of a scenario that names a file which cannot be read.
+fn unreadable(walk: &Walk, node: Node<'_>, path: &Path, what: &str, why: &str) -> Diagnostic {
+    let file = node.get_ref().as_str().unwrap_or_default();
+    walk.at(node.span(), format!("cannot read the {what}: {why}"))
+        .label(format!("looked at {}", path.display()))
+        .help_if((!path.exists()).then(|| neighbor(path, file)).flatten())
 }
 
 /// A hint that names the file of the same directory with the nearest name.
@@ -252,11 +234,6 @@ fn read_text(path: &Path) -> Result<String, String> {
 
 /// The text of a file of at most so many bytes, or why it cannot be read.
 pub(crate) fn read_text_to(path: &Path, bytes_max: u64) -> Result<String, String> {
-    let why = |e: std::io::Error| match e.kind() {
-        std::io::ErrorKind::NotFound => "no such file".to_string(),
-        std::io::ErrorKind::PermissionDenied => "permission denied".to_string(),
-        _ => e.to_string(),
-    };
     if std::fs::metadata(path).map_err(why)?.is_dir() {
         return Err("it is a directory".to_string());
     }
@@ -271,4 +248,13 @@ pub(crate) fn read_text_to(path: &Path, bytes_max: u64) -> Result<String, String
         let line = 1 + e.as_bytes()[..valid].iter().filter(|b| **b == b'\n').count();
         format!("it is not UTF-8 (line {line}, byte {valid})")
     })
+}
+
+/// What the system says, in our words.
+fn why(e: std::io::Error) -> String {
+    match e.kind() {
+        std::io::ErrorKind::NotFound => "no such file".to_string(),
+        std::io::ErrorKind::PermissionDenied => "permission denied".to_string(),
+        _ => e.to_string(),
+    }
 }

@@ -9,8 +9,8 @@ mod workload;
 mod workqueue;
 
 use crate::diag::Diagnostic;
-use crate::experiment::{Experiment, PolicyKind, Until, WorkloadSpec};
-use crate::glue::{Machine, RtAppFile};
+use crate::experiment::{Experiment, PolicyKind, Until, WorkloadFile, WorkloadSpec};
+use crate::glue::Machine;
 use crate::registry;
 use crate::units::parse_time;
 use crate::walk::{Node, Walk, did_you_mean};
@@ -44,7 +44,7 @@ pub(crate) fn experiment(
     doc: &DeTable<'_>,
     name: &str,
     machine: Option<Arc<Machine>>,
-    rt_app: Option<Arc<RtAppFile>>,
+    file: Option<WorkloadFile>,
 ) -> Option<Experiment> {
     walk.check_keys("the scenario", doc, KEYS);
     let title = match doc.get("title") {
@@ -52,8 +52,7 @@ pub(crate) fn experiment(
         None => Some(name.to_string()),
     };
     let policy = policy_choice(walk, doc, PolicyChoice::default());
-    let workload =
-        required(walk, doc, "workload").and_then(|n| workload::workload(walk, n, rt_app));
+    let workload = required(walk, doc, "workload").and_then(|n| workload::workload(walk, n, file));
     let run = run(walk, doc, workload.as_ref());
     let def = workload.as_ref().map(|w| w.def);
     let (variants, names) = variants::variants(walk, doc, policy, def);

@@ -113,6 +113,8 @@ pub enum Kind {
     Word(&'static [&'static str]),
     /// The path of a file, relative to the scenario.
     File,
+    /// Names, separated by commas.
+    Names,
 }
 
 /// What holds if a key is absent. This is the only place that says so: `schedlab list` prints it
@@ -127,6 +129,8 @@ pub enum Fallback {
     Float(f64),
     /// On or off.
     Bool(bool),
+    /// This one of the words that the key takes.
+    Word(&'static str),
     /// What these words say: it depends on the machine.
     Words(&'static str),
 }
@@ -138,6 +142,7 @@ impl Fallback {
             Fallback::Int(n) => Some(Value::Int(n)),
             Fallback::Float(x) => Some(Value::Float(x)),
             Fallback::Bool(b) => Some(Value::Bool(b)),
+            Fallback::Word(word) => Some(Value::Word(word.to_string())),
             Fallback::Required | Fallback::Words(_) => None,
         }
     }

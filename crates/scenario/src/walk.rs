@@ -189,7 +189,9 @@ impl Walk {
                 }
                 fits.then_some(Value::Float(x))
             }
-            Kind::File => self.text(node, def.name).map(|path| Value::Word(path.to_string())),
+            Kind::File | Kind::Names => {
+                self.text(node, def.name).map(|path| Value::Word(path.to_string()))
+            }
             Kind::Word(words) => {
                 let word = self.text(node, def.name)?;
                 if words.contains(&word) {

@@ -1,7 +1,7 @@
 //! What tasks do: the programs that a workload gives them.
 
 use crate::{
-    Calls, LockId, MaskId, Ns, SchedAttr, SleepState, Stack, Step, TaskAttr, TaskId, World,
+    Calls, LockId, MaskId, Ns, Pid, SchedAttr, SleepState, Stack, Step, TaskAttr, TaskId, World,
 };
 use topology::{CpuId, Machine};
 
@@ -203,6 +203,11 @@ impl ProgramCx<'_> {
     /// Registers an affinity mask. It must contain a CPU of the machine.
     pub fn mask(&mut self, set: topology::CpuSet) -> MaskId {
         self.w.mask(set)
+    }
+
+    /// Keeps the pids up to this one for tasks that ask for them.
+    pub fn reserve_pids(&mut self, last: Pid) {
+        self.w.reserve_pids(last);
     }
 
     /// Makes a task that does not run yet; start it by [`Op::Fork`].

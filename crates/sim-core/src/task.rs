@@ -106,6 +106,9 @@ pub struct SchedAttr {
 pub struct TaskAttr {
     /// Command name, an index into [`crate::World::comms`].
     pub comm: u16,
+    /// What tools call it; `None`: the next free number. Low numbers, which kernel threads have,
+    /// are not given away.
+    pub pid: Option<Pid>,
     /// Nice level, -20..=19; changed later, like the next two, by [`crate::Op::SetScheduler`].
     pub nice: i8,
     /// Scheduling policy.
@@ -135,6 +138,7 @@ impl Default for TaskAttr {
     fn default() -> Self {
         Self {
             comm: 0,
+            pid: None,
             nice: 0,
             policy: SchedPolicy::Normal,
             slice_ns: 0,

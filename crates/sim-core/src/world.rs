@@ -147,6 +147,7 @@ pub struct World {
     pub(crate) waste_since: Ns,
     pub(crate) free_tasks: Vec<TaskId>,
     pub(crate) n_alive: u32,
+    first_pid: Pid,
     next_pid: Pid,
     pub(crate) events: EventQueue,
     pub(crate) timers: EventQueue,
@@ -184,6 +185,7 @@ impl World {
             let core = machine.cpus[c].core as usize;
             machine.cores[core].iter().filter(|s| s.idx() != c).collect::<Vec<_>>()
         };
+        let first_pid = Pid(FIRST_PID.max(FIRST_STOPPER_PID + n as u32));
         let deepest = machine.cstates.len().saturating_sub(1) as u8;
         #[allow(clippy::float_arithmetic, reason = "once, before the run; integers from here on")]
         let to_speed = |f: f64| ((f * f64::from(FULL_SPEED / 2)).round() as u32).max(1) * 2;
@@ -206,7 +208,8 @@ impl World {
             waste_since: 0,
             free_tasks: Vec::new(),
             n_alive: 0,
-            next_pid: Pid(FIRST_PID.max(FIRST_STOPPER_PID + n as u32)),
+            first_pid,
+            next_pid: first_pid,
             events: EventQueue::new(n),
             timers: EventQueue::new(0),
             policy_timer: NEVER,
@@ -296,8 +299,10 @@ impl World {
     pub fn new_task(&mut self, attr: TaskAttr) -> TaskId {
         let allowed = &self.masks[attr.allowed.0 as usize];
         let first = allowed.first().expect("an affinity mask allows at least one CPU");
-        let task = Task::new(attr, self.next_pid, first, allowed.len() as u32);
-        self.next_pid.0 += 1;
+        let own = attr.pid.filter(|pid| pid.0 >= self.first_pid.0);
+        let pid = own.unwrap_or(self.next_pid);
+        let task = Task::new(attr, pid, first, allowed.len() as u32);
+        self.reserve_pids(pid);
         self.n_alive += u32::from(!attr.daemon);
         if let Some(id) = self.free_tasks.pop() {
             self.tasks[id.idx()] = task;
@@ -305,6 +310,11 @@ impl World {
         }
         self.tasks.push(task);
         TaskId(self.tasks.len() as u32 - 1)
+    }
+
+    /// Pids up to this one are given to nobody who does not ask for them.
+    pub(crate) fn reserve_pids(&mut self, last: Pid) {
+        self.next_pid = self.next_pid.max(Pid(last.0 + 1));
     }
 
     /// Adds a lock of a class (the runqueue locks exist).

@@ -11,6 +11,7 @@ pub mod micro;
 pub mod netperf;
 pub mod queue_work;
 pub mod random;
+pub mod replay;
 pub mod rt_app;
 pub mod speed;
 

@@ -104,6 +104,7 @@ fn key_row(key: &KeyDef) -> Vec<String> {
         Kind::Bool => "true or false".to_string(),
         Kind::Word(words) => words.join(" or "),
         Kind::File => "a path".to_string(),
+        Kind::Names => "names".to_string(),
     };
     vec![key.name.into(), range, default(key.default), key.help.into()]
 }
@@ -114,7 +115,8 @@ fn default(default: Fallback) -> String {
         Fallback::Int(n) => format!("default {n}"),
         Fallback::Float(x) => format!("default {x}"),
         Fallback::Bool(b) => format!("default {b}"),
-        Fallback::Words(words) => format!("default {words}"),
+        Fallback::Word("") => "default none".to_string(),
+        Fallback::Word(words) | Fallback::Words(words) => format!("default {words}"),
     }
 }
 

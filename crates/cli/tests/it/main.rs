@@ -3,6 +3,7 @@
 mod bad_input;
 mod lab;
 mod profile;
+mod replay;
 mod results;
 mod rt_app;
 mod topology;

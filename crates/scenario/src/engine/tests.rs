@@ -42,7 +42,8 @@ fn smallest(def: &WorkloadDef) -> String {
     let required = |key: &&KeyDef| key.default == Fallback::Required;
     let value = |key: &KeyDef| match key.kind {
         Kind::Word(words) => format!("\"{}\"", words[0]),
-        Kind::File => "\"../../scenarios/rt-app/alone.json\"".to_string(),
+        Kind::File if def.kind == "rt-app" => "\"../../scenarios/rt-app/alone.json\"".to_string(),
+        Kind::File => "\"../../scenarios/replay/pipe.perf.txt\"".to_string(),
         _ => "8".to_string(),
     };
     let keys =

@@ -1,18 +1,17 @@
 //! The `[workload]` table: a kind, and the keys that this kind has.
 
 use super::workqueue;
-use crate::experiment::WorkloadSpec;
-use crate::glue::{Machine, RtAppFile};
+use crate::experiment::{WorkloadFile, WorkloadSpec};
+use crate::glue::Machine;
 use crate::registry::{self, Value, nearest};
 use crate::walk::{Node, Walk, did_you_mean};
-use std::sync::Arc;
 use toml::de::{DeString, DeTable, DeValue};
 
 /// Reads the workload table.
 pub(super) fn workload(
     walk: &mut Walk,
     node: Node<'_>,
-    rt_app: Option<Arc<RtAppFile>>,
+    file: Option<WorkloadFile>,
 ) -> Option<WorkloadSpec> {
     let table = walk.table(node, "workload")?;
     let Some(kind_node) = table.get("kind") else {
@@ -40,7 +39,7 @@ pub(super) fn workload(
     }
     let changes = table.get("change").filter(|_| def.workqueue);
     let changes = changes.map_or_else(Vec::new, |node| workqueue::changes(walk, node));
-    Some(WorkloadSpec { def, values: values(walk, table, def), rt_app, changes })
+    Some(WorkloadSpec { def, values: values(walk, table, def), file, changes })
 }
 
 /// Without a kind nobody knows the other keys, so only a misspelled `kind` is looked for.

@@ -2,7 +2,7 @@
 //!
 //! Defaults are stated here and nowhere else: [`crate::WorkloadSpec`] applies them.
 
-use super::Fallback::{Float, Int, Required, Words};
+use super::Fallback::{Float, Int, Required, Word, Words};
 use super::{Fallback, KeyDef, Kind};
 
 /// One kind of workload.
@@ -145,6 +145,42 @@ pub const WORKLOADS: &[WorkloadDef] = &[
             count("issuers", 65_536, Words("number of CPUs"), "threads; thread i stays on CPU i"),
             count("outstanding", 4096, Int(1), "items of each thread"),
             ns("work_ns", 1000, "CPU time of an item at full speed"),
+        ],
+    },
+    WorkloadDef {
+        kind: "perf-script",
+        ends: true,
+        workqueue: false,
+        help: "what the threads of a recording did, done again (docs/TRACE.md)",
+        keys: &[
+            KeyDef {
+                name: "file",
+                kind: Kind::File,
+                unit: "",
+                default: Required,
+                help: "the text that `perf script --ns` prints of a `perf sched record`",
+            },
+            KeyDef {
+                name: "recorded_on",
+                kind: Kind::File,
+                unit: "",
+                default: Words("the scenario's machine"),
+                help: "the machine it was recorded on: its costs are not the threads' own work",
+            },
+            KeyDef {
+                name: "timed",
+                kind: Kind::Names,
+                unit: "",
+                default: Word(""),
+                help: "names, with commas between: threads that only timers and devices wake",
+            },
+            KeyDef {
+                name: "timers",
+                kind: Kind::Word(&["absolute", "relative"]),
+                unit: "",
+                default: Word("absolute"),
+                help: "sleeps that no thread ended: until the recorded instant, or as long as then",
+            },
         ],
     },
     WorkloadDef {

@@ -3,5 +3,6 @@
 mod perf_data;
 mod perf_script;
 mod perfetto;
+mod replay;
 mod support;
 mod trace_dat;

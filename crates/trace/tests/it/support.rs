@@ -40,10 +40,24 @@ pub fn small_build() -> KernelBuild {
 #[derive(Default)]
 pub struct Witness {
     since: BTreeMap<u32, Ns>,
+    /// Who is still running at the end, and for how long.
+    open: Vec<(Pid, Ns)>,
     /// Completed stays on CPUs by pid: how many, and how long in all.
     pub stays: BTreeMap<Pid, (u64, Ns)>,
     /// Wake-ups that found the task still queued, and those of stoppers.
     pub other_wakeups: u64,
+}
+
+impl Witness {
+    /// Stays that the end has cut off included.
+    pub fn all_stays(&self) -> BTreeMap<Pid, (u64, Ns)> {
+        let mut all = self.stays.clone();
+        for (pid, ns) in &self.open {
+            let stay = all.entry(*pid).or_default();
+            *stay = (stay.0 + 1, stay.1 + ns);
+        }
+        all
+    }
 }
 
 impl Observer for Witness {
@@ -59,6 +73,15 @@ impl Observer for Witness {
 
     fn wakeup_on_rq(&mut self, _w: &World, _cpu: CpuId, _task: TaskId) {
         self.other_wakeups += 1;
+    }
+
+    fn end(&mut self, w: &World) {
+        for cpu in (0..w.cpus.len() as u32).map(CpuId) {
+            let curr = w.cpus[cpu.idx()].curr;
+            if curr != TaskId::IDLE {
+                self.open.push((w.pid(cpu, curr), w.now - self.since[&cpu.0]));
+            }
+        }
     }
 
     fn stopper_woken(&mut self, _w: &World, _cpu: CpuId) {
@@ -102,11 +125,16 @@ fn sinks(dir: &Path, machine: &Machine) -> Vec<Box<dyn Sink>> {
     ]
 }
 
+/// CFS with the shared wakequeue.
+pub fn fair(machine: &Machine) -> Fair {
+    let features = Features { swqueue: true, ..Features::default() };
+    Fair::new(features, Tunables::for_cpus(machine.n_cpus()))
+}
+
 /// Runs a program under CFS, and writes its trace in every format.
 pub fn trace<W: Program>(machine: Machine, program: W, until: Ns) -> Traced {
     let dir = tempfile::tempdir().unwrap();
-    let features = Features { swqueue: true, ..Features::default() };
-    let policy = Fair::new(features, Tunables::for_cpus(machine.n_cpus()));
+    let policy = fair(&machine);
     let observer = (Tracer::new(&machine, sinks(dir.path(), &machine)), Witness::default());
     let world = World::new(Arc::new(machine), Config::default());
     let mut sim = Simulation::new(world, policy, program, observer);

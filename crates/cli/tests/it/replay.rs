@@ -1,0 +1,149 @@
+//! A scenario whose workload is a recording.
+
+use crate::lab::{Lab, SCENARIO};
+use snapbox::str;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// Adds a scenario that replays `run.txt`.
+fn replays(lab: &Lab, keys: &str) {
+    let (before, rest) = SCENARIO.split_once("[workload]").unwrap();
+    let (_, after) = rest.split_once("[run]").unwrap();
+    let after = after.split("[[published]]").next().unwrap();
+    let workload = format!("[workload]\nkind = \"perf-script\"\nfile = \"run.txt\"\n{keys}\n[run]");
+    lab.file("again.toml", format!("{before}{workload}{after}"));
+}
+
+/// The value of a metric for a variant without features, with one seed.
+fn metric(csv: &str, variant: &str, metric: &str) -> f64 {
+    let mut rows = csv.lines().map(|line| line.split(',').collect::<Vec<_>>());
+    let row = rows.find(|row| row[2] == variant && row.contains(&metric)).unwrap();
+    row.last().unwrap().parse().unwrap()
+}
+
+#[test]
+fn a_traced_run_is_done_again() {
+    let lab = Lab::new();
+    lab.output(["trace", "small.toml", "--variant", "NO_SWQUEUE", "--perf-script", "run.txt"]);
+    replays(&lab, "");
+    lab.output(["check", "again.toml"]);
+    let was = lab.output(["small.toml", "--seeds", "1", "--format", "csv", "--quiet"]);
+    let is = lab.output(["again.toml", "--seeds", "1", "--format", "csv", "--quiet"]);
+    for (name, percent) in [("elapsed", 3.0), ("wakeups", 5.0), ("switches", 5.0)] {
+        let (was, is) = (metric(&was, "NO_SWQUEUE", name), metric(&is, "NO_SWQUEUE", name));
+        assert!((is / was - 1.0).abs() * 100.0 < percent, "{name}: {was}, then {is}");
+    }
+}
+
+/// CPU time that threads of each name were charged for, ns.
+fn run_times(text: &str) -> BTreeMap<&str, u64> {
+    let mut sums = BTreeMap::new();
+    for line in text.lines() {
+        if let Some((_, fields)) = line.split_once("sched_stat_runtime: comm=") {
+            let (name, rest) = fields.split_once(" pid=").unwrap();
+            let ns = rest.split_once("runtime=").unwrap().1.split(' ').next().unwrap();
+            *sums.entry(name).or_default() += ns.parse::<u64>().unwrap();
+        }
+    }
+    sums
+}
+
+/// Those who compute compute as long as they did; the pipe's two ends sleep less often than they did
+/// (docs/TRACE.md), and a sleep costs time.
+#[test]
+fn anchor_a_real_recording_is_done_again() {
+    let lab = Lab::new();
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/replay");
+    let scenario = folder.join("pipe.toml");
+    let again = lab.output(["trace", scenario.to_str().unwrap(), "--variant", "eevdf"]);
+    let recorded = std::fs::read_to_string(folder.join("pipe.perf.txt")).unwrap();
+    let (was, is) = (run_times(&recorded), run_times(&again));
+    for name in ["rustc", "schedlab", "opt 949jwe6mmxs"] {
+        let change = is[name] as f64 / was[name] as f64 - 1.0;
+        assert!(change.abs() < 0.03, "{name}: {} ns, then {}", was[name], is[name]);
+    }
+    assert!(is["sched-pipe"] > was["sched-pipe"] / 2);
+}
+
+#[test]
+fn faults_of_a_recording_are_shown_at_their_line() {
+    let lab = Lab::new();
+    let head = "            make 1000 [000]     ";
+    let waking = "sched:sched_waking: comm=cc pid=1001 prio=120 target_cpu=001";
+    let with = |line: &str| {
+        lab.file("run.txt", format!("# a comment\n{head}1.000002000: {waking}\n{line}\n"));
+    };
+    replays(&lab, "");
+    with(&format!("{head}1.000001000: {waking}"));
+    lab.run(["check", "again.toml"]).code(2).stdout_eq("").stderr_eq(str![[r#"
+error: time runs backwards, from 1.000002000 to 1.000001000
+ --> run.txt:3:33
+  |
+3 |             make 1000 [000]     1.000001000: sched:sched_waking: comm=cc pid=1001 prio=120 target_cpu=001
+  |                                 ^^^^^^^^^^^
+  |
+  = help: `perf script` prints events in order of time
+
+error: 1 fault in the input; nothing was run
+
+"#]]);
+    with(&format!("{head}1.000003000: sched:sched_wakin: comm=cc pid"));
+    lab.run(["check", "again.toml"]).code(2).stdout_eq("").stderr_eq(str![[r#"
+error: unknown event `sched_wakin`
+ --> run.txt:3:46
+  |
+3 |             make 1000 [000]     1.000003000: sched:sched_wakin: comm=cc pid
+  |                                              ^^^^^^^^^^^^^^^^^
+  |
+  = help: did you mean `sched_waking`?
+
+error: 1 fault in the input; nothing was run
+
+"#]]);
+    with(&format!("{head}1.000003000: {}", &waking[..50]));
+    lab.run(["again.toml"]).code(2).stdout_eq("").stderr_eq(str![[r#"
+error: the line is cut off: `target_cpu` is missing
+ --> run.txt:3:96
+  |
+3 |             make 1000 [000]     1.000003000: sched:sched_waking: comm=cc pid=1001 prio=120 targ
+  |                                                                                                ^
+
+error: 1 fault in the input; nothing was run
+
+"#]]);
+}
+
+#[test]
+fn names_and_machines_of_a_recording_are_looked_for() {
+    let lab = Lab::new();
+    let line = "make 1000 [000] 1.0: sched:sched_waking: comm=cc pid=1001 prio=120 target_cpu=001";
+    lab.file("run.txt", line);
+    replays(&lab, "timed = \"make, cx\"\n");
+    lab.run(["check", "again.toml"]).code(2).stdout_eq("").stderr_eq(str![[r#"
+error: no thread of the recording is named `cx`
+ --> again.toml:8:9
+  |
+8 | timed = "make, cx"
+  |         ^^^^^^^^^^
+  |
+  = help: did you mean `cc`?
+
+error: 1 fault in the input; nothing was run
+
+"#]]);
+    replays(&lab, "recorded_on = \"machines/smal.toml\"\n");
+    lab.run(["check", "again.toml"]).code(2).stdout_eq("").stderr_eq(str![[r#"
+error: cannot read the machine file: no such file
+ --> again.toml:8:15
+  |
+8 | recorded_on = "machines/smal.toml"
+  |               ^^^^^^^^^^^^^^^^^^^^ looked at machines/smal.toml
+  |
+  = help: did you mean `machines/small.toml`?
+
+error: 1 fault in the input; nothing was run
+
+"#]]);
+    replays(&lab, "recorded_on = \"machines/small.toml\"\ntimers = \"relative\"\ntimed = \"cc\"\n");
+    lab.output(["check", "again.toml"]);
+}

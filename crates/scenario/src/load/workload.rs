@@ -1,0 +1,161 @@
+//! The file that a workload is made from: rt-app's JSON, or a recording.
+
+use super::{fault_of_file, machine_file, neighboring_text, synthetic, unreadable, why};
+use crate::diag::{Diagnostic, Source};
+use crate::experiment::WorkloadFile;
+use crate::glue::{self, Machine, RecordingError};
+use crate::hash::HashingReader;
+use crate::walk::{Node, Walk, did_you_mean};
+use std::borrow::Cow;
+use std::fs::File;
+use std::io::BufReader;
+use std::path::Path;
+use std::sync::Arc;
+use toml::de::DeTable;
+
+/// Bytes of a recording that are read at once.
+const BUFFER_BYTES: usize = 1 << 18;
+
+/// Where a workload's file is asked for.
+pub(super) struct Place<'a> {
+    pub doc: &'a DeTable<'a>,
+    pub scenario: &'a Path,
+    /// What the workload is to run on; without it CPUs are not checked, and recordings not read.
+    pub machine: Option<&'a Machine>,
+}
+
+/// The file that the workload names, and a text for the fingerprint; nothing if the workload needs
+/// none, or if it is wrong.
+pub(super) fn file(
+    walk: &mut Walk,
+    place: &Place<'_>,
+    faults: &mut Vec<Diagnostic>,
+) -> Option<(WorkloadFile, String)> {
+    let table = place.doc.get("workload")?.get_ref().as_table()?;
+    let kind = table.get("kind")?.get_ref().as_str()?;
+    let node = table.get("file")?;
+    match kind {
+        "rt-app" => rt_app(walk, place, node, faults),
+        "perf-script" => recording(walk, place, table, node, faults),
+        _ => None,
+    }
+}
+
+fn rt_app(
+    walk: &mut Walk,
+    place: &Place<'_>,
+    node: Node<'_>,
+    faults: &mut Vec<Diagnostic>,
+) -> Option<(WorkloadFile, String)> {
+    let file = node.get_ref().as_str()?;
+    let (path, text) = neighboring_text(walk, node, place.scenario, file, "rt-app file")?;
+    let source = Source::new(path.display().to_string(), text);
+    let n_cpus = place.machine.map_or(glue::CPUS_MAX, Machine::n_cpus);
+    match glue::load_rt_app(&source.text, n_cpus) {
+        Ok(spec) => Some((WorkloadFile::RtApp(Arc::new(spec)), source.text.clone())),
+        Err(list) => {
+            faults.extend(list.into_iter().map(|f| fault_of_file(&source, f)));
+            None
+        }
+    }
+}
+
+/// Recordings may be long: they are read line by line.
+fn recording(
+    walk: &mut Walk,
+    place: &Place<'_>,
+    table: &DeTable<'_>,
+    node: Node<'_>,
+    faults: &mut Vec<Diagnostic>,
+) -> Option<(WorkloadFile, String)> {
+    let file = node.get_ref().as_str()?;
+    let path = place.scenario.parent().unwrap_or(Path::new("")).join(file);
+    let (machine, machine_text) = recorded_on(walk, place, table, faults)?;
+    let timed = names(table.get("timed"));
+    let loaded = open(&path).map_err(RecordingError::Io).and_then(|reader| {
+        let mut reader = HashingReader::new(reader);
+        let recording = glue::load_recording(&mut reader, &machine, &timed)?;
+        Ok((recording, reader.fingerprint()))
+    });
+    match loaded {
+        Ok((recording, hash)) => {
+            are_known(walk, table.get("timed"), &timed, &recording.names);
+            Some((WorkloadFile::Recording(Arc::new(recording)), machine_text + &hash))
+        }
+        Err(error) => {
+            cannot_replay(walk, node, &path, error, faults);
+            None
+        }
+    }
+}
+
+/// The machine that a recording was made on, and the text of its file: it is the scenario's if
+/// nothing else is said.
+fn recorded_on<'a>(
+    walk: &mut Walk,
+    place: &Place<'a>,
+    table: &DeTable<'_>,
+    faults: &mut Vec<Diagnostic>,
+) -> Option<(Cow<'a, Machine>, String)> {
+    let Some(node) = table.get("recorded_on") else {
+        return Some((Cow::Borrowed(place.machine?), String::new()));
+    };
+    let text = node.get_ref().as_str()?;
+    let found = match glue::is_synthetic(text) {
+        true => synthetic(walk, node, text),
+        false => machine_file(walk, node, place.scenario, text)?,
+    };
+    match found {
+        Ok((machine, text)) => Some((Cow::Owned(machine), text)),
+        Err(list) => {
+            faults.extend(list);
+            None
+        }
+    }
+}
+
+/// Names that are separated by commas.
+fn names<'a>(node: Option<Node<'a>>) -> Vec<&'a str> {
+    let text = node.and_then(|node| node.get_ref().as_str()).unwrap_or_default();
+    text.split(',').map(str::trim).filter(|name| !name.is_empty()).collect()
+}
+
+fn open(path: &Path) -> std::io::Result<BufReader<File>> {
+    let file = File::open(path)?;
+    match file.metadata()?.is_dir() {
+        true => Err(std::io::ErrorKind::IsADirectory.into()),
+        false => Ok(BufReader::with_capacity(BUFFER_BYTES, file)),
+    }
+}
+
+/// A name that no thread has is a fault of the scenario.
+fn are_known(walk: &mut Walk, node: Option<Node<'_>>, wanted: &[&str], known: &[String]) {
+    let known = || known.iter().map(String::as_str);
+    let unknown = wanted.iter().find(|name| !known().any(|known| known == **name));
+    if let (Some(name), Some(node)) = (unknown, node) {
+        let fault = walk
+            .at(node.span(), format!("no thread of the recording is named `{name}`"))
+            .help(did_you_mean(name, known()));
+        walk.fault(fault);
+    }
+}
+
+fn cannot_replay(
+    walk: &mut Walk,
+    node: Node<'_>,
+    path: &Path,
+    error: RecordingError,
+    faults: &mut Vec<Diagnostic>,
+) {
+    let shown = path.display().to_string();
+    match error {
+        RecordingError::Io(error) => {
+            let fault = unreadable(walk, node, path, "recording", &why(error));
+            walk.fault(fault);
+        }
+        RecordingError::Line { line, text, fault } => {
+            faults.push(fault_of_file(&Source::part(shown, text, line as usize), fault));
+        }
+        RecordingError::Whole(message) => faults.push(Diagnostic::of_file(shown, message)),
+    }
+}

@@ -1,0 +1,393 @@
+//! Who does what: the recording's events, one after another, become the acts of its threads.
+//!
+//! Recordings have holes. A virtual machine may lose what an idle CPU fires, and what happened
+//! before the first event is unknown. So a thread that is seen to run without having come is taken
+//! to have come when its CPU was last seen doing something else, and one that is seen to come
+//! without having been woken was woken just then, by something outside.
+
+mod threads;
+
+use super::clock::Clocks;
+use super::costs::Costs;
+use super::line::{Line, Named, What};
+use super::thread::{Doing, Live};
+use sim_core::{Ns, SleepState};
+use std::collections::HashMap;
+use topology::{CpuId, Fault, Machine};
+use workloads::replay::{Act, Recording};
+
+/// Names that a recording may have; the simulator numbers them with 16 bits.
+const NAMES_MAX: usize = 1 << 16;
+/// After so many events it is looked how much memory the recording takes. One event adds some ten
+/// bytes, or a thread.
+const LOOK_EVERY: u32 = 1 << 14;
+/// The longest name of a thread; Linux has 15 bytes, for kernel threads up to 63.
+const NAME_BYTES_MAX: usize = 255;
+
+/// What a CPU was last seen to run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Curr {
+    /// Not seen yet.
+    Unknown,
+    /// Nothing.
+    Idle,
+    /// A thread, by index.
+    Thread(u32),
+    /// A stopper: the simulation has its own.
+    Stopper,
+}
+
+#[derive(Clone, Copy)]
+struct Cpu {
+    curr: Curr,
+    /// When it last fired an event, since the beginning.
+    seen: Ns,
+    /// The process whose address space is loaded.
+    mm: u32,
+}
+
+/// What is known so far.
+pub(super) struct Book {
+    costs: Costs,
+    clocks: Clocks,
+    cpus: Vec<Cpu>,
+    lives: Vec<Live>,
+    by_tid: HashMap<u32, u32>,
+    /// The first thread of each process.
+    processes: HashMap<u32, u32>,
+    names: Vec<String>,
+    by_name: HashMap<Vec<u8>, u16>,
+    /// Names of threads that no other thread wakes.
+    timed: Vec<Vec<u8>>,
+    n_events: u32,
+    memory_max: usize,
+    first: Option<Ns>,
+    /// The present instant, since the first event.
+    now: Ns,
+}
+
+impl Book {
+    pub(super) fn new(machine: &Machine, timed: &[&str], memory_max: usize) -> Self {
+        Self {
+            costs: Costs::new(machine),
+            clocks: Clocks::new(machine),
+            cpus: Vec::new(),
+            lives: Vec::new(),
+            by_tid: HashMap::new(),
+            processes: HashMap::new(),
+            names: Vec::new(),
+            by_name: HashMap::new(),
+            timed: timed.iter().map(|name| name.as_bytes().to_vec()).collect(),
+            n_events: 0,
+            memory_max,
+            first: None,
+            now: 0,
+        }
+    }
+
+    /// Takes the next line.
+    pub(super) fn take(&mut self, line: &Line<'_>) -> Result<(), Fault> {
+        self.passes(line)?;
+        let cpu = line.cpu;
+        if self.cpus.len() <= cpu.idx() {
+            self.cpus.resize(cpu.idx() + 1, Cpu { curr: Curr::Unknown, seen: 0, mm: u32::MAX });
+        }
+        self.event(line).map_err(|too_many| Fault::at(0..1, too_many))?;
+        self.cpus[cpu.idx()].seen = self.now;
+        Ok(())
+    }
+
+    /// Time goes on to this line's.
+    fn passes(&mut self, line: &Line<'_>) -> Result<(), Fault> {
+        self.n_events = (self.n_events + 1) % LOOK_EVERY;
+        if self.n_events == 0 && self.memory() > self.memory_max {
+            let message =
+                format!("the recording takes more than {} MiB of memory", self.memory_max >> 20);
+            return Err(Fault::at(0..1, message).help("`perf script --time` prints a part of it"));
+        }
+        let first = *self.first.get_or_insert(line.at);
+        if line.at >= first + self.now {
+            self.now = line.at - first;
+            return Ok(());
+        }
+        let shown = |ns: Ns| format!("{}.{:09}", ns / 1_000_000_000, ns % 1_000_000_000);
+        let (was, is) = (shown(first + self.now), shown(line.at));
+        let span = line.at_span.0..line.at_span.1;
+        let fault = Fault::at(span, format!("time runs backwards, from {was} to {is}"));
+        Err(fault.help("`perf script` prints events in order of time"))
+    }
+
+    /// Bytes that are kept, those of hash tables estimated.
+    fn memory(&self) -> usize {
+        let per_thread = size_of::<Live>() + 4 * size_of::<u64>();
+        let acts: usize = self.lives.iter().map(|live| live.thread.acts.capacity()).sum();
+        let names: usize =
+            self.names.iter().map(|name| 2 * (name.len() + size_of::<String>())).sum();
+        acts + names + per_thread * self.lives.len() + size_of::<Cpu>() * self.cpus.len()
+    }
+
+    fn event(&mut self, line: &Line<'_>) -> Result<(), String> {
+        let cpu = line.cpu;
+        let own_charge =
+            matches!(line.what, What::Runtime { task, .. } if line.tid == Some(task.tid));
+        if !own_charge && !matches!(line.what, What::Switch { .. }) {
+            self.must_run(line)?;
+        }
+        match line.what {
+            What::Switch { prev, prev_prio, state, next, next_prio } => {
+                let left = self.leaves(line, prev, prev_prio, state)?;
+                let sleeper = left.filter(|(_, sleeps)| *sleeps).map(|(thread, _)| thread);
+                self.comes(cpu, sleeper, next, next_prio)
+            }
+            What::Wake { task, prio, target } => self.woken(line, task, prio, target, false),
+            What::WakeNew { task, prio, target } => self.woken(line, task, prio, target, true),
+            What::Runtime { task, ns } if own_charge => self.charged(line, task, ns),
+            What::Fork { parent, child } => self.forked(cpu, parent, child),
+            What::Runtime { .. } | What::Other => Ok(()),
+        }
+    }
+
+    /// The recording is complete.
+    pub(super) fn finish(mut self) -> Result<Recording, String> {
+        if self.first.is_none() {
+            return Err("there is no event of the scheduler in it".to_string());
+        }
+        for thread in 0..self.lives.len() as u32 {
+            if let Doing::Running(cpu) = self.live(thread).doing {
+                self.account(thread, cpu, 0);
+            }
+            self.flush(thread);
+        }
+        let complete = |mut live: Live| {
+            live.thread.acts.shrink();
+            live.thread
+        };
+        let threads = self.lives.into_iter().map(complete).collect();
+        Ok(Recording { names: self.names, threads, length_ns: self.now })
+    }
+
+    /// The previous task of a switch; answers which thread it is, and whether it sleeps or ends.
+    fn leaves(
+        &mut self,
+        line: &Line<'_>,
+        prev: Named<'_>,
+        prio: i32,
+        state: u8,
+    ) -> Result<Option<(u32, bool)>, String> {
+        let cpu = line.cpu;
+        if prev.tid == 0 || is_stopper(prev) {
+            if let Some(thread) = self.running(cpu) {
+                self.lost(thread, cpu);
+            }
+            return Ok(None);
+        }
+        let thread = self.meet(prev, prio, cpu)?;
+        if self.live(thread).doing != Doing::Running(cpu) {
+            self.runs(thread, cpu, self.cpus[cpu.idx()].seen);
+        }
+        self.belongs(thread, line);
+        let name = self.name(prev.comm)?;
+        self.live(thread).named(name);
+        self.live(thread).nice(nice(prio));
+        self.cpus[cpu.idx()].curr = Curr::Unknown;
+        if state == b'R' {
+            self.account(thread, cpu, self.costs.pick);
+            self.live(thread).doing = Doing::Runnable { since: self.now };
+            return Ok(Some((thread, false)));
+        }
+        self.account_sleeper(thread, cpu);
+        self.live(thread).doing = match state {
+            b'X' | b'Z' | b'x' => {
+                self.by_tid.remove(&prev.tid);
+                Doing::Gone
+            }
+            b'D' => Doing::Asleep { since: self.now, how: SleepState::Uninterruptible },
+            b'I' => Doing::Asleep { since: self.now, how: SleepState::Idle },
+            _ => Doing::Asleep { since: self.now, how: SleepState::Interruptible },
+        };
+        Ok(Some((thread, true)))
+    }
+
+    /// The next task of a switch. If it comes right after a thread that woke it and sleeps now,
+    /// that wake-up was a SYNC one.
+    fn comes(
+        &mut self,
+        cpu: CpuId,
+        sleeper: Option<u32>,
+        next: Named<'_>,
+        prio: i32,
+    ) -> Result<(), String> {
+        if next.tid == 0 || is_stopper(next) {
+            let idle = next.tid == 0;
+            self.cpus[cpu.idx()].curr = if idle { Curr::Idle } else { Curr::Stopper };
+            self.clocks.set_busy(cpu, self.now, !idle);
+            return Ok(());
+        }
+        let thread = self.meet(next, prio, cpu)?;
+        self.runs(thread, cpu, self.now);
+        let name = self.name(next.comm)?;
+        let live = self.live(thread);
+        live.named(name);
+        live.nice(nice(prio));
+        if let Some((waker, place)) = live.woken_by.take()
+            && sleeper == Some(waker)
+        {
+            self.live(waker).thread.acts.make_sync(place);
+        }
+        Ok(())
+    }
+
+    fn woken(
+        &mut self,
+        line: &Line<'_>,
+        task: Named<'_>,
+        prio: i32,
+        target: CpuId,
+        new: bool,
+    ) -> Result<(), String> {
+        let cpu = line.cpu;
+        if task.tid == 0 || is_stopper(task) {
+            return Ok(());
+        }
+        if new
+            && !self.by_tid.contains_key(&task.tid)
+            && let Some(parent) = self.running(cpu)
+        {
+            // The fork itself was not recorded.
+            self.starts(parent, cpu, task)?;
+        }
+        let (thread, now) = (self.meet(task, prio, target)?, self.now);
+        let timed = self.timed.iter().any(|name| name == task.comm);
+        match self.live(thread).doing {
+            Doing::New => {
+                let live = self.live(thread);
+                live.begins_with(nice(prio));
+                live.doing = Doing::Runnable { since: now };
+                self.scheduler_worked(cpu, 0);
+            }
+            Doing::Runnable { .. } => {
+                let waker = self.live(thread).woken_by.map(|(waker, _)| waker);
+                if waker.is_some() && waker == self.running(cpu) {
+                    self.scheduler_worked(cpu, self.costs.wake_after);
+                }
+            }
+            Doing::Asleep { .. } if timed => {
+                self.outside_ends(thread, now);
+            }
+            Doing::Asleep { how, .. } => match self.running(cpu).filter(|a| *a != thread) {
+                Some(waker) => {
+                    self.goes_by(waker, line)?;
+                    self.wakes(waker, cpu, thread, how);
+                }
+                None => self.outside_ends(thread, self.now),
+            },
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Some lines say which process their current task, this thread, belongs to.
+    fn belongs(&mut self, thread: u32, line: &Line<'_>) {
+        if let (Some(process), Some(tid)) = (line.process, line.tid) {
+            let leader = *self.processes.entry(process).or_insert(thread);
+            let live = self.live(thread);
+            live.thread.process = leader;
+            live.may_exec &= process == tid;
+        }
+    }
+
+    /// The current task may have another name since it was last switched to (`execve`). To a
+    /// worker's name perf adds what it works on.
+    fn goes_by(&mut self, thread: u32, line: &Line<'_>) -> Result<(), String> {
+        let (known, comm) = (self.live(thread).name(), line.comm);
+        let same = self.names[known as usize].as_bytes() == comm;
+        if !same && line.tid.is_some() && !comm.starts_with(b"kworker") {
+            let name = self.name(comm)?;
+            self.live(thread).named(name);
+        }
+        Ok(())
+    }
+
+    /// A thread wakes another one.
+    fn wakes(&mut self, waker: u32, cpu: CpuId, thread: u32, how: SleepState) {
+        self.account(waker, cpu, self.costs.wake_before);
+        self.flush(waker);
+        let (after, now) = (self.costs.wake_after, self.now);
+        let by = self.live(waker);
+        let place = by.thread.acts.end();
+        by.thread.acts.push(Act::Wake { thread, sync: false });
+        by.owe(after);
+        let live = self.live(thread);
+        live.sleeps(how);
+        live.thread.acts.push(Act::Wait);
+        live.doing = Doing::Runnable { since: now };
+        live.woken_by = Some((waker, place));
+    }
+
+    /// Something outside of all threads ends a thread's sleep.
+    fn outside_ends(&mut self, thread: u32, at: Ns) {
+        let live = self.live(thread);
+        let Doing::Asleep { since, how } = live.doing else {
+            return;
+        };
+        let at = at.max(since);
+        live.sleeps(how);
+        if how == SleepState::Uninterruptible {
+            live.thread.acts.push(Act::For(at - since));
+        } else if at > 0 {
+            live.thread.acts.push(Act::Timer { at, length: at - since });
+        }
+        (live.doing, live.woken_by) = (Doing::Runnable { since: at }, None);
+    }
+
+    /// A charge shows who runs, even if its coming was not seen.
+    fn charged(&mut self, line: &Line<'_>, task: Named<'_>, ns: Ns) -> Result<(), String> {
+        let cpu = line.cpu;
+        if task.tid == 0 || is_stopper(task) {
+            return Ok(());
+        }
+        let thread = self.meet(task, 120, cpu)?;
+        if self.live(thread).doing != Doing::Running(cpu) {
+            let since = self.now.saturating_sub(ns).max(self.cpus[cpu.idx()].seen);
+            self.runs(thread, cpu, since);
+        }
+        self.belongs(thread, line);
+        let name = self.name(task.comm)?;
+        let now = self.now;
+        let live = self.live(thread);
+        live.charged = now;
+        live.named(name);
+        Ok(())
+    }
+
+    fn forked(&mut self, cpu: CpuId, parent: Named<'_>, child: Named<'_>) -> Result<(), String> {
+        let parent = match self.running(cpu) {
+            Some(thread) => thread,
+            None => {
+                let thread = self.meet(parent, 120, cpu)?;
+                self.runs(thread, cpu, self.cpus[cpu.idx()].seen);
+                thread
+            }
+        };
+        self.starts(parent, cpu, child)
+    }
+
+    fn starts(&mut self, parent: u32, cpu: CpuId, child: Named<'_>) -> Result<(), String> {
+        self.account(parent, cpu, self.costs.fork);
+        self.flush(parent);
+        let thread = self.create(child, 0, None)?;
+        self.live(parent).thread.acts.push(Act::Start(thread));
+        Ok(())
+    }
+}
+
+/// Threads that only carry out the scheduler's own moves.
+fn is_stopper(task: Named<'_>) -> bool {
+    task.comm.starts_with(b"migration/")
+}
+
+/// The nice level of a priority. Real-time threads, which the simulator does not have, are the
+/// most urgent of the others.
+fn nice(prio: i32) -> i8 {
+    (prio - 120).clamp(-20, 19) as i8
+}

@@ -1,0 +1,181 @@
+//! Threads as they are met, come to CPUs, work there and are lost sight of.
+
+use super::{Book, Curr, NAME_BYTES_MAX, NAMES_MAX, is_stopper, nice};
+use crate::replay::line::{Line, Named};
+use crate::replay::thread::{Doing, Live};
+use sim_core::{Ns, SleepState};
+use topology::CpuId;
+
+impl Book {
+    pub(super) fn live(&mut self, thread: u32) -> &mut Live {
+        &mut self.lives[thread as usize]
+    }
+
+    pub(super) fn curr(&self, cpu: CpuId) -> Curr {
+        self.cpus[cpu.idx()].curr
+    }
+
+    /// Who runs on a CPU, if it is a thread.
+    pub(super) fn running(&self, cpu: CpuId) -> Option<u32> {
+        match self.curr(cpu) {
+            Curr::Thread(thread) => Some(thread),
+            _ => None,
+        }
+    }
+
+    pub(super) fn name(&mut self, comm: &[u8]) -> Result<u16, String> {
+        if let Some(name) = self.by_name.get(comm) {
+            return Ok(*name);
+        }
+        if comm.len() > NAME_BYTES_MAX {
+            return Err(format!("a thread's name is longer than {NAME_BYTES_MAX} bytes"));
+        }
+        if self.names.len() == NAMES_MAX {
+            return Err(format!("the recording has more than {NAMES_MAX} names of threads"));
+        }
+        let name = self.names.len() as u16;
+        self.names.push(String::from_utf8_lossy(comm).into_owned());
+        self.by_name.insert(comm.to_vec(), name);
+        Ok(name)
+    }
+
+    pub(super) fn create(
+        &mut self,
+        task: Named<'_>,
+        nice: i8,
+        first_cpu: Option<CpuId>,
+    ) -> Result<u32, String> {
+        let thread = self.lives.len() as u32;
+        let name = self.name(task.comm)?;
+        let mut live = Live::new(task.tid, name, thread, first_cpu);
+        live.begins_with(nice);
+        live.thread.bound_to = cpu_of_kthread(task.comm);
+        self.lives.push(live);
+        self.by_tid.insert(task.tid, thread);
+        Ok(thread)
+    }
+
+    /// The thread of this tid; if it is not known yet it was asleep so far, on this CPU.
+    pub(super) fn meet(&mut self, task: Named<'_>, prio: i32, cpu: CpuId) -> Result<u32, String> {
+        if let Some(thread) = self.by_tid.get(&task.tid) {
+            return Ok(*thread);
+        }
+        let thread = self.create(task, nice(prio), Some(cpu))?;
+        self.live(thread).doing = Doing::Asleep { since: 0, how: SleepState::Interruptible };
+        Ok(thread)
+    }
+
+    /// Puts the time since its last mark on a running thread's account.
+    pub(super) fn account(&mut self, thread: u32, cpu: CpuId, costs: Ns) {
+        let mark = self.live(thread).mark;
+        let work = self.clocks.work_since(cpu, mark, self.now);
+        let mark = self.clocks.mark(cpu, self.now);
+        let live = self.live(thread);
+        live.add(work, costs);
+        live.mark = mark;
+    }
+
+    /// Since the last event the scheduler has looked for a CPU and enqueued a task, on behalf of
+    /// who runs here; no estimate of that is needed.
+    pub(super) fn scheduler_worked(&mut self, cpu: CpuId, estimate: Ns) {
+        if let Some(thread) = self.running(cpu) {
+            let mark = self.clocks.mark(cpu, self.now);
+            let live = self.live(thread);
+            live.mark = mark;
+            live.owes_less(estimate);
+        }
+    }
+
+    /// The last piece of work before a sleep. It ends with the charge in the dequeue; then the
+    /// CPU may have looked for other work before it switched.
+    pub(super) fn account_sleeper(&mut self, thread: u32, cpu: CpuId) {
+        let Live { charged, mark, .. } = *self.live(thread);
+        let now = self.now;
+        if charged > mark.at {
+            self.now = charged;
+        }
+        self.account(thread, cpu, self.costs.sleep);
+        self.now = now;
+        self.flush(thread);
+    }
+
+    pub(super) fn flush(&mut self, thread: u32) {
+        let costs = &self.costs;
+        self.lives[thread as usize].flush(|ns| costs.without_ticks(ns));
+    }
+
+    /// A thread is on a CPU from now on, or since a little while.
+    pub(super) fn runs(&mut self, thread: u32, cpu: CpuId, since: Ns) {
+        if let Some(other) = self.running(cpu).filter(|other| *other != thread) {
+            self.lost(other, cpu);
+        }
+        match self.live(thread).doing {
+            Doing::Running(elsewhere) => {
+                self.lost(thread, elsewhere);
+                self.live(thread).doing = Doing::Runnable { since };
+            }
+            Doing::Asleep { .. } => self.outside_ends(thread, since),
+            _ => {}
+        }
+        let since = match self.live(thread).doing {
+            Doing::Runnable { since: ready } => since.max(ready),
+            _ => since,
+        };
+        let mark = self.clocks.mark(cpu, since);
+        self.clocks.set_busy(cpu, since, true);
+        self.cpus[cpu.idx()].curr = Curr::Thread(thread);
+        let live = self.live(thread);
+        (live.doing, live.mark) = (Doing::Running(cpu), mark);
+        let process = live.thread.process;
+        let same_mm = std::mem::replace(&mut self.cpus[cpu.idx()].mm, process) == process;
+        let mm_switch = if same_mm { 0 } else { self.costs.mm_switch };
+        let costs = self.costs.switch + mm_switch;
+        self.live(thread).owe(costs);
+    }
+
+    /// A thread has left its CPU unseen: it slept when the CPU was last seen.
+    pub(super) fn lost(&mut self, thread: u32, cpu: CpuId) {
+        let (now, seen) = (self.now, self.cpus[cpu.idx()].seen);
+        let sleep = self.costs.sleep;
+        self.now = seen;
+        self.account(thread, cpu, sleep);
+        self.now = now;
+        self.flush(thread);
+        self.live(thread).doing = Doing::Asleep { since: seen, how: SleepState::Interruptible };
+        self.cpus[cpu.idx()].curr = Curr::Unknown;
+    }
+
+    /// The current task of a line runs, whatever was seen of its coming. A task in its exit has
+    /// no pid any more.
+    pub(super) fn must_run(&mut self, line: &Line<'_>) -> Result<(), String> {
+        let Some(tid) = line.tid else {
+            return Ok(());
+        };
+        let cpu = line.cpu;
+        let task = Named { comm: line.comm, tid };
+        if tid == 0 || is_stopper(task) {
+            if let Some(thread) = self.running(cpu) {
+                self.lost(thread, cpu);
+            }
+            return Ok(());
+        }
+        let thread = self.meet(task, 120, cpu)?;
+        if self.live(thread).doing != Doing::Running(cpu) {
+            self.runs(thread, cpu, self.cpus[cpu.idx()].seen);
+        }
+        self.belongs(thread, line);
+        Ok(())
+    }
+}
+
+/// The CPU that a kernel thread belongs to by its name.
+fn cpu_of_kthread(comm: &[u8]) -> Option<CpuId> {
+    let text = std::str::from_utf8(comm).ok()?;
+    let (kind, rest) = text.split_once('/')?;
+    let number = match kind {
+        "kworker" => rest.split_once(':')?.0,
+        "ksoftirqd" | "cpuhp" | "rcuc" | "irq_work" | "idle_inject" => rest,
+        _ => return None,
+    };
+    number.parse().ok().map(CpuId)
+}

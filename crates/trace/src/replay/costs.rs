@@ -1,0 +1,37 @@
+//! The machine's own costs, which the simulation adds again and a replay must not count twice.
+
+use sim_core::Ns;
+use topology::Machine;
+
+/// What the simulation adds to the work of threads.
+pub(super) struct Costs {
+    pub switch: Ns,
+    pub mm_switch: Ns,
+    pub pick: Ns,
+    pub sleep: Ns,
+    pub wake_before: Ns,
+    pub wake_after: Ns,
+    pub fork: Ns,
+    /// Share of a busy CPU's time that ticks take, in 1/65536.
+    ticks: u64,
+}
+
+impl Costs {
+    pub(super) fn new(machine: &Machine) -> Self {
+        let (c, lock) = (&machine.costs, machine.locks.fast_ns);
+        Self {
+            switch: c.switch_ns,
+            mm_switch: c.mm_switch_ns,
+            pick: c.pick_ns + lock,
+            sleep: c.pick_ns + c.dequeue_ns + lock,
+            wake_before: c.ttwu_fixed_ns,
+            wake_after: c.enqueue_ns + lock,
+            fork: c.fork_ns,
+            ticks: (c.tick_ns << 16) / machine.tick_ns(),
+        }
+    }
+
+    pub(super) fn without_ticks(&self, ns: Ns) -> Ns {
+        ns - ((u128::from(ns) * u128::from(self.ticks)) >> 16) as Ns
+    }
+}

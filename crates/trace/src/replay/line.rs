@@ -1,0 +1,346 @@
+//! One line of `perf script`: who ran where and when, and what happened.
+//!
+//! Names may contain whatever a process chose, also spaces, brackets and `pid=`. So the head is
+//! found by its shape, and fields are taken from the right, where numbers are.
+
+use sim_core::Ns;
+use std::ops::Range;
+use topology::{CpuId, Fault, did_you_mean};
+
+/// CPUs that a line may name.
+const CPUS_MAX: u64 = 8192;
+/// Pids that Linux has.
+const PID_MAX: u64 = 1 << 22;
+/// The latest time stamp, s: about a century.
+const SECONDS_MAX: u64 = 1 << 32;
+
+/// What tells a user how to make a recording that can be read.
+const HOW: &str = "record with `perf sched record`, print with `perf script --ns`";
+
+/// Events of the scheduler that replay does not need.
+const WITHOUT_EFFECT: &[&str] = &[
+    "sched_kthread_stop",
+    "sched_kthread_stop_ret",
+    "sched_kthread_work_execute_end",
+    "sched_kthread_work_execute_start",
+    "sched_kthread_work_queue_work",
+    "sched_migrate_task",
+    "sched_move_numa",
+    "sched_pi_setprio",
+    "sched_process_exec",
+    "sched_process_exit",
+    "sched_process_free",
+    "sched_process_hang",
+    "sched_process_wait",
+    "sched_stat_blocked",
+    "sched_stat_iowait",
+    "sched_stat_sleep",
+    "sched_stat_wait",
+    "sched_stick_numa",
+    "sched_swap_numa",
+    "sched_wait_task",
+    "sched_wake_idle_without_ipi",
+];
+
+/// Events that replay is made from.
+const NEEDED: &[&str] = &[
+    "sched_switch",
+    "sched_waking",
+    "sched_wakeup",
+    "sched_wakeup_new",
+    "sched_stat_runtime",
+    "sched_process_fork",
+];
+
+/// A line.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Line<'a> {
+    /// Name of the current task, as perf knows it.
+    pub comm: &'a [u8],
+    /// The current task.
+    pub tid: Option<u32>,
+    /// Its process, if the line says so.
+    pub process: Option<u32>,
+    /// The CPU.
+    pub cpu: CpuId,
+    /// When, ns.
+    pub at: Ns,
+    /// Where the line says when.
+    pub at_span: (usize, usize),
+    /// What happened.
+    pub what: What<'a>,
+}
+
+/// A task as a line names it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Named<'a> {
+    /// Its name.
+    pub comm: &'a [u8],
+    /// Its thread id; 0 is an idle task.
+    pub tid: u32,
+}
+
+/// What happened.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum What<'a> {
+    /// One task gives way to another.
+    Switch { prev: Named<'a>, prev_prio: i32, state: u8, next: Named<'a>, next_prio: i32 },
+    /// A task is being woken, or was. Both are told of most wake-ups, the first one counts.
+    Wake { task: Named<'a>, prio: i32, target: CpuId },
+    /// A task was woken for the first time.
+    WakeNew { task: Named<'a>, prio: i32, target: CpuId },
+    /// A task was charged for this long.
+    Runtime { task: Named<'a>, ns: Ns },
+    /// A task was made.
+    Fork { parent: Named<'a>, child: Named<'a> },
+    /// Nothing that replay needs.
+    Other,
+}
+
+impl<'a> Line<'a> {
+    /// Reads a line; nothing if there is no event on it.
+    pub(super) fn parse(line: &'a [u8]) -> Result<Option<Self>, Fault> {
+        // Comments, blank lines between events with call chains, and the chains.
+        if matches!(line.first(), None | Some(b'#' | b'\t')) || line.iter().all(|b| *b == b' ') {
+            return Ok(None);
+        }
+        let head = Head::find(line)?;
+        let (name, start) = event(line, head.end)?;
+        let what = Fields { line, start: start.min(line.len()), end: line.len() }.what(name)?;
+        let Head { comm, tid, process, cpu, at, at_span, .. } = head;
+        Ok(Some(Self { comm, tid, process, cpu, at, at_span, what }))
+    }
+}
+
+/// What all lines begin with: `comm pid/tid [cpu] seconds.fraction:`.
+struct Head<'a> {
+    comm: &'a [u8],
+    tid: Option<u32>,
+    process: Option<u32>,
+    cpu: CpuId,
+    at: Ns,
+    at_span: (usize, usize),
+    end: usize,
+}
+
+impl<'a> Head<'a> {
+    fn find(line: &'a [u8]) -> Result<Self, Fault> {
+        let brackets = (1..line.len()).filter(|i| line[*i] == b'[' && line[*i - 1] == b' ');
+        let found = brackets.filter_map(|at| Self::around(line, at)).next();
+        let no_head = || {
+            let end = line.len().min(40);
+            let message = "this is no line of `perf script`: task, [CPU] and time are missing";
+            Fault::at(0..end, message).help(HOW)
+        };
+        let (head, cpu) = found.ok_or_else(no_head)?;
+        if cpu >= CPUS_MAX {
+            let message = format!("there is no CPU {cpu}; it must be below {CPUS_MAX}");
+            return Err(Fault::at(head.at_span.0..head.at_span.1, message));
+        }
+        Ok(head)
+    }
+
+    /// The head whose CPU is in the brackets that open here.
+    fn around(line: &'a [u8], open: usize) -> Option<(Self, u64)> {
+        let (cpu, close) = digits(line, open + 1)?;
+        (line.get(close) == Some(&b']')).then_some(())?;
+        let begin = skip_spaces(line, close + 1);
+        let (seconds, dot) = digits(line, begin)?;
+        (line.get(dot) == Some(&b'.') && seconds < SECONDS_MAX).then_some(())?;
+        let (fraction, end) = digits(line, dot + 1)?;
+        let n_digits = end - dot - 1;
+        (line.get(end) == Some(&b':') && n_digits <= 9).then_some(())?;
+        let ns = fraction * 10u64.pow(9 - n_digits as u32);
+        let (comm, process, tid) = Self::pids(&line[..open])?;
+        let head = Self {
+            comm,
+            tid,
+            process,
+            cpu: CpuId(cpu as u32),
+            at: seconds * 1_000_000_000 + ns,
+            at_span: (begin, end),
+            end: end + 1,
+        };
+        Some((head, cpu))
+    }
+
+    /// The name, and `pid/tid` or `tid`, the last word before the CPU. A task in its exit has -1.
+    fn pids(before: &'a [u8]) -> Option<(&'a [u8], Option<u32>, Option<u32>)> {
+        let before = before.trim_ascii_end();
+        let start = before.iter().rposition(|b| *b == b' ').map_or(0, |i| i + 1);
+        let (comm, word) = (before[..start].trim_ascii(), &before[start..]);
+        match word.iter().position(|b| *b == b'/') {
+            Some(slash) => Some((comm, pid(&word[..slash])?, pid(&word[slash + 1..])?)),
+            None => Some((comm, None, pid(word)?)),
+        }
+    }
+}
+
+/// A pid in the head; `Some(None)` for -1.
+fn pid(word: &[u8]) -> Option<Option<u32>> {
+    if word == b"-1" {
+        return Some(None);
+    }
+    let (number, end) = digits(word, 0)?;
+    (end == word.len() && number <= PID_MAX).then_some(Some(number as u32))
+}
+
+/// The number that begins here, and where it ends.
+fn digits(text: &[u8], from: usize) -> Option<(u64, usize)> {
+    let mut number: u64 = 0;
+    let mut at = from;
+    while let Some(digit @ b'0'..=b'9') = text.get(at) {
+        number = number.checked_mul(10)?.checked_add(u64::from(digit - b'0'))?;
+        at += 1;
+    }
+    (at > from).then_some((number, at))
+}
+
+fn skip_spaces(text: &[u8], from: usize) -> usize {
+    let spaces = text[from.min(text.len())..].iter().take_while(|b| **b == b' ');
+    from + spaces.count()
+}
+
+/// The event's name, without `sched:`, and where its fields begin.
+fn event(line: &[u8], at: usize) -> Result<(&[u8], usize), Fault> {
+    let start = skip_spaces(line, at);
+    let text = line.get(start..).unwrap_or_default();
+    let is_name = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b':' | b'-' | b'.');
+    let n = text.iter().position(|b| !is_name(b)).unwrap_or(text.len());
+    let Some(name) = text[..n].strip_suffix(b":").filter(|name| !name.is_empty()) else {
+        return Err(cut_off(line, "the event"));
+    };
+    let fields = skip_spaces(line, start + n);
+    let (system, event) = match name.iter().position(|b| *b == b':') {
+        Some(colon) => (&name[..colon], &name[colon + 1..]),
+        None => (&name[..0], name),
+    };
+    let name = |bytes| String::from_utf8_lossy(bytes).into_owned();
+    let span = start..start + n - 1;
+    if !matches!(system, b"" | b"sched") {
+        let full = name(&line[span.clone()]);
+        let message = format!("`{full}` is no event of the scheduler");
+        return Err(Fault::at(span, message).help("keep the lines with `sched:` only"));
+    }
+    let known = |list: &[&str]| list.iter().any(|k| k.as_bytes() == event);
+    if !known(NEEDED) && !known(WITHOUT_EFFECT) {
+        let message = format!("unknown event `{}`", name(event));
+        return Err(Fault::at(span, message).help(did_you_mean(&name(event), NEEDED)));
+    }
+    Ok((event, fields))
+}
+
+fn cut_off(line: &[u8], what: &str) -> Fault {
+    Fault::at(line.len()..line.len(), format!("the line is cut off: {what} is missing"))
+}
+
+/// The fields of an event, taken from the right.
+struct Fields<'a> {
+    line: &'a [u8],
+    start: usize,
+    end: usize,
+}
+
+impl<'a> Fields<'a> {
+    fn what(mut self, event: &[u8]) -> Result<What<'a>, Fault> {
+        Ok(match event {
+            b"sched_switch" => self.switch()?,
+            b"sched_waking" | b"sched_wakeup" => {
+                let (task, prio, target) = self.wake()?;
+                What::Wake { task, prio, target }
+            }
+            b"sched_wakeup_new" => {
+                let (task, prio, target) = self.wake()?;
+                What::WakeNew { task, prio, target }
+            }
+            b"sched_stat_runtime" => {
+                let ns = self.number(" runtime=", u64::MAX)?;
+                What::Runtime { task: self.task(" pid=", "comm=")?, ns }
+            }
+            b"sched_process_fork" => {
+                let child = self.task(" child_pid=", " child_comm=")?;
+                What::Fork { parent: self.task(" pid=", "comm=")?, child }
+            }
+            _ => What::Other,
+        })
+    }
+
+    fn switch(&mut self) -> Result<What<'a>, Fault> {
+        let next_prio = self.prio(" next_prio=")?;
+        let next = self.task(" next_pid=", " ==> next_comm=")?;
+        let state = self.word(" prev_state=")?;
+        let prev_prio = self.prio(" prev_prio=")?;
+        let prev = self.task(" prev_pid=", "prev_comm=")?;
+        let at = state.start;
+        let state = self.line[state].first().copied().unwrap_or(b' ');
+        if !b"RSDTtXZPIKWxN".contains(&state) {
+            let message = "there is no such state of a task";
+            return Err(Fault::at(at..at + 1, message).help("R, S, D, T, t, X, Z, P, I"));
+        }
+        Ok(What::Switch { prev, prev_prio, state, next, next_prio })
+    }
+
+    fn wake(&mut self) -> Result<(Named<'a>, i32, CpuId), Fault> {
+        let target = self.number(" target_cpu=", CPUS_MAX - 1)?;
+        let prio = self.prio(" prio=")?;
+        Ok((self.task(" pid=", "comm=")?, prio, CpuId(target as u32)))
+    }
+
+    /// Goes back to the last `key`; what follows it, up to where the fields were before.
+    fn value(&mut self, key: &str) -> Result<Range<usize>, Fault> {
+        let key = key.as_bytes();
+        let text = &self.line[self.start..self.end];
+        let found = (0..(text.len() + 1).saturating_sub(key.len())).rev();
+        let Some(at) = found.into_iter().find(|at| text[*at..].starts_with(key)) else {
+            let name = String::from_utf8_lossy(key);
+            let name = name.trim_end_matches('=').rsplit(' ').next().unwrap_or_default();
+            return Err(cut_off(self.line, &format!("`{name}`")));
+        };
+        let value = self.start + at + key.len()..self.end;
+        self.end = self.start + at;
+        Ok(value)
+    }
+
+    /// The first word after the last `key`.
+    fn word(&mut self, key: &str) -> Result<Range<usize>, Fault> {
+        let value = self.value(key)?;
+        let length = self.line[value.clone()].iter().position(|b| *b == b' ');
+        Ok(value.start..length.map_or(value.end, |n| value.start + n))
+    }
+
+    fn number(&mut self, key: &str, max: u64) -> Result<u64, Fault> {
+        let word = self.word(key)?;
+        match digits(self.line, word.start) {
+            Some((number, end)) if end == word.end && number <= max => Ok(number),
+            _ if word.is_empty() => Err(self.empty(key)),
+            _ => {
+                let key = key.trim_matches([' ', '=']);
+                Err(Fault::at(word, format!("`{key}` must be a number, at most {max}")))
+            }
+        }
+    }
+
+    fn empty(&self, key: &str) -> Fault {
+        cut_off(self.line, &format!("`{}`", key.trim_matches([' ', '='])))
+    }
+
+    fn prio(&mut self, key: &str) -> Result<i32, Fault> {
+        let mut sign = 1;
+        let word = self.word(key)?;
+        let mut at = word.start;
+        if self.line.get(at) == Some(&b'-') {
+            (sign, at) = (-1, at + 1);
+        }
+        match digits(self.line, at) {
+            Some((number, end)) if end == word.end && number < 140 => Ok(sign * number as i32),
+            _ if word.is_empty() => Err(self.empty(key)),
+            _ => Err(Fault::at(word, "a priority is -1 to 139")),
+        }
+    }
+
+    fn task(&mut self, tid: &str, comm: &str) -> Result<Named<'a>, Fault> {
+        let tid = self.number(tid, PID_MAX)? as u32;
+        let comm = self.value(comm)?;
+        Ok(Named { comm: &self.line[comm], tid })
+    }
+}

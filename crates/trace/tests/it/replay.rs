@@ -1,0 +1,127 @@
+//! A simulated run, exported and replayed on the same machine and under the same policy, is nearly
+//! the run that it was.
+
+use crate::support::{Traced, Witness, fair, machine, small_build, small_machine, trace};
+use sim_core::{Config, Ns, Pid, Program, Simulation, StopReason, World};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use topology::{Machine, RegularSpec};
+use workloads::micro::{PingPong, Short, Spinners};
+use workloads::replay::{Recording, Replay, Timers};
+
+type Stays = BTreeMap<Pid, (u64, Ns)>;
+
+/// Of the programs here only the one of short bursts has timers.
+fn recording(traced: &Traced, machine: &Machine) -> Recording {
+    trace::replay::read(traced.text().as_bytes(), machine, &["short"]).unwrap()
+}
+
+/// Eight CPUs, each a core.
+fn without_smt() -> Machine {
+    Machine::regular(RegularSpec { cores_per_llc: 8, threads_per_core: 1, ..Default::default() })
+}
+
+/// What the threads of a recording do when they do it again.
+fn replay(recording: Recording, machine: Machine, timers: Timers) -> (Stays, Ns) {
+    let policy = fair(&machine);
+    let world = World::new(Arc::new(machine), Config::default());
+    let program = Replay::new(Arc::new(recording), timers);
+    let mut sim = Simulation::new(world, policy, program, Witness::default());
+    assert_eq!(sim.run_until(u64::MAX), StopReason::Done);
+    assert_eq!(sim.program.progress(), 1.0);
+    (sim.observer.all_stays(), sim.w.now)
+}
+
+/// Stays of tasks, stoppers left out: those are the simulator's own.
+fn of_tasks(stays: &Stays) -> impl Iterator<Item = (Pid, u64, Ns)> + '_ {
+    stays.iter().filter(|(pid, _)| pid.0 >= 1000).map(|(pid, (n, ns))| (*pid, *n, *ns))
+}
+
+/// By how many percent two sums differ.
+fn differs(a: u64, b: u64) -> f64 {
+    100.0 * (b as f64 / a as f64 - 1.0).abs()
+}
+
+/// The bounds, in percent: of the elapsed time, all run time, the run time of each thread that ran
+/// for 1 ms at least, and of all switches.
+struct Bounds {
+    elapsed: f64,
+    run_time: f64,
+    thread: f64,
+    switches: f64,
+}
+
+fn round_trip(machine: Machine, program: impl Program, until: Ns, timers: Timers, most: &Bounds) {
+    let traced = trace(machine.clone(), program, until);
+    let recording = recording(&traced, &machine);
+    let bytes: usize = recording.threads.iter().map(|t| t.acts.bytes()).sum();
+    assert!(bytes * 20 < traced.text().len(), "{bytes} bytes");
+    let length_ns = recording.length_ns;
+    let (again, elapsed) = replay(recording, machine, timers);
+    let was = traced.witness.all_stays();
+    let sum = |stays: &Stays| of_tasks(stays).fold((0, 0), |s, (_, n, ns)| (s.0 + n, s.1 + ns));
+    let ((n, ns), (n_again, ns_again)) = (sum(&was), sum(&again));
+    assert!(differs(length_ns, elapsed) < most.elapsed, "{length_ns} ns, then {elapsed}");
+    assert!(differs(ns, ns_again) < most.run_time, "{ns} ns of run time, then {ns_again}");
+    assert!(differs(n, n_again) < most.switches, "{n} switches, then {n_again}");
+    assert_eq!(of_tasks(&was).count(), of_tasks(&again).count());
+    for (pid, _, ns) in of_tasks(&was).filter(|(_, _, ns)| *ns > 1_000_000) {
+        let again = again[&pid].1;
+        assert!(differs(ns, again) < most.thread, "{pid}: {ns} ns, then {again}");
+    }
+}
+
+#[test]
+fn a_build_again() {
+    // An assembler's bursts are about 10 us long, and whether a CPU looks for other work at their
+    // end (which counts as run time) is a matter of chance: a short-lived one may differ by a fifth.
+    let most = Bounds { elapsed: 3.0, run_time: 2.0, thread: 25.0, switches: 5.0 };
+    round_trip(without_smt(), small_build(), u64::MAX, Timers::Absolute, &most);
+    // With SMT a thread's run time depends on who runs beside it (up to 67 % more).
+    let most = Bounds { elapsed: 5.0, run_time: 2.0, thread: 70.0, switches: 10.0 };
+    round_trip(machine(), small_build(), u64::MAX, Timers::Absolute, &most);
+}
+
+#[test]
+fn pairs_that_play_ping_pong_again() {
+    let again = |work_ns, most| {
+        let program = PingPong::new(3, work_ns, 500);
+        round_trip(without_smt(), program, u64::MAX, Timers::Absolute, &most);
+    };
+    again(40_000, Bounds { elapsed: 2.0, run_time: 2.0, thread: 2.0, switches: 2.0 });
+    // More than a third of these turns is the scheduler's own work, and whether a CPU looks for
+    // other work before it idles (which counts as run time) is a matter of some ns.
+    again(2_000, Bounds { elapsed: 15.0, run_time: 15.0, thread: 25.0, switches: 2.0 });
+}
+
+#[test]
+fn short_bursts_and_timers_again() {
+    let program = || Short::new(9, 700_000, 500_000, 100, 1);
+    let most = Bounds { elapsed: 3.0, run_time: 1.0, thread: 3.0, switches: 5.0 };
+    round_trip(without_smt(), program(), u64::MAX, Timers::Absolute, &most);
+    round_trip(without_smt(), program(), u64::MAX, Timers::Relative, &most);
+    // SMT, and more work than the CPUs can do at once.
+    let most = Bounds { thread: 10.0, ..most };
+    round_trip(small_machine(), program(), u64::MAX, Timers::Relative, &most);
+    // Who is late for its timer does not sleep.
+    let most = Bounds { switches: 30.0, ..most };
+    round_trip(small_machine(), program(), u64::MAX, Timers::Absolute, &most);
+}
+
+#[test]
+fn a_part_of_a_run_that_has_no_end() {
+    let most = Bounds { elapsed: 1.0, run_time: 1.0, thread: 2.0, switches: 15.0 };
+    let program = Spinners::new(vec![0, 0, 5, 0, -3], 0);
+    round_trip(small_machine(), program, 200_000_000, Timers::Absolute, &most);
+}
+
+#[test]
+fn a_replay_meets_another_machine() {
+    let (small, large) = (small_machine(), machine());
+    let program = Short::new(9, 700_000, 500_000, 100, 1);
+    let traced = trace(small.clone(), program, u64::MAX);
+    let recording = recording(&traced, &small);
+    let (_, on_small) = replay(recording.clone(), small, Timers::Relative);
+    let (_, on_large) = replay(recording, large, Timers::Relative);
+    assert!(on_large < on_small, "{on_small} ns with 4 CPUs, {on_large} with 16");
+}

@@ -1,0 +1,244 @@
+//! Replay: what threads did in a recording, done again under another policy or on another machine.
+//!
+//! Kept from the recording: how much each thread computes between two sleeps, whom it wakes and
+//! starts on the way, and what ends its sleeps. A sleep that another thread ended ends when that
+//! thread has come as far again. Any other (a timer, a device) ends at the recorded instant or
+//! after the recorded time, as [`Timers`] say; an uninterruptible one always after the recorded
+//! time: a disk takes as long as it takes.
+//! Not kept: where a thread ran and when it had to wait. That is for the simulation to decide.
+
+mod acts;
+
+pub use acts::{Act, Acts};
+
+use acts::Cursor;
+use sim_core::{MaskId, Ns, Op, Pid, Program, ProgramCx, SchedAttr, TaskAttr, TaskId};
+use std::sync::Arc;
+use topology::{CpuId, CpuSet};
+
+/// A thread of a recording.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Thread {
+    /// Its id in the recording, kept where the simulator's own threads do not have it.
+    pub tid: u32,
+    /// Its name at first, an index into [`Recording::names`].
+    pub name: u16,
+    /// Its nice level at first.
+    pub nice: i8,
+    /// Threads of one process share an address space.
+    pub process: u32,
+    /// A kernel thread.
+    pub kthread: bool,
+    /// A kernel thread that belongs to one CPU.
+    pub bound_to: Option<CpuId>,
+    /// Where it was seen first, if it was there before the recording; else another thread starts
+    /// it.
+    pub first_cpu: Option<CpuId>,
+    /// What it does.
+    pub acts: Acts,
+}
+
+/// What all threads of a recording did.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct Recording {
+    /// Command names.
+    pub names: Vec<String>,
+    /// The threads, in the order of their first appearance.
+    pub threads: Vec<Thread>,
+    /// From the first event to the last, ns.
+    pub length_ns: Ns,
+}
+
+/// How far a thread has come.
+#[derive(Clone, Copy, Debug)]
+struct State {
+    at: Cursor,
+    task: TaskId,
+    /// Wake-ups by other threads that it has not yet waited for.
+    woken: u32,
+    /// When the sleep it is in ends.
+    due: Option<Ns>,
+}
+
+/// When a sleep ends that no thread ended.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum Timers {
+    /// At the recorded instant: whoever is late does not sleep.
+    #[default]
+    Absolute,
+    /// After the recorded time: whoever is late stays late.
+    Relative,
+}
+
+/// A recording that is done again.
+pub struct Replay {
+    recording: Arc<Recording>,
+    timers: Timers,
+    states: Vec<State>,
+    /// By `TaskId`: the thread.
+    thread_of: Vec<u32>,
+    /// By number of the recording's names.
+    comms: Vec<u16>,
+    acts_done: u64,
+    n_acts: u64,
+}
+
+impl Replay {
+    /// Starts from the beginning.
+    pub fn new(recording: Arc<Recording>, timers: Timers) -> Self {
+        let state = State { at: Cursor::default(), task: TaskId::NONE, woken: 0, due: None };
+        Self {
+            states: vec![state; recording.threads.len()],
+            thread_of: Vec::new(),
+            comms: Vec::new(),
+            acts_done: 0,
+            n_acts: recording.threads.iter().map(|t| t.acts.len() as u64).sum(),
+            recording,
+            timers,
+        }
+    }
+
+    fn attr(&self, cx: &mut ProgramCx<'_>, thread: usize) -> TaskAttr {
+        let t = &self.recording.threads[thread];
+        let fits = |cpu: &CpuId| cpu.idx() < cx.n_cpus();
+        let start_cpu = t.bound_to.or(t.first_cpu).filter(fits);
+        let bound_to = t.bound_to.filter(fits);
+        let allowed = bound_to.map_or(MaskId::ALL, |cpu| {
+            let mut only = CpuSet::empty(cx.n_cpus());
+            only.insert(cpu);
+            cx.mask(only)
+        });
+        TaskAttr {
+            comm: self.comms[t.name as usize],
+            pid: Some(Pid(t.tid)),
+            nice: t.nice,
+            allowed,
+            start_cpu,
+            // What is recorded is when the timer fired.
+            timer_slack_ns: Some(0),
+            mm: t.process,
+            kthread: t.kthread,
+            ..TaskAttr::default()
+        }
+    }
+
+    fn is_now(&mut self, task: TaskId, thread: usize) {
+        if self.thread_of.len() <= task.idx() {
+            self.thread_of.resize(task.idx() + 1, 0);
+        }
+        self.thread_of[task.idx()] = thread as u32;
+        self.states[thread].task = task;
+    }
+
+    fn start_thread(&mut self, cx: &mut ProgramCx<'_>, thread: usize) -> Op {
+        let attr = self.attr(cx, thread);
+        let child = cx.new_task(attr);
+        self.is_now(child, thread);
+        Op::Fork(child)
+    }
+
+    /// A wake-up counts when its waker has come to it, whether or not the other one sleeps yet.
+    fn wake(&mut self, thread: usize, sync: bool) -> Option<Op> {
+        let other = &mut self.states[thread];
+        other.woken += 1;
+        let task = other.task;
+        task.is_task().then_some(Op::Wake { task, sync })
+    }
+
+    /// Sleeps until `due`, whatever wakes it before.
+    fn sleep_until(&mut self, now: Ns, me: usize, due: Ns) -> Option<Op> {
+        let state = &mut self.states[me];
+        if now < due {
+            state.due = Some(due);
+            return Some(Op::Sleep(due - now));
+        }
+        state.due = None;
+        None
+    }
+
+    /// Does one act; nothing if it is over at once.
+    fn act(&mut self, cx: &mut ProgramCx<'_>, task: TaskId, me: usize, act: Act) -> Option<Op> {
+        match act {
+            Act::Run(ns) => Some(Op::Run(ns)),
+            Act::Wake { thread, sync } => self.wake(thread as usize, sync),
+            Act::Start(thread) => Some(self.start_thread(cx, thread as usize)),
+            Act::Timer { at, .. } if self.timers == Timers::Absolute => {
+                self.sleep_until(cx.now(), me, at)
+            }
+            Act::Timer { length: ns, .. } | Act::For(ns) => {
+                let due = self.states[me].due.unwrap_or(cx.now() + ns);
+                self.sleep_until(cx.now(), me, due)
+            }
+            Act::Wait => {
+                let state = &mut self.states[me];
+                if state.woken == 0 {
+                    return Some(Op::Wait);
+                }
+                state.woken -= 1;
+                None
+            }
+            Act::Sleeps(how) => {
+                cx.set_sleep_state(task, how);
+                None
+            }
+            Act::Named(name) => {
+                cx.set_comm(task, self.comms[name as usize]);
+                None
+            }
+            Act::Exec(name) => {
+                cx.set_comm(task, self.comms[name as usize]);
+                Some(Op::Exec)
+            }
+            Act::Nice(nice) => {
+                let attr = SchedAttr { nice, ..SchedAttr::default() };
+                Some(Op::SetScheduler { task, attr })
+            }
+        }
+    }
+}
+
+impl Program for Replay {
+    fn start(&mut self, cx: &mut ProgramCx<'_>) {
+        let recording = Arc::clone(&self.recording);
+        let last = recording.threads.iter().map(|thread| thread.tid).max().unwrap_or(0);
+        cx.reserve_pids(Pid(last));
+        self.comms = recording.names.iter().map(|name| cx.comm(name)).collect();
+        for (i, thread) in recording.threads.iter().enumerate() {
+            if thread.first_cpu.is_some() {
+                let attr = self.attr(cx, i);
+                let task = cx.start_task(attr);
+                self.is_now(task, i);
+            }
+        }
+    }
+
+    fn next(&mut self, cx: &mut ProgramCx<'_>, task: TaskId) -> Op {
+        let me = self.thread_of[task.idx()] as usize;
+        while let Some((act, after)) = self.recording.threads[me].acts.at(self.states[me].at) {
+            let op = self.act(cx, task, me, act);
+            // A sleeper looks again when it wakes up.
+            let sleeps = matches!(op, Some(Op::Sleep(_) | Op::Wait));
+            if !sleeps {
+                self.states[me].at = after;
+                self.acts_done += 1;
+            }
+            if let Some(op) = op {
+                return op;
+            }
+        }
+        self.states[me].task = TaskId::NONE;
+        Op::Exit
+    }
+
+    fn progress(&self) -> f64 {
+        self.acts_done as f64 / self.n_acts.max(1) as f64
+    }
+
+    fn waits_for(&self, task: TaskId) -> String {
+        let state = self.states[self.thread_of[task.idx()] as usize];
+        match state.due {
+            Some(_) => "its timer".to_string(),
+            None => "the thread that woke it in the recording".to_string(),
+        }
+    }
+}

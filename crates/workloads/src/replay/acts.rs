@@ -1,0 +1,242 @@
+//! What a thread does, one act after another, in few bytes.
+//!
+//! Recordings are long: an act takes a byte for its kind and a few for its number, seven bits in
+//! each. Instants are kept as the time since the last one.
+
+use sim_core::{Ns, SleepState};
+
+/// What a thread does next.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Act {
+    /// Computes, ns of work at full speed.
+    Run(Ns),
+    /// Wakes another thread.
+    Wake {
+        /// Whom, an index.
+        thread: u32,
+        /// WF_SYNC: it is about to sleep.
+        sync: bool,
+    },
+    /// Starts another thread.
+    Start(u32),
+    /// Sleeps until another thread wakes it once more than it has waited so far.
+    Wait,
+    /// Sleeps until a timer, or something else from outside, ends it.
+    Timer {
+        /// When that was, ns since the beginning of the recording.
+        at: Ns,
+        /// How long it slept, ns.
+        length: Ns,
+    },
+    /// Sleeps for this long, ns.
+    For(Ns),
+    /// Sleeps in this state from now on.
+    Sleeps(SleepState),
+    /// Has another name from now on, an index.
+    Named(u16),
+    /// Has another name because it is another program now (`execve`).
+    Exec(u16),
+    /// Has another nice level from now on.
+    Nice(i8),
+}
+
+/// A place among acts.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(super) struct Cursor {
+    byte: usize,
+    /// The last instant before it.
+    instant: Ns,
+}
+
+/// Acts in order.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct Acts {
+    bytes: Vec<u8>,
+    n: u32,
+    instant: Ns,
+}
+
+const RUN: u8 = 0;
+const WAKE: u8 = 1;
+const WAKE_SYNC: u8 = 2;
+const START: u8 = 3;
+const WAIT: u8 = 4;
+const TIMER: u8 = 5;
+const FOR: u8 = 6;
+const SLEEPS: u8 = 7;
+const NAMED: u8 = 8;
+const NICE: u8 = 9;
+const EXEC: u8 = 10;
+
+impl Acts {
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.n as usize
+    }
+
+    /// True if there are none.
+    pub fn is_empty(&self) -> bool {
+        self.n == 0
+    }
+
+    /// Bytes that they take.
+    pub fn bytes(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// Bytes that are set aside for them.
+    pub fn capacity(&self) -> usize {
+        self.bytes.capacity()
+    }
+
+    /// No more are added.
+    pub fn shrink(&mut self) {
+        self.bytes.shrink_to_fit();
+    }
+
+    /// Adds one. An instant before the last one counts as that.
+    pub fn push(&mut self, act: Act) {
+        match act {
+            Act::Run(ns) => self.put(RUN, ns),
+            Act::Wake { thread, sync } => {
+                self.put(if sync { WAKE_SYNC } else { WAKE }, u64::from(thread));
+            }
+            Act::Start(thread) => self.put(START, u64::from(thread)),
+            Act::Wait => self.kind(WAIT),
+            Act::Timer { at, length } => {
+                self.put(TIMER, at.saturating_sub(self.instant));
+                self.varint(length);
+                self.instant = self.instant.max(at);
+            }
+            Act::For(ns) => self.put(FOR, ns),
+            Act::Sleeps(how) => self.put(SLEEPS, how as u64),
+            Act::Named(name) => self.put(NAMED, u64::from(name)),
+            Act::Exec(name) => self.put(EXEC, u64::from(name)),
+            Act::Nice(nice) => self.put(NICE, u64::from(nice as u8)),
+        }
+    }
+
+    /// The place of the act that is added next, for [`Acts::make_sync`].
+    pub fn end(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// Makes the wake-up at this place a SYNC one; anything else there stays.
+    pub fn make_sync(&mut self, place: usize) {
+        if let Some(kind @ &mut WAKE) = self.bytes.get_mut(place) {
+            *kind = WAKE_SYNC;
+        }
+    }
+
+    /// All of them.
+    pub fn iter(&self) -> impl Iterator<Item = Act> + '_ {
+        let mut at = Cursor::default();
+        std::iter::from_fn(move || {
+            let (act, after) = self.at(at)?;
+            at = after;
+            Some(act)
+        })
+    }
+
+    /// The act at a place, and the place after it.
+    pub(super) fn at(&self, at: Cursor) -> Option<(Act, Cursor)> {
+        let kind = *self.bytes.get(at.byte)?;
+        let mut after = Cursor { byte: at.byte + 1, ..at };
+        let number = if kind == WAIT { 0 } else { self.number(&mut after.byte) };
+        let act = match kind {
+            RUN => Act::Run(number),
+            WAKE | WAKE_SYNC => Act::Wake { thread: number as u32, sync: kind == WAKE_SYNC },
+            START => Act::Start(number as u32),
+            WAIT => Act::Wait,
+            TIMER => {
+                after.instant += number;
+                Act::Timer { at: after.instant, length: self.number(&mut after.byte) }
+            }
+            FOR => Act::For(number),
+            SLEEPS => Act::Sleeps(match number {
+                0 => SleepState::Interruptible,
+                1 => SleepState::Uninterruptible,
+                _ => SleepState::Idle,
+            }),
+            NAMED => Act::Named(number as u16),
+            EXEC => Act::Exec(number as u16),
+            _ => Act::Nice(number as u8 as i8),
+        };
+        Some((act, after))
+    }
+
+    fn kind(&mut self, kind: u8) {
+        self.bytes.push(kind);
+        self.n += 1;
+    }
+
+    fn put(&mut self, kind: u8, number: u64) {
+        self.kind(kind);
+        self.varint(number);
+    }
+
+    fn varint(&mut self, mut number: u64) {
+        while number >= 0x80 {
+            self.bytes.push(number as u8 | 0x80);
+            number >>= 7;
+        }
+        self.bytes.push(number as u8);
+    }
+
+    fn number(&self, at: &mut usize) -> u64 {
+        let (mut number, mut shift) = (0, 0);
+        while let Some(byte) = self.bytes.get(*at) {
+            *at += 1;
+            number |= u64::from(byte & 0x7f) << shift;
+            if *byte < 0x80 {
+                break;
+            }
+            shift += 7;
+        }
+        number
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn acts_come_out_as_they_went_in() {
+        let all = [
+            Act::Run(0),
+            Act::Run(u64::MAX),
+            Act::Timer { at: 5, length: 3 },
+            Act::Timer { at: 1 << 40, length: 0 },
+            Act::Timer { at: 1 << 40, length: 1 << 50 },
+            Act::For(127),
+            Act::For(128),
+            Act::Wait,
+            Act::Wake { thread: u32::MAX, sync: false },
+            Act::Wake { thread: 0, sync: true },
+            Act::Start(300),
+            Act::Sleeps(SleepState::Idle),
+            Act::Sleeps(SleepState::Interruptible),
+            Act::Sleeps(SleepState::Uninterruptible),
+            Act::Named(u16::MAX),
+            Act::Exec(1),
+            Act::Nice(-20),
+            Act::Nice(19),
+        ];
+        let mut acts = Acts::default();
+        all.into_iter().for_each(|act| acts.push(act));
+        assert_eq!(acts.iter().collect::<Vec<_>>(), all);
+        assert_eq!((acts.len(), acts.bytes()), (18, 68));
+    }
+
+    #[test]
+    fn only_a_wake_up_becomes_sync() {
+        let mut acts = Acts::default();
+        acts.push(Act::Wait);
+        let place = acts.end();
+        acts.push(Act::Wake { thread: 1, sync: false });
+        [0, place, 99].into_iter().for_each(|at| acts.make_sync(at));
+        let wake = Act::Wake { thread: 1, sync: true };
+        assert_eq!(acts.iter().collect::<Vec<_>>(), [Act::Wait, wake]);
+    }
+}
