@@ -45,6 +45,7 @@ fn throughput(c: &mut Criterion) {
     group.sampling_mode(SamplingMode::Flat).sample_size(20);
     windows(&mut group, "ping_pong_8x64", runs::ping_pong_8x64, 50_000, switches);
     windows(&mut group, "short_128x1024", runs::short_128x1024, 50_000, switches);
+    windows(&mut group, "short_128x1024_ext", runs::short_128x1024_ext, 50_000, switches);
     windows(&mut group, "m_m_8", runs::m_m_8, 500_000, events);
     let done = |sim: &Simulation<_, Netperf, _>| sim.program.done();
     windows(&mut group, "netperf_128x128", || runs::netperf_128x128(false), 100_000, done);

@@ -47,6 +47,7 @@ fn main() {
         match name.as_str() {
             "ping_pong_8x64" => run(&name, runs::ping_pong_8x64(), 500),
             "short_128x1024" => run(&name, runs::short_128x1024(), 50),
+            "short_128x1024_ext" => run(&name, runs::short_128x1024_ext(), 50),
             "spinners_8x64" => run(&name, runs::spinners_8x64(), 500_000),
             "m_m_8" => run(&name, runs::m_m_8(), 3_000),
             "kernel_build_176" => run(&name, runs::kernel_build_176(), 0),

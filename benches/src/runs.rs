@@ -2,6 +2,7 @@
 
 use crate::machines;
 use hdrhistogram::Histogram;
+use policies::ext::{self, Ext, Fifo};
 use policies::fair::Fair;
 use policies::fair::features::{Features, Tunables};
 use policies::fcfs::Fcfs;
@@ -60,6 +61,16 @@ pub fn ping_pong_8x64() -> Simulation<Fair, PingPong, NoObserver> {
 /// 1024 tasks that run 20 us and sleep 150 us in the mean, on 8 LLCs of 16 CPUs.
 pub fn short_128x1024() -> Simulation<Fair, Short, NoObserver> {
     short(128)
+}
+
+/// The same load in one queue, as sched_ext's scx_simple has it: 128 CPUs share the lock.
+pub fn short_128x1024_ext() -> Simulation<Ext<Fifo>, Short, NoObserver> {
+    let policy = Ext::new(Fifo::new(true), ext::Rules::V6_18, ext::Tunables::default());
+    let world = World::new(machines::llcs(8, 16), Config::default());
+    let mut sim =
+        Simulation::new(world, policy, Short::new(1024, 20_000, 150_000, 0, 1), NoObserver);
+    sim.run_until(100 * MS);
+    sim
 }
 
 /// Eight short tasks per CPU on LLCs of 16 CPUs: the load of a CPU does not depend on their number.

@@ -5,9 +5,9 @@
 //! scheduler that implements [`Ops`] what to do. So a scheduler can be sketched here before it is
 //! written in BPF. Three come with it: [`Fifo`], [`Vtime`] and [`LlcFifo`].
 //!
-//! Left out: `SCX_DSQ_LOCAL_ON`, `SCX_OPS_ENQ_LAST`, cgroups, core scheduling, the bypass mode and
-//! the watchdog, and the time that a scheduler's own code takes. Rules: Linux 6.12 or 6.18 (spec
-//! 12).
+//! Left out: `SCX_DSQ_LOCAL_ON`, `SCX_OPS_ENQ_LAST` and other flags of a scheduler, cgroups, core
+//! scheduling, the bypass mode and the watchdog, and the time that a scheduler's own code takes.
+//! Rules: Linux 6.12 or 6.18 (spec 12).
 
 mod check;
 mod cx;
@@ -135,11 +135,17 @@ impl<S: Ops> Policy for Ext<S> {
 
     fn task_fork(&mut self, w: &mut World, p: TaskId, parent: Option<TaskId>) {
         self.s.add_task(w, p);
-        self.ops.init_task(&mut Cx::new(w, &mut self.s), p, parent);
+        let weight = self.s.tasks[p.idx()].weight;
+        let cx = &mut Cx::new(w, &mut self.s);
+        self.ops.init_task(cx, p, parent);
+        self.ops.enable(cx, p);
+        self.ops.set_weight(cx, p, weight);
     }
 
     fn task_dead(&mut self, w: &mut World, p: TaskId) {
-        self.ops.disable(&mut Cx::new(w, &mut self.s), p);
+        let cx = &mut Cx::new(w, &mut self.s);
+        self.ops.disable(cx, p);
+        self.ops.exit_task(cx, p);
     }
 
     fn select_task_rq(&mut self, w: &mut World, p: TaskId, kind: SelectKind) -> Choice {
@@ -155,10 +161,6 @@ impl<S: Ops> Policy for Ext<S> {
     }
 
     fn enqueue_task(&mut self, w: &mut World, _cpu: CpuId, p: TaskId, flags: EnqueueFlags) -> Hook {
-        if !self.s.tasks[p.idx()].is_enabled {
-            self.s.tasks[p.idx()].is_enabled = true;
-            self.ops.enable(&mut Cx::new(w, &mut self.s), p);
-        }
         if flags.wakeup || flags.initial {
             self.ops.runnable(&mut Cx::new(w, &mut self.s), p, flags);
         }

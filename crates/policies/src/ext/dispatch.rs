@@ -84,7 +84,7 @@ impl Default for Path {
             purpose: For::First,
             loops: LOOPS_MAX,
             n_dispatched: 0,
-            inserted: VecDeque::with_capacity(BATCH_MAX),
+            inserted: VecDeque::new(),
             consumes: None,
             task: TaskId::NONE,
             wanted: None,

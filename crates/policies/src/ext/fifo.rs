@@ -3,12 +3,13 @@
 //! A task that wakes up and finds an idle CPU goes straight to that CPU's local queue; any other
 //! waits in the one shared queue, where a CPU that needs a task takes the first that it may run.
 //!
-//! scx_simple decides in `select_cpu` and does not look again. Between its look at the idle CPUs
-//! and the insertion a CPU may go idle, and a claimed one may have got something else to do; then
-//! a task waits beside an idle CPU until somebody dispatches, for a whole slice at worst.
-//! [`Fifo::recheck`] closes both windows: the local queue is used only if its CPU still rests when
-//! the task is enqueued, and an insertion into the shared queue kicks a CPU that idles by then. No
-//! CPU idles beside a task that waits then, but for a SYNC wake-up, whose task waits for its waker.
+//! scx_simple decides in `select_cpu` and does not look again, so a task may wait beside an idle
+//! CPU, for a whole slice at worst. Between its look at the idle CPUs and the insertion a CPU may
+//! go idle, and a claimed one may have got something else to do. And a SYNC wake-up while some CPU
+//! idles puts the task on the waker's local queue, where it waits until the waker sleeps.
+//! [`Fifo::recheck`] does without all three: a local queue is used only if its CPU rests when the
+//! task is enqueued, and an insertion into the shared queue kicks a CPU that idles by then. So no
+//! CPU idles beside a task that waits.
 
 use super::cx::Cx;
 use super::ops::{Dsq, DsqId, Insert, Next, Ops, Wake, Why};
@@ -52,8 +53,8 @@ impl Ops for Fifo {
     }
 }
 
-/// The kernel's choice; a task for an idle CPU is dispatched there at once, unless `enqueue` will
-/// look again.
+/// The kernel's choice; a task for an idle CPU, or for its waker's, is dispatched there at once,
+/// unless `enqueue` will look again.
 pub(super) fn select_cpu(
     cx: &mut Cx<'_>,
     p: TaskId,
@@ -61,7 +62,7 @@ pub(super) fn select_cpu(
     recheck: bool,
 ) -> CpuId {
     let (cpu, why) = cx.select_cpu_dfl(p, prev, wake);
-    if why == Why::Waker || why == Why::Idle && !recheck {
+    if why != Why::Prev && !recheck {
         cx.insert(p, Dsq::Local, cx.slice_dfl());
     }
     cpu

@@ -277,25 +277,4 @@ fn first_in(sets: [&CpuSet; 3], range: Range<usize>) -> Option<CpuId> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    proptest! {
-        #[test]
-        fn the_next_common_cpu_is_the_first_behind(
-            bits in prop::collection::vec(0u8..8, 130),
-            after in 0u32..130,
-        ) {
-            let set = |bit: u8| {
-                let cpus = (0..130u32).filter(|c| bits[*c as usize] >> bit & 1 == 1);
-                CpuSet::of(130, cpus.map(CpuId))
-            };
-            let sets = [set(0), set(1), set(2)];
-            let mut around = (after + 1..130).chain(0..=after).map(CpuId);
-            let slow = around.find(|c| sets.iter().all(|s| s.contains(*c)));
-            let found = next_common([&sets[0], &sets[1], &sets[2]], 130, CpuId(after));
-            prop_assert_eq!(found, slow);
-        }
-    }
-}
+mod tests;

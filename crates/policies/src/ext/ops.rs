@@ -87,11 +87,14 @@ pub trait Ops {
     /// A task was made by `parent` (or exists from the start).
     fn init_task(&mut self, _cx: &mut Cx<'_>, _p: TaskId, _parent: Option<TaskId>) {}
 
-    /// The task enters the scheduler.
+    /// The task enters the scheduler; `set_weight` follows.
     fn enable(&mut self, _cx: &mut Cx<'_>, _p: TaskId) {}
 
     /// The task leaves the scheduler for ever.
     fn disable(&mut self, _cx: &mut Cx<'_>, _p: TaskId) {}
+
+    /// The task is gone; its id may be used again.
+    fn exit_task(&mut self, _cx: &mut Cx<'_>, _p: TaskId) {}
 
     /// `p` wakes up, or is new: where shall it be enqueued? A CPU that idles is kicked when `p` is
     /// there. Inserting `p` here skips `enqueue`. Not called for tasks that may use one CPU only.
@@ -146,7 +149,7 @@ pub trait Ops {
     /// `cpu` goes idle, or ceases to be.
     fn update_idle(&mut self, _cx: &mut Cx<'_>, _cpu: CpuId, _idle: bool) {}
 
-    /// The weight of `p` has changed (100: nice 0).
+    /// The weight of `p` was set or has changed (100: nice 0).
     fn set_weight(&mut self, _cx: &mut Cx<'_>, _p: TaskId, _weight: u32) {}
 
     /// The allowed CPUs of `p` are about to change.

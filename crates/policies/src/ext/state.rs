@@ -42,7 +42,6 @@ pub(super) struct Task {
     pub wanted: Option<Wanted>,
     /// Who wrote its links last.
     pub touched_by: CpuId,
-    pub is_enabled: bool,
 }
 
 impl Default for Task {
@@ -55,7 +54,6 @@ impl Default for Task {
             place: Place::Off,
             wanted: None,
             touched_by: CpuId(0),
-            is_enabled: false,
         }
     }
 }

@@ -318,6 +318,6 @@ pub const TUNABLES: &[TunableDef] = &[
         kind: Kind::Bool,
         unit: "",
         default: Bool(true),
-        help: "look for idle CPUs again when a task is queued; false: as scx_simple (our name)",
+        help: "look again for idle CPUs when a task is queued; false: as scx_simple (our name)",
     }),
 ];

@@ -3,7 +3,7 @@
 use crate::attr::Scripts;
 use crate::support::{free_machine, run_checked};
 use policies::ext::{
-    Cx, Dsq, DsqId, Ext, Fifo, Insert, Next, Ops, Order, Rules, Tunables, Wake, Why,
+    Cx, Dsq, DsqId, Ext, Fifo, Insert, LlcFifo, Next, Ops, Order, Rules, Tunables, Vtime, Wake, Why,
 };
 use sim_core::{
     Config, EnqueueFlags, NoObserver, Ns, Op, Simulation, Site, TaskAttr, TaskId, World,
@@ -340,4 +340,43 @@ fn the_lock_of_the_shared_queue_is_a_lock() {
     sim.run_until(Ns::MAX);
     let stats = sim.w.locks.sites[Site::DsqLock as usize];
     assert!(stats.acquired > 10_000 && stats.contended > 100, "{stats:?}");
+}
+
+/// The own LLC's queue, then those of the node, then the others, each from its head.
+#[test]
+fn an_idle_cpu_steals_from_near_llcs_first() {
+    let spec = topology::RegularSpec {
+        sockets: 2,
+        llcs_per_socket: 2,
+        cores_per_llc: 1,
+        threads_per_core: 1,
+        ..topology::RegularSpec::default()
+    };
+    let machine = topology::Machine::regular(spec).without_costs();
+    let w = World::new(machine.into(), Config { timer_slack_ns: 0, ..Config::default() });
+    let work = |ms| vec![Op::Run(ms * MS), Op::Sleep(1000 * MS)];
+    // One hog per CPU; that of CPU 3 is the first to end. One waits on each other CPU, two there.
+    let mut tasks: Vec<(TaskAttr, Vec<Op>)> =
+        (0..4).map(|cpu| (on(cpu), work(if cpu == 3 { 1 } else { 19 }))).collect();
+    tasks.extend([0, 1, 2, 3, 3].map(|cpu| (on(cpu), work(1))));
+    let policy = Ext::new(LlcFifo::new(true), Rules::V6_18, Tunables::default());
+    let mut sim = Simulation::new(w, policy, Scripts(tasks), NoObserver);
+    let mut order = Vec::new();
+    for ms in 1..6 {
+        sim.run_until(ms * MS + MS / 2);
+        order.push(sim.w.cpus[3].curr.0);
+    }
+    // Its own two, that of CPU 2 beside it, then CPU 0's and CPU 1's.
+    assert_eq!(order, [7, 8, 6, 4, 5]);
+}
+
+/// Who has slept long is at most one slice ahead of the others.
+#[test]
+fn a_sleeper_gains_one_slice_under_vtime() {
+    let mut tasks = vec![(on(0), vec![Op::Sleep(400 * MS)])];
+    tasks.extend((0..3).map(|_| (on(0), vec![])));
+    let sim = run(Vtime::new(true), 1, tasks, 800 * MS);
+    // A quarter of the rest is 100 ms. Behind by all that it slept, it would run every other slice.
+    let ran = sim.w.tasks[0].ran_ns;
+    assert!((80 * MS..=150 * MS).contains(&ran), "{ran}");
 }
