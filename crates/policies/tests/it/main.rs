@@ -1,0 +1,3 @@
+//! Policies against slow and obvious twins.
+
+mod eevdf;
