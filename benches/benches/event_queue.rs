@@ -22,11 +22,11 @@ fn hold(c: &mut Criterion) {
     for n in [64usize, 512, 16384] {
         group.bench_function(BenchmarkId::new("winner_tree", n), |b| {
             let mut q = EventQueue::new(n);
-            (0..n).for_each(|id| q.set(id as u32, lengths[id], 2));
+            (0..n).for_each(|id| q.set(id as u32, lengths[id], 1));
             let mut i = 0;
             b.iter(|| {
                 let (at, id) = q.peek().expect("as many are pending as at the start");
-                q.set(id, at + lengths[i % n_lengths], 2);
+                q.set(id, at + lengths[i % n_lengths], 1);
                 i += 1;
             });
         });

@@ -34,10 +34,11 @@ use crate::{
 };
 use topology::CpuId;
 
-/// Event classes: the order of what happens at one instant.
+/// Event classes: the order of what happens at one instant. Timers have a queue of their own, and
+/// come before the other events of the CPUs.
 pub(crate) const CLASS_TICK: u8 = 0;
 pub(crate) const CLASS_TIMER: u8 = 1;
-pub(crate) const CLASS_CPU: u8 = 2;
+pub(crate) const CLASS_CPU: u8 = 1;
 
 /// Operations of one task at one instant that are taken for a program that hangs.
 const MAX_OPS_AT_ONCE: u32 = 100_000;
@@ -163,7 +164,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         debug_assert!(at >= self.w.now, "an event in the past: {at} < {}", self.w.now);
         self.w.now = at;
         self.w.counters.events += 1;
-        if timer_key < cpu_key {
+        if timer_key <= cpu_key {
             self.timer_event();
         } else {
             self.cpu_event(CpuId(self.w.events.first_id()));

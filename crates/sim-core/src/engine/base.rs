@@ -16,6 +16,8 @@ use topology::{CpuId, Governor};
 const CUT_BY_TICK_US: u32 = 45_000;
 /// Idle lengths that deviate by less than this are alike, us.
 const STEADY_US: u64 = 20;
+/// Longer idle periods are remembered as this, us: squares of them must not overflow.
+const LONGEST_IDLE_US: u64 = 1 << 29;
 
 impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     /// The CPU is at its base and may be interrupted: what is due comes first.
@@ -215,7 +217,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         if by_tick && !timer_is_near {
             return CUT_BY_TICK_US;
         }
-        ((now - c.idle_since) / 1000).min(u64::from(u32::MAX)) as u32
+        ((now - c.idle_since) / 1000).min(LONGEST_IDLE_US) as u32
     }
 
     /// The exit latency is over.
@@ -232,27 +234,29 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
 /// without the longest or the two longest, as the menu governor judges; else the mean of all
 /// (spec 9.4). One long idle period among short ones does not send a CPU into a deep state.
 fn typical_us(lengths: &[u32]) -> u64 {
-    let mean = |limit: u32| {
-        let kept = lengths.iter().filter(|&&us| us <= limit);
-        let (n, sum) = kept.fold((0, 0), |(n, sum), &us| (n + 1, sum + u64::from(us)));
-        (n, sum / u64::from(n.max(1)))
-    };
     let mut limit = u32::MAX;
+    let mut mean_of_all = None;
     loop {
-        let (n, mean) = mean(limit);
-        if 4 * n < 3 * lengths.len() as u32 {
-            break;
+        let (mut n, mut sum, mut squares, mut longest) = (0, 0, 0, 0);
+        for us in lengths.iter().copied().filter(|us| *us <= limit) {
+            n += 1;
+            sum += u64::from(us);
+            squares += u64::from(us) * u64::from(us);
+            longest = us.max(longest);
         }
-        let kept = lengths.iter().filter(|&&us| us <= limit);
-        let squares = kept.map(|&us| u64::from(us).abs_diff(mean).pow(2)).sum::<u64>();
-        let variance = squares / u64::from(n);
+        let mean = sum / n.max(1);
+        let mean_of_all = *mean_of_all.get_or_insert(mean);
+        if 4 * n < 3 * lengths.len() as u64 {
+            return mean_of_all;
+        }
+        // The sum of the squares of the deviations from the mean, which is rounded.
+        let deviation = squares + n * mean * mean - 2 * mean * sum;
+        let variance = deviation / n;
         if variance <= STEADY_US * STEADY_US || mean * mean > 36 * variance {
             return mean;
         }
-        let longest = lengths.iter().copied().filter(|&us| us <= limit).max().unwrap_or(0);
         limit = longest.saturating_sub(1);
     }
-    mean(u32::MAX).1
 }
 
 #[cfg(test)]

@@ -174,17 +174,22 @@ impl<S: Discipline> Fair<S> {
         let ring = (lb.own_group as usize..n).chain(0..lb.own_group as usize);
         for i in ring {
             let mut g = self.update_sg_lb_stats(w, &d.groups[i], removed, &mut s.overload);
-            if self.discipline.rules() >= Rules::V6_6 && i != lb.own_group as usize {
+            s.total_load += g.load;
+            s.total_capacity += g.capacity;
+            s.sum_util += g.util;
+            let local = i == lb.own_group as usize;
+            if g.h_nr == 0 && !local {
+                // Nothing to take there.
+                continue;
+            }
+            if self.discipline.rules() >= Rules::V6_6 && !local {
                 g.smt_balance = lb.idle != IdleType::NotIdle && d.groups[i].smt && g.h_nr > 1;
             }
             g.kind = group_classify(d.imbalance_pct, &g, self.balance.imbalanced[id][i]);
             if g.kind == GroupType::Overloaded {
                 g.avg_load = g.load * 1024 / g.capacity;
             }
-            s.total_load += g.load;
-            s.total_capacity += g.capacity;
-            s.sum_util += g.util;
-            if i == lb.own_group as usize {
+            if local {
                 s.local = g;
             } else if is_busier(&g, s.busiest.as_ref().map(|(_, best)| best)) {
                 s.busiest = Some((i as u32, g));
