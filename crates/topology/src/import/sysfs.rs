@@ -63,7 +63,9 @@ fn read<T: FileTree>(reader: &mut Reader<'_, T>) -> Option<Found> {
 
 /// Takes the exported machine if the tree still describes it.
 fn use_hint(imported: &mut Imported, name: &str, text: String) -> Result<(), Vec<TreeFault>> {
-    let machine = crate::load(name, &text).map_err(|faults| {
+    // The extension goes, and a name may have a dot.
+    let path = format!("{name}.toml");
+    let machine = crate::load(&path, &text).map_err(|faults| {
         let tree_fault = |fault: Fault| TreeFault { file: HINT.into(), text: text.clone(), fault };
         faults.into_iter().map(tree_fault).collect::<Vec<_>>()
     })?;

@@ -80,6 +80,13 @@ fn what_sysfs_cannot_say_comes_back_from_the_hint() {
 }
 
 #[test]
+fn a_name_with_a_dot_comes_back_from_the_hint() {
+    let machine = Machine { name: "rack.seven".into(), ..small() };
+    let again = import::sysfs("rack.seven", &exported(&machine)).expect("the tree is sound");
+    assert_eq!(again.machine.name, "rack.seven");
+}
+
+#[test]
 fn a_hint_for_another_shape_is_not_used() {
     let mut tree = exported(&small());
     set(&mut tree, format!("{CPU}/online"), "0-7,12-15");
