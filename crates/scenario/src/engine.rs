@@ -40,18 +40,26 @@ pub struct SimulationExecutor;
 
 impl Executor for SimulationExecutor {
     fn run(&self, spec: &RunSpec, progress: &dyn Fn(f64)) -> Result<RunOutput, RunError> {
-        with_observer(spec, NoObserver, progress)
+        with_watch(spec, Watch::Nobody, progress)
     }
 }
 
+/// Who watches a run besides the metrics' own recorder.
+enum Watch<'a> {
+    /// All is resolved at compile time.
+    Nobody,
+    /// The engine is compiled once per policy for all who watch, whatever the program.
+    Somebody(&'a mut dyn Observer),
+}
+
 /// Runs a simulation that somebody watches besides the metrics' own recorder: a trace, a profile.
-/// Whoever watches changes nothing. The engine is compiled once for all who watch in this way.
+/// Whoever watches changes nothing.
 pub(crate) fn run_watched(
     spec: &RunSpec,
     watch: &mut dyn Observer,
     progress: &dyn Fn(f64),
 ) -> Result<RunOutput, RunError> {
-    with_observer(spec, watch, progress)
+    with_watch(spec, Watch::Somebody(watch), progress)
 }
 
 /// Runs a simulation and says where its time went.
@@ -61,9 +69,9 @@ pub(crate) fn profile(spec: &RunSpec, progress: &dyn Fn(f64)) -> Result<Profile,
     Ok(watch.result)
 }
 
-fn with_observer<O: Observer>(
+fn with_watch(
     spec: &RunSpec,
-    watch: O,
+    watch: Watch<'_>,
     progress: &dyn Fn(f64),
 ) -> Result<RunOutput, RunError> {
     match (spec.policy.0.class, spec.policy.name()) {
@@ -74,10 +82,10 @@ fn with_observer<O: Observer>(
     }
 }
 
-fn with_policy<P: Policy, O: Observer>(
+fn with_policy<P: Policy>(
     spec: &RunSpec,
     policy: P,
-    watch: O,
+    watch: Watch<'_>,
     progress: &dyn Fn(f64),
 ) -> Result<RunOutput, RunError> {
     let load = &spec.workload;
@@ -281,7 +289,23 @@ fn world(spec: &RunSpec) -> World {
     World::new(machine, config)
 }
 
-fn run<P: Policy, W: Program, O: Observer>(
+fn run<P: Policy, W: Program + 'static>(
+    spec: &RunSpec,
+    policy: P,
+    program: W,
+    watch: Watch<'_>,
+    progress: &dyn Fn(f64),
+) -> Result<RunOutput, RunError> {
+    match watch {
+        Watch::Nobody => simulate(spec, policy, program, NoObserver, progress),
+        Watch::Somebody(watch) => {
+            let program: Box<dyn Program> = Box::new(program);
+            simulate(spec, policy, program, watch, progress)
+        }
+    }
+}
+
+fn simulate<P: Policy, W: Program, O: Observer>(
     spec: &RunSpec,
     policy: P,
     program: W,
@@ -295,10 +319,15 @@ fn run<P: Policy, W: Program, O: Observer>(
         Until::Done => LONGEST_RUN_NS,
         Until::Time(ns) => ns,
     };
+    let mut measured = sim.program.is_under_way();
     let mut events = 0u32;
     let end = loop {
         if let Some(end) = sim.step(until) {
             break end;
+        }
+        if !measured && sim.program.is_under_way() {
+            sim.begin_measurement();
+            measured = true;
         }
         events = events.wrapping_add(1);
         if events.is_multiple_of(EVENTS_PER_REPORT) {

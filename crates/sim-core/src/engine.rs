@@ -141,6 +141,17 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         reason
     }
 
+    /// What happened before is not to be measured: all accounts and counters start again, for the
+    /// world, the policy, the program and the observer. The simulation itself goes on as before.
+    pub fn begin_measurement(&mut self) {
+        self.settle_all();
+        self.w.begin_measurement();
+        self.watched.forget();
+        self.policy.measurement_begins();
+        self.program.measurement_begins();
+        self.observer.measurement_begins(&self.w);
+    }
+
     /// Handles the next event; false if there is none before `until`.
     fn one_event(&mut self, until: Ns) -> bool {
         let cpu_key = self.w.events.first_key();

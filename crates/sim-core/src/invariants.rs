@@ -62,7 +62,9 @@ impl World {
     pub(crate) fn check_cpu(&self, cpu: CpuId) -> Result<(), String> {
         let c = &self.cpus[cpu.idx()];
         let sum: u64 = c.time.iter().sum();
-        ensure(sum == c.since, || format!("I10: cpu {cpu} has {sum} ns at {}", c.since))?;
+        ensure(sum == c.since - self.measured_from, || {
+            format!("I10: cpu {cpu} has {sum} ns at {}", c.since)
+        })?;
         if c.curr.is_task() {
             let t = &self.tasks[c.curr.idx()];
             ensure(t.cpu == cpu && t.on_cpu || c.depth > 0, || {

@@ -87,6 +87,10 @@ pub trait Observer {
     #[inline]
     fn released(&mut self, _w: &World, _cpu: CpuId, _lock: LockId) {}
 
+    /// What was observed before is not to be measured. All times are accounted.
+    #[inline]
+    fn measurement_begins(&mut self, _w: &World) {}
+
     /// An event has been handled completely (for invariants).
     #[inline]
     fn after_event(&mut self, _w: &World) {}
@@ -126,6 +130,7 @@ macro_rules! hand_on {
             time_passed(cpu: CpuId, what: Category, at: &Stack, ns: Ns);
             acquired(cpu: CpuId, lock: LockId, last: CpuId, wait: Option<Ns>);
             released(cpu: CpuId, lock: LockId);
+            measurement_begins();
             after_event();
             end();
         }

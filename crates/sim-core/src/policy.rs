@@ -254,6 +254,9 @@ pub trait Policy {
         }
     }
 
+    /// What it has counted before is not to be measured.
+    fn measurement_begins(&mut self) {}
+
     /// Counters of its shared wakequeues, if it has any.
     fn steal_window(&self) -> StealWindow {
         StealWindow::default()

@@ -1,5 +1,7 @@
 //! What tasks do: the programs that a workload gives them.
 
+mod boxed;
+
 use crate::{
     Calls, LockId, MaskId, Ns, Pid, SchedAttr, SleepState, Stack, Step, TaskAttr, TaskId, World,
 };
@@ -141,7 +143,18 @@ pub trait Program {
         0.0
     }
 
-    /// What the workload itself has measured in a run of `elapsed_ns`: metrics by name.
+    /// True when everything that the workload starts is there and it can be measured.
+    /// Asked after each event until it is; then comes [`Program::measurement_begins`].
+    fn is_under_way(&self) -> bool {
+        true
+    }
+
+    /// What happened before is not to be measured ([`Simulation::begin_measurement`]).
+    ///
+    /// [`Simulation::begin_measurement`]: crate::Simulation::begin_measurement
+    fn measurement_begins(&mut self) {}
+
+    /// What the workload itself has measured in `elapsed_ns`: metrics by name.
     fn results(&self, _elapsed_ns: Ns) -> Vec<(&'static str, f64)> {
         Vec::new()
     }

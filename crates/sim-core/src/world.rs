@@ -113,6 +113,8 @@ pub struct Counters {
 pub struct World {
     /// The present instant.
     pub now: Ns,
+    /// Since when accounts and counters are kept, ns.
+    pub measured_from: Ns,
     /// The CPU whose event is being handled.
     pub this: CpuId,
     /// The machine.
@@ -191,6 +193,7 @@ impl World {
         let to_speed = |f: f64| ((f * f64::from(FULL_SPEED / 2)).round() as u32).max(1) * 2;
         Self {
             now: 0,
+            measured_from: 0,
             this: CpuId(0),
             config,
             cpus: (0..n).map(|c| Cpu::new(first_tick(&machine, c), deepest)).collect(),
@@ -577,6 +580,20 @@ impl World {
         self.settle_waste();
         self.n_idle = self.n_idle + u32::from(after.0) - u32::from(before.0);
         self.n_waiting = self.n_waiting + after.1 - before.1;
+    }
+
+    /// All times are accounted; the accounts and counters start again. A wait for a lock that is
+    /// under way counts from here.
+    pub(crate) fn begin_measurement(&mut self) {
+        self.measured_from = self.now;
+        self.counters = Counters::default();
+        self.locks.sites = Default::default();
+        self.samples.clear();
+        self.idle_while_runnable_ns = 0;
+        for c in &mut self.cpus {
+            c.time.fill(0);
+            c.wait_since = self.now;
+        }
     }
 
     pub(crate) fn settle_waste(&mut self) {

@@ -132,6 +132,14 @@ impl<W: Program> Program for WithBackground<W> {
         self.workload.progress()
     }
 
+    fn is_under_way(&self) -> bool {
+        self.workload.is_under_way()
+    }
+
+    fn measurement_begins(&mut self) {
+        self.workload.measurement_begins();
+    }
+
     fn results(&self, elapsed_ns: Ns) -> Vec<(&'static str, f64)> {
         self.workload.results(elapsed_ns)
     }

@@ -168,7 +168,7 @@ impl Netperf {
         }
     }
 
-    /// Transactions, or writes read, so far.
+    /// Transactions, or writes read, that were measured so far.
     pub fn done(&self) -> u64 {
         self.done
     }
@@ -325,6 +325,15 @@ impl Program for Netperf {
             _ if state == State::Deliver => calls::TCP_SEND,
             _ => calls::TCP_RECEIVE,
         }
+    }
+
+    /// Each netperf reports its own rate, and a profile is taken while all of them run.
+    fn is_under_way(&self) -> bool {
+        self.started == self.config.clients
+    }
+
+    fn measurement_begins(&mut self) {
+        self.done = 0;
     }
 
     fn results(&self, elapsed_ns: Ns) -> Vec<(&'static str, f64)> {

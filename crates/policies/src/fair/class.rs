@@ -6,6 +6,7 @@
 use super::balance::BalanceState;
 use super::features::{Features, Tunables};
 use super::state::{FairRq, FairTask};
+use super::swqueue::SwqStats;
 use super::topo::Topo;
 use super::{Discipline, Fair};
 use sim_core::{
@@ -229,6 +230,10 @@ impl<S: Discipline> Policy for Fair<S> {
 
     fn nohz_kick(&mut self, w: &mut World, cpu: CpuId) {
         self.nohz_kicked(w, cpu);
+    }
+
+    fn measurement_begins(&mut self) {
+        self.balance.swq = SwqStats::default();
     }
 
     fn steal_window(&self) -> StealWindow {

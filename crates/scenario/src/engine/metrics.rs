@@ -96,6 +96,10 @@ impl Observer for Recorder {
         }
     }
 
+    fn measurement_begins(&mut self, _w: &World) {
+        self.delays.reset();
+    }
+
     fn sched_delay(&mut self, _w: &World, _task: TaskId, ns: Ns) {
         self.delays.saturating_record(ns.max(1));
     }
@@ -109,7 +113,7 @@ pub fn output<P: Policy, W: Program, O: Observer>(
     let mut m = Metrics(Vec::new());
     let w = &sim.w;
     m.time(w);
-    for (name, value) in sim.program.results(w.now) {
+    for (name, value) in sim.program.results(w.now - w.measured_from) {
         m.add(name, value);
     }
     m.latencies(&w.samples);
@@ -139,10 +143,11 @@ impl Metrics {
     }
 
     fn time(&mut self, w: &World) {
-        let elapsed = w.now.max(1) as f64;
+        let measured = w.now - w.measured_from;
+        let elapsed = measured.max(1) as f64;
         // What time(1) counts: a CPU that leaves a C-state has no task yet.
         let used: u64 = w.cpus.iter().map(busy_ns).sum();
-        self.add("elapsed", w.now as f64 * 1e-9);
+        self.add("elapsed", measured as f64 * 1e-9);
         self.add("cpu_pct", used as f64 / elapsed * 100.0);
     }
 

@@ -8,6 +8,7 @@ use crate::profile::{LockClass, Profile, SiteTime, Spread, StackTime};
 use hdrhistogram::Histogram;
 use sim_core::{Category, LockId, Ns, Observer, PathGroup, Site, SiteGroup, Stack, TaskId, World};
 use std::collections::{BTreeMap, HashMap};
+use std::mem::take;
 use topology::CpuId;
 
 /// Significant digits of the histograms, and what counts as the longest time.
@@ -111,15 +112,7 @@ impl TimeWatcher {
             let name = w.locks.class(LockId(self.class_of.len() as u32));
             let known = self.classes.iter().position(|c| c.name == name);
             let class = known.unwrap_or_else(|| {
-                self.classes.push(ClassTimes {
-                    name,
-                    acquisitions: 0,
-                    bounces: 0,
-                    contended: 0,
-                    con_bounces: 0,
-                    wait: Times::new(),
-                    hold: Times::new(),
-                });
+                self.classes.push(ClassTimes::new(name));
                 self.classes.len() - 1
             });
             self.class_of.push(class as u32);
@@ -150,7 +143,7 @@ impl TimeWatcher {
             SiteTime { name: site.name(), group: site.group().name(), no_lock, acquisitions, wait }
         };
         Profile {
-            elapsed_ns: w.now,
+            elapsed_ns: w.now - w.measured_from,
             busy_ns: self.seen.iter().map(|s| s.ns).sum(),
             cpus: w.cpus.len(),
             stacks: stacks.into_values().collect(),
@@ -162,6 +155,11 @@ impl TimeWatcher {
 }
 
 impl ClassTimes {
+    fn new(name: &'static str) -> Self {
+        let (wait, hold) = (Times::new(), Times::new());
+        Self { name, acquisitions: 0, bounces: 0, contended: 0, con_bounces: 0, wait, hold }
+    }
+
     fn result(&self) -> LockClass {
         LockClass {
             name: self.name,
@@ -228,6 +226,12 @@ impl Observer for TimeWatcher {
     fn released(&mut self, w: &World, _cpu: CpuId, lock: LockId) {
         let ns = w.now - self.since.get(lock.0 as usize).copied().unwrap_or(w.now);
         self.class(w, lock).hold.add(ns);
+    }
+
+    fn measurement_begins(&mut self, _w: &World) {
+        let (class_of, since) = (take(&mut self.class_of), take(&mut self.since));
+        let classes = self.classes.iter().map(|c| ClassTimes::new(c.name)).collect();
+        *self = Self { class_of, since, classes, ..Self::new() };
     }
 
     fn end(&mut self, w: &World) {

@@ -38,6 +38,13 @@ pub(super) struct Watched {
     calls: Vec<Calls>,
 }
 
+impl Watched {
+    /// The accounts of all CPUs start again.
+    pub(super) fn forget(&mut self) {
+        self.told.fill([0; N_CATEGORIES]);
+    }
+}
+
 impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     /// `p` begins an operation.
     #[inline]
