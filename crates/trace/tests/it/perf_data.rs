@@ -1,6 +1,8 @@
 //! perf.data, as another reader and, where it is installed, perf itself understand it.
 
-use crate::support::{Sums, Traced, machine, output_of, small_build, small_machine, trace};
+use crate::support::{
+    Sums, Traced, machine, output_of, small_build, small_machine, trace, trace_ext,
+};
 use linux_perf_data::linux_perf_event_reader::EventRecord;
 use linux_perf_data::{AttributeDescription, PerfFileReader, PerfFileRecord};
 use std::collections::BTreeMap;
@@ -61,13 +63,14 @@ fn sums(traced: &Traced) -> (Sums, i64, BTreeMap<i32, String>) {
 
 #[test]
 fn the_sums_of_the_records_are_those_of_the_run() {
-    let traced = trace(machine(), small_build(), u64::MAX);
-    let (sums, alive, comms) = sums(&traced);
-    sums.must_be_those_of(&traced);
-    // The first make was not forked, and all are gone at the end.
-    assert_eq!(alive, -1);
-    let count = |name: &str| comms.values().filter(|n| *n == name).count();
-    assert_eq!((count("cc1"), count("objtool"), count("ar")), (60, 60, 6));
+    for traced in trace_ext().chain([trace(machine(), small_build(), u64::MAX)]) {
+        let (sums, alive, comms) = sums(&traced);
+        sums.must_be_those_of(&traced);
+        // The first make was not forked, and all are gone at the end.
+        assert_eq!(alive, -1);
+        let count = |name: &str| comms.values().filter(|n| *n == name).count();
+        assert_eq!((count("cc1"), count("objtool"), count("ar")), (60, 60, 6));
+    }
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! The text of `perf script`.
 
-use crate::support::{Sums, Traced, machine, small_build, small_machine, trace};
+use crate::support::{Sums, Traced, machine, small_build, small_machine, trace, trace_ext};
 use expect_test::expect;
 use sim_core::{Op, Program, ProgramCx, SleepState, TaskAttr, TaskId};
 
@@ -101,4 +101,11 @@ fn the_sums_of_the_text_are_those_of_the_run() {
     // What lies between is newidle balance and the like, on the way from a sleeper to idle.
     let missing = traced.totals.run_time_ns - traced.totals.charged_ns;
     assert!(missing > 0 && missing < traced.totals.run_time_ns / 50, "{missing} ns");
+}
+
+#[test]
+fn the_sums_of_the_text_are_those_of_a_run_under_sched_ext() {
+    for traced in trace_ext() {
+        sums(&traced).must_be_those_of(&traced);
+    }
 }

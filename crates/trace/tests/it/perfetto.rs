@@ -1,6 +1,6 @@
 //! Perfetto traces, decoded again.
 
-use crate::support::{Sums, Traced, machine, small_build, trace};
+use crate::support::{Sums, Traced, machine, small_build, trace, trace_ext};
 use prost::Message;
 use std::collections::BTreeMap;
 use trace::export::perfetto::proto::{Data, Event, TracePacket};
@@ -78,10 +78,14 @@ fn every_process_has_its_name_and_its_parent() {
 
 #[test]
 fn counters_return_to_rest() {
-    let traced = trace(machine(), small_build(), u64::MAX);
+    counters_rest_after(&trace(machine(), small_build(), u64::MAX));
+    trace_ext().for_each(|traced| counters_rest_after(&traced));
+}
+
+fn counters_rest_after(traced: &Traced) {
     let (mut tracks, mut values) = (BTreeMap::new(), BTreeMap::new());
     let (mut wasted_ns, mut wasted_since) = (0, (0, 0));
-    for packet in packets(&traced) {
+    for packet in packets(traced) {
         match packet.data {
             Some(Data::TrackDescriptor(track)) => {
                 assert!(tracks.insert(track.uuid, track.name).is_none(), "{}", track.uuid);

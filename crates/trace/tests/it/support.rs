@@ -1,8 +1,9 @@
 //! Runs that are traced into a directory.
 
+use policies::ext::{Ext, Fifo, LlcFifo, Rules, Shipped, Vtime};
 use policies::fair::Fair;
 use policies::fair::features::{Features, Tunables};
-use sim_core::{Config, Counters, Ns, Observer, Pid, Program, Simulation, TaskId, World};
+use sim_core::{Config, Counters, Ns, Observer, Pid, Policy, Program, Simulation, TaskId, World};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -133,8 +134,27 @@ pub fn fair(machine: &Machine) -> Fair {
 
 /// Runs a program under CFS, and writes its trace in every format.
 pub fn trace<W: Program>(machine: Machine, program: W, until: Ns) -> Traced {
-    let dir = tempfile::tempdir().unwrap();
     let policy = fair(&machine);
+    trace_under(policy, machine, program, until)
+}
+
+/// A small build under each of the schedulers of the sched_ext shape.
+pub fn trace_ext() -> impl Iterator<Item = Traced> {
+    let vtime = Shipped::Vtime(Vtime::new(true));
+    let all = [Shipped::Fifo(Fifo::new(false)), vtime, Shipped::LlcFifo(LlcFifo::new(true))];
+    all.into_iter().map(|ops| {
+        let policy = Ext::new(ops, Rules::V6_18, Default::default());
+        trace_under(policy, machine(), small_build(), u64::MAX)
+    })
+}
+
+fn trace_under<P: Policy, W: Program>(
+    policy: P,
+    machine: Machine,
+    program: W,
+    until: Ns,
+) -> Traced {
+    let dir = tempfile::tempdir().unwrap();
     let observer = (Tracer::new(&machine, sinks(dir.path(), &machine)), Witness::default());
     let world = World::new(Arc::new(machine), Config::default());
     let mut sim = Simulation::new(world, policy, program, observer);
