@@ -99,7 +99,8 @@ impl<S: Ops> Ext<S> {
     /// `do_enqueue_task`
     fn enqueue(&mut self, w: &mut World, p: TaskId, flags: EnqueueFlags) -> Hook {
         if self.s.tasks[p.idx()].wanted.is_none() {
-            self.s.tasks[p.idx()].place = Place::Kept;
+            let t = &mut self.s.tasks[p.idx()];
+            (t.place, t.n_enqueued) = (Place::Kept, t.n_enqueued + 1);
             self.ops.enqueue(&mut Cx::new(w, &mut self.s), p, flags);
         }
         self.carry_out(w, p)

@@ -123,7 +123,7 @@ impl<'a> Cx<'a> {
             debug_assert_eq!(t.place, Place::Kept, "{p:?} is not the scheduler's to dispatch");
             let inserted = &mut self.s.rqs[cpu.idx()].path.inserted;
             debug_assert!(inserted.len() < BATCH_MAX, "see dispatch_nr_slots()");
-            inserted.push_back((p, wanted));
+            inserted.push_back((p, t.n_enqueued, wanted));
         } else {
             t.wanted = Some(wanted);
         }

@@ -62,13 +62,14 @@ pub(super) struct Path {
     loops: u32,
     /// Tasks that `dispatch` has inserted in this round.
     n_dispatched: u32,
-    /// What it has inserted, in order.
-    pub inserted: VecDeque<(TaskId, Wanted)>,
+    /// What it has inserted, in order, and at which enqueue of the task.
+    pub inserted: VecDeque<(TaskId, u64, Wanted)>,
     /// What it wants to consume, in which attempt, when that is carried out.
     consumes: Option<(DsqId, u32)>,
     /// The task being fetched or inserted.
     task: TaskId,
     wanted: Option<Wanted>,
+    n_enqueued: u64,
     src: CpuId,
     /// It was fetched; false: somebody else was faster.
     is_ours: bool,
@@ -88,6 +89,7 @@ impl Default for Path {
             consumes: None,
             task: TaskId::NONE,
             wanted: None,
+            n_enqueued: 0,
             src: CpuId(0),
             is_ours: false,
             is_over: false,
@@ -272,21 +274,23 @@ impl<S: Ops> Ext<S> {
 
     /// Carries out the insertions one after another.
     fn flush(&mut self, w: &mut World, cpu: CpuId) -> (Option<Step>, Stage) {
-        let Some((p, mut wanted)) = self.s.rqs[cpu.idx()].path.inserted.pop_front() else {
+        let next = self.s.rqs[cpu.idx()].path.inserted.pop_front();
+        let Some((p, n_enqueued, mut wanted)) = next else {
             return (None, self.flushed(w, cpu));
         };
         if wanted.to == Dsq::Local && !w.allowed(p, cpu) {
             wanted.to = Dsq::Global;
         }
-        if self.s.tasks[p.idx()].place != Place::Kept {
-            // It was taken away since.
+        if !self.s.is_kept_since(p, n_enqueued) {
+            // It was taken away since, and perhaps is kept again.
             return (None, Stage::Flush);
         }
         let path = &mut self.s.rqs[cpu.idx()].path;
         path.n_dispatched += 1;
         if let Some(id) = self.s.locked_queue(w, p, wanted.to) {
             let path = &mut self.s.rqs[cpu.idx()].path;
-            (path.task, path.wanted, path.queue) = (p, Some(wanted), id);
+            (path.task, path.n_enqueued) = (p, n_enqueued);
+            (path.wanted, path.queue) = (Some(wanted), id);
             return (Some(Step::Lock(self.s.dsq(id).lock, Site::DsqLock)), Stage::FlushHold);
         }
         if w.tasks[p.idx()].cpu != cpu {
@@ -299,13 +303,13 @@ impl<S: Ops> Ext<S> {
     /// The lock of the queue that an insertion goes to is held.
     fn flush_into(&mut self, w: &mut World, cpu: CpuId, stage: Stage) -> (Option<Step>, Stage) {
         let path = &mut self.s.rqs[cpu.idx()].path;
-        let (p, id) = (path.task, path.queue);
+        let (p, id, n_enqueued) = (path.task, path.queue, path.n_enqueued);
         if stage == Stage::FlushHold {
             let ns = self.s.section_ns(w, id, self.s.nodes_touched(id));
             return (Some(Step::Spend(ns)), Stage::FlushInsert);
         }
         if let Some(wanted) = path.wanted.take()
-            && self.s.tasks[p.idx()].place == Place::Kept
+            && self.s.is_kept_since(p, n_enqueued)
         {
             self.s.insert_dsq(w, id, p, wanted);
         }

@@ -38,6 +38,9 @@ pub(super) struct Task {
     /// Up to when its run time has been taken off its slice.
     pub exec_start: Ns,
     pub place: Place,
+    /// How often it was enqueued: an insertion that was decided before the last time is void
+    /// (`qseq`).
+    pub n_enqueued: u64,
     /// Decided and not yet carried out.
     pub wanted: Option<Wanted>,
     /// Who wrote its links last.
@@ -52,6 +55,7 @@ impl Default for Task {
             weight: 100,
             exec_start: 0,
             place: Place::Off,
+            n_enqueued: 0,
             wanted: None,
             touched_by: CpuId(0),
         }
@@ -203,6 +207,12 @@ impl State {
         if let Some(cpu) = self.idle.pick_near(w, p, near, fits) {
             w.resched_curr(cpu);
         }
+    }
+
+    /// True if the scheduler has kept the task since its enqueue number `n_enqueued`.
+    pub fn is_kept_since(&self, p: TaskId, n_enqueued: u64) -> bool {
+        let t = &self.tasks[p.idx()];
+        t.place == Place::Kept && t.n_enqueued == n_enqueued
     }
 
     /// Takes a task off the queue that it is on; the queue's lock is held.
