@@ -95,6 +95,7 @@ fn with_policy<P: Policy>(
         "rt-app" => run(spec, policy, rt_app(spec), watch, progress),
         "perf-script" => run(spec, policy, replay(load), watch, progress),
         "netperf" => run(spec, policy, netperf(load, seed), watch, progress),
+        "dm-crypt" => run(spec, policy, workqueue::dm_crypt(spec), watch, progress),
         "queue-work" => run(spec, policy, workqueue::queue_work(spec), watch, progress),
         "ping-pong" => {
             let program = PingPong::new(int(load, "pairs") as u32, int(load, "work_ns"), 0);

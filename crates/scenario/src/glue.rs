@@ -127,6 +127,11 @@ pub fn machine_file(machine: &Machine, stem: &str) -> String {
     topology::write(machine, stem)
 }
 
+/// Memory of one of fio's processes with its buffers, bytes.
+pub fn fio_bytes(iodepth: u64, bs_kib: u64) -> u64 {
+    crate::engine::workqueue::fio_bytes(iodepth, bs_kib)
+}
+
 /// The engine that runs experiments.
 pub fn engine() -> Box<dyn Executor> {
     Box::new(crate::engine::SimulationExecutor)

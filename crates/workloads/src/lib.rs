@@ -5,6 +5,7 @@
 
 pub mod admin;
 pub mod background;
+pub mod dm_crypt;
 pub mod kernel_build;
 mod latency;
 pub mod micro;

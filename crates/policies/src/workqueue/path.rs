@@ -4,7 +4,8 @@
 //! lengthens the hold. Interrupts are off, so a CPU has at most one such path.
 
 use super::{PoolId, PwqId, WorkId, WorkerId, Workqueues};
-use sim_core::{Ns, ProgramCx, Site, Step, TaskId};
+use sim_core::{Ns, ProgramCx, Site, Stack, Step, TaskId};
+use topology::CpuId;
 
 /// What a path is for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -132,6 +133,29 @@ impl Workqueues {
             if let Some(step) = step {
                 return step;
             }
+        }
+    }
+
+    /// For profiles: the functions that a path of `cpu` is in.
+    pub fn unwind(&self, cpu: CpuId, stack: &mut Stack) {
+        let path = &self.paths[cpu.idx()];
+        if path.stage == Stage::None {
+            return;
+        }
+        stack.call(match path.errand {
+            Errand::Queue(_) => &["queue_work_on", "__queue_work"],
+            Errand::Flush(..) => &["__flush_work"],
+            Errand::Woken(_) | Errand::Returned(_) | Errand::Managed(_) => &[],
+            Errand::Attach(_) => &["create_worker"],
+            Errand::Blocking(_) => &["schedule", "wq_worker_sleeping"],
+            Errand::Hog(_) => &["wq_worker_tick"],
+        });
+        match path.stage {
+            Stage::AskedLast(_) | Stage::Hold => stack.call(&["_raw_spin_lock"]),
+            Stage::Kick | Stage::Unlock if path.kick => {
+                stack.call(&["kick_pool", "wake_up_process"]);
+            }
+            _ => {}
         }
     }
 

@@ -105,7 +105,7 @@ impl Workqueues {
     /// An operation of the item that `task` executes: if it blocks, the pool is told before.
     pub fn in_work(&mut self, cx: &mut ProgramCx<'_>, task: TaskId, op: Op) -> Op {
         let worker = self.worker_of(task);
-        if !matches!(op, Op::Wait | Op::Sleep(_)) || !self.counts(worker) {
+        if !matches!(op, Op::Wait | Op::Sleep(_) | Op::SleepUntil(_)) || !self.counts(worker) {
             return op;
         }
         if op == Op::Wait {
@@ -117,6 +117,11 @@ impl Workqueues {
         }
         let pool = w.pool;
         self.enter(cx, Errand::Blocking(worker), pool)
+    }
+
+    /// The item that a worker executes.
+    pub fn work_of(&self, task: TaskId) -> Option<WorkId> {
+        self.workers[self.worker_of(task).idx()].current
     }
 
     /// The item that `task` executes is complete.

@@ -1,20 +1,21 @@
 //! Workloads on workqueues: their configuration from a scenario, and runs that are looked at from
 //! time to time for `schedlab wq`.
 
-use super::{eevdf, ext, fair, int, world};
+use super::{eevdf, ext, fair, float, int, world};
 use crate::experiment::{RunSpec, Until};
 use crate::registry::{Class, Value};
 use crate::run::RunError;
 use crate::wq::{PoolRow, QueueRow, Sample, ScopePods, WqRun};
 use policies::fcfs::Fcfs;
 use policies::workqueue::{
-    Affinity, DEFAULT_MAX_ACTIVE, DEFAULT_SHARD_CORES, Pods, Scope, Workqueues, WqId,
+    Affinity, DEFAULT_MAX_ACTIVE, DEFAULT_SHARD_CORES, MAX_ACTIVE, Pods, Scope, Workqueues, WqId,
 };
 use sim_core::{NoObserver, Ns, Policy, Program, Simulation, StopReason};
 use topology::CpuSet;
 use workloads::Queues;
 use workloads::admin::AffinityChange;
 use workloads::background::WithBackground;
+use workloads::dm_crypt::{self, DmCrypt};
 use workloads::queue_work::{self, QueueWork};
 
 type Values = [(&'static str, Value)];
@@ -56,6 +57,35 @@ fn changes(spec: &RunSpec) -> Vec<AffinityChange> {
     spec.workload.changes.iter().map(change).collect()
 }
 
+pub(super) fn dm_crypt(spec: &RunSpec) -> DmCrypt {
+    let load = &spec.workload;
+    let switch = |key| load.get(key).and_then(|v| v.bool()).unwrap_or(true);
+    DmCrypt::new(dm_crypt::Config {
+        numjobs: int(load, "numjobs") as u32,
+        iodepth: int(load, "iodepth") as u32,
+        bs_kib: int(load, "bs_kib") as u32,
+        read_pct: float(load, "read_pct"),
+        hash_writes: switch("hash_writes"),
+        hash_reads: switch("hash_reads"),
+        hash_mb_s: float(load, "hash_mb_s"),
+        crypt_mb_s: float(load, "crypt_mb_s"),
+        generate_mb_s: float(load, "generate_mb_s"),
+        ssd_read_ns: int(load, "ssd_read_ns"),
+        ssd_write_ns: int(load, "ssd_write_ns"),
+        ssd_parallel: int(load, "ssd_parallel") as u32,
+        affinity: affinity(spec),
+        // As dm-crypt asks for: one per online CPU.
+        max_active: max_active(spec, (spec.machine.n_cpus() as u32).min(MAX_ACTIVE)),
+        changes: changes(spec),
+        seed: spec.seed,
+    })
+}
+
+/// Memory of one of fio's processes with its buffers, bytes.
+pub(crate) fn fio_bytes(iodepth: u64, bs_kib: u64) -> u64 {
+    dm_crypt::Config::bytes_per_job(iodepth, bs_kib)
+}
+
 pub(super) fn queue_work(spec: &RunSpec) -> QueueWork {
     let load = &spec.workload;
     QueueWork::new(queue_work::Config {
@@ -85,6 +115,7 @@ fn with_policy<P: Policy>(
     progress: &dyn Fn(f64),
 ) -> Result<WqRun, RunError> {
     match spec.workload.def.kind {
+        "dm-crypt" => sampled(spec, policy, dm_crypt(spec), every, progress),
         "queue-work" => sampled(spec, policy, queue_work(spec), every, progress),
         kind => Err(RunError::Impossible(format!("workload `{kind}` uses no workqueue"))),
     }

@@ -2,7 +2,7 @@
 
 use super::workqueue;
 use crate::experiment::{WorkloadFile, WorkloadSpec};
-use crate::glue::Machine;
+use crate::glue::{self, Machine};
 use crate::registry::{self, Value, nearest};
 use crate::walk::{Node, Walk, did_you_mean};
 use toml::de::{DeString, DeTable, DeValue};
@@ -115,6 +115,10 @@ const NETPERF_PAIR: u64 = 2 * ((1 << 20) + (32 << 10) + 2 * 212_992);
 /// The key that says how many there are, what they are, and the memory of each, bytes.
 fn memory(workload: &WorkloadSpec) -> Option<(&'static str, &'static str, u64)> {
     match workload.def.kind {
+        "dm-crypt" => {
+            let (depth, kib) = (workload.int("iodepth")?, workload.int("bs_kib")?);
+            Some(("numjobs", "issuers", glue::fio_bytes(depth, kib)))
+        }
         // A kernel thread: stack, task_struct, the items.
         "queue-work" => {
             Some(("issuers", "issuers", (32 << 10) + 256 * workload.int("outstanding")?))

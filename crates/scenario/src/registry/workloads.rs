@@ -2,7 +2,7 @@
 //!
 //! Defaults are stated here and nowhere else: [`crate::WorkloadSpec`] applies them.
 
-use super::Fallback::{Float, Int, Required, Word, Words};
+use super::Fallback::{Bool, Float, Int, Required, Word, Words};
 use super::{Fallback, KeyDef, Kind};
 
 /// One kind of workload.
@@ -38,6 +38,14 @@ const fn seconds(
     help: &'static str,
 ) -> KeyDef {
     KeyDef { name, kind: Kind::Float { min, max }, unit: "s", default, help }
+}
+
+const fn switch(name: &'static str, on: bool, help: &'static str) -> KeyDef {
+    KeyDef { name, kind: Kind::Bool, unit: "", default: Bool(on), help }
+}
+
+const fn rate(name: &'static str, default: Fallback, help: &'static str) -> KeyDef {
+    KeyDef { name, kind: Kind::Float { min: 0.1, max: 1e6 }, unit: "MB/s", default, help }
 }
 
 /// All workload kinds.
@@ -134,6 +142,32 @@ pub const WORKLOADS: &[WorkloadDef] = &[
                 help: "time of one of rt-app's loops at this machine's full speed",
             },
             ns("round_ns", 900, "rt-app's own work per round of a phase: clocks and its log"),
+        ],
+    },
+    WorkloadDef {
+        kind: "dm-crypt",
+        ends: false,
+        workqueue: true,
+        help: "fio on an encrypted SSD: issuers, kcryptd's workqueue, one thread that writes",
+        keys: &[
+            count("numjobs", 65_536, Required, "processes that issue"),
+            count("iodepth", 4096, Int(64), "requests that each keeps in flight"),
+            count("bs_kib", 1024, Int(32), "size of a request, KiB"),
+            KeyDef {
+                name: "read_pct",
+                kind: Kind::Float { min: 0.0, max: 100.0 },
+                unit: "%",
+                default: Float(50.0),
+                help: "share of reads",
+            },
+            switch("hash_writes", true, "what is written is hashed (verify=sha512)"),
+            switch("hash_reads", true, "… and what is read; fio does not if it also writes"),
+            rate("hash_mb_s", Required, "hashing, per CPU at full speed (docs/CALIBRATION.md)"),
+            rate("crypt_mb_s", Required, "en- and decrypting, likewise, dm-crypt's work included"),
+            rate("generate_mb_s", Float(3000.0), "filling a buffer to be written"),
+            ns("ssd_read_ns", 90_000, "mean time of the SSD for a read"),
+            ns("ssd_write_ns", 30_000, "mean time of the SSD for a write into its cache"),
+            count("ssd_parallel", 65_536, Int(16), "requests that the SSD works on at a time"),
         ],
     },
     WorkloadDef {

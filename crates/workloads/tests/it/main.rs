@@ -2,6 +2,7 @@
 
 mod attr;
 mod closed_forms;
+mod dm_crypt;
 mod engine;
 mod ext;
 mod fairness;

@@ -7,6 +7,7 @@ use policies::fair::{Discipline, Eevdf, Fair, Rules};
 use proptest::prelude::*;
 use sim_core::{Config, Op, Program, ProgramCx, TaskAttr, TaskId};
 use topology::Machine;
+use workloads::dm_crypt::DmCrypt;
 use workloads::kernel_build::{self, KernelBuild};
 use workloads::micro::{PingPong, Short, Spinners};
 
@@ -59,7 +60,7 @@ proptest! {
         shape in shapes(),
         swqueue: bool,
         sis_node: bool,
-        kind in 0..4,
+        kind in 0..5,
         seed in 0u64..1000,
     ) {
         let machine = shape.machine();
@@ -71,6 +72,10 @@ proptest! {
             2 => {
                 let nice = (0..n + 3).map(|i| (i % 7) as i8 - 3).collect();
                 fingerprint(&machine, features, every, Spinners::new(nice, 300_000_000), 2_000_000_000)
+            }
+            3 => {
+                let config = workloads::dm_crypt::Config { seed, ..crate::dm_crypt::config() };
+                fingerprint(&machine, features, every, DmCrypt::new(config), 60_000_000)
             }
             _ => {
                 let program = Short::new(2 * n, 900_000, 700_000, 0, seed);

@@ -1,0 +1,205 @@
+//! dm-crypt: the work items of kcryptd, the thread that writes, the handler of completions.
+
+use super::{Dir, DmCrypt};
+use policies::workqueue::WorkId;
+use sim_core::{LockId, Op, ProgramCx, Site, Step, TaskAttr, TaskId};
+
+/// How far a request's work item is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum At {
+    Begin,
+    /// Its bytes are through.
+    Crypted,
+    /// A write that goes into the tree; a read that goes into the ring.
+    Deliver,
+    Delivered,
+}
+
+/// dmcrypt_write, and the tree that it writes out.
+#[derive(Default)]
+pub(super) struct Writer {
+    task: Option<TaskId>,
+    lock: Option<LockId>,
+    tree: Vec<u32>,
+    /// Taken out of the tree, the first to be submitted last.
+    batch: Vec<u32>,
+    at: WriterAt,
+    /// By CPU: the path under way there.
+    paths: Vec<PathAt>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+enum WriterAt {
+    #[default]
+    Look,
+    /// Nothing was there; it is prepared to wait.
+    Wait,
+    Submit,
+    /// The command for this request is written.
+    Submitted(u32),
+}
+
+/// A path under the lock of the tree.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+enum PathAt {
+    #[default]
+    Lock,
+    /// The first insertion wakes the thread.
+    Wake,
+    Hold,
+    Act,
+    Done,
+}
+
+impl Writer {
+    pub fn start(&mut self, cx: &mut ProgramCx<'_>) {
+        let comm = cx.comm("dmcrypt_write");
+        self.lock = Some(cx.new_lock("write_thread_lock"));
+        self.paths = vec![PathAt::Lock; cx.n_cpus()];
+        self.task = Some(cx.start_task(TaskAttr { comm, kthread: true, ..TaskAttr::default() }));
+    }
+
+    pub fn is(&self, task: TaskId) -> bool {
+        self.task == Some(task)
+    }
+}
+
+impl DmCrypt {
+    /// What a worker of kcryptd does next for a request.
+    pub(super) fn work(&mut self, cx: &mut ProgramCx<'_>, task: TaskId, work: WorkId) -> Op {
+        let (io, times) = (work.0, self.times());
+        let request = &mut self.ios[work.idx()];
+        let (dir, data) = (request.dir, request.data);
+        let op = match request.at {
+            At::Begin => {
+                request.at = At::Crypted;
+                Op::Kernel(match dir {
+                    // Plain text comes out of fio's caches; what is read comes from memory.
+                    Dir::Write => times.crypt + self.transfer(cx, data),
+                    Dir::Read => times.crypt,
+                })
+            }
+            At::Crypted if dir == Dir::Write => {
+                request.at = At::Delivered;
+                Op::Path
+            }
+            At::Crypted => {
+                request.at = At::Deliver;
+                request.data = cx.cpu();
+                Op::Kernel(times.costs.end_io)
+            }
+            At::Deliver => {
+                request.at = At::Delivered;
+                match self.complete(io) {
+                    Some(job) => Op::Wake { task: job, sync: false },
+                    None => return self.work(cx, task, work),
+                }
+            }
+            At::Delivered => {
+                if self.returned.len() <= task.idx() {
+                    self.returned.resize(task.idx() + 1, None);
+                }
+                self.returned[task.idx()] = Some(io);
+                return self.wq().work_done(cx, task);
+            }
+        };
+        self.wq().in_work(cx, task, op)
+    }
+
+    /// What dmcrypt_write does next.
+    pub(super) fn write_out(&mut self, cx: &mut ProgramCx<'_>) -> Op {
+        match self.writer.at {
+            WriterAt::Look => Op::Path,
+            WriterAt::Wait => {
+                self.writer.at = WriterAt::Look;
+                Op::Wait
+            }
+            WriterAt::Submit => match self.writer.batch.pop() {
+                Some(io) => {
+                    self.writer.at = WriterAt::Submitted(io);
+                    Op::Kernel(self.times().costs.to_device)
+                }
+                None => {
+                    self.writer.at = WriterAt::Look;
+                    Op::Path
+                }
+            },
+            WriterAt::Submitted(io) => {
+                self.send(cx, io);
+                self.writer.at = WriterAt::Submit;
+                self.write_out(cx)
+            }
+        }
+    }
+
+    /// A step under the lock of the tree, by a worker that inserts or by dmcrypt_write.
+    pub(super) fn write_path(&mut self, cx: &mut ProgramCx<'_>, task: TaskId) -> Step {
+        let cpu = cx.cpu().idx();
+        let lock = self.writer.lock.expect("made at the start");
+        let inserts = !self.writer.is(task);
+        let (next, step) = match self.writer.paths[cpu] {
+            PathAt::Lock => (PathAt::Wake, Step::Lock(lock, Site::DmcryptWriteLock)),
+            PathAt::Wake => match self.writer.task.filter(|_| inserts) {
+                Some(thread) if self.writer.tree.is_empty() => (PathAt::Hold, Step::Wake(thread)),
+                _ => (PathAt::Hold, Step::Spend(0)),
+            },
+            PathAt::Hold => (PathAt::Act, Step::Spend(self.times().costs.insert)),
+            PathAt::Act => {
+                if inserts {
+                    let work = self.wq().work_of(task).expect("a worker inserts in its item");
+                    self.writer.tree.push(work.0);
+                } else {
+                    self.take_tree(cx, task);
+                }
+                (PathAt::Done, Step::Unlock(lock))
+            }
+            PathAt::Done => (PathAt::Lock, Step::Done),
+        };
+        self.writer.paths[cpu] = next;
+        step
+    }
+
+    /// The thread takes all that is in the tree, or will wait.
+    fn take_tree(&mut self, cx: &mut ProgramCx<'_>, task: TaskId) {
+        let writer = &mut self.writer;
+        if writer.tree.is_empty() {
+            cx.prepare_to_wait(task);
+            writer.at = WriterAt::Wait;
+            return;
+        }
+        std::mem::swap(&mut writer.tree, &mut writer.batch);
+        let ios = &self.ios;
+        writer.batch.sort_unstable_by_key(|io| std::cmp::Reverse((ios[*io as usize].sector, *io)));
+        writer.at = WriterAt::Submit;
+    }
+
+    /// Next step of the handler of the SSD's interrupt.
+    pub(super) fn handle(&mut self, cx: &mut ProgramCx<'_>) -> Step {
+        let cpu = cx.cpu().idx();
+        loop {
+            if self.wq().under_way(cx) {
+                match self.wq().step(cx) {
+                    Step::Done => continue,
+                    step => return step,
+                }
+            }
+            let Some(io) = self.handling[cpu].take() else {
+                self.handling[cpu] = self.completed[cpu].pop_front();
+                return match self.handling[cpu] {
+                    Some(_) => Step::Spend(self.times().costs.complete),
+                    None => Step::Done,
+                };
+            };
+            match self.ios[io as usize].dir {
+                Dir::Read => {
+                    self.wq().queue(cx, WorkId(io));
+                }
+                Dir::Write => {
+                    if let Some(job) = self.complete(io) {
+                        return Step::Wake(job);
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! fio's jobs: each keeps `iodepth` requests in flight with libaio, reaps one, issues the next.
+
+use super::{Config, Dir, DmCrypt, Io, crypt};
+use crate::random::{self, Purpose, Stream};
+use policies::workqueue::WorkId;
+use sim_core::{Ns, Op, ProgramCx, TaskAttr, TaskId};
+use std::collections::VecDeque;
+use topology::CpuId;
+
+/// What a job touches again and again beside its buffers, KiB: unverified.
+const FIO_KIB: u32 = 128;
+/// Service times of the SSD are uniform within this part of their mean, up and down.
+const SERVICE_SPREAD: f64 = 1.0 / 3.0;
+
+/// A job.
+pub(super) struct Job {
+    pub task: TaskId,
+    at: At,
+    rng: Stream,
+    in_flight: u32,
+    /// Completed requests that it has not reaped.
+    ring: VecDeque<u32>,
+    asleep: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum At {
+    /// Issues if it may, else reaps.
+    Top,
+    /// Its buffer is ready: io_submit.
+    Submit(u32),
+    /// In io_submit, at the device mapper.
+    Map(u32),
+    /// Looks at its ring.
+    Look,
+    /// Has looked at all of a request that it has reaped.
+    Verified(u32),
+}
+
+impl Job {
+    pub fn start(cx: &mut ProgramCx<'_>, config: &Config, job: u32) -> Self {
+        let comm = cx.comm("fio");
+        let attr = TaskAttr { comm, mm: 1 + job, working_set_kib: FIO_KIB, ..TaskAttr::default() };
+        Self {
+            task: cx.start_task(attr),
+            at: At::Top,
+            rng: random::stream(config.seed, u64::from(job), Purpose::Arrival),
+            in_flight: 0,
+            ring: VecDeque::new(),
+            asleep: false,
+        }
+    }
+
+    /// The next request, drawn from the job's own stream: the same one in all variants.
+    fn draw(&mut self, job: u32, config: &Config, now: Ns) -> Io {
+        let read = random::unit(&mut self.rng) * 100.0 <= config.read_pct;
+        let sector = (random::unit(&mut self.rng) * (1u64 << 40) as f64) as u64;
+        let part = 1.0 + SERVICE_SPREAD * (2.0 * random::unit(&mut self.rng) - 1.0);
+        let (dir, mean) = match read {
+            true => (Dir::Read, config.ssd_read_ns),
+            false => (Dir::Write, config.ssd_write_ns),
+        };
+        Io {
+            job,
+            dir,
+            sector,
+            service: (mean as f64 * part).round() as Ns,
+            issued_at: now,
+            submitter: CpuId(0),
+            data: CpuId(0),
+            at: crypt::At::Begin,
+            holders: 2,
+        }
+    }
+}
+
+impl DmCrypt {
+    /// What a job does next.
+    pub(super) fn issue(&mut self, cx: &mut ProgramCx<'_>, job: usize) -> Op {
+        let times = self.times();
+        match self.jobs[job].at {
+            At::Top => {
+                if self.jobs[job].in_flight == self.config.iodepth {
+                    self.jobs[job].at = At::Look;
+                    return Op::Kernel(times.costs.reap);
+                }
+                let request = self.jobs[job].draw(job as u32, &self.config, cx.now());
+                let io = self.allocate(request);
+                self.jobs[job].in_flight += 1;
+                self.jobs[job].at = At::Submit(io);
+                match request.dir {
+                    Dir::Read => self.issue(cx, job),
+                    Dir::Write if self.config.hash_writes => Op::Run(times.generate + times.hash),
+                    Dir::Write => Op::Run(times.generate),
+                }
+            }
+            At::Submit(io) => {
+                self.ios[io as usize].data = cx.cpu();
+                self.jobs[job].at = At::Map(io);
+                Op::Kernel(match self.ios[io as usize].dir {
+                    Dir::Read => times.costs.submit + times.costs.to_device,
+                    Dir::Write => times.costs.submit,
+                })
+            }
+            At::Map(io) => {
+                self.jobs[job].at = At::Top;
+                match self.ios[io as usize].dir {
+                    Dir::Read => {
+                        self.send(cx, io);
+                        self.issue(cx, job)
+                    }
+                    Dir::Write => {
+                        let queued = self.wq().queue(cx, WorkId(io));
+                        debug_assert!(queued, "a request has one item");
+                        Op::Path
+                    }
+                }
+            }
+            At::Look => match self.jobs[job].ring.pop_front() {
+                None => {
+                    self.jobs[job].asleep = true;
+                    Op::Wait
+                }
+                Some(io) => {
+                    self.jobs[job].at = At::Verified(io);
+                    let request = self.ios[io as usize];
+                    if request.dir == Dir::Write || !self.config.hash_reads {
+                        return self.issue(cx, job);
+                    }
+                    Op::Run(times.hash + self.transfer(cx, request.data))
+                }
+            },
+            At::Verified(io) => {
+                let request = self.ios[io as usize];
+                match request.dir {
+                    Dir::Read => self.read_bytes += self.config.bytes(),
+                    Dir::Write => self.written_bytes += self.config.bytes(),
+                }
+                self.latency.record(cx.now() - request.issued_at);
+                self.jobs[job].in_flight -= 1;
+                self.put(io);
+                self.jobs[job].at = At::Top;
+                self.issue(cx, job)
+            }
+        }
+    }
+
+    /// A request goes to the SSD.
+    pub(super) fn send(&mut self, cx: &mut ProgramCx<'_>, io: u32) {
+        let request = &mut self.ios[io as usize];
+        request.submitter = cx.cpu();
+        self.ssd.submit(cx.now(), io, request.service);
+        cx.set_device(self.ssd.next());
+    }
+
+    /// A request is complete: into the ring of its job, which is to be woken if it sleeps.
+    pub(super) fn complete(&mut self, io: u32) -> Option<TaskId> {
+        let job = &mut self.jobs[self.ios[io as usize].job as usize];
+        job.ring.push_back(io);
+        std::mem::take(&mut job.asleep).then_some(job.task)
+    }
+}

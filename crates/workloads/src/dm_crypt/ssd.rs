@@ -1,0 +1,69 @@
+//! An SSD: so many requests at a time, first come first served, each for its own time.
+
+use sim_core::{NEVER, Ns};
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+
+/// The device.
+pub(super) struct Ssd {
+    parallel: u32,
+    /// (end, request), the first end on top.
+    busy: BinaryHeap<Reverse<(Ns, u32)>>,
+    waiting: VecDeque<u32>,
+}
+
+impl Ssd {
+    pub fn new(parallel: u32) -> Self {
+        Self { parallel, busy: BinaryHeap::new(), waiting: VecDeque::new() }
+    }
+
+    /// A request arrives.
+    pub fn submit(&mut self, now: Ns, io: u32, service: Ns) {
+        if self.busy.len() < self.parallel as usize {
+            self.busy.push(Reverse((now + service, io)));
+        } else {
+            self.waiting.push_back(io);
+        }
+    }
+
+    /// A request that is complete by now; the next one that waits takes its place.
+    pub fn complete(&mut self, now: Ns, service: impl Fn(u32) -> Ns) -> Option<u32> {
+        let Reverse((end, io)) = *self.busy.peek()?;
+        if end > now {
+            return None;
+        }
+        self.busy.pop();
+        if let Some(next) = self.waiting.pop_front() {
+            self.busy.push(Reverse((end + service(next), next)));
+        }
+        Some(io)
+    }
+
+    /// When the next request will be complete.
+    pub fn next(&self) -> Ns {
+        self.busy.peek().map_or(NEVER, |Reverse((end, _))| *end)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_beyond_its_width_wait_their_turn() {
+        let mut ssd = Ssd::new(2);
+        let service = |io: u32| 10 * Ns::from(io + 1);
+        for io in 0..4 {
+            ssd.submit(0, io, service(io));
+        }
+        assert_eq!(ssd.next(), 10);
+        assert_eq!(ssd.complete(9, service), None);
+        assert_eq!(ssd.complete(10, service), Some(0));
+        // Request 2 has begun at 10, request 3 begins at 20.
+        assert_eq!(ssd.complete(20, service), Some(1));
+        assert_eq!((ssd.complete(20, service), ssd.next()), (None, 40));
+        assert_eq!(ssd.complete(60, service), Some(2));
+        assert_eq!(ssd.complete(60, service), Some(3));
+        assert_eq!((ssd.complete(90, service), ssd.next()), (None, NEVER));
+    }
+}

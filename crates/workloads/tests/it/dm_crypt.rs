@@ -1,0 +1,125 @@
+//! dm-crypt under fio: what must hold at every instant, and rates that can be computed by hand.
+
+use crate::support::{free_machine, run_checked, shapes, simulate};
+use policies::fair::Fair;
+use policies::fair::features::{Features, Tunables};
+use policies::fcfs::Fcfs;
+use policies::workqueue::{Affinity, Scope};
+use proptest::prelude::*;
+use sim_core::{Config, NoObserver, Program};
+use workloads::Queues;
+use workloads::admin::AffinityChange;
+use workloads::dm_crypt::{self, DmCrypt};
+
+const MS: u64 = 1_000_000;
+
+/// A small one; hashing and encrypting take 66 and 164 us.
+pub fn config() -> dm_crypt::Config {
+    dm_crypt::Config {
+        numjobs: 2,
+        iodepth: 8,
+        bs_kib: 32,
+        read_pct: 50.0,
+        hash_writes: true,
+        hash_reads: false,
+        hash_mb_s: 500.0,
+        crypt_mb_s: 200.0,
+        generate_mb_s: 3000.0,
+        ssd_read_ns: 90_000,
+        ssd_write_ns: 30_000,
+        ssd_parallel: 4,
+        affinity: Affinity::default(),
+        max_active: 8,
+        changes: Vec::new(),
+        seed: 1,
+    }
+}
+
+fn value(program: &DmCrypt, elapsed_ns: u64, name: &str) -> f64 {
+    let results = program.results(elapsed_ns);
+    results.iter().find(|(known, _)| *known == name).expect("it is measured").1
+}
+
+#[test]
+fn a_writer_alone_is_as_fast_as_it_can_hash() {
+    let config = dm_crypt::Config { numjobs: 1, read_pct: 0.0, ..config() };
+    let program = DmCrypt::new(config);
+    let machine = free_machine(16);
+    let mut sim = simulate(machine, Config::default(), Fcfs::default(), program, NoObserver);
+    sim.run_until(500 * MS);
+    // Generate, hash, io_submit, reap; the two latter at 3.8 GHz.
+    let us = 10.923 + 65.536 + (3.5 + 1.5) * 3.8 / 3.0;
+    let expected = 32.0 / 1024.0 / (us * 1e-6);
+    let written = value(&sim.program, sim.w.now, "bandwidth_write");
+    assert!((written / expected - 1.0).abs() < 0.01, "{written} against {expected}");
+}
+
+#[test]
+fn requests_in_flight_are_rate_times_latency() {
+    // I11: with all queues full.
+    let config = dm_crypt::Config { numjobs: 3, iodepth: 32, ..config() };
+    let in_flight = f64::from(config.numjobs * config.iodepth);
+    let machine = topology::Machine::regular(topology::RegularSpec::default());
+    let policy = Fair::new(Features::default(), Tunables::for_cpus(machine.n_cpus()));
+    let program = DmCrypt::new(config);
+    let mut sim = simulate(machine, Config::default(), policy, program, NoObserver);
+    sim.run_until(3000 * MS);
+    let of = |name| value(&sim.program, sim.w.now, name);
+    let per_us = (of("bandwidth") + of("bandwidth_write")) * 1024.0 / 32.0 * 1e-6;
+    let found = per_us * of("latency_mean");
+    assert!((found / in_flight - 1.0).abs() < 0.02, "{found} of {in_flight}");
+}
+
+fn affinities() -> impl Strategy<Value = Affinity> {
+    let scopes =
+        prop_oneof![Just(Scope::Cpu), Just(Scope::Smt), Just(Scope::Cache), Just(Scope::System)];
+    (scopes, any::<bool>(), any::<bool>()).prop_map(|(scope, strict, localize)| Affinity {
+        scope,
+        strict,
+        localize,
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn every_invariant_holds_whatever_the_scope(
+        shape in shapes(),
+        affinity in affinities(),
+        to in affinities(),
+        (numjobs, iodepth, max_active) in (1u32..5, 1u32..20, 1u32..10),
+        read_pct in 0.0..100.0f64,
+        hash_reads: bool,
+        seed in 0u64..1000,
+    ) {
+        let change = AffinityChange {
+            at: 10 * MS,
+            scope: Some(to.scope),
+            strict: Some(to.strict),
+            localize: Some(to.localize),
+        };
+        let config = dm_crypt::Config {
+            numjobs,
+            iodepth,
+            max_active,
+            read_pct,
+            hash_reads,
+            affinity,
+            changes: vec![change],
+            seed,
+            ..config()
+        };
+        let machine = shape.machine();
+        let policy = Fair::new(Features::default(), Tunables::for_cpus(machine.n_cpus()));
+        let program = DmCrypt::new(config);
+        let mut sim = simulate(machine, Config::default(), policy, program, NoObserver);
+        let end = run_checked(&mut sim, 25 * MS, |sim| match sim.program.workqueues() {
+            Some(wq) => wq.check(&sim.w),
+            None => Ok(()),
+        });
+        prop_assert!(end.is_ok(), "{:?}", end);
+        let moved = value(&sim.program, 1, "bandwidth") + value(&sim.program, 1, "bandwidth_write");
+        prop_assert!(moved > 0.0);
+    }
+}
