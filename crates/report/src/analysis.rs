@@ -152,6 +152,8 @@ pub struct PublishedRow {
     pub metric: String,
     /// Published value.
     pub value: f64,
+    /// Its standard deviation, if published.
+    pub sd: Option<f64>,
     /// Where it was published.
     pub source: String,
     /// Published change from the published baseline, in percent; `None` for the baseline itself
@@ -285,6 +287,7 @@ fn published_row(
     PublishedRow {
         metric: row.metric.clone(),
         value: row.value,
+        sd: row.sd,
         source: row.source.clone(),
         delta_pct,
         simulated: metrics.iter().find(|m| m.name == row.metric).map(|m| m.mean),

@@ -79,6 +79,8 @@ struct DeltaOut {
 struct PublishedOut<'a> {
     metric: &'a str,
     value: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sd: Option<f64>,
     delta_pct: Option<f64>,
     simulated: Option<f64>,
     simulated_delta_pct: Option<f64>,
@@ -162,6 +164,7 @@ fn published(row: &PublishedRow) -> PublishedOut<'_> {
     PublishedOut {
         metric: &row.metric,
         value: row.value,
+        sd: row.sd,
         delta_pct: row.delta_pct,
         simulated: row.simulated,
         simulated_delta_pct: row.simulated_delta_pct,

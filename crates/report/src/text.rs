@@ -125,7 +125,8 @@ fn beside(row: &PublishedRow, metric: &Metric) -> String {
         Some(false) => paint(BAD, "differs"),
         None => String::new(),
     };
-    format!("  {value:>8}  {change:>7} {mark}")
+    let sd = row.sd.map_or(String::new(), |sd| format!(" \u{b1}{sd}"));
+    format!("  {value:>8}  {change:>7} {mark}{sd}")
 }
 
 /// All other metrics: the baseline's value, and the change of each variant.

@@ -200,6 +200,8 @@ pub struct Published {
     pub metric: String,
     /// Value, in the metric's unit.
     pub value: f64,
+    /// Its standard deviation over the published runs, if stated.
+    pub sd: Option<f64>,
     /// Where it was published.
     pub source: String,
 }

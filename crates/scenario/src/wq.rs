@@ -9,7 +9,7 @@ use crate::run::{RunError, guarded};
 pub struct ScopePods {
     /// Its name.
     pub name: &'static str,
-    /// It is that of the variant's workqueue.
+    /// It is that of the unbound workqueue at the end of the run.
     pub chosen: bool,
     /// The CPUs of each pod.
     pub cpus: Vec<Vec<u32>>,

@@ -4,7 +4,7 @@ mod company;
 mod regular;
 
 pub use company::{BackgroundThread, Variation};
-pub(crate) use regular::default_distance;
+pub(crate) use regular::{DEFAULT_MEMORY_GIB, default_distance};
 pub use regular::{REFERENCE_MHZ, RegularSpec};
 
 use crate::{CpuId, CpuSet, SchedDomains};

@@ -8,3 +8,4 @@ mod results;
 mod rt_app;
 mod topology;
 mod trace;
+mod wq;

@@ -70,7 +70,9 @@ fn every_run_has_the_same_metrics() {
         let spec = spec("fcfs", "", &smallest(def));
         let output = SimulationExecutor.run(&spec, &|_| ()).unwrap();
         let own = |name: &str| {
-            ["throughput", "latency_", "queue_latency_"].iter().any(|own| name.starts_with(own))
+            ["throughput", "latency_", "queue_latency_", "bandwidth"]
+                .iter()
+                .any(|own| name.starts_with(own))
         };
         output.metrics.into_iter().map(|m| m.name).filter(|m| !own(m)).collect::<Vec<_>>()
     };

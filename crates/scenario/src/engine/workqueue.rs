@@ -8,7 +8,8 @@ use crate::run::RunError;
 use crate::wq::{PoolRow, QueueRow, Sample, ScopePods, WqRun};
 use policies::fcfs::Fcfs;
 use policies::workqueue::{
-    Affinity, DEFAULT_MAX_ACTIVE, DEFAULT_SHARD_CORES, MAX_ACTIVE, Pods, Scope, Workqueues, WqId,
+    Affinity, DEFAULT_MAX_ACTIVE, DEFAULT_SHARD_CORES, Kind, MAX_ACTIVE, Pods, Scope, Workqueues,
+    WqId,
 };
 use sim_core::{NoObserver, Ns, Policy, Program, Simulation, StopReason};
 use topology::CpuSet;
@@ -147,7 +148,7 @@ fn sampled<P: Policy, W: Program + Queues>(
     }
     let all = sim.program.workload.workqueues();
     Ok(WqRun {
-        scopes: scopes(spec),
+        scopes: scopes(spec, all.and_then(scope_in_use).unwrap_or(affinity(spec).scope)),
         pools: all.map(pools).unwrap_or_default(),
         by_cpu: all.map(by_cpu).unwrap_or_default(),
         samples,
@@ -196,8 +197,15 @@ fn by_cpu(all: &Workqueues) -> Vec<(String, bool, Vec<u32>)> {
     ids.map(|wq| (all.spec(wq).name.clone(), all.is_unbound(wq), all.pool_by_cpu(wq))).collect()
 }
 
-fn scopes(spec: &RunSpec) -> Vec<ScopePods> {
-    let chosen = affinity(spec).scope;
+/// That of the unbound workqueue; it may have changed during the run.
+fn scope_in_use(all: &Workqueues) -> Option<Scope> {
+    (0..all.n_wqs()).find_map(|wq| match all.spec(WqId(wq)).kind {
+        Kind::Unbound(affinity) => Some(affinity.scope),
+        Kind::Bound => None,
+    })
+}
+
+fn scopes(spec: &RunSpec, chosen: Scope) -> Vec<ScopePods> {
     let cores = match chosen {
         Scope::CacheShard(cores) => cores,
         _ => DEFAULT_SHARD_CORES,

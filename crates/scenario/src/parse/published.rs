@@ -5,7 +5,7 @@ use crate::registry::{METRICS, MetricDef, metric};
 use crate::walk::{Node, Walk, did_you_mean};
 use toml::de::DeTable;
 
-const KEYS: &[&str] = &["variant", "metric", "value", "unit", "source"];
+const KEYS: &[&str] = &["variant", "metric", "value", "sd", "unit", "source"];
 
 /// Reads all published rows; `variants` are the names that exist.
 pub(super) fn published(walk: &mut Walk, doc: &DeTable<'_>, variants: &[String]) -> Vec<Published> {
@@ -38,7 +38,8 @@ fn row<'a>(
         |walk: &mut Walk, key| walk.required("this published row", node.span(), table, KEYS, key);
     let variant = get(walk, "variant").and_then(|n| variant(walk, n, variants));
     let metric = get(walk, "metric").and_then(|n| known_metric(walk, n));
-    let value = get(walk, "value").and_then(|n| value(walk, n));
+    let value = get(walk, "value").and_then(|n| number(walk, n, "value"));
+    let sd = table.get("sd").map(|n| number(walk, n, "sd"));
     let source = get(walk, "source").and_then(|n| walk.name(n, "source"));
     if let (Some(node), Some((_, def))) = (table.get("unit"), metric) {
         unit(walk, node, def);
@@ -47,6 +48,10 @@ fn row<'a>(
         variant: variant?,
         metric: metric?.0.to_string(),
         value: value?,
+        sd: match sd {
+            Some(sd) => Some(sd?),
+            None => None,
+        },
         source: source?.to_string(),
     })
 }
@@ -81,11 +86,11 @@ fn known_metric<'a>(walk: &mut Walk, node: Node<'a>) -> Option<(&'a str, &'stati
     Some((name, def))
 }
 
-fn value(walk: &mut Walk, node: Node<'_>) -> Option<f64> {
-    let value = walk.number(node, "value")?;
+fn number(walk: &mut Walk, node: Node<'_>, key: &str) -> Option<f64> {
+    let value = walk.number(node, key)?;
     if value < 0.0 {
         let fault = walk
-            .at(node.span(), "`value` must not be negative")
+            .at(node.span(), format!("`{key}` must not be negative"))
             .label("give the measured value itself, not its change");
         walk.fault(fault);
         return None;

@@ -9,10 +9,10 @@ mod text;
 
 use super::company::DAY_NS;
 use super::numbers::{LATENCY_KEYS, line_fields, time_fields};
-use crate::machine::default_distance;
+use crate::machine::{DEFAULT_MEMORY_GIB, default_distance};
 use crate::{
     BackgroundThread, CState, Caches, CpuPlace, Distance, Governor, KernelCosts, LockCosts,
-    Machine, RegularSpec, SmtFactors, Variation,
+    Machine, RegularSpec, SmtFactors, Variation, WorkqueueCosts,
 };
 use text::{Block, quoted, wrapped};
 
@@ -35,7 +35,7 @@ pub fn write(machine: &Machine, stem: &str) -> String {
     let mut blocks = vec![writer.names(), writer.shape(), writer.kernel()];
     blocks.extend([writer.caches(), writer.latency()]);
     blocks.extend(machine.cstates.iter().map(cstate));
-    blocks.extend([writer.costs(), writer.locks(), writer.smt()]);
+    blocks.extend([writer.costs(), writer.locks(), writer.workqueue(), writer.smt()]);
     blocks.extend(machine.background.iter().map(background));
     blocks.push(writer.variation());
     blocks.extend(machine.sources.iter().map(source));
@@ -148,6 +148,7 @@ impl Writer<'_> {
             ("reclaim_distance", m.reclaim_distance.to_string(), m.reclaim_distance == 30),
             ("tick_skew_ns", m.tick_skew_ns.to_string(), m.tick_skew_ns == 0),
             ("preemptible_kernel", m.preemptible_kernel.to_string(), m.preemptible_kernel),
+            ("memory_gib", m.memory_gib.to_string(), m.memory_gib == DEFAULT_MEMORY_GIB),
             ("governor", quoted(m.governor.name()), m.governor == Governor::default()),
         ];
         self.unless_default("", keys, &mut block);
@@ -215,6 +216,22 @@ impl Writer<'_> {
             ("queue_hold_ns", queue_hold_ns.to_string(), queue_hold_ns == absent.queue_hold_ns),
         ];
         self.section("locks", keys)
+    }
+
+    fn workqueue(&self) -> Block {
+        let WorkqueueCosts { queue_ns, work_ns, lines, create_worker_ns } = self.machine.workqueue;
+        let absent = WorkqueueCosts::at_clock(self.machine.clock_mhz);
+        let keys = [
+            ("queue_ns", queue_ns.to_string(), queue_ns == absent.queue_ns),
+            ("work_ns", work_ns.to_string(), work_ns == absent.work_ns),
+            ("lines", lines.to_string(), lines == absent.lines),
+            (
+                "create_worker_ns",
+                create_worker_ns.to_string(),
+                create_worker_ns == absent.create_worker_ns,
+            ),
+        ];
+        self.section("workqueue", keys)
     }
 
     fn smt(&self) -> Block {

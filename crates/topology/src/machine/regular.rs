@@ -13,7 +13,7 @@ use crate::{CpuPlace, SchedDomains, Variation};
 pub const REFERENCE_MHZ: u32 = 3000;
 
 /// Main memory when none is given, GiB: unverified, a small server's.
-const DEFAULT_MEMORY_GIB: u32 = 64;
+pub(crate) const DEFAULT_MEMORY_GIB: u32 = 64;
 /// Distance of two nodes in one socket when no table is given.
 pub(crate) const SAME_SOCKET_DISTANCE: u32 = 12;
 /// Distance of two nodes in different sockets when no table is given (2-socket EPYC).
