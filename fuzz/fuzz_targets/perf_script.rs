@@ -1,15 +1,41 @@
-//! No text makes the reader of recordings panic, and every fault lies in its line.
+//! No text makes the reader of recordings panic, every fault lies in its line, and what is read can
+//! be simulated for a while.
 #![no_main]
 
-use std::sync::LazyLock;
+use policies::fair::Fair;
+use policies::fair::features::{Features, Tunables};
+use sim_core::{Config, NoObserver, Simulation, World};
+use std::sync::{Arc, LazyLock};
 use topology::{Machine, RegularSpec};
+use trace::replay::{ReplayError, read};
+use workloads::replay::{Recording, Replay, Timers};
 
-static MACHINE: LazyLock<Machine> = LazyLock::new(|| Machine::regular(RegularSpec::default()));
+/// Threads beyond this number only take time.
+const THREADS_MAX: usize = 100;
+const UNTIL_NS: u64 = 20_000_000;
+
+static MACHINE: LazyLock<Arc<Machine>> = LazyLock::new(|| {
+    let spec = RegularSpec { cores_per_llc: 2, threads_per_core: 2, ..Default::default() };
+    Arc::new(Machine::regular(spec))
+});
+
+fn simulate(recording: Recording, timers: Timers) {
+    let world = World::new(Arc::clone(&MACHINE), Config::default());
+    let policy = Fair::new(Features::default(), Tunables::for_cpus(MACHINE.n_cpus()));
+    let program = Replay::new(Arc::new(recording), timers);
+    Simulation::new(world, policy, program, NoObserver).run_until(UNTIL_NS);
+}
 
 libfuzzer_sys::fuzz_target!(|text: &[u8]| {
-    let read = trace::replay::read(text, &MACHINE, &["a"]);
-    if let Err(trace::replay::ReplayError::Line { text, fault, .. }) = read {
-        let span = fault.span.unwrap_or(0..0);
-        assert!(span.start <= span.end && span.end <= text.len());
+    match read(text, &MACHINE, &["a"]) {
+        Err(ReplayError::Line { text, fault, .. }) => {
+            let span = fault.span.unwrap_or(0..0);
+            assert!(span.start <= span.end && span.end <= text.len());
+        }
+        Ok(recording) if recording.threads.len() <= THREADS_MAX => {
+            let timers = if text.len() % 2 == 0 { Timers::Absolute } else { Timers::Relative };
+            simulate(recording, timers);
+        }
+        Ok(_) | Err(_) => {}
     }
 });
