@@ -7,7 +7,7 @@ const NETPERF: &str = r#"title = "16 pairs"
 machine = "machines/small.toml"
 policy = "cfs"
 workload = { kind = "netperf", test = "UDP_RR", clients = 16, service_ns = 2000 }
-run = { seeds = 1, until = "20ms" }
+run = { seeds = 1, until = "40ms" }
 
 [[variant]]
 name = "NO_SWQUEUE"
