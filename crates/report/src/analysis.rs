@@ -284,15 +284,19 @@ fn published_row(
         base.filter(|base| base.value != 0.0).map(|base| (row.value / base.value - 1.0) * 100.0);
     let simulated_delta_pct =
         deltas.iter().find(|(name, _)| *name == row.metric).and_then(|(_, delta)| delta.pct);
+    let simulated = metrics.iter().find(|m| m.name == row.metric).map(|m| m.mean);
+    // Two runs too short to finish anything differ by nothing, which says nothing.
+    let measured_nothing = simulated == Some(0.0) && row.value != 0.0;
+    let agrees = |(p, s)| !measured_nothing && agrees(p, s);
     PublishedRow {
         metric: row.metric.clone(),
         value: row.value,
         sd: row.sd,
         source: row.source.clone(),
         delta_pct,
-        simulated: metrics.iter().find(|m| m.name == row.metric).map(|m| m.mean),
+        simulated,
         simulated_delta_pct,
-        agrees: delta_pct.zip(simulated_delta_pct).map(|(p, s)| agrees(p, s)),
+        agrees: delta_pct.zip(simulated_delta_pct).map(agrees),
     }
 }
 
@@ -317,6 +321,12 @@ pub(crate) mod tests {
 
     /// An analysis of made-up numbers.
     pub(crate) fn example(seeds: u64, variants: &[&str]) -> Analysis {
+        let experiment = experiment(seeds, variants);
+        let results = experiment.run(&MockExecutor, 1, &Silent).unwrap();
+        Analysis::new(&experiment, &results)
+    }
+
+    fn experiment(seeds: u64, variants: &[&str]) -> Experiment {
         let variants: String =
             variants.iter().map(|name| format!("[[variant]]\nname = \"{name}\"\n")).collect();
         let text = format!(
@@ -353,10 +363,25 @@ pub(crate) mod tests {
         let head = parts.next().unwrap_or_default().to_string();
         let rows = parts.filter(known).map(|part| format!("\n[[published]]{part}"));
         let text = head + &rows.collect::<String>();
-        let experiment = scenario::load_str(std::path::Path::new("example.toml"), text)
-            .unwrap_or_else(|faults| panic!("{}", faults.render(false)));
-        let results = experiment.run(&MockExecutor, 1, &Silent).unwrap();
-        Analysis::new(&experiment, &results)
+        scenario::load_str(std::path::Path::new("example.toml"), text)
+            .unwrap_or_else(|faults| panic!("{}", faults.render(false)))
+    }
+
+    #[test]
+    fn who_has_measured_nothing_agrees_with_nobody() {
+        let mut experiment = experiment(1, &["off", "on"]);
+        experiment.published[1].value = 300.1;
+        let row = &experiment.published[1];
+        let judged = |mean| {
+            let (name, values) = ("elapsed".to_string(), vec![mean]);
+            let (unit, better) = ("s", scenario::Better::Lower);
+            let metric = Metric { name, unit, better, mean, sd: 0.0, ci95: None, values };
+            let change = Delta { pct: Some(0.0), ci95: None, verdict: Verdict::Same };
+            let deltas = [(metric.name.clone(), change)];
+            published_row(&experiment, row, &[metric], &deltas).agrees
+        };
+        assert_eq!(judged(310.0), Some(true));
+        assert_eq!(judged(0.0), Some(false));
     }
 
     #[test]
