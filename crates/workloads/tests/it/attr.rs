@@ -1,10 +1,10 @@
 //! Properties of tasks, at their start and changed later: nice levels, policies, affinity masks,
 //! starting CPUs, timer slack.
 
-use crate::invariants::eevdfs;
+use crate::invariants::{eevdf, eevdfs};
 use crate::support::{free_machine, run_checked, shapes, simulate};
-use policies::fair::Fair;
 use policies::fair::features::{Features, Tunables};
+use policies::fair::{Discipline, Fair, Rules};
 use proptest::prelude::*;
 use sim_core::{
     Config, NoObserver, Ns, Op, Program, ProgramCx, SchedAttr, SchedPolicy, Simulation, TaskAttr,
@@ -30,13 +30,21 @@ impl Program for Scripts {
     }
 }
 
-type Sim = Simulation<Fair, Scripts, NoObserver>;
+type Sim<S> = Simulation<Fair<S>, Scripts, NoObserver>;
+
+/// What makes the fair class of a kernel for so many CPUs.
+type Class<S> = fn(usize) -> Fair<S>;
 
 /// A machine of `cpus` CPUs; mask 1 + c allows CPU c only.
-fn run(cpus: u32, tasks: Vec<(TaskAttr, Vec<Op>)>, until: Ns) -> Sim {
+fn run<S: Discipline>(
+    class: Class<S>,
+    cpus: u32,
+    tasks: Vec<(TaskAttr, Vec<Op>)>,
+    until: Ns,
+) -> Sim<S> {
     let machine = free_machine(cpus);
     let n = machine.n_cpus();
-    let policy = Fair::new(Features::default(), Tunables::for_cpus(n));
+    let policy = class(n);
     let mut w = sim_core::World::new(machine.into(), Config::default());
     // On a machine of one CPU the mask of CPU 0 is the one of all.
     for c in (0..cpus).filter(|_| cpus > 1) {
@@ -55,7 +63,7 @@ fn attr() -> TaskAttr {
     TaskAttr::default()
 }
 
-fn ran(sim: &Sim, p: usize) -> Ns {
+fn ran<S: Discipline>(sim: &Sim<S>, p: usize) -> Ns {
     let se = &sim.policy.tasks[p];
     let running = sim.w.cpus[sim.w.tasks[p].cpu.idx()].curr == TaskId(p as u32);
     se.sum_exec_runtime + if running { sim.w.now - se.exec_start } else { 0 }
@@ -65,80 +73,101 @@ fn nice(nice: i8) -> SchedAttr {
     SchedAttr { nice, ..SchedAttr::default() }
 }
 
-#[test]
-fn a_task_starts_where_it_is_told() {
+fn a_task_starts_where_it_is_told<S: Discipline>(class: Class<S>) {
     let at = |start| (TaskAttr { start_cpu: Some(CpuId(start)), ..attr() }, vec![]);
-    let sim = run(4, vec![at(3), at(3), at(1)], 1);
+    let sim = run(class, 4, vec![at(3), at(3), at(1)], 1);
     let cpus: Vec<u32> = sim.w.tasks.iter().map(|t| t.cpu.0).collect();
     assert_eq!(cpus, [3, 3, 1]);
 }
 
-#[test]
-fn a_start_that_is_not_allowed_is_not_taken() {
+fn a_start_that_is_not_allowed_is_not_taken<S: Discipline>(class: Class<S>) {
     let task = TaskAttr { start_cpu: Some(CpuId(3)), allowed: only(2), ..attr() };
-    assert_eq!(run(4, vec![(task, vec![])], MS).w.tasks[0].cpu, CpuId(2));
+    assert_eq!(run(class, 4, vec![(task, vec![])], MS).w.tasks[0].cpu, CpuId(2));
 }
 
-#[test]
-fn a_renice_changes_the_shares_from_then_on() {
+fn a_renice_changes_the_shares_from_then_on<S: Discipline>(class: Class<S>) {
     let renice = Op::SetScheduler { task: TaskId(1), attr: nice(5) };
     // Task 0 renices task 1 at once: whichever runs first.
-    let sim = run(1, vec![(attr(), vec![renice]), (attr(), vec![])], 20_000 * MS);
+    let sim = run(class, 1, vec![(attr(), vec![renice]), (attr(), vec![])], 20_000 * MS);
     let share = ran(&sim, 0) as f64 / ran(&sim, 1) as f64;
     assert!((share / (1024.0 / 335.0) - 1.0).abs() < 0.01, "{share}");
     assert_eq!(sim.policy.rqs[0].load_weight, 1024 + 335);
 }
 
-#[test]
-fn the_load_follows_the_weight_at_once() {
+fn the_load_follows_the_weight_at_once<S: Discipline>(class: Class<S>) {
     let renice = Op::SetScheduler { task: TaskId(0), attr: nice(-5) };
-    let sim = run(1, vec![(attr(), vec![Op::Run(2_000 * MS), renice])], 2_001 * MS);
+    let sim = run(class, 1, vec![(attr(), vec![Op::Run(2_000 * MS), renice])], 2_001 * MS);
     let load = sim.policy.rqs[0].avg.load_avg;
     assert!(load.abs_diff(3121) < 20, "{load}");
 }
 
-#[test]
-fn a_task_that_becomes_idle_policy_gives_way() {
+fn a_task_that_becomes_idle_policy_gives_way<S: Discipline>(class: Class<S>) {
     let idle = SchedAttr { policy: SchedPolicy::Idle, ..SchedAttr::default() };
     let change = |p| Op::SetScheduler { task: TaskId(p), attr: idle };
-    let sim = run(1, vec![(attr(), vec![change(0)]), (attr(), vec![])], 10_000 * MS);
+    let sim = run(class, 1, vec![(attr(), vec![change(0)]), (attr(), vec![])], 10_000 * MS);
     assert!(ran(&sim, 0) * 200 < ran(&sim, 1), "{} {}", ran(&sim, 0), ran(&sim, 1));
     assert_eq!(sim.policy.rqs[0].idle_h_nr_running, 1);
 }
 
-#[test]
-fn a_running_task_moves_itself() {
+fn a_running_task_moves_itself<S: Discipline>(class: Class<S>) {
     let mv = |to| Op::SetAffinity { task: TaskId(0), allowed: only(to) };
     let ops = vec![Op::Run(MS), mv(1), Op::Run(MS), mv(0), Op::Run(MS), mv(1)];
     let start = TaskAttr { start_cpu: Some(CpuId(0)), ..attr() };
-    let sim = run(2, vec![(start, ops)], 100 * MS);
+    let sim = run(class, 2, vec![(start, ops)], 100 * MS);
     assert_eq!(sim.w.tasks[0].cpu, CpuId(1));
     assert_eq!(sim.w.counters.migrations_by_cause[6], 3);
     assert!(!sim.w.tasks[0].misplaced);
 }
 
-#[test]
-fn a_waiting_a_sleeping_and_a_running_task_are_moved_by_another() {
+fn a_waiting_a_sleeping_and_a_running_task_are_moved_by_another<S: Discipline>(class: Class<S>) {
     let on = |c| TaskAttr { start_cpu: Some(CpuId(c)), allowed: only(c), ..attr() };
     let mv = |p| Op::SetAffinity { task: TaskId(p), allowed: only(2) };
     let mover = vec![Op::Run(MS), mv(1), mv(2), mv(3)];
     // Task 1 sleeps, task 2 runs on CPU 1, task 3 waits on CPU 0 behind the mover.
     let sleeper = vec![Op::Sleep(5 * MS)];
     let tasks = vec![(on(0), mover), (on(1), sleeper), (on(1), vec![]), (on(0), vec![])];
-    let sim = run(3, tasks, 50 * MS);
+    let sim = run(class, 3, tasks, 50 * MS);
     let cpus: Vec<u32> = sim.w.tasks.iter().map(|t| t.cpu.0).collect();
     assert_eq!(cpus, [0, 2, 2, 2]);
 }
 
-#[test]
-fn timer_slack_belongs_to_the_task() {
+fn timer_slack_belongs_to_the_task<S: Discipline>(class: Class<S>) {
     let woke = |slack| {
         let task = TaskAttr { timer_slack_ns: slack, ..attr() };
-        let sim = run(1, vec![(task, vec![Op::Sleep(MS)])], 10 * MS);
+        let sim = run(class, 1, vec![(task, vec![Op::Sleep(MS)])], 10 * MS);
         10 * MS - ran(&sim, 0)
     };
     assert_eq!(woke(None), woke(Some(50_000)));
     assert_eq!(woke(None) - woke(Some(0)), 50_000);
+}
+
+/// Each of these holds whatever the discipline.
+macro_rules! in_every_kernel {
+    ($($test:ident)*) => {
+        mod in_every_kernel {
+            use super::{Rules, Tunables, Features, Fair, eevdf};
+
+            $(#[test]
+            fn $test() {
+                super::$test(|n| Fair::new(Features::default(), Tunables::for_cpus(n)));
+                super::$test(|n| eevdf(Rules::V6_6, 0, n));
+                super::$test(|n| eevdf(Rules::V6_12, 0, n));
+                super::$test(|n| eevdf(Rules::V6_18_2, 0, n));
+                super::$test(|n| eevdf(Rules::V6_18, 0, n));
+            })*
+        }
+    };
+}
+
+in_every_kernel! {
+    a_task_starts_where_it_is_told
+    a_start_that_is_not_allowed_is_not_taken
+    a_renice_changes_the_shares_from_then_on
+    the_load_follows_the_weight_at_once
+    a_task_that_becomes_idle_policy_gives_way
+    a_running_task_moves_itself
+    a_waiting_a_sleeping_and_a_running_task_are_moved_by_another
+    timer_slack_belongs_to_the_task
 }
 
 /// Tasks that run, sleep, wake each other and change each other's properties at random.
