@@ -20,7 +20,7 @@ mod ssd;
 
 use crate::admin::{Admin, AffinityChange};
 use crate::latency::Latency;
-use fio::Job;
+use fio::{Job, Parent};
 use policies::workqueue::{Affinity, Kind, Turn, WorkId, Workqueues, WqId, WqSpec};
 use sim_core::{Calls, Ns, Op, Program, ProgramCx, Stack, Step, TaskId};
 use ssd::Ssd;
@@ -161,6 +161,8 @@ pub struct DmCrypt {
     times: Option<Times>,
     wq: Option<Workqueues>,
     admin: Admin,
+    /// fio's first process.
+    parent: Option<Parent>,
     jobs: Vec<Job>,
     /// By request; its work item has the same number.
     ios: Vec<Io>,
@@ -190,6 +192,7 @@ impl DmCrypt {
             ssd: Ssd::new(config.ssd_parallel),
             times: None,
             wq: None,
+            parent: None,
             jobs: Vec::new(),
             completed: Vec::new(),
             handling: Vec::new(),
@@ -271,9 +274,10 @@ impl Program for DmCrypt {
         self.writer.start(cx);
         self.admin.start(cx);
         for job in 0..self.config.numjobs {
-            let job = Job::start(cx, &self.config, job);
+            let job = Job::new(cx, &self.config, job);
             self.jobs.push(job);
         }
+        self.parent = Some(Parent::start(cx));
     }
 
     fn next(&mut self, cx: &mut ProgramCx<'_>, task: TaskId) -> Op {
@@ -292,6 +296,9 @@ impl Program for DmCrypt {
         if self.admin.is(task) {
             let wq = self.wq.as_mut().expect("made at the start");
             return self.admin.next(cx, wq, KCRYPTD);
+        }
+        if self.parent.as_ref().is_some_and(|parent| parent.is(task)) {
+            return self.make_jobs();
         }
         // The jobs were made in a row.
         let job = (task.0 - self.jobs[0].task.0) as usize;
@@ -317,6 +324,15 @@ impl Program for DmCrypt {
 
     fn interrupt(&mut self, cx: &mut ProgramCx<'_>) -> Step {
         self.handle(cx)
+    }
+
+    fn is_under_way(&self) -> bool {
+        self.parent.as_ref().is_some_and(|parent| parent.made == self.config.numjobs)
+    }
+
+    fn measurement_begins(&mut self) {
+        (self.read_bytes, self.written_bytes) = (0, 0);
+        self.latency = Latency::new();
     }
 
     fn results(&self, elapsed_ns: Ns) -> Vec<(&'static str, f64)> {

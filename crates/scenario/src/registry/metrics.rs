@@ -46,7 +46,12 @@ pub const METRICS: &[MetricDef] = &[
     row("latency_", "us", Lower, "time of one request: mean, p50, p95, p99, max"),
     row("bandwidth_write", "MiB/s", Higher, "bytes written per second"),
     row("queue_latency_", "us", Lower, "length of a call: mean, p50, p90, p95, p99, max"),
-    row("idle_while_runnable", "CPU-s", Lower, "CPU time idle while an allowed task waited"),
+    row(
+        "idle_while_runnable",
+        "CPU-s",
+        Lower,
+        "CPU time idle while tasks waited, wherever they may run",
+    ),
     row("wakeup_latency_p50", "us", Lower, "wake-up to running, median"),
     row("wakeup_latency_p95", "us", Lower, "wake-up to running, 95th percentile"),
     row("wakeup_latency_p99", "us", Lower, "wake-up to running, 99th percentile"),

@@ -185,10 +185,15 @@ impl DmCrypt {
             }
             let Some(io) = self.handling[cpu].take() else {
                 self.handling[cpu] = self.completed[cpu].pop_front();
-                return match self.handling[cpu] {
-                    Some(_) => Step::Spend(self.times().costs.complete),
-                    None => Step::Done,
+                let Some(io) = self.handling[cpu] else {
+                    return Step::Done;
                 };
+                let costs = self.times().costs;
+                // A write ends here, a read in its worker.
+                return Step::Spend(match self.ios[io as usize].dir {
+                    Dir::Read => costs.complete,
+                    Dir::Write => costs.complete + costs.end_io,
+                });
             };
             match self.ios[io as usize].dir {
                 Dir::Read => {

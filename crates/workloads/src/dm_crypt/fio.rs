@@ -12,6 +12,44 @@ const FIO_KIB: u32 = 128;
 /// Service times of the SSD are uniform within this part of their mean, up and down.
 const SERVICE_SPREAD: f64 = 1.0 / 3.0;
 
+/// Until kcryptd's first workers and the other threads of the kernel have gone to sleep, ns.
+const FIRST_JOB_NS: Ns = 20_000_000;
+/// fio makes a job, and waits until it is there before it makes the next, ns: unverified.
+const NEXT_JOB_NS: Ns = 1_000_000;
+
+/// fio itself, which makes the jobs on a machine that has nothing to do.
+pub(super) struct Parent {
+    task: TaskId,
+    /// Jobs that it has made.
+    pub made: u32,
+    sleeps: bool,
+}
+
+impl Parent {
+    pub fn start(cx: &mut ProgramCx<'_>) -> Self {
+        let attr =
+            TaskAttr { comm: cx.comm("fio"), working_set_kib: FIO_KIB, ..TaskAttr::default() };
+        Self { task: cx.start_task(attr), made: 0, sleeps: false }
+    }
+
+    pub fn is(&self, task: TaskId) -> bool {
+        self.task == task
+    }
+
+    fn next(&mut self, jobs: &[Job]) -> Op {
+        self.sleeps = !self.sleeps;
+        match jobs.get(self.made as usize) {
+            None => Op::Exit,
+            Some(_) if self.sleeps && self.made == 0 => Op::Sleep(FIRST_JOB_NS),
+            Some(_) if self.sleeps => Op::Sleep(NEXT_JOB_NS),
+            Some(job) => {
+                self.made += 1;
+                Op::Fork(job.task)
+            }
+        }
+    }
+}
+
 /// A job.
 pub(super) struct Job {
     pub task: TaskId,
@@ -38,11 +76,12 @@ enum At {
 }
 
 impl Job {
-    pub fn start(cx: &mut ProgramCx<'_>, config: &Config, job: u32) -> Self {
+    /// Made, not yet running.
+    pub fn new(cx: &mut ProgramCx<'_>, config: &Config, job: u32) -> Self {
         let comm = cx.comm("fio");
         let attr = TaskAttr { comm, mm: 1 + job, working_set_kib: FIO_KIB, ..TaskAttr::default() };
         Self {
-            task: cx.start_task(attr),
+            task: cx.new_task(attr),
             at: At::Top,
             rng: random::stream(config.seed, u64::from(job), Purpose::Arrival),
             in_flight: 0,
@@ -75,6 +114,14 @@ impl Job {
 }
 
 impl DmCrypt {
+    /// What fio itself does next.
+    pub(super) fn make_jobs(&mut self) -> Op {
+        match &mut self.parent {
+            Some(parent) => parent.next(&self.jobs),
+            None => Op::Exit,
+        }
+    }
+
     /// What a job does next.
     pub(super) fn issue(&mut self, cx: &mut ProgramCx<'_>, job: usize) -> Op {
         let times = self.times();

@@ -12,6 +12,8 @@ use workloads::admin::AffinityChange;
 use workloads::dm_crypt::{self, DmCrypt};
 
 const MS: u64 = 1_000_000;
+/// By then a few jobs have been made.
+const UNDER_WAY: u64 = 30 * MS;
 
 /// A small one; hashing and encrypting take 66 and 164 us.
 pub fn config() -> dm_crypt::Config {
@@ -46,11 +48,13 @@ fn a_writer_alone_is_as_fast_as_it_can_hash() {
     let program = DmCrypt::new(config);
     let machine = free_machine(16);
     let mut sim = simulate(machine, Config::default(), Fcfs::default(), program, NoObserver);
-    sim.run_until(500 * MS);
+    sim.run_until(UNDER_WAY);
+    sim.begin_measurement();
+    sim.run_until(UNDER_WAY + 500 * MS);
     // Generate, hash, io_submit, reap; the two latter at 3.8 GHz.
     let us = 10.923 + 65.536 + (3.5 + 1.5) * 3.8 / 3.0;
     let expected = 32.0 / 1024.0 / (us * 1e-6);
-    let written = value(&sim.program, sim.w.now, "bandwidth_write");
+    let written = value(&sim.program, 500 * MS, "bandwidth_write");
     assert!((written / expected - 1.0).abs() < 0.01, "{written} against {expected}");
 }
 
@@ -63,8 +67,10 @@ fn requests_in_flight_are_rate_times_latency() {
     let policy = Fair::new(Features::default(), Tunables::for_cpus(machine.n_cpus()));
     let program = DmCrypt::new(config);
     let mut sim = simulate(machine, Config::default(), policy, program, NoObserver);
-    sim.run_until(3000 * MS);
-    let of = |name| value(&sim.program, sim.w.now, name);
+    sim.run_until(UNDER_WAY);
+    sim.begin_measurement();
+    sim.run_until(UNDER_WAY + 3000 * MS);
+    let of = |name| value(&sim.program, 3000 * MS, name);
     let per_us = (of("bandwidth") + of("bandwidth_write")) * 1024.0 / 32.0 * 1e-6;
     let found = per_us * of("latency_mean");
     assert!((found / in_flight - 1.0).abs() < 0.02, "{found} of {in_flight}");
@@ -94,7 +100,7 @@ proptest! {
         seed in 0u64..1000,
     ) {
         let change = AffinityChange {
-            at: 10 * MS,
+            at: UNDER_WAY + 5 * MS,
             scope: Some(to.scope),
             strict: Some(to.strict),
             localize: Some(to.localize),
@@ -114,7 +120,7 @@ proptest! {
         let policy = Fair::new(Features::default(), Tunables::for_cpus(machine.n_cpus()));
         let program = DmCrypt::new(config);
         let mut sim = simulate(machine, Config::default(), policy, program, NoObserver);
-        let end = run_checked(&mut sim, 25 * MS, |sim| match sim.program.workqueues() {
+        let end = run_checked(&mut sim, UNDER_WAY + 15 * MS, |sim| match sim.program.workqueues() {
             Some(wq) => wq.check(&sim.w),
             None => Ok(()),
         });
