@@ -61,7 +61,11 @@ impl Fair<Eevdf> {
 
     /// `pick_next_entity`: as `pick_eevdf`, and delayed tasks that it meets leave the queue.
     pub(super) fn pick_next(&mut self, w: &mut World, cpu: CpuId, protect: bool) -> Option<TaskId> {
-        self.charge_curr(w, cpu);
+        // After a look for work elsewhere the task that went to sleep is still current (spec 4.7).
+        let curr = self.rqs[cpu.idx()].curr;
+        if curr.is_task() && self.tasks[curr.idx()].on_rq {
+            self.charge_curr(w, cpu);
+        }
         let early_buddy = self.discipline.rules <= Rules::V6_12 && self.features.next_buddy;
         loop {
             let p = if early_buddy && self.next_is_eligible(cpu) {

@@ -192,6 +192,22 @@ fn who_sleeps_in_debt_stays_on_the_queue_until_it_is_picked() {
     }
 }
 
+/// Between the two picks of a schedule() that finds nothing the CPU looks for work elsewhere.
+#[test]
+fn who_went_to_sleep_is_not_charged_for_the_search() {
+    for rules in ALL_RULES {
+        let (mut rig, tasks) = hogs(rules, 1000, &[0]);
+        let p = tasks[0];
+        rig.w.now = MS;
+        rig.dequeue(p, true);
+        assert_eq!(rig.f.pick_next_task(&mut rig.w, CPU0), None);
+        let ran = rig.f.tasks[p.idx()].sum_exec_runtime;
+        rig.w.now += 5_000;
+        assert_eq!(rig.f.pick_next_task(&mut rig.w, CPU0), None);
+        assert_eq!(rig.f.tasks[p.idx()].sum_exec_runtime, ran, "{rules:?}");
+    }
+}
+
 #[test]
 fn v6_6_knows_no_delay() {
     let (rig, p) = one_asleep_in_debt(Rules::V6_6);
