@@ -356,6 +356,10 @@ fn what_is_wrong_is_told_with_its_place() {
     "#]].assert_eq(&faults.map(|line| fault(&line)).concat());
     let empty = read("# no events\n".as_bytes(), &machine(), &[]).unwrap_err();
     assert_eq!(empty.to_string(), "there is no event of the scheduler in it");
+    let idle = "migration/0 18 [000] 1.5: sched:sched_migrate_task: comm=perf pid=27095 prio=120 \
+                orig_cpu=0 dest_cpu=1\n";
+    let idle = read(idle.as_bytes(), &machine(), &[]).unwrap_err();
+    assert_eq!(idle.to_string(), "there is no thread in it that runs or sleeps");
     let long = format!("x 1 [000] 1.0: sched:sched_wait_task: {}", "x".repeat(1 << 17));
     assert!(fault(&long).contains("longer than 64 KiB"), "{}", fault(&long));
 }
