@@ -67,6 +67,20 @@ fn loops_are_endless_for_threads_and_one_for_phases_unless_the_file_says() {
 }
 
 #[test]
+fn forks_in_circles_never_end() {
+    let ends = |tasks: &str| good(&format!("{{ \"tasks\": {{ {tasks} }} }}")).ends();
+    let once = r#""loop": 1, "run": 1"#;
+    assert!(!ends(&format!(r#""t": {{ {once}, "fork": "t" }}"#)));
+    let circle = format!(
+        r#""b": {{ {once}, "instance": 0, "fork": "c" }}, "c": {{ {once}, "fork": "b", "instance": 0 }}"#
+    );
+    assert!(!ends(&format!(r#""a": {{ {once}, "fork": "b" }}, {circle}"#)));
+    assert!(ends(&format!(r#""a": {{ {once} }}, {circle}"#)), "nobody starts it");
+    let twice = r#""fork": "b", "fork2": "b""#;
+    assert!(ends(&format!(r#""a": {{ {once}, {twice} }}, "b": {{ {once}, "instance": 0 }}"#)));
+}
+
+#[test]
 fn names_are_shared_and_unique_timers_are_not() {
     let spec = good(
         r#"{ "tasks": {

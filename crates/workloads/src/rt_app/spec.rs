@@ -125,18 +125,58 @@ pub enum Event {
 }
 
 impl Spec {
-    /// True if the run comes to an end by itself: a duration, or no thread that goes on for ever.
+    /// True if the run comes to an end by itself: a duration, or no thread that goes on for ever or
+    /// begins a chain of forks that does.
     pub fn ends(&self) -> bool {
-        self.duration_ns.is_some() || !(0..self.tasks.len()).any(|t| self.is_endless(t))
+        let endless = |t: &usize| {
+            let task = &self.tasks[*t];
+            task.loops.is_none() || task.phases.iter().any(|p| p.loops.is_none())
+        };
+        let started = self.started();
+        self.duration_ns.is_some()
+            || !started.iter().any(endless) && !self.forks_in_circles(&started)
     }
 
-    /// True if a thread of this kind is ever started and goes on for ever.
-    fn is_endless(&self, task: usize) -> bool {
-        let t = &self.tasks[task];
-        let fork = Event::Fork(task as u32);
-        let forked = || self.tasks.iter().flat_map(|t| &t.phases).any(|p| p.events.contains(&fork));
-        let goes_on = t.loops.is_none() || t.phases.iter().any(|p| p.loops.is_none());
-        goes_on && (t.instances > 0 || forked())
+    /// The kinds that a thread of this kind forks, one of them as often as its phases say so.
+    fn forks(&self, kind: usize) -> impl Iterator<Item = usize> {
+        self.tasks[kind].phases.iter().flat_map(|p| &p.events).filter_map(|event| match event {
+            Event::Fork(kind) => Some(*kind as usize),
+            _ => None,
+        })
+    }
+
+    /// The kinds of which there is ever a thread.
+    fn started(&self) -> Vec<usize> {
+        let with_the_run = |t: &usize| self.tasks[*t].instances > 0;
+        let mut started: Vec<usize> = (0..self.tasks.len()).filter(with_the_run).collect();
+        let mut seen = vec![false; self.tasks.len()];
+        started.iter().for_each(|t| seen[*t] = true);
+        let mut next = 0;
+        while let Some(&kind) = started.get(next) {
+            let new = self.forks(kind).filter(|k| !std::mem::replace(&mut seen[*k], true));
+            started.extend(new);
+            next += 1;
+        }
+        started
+    }
+
+    /// True if one of these kinds, which fork no others, leads back to itself: what remains when
+    /// those that nobody forks are taken away, again and again.
+    fn forks_in_circles(&self, kinds: &[usize]) -> bool {
+        let mut forked = vec![0u32; self.tasks.len()];
+        kinds.iter().flat_map(|t| self.forks(*t)).for_each(|k| forked[k] += 1);
+        let mut free: Vec<usize> = kinds.iter().copied().filter(|t| forked[*t] == 0).collect();
+        let mut next = 0;
+        while let Some(&kind) = free.get(next) {
+            for k in self.forks(kind) {
+                forked[k] -= 1;
+                if forked[k] == 0 {
+                    free.push(k);
+                }
+            }
+            next += 1;
+        }
+        free.len() < kinds.len()
     }
 
     /// Threads that are started with the run.
