@@ -17,8 +17,8 @@ use policies::fair::features::{Features, Tunables};
 use policies::fair::{Eevdf, Fair, Rules};
 use policies::fcfs::Fcfs;
 use sim_core::{
-    Config, NEVER, NoObserver, Ns, Observer, Policy, Program, Simulation, StopReason, Waiting,
-    World,
+    Config, NEVER, NoObserver, Ns, Observer, Policy, Program, Simulation, StopReason, TASKS_MAX,
+    Waiting, World,
 };
 use std::sync::Arc;
 use topology::Machine;
@@ -32,6 +32,8 @@ use workloads::speed::Speed;
 
 /// How often the progress is told: every so many events.
 const EVENTS_PER_REPORT: u32 = 1 << 16;
+/// Latencies that a run may record: 2 GiB.
+const SAMPLES_MAX: usize = 1 << 28;
 /// Simulated time after which a run without an end is stopped all the same.
 const LONGEST_RUN_NS: Ns = 1 << 60;
 
@@ -338,15 +340,25 @@ fn simulate<P: Policy, W: Program, O: Observer>(
                 sim.w.now as f64 / until as f64
             };
             progress(share);
+            if sim.w.samples.len() > SAMPLES_MAX {
+                return Err(too_many_samples(sim.w.now));
+            }
             if sim.observer.has_enough() {
                 return Err(RunError::Stopped);
             }
         }
     };
     match end {
-        StopReason::Done | StopReason::Until => Ok(metrics::output(&sim)),
+        StopReason::Done | StopReason::Until => Ok(metrics::output(&mut sim)),
         other => Err(stopped(&sim.w, other)),
     }
+}
+
+fn too_many_samples(now: Ns) -> RunError {
+    RunError::Impossible(format!(
+        "more than {SAMPLES_MAX} latencies are recorded by {:.6} s; ask for a shorter run",
+        now as f64 * 1e-9
+    ))
 }
 
 /// Why a run that should have gone on has not.
@@ -363,6 +375,13 @@ fn stopped(w: &World, why: StopReason) -> RunError {
             "task {} does operation after operation without time passing, at {at_s:.6} s",
             task.comm
         )),
+        StopReason::TooManyTasks(parent) => {
+            let attr = &w.tasks[parent.idx()].attr;
+            let comm = w.comms.get(attr.comm as usize).map_or("", String::as_str);
+            RunError::Impossible(format!(
+                "there are {TASKS_MAX} tasks, and {comm} starts one more, at {at_s:.6} s"
+            ))
+        }
     }
 }
 

@@ -43,6 +43,9 @@ pub(crate) const CLASS_CPU: u8 = 1;
 /// Operations of one task at one instant that are taken for a program that hangs.
 const MAX_OPS_AT_ONCE: u32 = 100_000;
 
+/// Tasks that may exist at a time; a Linux of common size has room for fewer.
+pub const TASKS_MAX: usize = 1 << 20;
+
 /// A task that waits for ever, and what for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Waiting {
@@ -65,6 +68,8 @@ pub enum StopReason {
     NoProgress(Vec<Waiting>),
     /// A program does operation after operation without time passing.
     Livelock(Waiting),
+    /// There are [`TASKS_MAX`] tasks, and a program would start one more.
+    TooManyTasks(TaskId),
 }
 
 /// A machine, a policy, a workload and an observer.

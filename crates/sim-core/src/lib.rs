@@ -26,7 +26,7 @@ mod task;
 mod world;
 
 pub use cpu::{Category, Cpu, N_CATEGORIES};
-pub use engine::{Simulation, StopReason, Waiting};
+pub use engine::{Simulation, StopReason, TASKS_MAX, Waiting};
 pub use events::EventQueue;
 pub use locks::{LockId, Locks, Site, SiteGroup, SiteStats};
 pub use observer::{NoObserver, Observer};

@@ -70,6 +70,9 @@ impl Recorder {
         let mut all =
             Self { busy: self.busy.clone(), llc_of: self.llc_of.clone(), ..Self::new(&w.machine) };
         all.bucket_ns = self.bucket_ns;
+        while w.now.div_ceil(all.bucket_ns) as usize > MAX_BUCKETS {
+            all.coarsen();
+        }
         for cpu in (0..w.cpus.len() as u32).map(CpuId) {
             if w.cpus[cpu.idx()].curr != TaskId::IDLE {
                 all.add_busy(cpu, self.busy_since[cpu.idx()], w.now);
@@ -107,16 +110,17 @@ impl Observer for Recorder {
 
 /// All metrics of a finished run, whoever else has watched it.
 pub fn output<P: Policy, W: Program, O: Observer>(
-    sim: &Simulation<P, W, (Recorder, O)>,
+    sim: &mut Simulation<P, W, (Recorder, O)>,
 ) -> RunOutput {
     let recorder = &sim.observer.0;
     let mut m = Metrics(Vec::new());
+    let mut samples = std::mem::take(&mut sim.w.samples);
     let w = &sim.w;
     m.time(w);
     for (name, value) in sim.program.results(w.now - w.measured_from) {
         m.add(name, value);
     }
-    m.latencies(&w.samples);
+    m.latencies(&mut samples);
     m.add("idle_while_runnable", w.idle_while_runnable_ns as f64 * 1e-9);
     let delays = &recorder.delays;
     for (name, quantile) in [("p50", 0.5), ("p95", 0.95), ("p99", 0.99)] {
@@ -151,9 +155,8 @@ impl Metrics {
         self.add("cpu_pct", used as f64 / elapsed * 100.0);
     }
 
-    /// What the workload measured itself, if it did: exact percentiles, by nearest rank.
-    fn latencies(&mut self, samples: &[Ns]) {
-        let mut sorted = samples.to_vec();
+    /// What the workload measured itself, if it did: exact percentiles, by nearest rank. Sorts.
+    fn latencies(&mut self, sorted: &mut [Ns]) {
         sorted.sort_unstable();
         let Some(max) = sorted.last() else {
             return;
@@ -213,10 +216,10 @@ mod tests {
     #[test]
     fn recorded_times_become_metrics_in_microseconds() {
         let mut m = Metrics(Vec::new());
-        m.latencies(&[]);
+        m.latencies(&mut []);
         assert!(m.0.is_empty());
-        let samples: Vec<Ns> = (1..=100).rev().map(|us| us * 1000).collect();
-        m.latencies(&samples);
+        let mut samples: Vec<Ns> = (1..=100).rev().map(|us| us * 1000).collect();
+        m.latencies(&mut samples);
         let found: Vec<_> = m.0.iter().map(|v| (v.name.as_str(), v.value)).collect();
         let expected =
             [("mean", 50.5), ("p50", 50.0), ("p95", 95.0), ("p99", 99.0), ("max", 100.0)];

@@ -306,3 +306,23 @@ fn whoever_watches_changes_nothing() {
         }
     }
 }
+
+/// A day with one short customer per eleven days: nothing but the end of the run asks for buckets.
+#[test]
+fn an_idle_day_has_few_buckets_of_utilization() {
+    let mut spec = spec("fcfs", "", "kind = \"mm-c\"\nrate = 1e-6");
+    spec.until = Until::Time(86_400_000_000_000);
+    let utilization = SimulationExecutor.run(&spec, &|_| ()).unwrap().utilization.unwrap();
+    assert_eq!(utilization.shares[0].len(), 330);
+    assert_eq!(utilization.bucket_ns, 1_000_000 << 18);
+}
+
+#[test]
+fn a_run_with_too_many_tasks_says_who_started_them() {
+    let mut w = world(&cfs(""));
+    w.comm("make");
+    let comm = w.comm("sh");
+    let task = w.new_task(TaskAttr { comm, ..TaskAttr::default() });
+    let error = stopped(&w, StopReason::TooManyTasks(task)).to_string();
+    assert_eq!(error, "there are 1048576 tasks, and sh starts one more, at 0.000000 s");
+}

@@ -6,7 +6,8 @@ use super::work::stretch;
 use crate::cpu::{Base, Cpu, Occupancy};
 use crate::world::MAX_SEGMENT_NS;
 use crate::{
-    Category, NEVER, Ns, Observer, Op, Policy, Program, ProgramCx, Simulation, TaskId, TaskState,
+    Category, NEVER, Ns, Observer, Op, Policy, Program, ProgramCx, Simulation, StopReason,
+    TASKS_MAX, TaskId, TaskState,
 };
 use topology::{CpuId, Governor};
 
@@ -85,6 +86,10 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
             Op::Wait => self.wait(cpu, p),
             Op::Exit => self.block(cpu, p, TaskState::Dead),
             Op::Wake { task, sync } => self.enter_wake(cpu, task, sync, Category::Kernel),
+            Op::Fork(_) if self.w.tasks.len() > TASKS_MAX => {
+                self.stop = Some(StopReason::TooManyTasks(p));
+                Flow::Wait
+            }
             Op::Fork(child) => {
                 // The body of a system call: interrupts cut in until the child is woken.
                 let begin = Frame::at(Pc::ForkBegin, Path::Fork, Category::Kernel);

@@ -7,6 +7,7 @@ mod engine;
 mod ext;
 mod fairness;
 mod invariants;
+mod limits;
 mod locks;
 mod netperf;
 mod observers;
