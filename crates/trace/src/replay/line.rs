@@ -126,33 +126,38 @@ struct Head<'a> {
 impl<'a> Head<'a> {
     fn find(line: &'a [u8]) -> Result<Self, Fault> {
         let brackets = (1..line.len()).filter(|i| line[*i] == b'[' && line[*i - 1] == b' ');
-        let found = brackets.filter_map(|at| Self::around(line, at)).next();
         let no_head = || {
             let end = line.len().min(40);
             let message = "this is no line of `perf script`: task, [CPU] and time are missing";
             Fault::at(0..end, message).help(HOW)
         };
-        let (head, cpu) = found.ok_or_else(no_head)?;
-        if cpu >= CPUS_MAX {
-            let message = format!("there is no CPU {cpu}; it must be below {CPUS_MAX}");
-            return Err(Fault::at(head.at_span.0..head.at_span.1, message));
-        }
-        Ok(head)
+        brackets.filter_map(|at| Self::around(line, at)).next().ok_or_else(no_head)?
     }
 
-    /// The head whose CPU is in the brackets that open here.
-    fn around(line: &'a [u8], open: usize) -> Option<(Self, u64)> {
+    /// What has the shape of a head whose CPU is in the brackets that open here.
+    fn around(line: &'a [u8], open: usize) -> Option<Result<Self, Fault>> {
         let (cpu, close) = digits(line, open + 1)?;
         (line.get(close) == Some(&b']')).then_some(())?;
         let begin = skip_spaces(line, close + 1);
         let (seconds, dot) = digits(line, begin)?;
-        (line.get(dot) == Some(&b'.') && seconds < SECONDS_MAX).then_some(())?;
+        (line.get(dot) == Some(&b'.')).then_some(())?;
         let (fraction, end) = digits(line, dot + 1)?;
         let n_digits = end - dot - 1;
         (line.get(end) == Some(&b':') && n_digits <= 9).then_some(())?;
         let ns = fraction * 10u64.pow(9 - n_digits as u32);
         let (comm, process, tid) = Self::pids(&line[..open])?;
-        let head = Self {
+        if cpu >= CPUS_MAX {
+            let cpu = String::from_utf8_lossy(&line[open + 1..close]);
+            let message = format!("there is no CPU {cpu}; it must be below {CPUS_MAX}");
+            return Some(Err(Fault::at(open + 1..close, message)));
+        }
+        if seconds >= SECONDS_MAX {
+            let message = format!("a time must be below {SECONDS_MAX} s");
+            return Some(Err(Fault::at(begin..end, message)));
+        }
+        let checked = |pid: Option<Digits>| pid.map(Digits::checked_pid).transpose();
+        let pids = checked(process).and_then(|process| Ok((process, checked(tid)?)));
+        Some(pids.map(|(process, tid)| Self {
             comm,
             tid,
             process,
@@ -160,37 +165,54 @@ impl<'a> Head<'a> {
             at: seconds * 1_000_000_000 + ns,
             at_span: (begin, end),
             end: end + 1,
-        };
-        Some((head, cpu))
+        }))
     }
 
     /// The name, and `pid/tid` or `tid`, the last word before the CPU. A task in its exit has -1.
-    fn pids(before: &'a [u8]) -> Option<(&'a [u8], Option<u32>, Option<u32>)> {
+    fn pids(before: &'a [u8]) -> Option<(&'a [u8], Option<Digits>, Option<Digits>)> {
         let before = before.trim_ascii_end();
         let start = before.iter().rposition(|b| *b == b' ').map_or(0, |i| i + 1);
-        let (comm, word) = (before[..start].trim_ascii(), &before[start..]);
-        match word.iter().position(|b| *b == b'/') {
-            Some(slash) => Some((comm, pid(&word[..slash])?, pid(&word[slash + 1..])?)),
-            None => Some((comm, None, pid(word)?)),
+        let comm = before[..start].trim_ascii();
+        match before[start..].iter().position(|b| *b == b'/') {
+            Some(n) => {
+                let process = pid(before, start..start + n)?;
+                Some((comm, process, pid(before, start + n + 1..before.len())?))
+            }
+            None => Some((comm, None, pid(before, start..before.len())?)),
         }
     }
 }
 
-/// A pid in the head; `Some(None)` for -1.
-fn pid(word: &[u8]) -> Option<Option<u32>> {
-    if word == b"-1" {
-        return Some(None);
-    }
-    let (number, end) = digits(word, 0)?;
-    (end == word.len() && number <= PID_MAX).then_some(Some(number as u32))
+/// A number, and where it stands.
+#[derive(Debug)]
+struct Digits {
+    number: u64,
+    span: Range<usize>,
 }
 
-/// The number that begins here, and where it ends.
+impl Digits {
+    fn checked_pid(self) -> Result<u32, Fault> {
+        let message = || format!("a pid is at most {PID_MAX}");
+        let fits = self.number <= PID_MAX;
+        fits.then_some(self.number as u32).ok_or_else(|| Fault::at(self.span, message()))
+    }
+}
+
+/// A pid in the head; `Some(None)` for -1.
+fn pid(line: &[u8], span: Range<usize>) -> Option<Option<Digits>> {
+    if &line[span.clone()] == b"-1" {
+        return Some(None);
+    }
+    let (number, end) = digits(line, span.start)?;
+    (end == span.end).then_some(Some(Digits { number, span }))
+}
+
+/// The number that begins here, or the largest if it is larger, and where it ends.
 fn digits(text: &[u8], from: usize) -> Option<(u64, usize)> {
     let mut number: u64 = 0;
     let mut at = from;
     while let Some(digit @ b'0'..=b'9') = text.get(at) {
-        number = number.checked_mul(10)?.checked_add(u64::from(digit - b'0'))?;
+        number = number.saturating_mul(10).saturating_add(u64::from(digit - b'0'));
         at += 1;
     }
     (at > from).then_some((number, at))
@@ -254,7 +276,7 @@ impl<'a> Fields<'a> {
                 What::WakeNew { task, prio, target }
             }
             b"sched_stat_runtime" => {
-                let ns = self.number(" runtime=", u64::MAX)?;
+                let ns = self.number(" runtime=", SECONDS_MAX * 1_000_000_000)?;
                 What::Runtime { task: self.task(" pid=", "comm=")?, ns }
             }
             b"sched_process_fork" => {
@@ -324,15 +346,14 @@ impl<'a> Fields<'a> {
         cut_off(self.line, &format!("`{}`", key.trim_matches([' ', '='])))
     }
 
+    /// A deadline task has -1.
     fn prio(&mut self, key: &str) -> Result<i32, Fault> {
-        let mut sign = 1;
         let word = self.word(key)?;
-        let mut at = word.start;
-        if self.line.get(at) == Some(&b'-') {
-            (sign, at) = (-1, at + 1);
+        if &self.line[word.clone()] == b"-1" {
+            return Ok(-1);
         }
-        match digits(self.line, at) {
-            Some((number, end)) if end == word.end && number < 140 => Ok(sign * number as i32),
+        match digits(self.line, word.start) {
+            Some((number, end)) if end == word.end && number < 140 => Ok(number as i32),
             _ if word.is_empty() => Err(self.empty(key)),
             _ => Err(Fault::at(word, "a priority is -1 to 139")),
         }

@@ -325,6 +325,12 @@ fn what_is_wrong_is_told_with_its_place() {
         "            perf 10 [000]   508.0396".to_string(),
         "            perf 10 [000]   508.039671: sched:sched_wait_task: x".to_string(),
         "            perf 10 [9999]   509.039671: sched:sched_wait_task: x".to_string(),
+        "            perf 10 [99999999999999999999] 509.039671: sched:sched_wait_task: x"
+            .to_string(),
+        "        perf 4194305 [000]   509.039671: sched:sched_wait_task: x".to_string(),
+        "       perf 10/99999999999999999999 [000] 509.039671: sched:sched_wait_task: x"
+            .to_string(),
+        "            perf 10 [000] 4294967296.039671: sched:sched_wait_task: x".to_string(),
         format!("{head}sched:sched_swi"),
         format!("{head}sched:sched_swich: prev_comm=a"),
         format!("{head}irq:softirq_entry: vec=1"),
@@ -332,6 +338,7 @@ fn what_is_wrong_is_told_with_its_place() {
         format!("{head}{switch}S{next}"),
         format!("{head}{switch}S{next}12x"),
         format!("{head}{switch}S{next}140"),
+        format!("{head}{switch}S{next}-2"),
         format!("{head}{switch}Q{next}120"),
         format!("{head}sched:sched_waking: comm=a pid=99999999 prio=120 target_cpu=000"),
         format!("{head}sched:sched_waking: comm=a pid=9 prio=120 target_cpu=-1"),
@@ -341,7 +348,11 @@ fn what_is_wrong_is_told_with_its_place() {
         3:1 `tail of a text` this is no line of `perf script`: task, [CPU] and time are missing | record with `perf sched record`, print with `perf script --ns`
         3:1 `            perf 10 [000]   508.0396` this is no line of `perf script`: task, [CPU] and time are missing | record with `perf sched record`, print with `perf script --ns`
         3:29 `508.039671` time runs backwards, from 508.039672000 to 508.039671000 | `perf script` prints events in order of time
-        3:30 `509.039671` there is no CPU 9999; it must be below 8192 | 
+        3:22 `9999` there is no CPU 9999; it must be below 8192 | 
+        3:22 `99999999999999999999` there is no CPU 99999999999999999999; it must be below 8192 | 
+        3:14 `4194305` a pid is at most 4194304 | 
+        3:16 `99999999999999999999` a pid is at most 4194304 | 
+        3:27 `4294967296.039671` a time must be below 4294967296 s | 
         3:56 `` the line is cut off: the event is missing | 
         3:41 `sched:sched_swich` unknown event `sched_swich` | did you mean `sched_switch`?
         3:41 `irq:softirq_entry` `irq:softirq_entry` is no event of the scheduler | keep the lines with `sched:` only
@@ -349,10 +360,11 @@ fn what_is_wrong_is_told_with_its_place() {
         3:148 `` the line is cut off: `next_prio` is missing | 
         3:148 `12x` a priority is -1 to 139 | 
         3:148 `140` a priority is -1 to 139 | 
+        3:148 `-2` a priority is -1 to 139 | 
         3:109 `Q` there is no such state of a task | R, S, D, T, t, X, Z, P, I
         3:72 `99999999` `pid` must be a number, at most 4194304 | 
         3:94 `-1` `target_cpu` must be a number, at most 8191 | 
-        3:88 `99999999999999999999` `runtime` must be a number, at most 18446744073709551615 | 
+        3:88 `99999999999999999999` `runtime` must be a number, at most 4294967296000000000 | 
     "#]].assert_eq(&faults.map(|line| fault(&line)).concat());
     let empty = read("# no events\n".as_bytes(), &machine(), &[]).unwrap_err();
     assert_eq!(empty.to_string(), "there is no event of the scheduler in it");
