@@ -349,6 +349,10 @@ fn simulate<P: Policy, W: Program, O: Observer>(
         }
     };
     match end {
+        StopReason::Until if spec.until == Until::Done => {
+            let years = LONGEST_RUN_NS / 1_000_000_000 / 3600 / 24 / 365;
+            Err(RunError::Impossible(format!("not done after {years} years of simulated time")))
+        }
         StopReason::Done | StopReason::Until => Ok(metrics::output(&mut sim)),
         other => Err(stopped(&sim.w, other)),
     }

@@ -19,6 +19,8 @@ use toml::de::{DeTable, DeValue};
 
 /// No input file is larger than this.
 const BYTES_MAX: u64 = 1 << 20;
+/// U+FEFF in UTF-8.
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// Reads and checks a scenario file and its machine.
 pub fn load(path: &Path) -> Result<Experiment, Faults> {
@@ -242,6 +244,10 @@ pub(crate) fn read_text_to(path: &Path, bytes_max: u64) -> Result<String, String
     file.take(bytes_max + 1).read_to_end(&mut bytes).map_err(why)?;
     if bytes.len() as u64 > bytes_max {
         return Err(format!("it is larger than {} MiB", bytes_max >> 20));
+    }
+    // Some editors of other systems begin a file with a byte order mark.
+    if bytes.starts_with(BYTE_ORDER_MARK) {
+        bytes.drain(..BYTE_ORDER_MARK.len());
     }
     String::from_utf8(bytes).map_err(|e| {
         let valid = e.utf8_error().valid_up_to();
