@@ -149,6 +149,7 @@ macro_rules! hand_on {
     };
 }
 
+#[deny(clippy::missing_trait_methods, reason = "a forgotten method would take the default")]
 impl<A: Observer, B: Observer> Observer for (A, B) {
     hand_on!(self => self.0, self.1);
 
@@ -163,6 +164,7 @@ impl<A: Observer, B: Observer> Observer for (A, B) {
     }
 }
 
+#[deny(clippy::missing_trait_methods, reason = "a forgotten method would take the default")]
 impl<O: Observer + ?Sized> Observer for &mut O {
     hand_on!(self => (**self));
 

@@ -74,6 +74,7 @@ impl Daemon {
     }
 }
 
+#[deny(clippy::missing_trait_methods, reason = "a forgotten method would take the default")]
 impl<W: Program> Program for WithBackground<W> {
     fn start(&mut self, cx: &mut ProgramCx<'_>) {
         self.workload.start(cx);

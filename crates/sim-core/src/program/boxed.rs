@@ -5,6 +5,7 @@ use super::{Op, Program, ProgramCx};
 use crate::{Calls, Ns, Stack, Step, TaskId};
 use topology::CpuId;
 
+#[deny(clippy::missing_trait_methods, reason = "a forgotten method would take the default")]
 impl Program for Box<dyn Program> {
     fn start(&mut self, cx: &mut ProgramCx<'_>) {
         (**self).start(cx);
