@@ -246,12 +246,7 @@ pub trait Policy {
     /// its runqueue may be read or written. Call it before reading another CPU's averages; the
     /// engine does so before `enqueue_task`, `dequeue_task` and every event of the CPU itself.
     fn catch_up(&mut self, w: &mut World, cpu: CpuId) {
-        let (now, this) = (w.now, w.this);
-        while let Some(edge) = w.take_light_tick(cpu) {
-            (w.now, w.this) = (edge, cpu);
-            self.task_tick(w, cpu);
-            (w.now, w.this) = (now, this);
-        }
+        w.replay_ticks(cpu, |w| self.task_tick(w, cpu));
     }
 
     /// What it has counted before is not to be measured.

@@ -421,10 +421,10 @@ impl World {
         });
     }
 
-    /// The CPU's event must be looked at again when this event is over; the executing one's is
-    /// anyway.
+    /// What the next tick of `cpu` decides may have changed: its event is looked at again when this
+    /// one is over. The executing CPU's is anyway.
     #[inline]
-    fn touch(&mut self, cpu: CpuId) {
+    pub fn touch(&mut self, cpu: CpuId) {
         if cpu != self.this {
             self.touched.push(cpu);
             self.disturbed = true;
@@ -506,11 +506,23 @@ impl World {
         }
     }
 
+    /// Lets `tick` account for each tick edge of `cpu` that has passed in the middle of its
+    /// segment, with `now` and `this` as they were then: [`crate::Policy::catch_up`].
+    #[inline]
+    pub fn replay_ticks(&mut self, cpu: CpuId, mut tick: impl FnMut(&mut Self)) {
+        let (now, this) = (self.now, self.this);
+        while let Some(edge) = self.take_light_tick(cpu) {
+            (self.now, self.this) = (edge, cpu);
+            tick(self);
+            (self.now, self.this) = (now, this);
+        }
+    }
+
     /// If a tick edge of `cpu` has passed in the middle of its segment, takes the oldest such edge:
     /// brings the segment up to it, charges the tick, and returns the edge. The caller lets the
     /// policy account for it, with `now` set to the edge.
     #[inline]
-    pub(crate) fn take_light_tick(&mut self, cpu: CpuId) -> Option<Ns> {
+    fn take_light_tick(&mut self, cpu: CpuId) -> Option<Ns> {
         let c = &self.cpus[cpu.idx()];
         if c.base != Base::Work || c.depth > 0 || c.tick_next > self.now {
             return None;

@@ -52,14 +52,18 @@ impl<'a> Cx<'a> {
         self.w.tasks[p.idx()].cpu
     }
 
-    /// What is left of the slice of `p`, ns.
-    pub fn slice(&self, p: TaskId) -> Ns {
+    /// What is left of the slice of `p`, ns; if it runs, as of its CPU's last tick.
+    pub fn slice(&mut self, p: TaskId) -> Ns {
+        self.s.catch_up(self.w, p);
         self.s.tasks[p.idx()].slice
     }
 
-    /// Gives `p` another slice ([`super::SLICE_INF`]: without end).
+    /// Gives `p` another slice ([`super::SLICE_INF`]: without end). If it runs, what it has run
+    /// since its CPU's last tick counts, and the first tick that finds the slice used ends it.
     pub fn set_slice(&mut self, p: TaskId, slice: Ns) {
+        self.s.catch_up(self.w, p);
         self.s.tasks[p.idx()].slice = slice;
+        self.w.touch(self.w.tasks[p.idx()].cpu);
     }
 
     /// `p->scx.dsq_vtime`

@@ -164,6 +164,14 @@ impl State {
         }
     }
 
+    /// Takes the ticks that have passed off the slice of `p`, if it runs. They decided nothing.
+    pub fn catch_up(&mut self, w: &mut World, p: TaskId) {
+        let cpu = w.tasks[p.idx()].cpu;
+        if w.cpus[cpu.idx()].curr == p {
+            w.replay_ticks(cpu, |w| self.update_curr(w, cpu));
+        }
+    }
+
     /// Inserts into the local queue of the task's CPU, whose runqueue lock is held.
     pub fn insert_local(&mut self, w: &mut World, p: TaskId, wanted: Wanted) {
         let cpu = w.tasks[p.idx()].cpu;

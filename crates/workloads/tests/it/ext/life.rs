@@ -3,7 +3,8 @@
 use crate::attr::Scripts;
 use crate::support::{free_machine, run_checked};
 use policies::ext::{
-    Cx, Dsq, DsqId, Ext, Fifo, Insert, LlcFifo, Next, Ops, Order, Rules, Tunables, Vtime, Wake, Why,
+    Cx, Dsq, DsqId, Ext, Fifo, Insert, LlcFifo, Next, Ops, Order, Rules, SLICE_INF, Tunables,
+    Vtime, Wake, Why,
 };
 use sim_core::{
     Config, EnqueueFlags, NoObserver, Ns, Op, Simulation, Site, TaskAttr, TaskId, World,
@@ -379,4 +380,53 @@ fn a_sleeper_gains_one_slice_under_vtime() {
     // A quarter of the rest is 100 ms. Behind by all that it slept, it would run every other slice.
     let ran = sim.w.tasks[0].ran_ns;
     assert!((80 * MS..=150 * MS).contains(&ran), "{ran}");
+}
+
+/// Task 1, when it runs, gives task 0 another slice; task 0 begins with `first`.
+struct Shortens {
+    first: Ns,
+    to: Ns,
+    /// What task 0 had left, and when it stopped.
+    left: Ns,
+    stopped_at: Ns,
+}
+
+impl Ops for Shortens {
+    fn enqueue(&mut self, cx: &mut Cx<'_>, p: TaskId, _flags: EnqueueFlags) {
+        let slice = if p == TaskId(0) { self.first } else { cx.slice_dfl() };
+        cx.insert(p, Dsq::Local, slice);
+    }
+
+    fn running(&mut self, cx: &mut Cx<'_>, p: TaskId) {
+        if p == TaskId(1) && cx.now() > 0 {
+            self.left = cx.slice(TaskId(0));
+            cx.set_slice(TaskId(0), self.to);
+        }
+    }
+
+    fn stopping(&mut self, cx: &mut Cx<'_>, p: TaskId, _runnable: bool) {
+        if p == TaskId(0) && self.stopped_at == 0 {
+            self.stopped_at = cx.now();
+        }
+    }
+}
+
+/// HZ 250: the slice counts from the last tick, and ends at a tick, whoever has set it.
+#[test]
+fn a_slice_set_from_another_cpu_ends_at_the_tick_that_finds_it_used() {
+    let run = |first, to| {
+        let tasks = vec![
+            (on(0), vec![]),
+            (on(1), vec![Op::Sleep(18 * MS), Op::Run(MS), Op::Sleep(1000 * MS)]),
+            (on(0), vec![]),
+        ];
+        let ops = Shortens { first, to, left: 0, stopped_at: 0 };
+        let sim = run(ops, 2, tasks, 200 * MS);
+        (sim.policy.ops.left, sim.policy.ops.stopped_at / MS)
+    };
+    assert_eq!(run(20 * MS, 5 * MS), (4 * MS, 24), "4 and 1 ms after the ticks at 16 and 20");
+    assert_eq!(run(20 * MS, MS), (4 * MS, 20));
+    assert_eq!(run(20 * MS, 30 * MS), (4 * MS, 48), "longer than it was");
+    assert_eq!(run(SLICE_INF, 5 * MS), (SLICE_INF, 24));
+    assert_eq!(run(20 * MS, SLICE_INF), (4 * MS, 0));
 }
