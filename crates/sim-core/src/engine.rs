@@ -98,8 +98,8 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
             w.this = cpu;
             policy.idle_enter(&mut w, cpu, true);
         }
-        let mut starting = Vec::new();
-        program.start(&mut ProgramCx::of(&mut w, &mut starting));
+        program.start(&mut ProgramCx::of(&mut w));
+        let starting = std::mem::take(&mut w.starting);
         let mut sim = Self {
             w,
             policy,
@@ -163,16 +163,10 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         let timer_key = self.w.timers.first_key();
         let first = cpu_key.min(timer_key);
         let at = EventQueue::time_of_key(first);
-        if self.device_is_next(at) {
-            return self.device_event(until);
-        }
-        // The policy's timer comes after everything else at its instant.
-        if self.w.policy_timer < at {
-            return self.policy_timer(until);
-        }
-        if first == EventQueue::NO_KEY {
-            self.stop_if_stuck();
-            return self.stop.is_some();
+        if self.w.device_at.min(self.w.policy_timer) <= at
+            && let Some(goes_on) = self.event_outside(at, until)
+        {
+            return goes_on;
         }
         if at > until {
             return false;
@@ -186,6 +180,22 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
             self.cpu_event(CpuId(self.w.events.first_id()));
         }
         true
+    }
+
+    /// What is not in the queues, if it comes before the first event there, which is at `at`.
+    #[inline(never)]
+    fn event_outside(&mut self, at: Ns, until: Ns) -> Option<bool> {
+        if self.device_is_next(at) {
+            return Some(self.device_event(until));
+        }
+        // The policy's timer comes after everything else at its instant.
+        if self.w.policy_timer < at {
+            return Some(self.policy_timer(until));
+        }
+        (at == NEVER).then(|| {
+            self.stop_if_stuck();
+            self.stop.is_some()
+        })
     }
 
     fn policy_timer(&mut self, until: Ns) -> bool {
@@ -286,7 +296,8 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     /// Takes the ticks that `cpu` has passed in its segment.
     #[inline]
     pub(crate) fn catch_up(&mut self, cpu: CpuId) {
-        if self.w.cpus[cpu.idx()].tick_next <= self.w.now {
+        let c = &self.w.cpus[cpu.idx()];
+        if c.tick_next <= self.w.now && c.base == Base::Work && c.depth == 0 {
             self.policy.catch_up(&mut self.w, cpu);
         }
     }
@@ -305,7 +316,16 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         let now = self.w.now;
         self.w.raise(cpu, Irq::Timer, now);
         self.finish_event();
-        self.w.rearm(cpu);
+        let key = self.w.next_key(cpu);
+        let at = EventQueue::time_of_key(key);
+        let leads = self.w.events.would_lead(cpu.0, key) && self.is_before_rest(key);
+        if !leads || at > self.until {
+            return self.w.events.set_key(cpu.0, key);
+        }
+        // The interrupt comes next, as it mostly does: it needs no place in the queue.
+        self.w.now = at;
+        self.w.counters.events += 1;
+        self.cpu_event(cpu);
     }
 
     fn cpu_event(&mut self, cpu: CpuId) {
@@ -345,7 +365,8 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
             let at = EventQueue::time_of_key(key);
             let c = &self.w.cpus[cpu.idx()];
             let plain_step = c.depth > 0 && c.top.irq_off && !c.waiting_now;
-            if !plain_step || at > self.until || self.stop.is_some() || !self.leads(cpu, key) {
+            let leads = self.w.events.first_id() == cpu.0 && self.is_before_rest(key);
+            if !plain_step || !leads || at > self.until || self.stop.is_some() {
                 return;
             }
             // Nobody can observe what lies between, so the CPU goes on at once.
@@ -370,14 +391,11 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         }
     }
 
-    /// True if the event of `cpu`, which has this key, comes before all others.
+    /// True if a CPU's event with this key comes before all that are no CPU's.
     #[inline]
-    fn leads(&self, cpu: CpuId, key: u64) -> bool {
-        let w = &self.w;
-        w.events.first_id() == cpu.0
-            && key < w.timers.first_key()
-            && EventQueue::time_of_key(key) < w.device_at
-            && EventQueue::time_of_key(key) <= w.policy_timer
+    fn is_before_rest(&self, key: u64) -> bool {
+        let (w, at) = (&self.w, EventQueue::time_of_key(key));
+        key < w.timers.first_key() && at < w.device_at && at <= w.policy_timer
     }
 
     /// A first task is placed like a forked one, at no cost.

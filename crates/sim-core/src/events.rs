@@ -143,12 +143,11 @@ impl EventQueue {
         if id as usize >= self.leaves() {
             self.grow(id as usize + 1);
         }
-        // The largest key that would fit is beyond: with the largest id it would be `NOTHING`.
-        let beyond_horizon = key >= NOTHING >> self.id_bits;
+        let mut first = self.entry(id, key);
+        let beyond_horizon = first == NOTHING;
         if beyond_horizon && key != Self::NO_KEY || !self.far.is_empty() {
             self.far.set(id, if beyond_horizon { key } else { Self::NO_KEY });
         }
-        let mut first = if beyond_horizon { NOTHING } else { key << self.id_bits | u64::from(id) };
         let mut at = self.leaves() + id as usize;
         let nodes = self.nodes.as_mut_slice();
         if nodes[at] == first {
@@ -160,6 +159,22 @@ impl EventQueue {
             at /= 2;
         }
         self.first = first;
+    }
+
+    /// What the tree holds of the event of `id`.
+    #[inline]
+    fn entry(&self, id: u32, key: u64) -> u64 {
+        // The largest key that would fit is beyond: with the largest id it would be `NOTHING`.
+        let beyond_horizon = key >= NOTHING >> self.id_bits;
+        if beyond_horizon { NOTHING } else { key << self.id_bits | u64::from(id) }
+    }
+
+    /// True if the event of `id`, which comes at this key or later, would be the first of all were
+    /// it set to this key. (False beyond the horizon, where it is not worth a look.)
+    #[inline]
+    pub fn would_lead(&self, id: u32, key: u64) -> bool {
+        let entry = self.entry(id, key);
+        entry <= self.first && entry != NOTHING
     }
 
     /// Removes and returns the first event.

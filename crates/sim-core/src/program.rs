@@ -178,12 +178,11 @@ pub trait Program {
 /// What a program may see and do.
 pub struct ProgramCx<'a> {
     pub(crate) w: &'a mut World,
-    pub(crate) starting: &'a mut Vec<TaskId>,
 }
 
 impl<'a> ProgramCx<'a> {
-    pub(crate) fn of(w: &'a mut World, starting: &'a mut Vec<TaskId>) -> Self {
-        Self { w, starting }
+    pub(crate) fn of(w: &'a mut World) -> Self {
+        Self { w }
     }
 }
 
@@ -232,7 +231,7 @@ impl ProgramCx<'_> {
     /// as a forked one.
     pub fn start_task(&mut self, attr: TaskAttr) -> TaskId {
         let p = self.w.new_task(attr);
-        self.starting.push(p);
+        self.w.starting.push(p);
         p
     }
 

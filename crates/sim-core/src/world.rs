@@ -148,6 +148,8 @@ pub struct World {
 
     pub(crate) waste_since: Ns,
     pub(crate) free_tasks: Vec<TaskId>,
+    /// First tasks that the program has made and that are not placed yet.
+    pub(crate) starting: Vec<TaskId>,
     pub(crate) n_alive: u32,
     first_pid: Pid,
     next_pid: Pid,
@@ -210,6 +212,7 @@ impl World {
             idle_while_runnable_ns: 0,
             waste_since: 0,
             free_tasks: Vec::new(),
+            starting: Vec::new(),
             n_alive: 0,
             first_pid,
             next_pid: first_pid,

@@ -3,7 +3,7 @@
 use super::attr::Change;
 use super::frame::{Flow, Frame, Path, Pc};
 use super::work::stretch;
-use crate::cpu::{Base, Cpu, Occupancy};
+use crate::cpu::{Base, Cpu, N_IDLE_LENGTHS, Occupancy};
 use crate::world::MAX_SEGMENT_NS;
 use crate::{
     Category, NEVER, Ns, Observer, Op, Policy, Program, ProgramCx, Simulation, StopReason,
@@ -74,8 +74,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     fn next_operation(&mut self, cpu: CpuId) -> Flow {
         let p = self.w.cpus[cpu.idx()].curr;
         self.guard_livelock(p);
-        let mut none = Vec::new();
-        let op = self.program.next(&mut ProgramCx::of(&mut self.w, &mut none), p);
+        let op = self.program.next(&mut ProgramCx::of(&mut self.w), p);
         self.watch_operation(p, &op);
         match op {
             Op::Run(ns) => self.start_work(cpu, p, ns, false),
@@ -189,7 +188,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     fn predict_idle(&self, cpu: CpuId) -> Ns {
         let c = &self.w.cpus[cpu.idx()];
         let n = usize::from(c.idle_runs.min(8));
-        let typical = if n == 0 { NEVER } else { typical_us(&c.idle_history[..n]) * 1000 };
+        let typical = if n == 0 { NEVER } else { typical_us(&c.idle_history, n) * 1000 };
         let timer = c.next_timer_hint;
         let to_timer = if timer > self.w.now { timer - self.w.now } else { NEVER };
         typical.min(to_timer)
@@ -235,23 +234,27 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     }
 }
 
-/// What is typical of some idle lengths, in us: their mean if they lie close together, perhaps
-/// without the longest or the two longest, as the menu governor judges; else the mean of all
-/// (spec 9.4). One long idle period among short ones does not send a CPU into a deep state.
-fn typical_us(lengths: &[u32]) -> u64 {
-    let mut limit = u32::MAX;
+/// What is typical of the first `n_lengths` idle lengths, in us: their mean if they lie close
+/// together, perhaps without the longest or the two longest, as the menu governor judges; else the
+/// mean of all (spec 9.4). One long idle period among short ones does not send a CPU into a deep
+/// state.
+fn typical_us(lengths: &[u32; N_IDLE_LENGTHS], n_lengths: usize) -> u64 {
+    let mut limit = LONGEST_IDLE_US;
     let mut mean_of_all = None;
     loop {
         let (mut n, mut sum, mut squares, mut longest) = (0, 0, 0, 0);
-        for us in lengths.iter().copied().filter(|us| *us <= limit) {
-            n += 1;
-            sum += u64::from(us);
-            squares += u64::from(us) * u64::from(us);
-            longest = us.max(longest);
+        // Without a branch: which ones count is different each time.
+        for (i, &us) in lengths.iter().enumerate() {
+            let counts = u64::from(i < n_lengths) & u64::from(u64::from(us) <= limit);
+            let us = u64::from(us) * counts;
+            n += counts;
+            sum += us;
+            squares += us * us;
+            longest = longest.max(us);
         }
         let mean = sum / n.max(1);
         let mean_of_all = *mean_of_all.get_or_insert(mean);
-        if 4 * n < 3 * lengths.len() as u64 {
+        if 4 * n < 3 * n_lengths as u64 {
             return mean_of_all;
         }
         // The sum of the squares of the deviations from the mean, which is rounded.
@@ -266,7 +269,11 @@ fn typical_us(lengths: &[u32]) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::typical_us;
+    fn typical_us(lengths: &[u32]) -> u64 {
+        let mut all = [0; super::N_IDLE_LENGTHS];
+        all[..lengths.len()].copy_from_slice(lengths);
+        super::typical_us(&all, lengths.len())
+    }
 
     #[test]
     fn one_or_two_long_idle_periods_are_not_typical() {

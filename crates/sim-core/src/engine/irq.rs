@@ -70,9 +70,11 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
             self.w.cpus[cpu.idx()].top().first = false;
             self.policy.nohz_kick(&mut self.w, cpu);
         }
-        if !self.w.cpus[cpu.idx()].expired.is_empty() {
-            let p = self.w.cpus[cpu.idx()].expired.remove(0);
-            self.w.cpus[cpu.idx()].top().path = Path::Timer;
+        let c = &mut self.w.cpus[cpu.idx()];
+        // Rarely more than one: those that wait move up.
+        let oldest = if c.expired.len() > 1 { Some(c.expired.remove(0)) } else { c.expired.pop() };
+        if let Some(p) = oldest {
+            c.top().path = Path::Timer;
             return self.enter_wake(cpu, p, false, Category::Irq);
         }
         if self.w.cpus[cpu.idx()].wake_head != TaskId::NONE {

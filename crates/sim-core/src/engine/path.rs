@@ -43,12 +43,12 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
 
     pub(crate) fn program_path(&mut self, cpu: CpuId) -> Flow {
         let p = self.w.cpus[cpu.idx()].top().task;
-        let ask = |s: &mut Self| s.program.path(&mut ProgramCx::of(&mut s.w, &mut Vec::new()), p);
+        let ask = |s: &mut Self| s.program.path(&mut ProgramCx::of(&mut s.w), p);
         self.resume_path(cpu, Pc::ProgramPath, ask)
     }
 
     pub(crate) fn device_handler(&mut self, cpu: CpuId) -> Flow {
-        let ask = |s: &mut Self| s.program.interrupt(&mut ProgramCx::of(&mut s.w, &mut Vec::new()));
+        let ask = |s: &mut Self| s.program.interrupt(&mut ProgramCx::of(&mut s.w));
         self.resume_path(cpu, Pc::DeviceHandler, ask)
     }
 
@@ -81,7 +81,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         c.ticks_told = c.ticks;
         let p = c.curr;
         if p.is_task() && self.w.tasks[p.idx()].ticks_watched {
-            self.program.tick(&mut ProgramCx::of(&mut self.w, &mut Vec::new()), p);
+            self.program.tick(&mut ProgramCx::of(&mut self.w), p);
         }
     }
 
@@ -103,7 +103,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         self.w.this = CpuId(u32::MAX);
         self.w.device_at = NEVER;
         self.w.counters.events += 1;
-        self.program.device(&mut ProgramCx::of(&mut self.w, &mut Vec::new()));
+        self.program.device(&mut ProgramCx::of(&mut self.w));
         self.finish_event();
         true
     }
