@@ -60,9 +60,6 @@ pub(crate) const N_IRQ: usize = 6;
 /// Frames on a CPU's stack: task or softirq, stopper, interrupt, wake list.
 pub(crate) const MAX_DEPTH: usize = 4;
 
-/// Idle periods that a CPU remembers.
-pub(crate) const N_IDLE_LENGTHS: usize = 8;
-
 /// What the base of the CPU's stack does when no frame lies on it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Base {
@@ -161,7 +158,7 @@ pub struct Cpu {
     pub(crate) nested: Option<Nested>,
     pub(crate) after_nested: Pc,
     // governor
-    pub(crate) idle_history: [u32; N_IDLE_LENGTHS],
+    pub(crate) idle_history: [u32; 8],
     /// Idle periods so far, counted up to 15 and then 8..15 again.
     pub(crate) idle_runs: u8,
     pub(crate) next_timer_hint: Ns,
@@ -230,7 +227,7 @@ impl Cpu {
             waiting_now: false,
             nested: None,
             after_nested: Pc::SchedLock,
-            idle_history: [0; N_IDLE_LENGTHS],
+            idle_history: [0; 8],
             idle_runs: 0,
             next_timer_hint: NEVER,
             last_task: TaskId::NONE,

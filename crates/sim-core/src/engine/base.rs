@@ -3,11 +3,11 @@
 use super::attr::Change;
 use super::frame::{Flow, Frame, Path, Pc};
 use super::work::stretch;
-use crate::cpu::{Base, Cpu, N_IDLE_LENGTHS, Occupancy};
+use crate::cpu::{Base, Cpu, Occupancy};
 use crate::world::MAX_SEGMENT_NS;
 use crate::{
     Category, NEVER, Ns, Observer, Op, Policy, Program, ProgramCx, Simulation, StopReason,
-    TASKS_MAX, TaskId, TaskState,
+    TASKS_MAX, TaskId, TaskState, World,
 };
 use topology::{CpuId, Governor};
 
@@ -19,6 +19,15 @@ const CUT_BY_TICK_US: u32 = 45_000;
 const STEADY_US: u64 = 20;
 /// Longer idle periods are remembered as this, us: squares of them must not overflow.
 const LONGEST_IDLE_US: u64 = 1 << 29;
+
+impl World {
+    /// What an idle CPU does that expects to sleep so long: the C-state, and does its tick stop?
+    fn judge_idle(&self, predicted: Ns) -> (u8, bool) {
+        let states = &self.machine.cstates;
+        let deepest = states.iter().rposition(|s| s.residency_ns <= predicted).unwrap_or(0);
+        (deepest as u8, predicted > self.tick_ns)
+    }
+}
 
 impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     /// The CPU is at its base and may be interrupted: what is due comes first.
@@ -151,13 +160,10 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         if c.need_resched || c.nr_running > 0 && !self.policy.idles_with_queued() {
             return self.enter_schedule(cpu, Path::Preempt);
         }
-        let predicted = match self.w.machine.governor {
+        let (deepest, tick_stopped) = match self.w.machine.governor {
             Governor::Menu => self.predict_idle(cpu),
-            Governor::Haltpoll => NEVER,
+            Governor::Haltpoll => self.w.judge_idle(NEVER),
         };
-        let states = &self.w.machine.cstates;
-        let deepest = states.iter().rposition(|s| s.residency_ns <= predicted).unwrap_or(0);
-        let tick_stopped = predicted > self.w.tick_ns;
         self.w.settle(cpu);
         let now = self.w.now;
         let entry_ns = self.w.machine.costs.idle_entry_ns;
@@ -165,7 +171,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         c.base = Base::Idle;
         c.category = Category::Idle;
         c.idle_since = now;
-        c.cstate = deepest as u8;
+        c.cstate = deepest;
         c.cstate_from = now + entry_ns;
         if !tick_stopped && (c.tick_stopped || c.tick_next <= now) {
             self.w.cpus[cpu.idx()].tick_next = self.w.tick_after(cpu, now);
@@ -184,14 +190,20 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         Flow::Wait
     }
 
-    /// Predicted idle length: what is typical of the last eight, or the next timer armed here.
-    fn predict_idle(&self, cpu: CpuId) -> Ns {
+    /// What follows from the predicted idle length: what is typical of the last eight, or the next
+    /// timer armed here. What is typical lies between the shortest and the longest of them; mostly
+    /// the same follows from either, and nothing more needs to be known.
+    fn predict_idle(&self, cpu: CpuId) -> (u8, bool) {
         let c = &self.w.cpus[cpu.idx()];
-        let n = usize::from(c.idle_runs.min(8));
-        let typical = if n == 0 { NEVER } else { typical_us(&c.idle_history, n) * 1000 };
         let timer = c.next_timer_hint;
         let to_timer = if timer > self.w.now { timer - self.w.now } else { NEVER };
-        typical.min(to_timer)
+        let lengths = &c.idle_history[..usize::from(c.idle_runs.min(8))];
+        let (Some(least), Some(most)) = (lengths.iter().min(), lengths.iter().max()) else {
+            return self.w.judge_idle(to_timer);
+        };
+        let judge = |us: u64| self.w.judge_idle((us * 1000).min(to_timer));
+        let (shallow, deep) = (judge((*least).into()), judge((*most).into()));
+        if shallow == deep { deep } else { judge(typical_us(lengths)) }
     }
 
     /// An idle CPU's event: a wake-up of some kind, or its tick.
@@ -234,27 +246,23 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     }
 }
 
-/// What is typical of the first `n_lengths` idle lengths, in us: their mean if they lie close
-/// together, perhaps without the longest or the two longest, as the menu governor judges; else the
-/// mean of all (spec 9.4). One long idle period among short ones does not send a CPU into a deep
-/// state.
-fn typical_us(lengths: &[u32; N_IDLE_LENGTHS], n_lengths: usize) -> u64 {
-    let mut limit = LONGEST_IDLE_US;
+/// What is typical of some idle lengths, in us: their mean if they lie close together, perhaps
+/// without the longest or the two longest, as the menu governor judges; else the mean of all
+/// (spec 9.4). One long idle period among short ones does not send a CPU into a deep state.
+fn typical_us(lengths: &[u32]) -> u64 {
+    let mut limit = u32::MAX;
     let mut mean_of_all = None;
     loop {
         let (mut n, mut sum, mut squares, mut longest) = (0, 0, 0, 0);
-        // Without a branch: which ones count is different each time.
-        for (i, &us) in lengths.iter().enumerate() {
-            let counts = u64::from(i < n_lengths) & u64::from(u64::from(us) <= limit);
-            let us = u64::from(us) * counts;
-            n += counts;
-            sum += us;
-            squares += us * us;
-            longest = longest.max(us);
+        for us in lengths.iter().copied().filter(|us| *us <= limit) {
+            n += 1;
+            sum += u64::from(us);
+            squares += u64::from(us) * u64::from(us);
+            longest = us.max(longest);
         }
         let mean = sum / n.max(1);
         let mean_of_all = *mean_of_all.get_or_insert(mean);
-        if 4 * n < 3 * n_lengths as u64 {
+        if 4 * n < 3 * lengths.len() as u64 {
             return mean_of_all;
         }
         // The sum of the squares of the deviations from the mean, which is rounded.
@@ -269,10 +277,20 @@ fn typical_us(lengths: &[u32; N_IDLE_LENGTHS], n_lengths: usize) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    fn typical_us(lengths: &[u32]) -> u64 {
-        let mut all = [0; super::N_IDLE_LENGTHS];
-        all[..lengths.len()].copy_from_slice(lengths);
-        super::typical_us(&all, lengths.len())
+    use super::typical_us;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn what_is_typical_lies_between_the_extremes(
+            mut lengths in prop::collection::vec(0u32..=super::LONGEST_IDLE_US as u32, 1..=8),
+            shift in 0u32..29,
+        ) {
+            lengths.iter_mut().for_each(|us| *us >>= shift);
+            let (least, most) = (lengths.iter().min().unwrap(), lengths.iter().max().unwrap());
+            let typical = typical_us(&lengths);
+            prop_assert!(u64::from(*least) <= typical && typical <= u64::from(*most));
+        }
     }
 
     #[test]

@@ -156,12 +156,22 @@ impl Cpu {
 
 impl World {
     /// Lays a frame on the CPU's stack; what lies below is cut.
+    ///
+    /// Inlined so that the frame is written where it belongs: a frame made elsewhere, byte by byte,
+    /// and copied in larger pieces makes the processor wait for its own writes.
+    #[inline(always)]
     pub(crate) fn push_frame(&mut self, cpu: CpuId, frame: Frame) {
+        let c = self.cover(cpu, frame.category);
+        c.top = frame;
+    }
+
+    /// What the CPU is in the middle of is accounted and put aside.
+    fn cover(&mut self, cpu: CpuId, category: Category) -> &mut Cpu {
         let now = self.now;
         let c = &mut self.cpus[cpu.idx()];
         if c.depth == 0 && c.base == Base::Work {
             self.advance(cpu, now);
-        } else if c.category != frame.category {
+        } else if c.category != category {
             c.settle(now);
         }
         let c = &mut self.cpus[cpu.idx()];
@@ -169,9 +179,9 @@ impl World {
             c.top.left = c.top.end.saturating_sub(now);
             c.below[c.depth as usize - 1] = c.top;
         }
-        c.top = frame;
         c.depth += 1;
-        c.category = frame.category;
+        c.category = category;
+        c
     }
 
     /// Where in its path the CPU goes on, right now.
