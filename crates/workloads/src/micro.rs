@@ -141,9 +141,10 @@ impl Short {
 fn exponential(rng: &mut Stream, mean_ns: Ns) -> Ns {
     let x: f64 = Exp1.sample(rng);
     let ns = x * mean_ns as f64;
-    // Rounds as `f64::round`, which is a call on machines without SSE4.
-    let whole = ns as Ns;
-    (whole + Ns::from(ns - whole as f64 >= 0.5)).max(1)
+    // Rounds as `f64::round`, which is a call on machines without SSE4; and signed, as unsigned
+    // numbers are converted in several steps there. 2^63 ns are three hundred years.
+    let whole = ns as i64;
+    (whole as Ns + Ns::from(ns - whole as f64 >= 0.5)).max(1)
 }
 
 impl Program for Short {

@@ -19,6 +19,16 @@ pub(crate) fn stretch(ns: Ns, speed: u32) -> Ns {
     (ns * u64::from(FULL_SPEED)).div_ceil(u64::from(speed))
 }
 
+/// How long a CPU of this speed takes for so much work.
+#[inline]
+fn time_for(effort: u64, speed: u32) -> Ns {
+    // Mostly the siblings are idle, and a shift will do.
+    if speed == FULL_SPEED {
+        return effort.div_ceil(u64::from(FULL_SPEED));
+    }
+    effort.div_ceil(u64::from(speed))
+}
+
 impl Cpu {
     #[inline]
     pub(crate) fn base_category(&self) -> Category {
@@ -92,7 +102,7 @@ impl World {
     fn work_end(&self, c: &Cpu, limit: Ns) -> Ns {
         let t = &self.tasks[c.curr.idx()];
         let effort = t.work_left + t.debt.min(t.work_left);
-        let mut end = c.since + c.stall + effort.div_ceil(u64::from(c.speed));
+        let mut end = c.since + c.stall + time_for(effort, c.speed);
         let mut edge = c.tick_next;
         if edge > end {
             return end;
