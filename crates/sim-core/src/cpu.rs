@@ -76,75 +76,99 @@ pub(crate) enum Base {
 }
 
 /// A CPU and its runqueue's class-independent part (spec 2.2).
+///
+/// The order of the fields is the order in memory. A machine's CPUs do not fit into a first-level
+/// cache; so what each event touches, and what others read in passing, shares a few cache lines.
 #[derive(Clone, Debug)]
+#[repr(C, align(64))]
 pub struct Cpu {
+    // --- first line: what it does, for itself and for others ---
     /// `rq->curr`: a task, [`TaskId::IDLE`] or [`TaskId::STOP`].
     pub curr: TaskId,
     /// `rq->nr_running`: tasks of all classes, the stopper included.
     pub nr_running: u32,
     /// Those among them that sleep ([`crate::Task::sched_delayed`]).
     pub nr_delayed: u32,
+    /// `idle_cpu()`: current is idle, nothing runnable, nothing on the wake list (spec 0.6).
+    pub idle: bool,
     /// `rq->ttwu_pending`: a wake list entry is on its way.
     pub ttwu_pending: bool,
     /// The current task has TIF_NEED_RESCHED.
     pub need_resched: bool,
-    /// `idle_cpu()`: current is idle, nothing runnable, nothing on the wake list (spec 0.6).
-    pub idle: bool,
-    /// The next tick edge not yet taken, ns.
-    pub tick_next: Ns,
     /// The tick is stopped (nohz idle).
     pub tick_stopped: bool,
-    /// Since when the CPU is in the idle loop, ns (meaningful while current is idle).
-    pub idle_since: Ns,
-    /// Index of the C-state chosen at the last idle entry.
-    pub cstate: u8,
-    /// From when on the CPU is in its C-state; before, it still polls.
-    pub cstate_from: Ns,
-    /// `rq->nr_switches`.
-    pub nr_switches: u64,
-    /// Time by [`Category`], ns.
-    pub time: [Ns; N_CATEGORIES],
-    /// Work queued for the stopper.
-    pub stop_work: Option<StopWork>,
-
-    // --- the engine's own ---
-    /// The frame that owns the CPU's event; meaningful if `depth` > 0.
-    pub(crate) top: Frame,
-    /// The frames under it, the lowest first.
-    pub(crate) below: [Frame; MAX_DEPTH - 1],
     pub(crate) depth: u8,
     pub(crate) base: Base,
-    pub(crate) base_end: Ns,
+    pub(crate) category: Category,
+    pub(crate) occupancy: Occupancy,
+    pub(crate) waiting_now: bool,
+    pub(crate) softirq: bool,
+    /// The interrupt being handled came from a device, too.
+    pub(crate) device_irq: bool,
+    /// Index of the C-state chosen at the last idle entry.
+    pub cstate: u8,
+    /// Work units per ns, 2^17 = full speed.
+    pub(crate) speed: u32,
+    /// The next tick edge not yet taken, ns.
+    pub tick_next: Ns,
+    /// The first interrupt that is pending.
+    pub(crate) irq_first: Ns,
     /// Start of the interval not yet accounted.
     pub(crate) since: Ns,
     /// Fixed time (ticks) to pass before the segment goes on.
     pub(crate) stall: Ns,
-    /// Work units per ns, 2^17 = full speed.
-    pub(crate) speed: u32,
-    pub(crate) occupancy: Occupancy,
-    pub(crate) category: Category,
+
+    // --- second line: the kernel path ---
+    /// The frame that owns the CPU's event; meaningful if `depth` > 0.
+    pub(crate) top: Frame,
     /// Costs of side effects, charged to the next step.
     pub(crate) carry: Ns,
-    pub(crate) irq_at: [Ns; N_IRQ],
-    pub(crate) irq_first: Ns,
-    pub(crate) softirq: bool,
-    /// The interrupt being handled came from a device, too.
-    pub(crate) device_irq: bool,
+    /// The first tick edge that may decide something.
+    pub(crate) deciding_tick: Ns,
+    /// Work queued for the stopper.
+    pub stop_work: Option<StopWork>,
+
+    // --- third line: accounts ---
+    /// Time by [`Category`], ns.
+    pub time: [Ns; N_CATEGORIES],
+    /// Tick edges taken, for the statistics and the twin test.
+    pub ticks: u64,
+
+    // --- fourth line: switches and wake-ups ---
+    /// Tick edges that the program has been told of, if it wanted to be.
+    pub(crate) ticks_told: u64,
+    /// Since when `curr` is current, ns.
+    pub(crate) curr_since: Ns,
+    /// `rq->nr_switches`.
+    pub nr_switches: u64,
+    /// From when on the CPU is in its C-state; before, it still polls.
+    pub cstate_from: Ns,
+    pub(crate) next_timer_hint: Ns,
     /// Wake list, oldest first.
     pub(crate) wake_head: TaskId,
     pub(crate) wake_tail: TaskId,
     /// Wakers that have chosen this CPU and not yet pushed.
     pub(crate) pushes_under_way: u32,
+    pub(crate) last_task: TaskId,
+    pub(crate) last_ws_kib: u32,
+    /// The address space that is loaded.
+    pub(crate) mm: u32,
+
+    // --- the rest ---
+    pub(crate) irq_at: [Ns; N_IRQ],
+    /// Since when the CPU is in the idle loop, ns (meaningful while current is idle).
+    pub idle_since: Ns,
+    /// The last idle lengths, us.
+    pub(crate) idle_history: [u32; 8],
+    /// Idle periods so far, counted up to 15 and then 8..15 again.
+    pub(crate) idle_runs: u8,
+    /// The frames under the top one, the lowest first.
+    pub(crate) below: [Frame; MAX_DEPTH - 1],
     /// Tasks whose timers have expired here, to be woken by the timer interrupt.
     pub(crate) expired: Vec<TaskId>,
+    pub(crate) base_end: Ns,
     /// Further work for the stopper, after `stop_work`.
     pub(crate) stop_queue: VecDeque<StopWork>,
-    /// The attribute that the current task is changing, of itself or another.
-    pub(crate) change: Change,
-    /// Where that path goes on.
-    pub(crate) attr_step: AttrStep,
-    /// The CPU that an affinity change executed here chose last.
-    pub(crate) distributed: CpuId,
     // waiting for a lock or a task's state
     pub(crate) next_waiter: u32,
     pub(crate) wait_since: Ns,
@@ -153,28 +177,15 @@ pub struct Cpu {
     pub(crate) wait_lock: Option<LockId>,
     /// It holds the lock's pending bit: nobody waits before it.
     pub(crate) wait_is_first: bool,
-    pub(crate) waiting_now: bool,
     /// The nested critical section of the top frame, and where it goes on afterwards.
     pub(crate) nested: Option<Nested>,
     pub(crate) after_nested: Pc,
-    // governor
-    pub(crate) idle_history: [u32; 8],
-    /// Idle periods so far, counted up to 15 and then 8..15 again.
-    pub(crate) idle_runs: u8,
-    pub(crate) next_timer_hint: Ns,
-    // cache
-    pub(crate) last_task: TaskId,
-    pub(crate) last_ws_kib: u32,
-    /// The address space that is loaded.
-    pub(crate) mm: u32,
-    /// The first tick edge that may decide something.
-    pub(crate) deciding_tick: Ns,
-    /// Tick edges that the program has been told of, if it wanted to be.
-    pub(crate) ticks_told: u64,
-    /// Since when `curr` is current, ns.
-    pub(crate) curr_since: Ns,
-    /// Tick edges taken, for the statistics and the twin test.
-    pub ticks: u64,
+    /// The attribute that the current task is changing, of itself or another.
+    pub(crate) change: Change,
+    /// Where that path goes on.
+    pub(crate) attr_step: AttrStep,
+    /// The CPU that an affinity change executed here chose last.
+    pub(crate) distributed: CpuId,
 }
 
 impl Cpu {

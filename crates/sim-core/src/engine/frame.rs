@@ -111,10 +111,9 @@ pub(crate) struct Frame {
     /// The wake is SYNC.
     pub sync: bool,
     pub category: Category,
-    /// End of the present step, or NEVER while spinning.
+    /// End of the present step, or NEVER while spinning; while another frame covers this one,
+    /// what was left of the step.
     pub end: Ns,
-    /// What was left of the step when another frame covered this one.
-    pub left: Ns,
     /// The task that the path is about.
     pub task: TaskId,
     /// A second one: the previous task in `schedule()`.
@@ -134,7 +133,6 @@ impl Frame {
         sync: false,
         category: Category::Kernel,
         end: 0,
-        left: 0,
         task: TaskId::NONE,
         other: TaskId::NONE,
         target: CpuId(0),
@@ -176,7 +174,7 @@ impl World {
         }
         let c = &mut self.cpus[cpu.idx()];
         if c.depth > 0 {
-            c.top.left = c.top.end.saturating_sub(now);
+            c.top.end = c.top.end.saturating_sub(now);
             c.below[c.depth as usize - 1] = c.top;
         }
         c.depth += 1;
@@ -220,9 +218,9 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
                 c.settle(now);
                 c.category = c.top.category;
             }
-            if c.top.left > 0 && c.top.left != NEVER {
-                c.top.end = now + c.top.left;
-                c.top.left = 0;
+            let left = c.top.end;
+            if left > 0 && left != NEVER {
+                c.top.end = now + left;
                 return Flow::Wait;
             }
             return Flow::Again;
