@@ -37,7 +37,8 @@ impl World {
         let same = |c: CpuId| self.idle_cpus.contains(c) == self.cpus[c.idx()].idle;
         let mut cpus = (0..self.cpus.len() as u32).map(CpuId);
         ensure(cpus.all(same), || format!("idle CPUs: {:?}", self.idle_cpus))?;
-        ensure(waiting == self.n_waiting, || format!("n_waiting {} of {waiting}", self.n_waiting))
+        ensure(waiting == self.n_waiting, || format!("n_waiting {} of {waiting}", self.n_waiting))?;
+        self.check_pinned()
     }
 
     /// I3 and I4: a task is in one place, and where it may be.

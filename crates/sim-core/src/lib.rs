@@ -23,6 +23,7 @@ mod policy;
 mod program;
 mod stack;
 mod task;
+mod waste;
 mod world;
 
 pub use cpu::{Category, Cpu, N_CATEGORIES};

@@ -4,6 +4,7 @@
 
 use crate::cpu::{Base, Cpu, Irq, Occupancy};
 use crate::engine::stretch;
+use crate::waste::Pinned;
 use crate::{
     EventQueue, LockId, Locks, MaskId, NEVER, Ns, Pid, Site, StopWork, Task, TaskAttr, TaskId,
 };
@@ -143,10 +144,11 @@ pub struct World {
     pub idle_cpus: CpuSet,
     /// Tasks on runqueues that are not running.
     pub n_waiting: u32,
-    /// Integral of min(idle CPUs, waiting tasks) over time, ns (invariant I1).
+    /// Integral of [`World::n_wasted`] over time, ns (invariant I1).
     pub idle_while_runnable_ns: u128,
 
     pub(crate) waste_since: Ns,
+    pub(crate) pinned: Pinned,
     pub(crate) free_tasks: Vec<TaskId>,
     /// First tasks that the program has made and that are not placed yet.
     pub(crate) starting: Vec<TaskId>,
@@ -211,6 +213,7 @@ impl World {
             n_waiting: 0,
             idle_while_runnable_ns: 0,
             waste_since: 0,
+            pinned: Pinned::new(),
             free_tasks: Vec::new(),
             starting: Vec::new(),
             n_alive: 0,
@@ -297,6 +300,7 @@ impl World {
         let known = self.masks.iter().position(|m| *m == set);
         MaskId(known.unwrap_or_else(|| {
             self.masks.push(set);
+            self.pinned.add_mask(&self.masks);
             self.masks.len() - 1
         }) as u32)
     }
@@ -398,14 +402,17 @@ impl World {
             self.release_spinners(p);
         }
         self.touch(cpu);
+        self.recount(p, false);
         self.set_nr_running(cpu, self.cpus[cpu.idx()].nr_running + 1);
     }
 
     /// Counts `p` off `cpu`'s runqueue (`deactivate_task`, after the policy's dequeue).
     pub fn deactivate(&mut self, cpu: CpuId, p: TaskId) {
+        let waited = self.waits_pinned(p);
         let t = &mut self.tasks[p.idx()];
         debug_assert!(t.on_rq && t.cpu == cpu, "{p:?} deactivated on {cpu}: {t:?}");
         t.on_rq = false;
+        self.recount(p, waited);
         self.touch(cpu);
         self.set_nr_running(cpu, self.cpus[cpu.idx()].nr_running - 1);
     }
@@ -414,10 +421,12 @@ impl World {
     /// move with it: whoever takes a delayed task off a queue takes the mark off before, and puts
     /// it on again on the other queue.
     pub fn set_delayed(&mut self, p: TaskId, delayed: bool) {
+        let waited = self.waits_pinned(p);
         let t = &mut self.tasks[p.idx()];
         debug_assert!(t.on_rq && t.sched_delayed != delayed, "{p:?}: {t:?}");
         t.sched_delayed = delayed;
         let cpu = t.cpu;
+        self.recount(p, waited);
         self.touch(cpu);
         self.change_rq(cpu, |c| {
             c.nr_delayed = if delayed { c.nr_delayed + 1 } else { c.nr_delayed - 1 };
@@ -579,6 +588,15 @@ impl World {
         self.change_rq(cpu, |c| c.nr_running = nr);
     }
 
+    /// The current task of `cpu` is another one.
+    pub(crate) fn set_curr(&mut self, cpu: CpuId, next: TaskId) {
+        let prev = self.cpus[cpu.idx()].curr;
+        let waited = self.waits_pinned(next);
+        self.change_rq(cpu, |c| c.curr = next);
+        self.recount(next, waited);
+        self.recount(prev, false);
+    }
+
     /// Applies `change` to what decides whether the CPU is idle and how many tasks wait there.
     pub(crate) fn change_rq(&mut self, cpu: CpuId, change: impl FnOnce(&mut Cpu)) {
         let c = &mut self.cpus[cpu.idx()];
@@ -589,10 +607,10 @@ impl World {
         if before == after {
             return;
         }
+        self.settle_waste();
         if before.0 != after.0 {
             if after.0 { self.idle_cpus.insert(cpu) } else { self.idle_cpus.remove(cpu) }
         }
-        self.settle_waste();
         self.n_idle = self.n_idle + u32::from(after.0) - u32::from(before.0);
         self.n_waiting = self.n_waiting + after.1 - before.1;
     }
@@ -609,15 +627,6 @@ impl World {
             c.time.fill(0);
             c.wait_since = self.now;
         }
-    }
-
-    pub(crate) fn settle_waste(&mut self) {
-        let wasted = self.n_idle.min(self.n_waiting);
-        if wasted > 0 {
-            let ns = u128::from(self.now - self.waste_since);
-            self.idle_while_runnable_ns += u128::from(wasted) * ns;
-        }
-        self.waste_since = self.now;
     }
 
     /// Gives the id of an exited task back.

@@ -50,7 +50,7 @@ pub const METRICS: &[MetricDef] = &[
         "idle_while_runnable",
         "CPU-s",
         Lower,
-        "CPU time idle while tasks waited, wherever they may run",
+        "CPU time idle while tasks waited that may run there",
     ),
     row("wakeup_latency_p50", "us", Lower, "wake-up to running, median"),
     row("wakeup_latency_p95", "us", Lower, "wake-up to running, 95th percentile"),

@@ -39,8 +39,12 @@ impl World {
         match change {
             Change::Scheduler(attr) => self.tasks[p.idx()].attr.set_sched(attr),
             Change::Affinity(mask) => {
+                if self.waits_pinned(p) {
+                    self.count_pinned(self.tasks[p.idx()].attr.allowed, false);
+                }
                 self.tasks[p.idx()].attr.allowed = mask;
                 self.tasks[p.idx()].nr_cpus_allowed = self.allowed_set(p).len() as u32;
+                self.recount(p, false);
             }
         }
     }

@@ -95,10 +95,8 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
             self.w.tasks[prev.idx()].ran_ns += now - since;
         }
         let hook = self.policy.switch_task(&mut self.w, cpu, prev, next);
-        self.w.change_rq(cpu, |c| {
-            c.curr = next;
-            c.nr_switches += 1;
-        });
+        self.w.set_curr(cpu, next);
+        self.w.cpus[cpu.idx()].nr_switches += 1;
         // Also what charging the previous task has asked for.
         self.w.cpus[cpu.idx()].need_resched = false;
         self.w.counters.switches += 1;

@@ -311,7 +311,7 @@ impl Observer for Tracer {
         while let Some(cpu) = self.dirty.pop() {
             self.tell_length(w, cpu);
         }
-        let wasted = w.n_idle.min(w.n_waiting);
+        let wasted = w.n_wasted();
         if std::mem::replace(&mut self.wasted, wasted) != wasted {
             self.now(w, What::IdleWhileRunnable { n: wasted });
         }

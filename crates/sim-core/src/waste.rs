@@ -1,0 +1,148 @@
+//! CPUs that idle although they could run a task that waits (invariant I1): how many, and for how
+//! long.
+//!
+//! A CPU is wasted if a waiting task may run there, and no two CPUs for the same task. So the
+//! number is that of a largest matching of idle CPUs with waiting tasks. Tasks that may run
+//! everywhere take what is left, so without affinity it is the smaller of two counts. Tasks with an
+//! affinity are given CPUs from the smallest set to the largest: the largest matching if of two
+//! sets that share a CPU one contains the other, as with sets made of cores, caches and nodes; of
+//! sets that cross each other, perhaps a smaller one.
+
+use crate::{MaskId, TaskId, World};
+use topology::{CpuSet, MAX_CPUS};
+
+/// Words of the largest set of CPUs.
+const WORDS_MAX: usize = MAX_CPUS as usize / 64;
+
+/// Tasks that wait and may not run on every CPU.
+pub(crate) struct Pinned {
+    /// How many, by mask.
+    waiting: Vec<u32>,
+    /// All of them.
+    n: u32,
+    /// Those that may run on several CPUs. The others wait on their CPU, so that it does not idle.
+    n_movable: u32,
+    /// Masks of several CPUs, the smallest first.
+    order: Vec<MaskId>,
+}
+
+impl Pinned {
+    /// Nobody; of the masks there is that of all CPUs.
+    pub fn new() -> Self {
+        Self { waiting: vec![0], n: 0, n_movable: 0, order: Vec::new() }
+    }
+
+    /// The last of `masks` is new.
+    pub fn add_mask(&mut self, masks: &[CpuSet]) {
+        let new = &masks[masks.len() - 1];
+        self.waiting.push(0);
+        if new.len() > 1 {
+            let smaller = |m: &MaskId| masks[m.0 as usize].len() <= new.len();
+            let at = self.order.partition_point(smaller);
+            self.order.insert(at, MaskId(masks.len() as u32 - 1));
+        }
+    }
+}
+
+impl World {
+    /// CPUs that idle at present although they could run tasks that wait. O(1) if no task with an
+    /// affinity waits, else O(masks + CPUs).
+    #[inline]
+    pub fn n_wasted(&self) -> u32 {
+        let wasted = self.n_idle.min(self.n_waiting);
+        if wasted == 0 || self.pinned.n == 0 {
+            return wasted;
+        }
+        let anywhere = self.n_waiting.saturating_sub(self.pinned.n);
+        wasted.min(anywhere + self.n_matched())
+    }
+
+    /// Idle CPUs that tasks with an affinity can be matched with.
+    #[inline(never)]
+    fn n_matched(&self) -> u32 {
+        if self.pinned.n_movable == 0 {
+            return 0;
+        }
+        let mut free = [0; WORDS_MAX];
+        let idle = self.idle_cpus.words();
+        free[..idle.len()].copy_from_slice(idle);
+        let mut matched = 0;
+        for mask in &self.pinned.order {
+            let mut left = self.pinned.waiting[mask.0 as usize];
+            for (free, word) in free.iter_mut().zip(self.masks[mask.0 as usize].words()) {
+                while left > 0 && *free & word != 0 {
+                    let cpus = *free & word;
+                    *free &= !(cpus & cpus.wrapping_neg());
+                    (left, matched) = (left - 1, matched + 1);
+                }
+            }
+        }
+        matched
+    }
+
+    /// `p` waits, and may not run on every CPU.
+    #[inline]
+    pub(crate) fn waits_pinned(&self, p: TaskId) -> bool {
+        self.has_masks() && p.is_task() && {
+            let t = &self.tasks[p.idx()];
+            t.attr.allowed != MaskId::ALL
+                && t.on_rq
+                && !t.sched_delayed
+                && self.cpus[t.cpu.idx()].curr != p
+        }
+    }
+
+    /// There may be tasks that may not run on every CPU.
+    #[inline]
+    fn has_masks(&self) -> bool {
+        self.masks.len() > 1
+    }
+
+    /// Counts `p` anew after a change, before which [`World::waits_pinned`] was `before`.
+    #[inline]
+    pub(crate) fn recount(&mut self, p: TaskId, before: bool) {
+        if self.has_masks() && self.waits_pinned(p) != before {
+            self.count_pinned(self.tasks[p.idx()].attr.allowed, !before);
+        }
+    }
+
+    /// One task of this mask more waits, or one less.
+    #[inline(never)]
+    pub(crate) fn count_pinned(&mut self, mask: MaskId, more: bool) {
+        self.settle_waste();
+        let movable = u32::from(self.masks[mask.0 as usize].len() > 1);
+        let Pinned { waiting, n, n_movable, .. } = &mut self.pinned;
+        let waiting = &mut waiting[mask.0 as usize];
+        if more {
+            (*waiting, *n, *n_movable) = (*waiting + 1, *n + 1, *n_movable + movable);
+        } else {
+            (*waiting, *n, *n_movable) = (*waiting - 1, *n - 1, *n_movable - movable);
+        }
+    }
+
+    /// Adds what was wasted since the last time; called before any of the counts changes.
+    pub(crate) fn settle_waste(&mut self) {
+        let wasted = self.n_wasted();
+        if wasted > 0 {
+            let ns = u128::from(self.now - self.waste_since);
+            self.idle_while_runnable_ns += u128::from(wasted) * ns;
+        }
+        self.waste_since = self.now;
+    }
+
+    /// The counts by mask are those of the tasks.
+    pub(crate) fn check_pinned(&self) -> Result<(), String> {
+        let mut waiting = vec![0; self.masks.len()];
+        for p in (0..self.tasks.len() as u32).map(TaskId).filter(|p| self.waits_pinned(*p)) {
+            waiting[self.tasks[p.idx()].attr.allowed.0 as usize] += 1;
+        }
+        let Pinned { waiting: counted, n, .. } = &self.pinned;
+        match waiting == *counted && waiting.iter().sum::<u32>() == *n {
+            true => Ok(()),
+            false => Err(format!("{n} tasks with an affinity wait, {counted:?} of {waiting:?}")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
