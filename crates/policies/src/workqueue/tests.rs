@@ -22,6 +22,8 @@ enum Do {
     Flush(u32),
     FlushAll,
     Change(Affinity),
+    /// All workers have slept on CPU 0.
+    Exile,
     Op(Op),
 }
 
@@ -53,6 +55,8 @@ struct Rig {
     done: Vec<Vec<Ns>>,
     /// Queueings that were not no-ops: driver, its action, item.
     accepted: Vec<(usize, usize, u32)>,
+    /// Wake-ups of workers: from where, and where each begins to look for a CPU.
+    kicks: Vec<(CpuId, CpuId)>,
 }
 
 impl Rig {
@@ -71,6 +75,7 @@ impl Rig {
             log: Vec::new(),
             open: vec![None; n],
             accepted: Vec::new(),
+            kicks: Vec::new(),
         }
     }
 
@@ -106,6 +111,10 @@ impl Rig {
                 Do::Queue(_) | Do::Flush(_) => {}
                 Do::FlushAll => {
                     self.wq().flush_workqueue(WqId(0), task);
+                }
+                Do::Exile => {
+                    let tasks: Vec<TaskId> = self.wq().workers.iter().map(|w| w.task).collect();
+                    tasks.iter().for_each(|task| cx.set_wake_cpu(*task, CpuId(0)));
                 }
                 Do::Change(affinity) => self.change = Some(self.wq().change(cx, WqId(0), affinity)),
                 Do::Op(op) => return op,
@@ -161,7 +170,11 @@ impl Program for Rig {
     }
 
     fn path(&mut self, cx: &mut ProgramCx<'_>, _task: TaskId) -> Step {
-        self.wq().step(cx)
+        let step = self.wq().step(cx);
+        if let Step::Wake(task) = step {
+            self.kicks.push((cx.cpu(), cx.wake_cpu(task)));
+        }
+        step
     }
 
     fn tick(&mut self, cx: &mut ProgramCx<'_>, task: TaskId) {
@@ -186,9 +199,11 @@ fn run(rig: Rig) -> Simulation<Fair, Rig, NoObserver> {
     let policy = Fair::new(Features::default(), Tunables::for_cpus(machine.n_cpus()));
     let world = World::new(Arc::new(machine), Config::default());
     let mut sim = Simulation::new(world, policy, rig, NoObserver);
+    let mut at_work = Vec::new();
     loop {
         let end = sim.step(1000 * MS);
         let wq = sim.program.wq.as_ref().expect("made at the start");
+        check_starts(wq, &mut at_work);
         let checked = sim.w.check_invariants().and_then(|()| wq.check(&sim.w));
         checked.unwrap_or_else(|e| panic!("at {} ns: {e}", sim.w.now));
         if let Some(end) = end {
@@ -196,6 +211,16 @@ fn run(rig: Rig) -> Simulation<Fair, Rig, NoObserver> {
             assert!(rests, "workers never exit: {end:?}");
             return sim;
         }
+    }
+}
+
+/// T10.3: who begins to work leaves an idle worker behind, or one that is being made.
+fn check_starts(wq: &Workqueues, at_work: &mut Vec<bool>) {
+    at_work.resize(wq.workers.len(), false);
+    for (w, was_at_work) in wq.workers.iter().zip(at_work) {
+        let begins = !w.prep && !std::mem::replace(was_at_work, !w.prep);
+        let pool = &wq.pools[w.pool.idx()];
+        assert!(!begins || !pool.idle.is_empty() || pool.has_manager, "{:?}", w.task);
     }
 }
 
@@ -277,6 +302,21 @@ fn a_worker_comes_home_only_if_it_woke_up_elsewhere() {
     assert!(starts(&sim).iter().all(|r| pod.contains(r.cpu)));
     let sim = run(Rig::new(unbound(Scope::System), items(1, 100 * US), vec![drive(4)]));
     assert_eq!(sim.program.wq.as_ref().unwrap().stats(WqId(0)).repatriated, 0);
+}
+
+#[test]
+fn workers_come_home_to_the_cpus_of_their_pod_in_turn() {
+    // T10.4: the counter is the issuer's CPU's, and begins behind CPU 0.
+    let mut drive = vec![Do::Op(Op::Sleep(MS))];
+    for _ in 0..8 {
+        drive.extend([Do::Exile, Do::Queue(0), Do::Op(Op::Sleep(5 * MS))]);
+    }
+    let spec = unbound(Scope::Cache);
+    let sim = run(Rig::new(spec, items(1, 100 * US), vec![(4, drive)]));
+    let kicks = sim.program.kicks.iter().filter(|(from, _)| *from == CpuId(4));
+    let homes: Vec<u32> = kicks.map(|(_, to)| to.0).collect();
+    assert_eq!(homes, [3, 4, 5, 15, 16, 17, 3, 4]);
+    assert!(sim.program.wq.as_ref().unwrap().stats(WqId(0)).repatriated >= 8);
 }
 
 #[test]

@@ -46,10 +46,15 @@ impl Real {
     }
 
     fn enqueue(&mut self, p: TaskId, flags: EnqueueFlags) {
+        self.attach(p, flags);
+        self.w.tasks[p.idx()].state = TaskState::Runnable;
+    }
+
+    /// It may go on sleeping.
+    fn attach(&mut self, p: TaskId, flags: EnqueueFlags) {
         self.w.activate(CPU, p);
         self.f.enqueue_task(&mut self.w, CPU, p, flags);
         self.f.wakeup_preempt(&mut self.w, CPU, p, flags);
-        self.w.tasks[p.idx()].state = TaskState::Runnable;
     }
 
     fn fork(&mut self, p: TaskId, attr: SchedAttr) {
@@ -151,6 +156,8 @@ enum Place {
     Here,
     Asleep,
     Elsewhere,
+    /// On another CPU's queue in its sleep.
+    AsleepElsewhere,
 }
 
 struct Both {
@@ -160,6 +167,8 @@ struct Both {
     nice: [i8; TASKS],
     r: Random,
     decisions: u64,
+    /// Moves of tasks that sleep on the queue.
+    moves_asleep: u64,
     log: String,
 }
 
@@ -209,6 +218,12 @@ impl Both {
                 self.model.give(p);
                 self.place[p] = Place::Here;
             }
+            (4..9, Place::AsleepElsewhere) => {
+                let flags = EnqueueFlags { migrated: true, ..EnqueueFlags::default() };
+                self.real.attach(id, flags);
+                self.model.give_asleep(p);
+                self.place[p] = Place::Asleep;
+            }
             (9..14, _) => {
                 if let Some(curr) = running {
                     let exits = what == 9;
@@ -227,6 +242,12 @@ impl Both {
                 self.real.take(id);
                 self.model.take(p);
                 self.place[p] = Place::Elsewhere;
+            }
+            (15 | 16, Place::Asleep) if self.model.is_delayed(p) => {
+                self.real.take(id);
+                self.model.take(p);
+                self.place[p] = Place::AsleepElsewhere;
+                self.moves_asleep += 1;
             }
             (17, Place::Here | Place::Asleep) => {
                 let (attr, kind) = self.attr();
@@ -258,8 +279,8 @@ impl Both {
     }
 }
 
-/// A random task set; returns how often somebody had to be picked.
-fn run_set(seed: u64, rules: Rules, kernel: Kernel) -> u64 {
+/// A random task set; returns how often somebody had to be picked, and was moved in its sleep.
+fn run_set(seed: u64, rules: Rules, kernel: Kernel) -> (u64, u64) {
     let mut r = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
     r.below(1);
     let (features, tunables, hz, settings) = settings(&mut r, rules, kernel);
@@ -270,6 +291,7 @@ fn run_set(seed: u64, rules: Rules, kernel: Kernel) -> u64 {
         nice: [0; TASKS],
         r,
         decisions: 0,
+        moves_asleep: 0,
         log: format!("set {seed}: {kernel:?}\n"),
     };
     let mut now = 0;
@@ -289,14 +311,16 @@ fn run_set(seed: u64, rules: Rules, kernel: Kernel) -> u64 {
             both.compare();
         }
     }
-    both.decisions
+    (both.decisions, both.moves_asleep)
 }
 
 /// The pick, the request for one, and who is on the queue agree in 10 000 random task sets.
 fn check(rules: Rules, kernel: Kernel) {
-    let decisions: u64 = (1..=10_000).map(|seed| run_set(seed, rules, kernel)).sum();
-    println!("{kernel:?}: {decisions} decisions in 10 000 task sets");
+    let sets = (1..=10_000).map(|seed| run_set(seed, rules, kernel));
+    let (decisions, moves) = sets.fold((0, 0), |(d, m), set| (d + set.0, m + set.1));
+    println!("{kernel:?}: {decisions} decisions, {moves} moves of sleepers in 10 000 task sets");
     assert!(decisions > 300_000, "{decisions}");
+    assert!(kernel == Kernel::V6_6 || moves > 1_000, "{moves}");
 }
 
 #[test]

@@ -1,15 +1,15 @@
 //! Rules of the mechanism, seen from outside: a small program, and what the run shows of it.
 
 use crate::support::simulate;
-use policies::fair::Fair;
 use policies::fair::features::{Features, Tunables};
+use policies::fair::{Fair, Rules};
 use policies::fcfs::Fcfs;
 use sim_core::{
     Category, Config, MigrationCause, NoObserver, Observer, Op, Program, ProgramCx, Simulation,
-    StopReason, TaskAttr, TaskId, World,
+    StopReason, TaskAttr, TaskId, TaskState, World,
 };
 use std::collections::HashMap;
-use topology::{CpuId, Governor, Machine, RegularSpec};
+use topology::{CpuId, CpuSet, Governor, Machine, RegularSpec};
 use workloads::kernel_build::{self, KernelBuild};
 use workloads::micro::Short;
 
@@ -267,4 +267,49 @@ fn the_line_of_a_wakees_lock_comes_from_its_last_waker() {
     let line = sim.w.line_ns(CpuId(0), CpuId(1));
     assert!(line > 0);
     assert_eq!(sim.program.took, [alone + line, alone, alone + line]);
+}
+
+/// Tasks 1 and 2 work on CPU 0. Task 0 begins there, works 1 ms, sleeps for 0.1 ms and works on.
+struct ShortNap {
+    napped: bool,
+}
+
+impl Program for ShortNap {
+    fn start(&mut self, cx: &mut ProgramCx<'_>) {
+        let start_cpu = Some(CpuId(0));
+        cx.start_task(TaskAttr { start_cpu, ..TaskAttr::default() });
+        let allowed = cx.mask(CpuSet::of(cx.n_cpus(), [CpuId(0)]));
+        for _ in 0..2 {
+            cx.start_task(TaskAttr { allowed, ..TaskAttr::default() });
+        }
+    }
+
+    fn next(&mut self, cx: &mut ProgramCx<'_>, task: TaskId) -> Op {
+        match (task.0, cx.now()) {
+            (0, 0..1_000_000) => Op::Run(1_000_000),
+            (0, _) if !std::mem::replace(&mut self.napped, true) => Op::Sleep(100_000),
+            _ => Op::Run(20_000_000),
+        }
+    }
+}
+
+/// T4.6: whoever sleeps on the queue and is woken there does not choose a CPU.
+#[test]
+fn a_task_woken_while_it_is_delayed_stays_although_another_cpu_is_idle() {
+    let after_its_nap = |delay_dequeue| {
+        let spec = RegularSpec { cores_per_llc: 2, threads_per_core: 1, ..RegularSpec::default() };
+        let rules = Rules::V6_18;
+        let features = Features { delay_dequeue, ..Features::for_rules(rules) };
+        let policy = Fair::eevdf(rules, features, Tunables::for_rules(rules, 2));
+        let (machine, program) = (Machine::regular(spec), ShortNap { napped: false });
+        let mut sim = simulate(machine, Config::default(), policy, program, NoObserver);
+        sim.run_until(1_080_000);
+        assert_eq!(sim.w.tasks[0].state, TaskState::Sleeping);
+        assert_eq!(sim.w.tasks[0].sched_delayed, delay_dequeue);
+        sim.run_until(1_500_000);
+        assert!(sim.w.tasks[0].on_rq && !sim.w.tasks[0].sched_delayed);
+        (sim.w.tasks[0].cpu.0, sim.w.cpus[1].idle)
+    };
+    assert_eq!(after_its_nap(true), (0, true));
+    assert_eq!(after_its_nap(false), (1, false));
 }

@@ -270,10 +270,45 @@ fn preempts(rules: Rules, ran: u64, slice_ns: u64) -> bool {
 }
 
 #[test]
-fn an_equal_wakee_preempts_who_is_ahead_only_if_it_is_not_protected() {
+fn an_equal_wakee_waits_for_an_earlier_deadline() {
     for rules in ALL_RULES {
         // Nobody is on the queue to be ahead of: the hog is charged before the wakee is counted.
         assert!(!preempts(rules, MS, 0), "{rules:?}");
+    }
+}
+
+/// Does a wakee preempt a hog that has run for 1 ms of its 3, with an earlier deadline than the
+/// hog's? Both are eligible: a third task is far ahead of them.
+fn owed_preempts(rules: Rules, run_to_parity: bool) -> bool {
+    let features = Features { run_to_parity, ..Features::for_rules(rules) };
+    let mut rig = Rig::eevdf(rules, 250, features);
+    let [hog, p, ahead] = [0; 3].map(|_| rig.fork(0, 0));
+    assert_eq!(rig.schedule(0), hog);
+    rig.dequeue(p, false);
+    rig.f.tree_remove(CPU0, ahead);
+    rig.f.tasks[ahead.idx()].vruntime += 40 * MS;
+    rig.f.tasks[ahead.idx()].ext.deadline += 40 * MS;
+    rig.f.tree_insert(CPU0, ahead);
+    rig.f.tasks[hog.idx()].ext.deadline = rig.vruntime(hog) + 3 * MS;
+    rig.f.put_prev(&mut rig.w, CPU0, hog);
+    rig.f.set_next(0, CPU0, hog);
+    // Joining two others inflates its lag by a half: it comes to stand before the hog.
+    let behind = rig.f.avg_vruntime(CPU0) - rig.vruntime(hog) + MS;
+    rig.f.tasks[p.idx()].ext.vlag = behind as i64 * 2 / 3;
+    rig.f.tasks[p.idx()].ext.rel_deadline = false;
+    rig.w.now = MS;
+    rig.wake(p);
+    assert!([hog, p].iter().all(|p| rig.f.is_eligible(CPU0, *p)), "{rules:?}");
+    let deadline = |p: TaskId| rig.f.tasks[p.idx()].ext.deadline;
+    assert!(deadline(p) < deadline(hog), "{rules:?}");
+    rig.w.cpus[0].need_resched
+}
+
+#[test]
+fn an_equal_wakee_with_an_earlier_deadline_preempts_only_who_is_not_protected() {
+    for rules in ALL_RULES {
+        assert!(!owed_preempts(rules, true), "{rules:?}");
+        assert!(owed_preempts(rules, false), "{rules:?}");
     }
 }
 

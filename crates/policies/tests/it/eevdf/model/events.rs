@@ -79,7 +79,8 @@ impl Model {
         }
     }
 
-    /// A waiting task leaves for another CPU (and comes back some time).
+    /// A waiting task, or one that sleeps on the queue, leaves for another CPU (and comes back some
+    /// time).
     pub fn take(&mut self, p: usize) {
         self.update_curr();
         self.update_lag(p);
@@ -88,6 +89,14 @@ impl Model {
             self.e[p].rel_deadline = true;
         }
         self.e[p].on_rq = false;
+        self.e[p].delayed = false;
+    }
+
+    /// A task comes from another CPU in its sleep.
+    pub fn give_asleep(&mut self, p: usize) {
+        self.enqueue(p, false);
+        self.e[p].delayed = true;
+        self.check_preempt(p, false);
     }
 
     pub fn give(&mut self, p: usize) {
