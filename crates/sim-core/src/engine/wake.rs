@@ -284,3 +284,34 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
 
 pub(crate) const FORKED: EnqueueFlags =
     EnqueueFlags { wakeup: false, migrated: false, initial: true };
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Config;
+    use topology::{Machine, RegularSpec};
+
+    /// T5.1, the table of spec 5.3.
+    #[test]
+    fn the_wake_list_is_for_other_caches_and_for_cpus_with_nothing_to_run() {
+        let spec = RegularSpec { llcs_per_socket: 2, cores_per_llc: 2, ..RegularSpec::default() };
+        let machine = Machine::regular(RegularSpec { threads_per_core: 1, ..spec });
+        for (feature, this, target, nr_running, allowed) in [
+            (true, 0, 2, 0, true),
+            (true, 0, 2, 3, true),
+            (true, 0, 1, 0, true),
+            (true, 0, 1, 1, false),
+            (true, 0, 0, 0, false),
+            (true, 0, 0, 1, false),
+            (false, 0, 2, 0, false),
+            (false, 0, 1, 0, false),
+        ] {
+            let config = Config { ttwu_queue: feature, ..Config::default() };
+            let mut w = World::new(machine.clone().into(), config);
+            w.this = CpuId(this);
+            w.cpus[target as usize].nr_running = nr_running;
+            let case = format!("{feature} {this} {target} {nr_running}");
+            assert_eq!(w.wake_list_allowed(CpuId(target)), allowed, "{case}");
+        }
+    }
+}

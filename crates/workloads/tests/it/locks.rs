@@ -1,4 +1,4 @@
-//! The lock model of the engine against exact results (T11.2, T11.3, T11.5): CPUs that cycle
+//! The lock model of the engine against exact results (T11.1-T11.3, T11.5): CPUs that cycle
 //! through a lock, each with a task of its own that thinks, takes the lock, and holds it.
 
 use crate::support::{free_machine, simulate};
@@ -38,6 +38,9 @@ struct Repairmen {
     lock: LockId,
     at: Vec<At>,
     done: Vec<u64>,
+    /// Tasks in the order in which they came to the lock, and in which they got it.
+    came: Vec<TaskId>,
+    got: Vec<TaskId>,
 }
 
 impl Repairmen {
@@ -53,6 +56,8 @@ impl Repairmen {
             lock: LockId(0),
             at: vec![At::Think; n as usize],
             done: vec![0; n as usize],
+            came: Vec::new(),
+            got: Vec::new(),
         }
     }
 
@@ -83,8 +88,12 @@ impl Program for Repairmen {
     fn path(&mut self, _cx: &mut ProgramCx<'_>, task: TaskId) -> Step {
         let me = task.idx();
         let (step, next) = match self.at[me] {
-            At::Enter => (Step::Lock(self.lock, Site::WqPoolLock), At::Locked),
+            At::Enter => {
+                self.came.push(task);
+                (Step::Lock(self.lock, Site::WqPoolLock), At::Locked)
+            }
             At::Locked => {
+                self.got.push(task);
                 let ns = Self::draw(self.exponential, &mut self.hold[me], self.hold_ns);
                 (Step::Spend(ns), At::Held)
             }
@@ -103,6 +112,16 @@ fn run(machine: Machine, program: Repairmen, until: Ns) -> Simulation<Fcfs, Repa
     let mut sim = simulate(machine, Config::default(), Fcfs::default(), program, NoObserver);
     sim.run_until(until);
     sim
+}
+
+/// T11.1
+#[test]
+fn a_lock_is_granted_in_the_order_of_arrival() {
+    let sim = run(free_machine(8), Repairmen::new(8, 5000.0, 1000.0, true, 1), 20 * MS);
+    let Repairmen { came, got, .. } = &sim.program;
+    assert!(got.len() > 10_000 && came.starts_with(got), "{} of {}", got.len(), came.len());
+    let in_turn = got.windows(2).filter(|t| t[1].0 == (t[0].0 + 1) % 8).count();
+    assert!(in_turn < got.len() / 2, "they do not come in turn: {in_turn}");
 }
 
 /// T11.2: a saturated lock is handed round without a gap, and everybody's turn comes.

@@ -80,6 +80,20 @@ fn a_task_that_runs_by_then_is_lost_from_the_queue() {
     assert_eq!(rig.fair.swq_remove(&rig.w, CpuId(0), p, site), None);
 }
 
+/// T7.3, version 1: the popped task is neither moved nor put back.
+#[test]
+fn a_head_that_may_not_run_here_is_dropped() {
+    let mut rig = rig();
+    rig.running(0, MaskId::ALL);
+    let p = woken(&mut rig, 0);
+    let q = woken(&mut rig, 0);
+    rig.w.tasks[p.idx()].attr.allowed = rig.w.mask(CpuSet::of(32, [CpuId(0), CpuId(2)]));
+    rig.newidle(1, TaskId::IDLE);
+    assert_eq!((rig.cpu_of(p), rig.w.counters.pull_lost), (0, 1));
+    assert!(!rig.fair.tasks[p.idx()].on_swqueue);
+    assert_eq!(rig.fair.swqueues[0].head, q);
+}
+
 #[test]
 fn a_puller_waits_for_a_task_in_transit() {
     let mut rig = rig();
