@@ -69,13 +69,14 @@ pub const MAX_NODES: u64 = 1024;
 /// node_ns   = 110
 /// socket_ns = 200
 ///
-/// [caches]    # all but mlp must be given
+/// [caches]    # all but the last two must be given
 /// l1d_kib   = 32
 /// l2_kib    = 1024
 /// l3_kib    = 32768
 /// l3_hit_ns = 15
 /// mem_ns    = 105
-/// mlp       = 5                     # 5
+/// mlp        = 5                    # misses in flight, ordinary code
+/// stream_mlp = 9                    # the same of a copy or a cipher
 ///
 /// [[cstate]]  # shallow to deep; without any: this one
 /// name         = "C1"
@@ -89,8 +90,8 @@ pub const MAX_NODES: u64 = 1024;
 ///
 /// [locks]     # times scale as costs do
 /// fast_ns         = 15
-/// contended_lines = 3
-/// queue_hold_ns   = 30
+/// contended_lines = 4
+/// queue_hold_ns   = 7
 ///
 /// [workqueue] # times scale as costs do
 /// queue_ns         = 100

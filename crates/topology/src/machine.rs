@@ -141,10 +141,10 @@ pub struct LockCosts {
     pub fast_ns: u64,
     /// How often the line of a queue's lock word, where the list head lies too, is pulled back by
     /// its owner while others wait: each waiter's attempt takes it away. With the two nodes that an
-    /// append writes and the two transfers of the hand-over, 1 makes appendix A's five in all; 3 is
+    /// append writes and the two transfers of the hand-over, 1 makes appendix A's five in all; 4 is
     /// calibrated (docs/CALIBRATION.md).
     pub contended_lines: u32,
-    /// Fixed part of that critical section, ns.
+    /// Fixed part of that critical section on hot lines, ns.
     pub queue_hold_ns: u64,
 }
 
@@ -185,6 +185,8 @@ pub struct Caches {
     pub mem_ns: u32,
     /// Memory-level parallelism of ordinary code: misses in flight (spec 9.7).
     pub mlp: u32,
+    /// The same of code that streams through its data, as a copy or a cipher does (spec 9.7).
+    pub stream_mlp: u32,
 }
 
 /// Where one CPU sits. Ids are dense and machine-wide.

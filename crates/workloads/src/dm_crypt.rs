@@ -216,7 +216,7 @@ impl DmCrypt {
     fn transfer(&self, cx: &ProgramCx<'_>, from: CpuId) -> Ns {
         let machine = cx.machine();
         let lines = self.config.bytes() / 64;
-        lines * machine.line_ns(from, cx.cpu()) / u64::from(machine.caches.mlp.max(1))
+        lines * machine.line_ns(from, cx.cpu()) / u64::from(machine.caches.stream_mlp.max(1))
     }
 
     /// A number for a request, and a work item that nobody uses.

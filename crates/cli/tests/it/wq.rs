@@ -90,7 +90,7 @@ pool[02] ref=  1 nice=  0 idle/workers=  1/  1 cpu=  0
 pool[03] ref=  1 nice=  0 idle/workers=  1/  1 cpu=  1
 pool[04] ref=  1 nice=  0 idle/workers=  1/  1 cpu=  2
 pool[05] ref=  1 nice=  0 idle/workers=  1/  1 cpu=  3
-pool[06] ref=  4 nice=  0 idle/workers=  2/  5 cpus=0000000f
+pool[06] ref=  4 nice=  0 idle/workers=  4/  5 cpus=0000000f
 
 Workqueue CPU -> pool
 =====================
@@ -101,11 +101,11 @@ kcryptd_io               percpu     2   3   4   5
 Counters
 ========
 0.030 s                      total  infl  CPUtime  CPUhog  CPUlocal  CMW/RPR  mayday rescued
-kcryptd                         80     4      0.0       -        19       11       0       0
+kcryptd                         79     4      0.0       -        25        9       0       0
 kcryptd_io                       0     0      0.0       0         -        0       0       0
 
 0.060 s                      total  infl  CPUtime  CPUhog  CPUlocal  CMW/RPR  mayday rescued
-kcryptd                        338     3      0.1       -        49       11       0       0
+kcryptd                        344     1      0.1       -        62        9       0       0
 kcryptd_io                       0     0      0.0       0         -        0       0       0
 
 

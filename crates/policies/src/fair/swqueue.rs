@@ -145,10 +145,14 @@ impl<S: Discipline> Fair<S> {
         self.swq_nested(w, cpu, p, Site::TtwuEnqueueSwq, APPEND)
     }
 
-    /// Last step of a dequeue, or after `p` was made next (hooks 2 and 3). The test needs no lock.
+    /// Last step of a dequeue, or after `p` was made next (hooks 2 and 3). The test needs no lock,
+    /// but the node's line, which a puller may have written.
     #[inline]
-    pub(crate) fn swq_remove(&mut self, w: &World, cpu: CpuId, p: TaskId, site: Site) -> Hook {
-        if !self.tasks[p.idx()].on_swqueue {
+    pub(crate) fn swq_remove(&mut self, w: &mut World, cpu: CpuId, p: TaskId, site: Site) -> Hook {
+        let t = &mut self.tasks[p.idx()];
+        if !t.on_swqueue {
+            let writer = std::mem::replace(&mut t.swq_cpu, w.this);
+            w.charge(w.line_ns(w.this, writer));
             return None;
         }
         self.swq_nested(w, cpu, p, site, UNLINK)

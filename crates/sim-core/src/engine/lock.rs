@@ -27,6 +27,17 @@ impl World {
         self.set_occupancy(cpu, Occupancy::Spinning);
     }
 
+    /// A waiter's attempt takes the line of the lock word away from the owner. In that of a runqueue
+    /// lies `nr_running`, which the owner needs back: one transfer in its next step. (What waiters do
+    /// to a queue's lock is `contended_lines`.)
+    fn disturb_owner(&mut self, waiter: CpuId, lock: LockId) {
+        if lock.0 as usize >= self.cpus.len() {
+            return;
+        }
+        let owner = CpuId(self.locks.locks[lock.0 as usize].owner);
+        self.cpus[owner.idx()].carry += self.line_ns(owner, waiter);
+    }
+
     /// The CPU gets what it waits for at `at`.
     fn grant(&mut self, cpu: CpuId, at: Ns) {
         self.cpus[cpu.idx()].top().end = at;
@@ -86,6 +97,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
             Acquire::Busy { first } => {
                 self.w.cpus[cpu.idx()].top.pc = pc;
                 self.w.start_wait(cpu, Some(lock), site, first);
+                self.w.disturb_owner(cpu, lock);
                 let l = &mut self.w.locks.locks[lock.0 as usize];
                 if l.head == NOBODY {
                     l.head = cpu.0;

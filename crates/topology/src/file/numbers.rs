@@ -50,7 +50,7 @@ pub(super) fn latency(
     section.finish(faults);
 }
 
-/// `[caches]`: all sizes and latencies; `mlp` has a default.
+/// `[caches]`: all sizes and latencies; `mlp` and `stream_mlp` have defaults.
 pub(super) fn caches(top: &mut Section, caches: &mut Caches, faults: &mut Vec<Fault>) {
     let Some(mut section) = top.section("caches") else {
         return;
@@ -67,7 +67,9 @@ pub(super) fn caches(top: &mut Section, caches: &mut Caches, faults: &mut Vec<Fa
         section.require(key);
         *field = section.int(key, valid).map_or(*field, |n| n as u32);
     }
-    caches.mlp = section.int("mlp", 1..=64).map_or(caches.mlp, |n| n as u32);
+    for (key, field) in [("mlp", &mut caches.mlp), ("stream_mlp", &mut caches.stream_mlp)] {
+        *field = section.int(key, 1..=64).map_or(*field, |n| n as u32);
+    }
     section.finish(faults);
 }
 

@@ -159,7 +159,7 @@ impl Writer<'_> {
     }
 
     fn caches(&self) -> Block {
-        let Caches { l1d_kib, l2_kib, l3_kib, l3_hit_ns, mem_ns, mlp } = self.machine.caches;
+        let Caches { l1d_kib, l2_kib, l3_kib, l3_hit_ns, mem_ns, mlp, stream_mlp } = self.machine.caches;
         let mut block = Block::new("[caches]");
         for (key, value) in [
             ("l1d_kib", l1d_kib),
@@ -170,6 +170,10 @@ impl Writer<'_> {
             ("mlp", mlp),
         ] {
             block.key(key, value.to_string());
+        }
+        let absent = Caches::default().stream_mlp;
+        if stream_mlp != absent || self.named("caches.stream_mlp") {
+            block.key("stream_mlp", stream_mlp.to_string());
         }
         block
     }

@@ -232,7 +232,15 @@ impl Default for LineLatency {
 
 impl Default for Caches {
     fn default() -> Self {
-        Self { l1d_kib: 32, l2_kib: 1024, l3_kib: 32 * 1024, l3_hit_ns: 15, mem_ns: 105, mlp: 5 }
+        Self {
+            l1d_kib: 32,
+            l2_kib: 1024,
+            l3_kib: 32 * 1024,
+            l3_hit_ns: 15,
+            mem_ns: 105,
+            mlp: 5,
+            stream_mlp: 9,
+        }
     }
 }
 
@@ -310,8 +318,8 @@ impl LockCosts {
     pub fn at_clock(clock_mhz: u32) -> Self {
         Self {
             fast_ns: scaled(15, clock_mhz),
-            contended_lines: 3,
-            queue_hold_ns: scaled(30, clock_mhz),
+            contended_lines: 4,
+            queue_hold_ns: scaled(7, clock_mhz),
         }
     }
 }

@@ -54,12 +54,12 @@ fn bergamo_fits_on_a_screen() {
         idle states
           C-state  exit us  residency us  woken by
           C1           0.8             2  a store
-          C2           800          1600  an IPI
+          C2            25          1600  an IPI
 
         how sure (proxy: measured on a sibling part)
-          unverified  hz, caches.mem_ns
+          unverified  hz, caches.mem_ns, cstate
           inferred    caches.l3_hit_ns, caches.mlp, latency.smt_ns, latency.llc_ns, latency.node_ns
-          proxy       caches.l1d_kib, caches.l2_kib, caches.l3_kib, cstate, locks.fast_ns
+          proxy       caches.l1d_kib, caches.l2_kib, caches.l3_kib, locks.fast_ns
     "#]],
     );
 }

@@ -304,6 +304,61 @@ fn a_wait_for_a_nested_lock_extends_the_hold_outside() {
     assert_eq!(of(outer, 2), (105_002, 106_002, 85_002));
 }
 
+/// CPU 0 takes a lock for two steps of a microsecond; CPU 1 wants it after half of the first.
+struct Disturb {
+    lock: Option<LockId>,
+    at: [usize; 2],
+}
+
+impl Program for Disturb {
+    fn start(&mut self, cx: &mut ProgramCx<'_>) {
+        self.lock.get_or_insert_with(|| cx.new_lock("other"));
+        for cpu in (0..2).map(CpuId) {
+            let allowed = cx.mask(CpuSet::of(cx.n_cpus(), [cpu]));
+            cx.start_task(TaskAttr { allowed, ..TaskAttr::default() });
+        }
+    }
+
+    fn next(&mut self, _cx: &mut ProgramCx<'_>, task: TaskId) -> Op {
+        let me = task.idx();
+        self.at[me] += 1;
+        match self.at[me] {
+            1 => Op::Run(10_000 + 500 * me as Ns),
+            2 => Op::Path,
+            _ => Op::Exit,
+        }
+    }
+
+    fn path(&mut self, _cx: &mut ProgramCx<'_>, task: TaskId) -> Step {
+        let Some(lock) = self.lock else { return Step::Done };
+        let at = &mut self.at[task.idx()];
+        *at += 1;
+        match *at {
+            3 => Step::Lock(lock, Site::WqPoolLock),
+            4 | 5 => Step::Spend(1000),
+            6 => Step::Unlock(lock),
+            _ => Step::Done,
+        }
+    }
+}
+
+/// `nr_running` lies in the line of the runqueue's lock word, which a waiter takes away.
+#[test]
+fn who_waits_for_a_runqueue_makes_its_owner_fetch_the_line_again() {
+    for (lock, lines) in [(Some(LockId::rq(CpuId(2))), 1), (None, 0)] {
+        let mut machine = free_machine(3);
+        machine.line.ns = [0, 20, 40, 80, 160];
+        let (program, watch) = (Disturb { lock, at: [0; 2] }, Holds::default());
+        let mut sim = simulate(machine, Config::default(), Fcfs::default(), program, watch);
+        sim.run_until(MS);
+        let lock = sim.program.lock.unwrap();
+        let of = |cpu| sim.observer.closed.iter().find(|c| (c.0, c.1) == (lock, CpuId(cpu)));
+        let hold = of(0).map(|(.., from, to, _)| to - from);
+        assert_eq!(hold, Some(2000 + lines * 40), "{lock:?}");
+        assert!(of(1).is_some_and(|(.., wait)| *wait > 1000), "CPU 1 has waited");
+    }
+}
+
 /// The same with the locks of the scheduler: a CPU that waits for the shared wakequeue's lock, or
 /// has it, holds a runqueue's lock all the while.
 #[test]

@@ -61,6 +61,7 @@ pub(super) fn machine(n_llcs: u32, cores: u32) -> Machine {
             l3_hit_ns: 12,
             mem_ns: 75,
             mlp: 5,
+            stream_mlp: 9,
         },
         cstates: vec![CState { name: "C1".into(), exit_ns: 800, residency_ns: 0, polling: true }],
         costs: KernelCosts {

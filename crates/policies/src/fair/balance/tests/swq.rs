@@ -77,7 +77,10 @@ fn a_task_that_runs_by_then_is_lost_from_the_queue() {
     assert_ne!(rig.fair.rqs[1].idle_stamp, 0);
     // Its owner unlinks nothing, without a lock.
     let site = Site::PickRemoveSwq;
-    assert_eq!(rig.fair.swq_remove(&rig.w, CpuId(0), p, site), None);
+    rig.w.this = CpuId(0);
+    assert_eq!(rig.fair.swq_remove(&mut rig.w, CpuId(0), p, site), None);
+    // But it had to look at the node that CPU 1 has written: the line is here now.
+    assert_eq!(rig.fair.tasks[p.idx()].swq_cpu, CpuId(0));
 }
 
 /// T7.3, version 1: the popped task is neither moved nor put back.
