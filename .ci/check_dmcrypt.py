@@ -46,7 +46,13 @@ for load, value in ((low, 54.8), (med, 49.4), (high, 48.6)):
 # In LOW, who is bound to caches loses, and by CPUs that idle while work waits.
 order = sorted(low, key=lambda name: -mean(low[name], "bandwidth"))
 assert order[:2] == ["SYSTEM", "CACHE"], order
+# A strict worker may not run on the CPUs that idle elsewhere, which is no waste by the metric: there
+# the idle CPUs themselves must account for most of the loss.
 for name in order[1:]:
     waits = mean(low[name], "idle_while_runnable") / mean(low["SYSTEM"], "idle_while_runnable")
-    assert waits > 3, f"LOW {name}: idle_while_runnable is only {waits:.1f} times that of SYSTEM"
+    strict = name == "CACHE+STRICT"
+    assert waits > (1.5 if strict else 3), f"LOW {name}: {waits:.1f} times SYSTEM's idle_while_runnable"
+    if strict:
+        idler = 1 - mean(low[name], "cpu_pct") / mean(low["SYSTEM"], "cpu_pct")
+        assert idler > 0.6 * -change(low, name), f"LOW {name}: {idler:.1%} less CPU use"
 print("dm-crypt is as promised")
