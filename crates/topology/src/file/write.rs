@@ -159,7 +159,8 @@ impl Writer<'_> {
     }
 
     fn caches(&self) -> Block {
-        let Caches { l1d_kib, l2_kib, l3_kib, l3_hit_ns, mem_ns, mlp, stream_mlp } = self.machine.caches;
+        let Caches { l1d_kib, l2_kib, l3_kib, l3_hit_ns, mem_ns, mlp, stream_mlp } =
+            self.machine.caches;
         let mut block = Block::new("[caches]");
         for (key, value) in [
             ("l1d_kib", l1d_kib),
