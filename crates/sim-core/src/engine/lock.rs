@@ -27,9 +27,9 @@ impl World {
         self.set_occupancy(cpu, Occupancy::Spinning);
     }
 
-    /// A waiter's attempt takes the line of the lock word away from the owner. In that of a runqueue
-    /// lies `nr_running`, which the owner needs back: one transfer in its next step. (What waiters do
-    /// to a queue's lock is `contended_lines`.)
+    /// A waiter's attempt takes the line of the lock word away from the owner. In that of a
+    /// runqueue lies `nr_running`, which the owner needs back: one transfer in its next step.
+    /// (What waiters do to a queue's lock is `contended_lines`.)
     fn disturb_owner(&mut self, waiter: CpuId, lock: LockId) {
         if lock.0 as usize >= self.cpus.len() {
             return;
