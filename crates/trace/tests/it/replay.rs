@@ -1,7 +1,7 @@
 //! A simulated run, exported and replayed on the same machine and under the same policy, is nearly
 //! the run that it was.
 
-use crate::support::{Traced, Witness, fair, machine, small_build, small_machine, trace};
+use crate::support::{Traced, Witness, fair, machine, small_build_of, small_machine, trace};
 use sim_core::{Config, Ns, Pid, Program, Simulation, StopReason, World};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -51,7 +51,14 @@ struct Bounds {
     switches: f64,
 }
 
-fn round_trip(machine: Machine, program: impl Program, until: Ns, timers: Timers, most: &Bounds) {
+/// Runs, records and replays; by how many percent the replay took longer.
+fn longer_by(
+    machine: Machine,
+    program: impl Program,
+    until: Ns,
+    timers: Timers,
+    most: &Bounds,
+) -> f64 {
     let traced = trace(machine.clone(), program, until);
     let recording = recording(&traced, &machine);
     let bytes: usize = recording.threads.iter().map(|t| t.acts.bytes()).sum();
@@ -61,7 +68,6 @@ fn round_trip(machine: Machine, program: impl Program, until: Ns, timers: Timers
     let was = traced.witness.all_stays();
     let sum = |stays: &Stays| of_tasks(stays).fold((0, 0), |s, (_, n, ns)| (s.0 + n, s.1 + ns));
     let ((n, ns), (n_again, ns_again)) = (sum(&was), sum(&again));
-    assert!(differs(length_ns, elapsed) < most.elapsed, "{length_ns} ns, then {elapsed}");
     assert!(differs(ns, ns_again) < most.run_time, "{ns} ns of run time, then {ns_again}");
     assert!(differs(n, n_again) < most.switches, "{n} switches, then {n_again}");
     assert_eq!(of_tasks(&was).count(), of_tasks(&again).count());
@@ -69,6 +75,22 @@ fn round_trip(machine: Machine, program: impl Program, until: Ns, timers: Timers
         let again = again[&pid].1;
         assert!(differs(ns, again) < most.thread, "{pid}: {ns} ns, then {again}");
     }
+    100.0 * (elapsed as f64 / length_ns as f64 - 1.0)
+}
+
+fn round_trip(machine: Machine, program: impl Program, until: Ns, timers: Timers, most: &Bounds) {
+    let longer = longer_by(machine, program, until, timers, most);
+    assert!(longer.abs() < most.elapsed, "{longer:+.2} % longer");
+}
+
+/// How long a small build takes is up to its last compiler: one replay may take 5 % longer or less,
+/// so the bound holds for the mean over builds.
+fn builds_again(machine: &Machine, most: &Bounds) {
+    let builds = [1, 2, 3, 4, 5].map(small_build_of);
+    let n = builds.len() as f64;
+    let longer = builds.map(|b| longer_by(machine.clone(), b, u64::MAX, Timers::Absolute, most));
+    let mean = longer.iter().sum::<f64>() / n;
+    assert!(mean.abs() < most.elapsed, "{mean:+.2} % longer in the mean");
 }
 
 #[test]
@@ -76,10 +98,10 @@ fn a_build_again() {
     // An assembler's bursts are about 10 us long, and whether a CPU looks for other work at their
     // end (which counts as run time) is a matter of chance: a short-lived one may differ by a fifth.
     let most = Bounds { elapsed: 3.0, run_time: 2.0, thread: 25.0, switches: 5.0 };
-    round_trip(without_smt(), small_build(), u64::MAX, Timers::Absolute, &most);
+    builds_again(&without_smt(), &most);
     // With SMT a thread's run time depends on who runs beside it (up to 67 % more).
-    let most = Bounds { elapsed: 5.0, run_time: 2.0, thread: 70.0, switches: 10.0 };
-    round_trip(machine(), small_build(), u64::MAX, Timers::Absolute, &most);
+    let most = Bounds { elapsed: 3.0, run_time: 2.0, thread: 70.0, switches: 10.0 };
+    builds_again(&machine(), &most);
 }
 
 #[test]

@@ -26,12 +26,18 @@ pub fn machine() -> Machine {
 
 /// A build of some hundred processes.
 pub fn small_build() -> KernelBuild {
+    small_build_of(1)
+}
+
+/// The same with other compile times.
+pub fn small_build_of(seed: u64) -> KernelBuild {
     let config = kernel_build::Config {
         objects: 60,
         directories: 6,
         work_s: 3.0,
         link_s: 0.1,
         prepare_s: 0.1,
+        seed,
         ..Default::default()
     };
     KernelBuild::new(config)
