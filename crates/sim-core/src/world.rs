@@ -286,11 +286,14 @@ impl World {
         }
     }
 
-    /// Registers a command name (at most 65536 different ones).
+    /// Registers a command name. There are at most 65536 different ones; whoever would have one
+    /// more is called like the last of them.
     pub fn comm(&mut self, name: &str) -> u16 {
         let known = self.comms.iter().position(|c| c == name);
         known.unwrap_or_else(|| {
-            self.comms.push(name.to_string());
+            if self.comms.len() <= usize::from(u16::MAX) {
+                self.comms.push(name.to_string());
+            }
             self.comms.len() - 1
         }) as u16
     }
@@ -669,6 +672,14 @@ fn first_tick(machine: &Machine, cpu: usize) -> Ns {
 mod tests {
     use super::*;
     use topology::{CState, RegularSpec};
+
+    #[test]
+    fn names_beyond_the_last_number_are_the_last_one() {
+        let mut w =
+            World::new(Arc::new(Machine::regular(RegularSpec::default())), Config::default());
+        w.comms = (0..65_535).map(|n| n.to_string()).collect();
+        assert_eq!([w.comm("a"), w.comm("b"), w.comm("0")], [65_535, 65_535, 0]);
+    }
 
     #[test]
     fn the_idle_task_polls_while_entering_and_in_an_mwait_state_only() {

@@ -21,6 +21,8 @@ use workloads::rt_app::{Attrs, Spec};
 
 /// More threads than this are taken for a slip.
 const THREADS_MAX: u64 = 100_000;
+/// More kinds of threads than this are taken for one.
+const KINDS_MAX: usize = 10_000;
 /// The longest duration, s: a day.
 const DURATION_MAX_S: i64 = 86_400;
 
@@ -171,6 +173,12 @@ impl Reader {
         if names.is_empty() {
             let none = Fault::at(span(tasks), "`tasks` is empty");
             self.faults.push(none.help("rt-app would end at once"));
+        }
+        if names.len() > KINDS_MAX {
+            let message =
+                format!("{} kinds of threads; at most {KINDS_MAX} are simulated", names.len());
+            self.faults.push(Fault::at(span(&tasks.properties[KINDS_MAX].name), message));
+            return;
         }
         for (i, prop) in tasks.properties.iter().enumerate() {
             let name = prop.name.as_str();

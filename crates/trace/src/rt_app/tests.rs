@@ -182,6 +182,17 @@ fn all_faults_are_told_with_their_places() {
 }
 
 #[test]
+fn so_many_kinds_of_threads_are_a_slip() {
+    let kinds: Vec<String> = (0..10_001).map(|i| format!("\"t{i}\": {{}}")).collect();
+    faults(
+        &format!("{{ \"tasks\": {{\n{}\n}} }}", kinds.join(",\n")),
+        expect![[r#"
+        10002:1 10001 kinds of threads; at most 10000 are simulated
+    "#]],
+    );
+}
+
+#[test]
 fn what_is_not_json_is_told_at_its_place() {
     faults(
         "",
