@@ -5,7 +5,7 @@ use crate::experiment::{WorkloadFile, WorkloadSpec};
 use crate::glue::{self, Machine};
 use crate::registry::{self, Value, nearest};
 use crate::walk::{Node, Walk, did_you_mean};
-use toml::de::{DeString, DeTable, DeValue};
+use toml::de::{DeString, DeTable};
 
 /// Reads the workload table.
 pub(super) fn workload(
@@ -91,18 +91,48 @@ pub(super) fn must_fit(
     };
     let memory = u64::from(machine.memory_gib) << 30;
     let fits = memory / bytes_each.max(1);
-    let table = doc.get("workload").and_then(|node| match node.get_ref() {
-        DeValue::Table(table) => Some(table),
-        _ => None,
-    });
-    let node = table.and_then(|table| table.get(key).or_else(|| table.get("kind")));
-    if let Some(node) = node.filter(|_| n > fits) {
+    if let Some(node) = place(doc, key).filter(|_| n > fits) {
         let (mib, gib) = (bytes_each.div_ceil(1 << 20), machine.memory_gib);
         let message = format!("{n} {what} of {mib} MiB each do not fit into {gib} GiB of memory");
         let fault = walk
             .at(node.span(), message)
             .label(format!("there is room for {fits}"))
             .help("the machine's memory is its `memory_gib`");
+        walk.fault(fault);
+    }
+}
+
+/// Where a key of the workload stands, or else its kind.
+fn place<'a>(doc: &'a DeTable<'a>, key: &str) -> Option<Node<'a>> {
+    let table = doc.get("workload")?.get_ref().as_table()?;
+    table.get(key).or_else(|| table.get("kind"))
+}
+
+/// Requests or items of all issuers that are simulated at most: 1 GiB.
+const IN_FLIGHT_MAX: u64 = 10_000_000;
+
+/// What the issuers of a workload have in flight must fit into the simulator's memory.
+pub(super) fn must_be_few(
+    walk: &mut Walk,
+    doc: &DeTable<'_>,
+    workload: &WorkloadSpec,
+    machine: &Machine,
+) {
+    let (key, issuers) = match workload.def.kind {
+        "dm-crypt" => ("iodepth", workload.int("numjobs")),
+        "queue-work" => ("outstanding", workload.int("issuers").or(Some(machine.n_cpus() as u64))),
+        _ => return,
+    };
+    let (Some(issuers), Some(each)) = (issuers, workload.int(key)) else {
+        return;
+    };
+    let most = IN_FLIGHT_MAX / issuers.max(1);
+    if let Some(node) = place(doc, key).filter(|_| each > most) {
+        let message = format!(
+            "{issuers} issuers have {} in flight; at most {IN_FLIGHT_MAX} are simulated",
+            issuers * each
+        );
+        let fault = walk.at(node.span(), message).label(format!("so many issuers: at most {most}"));
         walk.fault(fault);
     }
 }

@@ -187,6 +187,28 @@ fn issuers_must_fit_into_the_memory() {
 }
 
 #[test]
+fn items_must_fit_into_the_simulators_memory() {
+    check(
+        "issuers = 3000\noutstanding = 4096\n[[variant]]\nname = \"x\"\n",
+        expect![[r#"
+            error: 3000 issuers of 2 MiB each do not fit into 1 GiB of memory
+              --> s.toml:10:11
+               |
+            10 | issuers = 3000
+               |           ^^^^ there is room for 992
+               |
+               = help: the machine's memory is its `memory_gib`
+
+            error: 3000 issuers have 12288000 in flight; at most 10000000 are simulated
+              --> s.toml:11:15
+               |
+            11 | outstanding = 4096
+               |               ^^^^ so many issuers: at most 3333"#]],
+    );
+    assert!(load("outstanding = 4096\n[[variant]]\nname = \"x\"\n").is_ok());
+}
+
+#[test]
 fn workloads_without_a_workqueue_have_no_properties_of_one() {
     let text = format!("{HEAD}[[variant]]\nname = \"x\"\nworkqueue = {{ scope = \"smt\" }}\n");
     let text = text.replace("\"queue-work\"", "\"spinners\"\ntasks = 1");
