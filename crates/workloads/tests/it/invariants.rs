@@ -34,7 +34,8 @@ fn features() -> impl Strategy<Value = Features> {
     })
 }
 
-/// What the fair class must keep: I5, the runqueue's sums (T2.2, I13) and the shared wakequeue.
+/// What the fair class must keep: I5, I15, the runqueue's sums (T2.2, I13) and the shared
+/// wakequeue.
 #[derive(Default)]
 pub struct FairChecks {
     min_vruntime: Vec<u64>,
@@ -69,6 +70,12 @@ impl FairChecks {
             let queued = S::queued(&sim.policy, CpuId(cpu as u32));
             if queued.iter().any(|p| sim.w.tasks[p.idx()].cpu.idx() != cpu) {
                 return Err(format!("I3: the tree of cpu {cpu} holds a task of another"));
+            }
+        }
+        for (llc, cpus) in sim.policy.llcs.iter().zip(&sim.w.machine.llcs) {
+            let n = cpus.len() as u32;
+            if llc.nr_idle_scan > n || llc.nr_busy_cpus > n {
+                return Err(format!("I15: {llc:?} of {n} CPUs"));
             }
         }
         self.check_overload(sim)?;

@@ -1,5 +1,7 @@
 //! T4.1-T4.7 and the worked traces of spec 4.11.
 
+mod fairness;
+
 use super::super::testing::Rig;
 use super::*;
 use sim_core::{MigrationCause, Policy, SchedAttr};
