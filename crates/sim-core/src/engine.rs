@@ -8,6 +8,7 @@
 //! Events at one instant are ordered by (tick | timer | other, number), so the order does not
 //! depend on how the engine came there.
 
+mod alone;
 mod attr;
 mod base;
 mod fork;
@@ -117,8 +118,11 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
 
     /// Runs until the program is done, nothing more can happen, or `until`.
     pub fn run_until(&mut self, until: Ns) -> StopReason {
+        let every_tick = self.w.config.simulate_every_tick;
+        self.w.next_alone = if self.observer.heeds_order() || every_tick { NEVER } else { 0 };
         loop {
             if let Some(reason) = self.step(until) {
+                self.w.next_alone = NEVER;
                 return reason;
             }
         }
@@ -141,6 +145,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
             self.w.now = until.max(self.w.now);
             StopReason::Until
         });
+        self.w.close_windows();
         self.settle_all();
         self.observer.end(&self.w);
         reason
@@ -161,7 +166,8 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     fn one_event(&mut self, until: Ns) -> bool {
         let cpu_key = self.w.events.first_key();
         let timer_key = self.w.timers.first_key();
-        let first = cpu_key.min(timer_key);
+        let alone_key = self.w.alone_key;
+        let first = cpu_key.min(timer_key).min(alone_key);
         let at = EventQueue::time_of_key(first);
         if self.w.device_at.min(self.w.policy_timer) <= at
             && let Some(goes_on) = self.event_outside(at, until)
@@ -171,13 +177,22 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         if at > until {
             return false;
         }
+        if alone_key == first {
+            self.run_ahead();
+            return true;
+        }
         debug_assert!(at >= self.w.now, "an event in the past: {at} < {}", self.w.now);
+        let timer_comes_first = timer_key <= cpu_key;
+        let cpu = CpuId(self.w.events.first_id());
+        if !timer_comes_first && self.is_left_alone(cpu, at) {
+            return true;
+        }
         self.w.now = at;
         self.w.counters.events += 1;
-        if timer_key <= cpu_key {
+        if timer_comes_first {
             self.timer_event();
         } else {
-            self.cpu_event(CpuId(self.w.events.first_id()));
+            self.cpu_event(cpu);
         }
         true
     }
@@ -311,6 +326,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
             return self.stop_if_stuck();
         }
         let cpu = self.w.tasks[p.idx()].cpu;
+        self.w.disturb(cpu);
         self.w.this = cpu;
         self.w.cpus[cpu.idx()].expired.push(p);
         let now = self.w.now;
@@ -395,7 +411,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     #[inline]
     fn is_before_rest(&self, key: u64) -> bool {
         let (w, at) = (&self.w, EventQueue::time_of_key(key));
-        key < w.timers.first_key() && at < w.device_at && at <= w.policy_timer
+        key < w.timers.first_key().min(w.alone_key) && at < w.device_at && at <= w.policy_timer
     }
 
     /// A first task is placed like a forked one, at no cost.

@@ -269,6 +269,16 @@ impl Locks {
         (head != NOBODY).then_some(CpuId(head))
     }
 
+    /// Takes a free lock and gives it back: who held it before.
+    #[inline]
+    pub(crate) fn pass(&mut self, lock: LockId, cpu: CpuId, site: Site) -> CpuId {
+        let l = &mut self.locks[lock.0 as usize];
+        debug_assert!(l.owner == NOBODY, "{lock:?} is not free");
+        let last = std::mem::replace(&mut l.last, cpu.0);
+        self.sites[site as usize].acquired += 1;
+        if last == NOBODY { cpu } else { CpuId(last) }
+    }
+
     #[inline]
     pub(crate) fn try_take(&mut self, lock: LockId, cpu: CpuId, site: Site) -> Acquire {
         let l = &mut self.locks[lock.0 as usize];

@@ -87,6 +87,17 @@ pub trait Observer {
     #[inline]
     fn released(&mut self, _w: &World, _cpu: CpuId, _lock: LockId) {}
 
+    /// Does it matter to the observer in which order things happen on different CPUs, and does it
+    /// look at switches from task to task at all? If not, [`Simulation::run_until`] need not tell
+    /// of switches between tasks that only compute, nor of the events around them; of what it
+    /// tells, delays before a task runs for the first time after a wake-up may come early.
+    ///
+    /// [`Simulation::run_until`]: crate::Simulation::run_until
+    #[inline]
+    fn heeds_order(&self) -> bool {
+        true
+    }
+
     /// What was observed before is not to be measured. All times are accounted.
     #[inline]
     fn measurement_begins(&mut self, _w: &World) {}
@@ -111,7 +122,12 @@ pub trait Observer {
 #[derive(Clone, Copy, Default, Debug)]
 pub struct NoObserver;
 
-impl Observer for NoObserver {}
+impl Observer for NoObserver {
+    #[inline]
+    fn heeds_order(&self) -> bool {
+        false
+    }
+}
 
 /// Writes the methods that hand everything on, so that no pair forgets a new one.
 macro_rules! hand_on {
@@ -162,6 +178,11 @@ impl<A: Observer, B: Observer> Observer for (A, B) {
     fn watches_time(&self) -> bool {
         self.0.watches_time() || self.1.watches_time()
     }
+
+    #[inline]
+    fn heeds_order(&self) -> bool {
+        self.0.heeds_order() || self.1.heeds_order()
+    }
 }
 
 #[deny(clippy::missing_trait_methods, reason = "a forgotten method would take the default")]
@@ -176,5 +197,10 @@ impl<O: Observer + ?Sized> Observer for &mut O {
     #[inline]
     fn watches_time(&self) -> bool {
         (**self).watches_time()
+    }
+
+    #[inline]
+    fn heeds_order(&self) -> bool {
+        (**self).heeds_order()
     }
 }

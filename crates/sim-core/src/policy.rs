@@ -199,6 +199,15 @@ pub trait Policy {
         w.cpus[cpu.idx()].tick_next
     }
 
+    /// Until when do ticks of `cpu`, which runs a task, and the switches that they lead to concern
+    /// nobody but this CPU and the tasks on its queue, if nobody touches the queue before? Up to
+    /// then no tick raises a softirq, each of the tasks works on its segment (see
+    /// [`World::works_until`]), there always is one to pick, and [`Policy::switch_task`] asks for
+    /// nothing. Whatever else brings that instant forward calls [`World::disturb`]. 0: not at all.
+    fn alone_until(&self, _w: &World, _cpu: CpuId) -> Ns {
+        0
+    }
+
     /// The scheduler softirq raised on `cpu`: periodic balance, or a nohz-idle request. Resumed
     /// like [`Policy::before_idle`]; no lock is held at the start or at `Done`.
     fn softirq(&mut self, _w: &mut World, _cpu: CpuId, _first: bool) -> Step {

@@ -293,6 +293,7 @@ impl ProgramCx<'_> {
 
     /// From now on (or no longer) tells [`Program::tick`] of each tick that finds `task` current.
     pub fn watch_ticks(&mut self, task: TaskId, on: bool) {
+        self.w.disturb(self.w.tasks[task.idx()].cpu);
         self.w.tasks[task.idx()].ticks_watched = on;
     }
 

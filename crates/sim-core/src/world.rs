@@ -157,6 +157,12 @@ pub struct World {
     next_pid: Pid,
     pub(crate) events: EventQueue,
     pub(crate) timers: EventQueue,
+    /// CPUs that are left alone: their next deciding ticks (see `engine::alone`).
+    pub(crate) alone: EventQueue,
+    /// The first key in `alone`, so that it costs nothing to see that nobody is.
+    pub(crate) alone_key: u64,
+    /// No other CPU is left alone before this instant.
+    pub(crate) next_alone: Ns,
     pub(crate) policy_timer: Ns,
     /// When [`crate::Program::device`] wants to be called.
     pub(crate) device_at: Ns,
@@ -221,6 +227,9 @@ impl World {
             next_pid: first_pid,
             events: EventQueue::new(n),
             timers: EventQueue::new(0),
+            alone: EventQueue::new(n),
+            alone_key: EventQueue::NO_KEY,
+            next_alone: NEVER,
             policy_timer: NEVER,
             device_at: NEVER,
             siblings: (0..n).map(sibling_list).collect(),

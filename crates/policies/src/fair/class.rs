@@ -197,6 +197,17 @@ impl<S: Discipline> Policy for Fair<S> {
         S::preempting_tick(self, w, cpu).min(self.deciding_tick(w, cpu))
     }
 
+    /// Until the next balance, if nobody on the queue sleeps and no wakequeue is to be left.
+    fn alone_until(&self, w: &World, cpu: CpuId) -> Ns {
+        let rq = &self.rqs[cpu.idx()];
+        if self.features.swqueue || rq.nohz_idle || rq.h_nr_delayed > 0 || !rq.curr.is_task() {
+            return 0;
+        }
+        let balance = self.deciding_tick(w, cpu);
+        let queued = self.list_of(cpu);
+        queued.map(|p| w.works_until(p)).fold(balance, Ns::min)
+    }
+
     fn softirq(&mut self, w: &mut World, cpu: CpuId, first: bool) -> Step {
         self.softirq_step(w, cpu, first)
     }

@@ -12,6 +12,13 @@ impl<S: Discipline> Fair<S> {
         self.rqs[cpu.idx()].list_tail
     }
 
+    /// The fair tasks of `cpu`, the current one included.
+    pub(crate) fn list_of(&self, cpu: CpuId) -> impl Iterator<Item = TaskId> + '_ {
+        let first = Some(self.rqs[cpu.idx()].list_head).filter(|p| p.is_task());
+        let next = |p: &TaskId| Some(self.tasks[p.idx()].list_next).filter(|p| p.is_task());
+        std::iter::successors(first, next)
+    }
+
     /// Moves `p`, which is on the list of `cpu`, to its head.
     #[inline]
     pub(crate) fn list_rotate_to_head(&mut self, cpu: CpuId, p: TaskId) {

@@ -87,6 +87,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     pub(crate) fn lock(&mut self, cpu: CpuId, lock: LockId, site: Site, pc: Pc) -> Flow {
         match self.w.locks.try_take(lock, cpu, site) {
             Acquire::Taken { last } => {
+                self.w.disturb_rq(lock);
                 let cost = self.w.machine.locks.fast_ns + self.w.line_ns(CpuId(last), cpu);
                 let c = &mut self.w.cpus[cpu.idx()];
                 c.carry += cost;
@@ -182,6 +183,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
 
     fn try_lock(&mut self, cpu: CpuId, lock: LockId, site: Site) {
         let taken = self.w.locks.try_take(lock, cpu, site);
+        self.w.disturb_rq(lock);
         let last = match taken {
             Acquire::Taken { last } => last,
             Acquire::Busy { .. } => self.w.locks.locks[lock.0 as usize].owner,

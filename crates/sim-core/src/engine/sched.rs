@@ -4,9 +4,29 @@
 use super::frame::{Flow, Pc};
 use crate::cpu::Base;
 use crate::{
-    DequeueFlags, LockId, Ns, Observer, Policy, Program, Simulation, Site, Step, TaskId, TaskState,
+    DequeueFlags, Hook, LockId, Ns, Observer, Policy, Program, Simulation, Site, Step, TaskId,
+    TaskState, World,
 };
 use topology::{CpuId, Distance};
+
+impl World {
+    /// Time of the switch of `cpu` to `next`, whose address space it loads.
+    #[inline]
+    pub(super) fn switch_ns(&mut self, cpu: CpuId, next: TaskId) -> Ns {
+        let costs = &self.machine.costs;
+        if !next.is_task() {
+            return costs.switch_ns;
+        }
+        let attr = &self.tasks[next.idx()].attr;
+        let c = &mut self.cpus[cpu.idx()];
+        // A kernel thread keeps the address space of whoever ran before (lazy TLB).
+        if c.mm == attr.mm || attr.kthread {
+            return costs.switch_ns;
+        }
+        c.mm = attr.mm;
+        costs.switch_ns + costs.mm_switch_ns
+    }
+}
 
 impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     pub(crate) fn sched_lock(&mut self, cpu: CpuId) -> Flow {
@@ -89,6 +109,16 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
             self.unlock(cpu, LockId::rq(cpu));
             return self.pop_frame(cpu);
         }
+        let hook = self.change_current(cpu, prev, next);
+        if hook.is_none() {
+            return self.sched_switch(cpu);
+        }
+        self.run_hook(cpu, hook, Pc::SchedSwitch)
+    }
+
+    /// `curr` becomes `next`, which is another than `prev`.
+    #[inline(always)]
+    pub(super) fn change_current(&mut self, cpu: CpuId, prev: TaskId, next: TaskId) -> Hook {
         let now = self.w.now;
         let since = std::mem::replace(&mut self.w.cpus[cpu.idx()].curr_since, now);
         if prev.is_task() {
@@ -102,14 +132,11 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         self.w.counters.switches += 1;
         self.tell_moves();
         self.observer.switch(&self.w, cpu, prev, next);
-        self.w.cpus[cpu.idx()].top().task = next;
+        self.w.cpus[cpu.idx()].top.task = next;
         if next.is_task() {
             self.first_run(cpu, next);
         }
-        if hook.is_none() {
-            return self.sched_switch(cpu);
-        }
-        self.run_hook(cpu, hook, Pc::SchedSwitch)
+        hook
     }
 
     fn first_run(&mut self, cpu: CpuId, next: TaskId) {
@@ -155,18 +182,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
 
     pub(crate) fn sched_switch(&mut self, cpu: CpuId) -> Flow {
         let next = self.w.cpus[cpu.idx()].top().task;
-        let costs = &self.w.machine.costs;
-        let mut ns = costs.switch_ns;
-        if next.is_task() {
-            let (attr, mm_ns) = (&self.w.tasks[next.idx()].attr, costs.mm_switch_ns);
-            let (mm, borrows) = (attr.mm, attr.kthread);
-            let c = &mut self.w.cpus[cpu.idx()];
-            // A kernel thread keeps the address space of whoever ran before (lazy TLB).
-            if c.mm != mm && !borrows {
-                c.mm = mm;
-                ns += mm_ns;
-            }
-        }
+        let ns = self.w.switch_ns(cpu, next);
         self.w.spend(cpu, ns, Pc::SchedDone)
     }
 
@@ -190,7 +206,8 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         self.pop_frame(cpu)
     }
 
-    fn switched_out(&mut self, cpu: CpuId, prev: TaskId) {
+    #[inline(always)]
+    pub(super) fn switched_out(&mut self, cpu: CpuId, prev: TaskId) {
         let t = &mut self.w.tasks[prev.idx()];
         t.on_cpu = false;
         let (dead, ws) = (t.state == TaskState::Dead, t.attr.working_set_kib);

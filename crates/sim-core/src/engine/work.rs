@@ -121,6 +121,9 @@ impl World {
     /// Recomputes the CPU's pending event from its state.
     #[inline]
     pub(crate) fn rearm(&mut self, cpu: CpuId) {
+        if self.alone_key != EventQueue::NO_KEY {
+            self.set_alone(cpu, NEVER);
+        }
         let key = self.next_key(cpu);
         self.events.set_key(cpu.0, key);
     }

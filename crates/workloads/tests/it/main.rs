@@ -1,5 +1,6 @@
 //! Simulations as a whole: closed forms, invariants, twins.
 
+mod alone;
 mod attr;
 mod closed_forms;
 mod dm_crypt;

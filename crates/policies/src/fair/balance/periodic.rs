@@ -67,7 +67,7 @@ impl<S: Discipline> Fair<S> {
                     (None, Stage::Level)
                 }
                 Stage::Done => {
-                    self.rebalance_finish(r);
+                    self.rebalance_finish(w, r);
                     return ControlFlow::Continue(());
                 }
             };
@@ -147,12 +147,13 @@ impl<S: Discipline> Fair<S> {
         path.level += 1;
     }
 
-    fn rebalance_finish(&mut self, r: RebalancePath) {
+    fn rebalance_finish(&mut self, w: &mut World, r: RebalancePath) {
         let floor = self.migration_cost_unsigned();
         let rq = &mut self.rqs[r.cpu as usize];
         if r.need_decay {
             rq.max_idle_balance_cost = r.max_cost.max(floor);
         }
         rq.next_balance = r.next_balance;
+        w.disturb(CpuId(r.cpu));
     }
 }

@@ -1,0 +1,263 @@
+//! CPUs on which tasks only compute and take turns run ahead of the others.
+//!
+//! Such a CPU has nothing but ticks, and some of them make it switch. As long as nobody touches its
+//! runqueue, neither a tick nor a switch can be observed: they read and write this CPU, the tasks
+//! on its queue, and sums whose order does not matter. So they commute with all that happens on
+//! other CPUs at the same time, and may be handled in one go up to the next event that concerns
+//! more than one CPU. No event of such a turn needs a place in the queue, and the path of
+//! `schedule()` no frame: its lock is free, there is a next task, and no hook asks for more.
+//!
+//! ```text
+//! events  | … public events …  | the end of each window: its CPU may become public again
+//! alone   | the next deciding tick of each CPU that is left alone
+//! ```
+//! The first entry of `events` (and the timers, the devices, the policy's timer) is the horizon:
+//! up to it every CPU in `alone` may run, as none of the others becomes public before. Whoever is
+//! about to touch such a CPU closes its window first ([`World::disturb`]); as that happens in a
+//! public event, no CPU is ahead of it then.
+//!
+//! An observer that heeds the order of what happens on different CPUs, and a driver that looks at
+//! the world after each event ([`Simulation::step`]), see every event in its order.
+
+use crate::cpu::Base;
+use crate::engine::{CLASS_TICK, stretch};
+use crate::world::FULL_SPEED;
+use crate::{
+    Category, EventQueue, LockId, MaskId, NEVER, Ns, Observer, Policy, Program, Simulation, Site,
+    TaskId, TaskState, World,
+};
+use topology::CpuId;
+
+impl World {
+    /// Somebody is about to touch `cpu`: what its events are is to be looked at anew. Nothing that
+    /// goes through its runqueue's lock or tells its CPU needs to say so.
+    #[inline]
+    pub fn disturb(&mut self, cpu: CpuId) {
+        if self.alone_key != EventQueue::NO_KEY {
+            self.close_window(cpu);
+        }
+    }
+
+    /// The same for the CPU whose runqueue's lock this is, if it is one.
+    #[inline]
+    pub(super) fn disturb_rq(&mut self, lock: LockId) {
+        if self.alone_key != EventQueue::NO_KEY && (lock.0 as usize) < self.cpus.len() {
+            self.close_window(CpuId(lock.0));
+        }
+    }
+
+    /// The next deciding tick of `cpu`, which is left alone; [`NEVER`]: it is not.
+    pub(super) fn set_alone(&mut self, cpu: CpuId, edge: Ns) {
+        self.alone.set(cpu.0, edge, CLASS_TICK);
+        self.alone_key = self.alone.first_key();
+    }
+
+    #[inline(never)]
+    fn close_window(&mut self, cpu: CpuId) {
+        if self.alone.time_of(cpu.0) != NEVER {
+            self.set_alone(cpu, NEVER);
+            self.rearm(cpu);
+        }
+    }
+
+    pub(super) fn close_windows(&mut self) {
+        while self.alone_key != EventQueue::NO_KEY {
+            self.close_window(CpuId(self.alone.first_id()));
+        }
+    }
+
+    /// Longer than the longest way from a tick of `cpu` to the end of the switch it leads to, ns.
+    fn turn_ns(&self, cpu: CpuId) -> Ns {
+        let c = &self.cpus[cpu.idx()];
+        let (costs, locks) = (&self.machine.costs, &self.machine.locks);
+        let line_ns = Ns::from(self.machine.line.ns.into_iter().max().unwrap_or(0));
+        let switch_ns = costs.switch_ns + costs.mm_switch_ns;
+        let ns = costs.tick_ns + locks.fast_ns + line_ns + costs.pick_ns + switch_ns + c.carry;
+        stretch(ns, c.speed) + 4
+    }
+
+    /// May `cpu`, about to take a tick, be left alone as far as the mechanism knows?
+    fn is_undisturbed(&self, cpu: CpuId) -> bool {
+        let c = &self.cpus[cpu.idx()];
+        c.base == Base::Work
+            && c.depth == 0
+            && c.nr_running > 1
+            && c.nr_delayed == 0
+            && !c.need_resched
+            && !c.softirq
+            && c.irq_first == NEVER
+            && c.stall == 0
+            && c.stop_work.is_none()
+            && c.wake_head == TaskId::NONE
+            && !c.ttwu_pending
+            && c.curr.is_task()
+            && self.locks.owner(LockId::rq(cpu)).is_none()
+            && self.turn_ns(cpu) < self.tick_ns
+    }
+
+    /// Until when `p`, which is on a runqueue, would work on its segment at least, if it ran all
+    /// the time at full speed, and each tick found it in user mode; 0 if it has another reason to
+    /// do more than that.
+    #[inline]
+    pub fn works_until(&self, p: TaskId) -> Ns {
+        let t = &self.tasks[p.idx()];
+        let only_works = t.state == TaskState::Runnable
+            && !t.in_kernel
+            && !t.ticks_watched
+            && t.attr.allowed == MaskId::ALL
+            && t.spinner == u32::MAX;
+        // The segment of the current task is as it was when its CPU's account was settled last.
+        let since = self.cpus[t.cpu.idx()].since;
+        if only_works { since + (t.work_left >> FULL_SPEED.trailing_zeros()) } else { 0 }
+    }
+
+    /// What is not in the queue of the CPUs' events comes first at this time.
+    #[inline]
+    fn next_without_cpus(&self) -> Ns {
+        let timer = EventQueue::time_of_key(self.timers.first_key());
+        timer.min(self.device_at).min(self.policy_timer)
+    }
+}
+
+impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
+    /// The first in the queue is `cpu`, at `at`. True if that is the end of its window, and its
+    /// event comes later, or if it is a tick that may be handled in one go with what follows.
+    #[inline]
+    pub(super) fn is_left_alone(&mut self, cpu: CpuId, at: Ns) -> bool {
+        if self.w.alone_key != EventQueue::NO_KEY && self.w.alone.time_of(cpu.0) != NEVER {
+            self.w.disturb(cpu);
+            return true;
+        }
+        at >= self.w.next_alone && self.try_to_leave_alone(cpu, at)
+    }
+
+    #[inline(never)]
+    fn try_to_leave_alone(&mut self, cpu: CpuId, edge: Ns) -> bool {
+        if !self.open_window(cpu, edge) {
+            return false;
+        }
+        let has_room = self.has_room(cpu, edge);
+        if !has_room {
+            self.give_up(cpu, edge);
+        }
+        has_room
+    }
+
+    /// The others are too busy: no more attempts at this tick edge.
+    fn give_up(&mut self, cpu: CpuId, edge: Ns) {
+        self.w.next_alone = edge + self.w.tick_ns / 2;
+        self.w.close_window(cpu);
+    }
+
+    /// Moves `cpu` to those that are left alone, if nothing but ticks and turns lies before it.
+    fn open_window(&mut self, cpu: CpuId, edge: Ns) -> bool {
+        let c = &self.w.cpus[cpu.idx()];
+        if c.deciding_tick != edge || !self.w.is_undisturbed(cpu) {
+            return false;
+        }
+        let end = self.policy.alone_until(&self.w, cpu);
+        if end <= edge + self.w.tick_ns {
+            return false;
+        }
+        self.w.set_alone(cpu, edge);
+        self.w.events.set(cpu.0, end, CLASS_TICK);
+        true
+    }
+
+    /// True if nothing that concerns others lies before the end of a turn that `cpu` begins at
+    /// `edge`. CPUs that come first but may be left alone, too, are.
+    fn has_room(&mut self, cpu: CpuId, edge: Ns) -> bool {
+        let end = edge + self.w.turn_ns(cpu);
+        if end > self.until || end >= self.w.next_without_cpus() {
+            return false;
+        }
+        loop {
+            let key = self.w.events.first_key();
+            let (at, other) = (EventQueue::time_of_key(key), CpuId(self.w.events.first_id()));
+            if end < at {
+                return true;
+            }
+            let closed = at >= self.w.next_alone && self.w.alone.time_of(other.0) == NEVER;
+            if !closed || !self.open_window(other, at) {
+                return false;
+            }
+        }
+    }
+
+    /// The first of the CPUs that are left alone goes on as far as it may.
+    #[inline(never)]
+    pub(super) fn run_ahead(&mut self) {
+        let cpu = CpuId(self.w.alone.first_id());
+        let start = EventQueue::time_of_key(self.w.alone_key);
+        if !self.has_room(cpu, start) {
+            return self.give_up(cpu, start);
+        }
+        self.w.now = start;
+        let turn_ns = self.w.turn_ns(cpu);
+        let first = EventQueue::time_of_key(self.w.events.first_key());
+        let horizon = first.min(self.w.next_without_cpus()).min(self.until.saturating_add(1));
+        self.w.this = cpu;
+        let mut edge = start;
+        while edge + turn_ns < horizon {
+            self.take_turn(cpu, edge);
+            edge = self.w.cpus[cpu.idx()].deciding_tick;
+        }
+        debug_assert!(!self.w.cpus[cpu.idx()].softirq && !self.w.disturbed, "{cpu} is not alone");
+        if cfg!(debug_assertions)
+            && let Err(violation) = self.w.check_cpu(cpu)
+        {
+            panic!("at {edge} ns: {violation}");
+        }
+        self.w.set_alone(cpu, edge);
+        // The others have not come so far.
+        self.w.now = start;
+    }
+
+    /// A deciding tick and, if it preempts, the switch: what the events of `cpu` would do one by
+    /// one.
+    fn take_turn(&mut self, cpu: CpuId, edge: Ns) {
+        self.w.now = edge;
+        self.w.counters.events += 1;
+        self.policy.catch_up(&mut self.w, cpu);
+        let c = &mut self.w.cpus[cpu.idx()];
+        c.ticks_told = c.ticks;
+        if c.need_resched {
+            // `schedule()` begins when the tick returns.
+            self.w.now = c.since + c.stall;
+            self.turn_over(cpu);
+        }
+        self.find_deciding_tick(cpu);
+    }
+
+    /// `schedule()` by preemption, as `engine::sched` has it, without anybody in the way.
+    fn turn_over(&mut self, cpu: CpuId) {
+        let begin = self.w.now;
+        self.w.advance(cpu, begin);
+        let costs = &self.w.machine.costs;
+        let (pick_ns, lock_ns) = (costs.pick_ns, self.w.machine.locks.fast_ns);
+        let last = self.w.locks.pass(LockId::rq(cpu), cpu, Site::ScheduleRqLock);
+        let ns = pick_ns + lock_ns + self.w.line_ns(last, cpu);
+        let c = &mut self.w.cpus[cpu.idx()];
+        let (prev, speed) = (c.curr, c.speed);
+        debug_assert!(self.w.tasks[prev.idx()].work_left > 0, "{prev:?} is through");
+        // Somebody may have charged it in the meantime: the nohz kick is its tick's.
+        self.w.now += stretch(ns + std::mem::take(&mut c.carry), speed);
+        self.w.counters.events += 2;
+        let next = self.policy.pick_next_task(&mut self.w, cpu).unwrap_or(prev);
+        if next == prev {
+            self.w.cpus[cpu.idx()].need_resched = false;
+        } else {
+            let hook = self.change_current(cpu, prev, next);
+            debug_assert!(hook.is_none(), "{cpu} is not alone");
+            self.w.counters.events += 1;
+            let ns = self.w.switch_ns(cpu, next);
+            self.w.now += stretch(ns, speed);
+            self.switched_out(cpu, prev);
+        }
+        let now = self.w.now;
+        let c = &mut self.w.cpus[cpu.idx()];
+        c.account(Category::Kernel, now - begin);
+        c.since = now;
+        c.category = Category::Kernel;
+    }
+}
