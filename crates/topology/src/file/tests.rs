@@ -91,7 +91,7 @@ fn wrong_numbers_are_reported_not_replaced() {
             7 | nan | `busy` is nan; it must be 0.1 to 1 | -
             8 | inf | `spinning` is inf; it must be 0.1 to 1 | -
             10 | 1e9 | `pick_ns` must be a whole number, not a float | -
-            11 | 99999999999999999999999999 | `tick_ns` is 99999999999999999999999999; it must be 0 to 10000000 | -
+            11 | 99999999999999999999999999 | `tick_ns` is 99999999999999999999999999; it must be 0 to 50000 | -
             12 | [1, -2] | `lb_cpu_ns` has 2 numbers; it must have 5 | the order is [same, smt, llc, node, socket]"#]],
     );
 }
@@ -251,4 +251,14 @@ fn an_inline_machine_has_places_in_the_outer_text() {
     let table = inner.get_ref().as_table().expect("a table");
     let faults = from_table("inline", table, inner.span()).expect_err("9 Hz is no tick");
     assert_eq!(show(text, &faults[0]), "4 | 9 | `hz` is 9; it must be 24 to 1000 | -");
+}
+
+#[test]
+fn a_machine_does_more_than_tick() {
+    check(
+        "cores_per_llc = 4\n[costs]\ntick_ns = 50_001",
+        expect!["3 | 50_001 | `tick_ns` is 50001; it must be 0 to 50000 | -"],
+    );
+    assert_eq!(ok("cores_per_llc = 4\n[costs]\ntick_ns = 50_000").costs.tick_ns, 50_000);
+    assert!(ok("cores_per_llc = 4\nclock_mhz = 100").costs.tick_ns <= 50_000, "the default, too");
 }
