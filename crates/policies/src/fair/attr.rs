@@ -47,6 +47,9 @@ impl<S: Discipline> Fair<S> {
             S::put_prev_entity(self, w, cpu, p);
             S::set_next_entity(self, w, cpu, p);
         }
+        if !queued || !self.features.swqueue {
+            return None;
+        }
         self.swq_remove(w, cpu, p, Site::DequeueRemoveSwq)
     }
 

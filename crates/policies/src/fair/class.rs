@@ -86,7 +86,7 @@ impl<S: Discipline> Policy for Fair<S> {
     fn task_fork(&mut self, w: &mut World, p: TaskId, parent: Option<TaskId>) {
         let mut se = FairTask::new(&w.tasks[p.idx()].attr);
         let cpu = w.tasks[parent.unwrap_or(p).idx()].cpu;
-        se.recent_used_cpu = cpu;
+        (se.recent_used_cpu, se.swq_cpu) = (cpu, cpu);
         self.sched_idle_used |= se.is_idle_policy();
         if let Some(parent) = parent {
             se.wakee = self.tasks[parent.idx()].wakee;

@@ -68,7 +68,7 @@ pub struct FairTask<E = ()> {
     pub on_swqueue: bool,
     pub swq_prev: TaskId,
     pub swq_next: TaskId,
-    /// The CPU that wrote its node there last, and has the line.
+    /// The CPU that touched its node there last, and has the line.
     pub swq_cpu: CpuId,
     /// The discipline's own.
     pub ext: E,

@@ -146,13 +146,13 @@ impl<S: Discipline> Fair<S> {
     }
 
     /// Last step of a dequeue, or after `p` was made next (hooks 2 and 3). The test needs no lock,
-    /// but the node's line, which a puller may have written.
+    /// but the node's line, which a puller may have. Only for the feature on.
     #[inline]
     pub(crate) fn swq_remove(&mut self, w: &mut World, cpu: CpuId, p: TaskId, site: Site) -> Hook {
         let t = &mut self.tasks[p.idx()];
         if !t.on_swqueue {
-            let writer = std::mem::replace(&mut t.swq_cpu, w.this);
-            w.charge(w.line_ns(w.this, writer));
+            let last = std::mem::replace(&mut t.swq_cpu, w.this);
+            w.charge(w.line_ns(w.this, last));
             return None;
         }
         self.swq_nested(w, cpu, p, site, UNLINK)

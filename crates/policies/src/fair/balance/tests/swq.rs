@@ -38,6 +38,11 @@ fn only_a_wakeup_on_the_previous_cpu_of_a_free_task_is_queued() {
     let mut off = Rig::desktop();
     let p = off.queued(0, 1, MaskId::ALL);
     assert_eq!(off.fair.swq_enqueue(&off.w, CpuId(0), p, WAKEUP), None);
+    // Nor does anybody look at its node, whose line would have to come.
+    off.w.this = CpuId(1);
+    let attr = off.w.tasks[p.idx()].attr.sched();
+    assert_eq!(off.fair.change_scheduler(&mut off.w, p, attr), None);
+    assert_eq!(off.fair.tasks[p.idx()].swq_cpu, CpuId(0));
     off.newidle(1, TaskId::IDLE);
     assert_eq!(off.w.counters.pull_attempts, 0);
 }
