@@ -118,14 +118,23 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
 
     /// Runs until the program is done, nothing more can happen, or `until`.
     pub fn run_until(&mut self, until: Ns) -> StopReason {
-        let every_tick = self.w.config.simulate_every_tick;
-        self.w.next_alone = if self.observer.heeds_order() || every_tick { NEVER } else { 0 };
+        if !self.observer.heeds_order() && !self.w.config.simulate_every_tick {
+            return self.run_in_turns(until);
+        }
         loop {
             if let Some(reason) = self.step(until) {
-                self.w.next_alone = NEVER;
                 return reason;
             }
         }
+    }
+
+    /// The same, with CPUs that run ahead (see `alone`).
+    #[inline(never)]
+    fn run_in_turns(&mut self, until: Ns) -> StopReason {
+        self.until = until;
+        self.w.next_alone = 0;
+        while self.one_event::<true>(until) && self.stop.is_none() {}
+        self.end(until)
     }
 
     /// Handles one event, and those after it that nothing can come between. `Some` if the run is
@@ -133,7 +142,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     #[inline]
     pub fn step(&mut self, until: Ns) -> Option<StopReason> {
         self.until = until;
-        if self.one_event(until) && self.stop.is_none() {
+        if self.one_event::<false>(until) && self.stop.is_none() {
             return None;
         }
         Some(self.end(until))
@@ -145,6 +154,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
             self.w.now = until.max(self.w.now);
             StopReason::Until
         });
+        self.w.next_alone = NEVER;
         self.w.close_windows();
         self.settle_all();
         self.observer.end(&self.w);
@@ -163,10 +173,10 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     }
 
     /// Handles the next event; false if there is none before `until`.
-    fn one_event(&mut self, until: Ns) -> bool {
+    fn one_event<const IN_TURNS: bool>(&mut self, until: Ns) -> bool {
         let cpu_key = self.w.events.first_key();
         let timer_key = self.w.timers.first_key();
-        let alone_key = self.w.alone_key;
+        let alone_key = if IN_TURNS { self.w.alone_key } else { EventQueue::NO_KEY };
         let first = cpu_key.min(timer_key).min(alone_key);
         let at = EventQueue::time_of_key(first);
         if self.w.device_at.min(self.w.policy_timer) <= at
@@ -177,14 +187,14 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         if at > until {
             return false;
         }
-        if alone_key == first {
+        if IN_TURNS && alone_key == first {
             self.run_ahead();
             return true;
         }
         debug_assert!(at >= self.w.now, "an event in the past: {at} < {}", self.w.now);
         let timer_comes_first = timer_key <= cpu_key;
         let cpu = CpuId(self.w.events.first_id());
-        if !timer_comes_first && self.is_left_alone(cpu, at) {
+        if IN_TURNS && !timer_comes_first && self.is_left_alone(cpu, cpu_key) {
             return true;
         }
         self.w.now = at;

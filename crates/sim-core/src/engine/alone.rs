@@ -47,17 +47,23 @@ impl World {
     }
 
     /// The next deciding tick of `cpu`, which is left alone; [`NEVER`]: it is not.
+    #[cold]
+    #[inline(never)]
     pub(super) fn set_alone(&mut self, cpu: CpuId, edge: Ns) {
         self.alone.set(cpu.0, edge, CLASS_TICK);
         self.alone_key = self.alone.first_key();
     }
 
+    /// True if it was open.
+    #[cold]
     #[inline(never)]
-    fn close_window(&mut self, cpu: CpuId) {
-        if self.alone.time_of(cpu.0) != NEVER {
+    fn close_window(&mut self, cpu: CpuId) -> bool {
+        let is_open = self.alone.time_of(cpu.0) != NEVER;
+        if is_open {
             self.set_alone(cpu, NEVER);
             self.rearm(cpu);
         }
+        is_open
     }
 
     pub(super) fn close_windows(&mut self) {
@@ -120,15 +126,16 @@ impl World {
 }
 
 impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
-    /// The first in the queue is `cpu`, at `at`. True if that is the end of its window, and its
-    /// event comes later, or if it is a tick that may be handled in one go with what follows.
+    /// The first in the queue is `cpu`, with this key. True if that is the end of its window, and
+    /// its event comes later, or if it is a tick that may be handled in one go with what follows.
     #[inline]
-    pub(super) fn is_left_alone(&mut self, cpu: CpuId, at: Ns) -> bool {
-        if self.w.alone_key != EventQueue::NO_KEY && self.w.alone.time_of(cpu.0) != NEVER {
-            self.w.disturb(cpu);
+    pub(super) fn is_left_alone(&mut self, cpu: CpuId, key: u64) -> bool {
+        if self.w.alone_key != EventQueue::NO_KEY && self.w.close_window(cpu) {
             return true;
         }
-        at >= self.w.next_alone && self.try_to_leave_alone(cpu, at)
+        let at = EventQueue::time_of_key(key);
+        let is_tick = key == EventQueue::key(at, CLASS_TICK);
+        is_tick && at >= self.w.next_alone && self.try_to_leave_alone(cpu, at)
     }
 
     #[inline(never)]

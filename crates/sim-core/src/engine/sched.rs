@@ -139,6 +139,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         hook
     }
 
+    #[inline(always)]
     fn first_run(&mut self, cpu: CpuId, next: TaskId) {
         let now = self.w.now;
         let debt = self.cache_debt(cpu, next);
