@@ -79,7 +79,6 @@ impl Rig {
             if let Step::Spend(ns) = step {
                 self.w.now += ns;
             }
-            self.w.trylock_ok = true;
             step = self.f.before_idle(&mut self.w, PULLER, TaskId::IDLE, false);
         }
     }

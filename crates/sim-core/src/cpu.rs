@@ -177,6 +177,9 @@ pub struct Cpu {
     pub(crate) wait_lock: Option<LockId>,
     /// It holds the lock's pending bit: nobody waits before it.
     pub(crate) wait_is_first: bool,
+    /// Outcome of the last [`crate::Step::TryLock`] here; before it is read an interrupt may come,
+    /// and another CPU may try.
+    pub trylock_ok: bool,
     /// The nested critical section of the top frame, and where it goes on afterwards.
     pub(crate) nested: Option<Nested>,
     pub(crate) after_nested: Pc,
@@ -233,6 +236,7 @@ impl Cpu {
             next_waiter: u32::MAX,
             wait_since: 0,
             wait_site: Site::ScheduleRqLock,
+            trylock_ok: false,
             wait_lock: None,
             wait_is_first: false,
             waiting_now: false,

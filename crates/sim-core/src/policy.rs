@@ -76,7 +76,7 @@ pub enum Step {
     Spend(Ns),
     /// Take a lock (spinning if it is held), then resume.
     Lock(LockId, Site),
-    /// Take a lock if it is free; resume, and read the outcome from [`World::trylock_ok`].
+    /// Take a lock if it is free; resume, and read the outcome from `Cpu::trylock_ok`.
     TryLock(LockId, Site),
     /// Release a lock, then resume.
     Unlock(LockId),

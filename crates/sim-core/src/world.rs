@@ -134,8 +134,6 @@ pub struct World {
     pub locks: Locks,
     /// Counters.
     pub counters: Counters,
-    /// Outcome of the last [`crate::Step::TryLock`].
-    pub trylock_ok: bool,
     /// Values recorded by [`crate::ProgramCx::record`], ns.
     pub samples: Vec<Ns>,
     /// CPUs for which [`Cpu::idle`] holds, and tasks that wait on a runqueue without running.
@@ -212,7 +210,6 @@ impl World {
             comms: Vec::new(),
             locks,
             counters: Counters::default(),
-            trylock_ok: false,
             samples: Vec::new(),
             n_idle: n as u32,
             idle_cpus: CpuSet::full(n),

@@ -189,9 +189,11 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
             Acquire::Busy { .. } => self.w.locks.locks[lock.0 as usize].owner,
         };
         let cost = self.w.machine.locks.fast_ns + self.w.line_ns(CpuId(last), cpu);
-        self.w.cpus[cpu.idx()].carry += cost;
-        self.w.trylock_ok = matches!(taken, Acquire::Taken { .. });
-        if self.w.trylock_ok {
+        let ok = matches!(taken, Acquire::Taken { .. });
+        let c = &mut self.w.cpus[cpu.idx()];
+        c.carry += cost;
+        c.trylock_ok = ok;
+        if ok {
             self.observer.acquired(&self.w, cpu, lock, CpuId(last), None);
         }
     }

@@ -58,7 +58,9 @@ impl<S: Discipline> Fair<S> {
             let r = self.balance.paths[exec.idx()].rebalance;
             let (step, next) = match r.stage {
                 Stage::Level => self.rebalance_level(w, exec, r),
-                Stage::Tried if w.trylock_ok => (None, self.rebalance_start(w, exec, r, true)),
+                Stage::Tried if w.cpus[exec.idx()].trylock_ok => {
+                    (None, self.rebalance_start(w, exec, r, true))
+                }
                 Stage::Tried => (None, Stage::Next),
                 Stage::Balance => (None, self.rebalance_balance(w, exec, r)?),
                 Stage::Unlock => (self.balance.serialize.map(Step::Unlock), Stage::Next),

@@ -206,7 +206,7 @@ impl Rig {
             Step::Lock(lock, _) | Step::TryLock(lock, _) => {
                 assert!(!self.held.contains(&lock), "{lock:?} taken twice by {cpu}");
                 self.held.push(lock);
-                self.w.trylock_ok = true;
+                self.w.cpus[cpu as usize].trylock_ok = true;
                 let n_cpus = self.w.cpus.len() as u32;
                 let n_rqs = self.held.iter().filter(|l| l.0 < n_cpus).count();
                 assert!(n_rqs <= 1, "two runqueue locks: {:?}", self.held);

@@ -317,3 +317,23 @@ fn a_per_cpu_kthread_does_not_count_as_pinned() {
     assert_eq!(rig.cpu_of(p), 1);
     assert!(!rig.fair.balance.imbalanced[die.domain.0 as usize][die.own_group as usize]);
 }
+
+/// Two nodes are balanced by one CPU at a time. Between its try of the lock and its look at the
+/// outcome another CPU may have tried in vain.
+#[test]
+fn the_outcome_of_a_trylock_is_that_of_the_own_try() {
+    let spec = topology::RegularSpec { sockets: 2, ..Default::default() };
+    let mut rig = Rig::new(Machine::regular(spec), Features::default());
+    rig.running(0, MaskId::ALL);
+    rig.w.now += 60_000 * MS;
+    rig.fair.balance.paths[8].idle_at_tick = true;
+    let mut tried = 0;
+    rig.drive(8, |f, w, first| {
+        let step = f.softirq(w, CpuId(8), first);
+        tried += u32::from(matches!(step, Step::TryLock(..)));
+        w.cpus[9].trylock_ok = false;
+        step
+    });
+    assert!(tried > 0, "some level is serialized");
+    assert!(rig.held.is_empty(), "{:?}", rig.held);
+}
