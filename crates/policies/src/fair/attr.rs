@@ -47,10 +47,7 @@ impl<S: Discipline> Fair<S> {
             S::put_prev_entity(self, w, cpu, p);
             S::set_next_entity(self, w, cpu, p);
         }
-        if !queued || !self.features.swqueue {
-            return None;
-        }
-        self.swq_remove(w, cpu, p, Site::DequeueRemoveSwq)
+        if queued { self.swq_remove(w, cpu, p, Site::DequeueRemoveSwq) } else { None }
     }
 
     /// `set_load_weight`, `reweight_entity`: the share of `p` in its runqueue's load changes with

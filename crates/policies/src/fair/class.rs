@@ -127,10 +127,7 @@ impl<S: Discipline> Policy for Fair<S> {
         if flags.wakeup {
             self.avg_idle_update(w, cpu);
         }
-        if self.features.swqueue {
-            return self.swq_enqueue(w, cpu, p, flags);
-        }
-        None
+        self.swq_enqueue(w, cpu, p, flags)
     }
 
     fn dequeue_task(&mut self, w: &mut World, cpu: CpuId, p: TaskId, flags: DequeueFlags) -> Hook {
@@ -138,10 +135,7 @@ impl<S: Discipline> Policy for Fair<S> {
         if self.sched_idle_used {
             self.balance_if_only_idle_policy(w, cpu, p);
         }
-        if self.features.swqueue {
-            return self.swq_remove(w, cpu, p, Site::DequeueRemoveSwq);
-        }
-        None
+        self.swq_remove(w, cpu, p, Site::DequeueRemoveSwq)
     }
 
     fn nested_hold(&self, w: &World, cpu: CpuId, n: Nested) -> Ns {
@@ -170,9 +164,7 @@ impl<S: Discipline> Policy for Fair<S> {
         }
         if next.is_task() {
             S::set_next_entity(self, w, cpu, next);
-            if self.features.swqueue {
-                return self.swq_remove(w, cpu, next, Site::PickRemoveSwq);
-            }
+            return self.swq_remove(w, cpu, next, Site::PickRemoveSwq);
         } else if next == TaskId::IDLE {
             self.update_idle_core(w, cpu);
         }

@@ -146,9 +146,12 @@ impl<S: Discipline> Fair<S> {
     }
 
     /// Last step of a dequeue, or after `p` was made next (hooks 2 and 3). The test needs no lock,
-    /// but the node's line, which a puller may have. Only for the feature on.
+    /// but the node's line, which a puller may have.
     #[inline]
     pub(crate) fn swq_remove(&mut self, w: &mut World, cpu: CpuId, p: TaskId, site: Site) -> Hook {
+        if self.swqueues.is_empty() {
+            return None;
+        }
         let t = &mut self.tasks[p.idx()];
         if !t.on_swqueue {
             let last = std::mem::replace(&mut t.swq_cpu, w.this);
