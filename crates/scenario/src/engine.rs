@@ -323,29 +323,32 @@ fn simulate<P: Policy, W: Program, O: Observer>(
         Until::Time(ns) => ns,
     };
     let mut measured = sim.program.is_under_way();
-    let mut events = 0u32;
+    let mut events = 0;
     let end = loop {
-        if let Some(end) = sim.step(until) {
+        // The measurement begins right after the event that gets the program under way.
+        let n = if measured { EVENTS_PER_REPORT } else { 1 };
+        if let Some(end) = sim.run_events(n, until) {
             break end;
         }
         if !measured && sim.program.is_under_way() {
             sim.begin_measurement();
             measured = true;
         }
-        events = events.wrapping_add(1);
-        if events.is_multiple_of(EVENTS_PER_REPORT) {
-            let share = if until == LONGEST_RUN_NS {
-                sim.program.progress()
-            } else {
-                sim.w.now as f64 / until as f64
-            };
-            progress(share);
-            if sim.w.samples.len() > SAMPLES_MAX {
-                return Err(too_many_samples(sim.w.now));
-            }
-            if sim.observer.has_enough() {
-                return Err(RunError::Stopped);
-            }
+        events += n;
+        if events < EVENTS_PER_REPORT {
+            continue;
+        }
+        events = 0;
+        progress(if until == LONGEST_RUN_NS {
+            sim.program.progress()
+        } else {
+            sim.w.now as f64 / until as f64
+        });
+        if sim.w.samples.len() > SAMPLES_MAX {
+            return Err(too_many_samples(sim.w.now));
+        }
+        if sim.observer.has_enough() {
+            return Err(RunError::Stopped);
         }
     };
     match end {

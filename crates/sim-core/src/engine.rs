@@ -118,34 +118,37 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
 
     /// Runs until the program is done, nothing more can happen, or `until`.
     pub fn run_until(&mut self, until: Ns) -> StopReason {
-        if !self.observer.heeds_order() && !self.w.config.simulate_every_tick {
-            return self.run_in_turns(until);
-        }
         loop {
-            if let Some(reason) = self.step(until) {
+            if let Some(reason) = self.run_events(u32::MAX, until) {
                 return reason;
             }
         }
     }
 
-    /// The same, with CPUs that run ahead (see `alone`).
-    #[inline(never)]
-    fn run_in_turns(&mut self, until: Ns) -> StopReason {
-        self.until = until;
-        self.w.next_alone = 0;
-        while self.one_event::<true>(until) && self.stop.is_none() {}
-        self.end(until)
+    /// Handles `n` events, and those of CPUs that run ahead (see `alone`), which nobody can observe
+    /// in between. `Some` if the run is over; all times are then accounted.
+    pub fn run_events(&mut self, n: u32, until: Ns) -> Option<StopReason> {
+        let in_order = self.observer.heeds_order() || self.w.config.simulate_every_tick;
+        self.let_run_ahead(!in_order);
+        self.go_on(n, until)
     }
 
-    /// Handles one event, and those after it that nothing can come between. `Some` if the run is
-    /// over; all times are then accounted.
+    /// Handles one event, and those after it that nothing can come between; no CPU runs ahead.
+    /// `Some` if the run is over; all times are then accounted.
     #[inline]
     pub fn step(&mut self, until: Ns) -> Option<StopReason> {
+        self.let_run_ahead(false);
+        self.go_on(1, until)
+    }
+
+    fn go_on(&mut self, n: u32, until: Ns) -> Option<StopReason> {
         self.until = until;
-        if self.one_event::<false>(until) && self.stop.is_none() {
-            return None;
+        for _ in 0..n {
+            if !self.one_event(until) || self.stop.is_some() {
+                return Some(self.end(until));
+            }
         }
-        Some(self.end(until))
+        None
     }
 
     #[cold]
@@ -154,8 +157,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
             self.w.now = until.max(self.w.now);
             StopReason::Until
         });
-        self.w.next_alone = NEVER;
-        self.w.close_windows();
+        self.let_run_ahead(false);
         self.settle_all();
         self.observer.end(&self.w);
         reason
@@ -172,39 +174,42 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         self.observer.measurement_begins(&self.w);
     }
 
-    /// Handles the next event; false if there is none before `until`.
-    fn one_event<const IN_TURNS: bool>(&mut self, until: Ns) -> bool {
-        let cpu_key = self.w.events.first_key();
-        let timer_key = self.w.timers.first_key();
-        let alone_key = if IN_TURNS { self.w.alone_key } else { EventQueue::NO_KEY };
-        let first = cpu_key.min(timer_key).min(alone_key);
-        let at = EventQueue::time_of_key(first);
-        if self.w.device_at.min(self.w.policy_timer) <= at
-            && let Some(goes_on) = self.event_outside(at, until)
-        {
-            return goes_on;
-        }
-        if at > until {
-            return false;
-        }
-        if IN_TURNS && alone_key == first {
-            self.run_ahead();
+    /// Handles the next event; false if there is none before `until`. CPUs that may run ahead do
+    /// so up to it, not beyond.
+    fn one_event(&mut self, until: Ns) -> bool {
+        loop {
+            let cpu_key = self.w.events.first_key();
+            let timer_key = self.w.timers.first_key();
+            let alone_key = self.w.alone_key;
+            let first = cpu_key.min(timer_key).min(alone_key);
+            let at = EventQueue::time_of_key(first);
+            if self.w.device_at.min(self.w.policy_timer) <= at
+                && let Some(goes_on) = self.event_outside(at, until)
+            {
+                return goes_on;
+            }
+            if at > until {
+                return false;
+            }
+            if alone_key == first {
+                self.run_ahead();
+                continue;
+            }
+            debug_assert!(at >= self.w.now, "an event in the past: {at} < {}", self.w.now);
+            let timer_comes_first = timer_key <= cpu_key;
+            let cpu = CpuId(self.w.events.first_id());
+            if !timer_comes_first && self.is_left_alone(cpu, cpu_key) {
+                continue;
+            }
+            self.w.now = at;
+            self.w.counters.events += 1;
+            if timer_comes_first {
+                self.timer_event();
+            } else {
+                self.cpu_event(cpu);
+            }
             return true;
         }
-        debug_assert!(at >= self.w.now, "an event in the past: {at} < {}", self.w.now);
-        let timer_comes_first = timer_key <= cpu_key;
-        let cpu = CpuId(self.w.events.first_id());
-        if IN_TURNS && !timer_comes_first && self.is_left_alone(cpu, cpu_key) {
-            return true;
-        }
-        self.w.now = at;
-        self.w.counters.events += 1;
-        if timer_comes_first {
-            self.timer_event();
-        } else {
-            self.cpu_event(cpu);
-        }
-        true
     }
 
     /// What is not in the queues, if it comes before the first event there, which is at `at`.

@@ -106,6 +106,11 @@ impl Observer for Recorder {
     fn sched_delay(&mut self, _w: &World, _task: TaskId, ns: Ns) {
         self.delays.saturating_record(ns.max(1));
     }
+
+    /// All that is kept are sums, and only switches to and from idle are looked at.
+    fn heeds_order(&self) -> bool {
+        false
+    }
 }
 
 /// All metrics of a finished run, whoever else has watched it.

@@ -3,8 +3,9 @@
 use super::*;
 use crate::registry::{self, FEATURES, Fallback, KERNELS, KeyDef, Kind, WORKLOADS, WorkloadDef};
 use policies::fair::Discipline;
-use sim_core::{Op, ProgramCx, TaskAttr, TaskId};
+use sim_core::{LockId, Op, ProgramCx, TaskAttr, TaskId};
 use std::path::Path;
+use topology::CpuId;
 
 fn spec(policy: &str, variant: &str, workload: &str) -> RunSpec {
     let text = format!(
@@ -78,6 +79,51 @@ fn every_run_has_the_same_metrics() {
     };
     for def in WORKLOADS {
         assert_eq!(names(def), names(&WORKLOADS[0]), "{}", def.kind);
+    }
+}
+
+/// Counts the locks that paths walked step by step release; with `heeds_order`, of all paths.
+struct Watcher {
+    heeds_order: bool,
+    n_released: u64,
+}
+
+impl Observer for Watcher {
+    fn released(&mut self, _w: &World, _cpu: CpuId, _lock: LockId) {
+        self.n_released += 1;
+    }
+
+    fn heeds_order(&self) -> bool {
+        self.heeds_order
+    }
+}
+
+/// The run itself, and how often a lock was released before a watcher's eyes: of one that lets
+/// CPUs run ahead, and of one that wants to see everything in its order.
+fn twins(spec: &RunSpec) -> (RunOutput, [u64; 2]) {
+    let output = SimulationExecutor.run(spec, &|_| ()).unwrap();
+    let released = [false, true].map(|heeds_order| {
+        let mut watcher = Watcher { heeds_order, n_released: 0 };
+        assert_eq!(run_watched(spec, &mut watcher, &|_| ()), Ok(output.clone()));
+        watcher.n_released
+    });
+    (output, released)
+}
+
+#[test]
+fn every_workload_measures_the_same_if_cpus_run_ahead() {
+    for policy in ["cfs", "eevdf", "fcfs"] {
+        WORKLOADS.iter().for_each(|def| drop(twins(&spec(policy, "", &smallest(def)))));
+    }
+}
+
+#[test]
+fn hogs_run_ahead_and_nobody_can_tell() {
+    for policy in ["cfs", "eevdf"] {
+        let mut spec = spec(policy, "", "kind = \"spinners\"\ntasks = 40");
+        spec.until = Until::Time(2_000_000_000);
+        let (_, [ahead, in_order]) = twins(&spec);
+        assert!(ahead < in_order / 2, "{policy}: {ahead} of {in_order}");
     }
 }
 

@@ -66,12 +66,6 @@ impl World {
         is_open
     }
 
-    pub(super) fn close_windows(&mut self) {
-        while self.alone_key != EventQueue::NO_KEY {
-            self.close_window(CpuId(self.alone.first_id()));
-        }
-    }
-
     /// Longer than the longest way from a tick of `cpu` to the end of the switch it leads to, ns.
     fn turn_ns(&self, cpu: CpuId) -> Ns {
         let c = &self.cpus[cpu.idx()];
@@ -126,6 +120,19 @@ impl World {
 }
 
 impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
+    /// From now on CPUs may run ahead, or none does.
+    #[inline]
+    pub(super) fn let_run_ahead(&mut self, may: bool) {
+        if may {
+            self.w.next_alone = 0;
+            return;
+        }
+        self.w.next_alone = NEVER;
+        while self.w.alone_key != EventQueue::NO_KEY {
+            self.w.close_window(CpuId(self.w.alone.first_id()));
+        }
+    }
+
     /// The first in the queue is `cpu`, with this key. True if that is the end of its window, and
     /// its event comes later, or if it is a tick that may be handled in one go with what follows.
     #[inline]

@@ -99,7 +99,14 @@ fn run<S: Discipline>(
 ) -> (String, Delays, u64) {
     let observer = Delays { heeds_order, ..Delays::default() };
     let mut sim = simulate(machine.clone(), Config::default(), policy, program, observer);
-    let ends = [first, first + second].map(|until| sim.run_until(until));
+    // Who may run ahead is held up now and then.
+    let ends = [first, first + second].map(|until| {
+        loop {
+            if let Some(end) = sim.run_events(97, until).or_else(|| sim.step(until)) {
+                break end;
+            }
+        }
+    });
     let (w, policy) = (&sim.w, &sim.policy);
     let cpus: Vec<_> = (w.cpus.iter())
         .map(|c| (c.curr, c.nr_running, c.time, c.ticks, c.tick_next, c.nr_switches))
