@@ -140,6 +140,8 @@ pub struct World {
     pub n_idle: u32,
     /// CPUs for which [`Cpu::idle`] holds, as a set.
     pub idle_cpus: CpuSet,
+    /// By `CpuId`: [`Cpu::nr_running`], side by side for who reads that of many.
+    pub(crate) nr_running: Vec<u32>,
     /// Tasks on runqueues that are not running.
     pub n_waiting: u32,
     /// Integral of [`World::n_wasted`] over time, ns (invariant I1).
@@ -213,6 +215,7 @@ impl World {
             samples: Vec::new(),
             n_idle: n as u32,
             idle_cpus: CpuSet::full(n),
+            nr_running: vec![0; n],
             n_waiting: 0,
             idle_while_runnable_ns: 0,
             waste_since: 0,
@@ -262,6 +265,13 @@ impl World {
     #[inline]
     pub fn tick_ns(&self) -> Ns {
         self.tick_ns
+    }
+
+    /// [`Cpu::nr_running`] of `cpu`.
+    #[inline]
+    pub fn nr_running(&self, cpu: CpuId) -> u32 {
+        debug_assert_eq!(self.nr_running[cpu.idx()], self.cpus[cpu.idx()].nr_running);
+        self.nr_running[cpu.idx()]
     }
 
     /// True if `p` may run on `cpu`.
@@ -611,6 +621,7 @@ impl World {
         let c = &mut self.cpus[cpu.idx()];
         let before = (c.idle, c.waiting());
         change(c);
+        self.nr_running[cpu.idx()] = c.nr_running;
         c.idle = c.curr == TaskId::IDLE && c.nr_running == 0 && !c.ttwu_pending;
         let after = (c.idle, c.waiting());
         if before == after {

@@ -61,6 +61,7 @@ impl<S: Discipline> Fair<S> {
         let new = u64::from(se.weight);
         if new != old {
             rq.avg.reweight(&mut se.avg, old, new);
+            self.publish(cpu);
         }
     }
 

@@ -12,6 +12,7 @@
 //! Follows kernel/sched/fair.c of v6.4.
 
 mod active;
+mod cpu_stats;
 mod decide;
 mod detach;
 mod newidle;
@@ -26,6 +27,8 @@ mod tests;
 use super::Discipline;
 use super::state::{Fair, LlcShared, SdState, Swqueue};
 use super::swqueue::{PullPath, SwqStats};
+pub(crate) use cpu_stats::CpuStats;
+use cpu_stats::GroupCpus;
 use newidle::NewidlePath;
 use nohz::{IlbPath, Nohz};
 use pass::LoadBalance;
@@ -124,6 +127,8 @@ pub struct BalanceState {
     pub(crate) serialize: Option<LockId>,
     /// `sgc->imbalance` by domain and group.
     pub(crate) imbalanced: Vec<Vec<bool>>,
+    /// By domain.
+    pub(crate) group_cpus: Vec<GroupCpus>,
     /// Cores of a group, by domain and group.
     pub(crate) cores: Vec<Vec<u32>>,
     /// Time to read a domain's statistics, by CPU and level, ns.
@@ -153,6 +158,7 @@ impl BalanceState {
             paths: (0..n as u32).map(LbPath::new).collect(),
             nohz: Nohz::new(n, jiffies),
             serialize: Some(serialize),
+            group_cpus: domains.domains.iter().map(GroupCpus::new).collect(),
             cores: domains.domains.iter().map(|d| cores_of(machine, d)).collect(),
             imbalanced: (domains.domains.iter()).map(|d| vec![false; d.groups.len()]).collect(),
             scan_cost: domains.chains.iter().enumerate().map(costs).collect(),

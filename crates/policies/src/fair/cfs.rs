@@ -254,6 +254,7 @@ impl Fair<Cfs> {
         if !is_curr {
             self.tree_insert(cpu, p);
         }
+        self.publish(cpu);
         // The mechanism has counted `p` already.
         self.note_nr_running(w, cpu);
     }
@@ -276,6 +277,7 @@ impl Fair<Cfs> {
         }
         se.on_rq = false;
         self.account_dequeue(cpu, p);
+        self.publish(cpu);
         if !f.sleep {
             self.sub_min_vruntime(cpu, p);
         }
@@ -298,6 +300,7 @@ impl Fair<Cfs> {
         }
         se.on_rq = false;
         self.account_dequeue(cpu, p);
+        self.publish(cpu);
     }
 
     /// ENQUEUE_RESTORE: the reverse.
@@ -305,6 +308,7 @@ impl Fair<Cfs> {
         self.util_est_enqueue(cpu, p);
         self.update_load_avg(now, cpu, p);
         self.account_enqueue(cpu, p);
+        self.publish(cpu);
         self.tasks[p.idx()].on_rq = true;
         if self.rqs[cpu.idx()].curr != p {
             self.tree_insert(cpu, p);

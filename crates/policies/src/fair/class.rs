@@ -3,7 +3,7 @@
 //! Each question is passed on to the file that answers it; only the bookkeeping that goes with
 //! the question itself is here.
 
-use super::balance::BalanceState;
+use super::balance::{BalanceState, CpuStats};
 use super::features::{Features, Tunables};
 use super::state::{FairRq, FairTask};
 use super::swqueue::SwqStats;
@@ -23,6 +23,7 @@ impl<S: Discipline> Fair<S> {
             tunables,
             tasks: Vec::new(),
             rqs: Vec::new(),
+            cpu_stats: Vec::new(),
             sds: Vec::new(),
             llcs: Vec::new(),
             swqueues: Vec::new(),
@@ -77,6 +78,7 @@ impl<S: Discipline> Policy for Fair<S> {
         let migration_cost = self.tunables.migration_cost_ns.max(0) as Ns;
         let n = w.machine.n_cpus();
         self.rqs = (0..n).map(|_| FairRq::new(migration_cost)).collect();
+        self.cpu_stats = vec![CpuStats::default(); n];
         let first_decay = self.first_flip_decay(w);
         let idle_wakees = self.rqs.iter_mut().map(|rq| &mut rq.idle_wakee);
         idle_wakees.for_each(|wakee| wakee.decay_due = first_decay);

@@ -139,6 +139,7 @@ impl Fair<Eevdf> {
             self.rqs[cpu.idx()].h_nr_delayed += 1;
             w.set_delayed(p, true);
         }
+        self.publish(cpu);
         // The mechanism has counted `p` already.
         self.note_nr_running(w, cpu);
     }
@@ -162,6 +163,7 @@ impl Fair<Eevdf> {
             self.update_load_avg(w.now, cpu, p);
             self.tasks[p.idx()].ext.sched_delayed = true;
             self.rqs[cpu.idx()].h_nr_delayed += 1;
+            self.publish(cpu);
             return w.set_delayed(p, true);
         }
         self.update_load_avg(w.now, cpu, p);
@@ -180,6 +182,7 @@ impl Fair<Eevdf> {
             self.rqs[cpu.idx()].h_nr_delayed -= 1;
             w.set_delayed(p, false);
         }
+        self.publish(cpu);
         if sleep && !early_estimate {
             self.estimate_util(p);
         }
@@ -199,6 +202,7 @@ impl Fair<Eevdf> {
             ext.vlag = ext.vlag.min(0);
         }
         self.rqs[cpu.idx()].h_nr_delayed -= 1;
+        self.publish(cpu);
         w.set_delayed(p, false);
         w.deactivate(cpu, p);
         if self.sched_idle_used {
@@ -237,6 +241,7 @@ impl Fair<Eevdf> {
         self.update_load_avg(w.now, cpu, p);
         self.tasks[p.idx()].ext.sched_delayed = false;
         self.rqs[cpu.idx()].h_nr_delayed -= 1;
+        self.publish(cpu);
         w.set_delayed(p, false);
     }
 
@@ -297,6 +302,7 @@ impl Fair<Eevdf> {
         se.on_rq = false;
         self.account_dequeue(cpu, p);
         self.rqs[cpu.idx()].h_nr_delayed -= u32::from(delayed);
+        self.publish(cpu);
     }
 
     /// ENQUEUE_RESTORE: lag and what is left of the slice are kept, in time of the CPU.
@@ -316,6 +322,7 @@ impl Fair<Eevdf> {
         self.update_load_avg(w.now, cpu, p);
         self.account_enqueue(cpu, p);
         self.rqs[cpu.idx()].h_nr_delayed += u32::from(delayed);
+        self.publish(cpu);
         self.tasks[p.idx()].on_rq = true;
         if self.rqs[cpu.idx()].curr != p {
             self.tree_insert(cpu, p);

@@ -58,7 +58,9 @@ impl<S: Discipline> Fair<S> {
             runnable: u64::from(rq.h_nr_runnable()),
             running: rq.curr.is_task(),
         };
-        rq.avg.update(now, activity, 1);
+        if rq.avg.update(now, activity, 1) {
+            self.publish(cpu);
+        }
     }
 
     /// Takes the averages of the sleeping `p` out of its runqueue: it wakes up elsewhere, or has
@@ -72,6 +74,7 @@ impl<S: Discipline> Fair<S> {
         let weight = u64::from(se.weight);
         se.avg.update(rq.avg.last_update_time, Activity::task(false, false), weight);
         rq.avg.detach(&mut se.avg, weight);
+        self.publish(cpu);
     }
 
     /// Averages of `cpu`'s runqueue alone, up to now (`update_blocked_averages`).

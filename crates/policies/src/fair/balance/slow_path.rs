@@ -3,7 +3,7 @@
 
 use super::decide::NUMA_IMBALANCE_MIN;
 use super::domain_at;
-use super::stats::{GroupStats, GroupType, group_classify};
+use super::stats::{GroupStats, GroupType};
 use crate::fair::Discipline;
 use crate::fair::pelt::DETACHED;
 use crate::fair::state::Fair;
@@ -119,7 +119,7 @@ impl<S: Discipline> Fair<S> {
             }
             let mut g = self.wakeup_stats(w, &d.groups[i], p);
             let imbalanced = self.balance.imbalanced[link.domain.0 as usize][i];
-            g.kind = group_classify(d.imbalance_pct, &g, imbalanced);
+            g.kind = g.classify(d.imbalance_pct, imbalanced);
             if matches!(g.kind, GroupType::FullyBusy | GroupType::Overloaded) {
                 g.avg_load = g.load * 1024 / g.capacity;
             }

@@ -9,7 +9,7 @@ use super::pass::LoadBalance;
 use crate::fair::state::{Fair, FairRq};
 use crate::fair::{Discipline, Rules};
 use sim_core::{Policy, World};
-use topology::{CpuId, DomainId, Group};
+use topology::{CpuId, DomainId};
 
 /// `enum group_type`, ascending pull priority.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
@@ -59,44 +59,35 @@ pub(crate) struct DomainStats {
     pub overload: bool,
 }
 
-/// `group_is_overloaded`, `sg_imbalanced`, `group_has_capacity` in the order of spec 8.6.3.
-pub(crate) fn group_classify(pct: u32, g: &GroupStats, imbalanced: bool) -> GroupType {
-    let pct = u64::from(pct);
-    let starved = g.capacity * pct < g.runnable * 100;
-    if g.nr > g.weight && (g.capacity * 100 < g.util * pct || starved) {
-        GroupType::Overloaded
-    } else if imbalanced {
-        GroupType::Imbalanced
-    } else if g.smt_balance {
-        GroupType::SmtBalance
-    } else if g.nr < g.weight || (!starved && g.capacity * 100 > g.util * pct) {
-        GroupType::HasSpare
-    } else {
-        GroupType::FullyBusy
+impl GroupStats {
+    /// `group_is_overloaded`, `sg_imbalanced`, `group_has_capacity` in the order of spec 8.6.3.
+    ///
+    /// The types ascend, so the greatest that applies counts. Neighbors in a ring are of different
+    /// types as it happens, which no processor can guess: nothing here depends on a branch.
+    #[inline(always)]
+    pub(crate) fn classify(&self, pct: u32, imbalanced: bool) -> GroupType {
+        let pct = u64::from(pct);
+        let (capacity, util) = (self.capacity * 100, self.util * pct);
+        let starved = self.capacity * pct < self.runnable * 100;
+        let overloaded = (self.nr > self.weight) & ((capacity < util) | starved);
+        let has_spare = (self.nr < self.weight) | (!starved & (capacity > util));
+        let at_least = |kind, is_so| if is_so { kind } else { GroupType::HasSpare };
+        at_least(GroupType::FullyBusy, !has_spare)
+            .max(at_least(GroupType::SmtBalance, self.smt_balance))
+            .max(at_least(GroupType::Imbalanced, imbalanced))
+            .max(at_least(GroupType::Overloaded, overloaded))
     }
-}
 
-/// `update_sd_pick_busiest`: is `g` a better source than the best so far?
-pub(crate) fn is_busier(g: &GroupStats, best: Option<&GroupStats>) -> bool {
-    if g.h_nr == 0 {
-        return false;
-    }
-    let Some(best) = best else {
-        // The initial candidate is an empty has_spare group with endless idle CPUs; a fully busy or
-        // overloaded group beats it by type.
-        return true;
-    };
-    if g.kind != best.kind {
-        return g.kind > best.kind;
-    }
-    match g.kind {
-        GroupType::Overloaded | GroupType::FullyBusy | GroupType::SmtBalance => {
-            g.avg_load > best.avg_load
-        }
-        GroupType::Imbalanced => false,
-        GroupType::HasSpare => {
-            g.idle_cpus < best.idle_cpus || (g.idle_cpus == best.idle_cpus && g.nr > best.nr)
-        }
+    /// `update_sd_pick_busiest` as a number: the first group of the highest rank is the busiest, a
+    /// group of rank 0 is none. The type decides; then the load of overloaded groups, and of those
+    /// with spare capacity the fewer idle CPUs, then the more tasks.
+    #[inline(always)]
+    pub(crate) fn rank(&self) -> u64 {
+        const MOST_IDLE: u64 = (1 << 31) - 1;
+        let spare = (MOST_IDLE - u64::from(self.idle_cpus)) << 30 | u64::from(self.nr);
+        let spare = spare * u64::from(self.kind == GroupType::HasSpare);
+        let rank = (self.kind as u64) << 61 | spare | self.avg_load;
+        rank * u64::from(self.h_nr > 0)
     }
 }
 
@@ -127,29 +118,40 @@ impl<S: Discipline> Fair<S> {
         if self.discipline.rules() >= Rules::V6_18_2 { rq.h_nr_runnable() } else { rq.h_nr_running }
     }
 
+    /// `update_sg_lb_stats`: group `i` of the pass's domain.
+    ///
+    /// Inlined so that the numbers stay in registers.
+    #[inline(always)]
     fn update_sg_lb_stats(
         &self,
         w: &World,
-        group: &Group,
-        removed: &[CpuId],
+        (lb, removed): (&LoadBalance, &[CpuId]),
+        i: usize,
         overload: &mut bool,
     ) -> GroupStats {
-        let mut g = GroupStats::of_weight(group.cpus.len() as u32);
-        let mut add = |cpu: CpuId| {
-            let (c, rq) = (&w.cpus[cpu.idx()], &self.rqs[cpu.idx()]);
-            g.load += rq.avg.load_avg;
-            g.util += self.rq_util(rq);
-            g.runnable += rq.avg.runnable_avg;
-            g.h_nr += self.nr_to_balance(rq);
-            g.nr += c.nr_running;
-            *overload |= c.nr_running > 1;
-            g.idle_cpus += u32::from(c.idle);
-        };
-        if removed.is_empty() {
-            group.cpus.iter().for_each(|cpu| add(*cpu));
-        } else {
-            group.cpus.iter().filter(|cpu| !removed.contains(cpu)).for_each(|cpu| add(*cpu));
+        let id = lb.domain.0 as usize;
+        let group = self.balance.group_cpus[id].of(i);
+        let mut g = GroupStats::of_weight(group.len() as u32);
+        for &cpu in group {
+            if !removed.is_empty() && removed.contains(&cpu) {
+                continue;
+            }
+            let (rq, nr) = (self.published(cpu), w.nr_running(cpu));
+            g.load += rq.load;
+            g.util += u64::from(rq.util);
+            g.runnable += rq.runnable;
+            g.h_nr += rq.h_nr;
+            g.nr += nr;
+            *overload |= nr > 1;
+            g.idle_cpus += u32::from(w.idle_cpus.contains(cpu));
         }
+        let d = &w.machine.domains.domains[id];
+        let by_cores = self.discipline.rules() >= Rules::V6_6 && lb.idle != IdleType::NotIdle;
+        g.smt_balance = by_cores && i != lb.own_group as usize && d.groups[i].smt && g.h_nr > 1;
+        g.kind = g.classify(d.imbalance_pct, self.balance.imbalanced[id][i]);
+        // Each CPU has a capacity of 1024, so it is their number that divides.
+        let avg_load = if g.weight == 1 { g.load } else { g.load / u64::from(g.weight) };
+        g.avg_load = avg_load * u64::from(g.kind == GroupType::Overloaded);
         g
     }
 
@@ -160,41 +162,25 @@ impl<S: Discipline> Fair<S> {
         lb: &LoadBalance,
         removed: &[CpuId],
     ) -> DomainStats {
-        let id = lb.domain.0 as usize;
-        let d = &w.machine.domains.domains[id];
-        let mut s = DomainStats {
-            local: GroupStats::default(),
-            busiest: None,
-            total_load: 0,
-            total_capacity: 0,
-            sum_util: 0,
-            overload: false,
-        };
-        let n = d.groups.len();
-        let ring = (lb.own_group as usize..n).chain(0..lb.own_group as usize);
-        for i in ring {
-            let mut g = self.update_sg_lb_stats(w, &d.groups[i], removed, &mut s.overload);
-            s.total_load += g.load;
-            s.total_capacity += g.capacity;
-            s.sum_util += g.util;
-            let local = i == lb.own_group as usize;
-            if g.h_nr == 0 && !local {
-                // Nothing to take there.
-                continue;
-            }
-            if self.discipline.rules() >= Rules::V6_6 && !local {
-                g.smt_balance = lb.idle != IdleType::NotIdle && d.groups[i].smt && g.h_nr > 1;
-            }
-            g.kind = group_classify(d.imbalance_pct, &g, self.balance.imbalanced[id][i]);
-            if g.kind == GroupType::Overloaded {
-                g.avg_load = g.load * 1024 / g.capacity;
-            }
-            if local {
-                s.local = g;
-            } else if is_busier(&g, s.busiest.as_ref().map(|(_, best)| best)) {
-                s.busiest = Some((i as u32, g));
-            }
+        let n = w.machine.domains.domains[lb.domain.0 as usize].groups.len();
+        let (pass, own) = ((lb, removed), lb.own_group as usize);
+        let mut overload = false;
+        let local = self.update_sg_lb_stats(w, pass, own, &mut overload);
+        let (mut total_load, mut total_capacity) = (local.load, local.capacity);
+        let mut sum_util = local.util;
+        let (mut busiest, mut highest) = (own, 0);
+        let mut i = own;
+        for _ in 1..n {
+            i = if i + 1 < n { i + 1 } else { 0 };
+            let g = self.update_sg_lb_stats(w, pass, i, &mut overload);
+            total_load += g.load;
+            total_capacity += g.capacity;
+            sum_util += g.util;
+            let rank = g.rank();
+            (busiest, highest) = if rank > highest { (i, rank) } else { (busiest, highest) };
         }
-        s
+        let stats_of = |i| (i as u32, self.update_sg_lb_stats(w, pass, i, &mut overload));
+        let busiest = (highest > 0).then_some(busiest).map(stats_of);
+        DomainStats { local, busiest, total_load, total_capacity, sum_util, overload }
     }
 }

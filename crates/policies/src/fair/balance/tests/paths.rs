@@ -189,6 +189,7 @@ fn periodic_balance_writes_the_scan_budget() {
     // Not on CPUs 0 and 9, which bring their own averages up to date.
     for c in (1..8).chain([16]) {
         rig.fair.rqs[c].avg.util_avg = 1024;
+        rig.fair.publish(CpuId(c as u32));
     }
     assert_eq!(rig.fair.llcs[0].nr_idle_scan, 16);
     rig.w.now += 1000 * MS;

@@ -3,6 +3,7 @@
 use crate::fair::balance::decide::*;
 use crate::fair::balance::stats::*;
 use crate::fair::balance::*;
+use proptest::prelude::*;
 
 #[test]
 fn intervals_at_250_hz_are_those_of_spec_8_4() {
@@ -64,7 +65,7 @@ fn group(weight: u32, nr: u32, idle_cpus: u32, util: u64, load: u64) -> GroupSta
 
 #[test]
 fn groups_are_classified_as_in_the_table() {
-    let kind = |g: GroupStats, flag| group_classify(117, &g, flag);
+    let kind = |g: GroupStats, flag| g.classify(117, flag);
     let full = 16 * 1024;
     assert_eq!(kind(group(16, 17, 0, full, 0), false), GroupType::Overloaded);
     // 85 %: not yet overloaded, and not short of capacity either.
@@ -77,6 +78,77 @@ fn groups_are_classified_as_in_the_table() {
     let mut waiting = group(16, 17, 0, 0, 0);
     waiting.runnable = full * 2;
     assert_eq!(kind(waiting, false), GroupType::Overloaded);
+}
+
+/// The types in the order of spec 8.6.3, one question after the other.
+fn classify_slowly(g: &GroupStats, pct: u64, imbalanced: bool) -> GroupType {
+    let starved = g.capacity * pct < g.runnable * 100;
+    if g.nr > g.weight && (g.capacity * 100 < g.util * pct || starved) {
+        GroupType::Overloaded
+    } else if imbalanced {
+        GroupType::Imbalanced
+    } else if g.smt_balance {
+        GroupType::SmtBalance
+    } else if g.nr < g.weight || (!starved && g.capacity * 100 > g.util * pct) {
+        GroupType::HasSpare
+    } else {
+        GroupType::FullyBusy
+    }
+}
+
+/// `update_sd_pick_busiest` as it is written: is `g` a better source than the best so far?
+fn is_busier(g: &GroupStats, best: Option<&GroupStats>) -> bool {
+    if g.h_nr == 0 {
+        return false;
+    }
+    let Some(best) = best else {
+        // The initial candidate is an empty has_spare group with endless idle CPUs.
+        return true;
+    };
+    if g.kind != best.kind {
+        return g.kind > best.kind;
+    }
+    match g.kind {
+        GroupType::Overloaded | GroupType::FullyBusy | GroupType::SmtBalance => {
+            g.avg_load > best.avg_load
+        }
+        GroupType::Imbalanced => false,
+        GroupType::HasSpare => {
+            g.idle_cpus < best.idle_cpus || (g.idle_cpus == best.idle_cpus && g.nr > best.nr)
+        }
+    }
+}
+
+/// A group of a size, with more or fewer tasks and load.
+fn any_group() -> impl Strategy<Value = (GroupStats, bool)> {
+    let flags = (any::<bool>(), any::<bool>());
+    let counts = (1u32..4, 0u32..5, 0u32..3, 0u32..4);
+    (counts, 0u64..1500, 0u64..2500, 0u64..4, flags).prop_map(
+        |((weight, nr, more, idle), util, runnable, load, (smt_balance, imbalanced))| {
+            let mut g = group(weight, nr + more, idle.min(weight), util * u64::from(weight), load);
+            g.runnable = runnable * u64::from(weight);
+            (g.h_nr, g.smt_balance) = (nr, smt_balance);
+            (g, imbalanced)
+        },
+    )
+}
+
+proptest! {
+    /// Type and rank without branches find the group that the rules find one by one.
+    #[test]
+    fn the_busiest_group_has_the_highest_rank(groups in prop::collection::vec(any_group(), 1..12)) {
+        let (mut best, mut highest) = (None::<GroupStats>, 0);
+        for (mut g, imbalanced) in groups {
+            g.kind = g.classify(117, imbalanced);
+            prop_assert_eq!(g.kind, classify_slowly(&g, 117, imbalanced));
+            g.avg_load = if g.kind == GroupType::Overloaded { g.load } else { 0 };
+            let is_busier = is_busier(&g, best.as_ref());
+            prop_assert_eq!(g.rank() > highest, is_busier, "{:?} after {:?}", g, best);
+            if is_busier {
+                (best, highest) = (Some(g), g.rank());
+            }
+        }
+    }
 }
 
 const DIE: DomainFacts = DomainFacts {
@@ -95,7 +167,7 @@ fn decide(
     idle: IdleType,
 ) -> Option<(Migrate, i64)> {
     let classify = |mut g: GroupStats| {
-        g.kind = group_classify(d.imbalance_pct, &g, false);
+        g.kind = g.classify(d.imbalance_pct, false);
         if g.kind == GroupType::Overloaded {
             g.avg_load = g.load * 1024 / g.capacity;
         }

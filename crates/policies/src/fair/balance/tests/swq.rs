@@ -149,6 +149,7 @@ fn balance_takes_a_queued_task_off_its_wakequeue() {
     rig.fair.overload = true;
     // The other LLC's queue is empty, so CPU 8 goes on to newidle balance.
     rig.fair.rqs[0].avg.util_avg = 1024;
+    rig.fair.publish(CpuId(0));
     rig.newidle(8, TaskId::IDLE);
     assert_eq!(rig.cpu_of(p), 8);
     assert!(!rig.fair.tasks[p.idx()].on_swqueue);
