@@ -208,22 +208,24 @@ impl<S: Discipline> Fair<S> {
     /// Statistics, group and queue of the pass executed by `exec`: fills in the source, the kind
     /// and the amount. False if the domain is balanced.
     pub(crate) fn find_busiest(&mut self, w: &mut World, exec: CpuId) -> bool {
-        let lb = self.balance.paths[exec.idx()].lb;
-        let level = lb.level as usize;
-        self.catch_up_domain(w, lb.domain);
-        let removed = &self.balance.paths[exec.idx()].removed;
-        let stats = self.update_sd_lb_stats(w, &lb, removed);
-        if level + 1 == self.sds[lb.cpu.idx()].len() {
+        self.catch_up_domain(w, self.balance.paths[exec.idx()].lb.domain);
+        let path = &self.balance.paths[exec.idx()];
+        let lb = &path.lb;
+        let (cpu, level, idle) = (lb.cpu, lb.level as usize, lb.idle);
+        let stats = self.update_sd_lb_stats(w, lb, &path.removed);
+        if level + 1 == self.sds[cpu.idx()].len() {
             self.overload = stats.overload;
         }
-        self.write_idle_scan(w, &lb, stats.sum_util);
+        if idle != IdleType::NewlyIdle && self.features.sis_util {
+            self.write_idle_scan(w, exec, stats.sum_util);
+        }
         let Some((group, _)) = stats.busiest else {
             return false;
         };
-        let Some(facts) = self.domain_facts(w, lb.cpu, level, group) else {
+        let Some(facts) = self.domain_facts(w, cpu, level, group) else {
             return false;
         };
-        let Some((kind, amount)) = find_busiest_group(&stats, &facts, lb.idle) else {
+        let Some((kind, amount)) = find_busiest_group(&stats, &facts, idle) else {
             return false;
         };
         let Some(src) = self.find_busiest_queue(w, exec, group, kind, amount) else {
@@ -235,10 +237,8 @@ impl<S: Discipline> Fair<S> {
     }
 
     /// `update_idle_cpu_scan` (spec 5.7): the budget of SIS_UTIL, from the LLC's utilization.
-    fn write_idle_scan(&mut self, w: &World, lb: &LoadBalance, sum_util: u64) {
-        if lb.idle == IdleType::NewlyIdle || !self.features.sis_util {
-            return;
-        }
+    fn write_idle_scan(&mut self, w: &World, exec: CpuId, sum_util: u64) {
+        let lb = &self.balance.paths[exec.idx()].lb;
         let d = &w.machine.domains.domains[lb.domain.0 as usize];
         let weight = w.machine.domains.llc_size[lb.dst.idx()];
         if d.weight() == weight {

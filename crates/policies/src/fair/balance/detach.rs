@@ -15,17 +15,18 @@ use topology::{CpuId, SdFlags};
 impl<S: Discipline> Fair<S> {
     /// `detach_tasks`, under the source's lock; answers how many tasks are now in transit.
     pub(crate) fn detach_tasks(&mut self, w: &mut World, exec: CpuId) -> u64 {
-        let mut lb = self.balance.paths[exec.idx()].lb;
-        self.catch_up(w, lb.src);
-        if w.cpus[lb.src.idx()].nr_running <= 1 {
+        let src = self.balance.paths[exec.idx()].lb.src;
+        self.catch_up(w, src);
+        let lb = &mut self.balance.paths[exec.idx()].lb;
+        lb.n_unlinked = 0;
+        if w.cpus[src.idx()].nr_running <= 1 {
             lb.flags.all_pinned = false;
         } else if lb.imbalance > 0 {
+            let mut lb = *lb;
             self.detach_loop(w, exec, &mut lb);
+            self.balance.paths[exec.idx()].lb = lb;
         }
-        let path = &mut self.balance.paths[exec.idx()];
-        lb.n_unlinked = 0;
-        path.lb = lb;
-        path.detached.len() as u64
+        self.balance.paths[exec.idx()].detached.len() as u64
     }
 
     fn detach_loop(&mut self, w: &mut World, exec: CpuId, lb: &mut LoadBalance) {
@@ -113,14 +114,16 @@ impl<S: Discipline> Fair<S> {
     }
 
     /// `attach_tasks`: both ends work at the list's head, so the order reverses.
-    pub(crate) fn attach_tasks(&mut self, w: &mut World, exec: CpuId, lb: &LoadBalance) {
+    pub(crate) fn attach_tasks(&mut self, w: &mut World, exec: CpuId) {
+        let lb = &self.balance.paths[exec.idx()].lb;
+        let (dst, idle) = (lb.dst, lb.idle);
         let mut n = 0;
         while let Some(p) = self.balance.paths[exec.idx()].detached.pop() {
-            self.attach_task(w, p, lb.dst);
+            self.attach_task(w, p, dst);
             n += 1;
         }
         self.balance.paths[exec.idx()].lb.n_moved += n;
-        if lb.idle != IdleType::NewlyIdle {
+        if idle != IdleType::NewlyIdle {
             w.counters.balance_pulls += u64::from(n);
         }
     }

@@ -177,22 +177,25 @@ impl<S: Discipline> Fair<S> {
     /// moved.
     pub(crate) fn load_balance(&mut self, w: &mut World, exec: CpuId) -> Flow<u32> {
         loop {
-            let lb = self.balance.paths[exec.idx()].lb;
-            let (step, next) = self.lb_stage(w, exec, &lb);
-            self.balance.paths[exec.idx()].lb.stage = next;
+            let (step, next) = self.lb_stage(w, exec);
+            let lb = &mut self.balance.paths[exec.idx()].lb;
+            lb.stage = next;
             if let Some(step) = step {
                 return ControlFlow::Break(step);
             }
             if next == LbStage::Done {
-                return ControlFlow::Continue(self.balance.paths[exec.idx()].lb.n_moved);
+                return ControlFlow::Continue(lb.n_moved);
             }
         }
     }
 
-    fn lb_stage(&mut self, w: &mut World, exec: CpuId, lb: &LoadBalance) -> Next {
+    /// The pass stays where it is: a copy made right after its stage was written would wait for
+    /// the write.
+    fn lb_stage(&mut self, w: &mut World, exec: CpuId) -> Next {
         use LbStage as S;
+        let lb = &self.balance.paths[exec.idx()].lb;
         match lb.stage {
-            S::Begin => self.lb_begin(w, exec, lb),
+            S::Begin => self.lb_begin(w, exec),
             S::Stats => self.lb_stats(w, exec),
             S::IrqOff => lb.softirq_step(Step::IrqOff, S::LockSrc),
             S::LockSrc => (Some(Step::Lock(LockId::rq(lb.src), lb.site())), S::Look),
@@ -203,49 +206,56 @@ impl<S: Discipline> Fair<S> {
             }
             S::Detach => {
                 let n = self.detach_tasks(w, exec);
-                let work = n * w.machine.costs.pull_ns;
-                ((n > 0).then_some(Step::Spend(work)), S::Unlink)
+                if n == 0 {
+                    return (None, S::UnlockSrc);
+                }
+                (Some(Step::Spend(n * w.machine.costs.pull_ns)), S::Unlink)
             }
-            S::Unlink => self.lb_unlink(w, exec, lb),
+            S::Unlink => self.lb_unlink(w, exec),
             S::UnlinkHold => {
-                let p = self.balance.paths[exec.idx()].detached[lb.n_unlinked as usize];
-                let queue = w.machine.cpus[lb.src.idx()].llc as usize;
+                let (src, n_unlinked) = (lb.src, lb.n_unlinked as usize);
+                let p = self.balance.paths[exec.idx()].detached[n_unlinked];
+                let queue = w.machine.cpus[src.idx()].llc as usize;
                 let hold = self.swq_unlink_ns(w, queue, p);
                 (Some(Step::Spend(hold)), S::UnlinkDone)
             }
-            S::UnlinkDone => self.lb_unlink_done(w, exec, lb),
+            S::UnlinkDone => self.lb_unlink_done(w, exec),
             S::UnlockSrc => (Some(Step::Unlock(LockId::rq(lb.src))), S::LockDst),
             S::LockDst if self.balance.paths[exec.idx()].detached.is_empty() => (None, S::IrqOn),
             S::LockDst => (Some(Step::Lock(LockId::rq(lb.dst), lb.site())), S::Attach),
             S::Attach => {
-                self.attach_tasks(w, exec, lb);
-                (Some(Step::Unlock(LockId::rq(lb.dst))), S::IrqOn)
+                let dst = lb.dst;
+                self.attach_tasks(w, exec);
+                (Some(Step::Unlock(LockId::rq(dst))), S::IrqOn)
             }
             S::IrqOn => lb.softirq_step(Step::IrqOn, S::Judge),
-            S::Judge => (None, self.lb_judge(w, exec, lb)),
-            S::Settle => (None, self.lb_settle(w, exec, lb)),
+            S::Judge => (None, self.lb_judge(w, exec)),
+            S::Settle => (None, self.lb_settle(w, exec)),
             S::ActiveIrqOff => lb.softirq_step(Step::IrqOff, S::ActiveLock),
             S::ActiveLock => (Some(Step::Lock(LockId::rq(lb.src), lb.site())), S::Active),
             S::Active => {
-                self.lb_active(w, exec, lb);
+                let lb = *lb;
+                self.lb_active(w, exec, &lb);
                 (Some(Step::Unlock(LockId::rq(lb.src))), S::ActiveStart)
             }
             S::ActiveStart => {
                 if lb.start_active {
-                    self.start_active_balance(w, lb.src, lb.cpu);
+                    let (src, cpu) = (lb.src, lb.cpu);
+                    self.start_active_balance(w, src, cpu);
                 }
-                lb.softirq_step(Step::IrqOn, S::Done)
+                self.balance.paths[exec.idx()].lb.softirq_step(Step::IrqOn, S::Done)
             }
             S::Done => (None, S::Done),
         }
     }
 
-    fn lb_begin(&mut self, w: &mut World, exec: CpuId, lb: &LoadBalance) -> Next {
+    fn lb_begin(&mut self, w: &mut World, exec: CpuId) -> Next {
         let path = &self.balance.paths[exec.idx()];
+        let lb = &path.lb;
         if !self.should_we_balance(w, lb, &path.removed) {
             w.charge(w.machine.costs.lb_domain_ns);
             self.balance.paths[exec.idx()].lb.cont = false;
-            self.lb_balanced(w, lb);
+            self.lb_balanced(w, exec);
             return (None, LbStage::Done);
         }
         let cost = if exec == lb.cpu && path.removed.is_empty() {
@@ -262,8 +272,7 @@ impl<S: Discipline> Fair<S> {
 
     fn lb_stats(&mut self, w: &mut World, exec: CpuId) -> Next {
         if !self.find_busiest(w, exec) {
-            let lb = self.balance.paths[exec.idx()].lb;
-            self.lb_balanced(w, &lb);
+            self.lb_balanced(w, exec);
             return (None, LbStage::Done);
         }
         let nr_migrate = self.tunables.nr_migrate;
@@ -278,7 +287,8 @@ impl<S: Discipline> Fair<S> {
     }
 
     /// Detached tasks that are still on their wakequeue leave it, one hold of its lock each.
-    fn lb_unlink(&mut self, w: &World, exec: CpuId, lb: &LoadBalance) -> Next {
+    fn lb_unlink(&mut self, w: &World, exec: CpuId) -> Next {
+        let lb = self.balance.paths[exec.idx()].lb;
         let rest = &self.balance.paths[exec.idx()].detached[lb.n_unlinked as usize..];
         let linked = rest.iter().position(|p| self.tasks[p.idx()].on_swqueue);
         let Some(skip) = linked else {
@@ -290,7 +300,8 @@ impl<S: Discipline> Fair<S> {
         (step, LbStage::UnlinkHold)
     }
 
-    fn lb_unlink_done(&mut self, w: &World, exec: CpuId, lb: &LoadBalance) -> Next {
+    fn lb_unlink_done(&mut self, w: &World, exec: CpuId) -> Next {
+        let lb = self.balance.paths[exec.idx()].lb;
         let p = self.balance.paths[exec.idx()].detached[lb.n_unlinked as usize];
         let queue = w.machine.cpus[lb.src.idx()].llc as usize;
         self.swq_unlink(w, queue, p);
@@ -299,8 +310,12 @@ impl<S: Discipline> Fair<S> {
     }
 
     /// After a round of detach and attach: again, with another destination, another source, or not.
-    fn lb_judge(&mut self, w: &World, exec: CpuId, lb: &LoadBalance) -> LbStage {
+    fn lb_judge(&mut self, w: &World, exec: CpuId) -> LbStage {
         let path = &mut self.balance.paths[exec.idx()];
+        if path.lb.flags == LbFlags::default() {
+            return LbStage::Settle;
+        }
+        let lb = &path.lb.clone();
         if std::mem::take(&mut path.lb.flags.need_break)
             && lb.n_looked < w.cpus[lb.src.idx()].nr_running
         {
@@ -314,7 +329,7 @@ impl<S: Discipline> Fair<S> {
             return LbStage::IrqOff;
         }
         if lb.flags.some_pinned && lb.imbalance > 0 {
-            self.set_parent_imbalance(w, lb, true);
+            self.set_parent_imbalance(w, (lb.cpu, lb.level), true);
         }
         if !lb.flags.all_pinned {
             return LbStage::Settle;
@@ -328,13 +343,14 @@ impl<S: Discipline> Fair<S> {
             (path.lb.n_looked, path.lb.loop_break) = (0, NR_MIGRATE_BREAK);
             return LbStage::Begin;
         }
-        self.lb_all_pinned(w, lb);
+        self.lb_all_pinned(w, exec);
         self.balance.paths[exec.idx()].lb.n_moved = 0;
         LbStage::Done
     }
 
     /// An imbalance was found: count the failure or the success; see whether to push.
-    fn lb_settle(&mut self, w: &World, exec: CpuId, lb: &LoadBalance) -> LbStage {
+    fn lb_settle(&mut self, w: &World, exec: CpuId) -> LbStage {
+        let lb = &self.balance.paths[exec.idx()].lb;
         let sd = &mut self.sds[lb.cpu.idx()][lb.level as usize];
         if lb.n_moved > 0 {
             sd.nr_balance_failed = 0;
@@ -347,11 +363,12 @@ impl<S: Discipline> Fair<S> {
                 return LbStage::ActiveIrqOff;
             }
         }
-        self.reset_interval(w, lb);
+        self.reset_interval(w, exec);
         LbStage::Done
     }
 
-    fn reset_interval(&mut self, w: &World, lb: &LoadBalance) {
+    fn reset_interval(&mut self, w: &World, exec: CpuId) {
+        let lb = &self.balance.paths[exec.idx()].lb;
         let min = w.machine.domains.domains[lb.domain.0 as usize].weight();
         self.sds[lb.cpu.idx()][lb.level as usize].balance_interval = u64::from(min);
     }
@@ -366,7 +383,7 @@ impl<S: Discipline> Fair<S> {
     fn lb_active(&mut self, w: &World, exec: CpuId, lb: &LoadBalance) {
         let curr = w.cpus[lb.src.idx()].curr;
         if !curr.is_task() || !w.allowed(curr, lb.cpu) {
-            self.raise_interval(w, lb);
+            self.raise_interval(w, exec);
             return;
         }
         let rq = &mut self.rqs[lb.src.idx()];
@@ -376,24 +393,28 @@ impl<S: Discipline> Fair<S> {
             self.balance.paths[exec.idx()].lb.start_active = true;
         }
         if !self.balance.paths[exec.idx()].lb.start_active || self.need_active_balance(w, lb) {
-            self.reset_interval(w, lb);
+            self.reset_interval(w, exec);
         }
     }
 
     /// Nothing to do in this domain (spec 8.5).
-    fn lb_balanced(&mut self, w: &World, lb: &LoadBalance) {
+    fn lb_balanced(&mut self, w: &World, exec: CpuId) {
+        let lb = &self.balance.paths[exec.idx()].lb;
         if !lb.flags.all_pinned {
-            self.set_parent_imbalance(w, lb, false);
+            let (cpu, level) = (lb.cpu, lb.level);
+            self.set_parent_imbalance(w, (cpu, level), false);
         }
-        self.lb_all_pinned(w, lb);
+        self.lb_all_pinned(w, exec);
     }
 
-    fn lb_all_pinned(&mut self, w: &World, lb: &LoadBalance) {
+    fn lb_all_pinned(&mut self, w: &World, exec: CpuId) {
+        let lb = &self.balance.paths[exec.idx()].lb;
         self.sds[lb.cpu.idx()][lb.level as usize].nr_balance_failed = 0;
-        self.raise_interval(w, lb);
+        self.raise_interval(w, exec);
     }
 
-    fn raise_interval(&mut self, w: &World, lb: &LoadBalance) {
+    fn raise_interval(&mut self, w: &World, exec: CpuId) {
+        let lb = &self.balance.paths[exec.idx()].lb;
         if lb.idle == IdleType::NewlyIdle {
             return;
         }
@@ -405,8 +426,8 @@ impl<S: Discipline> Fair<S> {
         }
     }
 
-    fn set_parent_imbalance(&mut self, w: &World, lb: &LoadBalance, on: bool) {
-        if let Some((_, link)) = domain_at(w, lb.cpu, lb.level as usize + 1) {
+    fn set_parent_imbalance(&mut self, w: &World, (cpu, level): (CpuId, u32), on: bool) {
+        if let Some((_, link)) = domain_at(w, cpu, level as usize + 1) {
             self.balance.imbalanced[link.domain.0 as usize][link.own_group as usize] = on;
         }
     }
