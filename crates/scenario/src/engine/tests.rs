@@ -179,7 +179,7 @@ fn a_base_slice_that_is_written_is_that_of_all_cpus() {
 
 #[test]
 fn documented_defaults_are_those_of_the_floors_below() {
-    let spec = spec("cfs", "", "kind = \"kernel-build\"\nwork_seconds = 12_500");
+    let spec = spec("cfs", "", "kind = \"kernel-build\"\nwork_seconds = 9_250");
     assert_eq!(build_config(&spec), kernel_build::Config::default());
     let fair = Tunables::for_cpus(8);
     let eevdf = Tunables::for_rules(Rules::V6_18, 8);

@@ -1,76 +1,103 @@
 //! The processes of a build, each a short script: what it does after its last operation.
 //!
 //! ```text
-//! make -> sh -> gcc -> cc1 | as
-//!         sh -> fixdep
-//!         sh -> objtool            per object;   make -> sh -> ar   per directory
+//! make -> sh -> gcc -> cc1, as       the first line of an object's recipe, and eight more:
+//!         sh -> fixdep, rm
+//! make -> sh -> check-local-export -> nm | awk
+//! make -> sh -> nm | grep
+//! make -> sh                         six of them, which find nothing to do
+//!
+//! make -> sh -> ar                   per directory
 //! ```
+//!
+//! That is the recipe of Linux 6.1 with `allyesconfig`, as `perf` recorded it, but for a subshell.
 
-use super::KernelBuild;
 use super::plan::ObjectId;
+use super::{KernelBuild, us};
 use sim_core::{Op, ProgramCx, TaskId};
-
-/// Times in us on the reference machine: general knowledge, unverified, never fitted.
-mod us {
-    pub const EXEC: u64 = 500;
-    pub const EXIT: u64 = 200;
-    pub const MAKE_PARSE: u64 = 20_000;
-    pub const MAKE_PER_JOB: u64 = 1_000;
-    pub const SHELL: u64 = 700;
-    pub const GCC: u64 = 2_000;
-    pub const AS_START: u64 = 1_000;
-    pub const FIXDEP: u64 = 3_000;
-    pub const OBJTOOL: u64 = 12_000;
-    pub const AR: u64 = 3_000;
-    pub const AR_PER_OBJECT: u64 = 100;
-}
+use std::collections::VecDeque;
 
 /// The assembler's share of an object's compile time is 1/20 (spec 14.3).
 const AS_SHARE: u64 = 20;
-/// The compiler parses for this share of its time (1/3), then it writes function by function.
-const PARSE_SHARE: u64 = 3;
-/// Pieces that fit into a pipe: 64 KiB.
-const PIPE_PIECES: u32 = 16;
+
+/// What a line of an object's recipe does, in a shell of its own.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Line {
+    Compile,
+    CheckExports,
+    Versions,
+    Nothing,
+}
+
+/// The recipe of an object. `make` runs line after line.
+const RECIPE: [Line; 9] = [
+    Line::Compile,
+    Line::Nothing,
+    Line::CheckExports,
+    Line::Nothing,
+    Line::Nothing,
+    Line::Nothing,
+    Line::Versions,
+    Line::Nothing,
+    Line::Nothing,
+];
+
+/// A child of a make: the build of one of its targets, or a line of it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Job {
+    Directory(u32),
+    Object { object: ObjectId, line: usize },
+    Archive(u32),
+}
+
+impl Job {
+    /// What is to be done for the same target after this.
+    fn next(self) -> Option<Job> {
+        match self {
+            Job::Object { object, line } if line + 1 < RECIPE.len() => {
+                Some(Job::Object { object, line: line + 1 })
+            }
+            _ => None,
+        }
+    }
+}
+
+/// The state of a directory's make.
+#[derive(Clone, Default, Debug)]
+pub(super) struct Make {
+    /// Targets begun: first the subdirectories, then the objects, then the archive.
+    started: u32,
+    /// Targets under way.
+    running: u32,
+    /// Tokens taken from the pipe (one target needs none).
+    tokens: u32,
+    /// It is among those that wait for a token.
+    pub waits_for_token: bool,
+    /// What the child that it forks next is to do.
+    next: Option<Job>,
+    /// What children that have exited, and were not waited for yet, have done.
+    ended: VecDeque<Job>,
+}
 
 /// What a process is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Role {
     /// Builds one directory.
-    Make {
-        dir: u32,
-        /// Jobs started: first the subdirectories, then the objects, then the archive.
-        started: u32,
-        /// Jobs that run.
-        running: u32,
-        /// Tokens taken from the pipe (one job needs none).
-        tokens: u32,
-    },
-    /// The recipe of an object, or of the archive of a directory.
-    Shell {
-        object: Option<ObjectId>,
-        dir: u32,
-    },
-    Gcc {
-        object: ObjectId,
-    },
-    Cc1 {
-        object: ObjectId,
-        assembler: TaskId,
-    },
-    As {
-        object: ObjectId,
-    },
+    Make(u32),
+    /// A line of an object's recipe, or the archive of a directory.
+    Shell(Job),
+    Gcc(ObjectId),
+    Cc1(ObjectId),
+    As(ObjectId),
     Fixdep,
-    Objtool,
-    Ar {
-        dir: u32,
-    },
-}
-
-impl Role {
-    pub(super) fn make(dir: u32) -> Self {
-        Role::Make { dir, started: 0, running: 0, tokens: 0 }
-    }
+    Rm,
+    /// scripts/check-local-export
+    CheckExports,
+    /// Writes into the pipe of this process.
+    Nm(TaskId),
+    Awk,
+    Grep,
+    Ar(u32),
 }
 
 /// One process.
@@ -80,24 +107,16 @@ pub(super) struct Process {
     pub role: Role,
     /// Where in its script it is.
     pub at: u32,
-    /// Children that have exited and were not waited for yet.
-    pub zombies: u32,
-    /// Children that it still has.
+    /// Children that it still has to wait for.
     pub children: u32,
-    /// Pieces in its input pipe.
-    pub input: u32,
-    /// It sleeps until its pipe has something to read, or room to write.
+    /// … and of these, those that have exited.
+    pub zombies: u32,
+    /// It sleeps until its pipe has something to read.
     pub on_pipe: bool,
-    /// Pieces that it has still to write.
-    pub to_write: u32,
-    /// Pieces that it has read and not yet worked on.
-    pub taken: u32,
-    /// No more is written into its input pipe.
-    pub end_of_input: bool,
+    /// All that there is to read is in its pipe.
+    pub input: bool,
     /// Who reads the pipe that its next child writes to.
     pub reader: TaskId,
-    /// Who writes into its input pipe.
-    pub writer: TaskId,
     pub comm: u16,
     pub mm: u32,
 }
@@ -108,15 +127,11 @@ impl Process {
             parent,
             role,
             at: 0,
-            zombies: 0,
             children: 0,
-            input: 0,
+            zombies: 0,
             on_pipe: false,
-            to_write: 0,
-            taken: 0,
-            end_of_input: false,
+            input: false,
             reader: TaskId::NONE,
-            writer: TaskId::NONE,
             comm,
             mm,
         }
@@ -147,14 +162,21 @@ impl KernelBuild {
             return Op::Kernel(self.ns(us::EXEC));
         }
         match self.procs[task.idx()].role {
-            Role::Make { .. } => self.make(cx, task),
-            Role::Shell { object, dir } => self.shell(cx, task, object, dir),
-            Role::Gcc { object } => self.gcc(cx, task, object),
-            Role::Cc1 { object, assembler } => self.cc1(task, object, assembler),
-            Role::As { object } => self.assemble(cx, task, object),
+            Role::Make(dir) => self.make(cx, task, dir),
+            Role::Shell(job) => self.shell(cx, task, job),
+            Role::Gcc(object) => self.gcc(cx, task, object),
+            Role::Cc1(object) => {
+                let ns = self.compile_ns(object) / AS_SHARE * (AS_SHARE - 1);
+                self.run_and_exit(task, ns)
+            }
+            Role::As(object) => self.run_and_exit(task, self.compile_ns(object) / AS_SHARE),
             Role::Fixdep => self.run_and_exit(task, self.ns(us::FIXDEP)),
-            Role::Objtool => self.run_and_exit(task, self.ns(us::OBJTOOL)),
-            Role::Ar { dir } => {
+            Role::Rm => self.run_and_exit(task, self.ns(us::RM)),
+            Role::CheckExports => self.pipeline(cx, task, us::SHELL, Role::Awk),
+            Role::Nm(reader) => self.nm(cx, task, reader),
+            Role::Awk => self.read_pipe(task, us::AWK),
+            Role::Grep => self.read_pipe(task, us::GREP),
+            Role::Ar(dir) => {
                 let objects = u64::from(self.plan.directories[dir as usize].n_objects);
                 self.run_and_exit(task, self.ns(us::AR + us::AR_PER_OBJECT * objects))
             }
@@ -165,9 +187,19 @@ impl KernelBuild {
         self.procs[task.idx()].at += 1;
     }
 
+    fn run(&mut self, task: TaskId, us: u64) -> Op {
+        self.advance(task);
+        Op::Run(self.ns(us))
+    }
+
     fn run_and_exit(&mut self, task: TaskId, ns: u64) -> Op {
         self.procs[task.idx()].at = EXITING;
         Op::Run(ns)
+    }
+
+    fn exit_now(&mut self, cx: &mut ProgramCx<'_>, task: TaskId) -> Op {
+        self.procs[task.idx()].at = EXITING;
+        self.exit(cx, task)
     }
 
     /// Exit frees memory, tells the parent, and is gone. The parent's wake-up is SYNC in name only:
@@ -182,7 +214,7 @@ impl KernelBuild {
                 Op::Kernel(self.ns(us::EXIT))
             }
             2 if parent != TaskId::NONE => {
-                self.procs[parent.idx()].zombies += 1;
+                self.tell_parent(task, parent);
                 Op::Wake { task: parent, sync: true }
             }
             _ => {
@@ -192,15 +224,16 @@ impl KernelBuild {
         }
     }
 
-    /// `wait()` for one child: true if one was there.
-    fn reap(&mut self, task: TaskId) -> bool {
-        let p = &mut self.procs[task.idx()];
-        let there = p.zombies > 0;
-        if there {
-            p.zombies -= 1;
-            p.children -= 1;
+    fn tell_parent(&mut self, task: TaskId, parent: TaskId) {
+        let job = match self.procs[task.idx()].role {
+            Role::Make(dir) => Some(Job::Directory(dir)),
+            Role::Shell(job) => Some(job),
+            _ => None,
+        };
+        if let (Role::Make(dir), Some(job)) = (self.procs[parent.idx()].role, job) {
+            self.makes[dir as usize].ended.push_back(job);
         }
-        there
+        self.procs[parent.idx()].zombies += 1;
     }
 
     fn fork(&mut self, cx: &mut ProgramCx<'_>, task: TaskId, role: Role) -> (TaskId, Op) {
@@ -214,189 +247,144 @@ impl KernelBuild {
         self.fork(cx, task, role).1
     }
 
-    /// Waits until no child is left, then runs for `ns` and goes on.
-    fn wait_all_then_run(&mut self, task: TaskId, ns: u64) -> Op {
-        while self.reap(task) {}
-        if self.procs[task.idx()].children > 0 {
+    /// Waits until no child is left, then goes on.
+    fn wait_all(&mut self, task: TaskId) -> Op {
+        let p = &mut self.procs[task.idx()];
+        p.children -= std::mem::take(&mut p.zombies);
+        if p.children > 0 {
             return Op::Wait;
         }
-        self.advance(task);
-        Op::Run(ns)
+        self.run(task, us::SHELL_STEP)
     }
 
-    fn shell(
-        &mut self,
-        cx: &mut ProgramCx<'_>,
-        task: TaskId,
-        object: Option<ObjectId>,
-        dir: u32,
-    ) -> Op {
-        let glue = self.ns(us::SHELL);
-        match (self.procs[task.idx()].at, object) {
-            (2, _) => {
-                self.advance(task);
-                Op::Run(glue)
-            }
-            (3, Some(object)) => self.fork_next(cx, task, Role::Gcc { object }),
-            (3, None) => self.fork_next(cx, task, Role::Ar { dir }),
-            (5, Some(_)) => self.fork_next(cx, task, Role::Fixdep),
-            (7, Some(_)) => self.fork_next(cx, task, Role::Objtool),
-            (4 | 6 | 8, Some(_)) => self.wait_all_then_run(task, glue / 4),
-            (4, None) => self.wait_all_then_run(task, glue / 4),
-            _ => {
-                self.objects_done += u32::from(object.is_some());
-                self.procs[task.idx()].at = EXITING;
-                self.exit(cx, task)
-            }
+    fn shell(&mut self, cx: &mut ProgramCx<'_>, task: TaskId, job: Job) -> Op {
+        match job {
+            Job::Object { object, line } => match RECIPE[line] {
+                Line::Compile => {
+                    self.commands(cx, task, &[Role::Gcc(object), Role::Fixdep, Role::Rm])
+                }
+                Line::CheckExports => self.commands(cx, task, &[Role::CheckExports]),
+                Line::Versions => self.pipeline(cx, task, us::SHELL, Role::Grep),
+                Line::Nothing => self.run_and_exit(task, self.ns(us::SHELL)),
+            },
+            Job::Archive(dir) => self.commands(cx, task, &[Role::Ar(dir)]),
+            Job::Directory(_) => self.exit_now(cx, task),
         }
     }
 
-    fn gcc(&mut self, cx: &mut ProgramCx<'_>, task: TaskId, object: ObjectId) -> Op {
+    /// A shell that runs these, one after the other.
+    fn commands(&mut self, cx: &mut ProgramCx<'_>, task: TaskId, commands: &[Role]) -> Op {
+        let at = self.procs[task.idx()].at;
+        if at == 2 {
+            return self.run(task, us::SHELL);
+        }
+        match commands.get((at as usize - 3) / 2) {
+            Some(command) if at % 2 == 1 => self.fork_next(cx, task, *command),
+            Some(_) => self.wait_all(task),
+            None => self.exit_now(cx, task),
+        }
+    }
+
+    /// A shell that runs `nm | reader`.
+    fn pipeline(&mut self, cx: &mut ProgramCx<'_>, task: TaskId, us: u64, reader: Role) -> Op {
         match self.procs[task.idx()].at {
-            2 => {
-                self.advance(task);
-                Op::Run(self.ns(us::GCC))
-            }
+            2 => self.run(task, us),
             3 => {
                 self.advance(task);
-                let (child, op) = self.fork(cx, task, Role::As { object });
+                let (child, op) = self.fork(cx, task, reader);
                 self.procs[task.idx()].reader = child;
                 op
             }
             4 => {
-                let assembler = self.procs[task.idx()].reader;
-                self.fork_next(cx, task, Role::Cc1 { object, assembler })
+                let reader = self.procs[task.idx()].reader;
+                self.fork_next(cx, task, Role::Nm(reader))
             }
-            5 => self.wait_all_then_run(task, self.ns(us::GCC) / 4),
-            _ => {
-                self.procs[task.idx()].at = EXITING;
-                self.exit(cx, task)
-            }
+            5 => self.wait_all(task),
+            _ => self.exit_now(cx, task),
         }
     }
 
-    fn pieces(&self, object: ObjectId) -> u32 {
-        self.plan.pieces[object as usize]
-    }
-
-    /// The compiler parses, then generates code and writes it, a piece at a time. It sleeps while
-    /// the pipe is full.
-    fn cc1(&mut self, task: TaskId, object: ObjectId, assembler: TaskId) -> Op {
-        let total = self.compile_ns(object) / AS_SHARE * (AS_SHARE - 1);
-        let parse = total / PARSE_SHARE;
-        let pieces = self.pieces(object);
+    /// Lists an object's symbols; what it writes fits into the pipe.
+    fn nm(&mut self, cx: &mut ProgramCx<'_>, task: TaskId, reader: TaskId) -> Op {
         match self.procs[task.idx()].at {
-            2 => {
-                let p = &mut self.procs[task.idx()];
-                (p.at, p.to_write) = (3, pieces);
-                self.procs[assembler.idx()].writer = task;
-                Op::Run(parse)
-            }
+            2 => self.run(task, us::NM),
             3 => {
-                self.procs[task.idx()].at = 4;
-                Op::Run((total - parse) / u64::from(pieces))
+                self.advance(task);
+                let reads = &mut self.procs[reader.idx()];
+                reads.input = true;
+                match std::mem::take(&mut reads.on_pipe) {
+                    true => Op::Wake { task: reader, sync: true },
+                    false => self.exit_now(cx, task),
+                }
             }
-            _ => self.write_piece(task, assembler),
+            _ => self.exit_now(cx, task),
         }
     }
 
-    fn write_piece(&mut self, task: TaskId, assembler: TaskId) -> Op {
-        if self.procs[assembler.idx()].input == PIPE_PIECES {
-            self.procs[task.idx()].on_pipe = true;
-            return Op::Wait;
-        }
+    /// Reads what comes out of its pipe, and works on it.
+    fn read_pipe(&mut self, task: TaskId, us: u64) -> Op {
         let p = &mut self.procs[task.idx()];
-        p.to_write -= 1;
-        let last = p.to_write == 0;
-        p.at = if last { EXITING } else { 3 };
-        let reader = &mut self.procs[assembler.idx()];
-        reader.input += 1;
-        reader.end_of_input = last;
-        if std::mem::take(&mut reader.on_pipe) {
-            return Op::Wake { task: assembler, sync: true };
-        }
-        // Nobody waits: the write has no other effect.
-        Op::Kernel(0)
-    }
-
-    /// The assembler reads all that there is and works on it.
-    fn assemble(&mut self, cx: &mut ProgramCx<'_>, task: TaskId, object: ObjectId) -> Op {
-        let piece = self.compile_ns(object) / AS_SHARE / u64::from(self.pieces(object));
-        let p = &mut self.procs[task.idx()];
-        if p.at == 2 {
-            p.at = 3;
-            return Op::Run(self.ns(us::AS_START));
-        }
-        if p.taken > 0 {
-            return Op::Run(piece * u64::from(std::mem::take(&mut p.taken)));
-        }
-        if p.input == 0 {
-            if p.end_of_input {
-                p.at = EXITING;
-                return self.exit(cx, task);
-            }
+        if !p.input {
             p.on_pipe = true;
             return Op::Wait;
         }
-        p.taken = std::mem::take(&mut p.input);
-        let writer = p.writer;
-        if std::mem::take(&mut self.procs[writer.idx()].on_pipe) {
-            return Op::Wake { task: writer, sync: true };
+        self.run_and_exit(task, self.ns(us))
+    }
+
+    fn gcc(&mut self, cx: &mut ProgramCx<'_>, task: TaskId, object: ObjectId) -> Op {
+        match self.procs[task.idx()].at {
+            2 => self.run(task, us::GCC),
+            3 => self.fork_next(cx, task, Role::Cc1(object)),
+            4 | 6 => self.wait_all(task),
+            5 => self.fork_next(cx, task, Role::As(object)),
+            _ => self.exit_now(cx, task),
         }
-        self.assemble(cx, task, object)
     }
 
     // --- make and the job server ---
 
-    fn make(&mut self, cx: &mut ProgramCx<'_>, task: TaskId) -> Op {
-        let at = self.procs[task.idx()].at;
-        let Role::Make { dir, .. } = self.procs[task.idx()].role else {
-            return Op::Exit;
-        };
-        match at {
+    fn make(&mut self, cx: &mut ProgramCx<'_>, task: TaskId, dir: u32) -> Op {
+        match self.procs[task.idx()].at {
             2 => {
                 self.advance(task);
                 let prepare = if dir == 0 { (self.config.prepare_s * 1e6) as u64 } else { 0 };
                 Op::Run(self.ns(us::MAKE_PARSE + prepare))
             }
-            3 => self.make_jobs(cx, task),
+            3 => self.make_jobs(cx, task, dir),
             4 => {
-                // The job's own share of make's work is done: start it.
                 self.procs[task.idx()].at = 3;
-                self.start_job(cx, task)
+                self.start_job(cx, task, dir)
             }
             5 if dir == 0 => {
                 self.advance(task);
                 Op::Run(self.ns((self.config.link_s * 1e6) as u64))
             }
-            _ => {
-                self.procs[task.idx()].at = EXITING;
-                self.exit(cx, task)
-            }
+            _ => self.exit_now(cx, task),
         }
     }
 
-    /// The main loop of a make: reap, start what tokens allow, wait.
-    fn make_jobs(&mut self, cx: &mut ProgramCx<'_>, task: TaskId) -> Op {
-        while self.reap(task) {
-            if let Some(wake) = self.job_ended(task) {
+    /// The main loop of a make: reap, go on with a target, begin what tokens allow, wait.
+    fn make_jobs(&mut self, cx: &mut ProgramCx<'_>, task: TaskId, dir: u32) -> Op {
+        while let Some(job) = self.reap(task, dir) {
+            if let Some(next) = job.next() {
+                return self.prepare_job(task, dir, next, us::MAKE_PER_LINE);
+            }
+            if let Some(wake) = self.target_ended(task, dir, job) {
                 return wake;
             }
         }
-        let Role::Make { dir, started, running, .. } = self.procs[task.idx()].role else {
-            return Op::Exit;
-        };
         let d = &self.plan.directories[dir as usize];
-        let recipes = d.subdirs.len() as u32 + d.n_objects;
-        if started > recipes && running == 0 {
+        let Make { started, running, .. } = self.makes[dir as usize];
+        let targets = d.subdirs.len() as u32 + d.n_objects;
+        if started > targets && running == 0 {
             self.procs[task.idx()].at = 5;
-            return self.make(cx, task);
+            return self.make(cx, task, dir);
         }
         // The archive needs all objects and subdirectories.
-        let ready = started < recipes || started == recipes && running == 0;
-        if ready && self.take_token(task) {
-            self.procs[task.idx()].at = 4;
-            return Op::Run(self.ns(us::MAKE_PER_JOB));
+        let ready = started < targets || started == targets && running == 0;
+        if ready && self.take_token(task, dir) {
+            let job = self.begin_target(dir);
+            return self.prepare_job(task, dir, job, us::MAKE_PER_TARGET);
         }
         // It was woken for a token that it does not need: the next one shall have it.
         if self.tokens > 0
@@ -407,61 +395,90 @@ impl KernelBuild {
         Op::Wait
     }
 
-    /// The first job of a make runs on the make's own slot, further ones need a token.
-    fn take_token(&mut self, task: TaskId) -> bool {
-        self.token_waiters.retain(|w| *w != task);
-        let Role::Make { running, tokens, .. } = &mut self.procs[task.idx()].role else {
-            return false;
+    /// `wait()` for one child of a make.
+    fn reap(&mut self, task: TaskId, dir: u32) -> Option<Job> {
+        let job = self.makes[dir as usize].ended.pop_front()?;
+        let p = &mut self.procs[task.idx()];
+        p.zombies -= 1;
+        p.children -= 1;
+        Some(job)
+    }
+
+    /// Make's own share of a job's work; then the job is started.
+    fn prepare_job(&mut self, task: TaskId, dir: u32, job: Job, us: u64) -> Op {
+        self.makes[dir as usize].next = Some(job);
+        self.procs[task.idx()].at = 4;
+        Op::Run(self.ns(us))
+    }
+
+    fn start_job(&mut self, cx: &mut ProgramCx<'_>, task: TaskId, dir: u32) -> Op {
+        let role = match self.makes[dir as usize].next.take() {
+            Some(Job::Directory(subdir)) => Role::Make(subdir),
+            Some(job) => Role::Shell(job),
+            None => return self.exit_now(cx, task),
         };
-        if *running > *tokens {
+        self.fork(cx, task, role).1
+    }
+
+    fn begin_target(&mut self, dir: u32) -> Job {
+        let make = &mut self.makes[dir as usize];
+        let d = &self.plan.directories[dir as usize];
+        let n = make.started;
+        make.started += 1;
+        let n_subdirs = d.subdirs.len() as u32;
+        if n < n_subdirs {
+            Job::Directory(d.subdirs[n as usize])
+        } else if n < n_subdirs + d.n_objects {
+            Job::Object { object: d.first_object + n - n_subdirs, line: 0 }
+        } else {
+            Job::Archive(dir)
+        }
+    }
+
+    /// The first target of a make is built on the make's own slot, further ones need a token.
+    fn take_token(&mut self, task: TaskId, dir: u32) -> bool {
+        self.want_no_token(task, dir);
+        let make = &mut self.makes[dir as usize];
+        if make.running > make.tokens {
             // The own slot is in use.
             if self.tokens == 0 {
+                make.waits_for_token = true;
                 self.token_waiters.push_back(task);
                 return false;
             }
             self.tokens -= 1;
-            *tokens += 1;
+            make.tokens += 1;
         }
-        *running += 1;
+        make.running += 1;
         true
     }
 
-    /// A job of this make has ended: a token it took goes back, and wakes one who waits for it.
-    fn job_ended(&mut self, task: TaskId) -> Option<Op> {
-        let Role::Make { running, tokens, .. } = &mut self.procs[task.idx()].role else {
-            return None;
-        };
-        *running -= 1;
-        if *tokens == 0 {
+    /// A target of this make is built: a token it took goes back, and wakes one who waits for it.
+    fn target_ended(&mut self, task: TaskId, dir: u32, job: Job) -> Option<Op> {
+        self.objects_done += u32::from(matches!(job, Job::Object { .. }));
+        let make = &mut self.makes[dir as usize];
+        make.running -= 1;
+        if make.tokens == 0 {
             return None;
         }
-        *tokens -= 1;
+        make.tokens -= 1;
         self.tokens += 1;
-        self.token_waiters.retain(|w| *w != task);
+        self.want_no_token(task, dir);
         self.wake_token_waiter()
+    }
+
+    fn want_no_token(&mut self, task: TaskId, dir: u32) {
+        if std::mem::take(&mut self.makes[dir as usize].waits_for_token) {
+            self.token_waiters.retain(|w| *w != task);
+        }
     }
 
     /// The wake-up is exclusive: each token in the pipe wakes another reader.
     fn wake_token_waiter(&mut self) -> Option<Op> {
         let waiter = self.token_waiters.pop_front()?;
+        if let Role::Make(dir) = self.procs[waiter.idx()].role {
+            self.makes[dir as usize].waits_for_token = false;
+        }
         Some(Op::Wake { task: waiter, sync: true })
-    }
-
-    fn start_job(&mut self, cx: &mut ProgramCx<'_>, task: TaskId) -> Op {
-        let Role::Make { dir, started, .. } = &mut self.procs[task.idx()].role else {
-            return Op::Exit;
-        };
-        let d = &self.plan.directories[*dir as usize];
-        let n_subdirs = d.subdirs.len() as u32;
-        let role = if *started < n_subdirs {
-            Role::make(d.subdirs[*started as usize])
-        } else if *started < n_subdirs + d.n_objects {
-            let object = Some(d.first_object + *started - n_subdirs);
-            Role::Shell { object, dir: *dir }
-        } else {
-            Role::Shell { object: None, dir: *dir }
-        };
-        *started += 1;
-        self.fork(cx, task, role).1
     }
 }

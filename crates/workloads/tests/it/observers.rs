@@ -101,9 +101,9 @@ impl Observer for Lives {
 
 fn live<P: Policy>(policy: P, machine: &Machine) {
     let config = kernel_build::Config {
-        objects: 60,
-        directories: 6,
-        work_s: 3.0,
+        objects: 120,
+        directories: 12,
+        work_s: 6.0,
         link_s: 0.1,
         prepare_s: 0.1,
         ..Default::default()

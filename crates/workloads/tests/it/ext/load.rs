@@ -5,7 +5,9 @@ use crate::attr::meddlers;
 use crate::support::{TraceHash, free_machine, run_checked, shapes, simulate};
 use policies::ext::{Ext, Fifo, LlcFifo, Ops, Rules, Tunables, Vtime};
 use proptest::prelude::*;
-use sim_core::{Config, NoObserver, Ns, Program, Simulation, StopReason, Task};
+use sim_core::{
+    Config, NoObserver, Ns, Op, Program, ProgramCx, Simulation, StopReason, Task, TaskAttr, TaskId,
+};
 use topology::Machine;
 use workloads::kernel_build::{self, KernelBuild};
 use workloads::micro::{PingPong, Short, Spinners};
@@ -245,13 +247,40 @@ fn scx_simple_leaves_a_cpu_idle_beside_a_waiting_task() {
     assert!(simple > Some(40_000) && ours < Some(5_000), "{simple:?} and {ours:?} ns");
 }
 
+/// Writers that work on after each write to their pipes, and a reader of each.
+struct Pipes {
+    steps: Vec<u32>,
+}
+
+impl Program for Pipes {
+    fn start(&mut self, cx: &mut ProgramCx<'_>) {
+        for _ in &self.steps {
+            cx.start_task(TaskAttr::default());
+        }
+    }
+
+    fn next(&mut self, _cx: &mut ProgramCx<'_>, task: TaskId) -> Op {
+        let step = &mut self.steps[task.idx()];
+        *step += 1;
+        let ms = 1 + Ns::from(task.0) / 8;
+        match (task.0 % 2, *step % 2) {
+            _ if *step > 40 => Op::Exit,
+            (0, 1) => Op::Run(ms * MS),
+            (0, _) => Op::Wake { task: TaskId(task.0 + 1), sync: true },
+            (_, 1) => Op::Wait,
+            _ => Op::Run(MS),
+        }
+    }
+}
+
 /// Who is woken by a write to a pipe waits for the writer.
 #[test]
 fn scx_simple_makes_a_reader_wait_for_its_writer() {
     let shape = topology::RegularSpec { cores_per_llc: 8, ..topology::RegularSpec::default() };
     let machine = Machine::regular(shape);
     let waste = |recheck| {
-        longest_waste(machine.clone(), ext(Fifo::new(recheck), Rules::V6_18), small_build())
+        let pipes = Pipes { steps: vec![0; 24] };
+        longest_waste(machine.clone(), ext(Fifo::new(recheck), Rules::V6_18), pipes)
     };
     let (simple, ours) = (waste(false), waste(true));
     assert!(simple > MS / 2 && ours < 20_000, "{simple} and {ours} ns");

@@ -1,0 +1,52 @@
+//! What the steps of a build take, in us on the reference machine.
+//!
+//! The reference is the machine on which they were measured: a guest with two CPUs of an EPYC
+//! (Zen 5), Linux 6.1 with `allyesconfig`, GCC 12. What another machine needs is all of it times
+//! one number. Measured by `perf` (forks, executions, exits) and `time`; docs/CALIBRATION.md says
+//! how. `MAKE_PER_LINE`, `MAKE_PER_TARGET`, `AR` and `AR_PER_OBJECT` are read off one recording or
+//! unverified.
+
+/// `execve`, and what a process does to get to its `main`.
+pub const EXEC: u64 = 200;
+/// Freeing what a process had.
+pub const EXIT: u64 = 100;
+/// make reads and expands what a directory's make needs.
+pub const MAKE_PARSE: u64 = 25_000;
+/// … and begins with a target,
+pub const MAKE_PER_TARGET: u64 = 1_000;
+/// … or goes on with its next line.
+pub const MAKE_PER_LINE: u64 = 100;
+/// A shell, up to its first command.
+pub const SHELL: u64 = 150;
+/// … or the gcc driver, from the end of a command to the next one or its own end.
+pub const SHELL_STEP: u64 = 100;
+/// The gcc driver, up to the compiler.
+pub const GCC: u64 = 1_200;
+/// Dependencies from the compiler's list.
+pub const FIXDEP: u64 = 3_000;
+pub const RM: u64 = 450;
+/// An object's symbols.
+pub const NM: u64 = 7_000;
+pub const AWK: u64 = 4_000;
+pub const GREP: u64 = 1_500;
+/// The archive of a directory.
+pub const AR: u64 = 3_000;
+pub const AR_PER_OBJECT: u64 = 100;
+
+/// Processes that an object needs: nine shells, gcc with its compiler and assembler, two pipelines
+/// with a script, fixdep and rm.
+const PROCESSES: u64 = 19;
+/// Work per object beside compiling and assembling.
+pub const PER_OBJECT: u64 = PROCESSES * (EXEC + EXIT)
+    + MAKE_PER_TARGET
+    + 8 * MAKE_PER_LINE
+    + 10 * SHELL
+    + 7 * SHELL_STEP
+    + GCC
+    + FIXDEP
+    + RM
+    + 2 * NM
+    + AWK
+    + GREP;
+/// Work per directory.
+pub const PER_DIRECTORY: u64 = 3 * (EXEC + EXIT) + MAKE_PARSE + MAKE_PER_TARGET + AR;
