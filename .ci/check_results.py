@@ -24,4 +24,7 @@ for v in variants.values():
     for metric, delta in v.get("vs_baseline", {}).items():
         if metric == "elapsed":
             assert abs(delta["delta_pct"]) < 1.0, (v["name"], delta)
+    if "SWQUEUE" in v["features"]:
+        waste = v["vs_baseline"]["idle_while_runnable"]
+        assert waste["ci95"][1] < 0, f"the shared wakequeue lets CPUs idle no less: {waste}"
 print("results.json is as promised")
