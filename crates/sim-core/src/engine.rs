@@ -326,8 +326,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     /// Takes the ticks that `cpu` has passed in its segment.
     #[inline]
     pub(crate) fn catch_up(&mut self, cpu: CpuId) {
-        let c = &self.w.cpus[cpu.idx()];
-        if c.tick_next <= self.w.now && c.base == Base::Work && c.depth == 0 {
+        if self.w.missed_tick(cpu) {
             self.policy.catch_up(&mut self.w, cpu);
         }
     }

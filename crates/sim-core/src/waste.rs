@@ -8,8 +8,9 @@
 //! sets that share a CPU one contains the other, as with sets made of cores, caches and nodes; of
 //! sets that cross each other, perhaps a smaller one.
 
+use crate::cpu::Cpu;
 use crate::{MaskId, TaskId, World};
-use topology::{CpuSet, MAX_CPUS};
+use topology::{CpuId, CpuSet, MAX_CPUS};
 
 /// Words of the largest set of CPUs.
 const WORDS_MAX: usize = MAX_CPUS as usize / 64;
@@ -118,6 +119,49 @@ impl World {
         } else {
             (*waiting, *n, *n_movable) = (*waiting - 1, *n - 1, *n_movable - movable);
         }
+    }
+
+    /// Keeps `n_idle`, `n_waiting` and their integral up to date around a change of one CPU.
+    pub(crate) fn set_nr_running(&mut self, cpu: CpuId, nr: u32) {
+        self.change_rq(cpu, |c| c.nr_running = nr);
+    }
+
+    /// The current task of `cpu` is another one.
+    #[inline]
+    pub(crate) fn set_curr(&mut self, cpu: CpuId, next: TaskId) {
+        let prev = self.cpus[cpu.idx()].curr;
+        // From task to task as many wait as before, if all may run everywhere.
+        if prev.is_task() && next.is_task() && !self.has_masks() {
+            self.cpus[cpu.idx()].curr = next;
+        } else {
+            self.change_curr(cpu, prev, next);
+        }
+    }
+
+    fn change_curr(&mut self, cpu: CpuId, prev: TaskId, next: TaskId) {
+        let waited = self.waits_pinned(next);
+        self.change_rq(cpu, |c| c.curr = next);
+        self.recount(next, waited);
+        self.recount(prev, false);
+    }
+
+    /// Applies `change` to what decides whether the CPU is idle and how many tasks wait there.
+    pub(crate) fn change_rq(&mut self, cpu: CpuId, change: impl FnOnce(&mut Cpu)) {
+        let c = &mut self.cpus[cpu.idx()];
+        let before = (c.idle, c.waiting());
+        change(c);
+        self.nr_running[cpu.idx()] = c.nr_running;
+        c.idle = c.curr == TaskId::IDLE && c.nr_running == 0 && !c.ttwu_pending;
+        let after = (c.idle, c.waiting());
+        if before == after {
+            return;
+        }
+        self.settle_waste();
+        if before.0 != after.0 {
+            if after.0 { self.idle_cpus.insert(cpu) } else { self.idle_cpus.remove(cpu) }
+        }
+        self.n_idle = self.n_idle + u32::from(after.0) - u32::from(before.0);
+        self.n_waiting = self.n_waiting + after.1 - before.1;
     }
 
     /// Adds what was wasted since the last time; called before any of the counts changes.

@@ -542,22 +542,26 @@ impl World {
     #[inline]
     pub fn replay_ticks(&mut self, cpu: CpuId, mut tick: impl FnMut(&mut Self)) {
         let (now, this) = (self.now, self.this);
-        while let Some(edge) = self.take_light_tick(cpu) {
+        while self.missed_tick(cpu) {
+            let edge = self.take_light_tick(cpu);
             (self.now, self.this) = (edge, cpu);
             tick(self);
             (self.now, self.this) = (now, this);
         }
     }
 
-    /// If a tick edge of `cpu` has passed in the middle of its segment, takes the oldest such edge:
-    /// brings the segment up to it, charges the tick, and returns the edge. The caller lets the
-    /// policy account for it, with `now` set to the edge.
+    /// A tick edge of `cpu` has passed in the middle of its segment.
     #[inline]
-    fn take_light_tick(&mut self, cpu: CpuId) -> Option<Ns> {
+    pub(crate) fn missed_tick(&self, cpu: CpuId) -> bool {
         let c = &self.cpus[cpu.idx()];
-        if c.base != Base::Work || c.depth > 0 || c.tick_next > self.now {
-            return None;
-        }
+        c.tick_next <= self.now && c.base == Base::Work && c.depth == 0
+    }
+
+    /// Takes the oldest tick edge that `cpu` has missed: brings the segment up to it, charges the
+    /// tick, and returns the edge. The caller lets the policy account for it, with `now` set to the
+    /// edge.
+    fn take_light_tick(&mut self, cpu: CpuId) -> Ns {
+        let c = &self.cpus[cpu.idx()];
         // An edge that fell into the irq-off path before this segment is late; several collapse.
         let (tick_next, edge) = (c.tick_next, c.tick_next.max(c.since));
         self.advance(cpu, edge);
@@ -568,7 +572,7 @@ impl World {
         c.stall += stretch(cost, c.speed);
         c.tick_next = next;
         c.ticks += 1;
-        Some(edge)
+        edge
     }
 
     /// Does the idle task of `cpu` watch its need-resched flag? From the end of the C-state to the
@@ -600,39 +604,6 @@ impl World {
         if cpu != self.this {
             self.rearm(cpu);
         }
-    }
-
-    /// Keeps `n_idle`, `n_waiting` and their integral up to date around a change of one CPU.
-    pub(crate) fn set_nr_running(&mut self, cpu: CpuId, nr: u32) {
-        self.change_rq(cpu, |c| c.nr_running = nr);
-    }
-
-    /// The current task of `cpu` is another one.
-    pub(crate) fn set_curr(&mut self, cpu: CpuId, next: TaskId) {
-        let prev = self.cpus[cpu.idx()].curr;
-        let waited = self.waits_pinned(next);
-        self.change_rq(cpu, |c| c.curr = next);
-        self.recount(next, waited);
-        self.recount(prev, false);
-    }
-
-    /// Applies `change` to what decides whether the CPU is idle and how many tasks wait there.
-    pub(crate) fn change_rq(&mut self, cpu: CpuId, change: impl FnOnce(&mut Cpu)) {
-        let c = &mut self.cpus[cpu.idx()];
-        let before = (c.idle, c.waiting());
-        change(c);
-        self.nr_running[cpu.idx()] = c.nr_running;
-        c.idle = c.curr == TaskId::IDLE && c.nr_running == 0 && !c.ttwu_pending;
-        let after = (c.idle, c.waiting());
-        if before == after {
-            return;
-        }
-        self.settle_waste();
-        if before.0 != after.0 {
-            if after.0 { self.idle_cpus.insert(cpu) } else { self.idle_cpus.remove(cpu) }
-        }
-        self.n_idle = self.n_idle + u32::from(after.0) - u32::from(before.0);
-        self.n_waiting = self.n_waiting + after.1 - before.1;
     }
 
     /// All times are accounted; the accounts and counters start again. A wait for a lock that is
