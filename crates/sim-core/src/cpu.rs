@@ -105,6 +105,8 @@ pub struct Cpu {
     pub(crate) softirq: bool,
     /// The interrupt being handled came from a device, too.
     pub(crate) device_irq: bool,
+    /// A tick edge has been taken that the program has not been told of, if it wants to be.
+    pub(crate) tick_untold: bool,
     /// Index of the C-state chosen at the last idle entry.
     pub cstate: u8,
     /// Work units per ns, 2^17 = full speed.
@@ -135,8 +137,6 @@ pub struct Cpu {
     pub ticks: u64,
 
     // --- fourth line: switches and wake-ups ---
-    /// Tick edges that the program has been told of, if it wanted to be.
-    pub(crate) ticks_told: u64,
     /// Since when `curr` is current, ns.
     pub(crate) curr_since: Ns,
     /// `rq->nr_switches`.
@@ -249,7 +249,7 @@ impl Cpu {
             last_ws_kib: 0,
             mm: u32::MAX,
             deciding_tick: tick_next,
-            ticks_told: 0,
+            tick_untold: false,
             curr_since: 0,
             ticks: 0,
         }

@@ -362,7 +362,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         self.w.this = cpu;
         self.catch_up(cpu);
         self.watch_time(cpu);
-        if self.w.cpus[cpu.idx()].ticks != self.w.cpus[cpu.idx()].ticks_told {
+        if self.w.cpus[cpu.idx()].tick_untold {
             self.tell_tick(cpu);
         }
         let now = self.w.now;
@@ -395,8 +395,8 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
             let at = EventQueue::time_of_key(key);
             let c = &self.w.cpus[cpu.idx()];
             let plain_step = c.depth > 0 && c.top.irq_off && !c.waiting_now;
-            let leads = self.w.events.first_id() == cpu.0 && self.is_before_rest(key);
-            if !plain_step || !leads || at > self.until || self.stop.is_some() {
+            let leads = || self.w.events.first_id() == cpu.0 && self.is_before_rest(key);
+            if !plain_step || !leads() || at > self.until || self.stop.is_some() {
                 return;
             }
             // Nobody can observe what lies between, so the CPU goes on at once.

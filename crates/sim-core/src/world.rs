@@ -572,6 +572,7 @@ impl World {
         c.stall += stretch(cost, c.speed);
         c.tick_next = next;
         c.ticks += 1;
+        c.tick_untold = true;
         edge
     }
 

@@ -234,7 +234,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         self.w.counters.events += 1;
         self.policy.catch_up(&mut self.w, cpu);
         let c = &mut self.w.cpus[cpu.idx()];
-        c.ticks_told = c.ticks;
+        c.tick_untold = false;
         if c.need_resched {
             // `schedule()` begins when the tick returns.
             self.w.now = c.since + c.stall;

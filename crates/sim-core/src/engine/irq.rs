@@ -32,6 +32,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         let c = &mut self.w.cpus[cpu.idx()];
         c.tick_next = next;
         c.ticks += 1;
+        c.tick_untold = true;
         self.policy.task_tick(&mut self.w, cpu);
     }
 

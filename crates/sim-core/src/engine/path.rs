@@ -78,7 +78,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     #[cold]
     pub(crate) fn tell_tick(&mut self, cpu: CpuId) {
         let c = &mut self.w.cpus[cpu.idx()];
-        c.ticks_told = c.ticks;
+        c.tick_untold = false;
         let p = c.curr;
         if p.is_task() && self.w.tasks[p.idx()].ticks_watched {
             self.program.tick(&mut ProgramCx::of(&mut self.w), p);
