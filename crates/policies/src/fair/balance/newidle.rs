@@ -20,7 +20,6 @@ enum Stage {
     #[default]
     Enter,
     Blocked,
-    Unlocked,
     Level,
     Balance,
     Relock,
@@ -129,9 +128,8 @@ impl<S: Discipline> Fair<S> {
                 Stage::Blocked => {
                     self.update_blocked_averages(w, cpu);
                     self.balance.paths[cpu.idx()].blocked_tick = w.jiffies();
-                    (Some(Step::Unlock(LockId::rq(cpu))), Stage::Unlocked)
+                    (Some(Step::Unlock(LockId::rq(cpu))), Stage::Level)
                 }
-                Stage::Unlocked => (None, Stage::Level),
                 Stage::Level => (None, self.newidle_level(w, cpu)),
                 Stage::Balance => (None, self.newidle_balance_level(w, cpu)?),
                 Stage::Relock => {
@@ -140,7 +138,7 @@ impl<S: Discipline> Fair<S> {
                 }
                 Stage::Finish => {
                     self.newidle_finish(w, cpu);
-                    (None, Stage::Done)
+                    return ControlFlow::Continue(());
                 }
                 Stage::Done => return ControlFlow::Continue(()),
             };

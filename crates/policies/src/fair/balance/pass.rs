@@ -4,9 +4,10 @@
 //! ```text
 //! Begin -> Stats -> LockSrc -> Detach -> Unlink* -> UnlockSrc -> LockDst -> Attach -> Judge
 //!   |        |         ^                                                                |
-//!   +-> Done +-> Done  +---- more, or another destination; with another source: Begin --+-> Settle
+//!   +-> Done +-> Done  +---- more, or another destination; with another source: Begin --+-> Done
 //! ```
-//! Settle counts the failure or success and may go on to the active push.
+//! Judge counts the failure or success and may go on to the active push. With nothing to attach it
+//! follows at once.
 //!
 //! Softirq passes keep interrupts off from the source's lock to the end of attach; newidle runs
 //! with interrupts off anyway.
@@ -31,7 +32,8 @@ pub(crate) enum LbStage {
     #[default]
     Begin,
     Stats,
-    IrqOff,
+    /// The source once more.
+    Again,
     LockSrc,
     Look,
     Detach,
@@ -43,7 +45,6 @@ pub(crate) enum LbStage {
     Attach,
     IrqOn,
     Judge,
-    Settle,
     ActiveIrqOff,
     ActiveLock,
     Active,
@@ -123,8 +124,25 @@ impl LoadBalance {
     }
 
     /// The next stage, with a step only where interrupts are on (softirq passes).
-    fn softirq_step(&self, step: Step, next: LbStage) -> (Option<Step>, LbStage) {
+    fn softirq_step(&self, step: Step, next: LbStage) -> Next {
         ((self.idle != IdleType::NewlyIdle).then_some(step), next)
+    }
+
+    /// Takes the source's lock, with interrupts off. (This and what follows without a step between
+    /// goes from stage to stage without a look at the stage.)
+    fn lock_src(&self) -> Next {
+        match self.idle {
+            IdleType::NewlyIdle => {
+                (Some(Step::Lock(LockId::rq(self.src), self.site())), LbStage::Look)
+            }
+            _ => (Some(Step::IrqOff), LbStage::LockSrc),
+        }
+    }
+
+    /// Gives the source's lock back, with no task to attach.
+    fn unlock_src(&self) -> Next {
+        let next = if self.idle == IdleType::NewlyIdle { LbStage::Judge } else { LbStage::IrqOn };
+        (Some(Step::Unlock(LockId::rq(self.src))), next)
     }
 }
 
@@ -197,17 +215,16 @@ impl<S: Discipline> Fair<S> {
         match lb.stage {
             S::Begin => self.lb_begin(w, exec),
             S::Stats => self.lb_stats(w, exec),
-            S::IrqOff => lb.softirq_step(Step::IrqOff, S::LockSrc),
+            S::Again => lb.lock_src(),
             S::LockSrc => (Some(Step::Lock(LockId::rq(lb.src), lb.site())), S::Look),
-            S::Look if w.cpus[lb.src.idx()].nr_running <= 1 => (None, S::Detach),
-            S::Look => {
+            S::Look if w.cpus[lb.src.idx()].nr_running > 1 => {
                 let lines = PULL_LINES * w.line_ns(exec, lb.src);
                 (Some(Step::Spend(lines)), S::Detach)
             }
-            S::Detach => {
+            S::Look | S::Detach => {
                 let n = self.detach_tasks(w, exec);
                 if n == 0 {
-                    return (None, S::UnlockSrc);
+                    return self.balance.paths[exec.idx()].lb.unlock_src();
                 }
                 (Some(Step::Spend(n * w.machine.costs.pull_ns)), S::Unlink)
             }
@@ -221,7 +238,6 @@ impl<S: Discipline> Fair<S> {
             }
             S::UnlinkDone => self.lb_unlink_done(w, exec),
             S::UnlockSrc => (Some(Step::Unlock(LockId::rq(lb.src))), S::LockDst),
-            S::LockDst if self.balance.paths[exec.idx()].detached.is_empty() => (None, S::IrqOn),
             S::LockDst => (Some(Step::Lock(LockId::rq(lb.dst), lb.site())), S::Attach),
             S::Attach => {
                 let dst = lb.dst;
@@ -230,7 +246,6 @@ impl<S: Discipline> Fair<S> {
             }
             S::IrqOn => lb.softirq_step(Step::IrqOn, S::Judge),
             S::Judge => (None, self.lb_judge(w, exec)),
-            S::Settle => (None, self.lb_settle(w, exec)),
             S::ActiveIrqOff => lb.softirq_step(Step::IrqOff, S::ActiveLock),
             S::ActiveLock => (Some(Step::Lock(LockId::rq(lb.src), lb.site())), S::Active),
             S::Active => {
@@ -280,10 +295,10 @@ impl<S: Discipline> Fair<S> {
         lb.flags.all_pinned = true;
         let nr = w.cpus[lb.src.idx()].nr_running;
         if nr <= 1 {
-            return (None, LbStage::Settle);
+            return (None, self.lb_settle(w, exec));
         }
         lb.loop_max = nr_migrate.min(nr);
-        (None, LbStage::IrqOff)
+        lb.lock_src()
     }
 
     /// Detached tasks that are still on their wakequeue leave it, one hold of its lock each.
@@ -313,26 +328,26 @@ impl<S: Discipline> Fair<S> {
     fn lb_judge(&mut self, w: &World, exec: CpuId) -> LbStage {
         let path = &mut self.balance.paths[exec.idx()];
         if path.lb.flags == LbFlags::default() {
-            return LbStage::Settle;
+            return self.lb_settle(w, exec);
         }
-        let lb = &path.lb.clone();
+        let lb = path.lb;
         if std::mem::take(&mut path.lb.flags.need_break)
             && lb.n_looked < w.cpus[lb.src.idx()].nr_running
         {
-            return LbStage::IrqOff;
+            return LbStage::Again;
         }
         if lb.flags.dst_pinned && lb.imbalance > 0 {
             path.removed.push(lb.dst);
             path.lb.dst = lb.new_dst;
             path.lb.flags.dst_pinned = false;
             (path.lb.n_looked, path.lb.loop_break) = (0, NR_MIGRATE_BREAK);
-            return LbStage::IrqOff;
+            return LbStage::Again;
         }
         if lb.flags.some_pinned && lb.imbalance > 0 {
             self.set_parent_imbalance(w, (lb.cpu, lb.level), true);
         }
         if !lb.flags.all_pinned {
-            return LbStage::Settle;
+            return self.lb_settle(w, exec);
         }
         let path = &mut self.balance.paths[exec.idx()];
         path.removed.push(lb.src);
