@@ -17,7 +17,10 @@ use workloads::netperf::{self, Netperf};
 
 const MS: Ns = 1_000_000;
 
-/// Lets `sim` go on until `count` has grown by `n`.
+/// Events between two looks at the count.
+const EVENTS_PER_LOOK: u32 = 64;
+
+/// Lets `sim` go on as a scenario's run does until `count` has grown by `n`, or a little more.
 pub fn advance<P: Policy, W: Program, O: Observer>(
     sim: &mut Simulation<P, W, O>,
     n: u64,
@@ -25,7 +28,7 @@ pub fn advance<P: Policy, W: Program, O: Observer>(
 ) {
     let end = count(sim) + n;
     while count(sim) < end {
-        let over = sim.step(NEVER - 1);
+        let over = sim.run_events(EVENTS_PER_LOOK, NEVER - 1);
         assert_eq!(over, None, "the run has no end");
     }
 }
