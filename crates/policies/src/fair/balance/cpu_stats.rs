@@ -39,6 +39,12 @@ impl GroupCpus {
         this
     }
 
+    /// By group: its only CPU, if each group has no more.
+    #[inline]
+    pub(super) fn one_each(&self) -> Option<&[CpuId]> {
+        (self.cpus.len() + 1 == self.starts.len()).then_some(&self.cpus)
+    }
+
     /// The CPUs of group `i`.
     #[inline]
     pub(super) fn of(&self, i: usize) -> &[CpuId] {

@@ -9,7 +9,7 @@ use super::pass::LoadBalance;
 use crate::fair::state::{Fair, FairRq};
 use crate::fair::{Discipline, Rules};
 use sim_core::{Policy, World};
-use topology::{CpuId, DomainId};
+use topology::{CpuId, Domain, DomainId};
 
 /// `enum group_type`, ascending pull priority.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
@@ -57,6 +57,18 @@ pub(crate) struct DomainStats {
     pub sum_util: u64,
     /// Some CPU has more than one task.
     pub overload: bool,
+}
+
+/// The groups of a domain, as a pass sees them.
+struct Groups<'a> {
+    domain: &'a Domain,
+    /// `sgc->imbalance` by group.
+    imbalanced: &'a [bool],
+    own: usize,
+    /// CPUs struck off `env.cpus`.
+    removed: &'a [CpuId],
+    /// Since v6.6: an idle CPU looks for cores with several tasks.
+    by_cores: bool,
 }
 
 impl GroupStats {
@@ -118,22 +130,71 @@ impl<S: Discipline> Fair<S> {
         if self.discipline.rules() >= Rules::V6_18_2 { rq.h_nr_runnable() } else { rq.h_nr_running }
     }
 
-    /// `update_sg_lb_stats`: group `i` of the pass's domain.
-    ///
-    /// Inlined so that the numbers stay in registers.
+    /// `update_sd_lb_stats` for the pass `lb`.
+    pub(crate) fn update_sd_lb_stats(
+        &self,
+        w: &World,
+        lb: &LoadBalance,
+        removed: &[CpuId],
+    ) -> DomainStats {
+        let id = lb.domain.0 as usize;
+        let by_cores = self.discipline.rules() >= Rules::V6_6 && lb.idle != IdleType::NotIdle;
+        let groups = Groups {
+            domain: &w.machine.domains.domains[id],
+            imbalanced: &self.balance.imbalanced[id],
+            own: lb.own_group as usize,
+            removed,
+            by_cores,
+        };
+        let cpus = &self.balance.group_cpus[id];
+        match cpus.one_each() {
+            // A sum over one CPU is no loop: told so, the compiler makes half the code of it.
+            Some(cpus) => self.read_groups(w, &groups, |i| std::slice::from_ref(&cpus[i])),
+            None => self.read_groups(w, &groups, |i| cpus.of(i)),
+        }
+    }
+
+    /// Inlined, as what it calls, so that the numbers stay in registers.
+    #[inline(always)]
+    fn read_groups<'a>(
+        &self,
+        w: &World,
+        groups: &Groups,
+        cpus_of: impl Fn(usize) -> &'a [CpuId],
+    ) -> DomainStats {
+        let (n, own) = (groups.imbalanced.len(), groups.own);
+        let mut overload = false;
+        let mut read = |i| self.update_sg_lb_stats(w, groups, (i, cpus_of(i)), &mut overload);
+        let local = read(own);
+        let (mut total_load, mut total_capacity) = (local.load, local.capacity);
+        let mut sum_util = local.util;
+        let (mut busiest, mut highest) = (own, 0);
+        let mut i = own;
+        for _ in 1..n {
+            i = if i + 1 < n { i + 1 } else { 0 };
+            let g = read(i);
+            total_load += g.load;
+            total_capacity += g.capacity;
+            sum_util += g.util;
+            let rank = g.rank();
+            (busiest, highest) = if rank > highest { (i, rank) } else { (busiest, highest) };
+        }
+        let busiest = (highest > 0).then(|| (busiest as u32, read(busiest)));
+        DomainStats { local, busiest, total_load, total_capacity, sum_util, overload }
+    }
+
+    /// `update_sg_lb_stats` of group `i`, which has these CPUs.
     #[inline(always)]
     fn update_sg_lb_stats(
         &self,
         w: &World,
-        (lb, removed): (&LoadBalance, &[CpuId]),
-        i: usize,
+        groups: &Groups,
+        (i, cpus): (usize, &[CpuId]),
         overload: &mut bool,
     ) -> GroupStats {
-        let id = lb.domain.0 as usize;
-        let group = self.balance.group_cpus[id].of(i);
-        let mut g = GroupStats::of_weight(group.len() as u32);
-        for &cpu in group {
-            if !removed.is_empty() && removed.contains(&cpu) {
+        let mut g = GroupStats::of_weight(cpus.len() as u32);
+        for &cpu in cpus {
+            if !groups.removed.is_empty() && groups.removed.contains(&cpu) {
                 continue;
             }
             let (rq, nr) = (self.published(cpu), w.nr_running(cpu));
@@ -145,42 +206,12 @@ impl<S: Discipline> Fair<S> {
             *overload |= nr > 1;
             g.idle_cpus += u32::from(w.idle_cpus.contains(cpu));
         }
-        let d = &w.machine.domains.domains[id];
-        let by_cores = self.discipline.rules() >= Rules::V6_6 && lb.idle != IdleType::NotIdle;
-        g.smt_balance = by_cores && i != lb.own_group as usize && d.groups[i].smt && g.h_nr > 1;
-        g.kind = g.classify(d.imbalance_pct, self.balance.imbalanced[id][i]);
+        let several = groups.by_cores && i != groups.own && g.h_nr > 1;
+        g.smt_balance = several && groups.domain.groups[i].smt;
+        g.kind = g.classify(groups.domain.imbalance_pct, groups.imbalanced[i]);
         // Each CPU has a capacity of 1024, so it is their number that divides.
         let avg_load = if g.weight == 1 { g.load } else { g.load / u64::from(g.weight) };
         g.avg_load = avg_load * u64::from(g.kind == GroupType::Overloaded);
         g
-    }
-
-    /// `update_sd_lb_stats` for the pass `lb`.
-    pub(crate) fn update_sd_lb_stats(
-        &self,
-        w: &World,
-        lb: &LoadBalance,
-        removed: &[CpuId],
-    ) -> DomainStats {
-        let n = w.machine.domains.domains[lb.domain.0 as usize].groups.len();
-        let (pass, own) = ((lb, removed), lb.own_group as usize);
-        let mut overload = false;
-        let local = self.update_sg_lb_stats(w, pass, own, &mut overload);
-        let (mut total_load, mut total_capacity) = (local.load, local.capacity);
-        let mut sum_util = local.util;
-        let (mut busiest, mut highest) = (own, 0);
-        let mut i = own;
-        for _ in 1..n {
-            i = if i + 1 < n { i + 1 } else { 0 };
-            let g = self.update_sg_lb_stats(w, pass, i, &mut overload);
-            total_load += g.load;
-            total_capacity += g.capacity;
-            sum_util += g.util;
-            let rank = g.rank();
-            (busiest, highest) = if rank > highest { (i, rank) } else { (busiest, highest) };
-        }
-        let stats_of = |i| (i as u32, self.update_sg_lb_stats(w, pass, i, &mut overload));
-        let busiest = (highest > 0).then_some(busiest).map(stats_of);
-        DomainStats { local, busiest, total_load, total_capacity, sum_util, overload }
     }
 }
