@@ -327,7 +327,7 @@ impl Program for DmCrypt {
     }
 
     fn is_under_way(&self) -> bool {
-        self.parent.as_ref().is_some_and(|parent| parent.made == self.config.numjobs)
+        self.parent.as_ref().is_some_and(|parent| parent.started)
     }
 
     fn measurement_begins(&mut self) {

@@ -14,37 +14,85 @@ const SERVICE_SPREAD: f64 = 1.0 / 3.0;
 
 /// Until kcryptd's first workers and the other threads of the kernel have gone to sleep, ns.
 const FIRST_JOB_NS: Ns = 20_000_000;
-/// fio makes a job, and waits until it is there before it makes the next, ns: unverified.
-const NEXT_JOB_NS: Ns = 1_000_000;
+/// fio's own work to make a job, and a job's before it is ready, ns. These and the next two as in a
+/// recording of fio 3.33.
+const MAKE_JOB_NS: Ns = 400_000;
+const PREPARE_JOB_NS: Ns = 100_000;
+/// fio looks again whether its jobs are ready after this time, ns.
+const POLL_NS: Ns = 100_000_000;
+/// … and then lets one job go after the other, ns.
+const RELEASE_JOB_NS: Ns = 3_000;
 
-/// fio itself, which makes the jobs on a machine that has nothing to do.
+/// fio itself. It forks its jobs one by one and waits each time until the new one is ready and
+/// sleeps; when all are there, it lets them go in a row.
 pub(super) struct Parent {
     task: TaskId,
-    /// Jobs that it has made.
-    pub made: u32,
-    sleeps: bool,
+    stage: Stage,
+    /// Jobs that it has made, or let go.
+    jobs: usize,
+    asleep: bool,
+    /// The jobs are under way.
+    pub started: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Stage {
+    Begin,
+    Make,
+    Fork,
+    WaitReady,
+    PrepareRelease,
+    Release,
 }
 
 impl Parent {
     pub fn start(cx: &mut ProgramCx<'_>) -> Self {
         let attr =
             TaskAttr { comm: cx.comm("fio"), working_set_kib: FIO_KIB, ..TaskAttr::default() };
-        Self { task: cx.start_task(attr), made: 0, sleeps: false }
+        let task = cx.start_task(attr);
+        Self { task, stage: Stage::Begin, jobs: 0, asleep: false, started: false }
     }
 
     pub fn is(&self, task: TaskId) -> bool {
         self.task == task
     }
 
-    fn next(&mut self, jobs: &[Job]) -> Op {
-        self.sleeps = !self.sleeps;
-        match jobs.get(self.made as usize) {
-            None => Op::Exit,
-            Some(_) if self.sleeps && self.made == 0 => Op::Sleep(FIRST_JOB_NS),
-            Some(_) if self.sleeps => Op::Sleep(NEXT_JOB_NS),
-            Some(job) => {
-                self.made += 1;
-                Op::Fork(job.task)
+    fn go(&mut self, stage: Stage, op: Op) -> Op {
+        self.stage = stage;
+        op
+    }
+
+    fn next(&mut self, jobs: &mut [Job]) -> Op {
+        match self.stage {
+            Stage::Begin => self.go(Stage::Make, Op::Sleep(FIRST_JOB_NS)),
+            Stage::Make if self.jobs == jobs.len() => {
+                self.jobs = 0;
+                self.go(Stage::PrepareRelease, Op::Sleep(POLL_NS))
+            }
+            Stage::Make => self.go(Stage::Fork, Op::Run(MAKE_JOB_NS)),
+            Stage::Fork => {
+                self.jobs += 1;
+                self.go(Stage::WaitReady, Op::Fork(jobs[self.jobs - 1].task))
+            }
+            Stage::WaitReady if jobs[self.jobs - 1].at == At::Ready => {
+                self.stage = Stage::Make;
+                self.next(jobs)
+            }
+            Stage::WaitReady => {
+                self.asleep = true;
+                Op::Wait
+            }
+            Stage::PrepareRelease if self.jobs == jobs.len() => {
+                self.started = true;
+                Op::Exit
+            }
+            Stage::PrepareRelease => self.go(Stage::Release, Op::Run(RELEASE_JOB_NS)),
+            Stage::Release => {
+                let job = &mut jobs[self.jobs];
+                self.jobs += 1;
+                job.at = At::Top;
+                let op = Op::Wake { task: job.task, sync: false };
+                self.go(Stage::PrepareRelease, op)
             }
         }
     }
@@ -63,6 +111,12 @@ pub(super) struct Job {
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum At {
+    /// New: gets its buffers.
+    New,
+    /// It has them, and tells fio.
+    Prepared,
+    /// Sleeps until fio lets it go.
+    Ready,
     /// Issues if it may, else reaps.
     Top,
     /// Its buffer is ready: io_submit.
@@ -82,7 +136,7 @@ impl Job {
         let attr = TaskAttr { comm, mm: 1 + job, working_set_kib: FIO_KIB, ..TaskAttr::default() };
         Self {
             task: cx.new_task(attr),
-            at: At::Top,
+            at: At::New,
             rng: random::stream(config.seed, u64::from(job), Purpose::Arrival),
             in_flight: 0,
             ring: VecDeque::new(),
@@ -117,7 +171,7 @@ impl DmCrypt {
     /// What fio itself does next.
     pub(super) fn make_jobs(&mut self) -> Op {
         match &mut self.parent {
-            Some(parent) => parent.next(&self.jobs),
+            Some(parent) => parent.next(&mut self.jobs),
             None => Op::Exit,
         }
     }
@@ -126,6 +180,19 @@ impl DmCrypt {
     pub(super) fn issue(&mut self, cx: &mut ProgramCx<'_>, job: usize) -> Op {
         let times = self.times();
         match self.jobs[job].at {
+            At::New => {
+                self.jobs[job].at = At::Prepared;
+                Op::Run(PREPARE_JOB_NS)
+            }
+            At::Prepared => {
+                self.jobs[job].at = At::Ready;
+                let fio = self.parent.as_mut().filter(|fio| fio.asleep);
+                fio.map_or(Op::Wait, |fio| {
+                    fio.asleep = false;
+                    Op::Wake { task: fio.task, sync: false }
+                })
+            }
+            At::Ready => Op::Wait,
             At::Top => {
                 if self.jobs[job].in_flight == self.config.iodepth {
                     self.jobs[job].at = At::Look;
