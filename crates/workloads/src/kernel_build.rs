@@ -49,8 +49,8 @@ impl Default for Config {
             directories: 1_800,
             work_s: 9_250.0,
             sigma: 0.62,
-            prepare_s: 8.5,
-            link_s: 1.0,
+            prepare_s: 7.0,
+            link_s: 1.2,
             seed: 1,
         }
     }

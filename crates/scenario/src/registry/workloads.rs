@@ -80,13 +80,13 @@ pub const WORKLOADS: &[WorkloadDef] = &[
             seconds(
                 "prepare_seconds",
                 (0.0, 1e6),
-                Float(8.5),
+                Float(7.0),
                 "serial work before the first job, on the reference machine",
             ),
             seconds(
                 "link_seconds",
                 (0.0, 1e6),
-                Float(1.0),
+                Float(1.2),
                 "serial work at the end, on the reference machine",
             ),
         ],
