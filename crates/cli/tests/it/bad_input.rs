@@ -43,9 +43,9 @@ fn an_unknown_key() {
         "sedes = 2",
         str![[r#"
 error: unknown key `sedes` in [run]
-  --> small.toml:13:1
+  --> small.toml:14:1
    |
-13 | sedes = 2
+14 | sedes = 2
    | ^^^^^ not a key of this table
    |
    = help: did you mean `seeds`?
@@ -63,9 +63,9 @@ fn an_unknown_feature() {
         "\"SWQEUE\"]",
         str![[r#"
 error: unknown feature `SWQEUE`
-  --> small.toml:22:13
+  --> small.toml:23:13
    |
-22 | features = ["SWQEUE"]
+23 | features = ["SWQEUE"]
    |             ^^^^^^^^ no feature has this name
    |
    = help: did you mean `SWQUEUE`?
@@ -103,9 +103,9 @@ fn no_seeds() {
         "seeds = 0",
         str![[r#"
 error: `seeds` must be at least 1
-  --> small.toml:13:9
+  --> small.toml:14:9
    |
-13 | seeds = 0
+14 | seeds = 0
    |         ^ allowed: 1 to 10000
 
 error: 1 fault in the input; nothing was run
@@ -157,9 +157,9 @@ fn a_published_row_of_no_variant() {
         "variant = \"SWQUEU\"",
         str![[r#"
 error: no variant is named `SWQUEU`
-  --> small.toml:32:11
+  --> small.toml:33:11
    |
-32 | variant = "SWQUEU"
+33 | variant = "SWQUEU"
    |           ^^^^^^^^
    |
    = help: did you mean `SWQUEUE`?

@@ -29,6 +29,7 @@ kind = "kernel-build"
 work_seconds = 4
 objects = 40
 directories = 4
+prepare_seconds = 0.1
 link_seconds = 0.1
 
 [run]
