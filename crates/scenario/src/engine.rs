@@ -356,6 +356,11 @@ fn simulate<P: Policy, W: Program, O: Observer>(
             let years = LONGEST_RUN_NS / 1_000_000_000 / 3600 / 24 / 365;
             Err(RunError::Impossible(format!("not done after {years} years of simulated time")))
         }
+        StopReason::Until if !measured => Err(RunError::Impossible(format!(
+            "the workload is not under way by {:.6} s, so there is nothing to measure; ask for a \
+             longer run",
+            until as f64 * 1e-9
+        ))),
         StopReason::Done | StopReason::Until => Ok(metrics::output(&mut sim)),
         other => Err(stopped(&sim.w, other)),
     }

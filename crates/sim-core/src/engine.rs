@@ -84,7 +84,7 @@ pub struct Simulation<P: Policy, W: Program, O: Observer> {
     /// Who watches.
     pub observer: O,
     pub(crate) stop: Option<StopReason>,
-    /// The limit of the present call of [`Simulation::step`].
+    /// The limit of the present call of [`Simulation::run_events`] or its like.
     until: Ns,
     ops_at_once: u32,
     last_op_at: Ns,

@@ -88,11 +88,11 @@ pub trait Observer {
     fn released(&mut self, _w: &World, _cpu: CpuId, _lock: LockId) {}
 
     /// Does it matter to the observer in which order things happen on different CPUs, and does it
-    /// look at switches from task to task at all? If not, [`Simulation::run_until`] need not tell
+    /// look at switches from task to task at all? If not, [`Simulation::run_events`] need not tell
     /// of switches between tasks that only compute, nor of the events around them; of what it
     /// tells, delays before a task runs for the first time after a wake-up may come early.
     ///
-    /// [`Simulation::run_until`]: crate::Simulation::run_until
+    /// [`Simulation::run_events`]: crate::Simulation::run_events
     #[inline]
     fn heeds_order(&self) -> bool {
         true

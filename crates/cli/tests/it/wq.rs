@@ -6,7 +6,7 @@ use snapbox::str;
 /// Four CPUs in two LLCs; the scope changes on the way.
 const QUEUES: &str = r#"title    = "two LLCs"
 policy   = "cfs"
-run      = { seeds = 1, until = "180ms" }
+run      = { seeds = 1, until = "200ms" }
 
 [workload]
 kind       = "dm-crypt"
@@ -16,7 +16,7 @@ hash_mb_s  = 500
 crypt_mb_s = 200
 
 [[workload.change]]
-at    = "150ms"
+at    = "160ms"
 scope = "system"
 
 [[variant]]
@@ -35,7 +35,7 @@ caches  = { l1d_kib = 32, l2_kib = 1024, l3_kib = 32768, l3_hit_ns = 15, mem_ns 
 fn pods_pools_and_counters_are_printed() {
     let lab = Lab::new();
     lab.file("q.toml", QUEUES);
-    let twice = || lab.output(["wq", "q.toml", "--interval", "60ms", "--quiet"]);
+    let twice = || lab.output(["wq", "q.toml", "--interval", "40ms", "--quiet"]);
     let text = twice();
     assert_eq!(text, twice());
     snapbox::assert_data_eq!(
@@ -90,7 +90,7 @@ pool[02] ref=  1 nice=  0 idle/workers=  1/  1 cpu=  0
 pool[03] ref=  1 nice=  0 idle/workers=  1/  1 cpu=  1
 pool[04] ref=  1 nice=  0 idle/workers=  1/  1 cpu=  2
 pool[05] ref=  1 nice=  0 idle/workers=  1/  1 cpu=  3
-pool[06] ref=  4 nice=  0 idle/workers=  2/  5 cpus=0000000f
+pool[06] ref=  4 nice=  0 idle/workers=  4/  5 cpus=0000000f
 
 Workqueue CPU -> pool
 =====================
@@ -100,7 +100,11 @@ kcryptd_io               percpu     2   3   4   5
 
 Counters
 ========
-0.060 s                      total  infl  CPUtime  CPUhog  CPUlocal  CMW/RPR  mayday rescued
+0.040 s                      total  infl  CPUtime  CPUhog  CPUlocal  CMW/RPR  mayday rescued
+kcryptd                          0     0      0.0       -         0        0       0       0
+kcryptd_io                       0     0      0.0       0         -        0       0       0
+
+0.080 s                      total  infl  CPUtime  CPUhog  CPUlocal  CMW/RPR  mayday rescued
 kcryptd                          0     0      0.0       -         0        0       0       0
 kcryptd_io                       0     0      0.0       0         -        0       0       0
 
@@ -108,13 +112,27 @@ kcryptd_io                       0     0      0.0       0         -        0    
 kcryptd                          0     0      0.0       -         0        0       0       0
 kcryptd_io                       0     0      0.0       0         -        0       0       0
 
-0.180 s                      total  infl  CPUtime  CPUhog  CPUlocal  CMW/RPR  mayday rescued
-kcryptd                        504     3      0.1       -        65       13       0       0
+0.160 s                      total  infl  CPUtime  CPUhog  CPUlocal  CMW/RPR  mayday rescued
+kcryptd                        269     2      0.0       -        91       15       0       0
+kcryptd_io                       0     0      0.0       0         -        0       0       0
+
+0.200 s                      total  infl  CPUtime  CPUhog  CPUlocal  CMW/RPR  mayday rescued
+kcryptd                        672     1      0.1       -        92       15       0       0
 kcryptd_io                       0     0      0.0       0         -        0       0       0
 
 
 "#]]
     );
+}
+
+#[test]
+fn a_run_that_ends_before_its_jobs_begin_measures_nothing() {
+    let lab = Lab::new();
+    lab.file("q.toml", QUEUES.replace("200ms", "100ms").replace("160ms", "50ms"));
+    lab.run(["q.toml", "--quiet"]).code(1).stdout_eq("").stderr_eq(str![[r#"
+error: q: variant `CACHE`, seed 1: the workload is not under way by 0.100000 s, so there is nothing to measure; ask for a longer run
+
+"#]]);
 }
 
 #[test]

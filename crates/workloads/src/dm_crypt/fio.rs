@@ -23,8 +23,8 @@ const POLL_NS: Ns = 100_000_000;
 /// … and then lets one job go after the other, ns.
 const RELEASE_JOB_NS: Ns = 3_000;
 
-/// fio itself. It forks its jobs one by one and waits each time until the new one is ready and
-/// sleeps; when all are there, it lets them go in a row.
+/// fio itself. It forks its jobs one by one and waits each time until the new one is ready;
+/// when all are there, it lets them go in a row.
 pub(super) struct Parent {
     task: TaskId,
     stage: Stage,

@@ -172,7 +172,7 @@ impl KernelBuild {
             Role::As(object) => self.run_and_exit(task, self.compile_ns(object) / AS_SHARE),
             Role::Fixdep => self.run_and_exit(task, self.ns(us::FIXDEP)),
             Role::Rm => self.run_and_exit(task, self.ns(us::RM)),
-            Role::CheckExports => self.pipeline(cx, task, us::SHELL, Role::Awk),
+            Role::CheckExports => self.pipeline(cx, task, Role::Awk),
             Role::Nm(reader) => self.nm(cx, task, reader),
             Role::Awk => self.read_pipe(task, us::AWK),
             Role::Grep => self.read_pipe(task, us::GREP),
@@ -264,7 +264,7 @@ impl KernelBuild {
                     self.commands(cx, task, &[Role::Gcc(object), Role::Fixdep, Role::Rm])
                 }
                 Line::CheckExports => self.commands(cx, task, &[Role::CheckExports]),
-                Line::Versions => self.pipeline(cx, task, us::SHELL, Role::Grep),
+                Line::Versions => self.pipeline(cx, task, Role::Grep),
                 Line::Nothing => self.run_and_exit(task, self.ns(us::SHELL)),
             },
             Job::Archive(dir) => self.commands(cx, task, &[Role::Ar(dir)]),
@@ -285,10 +285,10 @@ impl KernelBuild {
         }
     }
 
-    /// A shell that runs `nm | reader`.
-    fn pipeline(&mut self, cx: &mut ProgramCx<'_>, task: TaskId, us: u64, reader: Role) -> Op {
+    /// A shell that runs `nm | reader`. (A real one forks nm first.)
+    fn pipeline(&mut self, cx: &mut ProgramCx<'_>, task: TaskId, reader: Role) -> Op {
         match self.procs[task.idx()].at {
-            2 => self.run(task, us),
+            2 => self.run(task, us::SHELL),
             3 => {
                 self.advance(task);
                 let (child, op) = self.fork(cx, task, reader);
@@ -376,10 +376,6 @@ impl KernelBuild {
         let d = &self.plan.directories[dir as usize];
         let Make { started, running, .. } = self.makes[dir as usize];
         let targets = d.subdirs.len() as u32 + d.n_objects;
-        if started > targets && running == 0 {
-            self.procs[task.idx()].at = 5;
-            return self.make(cx, task, dir);
-        }
         // The archive needs all objects and subdirectories.
         let ready = started < targets || started == targets && running == 0;
         if ready && self.take_token(task, dir) {
@@ -391,6 +387,10 @@ impl KernelBuild {
             && let Some(wake) = self.wake_token_waiter()
         {
             return wake;
+        }
+        if started > targets && running == 0 {
+            self.procs[task.idx()].at = 5;
+            return self.make(cx, task, dir);
         }
         Op::Wait
     }

@@ -10,15 +10,15 @@
 pub const EXEC: u64 = 200;
 /// Freeing what a process had.
 pub const EXIT: u64 = 100;
-/// make reads and expands what a directory's make needs.
+/// make reads and expands what it needs for a directory.
 pub const MAKE_PARSE: u64 = 25_000;
-/// … and begins with a target,
+/// make begins with a target.
 pub const MAKE_PER_TARGET: u64 = 1_000;
-/// … or goes on with its next line.
+/// make goes on with the next line of a target's recipe.
 pub const MAKE_PER_LINE: u64 = 100;
 /// A shell, up to its first command.
 pub const SHELL: u64 = 150;
-/// … or the gcc driver, from the end of a command to the next one or its own end.
+/// A shell or the gcc driver, from the end of a command to the next one or its own end.
 pub const SHELL_STEP: u64 = 100;
 /// The gcc driver, up to the compiler.
 pub const GCC: u64 = 1_200;
@@ -41,12 +41,13 @@ pub const PER_OBJECT: u64 = PROCESSES * (EXEC + EXIT)
     + MAKE_PER_TARGET
     + 8 * MAKE_PER_LINE
     + 10 * SHELL
-    + 7 * SHELL_STEP
+    + 8 * SHELL_STEP
     + GCC
     + FIXDEP
     + RM
     + 2 * NM
     + AWK
     + GREP;
-/// Work per directory.
-pub const PER_DIRECTORY: u64 = 3 * (EXEC + EXIT) + MAKE_PARSE + MAKE_PER_TARGET + AR;
+/// Work per directory: its make, and the shell and ar of its archive, two targets in all.
+pub const PER_DIRECTORY: u64 =
+    3 * (EXEC + EXIT) + MAKE_PARSE + 2 * MAKE_PER_TARGET + SHELL + SHELL_STEP + AR;
