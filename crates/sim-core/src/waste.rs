@@ -121,8 +121,8 @@ impl World {
         }
     }
 
-    /// Keeps `n_idle`, `n_waiting` and their integral up to date around a change of one CPU.
-    pub(crate) fn set_nr_running(&mut self, cpu: CpuId, nr: u32) {
+    /// Sets [`Cpu::nr_running`], with all that is counted by it.
+    pub fn set_nr_running(&mut self, cpu: CpuId, nr: u32) {
         self.change_rq(cpu, |c| c.nr_running = nr);
     }
 
@@ -145,7 +145,8 @@ impl World {
         self.recount(prev, false);
     }
 
-    /// Applies `change` to what decides whether the CPU is idle and how many tasks wait there.
+    /// Applies `change` to what decides whether the CPU is idle and how many tasks wait there, and
+    /// keeps `n_idle`, `n_waiting` and their integral up to date.
     pub(crate) fn change_rq(&mut self, cpu: CpuId, change: impl FnOnce(&mut Cpu)) {
         let c = &mut self.cpus[cpu.idx()];
         let before = (c.idle, c.waiting());

@@ -89,12 +89,6 @@ impl<S: Discipline> Fair<S> {
         self.rqs[cpu.idx()].avg.load_avg
     }
 
-    /// `cpu_runnable`, as of the runqueue's last update.
-    #[inline]
-    pub(crate) fn cpu_runnable(&self, cpu: CpuId) -> u64 {
-        self.rqs[cpu.idx()].avg.runnable_avg
-    }
-
     /// `cpu_util_cfs`, as of the runqueue's last update.
     #[inline]
     pub(crate) fn cpu_util(&self, cpu: CpuId) -> u64 {

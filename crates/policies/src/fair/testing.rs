@@ -162,11 +162,7 @@ impl<S: Discipline> Rig<S> {
 
     /// Makes a CPU look busy (or idle again).
     pub fn set_busy(&mut self, cpu: u32, busy: bool) {
-        let c = &mut self.w.cpus[cpu as usize];
-        c.nr_running = u32::from(busy);
-        c.idle = !busy;
-        let set = &mut self.w.idle_cpus;
-        if busy { set.remove(CpuId(cpu)) } else { set.insert(CpuId(cpu)) }
+        self.w.set_nr_running(CpuId(cpu), u32::from(busy));
     }
 
     pub fn vruntime(&self, p: TaskId) -> u64 {

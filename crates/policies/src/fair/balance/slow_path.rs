@@ -77,33 +77,32 @@ impl<S: Discipline> Fair<S> {
 
     /// `update_sg_wakeup_stats`: as if `p` were not there.
     pub(super) fn wakeup_stats(&self, w: &World, group: &Group, p: TaskId) -> GroupStats {
-        let mut g = GroupStats::of_weight(group.cpus.len() as u32);
-        let (t, avg) = (&w.tasks[p.idx()], &self.tasks[p.idx()].avg);
-        for &cpu in &group.cpus {
-            let c = &w.cpus[cpu.idx()];
-            let mut nr = c.nr_running;
-            let mut h_nr = self.nr_to_balance(&self.rqs[cpu.idx()]);
-            let mut sums = (self.cpu_load(cpu), self.cpu_util(cpu), self.cpu_runnable(cpu));
-            let mut idle = c.idle;
-            // A new child is in nobody's averages yet.
-            if t.cpu == cpu && avg.last_update_time != DETACHED {
-                sums.0 = sums.0.saturating_sub(self.task_h_load(p));
-                sums.1 = self.cpu_util_without(cpu, p, t.on_rq);
-                sums.2 = sums.2.saturating_sub(avg.runnable_avg);
-            }
-            if t.cpu == cpu && t.on_rq {
-                nr = nr.saturating_sub(1);
-                h_nr = h_nr.saturating_sub(1);
-                idle = nr == 0 && !c.ttwu_pending && (c.curr == p || c.curr == TaskId::IDLE);
-            }
-            g.load += sums.0;
-            g.util += sums.1;
-            g.runnable += sums.2;
-            g.nr += nr;
-            g.h_nr += h_nr;
-            g.idle_cpus += u32::from(nr == 0 && idle);
+        let mut g = self.sum_cpus(w, &group.cpus);
+        let cpu = w.tasks[p.idx()].cpu;
+        if group.span.contains(cpu) {
+            self.leave_out(w, &mut g, cpu, p);
         }
         g
+    }
+
+    /// Takes `p` out of the statistics of a group in which its CPU is counted.
+    fn leave_out(&self, w: &World, g: &mut GroupStats, cpu: CpuId, p: TaskId) {
+        let (t, avg) = (&w.tasks[p.idx()], &self.tasks[p.idx()].avg);
+        let (c, rq) = (&w.cpus[cpu.idx()], self.published(cpu));
+        // A new child is in nobody's averages yet.
+        if avg.last_update_time != DETACHED {
+            g.load -= rq.load.min(self.task_h_load(p));
+            g.util -= u64::from(rq.util);
+            g.util += self.cpu_util_without(cpu, p, t.on_rq);
+            g.runnable -= rq.runnable.min(avg.runnable_avg);
+        }
+        if t.on_rq {
+            g.nr -= c.nr_running.min(1);
+            g.h_nr -= rq.h_nr.min(1);
+            let alone = c.nr_running <= 1 && (c.curr == p || c.curr == TaskId::IDLE);
+            g.idle_cpus -= u32::from(c.idle);
+            g.idle_cpus += u32::from(alone && !c.ttwu_pending);
+        }
     }
 
     /// `find_idlest_group`: an index into the domain's groups, or none if the local one will do.
@@ -166,7 +165,7 @@ impl<S: Discipline> Fair<S> {
             if self.sched_idle_cpu(w, c) {
                 return c;
             }
-            if w.cpus[c.idx()].idle {
+            if w.idle_cpus.contains(c) {
                 let exit = w.idle_exit_latency(c);
                 let stamp = self.rqs[c.idx()].idle_stamp;
                 let faster = exit.is_some_and(|e| e < best_exit);
@@ -178,7 +177,7 @@ impl<S: Discipline> Fair<S> {
                     (latest, best_idle) = (stamp, Some(c));
                 }
             } else if best_idle.is_none() {
-                let load = self.cpu_load(c);
+                let load = self.published(c).load;
                 if load < min_load {
                     (min_load, least_loaded) = (load, c);
                 }

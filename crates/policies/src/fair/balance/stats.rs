@@ -130,6 +130,22 @@ impl<S: Discipline> Fair<S> {
         if self.discipline.rules() >= Rules::V6_18_2 { rq.h_nr_runnable() } else { rq.h_nr_running }
     }
 
+    /// What statistics sum up, over some CPUs.
+    #[inline]
+    pub(super) fn sum_cpus(&self, w: &World, cpus: &[CpuId]) -> GroupStats {
+        let mut g = GroupStats::of_weight(cpus.len() as u32);
+        for &cpu in cpus {
+            let rq = self.published(cpu);
+            g.load += rq.load;
+            g.util += u64::from(rq.util);
+            g.runnable += rq.runnable;
+            g.h_nr += rq.h_nr;
+            g.nr += w.nr_running(cpu);
+            g.idle_cpus += u32::from(w.idle_cpus.contains(cpu));
+        }
+        g
+    }
+
     /// `update_sd_lb_stats` for the pass `lb`.
     pub(crate) fn update_sd_lb_stats(
         &self,

@@ -79,7 +79,7 @@ fn affine(sync: bool, nr_here: u32, load_here: u64, load_prev: u64) -> bool {
     let mut rig = rig_with_idle(RYZEN, Features::default(), &[]);
     let [waker, p] = [0; 2].map(|_| rig.new_task(0, 0));
     rig.w.cpus[0].curr = waker;
-    rig.w.cpus[0].nr_running = nr_here;
+    rig.w.set_nr_running(CpuId(0), nr_here);
     rig.f.tasks[waker.idx()].avg.load_avg = 1024;
     rig.f.tasks[p.idx()].avg.load_avg = 512;
     rig.f.rqs[0].avg.load_avg = load_here;

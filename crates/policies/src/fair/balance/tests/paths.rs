@@ -252,6 +252,7 @@ fn fork_goes_to_the_idle_llc_and_an_idle_core() {
     for c in 0..4 {
         rig.running(c, MaskId::ALL);
         rig.fair.rqs[c as usize].avg.util_avg = 1024;
+        rig.fair.publish(CpuId(c));
     }
     let child = rig.w.new_task(TaskAttr::default());
     rig.fair.tasks.push(new_fair_task(1));
@@ -277,6 +278,7 @@ fn the_slow_path_leaves_out_what_the_task_itself_contributes() {
     rig.fair.tasks[p.idx()].avg.util_avg = 700;
     rig.fair.rqs[0].util_est_enqueued = 300;
     rig.fair.tasks[p.idx()].util_est_enqueued = 300;
+    rig.fair.publish(CpuId(0));
     let smt = rig.w.machine.domains.chains[0][0];
     let stats = |rig: &Rig, p: TaskId| {
         let d = &rig.w.machine.domains.domains[smt.domain.0 as usize];
