@@ -82,9 +82,14 @@ pub enum Step {
     Unlock(LockId),
     /// Spin until this task is neither migrating nor being switched out, then resume.
     WaitTask(TaskId, Site),
-    /// Wake a task (not SYNC), with all locks that the path holds kept meanwhile; then resume.
-    /// Paths of programs only (see [`crate::Program::path`]).
-    Wake(TaskId),
+    /// Wake a task, with all locks that the path holds kept meanwhile; then resume. Paths of
+    /// programs only (see [`crate::Program::path`]).
+    Wake {
+        /// Whom.
+        task: TaskId,
+        /// WF_SYNC, as in [`crate::Op::Wake`].
+        sync: bool,
+    },
     /// From here interrupts wait (softirq paths only; paths inside `schedule()` are irq-off
     /// anyway).
     IrqOff,

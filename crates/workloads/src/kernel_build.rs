@@ -1,7 +1,7 @@
 //! `make -jN built-in.a`: the kernel build of the published experiments (spec 14.3).
 //!
 //! A tree of directories, each with its own `make`; a job server with N tokens; per object a recipe
-//! of nine shells with compiler, assembler and helpers that fork, exec, write into pipes and wait
+//! of nine shells with compiler, assembler and helpers that vfork, exec, write into pipes and wait
 //! for each other; an archive step when all objects of a directory are there; serial work before
 //! and after. The tree's size and all times were measured on a reference machine (see `us`); what
 //! another machine adds is one number, the work of the whole build at its full speed (`work_s`), by
@@ -9,14 +9,15 @@
 //!
 //! Left out: disk I/O, the page cache, memory bandwidth.
 
+mod make;
 mod plan;
 mod process;
 mod us;
 
+use make::{Make, TokenWait};
 use plan::{ObjectId, Plan};
-use process::{Make, Process, Role};
-use sim_core::{Op, Program, ProgramCx, TaskAttr, TaskId};
-use std::collections::VecDeque;
+use process::{Process, Role};
+use sim_core::{Op, Program, ProgramCx, Step, TaskAttr, TaskId};
 
 /// Parameters of a build.
 #[derive(Clone, Debug, PartialEq)]
@@ -84,7 +85,7 @@ pub struct KernelBuild {
     /// Tokens in the job server's pipe.
     tokens: u32,
     /// Makes that wait for a token, oldest first.
-    token_waiters: VecDeque<TaskId>,
+    token_waiters: Vec<TaskId>,
     objects_done: u32,
     finished: bool,
     next_mm: u32,
@@ -101,7 +102,7 @@ impl KernelBuild {
             plan,
             config,
             procs: Vec::new(),
-            token_waiters: VecDeque::new(),
+            token_waiters: Vec::new(),
             objects_done: 0,
             finished: false,
             next_mm: 1,
@@ -133,11 +134,11 @@ impl KernelBuild {
         self.procs[id.idx()] = process;
     }
 
-    /// `execve`: a new program, address space and working set.
-    fn exec(&mut self, cx: &mut ProgramCx<'_>, task: TaskId) {
+    /// A new program, address space and working set.
+    fn new_program(&mut self, cx: &mut ProgramCx<'_>, task: TaskId) {
         let (comm, kib) = match self.procs[task.idx()].role {
             Role::Make(_) => (self.comms.make, 3072),
-            Role::Shell(_) => (self.comms.sh, 384),
+            Role::Line { .. } | Role::Archive(_) => (self.comms.sh, 384),
             Role::Gcc(_) => (self.comms.gcc, 1024),
             Role::Cc1(_) => (self.comms.cc1, 24 * 1024),
             Role::As(_) => (self.comms.as_, 4096),
@@ -187,6 +188,13 @@ impl Program for KernelBuild {
         self.step(cx, task)
     }
 
+    fn path(&mut self, _cx: &mut ProgramCx<'_>, task: TaskId) -> Step {
+        match self.procs[task.idx()].role {
+            Role::Make(dir) => self.wake_readers(dir),
+            _ => Step::Done,
+        }
+    }
+
     fn is_done(&self) -> bool {
         self.finished
     }
@@ -197,7 +205,7 @@ impl Program for KernelBuild {
 
     fn waits_for(&self, task: TaskId) -> String {
         match self.procs[task.idx()].role {
-            Role::Make(dir) if self.makes[dir as usize].waits_for_token => {
+            Role::Make(dir) if self.makes[dir as usize].token == TokenWait::Waits => {
                 "a job server token".to_string()
             }
             Role::Awk | Role::Grep => "its input pipe".to_string(),

@@ -118,7 +118,7 @@ impl Workqueues {
                     (Stage::Wake, None)
                 }
                 Stage::Wake => match self.wakes[cpu].pop() {
-                    Some(task) => (Stage::Wake, Some(Step::Wake(task))),
+                    Some(task) => (Stage::Wake, Some(Step::Wake { task, sync: false })),
                     None if path.kick => (Stage::Kick, None),
                     None => (Stage::Unlock, None),
                 },
@@ -234,7 +234,7 @@ impl Workqueues {
             let pwq = self.workers[worker.idx()].pwq;
             self.pwqs[pwq.idx()].stats.cm_wakeups += 1;
         }
-        (if again { Stage::Kick } else { Stage::Unlock }, Some(Step::Wake(task)))
+        (if again { Stage::Kick } else { Stage::Unlock }, Some(Step::Wake { task, sync: false }))
     }
 
     /// The last thing under the lock: an item that is about to run may be queued again.

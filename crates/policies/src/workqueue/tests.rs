@@ -171,7 +171,7 @@ impl Program for Rig {
 
     fn path(&mut self, cx: &mut ProgramCx<'_>, _task: TaskId) -> Step {
         let step = self.wq().step(cx);
-        if let Step::Wake(task) = step {
+        if let Step::Wake { task, .. } = step {
             self.kicks.push((cx.cpu(), cx.wake_cpu(task)));
         }
         step

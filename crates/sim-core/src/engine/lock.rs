@@ -166,11 +166,11 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
                 Flow::Again
             }
             Step::WaitTask(p, site) => self.wait_for_task(cpu, p, site, pc),
-            Step::Wake(p) => {
+            Step::Wake { task, sync } => {
                 let top = self.w.cpus[cpu.idx()].top();
                 top.pc = pc;
                 let category = top.category;
-                return Some(self.enter_wake(cpu, p, false, category));
+                return Some(self.enter_wake(cpu, task, sync, category));
             }
             Step::IrqOff | Step::IrqOn => {
                 self.w.cpus[cpu.idx()].top().irq_off = step == Step::IrqOff;

@@ -140,7 +140,9 @@ impl DmCrypt {
         let (next, step) = match self.writer.paths[cpu] {
             PathAt::Lock => (PathAt::Wake, Step::Lock(lock, Site::DmcryptWriteLock)),
             PathAt::Wake => match self.writer.task.filter(|_| inserts) {
-                Some(thread) if self.writer.tree.is_empty() => (PathAt::Hold, Step::Wake(thread)),
+                Some(task) if self.writer.tree.is_empty() => {
+                    (PathAt::Hold, Step::Wake { task, sync: false })
+                }
                 _ => (PathAt::Hold, Step::Spend(0)),
             },
             PathAt::Hold => (PathAt::Act, Step::Spend(self.times().costs.insert)),
@@ -201,7 +203,7 @@ impl DmCrypt {
                 }
                 Dir::Write => {
                     if let Some(job) = self.complete(io) {
-                        return Step::Wake(job);
+                        return Step::Wake { task: job, sync: false };
                     }
                 }
             }

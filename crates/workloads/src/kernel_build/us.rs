@@ -6,8 +6,11 @@
 //! how. `MAKE_PER_LINE`, `MAKE_PER_TARGET`, `AR` and `AR_PER_OBJECT` are read off one recording or
 //! unverified.
 
-/// `execve`, and what a process does to get to its `main`.
-pub const EXEC: u64 = 200;
+/// `execve` up to the new address space, when a parent in `vfork` goes on,
+pub const EXEC_OPEN: u64 = 100;
+/// … and from there to `main`.
+pub const EXEC_LOAD: u64 = 100;
+const EXEC: u64 = EXEC_OPEN + EXEC_LOAD;
 /// Freeing what a process had.
 pub const EXIT: u64 = 100;
 /// make reads and expands what it needs for a directory.
@@ -16,6 +19,8 @@ pub const MAKE_PARSE: u64 = 25_000;
 pub const MAKE_PER_TARGET: u64 = 1_000;
 /// make goes on with the next line of a target's recipe.
 pub const MAKE_PER_LINE: u64 = 100;
+/// make comes back from `pselect()` and looks in vain for a token.
+pub const TOKEN: u64 = 5;
 /// A shell, up to its first command.
 pub const SHELL: u64 = 150;
 /// A shell or the gcc driver, from the end of a command to the next one or its own end.

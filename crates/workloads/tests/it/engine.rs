@@ -1,6 +1,6 @@
 //! Rules of the mechanism, seen from outside: a small program, and what the run shows of it.
 
-use crate::support::{free_machine, simulate};
+use crate::support::simulate;
 use policies::fair::features::{Features, Tunables};
 use policies::fair::{Fair, Rules};
 use policies::fcfs::Fcfs;
@@ -30,26 +30,6 @@ fn whoever_tells_its_parent_of_its_end_is_exiting() {
     let mut sim = simulate(machine, Config::default(), policy, build, NoObserver);
     assert_eq!(sim.run_until(u64::MAX), StopReason::Done);
     assert!(sim.w.tasks.iter().all(|t| t.exiting));
-}
-
-/// The plan's sum of what all processes take is what they take.
-#[test]
-fn a_build_works_as_long_as_it_was_asked_to() {
-    let config = kernel_build::Config {
-        jobs: 1,
-        objects: 300,
-        directories: 200,
-        work_s: 100.0,
-        ..kernel_build::Config::default()
-    };
-    let (mut machine, policy) = (free_machine(1), Fcfs::default());
-    machine.caches.l3_hit_ns = 0;
-    let build = KernelBuild::new(config);
-    let mut sim = simulate(machine, Config::default(), policy, build, NoObserver);
-    assert_eq!(sim.run_until(u64::MAX), StopReason::Done);
-    let elapsed_s = sim.w.now as f64 * 1e-9;
-    // The top directory is nobody's target.
-    assert!((elapsed_s / 100.0 - 1.0).abs() < 1e-5, "{elapsed_s} s");
 }
 
 /// One task that performs these operations, then exits.

@@ -2,6 +2,7 @@
 
 mod alone;
 mod attr;
+mod build;
 mod closed_forms;
 mod dm_crypt;
 mod engine;

@@ -73,7 +73,10 @@ impl Pool {
             self.items_left[me] -= 1;
             self.at[me] = At::Leave;
             // The sleeper stays on the list until it runs, so it may be woken more than once.
-            return self.idle.last().map_or(Step::Spend(0), |t| Step::Wake(*t));
+            return self
+                .idle
+                .last()
+                .map_or(Step::Spend(0), |t| Step::Wake { task: *t, sync: false });
         }
         self.idle.retain(|t| *t != task);
         self.at[me] = At::Leave;
@@ -234,7 +237,7 @@ impl Program for Device {
             return Step::Spend(1000);
         }
         self.handled += 1;
-        Step::Wake(TaskId(0))
+        Step::Wake { task: TaskId(0), sync: false }
     }
 }
 

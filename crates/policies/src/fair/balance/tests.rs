@@ -215,7 +215,7 @@ impl Rig {
                 let at = self.held.iter().position(|l| *l == lock);
                 self.held.remove(at.expect("unlock of a lock that is held"));
             }
-            Step::WaitTask(..) | Step::Wake(_) | Step::IrqOff | Step::IrqOn | Step::Done => {}
+            Step::WaitTask(..) | Step::Wake { .. } | Step::IrqOff | Step::IrqOn | Step::Done => {}
         }
     }
 

@@ -1,0 +1,115 @@
+//! The kernel build: its work, and who sleeps and wakes whom.
+
+use crate::support::{free_machine, simulate};
+use policies::fcfs::Fcfs;
+use sim_core::{Config, NoObserver, Observer, StopReason, TaskId, World};
+use std::collections::HashMap;
+use topology::CpuId;
+use workloads::kernel_build::{self, KernelBuild};
+
+/// The plan's sum of what all processes take is what they take.
+#[test]
+fn a_build_works_as_long_as_it_was_asked_to() {
+    let config = kernel_build::Config {
+        jobs: 1,
+        objects: 300,
+        directories: 200,
+        work_s: 100.0,
+        ..kernel_build::Config::default()
+    };
+    let (mut machine, policy) = (free_machine(1), Fcfs::default());
+    machine.caches.l3_hit_ns = 0;
+    let build = KernelBuild::new(config);
+    let mut sim = simulate(machine, Config::default(), policy, build, NoObserver);
+    assert_eq!(sim.run_until(u64::MAX), StopReason::Done);
+    let elapsed_s = sim.w.now as f64 * 1e-9;
+    // The top directory is nobody's target.
+    assert!((elapsed_s / 100.0 - 1.0).abs() < 1e-5, "{elapsed_s} s");
+}
+
+/// Watches the processes of a build.
+#[derive(Default)]
+struct Watch {
+    /// Who has forked which child, and has not been woken since.
+    in_vfork: HashMap<TaskId, TaskId>,
+    /// When a make went to sleep, as a number.
+    slept: HashMap<TaskId, usize>,
+    n_slept: usize,
+    /// Whom a make has woken since it forked or slept, in order.
+    herds: HashMap<TaskId, Vec<TaskId>>,
+    largest_herd: usize,
+    n_vforks: u32,
+    /// Children of makes, and the most of their recipes that were under way at once.
+    children: Vec<TaskId>,
+    most_at_once: usize,
+}
+
+impl Watch {
+    /// A token that comes back wakes the makes that wait for one.
+    fn token(&mut self, waker: TaskId, task: TaskId) {
+        let herd = self.herds.entry(waker).or_default();
+        if let Some(last) = herd.last() {
+            assert!(self.slept[&task] < self.slept[last], "who slept last is woken first");
+        }
+        herd.push(task);
+        self.largest_herd = self.largest_herd.max(herd.len());
+    }
+}
+
+fn is(w: &World, task: TaskId, comms: &[&str]) -> bool {
+    comms.contains(&w.comms[usize::from(w.tasks[task.idx()].attr.comm)].as_str())
+}
+
+impl Observer for Watch {
+    fn fork(&mut self, w: &World, _cpu: CpuId, parent: TaskId, child: TaskId) {
+        self.herds.remove(&parent);
+        if is(w, parent, &["make", "gcc"]) {
+            self.in_vfork.insert(parent, child);
+        }
+        if is(w, parent, &["make"]) {
+            self.children.retain(|c| *c != child && !w.tasks[c.idx()].exiting);
+            self.children.push(child);
+            let at_once = self.children.iter().filter(|c| is(w, **c, &["sh"])).count();
+            self.most_at_once = self.most_at_once.max(at_once);
+        }
+    }
+
+    fn dequeue(&mut self, _w: &World, _cpu: CpuId, task: TaskId) {
+        self.herds.remove(&task);
+        self.slept.insert(task, self.n_slept);
+        self.n_slept += 1;
+    }
+
+    fn waking(&mut self, w: &World, task: TaskId) {
+        let waker = w.cpus[w.this.idx()].curr;
+        if let Some(child) = self.in_vfork.remove(&task) {
+            assert!(waker == child && !w.tasks[child.idx()].exiting, "vfork ends by the exec");
+            self.n_vforks += 1;
+        } else if is(w, task, &["make"]) && !w.tasks[waker.idx()].exiting {
+            assert!(is(w, waker, &["make"]));
+            self.token(waker, task);
+        }
+    }
+}
+
+#[test]
+fn parents_sleep_in_vfork_and_a_token_wakes_every_make_that_waits() {
+    let config = kernel_build::Config {
+        jobs: 8,
+        objects: 60,
+        directories: 12,
+        work_s: 10.0,
+        prepare_s: 0.1,
+        ..kernel_build::Config::default()
+    };
+    let build = KernelBuild::new(config);
+    // One CPU: who looks for a token is asleep before the next one looks.
+    let (machine, policy) = (free_machine(1), Fcfs::default());
+    let mut sim = simulate(machine, Config::default(), policy, build, Watch::default());
+    assert_eq!(sim.run_until(u64::MAX), StopReason::Done);
+    let watch = &sim.observer;
+    // Per object nine lines, a compiler and an assembler; per directory its make and its archive.
+    assert_eq!(watch.n_vforks, 60 * 11 + 12 * 2 - 1);
+    assert_eq!(watch.most_at_once, 8);
+    assert!((3..8).contains(&watch.largest_herd), "{}", watch.largest_herd);
+}
