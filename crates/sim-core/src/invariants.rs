@@ -38,6 +38,7 @@ impl World {
         let mut cpus = (0..self.cpus.len() as u32).map(CpuId);
         ensure(cpus.all(same), || format!("idle CPUs: {:?}", self.idle_cpus))?;
         ensure(waiting == self.n_waiting, || format!("n_waiting {} of {waiting}", self.n_waiting))?;
+        self.counts.check(&self.cpus)?;
         self.check_pinned()
     }
 

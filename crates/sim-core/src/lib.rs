@@ -17,6 +17,7 @@ mod cpu;
 mod engine;
 mod events;
 mod invariants;
+mod llc_counts;
 mod locks;
 mod observer;
 mod policy;
@@ -29,6 +30,7 @@ mod world;
 pub use cpu::{Category, Cpu, N_CATEGORIES};
 pub use engine::{Simulation, StopReason, TASKS_MAX, Waiting};
 pub use events::EventQueue;
+pub use llc_counts::LlcCounts;
 pub use locks::{LockId, Locks, Site, SiteGroup, SiteStats};
 pub use observer::{NoObserver, Observer};
 pub use policy::{

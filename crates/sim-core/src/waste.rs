@@ -128,7 +128,7 @@ impl World {
 
     /// The current task of `cpu` is another one.
     #[inline]
-    pub(crate) fn set_curr(&mut self, cpu: CpuId, next: TaskId) {
+    pub fn set_curr(&mut self, cpu: CpuId, next: TaskId) {
         let prev = self.cpus[cpu.idx()].curr;
         // From task to task as many wait as before, if all may run everywhere.
         if prev.is_task() && next.is_task() && !self.has_masks() {
@@ -151,7 +151,7 @@ impl World {
         let c = &mut self.cpus[cpu.idx()];
         let before = (c.idle, c.waiting());
         change(c);
-        self.nr_running[cpu.idx()] = c.nr_running;
+        self.counts.set_nr_running(cpu, c.nr_running);
         c.idle = c.curr == TaskId::IDLE && c.nr_running == 0 && !c.ttwu_pending;
         let after = (c.idle, c.waiting());
         if before == after {
@@ -159,6 +159,7 @@ impl World {
         }
         self.settle_waste();
         if before.0 != after.0 {
+            self.counts.set_idle(cpu, after.0);
             if after.0 { self.idle_cpus.insert(cpu) } else { self.idle_cpus.remove(cpu) }
         }
         self.n_idle = self.n_idle + u32::from(after.0) - u32::from(before.0);

@@ -4,6 +4,7 @@
 
 use crate::cpu::{Base, Cpu, Irq, Occupancy};
 use crate::engine::stretch;
+use crate::llc_counts::{Counts, LlcCounts};
 use crate::waste::Pinned;
 use crate::{
     EventQueue, LockId, Locks, MaskId, NEVER, Ns, Pid, Site, StopWork, Task, TaskAttr, TaskId,
@@ -140,8 +141,7 @@ pub struct World {
     pub n_idle: u32,
     /// CPUs for which [`Cpu::idle`] holds, as a set.
     pub idle_cpus: CpuSet,
-    /// By `CpuId`: [`Cpu::nr_running`], side by side for who reads that of many.
-    pub(crate) nr_running: Vec<u32>,
+    pub(crate) counts: Counts,
     /// Tasks on runqueues that are not running.
     pub n_waiting: u32,
     /// Integral of [`World::n_wasted`] over time, ns (invariant I1).
@@ -215,7 +215,7 @@ impl World {
             samples: Vec::new(),
             n_idle: n as u32,
             idle_cpus: CpuSet::full(n),
-            nr_running: vec![0; n],
+            counts: Counts::new(&machine),
             n_waiting: 0,
             idle_while_runnable_ns: 0,
             waste_since: 0,
@@ -270,8 +270,14 @@ impl World {
     /// [`Cpu::nr_running`] of `cpu`.
     #[inline]
     pub fn nr_running(&self, cpu: CpuId) -> u32 {
-        debug_assert_eq!(self.nr_running[cpu.idx()], self.cpus[cpu.idx()].nr_running);
-        self.nr_running[cpu.idx()]
+        debug_assert_eq!(self.counts.nr_running(cpu), self.cpus[cpu.idx()].nr_running);
+        self.counts.nr_running(cpu)
+    }
+
+    /// What the CPUs of an LLC count together.
+    #[inline]
+    pub fn llc_counts(&self, llc: u32) -> LlcCounts {
+        self.counts.llc(llc)
     }
 
     /// True if `p` may run on `cpu`.

@@ -27,8 +27,8 @@ mod tests;
 use super::Discipline;
 use super::state::{Fair, LlcShared, SdState, Swqueue};
 use super::swqueue::{PullPath, SwqStats};
-pub(crate) use cpu_stats::CpuStats;
-use cpu_stats::GroupCpus;
+pub(crate) use cpu_stats::{CpuStats, LlcStats};
+use cpu_stats::{Members, group_cpus, group_llcs};
 use newidle::NewidlePath;
 use nohz::{IlbPath, Nohz};
 use pass::LoadBalance;
@@ -128,7 +128,9 @@ pub struct BalanceState {
     /// `sgc->imbalance` by domain and group.
     pub(crate) imbalanced: Vec<Vec<bool>>,
     /// By domain.
-    pub(crate) group_cpus: Vec<GroupCpus>,
+    pub(crate) group_cpus: Vec<Members<CpuId>>,
+    /// By domain, if its groups consist of whole LLCs.
+    pub(crate) group_llcs: Vec<Option<Members<u32>>>,
     /// Cores of a group, by domain and group.
     pub(crate) cores: Vec<Vec<u32>>,
     /// Time to read a domain's statistics, by CPU and level, ns.
@@ -158,7 +160,8 @@ impl BalanceState {
             paths: (0..n as u32).map(LbPath::new).collect(),
             nohz: Nohz::new(n, jiffies),
             serialize: Some(serialize),
-            group_cpus: domains.domains.iter().map(GroupCpus::new).collect(),
+            group_cpus: domains.domains.iter().map(group_cpus).collect(),
+            group_llcs: domains.domains.iter().map(|d| group_llcs(machine, d)).collect(),
             cores: domains.domains.iter().map(|d| cores_of(machine, d)).collect(),
             imbalanced: (domains.domains.iter()).map(|d| vec![false; d.groups.len()]).collect(),
             scan_cost: domains.chains.iter().enumerate().map(costs).collect(),

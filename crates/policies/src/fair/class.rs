@@ -24,6 +24,7 @@ impl<S: Discipline> Fair<S> {
             tasks: Vec::new(),
             rqs: Vec::new(),
             cpu_stats: Vec::new(),
+            llc_stats: Vec::new(),
             sds: Vec::new(),
             llcs: Vec::new(),
             swqueues: Vec::new(),
@@ -79,6 +80,7 @@ impl<S: Discipline> Policy for Fair<S> {
         let n = w.machine.n_cpus();
         self.rqs = (0..n).map(|_| FairRq::new(migration_cost)).collect();
         self.cpu_stats = vec![CpuStats::default(); n];
+        self.llc_stats = (0..w.machine.llcs.len() as u32).map(|l| self.llc_stats_of(l)).collect();
         let first_decay = self.first_flip_decay(w);
         let idle_wakees = self.rqs.iter_mut().map(|rq| &mut rq.idle_wakee);
         idle_wakees.for_each(|wakee| wakee.decay_due = first_decay);

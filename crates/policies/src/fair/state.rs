@@ -1,6 +1,6 @@
 //! What the fair class keeps: per task, runqueue, domain level and LLC (spec 1.5, 2.1, 2.2).
 
-use super::balance::CpuStats;
+use super::balance::{CpuStats, LlcStats};
 use super::cfs::{Cfs, CfsQueue};
 use super::discipline::Discipline;
 use super::features::{Features, Tunables};
@@ -284,6 +284,8 @@ pub struct Fair<S: Discipline = Cfs> {
     pub rqs: Vec<FairRq<S::Queue>>,
     /// By `CpuId`: what balancing reads of `rqs`.
     pub(crate) cpu_stats: Vec<CpuStats>,
+    /// By LLC number: the sums of `cpu_stats`.
+    pub(crate) llc_stats: Vec<LlcStats>,
     /// By `CpuId`, then level in the CPU's domain chain.
     pub sds: Vec<Vec<SdState>>,
     /// By LLC number.

@@ -108,18 +108,8 @@ impl<S: Discipline> Rig<S> {
         if next != prev {
             self.f.switch_task(&mut self.w, cpu, prev, next);
         }
-        let c = &mut self.w.cpus[cpu.idx()];
-        let before = (c.idle, c.waiting());
-        c.curr = next;
-        c.need_resched = false;
-        c.idle = next == TaskId::IDLE && c.nr_running == 0;
-        if c.idle {
-            self.w.idle_cpus.insert(cpu)
-        } else {
-            self.w.idle_cpus.remove(cpu)
-        }
-        self.w.n_idle = self.w.n_idle + u32::from(c.idle) - u32::from(before.0);
-        self.w.n_waiting = self.w.n_waiting + c.waiting() - before.1;
+        self.w.set_curr(cpu, next);
+        self.w.cpus[cpu.idx()].need_resched = false;
         next
     }
 

@@ -104,12 +104,8 @@ impl Real {
         if next != prev {
             self.f.switch_task(&mut self.w, CPU, prev, next);
         }
-        let c = &mut self.w.cpus[0];
-        let before = (c.idle, c.waiting());
-        (c.curr, c.need_resched) = (next, false);
-        c.idle = next == TaskId::IDLE && c.nr_running == 0;
-        self.w.n_idle = self.w.n_idle + u32::from(c.idle) - u32::from(before.0);
-        self.w.n_waiting = self.w.n_waiting + c.waiting() - before.1;
+        self.w.set_curr(CPU, next);
+        self.w.cpus[0].need_resched = false;
         next.is_task().then(|| next.idx())
     }
 }

@@ -8,7 +8,7 @@ use crate::fair::Discipline;
 use crate::fair::pelt::DETACHED;
 use crate::fair::state::Fair;
 use sim_core::{Ns, TaskId, World};
-use topology::{CpuId, Group, SdFlags};
+use topology::{CpuId, DomainId, SdFlags};
 
 impl<S: Discipline> Fair<S> {
     /// The CPU for a forked or exec'd `p`, and the time the search took. `sd_level` is a level of
@@ -76,10 +76,16 @@ impl<S: Discipline> Fair<S> {
     }
 
     /// `update_sg_wakeup_stats`: as if `p` were not there.
-    pub(super) fn wakeup_stats(&self, w: &World, group: &Group, p: TaskId) -> GroupStats {
-        let mut g = self.sum_cpus(w, &group.cpus);
+    pub(super) fn wakeup_stats(
+        &self,
+        w: &World,
+        domain: DomainId,
+        group: usize,
+        p: TaskId,
+    ) -> GroupStats {
+        let mut g = self.sum_group(w, domain, group);
         let cpu = w.tasks[p.idx()].cpu;
-        if group.span.contains(cpu) {
+        if w.machine.domains.domains[domain.0 as usize].groups[group].span.contains(cpu) {
             self.leave_out(w, &mut g, cpu, p);
         }
         g
@@ -116,7 +122,7 @@ impl<S: Discipline> Fair<S> {
             if !d.groups[i].span.intersects(allowed) {
                 continue;
             }
-            let mut g = self.wakeup_stats(w, &d.groups[i], p);
+            let mut g = self.wakeup_stats(w, link.domain, i, p);
             let imbalanced = self.balance.imbalanced[link.domain.0 as usize][i];
             g.kind = g.classify(d.imbalance_pct, imbalanced);
             if matches!(g.kind, GroupType::FullyBusy | GroupType::Overloaded) {

@@ -32,6 +32,8 @@ pub(crate) struct GroupStats {
     pub h_nr: u32,
     pub nr: u32,
     pub idle_cpus: u32,
+    /// CPUs with more than one task.
+    pub crowded_cpus: u32,
     pub weight: u32,
     pub capacity: u64,
     pub avg_load: u64,
@@ -65,8 +67,6 @@ struct Groups<'a> {
     /// `sgc->imbalance` by group.
     imbalanced: &'a [bool],
     own: usize,
-    /// CPUs struck off `env.cpus`.
-    removed: &'a [CpuId],
     /// Since v6.6: an idle CPU looks for cores with several tasks.
     by_cores: bool,
 }
@@ -130,19 +130,48 @@ impl<S: Discipline> Fair<S> {
         if self.discipline.rules() >= Rules::V6_18_2 { rq.h_nr_runnable() } else { rq.h_nr_running }
     }
 
-    /// What statistics sum up, over some CPUs.
+    /// The sums over group `i` of a domain: what its statistics begin with.
     #[inline]
-    pub(super) fn sum_cpus(&self, w: &World, cpus: &[CpuId]) -> GroupStats {
+    pub(super) fn sum_group(&self, w: &World, domain: DomainId, i: usize) -> GroupStats {
+        match &self.balance.group_llcs[domain.0 as usize] {
+            Some(llcs) => self.sum_llcs(w, llcs.of(i)),
+            None => self.sum_cpus(w, self.balance.group_cpus[domain.0 as usize].of(i), |_| true),
+        }
+    }
+
+    /// The sums over those CPUs of a group that are `in_play`.
+    #[inline(always)]
+    fn sum_cpus(&self, w: &World, cpus: &[CpuId], in_play: impl Fn(&CpuId) -> bool) -> GroupStats {
         let mut g = GroupStats::of_weight(cpus.len() as u32);
-        for &cpu in cpus {
-            let rq = self.published(cpu);
+        for &cpu in cpus.iter().filter(|c| in_play(c)) {
+            let (rq, nr) = (self.published(cpu), w.nr_running(cpu));
             g.load += rq.load;
             g.util += u64::from(rq.util);
             g.runnable += rq.runnable;
             g.h_nr += rq.h_nr;
-            g.nr += w.nr_running(cpu);
+            g.nr += nr;
+            g.crowded_cpus += u32::from(nr > 1);
             g.idle_cpus += u32::from(w.idle_cpus.contains(cpu));
         }
+        g
+    }
+
+    /// The sums over a group of whole LLCs.
+    #[inline(always)]
+    fn sum_llcs(&self, w: &World, llcs: &[u32]) -> GroupStats {
+        let mut g = GroupStats::default();
+        for &llc in llcs {
+            let (rqs, counts) = (self.published_llc(llc), w.llc_counts(llc));
+            g.load += rqs.load;
+            g.util += rqs.util;
+            g.runnable += rqs.runnable;
+            g.h_nr += rqs.h_nr;
+            g.nr += counts.nr_running;
+            g.crowded_cpus += counts.n_crowded;
+            g.idle_cpus += counts.n_idle;
+            g.weight += rqs.weight;
+        }
+        g.capacity = 1024 * u64::from(g.weight);
         g
     }
 
@@ -159,75 +188,60 @@ impl<S: Discipline> Fair<S> {
             domain: &w.machine.domains.domains[id],
             imbalanced: &self.balance.imbalanced[id],
             own: lb.own_group as usize,
-            removed,
             by_cores,
         };
         let cpus = &self.balance.group_cpus[id];
+        if !removed.is_empty() {
+            let in_play = |cpu: &CpuId| !removed.contains(cpu);
+            return read_groups(&groups, |i| self.sum_cpus(w, cpus.of(i), in_play));
+        }
+        if let Some(llcs) = &self.balance.group_llcs[id] {
+            return read_groups(&groups, |i| self.sum_llcs(w, llcs.of(i)));
+        }
         match cpus.one_each() {
             // A sum over one CPU is no loop: told so, the compiler makes half the code of it.
-            Some(cpus) => self.read_groups(w, &groups, |i| std::slice::from_ref(&cpus[i])),
-            None => self.read_groups(w, &groups, |i| cpus.of(i)),
-        }
-    }
-
-    /// Inlined, as what it calls, so that the numbers stay in registers.
-    #[inline(always)]
-    fn read_groups<'a>(
-        &self,
-        w: &World,
-        groups: &Groups,
-        cpus_of: impl Fn(usize) -> &'a [CpuId],
-    ) -> DomainStats {
-        let (n, own) = (groups.imbalanced.len(), groups.own);
-        let mut overload = false;
-        let mut read = |i| self.update_sg_lb_stats(w, groups, (i, cpus_of(i)), &mut overload);
-        let local = read(own);
-        let (mut total_load, mut total_capacity) = (local.load, local.capacity);
-        let mut sum_util = local.util;
-        let (mut busiest, mut highest) = (own, 0);
-        let mut i = own;
-        for _ in 1..n {
-            i = if i + 1 < n { i + 1 } else { 0 };
-            let g = read(i);
-            total_load += g.load;
-            total_capacity += g.capacity;
-            sum_util += g.util;
-            let rank = g.rank();
-            (busiest, highest) = if rank > highest { (i, rank) } else { (busiest, highest) };
-        }
-        let busiest = (highest > 0).then(|| (busiest as u32, read(busiest)));
-        DomainStats { local, busiest, total_load, total_capacity, sum_util, overload }
-    }
-
-    /// `update_sg_lb_stats` of group `i`, which has these CPUs.
-    #[inline(always)]
-    fn update_sg_lb_stats(
-        &self,
-        w: &World,
-        groups: &Groups,
-        (i, cpus): (usize, &[CpuId]),
-        overload: &mut bool,
-    ) -> GroupStats {
-        let mut g = GroupStats::of_weight(cpus.len() as u32);
-        for &cpu in cpus {
-            if !groups.removed.is_empty() && groups.removed.contains(&cpu) {
-                continue;
+            Some(cpus) => {
+                let only = |i| std::slice::from_ref(&cpus[i]);
+                read_groups(&groups, |i| self.sum_cpus(w, only(i), |_| true))
             }
-            let (rq, nr) = (self.published(cpu), w.nr_running(cpu));
-            g.load += rq.load;
-            g.util += u64::from(rq.util);
-            g.runnable += rq.runnable;
-            g.h_nr += rq.h_nr;
-            g.nr += nr;
-            *overload |= nr > 1;
-            g.idle_cpus += u32::from(w.idle_cpus.contains(cpu));
+            None => read_groups(&groups, |i| self.sum_cpus(w, cpus.of(i), |_| true)),
         }
-        let several = groups.by_cores && i != groups.own && g.h_nr > 1;
-        g.smt_balance = several && groups.domain.groups[i].smt;
-        g.kind = g.classify(groups.domain.imbalance_pct, groups.imbalanced[i]);
-        // Each CPU has a capacity of 1024, so it is their number that divides.
-        let avg_load = if g.weight == 1 { g.load } else { g.load / u64::from(g.weight) };
-        g.avg_load = avg_load * u64::from(g.kind == GroupType::Overloaded);
-        g
     }
+}
+
+/// `sum` gives the sums over group `i`. Inlined, as what it calls, so that the numbers stay in
+/// registers.
+#[inline(always)]
+fn read_groups(groups: &Groups, sum: impl Fn(usize) -> GroupStats) -> DomainStats {
+    let (n, own) = (groups.imbalanced.len(), groups.own);
+    let read = |i| update_sg_lb_stats(groups, i, sum(i));
+    let local = read(own);
+    let (mut total_load, mut total_capacity) = (local.load, local.capacity);
+    let (mut sum_util, mut crowded) = (local.util, local.crowded_cpus);
+    let (mut busiest, mut highest) = (own, 0);
+    let mut i = own;
+    for _ in 1..n {
+        i = if i + 1 < n { i + 1 } else { 0 };
+        let g = read(i);
+        total_load += g.load;
+        total_capacity += g.capacity;
+        sum_util += g.util;
+        crowded += g.crowded_cpus;
+        let rank = g.rank();
+        (busiest, highest) = if rank > highest { (i, rank) } else { (busiest, highest) };
+    }
+    let busiest = (highest > 0).then(|| (busiest as u32, read(busiest)));
+    DomainStats { local, busiest, total_load, total_capacity, sum_util, overload: crowded > 0 }
+}
+
+/// `update_sg_lb_stats` of group `i`, given the sums over it.
+#[inline(always)]
+fn update_sg_lb_stats(groups: &Groups, i: usize, mut g: GroupStats) -> GroupStats {
+    let several = groups.by_cores && i != groups.own && g.h_nr > 1;
+    g.smt_balance = several && groups.domain.groups[i].smt;
+    g.kind = g.classify(groups.domain.imbalance_pct, groups.imbalanced[i]);
+    // Each CPU has a capacity of 1024, so it is their number that divides.
+    let avg_load = if g.weight == 1 { g.load } else { g.load / u64::from(g.weight) };
+    g.avg_load = avg_load * u64::from(g.kind == GroupType::Overloaded);
+    g
 }

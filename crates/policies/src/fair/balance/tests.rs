@@ -4,6 +4,7 @@
 mod paths;
 mod pure;
 mod storm;
+mod sums;
 mod swq;
 
 use crate::fair::features::{Features, Tunables};
@@ -193,8 +194,7 @@ impl Rig {
     pub fn running(&mut self, cpu: u32, allowed: MaskId) -> TaskId {
         let p = self.queued(cpu, self.w.now, allowed);
         Cfs::set_next_entity(&mut self.fair, &mut self.w, CpuId(cpu), p);
-        self.w.cpus[cpu as usize].curr = p;
-        self.w.cpus[cpu as usize].idle = false;
+        self.w.set_curr(CpuId(cpu), p);
         self.w.tasks[p.idx()].on_cpu = true;
         p
     }

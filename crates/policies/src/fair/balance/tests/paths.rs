@@ -281,8 +281,7 @@ fn the_slow_path_leaves_out_what_the_task_itself_contributes() {
     rig.fair.publish(CpuId(0));
     let smt = rig.w.machine.domains.chains[0][0];
     let stats = |rig: &Rig, p: TaskId| {
-        let d = &rig.w.machine.domains.domains[smt.domain.0 as usize];
-        let g = rig.fair.wakeup_stats(&rig.w, &d.groups[smt.own_group as usize], p);
+        let g = rig.fair.wakeup_stats(&rig.w, smt.domain, smt.own_group as usize, p);
         (g.load, g.util, g.nr, g.idle_cpus)
     };
     assert_eq!(stats(&rig, p), (0, 0, 0, 1));

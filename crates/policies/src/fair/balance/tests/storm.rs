@@ -1,5 +1,6 @@
 //! Many CPUs balance at once, their steps interleaved at random, with real lock ownership: nothing
-//! deadlocks, no task is lost, none leaves its affinity (T8.8), no CPU holds two runqueue locks.
+//! deadlocks, no task is lost, none leaves its affinity (T8.8), no CPU holds two runqueue locks; and
+//! the sums that are kept stay those of the runqueues.
 
 use super::*;
 
@@ -108,6 +109,9 @@ fn storm(seed: u64, swqueue: bool) {
             assert!(!stuck, "deadlock in round {round}");
         }
         s.rig.w.now += s.random(50_000);
+        if round % 64 == 0 {
+            sums::check(&s.rig, TaskId(round / 64 % 60));
+        }
     }
     for cpu in 0..32 {
         while s.paths[cpu].0 != Path::None && s.step(cpu) {}

@@ -1,0 +1,52 @@
+//! The slow, obvious twin of what groups are summed up from: each runqueue read for itself.
+
+use super::*;
+use crate::fair::balance::stats::GroupStats;
+use crate::fair::pelt::DETACHED;
+use topology::{DomainId, Group};
+
+type Sums = [u64; 7];
+
+fn of(g: &GroupStats) -> Sums {
+    let counts = [g.h_nr, g.nr, g.idle_cpus, g.weight].map(u64::from);
+    [g.load, g.util, g.runnable, counts[0], counts[1], counts[2], counts[3]]
+}
+
+/// The sums over a group, without what `p` contributes.
+fn plain(rig: &Rig, group: &Group, p: Option<TaskId>) -> Sums {
+    let mut g = GroupStats::of_weight(group.cpus.len() as u32);
+    for &cpu in &group.cpus {
+        let (c, rq) = (&rig.w.cpus[cpu.idx()], &rig.fair.rqs[cpu.idx()]);
+        let (mut nr, mut h_nr, mut idle) = (c.nr_running, rq.h_nr_running, c.idle);
+        let (mut load, mut runnable) = (rq.avg.load_avg, rq.avg.runnable_avg);
+        let mut util = rig.fair.cpu_util(cpu);
+        if let Some(p) = p.filter(|p| rig.w.tasks[p.idx()].cpu == cpu) {
+            let (t, avg) = (&rig.w.tasks[p.idx()], &rig.fair.tasks[p.idx()].avg);
+            if avg.last_update_time != DETACHED {
+                load = load.saturating_sub(avg.load_avg);
+                util = rig.fair.cpu_util_without(cpu, p, t.on_rq);
+                runnable = runnable.saturating_sub(avg.runnable_avg);
+            }
+            if t.on_rq {
+                (nr, h_nr) = (nr.saturating_sub(1), h_nr.saturating_sub(1));
+                idle = nr == 0 && !c.ttwu_pending && (c.curr == p || c.curr == TaskId::IDLE);
+            }
+        }
+        (g.load, g.util, g.runnable) = (g.load + load, g.util + util, g.runnable + runnable);
+        (g.nr, g.h_nr, g.idle_cpus) = (g.nr + nr, g.h_nr + h_nr, g.idle_cpus + u32::from(idle));
+    }
+    of(&g)
+}
+
+/// Compares all groups of all domains, with `p` and without.
+pub(super) fn check(rig: &Rig, p: TaskId) {
+    for (id, domain) in rig.w.machine.domains.domains.iter().enumerate() {
+        let id = DomainId(id as u32);
+        for (i, group) in domain.groups.iter().enumerate() {
+            let kept = of(&rig.fair.sum_group(&rig.w, id, i));
+            assert_eq!(kept, plain(rig, group, None), "group {i} of {id:?}");
+            let without = of(&rig.fair.wakeup_stats(&rig.w, id, i, p));
+            assert_eq!(without, plain(rig, group, Some(p)), "{i} of {id:?} without {p:?}");
+        }
+    }
+}
