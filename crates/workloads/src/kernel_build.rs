@@ -84,8 +84,8 @@ pub struct KernelBuild {
     makes: Vec<Make>,
     /// Tokens in the job server's pipe.
     tokens: u32,
-    /// Makes that wait for a token, oldest first.
-    token_waiters: Vec<TaskId>,
+    /// Directories whose makes wait for a token, in the order in which they began to.
+    token_waiters: Vec<u32>,
     objects_done: u32,
     finished: bool,
     next_mm: u32,
@@ -98,7 +98,7 @@ impl KernelBuild {
         let plan = Plan::new(&config);
         Self {
             tokens: config.jobs.saturating_sub(1),
-            makes: vec![Make::default(); plan.directories.len()],
+            makes: vec![Make::new(); plan.directories.len()],
             plan,
             config,
             procs: Vec::new(),
@@ -204,12 +204,15 @@ impl Program for KernelBuild {
     }
 
     fn waits_for(&self, task: TaskId) -> String {
-        match self.procs[task.idx()].role {
+        let p = &self.procs[task.idx()];
+        let what = match p.role {
+            _ if p.in_vfork() => "a child to exec",
             Role::Make(dir) if self.makes[dir as usize].token == TokenWait::Waits => {
-                "a job server token".to_string()
+                "a job server token"
             }
-            Role::Awk | Role::Grep => "its input pipe".to_string(),
-            _ => "a child to exit".to_string(),
-        }
+            Role::Awk | Role::Grep => "its input pipe",
+            _ => "a child to exit",
+        };
+        what.to_string()
     }
 }

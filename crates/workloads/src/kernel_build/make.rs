@@ -16,12 +16,12 @@ pub(super) enum TokenWait {
     No,
     /// It is among those that wait for a token.
     Waits,
-    /// There was one, and it goes and looks.
+    /// A token came back, and it goes and looks.
     Looks,
 }
 
 /// The state of a directory's make.
-#[derive(Clone, Default, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Make {
     /// Targets begun: first the subdirectories, then the objects, then the archive.
     started: u32,
@@ -30,12 +30,29 @@ pub(super) struct Make {
     /// Tokens taken from the pipe (one target needs none).
     tokens: u32,
     pub token: TokenWait,
+    /// Who it is, while it waits.
+    task: TaskId,
     /// What the child that it forks next is to do.
     next: Option<Role>,
     /// What children that have exited, and were not waited for yet, have done.
     pub ended: VecDeque<Role>,
-    /// Whom the token that it has given back still has to wake.
-    wakes: Vec<TaskId>,
+    /// The makes that the token that it has given back still has to wake.
+    wakes: Vec<u32>,
+}
+
+impl Make {
+    pub(super) fn new() -> Self {
+        Self {
+            started: 0,
+            running: 0,
+            tokens: 0,
+            token: TokenWait::No,
+            task: TaskId::NONE,
+            next: None,
+            ended: VecDeque::new(),
+            wakes: Vec::new(),
+        }
+    }
 }
 
 impl KernelBuild {
@@ -59,15 +76,15 @@ impl KernelBuild {
         }
         match std::mem::take(&mut make.token) {
             TokenWait::No => {}
-            TokenWait::Waits => self.token_waiters.retain(|w| *w != task),
-            TokenWait::Looks => return Op::Run(self.ns(us::TOKEN)),
+            TokenWait::Waits => self.token_waiters.retain(|w| *w != dir),
+            TokenWait::Looks => return Op::Kernel(self.ns(us::TOKEN)),
         }
         while let Some(ended) = self.reap(task, dir) {
             if let Some(next) = ended.next_line() {
                 return self.prepare(dir, next, us::MAKE_PER_LINE);
             }
-            if self.target_ended(dir, ended) {
-                return Op::Path;
+            if let Some(op) = self.target_ended(dir, ended) {
+                return op;
             }
         }
         let d = &self.plan.directories[dir as usize];
@@ -79,6 +96,7 @@ impl KernelBuild {
             return self.begin_if_token(task, dir);
         }
         if started > targets && running == 0 {
+            debug_assert!(dir > 0 || self.tokens == self.config.jobs.saturating_sub(1));
             self.advance(task);
             return self.step(cx, task);
         }
@@ -129,8 +147,8 @@ impl KernelBuild {
         if make.running > make.tokens {
             // The own slot is in use.
             if self.tokens == 0 {
-                make.token = TokenWait::Waits;
-                self.token_waiters.push(task);
+                (make.token, make.task) = (TokenWait::Waits, task);
+                self.token_waiters.push(dir);
                 return false;
             }
             self.tokens -= 1;
@@ -140,32 +158,95 @@ impl KernelBuild {
         true
     }
 
-    /// A target of this make is built: a token that it took goes back. Is there someone to wake?
-    fn target_ended(&mut self, dir: u32, ended: Role) -> bool {
+    /// A target of this make is built: a token that it took goes back, and who waits shall look.
+    fn target_ended(&mut self, dir: u32, ended: Role) -> Option<Op> {
         self.objects_done += u32::from(matches!(ended, Role::Line { .. }));
         let make = &mut self.makes[dir as usize];
         make.running -= 1;
         if make.tokens == 0 {
-            return false;
+            return None;
         }
         make.tokens -= 1;
         self.tokens += 1;
         for waiter in &self.token_waiters {
-            if let Role::Make(dir) = self.procs[waiter.idx()].role {
-                self.makes[dir as usize].token = TokenWait::Looks;
-            }
+            self.makes[*waiter as usize].token = TokenWait::Looks;
         }
         let make = &mut self.makes[dir as usize];
         debug_assert!(make.wakes.is_empty());
         std::mem::swap(&mut make.wakes, &mut self.token_waiters);
-        !make.wakes.is_empty()
+        (!make.wakes.is_empty()).then_some(Op::Path)
     }
 
-    /// The end of `write()` into the pipe.
+    /// The end of `write()` into the pipe. Whom a child has woken meanwhile is not in the queue any
+    /// more.
     pub(super) fn wake_readers(&mut self, dir: u32) -> Step {
-        match self.makes[dir as usize].wakes.pop() {
-            Some(task) => Step::Wake { task, sync: true },
-            None => Step::Done,
+        while let Some(waiter) = self.makes[dir as usize].wakes.pop() {
+            let Make { token, task, .. } = self.makes[waiter as usize];
+            if token == TokenWait::Looks {
+                return Step::Wake { task, sync: true };
+            }
         }
+        Step::Done
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Config, KernelBuild};
+    use super::*;
+
+    /// Four makes with a target each; there is no token left.
+    fn four_makes() -> KernelBuild {
+        let mut build = KernelBuild::new(Config { directories: 4, jobs: 1, ..Config::default() });
+        for dir in 0..4 {
+            assert!(build.take_token(TaskId(dir), dir), "the first target needs none");
+        }
+        build
+    }
+
+    fn wakes(build: &mut KernelBuild, dir: u32) -> Vec<TaskId> {
+        std::iter::from_fn(|| match build.wake_readers(dir) {
+            Step::Wake { task, sync: true } => Some(task),
+            step => (step != Step::Done).then(|| panic!("{step:?}")),
+        })
+        .collect()
+    }
+
+    #[test]
+    fn a_token_wakes_all_who_wait_the_last_first() {
+        let mut build = four_makes();
+        build.tokens = 1;
+        assert!(build.take_token(TaskId(0), 0));
+        for dir in [2, 1, 3] {
+            assert!(!build.take_token(TaskId(dir), dir));
+        }
+        let ended = Role::Archive(0);
+        assert_eq!(build.target_ended(0, ended), Some(Op::Path));
+        assert_eq!(wakes(&mut build, 0), [TaskId(3), TaskId(1), TaskId(2)]);
+        assert_eq!(build.tokens, 1);
+        // One of them gets it, the others wait again.
+        assert!(build.take_token(TaskId(1), 1));
+        assert!(!build.take_token(TaskId(3), 3));
+        assert_eq!(build.token_waiters, [3]);
+    }
+
+    #[test]
+    fn the_own_slot_gives_no_token_back() {
+        let mut build = four_makes();
+        assert!(!build.take_token(TaskId(1), 1));
+        assert_eq!(build.target_ended(0, Role::Archive(0)), None);
+        assert_eq!((build.tokens, build.token_waiters.as_slice()), (0, &[1][..]));
+    }
+
+    #[test]
+    fn who_has_looked_meanwhile_is_not_woken() {
+        let mut build = four_makes();
+        build.tokens = 1;
+        assert!(build.take_token(TaskId(0), 0));
+        assert!(!build.take_token(TaskId(1), 1));
+        assert!(!build.take_token(TaskId(2), 2));
+        assert_eq!(build.target_ended(0, Role::Archive(0)), Some(Op::Path));
+        build.makes[2].token = TokenWait::No;
+        assert_eq!(wakes(&mut build, 0), [TaskId(1)]);
     }
 }

@@ -14,7 +14,7 @@
 
 use super::plan::ObjectId;
 use super::{KernelBuild, us};
-use sim_core::{Op, ProgramCx, TaskId};
+use sim_core::{Op, ProgramCx, SleepState, TaskId};
 
 /// The assembler's share of an object's compile time is 1/20 (spec 14.3).
 const AS_SHARE: u64 = 20;
@@ -95,7 +95,7 @@ pub(super) struct Process {
     parent: TaskId,
     pub role: Role,
     at: At,
-    /// In `vfork`: sleeps until this child has an address space of its own.
+    /// The child in whose `vfork` it sleeps, until that has an address space of its own.
     vfork: TaskId,
     /// Children that it still has to wait for.
     children: u32,
@@ -132,6 +132,10 @@ impl Process {
         Self::new(TaskId::NONE, Role::Fixdep, 0, 0)
     }
 
+    pub(super) fn in_vfork(&self) -> bool {
+        self.vfork != TaskId::NONE
+    }
+
     /// `wait()` for one child.
     pub(super) fn reap_one(&mut self) {
         self.zombies -= 1;
@@ -143,7 +147,7 @@ impl KernelBuild {
     /// What the process does next. Every life begins with `execve` and ends with an exit.
     pub(super) fn step(&mut self, cx: &mut ProgramCx<'_>, task: TaskId) -> Op {
         let p = &self.procs[task.idx()];
-        if p.vfork != TaskId::NONE {
+        if p.in_vfork() {
             return Op::Wait;
         }
         match p.at {
@@ -218,6 +222,7 @@ impl KernelBuild {
                 match self.procs.get_mut(parent.idx()) {
                     Some(p) if p.vfork == task => {
                         p.vfork = TaskId::NONE;
+                        cx.set_sleep_state(parent, SleepState::Interruptible);
                         Op::Wake { task: parent, sync: false }
                     }
                     _ => self.step(cx, task),
@@ -244,9 +249,9 @@ impl KernelBuild {
             At::Exit(1) if parent != TaskId::NONE => {
                 self.tell_parent(task, parent);
                 // No signal wakes a parent in vfork.
-                match self.procs[parent.idx()].vfork {
-                    TaskId::NONE => Op::Wake { task: parent, sync: true },
-                    _ => Op::Exit,
+                match self.procs[parent.idx()].in_vfork() {
+                    true => Op::Exit,
+                    false => Op::Wake { task: parent, sync: true },
                 }
             }
             _ => {
@@ -274,6 +279,7 @@ impl KernelBuild {
     pub(super) fn vfork(&mut self, cx: &mut ProgramCx<'_>, task: TaskId, role: Role) -> Op {
         let (child, op) = self.fork(cx, task, role);
         self.procs[task.idx()].vfork = child;
+        cx.set_sleep_state(task, SleepState::Uninterruptible);
         op
     }
 

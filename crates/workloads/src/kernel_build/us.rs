@@ -3,8 +3,8 @@
 //! The reference is the machine on which they were measured: a guest with two CPUs of an EPYC
 //! (Zen 5), Linux 6.1 with `allyesconfig`, GCC 12. What another machine needs is all of it times
 //! one number. Measured by `perf` (forks, executions, exits) and `time`; docs/CALIBRATION.md says
-//! how. `MAKE_PER_LINE`, `MAKE_PER_TARGET`, `AR` and `AR_PER_OBJECT` are read off one recording or
-//! unverified.
+//! how. `EXEC_OPEN` and `TOKEN` are read off one recording, `MAKE_PER_LINE` and `MAKE_PER_TARGET`
+//! off another; `AR` and `AR_PER_OBJECT` are unverified.
 
 /// `execve` up to the new address space, when a parent in `vfork` goes on,
 pub const EXEC_OPEN: u64 = 100;
@@ -19,7 +19,7 @@ pub const MAKE_PARSE: u64 = 25_000;
 pub const MAKE_PER_TARGET: u64 = 1_000;
 /// make goes on with the next line of a target's recipe.
 pub const MAKE_PER_LINE: u64 = 100;
-/// make comes back from `pselect()` and looks in vain for a token.
+/// make comes back from `pselect()`, since a token was there, and looks for it.
 pub const TOKEN: u64 = 5;
 /// A shell, up to its first command.
 pub const SHELL: u64 = 150;
