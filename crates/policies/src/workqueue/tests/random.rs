@@ -1,10 +1,11 @@
 //! I19 over random workqueues, items and drivers: each item runs exactly once per queueing, never
 //! beside itself; nothing is lost, no flush returns early or never, strict workers stay at home.
 
+use super::flush::check_flushes;
 use super::{Do, MS, Rig, run};
 use crate::workqueue::{Affinity, Kind, Scope, WqSpec};
 use proptest::prelude::*;
-use sim_core::{Ns, Op};
+use sim_core::Op;
 
 fn affinities() -> impl Strategy<Value = Affinity> {
     let scopes = prop_oneof![
@@ -63,18 +64,6 @@ fn rigs() -> impl Strategy<Value = Rig> {
     })
 }
 
-/// Of each execution: when its queueing was over, and when it ended.
-fn executions(rig: &Rig) -> Vec<(Ns, Ns)> {
-    let mut left: Vec<_> = (0..rig.items.len() as u32)
-        .map(|item| rig.log.iter().filter(move |r| r.work == item))
-        .collect();
-    let spans = rig.accepted.iter().map(|(driver, at, item)| {
-        let ran = left[*item as usize].next().expect("each queueing is executed");
-        (rig.done[*driver][*at], ran.to)
-    });
-    spans.collect()
-}
-
 proptest! {
     #![proptest_config(ProptestConfig { cases: 96, ..ProptestConfig::default() })]
 
@@ -87,15 +76,8 @@ proptest! {
         }
         prop_assert!(rig.open.iter().all(Option::is_none), "an item never ends");
         prop_assert_eq!(rig.log.len(), rig.accepted.len());
-        let executions = executions(rig);
-        for (driver, (_, script)) in rig.drivers.iter().enumerate() {
-            for (at, _) in script.iter().enumerate().filter(|(_, d)| matches!(d, Do::FlushAll)) {
-                let began = if at == 0 { 0 } else { rig.done[driver][at - 1] };
-                let ended = rig.done[driver][at];
-                let early = executions.iter().find(|(queued, to)| *queued <= began && *to > ended);
-                prop_assert_eq!(early, None, "flush from {} to {}", began, ended);
-            }
-        }
+        let flushes = check_flushes(rig);
+        prop_assert!(flushes.is_ok(), "{flushes:?} of {:?}", rig.events);
         let last = rig.log.iter().map(|r| r.to).max().unwrap_or(0);
         prop_assert!(last < 900 * MS, "the run was cut off");
     }
