@@ -352,3 +352,50 @@ impl Program for Netperf {
         format!("{what} its socket")
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    impl Netperf {
+        /// Messages of pair 0: in a socket, or in the hands of an end.
+        fn outstanding(&self) -> u32 {
+            let in_hand = |e: &End| u32::from(matches!(e.state, State::Send | State::Deliver));
+            self.ends.iter().map(|e| e.queued + in_hand(e)).sum()
+        }
+    }
+
+    proptest! {
+        /// I20: however the two ends of a pair take turns, one message goes back and forth, and
+        /// somebody is awake.
+        #[test]
+        fn a_pair_has_one_message(turns in prop::collection::vec(0..2usize, 1..300)) {
+            let (test, service_ns) = (Test::UdpRr, 1000);
+            let mut pair = Netperf::new(Config { test, clients: 1, service_ns, spread: 0.1, seed: 1 });
+            for me in turns {
+                if !pair.ends[me].asleep {
+                    pair.round_trip(me);
+                }
+                prop_assert_eq!(pair.outstanding(), 1);
+                prop_assert!(pair.ends.iter().any(|e| !e.asleep));
+            }
+        }
+
+        /// A stream's socket never holds more than the window, and somebody is awake.
+        #[test]
+        fn a_stream_keeps_to_its_window(turns in prop::collection::vec(0..2usize, 1..600)) {
+            let (test, service_ns) = (Test::TcpStream, 1000);
+            let mut pair = Netperf::new(Config { test, clients: 1, service_ns, spread: 0.1, seed: 1 });
+            for me in turns {
+                match me {
+                    _ if pair.ends[me].asleep => {}
+                    0 => drop(pair.write(0)),
+                    _ => drop(pair.read(1)),
+                }
+                prop_assert!(pair.ends[1].queued <= WINDOW);
+                prop_assert!(pair.ends.iter().any(|e| !e.asleep));
+            }
+        }
+    }
+}

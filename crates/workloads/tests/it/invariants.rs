@@ -34,12 +34,13 @@ fn features() -> impl Strategy<Value = Features> {
     })
 }
 
-/// What the fair class must keep: I5, I15, the runqueue's sums (T2.2, I13) and the shared
+/// What the fair class must keep: I5, I14, I15, the runqueue's sums (T2.2, I13) and the shared
 /// wakequeue.
 #[derive(Default)]
 pub struct FairChecks {
     min_vruntime: Vec<u64>,
     nr_running: Vec<u32>,
+    idle_cores: Vec<bool>,
 }
 
 impl FairChecks {
@@ -79,7 +80,32 @@ impl FairChecks {
             }
         }
         self.check_overload(sim)?;
+        self.check_idle_cores(sim)?;
         check_wakequeues(sim)
+    }
+
+    /// I14: who says that its LLC has an idle core has idle siblings.
+    fn check_idle_cores<S: Discipline, W: Program>(
+        &mut self,
+        sim: &Simulation<Fair<S>, W, NoObserver>,
+    ) -> Result<(), String> {
+        let llcs = &sim.policy.llcs;
+        if self.idle_cores.is_empty() {
+            self.idle_cores = llcs.iter().map(|llc| llc.has_idle_cores).collect();
+        }
+        for ((llc, cpus), before) in llcs.iter().zip(&sim.w.machine.llcs).zip(&mut self.idle_cores)
+        {
+            let before = std::mem::replace(before, llc.has_idle_cores);
+            // The CPU that announces it may not count as idle itself, yet or any more.
+            let could_announce = |c: CpuId| {
+                let core = &sim.w.machine.cores[sim.w.machine.cpus[c.idx()].core as usize];
+                core.iter().all(|s| s == c || sim.w.cpus[s.idx()].idle)
+            };
+            if !before && llc.has_idle_cores && !cpus.iter().any(could_announce) {
+                return Err(format!("I14: an idle core was announced and there is none: {llc:?}"));
+            }
+        }
+        Ok(())
     }
 
     /// I13: whoever makes a queue two or more long sets the flag, the stopper too (spec 8.2).

@@ -16,6 +16,7 @@ mod observers;
 mod paths;
 mod profile;
 mod rt_app;
+mod scaling;
 mod support;
 mod twins;
 mod wakers;
