@@ -2,13 +2,14 @@
 //!
 //! Policies change it through a few verbs named after the kernel's; the engine does the rest.
 
-use crate::cpu::{Base, Cpu, Irq, Occupancy};
-use crate::engine::stretch;
+mod queue;
+mod signal;
+mod tick;
+
+use crate::cpu::{Base, Cpu, Occupancy};
 use crate::llc_counts::{Counts, LlcCounts};
 use crate::waste::Pinned;
-use crate::{
-    EventQueue, LockId, Locks, MaskId, NEVER, Ns, Pid, Site, StopWork, Task, TaskAttr, TaskId,
-};
+use crate::{EventQueue, LockId, Locks, MaskId, NEVER, Ns, Pid, Site, Task, TaskAttr, TaskId};
 use std::sync::Arc;
 use topology::{CpuId, CpuSet, Distance, Machine};
 
@@ -248,25 +249,6 @@ impl World {
         }
     }
 
-    /// floor(now * HZ / 1e9): the kernel's jiffies.
-    #[inline]
-    pub fn jiffies(&self) -> u64 {
-        self.ticks_in(self.now)
-    }
-
-    /// `t / tick_ns` without a division: the multiplication is short by at most one.
-    #[inline]
-    fn ticks_in(&self, t: Ns) -> u64 {
-        let q = ((u128::from(t) * u128::from(self.tick_inverse)) >> 64) as u64;
-        q + u64::from(t - q * self.tick_ns >= self.tick_ns)
-    }
-
-    /// Length of a tick period, ns.
-    #[inline]
-    pub fn tick_ns(&self) -> Ns {
-        self.tick_ns
-    }
-
     /// [`Cpu::nr_running`] of `cpu`.
     #[inline]
     pub fn nr_running(&self, cpu: CpuId) -> u32 {
@@ -363,127 +345,9 @@ impl World {
         self.cpus[self.this.idx()].carry += ns;
     }
 
-    /// `resched_curr(rq)`: the current task of `cpu` should give way (spec 5.4). Charges the IPI,
-    /// if one is needed, to the executing CPU.
-    pub fn resched_curr(&mut self, cpu: CpuId) {
-        let target = &mut self.cpus[cpu.idx()];
-        if target.need_resched {
-            return;
-        }
-        target.need_resched = true;
-        if cpu == self.this {
-            return;
-        }
-        if target.curr == TaskId::IDLE && self.polls(cpu) {
-            let at = self.now + self.line_ns(self.this, cpu);
-            self.raise(cpu, Irq::Poll, at);
-        } else {
-            self.send_ipi(cpu, Irq::Resched);
-        }
-    }
-
-    /// Raises the scheduler softirq on the executing CPU.
-    #[inline]
-    pub fn raise_softirq(&mut self, cpu: CpuId) {
-        self.cpus[cpu.idx()].softirq = true;
-    }
-
-    /// Kicks the nohz idle balancer on `cpu` by IPI.
-    pub fn kick_nohz(&mut self, cpu: CpuId) {
-        self.send_ipi(cpu, Irq::Nohz);
-    }
-
-    /// Queues work for `cpu`'s stopper and makes it run (spec 14.1 S2). False if it is busy with
-    /// another.
-    pub fn stop_one_cpu(&mut self, cpu: CpuId, work: StopWork) -> bool {
-        let target = &mut self.cpus[cpu.idx()];
-        if target.stop_work.is_some() {
-            return false;
-        }
-        target.stop_work = Some(work);
-        self.stoppers_woken.push(cpu);
-        self.disturbed = true;
-        self.set_nr_running(cpu, self.cpus[cpu.idx()].nr_running + 1);
-        self.resched_curr(cpu);
-        true
-    }
-
     /// Asks for one call of [`crate::Policy::policy_timer`] at `at` ([`NEVER`]: none).
     pub fn set_policy_timer(&mut self, at: Ns) {
         self.policy_timer = at;
-    }
-
-    /// Counts `p` onto `cpu`'s runqueue (`activate_task`, before the policy's enqueue).
-    pub fn activate(&mut self, cpu: CpuId, p: TaskId) {
-        let now = self.now;
-        let t = &mut self.tasks[p.idx()];
-        debug_assert!(!t.on_rq && t.cpu == cpu, "{p:?} activated on {cpu}: {t:?}");
-        t.on_rq = true;
-        t.migrating = false;
-        if !t.woken {
-            t.runnable_since = now;
-        }
-        if t.spinner != u32::MAX {
-            self.release_spinners(p);
-        }
-        self.touch(cpu);
-        self.recount(p, false);
-        self.set_nr_running(cpu, self.cpus[cpu.idx()].nr_running + 1);
-    }
-
-    /// Counts `p` off `cpu`'s runqueue (`deactivate_task`, after the policy's dequeue).
-    pub fn deactivate(&mut self, cpu: CpuId, p: TaskId) {
-        let waited = self.waits_pinned(p);
-        let t = &mut self.tasks[p.idx()];
-        debug_assert!(t.on_rq && t.cpu == cpu, "{p:?} deactivated on {cpu}: {t:?}");
-        t.on_rq = false;
-        self.recount(p, waited);
-        self.touch(cpu);
-        self.set_nr_running(cpu, self.cpus[cpu.idx()].nr_running - 1);
-    }
-
-    /// Marks `p`, which is on a runqueue, as sleeping there (or no longer so). The mark does not
-    /// move with it: whoever takes a delayed task off a queue takes the mark off before, and puts
-    /// it on again on the other queue.
-    pub fn set_delayed(&mut self, p: TaskId, delayed: bool) {
-        let waited = self.waits_pinned(p);
-        let t = &mut self.tasks[p.idx()];
-        debug_assert!(t.on_rq && t.sched_delayed != delayed, "{p:?}: {t:?}");
-        t.sched_delayed = delayed;
-        let cpu = t.cpu;
-        self.recount(p, waited);
-        self.touch(cpu);
-        self.change_rq(cpu, |c| {
-            c.nr_delayed = if delayed { c.nr_delayed + 1 } else { c.nr_delayed - 1 };
-        });
-    }
-
-    /// What the next tick of `cpu` decides may have changed: its event is looked at again when this
-    /// one is over. The executing CPU's is anyway.
-    #[inline]
-    pub fn touch(&mut self, cpu: CpuId) {
-        if cpu != self.this {
-            self.touched.push(cpu);
-            self.disturbed = true;
-        }
-    }
-
-    /// `set_task_cpu`: moves `p`, which is on no runqueue, and counts the migration.
-    pub fn set_task_cpu(&mut self, p: TaskId, to: CpuId, why: MigrationCause) {
-        let from = self.tasks[p.idx()].cpu;
-        let t = &mut self.tasks[p.idx()];
-        debug_assert!(!t.on_rq, "{p:?} moved while on a runqueue");
-        t.cpu = to;
-        t.wake_cpu = to;
-        if from != to {
-            let d = self.distance(from, to);
-            self.counters.migrations[d as usize] += 1;
-            self.counters.migrations_by_cause[why as usize] += 1;
-            if why.is_by_policy() {
-                self.moved.push(Moved { task: p, from, to, why });
-                self.disturbed = true;
-            }
-        }
     }
 
     /// Distance class of two CPUs.
@@ -522,95 +386,6 @@ impl World {
         let c = &self.cpus[cpu.idx()];
         (self.now >= c.cstate_from && c.base == Base::Idle)
             .then(|| self.machine.cstates[c.cstate as usize].exit_ns)
-    }
-
-    /// The next tick edge of `cpu` strictly after `t`.
-    #[inline]
-    pub fn tick_after(&self, cpu: CpuId, t: Ns) -> Ns {
-        let skew = match self.machine.tick_skew_ns {
-            0 => 0,
-            skew => skew * u64::from(cpu.0) % self.tick_ns,
-        };
-        if t < skew { skew } else { (self.ticks_in(t - skew) + 1) * self.tick_ns + skew }
-    }
-
-    /// The tick of `cpu`, which leaves idle, runs again if it was stopped.
-    #[inline]
-    pub(crate) fn start_tick(&mut self, cpu: CpuId) {
-        if self.cpus[cpu.idx()].tick_stopped {
-            self.cpus[cpu.idx()].tick_stopped = false;
-            self.cpus[cpu.idx()].tick_next = self.tick_after(cpu, self.now);
-        }
-    }
-
-    /// Lets `tick` account for each tick edge of `cpu` that has passed in the middle of its
-    /// segment, with `now` and `this` as they were then: [`crate::Policy::catch_up`].
-    #[inline]
-    pub fn replay_ticks(&mut self, cpu: CpuId, mut tick: impl FnMut(&mut Self)) {
-        let (now, this) = (self.now, self.this);
-        while self.missed_tick(cpu) {
-            let edge = self.take_light_tick(cpu);
-            (self.now, self.this) = (edge, cpu);
-            tick(self);
-            (self.now, self.this) = (now, this);
-        }
-    }
-
-    /// A tick edge of `cpu` has passed in the middle of its segment.
-    #[inline]
-    pub(crate) fn missed_tick(&self, cpu: CpuId) -> bool {
-        let c = &self.cpus[cpu.idx()];
-        c.tick_next <= self.now && c.base == Base::Work && c.depth == 0
-    }
-
-    /// Takes the oldest tick edge that `cpu` has missed: brings the segment up to it, charges the
-    /// tick, and returns the edge. The caller lets the policy account for it, with `now` set to the
-    /// edge.
-    fn take_light_tick(&mut self, cpu: CpuId) -> Ns {
-        let c = &self.cpus[cpu.idx()];
-        // An edge that fell into the irq-off path before this segment is late; several collapse.
-        let (tick_next, edge) = (c.tick_next, c.tick_next.max(c.since));
-        self.advance(cpu, edge);
-        let on_time = edge == tick_next;
-        let next = if on_time { edge + self.tick_ns } else { self.tick_after(cpu, edge) };
-        let cost = self.machine.costs.tick_ns;
-        let c = &mut self.cpus[cpu.idx()];
-        c.stall += stretch(cost, c.speed);
-        c.tick_next = next;
-        c.ticks += 1;
-        c.tick_untold = true;
-        edge
-    }
-
-    /// Does the idle task of `cpu` watch its need-resched flag? From the end of the C-state to the
-    /// next idle entry it does not: a push then needs an IPI (spec 5.4).
-    pub(crate) fn polls(&self, cpu: CpuId) -> bool {
-        let c = &self.cpus[cpu.idx()];
-        match c.base {
-            Base::Idle | Base::Leaving => {
-                self.now < c.cstate_from || self.machine.cstates[c.cstate as usize].polling
-            }
-            _ => false,
-        }
-    }
-
-    pub(crate) fn send_ipi(&mut self, cpu: CpuId, irq: Irq) {
-        self.counters.ipis += 1;
-        let costs = &self.machine.costs;
-        let (send, delivery) = (costs.ipi_send_ns, costs.ipi_delivery_ns);
-        self.charge(send);
-        let at = self.now + send + delivery;
-        self.raise(cpu, irq, at);
-    }
-
-    pub(crate) fn raise(&mut self, cpu: CpuId, irq: Irq, at: Ns) {
-        let c = &mut self.cpus[cpu.idx()];
-        let slot = &mut c.irq_at[irq as usize];
-        *slot = (*slot).min(at);
-        c.irq_first = c.irq_first.min(at);
-        if cpu != self.this {
-            self.rearm(cpu);
-        }
     }
 
     /// All times are accounted; the accounts and counters start again. A wait for a lock that is

@@ -1,0 +1,80 @@
+//! On and off the runqueues, and from one to another.
+
+use super::{MigrationCause, Moved, World};
+use crate::TaskId;
+use topology::CpuId;
+
+impl World {
+    /// Counts `p` onto `cpu`'s runqueue (`activate_task`, before the policy's enqueue).
+    pub fn activate(&mut self, cpu: CpuId, p: TaskId) {
+        let now = self.now;
+        let t = &mut self.tasks[p.idx()];
+        debug_assert!(!t.on_rq && t.cpu == cpu, "{p:?} activated on {cpu}: {t:?}");
+        t.on_rq = true;
+        t.migrating = false;
+        if !t.woken {
+            t.runnable_since = now;
+        }
+        if t.spinner != u32::MAX {
+            self.release_spinners(p);
+        }
+        self.touch(cpu);
+        self.recount(p, false);
+        self.set_nr_running(cpu, self.cpus[cpu.idx()].nr_running + 1);
+    }
+
+    /// Counts `p` off `cpu`'s runqueue (`deactivate_task`, after the policy's dequeue).
+    pub fn deactivate(&mut self, cpu: CpuId, p: TaskId) {
+        let waited = self.waits_pinned(p);
+        let t = &mut self.tasks[p.idx()];
+        debug_assert!(t.on_rq && t.cpu == cpu, "{p:?} deactivated on {cpu}: {t:?}");
+        t.on_rq = false;
+        self.recount(p, waited);
+        self.touch(cpu);
+        self.set_nr_running(cpu, self.cpus[cpu.idx()].nr_running - 1);
+    }
+
+    /// Marks `p`, which is on a runqueue, as sleeping there (or no longer so). The mark does not
+    /// move with it: whoever takes a delayed task off a queue takes the mark off before, and puts
+    /// it on again on the other queue.
+    pub fn set_delayed(&mut self, p: TaskId, delayed: bool) {
+        let waited = self.waits_pinned(p);
+        let t = &mut self.tasks[p.idx()];
+        debug_assert!(t.on_rq && t.sched_delayed != delayed, "{p:?}: {t:?}");
+        t.sched_delayed = delayed;
+        let cpu = t.cpu;
+        self.recount(p, waited);
+        self.touch(cpu);
+        self.change_rq(cpu, |c| {
+            c.nr_delayed = if delayed { c.nr_delayed + 1 } else { c.nr_delayed - 1 };
+        });
+    }
+
+    /// What the next tick of `cpu` decides may have changed: its event is looked at again when this
+    /// one is over. The executing CPU's is anyway.
+    #[inline]
+    pub fn touch(&mut self, cpu: CpuId) {
+        if cpu != self.this {
+            self.touched.push(cpu);
+            self.disturbed = true;
+        }
+    }
+
+    /// `set_task_cpu`: moves `p`, which is on no runqueue, and counts the migration.
+    pub fn set_task_cpu(&mut self, p: TaskId, to: CpuId, why: MigrationCause) {
+        let from = self.tasks[p.idx()].cpu;
+        let t = &mut self.tasks[p.idx()];
+        debug_assert!(!t.on_rq, "{p:?} moved while on a runqueue");
+        t.cpu = to;
+        t.wake_cpu = to;
+        if from != to {
+            let d = self.distance(from, to);
+            self.counters.migrations[d as usize] += 1;
+            self.counters.migrations_by_cause[why as usize] += 1;
+            if why.is_by_policy() {
+                self.moved.push(Moved { task: p, from, to, why });
+                self.disturbed = true;
+            }
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! What CPUs tell each other: need-resched, softirqs, stopper work, and interrupts.
+
+use super::World;
+use crate::cpu::{Base, Irq};
+use crate::{Ns, StopWork, TaskId};
+use topology::CpuId;
+
+impl World {
+    /// `resched_curr(rq)`: the current task of `cpu` should give way (spec 5.4). Charges the IPI,
+    /// if one is needed, to the executing CPU.
+    pub fn resched_curr(&mut self, cpu: CpuId) {
+        let target = &mut self.cpus[cpu.idx()];
+        if target.need_resched {
+            return;
+        }
+        target.need_resched = true;
+        if cpu == self.this {
+            return;
+        }
+        if target.curr == TaskId::IDLE && self.polls(cpu) {
+            let at = self.now + self.line_ns(self.this, cpu);
+            self.raise(cpu, Irq::Poll, at);
+        } else {
+            self.send_ipi(cpu, Irq::Resched);
+        }
+    }
+
+    /// Raises the scheduler softirq on the executing CPU.
+    #[inline]
+    pub fn raise_softirq(&mut self, cpu: CpuId) {
+        self.cpus[cpu.idx()].softirq = true;
+    }
+
+    /// Kicks the nohz idle balancer on `cpu` by IPI.
+    pub fn kick_nohz(&mut self, cpu: CpuId) {
+        self.send_ipi(cpu, Irq::Nohz);
+    }
+
+    /// Queues work for `cpu`'s stopper and makes it run (spec 14.1 S2). False if it is busy with
+    /// another.
+    pub fn stop_one_cpu(&mut self, cpu: CpuId, work: StopWork) -> bool {
+        let target = &mut self.cpus[cpu.idx()];
+        if target.stop_work.is_some() {
+            return false;
+        }
+        target.stop_work = Some(work);
+        self.stoppers_woken.push(cpu);
+        self.disturbed = true;
+        self.set_nr_running(cpu, self.cpus[cpu.idx()].nr_running + 1);
+        self.resched_curr(cpu);
+        true
+    }
+
+    /// Does the idle task of `cpu` watch its need-resched flag? From the end of the C-state to the
+    /// next idle entry it does not: a push then needs an IPI (spec 5.4).
+    pub(crate) fn polls(&self, cpu: CpuId) -> bool {
+        let c = &self.cpus[cpu.idx()];
+        match c.base {
+            Base::Idle | Base::Leaving => {
+                self.now < c.cstate_from || self.machine.cstates[c.cstate as usize].polling
+            }
+            _ => false,
+        }
+    }
+
+    pub(crate) fn send_ipi(&mut self, cpu: CpuId, irq: Irq) {
+        self.counters.ipis += 1;
+        let costs = &self.machine.costs;
+        let (send, delivery) = (costs.ipi_send_ns, costs.ipi_delivery_ns);
+        self.charge(send);
+        let at = self.now + send + delivery;
+        self.raise(cpu, irq, at);
+    }
+
+    pub(crate) fn raise(&mut self, cpu: CpuId, irq: Irq, at: Ns) {
+        let c = &mut self.cpus[cpu.idx()];
+        let slot = &mut c.irq_at[irq as usize];
+        *slot = (*slot).min(at);
+        c.irq_first = c.irq_first.min(at);
+        if cpu != self.this {
+            self.rearm(cpu);
+        }
+    }
+}
