@@ -45,7 +45,11 @@ pub fn show_faults(faults: &Faults) {
     let n = faults.0.len();
     let plural = if n == 1 { "" } else { "s" };
     let _ = writeln!(anstream::stderr(), "{}\n", faults.render(true));
-    complain(&format!("{n} fault{plural} in the input; nothing was run"));
+    let shown = match n > Faults::SHOWN_MAX {
+        true => format!(", of which {} are shown", Faults::SHOWN_MAX),
+        false => String::new(),
+    };
+    complain(&format!("{n} fault{plural} in the input{shown}; nothing was run"));
 }
 
 /// On Ctrl-C, ends the program once no file is being written.

@@ -1,7 +1,7 @@
 //! The same tables as Markdown, ready for a pull request or a mail.
 
 use crate::TOOL;
-use crate::analysis::{Analysis, Delta, Metric, VariantAnalysis};
+use crate::analysis::{Analysis, Metric, VariantAnalysis};
 use crate::number::{number, percent};
 use crate::view;
 use std::fmt::Write;
@@ -50,12 +50,12 @@ fn change(variant: &VariantAnalysis, metric: &Metric) -> String {
     match variant.delta(&metric.name) {
         None if variant.baseline => "baseline | | ".to_string(),
         None => "- | | ".to_string(),
-        Some(Delta { pct, ci95, verdict }) => {
-            let pct = pct.map_or("-".into(), percent);
+        Some(delta) => {
+            let (pct, ci95, word) = view::change(delta, metric);
             let interval = ci95.map_or(String::new(), |[low, high]| {
                 format!("{} to {}", percent(low), percent(high))
             });
-            format!("{pct} | {interval} | {}", verdict.word())
+            format!("{pct} | {interval} | {word}")
         }
     }
 }
@@ -88,12 +88,12 @@ fn matrix(out: &mut String, analysis: &Analysis) {
         let heading = view::heading(metric);
         let _ = write!(out, "| {heading} | {} |", number(metric.mean, metric.unit));
         for variant in &others {
-            let own = variant.metric(&metric.name);
-            let pct = variant.delta(&metric.name).and_then(|d| d.pct).map(percent);
-            let cell = pct.or(own.map(|m| number(m.mean, m.unit))).unwrap_or("-".into());
-            let _ = write!(out, " {cell} |");
+            let _ = write!(out, " {} |", view::relative(variant, metric));
         }
         out.push('\n');
+    }
+    if let Some(notes) = view::notes(analysis, &baseline) {
+        let _ = writeln!(out, "\n({notes})");
     }
 }
 
@@ -128,20 +128,22 @@ mod tests {
             | metric | off | on |
             | --- | ---: | ---: |
             | idle_while_runnable [CPU-s] | 298.46 | +0.40% |
-            | wakeup_latency_p50 [us] | 300 | +0.06% |
+            | wakeup_latency_p50 [us] | 300 | (+0.06%) |
             | wakeup_latency_p99 [us] | 301 | +0.30% |
             | wakeup_latency_max [us] | 299 | -0.47% |
-            | spin_pct [%] | 300.48 | -0.07% |
-            | switches | 1006429 | -0.10% |
+            | spin_pct [%] | 300.48 | (-0.07%) |
+            | switches | 1006429 | (-0.10%) |
             | wakeups | 1002905 | -0.33% |
             | migrations_smt | 995795 | +0.57% |
             | migrations_llc | 999084 | +0.23% |
-            | migrations_node | 996084 | +0.22% |
+            | migrations_node | 996084 | (+0.22%) |
             | migrations_remote | 998600 | +0.32% |
             | newidle_pulls | 1006199 | -0.41% |
             | balance_pulls | 1007978 | +0.21% |
             | pull_hits | 996031 | +0.23% |
-            | pull_lost | 997995 | +0.09% |
+            | pull_lost | 997995 | (+0.09%) |
+
+            (in brackets: the seeds cannot tell it from off)
 
             agrees (0 of 1): same direction or both under 0.15 %, and within 1 point or 1/4 of the change.  
             same: the interval contains zero. It is over seeds: how repeatable, not how near to hardware.  

@@ -10,8 +10,8 @@
 //! and a color-blind reader. Cells are padded before they are painted.
 
 use crate::TOOL;
-use crate::analysis::{Analysis, Delta, Metric, PublishedRow, VariantAnalysis, Verdict};
-use crate::number::{interval, is_tiny, number, percent};
+use crate::analysis::{Analysis, Metric, PublishedRow, VariantAnalysis, Verdict};
+use crate::number::{interval, number, percent};
 use crate::view;
 use anstyle::{AnsiColor, Style};
 use std::fmt::Write;
@@ -101,16 +101,8 @@ fn change(variant: &VariantAnalysis, metric: &Metric) -> String {
     let Some(delta) = variant.delta(&metric.name) else {
         return " ".repeat(33);
     };
-    let identical = delta.ci95 == Some([0.0, 0.0]) && view::is_exact(metric);
-    let pct = match delta.pct {
-        Some(_) if identical => "=".to_string(),
-        pct => pct.map_or("-".into(), percent),
-    };
-    let interval = delta.ci95.filter(|_| !identical).map_or(String::new(), interval);
-    let word = match delta.ci95 {
-        None if delta.pct.is_some() => format!("{}?", delta.verdict.word()),
-        _ => delta.verdict.word().to_string(),
-    };
+    let (pct, ci95, word) = view::change(delta, metric);
+    let interval = ci95.map_or(String::new(), interval);
     let style = style(delta.verdict);
     // The spaces after the word are not painted, so that they can be cut off at the line's end.
     let (pct, gap) = (paint(style, &format!("{pct:>7}")), 7 - word.len().min(7));
@@ -140,7 +132,6 @@ fn matrix(out: &mut String, analysis: &Analysis) {
     if details.is_empty() {
         return;
     }
-    let (mut bracketed, mut values) = (false, false);
     for chunk in others.chunks(COLUMNS).chain(others.is_empty().then_some(&[][..])) {
         let letters: String =
             chunk.iter().map(|(idx, _)| format!("  {:>9}", view::letter(*idx))).collect();
@@ -156,23 +147,13 @@ fn matrix(out: &mut String, analysis: &Analysis) {
             let value = number(metric.mean, metric.unit);
             let _ = write!(out, "   {:<20} {unit}{value:>9}", metric.name);
             for (_, variant) in chunk {
-                let cell = cell(variant, metric);
-                bracketed |= cell.contains('(');
-                values |= !cell.contains(['%', '=', 'x']) && cell.trim() != "-";
-                out.push_str(&cell);
+                out.push_str(&cell(variant, metric));
             }
             out.push('\n');
         }
     }
-    let mut notes = Vec::new();
-    if bracketed {
-        notes.push(format!("in brackets: the seeds cannot tell it from {}", view::letter(base)));
-    }
-    if values {
-        notes.push("no sign: the value itself".to_string());
-    }
-    if !notes.is_empty() {
-        let _ = writeln!(out, "{}", paint(DIM, &format!("   ({})", notes.join("; "))));
+    if let Some(notes) = view::notes(analysis, &view::letter(base)) {
+        let _ = writeln!(out, "{}", paint(DIM, &format!("   ({notes})")));
     }
 }
 
@@ -181,19 +162,8 @@ fn cell(variant: &VariantAnalysis, metric: &Metric) -> String {
     let Some(delta) = variant.delta(&metric.name) else {
         return format!("  {:>9}", "-");
     };
-    let text = match (delta.pct, variant.metric(&metric.name)) {
-        (Some(0.0), _) if view::is_exact(metric) => "=".to_string(),
-        (Some(_), Some(own)) if is_tiny(metric.mean) => number(own.mean, own.unit),
-        (Some(pct), _) if is_chance(delta) => format!("({})", percent(pct)),
-        (Some(pct), _) => percent(pct),
-        (None, Some(own)) => number(own.mean, own.unit),
-        (None, None) => "-".to_string(),
-    };
+    let text = view::relative(variant, metric);
     format!("  {}", paint(style(delta.verdict), &format!("{text:>9}")))
-}
-
-fn is_chance(delta: &Delta) -> bool {
-    delta.verdict == Verdict::Same && delta.ci95.is_some()
 }
 
 fn style(verdict: Verdict) -> Style {

@@ -4,7 +4,8 @@
 //! shares one matrix of changes, a row per metric and a column per variant. What is left out
 //! (rare counters, single lock sites) is in JSON and CSV.
 
-use crate::analysis::{Analysis, Metric, SAME_PCT, VariantAnalysis};
+use crate::analysis::{Analysis, Delta, Metric, SAME_PCT, VariantAnalysis, Verdict};
+use crate::number::{is_tiny, number, percent};
 use scenario::Better;
 
 /// Metrics that get a block of their own, if the runs have them.
@@ -149,6 +150,52 @@ pub fn heading(metric: &Metric) -> String {
 /// equal need not be.
 pub fn is_exact(metric: &Metric) -> bool {
     metric.unit != "us"
+}
+
+/// A change, its interval if the runs are not all alike, and its verdict: with a question mark if
+/// there is no interval to tell it from chance.
+pub fn change(delta: &Delta, metric: &Metric) -> (String, Option<[f64; 2]>, String) {
+    let identical = delta.ci95 == Some([0.0, 0.0]) && is_exact(metric);
+    let pct = match delta.pct {
+        Some(_) if identical => "=".to_string(),
+        pct => pct.map_or("-".into(), percent),
+    };
+    let doubt = if delta.ci95.is_none() && delta.pct.is_some() { "?" } else { "" };
+    let word = format!("{}{doubt}", delta.verdict.word());
+    (pct, delta.ci95.filter(|_| !identical), word)
+}
+
+/// One change of the matrix, or the value itself where a percentage of the baseline says nothing.
+pub fn relative(variant: &VariantAnalysis, metric: &Metric) -> String {
+    let own = variant.metric(&metric.name).map(|own| number(own.mean, own.unit));
+    let Some(delta) = variant.delta(&metric.name) else {
+        return "-".to_string();
+    };
+    let is_chance = delta.verdict == Verdict::Same && delta.ci95.is_some();
+    match (delta.pct, own) {
+        (Some(0.0), _) if is_exact(metric) => "=".to_string(),
+        (Some(_), Some(own)) if is_tiny(metric.mean) => own,
+        (Some(pct), _) if is_chance => format!("({})", percent(pct)),
+        (Some(pct), _) => percent(pct),
+        (None, own) => own.unwrap_or("-".to_string()),
+    }
+}
+
+/// What the cells of the matrix mean, if it has such cells.
+pub fn notes(analysis: &Analysis, baseline: &str) -> Option<String> {
+    let (mut bracketed, mut values) = (false, false);
+    for metric in details(analysis) {
+        for variant in analysis.variants.iter().filter(|v| !v.baseline) {
+            let cell = relative(variant, metric);
+            bracketed |= cell.contains('(');
+            values |= !cell.contains(['%', '=', 'x']) && cell != "-";
+        }
+    }
+    let bracketed =
+        bracketed.then(|| format!("in brackets: the seeds cannot tell it from {baseline}"));
+    let values = values.then(|| "no sign: the value itself".to_string());
+    let notes: Vec<String> = [bracketed, values].into_iter().flatten().collect();
+    (!notes.is_empty()).then(|| notes.join("; "))
 }
 
 /// The good direction in words; empty if there is none.

@@ -105,9 +105,13 @@ impl Diagnostic {
 pub struct Faults(pub Vec<Diagnostic>);
 
 impl Faults {
-    /// All faults as rustc would print them, with a blank line between two.
+    /// Faults that are shown; nobody reads more, and a broken file can have a hundred thousand.
+    pub const SHOWN_MAX: usize = 50;
+
+    /// The first faults as rustc would print them, with a blank line between two.
     pub fn render(&self, color: bool) -> String {
-        let each: Vec<String> = self.0.iter().map(|d| d.render(color)).collect();
+        let each: Vec<String> =
+            self.0.iter().take(Self::SHOWN_MAX).map(|d| d.render(color)).collect();
         each.join("\n\n")
     }
 }

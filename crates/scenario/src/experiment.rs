@@ -2,6 +2,7 @@
 
 use crate::glue::{Machine, Recording, RtAppFile};
 use crate::registry::{Kind, PolicyDef, Value, WorkloadDef};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 /// A checked scenario: everything needed to run it, nothing left to go wrong but the run itself.
@@ -25,6 +26,8 @@ pub struct Experiment {
     pub published: Vec<Published>,
     /// Fingerprint of the scenario and machine files.
     pub hash: String,
+    /// The files it was read from: the scenario itself, then those that it names.
+    pub files: Vec<PathBuf>,
 }
 
 impl Experiment {

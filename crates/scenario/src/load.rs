@@ -12,7 +12,8 @@ use crate::kind;
 use crate::parse;
 use crate::registry::nearest;
 use crate::walk::{Node, Walk};
-use std::io::Read;
+use std::fs::File;
+use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use toml::de::{DeTable, DeValue};
@@ -25,8 +26,10 @@ const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 /// Reads and checks a scenario file and its machine.
 pub fn load(path: &Path) -> Result<Experiment, Faults> {
     let shown = path.display().to_string();
-    let text = read_text(path)
-        .map_err(|why| Diagnostic::of_file(&shown, format!("cannot read the scenario: {why}")))?;
+    let text = read_text(path).map_err(|why| {
+        Diagnostic::of_file(&shown, format!("cannot read the scenario: {why}"))
+            .help_if(neighbor(path, &shown))
+    })?;
     load_str(path, text)
 }
 
@@ -61,6 +64,7 @@ pub fn load_str(path: &Path, text: String) -> Result<Experiment, Faults> {
         Some(mut experiment) if faults.is_empty() => {
             let texts = [Some(source.text.as_str()), machine_text.as_deref(), file_text.as_deref()];
             experiment.hash = fingerprint(texts.into_iter().flatten());
+            experiment.files = files(path, doc.get_ref());
             Ok(experiment)
         }
         _ => Err(Faults(faults)),
@@ -77,8 +81,10 @@ pub fn load_machine_file(path: &Path) -> Result<Machine, Faults> {
             Faults(faults.into_iter().map(|f| fault_of_file(&source, f)).collect())
         });
     }
-    let text = read_text(path)
-        .map_err(|why| Diagnostic::of_file(&shown, format!("cannot read the machine: {why}")))?;
+    let text = read_text(path).map_err(|why| {
+        Diagnostic::of_file(&shown, format!("cannot read the machine: {why}"))
+            .help_if(neighbor(path, &shown))
+    })?;
     machine_of(path, text).map(|(machine, _)| machine).map_err(Faults)
 }
 
@@ -206,11 +212,14 @@ fn unreadable(walk: &Walk, node: Node<'_>, path: &Path, what: &str, why: &str) -
     let file = node.get_ref().as_str().unwrap_or_default();
     walk.at(node.span(), format!("cannot read the {what}: {why}"))
         .label(format!("looked at {}", path.display()))
-        .help_if((!path.exists()).then(|| neighbor(path, file)).flatten())
+        .help_if(neighbor(path, file))
 }
 
-/// A hint that names the file of the same directory with the nearest name.
+/// A hint for a file that is not there: the one of its directory with the nearest name.
 fn neighbor(path: &Path, file: &str) -> Option<String> {
+    if path.exists() {
+        return None;
+    }
     let wanted = path.file_name()?.to_str()?;
     let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let mut names: Vec<String> = std::fs::read_dir(folder)
@@ -236,11 +245,8 @@ fn read_text(path: &Path) -> Result<String, String> {
 
 /// The text of a file of at most so many bytes, or why it cannot be read.
 pub(crate) fn read_text_to(path: &Path, bytes_max: u64) -> Result<String, String> {
-    if std::fs::metadata(path).map_err(why)?.is_dir() {
-        return Err("it is a directory".to_string());
-    }
     let mut bytes = Vec::new();
-    let file = std::fs::File::open(path).map_err(why)?;
+    let file = open(path).map_err(why)?;
     file.take(bytes_max + 1).read_to_end(&mut bytes).map_err(why)?;
     if bytes.len() as u64 > bytes_max {
         return Err(format!("it is larger than {} MiB", bytes_max >> 20));
@@ -256,11 +262,36 @@ pub(crate) fn read_text_to(path: &Path, bytes_max: u64) -> Result<String, String
     })
 }
 
+/// Opens an input file. A FIFO in a directory is refused, since nobody may ever write to it, and
+/// so are devices; a pipe that is there already, as /dev/stdin or a shell's `<(...)`, has no such
+/// name.
+pub(crate) fn open(path: &Path) -> std::io::Result<File> {
+    let kind = std::fs::metadata(path)?.file_type();
+    if kind.is_dir() {
+        return Err(ErrorKind::IsADirectory.into());
+    }
+    if !kind.is_file() && std::fs::canonicalize(path).is_ok() {
+        return Err(std::io::Error::other("it is a device or a FIFO, not a file"));
+    }
+    File::open(path)
+}
+
+/// The scenario, and what it names by a path.
+fn files(scenario: &Path, doc: &DeTable<'_>) -> Vec<PathBuf> {
+    let workload = doc.get("workload").and_then(|node| node.get_ref().as_table());
+    let of_workload = |key| workload.and_then(|table| table.get(key));
+    let named = [doc.get("machine"), of_workload("file"), of_workload("recorded_on")];
+    let named = named.into_iter().flatten().filter_map(|node| node.get_ref().as_str());
+    let folder = scenario.parent().unwrap_or(Path::new(""));
+    std::iter::once(scenario.to_path_buf()).chain(named.map(|file| folder.join(file))).collect()
+}
+
 /// What the system says, in our words.
 fn why(e: std::io::Error) -> String {
     match e.kind() {
-        std::io::ErrorKind::NotFound => "no such file".to_string(),
-        std::io::ErrorKind::PermissionDenied => "permission denied".to_string(),
+        ErrorKind::IsADirectory => "it is a directory".to_string(),
+        ErrorKind::NotFound => "no such file".to_string(),
+        ErrorKind::PermissionDenied => "permission denied".to_string(),
         _ => e.to_string(),
     }
 }

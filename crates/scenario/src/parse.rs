@@ -78,12 +78,22 @@ pub(crate) fn experiment(
         variants,
         published,
         hash: String::new(),
+        files: Vec::new(),
     })
 }
 
 /// A key that the document must have.
 pub(crate) fn required<'a>(walk: &mut Walk, doc: &'a DeTable<'a>, key: &str) -> Option<Node<'a>> {
-    walk.required("the scenario", 0..0, doc, KEYS, key)
+    let faults = walk.faults.len();
+    let found = walk.required("the scenario", 0..0, doc, KEYS, key);
+    if let Some(missing) = walk.faults.get_mut(faults) {
+        missing.help = Some(match key {
+            "machine" => "give the path of a machine file, or \"pack:2 l3:4 core:8 pu:2\"".into(),
+            "workload" => "`schedlab list workloads` prints all kinds and their keys".into(),
+            _ => format!("begin one with [[{key}]] and a `name`"),
+        });
+    }
+    found
 }
 
 /// Reads `policy` and `rules` of a table; what it does not say is taken from `outer`.

@@ -3,7 +3,7 @@
 use crate::engine;
 use crate::experiment::RunSpec;
 use crate::run::{RunError, RunOutput, guarded};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use trace::export::{
     Origin, OutFile, PerfData, PerfScript, Perfetto, Sink, Totals, TraceDat, TraceError, Tracer,
 };
@@ -19,6 +19,14 @@ pub struct TraceFiles {
     pub trace_dat: Option<PathBuf>,
     /// Perfetto's protobuf.
     pub perfetto: Option<PathBuf>,
+}
+
+impl TraceFiles {
+    /// All that are named.
+    pub fn named(&self) -> impl Iterator<Item = &Path> {
+        let all = [&self.perf_script, &self.perf_data, &self.trace_dat, &self.perfetto];
+        all.into_iter().filter_map(|path| path.as_deref())
+    }
 }
 
 /// Why a run left no trace.

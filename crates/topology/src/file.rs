@@ -168,6 +168,9 @@ pub fn from_table(
     let mut top = Section::new("the machine", table, span);
     let machine = read(name, &mut top, &mut faults);
     top.finish(&mut faults);
+    if faults.is_empty() {
+        faults = sources::of_nothing(table);
+    }
     faults.sort_by_key(|f| f.span.as_ref().map_or(0, |s| s.start));
     match machine {
         Some(machine) if faults.is_empty() => Ok(machine),

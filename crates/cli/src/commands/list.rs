@@ -4,6 +4,7 @@ use crate::args::Listed;
 use crate::output::{Stop, print};
 use anstyle::Style;
 use scenario::glue::machine_info;
+use scenario::nearest;
 use scenario::registry::{
     FEATURES, Fallback, FeatureDef, KeyDef, Kind, METRICS, POLICIES, TUNABLES, TunableDef,
     WORKLOADS, WORKQUEUE,
@@ -126,16 +127,35 @@ fn bound(x: f64) -> String {
 }
 
 fn machines() -> String {
+    let files = machine_files();
+    if files.is_empty() {
+        return format!("  {}\n", no_machines());
+    }
+    aligned(&files.iter().map(|path| machine_row(path)).collect())
+}
+
+fn machine_files() -> Vec<PathBuf> {
     let mut files: Vec<PathBuf> = std::fs::read_dir(MACHINES)
         .map(|dir| dir.filter_map(|entry| Some(entry.ok()?.path())).collect())
         .unwrap_or_default();
     files.retain(|path| path.extension().is_some_and(|e| e == "toml"));
     files.sort();
-    if files.is_empty() {
-        let here = std::env::current_dir().unwrap_or_default();
-        return format!("  no machine files in {}\n", here.join(MACHINES).display());
+    files
+}
+
+fn no_machines() -> String {
+    format!("no machine files in {MACHINES} here: go to schedlab's sources, or give a path")
+}
+
+/// What to do about a name that no machine has.
+pub fn no_such_machine(name: &Path) -> String {
+    let files = machine_files();
+    let names: Vec<_> = files.iter().filter_map(|file| file.file_stem()?.to_str()).collect();
+    match name.to_str().and_then(|name| nearest(name, names.iter().copied())) {
+        _ if names.is_empty() => no_machines(),
+        Some(near) => format!("did you mean `{near}`?"),
+        None => format!("known: {}, or the path of a machine file", names.join(", ")),
     }
-    aligned(&files.iter().map(|path| machine_row(path)).collect())
 }
 
 fn machine_row(path: &Path) -> Vec<String> {

@@ -2,7 +2,7 @@
 
 use crate::args::{ImportFrom, Topology};
 use crate::output::{Stop, note, print};
-use scenario::{Dump, glue};
+use scenario::{Diagnostic, Dump, glue};
 use std::path::{Path, PathBuf};
 
 /// Runs the command.
@@ -54,7 +54,13 @@ fn dump(from: &ImportFrom) -> Dump<'_> {
 /// A machine and the stem of its file.
 fn load(machine: &Path) -> Result<(glue::Machine, String), Stop> {
     let path = find(machine);
-    let machine = scenario::load_machine_file(&path).map_err(Stop::Faults)?;
+    let machine = scenario::load_machine_file(&path).map_err(|mut faults| {
+        let is_absent = |fault: &&mut Diagnostic| fault.span.is_none() && !path.exists();
+        if let Some(first) = faults.0.first_mut().filter(is_absent).filter(|_| is_name(machine)) {
+            first.help = Some(super::list::no_such_machine(machine));
+        }
+        Stop::Faults(faults)
+    })?;
     let stem = if path.is_file() { stem(&path) } else { machine.name.clone() };
     Ok((machine, stem))
 }
@@ -67,6 +73,11 @@ fn stem(path: &Path) -> String {
 /// The file itself, or the one of that name among the machines that come with the project.
 fn find(machine: &Path) -> PathBuf {
     let known = Path::new(super::list::MACHINES).join(machine).with_extension("toml");
-    let bare_name = machine.components().count() == 1 && machine.extension().is_none();
-    if bare_name && !machine.is_file() && known.is_file() { known } else { machine.to_path_buf() }
+    let is_known = is_name(machine) && !machine.is_file() && known.is_file();
+    if is_known { known } else { machine.to_path_buf() }
+}
+
+/// True if it may be the name of a machine that comes with the project.
+fn is_name(machine: &Path) -> bool {
+    machine.components().count() == 1 && machine.extension().is_none()
 }

@@ -6,15 +6,18 @@ use crate::output::{Stop, remark};
 use crate::progress::Bar;
 use scenario::glue::TraceError;
 use scenario::{Experiment, Observer, TraceFailure, TraceFiles, Traced};
+use std::path::{Path, PathBuf};
 
 /// Runs one seed of one variant and writes its trace.
 pub fn trace(args: &TraceArgs) -> Result<(), Stop> {
     for experiment in load_all(std::slice::from_ref(&args.scenario))? {
         let variant = choose(&experiment, args.variant.as_deref())?;
         let seed = args.seed.unwrap_or(experiment.seeds[0]);
+        let files = files(args);
+        must_differ(&files, &experiment)?;
         let bar = Bar::new(&experiment.name, args.quiet);
         let run = experiment.spec(variant, seed);
-        let traced = run.trace(&files(args), &|share| bar.progress(share));
+        let traced = run.trace(&files, &|share| bar.progress(share));
         bar.clear();
         let traced = traced.map_err(|failure| stop(&experiment, &variant.name, seed, failure))?;
         if !args.quiet {
@@ -30,6 +33,29 @@ fn files(args: &TraceArgs) -> TraceFiles {
         perf_data: args.perf_data.clone(),
         trace_dat: args.trace_dat.clone(),
         perfetto: args.perfetto.clone(),
+    }
+}
+
+/// A trace must replace neither what it is made from nor another trace.
+fn must_differ(files: &TraceFiles, experiment: &Experiment) -> Result<(), Stop> {
+    let mut taken: Vec<PathBuf> = experiment.files.iter().filter_map(|file| place(file)).collect();
+    let inputs = taken.len();
+    for file in files.named() {
+        let Some(place) = place(file) else { continue };
+        if let Some(at) = taken.iter().position(|other| *other == place) {
+            let what = if at < inputs { "is an input of this run" } else { "is asked for twice" };
+            return Err(Stop::BadInput(format!("cannot write {}: it {what}", file.display())));
+        }
+        taken.push(place);
+    }
+    Ok(())
+}
+
+/// One name per file, there or not; none for devices, which take any number of writers.
+fn place(file: &Path) -> Option<PathBuf> {
+    match file.canonicalize() {
+        Ok(found) => found.is_file().then_some(found),
+        Err(_) => std::path::absolute(file).ok(),
     }
 }
 

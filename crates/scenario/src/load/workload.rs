@@ -1,13 +1,12 @@
 //! The file that a workload is made from: rt-app's JSON, or a recording.
 
-use super::{fault_of_file, machine_file, neighboring_text, synthetic, unreadable, why};
+use super::{fault_of_file, machine_file, neighboring_text, open, synthetic, unreadable, why};
 use crate::diag::{Diagnostic, Source};
 use crate::experiment::WorkloadFile;
 use crate::glue::{self, Machine, RecordingError};
 use crate::hash::HashingReader;
 use crate::walk::{Node, Walk, did_you_mean};
 use std::borrow::Cow;
-use std::fs::File;
 use std::io::BufReader;
 use std::path::Path;
 use std::sync::Arc;
@@ -72,8 +71,8 @@ fn recording(
     let path = place.scenario.parent().unwrap_or(Path::new("")).join(file);
     let (machine, machine_text) = recorded_on(walk, place, table, faults)?;
     let timed = names(table.get("timed"));
-    let loaded = open(&path).map_err(RecordingError::Io).and_then(|reader| {
-        let mut reader = HashingReader::new(reader);
+    let loaded = open(&path).map_err(RecordingError::Io).and_then(|file| {
+        let mut reader = HashingReader::new(BufReader::with_capacity(BUFFER_BYTES, file));
         let recording = glue::load_recording(&mut reader, &machine, &timed)?;
         Ok((recording, reader.fingerprint()))
     });
@@ -118,14 +117,6 @@ fn recorded_on<'a>(
 fn names<'a>(node: Option<Node<'a>>) -> Vec<&'a str> {
     let text = node.and_then(|node| node.get_ref().as_str()).unwrap_or_default();
     text.split(',').map(str::trim).filter(|name| !name.is_empty()).collect()
-}
-
-fn open(path: &Path) -> std::io::Result<BufReader<File>> {
-    let file = File::open(path)?;
-    match file.metadata()?.is_dir() {
-        true => Err(std::io::ErrorKind::IsADirectory.into()),
-        false => Ok(BufReader::with_capacity(BUFFER_BYTES, file)),
-    }
 }
 
 /// A name that no thread has is a fault of the scenario.

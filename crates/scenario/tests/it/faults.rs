@@ -389,10 +389,12 @@ fn shapes() {
     check_brief(
         "[variant]\nname = \"x\"",
         expect![[r#"
-        0: the scenario has no `machine`
-        0: the scenario has no `workload`
-        1: `variant` must be an array of tables
-            write `[[variant]]`, with two brackets"#]],
+            0: the scenario has no `machine`
+                give the path of a machine file, or "pack:2 l3:4 core:8 pu:2"
+            0: the scenario has no `workload`
+                `schedlab list workloads` prints all kinds and their keys
+            1: `variant` must be an array of tables
+                write `[[variant]]`, with two brackets"#]],
     );
     check_brief(
         "variant = []\nworkload = 3\nrun = []\nmachine = 4",

@@ -6,15 +6,14 @@ use crate::{Confidence, Fault, Source};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-/// Reads the sources; each of their keys must be one that the file gives.
+/// Reads the sources.
 pub(super) fn read(top: &mut Section, sources: &mut Vec<Source>, faults: &mut Vec<Fault>) {
-    let root = top.table();
     for mut section in top.sections("source").unwrap_or_default() {
         for key in ["keys", "text", "confidence"] {
             section.require(key);
         }
         let keys = section.array("keys").unwrap_or_default();
-        let checked = keys.iter().map(|key| section.check(known_key(root, key)));
+        let checked = keys.iter().map(|key| section.check(name(key)));
         let keys: Vec<String> = checked.collect::<Vec<_>>().into_iter().flatten().collect();
         let text = section.string("text");
         let confidence = confidence(&mut section);
@@ -35,17 +34,26 @@ fn confidence(section: &mut Section) -> Option<Confidence> {
     section.check(known.map(|(_, c)| *c).ok_or_else(unknown))
 }
 
-/// A dotted key that stands in the file.
-fn known_key(root: &DeTable<'_>, key: &Spanned<DeValue<'_>>) -> Result<String, Fault> {
-    let path = key.get_ref().as_str();
-    let path = path.ok_or_else(|| wrong_type("keys", key, "a list of keys of this file"))?;
+/// A dotted key.
+fn name(key: &Spanned<DeValue<'_>>) -> Result<String, Fault> {
+    let name = key.get_ref().as_str().map(str::to_owned);
+    name.ok_or_else(|| wrong_type("keys", key, "a list of keys of this file"))
+}
+
+/// Keys that have a source but do not stand in the file, which is right otherwise: of a misspelled
+/// key one hears once.
+pub(super) fn of_nothing(root: &DeTable<'_>) -> Vec<Fault> {
     let all = paths(root);
-    if all.iter().any(|p| p == path) {
-        return Ok(path.to_owned());
-    }
     let all: Vec<&str> = all.iter().map(String::as_str).collect();
-    let message = format!("a source for `{path}`, which the file does not give");
-    Err(Fault::at(key.span(), message).help(did_you_mean(path, &all)))
+    let sources = root.get("source").and_then(|node| node.get_ref().as_array());
+    let lists = sources.into_iter().flatten().filter_map(|source| source.get_ref().get("keys"));
+    let keys = lists.filter_map(|list| list.get_ref().as_array()).flatten();
+    let fault = |key: &Spanned<DeValue<'_>>| {
+        let path = key.get_ref().as_str().filter(|path| !all.contains(path))?;
+        let message = format!("a source for `{path}`, which the file does not give");
+        Some(Fault::at(key.span(), message).help(did_you_mean(path, &all)))
+    };
+    keys.filter_map(fault).collect()
 }
 
 /// The keys of the file and of its tables, dotted.

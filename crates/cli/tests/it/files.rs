@@ -1,0 +1,196 @@
+//! Files that are none, that are too much, or that must not be overwritten.
+
+use crate::lab::Lab;
+use snapbox::str;
+
+/// The message about a scenario that ends where it should not.
+fn check(lab: &Lab, file: &str, expected: snapbox::data::Inline) {
+    lab.run(["check", file]).code(2).stdout_eq("").stderr_eq(expected);
+}
+
+#[test]
+#[cfg(unix)]
+fn a_fifo_that_nobody_writes_is_refused_at_once() {
+    let lab = Lab::new();
+    let made = std::process::Command::new("mkfifo").arg(lab.path("pipe")).status();
+    assert!(made.unwrap().success());
+    check(
+        &lab,
+        "pipe",
+        str![[r#"
+error: cannot read the scenario: it is a device or a FIFO, not a file
+--> pipe
+
+error: 1 fault in the input; nothing was run
+
+"#]],
+    );
+    for (line, by) in [
+        ("machines/small.toml", "pipe"),
+        ("kind = \"kernel-build\"", "kind = \"rt-app\"\nfile = \"pipe\""),
+        ("kind = \"kernel-build\"", "kind = \"perf-script\"\nfile = \"pipe\""),
+    ] {
+        lab.edit(line, by);
+        lab.run(["check", "small.toml"]).code(2);
+    }
+    lab.run(["topology", "show", "pipe"]).code(2);
+    lab.run(["topology", "import", "--hwloc", "pipe"]).code(2);
+    lab.run(["topology", "import", "--lscpu", "pipe"]).code(2);
+}
+
+#[test]
+#[cfg(unix)]
+fn a_pipe_from_a_shell_is_a_file_like_any_other() {
+    let lab = Lab::new();
+    let text = std::fs::read(lab.path("small.toml")).unwrap();
+    lab.file(
+        "inline.toml",
+        String::from_utf8(text).unwrap().replace("machines/small.toml", "core:4 pu:1"),
+    );
+    let program = env!("CARGO_BIN_EXE_schedlab");
+    let line = format!("cat inline.toml | '{program}' check /dev/stdin");
+    let mut shell = std::process::Command::new("sh");
+    let done = shell.args(["-c", &line]).current_dir(lab.path("")).output().unwrap();
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+}
+
+#[test]
+fn a_thousand_faults_are_counted_and_some_are_shown() {
+    let lab = Lab::new();
+    let keys: String = (0..1000).map(|i| format!("key_{i} = 1\n")).collect();
+    lab.edit("policy = \"cfs\"", &format!("policy = \"cfs\"\n{keys}"));
+    let done = lab.run(["check", "small.toml"]).code(2);
+    let text = String::from_utf8(done.get_output().stderr.clone()).unwrap();
+    assert_eq!(text.matches("unknown key").count(), 50);
+    let last = "error: 1000 faults in the input, of which 50 are shown; nothing was run\n";
+    assert!(text.ends_with(last), "{text}");
+}
+
+#[test]
+fn a_misspelled_key_with_a_source_is_one_fault() {
+    let lab = Lab::new();
+    let text = crate::lab::MACHINE.replace("node_ns", "nodens");
+    let source =
+        "[[source]]\nkeys = [\"latency.node_ns\"]\nconfidence = \"measured\"\ntext = \"x\"\n";
+    lab.file("machines/small.toml", text + source);
+    check(
+        &lab,
+        "small.toml",
+        str![[r#"
+error: unknown key `nodens` in [latency]
+ --> machines/small.toml:6:1
+  |
+6 | nodens = 110
+  | ^^^^^^
+  |
+  = help: did you mean `node_ns`?
+
+error: 1 fault in the input; nothing was run
+
+"#]],
+    );
+}
+
+#[test]
+fn what_a_scenario_lacks_comes_with_an_example() {
+    let lab = Lab::new();
+    lab.file("bare.toml", "title = \"bare\"\n");
+    check(
+        &lab,
+        "bare.toml",
+        str![[r#"
+error: the scenario has no `machine`
+--> bare.toml
+ = help: give the path of a machine file, or "pack:2 l3:4 core:8 pu:2"
+
+error: the scenario has no `workload`
+--> bare.toml
+ = help: `schedlab list workloads` prints all kinds and their keys
+
+error: the scenario has no `variant`
+--> bare.toml
+ = help: begin one with [[variant]] and a `name`
+
+error: 3 faults in the input; nothing was run
+
+"#]],
+    );
+}
+
+#[test]
+fn a_mistyped_file_has_a_neighbor() {
+    let lab = Lab::new();
+    check(
+        &lab,
+        "smal.toml",
+        str![[r#"
+error: cannot read the scenario: no such file
+--> smal.toml
+ = help: did you mean `small.toml`?
+
+error: 1 fault in the input; nothing was run
+
+"#]],
+    );
+    lab.run(["topology", "show", "machines/smll.toml"]).code(2).stderr_eq(str![[r#"
+error: cannot read the machine: no such file
+--> machines/smll.toml
+ = help: did you mean `machines/small.toml`?
+
+error: 1 fault in the input; nothing was run
+
+"#]]);
+}
+
+#[test]
+fn a_machine_that_is_not_known() {
+    let lab = Lab::new();
+    lab.run(["topology", "show", "zen4"]).code(2).stderr_eq(str![[r#"
+error: cannot read the machine: no such file
+--> zen4
+ = help: no machine files in scenarios/machines here: go to schedlab's sources, or give a path
+
+error: 1 fault in the input; nothing was run
+
+"#]]);
+    std::fs::create_dir(lab.path("scenarios")).unwrap();
+    std::fs::rename(lab.path("machines"), lab.path("scenarios/machines")).unwrap();
+    lab.run(["topology", "show", "smal"]).code(2).stderr_eq(str![[r#"
+error: cannot read the machine: no such file
+--> smal
+ = help: did you mean `small`?
+
+error: 1 fault in the input; nothing was run
+
+"#]]);
+    lab.run(["topology", "show", "zen4"]).code(2).stderr_eq(str![[r#"
+error: cannot read the machine: no such file
+--> zen4
+ = help: known: small, or the path of a machine file
+
+error: 1 fault in the input; nothing was run
+
+"#]]);
+}
+
+#[test]
+fn a_trace_replaces_neither_its_scenario_nor_another_trace() {
+    let lab = Lab::new();
+    let trace = ["trace", "small.toml", "--variant", "SWQUEUE", "--perfetto"];
+    for (file, expected) in [
+        ("small.toml", "error: cannot write small.toml: it is an input of this run\n"),
+        (
+            "machines/../machines/small.toml",
+            "error: cannot write machines/../machines/small.toml: it is an input of this run\n",
+        ),
+    ] {
+        let before = std::fs::read(lab.path(file)).unwrap();
+        lab.run(trace.into_iter().chain([file])).code(2).stderr_eq(expected);
+        assert_eq!(std::fs::read(lab.path(file)).unwrap(), before);
+    }
+    let twice = ["a.out", "--perf-data", "./a.out"];
+    lab.run(trace.into_iter().chain(twice))
+        .code(2)
+        .stderr_eq("error: cannot write a.out: it is asked for twice\n");
+    assert!(!lab.path("a.out").exists());
+}
