@@ -227,9 +227,15 @@ fn sources_speak_for_keys_of_the_file() {
         "cores = 1\n[latency]\nllc_ns = 3
 [[source]]\nkeys = ['latency.lc_ns', 7]\ntext = 'x'\nconfidence = 'sure'",
         expect![[r#"
-            5 | 'latency.lc_ns' | a source for `latency.lc_ns`, which the file does not give | did you mean `latency.llc_ns`?
             5 | 7 | `keys` must be a list of keys of this file, not an integer | -
             7 | 'sure' | `sure` is no confidence | valid here: measured, published, proxy, inferred, unverified"#]],
+    );
+    // Of a file with other faults it is not said: a misspelled key would be two.
+    check(
+        "cores = 1\n[latency]\nllc_ns = 3
+[[source]]\nkeys = ['latency.lc_ns']\ntext = 'x'\nconfidence = 'measured'",
+        expect![[r#"
+            5 | 'latency.lc_ns' | a source for `latency.lc_ns`, which the file does not give | did you mean `latency.llc_ns`?"#]],
     );
 }
 
