@@ -12,6 +12,7 @@
 mod make;
 mod plan;
 mod process;
+mod tree;
 mod us;
 
 use make::{Make, TokenWait};
@@ -47,7 +48,7 @@ impl Default for Config {
         Self {
             jobs: 8,
             objects: 22_200,
-            directories: 1_800,
+            directories: 1_785,
             work_s: 9_250.0,
             sigma: 0.62,
             prepare_s: 7.0,

@@ -14,8 +14,6 @@ pub enum Purpose {
     Arrival = 1,
     /// Service times.
     Service = 2,
-    /// The shape of a source tree.
-    Tree = 3,
     /// Compile times.
     Compile = 4,
     /// Short shell and make work.

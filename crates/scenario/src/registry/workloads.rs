@@ -67,7 +67,7 @@ pub const WORKLOADS: &[WorkloadDef] = &[
             count(
                 "directories",
                 TASKS_MAX,
-                Int(1800),
+                Int(1785),
                 "directories, each with a make and an archive of its own",
             ),
             KeyDef {

@@ -1,20 +1,13 @@
 //! The source tree: directories, objects, compile times.
 
+use super::tree::{DEPTHS, OBJECTS};
 use super::{Config, us};
 use crate::random::{self, Purpose};
-use rand::RngExt;
 use rand_distr::{Distribution, StandardNormal};
 
 /// An object file, numbered over the whole tree.
 pub type ObjectId = u32;
 
-/// The tree is the same kernel in every run: its shape has a seed of its own.
-const TREE_SEED: u64 = 0xA276_48C7;
-/// How deep directories nest.
-const MAX_DEPTH: u32 = 5;
-/// Spread of the sizes of directories: sigma of their log-normal distribution, as counted in Linux
-/// 6.1 (median 6 objects, 368 at most).
-const DIRECTORY_SIGMA: f64 = 1.16;
 /// Shortest and longest compile time against the median, as in a sample of Linux 6.1.
 const SHORTEST: f64 = 0.25;
 const LONGEST: f64 = 15.0;
@@ -59,32 +52,28 @@ impl Plan {
     }
 }
 
-/// A random recursive tree, bushy at the top like a kernel's; sizes of directories are log-normal.
+/// So many directories of the kernel's tree, evenly from its list; who is left out leaves its
+/// subdirectories to the one above. A directory's share of the objects is that of the list.
 fn tree(config: &Config) -> Vec<Directory> {
-    let n = config.directories.clamp(1, config.objects.max(1));
-    let mut rng = random::stream(TREE_SEED, 0, Purpose::Tree);
-    let mut depth = vec![0u32; n as usize];
-    let mut dirs = vec![Directory::default(); n as usize];
-    for d in 1..n {
-        let parent = loop {
-            let candidate = rng.random_range(0..d);
-            if depth[candidate as usize] < MAX_DEPTH {
-                break candidate;
-            }
-        };
-        depth[d as usize] = depth[parent as usize] + 1;
-        dirs[parent as usize].subdirs.push(d);
+    let n = config.directories.clamp(1, config.objects.max(1)) as usize;
+    let mut dirs = vec![Directory::default(); n];
+    let listed: Vec<usize> = (1..n).map(|d| (d - 1) * DEPTHS.len() / (n - 1)).collect();
+    // The way from the top to the directory before, with depths.
+    let mut path = vec![(b'0', 0)];
+    for (d, &at) in (1..).zip(&listed) {
+        path.retain(|(depth, _)| *depth < DEPTHS[at]);
+        let parent: usize = path[path.len() - 1].1;
+        dirs[parent].subdirs.push(d);
+        path.push((DEPTHS[at], d as usize));
     }
-    let weight = |rng: &mut random::Stream| -> f64 {
-        let x: f64 = StandardNormal.sample(rng);
-        libm::exp(DIRECTORY_SIGMA * x)
-    };
-    let weights: Vec<f64> = (0..n).map(|_| weight(&mut rng)).collect();
-    let total: f64 = weights.iter().sum();
-    let (mut sum, mut first) = (0.0, 0);
-    for (dir, w) in dirs.iter_mut().zip(&weights) {
-        sum += w;
-        let end = (sum / total * f64::from(config.objects)).round() as u32;
+    // The top directory has no objects, unless it is alone.
+    let shares: Vec<u32> =
+        std::iter::once(u32::from(n == 1)).chain(listed.iter().map(|at| OBJECTS[*at])).collect();
+    let total = u64::from(shares.iter().sum::<u32>());
+    let (mut sum, mut first) = (0, 0);
+    for (dir, share) in dirs.iter_mut().zip(&shares) {
+        sum += u64::from(*share);
+        let end = (sum * u64::from(config.objects) / total) as u32;
         (dir.first_object, dir.n_objects) = (first, end - first);
         first = end;
     }
@@ -132,6 +121,33 @@ mod tests {
             assert!(!std::mem::replace(&mut seen[*d as usize], true), "{d} twice");
         }
         assert!(seen.iter().all(|s| *s));
+    }
+
+    fn depths(dirs: &[Directory]) -> Vec<u32> {
+        let mut depth = vec![0; dirs.len()];
+        for (d, dir) in dirs.iter().enumerate() {
+            dir.subdirs.iter().for_each(|sub| depth[*sub as usize] = depth[d] + 1);
+        }
+        depth
+    }
+
+    #[test]
+    fn the_whole_tree_is_that_of_the_list() {
+        let objects = OBJECTS.iter().sum();
+        let dirs = tree(&Config { directories: 1 + DEPTHS.len() as u32, objects, ..config() });
+        let listed = DEPTHS.iter().map(|depth| u32::from(depth - b'0'));
+        assert_eq!(depths(&dirs)[1..], listed.collect::<Vec<_>>());
+        let sizes: Vec<u32> = dirs.iter().map(|d| d.n_objects).collect();
+        assert_eq!((sizes[0], &sizes[1..]), (0, &OBJECTS[..]));
+    }
+
+    #[test]
+    fn a_tree_of_any_size_has_all_its_objects() {
+        for directories in [1, 2, 3, 17, 400, 1784, 1785, 1786, 5000] {
+            let dirs = tree(&Config { directories, objects: 20_000, ..config() });
+            assert_eq!(dirs.iter().map(|d| d.n_objects).sum::<u32>(), 20_000);
+            assert_eq!(depths(&dirs)[1..].iter().filter(|d| **d == 0).count(), 0);
+        }
     }
 
     #[test]
