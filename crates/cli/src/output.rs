@@ -43,13 +43,17 @@ pub fn complain(message: &str) {
 /// Prints faults of input files as rustc would.
 pub fn show_faults(faults: &Faults) {
     let n = faults.0.len();
-    let plural = if n == 1 { "" } else { "s" };
     let _ = writeln!(anstream::stderr(), "{}\n", faults.render(true));
     let shown = match n > Faults::SHOWN_MAX {
         true => format!(", of which {} are shown", Faults::SHOWN_MAX),
         false => String::new(),
     };
-    complain(&format!("{n} fault{plural} in the input{shown}; nothing was run"));
+    complain(&format!("{} in the input{shown}; nothing was run", count(n, "fault")));
+}
+
+/// A number of things.
+pub fn count(n: usize, what: &str) -> String {
+    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
 }
 
 /// On Ctrl-C, ends the program once no file is being written.

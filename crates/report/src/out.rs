@@ -47,12 +47,29 @@ pub fn prepare(dir: &Path) -> Result<(), OutError> {
     tempfile::NamedTempFile::new_in(dir).map(drop).map_err(fault)
 }
 
-/// Writes `results.json`, `results.csv` and the plots of an experiment; gives their paths.
+/// Writes `results.json`, `results.csv` and the plots of an experiment; gives their paths. A plot
+/// that this experiment does not have is removed, since it would be an earlier one's.
 pub fn write(analysis: &Analysis, dir: &Path) -> Result<Vec<PathBuf>, OutError> {
     let mut files = vec![("results.json", json(analysis)), ("results.csv", csv([analysis]))];
-    files.extend(deltas_svg(analysis).map(|svg| ("deltas.svg", svg)));
-    files.extend(utilization_svg(analysis).map(|svg| ("utilization.svg", svg)));
-    write_all(dir, &files)
+    let plots =
+        [("deltas.svg", deltas_svg(analysis)), ("utilization.svg", utilization_svg(analysis))];
+    let absent: Vec<&str> =
+        plots.iter().filter(|(_, svg)| svg.is_none()).map(|(name, _)| *name).collect();
+    files.extend(plots.into_iter().filter_map(|(name, svg)| Some((name, svg?))));
+    let written = write_all(dir, &files)?;
+    for name in absent {
+        remove(&dir.join(name))?;
+    }
+    Ok(written)
+}
+
+fn remove(path: &Path) -> Result<(), OutError> {
+    match std::fs::remove_file(path) {
+        Err(source) if source.kind() != std::io::ErrorKind::NotFound => {
+            Err(OutError::File { path: path.to_path_buf(), source })
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Writes one file.

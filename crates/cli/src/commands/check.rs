@@ -1,7 +1,7 @@
 //! `schedlab check`: reads scenarios, runs nothing.
 
 use super::load_all;
-use crate::output::{Stop, print};
+use crate::output::{Stop, count, print};
 use scenario::glue::machine_info;
 use std::path::PathBuf;
 
@@ -10,13 +10,13 @@ pub fn check(paths: &[PathBuf]) -> Result<(), Stop> {
     for (path, experiment) in paths.iter().zip(load_all(paths)?) {
         let machine = machine_info(&experiment.machine);
         print(&format!(
-            "{}: ok, {} variants x {} seeds of {} on {} ({} CPUs)\n",
+            "{}: ok, {} x {} of {} on {} ({})\n",
             path.display(),
-            experiment.variants.len(),
-            experiment.seeds.len(),
+            count(experiment.variants.len(), "variant"),
+            count(experiment.seeds.len(), "seed"),
             experiment.workload.def.kind,
             machine.name,
-            machine.cpus,
+            count(machine.cpus, "CPU"),
         ))?;
     }
     Ok(())

@@ -1,7 +1,7 @@
 //! `schedlab list`: the names that scenarios can use, from the registry.
 
 use crate::args::Listed;
-use crate::output::{Stop, print};
+use crate::output::{Stop, count, print};
 use anstyle::Style;
 use scenario::glue::machine_info;
 use scenario::nearest;
@@ -163,8 +163,7 @@ fn machine_row(path: &Path) -> Vec<String> {
     let (size, title) = match scenario::load_machine_file(path) {
         Ok(machine) => {
             let info = machine_info(&machine);
-            let plural = |n: usize, what| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
-            let size = format!("{}, {}", plural(info.cpus, "CPU"), plural(info.llcs, "LLC"));
+            let size = format!("{}, {}", count(info.cpus, "CPU"), count(info.llcs, "LLC"));
             (size, info.title)
         }
         Err(_) => ("-".to_string(), format!("has faults: schedlab topology show {name}")),

@@ -9,6 +9,8 @@ use scenario::{Observer, Until};
 
 /// Samples of a run unless an interval is given.
 const SAMPLES: u64 = 10;
+/// Samples at most: all are kept until the end, and nobody reads more.
+const SAMPLES_MAX: u64 = 10_000;
 
 /// Runs one variant under one seed and prints its workqueues.
 pub fn wq(args: &WqArgs) -> Result<(), Stop> {
@@ -29,6 +31,13 @@ pub fn wq(args: &WqArgs) -> Result<(), Stop> {
             .map_err(|why| Stop::BadInput(format!("--interval {text}: {why}")))?,
         None => until.div_ceil(SAMPLES),
     };
+    let samples = until / every;
+    if samples > SAMPLES_MAX {
+        let text = args.interval.as_deref().unwrap_or_default();
+        let message =
+            format!("--interval {text}: {samples} looks in this run; at most {SAMPLES_MAX}");
+        return Err(Stop::BadInput(message));
+    }
     let bar = Bar::new(name, args.quiet);
     let found = experiment.spec(variant, seed).workqueues(every, &|share| bar.progress(share));
     bar.clear();

@@ -76,6 +76,18 @@ fn out_writes_all_files_and_leaves_nothing_else() {
 }
 
 #[test]
+fn out_leaves_no_plot_of_an_earlier_experiment() {
+    let lab = Lab::new();
+    lab.run(["small.toml", "--out", "out"]).success();
+    let (one, _) = SCENARIO.split_once("\n[[variant]]\nname = \"SWQUEUE\"").unwrap();
+    lab.file("small.toml", one);
+    lab.file("out/mine.svg", "kept");
+    lab.run(["small.toml", "--out", "out"]).success();
+    assert!(!lab.path("out/deltas.svg").exists());
+    assert!(lab.path("out/utilization.svg").exists() && lab.path("out/mine.svg").exists());
+}
+
+#[test]
 fn a_reader_that_leaves_early_is_no_error() {
     let lab = Lab::new();
     let mut child = Command::new(env!("CARGO_BIN_EXE_schedlab"))

@@ -178,6 +178,10 @@ error: 1 fault in the input; nothing was run
 
 "#]]);
     lab.file("q.toml", QUEUES);
+    lab.run(["wq", "q.toml", "--interval", "1ns"]).code(2).stdout_eq("").stderr_eq(str![[r#"
+error: --interval 1ns: 200000000 looks in this run; at most 10000
+
+"#]]);
     lab.run(["wq", "q.toml", "--interval", "2"]).code(2).stdout_eq("").stderr_eq(str![[r#"
 error: --interval 2: a time needs a unit: ns, us, ms, s or min
 
