@@ -243,12 +243,12 @@ impl<S: Discipline> Fair<S> {
         c.tick_next.max(due.saturating_add(skew))
     }
 
-    /// Sets `rd.overload` when `cpu`'s queue grows to two or more (spec 8.2). Asking for "or more"
-    /// and not for the crossing changes nothing: the flag is only cleared while no queue is that
-    /// long.
+    /// Sets `rd.overload` when `cpu`'s queue grows from one to two (spec 8.2); to be called once
+    /// for each task that joins. A longer queue does not set it again: a pass that had to leave
+    /// out a CPU with nothing but pinned tasks may have cleared it.
     #[inline]
     pub(crate) fn note_nr_running(&mut self, w: &World, cpu: CpuId) {
-        if w.cpus[cpu.idx()].nr_running >= 2 {
+        if w.cpus[cpu.idx()].nr_running == 2 {
             self.overload = true;
         }
     }

@@ -159,6 +159,25 @@ fn pinned_tasks_mark_the_parent_group_and_raise_the_interval() {
     assert_eq!(rig.fair.sds[2][1].balance_interval, 32);
 }
 
+/// All that waits on CPU 1 is pinned, so the pass looks again without that CPU, and what it sees
+/// then counts. A longer queue is no news: only one that grows from one to two is.
+#[test]
+fn a_pinned_queue_is_forgotten_until_another_one_grows_to_two() {
+    let mut rig = Rig::desktop();
+    let pinned = rig.w.mask(CpuSet::of(32, [CpuId(1)]));
+    rig.queued(1, 1, pinned);
+    rig.running(1, pinned);
+    assert!(rig.fair.overload);
+    rig.newidle(8, TaskId::IDLE);
+    assert!(!rig.fair.overload);
+    rig.queued(1, 1, pinned);
+    assert!(!rig.fair.overload);
+    rig.running(2, MaskId::ALL);
+    assert!(!rig.fair.overload);
+    rig.queued(2, 1, MaskId::ALL);
+    assert!(rig.fair.overload);
+}
+
 #[test]
 fn intervals_double_up_to_twice_the_weight() {
     let mut rig = Rig::desktop();
