@@ -38,6 +38,8 @@ pub struct Config {
     pub bs_kib: u32,
     /// Share of reads, percent.
     pub read_pct: f64,
+    /// fio's nice: that of its jobs.
+    pub nice: i8,
     /// fio hashes what it writes, to verify it later.
     pub hash_writes: bool,
     /// … and what it reads, to verify it now.
@@ -66,6 +68,8 @@ pub struct Config {
 
 /// Memory of a fio process beside its buffers, bytes: unverified.
 const FIO_BYTES: u64 = 4 << 20;
+/// What dm-crypt encrypts at a time, bytes.
+const SECTOR_BYTES: u64 = 512;
 
 impl Config {
     /// Memory that each issuer needs, bytes.
@@ -75,6 +79,10 @@ impl Config {
 
     fn bytes(&self) -> u64 {
         u64::from(self.bs_kib) * 1024
+    }
+
+    fn sectors(&self) -> u64 {
+        self.bytes() / SECTOR_BYTES
     }
 
     /// Time for a request's bytes at a rate, ns.

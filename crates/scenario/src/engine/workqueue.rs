@@ -66,6 +66,7 @@ pub(super) fn dm_crypt(spec: &RunSpec) -> DmCrypt {
         iodepth: int(load, "iodepth") as u32,
         bs_kib: int(load, "bs_kib") as u32,
         read_pct: float(load, "read_pct"),
+        nice: load.get("nice").and_then(|v| v.int()).unwrap_or(0) as i8,
         hash_writes: switch("hash_writes"),
         hash_reads: switch("hash_reads"),
         hash_mb_s: float(load, "hash_mb_s"),

@@ -160,6 +160,13 @@ pub const WORKLOADS: &[WorkloadDef] = &[
                 default: Float(50.0),
                 help: "share of reads",
             },
+            KeyDef {
+                name: "nice",
+                kind: Kind::Int { min: -20, max: 19 },
+                unit: "",
+                default: Int(0),
+                help: "fio's nice level of the issuers",
+            },
             switch("hash_writes", true, "what is written is hashed (verify=sha512)"),
             switch("hash_reads", true, "… and what is read; fio does not if it also writes"),
             rate("hash_mb_s", Required, "hashing, per CPU at full speed (docs/CALIBRATION.md)"),

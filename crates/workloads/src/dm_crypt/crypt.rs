@@ -8,11 +8,19 @@ use sim_core::{LockId, Op, ProgramCx, Site, Step, TaskAttr, TaskId};
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum At {
     Begin,
+    /// So many pieces of its bytes are left.
+    Pieces(u64),
     /// Its bytes are through.
     Crypted,
     /// A write that goes into the tree; a read that goes into the ring.
     Deliver,
     Delivered,
+}
+
+impl At {
+    fn after_piece(left: u64) -> Self {
+        if left == 0 { At::Crypted } else { At::Pieces(left) }
+    }
 }
 
 /// dmcrypt_write, and the tree that it writes out.
@@ -65,19 +73,30 @@ impl Writer {
 }
 
 impl DmCrypt {
+    /// In how many pieces a request is encrypted. dm-crypt offers its CPU after each sector
+    /// (`cond_resched` in `crypt_convert`); a preemptible kernel does not wait for that.
+    fn pieces(&self, cx: &ProgramCx<'_>) -> u64 {
+        if cx.machine().preemptible_kernel { 1 } else { self.config.sectors() }
+    }
+
     /// What a worker of kcryptd does next for a request.
     pub(super) fn work(&mut self, cx: &mut ProgramCx<'_>, task: TaskId, work: WorkId) -> Op {
-        let (io, times) = (work.0, self.times());
+        let (io, times, pieces) = (work.0, self.times(), self.pieces(cx));
         let request = &mut self.ios[work.idx()];
         let (dir, data) = (request.dir, request.data);
         let op = match request.at {
             At::Begin => {
-                request.at = At::Crypted;
+                request.at = At::after_piece(pieces - 1);
+                let first = times.crypt - times.crypt / pieces * (pieces - 1);
                 Op::Kernel(match dir {
                     // Plain text comes out of fio's caches; what is read comes from memory.
-                    Dir::Write => times.crypt + self.transfer(cx, data),
-                    Dir::Read => times.crypt,
+                    Dir::Write => first + self.transfer(cx, data),
+                    Dir::Read => first,
                 })
+            }
+            At::Pieces(left) => {
+                request.at = At::after_piece(left - 1);
+                Op::Kernel(times.crypt / pieces)
             }
             At::Crypted if dir == Dir::Write => {
                 request.at = At::Delivered;

@@ -133,7 +133,13 @@ impl Job {
     /// Made, not yet running.
     pub fn new(cx: &mut ProgramCx<'_>, config: &Config, job: u32) -> Self {
         let comm = cx.comm("fio");
-        let attr = TaskAttr { comm, mm: 1 + job, working_set_kib: FIO_KIB, ..TaskAttr::default() };
+        let attr = TaskAttr {
+            comm,
+            nice: config.nice,
+            mm: 1 + job,
+            working_set_kib: FIO_KIB,
+            ..TaskAttr::default()
+        };
         Self {
             task: cx.new_task(attr),
             at: At::New,

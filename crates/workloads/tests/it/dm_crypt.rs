@@ -22,6 +22,7 @@ pub fn config() -> dm_crypt::Config {
         iodepth: 8,
         bs_kib: 32,
         read_pct: 50.0,
+        nice: 0,
         hash_writes: true,
         hash_reads: false,
         hash_mb_s: 500.0,
@@ -84,6 +85,36 @@ fn affinities() -> impl Strategy<Value = Affinity> {
         strict,
         localize,
     })
+}
+
+/// Encrypting is kernel work, but a worker offers its CPU after each sector: whether the kernel is
+/// preemptible makes no difference to whom it shares the CPU with.
+#[test]
+fn a_worker_gives_way_between_sectors_in_every_kernel() {
+    let switches = |preemptible_kernel| {
+        // 33 ms for each item, on the CPU of the issuer and of dmcrypt_write.
+        let config = dm_crypt::Config { numjobs: 1, crypt_mb_s: 1.0, ..config() };
+        let mut machine = free_machine(1);
+        machine.preemptible_kernel = preemptible_kernel;
+        let policy = Fair::new(Features::default(), Tunables::for_cpus(1));
+        let program = DmCrypt::new(config);
+        let mut sim = simulate(machine, Config::default(), policy, program, NoObserver);
+        sim.run_until(UNDER_WAY);
+        sim.begin_measurement();
+        sim.run_until(UNDER_WAY + 1000 * MS);
+        sim.w.counters.switches as f64
+    };
+    let (yes, no) = (switches(true), switches(false));
+    assert!(yes > 200.0 && (no / yes - 1.0).abs() < 0.1, "{yes} {no}");
+}
+
+#[test]
+fn the_issuers_have_the_nice_level_of_fio() {
+    let program = DmCrypt::new(dm_crypt::Config { nice: 9, ..config() });
+    let mut sim =
+        simulate(free_machine(2), Config::default(), Fcfs::default(), program, NoObserver);
+    sim.run_until(MS);
+    assert_eq!(sim.w.tasks.iter().filter(|t| t.attr.nice == 9).count(), 2);
 }
 
 proptest! {
