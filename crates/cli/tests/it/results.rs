@@ -41,6 +41,38 @@ fn json_has_the_documented_shape() {
     assert_eq!(doc["variants"][1]["metrics"]["elapsed"]["values"].as_array().unwrap().len(), 3);
     assert!(doc["variants"][1]["vs_baseline"]["elapsed"]["delta_pct"].is_number());
     assert!(doc["variants"][1]["published"][0]["agrees"].is_boolean());
+    let mut fields = Vec::new();
+    names(&doc, "", &mut fields);
+    let unknown: Vec<&String> =
+        fields.iter().filter(|field| !RESULTS_MD.contains(&format!("`{field}`"))).collect();
+    assert!(unknown.is_empty(), "docs/RESULTS.md does not name {unknown:?}");
+}
+
+/// The page that users read.
+const RESULTS_MD: &str = include_str!("../../../../docs/RESULTS.md");
+
+/// The names of all fields, without those that are names of metrics.
+fn names(value: &serde_json::Value, of: &str, fields: &mut Vec<String>) {
+    for element in value.as_array().into_iter().flatten() {
+        names(element, of, fields);
+    }
+    for (key, inner) in value.as_object().into_iter().flatten() {
+        match of {
+            "metrics" | "vs_baseline" => names(inner, "", fields),
+            _ => {
+                let is_map = matches!(key.as_str(), "metrics" | "vs_baseline");
+                fields.push(if is_map { format!("{key}.NAME") } else { key.clone() });
+                names(inner, key, fields);
+            }
+        }
+    }
+}
+
+#[test]
+fn csv_has_the_documented_columns() {
+    let csv = Lab::new().output(["small.toml", "--format", "csv", "--quiet"]);
+    let header = csv.lines().next().unwrap();
+    assert!(RESULTS_MD.contains(header), "{header}");
 }
 
 #[test]
