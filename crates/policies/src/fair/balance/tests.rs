@@ -9,7 +9,7 @@ mod swq;
 
 use crate::fair::features::{Features, Tunables};
 use crate::fair::state::{Fair, FairTask};
-use crate::fair::{Cfs, Discipline};
+use crate::fair::{Cfs, Discipline, Eevdf, Rules};
 use sim_core::{Config, EnqueueFlags, LockId, MaskId, Policy, Step, TaskAttr, TaskId, World};
 use std::sync::Arc;
 use topology::*;
@@ -157,43 +157,57 @@ fn new_fair_task(ran: u64) -> FairTask {
 }
 
 /// A world, the fair class, and a record of the locks held by the path being driven.
-pub(super) struct Rig {
+pub(super) struct Rig<S: Discipline = Cfs> {
     pub w: World,
-    pub fair: Fair,
+    pub fair: Fair<S>,
     pub held: Vec<LockId>,
 }
 
 impl Rig {
     pub fn new(machine: Machine, features: Features) -> Self {
-        let n = machine.n_cpus();
-        let mut w = World::new(Arc::new(machine), Config::default());
-        w.now = 100_000_000;
-        let mut fair = Fair::new(features, Tunables::for_cpus(n));
-        fair.init(&mut w);
-        Self { w, fair, held: Vec::new() }
+        let fair = Fair::new(features, Tunables::for_cpus(machine.n_cpus()));
+        Self::of(machine, fair)
     }
 
     /// The 32-CPU desktop of the examples: CCX 0 is CPUs 0-7 and 16-23.
     pub fn desktop() -> Self {
         Self::new(machine(2, 8), Features::default())
     }
+}
+
+impl Rig<Eevdf> {
+    /// The desktop with a later kernel.
+    pub fn desktop_with(rules: Rules) -> Self {
+        let (features, tunables) = (Features::for_rules(rules), Tunables::for_rules(rules, 32));
+        Self::of(machine(2, 8), Fair::eevdf(rules, features, tunables))
+    }
+}
+
+impl<S: Discipline> Rig<S> {
+    fn of(machine: Machine, mut fair: Fair<S>) -> Self {
+        let mut w = World::new(Arc::new(machine), Config::default());
+        w.now = 100_000_000;
+        fair.init(&mut w);
+        Self { w, fair, held: Vec::new() }
+    }
 
     /// A task that waits on `cpu`'s queue; `ran` is when it last ran.
     pub fn queued(&mut self, cpu: u32, ran: u64, allowed: MaskId) -> TaskId {
         let attr = TaskAttr { allowed, ..TaskAttr::default() };
         let p = self.w.new_task(attr);
-        self.fair.tasks.push(new_fair_task(ran));
         (self.w.tasks[p.idx()].cpu, self.w.tasks[p.idx()].wake_cpu) = (CpuId(cpu), CpuId(cpu));
+        self.fair.task_fork(&mut self.w, p, None);
+        self.fair.tasks[p.idx()].exec_start = ran;
         self.w.activate(CpuId(cpu), p);
         let flags = EnqueueFlags::default();
-        Cfs::enqueue_entity(&mut self.fair, &mut self.w, CpuId(cpu), p, flags);
+        S::enqueue_entity(&mut self.fair, &mut self.w, CpuId(cpu), p, flags);
         p
     }
 
     /// A task that runs on `cpu`.
     pub fn running(&mut self, cpu: u32, allowed: MaskId) -> TaskId {
         let p = self.queued(cpu, self.w.now, allowed);
-        Cfs::set_next_entity(&mut self.fair, &mut self.w, CpuId(cpu), p);
+        S::set_next_entity(&mut self.fair, &mut self.w, CpuId(cpu), p);
         self.w.set_curr(CpuId(cpu), p);
         self.w.tasks[p.idx()].on_cpu = true;
         p
@@ -223,7 +237,7 @@ impl Rig {
     pub fn drive(
         &mut self,
         cpu: u32,
-        mut path: impl FnMut(&mut Fair, &mut World, bool) -> Step,
+        mut path: impl FnMut(&mut Fair<S>, &mut World, bool) -> Step,
     ) -> Vec<Step> {
         let mut steps = Vec::new();
         loop {

@@ -120,8 +120,7 @@ fn a_wakeup_during_the_walk_ends_it() {
 
 /// 40 tasks on CPU 1 of which none may leave, or one is merely hot; a periodic pass at MC on CPU 2.
 /// Returns the number of examinations, read off the rotation of the list, and of lock holds.
-fn forty(hot_first: bool) -> (usize, usize) {
-    let mut rig = Rig::desktop();
+fn forty<S: Discipline>(mut rig: Rig<S>, hot_first: bool) -> (usize, usize) {
     let pinned = rig.w.mask(CpuSet::of(32, [CpuId(1)]));
     let first = if hot_first { MaskId::ALL } else { pinned };
     let mut tasks = vec![rig.queued(1, rig.w.now, first)];
@@ -137,10 +136,22 @@ fn forty(hot_first: bool) -> (usize, usize) {
     (at, locks_of(&steps, 1))
 }
 
+/// T8.5
 #[test]
 fn forty_pinned_tasks_take_63_looks_in_two_holds() {
-    assert_eq!(forty(false), (63 % 40, 2));
-    assert_eq!(forty(true), (32, 1));
+    assert_eq!(forty(Rig::desktop(), false), (63 % 40, 2));
+    assert_eq!(forty(Rig::desktop(), true), (32, 1));
+    assert_eq!(forty(Rig::desktop_with(Rules::V6_6), false), (63 % 40, 2));
+    assert_eq!(forty(Rig::desktop_with(Rules::V6_6), true), (32, 1));
+}
+
+/// T8.5
+#[test]
+fn later_kernels_look_at_32_of_forty_pinned_tasks() {
+    for rules in [Rules::V6_12, Rules::V6_18_2, Rules::V6_18] {
+        assert_eq!(forty(Rig::desktop_with(rules), false), (32, 1), "{rules:?}");
+        assert_eq!(forty(Rig::desktop_with(rules), true), (32, 1), "{rules:?}");
+    }
 }
 
 #[test]
