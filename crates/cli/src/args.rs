@@ -1,7 +1,8 @@
 //! What can be typed. The comments here are the help texts and the manual page.
 
+use clap::builder::{PathBufValueParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// A deterministic simulator of the Linux CPU scheduler.
 ///
@@ -26,11 +27,19 @@ pub struct Cli {
     pub run: RunArgs,
 }
 
+/// A file to be read, where `-` is standard input as with other tools.
+fn input() -> impl TypedValueParser<Value = PathBuf> {
+    PathBufValueParser::new().map(|path| match path == Path::new("-") {
+        true => PathBuf::from("/dev/stdin"),
+        false => path,
+    })
+}
+
 /// Arguments of the main job: running scenarios.
 #[derive(Args)]
 pub struct RunArgs {
-    /// Scenario files to run, one after another
-    #[arg(required = true, value_name = "SCENARIO.toml")]
+    /// Scenario files to run, one after another; - is standard input
+    #[arg(required = true, value_name = "SCENARIO.toml", value_parser = input())]
     pub scenarios: Vec<PathBuf>,
     /// Run seeds 1 to N instead of the scenario's
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=10_000))]
@@ -71,8 +80,8 @@ pub enum Format {
 pub enum Command {
     /// Check scenario files: say all that is wrong, with line, column and a hint
     Check {
-        /// Scenario files
-        #[arg(required = true, value_name = "SCENARIO.toml")]
+        /// Scenario files; - is standard input
+        #[arg(required = true, value_name = "SCENARIO.toml", value_parser = input())]
         scenarios: Vec<PathBuf>,
     },
     /// Run one seed of one variant and write a trace of all that happens
@@ -105,8 +114,8 @@ pub enum Command {
 /// Arguments of `schedlab trace`.
 #[derive(Args)]
 pub struct TraceArgs {
-    /// Scenario file
-    #[arg(value_name = "SCENARIO.toml")]
+    /// Scenario file; - is standard input
+    #[arg(value_name = "SCENARIO.toml", value_parser = input())]
     pub scenario: PathBuf,
     /// The variant to run; needed if the scenario has several
     #[arg(long, value_name = "NAME")]
@@ -134,8 +143,8 @@ pub struct TraceArgs {
 /// Arguments of `schedlab profile`.
 #[derive(Args)]
 pub struct ProfileArgs {
-    /// Scenario file
-    #[arg(value_name = "SCENARIO.toml")]
+    /// Scenario file; - is standard input
+    #[arg(value_name = "SCENARIO.toml", value_parser = input())]
     pub scenario: PathBuf,
     /// The variant to run; needed if the scenario has several
     #[arg(long, value_name = "NAME")]
@@ -154,8 +163,8 @@ pub struct ProfileArgs {
 /// Arguments of `schedlab wq`.
 #[derive(Args)]
 pub struct WqArgs {
-    /// Scenario file
-    #[arg(value_name = "SCENARIO.toml")]
+    /// Scenario file; - is standard input
+    #[arg(value_name = "SCENARIO.toml", value_parser = input())]
     pub scenario: PathBuf,
     /// The variant to run; needed if the scenario has several
     #[arg(long, value_name = "NAME")]
@@ -206,6 +215,7 @@ pub enum Topology {
     Show {
         /// A machine file, the name of one in scenarios/machines, or a description as hwloc's
         /// synthetic ones: "pack:2 l3:4 core:8 pu:2"
+        #[arg(value_parser = input())]
         machine: PathBuf,
         /// Print the table of `lscpu -e` instead
         #[arg(long)]
@@ -227,6 +237,8 @@ pub enum Topology {
     /// `lstopo --input DIR --if fsroot` and `SCX_SYSFS_PREFIX=DIR`
     Export {
         /// A machine file, the name of one in scenarios/machines, or a description as hwloc's
+        /// synthetic ones: "pack:2 l3:4 core:8 pu:2"
+        #[arg(value_parser = input())]
         machine: PathBuf,
         /// The directory; it must not exist yet, or be empty
         #[arg(long, value_name = "DIR")]
@@ -242,10 +254,10 @@ pub struct ImportFrom {
     #[arg(long, value_name = "DIR")]
     pub sysfs: Option<PathBuf>,
     /// XML of hwloc 2 or 3: `lstopo FILE.xml`
-    #[arg(long, value_name = "FILE.xml")]
+    #[arg(long, value_name = "FILE.xml", value_parser = input())]
     pub hwloc: Option<PathBuf>,
     /// Output of `lscpu -p`, `lscpu -e` or `lscpu -J -e`
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = input())]
     pub lscpu: Option<PathBuf>,
     /// A directory that `hwloc-gather-cpuid` wrote
     #[arg(long, value_name = "DIR")]

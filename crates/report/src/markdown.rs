@@ -97,9 +97,9 @@ fn matrix(out: &mut String, analysis: &Analysis) {
     }
 }
 
-/// User text must not end a cell.
+/// User text must neither end a cell nor be taken for HTML, which would hide it.
 fn escape(text: &str) -> String {
-    text.replace('|', "\\|")
+    text.replace('|', "\\|").replace('<', "\\<")
 }
 
 #[cfg(test)]

@@ -196,7 +196,7 @@ fn neighboring_text(
     file: &str,
     what: &str,
 ) -> Option<(PathBuf, String)> {
-    let path = scenario.parent().unwrap_or(Path::new("")).join(file);
+    let path = beside(scenario, file);
     match read_text(&path) {
         Ok(text) => Some((path, text)),
         Err(why) => {
@@ -282,8 +282,15 @@ fn files(scenario: &Path, doc: &DeTable<'_>) -> Vec<PathBuf> {
     let of_workload = |key| workload.and_then(|table| table.get(key));
     let named = [doc.get("machine"), of_workload("file"), of_workload("recorded_on")];
     let named = named.into_iter().flatten().filter_map(|node| node.get_ref().as_str());
-    let folder = scenario.parent().unwrap_or(Path::new(""));
-    std::iter::once(scenario.to_path_buf()).chain(named.map(|file| folder.join(file))).collect()
+    let named = named.map(|file| beside(scenario, file));
+    std::iter::once(scenario.to_path_buf()).chain(named).collect()
+}
+
+/// The path of a file that a scenario names. A scenario that comes through a pipe (/dev/stdin,
+/// /dev/fd/63) stands in the current directory.
+fn beside(scenario: &Path, file: &str) -> PathBuf {
+    let folder = scenario.parent().filter(|folder| !folder.starts_with("/dev"));
+    folder.unwrap_or(Path::new("")).join(file)
 }
 
 /// What the system says, in our words.

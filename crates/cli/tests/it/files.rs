@@ -42,16 +42,13 @@ error: 1 fault in the input; nothing was run
 #[cfg(unix)]
 fn a_pipe_from_a_shell_is_a_file_like_any_other() {
     let lab = Lab::new();
-    let text = std::fs::read(lab.path("small.toml")).unwrap();
-    lab.file(
-        "inline.toml",
-        String::from_utf8(text).unwrap().replace("machines/small.toml", "core:4 pu:1"),
-    );
     let program = env!("CARGO_BIN_EXE_schedlab");
-    let line = format!("cat inline.toml | '{program}' check /dev/stdin");
-    let mut shell = std::process::Command::new("sh");
-    let done = shell.args(["-c", &line]).current_dir(lab.path("")).output().unwrap();
-    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    for args in ["check /dev/stdin", "check -", "- --quiet"] {
+        let line = format!("cat small.toml | '{program}' {args}");
+        let mut shell = std::process::Command::new("sh");
+        let done = shell.args(["-c", &line]).current_dir(lab.path("")).output().unwrap();
+        assert!(done.status.success(), "{args}: {}", String::from_utf8_lossy(&done.stderr));
+    }
 }
 
 #[test]

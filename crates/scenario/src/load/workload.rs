@@ -1,6 +1,8 @@
 //! The file that a workload is made from: rt-app's JSON, or a recording.
 
-use super::{fault_of_file, machine_file, neighboring_text, open, synthetic, unreadable, why};
+use super::{
+    beside, fault_of_file, machine_file, neighboring_text, open, synthetic, unreadable, why,
+};
 use crate::diag::{Diagnostic, Source};
 use crate::experiment::WorkloadFile;
 use crate::glue::{self, Machine, RecordingError};
@@ -68,7 +70,7 @@ fn recording(
     faults: &mut Vec<Diagnostic>,
 ) -> Option<(WorkloadFile, String)> {
     let file = node.get_ref().as_str()?;
-    let path = place.scenario.parent().unwrap_or(Path::new("")).join(file);
+    let path = beside(place.scenario, file);
     let (machine, machine_text) = recorded_on(walk, place, table, faults)?;
     let timed = names(table.get("timed"));
     let loaded = open(&path).map_err(RecordingError::Io).and_then(|file| {
