@@ -43,7 +43,10 @@ pub fn uninterrupted() -> MutexGuard<'static, ()> {
 pub fn prepare(dir: &Path) -> Result<(), OutError> {
     let _guard = uninterrupted();
     let fault = |source| OutError::Directory { dir: dir.to_path_buf(), source };
-    std::fs::create_dir_all(dir).map_err(fault)?;
+    std::fs::create_dir_all(dir).map_err(|e| match e.kind() {
+        std::io::ErrorKind::AlreadyExists => fault(std::io::ErrorKind::NotADirectory.into()),
+        _ => fault(e),
+    })?;
     tempfile::NamedTempFile::new_in(dir).map(drop).map_err(fault)
 }
 
@@ -165,7 +168,8 @@ fn stage(dir: &Path, content: &str) -> std::io::Result<tempfile::NamedTempFile> 
         builder.permissions(std::fs::Permissions::from_mode(0o666));
     }
     let mut file = builder.tempfile_in(dir)?;
-    file.write_all(content.as_bytes())?;
+    // Not through `file` itself, whose errors name the temporary file as well.
+    file.as_file_mut().write_all(content.as_bytes())?;
     file.as_file().sync_all()?;
     Ok(file)
 }

@@ -337,7 +337,7 @@ fn an_output_directory_that_is_a_file() {
     let lab = Lab::new();
     lab.file("out", "precious");
     lab.run(["small.toml", "--out", "out"]).code(2).stdout_eq("").stderr_eq(str![[r#"
-error: cannot use out as output directory: File exists (os error 17)
+error: cannot use out as output directory: not a directory
 
 "#]]);
     assert_eq!(std::fs::read_to_string(lab.path("out")).unwrap(), "precious");
