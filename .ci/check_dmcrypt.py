@@ -34,7 +34,7 @@ for load in (high, med, low):
     for row in base["published"]:
         off = mean(base, row["metric"]) / row["value"] - 1
         assert abs(off) < 0.025, f"SYSTEM: {row['metric']} is {off:+.2%} off"
-for name in ("CACHE", "CACHE+STRICT"):
+for name in ("CACHE", "CACHE+STRICT", "SYSTEM+LOCAL", "CACHE+LOCAL"):
     off = change(med, name) - published(med, name)
     assert abs(off) < 0.03, f"MED {name}: {off:+.2%} off"
 

@@ -109,7 +109,7 @@ impl<S: Discipline> Policy for Fair<S> {
     fn task_dead(&mut self, w: &mut World, p: TaskId) {
         let cpu = w.tasks[p.idx()].cpu;
         self.catch_up(w, cpu);
-        self.remove_entity_load_avg(cpu, p);
+        self.remove_entity_load_avg(w, cpu, p);
     }
 
     fn select_task_rq(&mut self, w: &mut World, p: TaskId, kind: SelectKind) -> Choice {
@@ -123,7 +123,7 @@ impl<S: Discipline> Policy for Fair<S> {
     fn migrate_task_rq(&mut self, w: &mut World, p: TaskId, from: CpuId, _to: CpuId) {
         self.catch_up(w, from);
         S::migrate_task(self, from, p);
-        self.remove_entity_load_avg(from, p);
+        self.remove_entity_load_avg(w, from, p);
     }
 
     fn enqueue_task(&mut self, w: &mut World, cpu: CpuId, p: TaskId, flags: EnqueueFlags) -> Hook {

@@ -58,23 +58,34 @@ impl<S: Discipline> Fair<S> {
             runnable: u64::from(rq.h_nr_runnable()),
             running: rq.curr.is_task(),
         };
-        if rq.avg.update(now, activity, 1) {
+        let gone = std::mem::take(&mut rq.removed);
+        if gone.n_tasks > 0 {
+            rq.avg.take_out(gone);
+        }
+        if rq.avg.update(now, activity, 1) || gone.n_tasks > 0 {
             self.publish(cpu);
         }
     }
 
     /// Takes the averages of the sleeping `p` out of its runqueue: it wakes up elsewhere, or has
-    /// exited. The kernel queues the removal until the runqueue's next update; here it is
-    /// immediate (spec 2.5, \[model\]).
-    pub(crate) fn remove_entity_load_avg(&mut self, cpu: CpuId, p: TaskId) {
+    /// exited. The waker does not hold that runqueue's lock, so they go at its next update: until
+    /// then it looks as busy as if `p` still slept there.
+    pub(crate) fn remove_entity_load_avg(&mut self, w: &World, cpu: CpuId, p: TaskId) {
         let (rq, se) = (&mut self.rqs[cpu.idx()], &mut self.tasks[p.idx()]);
         if se.avg.last_update_time == DETACHED {
             return;
         }
         let weight = u64::from(se.weight);
         se.avg.update(rq.avg.last_update_time, Activity::task(false, false), weight);
-        rq.avg.detach(&mut se.avg, weight);
-        self.publish(cpu);
+        rq.removed.n_tasks += 1;
+        rq.removed.load_avg += se.avg.load_avg;
+        rq.removed.runnable_avg += se.avg.runnable_avg;
+        rq.removed.util_avg += se.avg.util_avg;
+        // `migrate_se_pelt_lag`: an idle CPU's clock may stand since long ago.
+        if w.cpus[cpu.idx()].curr == TaskId::IDLE {
+            se.avg.update(w.now, Activity::task(false, false), weight);
+        }
+        se.avg.last_update_time = DETACHED;
     }
 
     /// Averages of `cpu`'s runqueue alone, up to now (`update_blocked_averages`).

@@ -6,7 +6,7 @@
 //! `clock_task` and the simulated clock are the same: the simulator keeps no irq time apart, and
 //! frequency and capacity are constant (a simplification, spec 0.4).
 
-use super::state::SchedAvg;
+use super::state::{Removed, SchedAvg};
 use sim_core::Ns;
 
 /// The sum of a full past: an entity that always was active.
@@ -166,6 +166,19 @@ impl SchedAvg {
         remove(&mut self.util_avg, &mut self.util_sum, se.util_avg, se.util_sum);
         remove(&mut self.runnable_avg, &mut self.runnable_sum, se.runnable_avg, se.runnable_sum);
         se.last_update_time = DETACHED;
+    }
+
+    /// Takes out of a runqueue's averages those of tasks that have left it in their sleep
+    /// (`update_cfs_rq_load_avg`); rounding as in [`SchedAvg::detach`].
+    pub fn take_out(&mut self, gone: Removed) {
+        let divider = self.divider();
+        let take = |avg: &mut u64, sum: &mut u64, part: u64| {
+            *avg = avg.saturating_sub(part);
+            *sum = sum.saturating_sub(part * divider).max(*avg * PELT_MIN_DIVIDER);
+        };
+        take(&mut self.load_avg, &mut self.load_sum, gone.load_avg);
+        take(&mut self.util_avg, &mut self.util_sum, gone.util_avg);
+        take(&mut self.runnable_avg, &mut self.runnable_sum, gone.runnable_avg);
     }
 
     /// `reweight_entity`: the load of a task whose weight changes from `old` to `new`, and of this

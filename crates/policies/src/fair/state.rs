@@ -24,6 +24,20 @@ pub struct SchedAvg {
     pub util_avg: u64,
 }
 
+/// `cfs.removed`: the averages of tasks that slept on a runqueue and woke elsewhere, or died. They
+/// are part of its own until its next update.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Removed {
+    /// How many there are.
+    pub n_tasks: u32,
+    /// The sum of their `load_avg`; the others likewise.
+    pub load_avg: u64,
+    /// `runnable_avg`
+    pub runnable_avg: u64,
+    /// `util_avg`
+    pub util_avg: u64,
+}
+
 /// How often a waker changes its wakee (spec 5.5.1).
 #[derive(Clone, Copy, Debug)]
 pub struct Wakee {
@@ -138,6 +152,7 @@ pub struct FairRq<Q = CfsQueue> {
     /// The next buddy: a task to be picked out of order.
     pub next: TaskId,
     pub avg: SchedAvg,
+    pub removed: Removed,
     pub util_est_enqueued: u32,
     /// `cfs_tasks`: most recently run first.
     pub list_head: TaskId,
@@ -201,6 +216,7 @@ impl<Q: Default> FairRq<Q> {
             min_vruntime: MIN_VRUNTIME_AT_BOOT,
             next: TaskId::NONE,
             avg: SchedAvg::default(),
+            removed: Removed::default(),
             util_est_enqueued: 0,
             list_head: TaskId::NONE,
             list_tail: TaskId::NONE,

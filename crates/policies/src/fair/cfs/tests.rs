@@ -296,3 +296,19 @@ fn idle_periods_feed_avg_idle() {
         assert_eq!(rig.f.rqs[0].avg_idle, avg);
     }
 }
+
+/// Nobody holds the lock of the queue that a sleeper leaves: its share goes at the next update
+/// there. Its own averages go on in between, if that CPU is idle and its clock may stand still.
+#[test]
+fn a_sleeper_that_wakes_elsewhere_is_missed_at_the_next_update() {
+    let (mut rig, tasks) = hogs(250, &[0]);
+    rig.run(100 * MS);
+    rig.sleep(0);
+    let before = rig.f.rqs[0].avg.util_avg;
+    rig.w.now += 32 * 1024 * 1024;
+    rig.f.migrate_task_rq(&mut rig.w, tasks[0], CpuId(0), CpuId(1));
+    assert!(before > 800 && rig.f.rqs[0].avg.util_avg == before);
+    assert!(rig.f.tasks[tasks[0].idx()].avg.util_avg.abs_diff(before / 2) < 16);
+    rig.f.update_blocked_averages(&mut rig.w, CpuId(0));
+    assert_eq!(rig.f.rqs[0].avg.util_avg, 0);
+}
