@@ -58,11 +58,11 @@ impl<S: Discipline> Fair<S> {
             runnable: u64::from(rq.h_nr_runnable()),
             running: rq.curr.is_task(),
         };
-        let gone = std::mem::take(&mut rq.removed);
-        if gone.n_tasks > 0 {
-            rq.avg.take_out(gone);
+        let some_left = rq.removed.n_tasks > 0;
+        if some_left {
+            rq.avg.take_out(std::mem::take(&mut rq.removed));
         }
-        if rq.avg.update(now, activity, 1) || gone.n_tasks > 0 {
+        if rq.avg.update(now, activity, 1) || some_left {
             self.publish(cpu);
         }
     }

@@ -152,7 +152,6 @@ pub struct FairRq<Q = CfsQueue> {
     /// The next buddy: a task to be picked out of order.
     pub next: TaskId,
     pub avg: SchedAvg,
-    pub removed: Removed,
     pub util_est_enqueued: u32,
     /// `cfs_tasks`: most recently run first.
     pub list_head: TaskId,
@@ -172,6 +171,8 @@ pub struct FairRq<Q = CfsQueue> {
     pub idle_wakee: Wakee,
     /// What the wake-up that this CPU is carrying out was based on.
     pub choice: PendingChoice,
+    /// Mostly empty, so it stands apart from what each update reads.
+    pub removed: Removed,
 }
 
 /// The inputs of an idle search whose time is still passing (see `commit_task_rq`).
@@ -216,7 +217,6 @@ impl<Q: Default> FairRq<Q> {
             min_vruntime: MIN_VRUNTIME_AT_BOOT,
             next: TaskId::NONE,
             avg: SchedAvg::default(),
-            removed: Removed::default(),
             util_est_enqueued: 0,
             list_head: TaskId::NONE,
             list_tail: TaskId::NONE,
@@ -238,6 +238,7 @@ impl<Q: Default> FairRq<Q> {
                 in_irq: false,
                 slow: 0,
             },
+            removed: Removed::default(),
         }
     }
 }
