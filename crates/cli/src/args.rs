@@ -41,22 +41,29 @@ pub struct RunArgs {
     /// Scenario files to run, one after another; - is standard input
     #[arg(required = true, value_name = "SCENARIO.toml", value_parser = input())]
     pub scenarios: Vec<PathBuf>,
+    #[command(flatten)]
+    pub how: HowToRun,
+    /// Run only this variant and the baseline; may be repeated
+    #[arg(long = "variant", value_name = "NAME")]
+    pub variants: Vec<String>,
+    /// Write results.json, results.csv and plots there too (into one directory per scenario if
+    /// there are several)
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+}
+
+/// What all commands that run whole experiments share.
+#[derive(Args)]
+pub struct HowToRun {
     /// Run seeds 1 to N instead of the scenario's
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=10_000))]
     pub seeds: Option<u64>,
     /// Run N simulations at a time [default: all cores]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=4096))]
     pub jobs: Option<u64>,
-    /// Run only this variant and the baseline; may be repeated
-    #[arg(long = "variant", value_name = "NAME")]
-    pub variants: Vec<String>,
     /// Output on standard output
     #[arg(long, value_enum, default_value_t = Format::Text)]
     pub format: Format,
-    /// Write results.json, results.csv and plots there too (into one directory per scenario if
-    /// there are several)
-    #[arg(long, value_name = "DIR")]
-    pub out: Option<PathBuf>,
     /// No progress, no remarks: only results and errors
     #[arg(long, short)]
     pub quiet: bool,
@@ -69,7 +76,7 @@ pub enum Format {
     Text,
     /// Everything, schema version 1; one line per scenario if there are several
     Json,
-    /// All samples: one line per variant, seed and metric
+    /// One line per sample: variant, seed and metric (fidelity: per published row)
     Csv,
     /// Tables for a pull request
     Markdown,
@@ -84,6 +91,11 @@ pub enum Command {
         #[arg(required = true, value_name = "SCENARIO.toml", value_parser = input())]
         scenarios: Vec<PathBuf>,
     },
+    /// Compare the simulated with all published measurements, and say how many agree
+    ///
+    /// Shows every published row beside the simulated one, also where they differ, and a score.
+    /// Rows that a constant was fitted to are told apart and count for nothing.
+    Fidelity(FidelityArgs),
     /// Run one seed of one variant and write a trace of all that happens
     ///
     /// Without a file, the text that `perf script --ns` prints goes to standard output.
@@ -109,6 +121,16 @@ pub enum Command {
     },
     /// Print the manual page (roff)
     Man,
+}
+
+/// Arguments of `schedlab fidelity`.
+#[derive(Args)]
+pub struct FidelityArgs {
+    /// Scenario files; - is standard input [default: all below scenarios with published rows]
+    #[arg(value_name = "SCENARIO.toml", value_parser = input())]
+    pub scenarios: Vec<PathBuf>,
+    #[command(flatten)]
+    pub how: HowToRun,
 }
 
 /// Arguments of `schedlab trace`.

@@ -1,6 +1,7 @@
 //! One file per command.
 
 pub mod check;
+pub mod fidelity;
 pub mod generate;
 pub mod list;
 pub mod profile;

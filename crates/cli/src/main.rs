@@ -21,6 +21,7 @@ fn main() -> ExitCode {
     let done = match cli.command {
         None => commands::run::run(&cli.run),
         Some(Command::Check { scenarios }) => commands::check::check(&scenarios),
+        Some(Command::Fidelity(args)) => commands::fidelity::fidelity(&args),
         Some(Command::Trace(args)) => commands::trace::trace(&args),
         Some(Command::List { what }) => commands::list::list(what),
         Some(Command::Wq(args)) => commands::wq::wq(&args),

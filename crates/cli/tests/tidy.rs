@@ -160,6 +160,17 @@ fn every_scenario_is_named_in_the_documents() {
 }
 
 #[test]
+fn every_calibrated_scenario_is_named_where_calibration_is_explained() {
+    let page = read("docs/CALIBRATION.md");
+    let calibrated = texts().into_iter().filter(|t| {
+        t.path.starts_with("scenarios/")
+            && t.text.lines().any(|l| l.starts_with("calibrated = true"))
+    });
+    let unnamed = calibrated.filter(|t| !page.contains(&t.path));
+    check("name it in docs/CALIBRATION.md", unnamed.map(|t| t.path).collect());
+}
+
+#[test]
 fn every_scenario_and_machine_says_what_it_is() {
     let files = texts().into_iter().filter(|t| t.path.starts_with("scenarios/"));
     let bare = files.filter(|t| !t.text.starts_with("# ") || !t.text.contains("\ntitle"));

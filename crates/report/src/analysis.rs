@@ -156,6 +156,8 @@ pub struct PublishedRow {
     pub sd: Option<f64>,
     /// Where it was published.
     pub source: String,
+    /// True if a constant was fitted to it: it is shown, but counts for nothing.
+    pub calibrated: bool,
     /// Published change from the published baseline, in percent; `None` for the baseline itself
     /// or if the baseline's value was not published.
     pub delta_pct: Option<f64>,
@@ -192,9 +194,10 @@ impl Analysis {
         self.variants.iter().find(|v| v.baseline)
     }
 
-    /// Published changes that agree, and all that can be compared.
+    /// Published changes that agree, and all that can be compared and were not calibrated on.
     pub fn agreement(&self) -> (usize, usize) {
-        let judged = self.variants.iter().flat_map(|v| &v.published).filter_map(|p| p.agrees);
+        let rows = self.variants.iter().flat_map(|v| &v.published).filter(|p| !p.calibrated);
+        let judged = rows.filter_map(|p| p.agrees);
         judged.fold((0, 0), |(yes, all), agrees| (yes + usize::from(agrees), all + 1))
     }
 }
@@ -293,6 +296,7 @@ fn published_row(
         value: row.value,
         sd: row.sd,
         source: row.source.clone(),
+        calibrated: row.calibrated,
         delta_pct,
         simulated,
         simulated_delta_pct,

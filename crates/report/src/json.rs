@@ -85,6 +85,7 @@ struct PublishedOut<'a> {
     simulated: Option<f64>,
     simulated_delta_pct: Option<f64>,
     agrees: Option<bool>,
+    calibrated: bool,
     source: &'a str,
 }
 
@@ -169,6 +170,7 @@ fn published(row: &PublishedRow) -> PublishedOut<'_> {
         simulated: row.simulated,
         simulated_delta_pct: row.simulated_delta_pct,
         agrees: row.agrees,
+        calibrated: row.calibrated,
         source: &row.source,
     }
 }
@@ -236,6 +238,7 @@ mod tests {
                   "published": [
                     {
                       "agrees": null,
+                      "calibrated": false,
                       "delta_pct": null,
                       "metric": "elapsed",
                       "simulated": 300.840890580359,
@@ -272,6 +275,7 @@ mod tests {
                   "published": [
                     {
                       "agrees": false,
+                      "calibrated": false,
                       "delta_pct": -0.5000000000000004,
                       "metric": "elapsed",
                       "simulated": 302.32176664704997,

@@ -98,7 +98,7 @@ fn matrix(out: &mut String, analysis: &Analysis) {
 }
 
 /// User text must neither end a cell nor be taken for HTML, which would hide it.
-fn escape(text: &str) -> String {
+pub(crate) fn escape(text: &str) -> String {
     text.replace('|', "\\|").replace('<', "\\<")
 }
 

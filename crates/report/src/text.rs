@@ -16,10 +16,10 @@ use crate::view;
 use anstyle::{AnsiColor, Style};
 use std::fmt::Write;
 
-const BOLD: Style = Style::new().bold();
-const DIM: Style = Style::new().dimmed();
-const GOOD: Style = AnsiColor::Green.on_default();
-const BAD: Style = AnsiColor::Red.on_default();
+pub(crate) const BOLD: Style = Style::new().bold();
+pub(crate) const DIM: Style = Style::new().dimmed();
+pub(crate) const GOOD: Style = AnsiColor::Green.on_default();
+pub(crate) const BAD: Style = AnsiColor::Red.on_default();
 const PLAIN: Style = Style::new();
 
 /// Width of the names of variants; longer ones are cut.
@@ -175,7 +175,7 @@ fn style(verdict: Verdict) -> Style {
     }
 }
 
-fn paint(style: Style, text: &str) -> String {
+pub(crate) fn paint(style: Style, text: &str) -> String {
     match style == PLAIN {
         true => text.to_string(),
         false => format!("{style}{text}{style:#}"),

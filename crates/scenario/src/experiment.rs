@@ -207,6 +207,8 @@ pub struct Published {
     pub sd: Option<f64>,
     /// Where it was published.
     pub source: String,
+    /// True if a constant was fitted to it, so that agreeing with it proves nothing.
+    pub calibrated: bool,
 }
 
 /// One run of one variant with one seed.

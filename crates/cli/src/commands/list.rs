@@ -11,6 +11,8 @@ use scenario::registry::{
 };
 use std::path::{Path, PathBuf};
 
+/// Where the scenarios of the project are.
+pub const SCENARIOS: &str = "scenarios";
 /// Where the machine files of the project are.
 pub const MACHINES: &str = "scenarios/machines";
 
@@ -135,12 +137,35 @@ fn machines() -> String {
 }
 
 fn machine_files() -> Vec<PathBuf> {
-    let mut files: Vec<PathBuf> = std::fs::read_dir(MACHINES)
-        .map(|dir| dir.filter_map(|entry| Some(entry.ok()?.path())).collect())
-        .unwrap_or_default();
-    files.retain(|path| path.extension().is_some_and(|e| e == "toml"));
-    files.sort();
+    let mut files = entries(Path::new(MACHINES));
+    files.retain(|path| is_toml(path));
     files
+}
+
+/// The scenarios that come with the project, in order of their paths.
+pub fn scenario_files() -> Vec<PathBuf> {
+    let (mut files, mut folders) = (Vec::new(), vec![PathBuf::from(SCENARIOS)]);
+    while let Some(folder) = folders.pop() {
+        let (inner, rest): (Vec<_>, Vec<_>) =
+            entries(&folder).into_iter().partition(|p| p.is_dir());
+        folders.extend(inner.into_iter().filter(|folder| folder != Path::new(MACHINES)));
+        files.extend(rest.into_iter().filter(|path| is_toml(path)));
+    }
+    files.sort_by_key(|file| file.with_extension(""));
+    files
+}
+
+/// What is in a folder, in order; nothing if there is none.
+fn entries(folder: &Path) -> Vec<PathBuf> {
+    let found = std::fs::read_dir(folder);
+    let paths = found.map(|dir| dir.filter_map(|entry| Some(entry.ok()?.path())).collect());
+    let mut paths: Vec<PathBuf> = paths.unwrap_or_default();
+    paths.sort();
+    paths
+}
+
+fn is_toml(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "toml")
 }
 
 fn no_machines() -> String {

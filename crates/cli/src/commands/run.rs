@@ -1,7 +1,7 @@
 //! The main job: run scenarios and print what they say.
 
 use super::{load_all, no_such_variant};
-use crate::args::{Cli, Format, RunArgs};
+use crate::args::{Cli, Format, HowToRun, RunArgs};
 use crate::output::{Stop, print};
 use crate::progress::Bar;
 use clap::CommandFactory;
@@ -20,16 +20,16 @@ pub fn run(args: &RunArgs) -> Result<(), Stop> {
     let engine = glue::engine();
     let mut analyses = Vec::new();
     for (idx, experiment) in experiments.iter().enumerate() {
-        let analysis = run_one(experiment, engine.as_ref(), args)?;
+        let analysis = run_one(experiment, &experiment.name, engine.as_ref(), &args.how)?;
         // Whatever becomes of the files, the results are printed: they took time to compute.
         let written = dirs.get(idx).map(|dir| report::out::write(&analysis, dir));
-        print(&shown(&analysis, args.format, idx, experiments.len()))?;
+        print(&shown(&analysis, args.how.format, idx, experiments.len()))?;
         if let Some(Err(error)) = written {
             return Err(Stop::RunFailed(error.to_string()));
         }
         analyses.push(analysis);
     }
-    match args.format {
+    match args.how.format {
         Format::Csv => print(&report::csv(&analyses)),
         _ => Ok(()),
     }
@@ -55,7 +55,7 @@ fn not_a_mistyped_command(scenarios: &[PathBuf]) -> Result<(), Stop> {
 
 /// Applies `--seeds` and `--variant`.
 fn choose(experiment: &mut Experiment, args: &RunArgs) -> Result<(), Stop> {
-    if let Some(n) = args.seeds {
+    if let Some(n) = args.how.seeds {
         experiment.set_seeds(n);
     }
     let known = |name: &String| experiment.variants.iter().any(|v| v.name == *name);
@@ -90,14 +90,16 @@ fn directories(out: Option<&Path>, experiments: &[Experiment]) -> Result<Vec<Pat
     Ok(dirs)
 }
 
-fn run_one(
+/// Runs one experiment under a progress bar with that label.
+pub(super) fn run_one(
     experiment: &Experiment,
+    label: &str,
     engine: &dyn Executor,
-    args: &RunArgs,
+    how: &HowToRun,
 ) -> Result<Analysis, Stop> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let jobs = args.jobs.map_or(cores, |n| n as usize);
-    let bar = Bar::new(&experiment.name, args.quiet);
+    let jobs = how.jobs.map_or(cores, |n| n as usize);
+    let bar = Bar::new(label, how.quiet);
     let results = experiment.run(engine, jobs, &bar);
     bar.clear();
     match results {

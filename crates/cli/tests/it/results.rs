@@ -49,10 +49,10 @@ fn json_has_the_documented_shape() {
 }
 
 /// The page that users read.
-const RESULTS_MD: &str = include_str!("../../../../docs/RESULTS.md");
+pub const RESULTS_MD: &str = include_str!("../../../../docs/RESULTS.md");
 
 /// The names of all fields, without those that are names of metrics.
-fn names(value: &serde_json::Value, of: &str, fields: &mut Vec<String>) {
+pub fn names(value: &serde_json::Value, of: &str, fields: &mut Vec<String>) {
     for element in value.as_array().into_iter().flatten() {
         names(element, of, fields);
     }

@@ -5,7 +5,7 @@ use crate::registry::{METRICS, MetricDef, metric};
 use crate::walk::{Node, Walk, did_you_mean};
 use toml::de::DeTable;
 
-const KEYS: &[&str] = &["variant", "metric", "value", "sd", "unit", "source"];
+const KEYS: &[&str] = &["variant", "metric", "value", "sd", "unit", "source", "calibrated"];
 
 /// Reads all published rows; `variants` are the names that exist.
 pub(super) fn published(walk: &mut Walk, doc: &DeTable<'_>, variants: &[String]) -> Vec<Published> {
@@ -44,6 +44,7 @@ fn row<'a>(
     if let (Some(node), Some((_, def))) = (table.get("unit"), metric) {
         unit(walk, node, def);
     }
+    let calibrated = table.get("calibrated").map(|n| walk.switch(n, "calibrated"));
     Some(Published {
         variant: variant?,
         metric: metric?.0.to_string(),
@@ -53,6 +54,7 @@ fn row<'a>(
             None => None,
         },
         source: source?.to_string(),
+        calibrated: calibrated.unwrap_or(Some(false))?,
     })
 }
 

@@ -1,0 +1,151 @@
+//! `schedlab fidelity`: published rows beside simulated ones, a score, and bad input.
+
+use crate::lab::{Lab, MACHINE, SCENARIO};
+use crate::results::{RESULTS_MD, names};
+use snapbox::str;
+
+/// A lab whose published rows are of all sorts.
+fn lab() -> Lab {
+    let lab = Lab::new();
+    lab.edit("value = 1.5\n", "value = 1.5\ncalibrated = true\n");
+    lab
+}
+
+/// A scenario without published rows.
+fn without_rows() -> &'static str {
+    SCENARIO.split("\n[[published]]").next().unwrap()
+}
+
+#[test]
+fn every_row_stands_beside_the_simulated_one() {
+    lab().run(["fidelity", "small.toml"]).success().stderr_eq("").stdout_eq(str![[r#"
+small: a small build (seeds 1-2)
+ elapsed [s]                   published   change  simulated   change  95 % interval
+  NO_SWQUEUE                        1.50 baseline      0.648           level -56.81%  calibrated
+  SWQUEUE                           1.40   -6.67%      0.651   +0.47%  [-8.61, +9.55] differs
+
+sources
+  made up
+    small
+
+score                              changes  1 % and up      levels  calibrated
+  small                             0 of 1      0 of 1           -           1
+
+changes that agree: same direction or both under 0.15 %, and at most 1 point or 1/4 apart.
+Below 1 % the direction is nearly all that counts, and chance gets half of them right.
+levels within 2 %: values of baselines, and those whose baseline nobody published.
+calibrated: a constant was fitted to this row (docs/CALIBRATION.md), so it counts for nothing.
+schedlab 0.1.0.
+
+"#]]);
+}
+
+#[test]
+fn a_scenario_with_nothing_published_is_named_and_left_out() {
+    let lab = lab();
+    lab.file("bare.toml", without_rows());
+    let both = ["fidelity", "bare.toml", "small.toml", "--format", "csv"];
+    let done = lab.run(both).success();
+    let done = done.stderr_eq(str![[r#"
+note: bare has no published row: it is left out
+
+"#]]);
+    let csv = String::from_utf8(done.get_output().stdout.clone()).unwrap();
+    assert_eq!(csv.lines().count(), 3);
+    lab.run(both.into_iter().chain(["--quiet"])).success().stderr_eq("");
+    lab.run(["fidelity", "bare.toml"]).code(2).stdout_eq("").stderr_eq(str![[r#"
+error: bare has no published row to compare with; a [[published]] table in a scenario gives one: variant, metric, value, source
+
+"#]]);
+}
+
+#[test]
+fn only_variants_with_rows_run() {
+    let lab = lab();
+    let more = "\n[[variant]]\nname = \"no row\"\ntunables = { migration_cost_ns = 0 }\n";
+    let text = lab.output(["fidelity", "small.toml", "--quiet"]);
+    let scenario = std::fs::read_to_string(lab.path("small.toml")).unwrap();
+    lab.file("small.toml", scenario + more);
+    assert_eq!(lab.output(["fidelity", "small.toml", "--quiet"]), text);
+}
+
+#[test]
+fn without_arguments_all_scenarios_of_the_project_are_compared() {
+    let lab = lab();
+    lab.run(["fidelity"]).code(2).stdout_eq("").stderr_eq(str![[r#"
+error: no scenario files in scenarios here: go to schedlab's sources, or name scenarios
+
+"#]]);
+    for folder in ["scenarios/machines", "scenarios/more"] {
+        std::fs::create_dir_all(lab.path(folder)).unwrap();
+    }
+    lab.file("scenarios/machines/small.toml", MACHINE);
+    lab.file("scenarios/b.toml", SCENARIO);
+    lab.file("scenarios/bare.toml", without_rows());
+    lab.file("scenarios/more/a.toml", SCENARIO.replace("machines/", "../machines/"));
+    let done = lab.run(["fidelity", "--seeds", "1", "--format", "csv"]).success().stderr_eq("");
+    let csv = String::from_utf8(done.get_output().stdout.clone()).unwrap();
+    let scenarios: Vec<&str> =
+        csv.lines().skip(1).filter_map(|line| line.split(',').next()).collect();
+    assert_eq!(scenarios, ["b", "b", "a", "a"]);
+    lab.file("scenarios/more/a.toml", "title = 3");
+    lab.run(["fidelity"]).code(2).stdout_eq("");
+}
+
+#[test]
+fn every_format_is_the_same_whatever_the_jobs() {
+    let lab = lab();
+    for format in ["text", "json", "csv", "markdown"] {
+        let run = |jobs| lab.output(["fidelity", "small.toml", "--format", format, "--jobs", jobs]);
+        let one = run("1");
+        assert_eq!(one, run("2"), "{format}");
+        assert!(!one.contains('\u{1b}'), "{format} has colors in a pipe");
+    }
+}
+
+#[test]
+fn json_has_the_documented_shape() {
+    let text = lab().output(["fidelity", "small.toml", "--format", "json", "--seeds", "3"]);
+    let doc: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(doc["schema"], 1);
+    assert_eq!(doc["score"]["changes"]["of"], 1);
+    assert_eq!(doc["score"]["calibrated"], 1);
+    let row = &doc["scenarios"][0]["rows"][1];
+    assert_eq!(row["judged_by"], "change");
+    assert!(row["right"].is_boolean() && row["ci95"][1].is_number());
+    let mut fields = Vec::new();
+    names(&doc, "", &mut fields);
+    let unknown: Vec<&String> =
+        fields.iter().filter(|field| !RESULTS_MD.contains(&format!("`{field}`"))).collect();
+    assert!(unknown.is_empty(), "docs/RESULTS.md does not name {unknown:?}");
+}
+
+#[test]
+fn bad_input_is_refused_before_anything_runs() {
+    let lab = lab();
+    lab.run(["fidelity", "small.toml", "small.toml"]).code(2).stderr_eq(str![[r#"
+error: small.toml is given twice
+
+"#]]);
+    lab.run(["fidelity", "absent.toml"]).code(2).stdout_eq("");
+    lab.run(["fidelity", "small.toml", "--seeds", "0"]).code(2).stdout_eq("");
+    lab.edit("value = 1.5\n", "value = 1.5\ncalibrated = \"yes\"\ncalibrate = true\n");
+    lab.run(["fidelity", "small.toml"]).code(2).stdout_eq("").stderr_eq(str![[r#"
+error: `calibrated` must be true or false
+  --> small.toml:29:14
+   |
+29 | calibrated = "yes"
+   |              ^^^^^ this is a string
+
+error: unknown key `calibrate` in [[published]]
+  --> small.toml:30:1
+   |
+30 | calibrate = true
+   | ^^^^^^^^^ not a key of this table
+   |
+   = help: did you mean `calibrated`?
+
+error: 2 faults in the input; nothing was run
+
+"#]]);
+}

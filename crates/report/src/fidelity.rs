@@ -1,0 +1,233 @@
+//! How far to trust the simulator: every published row beside the simulated one, and a score.
+//!
+//! A row is judged once. If the baseline's value was published too, its *change* from there is
+//! compared, by the rule of [`Analysis`]; else its *level*, the value itself. A row that a constant
+//! was fitted to is shown and counts for nothing: agreeing with it proves nothing.
+
+mod csv;
+mod json;
+mod markdown;
+mod text;
+mod view;
+
+pub use csv::csv;
+pub use json::json;
+pub use markdown::markdown;
+pub use text::{scenario_text, score_text};
+
+use crate::analysis::{Analysis, Delta, PublishedRow, VariantAnalysis};
+use scenario::registry;
+
+/// A level is right if it is this near to the published one, in percent of it.
+pub const LEVEL_PCT: f64 = 2.0;
+
+/// Changes of at least this size are counted apart, in percent: below it little more than the
+/// direction decides whether two changes agree, which chance gets right every second time.
+pub const CLEAR_PCT: f64 = 1.0;
+
+/// All scenarios that were compared.
+#[derive(Clone, Debug, Default)]
+pub struct Fidelity {
+    /// In the order in which they ran.
+    pub scenarios: Vec<Compared>,
+}
+
+/// The rows of one scenario.
+#[derive(Clone, Debug)]
+pub struct Compared {
+    /// Short name of the scenario.
+    pub scenario: String,
+    /// Human title.
+    pub title: String,
+    /// Fingerprint of the input files.
+    pub hash: String,
+    /// Name of the machine.
+    pub machine: String,
+    /// Seeds.
+    pub seeds: Vec<u64>,
+    /// Its rows, those of one metric together.
+    pub rows: Vec<Row>,
+}
+
+/// One published row beside the simulated one.
+#[derive(Clone, Debug)]
+pub struct Row {
+    /// Name of the variant.
+    pub variant: String,
+    /// True for the variant that the others are compared with.
+    pub baseline: bool,
+    /// The published value, the simulated mean and what the two changes amount to.
+    pub published: PublishedRow,
+    /// Unit of both values; empty for counts.
+    pub unit: &'static str,
+    /// Simulated change from the baseline.
+    pub delta: Option<Delta>,
+    /// How far the simulated value is from the published one, in percent of it.
+    pub off_pct: Option<f64>,
+    /// What it is judged by.
+    pub by: By,
+    /// Whether it is right by that; `None` if the simulation has nothing to compare.
+    pub right: Option<bool>,
+}
+
+/// What a row is judged by.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum By {
+    /// Its change from the published baseline.
+    Change,
+    /// Its value, as that of a baseline, or of a row whose baseline was not published.
+    Level,
+}
+
+impl By {
+    /// The word used in JSON and CSV.
+    pub fn word(self) -> &'static str {
+        match self {
+            By::Change => "change",
+            By::Level => "level",
+        }
+    }
+}
+
+/// So many are right of so many.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Tally {
+    /// Those that are right.
+    pub right: usize,
+    /// All that were judged.
+    pub of: usize,
+}
+
+impl Tally {
+    fn of<'a>(rows: impl Iterator<Item = &'a Row>) -> Self {
+        let judged = rows.filter(|row| !row.published.calibrated).filter_map(|row| row.right);
+        judged.fold(Self::default(), |Self { right, of }, is_right| Self {
+            right: right + usize::from(is_right),
+            of: of + 1,
+        })
+    }
+}
+
+/// What rows amount to.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Score {
+    /// Changes that agree.
+    pub changes: Tally,
+    /// Of these, the ones whose published size is at least [`CLEAR_PCT`].
+    pub clear: Tally,
+    /// Levels within [`LEVEL_PCT`] of the published one.
+    pub levels: Tally,
+    /// Rows that count for nothing, since a constant was fitted to them.
+    pub calibrated: usize,
+    /// Rows that the simulation has nothing to compare with.
+    pub unjudged: usize,
+}
+
+impl Score {
+    fn of<'a>(rows: impl Iterator<Item = &'a Row> + Clone) -> Self {
+        let changes = rows.clone().filter(|row| row.by == By::Change);
+        let levels = rows.clone().filter(|row| row.by == By::Level);
+        let is_clear =
+            |row: &&Row| row.published.delta_pct.is_some_and(|pct| pct.abs() >= CLEAR_PCT);
+        Self {
+            changes: Tally::of(changes.clone()),
+            clear: Tally::of(changes.filter(is_clear)),
+            levels: Tally::of(levels),
+            calibrated: rows.clone().filter(|row| row.published.calibrated).count(),
+            unjudged: rows.filter(|r| !r.published.calibrated && r.right.is_none()).count(),
+        }
+    }
+}
+
+impl Fidelity {
+    /// The score of all scenarios together.
+    pub fn score(&self) -> Score {
+        Score::of(self.scenarios.iter().flat_map(|s| &s.rows))
+    }
+
+    /// Where the rows were published, and the scenarios that have rows from there.
+    pub fn sources(&self) -> Vec<(&str, Vec<&str>)> {
+        let mut sources: Vec<(&str, Vec<&str>)> = Vec::new();
+        for compared in &self.scenarios {
+            for row in &compared.rows {
+                let (source, name) = (row.published.source.as_str(), compared.scenario.as_str());
+                match sources.iter_mut().find(|(known, _)| *known == source) {
+                    Some((_, names)) if names.last() == Some(&name) => {}
+                    Some((_, names)) => names.push(name),
+                    None => sources.push((source, vec![name])),
+                }
+            }
+        }
+        sources
+    }
+}
+
+impl Compared {
+    /// Takes from an analysis what was published.
+    pub fn new(analysis: &Analysis) -> Self {
+        let of_variant = |v: &VariantAnalysis| v.published.iter().map(|p| row(v, p)).collect();
+        let mut rows: Vec<Row> =
+            analysis.variants.iter().flat_map::<Vec<_>, _>(of_variant).collect();
+        let mut metrics: Vec<String> = Vec::new();
+        for row in &rows {
+            if !metrics.contains(&row.published.metric) {
+                metrics.push(row.published.metric.clone());
+            }
+        }
+        rows.sort_by_key(|row| metrics.iter().position(|m| *m == row.published.metric));
+        Self {
+            scenario: analysis.scenario.clone(),
+            title: analysis.title.clone(),
+            hash: analysis.hash.clone(),
+            machine: analysis.machine.name.clone(),
+            seeds: analysis.seeds.clone(),
+            rows,
+        }
+    }
+
+    /// The score of this scenario.
+    pub fn score(&self) -> Score {
+        Score::of(self.rows.iter())
+    }
+}
+
+fn row(variant: &VariantAnalysis, published: &PublishedRow) -> Row {
+    let by = if published.delta_pct.is_some() { By::Change } else { By::Level };
+    let off_pct = published
+        .simulated
+        .filter(|_| published.value != 0.0)
+        .map(|simulated| (simulated / published.value - 1.0) * 100.0);
+    // Nothing is as near to nothing as can be.
+    let both_zero = published.simulated.map(|simulated| simulated == published.value);
+    let right = match by {
+        By::Change => published.agrees,
+        By::Level => off_pct.map(|pct| pct.abs() <= LEVEL_PCT).or(both_zero),
+    };
+    Row {
+        variant: variant.name.clone(),
+        baseline: variant.baseline,
+        published: published.clone(),
+        unit: registry::metric(&published.metric).map_or("", |m| m.unit),
+        delta: variant.delta(&published.metric).copied(),
+        off_pct,
+        by,
+        right,
+    }
+}
+
+impl Row {
+    /// What became of it, in a word or two.
+    pub fn mark(&self) -> &'static str {
+        match (self.published.calibrated, self.by, self.right) {
+            (true, ..) => "calibrated",
+            (_, By::Change, Some(true)) => "agrees",
+            (_, By::Change, Some(false)) => "differs",
+            (_, By::Level, Some(true)) => "within 2 %",
+            (_, By::Level, Some(false)) => "beyond 2 %",
+            (_, _, None) => "not judged",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

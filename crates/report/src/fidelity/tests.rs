@@ -1,0 +1,187 @@
+//! Which rows count, and the tables as they look without colors.
+
+use super::*;
+use crate::analysis::tests::example;
+use expect_test::expect;
+
+/// A published value of the first seed's neighborhood; the made-up runs have about 300.
+fn published(metric: &str, value: f64, calibrated: bool) -> PublishedRow {
+    PublishedRow {
+        metric: metric.to_string(),
+        value,
+        sd: None,
+        source: "Someone, somewhere".to_string(),
+        calibrated,
+        delta_pct: None,
+        simulated: Some(300.0),
+        simulated_delta_pct: None,
+        agrees: None,
+    }
+}
+
+fn change(metric: &str, published_pct: f64, agrees: bool) -> PublishedRow {
+    let row = published(metric, 310.0, false);
+    PublishedRow { delta_pct: Some(published_pct), agrees: Some(agrees), ..row }
+}
+
+/// Two scenarios: one with a row of each sort, one with the example's own two rows.
+fn fidelity() -> Fidelity {
+    let mut all = example(5, &["off", "on"]);
+    all.scenario = "all-sorts".to_string();
+    let [off, on] = &mut all.variants[..] else { panic!("two variants") };
+    off.published[0].calibrated = true;
+    off.published.push(published("cpu_pct", 303.0, false));
+    on.published.extend([
+        PublishedRow { calibrated: true, ..change("cpu_pct", -3.1, true) },
+        change("spin_pct", 12.5, true),
+        published("latency_p99", 250.0, false),
+        PublishedRow { simulated: None, ..published("latency_p50", 250.0, false) },
+    ]);
+    let other = example(1, &["off", "on"]);
+    Fidelity { scenarios: vec![Compared::new(&all), Compared::new(&other)] }
+}
+
+#[test]
+fn every_row_counts_once_and_calibrated_ones_for_nothing() {
+    let score = fidelity().scenarios[0].score();
+    let tally = |right, of| Tally { right, of };
+    let expected = Score {
+        changes: tally(1, 2),
+        clear: tally(1, 1),
+        levels: tally(1, 2),
+        calibrated: 2,
+        unjudged: 1,
+    };
+    assert_eq!(score, expected);
+    let rows = fidelity().scenarios[0].rows.len();
+    assert_eq!(score.changes.of + score.levels.of + score.calibrated + score.unjudged, rows);
+}
+
+#[test]
+fn the_score_of_all_is_the_sum() {
+    let fidelity = fidelity();
+    let of = |pick: fn(Score) -> usize| {
+        let sum: usize = fidelity.scenarios.iter().map(|s| pick(s.score())).sum();
+        assert_eq!(pick(fidelity.score()), sum);
+    };
+    of(|s| s.changes.right);
+    of(|s| s.changes.of);
+    of(|s| s.clear.of);
+    of(|s| s.levels.right);
+    of(|s| s.calibrated);
+}
+
+#[test]
+fn a_level_of_nothing_needs_nothing() {
+    let mut analysis = example(1, &["off", "on"]);
+    let judged = |analysis: &Analysis| Compared::new(analysis).rows[0].right;
+    analysis.variants[0].published[0].value = 0.0;
+    assert_eq!(judged(&analysis), Some(false));
+    analysis.variants[0].published[0].simulated = Some(0.0);
+    assert_eq!(judged(&analysis), Some(true));
+}
+
+#[test]
+fn text_shows_every_row_and_fits_a_terminal() {
+    let fidelity = fidelity();
+    let blocks: String = fidelity.scenarios.iter().map(scenario_text).collect();
+    let plain = anstream::adapter::strip_str(&(blocks + &score_text(&fidelity))).to_string();
+    for line in plain.lines() {
+        assert!(line.chars().count() <= 100, "{line}");
+        assert!(!line.ends_with(' '), "spaces at the end: `{line}`");
+    }
+    expect![[r#"
+        all-sorts: An example (seeds 1-5)
+         elapsed [s]                   published   change  simulated   change  95 % interval
+          off                             300.00 baseline     299.96           level -0.01%   calibrated
+          on                              298.50   -0.50%     301.47   +0.50%  [+0.42, +0.59] differs
+         cpu_pct [%]                   published   change  simulated   change  95 % interval
+          off                             303.00 baseline     300.00           level -0.99%   within 2 %
+          on                              310.00   -3.10%     300.00        -  [-0.09, +0.12] calibrated
+         spin_pct [%]                  published   change  simulated   change  95 % interval
+          on                              310.00  +12.50%     300.00        -  [-0.11, -0.01] agrees
+         latency_p99 [us]              published   change  simulated   change  95 % interval
+          on                                 250        -        300           level +20.00%  beyond 2 %
+         latency_p50 [us]              published   change  simulated   change  95 % interval
+          on                                 250        -          -                          not judged
+
+        example: An example (seeds 1)
+         elapsed [s]                   published   change  simulated   change  95 % interval
+          off                             300.00 baseline     300.73           level +0.24%   within 2 %
+          on                              298.50   -0.50%     301.98   +0.42%                 differs
+
+        sources
+          here
+            all-sorts, example
+          Someone, somewhere
+            all-sorts
+
+        score                              changes  1 % and up      levels  calibrated
+          all-sorts                         1 of 2      1 of 1      1 of 2           2
+          example                           0 of 1           -      1 of 1           -
+          all                               1 of 3      1 of 1      2 of 3           2
+
+        changes that agree: same direction or both under 0.15 %, and at most 1 point or 1/4 apart.
+        Below 1 % the direction is nearly all that counts, and chance gets half of them right.
+        levels within 2 %: values of baselines, and those whose baseline nobody published.
+        calibrated: a constant was fitted to this row (docs/CALIBRATION.md), so it counts for nothing.
+        not judged (1): the runs have nothing beside it.
+        schedlab 0.1.0.
+    "#]].assert_eq(&plain);
+}
+
+#[test]
+fn many_scenarios_of_one_source_take_several_lines() {
+    let mut fidelity = fidelity();
+    let one = fidelity.scenarios.swap_remove(1);
+    let named = |n: usize| Compared { scenario: format!("a-long-scenario-{n}"), ..one.clone() };
+    fidelity.scenarios = (0..12).map(named).collect();
+    let text = score_text(&fidelity);
+    assert!(text.lines().all(|line| line.chars().count() < 112), "{text}");
+}
+
+#[test]
+fn markdown_shows_every_row() {
+    expect![[r#"
+        | scenario | variant | metric | published | change | simulated | change | 95 % interval | |
+        | --- | --- | --- | ---: | ---: | ---: | ---: | :---: | --- |
+        | all-sorts | off | elapsed [s] | 300.00 | baseline | 299.96 |  | level -0.01% | calibrated |
+        | all-sorts | on | elapsed [s] | 298.50 | -0.50% | 301.47 | +0.50% | +0.42% to +0.59% | differs |
+        | all-sorts | off | cpu_pct [%] | 303.00 | baseline | 300.00 |  | level -0.99% | within 2 % |
+        | all-sorts | on | cpu_pct [%] | 310.00 | -3.10% | 300.00 | - | -0.09% to +0.12% | calibrated |
+        | all-sorts | on | spin_pct [%] | 310.00 | +12.50% | 300.00 | - | -0.11% to -0.01% | agrees |
+        | all-sorts | on | latency_p99 [us] | 250 | - | 300 |  | level +20.00% | beyond 2 % |
+        | all-sorts | on | latency_p50 [us] | 250 | - | - |  |  | not judged |
+        | example | off | elapsed [s] | 300.00 | baseline | 300.73 |  | level +0.24% | within 2 % |
+        | example | on | elapsed [s] | 298.50 | -0.50% | 301.98 | +0.42% |  | differs |
+
+        | score | changes | 1 % and up | levels | calibrated |
+        | --- | ---: | ---: | ---: | ---: |
+        | all-sorts | 1 of 2 | 1 of 1 | 1 of 2 | 2 |
+        | example | 0 of 1 | - | 1 of 1 | - |
+        | all | 1 of 3 | 1 of 1 | 2 of 3 | 2 |
+
+        changes that agree: same direction or both under 0.15 %, and at most 1 point or 1/4 apart.  
+        Below 1 % the direction is nearly all that counts, and chance gets half of them right.  
+        levels within 2 %: values of baselines, and those whose baseline nobody published.  
+        calibrated: a constant was fitted to this row (docs/CALIBRATION.md), so it counts for nothing.  
+        not judged (1): the runs have nothing beside it.  
+
+        - here: all-sorts, example
+        - Someone, somewhere: all-sorts
+
+        schedlab 0.1.0
+    "#]].assert_eq(&markdown(&fidelity()));
+}
+
+#[test]
+fn csv_has_a_line_for_every_row() {
+    let text = csv(&fidelity());
+    assert_eq!(text.lines().count(), 1 + 7 + 2);
+    let head: Vec<&str> = text.lines().take(4).collect();
+    expect![[r#"
+        scenario,machine,variant,baseline,metric,unit,published,published_sd,simulated,off_pct,published_delta_pct,simulated_delta_pct,ci95_low,ci95_high,calibrated,judged_by,right,source
+        all-sorts,example,off,true,elapsed,s,300,,299.96085438248673,-0.013048539171089946,,,,,true,level,true,here
+        all-sorts,example,on,false,elapsed,s,298.5,,301.46852577689356,0.994480997284275,-0.5000000000000004,0.5026226962568581,0.4202264544801218,0.5850189380335944,false,change,false,here
+        all-sorts,example,off,true,cpu_pct,%,303,,300,-0.990099009900991,,,,,false,level,true,"Someone, somewhere""#]].assert_eq(&head.join("\n"));
+}

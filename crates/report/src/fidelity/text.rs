@@ -1,0 +1,114 @@
+//! Fidelity for people: a block per scenario, printed as soon as it has run, and the score.
+//!
+//! ```text
+//! elapsed [s]                    published   change  simulated   change  95 % interval
+//!  NO_SWQUEUE + NO_SIS_NODE         322.44 baseline     319.22           level -1.00%   calibrated
+//!  SWQUEUE + NO_SIS_NODE            321.54   -0.28%     318.72   -0.15%  [-0.34, +0.03] agrees
+//! ```
+
+use super::{By, Compared, Fidelity, Row, Score, view};
+use crate::TOOL;
+use crate::number::{interval, number, percent, seeds};
+use crate::text::{BAD, BOLD, DIM, GOOD, paint};
+use crate::view::short;
+use std::fmt::Write;
+
+/// Width of the names of variants and of scenarios; longer ones are cut.
+const NAME: usize = 29;
+
+/// One scenario's rows, with colors.
+pub fn scenario_text(compared: &Compared) -> String {
+    let mut out = String::new();
+    let name = paint(BOLD, &compared.scenario);
+    let remark = paint(DIM, &format!("(seeds {})", seeds(&compared.seeds)));
+    let _ = writeln!(out, "{name}: {} {remark}", compared.title);
+    let mut metric = "";
+    for row in &compared.rows {
+        if row.published.metric != metric {
+            metric = &row.published.metric;
+            heading(&mut out, row);
+        }
+        line(&mut out, row);
+    }
+    out.push('\n');
+    out
+}
+
+fn heading(out: &mut String, row: &Row) {
+    let metric = format!(" {:<NAME$}", short(&view::metric(row), NAME));
+    let head = format!(
+        " {:>9} {:>8}  {:>9} {:>8}  95 % interval",
+        "published", "change", "simulated", "change"
+    );
+    let _ = writeln!(out, "{metric}{}", paint(DIM, &head));
+}
+
+fn line(out: &mut String, row: &Row) {
+    let (name, p) = (short(&row.variant, NAME - 1), &row.published);
+    let value = number(p.value, row.unit);
+    let simulated = p.simulated.map_or("-".into(), |mean| number(mean, row.unit));
+    let width = NAME - 1;
+    let _ = write!(out, "  {name:<width$} {value:>9} {:>8}", view::published_change(row));
+    let (change, ci95) = match row.by {
+        By::Change => {
+            let ci95 = row.delta.and_then(|delta| delta.ci95);
+            let change = p.simulated_delta_pct.map_or("-".into(), percent);
+            (change, ci95.map_or(String::new(), interval))
+        }
+        By::Level => (String::new(), view::level(row)),
+    };
+    let style = match row.right.filter(|_| !p.calibrated) {
+        Some(true) => GOOD,
+        Some(false) => BAD,
+        None => DIM,
+    };
+    let mark = paint(style, row.mark());
+    let _ = writeln!(out, "  {simulated:>9} {change:>8}  {ci95:<14} {mark}");
+}
+
+/// Where the rows come from, the score of all scenarios, and what it means, with colors.
+pub fn score_text(fidelity: &Fidelity) -> String {
+    let mut out = String::new();
+    let _ = writeln!(out, "{}", paint(BOLD, "sources"));
+    for (source, scenarios) in fidelity.sources() {
+        let _ = writeln!(out, "  {source}");
+        for line in wrapped(&scenarios) {
+            let _ = writeln!(out, "    {}", paint(DIM, &line));
+        }
+    }
+    let head = view::SCORE.iter().map(|title| format!(" {title:>11}")).collect::<String>();
+    let gap = " ".repeat(NAME - "score".len() + 1);
+    let _ = writeln!(out, "\n{}{gap}{}", paint(BOLD, "score"), paint(DIM, &head));
+    for compared in &fidelity.scenarios {
+        let _ = writeln!(out, "{}", score_line(&compared.scenario, compared.score()));
+    }
+    if fidelity.scenarios.len() > 1 {
+        let _ = writeln!(out, "{}", paint(BOLD, &score_line("all", fidelity.score())));
+    }
+    out.push('\n');
+    for remark in view::remarks(fidelity) {
+        let _ = writeln!(out, "{remark}");
+    }
+    let _ = writeln!(out, "{}", paint(DIM, &format!("{TOOL}.")));
+    out
+}
+
+fn score_line(name: &str, score: Score) -> String {
+    let (name, width) = (short(name, NAME - 1), NAME - 1);
+    let cells = view::cells(score).map(|cell| format!(" {cell:>11}")).concat();
+    format!("  {name:<width$}{cells}")
+}
+
+/// Names with commas between, in lines of less than 100 columns with their indentation.
+fn wrapped(names: &[&str]) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for name in names {
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + name.chars().count() < 92 => {
+                let _ = write!(line, ", {name}");
+            }
+            _ => lines.push(name.to_string()),
+        }
+    }
+    lines
+}

@@ -1,0 +1,70 @@
+//! What text and Markdown share: cells in words, and what the words mean.
+
+use super::{By, CLEAR_PCT, Fidelity, LEVEL_PCT, Row, Score, Tally};
+use crate::analysis::SAME_PCT;
+use crate::number::percent;
+
+/// Titles of the score's columns.
+pub const SCORE: [&str; 4] = ["changes", "1 % and up", "levels", "calibrated"];
+
+/// A metric and its unit.
+pub fn metric(row: &Row) -> String {
+    match row.unit {
+        "" => row.published.metric.clone(),
+        unit => format!("{} [{unit}]", row.published.metric),
+    }
+}
+
+/// The published change.
+pub fn published_change(row: &Row) -> String {
+    match row.published.delta_pct {
+        Some(pct) => percent(pct),
+        None if row.baseline => "baseline".to_string(),
+        None => "-".to_string(),
+    }
+}
+
+/// How far the simulated value is from the published one.
+pub fn level(row: &Row) -> String {
+    row.off_pct.map_or(String::new(), |pct| format!("level {}", percent(pct)))
+}
+
+/// A score as cells, by the titles of [`SCORE`].
+pub fn cells(score: Score) -> [String; 4] {
+    let tally = |t: Tally| if t.of == 0 { "-".into() } else { format!("{} of {}", t.right, t.of) };
+    let calibrated = if score.calibrated == 0 { "-".into() } else { score.calibrated.to_string() };
+    [tally(score.changes), tally(score.clear), tally(score.levels), calibrated]
+}
+
+/// What the columns and marks mean, and what speaks against the numbers.
+pub fn remarks(fidelity: &Fidelity) -> Vec<String> {
+    let score = fidelity.score();
+    let mut remarks = Vec::new();
+    if score.changes.of > 0 {
+        remarks.push(format!(
+            "changes that agree: same direction or both under {SAME_PCT} %, and at most 1 point or \
+             1/4 apart."
+        ));
+        remarks.push(format!(
+            "Below {CLEAR_PCT} % the direction is nearly all that counts, and chance gets half of \
+             them right."
+        ));
+    }
+    if fidelity.scenarios.iter().flat_map(|s| &s.rows).any(|row| row.by == By::Level) {
+        remarks.push(format!(
+            "levels within {LEVEL_PCT} %: values of baselines, and those whose baseline nobody \
+             published."
+        ));
+    }
+    if score.calibrated > 0 {
+        remarks.push(
+            "calibrated: a constant was fitted to this row (docs/CALIBRATION.md), so it counts for \
+             nothing."
+                .to_string(),
+        );
+    }
+    if score.unjudged > 0 {
+        remarks.push(format!("not judged ({}): the runs have nothing beside it.", score.unjudged));
+    }
+    remarks
+}
