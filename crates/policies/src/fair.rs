@@ -5,7 +5,7 @@
 //! * `features`: features and tunables under the kernel's names.
 //! * `weights`, `pelt`: pure arithmetic; `util_est`: what PELT forgets of a sleeper.
 //! * `discipline`: what differs between CFS and EEVDF.
-//! * `cfs`: vruntime, slices, placement, preemption, picking.
+//! * `cfs`: vruntime, slices, placement, preemption, picking; in `cfs::groups`, task groups.
 //! * `eevdf`: lag, eligibility, virtual deadlines.
 //! * `load`, `list`: a runqueue's sums and averages, and its tasks by how recently they ran.
 //! * `attr`: another policy, nice level or affinity for a task.
@@ -38,6 +38,7 @@ mod wakeup;
 pub mod weights;
 
 pub use cfs::Cfs;
+pub use cfs::groups::GroupSpec;
 pub use discipline::{Discipline, Rules};
 pub use eevdf::Eevdf;
 pub use state::Fair;

@@ -40,7 +40,7 @@ pub use policy::{
 pub use program::{Op, Program, ProgramCx};
 pub use stack::{Calls, PathGroup, Stack, Within};
 pub use task::{
-    MaskId, Pid, SchedAttr, SchedPolicy, SleepState, Task, TaskAttr, TaskId, TaskState,
+    GroupId, MaskId, Pid, SchedAttr, SchedPolicy, SleepState, Task, TaskAttr, TaskId, TaskState,
 };
 pub use world::{Config, Counters, MigrationCause, World};
 

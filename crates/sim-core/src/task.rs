@@ -88,6 +88,15 @@ impl MaskId {
     pub const ALL: MaskId = MaskId(0);
 }
 
+/// A task group: a cgroup with the cpu controller, or an autogroup.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub struct GroupId(pub u16);
+
+impl GroupId {
+    /// The root group, in which all tasks are that no other group is said for.
+    pub const ROOT: GroupId = GroupId(0);
+}
+
 /// What `sched_setattr` (or `setpriority`, `sched_setscheduler`) changes of a task in the fair
 /// class: see [`crate::Op::SetScheduler`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -115,6 +124,8 @@ pub struct TaskAttr {
     pub policy: SchedPolicy,
     /// Custom slice, ns, see [`SchedAttr`]; 0: the base slice.
     pub slice_ns: u32,
+    /// Task group. Policies that have none take no notice.
+    pub group: GroupId,
     /// Allowed CPUs; changed later by [`crate::Op::SetAffinity`].
     pub allowed: MaskId,
     /// Where the task starts, in place of the CPU that fork balancing would choose, if it may run
@@ -142,6 +153,7 @@ impl Default for TaskAttr {
             nice: 0,
             policy: SchedPolicy::Normal,
             slice_ns: 0,
+            group: GroupId::ROOT,
             allowed: MaskId::ALL,
             start_cpu: None,
             timer_slack_ns: None,

@@ -9,7 +9,9 @@ mod tick;
 use crate::cpu::{Base, Cpu, Occupancy};
 use crate::llc_counts::{Counts, LlcCounts};
 use crate::waste::Pinned;
-use crate::{EventQueue, LockId, Locks, MaskId, NEVER, Ns, Pid, Site, Task, TaskAttr, TaskId};
+use crate::{
+    EventQueue, GroupId, LockId, Locks, MaskId, NEVER, Ns, Pid, Site, Task, TaskAttr, TaskId,
+};
 use std::sync::Arc;
 use topology::{CpuId, CpuSet, Distance, Machine};
 
@@ -31,13 +33,21 @@ pub struct Config {
     pub ttwu_queue: bool,
     /// Timer slack of normal tasks, ns (spec 9.4).
     pub timer_slack_ns: Ns,
+    /// Task group of user tasks for which their program says none: that of the login session.
+    /// Kernel threads and daemons are not in it.
+    pub session: GroupId,
     /// Ticks are simulated one by one instead of computed: slow, for the twin test.
     pub simulate_every_tick: bool,
 }
 
 impl Default for Config {
     fn default() -> Self {
-        Self { ttwu_queue: true, timer_slack_ns: 50_000, simulate_every_tick: false }
+        Self {
+            ttwu_queue: true,
+            timer_slack_ns: 50_000,
+            session: GroupId::ROOT,
+            simulate_every_tick: false,
+        }
     }
 }
 
@@ -313,7 +323,10 @@ impl World {
     }
 
     /// Makes a task, not yet runnable.
-    pub fn new_task(&mut self, attr: TaskAttr) -> TaskId {
+    pub fn new_task(&mut self, mut attr: TaskAttr) -> TaskId {
+        if attr.group == GroupId::ROOT && !attr.kthread && !attr.daemon {
+            attr.group = self.config.session;
+        }
         let allowed = &self.masks[attr.allowed.0 as usize];
         let first = allowed.first().expect("an affinity mask allows at least one CPU");
         let own = attr.pid.filter(|pid| pid.0 >= self.first_pid.0);

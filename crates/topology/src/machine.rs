@@ -128,6 +128,8 @@ pub struct KernelCosts {
     pub lb_cpu_ns: [u64; 5],
     /// `update_blocked_averages` of one runqueue.
     pub blocked_ns: u64,
+    /// The same of one task group that has run there lately.
+    pub blocked_group_ns: u64,
     /// Moving one task between runqueues, without line transfers.
     pub pull_ns: u64,
     /// `fork` bookkeeping of the scheduler (`sched_fork` + `wake_up_new_task` without the enqueue).

@@ -44,8 +44,8 @@ impl<S: Discipline> Fair<S> {
             S::restore_entity(self, w, cpu, p, old_weight);
         }
         if queued && self.rqs[cpu.idx()].curr == p {
-            S::put_prev_entity(self, w, cpu, p);
-            S::set_next_entity(self, w, cpu, p);
+            S::put_prev_entity(self, w, cpu, p, TaskId::NONE);
+            S::set_next_entity(self, w, cpu, p, TaskId::NONE);
         }
         if queued { self.swq_remove(w, cpu, p, Site::DequeueRemoveSwq) } else { None }
     }
@@ -53,22 +53,22 @@ impl<S: Discipline> Fair<S> {
     /// `set_load_weight`, `reweight_entity`: the share of `p` in its runqueue's load changes with
     /// its weight, also while it sleeps.
     fn set_load_weight(&mut self, cpu: CpuId, p: TaskId, attr: SchedAttr) {
-        let (rq, se) = (&mut self.rqs[cpu.idx()], &mut self.tasks[p.idx()]);
+        let (rq, se) = S::queue_and_task(self, cpu, p);
         let old = u64::from(se.weight);
         (se.weight, se.inv_weight) = weights::weight_of(attr.nice, attr.policy);
         se.policy = attr.policy;
-        self.sched_idle_used |= se.is_idle_policy();
         let new = u64::from(se.weight);
         if new != old {
             rq.avg.reweight(&mut se.avg, old, new);
             self.publish(cpu);
         }
+        self.sched_idle_used |= self.tasks[p.idx()].is_idle_policy();
     }
 
     /// `prio_changed_fair`: `p` may have to give way, or the task that runs to `p`.
     fn prio_changed(&mut self, w: &mut World, p: TaskId, lower: bool) {
         let cpu = w.tasks[p.idx()].cpu;
-        if !self.tasks[p.idx()].on_rq || self.rqs[cpu.idx()].h_nr_running == 1 {
+        if !self.tasks[p.idx()].on_rq || S::nr_entities(self, cpu) == 1 {
             return;
         }
         if self.rqs[cpu.idx()].curr != p {

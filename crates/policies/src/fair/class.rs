@@ -84,6 +84,7 @@ impl<S: Discipline> Policy for Fair<S> {
         let first_decay = self.first_flip_decay(w);
         let idle_wakees = self.rqs.iter_mut().map(|rq| &mut rq.idle_wakee);
         idle_wakees.for_each(|wakee| wakee.decay_due = first_decay);
+        S::init(self);
         self.init_balance(w);
     }
 
@@ -164,10 +165,10 @@ impl<S: Discipline> Policy for Fair<S> {
 
     fn switch_task(&mut self, w: &mut World, cpu: CpuId, prev: TaskId, next: TaskId) -> Hook {
         if prev.is_task() {
-            S::put_prev_entity(self, w, cpu, prev);
+            S::put_prev_entity(self, w, cpu, prev, next);
         }
         if next.is_task() {
-            S::set_next_entity(self, w, cpu, next);
+            S::set_next_entity(self, w, cpu, next, prev);
             return self.swq_remove(w, cpu, next, Site::PickRemoveSwq);
         } else if next == TaskId::IDLE {
             self.update_idle_core(w, cpu);
@@ -182,9 +183,7 @@ impl<S: Discipline> Policy for Fair<S> {
     fn task_tick(&mut self, w: &mut World, cpu: CpuId) {
         let curr = self.rqs[cpu.idx()].curr;
         if curr.is_task() {
-            S::update_curr(self, w, cpu);
-            self.update_load_avg(w.now, cpu, curr);
-            S::check_preempt_tick(self, w, cpu, curr);
+            S::tick(self, w, cpu, curr);
         }
         self.balance_tick(w, cpu);
     }
@@ -196,7 +195,12 @@ impl<S: Discipline> Policy for Fair<S> {
     /// Until the next balance, if nobody on the queue sleeps and no wakequeue is to be left.
     fn alone_until(&self, w: &World, cpu: CpuId) -> Ns {
         let rq = &self.rqs[cpu.idx()];
-        if self.features.swqueue || rq.nohz_idle || rq.h_nr_delayed > 0 || !rq.curr.is_task() {
+        if S::GROUPS
+            || self.features.swqueue
+            || rq.nohz_idle
+            || rq.h_nr_delayed > 0
+            || !rq.curr.is_task()
+        {
             return 0;
         }
         let balance = self.deciding_tick(w, cpu);

@@ -5,6 +5,7 @@
 //! balancing) calls these functions; each discipline implements them on its own kind of [`Fair`].
 
 use super::Fair;
+use super::state::{FairRq, FairTask};
 use sim_core::{DequeueFlags, EnqueueFlags, Ns, TaskId, World};
 use std::fmt::Debug;
 use topology::CpuId;
@@ -35,11 +36,53 @@ pub trait Discipline: Sized {
     /// A task that goes to sleep may stay on its queue for a while.
     const DELAYS: bool = false;
 
+    /// Tasks may be in task groups: then a runqueue's ticks and turns concern others.
+    const GROUPS: bool = false;
+
     /// The kernel whose rules apply to what the disciplines share.
     fn rules(&self) -> Rules;
 
-    /// `update_curr`: charges the current task for the time up to now.
-    fn update_curr(f: &mut Fair<Self>, w: &mut World, cpu: CpuId);
+    /// The runqueues are empty, and no task exists yet.
+    fn init(_f: &mut Fair<Self>) {}
+
+    /// The queue that `p` is on when it is on `cpu`, and `p` itself.
+    #[inline]
+    fn queue_and_task(
+        f: &mut Fair<Self>,
+        cpu: CpuId,
+        p: TaskId,
+    ) -> (&mut FairRq<Self::Queue>, &mut FairTask<Self::Entity>) {
+        (&mut f.rqs[cpu.idx()], &mut f.tasks[p.idx()])
+    }
+
+    /// `cfs.nr_running` of `cpu`'s root queue: tasks, and groups that have some.
+    #[inline]
+    fn nr_entities(f: &Fair<Self>, cpu: CpuId) -> u32 {
+        f.rqs[cpu.idx()].h_nr_running
+    }
+
+    /// Averages of `cpu`'s queues alone, up to now (`__update_blocked_fair`).
+    #[inline]
+    fn update_blocked(f: &mut Fair<Self>, w: &World, cpu: CpuId) {
+        f.update_rq_load_avg(w.now, cpu);
+    }
+
+    /// How many queues [`Discipline::update_blocked`] looks at beside the root's.
+    #[inline]
+    fn n_leaf_queues(_f: &Fair<Self>, _cpu: CpuId) -> u64 {
+        0
+    }
+
+    /// `update_cfs_rq_h_load`, before [`Discipline::task_h_load`] is asked for `p`, or for the idle
+    /// task, on `cpu`.
+    #[inline]
+    fn update_h_load(_f: &mut Fair<Self>, _w: &World, _cpu: CpuId, _p: TaskId) {}
+
+    /// `task_h_load`: what `p` adds to the load of `cpu`, where it is or slept; or the idle task.
+    #[inline]
+    fn task_h_load(f: &Fair<Self>, _cpu: CpuId, p: TaskId) -> u64 {
+        f.task_load(p)
+    }
 
     /// `task_fork_fair`: a first place for the new task `p`, on the CPU of its parent.
     fn task_fork(f: &mut Fair<Self>, w: &mut World, cpu: CpuId, p: TaskId);
@@ -99,14 +142,14 @@ pub trait Discipline: Sized {
     /// `pick_next_entity`, with the current task as a candidate if it is still runnable.
     fn pick_next_entity(f: &mut Fair<Self>, w: &mut World, cpu: CpuId) -> Option<TaskId>;
 
-    /// `set_next_entity`
-    fn set_next_entity(f: &mut Fair<Self>, w: &mut World, cpu: CpuId, p: TaskId);
+    /// `set_next_entity`; `prev` was current before.
+    fn set_next_entity(f: &mut Fair<Self>, w: &mut World, cpu: CpuId, p: TaskId, prev: TaskId);
 
-    /// `put_prev_entity`
-    fn put_prev_entity(f: &mut Fair<Self>, w: &mut World, cpu: CpuId, p: TaskId);
+    /// `put_prev_entity`; `next` will be current.
+    fn put_prev_entity(f: &mut Fair<Self>, w: &mut World, cpu: CpuId, p: TaskId, next: TaskId);
 
-    /// What a tick asks after it has charged `curr`.
-    fn check_preempt_tick(f: &mut Fair<Self>, w: &mut World, cpu: CpuId, curr: TaskId);
+    /// `entity_tick`: charges `curr`, and asks whether it goes on.
+    fn tick(f: &mut Fair<Self>, w: &mut World, cpu: CpuId, curr: TaskId);
 
     /// The first tick edge that may preempt the current task, of several that are queued.
     fn preempting_tick(f: &Fair<Self>, w: &World, cpu: CpuId) -> Ns;
@@ -119,4 +162,13 @@ pub trait Discipline: Sized {
 
     /// The waiting tasks in the order of the queue, for whoever checks it.
     fn queued(f: &Fair<Self>, cpu: CpuId) -> Vec<TaskId>;
+
+    /// The weight of what is on `cpu`'s root queue, as the tasks say it (T2.2), or what is wrong.
+    ///
+    /// # Errors
+    /// A violation of the discipline's own books, in words.
+    fn check(f: &Fair<Self>, w: &World, cpu: CpuId) -> Result<u64, String> {
+        let tasks = w.tasks.iter().zip(&f.tasks).filter(|(t, _)| t.on_rq && t.cpu == cpu);
+        Ok(tasks.map(|(_, se)| u64::from(se.weight)).sum())
+    }
 }

@@ -350,11 +350,6 @@ impl Discipline for Eevdf {
         ext.sched_delayed
     }
 
-    #[inline]
-    fn update_curr(f: &mut Fair<Self>, w: &mut World, cpu: CpuId) {
-        f.charge_curr(w, cpu);
-    }
-
     fn task_fork(f: &mut Fair<Self>, w: &mut World, cpu: CpuId, p: TaskId) {
         // The place that v6.6 gives the child here is forgotten at its enqueue.
         if f.discipline.rules == Rules::V6_6 {
@@ -432,18 +427,21 @@ impl Discipline for Eevdf {
     }
 
     #[inline]
-    fn set_next_entity(f: &mut Fair<Self>, w: &mut World, cpu: CpuId, p: TaskId) {
+    fn set_next_entity(f: &mut Fair<Self>, w: &mut World, cpu: CpuId, p: TaskId, _prev: TaskId) {
         f.set_next(w.now, cpu, p);
     }
 
     #[inline]
-    fn put_prev_entity(f: &mut Fair<Self>, w: &mut World, cpu: CpuId, p: TaskId) {
+    fn put_prev_entity(f: &mut Fair<Self>, w: &mut World, cpu: CpuId, p: TaskId, _next: TaskId) {
         f.put_prev(w, cpu, p);
     }
 
-    /// `update_curr` has asked everything already.
+    /// `update_curr` asks everything.
     #[inline]
-    fn check_preempt_tick(_f: &mut Fair<Self>, _w: &mut World, _cpu: CpuId, _curr: TaskId) {}
+    fn tick(f: &mut Fair<Self>, w: &mut World, cpu: CpuId, curr: TaskId) {
+        f.charge_curr(w, cpu);
+        f.update_load_avg(w.now, cpu, curr);
+    }
 
     #[inline]
     fn preempting_tick(f: &Fair<Self>, w: &World, cpu: CpuId) -> Ns {

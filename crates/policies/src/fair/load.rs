@@ -9,6 +9,9 @@ use super::{Discipline, Fair};
 use sim_core::{Ns, Policy, TaskId, World};
 use topology::CpuId;
 
+/// The load of an idle task: its averages stay as they were at boot, the full load of nice 0.
+const IDLE_TASK_LOAD: u64 = 1024;
+
 impl<S: Discipline> Fair<S> {
     #[inline]
     pub(crate) fn account_enqueue(&mut self, cpu: CpuId, p: TaskId) {
@@ -71,7 +74,7 @@ impl<S: Discipline> Fair<S> {
     /// exited. The waker does not hold that runqueue's lock, so they go at its next update: until
     /// then it looks as busy as if `p` still slept there.
     pub(crate) fn remove_entity_load_avg(&mut self, w: &World, cpu: CpuId, p: TaskId) {
-        let (rq, se) = (&mut self.rqs[cpu.idx()], &mut self.tasks[p.idx()]);
+        let (rq, se) = S::queue_and_task(self, cpu, p);
         if se.avg.last_update_time == DETACHED {
             return;
         }
@@ -91,7 +94,13 @@ impl<S: Discipline> Fair<S> {
     /// Averages of `cpu`'s runqueue alone, up to now (`update_blocked_averages`).
     pub(crate) fn update_blocked_averages(&mut self, w: &mut World, cpu: CpuId) {
         self.catch_up(w, cpu);
-        self.update_rq_load_avg(w.now, cpu);
+        S::update_blocked(self, w, cpu);
+    }
+
+    /// How long that takes, ns.
+    pub(crate) fn blocked_ns(&self, w: &World, cpu: CpuId) -> Ns {
+        let costs = &w.machine.costs;
+        costs.blocked_ns + S::n_leaf_queues(self, cpu) * costs.blocked_group_ns
     }
 
     /// `cpu_load`, as of the runqueue's last update (spec 2.7).
@@ -127,10 +136,10 @@ impl<S: Discipline> Fair<S> {
         util.min(1024)
     }
 
-    /// `task_h_load`: without cgroups a task's own load.
+    /// A task's own load in its queue, or the idle task's.
     #[inline]
-    pub(crate) fn task_h_load(&self, p: TaskId) -> u64 {
-        self.tasks[p.idx()].avg.load_avg
+    pub(crate) fn task_load(&self, p: TaskId) -> u64 {
+        if p.is_task() { self.tasks[p.idx()].avg.load_avg } else { IDLE_TASK_LOAD }
     }
 
     /// `task_util_est`

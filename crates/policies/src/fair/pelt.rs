@@ -12,7 +12,7 @@ use sim_core::Ns;
 /// The sum of a full past: an entity that always was active.
 pub const LOAD_AVG_MAX: u32 = 47742;
 /// Smallest divider an average is ever computed with.
-const PELT_MIN_DIVIDER: u64 = LOAD_AVG_MAX as u64 - 1024;
+pub(crate) const PELT_MIN_DIVIDER: u64 = LOAD_AVG_MAX as u64 - 1024;
 /// `last_update_time` of averages that belong to no runqueue: a new task, or one being migrated.
 pub const DETACHED: Ns = Ns::MAX;
 

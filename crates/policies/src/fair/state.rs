@@ -7,7 +7,7 @@ use super::features::{Features, Tunables};
 use super::pelt::DETACHED;
 use super::topo::Topo;
 use super::weights;
-use sim_core::{LockId, Ns, SchedPolicy, TaskAttr, TaskId};
+use sim_core::{GroupId, LockId, Ns, SchedPolicy, TaskAttr, TaskId};
 use topology::CpuId;
 
 /// PELT averages of a task or a runqueue (spec 2.5).
@@ -63,6 +63,8 @@ pub struct FairTask<E = ()> {
     pub weight: u32,
     pub inv_weight: u32,
     pub policy: SchedPolicy,
+    /// Its task group; of account in CFS with groups only.
+    pub group: GroupId,
     /// `se.on_rq`: queued or current.
     pub on_rq: bool,
     pub vruntime: u64,
@@ -97,6 +99,7 @@ impl<E: Default> FairTask<E> {
             weight,
             inv_weight,
             policy: attr.policy,
+            group: attr.group,
             on_rq: false,
             vruntime: 0,
             exec_start: 0,

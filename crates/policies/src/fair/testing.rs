@@ -1,10 +1,11 @@
 //! For unit tests: regular machines, and the few verbs that the engine would do.
 
+use super::cfs::groups::GroupSpec;
 use super::features::{Features, Tunables};
 use super::{Cfs, Discipline, Eevdf, Fair, Rules};
 use sim_core::{
-    Config, DequeueFlags, EnqueueFlags, MigrationCause, Ns, Policy, TaskAttr, TaskId, TaskState,
-    World,
+    Config, DequeueFlags, EnqueueFlags, GroupId, MigrationCause, Ns, Policy, TaskAttr, TaskId,
+    TaskState, World,
 };
 use std::sync::Arc;
 use topology::{CpuId, Machine, RegularSpec};
@@ -47,6 +48,25 @@ impl Rig {
     pub fn with(shape: Shape, hz: u32, features: Features) -> Self {
         // As on a machine with 8 CPUs or more, whatever the shape.
         Self::of(Fair::new(features, Tunables::for_cpus(8)), shape, hz)
+    }
+}
+
+impl Rig<Cfs<true>> {
+    /// With groups of these `cpu.weight`s.
+    pub fn grouped(shape: Shape, hz: u32, cpu_weights: &[u32]) -> Self {
+        let groups: Vec<_> = cpu_weights.iter().map(|w| GroupSpec { cpu_weight: *w }).collect();
+        let f = Fair::with_groups(Features::default(), Tunables::for_cpus(8), &groups);
+        Self::of(f, shape, hz)
+    }
+
+    /// A new task of a group, queued on `cpu`.
+    pub fn fork_in(&mut self, group: u16, cpu: u32, nice: i8) -> TaskId {
+        let group = GroupId(group);
+        let p = self.w.new_task(TaskAttr { nice, group, ..TaskAttr::default() });
+        self.w.set_task_cpu(p, CpuId(cpu), MigrationCause::Fork);
+        self.f.task_fork(&mut self.w, p, None);
+        self.enqueue(p, EnqueueFlags { initial: true, ..EnqueueFlags::default() });
+        p
     }
 }
 

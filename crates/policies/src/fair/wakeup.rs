@@ -13,9 +13,6 @@ use super::{Discipline, Fair, Rules};
 use sim_core::{Choice, Ns, Policy, SelectKind, TaskId, World};
 use topology::{CpuId, SdFlags};
 
-/// `task_h_load` of an idle task: its averages stay as they were at boot, the full load of nice 0.
-const IDLE_TASK_LOAD: u64 = 1024;
-
 impl<S: Discipline> Fair<S> {
     /// `select_task_rq_fair`, executed on `w.this`.
     pub(crate) fn select(&mut self, w: &mut World, p: TaskId, kind: SelectKind) -> Choice {
@@ -174,11 +171,8 @@ impl<S: Discipline> Fair<S> {
         let current = w.cpus[this.idx()].curr;
         let mut here = self.cpu_load(this) as i64;
         if sync {
-            let waker = if current.is_task() {
-                self.task_h_load(current) as i64
-            } else {
-                IDLE_TASK_LOAD as i64
-            };
+            S::update_h_load(self, w, this, current);
+            let waker = S::task_h_load(self, this, current) as i64;
             if waker > here {
                 return true;
             }
@@ -186,7 +180,9 @@ impl<S: Discipline> Fair<S> {
         }
         // Capacities are equal on both sides, so they are left out, but for the scale of `sync`.
         let capacity = 1024;
-        let load = self.task_h_load(p) as i64;
+        let from = w.tasks[p.idx()].cpu;
+        S::update_h_load(self, w, from, p);
+        let load = S::task_h_load(self, from, p) as i64;
         let (mut a, mut b) = (here + load, self.cpu_load(prev) as i64 - load);
         if self.features.wa_bias {
             a *= 100;

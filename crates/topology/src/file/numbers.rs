@@ -138,7 +138,7 @@ pub(super) fn costs(top: &mut Section, costs: &mut KernelCosts, faults: &mut Vec
 }
 
 /// The keys of `[costs]` that are times, in ns.
-pub(super) fn time_fields(costs: &mut KernelCosts) -> [(&'static str, &mut u64); 17] {
+pub(super) fn time_fields(costs: &mut KernelCosts) -> [(&'static str, &mut u64); 18] {
     [
         ("pick_ns", &mut costs.pick_ns),
         ("dequeue_ns", &mut costs.dequeue_ns),
@@ -155,6 +155,7 @@ pub(super) fn time_fields(costs: &mut KernelCosts) -> [(&'static str, &mut u64);
         ("scan_cpu_ns", &mut costs.scan_cpu_ns),
         ("lb_domain_ns", &mut costs.lb_domain_ns),
         ("blocked_ns", &mut costs.blocked_ns),
+        ("blocked_group_ns", &mut costs.blocked_group_ns),
         ("pull_ns", &mut costs.pull_ns),
         ("fork_ns", &mut costs.fork_ns),
     ]

@@ -56,7 +56,7 @@ fn all_unknown_keys_are_reported() {
             1 | cores_per_lcl | unknown key `cores_per_lcl` in the machine | did you mean `cores_per_llc`?
             2 | clok_mhz | unknown key `clok_mhz` in the machine | did you mean `clock_mhz`?
             4 | smtns | unknown key `smtns` in [latency] | did you mean `smt_ns`?
-            6 | foo | unknown key `foo` in [costs] | valid here: blocked_ns, dequeue_ns, enqueue_ns, enqueue_remote_lines, fork_ns, idle_entry_ns, idle_loop_ns, ipi_delivery_ns, ipi_send_ns, irq_ns, lb_cpu_ns, lb_domain_ns, mm_switch_ns, pick_ns, pull_ns, scan_cpu_ns, switch_ns, tick_ns, ttwu_fixed_ns, wake_list_lines"#]],
+            6 | foo | unknown key `foo` in [costs] | valid here: blocked_group_ns, blocked_ns, dequeue_ns, enqueue_ns, enqueue_remote_lines, fork_ns, idle_entry_ns, idle_loop_ns, ipi_delivery_ns, ipi_send_ns, irq_ns, lb_cpu_ns, lb_domain_ns, mm_switch_ns, pick_ns, pull_ns, scan_cpu_ns, switch_ns, tick_ns, ttwu_fixed_ns, wake_list_lines"#]],
     );
 }
 

@@ -49,23 +49,20 @@ impl FairChecks {
         sim: &Simulation<Fair<S>, W, NoObserver>,
     ) -> Result<(), String> {
         self.min_vruntime.resize(sim.policy.rqs.len(), 0);
-        let mut weights = vec![0u64; sim.policy.rqs.len()];
         let mut counts = vec![0u32; sim.policy.rqs.len()];
-        for (t, se) in sim.w.tasks.iter().zip(&sim.policy.tasks) {
-            if t.on_rq {
-                weights[t.cpu.idx()] += u64::from(se.weight);
-                counts[t.cpu.idx()] += 1;
-            }
+        for t in sim.w.tasks.iter().filter(|t| t.on_rq) {
+            counts[t.cpu.idx()] += 1;
         }
         for (cpu, rq) in sim.policy.rqs.iter().enumerate() {
             if (rq.min_vruntime as i64).wrapping_sub(self.min_vruntime[cpu] as i64) < 0 {
                 return Err(format!("I5: min_vruntime of cpu {cpu} went back"));
             }
             self.min_vruntime[cpu] = rq.min_vruntime;
-            if (rq.load_weight, rq.h_nr_running) != (weights[cpu], counts[cpu]) {
+            let weight = S::check(&sim.policy, &sim.w, CpuId(cpu as u32))?;
+            if (rq.load_weight, rq.h_nr_running) != (weight, counts[cpu]) {
                 return Err(format!(
-                    "T2.2: cpu {cpu} has weight {} of {}, {} tasks of {}",
-                    rq.load_weight, weights[cpu], rq.h_nr_running, counts[cpu]
+                    "T2.2: cpu {cpu} has weight {} of {weight}, {} tasks of {}",
+                    rq.load_weight, rq.h_nr_running, counts[cpu]
                 ));
             }
             let queued = S::queued(&sim.policy, CpuId(cpu as u32));

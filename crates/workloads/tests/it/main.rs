@@ -8,6 +8,7 @@ mod dm_crypt;
 mod engine;
 mod ext;
 mod fairness;
+mod groups;
 mod invariants;
 mod limits;
 mod locks;

@@ -48,7 +48,7 @@ impl<S: Discipline> Fair<S> {
                 lb.flags.need_break = true;
                 return;
             }
-            let weight = self.can_migrate(w, exec, lb, p).then(|| self.price(lb, p));
+            let weight = self.can_migrate(w, exec, lb, p).then(|| self.price(w, lb, p));
             let Some(Some(price)) = weight else {
                 self.list_rotate_to_head(lb.src, p);
                 continue;
@@ -63,10 +63,11 @@ impl<S: Discipline> Fair<S> {
     }
 
     /// What moving `p` takes off the imbalance, or `None` if it is too big to be moved.
-    fn price(&self, lb: &LoadBalance, p: TaskId) -> Option<i64> {
+    fn price(&mut self, w: &World, lb: &LoadBalance, p: TaskId) -> Option<i64> {
         match lb.kind {
             Migrate::Load => {
-                let load = self.task_h_load(p).max(1);
+                S::update_h_load(self, w, lb.src, p);
+                let load = S::task_h_load(self, lb.src, p).max(1);
                 if self.features.lb_min && load < 16 && !self.failed_before(lb) {
                     return None;
                 }

@@ -178,7 +178,7 @@ impl<S: Discipline> Fair<S> {
         w.counters.newidle_attempts += 1;
         self.balance.paths[cpu.idx()].newidle.t0 = w.now;
         // The kernel drops the lock and takes it again at once for the update: one hold here.
-        (Some(Step::Spend(w.machine.costs.blocked_ns)), Stage::Blocked)
+        (Some(Step::Spend(self.blocked_ns(w, cpu))), Stage::Blocked)
     }
 
     /// `update_next_balance` of one level.

@@ -28,6 +28,7 @@ impl<S: Discipline> Fair<S> {
         if !d.span.intersects(w.allowed_set(p)) {
             return (prev, 0);
         }
+        S::update_h_load(self, w, w.tasks[p.idx()].cpu, p);
         let mut cpu = this;
         let mut level = Some(sd_level);
         let mut time = 0;
@@ -97,7 +98,7 @@ impl<S: Discipline> Fair<S> {
         let (c, rq) = (&w.cpus[cpu.idx()], self.published(cpu));
         // A new child is in nobody's averages yet.
         if avg.last_update_time != DETACHED {
-            g.load -= rq.load.min(self.task_h_load(p));
+            g.load -= rq.load.min(S::task_h_load(self, cpu, p));
             g.util -= u64::from(rq.util);
             g.util += self.cpu_util_without(cpu, p, t.on_rq);
             g.runnable -= rq.runnable.min(avg.runnable_avg);

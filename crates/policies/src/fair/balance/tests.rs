@@ -84,6 +84,7 @@ pub(super) fn machine(n_llcs: u32, cores: u32) -> Machine {
             lb_domain_ns: 300,
             lb_cpu_ns: [60, 60, 60, 120, 200],
             blocked_ns: 500,
+            blocked_group_ns: 60,
             pull_ns: 1000,
             fork_ns: 2000,
         },
@@ -207,7 +208,7 @@ impl<S: Discipline> Rig<S> {
     /// A task that runs on `cpu`.
     pub fn running(&mut self, cpu: u32, allowed: MaskId) -> TaskId {
         let p = self.queued(cpu, self.w.now, allowed);
-        S::set_next_entity(&mut self.fair, &mut self.w, CpuId(cpu), p);
+        S::set_next_entity(&mut self.fair, &mut self.w, CpuId(cpu), p, TaskId::IDLE);
         self.w.set_curr(CpuId(cpu), p);
         self.w.tasks[p.idx()].on_cpu = true;
         p

@@ -7,28 +7,40 @@
 use super::super::Fair;
 use super::super::weights::calc_delta_fair;
 use super::Cfs;
-use sim_core::{NEVER, Ns, SchedPolicy, TaskId, World};
+use super::groups::QueueId;
+use sim_core::{GroupId, NEVER, Ns, SchedPolicy, TaskId, World};
 use topology::CpuId;
 
-impl Fair<Cfs> {
-    /// `check_preempt_tick`, for a queue with more than one task.
-    pub(super) fn check_preempt_tick(&mut self, w: &mut World, cpu: CpuId, curr: TaskId) {
-        let ideal = self.sched_slice(cpu, curr).min(self.tunables.latency_ns);
-        let se = &self.tasks[curr.idx()];
+impl<const GROUPS: bool> Fair<Cfs<GROUPS>> {
+    /// `entity_tick` of the current entity of a queue.
+    #[inline]
+    pub(super) fn entity_tick(&mut self, w: &mut World, queue: QueueId, curr: TaskId) {
+        self.charge_curr(queue, w.now);
+        self.update_averages(w.now, queue, curr);
+        self.update_group(w.now, curr);
+        if self.nr_running(queue) > 1 {
+            self.check_preempt_tick(w, queue, curr);
+        }
+    }
+
+    /// `check_preempt_tick`, for a queue with more than one entity.
+    fn check_preempt_tick(&mut self, w: &mut World, queue: QueueId, curr: TaskId) {
+        let ideal = self.sched_slice(queue, curr).min(self.tunables.latency_ns);
+        let se = self.entity(curr);
         let ran = se.sum_exec_runtime - se.prev_sum_exec_runtime;
-        let rq = &mut self.rqs[cpu.idx()];
         if ran > ideal {
             // Its slice is over: it must not win the next pick as a buddy.
-            rq.clear_buddies(curr);
-            w.resched_curr(cpu);
+            self.clear_buddies(queue, curr);
+            w.resched_curr(queue.cpu);
             return;
         }
         if ran < self.tunables.min_granularity_ns {
             return;
         }
-        let leftmost = rq.queue.tree.front().map_or(u64::MAX, |(vruntime, _)| *vruntime);
+        let tree = &self.queue(queue).queue.tree;
+        let leftmost = tree.front().map_or(u64::MAX, |(vruntime, _)| *vruntime);
         if se.vruntime.saturating_sub(leftmost) > ideal {
-            w.resched_curr(cpu);
+            w.resched_curr(queue.cpu);
         }
     }
 
@@ -49,6 +61,11 @@ impl Fair<Cfs> {
     /// The first tick edge of `cpu` that may preempt its current task (spec 3.6).
     pub(super) fn preempting_tick(&self, w: &World, cpu: CpuId) -> Ns {
         let (rq, tick_next) = (&self.rqs[cpu.idx()], w.cpus[cpu.idx()].tick_next);
+        if GROUPS && rq.curr.is_task() {
+            // A tick of a task in a group tells the other CPUs what the group has here.
+            let concerns_others = self.tasks[rq.curr.idx()].group != GroupId::ROOT;
+            return if concerns_others || rq.h_nr_running > 1 { tick_next } else { NEVER };
+        }
         if rq.h_nr_running < 2 || !rq.curr.is_task() {
             return NEVER;
         }
@@ -62,7 +79,7 @@ impl Fair<Cfs> {
     /// `wakeup_preempt_entity`: `curr` is ahead of `se` by more than the granularity of `se`.
     #[inline]
     fn is_ahead(&self, curr: TaskId, se: TaskId) -> bool {
-        let (curr, se) = (&self.tasks[curr.idx()], &self.tasks[se.idx()]);
+        let (curr, se) = (self.entity(curr), self.entity(se));
         if curr.vruntime <= se.vruntime {
             return false;
         }
@@ -77,44 +94,73 @@ impl Fair<Cfs> {
         (curr, p): (TaskId, TaskId),
         fork: bool,
     ) {
-        let many = self.rqs[cpu.idx()].h_nr_running >= self.tunables.nr_latency;
+        let (of_curr, of_p) = (self.queue_of(cpu, curr), self.queue_of(cpu, p));
+        let many = self.nr_running(of_curr) >= self.tunables.nr_latency;
         let next_marked = self.features.next_buddy && many && !fork;
         if next_marked {
-            self.rqs[cpu.idx()].next = p;
+            self.set_next_buddy(of_p, p);
         }
         if w.cpus[cpu.idx()].need_resched {
             return;
         }
         let wakee_policy = self.tasks[p.idx()].policy;
         let curr_idle_policy = self.tasks[curr.idx()].is_idle_policy();
+        // `se` of `find_matching_se`: what of `curr` competes with `p`.
+        let mut rival = curr;
         if !curr_idle_policy || wakee_policy == SchedPolicy::Idle {
             // Batch and idle tasks do not preempt.
             if wakee_policy != SchedPolicy::Normal || !self.features.wakeup_preemption {
                 return;
             }
-            self.charge_curr(cpu, w.now);
-            if !self.is_ahead(curr, p) {
+            let (mut queue, mut woken) = (of_curr, p);
+            if of_curr != of_p {
+                queue = QueueId::root(cpu);
+                (rival, woken) = (self.at_root(cpu, curr), self.at_root(cpu, p));
+            }
+            self.charge_curr(queue, w.now);
+            if !self.is_ahead(rival, woken) {
                 return;
             }
             if !next_marked {
-                self.rqs[cpu.idx()].next = p;
+                self.set_next_buddy(queue, woken);
             }
         }
         w.resched_curr(cpu);
-        let curr_se = &self.tasks[curr.idx()];
-        if self.features.last_buddy && many && curr_se.on_rq {
-            self.rqs[cpu.idx()].queue.last = curr;
+        // A group's entity is no buddy that has been preempted.
+        if self.features.last_buddy && many && rival == curr && self.tasks[curr.idx()].on_rq {
+            self.queue_mut(of_curr).queue.last = curr;
+            if let Some(group) = self.group_entity(of_curr) {
+                self.rqs[cpu.idx()].queue.last = group;
+            }
         }
     }
 
-    /// `pick_next_entity`, with the current task as a candidate if it is still runnable.
-    pub(super) fn pick(&mut self, now: Ns, cpu: CpuId) -> Option<TaskId> {
-        let curr = self.rqs[cpu.idx()].curr;
-        let curr = (curr.is_task() && self.tasks[curr.idx()].on_rq).then_some(curr);
-        if curr.is_some() {
-            self.charge_curr(cpu, now);
+    /// `set_next_buddy`
+    fn set_next_buddy(&mut self, queue: QueueId, se: TaskId) {
+        self.queue_mut(queue).next = se;
+        if let Some(group) = self.group_entity(queue) {
+            self.rqs[queue.cpu.idx()].next = group;
         }
-        let rq = &self.rqs[cpu.idx()];
+    }
+
+    /// The task to run on `cpu`, if there is any, the current one among them.
+    pub(super) fn pick(&mut self, now: Ns, cpu: CpuId) -> Option<TaskId> {
+        let se = self.pick_next_entity(now, QueueId::root(cpu))?;
+        match self.queue_under(cpu, se) {
+            Some(queue) => self.pick_next_entity(now, queue),
+            None => Some(se),
+        }
+    }
+
+    /// `pick_next_entity`, with the current entity as a candidate if it is still runnable.
+    #[inline]
+    fn pick_next_entity(&mut self, now: Ns, queue: QueueId) -> Option<TaskId> {
+        let curr = self.curr_of(queue);
+        let curr = (curr.is_task() && self.entity(curr).on_rq).then_some(curr);
+        if curr.is_some() {
+            self.charge_curr(queue, now);
+        }
+        let rq = self.queue(queue);
         let left = match (curr, rq.leftmost()) {
             (Some(c), Some(l)) if self.vruntime(c) < self.vruntime(l) => c,
             (_, Some(l)) => l,
@@ -122,7 +168,7 @@ impl Fair<Cfs> {
         };
         let mut pick = left;
         if rq.queue.skip == pick {
-            let second = self.second(cpu, curr, left);
+            let second = self.second(queue, curr, left);
             pick = second.filter(|s| !self.is_ahead(*s, left)).unwrap_or(pick);
         }
         if rq.next.is_task() && !self.is_ahead(rq.next, left) {
@@ -134,12 +180,12 @@ impl Fair<Cfs> {
     }
 
     /// Who runs if the leftmost is to be skipped.
-    fn second(&self, cpu: CpuId, curr: Option<TaskId>, skipped: TaskId) -> Option<TaskId> {
-        let tree = &self.rqs[cpu.idx()].queue.tree;
+    fn second(&self, queue: QueueId, curr: Option<TaskId>, skipped: TaskId) -> Option<TaskId> {
+        let tree = &self.queue(queue).queue.tree;
         if curr == Some(skipped) {
-            return tree.front().map(|(_, p)| *p);
+            return tree.front().map(|(_, se)| *se);
         }
-        let next = tree.get(1).map(|(_, p)| *p);
+        let next = tree.get(1).map(|(_, se)| *se);
         match (next, curr) {
             (Some(n), Some(c)) if self.vruntime(c) < self.vruntime(n) => Some(c),
             (None, c) => c,
@@ -148,47 +194,75 @@ impl Fair<Cfs> {
     }
 
     #[inline]
-    fn vruntime(&self, p: TaskId) -> u64 {
-        self.tasks[p.idx()].vruntime
+    fn vruntime(&self, se: TaskId) -> u64 {
+        self.entity(se).vruntime
+    }
+
+    /// `set_next_task_fair`, after `prev`: what both are part of goes on.
+    #[inline(always)]
+    pub(super) fn set_next(&mut self, now: Ns, cpu: CpuId, p: TaskId, prev: TaskId) {
+        let queue = self.queue_of(cpu, p);
+        self.set_next_entity(now, queue, p);
+        if let Some(group) = self.group_entity(queue) {
+            self.queue_mut(queue).curr = p;
+            if self.queue_of(cpu, prev) != queue {
+                self.set_next_entity(now, QueueId::root(cpu), group);
+            }
+        }
+        self.rqs[cpu.idx()].curr = p;
+        self.list_rotate_to_head(cpu, p);
     }
 
     /// `set_next_entity`
     #[inline(always)]
-    pub(super) fn set_next(&mut self, now: Ns, cpu: CpuId, p: TaskId) {
-        let rq = &mut self.rqs[cpu.idx()];
-        let se = &self.tasks[p.idx()];
-        rq.clear_buddies(p);
-        if se.on_rq {
-            rq.tree_remove(se.vruntime, p);
-            self.update_load_avg(now, cpu, p);
+    fn set_next_entity(&mut self, now: Ns, queue: QueueId, se: TaskId) {
+        self.clear_buddies(queue, se);
+        let (rq, entity) = self.queue_and_entity(queue, se);
+        if entity.on_rq {
+            rq.tree_remove(entity.vruntime, se);
+            self.update_averages(now, queue, se);
         }
-        self.rqs[cpu.idx()].curr = p;
-        let se = &mut self.tasks[p.idx()];
-        se.exec_start = now;
-        se.prev_sum_exec_runtime = se.sum_exec_runtime;
-        self.list_rotate_to_head(cpu, p);
+        let entity = self.entity_mut(se);
+        entity.exec_start = now;
+        entity.prev_sum_exec_runtime = entity.sum_exec_runtime;
     }
 
-    /// `put_prev_entity`
+    /// `put_prev_task_fair`, before `next`: what both are part of goes on.
     #[inline(always)]
-    pub(super) fn put_prev(&mut self, now: Ns, cpu: CpuId, p: TaskId) {
-        if self.tasks[p.idx()].on_rq {
-            self.charge_curr(cpu, now);
-            self.tree_insert(cpu, p);
-            self.update_load_avg(now, cpu, p);
+    pub(super) fn put_prev(&mut self, now: Ns, cpu: CpuId, p: TaskId, next: TaskId) {
+        let queue = self.queue_of(cpu, p);
+        self.put_prev_entity(now, queue, p);
+        if let Some(group) = self.group_entity(queue) {
+            self.queue_mut(queue).curr = TaskId::NONE;
+            if self.queue_of(cpu, next) != queue {
+                self.put_prev_entity(now, QueueId::root(cpu), group);
+            }
         }
         self.rqs[cpu.idx()].curr = TaskId::NONE;
     }
 
+    /// `put_prev_entity`
+    #[inline(always)]
+    fn put_prev_entity(&mut self, now: Ns, queue: QueueId, se: TaskId) {
+        if self.entity(se).on_rq {
+            self.charge_curr(queue, now);
+            self.tree_insert(queue, se);
+            self.age(now, queue, se);
+        }
+    }
+
     /// `yield_task_fair`: let another task run first, once.
     pub(super) fn yield_curr(&mut self, w: &World, cpu: CpuId) {
-        let rq = &mut self.rqs[cpu.idx()];
-        let curr = rq.curr;
+        let curr = self.rqs[cpu.idx()].curr;
         if w.cpus[cpu.idx()].nr_running == 1 || !curr.is_task() {
             return;
         }
-        rq.clear_buddies(curr);
-        self.charge_curr(cpu, w.now);
-        self.rqs[cpu.idx()].queue.skip = curr;
+        let queue = self.queue_of(cpu, curr);
+        self.clear_buddies(queue, curr);
+        self.charge_curr(queue, w.now);
+        self.queue_mut(queue).queue.skip = curr;
+        if let Some(group) = self.group_entity(queue) {
+            self.rqs[cpu.idx()].queue.skip = group;
+        }
     }
 }

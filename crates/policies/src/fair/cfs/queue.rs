@@ -7,11 +7,11 @@
 use super::super::Fair;
 use super::super::state::FairRq;
 use super::Cfs;
+use super::groups::QueueId;
 use sim_core::TaskId;
 use std::collections::VecDeque;
-use topology::CpuId;
 
-/// The waiting tasks of a runqueue, and the tasks to be picked or left out of order.
+/// The waiting entities of a queue, and those to be picked or left out of order.
 #[derive(Clone, Debug)]
 pub struct CfsQueue {
     /// By (vruntime, order of arrival), without the current task.
@@ -67,26 +67,49 @@ impl FairRq<CfsQueue> {
         }
     }
 
-    /// The leftmost queued task.
+    /// The leftmost queued entity.
     #[inline]
     pub(crate) fn leftmost(&self) -> Option<TaskId> {
         self.queue.tree.front().map(|(_, p)| *p)
     }
 
-    /// `clear_buddies`: `p` is nobody's candidate any more.
+    /// `clear_buddies`: `se` is nobody's candidate any more. Says which it was.
     #[inline]
-    pub(crate) fn clear_buddies(&mut self, p: TaskId) {
-        for buddy in [&mut self.next, &mut self.queue.last, &mut self.queue.skip] {
-            if *buddy == p {
+    pub(crate) fn clear_buddies(&mut self, se: TaskId) -> [bool; 3] {
+        let mut cleared = [false; 3];
+        for (buddy, was) in self.buddies().into_iter().zip(&mut cleared) {
+            *was = *buddy == se;
+            if *was {
                 *buddy = TaskId::NONE;
             }
         }
+        cleared
+    }
+
+    #[inline]
+    fn buddies(&mut self) -> [&mut TaskId; 3] {
+        [&mut self.next, &mut self.queue.last, &mut self.queue.skip]
     }
 }
 
-impl Fair<Cfs> {
+impl<const GROUPS: bool> Fair<Cfs<GROUPS>> {
     #[inline]
-    pub(crate) fn tree_insert(&mut self, cpu: CpuId, p: TaskId) {
-        self.rqs[cpu.idx()].tree_insert(self.tasks[p.idx()].vruntime, p);
+    pub(super) fn tree_insert(&mut self, queue: QueueId, se: TaskId) {
+        let (rq, entity) = self.queue_and_entity(queue, se);
+        rq.tree_insert(entity.vruntime, se);
+    }
+
+    /// `clear_buddies`: nor is its group's entity, where it was for the sake of `se`.
+    #[inline]
+    pub(super) fn clear_buddies(&mut self, queue: QueueId, se: TaskId) {
+        let cleared = self.queue_mut(queue).clear_buddies(se);
+        if let Some(group) = self.group_entity(queue) {
+            let root = &mut self.rqs[queue.cpu.idx()];
+            for (buddy, was) in root.buddies().into_iter().zip(cleared) {
+                if was && *buddy == group {
+                    *buddy = TaskId::NONE;
+                }
+            }
+        }
     }
 }

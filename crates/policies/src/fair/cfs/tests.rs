@@ -1,6 +1,7 @@
 //! Slices, placement, preemption and picking: T2.2, T2.3 and T3.1-T3.7.
 
 use super::super::testing::{RYZEN, Rig};
+use super::groups::QueueId;
 use sim_core::{EnqueueFlags, MigrationCause, Policy, TaskId};
 use topology::CpuId;
 
@@ -17,7 +18,7 @@ fn hogs(hz: u32, nices: &[i8]) -> (Rig, Vec<TaskId>) {
 
 fn slices(nices: &[i8]) -> Vec<u64> {
     let (rig, tasks) = hogs(250, nices);
-    tasks.iter().map(|p| rig.f.sched_slice(CPU0, *p)).collect()
+    tasks.iter().map(|p| rig.f.sched_slice(QueueId::root(CPU0), *p)).collect()
 }
 
 /// Lengths of the turns after the first switch.
@@ -66,7 +67,7 @@ fn ten_hogs_take_turns_of_one_tick() {
 fn cpu_time_follows_weight() {
     let (mut rig, tasks) = hogs(1000, &[0, 5]);
     rig.run(10_000 * MS);
-    rig.f.charge_curr(CPU0, rig.w.now);
+    rig.f.charge_curr(QueueId::root(CPU0), rig.w.now);
     let ran = |p: TaskId| rig.f.tasks[p.idx()].sum_exec_runtime;
     let total = ran(tasks[0]) + ran(tasks[1]);
     assert_eq!(total, 10_000 * MS);
@@ -113,7 +114,7 @@ fn a_long_sleeper_preempts_and_a_short_one_keeps_its_place() {
     let other = rig.w.cpus[0].curr;
     assert!(tasks.contains(&other) && other != sleeper);
     rig.w.now = 100 * MS;
-    rig.f.charge_curr(CPU0, rig.w.now);
+    rig.f.charge_curr(QueueId::root(CPU0), rig.w.now);
     let min = rig.f.rqs[0].min_vruntime;
     rig.wake(sleeper);
     assert_eq!(rig.vruntime(sleeper), min - 12 * MS);

@@ -1,0 +1,372 @@
+//! Task groups (CONFIG_FAIR_GROUP_SCHED): cgroups with the cpu controller, or autogroups, one level
+//! below the root.
+//!
+//! ```text
+//!                 root queue of CPU 3: task 4, task 9, [group 1], [group 2]
+//!                                                          |         |
+//!                           queue of group 1 on CPU 3: task 5, 7   task 6
+//! ```
+//! On each CPU a group has a queue of its own, for its tasks there, and an *entity* that stands for
+//! it on the root's queue. So a group competes with the root's tasks as if it was one of them, and
+//! its tasks compete among themselves. What weight the entity has depends on where the group has
+//! its load: all entities of a group together weigh about as much as its shares say
+//! (`calc_group_shares`).
+//!
+//! The rules of CFS are written for a queue and an entity, whichever they are. Group entities are
+//! numbered from [`FIRST_ENTITY`], as tasks that the mechanism never sees. Without `GROUPS` each
+//! queue is a root's and each entity a task, and the compiler leaves the rest out.
+//!
+//! Weights are kept without the kernel's ten more bits, so the sum of those on a root queue may be
+//! less than the kernel's by one for each group there. Left out: deeper levels, cpu.max
+//! (bandwidth), cpu.idle, and moving tasks between groups. An enqueue, a dequeue and a pick take no
+//! longer for having two levels. Follows kernel/sched/fair.c of v6.4.
+
+mod check;
+mod load;
+#[cfg(test)]
+mod tests;
+
+use super::super::Fair;
+use super::super::features::{Features, Tunables};
+use super::super::state::{FairRq, FairTask};
+use super::super::weights::{NICE_0_WEIGHT, rq_inverse};
+use super::Cfs;
+use sim_core::{GroupId, Ns, TASKS_MAX, TaskAttr, TaskId};
+use topology::CpuId;
+
+/// The numbers of group entities begin here.
+const FIRST_ENTITY: u32 = 1 << 31;
+const _: () = assert!(TASKS_MAX < FIRST_ENTITY as usize);
+
+/// Bits of a weight below the unit (SCHED_FIXEDPOINT_SHIFT).
+const SHARES_SHIFT: u32 = 10;
+/// The least that a group's entity weighs, in units of 1/1024.
+const MIN_SHARES: u64 = 2;
+
+/// What a group is given.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct GroupSpec {
+    /// `cpu.weight` of cgroup v2, 1..=10000; 100 is that of a task of nice 0, and of an autogroup.
+    pub cpu_weight: u32,
+}
+
+impl GroupSpec {
+    /// `sched_weight_from_cgroup`: the weight of all of the group's tasks together, as a task's.
+    pub fn weight(self) -> u32 {
+        (self.cpu_weight * NICE_0_WEIGHT + 50) / 100
+    }
+}
+
+/// A queue of entities, the kernel's `cfs_rq`: the root's of a CPU, or a group's there.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct QueueId {
+    pub cpu: CpuId,
+    pub group: GroupId,
+}
+
+impl QueueId {
+    #[inline]
+    pub(crate) fn root(cpu: CpuId) -> Self {
+        Self { cpu, group: GroupId::ROOT }
+    }
+}
+
+/// `task_group`
+#[derive(Clone, Debug)]
+pub(crate) struct Group {
+    /// Its weight, in units of 1/1024.
+    shares: u64,
+    /// The sum of what its queues contribute.
+    pub(super) load_avg: u64,
+}
+
+/// A group on one CPU.
+#[derive(Clone, Debug)]
+pub(crate) struct OnCpu {
+    /// Its entity on the root's queue.
+    pub(super) se: FairTask,
+    /// Its queue; what a runqueue has beside its `cfs_rq` is not used.
+    pub(super) rq: FairRq,
+    /// The entity's weight, in units of 1/1024.
+    shares: u64,
+    /// How many tasks the entity stood for when it was looked at last.
+    pub(super) runnable_weight: u32,
+    /// Tasks with averages have come or gone since the entity was updated last; …
+    pub(super) propagate: bool,
+    /// … and the sum of their `load_sum`.
+    pub(super) prop_runnable_sum: i64,
+    /// What the queue has added to the group's `load_avg`.
+    pub(super) tg_load_avg_contrib: u64,
+    /// Its averages are not zero yet: `update_blocked_averages` looks at it.
+    pub(super) on_leaf_list: bool,
+    /// The load of the queue as the root sees it, …
+    pub(super) h_load: u64,
+    /// … in this jiffy.
+    pub(super) h_load_at: u64,
+}
+
+impl OnCpu {
+    fn new(group: &Group) -> Self {
+        let mut se = FairTask::new(&TaskAttr::default());
+        se.avg = Default::default();
+        let weight = (group.shares >> SHARES_SHIFT).max(2) as u32;
+        (se.weight, se.inv_weight) = (weight, rq_inverse(weight.into()));
+        Self {
+            se,
+            rq: FairRq::new(0),
+            shares: group.shares,
+            runnable_weight: 0,
+            propagate: false,
+            prop_runnable_sum: 0,
+            tg_load_avg_contrib: 0,
+            on_leaf_list: false,
+            h_load: 0,
+            h_load_at: u64::MAX,
+        }
+    }
+}
+
+/// All groups but the root.
+#[derive(Clone, Default, Debug)]
+pub(crate) struct Groups {
+    n_cpus: usize,
+    /// By group, from 1.
+    groups: Vec<Group>,
+    /// By group, then CPU.
+    on_cpus: Vec<OnCpu>,
+    /// The root queues' load and in which jiffy that was looked at, by CPU.
+    h_load: Vec<(u64, u64)>,
+}
+
+impl Groups {
+    #[inline]
+    fn index(&self, queue: QueueId) -> usize {
+        (usize::from(queue.group.0) - 1) * self.n_cpus + queue.cpu.idx()
+    }
+
+    fn queues(&self, cpu: CpuId) -> impl Iterator<Item = QueueId> + use<> {
+        (1..=self.groups.len() as u16).map(move |group| QueueId { cpu, group: GroupId(group) })
+    }
+
+    pub(super) fn n_leaf_queues(&self, cpu: CpuId) -> u64 {
+        let on_list = |queue: &QueueId| self.on_cpus[self.index(*queue)].on_leaf_list;
+        self.queues(cpu).filter(on_list).count() as u64
+    }
+}
+
+/// Is this entity a group's?
+#[inline]
+fn is_group(se: TaskId) -> bool {
+    se.is_task() && se.0 >= FIRST_ENTITY
+}
+
+impl Fair<Cfs<true>> {
+    /// CFS with task groups: a task whose [`sim_core::TaskAttr::group`] is n is in the nth of
+    /// `groups`, counted from 1. `Policy::init` fits it to a machine.
+    pub fn with_groups(features: Features, tunables: Tunables, groups: &[GroupSpec]) -> Self {
+        let group = |spec: &GroupSpec| Group {
+            shares: u64::from(spec.weight()) << SHARES_SHIFT,
+            load_avg: 0,
+        };
+        let groups = groups.iter().map(group).collect();
+        let groups = Groups { groups, ..Groups::default() };
+        Self::with(Cfs { groups }, features, tunables)
+    }
+}
+
+impl<const GROUPS: bool> Fair<Cfs<GROUPS>> {
+    pub(super) fn init_groups(&mut self) {
+        let n_cpus = self.rqs.len();
+        let this = &mut self.discipline.groups;
+        let new = |group| std::iter::repeat_n(OnCpu::new(group), n_cpus);
+        this.on_cpus = this.groups.iter().flat_map(new).collect();
+        this.h_load = vec![(0, u64::MAX); n_cpus];
+        this.n_cpus = n_cpus;
+    }
+
+    /// The queue that the task `p` is on when it is on `cpu`; of the idle task, the root's.
+    #[inline]
+    pub(crate) fn queue_of(&self, cpu: CpuId, p: TaskId) -> QueueId {
+        let group = if GROUPS && p.is_task() { self.tasks[p.idx()].group } else { GroupId::ROOT };
+        QueueId { cpu, group }
+    }
+
+    /// The entity that stands for a group's queue on the root's; the root is on no other.
+    #[inline]
+    pub(super) fn group_entity(&self, queue: QueueId) -> Option<TaskId> {
+        if !GROUPS || queue.group == GroupId::ROOT {
+            return None;
+        }
+        Some(TaskId(FIRST_ENTITY + self.discipline.groups.index(queue) as u32))
+    }
+
+    /// `group_cfs_rq`: the queue that an entity stands for, if it is a group's.
+    #[inline]
+    pub(super) fn queue_under(&self, cpu: CpuId, se: TaskId) -> Option<QueueId> {
+        if !GROUPS || !is_group(se) {
+            return None;
+        }
+        let index = (se.0 - FIRST_ENTITY) as usize;
+        let group = index / self.discipline.groups.n_cpus + 1;
+        Some(QueueId { cpu, group: GroupId(group as u16) })
+    }
+
+    /// What stands for the task `p` on the root's queue.
+    #[inline]
+    pub(super) fn at_root(&self, cpu: CpuId, p: TaskId) -> TaskId {
+        self.group_entity(self.queue_of(cpu, p)).unwrap_or(p)
+    }
+
+    #[inline]
+    pub(super) fn on_cpu(&self, queue: QueueId) -> &OnCpu {
+        let groups = &self.discipline.groups;
+        &groups.on_cpus[groups.index(queue)]
+    }
+
+    #[inline]
+    pub(super) fn on_cpu_mut(&mut self, queue: QueueId) -> &mut OnCpu {
+        let groups = &mut self.discipline.groups;
+        let index = groups.index(queue);
+        &mut groups.on_cpus[index]
+    }
+
+    #[inline]
+    pub(super) fn queue(&self, queue: QueueId) -> &FairRq {
+        if GROUPS && queue.group != GroupId::ROOT {
+            return &self.on_cpu(queue).rq;
+        }
+        &self.rqs[queue.cpu.idx()]
+    }
+
+    #[inline]
+    pub(super) fn queue_mut(&mut self, queue: QueueId) -> &mut FairRq {
+        if GROUPS && queue.group != GroupId::ROOT {
+            return &mut self.on_cpu_mut(queue).rq;
+        }
+        &mut self.rqs[queue.cpu.idx()]
+    }
+
+    /// A task or a group's entity.
+    #[inline]
+    pub(super) fn entity(&self, se: TaskId) -> &FairTask {
+        if GROUPS && is_group(se) {
+            return &self.discipline.groups.on_cpus[(se.0 - FIRST_ENTITY) as usize].se;
+        }
+        &self.tasks[se.idx()]
+    }
+
+    #[inline]
+    pub(super) fn entity_mut(&mut self, se: TaskId) -> &mut FairTask {
+        if GROUPS && is_group(se) {
+            return &mut self.discipline.groups.on_cpus[(se.0 - FIRST_ENTITY) as usize].se;
+        }
+        &mut self.tasks[se.idx()]
+    }
+
+    #[inline]
+    pub(super) fn queue_and_entity(
+        &mut self,
+        queue: QueueId,
+        se: TaskId,
+    ) -> (&mut FairRq, &mut FairTask) {
+        let groups = &mut self.discipline.groups;
+        if GROUPS && is_group(se) {
+            let on_cpu = &mut groups.on_cpus[(se.0 - FIRST_ENTITY) as usize];
+            return (&mut self.rqs[queue.cpu.idx()], &mut on_cpu.se);
+        }
+        let task = &mut self.tasks[se.idx()];
+        if GROUPS && queue.group != GroupId::ROOT {
+            let index = groups.index(queue);
+            return (&mut groups.on_cpus[index].rq, task);
+        }
+        (&mut self.rqs[queue.cpu.idx()], task)
+    }
+
+    /// `cfs_rq.curr`: the task that runs, or its group's entity, if it is of this queue.
+    #[inline]
+    pub(crate) fn curr_of(&self, queue: QueueId) -> TaskId {
+        let curr = self.queue(queue).curr;
+        if queue.group == GroupId::ROOT { self.at_root(queue.cpu, curr) } else { curr }
+    }
+
+    /// `cfs_rq.nr_running`: entities on the queue, the current one included.
+    #[inline]
+    pub(crate) fn nr_running(&self, queue: QueueId) -> u32 {
+        if !GROUPS || queue.group != GroupId::ROOT {
+            return self.queue(queue).h_nr_running;
+        }
+        let curr = self.curr_of(queue);
+        let runs = curr.is_task() && self.entity(curr).on_rq;
+        self.queue(queue).queue.tree.len() as u32 + u32::from(runs)
+    }
+
+    /// `sched_idle_cfs_rq`: nothing but SCHED_IDLE tasks are on the queue. A group is none.
+    pub(super) fn is_all_idle_policy(&self, queue: QueueId) -> bool {
+        let rq = self.queue(queue);
+        let all = rq.h_nr_running == rq.idle_h_nr_running && rq.h_nr_running > 0;
+        let groups = &self.discipline.groups;
+        let has_tasks = |group: QueueId| self.queue(group).h_nr_running > 0;
+        let has_group = queue.group == GroupId::ROOT && groups.queues(queue.cpu).any(has_tasks);
+        all && !has_group
+    }
+
+    /// `update_cfs_group`: what weight a group's entity has now.
+    #[inline]
+    pub(super) fn update_group(&mut self, now: Ns, se: TaskId) {
+        if GROUPS && is_group(se) {
+            let index = (se.0 - FIRST_ENTITY) as usize;
+            self.update_group_entity(now, se, index);
+        }
+    }
+
+    fn update_group_entity(&mut self, now: Ns, se: TaskId, index: usize) {
+        let groups = &mut self.discipline.groups;
+        let (group, cpu) = (index / groups.n_cpus, index % groups.n_cpus);
+        let on_cpu = &mut groups.on_cpus[index];
+        on_cpu.runnable_weight = on_cpu.rq.h_nr_running;
+        let shares = on_cpu.share_of(&groups.groups[group]);
+        if shares != on_cpu.shares {
+            on_cpu.shares = shares;
+            self.reweight_group(now, QueueId::root(CpuId(cpu as u32)), se, shares);
+        }
+    }
+
+    /// `reweight_entity` of a group's entity.
+    fn reweight_group(&mut self, now: Ns, root: QueueId, se: TaskId, shares: u64) {
+        if self.entity(se).on_rq && self.curr_of(root) == se {
+            self.charge_curr(root, now);
+        }
+        let (rq, entity) = self.queue_and_entity(root, se);
+        // `scale_load_down`
+        let (old, new) = (u64::from(entity.weight), (shares >> SHARES_SHIFT).max(2));
+        rq.avg.reweight(&mut entity.avg, old, new);
+        (entity.weight, entity.inv_weight) = (new as u32, rq_inverse(new));
+        if entity.on_rq {
+            rq.load_weight = rq.load_weight - old + new;
+        }
+        self.publish(root.cpu);
+    }
+
+    /// All tasks that wait on `cpu`: the root's with the groups' in their places.
+    pub(super) fn queued_tasks(&self, cpu: CpuId) -> Vec<TaskId> {
+        let tree = |queue| self.queue(queue).queue.tree.iter().map(|(_, se)| *se);
+        let root = QueueId::root(cpu);
+        let tasks = tree(root).flat_map(|se| match self.queue_under(cpu, se) {
+            Some(queue) => tree(queue).collect(),
+            None => vec![se],
+        });
+        let curr = self.queue_under(cpu, self.curr_of(root));
+        tasks.chain(curr.into_iter().flat_map(tree)).collect()
+    }
+}
+
+impl OnCpu {
+    /// `calc_group_shares`: of the group's weight, the part of its load that is on this CPU, now or
+    /// on average; in units of 1/1024.
+    fn share_of(&self, group: &Group) -> u64 {
+        let load = self.rq.load_weight.max(self.rq.avg.load_avg);
+        let total = group.load_avg.saturating_sub(self.tg_load_avg_contrib) + load;
+        let shares = (group.shares * load).checked_div(total).unwrap_or(0);
+        shares.clamp(MIN_SHARES, group.shares)
+    }
+}
