@@ -107,6 +107,8 @@ pub enum Command {
     },
     /// Show where the cycles of one run go: by kernel path, spinning by call site, lockstat
     Profile(ProfileArgs),
+    /// Show why CPUs idled while tasks waited: each CPU-second by the rule that let it happen
+    Explain(ExplainArgs),
     /// Show the workqueues of one run: pods and pools of each scope, counters over time
     Wq(WqArgs),
     /// Look at machines
@@ -133,9 +135,9 @@ pub struct FidelityArgs {
     pub how: HowToRun,
 }
 
-/// Arguments of `schedlab trace`.
+/// One seed of one variant.
 #[derive(Args)]
-pub struct TraceArgs {
+pub struct OneRun {
     /// Scenario file; - is standard input
     #[arg(value_name = "SCENARIO.toml", value_parser = input())]
     pub scenario: PathBuf,
@@ -145,6 +147,16 @@ pub struct TraceArgs {
     /// The seed to run [default: the scenario's first]
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
+    /// No progress, no remarks: only results and errors
+    #[arg(long, short)]
+    pub quiet: bool,
+}
+
+/// Arguments of `schedlab trace`.
+#[derive(Args)]
+pub struct TraceArgs {
+    #[command(flatten)]
+    pub run: OneRun,
     /// Write the text that `perf script --ns` prints
     #[arg(long, value_name = "FILE")]
     pub perf_script: Option<PathBuf>,
@@ -157,49 +169,45 @@ pub struct TraceArgs {
     /// Write a Perfetto trace for ui.perfetto.dev and trace_processor
     #[arg(long, value_name = "FILE")]
     pub perfetto: Option<PathBuf>,
-    /// No progress, no remarks
-    #[arg(long, short)]
-    pub quiet: bool,
 }
 
 /// Arguments of `schedlab profile`.
 #[derive(Args)]
 pub struct ProfileArgs {
-    /// Scenario file; - is standard input
-    #[arg(value_name = "SCENARIO.toml", value_parser = input())]
-    pub scenario: PathBuf,
-    /// The variant to run; needed if the scenario has several
-    #[arg(long, value_name = "NAME")]
-    pub variant: Option<String>,
-    /// The seed to run [default: the scenario's first]
-    #[arg(long, value_name = "N")]
-    pub seed: Option<u64>,
+    #[command(flatten)]
+    pub run: OneRun,
     /// Output on standard output
     #[arg(long, value_enum, default_value_t = ProfileFormat::Text)]
     pub format: ProfileFormat,
-    /// No progress: only results and errors
-    #[arg(long, short)]
-    pub quiet: bool,
+}
+
+/// Arguments of `schedlab explain`.
+#[derive(Args)]
+pub struct ExplainArgs {
+    #[command(flatten)]
+    pub run: OneRun,
+    /// Output on standard output
+    #[arg(long, value_enum, default_value_t = ExplainFormat::Text)]
+    pub format: ExplainFormat,
 }
 
 /// Arguments of `schedlab wq`.
 #[derive(Args)]
 pub struct WqArgs {
-    /// Scenario file; - is standard input
-    #[arg(value_name = "SCENARIO.toml", value_parser = input())]
-    pub scenario: PathBuf,
-    /// The variant to run; needed if the scenario has several
-    #[arg(long, value_name = "NAME")]
-    pub variant: Option<String>,
-    /// The seed to run [default: the scenario's first]
-    #[arg(long, value_name = "N")]
-    pub seed: Option<u64>,
+    #[command(flatten)]
+    pub run: OneRun,
     /// Simulated time between two looks, such as 1s [default: a tenth of the run]
     #[arg(long, value_name = "TIME")]
     pub interval: Option<String>,
-    /// No progress: only results and errors
-    #[arg(long, short)]
-    pub quiet: bool,
+}
+
+/// How an explanation is printed.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ExplainFormat {
+    /// Tables for people
+    Text,
+    /// Everything, schema version 1
+    Json,
 }
 
 /// How a profile is printed.

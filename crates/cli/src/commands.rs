@@ -1,6 +1,7 @@
 //! One file per command.
 
 pub mod check;
+pub mod explain;
 pub mod fidelity;
 pub mod generate;
 pub mod list;
@@ -10,8 +11,10 @@ pub mod topology;
 pub mod trace;
 pub mod wq;
 
+use crate::args::OneRun;
 use crate::output::Stop;
-use scenario::{Experiment, Faults, Variant, nearest};
+use crate::progress::Bar;
+use scenario::{Experiment, Faults, Observer, RunError, RunSpec, Variant, nearest};
 use std::path::PathBuf;
 
 /// Loads all scenarios, or gives the faults of all of them.
@@ -25,6 +28,38 @@ fn load_all(paths: &[PathBuf]) -> Result<Vec<Experiment>, Stop> {
         }
     }
     if faults.0.is_empty() { Ok(experiments) } else { Err(Stop::Faults(faults)) }
+}
+
+/// The scenario, variant and seed that one run is made of.
+struct Chosen {
+    experiment: Experiment,
+    variant: Variant,
+    seed: u64,
+    quiet: bool,
+}
+
+impl Chosen {
+    fn load(args: &OneRun) -> Result<Self, Stop> {
+        let experiment = scenario::load(&args.scenario).map_err(Stop::Faults)?;
+        let variant = choose(&experiment, args.variant.as_deref())?.clone();
+        let seed = args.seed.unwrap_or(experiment.seeds[0]);
+        Ok(Self { experiment, variant, seed, quiet: args.quiet })
+    }
+
+    /// Runs it in some way, with a progress bar.
+    fn run<T, E>(&self, run: impl FnOnce(&RunSpec, &dyn Fn(f64)) -> Result<T, E>) -> Result<T, E> {
+        let bar = Bar::new(&self.experiment.name, self.quiet);
+        let spec = self.experiment.spec(&self.variant, self.seed);
+        let done = run(&spec, &|share| bar.progress(share));
+        bar.clear();
+        done
+    }
+
+    /// The complaint that the run has failed.
+    fn failed(&self, error: &RunError) -> Stop {
+        let (name, variant, seed) = (&self.experiment.name, &self.variant.name, self.seed);
+        Stop::RunFailed(format!("{name}: variant `{variant}`, seed {seed}: {error}"))
+    }
 }
 
 /// The variant of that name, or the only one.

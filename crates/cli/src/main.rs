@@ -26,6 +26,7 @@ fn main() -> ExitCode {
         Some(Command::List { what }) => commands::list::list(what),
         Some(Command::Wq(args)) => commands::wq::wq(&args),
         Some(Command::Topology { command }) => commands::topology::topology(&command),
+        Some(Command::Explain(args)) => commands::explain::explain(&args),
         Some(Command::Profile(args)) => commands::profile::profile(&args),
         Some(Command::Completions { shell }) => commands::generate::completions(shell),
         Some(Command::Man) => commands::generate::man(),

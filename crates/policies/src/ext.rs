@@ -17,6 +17,7 @@ mod idle;
 mod llc_fifo;
 mod ops;
 mod queue;
+mod reasons;
 mod shipped;
 mod state;
 mod vtime;
@@ -90,6 +91,7 @@ impl<S: Ops> Ext<S> {
                 None
             }
             Some(id) => {
+                w.note_placed(p, reasons::DISPATCH_QUEUE);
                 let lock = self.s.dsq(id).lock;
                 Some(Nested { lock, site: Site::DsqLock, task: p, op: INSERT })
             }

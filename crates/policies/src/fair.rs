@@ -26,6 +26,7 @@ pub mod features;
 mod list;
 mod load;
 pub mod pelt;
+mod reasons;
 pub mod state;
 pub mod swqueue;
 #[cfg(test)]

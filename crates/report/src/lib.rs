@@ -7,6 +7,7 @@
 //! The functions that print give a `String`, always colored (text) or never (the others); whoever
 //! writes it to a stream strips the colors where they are not wanted.
 
+pub mod explain;
 pub mod fidelity;
 pub mod out;
 pub mod profile;

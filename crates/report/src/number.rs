@@ -26,6 +26,17 @@ pub fn is_tiny(value: f64) -> bool {
     value != 0.0 && value.abs() < TINY
 }
 
+/// A time with three digits and the unit that fits it.
+pub fn time(ns: f64) -> String {
+    let (value, unit) = match ns {
+        ns if ns < 1e3 => return format!("{ns:.0} ns"),
+        ns if ns < 1e6 => (ns * 1e-3, "us"),
+        ns if ns < 1e9 => (ns * 1e-6, "ms"),
+        ns => (ns * 1e-9, "s"),
+    };
+    format!("{} {unit}", number(value, "us"))
+}
+
 /// A value of 0.001 or more, rounded to three significant digits.
 fn three_digits(value: f64) -> String {
     let magnitude = value.abs().log10().floor() as i32;

@@ -3,11 +3,14 @@
 //! Policies and programs are chosen here, once per run; inside, everything is resolved at compile
 //! time. This file and `metrics.rs` alone know the crates `policies`, `workloads` and `sim-core`.
 
+mod ledger;
 mod metrics;
 mod profile;
+mod times;
 pub(crate) mod workqueue;
 
 use crate::experiment::{RunSpec, Until, WorkloadFile, WorkloadSpec};
+use crate::explain::Explanation;
 use crate::profile::Profile;
 use crate::registry::Class;
 use crate::run::{Executor, RunError, RunOutput};
@@ -67,6 +70,13 @@ pub(crate) fn run_watched(
 /// Runs a simulation and says where its time went.
 pub(crate) fn profile(spec: &RunSpec, progress: &dyn Fn(f64)) -> Result<Profile, RunError> {
     let mut watch = profile::TimeWatcher::new();
+    run_watched(spec, &mut watch, progress)?;
+    Ok(watch.result)
+}
+
+/// Runs a simulation and says why CPUs idled while tasks waited.
+pub(crate) fn explain(spec: &RunSpec, progress: &dyn Fn(f64)) -> Result<Explanation, RunError> {
+    let mut watch = ledger::Ledger::new(&spec.machine);
     run_watched(spec, &mut watch, progress)?;
     Ok(watch.result)
 }

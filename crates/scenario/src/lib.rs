@@ -37,6 +37,7 @@ mod diag;
 mod dump;
 mod engine;
 mod experiment;
+mod explain;
 mod hash;
 mod kind;
 mod load;
@@ -55,6 +56,7 @@ pub use experiment::{
     Experiment, Feature, PolicyKind, Published, RunSpec, Until, Variant, WorkloadFile,
     WorkloadSpec, WorkqueueChange,
 };
+pub use explain::{Blame, Explanation, Kind, N_NEAR, Near, RuleTime};
 pub use hash::fingerprint;
 pub use load::{load, load_machine_file, load_str};
 pub use mock::MockExecutor;

@@ -22,6 +22,7 @@ mod locks;
 mod observer;
 mod policy;
 mod program;
+mod reason;
 mod stack;
 mod task;
 mod waste;
@@ -38,6 +39,7 @@ pub use policy::{
     StopWork,
 };
 pub use program::{Op, Program, ProgramCx};
+pub use reason::{Attempt, Reason, Sought};
 pub use stack::{Calls, PathGroup, Stack, Within};
 pub use task::{
     GroupId, MaskId, Pid, SchedAttr, SchedPolicy, SleepState, Task, TaskAttr, TaskId, TaskState,

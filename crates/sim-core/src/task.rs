@@ -2,7 +2,7 @@
 //!
 //! What a policy adds (vruntime, PELT averages, …) it keeps in its own dense arrays by `TaskId`.
 
-use crate::Ns;
+use crate::{Ns, Reason};
 use topology::CpuId;
 
 /// A task, numbered densely from 0. Ids of exited tasks are used again.
@@ -214,6 +214,8 @@ pub struct Task {
     pub cpu: CpuId,
     /// `p->wake_cpu`: where a wake-up starts looking.
     pub wake_cpu: CpuId,
+    /// Why its last placement chose the CPU that it did.
+    pub placed: &'static Reason,
     /// Number of CPUs allowed.
     pub nr_cpus_allowed: u32,
     /// Since when it waits for a CPU (enqueue or put back), for the latency metrics.
@@ -259,6 +261,7 @@ impl Task {
             wake_migrated: false,
             cpu,
             wake_cpu: cpu,
+            placed: &Reason::UNTOLD,
             nr_cpus_allowed,
             runnable_since: 0,
             woken: false,

@@ -10,7 +10,8 @@ use crate::cpu::{Base, Cpu, Occupancy};
 use crate::llc_counts::{Counts, LlcCounts};
 use crate::waste::Pinned;
 use crate::{
-    EventQueue, GroupId, LockId, Locks, MaskId, NEVER, Ns, Pid, Site, Task, TaskAttr, TaskId,
+    EventQueue, GroupId, LockId, Locks, MaskId, NEVER, Ns, Pid, Site, Sought, Task, TaskAttr,
+    TaskId,
 };
 use std::sync::Arc;
 use topology::{CpuId, CpuSet, Distance, Machine};
@@ -142,6 +143,8 @@ pub struct World {
     pub masks: Vec<CpuSet>,
     /// Command names by `TaskAttr::comm`.
     pub comms: Vec<String>,
+    /// By `CpuId`: what it last looked for in vain.
+    pub sought: Vec<Sought>,
     /// Locks and their statistics.
     pub locks: Locks,
     /// Counters.
@@ -221,6 +224,7 @@ impl World {
             tasks: Vec::new(),
             masks: vec![CpuSet::full(n)],
             comms: Vec::new(),
+            sought: vec![Sought::default(); n],
             locks,
             counters: Counters::default(),
             samples: Vec::new(),

@@ -1,28 +1,21 @@
 //! `schedlab trace`: one run, written down event by event for other tools.
 
-use super::{choose, load_all};
+use super::Chosen;
 use crate::args::TraceArgs;
 use crate::output::{Stop, remark};
-use crate::progress::Bar;
 use scenario::glue::TraceError;
-use scenario::{Experiment, Observer, TraceFailure, TraceFiles, Traced};
+use scenario::{Experiment, TraceFailure, TraceFiles, Traced};
 use std::path::{Path, PathBuf};
 
 /// Runs one seed of one variant and writes its trace.
 pub fn trace(args: &TraceArgs) -> Result<(), Stop> {
-    for experiment in load_all(std::slice::from_ref(&args.scenario))? {
-        let variant = choose(&experiment, args.variant.as_deref())?;
-        let seed = args.seed.unwrap_or(experiment.seeds[0]);
-        let files = files(args);
-        must_differ(&files, &experiment)?;
-        let bar = Bar::new(&experiment.name, args.quiet);
-        let run = experiment.spec(variant, seed);
-        let traced = run.trace(&files, &|share| bar.progress(share));
-        bar.clear();
-        let traced = traced.map_err(|failure| stop(&experiment, &variant.name, seed, failure))?;
-        if !args.quiet {
-            remark(&sums(&traced));
-        }
+    let chosen = Chosen::load(&args.run)?;
+    let files = files(args);
+    must_differ(&files, &chosen.experiment)?;
+    let traced = chosen.run(|spec, progress| spec.trace(&files, progress));
+    let traced = traced.map_err(|failure| stop(&chosen, failure))?;
+    if !args.run.quiet {
+        remark(&sums(&traced));
     }
     Ok(())
 }
@@ -59,15 +52,12 @@ fn place(file: &Path) -> Option<PathBuf> {
     }
 }
 
-fn stop(experiment: &Experiment, variant: &str, seed: u64, failure: TraceFailure) -> Stop {
+fn stop(chosen: &Chosen, failure: TraceFailure) -> Stop {
     match failure {
         TraceFailure::Output(TraceError::ReaderGone) => Stop::ReaderGone,
         TraceFailure::Target(error) => Stop::BadInput(error.to_string()),
         TraceFailure::Output(error) => Stop::RunFailed(error.to_string()),
-        TraceFailure::Run(error) => {
-            let name = &experiment.name;
-            Stop::RunFailed(format!("{name}: variant `{variant}`, seed {seed}: {error}"))
-        }
+        TraceFailure::Run(error) => chosen.failed(&error),
     }
 }
 

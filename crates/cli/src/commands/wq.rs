@@ -1,11 +1,10 @@
 //! `schedlab wq`: the workqueues of one run, as wq_dump and wq_monitor show them.
 
-use super::choose;
+use super::Chosen;
 use crate::args::WqArgs;
 use crate::output::{Stop, print};
-use crate::progress::Bar;
 use report::wq::{View, text};
-use scenario::{Observer, Until};
+use scenario::Until;
 
 /// Samples of a run unless an interval is given.
 const SAMPLES: u64 = 10;
@@ -14,15 +13,14 @@ const SAMPLES_MAX: u64 = 10_000;
 
 /// Runs one variant under one seed and prints its workqueues.
 pub fn wq(args: &WqArgs) -> Result<(), Stop> {
-    let experiment = scenario::load(&args.scenario).map_err(Stop::Faults)?;
+    let chosen = Chosen::load(&args.run)?;
+    let experiment = &chosen.experiment;
     let (name, workload) = (&experiment.name, experiment.workload.def);
     if !workload.workqueue {
         let message =
             format!("scenario `{name}` runs workload `{}`, which uses no workqueue", workload.kind);
         return Err(Stop::BadInput(message));
     }
-    let variant = choose(&experiment, args.variant.as_deref())?;
-    let seed = args.seed.unwrap_or(experiment.seeds[0]);
     let Until::Time(until) = experiment.until else {
         return Err(Stop::BadInput(format!("scenario `{name}` does not say how long it runs")));
     };
@@ -38,11 +36,7 @@ pub fn wq(args: &WqArgs) -> Result<(), Stop> {
             format!("--interval {text}: {samples} looks in this run; at most {SAMPLES_MAX}");
         return Err(Stop::BadInput(message));
     }
-    let bar = Bar::new(name, args.quiet);
-    let found = experiment.spec(variant, seed).workqueues(every, &|share| bar.progress(share));
-    bar.clear();
-    let of = &variant.name;
-    let run =
-        found.map_err(|e| Stop::RunFailed(format!("{name}: variant `{of}`, seed {seed}: {e}")))?;
-    print(&text(&View { experiment: &experiment, variant: of, seed, run: &run }))
+    let found = chosen.run(|spec, progress| spec.workqueues(every, progress));
+    let run = &found.map_err(|e| chosen.failed(&e))?;
+    print(&text(&View { experiment, variant: &chosen.variant.name, seed: chosen.seed, run }))
 }

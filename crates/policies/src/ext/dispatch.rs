@@ -11,6 +11,7 @@
 use super::Ext;
 use super::cx::Cx;
 use super::ops::{Dsq, DsqId, Insert, Next, Ops, Wanted};
+use super::reasons;
 use super::state::Place;
 use crate::fair::balance::PULL_LINES;
 use sim_core::{LockId, MigrationCause, Policy, Site, Step, TaskId, World};
@@ -125,6 +126,7 @@ impl<S: Ops> Ext<S> {
                 Stage::Ask(attempt) => self.ask(w, cpu, attempt),
                 Stage::Done => {
                     self.s.rqs[cpu.idx()].path.is_over = true;
+                    w.note_gave_up(cpu, 0, reasons::NOTHING_DISPATCHED);
                     return Step::Done;
                 }
                 _ => self.fetch(w, cpu, stage),

@@ -5,6 +5,7 @@
 
 use super::balance::{BalanceState, CpuStats};
 use super::features::{Features, Tunables};
+use super::reasons;
 use super::state::{FairRq, FairTask};
 use super::swqueue::SwqStats;
 use super::topo::Topo;
@@ -148,6 +149,7 @@ impl<S: Discipline> Policy for Fair<S> {
     }
 
     fn wake_delayed(&mut self, w: &mut World, cpu: CpuId, p: TaskId) {
+        w.note_placed(p, reasons::SLEPT_HERE);
         S::wake_delayed(self, w, cpu, p);
     }
 

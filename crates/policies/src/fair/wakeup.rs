@@ -9,7 +9,7 @@ mod idle;
 mod tests;
 
 use super::state::{PendingChoice, Wakee};
-use super::{Discipline, Fair, Rules};
+use super::{Discipline, Fair, Rules, reasons};
 use sim_core::{Choice, Ns, Policy, SelectKind, TaskId, World};
 use topology::{CpuId, SdFlags};
 
@@ -62,6 +62,7 @@ impl<S: Discipline> Fair<S> {
             None => (prev, 0),
         };
         let idle = w.cpus[cpu.idx()].idle;
+        w.note_placed(p, if idle { reasons::TAKEN_MEANWHILE } else { reasons::IDLEST_IS_BUSY });
         let (target, recent, in_irq, slow) = (cpu, prev, false, flag);
         self.rqs[this.idx()].choice = PendingChoice { idle, prev, target, recent, in_irq, slow };
         Choice { cpu, scan_ns }

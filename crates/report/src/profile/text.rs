@@ -2,7 +2,7 @@
 
 use super::{SLOWPATH, View, tree};
 use crate::TOOL;
-use crate::number::number;
+use crate::number::{number, time};
 use anstyle::Style;
 use scenario::glue::machine_info;
 use scenario::{SiteTime, Spread};
@@ -107,17 +107,6 @@ fn spin_row(out: &mut String, view: &View<'_>, site: &SiteTime, comms: &[&str]) 
     let wait = &site.wait;
     let (mean, max) = (time(wait.mean_ns()), time(wait.max_ns as f64));
     let _ = writeln!(out, "{:>11}{mean:>11}{max:>10}", wait.n);
-}
-
-/// A time with three digits and the unit that fits it.
-fn time(ns: f64) -> String {
-    let (value, unit) = match ns {
-        ns if ns < 1e3 => return format!("{ns:.0} ns"),
-        ns if ns < 1e6 => (ns * 1e-3, "us"),
-        ns if ns < 1e9 => (ns * 1e-6, "ms"),
-        ns => (ns * 1e-9, "s"),
-    };
-    format!("{} {unit}", number(value, "us"))
 }
 
 /// Two rows per class: what lockstat has in the columns of one.

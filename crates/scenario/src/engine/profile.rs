@@ -4,51 +4,16 @@
 //! up by the addresses of their function names, which are constants of the program; chains that are
 //! equal by content only are put together at the end.
 
-use crate::profile::{LockClass, Profile, SiteTime, Spread, StackTime};
-use hdrhistogram::Histogram;
+use super::times::Times;
+use crate::profile::{LockClass, Profile, SiteTime, StackTime};
 use sim_core::{Category, LockId, Ns, Observer, PathGroup, Site, SiteGroup, Stack, TaskId, World};
 use std::collections::{BTreeMap, HashMap};
 use std::mem::take;
 use topology::CpuId;
 
-/// Significant digits of the histograms, and what counts as the longest time.
-const DIGITS: u8 = 2;
-const LONGEST_NS: u64 = 3_600_000_000_000;
-
 /// Whose name a stack carries if no task's.
 const SWAPPER: u32 = 1 << 16;
 const MIGRATION: u32 = SWAPPER + 1;
-
-/// Times in a histogram.
-struct Times {
-    histogram: Histogram<u64>,
-    total_ns: u64,
-    max_ns: u64,
-}
-
-impl Times {
-    fn new() -> Self {
-        let histogram = Histogram::new_with_bounds(1, LONGEST_NS, DIGITS);
-        let histogram = histogram.expect("the bounds are constant and valid");
-        Self { histogram, total_ns: 0, max_ns: 0 }
-    }
-
-    fn add(&mut self, ns: Ns) {
-        self.histogram.saturating_record(ns.max(1));
-        self.total_ns += ns;
-        self.max_ns = self.max_ns.max(ns);
-    }
-
-    fn spread(&self) -> Spread {
-        let p95 = self.histogram.value_at_quantile(0.95);
-        Spread {
-            n: self.histogram.len(),
-            total_ns: self.total_ns,
-            p95_ns: p95.min(self.max_ns),
-            max_ns: self.max_ns,
-        }
-    }
-}
 
 /// A call chain that has been seen.
 struct Seen {

@@ -7,7 +7,7 @@ use sim_core::{LockId, Op, ProgramCx, TaskAttr, TaskId};
 use std::path::Path;
 use topology::CpuId;
 
-fn spec(policy: &str, variant: &str, workload: &str) -> RunSpec {
+pub(super) fn spec(policy: &str, variant: &str, workload: &str) -> RunSpec {
     let text = format!(
         r#"
         policy = "{policy}"

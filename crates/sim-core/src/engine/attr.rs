@@ -7,7 +7,7 @@
 use super::frame::{Flow, Frame, Path, Pc};
 use crate::{
     Category, DequeueFlags, EnqueueFlags, Hook, LockId, MaskId, MigrationCause, Observer, Policy,
-    Program, SchedAttr, Simulation, Site, StopWork, TaskId, TaskState, World,
+    Program, Reason, SchedAttr, Simulation, Site, StopWork, TaskId, TaskState, World,
 };
 use topology::CpuId;
 
@@ -202,6 +202,8 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         (t.migrating, t.misplaced) = (true, false);
         self.observer.migrate(&self.w, p, from, to, why);
         self.w.set_task_cpu(p, to, why);
+        let exec = why == MigrationCause::Exec;
+        self.w.note_placed(p, if exec { &Reason::EXEC } else { &Reason::AFFINITY });
         hook
     }
 

@@ -66,7 +66,10 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
 
     pub(crate) fn exec_select(&mut self, cpu: CpuId) -> Flow {
         let p = self.w.cpus[cpu.idx()].curr;
+        let placed = self.w.tasks[p.idx()].placed;
         let choice = self.select(p, SelectKind::Exec);
+        // It has not moved yet, and may not.
+        self.w.note_placed(p, placed);
         let top = self.w.cpus[cpu.idx()].top();
         (top.task, top.target, top.scan_ns) = (p, choice.cpu, choice.scan_ns as u32);
         self.w.spend(cpu, choice.scan_ns, Pc::ExecCommit)
@@ -76,7 +79,9 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     pub(crate) fn exec_commit(&mut self, cpu: CpuId) -> Flow {
         let top = self.w.cpus[cpu.idx()].top();
         let (p, choice) = (top.task, Choice { cpu: top.target, scan_ns: top.scan_ns.into() });
+        let placed = self.w.tasks[p.idx()].placed;
         let target = self.commit(p, choice);
+        self.w.note_placed(p, placed);
         if target != cpu && self.w.stop_one_cpu(cpu, StopWork::Migrate(p, target)) {
             self.policy.stopper_woken(&mut self.w, cpu);
         }

@@ -4,7 +4,7 @@ use super::frame::{Flow, Frame, Path, Pc};
 use crate::cpu::Irq;
 use crate::{
     Category, Choice, EnqueueFlags, Hook, LockId, MigrationCause, Observer, Policy, Program,
-    SelectKind, Simulation, Site, TaskId, TaskState, World,
+    Reason, SelectKind, Simulation, Site, TaskId, TaskState, World,
 };
 use topology::CpuId;
 
@@ -108,6 +108,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         }
         let at = t.cpu;
         if self.w.wake_list_allowed(at) && self.w.allowed(p, at) {
+            self.w.note_placed(p, &Reason::ON_CPU);
             return self.begin_push(cpu, at);
         }
         self.wait_for_task(cpu, p, Site::OnCpuWait, Pc::WakeLook)
@@ -243,9 +244,11 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     /// `select_task_rq` with its special case and its fallback (spec 5.2 step 7, 5.6).
     pub(crate) fn select(&mut self, p: TaskId, kind: SelectKind) -> Choice {
         if let Some(cpu) = self.start_cpu(p) {
+            self.w.note_placed(p, &Reason::START);
             return Choice { cpu, scan_ns: 0 };
         }
         if self.w.tasks[p.idx()].nr_cpus_allowed == 1 {
+            self.w.note_placed(p, &Reason::ONE_CPU);
             let cpu = self.w.allowed_set(p).first().unwrap_or(self.w.tasks[p.idx()].cpu);
             return Choice { cpu, scan_ns: 0 };
         }
@@ -271,10 +274,16 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         wanted.filter(|c| c.idx() < self.w.cpus.len() && self.w.allowed(p, *c))
     }
 
-    fn allowed_or_fallback(&self, p: TaskId, cpu: CpuId) -> CpuId {
+    fn allowed_or_fallback(&mut self, p: TaskId, cpu: CpuId) -> CpuId {
         if self.w.allowed(p, cpu) {
             return cpu;
         }
+        self.select_fallback_rq(p, cpu)
+    }
+
+    #[cold]
+    fn select_fallback_rq(&mut self, p: TaskId, cpu: CpuId) -> CpuId {
+        self.w.note_placed(p, &Reason::FALLBACK);
         let node = self.w.machine.cpus[self.w.tasks[p.idx()].cpu.idx()].node;
         let allowed = self.w.allowed_set(p);
         let near = self.w.machine.nodes[node as usize].first_common(allowed);

@@ -7,7 +7,7 @@ use super::stats::{DomainStats, GroupStats, GroupType};
 use super::{IdleType, domain_at};
 use crate::fair::state::Fair;
 use crate::fair::wakeup::nr_idle_scan;
-use crate::fair::{Discipline, Rules};
+use crate::fair::{Discipline, Rules, reasons};
 use sim_core::World;
 use topology::{CpuId, SdFlags};
 
@@ -209,6 +209,7 @@ impl<S: Discipline> Fair<S> {
     /// and the amount. False if the domain is balanced.
     pub(crate) fn find_busiest(&mut self, w: &mut World, exec: CpuId) -> bool {
         self.catch_up_domain(w, self.balance.paths[exec.idx()].lb.domain);
+        self.balance.paths[exec.idx()].lb.why = reasons::BALANCED;
         let path = &self.balance.paths[exec.idx()];
         let lb = &path.lb;
         let (cpu, level, idle) = (lb.cpu, lb.level as usize, lb.idle);
@@ -229,6 +230,7 @@ impl<S: Discipline> Fair<S> {
             return false;
         };
         let Some(src) = self.find_busiest_queue(w, exec, group, kind, amount) else {
+            self.balance.paths[exec.idx()].lb.why = reasons::NO_QUEUE;
             return false;
         };
         let lb = &mut self.balance.paths[exec.idx()].lb;

@@ -8,7 +8,7 @@ use super::IdleType;
 use super::decide::Migrate;
 use super::pass::{LoadBalance, NR_MIGRATE_BREAK};
 use crate::fair::state::Fair;
-use crate::fair::{Discipline, Rules};
+use crate::fair::{Discipline, Rules, reasons};
 use sim_core::{DequeueFlags, EnqueueFlags, MigrationCause, Policy, TaskId, World};
 use topology::{CpuId, SdFlags};
 
@@ -20,7 +20,7 @@ impl<S: Discipline> Fair<S> {
         let lb = &mut self.balance.paths[exec.idx()].lb;
         lb.n_unlinked = 0;
         if w.cpus[src.idx()].nr_running <= 1 {
-            lb.flags.all_pinned = false;
+            (lb.flags.all_pinned, lb.why) = (false, reasons::QUEUE_EMPTIED);
         } else if lb.imbalance > 0 {
             let mut lb = *lb;
             self.detach_loop(w, exec, &mut lb);
@@ -30,6 +30,8 @@ impl<S: Discipline> Fair<S> {
     }
 
     fn detach_loop(&mut self, w: &mut World, exec: CpuId, lb: &mut LoadBalance) {
+        // Unless something else is said of one of them.
+        lb.why = reasons::RUNNING;
         let one_only = lb.idle == IdleType::NewlyIdle && w.machine.preemptible_kernel;
         loop {
             let p = self.list_tail(lb.src);
@@ -49,6 +51,9 @@ impl<S: Discipline> Fair<S> {
                 return;
             }
             let weight = self.can_migrate(w, exec, lb, p).then(|| self.price(w, lb, p));
+            if weight == Some(None) {
+                lb.why = reasons::TOO_BIG;
+            }
             let Some(Some(price)) = weight else {
                 self.list_rotate_to_head(lb.src, p);
                 continue;
@@ -107,6 +112,7 @@ impl<S: Discipline> Fair<S> {
 
     /// Puts `p` on `dst`'s queue, whose lock is held.
     pub(crate) fn attach_task(&mut self, w: &mut World, p: TaskId, dst: CpuId) {
+        w.note_placed(p, reasons::BALANCED_HERE);
         self.catch_up(w, dst);
         w.activate(dst, p);
         let flags = EnqueueFlags { migrated: true, ..EnqueueFlags::default() };
@@ -141,7 +147,7 @@ impl<S: Discipline> Fair<S> {
             return false;
         }
         if !w.allowed(p, lb.dst) {
-            lb.flags.some_pinned = true;
+            (lb.flags.some_pinned, lb.why) = (true, reasons::PINNED);
             if lb.idle != IdleType::NewlyIdle && !lb.flags.dst_pinned {
                 self.find_other_dst(w, exec, lb, p);
             }
@@ -153,7 +159,11 @@ impl<S: Discipline> Fair<S> {
         }
         let d = &w.machine.domains.domains[lb.domain.0 as usize];
         let tries = self.sds[lb.cpu.idx()][lb.level as usize].nr_balance_failed;
-        tries > d.cache_nice_tries || !self.task_hot(w, lb, p)
+        let may = tries > d.cache_nice_tries || !self.task_hot(w, lb, p);
+        if !may {
+            lb.why = reasons::HOT;
+        }
+        may
     }
 
     /// The lowest CPU of the local group that `p` may use becomes the next destination.

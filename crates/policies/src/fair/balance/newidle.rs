@@ -8,7 +8,7 @@
 use super::{Flow, IdleType, domain_at, update_newidle_cost};
 use crate::fair::calls::RQ_LOCK;
 use crate::fair::state::{Fair, SdState};
-use crate::fair::{Discipline, Rules};
+use crate::fair::{Discipline, Rules, reasons};
 use sim_core::{LockId, NEVER, Ns, Site, Stack, Step, TaskId, World};
 use std::ops::ControlFlow;
 use topology::{CpuId, SdFlags};
@@ -171,6 +171,8 @@ impl<S: Discipline> Fair<S> {
         let gate = (self.sds[cpu.idx()].first())
             .is_some_and(|sd| self.features.newidle_avg_idle && avg_idle < sd.max_newidle_lb_cost);
         if !self.overload || gate {
+            let why = if self.overload { reasons::AVG_IDLE } else { reasons::NOT_OVERLOADED };
+            w.note_gave_up(cpu, 0, why);
             self.newidle_next_balance(w, cpu, 0);
             self.newidle_out(w, cpu, false);
             return (None, Stage::Done);
@@ -191,7 +193,7 @@ impl<S: Discipline> Fair<S> {
         path.next_balance = path.next_balance.min(next);
     }
 
-    fn newidle_level(&mut self, w: &World, cpu: CpuId) -> Stage {
+    fn newidle_level(&mut self, w: &mut World, cpu: CpuId) -> Stage {
         let path = self.balance.paths[cpu.idx()].newidle;
         let level = path.level as usize;
         let Some(max_cost) = self.sds[cpu.idx()].get(level).map(|sd| sd.max_newidle_lb_cost) else {
@@ -200,11 +202,13 @@ impl<S: Discipline> Fair<S> {
         self.newidle_next_balance(w, cpu, level);
         let expected = path.curr_cost + max_cost;
         if self.features.newidle_avg_idle && self.rqs[cpu.idx()].avg_idle < expected {
+            w.note_gave_up(cpu, level, reasons::AVG_IDLE);
             return Stage::Relock;
         }
         let wanted =
             domain_at(w, cpu, level).is_some_and(|(d, _)| d.flags.has(SdFlags::BALANCE_NEWIDLE));
         if wanted && self.features.ni_random && !self.newidle_draw(cpu, level) {
+            w.note_sought(cpu, level, reasons::NI_RANDOM);
             // On to the next level, whatever is here by now.
             self.balance.paths[cpu.idx()].newidle.level += 1;
             return Stage::Level;
@@ -213,6 +217,7 @@ impl<S: Discipline> Fair<S> {
             self.lb_start(w, cpu, (cpu, level), IdleType::NewlyIdle);
             return Stage::Balance;
         }
+        w.note_sought(cpu, level, reasons::NOT_NEWIDLE);
         self.newidle_next_level(w, cpu)
     }
 
@@ -262,7 +267,7 @@ impl<S: Discipline> Fair<S> {
         true
     }
 
-    fn newidle_next_level(&mut self, w: &World, cpu: CpuId) -> Stage {
+    fn newidle_next_level(&mut self, w: &mut World, cpu: CpuId) -> Stage {
         let path = &mut self.balance.paths[cpu.idx()].newidle;
         path.level += 1;
         let c = &w.cpus[cpu.idx()];
@@ -272,6 +277,7 @@ impl<S: Discipline> Fair<S> {
             c.nr_running > 0 || c.ttwu_pending
         };
         if path.n_pulled > 0 || stop {
+            w.note_gave_up(cpu, path.level as usize, reasons::TASK_CAME);
             return Stage::Relock;
         }
         Stage::Level

@@ -14,10 +14,10 @@
 
 use super::decide::Migrate;
 use super::{Flow, IdleType, PULL_LINES, domain_at};
-use crate::fair::Discipline;
 use crate::fair::calls::RQ_LOCK;
 use crate::fair::state::Fair;
-use sim_core::{LockId, Site, Stack, Step, World};
+use crate::fair::{Discipline, reasons};
+use sim_core::{LockId, Reason, Site, Stack, Step, World};
 use std::ops::ControlFlow;
 use topology::{CpuId, DomainId};
 
@@ -87,6 +87,8 @@ pub(crate) struct LoadBalance {
     pub cont: bool,
     /// Active balance: start the stopper after the unlock.
     pub start_active: bool,
+    /// Should nothing be moved: why.
+    pub why: &'static Reason,
 }
 
 impl Default for LoadBalance {
@@ -111,6 +113,7 @@ impl Default for LoadBalance {
             n_unlinked: 0,
             cont: true,
             start_active: false,
+            why: reasons::NOT_MINE,
         }
     }
 }
@@ -202,7 +205,11 @@ impl<S: Discipline> Fair<S> {
                 return ControlFlow::Break(step);
             }
             if next == LbStage::Done {
-                return ControlFlow::Continue(lb.n_moved);
+                let (cpu, level, why, n_moved) = (lb.cpu, lb.level as usize, lb.why, lb.n_moved);
+                if n_moved == 0 && lb.idle != IdleType::NotIdle {
+                    w.note_sought(cpu, level, why);
+                }
+                return ControlFlow::Continue(n_moved);
             }
         }
     }
@@ -295,6 +302,7 @@ impl<S: Discipline> Fair<S> {
         lb.flags.all_pinned = true;
         let nr = w.cpus[lb.src.idx()].nr_running;
         if nr <= 1 {
+            lb.why = reasons::QUEUE_EMPTIED;
             return (None, self.lb_settle(w, exec));
         }
         lb.loop_max = nr_migrate.min(nr);

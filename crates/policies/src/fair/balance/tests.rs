@@ -262,6 +262,11 @@ impl<S: Discipline> Rig<S> {
         steps
     }
 
+    /// What `cpu` last failed by at this level.
+    pub fn sought(&self, cpu: u32, level: usize) -> &'static str {
+        self.w.sought[cpu as usize].at_level(level).reason.name
+    }
+
     /// A softirq on `cpu`, idle or not at the tick.
     pub fn softirq(&mut self, cpu: u32) -> Vec<Step> {
         self.fair.balance.paths[cpu as usize].idle_at_tick = self.w.cpus[cpu as usize].idle;

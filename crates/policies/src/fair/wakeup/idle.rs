@@ -6,16 +6,24 @@
 //! answer.
 
 use super::super::state::PendingChoice;
-use super::super::{Discipline, Fair};
+use super::super::{Discipline, Fair, reasons};
 use super::update_avg;
-use sim_core::{MaskId, Ns, TaskId, World};
+use sim_core::{MaskId, Ns, Reason, TaskId, World};
 use topology::{CpuId, Distance, SdFlags};
 
 /// What a scan has read so far.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Scan {
     ns: Ns,
     n_cpus: u64,
+    /// Should it find nothing: why.
+    ended_by: &'static Reason,
+}
+
+impl Default for Scan {
+    fn default() -> Self {
+        Self { ns: 0, n_cpus: 0, ended_by: reasons::NO_IDLE_IN_LLC }
+    }
 }
 
 impl Scan {
@@ -36,10 +44,12 @@ impl<S: Discipline> Fair<S> {
         from: &PendingChoice,
     ) -> (CpuId, Ns) {
         if let Some(cpu) = self.near_at_hand(w, p, from) {
+            w.note_placed(p, self.why_chosen(w, cpu));
             return (cpu, 0);
         }
         let target = from.target;
         if self.topo.llc_level[target.idx()].is_none() {
+            w.note_placed(p, reasons::NO_LLC);
             return (target, 0);
         }
         let mut scan = Scan::default();
@@ -48,7 +58,17 @@ impl<S: Discipline> Fair<S> {
             node.then(|| self.select_idle_node(w, p, target, &mut scan)).flatten()
         });
         w.counters.scanned_cpus += scan.n_cpus;
+        w.note_placed(p, found.map_or(scan.ended_by, |cpu| self.why_chosen(w, cpu)));
         (found.unwrap_or(target), scan.ns)
+    }
+
+    /// Should a task have to wait on the CPU that a search has found: why.
+    fn why_chosen(&self, w: &World, cpu: CpuId) -> &'static Reason {
+        match w.cpus[cpu.idx()].idle {
+            true => reasons::TAKEN_MEANWHILE,
+            false if self.sched_idle_cpu(w, cpu) => reasons::ONLY_IDLE_POLICY,
+            false => reasons::WITH_KTHREAD,
+        }
     }
 
     /// Steps 1 to 4: the CPUs that come to mind first.
@@ -146,6 +166,7 @@ impl<S: Discipline> Fair<S> {
             // A full LLC is not worth a look, not even for a core.
             budget = u64::from(self.llcs[llc].nr_idle_scan) + 1;
             if budget == 1 {
+                scan.ended_by = reasons::SIS_UTIL_FULL;
                 return None;
             }
         }
@@ -156,8 +177,12 @@ impl<S: Discipline> Fair<S> {
                 self.llcs[llc].has_idle_cores = false;
                 fallback
             })
+        } else if let Some(found) = self.scan_cpus(w, p, target, budget, scan) {
+            found
         } else {
-            self.scan_cpus(w, p, target, budget, scan)?
+            let util = self.features.sis_util;
+            scan.ended_by = if util { reasons::SIS_UTIL } else { reasons::SIS_PROP };
+            return None;
         };
         if timed {
             self.sis_prop_account(w, scan.ns - start_ns);
@@ -383,6 +408,7 @@ impl<S: Discipline> Fair<S> {
                 return found;
             }
         }
+        scan.ended_by = reasons::NODE_IN_VAIN;
         None
     }
 }

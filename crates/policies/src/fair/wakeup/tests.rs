@@ -47,6 +47,32 @@ fn search_for(rig: &mut Rig, p: TaskId, prev: u32, target: u32) -> u32 {
     rig.f.select_idle_sibling(&mut rig.w, p, &from).0.0
 }
 
+/// Why a task that slept on `prev` is where a wake-up with that target puts it.
+fn placed(rig: &mut Rig, prev: u32, target: u32) -> &'static str {
+    let p = rig.new_task(prev, 0);
+    search_for(rig, p, prev, target);
+    rig.w.tasks[p.idx()].placed.name
+}
+
+#[test]
+fn a_search_in_vain_says_which_rule_ended_it() {
+    let busy = |features| rig_with_idle(QUAD, features, &[6]);
+    let mut rig = busy(Features::default());
+    rig.f.llcs[0].nr_idle_scan = 4;
+    assert_eq!(placed(&mut rig, 0, 0), "select_idle_sibling: LLC has no idle CPU");
+    rig.f.llcs[0].nr_idle_scan = 2;
+    assert_eq!(placed(&mut rig, 0, 0), "select_idle_cpu: SIS_UTIL, scan ended");
+    rig.f.llcs[0].nr_idle_scan = 0;
+    assert_eq!(placed(&mut rig, 0, 0), "select_idle_cpu: SIS_UTIL, no look");
+    assert_eq!(placed(&mut rig, 6, 6), "select_task_rq: idle CPU taken meanwhile");
+
+    let mut rig = busy(Features { sis_node: true, ..Features::default() });
+    rig.f.llcs.iter_mut().for_each(|l| l.nr_idle_scan = 0);
+    assert_eq!(placed(&mut rig, 0, 0), "select_idle_node: no idle CPU seen");
+    rig.f.llcs[3].nr_idle_scan = 4;
+    assert_eq!(placed(&mut rig, 0, 0), "select_task_rq: idle CPU taken meanwhile");
+}
+
 #[test]
 fn many_wakees_and_many_wakers_are_wide() {
     assert!(is_wide(300, 16, 16));

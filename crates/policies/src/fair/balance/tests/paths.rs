@@ -14,6 +14,7 @@ fn without_overload_newidle_makes_no_step() {
     assert_eq!(rig.newidle(8, TaskId::IDLE), [Step::Done]);
     assert_eq!(rig.w.counters.newidle_attempts, 0);
     assert_eq!(rig.fair.rqs[8].idle_stamp, rig.w.now);
+    assert_eq!(rig.sought(8, 1), "newidle_balance: rd.overload is not set");
 }
 
 #[test]
@@ -47,6 +48,25 @@ fn pair_on_cpu_1(ran: u64) -> (Rig, TaskId) {
     rig.fair.sds[2][1].max_newidle_lb_cost = 20_000;
     assert!(rig.fair.overload);
     (rig, waiting)
+}
+
+/// What is noted of the rules that keep a newidle balance from pulling, by the level concerned.
+#[test]
+fn a_newidle_balance_in_vain_says_which_rule_it_was() {
+    let (mut rig, waiting) = pair_on_cpu_1(MS / 2 - 100_000);
+    rig.newidle(2, TaskId::IDLE);
+    assert_eq!(rig.cpu_of(waiting), 1);
+    assert_eq!(rig.sought(2, 1), "can_migrate_task: cache hot");
+
+    let (mut rig, _) = pair_on_cpu_1(5 * MS);
+    rig.fair.rqs[2].avg_idle = 10_000;
+    rig.newidle(2, TaskId::IDLE);
+    assert_eq!(rig.sought(2, 1), "newidle_balance: avg_idle is too short");
+
+    let (mut rig, waiting) = pair_on_cpu_1(5 * MS);
+    rig.newidle(2, TaskId::IDLE);
+    assert_eq!(rig.cpu_of(waiting), 2);
+    assert_eq!(rig.w.tasks[waiting.idx()].placed.name, "attach_tasks: moved to a busy queue");
 }
 
 #[test]

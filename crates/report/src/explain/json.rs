@@ -1,0 +1,59 @@
+//! The explanation as JSON, schema version 1: fields may be added, none renamed or removed. Times
+//! are in ns of CPU time; shares in percent of `idle_while_runnable`.
+
+use super::View;
+use crate::TOOL;
+use scenario::glue::machine_info;
+use scenario::{Blame, Near, RuleTime};
+use serde_json::{Map, Value, json};
+
+/// Version of the format.
+const SCHEMA: u32 = 1;
+
+/// The explanation as an indented document.
+pub fn json(view: &View<'_>) -> String {
+    let (e, x) = (view.experiment, view.explanation);
+    let machine = machine_info(&e.machine);
+    let document = json!({
+        "schema": SCHEMA,
+        "tool": TOOL,
+        "scenario": e.name,
+        "scenario_hash": e.hash,
+        "title": e.title,
+        "machine": { "name": machine.name, "cpus": machine.cpus, "llcs": machine.llcs },
+        "workload": e.workload.def.kind,
+        "variant": view.variant,
+        "seed": view.seed,
+        "elapsed_ns": x.elapsed_ns,
+        "idle_while_runnable_ns": x.wasted_ns,
+        "rules": x.rules.iter().map(|r| rule(view, r)).collect::<Vec<_>>(),
+        "waits": x.blame.iter().map(|b| blame(view, b)).collect::<Vec<_>>(),
+    });
+    let mut text = serde_json::to_string_pretty(&document).unwrap_or_default();
+    text.push('\n');
+    text
+}
+
+fn rule(view: &View<'_>, rule: &RuleTime) -> Value {
+    let by_distance: Map<String, Value> =
+        Near::ALL.iter().map(|n| (n.name().to_string(), rule.ns[*n as usize].into())).collect();
+    json!({
+        "rule": rule.name,
+        "kind": rule.kind.name(),
+        "text": rule.text,
+        "knob": rule.knob,
+        "ns": rule.total_ns(),
+        "pct": view.share(rule.total_ns()),
+        "ns_by_distance": by_distance,
+        "waits": {
+            "n": rule.waits.n,
+            "mean_ns": rule.waits.mean_ns(),
+            "p95_ns": rule.waits.p95_ns,
+            "max_ns": rule.waits.max_ns,
+        },
+    })
+}
+
+fn blame(view: &View<'_>, b: &Blame) -> Value {
+    json!({ "waiter": b.waiter, "runner": b.runner, "ns": b.ns, "pct": view.share(b.ns) })
+}

@@ -1,0 +1,137 @@
+//! The explanation as tables for people.
+
+use super::View;
+use crate::TOOL;
+use crate::number::{number, time};
+use anstyle::Style;
+use scenario::glue::machine_info;
+use scenario::{Kind, Near, RuleTime};
+use std::fmt::Write;
+
+const BOLD: Style = Style::new().bold();
+const DIM: Style = Style::new().dimmed();
+
+/// Rows below this share, in percent, are added up.
+const SHOWN_PCT: f64 = 0.1;
+/// Pairs of commands shown.
+const PAIRS: usize = 8;
+
+/// The explanation with colors.
+pub fn text(view: &View<'_>) -> String {
+    let mut out = String::new();
+    head(&mut out, view);
+    if view.explanation.wasted_ns > 0 {
+        let near = columns(view);
+        rules(&mut out, view, &near);
+        blame(&mut out, view);
+        legend(&mut out, view);
+    }
+    let _ = writeln!(out, "\n{DIM}{TOOL}, scenario {}.{DIM:#}", view.experiment.hash);
+    out
+}
+
+fn head(out: &mut String, view: &View<'_>) {
+    let (e, x) = (view.experiment, view.explanation);
+    let machine = machine_info(&e.machine);
+    let _ = writeln!(out, "{BOLD}{}{BOLD:#}", e.title);
+    let _ = writeln!(
+        out,
+        "machine {}, {} CPUs in {} LLCs   workload {}   variant {}   seed {}",
+        machine.name, machine.cpus, machine.llcs, e.workload.def.kind, view.variant, view.seed
+    );
+    if x.wasted_ns == 0 {
+        let _ = writeln!(out, "no CPU idled while a task that it may run waited");
+        return;
+    }
+    let all = x.elapsed_ns.saturating_mul(x.cpus as u64);
+    let _ = writeln!(
+        out,
+        "{} CPU-s idle while an allowed task waited, {:.2} % of all CPU time: 100 % of what is below",
+        seconds(x.wasted_ns),
+        x.wasted_ns as f64 / all.max(1) as f64 * 100.0
+    );
+}
+
+fn seconds(ns: u64) -> String {
+    number(ns as f64 * 1e-9, "s")
+}
+
+fn title(out: &mut String, what: &str, remark: &str) {
+    let _ = writeln!(out, "\n{BOLD}{what}{BOLD:#}   {DIM}{remark}{DIM:#}");
+}
+
+/// The distances that occur.
+fn columns(view: &View<'_>) -> Vec<Near> {
+    let ns = view.by_distance();
+    Near::ALL.into_iter().filter(|n| ns[*n as usize] > 0).collect()
+}
+
+fn rules(out: &mut String, view: &View<'_>, near: &[Near]) {
+    title(out, "by rule", "the later of two decisions; right: how far off the idle CPU was");
+    let _ = write!(out, "  {:<41}{:>9}{:>8}{:>9}{:>9}", "", "CPU-s", "share", "waits", "longest");
+    let heads: String = near.iter().map(|n| format!("{:>6}", n.name())).collect();
+    let _ = writeln!(out, "{heads}");
+    for (kind, what) in
+        [(Kind::Placed, "where the task was put"), (Kind::Sought, "what the idle CPU looked for")]
+    {
+        let all: Vec<&RuleTime> = view.of_kind(kind).collect();
+        if all.is_empty() {
+            continue;
+        }
+        let sum: u64 = all.iter().map(|r| r.total_ns()).sum();
+        let _ = writeln!(out, "{what:<43}{:>9}{:>8}", seconds(sum), percent(view.share(sum)));
+        let (shown, rest): (Vec<&RuleTime>, Vec<_>) =
+            all.into_iter().partition(|r| view.share(r.total_ns()) >= SHOWN_PCT);
+        for rule in shown {
+            row(out, view, rule, near);
+        }
+        let sum: u64 = rest.iter().map(|r| r.total_ns()).sum();
+        if sum > 0 {
+            let what = format!("{} more, each below {SHOWN_PCT} %", rest.len());
+            let _ = writeln!(
+                out,
+                "  {DIM}{what:<41}{:>9}{:>8}{DIM:#}",
+                seconds(sum),
+                percent(view.share(sum))
+            );
+        }
+    }
+}
+
+fn row(out: &mut String, view: &View<'_>, rule: &RuleTime, near: &[Near]) {
+    let total = rule.total_ns();
+    let _ = write!(out, "  {:<41}{:>9}", rule.name, seconds(total));
+    let _ = write!(out, "{:>8}{:>9}", percent(view.share(total)), rule.waits.n);
+    let _ = write!(out, "{:>9}", time(rule.waits.max_ns as f64));
+    for n in near {
+        let share = rule.ns[*n as usize] as f64 / total.max(1) as f64 * 100.0;
+        let cell = if rule.ns[*n as usize] > 0 { format!("{share:.0}%") } else { String::new() };
+        let _ = write!(out, "{cell:>6}");
+    }
+    let end = out.trim_end().len();
+    out.truncate(end);
+    out.push('\n');
+}
+
+fn percent(share: f64) -> String {
+    format!("{share:.1}%")
+}
+
+fn blame(out: &mut String, view: &View<'_>) {
+    title(out, "who waited for whom", "commands; nobody: the CPU was switching, or not awake yet");
+    for b in view.explanation.blame.iter().take(PAIRS) {
+        let name =
+            |comm: &str| if comm.is_empty() { "nobody".to_string() } else { comm.to_string() };
+        let pair = format!("{} behind {}", name(&b.waiter), name(&b.runner));
+        let _ = writeln!(out, "  {pair:<41}{:>9}{:>8}", seconds(b.ns), percent(view.share(b.ns)));
+    }
+}
+
+fn legend(out: &mut String, view: &View<'_>) {
+    title(out, "what the rules mean", "beside them: features and tunables that change them");
+    let shown = view.explanation.rules.iter().filter(|r| view.share(r.total_ns()) >= SHOWN_PCT);
+    for rule in shown {
+        let line = format!("  {:<43}{}", rule.name, rule.knob);
+        let _ = writeln!(out, "{}\n      {DIM}{}{DIM:#}", line.trim_end(), rule.text);
+    }
+}

@@ -1,0 +1,333 @@
+//! The observer behind `schedlab explain`: idle-while-runnable time by the rule that let it happen.
+//!
+//! While `n` CPUs idle that could run tasks which wait (`World::n_wasted`), `n` pairs are made of an
+//! idle CPU and a waiting task, the nearest first. Each pair is charged to the later of two
+//! decisions (`sim_core::Reason`): the one that put the task on its busy CPU, or the CPU's last
+//! search at the level of its domains that spans both. On a queue of k tasks it is the k - 1 that
+//! came last that are too many, whoever of them runs: if the one that waits was there first, the
+//! one that runs is asked how it came.
+
+use super::times::Times;
+use crate::explain::{Blame, Explanation, Kind, N_NEAR, Near, RuleTime};
+use sim_core::{MaskId, MigrationCause, Ns, Observer, Reason, TaskId, World};
+use std::collections::BTreeMap;
+use topology::{CpuId, CpuSet, Machine};
+
+/// Whose name it is if no task's.
+const NOBODY: u16 = u16::MAX;
+const MIGRATION: u16 = NOBODY - 1;
+
+/// An idle CPU and a task that waits elsewhere.
+#[derive(Clone, Copy)]
+struct Pair {
+    rule: usize,
+    near: Near,
+    /// Command names of who waits and who runs there.
+    comms: (u16, u16),
+    /// The task whose arrival made the queue too long.
+    surplus: TaskId,
+}
+
+/// Time charged to one rule.
+struct Row {
+    kind: Kind,
+    reason: &'static Reason,
+    ns: [Ns; N_NEAR],
+    waits: Times,
+}
+
+impl Row {
+    fn result(&self) -> RuleTime {
+        let Reason { name, text, knob } = *self.reason;
+        let (kind, ns, waits) = (self.kind, self.ns, self.waits.spread());
+        RuleTime { kind, name, text, knob, ns, waits }
+    }
+}
+
+/// What was charged to one task since it came to the queue where it is.
+#[derive(Clone, Copy)]
+struct Stay {
+    rule: usize,
+    ns: Ns,
+}
+
+/// A task as the ledger knows it.
+#[derive(Clone, Copy)]
+struct Place {
+    /// The queue it is on, or was last.
+    cpu: Option<CpuId>,
+    arrived: Ns,
+    stay: Stay,
+}
+
+const NO_STAY: Stay = Stay { rule: usize::MAX, ns: 0 };
+const NOWHERE: Place = Place { cpu: None, arrived: 0, stay: NO_STAY };
+
+/// Watches one run.
+pub struct Ledger {
+    since: Ns,
+    tasks: Vec<Place>,
+    /// Tasks of each queue in the order of their arrival.
+    queues: Vec<Vec<TaskId>>,
+    /// CPUs with such tasks.
+    used: CpuSet,
+    pairs: Vec<Pair>,
+    waiting: Vec<(TaskId, CpuId)>,
+    rows: Vec<Row>,
+    blame: BTreeMap<(u16, u16), Ns>,
+    /// Complete when the run has ended.
+    pub result: Explanation,
+}
+
+impl Ledger {
+    pub fn new(machine: &Machine) -> Self {
+        let n = machine.n_cpus();
+        Self {
+            since: 0,
+            tasks: Vec::new(),
+            queues: vec![Vec::new(); n],
+            used: CpuSet::empty(n),
+            pairs: Vec::new(),
+            waiting: Vec::new(),
+            rows: Vec::new(),
+            blame: BTreeMap::new(),
+            result: Explanation::default(),
+        }
+    }
+
+    fn place(&mut self, p: TaskId) -> &mut Place {
+        if self.tasks.len() <= p.idx() {
+            self.tasks.resize(p.idx() + 1, NOWHERE);
+        }
+        &mut self.tasks[p.idx()]
+    }
+
+    /// `p` comes to the queue of `cpu`, after all others.
+    fn arrive(&mut self, w: &World, p: TaskId, cpu: CpuId) {
+        self.leave(p);
+        let place = self.place(p);
+        (place.cpu, place.arrived) = (Some(cpu), w.now);
+        self.queues[cpu.idx()].push(p);
+        self.used.insert(cpu);
+    }
+
+    /// `p` leaves the queue that it is on, if any.
+    fn leave(&mut self, p: TaskId) {
+        self.end_stay(p);
+        if let Some(cpu) = self.place(p).cpu.take() {
+            let queue = &mut self.queues[cpu.idx()];
+            queue.retain(|q| *q != p);
+            if queue.is_empty() {
+                self.used.remove(cpu);
+            }
+        }
+    }
+
+    fn end_stay(&mut self, p: TaskId) {
+        let stay = std::mem::replace(&mut self.place(p).stay, NO_STAY);
+        if let Some(row) = self.rows.get_mut(stay.rule) {
+            row.waits.add(stay.ns);
+        }
+    }
+
+    /// Charges the time since the last event to the pairs that there were.
+    fn charge(&mut self, now: Ns) {
+        let ns = now - self.since;
+        self.since = now;
+        if ns == 0 {
+            return;
+        }
+        for pair in std::mem::take(&mut self.pairs) {
+            self.rows[pair.rule].ns[pair.near as usize] += ns;
+            *self.blame.entry(pair.comms).or_default() += ns;
+            if pair.surplus.is_task() {
+                if self.place(pair.surplus).stay.rule != pair.rule {
+                    self.end_stay(pair.surplus);
+                    self.place(pair.surplus).stay.rule = pair.rule;
+                }
+                self.place(pair.surplus).stay.ns += ns;
+            }
+        }
+    }
+
+    /// Makes the pairs anew.
+    fn pair_up(&mut self, w: &World) {
+        self.pairs.clear();
+        let n = w.n_wasted() as usize;
+        if n == 0 {
+            return;
+        }
+        self.find_waiting(w);
+        let mut idle = w.idle_cpus.clone();
+        for near in Near::ALL {
+            let mut i = 0;
+            while i < self.waiting.len() && self.pairs.len() < n {
+                let (p, at) = self.waiting[i];
+                let Some(cpu) = nearest(w, &idle, p, at, near) else {
+                    i += 1;
+                    continue;
+                };
+                idle.remove(cpu);
+                self.waiting.remove(i);
+                let pair = self.pair(w, p, at, cpu, near);
+                self.pairs.push(pair);
+            }
+        }
+        // Where sets of CPUs cross each other another choice might have made more pairs.
+        while self.pairs.len() < n {
+            let rule = self.row(Kind::Placed, &Reason::UNTOLD);
+            let (near, comms) = (Near::Far, (NOBODY, NOBODY));
+            self.pairs.push(Pair { rule, near, comms, surplus: TaskId::NONE });
+        }
+    }
+
+    /// Tasks that wait, those first that may not run everywhere: the fewer CPUs, the earlier.
+    fn find_waiting(&mut self, w: &World) {
+        self.waiting.clear();
+        for cpu in self.used.iter() {
+            let c = &w.cpus[cpu.idx()];
+            let waits = |p: &&TaskId| {
+                let t = &w.tasks[p.idx()];
+                t.on_rq && !t.sched_delayed && t.cpu == cpu && c.curr != **p
+            };
+            let queue = self.queues[cpu.idx()].iter().filter(waits);
+            let n = self.waiting.len() + c.waiting() as usize;
+            self.waiting.extend(queue.take(c.waiting() as usize).map(|p| (*p, cpu)));
+            if self.waiting.len() < n && c.stop_work.is_some() && c.curr != TaskId::STOP {
+                self.waiting.push((TaskId::STOP, cpu));
+            }
+        }
+        if w.masks.len() > 1 {
+            let tasks = |p: TaskId| w.tasks.get(p.idx()).filter(|t| t.attr.allowed != MaskId::ALL);
+            self.waiting.sort_by_key(|(p, _)| tasks(*p).map_or(u32::MAX, |t| t.nr_cpus_allowed));
+        }
+    }
+
+    /// `cpu` idles while `p` waits at `at`: whose decision was it?
+    fn pair(&mut self, w: &World, p: TaskId, at: CpuId, cpu: CpuId, near: Near) -> Pair {
+        let curr = w.cpus[at.idx()].curr;
+        let comm = |p: TaskId| match p {
+            TaskId::STOP => MIGRATION,
+            p if p.is_task() => w.tasks[p.idx()].attr.comm,
+            _ => NOBODY,
+        };
+        let comms = (comm(p), comm(curr));
+        if !p.is_task() {
+            let rule = self.row(Kind::Placed, &Reason::STOPPER);
+            return Pair { rule, near, comms, surplus: TaskId::NONE };
+        }
+        let first = self.queues[at.idx()].first() == Some(&p);
+        let known = curr.is_task() && self.place(curr).cpu == Some(at);
+        let surplus = if first && known { curr } else { p };
+        let (arrived, placed) = (self.place(surplus).arrived, w.tasks[surplus.idx()].placed);
+        let sought = w.sought[cpu.idx()].at_level(common_level(w, cpu, at));
+        let (kind, reason) = if curr == TaskId::IDLE && w.cpus[at.idx()].need_resched {
+            (Kind::Placed, &Reason::ON_ITS_WAY)
+        } else if sought.at > arrived {
+            (Kind::Sought, sought.reason)
+        } else {
+            (Kind::Placed, placed)
+        };
+        let rule = self.row(kind, reason);
+        Pair { rule, near, comms, surplus }
+    }
+
+    fn row(&mut self, kind: Kind, reason: &'static Reason) -> usize {
+        // A constant need not have one address.
+        let is = |r: &Row| r.kind == kind && r.reason.name == reason.name;
+        self.rows.iter().position(is).unwrap_or_else(|| {
+            self.rows.push(Row { kind, reason, ns: [0; N_NEAR], waits: Times::new() });
+            self.rows.len() - 1
+        })
+    }
+
+    fn explanation(&self, w: &World) -> Explanation {
+        let mut rules: Vec<RuleTime> = self.rows.iter().map(Row::result).collect();
+        rules.retain(|r| r.total_ns() > 0);
+        rules.sort_by_key(|r| (std::cmp::Reverse(r.total_ns()), r.name, r.kind));
+        let comm = |c: u16| match c {
+            MIGRATION => "migration".to_string(),
+            c => w.comms.get(usize::from(c)).cloned().unwrap_or_default(),
+        };
+        let blame = |((waiter, runner), ns): (&(u16, u16), &Ns)| Blame {
+            waiter: comm(*waiter),
+            runner: comm(*runner),
+            ns: *ns,
+        };
+        let mut blame: Vec<Blame> = self.blame.iter().map(blame).collect();
+        blame.sort_by(|a, b| {
+            b.ns.cmp(&a.ns).then_with(|| (&a.waiter, &a.runner).cmp(&(&b.waiter, &b.runner)))
+        });
+        Explanation {
+            elapsed_ns: w.now - w.measured_from,
+            cpus: w.cpus.len(),
+            wasted_ns: w.idle_while_runnable_ns as u64,
+            rules,
+            blame,
+        }
+    }
+}
+
+/// An idle CPU as near as that, which `p` may use.
+fn nearest(w: &World, idle: &CpuSet, p: TaskId, at: CpuId, near: Near) -> Option<CpuId> {
+    let place = &w.machine.cpus[at.idx()];
+    let span = match near {
+        Near::Core => &w.machine.cores[place.core as usize],
+        Near::Llc => &w.machine.llcs[place.llc as usize],
+        Near::Node => &w.machine.nodes[place.node as usize],
+        Near::Far => &w.masks[0],
+    };
+    let allowed = if p.is_task() { w.allowed_set(p) } else { &w.masks[0] }.words();
+    let words = idle.words().iter().zip(span.words()).zip(allowed).enumerate();
+    let mut common = words.map(|(i, ((a, b), c))| (i, a & b & c)).filter(|(_, word)| *word != 0);
+    common.next().map(|(i, word)| CpuId(i as u32 * 64 + word.trailing_zeros()))
+}
+
+/// The lowest level of `cpu`'s domain chain that spans `other`; the number of levels if none does.
+fn common_level(w: &World, cpu: CpuId, other: CpuId) -> usize {
+    let domains = &w.machine.domains;
+    let chain = &domains.chains[cpu.idx()];
+    let spans =
+        |link: &topology::ChainLink| domains.domains[link.domain.0 as usize].span.contains(other);
+    chain.iter().position(spans).unwrap_or(chain.len())
+}
+
+impl Observer for Ledger {
+    fn wakeup(&mut self, w: &World, cpu: CpuId, task: TaskId, _new: bool) {
+        self.arrive(w, task, cpu);
+    }
+
+    fn dequeue(&mut self, _w: &World, _cpu: CpuId, task: TaskId) {
+        self.leave(task);
+    }
+
+    fn migrate(&mut self, w: &World, task: TaskId, _from: CpuId, to: CpuId, why: MigrationCause) {
+        // A task that is being woken or forked arrives when that is done.
+        if !matches!(why, MigrationCause::Wake | MigrationCause::Fork) {
+            self.arrive(w, task, to);
+        }
+    }
+
+    fn measurement_begins(&mut self, w: &World) {
+        self.since = w.now;
+        self.blame.clear();
+        self.tasks.iter_mut().for_each(|t| t.stay = NO_STAY);
+        for row in &mut self.rows {
+            (row.ns, row.waits) = ([0; N_NEAR], Times::new());
+        }
+    }
+
+    fn after_event(&mut self, w: &World) {
+        self.charge(w.now);
+        self.pair_up(w);
+    }
+
+    fn end(&mut self, w: &World) {
+        self.charge(w.now);
+        (0..self.tasks.len() as u32).for_each(|p| self.end_stay(TaskId(p)));
+        self.result = self.explanation(w);
+    }
+}
+
+#[cfg(test)]
+mod tests;
