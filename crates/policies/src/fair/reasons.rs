@@ -135,5 +135,5 @@ pub(crate) const HOT: Rule = &reason(
 pub(crate) const TOO_BIG: Rule = &reason(
     "detach_tasks: more than the imbalance",
     "moving any of the tasks would move more load than the imbalance",
-    "NO_LB_MIN",
+    "",
 );

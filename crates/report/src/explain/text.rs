@@ -47,13 +47,9 @@ fn head(out: &mut String, view: &View<'_>) {
     let _ = writeln!(
         out,
         "{} CPU-s idle while an allowed task waited, {:.2} % of all CPU time: 100 % of what is below",
-        seconds(x.wasted_ns),
+        number(x.wasted_ns as f64 * 1e-9, "s"),
         x.wasted_ns as f64 / all.max(1) as f64 * 100.0
     );
-}
-
-fn seconds(ns: u64) -> String {
-    number(ns as f64 * 1e-9, "s")
 }
 
 fn title(out: &mut String, what: &str, remark: &str) {
@@ -68,7 +64,8 @@ fn columns(view: &View<'_>) -> Vec<Near> {
 
 fn rules(out: &mut String, view: &View<'_>, near: &[Near]) {
     title(out, "by rule", "the later of two decisions; right: how far off the idle CPU was");
-    let _ = write!(out, "  {:<41}{:>9}{:>8}{:>9}{:>9}", "", "CPU-s", "share", "waits", "longest");
+    let _ =
+        write!(out, "  {:<41}{:>9}{:>8}{:>9}{:>9}", "", "CPU time", "share", "waits", "longest");
     let heads: String = near.iter().map(|n| format!("{:>6}", n.name())).collect();
     let _ = writeln!(out, "{heads}");
     for (kind, what) in
@@ -79,7 +76,7 @@ fn rules(out: &mut String, view: &View<'_>, near: &[Near]) {
             continue;
         }
         let sum: u64 = all.iter().map(|r| r.total_ns()).sum();
-        let _ = writeln!(out, "{what:<43}{:>9}{:>8}", seconds(sum), percent(view.share(sum)));
+        let _ = writeln!(out, "{what:<43}{:>9}{:>8}", time(sum as f64), percent(view.share(sum)));
         let (shown, rest): (Vec<&RuleTime>, Vec<_>) =
             all.into_iter().partition(|r| view.share(r.total_ns()) >= SHOWN_PCT);
         for rule in shown {
@@ -91,7 +88,7 @@ fn rules(out: &mut String, view: &View<'_>, near: &[Near]) {
             let _ = writeln!(
                 out,
                 "  {DIM}{what:<41}{:>9}{:>8}{DIM:#}",
-                seconds(sum),
+                time(sum as f64),
                 percent(view.share(sum))
             );
         }
@@ -100,7 +97,7 @@ fn rules(out: &mut String, view: &View<'_>, near: &[Near]) {
 
 fn row(out: &mut String, view: &View<'_>, rule: &RuleTime, near: &[Near]) {
     let total = rule.total_ns();
-    let _ = write!(out, "  {:<41}{:>9}", rule.name, seconds(total));
+    let _ = write!(out, "  {:<41}{:>9}", rule.name, time(total as f64));
     let _ = write!(out, "{:>8}{:>9}", percent(view.share(total)), rule.waits.n);
     let _ = write!(out, "{:>9}", time(rule.waits.max_ns as f64));
     for n in near {
@@ -123,7 +120,8 @@ fn blame(out: &mut String, view: &View<'_>) {
         let name =
             |comm: &str| if comm.is_empty() { "nobody".to_string() } else { comm.to_string() };
         let pair = format!("{} behind {}", name(&b.waiter), name(&b.runner));
-        let _ = writeln!(out, "  {pair:<41}{:>9}{:>8}", seconds(b.ns), percent(view.share(b.ns)));
+        let _ =
+            writeln!(out, "  {pair:<41}{:>9}{:>8}", time(b.ns as f64), percent(view.share(b.ns)));
     }
 }
 

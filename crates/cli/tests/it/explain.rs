@@ -1,0 +1,125 @@
+//! `schedlab explain`: the ledger of one run, as text and as JSON.
+
+use crate::lab::Lab;
+use snapbox::str;
+
+/// More tasks than CPUs, in two LLCs.
+const SHORT: &str = r#"title    = "two LLCs"
+policy   = "cfs"
+workload = { kind = "short", tasks = 6, run_ns = 20000, sleep_ns = 30000 }
+run      = { seeds = 1, until = "100ms" }
+
+[[variant]]
+name     = "as it is"
+baseline = true
+
+[[variant]]
+name     = "NO_SIS_UTIL"
+features = ["NO_SIS_UTIL"]
+
+[machine]
+llcs_per_socket = 2
+cores_per_llc   = 2
+latency = { llc_ns = 25, node_ns = 110 }
+caches  = { l1d_kib = 32, l2_kib = 1024, l3_kib = 32768, l3_hit_ns = 15, mem_ns = 105 }
+"#;
+
+fn lab() -> Lab {
+    let lab = Lab::new();
+    lab.file("short.toml", SHORT);
+    lab
+}
+
+#[test]
+fn rules_commands_and_meanings_are_printed() {
+    let lab = lab();
+    let text = || lab.output(["explain", "short.toml", "--variant", "as it is", "--quiet"]);
+    assert_eq!(text(), text());
+    snapbox::assert_data_eq!(
+        text(),
+        str![[r#"
+two LLCs
+machine short, 4 CPUs in 2 LLCs   workload short   variant as it is   seed 1
+0.017 CPU-s idle while an allowed task waited, 4.14 % of all CPU time: 100 % of what is below
+
+by rule   the later of two decisions; right: how far off the idle CPU was
+                                            CPU time   share    waits  longest   llc  node
+where the task was put                       11.5 ms   69.3%
+  select_idle_cpu: SIS_UTIL, no look         8.39 ms   50.7%      528  79.2 us   70%   30%
+  select_idle_cpu: SIS_UTIL, scan ended      1.98 ms   11.9%      204  57.0 us    1%   99%
+  idle exit: its CPU is waking up             863 us    5.2%     4865  1.68 us   68%   32%
+  select_idle_sibling: LLC has no idle CPU    134 us    0.8%       20  20.4 us        100%
+  select_task_rq: idle CPU taken meanwhile   99.8 us    0.6%       17  25.1 us        100%
+what the idle CPU looked for                 5.09 ms   30.7%
+  can_migrate_task: cache hot                5.02 ms   30.3%      314   106 us   73%   27%
+  find_busiest_group: balanced               68.8 us    0.4%       11  19.5 us        100%
+  1 more, each below 0.1 %                    420 ns    0.0%
+
+who waited for whom   commands; nobody: the CPU was switching, or not awake yet
+  short behind short                         15.7 ms   94.8%
+  short behind nobody                         863 us    5.2%
+
+what the rules mean   beside them: features and tunables that change them
+  select_idle_cpu: SIS_UTIL, no look         NO_SIS_UTIL
+      by its utilization at the last periodic balance the LLC was full (nr_idle_scan is 0)
+  can_migrate_task: cache hot                migration_cost_ns
+      the tasks on the busiest queue ran there less than migration_cost ago
+  select_idle_cpu: SIS_UTIL, scan ended      NO_SIS_UTIL
+      the wake-up looked at as many CPUs as nr_idle_scan allows, and none of them was idle
+  idle exit: its CPU is waking up
+      the task has an idle CPU of its own, which is on its way: interrupt, exit latency, switch
+  select_idle_sibling: LLC has no idle CPU   SIS_NODE
+      a wake-up looks behind the last-level cache of its target only, and all CPUs there were busy
+  select_task_rq: idle CPU taken meanwhile
+      the CPU chosen was idle, and somebody else was there first
+  find_busiest_group: balanced
+      by the rules for groups no other one is so much busier that a task should move
+
+schedlab 0.1.0, scenario 6cafb4a79b7ca735.
+
+"#]]
+    );
+}
+
+#[test]
+fn the_rules_of_the_json_add_up() {
+    let lab = lab();
+    let text =
+        lab.output(["explain", "short.toml", "--variant", "NO_SIS_UTIL", "--format", "json"]);
+    let json: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert_eq!((&json["schema"], &json["variant"]), (&1.into(), &"NO_SIS_UTIL".into()));
+    let all = json["idle_while_runnable_ns"].as_u64().unwrap();
+    assert!(all > 1_000_000, "{all}");
+    let ns = |list: &str| -> u64 {
+        json[list].as_array().unwrap().iter().map(|row| row["ns"].as_u64().unwrap()).sum()
+    };
+    assert_eq!((ns("rules"), ns("waits")), (all, all));
+    for rule in json["rules"].as_array().unwrap() {
+        let parts = rule["ns_by_distance"].as_object().unwrap().values();
+        assert_eq!(parts.map(|ns| ns.as_u64().unwrap()).sum::<u64>(), rule["ns"].as_u64().unwrap());
+        assert!(["placed", "sought"].contains(&rule["kind"].as_str().unwrap()), "{rule}");
+        assert!(!rule["rule"].as_str().unwrap().contains("SIS_UTIL"), "{rule}");
+    }
+}
+
+#[test]
+fn a_run_that_wastes_nothing_says_so() {
+    let lab = Lab::new();
+    let idle = SHORT.replace(
+        "\"short\", tasks = 6, run_ns = 20000, sleep_ns = 30000",
+        "\"spinners\", tasks = 9",
+    );
+    lab.file("busy.toml", &idle);
+    let text = lab.output(["explain", "busy.toml", "--variant", "as it is", "--quiet"]);
+    snapbox::assert_data_eq!(
+        text,
+        str![[r#"
+two LLCs
+machine busy, 4 CPUs in 2 LLCs   workload spinners   variant as it is   seed 1
+no CPU idled while a task that it may run waited
+
+schedlab 0.1.0, scenario e6649d1a6446cba3.
+
+"#]]
+    );
+}
