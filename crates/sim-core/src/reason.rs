@@ -51,7 +51,7 @@ impl Reason {
     /// Not a task: a CPU's stopper.
     pub const STOPPER: Self = Self {
         name: "migration/N: about to run",
-        text: "the CPU's stopper was woken to move a task, and counts as one that waits until it runs",
+        text: "the stopper was woken to move a task, and counts as one that waits until it runs",
         knob: "",
     };
     /// It moved because its affinity changed.
