@@ -46,7 +46,8 @@ fn head(out: &mut String, view: &View<'_>) {
     let all = x.elapsed_ns.saturating_mul(x.cpus as u64);
     let _ = writeln!(
         out,
-        "{} CPU-s idle while an allowed task waited, {:.2} % of all CPU time: 100 % of what is below",
+        "{} CPU-s idle while an allowed task waited, {:.2} % of all CPU time: 100 % of what \
+         is below",
         number(x.wasted_ns as f64 * 1e-9, "s"),
         x.wasted_ns as f64 / all.max(1) as f64 * 100.0
     );
