@@ -17,11 +17,11 @@ use crate::run::{Executor, RunError, RunOutput};
 use metrics::Recorder;
 use policies::ext::{self, Ext, Shipped};
 use policies::fair::features::{Features, Tunables};
-use policies::fair::{Eevdf, Fair, Rules};
+use policies::fair::{Cfs, Eevdf, Fair, GroupSpec, Rules};
 use policies::fcfs::Fcfs;
 use sim_core::{
-    Config, NEVER, NoObserver, Ns, Observer, Policy, Program, Simulation, StopReason, TASKS_MAX,
-    Waiting, World,
+    Config, GroupId, NEVER, NoObserver, Ns, Observer, Policy, Program, Simulation, StopReason,
+    TASKS_MAX, Waiting, World,
 };
 use std::sync::Arc;
 use topology::Machine;
@@ -90,6 +90,9 @@ fn with_watch(
         (Class::Alone, _) => with_policy(spec, Fcfs::default(), watch, progress),
         (Class::Ext, _) => with_policy(spec, ext(spec), watch, progress),
         (Class::Fair, "eevdf") => with_policy(spec, eevdf(spec), watch, progress),
+        _ if let Some(group) = user_group(spec) => {
+            with_policy(spec, grouped(spec, group), watch, progress)
+        }
         _ => with_policy(spec, fair(spec), watch, progress),
     }
 }
@@ -195,6 +198,16 @@ fn fair(spec: &RunSpec) -> Fair {
     Fair::new(features(spec), tunables(spec))
 }
 
+fn grouped(spec: &RunSpec, group: GroupSpec) -> Fair<Cfs<true>> {
+    Fair::with_groups(features(spec), tunables(spec), &[group])
+}
+
+/// The group of the workload's user tasks, if they are not in the root's.
+fn user_group(spec: &RunSpec) -> Option<GroupSpec> {
+    let cpu_weight = spec.workload.int("cpu_weight")?;
+    Some(GroupSpec { cpu_weight: cpu_weight as u32 })
+}
+
 fn eevdf(spec: &RunSpec) -> Fair<Eevdf> {
     Fair::eevdf(rules(spec), features(spec), tunables(spec))
 }
@@ -293,6 +306,7 @@ fn world(spec: &RunSpec) -> World {
     let config = Config {
         ttwu_queue: spec.feature("TTWU_QUEUE"),
         timer_slack_ns: slack.map_or(default.timer_slack_ns, |v| v as Ns),
+        user_group: GroupId(user_group(spec).is_some().into()),
         ..default
     };
     let mut machine = Arc::clone(&spec.machine);

@@ -1,7 +1,7 @@
 //! What a scenario means once it is known to be right.
 
 use crate::glue::{Machine, Recording, RtAppFile};
-use crate::registry::{Kind, PolicyDef, Value, WorkloadDef};
+use crate::registry::{COMMON, Kind, PolicyDef, Value, WorkloadDef};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -159,7 +159,7 @@ impl WorkloadSpec {
     /// # Panics
     /// If the registry has no such key for this kind of workload.
     pub fn get(&self, key: &str) -> Option<Value> {
-        let def = self.def.keys.iter().find(|def| def.name == key);
+        let def = self.def.keys.iter().chain(COMMON).find(|def| def.name == key);
         let def = def.unwrap_or_else(|| panic!("`{}` has no key `{key}`", self.def.kind));
         let stated = self.values.iter().find(|(name, _)| *name == key);
         stated.map(|(_, value)| value.clone()).or_else(|| def.default.value())

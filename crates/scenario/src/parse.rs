@@ -60,6 +60,9 @@ pub(crate) fn experiment(
     if let (Some(workload), Some((until, _))) = (&workload, run) {
         workqueue::must_come_in_time(walk, doc, &workload.changes, until);
     }
+    if let Some(workload) = &workload {
+        workload::must_know_groups(walk, doc, workload, &variants);
+    }
     if let (Some(workload), Some(machine)) = (&workload, &machine) {
         workload::must_fit(walk, doc, workload, machine);
         workload::must_be_few(walk, doc, workload, machine);

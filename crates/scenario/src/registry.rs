@@ -13,7 +13,7 @@ pub use metrics::{METRICS, MetricDef, metric};
 pub use policies::{
     Class, FEATURES, FeatureDef, KERNELS, POLICIES, PolicyDef, TUNABLES, TunableDef,
 };
-pub use workloads::{WORKLOADS, WorkloadDef};
+pub use workloads::{COMMON, WORKLOADS, WorkloadDef};
 pub use workqueue::{CHANGE, SCOPES, WORKQUEUE};
 
 /// Which direction of a metric is the good one.
@@ -231,7 +231,7 @@ mod tests {
         unique(METRICS.iter().map(|x| x.name).collect());
         unique(WORKLOADS.iter().map(|x| x.kind).collect());
         for w in WORKLOADS {
-            unique(w.keys.iter().map(|x| x.name).collect());
+            unique(w.keys.iter().chain(COMMON).map(|x| x.name).collect());
         }
     }
 }

@@ -34,9 +34,9 @@ pub struct Config {
     pub ttwu_queue: bool,
     /// Timer slack of normal tasks, ns (spec 9.4).
     pub timer_slack_ns: Ns,
-    /// Task group of user tasks for which their program says none: that of the login session.
-    /// Kernel threads and daemons are not in it.
-    pub session: GroupId,
+    /// Task group of user tasks for which their program says none, as of all that a login shell
+    /// starts. Kernel threads and daemons are not in it.
+    pub user_group: GroupId,
     /// Ticks are simulated one by one instead of computed: slow, for the twin test.
     pub simulate_every_tick: bool,
 }
@@ -46,7 +46,7 @@ impl Default for Config {
         Self {
             ttwu_queue: true,
             timer_slack_ns: 50_000,
-            session: GroupId::ROOT,
+            user_group: GroupId::ROOT,
             simulate_every_tick: false,
         }
     }
@@ -329,7 +329,7 @@ impl World {
     /// Makes a task, not yet runnable.
     pub fn new_task(&mut self, mut attr: TaskAttr) -> TaskId {
         if attr.group == GroupId::ROOT && !attr.kthread && !attr.daemon {
-            attr.group = self.config.session;
+            attr.group = self.config.user_group;
         }
         let allowed = &self.masks[attr.allowed.0 as usize];
         let first = allowed.first().expect("an affinity mask allows at least one CPU");

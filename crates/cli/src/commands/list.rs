@@ -6,7 +6,7 @@ use anstyle::Style;
 use scenario::glue::machine_info;
 use scenario::nearest;
 use scenario::registry::{
-    FEATURES, Fallback, FeatureDef, KeyDef, Kind, METRICS, POLICIES, TUNABLES, TunableDef,
+    COMMON, FEATURES, Fallback, FeatureDef, KeyDef, Kind, METRICS, POLICIES, TUNABLES, TunableDef,
     WORKLOADS, WORKQUEUE,
 };
 use std::path::{Path, PathBuf};
@@ -92,6 +92,9 @@ fn workloads() -> String {
         let rows: Rows = w.keys.iter().map(key_row).collect();
         text += &aligned(&rows).lines().map(|line| format!("  {line}\n")).collect::<String>();
     }
+    text += "  every workload\n";
+    let rows: Rows = COMMON.iter().map(key_row).collect();
+    text += &aligned(&rows).lines().map(|line| format!("  {line}\n")).collect::<String>();
     text += "  in [variant.workqueue], for queue-work and dm-crypt\n";
     let rows: Rows = WORKQUEUE.iter().map(key_row).collect();
     text += &aligned(&rows).lines().map(|line| format!("  {line}\n")).collect::<String>();

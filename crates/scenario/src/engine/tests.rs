@@ -378,3 +378,14 @@ fn a_run_with_too_many_tasks_says_who_started_them() {
     let error = stopped(&w, StopReason::TooManyTasks(task)).to_string();
     assert_eq!(error, "there are 1048576 tasks, and sh starts one more, at 0.000000 s");
 }
+
+#[test]
+fn a_cpu_weight_says_what_fio_weighs_against_kworkers() {
+    let fio = "kind = \"dm-crypt\"\nnumjobs = 6\nhash_mb_s = 500\ncrypt_mb_s = 200\n";
+    let run = |more: &str| {
+        let (output, _) = twins(&spec("cfs", "", &format!("{fio}{more}")));
+        output.metrics.iter().find(|m| m.name == "bandwidth").unwrap().value
+    };
+    let (alone, grouped, heavy) = (run(""), run("cpu_weight = 100"), run("cpu_weight = 600"));
+    assert!(alone != grouped && grouped != heavy, "{alone} {grouped} {heavy}");
+}

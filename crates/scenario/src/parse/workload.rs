@@ -1,9 +1,9 @@
 //! The `[workload]` table: a kind, and the keys that this kind has.
 
 use super::workqueue;
-use crate::experiment::{WorkloadFile, WorkloadSpec};
+use crate::experiment::{Variant, WorkloadFile, WorkloadSpec};
 use crate::glue::{self, Machine};
-use crate::registry::{self, Value, nearest};
+use crate::registry::{self, COMMON, Value, nearest};
 use crate::walk::{Node, Walk, did_you_mean};
 use toml::de::{DeString, DeTable};
 
@@ -27,7 +27,7 @@ pub(super) fn workload(
         walk.fault(fault);
         return None;
     };
-    let mut known: Vec<&str> = def.keys.iter().map(|key| key.name).collect();
+    let mut known: Vec<&str> = def.keys.iter().chain(COMMON).map(|key| key.name).collect();
     known.push("kind");
     if def.workqueue {
         known.push("change");
@@ -66,7 +66,7 @@ fn values(
     def: &'static registry::WorkloadDef,
 ) -> Vec<(&'static str, Value)> {
     let mut values = Vec::new();
-    for key in def.keys {
+    for key in def.keys.iter().chain(COMMON) {
         if let Some(node) = table.get(key.name)
             && let Some(value) = walk.value(node, key)
         {
@@ -98,6 +98,41 @@ pub(super) fn must_fit(
             .at(node.span(), message)
             .label(format!("there is room for {fits}"))
             .help("the machine's memory is its `memory_gib`");
+        walk.fault(fault);
+    }
+}
+
+/// The policies that know task groups.
+const GROUP_POLICY: &str = "cfs";
+
+/// Task groups are modeled for one policy, and hold user tasks.
+pub(super) fn must_know_groups(
+    walk: &mut Walk,
+    doc: &DeTable<'_>,
+    workload: &WorkloadSpec,
+    variants: &[Variant],
+) {
+    let Some(node) = place(doc, "cpu_weight").filter(|_| workload.int("cpu_weight").is_some())
+    else {
+        return;
+    };
+    if workload.def.kind == "queue-work" {
+        let fault = walk
+            .at(node.span(), "all tasks of workload `queue-work` are kernel threads")
+            .label("they are in the root group")
+            .help("leave `cpu_weight` out");
+        walk.fault(fault);
+    }
+    if let Some(v) = variants.iter().find(|v| v.policy.name() != GROUP_POLICY) {
+        let message = format!(
+            "`cpu_weight` needs policy `{GROUP_POLICY}`, but variant `{}` has `{}`",
+            v.name,
+            v.policy.name()
+        );
+        let fault = walk
+            .at(node.span(), message)
+            .label(format!("task groups are modeled for `{GROUP_POLICY}` only"))
+            .help("leave `cpu_weight` out, or put such variants into a scenario of their own");
         walk.fault(fault);
     }
 }

@@ -48,6 +48,15 @@ const fn rate(name: &'static str, default: Fallback, help: &'static str) -> KeyD
     KeyDef { name, kind: Kind::Float { min: 0.1, max: 1e6 }, unit: "MB/s", default, help }
 }
 
+/// Keys that every kind of workload has.
+pub const COMMON: &[KeyDef] = &[KeyDef {
+    name: "cpu_weight",
+    kind: Kind::Int { min: 1, max: 10_000 },
+    unit: "",
+    default: Words("none: root group"),
+    help: "cpu.weight of a cgroup that its user tasks are in; an autogroup: 100 (policy cfs)",
+}];
+
 /// All workload kinds.
 pub const WORKLOADS: &[WorkloadDef] = &[
     WorkloadDef {

@@ -215,3 +215,18 @@ fn workloads_without_a_workqueue_have_no_properties_of_one() {
     let faults = scenario::load_str(Path::new("s.toml"), text).unwrap_err();
     assert_eq!(faults.0[0].message, "workload `spinners` uses no workqueue");
 }
+
+#[test]
+fn items_of_kernel_threads_are_in_no_group() {
+    check(
+        "cpu_weight = 100\n[[variant]]\nname = \"x\"\n",
+        expect![[r#"
+        error: all tasks of workload `queue-work` are kernel threads
+          --> s.toml:10:14
+           |
+        10 | cpu_weight = 100
+           |              ^^^ they are in the root group
+           |
+           = help: leave `cpu_weight` out"#]],
+    );
+}

@@ -196,8 +196,8 @@ fn build() -> KernelBuild {
     })
 }
 
-fn session(every_tick: bool) -> Config {
-    Config { simulate_every_tick: every_tick, session: GroupId(1), ..Config::default() }
+fn all_users(every_tick: bool) -> Config {
+    Config { simulate_every_tick: every_tick, user_group: GroupId(1), ..Config::default() }
 }
 
 fn check<W: Program>(
@@ -207,7 +207,7 @@ fn check<W: Program>(
     until: Ns,
 ) -> Result<StopReason, String> {
     let mut sim: Simulation<_, _, NoObserver> =
-        simulate(machine, session(false), policy, program, NoObserver);
+        simulate(machine, all_users(false), policy, program, NoObserver);
     let mut checks = FairChecks::default();
     run_checked(&mut sim, until, |sim| checks.check(sim))
 }
@@ -229,7 +229,7 @@ proptest! {
     }
 
     #[test]
-    fn a_session_keeps_every_invariant(
+    fn a_group_of_all_users_keeps_every_invariant(
         shape in shapes(),
         weight in 1u32..=10_000,
         kind in 0..3,
@@ -264,10 +264,10 @@ proptest! {
             let policy = grouped(&weights, features, n);
             let free = Config { simulate_every_tick: every, ..Config::default() };
             match kind {
-                0 => fingerprint(&machine, policy, session(every), build(), Ns::MAX),
+                0 => fingerprint(&machine, policy, all_users(every), build(), Ns::MAX),
                 1 => {
                     let config = workloads::dm_crypt::Config { seed: state, ..dm_crypt::config() };
-                    fingerprint(&machine, policy, session(every), DmCrypt::new(config), 60 * MS)
+                    fingerprint(&machine, policy, all_users(every), DmCrypt::new(config), 60 * MS)
                 }
                 2 => {
                     let groups = groups.iter().map(|g| (*g, None)).collect();
@@ -317,7 +317,7 @@ fn the_same_seed_gives_the_same_run_with_groups() {
     let machine = Machine::regular(topology::RegularSpec::default());
     let run = || {
         let policy = grouped(&[100], Features::default(), machine.n_cpus());
-        fingerprint(&machine, policy, session(false), build(), Ns::MAX)
+        fingerprint(&machine, policy, all_users(false), build(), Ns::MAX)
     };
     assert_eq!(run(), run());
 }
