@@ -90,6 +90,23 @@ pub struct Blame {
     pub ns: u64,
 }
 
+/// One task that waited in one place while a CPU was idle that it may use.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wait {
+    /// When an idle CPU was first there, ns since the start of the run (the time of traces).
+    pub at_ns: u64,
+    /// For how long there was one until the task ran or moved, ns.
+    pub ns: u64,
+    /// The task's command and pid.
+    pub task: (String, u32),
+    /// The CPU on whose queue it waited.
+    pub cpu: u32,
+    /// The command that ran there at last; empty if none did.
+    pub runner: String,
+    /// The rule to blame at last.
+    pub rule: &'static str,
+}
+
 /// The ledger of one run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Explanation {
@@ -103,6 +120,8 @@ pub struct Explanation {
     pub rules: Vec<RuleTime>,
     /// Who waited for whom, the pair with most time first.
     pub blame: Vec<Blame>,
+    /// The longest waits, the longest first.
+    pub longest: Vec<Wait>,
 }
 
 impl RunSpec {

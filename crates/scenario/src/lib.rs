@@ -56,7 +56,7 @@ pub use experiment::{
     Experiment, Feature, PolicyKind, Published, RunSpec, Until, Variant, WorkloadFile,
     WorkloadSpec, WorkqueueChange,
 };
-pub use explain::{Blame, Explanation, Kind, N_NEAR, Near, RuleTime};
+pub use explain::{Blame, Explanation, Kind, N_NEAR, Near, RuleTime, Wait};
 pub use hash::fingerprint;
 pub use load::{load, load_machine_file, load_str};
 pub use mock::MockExecutor;

@@ -45,19 +45,30 @@ machine short, 4 CPUs in 2 LLCs   workload short   variant as it is   seed 1
 by rule   the later of two decisions; right: how far off the idle CPU was
                                             CPU time   share    waits  longest   llc  node
 where the task was put                       11.5 ms   69.3%
-  select_idle_cpu: SIS_UTIL, no look         8.39 ms   50.7%      528  79.2 us   70%   30%
-  select_idle_cpu: SIS_UTIL, scan ended      1.98 ms   11.9%      204  57.0 us    1%   99%
+  select_idle_cpu: SIS_UTIL, no look         8.39 ms   50.7%      493  79.2 us   70%   30%
+  select_idle_cpu: SIS_UTIL, scan ended      1.98 ms   11.9%      198  57.0 us    1%   99%
   idle exit: its CPU is waking up             863 us    5.2%     4865  1.68 us   68%   32%
-  select_idle_sibling: LLC has no idle CPU    134 us    0.8%       20  20.4 us        100%
-  select_task_rq: idle CPU taken meanwhile   99.8 us    0.6%       17  25.1 us        100%
+  select_idle_sibling: LLC has no idle CPU    134 us    0.8%       18  20.7 us        100%
+  select_task_rq: idle CPU taken meanwhile   99.8 us    0.6%       11  25.1 us        100%
 what the idle CPU looked for                 5.09 ms   30.7%
-  can_migrate_task: cache hot                5.02 ms   30.3%      314   106 us   73%   27%
-  find_busiest_group: balanced               68.8 us    0.4%       11  19.5 us        100%
+  can_migrate_task: cache hot                5.02 ms   30.3%      276   106 us   73%   27%
+  find_busiest_group: balanced               68.8 us    0.4%       10  19.5 us        100%
   1 more, each below 0.1 %                    420 ns    0.0%
 
 who waited for whom   commands; nobody: the CPU was switching, or not awake yet
   short behind short                         15.7 ms   94.8%
   short behind nobody                         863 us    5.2%
+
+longest waits   to be looked at with schedlab trace, same variant and seed
+  task                              at   CPU   waited  behind          rule
+  short:1002                0.025648 s     3   168 us  short           can_migrate_task: cache hot
+  short:1001                0.041871 s     3   165 us  short           can_migrate_task: cache hot
+  short:1000                0.048289 s     3   150 us  short           select_idle_cpu: SIS_UTIL, no look
+  short:1002                0.020102 s     3   133 us  short           can_migrate_task: cache hot
+  short:1001                0.023130 s     3   132 us  short           can_migrate_task: cache hot
+  short:1000                0.044933 s     3   129 us  short           can_migrate_task: cache hot
+  short:1000                0.037647 s     3   124 us  short           can_migrate_task: cache hot
+  short:1000                0.017913 s     3   123 us  short           can_migrate_task: cache hot
 
 what the rules mean   beside them: features and tunables that change them
   select_idle_cpu: SIS_UTIL, no look         NO_SIS_UTIL

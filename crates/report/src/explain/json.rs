@@ -4,7 +4,7 @@
 use super::View;
 use crate::TOOL;
 use scenario::glue::machine_info;
-use scenario::{Blame, Near, RuleTime};
+use scenario::{Blame, Near, RuleTime, Wait};
 use serde_json::{Map, Value, json};
 
 /// Version of the format.
@@ -28,6 +28,7 @@ pub fn json(view: &View<'_>) -> String {
         "idle_while_runnable_ns": x.wasted_ns,
         "rules": x.rules.iter().map(|r| rule(view, r)).collect::<Vec<_>>(),
         "waits": x.blame.iter().map(|b| blame(view, b)).collect::<Vec<_>>(),
+        "longest": x.longest.iter().map(wait).collect::<Vec<_>>(),
     });
     let mut text = serde_json::to_string_pretty(&document).unwrap_or_default();
     text.push('\n');
@@ -56,4 +57,16 @@ fn rule(view: &View<'_>, rule: &RuleTime) -> Value {
 
 fn blame(view: &View<'_>, b: &Blame) -> Value {
     json!({ "waiter": b.waiter, "runner": b.runner, "ns": b.ns, "pct": view.share(b.ns) })
+}
+
+fn wait(wait: &Wait) -> Value {
+    json!({
+        "at_ns": wait.at_ns,
+        "ns": wait.ns,
+        "comm": wait.task.0,
+        "pid": wait.task.1,
+        "cpu": wait.cpu,
+        "runner": wait.runner,
+        "rule": wait.rule,
+    })
 }

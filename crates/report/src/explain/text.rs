@@ -24,6 +24,7 @@ pub fn text(view: &View<'_>) -> String {
         let near = columns(view);
         rules(&mut out, view, &near);
         blame(&mut out, view);
+        longest(&mut out, view);
         legend(&mut out, view);
     }
     let _ = writeln!(out, "\n{DIM}{TOOL}, scenario {}.{DIM:#}", view.experiment.hash);
@@ -118,11 +119,29 @@ fn percent(share: f64) -> String {
 fn blame(out: &mut String, view: &View<'_>) {
     title(out, "who waited for whom", "commands; nobody: the CPU was switching, or not awake yet");
     for b in view.explanation.blame.iter().take(PAIRS) {
-        let name =
-            |comm: &str| if comm.is_empty() { "nobody".to_string() } else { comm.to_string() };
         let pair = format!("{} behind {}", name(&b.waiter), name(&b.runner));
         let _ =
             writeln!(out, "  {pair:<41}{:>9}{:>8}", time(b.ns as f64), percent(view.share(b.ns)));
+    }
+}
+
+fn name(comm: &str) -> &str {
+    if comm.is_empty() { "nobody" } else { comm }
+}
+
+fn longest(out: &mut String, view: &View<'_>) {
+    title(out, "longest waits", "to be looked at with schedlab trace, same variant and seed");
+    let _ = writeln!(
+        out,
+        "  {:<23}{:>13}{:>6}{:>9}  {:<16}rule",
+        "task", "at", "CPU", "waited", "behind"
+    );
+    for wait in &view.explanation.longest {
+        let (comm, pid) = &wait.task;
+        let at = format!("{:.6} s", wait.at_ns as f64 * 1e-9);
+        let task = format!("{comm}:{pid}");
+        let _ = write!(out, "  {task:<23}{at:>13}{:>6}{:>9}", wait.cpu, time(wait.ns as f64));
+        let _ = writeln!(out, "  {:<16}{}", name(&wait.runner), wait.rule);
     }
 }
 

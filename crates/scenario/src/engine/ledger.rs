@@ -8,7 +8,7 @@
 //! one that runs is asked how it came.
 
 use super::times::Times;
-use crate::explain::{Blame, Explanation, Kind, N_NEAR, Near, RuleTime};
+use crate::explain::{Blame, Explanation, Kind, N_NEAR, Near, RuleTime, Wait};
 use sim_core::{MaskId, MigrationCause, Ns, Observer, Reason, TaskId, World};
 use std::collections::BTreeMap;
 use topology::{CpuId, CpuSet, Machine};
@@ -17,11 +17,16 @@ use topology::{CpuId, CpuSet, Machine};
 const NOBODY: u16 = u16::MAX;
 const MIGRATION: u16 = NOBODY - 1;
 
+/// Waits that are kept one by one.
+const N_LONGEST: usize = 8;
+
 /// An idle CPU and a task that waits elsewhere.
 #[derive(Clone, Copy)]
 struct Pair {
     rule: usize,
     near: Near,
+    /// Who waits.
+    waiter: TaskId,
     /// Command names of who waits and who runs there.
     comms: (u16, u16),
     /// The task whose arrival made the queue too long.
@@ -51,6 +56,15 @@ struct Stay {
     ns: Ns,
 }
 
+/// A task's wait, as long as it lasts: since when, for how long with an idle CPU.
+#[derive(Clone, Copy)]
+struct Waiting {
+    at: Ns,
+    ns: Ns,
+    runner: u16,
+    rule: usize,
+}
+
 /// A task as the ledger knows it.
 #[derive(Clone, Copy)]
 struct Place {
@@ -58,10 +72,12 @@ struct Place {
     cpu: Option<CpuId>,
     arrived: Ns,
     stay: Stay,
+    waiting: Waiting,
 }
 
 const NO_STAY: Stay = Stay { rule: usize::MAX, ns: 0 };
-const NOWHERE: Place = Place { cpu: None, arrived: 0, stay: NO_STAY };
+const NO_WAIT: Waiting = Waiting { at: 0, ns: 0, runner: NOBODY, rule: 0 };
+const NOWHERE: Place = Place { cpu: None, arrived: 0, stay: NO_STAY, waiting: NO_WAIT };
 
 /// Watches one run.
 pub struct Ledger {
@@ -75,6 +91,8 @@ pub struct Ledger {
     waiting: Vec<(TaskId, CpuId)>,
     rows: Vec<Row>,
     blame: BTreeMap<(u16, u16), Ns>,
+    /// The longest first.
+    longest: Vec<Wait>,
     /// Complete when the run has ended.
     pub result: Explanation,
 }
@@ -91,6 +109,7 @@ impl Ledger {
             waiting: Vec::new(),
             rows: Vec::new(),
             blame: BTreeMap::new(),
+            longest: Vec::new(),
             result: Explanation::default(),
         }
     }
@@ -104,7 +123,7 @@ impl Ledger {
 
     /// `p` comes to the queue of `cpu`, after all others.
     fn arrive(&mut self, w: &World, p: TaskId, cpu: CpuId) {
-        self.leave(p);
+        self.leave(w, p);
         let place = self.place(p);
         (place.cpu, place.arrived) = (Some(cpu), w.now);
         self.queues[cpu.idx()].push(p);
@@ -112,8 +131,9 @@ impl Ledger {
     }
 
     /// `p` leaves the queue that it is on, if any.
-    fn leave(&mut self, p: TaskId) {
+    fn leave(&mut self, w: &World, p: TaskId) {
         self.end_stay(p);
+        self.end_wait(w, p);
         if let Some(cpu) = self.place(p).cpu.take() {
             let queue = &mut self.queues[cpu.idx()];
             queue.retain(|q| *q != p);
@@ -130,16 +150,44 @@ impl Ledger {
         }
     }
 
+    /// `p` waits no more where it is.
+    fn end_wait(&mut self, w: &World, p: TaskId) {
+        let place = self.place(p);
+        let (cpu, waiting) = (place.cpu, std::mem::replace(&mut place.waiting, NO_WAIT));
+        let shortest = self.longest.get(N_LONGEST - 1).map_or(0, |wait| wait.ns);
+        let (Some(cpu), true) = (cpu, waiting.ns > shortest) else {
+            return;
+        };
+        let t = &w.tasks[p.idx()];
+        let wait = Wait {
+            at_ns: waiting.at,
+            ns: waiting.ns,
+            task: (comm(w, t.attr.comm), t.pid.0),
+            cpu: cpu.0,
+            runner: comm(w, waiting.runner),
+            rule: self.rows[waiting.rule].reason.name,
+        };
+        let at = self.longest.partition_point(|other| other.ns >= wait.ns);
+        self.longest.insert(at, wait);
+        self.longest.truncate(N_LONGEST);
+    }
+
     /// Charges the time since the last event to the pairs that there were.
     fn charge(&mut self, now: Ns) {
-        let ns = now - self.since;
-        self.since = now;
+        let since = std::mem::replace(&mut self.since, now);
+        let ns = now - since;
         if ns == 0 {
             return;
         }
         for pair in std::mem::take(&mut self.pairs) {
             self.rows[pair.rule].ns[pair.near as usize] += ns;
             *self.blame.entry(pair.comms).or_default() += ns;
+            if pair.waiter.is_task() {
+                let waiting = &mut self.place(pair.waiter).waiting;
+                let at = if waiting.ns == 0 { since } else { waiting.at };
+                let ns = waiting.ns + ns;
+                *waiting = Waiting { at, ns, runner: pair.comms.1, rule: pair.rule };
+            }
             if pair.surplus.is_task() {
                 if self.place(pair.surplus).stay.rule != pair.rule {
                     self.end_stay(pair.surplus);
@@ -177,7 +225,8 @@ impl Ledger {
         while self.pairs.len() < n {
             let rule = self.row(Kind::Placed, &Reason::UNTOLD);
             let (near, comms) = (Near::Far, (NOBODY, NOBODY));
-            self.pairs.push(Pair { rule, near, comms, surplus: TaskId::NONE });
+            let (waiter, surplus) = (TaskId::NONE, TaskId::NONE);
+            self.pairs.push(Pair { rule, near, waiter, comms, surplus });
         }
     }
 
@@ -206,15 +255,15 @@ impl Ledger {
     /// `cpu` idles while `p` waits at `at`: whose decision was it?
     fn pair(&mut self, w: &World, p: TaskId, at: CpuId, cpu: CpuId, near: Near) -> Pair {
         let curr = w.cpus[at.idx()].curr;
-        let comm = |p: TaskId| match p {
+        let comm_of = |p: TaskId| match p {
             TaskId::STOP => MIGRATION,
             p if p.is_task() => w.tasks[p.idx()].attr.comm,
             _ => NOBODY,
         };
-        let comms = (comm(p), comm(curr));
+        let comms = (comm_of(p), comm_of(curr));
         if !p.is_task() {
             let rule = self.row(Kind::Placed, &Reason::STOPPER);
-            return Pair { rule, near, comms, surplus: TaskId::NONE };
+            return Pair { rule, near, waiter: p, comms, surplus: TaskId::NONE };
         }
         let first = self.queues[at.idx()].first() == Some(&p);
         let known = curr.is_task() && self.place(curr).cpu == Some(at);
@@ -229,7 +278,7 @@ impl Ledger {
             (Kind::Placed, placed)
         };
         let rule = self.row(kind, reason);
-        Pair { rule, near, comms, surplus }
+        Pair { rule, near, waiter: p, comms, surplus }
     }
 
     fn row(&mut self, kind: Kind, reason: &'static Reason) -> usize {
@@ -245,13 +294,9 @@ impl Ledger {
         let mut rules: Vec<RuleTime> = self.rows.iter().map(Row::result).collect();
         rules.retain(|r| r.total_ns() > 0);
         rules.sort_by_key(|r| (std::cmp::Reverse(r.total_ns()), r.name, r.kind));
-        let comm = |c: u16| match c {
-            MIGRATION => "migration".to_string(),
-            c => w.comms.get(usize::from(c)).cloned().unwrap_or_default(),
-        };
         let blame = |((waiter, runner), ns): (&(u16, u16), &Ns)| Blame {
-            waiter: comm(*waiter),
-            runner: comm(*runner),
+            waiter: comm(w, *waiter),
+            runner: comm(w, *runner),
             ns: *ns,
         };
         let mut blame: Vec<Blame> = self.blame.iter().map(blame).collect();
@@ -264,7 +309,16 @@ impl Ledger {
             wasted_ns: w.idle_while_runnable_ns as u64,
             rules,
             blame,
+            longest: self.longest.clone(),
         }
+    }
+}
+
+/// What the command is called; nothing if it is nobody's.
+fn comm(w: &World, comm: u16) -> String {
+    match comm {
+        MIGRATION => "migration".to_string(),
+        comm => w.comms.get(usize::from(comm)).cloned().unwrap_or_default(),
     }
 }
 
@@ -293,15 +347,25 @@ fn common_level(w: &World, cpu: CpuId, other: CpuId) -> usize {
 }
 
 impl Observer for Ledger {
+    fn switch(&mut self, w: &World, _cpu: CpuId, _prev: TaskId, next: TaskId) {
+        if next.is_task() {
+            self.charge(w.now);
+            self.end_wait(w, next);
+        }
+    }
+
     fn wakeup(&mut self, w: &World, cpu: CpuId, task: TaskId, _new: bool) {
+        self.charge(w.now);
         self.arrive(w, task, cpu);
     }
 
-    fn dequeue(&mut self, _w: &World, _cpu: CpuId, task: TaskId) {
-        self.leave(task);
+    fn dequeue(&mut self, w: &World, _cpu: CpuId, task: TaskId) {
+        self.charge(w.now);
+        self.leave(w, task);
     }
 
     fn migrate(&mut self, w: &World, task: TaskId, _from: CpuId, to: CpuId, why: MigrationCause) {
+        self.charge(w.now);
         // A task that is being woken or forked arrives when that is done.
         if !matches!(why, MigrationCause::Wake | MigrationCause::Fork) {
             self.arrive(w, task, to);
@@ -311,7 +375,8 @@ impl Observer for Ledger {
     fn measurement_begins(&mut self, w: &World) {
         self.since = w.now;
         self.blame.clear();
-        self.tasks.iter_mut().for_each(|t| t.stay = NO_STAY);
+        self.longest.clear();
+        self.tasks.iter_mut().for_each(|t| (t.stay, t.waiting) = (NO_STAY, NO_WAIT));
         for row in &mut self.rows {
             (row.ns, row.waits) = ([0; N_NEAR], Times::new());
         }
@@ -324,7 +389,10 @@ impl Observer for Ledger {
 
     fn end(&mut self, w: &World) {
         self.charge(w.now);
-        (0..self.tasks.len() as u32).for_each(|p| self.end_stay(TaskId(p)));
+        for p in (0..self.tasks.len() as u32).map(TaskId) {
+            self.end_stay(p);
+            self.end_wait(w, p);
+        }
         self.result = self.explanation(w);
     }
 }

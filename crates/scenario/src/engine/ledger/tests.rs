@@ -27,6 +27,11 @@ fn checked(spec: &RunSpec) -> Explanation {
     let output = SimulationExecutor.run(spec, &|_| ()).unwrap();
     let metric = output.metrics.iter().find(|m| m.name == "idle_while_runnable").unwrap();
     assert_eq!(metric.value, x.wasted_ns as f64 * 1e-9);
+    assert!(x.longest.is_sorted_by(|a, b| a.ns >= b.ns), "{:?}", x.longest);
+    assert_eq!(x.longest.is_empty(), x.wasted_ns == 0);
+    for wait in &x.longest {
+        assert!(wait.ns <= x.wasted_ns && x.rules.iter().any(|r| r.name == wait.rule), "{wait:?}");
+    }
     for r in &x.rules {
         assert!(r.waits.max_ns <= r.waits.total_ns && r.waits.total_ns <= r.total_ns(), "{r:?}");
     }
