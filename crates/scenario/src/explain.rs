@@ -93,7 +93,7 @@ pub struct Blame {
 /// One task that waited in one place while a CPU was idle that it may use.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wait {
-    /// When an idle CPU was first there, ns since the start of the run (the time of traces).
+    /// When an idle CPU was first there, ns by the clock of traces, which begins at 1 s.
     pub at_ns: u64,
     /// For how long there was one until the task ran or moved, ns.
     pub ns: u64,

@@ -61,14 +61,14 @@ who waited for whom   commands; nobody: the CPU was switching, or not awake yet
 
 longest waits   to be looked at with schedlab trace, same variant and seed
   task                              at   CPU   waited  behind          rule
-  short:1002                0.025648 s     3   168 us  short           can_migrate_task: cache hot
-  short:1001                0.041871 s     3   165 us  short           can_migrate_task: cache hot
-  short:1000                0.048289 s     3   150 us  short           select_idle_cpu: SIS_UTIL, no look
-  short:1002                0.020102 s     3   133 us  short           can_migrate_task: cache hot
-  short:1001                0.023130 s     3   132 us  short           can_migrate_task: cache hot
-  short:1000                0.044933 s     3   129 us  short           can_migrate_task: cache hot
-  short:1000                0.037647 s     3   124 us  short           can_migrate_task: cache hot
-  short:1000                0.017913 s     3   123 us  short           can_migrate_task: cache hot
+  short:1002                1.025648 s     3   168 us  short           can_migrate_task: cache hot
+  short:1001                1.041871 s     3   165 us  short           can_migrate_task: cache hot
+  short:1000                1.048289 s     3   150 us  short           select_idle_cpu: SIS_UTIL, no look
+  short:1002                1.020102 s     3   133 us  short           can_migrate_task: cache hot
+  short:1001                1.023130 s     3   132 us  short           can_migrate_task: cache hot
+  short:1000                1.044933 s     3   129 us  short           can_migrate_task: cache hot
+  short:1000                1.037647 s     3   124 us  short           can_migrate_task: cache hot
+  short:1000                1.017913 s     3   123 us  short           can_migrate_task: cache hot
 
 what the rules mean   beside them: features and tunables that change them
   select_idle_cpu: SIS_UTIL, no look         NO_SIS_UTIL
@@ -110,6 +110,32 @@ fn the_rules_of_the_json_add_up() {
         assert_eq!(parts.map(|ns| ns.as_u64().unwrap()).sum::<u64>(), rule["ns"].as_u64().unwrap());
         assert!(["placed", "sought"].contains(&rule["kind"].as_str().unwrap()), "{rule}");
         assert!(!rule["rule"].as_str().unwrap().contains("SIS_UTIL"), "{rule}");
+    }
+}
+
+/// When this task was switched to, ns, by the trace.
+fn switches_to(trace: &str, pid: u64) -> Vec<u64> {
+    let wanted = format!("next_pid={pid} ");
+    let lines = trace.lines().filter(|l| l.contains("sched_switch") && l.contains(&wanted));
+    let ns = |line: &str| {
+        let (_, rest) = line.split_once("] ").unwrap();
+        let (at, _) = rest.trim_start().split_once(':').unwrap();
+        at.replace('.', "").parse().unwrap()
+    };
+    lines.map(ns).collect()
+}
+
+#[test]
+fn the_longest_waits_are_in_the_trace() {
+    let lab = lab();
+    let one = ["short.toml", "--variant", "as it is", "--quiet"];
+    let text = lab.output(["explain", "--format", "json"].into_iter().chain(one));
+    let json: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let trace = lab.output(["trace"].into_iter().chain(one));
+    for wait in json["longest"].as_array().unwrap() {
+        let [at, ns, pid] = ["at_ns", "ns", "pid"].map(|key| wait[key].as_u64().unwrap());
+        let ran = switches_to(&trace, pid).into_iter().find(|t| *t > at).unwrap();
+        assert!(ran >= at + ns, "{wait}: {ran}");
     }
 }
 

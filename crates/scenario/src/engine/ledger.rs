@@ -12,6 +12,7 @@ use crate::explain::{Blame, Explanation, Kind, N_NEAR, Near, RuleTime, Wait};
 use sim_core::{MaskId, MigrationCause, Ns, Observer, Reason, TaskId, World};
 use std::collections::BTreeMap;
 use topology::{CpuId, CpuSet, Machine};
+use trace::export::START_NS;
 
 /// Whose name it is if no task's.
 const NOBODY: u16 = u16::MAX;
@@ -160,7 +161,7 @@ impl Ledger {
         };
         let t = &w.tasks[p.idx()];
         let wait = Wait {
-            at_ns: waiting.at,
+            at_ns: START_NS + waiting.at,
             ns: waiting.ns,
             task: (comm(w, t.attr.comm), t.pid.0),
             cpu: cpu.0,
