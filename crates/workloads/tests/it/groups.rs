@@ -4,6 +4,7 @@ use crate::dm_crypt;
 use crate::invariants::FairChecks;
 use crate::support::{TraceHash, free_machine, run_checked, shapes, simulate};
 use policies::fair::features::{Features, Tunables};
+use policies::fair::weights::weight_of;
 use policies::fair::{Cfs, Fair, GroupSpec};
 use proptest::prelude::*;
 use sim_core::{
@@ -24,6 +25,21 @@ fn grouped(cpu_weights: &[u32], features: Features, n_cpus: usize) -> Fair<Cfs<t
 
 /// Hogs, each in a group and, if so, bound to a CPU.
 struct Hogs(Vec<(u16, Option<u32>)>);
+
+/// Hogs of nice levels, each in a group.
+struct NiceHogs(Vec<(u16, i8)>);
+
+impl Program for NiceHogs {
+    fn start(&mut self, cx: &mut ProgramCx<'_>) {
+        for (group, nice) in self.0.clone() {
+            cx.start_task(TaskAttr { group: GroupId(group), nice, ..TaskAttr::default() });
+        }
+    }
+
+    fn next(&mut self, _cx: &mut ProgramCx<'_>, _task: TaskId) -> Op {
+        Op::Run(Ns::MAX)
+    }
+}
 
 impl Program for Hogs {
     fn start(&mut self, cx: &mut ProgramCx<'_>) {
@@ -214,6 +230,38 @@ fn check<W: Program>(
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// I9 on two levels: a group has its part of the CPU by its weight, a task its part of the
+    /// group's by its own.
+    #[test]
+    fn hogs_share_in_proportion_within_groups_and_between_them(
+        cpu_weights in prop::collection::vec(50u32..=400, 2),
+        hogs in prop::collection::vec((0u16..=2, -3i8..=3), 2..9),
+    ) {
+        let weight = |nice| f64::from(weight_of(nice, SchedPolicy::Normal).0);
+        let policy = grouped(&cpu_weights, Features::default(), 8);
+        let program = NiceHogs(hogs.clone());
+        let mut sim = simulate(free_machine(1), Config::default(), policy, program, NoObserver);
+        let until = 40_000 * MS;
+        sim.run_until(until);
+        let of = |group: u16| hogs.iter().filter(move |(g, _)| *g == group);
+        let sum = |group| of(group).map(|(_, nice)| weight(*nice)).sum::<f64>();
+        let shares = |group: u16| match of(group).count() {
+            0 => 0.0,
+            _ => f64::from(GroupSpec { cpu_weight: cpu_weights[usize::from(group) - 1] }.weight()),
+        };
+        let total = sum(0) + shares(1) + shares(2);
+        // A turn too many or too few, on each level.
+        let most_off = 4.0 * (24.0_f64.max(3.0 * hogs.len() as f64) + 4.0);
+        for (se, (group, nice)) in sim.policy.tasks.iter().zip(&hogs) {
+            let part = match group {
+                0 => weight(*nice) / total,
+                _ => shares(*group) / total * weight(*nice) / sum(*group),
+            };
+            let off_ms = (se.sum_exec_runtime as f64 - part * until as f64).abs() / MS as f64;
+            prop_assert!(off_ms <= most_off, "{} ms off: {:?} {:?}", off_ms, cpu_weights, hogs);
+        }
+    }
 
     #[test]
     fn books_of_groups_are_in_order(
