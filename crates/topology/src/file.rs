@@ -7,10 +7,12 @@
 //! A key that is absent has a documented default ([`RegularSpec`](crate::RegularSpec) and the
 //! `Default`s of the parts). A key that is wrong never falls back to it: it is a fault.
 
+mod asked;
 mod company;
 mod cpus;
 mod numa;
 mod numbers;
+mod schema;
 mod section;
 mod shape;
 mod sources;
@@ -18,14 +20,14 @@ mod sources;
 mod tests;
 mod write;
 
+pub use schema::schema;
 pub(crate) use write::shape_keys;
 pub use write::write;
 
-use crate::fault::did_you_mean;
 use crate::machine::default_distance;
 use crate::{Fault, Governor, KernelCosts, LockCosts, Machine, REFERENCE_MHZ, WorkqueueCosts};
 use section::Section;
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 use std::path::Path;
 use toml::de::DeTable;
 
@@ -35,95 +37,15 @@ pub const MAX_CPUS: u64 = 8192;
 /// The largest number of NUMA nodes accepted; Linux on x86 has the same limit.
 pub const MAX_NODES: u64 = 1024;
 
+/// Ticks per second.
+const HZ: RangeInclusive<u64> = 24..=1000;
+
 /// Loads a machine from the text of a machine file; `path` only gives it a name (the file's stem).
 ///
 /// Every key, with its default where it has one:
 ///
-/// ```
-/// let machine = topology::load("machines/example.toml", r#"
-/// name             = "example"      # the file's stem
-/// title            = "An example"   # the name
-///
-/// sockets          = 2              # 1
-/// nodes_per_socket = 1              # 1; divides llcs_per_socket
-/// llcs_per_socket  = 4              # 1
-/// llcs_per_ccd     = 2              # 1; LLCs on one die, which Linux does not see
-/// cores_per_llc    = 8              # may be left out if `cores` is given
-/// threads_per_core = 2              # 1, or cpus / cores; siblings are k and k + cores
-/// cores            = 64             # totals are optional and must agree
-/// cpus             = 128
-/// l3_as_numa       = false          # every LLC is a node
-/// numa_distances   = [[10, 32], [32, 10]] # 10 local, 12 in a socket, 32 across
-/// reclaim_distance = 32             # 30; Linux on AMD Zen has 32
-///
-/// clock_mhz          = 3000         # 3000
-/// hz                 = 250          # 250
-/// tick_skew_ns       = 0            # 0
-/// preemptible_kernel = true         # true
-/// memory_gib         = 64           # 64
-/// governor           = "menu"       # "menu", or a guest's "haltpoll"
-///
-/// [latency]   # ns; what the machine has must be given
-/// smt_ns    = 10
-/// llc_ns    = 25
-/// node_ns   = 110
-/// socket_ns = 200
-///
-/// [caches]    # all but the last two must be given
-/// l1d_kib   = 32
-/// l2_kib    = 1024
-/// l3_kib    = 32768
-/// l3_hit_ns = 15
-/// mem_ns    = 105
-/// mlp        = 5                    # misses in flight, ordinary code
-/// stream_mlp = 9                    # the same of a copy or a cipher
-///
-/// [[cstate]]  # shallow to deep; without any: this one
-/// name         = "C1"
-/// exit_ns      = 800
-/// residency_ns = 2000
-/// polling      = true               # woken by a store, without an IPI
-///
-/// [costs]     # ns at this machine's clock; defaults hold at 3000 MHz and are scaled
-/// pick_ns    = 150                  # the other names are the fields of KernelCosts
-/// lb_cpu_ns  = [60, 60, 60, 120, 200]
-///
-/// [locks]     # times scale as costs do
-/// fast_ns         = 15
-/// contended_lines = 4
-/// queue_hold_ns   = 7
-///
-/// [workqueue] # times scale as costs do
-/// queue_ns         = 100
-/// work_ns          = 150
-/// lines            = 3
-/// create_worker_ns = 50000
-///
-/// [smt]       # share of full speed
-/// busy     = 0.62
-/// spinning = 0.85
-///
-/// [[background]]                    # a thread of the system's own; any number of them
-/// name       = "kcompactd0"
-/// cpu        = 0                    # any CPU
-/// nice       = 0                    # 0
-/// kthread    = true                 # true
-/// run_ns     = 10_000               # then it sleeps
-/// sleep_ns   = 500_000_000
-/// long_every = 8                    # 0; every eighth time it works for long_ns
-/// long_ns    = 50_000
-///
-/// [variation] # of the speed; without it there is none
-/// slowdown = 0.1                    # mean logarithm
-/// held     = 0.5                    # 0; share of work that meets the slowdown that holds
-/// hold_ns  = 100_000_000            # for so long
-///
-/// [[source]]
-/// keys       = ["latency", "caches.mem_ns"]
-/// confidence = "inferred"           # measured, published, proxy, inferred, unverified
-/// text       = "an example has no source"
-/// "#).expect("the example is valid");
-/// assert_eq!(machine.n_cpus(), 128);
+/// ```toml
+#[doc = include_str!("file/example.toml")]
 /// ```
 ///
 /// An irregular machine has no counts but, for each CPU, a `[[cpu]]` with `cpu`, `core`, `llc`,
@@ -219,10 +141,11 @@ fn read(name: &str, top: &mut Section, faults: &mut Vec<Fault>) -> Option<Machin
 }
 
 fn read_kernel(top: &mut Section, machine: &mut Machine) {
-    if let Some(hz) = top.int("hz", 24..=1000) {
+    let tick_ns_max = 1_000_000_000 / *HZ.start();
+    if let Some(hz) = top.int("hz", HZ) {
         machine.hz = hz as u32;
     }
-    if let Some(skew) = top.int("tick_skew_ns", 0..=machine.tick_ns()) {
+    if let Some(skew) = top.int_within("tick_skew_ns", 0..=machine.tick_ns(), 0..=tick_ns_max) {
         machine.tick_skew_ns = skew;
     }
     if let Some(gib) = top.int("memory_gib", 1..=1024 * 1024) {
@@ -231,15 +154,5 @@ fn read_kernel(top: &mut Section, machine: &mut Machine) {
     if let Some(preemptible) = top.bool("preemptible_kernel") {
         machine.preemptible_kernel = preemptible;
     }
-    if let Some(name) = top.string("governor") {
-        let known = Governor::NAMES.iter().find(|(n, _)| *n == name);
-        let names = Governor::NAMES.map(|(n, _)| n);
-        let span = top.span_of("governor");
-        let unknown = || {
-            let fault = Fault::at(span, format!("unknown governor `{name}`"));
-            fault.help(did_you_mean(&name, &names))
-        };
-        let governor = top.check(known.map(|(_, g)| *g).ok_or_else(unknown));
-        machine.governor = governor.unwrap_or_default();
-    }
+    machine.governor = top.word("governor", &Governor::NAMES).unwrap_or_default();
 }

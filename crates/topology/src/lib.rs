@@ -20,7 +20,7 @@ pub use cpu::CpuId;
 pub use cpuset::CpuSet;
 pub use domains::{ChainLink, Domain, DomainId, Group, Level, SchedDomains, SdFlags};
 pub use fault::{Fault, did_you_mean};
-pub use file::{MAX_CPUS, MAX_NODES, from_table, load, write};
+pub use file::{MAX_CPUS, MAX_NODES, from_table, load, schema, write};
 pub use machine::{
     BackgroundThread, CState, Caches, Confidence, CpuPlace, Distance, Governor, KernelCosts,
     LineLatency, LockCosts, Machine, REFERENCE_MHZ, RegularSpec, SmtFactors, Source, Variation,

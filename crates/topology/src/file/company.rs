@@ -17,8 +17,9 @@ pub(super) fn background(
         for key in ["name", "run_ns", "sleep_ns"] {
             section.require(key);
         }
-        let last = n_cpus.map_or(u64::from(u32::MAX), |n| n.saturating_sub(1) as u64);
-        let cpu = section.int("cpu", 0..=last).map(|n| CpuId(n as u32));
+        let ever = u64::from(u32::MAX);
+        let last = n_cpus.map_or(ever, |n| n.saturating_sub(1) as u64);
+        let cpu = section.int_within("cpu", 0..=last, 0..=ever).map(|n| CpuId(n as u32));
         threads.push(BackgroundThread {
             name: section.string("name").unwrap_or_default(),
             cpu,

@@ -51,7 +51,7 @@ pub(super) fn read(
 fn entry(mut section: Section, n_cpus: u64, faults: &mut Vec<Fault>) -> Option<Entry> {
     let span = section.span();
     let id = 0..=u64::from(u32::MAX);
-    let cpu = section.int("cpu", 0..=n_cpus - 1);
+    let cpu = section.int_within("cpu", 0..=n_cpus - 1, 0..=MAX_CPUS - 1);
     let [core, llc, ccd, node, socket] =
         ["core", "llc", "ccd", "node", "socket"].map(|key| section.int(key, id.clone()));
     for key in ["cpu", "core", "llc", "node", "socket"] {

@@ -1,13 +1,18 @@
 //! The NUMA distance table, as the firmware reports it (SLIT): 10 on the diagonal.
 
+use super::asked::Takes;
 use super::section::{Section, whole_number, wrong_type};
 use crate::Fault;
+use std::ops::RangeInclusive;
 use toml::Spanned;
 use toml::de::DeValue;
 
+/// Distances that a node may have; only to itself it is the smallest.
+const DISTANCES: RangeInclusive<u64> = 10..=254;
+
 /// The table, row-major. `None` if it is absent or faulty.
 pub(super) fn read(top: &mut Section, n_nodes: Option<u32>, l3_as_numa: bool) -> Option<Vec<u32>> {
-    let rows = top.array("numa_distances")?;
+    let rows = top.array("numa_distances", Takes::ints(&DISTANCES).array_of())?;
     let n = n_nodes.map_or(rows.len(), |n| n as usize);
     if rows.len() != n {
         let why = if l3_as_numa { " (every LLC)" } else { "" };
@@ -38,7 +43,7 @@ fn read_row(top: &mut Section, row: &Spanned<DeValue<'_>>, n: usize) -> Option<V
     let cells: Vec<Option<Cell>> = array
         .iter()
         .map(|cell| {
-            let distance = top.check(whole_number("distance", cell, &(10..=254)))? as u32;
+            let distance = top.check(whole_number("distance", cell, &DISTANCES))? as u32;
             let span = cell.span();
             Some(Cell { distance, span })
         })

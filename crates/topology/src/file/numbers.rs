@@ -2,6 +2,7 @@
 //!
 //! Bounds are generous; they catch a wrong unit, not an unusual machine.
 
+use super::asked::Takes;
 use super::section::{Section, whole_number};
 use crate::{
     CState, Caches, CpuPlace, Distance, Fault, KernelCosts, LineLatency, LockCosts, SmtFactors,
@@ -171,7 +172,7 @@ pub(super) fn line_fields(costs: &mut KernelCosts) -> [(&'static str, &mut u32);
 
 /// `lb_cpu_ns = [same, smt, llc, node, socket]`.
 fn lb_cpu(section: &mut Section, lb_cpu_ns: &mut [u64; 5]) {
-    let Some(array) = section.array("lb_cpu_ns") else {
+    let Some(array) = section.array("lb_cpu_ns", Takes::ints(&COST_NS)) else {
         return;
     };
     if array.len() != lb_cpu_ns.len() {

@@ -1,5 +1,6 @@
 //! One table of the file while it is read: typed access that notes faults and the keys asked for.
 
+use super::asked::{Log, Takes, Visit};
 use crate::Fault;
 use crate::fault::{did_you_mean, nearest};
 use std::borrow::Cow;
@@ -13,10 +14,14 @@ pub(super) struct Section<'a> {
     name: Cow<'static, str>,
     table: &'a DeTable<'a>,
     span: Range<usize>,
-    asked: Vec<&'static str>,
-    /// Keys that must be there and are not.
-    missing: Vec<&'static str>,
+    asked: Vec<(&'static str, Takes)>,
+    /// Keys that must be there.
+    required: Vec<&'static str>,
     faults: Vec<Fault>,
+    /// Its key in the table above; empty for the whole file.
+    key: &'static str,
+    /// Where all that was asked is kept, if anybody wants to know.
+    log: Option<Log>,
 }
 
 impl<'a> Section<'a> {
@@ -25,8 +30,17 @@ impl<'a> Section<'a> {
         table: &'a DeTable<'a>,
         span: Range<usize>,
     ) -> Self {
-        let (asked, missing, faults) = (Vec::new(), Vec::new(), Vec::new());
-        Self { name: name.into(), table, span, asked, missing, faults }
+        let (asked, required, faults) = (Vec::new(), Vec::new(), Vec::new());
+        Self { name: name.into(), table, span, asked, required, faults, key: "", log: None }
+    }
+
+    /// The same, keeping what is asked of it and of the tables below.
+    pub fn logged(self, log: &Log) -> Self {
+        Self { log: Some(log.clone()), ..self }
+    }
+
+    fn below(&self, key: &'static str, of: Self) -> Self {
+        Self { key, log: self.log.clone(), ..of }
     }
 
     /// The table itself, for looking without asking.
@@ -39,7 +53,12 @@ impl<'a> Section<'a> {
     }
 
     pub fn has_faults(&self) -> bool {
-        !self.faults.is_empty() || !self.missing.is_empty()
+        !self.faults.is_empty() || self.missing().next().is_some()
+    }
+
+    /// Keys that must be there and are not.
+    fn missing(&self) -> impl Iterator<Item = &'static str> {
+        self.required.iter().copied().filter(|key| !self.table.contains_key(*key))
     }
 
     pub fn fault(&mut self, fault: Fault) {
@@ -51,45 +70,72 @@ impl<'a> Section<'a> {
         self.table.get(key).map_or_else(|| self.span(), Spanned::span)
     }
 
-    /// The raw value of a key.
+    /// The raw value of a key, of which others say what it takes.
     pub fn value(&mut self, key: &'static str) -> Option<&'a Spanned<DeValue<'a>>> {
-        self.asked.push(key);
+        self.ask(key, Takes::Anything)
+    }
+
+    fn ask(&mut self, key: &'static str, takes: Takes) -> Option<&'a Spanned<DeValue<'a>>> {
+        self.asked.push((key, takes));
         self.table.get(key)
     }
 
     /// Faults an absent key, unless another key turns out to be a misspelling of it.
     pub fn require(&mut self, key: &'static str) {
-        if !self.table.contains_key(key) {
-            self.missing.push(key);
-        }
+        self.required.push(key);
     }
 
     /// A whole number within bounds.
     pub fn int(&mut self, key: &'static str, valid: RangeInclusive<u64>) -> Option<u64> {
-        let value = self.value(key)?;
+        self.int_within(key, valid.clone(), valid)
+    }
+
+    /// A whole number within bounds that other keys narrow down: `ever` is what any file may have.
+    pub fn int_within(
+        &mut self,
+        key: &'static str,
+        valid: RangeInclusive<u64>,
+        ever: RangeInclusive<u64>,
+    ) -> Option<u64> {
+        let value = self.ask(key, Takes::ints(&ever))?;
         self.check(whole_number(key, value, &valid))
     }
 
     /// A whole number within bounds that may be negative.
     pub fn signed(&mut self, key: &'static str, valid: RangeInclusive<i64>) -> Option<i64> {
-        let value = self.value(key)?;
+        let value = self.ask(key, Takes::ints(&valid))?;
         self.check(bounded(key, value, &valid))
     }
 
     /// A fraction within bounds.
     pub fn float(&mut self, key: &'static str, valid: RangeInclusive<f64>) -> Option<f64> {
-        let value = self.value(key)?;
+        let value = self.ask(key, Takes::Float { min: *valid.start(), max: *valid.end() })?;
         self.check(fraction(key, value, &valid))
     }
 
     pub fn bool(&mut self, key: &'static str) -> Option<bool> {
-        let value = self.value(key)?;
+        let value = self.ask(key, Takes::Bool)?;
         self.check(value.get_ref().as_bool().ok_or(wrong_type(key, value, "true or false")))
     }
 
     /// A text that is not empty.
     pub fn string(&mut self, key: &'static str) -> Option<String> {
-        let value = self.value(key)?;
+        self.text(key, Takes::Text)
+    }
+
+    /// What one of these words stands for.
+    pub fn word<T: Copy>(&mut self, key: &'static str, words: &[(&'static str, T)]) -> Option<T> {
+        let names: Vec<&'static str> = words.iter().map(|(name, _)| *name).collect();
+        let word = self.text(key, Takes::Words(names.clone()))?;
+        let known = words.iter().find(|(name, _)| *name == word).map(|(_, meant)| *meant);
+        let span = self.span_of(key);
+        let unknown =
+            || Fault::at(span, format!("unknown {key} `{word}`")).help(did_you_mean(&word, &names));
+        self.check(known.ok_or_else(unknown))
+    }
+
+    fn text(&mut self, key: &'static str, takes: Takes) -> Option<String> {
+        let value = self.ask(key, takes)?;
         let text = match value.get_ref().as_str() {
             Some(text) if text.trim().is_empty() => {
                 Err(Fault::at(value.span(), format!("`{key}` is empty")))
@@ -100,29 +146,34 @@ impl<'a> Section<'a> {
         self.check(text)
     }
 
-    /// The elements of an array.
-    pub fn array(&mut self, key: &'static str) -> Option<&'a [Spanned<DeValue<'a>>]> {
-        let value = self.value(key)?;
+    /// The elements of an array; whoever asks checks that each is `of` what it says.
+    pub fn array(&mut self, key: &'static str, of: Takes) -> Option<&'a [Spanned<DeValue<'a>>]> {
+        self.elements(key, of.array_of())
+    }
+
+    fn elements(&mut self, key: &'static str, takes: Takes) -> Option<&'a [Spanned<DeValue<'a>>]> {
+        let value = self.ask(key, takes)?;
         let array = value.get_ref().as_array().map(|a| &a[..]);
         self.check(array.ok_or(wrong_type(key, value, "an array")))
     }
 
     /// A table below this one, `[key]`.
     pub fn section(&mut self, key: &'static str) -> Option<Section<'a>> {
-        let value = self.value(key)?;
+        let value = self.ask(key, Takes::Table)?;
         let table = value.get_ref().as_table();
         let table = self.check(table.ok_or(wrong_type(key, value, "a table")))?;
-        Some(Section::new(format!("[{key}]"), table, value.span()))
+        Some(self.below(key, Section::new(format!("[{key}]"), table, value.span())))
     }
 
     /// An array of tables below this one, `[[key]]`.
     pub fn sections(&mut self, key: &'static str) -> Option<Vec<Section<'a>>> {
-        let elements = self.array(key)?;
+        let elements = self.elements(key, Takes::Tables)?;
         let mut sections = Vec::with_capacity(elements.len());
         for element in elements {
             let table = element.get_ref().as_table();
             let table = self.check(table.ok_or(wrong_type(key, element, "a table")))?;
-            sections.push(Section::new(format!("[[{key}]]"), table, element.span()));
+            let section = Section::new(format!("[[{key}]]"), table, element.span());
+            sections.push(self.below(key, section));
         }
         Some(sections)
     }
@@ -135,14 +186,15 @@ impl<'a> Section<'a> {
     /// Hands over the faults, one for each key that is missing, and one for each that nobody asked
     /// for. A key whose misspelling is there is not missing as well.
     pub fn finish(self, faults: &mut Vec<Fault>) {
-        let mut valid = self.asked;
-        valid.extend(&self.missing);
+        let mut valid: Vec<&str> = self.asked.iter().map(|(key, _)| *key).collect();
+        valid.extend(&self.required);
         valid.sort_unstable();
         valid.dedup();
-        faults.extend(self.faults);
         let unknown = || self.table.keys().filter(|k| !valid.contains(&&**k.get_ref()));
         let meant = |key: &str| unknown().any(|k| nearest(k.get_ref(), &valid) == Some(key));
-        for key in self.missing.iter().filter(|key| !meant(key)) {
+        let missing: Vec<&str> = self.missing().filter(|key| !meant(key)).collect();
+        faults.extend(self.faults);
+        for key in missing {
             let message = format!("{} has no `{key}`", self.name);
             let span = Some(self.span.clone()).filter(|span| !span.is_empty());
             faults.push(Fault { span, message, help: None });
@@ -151,6 +203,10 @@ impl<'a> Section<'a> {
             let message = format!("unknown key `{}` in {}", key.get_ref(), self.name);
             Fault::at(key.span(), message).help(did_you_mean(key.get_ref(), &valid))
         }));
+        if let Some(log) = self.log {
+            let (table, keys, required) = (self.key, self.asked, self.required);
+            log.borrow_mut().push(Visit { table, keys, required });
+        }
     }
 }
 

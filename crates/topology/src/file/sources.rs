@@ -1,5 +1,6 @@
 //! `[[source]]`: where the numbers of the file come from, and how sure they are.
 
+use super::asked::Takes;
 use super::section::{Section, wrong_type};
 use crate::fault::did_you_mean;
 use crate::{Confidence, Fault, Source};
@@ -12,26 +13,16 @@ pub(super) fn read(top: &mut Section, sources: &mut Vec<Source>, faults: &mut Ve
         for key in ["keys", "text", "confidence"] {
             section.require(key);
         }
-        let keys = section.array("keys").unwrap_or_default();
+        let keys = section.array("keys", Takes::Text).unwrap_or_default();
         let checked = keys.iter().map(|key| section.check(name(key)));
         let keys: Vec<String> = checked.collect::<Vec<_>>().into_iter().flatten().collect();
         let text = section.string("text");
-        let confidence = confidence(&mut section);
+        let confidence = section.word("confidence", &Confidence::NAMES);
         section.finish(faults);
         if let (Some(text), Some(confidence)) = (text, confidence) {
             sources.push(Source { keys, text, confidence });
         }
     }
-}
-
-fn confidence(section: &mut Section) -> Option<Confidence> {
-    let name = section.string("confidence")?;
-    let known = Confidence::NAMES.iter().find(|(n, _)| *n == name);
-    let names = Confidence::NAMES.map(|(n, _)| n);
-    let span = section.span_of("confidence");
-    let unknown =
-        || Fault::at(span, format!("`{name}` is no confidence")).help(did_you_mean(&name, &names));
-    section.check(known.map(|(_, c)| *c).ok_or_else(unknown))
 }
 
 /// A dotted key.

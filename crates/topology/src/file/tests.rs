@@ -228,7 +228,7 @@ fn sources_speak_for_keys_of_the_file() {
 [[source]]\nkeys = ['latency.lc_ns', 7]\ntext = 'x'\nconfidence = 'sure'",
         expect![[r#"
             5 | 7 | `keys` must be a list of keys of this file, not an integer | -
-            7 | 'sure' | `sure` is no confidence | valid here: measured, published, proxy, inferred, unverified"#]],
+            7 | 'sure' | unknown confidence `sure` | valid here: measured, published, proxy, inferred, unverified"#]],
     );
     // Of a file with other faults it is not said: a misspelled key would be two.
     check(
