@@ -116,6 +116,15 @@ pub enum Command {
         #[command(subcommand)]
         command: Topology,
     },
+    /// Print a JSON Schema, for editors that complete and check the keys of a file
+    ///
+    /// Taplo (Even Better TOML) takes it from the first line of the file:
+    /// `#:schema ./scenario.schema.json`.
+    Schema {
+        /// Of which files
+        #[arg(value_enum, default_value_t = Schema::Scenario)]
+        of: Schema,
+    },
     /// Print a completion script for a shell
     Completions {
         /// The shell
@@ -236,6 +245,15 @@ pub enum Listed {
     Workloads,
     /// What is measured
     Metrics,
+}
+
+/// The files that have a schema.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Schema {
+    /// Scenario files
+    Scenario,
+    /// Machine files
+    Machine,
 }
 
 /// The commands of `schedlab topology`.

@@ -28,6 +28,7 @@ fn main() -> ExitCode {
         Some(Command::Topology { command }) => commands::topology::topology(&command),
         Some(Command::Explain(args)) => commands::explain::explain(&args),
         Some(Command::Profile(args)) => commands::profile::profile(&args),
+        Some(Command::Schema { of }) => commands::generate::schema(of),
         Some(Command::Completions { shell }) => commands::generate::completions(shell),
         Some(Command::Man) => commands::generate::man(),
     };

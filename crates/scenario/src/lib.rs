@@ -32,6 +32,7 @@
 
 pub mod glue;
 pub mod registry;
+pub mod schema;
 
 mod diag;
 mod dump;

@@ -11,21 +11,14 @@ mod workqueue;
 use crate::diag::Diagnostic;
 use crate::experiment::{Experiment, PolicyKind, Until, WorkloadFile, WorkloadSpec};
 use crate::glue::Machine;
-use crate::registry;
+use crate::registry::{self, RUN, SCENARIO, SEEDS_MAX, names};
 use crate::units::parse_time;
 use crate::walk::{Node, Walk, did_you_mean};
 use std::sync::Arc;
 use toml::de::{DeTable, DeValue};
 
-/// Keys of the document itself.
-const KEYS: &[&str] =
-    &["title", "machine", "policy", "rules", "workload", "run", "variant", "published"];
-
 /// Number of seeds if the scenario does not say.
 const SEEDS_DEFAULT: u64 = 5;
-
-/// More seeds than this is taken for a slip.
-const SEEDS_MAX: i64 = 10_000;
 
 /// Policy and rules as far as one table states them.
 #[derive(Clone, Copy, Default)]
@@ -46,7 +39,7 @@ pub(crate) fn experiment(
     machine: Option<Arc<Machine>>,
     file: Option<WorkloadFile>,
 ) -> Option<Experiment> {
-    walk.check_keys("the scenario", doc, KEYS);
+    walk.check_keys("the scenario", doc, &names(SCENARIO));
     let title = match doc.get("title") {
         Some(node) => walk.name(node, "title").map(str::to_string),
         None => Some(name.to_string()),
@@ -55,8 +48,8 @@ pub(crate) fn experiment(
     let workload = required(walk, doc, "workload").and_then(|n| workload::workload(walk, n, file));
     let run = run(walk, doc, workload.as_ref());
     let def = workload.as_ref().map(|w| w.def);
-    let (variants, names) = variants::variants(walk, doc, policy, def);
-    let published = published::published(walk, doc, &names);
+    let (variants, known) = variants::variants(walk, doc, policy, def);
+    let published = published::published(walk, doc, &known);
     if let (Some(workload), Some((until, _))) = (&workload, run) {
         workqueue::must_come_in_time(walk, doc, &workload.changes, until);
     }
@@ -88,7 +81,7 @@ pub(crate) fn experiment(
 /// A key that the document must have.
 pub(crate) fn required<'a>(walk: &mut Walk, doc: &'a DeTable<'a>, key: &str) -> Option<Node<'a>> {
     let faults = walk.faults.len();
-    let found = walk.required("the scenario", 0..0, doc, KEYS, key);
+    let found = walk.required("the scenario", 0..0, doc, &names(SCENARIO), key);
     if let Some(missing) = walk.faults.get_mut(faults) {
         missing.help = Some(match key {
             "machine" => "give the path of a machine file, or \"pack:2 l3:4 core:8 pu:2\"".into(),
@@ -152,7 +145,7 @@ fn run(
         Some(node) => walk.table(node, "run")?,
         None => &empty,
     };
-    walk.check_keys("[run]", table, &["seeds", "until"]);
+    walk.check_keys("[run]", table, &names(RUN));
     let seeds = match table.get("seeds") {
         Some(node) => walk.int(node, "seeds", 1..=SEEDS_MAX, "").map(|n| n as u64),
         None => Some(SEEDS_DEFAULT),

@@ -4,11 +4,15 @@
 //! The parser checks against them and finds the nearest name for a misspelled one, so a new
 //! feature or workload key is one new row and nothing else here.
 
+mod document;
 mod metrics;
 mod policies;
 mod workloads;
 mod workqueue;
 
+pub use document::{
+    CHANGE_AT, FieldDef, Holds, PUBLISHED, RUN, SCENARIO, SEEDS_MAX, VARIANT, names,
+};
 pub use metrics::{METRICS, MetricDef, metric};
 pub use policies::{
     Class, FEATURES, FeatureDef, KERNELS, POLICIES, PolicyDef, TUNABLES, TunableDef,

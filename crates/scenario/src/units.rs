@@ -34,6 +34,12 @@ pub fn parse_time(text: &str) -> Result<u64, String> {
     }
 }
 
+/// A regular expression for texts that look like times; whether they are in range is not told.
+pub(crate) fn pattern() -> String {
+    let units: Vec<&str> = UNITS.iter().map(|(name, _)| *name).collect();
+    format!(r"^\s*[-+._0-9]+\s*({})\s*$", units.join("|"))
+}
+
 /// A time in the largest unit that divides it.
 pub(crate) fn show_time(ns: u64) -> String {
     match ns {

@@ -1,6 +1,7 @@
-//! `schedlab completions` and `schedlab man`: texts made from the command line's definition.
+//! `schedlab completions`, `man` and `schema`: texts made from the definitions of the command line
+//! and of the input files.
 
-use crate::args::Cli;
+use crate::args::{Cli, Schema};
 use crate::output::{Stop, print};
 use clap::CommandFactory;
 
@@ -18,4 +19,12 @@ pub fn man() -> Result<(), Stop> {
         .render(&mut page)
         .map_err(|e| Stop::RunFailed(format!("cannot make the manual page: {e}")))?;
     print(&String::from_utf8_lossy(&page))
+}
+
+/// Prints the JSON Schema of a kind of files.
+pub fn schema(of: Schema) -> Result<(), Stop> {
+    print(&match of {
+        Schema::Scenario => scenario::schema::scenario(),
+        Schema::Machine => scenario::schema::machine(),
+    })
 }

@@ -194,3 +194,24 @@ fn completions_and_the_manual_come_from_the_flags() {
     }
     assert!(lab.output(["man"]).contains(".TH schedlab"));
 }
+
+#[test]
+fn schemas_are_json_and_name_what_lists_name() {
+    let lab = Lab::new();
+    let of = |args: &[&str]| -> serde_json::Value {
+        serde_json::from_str(&lab.output(args.iter().copied())).unwrap()
+    };
+    let (scenario, machine) = (of(&["schema"]), of(&["schema", "machine"]));
+    assert_eq!(scenario, of(&["schema", "scenario"]));
+    for schema in [&scenario, &machine] {
+        assert_eq!(schema["$schema"], "https://json-schema.org/draft/2020-12/schema");
+    }
+    let policies = &scenario["properties"]["policy"]["enum"];
+    for line in lab.output(["list", "policies"]).lines() {
+        let name = line.split_whitespace().next().unwrap();
+        assert!(policies.as_array().unwrap().contains(&name.into()), "{name}");
+    }
+    let keys = machine["properties"]["costs"]["properties"].as_object().unwrap();
+    assert!(keys.contains_key("pick_ns"));
+    lab.run(["schema", "workload"]).code(2).stdout_eq("");
+}

@@ -1,11 +1,9 @@
 //! The `[[published]]` tables: measured values, shown beside the simulated ones.
 
 use crate::experiment::Published;
-use crate::registry::{METRICS, MetricDef, metric};
+use crate::registry::{METRICS, MetricDef, PUBLISHED, metric, names};
 use crate::walk::{Node, Walk, did_you_mean};
 use toml::de::DeTable;
-
-const KEYS: &[&str] = &["variant", "metric", "value", "sd", "unit", "source", "calibrated"];
 
 /// Reads all published rows; `variants` are the names that exist.
 pub(super) fn published(walk: &mut Walk, doc: &DeTable<'_>, variants: &[String]) -> Vec<Published> {
@@ -33,9 +31,10 @@ fn row<'a>(
     table: &'a DeTable<'a>,
     variants: &[String],
 ) -> Option<Published> {
-    walk.check_keys("[[published]]", table, KEYS);
+    let known = names(PUBLISHED);
+    walk.check_keys("[[published]]", table, &known);
     let get =
-        |walk: &mut Walk, key| walk.required("this published row", node.span(), table, KEYS, key);
+        |walk: &mut Walk, key| walk.required("this published row", node.span(), table, &known, key);
     let variant = get(walk, "variant").and_then(|n| variant(walk, n, variants));
     let metric = get(walk, "metric").and_then(|n| known_metric(walk, n));
     let value = get(walk, "value").and_then(|n| number(walk, n, "value"));

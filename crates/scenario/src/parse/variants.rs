@@ -2,12 +2,12 @@
 
 use super::{PolicyChoice, policy_choice, required, workqueue};
 use crate::experiment::{Feature, PolicyKind, Variant};
-use crate::registry::{self, Class, FEATURES, TUNABLES, Value, WorkloadDef, nearest};
+use crate::registry::{
+    self, Class, FEATURES, TUNABLES, VARIANT, Value, WorkloadDef, names, nearest,
+};
 use crate::walk::{Node, Walk, did_you_mean};
 use std::ops::Range;
 use toml::de::{DeTable, DeValue};
-
-const KEYS: &[&str] = &["name", "policy", "rules", "features", "tunables", "workqueue", "baseline"];
 
 /// Reads all variants. The names come apart, with those of variants that have other faults; they
 /// are empty if a name itself is at fault, so that nobody complains about its users too.
@@ -60,7 +60,7 @@ fn variant<'a>(
     outer: PolicyChoice,
     seen: &mut Seen,
 ) -> Option<Variant> {
-    walk.check_keys("[[variant]]", table, KEYS);
+    walk.check_keys("[[variant]]", table, &names(VARIANT));
     let name = name(walk, node.span(), table, seen);
     seen.name_faults |= name.is_none();
     let choice = policy_choice(walk, table, outer);
@@ -87,7 +87,7 @@ fn name<'a>(
     table: &'a DeTable<'a>,
     seen: &mut Seen,
 ) -> Option<String> {
-    let node = walk.required("this variant", place, table, KEYS, "name")?;
+    let node = walk.required("this variant", place, table, &names(VARIANT), "name")?;
     let name = walk.name(node, "name")?.to_string();
     if seen.names.contains(&name) {
         let fault = walk

@@ -1,7 +1,7 @@
 //! `[variant.workqueue]`, and `[[workload.change]]`: what becomes of it during a run.
 
 use crate::experiment::{Until, WorkqueueChange};
-use crate::registry::{CHANGE, KeyDef, Value, WORKQUEUE, WorkloadDef};
+use crate::registry::{CHANGE, CHANGE_AT, KeyDef, Value, WORKQUEUE, WorkloadDef};
 use crate::units::parse_time;
 use crate::walk::{Node, Walk};
 use toml::de::{DeTable, DeValue};
@@ -72,7 +72,7 @@ pub(super) fn changes(walk: &mut Walk, node: Node<'_>) -> Vec<WorkqueueChange> {
 
 fn change<'a>(walk: &mut Walk, node: Node<'a>, table: &'a DeTable<'a>) -> Option<WorkqueueChange> {
     let mut known: Vec<&str> = CHANGE.iter().map(|key| key.name).collect();
-    known.push("at");
+    known.push(CHANGE_AT.name);
     walk.check_keys("[[workload.change]]", table, &known);
     let at = walk.required("this change", node.span(), table, &known, "at");
     let at = at.and_then(|node| time(walk, node));

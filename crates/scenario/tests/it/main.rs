@@ -2,4 +2,5 @@
 
 mod faults;
 mod mutations;
+mod schema;
 mod workqueues;

@@ -57,7 +57,7 @@ fn table(name: &'static str, visits: &[Visit], comments: &[Comment]) -> Value {
     let in_all = |key: &&str| mine().all(|visit| visit.required.contains(key));
     let mut required: Vec<&str> =
         mine().next().into_iter().flat_map(|visit| visit.required.iter().copied()).collect();
-    required.retain(|key| in_all(&key));
+    required.retain(|key| in_all(key));
     json!({
         "type": "object",
         "properties": properties,

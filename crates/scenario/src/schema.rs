@@ -1,0 +1,260 @@
+//! A JSON Schema of scenario files and of machine files, for editors that complete and check keys.
+//!
+//! That of scenarios is the registry in another form: the same names, types, bounds and help that
+//! the parser uses. What depends on several keys (which kernel has which feature, a run that must
+//! end) is left to `schedlab check`. A file that the parser accepts, the schema accepts.
+
+use crate::registry::{
+    CHANGE, CHANGE_AT, COMMON, FEATURES, Fallback, FieldDef, Holds, KeyDef, Kind, METRICS,
+    MetricDef, POLICIES, SCENARIO, TUNABLES, WORKLOADS, WORKQUEUE, WorkloadDef,
+};
+use crate::units;
+use serde_json::{Map, Value, json};
+
+/// The dialect.
+const DIALECT: &str = "https://json-schema.org/draft/2020-12/schema";
+
+/// The schema of scenario files.
+pub fn scenario() -> String {
+    finished(table(SCENARIO.iter().map(field).collect()), "schedlab scenario")
+}
+
+/// The schema of machine files.
+pub fn machine() -> String {
+    finished(topology::schema(), "schedlab machine")
+}
+
+fn finished(mut schema: Value, title: &str) -> String {
+    schema["$schema"] = DIALECT.into();
+    schema["title"] = title.into();
+    let mut text = serde_json::to_string_pretty(&schema).unwrap_or_default();
+    text.push('\n');
+    text
+}
+
+/// A key, its schema, and whether it must be there.
+type Property = (&'static str, Value, bool);
+
+/// A table that has these keys and no others.
+fn table(properties: Vec<Property>) -> Value {
+    let required: Vec<&str> =
+        properties.iter().filter(|(_, _, required)| *required).map(|(name, ..)| *name).collect();
+    let properties: Map<String, Value> =
+        properties.into_iter().map(|(name, schema, _)| (name.to_string(), schema)).collect();
+    json!({
+        "type": "object",
+        "properties": properties,
+        "required": required,
+        "additionalProperties": false,
+    })
+}
+
+/// A table of values as those of workloads.
+fn keys<'a>(defs: impl IntoIterator<Item = &'a KeyDef>) -> Vec<Property> {
+    defs.into_iter().map(key).collect()
+}
+
+fn field(def: &FieldDef) -> Property {
+    let mut schema = holds(def.holds);
+    schema["description"] = def.help.into();
+    if let (Holds::Tables(_), true) = (def.holds, def.required) {
+        schema["minItems"] = 1.into();
+    }
+    (def.name, schema, def.required)
+}
+
+fn holds(holds: Holds) -> Value {
+    let fields = |defs: &[FieldDef]| table(defs.iter().map(field).collect());
+    match holds {
+        Holds::Line => json!({ "type": "string", "pattern": "\\S" }),
+        Holds::VariantName => json!({ "type": "string" }),
+        Holds::Switch => json!({ "type": "boolean" }),
+        Holds::Value(kind) => value(kind),
+        Holds::Amount => json!({ "type": "number", "minimum": 0 }),
+        Holds::Time => json!({ "type": "string", "pattern": units::pattern() }),
+        Holds::TimeOrDone => {
+            json!({ "type": "string", "pattern": format!("^done$|{}", units::pattern()) })
+        }
+        Holds::Policy => words(POLICIES.iter().map(|p| (p.name.to_string(), p.help.to_string()))),
+        Holds::Rules => rules(),
+        Holds::Features => json!({ "type": "array", "items": features() }),
+        Holds::Tunables => table(TUNABLES.iter().map(|t| key_of(&t.key, &t.owners())).collect()),
+        Holds::Metric => metric(),
+        Holds::Unit => unit(),
+        Holds::Machine => {
+            let mut schema = topology::schema();
+            // What is said of keys binds tables only.
+            schema["type"] = json!(["string", "object"]);
+            schema
+        }
+        Holds::Workload => workload(),
+        Holds::Workqueue => table(keys(WORKQUEUE)),
+        Holds::Table(defs) => fields(defs),
+        Holds::Tables(defs) => json!({ "type": "array", "items": fields(defs) }),
+    }
+}
+
+fn key(def: &KeyDef) -> Property {
+    key_of(def, "")
+}
+
+/// A key with its help, unit and default; `owners` have it, in words, unless all have.
+fn key_of(def: &KeyDef, owners: &str) -> Property {
+    let mut schema = value(def.kind);
+    let mut description = def.help.to_string();
+    if !def.unit.is_empty() {
+        description += &format!(" [{}]", def.unit);
+    }
+    if !owners.is_empty() {
+        description += &format!("; {owners}");
+    }
+    match def.default {
+        Fallback::Words(words) => description += &format!("; default: {words}"),
+        Fallback::Int(n) => schema["default"] = n.into(),
+        Fallback::Float(x) => schema["default"] = x.into(),
+        Fallback::Bool(b) => schema["default"] = b.into(),
+        Fallback::Word(word) => schema["default"] = word.into(),
+        Fallback::Required => {}
+    }
+    schema["description"] = description.into();
+    (def.name, schema, def.default == Fallback::Required)
+}
+
+fn value(kind: Kind) -> Value {
+    match kind {
+        Kind::Int { min, max } => json!({ "type": "integer", "minimum": min, "maximum": max }),
+        Kind::Float { min, max } => json!({ "type": "number", "minimum": min, "maximum": max }),
+        // 1 and 0 count as well.
+        Kind::Bool => json!({ "type": ["boolean", "integer"], "minimum": 0, "maximum": 1 }),
+        Kind::Word(words) => json!({ "enum": words }),
+        Kind::File | Kind::Names => json!({ "type": "string" }),
+    }
+}
+
+/// One of these words; what each means is for editors.
+fn words(words: impl Iterator<Item = (String, String)>) -> Value {
+    let (names, helps): (Vec<String>, Vec<String>) = words.unzip();
+    json!({ "enum": names, "x-taplo": { "docs": { "enumValues": helps } } })
+}
+
+fn rules() -> Value {
+    let mut known: Vec<&str> = POLICIES.iter().flat_map(|p| p.rules).copied().collect();
+    known.sort_unstable();
+    known.dedup();
+    let policies = |rules: &str| {
+        let have = POLICIES.iter().filter(|p| p.rules.contains(&rules)).map(|p| p.name);
+        have.collect::<Vec<_>>().join(", ")
+    };
+    words(known.into_iter().map(|rules| (rules.to_string(), policies(rules))))
+}
+
+fn features() -> Value {
+    words(FEATURES.iter().flat_map(|f| {
+        let kernels = f.kernels();
+        let gap = if kernels.is_empty() { "" } else { "; " };
+        let help = format!("{}{gap}{kernels}", f.help);
+        [(f.name.to_string(), help.clone()), (format!("NO_{}", f.name), format!("off: {help}"))]
+    }))
+}
+
+/// A metric, or a member of a family of them.
+fn metric() -> Value {
+    let (families, single): (Vec<&MetricDef>, Vec<&MetricDef>) =
+        METRICS.iter().partition(|m| m.is_family());
+    let names = words(single.iter().map(|m| (m.name.to_string(), m.help.to_string())));
+    let families: Vec<String> = families.iter().map(|m| m.name.replace('.', "\\.")).collect();
+    let pattern = format!("^({})[\\s\\S]", families.join("|"));
+    json!({ "anyOf": [names, { "type": "string", "pattern": pattern }] })
+}
+
+fn unit() -> Value {
+    let mut units: Vec<&str> = METRICS.iter().map(|m| m.unit).collect();
+    units.sort_unstable();
+    units.dedup();
+    json!({ "enum": units })
+}
+
+/// A kind, and the keys that this kind has.
+///
+/// Taplo completes and explains what stands under `properties` unless an `allOf` stands beside it,
+/// and takes no notice of conditions. So the keys of all kinds stand there, and under the condition
+/// which of them a kind has. (`oneOf` would do for completing, but no message would name the key.)
+fn workload() -> Value {
+    let kinds = words(WORKLOADS.iter().map(|w| (w.kind.to_string(), w.help.to_string())));
+    let mut all = Map::from_iter([("kind".to_string(), kinds)]);
+    all.extend(keys(COMMON).into_iter().map(|(name, schema, _)| (name.to_string(), schema)));
+    for def in WORKLOADS {
+        for (name, schema, _) in keys_of(def) {
+            match all.get_mut(name) {
+                Some(known) => join(known, schema),
+                None => drop(all.insert(name.to_string(), schema)),
+            }
+        }
+    }
+    json!({
+        "type": "object",
+        "required": ["kind"],
+        "if": { "required": ["kind"] },
+        "then": { "allOf": WORKLOADS.iter().map(|w| workload_of(w, &all)).collect::<Vec<_>>() },
+        "properties": all,
+    })
+}
+
+/// The keys of a kind of its own, each described as this kind's.
+fn keys_of(def: &WorkloadDef) -> Vec<Property> {
+    let mut properties = keys(def.keys);
+    if def.workqueue {
+        let mut of_change = vec![field(&CHANGE_AT)];
+        of_change.extend(keys(CHANGE));
+        let help = "a change of the workqueue during the run";
+        let items = table(of_change);
+        let change = json!({ "type": "array", "items": items, "description": help });
+        properties.push(("change", change, false));
+    }
+    for (_, schema, _) in &mut properties {
+        let help = schema["description"].as_str().unwrap_or_default();
+        schema["description"] = format!("{}: {help}", def.kind).into();
+    }
+    properties
+}
+
+/// What two kinds say of a key of the same name: both descriptions, and all else they agree in.
+fn join(known: &mut Value, other: Value) {
+    let description = format!("{}\n\n{}", text(known), text(&other));
+    if let (Some(known), Value::Object(mut other)) = (known.as_object_mut(), other) {
+        known.retain(|what, said| other.remove(what).as_ref() == Some(said));
+        known.insert("description".into(), description.into());
+    }
+}
+
+fn text(schema: &Value) -> &str {
+    schema["description"].as_str().unwrap_or_default()
+}
+
+/// If it is this kind: the keys it has, and what they take as far as `all` does not say it.
+fn workload_of(def: &WorkloadDef, all: &Map<String, Value>) -> Value {
+    let mut properties = vec![("kind", json!(true), true)];
+    properties.extend(keys(COMMON));
+    properties.extend(keys_of(def));
+    for (name, schema, _) in &mut properties {
+        let own = constraints(schema);
+        *schema = match all.get(*name).map(constraints) == Some(own.clone()) {
+            true => json!(true),
+            false => own,
+        };
+    }
+    json!({
+        "if": { "properties": { "kind": { "const": def.kind } }, "required": ["kind"] },
+        "then": table(properties),
+    })
+}
+
+/// A schema without what is for people only.
+fn constraints(schema: &Value) -> Value {
+    let mut schema = schema.clone();
+    if let Some(schema) = schema.as_object_mut() {
+        schema.remove("description");
+        schema.remove("default");
+    }
+    schema
+}
