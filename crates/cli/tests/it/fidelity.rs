@@ -32,7 +32,7 @@ score                              changes  1 % and up      levels  calibrated
   small                             0 of 1      0 of 1           -           1
 
 changes that agree: same direction or both under 0.15 %, and at most 1 point or 1/4 apart.
-Below 1 % the direction is nearly all that counts, and chance gets half of them right.
+Below 1 % the direction is nearly all that counts, and chance gets about half of them right.
 levels within 2 %: values of baselines, and those whose baseline nobody published.
 calibrated: a constant was fitted to this row (docs/CALIBRATION.md), so it counts for nothing.
 schedlab 0.1.0.

@@ -122,7 +122,7 @@ fn text_shows_every_row_and_fits_a_terminal() {
           all                               1 of 3      1 of 1      2 of 3           2
 
         changes that agree: same direction or both under 0.15 %, and at most 1 point or 1/4 apart.
-        Below 1 % the direction is nearly all that counts, and chance gets half of them right.
+        Below 1 % the direction is nearly all that counts, and chance gets about half of them right.
         levels within 2 %: values of baselines, and those whose baseline nobody published.
         calibrated: a constant was fitted to this row (docs/CALIBRATION.md), so it counts for nothing.
         not judged (1): the runs have nothing beside it.
@@ -162,7 +162,7 @@ fn markdown_shows_every_row() {
         | all | 1 of 3 | 1 of 1 | 2 of 3 | 2 |
 
         changes that agree: same direction or both under 0.15 %, and at most 1 point or 1/4 apart.  
-        Below 1 % the direction is nearly all that counts, and chance gets half of them right.  
+        Below 1 % the direction is nearly all that counts, and chance gets about half of them right.  
         levels within 2 %: values of baselines, and those whose baseline nobody published.  
         calibrated: a constant was fitted to this row (docs/CALIBRATION.md), so it counts for nothing.  
         not judged (1): the runs have nothing beside it.  

@@ -46,8 +46,8 @@ pub fn remarks(fidelity: &Fidelity) -> Vec<String> {
              1/4 apart."
         ));
         remarks.push(format!(
-            "Below {CLEAR_PCT} % the direction is nearly all that counts, and chance gets half of \
-             them right."
+            "Below {CLEAR_PCT} % the direction is nearly all that counts, and chance gets about \
+             half of them right."
         ));
     }
     if fidelity.scenarios.iter().flat_map(|s| &s.rows).any(|row| row.by == By::Level) {
