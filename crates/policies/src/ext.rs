@@ -86,6 +86,7 @@ impl<S: Ops> Ext<S> {
         let wanted = self.s.tasks[p.idx()].wanted?;
         match self.s.locked_queue(w, p, wanted.to) {
             None => {
+                w.note_placed(p, reasons::LOCAL);
                 self.s.tasks[p.idx()].wanted = None;
                 self.s.insert_local(w, p, wanted);
                 None
@@ -103,6 +104,7 @@ impl<S: Ops> Ext<S> {
         if self.s.tasks[p.idx()].wanted.is_none() {
             let t = &mut self.s.tasks[p.idx()];
             (t.place, t.n_enqueued) = (Place::Kept, t.n_enqueued + 1);
+            w.note_placed(p, reasons::KEPT);
             self.ops.enqueue(&mut Cx::new(w, &mut self.s), p, flags);
         }
         self.carry_out(w, p)

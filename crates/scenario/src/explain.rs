@@ -68,8 +68,8 @@ pub struct RuleTime {
     pub knob: &'static str,
     /// CPU time by [`Near`], ns.
     pub ns: [u64; N_NEAR],
-    /// One per task and stay on a queue: for how long that rule was to blame.
-    pub waits: Spread,
+    /// One per stay of a task on a queue: for how long in all that rule was to blame.
+    pub stays: Spread,
 }
 
 impl RuleTime {

@@ -39,7 +39,7 @@ pub use policy::{
     StopWork,
 };
 pub use program::{Op, Program, ProgramCx};
-pub use reason::{Attempt, Reason, Sought};
+pub use reason::{Attempt, Reason, Sought, Takers};
 pub use stack::{Calls, PathGroup, Stack, Within};
 pub use task::{
     GroupId, MaskId, Pid, SchedAttr, SchedPolicy, SleepState, Task, TaskAttr, TaskId, TaskState,

@@ -18,6 +18,11 @@ pub trait Observer {
     #[inline]
     fn waking(&mut self, _w: &World, _task: TaskId) {}
 
+    /// `task` counts on the runqueue of `cpu` from here on: by a wake-up, for the first time, or as it
+    /// was moved by another than its policy, of whose moves [`Observer::migrate`] tells.
+    #[inline]
+    fn enqueued(&mut self, _w: &World, _cpu: CpuId, _task: TaskId) {}
+
     /// `task` became runnable on `cpu` by a wake-up (`sched_wakeup`), or for the first time.
     #[inline]
     fn wakeup(&mut self, _w: &World, _cpu: CpuId, _task: TaskId, _new: bool) {}
@@ -135,6 +140,7 @@ macro_rules! hand_on {
         hand_on! { $self, ($($to),+),
             switch(cpu: CpuId, prev: TaskId, next: TaskId);
             waking(task: TaskId);
+            enqueued(cpu: CpuId, task: TaskId);
             wakeup(cpu: CpuId, task: TaskId, new: bool);
             wakeup_on_rq(cpu: CpuId, task: TaskId);
             dequeue(cpu: CpuId, task: TaskId);

@@ -9,6 +9,18 @@ use crate::{Ns, TaskId, World};
 use std::fmt;
 use topology::CpuId;
 
+/// Who can take a task that was put somewhere by a rule.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Takers {
+    /// Its CPU, and whoever balances.
+    #[default]
+    Balance,
+    /// Its CPU only.
+    Own,
+    /// Any CPU that looks.
+    Any,
+}
+
 /// A rule of a policy or of the mechanism that can leave a CPU idle while a task waits.
 #[derive(PartialEq, Eq)]
 pub struct Reason {
@@ -18,6 +30,8 @@ pub struct Reason {
     pub text: &'static str,
     /// Features and tunables that change it; may be empty.
     pub knob: &'static str,
+    /// If it is about where a task was put.
+    pub takers: Takers,
 }
 
 /// Constants are what they are called.
@@ -28,57 +42,67 @@ impl fmt::Debug for Reason {
 }
 
 impl Reason {
+    /// A rule of a class that balances.
+    pub const fn new(name: &'static str, text: &'static str, knob: &'static str) -> Self {
+        Self { name, text, knob, takers: Takers::Balance }
+    }
+
     /// The policy does not say.
-    pub const UNTOLD: Self = Self { name: "untold", text: "the policy does not say why", knob: "" };
+    pub const UNTOLD: Self = Self::new("untold", "the policy does not say why", "");
     /// The task may run on one CPU only, and that is busy.
-    pub const ONE_CPU: Self = Self {
-        name: "select_task_rq: one CPU allowed",
-        text: "a task that may run on one CPU only was put there, and one of the two had to wait",
-        knob: "",
-    };
+    pub const ONE_CPU: Self = Self::new(
+        "select_task_rq: one CPU allowed",
+        "a task that may run on one CPU only was put there, and one of the two had to wait",
+        "",
+    );
     /// The workload says where its first tasks start.
-    pub const START: Self = Self {
-        name: "start: where the workload says",
-        text: "the workload says on which CPU the task begins",
-        knob: "",
-    };
+    pub const START: Self = Self::new(
+        "start: where the workload says",
+        "the workload says on which CPU the task begins",
+        "",
+    );
     /// What the policy chose is not allowed.
-    pub const FALLBACK: Self = Self {
-        name: "select_fallback_rq: first allowed CPU",
-        text: "the CPU chosen was not allowed, so the task took the first that is",
-        knob: "",
-    };
+    pub const FALLBACK: Self = Self::new(
+        "select_fallback_rq: first allowed CPU",
+        "the CPU chosen was not allowed, so the task took the first that is",
+        "",
+    );
     /// Not a task: a CPU's stopper.
-    pub const STOPPER: Self = Self {
-        name: "migration/N: about to run",
-        text: "the stopper was woken to move a task, and counts as one that waits until it runs",
-        knob: "",
-    };
+    pub const STOPPER: Self = Self::new(
+        "migration/N: about to run",
+        "the stopper was woken to move a task, and counts as one that waits until it runs",
+        "",
+    );
     /// It moved because its affinity changed.
-    pub const AFFINITY: Self = Self {
-        name: "set_cpus_allowed: moved",
-        text: "its affinity changed, and it moved to the first CPU that is allowed",
-        knob: "",
-    };
+    pub const AFFINITY: Self = Self::new(
+        "set_cpus_allowed: moved",
+        "its affinity changed, and it was moved to a CPU that is allowed, busy or not",
+        "",
+    );
     /// It moved as it executed another program.
-    pub const EXEC: Self = Self {
-        name: "sched_exec: moved",
-        text: "balancing on exec chose another CPU, and the stopper moved the task there",
-        knob: "",
-    };
+    pub const EXEC: Self = Self::new(
+        "sched_exec: moved",
+        "balancing on exec chose another CPU, and the stopper moved the task there",
+        "",
+    );
     /// It was still being switched out.
-    pub const ON_CPU: Self = Self {
-        name: "ttwu: still switching out",
-        text: "woken before it had left its CPU, it stays there without a search",
-        knob: "NO_TTWU_QUEUE",
-    };
+    pub const ON_CPU: Self = Self::new(
+        "ttwu: still switching out",
+        "woken before it had left its CPU, it stays there without a search",
+        "NO_TTWU_QUEUE",
+    );
     /// The CPU it was put on is on its way out of idle.
-    pub const ON_ITS_WAY: Self = Self {
-        name: "idle exit: its CPU is waking up",
-        text: "the task has an idle CPU of its own, which is on its way: interrupt, exit latency, \
-               switch",
-        knob: "",
-    };
+    pub const ON_ITS_WAY: Self = Self::new(
+        "idle exit: its CPU is waking up",
+        "the task has an idle CPU of its own, which is on its way: interrupt, exit latency, switch",
+        "",
+    );
+    /// The idle CPU looked at one queue, and the task waits on another.
+    pub const ANOTHER_QUEUE: Self = Self::new(
+        "find_busiest_queue: another queue",
+        "the search chose another queue to pull from than the one where the task waits",
+        "",
+    );
 }
 
 /// Levels of a domain chain that notes are kept for; higher ones share the last.
@@ -91,9 +115,11 @@ pub struct Attempt {
     pub at: Ns,
     /// Why it brought nothing.
     pub reason: &'static Reason,
+    /// The queue that it is about, if it is about one.
+    pub queue: Option<CpuId>,
 }
 
-const NONE_YET: Attempt = Attempt { at: 0, reason: &Reason::UNTOLD };
+const NONE_YET: Attempt = Attempt { at: 0, reason: &Reason::UNTOLD, queue: None };
 
 /// What a CPU last looked for in vain, by level.
 #[derive(Clone, Copy, Debug)]
@@ -128,13 +154,18 @@ impl World {
     /// `cpu` looked for a task at this level of its domain chain and got none.
     #[inline]
     pub fn note_sought(&mut self, cpu: CpuId, level: usize, reason: &'static Reason) {
-        let at = self.now;
-        self.sought[cpu.idx()].by_level[level.min(LEVELS - 1)] = Attempt { at, reason };
+        self.note_attempt(cpu, level, Attempt { at: self.now, reason, queue: None });
+    }
+
+    /// The same, if it came as far as the queue of a CPU.
+    #[inline]
+    pub fn note_attempt(&mut self, cpu: CpuId, level: usize, attempt: Attempt) {
+        self.sought[cpu.idx()].by_level[level.min(LEVELS - 1)] = attempt;
     }
 
     /// `cpu` looks no further: not at this level, nor at those above.
     #[inline]
     pub fn note_gave_up(&mut self, cpu: CpuId, level: usize, reason: &'static Reason) {
-        self.sought[cpu.idx()].gave_up = (level, Attempt { at: self.now, reason });
+        self.sought[cpu.idx()].gave_up = (level, Attempt { at: self.now, reason, queue: None });
     }
 }

@@ -4,7 +4,7 @@ use super::dispatch::Path;
 use super::idle::IdleMasks;
 use super::ops::{Dsq, DsqId, Insert, Wanted};
 use super::queue::{Node, Order, Queue};
-use super::{Rules, Tunables, reasons};
+use super::{Rules, Tunables};
 use crate::fair::weights::{NICE_0_WEIGHT, weight_of};
 use sim_core::{LockId, Ns, SchedAttr, TaskId, World};
 use topology::CpuId;
@@ -174,7 +174,6 @@ impl State {
 
     /// Inserts into the local queue of the task's CPU, whose runqueue lock is held.
     pub fn insert_local(&mut self, w: &mut World, p: TaskId, wanted: Wanted) {
-        w.note_placed(p, reasons::LOCAL);
         let cpu = w.tasks[p.idx()].cpu;
         self.seq += 1;
         let queue = &mut self.rqs[cpu.idx()].local;

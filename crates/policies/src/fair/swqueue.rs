@@ -5,10 +5,10 @@
 //! the tasks. Appending and unlinking are nested critical sections ([`Nested`]) that the mechanism
 //! carries out; the pull is a path of its own, which drops the own runqueue lock on the way.
 
-use super::Discipline;
 use super::balance::{Flow, PULL_LINES};
 use super::calls::RQ_LOCK;
 use super::state::Fair;
+use super::{Discipline, reasons};
 use sim_core::{EnqueueFlags, Hook, LockId, MigrationCause, Nested, Ns, Policy, Site, Stack, Step};
 use sim_core::{TaskId, World};
 use std::ops::ControlFlow;
@@ -312,7 +312,7 @@ impl<S: Discipline> Fair<S> {
             Stage::Relock => (Some(Step::Lock(own, Site::ScheduleRqLock)), Stage::Attach),
             _ => {
                 if path.moved {
-                    self.attach_task(w, path.task, cpu);
+                    self.attach_task(w, path.task, cpu, reasons::PULLED_HERE);
                 }
                 (None, Stage::Back)
             }

@@ -27,7 +27,7 @@ pub fn json(view: &View<'_>) -> String {
         "elapsed_ns": x.elapsed_ns,
         "idle_while_runnable_ns": x.wasted_ns,
         "rules": x.rules.iter().map(|r| rule(view, r)).collect::<Vec<_>>(),
-        "waits": x.blame.iter().map(|b| blame(view, b)).collect::<Vec<_>>(),
+        "blame": x.blame.iter().map(|b| blame(view, b)).collect::<Vec<_>>(),
         "longest": x.longest.iter().map(wait).collect::<Vec<_>>(),
     });
     let mut text = serde_json::to_string_pretty(&document).unwrap_or_default();
@@ -46,11 +46,11 @@ fn rule(view: &View<'_>, rule: &RuleTime) -> Value {
         "ns": rule.total_ns(),
         "pct": view.share(rule.total_ns()),
         "ns_by_distance": by_distance,
-        "waits": {
-            "n": rule.waits.n,
-            "mean_ns": rule.waits.mean_ns(),
-            "p95_ns": rule.waits.p95_ns,
-            "max_ns": rule.waits.max_ns,
+        "stays": {
+            "n": rule.stays.n,
+            "mean_ns": rule.stays.mean_ns(),
+            "p95_ns": rule.stays.p95_ns,
+            "max_ns": rule.stays.max_ns,
         },
     })
 }

@@ -67,7 +67,7 @@ fn columns(view: &View<'_>) -> Vec<Near> {
 fn rules(out: &mut String, view: &View<'_>, near: &[Near]) {
     title(out, "by rule", "the later of two decisions; right: how far off the idle CPU was");
     let _ =
-        write!(out, "  {:<41}{:>9}{:>8}{:>9}{:>9}", "", "CPU time", "share", "waits", "longest");
+        write!(out, "  {:<43}{:>9}{:>8}{:>9}{:>9}", "", "CPU time", "share", "stays", "longest");
     let heads: String = near.iter().map(|n| format!("{:>6}", n.name())).collect();
     let _ = writeln!(out, "{heads}");
     for (kind, what) in
@@ -78,7 +78,7 @@ fn rules(out: &mut String, view: &View<'_>, near: &[Near]) {
             continue;
         }
         let sum: u64 = all.iter().map(|r| r.total_ns()).sum();
-        let _ = writeln!(out, "{what:<43}{:>9}{:>8}", time(sum as f64), percent(view.share(sum)));
+        let _ = writeln!(out, "{what:<45}{:>9}{:>8}", time(sum as f64), percent(view.share(sum)));
         let (shown, rest): (Vec<&RuleTime>, Vec<_>) =
             all.into_iter().partition(|r| view.share(r.total_ns()) >= SHOWN_PCT);
         for rule in shown {
@@ -89,7 +89,7 @@ fn rules(out: &mut String, view: &View<'_>, near: &[Near]) {
             let what = format!("{} more, each below {SHOWN_PCT} %", rest.len());
             let _ = writeln!(
                 out,
-                "  {DIM}{what:<41}{:>9}{:>8}{DIM:#}",
+                "  {DIM}{what:<43}{:>9}{:>8}{DIM:#}",
                 time(sum as f64),
                 percent(view.share(sum))
             );
@@ -99,9 +99,9 @@ fn rules(out: &mut String, view: &View<'_>, near: &[Near]) {
 
 fn row(out: &mut String, view: &View<'_>, rule: &RuleTime, near: &[Near]) {
     let total = rule.total_ns();
-    let _ = write!(out, "  {:<41}{:>9}", rule.name, time(total as f64));
-    let _ = write!(out, "{:>8}{:>9}", percent(view.share(total)), rule.waits.n);
-    let _ = write!(out, "{:>9}", time(rule.waits.max_ns as f64));
+    let _ = write!(out, "  {:<43}{:>9}", rule.name, time(total as f64));
+    let _ = write!(out, "{:>8}{:>9}", percent(view.share(total)), rule.stays.n);
+    let _ = write!(out, "{:>9}", time(rule.stays.max_ns as f64));
     for n in near {
         let share = rule.ns[*n as usize] as f64 / total.max(1) as f64 * 100.0;
         let cell = if rule.ns[*n as usize] > 0 { format!("{share:.0}%") } else { String::new() };
@@ -121,7 +121,7 @@ fn blame(out: &mut String, view: &View<'_>) {
     for b in view.explanation.blame.iter().take(PAIRS) {
         let pair = format!("{} behind {}", name(&b.waiter), name(&b.runner));
         let _ =
-            writeln!(out, "  {pair:<41}{:>9}{:>8}", time(b.ns as f64), percent(view.share(b.ns)));
+            writeln!(out, "  {pair:<43}{:>9}{:>8}", time(b.ns as f64), percent(view.share(b.ns)));
     }
 }
 
@@ -149,7 +149,7 @@ fn legend(out: &mut String, view: &View<'_>) {
     title(out, "what the rules mean", "beside them: features and tunables that change them");
     let shown = view.explanation.rules.iter().filter(|r| view.share(r.total_ns()) >= SHOWN_PCT);
     for rule in shown {
-        let line = format!("  {:<43}{}", rule.name, rule.knob);
+        let line = format!("  {:<45}{}", rule.name, rule.knob);
         let _ = writeln!(out, "{}\n      {DIM}{}{DIM:#}", line.trim_end(), rule.text);
     }
 }

@@ -1,17 +1,18 @@
 //! The observer behind `schedlab explain`: idle-while-runnable time by the rule that let it happen.
 //!
 //! While `n` CPUs idle that could run tasks which wait (`World::n_wasted`), `n` pairs are made of
-//! an idle CPU and a waiting task, the nearest first. Each pair is charged to the later of two
-//! decisions (`sim_core::Reason`): the one that put the task on its busy CPU, or the CPU's last
-//! search at the level of its domains that spans both. On a queue of k tasks it is the k - 1 that
-//! came last that are too many, whoever of them runs: if the one that waits was there first, the
-//! one that runs is asked how it came.
+//! an idle CPU and a waiting task: tasks that may run on few CPUs first, then the nearest. Each pair
+//! is charged to the later of two decisions (`sim_core::Reason`): the one that put the task on its
+//! busy CPU, or the CPU's last search at the level of its domains that spans both. On a queue of k
+//! tasks it is the k - 1 that came last that are too many, whoever of them runs: if the one that
+//! waits was there first, the one that runs is asked how it came.
 
 use super::times::Times;
 use crate::explain::{Blame, Explanation, Kind, N_NEAR, Near, RuleTime, Wait};
-use sim_core::{MaskId, MigrationCause, Ns, Observer, Reason, TaskId, World};
+use sim_core::{MaskId, MigrationCause, Ns, Observer, Reason, Takers, TaskId, TaskState, World};
 use std::collections::BTreeMap;
-use topology::{CpuId, CpuSet, Machine};
+use std::ops::Range;
+use topology::{ChainLink, CpuId, CpuSet, Machine};
 use trace::export::START_NS;
 
 /// Whose name it is if no task's.
@@ -39,14 +40,14 @@ struct Row {
     kind: Kind,
     reason: &'static Reason,
     ns: [Ns; N_NEAR],
-    waits: Times,
+    stays: Times,
 }
 
 impl Row {
     fn result(&self) -> RuleTime {
-        let Reason { name, text, knob } = *self.reason;
-        let (kind, ns, waits) = (self.kind, self.ns, self.waits.spread());
-        RuleTime { kind, name, text, knob, ns, waits }
+        let Reason { name, text, knob, .. } = *self.reason;
+        let (kind, ns, stays) = (self.kind, self.ns, self.stays.spread());
+        RuleTime { kind, name, text, knob, ns, stays }
     }
 }
 
@@ -57,13 +58,37 @@ struct Stay {
     ns: Ns,
 }
 
+/// One piece of a wait, by one rule behind one command.
+#[derive(Clone, Copy)]
+struct Piece {
+    runner: u16,
+    rule: usize,
+    ns: Ns,
+}
+
 /// A task's wait, as long as it lasts: since when, for how long with an idle CPU.
 #[derive(Clone, Copy)]
 struct Waiting {
     at: Ns,
     ns: Ns,
-    runner: u16,
-    rule: usize,
+    now: Piece,
+    longest: Piece,
+}
+
+impl Waiting {
+    fn add(&mut self, since: Ns, ns: Ns, runner: u16, rule: usize) {
+        if self.ns == 0 {
+            self.at = since;
+        }
+        self.ns += ns;
+        if (self.now.rule, self.now.runner) != (rule, runner) {
+            self.now = Piece { runner, rule, ns: 0 };
+        }
+        self.now.ns += ns;
+        if self.now.ns > self.longest.ns {
+            self.longest = self.now;
+        }
+    }
 }
 
 /// A task as the ledger knows it.
@@ -77,7 +102,8 @@ struct Place {
 }
 
 const NO_STAY: Stay = Stay { rule: usize::MAX, ns: 0 };
-const NO_WAIT: Waiting = Waiting { at: 0, ns: 0, runner: NOBODY, rule: 0 };
+const NO_PIECE: Piece = Piece { runner: NOBODY, rule: 0, ns: 0 };
+const NO_WAIT: Waiting = Waiting { at: 0, ns: 0, now: NO_PIECE, longest: NO_PIECE };
 const NOWHERE: Place = Place { cpu: None, arrived: 0, stay: NO_STAY, waiting: NO_WAIT };
 
 /// Watches one run.
@@ -147,7 +173,7 @@ impl Ledger {
     fn end_stay(&mut self, p: TaskId) {
         let stay = std::mem::replace(&mut self.place(p).stay, NO_STAY);
         if let Some(row) = self.rows.get_mut(stay.rule) {
-            row.waits.add(stay.ns);
+            row.stays.add(stay.ns);
         }
     }
 
@@ -165,8 +191,8 @@ impl Ledger {
             ns: waiting.ns,
             task: (comm(w, t.attr.comm), t.pid.0),
             cpu: cpu.0,
-            runner: comm(w, waiting.runner),
-            rule: self.rows[waiting.rule].reason.name,
+            runner: comm(w, waiting.longest.runner),
+            rule: self.rows[waiting.longest.rule].reason.name,
         };
         let at = self.longest.partition_point(|other| other.ns >= wait.ns);
         self.longest.insert(at, wait);
@@ -185,9 +211,7 @@ impl Ledger {
             *self.blame.entry(pair.comms).or_default() += ns;
             if pair.waiter.is_task() {
                 let waiting = &mut self.place(pair.waiter).waiting;
-                let at = if waiting.ns == 0 { since } else { waiting.at };
-                let ns = waiting.ns + ns;
-                *waiting = Waiting { at, ns, runner: pair.comms.1, rule: pair.rule };
+                waiting.add(since, ns, pair.comms.1, pair.rule);
             }
             if pair.surplus.is_task() {
                 if self.place(pair.surplus).stay.rule != pair.rule {
@@ -208,26 +232,41 @@ impl Ledger {
         }
         self.find_waiting(w);
         let mut idle = w.idle_cpus.clone();
-        for near in Near::ALL {
-            let mut i = 0;
-            while i < self.waiting.len() && self.pairs.len() < n {
-                let (p, at) = self.waiting[i];
-                let Some(cpu) = nearest(w, &idle, p, at, near) else {
-                    i += 1;
-                    continue;
-                };
-                idle.remove(cpu);
-                self.waiting.remove(i);
-                let pair = self.pair(w, p, at, cpu, near);
-                self.pairs.push(pair);
+        let mut first = 0;
+        while first < self.waiting.len() && self.pairs.len() < n {
+            let n_cpus = n_allowed(w, self.waiting[first].0);
+            let mut end = first + 1;
+            while end < self.waiting.len() && n_allowed(w, self.waiting[end].0) == n_cpus {
+                end += 1;
             }
+            self.pair_some(w, first..end, n, &mut idle);
+            first = end;
         }
         // Where sets of CPUs cross each other another choice might have made more pairs.
         while self.pairs.len() < n {
             let rule = self.row(Kind::Placed, &Reason::UNTOLD);
-            let (near, comms) = (Near::Far, (NOBODY, NOBODY));
+            let (near, comms) = (Near::Core, (NOBODY, NOBODY));
             let (waiter, surplus) = (TaskId::NONE, TaskId::NONE);
             self.pairs.push(Pair { rule, near, waiter, comms, surplus });
+        }
+    }
+
+    /// Pairs some of the waiting tasks, the nearest first, until there are `n` pairs.
+    fn pair_some(&mut self, w: &World, which: Range<usize>, n: usize, idle: &mut CpuSet) {
+        for near in Near::ALL {
+            for i in which.clone() {
+                let (p, at) = self.waiting[i];
+                if p == TaskId::NONE || self.pairs.len() == n {
+                    continue;
+                }
+                let Some(cpu) = nearest(w, idle, p, at, near) else {
+                    continue;
+                };
+                idle.remove(cpu);
+                self.waiting[i].0 = TaskId::NONE;
+                let pair = self.pair(w, p, at, cpu, near);
+                self.pairs.push(pair);
+            }
         }
     }
 
@@ -248,8 +287,7 @@ impl Ledger {
             }
         }
         if w.masks.len() > 1 {
-            let tasks = |p: TaskId| w.tasks.get(p.idx()).filter(|t| t.attr.allowed != MaskId::ALL);
-            self.waiting.sort_by_key(|(p, _)| tasks(*p).map_or(u32::MAX, |t| t.nr_cpus_allowed));
+            self.waiting.sort_by_key(|(p, _)| n_allowed(w, *p));
         }
     }
 
@@ -267,26 +305,34 @@ impl Ledger {
             return Pair { rule, near, waiter: p, comms, surplus: TaskId::NONE };
         }
         let first = self.queues[at.idx()].first() == Some(&p);
-        let known = curr.is_task() && self.place(curr).cpu == Some(at);
-        let surplus = if first && known { curr } else { p };
+        let surplus = if first { self.surplus(w, p, at) } else { p };
         let (arrived, placed) = (self.place(surplus).arrived, w.tasks[surplus.idx()].placed);
-        let sought = w.sought[cpu.idx()].at_level(common_level(w, cpu, at));
-        let (kind, reason) = if curr == TaskId::IDLE && w.cpus[at.idx()].need_resched {
-            (Kind::Placed, &Reason::ON_ITS_WAY)
-        } else if sought.at > arrived {
-            (Kind::Sought, sought.reason)
-        } else {
-            (Kind::Placed, placed)
+        let level = common_level(w, cpu, at);
+        let sought = level.map(|level| w.sought[cpu.idx()].at_level(level));
+        let sought = sought.filter(|s| s.at > arrived && placed.takers != Takers::Own);
+        let (kind, reason) = match sought {
+            _ if first && is_on_its_way(w, at) => (Kind::Placed, &Reason::ON_ITS_WAY),
+            Some(s) if s.queue.is_some_and(|q| q != at) => (Kind::Sought, &Reason::ANOTHER_QUEUE),
+            Some(s) => (Kind::Sought, s.reason),
+            None => (Kind::Placed, placed),
         };
         let rule = self.row(kind, reason);
         Pair { rule, near, waiter: p, comms, surplus }
+    }
+
+    /// Who came after `p`, the first on its queue: whoever runs there, if it is of that queue.
+    fn surplus(&mut self, w: &World, p: TaskId, at: CpuId) -> TaskId {
+        let curr = w.cpus[at.idx()].curr;
+        let rivals = w.tasks[p.idx()].placed.takers != Takers::Any;
+        let known = rivals && curr.is_task() && self.place(curr).cpu == Some(at);
+        if known { curr } else { p }
     }
 
     fn row(&mut self, kind: Kind, reason: &'static Reason) -> usize {
         // A constant need not have one address.
         let is = |r: &Row| r.kind == kind && r.reason.name == reason.name;
         self.rows.iter().position(is).unwrap_or_else(|| {
-            self.rows.push(Row { kind, reason, ns: [0; N_NEAR], waits: Times::new() });
+            self.rows.push(Row { kind, reason, ns: [0; N_NEAR], stays: Times::new() });
             self.rows.len() - 1
         })
     }
@@ -315,6 +361,12 @@ impl Ledger {
     }
 }
 
+/// On how many CPUs a task may run; without affinity, more than there are.
+fn n_allowed(w: &World, p: TaskId) -> u32 {
+    let task = w.tasks.get(p.idx()).filter(|t| t.attr.allowed != MaskId::ALL);
+    task.map_or(u32::MAX, |t| t.nr_cpus_allowed)
+}
+
 /// What the command is called; nothing if it is nobody's.
 fn comm(w: &World, comm: u16) -> String {
     match comm {
@@ -338,13 +390,17 @@ fn nearest(w: &World, idle: &CpuSet, p: TaskId, at: CpuId, near: Near) -> Option
     common.next().map(|(i, word)| CpuId(i as u32 * 64 + word.trailing_zeros()))
 }
 
-/// The lowest level of `cpu`'s domain chain that spans `other`; the number of levels if none does.
-fn common_level(w: &World, cpu: CpuId, other: CpuId) -> usize {
+/// The lowest level of `cpu`'s domain chain that spans `other`.
+fn common_level(w: &World, cpu: CpuId, other: CpuId) -> Option<usize> {
     let domains = &w.machine.domains;
-    let chain = &domains.chains[cpu.idx()];
-    let spans =
-        |link: &topology::ChainLink| domains.domains[link.domain.0 as usize].span.contains(other);
-    chain.iter().position(spans).unwrap_or(chain.len())
+    let span = |link: &ChainLink| &domains.domains[link.domain.0 as usize].span;
+    domains.chains[cpu.idx()].iter().position(|link| span(link).contains(other))
+}
+
+/// The CPU idles still, but has been told to look at its queue.
+fn is_on_its_way(w: &World, cpu: CpuId) -> bool {
+    let c = &w.cpus[cpu.idx()];
+    c.curr == TaskId::IDLE && c.need_resched
 }
 
 impl Observer for Ledger {
@@ -355,9 +411,17 @@ impl Observer for Ledger {
         }
     }
 
-    fn wakeup(&mut self, w: &World, cpu: CpuId, task: TaskId, _new: bool) {
+    fn enqueued(&mut self, w: &World, cpu: CpuId, task: TaskId) {
         self.charge(w.now);
         self.arrive(w, task, cpu);
+    }
+
+    fn wakeup(&mut self, w: &World, cpu: CpuId, task: TaskId, _new: bool) {
+        // It may have slept on its queue.
+        if self.place(task).cpu != Some(cpu) {
+            self.charge(w.now);
+            self.arrive(w, task, cpu);
+        }
     }
 
     fn dequeue(&mut self, w: &World, _cpu: CpuId, task: TaskId) {
@@ -367,9 +431,12 @@ impl Observer for Ledger {
 
     fn migrate(&mut self, w: &World, task: TaskId, _from: CpuId, to: CpuId, why: MigrationCause) {
         self.charge(w.now);
-        // A task that is being woken or forked arrives when that is done.
-        if !matches!(why, MigrationCause::Wake | MigrationCause::Fork) {
+        // A task that is being woken or forked arrives when that is done, one that sleeps does not.
+        let comes = !matches!(why, MigrationCause::Wake | MigrationCause::Fork);
+        if comes && w.tasks[task.idx()].state != TaskState::Sleeping {
             self.arrive(w, task, to);
+        } else if comes {
+            self.leave(w, task);
         }
     }
 
@@ -379,7 +446,7 @@ impl Observer for Ledger {
         self.longest.clear();
         self.tasks.iter_mut().for_each(|t| (t.stay, t.waiting) = (NO_STAY, NO_WAIT));
         for row in &mut self.rows {
-            (row.ns, row.waits) = ([0; N_NEAR], Times::new());
+            (row.ns, row.stays) = ([0; N_NEAR], Times::new());
         }
     }
 

@@ -229,6 +229,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     pub(crate) fn enqueue(&mut self, cpu: CpuId, p: TaskId, flags: EnqueueFlags) -> Hook {
         self.catch_up(cpu);
         self.w.activate(cpu, p);
+        self.observer.enqueued(&self.w, cpu, p);
         self.policy.enqueue_task(&mut self.w, cpu, p, flags)
     }
 

@@ -6,9 +6,9 @@
 //! target, attach, unlock.
 
 use super::{Flow, PULL_LINES, domain_at};
-use crate::fair::Discipline;
 use crate::fair::calls::RQ_LOCK;
 use crate::fair::state::Fair;
+use crate::fair::{Discipline, reasons};
 use sim_core::{LockId, MigrationCause, Policy, Site, Stack, Step, StopWork, TaskId, World};
 use std::ops::ControlFlow;
 use topology::CpuId;
@@ -123,7 +123,7 @@ impl<S: Discipline> Fair<S> {
             Stage::LockDst if !stop.task.is_task() => (None, Stage::Done),
             Stage::LockDst => (Some(Step::Lock(dst, Site::StopRqLock)), Stage::Attach),
             Stage::Attach => {
-                self.attach_task(w, stop.task, target);
+                self.attach_task(w, stop.task, target, reasons::PUSHED_HERE);
                 (Some(Step::Unlock(dst)), Stage::Done)
             }
             Stage::Done => (None, Stage::Done),

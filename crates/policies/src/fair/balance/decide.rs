@@ -8,7 +8,7 @@ use super::{IdleType, domain_at};
 use crate::fair::state::Fair;
 use crate::fair::wakeup::nr_idle_scan;
 use crate::fair::{Discipline, Rules, reasons};
-use sim_core::World;
+use sim_core::{Reason, World};
 use topology::{CpuId, SdFlags};
 
 /// `enum migration_type`: in what unit the imbalance is counted.
@@ -36,51 +36,52 @@ pub(crate) struct DomainFacts {
 /// NUMA_IMBALANCE_MIN: an imbalance that is always tolerated between lightly loaded nodes.
 pub(crate) const NUMA_IMBALANCE_MIN: i64 = 2;
 
-/// `find_busiest_group` after the statistics: the kind and amount to move, or `None` if balanced.
+/// `find_busiest_group` after the statistics: the kind and amount to move, or by which rule the
+/// domain is balanced.
 pub(crate) fn find_busiest_group(
     s: &DomainStats,
     d: &DomainFacts,
     idle: IdleType,
-) -> Option<(Migrate, i64)> {
-    let (_, busiest) = s.busiest.as_ref()?;
-    if is_out_of_balance(s, &s.local, busiest, d, idle) {
-        let (kind, amount) = calculate_imbalance(s, &s.local, busiest, d, idle);
-        return (amount > 0).then_some((kind, amount));
-    }
-    None
+) -> Result<(Migrate, i64), &'static Reason> {
+    let (_, busiest) = s.busiest.as_ref().ok_or(reasons::NO_BUSIEST)?;
+    out_of_balance(s, &s.local, busiest, d, idle)?;
+    let (kind, amount) = calculate_imbalance(s, &s.local, busiest, d, idle);
+    if amount > 0 { Ok((kind, amount)) } else { Err(reasons::NO_IMBALANCE) }
 }
 
-fn is_out_of_balance(
+fn out_of_balance(
     s: &DomainStats,
     local: &GroupStats,
     busiest: &GroupStats,
     d: &DomainFacts,
     idle: IdleType,
-) -> bool {
+) -> Result<(), &'static Reason> {
     if busiest.kind == GroupType::Imbalanced {
-        return true;
+        return Ok(());
     }
     if local.kind > busiest.kind {
-        return false;
+        return Err(reasons::LOCAL_BUSIER);
     }
     if local.kind == GroupType::Overloaded {
         let avg = s.total_load * 1024 / s.total_capacity;
         if local.avg_load >= busiest.avg_load || local.avg_load >= avg {
-            return false;
+            return Err(reasons::LOCAL_BUSIER);
         }
         if 100 * busiest.avg_load <= u64::from(d.imbalance_pct) * local.avg_load {
-            return false;
+            return Err(reasons::WITHIN_PCT);
         }
     }
     let sibling = d.prefer_sibling && local.kind == GroupType::HasSpare;
     if sibling && sibling_imbalance(local, busiest, d, idle) > 1 {
-        return true;
+        return Ok(());
     }
     if busiest.kind != GroupType::Overloaded {
         let even = busiest.weight > 1 && local.idle_cpus <= busiest.idle_cpus + 1;
-        return idle != IdleType::NotIdle && !even && busiest.h_nr != 1;
+        if idle == IdleType::NotIdle || even || busiest.h_nr == 1 {
+            return Err(reasons::EVEN);
+        }
     }
-    true
+    Ok(())
 }
 
 /// `calculate_imbalance` (spec 8.6.5).
@@ -209,7 +210,7 @@ impl<S: Discipline> Fair<S> {
     /// and the amount. False if the domain is balanced.
     pub(crate) fn find_busiest(&mut self, w: &mut World, exec: CpuId) -> bool {
         self.catch_up_domain(w, self.balance.paths[exec.idx()].lb.domain);
-        self.balance.paths[exec.idx()].lb.why = reasons::BALANCED;
+        self.balance.paths[exec.idx()].lb.why = reasons::NO_BUSIEST;
         let path = &self.balance.paths[exec.idx()];
         let lb = &path.lb;
         let (cpu, level, idle) = (lb.cpu, lb.level as usize, lb.idle);
@@ -226,8 +227,12 @@ impl<S: Discipline> Fair<S> {
         let Some(facts) = self.domain_facts(w, cpu, level, group) else {
             return false;
         };
-        let Some((kind, amount)) = find_busiest_group(&stats, &facts, idle) else {
-            return false;
+        let (kind, amount) = match find_busiest_group(&stats, &facts, idle) {
+            Ok(found) => found,
+            Err(why) => {
+                self.balance.paths[exec.idx()].lb.why = why;
+                return false;
+            }
         };
         let Some(src) = self.find_busiest_queue(w, exec, group, kind, amount) else {
             self.balance.paths[exec.idx()].lb.why = reasons::NO_QUEUE;

@@ -9,8 +9,17 @@ use super::decide::Migrate;
 use super::pass::{LoadBalance, NR_MIGRATE_BREAK};
 use crate::fair::state::Fair;
 use crate::fair::{Discipline, Rules, reasons};
-use sim_core::{DequeueFlags, EnqueueFlags, MigrationCause, Policy, TaskId, World};
+use sim_core::{DequeueFlags, EnqueueFlags, MigrationCause, Policy, Reason, TaskId, World};
 use topology::{CpuId, SdFlags};
+
+impl LoadBalance {
+    /// A task may not be moved, which matters less than if one that might is too hot or too big.
+    fn refuse(&mut self, why: &'static Reason) {
+        if self.why == reasons::RUNNING {
+            self.why = why;
+        }
+    }
+}
 
 impl<S: Discipline> Fair<S> {
     /// `detach_tasks`, under the source's lock; answers how many tasks are now in transit.
@@ -111,8 +120,14 @@ impl<S: Discipline> Fair<S> {
     }
 
     /// Puts `p` on `dst`'s queue, whose lock is held.
-    pub(crate) fn attach_task(&mut self, w: &mut World, p: TaskId, dst: CpuId) {
-        w.note_placed(p, reasons::BALANCED_HERE);
+    pub(crate) fn attach_task(
+        &mut self,
+        w: &mut World,
+        p: TaskId,
+        dst: CpuId,
+        why: &'static Reason,
+    ) {
+        w.note_placed(p, why);
         self.catch_up(w, dst);
         w.activate(dst, p);
         let flags = EnqueueFlags { migrated: true, ..EnqueueFlags::default() };
@@ -126,7 +141,7 @@ impl<S: Discipline> Fair<S> {
         let (dst, idle) = (lb.dst, lb.idle);
         let mut n = 0;
         while let Some(p) = self.balance.paths[exec.idx()].detached.pop() {
-            self.attach_task(w, p, dst);
+            self.attach_task(w, p, dst, reasons::BALANCED_HERE);
             n += 1;
         }
         self.balance.paths[exec.idx()].lb.n_moved += n;
@@ -140,14 +155,17 @@ impl<S: Discipline> Fair<S> {
         // A sleeping task helps nobody, but it carries load.
         let sleeps = S::DELAYS && S::is_delayed(&self.tasks[p.idx()].ext);
         if sleeps && self.discipline.rules() >= Rules::V6_18_2 && lb.kind != Migrate::Load {
+            lb.refuse(reasons::ASLEEP);
             return false;
         }
         // It counts neither as pinned nor as movable.
         if w.tasks[p.idx()].is_per_cpu_kthread() {
+            lb.refuse(reasons::PINNED);
             return false;
         }
         if !w.allowed(p, lb.dst) {
-            (lb.flags.some_pinned, lb.why) = (true, reasons::PINNED);
+            lb.flags.some_pinned = true;
+            lb.refuse(reasons::PINNED);
             if lb.idle != IdleType::NewlyIdle && !lb.flags.dst_pinned {
                 self.find_other_dst(w, exec, lb, p);
             }

@@ -155,6 +155,10 @@ impl<S: Discipline> Fair<S> {
         let popped = self.swq_pull(w, cpu)?;
         let from_idle = self.balance.paths[cpu.idx()].newidle.prev == TaskId::IDLE;
         let done = popped && (from_idle || w.cpus[cpu.idx()].nr_running > 0);
+        if done {
+            // Unless it runs what it has pulled.
+            w.note_gave_up(cpu, 0, reasons::POP_LOST);
+        }
         ControlFlow::Continue(if done { Stage::Done } else { Stage::Enter })
     }
 
@@ -277,7 +281,9 @@ impl<S: Discipline> Fair<S> {
             c.nr_running > 0 || c.ttwu_pending
         };
         if path.n_pulled > 0 || stop {
-            w.note_gave_up(cpu, path.level as usize, reasons::TASK_CAME);
+            let sleeps = path.n_pulled > 0;
+            let why = if sleeps { reasons::PULLED_SLEEPER } else { reasons::TASK_CAME };
+            w.note_gave_up(cpu, path.level as usize, why);
             return Stage::Relock;
         }
         Stage::Level

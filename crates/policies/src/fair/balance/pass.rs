@@ -17,7 +17,7 @@ use super::{Flow, IdleType, PULL_LINES, domain_at};
 use crate::fair::calls::RQ_LOCK;
 use crate::fair::state::Fair;
 use crate::fair::{Discipline, reasons};
-use sim_core::{LockId, Reason, Site, Stack, Step, World};
+use sim_core::{Attempt, LockId, Reason, Site, Stack, Step, World};
 use std::ops::ControlFlow;
 use topology::{CpuId, DomainId};
 
@@ -89,6 +89,8 @@ pub(crate) struct LoadBalance {
     pub start_active: bool,
     /// Should nothing be moved: why.
     pub why: &'static Reason,
+    /// A source was chosen, and `why` is about it.
+    pub came_to_source: bool,
 }
 
 impl Default for LoadBalance {
@@ -114,11 +116,24 @@ impl Default for LoadBalance {
             cont: true,
             start_active: false,
             why: reasons::NOT_MINE,
+            came_to_source: false,
         }
     }
 }
 
 impl LoadBalance {
+    /// Nothing was moved to an idle CPU: why.
+    fn note_why(&self, w: &mut World) {
+        let (cpu, level) = (self.cpu, self.level as usize);
+        if self.cont {
+            let queue = self.came_to_source.then_some(self.src);
+            w.note_attempt(cpu, level, Attempt { at: w.now, reason: self.why, queue });
+        } else {
+            // Nor is anything above this level looked at.
+            w.note_gave_up(cpu, level, self.why);
+        }
+    }
+
     fn site(&self) -> Site {
         match self.idle {
             IdleType::NewlyIdle => Site::NewidleLbRqLock,
@@ -190,6 +205,7 @@ impl<S: Discipline> Fair<S> {
             own_group: link.own_group,
             idle,
             dst: cpu,
+            why: if idle == IdleType::NewlyIdle { reasons::TASK_CAME } else { reasons::NOT_MINE },
             ..LoadBalance::default()
         };
     }
@@ -205,11 +221,10 @@ impl<S: Discipline> Fair<S> {
                 return ControlFlow::Break(step);
             }
             if next == LbStage::Done {
-                let (cpu, level, why, n_moved) = (lb.cpu, lb.level as usize, lb.why, lb.n_moved);
-                if n_moved == 0 && lb.idle != IdleType::NotIdle {
-                    w.note_sought(cpu, level, why);
+                if lb.n_moved == 0 && lb.idle != IdleType::NotIdle {
+                    lb.note_why(w);
                 }
-                return ControlFlow::Continue(n_moved);
+                return ControlFlow::Continue(lb.n_moved);
             }
         }
     }
@@ -293,7 +308,9 @@ impl<S: Discipline> Fair<S> {
     }
 
     fn lb_stats(&mut self, w: &mut World, exec: CpuId) -> Next {
-        if !self.find_busiest(w, exec) {
+        let found = self.find_busiest(w, exec);
+        self.balance.paths[exec.idx()].lb.came_to_source = found;
+        if !found {
             self.lb_balanced(w, exec);
             return (None, LbStage::Done);
         }
@@ -302,7 +319,7 @@ impl<S: Discipline> Fair<S> {
         lb.flags.all_pinned = true;
         let nr = w.cpus[lb.src.idx()].nr_running;
         if nr <= 1 {
-            lb.why = reasons::QUEUE_EMPTIED;
+            lb.why = reasons::ONE_TASK;
             return (None, self.lb_settle(w, exec));
         }
         lb.loop_max = nr_migrate.min(nr);

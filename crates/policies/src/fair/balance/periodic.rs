@@ -2,8 +2,8 @@
 //! another.
 
 use super::{Flow, IdleType, domain_at, update_newidle_cost};
-use crate::fair::Discipline;
 use crate::fair::state::Fair;
+use crate::fair::{Discipline, reasons};
 use sim_core::{Site, Step, World};
 use std::ops::ControlFlow;
 use topology::{CpuId, SdFlags};
@@ -61,7 +61,12 @@ impl<S: Discipline> Fair<S> {
                 Stage::Tried if w.cpus[exec.idx()].trylock_ok => {
                     (None, self.rebalance_start(w, exec, r, true))
                 }
-                Stage::Tried => (None, Stage::Next),
+                Stage::Tried => {
+                    if r.idle != IdleType::NotIdle {
+                        w.note_sought(CpuId(r.cpu), r.level as usize, reasons::SERIALIZED);
+                    }
+                    (None, Stage::Next)
+                }
                 Stage::Balance => (None, self.rebalance_balance(w, exec, r)?),
                 Stage::Unlock => (self.balance.serialize.map(Step::Unlock), Stage::Next),
                 Stage::Next => {

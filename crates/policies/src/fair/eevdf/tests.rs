@@ -2,6 +2,7 @@
 
 mod fairness;
 
+use super::super::reasons;
 use super::super::testing::Rig;
 use super::*;
 use sim_core::{MigrationCause, Policy, SchedAttr};
@@ -405,7 +406,7 @@ fn random_op(rig: &mut Rig<Eevdf>, tasks: &[TaskId], r: u64) {
         }
         3 if on_rq && !rig.w.cpus.iter().any(|c| c.curr == p) => {
             rig.f.detach_task(&mut rig.w, p, from, to, MigrationCause::Balance);
-            rig.f.attach_task(&mut rig.w, p, to);
+            rig.f.attach_task(&mut rig.w, p, to, reasons::BALANCED_HERE);
         }
         4 => {
             let (nice, slice_ns) = ((r >> 16) as i8 % 20, (r >> 24) as u32 % 10_000_000);

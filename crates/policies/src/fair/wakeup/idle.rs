@@ -53,12 +53,19 @@ impl<S: Discipline> Fair<S> {
             return (target, 0);
         }
         let mut scan = Scan::default();
-        let found = self.scan_llc(w, p, from, &mut scan).or_else(|| {
+        let in_llc = self.scan_llc(w, p, from, &mut scan);
+        let ended_by = scan.ended_by;
+        let found = in_llc.or_else(|| {
             let node = self.features.sis_node;
             node.then(|| self.select_idle_node(w, p, target, &mut scan)).flatten()
         });
         w.counters.scanned_cpus += scan.n_cpus;
-        w.note_placed(p, found.map_or(scan.ended_by, |cpu| self.why_chosen(w, cpu)));
+        let why = match found {
+            Some(cpu) => self.why_chosen(w, cpu),
+            None if self.llc_has_idle(w, p, target) => ended_by,
+            None => self.why_not_elsewhere(),
+        };
+        w.note_placed(p, why);
         (found.unwrap_or(target), scan.ns)
     }
 
@@ -69,6 +76,18 @@ impl<S: Discipline> Fair<S> {
             false if self.sched_idle_cpu(w, cpu) => reasons::ONLY_IDLE_POLICY,
             false => reasons::WITH_KTHREAD,
         }
+    }
+
+    /// Is a CPU behind the target's LLC idle that `p` may use?
+    fn llc_has_idle(&self, w: &World, p: TaskId, target: CpuId) -> bool {
+        let llc = &w.machine.llcs[self.topo.llc[target.idx()] as usize];
+        let words = w.idle_cpus.words().iter().zip(llc.words()).zip(w.allowed_set(p).words());
+        words.into_iter().any(|((idle, llc), allowed)| idle & llc & allowed != 0)
+    }
+
+    /// The own LLC had nothing to offer: why none behind another one was taken.
+    fn why_not_elsewhere(&self) -> &'static Reason {
+        if self.features.sis_node { reasons::NODE_IN_VAIN } else { reasons::NO_IDLE_IN_LLC }
     }
 
     /// Steps 1 to 4: the CPUs that come to mind first.
@@ -408,7 +427,6 @@ impl<S: Discipline> Fair<S> {
                 return found;
             }
         }
-        scan.ended_by = reasons::NODE_IN_VAIN;
         None
     }
 }

@@ -56,17 +56,22 @@ fn placed(rig: &mut Rig, prev: u32, target: u32) -> &'static str {
 
 #[test]
 fn a_search_in_vain_says_which_rule_ended_it() {
-    let busy = |features| rig_with_idle(QUAD, features, &[6]);
-    let mut rig = busy(Features::default());
-    rig.f.llcs[0].nr_idle_scan = 4;
-    assert_eq!(placed(&mut rig, 0, 0), "select_idle_sibling: LLC has no idle CPU");
+    let busy = |features, idle: &[u32]| rig_with_idle(QUAD, features, idle);
+    let mut rig = busy(Features::default(), &[6]);
+    for n in [4, 2, 0] {
+        rig.f.llcs[0].nr_idle_scan = n;
+        assert_eq!(placed(&mut rig, 0, 0), "select_idle_sibling: LLC has no idle CPU");
+    }
+    assert_eq!(placed(&mut rig, 6, 6), "select_task_rq: idle CPU taken meanwhile");
+
+    // CPU 9 is the last that a search from CPU 0 looks at, but for CPU 0.
+    let mut rig = busy(Features::default(), &[9]);
     rig.f.llcs[0].nr_idle_scan = 2;
     assert_eq!(placed(&mut rig, 0, 0), "select_idle_cpu: SIS_UTIL, scan ended");
     rig.f.llcs[0].nr_idle_scan = 0;
     assert_eq!(placed(&mut rig, 0, 0), "select_idle_cpu: SIS_UTIL, no look");
-    assert_eq!(placed(&mut rig, 6, 6), "select_task_rq: idle CPU taken meanwhile");
 
-    let mut rig = busy(Features { sis_node: true, ..Features::default() });
+    let mut rig = busy(Features { sis_node: true, ..Features::default() }, &[6]);
     rig.f.llcs.iter_mut().for_each(|l| l.nr_idle_scan = 0);
     assert_eq!(placed(&mut rig, 0, 0), "select_idle_node: no idle CPU seen");
     rig.f.llcs[3].nr_idle_scan = 4;

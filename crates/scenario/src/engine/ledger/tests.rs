@@ -33,7 +33,7 @@ fn checked(spec: &RunSpec) -> Explanation {
         assert!(wait.ns <= x.wasted_ns && x.rules.iter().any(|r| r.name == wait.rule), "{wait:?}");
     }
     for r in &x.rules {
-        assert!(r.waits.max_ns <= r.waits.total_ns && r.waits.total_ns <= r.total_ns(), "{r:?}");
+        assert!(r.stays.max_ns <= r.stays.total_ns && r.stays.total_ns <= r.total_ns(), "{r:?}");
     }
     x
 }
@@ -46,13 +46,21 @@ fn of(x: &Explanation, rule: &str) -> u64 {
 #[test]
 fn the_ledger_adds_up_and_the_fair_class_says_why() {
     for policy in ["cfs", "eevdf", "fifo", "llc-fifo", "fcfs"] {
-        for load in [BUILD, SHORT] {
+        for load in [BUILD, SHORT, NET] {
             let x = checked(&spec(policy, "", load));
             assert!(x.wasted_ns > 0, "{policy} {load}");
-            if matches!(policy, "cfs" | "eevdf") {
+            if policy != "fcfs" {
                 assert_eq!(of(&x, "untold"), 0, "{policy} {load}: {x:#?}");
             }
         }
+    }
+}
+
+#[test]
+fn with_a_shared_wakequeue_too() {
+    for load in [BUILD, SHORT, NET] {
+        let x = checked(&spec("cfs", "features = [\"SWQUEUE\"]", load));
+        assert_eq!(of(&x, "untold"), 0, "{load}: {x:#?}");
     }
 }
 
@@ -62,6 +70,7 @@ fn pinned_tasks_are_paired_with_cpus_that_they_may_use() {
         let variant = format!("workqueue = {{ scope = \"{scope}\", strict = true }}");
         let x = checked(&spec("cfs", &variant, CRYPT));
         assert!(x.wasted_ns > 0, "{scope}");
+        assert_eq!(of(&x, "untold"), 0, "{scope}: {x:#?}");
     }
 }
 

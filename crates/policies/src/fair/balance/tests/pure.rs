@@ -182,7 +182,7 @@ fn decide(
         sum_util: 0,
         overload: false,
     };
-    find_busiest_group(&stats, d, idle)
+    find_busiest_group(&stats, d, idle).ok()
 }
 
 #[test]

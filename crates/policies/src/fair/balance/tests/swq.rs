@@ -1,6 +1,7 @@
 //! The shared wakequeue (spec 7.1, 7.8).
 
 use super::*;
+use crate::fair::reasons;
 use sim_core::Site;
 
 fn rig() -> Rig {
@@ -129,7 +130,7 @@ fn a_puller_waits_for_a_task_in_transit() {
             Step::WaitTask(task, Site::MigratingWait) => {
                 assert_eq!(task, p);
                 waited = true;
-                rig.fair.attach_task(&mut rig.w, p, CpuId(9));
+                rig.fair.attach_task(&mut rig.w, p, CpuId(9), reasons::BALANCED_HERE);
             }
             _ => {}
         }
