@@ -18,8 +18,8 @@ pub trait Observer {
     #[inline]
     fn waking(&mut self, _w: &World, _task: TaskId) {}
 
-    /// `task` counts on the runqueue of `cpu` from here on: by a wake-up, for the first time, or as it
-    /// was moved by another than its policy, of whose moves [`Observer::migrate`] tells.
+    /// `task` counts on the runqueue of `cpu` from here on: by a wake-up, for the first time, or as
+    /// it was moved by another than its policy, of whose moves [`Observer::migrate`] tells.
     #[inline]
     fn enqueued(&mut self, _w: &World, _cpu: CpuId, _task: TaskId) {}
 

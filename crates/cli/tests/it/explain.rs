@@ -84,7 +84,7 @@ what the rules mean   beside them: features and tunables that change them
   find_busiest_queue: another queue
       the search chose another queue to pull from than the one where the task waits
   find_busiest_group: busiest not overloaded
-      the group that ranks as busiest has about as many idle CPUs, or one task; another may have more
+      the group that ranks as busiest has as many idle CPUs, or one task; others may have more
 
 schedlab 0.1.0, scenario 6cafb4a79b7ca735.
 

@@ -138,7 +138,7 @@ pub(crate) const WITHIN_PCT: Rule = &Reason::new(
 );
 pub(crate) const EVEN: Rule = &Reason::new(
     "find_busiest_group: busiest not overloaded",
-    "the group that ranks as busiest has about as many idle CPUs, or one task; another may have more",
+    "the group that ranks as busiest has as many idle CPUs, or one task; others may have more",
     "",
 );
 pub(crate) const NO_IMBALANCE: Rule = &Reason::new(
