@@ -7,6 +7,7 @@
 use crate::analysis::{Analysis, Delta, Metric, SAME_PCT, VariantAnalysis, Verdict};
 use crate::number::{is_tiny, number, percent};
 use scenario::Better;
+use scenario::glue::MachineInfo;
 
 /// Metrics that get a block of their own, if the runs have them.
 const HEADLINES: &[&str] =
@@ -113,8 +114,7 @@ pub fn short(name: &str, width: usize) -> String {
 /// The machine, workload and so on, as (what, value).
 pub fn facts(analysis: &Analysis) -> Vec<(&'static str, String)> {
     let machine = &analysis.machine;
-    let plural = |n: usize, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
-    let cpus = format!("{} in {}", plural(machine.cpus, "CPU"), plural(machine.llcs, "LLC"));
+    let cpus = size(machine);
     let mut facts = vec![
         ("machine", format!("{}, {cpus}", machine.name)),
         ("workload", analysis.workload.to_string()),
@@ -228,6 +228,12 @@ pub fn remarks(analysis: &Analysis) -> Vec<String> {
         );
     }
     remarks
+}
+
+/// "16 CPUs in 2 LLCs"
+pub fn size(machine: &MachineInfo) -> String {
+    let plural = |n: usize, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
+    format!("{} in {}", plural(machine.cpus, "CPU"), plural(machine.llcs, "LLC"))
 }
 
 #[cfg(test)]

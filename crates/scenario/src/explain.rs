@@ -68,8 +68,8 @@ pub struct RuleTime {
     pub knob: &'static str,
     /// CPU time by [`Near`], ns.
     pub ns: [u64; N_NEAR],
-    /// One per stay of a task on a queue: for how long in all that rule was to blame.
-    pub stays: Spread,
+    /// The parts of waits that the rule is to blame for, without the time when no CPU was idle.
+    pub waits: Spread,
 }
 
 impl RuleTime {

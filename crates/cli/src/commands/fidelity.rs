@@ -34,8 +34,11 @@ pub fn fidelity(args: &FidelityArgs) -> Result<(), Stop> {
 fn experiments(args: &FidelityArgs) -> Result<Vec<Experiment>, Stop> {
     let chosen = !args.scenarios.is_empty();
     let paths = if chosen { args.scenarios.clone() } else { shipped()? };
-    if let Some(twice) = paths.iter().enumerate().find(|(n, p)| paths[..*n].contains(p)) {
-        return Err(Stop::BadInput(format!("{} is given twice", twice.1.display())));
+    // One file may have several names.
+    let places: Vec<_> =
+        paths.iter().map(|p| p.canonicalize().unwrap_or_else(|_| p.clone())).collect();
+    if let Some(n) = (0..places.len()).find(|n| places[..*n].contains(&places[*n])) {
+        return Err(Stop::BadInput(format!("{} is given twice", paths[n].display())));
     }
     let (mut with, without): (Vec<Experiment>, Vec<Experiment>) =
         load_all(&paths)?.into_iter().partition(|e| !e.published.is_empty());

@@ -40,17 +40,17 @@ fn rules_commands_and_meanings_are_printed() {
         str![[r#"
 two LLCs
 machine short, 4 CPUs in 2 LLCs   workload short   variant as it is   seed 1
-0.017 CPU-s idle while an allowed task waited, 4.14 % of all CPU time: 100 % of what is below
+CPUs idled for 16.5 ms while a task waited that they may run, 4.14 % of all CPU time
 
 by rule   the later of two decisions; right: how far off the idle CPU was
-                                              CPU time   share    stays  longest   llc  node
+                                              CPU time   share    waits  longest   llc  node
 where the task was put                         11.5 ms   69.3%
-  select_idle_cpu: SIS_UTIL, no look           7.50 ms   45.3%      416  79.2 us   78%   22%
-  select_idle_sibling: LLC has no idle CPU     3.01 ms   18.2%      293  57.0 us    2%   98%
+  select_idle_cpu: SIS_UTIL, no look           7.50 ms   45.3%      431  79.2 us   78%   22%
+  select_idle_sibling: LLC has no idle CPU     3.01 ms   18.2%      310  57.0 us    2%   98%
   idle exit: its CPU is waking up               849 us    5.1%     4819  1.68 us   69%   31%
-  select_task_rq: idle CPU taken meanwhile      101 us    0.6%       11  25.2 us        100%
+  select_task_rq: idle CPU taken meanwhile      101 us    0.6%       14  25.1 us        100%
 what the idle CPU looked for                   5.09 ms   30.7%
-  can_migrate_task: cache hot                  4.93 ms   29.8%      274   106 us   74%   26%
+  can_migrate_task: cache hot                  4.93 ms   29.8%      269   126 us   74%   26%
   find_busiest_queue: another queue            89.2 us    0.5%        4  51.4 us        100%
   find_busiest_group: busiest not overloaded   68.8 us    0.4%       10  19.5 us        100%
   1 more, each below 0.1 %                      420 ns    0.0%

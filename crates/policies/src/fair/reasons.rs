@@ -41,7 +41,7 @@ pub(crate) const SIS_PROP: Rule = &Reason::new(
 pub(crate) const NODE_IN_VAIN: Rule = &Reason::new(
     "select_idle_node: no idle CPU seen",
     "no CPU of the own LLC was idle, and none was seen behind the others with their budgets",
-    "NO_SIS_UTIL",
+    "",
 );
 pub(crate) const WITH_KTHREAD: Rule = &Reason::new(
     "select_idle_sibling: with its kthread",
@@ -89,7 +89,7 @@ pub(crate) const NOT_OVERLOADED: Rule = &Reason::new(
 pub(crate) const AVG_IDLE: Rule = &Reason::new(
     "newidle_balance: avg_idle is too short",
     "the CPU expects to idle for less time than balancing up to this level has cost at most",
-    "NO_NEWIDLE_AVG_IDLE (schedlab's own)",
+    "NO_NEWIDLE_AVG_IDLE",
 );
 pub(crate) const NI_RANDOM: Rule = &Reason::new(
     "newidle_balance: NI_RANDOM, not now",

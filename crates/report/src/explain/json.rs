@@ -46,11 +46,11 @@ fn rule(view: &View<'_>, rule: &RuleTime) -> Value {
         "ns": rule.total_ns(),
         "pct": view.share(rule.total_ns()),
         "ns_by_distance": by_distance,
-        "stays": {
-            "n": rule.stays.n,
-            "mean_ns": rule.stays.mean_ns(),
-            "p95_ns": rule.stays.p95_ns,
-            "max_ns": rule.stays.max_ns,
+        "waits": {
+            "n": rule.waits.n,
+            "mean_ns": rule.waits.mean_ns(),
+            "p95_ns": rule.waits.p95_ns,
+            "max_ns": rule.waits.max_ns,
         },
     })
 }

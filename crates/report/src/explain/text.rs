@@ -2,7 +2,8 @@
 
 use super::View;
 use crate::TOOL;
-use crate::number::{number, time};
+use crate::number::time;
+use crate::view::size;
 use anstyle::Style;
 use scenario::glue::machine_info;
 use scenario::{Kind, Near, RuleTime};
@@ -37,8 +38,12 @@ fn head(out: &mut String, view: &View<'_>) {
     let _ = writeln!(out, "{BOLD}{}{BOLD:#}", e.title);
     let _ = writeln!(
         out,
-        "machine {}, {} CPUs in {} LLCs   workload {}   variant {}   seed {}",
-        machine.name, machine.cpus, machine.llcs, e.workload.def.kind, view.variant, view.seed
+        "machine {}, {}   workload {}   variant {}   seed {}",
+        machine.name,
+        size(&machine),
+        e.workload.def.kind,
+        view.variant,
+        view.seed
     );
     if x.wasted_ns == 0 {
         let _ = writeln!(out, "no CPU idled while a task that it may run waited");
@@ -47,9 +52,8 @@ fn head(out: &mut String, view: &View<'_>) {
     let all = x.elapsed_ns.saturating_mul(x.cpus as u64);
     let _ = writeln!(
         out,
-        "{} CPU-s idle while an allowed task waited, {:.2} % of all CPU time: 100 % of what \
-         is below",
-        number(x.wasted_ns as f64 * 1e-9, "s"),
+        "CPUs idled for {} while a task waited that they may run, {:.2} % of all CPU time",
+        time(x.wasted_ns as f64),
         x.wasted_ns as f64 / all.max(1) as f64 * 100.0
     );
 }
@@ -67,7 +71,7 @@ fn columns(view: &View<'_>) -> Vec<Near> {
 fn rules(out: &mut String, view: &View<'_>, near: &[Near]) {
     title(out, "by rule", "the later of two decisions; right: how far off the idle CPU was");
     let _ =
-        write!(out, "  {:<43}{:>9}{:>8}{:>9}{:>9}", "", "CPU time", "share", "stays", "longest");
+        write!(out, "  {:<43}{:>9}{:>8}{:>9}{:>9}", "", "CPU time", "share", "waits", "longest");
     let heads: String = near.iter().map(|n| format!("{:>6}", n.name())).collect();
     let _ = writeln!(out, "{heads}");
     for (kind, what) in
@@ -100,8 +104,8 @@ fn rules(out: &mut String, view: &View<'_>, near: &[Near]) {
 fn row(out: &mut String, view: &View<'_>, rule: &RuleTime, near: &[Near]) {
     let total = rule.total_ns();
     let _ = write!(out, "  {:<43}{:>9}", rule.name, time(total as f64));
-    let _ = write!(out, "{:>8}{:>9}", percent(view.share(total)), rule.stays.n);
-    let _ = write!(out, "{:>9}", time(rule.stays.max_ns as f64));
+    let _ = write!(out, "{:>8}{:>9}", percent(view.share(total)), rule.waits.n);
+    let _ = write!(out, "{:>9}", time(rule.waits.max_ns as f64));
     for n in near {
         let share = rule.ns[*n as usize] as f64 / total.max(1) as f64 * 100.0;
         let cell = if rule.ns[*n as usize] > 0 { format!("{share:.0}%") } else { String::new() };
@@ -118,10 +122,15 @@ fn percent(share: f64) -> String {
 
 fn blame(out: &mut String, view: &View<'_>) {
     title(out, "who waited for whom", "commands; nobody: the CPU was switching, or not awake yet");
-    for b in view.explanation.blame.iter().take(PAIRS) {
-        let pair = format!("{} behind {}", name(&b.waiter), name(&b.runner));
-        let _ =
-            writeln!(out, "  {pair:<43}{:>9}{:>8}", time(b.ns as f64), percent(view.share(b.ns)));
+    let mut row = |what: &str, ns: u64| {
+        let _ = writeln!(out, "  {what:<43}{:>9}{:>8}", time(ns as f64), percent(view.share(ns)));
+    };
+    let (shown, rest) = view.explanation.blame.split_at(PAIRS.min(view.explanation.blame.len()));
+    for b in shown {
+        row(&format!("{} behind {}", name(&b.waiter), name(&b.runner)), b.ns);
+    }
+    if !rest.is_empty() {
+        row(&format!("{} more pairs", rest.len()), rest.iter().map(|b| b.ns).sum());
     }
 }
 

@@ -3,6 +3,7 @@
 use super::{SLOWPATH, View, tree};
 use crate::TOOL;
 use crate::number::{number, time};
+use crate::view::size;
 use anstyle::Style;
 use scenario::glue::machine_info;
 use scenario::{SiteTime, Spread};
@@ -33,8 +34,12 @@ fn head(out: &mut String, view: &View<'_>) {
     let _ = writeln!(out, "{BOLD}{}{BOLD:#}", e.title);
     let _ = writeln!(
         out,
-        "machine {}, {} CPUs in {} LLCs   workload {}   variant {}   seed {}",
-        machine.name, machine.cpus, machine.llcs, e.workload.def.kind, view.variant, view.seed
+        "machine {}, {}   workload {}   variant {}   seed {}",
+        machine.name,
+        size(&machine),
+        e.workload.def.kind,
+        view.variant,
+        view.seed
     );
     let seconds = |ns: u64| number(ns as f64 * 1e-9, "s");
     let all = p.elapsed_ns.saturating_mul(p.cpus as u64).max(1);

@@ -31,8 +31,6 @@ struct Pair {
     waiter: TaskId,
     /// Command names of who waits and who runs there.
     comms: (u16, u16),
-    /// The task whose arrival made the queue too long.
-    surplus: TaskId,
 }
 
 /// Time charged to one rule.
@@ -40,30 +38,24 @@ struct Row {
     kind: Kind,
     reason: &'static Reason,
     ns: [Ns; N_NEAR],
-    stays: Times,
+    waits: Times,
 }
 
 impl Row {
     fn result(&self) -> RuleTime {
         let Reason { name, text, knob, .. } = *self.reason;
-        let (kind, ns, stays) = (self.kind, self.ns, self.stays.spread());
-        RuleTime { kind, name, text, knob, ns, stays }
+        let (kind, ns, waits) = (self.kind, self.ns, self.waits.spread());
+        RuleTime { kind, name, text, knob, ns, waits }
     }
 }
 
-/// What was charged to one task since it came to the queue where it is.
+/// The part of a wait that one rule is to blame for.
 #[derive(Clone, Copy)]
-struct Stay {
+struct Part {
     rule: usize,
     ns: Ns,
-}
-
-/// One piece of a wait, by one rule behind one command.
-#[derive(Clone, Copy)]
-struct Piece {
+    /// Who ran meanwhile, at last.
     runner: u16,
-    rule: usize,
-    ns: Ns,
 }
 
 /// A task's wait, as long as it lasts: since when, for how long with an idle CPU.
@@ -71,23 +63,27 @@ struct Piece {
 struct Waiting {
     at: Ns,
     ns: Ns,
-    now: Piece,
-    longest: Piece,
+    now: Part,
+    longest: Part,
 }
 
 impl Waiting {
-    fn add(&mut self, since: Ns, ns: Ns, runner: u16, rule: usize) {
+    /// Goes on for `ns`; answers with the part that this ends.
+    fn add(&mut self, since: Ns, ns: Ns, rule: usize, runner: u16) -> Option<Part> {
         if self.ns == 0 {
-            self.at = since;
+            (self.at, self.now) = (since, Part { rule, ns: 0, runner });
+        }
+        let before = self.now;
+        if before.rule != rule {
+            self.now = Part { rule, ns: 0, runner };
         }
         self.ns += ns;
-        if (self.now.rule, self.now.runner) != (rule, runner) {
-            self.now = Piece { runner, rule, ns: 0 };
-        }
         self.now.ns += ns;
+        self.now.runner = runner;
         if self.now.ns > self.longest.ns {
             self.longest = self.now;
         }
+        (before.rule != rule).then_some(before)
     }
 }
 
@@ -97,14 +93,12 @@ struct Place {
     /// The queue it is on, or was last.
     cpu: Option<CpuId>,
     arrived: Ns,
-    stay: Stay,
     waiting: Waiting,
 }
 
-const NO_STAY: Stay = Stay { rule: usize::MAX, ns: 0 };
-const NO_PIECE: Piece = Piece { runner: NOBODY, rule: 0, ns: 0 };
-const NO_WAIT: Waiting = Waiting { at: 0, ns: 0, now: NO_PIECE, longest: NO_PIECE };
-const NOWHERE: Place = Place { cpu: None, arrived: 0, stay: NO_STAY, waiting: NO_WAIT };
+const NO_PART: Part = Part { rule: 0, ns: 0, runner: NOBODY };
+const NO_WAIT: Waiting = Waiting { at: 0, ns: 0, now: NO_PART, longest: NO_PART };
+const NOWHERE: Place = Place { cpu: None, arrived: 0, waiting: NO_WAIT };
 
 /// Watches one run.
 pub struct Ledger {
@@ -159,7 +153,6 @@ impl Ledger {
 
     /// `p` leaves the queue that it is on, if any.
     fn leave(&mut self, w: &World, p: TaskId) {
-        self.end_stay(p);
         self.end_wait(w, p);
         if let Some(cpu) = self.place(p).cpu.take() {
             let queue = &mut self.queues[cpu.idx()];
@@ -170,17 +163,13 @@ impl Ledger {
         }
     }
 
-    fn end_stay(&mut self, p: TaskId) {
-        let stay = std::mem::replace(&mut self.place(p).stay, NO_STAY);
-        if let Some(row) = self.rows.get_mut(stay.rule) {
-            row.stays.add(stay.ns);
-        }
-    }
-
     /// `p` waits no more where it is.
     fn end_wait(&mut self, w: &World, p: TaskId) {
         let place = self.place(p);
         let (cpu, waiting) = (place.cpu, std::mem::replace(&mut place.waiting, NO_WAIT));
+        if waiting.ns > 0 {
+            self.rows[waiting.now.rule].waits.add(waiting.now.ns);
+        }
         let shortest = self.longest.get(N_LONGEST - 1).map_or(0, |wait| wait.ns);
         let (Some(cpu), true) = (cpu, waiting.ns > shortest) else {
             return;
@@ -211,14 +200,9 @@ impl Ledger {
             *self.blame.entry(pair.comms).or_default() += ns;
             if pair.waiter.is_task() {
                 let waiting = &mut self.place(pair.waiter).waiting;
-                waiting.add(since, ns, pair.comms.1, pair.rule);
-            }
-            if pair.surplus.is_task() {
-                if self.place(pair.surplus).stay.rule != pair.rule {
-                    self.end_stay(pair.surplus);
-                    self.place(pair.surplus).stay.rule = pair.rule;
+                if let Some(part) = waiting.add(since, ns, pair.rule, pair.comms.1) {
+                    self.rows[part.rule].waits.add(part.ns);
                 }
-                self.place(pair.surplus).stay.ns += ns;
             }
         }
     }
@@ -245,9 +229,8 @@ impl Ledger {
         // Where sets of CPUs cross each other another choice might have made more pairs.
         while self.pairs.len() < n {
             let rule = self.row(Kind::Placed, &Reason::UNTOLD);
-            let (near, comms) = (Near::Core, (NOBODY, NOBODY));
-            let (waiter, surplus) = (TaskId::NONE, TaskId::NONE);
-            self.pairs.push(Pair { rule, near, waiter, comms, surplus });
+            let (near, waiter, comms) = (Near::Core, TaskId::NONE, (NOBODY, NOBODY));
+            self.pairs.push(Pair { rule, near, waiter, comms });
         }
     }
 
@@ -302,7 +285,7 @@ impl Ledger {
         let comms = (comm_of(p), comm_of(curr));
         if !p.is_task() {
             let rule = self.row(Kind::Placed, &Reason::STOPPER);
-            return Pair { rule, near, waiter: p, comms, surplus: TaskId::NONE };
+            return Pair { rule, near, waiter: p, comms };
         }
         let first = self.queues[at.idx()].first() == Some(&p);
         let surplus = if first { self.surplus(w, p, at) } else { p };
@@ -317,7 +300,7 @@ impl Ledger {
             None => (Kind::Placed, placed),
         };
         let rule = self.row(kind, reason);
-        Pair { rule, near, waiter: p, comms, surplus }
+        Pair { rule, near, waiter: p, comms }
     }
 
     /// Who came after `p`, the first on its queue: whoever runs there, if it is of that queue.
@@ -332,7 +315,7 @@ impl Ledger {
         // A constant need not have one address.
         let is = |r: &Row| r.kind == kind && r.reason.name == reason.name;
         self.rows.iter().position(is).unwrap_or_else(|| {
-            self.rows.push(Row { kind, reason, ns: [0; N_NEAR], stays: Times::new() });
+            self.rows.push(Row { kind, reason, ns: [0; N_NEAR], waits: Times::new() });
             self.rows.len() - 1
         })
     }
@@ -444,9 +427,9 @@ impl Observer for Ledger {
         self.since = w.now;
         self.blame.clear();
         self.longest.clear();
-        self.tasks.iter_mut().for_each(|t| (t.stay, t.waiting) = (NO_STAY, NO_WAIT));
+        self.tasks.iter_mut().for_each(|t| t.waiting = NO_WAIT);
         for row in &mut self.rows {
-            (row.ns, row.stays) = ([0; N_NEAR], Times::new());
+            (row.ns, row.waits) = ([0; N_NEAR], Times::new());
         }
     }
 
@@ -458,7 +441,6 @@ impl Observer for Ledger {
     fn end(&mut self, w: &World) {
         self.charge(w.now);
         for p in (0..self.tasks.len() as u32).map(TaskId) {
-            self.end_stay(p);
             self.end_wait(w, p);
         }
         self.result = self.explanation(w);
