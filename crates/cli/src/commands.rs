@@ -14,6 +14,7 @@ pub mod wq;
 use crate::args::OneRun;
 use crate::output::Stop;
 use crate::progress::Bar;
+use report::OneRun as OneRunReport;
 use scenario::{Experiment, Faults, Observer, RunError, RunSpec, Variant, nearest};
 use std::path::PathBuf;
 
@@ -53,6 +54,12 @@ impl Chosen {
         let done = run(&spec, &|share| bar.progress(share));
         bar.clear();
         done
+    }
+
+    /// What a report says of it.
+    fn described(&self) -> OneRunReport<'_> {
+        let (experiment, variant, seed) = (&self.experiment, &self.variant.name, self.seed);
+        OneRunReport { experiment, variant, seed }
     }
 
     /// The complaint that the run has failed.

@@ -9,16 +9,13 @@ mod text;
 pub use json::json;
 pub use text::text;
 
-use scenario::{Experiment, Explanation, Kind, N_NEAR, RuleTime};
+use crate::OneRun;
+use scenario::{Explanation, Kind, N_NEAR, RuleTime};
 
 /// An explanation and what it is of.
 pub struct View<'a> {
-    /// The scenario.
-    pub experiment: &'a Experiment,
-    /// Name of the variant.
-    pub variant: &'a str,
-    /// Seed of the run.
-    pub seed: u64,
+    /// The run.
+    pub run: OneRun<'a>,
     /// The explanation.
     pub explanation: &'a Explanation,
 }

@@ -19,6 +19,7 @@ mod heat_map;
 mod json;
 mod markdown;
 mod number;
+mod one_run;
 mod plot;
 mod stats;
 mod text;
@@ -29,6 +30,7 @@ pub use csv_table::csv;
 pub use heat_map::utilization_svg;
 pub use json::{json, json_line};
 pub use markdown::markdown;
+pub use one_run::OneRun;
 pub use plot::deltas_svg;
 pub use text::text;
 

@@ -12,19 +12,16 @@ pub use folded::folded;
 pub use json::json;
 pub use text::text;
 
-use scenario::{Experiment, Profile};
+use crate::OneRun;
+use scenario::Profile;
 
 /// The function that perf shows for a CPU that waits for a lock.
 const SLOWPATH: &str = "native_queued_spin_lock_slowpath";
 
 /// A profile and what it is of.
 pub struct View<'a> {
-    /// The scenario.
-    pub experiment: &'a Experiment,
-    /// Name of the variant.
-    pub variant: &'a str,
-    /// Seed of the run.
-    pub seed: u64,
+    /// The run.
+    pub run: OneRun<'a>,
     /// The profile.
     pub profile: &'a Profile,
 }

@@ -10,8 +10,7 @@ pub fn explain(args: &ExplainArgs) -> Result<(), Stop> {
     let chosen = Chosen::load(&args.run)?;
     let found = chosen.run(|spec, progress| spec.explain(progress));
     let explanation = &found.map_err(|e| chosen.failed(&e))?;
-    let (variant, seed) = (&chosen.variant.name, chosen.seed);
-    let view = View { experiment: &chosen.experiment, variant, seed, explanation };
+    let view = View { run: chosen.described(), explanation };
     print(&match args.format {
         ExplainFormat::Text => text(&view),
         ExplainFormat::Json => json(&view),

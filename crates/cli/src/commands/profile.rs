@@ -10,8 +10,7 @@ pub fn profile(args: &ProfileArgs) -> Result<(), Stop> {
     let chosen = Chosen::load(&args.run)?;
     let found = chosen.run(|spec, progress| spec.profile(progress));
     let profile = &found.map_err(|e| chosen.failed(&e))?;
-    let (variant, seed) = (&chosen.variant.name, chosen.seed);
-    let view = View { experiment: &chosen.experiment, variant, seed, profile };
+    let view = View { run: chosen.described(), profile };
     print(&match args.format {
         ProfileFormat::Text => text(&view),
         ProfileFormat::Json => json(&view),

@@ -2,8 +2,6 @@
 //! are in ns of CPU time; shares in percent of `idle_while_runnable`.
 
 use super::View;
-use crate::TOOL;
-use scenario::glue::machine_info;
 use scenario::{Blame, Near, RuleTime, Wait};
 use serde_json::{Map, Value, json};
 
@@ -12,27 +10,15 @@ const SCHEMA: u32 = 1;
 
 /// The explanation as an indented document.
 pub fn json(view: &View<'_>) -> String {
-    let (e, x) = (view.experiment, view.explanation);
-    let machine = machine_info(&e.machine);
-    let document = json!({
-        "schema": SCHEMA,
-        "tool": TOOL,
-        "scenario": e.name,
-        "scenario_hash": e.hash,
-        "title": e.title,
-        "machine": { "name": machine.name, "cpus": machine.cpus, "llcs": machine.llcs },
-        "workload": e.workload.def.kind,
-        "variant": view.variant,
-        "seed": view.seed,
+    let x = view.explanation;
+    let found = json!({
         "elapsed_ns": x.elapsed_ns,
         "idle_while_runnable_ns": x.wasted_ns,
         "rules": x.rules.iter().map(|r| rule(view, r)).collect::<Vec<_>>(),
         "blame": x.blame.iter().map(|b| blame(view, b)).collect::<Vec<_>>(),
         "longest": x.longest.iter().map(wait).collect::<Vec<_>>(),
     });
-    let mut text = serde_json::to_string_pretty(&document).unwrap_or_default();
-    text.push('\n');
-    text
+    view.run.document(SCHEMA, found)
 }
 
 fn rule(view: &View<'_>, rule: &RuleTime) -> Value {

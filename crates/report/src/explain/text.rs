@@ -1,11 +1,8 @@
 //! The explanation as tables for people.
 
 use super::View;
-use crate::TOOL;
 use crate::number::time;
-use crate::view::size;
 use anstyle::Style;
-use scenario::glue::machine_info;
 use scenario::{Kind, Near, RuleTime};
 use std::fmt::Write;
 
@@ -28,23 +25,12 @@ pub fn text(view: &View<'_>) -> String {
         longest(&mut out, view);
         legend(&mut out, view);
     }
-    let _ = writeln!(out, "\n{DIM}{TOOL}, scenario {}.{DIM:#}", view.experiment.hash);
-    out
+    out + &view.run.foot()
 }
 
 fn head(out: &mut String, view: &View<'_>) {
-    let (e, x) = (view.experiment, view.explanation);
-    let machine = machine_info(&e.machine);
-    let _ = writeln!(out, "{BOLD}{}{BOLD:#}", e.title);
-    let _ = writeln!(
-        out,
-        "machine {}, {}   workload {}   variant {}   seed {}",
-        machine.name,
-        size(&machine),
-        e.workload.def.kind,
-        view.variant,
-        view.seed
-    );
+    let x = view.explanation;
+    *out += &view.run.head();
     if x.wasted_ns == 0 {
         let _ = writeln!(out, "no CPU idled while a task that it may run waited");
         return;

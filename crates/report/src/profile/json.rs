@@ -2,8 +2,6 @@
 //! in ns; shares in percent of busy time.
 
 use super::View;
-use crate::TOOL;
-use scenario::glue::machine_info;
 use scenario::{LockClass, SiteTime, Spread, StackTime};
 use serde_json::{Map, Value, json};
 
@@ -12,18 +10,8 @@ const SCHEMA: u32 = 1;
 
 /// The profile as an indented document.
 pub fn json(view: &View<'_>) -> String {
-    let (e, p) = (view.experiment, view.profile);
-    let machine = machine_info(&e.machine);
-    let document = json!({
-        "schema": SCHEMA,
-        "tool": TOOL,
-        "scenario": e.name,
-        "scenario_hash": e.hash,
-        "title": e.title,
-        "machine": { "name": machine.name, "cpus": machine.cpus, "llcs": machine.llcs },
-        "workload": e.workload.def.kind,
-        "variant": view.variant,
-        "seed": view.seed,
+    let p = view.profile;
+    let found = json!({
         "elapsed_ns": p.elapsed_ns,
         "busy_ns": p.busy_ns,
         "slowpath_ns": view.slowpath(),
@@ -34,9 +22,7 @@ pub fn json(view: &View<'_>) -> String {
         "locks": p.locks.iter().map(lock).collect::<Vec<_>>(),
         "stacks": p.stacks.iter().map(stack).collect::<Vec<_>>(),
     });
-    let mut text = serde_json::to_string_pretty(&document).unwrap_or_default();
-    text.push('\n');
-    text
+    view.run.document(SCHEMA, found)
 }
 
 fn path(view: &View<'_>, (name, ns, spin_ns): (&str, u64, u64)) -> Value {

@@ -1,11 +1,8 @@
 //! The profile as tables for people.
 
 use super::{SLOWPATH, View, tree};
-use crate::TOOL;
 use crate::number::{number, time};
-use crate::view::size;
 use anstyle::Style;
-use scenario::glue::machine_info;
 use scenario::{SiteTime, Spread};
 use std::fmt::Write;
 
@@ -24,23 +21,12 @@ pub fn text(view: &View<'_>) -> String {
     title(&mut out, "call graph, callers first", "shares of at least 0.5 %");
     out += &tree::tree(view);
     lockstat(&mut out, view);
-    let _ = writeln!(out, "\n{DIM}{TOOL}, scenario {}.{DIM:#}", view.experiment.hash);
-    out
+    out + &view.run.foot()
 }
 
 fn head(out: &mut String, view: &View<'_>) {
-    let (e, p) = (view.experiment, view.profile);
-    let machine = machine_info(&e.machine);
-    let _ = writeln!(out, "{BOLD}{}{BOLD:#}", e.title);
-    let _ = writeln!(
-        out,
-        "machine {}, {}   workload {}   variant {}   seed {}",
-        machine.name,
-        size(&machine),
-        e.workload.def.kind,
-        view.variant,
-        view.seed
-    );
+    let p = view.profile;
+    *out += &view.run.head();
     let seconds = |ns: u64| number(ns as f64 * 1e-9, "s");
     let all = p.elapsed_ns.saturating_mul(p.cpus as u64).max(1);
     let _ = writeln!(
