@@ -87,8 +87,6 @@ pub(crate) struct OnCpu {
     pub(super) se: FairTask,
     /// Its queue; what a runqueue has beside its `cfs_rq` is not used.
     pub(super) rq: FairRq,
-    /// The entity's weight, in units of 1/1024.
-    shares: u64,
     /// How many tasks the entity stood for when it was looked at last.
     pub(super) runnable_weight: u32,
     /// Tasks with averages have come or gone since the entity was updated last; …
@@ -114,7 +112,6 @@ impl OnCpu {
         Self {
             se,
             rq: FairRq::new(0),
-            shares: group.shares,
             runnable_weight: 0,
             propagate: false,
             prop_runnable_sum: 0,
@@ -310,7 +307,8 @@ impl<const GROUPS: bool> Fair<Cfs<GROUPS>> {
         all && !has_group
     }
 
-    /// `update_cfs_group`: what weight a group's entity has now.
+    /// `update_cfs_group`: what weight a group's entity has now. One that stays as it is is set
+    /// anew, too, which charges the current entity and rounds its load again.
     #[inline]
     pub(super) fn update_group(&mut self, now: Ns, se: TaskId) {
         if GROUPS && is_group(se) {
@@ -325,10 +323,7 @@ impl<const GROUPS: bool> Fair<Cfs<GROUPS>> {
         let on_cpu = &mut groups.on_cpus[index];
         on_cpu.runnable_weight = on_cpu.rq.h_nr_running;
         let shares = on_cpu.share_of(&groups.groups[group]);
-        if shares != on_cpu.shares {
-            on_cpu.shares = shares;
-            self.reweight_group(now, QueueId::root(CpuId(cpu as u32)), se, shares);
-        }
+        self.reweight_group(now, QueueId::root(CpuId(cpu as u32)), se, shares);
     }
 
     /// `reweight_entity` of a group's entity.

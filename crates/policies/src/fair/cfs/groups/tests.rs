@@ -171,6 +171,39 @@ fn a_wake_up_competes_as_its_group() {
 }
 
 #[test]
+fn a_wake_up_in_the_group_that_runs_charges_its_entity() {
+    let (mut rig, tasks) = hogs(&[100], &[1, 1]);
+    let curr = rig.w.cpus[0].curr;
+    let sleeper = tasks.into_iter().find(|p| *p != curr).unwrap();
+    rig.dequeue(sleeper, true);
+    let before = rig.f.rqs[0].min_vruntime;
+    rig.w.now += 15 * MS;
+    rig.wake(sleeper);
+    // The group is on no other CPU, so its entity weighs 1024 as before. It began as a sleeper,
+    // with a credit of 12 ms.
+    let se = &rig.f.on_cpu(FIRST).se;
+    assert_eq!((se.exec_start, se.sum_exec_runtime), (15 * MS, 15 * MS));
+    assert_eq!(rig.f.rqs[0].min_vruntime, before + 3 * MS);
+}
+
+#[test]
+fn the_load_of_an_entity_is_rounded_anew_though_its_weight_stays() {
+    let (mut rig, tasks) = hogs(&[100], &[1]);
+    let group = rig.f.at_root(CPU0, tasks[0]);
+    // Half a period past the last one that has been averaged: a divider of 46718 + 512.
+    let half = SchedAvg { load_sum: 30_000, load_avg: 640, period_contrib: 512, ..full(0, 0) };
+    rig.f.on_cpu_mut(FIRST).se.avg = half;
+    rig.f.rqs[0].avg = SchedAvg { load_sum: 60_000_000, load_avg: 1664, ..half };
+    rig.f.update_group(0, group);
+    assert_eq!(weight(&rig, FIRST), 1024);
+    // 1024 * 30000 / 47230, and the root's queue has the ten that it is more.
+    assert_eq!(rig.f.on_cpu(FIRST).se.avg.load_avg, 650);
+    assert_eq!(rig.f.rqs[0].avg.load_avg, 1674);
+    // 60000000 - 1024 * 30000, but no less than 1024 * 46718, and back.
+    assert_eq!(rig.f.rqs[0].avg.load_sum, 1024 * 46_718 + 1024 * 30_000);
+}
+
+#[test]
 fn a_group_that_still_has_tasks_is_picked_again_when_one_sleeps() {
     let (mut rig, tasks) = hogs(&[100], &[1, 1, 0]);
     let group = rig.f.at_root(CPU0, tasks[0]);
