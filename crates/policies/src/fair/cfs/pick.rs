@@ -128,15 +128,26 @@ impl<const GROUPS: bool> Fair<Cfs<GROUPS>> {
         w.resched_curr(cpu);
         // A group's entity is no buddy that has been preempted.
         if self.features.last_buddy && many && rival == curr && self.tasks[curr.idx()].on_rq {
-            self.queue_mut(of_curr).queue.last = curr;
-            if let Some(group) = self.group_entity(of_curr) {
-                self.rqs[cpu.idx()].queue.last = group;
-            }
+            self.set_last_buddy(of_curr, curr);
         }
     }
 
-    /// `set_next_buddy`
+    /// `set_last_buddy`: unless its policy is SCHED_IDLE.
+    fn set_last_buddy(&mut self, queue: QueueId, se: TaskId) {
+        if self.entity(se).is_idle_policy() {
+            return;
+        }
+        self.queue_mut(queue).queue.last = se;
+        if let Some(group) = self.group_entity(queue) {
+            self.rqs[queue.cpu.idx()].queue.last = group;
+        }
+    }
+
+    /// `set_next_buddy`: unless its policy is SCHED_IDLE.
     fn set_next_buddy(&mut self, queue: QueueId, se: TaskId) {
+        if self.entity(se).is_idle_policy() {
+            return;
+        }
         self.queue_mut(queue).next = se;
         if let Some(group) = self.group_entity(queue) {
             self.rqs[queue.cpu.idx()].next = group;

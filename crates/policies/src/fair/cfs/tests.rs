@@ -2,7 +2,7 @@
 
 use super::super::testing::{RYZEN, Rig};
 use super::groups::QueueId;
-use sim_core::{EnqueueFlags, MigrationCause, Policy, TaskId};
+use sim_core::{EnqueueFlags, MigrationCause, Policy, SchedPolicy, TaskId};
 use topology::CpuId;
 
 const MS: u64 = 1_000_000;
@@ -146,6 +146,32 @@ fn a_wakee_preempts_beyond_its_granularity() {
         assert!(!preempts(granularity, nice), "nice {nice}");
         assert!(preempts(granularity + 1, nice), "nice {nice}");
     }
+}
+
+/// A wake-up beside eight tasks that preempts, unless only a task of normal policy may do so: the
+/// next and the last buddy after it.
+fn buddies(curr: SchedPolicy, wakee: SchedPolicy, next_buddy: bool) -> [TaskId; 2] {
+    let (mut rig, tasks) = hogs(250, &[0; 8]);
+    rig.f.features.next_buddy = next_buddy;
+    let (running, woken) = (rig.w.cpus[0].curr, tasks[0]);
+    rig.f.tasks[running.idx()].policy = curr;
+    rig.f.tasks[woken.idx()].policy = wakee;
+    rig.f.tasks[running.idx()].vruntime = rig.vruntime(woken) + 20 * MS;
+    rig.f.check_preempt(&mut rig.w, CPU0, woken, EnqueueFlags::default());
+    assert_eq!(rig.w.cpus[0].need_resched, wakee == SchedPolicy::Normal);
+    [rig.f.rqs[0].next, rig.f.rqs[0].queue.last]
+}
+
+/// `se_is_idle` in `set_last_buddy` and `set_next_buddy`.
+#[test]
+fn an_idle_policy_task_is_nobodys_buddy() {
+    use SchedPolicy::{Idle, Normal};
+    let (none, running, woken) = (TaskId::NONE, TaskId(7), TaskId(0));
+    assert_eq!(buddies(Normal, Normal, false), [woken, running]);
+    assert_eq!(buddies(Normal, Normal, true), [woken, running]);
+    assert_eq!(buddies(Idle, Normal, false), [none, none]);
+    assert_eq!(buddies(Idle, Normal, true), [woken, none]);
+    assert_eq!(buddies(Normal, Idle, true), [none, none]);
 }
 
 #[test]
