@@ -132,8 +132,9 @@ impl Fair<Eevdf> {
         (curr, p): (TaskId, TaskId),
         fork: bool,
     ) {
+        let idle_policy = self.tasks[p.idx()].is_idle_policy();
         let still_delayed = self.tasks[p.idx()].ext.sched_delayed;
-        if self.features.next_buddy && !fork && !still_delayed {
+        if self.features.next_buddy && !fork && !still_delayed && !idle_policy {
             self.rqs[cpu.idx()].next = p;
         }
         if w.cpus[cpu.idx()].need_resched {
@@ -143,8 +144,7 @@ impl Fair<Eevdf> {
         if rules >= Rules::V6_12 && !self.features.wakeup_preemption {
             return;
         }
-        let idle = |p: TaskId| self.tasks[p.idx()].is_idle_policy();
-        if idle(curr) && !idle(p) {
+        if self.tasks[curr.idx()].is_idle_policy() && !idle_policy {
             if rules >= Rules::V6_18_2 {
                 self.cancel_protection(curr);
             }

@@ -5,7 +5,7 @@ mod fairness;
 use super::super::reasons;
 use super::super::testing::Rig;
 use super::*;
-use sim_core::{MigrationCause, Policy, SchedAttr};
+use sim_core::{MigrationCause, Policy, SchedAttr, SchedPolicy};
 
 const MS: u64 = 1_000_000;
 const CPU0: CpuId = CpuId(0);
@@ -340,6 +340,20 @@ fn protection_lasts_for_the_shortest_slice() {
     rig.schedule(0);
     let se = &rig.f.tasks[p.idx()];
     assert_eq!(se.ext.protect - se.vruntime, 700_000);
+}
+
+/// `se_is_idle` in `set_next_buddy`.
+#[test]
+fn a_woken_idle_policy_task_is_no_buddy() {
+    let next = |policy| {
+        let (mut rig, tasks) = hogs(Rules::V6_6, 1000, &[0, 0]);
+        rig.f.features.next_buddy = true;
+        rig.f.tasks[tasks[1].idx()].policy = policy;
+        rig.f.check_preempt(&mut rig.w, CPU0, tasks[1], EnqueueFlags::default());
+        rig.f.rqs[0].next
+    };
+    assert_eq!(next(SchedPolicy::Normal), TaskId(1));
+    assert_eq!(next(SchedPolicy::Idle), TaskId::NONE);
 }
 
 #[test]
