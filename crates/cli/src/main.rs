@@ -7,6 +7,7 @@
 
 mod args;
 mod commands;
+mod interrupt;
 mod output;
 mod progress;
 
@@ -17,7 +18,7 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
-    output::leave_no_half_written_file_on_ctrl_c();
+    interrupt::leave_nothing_behind();
     let done = match cli.command {
         None => commands::run::run(&cli.run),
         Some(Command::Check { scenarios }) => commands::check::check(&scenarios),

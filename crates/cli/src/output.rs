@@ -55,13 +55,3 @@ pub fn show_faults(faults: &Faults) {
 pub fn count(n: usize, what: &str) -> String {
     format!("{n} {what}{}", if n == 1 { "" } else { "s" })
 }
-
-/// On Ctrl-C, ends the program once no file is being written.
-pub fn leave_no_half_written_file_on_ctrl_c() {
-    // Without a handler Ctrl-C still ends the program: then only a temporary file may stay.
-    let _ = ctrlc::set_handler(|| {
-        let _guard = report::out::uninterrupted();
-        let _no_more_files = scenario::glue::abandon_unfinished_traces();
-        std::process::exit(130);
-    });
-}

@@ -3,7 +3,7 @@
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use scenario::Observer;
 use std::io::IsTerminal;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Runs that end sooner show no bar.
@@ -11,13 +11,24 @@ const PATIENCE: Duration = Duration::from_millis(400);
 
 const STEPS: u64 = 1000;
 
+/// The bar on the screen, if there is one; held by whoever draws.
+static SHOWN: Mutex<Option<ProgressBar>> = Mutex::new(None);
+
+/// Removes the bar from the screen; while the guard is held no other appears.
+pub fn wipe() -> MutexGuard<'static, impl Sized> {
+    let mut shown = SHOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(bar) = shown.take() {
+        bar.finish_and_clear();
+    }
+    shown
+}
+
 /// A bar for one experiment.
 pub struct Bar {
     bar: ProgressBar,
     begin: Instant,
     /// False if nobody wants to see it.
     wanted: bool,
-    shown: AtomicBool,
 }
 
 impl Bar {
@@ -30,14 +41,12 @@ impl Bar {
         }
         bar.set_message(name.to_string());
         let wanted = !quiet && std::io::stderr().is_terminal();
-        Self { bar, begin: Instant::now(), wanted, shown: AtomicBool::new(false) }
+        Self { bar, begin: Instant::now(), wanted }
     }
 
     /// Removes the bar from the screen.
     pub fn clear(&self) {
-        if self.shown.load(Ordering::Relaxed) {
-            self.bar.finish_and_clear();
-        }
+        drop(wipe());
     }
 }
 
@@ -46,9 +55,11 @@ impl Observer for Bar {
         if !self.wanted || self.begin.elapsed() < PATIENCE {
             return;
         }
-        if !self.shown.swap(true, Ordering::Relaxed) {
+        let mut shown = SHOWN.lock().unwrap_or_else(PoisonError::into_inner);
+        let bar = shown.get_or_insert_with(|| {
             self.bar.set_draw_target(ProgressDrawTarget::stderr_with_hz(10));
-        }
-        self.bar.set_position((done * STEPS as f64) as u64);
+            self.bar.clone()
+        });
+        bar.set_position((done * STEPS as f64) as u64);
     }
 }

@@ -9,6 +9,7 @@ mod profile;
 mod replay;
 mod results;
 mod rt_app;
+mod signals;
 mod topology;
 mod trace;
 mod wq;

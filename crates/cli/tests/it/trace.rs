@@ -73,33 +73,3 @@ fn a_reader_that_has_seen_enough_is_no_error() {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     assert!(output.stderr.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
 }
-
-/// Waits until something else than scenarios is in the directory.
-#[cfg(unix)]
-fn wait_for_a_file(lab: &Lab) {
-    let n_files = || std::fs::read_dir(lab.path(".")).unwrap().count();
-    while n_files() <= 2 {
-        std::thread::sleep(std::time::Duration::from_millis(1));
-    }
-}
-
-#[cfg(unix)]
-#[test]
-fn ctrl_c_leaves_no_half_written_file() {
-    let lab = Lab::new();
-    lab.edit("work_seconds = 4", "work_seconds = 4000");
-    let mut child = Command::new(env!("CARGO_BIN_EXE_schedlab"))
-        .args([&ONE[..], &["--perf-script", "t.txt"]].concat())
-        .current_dir(lab.path("."))
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
-    wait_for_a_file(&lab);
-    let pid = child.id().to_string();
-    assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
-    assert_eq!(child.wait().unwrap().code(), Some(130));
-    let mut names: Vec<_> =
-        std::fs::read_dir(lab.path(".")).unwrap().map(|e| e.unwrap().file_name()).collect();
-    names.sort();
-    assert_eq!(names, ["machines", "small.toml"]);
-}

@@ -1,8 +1,8 @@
 //! Files that appear whole or not at all, however long they take to write.
 //!
 //! A trace grows in a temporary file beside its target and replaces the target when the run has
-//! ended well. A run that fails, a full disk or Ctrl-C leave nothing behind. What is no regular
-//! file (a pipe, `/dev/null`) is written in place.
+//! ended well. A run that fails, a full disk, Ctrl-C or SIGTERM leave nothing behind. What is no
+//! regular file (a pipe, `/dev/null`) is written in place.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Seek, SeekFrom, Write};

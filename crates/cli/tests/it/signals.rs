@@ -1,0 +1,91 @@
+//! Ctrl-C and SIGTERM: the terminal and the directory are left as they were.
+#![cfg(unix)]
+
+use crate::lab::Lab;
+use nix::pty::{Winsize, openpty};
+use std::fs::File;
+use std::io::Read;
+use std::process::{Child, Command, Stdio};
+
+/// A run that ends in hours.
+fn long() -> Lab {
+    let lab = Lab::new();
+    lab.edit("work_seconds = 4", "work_seconds = 400000");
+    lab
+}
+
+fn start(lab: &Lab, args: &[&str], stderr: Stdio) -> Child {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_schedlab"));
+    command.args(args).current_dir(lab.path(".")).env("TERM", "xterm");
+    command.stdout(Stdio::null()).stderr(stderr).spawn().unwrap()
+}
+
+fn send(signal: &str, child: &Child) {
+    let pid = child.id().to_string();
+    assert!(Command::new("kill").args([signal, &pid]).status().unwrap().success());
+}
+
+/// The files of the lab.
+fn names(lab: &Lab) -> Vec<String> {
+    let entries = std::fs::read_dir(lab.path(".")).unwrap();
+    let mut names: Vec<_> =
+        entries.map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn no_half_written_file_is_left() {
+    for (signal, code) in [("-INT", 130), ("-TERM", 143)] {
+        for format in ["--perf-script", "--perf-data", "--trace-dat", "--perfetto"] {
+            let lab = long();
+            let args = ["trace", "small.toml", "--variant", "SWQUEUE", format, "t"];
+            let mut child = start(&lab, &args, Stdio::null());
+            while names(&lab).len() <= 2 {
+                std::thread::sleep(std::time::Duration::from_millis(1));
+            }
+            send(signal, &child);
+            assert_eq!(child.wait().unwrap().code(), Some(code), "{signal} {format}");
+            assert_eq!(names(&lab), ["machines", "small.toml"], "{signal} {format}");
+        }
+    }
+}
+
+/// Reads what a program writes to a terminal until it says `until`, or has ended.
+fn read(terminal: &mut File, until: &str) -> String {
+    let (mut seen, mut chunk) = (Vec::new(), [0; 4096]);
+    // When the other side is closed Linux answers with an error.
+    while let Ok(n) = terminal.read(&mut chunk) {
+        seen.extend_from_slice(&chunk[..n]);
+        let ended = n == 0;
+        if ended || (!until.is_empty() && String::from_utf8_lossy(&seen).contains(until)) {
+            break;
+        }
+    }
+    String::from_utf8(seen).unwrap()
+}
+
+/// The line that the cursor is in: what was written since it was last cleared.
+fn line(written: &str) -> &str {
+    let after = |mark: &str| written.rfind(mark).map_or(0, |at| at + mark.len());
+    &written[after("\x1b[2K").max(after("\n"))..]
+}
+
+#[test]
+fn no_progress_bar_is_left() {
+    for (signal, code) in [("-INT", 130), ("-TERM", 143)] {
+        for args in [&["small.toml"][..], &["explain", "small.toml", "--variant", "SWQUEUE"]] {
+            let lab = long();
+            let size = Winsize { ws_row: 24, ws_col: 80, ws_xpixel: 0, ws_ypixel: 0 };
+            let pty = openpty(&size, None).unwrap();
+            let mut child = start(&lab, args, Stdio::from(pty.slave));
+            let mut terminal = File::from(pty.master);
+            let mut written = read(&mut terminal, "to go");
+            assert!(line(&written).contains("small ["), "{written:?}");
+            send(signal, &child);
+            written += &read(&mut terminal, "");
+            assert_eq!(line(&written).trim_matches('\r'), "", "{signal} {args:?} {written:?}");
+            assert_eq!(child.wait().unwrap().code(), Some(code), "{signal} {args:?}");
+        }
+    }
+}
