@@ -1,5 +1,7 @@
 //! Why CPUs of one run idled while tasks waited: each CPU-second by the rule that let it happen.
 
+mod knobs;
+
 use crate::engine;
 use crate::experiment::RunSpec;
 use crate::profile::Spread;
@@ -64,8 +66,9 @@ pub struct RuleTime {
     pub name: &'static str,
     /// What that means.
     pub text: &'static str,
-    /// Features and tunables that change it; may be empty.
-    pub knob: &'static str,
+    /// Features and tunables that change it and that the variant has not set so already; may be
+    /// empty.
+    pub knob: String,
     /// CPU time by [`Near`], ns.
     pub ns: [u64; N_NEAR],
     /// The parts of waits that the rule is to blame for, without the time when no CPU was idle.
@@ -130,6 +133,10 @@ impl RunSpec {
     /// # Errors
     /// The run fails.
     pub fn explain(&self, progress: &dyn Fn(f64)) -> Result<Explanation, RunError> {
-        guarded(|| engine::explain(self, progress))
+        let mut found = guarded(|| engine::explain(self, progress))?;
+        for rule in &mut found.rules {
+            rule.knob = knobs::left(self, &rule.knob);
+        }
+        Ok(found)
     }
 }

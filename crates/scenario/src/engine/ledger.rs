@@ -45,6 +45,7 @@ impl Row {
     fn result(&self) -> RuleTime {
         let Reason { name, text, knob, .. } = *self.reason;
         let (kind, ns, waits) = (self.kind, self.ns, self.waits.spread());
+        let knob = knob.to_string();
         RuleTime { kind, name, text, knob, ns, waits }
     }
 }
