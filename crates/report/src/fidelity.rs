@@ -185,6 +185,11 @@ impl Compared {
         }
     }
 
+    /// True if its changes come with intervals, for which it takes two seeds.
+    pub fn has_intervals(&self) -> bool {
+        self.seeds.len() > 1
+    }
+
     /// The score of this scenario.
     pub fn score(&self) -> Score {
         Score::of(self.rows.iter())

@@ -121,6 +121,44 @@ fn json_has_the_documented_shape() {
 }
 
 #[test]
+fn one_seed_has_no_interval_and_says_so() {
+    let lab = lab();
+    lab.run(["fidelity", "small.toml", "--seeds", "1"]).success().stdout_eq(str![[r#"
+small: a small build (seeds 1)
+ elapsed [s]                   published   change  simulated   change
+  NO_SWQUEUE                        1.50 baseline      0.665           level -55.68%  calibrated
+  SWQUEUE                           1.40   -6.67%      0.673   +1.18%                 differs
+
+sources
+  made up
+    small
+
+score                              changes  1 % and up      levels  calibrated
+  small                             0 of 1      0 of 1           -           1
+
+changes that agree: same direction or both under 0.15 %, and at most 1 point or 1/4 apart.
+Below 1 % the direction is nearly all that counts, and chance gets about half of them right.
+levels within 2 %: values of baselines, and those whose baseline nobody published.
+calibrated: a constant was fitted to this row (docs/CALIBRATION.md), so it counts for nothing.
+One seed gives no interval: --seeds 5 tells chance from effect.
+schedlab 0.1.0.
+
+"#]]);
+    let text = lab.output(["fidelity", "small.toml", "--seeds", "1", "--format", "json"]);
+    let doc: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let row = &doc["scenarios"][0]["rows"][1];
+    assert_eq!(row["ci95"], serde_json::Value::Null);
+    assert!(row["simulated_delta_pct"].is_number() && row["right"].is_boolean(), "{row}");
+    let csv = lab.output(["fidelity", "small.toml", "--seeds", "1", "--format", "csv"]);
+    let last = csv.lines().last().unwrap();
+    assert!(last.contains(",,,false,change,"), "{last}");
+    // Of two scenarios, the one that it is about is named.
+    lab.file("one.toml", SCENARIO.replace("seeds = 2", "seeds = 1"));
+    let text = lab.output(["fidelity", "small.toml", "one.toml", "--quiet"]);
+    assert!(text.contains("\nOne seed gives no interval (one): --seeds 5 "), "{text}");
+}
+
+#[test]
 fn bad_input_is_refused_before_anything_runs() {
     let lab = lab();
     lab.run(["fidelity", "small.toml", "small.toml"]).code(2).stderr_eq(str![[r#"

@@ -106,7 +106,7 @@ fn text_shows_every_row_and_fits_a_terminal() {
           on                                 250        -          -                          not judged
 
         example: An example (seeds 1)
-         elapsed [s]                   published   change  simulated   change  95 % interval
+         elapsed [s]                   published   change  simulated   change
           off                             300.00 baseline     300.73           level +0.24%   within 2 %
           on                              298.50   -0.50%     301.98   +0.42%                 differs
 
@@ -126,6 +126,7 @@ fn text_shows_every_row_and_fits_a_terminal() {
         levels within 2 %: values of baselines, and those whose baseline nobody published.
         calibrated: a constant was fitted to this row (docs/CALIBRATION.md), so it counts for nothing.
         not judged (1): the runs have nothing beside it.
+        One seed gives no interval (example): --seeds 5 tells chance from effect.
         schedlab 0.1.0.
     "#]].assert_eq(&plain);
 }
@@ -166,6 +167,7 @@ fn markdown_shows_every_row() {
         levels within 2 %: values of baselines, and those whose baseline nobody published.  
         calibrated: a constant was fitted to this row (docs/CALIBRATION.md), so it counts for nothing.  
         not judged (1): the runs have nothing beside it.  
+        One seed gives no interval (example): --seeds 5 tells chance from effect.  
 
         - here: all-sorts, example
         - Someone, somewhere: all-sorts

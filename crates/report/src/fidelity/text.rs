@@ -26,7 +26,7 @@ pub fn scenario_text(compared: &Compared) -> String {
     for row in &compared.rows {
         if row.published.metric != metric {
             metric = &row.published.metric;
-            heading(&mut out, row);
+            heading(&mut out, row, compared.has_intervals());
         }
         line(&mut out, row);
     }
@@ -34,10 +34,11 @@ pub fn scenario_text(compared: &Compared) -> String {
     out
 }
 
-fn heading(out: &mut String, row: &Row) {
+fn heading(out: &mut String, row: &Row, intervals: bool) {
     let metric = format!(" {:<NAME$}", short(&view::metric(row), NAME));
+    let interval = if intervals { "  95 % interval" } else { "" };
     let head = format!(
-        " {:>9} {:>8}  {:>9} {:>8}  95 % interval",
+        " {:>9} {:>8}  {:>9} {:>8}{interval}",
         "published", "change", "simulated", "change"
     );
     let _ = writeln!(out, "{metric}{}", paint(DIM, &head));

@@ -1,6 +1,6 @@
 //! What text and Markdown share: cells in words, and what the words mean.
 
-use super::{By, CLEAR_PCT, Fidelity, LEVEL_PCT, Row, Score, Tally};
+use super::{By, CLEAR_PCT, Compared, Fidelity, LEVEL_PCT, Row, Score, Tally};
 use crate::analysis::SAME_PCT;
 use crate::number::percent;
 
@@ -66,5 +66,20 @@ pub fn remarks(fidelity: &Fidelity) -> Vec<String> {
     if score.unjudged > 0 {
         remarks.push(format!("not judged ({}): the runs have nothing beside it.", score.unjudged));
     }
+    remarks.extend(one_seed(fidelity));
     remarks
+}
+
+/// That changes have no intervals; of which scenarios, if not of all.
+fn one_seed(fidelity: &Fidelity) -> Option<String> {
+    let changes = |s: &&Compared| s.rows.iter().any(|row| row.by == By::Change);
+    let compared: Vec<&Compared> = fidelity.scenarios.iter().filter(changes).collect();
+    let bare: Vec<&str> =
+        compared.iter().filter(|s| !s.has_intervals()).map(|s| s.scenario.as_str()).collect();
+    let of = match bare.len() {
+        0 => return None,
+        n if n == compared.len() => String::new(),
+        _ => format!(" ({})", bare.join(", ")),
+    };
+    Some(format!("One seed gives no interval{of}: --seeds 5 tells chance from effect."))
 }
