@@ -12,6 +12,18 @@ use topology::CpuId;
 /// Flags for a group's entity: its first task has woken up.
 const WAKEUP: EnqueueFlags = EnqueueFlags { wakeup: true, migrated: false, initial: false };
 
+/// Why an entity leaves its queue.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Leave {
+    /// DEQUEUE_SLEEP; so does a group's entity when its last task goes to another CPU.
+    Sleep,
+    /// For another CPU: its averages go with it and its vruntime becomes relative.
+    Move,
+    /// DEQUEUE_SAVE: for a moment, in which it is changed. Its vruntime stays as it is, and so does
+    /// min_vruntime, or it would have to start further on.
+    Save,
+}
+
 impl<const GROUPS: bool> Fair<Cfs<GROUPS>> {
     /// Puts `p` on its queue of `cpu`, as `enqueue_task_fair` does, but for the hooks of the
     /// wake-up path.
@@ -59,41 +71,41 @@ impl<const GROUPS: bool> Fair<Cfs<GROUPS>> {
         }
     }
 
-    /// Takes `p` off its queue of `cpu`. Without `sleep` it leaves for another CPU: its averages
-    /// go with it and its vruntime becomes relative.
+    /// Takes `p` off its queue of `cpu`. Without `sleep` it leaves for another CPU.
     pub(super) fn dequeue(&mut self, now: Ns, cpu: CpuId, p: TaskId, sleep: bool) {
-        let queue = self.queue_of(cpu, p);
-        self.util_est_dequeue(cpu, p);
-        self.dequeue_entity(now, queue, p, sleep);
-        self.count_out(now, queue, p, sleep);
-        self.publish(cpu);
+        self.leave(now, cpu, p, if sleep { Leave::Sleep } else { Leave::Move });
         if sleep && self.features.util_est {
             self.tasks[p.idx()].util_est_update(self.features.util_est_fastup);
         }
     }
 
+    /// DEQUEUE_SAVE: takes `p` off its queue of `cpu` for a moment.
+    pub(super) fn save(&mut self, now: Ns, cpu: CpuId, p: TaskId) {
+        self.leave(now, cpu, p, Leave::Save);
+    }
+
+    #[inline(always)]
+    fn leave(&mut self, now: Ns, cpu: CpuId, p: TaskId, why: Leave) {
+        let queue = self.queue_of(cpu, p);
+        self.util_est_dequeue(cpu, p);
+        self.dequeue_entity(now, queue, p, why);
+        self.count_out(now, queue, p, why);
+        self.publish(cpu);
+    }
+
     /// `dequeue_entity`
-    fn dequeue_entity(&mut self, now: Ns, queue: QueueId, se: TaskId, sleep: bool) {
+    #[inline(always)]
+    fn dequeue_entity(&mut self, now: Ns, queue: QueueId, se: TaskId, why: Leave) {
         self.charge_curr(queue, now);
-        self.leave_averages(now, queue, se, sleep);
+        self.leave_averages(now, queue, se, why != Leave::Move);
         self.take_off(queue, se);
-        if !sleep {
+        if why == Leave::Move {
             self.sub_min_vruntime(queue, se);
         }
         self.update_group(now, se);
-        self.update_min_vruntime(queue);
-    }
-
-    /// DEQUEUE_SAVE: takes `p` off its queue of `cpu` for a moment, in which it is changed. Its
-    /// vruntime stays as it is.
-    pub(super) fn save(&mut self, now: Ns, cpu: CpuId, p: TaskId) {
-        let queue = self.queue_of(cpu, p);
-        self.util_est_dequeue(cpu, p);
-        self.charge_curr(queue, now);
-        self.update_averages(now, queue, p);
-        self.take_off(queue, p);
-        self.count_out(now, queue, p, false);
-        self.publish(cpu);
+        if why != Leave::Save {
+            self.update_min_vruntime(queue);
+        }
     }
 
     /// ENQUEUE_RESTORE: the reverse.
@@ -143,14 +155,14 @@ impl<const GROUPS: bool> Fair<Cfs<GROUPS>> {
         rq.idle_h_nr_running += idle;
     }
 
-    fn count_out(&mut self, now: Ns, queue: QueueId, p: TaskId, sleep: bool) {
+    fn count_out(&mut self, now: Ns, queue: QueueId, p: TaskId, why: Leave) {
         let idle = u32::from(self.tasks[p.idx()].is_idle_policy());
         self.list_del(queue.cpu, p);
         if let Some(group) = self.group_entity(queue) {
             let rq = self.queue_mut(queue);
             rq.h_nr_running -= 1;
             rq.idle_h_nr_running -= idle;
-            self.group_leaves(now, queue, group, sleep);
+            self.group_leaves(now, queue, group, why);
         }
         let rq = &mut self.rqs[queue.cpu.idx()];
         rq.h_nr_running -= 1;
@@ -170,12 +182,13 @@ impl<const GROUPS: bool> Fair<Cfs<GROUPS>> {
 
     /// A task has left the queue of a group. If it sleeps, the group is to be picked again: it has
     /// not used up its slice.
-    fn group_leaves(&mut self, now: Ns, queue: QueueId, group: TaskId, sleep: bool) {
+    fn group_leaves(&mut self, now: Ns, queue: QueueId, group: TaskId, why: Leave) {
         let root = QueueId::root(queue.cpu);
         if self.queue(queue).load_weight == 0 {
-            return self.dequeue_entity(now, root, group, true);
+            let why = if why == Leave::Save { Leave::Save } else { Leave::Sleep };
+            return self.dequeue_entity(now, root, group, why);
         }
-        if sleep {
+        if why == Leave::Sleep {
             self.rqs[queue.cpu.idx()].next = group;
         }
         self.refresh_group(now, root, group);

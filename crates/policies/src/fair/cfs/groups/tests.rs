@@ -5,7 +5,7 @@ use super::super::super::state::SchedAvg;
 use super::super::super::testing::{RYZEN, Rig};
 use super::super::super::{Cfs, Discipline};
 use super::{Group, GroupSpec, OnCpu, QueueId};
-use sim_core::{EnqueueFlags, GroupId, Policy, TaskId};
+use sim_core::{EnqueueFlags, GroupId, Policy, SchedAttr, TaskId};
 use topology::CpuId;
 
 const MS: u64 = 1_000_000;
@@ -201,6 +201,25 @@ fn the_load_of_an_entity_is_rounded_anew_though_its_weight_stays() {
     assert_eq!(rig.f.rqs[0].avg.load_avg, 1674);
     // 60000000 - 1024 * 30000, but no less than 1024 * 46718, and back.
     assert_eq!(rig.f.rqs[0].avg.load_sum, 1024 * 46_718 + 1024 * 30_000);
+}
+
+/// DEQUEUE_SAVE goes up with the dequeue: nobody's min_vruntime moves while a group's only task is
+/// off its queue for a moment.
+#[test]
+fn a_renice_of_a_groups_only_task_leaves_its_group_where_it_is() {
+    let (mut rig, tasks) = hogs(&[100], &[0, 1]);
+    let (hog, other) = (tasks[0], tasks[1]);
+    while rig.w.cpus[0].curr != hog {
+        rig.run(rig.w.now + MS);
+    }
+    rig.w.now += 5 * MS;
+    let group = rig.f.at_root(CPU0, other);
+    // It waits, and holds the root's min_vruntime back.
+    let waits = rig.f.entity(group).vruntime;
+    assert_eq!(rig.f.rqs[0].leftmost(), Some(group));
+    rig.f.set_scheduler(&mut rig.w, other, SchedAttr { nice: 5, ..SchedAttr::default() });
+    assert!(rig.vruntime(hog) > waits + 4 * MS, "the hog is further on");
+    assert_eq!((rig.f.rqs[0].min_vruntime, rig.f.entity(group).vruntime), (waits, waits));
 }
 
 #[test]
