@@ -28,7 +28,6 @@ impl<S: Discipline> Fair<S> {
         if !d.span.intersects(w.allowed_set(p)) {
             return (prev, 0);
         }
-        S::update_h_load(self, w, w.tasks[p.idx()].cpu, p);
         let mut cpu = this;
         let mut level = Some(sd_level);
         let mut time = 0;
@@ -113,8 +112,19 @@ impl<S: Discipline> Fair<S> {
     }
 
     /// `find_idlest_group`: an index into the domain's groups, or none if the local one will do.
-    fn find_idlest_group(&self, w: &World, p: TaskId, cpu: CpuId, level: usize) -> Option<usize> {
+    fn find_idlest_group(
+        &mut self,
+        w: &World,
+        p: TaskId,
+        cpu: CpuId,
+        level: usize,
+    ) -> Option<usize> {
         let (d, link) = domain_at(w, cpu, level)?;
+        let own_cpu = w.tasks[p.idx()].cpu;
+        // Nobody asks for the load of a new child.
+        if d.span.contains(own_cpu) && self.tasks[p.idx()].avg.last_update_time != DETACHED {
+            S::update_h_load(self, w, own_cpu, p);
+        }
         let allowed = w.allowed_set(p);
         let mut idlest: Option<(usize, GroupStats)> = None;
         let mut local = None;

@@ -5,8 +5,8 @@ use super::super::super::state::SchedAvg;
 use super::super::super::testing::{RYZEN, Rig};
 use super::super::super::{Cfs, Discipline};
 use super::{Group, GroupSpec, OnCpu, QueueId};
-use sim_core::{EnqueueFlags, GroupId, Policy, SchedAttr, TaskId};
-use topology::CpuId;
+use sim_core::{EnqueueFlags, GroupId, Policy, SchedAttr, TaskAttr, TaskId};
+use topology::{CpuId, SdFlags};
 
 const MS: u64 = 1_000_000;
 const CPU0: CpuId = CpuId(0);
@@ -309,6 +309,35 @@ fn a_tasks_load_is_its_part_of_its_groups() {
     // The idle task's share of a queue of twice a task's load: its own.
     let idle = load(TaskId::IDLE);
     assert!(idle.abs_diff(1024) < 20, "{idle}");
+}
+
+/// `cpu_load_without` asks for the load of a task that has one there, and that of a new task is in
+/// no queue: a fork leaves the loads of this jiffy to who asks for one.
+#[test]
+fn an_exec_asks_for_its_tasks_load_and_a_fork_does_not() {
+    let averages = |rig: &mut Groups, p: TaskId, root, group| {
+        rig.f.rqs[0].avg.load_avg = root;
+        let on_cpu = rig.f.on_cpu_mut(FIRST);
+        (on_cpu.se.avg.load_avg, on_cpu.rq.avg.load_avg) = (group, 1023);
+        rig.f.tasks[p.idx()].avg.load_avg = 512;
+        rig.f.publish(CPU0);
+    };
+    let load_after = |flag| {
+        let (mut rig, tasks) = hogs(&[100], &[1]);
+        let p = tasks[0];
+        let child = rig.w.new_task(TaskAttr { group: GroupId(1), ..TaskAttr::default() });
+        rig.f.task_fork(&mut rig.w, child, Some(p));
+        averages(&mut rig, p, 1023, 512);
+        let placed = if flag == SdFlags::BALANCE_FORK { child } else { p };
+        rig.f.find_idlest_cpu(&mut rig.w, placed, CPU0, CPU0, 2, flag);
+        averages(&mut rig, p, 2047, 1024);
+        Cfs::update_h_load(&mut rig.f, &rig.w, CPU0, p);
+        Cfs::task_h_load(&rig.f, CPU0, p)
+    };
+    // The group's load is 2047 * 1024 / 2048, the task's 512 * 1023 / 1024 of it.
+    assert_eq!(load_after(SdFlags::BALANCE_FORK), 511);
+    // When the exec asked it was 1023 * 512 / 1024, and 512 * 511 / 1024.
+    assert_eq!(load_after(SdFlags::BALANCE_EXEC), 255);
 }
 
 /// An average that has been active since ever, at the end of a period.
