@@ -71,6 +71,11 @@ impl<const GROUPS: bool> Discipline for Cfs<GROUPS> {
     }
 
     #[inline]
+    fn has_blocked_leaf(f: &Fair<Self>, cpu: CpuId) -> bool {
+        GROUPS && f.discipline.groups.has_blocked_leaf(cpu)
+    }
+
+    #[inline]
     fn update_h_load(f: &mut Fair<Self>, w: &World, cpu: CpuId, p: TaskId) {
         if GROUPS {
             f.update_queue_h_load(w, f.queue_of(cpu, p));

@@ -73,6 +73,12 @@ pub trait Discipline: Sized {
         0
     }
 
+    /// `cfs_rq_has_blocked` of one of these: averages that are not zero yet.
+    #[inline]
+    fn has_blocked_leaf(_f: &Fair<Self>, _cpu: CpuId) -> bool {
+        false
+    }
+
     /// `update_cfs_rq_h_load`, before [`Discipline::task_h_load`] is asked for `p`, or for the idle
     /// task, on `cpu`.
     #[inline]

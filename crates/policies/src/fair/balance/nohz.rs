@@ -336,9 +336,9 @@ impl<S: Discipline> Fair<S> {
         Stage::Blocked
     }
 
-    fn has_blocked_load(&self, cpu: CpuId) -> bool {
+    pub(crate) fn has_blocked_load(&self, cpu: CpuId) -> bool {
         let avg = &self.rqs[cpu.idx()].avg;
-        avg.load_avg | avg.runnable_avg | avg.util_avg != 0
+        avg.load_avg | avg.runnable_avg | avg.util_avg != 0 || S::has_blocked_leaf(self, cpu)
     }
 
     fn ilb_end(&mut self, w: &mut World, ilb: IlbPath) {

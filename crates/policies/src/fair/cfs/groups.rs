@@ -145,9 +145,18 @@ impl Groups {
         (1..=self.groups.len() as u16).map(move |group| QueueId { cpu, group: GroupId(group) })
     }
 
+    /// The leaf list of `cpu`, but for the root's queue.
+    fn leaves(&self, cpu: CpuId) -> impl Iterator<Item = &OnCpu> {
+        let on_cpus = self.queues(cpu).map(|queue| &self.on_cpus[self.index(queue)]);
+        on_cpus.filter(|on_cpu| on_cpu.on_leaf_list)
+    }
+
     pub(super) fn n_leaf_queues(&self, cpu: CpuId) -> u64 {
-        let on_list = |queue: &QueueId| self.on_cpus[self.index(*queue)].on_leaf_list;
-        self.queues(cpu).filter(on_list).count() as u64
+        self.leaves(cpu).count() as u64
+    }
+
+    pub(super) fn has_blocked_leaf(&self, cpu: CpuId) -> bool {
+        self.leaves(cpu).any(|leaf| leaf.rq.avg.load_avg | leaf.rq.avg.util_avg != 0)
     }
 }
 

@@ -295,6 +295,24 @@ fn a_group_is_looked_at_until_its_averages_are_gone() {
     assert_eq!(rig.f.discipline.groups.groups[0].load_avg, 0);
 }
 
+/// `cfs_rq_has_blocked` of every queue on the leaf list.
+#[test]
+fn blocked_load_of_a_group_counts_though_the_root_has_none() {
+    let (mut rig, _) = hogs(&[1], &[1]);
+    rig.sleep(0);
+    let set = |rig: &mut Groups, load, util, on_leaf_list| {
+        rig.f.rqs[0].avg = SchedAvg::default();
+        let on_cpu = rig.f.on_cpu_mut(FIRST);
+        on_cpu.rq.avg = full(load, util);
+        on_cpu.on_leaf_list = on_leaf_list;
+        rig.f.has_blocked_load(CPU0)
+    };
+    assert!(set(&mut rig, 60, 0, true));
+    assert!(set(&mut rig, 0, 1, true));
+    assert!(!set(&mut rig, 0, 0, true));
+    assert!(!set(&mut rig, 60, 0, false));
+}
+
 #[test]
 fn a_tasks_load_is_its_part_of_its_groups() {
     let (mut rig, tasks) = hogs(&[100], &[1, 1, 0]);
