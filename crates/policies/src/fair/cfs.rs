@@ -88,7 +88,8 @@ impl<const GROUPS: bool> Discipline for Cfs<GROUPS> {
     }
 
     fn task_fork(f: &mut Fair<Self>, w: &mut World, cpu: CpuId, p: TaskId) {
-        let queue = f.queue_of(cpu, p);
+        // The parent's, whatever the child's group is.
+        let queue = f.queue_of(cpu, f.rqs[cpu.idx()].curr);
         f.charge_curr(queue, w.now);
         let curr = f.curr_of(queue);
         if curr.is_task() {
@@ -226,7 +227,7 @@ impl<const GROUPS: bool> Fair<Cfs<GROUPS>> {
     }
 
     /// `sched_slice`: the share of the period that `se` may have on its queue, and that has on the
-    /// CPU.
+    /// CPU. The queue given is another one for a child of a parent that is in another group.
     pub(crate) fn sched_slice(&self, queue: QueueId, se: TaskId) -> Ns {
         let joins = !self.entity(se).on_rq;
         // ALT_PERIOD: of all tasks of the CPU, wherever they are queued.
@@ -236,8 +237,9 @@ impl<const GROUPS: bool> Fair<Cfs<GROUPS>> {
             self.rqs[queue.cpu.idx()].h_nr_running
         };
         let period = self.sched_period(all + u32::from(joins));
-        let mut slice = self.share_of(period, queue, se);
-        if let Some(group) = self.group_entity(queue) {
+        let own = self.queue_with(queue.cpu, se);
+        let mut slice = self.share_of(period, own, se);
+        if let Some(group) = self.group_entity(own) {
             slice = self.share_of(slice, QueueId::root(queue.cpu), group);
         }
         if !self.features.base_slice {

@@ -197,6 +197,12 @@ impl<const GROUPS: bool> Fair<Cfs<GROUPS>> {
         QueueId { cpu, group }
     }
 
+    /// `cfs_rq_of`: the queue that an entity is on when it is on `cpu`.
+    #[inline]
+    pub(super) fn queue_with(&self, cpu: CpuId, se: TaskId) -> QueueId {
+        if GROUPS && is_group(se) { QueueId::root(cpu) } else { self.queue_of(cpu, se) }
+    }
+
     /// The entity that stands for a group's queue on the root's; the root is on no other.
     #[inline]
     pub(super) fn group_entity(&self, queue: QueueId) -> Option<TaskId> {

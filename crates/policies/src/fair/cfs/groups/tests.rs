@@ -144,6 +144,26 @@ fn a_switch_within_a_group_leaves_its_entity_where_it_is() {
 }
 
 #[test]
+fn a_forked_task_starts_by_its_parents_queue_whatever_its_group() {
+    let forked = |parent: u16, child: u16, lead| {
+        let (mut rig, tasks) = hogs(&[100], &[parent]);
+        let child = rig.w.new_task(TaskAttr { group: GroupId(child), ..TaskAttr::default() });
+        let queue = QueueId { group: GroupId(parent), ..ROOT };
+        rig.f.tasks[tasks[0].idx()].vruntime = rig.f.queue(queue).min_vruntime + lead;
+        rig.f.task_fork(&mut rig.w, child, Some(tasks[0]));
+        rig.vruntime(child)
+    };
+    // As far on as its parent is on the parent's queue.
+    assert_eq!(forked(1, 0, 20 * MS), 20 * MS);
+    assert_eq!(forked(0, 1, 20 * MS), 20 * MS);
+    // Or a slice late, by its own group: half of 24 ms beside the parent's group, half of its
+    // group's 24 ms, and all of its group's half. The latter two are rounded down twice.
+    assert_eq!(forked(1, 0, 0), 11_999_994);
+    assert_eq!(forked(1, 1, 0), 11_999_991);
+    assert_eq!(forked(0, 1, 0), 11_999_991);
+}
+
+#[test]
 fn a_wake_up_competes_as_its_group() {
     // A group with load elsewhere weighs little here, so what is woken in it has to be far behind.
     let preempts = |weight: u32, ahead: u64| {
