@@ -97,57 +97,47 @@ impl<const GROUPS: bool> Fair<Cfs<GROUPS>> {
         let (of_curr, of_p) = (self.queue_of(cpu, curr), self.queue_of(cpu, p));
         let many = self.nr_running(of_curr) >= self.tunables.nr_latency;
         let next_marked = self.features.next_buddy && many && !fork;
-        if next_marked {
+        if next_marked && !self.tasks[p.idx()].is_idle_policy() {
             self.set_next_buddy(of_p, p);
         }
         if w.cpus[cpu.idx()].need_resched {
             return;
         }
         let wakee_policy = self.tasks[p.idx()].policy;
-        let curr_idle_policy = self.tasks[curr.idx()].is_idle_policy();
-        // `se` of `find_matching_se`: what of `curr` competes with `p`.
-        let mut rival = curr;
-        if !curr_idle_policy || wakee_policy == SchedPolicy::Idle {
-            // Batch and idle tasks do not preempt.
-            if wakee_policy != SchedPolicy::Normal || !self.features.wakeup_preemption {
-                return;
-            }
-            let (mut queue, mut woken) = (of_curr, p);
-            if of_curr != of_p {
-                queue = QueueId::root(cpu);
-                (rival, woken) = (self.at_root(cpu, curr), self.at_root(cpu, p));
-            }
-            self.charge_curr(queue, w.now);
-            if !self.is_ahead(rival, woken) {
-                return;
-            }
-            if !next_marked {
-                self.set_next_buddy(queue, woken);
-            }
+        if self.tasks[curr.idx()].is_idle_policy() && wakee_policy != SchedPolicy::Idle {
+            // Who is preempted by all others is no buddy by which to come back, either.
+            w.resched_curr(cpu);
+            return;
+        }
+        // Batch and idle tasks do not preempt.
+        if wakee_policy != SchedPolicy::Normal || !self.features.wakeup_preemption {
+            return;
+        }
+        // `find_matching_se`: what of `curr` competes with what of `p`.
+        let (mut queue, mut rival, mut woken) = (of_curr, curr, p);
+        if of_curr != of_p {
+            queue = QueueId::root(cpu);
+            (rival, woken) = (self.at_root(cpu, curr), self.at_root(cpu, p));
+        }
+        self.charge_curr(queue, w.now);
+        if !self.is_ahead(rival, woken) {
+            return;
+        }
+        if !next_marked {
+            self.set_next_buddy(queue, woken);
         }
         w.resched_curr(cpu);
         // A group's entity is no buddy that has been preempted.
         if self.features.last_buddy && many && rival == curr && self.tasks[curr.idx()].on_rq {
-            self.set_last_buddy(of_curr, curr);
+            self.queue_mut(of_curr).queue.last = curr;
+            if let Some(group) = self.group_entity(of_curr) {
+                self.rqs[cpu.idx()].queue.last = group;
+            }
         }
     }
 
-    /// `set_last_buddy`: unless its policy is SCHED_IDLE.
-    fn set_last_buddy(&mut self, queue: QueueId, se: TaskId) {
-        if self.entity(se).is_idle_policy() {
-            return;
-        }
-        self.queue_mut(queue).queue.last = se;
-        if let Some(group) = self.group_entity(queue) {
-            self.rqs[queue.cpu.idx()].queue.last = group;
-        }
-    }
-
-    /// `set_next_buddy`: unless its policy is SCHED_IDLE.
+    /// `set_next_buddy`, but for the test of `se_is_idle`.
     fn set_next_buddy(&mut self, queue: QueueId, se: TaskId) {
-        if self.entity(se).is_idle_policy() {
-            return;
-        }
         self.queue_mut(queue).next = se;
         if let Some(group) = self.group_entity(queue) {
             self.rqs[queue.cpu.idx()].next = group;
