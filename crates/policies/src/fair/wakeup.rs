@@ -41,7 +41,9 @@ impl<S: Discipline> Fair<S> {
         Choice { cpu, scan_ns }
     }
 
-    /// The highest domain up to which every domain balances at this event, then the slow path.
+    /// The highest domain up to which every domain balances at this event, then the slow path,
+    /// which is kept out of what each wake-up runs through.
+    #[inline(never)]
     fn select_idlest(
         &mut self,
         w: &mut World,
