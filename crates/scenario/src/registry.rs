@@ -15,7 +15,7 @@ pub use document::{
 };
 pub use metrics::{METRICS, MetricDef, metric};
 pub use policies::{
-    Class, FEATURES, FeatureDef, KERNELS, POLICIES, PolicyDef, TUNABLES, TunableDef,
+    Class, FEATURES, FeatureDef, GROUP_POLICY, KERNELS, POLICIES, PolicyDef, TUNABLES, TunableDef,
 };
 pub use workloads::{COMMON, WORKLOADS, WorkloadDef};
 pub use workqueue::{CHANGE, SCOPES, WORKQUEUE};

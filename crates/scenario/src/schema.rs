@@ -5,8 +5,8 @@
 //! end) is left to `schedlab check`. A file that the parser accepts, the schema accepts.
 
 use crate::registry::{
-    CHANGE, CHANGE_AT, COMMON, FEATURES, Fallback, FieldDef, Holds, KeyDef, Kind, METRICS,
-    MetricDef, POLICIES, SCENARIO, TUNABLES, WORKLOADS, WORKQUEUE, WorkloadDef,
+    CHANGE, CHANGE_AT, COMMON, FEATURES, Fallback, FieldDef, GROUP_POLICY, Holds, KeyDef, Kind,
+    METRICS, MetricDef, POLICIES, SCENARIO, TUNABLES, WORKLOADS, WORKQUEUE, WorkloadDef,
 };
 use crate::units;
 use serde_json::{Map, Value, json};
@@ -16,7 +16,22 @@ const DIALECT: &str = "https://json-schema.org/draft/2020-12/schema";
 
 /// The schema of scenario files.
 pub fn scenario() -> String {
-    finished(table(SCENARIO.iter().map(field).collect()), "schedlab scenario")
+    let mut schema = table(SCENARIO.iter().map(field).collect());
+    groups(&mut schema);
+    finished(schema, "schedlab scenario")
+}
+
+/// Where there is a task group, all variants have the policy that it is modeled for: their own, or
+/// that at the top.
+fn groups(schema: &mut Value) {
+    let workload = json!({ "type": "object", "required": ["cpu_weight"] });
+    let policy = json!({ "properties": { "policy": { "const": GROUP_POLICY } } });
+    let of_their_own = json!({ "variant": { "items": { "required": ["policy"] } } });
+    schema["if"] = json!({ "required": ["workload"], "properties": { "workload": workload } });
+    schema["then"] = json!({
+        "properties": { "variant": { "items": policy } },
+        "anyOf": [policy, { "properties": of_their_own }],
+    });
 }
 
 /// The schema of machine files.
@@ -234,7 +249,7 @@ fn text(schema: &Value) -> &str {
 /// If it is this kind: the keys it has, and what they take as far as `all` does not say it.
 fn workload_of(def: &WorkloadDef, all: &Map<String, Value>) -> Value {
     let mut properties = vec![("kind", json!(true), true)];
-    properties.extend(keys(COMMON));
+    properties.extend(keys(def.common()));
     properties.extend(keys_of(def));
     for (name, schema, _) in &mut properties {
         let own = constraints(schema);

@@ -7,7 +7,7 @@ use scenario::glue::machine_info;
 use scenario::nearest;
 use scenario::registry::{
     COMMON, FEATURES, Fallback, FeatureDef, KeyDef, Kind, METRICS, POLICIES, TUNABLES, TunableDef,
-    WORKLOADS, WORKQUEUE,
+    WORKLOADS, WORKQUEUE, WorkloadDef,
 };
 use std::path::{Path, PathBuf};
 
@@ -92,10 +92,14 @@ fn workloads() -> String {
         let rows: Rows = w.keys.iter().map(key_row).collect();
         text += &aligned(&rows).lines().map(|line| format!("  {line}\n")).collect::<String>();
     }
-    text += "  every workload\n";
+    let kinds = |which: fn(&WorkloadDef) -> bool| {
+        let kinds = WORKLOADS.iter().filter(|w| which(w)).map(|w| w.kind);
+        kinds.collect::<Vec<_>>().join(" and ")
+    };
+    text += &format!("  every workload but {}\n", kinds(|w| w.kernel_threads));
     let rows: Rows = COMMON.iter().map(key_row).collect();
     text += &aligned(&rows).lines().map(|line| format!("  {line}\n")).collect::<String>();
-    text += "  in [variant.workqueue], for queue-work and dm-crypt\n";
+    text += &format!("  in [variant.workqueue], for {}\n", kinds(|w| w.workqueue));
     let rows: Rows = WORKQUEUE.iter().map(key_row).collect();
     text += &aligned(&rows).lines().map(|line| format!("  {line}\n")).collect::<String>();
     text

@@ -3,7 +3,7 @@
 use super::workqueue;
 use crate::experiment::{Variant, WorkloadFile, WorkloadSpec};
 use crate::glue::{self, Machine};
-use crate::registry::{self, COMMON, Value, nearest};
+use crate::registry::{self, COMMON, GROUP_POLICY, Value, nearest};
 use crate::walk::{Node, Walk, did_you_mean};
 use toml::de::{DeString, DeTable};
 
@@ -102,9 +102,6 @@ pub(super) fn must_fit(
     }
 }
 
-/// The policies that know task groups.
-const GROUP_POLICY: &str = "cfs";
-
 /// Task groups are modeled for one policy, and hold user tasks.
 pub(super) fn must_know_groups(
     walk: &mut Walk,
@@ -116,9 +113,10 @@ pub(super) fn must_know_groups(
     else {
         return;
     };
-    if workload.def.kind == "queue-work" {
+    if workload.def.kernel_threads {
+        let kind = workload.def.kind;
         let fault = walk
-            .at(node.span(), "all tasks of workload `queue-work` are kernel threads")
+            .at(node.span(), format!("all tasks of workload `{kind}` are kernel threads"))
             .label("they are in the root group")
             .help("leave `cpu_weight` out");
         walk.fault(fault);

@@ -70,6 +70,9 @@ pub const POLICIES: &[PolicyDef] = &[
     },
 ];
 
+/// The policy that task groups are modeled for.
+pub const GROUP_POLICY: &str = "cfs";
+
 /// Kernels whose sched_ext is modeled.
 const EXT_RULES: &[&str] = &["6.18", "6.12"];
 

@@ -14,6 +14,8 @@ pub struct WorkloadDef {
     pub ends: bool,
     /// True if it uses a workqueue, whose properties are the variants' matter.
     pub workqueue: bool,
+    /// True if all its tasks are kernel threads, which are in the root group.
+    pub kernel_threads: bool,
     /// One line for people.
     pub help: &'static str,
     /// Its keys.
@@ -48,7 +50,14 @@ const fn rate(name: &'static str, default: Fallback, help: &'static str) -> KeyD
     KeyDef { name, kind: Kind::Float { min: 0.1, max: 1e6 }, unit: "MB/s", default, help }
 }
 
-/// Keys that every kind of workload has.
+impl WorkloadDef {
+    /// The keys that it shares with other kinds.
+    pub fn common(&self) -> &'static [KeyDef] {
+        if self.kernel_threads { &[] } else { COMMON }
+    }
+}
+
+/// Keys of every kind of workload that has user tasks.
 pub const COMMON: &[KeyDef] = &[KeyDef {
     name: "cpu_weight",
     kind: Kind::Int { min: 1, max: 10_000 },
@@ -63,6 +72,7 @@ pub const WORKLOADS: &[WorkloadDef] = &[
         kind: "kernel-build",
         ends: true,
         workqueue: false,
+        kernel_threads: false,
         help: "make -jN built-in.a: a job server, 19 processes per object that fork, wait and pipe",
         keys: &[
             count("jobs", 65_536, Words("number of CPUs"), "make -jN"),
@@ -104,6 +114,7 @@ pub const WORKLOADS: &[WorkloadDef] = &[
         kind: "netperf",
         ends: false,
         workqueue: false,
+        kernel_threads: false,
         help: "pairs of a client and a server over loopback",
         keys: &[
             KeyDef {
@@ -134,6 +145,7 @@ pub const WORKLOADS: &[WorkloadDef] = &[
         kind: "rt-app",
         ends: false,
         workqueue: false,
+        kernel_threads: false,
         help: "the threads of an rt-app file; runs for the file's duration",
         keys: &[
             KeyDef {
@@ -157,6 +169,7 @@ pub const WORKLOADS: &[WorkloadDef] = &[
         kind: "dm-crypt",
         ends: false,
         workqueue: true,
+        kernel_threads: false,
         help: "fio on an encrypted SSD: issuers, kcryptd's workqueue, one thread that writes",
         keys: &[
             count("numjobs", 65_536, Required, "processes that issue"),
@@ -190,6 +203,7 @@ pub const WORKLOADS: &[WorkloadDef] = &[
         kind: "queue-work",
         ends: false,
         workqueue: true,
+        kernel_threads: true,
         help: "threads that queue short items on one workqueue as fast as they can",
         keys: &[
             count("issuers", 65_536, Words("number of CPUs"), "threads; thread i stays on CPU i"),
@@ -201,6 +215,7 @@ pub const WORKLOADS: &[WorkloadDef] = &[
         kind: "perf-script",
         ends: true,
         workqueue: false,
+        kernel_threads: false,
         help: "what the threads of a recording did, done again (docs/TRACE.md)",
         keys: &[
             KeyDef {
@@ -237,6 +252,7 @@ pub const WORKLOADS: &[WorkloadDef] = &[
         kind: "ping-pong",
         ends: false,
         workqueue: false,
+        kernel_threads: false,
         help: "pairs of tasks that wake each other in turn",
         keys: &[
             count("pairs", TASKS_MAX / 2, Int(1), "pairs"),
@@ -247,6 +263,7 @@ pub const WORKLOADS: &[WorkloadDef] = &[
         kind: "spinners",
         ends: false,
         workqueue: false,
+        kernel_threads: false,
         help: "tasks that never sleep",
         keys: &[count("tasks", TASKS_MAX, Required, "tasks")],
     },
@@ -254,6 +271,7 @@ pub const WORKLOADS: &[WorkloadDef] = &[
         kind: "short",
         ends: false,
         workqueue: false,
+        kernel_threads: false,
         help: "tasks that run a little and sleep a little",
         keys: &[
             count("tasks", TASKS_MAX, Required, "tasks"),
@@ -265,6 +283,7 @@ pub const WORKLOADS: &[WorkloadDef] = &[
         kind: "mm-c",
         ends: false,
         workqueue: false,
+        kernel_threads: false,
         help: "the M/M/c queue: Poisson arrivals, exponential service, one server per CPU",
         keys: &[
             KeyDef {

@@ -3,7 +3,8 @@
 
 use super::mutations::RIGHT;
 use jsonschema::Validator;
-use serde_json::{Value, json};
+use scenario::registry::{Fallback, KeyDef, Kind, POLICIES, WORKLOADS, WorkloadDef};
+use serde_json::{Map, Value, json};
 use std::path::{Path, PathBuf};
 
 fn validator(schema: &str) -> Validator {
@@ -66,7 +67,8 @@ const OF_SEVERAL_KEYS: &[&str] = &[
     "`shard_cores` means nothing here",
     "metric `elapsed` is in s, not in",
     ", less than `",
-    ", but ",
+    " LLCs of ",
+    " cores of ",
     "a source for `",
     "[variation] has no `hold_ns`",
     "do not divide into",
@@ -104,11 +106,13 @@ fn complete() -> Vec<Value> {
     queue["variant"][0]["workqueue"] =
         json!({ "scope": "smt", "strict": true, "localize": 1, "max_active": 3 });
     queue["published"] = json!([]);
+    let mut kernel_only = queue.clone();
+    kernel_only["workload"] = json_of("kind = 'queue-work'\nissuers = 3\nwork_ns = 9");
     let mut netperf = base.clone();
     netperf["workload"] = json_of("kind = 'netperf'\ntest = 'UDP_RR'\nservice_ns = 1000");
     let mut machine = base.clone();
     machine["machine"] = json_of(include_str!("../../../topology/src/file/example.toml"));
-    vec![base, queue, netperf, machine]
+    vec![base, queue, kernel_only, netperf, machine]
 }
 
 /// Calls `judge` with every value of a document replaced by others, with every key taken out, and
@@ -176,6 +180,50 @@ fn parser_and_schema_agree_about_every_value_of_every_key() {
     }
     assert!(n > 1000, "{n}");
     assert!(found.is_empty(), "{} of {n}:\n{}", found.len(), found.join("\n"));
+}
+
+/// A small `[workload]` of each kind that needs no file.
+fn workloads() -> Vec<Value> {
+    let value = |key: &KeyDef| match key.kind {
+        Kind::Int { min, .. } => json!(min),
+        Kind::Float { min, .. } => json!(min),
+        Kind::Word(words) => json!(words[0]),
+        Kind::Bool | Kind::File | Kind::Names => panic!("{} has no default", key.name),
+    };
+    let smallest = |def: &WorkloadDef| {
+        let required = def.keys.iter().filter(|key| key.default == Fallback::Required);
+        let mut table: Map<String, Value> =
+            required.map(|key| (key.name.to_string(), value(key))).collect();
+        table.insert("kind".to_string(), def.kind.into());
+        Value::Object(table)
+    };
+    let needs_file = |def: &&WorkloadDef| def.keys.iter().any(|key| matches!(key.kind, Kind::File));
+    WORKLOADS.iter().filter(|def| !needs_file(def)).map(smallest).collect()
+}
+
+#[test]
+fn parser_and_schema_agree_about_who_has_a_cpu_weight() {
+    let schema = validator(&scenario::schema::scenario());
+    let mut base = json_of(RIGHT);
+    base["run"]["until"] = "1s".into();
+    base["published"] = json!([]);
+    base["variant"] = json!([{ "name": "A" }, { "name": "B" }]);
+    let mut found = Vec::new();
+    for mut workload in workloads() {
+        workload["cpu_weight"] = 100.into();
+        base["workload"] = workload;
+        for (top, first) in POLICIES.iter().flat_map(|top| POLICIES.iter().map(move |of| (top, of)))
+        {
+            for own in [&[][..], &[0], &[0, 1]] {
+                let mut doc = base.clone();
+                doc["policy"] = top.name.into();
+                own.iter().for_each(|v| doc["variant"][*v]["policy"] = first.name.into());
+                let text = toml::to_string(&doc).expect("nothing is null");
+                found.extend(disagreement(&schema, &text).map(|words| format!("{words}\n{text}")));
+            }
+        }
+    }
+    assert!(found.is_empty(), "{}:\n{}", found.len(), found.join("\n"));
 }
 
 #[test]
