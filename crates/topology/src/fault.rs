@@ -27,6 +27,11 @@ impl Fault {
         self.help = Some(help.into());
         self
     }
+
+    /// The same fault with a remedy, if it has none yet.
+    pub(crate) fn or_help(self, help: &str) -> Self {
+        if self.help.is_some() { self } else { self.help(help) }
+    }
 }
 
 /// The remedy for an unknown name: the nearest valid one, or all of them.

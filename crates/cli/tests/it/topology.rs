@@ -108,12 +108,27 @@ error: `cor` is no kind of part
 error: 1 fault in the input; nothing was run
 
 "#]]);
+    lab.edit("machines/small.toml", "pack:1 core:4");
+    lab.run(["check", "small.toml"]).code(2).stdout_eq("").stderr_eq(str![[r#"
+error: the last part must be pu, the hardware thread
+ --> small.toml:2:19
+  |
+2 | machine = "pack:1 core:4"
+  |                   ^^^^^^
+  |
+  = help: end with `pu:1`, or `pu:2` for cores of two threads
+
+error: 1 fault in the input; nothing was run
+
+"#]]);
     lab.run(["topology", "show", "pack:2 pu:x"]).code(2).stderr_eq(str![[r#"
 error: a number is missing here
  --> the description:1:11
   |
 1 | pack:2 pu:x
   |           ^
+  |
+  = help: parts with their counts, from the largest to pu: "pack:2 l3:4 core:8 pu:2"; also die, group, numa, l1 to l5
 
 error: 1 fault in the input; nothing was run
 

@@ -14,6 +14,10 @@ use crate::Fault;
 use crate::file::MAX_CPUS;
 use parse::{Kind, Level, parse};
 
+/// The remedy where nothing better is known.
+const ACCEPTED: &str = "parts with their counts, from the largest to pu: \"pack:2 l3:4 core:8 \
+                        pu:2\"; also die, group, numa, l1 to l5";
+
 /// True if a text is such a description rather than the name of a file.
 pub fn is_synthetic(text: &str) -> bool {
     let text = text.trim();
@@ -38,10 +42,12 @@ pub fn is_synthetic(text: &str) -> bool {
 /// # Errors
 /// The first fault of the text.
 pub fn synthetic(text: &str) -> Result<Imported, Vec<Fault>> {
-    let found = parse(text).and_then(|levels| found(&levels)).map_err(|f| vec![f])?;
-    let imported = found.machine("synthetic");
-    let mut imported =
-        imported.map_err(|conflict| vec![Fault::at(0..text.len(), conflict.message)])?;
+    let found = parse(text).and_then(|levels| found(&levels));
+    let imported = found.and_then(|found| {
+        let imported = found.machine("synthetic");
+        imported.map_err(|conflict| Fault::at(0..text.len(), conflict.message))
+    });
+    let mut imported = imported.map_err(|fault| vec![fault.or_help(ACCEPTED)])?;
     imported.machine.title = text.trim().to_owned();
     Ok(imported)
 }
@@ -144,7 +150,11 @@ mod tests {
             Err(faults) => {
                 let fault = &faults[0];
                 let at = fault.span.clone().unwrap_or(0..0);
-                let help = fault.help.as_deref().unwrap_or("-");
+                let help = match fault.help.as_deref().expect("every fault has a remedy") {
+                    ACCEPTED => "(what is accepted)",
+                    indexes::FORMS => "(forms of indexes)",
+                    help => help,
+                };
                 format!("{} | {} | {help}", &text[at], fault.message)
             }
         };
@@ -206,11 +216,19 @@ mod tests {
         );
         check(
             "pack:2 core:2",
-            expect!["core:2 | the last part must be pu, the hardware thread | -"],
+            expect![
+                "core:2 | the last part must be pu, the hardware thread | end with `pu:1`, or `pu:2` for cores of two threads"
+            ],
         );
-        check("pu:2 core:2", expect!["pu:2 | parts inside of pu, the hardware thread | -"]);
-        check("pack:2 core:0 pu:1", expect!["0 | a count of 0; it must be 1 to 8192 | -"]);
-        check("pack:2 core: pu:1", expect![" | a number is missing here | -"]);
+        check(
+            "pu:2 core:2",
+            expect!["pu:2 | parts inside of pu, the hardware thread | (what is accepted)"],
+        );
+        check(
+            "pack:2 core:0 pu:1",
+            expect!["0 | a count of 0; it must be 1 to 8192 | (what is accepted)"],
+        );
+        check("pack:2 core: pu:1", expect![" | a number is missing here | (what is accepted)"]);
         check(
             "pack core:2 pu:1",
             expect!["pack | `pack` without a count | write `pack:2` for two of them"],
@@ -231,33 +249,60 @@ mod tests {
         );
         check(
             "pack:2 l3:2(size=16MB pu:1",
-            expect!["(size=16MB pu:1 | the bracket is not closed | -"],
+            expect!["(size=16MB pu:1 | the bracket is not closed | (what is accepted)"],
         );
         check(
             "pack:99999999999999 pu:1",
-            expect!["99999999999999 | a count of 99999999999999; it must be 1 to 8192 | -"],
+            expect![
+                "99999999999999 | a count of 99999999999999; it must be 1 to 8192 | (what is accepted)"
+            ],
         );
         check(
             "pack:100 core:100 pu:1",
-            expect!["core:100 | 10000 parts; at most 8192 CPUs can be simulated | -"],
+            expect![
+                "core:100 | 10000 parts; at most 8192 CPUs can be simulated | (what is accepted)"
+            ],
         );
-        check("pack:2 pack:2 pu:1", expect!["pack:2 | a second level of packages | -"]);
-        check("pack:2 pu:2(indexes=1*2:2*3)", expect!["1*2:2*3 | the loops number 6 PUs of 4 | -"]);
+        check(
+            "pack:2 pack:2 pu:1",
+            expect!["pack:2 | a second level of packages | (what is accepted)"],
+        );
+        check(
+            "pack:2 pu:2(indexes=1*2:2*3)",
+            expect!["1*2:2*3 | the loops number 6 PUs of 4 | (forms of indexes)"],
+        );
         check(
             "pack:2 pu:2(indexes=2*2:2*2)",
-            expect!["2*2:2*2 | the loops give a number twice | -"],
+            expect!["2*2:2*2 | the loops give a number twice | (forms of indexes)"],
         );
-        check("pack:2 pu:2(indexes=0,1,2)", expect!["0,1,2 | 3 numbers for 4 parts | -"]);
-        check("pack:2 pu:2(indexes=0,1,2,2)", expect!["0,1,2,2 | 2 is there twice | -"]);
-        check("pack:2 pu:2(indexes=die)", expect!["die | there is no such level | -"]);
-        check("pack:2 [l3] pu:2", expect!["l3 | only `numa` can be beside other parts | -"]);
+        check(
+            "pack:2 pu:2(indexes=0,1,2)",
+            expect!["0,1,2 | 3 numbers for 4 parts | (forms of indexes)"],
+        );
+        check(
+            "pack:2 pu:2(indexes=0,1,2,2)",
+            expect!["0,1,2,2 | 2 is there twice | (forms of indexes)"],
+        );
+        check(
+            "pack:2 pu:2(indexes=die)",
+            expect!["die | there is no such level | (forms of indexes)"],
+        );
+        check(
+            "pack:2 [l3] pu:2",
+            expect!["l3 | only `numa` can be beside other parts | (what is accepted)"],
+        );
         check(
             "core:2 l3:2 pu:1",
             expect![
-                "core:2 l3:2 pu:1 | CPUs 0 and 1 are threads of one core in two last-level caches | -"
+                "core:2 l3:2 pu:1 | CPUs 0 and 1 are threads of one core in two last-level caches | (what is accepted)"
             ],
         );
-        check("", expect![" | the last part must be pu, the hardware thread | -"]);
+        check(
+            "",
+            expect![
+                " | the last part must be pu, the hardware thread | end with `pu:1`, or `pu:2` for cores of two threads"
+            ],
+        );
     }
 
     #[test]

@@ -11,6 +11,10 @@ use crate::import::runs::{items, number};
 use std::collections::BTreeSet;
 use std::ops::Range;
 
+/// The remedy where nothing better is known.
+pub(super) const FORMS: &str =
+    "a number for each part `0,2,1,3`, loops of step and count `2*4:1*2`, or levels `core:pack`";
+
 #[derive(Debug)]
 pub(super) struct Indexes {
     span: Range<usize>,
@@ -33,9 +37,14 @@ struct Loop {
 impl Indexes {
     /// Reads the value that lies at a place.
     pub fn parse(text: &str, span: Range<usize>) -> Result<Self, Fault> {
+        let form = Self::form(text, &span).map_err(|fault| fault.or_help(FORMS))?;
+        Ok(Self { span, form })
+    }
+
+    fn form(text: &str, span: &Range<usize>) -> Result<Form, Fault> {
         let value = &text[span.clone()];
         let place = |at: usize, part: &str| span.start + at..span.start + at + part.len();
-        let form = if value.starts_with(|c: char| c.is_ascii_alphabetic()) {
+        Ok(if value.starts_with(|c: char| c.is_ascii_alphabetic()) {
             let levels = items(value, ':').into_iter().map(|(at, name)| {
                 let unknown = || Fault::at(place(at, name), format!("`{name}` is no kind of part"));
                 Ok((kind(name).ok_or_else(unknown)?, place(at, name)))
@@ -55,8 +64,7 @@ impl Indexes {
         } else {
             let list = items(value, ',').into_iter().map(|(at, n)| number(n, &place(at, n)));
             Form::List(list.collect::<Result<_, _>>()?)
-        };
-        Ok(Self { span, form })
+        })
     }
 
     /// The number of each part of a level.
@@ -67,14 +75,13 @@ impl Indexes {
         level: usize,
     ) -> Result<Vec<u32>, Fault> {
         let n_parts = widths[level];
-        match &self.form {
+        let numbers = match &self.form {
             Form::List(list) => self.check_list(list, n_parts),
             Form::Loops(loops) => self.count(loops.clone(), n_parts),
-            Form::Levels(names) => {
-                let loops = level_loops(names, levels, widths, level)?;
-                self.count(loops, n_parts)
-            }
-        }
+            Form::Levels(names) => level_loops(names, levels, widths, level)
+                .and_then(|loops| self.count(loops, n_parts)),
+        };
+        numbers.map_err(|fault| fault.or_help(FORMS))
     }
 
     fn check_list(&self, list: &[u32], n_parts: u32) -> Result<Vec<u32>, Fault> {

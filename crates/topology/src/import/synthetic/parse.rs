@@ -84,7 +84,8 @@ pub(super) fn parse(text: &str) -> Result<Vec<Level>, Fault> {
     let last = levels.last().expect("the machine is a level");
     if last.kind != Kind::Pu {
         let message = "the last part must be pu, the hardware thread";
-        return Err(Fault::at(last.span.clone(), message));
+        let help = "end with `pu:1`, or `pu:2` for cores of two threads";
+        return Err(Fault::at(last.span.clone(), message).help(help));
     }
     Ok(levels)
 }
