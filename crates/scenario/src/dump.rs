@@ -2,7 +2,7 @@
 
 use crate::diag::{Diagnostic, Faults, Source};
 use crate::glue::{self, FileTree, Imported, Machine, TreeFault};
-use crate::load::{fault_of_file, open, read_text_to};
+use crate::load::{fault_of_file, open_text, read_text_to};
 use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
@@ -87,7 +87,7 @@ impl FileTree for DiskTree {
         let Some(path) = self.path(path) else {
             return Ok(None);
         };
-        let file = match open(&path) {
+        let file = match open_text(&path) {
             Ok(file) => file,
             Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
                 return Ok(None);

@@ -13,7 +13,7 @@ use crate::parse;
 use crate::registry::nearest;
 use crate::walk::{Node, Walk};
 use std::fs::File;
-use std::io::{ErrorKind, Read};
+use std::io::{Cursor, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use toml::de::{DeTable, DeValue};
@@ -246,14 +246,10 @@ fn read_text(path: &Path) -> Result<String, String> {
 /// The text of a file of at most so many bytes, or why it cannot be read.
 pub(crate) fn read_text_to(path: &Path, bytes_max: u64) -> Result<String, String> {
     let mut bytes = Vec::new();
-    let file = open(path).map_err(why)?;
-    file.take(bytes_max + 1).read_to_end(&mut bytes).map_err(why)?;
+    let text = open_text(path).map_err(why)?;
+    text.take(bytes_max + 1).read_to_end(&mut bytes).map_err(why)?;
     if bytes.len() as u64 > bytes_max {
         return Err(format!("it is larger than {} MiB", bytes_max >> 20));
-    }
-    // Some editors of other systems begin a file with a byte order mark.
-    if bytes.starts_with(BYTE_ORDER_MARK) {
-        bytes.drain(..BYTE_ORDER_MARK.len());
     }
     String::from_utf8(bytes).map_err(|e| {
         let valid = e.utf8_error().valid_up_to();
@@ -262,10 +258,22 @@ pub(crate) fn read_text_to(path: &Path, bytes_max: u64) -> Result<String, String
     })
 }
 
+/// Opens a text behind its byte order mark, if it begins with one as some editors of other systems
+/// have it.
+pub(crate) fn open_text(path: &Path) -> std::io::Result<impl Read> {
+    let mut file = open(path)?;
+    let mut start = Vec::new();
+    (&mut file).take(BYTE_ORDER_MARK.len() as u64).read_to_end(&mut start)?;
+    if start == BYTE_ORDER_MARK {
+        start.clear();
+    }
+    Ok(Cursor::new(start).chain(file))
+}
+
 /// Opens an input file. A FIFO in a directory is refused, since nobody may ever write to it, and
 /// so are devices; a pipe that is there already, as /dev/stdin or a shell's `<(...)`, has no such
 /// name.
-pub(crate) fn open(path: &Path) -> std::io::Result<File> {
+fn open(path: &Path) -> std::io::Result<File> {
     let kind = std::fs::metadata(path)?.file_type();
     if kind.is_dir() {
         return Err(ErrorKind::IsADirectory.into());

@@ -191,3 +191,51 @@ fn a_trace_replaces_neither_its_scenario_nor_another_trace() {
         .stderr_eq("error: cannot write a.out: it is asked for twice\n");
     assert!(!lab.path("a.out").exists());
 }
+
+/// Some editors of other systems begin a file with U+FEFF.
+#[test]
+fn a_byte_order_mark_is_no_part_of_any_text() {
+    let lab = Lab::new();
+    let recording = ["--perf-script", "run.txt", "--quiet"];
+    lab.run(["trace", "small.toml", "--variant", "SWQUEUE"].into_iter().chain(recording)).success();
+    lab.file("app.json", r#"{ "tasks": { "t": { "loop": 1, "run": 900 } } }"#);
+    let workload = |kind: &str, file: &str| {
+        let (before, rest) = crate::lab::SCENARIO.split_once("[workload]").unwrap();
+        let (_, after) = rest.split_once("[run]").unwrap();
+        let after = after.split("[[published]]").next().unwrap();
+        format!("{before}[workload]\nkind = \"{kind}\"\nfile = \"{file}\"\n[run]{after}")
+    };
+    lab.file("replay.toml", workload("perf-script", "run.txt"));
+    lab.file("app.toml", workload("rt-app", "app.json"));
+    lab.file("cpus.txt", "# CPU,Core,Socket,Node\n0,0,0,0\n1,1,0,0\n");
+    lab.file(
+        "cpus.xml",
+        r#"<topology version="2.0">
+          <object type="Machine" cpuset="0x1">
+            <object type="NUMANode" os_index="0" cpuset="0x1" nodeset="0x1"/>
+            <object type="Core" cpuset="0x1"><object type="PU" os_index="0" cpuset="0x1"/></object>
+          </object>
+        </topology>"#,
+    );
+    let outputs = || {
+        let run = |args: &[&str]| lab.output(args.iter().copied());
+        [
+            run(&["small.toml", "--seeds", "1", "--quiet"]),
+            run(&["replay.toml", "--seeds", "1", "--quiet"]),
+            run(&["app.toml", "--seeds", "1", "--quiet"]),
+            run(&["topology", "show", "machines/small.toml"]),
+            run(&["topology", "import", "--lscpu", "cpus.txt"]),
+            run(&["topology", "import", "--hwloc", "cpus.xml"]),
+        ]
+    };
+    let bare = outputs();
+    let machine = "machines/small.toml";
+    let scenarios = ["small.toml", "replay.toml", "app.toml"];
+    for name in [machine, "run.txt", "app.json", "cpus.txt", "cpus.xml"].iter().chain(&scenarios) {
+        let text = std::fs::read_to_string(lab.path(name)).unwrap();
+        lab.file(name, format!("\u{feff}{text}"));
+    }
+    for (bare, marked) in bare.iter().zip(outputs()) {
+        assert_eq!(*bare, marked);
+    }
+}

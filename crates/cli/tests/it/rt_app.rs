@@ -96,16 +96,6 @@ error: 1 fault in the input; nothing was run
 }
 
 #[test]
-fn files_may_begin_with_a_byte_order_mark() {
-    let lab = lab("\u{feff}{ \"tasks\": { \"t\": { \"loop\": 1, \"run\": 900 } } }");
-    for name in ["small.toml", "machines/small.toml"] {
-        let text = std::fs::read_to_string(lab.path(name)).unwrap();
-        lab.file(name, format!("\u{feff}{text}"));
-    }
-    lab.run(["check", "small.toml"]).success();
-}
-
-#[test]
 fn threads_that_fork_in_a_circle_need_an_end_in_the_scenario() {
     let json = r#"{ "tasks": { "t": { "loop": 1, "fork": "t", "run": 900 } } }"#;
     lab(json).run(["check", "small.toml"]).code(2).stdout_eq("").stderr_eq(str![[r#"

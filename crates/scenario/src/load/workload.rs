@@ -1,7 +1,7 @@
 //! The file that a workload is made from: rt-app's JSON, or a recording.
 
 use super::{
-    beside, fault_of_file, machine_file, neighboring_text, open, synthetic, unreadable, why,
+    beside, fault_of_file, machine_file, neighboring_text, open_text, synthetic, unreadable, why,
 };
 use crate::diag::{Diagnostic, Source};
 use crate::experiment::WorkloadFile;
@@ -73,8 +73,8 @@ fn recording(
     let path = beside(place.scenario, file);
     let (machine, machine_text) = recorded_on(walk, place, table, faults)?;
     let timed = names(table.get("timed"));
-    let loaded = open(&path).map_err(RecordingError::Io).and_then(|file| {
-        let mut reader = HashingReader::new(BufReader::with_capacity(BUFFER_BYTES, file));
+    let loaded = open_text(&path).map_err(RecordingError::Io).and_then(|text| {
+        let mut reader = HashingReader::new(BufReader::with_capacity(BUFFER_BYTES, text));
         let recording = glue::load_recording(&mut reader, &machine, &timed)?;
         Ok((recording, reader.fingerprint()))
     });
