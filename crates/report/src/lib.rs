@@ -10,6 +10,7 @@
 pub mod explain;
 pub mod fidelity;
 pub mod out;
+pub mod pad;
 pub mod profile;
 pub mod wq;
 

@@ -4,7 +4,7 @@
 //! published change. The vertical line at zero is the baseline.
 
 use crate::analysis::{Analysis, Metric, VariantAnalysis, Verdict};
-use crate::view;
+use crate::{pad, view};
 use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
@@ -92,7 +92,7 @@ fn draw_panel(area: &Area<'_>, metric: &Metric, others: &[&VariantAnalysis]) -> 
         let (_, pixel_y) = chart.backend_coord(&(low, y));
         let at = area.get_pixel_range();
         let place = (LEFT as i32 - 10, pixel_y - at.1.start);
-        let name = view::short(&variant.name, 34);
+        let name = pad::short(&variant.name, 34);
         area.draw(&Text::new(name, place, names.clone()))?;
         draw_marks(&mut chart, y, variant, metric)?;
     }

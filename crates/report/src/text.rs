@@ -12,7 +12,7 @@
 use crate::TOOL;
 use crate::analysis::{Analysis, Metric, PublishedRow, VariantAnalysis, Verdict};
 use crate::number::{interval, number, percent};
-use crate::view;
+use crate::{pad, view};
 use anstyle::{AnsiColor, Style};
 use std::fmt::Write;
 
@@ -75,8 +75,8 @@ fn block(out: &mut String, analysis: &Analysis, metric: &Metric) {
     let title = format!("{}{}", paint(BOLD, &heading), paint(DIM, direction));
     let _ = writeln!(out, "{title}{}{}", " ".repeat(gap), paint(DIM, head.trim_end()));
     for (idx, variant) in analysis.variants.iter().enumerate() {
-        let name = format!("{:>2} {:<NAME$}", view::letter(idx), view::short(&variant.name, NAME));
-        let mut row = name;
+        let name = pad::left(&pad::short(&variant.name, NAME), NAME);
+        let mut row = format!("{:>2} {name}", view::letter(idx));
         row.push_str(&simulated(variant, metric));
         if compares {
             row.push_str(&change(variant, metric));

@@ -99,18 +99,6 @@ pub fn letter(idx: usize) -> String {
     }
 }
 
-/// A name cut in the middle if it is too long, as the ends tell variants apart.
-pub fn short(name: &str, width: usize) -> String {
-    let chars: Vec<char> = name.chars().collect();
-    if chars.len() <= width {
-        return name.to_string();
-    }
-    let tail = (width - 2) / 2;
-    let head = width - 2 - tail;
-    let part = |chars: &[char]| chars.iter().collect::<String>();
-    format!("{}..{}", part(&chars[..head]), part(&chars[chars.len() - tail..]))
-}
-
 /// The machine, workload and so on, as (what, value).
 pub fn facts(analysis: &Analysis) -> Vec<(&'static str, String)> {
     let machine = &analysis.machine;

@@ -3,6 +3,7 @@
 use crate::args::Listed;
 use crate::output::{Stop, count, print};
 use anstyle::Style;
+use report::pad;
 use scenario::glue::machine_info;
 use scenario::nearest;
 use scenario::registry::{
@@ -206,15 +207,15 @@ fn machine_row(path: &Path) -> Vec<String> {
 /// Columns as wide as their widest cell; the last one as it is.
 fn aligned(rows: &Rows) -> String {
     let n_columns = rows.first().map_or(0, Vec::len);
-    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max();
+    let width = |column: usize| rows.iter().map(|row| pad::width(&row[column])).max();
     let widths: Vec<usize> = (0..n_columns).map(|c| width(c).unwrap_or(0)).collect();
     let line = |row: &Vec<String>| {
         let mut line = String::from("  ");
         for (idx, (cell, width)) in row.iter().zip(&widths).enumerate() {
             line += &match idx {
-                0 => format!("{cell:<width$}"),
+                0 => pad::left(cell, *width),
                 _ if idx + 1 == n_columns => format!("  {cell}"),
-                _ => format!("  {DIM}{cell:<width$}{DIM:#}"),
+                _ => format!("  {DIM}{}{DIM:#}", pad::left(cell, *width)),
             };
         }
         line + "\n"

@@ -12,4 +12,5 @@ mod rt_app;
 mod signals;
 mod topology;
 mod trace;
+mod wide;
 mod wq;

@@ -2,6 +2,7 @@
 
 use super::View;
 use crate::number::time;
+use crate::pad;
 use anstyle::Style;
 use scenario::{Kind, Near, RuleTime};
 use std::fmt::Write;
@@ -109,7 +110,8 @@ fn percent(share: f64) -> String {
 fn blame(out: &mut String, view: &View<'_>) {
     title(out, "who waited for whom", "commands; nobody: the CPU was switching, or not awake yet");
     let mut row = |what: &str, ns: u64| {
-        let _ = writeln!(out, "  {what:<43}{:>9}{:>8}", time(ns as f64), percent(view.share(ns)));
+        let what = pad::left(what, 43);
+        let _ = writeln!(out, "  {what}{:>9}{:>8}", time(ns as f64), percent(view.share(ns)));
     };
     let (shown, rest) = view.explanation.blame.split_at(PAIRS.min(view.explanation.blame.len()));
     for b in shown {
@@ -134,9 +136,9 @@ fn longest(out: &mut String, view: &View<'_>) {
     for wait in &view.explanation.longest {
         let (comm, pid) = &wait.task;
         let at = format!("{:.6} s", wait.at_ns as f64 * 1e-9);
-        let task = format!("{comm}:{pid}");
-        let _ = write!(out, "  {task:<23}{at:>13}{:>6}{:>9}", wait.cpu, time(wait.ns as f64));
-        let _ = writeln!(out, "  {:<16}{}", name(&wait.runner), wait.rule);
+        let task = pad::left(&format!("{comm}:{pid}"), 23);
+        let _ = write!(out, "  {task}{at:>13}{:>6}{:>9}", wait.cpu, time(wait.ns as f64));
+        let _ = writeln!(out, "  {}{}", pad::left(name(&wait.runner), 16), wait.rule);
     }
 }
 

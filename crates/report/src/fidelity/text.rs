@@ -9,8 +9,8 @@
 use super::{By, Compared, Fidelity, Row, Score, view};
 use crate::TOOL;
 use crate::number::{interval, number, percent, seeds};
+use crate::pad;
 use crate::text::{BAD, BOLD, DIM, GOOD, paint};
-use crate::view::short;
 use std::fmt::Write;
 
 /// Width of the names of variants and of scenarios; longer ones are cut.
@@ -35,7 +35,7 @@ pub fn scenario_text(compared: &Compared) -> String {
 }
 
 fn heading(out: &mut String, row: &Row, intervals: bool) {
-    let metric = format!(" {:<NAME$}", short(&view::metric(row), NAME));
+    let metric = format!(" {}", name(&view::metric(row), NAME));
     let interval = if intervals { "  95 % interval" } else { "" };
     let head = format!(
         " {:>9} {:>8}  {:>9} {:>8}{interval}",
@@ -45,11 +45,10 @@ fn heading(out: &mut String, row: &Row, intervals: bool) {
 }
 
 fn line(out: &mut String, row: &Row) {
-    let (name, p) = (short(&row.variant, NAME - 1), &row.published);
+    let (name, p) = (name(&row.variant, NAME - 1), &row.published);
     let value = number(p.value, row.unit);
     let simulated = p.simulated.map_or("-".into(), |mean| number(mean, row.unit));
-    let width = NAME - 1;
-    let _ = write!(out, "  {name:<width$} {value:>9} {:>8}", view::published_change(row));
+    let _ = write!(out, "  {name} {value:>9} {:>8}", view::published_change(row));
     let (change, ci95) = match row.by {
         By::Change => {
             let ci95 = row.delta.and_then(|delta| delta.ci95);
@@ -94,10 +93,15 @@ pub fn score_text(fidelity: &Fidelity) -> String {
     out
 }
 
-fn score_line(name: &str, score: Score) -> String {
-    let (name, width) = (short(name, NAME - 1), NAME - 1);
+fn score_line(of: &str, score: Score) -> String {
+    let name = name(of, NAME - 1);
     let cells = view::cells(score).map(|cell| format!(" {cell:>11}")).concat();
-    format!("  {name:<width$}{cells}")
+    format!("  {name}{cells}")
+}
+
+/// The cell of a name.
+fn name(text: &str, columns: usize) -> String {
+    pad::left(&pad::short(text, columns), columns)
 }
 
 /// Names with commas between, in lines of less than 100 columns with their indentation.
@@ -105,7 +109,7 @@ fn wrapped(names: &[&str]) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for name in names {
         match lines.last_mut() {
-            Some(line) if line.chars().count() + name.chars().count() < 92 => {
+            Some(line) if pad::width(line) + pad::width(name) < 92 => {
                 let _ = write!(line, ", {name}");
             }
             _ => lines.push(name.to_string()),

@@ -2,6 +2,7 @@
 
 use super::{SLOWPATH, View, tree};
 use crate::number::{number, time};
+use crate::pad;
 use anstyle::Style;
 use scenario::{SiteTime, Spread};
 use std::fmt::Write;
@@ -63,7 +64,7 @@ fn spinning(out: &mut String, view: &View<'_>) {
     let shown: Vec<&str> = comms.iter().take(COMMS).map(|(comm, _)| *comm).collect();
     let _ = write!(out, "  {:<21}{:>9}", "", "cycles");
     for comm in &shown {
-        let _ = write!(out, " {comm:>10.10}");
+        let _ = write!(out, " {}", pad::right(pad::begin(comm, 10), 10));
     }
     let _ = writeln!(out, "{:>11}{:>11}{:>10}", "contended", "mean wait", "max wait");
     let (no_locks, locks): (Vec<_>, Vec<_>) =

@@ -1,6 +1,7 @@
 //! Text in aligned columns, one space between them as util-linux prints, or indented with two.
 
 use std::fmt;
+use unicode_width::UnicodeWidthStr;
 
 #[derive(Clone, Copy)]
 pub(super) enum Align {
@@ -37,13 +38,16 @@ impl Columns {
 
 impl fmt::Display for Columns {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let width = |column: usize| self.rows.iter().map(|r| r[column].len()).max();
+        let width = |column: usize| self.rows.iter().map(|r| r[column].width()).max();
         let widths: Vec<usize> = (0..self.align.len()).filter_map(width).collect();
         for row in &self.rows {
             let cells = row.iter().zip(&self.align).zip(&widths);
-            let cells = cells.map(|((cell, align), width)| match align {
-                Align::Left => format!("{cell:<width$}"),
-                Align::Right => format!("{cell:>width$}"),
+            let cells = cells.map(|((cell, align), width)| {
+                let blanks = " ".repeat(width - cell.width());
+                match align {
+                    Align::Left => format!("{cell}{blanks}"),
+                    Align::Right => format!("{blanks}{cell}"),
+                }
             });
             let line = cells.collect::<Vec<_>>().join(self.gap);
             writeln!(f, "{}{}", self.indent, line.trim_end())?;
