@@ -1,7 +1,8 @@
 //! The plot of paired changes: a panel per metric, a row per variant.
 //!
-//! A filled dot with a bar is the simulated change with its 95 % interval; a hollow circle is the
-//! published change. The vertical line at zero is the baseline.
+//! A filled dot with a bar is the simulated change with its 95 % interval, whose ends are seen even
+//! where the dot is wider than the bar; a hollow circle is the published change. The vertical line
+//! at zero is the baseline.
 
 use crate::analysis::{Analysis, Metric, VariantAnalysis, Verdict};
 use crate::{pad, view};
@@ -17,6 +18,9 @@ type Failed = DrawingAreaErrorKind<std::io::Error>;
 const WIDTH: u32 = 860;
 const ROW: u32 = 30;
 const LEFT: u32 = 250;
+const DOT: i32 = 5;
+/// Half the height of a mark at an end of an interval: more than a dot's, and a circle's.
+const END: i32 = 8;
 const GREEN_DOT: RGBColor = RGBColor(26, 127, 55);
 const RED_DOT: RGBColor = RGBColor(207, 34, 46);
 const GRAY_DOT: RGBColor = RGBColor(110, 119, 129);
@@ -110,13 +114,20 @@ fn draw_marks(
         if let Some([from, to]) = ci95 {
             let bar = PathElement::new([(from, y), (to, y)], color.stroke_width(3));
             chart.draw_series([bar])?;
+            let end = |x| EmptyElement::at((x, y)) + end_mark((0, 0), color);
+            chart.draw_series([from, to].map(end))?;
         }
-        chart.draw_series([Circle::new((mean, y), 5, color.filled())])?;
+        chart.draw_series([Circle::new((mean, y), DOT, color.filled())])?;
     }
     if let Some(published) = variant.published(&metric.name).and_then(|p| p.delta_pct) {
         chart.draw_series([Circle::new((published, y), 7, INK.stroke_width(2))])?;
     }
     Ok(())
+}
+
+/// An end of an interval.
+fn end_mark((x, y): (i32, i32), color: RGBColor) -> PathElement<(i32, i32)> {
+    PathElement::new([(x, y - END), (x, y + END)], color.stroke_width(2))
 }
 
 /// Mean, interval and color of a change.
@@ -167,7 +178,9 @@ fn legend(area: &Area<'_>, analysis: &Analysis) -> Result<(), Failed> {
     let ink = ("sans-serif", 12).into_font().color(&INK).pos(Pos::new(HPos::Left, VPos::Center));
     let (x, y) = (24, 18);
     area.draw(&PathElement::new([(x - 8, y), (x + 8, y)], GRAY_DOT.stroke_width(3)))?;
-    area.draw(&Circle::new((x, y), 5, GRAY_DOT.filled()))?;
+    area.draw(&end_mark((x - 8, y), GRAY_DOT))?;
+    area.draw(&end_mark((x + 8, y), GRAY_DOT))?;
+    area.draw(&Circle::new((x, y), DOT, GRAY_DOT.filled()))?;
     let words = format!("simulated change from {baseline}, 95 % interval over seeds");
     let shift = 30 + 7 * words.chars().count() as i32;
     area.draw(&Text::new(words, (x + 16, y), ink.clone()))?;
@@ -188,6 +201,32 @@ mod tests {
         let svg = super::deltas_svg(&example(2, &["off", "on"])).unwrap();
         assert!(svg.starts_with("<svg") && svg.trim_end().ends_with("</svg>"));
         assert!(svg.contains("published"));
+    }
+
+    /// The vertical strokes of that color: where they are, and how high.
+    fn upright(svg: &str, color: &str) -> Vec<(i32, i32)> {
+        let lines = svg.lines().filter(|l| l.starts_with("<polyline") && l.contains(color));
+        let ends = |line: &str| {
+            let points = line.split_once("points=\"")?.1.split('"').next()?;
+            let numbers: Vec<i32> = points.split([',', ' ']).flat_map(str::parse).collect();
+            let [x, y, other_x, other_y] = numbers[..] else { panic!("{line}") };
+            (x == other_x).then_some((x, (y - other_y).abs()))
+        };
+        lines.filter_map(ends).collect()
+    }
+
+    #[test]
+    fn an_interval_narrower_than_its_dot_is_seen() {
+        let mut analysis = example(2, &["off", "on"]);
+        analysis.variants[1].deltas.retain(|(name, _)| name == "elapsed");
+        for (_, delta) in &mut analysis.variants[1].deltas {
+            (delta.pct, delta.ci95) = (Some(50.0), Some([49.8, 50.2]));
+            delta.verdict = super::Verdict::Worse;
+        }
+        let svg = super::deltas_svg(&analysis).unwrap();
+        let ends = upright(&svg, "#CF222E");
+        let [(from, height), (to, _)] = ends[..] else { panic!("{ends:?}") };
+        assert!(from < to && to - from < 2 * super::DOT && 2 * super::DOT < height, "{ends:?}");
     }
 
     #[test]
