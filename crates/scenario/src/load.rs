@@ -184,8 +184,16 @@ fn machine_file(
     scenario: &Path,
     file: &str,
 ) -> Option<MachineOrFaults> {
-    let (path, text) = neighboring_text(walk, node, scenario, file, "machine file")?;
-    Some(machine_of(&path, text))
+    let path = beside(scenario, file);
+    match read_text(&path) {
+        Ok(text) => Some(machine_of(&path, text)),
+        Err(why) => {
+            let mut fault = unreadable(walk, node, &path, "machine file", &why);
+            fault.help = fault.help.or_else(|| in_machines(scenario, &path));
+            walk.fault(fault);
+            None
+        }
+    }
 }
 
 /// The path and the text of a file that the scenario names, relative to itself.
@@ -231,6 +239,15 @@ fn neighbor(path: &Path, file: &str) -> Option<String> {
     let near = nearest(wanted, names.iter().map(String::as_str))?;
     let hint = Path::new(file).with_file_name(near);
     Some(format!("did you mean `{}`?", hint.display()))
+}
+
+/// A hint for a machine that is not there: the one of that name in the directory of machines beside
+/// the scenario.
+fn in_machines(scenario: &Path, path: &Path) -> Option<String> {
+    let name = Path::new(path.file_stem()?).with_extension("toml");
+    let file = Path::new("machines").join(name);
+    let is_meant = !path.exists() && beside(scenario, file.to_str()?).is_file();
+    is_meant.then(|| format!("did you mean `{}`?", file.display()))
 }
 
 /// The file's stem: the short name of what is in it.

@@ -140,6 +140,34 @@ error: 1 fault in the input; nothing was run
 }
 
 #[test]
+fn a_machine_by_its_name_alone_has_a_neighbor_in_machines() {
+    let lab = Lab::new();
+    lab.edit("machines/small.toml", "small");
+    check(
+        &lab,
+        "small.toml",
+        str![[r#"
+error: cannot read the machine file: no such file
+ --> small.toml:2:11
+  |
+2 | machine = "small"
+  |           ^^^^^^^ looked at small
+  |
+  = help: did you mean `machines/small.toml`?
+
+error: 1 fault in the input; nothing was run
+
+"#]],
+    );
+    for name in ["small.tml", "machine/small.toml", "../small"] {
+        lab.edit("machines/small.toml", name);
+        let done = lab.run(["check", "small.toml"]).code(2);
+        let text = String::from_utf8(done.get_output().stderr.clone()).unwrap();
+        assert_eq!(text.matches("= help: did you mean").count(), 1, "{name}: {text}");
+    }
+}
+
+#[test]
 fn a_machine_that_is_not_known() {
     let lab = Lab::new();
     lab.run(["topology", "show", "zen4"]).code(2).stderr_eq(str![[r#"
