@@ -1,6 +1,6 @@
 //! One CPU: what it runs, what interrupts it, where its time goes.
 
-use crate::engine::{AttrStep, Change, Frame, Pc};
+use crate::engine::{AttrStep, Change, Footprint, Frame, Pc};
 use crate::world::FULL_SPEED;
 use crate::{LockId, MaskId, NEVER, Nested, Ns, Site, StopWork, TaskId};
 use std::collections::VecDeque;
@@ -149,8 +149,7 @@ pub struct Cpu {
     pub(crate) wake_tail: TaskId,
     /// Wakers that have chosen this CPU and not yet pushed.
     pub(crate) pushes_under_way: u32,
-    pub(crate) last_task: TaskId,
-    pub(crate) last_ws_kib: u32,
+    pub(crate) footprint: Footprint,
     /// The address space that is loaded.
     pub(crate) mm: u32,
 
@@ -245,8 +244,7 @@ impl Cpu {
             idle_history: [0; 8],
             idle_runs: 0,
             next_timer_hint: NEVER,
-            last_task: TaskId::NONE,
-            last_ws_kib: 0,
+            footprint: Footprint::NEW,
             mm: u32::MAX,
             deciding_tick: tick_next,
             tick_untold: false,

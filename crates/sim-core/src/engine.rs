@@ -11,6 +11,7 @@
 mod alone;
 mod attr;
 mod base;
+mod cache;
 mod fork;
 mod frame;
 mod irq;
@@ -24,6 +25,7 @@ mod wake;
 mod work;
 
 pub(crate) use attr::{AttrStep, Change};
+pub(crate) use cache::Footprint;
 use frame::Flow;
 pub(crate) use frame::{Frame, Pc};
 pub(crate) use work::stretch;

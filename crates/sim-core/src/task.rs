@@ -224,6 +224,8 @@ pub struct Task {
     pub woken: bool,
     /// Where its cache contents are: the CPU it last ran on.
     pub cache_cpu: CpuId,
+    /// What that CPU's caches had seen when it left.
+    pub(crate) cache_mark: u64,
     /// Work left in the current segment, ns at full speed.
     pub work_left: u64,
     /// Cache debt left, ns (spec 9.7).
@@ -266,6 +268,7 @@ impl Task {
             runnable_since: 0,
             woken: false,
             cache_cpu: cpu,
+            cache_mark: 0,
             work_left: 0,
             debt: 0,
             in_kernel: false,

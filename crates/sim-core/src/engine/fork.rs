@@ -13,7 +13,9 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         self.w.cpus[cpu.idx()].top().irq_off = true;
         let child = self.w.cpus[cpu.idx()].top().task;
         let parent = self.w.cpus[cpu.idx()].curr;
+        let mark = self.w.cpus[cpu.idx()].footprint.mark();
         let t = &mut self.w.tasks[child.idx()];
+        t.cache_mark = mark;
         debug_assert_eq!(t.state, TaskState::New, "{child:?} forked twice");
         (t.cpu, t.wake_cpu, t.cache_cpu, t.pi_cpu) = (cpu, cpu, cpu, cpu);
         self.policy.task_fork(&mut self.w, child, Some(parent));

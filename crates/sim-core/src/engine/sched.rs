@@ -7,7 +7,7 @@ use crate::{
     DequeueFlags, Hook, LockId, Ns, Observer, Policy, Program, Simulation, Site, Step, TaskId,
     TaskState, World,
 };
-use topology::{CpuId, Distance};
+use topology::CpuId;
 
 impl World {
     /// Time of the switch of `cpu` to `next`, whose address space it loads.
@@ -142,7 +142,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     #[inline(always)]
     fn first_run(&mut self, cpu: CpuId, next: TaskId) {
         let now = self.w.now;
-        let debt = self.cache_debt(cpu, next);
+        let debt = self.w.cache_debt(cpu, next);
         let t = &mut self.w.tasks[next.idx()];
         debug_assert!(!t.on_cpu, "{next:?} picked while on a CPU");
         t.on_cpu = true;
@@ -152,33 +152,6 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
             let delay = now - t.runnable_since;
             self.observer.sched_delay(&self.w, next, delay);
         }
-    }
-
-    /// Extra execution time to refill caches (spec 9.7), ns.
-    fn cache_debt(&self, cpu: CpuId, next: TaskId) -> Ns {
-        let t = &self.w.tasks[next.idx()];
-        let ws = u64::from(t.attr.working_set_kib);
-        if ws == 0 {
-            return 0;
-        }
-        let m = &*self.w.machine;
-        let caches = &m.caches;
-        let (l2, l3) = (u64::from(caches.l2_kib), u64::from(caches.l3_kib));
-        let distance = m.distance(t.cache_cpu, cpu);
-        let (kib, latency) = match distance {
-            Distance::Same | Distance::Smt => {
-                let c = &self.w.cpus[cpu.idx()];
-                if c.last_task == next {
-                    return 0;
-                }
-                // What ran in between has evicted its share of the private caches.
-                let share = u64::from(c.last_ws_kib).min(l2) * 1024 / l2.max(1);
-                (ws.min(l2 + u64::from(caches.l1d_kib)) * share / 1024, caches.l3_hit_ns)
-            }
-            Distance::Llc => (ws.min(l2), m.line.ns[distance as usize]),
-            _ => (ws.min(l3), m.line.ns[distance as usize]),
-        };
-        kib * 16 * u64::from(latency) / u64::from(caches.mlp.max(1))
     }
 
     pub(crate) fn sched_switch(&mut self, cpu: CpuId) -> Flow {
@@ -215,8 +188,8 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         if t.spinner != u32::MAX {
             self.w.release_spinners(prev);
         }
-        let c = &mut self.w.cpus[cpu.idx()];
-        (c.last_task, c.last_ws_kib) = (prev, ws);
+        let mark = self.w.cpus[cpu.idx()].footprint.leave(prev, ws);
+        self.w.tasks[prev.idx()].cache_mark = mark;
         if dead {
             self.policy.task_dead(&mut self.w, prev);
             self.w.free_task(prev);
