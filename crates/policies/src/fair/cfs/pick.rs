@@ -105,8 +105,8 @@ impl<const GROUPS: bool> Fair<Cfs<GROUPS>> {
         }
         let wakee_policy = self.tasks[p.idx()].policy;
         if self.tasks[curr.idx()].is_idle_policy() && wakee_policy != SchedPolicy::Idle {
-            // Who is preempted by all others is no buddy by which to come back, either.
             w.resched_curr(cpu);
+            self.set_last_buddy(of_curr, curr, many);
             return;
         }
         // Batch and idle tasks do not preempt.
@@ -128,11 +128,17 @@ impl<const GROUPS: bool> Fair<Cfs<GROUPS>> {
         }
         w.resched_curr(cpu);
         // A group's entity is no buddy that has been preempted.
-        if self.features.last_buddy && many && rival == curr && self.tasks[curr.idx()].on_rq {
-            self.queue_mut(of_curr).queue.last = curr;
-            if let Some(group) = self.group_entity(of_curr) {
-                self.rqs[cpu.idx()].queue.last = group;
-            }
+        self.set_last_buddy(of_curr, curr, many && rival == curr);
+    }
+
+    /// `curr` is to come back: also if its policy is SCHED_IDLE.
+    fn set_last_buddy(&mut self, queue: QueueId, curr: TaskId, may: bool) {
+        if !self.features.last_buddy || !may || !self.tasks[curr.idx()].on_rq {
+            return;
+        }
+        self.queue_mut(queue).queue.last = curr;
+        if let Some(group) = self.group_entity(queue) {
+            self.rqs[queue.cpu.idx()].queue.last = group;
         }
     }
 

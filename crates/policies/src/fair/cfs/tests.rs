@@ -162,15 +162,15 @@ fn buddies(curr: SchedPolicy, wakee: SchedPolicy, next_buddy: bool) -> [TaskId; 
     [rig.f.rqs[0].next, rig.f.rqs[0].queue.last]
 }
 
-/// `se_is_idle` in `set_last_buddy` and `set_next_buddy`.
+/// A SCHED_IDLE task is no next buddy, but it is the last one if it was preempted (spec 3.7).
 #[test]
-fn an_idle_policy_task_is_nobodys_buddy() {
+fn an_idle_policy_task_is_the_last_buddy_only() {
     use SchedPolicy::{Idle, Normal};
     let (none, running, woken) = (TaskId::NONE, TaskId(7), TaskId(0));
     assert_eq!(buddies(Normal, Normal, false), [woken, running]);
     assert_eq!(buddies(Normal, Normal, true), [woken, running]);
-    assert_eq!(buddies(Idle, Normal, false), [none, none]);
-    assert_eq!(buddies(Idle, Normal, true), [woken, none]);
+    assert_eq!(buddies(Idle, Normal, false), [none, running]);
+    assert_eq!(buddies(Idle, Normal, true), [woken, running]);
     assert_eq!(buddies(Normal, Idle, true), [none, none]);
 }
 
