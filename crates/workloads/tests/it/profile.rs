@@ -156,7 +156,8 @@ fn a_contended_queue_shows_up_under_its_callers() {
         spread: 0.1,
         seed: 1,
     };
-    let ledger = check(&machine, fair, || Netperf::new(config), 20_000_000).unwrap();
+    // The last pair starts after 32 ms.
+    let ledger = check(&machine, fair, || Netperf::new(config), 50_000_000).unwrap();
     let time = |comm: &str, parts: &[&str]| -> Ns {
         let within = |functions: &[&str]| functions.join(";").contains(&parts.join(";"));
         let stacks = ledger.stacks.iter().filter(|((c, f), _)| c == comm && within(f));
