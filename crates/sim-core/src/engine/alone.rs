@@ -266,7 +266,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
             self.w.counters.events += 1;
             let ns = self.w.switch_ns(cpu, next);
             self.w.now += stretch(ns, speed);
-            self.switched_out(cpu, prev);
+            self.switched_out(prev);
         }
         let now = self.w.now;
         let c = &mut self.w.cpus[cpu.idx()];

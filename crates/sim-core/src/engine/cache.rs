@@ -30,7 +30,7 @@ pub(crate) struct Footprint {
     before: TaskId,
     last_kib: u32,
     /// Working sets that came in, all together. Two tasks that take turns come in once: with each
-    /// turn they touch the same lines.
+    /// turn they touch the same lines. Three and more count with each turn.
     kib: u64,
 }
 
@@ -54,13 +54,7 @@ impl Footprint {
     /// KiB that others have touched since `p` left.
     #[inline]
     fn since(&self, p: TaskId, mark: u64) -> u64 {
-        if p == self.last { 0 } else { (self.kib - mark).max(self.last_kib()) }
-    }
-
-    /// Working set of the last one.
-    #[inline]
-    fn last_kib(&self) -> u64 {
-        u64::from(self.last_kib)
+        if p == self.last { 0 } else { (self.kib - mark).max(u64::from(self.last_kib)) }
     }
 
     /// The mark of now.
@@ -84,10 +78,10 @@ impl World {
         let (kib, latency) = match distance {
             Distance::Same | Distance::Smt => {
                 // The sibling shares the caches. What has run there is its own affair (it may be
-                // ahead), so only who ran here last counts.
+                // ahead), so after a move from there only who ran here last counts.
                 let f = &self.cpus[cpu.idx()].footprint;
-                let same = distance == Distance::Same;
-                let others = if same { f.since(next, t.cache_mark) } else { f.last_kib() };
+                let mark = if distance == Distance::Same { t.cache_mark } else { f.mark() };
+                let others = f.since(next, mark);
                 let step = (others * STEPS / l2.max(1)).min(EVICTED.len() as u64 - 1);
                 let evicted = u64::from(EVICTED[step as usize]);
                 (ws.min(l2 + u64::from(caches.l1d_kib)) * evicted / 1024, caches.l3_hit_ns)

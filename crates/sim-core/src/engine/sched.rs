@@ -122,7 +122,10 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         let now = self.w.now;
         let since = std::mem::replace(&mut self.w.cpus[cpu.idx()].curr_since, now);
         if prev.is_task() {
-            self.w.tasks[prev.idx()].ran_ns += now - since;
+            let t = &mut self.w.tasks[prev.idx()];
+            t.ran_ns += now - since;
+            // Before what is left of the next one's cache contents is looked at.
+            t.cache_mark = self.w.cpus[cpu.idx()].footprint.leave(prev, t.attr.working_set_kib);
         }
         let hook = self.policy.switch_task(&mut self.w, cpu, prev, next);
         self.w.set_curr(cpu, next);
@@ -164,7 +167,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         let top = self.w.cpus[cpu.idx()].top();
         let (prev, next) = (top.other, top.task);
         if prev.is_task() {
-            self.switched_out(cpu, prev);
+            self.switched_out(prev);
         }
         self.unlock(cpu, LockId::rq(cpu));
         if next == TaskId::STOP {
@@ -181,15 +184,13 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     }
 
     #[inline(always)]
-    pub(super) fn switched_out(&mut self, cpu: CpuId, prev: TaskId) {
+    pub(super) fn switched_out(&mut self, prev: TaskId) {
         let t = &mut self.w.tasks[prev.idx()];
         t.on_cpu = false;
-        let (dead, ws) = (t.state == TaskState::Dead, t.attr.working_set_kib);
+        let dead = t.state == TaskState::Dead;
         if t.spinner != u32::MAX {
             self.w.release_spinners(prev);
         }
-        let mark = self.w.cpus[cpu.idx()].footprint.leave(prev, ws);
-        self.w.tasks[prev.idx()].cache_mark = mark;
         if dead {
             self.policy.task_dead(&mut self.w, prev);
             self.w.free_task(prev);

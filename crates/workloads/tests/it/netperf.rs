@@ -1,6 +1,8 @@
 //! netperf where its rate is known: on a machine without costs.
 
 use crate::support::{free_machine, simulate};
+use policies::fair::Fair;
+use policies::fair::features::{Features, Tunables};
 use policies::fcfs::Fcfs;
 use sim_core::{Config, NoObserver, Program};
 use topology::{Machine, RegularSpec};
@@ -14,6 +16,20 @@ fn rate(test: Test, clients: u32, cpus: u32, service_ns: u64) -> f64 {
     let mut sim = simulate(free_machine(cpus), config, Fcfs::default(), program, NoObserver);
     sim.run_until(1_000 * MS);
     sim.program.results(sim.w.now)[0].1
+}
+
+/// Two CPUs that poll while they idle, with the usual costs.
+fn polling_guest() -> Machine {
+    let spec = RegularSpec {
+        cores_per_llc: 2,
+        threads_per_core: 1,
+        clock_mhz: 2600,
+        ..RegularSpec::default()
+    };
+    let mut machine = Machine::regular(spec);
+    machine.cstates.truncate(1);
+    (machine.cstates[0].exit_ns, machine.cstates[0].polling) = (100, true);
+    machine
 }
 
 fn check(rate: f64, expected: f64) {
@@ -53,20 +69,35 @@ fn on_one_cpu_a_stream_takes_all_its_work() {
     check(rate(Test::TcpStream, 1, 1, 6400), 65_536.0 * 8.0 / ns * 1e3);
 }
 
+/// What runs in between evicts cache contents: 2, 4 and 8 pairs on a guest with two CPUs made 212,
+/// 189 and 169 thousand round trips per second (docs/CALIBRATION.md).
+#[test]
+fn with_more_pairs_each_finds_less_in_the_caches() {
+    let rate = |clients: u32| {
+        let mut machine = polling_guest();
+        (machine.caches.l1d_kib, machine.caches.l2_kib) = (48, 1024);
+        (machine.caches.l3_hit_ns, machine.caches.mlp) = (15, 5);
+        let test = Test::UdpRr;
+        let config = netperf::Config { test, clients, service_ns: 2400, spread: 0.1, seed: 1 };
+        let policy = Fair::new(Features::default(), Tunables::for_cpus(2));
+        let program = Netperf::new(config);
+        let mut sim = simulate(machine, Config::default(), policy, program, NoObserver);
+        sim.run_until(300 * MS);
+        sim.program.results(sim.w.now)[0].1
+    };
+    let two = rate(2);
+    for (clients, recorded) in [(4, 189.0 / 212.0), (8, 169.0 / 212.0)] {
+        let share = rate(clients) / two;
+        assert!((share / recorded - 1.0).abs() < 0.04, "{clients} pairs: {share} of two");
+    }
+}
+
 /// With a CPU for each end the writer never sleeps, and a wake-up of the reader stands for some
-/// three writes: 0.33 to 0.35 wake-ups per write of 2.9 us were counted on a guest whose idle CPU
+/// three writes: 0.31 to 0.35 wake-ups per write of 2.9 us were counted on a guest whose idle CPU
 /// polls (docs/CALIBRATION.md).
 #[test]
 fn a_reader_is_woken_every_third_write() {
-    let spec = RegularSpec {
-        cores_per_llc: 2,
-        threads_per_core: 1,
-        clock_mhz: 2600,
-        ..RegularSpec::default()
-    };
-    let mut machine = Machine::regular(spec);
-    machine.cstates.truncate(1);
-    (machine.cstates[0].exit_ns, machine.cstates[0].polling) = (100, true);
+    let machine = polling_guest();
     let (test, service_ns) = (Test::TcpStream, 3740);
     let config = netperf::Config { test, clients: 1, service_ns, spread: 0.1, seed: 1 };
     let program = Netperf::new(config);
