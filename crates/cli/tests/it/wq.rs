@@ -113,11 +113,11 @@ kcryptd                          0     0      0.0       -         0        0    
 kcryptd_io                       0     0      0.0       0         -        0       0       0
 
 0.160 s                      total  infl  CPUtime  CPUhog  CPUlocal  CMW/RPR  mayday rescued
-kcryptd                        269     2      0.0       -        91       15       0       0
+kcryptd                        269     1      0.0       -        89       15       0       0
 kcryptd_io                       0     0      0.0       0         -        0       0       0
 
 0.200 s                      total  infl  CPUtime  CPUhog  CPUlocal  CMW/RPR  mayday rescued
-kcryptd                        672     1      0.1       -        92       15       0       0
+kcryptd                        625     1      0.1       -       135       15       0       0
 kcryptd_io                       0     0      0.0       0         -        0       0       0
 
 

@@ -1,6 +1,6 @@
 //! trace.dat, as we read it ourselves and, where it is installed, trace-cmd does.
 
-use crate::support::{Sums, Traced, machine, output_of, small_build, trace};
+use crate::support::{Sums, Traced, machine, output_of, small_build, small_build_of, trace};
 
 /// A place in the file.
 struct Cursor<'a>(&'a [u8]);
@@ -105,7 +105,7 @@ fn sums(traced: &Traced) -> (Sums, String) {
 
 #[test]
 fn the_sums_of_the_pages_are_those_of_the_run() {
-    let traced = trace(machine(), small_build(), u64::MAX);
+    let traced = trace(machine(), small_build_of(5), u64::MAX);
     let (sums, names) = sums(&traced);
     sums.must_be_those_of(&traced);
     let count = |name: &str| names.lines().filter(|l| l.split(' ').nth(1) == Some(name)).count();
