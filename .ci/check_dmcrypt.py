@@ -41,7 +41,9 @@ for load in (high, med, low):
 for metric in ("bandwidth", "cpu_pct"):
     order = sorted(med, key=lambda name: -mean(med[name], metric))
     assert order == ["SYSTEM", "CACHE", "CACHE+STRICT", "SYSTEM+LOCAL", "CACHE+LOCAL"], (metric, order)
-in_root = {v["name"]: v for v in json.load(open(sys.argv[2]))["variants"]}
+roots = {r["scenario"]: r for r in map(json.loads, open(sys.argv[2]))}
+in_root, low_in_root = (
+    {v["name"]: v for v in roots[f"workqueue-{load}"]["variants"]} for load in ("med", "low"))
 names = ("CACHE", "CACHE+STRICT", "SYSTEM+LOCAL", "CACHE+LOCAL")
 for load, among in ((med, names[:2]), (in_root, names)):
     for name in among:
@@ -63,11 +65,15 @@ order = sorted(low, key=lambda name: -mean(low[name], "bandwidth"))
 assert order[:2] == ["SYSTEM", "CACHE"], order
 # A strict worker may not run on the CPUs that idle elsewhere, which is no waste by the metric: there
 # the idle CPUs themselves must account for most of the loss.
-for name in order[1:]:
-    waits = mean(low[name], "idle_while_runnable") / mean(low["SYSTEM"], "idle_while_runnable")
-    strict = name == "CACHE+STRICT"
-    assert waits > (1.5 if strict else 3), f"LOW {name}: {waits:.1f} times SYSTEM's idle_while_runnable"
-    if strict:
-        idler = 1 - mean(low[name], "cpu_pct") / mean(low["SYSTEM"], "cpu_pct")
-        assert idler > 0.6 * -change(low, name), f"LOW {name}: {idler:.1%} less CPU use"
+# CACHE+LOCAL has three times SYSTEM's waste with fio in the root group, where that bound comes from. In a group it
+# has 2.8 to 3.1, by the seeds (2.9 with twenty).
+for load, bound in ((low, 2.5), (low_in_root, 3)):
+    for name in order[1:]:
+        waits = mean(load[name], "idle_while_runnable") / mean(load["SYSTEM"], "idle_while_runnable")
+        strict = name == "CACHE+STRICT"
+        least = 1.5 if strict else bound if name == "CACHE+LOCAL" else 3
+        assert waits > least, f"LOW {name}: {waits:.1f} times SYSTEM's idle_while_runnable"
+        if strict:
+            idler = 1 - mean(load[name], "cpu_pct") / mean(load["SYSTEM"], "cpu_pct")
+            assert idler > 0.6 * -change(load, name), f"LOW {name}: {idler:.1%} less CPU use"
 print("dm-crypt is as promised")
