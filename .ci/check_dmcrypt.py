@@ -36,7 +36,7 @@ for load in (high, med, low):
         assert abs(off) < 0.025, f"SYSTEM: {row['metric']} is {off:+.2%} off"
 
 # MED: the order of the five in both columns, the use of CPUs, and the changes of bandwidth. With fio in a group
-# (docs/CALIBRATION.md says by what that was decided) the two LOCAL lose 0.2 and 0.8 points more than 3 too much,
+# (docs/CALIBRATION.md says by what that was decided) the two LOCAL lose 0.3 and 0.7 points more than 3 too much,
 # with fio in the root group none does.
 for metric in ("bandwidth", "cpu_pct"):
     order = sorted(med, key=lambda name: -mean(med[name], metric))
