@@ -19,7 +19,7 @@ use crate::random::{self, Purpose, Stream};
 use rand::Rng;
 use rand_distr::{Distribution, Normal};
 use sim_core::{Calls, Ns, Op, Program, ProgramCx, TaskAttr, TaskId};
-use stream::{Stream as Connection, Turn};
+use stream::{Connection, Turn};
 use topology::REFERENCE_MHZ;
 
 /// Which of netperf's tests.

@@ -42,6 +42,7 @@ fn no_half_written_file_is_left() {
             let args = ["trace", "small.toml", "--variant", "SWQUEUE", format, "t"];
             let mut child = start(&lab, &args, Stdio::null());
             while names(&lab).len() <= 2 {
+                assert_eq!(child.try_wait().unwrap(), None, "it ended before it wrote");
                 std::thread::sleep(std::time::Duration::from_millis(1));
             }
             send(signal, &child);

@@ -76,7 +76,7 @@ enum Reader {
 
 /// One connection. Places in the stream are counted in bytes from its beginning.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Stream {
+pub(super) struct Connection {
     writer: Writer,
     reader: Reader,
     /// Written, but not sent yet.
@@ -95,7 +95,7 @@ pub(super) struct Stream {
     writer_waits: bool,
 }
 
-impl Stream {
+impl Connection {
     /// Bytes that were read.
     pub(super) fn read_bytes(&self) -> u64 {
         self.read
@@ -223,7 +223,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    impl Stream {
+    impl Connection {
         /// Lets the writer go on until it begins its next write, and counts the segments.
         fn one_write(&mut self) -> Vec<u64> {
             let mut sizes = Vec::new();
@@ -248,7 +248,7 @@ mod tests {
     /// one's end acknowledges what was small.
     #[test]
     fn small_segments_wait_for_each_other() {
-        let mut s = Stream::default();
+        let mut s = Connection::default();
         assert_eq!(s.read(), Turn::Wait);
         s.write();
         assert_eq!(s.one_write(), [16_384]);
@@ -264,7 +264,7 @@ mod tests {
     /// With a reader that is always faster each write leaves by itself.
     #[test]
     fn a_fast_reader_gets_each_write() {
-        let mut s = Stream::default();
+        let mut s = Connection::default();
         s.drain();
         s.write();
         for _ in 0..10 {
@@ -277,7 +277,7 @@ mod tests {
     /// A read takes a buffer at most and acknowledges when nothing is left.
     #[test]
     fn a_slow_reader_takes_much_at_once() {
-        let mut s = Stream { sent: 200_000, acked: 150_000, ..Stream::default() };
+        let mut s = Connection { sent: 200_000, acked: 150_000, ..Connection::default() };
         assert_eq!(s.read(), Turn::Work(READ + 8 * COPY));
         assert_eq!(s.read(), Turn::Work(READ + COPY * 68_928 / 16_384));
         assert_eq!(s.read_bytes(), 131_072);
@@ -291,7 +291,7 @@ mod tests {
         /// holds no more than its window and what one call adds, and somebody is awake.
         #[test]
         fn a_stream_goes_on(turns in prop::collection::vec((any::<bool>(), 1..400u32), 1..60)) {
-            let mut s = Stream::default();
+            let mut s = Connection::default();
             for (writes, n) in turns {
                 for _ in 0..n {
                     match writes {
