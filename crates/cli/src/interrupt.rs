@@ -6,6 +6,8 @@
 
 use crate::progress;
 use std::process;
+#[cfg(unix)]
+use std::sync::{Arc, atomic::AtomicBool};
 
 /// Cleans up and ends the program once no file is being written.
 fn end(signal: i32) -> ! {
@@ -17,13 +19,21 @@ fn end(signal: i32) -> ! {
 }
 
 /// Has signals that end the program clean up first. Where that is impossible they still end it,
-/// and only a temporary file may stay.
+/// and only a temporary file may stay. A second signal does not wait for that: the disk may hang.
 #[cfg(unix)]
 pub fn leave_nothing_behind() {
     use signal_hook::consts::{SIGINT, SIGTERM};
-    if let Ok(mut signals) = signal_hook::iterator::Signals::new([SIGINT, SIGTERM]) {
-        std::thread::spawn(move || signals.forever().next().map(end));
+    use signal_hook::{flag, iterator::Signals};
+    let Ok(mut signals) = Signals::new([SIGINT, SIGTERM]) else {
+        return;
+    };
+    let again = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM] {
+        // In this order the first signal finds the flag as it was.
+        let _ = flag::register_conditional_shutdown(signal, 128 + signal, again.clone());
+        let _ = flag::register(signal, again.clone());
     }
+    std::thread::spawn(move || signals.forever().next().map(end));
 }
 
 /// Has Ctrl-C clean up first. Where that is impossible it still ends the program.

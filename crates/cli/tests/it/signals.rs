@@ -2,7 +2,8 @@
 #![cfg(unix)]
 
 use crate::lab::Lab;
-use nix::pty::{Winsize, openpty};
+use nix::pty::{OpenptyResult, Winsize, openpty};
+use nix::sys::termios::{FlowArg, tcflow};
 use std::fs::File;
 use std::io::Read;
 use std::process::{Child, Command, Stdio};
@@ -52,6 +53,10 @@ fn no_half_written_file_is_left() {
     }
 }
 
+fn open_terminal() -> OpenptyResult {
+    openpty(&Winsize { ws_row: 24, ws_col: 80, ws_xpixel: 0, ws_ypixel: 0 }, None).unwrap()
+}
+
 /// Reads what a program writes to a terminal until it says `until`, or has ended.
 fn read(terminal: &mut File, until: &str) -> String {
     let (mut seen, mut chunk) = (Vec::new(), [0; 4096]);
@@ -77,8 +82,7 @@ fn no_progress_bar_is_left() {
     for (signal, code) in [("-INT", 130), ("-TERM", 143)] {
         for args in [&["small.toml"][..], &["explain", "small.toml", "--variant", "SWQUEUE"]] {
             let lab = long();
-            let size = Winsize { ws_row: 24, ws_col: 80, ws_xpixel: 0, ws_ypixel: 0 };
-            let pty = openpty(&size, None).unwrap();
+            let pty = open_terminal();
             let mut child = start(&lab, args, Stdio::from(pty.slave));
             let mut terminal = File::from(pty.master);
             let mut written = read(&mut terminal, "to go");
@@ -89,4 +93,25 @@ fn no_progress_bar_is_left() {
             assert_eq!(child.wait().unwrap().code(), Some(code), "{signal} {args:?}");
         }
     }
+}
+
+#[test]
+fn a_second_signal_does_not_wait() {
+    let lab = long();
+    let pty = open_terminal();
+    let slave = pty.slave.try_clone().unwrap();
+    let mut child = start(&lab, &["small.toml"], Stdio::from(pty.slave));
+    read(&mut File::from(pty.master.try_clone().unwrap()), "to go");
+    // The terminal takes nothing any more, so the progress bar cannot be wiped away.
+    tcflow(&slave, FlowArg::TCOOFF).unwrap();
+    let pause = std::time::Duration::from_millis(300);
+    std::thread::sleep(pause);
+    send("-INT", &child);
+    std::thread::sleep(pause);
+    assert_eq!(child.try_wait().unwrap(), None, "it did not try to clean up");
+    send("-TERM", &child);
+    std::thread::sleep(2 * pause);
+    let ended = child.try_wait().unwrap();
+    child.kill().unwrap();
+    assert_eq!(ended.and_then(|status| status.code()), Some(143));
 }
