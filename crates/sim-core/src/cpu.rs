@@ -45,17 +45,15 @@ pub(crate) enum Irq {
     Poll,
     /// Reschedule IPI.
     Resched,
-    /// Call-function IPI: the wake list has entries.
+    /// Call-function IPI: the wake list has entries, or the nohz idle balancer is wanted.
     Call,
     /// A timer armed here has expired.
     Timer,
-    /// Kick of the nohz idle balancer.
-    Nohz,
     /// A device of the program has something for this CPU.
     Device,
 }
 
-pub(crate) const N_IRQ: usize = 6;
+pub(crate) const N_IRQ: usize = 5;
 
 /// Frames on a CPU's stack: task or softirq, stopper, interrupt, wake list.
 pub(crate) const MAX_DEPTH: usize = 4;
@@ -105,6 +103,8 @@ pub struct Cpu {
     pub(crate) softirq: bool,
     /// The interrupt being handled came from a device, too.
     pub(crate) device_irq: bool,
+    /// The nohz idle balancer is among the calls that wait for this CPU (`nohz_csd`).
+    pub(crate) nohz_call: bool,
     /// A tick edge has been taken that the program has not been told of, if it wants to be.
     pub(crate) tick_untold: bool,
     /// Index of the C-state chosen at the last idle entry.
@@ -224,6 +224,7 @@ impl Cpu {
             irq_first: NEVER,
             softirq: false,
             device_irq: false,
+            nohz_call: false,
             wake_head: TaskId::NONE,
             wake_tail: TaskId::NONE,
             pushes_under_way: 0,

@@ -235,8 +235,8 @@ pub trait Policy {
         false
     }
 
-    /// `cpu` enters the idle loop; `tick_stopped` says whether its tick stops (nohz).
-    fn idle_enter(&mut self, _w: &mut World, _cpu: CpuId, _tick_stopped: bool) {}
+    /// `cpu` goes to sleep in the idle loop; `stops_tick` says whether its tick stops now (nohz).
+    fn idle_enter(&mut self, _w: &mut World, _cpu: CpuId, _stops_tick: bool) {}
 
     /// `sched_yield` by the current task of `cpu`, just before `schedule()`.
     fn yield_task(&mut self, _w: &mut World, _cpu: CpuId) {}

@@ -179,7 +179,12 @@ impl<S: Discipline> Policy for Fair<S> {
     }
 
     fn before_idle(&mut self, w: &mut World, cpu: CpuId, prev: TaskId, first: bool) -> Step {
-        self.newidle_step(w, cpu, prev, first)
+        let step = self.newidle_step(w, cpu, prev, first);
+        if step == Step::Done && prev == TaskId::IDLE && w.cpus[cpu.idx()].nr_running == 0 {
+            // It stays idle: no switch follows, but the idle task is picked all the same.
+            self.update_idle_core(w, cpu);
+        }
+        step
     }
 
     fn task_tick(&mut self, w: &mut World, cpu: CpuId) {
@@ -225,8 +230,8 @@ impl<S: Discipline> Policy for Fair<S> {
         self.avg_idle_update(w, cpu);
     }
 
-    fn idle_enter(&mut self, w: &mut World, cpu: CpuId, tick_stopped: bool) {
-        self.balance_idle_enter(w, cpu, tick_stopped);
+    fn idle_enter(&mut self, w: &mut World, cpu: CpuId, stops_tick: bool) {
+        self.balance_idle_enter(w, cpu, stops_tick);
     }
 
     fn yield_task(&mut self, w: &mut World, cpu: CpuId) {

@@ -158,9 +158,13 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     fn idle_loop(&mut self, cpu: CpuId) -> Flow {
         let c = &self.w.cpus[cpu.idx()];
         if c.need_resched || c.nr_running > 0 && !self.policy.idles_with_queued() {
+            // `tick_nohz_idle_exit()`
+            self.w.start_tick(cpu);
             return self.enter_schedule(cpu, Path::Preempt);
         }
-        let (deepest, tick_stopped) = match self.w.machine.governor {
+        // After an interrupt the loop comes here with its tick stopped.
+        let was_stopped = c.tick_stopped;
+        let (deepest, stops_tick) = match self.w.machine.governor {
             Governor::Menu => self.predict_idle(cpu),
             Governor::Haltpoll => self.w.judge_idle(NEVER),
         };
@@ -173,11 +177,11 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         c.idle_since = now;
         c.cstate = deepest;
         c.cstate_from = now + entry_ns;
-        if !tick_stopped && (c.tick_stopped || c.tick_next <= now) {
+        c.tick_stopped |= stops_tick;
+        if !c.tick_stopped && c.tick_next <= now {
             self.w.cpus[cpu.idx()].tick_next = self.w.tick_after(cpu, now);
         }
-        self.w.cpus[cpu.idx()].tick_stopped = tick_stopped;
-        self.policy.idle_enter(&mut self.w, cpu, tick_stopped);
+        self.policy.idle_enter(&mut self.w, cpu, stops_tick && !was_stopped);
         let c = &mut self.w.cpus[cpu.idx()];
         c.carry = 0;
         if c.softirq {

@@ -9,8 +9,7 @@ use crate::{
 use topology::CpuId;
 
 /// By [`Irq`].
-const IRQ_PATHS: [Path; N_IRQ] =
-    [Path::Poll, Path::Resched, Path::Call, Path::Timer, Path::Call, Path::Device];
+const IRQ_PATHS: [Path; N_IRQ] = [Path::Poll, Path::Resched, Path::Call, Path::Timer, Path::Device];
 
 impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     /// Takes what is pending: interrupts first, else a tick that is due.
@@ -48,18 +47,19 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         let now = self.w.now;
         let c = &mut self.w.cpus[cpu.idx()];
         let mut path = Path::Poll;
-        let mut nohz = false;
+        let mut calls = false;
         let mut device = false;
         for (i, this) in IRQ_PATHS.into_iter().enumerate() {
             if c.irq_at[i] <= now {
                 c.irq_at[i] = NEVER;
                 path = this;
-                nohz |= i == Irq::Nohz as usize;
+                calls |= matches!(this, Path::Poll | Path::Call);
                 device |= i == Irq::Device as usize;
             }
         }
         let real = path != Path::Poll;
         c.irq_first = c.irq_at.iter().copied().min().unwrap_or(NEVER);
+        let nohz = calls && std::mem::take(&mut c.nohz_call);
         (c.top().first, c.top().path) = (nohz, path);
         c.device_irq |= device;
         let cost = if real { self.w.machine.costs.irq_ns } else { 0 };

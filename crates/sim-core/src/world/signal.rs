@@ -31,9 +31,18 @@ impl World {
         self.cpus[cpu.idx()].softirq = true;
     }
 
-    /// Kicks the nohz idle balancer on `cpu` by IPI.
+    /// `smp_call_function_single_async()` of the nohz idle balancer on `cpu`. An idle task that
+    /// polls is told by its need-resched flag instead of an IPI (`call_function_single_prep_ipi`),
+    /// and so calls `schedule()` afterwards.
     pub fn kick_nohz(&mut self, cpu: CpuId) {
-        self.send_ipi(cpu, Irq::Nohz);
+        self.cpus[cpu.idx()].nohz_call = true;
+        if self.cpus[cpu.idx()].curr == TaskId::IDLE && self.polls(cpu) {
+            self.cpus[cpu.idx()].need_resched = true;
+            let at = self.now + self.line_ns(self.this, cpu);
+            self.raise(cpu, Irq::Poll, at);
+        } else {
+            self.send_ipi(cpu, Irq::Call);
+        }
     }
 
     /// Queues work for `cpu`'s stopper and makes it run (spec 14.1 S2). False if it is busy with

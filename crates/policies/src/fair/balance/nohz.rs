@@ -6,8 +6,8 @@
 //! idle machine makes no events.
 
 use super::{BlockedStage, Flow, IdleType};
-use crate::fair::Discipline;
 use crate::fair::state::Fair;
+use crate::fair::{Discipline, Rules};
 use sim_core::{NEVER, Ns, World};
 use std::ops::ControlFlow;
 use topology::{CpuId, CpuSet};
@@ -78,8 +78,8 @@ enum Stage {
 }
 
 impl<S: Discipline> Fair<S> {
-    /// `cpu` enters the idle loop (`nohz_balance_enter_idle`, and the request that newidle left).
-    pub(crate) fn balance_idle_enter(&mut self, w: &mut World, cpu: CpuId, tick_stopped: bool) {
+    /// `cpu` sleeps in the idle loop (`nohz_balance_enter_idle`, and the request that newidle left).
+    pub(crate) fn balance_idle_enter(&mut self, w: &mut World, cpu: CpuId, stops_tick: bool) {
         let path = &mut self.balance.paths[cpu.idx()];
         if path.ilb.pending & NEWILB != 0 {
             path.ilb.pending &= !NEWILB;
@@ -89,7 +89,7 @@ impl<S: Discipline> Fair<S> {
                 w.raise_softirq(cpu);
             }
         }
-        if !tick_stopped {
+        if !stops_tick {
             return;
         }
         let nohz = &mut self.balance.nohz;
@@ -236,12 +236,15 @@ impl<S: Discipline> Fair<S> {
         }
     }
 
-    /// `nohz_csd_func`: the kick has arrived.
+    /// `nohz_csd_func`: the kick has arrived. Before v6.13 a CPU that is about to reschedule drops
+    /// it, and that is each one that polls, since the kick has set its flag: it balances for itself
+    /// only, as it goes idle anew.
     pub(crate) fn nohz_kicked(&mut self, w: &mut World, cpu: CpuId) {
         let path = &mut self.balance.paths[cpu.idx()];
         let flags = std::mem::take(&mut path.ilb.pending);
         path.idle_at_tick = w.cpus[cpu.idx()].idle;
-        if path.idle_at_tick && !w.cpus[cpu.idx()].need_resched {
+        let drops = self.discipline.rules() < Rules::V6_18_2 && w.cpus[cpu.idx()].need_resched;
+        if path.idle_at_tick && !drops {
             path.ilb.granted = flags;
             w.raise_softirq(cpu);
         }
@@ -280,7 +283,7 @@ impl<S: Discipline> Fair<S> {
                     self.balance.paths[exec.idx()].ilb.at += 1;
                     Stage::Next
                 }
-                Stage::Next if w.cpus[exec.idx()].need_resched => {
+                Stage::Next if self.has_other_work(w, exec) => {
                     self.ilb_abort(w, ilb);
                     return ControlFlow::Continue(());
                 }
@@ -318,6 +321,12 @@ impl<S: Discipline> Fair<S> {
             };
             self.balance.paths[exec.idx()].ilb.stage = next;
         }
+    }
+
+    /// Since v6.13 a flag alone does not count: the kick itself may have set it.
+    fn has_other_work(&self, w: &World, exec: CpuId) -> bool {
+        let c = &w.cpus[exec.idx()];
+        c.need_resched && !(self.discipline.rules() >= Rules::V6_18_2 && c.idle)
     }
 
     fn ilb_wants(&self, w: &World, target: CpuId) -> bool {

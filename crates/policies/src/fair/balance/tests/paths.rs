@@ -249,9 +249,8 @@ fn periodic_balance_writes_the_scan_budget() {
     assert_eq!(rig.fair.llcs[0].nr_idle_scan, 10);
 }
 
-#[test]
-fn two_busy_cpus_of_an_llc_kick_the_lowest_idle_cpu() {
-    let mut rig = Rig::desktop();
+/// The first two CPUs are busy, a task waits on CPU 0, and CPU 2 was kicked for it.
+fn kicked<S: Discipline>(rig: &mut Rig<S>) -> TaskId {
     assert_eq!(rig.fair.balance.nohz.timer_at, sim_core::NEVER);
     let waiting = rig.queued(0, 1, MaskId::ALL);
     for c in 0..2 {
@@ -263,12 +262,45 @@ fn two_busy_cpus_of_an_llc_kick_the_lowest_idle_cpu() {
     assert_eq!(rig.fair.balance.nohz.timer_at, 112 * MS);
     rig.fair.policy_timer(&mut rig.w);
     assert_eq!(rig.fair.balance.paths[2].ilb.pending & 2, 2);
-    assert_eq!(rig.w.counters.ipis, 1);
     rig.fair.nohz_kick(&mut rig.w, CpuId(2));
     rig.w.now = 1000 * MS;
+    waiting
+}
+
+#[test]
+fn two_busy_cpus_of_an_llc_kick_the_lowest_idle_cpu() {
+    let mut machine = machine(2, 8);
+    machine.cstates[0].polling = false;
+    let mut rig = Rig::new(machine, Features::default());
+    let waiting = kicked(&mut rig);
+    assert_eq!(rig.w.counters.ipis, 1);
     rig.softirq(2);
     assert_ne!(rig.cpu_of(waiting), 0);
     assert!(!rig.fair.balance.nohz.has_blocked || rig.fair.cpu_load(CpuId(3)) != 0);
+}
+
+/// The flag that wakes it says "reschedule", and so it refuses to balance for others.
+#[test]
+fn a_kick_is_lost_on_an_idle_cpu_that_polls() {
+    let mut rig = Rig::desktop();
+    let waiting = kicked(&mut rig);
+    assert_eq!(rig.w.counters.ipis, 0);
+    assert!(rig.w.cpus[2].need_resched);
+    let ilb = rig.fair.balance.paths[2].ilb;
+    assert_eq!((ilb.pending, ilb.granted), (0, 0));
+    // It goes idle anew, which finds the task for itself.
+    rig.newidle(2, TaskId::IDLE);
+    assert_eq!(rig.cpu_of(waiting), 2);
+}
+
+#[test]
+fn since_v6_13_a_polling_cpu_balances_for_all_when_kicked() {
+    let mut rig = Rig::desktop_with(Rules::V6_18);
+    let waiting = kicked(&mut rig);
+    assert_eq!(rig.w.counters.ipis, 0);
+    assert!(rig.w.cpus[2].need_resched);
+    rig.softirq(2);
+    assert_ne!(rig.cpu_of(waiting), 0);
 }
 
 #[test]
