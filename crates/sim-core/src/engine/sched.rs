@@ -1,7 +1,7 @@
 //! `schedule()` (spec 0.5): dequeue, pick, the pull path, the switch. Interrupts are off and the
 //! own runqueue's lock is held throughout, but where the pull path drops it.
 
-use super::frame::{Flow, Pc};
+use super::frame::{Flow, Path, Pc};
 use crate::cpu::Base;
 use crate::{
     DequeueFlags, Hook, LockId, Ns, Observer, Policy, Program, Simulation, Site, Step, TaskId,
@@ -39,16 +39,25 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
 
     pub(crate) fn sched_body(&mut self, cpu: CpuId) -> Flow {
         let prev = self.w.cpus[cpu.idx()].curr;
+        let sleeps = self.falls_asleep(cpu, prev);
         let costs = &self.w.machine.costs;
-        let sleeps = prev.is_task() && self.w.tasks[prev.idx()].state != TaskState::Runnable;
         let ns = costs.pick_ns + if sleeps { costs.dequeue_ns } else { 0 };
         self.w.cpus[cpu.idx()].top().other = prev;
         self.w.spend(cpu, ns, Pc::SchedDequeue)
     }
 
+    /// Does `prev` leave the runqueue? Not if it is preempted, though it may have prepared to sleep
+    /// already (spec 0.5); a kernel that is not preemptible comes here when it does sleep.
+    fn falls_asleep(&mut self, cpu: CpuId, prev: TaskId) -> bool {
+        let preempted = self.w.cpus[cpu.idx()].top().path == Path::Preempt;
+        prev.is_task()
+            && self.w.tasks[prev.idx()].state != TaskState::Runnable
+            && !(preempted && self.w.machine.preemptible_kernel)
+    }
+
     pub(crate) fn sched_dequeue(&mut self, cpu: CpuId) -> Flow {
         let prev = self.w.cpus[cpu.idx()].top().other;
-        if !prev.is_task() || self.w.tasks[prev.idx()].state == TaskState::Runnable {
+        if !self.falls_asleep(cpu, prev) {
             return self.sched_pick(cpu);
         }
         let flags = DequeueFlags { sleep: true };

@@ -76,11 +76,18 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
             return self.spend_enqueue(cpu, Pc::WakeDelayed);
         }
         if still {
+            let (target, waits) = (t.cpu, !t.on_cpu);
             t.state = TaskState::Runnable;
             self.w.counters.wakeups_coalesced += 1;
             self.w.timers.set(p.0, crate::NEVER, 0);
             self.observer.waking(&self.w, p);
-            self.observer.wakeup_on_rq(&self.w, self.w.tasks[p.idx()].cpu, p);
+            if waits {
+                // It was preempted before it slept: should it run now?
+                self.catch_up(target);
+                let flags = EnqueueFlags { wakeup: true, ..EnqueueFlags::default() };
+                self.policy.wakeup_preempt(&mut self.w, target, p, flags);
+            }
+            self.observer.wakeup_on_rq(&self.w, target, p);
         }
         self.unlock(cpu, rq);
         if still { self.pop_frame(cpu) } else { self.w.goto(cpu, Pc::WakeBegin) }

@@ -319,3 +319,57 @@ fn cpus_are_picked_in_turn_whatever_the_mask_and_cpu_0_not_at_first() {
     let sim = simulate(machine, Config::default(), Fcfs::default(), Turns(Vec::new()), NoObserver);
     assert_eq!(sim.program.0, [1, 2, 3, 5, 1, 3]);
 }
+
+/// A task says that it will sleep, with interrupts off, while another one's timer expires.
+#[derive(Default)]
+struct Dozer {
+    prepared: bool,
+    dozes: u32,
+    woken_at: Ns,
+}
+
+impl Program for Dozer {
+    fn start(&mut self, cx: &mut ProgramCx<'_>) {
+        cx.start_task(TaskAttr { nice: -20, ..TaskAttr::default() });
+        cx.start_task(TaskAttr::default());
+    }
+
+    fn next(&mut self, cx: &mut ProgramCx<'_>, task: TaskId) -> Op {
+        if task == TaskId(0) {
+            let first = std::mem::replace(&mut self.woken_at, cx.now()) == 0;
+            return if first { Op::Sleep(30_000) } else { Op::Run(10_000_000) };
+        }
+        self.dozes += u32::from(self.prepared);
+        if self.prepared { Op::Wait } else { Op::Path }
+    }
+
+    fn path(&mut self, cx: &mut ProgramCx<'_>, task: TaskId) -> Step {
+        if std::mem::replace(&mut self.prepared, true) {
+            return Step::Done;
+        }
+        cx.prepare_to_wait(task);
+        Step::Spend(100_000)
+    }
+}
+
+/// With interrupts on again the other one preempts it. It stays on its runqueue, gets its turn and
+/// sleeps then (spec 0.5); in a kernel that is not preemptible it sleeps at once.
+#[test]
+fn who_is_preempted_before_it_sleeps_stays_queued() {
+    for (preemptible_kernel, queued) in [(true, 2), (false, 1)] {
+        let machine = Machine::regular(RegularSpec {
+            cores_per_llc: 1,
+            threads_per_core: 1,
+            ..RegularSpec::default()
+        });
+        let machine = Machine { preemptible_kernel, ..machine };
+        let policy = Fair::new(Features::default(), Tunables::for_cpus(1));
+        let config = Config { timer_slack_ns: 0, ..Config::default() };
+        let mut sim = simulate(machine, config, policy, Dozer::default(), NoObserver);
+        assert_eq!(sim.run_until(500_000), StopReason::Until);
+        assert!(sim.program.woken_at > 100_000);
+        assert_eq!((sim.w.cpus[0].nr_running, sim.program.dozes), (queued, 0));
+        assert_eq!(sim.run_until(1_000_000_000), StopReason::Until);
+        assert_eq!((sim.w.cpus[0].nr_running, sim.program.dozes), (1, u32::from(queued == 2)));
+    }
+}
