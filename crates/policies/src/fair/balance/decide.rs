@@ -106,7 +106,8 @@ pub(crate) fn calculate_imbalance(
             return (Migrate::Load, 0);
         }
     }
-    let surplus = busiest.avg_load.saturating_sub(avg) * busiest.capacity;
+    // The kernel's difference is unsigned: below the average it is larger than any room.
+    let surplus = busiest.avg_load.wrapping_sub(avg).wrapping_mul(busiest.capacity);
     let room = avg.saturating_sub(local_avg) * local.capacity;
     (Migrate::Load, (surplus.min(room) / 1024) as i64)
 }

@@ -119,6 +119,36 @@ fn is_busier(g: &GroupStats, best: Option<&GroupStats>) -> bool {
     }
 }
 
+/// The surplus of a source below the average is a difference of unsigned numbers.
+#[test]
+fn a_source_below_the_average_gives_what_there_is_room_for() {
+    let overloaded = |avg_load| GroupStats {
+        kind: GroupType::Overloaded,
+        avg_load,
+        ..group(6, 8, 0, 6 * 1024, 6 * avg_load)
+    };
+    let s = DomainStats {
+        local: overloaded(200),
+        busiest: Some((1, overloaded(300))),
+        total_load: 4 * 6 * 400,
+        total_capacity: 4 * 6 * 1024,
+        sum_util: 0,
+        overload: true,
+    };
+    let d = DomainFacts {
+        imbalance_pct: 117,
+        share_llc: false,
+        prefer_sibling: true,
+        numa: false,
+        imb_numa_nr: 0,
+        cores: None,
+    };
+    let imbalance =
+        |busiest| calculate_imbalance(&s, &s.local, &overloaded(busiest), &d, IdleType::NewlyIdle);
+    assert_eq!(imbalance(300), (Migrate::Load, 200 * 6));
+    assert_eq!(imbalance(450), (Migrate::Load, 50 * 6));
+}
+
 /// A group of a size, with more or fewer tasks and load.
 fn any_group() -> impl Strategy<Value = (GroupStats, bool)> {
     let flags = (any::<bool>(), any::<bool>());
