@@ -44,25 +44,25 @@ CPUs idled for 16.5 ms while a task waited that they may run, 4.14 % of all CPU 
 
 by rule   the later of two decisions; right: how far off the idle CPU was
                                               CPU time   share    waits  longest   llc  node
-where the task was put                         11.5 ms   69.3%
-  select_idle_cpu: SIS_UTIL, no look           7.50 ms   45.3%      431  79.2 us   78%   22%
-  select_idle_sibling: LLC has no idle CPU     3.01 ms   18.2%      310  57.0 us    2%   98%
-  idle exit: its CPU is waking up               849 us    5.1%     4819  1.68 us   69%   31%
+where the task was put                         11.5 ms   69.4%
+  select_idle_cpu: SIS_UTIL, no look           7.53 ms   45.5%      433  79.2 us   78%   22%
+  select_idle_sibling: LLC has no idle CPU     3.01 ms   18.2%      309  57.0 us    2%   98%
+  idle exit: its CPU is waking up               850 us    5.1%     4819  1.68 us   69%   31%
   select_task_rq: idle CPU taken meanwhile      101 us    0.6%       14  25.1 us        100%
-what the idle CPU looked for                   5.09 ms   30.7%
-  can_migrate_task: cache hot                  4.93 ms   29.8%      269   126 us   74%   26%
-  find_busiest_queue: another queue            89.2 us    0.5%        4  51.4 us        100%
-  find_busiest_group: busiest not overloaded   68.8 us    0.4%       10  19.5 us        100%
+what the idle CPU looked for                   5.06 ms   30.6%
+  can_migrate_task: cache hot                  4.90 ms   29.6%      269   125 us   74%   26%
+  find_busiest_queue: another queue            89.2 us    0.5%        4  51.5 us        100%
+  find_busiest_group: busiest not overloaded   68.2 us    0.4%       10  19.1 us        100%
   1 more, each below 0.1 %                      420 ns    0.0%
 
 who waited for whom   commands; nobody: the CPU was switching, or not awake yet
   short behind short                           15.7 ms   94.8%
-  short behind nobody                           863 us    5.2%
+  short behind nobody                           864 us    5.2%
 
 longest waits   to be looked at with schedlab trace, same variant and seed
   task                              at   CPU   waited  behind          rule
   short:1002                1.025648 s     3   168 us  short           can_migrate_task: cache hot
-  short:1001                1.041871 s     3   165 us  short           can_migrate_task: cache hot
+  short:1001                1.041870 s     3   165 us  short           can_migrate_task: cache hot
   short:1000                1.048289 s     3   150 us  short           can_migrate_task: cache hot
   short:1002                1.020102 s     3   133 us  short           can_migrate_task: cache hot
   short:1001                1.023130 s     3   132 us  short           can_migrate_task: cache hot

@@ -21,8 +21,8 @@ fn every_row_stands_beside_the_simulated_one() {
     lab().run(["fidelity", "small.toml"]).success().stderr_eq("").stdout_eq(str![[r#"
 small: a small build (seeds 1-2)
  elapsed [s]                   published   change  simulated   change  95 % interval
-  NO_SWQUEUE                        1.50 baseline      0.658           level -56.16%  calibrated
-  SWQUEUE                           1.40   -6.67%      0.646   -1.71%  [-1.81, -1.61] differs
+  NO_SWQUEUE                        1.50 baseline      0.648           level -56.82%  calibrated
+  SWQUEUE                           1.40   -6.67%      0.647   -0.09%  [-9.80, +9.63] differs
 
 sources
   made up
@@ -126,8 +126,8 @@ fn one_seed_has_no_interval_and_says_so() {
     lab.run(["fidelity", "small.toml", "--seeds", "1"]).success().stdout_eq(str![[r#"
 small: a small build (seeds 1)
  elapsed [s]                   published   change  simulated   change
-  NO_SWQUEUE                        1.50 baseline      0.678           level -54.78%  calibrated
-  SWQUEUE                           1.40   -6.67%      0.667   -1.71%                 differs
+  NO_SWQUEUE                        1.50 baseline      0.666           level -55.58%  calibrated
+  SWQUEUE                           1.40   -6.67%      0.671   +0.68%                 differs
 
 sources
   made up

@@ -78,7 +78,7 @@ enum Stage {
 }
 
 impl<S: Discipline> Fair<S> {
-    /// `cpu` sleeps in the idle loop (`nohz_balance_enter_idle`, and the request that newidle left).
+    /// `cpu` sleeps in the idle loop (`nohz_balance_enter_idle`, and what newidle asked for).
     pub(crate) fn balance_idle_enter(&mut self, w: &mut World, cpu: CpuId, stops_tick: bool) {
         let path = &mut self.balance.paths[cpu.idx()];
         if path.ilb.pending & NEWILB != 0 {
