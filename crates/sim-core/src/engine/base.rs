@@ -205,7 +205,12 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         let (Some(least), Some(most)) = (lengths.iter().min(), lengths.iter().max()) else {
             return self.w.judge_idle(to_timer);
         };
-        let judge = |us: u64| self.w.judge_idle((us * 1000).min(to_timer));
+        let judge = |us: u64| {
+            let typical = (us * 1000).min(to_timer);
+            // With the tick stopped nothing would end a stay in a shallow state by mistake.
+            let stuck = c.tick_stopped && typical < self.w.tick_ns;
+            self.w.judge_idle(if stuck { to_timer } else { typical })
+        };
         let (shallow, deep) = (judge((*least).into()), judge((*most).into()));
         if shallow == deep { deep } else { judge(typical_us(lengths)) }
     }

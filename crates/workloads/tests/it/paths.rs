@@ -9,7 +9,7 @@ use sim_core::{
     Category, Config, LockId, MaskId, NoObserver, Ns, Op, Policy, Program, ProgramCx, Site, Step,
     StopReason, TaskAttr, TaskId,
 };
-use topology::{CpuId, CpuSet, Machine, RegularSpec};
+use topology::{CState, CpuId, CpuSet, Machine, RegularSpec};
 
 /// Producers put items on a list under a lock and wake, still under it, the consumer that went to
 /// sleep last; consumers take them, as workers of a pool do.
@@ -372,4 +372,51 @@ fn who_is_preempted_before_it_sleeps_stays_queued() {
         assert_eq!(sim.run_until(1_000_000_000), StopReason::Until);
         assert_eq!((sim.w.cpus[0].nr_running, sim.program.dozes), (1, u32::from(queued == 2)));
     }
+}
+
+/// A device interrupts CPU 1 once in a millisecond; nothing follows from it.
+#[derive(Default)]
+struct Noise {
+    spent: bool,
+}
+
+impl Program for Noise {
+    fn start(&mut self, cx: &mut ProgramCx<'_>) {
+        cx.start_task(TaskAttr::default());
+        cx.set_device(1_000_000);
+    }
+
+    fn next(&mut self, _cx: &mut ProgramCx<'_>, _task: TaskId) -> Op {
+        Op::Sleep(1_000_000_000)
+    }
+
+    fn device(&mut self, cx: &mut ProgramCx<'_>) {
+        cx.raise(CpuId(1));
+        cx.set_device(cx.now() + 1_000_000);
+    }
+
+    fn interrupt(&mut self, _cx: &mut ProgramCx<'_>) -> Step {
+        self.spent = !self.spent;
+        if self.spent { Step::Spend(1000) } else { Step::Done }
+    }
+}
+
+/// Short idle periods would let the tick go on; but only `schedule()` starts it again, and until
+/// then the CPU sleeps as deeply as if nothing were to come.
+#[test]
+fn an_interrupt_leaves_an_idle_cpu_without_its_tick() {
+    let cstate = |exit_ns: Ns, residency_ns| {
+        let (name, polling) = (exit_ns.to_string(), true);
+        CState { name, exit_ns, residency_ns, polling }
+    };
+    let machine = Machine {
+        cstates: vec![cstate(800, 2_000), cstate(25_000, 2_000_000)],
+        ..Machine::regular(RegularSpec { threads_per_core: 1, ..RegularSpec::default() })
+    };
+    let policy = Fair::new(Features::default(), Tunables::for_cpus(machine.n_cpus()));
+    let mut sim = simulate(machine, Config::default(), policy, Noise::default(), NoObserver);
+    assert_eq!(sim.run_until(100_400_000), StopReason::Until);
+    let cpu = &sim.w.cpus[1];
+    assert!(cpu.tick_stopped);
+    assert_eq!((cpu.ticks, cpu.cstate), (0, 1));
 }
