@@ -52,18 +52,18 @@ fn a_shell_and_its_child() {
         |              sh  1000 [000]     1.000035930:       sched:sched_switch: prev_comm=sh prev_pid=1000 prev_prio=120 prev_state=D ==> next_comm=swapper/0 next_pid=0 next_prio=120
         |         swapper     0 [001]     1.000036930:       sched:sched_switch: prev_comm=swapper/1 prev_pid=0 prev_prio=120 prev_state=R ==> next_comm=sh next_pid=1001 next_prio=125
         | a long-winded c  1001 [001]     1.004000000: sched:sched_stat_runtime: comm=a long-winded c pid=1001 runtime=3963070 [ns]
-        | a long-winded c  1001 [001]     1.004539945: sched:sched_stat_runtime: comm=a long-winded c pid=1001 runtime=539945 [ns]
-        | a long-winded c  1001 [001]     1.004539945:       sched:sched_switch: prev_comm=a long-winded c prev_pid=1001 prev_prio=125 prev_state=S ==> next_comm=swapper/1 next_pid=0 next_prio=120
-        |         swapper     0 [001]     1.004691305:       sched:sched_waking: comm=a long-winded c pid=1001 prio=125 target_cpu=001
-        |         swapper     0 [001]     1.004691592:       sched:sched_wakeup: comm=a long-winded c pid=1001 prio=125 target_cpu=001
-        |         swapper     0 [001]     1.004691757:       sched:sched_switch: prev_comm=swapper/1 prev_pid=0 prev_prio=120 prev_state=R ==> next_comm=a long-winded c next_pid=1001 next_prio=125
-        | a long-winded c  1001 [001]     1.004692454:       sched:sched_waking: comm=sh pid=1000 prio=120 target_cpu=000
-        | a long-winded c  1001 [001]     1.004692819: sched:sched_stat_runtime: comm=a long-winded c pid=1001 runtime=1062 [ns]
-        | a long-winded c  1001 [001]     1.004692819:       sched:sched_switch: prev_comm=a long-winded c prev_pid=1001 prev_prio=125 prev_state=X ==> next_comm=swapper/1 next_pid=0 next_prio=120
-        |         swapper     0 [000]     1.004693941:       sched:sched_wakeup: comm=sh pid=1000 prio=120 target_cpu=000
-        |         swapper     0 [000]     1.004694106:       sched:sched_switch: prev_comm=swapper/0 prev_pid=0 prev_prio=120 prev_state=R ==> next_comm=sh next_pid=1000 next_prio=120
-        |              sh  1000 [000]     1.004694843: sched:sched_stat_runtime: comm=sh pid=1000 runtime=737 [ns]
-        |              sh  1000 [000]     1.004694843:       sched:sched_switch: prev_comm=sh prev_pid=1000 prev_prio=120 prev_state=X ==> next_comm=swapper/0 next_pid=0 next_prio=120
+        | a long-winded c  1001 [001]     1.004539745: sched:sched_stat_runtime: comm=a long-winded c pid=1001 runtime=539745 [ns]
+        | a long-winded c  1001 [001]     1.004539745:       sched:sched_switch: prev_comm=a long-winded c prev_pid=1001 prev_prio=125 prev_state=S ==> next_comm=swapper/1 next_pid=0 next_prio=120
+        |         swapper     0 [001]     1.004691105:       sched:sched_waking: comm=a long-winded c pid=1001 prio=125 target_cpu=001
+        |         swapper     0 [001]     1.004691392:       sched:sched_wakeup: comm=a long-winded c pid=1001 prio=125 target_cpu=001
+        |         swapper     0 [001]     1.004691557:       sched:sched_switch: prev_comm=swapper/1 prev_pid=0 prev_prio=120 prev_state=R ==> next_comm=a long-winded c next_pid=1001 next_prio=125
+        | a long-winded c  1001 [001]     1.004692254:       sched:sched_waking: comm=sh pid=1000 prio=120 target_cpu=000
+        | a long-winded c  1001 [001]     1.004692619: sched:sched_stat_runtime: comm=a long-winded c pid=1001 runtime=1062 [ns]
+        | a long-winded c  1001 [001]     1.004692619:       sched:sched_switch: prev_comm=a long-winded c prev_pid=1001 prev_prio=125 prev_state=X ==> next_comm=swapper/1 next_pid=0 next_prio=120
+        |         swapper     0 [000]     1.004693741:       sched:sched_wakeup: comm=sh pid=1000 prio=120 target_cpu=000
+        |         swapper     0 [000]     1.004693906:       sched:sched_switch: prev_comm=swapper/0 prev_pid=0 prev_prio=120 prev_state=R ==> next_comm=sh next_pid=1000 next_prio=120
+        |              sh  1000 [000]     1.004694643: sched:sched_stat_runtime: comm=sh pid=1000 runtime=737 [ns]
+        |              sh  1000 [000]     1.004694643:       sched:sched_switch: prev_comm=sh prev_pid=1000 prev_prio=120 prev_state=X ==> next_comm=swapper/0 next_pid=0 next_prio=120
     "#]].assert_eq(&traced.text().lines().map(|l| format!("|{l}\n")).collect::<String>());
 }
 
