@@ -293,6 +293,18 @@ fn a_kick_is_lost_on_an_idle_cpu_that_polls() {
     assert_eq!(rig.cpu_of(waiting), 2);
 }
 
+/// `pick_next_task_idle` looks at the core, whether or not the idle task was current before.
+#[test]
+fn an_idle_cpu_that_stays_idle_finds_its_core_idle() {
+    let mut rig = Rig::desktop();
+    rig.running(1, MaskId::ALL);
+    for (cpu, is_idle) in [(17, false), (2, true)] {
+        rig.fair.llcs[0].has_idle_cores = false;
+        rig.newidle(cpu, TaskId::IDLE);
+        assert_eq!(rig.fair.llcs[0].has_idle_cores, is_idle, "CPU {cpu}");
+    }
+}
+
 #[test]
 fn since_v6_13_a_polling_cpu_balances_for_all_when_kicked() {
     let mut rig = Rig::desktop_with(Rules::V6_18);
