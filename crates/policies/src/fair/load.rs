@@ -5,7 +5,7 @@
 
 use super::pelt::{Activity, DETACHED};
 use super::state::FairRq;
-use super::{Discipline, Fair};
+use super::{Discipline, Fair, Rules};
 use sim_core::{Ns, Policy, TaskId, World};
 use topology::CpuId;
 
@@ -113,6 +113,16 @@ impl<S: Discipline> Fair<S> {
     #[inline]
     pub(crate) fn cpu_util(&self, cpu: CpuId) -> u64 {
         self.rq_util(&self.rqs[cpu.idx()])
+    }
+
+    /// What `find_busiest_queue` takes for a queue's utilization: since v6.5 (`cpu_util_cfs_boost`)
+    /// it counts who waits, too.
+    pub(crate) fn util_to_balance(&self, cpu: CpuId) -> u64 {
+        let util = self.cpu_util(cpu);
+        if self.discipline.rules() < Rules::V6_6 {
+            return util;
+        }
+        util.max(self.rqs[cpu.idx()].avg.runnable_avg).min(1024)
     }
 
     #[inline]

@@ -280,7 +280,7 @@ impl<S: Discipline> Fair<S> {
                     if nr == 1 && load as i64 > amount { 0 } else { load }
                 }
                 Migrate::Util if nr <= 1 => 0,
-                Migrate::Util => self.cpu_util(cpu),
+                Migrate::Util => self.util_to_balance(cpu),
                 Migrate::Task => u64::from(nr),
             };
             if value > best_value {

@@ -40,6 +40,8 @@ pub(crate) struct GroupStats {
     pub kind: GroupType,
     /// Since v6.6: a core with several tasks, seen by an idle CPU.
     pub smt_balance: bool,
+    /// Since v6.5: of groups that are just as full, the one with the highest number is the busiest.
+    pub tie: u32,
 }
 
 impl GroupStats {
@@ -69,6 +71,19 @@ struct Groups<'a> {
     own: usize,
     /// Since v6.6: an idle CPU looks for cores with several tasks.
     by_cores: bool,
+    /// Since v6.5: of full groups the first core of siblings is the busiest, or else the last.
+    breaks_ties: bool,
+}
+
+impl Groups<'_> {
+    /// `update_sd_pick_busiest`, for full groups: siblings "need more help than non-SMT groups", and
+    /// without them a later group takes the place of its equal.
+    #[inline]
+    fn tie(&self, i: usize) -> u32 {
+        let n = self.imbalanced.len();
+        let nth = if i > self.own { i - self.own } else { i + n - self.own };
+        if self.domain.groups[i].smt { n as u32 } else { nth as u32 }
+    }
 }
 
 impl GroupStats {
@@ -92,13 +107,17 @@ impl GroupStats {
 
     /// `update_sd_pick_busiest` as a number: the first group of the highest rank is the busiest, a
     /// group of rank 0 is none. The type decides; then the load of overloaded groups, and of those
-    /// with spare capacity the fewer idle CPUs, then the more tasks.
+    /// with spare capacity the fewer idle CPUs, then the more tasks. So it is with cores of several
+    /// tasks, but those without an idle CPU are full, whatever waits there.
     #[inline(always)]
     pub(crate) fn rank(&self) -> u64 {
         const MOST_IDLE: u64 = (1 << 31) - 1;
-        let spare = (MOST_IDLE - u64::from(self.idle_cpus)) << 30 | u64::from(self.nr);
-        let spare = spare * u64::from(self.kind == GroupType::HasSpare);
-        let rank = (self.kind as u64) << 61 | spare | self.avg_load;
+        let of_core = self.kind == GroupType::SmtBalance;
+        let nr = u64::from(self.nr) * u64::from(!(of_core & (self.idle_cpus == 0)));
+        let spare = (MOST_IDLE - u64::from(self.idle_cpus)) << 30 | nr;
+        let spare = spare * u64::from((self.kind == GroupType::HasSpare) | of_core);
+        let tie = u64::from(self.tie) * u64::from(self.kind == GroupType::FullyBusy);
+        let rank = (self.kind as u64) << 61 | spare | tie | self.avg_load;
         rank * u64::from(self.h_nr > 0)
     }
 }
@@ -183,12 +202,13 @@ impl<S: Discipline> Fair<S> {
         removed: &[CpuId],
     ) -> DomainStats {
         let id = lb.domain.0 as usize;
-        let by_cores = self.discipline.rules() >= Rules::V6_6 && lb.idle != IdleType::NotIdle;
+        let breaks_ties = self.discipline.rules() >= Rules::V6_6;
         let groups = Groups {
             domain: &w.machine.domains.domains[id],
             imbalanced: &self.balance.imbalanced[id],
             own: lb.own_group as usize,
-            by_cores,
+            by_cores: breaks_ties && lb.idle != IdleType::NotIdle,
+            breaks_ties,
         };
         let cpus = &self.balance.group_cpus[id];
         if !removed.is_empty() {
@@ -239,6 +259,7 @@ fn read_groups(groups: &Groups, sum: impl Fn(usize) -> GroupStats) -> DomainStat
 fn update_sg_lb_stats(groups: &Groups, i: usize, mut g: GroupStats) -> GroupStats {
     let several = groups.by_cores && i != groups.own && g.h_nr > 1;
     g.smt_balance = several && groups.domain.groups[i].smt;
+    g.tie = if groups.breaks_ties { groups.tie(i) } else { 0 };
     g.kind = g.classify(groups.domain.imbalance_pct, groups.imbalanced[i]);
     // Each CPU has a capacity of 1024, so it is their number that divides.
     let avg_load = if g.weight == 1 { g.load } else { g.load / u64::from(g.weight) };

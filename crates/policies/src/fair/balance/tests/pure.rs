@@ -96,8 +96,9 @@ fn classify_slowly(g: &GroupStats, pct: u64, imbalanced: bool) -> GroupType {
     }
 }
 
-/// `update_sd_pick_busiest` as it is written: is `g` a better source than the best so far?
-fn is_busier(g: &GroupStats, best: Option<&GroupStats>) -> bool {
+/// `update_sd_pick_busiest` as it is written: is `g` a better source than the best so far? The
+/// flags say which of the two are groups of siblings: since v6.5 others yield to their equals.
+fn is_busier(g: &GroupStats, best: Option<&GroupStats>, best_yields: bool) -> bool {
     if g.h_nr == 0 {
         return false;
     }
@@ -108,14 +109,14 @@ fn is_busier(g: &GroupStats, best: Option<&GroupStats>) -> bool {
     if g.kind != best.kind {
         return g.kind > best.kind;
     }
+    let has_spare =
+        g.idle_cpus < best.idle_cpus || (g.idle_cpus == best.idle_cpus && g.nr > best.nr);
     match g.kind {
-        GroupType::Overloaded | GroupType::FullyBusy | GroupType::SmtBalance => {
-            g.avg_load > best.avg_load
-        }
+        GroupType::Overloaded => g.avg_load > best.avg_load,
+        GroupType::FullyBusy => best_yields,
+        GroupType::SmtBalance => (g.idle_cpus != 0 || best.idle_cpus != 0) && has_spare,
         GroupType::Imbalanced => false,
-        GroupType::HasSpare => {
-            g.idle_cpus < best.idle_cpus || (g.idle_cpus == best.idle_cpus && g.nr > best.nr)
-        }
+        GroupType::HasSpare => has_spare,
     }
 }
 
@@ -150,15 +151,16 @@ fn a_source_below_the_average_gives_what_there_is_room_for() {
 }
 
 /// A group of a size, with more or fewer tasks and load.
-fn any_group() -> impl Strategy<Value = (GroupStats, bool)> {
-    let flags = (any::<bool>(), any::<bool>());
+fn any_group() -> impl Strategy<Value = (GroupStats, bool, bool)> {
+    // Only siblings ask for their own kind of balance.
+    let flags = ((any::<bool>(), any::<bool>()), any::<bool>());
     let counts = (1u32..4, 0u32..5, 0u32..3, 0u32..4);
     (counts, 0u64..1500, 0u64..2500, 0u64..4, flags).prop_map(
-        |((weight, nr, more, idle), util, runnable, load, (smt_balance, imbalanced))| {
+        |((weight, nr, more, idle), util, runnable, load, ((smt, several), imbalanced))| {
             let mut g = group(weight, nr + more, idle.min(weight), util * u64::from(weight), load);
             g.runnable = runnable * u64::from(weight);
-            (g.h_nr, g.smt_balance) = (nr, smt_balance);
-            (g, imbalanced)
+            (g.h_nr, g.smt_balance) = (nr, smt && several);
+            (g, smt, imbalanced)
         },
     )
 }
@@ -166,16 +168,22 @@ fn any_group() -> impl Strategy<Value = (GroupStats, bool)> {
 proptest! {
     /// Type and rank without branches find the group that the rules find one by one.
     #[test]
-    fn the_busiest_group_has_the_highest_rank(groups in prop::collection::vec(any_group(), 1..12)) {
-        let (mut best, mut highest) = (None::<GroupStats>, 0);
-        for (mut g, imbalanced) in groups {
+    fn the_busiest_group_has_the_highest_rank(
+        groups in prop::collection::vec(any_group(), 1..12),
+        breaks_ties: bool,
+    ) {
+        let (mut best, mut best_yields, mut highest) = (None::<GroupStats>, false, 0);
+        for (i, (mut g, smt, imbalanced)) in groups.into_iter().enumerate() {
+            if breaks_ties {
+                g.tie = if smt { 12 } else { i as u32 };
+            }
             g.kind = g.classify(117, imbalanced);
             prop_assert_eq!(g.kind, classify_slowly(&g, 117, imbalanced));
             g.avg_load = if g.kind == GroupType::Overloaded { g.load } else { 0 };
-            let is_busier = is_busier(&g, best.as_ref());
+            let is_busier = is_busier(&g, best.as_ref(), best_yields);
             prop_assert_eq!(g.rank() > highest, is_busier, "{:?} after {:?}", g, best);
             if is_busier {
-                (best, highest) = (Some(g), g.rank());
+                (best, best_yields, highest) = (Some(g), breaks_ties && !smt, g.rank());
             }
         }
     }

@@ -1,7 +1,9 @@
 //! The slow, obvious twin of what groups are summed up from: each runqueue read for itself.
 
 use super::*;
-use crate::fair::balance::stats::GroupStats;
+use crate::fair::balance::IdleType;
+use crate::fair::balance::pass::LoadBalance;
+use crate::fair::balance::stats::{GroupStats, GroupType};
 use crate::fair::pelt::DETACHED;
 use topology::{DomainId, Group};
 
@@ -49,4 +51,49 @@ pub(super) fn check(rig: &Rig, p: TaskId) {
             assert_eq!(without, plain(rig, group, Some(p)), "{i} of {id:?} without {p:?}");
         }
     }
+}
+
+/// The group that CPU 0 takes for the busiest at `level` while a task runs on each CPU.
+fn busiest_of_equals<S: Discipline>(mut rig: Rig<S>, level: usize) -> Option<u32> {
+    for cpu in 0..rig.w.cpus.len() as u32 {
+        rig.running(cpu, MaskId::ALL);
+        rig.fair.rqs[cpu as usize].avg.util_avg = 1024;
+        rig.fair.publish(CpuId(cpu));
+    }
+    let link = rig.w.machine.domains.chains[0][level];
+    let lb = LoadBalance {
+        domain: link.domain,
+        own_group: link.own_group,
+        idle: IdleType::NotIdle,
+        ..LoadBalance::default()
+    };
+    let stats = rig.fair.update_sd_lb_stats(&rig.w, &lb, &[]);
+    let (group, busiest) = stats.busiest?;
+    assert_eq!(busiest.kind, GroupType::FullyBusy);
+    Some(group)
+}
+
+#[test]
+fn of_groups_just_as_full_the_last_is_the_busiest_since_v6_5_but_for_cores() {
+    let older = || Rig::new(machine(4, 3), Features::default());
+    let newer = || {
+        let (features, tunables) =
+            (Features::for_rules(Rules::V6_6), Tunables::for_rules(Rules::V6_6, 24));
+        Rig::of(machine(4, 3), Fair::eevdf(Rules::V6_6, features, tunables))
+    };
+    let (llcs, cores) = (2, 1);
+    assert_eq!(busiest_of_equals(older(), llcs), Some(1));
+    assert_eq!(busiest_of_equals(newer(), llcs), Some(3));
+    assert_eq!(busiest_of_equals(older(), cores), Some(1));
+    assert_eq!(busiest_of_equals(newer(), cores), Some(1));
+}
+
+#[test]
+fn who_waits_counts_as_utilization_since_v6_5() {
+    let (mut older, mut newer) = (Rig::desktop(), Rig::desktop_with(Rules::V6_6));
+    for avg in [&mut older.fair.rqs[3].avg, &mut newer.fair.rqs[3].avg] {
+        (avg.util_avg, avg.runnable_avg) = (500, 900);
+    }
+    assert_eq!(older.fair.util_to_balance(CpuId(3)), 500);
+    assert_eq!(newer.fair.util_to_balance(CpuId(3)), 900);
 }
