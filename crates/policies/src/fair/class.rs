@@ -50,6 +50,20 @@ impl<S: Discipline> Fair<S> {
         }
     }
 
+    /// `dequeue_task_fair`, to sleep or to go elsewhere.
+    pub(crate) fn take_from_queue(
+        &mut self,
+        w: &mut World,
+        cpu: CpuId,
+        p: TaskId,
+        f: DequeueFlags,
+    ) {
+        S::dequeue_entity(self, w, cpu, p, f);
+        if self.sched_idle_used {
+            self.balance_if_only_idle_policy(w, cpu, p);
+        }
+    }
+
     /// Only SCHED_IDLE tasks are left on `cpu` now that `p` is gone: it balances at the next tick,
     /// so that somebody of more weight may come.
     pub(crate) fn balance_if_only_idle_policy(&mut self, w: &World, cpu: CpuId, p: TaskId) {
@@ -137,10 +151,7 @@ impl<S: Discipline> Policy for Fair<S> {
     }
 
     fn dequeue_task(&mut self, w: &mut World, cpu: CpuId, p: TaskId, flags: DequeueFlags) -> Hook {
-        S::dequeue_entity(self, w, cpu, p, flags);
-        if self.sched_idle_used {
-            self.balance_if_only_idle_policy(w, cpu, p);
-        }
+        self.take_from_queue(w, cpu, p, flags);
         self.swq_remove(w, cpu, p, Site::DequeueRemoveSwq)
     }
 

@@ -111,7 +111,7 @@ impl<S: Discipline> Fair<S> {
         dst: CpuId,
         why: MigrationCause,
     ) {
-        S::dequeue_entity(self, w, src, p, DequeueFlags::default());
+        self.take_from_queue(w, src, p, DequeueFlags::default());
         w.deactivate(src, p);
         w.tasks[p.idx()].migrating = true;
         w.set_task_cpu(p, dst, why);

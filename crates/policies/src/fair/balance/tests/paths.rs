@@ -1,7 +1,7 @@
 //! Whole paths on hand-made worlds: newidle, periodic, nohz, active push, fork (spec 8.9, 8.11).
 
 use super::*;
-use sim_core::StopWork;
+use sim_core::{SchedAttr, SchedPolicy, StopWork};
 
 const MS: u64 = 1_000_000;
 
@@ -432,4 +432,23 @@ fn the_outcome_of_a_trylock_is_that_of_the_own_try() {
     });
     assert!(tried > 0, "some level is serialized");
     assert!(rig.held.is_empty(), "{:?}", rig.held);
+}
+
+#[test]
+fn a_cpu_left_with_idle_policy_only_balances_at_once() {
+    let mut rig = pair_with_idle_policy();
+    rig.fair.rqs[1].next_balance = 1_000_000;
+    let pulled = rig.newidle(2, TaskId::IDLE);
+    assert!(!pulled.is_empty());
+    assert_eq!(rig.w.cpus[1].nr_running, 1);
+    assert_eq!(rig.fair.rqs[1].next_balance, rig.w.jiffies());
+}
+
+/// CPU 1 runs a SCHED_IDLE task while an ordinary one, which is not hot, waits there.
+fn pair_with_idle_policy() -> Rig {
+    let (mut rig, _) = pair_on_cpu_1(5 * MS);
+    let curr = rig.w.cpus[1].curr;
+    let idle = SchedAttr { policy: SchedPolicy::Idle, nice: 0, slice_ns: 0 };
+    rig.fair.change_scheduler(&mut rig.w, curr, idle);
+    rig
 }
