@@ -1,7 +1,6 @@
 //! `try_to_wake_up` (spec 5.2-5.4), executed by a task or in an interrupt.
 
 use super::frame::{Flow, Frame, Path, Pc};
-use crate::cpu::Irq;
 use crate::{
     Category, Choice, EnqueueFlags, Hook, LockId, MigrationCause, Observer, Policy, Program,
     Reason, SelectKind, Simulation, Site, TaskId, TaskState, World,
@@ -175,22 +174,13 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         let was_empty = c.wake_head == TaskId::NONE;
         let tail = std::mem::replace(&mut c.wake_tail, p);
         if was_empty {
+            // Only the first entry signals.
             c.wake_head = p;
-            self.signal_list(target);
+            self.w.call_single(target);
         } else {
             self.w.tasks[tail.idx()].next_on_wake_list = p;
         }
         self.pop_frame(cpu)
-    }
-
-    /// Only the first entry signals: by the need-resched flag if the idle task polls, else by IPI.
-    fn signal_list(&mut self, target: CpuId) {
-        if self.w.cpus[target.idx()].curr == TaskId::IDLE && self.w.polls(target) {
-            let at = self.w.now + self.w.line_ns(self.w.this, target);
-            self.w.raise(target, Irq::Poll, at);
-        } else {
-            self.w.send_ipi(target, Irq::Call);
-        }
     }
 
     pub(crate) fn wake_locked(&mut self, cpu: CpuId) -> Flow {

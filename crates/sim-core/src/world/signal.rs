@@ -17,10 +17,7 @@ impl World {
         if cpu == self.this {
             return;
         }
-        if target.curr == TaskId::IDLE && self.polls(cpu) {
-            let at = self.now + self.line_ns(self.this, cpu);
-            self.raise(cpu, Irq::Poll, at);
-        } else {
+        if !self.tell_polling(cpu) {
             self.send_ipi(cpu, Irq::Resched);
         }
     }
@@ -36,13 +33,28 @@ impl World {
     /// and so calls `schedule()` afterwards.
     pub fn kick_nohz(&mut self, cpu: CpuId) {
         self.cpus[cpu.idx()].nohz_call = true;
-        if self.cpus[cpu.idx()].curr == TaskId::IDLE && self.polls(cpu) {
+        if self.call_single(cpu) {
             self.cpus[cpu.idx()].need_resched = true;
-            let at = self.now + self.line_ns(self.this, cpu);
-            self.raise(cpu, Irq::Poll, at);
-        } else {
+        }
+    }
+
+    /// `send_call_function_single_ipi()`: true if that took no IPI, as the idle task of `cpu` polls.
+    pub(crate) fn call_single(&mut self, cpu: CpuId) -> bool {
+        let told = self.tell_polling(cpu);
+        if !told {
             self.send_ipi(cpu, Irq::Call);
         }
+        told
+    }
+
+    /// Tells the idle task of `cpu`, if it polls, which takes one line; false if it does not.
+    fn tell_polling(&mut self, cpu: CpuId) -> bool {
+        let told = self.cpus[cpu.idx()].curr == TaskId::IDLE && self.polls(cpu);
+        if told {
+            let at = self.now + self.line_ns(self.this, cpu);
+            self.raise(cpu, Irq::Poll, at);
+        }
+        told
     }
 
     /// Queues work for `cpu`'s stopper and makes it run (spec 14.1 S2). False if it is busy with
@@ -62,7 +74,7 @@ impl World {
 
     /// Does the idle task of `cpu` watch its need-resched flag? From the end of the C-state to the
     /// next idle entry it does not: a push then needs an IPI (spec 5.4).
-    pub(crate) fn polls(&self, cpu: CpuId) -> bool {
+    pub(super) fn polls(&self, cpu: CpuId) -> bool {
         let c = &self.cpus[cpu.idx()];
         match c.base {
             Base::Idle | Base::Leaving => {
