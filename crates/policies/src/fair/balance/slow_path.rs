@@ -7,7 +7,7 @@ use super::stats::{GroupStats, GroupType};
 use crate::fair::Discipline;
 use crate::fair::pelt::DETACHED;
 use crate::fair::state::Fair;
-use sim_core::{Ns, TaskId, World};
+use sim_core::{MaskId, Ns, TaskId, World};
 use topology::{CpuId, DomainId, SdFlags};
 
 impl<S: Discipline> Fair<S> {
@@ -125,24 +125,24 @@ impl<S: Discipline> Fair<S> {
         if d.span.contains(own_cpu) && self.tasks[p.idx()].avg.last_update_time != DETACHED {
             S::update_h_load(self, w, own_cpu, p);
         }
-        let allowed = w.allowed_set(p);
-        let mut idlest: Option<(usize, GroupStats)> = None;
-        let mut local = None;
+        let (allowed, any_cpu) = (w.allowed_set(p), w.tasks[p.idx()].attr.allowed == MaskId::ALL);
+        let mut idlest = None;
+        let (mut lowest, mut local) = (u64::MAX, None);
         let (n, own) = (d.groups.len(), link.own_group as usize);
         for i in (own..n).chain(0..own) {
-            if !d.groups[i].span.intersects(allowed) {
+            if !any_cpu && !d.groups[i].span.intersects(allowed) {
                 continue;
             }
             let mut g = self.wakeup_stats(w, link.domain, i, p);
             let imbalanced = self.balance.imbalanced[link.domain.0 as usize][i];
             g.kind = g.classify(d.imbalance_pct, imbalanced);
-            if matches!(g.kind, GroupType::FullyBusy | GroupType::Overloaded) {
-                g.avg_load = g.load * 1024 / g.capacity;
-            }
+            let is_full = matches!(g.kind, GroupType::FullyBusy | GroupType::Overloaded);
+            g.avg_load = g.load / u64::from(g.weight) * u64::from(is_full);
+            let rank = idle_rank(&g);
             if i == own {
                 local = Some(g);
-            } else if is_idler(&g, idlest.as_ref().map(|(_, best)| best)) {
-                idlest = Some((i, g));
+            } else if rank < lowest {
+                (idlest, lowest) = (Some((i, g)), rank);
             }
         }
         let (found, idlest) = idlest?;
@@ -204,21 +204,15 @@ impl<S: Discipline> Fair<S> {
     }
 }
 
-/// `update_pick_idlest`: is `g` idler than the best so far?
-fn is_idler(g: &GroupStats, best: Option<&GroupStats>) -> bool {
-    let Some(best) = best else {
-        return true;
-    };
-    if g.kind != best.kind {
-        return g.kind < best.kind;
-    }
-    match g.kind {
-        GroupType::Overloaded | GroupType::FullyBusy => g.avg_load < best.avg_load,
-        GroupType::Imbalanced | GroupType::SmtBalance => false,
-        GroupType::HasSpare => {
-            g.idle_cpus > best.idle_cpus || (g.idle_cpus == best.idle_cpus && g.util < best.util)
-        }
-    }
+/// `update_pick_idlest` as a number: the first group of the lowest rank is the idlest. The type
+/// decides; then the load of full groups, and of those with spare capacity the more idle CPUs, then
+/// the lower utilization.
+#[inline(always)]
+pub(super) fn idle_rank(g: &GroupStats) -> u64 {
+    const MOST_IDLE: u64 = (1 << 26) - 1;
+    let spare = (MOST_IDLE - u64::from(g.idle_cpus)) << 35 | g.util;
+    let spare = spare * u64::from(g.kind == GroupType::HasSpare);
+    (g.kind as u64) << 61 | spare | g.avg_load
 }
 
 /// Is the idlest remote group worth leaving the local one?

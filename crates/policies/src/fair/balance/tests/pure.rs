@@ -1,6 +1,7 @@
 //! The arithmetic: intervals, costs, classification, imbalance (spec 8.3.1, 8.4, 8.6).
 
 use crate::fair::balance::decide::*;
+use crate::fair::balance::slow_path::idle_rank;
 use crate::fair::balance::stats::*;
 use crate::fair::balance::*;
 use proptest::prelude::*;
@@ -120,6 +121,23 @@ fn is_busier(g: &GroupStats, best: Option<&GroupStats>, best_yields: bool) -> bo
     }
 }
 
+/// `update_pick_idlest` as it is written: is `g` idler than the best so far?
+fn is_idler(g: &GroupStats, best: Option<&GroupStats>) -> bool {
+    let Some(best) = best else {
+        return true;
+    };
+    if g.kind != best.kind {
+        return g.kind < best.kind;
+    }
+    match g.kind {
+        GroupType::Overloaded | GroupType::FullyBusy => g.avg_load < best.avg_load,
+        GroupType::Imbalanced | GroupType::SmtBalance => false,
+        GroupType::HasSpare => {
+            g.idle_cpus > best.idle_cpus || (g.idle_cpus == best.idle_cpus && g.util < best.util)
+        }
+    }
+}
+
 /// The surplus of a source below the average is a difference of unsigned numbers.
 #[test]
 fn a_source_below_the_average_gives_what_there_is_room_for() {
@@ -184,6 +202,24 @@ proptest! {
             prop_assert_eq!(g.rank() > highest, is_busier, "{:?} after {:?}", g, best);
             if is_busier {
                 (best, best_yields, highest) = (Some(g), breaks_ties && !smt, g.rank());
+            }
+        }
+    }
+}
+
+proptest! {
+    /// The idlest group is the first of the lowest rank.
+    #[test]
+    fn the_idlest_group_has_the_lowest_rank(groups in prop::collection::vec(any_group(), 1..12)) {
+        let (mut best, mut lowest) = (None::<GroupStats>, u64::MAX);
+        for (mut g, _, imbalanced) in groups {
+            g.kind = g.classify(117, imbalanced);
+            let is_full = matches!(g.kind, GroupType::FullyBusy | GroupType::Overloaded);
+            g.avg_load = if is_full { g.load } else { 0 };
+            let is_idler = is_idler(&g, best.as_ref());
+            prop_assert_eq!(idle_rank(&g) < lowest, is_idler, "{:?} after {:?}", g, best);
+            if is_idler {
+                (best, lowest) = (Some(g), idle_rank(&g));
             }
         }
     }
