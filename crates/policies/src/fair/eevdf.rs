@@ -223,8 +223,14 @@ impl Fair<Eevdf> {
     }
 
     fn estimate_util(&mut self, p: TaskId) {
-        if self.features.util_est {
-            self.tasks[p.idx()].util_est_update(self.features.util_est_fastup);
+        if !self.features.util_est {
+            return;
+        }
+        let se = &mut self.tasks[p.idx()];
+        if self.discipline.rules >= Rules::V6_12 {
+            se.util_est_update_v6_8();
+        } else {
+            se.util_est_update(self.features.util_est_fastup);
         }
     }
 

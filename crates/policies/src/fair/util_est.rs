@@ -20,8 +20,8 @@ impl<E> FairTask<E> {
         self.util_est_enqueued.max(self.util_est_ewma)
     }
 
-    /// `util_est_update` at a dequeue for sleep. The flag says that `util_avg` is older than the
-    /// last estimate: a task that ran for a moment only has nothing new to say.
+    /// `util_est_update` at a dequeue for sleep, up to v6.7. The flag says that `util_avg` is older
+    /// than the last estimate: a task that ran for a moment only has nothing new to say.
     #[inline]
     pub(crate) fn util_est_update(&mut self, fastup: bool) {
         if self.util_avg_unchanged {
@@ -43,6 +43,25 @@ impl<E> FairTask<E> {
                 ((ewma << UTIL_EST_WEIGHT_SHIFT) + sample - ewma) >> UTIL_EST_WEIGHT_SHIFT;
         }
         self.util_est_enqueued = sample;
+        self.util_avg_unchanged = true;
+    }
+
+    /// The same since v6.8: one number, which grows at once and does not shrink for a task that had
+    /// to wait for its CPU time.
+    pub(crate) fn util_est_update_v6_8(&mut self) {
+        if self.util_avg_unchanged {
+            return;
+        }
+        let (sample, ewma) = (self.avg.util_avg as u32, self.util_est_ewma);
+        let had_to_wait = u64::from(sample + UTIL_EST_MARGIN) < self.avg.runnable_avg;
+        let estimate = if ewma <= sample {
+            sample
+        } else if ewma - sample < UTIL_EST_MARGIN || had_to_wait {
+            ewma
+        } else {
+            ((ewma << UTIL_EST_WEIGHT_SHIFT) - (ewma - sample)) >> UTIL_EST_WEIGHT_SHIFT
+        };
+        (self.util_est_enqueued, self.util_est_ewma) = (estimate, estimate);
         self.util_avg_unchanged = true;
     }
 }
@@ -89,6 +108,21 @@ mod tests {
     fn small_changes_are_noise() {
         check(300, 300, 291, true, (300, 300, false));
         check(280, 300, 295, true, (295, 300, true));
+    }
+
+    #[test]
+    fn since_v6_8_who_had_to_wait_keeps_its_estimate() {
+        let check = |ewma: u32, util: u64, runnable: u64, expected: u32| {
+            let mut p = task(ewma, ewma, util);
+            p.avg.runnable_avg = runnable;
+            p.util_est_update_v6_8();
+            assert_eq!((p.util_est_enqueued, p.util_est_ewma), (expected, expected));
+            assert!(p.util_avg_unchanged);
+        };
+        check(300, 100, 110, 250);
+        check(300, 100, 111, 300);
+        check(300, 291, 291, 300);
+        check(100, 300, 900, 300);
     }
 
     #[test]

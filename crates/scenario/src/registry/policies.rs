@@ -180,7 +180,7 @@ pub const FEATURES: &[FeatureDef] = &[
     feature("WA_BIAS", [Y, Y, Y, Y, Y], "wake_affine: favor the waking CPU a little"),
     feature("UTIL_EST", [Y, Y, Y, Y, Y],
         "estimate a task's utilization from its last activations"),
-    feature("UTIL_EST_FASTUP", [Y, Y, Y, Y, Y], "let that estimate rise at once"),
+    feature("UTIL_EST_FASTUP", [Y, Y, X, X, X], "let that estimate rise at once"),
     feature("ALT_PERIOD", [Y, X, X, X, X],
         "the period counts all runnable tasks of the hierarchy"),
     feature("BASE_SLICE", [Y, X, X, X, X], "a slice is never shorter than min_granularity_ns"),

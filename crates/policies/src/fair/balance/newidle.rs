@@ -107,16 +107,28 @@ impl<S: Discipline> Fair<S> {
             } else if !fast_pick && w.cpus[cpu.idx()].nr_running > 0 {
                 return Step::Done;
             }
-            self.balance.paths[cpu.idx()].newidle = NewidlePath {
-                stage: if pull { Stage::Pull } else { Stage::Enter },
-                prev,
-                ..NewidlePath::default()
-            };
+            self.balance.paths[cpu.idx()].newidle.prev = prev;
+            self.newidle_begin(cpu, if pull { Stage::Pull } else { Stage::Enter });
         }
         match self.newidle_run(w, cpu) {
             ControlFlow::Break(step) => step,
             ControlFlow::Continue(()) => Step::Done,
         }
+    }
+
+    fn newidle_begin(&mut self, cpu: CpuId, stage: Stage) {
+        let path = &mut self.balance.paths[cpu.idx()].newidle;
+        *path = NewidlePath { stage, prev: path.prev, ..NewidlePath::default() };
+    }
+
+    /// What has come here sleeps on this queue now (spec 4.6), and the fast pick is under way.
+    fn obtained_sleepers_only(&self, w: &World, cpu: CpuId) -> bool {
+        let rq = &self.rqs[cpu.idx()];
+        S::DELAYS
+            && self.balance.paths[cpu.idx()].newidle.prev != TaskId::STOP
+            && w.cpus[cpu.idx()].stop_work.is_none()
+            && rq.h_nr_running > 0
+            && rq.h_nr_runnable() == 0
     }
 
     fn newidle_run(&mut self, w: &mut World, cpu: CpuId) -> Flow<()> {
@@ -138,7 +150,14 @@ impl<S: Discipline> Fair<S> {
                 }
                 Stage::Finish => {
                     self.newidle_finish(w, cpu);
-                    return ControlFlow::Continue(());
+                    if !self.obtained_sleepers_only(w, cpu) {
+                        return ControlFlow::Continue(());
+                    }
+                    // `goto again`: they leave the queue as they are picked, and the CPU comes back.
+                    let picked = S::pick_next_entity(self, w, cpu);
+                    debug_assert_eq!(picked, None);
+                    self.newidle_begin(cpu, Stage::Enter);
+                    (None, Stage::Enter)
                 }
                 Stage::Done => return ControlFlow::Continue(()),
             };

@@ -452,3 +452,23 @@ fn pair_with_idle_policy() -> Rig {
     rig.fair.change_scheduler(&mut rig.w, curr, idle);
     rig
 }
+
+#[test]
+fn a_cpu_that_obtained_a_sleeper_only_looks_again() {
+    let mut rig = Rig::desktop_with(Rules::V6_12);
+    let long_ago = rig.w.now - 50 * MS;
+    let sleeper = rig.queued(1, long_ago, MaskId::ALL);
+    rig.fair.tasks[sleeper.idx()].ext.sched_delayed = true;
+    rig.fair.rqs[1].h_nr_delayed = 1;
+    rig.w.set_delayed(sleeper, true);
+    let waiting = rig.queued(1, long_ago, MaskId::ALL);
+    rig.running(1, MaskId::ALL);
+    rig.fair.overload = true;
+    rig.fair.rqs[2].avg_idle = 200_000;
+    rig.newidle(2, TaskId::IDLE);
+    // It takes one task at a time, from the tail of the list.
+    assert_eq!((rig.cpu_of(sleeper), rig.cpu_of(waiting)), (2, 2));
+    assert!(!rig.fair.tasks[sleeper.idx()].on_rq, "it has been picked, and sleeps for good");
+    assert_eq!(rig.w.counters.newidle_attempts, 2);
+    assert_eq!(rig.w.cpus[2].nr_running, 1);
+}
