@@ -154,11 +154,11 @@ impl<S: Ops> Policy for Ext<S> {
     }
 
     fn select_task_rq(&mut self, w: &mut World, p: TaskId, kind: SelectKind) -> Choice {
-        let prev = w.tasks[p.idx()].cpu;
-        let wake = match kind {
-            SelectKind::Wake { sync, .. } => Wake { sync, fork: false },
-            SelectKind::Fork => Wake { sync: false, fork: true },
-            SelectKind::Exec => return Choice { cpu: prev, scan_ns: 0 },
+        let t = &w.tasks[p.idx()];
+        let (prev, wake) = match kind {
+            SelectKind::Wake { sync, .. } => (t.wake_cpu, Wake { sync, fork: false }),
+            SelectKind::Fork => (t.cpu, Wake { sync: false, fork: true }),
+            SelectKind::Exec => return Choice { cpu: t.cpu, scan_ns: 0 },
         };
         let cpu = self.ops.select_cpu(&mut Cx::new(w, &mut self.s), p, prev, wake);
         // Looking at the masks was charged to the next step.
@@ -247,12 +247,16 @@ impl<S: Ops> Policy for Ext<S> {
             return Some(p);
         }
         if stays && dispatched {
-            self.s.tasks[curr.idx()].slice = self.s.tunables.slice_ns;
+            let t = &mut self.s.tasks[curr.idx()];
+            if t.slice == 0 {
+                t.slice = self.s.tunables.slice_ns;
+            }
             return Some(curr);
         }
         if dispatched && curr == TaskId::IDLE {
-            // From idle to idle: whoever has claimed it in vain must find it again.
-            self.set_idle(w, cpu, true);
+            // From idle to idle: whoever has claimed it in vain must find it again. The scheduler
+            // is not told.
+            self.s.idle.update(w, cpu, true);
         }
         None
     }
@@ -324,6 +328,7 @@ impl<S: Ops> Policy for Ext<S> {
         }
     }
 
+    /// The kernel takes a queued task off and enqueues it anew; here it keeps its place.
     fn set_scheduler(&mut self, w: &mut World, p: TaskId, attr: SchedAttr) -> Hook {
         let weight = state::weight(attr);
         self.s.tasks[p.idx()].weight = weight;

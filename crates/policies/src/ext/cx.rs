@@ -98,7 +98,8 @@ impl<'a> Cx<'a> {
         self.s.rqs[cpu.idx()].local.len()
     }
 
-    /// `scx_bpf_dispatch` (later `scx_bpf_dsq_insert`): last in a FIFO queue.
+    /// `scx_bpf_dispatch` (later `scx_bpf_dsq_insert`): last in a FIFO queue. A slice of 0 leaves
+    /// the one that the task has.
     pub fn insert(&mut self, p: TaskId, to: Dsq, slice: Ns) {
         self.insert_with(p, to, slice, Insert::default());
     }
@@ -121,8 +122,11 @@ impl<'a> Cx<'a> {
     }
 
     /// In `dispatch` tasks that were kept are collected; elsewhere it is the one task at hand.
-    fn want(&mut self, p: TaskId, wanted: Wanted) {
+    fn want(&mut self, p: TaskId, mut wanted: Wanted) {
         let t = &mut self.s.tasks[p.idx()];
+        if wanted.slice == 0 {
+            wanted.slice = t.slice.max(1);
+        }
         if let Some(cpu) = self.dispatching {
             debug_assert_eq!(t.place, Place::Kept, "{p:?} is not the scheduler's to dispatch");
             let inserted = &mut self.s.rqs[cpu.idx()].path.inserted;

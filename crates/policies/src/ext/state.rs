@@ -195,7 +195,7 @@ impl State {
         let queue = &mut self.dsqs[id.0 as usize].queue;
         let Wanted { vtime, flags, .. } = wanted;
         debug_assert_eq!(vtime.is_some(), queue.order() == Order::Vtime, "{id:?} has one order");
-        match flags.head && queue.order() == Order::Fifo {
+        match (flags.head || flags.preempt) && queue.order() == Order::Fifo {
             true => queue.push_front(&mut self.nodes, p, self.seq),
             false => queue.push(&mut self.nodes, p, vtime.unwrap_or(0), self.seq),
         }

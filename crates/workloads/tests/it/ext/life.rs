@@ -430,3 +430,42 @@ fn a_slice_set_from_another_cpu_ends_at_the_tick_that_finds_it_used() {
     assert_eq!(run(SLICE_INF, 5 * MS), (SLICE_INF, 24));
     assert_eq!(run(20 * MS, SLICE_INF), (4 * MS, 0));
 }
+
+/// `p->wake_cpu` is where a wake-up looks first, and workqueues write it.
+#[test]
+fn a_wake_up_begins_at_wake_cpu() {
+    let nap = || vec![Op::Sleep(MS), Op::Run(MS), Op::Sleep(100 * MS)];
+    let mut sim = run(Log::default(), 2, vec![(on(0), nap())], MS / 2);
+    sim.w.tasks[0].wake_cpu = CpuId(1);
+    sim.run_until(10 * MS);
+    assert!(sim.policy.ops.lines.contains(&"1000 select 0 Idle 1".to_string()));
+}
+
+/// Gives the task that would stay a slice of its own, and wants to be asked again.
+#[derive(Default)]
+struct Prolongs {
+    asked_at: Vec<Ns>,
+}
+
+impl Ops for Prolongs {
+    fn enqueue(&mut self, cx: &mut Cx<'_>, p: TaskId, _flags: EnqueueFlags) {
+        // 0: what it has.
+        cx.set_slice(p, 3 * MS);
+        cx.insert(p, Dsq::Local, 0);
+    }
+
+    fn dispatch(&mut self, cx: &mut Cx<'_>, _: CpuId, prev: Option<TaskId>, _: u32) -> Next {
+        if let Some(prev) = prev {
+            self.asked_at.push(cx.now() / MS);
+            cx.set_slice(prev, 7 * MS);
+        }
+        Next::Done
+    }
+}
+
+#[test]
+fn the_slice_that_dispatch_gives_to_the_current_task_stays() {
+    let sim = run(Prolongs::default(), 1, vec![(on(0), vec![Op::Run(100 * MS)])], 25 * MS);
+    // A tick of 4 ms finds 3 ms used up, and then each second one 7 ms.
+    assert_eq!(sim.policy.ops.asked_at, [4, 12, 20]);
+}
