@@ -1,8 +1,9 @@
 //! From raw numbers to statements.
 //!
 //! Differences are paired: with the same seed every variant meets the same arrivals and service
-//! times, so the change is computed seed by seed and its interval is that of those changes. A
-//! verdict needs the interval to exclude zero; with one seed, a change of at least 0.15 %.
+//! times, so the interval is that of the differences seed by seed. They are in percent of the
+//! baseline's mean, so that the change is that of the means. A verdict needs the interval to exclude
+//! zero; without one (one seed, or seeds that change nothing) a change of at least 0.15 %.
 
 use crate::stats;
 use scenario::glue::{MachineInfo, machine_info};
@@ -10,6 +11,9 @@ use scenario::{Better, Experiment, LlcUtilization, Published, Results, Variant, 
 
 /// Changes below this are taken for the same where no interval can tell (percent).
 pub(crate) const SAME_PCT: f64 = 0.15;
+
+/// Changes below this are nothing, whatever the interval: they are printed as 0.00 % (percent).
+const NOTHING_PCT: f64 = 0.005;
 
 /// Everything there is to say about one experiment.
 #[derive(Clone, Debug)]
@@ -24,6 +28,8 @@ pub struct Analysis {
     pub machine: MachineInfo,
     /// Workload kind.
     pub workload: &'static str,
+    /// The workload comes to an end by itself.
+    pub ends: bool,
     /// When runs ended: `done` or a time.
     pub until: String,
     /// Seeds.
@@ -49,6 +55,8 @@ pub struct VariantAnalysis {
     pub tunables: Vec<(&'static str, scenario::Value)>,
     /// Properties of the workload's workqueue as stated.
     pub workqueue: Vec<(&'static str, scenario::Value)>,
+    /// Runs that were cut off at a prescribed time before the workload came to its end.
+    pub cut_off: usize,
     /// All metrics, in the order of the runs.
     pub metrics: Vec<Metric>,
     /// Changes from the baseline, one per metric that both have; empty for the baseline.
@@ -98,13 +106,14 @@ pub struct Metric {
 /// A paired change from the baseline.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Delta {
-    /// Mean over seeds of value / baseline - 1, in percent; `None` if a baseline value is zero
-    /// and the variant's is not.
+    /// Mean / baseline's mean - 1, in percent; `None` if the latter is zero and the former is not.
     pub pct: Option<f64>,
-    /// 95 % interval of it; `None` with one seed.
+    /// 95 % interval of it; `None` with one seed, or if no seed changes anything.
     pub ci95: Option<[f64; 2]>,
     /// What it amounts to.
     pub verdict: Verdict,
+    /// An interval says so, and not its size alone.
+    pub by_interval: bool,
 }
 
 /// What a change amounts to.
@@ -183,6 +192,7 @@ impl Analysis {
             hash: experiment.hash.clone(),
             machine: machine_info(&experiment.machine),
             workload: experiment.workload.def.kind,
+            ends: experiment.workload.def.ends,
             until: experiment.until.to_string(),
             seeds: experiment.seeds.clone(),
             variants: experiment.variants.iter().enumerate().map(variant).collect(),
@@ -192,6 +202,11 @@ impl Analysis {
     /// The variant that the others are compared with.
     pub fn baseline(&self) -> Option<&VariantAnalysis> {
         self.variants.iter().find(|v| v.baseline)
+    }
+
+    /// True if each run ended with its work, and not at a prescribed time.
+    pub fn all_finished(&self) -> bool {
+        self.ends && self.variants.iter().all(|v| v.cut_off == 0)
     }
 
     /// Published changes that agree, and all that can be compared and were not calibrated on.
@@ -213,8 +228,20 @@ fn analyze(
         let delta = |m: &Metric| Some((m.name.clone(), delta(m, &baseline.values(&m.name)?)));
         metrics.iter().filter_map(delta).collect()
     });
+    let n_cut_off = |runs: &VariantRuns| match experiment.workload.def.ends {
+        true => runs.runs.iter().filter(|run| !run.finished).count(),
+        false => 0,
+    };
+    let cut_off = n_cut_off(runs);
+    // The time that somebody was given is not the time that the work takes.
+    let comparable = |name: &str| name != "elapsed" || cut_off + baseline.map_or(0, n_cut_off) == 0;
     let rows = experiment.published.iter().filter(|p| p.variant == variant.name);
-    let published = rows.map(|row| published_row(experiment, row, &metrics, &deltas)).collect();
+    let published = rows.map(|row| {
+        let metrics = if comparable(&row.metric) { &metrics[..] } else { &[] };
+        let deltas = if comparable(&row.metric) { &deltas[..] } else { &[] };
+        published_row(experiment, row, metrics, deltas)
+    });
+    let published = published.collect();
     VariantAnalysis {
         name: variant.name.clone(),
         baseline: baseline.is_none(),
@@ -223,6 +250,7 @@ fn analyze(
         features: variant.features.iter().map(ToString::to_string).collect(),
         tunables: variant.tunables.clone(),
         workqueue: variant.workqueue.clone(),
+        cut_off,
         metrics,
         deltas,
         published,
@@ -250,26 +278,29 @@ fn metrics(runs: &VariantRuns) -> Vec<Metric> {
 
 /// The paired change of a metric from the baseline's values of the same seeds.
 fn delta(metric: &Metric, baseline: &[f64]) -> Delta {
-    let pairs = || metric.values.iter().zip(baseline);
-    let relative: Option<Vec<f64>> = pairs()
-        .map(|(v, b)| match (*v, *b) {
-            (v, b) if v == b => Some(0.0),
-            (_, 0.0) => None,
-            (v, b) => Some((v / b - 1.0) * 100.0),
-        })
-        .collect();
-    let (changes, threshold) = match &relative {
-        Some(relative) => (relative.clone(), SAME_PCT),
-        None => (pairs().map(|(v, b)| v - b).collect(), 0.0),
+    let differences: Vec<f64> =
+        metric.values.iter().zip(baseline).map(|(own, base)| own - base).collect();
+    let difference = stats::mean(&differences);
+    let interval = stats::ci95(&differences).filter(|_| seeds_matter(&metric.values, baseline));
+    // Nothing against nothing is no change; against something it is no percentage.
+    let base = stats::mean(baseline).abs();
+    let percent = |x: f64| if x == 0.0 { 0.0 } else { x / base * 100.0 };
+    let pct = (base != 0.0 || difference == 0.0).then(|| percent(difference));
+    let ci95 = interval.map(|ends| ends.map(percent)).filter(|_| pct.is_some());
+    let is_nothing = |limit: f64| pct.is_some_and(|pct| pct.abs() < limit);
+    let same = match interval {
+        Some([low, high]) => low <= 0.0 && high >= 0.0 || is_nothing(NOTHING_PCT),
+        None => is_nothing(SAME_PCT),
     };
-    let (mean, ci95) = (stats::mean(&changes), stats::ci95(&changes));
-    let differs = match ci95 {
-        Some([low, high]) => low > 0.0 || high < 0.0,
-        None => mean.abs() >= threshold,
-    };
-    let verdict = if differs { Verdict::of(mean, metric.better) } else { Verdict::Same };
-    let pct = relative.as_ref().map(|_| mean);
-    Delta { pct, ci95: ci95.filter(|_| relative.is_some()), verdict }
+    let verdict = if same { Verdict::Same } else { Verdict::of(difference, metric.better) };
+    Delta { pct, ci95, verdict, by_interval: interval.is_some() }
+}
+
+/// False if the values differ between the variants, but all seeds gave the same: then there is no
+/// chance that an interval could be of.
+fn seeds_matter(own: &[f64], baseline: &[f64]) -> bool {
+    let is_constant = |values: &[f64]| values.windows(2).all(|w| w[0] == w[1]);
+    own == baseline || !is_constant(own) || !is_constant(baseline)
 }
 
 fn published_row(
@@ -380,12 +411,30 @@ pub(crate) mod tests {
             let (name, values) = ("elapsed".to_string(), vec![mean]);
             let (unit, better) = ("s", scenario::Better::Lower);
             let metric = Metric { name, unit, better, mean, sd: 0.0, ci95: None, values };
-            let change = Delta { pct: Some(0.0), ci95: None, verdict: Verdict::Same };
+            let change =
+                Delta { pct: Some(0.0), ci95: None, verdict: Verdict::Same, by_interval: false };
             let deltas = [(metric.name.clone(), change)];
             published_row(&experiment, row, &[metric], &deltas).agrees
         };
         assert_eq!(judged(310.0), Some(true));
         assert_eq!(judged(0.0), Some(false));
+    }
+
+    #[test]
+    fn the_time_that_a_run_was_given_is_no_result() {
+        let experiment = experiment(2, &["off", "on"]);
+        let mut results = experiment.run(&MockExecutor, 1, &Silent).unwrap();
+        let judged = |results: &Results| {
+            let analysis = Analysis::new(&experiment, results);
+            let row = &analysis.variants[1].published[0];
+            let headlines = crate::view::headlines(&analysis);
+            let said =
+                crate::view::remarks(&analysis).join("\n").contains("1 of 4 runs were cut off");
+            (row.simulated.is_some(), row.agrees.is_some(), headlines[0].name.clone(), said)
+        };
+        assert_eq!(judged(&results), (true, true, "elapsed".to_string(), false));
+        results.variants[0].runs[1].finished = false;
+        assert_eq!(judged(&results), (false, false, "elapsed".to_string(), true));
     }
 
     #[test]
@@ -429,6 +478,30 @@ pub(crate) mod tests {
         assert_eq!((change.pct, change.verdict), (None, Verdict::Worse));
         let nothing = delta(&metric(&[0.0; 3]), &[0.0; 3]);
         assert_eq!((nothing.pct, nothing.verdict), (Some(0.0), Verdict::Same));
+    }
+
+    #[test]
+    fn the_change_is_that_of_the_means() {
+        let change = delta(&metric(&[5.0, 3.0, 3.0, 3.0, 4.0]), &[10.0, 3.0, 3.0, 5.0, 1.0]);
+        assert!((change.pct.unwrap() - (3.6 / 4.4 - 1.0) * 100.0).abs() < 1e-9);
+        assert_eq!(change.verdict, Verdict::Same);
+        let from_zero = delta(&metric(&[3.0, 4.0, 5.0]), &[0.0, 4.0, 5.0]);
+        assert!((from_zero.pct.unwrap() - 100.0 / 3.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn what_is_printed_as_nothing_is_nothing() {
+        let change = delta(&metric(&[100.001, 100.0011, 100.001]), &[100.0; 3]);
+        assert_eq!(change.verdict, Verdict::Same);
+        assert!(change.ci95.unwrap()[0] > 0.0);
+    }
+
+    #[test]
+    fn seeds_that_change_nothing_give_no_interval() {
+        let change = delta(&metric(&[146.0; 3]), &[100.0; 3]);
+        assert_eq!((change.ci95, change.verdict), (None, Verdict::Worse));
+        assert_eq!(delta(&metric(&[100.1; 3]), &[100.0; 3]).verdict, Verdict::Same);
+        assert_eq!(delta(&metric(&[100.0; 3]), &[100.0; 3]).ci95, Some([0.0, 0.0]));
     }
 
     #[test]

@@ -54,7 +54,7 @@ mod tests {
             scenario,machine,variant,baseline,policy,rules,features,seed,metric,unit,better,value
             example,example,off,true,cfs,6.4,,1,elapsed,s,lower,300.72750483122707
             example,example,off,true,cfs,6.4,,2,elapsed,s,lower,300.9542763294908
-            example,example,off,true,cfs,6.4,,1,cpu_pct,%,higher,302.0599825599588"#]]
+            example,example,off,true,cfs,6.4,,1,cpu_pct,%,none,302.0599825599588"#]]
         .assert_eq(&lines[..4].join("\n"));
     }
 }

@@ -53,6 +53,8 @@ struct Variant<'a> {
     tunables: InOrder<serde_json::Value>,
     #[serde(skip_serializing_if = "InOrder::is_empty")]
     workqueue: InOrder<serde_json::Value>,
+    #[serde(skip_serializing_if = "is_zero")]
+    cut_off: usize,
     metrics: InOrder<MetricOut<'a>>,
     vs_baseline: InOrder<DeltaOut>,
     published: Vec<PublishedOut<'a>>,
@@ -87,6 +89,10 @@ struct PublishedOut<'a> {
     agrees: Option<bool>,
     calibrated: bool,
     source: &'a str,
+}
+
+fn is_zero(n: &usize) -> bool {
+    *n == 0
 }
 
 /// A JSON object whose keys keep their order.
@@ -133,6 +139,7 @@ fn variant(v: &VariantAnalysis) -> Variant<'_> {
         features: &v.features,
         tunables: values(&v.tunables),
         workqueue: values(&v.workqueue),
+        cut_off: v.cut_off,
         metrics: InOrder(v.metrics.iter().map(|m| (m.name.clone(), metric(m))).collect()),
         vs_baseline: InOrder(v.deltas.iter().map(|(k, d)| (k.clone(), delta(d))).collect()),
         published: v.published.iter().map(published).collect(),
@@ -279,7 +286,7 @@ mod tests {
                       "delta_pct": -0.5000000000000004,
                       "metric": "elapsed",
                       "simulated": 302.32176664704997,
-                      "simulated_delta_pct": 0.49221716401879334,
+                      "simulated_delta_pct": 0.49224560658434197,
                       "source": "here",
                       "value": 298.5
                     }
@@ -289,10 +296,10 @@ mod tests {
                   "vs_baseline": {
                     "elapsed": {
                       "ci95": [
-                        -0.4666600917138761,
-                        1.4510944197514628
+                        -0.4689888371392719,
+                        1.4534800503079557
                       ],
-                      "delta_pct": 0.49221716401879334,
+                      "delta_pct": 0.49224560658434197,
                       "verdict": "same"
                     }
                   }

@@ -26,7 +26,7 @@ pub fn markdown(analysis: &Analysis) -> String {
 }
 
 fn block(out: &mut String, analysis: &Analysis, metric: &Metric) {
-    let heading = view::heading(metric);
+    let heading = format!("{}{}", view::heading(metric), view::direction(metric));
     let published = analysis.variants.iter().any(|v| v.published(&metric.name).is_some());
     let (head, rule) = match published {
         true => (" published | change | |", " ---: | ---: | --- |"),
@@ -115,7 +115,7 @@ mod tests {
 
             machine: example, 16 CPUs in 2 LLCs; workload: kernel-build; policy: cfs 6.4; seeds: 1-3
 
-            | elapsed [s] | simulated | change | 95 % interval | verdict | published | change | |
+            | elapsed [s], lower is better | simulated | change | 95 % interval | verdict | published | change | |
             | --- | ---: | ---: | :---: | --- | ---: | ---: | --- |
             | off | 300.47 | baseline | |  | 300.00 |  |  |
             | on | 301.96 | +0.50% | +0.31% to +0.68% | worse | 298.50 | -0.50% | differs |
@@ -130,7 +130,7 @@ mod tests {
             | idle_while_runnable [CPU-s] | 298.46 | +0.40% |
             | wakeup_latency_p50 [us] | 300 | (+0.06%) |
             | wakeup_latency_p99 [us] | 301 | +0.30% |
-            | wakeup_latency_max [us] | 299 | -0.47% |
+            | wakeup_latency_max [us] | 299 | -0.46% |
             | spin_pct [%] | 300.48 | (-0.07%) |
             | switches | 1006429 | (-0.10%) |
             | wakeups | 1002905 | -0.33% |

@@ -10,7 +10,7 @@
 //! and a color-blind reader. Cells are padded before they are painted.
 
 use crate::TOOL;
-use crate::analysis::{Analysis, Metric, PublishedRow, VariantAnalysis, Verdict};
+use crate::analysis::{Analysis, Delta, Metric, PublishedRow, VariantAnalysis, Verdict};
 use crate::number::{interval, number, percent};
 use crate::{pad, view};
 use anstyle::{AnsiColor, Style};
@@ -24,6 +24,8 @@ const PLAIN: Style = Style::new();
 
 /// Width of the names of variants; longer ones are cut.
 const NAME: usize = 28;
+/// Width of a block's first column: a letter and a name.
+const INDENT: usize = NAME + 3;
 
 /// Changes per row of the matrix before it continues below.
 const COLUMNS: usize = 5;
@@ -43,7 +45,9 @@ pub fn text(analysis: &Analysis) -> String {
     }
     matrix(&mut out, analysis);
     out.push('\n');
-    for remark in view::remarks(analysis) {
+    let without: Vec<&Metric> =
+        view::headlines(analysis).into_iter().filter(|m| direction(m).is_empty()).collect();
+    for remark in view::directions(&without).into_iter().chain(view::remarks(analysis)) {
         let _ = writeln!(out, "{remark}");
     }
     let n_metrics = analysis.baseline().map_or(0, |b| b.metrics.len());
@@ -59,10 +63,7 @@ pub fn text(analysis: &Analysis) -> String {
 fn block(out: &mut String, analysis: &Analysis, metric: &Metric) {
     let compares = analysis.variants.len() > 1;
     let published = analysis.variants.iter().any(|v| v.published(&metric.name).is_some());
-    let indent = NAME + 3;
-    let heading = view::heading(metric);
-    let fits = |words: &&str| heading.chars().count() + words.len() < indent;
-    let direction = Some(view::direction(metric)).filter(fits).unwrap_or("");
+    let (heading, direction) = (view::heading(metric), direction(metric));
     let mut head = format!("{:>9}", "simulated");
     if compares {
         let title = if analysis.seeds.len() > 1 { "95 % interval" } else { "" };
@@ -71,7 +72,7 @@ fn block(out: &mut String, analysis: &Analysis, metric: &Metric) {
     if published {
         let _ = write!(head, " {:>9}  {:>7}", "published", if compares { "change" } else { "" });
     }
-    let gap = indent.saturating_sub(heading.chars().count() + direction.len());
+    let gap = INDENT.saturating_sub(heading.chars().count() + direction.len());
     let title = format!("{}{}", paint(BOLD, &heading), paint(DIM, direction));
     let _ = writeln!(out, "{title}{}{}", " ".repeat(gap), paint(DIM, head.trim_end()));
     for (idx, variant) in analysis.variants.iter().enumerate() {
@@ -86,6 +87,12 @@ fn block(out: &mut String, analysis: &Analysis, metric: &Metric) {
         }
         let _ = writeln!(out, "{}", row.trim_end());
     }
+}
+
+/// The good direction, if the heading has room for it.
+fn direction(metric: &Metric) -> &'static str {
+    let fits = |words: &&str| view::heading(metric).chars().count() + words.len() < INDENT;
+    Some(view::direction(metric)).filter(fits).unwrap_or("")
 }
 
 fn simulated(variant: &VariantAnalysis, metric: &Metric) -> String {
@@ -103,7 +110,7 @@ fn change(variant: &VariantAnalysis, metric: &Metric) -> String {
     };
     let (pct, ci95, word) = view::change(delta, metric);
     let interval = ci95.map_or(String::new(), interval);
-    let style = style(delta.verdict);
+    let style = style(delta);
     // The spaces after the word are not painted, so that they can be cut off at the line's end.
     let (pct, gap) = (paint(style, &format!("{pct:>7}")), 7 - word.len().min(7));
     format!("  {pct}  {interval:<14} {}{:gap$}", paint(style, &word), "")
@@ -163,11 +170,12 @@ fn cell(variant: &VariantAnalysis, metric: &Metric) -> String {
         return format!("  {:>9}", "-");
     };
     let text = view::relative(variant, metric);
-    format!("  {}", paint(style(delta.verdict), &format!("{text:>9}")))
+    format!("  {}", paint(style(delta), &format!("{text:>9}")))
 }
 
-fn style(verdict: Verdict) -> Style {
-    match verdict {
+fn style(delta: &Delta) -> Style {
+    match delta.verdict {
+        _ if !delta.by_interval => PLAIN,
         Verdict::Better => GOOD,
         Verdict::Worse => BAD,
         Verdict::Same => DIM,

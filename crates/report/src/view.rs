@@ -50,7 +50,7 @@ pub fn headlines(analysis: &Analysis) -> Vec<&Metric> {
     };
     let published = |name: &str| analysis.variants.iter().any(|v| v.published(name).is_some());
     // The time that the scenario prescribes tells nothing.
-    let prescribed = |name: &str| name == "elapsed" && analysis.until != "done";
+    let prescribed = |name: &str| name == "elapsed" && !analysis.all_finished();
     let wanted = |m: &&Metric| {
         let headline = HEADLINES.contains(&m.name.as_str()) && !prescribed(&m.name);
         published(&m.name) || (headline && is_used(analysis, &m.name))
@@ -148,9 +148,13 @@ pub fn change(delta: &Delta, metric: &Metric) -> (String, Option<[f64; 2]>, Stri
         Some(_) if identical => "=".to_string(),
         pct => pct.map_or("-".into(), percent),
     };
-    let doubt = if delta.ci95.is_none() && delta.pct.is_some() { "?" } else { "" };
-    let word = format!("{}{doubt}", delta.verdict.word());
+    let word = format!("{}{}", delta.verdict.word(), doubt(delta));
     (pct, delta.ci95.filter(|_| !identical), word)
+}
+
+/// A question mark if no interval tells the change from chance.
+fn doubt(delta: &Delta) -> &'static str {
+    if delta.by_interval { "" } else { "?" }
 }
 
 /// One change of the matrix, or the value itself where a percentage of the baseline says nothing.
@@ -159,13 +163,16 @@ pub fn relative(variant: &VariantAnalysis, metric: &Metric) -> String {
     let Some(delta) = variant.delta(&metric.name) else {
         return "-".to_string();
     };
-    let is_chance = delta.verdict == Verdict::Same && delta.ci95.is_some();
-    match (delta.pct, own) {
-        (Some(0.0), _) if is_exact(metric) => "=".to_string(),
-        (Some(_), Some(own)) if is_tiny(metric.mean) => own,
-        (Some(pct), _) if is_chance => format!("({})", percent(pct)),
+    let text = match (delta.pct, own) {
+        (Some(0.0), _) if is_exact(metric) => return "=".to_string(),
+        (Some(_), Some(own)) if is_tiny(metric.mean) => return own,
         (Some(pct), _) => percent(pct),
-        (None, own) => own.unwrap_or("-".to_string()),
+        (None, Some(own)) => own,
+        (None, None) => return "-".to_string(),
+    };
+    match delta.verdict == Verdict::Same && delta.by_interval {
+        true => format!("({text})"),
+        false => format!("{text}{}", doubt(delta)),
     }
 }
 
@@ -195,6 +202,18 @@ pub fn direction(metric: &Metric) -> &'static str {
     }
 }
 
+/// The good directions of some metrics in a line, for headings that have no room for them.
+pub fn directions(metrics: &[&Metric]) -> Option<String> {
+    let of = |better, word: &str| {
+        let names = metrics.iter().filter(|m| m.better == better).map(|m| m.name.as_str());
+        let names: Vec<&str> = names.collect();
+        (!names.is_empty()).then(|| format!("{word} {}", names.join(", ")))
+    };
+    let parts: Vec<String> =
+        [of(Better::Higher, "higher"), of(Better::Lower, "lower")].into_iter().flatten().collect();
+    (!parts.is_empty()).then(|| format!("better: {}.", parts.join("; ")))
+}
+
 /// Remarks below the tables: what their words mean.
 pub fn remarks(analysis: &Analysis) -> Vec<String> {
     let mut remarks = Vec::new();
@@ -205,10 +224,23 @@ pub fn remarks(analysis: &Analysis) -> Vec<String> {
              point or 1/4 of the change."
         ));
     }
+    let cut_off: usize = analysis.variants.iter().map(|v| v.cut_off).sum();
+    if cut_off > 0 {
+        let n_runs = analysis.variants.len() * analysis.seeds.len();
+        remarks.push(format!(
+            "{cut_off} of {n_runs} runs were cut off at {}, before their work was done: a variant may \
+             have done less.",
+            analysis.until
+        ));
+    }
+    let several = analysis.variants.len() > 1;
     if analysis.seeds.len() == 1 {
-        remarks
-            .push("One seed gives no interval: use --seeds 5 to tell chance from effect.".into());
-    } else if analysis.variants.len() > 1 {
+        let mark = if several { "?: one" } else { "One" };
+        remarks.push(format!("{mark} seed gives no interval, --seeds 5 tells chance from effect."));
+    } else if lacks_interval(analysis) {
+        remarks.push("?: all seeds gave the same values, so there is no interval.".into());
+    }
+    if analysis.seeds.len() > 1 && several {
         remarks.push(
             "same: the interval contains zero. It is over seeds: how repeatable, not how near to \
              hardware."
@@ -216,6 +248,13 @@ pub fn remarks(analysis: &Analysis) -> Vec<String> {
         );
     }
     remarks
+}
+
+/// True if a change is shown without an interval that could tell it from chance.
+fn lacks_interval(analysis: &Analysis) -> bool {
+    let shown = headlines(analysis).into_iter().chain(details(analysis));
+    let mut deltas = shown.flat_map(|m| analysis.variants.iter().filter_map(|v| v.delta(&m.name)));
+    deltas.any(|delta| !delta.by_interval)
 }
 
 /// "16 CPUs in 2 LLCs"

@@ -385,7 +385,9 @@ fn simulate<P: Policy, W: Program, O: Observer>(
              longer run",
             until as f64 * 1e-9
         ))),
-        StopReason::Done | StopReason::Until => Ok(metrics::output(&mut sim)),
+        StopReason::Done | StopReason::Until => {
+            Ok(metrics::output(&mut sim, end == StopReason::Done))
+        }
         other => Err(stopped(&sim.w, other)),
     }
 }

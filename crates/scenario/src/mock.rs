@@ -32,7 +32,7 @@ impl Executor for MockExecutor {
                 MetricValue { name: m.name.into(), unit: m.unit, better: m.better, value }
             })
             .collect();
-        Ok(RunOutput { metrics, utilization: Some(utilization(spec)) })
+        Ok(RunOutput { metrics, utilization: Some(utilization(spec)), finished: true })
     }
 }
 

@@ -40,6 +40,8 @@ pub struct RunOutput {
     pub metrics: Vec<MetricValue>,
     /// CPU use over time, if it was recorded.
     pub utilization: Option<LlcUtilization>,
+    /// True if the workload came to its end; false if the run was cut off at a prescribed time.
+    pub finished: bool,
 }
 
 /// Why a run failed.

@@ -40,13 +40,13 @@ pub(crate) fn pattern() -> String {
     format!(r"^\s*[-+._0-9]+\s*({})\s*$", units.join("|"))
 }
 
-/// A time in the largest unit that divides it.
+/// A time in the largest unit of which it is at least one, with three decimals at most; exactly.
 pub(crate) fn show_time(ns: u64) -> String {
-    match ns {
-        n if n % 1_000_000_000 == 0 => format!("{}s", n / 1_000_000_000),
-        n if n % 1_000_000 == 0 => format!("{}ms", n / 1_000_000),
-        n if n % 1_000 == 0 => format!("{}us", n / 1_000),
-        n => format!("{n}ns"),
+    let fits = |(_, unit): &(&str, u64)| ns >= *unit && ns.is_multiple_of(unit / 1000);
+    let units = [("s", 1_000_000_000), ("ms", 1_000_000), ("us", 1_000)];
+    match units.iter().find(|unit| fits(unit)) {
+        Some((name, unit)) => format!("{}{name}", ns as f64 / *unit as f64),
+        None => format!("{ns}ns"),
     }
 }
 
@@ -58,7 +58,8 @@ mod tests {
     fn times_have_a_number_and_a_unit() {
         assert_eq!(parse_time("10s"), Ok(10_000_000_000));
         assert_eq!(parse_time("1.5 ms"), Ok(1_500_000));
-        assert_eq!(show_time(1_500_000), "1500us");
+        let shown = [1, 1_500_000, 9_100_000_000, 86_400_000_000_000, 1_234_567].map(show_time);
+        assert_eq!(shown, ["1ns", "1.5ms", "9.1s", "86400s", "1234.567us"]);
         for bad in ["10x", "10", "", "s", "-3s", "1e9s", "--s", "99999999s", "0.1ns", "µs"] {
             assert!(parse_time(bad).is_err(), "{bad}");
         }

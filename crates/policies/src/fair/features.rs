@@ -54,6 +54,7 @@ impl Features {
             place_lag: true,
             place_deadline_initial: true,
             run_to_parity: true,
+            util_est_fastup: !since(Rules::V6_12),
             place_rel_deadline: since(Rules::V6_12),
             preempt_short: since(Rules::V6_12),
             delay_dequeue: since(Rules::V6_12),

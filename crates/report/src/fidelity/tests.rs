@@ -99,7 +99,7 @@ fn text_shows_every_row_and_fits_a_terminal() {
           off                             303.00 baseline     300.00           level -0.99%   within 2 %
           on                              310.00   -3.10%     300.00        -  [-0.09, +0.12] calibrated
          spin_pct [%]                  published   change  simulated   change  95 % interval
-          on                              310.00  +12.50%     300.00        -  [-0.11, -0.01] agrees
+          on                              310.00  +12.50%     300.00        -  [-0.12, -0.01] agrees
          latency_p99 [us]              published   change  simulated   change  95 % interval
           on                                 250        -        300           level +20.00%  beyond 2 %
          latency_p50 [us]              published   change  simulated   change  95 % interval
@@ -150,7 +150,7 @@ fn markdown_shows_every_row() {
         | all-sorts | on | elapsed [s] | 298.50 | -0.50% | 301.47 | +0.50% | +0.42% to +0.59% | differs |
         | all-sorts | off | cpu_pct [%] | 303.00 | baseline | 300.00 |  | level -0.99% | within 2 % |
         | all-sorts | on | cpu_pct [%] | 310.00 | -3.10% | 300.00 | - | -0.09% to +0.12% | calibrated |
-        | all-sorts | on | spin_pct [%] | 310.00 | +12.50% | 300.00 | - | -0.11% to -0.01% | agrees |
+        | all-sorts | on | spin_pct [%] | 310.00 | +12.50% | 300.00 | - | -0.12% to -0.01% | agrees |
         | all-sorts | on | latency_p99 [us] | 250 | - | 300 |  | level +20.00% | beyond 2 % |
         | all-sorts | on | latency_p50 [us] | 250 | - | - |  |  | not judged |
         | example | off | elapsed [s] | 300.00 | baseline | 300.73 |  | level +0.24% | within 2 % |
@@ -184,6 +184,6 @@ fn csv_has_a_line_for_every_row() {
     expect![[r#"
         scenario,machine,variant,baseline,metric,unit,published,published_sd,simulated,off_pct,published_delta_pct,simulated_delta_pct,ci95_low,ci95_high,calibrated,judged_by,right,source
         all-sorts,example,off,true,elapsed,s,300,,299.96085438248673,-0.013048539171089946,,,,,true,level,true,here
-        all-sorts,example,on,false,elapsed,s,298.5,,301.46852577689356,0.994480997284275,-0.5000000000000004,0.5026226962568581,0.4202264544801218,0.5850189380335944,false,change,false,here
+        all-sorts,example,on,false,elapsed,s,298.5,,301.46852577689356,0.994480997284275,-0.5000000000000004,0.5026227163909773,0.42012039689076447,0.5851250358911901,false,change,false,here
         all-sorts,example,off,true,cpu_pct,%,303,,300,-0.990099009900991,,,,,false,level,true,"Someone, somewhere""#]].assert_eq(&head.join("\n"));
 }

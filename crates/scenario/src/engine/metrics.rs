@@ -21,6 +21,8 @@ const MAX_BUCKETS: usize = 512;
 /// Watches scheduling delays and the use of each LLC over time.
 pub struct Recorder {
     delays: Histogram<u64>,
+    /// The histogram's own is rounded, ns.
+    longest_delay: Ns,
     busy_since: Vec<Ns>,
     llc_of: Vec<u32>,
     bucket_ns: Ns,
@@ -34,6 +36,7 @@ impl Recorder {
         let delays = Histogram::new_with_bounds(1, LONGEST_DELAY_NS, DIGITS);
         Self {
             delays: delays.expect("the bounds are constant and valid"),
+            longest_delay: 0,
             busy_since: vec![0; machine.n_cpus()],
             llc_of: machine.cpus.iter().map(|c| c.llc).collect(),
             bucket_ns: FIRST_BUCKET_NS,
@@ -101,10 +104,12 @@ impl Observer for Recorder {
 
     fn measurement_begins(&mut self, _w: &World) {
         self.delays.reset();
+        self.longest_delay = 0;
     }
 
     fn sched_delay(&mut self, _w: &World, _task: TaskId, ns: Ns) {
         self.delays.saturating_record(ns.max(1));
+        self.longest_delay = self.longest_delay.max(ns);
     }
 
     /// All that is kept are sums, and only switches to and from idle are looked at.
@@ -116,6 +121,7 @@ impl Observer for Recorder {
 /// All metrics of a finished run, whoever else has watched it.
 pub fn output<P: Policy, W: Program, O: Observer>(
     sim: &mut Simulation<P, W, (Recorder, O)>,
+    finished: bool,
 ) -> RunOutput {
     let recorder = &sim.observer.0;
     let mut m = Metrics(Vec::new());
@@ -132,14 +138,14 @@ pub fn output<P: Policy, W: Program, O: Observer>(
         let ns = delays.value_at_quantile(quantile);
         m.add(&format!("wakeup_latency_{name}"), ns as f64 * 1e-3);
     }
-    m.add("wakeup_latency_max", delays.max() as f64 * 1e-3);
+    m.add("wakeup_latency_max", recorder.longest_delay as f64 * 1e-3);
     m.spinning(w);
     m.counters(w);
     let window = sim.policy.steal_window();
     m.add("picked_by_own_cpu", window.picked_by_own_cpu as f64);
     m.add("stolen_and_moved", window.stolen_and_moved as f64);
     m.add("popped_but_running", window.popped_but_running as f64);
-    RunOutput { metrics: m.0, utilization: Some(recorder.utilization(w)) }
+    RunOutput { metrics: m.0, utilization: Some(recorder.utilization(w)), finished }
 }
 
 struct Metrics(Vec<MetricValue>);
@@ -156,7 +162,7 @@ impl Metrics {
         let elapsed = measured.max(1) as f64;
         // What time(1) counts: a CPU that leaves a C-state has no task yet.
         let used: u64 = w.cpus.iter().map(busy_ns).sum();
-        self.add("elapsed", measured as f64 * 1e-9);
+        self.add("elapsed", measured as f64 / 1e9);
         self.add("cpu_pct", used as f64 / elapsed * 100.0);
     }
 

@@ -39,7 +39,7 @@ use Better::{Higher, Lower, None as Neither};
 /// All metrics, the ones to look at first on top.
 pub const METRICS: &[MetricDef] = &[
     row("elapsed", "s", Lower, "simulated time until the workload is done"),
-    row("cpu_pct", "%", Higher, "CPU time used / elapsed, summed over CPUs (100 = one CPU busy)"),
+    row("cpu_pct", "%", Neither, "CPU time used / elapsed, summed over CPUs (100 = one CPU busy)"),
     row("throughput", "1/s", Higher, "requests or transactions per second"),
     row("throughput_mbit", "Mbit/s", Higher, "bulk transfer, as netperf prints it"),
     row("bandwidth", "MiB/s", Higher, "bytes read per second"),
