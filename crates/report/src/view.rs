@@ -233,6 +233,10 @@ pub fn remarks(analysis: &Analysis) -> Vec<String> {
             analysis.until
         ));
     }
+    let unmeasured = unmeasured(analysis);
+    if !unmeasured.is_empty() {
+        remarks.push(format!("published, but not measured here: {}.", unmeasured.join(", ")));
+    }
     let several = analysis.variants.len() > 1;
     if analysis.seeds.len() == 1 {
         let mark = if several { "?: one" } else { "One" };
@@ -248,6 +252,19 @@ pub fn remarks(analysis: &Analysis) -> Vec<String> {
         );
     }
     remarks
+}
+
+/// Published metrics that no run has.
+fn unmeasured(analysis: &Analysis) -> Vec<&str> {
+    let rows = analysis.variants.iter().flat_map(|v| &v.published);
+    let is_measured = |name: &str| analysis.variants.iter().any(|v| v.metric(name).is_some());
+    let mut names: Vec<&str> = Vec::new();
+    for row in rows.filter(|row| !is_measured(&row.metric)) {
+        if !names.contains(&row.metric.as_str()) {
+            names.push(&row.metric);
+        }
+    }
+    names
 }
 
 /// True if a change is shown without an interval that could tell it from chance.

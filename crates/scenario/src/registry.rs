@@ -13,6 +13,7 @@ mod workqueue;
 pub use document::{
     CHANGE_AT, FieldDef, Holds, PUBLISHED, RUN, SCENARIO, SEEDS_MAX, VARIANT, names,
 };
+pub(crate) use metrics::SPIN_GROUPS;
 pub use metrics::{METRICS, MetricDef, metric};
 pub use policies::{
     Class, FEATURES, FeatureDef, GROUP_POLICY, KERNELS, POLICIES, PolicyDef, TUNABLES, TunableDef,

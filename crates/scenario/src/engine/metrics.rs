@@ -1,12 +1,10 @@
 //! What every run measures (DESIGN 5.3): an observer for what must be watched, and the world's own
 //! counters for the rest.
 
-use crate::registry;
+use crate::registry::{self, SPIN_GROUPS};
 use crate::run::{LlcUtilization, MetricValue, RunOutput};
 use hdrhistogram::Histogram;
-use sim_core::{
-    Category, Ns, Observer, Policy, Program, Simulation, Site, SiteGroup, TaskId, World,
-};
+use sim_core::{Category, Ns, Observer, Policy, Program, Simulation, Site, TaskId, World};
 use topology::{CpuId, Distance, Machine};
 
 /// Longest scheduling delay told apart, ns; longer ones count as this.
@@ -190,7 +188,7 @@ impl Metrics {
         for site in Site::ALL {
             self.add(&format!("spin_pct.{}", site.name()), share(w.spin_ns(site)));
         }
-        for group in [SiteGroup::Enqueue, SiteGroup::Remove, SiteGroup::RqLock] {
+        for group in SPIN_GROUPS {
             let mut sites = Site::ALL.into_iter().filter(|s| s.group() == group);
             self.add(&format!("spin_pct.{}", group.name()), share(sum(&mut sites)));
         }

@@ -74,9 +74,9 @@ fn variant(walk: &mut Walk, node: Node<'_>, variants: &[String]) -> Option<Strin
 fn known_metric<'a>(walk: &mut Walk, node: Node<'a>) -> Option<(&'a str, &'static MetricDef)> {
     let name = walk.text(node, "metric")?;
     let Some(def) = metric(name) else {
-        let names = METRICS.iter().map(|m| m.name);
+        let names: Vec<String> = METRICS.iter().flat_map(MetricDef::names).collect();
         let fault = walk.at(node.span(), format!("unknown metric `{name}`")).help(
-            match crate::registry::nearest(name, names) {
+            match crate::registry::nearest(name, names.iter().map(String::as_str)) {
                 Some(near) => format!("did you mean `{near}`?"),
                 None => "`schedlab list metrics` prints all of them".to_string(),
             },

@@ -1,9 +1,17 @@
 //! What is measured: name, unit, direction, help.
 //!
 //! A name that ends in `.` or `_` with an empty tail in the table (`spin_pct.`, `latency_`) stands
-//! for a family: any name that starts so has its unit and direction.
+//! for a family: its members have its unit and direction.
 
 use super::Better;
+use sim_core::{Site, SiteGroup};
+
+/// What is told of the lengths of requests and calls: `latency_p99`.
+const LENGTHS: [&str; 6] = ["mean", "p50", "p90", "p95", "p99", "max"];
+
+/// Groups of call sites that `spin_pct.` adds up.
+pub(crate) const SPIN_GROUPS: [SiteGroup; 3] =
+    [SiteGroup::Enqueue, SiteGroup::Remove, SiteGroup::RqLock];
 
 /// One metric, or a family of them.
 #[derive(Clone, Copy, Debug)]
@@ -23,6 +31,26 @@ impl MetricDef {
     pub fn is_family(&self) -> bool {
         self.name.ends_with(['.', '_'])
     }
+
+    /// The tails of a family's names.
+    fn tails(&self) -> Vec<&'static str> {
+        match self.name.as_bytes().last() {
+            Some(b'.') => {
+                let sites = Site::ALL.iter().map(|site| site.name());
+                sites.chain(SPIN_GROUPS.iter().map(|group| group.name())).collect()
+            }
+            Some(b'_') => LENGTHS.to_vec(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// All names that the row stands for.
+    pub fn names(&self) -> Vec<String> {
+        match self.is_family() {
+            true => self.tails().iter().map(|tail| format!("{}{tail}", self.name)).collect(),
+            false => vec![self.name.to_string()],
+        }
+    }
 }
 
 const fn row(
@@ -40,10 +68,20 @@ use Better::{Higher, Lower, None as Neither};
 pub const METRICS: &[MetricDef] = &[
     row("elapsed", "s", Lower, "simulated time until the workload is done"),
     row("cpu_pct", "%", Neither, "CPU time used / elapsed, summed over CPUs (100 = one CPU busy)"),
-    row("throughput", "1/s", Higher, "requests or transactions per second"),
+    row(
+        "throughput",
+        "1/s",
+        Higher,
+        "requests, transactions or (rt-app) rounds of all threads per second",
+    ),
     row("throughput_mbit", "Mbit/s", Higher, "bulk transfer, as netperf prints it"),
     row("bandwidth", "MiB/s", Higher, "bytes read per second"),
-    row("latency_", "us", Lower, "time of one request: mean, p50, p95, p99, max"),
+    row(
+        "latency_",
+        "us",
+        Lower,
+        "time of one request: mean, p50, p90 (some workloads), p95, p99, max",
+    ),
     row("bandwidth_write", "MiB/s", Higher, "bytes written per second"),
     row("queue_latency_", "us", Lower, "length of a call: mean, p50, p90, p95, p99, max"),
     row(
@@ -52,10 +90,10 @@ pub const METRICS: &[MetricDef] = &[
         Lower,
         "CPU time idle while tasks waited that may run there",
     ),
-    row("wakeup_latency_p50", "us", Lower, "wake-up to running, median"),
-    row("wakeup_latency_p95", "us", Lower, "wake-up to running, 95th percentile"),
-    row("wakeup_latency_p99", "us", Lower, "wake-up to running, 99th percentile"),
-    row("wakeup_latency_max", "us", Lower, "wake-up to running, the longest"),
+    row("wakeup_latency_p50", "us", Lower, "sched_waking to running, median"),
+    row("wakeup_latency_p95", "us", Lower, "sched_waking to running, 95th percentile"),
+    row("wakeup_latency_p99", "us", Lower, "sched_waking to running, 99th percentile"),
+    row("wakeup_latency_max", "us", Lower, "sched_waking to running, the longest"),
     row(
         "spin_pct",
         "%",
@@ -90,8 +128,10 @@ pub const METRICS: &[MetricDef] = &[
 /// The row of a metric, or of the family it belongs to.
 pub fn metric(name: &str) -> Option<&'static MetricDef> {
     let exact = METRICS.iter().find(|m| m.name == name && !m.is_family());
-    let member =
-        |m: &&MetricDef| m.is_family() && name.len() > m.name.len() && name.starts_with(m.name);
+    let member = |m: &&MetricDef| {
+        let tail = name.strip_prefix(m.name).filter(|_| m.is_family());
+        tail.is_some_and(|tail| m.tails().contains(&tail))
+    };
     exact.or_else(|| METRICS.iter().find(member))
 }
 
@@ -103,7 +143,12 @@ mod tests {
     fn a_family_covers_its_members_only() {
         assert_eq!(metric("spin_pct.enqueue").map(|m| m.unit), Some("%"));
         assert_eq!(metric("latency_p99").map(|m| m.unit), Some("us"));
-        assert!(metric("latency_").is_none());
+        for nobody in ["latency_", "latency_*", "latency_p42", "spin_pct.foo", "queue_latency_x"] {
+            assert!(metric(nobody).is_none(), "{nobody}");
+        }
+        let all: Vec<String> = METRICS.iter().flat_map(MetricDef::names).collect();
+        assert!(all.iter().all(|name| metric(name).is_some()));
+        assert!(all.contains(&"spin_pct.enqueue".to_string()));
         assert!(metric("elapse").is_none());
     }
 }
