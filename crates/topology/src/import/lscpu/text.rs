@@ -11,8 +11,10 @@ const COLUMNS: &str = "CPU,Core,Socket,Node,,L1d,L1i,L2,L3";
 pub(super) fn rows(text: &str) -> Result<Vec<Row<'_>>, Fault> {
     let mut lines = lines(text);
     let is_comment = |line: &str| line.starts_with('#');
-    let header = lines.iter().rev().find(|(_, line)| is_comment(line) && line.contains(','));
-    let header = header.map(|(_, line)| line.trim_start_matches('#').trim());
+    // `-p=CPU` has a single column. The comments before are sentences.
+    let comments = lines.iter().rev().filter(|(_, line)| is_comment(line));
+    let mut bare = comments.map(|(_, line)| line.trim_start_matches('#').trim());
+    let header = bare.find(|text| is_list_of_names(text));
     let first = lines.iter().find(|(_, line)| !is_comment(line));
     let Some((at, first)) = first.copied() else {
         let fault = Fault { span: None, message: "there is no line in it".into(), help: None };
@@ -33,6 +35,11 @@ pub(super) fn rows(text: &str) -> Result<Vec<Row<'_>>, Fault> {
     after.map(|line| row(line, &columns, &words(line.1))).collect()
 }
 
+/// True for names with commas between them, or one alone.
+fn is_list_of_names(text: &str) -> bool {
+    !text.is_empty() && !text.contains(char::is_whitespace)
+}
+
 /// The lines that are not blank, trimmed, with their places.
 fn lines(text: &str) -> Vec<(usize, &str)> {
     items(text, '\n').into_iter().filter(|(_, line)| !line.is_empty()).collect()
@@ -49,7 +56,9 @@ fn row<'a>(
 ) -> Result<Row<'a>, Fault> {
     let span = at..at + line.len();
     if cells.len() != columns.len() {
-        let message = format!("{} values in {} columns", cells.len(), columns.len());
+        let some = |n: usize, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
+        let message =
+            format!("{} in {}", some(cells.len(), "value"), some(columns.len(), "column"));
         return Err(Fault::at(span, message));
     }
     let cells =

@@ -173,7 +173,7 @@ pub(super) fn kind(name: &str) -> Option<Kind> {
 fn attributes(cursor: &mut Cursor<'_>, level: &mut Level) -> Result<(), Fault> {
     for (name, value) in bracket(cursor)? {
         match name {
-            "size" => level.size_kib = size_kib(cursor.text, value)?,
+            "size" => level.size_kib = Some(size_kib(cursor.text, value)?),
             "indexes" => level.indexes = Some(Indexes::parse(cursor.text, value)?),
             _ => {}
         }
@@ -227,8 +227,8 @@ fn bracket<'a>(cursor: &mut Cursor<'a>) -> Result<Vec<(&'a str, Range<usize>)>, 
     Ok(attributes)
 }
 
-/// A size in KiB; `None` if it is too small or large for a machine file.
-fn size_kib(text: &str, span: Range<usize>) -> Result<Option<u32>, Fault> {
+/// A size in KiB.
+fn size_kib(text: &str, span: Range<usize>) -> Result<u32, Fault> {
     let size = &text[span.clone()];
     let end = size.find(|c: char| !c.is_ascii_digit()).unwrap_or(size.len());
     let shift = match size[end..].to_ascii_lowercase().as_str() {
@@ -244,7 +244,11 @@ fn size_kib(text: &str, span: Range<usize>) -> Result<Option<u32>, Fault> {
         return Err(fault.help("write it as 32KB, 16MB or in bytes"));
     };
     let kib = u128::from(bytes) << shift >> 10;
-    Ok(u32::try_from(kib).ok().filter(|kib| (1..=16 * 1024 * 1024).contains(kib)))
+    let fits = u32::try_from(kib).ok().filter(|kib| (1..=16 * 1024 * 1024).contains(kib));
+    fits.ok_or_else(|| {
+        let fault = Fault::at(span, format!("`{size}` must be 1 KiB to 16 GiB"));
+        fault.help("without a unit it is in bytes; write it as 32KB or 16MB")
+    })
 }
 
 struct Cursor<'a> {

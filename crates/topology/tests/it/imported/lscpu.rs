@@ -89,6 +89,17 @@ fn bare_lines_and_other_columns_will_do() {
             no NODE column: all CPUs are in one node
             no SOCKET column: all CPUs are in one socket"#]],
     );
+    // `lscpu -p=CPU`
+    let comments: String = PARSABLE.lines().take(3).map(|line| format!("{line}\n")).collect();
+    check(
+        &format!("{comments}# CPU\n0\n1\n"),
+        expect![[r#"
+            2 CPUs, 2 cores, 1 LLCs, 1 nodes, 1 sockets
+            no NODE column: all CPUs are in one node
+            no SOCKET column: all CPUs are in one socket
+            no CORE column: each CPU is a core
+            nothing about caches: one last-level cache per socket and node is assumed"#]],
+    );
     check(
         "CPU\n0\n1\n",
         expect![[r#"
@@ -132,6 +143,7 @@ fn faults_have_places() {
             r#"3 | { | a line without the number of its CPU | the column CPU is needed: `lscpu -p` has it"#
         ]],
     );
+    check("# Core,Socket\n0\n", expect!["2 | 0 | 1 value in 2 columns | -"]);
     check(
         "# Core,Socket\n0,0\n",
         expect![
