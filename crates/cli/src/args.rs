@@ -27,10 +27,13 @@ pub struct Cli {
     pub run: RunArgs,
 }
 
+/// What `-` stands for.
+pub const STDIN: &str = "/dev/stdin";
+
 /// A file to be read, where `-` is standard input as with other tools.
 fn input() -> impl TypedValueParser<Value = PathBuf> {
     PathBufValueParser::new().map(|path| match path == Path::new("-") {
-        true => PathBuf::from("/dev/stdin"),
+        true => PathBuf::from(STDIN),
         false => path,
     })
 }
@@ -56,10 +59,12 @@ pub struct RunArgs {
 #[derive(Args)]
 pub struct HowToRun {
     /// Run seeds 1 to N instead of the scenario's
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=10_000))]
+    #[arg(long, value_name = "N", allow_negative_numbers = true,
+          value_parser = clap::value_parser!(u64).range(1..=10_000))]
     pub seeds: Option<u64>,
     /// Run N simulations at a time [default: all cores]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=4096))]
+    #[arg(long, value_name = "N", allow_negative_numbers = true,
+          value_parser = clap::value_parser!(u64).range(1..=4096))]
     pub jobs: Option<u64>,
     /// Output on standard output
     #[arg(long, value_enum, default_value_t = Format::Text)]
@@ -85,11 +90,11 @@ pub enum Format {
 /// Everything but the main job.
 #[derive(Subcommand)]
 pub enum Command {
-    /// Check scenario files: say all that is wrong, with line, column and a hint
+    /// Check scenario and machine files: say all that is wrong, with line, column and a hint
     Check {
-        /// Scenario files; - is standard input
-        #[arg(required = true, value_name = "SCENARIO.toml", value_parser = input())]
-        scenarios: Vec<PathBuf>,
+        /// Scenario or machine files; - is standard input
+        #[arg(required = true, value_name = "FILE.toml", value_parser = input())]
+        files: Vec<PathBuf>,
     },
     /// Compare the simulated with all published measurements, and say how many agree
     ///
@@ -131,7 +136,18 @@ pub enum Command {
         shell: clap_complete::Shell,
     },
     /// Print the manual page (roff)
-    Man,
+    Man {
+        /// Of a command, such as `topology import` [default: of schedlab itself]
+        #[arg(value_name = "COMMAND")]
+        command: Vec<String>,
+    },
+}
+
+impl Command {
+    /// True if it runs experiments.
+    pub fn runs(&self) -> bool {
+        !matches!(self, Self::Check { .. } | Self::Topology { .. })
+    }
 }
 
 /// Arguments of `schedlab fidelity`.
@@ -154,7 +170,7 @@ pub struct OneRun {
     #[arg(long, value_name = "NAME")]
     pub variant: Option<String>,
     /// The seed to run [default: the scenario's first]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub seed: Option<u64>,
     /// No progress, no remarks: only results and errors
     #[arg(long, short)]

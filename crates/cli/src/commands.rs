@@ -11,15 +11,24 @@ pub mod topology;
 pub mod trace;
 pub mod wq;
 
-use crate::args::OneRun;
+use crate::args::{OneRun, STDIN};
 use crate::output::Stop;
 use crate::progress::Bar;
 use report::OneRun as OneRunReport;
 use scenario::{Experiment, Faults, Observer, RunError, RunSpec, Variant, nearest};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+
+/// Standard input can be read once only.
+fn stdin_at_most_once(paths: &[PathBuf]) -> Result<(), Stop> {
+    match paths.iter().filter(|path| *path == Path::new(STDIN)).count() {
+        0 | 1 => Ok(()),
+        _ => Err(Stop::BadInput("standard input (`-`) is given twice".into())),
+    }
+}
 
 /// Loads all scenarios, or gives the faults of all of them.
 fn load_all(paths: &[PathBuf]) -> Result<Vec<Experiment>, Stop> {
+    stdin_at_most_once(paths)?;
     let mut experiments = Vec::new();
     let mut faults = Faults::default();
     for path in paths {

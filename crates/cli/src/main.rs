@@ -18,10 +18,11 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
+    let would_run = cli.command.as_ref().is_none_or(Command::runs);
     interrupt::leave_nothing_behind();
     let done = match cli.command {
         None => commands::run::run(&cli.run),
-        Some(Command::Check { scenarios }) => commands::check::check(&scenarios),
+        Some(Command::Check { files }) => commands::check::check(&files),
         Some(Command::Fidelity(args)) => commands::fidelity::fidelity(&args),
         Some(Command::Trace(args)) => commands::trace::trace(&args),
         Some(Command::List { what }) => commands::list::list(what),
@@ -31,16 +32,16 @@ fn main() -> ExitCode {
         Some(Command::Profile(args)) => commands::profile::profile(&args),
         Some(Command::Schema { of }) => commands::generate::schema(of),
         Some(Command::Completions { shell }) => commands::generate::completions(shell),
-        Some(Command::Man) => commands::generate::man(),
+        Some(Command::Man { command }) => commands::generate::man(&command),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
-        Err(stop) => finish(stop),
+        Err(stop) => finish(stop, would_run),
     }
 }
 
 /// Says why the program stops, and turns it into an exit code.
-fn finish(stop: Stop) -> ExitCode {
+fn finish(stop: Stop, would_run: bool) -> ExitCode {
     match stop {
         // Whoever read our output has seen enough.
         Stop::ReaderGone => ExitCode::SUCCESS,
@@ -53,7 +54,7 @@ fn finish(stop: Stop) -> ExitCode {
             ExitCode::from(2)
         }
         Stop::Faults(faults) => {
-            output::show_faults(&faults);
+            output::show_faults(&faults, would_run);
             ExitCode::from(2)
         }
     }

@@ -40,15 +40,16 @@ pub fn complain(message: &str) {
     note("error", anstyle::AnsiColor::BrightRed.on_default().bold(), message);
 }
 
-/// Prints faults of input files as rustc would.
-pub fn show_faults(faults: &Faults) {
+/// Prints faults of input files as rustc would, and whether they kept something from being run.
+pub fn show_faults(faults: &Faults, would_run: bool) {
     let n = faults.0.len();
     let _ = writeln!(anstream::stderr(), "{}\n", faults.render(true));
     let shown = match n > Faults::SHOWN_MAX {
         true => format!(", of which {} are shown", Faults::SHOWN_MAX),
         false => String::new(),
     };
-    complain(&format!("{} in the input{shown}; nothing was run", count(n, "fault")));
+    let not_run = if would_run { "; nothing was run" } else { "" };
+    complain(&format!("{} in the input{shown}{not_run}", count(n, "fault")));
 }
 
 /// A number of things.

@@ -2,8 +2,8 @@
 //!
 //! Differences are paired: with the same seed every variant meets the same arrivals and service
 //! times, so the interval is that of the differences seed by seed. They are in percent of the
-//! baseline's mean, so that the change is that of the means. A verdict needs the interval to exclude
-//! zero; without one (one seed, or seeds that change nothing) a change of at least 0.15 %.
+//! baseline's mean, so that the change is that of the means. A verdict needs the interval to
+//! exclude zero; without one (one seed, or seeds that change nothing) a change of at least 0.15 %.
 
 use crate::stats;
 use scenario::glue::{MachineInfo, machine_info};

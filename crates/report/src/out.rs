@@ -21,6 +21,14 @@ pub enum OutError {
         /// What the system said.
         source: std::io::Error,
     },
+    /// The directory of a file is missing.
+    #[error("cannot write {path}: there is no directory {}", dir.display())]
+    NoDirectory {
+        /// The file.
+        path: PathBuf,
+        /// Its directory.
+        dir: PathBuf,
+    },
     /// A file cannot be written.
     #[error("cannot write {path}: {source}")]
     File {
@@ -143,6 +151,9 @@ fn write_all(dir: &Path, files: &[(&str, String)]) -> Result<Vec<PathBuf>, OutEr
     let mut staged = Vec::new();
     for (name, content) in files {
         let path = dir.join(name);
+        if !dir.is_dir() {
+            return Err(OutError::NoDirectory { path, dir: dir.to_path_buf() });
+        }
         let file =
             stage(dir, content).map_err(|source| OutError::File { path: path.clone(), source })?;
         staged.push((path, file));
@@ -200,6 +211,14 @@ mod tests {
         let full = || std::io::Error::other("the disk is full");
         assert!(write_dir(&dir.path().join("other"), |_| Err(full())).is_err());
         assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_missing_directory_is_named() {
+        let dir = tempfile::tempdir().unwrap();
+        let missing = dir.path().join("machines");
+        let said = write_file(&missing.join("a.toml"), "").unwrap_err().to_string();
+        assert!(said.ends_with(&format!("there is no directory {}", missing.display())), "{said}");
     }
 
     #[test]

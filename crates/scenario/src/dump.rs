@@ -149,7 +149,11 @@ fn directory(dir: &Path) -> Result<&Path, Faults> {
     match std::fs::metadata(dir) {
         Ok(meta) if meta.is_dir() => Ok(dir),
         Ok(_) => {
-            let help = format!("unpack an archive first: tar xf {}", dir.display());
+            let is_xml = dir.extension().is_some_and(|ext| ext.eq_ignore_ascii_case("xml"));
+            let help = match is_xml {
+                true => format!("XML of hwloc is read by --hwloc {}", dir.display()),
+                false => format!("unpack an archive first: tar xf {}", dir.display()),
+            };
             Err(fault("this is a file, not a directory").help(help).into())
         }
         Err(e) if e.kind() == ErrorKind::NotFound => Err(fault("no such directory").into()),

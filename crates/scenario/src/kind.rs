@@ -22,10 +22,14 @@ const MACHINE: &[&str] = &[
     "costs",
 ];
 
+/// True if a document describes a machine.
+pub(crate) fn is_machine(doc: &DeTable<'_>) -> bool {
+    has(doc, MACHINE) && !has(doc, SCENARIO)
+}
+
 /// What to do, if a document that should be a scenario is a machine.
 pub(crate) fn machine_for_scenario(doc: &DeTable<'_>, path: &str) -> Option<String> {
-    let is_machine = has(doc, MACHINE) && !has(doc, SCENARIO);
-    is_machine.then(|| {
+    is_machine(doc).then(|| {
         format!("`schedlab topology show {path}` draws it; a scenario names it with `machine`")
     })
 }

@@ -59,7 +59,7 @@ pub use experiment::{
 };
 pub use explain::{Blame, Explanation, Kind, N_NEAR, Near, RuleTime, Wait};
 pub use hash::fingerprint;
-pub use load::{load, load_machine_file, load_str};
+pub use load::{Described, load, load_any, load_machine_file, load_str};
 pub use mock::MockExecutor;
 pub use profile::{LockClass, Profile, SiteTime, Spread, StackTime};
 pub use registry::{Better, Value, nearest};

@@ -25,12 +25,37 @@ const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// Reads and checks a scenario file and its machine.
 pub fn load(path: &Path) -> Result<Experiment, Faults> {
+    load_str(path, scenario_text(path)?)
+}
+
+/// What a file describes.
+#[derive(Clone, Debug)]
+pub enum Described {
+    /// An experiment.
+    Scenario(Box<Experiment>),
+    /// A machine alone.
+    Machine(Box<Machine>),
+}
+
+/// Reads and checks a file of either kind.
+pub fn load_any(path: &Path) -> Result<Described, Faults> {
+    let text = scenario_text(path)?;
+    let (doc, errors) = DeTable::parse_recoverable(&text);
+    let is_machine = errors.is_empty() && kind::is_machine(doc.get_ref());
+    drop(doc);
+    if is_machine {
+        let (machine, _) = machine_of(path, text).map_err(Faults)?;
+        return Ok(Described::Machine(Box::new(machine)));
+    }
+    Ok(Described::Scenario(Box::new(load_str(path, text)?)))
+}
+
+fn scenario_text(path: &Path) -> Result<String, Faults> {
     let shown = path.display().to_string();
-    let text = read_text(path).map_err(|why| {
-        Diagnostic::of_file(&shown, format!("cannot read the scenario: {why}"))
-            .help_if(neighbor(path, &shown))
-    })?;
-    load_str(path, text)
+    read_text(path).map_err(|why| {
+        let fault = Diagnostic::of_file(&shown, format!("cannot read the scenario: {why}"));
+        fault.help_if(neighbor(path, &shown)).into()
+    })
 }
 
 /// Checks the text of a scenario; `path` names it in messages and finds the machine file.
@@ -110,6 +135,8 @@ fn syntax_faults(source: &Arc<Source>, errors: &[toml::de::Error]) -> Faults {
     let mut faults: Vec<Diagnostic> =
         errors.iter().take(50).map(|e| syntax_fault(source, e)).collect();
     faults.sort_by_key(|d| d.span.as_ref().map_or(0, |s| s.start));
+    // The parser tells of some twice.
+    faults.dedup_by(|a, b| (&a.span, &a.message) == (&b.span, &b.message));
     Faults(faults)
 }
 
@@ -184,6 +211,9 @@ fn machine_file(
     scenario: &Path,
     file: &str,
 ) -> Option<MachineOrFaults> {
+    if names_nothing(walk, node, file, "machine file") {
+        return None;
+    }
     let path = beside(scenario, file);
     match read_text(&path) {
         Ok(text) => Some(machine_of(&path, text)),
@@ -204,6 +234,9 @@ fn neighboring_text(
     file: &str,
     what: &str,
 ) -> Option<(PathBuf, String)> {
+    if names_nothing(walk, node, file, what) {
+        return None;
+    }
     let path = beside(scenario, file);
     match read_text(&path) {
         Ok(text) => Some((path, text)),
@@ -213,6 +246,16 @@ fn neighboring_text(
             None
         }
     }
+}
+
+/// True, with a fault, if a scenario gives an empty name of a file.
+fn names_nothing(walk: &mut Walk, node: Node<'_>, file: &str, what: &str) -> bool {
+    let is_empty = file.trim().is_empty();
+    if is_empty {
+        let fault = walk.at(node.span(), format!("an empty text names no {what}"));
+        walk.fault(fault);
+    }
+    is_empty
 }
 
 /// The fault of a scenario that names a file which cannot be read.
@@ -233,7 +276,7 @@ fn neighbor(path: &Path, file: &str) -> Option<String> {
     let mut names: Vec<String> = std::fs::read_dir(folder)
         .ok()?
         .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
-        .filter(|name| Path::new(name).extension() == path.extension())
+        .filter(|name| name != wanted && Path::new(name).extension() == path.extension())
         .collect();
     names.sort();
     let near = nearest(wanted, names.iter().map(String::as_str))?;

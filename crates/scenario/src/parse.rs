@@ -50,8 +50,8 @@ pub(crate) fn experiment(
     let def = workload.as_ref().map(|w| w.def);
     let (variants, known) = variants::variants(walk, doc, policy, def);
     let published = published::published(walk, doc, &known);
-    if let (Some(workload), Some((until, _))) = (&workload, run) {
-        workqueue::must_come_in_time(walk, doc, &workload.changes, until);
+    if let Some((until, _)) = run {
+        workqueue::must_come_in_time(walk, doc, until);
     }
     if let Some(workload) = &workload {
         workload::must_know_groups(walk, doc, workload, &variants);

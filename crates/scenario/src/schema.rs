@@ -100,6 +100,7 @@ fn holds(holds: Holds) -> Value {
             let mut schema = topology::schema();
             // What is said of keys binds tables only.
             schema["type"] = json!(["string", "object"]);
+            schema["pattern"] = json!("\\S");
             schema
         }
         Holds::Workload => workload(),
@@ -142,7 +143,8 @@ fn value(kind: Kind) -> Value {
         // 1 and 0 count as well.
         Kind::Bool => json!({ "type": ["boolean", "integer"], "minimum": 0, "maximum": 1 }),
         Kind::Word(words) => json!({ "enum": words }),
-        Kind::File | Kind::Names => json!({ "type": "string" }),
+        Kind::File => json!({ "type": "string", "pattern": "\\S" }),
+        Kind::Names => json!({ "type": "string" }),
     }
 }
 

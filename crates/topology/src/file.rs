@@ -38,7 +38,7 @@ pub const MAX_CPUS: u64 = 8192;
 pub const MAX_NODES: u64 = 1024;
 
 /// Ticks per second.
-const HZ: RangeInclusive<u64> = 24..=1000;
+const HZ: RangeInclusive<u64> = 24..=1200;
 
 /// Loads a machine from the text of a machine file; `path` only gives it a name (the file's stem).
 ///
@@ -49,7 +49,7 @@ const HZ: RangeInclusive<u64> = 24..=1000;
 /// ```
 ///
 /// An irregular machine has no counts but, for each CPU, a `[[cpu]]` with `cpu`, `core`, `llc`,
-/// `node`, `socket` and perhaps `ccd` (the LLC). Ids are machine-wide and may have gaps.
+/// `node`, `socket` and perhaps `ccd` (the LLC). Ids are machine-wide; but for CPUs they may have gaps.
 ///
 /// # Errors
 /// All faults of the text, in its order. A text that is not TOML yields its syntax errors only.

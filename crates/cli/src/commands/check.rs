@@ -1,23 +1,44 @@
-//! `schedlab check`: reads scenarios, runs nothing.
+//! `schedlab check`: reads scenarios and machines, runs nothing.
 
-use super::load_all;
+use super::stdin_at_most_once;
 use crate::output::{Stop, count, print};
-use scenario::glue::machine_info;
+use scenario::glue::{Machine, machine_info};
+use scenario::{Described, Experiment, Faults};
 use std::path::PathBuf;
 
-/// Checks all files; one line for each if all are right.
+/// Checks all files: a line for each that is right, then the faults of the others.
 pub fn check(paths: &[PathBuf]) -> Result<(), Stop> {
-    for (path, experiment) in paths.iter().zip(load_all(paths)?) {
-        let machine = machine_info(&experiment.machine);
-        print(&format!(
-            "{}: ok, {} x {} of {} on {} ({})\n",
-            path.display(),
-            count(experiment.variants.len(), "variant"),
-            count(experiment.seeds.len(), "seed"),
-            experiment.workload.def.kind,
-            machine.name,
-            count(machine.cpus, "CPU"),
-        ))?;
+    stdin_at_most_once(paths)?;
+    let mut faults = Faults::default();
+    for path in paths {
+        match scenario::load_any(path) {
+            Ok(found) => print(&format!("{}: ok, {}\n", path.display(), described(&found)))?,
+            Err(found) => faults.0.extend(found.0),
+        }
     }
-    Ok(())
+    if faults.0.is_empty() { Ok(()) } else { Err(Stop::Faults(faults)) }
+}
+
+fn described(found: &Described) -> String {
+    match found {
+        Described::Scenario(experiment) => experiment_in_short(experiment),
+        Described::Machine(machine) => machine_in_short(machine),
+    }
+}
+
+fn experiment_in_short(experiment: &Experiment) -> String {
+    let machine = machine_info(&experiment.machine);
+    format!(
+        "{} x {} of {} on {} ({})",
+        count(experiment.variants.len(), "variant"),
+        count(experiment.seeds.len(), "seed"),
+        experiment.workload.def.kind,
+        machine.name,
+        count(machine.cpus, "CPU"),
+    )
+}
+
+fn machine_in_short(machine: &Machine) -> String {
+    let machine = machine_info(machine);
+    format!("a machine, {} in {}", count(machine.cpus, "CPU"), count(machine.llcs, "LLC"))
 }

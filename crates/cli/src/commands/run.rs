@@ -84,8 +84,10 @@ fn directories(out: Option<&Path>, experiments: &[Experiment]) -> Result<Vec<Pat
             let message = format!("two scenarios are named `{name}`: --out cannot keep them apart");
             return Err(Stop::BadInput(message));
         }
-        report::out::prepare(&dir).map_err(|e| Stop::BadInput(e.to_string()))?;
         dirs.push(dir);
+    }
+    for dir in &dirs {
+        report::out::prepare(dir).map_err(|e| Stop::BadInput(e.to_string()))?;
     }
     Ok(dirs)
 }

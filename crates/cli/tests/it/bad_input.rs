@@ -182,7 +182,7 @@ error: `node_ns` is -110; it must be 1 to 100000
 6 | node_ns = -110
   |           ^^^^
 
-error: 1 fault in the input; nothing was run
+error: 1 fault in the input
 
 "#]],
     );
@@ -200,7 +200,7 @@ error: `cpus` is 0; it must be 1 to 8192
 3 | cpus = 0
   |        ^
 
-error: 1 fault in the input; nothing was run
+error: 1 fault in the input
 
 "#]],
     );
@@ -218,7 +218,7 @@ error: `cores_per_llc` is 1000000000; it must be 1 to 8192
 2 | cores_per_llc = 1000000000
   |                 ^^^^^^^^^^
 
-error: 1 fault in the input; nothing was run
+error: 1 fault in the input
 
 "#]],
     );
@@ -243,7 +243,7 @@ error: `busy` is nan; it must be 0.1 to 1
 5 | smt = { busy = nan }
   |                ^^^
 
-error: 2 faults in the input; nothing was run
+error: 2 faults in the input
 
 "#]],
     );
@@ -268,7 +268,7 @@ error: the scenario is empty
 error: cannot read the scenario: no such file
 --> absent.toml
 
-error: 4 faults in the input; nothing was run
+error: 4 faults in the input
 
 "#]]);
 }
@@ -344,12 +344,21 @@ error: cannot use out as output directory: not a directory
 }
 
 #[test]
+fn a_negative_number_is_no_option() {
+    let lab = Lab::new();
+    let done = lab.run(["small.toml", "--seeds", "-1"]).code(2);
+    let text = String::from_utf8(done.get_output().stderr.clone()).unwrap();
+    assert!(text.contains("'-1' for '--seeds <N>'") && !text.contains("tip"), "{text}");
+}
+
+#[test]
 fn two_scenarios_of_one_name_cannot_share_a_directory() {
     let lab = Lab::new();
     lab.run(["small.toml", "small.toml", "--out", "out"]).code(2).stderr_eq(str![[r#"
 error: two scenarios are named `small`: --out cannot keep them apart
 
 "#]]);
+    assert!(!lab.path("out").exists());
 }
 
 #[test]
@@ -373,7 +382,7 @@ error: this looks like a scenario, not a machine
 --> small.toml
  = help: its machine is `machines/small.toml`
 
-error: 1 fault in the input; nothing was run
+error: 1 fault in the input
 
 "#]]);
 }

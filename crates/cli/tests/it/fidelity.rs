@@ -22,7 +22,7 @@ fn every_row_stands_beside_the_simulated_one() {
 small: a small build (seeds 1-2)
  elapsed [s]                   published   change  simulated   change  95 % interval
   NO_SWQUEUE                        1.50 baseline      0.648           level -56.82%  calibrated
-  SWQUEUE                           1.40   -6.67%      0.647   -0.09%  [-9.80, +9.63] differs
+  SWQUEUE                           1.40   -6.67%      0.647   -0.07%  [-9.75, +9.62] differs
 
 sources
   made up

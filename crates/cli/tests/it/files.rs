@@ -21,7 +21,7 @@ fn a_fifo_that_nobody_writes_is_refused_at_once() {
 error: cannot read the scenario: it is a device or a FIFO, not a file
 --> pipe
 
-error: 1 fault in the input; nothing was run
+error: 1 fault in the input
 
 "#]],
     );
@@ -52,6 +52,36 @@ fn a_pipe_from_a_shell_is_a_file_like_any_other() {
 }
 
 #[test]
+fn standard_input_is_read_once() {
+    let lab = Lab::new();
+    for args in [vec!["check", "-", "-"], vec!["-", "-"]] {
+        lab.run(args).code(2).stdout_eq("").stderr_eq(str![[r#"
+error: standard input (`-`) is given twice
+
+"#]]);
+    }
+}
+
+#[test]
+fn machines_are_checked_too_and_what_is_right_is_said() {
+    let lab = Lab::new();
+    lab.run(["check", "machines/small.toml", "none.toml", "small.toml"])
+        .code(2)
+        .stdout_eq(str![[r#"
+machines/small.toml: ok, a machine, 8 CPUs in 2 LLCs
+small.toml: ok, 2 variants x 2 seeds of kernel-build on small (8 CPUs)
+
+"#]])
+        .stderr_eq(str![[r#"
+error: cannot read the scenario: no such file
+--> none.toml
+
+error: 1 fault in the input
+
+"#]]);
+}
+
+#[test]
 fn a_thousand_faults_are_counted_and_some_are_shown() {
     let lab = Lab::new();
     let keys: String = (0..1000).map(|i| format!("key_{i} = 1\n")).collect();
@@ -59,8 +89,10 @@ fn a_thousand_faults_are_counted_and_some_are_shown() {
     let done = lab.run(["check", "small.toml"]).code(2);
     let text = String::from_utf8(done.get_output().stderr.clone()).unwrap();
     assert_eq!(text.matches("unknown key").count(), 50);
-    let last = "error: 1000 faults in the input, of which 50 are shown; nothing was run\n";
-    assert!(text.ends_with(last), "{text}");
+    assert!(text.ends_with("error: 1000 faults in the input, of which 50 are shown\n"), "{text}");
+    let done = lab.run(["small.toml"]).code(2);
+    let text = String::from_utf8(done.get_output().stderr.clone()).unwrap();
+    assert!(text.ends_with("of which 50 are shown; nothing was run\n"), "{text}");
 }
 
 #[test]
@@ -82,7 +114,7 @@ error: unknown key `nodens` in [latency]
   |
   = help: did you mean `node_ns`?
 
-error: 1 fault in the input; nothing was run
+error: 1 fault in the input
 
 "#]],
     );
@@ -108,7 +140,7 @@ error: the scenario has no `variant`
 --> bare.toml
  = help: begin one with [[variant]] and a `name`
 
-error: 3 faults in the input; nothing was run
+error: 3 faults in the input
 
 "#]],
     );
@@ -125,7 +157,7 @@ error: cannot read the scenario: no such file
 --> smal.toml
  = help: did you mean `small.toml`?
 
-error: 1 fault in the input; nothing was run
+error: 1 fault in the input
 
 "#]],
     );
@@ -134,7 +166,7 @@ error: cannot read the machine: no such file
 --> machines/smll.toml
  = help: did you mean `machines/small.toml`?
 
-error: 1 fault in the input; nothing was run
+error: 1 fault in the input
 
 "#]]);
 }
@@ -155,7 +187,7 @@ error: cannot read the machine file: no such file
   |
   = help: did you mean `machines/small.toml`?
 
-error: 1 fault in the input; nothing was run
+error: 1 fault in the input
 
 "#]],
     );
@@ -175,7 +207,7 @@ error: cannot read the machine: no such file
 --> zen4
  = help: no machine files in scenarios/machines here: go to schedlab's sources, or give a path
 
-error: 1 fault in the input; nothing was run
+error: 1 fault in the input
 
 "#]]);
     std::fs::create_dir(lab.path("scenarios")).unwrap();
@@ -185,7 +217,7 @@ error: cannot read the machine: no such file
 --> smal
  = help: did you mean `small`?
 
-error: 1 fault in the input; nothing was run
+error: 1 fault in the input
 
 "#]]);
     lab.run(["topology", "show", "zen4"]).code(2).stderr_eq(str![[r#"
@@ -193,7 +225,7 @@ error: cannot read the machine: no such file
 --> zen4
  = help: known: small, or the path of a machine file
 
-error: 1 fault in the input; nothing was run
+error: 1 fault in the input
 
 "#]]);
 }

@@ -84,7 +84,7 @@ error: time runs backwards, from 1.000002000 to 1.000001000
   |
   = help: `perf script` prints events in order of time
 
-error: 1 fault in the input; nothing was run
+error: 1 fault in the input
 
 "#]]);
     with(&format!("{head}1.000003000: sched:sched_wakin: comm=cc pid"));
@@ -97,7 +97,7 @@ error: unknown event `sched_wakin`
   |
   = help: did you mean `sched_waking`?
 
-error: 1 fault in the input; nothing was run
+error: 1 fault in the input
 
 "#]]);
     with(&format!("{head}1.000003000: {}", &waking[..50]));
@@ -128,7 +128,7 @@ error: no thread of the recording is named `cx`
   |
   = help: did you mean `cc`?
 
-error: 1 fault in the input; nothing was run
+error: 1 fault in the input
 
 "#]]);
     replays(&lab, "recorded_on = \"machines/smal.toml\"\n");
@@ -141,7 +141,7 @@ error: cannot read the machine file: no such file
   |
   = help: did you mean `machines/small.toml`?
 
-error: 1 fault in the input; nothing was run
+error: 1 fault in the input
 
 "#]]);
     replays(&lab, "recorded_on = \"machines/small.toml\"\ntimers = \"relative\"\ntimed = \"cc\"\n");

@@ -193,6 +193,11 @@ fn completions_and_the_manual_come_from_the_flags() {
         assert!(lab.output(["completions", shell]).contains("topology"), "{shell}");
     }
     assert!(lab.output(["man"]).contains(".TH schedlab"));
+    let page = lab.output(["man", "topology", "import"]);
+    assert!(page.contains(".TH schedlab-topology-import") && page.contains("hwloc"), "{page}");
+    lab.run(["man", "topolgy"])
+        .code(2)
+        .stderr_eq("error: `schedlab` has no command `topolgy`; did you mean `topology`?\n");
 }
 
 #[test]

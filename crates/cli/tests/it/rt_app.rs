@@ -52,7 +52,7 @@ error: the event `mem` is not simulated
 3 |     "cpus": [0, 64], "mem": 5 }
   |                      ^^^^^
 
-error: 3 faults in the input; nothing was run
+error: 3 faults in the input
 
 "#]]);
 }
@@ -69,7 +69,7 @@ error: workload `rt-app` never ends by itself
   |
   = help: say how long to run it: `until = "10s"` in [run]
 
-error: 1 fault in the input; nothing was run
+error: 1 fault in the input
 
 "#]]);
 }
@@ -90,7 +90,7 @@ error: cannot read the rt-app file: no such file
   |
   = help: did you mean `load.json`?
 
-error: 1 fault in the input; nothing was run
+error: 1 fault in the input
 
 "#]]);
 }

@@ -46,7 +46,7 @@ error: 10 values in 9 columns
 2 | 0,0,0,0,,,0,0,0,0
   | ^^^^^^^^^^^^^^^^^
 
-error: 1 fault in the input; nothing was run
+error: 1 fault in the input
 
 "#]]);
 }
@@ -61,7 +61,7 @@ error: there is no sys/devices/system/cpu
 --> dump
  = help: did you mean `dump/tree`?
 
-error: 1 fault in the input; nothing was run
+error: 1 fault in the input
 
 "#]]);
     lab.run(["topology", "import", "--sysfs", "small.toml"]).code(2).stderr_eq(str![[r#"
@@ -69,7 +69,7 @@ error: this is a file, not a directory
 --> small.toml
  = help: unpack an archive first: tar xf small.toml
 
-error: 1 fault in the input; nothing was run
+error: 1 fault in the input
 
 "#]]);
     lab.file("dump/tree/sys/devices/system/cpu/cpu3/topology/core_cpus_list", "3-\n");
@@ -81,7 +81,7 @@ error: `` is no number
 1 | 3-
   | ^^
 
-error: 1 fault in the input; nothing was run
+error: 1 fault in the input
 
 "#]]);
 }
@@ -105,7 +105,7 @@ error: `cor` is no kind of part
   |
   = help: did you mean `core`?
 
-error: 1 fault in the input; nothing was run
+error: 1 fault in the input
 
 "#]]);
     lab.edit("machines/small.toml", "pack:1 core:4");
@@ -118,7 +118,7 @@ error: the last part must be pu, the hardware thread
   |
   = help: end with `pu:1`, or `pu:2` for cores of two threads
 
-error: 1 fault in the input; nothing was run
+error: 1 fault in the input
 
 "#]]);
     lab.run(["topology", "show", "pack:2 pu:x"]).code(2).stderr_eq(str![[r#"
@@ -130,7 +130,7 @@ error: a number is missing here
   |
   = help: parts with their counts, from the largest to pu: "pack:2 l3:4 core:8 pu:2"; also die, group, numa, l1 to l5
 
-error: 1 fault in the input; nothing was run
+error: 1 fault in the input
 
 "#]]);
 }
@@ -144,7 +144,7 @@ fn a_machine_comes_from_one_place() {
 error: cannot read the dump: no such file
 --> none.xml
 
-error: 1 fault in the input; nothing was run
+error: 1 fault in the input
 
 "#]]);
 }

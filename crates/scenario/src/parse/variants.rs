@@ -3,7 +3,7 @@
 use super::{PolicyChoice, policy_choice, required, workqueue};
 use crate::experiment::{Feature, PolicyKind, Variant};
 use crate::registry::{
-    self, Class, FEATURES, TUNABLES, VARIANT, Value, WorkloadDef, names, nearest,
+    self, Class, FEATURES, TUNABLES, TunableDef, VARIANT, Value, WorkloadDef, names, nearest,
 };
 use crate::walk::{Node, Walk, did_you_mean};
 use std::ops::Range;
@@ -222,14 +222,14 @@ fn tunables(walk: &mut Walk, node: Node<'_>, choice: PolicyChoice) -> Vec<(&'sta
             let fault = walk
                 .at(key.span(), format!("unknown tunable `{name}`"))
                 .label("no tunable has this name")
-                .help(did_you_mean(name, tunables_of(choice.kind)));
+                .help(did_you_mean(name, tunables_of(choice)));
             walk.fault(fault);
             continue;
         };
         match choice.kind {
             Some(policy) if !def.belongs_to(policy.0.class) => {
                 let message = format!("policy `{}` has no tunable `{name}`", policy.name());
-                let known: Vec<&str> = tunables_of(choice.kind).collect();
+                let known: Vec<&str> = tunables_of(choice).collect();
                 let help = format!("it has: {}", known.join(", "));
                 let fault = walk.at(key.span(), message).label("another policy's").help(help);
                 walk.fault(fault);
@@ -246,8 +246,12 @@ fn tunables(walk: &mut Walk, node: Node<'_>, choice: PolicyChoice) -> Vec<(&'sta
     values
 }
 
-/// The names of the tunables that a policy has; of all if it is not known.
-fn tunables_of(policy: Option<PolicyKind>) -> impl Iterator<Item = &'static str> {
-    let known = TUNABLES.iter().filter(move |t| policy.is_none_or(|p| t.belongs_to(p.0.class)));
-    known.map(|t| t.key.name)
+/// The names of the tunables that a policy has with its rules; of all if it is not known.
+fn tunables_of(choice: PolicyChoice) -> impl Iterator<Item = &'static str> {
+    let has = move |t: &&TunableDef| match choice.kind {
+        Some(policy) if policy.0.class == Class::Fair => t.exists(choice.rules),
+        Some(policy) => t.belongs_to(policy.0.class),
+        None => true,
+    };
+    TUNABLES.iter().filter(has).map(|t| t.key.name)
 }

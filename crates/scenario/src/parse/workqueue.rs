@@ -2,7 +2,7 @@
 
 use crate::experiment::{Until, WorkqueueChange};
 use crate::registry::{CHANGE, CHANGE_AT, KeyDef, Value, WORKQUEUE, WorkloadDef};
-use crate::units::parse_time;
+use crate::units::{parse_time, show_time};
 use crate::walk::{Node, Walk};
 use toml::de::{DeTable, DeValue};
 
@@ -41,7 +41,7 @@ fn values(
         let faults = walk.faults.len();
         match walk.value(node, key) {
             Some(value) => values.push((key.name, value)),
-            None if key.name == "max_active" && walk.faults.len() > faults => {
+            None if key.name == "max_active" && walk.faults.len() > faults && is_none(node) => {
                 let last = &mut walk.faults[faults];
                 last.help = last.help.take().or(Some(
                     "a workqueue that may run nothing hangs; leave the key out for the default"
@@ -52,6 +52,14 @@ fn values(
         }
     }
     values
+}
+
+/// True for zero and below.
+fn is_none(node: Node<'_>) -> bool {
+    match node.get_ref() {
+        DeValue::Integer(n) => n.as_str().parse::<i64>().is_ok_and(|n| n <= 0),
+        _ => false,
+    }
 }
 
 fn shards_need_their_scope(walk: &mut Walk, table: &DeTable<'_>, values: &[(&'static str, Value)]) {
@@ -105,25 +113,20 @@ fn time(walk: &mut Walk, node: Node<'_>) -> Option<u64> {
 }
 
 /// A change after the end would never be seen.
-pub(super) fn must_come_in_time(
-    walk: &mut Walk,
-    doc: &DeTable<'_>,
-    changes: &[WorkqueueChange],
-    until: Until,
-) {
+pub(super) fn must_come_in_time(walk: &mut Walk, doc: &DeTable<'_>, until: Until) {
     let Until::Time(end) = until else {
         return;
     };
-    let node = doc.get("workload").and_then(|node| match node.get_ref() {
-        DeValue::Table(table) => table.get("change"),
-        _ => None,
-    });
-    if let (Some(node), Some(late)) = (node, changes.iter().find(|c| c.at >= end)) {
-        let message =
-            format!("a change at {} comes after the end", crate::units::show_time(late.at));
-        let fault = walk
-            .at(node.span(), message)
-            .help(format!("the run ends at {until}: see `until` in [run]"));
-        walk.fault(fault);
+    let changes = doc.get("workload").and_then(|node| node.get_ref().get("change"));
+    let changes = changes.and_then(|node| node.get_ref().as_array());
+    for node in changes.into_iter().flatten().filter_map(|change| change.get_ref().get("at")) {
+        let at = node.get_ref().as_str().and_then(|text| parse_time(text).ok());
+        if let Some(at) = at.filter(|at| *at >= end) {
+            let message = format!("a change at {} comes after the end", show_time(at));
+            let fault = walk
+                .at(node.span(), message)
+                .help(format!("the run ends at {until}: see `until` in [run]"));
+            walk.fault(fault);
+        }
     }
 }

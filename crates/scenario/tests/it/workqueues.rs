@@ -131,19 +131,19 @@ at = "5ms"
 name = "x"
 "#,
         expect![[r#"
-            error: a change at 30ms comes after the end
-              --> s.toml:10:1
-               |
-            10 | [[workload.change]]
-               | ^^^^^^^^^^^^^^^^^^^
-               |
-               = help: the run ends at 20ms: see `until` in [run]
-
             error: `at` must be a time in quotes, such as "10s"
               --> s.toml:11:6
                |
             11 | at = 5
                |      ^ this is a whole number
+
+            error: a change at 30ms comes after the end
+              --> s.toml:14:6
+               |
+            14 | at = "30ms"
+               |      ^^^^^^
+               |
+               = help: the run ends at 20ms: see `until` in [run]
 
             error: `at` is not a time: `10 parsecs`
               --> s.toml:17:6

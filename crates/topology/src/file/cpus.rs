@@ -1,6 +1,7 @@
 //! An irregular machine: one `[[cpu]]` entry per logical CPU, as an importer writes it.
 //!
-//! Ids may have gaps (they often do in sysfs); they are renumbered densely in the same order.
+//! Ids but those of CPUs may have gaps (they often do in sysfs); they are renumbered densely in the
+//! same order.
 //! Cores may have different numbers of threads. `ccd` defaults to the LLC.
 
 use super::section::Section;

@@ -84,7 +84,7 @@ fn wrong_numbers_are_reported_not_replaced() {
 [smt]\nbusy = nan\nspinning = inf
 [costs]\npick_ns = 1e9\ntick_ns = 99999999999999999999999999\nlb_cpu_ns = [1, -2]",
         expect![[r#"
-            2 | 0 | `hz` is 0; it must be 24 to 1000 | -
+            2 | 0 | `hz` is 0; it must be 24 to 1200 | -
             3 | 0 | `clock_mhz` is 0; it must be 100 to 10000 | -
             4 | -1 | `tick_skew_ns` is -1; it must be 0 to 4000000 | -
             5 | 1 | `preemptible_kernel` must be true or false, not an integer | -
@@ -256,7 +256,7 @@ fn an_inline_machine_has_places_in_the_outer_text() {
     let inner = &outer.get_ref()["machine"];
     let table = inner.get_ref().as_table().expect("a table");
     let faults = from_table("inline", table, inner.span()).expect_err("9 Hz is no tick");
-    assert_eq!(show(text, &faults[0]), "4 | 9 | `hz` is 9; it must be 24 to 1000 | -");
+    assert_eq!(show(text, &faults[0]), "4 | 9 | `hz` is 9; it must be 24 to 1200 | -");
 }
 
 #[test]

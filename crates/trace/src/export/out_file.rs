@@ -83,11 +83,14 @@ pub struct OutFile {
 }
 
 impl OutFile {
-    /// A file that will stand at `path`.
+    /// A file that will stand at `path`; `-` is standard output.
     ///
     /// # Errors
     /// Its directory is missing or may not be written, or `path` is a directory.
     pub fn create(path: &Path) -> Result<Self, TraceError> {
+        if path == Path::new("-") {
+            return Ok(Self::stdout());
+        }
         let fault = |source| TraceError::File { path: path.to_path_buf(), source };
         let target = match std::fs::metadata(path) {
             Ok(there) if there.is_dir() => return Err(fault(io::ErrorKind::IsADirectory.into())),
@@ -245,6 +248,17 @@ mod tests {
         assert!(message(dir.path()).ends_with("is a directory"), "{}", message(dir.path()));
         let missing = dir.path().join("no/such");
         assert!(message(&missing).contains("no/such: "), "{}", message(&missing));
+    }
+
+    #[test]
+    fn a_dash_is_standard_output() {
+        assert!(matches!(
+            OutFile::create(Path::new("-")).unwrap().target.get_ref(),
+            Target::Stdout(_)
+        ));
+        let refused = OutFile::create_seekable(Path::new("-")).map(drop).unwrap_err();
+        assert!(refused.to_string().contains("regular file"));
+        assert!(!Path::new("-").exists());
     }
 
     #[cfg(unix)]

@@ -263,6 +263,9 @@ struct Fields<'a> {
     end: usize,
 }
 
+/// What stands behind the time of a sched_stat_runtime.
+const UNIT: &[u8] = b" [ns]";
+
 impl<'a> Fields<'a> {
     fn what(mut self, event: &[u8]) -> Result<What<'a>, Fault> {
         Ok(match event {
@@ -276,7 +279,12 @@ impl<'a> Fields<'a> {
                 What::WakeNew { task, prio, target }
             }
             b"sched_stat_runtime" => {
+                let end = self.end;
                 let ns = self.number(" runtime=", SECONDS_MAX * 1_000_000_000)?;
+                if !self.line[self.end..end].windows(UNIT.len()).any(|part| part == UNIT) {
+                    // Else nobody could tell 40 ns from the beginning of 40000 ns.
+                    return Err(cut_off(self.line, "its unit, `[ns]`"));
+                }
                 What::Runtime { task: self.task(" pid=", "comm=")?, ns }
             }
             b"sched_process_fork" => {

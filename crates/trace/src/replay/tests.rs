@@ -343,6 +343,7 @@ fn what_is_wrong_is_told_with_its_place() {
         format!("{head}sched:sched_waking: comm=a pid=99999999 prio=120 target_cpu=000"),
         format!("{head}sched:sched_waking: comm=a pid=9 prio=120 target_cpu=-1"),
         format!("{head}sched:sched_stat_runtime: comm=a pid=9 runtime=99999999999999999999 [ns]"),
+        format!("{head}sched:sched_stat_runtime: comm=a pid=9 runtime=4000"),
     ];
     expect![[r#"
         3:1 `tail of a text` this is no line of `perf script`: task, [CPU] and time are missing | record with `perf sched record`, print with `perf script --ns`
@@ -365,6 +366,7 @@ fn what_is_wrong_is_told_with_its_place() {
         3:72 `99999999` `pid` must be a number, at most 4194304 | 
         3:94 `-1` `target_cpu` must be a number, at most 8191 | 
         3:88 `99999999999999999999` `runtime` must be a number, at most 4294967296000000000 | 
+        3:92 `` the line is cut off: its unit, `[ns]` is missing | 
     "#]].assert_eq(&faults.map(|line| fault(&line)).concat());
     let empty = read("# no events\n".as_bytes(), &machine(), &[]).unwrap_err();
     assert_eq!(empty.to_string(), "there is no event of the scheduler in it");

@@ -153,7 +153,7 @@ impl<S: Discipline> Fair<S> {
                     if !self.obtained_sleepers_only(w, cpu) {
                         return ControlFlow::Continue(());
                     }
-                    // `goto again`: they leave the queue as they are picked, and the CPU comes back.
+                    // `goto again`: they leave the queue as they are picked.
                     let picked = S::pick_next_entity(self, w, cpu);
                     debug_assert_eq!(picked, None);
                     self.newidle_begin(cpu, Stage::Enter);

@@ -76,7 +76,7 @@ struct Groups<'a> {
 }
 
 impl Groups<'_> {
-    /// `update_sd_pick_busiest`, for full groups: siblings "need more help than non-SMT groups", and
+    /// `update_sd_pick_busiest`, for full groups: siblings need more help than other groups, and
     /// without them a later group takes the place of its equal.
     #[inline]
     fn tie(&self, i: usize) -> u32 {

@@ -98,7 +98,7 @@ fn a_hint_for_another_shape_is_not_used() {
     .assert_eq(&shown);
     set(&mut tree, HINT.into(), "cores_per_llc = 4\nhz = 0\n");
     let shown = shown_tree(import::sysfs("test", &tree));
-    expect!["schedlab.toml: 2 | 0 | `hz` is 0; it must be 24 to 1000 | -"].assert_eq(&shown);
+    expect!["schedlab.toml: 2 | 0 | `hz` is 0; it must be 24 to 1200 | -"].assert_eq(&shown);
 }
 
 #[test]
