@@ -228,8 +228,8 @@ pub fn remarks(analysis: &Analysis) -> Vec<String> {
     if cut_off > 0 {
         let n_runs = analysis.variants.len() * analysis.seeds.len();
         remarks.push(format!(
-            "{cut_off} of {n_runs} runs were cut off at {}, before their work was done: a variant may \
-             have done less.",
+            "{cut_off} of {n_runs} runs were cut off at {}, before their work was done: a variant \
+             may have done less.",
             analysis.until
         ));
     }

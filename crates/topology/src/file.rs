@@ -49,7 +49,8 @@ const HZ: RangeInclusive<u64> = 24..=1200;
 /// ```
 ///
 /// An irregular machine has no counts but, for each CPU, a `[[cpu]]` with `cpu`, `core`, `llc`,
-/// `node`, `socket` and perhaps `ccd` (the LLC). Ids are machine-wide; but for CPUs they may have gaps.
+/// `node`, `socket` and perhaps `ccd` (the LLC). Ids are machine-wide; those of CPUs may have no
+/// gaps.
 ///
 /// # Errors
 /// All faults of the text, in its order. A text that is not TOML yields its syntax errors only.

@@ -434,7 +434,7 @@ error: `clients` must be at least 1
 10 | clients = 0
    |           ^ allowed: 1 to 100000
 
-error: 1 fault in the input; nothing was run
+error: 1 fault in the input[..]
 
 "#]],
     );
@@ -454,7 +454,7 @@ error: unknown value `UPD_RR` for `test`
   |
   = help: did you mean `UDP_RR`?
 
-error: 1 fault in the input; nothing was run
+error: 1 fault in the input[..]
 
 "#]],
     );
@@ -470,7 +470,7 @@ error: unknown value `SCTP_RR` for `test`
   |
   = help: did you mean `TCP_RR`?
 
-error: 1 fault in the input; nothing was run
+error: 1 fault in the input[..]
 
 "#]],
     );
@@ -490,7 +490,7 @@ error: 50000 pairs of 3 MiB each do not fit into 64 GiB of memory
    |
    = help: the machine's memory is its `memory_gib`
 
-error: 1 fault in the input; nothing was run
+error: 1 fault in the input[..]
 
 "#]],
     );
@@ -504,7 +504,7 @@ error: `clients` must be at most 100000
 10 | clients = 1_000_000
    |           ^^^^^^^^^ allowed: 1 to 100000
 
-error: 1 fault in the input; nothing was run
+error: 1 fault in the input[..]
 
 "#]],
     );
@@ -518,7 +518,7 @@ error: `clients` must be at least 1
 10 | clients = -1
    |           ^^ allowed: 1 to 100000
 
-error: 1 fault in the input; nothing was run
+error: 1 fault in the input[..]
 
 "#]],
     );

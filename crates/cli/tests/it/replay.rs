@@ -118,6 +118,18 @@ fn names_and_machines_of_a_recording_are_looked_for() {
     let lab = Lab::new();
     let line = "make 1000 [000] 1.0: sched:sched_waking: comm=cc pid=1001 prio=120 target_cpu=001";
     lab.file("run.txt", line);
+    replays(&lab, "");
+    lab.run(["check", "again.toml"]).code(2).stdout_eq("").stderr_eq(str![[r#"
+error: there is no sched_switch in it: nobody is seen to come or go
+--> run.txt
+
+error: 1 fault in the input
+
+"#]]);
+    let sleeps = "prev_comm=make prev_pid=1000 prev_prio=120 prev_state=S";
+    let comes = "next_comm=cc next_pid=1001 next_prio=120";
+    let switch = format!("make 1000 [000] 1.1: sched:sched_switch: {sleeps} ==> {comes}");
+    lab.file("run.txt", format!("{line}\n{switch}\n"));
     replays(&lab, "timed = \"make, cx\"\n");
     lab.run(["check", "again.toml"]).code(2).stdout_eq("").stderr_eq(str![[r#"
 error: no thread of the recording is named `cx`

@@ -38,7 +38,7 @@ impl World {
         }
     }
 
-    /// `send_call_function_single_ipi()`: true if that took no IPI, as the idle task of `cpu` polls.
+    /// `send_call_function_single_ipi()`: true if that took no IPI, as the idle task polls.
     pub(crate) fn call_single(&mut self, cpu: CpuId) -> bool {
         let told = self.tell_polling(cpu);
         if !told {

@@ -62,6 +62,8 @@ pub(super) struct Book {
     n_events: u32,
     memory_max: usize,
     first: Option<Ns>,
+    /// It has a sched_switch.
+    has_switches: bool,
     /// The present instant, since the first event.
     now: Ns,
 }
@@ -81,6 +83,7 @@ impl Book {
             n_events: 0,
             memory_max,
             first: None,
+            has_switches: false,
             now: 0,
         }
     }
@@ -135,6 +138,7 @@ impl Book {
         }
         match line.what {
             What::Switch { prev, prev_prio, state, next, next_prio } => {
+                self.has_switches = true;
                 let left = self.leaves(line, prev, prev_prio, state)?;
                 let sleeper = left.filter(|(_, sleeps)| *sleeps).map(|(thread, _)| thread);
                 self.comes(cpu, sleeper, next, next_prio)
@@ -151,6 +155,9 @@ impl Book {
     pub(super) fn finish(mut self) -> Result<Recording, String> {
         if self.first.is_none() {
             return Err("there is no event of the scheduler in it".to_string());
+        }
+        if !self.has_switches {
+            return Err("there is no sched_switch in it: nobody is seen to come or go".to_string());
         }
         // A run without a thread has no end where the machine's own threads go on.
         if self.lives.is_empty() {
