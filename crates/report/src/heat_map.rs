@@ -3,6 +3,8 @@
 //! One seed only (the first): it shows where and when a machine idles, which an average would blur.
 
 use crate::analysis::Analysis;
+use crate::pad;
+use crate::plot::TITLE;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 use scenario::LlcUtilization;
@@ -52,7 +54,7 @@ fn draw(
     let root = SVGBackend::with_string(svg, size).into_drawing_area();
     root.fill(&WHITE)?;
     let title = ("sans-serif", 18).into_font().style(FontStyle::Bold).color(&INK);
-    root.draw(&Text::new(analysis.title.clone(), (16, 14), title))?;
+    root.draw(&Text::new(pad::short(&analysis.title, TITLE), (16, 14), title))?;
     let seed = analysis.seeds.first().copied().unwrap_or(0);
     let machine = &analysis.machine.name;
     let what = format!("CPU use per LLC over simulated time, {machine}, seed {seed}");

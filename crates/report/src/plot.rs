@@ -16,6 +16,8 @@ type Chart<'a, 'b> = ChartContext<'a, SVGBackend<'b>, Plane>;
 type Failed = DrawingAreaErrorKind<std::io::Error>;
 
 const WIDTH: u32 = 860;
+/// Columns of text that a title of that width has room for.
+pub(crate) const TITLE: usize = 78;
 const ROW: u32 = 30;
 const LEFT: u32 = 250;
 const DOT: i32 = 5;
@@ -54,7 +56,7 @@ fn draw(
     let root = SVGBackend::with_string(svg, size).into_drawing_area();
     root.fill(&WHITE)?;
     let title = ("sans-serif", 18).into_font().style(FontStyle::Bold).color(&INK);
-    root.draw(&Text::new(analysis.title.clone(), (16, 14), title))?;
+    root.draw(&Text::new(pad::short(&analysis.title, TITLE), (16, 14), title))?;
     let (_, mut rest) = root.split_vertically(44);
     for metric in metrics {
         let (area, below) = rest.split_vertically(panel);
@@ -134,6 +136,7 @@ fn end_mark((x, y): (i32, i32), color: RGBColor) -> PathElement<(i32, i32)> {
 fn change(v: &VariantAnalysis, metric: &Metric) -> Option<(f64, Option<[f64; 2]>, RGBColor)> {
     let delta = v.delta(&metric.name)?;
     let color = match delta.verdict {
+        _ if !delta.by_interval => GRAY_DOT,
         Verdict::Better => GREEN_DOT,
         Verdict::Worse => RED_DOT,
         _ => GRAY_DOT,
