@@ -4,6 +4,7 @@ mod alone;
 mod attr;
 mod build;
 mod closed_forms;
+mod conservation;
 mod dm_crypt;
 mod engine;
 mod ext;

@@ -2,7 +2,8 @@
 
 use proptest::prelude::*;
 use sim_core::{
-    Config, MigrationCause, Ns, Observer, Policy, Program, Simulation, StopReason, TaskId, World,
+    Config, MigrationCause, NoObserver, Ns, Observer, Policy, Program, Simulation, StopReason,
+    Task, TaskId, World,
 };
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
@@ -103,4 +104,35 @@ pub fn run_checked<P: Policy, W: Program, O: Observer>(
             return Ok(reason);
         }
     }
+}
+
+/// The longest time for which one CPU has idled while one task waited (I1), beyond the time that
+/// leaving an idle state takes, ns. All tasks may use all CPUs.
+pub fn longest_waste<P: Policy, W: Program>(machine: Machine, policy: P, program: W) -> Ns {
+    let exit_ns = machine.cstates.iter().map(|s| s.exit_ns).max().unwrap_or(0);
+    let mut sim = simulate(machine, Config::default(), policy, program, NoObserver);
+    let mut idles: Vec<Option<Ns>> = Vec::new();
+    let mut waits: Vec<Option<Ns>> = Vec::new();
+    let mut longest: Ns = 0;
+    while sim.step(Ns::MAX).is_none() {
+        let w = &sim.w;
+        let idle = since(&mut idles, w.now, w.cpus.iter().map(|c| c.idle));
+        let is_waiting = |(p, t): (usize, &Task)| {
+            t.on_rq && !t.sched_delayed && w.cpus[t.cpu.idx()].curr.idx() != p
+        };
+        let waits = since(&mut waits, w.now, w.tasks.iter().enumerate().map(is_waiting));
+        if let (Some(idle), Some(wait)) = (idle, waits) {
+            longest = longest.max(w.now - idle.max(wait));
+        }
+    }
+    longest.saturating_sub(exit_ns)
+}
+
+/// Notes since when each of them has been so, and returns the earliest of these times.
+fn since(times: &mut Vec<Option<Ns>>, now: Ns, are: impl Iterator<Item = bool>) -> Option<Ns> {
+    for (i, is) in are.enumerate() {
+        times.resize(times.len().max(i + 1), None);
+        times[i] = is.then(|| times[i].unwrap_or(now));
+    }
+    times.iter().flatten().min().copied()
 }

@@ -2,11 +2,11 @@
 
 use super::life::Lifo;
 use crate::attr::meddlers;
-use crate::support::{TraceHash, free_machine, run_checked, shapes, simulate};
+use crate::support::{TraceHash, free_machine, longest_waste, run_checked, shapes, simulate};
 use policies::ext::{Ext, Fifo, LlcFifo, Ops, Rules, Tunables, Vtime};
 use proptest::prelude::*;
 use sim_core::{
-    Config, NoObserver, Ns, Op, Program, ProgramCx, Simulation, StopReason, Task, TaskAttr, TaskId,
+    Config, NoObserver, Ns, Op, Program, ProgramCx, Simulation, StopReason, TaskAttr, TaskId,
 };
 use topology::Machine;
 use workloads::kernel_build::{self, KernelBuild};
@@ -43,35 +43,6 @@ fn checked<S: Ops, W: Program>(
         }
     })?;
     Ok((end, sim))
-}
-
-/// The longest time for which one CPU has idled while one task waited (I1), beyond the time that
-/// leaving an idle state takes, ns. All tasks may use all CPUs.
-fn longest_waste<S: Ops, W: Program>(machine: Machine, policy: Ext<S>, program: W) -> Ns {
-    let exit_ns = machine.cstates.iter().map(|s| s.exit_ns).max().unwrap_or(0);
-    let mut sim = simulate(machine, Config::default(), policy, program, NoObserver);
-    let mut idles: Vec<Option<Ns>> = Vec::new();
-    let mut waits: Vec<Option<Ns>> = Vec::new();
-    let mut longest = 0;
-    while sim.step(Ns::MAX).is_none() {
-        let w = &sim.w;
-        let idle = since(&mut idles, w.now, w.cpus.iter().map(|c| c.idle));
-        let is_waiting = |(p, t): (usize, &Task)| t.on_rq && w.cpus[t.cpu.idx()].curr.idx() != p;
-        let waits = since(&mut waits, w.now, w.tasks.iter().enumerate().map(is_waiting));
-        if let (Some(idle), Some(wait)) = (idle, waits) {
-            longest = longest.max(w.now - idle.max(wait));
-        }
-    }
-    longest.saturating_sub(exit_ns)
-}
-
-/// Notes since when each of them has been so, and returns the earliest of these times.
-fn since(times: &mut Vec<Option<Ns>>, now: Ns, are: impl Iterator<Item = bool>) -> Option<Ns> {
-    for (i, is) in are.enumerate() {
-        times.resize(times.len().max(i + 1), None);
-        times[i] = is.then(|| times[i].unwrap_or(now));
-    }
-    times.iter().flatten().min().copied()
 }
 
 fn small_build() -> KernelBuild {

@@ -1,0 +1,52 @@
+//! I1 under the fair class. It does not conserve work (that is a metric of every run), but where
+//! there are no more tasks than CPUs behind one cache, and nothing keeps a wake-up from looking at
+//! all of them, nobody waits while a CPU idles.
+
+use crate::support::longest_waste;
+use policies::fair::features::{Features, Tunables};
+use policies::fair::{Fair, Rules};
+use proptest::prelude::*;
+use topology::{Machine, RegularSpec};
+use workloads::micro::Short;
+
+/// Every wake-up looks at all CPUs.
+fn open(features: Features) -> Features {
+    Features { sis_util: false, sis_prop: false, ..features }
+}
+
+fn one_llc(cores: u32, threads: u32) -> Machine {
+    Machine::regular(RegularSpec {
+        cores_per_llc: cores,
+        threads_per_core: threads,
+        ..RegularSpec::default()
+    })
+}
+
+fn rules() -> impl Strategy<Value = Rules> {
+    use Rules::*;
+    prop_oneof![Just(V6_4), Just(V6_6), Just(V6_12), Just(V6_18_2), Just(V6_18)]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn nobody_waits_where_there_is_a_cpu_for_each(
+        (cores, threads, tasks) in (1u32..9, 1u32..3)
+            .prop_flat_map(|(cores, threads)| (Just(cores), Just(threads), 1..=cores * threads)),
+        run_us in 1u64..2000,
+        sleep_us in 1u64..2000,
+        rules in rules(),
+        seed: u64,
+    ) {
+        let program = Short::new(tasks, run_us * 1000, sleep_us * 1000, 100, seed);
+        let tunables = Tunables::for_rules(rules, 8);
+        let features = open(Features::for_rules(rules));
+        let machine = one_llc(cores, threads);
+        let longest = match rules {
+            Rules::V6_4 => longest_waste(machine, Fair::new(features, tunables), program),
+            _ => longest_waste(machine, Fair::eevdf(rules, features, tunables), program),
+        };
+        prop_assert!(longest <= 20_000, "idle for {longest} ns");
+    }
+}
