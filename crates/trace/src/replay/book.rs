@@ -156,12 +156,12 @@ impl Book {
         if self.first.is_none() {
             return Err("there is no event of the scheduler in it".to_string());
         }
-        if !self.has_switches {
-            return Err("there is no sched_switch in it: nobody is seen to come or go".to_string());
-        }
         // A run without a thread has no end where the machine's own threads go on.
         if self.lives.is_empty() {
             return Err("there is no thread in it that runs or sleeps".to_string());
+        }
+        if !self.has_switches {
+            return Err("there is no sched_switch in it: nobody is seen to come or go".to_string());
         }
         for thread in 0..self.lives.len() as u32 {
             if let Doing::Running(cpu) = self.live(thread).doing {
