@@ -144,9 +144,9 @@ pub enum Command {
 }
 
 impl Command {
-    /// True if it runs experiments.
-    pub fn runs(&self) -> bool {
-        !matches!(self, Self::Check { .. } | Self::Topology { .. })
+    /// True if it looks at files and runs nothing.
+    pub fn only_reads(&self) -> bool {
+        matches!(self, Self::Check { .. } | Self::Topology { .. })
     }
 }
 
@@ -182,7 +182,7 @@ pub struct OneRun {
 pub struct TraceArgs {
     #[command(flatten)]
     pub run: OneRun,
-    /// Write the text that `perf script --ns` prints
+    /// Write the text that `perf script --ns` prints; - is standard output
     #[arg(long, value_name = "FILE")]
     pub perf_script: Option<PathBuf>,
     /// Write perf.data for perf sched timehist, latency, map and perf script
@@ -191,7 +191,7 @@ pub struct TraceArgs {
     /// Write trace.dat for trace-cmd and KernelShark
     #[arg(long, value_name = "FILE")]
     pub trace_dat: Option<PathBuf>,
-    /// Write a Perfetto trace for ui.perfetto.dev and trace_processor
+    /// Write a Perfetto trace for ui.perfetto.dev and trace_processor; - is standard output
     #[arg(long, value_name = "FILE")]
     pub perfetto: Option<PathBuf>,
 }

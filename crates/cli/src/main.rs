@@ -18,7 +18,7 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
-    let would_run = cli.command.as_ref().is_none_or(Command::runs);
+    let would_run = !cli.command.as_ref().is_some_and(Command::only_reads);
     interrupt::leave_nothing_behind();
     let done = match cli.command {
         None => commands::run::run(&cli.run),

@@ -3,7 +3,8 @@
 //! Differences are paired: with the same seed every variant meets the same arrivals and service
 //! times, so the interval is that of the differences seed by seed. They are in percent of the
 //! baseline's mean, so that the change is that of the means. A verdict needs the interval to
-//! exclude zero; without one (one seed, or seeds that change nothing) a change of at least 0.15 %.
+//! exclude zero, and a change that is not printed as 0.00 %; without an interval (one seed, or
+//! seeds that change nothing) a change of at least 0.15 %.
 
 use crate::stats;
 use scenario::glue::{MachineInfo, machine_info};
@@ -108,12 +109,15 @@ pub struct Metric {
 pub struct Delta {
     /// Mean / baseline's mean - 1, in percent; `None` if the latter is zero and the former is not.
     pub pct: Option<f64>,
-    /// 95 % interval of it; `None` with one seed, or if no seed changes anything.
+    /// 95 % interval of it; `None` with one seed, if the values differ but no seed changes them, or
+    /// without a percentage.
     pub ci95: Option<[f64; 2]>,
     /// What it amounts to.
     pub verdict: Verdict,
     /// An interval says so, and not its size alone.
     pub by_interval: bool,
+    /// Every seed gave the same value as in the baseline.
+    pub identical: bool,
 }
 
 /// What a change amounts to.
@@ -127,7 +131,7 @@ pub enum Verdict {
     Higher,
     /// Less, of a metric that has no good direction.
     Lower,
-    /// No change that the seeds can tell from chance.
+    /// No change that the seeds can tell from chance, or none that is worth a number.
     Same,
 }
 
@@ -170,7 +174,8 @@ pub struct PublishedRow {
     /// Published change from the published baseline, in percent; `None` for the baseline itself
     /// or if the baseline's value was not published.
     pub delta_pct: Option<f64>,
-    /// Simulated mean; `None` if the runs do not measure the metric.
+    /// Simulated mean; `None` if the runs do not measure the metric, or if it is the time that runs
+    /// were cut off at.
     pub simulated: Option<f64>,
     /// Simulated change, in percent.
     pub simulated_delta_pct: Option<f64>,
@@ -192,7 +197,7 @@ impl Analysis {
             hash: experiment.hash.clone(),
             machine: machine_info(&experiment.machine),
             workload: experiment.workload.def.kind,
-            ends: experiment.workload.def.ends,
+            ends: experiment.workload.ends(),
             until: experiment.until.to_string(),
             seeds: experiment.seeds.clone(),
             variants: experiment.variants.iter().enumerate().map(variant).collect(),
@@ -224,24 +229,21 @@ fn analyze(
     baseline: Option<&VariantRuns>,
 ) -> VariantAnalysis {
     let metrics = metrics(runs);
-    let deltas: Vec<(String, Delta)> = baseline.map_or_else(Vec::new, |baseline| {
-        let delta = |m: &Metric| Some((m.name.clone(), delta(m, &baseline.values(&m.name)?)));
-        metrics.iter().filter_map(delta).collect()
-    });
-    let n_cut_off = |runs: &VariantRuns| match experiment.workload.def.ends {
+    let n_cut_off = |runs: &VariantRuns| match experiment.workload.ends() {
         true => runs.runs.iter().filter(|run| !run.finished).count(),
         false => 0,
     };
     let cut_off = n_cut_off(runs);
     // The time that somebody was given is not the time that the work takes.
-    let comparable = |name: &str| name != "elapsed" || cut_off + baseline.map_or(0, n_cut_off) == 0;
-    let rows = experiment.published.iter().filter(|p| p.variant == variant.name);
-    let published = rows.map(|row| {
-        let metrics = if comparable(&row.metric) { &metrics[..] } else { &[] };
-        let deltas = if comparable(&row.metric) { &deltas[..] } else { &[] };
-        published_row(experiment, row, metrics, deltas)
+    let any_cut_off = cut_off + baseline.map_or(0, n_cut_off) > 0;
+    let compared: Vec<&Metric> =
+        metrics.iter().filter(|m| m.name != "elapsed" || !any_cut_off).collect();
+    let deltas: Vec<(String, Delta)> = baseline.map_or_else(Vec::new, |baseline| {
+        let delta = |m: &&Metric| Some((m.name.clone(), delta(m, &baseline.values(&m.name)?)));
+        compared.iter().filter_map(delta).collect()
     });
-    let published = published.collect();
+    let rows = experiment.published.iter().filter(|p| p.variant == variant.name);
+    let published = rows.map(|row| published_row(experiment, row, &compared, &deltas)).collect();
     VariantAnalysis {
         name: variant.name.clone(),
         baseline: baseline.is_none(),
@@ -293,7 +295,8 @@ fn delta(metric: &Metric, baseline: &[f64]) -> Delta {
         None => is_nothing(SAME_PCT),
     };
     let verdict = if same { Verdict::Same } else { Verdict::of(difference, metric.better) };
-    Delta { pct, ci95, verdict, by_interval: interval.is_some() }
+    let identical = metric.values == baseline;
+    Delta { pct, ci95, verdict, by_interval: interval.is_some(), identical }
 }
 
 /// False if the values differ between the variants, but all seeds gave the same: then there is no
@@ -306,7 +309,7 @@ fn seeds_matter(own: &[f64], baseline: &[f64]) -> bool {
 fn published_row(
     experiment: &Experiment,
     row: &Published,
-    metrics: &[Metric],
+    metrics: &[&Metric],
     deltas: &[(String, Delta)],
 ) -> PublishedRow {
     let baseline = &experiment.variants[experiment.baseline()].name;
@@ -411,10 +414,8 @@ pub(crate) mod tests {
             let (name, values) = ("elapsed".to_string(), vec![mean]);
             let (unit, better) = ("s", scenario::Better::Lower);
             let metric = Metric { name, unit, better, mean, sd: 0.0, ci95: None, values };
-            let change =
-                Delta { pct: Some(0.0), ci95: None, verdict: Verdict::Same, by_interval: false };
-            let deltas = [(metric.name.clone(), change)];
-            published_row(&experiment, row, &[metric], &deltas).agrees
+            let deltas = [(metric.name.clone(), delta(&metric, &metric.values))];
+            published_row(&experiment, row, &[&metric], &deltas).agrees
         };
         assert_eq!(judged(310.0), Some(true));
         assert_eq!(judged(0.0), Some(false));
@@ -430,11 +431,13 @@ pub(crate) mod tests {
             let headlines = crate::view::headlines(&analysis);
             let said =
                 crate::view::remarks(&analysis).join("\n").contains("1 of 4 runs were cut off");
-            (row.simulated.is_some(), row.agrees.is_some(), headlines[0].name.clone(), said)
+            let change = analysis.variants[1].delta("elapsed").is_some();
+            let shown = (headlines[0].name.clone(), change);
+            (row.simulated.is_some(), row.agrees.is_some(), shown, said)
         };
-        assert_eq!(judged(&results), (true, true, "elapsed".to_string(), false));
+        assert_eq!(judged(&results), (true, true, ("elapsed".to_string(), true), false));
         results.variants[0].runs[1].finished = false;
-        assert_eq!(judged(&results), (false, false, "elapsed".to_string(), true));
+        assert_eq!(judged(&results), (false, false, ("cpu_pct".to_string(), false), true));
     }
 
     #[test]
@@ -485,6 +488,8 @@ pub(crate) mod tests {
         let change = delta(&metric(&[5.0, 3.0, 3.0, 3.0, 4.0]), &[10.0, 3.0, 3.0, 5.0, 1.0]);
         assert!((change.pct.unwrap() - (3.6 / 4.4 - 1.0) * 100.0).abs() < 1e-9);
         assert_eq!(change.verdict, Verdict::Same);
+        let equal_means = delta(&metric(&[2.0, 0.0, 0.0]), &[1.0, 0.0, 1.0]);
+        assert_eq!((equal_means.pct, equal_means.identical), (Some(0.0), false));
         let from_zero = delta(&metric(&[3.0, 4.0, 5.0]), &[0.0, 4.0, 5.0]);
         assert!((from_zero.pct.unwrap() - 100.0 / 3.0).abs() < 1e-9);
     }

@@ -49,11 +49,11 @@ pub fn headlines(analysis: &Analysis) -> Vec<&Metric> {
         return Vec::new();
     };
     let published = |name: &str| analysis.variants.iter().any(|v| v.published(name).is_some());
-    // The time that the scenario prescribes tells nothing.
+    // The time that the scenario prescribes tells nothing, whatever was published.
     let prescribed = |name: &str| name == "elapsed" && !analysis.all_finished();
     let wanted = |m: &&Metric| {
-        let headline = HEADLINES.contains(&m.name.as_str()) && !prescribed(&m.name);
-        published(&m.name) || (headline && is_used(analysis, &m.name))
+        let headline = HEADLINES.contains(&m.name.as_str()) && is_used(analysis, &m.name);
+        (published(&m.name) || headline) && !prescribed(&m.name)
     };
     let mut chosen: Vec<&Metric> = baseline.metrics.iter().filter(wanted).collect();
     chosen.sort_by_key(|m| rank(HEADLINES, &m.name));
@@ -143,7 +143,7 @@ pub fn is_exact(metric: &Metric) -> bool {
 /// A change, its interval if the runs are not all alike, and its verdict: with a question mark if
 /// there is no interval to tell it from chance.
 pub fn change(delta: &Delta, metric: &Metric) -> (String, Option<[f64; 2]>, String) {
-    let identical = delta.ci95 == Some([0.0, 0.0]) && is_exact(metric);
+    let identical = delta.identical && is_exact(metric);
     let pct = match delta.pct {
         Some(_) if identical => "=".to_string(),
         pct => pct.map_or("-".into(), percent),
@@ -164,7 +164,7 @@ pub fn relative(variant: &VariantAnalysis, metric: &Metric) -> String {
         return "-".to_string();
     };
     let text = match (delta.pct, own) {
-        (Some(0.0), _) if is_exact(metric) => return "=".to_string(),
+        _ if delta.identical && is_exact(metric) => return "=".to_string(),
         (Some(_), Some(own)) if is_tiny(metric.mean) => return own,
         (Some(pct), _) => percent(pct),
         (None, Some(own)) => own,
@@ -269,9 +269,11 @@ fn unmeasured(analysis: &Analysis) -> Vec<&str> {
 
 /// True if a change is shown without an interval that could tell it from chance.
 fn lacks_interval(analysis: &Analysis) -> bool {
-    let shown = headlines(analysis).into_iter().chain(details(analysis));
-    let mut deltas = shown.flat_map(|m| analysis.variants.iter().filter_map(|v| v.delta(&m.name)));
-    deltas.any(|delta| !delta.by_interval)
+    let others = || analysis.variants.iter().filter(|v| !v.baseline);
+    let doubts = |v: &VariantAnalysis, m: &Metric| v.delta(&m.name).is_some_and(|d| !d.by_interval);
+    let in_block = |m: &&Metric| others().any(|v| doubts(v, m));
+    let in_cell = |m: &&Metric| others().any(|v| relative(v, m).contains('?'));
+    headlines(analysis).iter().any(in_block) || details(analysis).iter().any(in_cell)
 }
 
 /// "16 CPUs in 2 LLCs"

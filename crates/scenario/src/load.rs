@@ -25,7 +25,7 @@ const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// Reads and checks a scenario file and its machine.
 pub fn load(path: &Path) -> Result<Experiment, Faults> {
-    load_str(path, scenario_text(path)?)
+    load_str(path, text_of(path, "scenario")?)
 }
 
 /// What a file describes.
@@ -39,7 +39,7 @@ pub enum Described {
 
 /// Reads and checks a file of either kind.
 pub fn load_any(path: &Path) -> Result<Described, Faults> {
-    let text = scenario_text(path)?;
+    let text = text_of(path, "file")?;
     let (doc, errors) = DeTable::parse_recoverable(&text);
     let is_machine = errors.is_empty() && kind::is_machine(doc.get_ref());
     drop(doc);
@@ -50,10 +50,10 @@ pub fn load_any(path: &Path) -> Result<Described, Faults> {
     Ok(Described::Scenario(Box::new(load_str(path, text)?)))
 }
 
-fn scenario_text(path: &Path) -> Result<String, Faults> {
+fn text_of(path: &Path, what: &str) -> Result<String, Faults> {
     let shown = path.display().to_string();
     read_text(path).map_err(|why| {
-        let fault = Diagnostic::of_file(&shown, format!("cannot read the scenario: {why}"));
+        let fault = Diagnostic::of_file(&shown, format!("cannot read the {what}: {why}"));
         fault.help_if(neighbor(path, &shown)).into()
     })
 }
@@ -106,10 +106,7 @@ pub fn load_machine_file(path: &Path) -> Result<Machine, Faults> {
             Faults(faults.into_iter().map(|f| fault_of_file(&source, f)).collect())
         });
     }
-    let text = read_text(path).map_err(|why| {
-        Diagnostic::of_file(&shown, format!("cannot read the machine: {why}"))
-            .help_if(neighbor(path, &shown))
-    })?;
+    let text = text_of(path, "machine")?;
     machine_of(path, text).map(|(machine, _)| machine).map_err(Faults)
 }
 

@@ -176,12 +176,9 @@ fn features() -> Value {
 
 /// A metric, or a member of a family of them.
 fn metric() -> Value {
-    let (families, single): (Vec<&MetricDef>, Vec<&MetricDef>) =
-        METRICS.iter().partition(|m| m.is_family());
-    let names = words(single.iter().map(|m| (m.name.to_string(), m.help.to_string())));
-    let families: Vec<String> = families.iter().map(|m| m.name.replace('.', "\\.")).collect();
-    let pattern = format!("^({})[\\s\\S]", families.join("|"));
-    json!({ "anyOf": [names, { "type": "string", "pattern": pattern }] })
+    let named =
+        |m: &'static MetricDef| m.names().into_iter().map(|name| (name, m.help.to_string()));
+    words(METRICS.iter().flat_map(named))
 }
 
 fn unit() -> Value {

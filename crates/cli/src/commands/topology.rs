@@ -36,6 +36,7 @@ fn import(from: &ImportFrom, out: Option<&Path>) -> Result<(), Stop> {
     let text = glue::machine_file(&machine, &name);
     match out {
         None => print(&text),
+        Some(path) if path == Path::new("-") => print(&text),
         Some(path) => {
             report::out::write_file(path, &text).map_err(|e| Stop::RunFailed(e.to_string()))
         }

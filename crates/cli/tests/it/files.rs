@@ -18,7 +18,7 @@ fn a_fifo_that_nobody_writes_is_refused_at_once() {
         &lab,
         "pipe",
         str![[r#"
-error: cannot read the scenario: it is a device or a FIFO, not a file
+error: cannot read the file: it is a device or a FIFO, not a file
 --> pipe
 
 error: 1 fault in the input
@@ -73,7 +73,7 @@ small.toml: ok, 2 variants x 2 seeds of kernel-build on small (8 CPUs)
 
 "#]])
         .stderr_eq(str![[r#"
-error: cannot read the scenario: no such file
+error: cannot read the file: no such file
 --> none.toml
 
 error: 1 fault in the input
@@ -153,7 +153,7 @@ fn a_mistyped_file_has_a_neighbor() {
         &lab,
         "smal.toml",
         str![[r#"
-error: cannot read the scenario: no such file
+error: cannot read the file: no such file
 --> smal.toml
  = help: did you mean `small.toml`?
 

@@ -44,6 +44,7 @@ fn row(name: &str, values: [(f64, Option<f64>); 2]) -> String {
         metric.mean = mean;
         for (_, delta) in variant.deltas.iter_mut().filter(|(metric, _)| metric == name) {
             (delta.pct, delta.ci95) = (pct, pct.map(|pct| [pct, pct]));
+            delta.identical = pct == Some(0.0);
         }
     }
     let plain = anstream::adapter::strip_str(&super::text(&analysis)).to_string();

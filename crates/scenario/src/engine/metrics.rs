@@ -133,7 +133,8 @@ pub fn output<P: Policy, W: Program, O: Observer>(
     m.add("idle_while_runnable", w.idle_while_runnable_ns as f64 * 1e-9);
     let delays = &recorder.delays;
     for (name, quantile) in [("p50", 0.5), ("p95", 0.95), ("p99", 0.99)] {
-        let ns = delays.value_at_quantile(quantile);
+        // The histogram's value is the upper end of a bucket.
+        let ns = delays.value_at_quantile(quantile).min(recorder.longest_delay);
         m.add(&format!("wakeup_latency_{name}"), ns as f64 * 1e-3);
     }
     m.add("wakeup_latency_max", recorder.longest_delay as f64 * 1e-3);

@@ -41,7 +41,10 @@ fn values(
         let faults = walk.faults.len();
         match walk.value(node, key) {
             Some(value) => values.push((key.name, value)),
-            None if key.name == "max_active" && walk.faults.len() > faults && is_none(node) => {
+            None if key.name == "max_active"
+                && walk.faults.len() > faults
+                && is_not_positive(node) =>
+            {
                 let last = &mut walk.faults[faults];
                 last.help = last.help.take().or(Some(
                     "a workqueue that may run nothing hangs; leave the key out for the default"
@@ -55,7 +58,7 @@ fn values(
 }
 
 /// True for zero and below.
-fn is_none(node: Node<'_>) -> bool {
+fn is_not_positive(node: Node<'_>) -> bool {
     match node.get_ref() {
         DeValue::Integer(n) => n.as_str().parse::<i64>().is_ok_and(|n| n <= 0),
         _ => false,

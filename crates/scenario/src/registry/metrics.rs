@@ -34,13 +34,12 @@ impl MetricDef {
 
     /// The tails of a family's names.
     fn tails(&self) -> Vec<&'static str> {
-        match self.name.as_bytes().last() {
-            Some(b'.') => {
+        match self.name {
+            "spin_pct." => {
                 let sites = Site::ALL.iter().map(|site| site.name());
                 sites.chain(SPIN_GROUPS.iter().map(|group| group.name())).collect()
             }
-            Some(b'_') => LENGTHS.to_vec(),
-            _ => Vec::new(),
+            _ => LENGTHS.to_vec(),
         }
     }
 

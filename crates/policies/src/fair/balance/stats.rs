@@ -202,13 +202,13 @@ impl<S: Discipline> Fair<S> {
         removed: &[CpuId],
     ) -> DomainStats {
         let id = lb.domain.0 as usize;
-        let breaks_ties = self.discipline.rules() >= Rules::V6_6;
+        let since_v6_6 = self.discipline.rules() >= Rules::V6_6;
         let groups = Groups {
             domain: &w.machine.domains.domains[id],
             imbalanced: &self.balance.imbalanced[id],
             own: lb.own_group as usize,
-            by_cores: breaks_ties && lb.idle != IdleType::NotIdle,
-            breaks_ties,
+            by_cores: since_v6_6 && lb.idle != IdleType::NotIdle,
+            breaks_ties: since_v6_6,
         };
         let cpus = &self.balance.group_cpus[id];
         if !removed.is_empty() {

@@ -53,14 +53,14 @@ pub(super) fn check(rig: &Rig, p: TaskId) {
     }
 }
 
-/// The group that CPU 0 takes for the busiest at `level` while a task runs on each CPU.
-fn busiest_of_equals<S: Discipline>(mut rig: Rig<S>, level: usize) -> Option<u32> {
+/// The group that `cpu` takes for the busiest at `level` while a task runs on each CPU.
+fn busiest_of_equals<S: Discipline>(mut rig: Rig<S>, cpu: usize, level: usize) -> Option<u32> {
+    let link = rig.w.machine.domains.chains[cpu][level];
     for cpu in 0..rig.w.cpus.len() as u32 {
         rig.running(cpu, MaskId::ALL);
         rig.fair.rqs[cpu as usize].avg.util_avg = 1024;
         rig.fair.publish(CpuId(cpu));
     }
-    let link = rig.w.machine.domains.chains[0][level];
     let lb = LoadBalance {
         domain: link.domain,
         own_group: link.own_group,
@@ -82,10 +82,13 @@ fn of_groups_just_as_full_the_last_is_the_busiest_since_v6_5_but_for_cores() {
         Rig::of(machine(4, 3), Fair::eevdf(Rules::V6_6, features, tunables))
     };
     let (llcs, cores) = (2, 1);
-    assert_eq!(busiest_of_equals(older(), llcs), Some(1));
-    assert_eq!(busiest_of_equals(newer(), llcs), Some(3));
-    assert_eq!(busiest_of_equals(older(), cores), Some(1));
-    assert_eq!(busiest_of_equals(newer(), cores), Some(1));
+    assert_eq!(busiest_of_equals(older(), 0, llcs), Some(1));
+    assert_eq!(busiest_of_equals(newer(), 0, llcs), Some(3));
+    // The groups are a ring, and CPU 3 is in the second.
+    assert_eq!(busiest_of_equals(older(), 3, llcs), Some(2));
+    assert_eq!(busiest_of_equals(newer(), 3, llcs), Some(0));
+    assert_eq!(busiest_of_equals(older(), 0, cores), Some(1));
+    assert_eq!(busiest_of_equals(newer(), 0, cores), Some(1));
 }
 
 #[test]
