@@ -91,24 +91,17 @@ fn bare_lines_and_other_columns_will_do() {
     );
     // `lscpu -p=CPU`
     let comments: String = PARSABLE.lines().take(3).map(|line| format!("{line}\n")).collect();
-    check(
-        &format!("{comments}# CPU\n0\n1\n"),
-        expect![[r#"
-            2 CPUs, 2 cores, 1 LLCs, 1 nodes, 1 sockets
-            no NODE column: all CPUs are in one node
-            no SOCKET column: all CPUs are in one socket
-            no CORE column: each CPU is a core
-            nothing about caches: one last-level cache per socket and node is assumed"#]],
-    );
-    check(
-        "CPU\n0\n1\n",
-        expect![[r#"
-            2 CPUs, 2 cores, 1 LLCs, 1 nodes, 1 sockets
-            no NODE column: all CPUs are in one node
-            no SOCKET column: all CPUs are in one socket
-            no CORE column: each CPU is a core
-            nothing about caches: one last-level cache per socket and node is assumed"#]],
-    );
+    for text in [format!("{comments}# CPU\n0\n1\n"), "CPU\n0\n1\n".to_string()] {
+        check(
+            &text,
+            expect![[r#"
+                2 CPUs, 2 cores, 1 LLCs, 1 nodes, 1 sockets
+                no NODE column: all CPUs are in one node
+                no SOCKET column: all CPUs are in one socket
+                no CORE column: each CPU is a core
+                nothing about caches: one last-level cache per socket and node is assumed"#]],
+        );
+    }
 }
 
 #[test]
