@@ -37,6 +37,9 @@ pub const MAX_CPUS: u64 = 8192;
 /// The largest number of NUMA nodes accepted; Linux on x86 has the same limit.
 pub const MAX_NODES: u64 = 1024;
 
+/// The largest number of threads of a core accepted; no machine that Linux runs on has more.
+pub const MAX_THREADS: u64 = 8;
+
 /// Ticks per second.
 const HZ: RangeInclusive<u64> = 24..=1200;
 

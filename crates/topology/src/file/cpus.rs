@@ -5,7 +5,7 @@
 //! Cores may have different numbers of threads. `ccd` defaults to the LLC.
 
 use super::section::Section;
-use super::{MAX_CPUS, MAX_NODES};
+use super::{MAX_CPUS, MAX_NODES, MAX_THREADS};
 use crate::{CpuPlace, Fault};
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -40,6 +40,11 @@ pub(super) fn read(
     check_numbers(&entries, faults);
     check_nesting(&entries, faults);
     let places = (faults.len() == n_faults).then(|| dense(&entries))?;
+    if let Some(at) = places.iter().position(|p| u64::from(p.thread) >= MAX_THREADS) {
+        let message = format!("a core has more than {MAX_THREADS} threads");
+        faults.push(Fault::at(entries[at].span.clone(), message));
+        return None;
+    }
     let n_nodes = places.iter().map(|p| u64::from(p.node) + 1).max();
     if n_nodes > Some(MAX_NODES) {
         let message = format!("more than {MAX_NODES} NUMA nodes");

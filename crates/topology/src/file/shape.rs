@@ -1,7 +1,7 @@
 //! How many of what: the keys of a regular machine, or the list of an irregular one.
 
 use super::section::Section;
-use super::{MAX_CPUS, MAX_NODES, cpus};
+use super::{MAX_CPUS, MAX_NODES, MAX_THREADS, cpus};
 use crate::{CpuPlace, Fault, RegularSpec};
 
 /// Keys that only a regular machine has.
@@ -53,7 +53,7 @@ impl Counts {
             ["sockets", "nodes_per_socket", "llcs_per_socket", "llcs_per_ccd"]
                 .map(|key| count(top, key, MAX_CPUS).map(|n| n.unwrap_or(1)));
         let cores_per_llc = count(top, "cores_per_llc", MAX_CPUS);
-        let threads_per_core = count(top, "threads_per_core", 8);
+        let threads_per_core = count(top, "threads_per_core", MAX_THREADS);
         let cores = count(top, "cores", MAX_CPUS);
         let cpus = count(top, "cpus", MAX_CPUS);
         let (sockets, llcs_per_socket) = (sockets?, llcs_per_socket?);

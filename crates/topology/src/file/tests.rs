@@ -193,6 +193,17 @@ fn distance_tables_are_square_symmetric_and_10_on_the_diagonal() {
 }
 
 #[test]
+fn a_core_of_a_list_has_eight_threads_at_most() {
+    let cpu = |n: u32| format!("[[cpu]]\ncpu = {n}\ncore = 0\nllc = 0\nnode = 0\nsocket = 0\n");
+    let tables = "[latency]\nsmt_ns = 5\n[caches]\nl1d_kib = 32\nl2_kib = 1024\nl3_kib = 32768\n\
+                  l3_hit_ns = 15\nmem_ns = 105\n";
+    let machine = |n| load("m.toml", &((0..n).map(cpu).collect::<String>() + tables));
+    let messages = |n| machine(n).map(|_| ()).map_err(|f| f[0].message.clone());
+    assert_eq!(messages(8), Ok(()));
+    assert_eq!(messages(9), Err("a core has more than 8 threads".to_string()));
+}
+
+#[test]
 fn an_irregular_machine_is_a_list() {
     let text = "cpu = [
   { cpu = 0, core = 0, llc = 0, node = 0, socket = 0 },

@@ -8,7 +8,7 @@
 use super::Imported;
 use super::defaults::{self, Maker};
 use super::runs::CpuRuns;
-use crate::file::{MAX_CPUS, MAX_NODES, shape_keys};
+use crate::file::{MAX_CPUS, MAX_NODES, MAX_THREADS, shape_keys};
 use crate::machine::default_distance;
 use crate::{CState, Confidence, CpuPlace, Machine, REFERENCE_MHZ, Source};
 use std::collections::{BTreeMap, BTreeSet};
@@ -111,7 +111,14 @@ impl Found {
             return conflict(first, format!("{n_nodes} NUMA nodes; at most {MAX_NODES} can be"));
         }
         let mut firsts: BTreeMap<u64, FoundCpu> = BTreeMap::new();
+        let mut n_threads: BTreeMap<u64, u64> = BTreeMap::new();
         for cpu in &self.cpus {
+            let n = n_threads.entry(cpu.core).or_default();
+            *n += 1;
+            if *n > MAX_THREADS {
+                let message = format!("a core has more than {MAX_THREADS} threads");
+                return conflict(cpu.os, message);
+            }
             let known = *firsts.entry(cpu.core).or_insert(*cpu);
             let apart = [
                 (known.llc != cpu.llc, "last-level caches"),

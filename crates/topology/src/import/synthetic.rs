@@ -247,6 +247,8 @@ mod tests {
             "pack:2 l3:2(size=1XB) pu:1",
             expect!["1XB | `1XB` is no size | write it as 32KB, 16MB or in bytes"],
         );
+        let fault = synthetic("pack:1 core:1 pu:9").unwrap_err();
+        assert_eq!(fault[0].message, "a core has more than 8 threads");
         for size in ["32", "0", "1023", "17GB"] {
             let fault = synthetic(&format!("pack:1 l3:2(size={size}) pu:2")).unwrap_err();
             assert_eq!(fault[0].message, format!("`{size}` must be 1 KiB to 16 GiB"));
