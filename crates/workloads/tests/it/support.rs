@@ -109,11 +109,17 @@ pub fn run_checked<P: Policy, W: Program, O: Observer>(
 /// The longest time for which one CPU has idled while one task waited (I1), beyond the time that
 /// leaving an idle state takes, ns. All tasks may use all CPUs.
 pub fn longest_waste<P: Policy, W: Program>(machine: Machine, policy: P, program: W) -> Ns {
+    wastes(machine, policy, program).into_iter().max().unwrap_or(0)
+}
+
+/// All such times, each from when the first CPU idles and the first task waits to when another one
+/// is the first.
+pub fn wastes<P: Policy, W: Program>(machine: Machine, policy: P, program: W) -> Vec<Ns> {
     let exit_ns = machine.cstates.iter().map(|s| s.exit_ns).max().unwrap_or(0);
     let mut sim = simulate(machine, Config::default(), policy, program, NoObserver);
     let mut idles: Vec<Option<Ns>> = Vec::new();
     let mut waits: Vec<Option<Ns>> = Vec::new();
-    let mut longest: Ns = 0;
+    let mut wastes: Vec<(Ns, Ns)> = Vec::new();
     while sim.step(Ns::MAX).is_none() {
         let w = &sim.w;
         let idle = since(&mut idles, w.now, w.cpus.iter().map(|c| c.idle));
@@ -122,10 +128,14 @@ pub fn longest_waste<P: Policy, W: Program>(machine: Machine, policy: P, program
         };
         let waits = since(&mut waits, w.now, w.tasks.iter().enumerate().map(is_waiting));
         if let (Some(idle), Some(wait)) = (idle, waits) {
-            longest = longest.max(w.now - idle.max(wait));
+            let begin = idle.max(wait);
+            if wastes.last().is_none_or(|last| last.0 != begin) {
+                wastes.push((begin, begin));
+            }
+            wastes.last_mut().expect("there is one").1 = w.now;
         }
     }
-    longest.saturating_sub(exit_ns)
+    wastes.into_iter().map(|(begin, end)| (end - begin).saturating_sub(exit_ns)).collect()
 }
 
 /// Notes since when each of them has been so, and returns the earliest of these times.
