@@ -149,8 +149,11 @@ fn replay(load: &WorkloadSpec) -> Replay {
     let Some(WorkloadFile::Recording(recording)) = &load.file else {
         unreachable!("a scenario with a recording has read it");
     };
-    let relative = load.get("timers").is_some_and(|v| v.to_string() == "relative");
-    let timers = if relative { Timers::Relative } else { Timers::Absolute };
+    let timers = match load.get("timers").map(|v| v.to_string()).as_deref() {
+        Some("absolute") => Timers::Absolute,
+        Some("relative") => Timers::Relative,
+        _ => Timers::AsSeen,
+    };
     Replay::new(Arc::clone(recording), timers)
 }
 

@@ -8,6 +8,7 @@
 mod book;
 mod clock;
 mod costs;
+mod habit;
 mod line;
 mod thread;
 

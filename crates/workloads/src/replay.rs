@@ -63,8 +63,11 @@ struct State {
 /// When a sleep ends that no thread ended.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum Timers {
-    /// At the recorded instant: whoever is late does not sleep.
+    /// After the recorded time if others of the thread's sleeps took as long; else at the recorded
+    /// instant.
     #[default]
+    AsSeen,
+    /// At the recorded instant: whoever is late does not sleep.
     Absolute,
     /// After the recorded time: whoever is late stays late.
     Relative,
@@ -145,6 +148,15 @@ impl Replay {
         task.is_task().then_some(Op::Wake { task, sync })
     }
 
+    /// Does a sleep end at its recorded instant?
+    fn is_absolute(&self, repeats: bool) -> bool {
+        match self.timers {
+            Timers::AsSeen => !repeats,
+            Timers::Absolute => true,
+            Timers::Relative => false,
+        }
+    }
+
     /// Sleeps until `due`, whatever wakes it before.
     fn sleep_until(&mut self, now: Ns, me: usize, due: Ns) -> Option<Op> {
         let state = &mut self.states[me];
@@ -162,7 +174,7 @@ impl Replay {
             Act::Run(ns) => Some(Op::Run(ns)),
             Act::Wake { thread, sync } => self.wake(thread as usize, sync),
             Act::Start(thread) => Some(self.start_thread(cx, thread as usize)),
-            Act::Timer { at, .. } if self.timers == Timers::Absolute => {
+            Act::Timer { at, repeats, .. } if self.is_absolute(repeats) => {
                 self.sleep_until(cx.now(), me, at)
             }
             Act::Timer { length: ns, .. } | Act::For(ns) => {

@@ -241,10 +241,10 @@ pub const WORKLOADS: &[WorkloadDef] = &[
             },
             KeyDef {
                 name: "timers",
-                kind: Kind::Word(&["absolute", "relative"]),
+                kind: Kind::Word(&["as_seen", "absolute", "relative"]),
                 unit: "",
-                default: Word("absolute"),
-                help: "sleeps that no thread ended: until the recorded instant, or as long as then",
+                default: Word("as_seen"),
+                help: "other sleeps: until the same instant, or as long (as_seen: if that repeats)",
             },
         ],
     },

@@ -5,12 +5,14 @@
 //! to have come when its CPU was last seen doing something else, and one that is seen to come
 //! without having been woken was woken just then, by something outside.
 
+mod doubts;
 mod threads;
 
 use super::clock::Clocks;
 use super::costs::Costs;
+use super::habit::{End, NOBODY};
 use super::line::{Line, Named, What};
-use super::thread::{Doing, Live};
+use super::thread::{Doing, Doubt, Live};
 use sim_core::{Ns, SleepState};
 use std::collections::HashMap;
 use topology::{CpuId, Fault, Machine};
@@ -21,6 +23,9 @@ const NAMES_MAX: usize = 1 << 16;
 /// After so many events it is looked how much memory the recording takes. One event adds some ten
 /// bytes, or a thread.
 const LOOK_EVERY: u32 = 1 << 14;
+/// A thread that sleeps so soon after a wake-up, and leaves its CPU to the woken one, has woken it
+/// itself: no timer knows when it will sleep.
+const HAND_OVER_NS: Ns = 30_000;
 /// The longest name of a thread; Linux has 15 bytes, for kernel threads up to 63.
 const NAME_BYTES_MAX: usize = 255;
 
@@ -124,9 +129,13 @@ impl Book {
     fn memory(&self) -> usize {
         let per_thread = size_of::<Live>() + 4 * size_of::<u64>();
         let acts: usize = self.lives.iter().map(|live| live.thread.acts.capacity()).sum();
+        let doubts: usize = self.lives.iter().map(|live| live.doubts.capacity()).sum();
         let names: usize =
             self.names.iter().map(|name| 2 * (name.len() + size_of::<String>())).sum();
-        acts + names + per_thread * self.lives.len() + size_of::<Cpu>() * self.cpus.len()
+        acts + names
+            + doubts * size_of::<Doubt>()
+            + per_thread * self.lives.len()
+            + size_of::<Cpu>() * self.cpus.len()
     }
 
     fn event(&mut self, line: &Line<'_>) -> Result<(), String> {
@@ -169,6 +178,7 @@ impl Book {
             }
             self.flush(thread);
         }
+        self.settle_doubts();
         let complete = |mut live: Live| {
             live.thread.acts.shrink();
             live.thread
@@ -207,6 +217,7 @@ impl Book {
             return Ok(Some((thread, false)));
         }
         self.account_sleeper(thread, cpu);
+        self.live(thread).left = cpu;
         self.live(thread).doing = match state {
             b'X' | b'Z' | b'x' => {
                 self.by_tid.remove(&prev.tid);
@@ -235,6 +246,10 @@ impl Book {
             return Ok(());
         }
         let thread = self.meet(next, prio, cpu)?;
+        let waited = match self.live(thread).doing {
+            Doing::Runnable { since } => self.now - since,
+            _ => 0,
+        };
         self.runs(thread, cpu, self.now);
         let name = self.name(next.comm)?;
         let live = self.live(thread);
@@ -243,7 +258,12 @@ impl Book {
         if let Some((waker, place)) = live.woken_by.take()
             && sleeper == Some(waker)
         {
-            self.live(waker).thread.acts.make_sync(place);
+            if waited <= HAND_OVER_NS {
+                live.habit.was_ended_by_a_thread();
+            }
+            if let Some(place) = place {
+                self.live(waker).thread.acts.make_sync(place);
+            }
         }
         Ok(())
     }
@@ -277,21 +297,38 @@ impl Book {
                 self.scheduler_worked(cpu, 0);
             }
             Doing::Runnable { .. } => {
-                let waker = self.live(thread).woken_by.map(|(waker, _)| waker);
-                if waker.is_some() && waker == self.running(cpu) {
+                let woken_by = self.live(thread).woken_by;
+                if let Some((waker, Some(_))) = woken_by
+                    && self.running(cpu) == Some(waker)
+                {
                     self.scheduler_worked(cpu, self.costs.wake_after);
                 }
             }
-            Doing::Asleep { .. } if timed => {
-                self.outside_ends(thread, now);
-            }
-            Doing::Asleep { how, .. } => match self.running(cpu).filter(|a| *a != thread) {
-                Some(waker) => {
-                    self.goes_by(waker, line)?;
-                    self.wakes(waker, cpu, thread, how);
+            Doing::Asleep { since, how } => {
+                let waker = self.running(cpu).filter(|a| *a != thread);
+                // Who waits for a child is not told from who sleeps by how long it takes.
+                let child = waker.is_some_and(|w| self.live(w).parent == Some(thread));
+                let live = self.live(thread);
+                let told_by_habit = live.left == cpu && !child;
+                let end = match told_by_habit {
+                    true => live.habit.sleep_ends(now - since, now, waker.unwrap_or(NOBODY)),
+                    false => End::default(),
+                };
+                match waker {
+                    Some(waker) if !timed && !end.is_timer => {
+                        self.goes_by(waker, line)?;
+                        let (wake, wait) = self.wakes(waker, cpu, thread, how);
+                        if told_by_habit {
+                            let length = now - since;
+                            self.doubt(thread, Doubt { wait, waker, wake, at: now, length });
+                        }
+                    }
+                    _ => {
+                        self.outside_ends(thread, now, end.repeats);
+                        self.live(thread).woken_by = waker.map(|w| (w, None));
+                    }
                 }
-                None => self.outside_ends(thread, self.now),
-            },
+            }
             _ => {}
         }
         Ok(())
@@ -319,8 +356,8 @@ impl Book {
         Ok(())
     }
 
-    /// A thread wakes another one.
-    fn wakes(&mut self, waker: u32, cpu: CpuId, thread: u32, how: SleepState) {
+    /// A thread wakes another one. Answers where the wake-up and the wait are among their acts.
+    fn wakes(&mut self, waker: u32, cpu: CpuId, thread: u32, how: SleepState) -> (usize, usize) {
         self.account(waker, cpu, self.costs.wake_before);
         self.flush(waker);
         let (after, now) = (self.costs.wake_after, self.now);
@@ -330,13 +367,16 @@ impl Book {
         by.owe(after);
         let live = self.live(thread);
         live.sleeps(how);
+        let wait = live.thread.acts.end();
         live.thread.acts.push(Act::Wait);
         live.doing = Doing::Runnable { since: now };
-        live.woken_by = Some((waker, place));
+        live.woken_by = Some((waker, Some(place)));
+        (place, wait)
     }
 
-    /// Something outside of all threads ends a thread's sleep.
-    fn outside_ends(&mut self, thread: u32, at: Ns) {
+    /// Something outside of all threads ends a thread's sleep, which is as long as others before
+    /// or not.
+    fn outside_ends(&mut self, thread: u32, at: Ns, repeats: bool) {
         let live = self.live(thread);
         let Doing::Asleep { since, how } = live.doing else {
             return;
@@ -346,7 +386,7 @@ impl Book {
         if how == SleepState::Uninterruptible {
             live.thread.acts.push(Act::For(at - since));
         } else if at > 0 {
-            live.thread.acts.push(Act::Timer { at, length: at - since });
+            live.thread.acts.push(Act::Timer { at, length: at - since, repeats });
         }
         (live.doing, live.woken_by) = (Doing::Runnable { since: at }, None);
     }
@@ -387,6 +427,7 @@ impl Book {
         self.account(parent, cpu, self.costs.fork);
         self.flush(parent);
         let thread = self.create(child, 0, None)?;
+        self.live(thread).parent = Some(parent);
         self.live(parent).thread.acts.push(Act::Start(thread));
         Ok(())
     }

@@ -116,7 +116,7 @@ fn timers_and_disks_end_sleeps() {
          0 1500 switch swapper/0 R a/10
          0 1600 switch a/10 S swapper/0",
         expect![[r#"
-            a/10 nice 0 on 0: Run(50000) Timer { at: 800000, length: 750000 } Run(45000) Sleeps(Uninterruptible) For(40000) Run(4000) Sleeps(Idle) Timer { at: 1400000, length: 501000 } Run(100000)
+            a/10 nice 0 on 0: Run(50000) Timer { at: 800000, length: 750000, repeats: false } Run(45000) Sleeps(Uninterruptible) For(40000) Run(4000) Sleeps(Idle) Timer { at: 1400000, length: 501000, repeats: false } Run(100000)
         "#]],
     );
 }
@@ -130,10 +130,36 @@ fn an_interrupt_is_told_from_a_thread_by_the_name_of_who_is_woken() {
          0 500 switch hog/10 S swapper/0",
         expect![[r#"
             hog/10 nice 0 on 0: Run(400000) Wake { thread: 2, sync: false } Run(100000)
-            timer/11 nice 0 on 2: Timer { at: 300000, length: 300000 }
+            timer/11 nice 0 on 2: Timer { at: 300000, length: 300000, repeats: false }
             other/12 nice 0 on 2: Wait
         "#]],
     );
+}
+
+/// Eight naps of 1 ms on a CPU where two hogs take turns, and the acts of all three.
+fn naps(noise_us: u64) -> String {
+    let (mut lines, mut at) = (String::from("0 0 switch swapper/0 R nap/10\n"), 0);
+    for i in 0..8 {
+        let hog = ["a/11", "b/12"][i % 2];
+        let slept = at + 100;
+        at = slept + 1000 + noise_us * (i as u64 * 7 % 10);
+        let ends = at + 5;
+        lines += &format!("0 {slept} switch nap/10 S {hog}\n0 {at} waking nap/10 0\n");
+        lines += &format!("0 {ends} switch {hog} R nap/10\n");
+        at = ends;
+    }
+    acts(&read(script(&lines).as_bytes(), &machine(), &[]).unwrap())
+}
+
+#[test]
+fn who_sleeps_as_long_as_ever_beside_anybody_has_a_timer() {
+    let text = naps(1);
+    assert_eq!(text.matches("repeats: true").count(), 8, "{text}");
+    assert!(!text.contains("Wa"), "{text}");
+    // As long as it takes: the one who runs may have ended it.
+    let text = naps(100);
+    assert_eq!(text.matches("Wait").count(), 8, "{text}");
+    assert_eq!(text.matches("Wake").count(), 8, "{text}");
 }
 
 #[test]
@@ -207,7 +233,7 @@ fn work_beside_a_busy_sibling_is_less() {
         &text,
         expect![[r#"
             a/10 nice 0 on 0: Run(300000)
-            b/11 nice 0 on 2: Timer { at: 100000, length: 100000 } Run(100000)
+            b/11 nice 0 on 2: Timer { at: 100000, length: 100000, repeats: false } Run(100000)
         "#]],
     );
 }
@@ -223,9 +249,9 @@ fn holes_are_filled_with_what_is_likeliest() {
          0 300 switch a/10 S swapper/0
          1 400 switch c/12 S swapper/0",
         expect![[r#"
-            c/12 nice 0 on 0: Timer { at: 170000, length: 170000 } Run(230000)
-            d/13 nice 0 on 0: Timer { at: 100000, length: 100000 }
-            b/11 nice 0 on 1: Timer { at: 150000, length: 150000 } Run(20000) Wake { thread: 3, sync: false }
+            c/12 nice 0 on 0: Timer { at: 170000, length: 170000, repeats: false } Run(230000)
+            d/13 nice 0 on 0: Timer { at: 100000, length: 100000, repeats: false }
+            b/11 nice 0 on 1: Timer { at: 150000, length: 150000, repeats: false } Run(20000) Wake { thread: 3, sync: false }
             a/10 nice 0 on 0: Wait Run(130000)
         "#]],
     );
@@ -236,7 +262,7 @@ fn holes_are_filled_with_what_is_likeliest() {
     let recording = read(text.as_bytes(), &machine(), &[]).unwrap();
     expect![[r#"
         x/9 nice 0 on 0: Run(10000)
-        a/10 nice 0 on 0: Timer { at: 460000, length: 460000 } Run(40000)
+        a/10 nice 0 on 0: Timer { at: 460000, length: 460000, repeats: false } Run(40000)
     "#]]
     .assert_eq(&acts(&recording));
 }

@@ -1,6 +1,7 @@
 //! A thread of the recording while it is read: what it is doing, and what it has done.
 
 use super::clock::Mark;
+use super::habit::Habit;
 use sim_core::{Ns, SleepState};
 use topology::CpuId;
 use workloads::replay::{Act, Thread};
@@ -44,8 +45,29 @@ pub(super) struct Live {
     nice: i8,
     /// It is no mere thread of a process, as far as is known, and has the name of its parent.
     pub may_exec: bool,
-    /// The last wake-up: by whom, and where among its acts.
-    pub woken_by: Option<(u32, usize)>,
+    /// The last wake-up: by whom or beside whom, and where among its acts if by it.
+    pub woken_by: Option<(u32, Option<usize>)>,
+    /// Who started it, if that is in the recording.
+    pub parent: Option<u32>,
+    /// Where it went to sleep last.
+    pub left: CpuId,
+    /// How its sleeps have ended.
+    pub habit: Habit,
+    /// Waits from before it had a habit.
+    pub doubts: Vec<Doubt>,
+}
+
+/// A wait for another thread that may have been for a timer.
+#[derive(Clone, Copy)]
+pub(super) struct Doubt {
+    /// Where it is among the acts of the one that waited.
+    pub wait: usize,
+    /// Who ran when it ended, and where the wake-up is among its acts.
+    pub waker: u32,
+    pub wake: usize,
+    /// When it ended, and how long it took.
+    pub at: Ns,
+    pub length: Ns,
 }
 
 impl Live {
@@ -74,6 +96,10 @@ impl Live {
             nice,
             may_exec: true,
             woken_by: None,
+            parent: None,
+            left: first_cpu.unwrap_or(CpuId(0)),
+            habit: Habit::default(),
+            doubts: Vec::new(),
         }
     }
 

@@ -5,9 +5,11 @@ use crate::support::{Traced, Witness, fair, machine, small_build_of, small_machi
 use sim_core::{Config, Ns, Pid, Program, Simulation, StopReason, World};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use topology::{Machine, RegularSpec};
+use topology::{Machine, RegularSpec, Variation};
 use workloads::micro::{PingPong, Short, Spinners};
 use workloads::replay::{Recording, Replay, Timers};
+use workloads::rt_app::{self, RtApp};
+use workloads::speed::Speed;
 
 type Stays = BTreeMap<Pid, (u64, Ns)>;
 
@@ -152,6 +154,32 @@ fn short_bursts_and_timers_again() {
     // Who is late for its timer does not sleep.
     let most = Bounds { switches: 30.0, ..most };
     round_trip(small_machine(), program(), u64::MAX, Timers::Absolute, &most);
+}
+
+/// Nobody says here which of the threads have timers. Every CPU is busy all the time, so who runs
+/// when a timer fires looks like the one who wakes.
+#[test]
+fn timers_are_told_from_threads_by_their_habits() {
+    let tasks = r#"{"tasks": {
+        "hog": {"loop": -1, "run": 10000, "priority": 5},
+        "nap": {"instance": 3, "loop": -1, "run": 300, "sleep": 700},
+        "long": {"instance": 2, "loop": -1, "run": 3000, "sleep": 1000},
+        "beat": {"loop": -1, "phases": {
+            "a": {"run": 200, "timer": {"ref": "unique", "period": 4000}},
+            "b": {"run": 900, "timer": {"ref": "unique", "period": 4000}}}}
+    }, "global": {"duration": 2, "calibration": 1000}}"#;
+    let machine = Machine::regular(RegularSpec {
+        cores_per_llc: 2,
+        threads_per_core: 1,
+        ..RegularSpec::default()
+    });
+    let spec = Arc::new(trace::rt_app::read(tasks, 2).expect("it is valid"));
+    // Else naps fall into step with each other.
+    let varies = Variation { slowdown: 0.1, held: 0.0, hold_ns: 0 };
+    let speed = Speed::new(varies, 1);
+    let config = rt_app::Config { spec, speed, loop_ns: None, round_ns: 900, seed: 1 };
+    let most = Bounds { elapsed: 4.0, run_time: 1.0, thread: 10.0, switches: 8.0 };
+    round_trip(machine, RtApp::new(config), u64::MAX, Timers::AsSeen, &most);
 }
 
 #[test]

@@ -27,6 +27,8 @@ pub enum Act {
         at: Ns,
         /// How long it slept, ns.
         length: Ns,
+        /// Others of its sleeps took as long.
+        repeats: bool,
     },
     /// Sleeps for this long, ns.
     For(Ns),
@@ -67,6 +69,7 @@ const SLEEPS: u8 = 7;
 const NAMED: u8 = 8;
 const NICE: u8 = 9;
 const EXEC: u8 = 10;
+const TIMER_AGAIN: u8 = 11;
 
 impl Acts {
     /// How many there are.
@@ -103,8 +106,9 @@ impl Acts {
             }
             Act::Start(thread) => self.put(START, u64::from(thread)),
             Act::Wait => self.kind(WAIT),
-            Act::Timer { at, length } => {
-                self.put(TIMER, at.saturating_sub(self.instant));
+            Act::Timer { at, length, repeats } => {
+                let kind = if repeats { TIMER_AGAIN } else { TIMER };
+                self.put(kind, at.saturating_sub(self.instant));
                 self.varint(length);
                 self.instant = self.instant.max(at);
             }
@@ -116,7 +120,7 @@ impl Acts {
         }
     }
 
-    /// The place of the act that is added next, for [`Acts::make_sync`].
+    /// The place of the act that is added next, for [`Acts::make_sync`] and [`Acts::with`].
     pub fn end(&self) -> usize {
         self.bytes.len()
     }
@@ -126,6 +130,20 @@ impl Acts {
         if let Some(kind @ &mut WAKE) = self.bytes.get_mut(place) {
             *kind = WAKE_SYNC;
         }
+    }
+
+    /// The same with others, or none, in these places, which are in order.
+    pub fn with(&self, others: &[(usize, Option<Act>)]) -> Self {
+        let (mut acts, mut at) = (Self::default(), Cursor::default());
+        let mut others = others.iter().peekable();
+        while let Some((act, after)) = self.at(at) {
+            match others.next_if(|(place, _)| *place == at.byte) {
+                Some((_, other)) => other.iter().for_each(|act| acts.push(*act)),
+                None => acts.push(act),
+            }
+            at = after;
+        }
+        acts
     }
 
     /// All of them.
@@ -148,9 +166,10 @@ impl Acts {
             WAKE | WAKE_SYNC => Act::Wake { thread: number as u32, sync: kind == WAKE_SYNC },
             START => Act::Start(number as u32),
             WAIT => Act::Wait,
-            TIMER => {
+            TIMER | TIMER_AGAIN => {
                 after.instant += number;
-                Act::Timer { at: after.instant, length: self.number(&mut after.byte) }
+                let (at, length) = (after.instant, self.number(&mut after.byte));
+                Act::Timer { at, length, repeats: kind == TIMER_AGAIN }
             }
             FOR => Act::For(number),
             SLEEPS => Act::Sleeps(match number {
@@ -206,9 +225,9 @@ mod tests {
         let all = [
             Act::Run(0),
             Act::Run(u64::MAX),
-            Act::Timer { at: 5, length: 3 },
-            Act::Timer { at: 1 << 40, length: 0 },
-            Act::Timer { at: 1 << 40, length: 1 << 50 },
+            Act::Timer { at: 5, length: 3, repeats: true },
+            Act::Timer { at: 1 << 40, length: 0, repeats: false },
+            Act::Timer { at: 1 << 40, length: 1 << 50, repeats: false },
             Act::For(127),
             Act::For(128),
             Act::Wait,
@@ -227,6 +246,21 @@ mod tests {
         all.into_iter().for_each(|act| acts.push(act));
         assert_eq!(acts.iter().collect::<Vec<_>>(), all);
         assert_eq!((acts.len(), acts.bytes()), (18, 68));
+    }
+
+    #[test]
+    fn some_acts_are_put_in_place_of_others() {
+        let timer = |at| Act::Timer { at, length: 7, repeats: false };
+        let (mut acts, mut places) = (Acts::default(), Vec::new());
+        for act in [Act::Wait, timer(500), Act::Wait, Act::Run(300), timer(900)] {
+            places.push(acts.end());
+            acts.push(act);
+        }
+        let others =
+            [(places[0], Some(timer(100))), (places[2], None), (places[3], Some(Act::Wait))];
+        let changed: Vec<_> = acts.with(&others).iter().collect();
+        assert_eq!(changed, [timer(100), timer(500), Act::Wait, timer(900)]);
+        assert_eq!(acts.with(&[]), acts);
     }
 
     #[test]

@@ -114,7 +114,7 @@ impl Book {
                 self.lost(thread, elsewhere);
                 self.live(thread).doing = Doing::Runnable { since };
             }
-            Doing::Asleep { .. } => self.outside_ends(thread, since),
+            Doing::Asleep { .. } => self.outside_ends(thread, since, false),
             _ => {}
         }
         let since = match self.live(thread).doing {
@@ -141,7 +141,9 @@ impl Book {
         self.account(thread, cpu, sleep);
         self.now = now;
         self.flush(thread);
-        self.live(thread).doing = Doing::Asleep { since: seen, how: SleepState::Interruptible };
+        let live = self.live(thread);
+        live.doing = Doing::Asleep { since: seen, how: SleepState::Interruptible };
+        live.left = cpu;
         self.cpus[cpu.idx()].curr = Curr::Unknown;
     }
 

@@ -1,0 +1,217 @@
+//! Whether timers end a thread's sleeps, told by how alike these are.
+//!
+//! The text of `perf script` does not tell an interrupt from a wake-up by the thread that it hit.
+//! But a timer fires on the CPU where its thread went to sleep, after the same time or in the same
+//! rhythm again and again, whoever runs there. Nanosleeps that were recorded on a busy guest
+//! differ by 9 us (1 in 20 by more); waits for a lock or for an answer by much of their length.
+
+use sim_core::Ns;
+
+/// Alike are spans that differ by this much, or by 1/64 of them if that is less.
+const ALIKE_NS: Ns = 10_000;
+const ALIKE_PART: Ns = 64;
+/// Shorter waits are alike by chance.
+pub(super) const SHORTEST_NS: Ns = 200_000;
+/// So many that are alike make a habit, and no more are counted than that.
+const HABIT: u8 = 4;
+const SEEN_MAX: u8 = 16;
+/// Of the last eight sleeps, so many ended by timers: then this one does, too.
+const MOSTLY: u32 = 6;
+/// Habits that a thread may have at a time.
+const HABITS: usize = 4;
+/// Who is late for a period waits for one of the next.
+const PERIODS: u64 = 4;
+
+/// Who ran when a sleep ended, if it was nobody.
+pub(super) const NOBODY: u32 = u32::MAX;
+
+/// Spans of time that are alike.
+#[derive(Clone, Copy, Default)]
+struct Span {
+    /// The last one.
+    ns: Ns,
+    seen: u8,
+    /// Who ran when the first one ended.
+    beside: u32,
+    /// Others ran when others ended.
+    several: bool,
+}
+
+impl Span {
+    /// By what factor it is in `ns`, give or take a little.
+    fn times_in(&self, ns: Ns, multiples: u64) -> Option<u64> {
+        let near = ALIKE_NS.min(ns / ALIKE_PART);
+        (1..=multiples).find(|n| self.seen > 0 && ns.abs_diff(n * self.ns) <= near)
+    }
+}
+
+/// The most frequent spans, as far as so few can tell (Misra and Gries 1982).
+#[derive(Clone, Copy, Default)]
+struct Spans {
+    spans: [Span; HABITS],
+    /// Which one the last one was like.
+    last: Option<usize>,
+}
+
+impl Spans {
+    /// Takes one more. If there is a habit of such, or of what it is a multiple of: had that
+    /// nothing to do with who ran?
+    fn see(&mut self, ns: Ns, beside: u32, multiples: u64) -> Option<bool> {
+        self.last = self.place_of(ns, beside, multiples);
+        let span = &mut self.spans[self.last?];
+        span.seen = SEEN_MAX.min(span.seen + 1);
+        span.several |= span.beside != beside;
+        (span.seen >= HABIT).then_some(span.several)
+    }
+
+    /// Where it belongs: with those that it is like, or in the place of what has become rare.
+    fn place_of(&mut self, ns: Ns, beside: u32, multiples: u64) -> Option<usize> {
+        if ns < SHORTEST_NS {
+            return None;
+        }
+        let alike = (0..HABITS).find_map(|i| Some((i, self.spans[i].times_in(ns, multiples)?)));
+        if let Some((i, times)) = alike {
+            if times == 1 {
+                self.spans[i].ns = ns;
+            }
+            return Some(i);
+        }
+        let i = (0..HABITS).min_by_key(|i| self.spans[*i].seen)?;
+        let rarest = &mut self.spans[i];
+        rarest.seen = rarest.seen.saturating_sub(1);
+        if rarest.seen > 0 {
+            return None;
+        }
+        *rarest = Span { ns, beside, ..Span::default() };
+        Some(i)
+    }
+
+    /// The last one does not count, nor do others of its kind.
+    fn forget_last(&mut self) {
+        if let Some(i) = self.last {
+            self.spans[i].seen = self.spans[i].seen.saturating_sub(HABIT);
+        }
+    }
+}
+
+/// What the end of a sleep looks like.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(super) struct End {
+    /// It took as long as those before.
+    pub repeats: bool,
+    /// It came in time with those before, or after as long, whoever ran.
+    pub is_timer: bool,
+}
+
+/// How a thread's sleeps have ended so far.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Habit {
+    lengths: Spans,
+    gaps: Spans,
+    last_end: Ns,
+    /// One of its habits had nothing to do with who ran.
+    several: bool,
+    /// Since then: all of them, those that timers ended, and those as long as others.
+    n: u32,
+    n_timers: u32,
+    n_repeat: u32,
+    /// The last eight: whether it was a timer. One bit each.
+    lately: u8,
+}
+
+impl Habit {
+    /// A sleep of this length ends at this instant, on the CPU where it began, while this thread
+    /// runs there, or [`NOBODY`].
+    pub(super) fn sleep_ends(&mut self, slept: Ns, at: Ns, beside: u32) -> End {
+        let gap = at - std::mem::replace(&mut self.last_end, at);
+        let length = self.lengths.see(slept, beside, 1);
+        let rhythm = self.gaps.see(gap, beside, PERIODS);
+        self.several |= length == Some(true) || rhythm == Some(true);
+        let like_a_timer = self.several && (length.is_some() || rhythm.is_some());
+        self.lately = self.lately << 1 | u8::from(like_a_timer);
+        let is_timer = like_a_timer || self.lately.count_ones() >= MOSTLY;
+        let repeats = length.is_some();
+        self.n += u32::from(self.several);
+        self.n_timers += u32::from(is_timer);
+        self.n_repeat += u32::from(repeats && self.several);
+        End { repeats, is_timer }
+    }
+
+    /// What can be said of the sleeps before the first habit when all are over: if timers ended
+    /// nearly all after it, then these, too, and if most of those were of the same lengths, then
+    /// these. `None`: nothing.
+    pub(super) fn of_the_first(&self) -> Option<End> {
+        let nearly_all = self.several && 4 * self.n_timers >= 3 * self.n;
+        nearly_all.then_some(End { repeats: 2 * self.n_repeat >= self.n, is_timer: true })
+    }
+
+    /// The last sleep was ended by who ran then, for certain: so may others have been that it is
+    /// like.
+    pub(super) fn was_ended_by_a_thread(&mut self) {
+        self.lengths.forget_last();
+        self.gaps.forget_last();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: Ns = 1_000_000;
+
+    /// The ends of sleeps (`slept`, `ran before`, `beside`), one after another.
+    fn ends(sleeps: impl IntoIterator<Item = (Ns, Ns, u32)>) -> Vec<End> {
+        let (mut habit, mut at) = (Habit::default(), 0);
+        let end = |(slept, ran, beside)| {
+            at += slept + ran;
+            habit.sleep_ends(slept, at, beside)
+        };
+        sleeps.into_iter().map(end).collect()
+    }
+
+    /// An odd number of ns below 10 000.
+    fn noise(i: u64) -> Ns {
+        i * 7919 % 9973
+    }
+
+    #[test]
+    fn sleeps_as_long_as_ever_are_timers_whoever_runs() {
+        let sleeps = |who: fn(u64) -> u32| {
+            ends((0..9).map(|i| (MS + noise(i), 300_000 * (i % 5 + 1), who(i))))
+        };
+        let of = |ends: &[End]| ends.iter().map(|e| (e.repeats, e.is_timer)).collect::<Vec<_>>();
+        let (not_yet, from_the_fourth) = ([(false, false); 3], [(true, true); 6]);
+        assert_eq!(of(&sleeps(|i| i as u32 % 2)), [&not_yet[..], &from_the_fourth].concat());
+        // With the same one always beside it, that one may have ended them.
+        assert_eq!(of(&sleeps(|_| 7)), [&not_yet[..], &[(true, false); 6]].concat());
+    }
+
+    #[test]
+    fn waits_of_other_lengths_are_no_timers() {
+        let waits = ends((0..200).map(|i| (400_000 + 97 * noise(i) % 900_000, MS, i as u32 % 3)));
+        let n = waits.iter().filter(|e| e.is_timer).count();
+        assert!(n < 10, "{n} of 200");
+        // Neither are short ones.
+        assert!(
+            ends((0..50).map(|i| (100_000, MS + noise(i), i as u32))).iter().all(|e| !e.repeats)
+        );
+    }
+
+    #[test]
+    fn a_rhythm_is_a_timer_even_if_a_beat_is_missed() {
+        let ran = |i: u64| (1 + i * 37 % 50) * 70_000;
+        let period = |i: u64| if i % 5 == 4 { 12 * MS } else { 4 * MS };
+        let beats = ends((0..20).map(|i| (period(i) - ran(i), ran(i), i as u32 % 2)));
+        assert!(beats[6..].iter().all(|e| e.is_timer), "{beats:?}");
+    }
+
+    #[test]
+    fn a_habit_outlives_other_waits_in_between() {
+        let waits = (0..60).map(|i| match i % 3 {
+            0 => (700_000, 50_000, i as u32 % 4),
+            _ => (300_000 + i * i * 911, 90_000, 1),
+        });
+        let ended = ends(waits);
+        assert!(ended.iter().skip(15).step_by(3).all(|e| e.is_timer), "{ended:?}");
+    }
+}
