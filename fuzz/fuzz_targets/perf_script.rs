@@ -33,8 +33,8 @@ libfuzzer_sys::fuzz_target!(|text: &[u8]| {
             assert!(span.start <= span.end && span.end <= text.len());
         }
         Ok(recording) if recording.threads.len() <= THREADS_MAX => {
-            let timers = if text.len() % 2 == 0 { Timers::Absolute } else { Timers::Relative };
-            simulate(recording, timers);
+            let all = [Timers::AsSeen, Timers::Absolute, Timers::Relative];
+            simulate(recording, all[text.len() % all.len()]);
         }
         Ok(_) | Err(_) => {}
     }

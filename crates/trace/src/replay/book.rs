@@ -78,7 +78,7 @@ impl Book {
         Self {
             costs: Costs::new(machine),
             clocks: Clocks::new(machine),
-            cpus: Vec::new(),
+            cpus: vec![Cpu { curr: Curr::Unknown, seen: 0, mm: u32::MAX }; machine.n_cpus()],
             lives: Vec::new(),
             by_tid: HashMap::new(),
             processes: HashMap::new(),
@@ -96,9 +96,12 @@ impl Book {
     /// Takes the next line.
     pub(super) fn take(&mut self, line: &Line<'_>) -> Result<(), Fault> {
         self.passes(line)?;
-        let cpu = line.cpu;
-        if self.cpus.len() <= cpu.idx() {
-            self.cpus.resize(cpu.idx() + 1, Cpu { curr: Curr::Unknown, seen: 0, mm: u32::MAX });
+        let (cpu, n_cpus) = (line.cpu, self.cpus.len());
+        if cpu.idx() >= n_cpus {
+            let message =
+                format!("the machine of the recording has no {cpu}: it has {n_cpus} CPUs");
+            let fault = Fault::at(line.cpu_span.0..line.cpu_span.1, message);
+            return Err(fault.help("`recorded_on` names the machine that it was recorded on"));
         }
         self.event(line).map_err(|too_many| Fault::at(0..1, too_many))?;
         self.cpus[cpu.idx()].seen = self.now;

@@ -47,7 +47,7 @@ impl Clocks {
     /// The clocks of a CPU at an instant.
     pub(super) fn mark(&mut self, cpu: CpuId, at: Ns) -> Mark {
         self.settle(cpu, at);
-        Mark { at, shared: self.cpus.get(cpu.idx()).map_or(0, |c| c.shared) }
+        Mark { at, shared: self.cpus[cpu.idx()].shared }
     }
 
     /// Work at full speed that was possible since a mark on the same CPU.
@@ -61,13 +61,10 @@ impl Clocks {
 
     /// The CPU runs something from now on, or nothing.
     pub(super) fn set_busy(&mut self, cpu: CpuId, at: Ns, busy: bool) {
-        let Some(siblings) = self.siblings.get(cpu.idx()) else {
-            return;
-        };
         if self.cpus[cpu.idx()].busy == busy {
             return;
         }
-        for i in 0..siblings.len() {
+        for i in 0..self.siblings[cpu.idx()].len() {
             self.settle(self.siblings[cpu.idx()][i], at);
         }
         self.settle(cpu, at);
@@ -75,10 +72,7 @@ impl Clocks {
     }
 
     fn settle(&mut self, cpu: CpuId, at: Ns) {
-        let Some(siblings) = self.siblings.get(cpu.idx()) else {
-            return;
-        };
-        let beside = siblings.iter().any(|s| self.cpus[s.idx()].busy);
+        let beside = self.siblings[cpu.idx()].iter().any(|s| self.cpus[s.idx()].busy);
         let c = &mut self.cpus[cpu.idx()];
         if c.busy && beside {
             c.shared += at.saturating_sub(c.settled);
@@ -104,8 +98,5 @@ mod tests {
         clocks.set_busy(sibling, 300, true);
         clocks.set_busy(sibling, 500, false);
         assert_eq!(clocks.work_since(CpuId(0), mark, 600), 200 + 100 + 100);
-        // CPUs that the machine does not have are alone on their cores.
-        let mark = clocks.mark(CpuId(999), 600);
-        assert_eq!(clocks.work_since(CpuId(999), mark, 650), 50);
     }
 }

@@ -63,6 +63,8 @@ pub(super) struct Line<'a> {
     pub process: Option<u32>,
     /// The CPU.
     pub cpu: CpuId,
+    /// Where the line says which CPU.
+    pub cpu_span: (usize, usize),
     /// When, ns.
     pub at: Ns,
     /// Where the line says when.
@@ -107,8 +109,8 @@ impl<'a> Line<'a> {
         let head = Head::find(line)?;
         let (name, start) = event(line, head.end)?;
         let what = Fields { line, start: start.min(line.len()), end: line.len() }.what(name)?;
-        let Head { comm, tid, process, cpu, at, at_span, .. } = head;
-        Ok(Some(Self { comm, tid, process, cpu, at, at_span, what }))
+        let Head { comm, tid, process, cpu, cpu_span, at, at_span, .. } = head;
+        Ok(Some(Self { comm, tid, process, cpu, cpu_span, at, at_span, what }))
     }
 }
 
@@ -118,6 +120,7 @@ struct Head<'a> {
     tid: Option<u32>,
     process: Option<u32>,
     cpu: CpuId,
+    cpu_span: (usize, usize),
     at: Ns,
     at_span: (usize, usize),
     end: usize,
@@ -162,6 +165,7 @@ impl<'a> Head<'a> {
             tid,
             process,
             cpu: CpuId(cpu as u32),
+            cpu_span: (open + 1, close),
             at: seconds * 1_000_000_000 + ns,
             at_span: (begin, end),
             end: end + 1,
