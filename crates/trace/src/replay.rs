@@ -48,9 +48,9 @@ pub enum ReplayError {
 
 /// Reads a recording for this machine, which it was made on or is like the one it was made on.
 ///
-/// The text does not tell a wake-up by a thread from one by an interrupt that hit the thread. So
-/// every wake-up counts as one by the current task, if it is a thread; but those of threads with
-/// the names in `timed`, which only timers and devices wake, count as from outside.
+/// The text does not tell a wake-up by a thread from one by an interrupt that hit the thread. So a
+/// wake-up counts as one by the current task, if that is a thread, unless the woken one's sleeps
+/// have the habits of timers, or its name is in `timed`: only timers and devices wake those.
 ///
 /// # Errors
 /// The first line that makes no sense.

@@ -244,7 +244,7 @@ pub const WORKLOADS: &[WorkloadDef] = &[
                 kind: Kind::Word(&["as_seen", "absolute", "relative"]),
                 unit: "",
                 default: Word("as_seen"),
-                help: "other sleeps: until the same instant, or as long (as_seen: if that repeats)",
+                help: "sleeps that no thread ended: until then, or as long (as_seen: if usual)",
             },
         ],
     },

@@ -21,7 +21,7 @@ use workloads::replay::{Act, Recording};
 /// Names that a recording may have; the simulator numbers them with 16 bits.
 const NAMES_MAX: usize = 1 << 16;
 /// After so many events it is looked how much memory the recording takes. One event adds some ten
-/// bytes, or a thread.
+/// bytes, a doubt, or a thread.
 const LOOK_EVERY: u32 = 1 << 14;
 /// A thread that sleeps so soon after a wake-up, and leaves its CPU to the woken one, has woken it
 /// itself: no timer knows when it will sleep.
@@ -136,7 +136,7 @@ impl Book {
         let names: usize =
             self.names.iter().map(|name| 2 * (name.len() + size_of::<String>())).sum();
         acts + names
-            + doubts * size_of::<Doubt>()
+            + doubts * Doubt::BYTES
             + per_thread * self.lives.len()
             + size_of::<Cpu>() * self.cpus.len()
     }
@@ -220,7 +220,7 @@ impl Book {
             return Ok(Some((thread, false)));
         }
         self.account_sleeper(thread, cpu);
-        self.live(thread).left = cpu;
+        self.live(thread).left = Some(cpu);
         self.live(thread).doing = match state {
             b'X' | b'Z' | b'x' => {
                 self.by_tid.remove(&prev.tid);
@@ -263,6 +263,7 @@ impl Book {
         {
             if waited <= HAND_OVER_NS {
                 live.habit.was_ended_by_a_thread();
+                live.doubts.pop_if(|doubt| Some(doubt.wake) == place && doubt.waker == waker);
             }
             if let Some(place) = place {
                 self.live(waker).thread.acts.make_sync(place);
@@ -300,35 +301,28 @@ impl Book {
                 self.scheduler_worked(cpu, 0);
             }
             Doing::Runnable { .. } => {
-                let woken_by = self.live(thread).woken_by;
-                if let Some((waker, Some(_))) = woken_by
-                    && self.running(cpu) == Some(waker)
-                {
+                let waker = self.live(thread).woken_by.map(|(waker, _)| waker);
+                if waker.is_some() && waker == self.running(cpu) {
                     self.scheduler_worked(cpu, self.costs.wake_after);
                 }
             }
             Doing::Asleep { since, how } => {
                 let waker = self.running(cpu).filter(|a| *a != thread);
-                // Who waits for a child is not told from who sleeps by how long it takes.
-                let child = waker.is_some_and(|w| self.live(w).parent == Some(thread));
-                let live = self.live(thread);
-                let told_by_habit = live.left == cpu && !child;
-                let end = match told_by_habit {
-                    true => live.habit.sleep_ends(now - since, now, waker.unwrap_or(NOBODY)),
-                    false => End::default(),
-                };
+                let end = self.how_ends(thread, cpu, waker, since);
+                let is_timer = timed || end.is_some_and(|end| end.is_timer);
                 match waker {
-                    Some(waker) if !timed && !end.is_timer => {
+                    Some(waker) if !is_timer => {
                         self.goes_by(waker, line)?;
                         let (wake, wait) = self.wakes(waker, cpu, thread, how);
-                        if told_by_habit {
+                        if end.is_some() && how != SleepState::Uninterruptible {
                             let length = now - since;
-                            self.doubt(thread, Doubt { wait, waker, wake, at: now, length });
+                            self.live(thread).doubt(Doubt { wait, waker, wake, at: now, length });
                         }
                     }
                     _ => {
-                        self.outside_ends(thread, now, end.repeats);
-                        self.live(thread).woken_by = waker.map(|w| (w, None));
+                        self.interrupts(waker, cpu);
+                        self.outside_ends(thread, now, end.is_some_and(|end| end.repeats));
+                        self.live(thread).woken_by = waker.map(|waker| (waker, None));
                     }
                 }
             }
@@ -359,13 +353,35 @@ impl Book {
         Ok(())
     }
 
+    /// What the end of a sleep looks like, if the thread's others can tell. A parent may wait for
+    /// its children, which take equally long.
+    fn how_ends(&mut self, thread: u32, cpu: CpuId, waker: Option<u32>, since: Ns) -> Option<End> {
+        let by_a_child = waker.is_some_and(|waker| self.live(waker).parent == Some(thread));
+        let now = self.now;
+        let live = self.live(thread);
+        if live.left != Some(cpu) || by_a_child {
+            live.habit.other_end();
+            return None;
+        }
+        Some(live.habit.sleep_ends(now - since, now, waker.unwrap_or(NOBODY)))
+    }
+
+    /// A timer's interrupt wakes a thread at the cost of who runs.
+    fn interrupts(&mut self, current: Option<u32>, cpu: CpuId) {
+        if let Some(current) = current {
+            self.account(current, cpu, self.costs.wake_before);
+            let after = self.costs.wake_after;
+            self.live(current).owe(after);
+        }
+    }
+
     /// A thread wakes another one. Answers where the wake-up and the wait are among their acts.
     fn wakes(&mut self, waker: u32, cpu: CpuId, thread: u32, how: SleepState) -> (usize, usize) {
         self.account(waker, cpu, self.costs.wake_before);
         self.flush(waker);
         let (after, now) = (self.costs.wake_after, self.now);
         let by = self.live(waker);
-        let place = by.thread.acts.end();
+        let wake = by.thread.acts.end();
         by.thread.acts.push(Act::Wake { thread, sync: false });
         by.owe(after);
         let live = self.live(thread);
@@ -373,8 +389,8 @@ impl Book {
         let wait = live.thread.acts.end();
         live.thread.acts.push(Act::Wait);
         live.doing = Doing::Runnable { since: now };
-        live.woken_by = Some((waker, Some(place)));
-        (place, wait)
+        live.woken_by = Some((waker, Some(wake)));
+        (wake, wait)
     }
 
     /// Something outside of all threads ends a thread's sleep, which is as long as others before

@@ -11,11 +11,13 @@ use sim_core::Ns;
 const ALIKE_NS: Ns = 10_000;
 const ALIKE_PART: Ns = 64;
 /// Shorter waits are alike by chance.
-pub(super) const SHORTEST_NS: Ns = 200_000;
+const SHORTEST_NS: Ns = 200_000;
 /// So many that are alike make a habit, and no more are counted than that.
 const HABIT: u8 = 4;
 const SEEN_MAX: u8 = 16;
-/// Of the last eight sleeps, so many ended by timers: then this one does, too.
+/// A habit that so often went on whoever ran has nothing to do with who ran.
+const OTHERS: u8 = 2;
+/// If of the last eight sleeps so many are a habit, or of a usual length, then this one is, too.
 const MOSTLY: u32 = 6;
 /// Habits that a thread may have at a time.
 const HABITS: usize = 4;
@@ -33,8 +35,8 @@ struct Span {
     seen: u8,
     /// Who ran when the first one ended.
     beside: u32,
-    /// Others ran when others ended.
-    several: bool,
+    /// How many ended beside others.
+    others: u8,
 }
 
 impl Span {
@@ -54,17 +56,18 @@ struct Spans {
 }
 
 impl Spans {
-    /// Takes one more. If there is a habit of such, or of what it is a multiple of: had that
+    /// Takes one more. If there is a habit of such, or of what it is a multiple of: has that
     /// nothing to do with who ran?
     fn see(&mut self, ns: Ns, beside: u32, multiples: u64) -> Option<bool> {
         self.last = self.place_of(ns, beside, multiples);
         let span = &mut self.spans[self.last?];
         span.seen = SEEN_MAX.min(span.seen + 1);
-        span.several |= span.beside != beside;
-        (span.seen >= HABIT).then_some(span.several)
+        span.others = SEEN_MAX.min(span.others + u8::from(span.beside != beside));
+        (span.seen >= HABIT).then_some(span.others >= OTHERS)
     }
 
-    /// Where it belongs: with those that it is like, or in the place of what has become rare.
+    /// Where it belongs: with those that it is like, or in a free place. If there is none, all
+    /// habits become a little rarer.
     fn place_of(&mut self, ns: Ns, beside: u32, multiples: u64) -> Option<usize> {
         if ns < SHORTEST_NS {
             return None;
@@ -76,20 +79,20 @@ impl Spans {
             }
             return Some(i);
         }
-        let i = (0..HABITS).min_by_key(|i| self.spans[*i].seen)?;
-        let rarest = &mut self.spans[i];
-        rarest.seen = rarest.seen.saturating_sub(1);
-        if rarest.seen > 0 {
-            return None;
+        let free = self.spans.iter().position(|s| s.seen == 0);
+        match free {
+            Some(i) => self.spans[i] = Span { ns, beside, ..Span::default() },
+            None => self.spans.iter_mut().for_each(|s| s.seen -= 1),
         }
-        *rarest = Span { ns, beside, ..Span::default() };
-        Some(i)
+        free
     }
 
     /// The last one does not count, nor do others of its kind.
     fn forget_last(&mut self) {
-        if let Some(i) = self.last {
-            self.spans[i].seen = self.spans[i].seen.saturating_sub(HABIT);
+        if let Some(i) = self.last.take() {
+            let span = &mut self.spans[i];
+            span.seen = span.seen.saturating_sub(HABIT);
+            span.others = span.others.saturating_sub(OTHERS);
         }
     }
 }
@@ -97,9 +100,9 @@ impl Spans {
 /// What the end of a sleep looks like.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(super) struct End {
-    /// It took as long as those before.
+    /// It took as long as others of the thread's sleeps, or nearly.
     pub repeats: bool,
-    /// It came in time with those before, or after as long, whoever ran.
+    /// It is a habit that goes on whoever runs, or nearly all sleeps are.
     pub is_timer: bool,
 }
 
@@ -109,14 +112,15 @@ pub(super) struct Habit {
     lengths: Spans,
     gaps: Spans,
     last_end: Ns,
-    /// One of its habits had nothing to do with who ran.
+    /// One of its habits has nothing to do with who runs.
     several: bool,
-    /// Since then: all of them, those that timers ended, and those as long as others.
+    /// Since then: all sleeps, those that timers ended, and those as long as others.
     n: u32,
     n_timers: u32,
     n_repeat: u32,
-    /// The last eight: whether it was a timer. One bit each.
+    /// The last eight sleeps, a bit each: whether it was a habit, and whether of a usual length.
     lately: u8,
+    lengths_lately: u8,
 }
 
 impl Habit {
@@ -129,20 +133,19 @@ impl Habit {
         self.several |= length == Some(true) || rhythm == Some(true);
         let like_a_timer = self.several && (length.is_some() || rhythm.is_some());
         self.lately = self.lately << 1 | u8::from(like_a_timer);
-        let is_timer = like_a_timer || self.lately.count_ones() >= MOSTLY;
-        let repeats = length.is_some();
+        self.lengths_lately = self.lengths_lately << 1 | u8::from(length.is_some());
+        let mostly = slept >= SHORTEST_NS && self.lately.count_ones() >= MOSTLY;
+        let repeats = length.is_some() || self.lengths_lately.count_ones() >= MOSTLY;
+        let is_timer = like_a_timer || mostly;
         self.n += u32::from(self.several);
         self.n_timers += u32::from(is_timer);
         self.n_repeat += u32::from(repeats && self.several);
         End { repeats, is_timer }
     }
 
-    /// What can be said of the sleeps before the first habit when all are over: if timers ended
-    /// nearly all after it, then these, too, and if most of those were of the same lengths, then
-    /// these. `None`: nothing.
-    pub(super) fn of_the_first(&self) -> Option<End> {
-        let nearly_all = self.several && 4 * self.n_timers >= 3 * self.n;
-        nearly_all.then_some(End { repeats: 2 * self.n_repeat >= self.n, is_timer: true })
+    /// A sleep ends of which nothing is to be learnt.
+    pub(super) fn other_end(&mut self) {
+        (self.lengths.last, self.gaps.last) = (None, None);
     }
 
     /// The last sleep was ended by who ran then, for certain: so may others have been that it is
@@ -150,6 +153,19 @@ impl Habit {
     pub(super) fn was_ended_by_a_thread(&mut self) {
         self.lengths.forget_last();
         self.gaps.forget_last();
+    }
+
+    /// May a sleep of this length, not known to be ended by a timer, turn out to have been?
+    pub(super) fn may_become_known(&self, slept: Ns) -> bool {
+        slept >= SHORTEST_NS && !self.several
+    }
+
+    /// What can be said of the sleeps before that was known when all are over: if timers ended
+    /// nearly all after it, then these, too, and if most of those were of a usual length, then
+    /// these. `None`: nothing.
+    pub(super) fn of_the_first(&self) -> Option<End> {
+        let nearly_all = self.n_timers >= u32::from(HABIT) && 4 * self.n_timers >= 3 * self.n;
+        nearly_all.then_some(End { repeats: 2 * self.n_repeat >= self.n, is_timer: true })
     }
 }
 
@@ -169,7 +185,7 @@ mod tests {
         sleeps.into_iter().map(end).collect()
     }
 
-    /// An odd number of ns below 10 000.
+    /// An irregular number of ns below 10 000.
     fn noise(i: u64) -> Ns {
         i * 7919 % 9973
     }
@@ -188,13 +204,52 @@ mod tests {
 
     #[test]
     fn waits_of_other_lengths_are_no_timers() {
-        let waits = ends((0..200).map(|i| (400_000 + 97 * noise(i) % 900_000, MS, i as u32 % 3)));
-        let n = waits.iter().filter(|e| e.is_timer).count();
-        assert!(n < 10, "{n} of 200");
-        // Neither are short ones.
-        assert!(
-            ends((0..50).map(|i| (100_000, MS + noise(i), i as u32))).iter().all(|e| !e.repeats)
-        );
+        let ran = |i| 300_000 + 89 * noise(i + 3) % 900_000;
+        let waits = |i| (400_000 + 97 * noise(i) % 900_000, ran(i), i as u32 % 3);
+        let n = ends((0..10_000).map(waits)).iter().filter(|e| e.is_timer).count();
+        assert!(n < 200, "{n} of 10000");
+        // Nor are short ones.
+        let short = ends((0..50).map(|i| (100_000, ran(i), i as u32)));
+        assert!(short.iter().all(|e| *e == End::default()), "{short:?}");
+    }
+
+    #[test]
+    fn strays_at_the_beginning_are_forgotten() {
+        let strays = [3, 7, 11].map(|ms| (ms * MS, 200_000, 1));
+        let naps =
+            (0..40).map(|i| ([500_000, 900_000][i % 2], 77_000 * (i as u64 % 7), i as u32 % 3));
+        let ended = ends(strays.into_iter().chain(naps));
+        assert!(ended[20..].iter().all(|e| e.repeats && e.is_timer), "{ended:?}");
+    }
+
+    #[test]
+    fn who_sleeps_at_once_after_a_wake_up_has_woken() {
+        let mut habit = Habit::default();
+        for i in 1..50 {
+            let end = habit.sleep_ends(MS, i * 2 * MS, i as u32 % 3);
+            assert_eq!((i, end.is_timer), (i, false));
+            habit.was_ended_by_a_thread();
+        }
+        // That is about the sleep that was looked at last, and once.
+        for i in 50..60 {
+            habit.sleep_ends(MS, i * 2 * MS, i as u32 % 3);
+            habit.other_end();
+            habit.was_ended_by_a_thread();
+        }
+        assert!(!habit.may_become_known(MS));
+    }
+
+    #[test]
+    fn one_exception_makes_no_timer_of_a_thread_that_is_always_woken_by_the_same_one() {
+        let pipe = ends((0..500).map(|i| (MS, MS, if i == 250 { 2 } else { 1 })));
+        assert!(pipe.iter().all(|e| !e.is_timer));
+    }
+
+    #[test]
+    fn a_nanosleep_that_ended_late_is_still_one() {
+        let late = |i| if i % 10 == 9 { 60_000 } else { 0 };
+        let ended = ends((0..60).map(|i| (MS + late(i), 77_000 * (i % 7), i as u32 % 3)));
+        assert!(ended[8..].iter().all(|e| e.repeats && e.is_timer), "{ended:?}");
     }
 
     #[test]

@@ -151,6 +151,39 @@ fn naps(noise_us: u64) -> String {
     acts(&read(script(&lines).as_bytes(), &machine(), &[]).unwrap())
 }
 
+/// Twelve waits of 1 ms beside two others, told by what `end` says of the i-th.
+fn waits(end: impl Fn(usize, u64) -> String) -> String {
+    let mut lines = String::from("0 0 switch swapper/0 R p/10\n0 10 fork p/10 a/11\n");
+    lines += "0 11 fork p/10 b/12\n";
+    for i in 0..12 {
+        let at = 1000 * (i as u64 * 3 + 1);
+        lines += &format!("0 {at} switch p/10 S {}\n", ["a/11", "b/12"][i % 2]);
+        lines += &end(i, at + 1000);
+    }
+    acts(&read(script(&lines).as_bytes(), &machine(), &[]).unwrap())
+}
+
+#[test]
+fn who_waits_as_long_as_ever_for_its_children_has_no_timer() {
+    let text = waits(|i, at| {
+        let child = ["a/11", "b/12"][i % 2];
+        format!("0 {at} waking p/10 0\n0 {} switch {child} R p/10\n", at + 100)
+    });
+    assert_eq!(text.matches("Wait").count(), 12, "{text}");
+    assert!(!text.contains("Timer"), "{text}");
+}
+
+#[test]
+fn no_timer_fires_on_another_cpu() {
+    let text = waits(|i, at| {
+        let (child, other) = (["a/11", "b/12"][i % 2], ["c/13", "d/14"][i % 2]);
+        let wakes = format!("2 {} switch swapper/0 R {other}\n2 {at} waking p/10 0\n", at - 1);
+        let sleeps = format!("2 {} switch {other} S swapper/0\n", at + 1);
+        format!("{wakes}{sleeps}0 {} switch {child} R p/10\n", at + 2)
+    });
+    assert_eq!(text.matches("Wake { thread: 0").count(), 12, "{text}");
+}
+
 #[test]
 fn who_sleeps_as_long_as_ever_beside_anybody_has_a_timer() {
     let text = naps(1);

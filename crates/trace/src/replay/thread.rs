@@ -9,6 +9,8 @@ use workloads::replay::{Act, Thread};
 /// However high the machine's costs, this part (1/4) of a piece of work is the thread's own: a
 /// machine file may have costs for another kernel than the recorded one.
 const OWN_SHARE: Ns = 4;
+/// So many waits of a thread may turn out to be a timer's.
+const DOUBTS_MAX: usize = 16;
 /// Costs that did not fit are carried over to the next piece of work, up to here, ns.
 const OWED_MAX: Ns = 10_000;
 
@@ -50,10 +52,10 @@ pub(super) struct Live {
     /// Who started it, if that is in the recording.
     pub parent: Option<u32>,
     /// Where it went to sleep last.
-    pub left: CpuId,
+    pub left: Option<CpuId>,
     /// How its sleeps have ended.
     pub habit: Habit,
-    /// Waits from before it had a habit.
+    /// Waits from before it was known to have a timer.
     pub doubts: Vec<Doubt>,
 }
 
@@ -68,6 +70,11 @@ pub(super) struct Doubt {
     /// When it ended, and how long it took.
     pub at: Ns,
     pub length: Ns,
+}
+
+impl Doubt {
+    /// Memory that one takes until it is settled: itself, and two changes with what lies around.
+    pub(super) const BYTES: usize = 4 * size_of::<Self>();
 }
 
 impl Live {
@@ -97,7 +104,7 @@ impl Live {
             may_exec: true,
             woken_by: None,
             parent: None,
-            left: first_cpu.unwrap_or(CpuId(0)),
+            left: first_cpu,
             habit: Habit::default(),
             doubts: Vec::new(),
         }
@@ -138,6 +145,13 @@ impl Live {
         if self.sleeps != how {
             self.sleeps = how;
             self.thread.acts.push(Act::Sleeps(how));
+        }
+    }
+
+    /// This wait may have been for a timer; only few, and the first ones, are kept.
+    pub(super) fn doubt(&mut self, doubt: Doubt) {
+        if self.doubts.len() < DOUBTS_MAX && self.habit.may_become_known(doubt.length) {
+            self.doubts.push(doubt);
         }
     }
 

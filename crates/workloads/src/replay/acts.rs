@@ -143,6 +143,7 @@ impl Acts {
             }
             at = after;
         }
+        debug_assert!(others.next().is_none(), "a place where no act begins");
         acts
     }
 

@@ -1,8 +1,8 @@
 //! I1 under the fair class. It does not conserve work (that is a metric of every run), but where
 //! there are no more tasks than CPUs behind one cache, and nothing keeps a wake-up from looking at
-//! all of them, nobody waits while a CPU idles, but for two races that the kernel has, too: a wake-up on
-//! an idle CPU that chooses this CPU itself may meet one from elsewhere (spec 5.9), and a task that a
-//! stopper pushes may meet one that has come, or woken up, where it is sent.
+//! all of them, nobody waits while a CPU idles, but for two races that the kernel has, too: a
+//! wake-up on an idle CPU that chooses this CPU itself may meet one from elsewhere (spec 5.9), and
+//! a task that a stopper pushes may meet one that has come, or woken up, where it is sent.
 
 use crate::support::wastes;
 use policies::fair::features::{Features, Tunables};
@@ -49,8 +49,10 @@ proptest! {
             Rules::V6_4 => wastes(machine, Fair::new(features, tunables), program),
             _ => wastes(machine, Fair::eevdf(rules, features, tunables), program),
         };
-        // Of 8000 runs five had one, one of these two.
+        // Five of 8000 runs had such waits: one each, and one of the five two, none beyond 1.3 ms.
+        // The next tick of 4 ms may end one.
         let long: Vec<_> = wastes.into_iter().filter(|ns| *ns > 20_000).collect();
-        prop_assert!(long.len() <= 2, "idle for {long:?} ns");
+        let rare = long.len() <= 2 && long.iter().all(|ns| *ns < 5_000_000);
+        prop_assert!(rare, "idle for {long:?} ns");
     }
 }

@@ -143,7 +143,7 @@ impl Book {
         self.flush(thread);
         let live = self.live(thread);
         live.doing = Doing::Asleep { since: seen, how: SleepState::Interruptible };
-        live.left = cpu;
+        live.left = Some(cpu);
         self.cpus[cpu.idx()].curr = Curr::Unknown;
     }
 
