@@ -12,8 +12,9 @@ const ALIKE_NS: Ns = 10_000;
 const ALIKE_PART: Ns = 64;
 /// Shorter waits are alike by chance.
 const SHORTEST_NS: Ns = 200_000;
-/// So many that are alike make a habit, and no more are counted than that.
+/// So many that are alike make a habit.
 const HABIT: u8 = 4;
+/// No more of them are counted: what has become rare is forgotten.
 const SEEN_MAX: u8 = 16;
 /// A habit that so often went on whoever ran has nothing to do with who ran.
 const OTHERS: u8 = 2;
