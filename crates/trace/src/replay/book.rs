@@ -98,8 +98,9 @@ impl Book {
         self.passes(line)?;
         let (cpu, n_cpus) = (line.cpu, self.cpus.len());
         if cpu.idx() >= n_cpus {
+            let last = n_cpus - 1;
             let message =
-                format!("the machine of the recording has no {cpu}: it has {n_cpus} CPUs");
+                format!("the machine of the recording has no CPU {cpu}, only 0 to {last}");
             let fault = Fault::at(line.cpu_span.0..line.cpu_span.1, message);
             return Err(fault.help("`recorded_on` names the machine that it was recorded on"));
         }

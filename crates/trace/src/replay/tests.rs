@@ -410,7 +410,7 @@ fn what_is_wrong_is_told_with_its_place() {
         3:1 `            perf 10 [000]   508.0396` this is no line of `perf script`: task, [CPU] and time are missing | record with `perf sched record`, print with `perf script --ns`
         3:29 `508.039671` time runs backwards, from 508.039672000 to 508.039671000 | `perf script` prints events in order of time
         3:22 `9999` there is no CPU 9999; it must be below 8192 | 
-        3:22 `004` the machine of the recording has no 4: it has 4 CPUs | `recorded_on` names the machine that it was recorded on
+        3:22 `004` the machine of the recording has no CPU 4, only 0 to 3 | `recorded_on` names the machine that it was recorded on
         3:22 `99999999999999999999` there is no CPU 99999999999999999999; it must be below 8192 | 
         3:14 `4194305` a pid is at most 4194304 | 
         3:16 `99999999999999999999` a pid is at most 4194304 | 
