@@ -10,7 +10,7 @@ mod threads;
 
 use super::clock::Clocks;
 use super::costs::Costs;
-use super::habit::{End, NOBODY};
+use super::habit::{End, Habit, NOBODY};
 use super::line::{Line, Named, What};
 use super::thread::{Doing, Doubt, Live};
 use sim_core::{Ns, SleepState};
@@ -134,10 +134,12 @@ impl Book {
         let per_thread = size_of::<Live>() + 4 * size_of::<u64>();
         let acts: usize = self.lives.iter().map(|live| live.thread.acts.capacity()).sum();
         let doubts: usize = self.lives.iter().map(|live| live.doubts.capacity()).sum();
+        let habits = self.lives.iter().filter(|live| live.habit.is_some()).count();
         let names: usize =
             self.names.iter().map(|name| 2 * (name.len() + size_of::<String>())).sum();
         acts + names
             + doubts * Doubt::BYTES
+            + habits * size_of::<Habit>()
             + per_thread * self.lives.len()
             + size_of::<Cpu>() * self.cpus.len()
     }
@@ -225,6 +227,7 @@ impl Book {
         self.live(thread).doing = match state {
             b'X' | b'Z' | b'x' => {
                 self.by_tid.remove(&prev.tid);
+                self.live(thread).sleeps_no_more();
                 Doing::Gone
             }
             b'D' => Doing::Asleep { since: self.now, how: SleepState::Uninterruptible },
@@ -263,7 +266,7 @@ impl Book {
             && sleeper == Some(waker)
         {
             if waited <= HAND_OVER_NS {
-                live.habit.was_ended_by_a_thread();
+                live.habit.iter_mut().for_each(|habit| habit.was_ended_by_a_thread());
                 live.doubts.pop_if(|doubt| Some(doubt.wake) == place && doubt.waker == waker);
             }
             if let Some(place) = place {
@@ -361,10 +364,14 @@ impl Book {
         let now = self.now;
         let live = self.live(thread);
         if live.left != Some(cpu) || by_a_child {
-            live.habit.other_end();
+            live.habit.iter_mut().for_each(|habit| habit.other_end());
             return None;
         }
-        Some(live.habit.sleep_ends(now - since, now, waker.unwrap_or(NOBODY)))
+        Some(live.habit.get_or_insert_default().sleep_ends(
+            now - since,
+            now,
+            waker.unwrap_or(NOBODY),
+        ))
     }
 
     /// A timer's interrupt wakes a thread at the cost of who runs.

@@ -144,7 +144,7 @@ impl Habit {
         End { repeats, is_timer }
     }
 
-    /// A sleep ends of which nothing is to be learnt.
+    /// A sleep ends of which nothing is to be learned.
     pub(super) fn other_end(&mut self) {
         (self.lengths.last, self.gaps.last) = (None, None);
     }
@@ -162,11 +162,10 @@ impl Habit {
     }
 
     /// What can be said of the sleeps before that was known when all are over: if timers ended
-    /// nearly all after it, then these, too, and if most of those were of a usual length, then
-    /// these. `None`: nothing.
-    pub(super) fn of_the_first(&self) -> Option<End> {
+    /// nearly all after it, then these, too; and were most of those of a usual length?
+    pub(super) fn first_repeat(&self) -> Option<bool> {
         let nearly_all = self.n_timers >= u32::from(HABIT) && 4 * self.n_timers >= 3 * self.n;
-        nearly_all.then_some(End { repeats: 2 * self.n_repeat >= self.n, is_timer: true })
+        nearly_all.then_some(2 * self.n_repeat >= self.n)
     }
 }
 

@@ -53,8 +53,8 @@ pub(super) struct Live {
     pub parent: Option<u32>,
     /// Where it went to sleep last.
     pub left: Option<CpuId>,
-    /// How its sleeps have ended.
-    pub habit: Habit,
+    /// How its sleeps have ended, if one of them could tell. Most threads of a build have none.
+    pub habit: Option<Box<Habit>>,
     /// Waits from before it was known to have a timer.
     pub doubts: Vec<Doubt>,
 }
@@ -105,7 +105,7 @@ impl Live {
             woken_by: None,
             parent: None,
             left: first_cpu,
-            habit: Habit::default(),
+            habit: None,
             doubts: Vec::new(),
         }
     }
@@ -150,9 +150,22 @@ impl Live {
 
     /// This wait may have been for a timer; only few, and the first ones, are kept.
     pub(super) fn doubt(&mut self, doubt: Doubt) {
-        if self.doubts.len() < DOUBTS_MAX && self.habit.may_become_known(doubt.length) {
+        let open = self.habit.as_ref().is_some_and(|h| h.may_become_known(doubt.length));
+        if open && self.doubts.len() < DOUBTS_MAX {
             self.doubts.push(doubt);
         }
+    }
+
+    /// It has ended: what has not been learned of its sleeps by now never will be.
+    pub(super) fn sleeps_no_more(&mut self) {
+        if self.doubts.is_empty() || self.first_repeat().is_none() {
+            (self.habit, self.doubts) = (None, Vec::new());
+        }
+    }
+
+    /// As [`Habit::first_repeat`].
+    pub(super) fn first_repeat(&self) -> Option<bool> {
+        self.habit.as_ref()?.first_repeat()
     }
 
     /// It has this nice level from its beginning.

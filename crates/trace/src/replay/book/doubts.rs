@@ -11,11 +11,11 @@ impl Book {
         let mut changes: BTreeMap<u32, Vec<(usize, Option<Act>)>> = BTreeMap::new();
         for thread in 0..self.lives.len() as u32 {
             let doubts = std::mem::take(&mut self.live(thread).doubts);
-            let Some(end) = self.live(thread).habit.of_the_first() else {
+            let Some(repeats) = self.live(thread).first_repeat() else {
                 continue;
             };
             for Doubt { wait, waker, wake, at, length } in doubts {
-                let timer = Act::Timer { at, length, repeats: end.repeats };
+                let timer = Act::Timer { at, length, repeats };
                 changes.entry(thread).or_default().push((wait, Some(timer)));
                 changes.entry(waker).or_default().push((wake, None));
             }
