@@ -26,6 +26,7 @@ use sim_core::{
 use std::sync::Arc;
 use topology::Machine;
 use workloads::background::WithBackground;
+use workloads::hackbench::{self, Hackbench};
 use workloads::kernel_build::{self, KernelBuild};
 use workloads::micro::{OpenQueue, PingPong, Short, Spinners};
 use workloads::netperf::{self, Netperf};
@@ -110,6 +111,7 @@ fn with_policy<P: Policy>(
         "rt-app" => run(spec, policy, rt_app(spec), watch, progress),
         "perf-script" => run(spec, policy, replay(load), watch, progress),
         "netperf" => run(spec, policy, netperf(load, seed), watch, progress),
+        "hackbench" => run(spec, policy, hackbench(load, seed), watch, progress),
         "dm-crypt" => run(spec, policy, workqueue::dm_crypt(spec), watch, progress),
         "queue-work" => run(spec, policy, workqueue::queue_work(spec), watch, progress),
         "ping-pong" => {
@@ -177,6 +179,21 @@ fn netperf(load: &WorkloadSpec, seed: u64) -> Netperf {
     let (clients, service_ns) = (int(load, "clients") as u32, int(load, "service_ns"));
     let spread = float(load, "spread");
     Netperf::new(netperf::Config { test, clients, service_ns, spread, seed })
+}
+
+fn hackbench(load: &WorkloadSpec, seed: u64) -> Hackbench {
+    let on = |key| load.get(key).and_then(|v| v.bool()).unwrap_or(false);
+    Hackbench::new(hackbench::Config {
+        groups: int(load, "groups") as u32,
+        fds: int(load, "fds") as u32,
+        loops: int(load, "loops") as u32,
+        datasize: int(load, "datasize") as u32,
+        medium: if on("pipe") { hackbench::Medium::Pipe } else { hackbench::Medium::Socket },
+        threads: on("threads"),
+        message_ns: load.int("message_ns"),
+        spread: float(load, "spread"),
+        seed,
+    })
 }
 
 fn build(spec: &RunSpec) -> KernelBuild {

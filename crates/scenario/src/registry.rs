@@ -18,7 +18,7 @@ pub use metrics::{METRICS, MetricDef, metric};
 pub use policies::{
     Class, FEATURES, FeatureDef, GROUP_POLICY, KERNELS, POLICIES, PolicyDef, TUNABLES, TunableDef,
 };
-pub use workloads::{COMMON, WORKLOADS, WorkloadDef};
+pub use workloads::{COMMON, TASKS_MAX, WORKLOADS, WorkloadDef};
 pub use workqueue::{CHANGE, SCOPES, WORKQUEUE};
 
 /// Which direction of a metric is the good one.

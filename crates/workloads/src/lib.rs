@@ -6,6 +6,7 @@
 pub mod admin;
 pub mod background;
 pub mod dm_crypt;
+pub mod hackbench;
 pub mod kernel_build;
 mod latency;
 pub mod micro;
@@ -15,6 +16,7 @@ pub mod random;
 pub mod replay;
 pub mod rt_app;
 pub mod speed;
+mod spread;
 
 /// A workload that uses workqueues.
 pub trait Queues {

@@ -15,9 +15,7 @@
 mod calls;
 mod stream;
 
-use crate::random::{self, Purpose, Stream};
-use rand::Rng;
-use rand_distr::{Distribution, Normal};
+use crate::spread::Spread;
 use sim_core::{Calls, Ns, Op, Program, ProgramCx, TaskAttr, TaskId};
 use stream::{Connection, Turn};
 use topology::REFERENCE_MHZ;
@@ -94,37 +92,6 @@ struct End {
     asleep: bool,
 }
 
-/// How the lengths of the pieces of work vary: each end draws factors from one table of draws with
-/// the mean 1, by its own stream.
-struct Spread {
-    factors: Vec<u32>,
-    streams: Vec<Stream>,
-}
-
-/// The factor 1 in [`Spread::factors`].
-const ONE: u64 = 1 << 16;
-
-impl Spread {
-    fn new(config: &Config) -> Self {
-        let (seed, ends) = (config.seed, 2 * u64::from(config.clients));
-        let sigma = (config.spread * config.spread).ln_1p().sqrt();
-        let normal = Normal::new(0.0, sigma).expect("the spread is finite and not negative");
-        let mut rng = random::stream(seed, u64::MAX, Purpose::Service);
-        let draws: Vec<f64> = (0..1024).map(|_| normal.sample(&mut rng).exp()).collect();
-        let mean = draws.iter().sum::<f64>() / draws.len() as f64;
-        Self {
-            factors: draws.iter().map(|x| (x / mean * ONE as f64).round() as u32).collect(),
-            streams: (0..ends).map(|end| random::stream(seed, end, Purpose::Service)).collect(),
-        }
-    }
-
-    #[inline]
-    fn vary(&mut self, end: usize, ns: Ns) -> Ns {
-        let factor = self.factors[(self.streams[end].next_u64() >> 54) as usize];
-        ns * u64::from(factor) / ONE
-    }
-}
-
 /// What the shell that starts the pairs does next.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Launch {
@@ -164,7 +131,7 @@ impl Netperf {
             after_ns: AFTER_NS,
             ends: (0..2 * config.clients).map(end).collect(),
             connections: vec![Connection::default(); config.clients as usize],
-            spread: Spread::new(&config),
+            spread: Spread::new(config.spread, 2 * config.clients, config.seed),
             started: 0,
             launch: Launch::Client,
             done: 0,

@@ -3,7 +3,7 @@
 use super::workqueue;
 use crate::experiment::{Variant, WorkloadFile, WorkloadSpec};
 use crate::glue::{self, Machine};
-use crate::registry::{self, COMMON, GROUP_POLICY, Value, nearest};
+use crate::registry::{self, COMMON, GROUP_POLICY, TASKS_MAX, Value, nearest};
 use crate::walk::{Node, Walk, did_you_mean};
 use toml::de::{DeString, DeTable};
 
@@ -141,6 +141,23 @@ fn place<'a>(doc: &'a DeTable<'a>, key: &str) -> Option<Node<'a>> {
     table.get(key).or_else(|| table.get("kind"))
 }
 
+/// The tasks of all groups must be no more than are simulated.
+pub(super) fn must_be_few_tasks(walk: &mut Walk, doc: &DeTable<'_>, workload: &WorkloadSpec) {
+    if workload.def.kind != "hackbench" {
+        return;
+    }
+    let (Some(groups), Some(fds)) = (workload.int("groups"), workload.int("fds")) else {
+        return;
+    };
+    let (each, all) = (2 * fds, TASKS_MAX as u64);
+    let most = all / each;
+    if let Some(node) = place(doc, "groups").filter(|_| groups > most) {
+        let message = format!("{groups} groups of {each} tasks; at most {all} tasks are simulated");
+        let fault = walk.at(node.span(), message).label(format!("so large groups: at most {most}"));
+        walk.fault(fault);
+    }
+}
+
 /// Requests or items of all issuers that are simulated at most: 1 GiB.
 const IN_FLIGHT_MAX: u64 = 10_000_000;
 
@@ -170,10 +187,13 @@ pub(super) fn must_be_few(
     }
 }
 
-/// Memory of a pair of netperf and netserver: in each a MiB of its own and the kernel's part
-/// (stack, task_struct), and the default buffers of a socket for data and one for control. General
-/// knowledge, unverified.
-const NETPERF_PAIR: u64 = 2 * ((1 << 20) + (32 << 10) + 2 * 212_992);
+/// Memory of a thread, with the kernel's part (stack, task_struct), and of a small process, which
+/// has a MiB of its own, bytes. General knowledge, unverified.
+const THREAD: u64 = 64 << 10;
+const PROCESS: u64 = (1 << 20) + (32 << 10);
+/// A pair of netperf and netserver, with the default buffers of a socket for data and one for
+/// control.
+const NETPERF_PAIR: u64 = 2 * (PROCESS + 2 * 212_992);
 
 /// The key that says how many there are, what they are, and the memory of each, bytes.
 fn memory(workload: &WorkloadSpec) -> Option<(&'static str, &'static str, u64)> {
@@ -187,6 +207,11 @@ fn memory(workload: &WorkloadSpec) -> Option<(&'static str, &'static str, u64)> 
             Some(("issuers", "issuers", (32 << 10) + 256 * workload.int("outstanding")?))
         }
         "netperf" => Some(("clients", "pairs", NETPERF_PAIR)),
+        "hackbench" => {
+            let threads = workload.get("threads").and_then(|v| v.bool()).unwrap_or(false);
+            let each = if threads { THREAD } else { PROCESS };
+            Some(("groups", "groups", 2 * workload.int("fds")? * each))
+        }
         _ => None,
     }
 }

@@ -22,7 +22,8 @@ pub struct WorkloadDef {
     pub keys: &'static [KeyDef],
 }
 
-const TASKS_MAX: i64 = 1_000_000;
+/// Tasks of a workload at most.
+pub const TASKS_MAX: i64 = 1_000_000;
 
 const fn count(name: &'static str, max: i64, default: Fallback, help: &'static str) -> KeyDef {
     KeyDef { name, kind: Kind::Int { min: 1, max }, unit: "", default, help }
@@ -138,6 +139,46 @@ pub const WORKLOADS: &[WorkloadDef] = &[
                 unit: "",
                 default: Float(0.1),
                 help: "coefficient of variation of each piece of that work",
+            },
+        ],
+    },
+    WorkloadDef {
+        kind: "hackbench",
+        ends: true,
+        workqueue: false,
+        kernel_threads: false,
+        help: "hackbench: groups in which each sender writes to each receiver, until all is read",
+        keys: &[
+            count("groups", TASKS_MAX, Int(10), "groups (-g)"),
+            count("fds", TASKS_MAX, Int(20), "senders of a group, and receivers (-f)"),
+            count(
+                "loops",
+                1_000_000_000,
+                Int(100),
+                "messages from each sender to each receiver (-l)",
+            ),
+            KeyDef {
+                name: "datasize",
+                kind: Kind::Int { min: 1, max: 4096 },
+                unit: "bytes",
+                default: Int(100),
+                help: "size of a message (-s)",
+            },
+            switch("pipe", false, "through pipes (-p), not pairs of Unix sockets"),
+            switch("threads", false, "threads of one process (-T), not processes (-P)"),
+            KeyDef {
+                name: "message_ns",
+                kind: Kind::Int { min: 1, max: 3_600_000_000_000 },
+                unit: "ns",
+                default: Words("1400 or 480 (pipes) at 3 GHz"),
+                help: "CPU work to write a message, and to read one, at this machine's full speed",
+            },
+            KeyDef {
+                name: "spread",
+                kind: Kind::Float { min: 0.0, max: 1.0 },
+                unit: "",
+                default: Float(0.1),
+                help: "coefficient of variation of that work",
             },
         ],
     },

@@ -10,6 +10,7 @@ mod engine;
 mod ext;
 mod fairness;
 mod groups;
+mod hackbench;
 mod invariants;
 mod limits;
 mod locks;

@@ -1,0 +1,416 @@
+//! hackbench: groups in which each sender writes to each receiver, as fast as they can.
+//!
+//! ```text
+//! main:     forks all tasks | reads a byte from each | lets all go at once | waits for their ends
+//! sender:   `loops` times a message to each of its group's receivers
+//! receiver: reads what its group's senders have for it
+//! ```
+//!
+//! As in the program of that name, so are the parameters' names. What is measured begins when main
+//! lets the tasks go, as there. A write to a receiver that sleeps wakes it (SYNC), one to a full
+//! channel sleeps; who is woken then, and in which order, is in `hackbench/channel.rs`. Left out:
+//! that two CPUs that write to one pipe wait for its mutex.
+
+mod calls;
+mod channel;
+
+use crate::spread::Spread;
+use channel::Channel;
+pub use channel::Medium;
+use sim_core::{Calls, Ns, Op, Program, ProgramCx, Step, TaskAttr, TaskId};
+use std::collections::VecDeque;
+use topology::REFERENCE_MHZ;
+
+/// Parameters.
+#[derive(Clone, Copy, Debug)]
+pub struct Config {
+    /// Groups (`-g`).
+    pub groups: u32,
+    /// Senders, and receivers, of a group (`-f`).
+    pub fds: u32,
+    /// Messages from each sender to each receiver of its group (`-l`).
+    pub loops: u32,
+    /// Bytes of a message (`-s`), at most a page.
+    pub datasize: u32,
+    /// What messages go through (`-p`: pipes).
+    pub medium: Medium,
+    /// Threads of one process (`-T`), not processes.
+    pub threads: bool,
+    /// CPU work to write a message, and as much to read it, at full speed, ns; none: by the clock.
+    pub message_ns: Option<Ns>,
+    /// Coefficient of variation of that work (log-normal).
+    pub spread: f64,
+    /// Seed of its lengths.
+    pub seed: u64,
+}
+
+impl Config {
+    /// Tasks beside main.
+    pub fn tasks(&self) -> u64 {
+        2 * u64::from(self.fds) * u64::from(self.groups)
+    }
+}
+
+/// CPU work to write or to read 100 bytes on one CPU, ns at [`REFERENCE_MHZ`]: measured on a guest
+/// of an EPYC at 4.5 GHz, with Linux 6.18, for 0.93 and 0.32 us.
+const SOCKET_NS: Ns = 1400;
+const PIPE_NS: Ns = 480;
+/// The end of a process and of a thread, likewise; the first as in the kernel build, the second
+/// unverified.
+const EXIT_NS: Ns = 150_000;
+const THREAD_EXIT_NS: Ns = 15_000;
+/// A byte through the pipes that tell main who is ready; what main does for one that has ended:
+/// unverified.
+const BYTE_NS: Ns = 1000;
+const REAP_NS: Ns = 10_000;
+/// What a task uses again and again, KiB: as netperf's, unverified here.
+const WORKING_SET_KIB: u32 = 64;
+
+/// Main is the first task.
+const MAIN: TaskId = TaskId(0);
+
+/// Where main stands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum MainAt {
+    Fork,
+    AwaitReady,
+    Go,
+    Reap,
+}
+
+/// Where a sender or a receiver stands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum At {
+    Born,
+    Ready,
+    Hold,
+    /// Looks whether there is room, or a message.
+    Look,
+    /// The message is copied.
+    Copied,
+    /// Whom it owes a wake-up is woken.
+    Wake,
+    End,
+    Gone,
+}
+
+#[derive(Clone, Debug)]
+struct Worker {
+    at: At,
+    /// Messages that it has sent or received.
+    done: u32,
+    /// It has waited for room.
+    waited: bool,
+    /// Whom it is about to wake.
+    wakes: VecDeque<u32>,
+}
+
+/// Costs at the machine's clock, ns.
+#[derive(Clone, Copy, Debug, Default)]
+struct Costs {
+    message: Ns,
+    exit: Ns,
+    byte: Ns,
+    reap: Ns,
+}
+
+/// The running benchmark.
+pub struct Hackbench {
+    config: Config,
+    costs: Costs,
+    /// By task but main: of each group the receivers, then the senders.
+    workers: Vec<Worker>,
+    /// By receiver.
+    channels: Vec<Channel>,
+    spread: Spread,
+    main: MainAt,
+    main_waits: bool,
+    forked: u32,
+    /// Tasks that have told main that they are ready, or have ended, and main has not seen it.
+    news: u32,
+    seen: u32,
+    /// Who polls until main lets all go, and has not been woken.
+    pollers: Vec<u32>,
+    received: u64,
+}
+
+impl Hackbench {
+    /// Ready to run.
+    pub fn new(config: Config) -> Self {
+        let n = config.tasks() as u32;
+        let worker = Worker { at: At::Born, done: 0, waited: false, wakes: VecDeque::new() };
+        let channel = |_| Channel::new(config.medium, config.datasize);
+        Self {
+            costs: Costs::default(),
+            workers: vec![worker; n as usize],
+            channels: (0..n / 2).map(channel).collect(),
+            spread: Spread::new(config.spread, n, config.seed),
+            main: MainAt::Fork,
+            main_waits: false,
+            forked: 0,
+            news: 0,
+            seen: 0,
+            pollers: Vec::new(),
+            received: 0,
+            config,
+        }
+    }
+
+    /// A worker's task.
+    fn task(worker: u32) -> TaskId {
+        TaskId(worker + 1)
+    }
+
+    fn is_sender(&self, me: usize) -> bool {
+        me as u32 % (2 * self.config.fds) >= self.config.fds
+    }
+
+    /// The channel that a worker writes to next, or reads from.
+    fn channel_of(&self, me: usize) -> usize {
+        let (me, fds) = (me as u32, self.config.fds);
+        let first = me / (2 * fds) * fds;
+        let of_group = match self.is_sender(me as usize) {
+            true => self.workers[me as usize].done % fds,
+            false => me % (2 * fds),
+        };
+        (first + of_group) as usize
+    }
+
+    /// Messages that a worker sends or receives.
+    fn share(&self) -> u32 {
+        self.config.fds * self.config.loops
+    }
+
+    /// What main does next.
+    fn lead(&mut self) -> Op {
+        let n = self.workers.len() as u32;
+        match self.main {
+            MainAt::Fork if self.forked < n => {
+                self.forked += 1;
+                Op::Fork(Self::task(self.forked - 1))
+            }
+            MainAt::Fork => {
+                self.main = MainAt::AwaitReady;
+                self.lead()
+            }
+            MainAt::AwaitReady if self.seen == n => {
+                (self.main, self.seen) = (MainAt::Go, 0);
+                Op::Kernel(self.costs.byte)
+            }
+            MainAt::AwaitReady => self.see(self.costs.byte),
+            MainAt::Go => {
+                self.main = MainAt::Reap;
+                Op::Path
+            }
+            MainAt::Reap if self.seen == n => Op::Exit,
+            MainAt::Reap => self.see(self.costs.reap),
+        }
+    }
+
+    /// Main takes note of one worker, or waits for it.
+    fn see(&mut self, ns: Ns) -> Op {
+        if self.news == 0 {
+            self.main_waits = true;
+            return Op::Wait;
+        }
+        (self.news, self.seen) = (self.news - 1, self.seen + 1);
+        Op::Kernel(ns)
+    }
+
+    /// A worker has something for main.
+    fn tell_main(&mut self) -> Op {
+        self.news += 1;
+        match std::mem::take(&mut self.main_waits) {
+            true => Op::Wake { task: MAIN, sync: true },
+            false => Op::Kernel(0),
+        }
+    }
+
+    fn then(&mut self, me: usize, at: At, op: Op) -> Op {
+        self.workers[me].at = at;
+        op
+    }
+
+    /// What a worker does next.
+    fn work(&mut self, cx: &mut ProgramCx<'_>, me: usize) -> Op {
+        match self.workers[me].at {
+            At::Born => self.then(me, At::Ready, Op::Kernel(self.costs.byte)),
+            At::Ready => {
+                self.workers[me].at = At::Hold;
+                self.tell_main()
+            }
+            At::Hold if self.main == MainAt::Reap => {
+                self.workers[me].at = At::Look;
+                self.work(cx, me)
+            }
+            At::Hold => {
+                self.pollers.push(me as u32);
+                Op::Wait
+            }
+            At::Look if self.workers[me].done == self.share() => {
+                cx.set_exiting(Self::task(me as u32));
+                self.then(me, At::End, Op::Kernel(self.costs.exit))
+            }
+            At::Look if self.is_sender(me) => self.begin_write(cx, me),
+            At::Look => self.begin_read(cx, me),
+            At::Copied => {
+                if self.is_sender(me) {
+                    self.write(cx, me)
+                } else {
+                    self.read(cx, me)
+                }
+            }
+            At::Wake => {
+                let more = !self.workers[me].wakes.is_empty();
+                self.workers[me].at = At::Look;
+                if more { Op::Path } else { self.work(cx, me) }
+            }
+            At::End => {
+                self.workers[me].at = At::Gone;
+                self.tell_main()
+            }
+            At::Gone => Op::Exit,
+        }
+    }
+
+    fn begin_write(&mut self, cx: &ProgramCx<'_>, me: usize) -> Op {
+        let to = self.channel_of(me);
+        if !self.channels[to].has_room() {
+            self.channels[to].wait_for_room(me as u32);
+            self.workers[me].waited = true;
+            return Op::Wait;
+        }
+        self.channels[to].begin_write();
+        let miss = self.channels[to].write_miss_ns(cx.machine(), cx.cpu());
+        self.copy(me, miss)
+    }
+
+    fn begin_read(&mut self, cx: &ProgramCx<'_>, me: usize) -> Op {
+        let from = self.channel_of(me);
+        if self.channels[from].wait_for_message() {
+            return Op::Wait;
+        }
+        let miss = self.channels[from].read_miss_ns(cx.machine(), cx.cpu());
+        self.copy(me, miss)
+    }
+
+    fn copy(&mut self, me: usize, miss_ns: Ns) -> Op {
+        let ns = self.spread.vary(me, self.costs.message) + miss_ns;
+        self.then(me, At::Copied, Op::Kernel(ns))
+    }
+
+    /// The message is copied into the channel.
+    fn write(&mut self, cx: &mut ProgramCx<'_>, me: usize) -> Op {
+        let to = self.channel_of(me);
+        // A pipe may have been filled meanwhile by another CPU: it has waited for the mutex.
+        if self.config.medium == Medium::Pipe && !self.channels[to].has_room() {
+            self.workers[me].at = At::Look;
+            return self.work(cx, me);
+        }
+        if self.channels[to].write(cx.cpu()) {
+            let (fds, to) = (self.config.fds, to as u32);
+            self.workers[me].wakes.push_back(to / fds * 2 * fds + to % fds);
+        }
+        let passes_on = std::mem::take(&mut self.workers[me].waited);
+        if self.config.medium == Medium::Pipe && passes_on {
+            let next = self.channels[to].next_writer();
+            self.workers[me].wakes.extend(next);
+        }
+        self.copied(cx, me)
+    }
+
+    /// The message is copied out of the channel.
+    fn read(&mut self, cx: &mut ProgramCx<'_>, me: usize) -> Op {
+        let from = self.channel_of(me);
+        self.channels[from].read(cx.cpu(), &mut self.workers[me].wakes);
+        self.received += 1;
+        self.copied(cx, me)
+    }
+
+    fn copied(&mut self, cx: &mut ProgramCx<'_>, me: usize) -> Op {
+        let worker = &mut self.workers[me];
+        worker.done += 1;
+        worker.at = At::Wake;
+        self.work(cx, me)
+    }
+}
+
+impl Program for Hackbench {
+    fn start(&mut self, cx: &mut ProgramCx<'_>) {
+        let clock_mhz = u64::from(cx.machine().clock_mhz);
+        let at_clock = |ns: Ns| ns * u64::from(REFERENCE_MHZ) / clock_mhz;
+        let message = match self.config.medium {
+            Medium::Socket => SOCKET_NS,
+            Medium::Pipe => PIPE_NS,
+        };
+        let exit = if self.config.threads { THREAD_EXIT_NS } else { EXIT_NS };
+        self.costs = Costs {
+            message: self.config.message_ns.unwrap_or(at_clock(message)),
+            exit: at_clock(exit),
+            byte: at_clock(BYTE_NS),
+            reap: at_clock(REAP_NS),
+        };
+        let comm = cx.comm("hackbench");
+        let attr = TaskAttr { comm, working_set_kib: WORKING_SET_KIB, ..TaskAttr::default() };
+        cx.start_task(attr);
+        for worker in 0..self.workers.len() as u32 {
+            cx.new_task(TaskAttr { mm: if self.config.threads { 0 } else { 1 + worker }, ..attr });
+        }
+    }
+
+    fn next(&mut self, cx: &mut ProgramCx<'_>, task: TaskId) -> Op {
+        if task == MAIN { self.lead() } else { self.work(cx, task.idx() - 1) }
+    }
+
+    /// The end of a `write()` or `read()` that wakes others.
+    fn path(&mut self, _cx: &mut ProgramCx<'_>, task: TaskId) -> Step {
+        let next = match task {
+            MAIN => self.pollers.pop(),
+            _ => self.workers[task.idx() - 1].wakes.pop_front(),
+        };
+        next.map_or(Step::Done, |worker| Step::Wake { task: Self::task(worker), sync: true })
+    }
+
+    fn calls(&self, task: TaskId, op: &Op) -> Calls {
+        let Some(me) = task.idx().checked_sub(1) else {
+            return op.calls();
+        };
+        let step = match (self.workers[me].at, op, self.is_sender(me)) {
+            (At::Look, Op::Path, true) => calls::Step::WakeReceiver,
+            (At::Look, Op::Path, false) => calls::Step::WakeSenders,
+            (At::Look, Op::Wait, true) => calls::Step::WaitForRoom,
+            (At::Look, Op::Wait, false) => calls::Step::WaitForMessage,
+            (At::Copied, _, true) => calls::Step::Write,
+            (At::Copied, _, false) => calls::Step::Read,
+            _ => return op.calls(),
+        };
+        calls::of(self.config.medium, step)
+    }
+
+    fn progress(&self) -> f64 {
+        let all = self.channels.len() as f64 * f64::from(self.share());
+        self.received as f64 / all.max(1.0)
+    }
+
+    /// hackbench stops the time from when main lets its tasks go.
+    fn is_under_way(&self) -> bool {
+        self.main == MainAt::Reap
+    }
+
+    fn results(&self, elapsed_ns: Ns) -> Vec<(&'static str, f64)> {
+        vec![("throughput", self.received as f64 / (elapsed_ns.max(1) as f64 * 1e-9))]
+    }
+
+    fn waits_for(&self, task: TaskId) -> String {
+        let what = match task.idx().checked_sub(1) {
+            None => "its children",
+            Some(me) if self.workers[me].at == At::Hold => "the others to be ready",
+            Some(me) if self.is_sender(me) => "room for a message",
+            Some(_) => "a message",
+        };
+        what.to_string()
+    }
+}
+
+#[cfg(test)]
+mod tests;

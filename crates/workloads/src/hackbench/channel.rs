@@ -1,0 +1,244 @@
+//! Through what a group's messages go: one socket pair or one pipe for each receiver.
+//!
+//! Both were measured for what they hold and when a writer is let in again (Linux 6.18; the tests
+//! have the figures). Who waits stands in a wait queue, whose order is the kernel's: sleepers
+//! for room in a socket are all woken, the last one first; those at a pipe one at a time, in their
+//! order.
+
+use sim_core::Ns;
+use std::collections::VecDeque;
+use topology::{CpuId, Machine};
+
+/// `SO_SNDBUF` by default, bytes of kernel memory.
+const SEND_BUFFER: u32 = 212_992;
+/// Pages that a pipe holds by default, and bytes of each.
+const PIPE_PAGES: usize = 16;
+const PAGE: u32 = 4096;
+
+/// What the messages go through.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Medium {
+    /// A pair of Unix stream sockets, hackbench's default.
+    Socket,
+    /// A pipe (`-p`).
+    Pipe,
+}
+
+/// Cache lines that change hands, from the CPU at the other end: measured on a guest with two CPUs
+/// of an EPYC, in units of 45 ns.
+struct Lines {
+    /// A write to, and a read from, what another CPU has touched last.
+    write_state: u64,
+    read_state: u64,
+    /// Each write to what another CPU reads from; each read of what another CPU wrote.
+    write_each: u64,
+    read_each: u64,
+}
+
+impl Medium {
+    fn lines(self) -> Lines {
+        match self {
+            Medium::Socket => Lines { write_state: 0, read_state: 0, write_each: 4, read_each: 11 },
+            Medium::Pipe => Lines { write_state: 5, read_state: 9, write_each: 0, read_each: 1 },
+        }
+    }
+}
+
+/// Kernel memory of a message of so many bytes in a Unix stream socket (`skb->truesize`): the
+/// sk_buff, and the buffer with its `skb_shared_info`; whole pages for what does not fit into one.
+fn truesize(bytes: u32) -> u32 {
+    const SK_BUFF: u32 = 256;
+    const SHARED_INFO: u32 = 320;
+    let in_pages = bytes.saturating_sub(PAGE - SHARED_INFO).next_multiple_of(PAGE);
+    let linear = bytes.saturating_sub(in_pages) + SHARED_INFO;
+    SK_BUFF + linear.next_power_of_two().max(512) + in_pages
+}
+
+/// The way to one receiver.
+pub(super) struct Channel {
+    medium: Medium,
+    /// By message that is there: the CPU that wrote it.
+    messages: VecDeque<CpuId>,
+    /// Socket: bytes of kernel memory that its messages take, and one of them.
+    used: u32,
+    truesize: u32,
+    /// Pipe: messages that its pages were filled with, and how many of the first were read.
+    pages: VecDeque<u32>,
+    read_of_first: u32,
+    per_page: u32,
+    reader_waits: bool,
+    /// Senders that wait for room, those who came last at the back.
+    writers: VecDeque<u32>,
+    touched: CpuId,
+    read_by: CpuId,
+}
+
+impl Channel {
+    /// Empty, for messages of so many bytes.
+    pub fn new(medium: Medium, bytes: u32) -> Self {
+        Self {
+            medium,
+            messages: VecDeque::new(),
+            used: 0,
+            truesize: truesize(bytes),
+            pages: VecDeque::new(),
+            read_of_first: 0,
+            per_page: PAGE / bytes,
+            reader_waits: false,
+            writers: VecDeque::new(),
+            touched: CpuId(0),
+            read_by: CpuId(0),
+        }
+    }
+
+    /// Is there room for a message?
+    pub fn has_room(&self) -> bool {
+        match self.medium {
+            Medium::Socket => self.used < SEND_BUFFER,
+            Medium::Pipe => {
+                !self.has_all_pages() || self.pages.back().is_some_and(|n| *n < self.per_page)
+            }
+        }
+    }
+
+    fn has_all_pages(&self) -> bool {
+        self.pages.len() == PIPE_PAGES
+    }
+
+    /// `sender` sleeps until there is room.
+    pub fn wait_for_room(&mut self, sender: u32) {
+        self.writers.push_back(sender);
+    }
+
+    /// A sender has room and begins to write: a socket has its memory from here on.
+    pub fn begin_write(&mut self) {
+        if self.medium == Medium::Socket {
+            self.used += self.truesize;
+        }
+    }
+
+    /// The message is there, if there still is room for it; true if the receiver is to be woken.
+    pub fn write(&mut self, cpu: CpuId) -> bool {
+        self.touched = cpu;
+        self.messages.push_back(cpu);
+        if self.medium == Medium::Pipe {
+            match self.pages.back_mut().filter(|n| **n < self.per_page) {
+                Some(filled) => *filled += 1,
+                None => self.pages.push_back(1),
+            }
+        }
+        std::mem::take(&mut self.reader_waits)
+    }
+
+    /// A sender that has waited for a pipe passes on what room is left.
+    pub fn next_writer(&mut self) -> Option<u32> {
+        if self.has_all_pages() { None } else { self.writers.pop_front() }
+    }
+
+    /// Is there no message? Then the receiver waits for one from now on.
+    pub fn wait_for_message(&mut self) -> bool {
+        self.reader_waits = self.messages.is_empty();
+        self.reader_waits
+    }
+
+    /// A message was read: adds the senders to be woken, in their order.
+    pub fn read(&mut self, cpu: CpuId, wakes: &mut VecDeque<u32>) {
+        (self.touched, self.read_by) = (cpu, cpu);
+        self.messages.pop_front();
+        match self.medium {
+            Medium::Socket => {
+                self.used -= self.truesize;
+                if 4 * self.used <= SEND_BUFFER {
+                    wakes.extend(self.writers.drain(..).rev());
+                }
+            }
+            Medium::Pipe => {
+                self.read_of_first += 1;
+                if self.pages.front() == Some(&self.read_of_first) {
+                    let was_full = self.has_all_pages();
+                    self.pages.pop_front();
+                    self.read_of_first = 0;
+                    wakes.extend(if was_full { self.writers.pop_front() } else { None });
+                }
+            }
+        }
+    }
+
+    /// What the caches add to a write on `cpu`, ns.
+    pub fn write_miss_ns(&self, machine: &Machine, cpu: CpuId) -> Ns {
+        let lines = self.medium.lines();
+        lines.write_state * machine.line_ns(self.touched, cpu)
+            + lines.write_each * machine.line_ns(self.read_by, cpu)
+    }
+
+    /// What the caches add to the next read on `cpu`, ns.
+    pub fn read_miss_ns(&self, machine: &Machine, cpu: CpuId) -> Ns {
+        let lines = self.medium.lines();
+        let writer = self.messages.front().copied().unwrap_or(cpu);
+        lines.read_state * machine.line_ns(self.touched, cpu)
+            + lines.read_each * machine.line_ns(writer, cpu)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Messages until a sender must wait, and reads until one may go on.
+    fn limits(medium: Medium, bytes: u32) -> (u32, u32) {
+        let mut channel = Channel::new(medium, bytes);
+        let (mut held, mut wakes) = (0, VecDeque::new());
+        while channel.has_room() {
+            channel.begin_write();
+            channel.write(CpuId(0));
+            held += 1;
+        }
+        channel.wait_for_room(7);
+        let mut read = 0;
+        while wakes.is_empty() {
+            channel.read(CpuId(0), &mut wakes);
+            read += 1;
+        }
+        (held, read)
+    }
+
+    #[test]
+    fn channels_hold_what_the_kernels_do() {
+        // Non-blocking writes up to EAGAIN, then reads until poll() finds it writable.
+        let sockets = [1, 100, 300, 400, 1000, 3000, 4096].map(|b| limits(Medium::Socket, b));
+        let of_kernel =
+            [(278, 209), (278, 209), (167, 126), (167, 126), (93, 70), (49, 37), (44, 34)];
+        assert_eq!(sockets, of_kernel);
+        let pipes = [1, 100, 300, 400, 1000, 3000, 4096].map(|b| limits(Medium::Pipe, b));
+        let of_kernel = [(65536, 4096), (640, 40), (208, 13), (160, 10), (64, 4), (16, 1), (16, 1)];
+        assert_eq!(pipes, of_kernel);
+    }
+
+    #[test]
+    fn room_in_a_socket_wakes_all_the_last_first_and_in_a_pipe_one() {
+        let mut wakes = VecDeque::new();
+        for (medium, woken) in [(Medium::Socket, vec![3, 2, 1]), (Medium::Pipe, vec![1])] {
+            let mut channel = Channel::new(medium, 4096);
+            while channel.has_room() {
+                channel.begin_write();
+                channel.write(CpuId(0));
+            }
+            (1..=3).for_each(|sender| channel.wait_for_room(sender));
+            wakes.clear();
+            while wakes.is_empty() {
+                channel.read(CpuId(0), &mut wakes);
+            }
+            assert_eq!(wakes, woken);
+        }
+    }
+
+    #[test]
+    fn a_page_that_was_read_to_its_end_is_not_written_again() {
+        let mut pipe = Channel::new(Medium::Pipe, 100);
+        for _ in 0..2 * PIPE_PAGES {
+            pipe.write(CpuId(0));
+            pipe.read(CpuId(0), &mut VecDeque::new());
+            assert!(pipe.pages.is_empty());
+        }
+    }
+}
