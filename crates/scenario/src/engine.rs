@@ -32,6 +32,7 @@ use workloads::micro::{OpenQueue, PingPong, Short, Spinners};
 use workloads::netperf::{self, Netperf};
 use workloads::replay::{Replay, Timers};
 use workloads::rt_app::{self, RtApp};
+use workloads::schbench::{self, Schbench};
 use workloads::speed::Speed;
 
 /// How often the progress is told: every so many events.
@@ -112,6 +113,7 @@ fn with_policy<P: Policy>(
         "perf-script" => run(spec, policy, replay(load), watch, progress),
         "netperf" => run(spec, policy, netperf(load, seed), watch, progress),
         "hackbench" => run(spec, policy, hackbench(load, seed), watch, progress),
+        "schbench" => run(spec, policy, schbench(spec), watch, progress),
         "dm-crypt" => run(spec, policy, workqueue::dm_crypt(spec), watch, progress),
         "queue-work" => run(spec, policy, workqueue::queue_work(spec), watch, progress),
         "ping-pong" => {
@@ -193,6 +195,22 @@ fn hackbench(load: &WorkloadSpec, seed: u64) -> Hackbench {
         message_ns: load.int("message_ns"),
         spread: float(load, "spread"),
         seed,
+    })
+}
+
+fn schbench(spec: &RunSpec) -> Schbench {
+    let load = &spec.workload;
+    let message_threads = int(load, "message_threads");
+    let per_messenger = (spec.machine.n_cpus() as u64).div_ceil(message_threads);
+    Schbench::new(schbench::Config {
+        message_threads: message_threads as u32,
+        threads: load.int("threads").unwrap_or(per_messenger) as u32,
+        work_ns: int(load, "work_ns"),
+        sleep_ns: int(load, "sleep_ns"),
+        rps: load.int("rps"),
+        footprint_kib: int(load, "cache_footprint_kib") as u32,
+        spread: float(load, "spread"),
+        seed: spec.seed,
     })
 }
 

@@ -59,7 +59,7 @@ pub(crate) fn experiment(
     if let (Some(workload), Some(machine)) = (&workload, &machine) {
         workload::must_fit(walk, doc, workload, machine);
         workload::must_be_few(walk, doc, workload, machine);
-        workload::must_be_few_tasks(walk, doc, workload);
+        workload::must_be_few_tasks(walk, doc, workload, machine);
     }
     if !walk.faults.is_empty() {
         return None;

@@ -15,6 +15,7 @@ pub mod queue_work;
 pub mod random;
 pub mod replay;
 pub mod rt_app;
+pub mod schbench;
 pub mod speed;
 mod spread;
 

@@ -142,19 +142,40 @@ fn place<'a>(doc: &'a DeTable<'a>, key: &str) -> Option<Node<'a>> {
 }
 
 /// The tasks of all groups must be no more than are simulated.
-pub(super) fn must_be_few_tasks(walk: &mut Walk, doc: &DeTable<'_>, workload: &WorkloadSpec) {
-    if workload.def.kind != "hackbench" {
-        return;
-    }
-    let (Some(groups), Some(fds)) = (workload.int("groups"), workload.int("fds")) else {
+pub(super) fn must_be_few_tasks(
+    walk: &mut Walk,
+    doc: &DeTable<'_>,
+    workload: &WorkloadSpec,
+    machine: &Machine,
+) {
+    let Some((key, what, each)) = group_of_tasks(workload, machine) else {
         return;
     };
-    let (each, all) = (2 * fds, TASKS_MAX as u64);
+    let Some(groups) = workload.int(key) else {
+        return;
+    };
+    let all = TASKS_MAX as u64;
     let most = all / each;
-    if let Some(node) = place(doc, "groups").filter(|_| groups > most) {
-        let message = format!("{groups} groups of {each} tasks; at most {all} tasks are simulated");
-        let fault = walk.at(node.span(), message).label(format!("so large groups: at most {most}"));
+    if let Some(node) = place(doc, key).filter(|_| groups > most) {
+        let message = format!("{groups} {what} of {each} tasks; at most {all} are simulated");
+        let fault = walk.at(node.span(), message).label(format!("of this size: at most {most}"));
         walk.fault(fault);
+    }
+}
+
+/// The key that says how many groups of tasks there are, what they are, and the tasks of each.
+fn group_of_tasks(
+    workload: &WorkloadSpec,
+    machine: &Machine,
+) -> Option<(&'static str, &'static str, u64)> {
+    match workload.def.kind {
+        "hackbench" => Some(("groups", "groups", 2 * workload.int("fds")?)),
+        "schbench" => {
+            let default = (machine.n_cpus() as u64).div_ceil(workload.int("message_threads")?);
+            let each = 1 + workload.int("threads").unwrap_or(default);
+            Some(("message_threads", "message threads", each))
+        }
+        _ => None,
     }
 }
 
@@ -211,6 +232,11 @@ fn memory(workload: &WorkloadSpec) -> Option<(&'static str, &'static str, u64)> 
             let threads = workload.get("threads").and_then(|v| v.bool()).unwrap_or(false);
             let each = if threads { THREAD } else { PROCESS };
             Some(("groups", "groups", 2 * workload.int("fds")? * each))
+        }
+        "schbench" => {
+            let footprint = workload.int("cache_footprint_kib")? << 10;
+            let threads = workload.int("threads").unwrap_or(1);
+            Some(("message_threads", "message threads", threads * (THREAD + footprint)))
         }
         _ => None,
     }

@@ -479,3 +479,51 @@ fn task_groups_are_for_cfs_and_for_user_tasks() {
     );
     check_brief(&right.replace("= 100", "= 0"), expect!["11: `cpu_weight` must be at least 1"]);
 }
+
+#[test]
+fn groups_of_tasks_must_be_few_and_fit() {
+    let run = |workload: &str| {
+        format!(
+            "title = \"x\"\npolicy = \"cfs\"\n{MACHINE}\n[workload]\n{workload}\n[run]\nuntil = \"1s\"\n[[variant]]\nname = \"A\"\n"
+        )
+    };
+    check_brief(
+        &run("kind = \"hackbench\"\ngroups = 0\ndatasize = 5000\nloop = 3"),
+        expect![[r#"
+            10: `groups` must be at least 1
+            11: `datasize` must be at most 4096 bytes
+            12: unknown key `loop` in workload `hackbench`
+                did you mean `loops`?"#]],
+    );
+    check_brief(
+        &run("kind = \"hackbench\"\ngroups = 1_000_000\nfds = 1_000_000"),
+        expect![[r#"
+            10: 1000000 groups of 2062500 MiB each do not fit into 64 GiB of memory
+                the machine's memory is its `memory_gib`
+            10: 1000000 groups of 2000000 tasks; at most 1000000 are simulated"#]],
+    );
+    check_brief(
+        &run("kind = \"hackbench\"\ngroups = 20_000\nthreads = true"),
+        expect!["right"],
+    );
+    check_brief(
+        &run("kind = \"schbench\"\nmessage_threads = 1_000_000"),
+        expect![[r#"
+            10: 1000000 message threads of 1 MiB each do not fit into 64 GiB of memory
+                the machine's memory is its `memory_gib`
+            10: 1000000 message threads of 2 tasks; at most 1000000 are simulated"#]],
+    );
+    check_brief(
+        &run("kind = \"schbench\"\nthreads = 500_000\nmessage_threads = 2"),
+        expect![[r#"
+            11: 2 message threads of 156250 MiB each do not fit into 64 GiB of memory
+                the machine's memory is its `memory_gib`
+            11: 2 message threads of 500001 tasks; at most 1000000 are simulated"#]],
+    );
+    check_brief(
+        &run("kind = \"schbench\"\nthreads = 0\nrps = -1"),
+        expect![[r#"
+            10: `threads` must be at least 1
+            11: `rps` must be at least 1"#]],
+    );
+}

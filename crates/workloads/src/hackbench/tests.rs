@@ -1,3 +1,5 @@
+//! Who writes to whom.
+
 use super::*;
 
 fn bench(groups: u32, fds: u32) -> Hackbench {

@@ -20,6 +20,7 @@ mod paths;
 mod profile;
 mod rt_app;
 mod scaling;
+mod schbench;
 mod support;
 mod twins;
 mod wakers;
