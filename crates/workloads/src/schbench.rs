@@ -7,8 +7,8 @@
 //!
 //! With a rate (`-R`) nobody asks: each message thread sends its workers requests, eight of them in
 //! turn, and sleeps so long that the rate comes out; a worker that has more than eight to do is left
-//! out. From memory of the program, not measured beside it; so is the work of a request, five
-//! products of matrices that fill the cache footprint.
+//! out. All of this is from memory of the program, not measured beside it; so is the work of a
+//! request, five products of matrices that fill the cache footprint.
 
 use crate::latency::Latency;
 use crate::spread::Spread;

@@ -502,10 +502,7 @@ fn groups_of_tasks_must_be_few_and_fit() {
                 the machine's memory is its `memory_gib`
             10: 1000000 groups of 2000000 tasks; at most 1000000 are simulated"#]],
     );
-    check_brief(
-        &run("kind = \"hackbench\"\ngroups = 20_000\nthreads = true"),
-        expect!["right"],
-    );
+    check_brief(&run("kind = \"hackbench\"\ngroups = 20_000\nthreads = true"), expect!["right"]);
     check_brief(
         &run("kind = \"schbench\"\nmessage_threads = 1_000_000"),
         expect![[r#"
