@@ -184,7 +184,7 @@ fn netperf(load: &WorkloadSpec, seed: u64) -> Netperf {
 }
 
 fn hackbench(load: &WorkloadSpec, seed: u64) -> Hackbench {
-    let on = |key| load.get(key).and_then(|v| v.bool()).unwrap_or(false);
+    let on = |key| load.bool(key).unwrap_or(false);
     Hackbench::new(hackbench::Config {
         groups: int(load, "groups") as u32,
         fds: int(load, "fds") as u32,
@@ -200,11 +200,9 @@ fn hackbench(load: &WorkloadSpec, seed: u64) -> Hackbench {
 
 fn schbench(spec: &RunSpec) -> Schbench {
     let load = &spec.workload;
-    let message_threads = int(load, "message_threads");
-    let per_messenger = (spec.machine.n_cpus() as u64).div_ceil(message_threads);
     Schbench::new(schbench::Config {
-        message_threads: message_threads as u32,
-        threads: load.int("threads").unwrap_or(per_messenger) as u32,
+        message_threads: int(load, "message_threads") as u32,
+        threads: load.schbench_threads(&spec.machine) as u32,
         work_ns: int(load, "work_ns"),
         sleep_ns: int(load, "sleep_ns"),
         rps: load.int("rps"),

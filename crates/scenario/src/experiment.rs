@@ -170,9 +170,21 @@ impl WorkloadSpec {
         self.get(key).and_then(|value| value.int()).map(|n| n as u64)
     }
 
+    /// Yes or no, as [`Self::get`].
+    pub fn bool(&self, key: &str) -> Option<bool> {
+        self.get(key).and_then(|value| value.bool())
+    }
+
     /// A number, as [`Self::get`].
     pub fn float(&self, key: &str) -> Option<f64> {
         self.get(key).and_then(|value| value.float())
+    }
+
+    /// Workers of each message thread of a `schbench` workload.
+    pub(crate) fn schbench_threads(&self, machine: &Machine) -> u64 {
+        let message_threads = self.int("message_threads").unwrap_or(1).max(1);
+        let a_cpu_each = (machine.n_cpus() as u64).div_ceil(message_threads);
+        self.int("threads").unwrap_or(a_cpu_each)
     }
 }
 

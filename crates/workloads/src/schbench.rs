@@ -6,9 +6,12 @@
 //! ```
 //!
 //! With a rate (`-R`) nobody asks: each message thread sends its workers requests, eight of them in
-//! turn, and sleeps so long that the rate comes out; a worker that has more than eight to do is left
-//! out. All of this is from memory of the program, not measured beside it; so is the work of a
-//! request, five products of matrices that fill the cache footprint.
+//! turn, and sleeps so long that the rate comes out; a worker that has more than eight to do is
+//! left out. A request's latency begins when its worker runs, at a rate when it was sent.
+//!
+//! All of this is from memory of the program and was not measured beside it. So is the work of a
+//! request, five products of matrices that fill the cache footprint: a time of its own here, which
+//! does not follow the footprint.
 
 use crate::latency::Latency;
 use crate::spread::Spread;
@@ -49,19 +52,30 @@ const MAIN: TaskId = TaskId(0);
 struct MessageThread {
     forked: u32,
     asleep: bool,
-    /// Workers that have asked and are to be woken, the last one at the back.
+    /// Workers that have asked, and those that are being woken, the last one at the back.
     asked: Vec<u32>,
+    round: Vec<u32>,
     /// Requests sent since the last sleep, and since the start.
     of_batch: u32,
     sent: u64,
+}
+
+impl MessageThread {
+    /// Whom it wakes next. Who asks while it wakes others comes in the next round.
+    fn next_asker(&mut self) -> Option<u32> {
+        if self.round.is_empty() {
+            std::mem::swap(&mut self.round, &mut self.asked);
+        }
+        self.round.pop()
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum At {
     /// Asks, or looks whether it has a request.
     Ask,
-    /// Sleeps, as if its request came over a network.
-    Network,
+    /// Sleeps until then, as if its request came over a network.
+    Network(Ns),
     Work,
 }
 
@@ -128,11 +142,13 @@ impl Schbench {
         if let Some(rps) = self.config.rps {
             return self.send(cx.now(), m, rps);
         }
-        let Some(worker) = self.messengers[m].asked.pop() else {
-            self.messengers[m].asleep = true;
-            return Op::Wait;
-        };
-        self.give(worker, cx.now())
+        match self.messengers[m].next_asker() {
+            Some(worker) => self.give(worker, cx.now()),
+            None => {
+                self.messengers[m].asleep = true;
+                Op::Wait
+            }
+        }
     }
 
     /// A request for `worker`, which is woken if it sleeps.
@@ -151,8 +167,9 @@ impl Schbench {
         let messenger = &mut self.messengers[m];
         if messenger.of_batch == BATCH {
             messenger.of_batch = 0;
-            let each = rps.div_ceil(u64::from(self.config.message_threads)).max(1);
-            return Op::Sleep(u64::from(BATCH) * SECOND / each);
+            // Each message thread has its part of the rate.
+            let threads = u64::from(self.config.message_threads);
+            return Op::Sleep(u64::from(BATCH) * SECOND * threads / rps);
         }
         messenger.of_batch += 1;
         let worker = m as u64 * threads + messenger.sent % threads;
@@ -166,25 +183,28 @@ impl Schbench {
     fn work(&mut self, cx: &ProgramCx<'_>, me: usize) -> Op {
         match self.workers[me].at {
             At::Ask if !self.workers[me].requests.is_empty() => {
-                self.workers[me].at = At::Network;
+                let until = cx.now() + self.config.sleep_ns;
+                self.workers[me].at = At::Network(until);
                 if self.config.rps.is_none() {
                     // It counts from when the worker runs.
                     self.workers[me].requests[0] = cx.now();
                 }
-                Op::Sleep(self.config.sleep_ns)
+                Op::SleepUntil(until)
             }
+            // A wake-up for a request that it has found by itself may come late.
+            At::Network(until) if cx.now() < until => Op::SleepUntil(until),
             At::Ask if self.workers[me].asleep || self.config.rps.is_some() => {
                 self.workers[me].asleep = true;
                 Op::Wait
             }
             At::Ask => self.ask(me),
-            At::Network => {
+            At::Network(_) => {
                 self.workers[me].at = At::Work;
                 Op::Run(self.spread.vary(me, self.config.work_ns))
             }
             At::Work => {
-                let began = self.workers[me].requests.pop_front();
-                self.latency.record(cx.now() - began.unwrap_or(cx.now()));
+                let began = self.workers[me].requests.pop_front().expect("it works on one");
+                self.latency.record(cx.now() - began);
                 self.done += 1;
                 self.workers[me].at = At::Ask;
                 self.work(cx, me)
@@ -308,5 +328,22 @@ mod tests {
         assert_eq!(bench.ask(4), wakes);
         assert_eq!(bench.ask(3), Op::Kernel(0));
         assert_eq!(bench.messengers[1].asked, [4, 3]);
+    }
+
+    #[test]
+    fn who_asks_during_a_round_is_woken_after_it() {
+        let mut bench = bench(None);
+        let m = &mut bench.messengers[0];
+        m.asked = vec![0, 1];
+        assert_eq!(m.next_asker(), Some(1));
+        m.asked.push(2);
+        assert_eq!((m.next_asker(), m.next_asker(), m.next_asker()), (Some(0), Some(2), None));
+    }
+
+    #[test]
+    fn a_rate_below_the_number_of_message_threads_is_kept() {
+        let mut bench = bench(Some(1));
+        let sleeps = (0..9).map(|_| bench.send(5, 0, 1)).last();
+        assert_eq!(sleeps, Some(Op::Sleep(16 * SECOND)), "8 requests, half of the rate");
     }
 }

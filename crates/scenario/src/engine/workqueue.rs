@@ -60,7 +60,7 @@ fn changes(spec: &RunSpec) -> Vec<AffinityChange> {
 
 pub(super) fn dm_crypt(spec: &RunSpec) -> DmCrypt {
     let load = &spec.workload;
-    let switch = |key| load.get(key).and_then(|v| v.bool()).unwrap_or(true);
+    let switch = |key| load.bool(key).unwrap_or(true);
     DmCrypt::new(dm_crypt::Config {
         numjobs: int(load, "numjobs") as u32,
         iodepth: int(load, "iodepth") as u32,

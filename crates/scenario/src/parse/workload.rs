@@ -83,7 +83,7 @@ pub(super) fn must_fit(
     workload: &WorkloadSpec,
     machine: &Machine,
 ) {
-    let Some((key, what, bytes_each)) = memory(workload) else {
+    let Some((key, what, bytes_each)) = memory(workload, machine) else {
         return;
     };
     let Some(n) = workload.int(key) else {
@@ -171,9 +171,7 @@ fn group_of_tasks(
     match workload.def.kind {
         "hackbench" => Some(("groups", "groups", 2 * workload.int("fds")?)),
         "schbench" => {
-            let default = (machine.n_cpus() as u64).div_ceil(workload.int("message_threads")?);
-            let each = 1 + workload.int("threads").unwrap_or(default);
-            Some(("message_threads", "message threads", each))
+            Some(("message_threads", "message threads", 1 + workload.schbench_threads(machine)))
         }
         _ => None,
     }
@@ -217,7 +215,7 @@ const PROCESS: u64 = (1 << 20) + (32 << 10);
 const NETPERF_PAIR: u64 = 2 * (PROCESS + 2 * 212_992);
 
 /// The key that says how many there are, what they are, and the memory of each, bytes.
-fn memory(workload: &WorkloadSpec) -> Option<(&'static str, &'static str, u64)> {
+fn memory(workload: &WorkloadSpec, machine: &Machine) -> Option<(&'static str, &'static str, u64)> {
     match workload.def.kind {
         "dm-crypt" => {
             let (depth, kib) = (workload.int("iodepth")?, workload.int("bs_kib")?);
@@ -229,14 +227,14 @@ fn memory(workload: &WorkloadSpec) -> Option<(&'static str, &'static str, u64)> 
         }
         "netperf" => Some(("clients", "pairs", NETPERF_PAIR)),
         "hackbench" => {
-            let threads = workload.get("threads").and_then(|v| v.bool()).unwrap_or(false);
+            let threads = workload.bool("threads").unwrap_or(false);
             let each = if threads { THREAD } else { PROCESS };
             Some(("groups", "groups", 2 * workload.int("fds")? * each))
         }
         "schbench" => {
             let footprint = workload.int("cache_footprint_kib")? << 10;
-            let threads = workload.int("threads").unwrap_or(1);
-            Some(("message_threads", "message threads", threads * (THREAD + footprint)))
+            let each = workload.schbench_threads(machine) * (THREAD + footprint);
+            Some(("message_threads", "message threads", each))
         }
         _ => None,
     }

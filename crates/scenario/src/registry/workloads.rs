@@ -51,6 +51,14 @@ const fn rate(name: &'static str, default: Fallback, help: &'static str) -> KeyD
     KeyDef { name, kind: Kind::Float { min: 0.1, max: 1e6 }, unit: "MB/s", default, help }
 }
 
+const SPREAD: KeyDef = KeyDef {
+    name: "spread",
+    kind: Kind::Float { min: 0.0, max: 1.0 },
+    unit: "",
+    default: Float(0.1),
+    help: "coefficient of variation of each piece of that work",
+};
+
 impl WorkloadDef {
     /// The keys that it shares with other kinds.
     pub fn common(&self) -> &'static [KeyDef] {
@@ -133,13 +141,7 @@ pub const WORKLOADS: &[WorkloadDef] = &[
                 default: Required,
                 help: "CPU work of one way at this machine's full speed (docs/CALIBRATION.md)",
             },
-            KeyDef {
-                name: "spread",
-                kind: Kind::Float { min: 0.0, max: 1.0 },
-                unit: "",
-                default: Float(0.1),
-                help: "coefficient of variation of each piece of that work",
-            },
+            SPREAD,
         ],
     },
     WorkloadDef {
@@ -147,7 +149,7 @@ pub const WORKLOADS: &[WorkloadDef] = &[
         ends: true,
         workqueue: false,
         kernel_threads: false,
-        help: "hackbench: groups in which each sender writes to each receiver, until all is read",
+        help: "groups in which each sender writes to each receiver, until all is read",
         keys: &[
             count("groups", TASKS_MAX, Int(10), "groups (-g)"),
             count("fds", TASKS_MAX, Int(20), "senders of a group, and receivers (-f)"),
@@ -164,22 +166,16 @@ pub const WORKLOADS: &[WorkloadDef] = &[
                 default: Int(100),
                 help: "size of a message (-s)",
             },
-            switch("pipe", false, "through pipes (-p), not pairs of Unix sockets"),
+            switch("pipe", false, "through pipes (-p) as of Linux 6.14, not pairs of Unix sockets"),
             switch("threads", false, "threads of one process (-T), not processes (-P)"),
             KeyDef {
                 name: "message_ns",
                 kind: Kind::Int { min: 1, max: 3_600_000_000_000 },
                 unit: "ns",
                 default: Words("1400 or 480 (pipes) at 3 GHz"),
-                help: "CPU work to write a message, and to read one, at this machine's full speed",
+                help: "CPU work to write a message of any size, and to read it, at full speed",
             },
-            KeyDef {
-                name: "spread",
-                kind: Kind::Float { min: 0.0, max: 1.0 },
-                unit: "",
-                default: Float(0.1),
-                help: "coefficient of variation of that work",
-            },
+            SPREAD,
         ],
     },
     WorkloadDef {
@@ -187,7 +183,7 @@ pub const WORKLOADS: &[WorkloadDef] = &[
         ends: false,
         workqueue: false,
         kernel_threads: false,
-        help: "schbench -L: workers that ask message threads for requests, or get them at a rate",
+        help: "schbench -L, from memory of it: workers get requests by asking, or at a rate",
         keys: &[
             count("message_threads", TASKS_MAX, Int(1), "message threads (-m)"),
             count(
@@ -206,13 +202,7 @@ pub const WORKLOADS: &[WorkloadDef] = &[
                 default: Int(256),
                 help: "what a worker uses again and again (-F)",
             },
-            KeyDef {
-                name: "spread",
-                kind: Kind::Float { min: 0.0, max: 1.0 },
-                unit: "",
-                default: Float(0.1),
-                help: "coefficient of variation of that work",
-            },
+            SPREAD,
         ],
     },
     WorkloadDef {

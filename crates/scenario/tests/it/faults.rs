@@ -523,4 +523,10 @@ fn groups_of_tasks_must_be_few_and_fit() {
             10: `threads` must be at least 1
             11: `rps` must be at least 1"#]],
     );
+    check_brief(
+        &run("kind = \"schbench\"\ncache_footprint_kib = 67_000_000"),
+        expect![[r#"
+        9: 1 message threads of 523438 MiB each do not fit into 64 GiB of memory
+            the machine's memory is its `memory_gib`"#]],
+    );
 }

@@ -1,4 +1,4 @@
-//! The kernel's functions around each step of hackbench, for profiles (Linux 6.4).
+//! The kernel's functions around each step of hackbench, for profiles (their names in Linux 6.4).
 
 use super::channel::Medium;
 use sim_core::Calls;

@@ -38,3 +38,10 @@ fn a_receiver_reads_from_its_own_channel() {
     let channels: Vec<usize> = receivers.iter().map(|me| bench.channel_of(*me)).collect();
     assert_eq!(channels, [0, 1, 2, 3, 4, 5]);
 }
+
+#[test]
+fn many_messages_are_counted() {
+    let mut bench = bench(1, 128);
+    bench.config.loops = 1 << 25;
+    assert_eq!(bench.share(), 1 << 32);
+}
