@@ -348,14 +348,7 @@ impl Program for DmCrypt {
         let mib = |bytes| per_s(bytes) / f64::from(1 << 20);
         let mut results =
             vec![("bandwidth", mib(self.read_bytes)), ("bandwidth_write", mib(self.written_bytes))];
-        results.extend(self.latency.results([
-            "latency_mean",
-            "latency_p50",
-            "latency_p90",
-            "latency_p95",
-            "latency_p99",
-            "latency_max",
-        ]));
+        results.extend(self.latency.results(Latency::NAMES));
         results
     }
 

@@ -13,6 +13,10 @@ const DIGITS: u8 = 3;
 pub struct Latency(Histogram<u64>);
 
 impl Latency {
+    /// The metrics of a workload that has one kind of latency, for [`Latency::results`].
+    pub const NAMES: [&str; 6] =
+        ["latency_mean", "latency_p50", "latency_p90", "latency_p95", "latency_p99", "latency_max"];
+
     /// An empty one.
     pub fn new() -> Self {
         let histogram = Histogram::new_with_bounds(1, LONGEST_NS, DIGITS);

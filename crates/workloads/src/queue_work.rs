@@ -173,14 +173,7 @@ impl Program for QueueWork {
     fn results(&self, elapsed_ns: Ns) -> Vec<(&'static str, f64)> {
         let per_s = self.done as f64 / (elapsed_ns.max(1) as f64 * 1e-9);
         let mut results = vec![("throughput", per_s)];
-        results.extend(self.latency.results([
-            "latency_mean",
-            "latency_p50",
-            "latency_p90",
-            "latency_p95",
-            "latency_p99",
-            "latency_max",
-        ]));
+        results.extend(self.latency.results(Latency::NAMES));
         results.extend(self.queue_latency.results([
             "queue_latency_mean",
             "queue_latency_p50",

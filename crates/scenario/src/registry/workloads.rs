@@ -197,7 +197,7 @@ pub const WORKLOADS: &[WorkloadDef] = &[
             ns("sleep_ns", 100_000, "a worker's sleep before that work"),
             KeyDef {
                 name: "cache_footprint_kib",
-                kind: Kind::Int { min: 1, max: 1 << 30 },
+                kind: Kind::Int { min: 1, max: 1_000_000_000 },
                 unit: "KiB",
                 default: Int(256),
                 help: "what a worker uses again and again (-F)",
