@@ -209,16 +209,18 @@ impl<S: Ops> Policy for Ext<S> {
         id.map_or(0, |id| self.s.section_ns(w, id, self.s.nodes_touched(id)))
     }
 
-    fn nested_done(&mut self, w: &mut World, _cpu: CpuId, n: Nested) {
+    fn nested_done(&mut self, w: &mut World, _cpu: CpuId, n: Nested) -> Hook {
         let p = n.task;
         if n.op == REMOVE {
-            return self.s.remove(w, p);
+            self.s.remove(w, p);
+            return None;
         }
         if let Some(wanted) = self.s.tasks[p.idx()].wanted.take()
             && let Some(id) = self.s.locked_queue(w, p, wanted.to)
         {
             self.s.insert_dsq(w, id, p, wanted);
         }
+        None
     }
 
     /// A CPU that idles looks for something to do, wherever the task was put.

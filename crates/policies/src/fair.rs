@@ -11,7 +11,7 @@
 //! * `attr`: another policy, nice level or affinity for a task.
 //! * `wakeup`: record_wakee, wake_affine, select_idle_sibling, SIS_NODE.
 //! * `balance`: periodic, nohz-idle and newidle balance, find_idlest_cpu.
-//! * `swqueue`: the shared wakequeue.
+//! * `swqueue`: the shared wakequeue, later the shared runqueue; `shared_runq`: its versions.
 //! * `calls`: the kernel's function names, for profiles.
 //! * `class`: the `Policy` that puts them together; `topo`: its precomputed topology.
 
@@ -27,6 +27,7 @@ mod list;
 mod load;
 pub mod pelt;
 mod reasons;
+pub mod shared_runq;
 pub mod state;
 pub mod swqueue;
 #[cfg(test)]

@@ -3,6 +3,7 @@
 //! Policies and programs are chosen here, once per run; inside, everything is resolved at compile
 //! time. This file and `metrics.rs` alone know the crates `policies`, `workloads` and `sim-core`.
 
+mod fair;
 mod ledger;
 mod metrics;
 mod profile;
@@ -14,10 +15,10 @@ use crate::explain::Explanation;
 use crate::profile::Profile;
 use crate::registry::Class;
 use crate::run::{Executor, RunError, RunOutput};
+use fair::{features, rules, tunables};
 use metrics::Recorder;
 use policies::ext::{self, Ext, Shipped};
-use policies::fair::features::{Features, Tunables};
-use policies::fair::{Cfs, Eevdf, Fair, GroupSpec, Rules};
+use policies::fair::{Cfs, Eevdf, Fair, GroupSpec};
 use policies::fcfs::Fcfs;
 use sim_core::{
     Config, GroupId, NEVER, NoObserver, Ns, Observer, Policy, Program, Simulation, StopReason,
@@ -267,72 +268,6 @@ fn ext_tunables(spec: &RunSpec) -> ext::Tunables {
     let mut t = ext::Tunables::default();
     let slice = spec.tunable("slice_dfl_ns").and_then(|v| v.int());
     t.slice_ns = slice.map_or(t.slice_ns, |v| v as Ns);
-    t
-}
-
-fn rules(spec: &RunSpec) -> Rules {
-    match spec.rules {
-        Some("6.6") => Rules::V6_6,
-        Some("6.12") => Rules::V6_12,
-        Some("6.18.2") => Rules::V6_18_2,
-        Some("6.18") => Rules::V6_18,
-        _ => Rules::V6_4,
-    }
-}
-
-fn features(spec: &RunSpec) -> Features {
-    let f = |name| spec.feature(name);
-    Features {
-        gentle_fair_sleepers: f("GENTLE_FAIR_SLEEPERS"),
-        start_debit: f("START_DEBIT"),
-        next_buddy: f("NEXT_BUDDY"),
-        last_buddy: f("LAST_BUDDY"),
-        cache_hot_buddy: f("CACHE_HOT_BUDDY"),
-        wakeup_preemption: f("WAKEUP_PREEMPTION"),
-        ttwu_queue: f("TTWU_QUEUE"),
-        sis_prop: f("SIS_PROP"),
-        sis_util: f("SIS_UTIL"),
-        sis_node: f("SIS_NODE"),
-        wa_idle: f("WA_IDLE"),
-        wa_weight: f("WA_WEIGHT"),
-        wa_bias: f("WA_BIAS"),
-        util_est: f("UTIL_EST"),
-        util_est_fastup: f("UTIL_EST_FASTUP"),
-        alt_period: f("ALT_PERIOD"),
-        base_slice: f("BASE_SLICE"),
-        lb_min: f("LB_MIN"),
-        swqueue: f("SWQUEUE"),
-        place_lag: f("PLACE_LAG"),
-        place_deadline_initial: f("PLACE_DEADLINE_INITIAL"),
-        place_rel_deadline: f("PLACE_REL_DEADLINE"),
-        run_to_parity: f("RUN_TO_PARITY"),
-        preempt_short: f("PREEMPT_SHORT"),
-        delay_dequeue: f("DELAY_DEQUEUE"),
-        delay_zero: f("DELAY_ZERO"),
-        pick_buddy: f("PICK_BUDDY"),
-        ni_random: f("NI_RANDOM"),
-        newidle_avg_idle: f("NEWIDLE_AVG_IDLE"),
-    }
-}
-
-fn tunables(spec: &RunSpec) -> Tunables {
-    let mut t = Tunables::for_rules(rules(spec), spec.machine.n_cpus());
-    let stated = |name| spec.tunable(name).and_then(|v| v.int());
-    let set = |field: &mut u64, name| *field = stated(name).map_or(*field, |v| v as u64);
-    set(&mut t.latency_ns, "latency_ns");
-    set(&mut t.min_granularity_ns, "min_granularity_ns");
-    set(&mut t.wakeup_granularity_ns, "wakeup_granularity_ns");
-    if let Some(slice) = stated("base_slice_ns") {
-        t.set_base_slice(slice as u64);
-    }
-    t.newidle_ratio = stated("newidle_ratio").map_or(t.newidle_ratio, |v| v as u32);
-    if stated("latency_ns").is_some() || stated("min_granularity_ns").is_some() {
-        t.nr_latency = t.latency_ns.div_ceil(t.min_granularity_ns.max(1)) as u32;
-    }
-    t.migration_cost_ns = stated("migration_cost_ns").unwrap_or(t.migration_cost_ns);
-    t.nr_migrate = stated("nr_migrate").map_or(t.nr_migrate, |v| v as u32);
-    let skip_own = spec.tunable("sis_node_skip_own").and_then(|v| v.bool());
-    t.sis_node_skip_own = skip_own.unwrap_or(t.sis_node_skip_own);
     t
 }
 

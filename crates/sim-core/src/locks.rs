@@ -25,6 +25,8 @@ impl LockId {
 pub enum Site {
     /// enqueue_task_fair -> swqueue append
     TtwuEnqueueSwq,
+    /// put_prev_task_fair -> shared_runq append
+    PutPrevEnqueueSwq,
     /// pick_next_task_fair -> swqueue_remove_task
     PickRemoveSwq,
     /// dequeue_task_fair -> swqueue_remove_task
@@ -71,8 +73,9 @@ pub enum Site {
 
 impl Site {
     /// All sites, in discriminant order.
-    pub const ALL: [Site; 21] = [
+    pub const ALL: [Site; 22] = [
         Site::TtwuEnqueueSwq,
+        Site::PutPrevEnqueueSwq,
         Site::PickRemoveSwq,
         Site::DequeueRemoveSwq,
         Site::PullPopSwq,
@@ -99,6 +102,7 @@ impl Site {
     pub const fn name(self) -> &'static str {
         match self {
             Site::TtwuEnqueueSwq => "ttwu_enqueue_swq",
+            Site::PutPrevEnqueueSwq => "put_prev_enqueue_swq",
             Site::PickRemoveSwq => "pick_remove_swq",
             Site::DequeueRemoveSwq => "dequeue_remove_swq",
             Site::PullPopSwq => "pull_pop_swq",
@@ -168,7 +172,7 @@ impl Site {
     /// The group it belongs to.
     pub const fn group(self) -> SiteGroup {
         match self {
-            Site::TtwuEnqueueSwq => SiteGroup::Enqueue,
+            Site::TtwuEnqueueSwq | Site::PutPrevEnqueueSwq => SiteGroup::Enqueue,
             Site::PickRemoveSwq | Site::DequeueRemoveSwq => SiteGroup::Remove,
             Site::PullPopSwq => SiteGroup::Pop,
             Site::PullTaskRqLock

@@ -169,8 +169,10 @@ pub trait Policy {
     /// and sleeps no more. [`Policy::wakeup_preempt`] follows.
     fn wake_delayed(&mut self, _w: &mut World, _cpu: CpuId, _p: TaskId) {}
 
-    /// The nested critical section `n` ends now.
-    fn nested_done(&mut self, _w: &mut World, _cpu: CpuId, _n: Nested) {}
+    /// The nested critical section `n` ends now; another one may follow at once.
+    fn nested_done(&mut self, _w: &mut World, _cpu: CpuId, _n: Nested) -> Hook {
+        None
+    }
 
     /// `check_preempt_curr`: `p` was put on `cpu`'s queue; call [`World::resched_curr`] if it
     /// should run.

@@ -7,14 +7,14 @@
 
 use super::weights;
 use super::{Discipline, Fair};
-use sim_core::{EnqueueFlags, Hook, SchedAttr, Site, TaskId, World};
+use sim_core::{EnqueueFlags, Hook, MaskId, SchedAttr, TaskId, World};
 use topology::CpuId;
 
 impl<S: Discipline> Fair<S> {
     /// `Policy::set_scheduler`
     pub(crate) fn change_scheduler(&mut self, w: &mut World, p: TaskId, attr: SchedAttr) -> Hook {
         let old = w.tasks[p.idx()].attr.sched();
-        let hook = self.change(w, p, Some(attr));
+        let hook = self.change(w, p, Some(attr), w.tasks[p.idx()].nr_cpus_allowed);
         if attr.nice != old.nice {
             self.prio_changed(w, p, attr.nice > old.nice);
         }
@@ -22,11 +22,18 @@ impl<S: Discipline> Fair<S> {
     }
 
     /// `Policy::set_cpus_allowed`: the class keeps no books by it, but the task is put anew.
-    pub(crate) fn change_affinity(&mut self, w: &mut World, p: TaskId) -> Hook {
-        self.change(w, p, None)
+    pub(crate) fn change_affinity(&mut self, w: &mut World, p: TaskId, allowed: MaskId) -> Hook {
+        let n_allowed = w.masks[allowed.0 as usize].len() as u32;
+        self.change(w, p, None, n_allowed)
     }
 
-    fn change(&mut self, w: &mut World, p: TaskId, attr: Option<SchedAttr>) -> Hook {
+    fn change(
+        &mut self,
+        w: &mut World,
+        p: TaskId,
+        attr: Option<SchedAttr>,
+        n_allowed: u32,
+    ) -> Hook {
         let cpu = w.tasks[p.idx()].cpu;
         let (queued, old_weight) = (self.tasks[p.idx()].on_rq, self.tasks[p.idx()].weight);
         if queued {
@@ -47,7 +54,7 @@ impl<S: Discipline> Fair<S> {
             S::put_prev_entity(self, w, cpu, p, TaskId::NONE);
             S::set_next_entity(self, w, cpu, p, TaskId::NONE);
         }
-        if queued { self.swq_remove(w, cpu, p, Site::DequeueRemoveSwq) } else { None }
+        if queued { self.shared_changed(w, p, n_allowed) } else { None }
     }
 
     /// `set_load_weight`, `reweight_entity`: the share of `p` in its runqueue's load changes with

@@ -25,8 +25,9 @@ mod stats;
 mod tests;
 
 use super::Discipline;
+use super::shared_runq::SharedQueues;
 use super::state::{Fair, LlcShared, SdState, Swqueue};
-use super::swqueue::{PullPath, SwqStats};
+use super::swqueue::{Links, PullPath, SwqStats};
 pub(crate) use cpu_stats::{CpuStats, LlcStats};
 use cpu_stats::{Members, group_cpus, group_llcs};
 use newidle::NewidlePath;
@@ -86,6 +87,8 @@ pub(crate) struct LbPath {
     pub ilb: IlbPath,
     pub lb: LoadBalance,
     pub stop: active::StopPath,
+    /// Tasks that join or leave a shared queue.
+    pub links: Links,
     /// Tasks in transit, in the order of detaching.
     pub detached: Vec<TaskId>,
     /// CPUs struck off `env.cpus`.
@@ -109,6 +112,7 @@ impl LbPath {
             ilb: IlbPath::default(),
             lb: LoadBalance::default(),
             stop: active::StopPath::default(),
+            links: Links::default(),
             detached: Vec::with_capacity(64),
             removed: Vec::with_capacity(16),
             idle_at_tick: false,
@@ -201,10 +205,9 @@ impl<S: Discipline> Fair<S> {
             nr_idle_scan: span.first().map_or(0, |c| machine.domains.llc_size[c.idx()]),
         };
         self.llcs = machine.llcs.iter().map(llc).collect();
-        let queue =
-            |_| Swqueue { head: TaskId::NONE, tail: TaskId::NONE, lock: w.new_lock("swqueue") };
-        let n_queues = if self.features.swqueue { machine.llcs.len() } else { 0 };
-        self.swqueues = (0..n_queues).map(queue).collect();
+        self.shared = SharedQueues::new(&machine, &self.features, &self.tunables);
+        let class = if self.features.swqueue { "swqueue" } else { "shared_runq" };
+        self.swqueues = (0..self.shared.len).map(|_| Swqueue::new(w.new_lock(class))).collect();
         self.balance = BalanceState::new(&machine, now, w.new_lock("balancing"));
         for cpu in (0..machine.n_cpus() as u32).map(CpuId) {
             let stopped = w.cpus[cpu.idx()].tick_stopped;

@@ -4,11 +4,37 @@
 //! stage before it.
 
 use super::Discipline;
+use super::shared_runq::Version;
 use super::state::Fair;
-use sim_core::{PathGroup, SelectKind, Site, Stack, Within, World};
+use sim_core::{Calls, PathGroup, SelectKind, Site, Stack, Within, World};
 use topology::CpuId;
 
 pub(crate) const RQ_LOCK: &str = "raw_spin_rq_lock_nested";
+
+/// The functions of the shared queues.
+pub(crate) struct SharedCalls {
+    pub enqueue: Calls,
+    pub dequeue: Calls,
+    pub pick: Calls,
+    pub pop: Calls,
+    pub move_task: Calls,
+}
+
+const SWQUEUE: SharedCalls = SharedCalls {
+    enqueue: &["swqueue_enqueue"],
+    dequeue: &["swqueue_remove_task"],
+    pick: &["swqueue_pick_next_task"],
+    pop: &["swqueue_pull_task"],
+    move_task: &["migrate_task_to"],
+};
+
+const SHARED_RUNQ: SharedCalls = SharedCalls {
+    enqueue: &["shared_runq_enqueue_task"],
+    dequeue: &["shared_runq_dequeue_task"],
+    pick: &["shared_runq_pick_next_task"],
+    pop: &["shared_runq_pop_task"],
+    move_task: &["move_queued_task"],
+};
 
 impl<S: Discipline> Fair<S> {
     /// `Policy::unwind`.
@@ -19,13 +45,7 @@ impl<S: Discipline> Fair<S> {
             }
             Within::Select(_) => stack.call(&["select_task_rq_fair", "find_idlest_cpu"]),
             Within::Enqueue => stack.call(&["enqueue_task_fair"]),
-            Within::Nested(Site::TtwuEnqueueSwq) => {
-                stack.call(&["enqueue_task_fair", "swqueue_enqueue"]);
-            }
-            Within::Nested(Site::PickRemoveSwq) => {
-                stack.call(&["pick_next_task_fair", "swqueue_remove_task"]);
-            }
-            Within::Nested(_) => stack.call(&["dequeue_task_fair", "swqueue_remove_task"]),
+            Within::Nested(site) => self.unwind_nested(site, stack),
             Within::BeforeIdle => {
                 stack.group = PathGroup::Newidle;
                 stack.call(&["pick_next_task_fair"]);
@@ -34,21 +54,41 @@ impl<S: Discipline> Fair<S> {
             Within::Softirq => self.unwind_softirq(cpu, stack),
             Within::Stopper => {
                 stack.call(&["active_load_balance_cpu_stop"]);
-                self.balance.paths[cpu.idx()].stop.unwind(stack);
+                let path = &self.balance.paths[cpu.idx()];
+                path.stop.unwind(self.shared_calls(), &path.links, stack);
             }
         }
     }
 
+    fn unwind_nested(&self, site: Site, stack: &mut Stack) {
+        let calls = self.shared_calls();
+        let (outer, inner): (Calls, Calls) = match site {
+            Site::TtwuEnqueueSwq => (&["enqueue_task_fair"], calls.enqueue),
+            Site::PutPrevEnqueueSwq => (&["put_prev_task_fair"], calls.enqueue),
+            Site::PickRemoveSwq => (&["pick_next_task_fair"], calls.dequeue),
+            _ => (&["dequeue_task_fair"], calls.dequeue),
+        };
+        stack.call(outer);
+        stack.call(inner);
+    }
+
+    fn shared_calls(&self) -> &'static SharedCalls {
+        if self.shared.version >= Version::V2 { &SHARED_RUNQ } else { &SWQUEUE }
+    }
+
     fn unwind_before_idle(&self, cpu: CpuId, stack: &mut Stack) {
         let path = &self.balance.paths[cpu.idx()];
+        let calls = self.shared_calls();
+        if self.shared.version >= Version::V2 || !path.newidle.pulls() {
+            stack.call(&["newidle_balance"]);
+        }
         if path.newidle.pulls() {
             stack.group = PathGroup::Pull;
-            stack.call(&["swqueue_pick_next_task"]);
-            return path.pull.unwind(stack);
+            stack.call(calls.pick);
+            return path.pull.unwind(calls, &path.links, stack);
         }
-        stack.call(&["newidle_balance"]);
         if path.newidle.unwind(stack) {
-            path.lb.unwind(stack);
+            path.lb.unwind(calls, &path.links, stack);
         }
     }
 
@@ -62,7 +102,7 @@ impl<S: Discipline> Fair<S> {
             BlockedStage::IrqOff if path.soft != Soft::Blocked => {
                 stack.call(&["rebalance_domains"]);
                 if path.rebalance.balances() {
-                    path.lb.unwind(stack);
+                    path.lb.unwind(self.shared_calls(), &path.links, stack);
                 }
             }
             BlockedStage::Spend => stack.call(&["update_blocked_averages", RQ_LOCK]),

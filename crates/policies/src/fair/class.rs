@@ -6,6 +6,7 @@
 use super::balance::{BalanceState, CpuStats};
 use super::features::{Features, Tunables};
 use super::reasons;
+use super::shared_runq::SharedQueues;
 use super::state::{FairRq, FairTask};
 use super::swqueue::SwqStats;
 use super::topo::Topo;
@@ -28,6 +29,7 @@ impl<S: Discipline> Fair<S> {
             llc_stats: Vec::new(),
             sds: Vec::new(),
             llcs: Vec::new(),
+            shared: SharedQueues::default(),
             swqueues: Vec::new(),
             overload: false,
             sched_idle_used: false,
@@ -164,8 +166,8 @@ impl<S: Discipline> Policy for Fair<S> {
         S::wake_delayed(self, w, cpu, p);
     }
 
-    fn nested_done(&mut self, w: &mut World, cpu: CpuId, n: Nested) {
-        self.swq_nested_done(w, cpu, n);
+    fn nested_done(&mut self, w: &mut World, cpu: CpuId, n: Nested) -> Hook {
+        self.swq_nested_done(w, cpu, n)
     }
 
     fn wakeup_preempt(&mut self, w: &mut World, cpu: CpuId, p: TaskId, flags: EnqueueFlags) {
@@ -177,16 +179,18 @@ impl<S: Discipline> Policy for Fair<S> {
     }
 
     fn switch_task(&mut self, w: &mut World, cpu: CpuId, prev: TaskId, next: TaskId) -> Hook {
+        let mut put = None;
         if prev.is_task() {
             S::put_prev_entity(self, w, cpu, prev, next);
+            put = self.shared_put_prev(w, cpu, prev);
         }
         if next.is_task() {
             S::set_next_entity(self, w, cpu, next, prev);
-            return self.swq_remove(w, cpu, next, Site::PickRemoveSwq);
+            return put.or_else(|| self.swq_remove(w, cpu, next, Site::PickRemoveSwq));
         } else if next == TaskId::IDLE {
             self.update_idle_core(w, cpu);
         }
-        None
+        put
     }
 
     fn before_idle(&mut self, w: &mut World, cpu: CpuId, prev: TaskId, first: bool) -> Step {
@@ -214,7 +218,7 @@ impl<S: Discipline> Policy for Fair<S> {
     fn alone_until(&self, w: &World, cpu: CpuId) -> Ns {
         let rq = &self.rqs[cpu.idx()];
         if S::GROUPS
-            || self.features.swqueue
+            || !self.swqueues.is_empty()
             || rq.nohz_idle
             || rq.h_nr_delayed > 0
             || !rq.curr.is_task()
@@ -253,8 +257,8 @@ impl<S: Discipline> Policy for Fair<S> {
         self.change_scheduler(w, p, attr)
     }
 
-    fn set_cpus_allowed(&mut self, w: &mut World, p: TaskId, _allowed: MaskId) -> Hook {
-        self.change_affinity(w, p)
+    fn set_cpus_allowed(&mut self, w: &mut World, p: TaskId, allowed: MaskId) -> Hook {
+        self.change_affinity(w, p, allowed)
     }
 
     fn nohz_kick(&mut self, w: &mut World, cpu: CpuId) {

@@ -1,6 +1,7 @@
 //! Scheduler features and tunables under the kernel's names (spec 3.1, 4.1).
 
 use super::Rules;
+use super::shared_runq::{SharedRunq, Version};
 
 /// Feature switches (`/sys/kernel/debug/sched/features`). `NO_X` turns X off.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -25,6 +26,7 @@ pub struct Features {
     pub base_slice: bool,
     pub lb_min: bool,
     pub swqueue: bool,
+    pub shared_runq: bool,
     pub place_lag: bool,
     pub place_deadline_initial: bool,
     pub place_rel_deadline: bool,
@@ -89,6 +91,7 @@ impl Default for Features {
             base_slice: true,
             lb_min: false,
             swqueue: false,
+            shared_runq: false,
             place_lag: false,
             place_deadline_initial: false,
             place_rel_deadline: false,
@@ -130,6 +133,8 @@ pub struct Tunables {
     pub nr_migrate: u32,
     /// SIS_NODE skips the target's own LLC (spec 6).
     pub sis_node_skip_own: bool,
+    /// Ours: what SHARED_RUNQ stands for.
+    pub shared_runq: SharedRunq,
 }
 
 impl Tunables {
@@ -148,7 +153,9 @@ impl Tunables {
     pub fn for_rules(rules: Rules, n_cpus: usize) -> Self {
         let factor = 1 + u64::from(n_cpus.min(8).ilog2());
         let normalized_base_slice_ns = if rules >= Rules::V6_18_2 { 700_000 } else { 750_000 };
+        let version = if rules == Rules::V6_4 { Version::V3 } else { Version::V4 };
         Self {
+            shared_runq: SharedRunq { version, enqueue: None, shard_size: 6 },
             base_slice_ns: normalized_base_slice_ns * factor,
             normalized_base_slice_ns,
             factor,

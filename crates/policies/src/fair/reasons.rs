@@ -106,10 +106,15 @@ pub(crate) const TASK_CAME: Rule = &Reason::new(
     "the search ended for a task that somebody else had by then",
     "",
 );
+pub(crate) const SHARED_RUNQ: Rule = &Reason::new(
+    "newidle_balance: left to the shared runqueue",
+    "the CPU had asked the shared queue and skipped the domains that one LLC spans",
+    "NO_SHARED_RUNQ",
+);
 pub(crate) const POP_LOST: Rule = &Reason::new(
     "swq_pick_next_task: popped, but lost",
-    "the CPU popped a task from the wakequeue that ran by then, and looked no further",
-    "NO_SWQUEUE",
+    "the CPU popped a task from the shared queue that ran by then, and looked no further",
+    "NO_SWQUEUE, NO_SHARED_RUNQ",
 );
 pub(crate) const SERIALIZED: Rule = &Reason::new(
     "rebalance_domains: another one balances",

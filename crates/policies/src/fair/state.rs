@@ -5,6 +5,7 @@ use super::cfs::{Cfs, CfsQueue};
 use super::discipline::Discipline;
 use super::features::{Features, Tunables};
 use super::pelt::DETACHED;
+use super::shared_runq::SharedQueues;
 use super::topo::Topo;
 use super::weights;
 use sim_core::{GroupId, LockId, Ns, SchedPolicy, TaskAttr, TaskId};
@@ -81,7 +82,7 @@ pub struct FairTask<E = ()> {
     /// Neighbors on the runqueue's `cfs_tasks` list (NONE at the ends, or off the list).
     pub list_prev: TaskId,
     pub list_next: TaskId,
-    /// Linked on its LLC's shared wakequeue.
+    /// Linked on a shared queue.
     pub on_swqueue: bool,
     pub swq_prev: TaskId,
     pub swq_next: TaskId,
@@ -274,7 +275,7 @@ pub struct LlcShared {
     pub nr_idle_scan: u32,
 }
 
-/// One LLC's shared wakequeue (spec 7.1): a FIFO list threaded through the tasks, and its lock.
+/// One shared queue (spec 7): a FIFO list threaded through the tasks, and its lock.
 #[derive(Clone, Debug)]
 #[allow(missing_docs, reason = "obvious")]
 pub struct Swqueue {
@@ -310,7 +311,9 @@ pub struct Fair<S: Discipline = Cfs> {
     pub sds: Vec<Vec<SdState>>,
     /// By LLC number.
     pub llcs: Vec<LlcShared>,
-    /// By LLC number; empty without SWQUEUE.
+    /// Which shared queue is whose.
+    pub shared: SharedQueues,
+    /// The shared queues; none without SWQUEUE and SHARED_RUNQ.
     pub swqueues: Vec<Swqueue>,
     /// `rd.overload`.
     pub overload: bool,

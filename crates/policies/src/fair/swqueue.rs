@@ -1,12 +1,15 @@
-//! The shared wakequeue of SWQUEUE v1 (spec 7.1): one FIFO of freshly woken tasks per LLC.
+//! The shared queues of SWQUEUE and SHARED_RUNQ (spec 7): FIFOs of waiting tasks, each for an LLC
+//! or a part of one.
 //!
-//! A task that wakes on its previous CPU is appended under the runqueue lock; it leaves when it is
+//! A task is appended under its runqueue's lock (who and when: `shared_runq`); it leaves when it is
 //! picked, dequeued, or popped by a CPU of the LLC that goes idle. The list hangs together through
 //! the tasks. Appending and unlinking are nested critical sections ([`Nested`]) that the mechanism
-//! carries out; the pull is a path of its own, which drops the own runqueue lock on the way.
+//! carries out, or steps of a path that moves tasks; the pull is a path of its own, which drops the
+//! own runqueue lock on the way.
 
 use super::balance::{Flow, PULL_LINES};
-use super::calls::RQ_LOCK;
+use super::calls::{RQ_LOCK, SharedCalls};
+use super::shared_runq::Version;
 use super::state::Fair;
 use super::{Discipline, reasons};
 use sim_core::{EnqueueFlags, Hook, LockId, MigrationCause, Nested, Ns, Policy, Site, Stack, Step};
@@ -15,9 +18,13 @@ use std::ops::ControlFlow;
 use topology::CpuId;
 
 /// [`Nested::op`]: append at the tail.
-const APPEND: u8 = 0;
-/// [`Nested::op`]: unlink.
-const UNLINK: u8 = 1;
+pub(super) const APPEND: u8 = 0;
+/// Unlink.
+pub(super) const UNLINK: u8 = 1;
+/// Append who ran until now; then unlink who is current.
+pub(super) const PUT_PREV: u8 = 2;
+/// Unlink, and append at the tail.
+pub(super) const REQUEUE: u8 = 3;
 
 /// What became of queued tasks (spec B.1), and the races of spec 7.1.
 #[derive(Clone, Debug, Default)]
@@ -36,6 +43,19 @@ pub struct SwqStats {
     pub unlinked_nothing: u64,
     /// The list looked non-empty and was empty under the lock.
     pub empty_under_lock: u64,
+    /// The head may not run here and was left in its place (since version 2).
+    pub head_forbidden: u64,
+}
+
+/// What a pull came to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Pulled {
+    /// Nothing was popped.
+    Nothing,
+    /// A task was popped, but ran by then, slept, or may not come here.
+    Lost,
+    /// A task is here now.
+    Moved,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -49,11 +69,11 @@ enum Stage {
     Lock,
     Locked,
     Move,
-    UnlinkHold,
-    UnlinkDone,
+    Unlink,
     UnlockSrc,
     Relock,
     Attach,
+    Append,
     Back,
     Empty,
 }
@@ -62,6 +82,10 @@ enum Stage {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PullPath {
     stage: Stage,
+    /// How many queues were looked at in vain.
+    n_looked: u32,
+    /// The queue that is being looked at.
+    queue: u32,
     task: TaskId,
     src: CpuId,
     moved: bool,
@@ -69,32 +93,61 @@ pub(crate) struct PullPath {
 
 impl Default for PullPath {
     fn default() -> Self {
-        Self { stage: Stage::Look, task: TaskId::NONE, src: CpuId(0), moved: false }
+        let task = TaskId::NONE;
+        Self { stage: Stage::Look, n_looked: 0, queue: 0, task, src: CpuId(0), moved: false }
     }
 }
 
 impl PullPath {
     /// The functions below `swqueue_pick_next_task`.
-    pub(crate) fn unwind(&self, stack: &mut Stack) {
+    pub(crate) fn unwind(&self, calls: &SharedCalls, links: &Links, stack: &mut Stack) {
         match self.stage {
-            Stage::Hold | Stage::Pop => stack.call(&["swqueue_pull_task"]),
+            Stage::Hold | Stage::Pop => stack.call(calls.pop),
             Stage::Locked => stack.call(&["task_rq_lock"]),
-            Stage::Move => stack.call(&["migrate_task_to"]),
-            Stage::UnlinkHold | Stage::UnlinkDone => {
-                stack.call(&["migrate_task_to", "dequeue_task_fair", "swqueue_remove_task"]);
-            }
+            Stage::Move | Stage::Unlink => stack.call(calls.move_task),
             Stage::Attach => stack.call(&[RQ_LOCK]),
+            _ => {}
+        }
+        match self.stage {
+            Stage::Unlink if links.under_way() => {
+                stack.call(&["dequeue_task_fair"]);
+                stack.call(calls.dequeue);
+            }
+            Stage::Append if links.under_way() => {
+                stack.call(calls.move_task);
+                stack.call(&["enqueue_task_fair"]);
+                stack.call(calls.enqueue);
+            }
             _ => {}
         }
     }
 }
 
-impl<S: Discipline> Fair<S> {
-    #[inline]
-    fn swq_of(&self, w: &World, cpu: CpuId) -> usize {
-        w.machine.cpus[cpu.idx()].llc as usize
-    }
+/// Tasks that a path has taken off a runqueue or put on one, whose lock it holds, and that are to
+/// be unlinked from the shared queue or appended to it: one hold of its lock each.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Links {
+    pub tasks: Vec<TaskId>,
+    next: usize,
+    stage: LinkStage,
+}
 
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+enum LinkStage {
+    #[default]
+    Lock,
+    Hold,
+    Done,
+}
+
+impl Links {
+    /// A queue's lock is waited for or held.
+    pub(crate) fn under_way(&self) -> bool {
+        self.stage != LinkStage::Lock
+    }
+}
+
+impl<S: Discipline> Fair<S> {
     /// How long it takes to append `p` to queue `q`, whose lock was granted now, ns.
     fn swq_append_ns(&self, w: &World, q: usize, p: TaskId) -> Ns {
         self.swq_section_ns(w, q, [p, self.swqueues[q].tail, TaskId::NONE])
@@ -123,12 +176,6 @@ impl<S: Discipline> Fair<S> {
         costs.queue_hold_ns + again + nodes.into_iter().map(node_ns).sum::<u64>()
     }
 
-    /// The lock of the queue that `p`, which has just left the runqueue of `src`, still hangs on.
-    pub(crate) fn swq_lock_of(&self, w: &World, src: CpuId, p: TaskId) -> Option<LockId> {
-        let linked = self.tasks[p.idx()].on_swqueue;
-        linked.then(|| self.swqueues[self.swq_of(w, src)].lock)
-    }
-
     /// Last step of the enqueue (spec 7.1 hook 1).
     #[inline]
     pub(crate) fn swq_enqueue(
@@ -138,11 +185,8 @@ impl<S: Discipline> Fair<S> {
         p: TaskId,
         flags: EnqueueFlags,
     ) -> Hook {
-        let stays = flags.wakeup && !flags.migrated;
-        if self.swqueues.is_empty() || !stays || w.tasks[p.idx()].nr_cpus_allowed == 1 {
-            return None;
-        }
-        self.swq_nested(w, cpu, p, Site::TtwuEnqueueSwq, APPEND)
+        let queued = self.shared_takes(w, cpu, p, flags);
+        queued.then(|| self.swq_nested(cpu, p, Site::TtwuEnqueueSwq, APPEND))
     }
 
     /// Last step of a dequeue, or after `p` was made next (hooks 2 and 3). The test needs no lock,
@@ -158,31 +202,81 @@ impl<S: Discipline> Fair<S> {
             w.charge(w.line_ns(w.this, last));
             return None;
         }
-        self.swq_nested(w, cpu, p, site, UNLINK)
+        Some(self.swq_nested(cpu, p, site, UNLINK))
     }
 
-    fn swq_nested(&self, w: &World, cpu: CpuId, p: TaskId, site: Site, op: u8) -> Hook {
-        let q = self.swq_of(w, cpu);
-        Some(Nested { lock: self.swqueues[q].lock, site, task: p, op })
+    pub(super) fn swq_nested(&self, cpu: CpuId, task: TaskId, site: Site, op: u8) -> Nested {
+        Nested { lock: self.swqueues[self.shared.own(cpu)].lock, site, task, op }
     }
 
     /// `Policy::nested_hold`.
     pub(crate) fn swq_nested_hold(&self, w: &World, cpu: CpuId, n: Nested) -> Ns {
-        let q = self.swq_of(w, cpu);
+        let q = self.shared.own(cpu);
         match n.op {
-            APPEND => self.swq_append_ns(w, q, n.task),
+            APPEND | PUT_PREV => self.swq_append_ns(w, q, n.task),
             _ => self.swq_unlink_ns(w, q, n.task),
         }
     }
 
-    /// `Policy::nested_done`: the append or the unlink happens.
-    pub(crate) fn swq_nested_done(&mut self, w: &World, cpu: CpuId, n: Nested) {
-        let q = self.swq_of(w, cpu);
-        if n.op == APPEND {
-            self.swq_append(w, q, n.task);
-        } else if self.swq_unlink(w, q, n.task) {
+    /// `Policy::nested_done`: the append or the unlink happens, and what comes after it.
+    pub(crate) fn swq_nested_done(&mut self, w: &mut World, cpu: CpuId, n: Nested) -> Hook {
+        let (q, p) = (self.shared.own(cpu), n.task);
+        if matches!(n.op, APPEND | PUT_PREV) {
+            self.swq_append(w, q, p);
+        } else if self.swq_unlink(w, q, p) {
             self.balance.swq.picked_by_own_cpu += u64::from(n.site == Site::PickRemoveSwq);
         }
+        let curr = self.rqs[cpu.idx()].curr;
+        match n.op {
+            PUT_PREV if curr.is_task() => self.swq_remove(w, cpu, curr, Site::PickRemoveSwq),
+            REQUEUE => self.shared_restored(w, cpu, p, w.tasks[p.idx()].nr_cpus_allowed),
+            _ => None,
+        }
+    }
+
+    /// A path that executes on `exec` has filled its [`Links`] with tasks of `cpu`'s runqueue: the
+    /// next step, `None` when all are unlinked or appended. (Who is on no queue need not be
+    /// unlinked.)
+    pub(crate) fn swq_link_step(
+        &mut self,
+        w: &World,
+        exec: CpuId,
+        cpu: CpuId,
+        op: u8,
+    ) -> Option<Step> {
+        let links = &mut self.balance.paths[exec.idx()].links;
+        if links.stage == LinkStage::Lock {
+            let rest = links.tasks.get(links.next..)?.iter();
+            let wanted = |p: &TaskId| op == APPEND || self.tasks[p.idx()].on_swqueue;
+            let skip = rest.clone().position(wanted).unwrap_or(rest.len());
+            links.next += skip;
+        }
+        let Some(&p) = links.tasks.get(links.next) else {
+            links.tasks.clear();
+            links.next = 0;
+            return None;
+        };
+        let q = self.shared.own(cpu);
+        let lock = self.swqueues[q].lock;
+        let (step, stage) = match (links.stage, op) {
+            (LinkStage::Lock, APPEND) => (Step::Lock(lock, Site::TtwuEnqueueSwq), LinkStage::Hold),
+            (LinkStage::Lock, _) => (Step::Lock(lock, Site::DequeueRemoveSwq), LinkStage::Hold),
+            (LinkStage::Hold, APPEND) => {
+                (Step::Spend(self.swq_append_ns(w, q, p)), LinkStage::Done)
+            }
+            (LinkStage::Hold, _) => (Step::Spend(self.swq_unlink_ns(w, q, p)), LinkStage::Done),
+            (LinkStage::Done, _) => {
+                links.next += 1;
+                if op == APPEND {
+                    self.swq_append(w, q, p);
+                } else {
+                    self.swq_unlink(w, q, p);
+                }
+                (Step::Unlock(lock), LinkStage::Lock)
+            }
+        };
+        self.balance.paths[exec.idx()].links.stage = stage;
+        Some(step)
     }
 
     fn swq_append(&mut self, w: &World, q: usize, p: TaskId) {
@@ -230,16 +324,18 @@ impl<S: Discipline> Fair<S> {
         self.balance.paths[cpu.idx()].pull = PullPath::default();
     }
 
-    /// Goes on with `swq_pick_next_task`. The result says whether a task was popped (RETRY); the
-    /// own runqueue lock is held again.
-    pub(crate) fn swq_pull(&mut self, w: &mut World, cpu: CpuId) -> Flow<bool> {
+    /// Goes on with `swq_pick_next_task`. At the end the own runqueue lock is held again.
+    pub(crate) fn swq_pull(&mut self, w: &mut World, cpu: CpuId) -> Flow<Pulled> {
         loop {
             let path = self.balance.paths[cpu.idx()].pull;
             let (step, next) = match path.stage {
-                Stage::Back => return ControlFlow::Continue(true),
+                Stage::Back => {
+                    let pulled = if path.moved { Pulled::Moved } else { Pulled::Lost };
+                    return ControlFlow::Continue(pulled);
+                }
                 Stage::Empty => {
                     w.counters.pull_empty += 1;
-                    return ControlFlow::Continue(false);
+                    return ControlFlow::Continue(Pulled::Nothing);
                 }
                 Stage::Look | Stage::Hold | Stage::Pop | Stage::Popped => {
                     self.swq_pop(w, cpu, path)
@@ -253,17 +349,13 @@ impl<S: Discipline> Fair<S> {
         }
     }
 
-    /// First half: pop the head under the queue's lock.
+    /// First half: pop the head of the first queue that has one, under its lock.
     fn swq_pop(&mut self, w: &mut World, cpu: CpuId, path: PullPath) -> (Option<Step>, Stage) {
-        let q = self.swq_of(w, cpu);
-        let lock = self.swqueues[q].lock;
+        let q = path.queue as usize;
         match path.stage {
             Stage::Look => {
-                w.counters.pull_attempts += 1;
-                if !self.swqueues[q].head.is_task() {
-                    return (None, Stage::Empty);
-                }
-                (Some(Step::Lock(lock, Site::PullPopSwq)), Stage::Hold)
+                w.counters.pull_attempts += u64::from(path.n_looked == 0);
+                self.swq_look(cpu)
             }
             Stage::Hold => {
                 let hold = self.swq_unlink_ns(w, q, self.swqueues[q].head);
@@ -271,16 +363,40 @@ impl<S: Discipline> Fair<S> {
             }
             Stage::Pop => {
                 let p = self.swqueues[q].head;
-                if !p.is_task() {
-                    self.balance.swq.empty_under_lock += 1;
-                    return (Some(Step::Unlock(lock)), Stage::Empty);
+                let popped = self.swq_may_pop(w, cpu, p);
+                if popped {
+                    self.swq_unlink(w, q, p);
+                    self.balance.paths[cpu.idx()].pull.task = p;
                 }
-                self.swq_unlink(w, q, p);
-                self.balance.paths[cpu.idx()].pull.task = p;
-                (Some(Step::Unlock(lock)), Stage::Popped)
+                let next = if popped { Stage::Popped } else { Stage::Look };
+                (Some(Step::Unlock(self.swqueues[q].lock)), next)
             }
             _ => (Some(Step::Unlock(LockId::rq(cpu))), Stage::PiLock),
         }
+    }
+
+    /// On to the next queue that does not look empty, which needs no lock to be seen.
+    fn swq_look(&mut self, cpu: CpuId) -> (Option<Step>, Stage) {
+        let path = &mut self.balance.paths[cpu.idx()].pull;
+        while let Some(q) = self.shared.nth(cpu, path.n_looked) {
+            path.n_looked += 1;
+            path.queue = q as u32;
+            if self.swqueues[q].head.is_task() {
+                return (Some(Step::Lock(self.swqueues[q].lock, Site::PullPopSwq)), Stage::Hold);
+            }
+        }
+        (None, Stage::Empty)
+    }
+
+    /// There is a head, and, since version 2, it may run here: else it stays (T7.3).
+    fn swq_may_pop(&mut self, w: &World, cpu: CpuId, head: TaskId) -> bool {
+        if !head.is_task() {
+            self.balance.swq.empty_under_lock += 1;
+            return false;
+        }
+        let fits = self.shared.version < Version::V2 || w.allowed(head, cpu);
+        self.balance.swq.head_forbidden += u64::from(!fits);
+        fits
     }
 
     /// Second half: `task_rq_lock` the popped task and move it here if it still waits.
@@ -298,23 +414,22 @@ impl<S: Discipline> Fair<S> {
                 (Some(Step::Lock(LockId::rq(t.cpu), site)), Stage::Locked)
             }
             Stage::Locked => self.swq_locked(w, cpu, path),
-            Stage::Move => self.swq_move(w, cpu, path),
-            Stage::UnlinkHold => {
-                let hold = self.swq_unlink_ns(w, self.swq_of(w, path.src), path.task);
-                (Some(Step::Spend(hold)), Stage::UnlinkDone)
-            }
-            Stage::UnlinkDone => {
-                let q = self.swq_of(w, path.src);
-                self.swq_unlink(w, q, path.task);
-                (Some(Step::Unlock(self.swqueues[q].lock)), Stage::UnlockSrc)
-            }
+            Stage::Move => (None, self.swq_move(w, cpu, path)),
+            Stage::Unlink => match self.swq_link_step(w, cpu, path.src, UNLINK) {
+                Some(step) => (Some(step), Stage::Unlink),
+                None => (None, Stage::UnlockSrc),
+            },
             Stage::UnlockSrc => (Some(Step::Unlock(src)), Stage::Relock),
             Stage::Relock => (Some(Step::Lock(own, Site::ScheduleRqLock)), Stage::Attach),
+            Stage::Append => match self.swq_link_step(w, cpu, cpu, APPEND) {
+                Some(step) => (Some(step), Stage::Append),
+                None => (None, Stage::Back),
+            },
             _ => {
                 if path.moved {
                     self.attach_task(w, path.task, cpu, reasons::PULLED_HERE);
                 }
-                (None, Stage::Back)
+                (None, Stage::Append)
             }
         }
     }
@@ -340,17 +455,13 @@ impl<S: Discipline> Fair<S> {
         (None, if path.src == cpu { Stage::Back } else { Stage::UnlockSrc })
     }
 
-    fn swq_move(&mut self, w: &mut World, cpu: CpuId, path: PullPath) -> (Option<Step>, Stage) {
-        let p = path.task;
+    fn swq_move(&mut self, w: &mut World, cpu: CpuId, path: PullPath) -> Stage {
         self.catch_up(w, path.src);
-        self.detach_task(w, p, path.src, cpu, MigrationCause::Swqueue);
+        self.detach_task(w, path.task, path.src, cpu, MigrationCause::Swqueue);
         w.counters.pull_hits += 1;
         self.balance.swq.stolen_and_moved += 1;
         self.balance.paths[cpu.idx()].pull.moved = true;
-        // It may have slept and woken again since the pop.
-        match self.swq_lock_of(w, path.src, p) {
-            Some(lock) => (Some(Step::Lock(lock, Site::DequeueRemoveSwq)), Stage::UnlinkHold),
-            None => (None, Stage::UnlockSrc),
-        }
+        // It may have been queued again since the pop.
+        Stage::Unlink
     }
 }

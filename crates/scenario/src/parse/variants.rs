@@ -142,10 +142,28 @@ fn features(walk: &mut Walk, list: Node<'_>, choice: PolicyChoice) -> Vec<Featur
                 let fault = walk.at(node.span(), message).help("keep one of the two");
                 walk.fault(fault);
             }
-            None => features.push(feature),
+            None => {
+                only_one_shared_queue(walk, node, &features, feature);
+                features.push(feature);
+            }
         }
     }
     features
+}
+
+/// SHARED_RUNQ took the place of SWQUEUE.
+fn only_one_shared_queue(walk: &mut Walk, node: Node<'_>, earlier: &[Feature], feature: Feature) {
+    let is_one = |f: &Feature| f.on && ["SWQUEUE", "SHARED_RUNQ"].contains(&f.name);
+    if let Some(other) = earlier.iter().find(|f| is_one(f))
+        && is_one(&feature)
+    {
+        let message = format!("features `{other}` and `{feature}` exclude each other");
+        let fault = walk
+            .at(node.span(), message)
+            .label("one shared queue per CPU")
+            .help("keep one of the two: SWQUEUE is the first version of what became SHARED_RUNQ");
+        walk.fault(fault);
+    }
 }
 
 fn feature_word<'a>(walk: &mut Walk, node: Node<'a>) -> Option<&'a str> {

@@ -149,6 +149,8 @@ const X: Option<bool> = None;
 pub const FEATURES: &[FeatureDef] = &[
     feature("SWQUEUE", [N, X, X, X, X],
         "shared wakequeue, version 1: idle CPUs pull waking tasks from one queue per LLC"),
+    feature("SHARED_RUNQ", [N, N, X, X, X],
+        "its successor: idle CPUs pull waiting tasks from an LLC's shards (not with SWQUEUE)"),
     feature("SIS_NODE", [N, N, N, N, N], "look for an idle CPU in the other LLCs of the node too"),
     feature("SIS_UTIL", [Y, Y, Y, Y, Y], "scan fewer CPUs for an idle one as the LLC fills"),
     feature("SIS_PROP", [N, N, X, X, X], "scan CPUs in proportion to the average idle time"),
@@ -247,6 +249,10 @@ const fn of_cfs(key: KeyDef) -> TunableDef {
     TunableDef { key, exists: [true, false, false, false, false], ext: false }
 }
 
+const fn of_shared_runq(key: KeyDef) -> TunableDef {
+    TunableDef { key, exists: [true, true, false, false, false], ext: false }
+}
+
 const fn ns(name: &'static str, min: i64, default: Fallback, help: &'static str) -> KeyDef {
     KeyDef { name, kind: Kind::Int { min, max: SECOND }, unit: "ns", default, help }
 }
@@ -309,6 +315,28 @@ pub const TUNABLES: &[TunableDef] = &[
         unit: "",
         default: Bool(true),
         help: "SIS_NODE leaves out the LLC that was scanned already",
+    }),
+    of_shared_runq(KeyDef {
+        name: "shared_runq_version",
+        kind: Kind::Int { min: 2, max: 4 },
+        unit: "",
+        default: Words("4 (6.4: 3)"),
+        help: "the version of the patches that SHARED_RUNQ stands for (our name)",
+    }),
+    of_shared_runq(KeyDef {
+        name: "shared_runq_enqueue",
+        kind: Kind::Word(&["wakeup", "tree", "tree_nonempty"]),
+        unit: "",
+        default: Words("tree (version 4: tree_nonempty)"),
+        help: "who is queued: who wakes up on its previous CPU; who starts to wait; who does so \
+               beside others (our name)",
+    }),
+    of_shared_runq(KeyDef {
+        name: "shared_runq_shard_size",
+        kind: Kind::Int { min: 1, max: 100_000 },
+        unit: "",
+        default: Int(6),
+        help: "CPUs of a shard (SHARED_RUNQ_SHARD_SZ); as many as an LLC has, or more: one shard",
     }),
     of_ext(ns(
         "slice_dfl_ns",

@@ -167,6 +167,13 @@ fn features_and_tunables_are_the_kernels() {
         23: feature `SWQUEUE` is given twice
             keep one of the two"#]],
     );
+    check_brief(&feature(r#""NO_SWQUEUE", "SHARED_RUNQ""#), expect!["right"]);
+    check_brief(
+        &feature(r#""SHARED_RUNQ", "SWQUEUE""#),
+        expect![[r#"
+        23: features `SHARED_RUNQ` and `SWQUEUE` exclude each other
+            keep one of the two: SWQUEUE is the first version of what became SHARED_RUNQ"#]],
+    );
     check_brief(
         &feature(r#""NO_SIS_NOD""#),
         expect![[r#"
@@ -206,6 +213,20 @@ fn features_and_tunables_are_the_kernels() {
     check_brief(
         &tunable("hz = 99999999999999999999999"),
         expect!["24: `hz` must be at most 1200 Hz"],
+    );
+    check_brief(
+        &tunable("shared_runq_version = 1"),
+        expect!["24: `shared_runq_version` must be at least 2"],
+    );
+    check_brief(
+        &tunable("shared_runq_enqueue = \"all\""),
+        expect![[r#"
+        24: unknown value `all` for `shared_runq_enqueue`
+            known: wakeup, tree, tree_nonempty"#]],
+    );
+    check_brief(
+        &tunable("shared_runq_shard_size = 0"),
+        expect!["24: `shared_runq_shard_size` must be at least 1"],
     );
     check_brief(
         &tunable("sis_node_skip_own = 2"),

@@ -236,6 +236,8 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
 
     /// The stopper of `cpu` is to move `p` away.
     fn stop_misplaced(&mut self, cpu: CpuId, p: TaskId) {
+        // The change may have taken time.
+        self.catch_up(cpu);
         let work = StopWork::Migrate(p, self.w.any_allowed(p));
         if self.w.stop_one_cpu(cpu, work) {
             self.policy.stopper_woken(&mut self.w, cpu);

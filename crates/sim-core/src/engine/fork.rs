@@ -59,8 +59,9 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     /// The first enqueue of a task that exists at time 0. Nobody contends then: a nested critical
     /// section takes no time.
     pub(crate) fn enqueue_first(&mut self, cpu: CpuId, p: TaskId) {
-        if let Some(nested) = self.enqueue(cpu, p, FORKED) {
-            self.policy.nested_done(&mut self.w, cpu, nested);
+        let mut hook = self.enqueue(cpu, p, FORKED);
+        while let Some(nested) = hook {
+            hook = self.policy.nested_done(&mut self.w, cpu, nested);
         }
         self.policy.wakeup_preempt(&mut self.w, cpu, p, FORKED);
         self.now_runnable(cpu, p, true);

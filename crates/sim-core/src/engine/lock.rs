@@ -217,7 +217,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     pub(crate) fn nest_lock(&mut self, cpu: CpuId) -> Flow {
         match self.w.cpus[cpu.idx()].nested {
             Some(n) => self.lock(cpu, n.lock, n.site, Pc::NestHold),
-            None => self.leave_nested(cpu),
+            None => self.w.goto(cpu, self.w.cpus[cpu.idx()].after_nested),
         }
     }
 
@@ -228,16 +228,13 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     }
 
     pub(crate) fn nest_done(&mut self, cpu: CpuId) -> Flow {
+        let mut next = None;
         if let Some(n) = self.w.cpus[cpu.idx()].nested.take() {
             let target = self.w.cpus[cpu.idx()].top().target;
-            self.policy.nested_done(&mut self.w, target, n);
+            next = self.policy.nested_done(&mut self.w, target, n);
             self.unlock(cpu, n.lock);
         }
-        self.leave_nested(cpu)
-    }
-
-    fn leave_nested(&mut self, cpu: CpuId) -> Flow {
         let after = self.w.cpus[cpu.idx()].after_nested;
-        self.w.goto(cpu, after)
+        self.run_hook(cpu, next, after)
     }
 }

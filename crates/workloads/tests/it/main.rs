@@ -21,6 +21,7 @@ mod profile;
 mod rt_app;
 mod scaling;
 mod schbench;
+mod shared_runq;
 mod support;
 mod twins;
 mod wakers;

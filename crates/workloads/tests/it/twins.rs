@@ -23,7 +23,7 @@ fn fingerprint<W: Program>(
     fingerprint_of(machine, policy, every_tick, program, until)
 }
 
-fn fingerprint_of<S: Discipline, W: Program>(
+pub fn fingerprint_of<S: Discipline, W: Program>(
     machine: &Machine,
     policy: Fair<S>,
     every_tick: bool,

@@ -6,8 +6,9 @@
 //! target, attach, unlock.
 
 use super::{Flow, PULL_LINES, domain_at};
-use crate::fair::calls::RQ_LOCK;
+use crate::fair::calls::{RQ_LOCK, SharedCalls};
 use crate::fair::state::Fair;
+use crate::fair::swqueue::{APPEND, Links, UNLINK};
 use crate::fair::{Discipline, reasons};
 use sim_core::{LockId, MigrationCause, Policy, Site, Stack, Step, StopWork, TaskId, World};
 use std::ops::ControlFlow;
@@ -19,11 +20,11 @@ enum Stage {
     Lock,
     Look,
     Detach,
-    UnlinkHold,
-    UnlinkDone,
+    Unlink,
     Unlock,
     LockDst,
     Attach,
+    Append,
     Done,
 }
 
@@ -42,12 +43,17 @@ impl Default for StopPath {
 
 impl StopPath {
     /// The functions below `active_load_balance_cpu_stop`.
-    pub(crate) fn unwind(&self, stack: &mut Stack) {
+    pub(crate) fn unwind(&self, calls: &SharedCalls, links: &Links, stack: &mut Stack) {
         match self.stage {
             Stage::Look => stack.call(&[RQ_LOCK]),
             Stage::Attach => stack.call(&["attach_one_task", RQ_LOCK]),
-            Stage::UnlinkHold | Stage::UnlinkDone => {
-                stack.call(&["detach_one_task", "dequeue_task_fair", "swqueue_remove_task"]);
+            Stage::Unlink if links.under_way() => {
+                stack.call(&["detach_one_task", "dequeue_task_fair"]);
+                stack.call(calls.dequeue);
+            }
+            Stage::Append => {
+                stack.call(&["attach_one_task", "enqueue_task_fair"]);
+                stack.call(calls.enqueue);
             }
             Stage::Detach => stack.call(&["detach_one_task"]),
             _ => {}
@@ -104,7 +110,6 @@ impl<S: Discipline> Fair<S> {
         stop: StopPath,
     ) -> (Option<Step>, Stage) {
         let (src, dst) = (LockId::rq(cpu), LockId::rq(target));
-        let queue = w.machine.cpus[cpu.idx()].llc as usize;
         match stop.stage {
             Stage::Lock => (Some(Step::Lock(src, Site::StopRqLock)), Stage::Look),
             Stage::Look => {
@@ -112,20 +117,21 @@ impl<S: Discipline> Fair<S> {
                 (Some(Step::Spend(work)), Stage::Detach)
             }
             Stage::Detach => self.detach_one(w, cpu, target),
-            Stage::UnlinkHold => {
-                (Some(Step::Spend(self.swq_unlink_ns(w, queue, stop.task))), Stage::UnlinkDone)
-            }
-            Stage::UnlinkDone => {
-                self.swq_unlink(w, queue, stop.task);
-                (Some(Step::Unlock(self.swqueues[queue].lock)), Stage::Unlock)
-            }
+            Stage::Unlink => match self.swq_link_step(w, cpu, cpu, UNLINK) {
+                Some(step) => (Some(step), Stage::Unlink),
+                None => (None, Stage::Unlock),
+            },
             Stage::Unlock => (Some(Step::Unlock(src)), Stage::LockDst),
             Stage::LockDst if !stop.task.is_task() => (None, Stage::Done),
             Stage::LockDst => (Some(Step::Lock(dst, Site::StopRqLock)), Stage::Attach),
             Stage::Attach => {
                 self.attach_task(w, stop.task, target, reasons::PUSHED_HERE);
-                (Some(Step::Unlock(dst)), Stage::Done)
+                (None, Stage::Append)
             }
+            Stage::Append => match self.swq_link_step(w, cpu, target, APPEND) {
+                Some(step) => (Some(step), Stage::Append),
+                None => (Some(Step::Unlock(dst)), Stage::Done),
+            },
             Stage::Done => (None, Stage::Done),
         }
     }
@@ -151,9 +157,6 @@ impl<S: Discipline> Fair<S> {
         if let Some(level) = (0..levels).find(spans_both) {
             self.sds[target.idx()][level].nr_balance_failed = 0;
         }
-        match self.swq_lock_of(w, cpu, p) {
-            Some(lock) => (Some(Step::Lock(lock, Site::DequeueRemoveSwq)), Stage::UnlinkHold),
-            None => (None, Stage::Unlock),
-        }
+        (None, Stage::Unlink)
     }
 }

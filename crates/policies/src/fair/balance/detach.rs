@@ -27,7 +27,6 @@ impl<S: Discipline> Fair<S> {
         let src = self.balance.paths[exec.idx()].lb.src;
         self.catch_up(w, src);
         let lb = &mut self.balance.paths[exec.idx()].lb;
-        lb.n_unlinked = 0;
         if w.cpus[src.idx()].nr_running <= 1 {
             (lb.flags.all_pinned, lb.why) = (false, reasons::QUEUE_EMPTIED);
         } else if lb.imbalance > 0 {
@@ -102,7 +101,8 @@ impl<S: Discipline> Fair<S> {
         self.sds[lb.cpu.idx()][lb.level as usize].nr_balance_failed > 0
     }
 
-    /// Takes `p` off `src`'s queue, whose lock is held: from here it is in transit to `dst`.
+    /// Takes `p` off `src`'s queue, whose lock is held: from here it is in transit to `dst`. If it
+    /// is on a shared queue, the path has to unlink it (`swq_link_step`).
     pub(crate) fn detach_task(
         &mut self,
         w: &mut World,
@@ -112,6 +112,9 @@ impl<S: Discipline> Fair<S> {
         why: MigrationCause,
     ) {
         self.take_from_queue(w, src, p, DequeueFlags::default());
+        if self.tasks[p.idx()].on_swqueue {
+            self.balance.paths[w.this.idx()].links.tasks.push(p);
+        }
         w.deactivate(src, p);
         w.tasks[p.idx()].migrating = true;
         w.set_task_cpu(p, dst, why);
@@ -119,7 +122,8 @@ impl<S: Discipline> Fair<S> {
         self.tasks[p.idx()].exec_start = 0;
     }
 
-    /// Puts `p` on `dst`'s queue, whose lock is held.
+    /// Puts `p` on `dst`'s queue, whose lock is held. If it is to be on the shared queue, the path
+    /// has to append it (`swq_link_step`).
     pub(crate) fn attach_task(
         &mut self,
         w: &mut World,
@@ -132,6 +136,9 @@ impl<S: Discipline> Fair<S> {
         w.activate(dst, p);
         let flags = EnqueueFlags { migrated: true, ..EnqueueFlags::default() };
         S::enqueue_entity(self, w, dst, p, flags);
+        if self.shared_takes(w, dst, p, flags) {
+            self.balance.paths[w.this.idx()].links.tasks.push(p);
+        }
         self.check_preempt(w, dst, p, flags);
     }
 

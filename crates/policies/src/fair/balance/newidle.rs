@@ -1,5 +1,7 @@
-//! Going idle (spec 0.5, 7.1 hook 4, 8.3): the pull from the shared wakequeue, then newidle
-//! balance.
+//! Going idle (spec 0.5, 7.1 hook 4, 8.3): the pull from the shared queue, and newidle balance.
+//!
+//! SWQUEUE pulls before newidle balance; since version 2 the pull is a part of it, at a place that
+//! changed with each version (spec 7.3 to 7.5).
 //!
 //! The CPU enters with its own runqueue lock held, gives it up for the walk over the domains, and
 //! takes it again at the end. Wakers may enqueue here meanwhile, so `nr_running` and `ttwu_pending`
@@ -7,7 +9,9 @@
 
 use super::{Flow, IdleType, domain_at, update_newidle_cost};
 use crate::fair::calls::RQ_LOCK;
+use crate::fair::shared_runq::Version;
 use crate::fair::state::{Fair, SdState};
+use crate::fair::swqueue::Pulled;
 use crate::fair::{Discipline, Rules, reasons};
 use sim_core::{LockId, NEVER, Ns, Site, Stack, Step, TaskId, World};
 use std::ops::ControlFlow;
@@ -19,6 +23,7 @@ enum Stage {
     Pull,
     #[default]
     Enter,
+    Gates,
     Blocked,
     Level,
     Balance,
@@ -32,6 +37,8 @@ enum Stage {
 pub(crate) struct NewidlePath {
     stage: Stage,
     prev: TaskId,
+    /// The slow pick asks, which takes no for an answer.
+    slow_pick: bool,
     level: u32,
     n_pulled: u32,
     t0: Ns,
@@ -48,6 +55,7 @@ impl Default for NewidlePath {
         Self {
             stage: Stage::Enter,
             prev: TaskId::IDLE,
+            slow_pick: false,
             level: 0,
             n_pulled: 0,
             t0: 0,
@@ -60,7 +68,7 @@ impl Default for NewidlePath {
 }
 
 impl NewidlePath {
-    /// The wakequeue is asked first.
+    /// The shared queue is asked.
     pub(crate) fn pulls(&self) -> bool {
         self.stage == Stage::Pull
     }
@@ -89,8 +97,13 @@ impl SdState {
     }
 }
 
+/// The domain is one LLC, or a part of it.
+fn shares_llc(w: &World, cpu: CpuId, level: usize) -> bool {
+    domain_at(w, cpu, level).is_some_and(|(d, _)| d.flags.has(SdFlags::SHARE_LLC))
+}
+
 impl<S: Discipline> Fair<S> {
-    /// `Policy::before_idle`: shared wakequeue first, at most once, then newidle balance.
+    /// `Policy::before_idle`: the shared queue and newidle balance.
     pub(crate) fn newidle_step(
         &mut self,
         w: &mut World,
@@ -100,15 +113,17 @@ impl<S: Discipline> Fair<S> {
     ) -> Step {
         if first {
             // Behind the stopper only the slow pick is taken, without the wakequeue's hook.
-            let fast_pick = prev != TaskId::STOP;
-            let pull = fast_pick && !self.swqueues.is_empty();
-            if pull {
-                self.swq_pull_begin(cpu);
-            } else if !fast_pick && w.cpus[cpu.idx()].nr_running > 0 {
+            let slow_pick = prev == TaskId::STOP;
+            if slow_pick && w.cpus[cpu.idx()].nr_running > 0 {
                 return Step::Done;
             }
-            self.balance.paths[cpu.idx()].newidle.prev = prev;
-            self.newidle_begin(cpu, if pull { Stage::Pull } else { Stage::Enter });
+            let pulls_first = self.shared.version == Version::V1 && !slow_pick;
+            let path = &mut self.balance.paths[cpu.idx()].newidle;
+            (path.prev, path.slow_pick) = (prev, slow_pick);
+            if pulls_first {
+                self.swq_pull_begin(cpu);
+            }
+            self.newidle_begin(cpu, if pulls_first { Stage::Pull } else { Stage::Enter });
         }
         match self.newidle_run(w, cpu) {
             ControlFlow::Break(step) => step,
@@ -118,7 +133,8 @@ impl<S: Discipline> Fair<S> {
 
     fn newidle_begin(&mut self, cpu: CpuId, stage: Stage) {
         let path = &mut self.balance.paths[cpu.idx()].newidle;
-        *path = NewidlePath { stage, prev: path.prev, ..NewidlePath::default() };
+        let (prev, slow_pick) = (path.prev, path.slow_pick);
+        *path = NewidlePath { stage, prev, slow_pick, ..NewidlePath::default() };
     }
 
     /// What has come here sleeps on this queue now (spec 4.6), and the fast pick is under way.
@@ -136,7 +152,8 @@ impl<S: Discipline> Fair<S> {
             let stage = self.balance.paths[cpu.idx()].newidle.stage;
             let (step, next) = match stage {
                 Stage::Pull => (None, self.newidle_pull(w, cpu)?),
-                Stage::Enter => self.newidle_enter(w, cpu),
+                Stage::Enter => (None, self.newidle_enter(w, cpu)),
+                Stage::Gates => self.newidle_gates(w, cpu),
                 Stage::Blocked => {
                     self.update_blocked_averages(w, cpu);
                     self.balance.paths[cpu.idx()].blocked_tick = w.jiffies();
@@ -168,37 +185,91 @@ impl<S: Discipline> Fair<S> {
         }
     }
 
-    /// The wakequeue. Any popped task sends the CPU to the slow pick: newidle balance once, unless
-    /// prev is the idle task or something is runnable by now.
+    /// The shared queue; and then?
     fn newidle_pull(&mut self, w: &mut World, cpu: CpuId) -> Flow<Stage> {
-        let popped = self.swq_pull(w, cpu)?;
-        let from_idle = self.balance.paths[cpu.idx()].newidle.prev == TaskId::IDLE;
-        let done = popped && (from_idle || w.cpus[cpu.idx()].nr_running > 0);
-        if done {
-            // Unless it runs what it has pulled.
-            w.note_gave_up(cpu, 0, reasons::POP_LOST);
-        }
-        ControlFlow::Continue(if done { Stage::Done } else { Stage::Enter })
+        let pulled = self.swq_pull(w, cpu)?;
+        ControlFlow::Continue(match (self.shared.version, pulled) {
+            (Version::V1, Pulled::Nothing) => Stage::Enter,
+            (_, Pulled::Nothing) | (Version::V4, Pulled::Lost) => Stage::Gates,
+            (Version::V4, Pulled::Moved) => {
+                self.newidle_out(w, cpu, true);
+                Stage::Done
+            }
+            // The pick starts anew, with the queue's lock held all the time.
+            (Version::V3, Pulled::Moved) => Stage::Done,
+            _ => self.slow_pick(w, cpu),
+        })
     }
 
-    /// The gates (spec 8.3). `idle_stamp` is set before the search, which so counts as idle time.
-    fn newidle_enter(&mut self, w: &mut World, cpu: CpuId) -> (Option<Step>, Stage) {
-        if w.cpus[cpu.idx()].ttwu_pending {
-            return (None, Stage::Done);
+    /// RETRY_TASK: newidle balance once (more), unless prev is the idle task or something is
+    /// runnable by now.
+    fn slow_pick(&mut self, w: &mut World, cpu: CpuId) -> Stage {
+        let path = &mut self.balance.paths[cpu.idx()].newidle;
+        let asked = std::mem::replace(&mut path.slow_pick, true);
+        if asked || path.prev == TaskId::IDLE || w.cpus[cpu.idx()].nr_running > 0 {
+            // Unless it runs what it has pulled.
+            w.note_gave_up(cpu, 0, reasons::POP_LOST);
+            return Stage::Done;
         }
-        let rq = &mut self.rqs[cpu.idx()];
-        rq.idle_stamp = w.now.max(1);
-        let avg_idle = rq.avg_idle;
+        Stage::Enter
+    }
+
+    /// The first gates, up to the pull if there is one (spec 8.3). `idle_stamp` is set before the
+    /// search, which so counts as idle time; version 3 pulls before that.
+    fn newidle_enter(&mut self, w: &mut World, cpu: CpuId) -> Stage {
+        if w.cpus[cpu.idx()].ttwu_pending {
+            return Stage::Done;
+        }
         let path = &mut self.balance.paths[cpu.idx()].newidle;
         path.next_balance = w.jiffies() + u64::from(w.machine.hz);
-        let gate = (self.sds[cpu.idx()].first())
-            .is_some_and(|sd| self.features.newidle_avg_idle && avg_idle < sd.max_newidle_lb_cost);
-        if !self.overload || gate {
-            let why = if self.overload { reasons::AVG_IDLE } else { reasons::NOT_OVERLOADED };
-            w.note_gave_up(cpu, 0, why);
-            self.newidle_next_balance(w, cpu, 0);
-            self.newidle_out(w, cpu, false);
+        let version = self.shared.version;
+        if version != Version::V3 {
+            self.rqs[cpu.idx()].idle_stamp = w.now.max(1);
+        }
+        match version {
+            Version::None | Version::V1 => Stage::Gates,
+            Version::V4 if !self.overload => self.newidle_closed(w, cpu, 0),
+            Version::V2 | Version::V3 | Version::V4 => {
+                self.swq_pull_begin(cpu);
+                Stage::Pull
+            }
+        }
+    }
+
+    /// A gate is closed, that of `level`.
+    fn newidle_closed(&mut self, w: &mut World, cpu: CpuId, level: usize) -> Stage {
+        let why = if self.overload { reasons::AVG_IDLE } else { reasons::NOT_OVERLOADED };
+        w.note_gave_up(cpu, 0, why);
+        self.newidle_next_balance(w, cpu, level);
+        self.newidle_out(w, cpu, false);
+        Stage::Done
+    }
+
+    /// The level whose cost is compared with `avg_idle`: version 3, which has asked the LLC's
+    /// queue, means those above.
+    fn gate_level(&self, w: &World, cpu: CpuId) -> usize {
+        if self.shared.version != Version::V3 {
+            return 0;
+        }
+        let levels = 0..self.sds[cpu.idx()].len();
+        levels.take_while(|level| shares_llc(w, cpu, *level)).count()
+    }
+
+    fn newidle_gates(&mut self, w: &mut World, cpu: CpuId) -> (Option<Step>, Stage) {
+        let version = self.shared.version;
+        if version == Version::V3 {
+            self.rqs[cpu.idx()].idle_stamp = w.now.max(1);
+        }
+        // Version 4 has looked at `overload`, and its pull gave wakers time.
+        if version == Version::V4 && w.cpus[cpu.idx()].ttwu_pending {
             return (None, Stage::Done);
+        }
+        let level = self.gate_level(w, cpu);
+        let avg_idle = self.rqs[cpu.idx()].avg_idle;
+        let gate = (self.sds[cpu.idx()].get(level))
+            .is_some_and(|sd| self.features.newidle_avg_idle && avg_idle < sd.max_newidle_lb_cost);
+        if gate || !self.overload && version != Version::V4 {
+            return (None, self.newidle_closed(w, cpu, level));
         }
         w.counters.newidle_attempts += 1;
         self.balance.paths[cpu.idx()].newidle.t0 = w.now;
@@ -227,6 +298,11 @@ impl<S: Discipline> Fair<S> {
         if self.features.newidle_avg_idle && self.rqs[cpu.idx()].avg_idle < expected {
             w.note_gave_up(cpu, level, reasons::AVG_IDLE);
             return Stage::Relock;
+        }
+        if self.shared.version == Version::V4 && shares_llc(w, cpu, level) {
+            w.note_sought(cpu, level, reasons::SHARED_RUNQ);
+            self.balance.paths[cpu.idx()].newidle.level += 1;
+            return Stage::Level;
         }
         let wanted =
             domain_at(w, cpu, level).is_some_and(|(d, _)| d.flags.has(SdFlags::BALANCE_NEWIDLE));

@@ -14,8 +14,9 @@
 
 use super::decide::Migrate;
 use super::{Flow, IdleType, PULL_LINES, domain_at};
-use crate::fair::calls::RQ_LOCK;
+use crate::fair::calls::{RQ_LOCK, SharedCalls};
 use crate::fair::state::Fair;
+use crate::fair::swqueue::{APPEND, Links, UNLINK};
 use crate::fair::{Discipline, reasons};
 use sim_core::{Attempt, LockId, Reason, Site, Stack, Step, World};
 use std::ops::ControlFlow;
@@ -38,11 +39,10 @@ pub(crate) enum LbStage {
     Look,
     Detach,
     Unlink,
-    UnlinkHold,
-    UnlinkDone,
     UnlockSrc,
     LockDst,
     Attach,
+    Append,
     IrqOn,
     Judge,
     ActiveIrqOff,
@@ -81,8 +81,6 @@ pub(crate) struct LoadBalance {
     pub loop_max: u32,
     pub loop_break: u32,
     pub n_moved: u32,
-    /// Index into the detached tasks: how many were taken off their wakequeue.
-    pub n_unlinked: u32,
     /// `continue_balancing`.
     pub cont: bool,
     /// Active balance: start the stopper after the unlock.
@@ -112,7 +110,6 @@ impl Default for LoadBalance {
             loop_max: 0,
             loop_break: NR_MIGRATE_BREAK,
             n_moved: 0,
-            n_unlinked: 0,
             cont: true,
             start_active: false,
             why: reasons::NOT_MINE,
@@ -166,15 +163,20 @@ impl LoadBalance {
 
 impl LoadBalance {
     /// `load_balance` and the functions below it.
-    pub(crate) fn unwind(&self, stack: &mut Stack) {
+    pub(crate) fn unwind(&self, calls: &SharedCalls, links: &Links, stack: &mut Stack) {
         use LbStage as S;
         stack.call(&["load_balance"]);
         match self.stage {
             S::Stats => stack.call(&["find_busiest_group"]),
             S::Look | S::Active => stack.call(&[RQ_LOCK]),
+            S::Unlink if links.under_way() => {
+                stack.call(&["detach_tasks", "dequeue_task_fair"]);
+                stack.call(calls.dequeue);
+            }
             S::Detach | S::Unlink => stack.call(&["detach_tasks"]),
-            S::UnlinkHold | S::UnlinkDone => {
-                stack.call(&["detach_tasks", "dequeue_task_fair", "swqueue_remove_task"]);
+            S::Append => {
+                stack.call(&["attach_tasks", "enqueue_task_fair"]);
+                stack.call(calls.enqueue);
             }
             S::Attach => stack.call(&["attach_tasks", RQ_LOCK]),
             _ => {}
@@ -250,22 +252,17 @@ impl<S: Discipline> Fair<S> {
                 }
                 (Some(Step::Spend(n * w.machine.costs.pull_ns)), S::Unlink)
             }
-            S::Unlink => self.lb_unlink(w, exec),
-            S::UnlinkHold => {
-                let (src, n_unlinked) = (lb.src, lb.n_unlinked as usize);
-                let p = self.balance.paths[exec.idx()].detached[n_unlinked];
-                let queue = w.machine.cpus[src.idx()].llc as usize;
-                let hold = self.swq_unlink_ns(w, queue, p);
-                (Some(Step::Spend(hold)), S::UnlinkDone)
-            }
-            S::UnlinkDone => self.lb_unlink_done(w, exec),
+            S::Unlink => match self.swq_link_step(w, exec, lb.src, UNLINK) {
+                Some(step) => (Some(step), S::Unlink),
+                None => (None, S::UnlockSrc),
+            },
             S::UnlockSrc => (Some(Step::Unlock(LockId::rq(lb.src))), S::LockDst),
             S::LockDst => (Some(Step::Lock(LockId::rq(lb.dst), lb.site())), S::Attach),
             S::Attach => {
-                let dst = lb.dst;
                 self.attach_tasks(w, exec);
-                (Some(Step::Unlock(LockId::rq(dst))), S::IrqOn)
+                self.lb_append(w, exec)
             }
+            S::Append => self.lb_append(w, exec),
             S::IrqOn => lb.softirq_step(Step::IrqOn, S::Judge),
             S::Judge => (None, self.lb_judge(w, exec)),
             S::ActiveIrqOff => lb.softirq_step(Step::IrqOff, S::ActiveLock),
@@ -326,27 +323,13 @@ impl<S: Discipline> Fair<S> {
         lb.lock_src()
     }
 
-    /// Detached tasks that are still on their wakequeue leave it, one hold of its lock each.
-    fn lb_unlink(&mut self, w: &World, exec: CpuId) -> Next {
-        let lb = self.balance.paths[exec.idx()].lb;
-        let rest = &self.balance.paths[exec.idx()].detached[lb.n_unlinked as usize..];
-        let linked = rest.iter().position(|p| self.tasks[p.idx()].on_swqueue);
-        let Some(skip) = linked else {
-            return (None, LbStage::UnlockSrc);
-        };
-        let lock = self.swq_lock_of(w, lb.src, rest[skip]);
-        self.balance.paths[exec.idx()].lb.n_unlinked += skip as u32;
-        let step = lock.map(|lock| Step::Lock(lock, Site::DequeueRemoveSwq));
-        (step, LbStage::UnlinkHold)
-    }
-
-    fn lb_unlink_done(&mut self, w: &World, exec: CpuId) -> Next {
-        let lb = self.balance.paths[exec.idx()].lb;
-        let p = self.balance.paths[exec.idx()].detached[lb.n_unlinked as usize];
-        let queue = w.machine.cpus[lb.src.idx()].llc as usize;
-        self.swq_unlink(w, queue, p);
-        self.balance.paths[exec.idx()].lb.n_unlinked += 1;
-        (Some(Step::Unlock(self.swqueues[queue].lock)), LbStage::Unlink)
+    /// What was attached goes on the shared queue, if it is to.
+    fn lb_append(&mut self, w: &World, exec: CpuId) -> Next {
+        let dst = self.balance.paths[exec.idx()].lb.dst;
+        match self.swq_link_step(w, exec, dst, APPEND) {
+            Some(step) => (Some(step), LbStage::Append),
+            None => (Some(Step::Unlock(LockId::rq(dst))), LbStage::IrqOn),
+        }
     }
 
     /// After a round of detach and attach: again, with another destination, another source, or not.

@@ -3,6 +3,7 @@
 
 mod paths;
 mod pure;
+mod shared_runq;
 mod storm;
 mod sums;
 mod swq;

@@ -1,0 +1,288 @@
+//! SHARED_RUNQ, versions 2 to 4 (spec 7.3 to 7.5, 7.8).
+
+use super::*;
+use crate::fair::shared_runq::{EnqueueRule, SharedRunq, Version};
+use sim_core::{Hook, MigrationCause, SchedAttr, Site};
+
+/// The desktop of two LLCs with a version of the patches; one shard per LLC unless said otherwise.
+fn rig_of(version: Version, enqueue: Option<EnqueueRule>, shard_size: u32) -> Rig {
+    let features = Features { shared_runq: true, ..Features::default() };
+    let shared_runq = SharedRunq { version, enqueue, shard_size };
+    let tunables = Tunables { shared_runq, ..Tunables::for_cpus(32) };
+    Rig::of(machine(2, 8), Fair::new(features, tunables))
+}
+
+fn rig(version: Version) -> Rig {
+    rig_of(version, None, 100)
+}
+
+/// Carries out what a hook on `cpu` asks for, and what follows.
+fn carry_out(rig: &mut Rig, cpu: u32, mut hook: Hook) -> Vec<Site> {
+    let mut sites = Vec::new();
+    while let Some(nested) = hook {
+        sites.push(nested.site);
+        hook = rig.fair.nested_done(&mut rig.w, CpuId(cpu), nested);
+    }
+    sites
+}
+
+/// A task that waits on `cpu` and on its shared queue.
+fn waiting(rig: &mut Rig, cpu: u32) -> TaskId {
+    let p = rig.queued(cpu, 1, MaskId::ALL);
+    let flags = EnqueueFlags { wakeup: true, ..EnqueueFlags::default() };
+    let hook = rig.fair.swq_enqueue(&rig.w, CpuId(cpu), p, flags);
+    assert!(hook.is_some());
+    carry_out(rig, cpu, hook);
+    p
+}
+
+/// Balancing is too dear for `cpu`.
+fn close_the_gate(rig: &mut Rig, cpu: u32) {
+    rig.fair.rqs[cpu as usize].avg_idle = 0;
+    let levels = rig.fair.sds[cpu as usize].iter_mut();
+    levels.for_each(|sd| sd.max_newidle_lb_cost = 1_000_000);
+}
+
+/// T7.1: who is queued, by version: `(wakeup, migrated)` and whether the runqueue was empty.
+#[test]
+fn the_truth_table_of_enqueue() {
+    use EnqueueRule::Wakeup;
+    let stays = (true, false);
+    let others = [(true, true), (false, false), (false, true)];
+    for (version, rule, others_too, empty_too) in [
+        (Version::V2, Some(Wakeup), false, true),
+        (Version::V2, None, true, true),
+        (Version::V3, None, true, true),
+        (Version::V4, None, true, false),
+    ] {
+        for was_empty in [false, true] {
+            let mut rig = rig_of(version, rule, 6);
+            if !was_empty {
+                rig.running(0, MaskId::ALL);
+            }
+            let free = rig.queued(0, 1, MaskId::ALL);
+            let takes = |rig: &mut Rig, p, (wakeup, migrated)| {
+                let flags = EnqueueFlags { wakeup, migrated, initial: false };
+                rig.fair.swq_enqueue(&rig.w, CpuId(0), p, flags).is_some()
+            };
+            let by_size = !was_empty || empty_too;
+            assert_eq!(takes(&mut rig, free, stays), by_size, "{version:?} {was_empty}");
+            for flags in others {
+                let queued = takes(&mut rig, free, flags);
+                assert_eq!(queued, others_too && by_size, "{version:?} {flags:?} {was_empty}");
+            }
+            let one = rig.w.mask(CpuSet::of(32, [CpuId(0)]));
+            let pinned = rig.queued(0, 1, one);
+            assert!(!takes(&mut rig, pinned, stays), "{version:?}");
+        }
+    }
+}
+
+/// Who is put back is appended before who comes next is unlinked; in version 4 it is never alone.
+#[test]
+fn a_switch_puts_one_task_on_the_queue_and_takes_the_other_off() {
+    for version in [Version::V2, Version::V3, Version::V4] {
+        let mut rig = rig(version);
+        let prev = rig.running(0, MaskId::ALL);
+        let next = waiting(&mut rig, 0);
+        let hook = rig.fair.switch_task(&mut rig.w, CpuId(0), prev, next);
+        let sites = carry_out(&mut rig, 0, hook);
+        assert_eq!(sites, [Site::PutPrevEnqueueSwq, Site::PickRemoveSwq], "{version:?}");
+        let linked = |p: TaskId| rig.fair.tasks[p.idx()].on_swqueue;
+        assert!(linked(prev) && !linked(next));
+        assert_eq!(rig.fair.swqueues[0].head, prev);
+    }
+    let mut wakeups_only = rig_of(Version::V2, Some(EnqueueRule::Wakeup), 100);
+    let prev = wakeups_only.running(0, MaskId::ALL);
+    let next = waiting(&mut wakeups_only, 0);
+    let hook = wakeups_only.fair.switch_task(&mut wakeups_only.w, CpuId(0), prev, next);
+    assert_eq!(carry_out(&mut wakeups_only, 0, hook), [Site::PickRemoveSwq]);
+}
+
+/// A change of attributes takes a waiting task off its queues and puts it back, at the tail.
+#[test]
+fn a_change_of_attributes_queues_anew() {
+    let mut rig = rig(Version::V3);
+    let curr = rig.running(0, MaskId::ALL);
+    let (p, q) = (waiting(&mut rig, 0), waiting(&mut rig, 0));
+    let attr = SchedAttr { nice: 5, ..rig.w.tasks[p.idx()].attr.sched() };
+    let hook = rig.fair.set_scheduler(&mut rig.w, p, attr);
+    let sites = carry_out(&mut rig, 0, hook);
+    assert_eq!(sites, [Site::DequeueRemoveSwq, Site::TtwuEnqueueSwq]);
+    assert_eq!((rig.fair.swqueues[0].head, rig.fair.swqueues[0].tail), (q, p));
+    let hook = rig.fair.set_scheduler(&mut rig.w, curr, attr);
+    let sites = carry_out(&mut rig, 0, hook);
+    assert_eq!(sites, [Site::PutPrevEnqueueSwq, Site::PickRemoveSwq]);
+    assert!(!rig.fair.tasks[curr.idx()].on_swqueue);
+    // A task that may run on one CPU only from now on leaves, and comes again when it may not.
+    let one = rig.w.mask(CpuSet::of(32, [CpuId(0)]));
+    let hook = rig.fair.set_cpus_allowed(&mut rig.w, p, one);
+    (rig.w.tasks[p.idx()].attr.allowed, rig.w.tasks[p.idx()].nr_cpus_allowed) = (one, 1);
+    assert_eq!(carry_out(&mut rig, 0, hook), [Site::DequeueRemoveSwq]);
+    let hook = rig.fair.set_cpus_allowed(&mut rig.w, p, MaskId::ALL);
+    assert_eq!(carry_out(&mut rig, 0, hook), [Site::TtwuEnqueueSwq]);
+}
+
+/// T7.3 since version 2: a head that may not run here stays, and hides who is behind it; the other
+/// shards are looked at.
+#[test]
+fn a_head_that_may_not_run_here_blocks_its_shard() {
+    for version in [Version::V2, Version::V3, Version::V4] {
+        let mut rig = rig_of(version, Some(EnqueueRule::Tree), 8);
+        rig.fair.overload = true;
+        // LLC 0 has 16 CPUs and two shards.
+        let shard = |cpu: u32| rig.fair.shared.own(CpuId(cpu));
+        let elsewhere = (0..8).find(|c| shard(*c) != shard(2)).expect("another shard");
+        rig.running(2, MaskId::ALL);
+        let (head, behind) = (waiting(&mut rig, 2), waiting(&mut rig, 2));
+        rig.w.tasks[head.idx()].attr.allowed = rig.w.mask(CpuSet::of(32, [CpuId(2), CpuId(9)]));
+        let puller = (0..8)
+            .find(|c| *c != 2 && rig.fair.shared.own(CpuId(*c)) == rig.fair.shared.own(CpuId(2)));
+        let puller = puller.expect("a shard has several CPUs");
+        close_the_gate(&mut rig, puller);
+        rig.newidle(puller, TaskId::IDLE);
+        assert_eq!((rig.cpu_of(head), rig.cpu_of(behind)), (2, 2), "{version:?}");
+        assert!(rig.fair.tasks[head.idx()].on_swqueue);
+        assert_eq!(rig.fair.balance.swq.head_forbidden, 1);
+        let c = rig.w.counters;
+        assert_eq!((c.pull_attempts, c.pull_empty, c.pull_hits), (1, 1, 0), "{version:?}");
+        rig.running(elsewhere, MaskId::ALL);
+        let other = waiting(&mut rig, elsewhere);
+        rig.newidle(puller, TaskId::IDLE);
+        assert_eq!(rig.cpu_of(other), puller, "{version:?}");
+    }
+}
+
+/// What a pull leaves of `idle_stamp`: version 2 has set it and leaves it, 3 has not set it yet, 4
+/// takes it away.
+#[test]
+fn versions_differ_in_the_stamp_that_a_pull_leaves() {
+    for (version, stamp) in [(Version::V2, true), (Version::V3, false), (Version::V4, false)] {
+        let mut rig = rig(version);
+        rig.fair.overload = true;
+        rig.running(0, MaskId::ALL);
+        let p = waiting(&mut rig, 0);
+        rig.newidle(1, TaskId::IDLE);
+        assert_eq!(rig.cpu_of(p), 1);
+        assert_eq!(rig.fair.rqs[1].idle_stamp != 0, stamp, "{version:?}");
+        assert_eq!(rig.w.counters.newidle_attempts, 0);
+        // It arrives, and is queued again where arrivals are; version 4 has put it on an empty
+        // queue.
+        assert_eq!(rig.fair.tasks[p.idx()].on_swqueue, version != Version::V4, "{version:?}");
+    }
+}
+
+/// Popped, but running by then: versions 2 and 3 ask once more in the slow pick and then give up;
+/// version 4 goes on to balance.
+#[test]
+fn a_lost_task_costs_a_second_pull_at_most() {
+    for (version, pulls) in [(Version::V2, 2), (Version::V3, 2), (Version::V4, 1)] {
+        let mut rig = rig(version);
+        rig.fair.overload = true;
+        let lose = |rig: &mut Rig| {
+            let cpu = rig.w.tasks.len() as u32 % 4;
+            let p = rig.queued(cpu, 1, MaskId::ALL);
+            rig.w.this = CpuId(cpu);
+            let hook = Some(rig.fair.swq_nested(CpuId(cpu), p, Site::TtwuEnqueueSwq, 0));
+            carry_out(rig, cpu, hook);
+            rig.w.cpus[cpu as usize].curr = p;
+            rig.w.tasks[p.idx()].on_cpu = true;
+        };
+        let prev = rig.w.new_task(TaskAttr::default());
+        rig.fair.tasks.push(new_fair_task(1));
+        (0..3).for_each(|_| lose(&mut rig));
+        rig.newidle(5, prev);
+        let c = rig.w.counters;
+        assert_eq!((c.pull_attempts, c.pull_lost, c.pull_hits), (pulls, pulls, 0), "{version:?}");
+        // From the idle task there is no second look.
+        rig.fair.overload = true;
+        rig.newidle(6, TaskId::IDLE);
+        assert_eq!(rig.w.counters.pull_attempts, pulls + 1, "{version:?}");
+    }
+}
+
+/// T7.8: the pull of version 4 does not heed avg_idle, but `rd.overload`; versions 2 and 3 heed
+/// neither.
+#[test]
+fn version_4_asks_the_queue_only_where_the_machine_is_overloaded() {
+    for version in [Version::V2, Version::V3, Version::V4] {
+        for overload in [false, true] {
+            let mut rig = rig(version);
+            close_the_gate(&mut rig, 1);
+            close_the_gate(&mut rig, 9);
+            rig.running(0, MaskId::ALL);
+            let p = waiting(&mut rig, 0);
+            rig.fair.overload = overload;
+            rig.newidle(1, TaskId::IDLE);
+            let pulled = overload || version != Version::V4;
+            assert_eq!(rig.cpu_of(p) == 1, pulled, "{version:?} {overload}");
+            // Where there is nothing to pull, avg_idle ends the search.
+            rig.newidle(9, TaskId::IDLE);
+            assert_eq!(rig.w.counters.newidle_attempts, 0, "{version:?}");
+        }
+    }
+}
+
+/// Version 3 compares avg_idle with the cost of the first level above the LLC, version 4 with that of
+/// the lowest, and does not balance below the LLC's border.
+#[test]
+fn balance_goes_on_where_the_queue_ends() {
+    for (version, dear_level, goes_on) in
+        [(Version::V3, 0, true), (Version::V3, 2, false), (Version::V4, 0, false)]
+    {
+        let mut rig = rig(version);
+        rig.fair.overload = true;
+        rig.fair.rqs[1].avg_idle = 1000;
+        rig.fair.sds[1][dear_level].max_newidle_lb_cost = 1_000_000;
+        rig.newidle(1, TaskId::IDLE);
+        let attempts = rig.w.counters.newidle_attempts;
+        assert_eq!(attempts == 1, goes_on, "{version:?}, level {dear_level}");
+    }
+    let mut rig = rig(Version::V4);
+    rig.fair.overload = true;
+    // Two that wait on a neighbor, but on no shared queue: they stay; a task of the other LLC comes.
+    rig.running(0, MaskId::ALL);
+    let near = [rig.queued(0, 1, MaskId::ALL), rig.queued(0, 1, MaskId::ALL)];
+    rig.newidle(1, TaskId::IDLE);
+    assert_eq!(near.map(|p| rig.cpu_of(p)), [0, 0]);
+    assert_eq!(rig.sought(1, 1), "newidle_balance: left to the shared runqueue");
+    let steps = rig.newidle(8, TaskId::IDLE);
+    assert!(steps.contains(&Step::Lock(LockId(0), Site::NewidleLbRqLock)), "{steps:?}");
+}
+
+/// Balancing unlinks what it takes under the source's lock and appends it under the destination's.
+#[test]
+fn balance_carries_a_task_from_queue_to_queue() {
+    let mut rig = rig(Version::V3);
+    rig.running(0, MaskId::ALL);
+    let p = waiting(&mut rig, 0);
+    let (own, theirs) = (rig.fair.swqueues[1].lock, rig.fair.swqueues[0].lock);
+    rig.w.now += 10_000_000;
+    rig.fair.overload = true;
+    rig.fair.rqs[0].avg.util_avg = 1024;
+    rig.fair.publish(CpuId(0));
+    let steps = rig.newidle(8, TaskId::IDLE);
+    assert_eq!(rig.cpu_of(p), 8);
+    let locks: Vec<Step> =
+        steps.into_iter().filter(|s| matches!(s, Step::Lock(..) | Step::Unlock(_))).collect();
+    let at = |step: Step| locks.iter().position(|s| *s == step).unwrap_or(usize::MAX);
+    let unlink = at(Step::Lock(theirs, Site::DequeueRemoveSwq));
+    let append = at(Step::Lock(own, Site::TtwuEnqueueSwq));
+    assert!(unlink < at(Step::Unlock(LockId(0))), "{locks:?}");
+    assert!(append > at(Step::Lock(LockId(8), Site::NewidleLbRqLock)), "{locks:?}");
+    assert!(append < locks.len(), "{locks:?}");
+    assert_eq!((rig.fair.swqueues[0].head, rig.fair.swqueues[1].head), (TaskId::NONE, p));
+}
+
+/// The stopper's push does the same.
+#[test]
+fn a_push_carries_a_task_from_queue_to_queue() {
+    let mut rig = rig(Version::V2);
+    rig.running(0, MaskId::ALL);
+    let p = waiting(&mut rig, 0);
+    rig.fair.rqs[0].active_balance = true;
+    rig.drive(0, |f, w, first| f.stopper(w, CpuId(0), CpuId(8), first));
+    assert_eq!(rig.cpu_of(p), 8);
+    assert_eq!((rig.fair.swqueues[0].head, rig.fair.swqueues[1].head), (TaskId::NONE, p));
+    assert_eq!(rig.w.counters.migrations_by_cause[MigrationCause::Active as usize], 1);
+}
