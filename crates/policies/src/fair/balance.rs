@@ -206,7 +206,7 @@ impl<S: Discipline> Fair<S> {
         };
         self.llcs = machine.llcs.iter().map(llc).collect();
         self.shared = SharedQueues::new(&machine, &self.features, &self.tunables);
-        let class = if self.features.swqueue { "swqueue" } else { "shared_runq" };
+        let class = if self.features.swqueue { "swqueue" } else { "shard" };
         self.swqueues = (0..self.shared.len).map(|_| Swqueue::new(w.new_lock(class))).collect();
         self.balance = BalanceState::new(&machine, now, w.new_lock("balancing"));
         for cpu in (0..machine.n_cpus() as u32).map(CpuId) {

@@ -26,12 +26,15 @@ fn machines_have_the_domains_of_the_real_ones() {
     check("ryzen-3900x", &[2, 6, 24], "9-11,21-23");
     check("cooper-lake", &[2, 52], "0-51");
     check("skylake", &[2, 40, 80], "20-39,60-79");
+    check("skylake-18c", &[2, 36], "0-35");
     check("ice-lake", &[2, 64, 128], "32-63,96-127");
 }
 
 #[test]
 fn every_constant_given_has_a_source() {
-    for name in ["zen4", "milan", "bergamo", "ryzen-3900x", "cooper-lake", "skylake", "ice-lake"] {
+    let names =
+        ["zen4", "milan", "bergamo", "ryzen-3900x", "cooper-lake", "skylake", "skylake-18c"];
+    for name in names.into_iter().chain(["ice-lake"]) {
         let machine = machine(name);
         let has = |key: &str| {
             let covers = |k: &String| k == key || key.starts_with(&format!("{k}."));
