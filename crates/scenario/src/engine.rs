@@ -35,6 +35,7 @@ use workloads::replay::{Replay, Timers};
 use workloads::rt_app::{self, RtApp};
 use workloads::schbench::{self, Schbench};
 use workloads::speed::Speed;
+use workloads::web::{self, Web};
 
 /// How often the progress is told: every so many events.
 const EVENTS_PER_REPORT: u32 = 1 << 16;
@@ -115,6 +116,7 @@ fn with_policy<P: Policy>(
         "netperf" => run(spec, policy, netperf(load, seed), watch, progress),
         "hackbench" => run(spec, policy, hackbench(load, seed), watch, progress),
         "schbench" => run(spec, policy, schbench(spec), watch, progress),
+        "web" => run(spec, policy, web(spec), watch, progress),
         "dm-crypt" => run(spec, policy, workqueue::dm_crypt(spec), watch, progress),
         "queue-work" => run(spec, policy, workqueue::queue_work(spec), watch, progress),
         "ping-pong" => {
@@ -207,6 +209,22 @@ fn schbench(spec: &RunSpec) -> Schbench {
         work_ns: int(load, "work_ns"),
         sleep_ns: int(load, "sleep_ns"),
         rps: load.int("rps"),
+        footprint_kib: int(load, "cache_footprint_kib") as u32,
+        spread: float(load, "spread"),
+        seed: spec.seed,
+    })
+}
+
+fn web(spec: &RunSpec) -> Web {
+    let load = &spec.workload;
+    let threads = load.int("threads").unwrap_or(2 * spec.machine.n_cpus() as u64);
+    Web::new(web::Config {
+        threads: threads as u32,
+        rps: load.int("rps"),
+        work_ns: int(load, "work_ns"),
+        calls: int(load, "calls") as u32,
+        backend_ns: int(load, "backend_ns"),
+        message_ns: int(load, "message_ns"),
         footprint_kib: int(load, "cache_footprint_kib") as u32,
         spread: float(load, "spread"),
         seed: spec.seed,

@@ -34,7 +34,18 @@ impl Spread {
     /// `ns` with the next factor of `entity`.
     #[inline]
     pub fn vary(&mut self, entity: usize, ns: Ns) -> Ns {
-        let factor = self.factors[(self.streams[entity].next_u64() >> 54) as usize];
-        ns * u64::from(factor) / ONE
+        scale(&self.factors, &mut self.streams[entity], ns)
     }
+
+    /// `ns` with a factor drawn from `stream`.
+    #[inline]
+    pub fn draw(&self, stream: &mut Stream, ns: Ns) -> Ns {
+        scale(&self.factors, stream, ns)
+    }
+}
+
+#[inline]
+fn scale(factors: &[u32], stream: &mut Stream, ns: Ns) -> Ns {
+    let factor = factors[(stream.next_u64() >> 54) as usize];
+    ns * u64::from(factor) / ONE
 }

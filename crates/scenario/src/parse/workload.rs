@@ -231,6 +231,10 @@ fn memory(workload: &WorkloadSpec, machine: &Machine) -> Option<(&'static str, &
             let each = if threads { THREAD } else { PROCESS };
             Some(("groups", "groups", 2 * workload.int("fds")? * each))
         }
+        "web" => {
+            let footprint = workload.int("cache_footprint_kib")? << 10;
+            Some(("threads", "threads", THREAD + footprint))
+        }
         "schbench" => {
             let footprint = workload.int("cache_footprint_kib")? << 10;
             let each = workload.schbench_threads(machine) * (THREAD + footprint);

@@ -539,6 +539,20 @@ fn groups_of_tasks_must_be_few_and_fit() {
             11: 2 message threads of 500001 tasks; at most 1000000 are simulated"#]],
     );
     check_brief(
+        &run("kind = \"web\"\nthreads = 1_000_000"),
+        expect![[r#"
+        10: 1000000 threads of 2 MiB each do not fit into 64 GiB of memory
+            the machine's memory is its `memory_gib`"#]],
+    );
+    check_brief(
+        &run("kind = \"web\"\nthreads = 0\ncalls = -1\nrps = 0\nspread = 2"),
+        expect![[r#"
+            10: `threads` must be at least 1
+            11: `calls` must not be negative
+            12: `rps` must be at least 1
+            13: `spread` must be at most 1"#]],
+    );
+    check_brief(
         &run("kind = \"schbench\"\nthreads = 0\nrps = -1"),
         expect![[r#"
             10: `threads` must be at least 1

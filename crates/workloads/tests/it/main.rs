@@ -25,3 +25,4 @@ mod shared_runq;
 mod support;
 mod twins;
 mod wakers;
+mod web;
