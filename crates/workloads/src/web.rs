@@ -42,7 +42,8 @@ pub struct Config {
     pub seed: u64,
 }
 
-/// Requests that wait for a thread at most (`net.core.somaxconn`); further ones are refused.
+/// Requests that wait for a thread at most (`net.core.somaxconn`), or for a CPU to take them in;
+/// further ones are refused.
 const BACKLOG: usize = 4096;
 const SECOND: Ns = 1_000_000_000;
 
@@ -228,7 +229,10 @@ impl Web {
         let message = Message::Request { number: self.n_arrived, at: self.next_arrival };
         let n = self.receive.len() as f64;
         let cpu = ((random::unit(&mut self.arrivals) * n) as usize).min(self.receive.len() - 1);
-        self.receive[cpu].queue.push_back(message);
+        let queue = &mut self.receive[cpu].queue;
+        if queue.len() < BACKLOG {
+            queue.push_back(message);
+        }
         self.next_arrival += self.gap(rps);
         CpuId(cpu as u32)
     }
