@@ -160,6 +160,8 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
             Change::Affinity(mask) => self.policy.set_cpus_allowed(&mut self.w, p, mask),
         };
         self.w.store(p, change);
+        // Other weights, other turns: another tick may be the one that decides there.
+        self.w.touch(at);
         let t = &self.w.tasks[p.idx()];
         let counts = t.on_rq || t.state == TaskState::Waking;
         self.w.tasks[p.idx()].misplaced = counts && !self.w.allowed(p, at);

@@ -3,6 +3,7 @@
 
 use crate::invariants::{eevdf, eevdfs};
 use crate::support::{free_machine, run_checked, shapes, simulate};
+use crate::twins::fingerprint_of;
 use policies::fair::features::{Features, Tunables};
 use policies::fair::{Discipline, Fair, Rules};
 use proptest::prelude::*;
@@ -171,7 +172,7 @@ in_every_kernel! {
 }
 
 /// Tasks that run, sleep, wake each other and change each other's properties at random.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Meddlers {
     attrs: Vec<TaskAttr>,
     ops: Vec<(u8, u32, u8)>,
@@ -276,5 +277,55 @@ proptest! {
         let mut checks = crate::invariants::FairChecks::default();
         let end = run_checked(&mut sim, 60 * MS, |sim| checks.check(sim));
         prop_assert!(end.is_ok(), "{end:?}");
+    }
+
+    /// Ticks that are computed decide and account exactly as ticks that are simulated.
+    #[test]
+    fn whatever_is_changed_computed_ticks_equal_simulated_ones(
+        shape in shapes(),
+        program in meddlers(),
+        eevdf in prop::option::of(eevdfs()),
+    ) {
+        let machine: Machine = shape.machine();
+        let program = EachItsOwn::new(program);
+        let n = machine.n_cpus();
+        let both = |every| match eevdf {
+            Some((rules, bits)) => {
+                let policy = crate::invariants::eevdf(rules, bits, n);
+                fingerprint_of(&machine, policy, every, program.clone(), 60 * MS)
+            }
+            None => {
+                let policy = Fair::new(Features::default(), Tunables::for_cpus(n));
+                fingerprint_of(&machine, policy, every, program.clone(), 60 * MS)
+            }
+        };
+        prop_assert_eq!(both(false), both(true));
+    }
+}
+
+/// [`Meddlers`] whose tasks go through the list each for itself: what one does does not hang on who
+/// asks first at one instant.
+#[derive(Clone, Debug)]
+pub struct EachItsOwn {
+    program: Meddlers,
+    at: Vec<usize>,
+}
+
+impl EachItsOwn {
+    pub fn new(program: Meddlers) -> Self {
+        Self { program, at: Vec::new() }
+    }
+}
+
+impl Program for EachItsOwn {
+    fn start(&mut self, cx: &mut ProgramCx<'_>) {
+        self.program.start(cx);
+    }
+
+    fn next(&mut self, cx: &mut ProgramCx<'_>, task: TaskId) -> Op {
+        self.at.resize(self.at.len().max(task.idx() + 1), 0);
+        self.program.at = self.at[task.idx()] + 13 * task.idx();
+        self.at[task.idx()] += 1;
+        self.program.next(cx, task)
     }
 }

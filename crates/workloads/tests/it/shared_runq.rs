@@ -1,6 +1,6 @@
 //! SHARED_RUNQ in whole simulations (spec 7.3 to 7.5, 7.8).
 
-use crate::attr::meddlers;
+use crate::attr::{EachItsOwn, meddlers};
 use crate::invariants::{FairChecks, check_class, small_build};
 use crate::support::{run_checked, shapes, simulate};
 use crate::twins::fingerprint_of;
@@ -169,6 +169,30 @@ proptest! {
             _ => {
                 let program = Short::new(2 * n, 900_000, 700_000, 0, seed);
                 fingerprint_of(&machine, cfs(&machine, shared), every, program, 300 * MS)
+            }
+        };
+        prop_assert_eq!(both(false), both(true));
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn whatever_is_changed_computed_ticks_equal_simulated_ones(
+        shape in shapes(),
+        program in meddlers(),
+        shared in shared(),
+        discipline in 0..3,
+    ) {
+        let machine = shape.machine();
+        let program = EachItsOwn::new(program);
+        let both = |every| {
+            let program = program.clone();
+            match discipline {
+                0 => fingerprint_of(&machine, cfs(&machine, shared), every, program, 60 * MS),
+                1 => fingerprint_of(&machine, grouped(&machine, shared), every, program, 60 * MS),
+                _ => fingerprint_of(&machine, eevdf(&machine, shared), every, program, 60 * MS),
             }
         };
         prop_assert_eq!(both(false), both(true));
