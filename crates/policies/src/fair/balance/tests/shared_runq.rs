@@ -286,3 +286,94 @@ fn a_push_carries_a_task_from_queue_to_queue() {
     assert_eq!((rig.fair.swqueues[0].head, rig.fair.swqueues[1].head), (TaskId::NONE, p));
     assert_eq!(rig.w.counters.migrations_by_cause[MigrationCause::Active as usize], 1);
 }
+
+/// Somebody is on the way by the wake list: nobody looks for work, nor pulls, nor sets the stamp.
+#[test]
+fn a_pending_wakeup_ends_the_search_before_the_pull() {
+    for version in [Version::V2, Version::V3, Version::V4] {
+        let mut rig = rig(version);
+        rig.running(0, MaskId::ALL);
+        waiting(&mut rig, 0);
+        rig.fair.overload = true;
+        rig.w.cpus[1].ttwu_pending = true;
+        rig.newidle(1, TaskId::IDLE);
+        assert_eq!(rig.w.counters.pull_attempts, 0, "{version:?}");
+        assert_eq!(rig.fair.rqs[1].idle_stamp, 0, "{version:?}");
+    }
+}
+
+/// Version 4 looks again after a pull in vain, which gave wakers time; 2 and 3 do not.
+#[test]
+fn a_wakeup_during_the_pull_ends_the_search_of_version_4() {
+    for (version, goes_on) in [(Version::V2, true), (Version::V3, true), (Version::V4, false)] {
+        let mut rig = rig(version);
+        rig.running(0, MaskId::ALL);
+        let head = waiting(&mut rig, 0);
+        rig.w.tasks[head.idx()].attr.allowed = rig.w.mask(CpuSet::of(32, [CpuId(0), CpuId(2)]));
+        rig.fair.overload = true;
+        rig.held = vec![LockId(1)];
+        rig.drive(1, |f, w, first| {
+            let step = f.before_idle(w, CpuId(1), TaskId::IDLE, first);
+            // The look at the head, which must stay, takes its time.
+            w.cpus[1].ttwu_pending |= matches!(step, Step::Lock(_, Site::PullPopSwq));
+            step
+        });
+        assert_eq!(rig.w.counters.newidle_attempts == 1, goes_on, "{version:?}");
+    }
+}
+
+/// Behind the stopper the slow pick asks, once: a lost task is the end of it.
+#[test]
+fn behind_the_stopper_there_is_one_pull() {
+    for version in [Version::V2, Version::V3] {
+        let mut rig = rig(version);
+        for cpu in [0, 2] {
+            let p = waiting(&mut rig, cpu);
+            rig.w.cpus[cpu as usize].curr = p;
+            rig.w.tasks[p.idx()].on_cpu = true;
+        }
+        rig.newidle(1, TaskId::STOP);
+        let c = rig.w.counters;
+        assert_eq!((c.pull_attempts, c.pull_lost), (1, 1), "{version:?}");
+    }
+}
+
+/// Where nothing is popped, version 3 sets the stamp after the pull, and its walk begins at the bottom
+/// all the same.
+#[test]
+fn version_3_walks_all_levels_after_a_pull_in_vain() {
+    let mut rig = rig(Version::V3);
+    rig.running(0, MaskId::ALL);
+    let near = rig.queued(0, 1, MaskId::ALL);
+    rig.w.now += 10_000_000;
+    rig.fair.overload = true;
+    rig.fair.rqs[0].avg.util_avg = 1024;
+    rig.fair.publish(CpuId(0));
+    rig.newidle(1, TaskId::IDLE);
+    assert_eq!(rig.cpu_of(near), 1, "on no shared queue, but in the same LLC");
+    rig.newidle(9, TaskId::IDLE);
+    assert_ne!(rig.fair.rqs[9].idle_stamp, 0);
+}
+
+/// Neither a task with one CPU that is put back, nor one whose attributes change while it runs, nor
+/// (version 4) one that waits alone is queued.
+#[test]
+fn who_cannot_leave_or_is_alone_is_not_queued() {
+    let mut rig = rig(Version::V3);
+    let one = rig.w.mask(CpuSet::of(32, [CpuId(0)]));
+    let prev = rig.running(0, one);
+    rig.w.tasks[prev.idx()].nr_cpus_allowed = 1;
+    let attr = SchedAttr { nice: 3, ..rig.w.tasks[prev.idx()].attr.sched() };
+    assert_eq!(rig.fair.set_scheduler(&mut rig.w, prev, attr), None);
+    let next = waiting(&mut rig, 0);
+    let hook = rig.fair.switch_task(&mut rig.w, CpuId(0), prev, next);
+    assert_eq!(carry_out(&mut rig, 0, hook), [Site::PickRemoveSwq]);
+    assert!(!rig.fair.tasks[prev.idx()].on_swqueue);
+    let mut rig = self::rig(Version::V4);
+    let alone = rig.queued(0, 1, MaskId::ALL);
+    assert_eq!(rig.fair.set_scheduler(&mut rig.w, alone, attr), None);
+    rig.queued(0, 1, MaskId::ALL);
+    let attr = SchedAttr { nice: 4, ..attr };
+    let hook = rig.fair.set_scheduler(&mut rig.w, alone, attr);
+    assert_eq!(carry_out(&mut rig, 0, hook), [Site::TtwuEnqueueSwq]);
+}
