@@ -49,10 +49,42 @@ pub struct RunArgs {
     /// Run only this variant and the baseline; may be repeated
     #[arg(long = "variant", value_name = "NAME")]
     pub variants: Vec<String>,
+    #[command(flatten)]
+    pub set: Sets,
+    /// In a sweep, print a table of this metric instead of the headlines; may be repeated
+    #[arg(long = "metric", value_name = "NAME")]
+    pub metrics: Vec<String>,
+    /// Add seeds until the 95 % interval of each change of the first headline metric is no wider
+    /// than this to each side, in percent of the baseline, such as 0.1%
+    #[arg(long, value_name = "PERCENT", value_parser = percent)]
+    pub until_significant: Option<f64>,
+    /// Seeds at which --until-significant gives up
+    #[arg(long, value_name = "N", default_value_t = 100, requires = "until_significant",
+          value_parser = clap::value_parser!(u64).range(1..=10_000))]
+    pub max_seeds: u64,
     /// Write results.json, results.csv and plots there too (into one directory per scenario if
-    /// there are several)
+    /// there are several); a sweep keeps its finished runs there and goes on from them
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
+}
+
+/// Changes of a scenario on the command line.
+#[derive(Args)]
+pub struct Sets {
+    /// Put VALUE in place of what the scenario says of KEY: a key of the workload, a tunable, or a
+    /// place such as machine.KEY, run.until or variant.NAME.KEY; chooses a point of a sweep; may
+    /// be repeated
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub sets: Vec<String>,
+}
+
+/// A share in percent, with or without the sign.
+fn percent(text: &str) -> Result<f64, String> {
+    let number = text.trim().trim_end_matches('%').trim();
+    match number.parse::<f64>() {
+        Ok(x) if x.is_finite() && x > 0.0 && x <= 100.0 => Ok(x),
+        _ => Err("write a percentage above 0 and up to 100, such as 0.1%".to_string()),
+    }
 }
 
 /// What all commands that run whole experiments share.
@@ -172,6 +204,8 @@ pub struct OneRun {
     /// The seed to run [default: the scenario's first]
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub seed: Option<u64>,
+    #[command(flatten)]
+    pub set: Sets,
     /// No progress, no remarks: only results and errors
     #[arg(long, short)]
     pub quiet: bool,

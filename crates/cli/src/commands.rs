@@ -15,7 +15,7 @@ use crate::args::{OneRun, STDIN};
 use crate::output::Stop;
 use crate::progress::Bar;
 use report::OneRun as OneRunReport;
-use scenario::{Experiment, Faults, Observer, RunError, RunSpec, Variant, nearest};
+use scenario::{Experiment, Faults, Observer, RunError, RunSpec, Study, Variant, nearest};
 use std::path::{Path, PathBuf};
 
 /// Standard input can be read once only.
@@ -26,18 +26,18 @@ fn stdin_at_most_once(paths: &[PathBuf]) -> Result<(), Stop> {
     }
 }
 
-/// Loads all scenarios, or gives the faults of all of them.
-fn load_all(paths: &[PathBuf]) -> Result<Vec<Experiment>, Stop> {
+/// Loads all scenarios, each with these changes, or gives the faults of all of them.
+fn load_all(paths: &[PathBuf], sets: &[String]) -> Result<Vec<Study>, Stop> {
     stdin_at_most_once(paths)?;
-    let mut experiments = Vec::new();
+    let mut studies = Vec::new();
     let mut faults = Faults::default();
     for path in paths {
-        match scenario::load(path) {
-            Ok(experiment) => experiments.push(experiment),
+        match scenario::load_study(path, sets) {
+            Ok(study) => studies.push(study),
             Err(found) => faults.0.extend(found.0),
         }
     }
-    if faults.0.is_empty() { Ok(experiments) } else { Err(Stop::Faults(faults)) }
+    if faults.0.is_empty() { Ok(studies) } else { Err(Stop::Faults(faults)) }
 }
 
 /// The scenario, variant and seed that one run is made of.
@@ -50,7 +50,8 @@ struct Chosen {
 
 impl Chosen {
     fn load(args: &OneRun) -> Result<Self, Stop> {
-        let experiment = scenario::load(&args.scenario).map_err(Stop::Faults)?;
+        let sets = &args.set.sets;
+        let experiment = scenario::load(&args.scenario, sets).map_err(Stop::Faults)?;
         let variant = choose(&experiment, args.variant.as_deref())?.clone();
         let seed = args.seed.unwrap_or(experiment.seeds[0]);
         Ok(Self { experiment, variant, seed, quiet: args.quiet })

@@ -21,6 +21,8 @@ const NOTHING_PCT: f64 = 0.005;
 pub struct Analysis {
     /// Short name of the scenario.
     pub scenario: String,
+    /// The point of a sweep, such as `clients=64`; empty outside of one.
+    pub at: String,
     /// Human title.
     pub title: String,
     /// Fingerprint of the input files.
@@ -56,6 +58,8 @@ pub struct VariantAnalysis {
     pub tunables: Vec<(&'static str, scenario::Value)>,
     /// Properties of the workload's workqueue as stated.
     pub workqueue: Vec<(&'static str, scenario::Value)>,
+    /// How the kernel serves the workload, as stated.
+    pub workload: Vec<(&'static str, scenario::Value)>,
     /// Runs that were cut off at a prescribed time before the workload came to its end.
     pub cut_off: usize,
     /// All metrics, in the order of the runs.
@@ -147,7 +151,8 @@ impl Verdict {
         }
     }
 
-    fn of(change: f64, better: Better) -> Self {
+    /// What a change in that direction amounts to.
+    pub(crate) fn of(change: f64, better: Better) -> Self {
         match (better, change > 0.0) {
             _ if change == 0.0 => Verdict::Same,
             (Better::Lower, true) | (Better::Higher, false) => Verdict::Worse,
@@ -193,6 +198,7 @@ impl Analysis {
         };
         Self {
             scenario: experiment.name.clone(),
+            at: experiment.at.clone(),
             title: experiment.title.clone(),
             hash: experiment.hash.clone(),
             machine: machine_info(&experiment.machine),
@@ -252,6 +258,7 @@ fn analyze(
         features: variant.features.iter().map(ToString::to_string).collect(),
         tunables: variant.tunables.clone(),
         workqueue: variant.workqueue.clone(),
+        workload: variant.workload.clone(),
         cut_off,
         metrics,
         deltas,
@@ -364,7 +371,7 @@ pub(crate) mod tests {
         Analysis::new(&experiment, &results)
     }
 
-    fn experiment(seeds: u64, variants: &[&str]) -> Experiment {
+    pub(crate) fn experiment(seeds: u64, variants: &[&str]) -> Experiment {
         let variants: String =
             variants.iter().map(|name| format!("[[variant]]\nname = \"{name}\"\n")).collect();
         let text = format!(

@@ -35,7 +35,7 @@ pub struct Fidelity {
 /// The rows of one scenario.
 #[derive(Clone, Debug)]
 pub struct Compared {
-    /// Short name of the scenario.
+    /// Short name of the scenario, and the point if it is a sweep.
     pub scenario: String,
     /// Human title.
     pub title: String,
@@ -176,7 +176,10 @@ impl Compared {
         }
         rows.sort_by_key(|row| metrics.iter().position(|m| *m == row.published.metric));
         Self {
-            scenario: analysis.scenario.clone(),
+            scenario: match analysis.at.as_str() {
+                "" => analysis.scenario.clone(),
+                at => format!("{} at {at}", analysis.scenario),
+            },
             title: analysis.title.clone(),
             hash: analysis.hash.clone(),
             machine: analysis.machine.name.clone(),

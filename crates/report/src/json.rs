@@ -6,7 +6,7 @@ use crate::analysis::{Analysis, Delta, Metric, PublishedRow, VariantAnalysis};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
 /// Version of the format.
-const SCHEMA: u32 = 1;
+pub(crate) const SCHEMA: u32 = 1;
 
 /// The analysis as an indented document.
 pub fn json(analysis: &Analysis) -> String {
@@ -22,8 +22,9 @@ pub fn json_line(analysis: &Analysis) -> String {
     text
 }
 
+/// A single experiment.
 #[derive(serde::Serialize)]
-struct Document<'a> {
+pub(crate) struct Document<'a> {
     schema: u32,
     tool: &'static str,
     scenario: &'a str,
@@ -53,6 +54,8 @@ struct Variant<'a> {
     tunables: InOrder<serde_json::Value>,
     #[serde(skip_serializing_if = "InOrder::is_empty")]
     workqueue: InOrder<serde_json::Value>,
+    #[serde(skip_serializing_if = "InOrder::is_empty")]
+    workload: InOrder<serde_json::Value>,
     #[serde(skip_serializing_if = "is_zero")]
     cut_off: usize,
     metrics: InOrder<MetricOut<'a>>,
@@ -114,7 +117,8 @@ impl<T: Serialize> Serialize for InOrder<T> {
     }
 }
 
-fn document(analysis: &Analysis) -> Document<'_> {
+/// What is printed of a single experiment.
+pub(crate) fn document(analysis: &Analysis) -> Document<'_> {
     let machine = &analysis.machine;
     Document {
         schema: SCHEMA,
@@ -139,6 +143,7 @@ fn variant(v: &VariantAnalysis) -> Variant<'_> {
         features: &v.features,
         tunables: values(&v.tunables),
         workqueue: values(&v.workqueue),
+        workload: values(&v.workload),
         cut_off: v.cut_off,
         metrics: InOrder(v.metrics.iter().map(|m| (m.name.clone(), metric(m))).collect()),
         vs_baseline: InOrder(v.deltas.iter().map(|(k, d)| (k.clone(), delta(d))).collect()),

@@ -12,15 +12,19 @@ pub mod fidelity;
 pub mod out;
 pub mod pad;
 pub mod profile;
+pub mod seeds_needed;
+pub mod sweep;
 pub mod wq;
 
 mod analysis;
 mod csv_table;
 mod heat_map;
 mod json;
+mod kept;
 mod markdown;
 mod number;
 mod one_run;
+mod outcome;
 mod plot;
 mod stats;
 mod text;
@@ -30,8 +34,10 @@ pub use analysis::{Analysis, Delta, Metric, PublishedRow, VariantAnalysis, Verdi
 pub use csv_table::csv;
 pub use heat_map::utilization_svg;
 pub use json::{json, json_line};
+pub use kept::Kept;
 pub use markdown::markdown;
 pub use one_run::OneRun;
+pub use outcome::Outcome;
 pub use plot::deltas_svg;
 pub use text::text;
 

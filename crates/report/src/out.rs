@@ -4,7 +4,6 @@
 //! then renamed over them. A full disk is noticed before the first rename. [`uninterrupted`] lets
 //! a signal handler wait for that short moment.
 
-use crate::{Analysis, csv, deltas_svg, json, utilization_svg};
 use scenario::glue;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -58,23 +57,8 @@ pub fn prepare(dir: &Path) -> Result<(), OutError> {
     tempfile::NamedTempFile::new_in(dir).map(drop).map_err(fault)
 }
 
-/// Writes `results.json`, `results.csv` and the plots of an experiment; gives their paths. A plot
-/// that this experiment does not have is removed, since it would be an earlier one's.
-pub fn write(analysis: &Analysis, dir: &Path) -> Result<Vec<PathBuf>, OutError> {
-    let mut files = vec![("results.json", json(analysis)), ("results.csv", csv([analysis]))];
-    let plots =
-        [("deltas.svg", deltas_svg(analysis)), ("utilization.svg", utilization_svg(analysis))];
-    let absent: Vec<&str> =
-        plots.iter().filter(|(_, svg)| svg.is_none()).map(|(name, _)| *name).collect();
-    files.extend(plots.into_iter().filter_map(|(name, svg)| Some((name, svg?))));
-    let written = write_all(dir, &files)?;
-    for name in absent {
-        remove(&dir.join(name))?;
-    }
-    Ok(written)
-}
-
-fn remove(path: &Path) -> Result<(), OutError> {
+/// Removes a file, if it is there.
+pub(crate) fn remove(path: &Path) -> Result<(), OutError> {
     match std::fs::remove_file(path) {
         Err(source) if source.kind() != std::io::ErrorKind::NotFound => {
             Err(OutError::File { path: path.to_path_buf(), source })
@@ -146,7 +130,7 @@ fn link(_: &str, path: &Path) -> std::io::Result<()> {
 }
 
 /// Writes several files, all or none.
-fn write_all(dir: &Path, files: &[(&str, String)]) -> Result<Vec<PathBuf>, OutError> {
+pub(crate) fn write_all(dir: &Path, files: &[(&str, String)]) -> Result<Vec<PathBuf>, OutError> {
     let _guard = uninterrupted();
     let mut staged = Vec::new();
     for (name, content) in files {

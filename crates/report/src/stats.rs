@@ -37,7 +37,7 @@ pub fn ci95(values: &[f64]) -> Option<[f64; 2]> {
 ///
 /// A table up to 30, then Cornish and Fisher's expansion around the normal quantile, which is
 /// right to five digits there.
-fn t975(df: usize) -> f64 {
+pub fn t975(df: usize) -> f64 {
     const TABLE: [f64; 30] = [
         12.706205, 4.302653, 3.182446, 2.776445, 2.570582, 2.446912, 2.364624, 2.306004, 2.262157,
         2.228139, 2.200985, 2.178813, 2.160369, 2.144787, 2.131450, 2.119905, 2.109816, 2.100922,

@@ -173,7 +173,7 @@ fn cell(variant: &VariantAnalysis, metric: &Metric) -> String {
     format!("  {}", paint(style(delta), &format!("{text:>9}")))
 }
 
-fn style(delta: &Delta) -> Style {
+pub(crate) fn style(delta: &Delta) -> Style {
     match delta.verdict {
         _ if !delta.by_interval => PLAIN,
         Verdict::Better => GOOD,

@@ -10,8 +10,15 @@ use scenario::Better;
 use scenario::glue::MachineInfo;
 
 /// Metrics that get a block of their own, if the runs have them.
-const HEADLINES: &[&str] =
-    &["elapsed", "throughput", "throughput_mbit", "bandwidth", "latency_p99", "cpu_pct"];
+const HEADLINES: &[&str] = &[
+    "highest_load",
+    "elapsed",
+    "throughput",
+    "throughput_mbit",
+    "bandwidth",
+    "latency_p99",
+    "cpu_pct",
+];
 
 /// Metrics of the matrix, in this order; those of the workload come first.
 const DETAILS: &[&str] = &[
@@ -108,6 +115,9 @@ pub fn facts(analysis: &Analysis) -> Vec<(&'static str, String)> {
         ("workload", analysis.workload.to_string()),
         ("policy", policies(analysis)),
     ];
+    if !analysis.at.is_empty() {
+        facts.push(("at", analysis.at.clone()));
+    }
     if analysis.until != "done" {
         facts.push(("until", analysis.until.clone()));
     }

@@ -1,7 +1,9 @@
 //! What a scenario means once it is known to be right.
 
+use crate::find::Find;
 use crate::glue::{Machine, Recording, RtAppFile};
-use crate::registry::{COMMON, Kind, PolicyDef, Value, WorkloadDef};
+use crate::hash::fingerprint;
+use crate::registry::{Kind, PolicyDef, Value, WorkloadDef};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -10,12 +12,16 @@ use std::sync::Arc;
 pub struct Experiment {
     /// Short name: the file's stem.
     pub name: String,
+    /// The point of a sweep that it is, such as `clients=64`; empty outside of one.
+    pub at: String,
     /// Human title.
     pub title: String,
     /// The machine that all variants run on.
     pub machine: Arc<Machine>,
     /// The workload that all variants run.
     pub workload: WorkloadSpec,
+    /// The highest load that is searched, if one is.
+    pub find: Option<Find>,
     /// When a run ends.
     pub until: Until,
     /// The seeds, in order.
@@ -38,8 +44,11 @@ impl Experiment {
 
     /// What one run needs to know.
     pub fn spec(&self, variant: &Variant, seed: u64) -> RunSpec {
+        let mut workload = self.workload.clone();
+        workload.set(&variant.workload);
         RunSpec {
             scenario: self.name.clone(),
+            at: self.at.clone(),
             variant: variant.name.clone(),
             machine: self.machine.clone(),
             policy: variant.policy,
@@ -47,7 +56,8 @@ impl Experiment {
             features: variant.features.clone(),
             tunables: variant.tunables.clone(),
             workqueue: variant.workqueue.clone(),
-            workload: self.workload.clone(),
+            workload,
+            find: self.find.clone(),
             until: self.until,
             seed,
         }
@@ -83,6 +93,8 @@ pub struct Variant {
     pub tunables: Vec<(&'static str, Value)>,
     /// Properties of the workload's workqueue that are said explicitly, by name.
     pub workqueue: Vec<(&'static str, Value)>,
+    /// How the kernel serves the workload, where this variant says it itself, by key.
+    pub workload: Vec<(&'static str, Value)>,
 }
 
 /// A policy, by its row in the registry.
@@ -120,6 +132,8 @@ pub struct WorkloadSpec {
     pub values: Vec<(&'static str, Value)>,
     /// What the file says that the workload names.
     pub file: Option<WorkloadFile>,
+    /// Fingerprint of that file; empty without one.
+    pub file_hash: String,
     /// What is changed of its workqueue during the run, in the file's order.
     pub changes: Vec<WorkqueueChange>,
 }
@@ -153,13 +167,19 @@ impl WorkloadSpec {
         }
     }
 
+    /// Takes these values instead of what the scenario says of all variants.
+    pub(crate) fn set(&mut self, values: &[(&'static str, Value)]) {
+        self.values.retain(|(name, _)| values.iter().all(|(other, _)| other != name));
+        self.values.extend_from_slice(values);
+    }
+
     /// The value of a key: what the scenario says, else the registry's default; `None` if the
     /// default depends on the machine.
     ///
     /// # Panics
     /// If the registry has no such key for this kind of workload.
     pub fn get(&self, key: &str) -> Option<Value> {
-        let def = self.def.keys.iter().chain(COMMON).find(|def| def.name == key);
+        let def = self.def.all_keys().find(|def| def.name == key);
         let def = def.unwrap_or_else(|| panic!("`{}` has no key `{key}`", self.def.kind));
         let stated = self.values.iter().find(|(name, _)| *name == key);
         stated.map(|(_, value)| value.clone()).or_else(|| def.default.value())
@@ -228,6 +248,8 @@ pub struct Published {
 pub struct RunSpec {
     /// Name of the scenario, for messages.
     pub scenario: String,
+    /// The point of a sweep, for messages; empty outside of one.
+    pub at: String,
     /// Name of the variant, for messages.
     pub variant: String,
     /// Machine.
@@ -244,6 +266,8 @@ pub struct RunSpec {
     pub workqueue: Vec<(&'static str, Value)>,
     /// Workload.
     pub workload: WorkloadSpec,
+    /// The highest load that is searched, if one is.
+    pub find: Option<Find>,
     /// End of the run.
     pub until: Until,
     /// Seed.
@@ -251,6 +275,23 @@ pub struct RunSpec {
 }
 
 impl RunSpec {
+    /// The fingerprint of all that decides what the run comes to, but for the program and the
+    /// machine, whose fingerprints come as `others`. Names are no part of it.
+    pub fn fingerprint(&self, others: &[&str]) -> String {
+        let load = &self.workload;
+        let policy = (self.policy.name(), self.rules, &self.features, &self.tunables);
+        let policy = format!("{policy:?} {:?}", self.workqueue);
+        let workload = format!("{} {:?} {:?}", load.def.kind, load.values, load.changes);
+        let run = format!("{:?} {:?} {}", self.find, self.until, self.seed);
+        let own = [policy.as_str(), &workload, &load.file_hash, &run];
+        fingerprint(others.iter().copied().chain(own))
+    }
+
+    /// The fingerprint of its machine.
+    pub fn machine_fingerprint(&self) -> String {
+        fingerprint([format!("{:?}", self.machine).as_str()])
+    }
+
     /// True if a feature is on: as the scenario says, else by the kernel's default.
     pub fn feature(&self, name: &str) -> bool {
         let stated = self.features.iter().find(|f| f.name == name).map(|f| f.on);

@@ -134,5 +134,5 @@ pub fn fio_bytes(iodepth: u64, bs_kib: u64) -> u64 {
 
 /// The engine that runs experiments.
 pub fn engine() -> Box<dyn Executor> {
-    Box::new(crate::engine::SimulationExecutor)
+    Box::new(crate::find::Searching(crate::engine::SimulationExecutor))
 }

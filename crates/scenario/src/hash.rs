@@ -18,6 +18,17 @@ pub fn fingerprint<'a>(texts: impl IntoIterator<Item = &'a str>) -> String {
     format!("{hash:016x}")
 }
 
+/// The fingerprint of a file of any kind.
+///
+/// # Errors
+/// It cannot be read.
+pub fn fingerprint_of_file(path: &std::path::Path) -> std::io::Result<String> {
+    let file = std::fs::File::open(path)?;
+    let mut reader = HashingReader::new(std::io::BufReader::with_capacity(1 << 18, file));
+    std::io::copy(&mut reader, &mut std::io::sink())?;
+    Ok(reader.fingerprint())
+}
+
 /// Takes the fingerprint of all that is read through it. Eight bytes at a time: recordings are
 /// long.
 pub struct HashingReader<R> {

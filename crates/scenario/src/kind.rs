@@ -6,7 +6,8 @@ use std::path::Path;
 use toml::de::{DeTable, DeValue};
 
 /// Keys that only scenarios have.
-const SCENARIO: &[&str] = &["machine", "workload", "run", "variant", "published", "policy"];
+const SCENARIO: &[&str] =
+    &["machine", "workload", "run", "variant", "published", "policy", "sweep"];
 
 /// Keys that only machines have.
 const MACHINE: &[&str] = &[

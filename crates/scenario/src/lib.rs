@@ -36,16 +36,20 @@ pub mod schema;
 
 mod diag;
 mod dump;
+mod edit;
 mod engine;
 mod experiment;
 mod explain;
+mod find;
 mod hash;
 mod kind;
 mod load;
 mod mock;
 mod parse;
 mod profile;
+mod remember;
 mod run;
+mod study;
 mod trace_run;
 mod units;
 mod walk;
@@ -58,14 +62,19 @@ pub use experiment::{
     WorkloadSpec, WorkqueueChange,
 };
 pub use explain::{Blame, Explanation, Kind, N_NEAR, Near, RuleTime, Wait};
-pub use hash::fingerprint;
-pub use load::{Described, load, load_any, load_machine_file, load_str};
+pub use find::{Condition, Find};
+pub use hash::{fingerprint, fingerprint_of_file};
+pub use load::{
+    Described, load, load_any, load_machine_file, load_str, load_study, load_study_str,
+};
 pub use mock::MockExecutor;
 pub use profile::{LockClass, Profile, SiteTime, Spread, StackTime};
 pub use registry::{Better, Value, nearest};
+pub use remember::Remembering;
 pub use run::{
     Executor, Failure, LlcUtilization, MetricValue, Observer, Results, RunError, RunOutput, Silent,
     VariantRuns,
 };
+pub use study::{Axis, Point, RUNS_MAX, Study};
 pub use trace_run::{TraceFailure, TraceFiles, Traced};
 pub use units::parse_time;

@@ -2,15 +2,17 @@
 //!
 //! With `dump`, the only place of this crate that touches the file system.
 
+mod study;
 mod workload;
 
 use crate::diag::{Diagnostic, Faults, Source};
+use crate::edit::{self, Edit, Target};
 use crate::experiment::Experiment;
 use crate::glue::{self, Machine};
-use crate::hash::fingerprint;
 use crate::kind;
 use crate::parse;
 use crate::registry::nearest;
+use crate::study::Study;
 use crate::walk::{Node, Walk};
 use std::fs::File;
 use std::io::{Cursor, ErrorKind, Read};
@@ -23,16 +25,26 @@ const BYTES_MAX: u64 = 1 << 20;
 /// U+FEFF in UTF-8.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// Reads and checks a scenario file and its machine.
-pub fn load(path: &Path) -> Result<Experiment, Faults> {
-    load_str(path, text_of(path, "scenario")?)
+/// Reads and checks a scenario file and its machine; `sets` (`KEY=VALUE`) chooses the point of a
+/// sweep, or changes other keys.
+///
+/// # Errors
+/// All faults of the file and of `sets`, or that it is a sweep of several points.
+pub fn load(path: &Path, sets: &[String]) -> Result<Experiment, Faults> {
+    let experiment = the_only(path, load_study(path, sets)?)?;
+    let Some(find) = &experiment.find else {
+        return Ok(experiment);
+    };
+    let message = format!("this scenario searches `{}`; one value is needed here", find.key);
+    let help = format!("choose it: --set {}={}", find.key, find.range[0]);
+    Err(Diagnostic::of_file(path.display().to_string(), message).help(help).into())
 }
 
 /// What a file describes.
 #[derive(Clone, Debug)]
 pub enum Described {
-    /// An experiment.
-    Scenario(Box<Experiment>),
+    /// An experiment, or a sweep of them.
+    Scenario(Box<Study>),
     /// A machine alone.
     Machine(Box<Machine>),
 }
@@ -47,7 +59,7 @@ pub fn load_any(path: &Path) -> Result<Described, Faults> {
         let (machine, _) = machine_of(path, text).map_err(Faults)?;
         return Ok(Described::Machine(Box::new(machine)));
     }
-    Ok(Described::Scenario(Box::new(load_str(path, text)?)))
+    Ok(Described::Scenario(Box::new(load_study_str(path, text, &[])?)))
 }
 
 fn text_of(path: &Path, what: &str) -> Result<String, Faults> {
@@ -59,9 +71,28 @@ fn text_of(path: &Path, what: &str) -> Result<String, Faults> {
 }
 
 /// Checks the text of a scenario; `path` names it in messages and finds the machine file.
+///
+/// # Errors
+/// All faults of the text. A sweep is one, too: it is more than one experiment.
 pub fn load_str(path: &Path, text: String) -> Result<Experiment, Faults> {
+    the_only(path, load_study_str(path, text, &[])?)
+}
+
+/// Reads and checks a scenario file, with the values of `sets` (`KEY=VALUE`) in place of what it
+/// says. A key that the scenario sweeps keeps that value only.
+///
+/// # Errors
+/// All faults of the file and of `sets`.
+pub fn load_study(path: &Path, sets: &[String]) -> Result<Study, Faults> {
+    load_study_str(path, text_of(path, "scenario")?, sets)
+}
+
+/// Checks the text of a scenario, as [`load_study`] does a file's.
+///
+/// # Errors
+/// All faults of the text and of `sets`.
+pub fn load_study_str(path: &Path, text: String, sets: &[String]) -> Result<Study, Faults> {
     let source = Source::new(path.display().to_string(), text);
-    let mut walk = Walk { source: source.clone(), faults: Vec::new() };
     if source.text.trim().is_empty() {
         return Err(Diagnostic::of_file(&source.path, "the scenario is empty").into());
     }
@@ -73,27 +104,20 @@ pub fn load_str(path: &Path, text: String) -> Result<Experiment, Faults> {
         let fault = Diagnostic::of_file(&source.path, "this looks like a machine file");
         return Err(fault.help(help).into());
     }
-    let name = stem(path);
-    let mut file_faults = Vec::new();
-    let machine = find_machine(&mut walk, doc.get_ref(), path, &name, &mut file_faults);
-    let (machine, machine_text) = machine.unzip();
-    let place = workload::Place { doc: doc.get_ref(), scenario: path, machine: machine.as_deref() };
-    let file = workload::file(&mut walk, &place, &mut file_faults);
-    let (file, file_text) = file.unzip();
-    let found = parse::experiment(&mut walk, doc.get_ref(), &name, machine, file);
-    let mut faults = walk.faults;
-    faults.extend(file_faults);
-    let start = |d: &Diagnostic| d.span.as_ref().map_or(0, |span| span.start);
-    faults.sort_by_key(|d| (d.source.path != source.path, start(d)));
-    match found {
-        Some(mut experiment) if faults.is_empty() => {
-            let texts = [Some(source.text.as_str()), machine_text.as_deref(), file_text.as_deref()];
-            experiment.hash = fingerprint(texts.into_iter().flatten());
-            experiment.files = files(path, doc.get_ref());
-            Ok(experiment)
-        }
-        _ => Err(Faults(faults)),
+    study::study(path, &source, doc.get_ref(), sets)
+}
+
+/// The experiment of a study that is one.
+fn the_only(path: &Path, study: Study) -> Result<Experiment, Faults> {
+    let mut points = study.points;
+    if let [_] = points[..] {
+        return Ok(points.remove(0).experiment);
     }
+    let first = points[0].experiment.at.replace(", ", " --set ");
+    let message =
+        format!("this scenario is a sweep of {} points; one is needed here", points.len());
+    let fault = Diagnostic::of_file(path.display().to_string(), message);
+    Err(fault.help(format!("choose one, such as --set {first}")).into())
 }
 
 /// Reads and checks a machine file by itself. What is no path but one of hwloc's synthetic
@@ -151,19 +175,32 @@ fn syntax_fault(source: &Arc<Source>, error: &toml::de::Error) -> Diagnostic {
     }
 }
 
+/// Where the machine of a scenario is asked for.
+struct MachinePlace<'a> {
+    scenario: &'a Path,
+    /// The name of an inline machine.
+    name: &'a str,
+    /// What is changed of the machine's file; an inline table is changed already.
+    changes: &'a [Edit<'a>],
+}
+
 /// The machine of the scenario and the text of its file (empty for an inline table).
 fn find_machine(
     walk: &mut Walk,
     doc: &DeTable<'_>,
-    scenario: &Path,
-    name: &str,
+    place: &MachinePlace<'_>,
     faults: &mut Vec<Diagnostic>,
 ) -> Option<(Arc<Machine>, String)> {
     let node = parse::required(walk, doc, "machine")?;
     let found = match node.get_ref() {
-        DeValue::String(text) if glue::is_synthetic(text) => synthetic(walk, node, text),
-        DeValue::String(file) => machine_file(walk, node, scenario, file)?,
-        DeValue::Table(table) => glue::inline_machine(name, table, node.span())
+        DeValue::String(text) if glue::is_synthetic(text) => {
+            if has_no_keys(walk, place.changes) {
+                return None;
+            }
+            synthetic(walk, node, text)
+        }
+        DeValue::String(file) => machine_file(walk, node, place, file)?,
+        DeValue::Table(table) => glue::inline_machine(place.name, table, node.span())
             .map(|machine| (machine, String::new()))
             .map_err(|list| list.into_iter().map(|f| fault_of_file(&walk.source, f)).collect()),
         _ => {
@@ -200,27 +237,73 @@ fn synthetic(walk: &Walk, node: Node<'_>, text: &str) -> MachineOrFaults {
     found.map(|machine| (machine, String::new())).map_err(faults)
 }
 
+/// A description in one line has no keys that could be changed.
+fn has_no_keys(walk: &mut Walk, changes: &[Edit<'_>]) -> bool {
+    let Some(change) = changes.first() else {
+        return false;
+    };
+    let fault = walk
+        .at(change.key.clone(), "the machine is a description in one line, without keys")
+        .help("`schedlab topology show --toml` prints it as a machine file, which has them");
+    walk.fault(fault);
+    true
+}
+
 type MachineOrFaults = Result<(Machine, String), Vec<Diagnostic>>;
 
 fn machine_file(
     walk: &mut Walk,
     node: Node<'_>,
-    scenario: &Path,
+    place: &MachinePlace<'_>,
     file: &str,
 ) -> Option<MachineOrFaults> {
     if names_nothing(walk, node, file, "machine file") {
         return None;
     }
-    let path = beside(scenario, file);
+    let path = beside(place.scenario, file);
     match read_text(&path) {
-        Ok(text) => Some(machine_of(&path, text)),
+        Ok(text) if place.changes.is_empty() => Some(machine_of(&path, text)),
+        Ok(text) => changed_machine(walk, &path, text, place.changes),
         Err(why) => {
             let mut fault = unreadable(walk, node, &path, "machine file", &why);
-            fault.help = fault.help.or_else(|| in_machines(scenario, &path));
+            fault.help = fault.help.or_else(|| in_machines(place.scenario, &path));
             walk.fault(fault);
             None
         }
     }
+}
+
+/// The machine of a file in which some keys are changed.
+fn changed_machine(
+    walk: &mut Walk,
+    path: &Path,
+    text: String,
+    changes: &[Edit<'_>],
+) -> Option<MachineOrFaults> {
+    let (doc, errors) = DeTable::parse_recoverable(&text);
+    if !errors.is_empty() {
+        drop(doc);
+        // What is wrong with the file is told in the same words as ever.
+        return Some(machine_of(path, text));
+    }
+    let span = doc.span();
+    let mut doc = doc.into_inner();
+    for change in changes {
+        let Target::Machine(keys) = &change.target else {
+            continue;
+        };
+        if let Err(name) = edit::put(&mut doc, keys, change) {
+            let fault = walk.at(change.key.clone(), format!("`{name}` is not a table"));
+            walk.fault(fault);
+            return None;
+        }
+    }
+    let found = glue::inline_machine(&stem(path), &doc, span).map_err(|faults| {
+        let source = Source::new(path.display().to_string(), text.clone());
+        faults.into_iter().map(|fault| fault_of_file(&source, fault)).collect()
+    });
+    drop(doc);
+    Some(found.map(|machine| (machine, text)))
 }
 
 /// The path and the text of a file that the scenario names, relative to itself.

@@ -19,12 +19,14 @@ impl Executor for MockExecutor {
         let metrics = METRICS
             .iter()
             .filter(|m| {
-                let own = ["throughput", "bandwidth"].iter().any(|own| m.name.starts_with(own));
+                let own = ["throughput", "bandwidth", "highest_load"]
+                    .iter()
+                    .any(|own| m.name.starts_with(own));
                 !m.is_family() && !own
             })
             .map(|m| {
                 let common = noise([m.name, &seed, ""]);
-                let effect = noise([m.name, &spec.variant, ""]);
+                let effect = noise([m.name, &spec.variant, &spec.at]);
                 let own = noise([m.name, &spec.variant, &seed]);
                 let size = if m.unit.is_empty() { 1e6 } else { 300.0 };
                 let value = size * (1.0 + 0.01 * common + 0.004 * effect + 0.001 * own);

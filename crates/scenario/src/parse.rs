@@ -3,7 +3,9 @@
 //! Each part is read on its own and notes its own faults, so one look shows all of them. A part
 //! that could not be read is `None`; the experiment is put together only if there is no fault.
 
+pub(crate) mod find;
 mod published;
+pub(crate) mod sweep;
 mod variants;
 mod workload;
 mod workqueue;
@@ -50,6 +52,7 @@ pub(crate) fn experiment(
     let def = workload.as_ref().map(|w| w.def);
     let (variants, known) = variants::variants(walk, doc, policy, def);
     let published = published::published(walk, doc, &known);
+    let find = find::find(walk, doc, def);
     if let Some((until, _)) = run {
         workqueue::must_come_in_time(walk, doc, until);
     }
@@ -67,9 +70,11 @@ pub(crate) fn experiment(
     let (until, seeds) = run?;
     Some(Experiment {
         name: name.to_string(),
+        at: String::new(),
         title: title?,
         machine: machine?,
         workload: workload?,
+        find,
         until,
         seeds: (1..=seeds).collect(),
         variants,

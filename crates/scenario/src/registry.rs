@@ -11,7 +11,8 @@ mod workloads;
 mod workqueue;
 
 pub use document::{
-    CHANGE_AT, FieldDef, Holds, PUBLISHED, RUN, SCENARIO, SEEDS_MAX, VARIANT, names,
+    CHANGE_AT, FIND, FieldDef, Holds, PRECISION, PUBLISHED, RUN, SCENARIO, SEEDS_MAX, SWEEP,
+    VARIANT, names,
 };
 pub(crate) use metrics::SPIN_GROUPS;
 pub use metrics::{METRICS, MetricDef, metric};
@@ -236,7 +237,7 @@ mod tests {
         unique(METRICS.iter().map(|x| x.name).collect());
         unique(WORKLOADS.iter().map(|x| x.kind).collect());
         for w in WORKLOADS {
-            unique(w.keys.iter().chain(COMMON).map(|x| x.name).collect());
+            unique(w.all_keys().map(|x| x.name).collect());
         }
     }
 }

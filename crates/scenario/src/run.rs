@@ -6,6 +6,7 @@
 
 use crate::experiment::{Experiment, RunSpec};
 use crate::registry::Better;
+use crate::study;
 use rayon::prelude::*;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
@@ -64,6 +65,9 @@ pub enum RunError {
     /// An invariant is broken: a bug of the simulator, which this run shows.
     #[error("the simulator itself is at fault, please report it: {0}")]
     Broken(String),
+    /// The result of a run cannot be kept.
+    #[error("{0}")]
+    NotKept(String),
     /// The worker threads could not be started.
     #[error("cannot start the worker threads: {0}")]
     Threads(String),
@@ -80,14 +84,20 @@ fn list(waiting: &[String]) -> String {
 
 /// A failed run, and which one it was.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
-#[error("variant `{variant}`, seed {seed}: {error}")]
+#[error("{}variant `{variant}`, seed {seed}: {error}", point(.at))]
 pub struct Failure {
+    /// The point of the sweep, such as `clients=64`; empty outside of one.
+    pub at: String,
     /// Name of the variant.
     pub variant: String,
     /// Seed.
     pub seed: u64,
     /// What happened.
     pub error: RunError,
+}
+
+fn point(at: &str) -> String {
+    if at.is_empty() { String::new() } else { format!("{at}, ") }
 }
 
 /// Something that can run one variant with one seed.
@@ -141,21 +151,37 @@ impl Experiment {
         jobs: usize,
         observer: &dyn Observer,
     ) -> Result<Results, Failure> {
-        let specs: Vec<RunSpec> = self
-            .variants
-            .iter()
-            .flat_map(|v| self.seeds.iter().map(|seed| self.spec(v, *seed)))
-            .collect();
-        let jobs = jobs.clamp(1, specs.len().max(1));
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(jobs).build().map_err(|e| {
-            let error = RunError::Threads(e.to_string());
-            Failure { variant: specs[0].variant.clone(), seed: specs[0].seed, error }
-        })?;
-        let outputs = pool.install(|| run_all(&specs, executor, observer))?;
-        let mut outputs = outputs.into_iter();
-        let per_variant =
-            |_| VariantRuns { runs: outputs.by_ref().take(self.seeds.len()).collect() };
-        Ok(Results { variants: self.variants.iter().map(per_variant).collect() })
+        let mut results = study::run_all(&[self], executor, jobs, observer)?;
+        Ok(results.remove(0))
+    }
+
+    /// All runs, in the order of variants and seeds.
+    pub(crate) fn specs(&self) -> Vec<RunSpec> {
+        let of_variant = |v| self.seeds.iter().map(move |seed| self.spec(v, *seed));
+        self.variants.iter().flat_map(of_variant).collect()
+    }
+}
+
+/// Runs all of these on `jobs` threads; the outputs are in their order, whichever ends first.
+pub(crate) fn run_specs(
+    specs: &[RunSpec],
+    executor: &dyn Executor,
+    jobs: usize,
+    observer: &dyn Observer,
+) -> Result<Vec<RunOutput>, Failure> {
+    let jobs = jobs.clamp(1, specs.len().max(1));
+    let pool = rayon::ThreadPoolBuilder::new()
+        .num_threads(jobs)
+        .build()
+        .map_err(|e| specs[0].failed(RunError::Threads(e.to_string())))?;
+    pool.install(|| run_all(specs, executor, observer))
+}
+
+impl RunSpec {
+    /// The failure of this run.
+    fn failed(&self, error: RunError) -> Failure {
+        let (at, variant, seed) = (self.at.clone(), self.variant.clone(), self.seed);
+        Failure { at, variant, seed, error }
     }
 }
 
@@ -184,8 +210,7 @@ fn run_all(
             if result.is_err() {
                 first_failed.fetch_min(idx, Ordering::Relaxed);
             }
-            let (variant, seed) = (spec.variant.clone(), spec.seed);
-            Some(result.map_err(|error| Failure { variant, seed, error }))
+            Some(result.map_err(|error| spec.failed(error)))
         })
         .collect();
     outputs.into_iter().flatten().collect()

@@ -5,8 +5,9 @@
 //! end) is left to `schedlab check`. A file that the parser accepts, the schema accepts.
 
 use crate::registry::{
-    CHANGE, CHANGE_AT, COMMON, FEATURES, Fallback, FieldDef, GROUP_POLICY, Holds, KeyDef, Kind,
-    METRICS, MetricDef, POLICIES, SCENARIO, TUNABLES, WORKLOADS, WORKQUEUE, WorkloadDef,
+    CHANGE, CHANGE_AT, COMMON, FEATURES, FIND, Fallback, FieldDef, GROUP_POLICY, Holds, KeyDef,
+    Kind, METRICS, MetricDef, POLICIES, SCENARIO, SWEEP, TUNABLES, WORKLOADS, WORKQUEUE,
+    WorkloadDef,
 };
 use crate::units;
 use serde_json::{Map, Value, json};
@@ -64,6 +65,13 @@ fn table(properties: Vec<Property>) -> Value {
     })
 }
 
+/// A table that has these keys, and others of that shape.
+fn open(defs: &[FieldDef], others: Value) -> Value {
+    let mut schema = table(defs.iter().map(field).collect());
+    schema["additionalProperties"] = others;
+    schema
+}
+
 /// A table of values as those of workloads.
 fn keys<'a>(defs: impl IntoIterator<Item = &'a KeyDef>) -> Vec<Property> {
     defs.into_iter().map(key).collect()
@@ -95,6 +103,13 @@ fn holds(holds: Holds) -> Value {
         Holds::Features => json!({ "type": "array", "items": features() }),
         Holds::Tunables => table(TUNABLES.iter().map(|t| key_of(&t.key, &t.owners())).collect()),
         Holds::Metric => metric(),
+        Holds::Metrics => json!({ "type": "array", "items": metric() }),
+        Holds::Range => {
+            json!({ "type": "array", "items": { "type": "number" }, "minItems": 2, "maxItems": 2 })
+        }
+        Holds::Sweep => open(SWEEP, json!({ "type": ["array", "object"], "minItems": 1 })),
+        Holds::Find => open(FIND, json!({ "type": "string" })),
+        Holds::SweepPoint => json!({ "type": "object" }),
         Holds::Unit => unit(),
         Holds::Machine => {
             let mut schema = topology::schema();
@@ -104,6 +119,7 @@ fn holds(holds: Holds) -> Value {
             schema
         }
         Holds::Workload => workload(),
+        Holds::KernelKeys => table(kernel_keys()),
         Holds::Workqueue => table(keys(WORKQUEUE)),
         Holds::Table(defs) => fields(defs),
         Holds::Tables(defs) => json!({ "type": "array", "items": fields(defs) }),
@@ -216,7 +232,7 @@ fn workload() -> Value {
 
 /// The keys of a kind of its own, each described as this kind's.
 fn keys_of(def: &WorkloadDef) -> Vec<Property> {
-    let mut properties = keys(def.keys);
+    let mut properties = keys(def.keys.iter().chain(def.kernel_keys));
     if def.workqueue {
         let mut of_change = vec![field(&CHANGE_AT)];
         of_change.extend(keys(CHANGE));
@@ -230,6 +246,18 @@ fn keys_of(def: &WorkloadDef) -> Vec<Property> {
         schema["description"] = format!("{}: {help}", def.kind).into();
     }
     properties
+}
+
+/// What a variant may say of a workload, whatever its kind.
+fn kernel_keys() -> Vec<Property> {
+    let mut all: Vec<Property> = Vec::new();
+    for (name, schema, required) in WORKLOADS.iter().flat_map(|w| keys(w.kernel_keys)) {
+        match all.iter_mut().find(|(known, ..)| *known == name) {
+            Some((_, known, _)) => join(known, schema),
+            None => all.push((name, schema, required)),
+        }
+    }
+    all
 }
 
 /// What two kinds say of a key of the same name: both descriptions, and all else they agree in.

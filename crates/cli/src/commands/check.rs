@@ -3,7 +3,7 @@
 use super::stdin_at_most_once;
 use crate::output::{Stop, count, print};
 use scenario::glue::{Machine, machine_info};
-use scenario::{Described, Experiment, Faults};
+use scenario::{Described, Faults, Study};
 use std::path::PathBuf;
 
 /// Checks all files: a line for each that is right, then the faults of the others.
@@ -23,15 +23,20 @@ pub fn check(paths: &[PathBuf]) -> Result<(), Stop> {
 
 fn described(found: &Described) -> String {
     match found {
-        Described::Scenario(experiment) => experiment_in_short(experiment),
+        Described::Scenario(study) => study_in_short(study),
         Described::Machine(machine) => machine_in_short(machine),
     }
 }
 
-fn experiment_in_short(experiment: &Experiment) -> String {
+fn study_in_short(study: &Study) -> String {
+    let experiment = &study.points[0].experiment;
     let machine = machine_info(&experiment.machine);
+    let points = match study.points.len() {
+        1 => String::new(),
+        n => format!("{} x ", count(n, "point")),
+    };
     format!(
-        "{} x {} of {} on {} ({})",
+        "{points}{} x {} of {} on {} ({})",
         count(experiment.variants.len(), "variant"),
         count(experiment.seeds.len(), "seed"),
         experiment.workload.def.kind,

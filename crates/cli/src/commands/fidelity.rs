@@ -1,26 +1,27 @@
 //! `schedlab fidelity`: all that was published beside what is simulated, and a score.
 
 use super::list::{SCENARIOS, scenario_files};
-use super::{load_all, run::run_one};
+use super::{load_all, run::run_once};
 use crate::args::{FidelityArgs, Format};
 use crate::output::{Stop, print, remark};
 use report::fidelity::{Compared, Fidelity, csv, json, markdown, scenario_text, score_text};
-use scenario::{Experiment, glue};
+use scenario::{Study, glue};
 use std::path::PathBuf;
 
 /// Runs all scenarios that have published rows. Text appears scenario by scenario, as they end.
 pub fn fidelity(args: &FidelityArgs) -> Result<(), Stop> {
-    let experiments = experiments(args)?;
+    let studies = studies(args)?;
     let engine = glue::engine();
     let mut fidelity = Fidelity::default();
-    for (n, experiment) in (1..).zip(&experiments) {
-        let label = format!("{n}/{} {}", experiments.len(), experiment.name);
-        let analysis = run_one(experiment, &label, engine.as_ref(), &args.how)?;
-        let compared = Compared::new(&analysis);
-        if args.how.format == Format::Text {
-            print(&scenario_text(&compared))?;
+    for (n, study) in (1..).zip(&studies) {
+        let label = format!("{n}/{} {}", studies.len(), study.name);
+        let outcome = run_once(study, &label, engine.as_ref(), &args.how, &[])?;
+        for compared in outcome.analyses().into_iter().map(Compared::new) {
+            if args.how.format == Format::Text {
+                print(&scenario_text(&compared))?;
+            }
+            fidelity.scenarios.push(compared);
         }
-        fidelity.scenarios.push(compared);
     }
     print(&match args.how.format {
         Format::Text => score_text(&fidelity),
@@ -30,8 +31,8 @@ pub fn fidelity(args: &FidelityArgs) -> Result<(), Stop> {
     })
 }
 
-/// The experiments that have published rows, with the variants that these rows are about.
-fn experiments(args: &FidelityArgs) -> Result<Vec<Experiment>, Stop> {
+/// The scenarios that have published rows, with the points and variants that these rows are about.
+fn studies(args: &FidelityArgs) -> Result<Vec<Study>, Stop> {
     let chosen = !args.scenarios.is_empty();
     let paths = if chosen { args.scenarios.clone() } else { shipped()? };
     // One file may have several names.
@@ -40,20 +41,18 @@ fn experiments(args: &FidelityArgs) -> Result<Vec<Experiment>, Stop> {
     if let Some(n) = (0..places.len()).find(|n| places[..*n].contains(&places[*n])) {
         return Err(Stop::BadInput(format!("{} is given twice", paths[n].display())));
     }
-    let (mut with, without): (Vec<Experiment>, Vec<Experiment>) =
-        load_all(&paths)?.into_iter().partition(|e| !e.published.is_empty());
+    let (mut with, without): (Vec<Study>, Vec<Study>) =
+        load_all(&paths, &[])?.into_iter().partition(Study::is_published);
     if with.is_empty() {
         return Err(Stop::BadInput(nothing_published(&without)));
     }
-    for experiment in without.iter().filter(|_| chosen && !args.how.quiet) {
-        remark(&format!("{} has no published row: it is left out", experiment.name));
+    for study in without.iter().filter(|_| chosen && !args.how.quiet) {
+        remark(&format!("{} has no published row: it is left out", study.name));
     }
-    for experiment in &mut with {
-        let rows = &experiment.published;
-        let measured: Vec<String> = rows.iter().map(|row| row.variant.clone()).collect();
-        experiment.keep_variants(&measured);
+    for study in &mut with {
+        study.keep_published();
         if let Some(n) = args.how.seeds {
-            experiment.set_seeds(n);
+            study.set_seeds(n);
         }
     }
     Ok(with)
@@ -71,7 +70,7 @@ fn shipped() -> Result<Vec<PathBuf>, Stop> {
     Ok(files)
 }
 
-fn nothing_published(scenarios: &[Experiment]) -> String {
+fn nothing_published(scenarios: &[Study]) -> String {
     let names: Vec<&str> = scenarios.iter().map(|e| e.name.as_str()).collect();
     let (names, has) = (names.join(", "), if names.len() == 1 { "has" } else { "have" });
     format!(

@@ -91,7 +91,12 @@ fn workloads() -> String {
     for w in WORKLOADS {
         text += &format!("  {BOLD}{}{BOLD:#}  {}\n", w.kind, w.help);
         let rows: Rows = w.keys.iter().map(key_row).collect();
-        text += &aligned(&rows).lines().map(|line| format!("  {line}\n")).collect::<String>();
+        text += &indented(&rows);
+        if !w.kernel_keys.is_empty() {
+            text += "    here, or in the `workload` of a variant\n";
+            let rows: Rows = w.kernel_keys.iter().map(key_row).collect();
+            text += &indented(&rows);
+        }
     }
     let kinds = |which: fn(&WorkloadDef) -> bool| {
         let kinds = WORKLOADS.iter().filter(|w| which(w)).map(|w| w.kind);
@@ -99,11 +104,16 @@ fn workloads() -> String {
     };
     text += &format!("  every workload but {}\n", kinds(|w| w.kernel_threads));
     let rows: Rows = COMMON.iter().map(key_row).collect();
-    text += &aligned(&rows).lines().map(|line| format!("  {line}\n")).collect::<String>();
+    text += &indented(&rows);
     text += &format!("  in [variant.workqueue], for {}\n", kinds(|w| w.workqueue));
     let rows: Rows = WORKQUEUE.iter().map(key_row).collect();
-    text += &aligned(&rows).lines().map(|line| format!("  {line}\n")).collect::<String>();
+    text += &indented(&rows);
     text
+}
+
+/// The rows of a table below its title.
+fn indented(rows: &Rows) -> String {
+    aligned(rows).lines().map(|line| format!("  {line}\n")).collect()
 }
 
 /// Name, range, default, help.

@@ -2,35 +2,40 @@
 
 use super::{load_all, no_such_variant};
 use crate::args::{Cli, Format, HowToRun, RunArgs};
-use crate::output::{Stop, print};
+use crate::output::{Stop, print, remark};
 use crate::progress::Bar;
 use clap::CommandFactory;
-use report::Analysis;
-use scenario::{Executor, Experiment, glue, nearest};
+use report::seeds_needed::{self, go_on_with};
+use report::{Kept, Outcome};
+use scenario::registry::{METRICS, MetricDef, metric};
+use scenario::{Executor, RUNS_MAX, Remembering, Study, fingerprint_of_file, glue, nearest};
 use std::path::{Path, PathBuf};
 
 /// Runs all scenarios, in the order given.
 pub fn run(args: &RunArgs) -> Result<(), Stop> {
     not_a_mistyped_command(&args.scenarios)?;
-    let mut experiments = load_all(&args.scenarios)?;
-    for experiment in &mut experiments {
-        choose(experiment, args)?;
+    must_be_metrics(&args.metrics)?;
+    let mut studies = load_all(&args.scenarios, &args.set.sets)?;
+    for study in &mut studies {
+        choose(study, args)?;
     }
-    let dirs = directories(args.out.as_deref(), &experiments)?;
+    let dirs = directories(args.out.as_deref(), &studies)?;
     let engine = glue::engine();
-    let mut analyses = Vec::new();
-    for (idx, experiment) in experiments.iter().enumerate() {
-        let analysis = run_one(experiment, &experiment.name, engine.as_ref(), &args.how)?;
+    let mut outcomes = Vec::new();
+    let n_studies = studies.len();
+    for (idx, mut study) in studies.into_iter().enumerate() {
+        let dir = dirs.get(idx).map(PathBuf::as_path);
+        let outcome = run_study(&mut study, engine.as_ref(), args, dir)?;
         // Whatever becomes of the files, the results are printed: they took time to compute.
-        let written = dirs.get(idx).map(|dir| report::out::write(&analysis, dir));
-        print(&shown(&analysis, args.how.format, idx, experiments.len()))?;
+        let written = dir.map(|dir| outcome.write(dir));
+        print(&shown(&outcome, args, idx, n_studies))?;
         if let Some(Err(error)) = written {
             return Err(Stop::RunFailed(error.to_string()));
         }
-        analyses.push(analysis);
+        outcomes.push(outcome);
     }
     match args.how.format {
-        Format::Csv => print(&report::csv(&analyses)),
+        Format::Csv => print(&report::csv(&outcomes)),
         _ => Ok(()),
     }
 }
@@ -53,34 +58,57 @@ fn not_a_mistyped_command(scenarios: &[PathBuf]) -> Result<(), Stop> {
     Err(Stop::BadInput(format!("`{word}` is neither a file nor a command; {hint}")))
 }
 
+/// The complaint about a metric that does not exist.
+fn must_be_metrics(names: &[String]) -> Result<(), Stop> {
+    let Some(name) = names.iter().find(|name| metric(name).is_none()) else {
+        return Ok(());
+    };
+    let known: Vec<String> = METRICS.iter().flat_map(MetricDef::names).collect();
+    let hint = match nearest(name, known.iter().map(String::as_str)) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => "`schedlab list metrics` prints all of them".to_string(),
+    };
+    Err(Stop::BadInput(format!("unknown metric `{name}`; {hint}")))
+}
+
 /// Applies `--seeds` and `--variant`.
-fn choose(experiment: &mut Experiment, args: &RunArgs) -> Result<(), Stop> {
+fn choose(study: &mut Study, args: &RunArgs) -> Result<(), Stop> {
     if let Some(n) = args.how.seeds {
-        experiment.set_seeds(n);
+        study.set_seeds(n);
     }
+    let experiment = &study.points[0].experiment;
     let known = |name: &String| experiment.variants.iter().any(|v| v.name == *name);
     if let Some(name) = args.variants.iter().find(|name| !known(name)) {
         return Err(no_such_variant(experiment, name));
     }
     if !args.variants.is_empty() {
-        experiment.keep_variants(&args.variants);
+        study.keep_variants(&args.variants);
+    }
+    if study.points.len() > 1 && study.n_runs() > RUNS_MAX {
+        let (name, n) = (&study.name, study.n_runs());
+        let message = format!("`{name}` has {n} runs with --seeds; at most {RUNS_MAX} are run");
+        return Err(Stop::BadInput(message));
+    }
+    if study.published_dropped && !args.how.quiet {
+        let name = &study.name;
+        remark(&format!("{name}: published rows are left out, they were not measured with --set"));
     }
     Ok(())
 }
 
 /// The output directory of each experiment, made and checked before hours are spent running.
-fn directories(out: Option<&Path>, experiments: &[Experiment]) -> Result<Vec<PathBuf>, Stop> {
+fn directories(out: Option<&Path>, studies: &[Study]) -> Result<Vec<PathBuf>, Stop> {
     let Some(out) = out else {
         return Ok(Vec::new());
     };
     let mut dirs: Vec<PathBuf> = Vec::new();
-    for experiment in experiments {
-        let dir = match experiments {
+    for study in studies {
+        let dir = match studies {
             [_] => out.to_path_buf(),
-            _ => out.join(&experiment.name),
+            _ => out.join(&study.name),
         };
         if dirs.contains(&dir) {
-            let name = &experiment.name;
+            let name = &study.name;
             let message = format!("two scenarios are named `{name}`: --out cannot keep them apart");
             return Err(Stop::BadInput(message));
         }
@@ -92,32 +120,90 @@ fn directories(out: Option<&Path>, experiments: &[Experiment]) -> Result<Vec<Pat
     Ok(dirs)
 }
 
-/// Runs one experiment under a progress bar with that label.
-pub(super) fn run_one(
-    experiment: &Experiment,
-    label: &str,
+/// Runs a study. A sweep keeps its finished runs in `dir`; with `--until-significant` a point gets
+/// more seeds until its intervals are narrow enough.
+fn run_study(
+    study: &mut Study,
     engine: &dyn Executor,
-    how: &HowToRun,
-) -> Result<Analysis, Stop> {
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let jobs = how.jobs.map_or(cores, |n| n as usize);
-    let bar = Bar::new(label, how.quiet);
-    let results = experiment.run(engine, jobs, &bar);
-    bar.clear();
-    match results {
-        Ok(results) => Ok(Analysis::new(experiment, &results)),
-        Err(failure) => Err(Stop::RunFailed(format!("{}: {failure}", experiment.name))),
+    args: &RunArgs,
+    dir: Option<&Path>,
+) -> Result<Outcome, Stop> {
+    let kept = match dir.filter(|_| study.points.len() > 1) {
+        Some(dir) => Some(kept(engine, dir)?),
+        None => None,
+    };
+    let engine = kept.as_ref().map_or(engine, |kept| kept as &dyn Executor);
+    let remembering = Remembering::new(engine);
+    let engine: &dyn Executor =
+        if args.until_significant.is_some() { &remembering } else { engine };
+    loop {
+        let name = study.name.clone();
+        let outcome = run_once(study, &name, engine, &args.how, &args.metrics)?;
+        let Some(target_pct) = args.until_significant else {
+            return Ok(outcome);
+        };
+        let mut narrow = true;
+        for (point, analysis) in study.points.iter_mut().zip(outcome.analyses()) {
+            if let Some(n) = go_on_with(analysis, target_pct, args.max_seeds) {
+                point.experiment.set_seeds(n);
+                narrow = false;
+            }
+        }
+        if narrow {
+            return Ok(outcome);
+        }
     }
 }
 
-/// What is printed as soon as an experiment is done; CSV waits for all, to have one header.
-fn shown(analysis: &Analysis, format: Format, idx: usize, n_experiments: usize) -> String {
+/// Keeps finished runs in a directory, for this very program.
+fn kept<'a>(engine: &'a dyn Executor, dir: &Path) -> Result<Kept<'a>, Stop> {
+    let program = std::env::current_exe().and_then(|path| fingerprint_of_file(&path));
+    let program = program.map_err(|e| Stop::RunFailed(format!("cannot read this program: {e}")))?;
+    Kept::new(engine, dir, program).map_err(|e| Stop::BadInput(e.to_string()))
+}
+
+/// Runs a study under a progress bar with that label.
+pub(super) fn run_once(
+    study: &Study,
+    label: &str,
+    engine: &dyn Executor,
+    how: &HowToRun,
+    metrics: &[String],
+) -> Result<Outcome, Stop> {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let jobs = how.jobs.map_or(cores, |n| n as usize);
+    let bar = Bar::new(label, how.quiet);
+    let results = study.run(engine, jobs, &bar);
+    bar.clear();
+    match results {
+        Ok(results) => Ok(Outcome::new(study, &results, metrics)),
+        Err(failure) => Err(Stop::RunFailed(format!("{}: {failure}", study.name))),
+    }
+}
+
+/// What is printed as soon as a study is done; CSV waits for all, to have one header.
+fn shown(outcome: &Outcome, args: &RunArgs, idx: usize, n_studies: usize) -> String {
     let gap = if idx == 0 { "" } else { "\n" };
-    match format {
-        Format::Text => format!("{gap}{}", report::text(analysis)),
-        Format::Markdown => format!("{gap}{}", report::markdown(analysis)),
-        Format::Json if n_experiments == 1 => report::json(analysis),
-        Format::Json => report::json_line(analysis),
+    match args.how.format {
+        Format::Text => format!("{gap}{}{}", outcome.text(), seeds_needed(outcome, args)),
+        Format::Markdown => format!("{gap}{}", outcome.markdown()),
+        Format::Json if n_studies == 1 => outcome.json(),
+        Format::Json => outcome.json_line(),
         Format::Csv => String::new(),
     }
+}
+
+/// How many seeds it took, or would take, to know each change well enough.
+fn seeds_needed(outcome: &Outcome, args: &RunArgs) -> String {
+    let Some(target_pct) = args.until_significant else {
+        return String::new();
+    };
+    let mut text = String::new();
+    for analysis in outcome.analyses() {
+        let at = if analysis.at.is_empty() { String::new() } else { format!("{}: ", analysis.at) };
+        for line in seeds_needed::remarks(analysis, target_pct) {
+            text += &format!("{at}{line}\n");
+        }
+    }
+    text
 }

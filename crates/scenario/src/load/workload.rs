@@ -1,7 +1,8 @@
 //! The file that a workload is made from: rt-app's JSON, or a recording.
 
 use super::{
-    beside, fault_of_file, machine_file, neighboring_text, open_text, synthetic, unreadable, why,
+    MachinePlace, beside, fault_of_file, machine_file, neighboring_text, open_text, synthetic,
+    unreadable, why,
 };
 use crate::diag::{Diagnostic, Source};
 use crate::experiment::WorkloadFile;
@@ -104,7 +105,10 @@ fn recorded_on<'a>(
     let text = node.get_ref().as_str()?;
     let found = match glue::is_synthetic(text) {
         true => synthetic(walk, node, text),
-        false => machine_file(walk, node, place.scenario, text)?,
+        false => {
+            let place = MachinePlace { scenario: place.scenario, name: "", changes: &[] };
+            machine_file(walk, node, &place, text)?
+        }
     };
     match found {
         Ok((machine, text)) => Some((Cow::Owned(machine), text)),

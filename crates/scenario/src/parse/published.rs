@@ -71,20 +71,32 @@ fn variant(walk: &mut Walk, node: Node<'_>, variants: &[String]) -> Option<Strin
     None
 }
 
-fn known_metric<'a>(walk: &mut Walk, node: Node<'a>) -> Option<(&'a str, &'static MetricDef)> {
+/// The name of a metric, and its row.
+pub(super) fn known_metric<'a>(
+    walk: &mut Walk,
+    node: Node<'a>,
+) -> Option<(&'a str, &'static MetricDef)> {
     let name = walk.text(node, "metric")?;
-    let Some(def) = metric(name) else {
+    Some((name, metric_named(walk, name, node.span())?))
+}
+
+/// The row of a metric with that name, which stands at that place.
+pub(super) fn metric_named(
+    walk: &mut Walk,
+    name: &str,
+    place: std::ops::Range<usize>,
+) -> Option<&'static MetricDef> {
+    let found = metric(name);
+    if found.is_none() {
         let names: Vec<String> = METRICS.iter().flat_map(MetricDef::names).collect();
-        let fault = walk.at(node.span(), format!("unknown metric `{name}`")).help(
-            match crate::registry::nearest(name, names.iter().map(String::as_str)) {
-                Some(near) => format!("did you mean `{near}`?"),
-                None => "`schedlab list metrics` prints all of them".to_string(),
-            },
-        );
+        let near = crate::registry::nearest(name, names.iter().map(String::as_str));
+        let fault = walk.at(place, format!("unknown metric `{name}`")).help(match near {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => "`schedlab list metrics` prints all of them".to_string(),
+        });
         walk.fault(fault);
-        return None;
-    };
-    Some((name, def))
+    }
+    found
 }
 
 fn number(walk: &mut Walk, node: Node<'_>, key: &str) -> Option<f64> {

@@ -1,6 +1,6 @@
 //! The `[[variant]]` tables: names, the one baseline, policies, features, tunables.
 
-use super::{PolicyChoice, policy_choice, required, workqueue};
+use super::{PolicyChoice, policy_choice, required, workload, workqueue};
 use crate::experiment::{Feature, PolicyKind, Variant};
 use crate::registry::{
     self, Class, FEATURES, TUNABLES, TunableDef, VARIANT, Value, WorkloadDef, names, nearest,
@@ -75,10 +75,21 @@ fn variant<'a>(
     let tunables = table.get("tunables").map_or_else(Vec::new, |n| tunables(walk, n, choice));
     let queue = table.get("workqueue");
     let queue = queue.map_or_else(Vec::new, |n| workqueue::workqueue(walk, n, seen.workload));
+    let served = table.get("workload");
+    let served = served.map_or_else(Vec::new, |n| workload::of_variant(walk, n, seen.workload));
     let baseline = baseline(walk, table, name.as_deref(), seen);
     let (name, policy) = (name?, choice.kind?);
     let rules = choice.rules;
-    Some(Variant { name, baseline, policy, rules, features, tunables, workqueue: queue })
+    Some(Variant {
+        name,
+        baseline,
+        policy,
+        rules,
+        features,
+        tunables,
+        workqueue: queue,
+        workload: served,
+    })
 }
 
 fn name<'a>(

@@ -3,7 +3,7 @@
 use super::workqueue;
 use crate::experiment::{Variant, WorkloadFile, WorkloadSpec};
 use crate::glue::{self, Machine};
-use crate::registry::{self, COMMON, GROUP_POLICY, TASKS_MAX, Value, nearest};
+use crate::registry::{self, GROUP_POLICY, TASKS_MAX, Value, nearest};
 use crate::walk::{Node, Walk, did_you_mean};
 use toml::de::{DeString, DeTable};
 
@@ -27,7 +27,7 @@ pub(super) fn workload(
         walk.fault(fault);
         return None;
     };
-    let mut known: Vec<&str> = def.keys.iter().chain(COMMON).map(|key| key.name).collect();
+    let mut known: Vec<&str> = def.all_keys().map(|key| key.name).collect();
     known.push("kind");
     if def.workqueue {
         known.push("change");
@@ -39,7 +39,34 @@ pub(super) fn workload(
     }
     let changes = table.get("change").filter(|_| def.workqueue);
     let changes = changes.map_or_else(Vec::new, |node| workqueue::changes(walk, node));
-    Some(WorkloadSpec { def, values: values(walk, table, def), file, changes })
+    let values = values(walk, table, def.all_keys());
+    Some(WorkloadSpec { def, values, file, file_hash: String::new(), changes })
+}
+
+/// Reads what a variant says of the workload: how the kernel serves it, and nothing else.
+pub(super) fn of_variant(
+    walk: &mut Walk,
+    node: Node<'_>,
+    def: Option<&'static registry::WorkloadDef>,
+) -> Vec<(&'static str, Value)> {
+    let (Some(table), Some(def)) = (walk.table(node, "workload"), def) else {
+        return Vec::new();
+    };
+    let known: Vec<&str> = def.kernel_keys.iter().map(|key| key.name).collect();
+    for key in table.keys().filter(|key| !known.contains(&as_str(key))) {
+        let (name, kind) = (as_str(key), def.kind);
+        let fault = match def.all_keys().any(|def| def.name == name) || name == "kind" {
+            true => walk
+                .at(key.span(), format!("`{name}` is the same for all variants"))
+                .label("a variant changes how the kernel works, not what it has to do")
+                .help("say it in [workload], or compare its values with [sweep]"),
+            false => walk
+                .at(key.span(), format!("a variant says no `{name}` of workload `{kind}`"))
+                .help(did_you_mean(name, known.iter().copied())),
+        };
+        walk.fault(fault);
+    }
+    values(walk, table, def.kernel_keys.iter())
 }
 
 /// Without a kind nobody knows the other keys, so only a misspelled `kind` is looked for.
@@ -63,10 +90,10 @@ fn as_str<'a>(key: &'a toml::Spanned<DeString<'_>>) -> &'a str {
 fn values(
     walk: &mut Walk,
     table: &DeTable<'_>,
-    def: &'static registry::WorkloadDef,
+    keys: impl Iterator<Item = &'static registry::KeyDef>,
 ) -> Vec<(&'static str, Value)> {
     let mut values = Vec::new();
-    for key in def.keys.iter().chain(COMMON) {
+    for key in keys {
         if let Some(node) = table.get(key.name)
             && let Some(value) = walk.value(node, key)
         {

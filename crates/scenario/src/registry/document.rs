@@ -1,7 +1,7 @@
 //! The keys of the scenario's own tables. What `[workload]` takes depends on its kind, and is in
 //! [`super::WORKLOADS`].
 
-use super::Kind;
+use super::{Fallback, KeyDef, Kind};
 
 /// One key of a table of the scenario.
 #[derive(Clone, Copy, Debug)]
@@ -43,14 +43,26 @@ pub enum Holds {
     Tunables,
     /// The name of a metric.
     Metric,
+    /// Names of metrics.
+    Metrics,
+    /// Two numbers, the smaller one first.
+    Range,
     /// The unit of a metric.
     Unit,
     /// A machine: its file, a description, or a table.
     Machine,
     /// The table of a workload.
     Workload,
+    /// The keys of workloads that say how the kernel serves them.
+    KernelKeys,
     /// The properties of a workqueue.
     Workqueue,
+    /// Keys of the scenario with lists of values, beside a few of its own.
+    Sweep,
+    /// A key of the workload with a condition, beside a few of its own.
+    Find,
+    /// Values of the keys of a sweep.
+    SweepPoint,
     /// A table with these keys.
     Table(&'static [FieldDef]),
     /// Tables with these keys; at least one if the key is required.
@@ -89,6 +101,16 @@ pub const SCENARIO: &[FieldDef] = &[
     may("run", Holds::Table(RUN), "how often and how long"),
     must("variant", Holds::Tables(VARIANT), "what is compared"),
     may(
+        "sweep",
+        Holds::Sweep,
+        "keys of the workload, the machine or the policy, each with the values it takes in turn",
+    ),
+    may(
+        "find",
+        Holds::Find,
+        "a key of the workload whose highest value is searched that keeps a condition",
+    ),
+    may(
         "published",
         Holds::Tables(PUBLISHED),
         "a measured value, shown beside the simulated one (schedlab fidelity)",
@@ -113,6 +135,11 @@ pub const VARIANT: &[FieldDef] = &[
     may("features", Holds::Features, "scheduler features: NAME turns one on, NO_NAME off"),
     may("tunables", Holds::Tunables, "scheduler tunables"),
     may("workqueue", Holds::Workqueue, "properties of the workload's workqueue"),
+    may(
+        "workload",
+        Holds::KernelKeys,
+        "how the kernel serves the workload, if it can in several ways",
+    ),
     may("baseline", Holds::Switch, "the others are compared with it; default: the first variant"),
 ];
 
@@ -122,6 +149,7 @@ pub const PUBLISHED: &[FieldDef] = &[
     must("metric", Holds::Metric, "what was measured"),
     must("value", Holds::Amount, "the value itself, not its change"),
     may("sd", Holds::Amount, "its standard deviation"),
+    may("at", Holds::SweepPoint, "the point of the sweep that was measured"),
     may("unit", Holds::Unit, "the metric's unit, to be safe"),
     must("source", Holds::Line, "who published it, where and when"),
     may(
@@ -130,6 +158,32 @@ pub const PUBLISHED: &[FieldDef] = &[
         "a constant of the model was fitted to it, so that agreeing with it proves nothing",
     ),
 ];
+
+/// Keys of `[sweep]` that are none of the scenario's.
+pub const SWEEP: &[FieldDef] = &[
+    may("zip", Holds::Switch, "pair the values of the keys instead of combining them"),
+    may(
+        "relative_to",
+        Holds::Line,
+        "show levels as shares of the baseline's at this point, such as \"clients=1\"",
+    ),
+    may("metrics", Holds::Metrics, "metrics that get a table; default: the headlines"),
+];
+
+/// Keys of `[find]` beside the one that is searched.
+pub const FIND: &[FieldDef] = &[
+    must("range", Holds::Range, "the smallest and the largest value that are looked at"),
+    may(PRECISION.name, Holds::Value(PRECISION.kind), PRECISION.help),
+];
+
+/// How near `[find]` comes.
+pub const PRECISION: KeyDef = KeyDef {
+    name: "precision_pct",
+    kind: Kind::Float { min: 0.01, max: 50.0 },
+    unit: "%",
+    default: Fallback::Float(0.5),
+    help: "how near the value is found, in percent of it; default 0.5",
+};
 
 /// The key of `[[workload.change]]` beside those of [`super::CHANGE`].
 pub const CHANGE_AT: FieldDef = must("at", Holds::Time, "when, such as \"10s\"");

@@ -66,6 +66,12 @@ use Better::{Higher, Lower, None as Neither};
 /// All metrics, the ones to look at first on top.
 pub const METRICS: &[MetricDef] = &[
     row("elapsed", "s", Lower, "simulated time until the workload is done"),
+    row(
+        "highest_load",
+        "",
+        Higher,
+        "the highest value of the key in [find] that keeps its condition",
+    ),
     row("cpu_pct", "%", Neither, "CPU time used / elapsed, summed over CPUs (100 = one CPU busy)"),
     row(
         "throughput",

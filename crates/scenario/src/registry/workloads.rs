@@ -20,6 +20,9 @@ pub struct WorkloadDef {
     pub help: &'static str,
     /// Its keys.
     pub keys: &'static [KeyDef],
+    /// Keys that say how the kernel serves it: they may differ between variants, where all else
+    /// is the same.
+    pub kernel_keys: &'static [KeyDef],
 }
 
 /// Tasks of a workload at most.
@@ -60,6 +63,11 @@ const SPREAD: KeyDef = KeyDef {
 };
 
 impl WorkloadDef {
+    /// All its keys, those that it shares with other kinds included.
+    pub fn all_keys(&self) -> impl Iterator<Item = &'static KeyDef> {
+        self.keys.iter().chain(self.kernel_keys).chain(COMMON)
+    }
+
     /// The keys that it shares with other kinds.
     pub fn common(&self) -> &'static [KeyDef] {
         if self.kernel_threads { &[] } else { COMMON }
@@ -118,6 +126,7 @@ pub const WORKLOADS: &[WorkloadDef] = &[
                 "serial work at the end, on the reference machine",
             ),
         ],
+        kernel_keys: &[],
     },
     WorkloadDef {
         kind: "netperf",
@@ -143,6 +152,7 @@ pub const WORKLOADS: &[WorkloadDef] = &[
             },
             SPREAD,
         ],
+        kernel_keys: &[],
     },
     WorkloadDef {
         kind: "hackbench",
@@ -177,6 +187,7 @@ pub const WORKLOADS: &[WorkloadDef] = &[
             },
             SPREAD,
         ],
+        kernel_keys: &[],
     },
     WorkloadDef {
         kind: "schbench",
@@ -204,6 +215,7 @@ pub const WORKLOADS: &[WorkloadDef] = &[
             },
             SPREAD,
         ],
+        kernel_keys: &[],
     },
     WorkloadDef {
         kind: "web",
@@ -233,6 +245,7 @@ pub const WORKLOADS: &[WorkloadDef] = &[
             },
             KeyDef { default: Float(0.5), ..SPREAD },
         ],
+        kernel_keys: &[],
     },
     WorkloadDef {
         kind: "rt-app",
@@ -257,6 +270,7 @@ pub const WORKLOADS: &[WorkloadDef] = &[
             },
             ns("round_ns", 900, "rt-app's own work per round of a phase: clocks and its log"),
         ],
+        kernel_keys: &[],
     },
     WorkloadDef {
         kind: "dm-crypt",
@@ -291,6 +305,7 @@ pub const WORKLOADS: &[WorkloadDef] = &[
             ns("ssd_write_ns", 30_000, "mean time of the SSD for a write into its cache"),
             count("ssd_parallel", 65_536, Int(16), "requests that the SSD works on at a time"),
         ],
+        kernel_keys: &[],
     },
     WorkloadDef {
         kind: "queue-work",
@@ -303,6 +318,7 @@ pub const WORKLOADS: &[WorkloadDef] = &[
             count("outstanding", 4096, Int(1), "items of each thread"),
             ns("work_ns", 1000, "CPU time of an item at full speed"),
         ],
+        kernel_keys: &[],
     },
     WorkloadDef {
         kind: "perf-script",
@@ -340,6 +356,7 @@ pub const WORKLOADS: &[WorkloadDef] = &[
                 help: "sleeps that no thread ended: until then, or as long (as_seen: if usual)",
             },
         ],
+        kernel_keys: &[],
     },
     WorkloadDef {
         kind: "ping-pong",
@@ -351,6 +368,7 @@ pub const WORKLOADS: &[WorkloadDef] = &[
             count("pairs", TASKS_MAX / 2, Int(1), "pairs"),
             ns("work_ns", 1000, "CPU time between a wake-up and the reply"),
         ],
+        kernel_keys: &[],
     },
     WorkloadDef {
         kind: "spinners",
@@ -359,6 +377,7 @@ pub const WORKLOADS: &[WorkloadDef] = &[
         kernel_threads: false,
         help: "tasks that never sleep",
         keys: &[count("tasks", TASKS_MAX, Required, "tasks")],
+        kernel_keys: &[],
     },
     WorkloadDef {
         kind: "short",
@@ -371,6 +390,7 @@ pub const WORKLOADS: &[WorkloadDef] = &[
             ns("run_ns", 20_000, "CPU time per burst"),
             ns("sleep_ns", 100_000, "sleep after each burst"),
         ],
+        kernel_keys: &[],
     },
     WorkloadDef {
         kind: "mm-c",
@@ -388,5 +408,6 @@ pub const WORKLOADS: &[WorkloadDef] = &[
             },
             ns("service_ns", 100_000, "mean service time"),
         ],
+        kernel_keys: &[],
     },
 ];

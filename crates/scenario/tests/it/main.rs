@@ -3,4 +3,5 @@
 mod faults;
 mod mutations;
 mod schema;
+mod sweeps;
 mod workqueues;

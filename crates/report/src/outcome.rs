@@ -1,0 +1,97 @@
+//! What becomes of a study: the report of one experiment, or that of a sweep.
+
+use crate::out::{self, OutError};
+use crate::sweep::{self, SweepAnalysis};
+use crate::{Analysis, csv, deltas_svg, json, json_line, markdown, text, utilization_svg};
+use scenario::{Results, Study};
+use std::path::{Path, PathBuf};
+
+/// What can be said of a study.
+#[derive(Clone, Debug)]
+pub enum Outcome {
+    /// A single experiment.
+    One(Box<Analysis>),
+    /// The points of a sweep.
+    Sweep(SweepAnalysis),
+}
+
+/// The files that a report may have besides its results; those that one has not are another's.
+const PICTURES: [&str; 3] = ["deltas.svg", "utilization.svg", "curves.svg"];
+
+impl Outcome {
+    /// Analyzes the results of a study, one per point. `metrics` get a table in a sweep, if there
+    /// are any.
+    pub fn new(study: &Study, results: &[Results], metrics: &[String]) -> Self {
+        match (study.only(), results) {
+            (Some(experiment), [results]) if metrics.is_empty() => {
+                Self::One(Box::new(Analysis::new(experiment, results)))
+            }
+            _ => Self::Sweep(SweepAnalysis::new(study, results, metrics)),
+        }
+    }
+
+    /// The analysis of each point.
+    pub fn analyses(&self) -> Vec<&Analysis> {
+        match self {
+            Self::One(analysis) => vec![analysis],
+            Self::Sweep(sweep) => sweep.points.iter().map(|point| &point.analysis).collect(),
+        }
+    }
+
+    /// Tables for people.
+    pub fn text(&self) -> String {
+        match self {
+            Self::One(analysis) => text(analysis),
+            Self::Sweep(sweep) => sweep::text(sweep),
+        }
+    }
+
+    /// Tables for a pull request.
+    pub fn markdown(&self) -> String {
+        match self {
+            Self::One(analysis) => markdown(analysis),
+            Self::Sweep(sweep) => sweep::markdown(sweep),
+        }
+    }
+
+    /// An indented JSON document.
+    pub fn json(&self) -> String {
+        match self {
+            Self::One(analysis) => json(analysis),
+            Self::Sweep(sweep) => sweep::json(sweep),
+        }
+    }
+
+    /// A JSON document on one line.
+    pub fn json_line(&self) -> String {
+        match self {
+            Self::One(analysis) => json_line(analysis),
+            Self::Sweep(sweep) => sweep::json_line(sweep),
+        }
+    }
+
+    /// Writes `results.json`, `results.csv` and the plots into a directory; gives their paths. A
+    /// plot that this study does not have is removed, since it would be an earlier one's.
+    ///
+    /// # Errors
+    /// A file cannot be written; then none is.
+    pub fn write(&self, dir: &Path) -> Result<Vec<PathBuf>, OutError> {
+        let plots = match self {
+            Self::One(analysis) => [deltas_svg(analysis), utilization_svg(analysis), None],
+            Self::Sweep(sweep) => [None, None, sweep::curves::curves_svg(sweep)],
+        };
+        let mut files = vec![("results.json", self.json()), ("results.csv", csv([self]))];
+        let mut absent = Vec::new();
+        for (name, svg) in PICTURES.into_iter().zip(plots) {
+            match svg {
+                Some(svg) => files.push((name, svg)),
+                None => absent.push(name),
+            }
+        }
+        let written = out::write_all(dir, &files)?;
+        for name in absent {
+            out::remove(&dir.join(name))?;
+        }
+        Ok(written)
+    }
+}

@@ -1,0 +1,150 @@
+//! The cells of a sweep's tables, shared by the text and Markdown.
+
+use super::{SweepAnalysis, SweepPoint};
+use crate::analysis::{Delta, Metric, SAME_PCT, VariantAnalysis, Verdict};
+use crate::number::{number, percent};
+use crate::{stats, view};
+
+/// The machine, workload and so on, as far as all points have them in common.
+pub fn facts(sweep: &SweepAnalysis) -> Vec<(&'static str, String)> {
+    let mut facts = view::facts(sweep.first());
+    for point in &sweep.points {
+        let own = view::facts(&point.analysis);
+        facts.retain(|fact| own.contains(fact));
+    }
+    facts
+}
+
+/// The level of the baseline at a point.
+pub fn level(point: &SweepPoint, name: &str) -> String {
+    let metric = point.analysis.baseline().and_then(|base| base.metric(name));
+    metric.map_or("-".into(), |m| number(m.mean, m.unit))
+}
+
+/// The level of the baseline as a share of that of the reference point's, if there is one.
+pub fn share(sweep: &SweepAnalysis, point: &SweepPoint, name: &str) -> Option<String> {
+    let mean = |point: &SweepPoint| Some(point.analysis.baseline()?.metric(name)?.mean);
+    let reference = mean(sweep.points.get(point.reference?)?)?;
+    let own = mean(point)?;
+    (reference != 0.0).then(|| format!("x{}", number(own / reference, "us")))
+}
+
+/// True if levels are shown as shares as well.
+pub fn has_shares(sweep: &SweepAnalysis) -> bool {
+    sweep.points.iter().any(|point| point.reference.is_some())
+}
+
+/// A change, half its interval's width, and its verdict.
+pub struct Change {
+    /// In percent, or `=` for the same values.
+    pub pct: String,
+    /// Half the width of the 95 % interval, in points; empty without one.
+    pub half: String,
+    /// `better`, `worse` and so on.
+    pub word: String,
+}
+
+impl Change {
+    /// The change of a variant at a point; `None` if there is none to tell.
+    pub fn of(variant: &VariantAnalysis, name: &str) -> Option<(Self, Delta)> {
+        let delta = *variant.delta(name)?;
+        let (pct, ci95, word) = view::change(&delta, variant.metric(name)?);
+        Some((Self { pct, half: ci95.map_or(String::new(), half), word }, delta))
+    }
+}
+
+/// Half the width of an interval of percentages.
+fn half([low, high]: [f64; 2]) -> String {
+    let half = (high - low) / 2.0;
+    match half {
+        half if half >= 100.0 => format!("\u{b1}{half:.0}"),
+        half if half >= 10.0 => format!("\u{b1}{half:.1}"),
+        half => format!("\u{b1}{half:.2}"),
+    }
+}
+
+/// The geometric mean of a variant's changes over all points, as a change; `None` if a value is
+/// not positive, or if the points have other seeds each.
+///
+/// The mean is taken seed by seed, so that its interval is that of paired differences, too.
+pub fn geometric_mean(sweep: &SweepAnalysis, variant: usize, metric: &Metric) -> Option<Change> {
+    let seeds = &sweep.first().seeds;
+    let mut logs = vec![0.0; seeds.len()];
+    for point in &sweep.points {
+        if point.analysis.seeds != *seeds {
+            return None;
+        }
+        let own = &point.analysis.variants.get(variant)?.metric(&metric.name)?.values;
+        let base = &point.analysis.baseline()?.metric(&metric.name)?.values;
+        for ((log, own), base) in logs.iter_mut().zip(own).zip(base) {
+            if *own <= 0.0 || *base <= 0.0 {
+                return None;
+            }
+            *log += (own / base).ln() / sweep.points.len() as f64;
+        }
+    }
+    let pct = |log: f64| log.exp_m1() * 100.0;
+    let mean = pct(stats::mean(&logs));
+    let ci95 = stats::ci95(&logs).map(|ends| ends.map(pct)).filter(|[low, high]| low < high);
+    let same = match ci95 {
+        Some([low, high]) => low <= 0.0 && high >= 0.0,
+        None => mean.abs() < SAME_PCT,
+    };
+    let verdict = if same { Verdict::Same } else { Verdict::of(mean, metric.better) };
+    let doubt = if ci95.is_some() { "" } else { "?" };
+    Some(Change {
+        pct: percent(mean),
+        half: ci95.map_or(String::new(), half),
+        word: format!("{}{doubt}", verdict.word()),
+    })
+}
+
+/// The published rows of a metric, each in a line: where, what, how it compares.
+pub fn published(sweep: &SweepAnalysis, name: &str) -> Vec<String> {
+    let mut lines = Vec::new();
+    for point in &sweep.points {
+        for variant in &point.analysis.variants {
+            let Some(row) = variant.published(name) else {
+                continue;
+            };
+            let unit = variant.metric(name).map_or("", |metric| metric.unit);
+            let mark = match row.agrees {
+                _ if row.calibrated => ", calibrated on it",
+                Some(true) => ", agrees",
+                Some(false) => ", differs",
+                None => "",
+            };
+            let change = row.delta_pct.map_or(String::new(), |pct| format!(" {}", percent(pct)));
+            let simulated = row.simulated.map_or("-".into(), |value| number(value, unit));
+            lines.push(format!(
+                "published at {}, {}: {}{change}; simulated {simulated}{mark}",
+                point.analysis.at,
+                variant.name,
+                number(row.value, unit)
+            ));
+        }
+    }
+    lines
+}
+
+/// Remarks below the tables: what their words mean.
+pub fn remarks(sweep: &SweepAnalysis) -> Vec<String> {
+    let mut remarks = Vec::new();
+    let (agree, all) = sweep.agreement();
+    if all > 0 {
+        remarks.push(format!(
+            "agrees ({agree} of {all}): same direction or both under {SAME_PCT} %, and within 1 \
+             point or 1/4 of the change."
+        ));
+    }
+    let first = sweep.first();
+    let several = first.variants.len() > 1;
+    if first.seeds.len() == 1 && several {
+        remarks.push("?: one seed gives no interval, --seeds 5 tells chance from effect.".into());
+    } else if several {
+        remarks.push(
+            "\u{b1}: half the 95 % interval over seeds, in points; same: it contains zero.".into(),
+        );
+    }
+    remarks
+}

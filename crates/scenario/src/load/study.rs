@@ -1,0 +1,351 @@
+//! From the document of a scenario to a study: what is set, the points of a sweep, an experiment
+//! each.
+//!
+//! For each point its values are put into a copy of the document, which is then read like any
+//! scenario. Machines and recordings that are the same at several points are read once.
+
+use super::{MachinePlace, files, find_machine, stem, workload};
+use crate::diag::{Diagnostic, Faults, Source};
+use crate::edit::{self, Edit, Target, Texts, shown};
+use crate::experiment::{Experiment, WorkloadFile};
+use crate::glue::Machine;
+use crate::hash::fingerprint;
+use crate::parse;
+use crate::parse::find;
+use crate::parse::sweep::{self, Sweep};
+use crate::study::{Axis, Point, RUNS_MAX, Study};
+use crate::walk::Walk;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+/// Reads the document of a scenario, with `sets` (`KEY=VALUE`) in place of what it says.
+pub(super) fn study(
+    path: &Path,
+    source: &Arc<Source>,
+    doc: &DeTable<'_>,
+    sets: &[String],
+) -> Result<Study, Faults> {
+    let mut texts: Vec<Arc<Source>> =
+        sets.iter().map(|set| Source::new("--set", set.as_str())).collect();
+    texts.push(source.clone());
+    let mut reader = Reader {
+        path,
+        name: stem(path),
+        walk: Walk { source: source.clone(), faults: Vec::new() },
+        faults: Vec::new(),
+        machines: BTreeMap::new(),
+        workload_files: BTreeMap::new(),
+    };
+    let probes: Vec<String> = sets.iter().map(|set| as_toml(set)).collect();
+    let found = reader.study(doc, sets, &probes);
+    let mut faults = std::mem::take(&mut reader.walk.faults);
+    faults.append(&mut reader.faults);
+    let texts = Texts(texts);
+    faults.iter_mut().for_each(|fault| texts.settle(fault));
+    let start = |d: &Diagnostic| d.span.as_ref().map_or(0, |span| span.start);
+    faults.sort_by_key(|d| (d.source.path != source.path, start(d)));
+    // The same fault may show at several points of a sweep.
+    faults.dedup_by(|a, b| (&a.span, &a.message) == (&b.span, &b.message));
+    match found {
+        Some(study) if faults.is_empty() => Ok(study),
+        _ => Err(Faults(faults)),
+    }
+}
+
+/// The value of `KEY=VALUE` as a TOML document of one key; text without quotes gets them.
+fn as_toml(set: &str) -> String {
+    let value = set.split_once('=').map_or("", |(_, value)| value.trim());
+    let document = format!("value = {value}");
+    let is_one_value = DeTable::parse(&document).is_ok_and(|doc| doc.get_ref().len() == 1);
+    if is_one_value { document } else { format!("value = {}", quoted(value)) }
+}
+
+/// A text as a basic string of TOML.
+fn quoted(text: &str) -> String {
+    toml::Value::String(text.to_string()).to_string()
+}
+
+struct Reader<'p> {
+    path: &'p Path,
+    name: String,
+    walk: Walk,
+    /// Those of other files.
+    faults: Vec<Diagnostic>,
+    /// Machines by what the points say of them, each with the text of its file.
+    machines: BTreeMap<String, Option<(Arc<Machine>, String)>>,
+    /// Files of workloads by what the points say of them, each with a text for the fingerprint.
+    workload_files: BTreeMap<String, Option<(WorkloadFile, String)>>,
+}
+
+impl Reader<'_> {
+    fn study<'a>(
+        &mut self,
+        doc: &DeTable<'a>,
+        sets: &[String],
+        probes: &'a [String],
+    ) -> Option<Study> {
+        let mut doc = doc.clone();
+        let edits = self.set_values(&doc, sets, probes)?;
+        let mut sweep = Sweep::default();
+        match doc.remove("sweep") {
+            Some(node) => sweep = sweep::sweep(&mut self.walk, &doc, &node),
+            None => sweep::no_points(&mut self.walk, &doc),
+        }
+        let rows = match self.walk.faults.is_empty() {
+            true => sweep::published_at(&mut self.walk, &doc, &sweep),
+            false => Vec::new(),
+        };
+        let set = self.apply(&mut doc, &mut sweep, edits);
+        // What is said of a scenario that was changed was not measured of it.
+        let published_dropped = set.is_changed && doc.remove("published").is_some();
+        if !self.walk.faults.is_empty() && !sweep.axes.is_empty() {
+            return None;
+        }
+        let doc = Document { doc, sweep, rows, of_machine: set.of_machine };
+        let mut study = self.points(&doc, sets)?;
+        study.published_dropped = published_dropped;
+        Some(study)
+    }
+
+    /// What `--set` says, each value with its place.
+    fn set_values<'a>(
+        &mut self,
+        doc: &DeTable<'a>,
+        sets: &[String],
+        probes: &'a [String],
+    ) -> Option<Vec<Edit<'a>>> {
+        let mut edits = Vec::new();
+        for (idx, (set, probe)) in sets.iter().zip(probes).enumerate() {
+            let place = Texts::place(idx, 0..set.len());
+            let words = match edit::split(set) {
+                Ok((words, _)) => words,
+                Err(why) => {
+                    let hint = "write KEY=VALUE, such as workload.clients=64";
+                    let fault = self.walk.at(place, why).help(hint);
+                    self.walk.fault(fault);
+                    continue;
+                }
+            };
+            let Some(target) = edit::target(&mut self.walk, doc, &words, place.clone()) else {
+                continue;
+            };
+            let value = DeTable::parse(probe).ok()?.into_inner().remove("value")?;
+            edits.push(Edit { target, key: place.clone(), value: Texts::at(&place, value) });
+        }
+        self.walk.faults.is_empty().then_some(edits)
+    }
+
+    /// Makes changes of the document; that of a key which is swept chooses its value.
+    fn apply<'a>(
+        &mut self,
+        doc: &mut DeTable<'a>,
+        sweep: &mut Sweep<'a>,
+        edits: Vec<Edit<'a>>,
+    ) -> Set<'a> {
+        let mut set = Set::default();
+        for edit in edits {
+            if sweep.choose(&mut self.walk, &edit) {
+                continue;
+            }
+            set.is_changed = true;
+            if edit.is_searched(doc) {
+                doc.remove("find");
+            }
+            self.put(doc, &edit);
+            if matches!(edit.target, Target::Machine(_)) {
+                set.of_machine.push(edit);
+            }
+        }
+        set
+    }
+
+    fn put<'a>(&mut self, doc: &mut DeTable<'a>, edit: &Edit<'a>) {
+        if let Err(name) = edit::apply(doc, edit) {
+            let fault = self.walk.at(edit.key.clone(), format!("`{name}` is not a table"));
+            self.walk.fault(fault);
+        }
+    }
+
+    /// All points, each an experiment of its own.
+    fn points(&mut self, doc: &Document<'_>, sets: &[String]) -> Option<Study> {
+        let n = doc.sweep.points().unwrap_or(usize::MAX);
+        let mut points = Vec::new();
+        self.must_be_few(&doc.sweep, n)?;
+        for idx in 0..n {
+            let experiment = self.point(doc, &doc.sweep.at(idx), sets);
+            // A point that is wrong does not keep others from being read: their faults are told.
+            let Some(experiment) = experiment.filter(|_| self.walk.faults.is_empty()) else {
+                if self.walk.faults.len() + self.faults.len() >= Faults::SHOWN_MAX {
+                    break;
+                }
+                continue;
+            };
+            let runs_each = experiment.variants.len() * experiment.seeds.len();
+            self.must_be_few(&doc.sweep, n.saturating_mul(runs_each))?;
+            let at = doc.sweep.at(idx);
+            let reference = doc.sweep.reference(&at);
+            points.push(Point { at, reference, experiment });
+        }
+        let first = &points.first()?.experiment;
+        let (name, title, files) = (first.name.clone(), first.title.clone(), first.files.clone());
+        let axes: Vec<Axis> =
+            doc.sweep.axes.iter().map(|axis| axis.described(&first.workload)).collect();
+        let hash = match axes[..] {
+            [] => first.hash.clone(),
+            _ => fingerprint(points.iter().map(|point| point.experiment.hash.as_str())),
+        };
+        let metrics = doc.sweep.metrics.clone();
+        Some(Study { name, title, hash, axes, points, metrics, published_dropped: false, files })
+    }
+
+    fn must_be_few(&mut self, sweep: &Sweep<'_>, n_runs: usize) -> Option<()> {
+        if n_runs <= RUNS_MAX {
+            return Some(());
+        }
+        let fault = self
+            .walk
+            .at(sweep.place.clone(), format!("this sweep has more than {RUNS_MAX} runs"))
+            .label("points x variants x seeds")
+            .help("take fewer values, or split it into several scenarios");
+        self.walk.fault(fault);
+        None
+    }
+
+    /// The experiment at a point.
+    fn point(&mut self, doc: &Document<'_>, at: &[usize], sets: &[String]) -> Option<Experiment> {
+        let mut there = doc.doc.clone();
+        let edits = doc.sweep.edits(at, sets.len());
+        edits.iter().for_each(|edit| self.put(&mut there, edit));
+        self.begin_search(&mut there);
+        doc.keep_published(&mut there, at);
+        let words = |is_wanted: fn(&Target) -> bool| -> String {
+            let wanted = edits.iter().filter(|edit| is_wanted(&edit.target));
+            wanted
+                .map(|edit| format!("{:?}={}\n", edit.target, shown(edit.value.get_ref())))
+                .collect()
+        };
+        let of_machine = words(Target::is_of_machine);
+        let of_file = of_machine.clone() + &words(Target::is_of_file);
+        let (machine, machine_text) = self.machine(doc, &there, &edits, of_machine).unzip();
+        let (file, file_text) = self.file(&there, machine.as_deref(), of_file).unzip();
+        let mut experiment = parse::experiment(&mut self.walk, &there, &self.name, machine, file)?;
+        let at = doc.sweep.words(at);
+        experiment.workload.file_hash =
+            file_text.as_deref().map_or(String::new(), |t| fingerprint([t]));
+        let own_text = self.walk.source.text.clone();
+        let texts = [Some(own_text), machine_text, file_text].into_iter().flatten();
+        let texts: Vec<String> = texts.chain(sets.iter().cloned()).chain(at.clone()).collect();
+        experiment.hash = fingerprint(texts.iter().map(String::as_str));
+        experiment.files = files(self.path, &there);
+        experiment.at = at.join(", ");
+        Some(experiment)
+    }
+
+    /// A key that is searched has the low end of its range at first.
+    fn begin_search(&mut self, there: &mut DeTable<'_>) {
+        let Some(key) = find::searched(there).map(str::to_string) else {
+            return;
+        };
+        if edit::workload(there).is_none_or(|def| def.keys.iter().all(|known| known.name != key)) {
+            return;
+        }
+        let range = there.get("find").and_then(|find| find.get_ref().get("range"));
+        let Some(low) = range.and_then(|range| range.get_ref().get(0)).cloned() else {
+            return;
+        };
+        let workload = there.get_mut("workload").map(Spanned::get_mut);
+        let Some(DeValue::Table(workload)) = workload else {
+            return;
+        };
+        match workload.get(key.as_str()) {
+            Some(stated) => {
+                let fault = self
+                    .walk
+                    .at(stated.span(), format!("[find] searches `{key}`"))
+                    .help("leave it out here, or remove [find]");
+                self.walk.fault(fault);
+            }
+            None => {
+                workload.insert(Spanned::new(low.span(), key.into()), low);
+            }
+        }
+    }
+
+    /// The machine of a document, read once for all points that say the same of it.
+    fn machine(
+        &mut self,
+        doc: &Document<'_>,
+        there: &DeTable<'_>,
+        edits: &[Edit<'_>],
+        said: String,
+    ) -> Option<(Arc<Machine>, String)> {
+        if let Some(known) = self.machines.get(&said) {
+            return known.clone();
+        }
+        let of_sweep = edits.iter().filter(|edit| matches!(edit.target, Target::Machine(_)));
+        let changes: Vec<Edit<'_>> = doc.of_machine.iter().chain(of_sweep).cloned().collect();
+        let place = MachinePlace { scenario: self.path, name: &self.name, changes: &changes };
+        let found = find_machine(&mut self.walk, there, &place, &mut self.faults);
+        self.machines.insert(said, found.clone());
+        found
+    }
+
+    /// The file of a document's workload, read once for all points that say the same of it.
+    fn file(
+        &mut self,
+        there: &DeTable<'_>,
+        machine: Option<&Machine>,
+        said: String,
+    ) -> Option<(WorkloadFile, String)> {
+        if let Some(known) = self.workload_files.get(&said) {
+            return known.clone();
+        }
+        let place = workload::Place { doc: there, scenario: self.path, machine };
+        let found = workload::file(&mut self.walk, &place, &mut self.faults);
+        self.workload_files.insert(said, found.clone());
+        found
+    }
+}
+
+/// What `--set` came to.
+#[derive(Default)]
+struct Set<'a> {
+    /// Something of the scenario is not as its file says.
+    is_changed: bool,
+    /// Changes of the machine.
+    of_machine: Vec<Edit<'a>>,
+}
+
+/// A scenario as it is at all points.
+struct Document<'a> {
+    doc: DeTable<'a>,
+    sweep: Sweep<'a>,
+    /// For each published row, the values of the point that it belongs to.
+    rows: Vec<Option<Vec<String>>>,
+    /// Changes of the machine, the same at all points.
+    of_machine: Vec<Edit<'a>>,
+}
+
+impl Document<'_> {
+    /// Leaves the published rows of that point only.
+    fn keep_published(&self, there: &mut DeTable<'_>, at: &[usize]) {
+        let Some(DeValue::Array(list)) = there.get_mut("published").map(Spanned::get_mut) else {
+            return;
+        };
+        if self.sweep.axes.is_empty() {
+            return;
+        }
+        let here = self.sweep.values(at);
+        let rows = list.iter().zip(&self.rows);
+        let kept = rows.filter(|(_, row)| row.as_deref() == Some(&here[..]));
+        *list = kept.map(|(row, _)| row.clone()).collect();
+        for row in list.iter_mut() {
+            if let DeValue::Table(row) = row.get_mut() {
+                row.remove("at");
+            }
+        }
+    }
+}

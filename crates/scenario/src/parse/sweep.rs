@@ -1,0 +1,384 @@
+//! `[sweep]`: keys and the values that they take in turn; and the point that a published row is of.
+
+use super::published::known_metric;
+use crate::edit::{self, Edit, Placed, Target, Texts, shown};
+use crate::experiment::WorkloadSpec;
+use crate::registry::SWEEP;
+use crate::study::Axis;
+use crate::walk::{Node, Walk};
+use std::ops::Range;
+use toml::de::{DeTable, DeValue};
+
+/// What `[sweep]` says.
+#[derive(Default)]
+pub(crate) struct Sweep<'a> {
+    /// The keys, in the file's order.
+    pub axes: Vec<SweepAxis<'a>>,
+    /// The first values of all keys make one point, the second ones the next.
+    pub zip: bool,
+    /// The point that levels are relative to: some axes and their values.
+    pub relative_to: Vec<(usize, String)>,
+    /// The metrics that get a table.
+    pub metrics: Vec<String>,
+    /// Where it stands.
+    pub place: Range<usize>,
+}
+
+/// One key of a sweep.
+pub(crate) struct SweepAxis<'a> {
+    /// The key as the file has it.
+    pub key: String,
+    /// Which place of the scenario it is.
+    pub target: Target,
+    /// Where the key stands.
+    pub place: Range<usize>,
+    /// Its values, in order.
+    pub values: Vec<Placed<'a>>,
+}
+
+impl<'a> Sweep<'a> {
+    /// For each point, which value each axis has; the last axis runs fastest. `None` if there are
+    /// more points than can be counted.
+    pub fn points(&self) -> Option<usize> {
+        match self.zip {
+            true => self.axes.first().map(|axis| axis.values.len()),
+            false => self.axes.iter().try_fold(1_usize, |n, axis| n.checked_mul(axis.values.len())),
+        }
+    }
+
+    /// The values of a point.
+    pub fn at(&self, mut point: usize) -> Vec<usize> {
+        if self.zip {
+            return vec![point; self.axes.len()];
+        }
+        let mut at = vec![0; self.axes.len()];
+        for (idx, axis) in self.axes.iter().enumerate().rev() {
+            at[idx] = point % axis.values.len();
+            point /= axis.values.len();
+        }
+        at
+    }
+
+    /// The changes that make a point of the scenario, whose text is the one with that index.
+    pub fn edits(&self, at: &[usize], text: usize) -> Vec<Edit<'a>> {
+        let edit = |(axis, idx): (&SweepAxis<'a>, &usize)| {
+            let (target, key) = (axis.target.clone(), axis.place.clone());
+            let value = axis.values[*idx].clone();
+            match target {
+                // It may end up in the machine's file, where a place in this text is another.
+                Target::Machine(_) => {
+                    let place = Texts::place(text, value.span());
+                    let value = Texts::at(&place, value);
+                    Edit { target, key: Texts::place(text, key), value }
+                }
+                _ => Edit { target, key, value },
+            }
+        };
+        self.axes.iter().zip(at).map(edit).collect()
+    }
+
+    /// The values of a point, as tables show them.
+    pub fn values(&self, at: &[usize]) -> Vec<String> {
+        let value = |(axis, idx): (&SweepAxis<'_>, &usize)| shown(axis.values[*idx].get_ref());
+        self.axes.iter().zip(at).map(value).collect()
+    }
+
+    /// A point in words: `clients=64`, one for each axis.
+    pub fn words(&self, at: &[usize]) -> Vec<String> {
+        let word = |(axis, value): (&SweepAxis<'_>, String)| format!("{}={value}", axis.key);
+        self.axes.iter().zip(self.values(at)).map(word).collect()
+    }
+
+    /// The point that the levels of another one are shares of.
+    pub fn reference(&self, at: &[usize]) -> Option<usize> {
+        if self.relative_to.is_empty() {
+            return None;
+        }
+        let mut wanted = self.values(at);
+        for (axis, value) in &self.relative_to {
+            wanted[*axis].clone_from(value);
+        }
+        let is_pair = |values: &[String]| {
+            self.relative_to.iter().all(|(axis, value)| values[*axis] == *value)
+        };
+        let is_it = |values: &[String]| if self.zip { is_pair(values) } else { values == wanted };
+        (0..self.points()?).find(|point| is_it(&self.values(&self.at(*point))))
+    }
+
+    /// Chooses a value of a key that is swept; false if it is not.
+    pub fn choose(&mut self, walk: &mut Walk, edit: &Edit<'a>) -> bool {
+        let Some(idx) = self.axis_of(&edit.target) else {
+            return false;
+        };
+        if !self.zip {
+            self.axes[idx].values = vec![edit.value.clone()];
+            return true;
+        }
+        // The values of the other keys come with it.
+        let value = shown(edit.value.get_ref());
+        if let Some((_, pair)) = value_of(walk, self, &edit.target, &value, edit.key.clone()) {
+            for axis in &mut self.axes {
+                axis.values = vec![axis.values.swap_remove(pair)];
+            }
+        }
+        true
+    }
+
+    /// The axis of a key.
+    fn axis_of(&self, target: &Target) -> Option<usize> {
+        self.axes.iter().position(|axis| axis.target == *target)
+    }
+}
+
+impl SweepAxis<'_> {
+    /// What people see of it.
+    pub fn described(&self, workload: &WorkloadSpec) -> Axis {
+        let unit = self.target.workload_key(workload.def).map_or("", |key| key.unit);
+        let values = self.values.iter().map(|value| shown(value.get_ref())).collect();
+        Axis { key: self.key.clone(), unit, values }
+    }
+}
+
+/// Reads `[sweep]`; `doc` is the scenario that its keys are of.
+pub(crate) fn sweep<'a>(walk: &mut Walk, doc: &DeTable<'a>, node: &Placed<'a>) -> Sweep<'a> {
+    let mut sweep = Sweep { place: node.span(), ..Sweep::default() };
+    let DeValue::Table(table) = node.get_ref() else {
+        walk.wrong_type(node, "sweep", "a table of keys and their values");
+        return sweep;
+    };
+    axes(walk, doc, table, &mut Vec::new(), &mut sweep.axes);
+    sweep.axes.sort_by_key(|axis| axis.place.start);
+    if !walk.faults.is_empty() {
+        // Whoever names a key that is at fault would be said to be at fault, too.
+        return sweep;
+    }
+    if sweep.axes.is_empty() {
+        let fault = walk
+            .at(node.span(), "[sweep] names no key")
+            .help("such as clients = [1, 2, 4, 8]: a key of the workload, or a tunable");
+        walk.fault(fault);
+    }
+    if let Some(node) = table.get("zip") {
+        sweep.zip = walk.switch(node, "zip").unwrap_or(false);
+    }
+    if sweep.zip {
+        must_pair(walk, &sweep);
+    }
+    if let Some(node) = table.get("relative_to") {
+        sweep.relative_to = relative_to(walk, doc, node, &sweep);
+    }
+    if let Some(node) = table.get("metrics") {
+        sweep.metrics = metrics(walk, node);
+    }
+    sweep
+}
+
+/// Collects the keys of a table and of the tables in it, which dotted keys make.
+fn axes<'a>(
+    walk: &mut Walk,
+    doc: &DeTable<'a>,
+    table: &DeTable<'a>,
+    above: &mut Vec<String>,
+    axes_found: &mut Vec<SweepAxis<'a>>,
+) {
+    for (key, node) in table {
+        let word = key.get_ref().to_string();
+        if above.is_empty() && SWEEP.iter().any(|own| own.name == word) {
+            continue;
+        }
+        above.push(word);
+        match node.get_ref() {
+            DeValue::Table(inner) => axes(walk, doc, inner, above, axes_found),
+            DeValue::Array(values) => {
+                let key = (above.as_slice(), key.span());
+                axes_found.extend(axis(walk, doc, key, node.span(), values.iter().cloned()));
+            }
+            _ => {
+                let fault = walk
+                    .at(node.span(), format!("`{}` has one value here", above.join(".")))
+                    .label("a sweep needs a list of them")
+                    .help(format!(
+                        "write [{}], or put the key where it belongs",
+                        shown(node.get_ref())
+                    ));
+                walk.fault(fault);
+            }
+        }
+        above.pop();
+    }
+}
+
+fn axis<'a>(
+    walk: &mut Walk,
+    doc: &DeTable<'a>,
+    (words, place): (&[String], Range<usize>),
+    list: Range<usize>,
+    values: impl Iterator<Item = Placed<'a>>,
+) -> Option<SweepAxis<'a>> {
+    let values: Vec<Placed<'a>> = values.collect();
+    let key = words.join(".");
+    if values.is_empty() {
+        let fault = walk
+            .at(list, format!("the list of values of `{key}` is empty"))
+            .help("a sweep needs at least one value of each key");
+        walk.fault(fault);
+        return None;
+    }
+    for (idx, value) in values.iter().enumerate() {
+        let text = shown(value.get_ref());
+        if values[..idx].iter().any(|earlier| shown(earlier.get_ref()) == text) {
+            let fault =
+                walk.at(value.span(), format!("the value {text} of `{key}` is given twice"));
+            walk.fault(fault);
+        }
+    }
+    let target = edit::target(walk, doc, words, place.clone())?;
+    Some(SweepAxis { key, target, place, values })
+}
+
+/// Keys that take their values side by side have as many of them.
+fn must_pair(walk: &mut Walk, sweep: &Sweep<'_>) {
+    let Some(first) = sweep.axes.first() else {
+        return;
+    };
+    for axis in sweep.axes.iter().filter(|axis| axis.values.len() != first.values.len()) {
+        let (n, wanted) = (axis.values.len(), first.values.len());
+        let message = format!("`{}` has {n} values, `{}` {wanted}", axis.key, first.key);
+        let fault = walk.at(axis.place.clone(), message).help(
+            "with `zip` all keys have the same number of values; without it they are combined",
+        );
+        walk.fault(fault);
+    }
+}
+
+/// Reads `relative_to = "clients=1"`, or several keys separated by commas.
+fn relative_to(
+    walk: &mut Walk,
+    doc: &DeTable<'_>,
+    node: Node<'_>,
+    sweep: &Sweep<'_>,
+) -> Vec<(usize, String)> {
+    let Some(text) = walk.text(node, "relative_to") else {
+        return Vec::new();
+    };
+    let mut chosen = Vec::new();
+    for part in text.split(',') {
+        let Some((key, value)) = part.split_once('=') else {
+            let fault = walk
+                .at(node.span(), "`relative_to` names no point")
+                .help("write KEY=VALUE, such as \"clients=1\"");
+            walk.fault(fault);
+            return Vec::new();
+        };
+        let words: Vec<String> = key.trim().split('.').map(str::to_string).collect();
+        let Some(target) = edit::target(walk, doc, &words, node.span()) else {
+            return Vec::new();
+        };
+        let value = value.trim();
+        let found = value_of(walk, sweep, &target, value, node.span());
+        chosen.extend(found.map(|(axis, _)| (axis, value.to_string())));
+    }
+    chosen
+}
+
+/// The axis of a key and the index of a value there; a fault if the sweep has none of them.
+fn value_of(
+    walk: &mut Walk,
+    sweep: &Sweep<'_>,
+    target: &Target,
+    value: &str,
+    place: Range<usize>,
+) -> Option<(usize, usize)> {
+    let Some(idx) = sweep.axis_of(target) else {
+        let known = sweep.axes.iter().map(|axis| axis.key.as_str());
+        let help = format!("it sweeps {}", known.collect::<Vec<_>>().join(", "));
+        let fault = walk.at(place, "[sweep] has no values of this key").help(help);
+        walk.fault(fault);
+        return None;
+    };
+    let axis = &sweep.axes[idx];
+    let values: Vec<String> = axis.values.iter().map(|v| shown(v.get_ref())).collect();
+    let found = values.iter().position(|known| known == value);
+    if found.is_none() {
+        let fault = walk
+            .at(place, format!("no point of the sweep has `{}` = {value}", axis.key))
+            .help(format!("its values: {}", values.join(", ")));
+        walk.fault(fault);
+    }
+    Some((idx, found?))
+}
+
+fn metrics(walk: &mut Walk, node: Node<'_>) -> Vec<String> {
+    let nodes = walk.array(node, "metrics").unwrap_or_default();
+    let names = nodes.into_iter().filter_map(|node| known_metric(walk, node));
+    names.map(|(name, _)| name.to_string()).collect()
+}
+
+/// For each published row, the point that it belongs to: the values of all axes. Faults of rows
+/// that fit none, or more than one.
+pub(crate) fn published_at(
+    walk: &mut Walk,
+    doc: &DeTable<'_>,
+    sweep: &Sweep<'_>,
+) -> Vec<Option<Vec<String>>> {
+    let list = doc.get("published").and_then(|node| node.get_ref().as_array());
+    let rows: Vec<Node<'_>> = list.map_or_else(Vec::new, |list| list.iter().collect());
+    rows.into_iter().map(|row| row_at(walk, doc, sweep, row)).collect()
+}
+
+fn row_at(
+    walk: &mut Walk,
+    doc: &DeTable<'_>,
+    sweep: &Sweep<'_>,
+    row: Node<'_>,
+) -> Option<Vec<String>> {
+    let mut at: Vec<Option<usize>> = vec![None; sweep.axes.len()];
+    let node = row.get_ref().as_table()?.get("at");
+    let table = node.and_then(|node| node.get_ref().as_table());
+    if let (Some(node), None) = (node, table) {
+        walk.wrong_type(node, "at", "a table such as { clients = 64 }");
+        return None;
+    }
+    for (key, node) in table.into_iter().flatten() {
+        let words: Vec<String> = key.get_ref().split('.').map(str::to_string).collect();
+        let target = edit::target(walk, doc, &words, key.span())?;
+        let (axis, value) = value_of(walk, sweep, &target, &shown(node.get_ref()), node.span())?;
+        at[axis] = Some(value);
+    }
+    for (axis, value) in sweep.axes.iter().zip(&mut at) {
+        // With one value there is no choice.
+        if value.is_none() && axis.values.len() == 1 {
+            *value = Some(0);
+        }
+        if value.is_none() {
+            let values: Vec<String> = axis.values.iter().map(|v| shown(v.get_ref())).collect();
+            let fault = walk
+                .at(row.span(), format!("this published row does not say its `{}`", axis.key))
+                .label("which point of the sweep was measured?")
+                .help(format!("write at = {{ {} = {} }}", axis.key, values[0]));
+            walk.fault(fault);
+        }
+    }
+    let at: Vec<usize> = at.into_iter().collect::<Option<_>>()?;
+    if sweep.zip && at.windows(2).any(|pair| pair[0] != pair[1]) {
+        let fault = walk
+            .at(row.span(), "no point of the sweep has these values together")
+            .help("with `zip` the first values belong together, then the second ones");
+        walk.fault(fault);
+        return None;
+    }
+    Some(sweep.values(&at))
+}
+
+/// A published row without a sweep has no point to name.
+pub(crate) fn no_points(walk: &mut Walk, doc: &DeTable<'_>) {
+    let list = doc.get("published").and_then(|node| node.get_ref().as_array());
+    for row in list.into_iter().flatten() {
+        if let Some(node) = row.get_ref().get("at") {
+            let fault = walk
+                .at(node.span(), "this scenario has no [sweep] whose point this could be")
+                .help("remove it");
+            walk.fault(fault);
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! A study: one experiment, or the same one at each point of a sweep.
+//!
+//! ```toml
+//! [sweep]
+//! clients           = [1, 2, 4, 8]          # a key of the workload, or a tunable
+//! machine.hz        = [250, 1000]           # or any place of the scenario
+//! relative_to       = "clients=1"           # levels as shares of that point's baseline
+//! metrics           = ["throughput"]        # what gets a table
+//! # zip             = true                  # first with first, second with second
+//! ```
+//!
+//! A point is a scenario like any other, checked as one: its values were put where the file has
+//! none or others.
+
+use crate::experiment::{Experiment, RunSpec};
+use crate::run::{Executor, Failure, Observer, Results, VariantRuns, run_specs};
+use std::path::PathBuf;
+
+/// Runs of one study at most: points x variants x seeds.
+pub const RUNS_MAX: usize = 100_000;
+
+/// One experiment, or several that differ in the values of a sweep.
+#[derive(Clone, Debug)]
+pub struct Study {
+    /// Short name: the file's stem.
+    pub name: String,
+    /// Human title.
+    pub title: String,
+    /// Fingerprint of the scenario, of the files that it names and of what was set.
+    pub hash: String,
+    /// What the points differ in; empty for a single experiment.
+    pub axes: Vec<Axis>,
+    /// The experiments, the last axis running fastest; never empty.
+    pub points: Vec<Point>,
+    /// Metrics that the scenario asks tables for; if it names none, the headlines get one.
+    pub metrics: Vec<String>,
+    /// Published rows are left out: `--set` changed what was measured.
+    pub published_dropped: bool,
+    /// The files it was read from: the scenario itself, then those that it names.
+    pub files: Vec<PathBuf>,
+}
+
+/// A key and the values that it takes in turn.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Axis {
+    /// The key, as the scenario has it.
+    pub key: String,
+    /// Unit of its values; empty for counts and words.
+    pub unit: &'static str,
+    /// The values, as tables show them.
+    pub values: Vec<String>,
+}
+
+impl Axis {
+    /// The values as numbers, if all are.
+    pub fn numbers(&self) -> Option<Vec<f64>> {
+        let number = |value: &String| value.parse().ok().filter(|x: &f64| x.is_finite());
+        self.values.iter().map(number).collect()
+    }
+}
+
+/// One point of a sweep.
+#[derive(Clone, Debug)]
+pub struct Point {
+    /// For each axis, which of its values.
+    pub at: Vec<usize>,
+    /// The point whose baseline the levels of this one are shares of.
+    pub reference: Option<usize>,
+    /// The experiment there.
+    pub experiment: Experiment,
+}
+
+impl Study {
+    /// The only experiment of a study that is no sweep.
+    pub fn only(&self) -> Option<&Experiment> {
+        match &self.points[..] {
+            [point] => Some(&point.experiment),
+            _ => None,
+        }
+    }
+
+    /// Number of runs: points x variants x seeds.
+    pub fn n_runs(&self) -> usize {
+        let runs = |p: &Point| p.experiment.variants.len() * p.experiment.seeds.len();
+        self.points.iter().map(runs).sum()
+    }
+
+    /// Replaces the number of seeds of every point: seeds 1 to `n`.
+    pub fn set_seeds(&mut self, n: u64) {
+        self.points.iter_mut().for_each(|point| point.experiment.set_seeds(n));
+    }
+
+    /// Keeps only the named variants, and always the baseline.
+    pub fn keep_variants(&mut self, names: &[String]) {
+        self.points.iter_mut().for_each(|point| point.experiment.keep_variants(names));
+    }
+
+    /// Keeps the points that have published rows, and the variants that these are about.
+    pub fn keep_published(&mut self) {
+        self.points.retain(|point| !point.experiment.published.is_empty());
+        for point in &mut self.points {
+            // Points that shares are taken of may be gone.
+            point.reference = None;
+            let rows = &point.experiment.published;
+            let measured: Vec<String> = rows.iter().map(|row| row.variant.clone()).collect();
+            point.experiment.keep_variants(&measured);
+        }
+    }
+
+    /// True if some point has a published row.
+    pub fn is_published(&self) -> bool {
+        self.points.iter().any(|point| !point.experiment.published.is_empty())
+    }
+
+    /// Runs every point with every variant and seed on `jobs` threads; one result per point.
+    ///
+    /// # Errors
+    /// The failure of the first run by point, variant and seed.
+    pub fn run(
+        &self,
+        executor: &dyn Executor,
+        jobs: usize,
+        observer: &dyn Observer,
+    ) -> Result<Vec<Results>, Failure> {
+        let experiments: Vec<&Experiment> = self.points.iter().map(|p| &p.experiment).collect();
+        run_all(&experiments, executor, jobs, observer)
+    }
+}
+
+/// Runs experiments, each variant with each seed, side by side; their results in order.
+pub(crate) fn run_all(
+    experiments: &[&Experiment],
+    executor: &dyn Executor,
+    jobs: usize,
+    observer: &dyn Observer,
+) -> Result<Vec<Results>, Failure> {
+    let specs: Vec<RunSpec> = experiments.iter().flat_map(|e| e.specs()).collect();
+    let mut outputs = run_specs(&specs, executor, jobs, observer)?.into_iter();
+    let results = |e: &&Experiment| {
+        let runs = |_| VariantRuns { runs: outputs.by_ref().take(e.seeds.len()).collect() };
+        Results { variants: e.variants.iter().map(runs).collect() }
+    };
+    Ok(experiments.iter().map(results).collect())
+}
