@@ -37,6 +37,8 @@ const DETAILS: &[&str] = &[
     "balance_pulls",
     "pull_hits",
     "pull_lost",
+    "steal_hits",
+    "steal_lost",
 ];
 
 /// Metrics on no screen: parts of others, for those who ask for them.
@@ -45,6 +47,8 @@ const HIDDEN: &[&str] = &[
     "newidle_attempts",
     "pull_attempts",
     "pull_empty",
+    "steal_attempts",
+    "steal_empty",
     "picked_by_own_cpu",
     "stolen_and_moved",
     "popped_but_running",

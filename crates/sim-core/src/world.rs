@@ -115,6 +115,14 @@ pub struct Counters {
     pub pull_lost: u64,
     /// … and found nothing.
     pub pull_empty: u64,
+    /// Times it went on to the queues of other LLCs.
+    pub steal_attempts: u64,
+    /// … and moved a task.
+    pub steal_hits: u64,
+    /// … and popped a task but could not move it.
+    pub steal_lost: u64,
+    /// … and found nothing.
+    pub steal_empty: u64,
     /// IPIs sent.
     pub ipis: u64,
     /// CPUs read by idle scans.

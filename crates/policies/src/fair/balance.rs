@@ -27,7 +27,7 @@ mod tests;
 use super::Discipline;
 use super::shared_runq::SharedQueues;
 use super::state::{Fair, LlcShared, SdState, Swqueue};
-use super::swqueue::{Links, PullPath, SwqStats};
+use super::swqueue::{Links, PullPath, Steals, SwqStats};
 pub(crate) use cpu_stats::{CpuStats, LlcStats};
 use cpu_stats::{Members, group_cpus, group_llcs};
 use newidle::NewidlePath;
@@ -145,6 +145,8 @@ pub struct BalanceState {
     pub(crate) caught_up_to: Vec<Ns>,
     /// Outcomes of the shared wakequeue.
     pub swq: SwqStats,
+    /// SWQUEUE_STEAL: who takes from whom.
+    pub(crate) steals: Steals,
 }
 
 impl BalanceState {
@@ -172,6 +174,7 @@ impl BalanceState {
             caught_up_to: vec![0; domains.domains.len()],
             max_interval: max_load_balance_interval(machine.hz, n),
             swq: SwqStats::default(),
+            steals: Steals::default(),
         }
     }
 }
@@ -209,6 +212,7 @@ impl<S: Discipline> Fair<S> {
         let class = if self.features.swqueue { "swqueue" } else { "shard" };
         self.swqueues = (0..self.shared.len).map(|_| Swqueue::new(w.new_lock(class))).collect();
         self.balance = BalanceState::new(&machine, now, w.new_lock("balancing"));
+        self.balance.steals = Steals::new(&machine, &self.features);
         for cpu in (0..machine.n_cpus() as u32).map(CpuId) {
             let stopped = w.cpus[cpu.idx()].tick_stopped;
             self.balance_idle_enter(w, cpu, stopped);

@@ -17,6 +17,8 @@ pub struct Features {
     pub sis_prop: bool,
     pub sis_util: bool,
     pub sis_node: bool,
+    /// As tried in its discussion: SIS_NODE within pairs of neighboring LLCs.
+    pub sis_node_topoext: bool,
     pub wa_idle: bool,
     pub wa_weight: bool,
     pub wa_bias: bool,
@@ -26,6 +28,8 @@ pub struct Features {
     pub base_slice: bool,
     pub lb_min: bool,
     pub swqueue: bool,
+    /// Ours: SWQUEUE takes from other LLCs of the node, too.
+    pub swqueue_steal: bool,
     pub shared_runq: bool,
     pub place_lag: bool,
     pub place_deadline_initial: bool,
@@ -82,6 +86,7 @@ impl Default for Features {
             sis_prop: false,
             sis_util: true,
             sis_node: false,
+            sis_node_topoext: false,
             wa_idle: true,
             wa_weight: true,
             wa_bias: true,
@@ -91,6 +96,7 @@ impl Default for Features {
             base_slice: true,
             lb_min: false,
             swqueue: false,
+            swqueue_steal: false,
             shared_runq: false,
             place_lag: false,
             place_deadline_initial: false,
@@ -133,6 +139,8 @@ pub struct Tunables {
     pub nr_migrate: u32,
     /// SIS_NODE skips the target's own LLC (spec 6).
     pub sis_node_skip_own: bool,
+    /// SIS_NODE searches at most so many LLCs beside the target's; `None`: all of the node.
+    pub sis_node_limit: Option<u32>,
     /// Ours: what SHARED_RUNQ stands for.
     pub shared_runq: SharedRunq,
 }
@@ -168,6 +176,7 @@ impl Tunables {
             migration_cost_ns: 500_000,
             nr_migrate: 32,
             sis_node_skip_own: true,
+            sis_node_limit: None,
         }
     }
 }

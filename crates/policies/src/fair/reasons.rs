@@ -43,6 +43,16 @@ pub(crate) const NODE_IN_VAIN: Rule = &Reason::new(
     "no CPU of the own LLC was idle, and none was seen behind the others with their budgets",
     "",
 );
+pub(crate) const NODE_LIMIT: Rule = &Reason::new(
+    "select_idle_node: sis_node_limit",
+    "no CPU was idle in the own LLC or in as many others as are searched at most",
+    "sis_node_limit",
+);
+pub(crate) const NODE_PAIR: Rule = &Reason::new(
+    "select_idle_node: SIS_NODE_TOPOEXT",
+    "no CPU was idle in the own LLC, nor seen in its neighbor; the search goes no further",
+    "NO_SIS_NODE_TOPOEXT",
+);
 pub(crate) const WITH_KTHREAD: Rule = &Reason::new(
     "select_idle_sibling: with its kthread",
     "woken by a kernel thread that is bound to this CPU and seems about to sleep, it stays",

@@ -282,12 +282,15 @@ pub struct Swqueue {
     pub head: TaskId,
     pub tail: TaskId,
     pub lock: LockId,
+    /// How often somebody worked on it under its lock: who read the head at the same count has the
+    /// line still.
+    pub n_writes: u64,
 }
 
 impl Swqueue {
     /// An empty queue.
     pub fn new(lock: LockId) -> Self {
-        Self { head: TaskId::NONE, tail: TaskId::NONE, lock }
+        Self { head: TaskId::NONE, tail: TaskId::NONE, lock, n_writes: 0 }
     }
 }
 

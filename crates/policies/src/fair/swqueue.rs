@@ -4,17 +4,17 @@
 //! A task is appended under its runqueue's lock (who and when: `shared_runq`); it leaves when it is
 //! picked, dequeued, or popped by a CPU of the LLC that goes idle. The list hangs together through
 //! the tasks. Appending and unlinking are nested critical sections ([`Nested`]) that the mechanism
-//! carries out, or steps of a path that moves tasks; the pull is a path of its own, which drops the
-//! own runqueue lock on the way.
+//! carries out, or steps of a path that moves tasks; the pull (`pull`) is a path of its own, which
+//! drops the own runqueue lock on the way. `steal` lets it go on to the queues of other LLCs.
 
-use super::balance::{Flow, PULL_LINES};
-use super::calls::{RQ_LOCK, SharedCalls};
-use super::shared_runq::Version;
+mod pull;
+mod steal;
+
+use super::Discipline;
 use super::state::Fair;
-use super::{Discipline, reasons};
-use sim_core::{EnqueueFlags, Hook, LockId, MigrationCause, Nested, Ns, Policy, Site, Stack, Step};
-use sim_core::{TaskId, World};
-use std::ops::ControlFlow;
+pub(crate) use pull::{PullPath, Pulled};
+use sim_core::{EnqueueFlags, Hook, Nested, Ns, Site, Step, TaskId, World};
+pub(crate) use steal::Steals;
 use topology::CpuId;
 
 /// [`Nested::op`]: append at the tail.
@@ -45,82 +45,6 @@ pub struct SwqStats {
     pub empty_under_lock: u64,
     /// The head may not run here and was left in its place (since version 2).
     pub head_forbidden: u64,
-}
-
-/// What a pull came to.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Pulled {
-    /// Nothing was popped.
-    Nothing,
-    /// A task was popped, but ran by then, slept, or may not come here.
-    Lost,
-    /// A task is here now.
-    Moved,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-enum Stage {
-    #[default]
-    Look,
-    Hold,
-    Pop,
-    Popped,
-    PiLock,
-    Lock,
-    Locked,
-    Move,
-    Unlink,
-    UnlockSrc,
-    Relock,
-    Attach,
-    Append,
-    Back,
-    Empty,
-}
-
-/// `swq_pick_next_task` in progress.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct PullPath {
-    stage: Stage,
-    /// How many queues were looked at in vain.
-    n_looked: u32,
-    /// The queue that is being looked at.
-    queue: u32,
-    task: TaskId,
-    src: CpuId,
-    moved: bool,
-}
-
-impl Default for PullPath {
-    fn default() -> Self {
-        let task = TaskId::NONE;
-        Self { stage: Stage::Look, n_looked: 0, queue: 0, task, src: CpuId(0), moved: false }
-    }
-}
-
-impl PullPath {
-    /// The functions below `swqueue_pick_next_task`.
-    pub(crate) fn unwind(&self, calls: &SharedCalls, links: &Links, stack: &mut Stack) {
-        match self.stage {
-            Stage::Hold | Stage::Pop => stack.call(calls.pop),
-            Stage::Locked => stack.call(&["task_rq_lock"]),
-            Stage::Move | Stage::Unlink => stack.call(calls.move_task),
-            Stage::Attach => stack.call(&[RQ_LOCK]),
-            _ => {}
-        }
-        match self.stage {
-            Stage::Unlink if links.under_way() => {
-                stack.call(&["dequeue_task_fair"]);
-                stack.call(calls.dequeue);
-            }
-            Stage::Append if links.under_way() => {
-                stack.call(calls.move_task);
-                stack.call(&["enqueue_task_fair"]);
-                stack.call(calls.enqueue);
-            }
-            _ => {}
-        }
-    }
 }
 
 /// Tasks that a path has taken off a runqueue or put on one, whose lock it holds, and that are to
@@ -282,6 +206,7 @@ impl<S: Discipline> Fair<S> {
     fn swq_append(&mut self, w: &World, q: usize, p: TaskId) {
         self.balance.swq.appended += 1;
         debug_assert!(!self.tasks[p.idx()].on_swqueue, "{p:?} queued twice");
+        self.swqueues[q].n_writes += 1;
         let tail = std::mem::replace(&mut self.swqueues[q].tail, p);
         let t = &mut self.tasks[p.idx()];
         (t.on_swqueue, t.swq_prev, t.swq_next) = (true, tail, TaskId::NONE);
@@ -296,6 +221,7 @@ impl<S: Discipline> Fair<S> {
 
     /// Takes `p` off queue `q`; false if a puller has been faster.
     pub(crate) fn swq_unlink(&mut self, w: &World, q: usize, p: TaskId) -> bool {
+        self.swqueues[q].n_writes += 1;
         let t = &mut self.tasks[p.idx()];
         t.swq_cpu = w.this;
         if !std::mem::take(&mut t.on_swqueue) {
@@ -317,151 +243,5 @@ impl<S: Discipline> Fair<S> {
             self.swqueues[q].tail = prev;
         }
         true
-    }
-
-    /// Prepares a pull by `cpu`, which holds its runqueue lock.
-    pub(crate) fn swq_pull_begin(&mut self, cpu: CpuId) {
-        self.balance.paths[cpu.idx()].pull = PullPath::default();
-    }
-
-    /// Goes on with `swq_pick_next_task`. At the end the own runqueue lock is held again.
-    pub(crate) fn swq_pull(&mut self, w: &mut World, cpu: CpuId) -> Flow<Pulled> {
-        loop {
-            let path = self.balance.paths[cpu.idx()].pull;
-            let (step, next) = match path.stage {
-                Stage::Back => {
-                    let pulled = if path.moved { Pulled::Moved } else { Pulled::Lost };
-                    return ControlFlow::Continue(pulled);
-                }
-                Stage::Empty => {
-                    w.counters.pull_empty += 1;
-                    return ControlFlow::Continue(Pulled::Nothing);
-                }
-                Stage::Look | Stage::Hold | Stage::Pop | Stage::Popped => {
-                    self.swq_pop(w, cpu, path)
-                }
-                _ => self.swq_fetch(w, cpu, path),
-            };
-            self.balance.paths[cpu.idx()].pull.stage = next;
-            if let Some(step) = step {
-                return ControlFlow::Break(step);
-            }
-        }
-    }
-
-    /// First half: pop the head of the first queue that has one, under its lock.
-    fn swq_pop(&mut self, w: &mut World, cpu: CpuId, path: PullPath) -> (Option<Step>, Stage) {
-        let q = path.queue as usize;
-        match path.stage {
-            Stage::Look => {
-                w.counters.pull_attempts += u64::from(path.n_looked == 0);
-                self.swq_look(cpu)
-            }
-            Stage::Hold => {
-                let hold = self.swq_unlink_ns(w, q, self.swqueues[q].head);
-                (Some(Step::Spend(hold)), Stage::Pop)
-            }
-            Stage::Pop => {
-                let p = self.swqueues[q].head;
-                let popped = self.swq_may_pop(w, cpu, p);
-                if popped {
-                    self.swq_unlink(w, q, p);
-                    self.balance.paths[cpu.idx()].pull.task = p;
-                }
-                let next = if popped { Stage::Popped } else { Stage::Look };
-                (Some(Step::Unlock(self.swqueues[q].lock)), next)
-            }
-            _ => (Some(Step::Unlock(LockId::rq(cpu))), Stage::PiLock),
-        }
-    }
-
-    /// On to the next queue that does not look empty, which needs no lock to be seen.
-    fn swq_look(&mut self, cpu: CpuId) -> (Option<Step>, Stage) {
-        let path = &mut self.balance.paths[cpu.idx()].pull;
-        while let Some(q) = self.shared.nth(cpu, path.n_looked) {
-            path.n_looked += 1;
-            path.queue = q as u32;
-            if self.swqueues[q].head.is_task() {
-                return (Some(Step::Lock(self.swqueues[q].lock, Site::PullPopSwq)), Stage::Hold);
-            }
-        }
-        (None, Stage::Empty)
-    }
-
-    /// There is a head, and, since version 2, it may run here: else it stays (T7.3).
-    fn swq_may_pop(&mut self, w: &World, cpu: CpuId, head: TaskId) -> bool {
-        if !head.is_task() {
-            self.balance.swq.empty_under_lock += 1;
-            return false;
-        }
-        let fits = self.shared.version < Version::V2 || w.allowed(head, cpu);
-        self.balance.swq.head_forbidden += u64::from(!fits);
-        fits
-    }
-
-    /// Second half: `task_rq_lock` the popped task and move it here if it still waits.
-    fn swq_fetch(&mut self, w: &mut World, cpu: CpuId, path: PullPath) -> (Option<Step>, Stage) {
-        let (own, src) = (LockId::rq(cpu), LockId::rq(path.src));
-        let site = Site::PullTaskRqLock;
-        match path.stage {
-            Stage::PiLock => (Some(Step::Spend(w.take_pi_lock(path.task))), Stage::Lock),
-            Stage::Lock => {
-                let t = &w.tasks[path.task.idx()];
-                if t.migrating {
-                    return (Some(Step::WaitTask(path.task, Site::MigratingWait)), Stage::Lock);
-                }
-                self.balance.paths[cpu.idx()].pull.src = t.cpu;
-                (Some(Step::Lock(LockId::rq(t.cpu), site)), Stage::Locked)
-            }
-            Stage::Locked => self.swq_locked(w, cpu, path),
-            Stage::Move => (None, self.swq_move(w, cpu, path)),
-            Stage::Unlink => match self.swq_link_step(w, cpu, path.src, UNLINK) {
-                Some(step) => (Some(step), Stage::Unlink),
-                None => (None, Stage::UnlockSrc),
-            },
-            Stage::UnlockSrc => (Some(Step::Unlock(src)), Stage::Relock),
-            Stage::Relock => (Some(Step::Lock(own, Site::ScheduleRqLock)), Stage::Attach),
-            Stage::Append => match self.swq_link_step(w, cpu, cpu, APPEND) {
-                Some(step) => (Some(step), Stage::Append),
-                None => (None, Stage::Back),
-            },
-            _ => {
-                if path.moved {
-                    self.attach_task(w, path.task, cpu, reasons::PULLED_HERE);
-                }
-                (None, Stage::Append)
-            }
-        }
-    }
-
-    /// The runqueue lock was granted: everything read before may have changed.
-    fn swq_locked(&mut self, w: &mut World, cpu: CpuId, path: PullPath) -> (Option<Step>, Stage) {
-        let t = &w.tasks[path.task.idx()];
-        if t.migrating || t.cpu != path.src {
-            return (Some(Step::Unlock(LockId::rq(path.src))), Stage::Lock);
-        }
-        let waits = t.on_rq && !t.on_cpu && w.cpus[path.src.idx()].curr != path.task;
-        if waits && path.src != cpu && w.allowed(path.task, cpu) {
-            let lines = PULL_LINES * w.line_ns(cpu, path.src);
-            return (Some(Step::Spend(w.machine.costs.pull_ns + lines)), Stage::Move);
-        }
-        w.counters.pull_lost += 1;
-        if t.on_cpu {
-            self.balance.swq.popped_but_running += 1;
-        } else {
-            self.balance.swq.popped_otherwise += 1;
-        }
-        // The task may have come to this very CPU: then its lock is the one that is wanted back.
-        (None, if path.src == cpu { Stage::Back } else { Stage::UnlockSrc })
-    }
-
-    fn swq_move(&mut self, w: &mut World, cpu: CpuId, path: PullPath) -> Stage {
-        self.catch_up(w, path.src);
-        self.detach_task(w, path.task, path.src, cpu, MigrationCause::Swqueue);
-        w.counters.pull_hits += 1;
-        self.balance.swq.stolen_and_moved += 1;
-        self.balance.paths[cpu.idx()].pull.moved = true;
-        // It may have been queued again since the pop.
-        Stage::Unlink
     }
 }

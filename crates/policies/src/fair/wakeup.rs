@@ -1,10 +1,12 @@
 //! Where a waking task runs: `select_task_rq_fair` (spec 5.5).
 //!
 //! First the choice between the waker's and the wakee's last CPU (`wake_affine`), then the search
-//! for an idle CPU near the winner (`wakeup::idle`). A waker of many tasks, or a task with many
-//! wakers, is left where its cache is (`wake_wide`). Energy-aware placement is left out.
+//! for an idle CPU near the winner (`wakeup::idle`, `wakeup::node`). A waker of many tasks, or a
+//! task with many wakers, is left where its cache is (`wake_wide`). Energy-aware placement is left
+//! out.
 
 mod idle;
+mod node;
 #[cfg(test)]
 mod tests;
 

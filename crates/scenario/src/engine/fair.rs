@@ -29,6 +29,7 @@ pub(super) fn features(spec: &RunSpec) -> Features {
         sis_prop: f("SIS_PROP"),
         sis_util: f("SIS_UTIL"),
         sis_node: f("SIS_NODE"),
+        sis_node_topoext: f("SIS_NODE_TOPOEXT"),
         wa_idle: f("WA_IDLE"),
         wa_weight: f("WA_WEIGHT"),
         wa_bias: f("WA_BIAS"),
@@ -38,6 +39,7 @@ pub(super) fn features(spec: &RunSpec) -> Features {
         base_slice: f("BASE_SLICE"),
         lb_min: f("LB_MIN"),
         swqueue: f("SWQUEUE"),
+        swqueue_steal: f("SWQUEUE_STEAL"),
         shared_runq: f("SHARED_RUNQ"),
         place_lag: f("PLACE_LAG"),
         place_deadline_initial: f("PLACE_DEADLINE_INITIAL"),
@@ -70,6 +72,7 @@ pub(super) fn tunables(spec: &RunSpec) -> Tunables {
     t.nr_migrate = stated("nr_migrate").map_or(t.nr_migrate, |v| v as u32);
     let skip_own = spec.tunable("sis_node_skip_own").and_then(|v| v.bool());
     t.sis_node_skip_own = skip_own.unwrap_or(t.sis_node_skip_own);
+    t.sis_node_limit = stated("sis_node_limit").map_or(t.sis_node_limit, |v| Some(v as u32));
     t.shared_runq = shared_runq(spec, t.shared_runq);
     t
 }

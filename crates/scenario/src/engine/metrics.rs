@@ -211,6 +211,10 @@ impl Metrics {
         self.add("pull_hits", c.pull_hits as f64);
         self.add("pull_lost", c.pull_lost as f64);
         self.add("pull_empty", c.pull_empty as f64);
+        self.add("steal_attempts", c.steal_attempts as f64);
+        self.add("steal_hits", c.steal_hits as f64);
+        self.add("steal_lost", c.steal_lost as f64);
+        self.add("steal_empty", c.steal_empty as f64);
     }
 }
 

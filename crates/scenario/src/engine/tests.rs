@@ -180,6 +180,15 @@ fn the_registry_and_the_policy_have_the_same_defaults() {
 }
 
 #[test]
+fn stealing_and_the_narrower_searches_reach_the_policy() {
+    let spec = cfs(r#"features = ["SWQUEUE", "SWQUEUE_STEAL", "SIS_NODE", "SIS_NODE_TOPOEXT"]
+        tunables = { sis_node_limit = 4 }"#);
+    let fair = fair(&spec);
+    assert!(fair.features.swqueue_steal && fair.features.sis_node_topoext);
+    assert_eq!(fair.tunables.sis_node_limit, Some(4));
+}
+
+#[test]
 fn a_base_slice_that_is_written_is_that_of_all_cpus() {
     let t = tunables(&eevdf_of("6.18", "tunables = { base_slice_ns = 8_000_000 }"));
     assert_eq!((t.base_slice_ns, t.normalized_base_slice_ns), (8_000_000, 2_000_000));

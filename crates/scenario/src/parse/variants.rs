@@ -159,7 +159,33 @@ fn features(walk: &mut Walk, list: Node<'_>, choice: PolicyChoice) -> Vec<Featur
             }
         }
     }
+    parts_without_the_whole(walk, list, &features, choice);
     features
+}
+
+/// Features that only change what another one does, which is off.
+const PARTS: [(&str, &str); 2] = [("SWQUEUE_STEAL", "SWQUEUE"), ("SIS_NODE_TOPOEXT", "SIS_NODE")];
+
+fn parts_without_the_whole(
+    walk: &mut Walk,
+    list: Node<'_>,
+    features: &[Feature],
+    choice: PolicyChoice,
+) {
+    let stated = |name| features.iter().find(|f| f.name == name).map(|f| f.on);
+    for (part, whole) in PARTS {
+        let default = registry::feature(whole).and_then(|def| def.default(choice.rules));
+        let is_off = !stated(whole).or(default).unwrap_or(false);
+        if stated(part) == Some(true) && is_off {
+            let message = format!("feature `{part}` does nothing without `{whole}`");
+            let help = match stated(whole) {
+                Some(_) => format!("write \"{whole}\" in place of \"NO_{whole}\""),
+                None => format!("add \"{whole}\" to the list"),
+            };
+            let fault = walk.at(list.span(), message).help(help);
+            walk.fault(fault);
+        }
+    }
 }
 
 /// SHARED_RUNQ took the place of SWQUEUE.

@@ -149,9 +149,13 @@ const X: Option<bool> = None;
 pub const FEATURES: &[FeatureDef] = &[
     feature("SWQUEUE", [N, X, X, X, X],
         "shared wakequeue, version 1: idle CPUs pull waking tasks from one queue per LLC"),
+    feature("SWQUEUE_STEAL", [N, X, X, X, X],
+        "SWQUEUE, its LLC's queue being empty, takes from those of the node's other LLCs (ours)"),
     feature("SHARED_RUNQ", [N, N, X, X, X],
         "its successor: idle CPUs pull waiting tasks from an LLC's shards (not with SWQUEUE)"),
     feature("SIS_NODE", [N, N, N, N, N], "look for an idle CPU in the other LLCs of the node too"),
+    feature("SIS_NODE_TOPOEXT", [N, N, N, N, N],
+        "SIS_NODE looks no further than the neighboring LLC, as was tried in June 2023"),
     feature("SIS_UTIL", [Y, Y, Y, Y, Y], "scan fewer CPUs for an idle one as the LLC fills"),
     feature("SIS_PROP", [N, N, X, X, X], "scan CPUs in proportion to the average idle time"),
     feature("NEWIDLE_AVG_IDLE", [Y, Y, Y, Y, Y],
@@ -315,6 +319,13 @@ pub const TUNABLES: &[TunableDef] = &[
         unit: "",
         default: Bool(true),
         help: "SIS_NODE leaves out the LLC that was scanned already",
+    }),
+    fair(KeyDef {
+        name: "sis_node_limit",
+        kind: Kind::Int { min: 0, max: 100_000 },
+        unit: "",
+        default: Words("none"),
+        help: "SIS_NODE searches at most so many LLCs beside that of the target (our name)",
     }),
     of_shared_runq(KeyDef {
         name: "shared_runq_version",

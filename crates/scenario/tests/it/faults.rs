@@ -174,6 +174,19 @@ fn features_and_tunables_are_the_kernels() {
         23: features `SHARED_RUNQ` and `SWQUEUE` exclude each other
             keep one of the two: SWQUEUE is the first version of what became SHARED_RUNQ"#]],
     );
+    check_brief(&feature(r#""SWQUEUE_STEAL", "SWQUEUE", "NO_SIS_NODE_TOPOEXT""#), expect!["right"]);
+    check_brief(
+        &feature(r#""SWQUEUE_STEAL", "NO_SWQUEUE""#),
+        expect![[r#"
+        23: feature `SWQUEUE_STEAL` does nothing without `SWQUEUE`
+            write "SWQUEUE" in place of "NO_SWQUEUE""#]],
+    );
+    check_brief(
+        &feature(r#""SIS_NODE_TOPOEXT", "SWQUEUE""#),
+        expect![[r#"
+        23: feature `SIS_NODE_TOPOEXT` does nothing without `SIS_NODE`
+            add "SIS_NODE" to the list"#]],
+    );
     check_brief(
         &feature(r#""NO_SIS_NOD""#),
         expect![[r#"
@@ -231,6 +244,11 @@ fn features_and_tunables_are_the_kernels() {
     check_brief(
         &tunable("sis_node_skip_own = 2"),
         expect!["24: `sis_node_skip_own` must be true or false"],
+    );
+    check_brief(&tunable("sis_node_limit = 0"), expect!["right"]);
+    check_brief(
+        &tunable("sis_node_limit = -1"),
+        expect!["24: `sis_node_limit` must not be negative"],
     );
     check_brief(
         &tunable("sched_latency_ns = 1"),

@@ -28,6 +28,8 @@ fn features() -> impl Strategy<Value = Features> {
             util_est: on(11),
             newidle_avg_idle: on(12),
             base_slice: on(13),
+            swqueue_steal: on(14),
+            sis_node_topoext: on(15),
             swqueue,
             ..Features::default()
         }
@@ -77,6 +79,7 @@ impl FairChecks {
                 return Err(format!("I15: {llc:?} of {n} CPUs"));
             }
         }
+        check_steals(sim)?;
         self.check_overload(sim)?;
         self.check_idle_cores(sim)?;
         check_wakequeues(sim)
@@ -166,6 +169,21 @@ fn check_waiter<S: Discipline, W: Program>(
     let curr = sim.w.cpus[t.cpu.idx()].curr;
     if !t.on_rq || curr == p || t.nr_cpus_allowed < 2 || its_own != q {
         return Err(format!("T7.2: on shared queue {q}: {p:?} {t:?}"));
+    }
+    Ok(())
+}
+
+/// Every steal ends as one of three things, unless the run ends first: one per CPU.
+fn check_steals<S: Discipline, W: Program>(
+    sim: &Simulation<Fair<S>, W, NoObserver>,
+) -> Result<(), String> {
+    let c = &sim.w.counters;
+    let ended = c.steal_hits + c.steal_lost + c.steal_empty;
+    let under_way = c.steal_attempts.checked_sub(ended);
+    let steals = sim.policy.features.swqueue && sim.policy.features.swqueue_steal;
+    let most = if steals { c.pull_empty } else { 0 };
+    if under_way.is_none_or(|n| n > sim.w.cpus.len() as u64) || c.steal_attempts > most {
+        return Err(format!("steals do not add up: {c:?}"));
     }
     Ok(())
 }

@@ -22,6 +22,7 @@ mod rt_app;
 mod scaling;
 mod schbench;
 mod shared_runq;
+mod steal;
 mod support;
 mod twins;
 mod wakers;

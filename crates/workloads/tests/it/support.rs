@@ -52,6 +52,11 @@ pub struct Shape {
 }
 
 impl Shape {
+    /// The same with so many LLCs per socket.
+    pub fn with_llcs(self, llcs: u32) -> Self {
+        Self { llcs, ..self }
+    }
+
     pub fn machine(self) -> Machine {
         Machine::regular(RegularSpec {
             sockets: self.sockets,
@@ -68,6 +73,11 @@ pub fn shapes() -> impl Strategy<Value = Shape> {
     let hz = prop_oneof![Just(100u32), Just(250), Just(1000)];
     (1u32..=2, 1u32..=2, 1u32..=3, 1u32..=2, hz)
         .prop_map(|(sockets, llcs, cores, threads, hz)| Shape { sockets, llcs, cores, threads, hz })
+}
+
+/// The same with two to four LLCs per socket.
+pub fn shapes_of_many_llcs() -> impl Strategy<Value = Shape> {
+    (shapes(), 2u32..=4, 1u32..=2).prop_map(|(shape, llcs, cores)| Shape { llcs, cores, ..shape })
 }
 
 /// A machine on which nothing costs time: what is left is queueing.

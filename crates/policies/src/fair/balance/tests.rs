@@ -4,6 +4,7 @@
 mod paths;
 mod pure;
 mod shared_runq;
+mod steal;
 mod storm;
 mod sums;
 mod swq;

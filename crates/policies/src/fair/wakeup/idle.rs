@@ -1,5 +1,5 @@
-//! The search for an idle CPU near a target: `select_idle_sibling` (spec 5.6, 5.7) and SIS_NODE
-//! (spec 6).
+//! The search for an idle CPU near a target: `select_idle_sibling` (spec 5.6, 5.7). SIS_NODE, which
+//! goes on to other LLCs, is in `node`.
 //!
 //! Reads of the target, the previous and the recently used CPU belong to the fixed cost of a
 //! wake-up; every CPU that a loop looks at beyond them costs time (spec 9.5), returned with the
@@ -9,20 +9,22 @@ use super::super::state::PendingChoice;
 use super::super::{Discipline, Fair, reasons};
 use super::update_avg;
 use sim_core::{MaskId, Ns, Reason, TaskId, World};
-use topology::{CpuId, Distance, SdFlags};
+use topology::{CpuId, Distance};
 
 /// What a scan has read so far.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Scan {
-    ns: Ns,
+    pub(super) ns: Ns,
     n_cpus: u64,
     /// Should it find nothing: why.
     ended_by: &'static Reason,
+    /// SIS_NODE left out an LLC of the node: why.
+    pub(super) narrowed: Option<&'static Reason>,
 }
 
 impl Default for Scan {
     fn default() -> Self {
-        Self { ns: 0, n_cpus: 0, ended_by: reasons::NO_IDLE_IN_LLC }
+        Self { ns: 0, n_cpus: 0, ended_by: reasons::NO_IDLE_IN_LLC, narrowed: None }
     }
 }
 
@@ -63,7 +65,7 @@ impl<S: Discipline> Fair<S> {
         let why = match found {
             Some(cpu) => self.why_chosen(w, cpu),
             None if self.llc_has_idle(w, p, target) => ended_by,
-            None => self.why_not_elsewhere(),
+            None => self.why_not_elsewhere(&scan),
         };
         w.note_placed(p, why);
         (found.unwrap_or(target), scan.ns)
@@ -86,8 +88,11 @@ impl<S: Discipline> Fair<S> {
     }
 
     /// The own LLC had nothing to offer: why none behind another one was taken.
-    fn why_not_elsewhere(&self) -> &'static Reason {
-        if self.features.sis_node { reasons::NODE_IN_VAIN } else { reasons::NO_IDLE_IN_LLC }
+    fn why_not_elsewhere(&self, scan: &Scan) -> &'static Reason {
+        match self.features.sis_node {
+            true => scan.narrowed.unwrap_or(reasons::NODE_IN_VAIN),
+            false => reasons::NO_IDLE_IN_LLC,
+        }
     }
 
     /// Steps 1 to 4: the CPUs that come to mind first.
@@ -152,7 +157,7 @@ impl<S: Discipline> Fair<S> {
 
     /// `test_idle_cores`: some core behind the CPU's LLC may be idle.
     #[inline]
-    fn test_idle_cores(&self, cpu: CpuId) -> bool {
+    pub(super) fn test_idle_cores(&self, cpu: CpuId) -> bool {
         self.topo.smt && self.llcs[self.topo.llc[cpu.idx()] as usize].has_idle_cores
     }
 
@@ -167,7 +172,7 @@ impl<S: Discipline> Fair<S> {
 
     /// `select_idle_cpu`: looks through the LLC of `target`, for an idle core if there may be one
     /// (`idle_cores`), else for any idle CPU, and then at no more than the scan budget.
-    fn select_idle_cpu(
+    pub(super) fn select_idle_cpu(
         &mut self,
         w: &World,
         p: TaskId,
@@ -387,47 +392,6 @@ impl<S: Discipline> Fair<S> {
         let rq = &mut self.rqs[this.idx()];
         rq.wake_avg_idle = rq.wake_avg_idle.saturating_sub(elapsed);
         update_avg(&mut self.sds[this.idx()][level as usize].avg_scan_cost, elapsed);
-    }
-
-    /// SIS_NODE, `select_idle_node`: the other LLCs of the target's node, one by one, each with
-    /// its own budget. Never leaves the node.
-    fn select_idle_node(
-        &mut self,
-        w: &World,
-        p: TaskId,
-        target: CpuId,
-        scan: &mut Scan,
-    ) -> Option<CpuId> {
-        let domains = &w.machine.domains;
-        let level = self.topo.llc_level[target.idx()]? as usize;
-        let link = *domains.chains[target.idx()].get(level + 1)?;
-        let parent = &domains.domains[link.domain.0 as usize];
-        if parent.flags.has(SdFlags::NUMA) {
-            return None;
-        }
-        let n = parent.groups.len();
-        let ring = (0..n).map(|i| &parent.groups[(link.own_group as usize + i) % n]);
-        for group in ring {
-            let first = group.cpus[0];
-            // The patch compares domain objects, which every CPU has its own of: the target's
-            // group is recognized only from its lowest CPU (spec 6).
-            let own = if self.tunables.sis_node_skip_own {
-                group.span.contains(target)
-            } else {
-                first == target
-            };
-            if own {
-                continue;
-            }
-            // nr_idle_scan and has_idle_cores of that LLC are remote lines.
-            scan.ns += w.scan_ns(first);
-            let idle_cores = self.test_idle_cores(first);
-            let found = self.select_idle_cpu(w, p, first, idle_cores, scan);
-            if found.is_some() {
-                return found;
-            }
-        }
-        None
     }
 }
 

@@ -364,6 +364,53 @@ fn sis_node_may_scan_its_own_llc_twice() {
     assert_eq!(scanned(false, 0), scanned(true, 0), "known by its lowest CPU");
 }
 
+/// QUAD's LLCs after the target's, which is the second: {4, ..}, {6, ..}, {0, ..}.
+#[test]
+fn sis_node_searches_as_many_llcs_as_it_may() {
+    let search = |limit, idle: u32| {
+        let mut rig = rig_with_idle(QUAD, sis_node(), &[idle]);
+        rig.f.tunables.sis_node_limit = limit;
+        let found = search_in(&mut rig, 2, 2);
+        (found, rig.w.counters.scanned_cpus)
+    };
+    let own = 1 + 4;
+    for (limit, others) in [(Some(0), 0), (Some(1), 1), (Some(2), 2), (Some(3), 3), (None, 3)] {
+        for (i, cpu) in [13, 15, 9].into_iter().enumerate() {
+            let found = i < others;
+            let n_llcs = if found { i } else { others } as u64;
+            assert_eq!(search(limit, cpu).0, if found { cpu } else { 2 }, "{limit:?}");
+            // An idle CPU that is found ends the scan of its LLC.
+            let scanned = own + 4 * n_llcs..=own + 4 * (n_llcs + u64::from(found));
+            assert!(scanned.contains(&search(limit, cpu).1), "{limit:?} {cpu}");
+        }
+    }
+    assert_eq!(search(Some(100_000), 9), search(None, 9));
+}
+
+#[test]
+fn sis_node_topoext_searches_the_neighbor_only() {
+    let search = |target, idle: u32| {
+        let features = Features { sis_node_topoext: true, ..sis_node() };
+        let mut rig = rig_with_idle(QUAD, features, &[idle]);
+        search_in(&mut rig, target, target)
+    };
+    // LLCs 0 and 1 are neighbors, and 2 and 3.
+    assert_eq!([search(0, 11), search(2, 9)], [11, 9]);
+    assert_eq!([search(0, 13), search(2, 13)], [0, 2]);
+    assert_eq!([search(4, 15), search(6, 13)], [15, 13]);
+}
+
+#[test]
+fn a_search_that_left_out_an_llc_says_by_which_rule() {
+    let mut rig = rig_with_idle(QUAD, sis_node(), &[15]);
+    rig.f.tunables.sis_node_limit = Some(1);
+    assert_eq!(placed(&mut rig, 2, 2), "select_idle_node: sis_node_limit");
+    rig.f.tunables.sis_node_limit = Some(3);
+    assert_eq!(placed(&mut rig, 0, 4), "select_task_rq: idle CPU taken meanwhile");
+    let mut rig = rig_with_idle(QUAD, Features { sis_node_topoext: true, ..sis_node() }, &[15]);
+    assert_eq!(placed(&mut rig, 0, 0), "select_idle_node: SIS_NODE_TOPOEXT");
+}
+
 #[test]
 fn the_search_respects_affinity() {
     let mut rig = rig_with_idle(QUAD, sis_node(), &[2, 13]);

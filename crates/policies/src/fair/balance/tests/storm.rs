@@ -76,8 +76,8 @@ impl Storm {
     }
 }
 
-fn storm(seed: u64, swqueue: bool) {
-    let features = Features { swqueue, ..Features::default() };
+fn storm(seed: u64, swqueue: bool, swqueue_steal: bool) {
+    let features = Features { swqueue, swqueue_steal, ..Features::default() };
     let mut rig = Rig::new(machine(2, 8), features);
     let half = rig.w.mask(CpuSet::of(32, (0..8).map(CpuId)));
     for i in 0..60 {
@@ -135,12 +135,16 @@ fn storm(seed: u64, swqueue: bool) {
     let pulled = c.pull_hits + c.pull_lost + c.pull_empty;
     assert_eq!(c.pull_attempts, pulled);
     assert_eq!(c.pull_hits > 0, swqueue);
+    let stolen = c.steal_hits + c.steal_lost + c.steal_empty;
+    assert_eq!(c.steal_attempts, stolen);
+    assert_eq!(c.steal_attempts, if swqueue_steal { c.pull_empty } else { 0 });
 }
 
 #[test]
 fn interleaved_passes_lose_no_task_and_never_deadlock() {
     for seed in 1..9 {
-        storm(seed, false);
-        storm(seed, true);
+        storm(seed, false, false);
+        storm(seed, true, false);
+        storm(seed, true, true);
     }
 }
