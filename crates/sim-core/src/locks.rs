@@ -65,6 +65,8 @@ pub enum Site {
     WqPoolLock,
     /// kcryptd and dmcrypt_write -> the tree of writes
     DmcryptWriteLock,
+    /// truncate_inode_pages_range, __remove_mapping -> mapping->tree_lock
+    TreeLock,
     /// waiting for p->on_cpu to clear
     OnCpuWait,
     /// waiting for a migration to end
@@ -73,7 +75,7 @@ pub enum Site {
 
 impl Site {
     /// All sites, in discriminant order.
-    pub const ALL: [Site; 22] = [
+    pub const ALL: [Site; 23] = [
         Site::TtwuEnqueueSwq,
         Site::PutPrevEnqueueSwq,
         Site::PickRemoveSwq,
@@ -94,6 +96,7 @@ impl Site {
         Site::BalanceSerialize,
         Site::WqPoolLock,
         Site::DmcryptWriteLock,
+        Site::TreeLock,
         Site::OnCpuWait,
         Site::MigratingWait,
     ];
@@ -121,6 +124,7 @@ impl Site {
             Site::BalanceSerialize => "balance_serialize",
             Site::WqPoolLock => "wq_pool_lock",
             Site::DmcryptWriteLock => "dmcrypt_write_lock",
+            Site::TreeLock => "tree_lock",
             Site::OnCpuWait => "on_cpu_wait",
             Site::MigratingWait => "migrating_wait",
         }
@@ -169,6 +173,12 @@ impl SiteGroup {
 }
 
 impl Site {
+    /// True if metrics tell of it only where it was taken: sites of a single workload that came
+    /// after the results of the others had been kept.
+    pub const fn only_if_taken(self) -> bool {
+        matches!(self, Site::TreeLock)
+    }
+
     /// The group it belongs to.
     pub const fn group(self) -> SiteGroup {
         match self {
@@ -186,9 +196,11 @@ impl Site {
             | Site::StopRqLock
             | Site::SetAttrRqLock
             | Site::ConsumeRqLock => SiteGroup::RqLock,
-            Site::DsqLock | Site::BalanceSerialize | Site::WqPoolLock | Site::DmcryptWriteLock => {
-                SiteGroup::Other
-            }
+            Site::DsqLock
+            | Site::BalanceSerialize
+            | Site::WqPoolLock
+            | Site::DmcryptWriteLock
+            | Site::TreeLock => SiteGroup::Other,
             Site::OnCpuWait | Site::MigratingWait => SiteGroup::NoLock,
         }
     }

@@ -186,7 +186,9 @@ impl Metrics {
         let share = |ns: u64| ns as f64 / busy.max(1) as f64 * 100.0;
         let sum = |sites: &mut dyn Iterator<Item = Site>| sites.map(|s| w.spin_ns(s)).sum();
         self.add("spin_pct", share(sum(&mut Site::ALL.into_iter())));
-        for site in Site::ALL {
+        let told =
+            |site: &Site| !site.only_if_taken() || w.locks.sites[*site as usize].acquired > 0;
+        for site in Site::ALL.into_iter().filter(told) {
             self.add(&format!("spin_pct.{}", site.name()), share(w.spin_ns(site)));
         }
         for group in SPIN_GROUPS {

@@ -100,6 +100,7 @@ impl TimeWatcher {
                 });
             place.ns += seen.ns;
         }
+        let told = |s: &Site| !s.only_if_taken() || w.locks.sites[*s as usize].acquired > 0;
         let site = |site: Site| {
             let stats = &w.locks.sites[site as usize];
             let wait = self.sites[site as usize].spread();
@@ -113,7 +114,7 @@ impl TimeWatcher {
             cpus: w.cpus.len(),
             stacks: stacks.into_values().collect(),
             groups: PathGroup::ALL.map(PathGroup::name).to_vec(),
-            sites: Site::ALL.map(site).to_vec(),
+            sites: Site::ALL.into_iter().filter(told).map(site).collect(),
             locks: self.classes.iter().map(ClassTimes::result).collect(),
         }
     }
