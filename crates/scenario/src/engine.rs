@@ -35,6 +35,7 @@ use workloads::replay::{Replay, Timers};
 use workloads::rt_app::{self, RtApp};
 use workloads::schbench::{self, Schbench};
 use workloads::speed::Speed;
+use workloads::truncate::{self, Truncate};
 use workloads::web::{self, Web};
 
 /// How often the progress is told: every so many events.
@@ -117,6 +118,7 @@ fn with_policy<P: Policy>(
         "hackbench" => run(spec, policy, hackbench(load, seed), watch, progress),
         "schbench" => run(spec, policy, schbench(spec), watch, progress),
         "web" => run(spec, policy, web(spec), watch, progress),
+        "truncate" => run(spec, policy, truncate(load, seed), watch, progress),
         "dm-crypt" => run(spec, policy, workqueue::dm_crypt(spec), watch, progress),
         "queue-work" => run(spec, policy, workqueue::queue_work(spec), watch, progress),
         "ping-pong" => {
@@ -228,6 +230,25 @@ fn web(spec: &RunSpec) -> Web {
         footprint_kib: int(load, "cache_footprint_kib") as u32,
         spread: float(load, "spread"),
         seed: spec.seed,
+    })
+}
+
+fn truncate(load: &WorkloadSpec, seed: u64) -> Truncate {
+    let name = load.get("batch").map(|v| v.to_string()).unwrap_or_default();
+    let ns = |key| float(load, "instruction_ns") * float(load, key);
+    Truncate::new(truncate::Config {
+        files: int(load, "files") as u32,
+        pages: int(load, "pages") as u32,
+        data_pct: float(load, "data_pct"),
+        cache_pct: float(load, "cache_pct"),
+        batch: truncate::Batch::by_name(&name).expect("the registry lists them"),
+        entry_ns: ns("entry_work"),
+        page_ns: ns("page_work"),
+        file_ns: ns("file_work"),
+        between_ns: int(load, "between_ns"),
+        spread: float(load, "spread"),
+        reclaimers: int(load, "reclaimers") as u32,
+        seed,
     })
 }
 

@@ -16,6 +16,7 @@ pub use trace::export::{TraceError, abandon_unfinished as abandon_unfinished_tra
 pub use trace::replay::ReplayError as RecordingError;
 pub use workloads::replay::Recording;
 pub use workloads::rt_app::Spec as RtAppFile;
+pub use workloads::truncate::PAGE_BYTES;
 
 /// No machine has more CPUs.
 pub const CPUS_MAX: usize = topology::MAX_CPUS as usize;

@@ -58,6 +58,7 @@ pub(crate) fn experiment(
     }
     if let Some(workload) = &workload {
         workload::must_know_groups(walk, doc, workload, &variants);
+        workload::must_be_short(walk, doc, workload);
     }
     if let (Some(workload), Some(machine)) = (&workload, &machine) {
         workload::must_fit(walk, doc, workload, machine);

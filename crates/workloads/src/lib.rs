@@ -18,6 +18,7 @@ pub mod rt_app;
 pub mod schbench;
 pub mod speed;
 mod spread;
+pub mod truncate;
 pub mod web;
 
 /// A workload that uses workqueues.

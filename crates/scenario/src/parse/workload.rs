@@ -233,6 +233,37 @@ pub(super) fn must_be_few(
     }
 }
 
+/// Entries of all files that are simulated at most: some minutes.
+const ENTRIES_MAX: u64 = 1_000_000_000;
+
+/// The entries of a truncation must be removed in a reasonable time, and a page costs what a
+/// shadow entry costs, and more.
+pub(super) fn must_be_short(walk: &mut Walk, doc: &DeTable<'_>, workload: &WorkloadSpec) {
+    if workload.def.kind != "truncate" {
+        return;
+    }
+    let (Some(files), Some(pages)) = (workload.int("files"), workload.int("pages")) else {
+        return;
+    };
+    let most = ENTRIES_MAX / pages.max(1);
+    if let Some(node) = place(doc, "files").filter(|_| files > most) {
+        let message = format!(
+            "{files} files of {pages} pages have {} entries; at most {ENTRIES_MAX} are simulated",
+            files * pages
+        );
+        let fault = walk.at(node.span(), message).label(format!("of this size: at most {most}"));
+        walk.fault(fault);
+    }
+    let (entry, page) = (workload.float("entry_work"), workload.float("page_work"));
+    if let Some(node) = place(doc, "page_work").filter(|_| entry > page) {
+        let fault = walk
+            .at(node.span(), "a page takes less than a shadow entry")
+            .label("it is removed in the same way, and freed besides")
+            .help("`page_work` must not be less than `entry_work`");
+        walk.fault(fault);
+    }
+}
+
 /// Memory of a thread, with the kernel's part (stack, task_struct), and of a small process, which
 /// has a MiB of its own, bytes. General knowledge, unverified.
 const THREAD: u64 = 64 << 10;
@@ -261,6 +292,12 @@ fn memory(workload: &WorkloadSpec, machine: &Machine) -> Option<(&'static str, &
         "web" => {
             let footprint = workload.int("cache_footprint_kib")? << 10;
             Some(("threads", "threads", THREAD + footprint))
+        }
+        // The part of each file that the page cache is to hold.
+        "truncate" => {
+            let share = workload.float("cache_pct")? / workload.float("data_pct")?;
+            let bytes = glue::PAGE_BYTES * workload.int("pages")?;
+            Some(("files", "files", (bytes as f64 * share.min(1.0)).round() as u64))
         }
         "schbench" => {
             let footprint = workload.int("cache_footprint_kib")? << 10;

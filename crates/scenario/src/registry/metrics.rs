@@ -9,6 +9,27 @@ use sim_core::{Site, SiteGroup};
 /// What is told of the lengths of requests and calls: `latency_p99`.
 const LENGTHS: [&str; 6] = ["mean", "p50", "p90", "p95", "p99", "max"];
 
+/// What mmtests' sparsetruncate tells of the times of its files: `time_min`.
+const FILE_TIMES: [&str; 17] = [
+    "min",
+    "1st_qrtle",
+    "2nd_qrtle",
+    "3rd_qrtle",
+    "max_90",
+    "max_93",
+    "max_95",
+    "max_99",
+    "max",
+    "amean",
+    "stddev",
+    "best99_amean",
+    "best95_amean",
+    "best90_amean",
+    "best75_amean",
+    "best50_amean",
+    "best25_amean",
+];
+
 /// Groups of call sites that `spin_pct.` adds up.
 pub(crate) const SPIN_GROUPS: [SiteGroup; 3] =
     [SiteGroup::Enqueue, SiteGroup::Remove, SiteGroup::RqLock];
@@ -39,6 +60,7 @@ impl MetricDef {
                 let sites = Site::ALL.iter().map(|site| site.name());
                 sites.chain(SPIN_GROUPS.iter().map(|group| group.name())).collect()
             }
+            "time_" => FILE_TIMES.to_vec(),
             _ => LENGTHS.to_vec(),
         }
     }
@@ -86,6 +108,15 @@ pub const METRICS: &[MetricDef] = &[
         "us",
         Lower,
         "time of one request: mean, p50, p90 (some workloads), p95, p99, max",
+    ),
+    row(
+        "time_",
+        "us",
+        Lower,
+        "time of deleting one file, by mmtests' names: min (Min Time), 1st_qrtle (1st-qrtle), \
+         2nd_qrtle, 3rd_qrtle, max_90 (Max-90%), max_93, max_95, max_99, max (Max), amean (Amean), \
+         stddev (Stddev), best99_amean (Best99%Amean), best95_, best90_, best75_, best50_, \
+         best25_amean",
     ),
     row("bandwidth_write", "MiB/s", Higher, "bytes written per second"),
     row("queue_latency_", "us", Lower, "length of a call: mean, p50, p90, p95, p99, max"),

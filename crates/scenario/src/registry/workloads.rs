@@ -62,6 +62,16 @@ const SPREAD: KeyDef = KeyDef {
     help: "coefficient of variation of each piece of that work",
 };
 
+const fn percent(name: &'static str, default: Fallback, help: &'static str) -> KeyDef {
+    KeyDef { name, kind: Kind::Float { min: 0.1, max: 1e6 }, unit: "%", default, help }
+}
+
+/// Work that was counted on Linux 6.1 (docs/CALIBRATION.md).
+const fn work(name: &'static str, default: f64, help: &'static str) -> KeyDef {
+    let kind = Kind::Float { min: 0.1, max: 1e9 };
+    KeyDef { name, kind, unit: "instructions", default: Float(default), help }
+}
+
 impl WorkloadDef {
     /// All its keys, those that it shares with other kinds included.
     pub fn all_keys(&self) -> impl Iterator<Item = &'static KeyDef> {
@@ -319,6 +329,49 @@ pub const WORKLOADS: &[WorkloadDef] = &[
             ns("work_ns", 1000, "CPU time of an item at full speed"),
         ],
         kernel_keys: &[],
+    },
+    WorkloadDef {
+        kind: "truncate",
+        ends: true,
+        workqueue: false,
+        kernel_threads: false,
+        help: "mmtests' sparsetruncate: files are deleted, the oldest have lost their pages",
+        keys: &[
+            count("files", 1_000_000, Required, "files that are deleted"),
+            count("pages", 1_048_576, Int(1024), "pages of each, all read once"),
+            percent("data_pct", Float(200.0), "data of all files, share of the machine's memory"),
+            percent("cache_pct", Float(97.0), "what the page cache holds, share of that memory"),
+            work("entry_work", 450.0, "removing a shadow entry, without the lock"),
+            work("page_work", 1638.0, "removing a page, without the lock"),
+            work("file_work", 13_323.0, "the rest of deleting a file"),
+            KeyDef {
+                name: "instruction_ns",
+                kind: Kind::Float { min: 1e-3, max: 1e3 },
+                unit: "ns",
+                default: Required,
+                help: "time of an instruction of these on this machine (docs/CALIBRATION.md)",
+            },
+            ns("between_ns", 1000, "user time between two files"),
+            KeyDef {
+                default: Float(0.015),
+                help: "coefficient of variation of a file's costs",
+                ..SPREAD
+            },
+            KeyDef {
+                name: "reclaimers",
+                kind: Kind::Int { min: 0, max: 1024 },
+                unit: "",
+                default: Int(0),
+                help: "kernel threads that reclaim beside it until no page is left",
+            },
+        ],
+        kernel_keys: &[KeyDef {
+            name: "batch",
+            kind: Kind::Word(&["entry", "pagevec"]),
+            unit: "",
+            default: Word("pagevec"),
+            help: "one tree_lock for each shadow entry (up to 4.14), or for each 14 (4.15)",
+        }],
     },
     WorkloadDef {
         kind: "perf-script",

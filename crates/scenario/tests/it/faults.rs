@@ -520,6 +520,63 @@ fn task_groups_are_for_cfs_and_for_user_tasks() {
 }
 
 #[test]
+fn a_truncation_needs_files_with_pages_that_fit_and_can_be_simulated() {
+    let run = |workload: &str| {
+        format!(
+            "title = \"x\"\npolicy = \"cfs\"\n{MACHINE}\n[workload]\nkind = \"truncate\"\nbatch = \"entry\"\ninstruction_ns = 0.1\n{workload}\n[run]\n[[variant]]\nname = \"A\"\n"
+        )
+    };
+    check_brief(&run("files = 10"), expect!["right"]);
+    check_brief(
+        &run("files = 0\npages = 0\nreclaimers = -1\ndata_pct = 0"),
+        expect![[r#"
+        12: `files` must be at least 1
+        13: `pages` must be at least 1
+        14: `reclaimers` must not be negative
+        15: `data_pct` must be at least 0.1 %"#]],
+    );
+    check_brief(
+        &run("files = 1_000_001\npages = 2_000_000\nreclaimers = 5000"),
+        expect![[r#"
+        12: `files` must be at most 1000000
+        13: `pages` must be at most 1048576
+        14: `reclaimers` must be at most 1024"#]],
+    );
+    check_brief(
+        &run("files = 1_000_000\npages = 1001\ncache_pct = 0.1"),
+        expect![
+            "12: 1000000 files of 1001 pages have 1001000000 entries; at most 1000000000 are simulated"
+        ],
+    );
+    check_brief(
+        &run("files = 1_000_000\npages = 1000"),
+        expect![[r#"
+        12: 1000000 files of 2 MiB each do not fit into 64 GiB of memory
+            the machine's memory is its `memory_gib`"#]],
+    );
+    check_brief(
+        &run("files = 10\nentry_work = 100\npage_work = 99"),
+        expect![[r#"
+        14: a page takes less than a shadow entry
+            `page_work` must not be less than `entry_work`"#]],
+    );
+    check_brief(
+        &run("page = 3"),
+        expect![[r#"
+        9: workload `truncate` has no `files`
+        12: unknown key `page` in workload `truncate`
+            did you mean `pages`?"#]],
+    );
+    let unknown = run("files = 10").replace("\"entry\"", "\"entries\"");
+    check_brief(
+        &unknown,
+        expect![[r#"
+        10: unknown value `entries` for `batch`
+            known: entry, pagevec"#]],
+    );
+}
+
+#[test]
 fn groups_of_tasks_must_be_few_and_fit() {
     let run = |workload: &str| {
         format!(

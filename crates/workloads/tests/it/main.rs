@@ -24,6 +24,7 @@ mod schbench;
 mod shared_runq;
 mod steal;
 mod support;
+mod truncate;
 mod twins;
 mod wakers;
 mod web;

@@ -1,0 +1,352 @@
+//! Deleting files whose pages are gone: mmtests' sparsetruncate, and the deletions of bonnie.
+//!
+//! One task unlinks file after file, in the order in which they were written. The files are larger
+//! than memory together, so reclaim has taken the pages of the oldest ones and has left shadow
+//! (exceptional) entries in their place; the youngest still have their pages. Truncation takes
+//! the entries of a mapping in vectors of 14 (`pagevec_lookup_entries`). Pages are locked,
+//! unmapped, removed together under the mapping's `tree_lock`, and freed. Shadow entries are only
+//! removed: under one `tree_lock` for each, or under one for the vector ([`Batch`]). Threads that
+//! reclaim can run beside it and take the same locks (`truncate/reclaim.rs`).
+//!
+//! Linux 4.14 and 4.15: `truncate_inode_pages_range`, `truncate_exceptional_pvec_entries`,
+//! `clear_shadow_entry`, `delete_from_page_cache_batch`. Left out: page locks (a page that reclaim
+//! has in hand counts as reclaimed), dirty pages, large folios, and the disk.
+
+mod file;
+mod reclaim;
+mod times;
+
+use crate::random::{self, Purpose};
+use crate::spread::Spread;
+use file::{Files, Vector};
+use reclaim::Reclaimer;
+use sim_core::{Calls, LockId, Ns, Op, Program, ProgramCx, Site, Stack, Step, TaskAttr, TaskId};
+use times::Times;
+use topology::CpuId;
+
+/// Entries that truncation takes at a time (`PAGEVEC_SIZE` up to Linux 4.14).
+pub const VECTOR: u32 = 14;
+/// Bytes of a page.
+pub const PAGE_BYTES: u64 = 4096;
+
+/// How often the lock is taken for the shadow entries of a vector.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Batch {
+    /// For each entry (Linux up to 4.14).
+    Entry,
+    /// Once for the vector (since 4.15).
+    Pagevec,
+}
+
+impl Batch {
+    /// By the scenario's name.
+    pub fn by_name(name: &str) -> Option<Self> {
+        match name {
+            "entry" => Some(Batch::Entry),
+            "pagevec" => Some(Batch::Pagevec),
+            _ => None,
+        }
+    }
+}
+
+/// Parameters.
+#[derive(Clone, Copy, Debug)]
+pub struct Config {
+    /// Files that are deleted.
+    pub files: u32,
+    /// Pages of each.
+    pub pages: u32,
+    /// Data of all files, percent of the machine's memory.
+    pub data_pct: f64,
+    /// What the page cache holds of them at the end of writing, percent of the same.
+    pub cache_pct: f64,
+    /// How often the lock is taken.
+    pub batch: Batch,
+    /// Removing one shadow entry, without the lock, ns at full speed.
+    pub entry_ns: f64,
+    /// Removing one page, without the lock, ns at full speed; at least `entry_ns`.
+    pub page_ns: f64,
+    /// The rest of an unlink, ns at full speed.
+    pub file_ns: f64,
+    /// User time between two files, ns.
+    pub between_ns: Ns,
+    /// Coefficient of variation of a file's costs (log-normal).
+    pub spread: f64,
+    /// Threads that reclaim beside it.
+    pub reclaimers: u32,
+    /// Seed of the run.
+    pub seed: u64,
+}
+
+impl Config {
+    /// Pages that are in memory when truncation begins: those that were written last.
+    fn cached(&self) -> u64 {
+        let share = (self.cache_pct / self.data_pct).min(1.0);
+        let all = u64::from(self.files) * u64::from(self.pages);
+        (all as f64 * share).round() as u64
+    }
+}
+
+/// Work in thousandths of a ns, so that 1024 entries of 26.5 ns take 1024 times that.
+#[derive(Clone, Copy, Default, Debug)]
+struct Costs {
+    entry_ps: u64,
+    page_ps: u64,
+    /// Work that is not yet a whole ns.
+    owed_ps: u64,
+}
+
+impl Costs {
+    /// The time for so many entries and, beyond that of an entry, for so many pages, ns.
+    fn time(&mut self, entries: u32, pages: u32) -> Ns {
+        let more = self.page_ps.saturating_sub(self.entry_ps);
+        self.owed_ps += u64::from(entries) * self.entry_ps + u64::from(pages) * more;
+        let ns = self.owed_ps / 1000;
+        self.owed_ps %= 1000;
+        ns
+    }
+}
+
+/// Entries that are removed under one hold of the lock.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Round {
+    /// Shadow entries or pages.
+    entries: u32,
+    /// True if they are pages.
+    pages: bool,
+}
+
+/// Where a path is in its round.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+enum Stage {
+    /// What comes before the lock: pages are made ready, interrupts go off.
+    #[default]
+    Before,
+    Lock,
+    Hold,
+    Unlock,
+    Over,
+}
+
+/// A round that is under way.
+#[derive(Clone, Copy, Default, Debug)]
+struct Critical {
+    stage: Stage,
+}
+
+impl Critical {
+    /// The next step of the round; none if it is over. `irq_ns` is the way into `spin_lock_irq`
+    /// and out of it, beside the locked instruction.
+    fn step(&mut self, round: Round, lock: LockId, irq_ns: Ns, costs: &mut Costs) -> Option<Step> {
+        let pages = if round.pages { round.entries } else { 0 };
+        let (next, step) = match self.stage {
+            Stage::Before => (Stage::Lock, Step::Spend(irq_ns + costs.time(0, pages))),
+            Stage::Lock => (Stage::Hold, Step::Lock(lock, Site::TreeLock)),
+            Stage::Hold => (Stage::Unlock, Step::Spend(costs.time(round.entries, 0))),
+            Stage::Unlock => (Stage::Over, Step::Unlock(lock)),
+            Stage::Over => {
+                self.stage = Stage::Before;
+                return None;
+            }
+        };
+        self.stage = next;
+        Some(step)
+    }
+}
+
+/// What the task does next.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum At {
+    /// Prints the time of the last file and makes the name of the next.
+    Between,
+    /// Calls `unlink`.
+    Unlink,
+    /// Has taken the name away; its inode is to be emptied.
+    Truncate,
+}
+
+/// The running workload.
+pub struct Truncate {
+    config: Config,
+    files: Files,
+    locks: Vec<LockId>,
+    irq_ns: Ns,
+    spread: Spread,
+    at: At,
+    /// The clock when the call began.
+    began: Ns,
+    costs: Costs,
+    vector: Vector,
+    round: Option<Round>,
+    critical: Critical,
+    reclaimers: Vec<Reclaimer>,
+    times: Times,
+    done: bool,
+}
+
+impl Truncate {
+    /// A workload to be run.
+    pub fn new(config: Config) -> Self {
+        Self {
+            files: Files::new(config.files, config.pages, config.cached()),
+            locks: Vec::new(),
+            irq_ns: 0,
+            spread: Spread::new(config.spread, 0, config.seed),
+            at: At::Between,
+            began: 0,
+            costs: Costs::default(),
+            vector: Vector::default(),
+            round: None,
+            critical: Critical::default(),
+            reclaimers: Vec::new(),
+            times: Times::default(),
+            done: false,
+            config,
+        }
+    }
+
+    /// What the work of a file costs: its own factor, whoever does it and however it is batched.
+    fn costs_of(&self, file: u32) -> Costs {
+        let mut stream = random::stream(self.config.seed, u64::from(file), Purpose::Service);
+        let one = self.spread.draw(&mut stream, 1_000_000) as f64 * 1e-6;
+        let ps = |ns: f64| (ns * one * 1e3).round() as u64;
+        Costs { entry_ps: ps(self.config.entry_ns), page_ps: ps(self.config.page_ns), owed_ps: 0 }
+    }
+
+    /// The rest of a file's unlink, ns.
+    fn file_ns(&self, file: u32) -> Ns {
+        let mut stream = random::stream(self.config.seed, u64::from(file), Purpose::Glue);
+        self.spread.draw(&mut stream, self.config.file_ns.round() as Ns)
+    }
+
+    /// The task that deletes.
+    fn delete(&mut self, now: Ns) -> Op {
+        match self.at {
+            At::Between if self.files.all_gone() => {
+                self.done = true;
+                Op::Exit
+            }
+            At::Between => {
+                self.at = At::Unlink;
+                Op::Run(self.config.between_ns)
+            }
+            At::Unlink => {
+                self.at = At::Truncate;
+                self.began = now;
+                let file = self.files.current();
+                self.costs = self.costs_of(file);
+                Op::Kernel(self.file_ns(file))
+            }
+            At::Truncate => match self.files.next_vector() {
+                Some(vector) => {
+                    self.vector = vector;
+                    Op::Path
+                }
+                None => {
+                    self.times.record(self.began, now);
+                    self.files.next_file();
+                    self.at = At::Between;
+                    Op::Kernel(0)
+                }
+            },
+        }
+    }
+
+    /// Removes a vector, round after round.
+    fn delete_path(&mut self) -> Step {
+        let lock = self.locks[self.files.current() as usize];
+        loop {
+            let round = match self.round {
+                Some(round) => round,
+                None => match self.vector.next_round(self.config.batch) {
+                    Some(round) => *self.round.insert(round),
+                    None => return Step::Done,
+                },
+            };
+            if let Some(step) = self.critical.step(round, lock, self.irq_ns, &mut self.costs) {
+                return step;
+            }
+            self.round = None;
+        }
+    }
+
+    /// Files whose deletion was measured.
+    pub fn deleted(&self) -> usize {
+        self.times.len()
+    }
+}
+
+/// The task that deletes is made first.
+const DELETER: TaskId = TaskId(0);
+
+impl Program for Truncate {
+    fn start(&mut self, cx: &mut ProgramCx<'_>) {
+        self.irq_ns = cx.machine().locks.queue_hold_ns;
+        self.locks = (0..self.config.files).map(|_| cx.new_lock("tree_lock")).collect();
+        let comm = cx.comm("sparsetruncate");
+        let deleter = cx.start_task(TaskAttr { comm, ..TaskAttr::default() });
+        debug_assert_eq!(deleter, DELETER);
+        let comm = cx.comm("kswapd");
+        for _ in 0..self.config.reclaimers {
+            cx.start_task(TaskAttr { comm, kthread: true, ..TaskAttr::default() });
+            self.reclaimers.push(Reclaimer::default());
+        }
+    }
+
+    fn next(&mut self, cx: &mut ProgramCx<'_>, task: TaskId) -> Op {
+        if task == DELETER { self.delete(cx.now()) } else { self.reclaim(task) }
+    }
+
+    fn path(&mut self, _cx: &mut ProgramCx<'_>, task: TaskId) -> Step {
+        if task == DELETER { self.delete_path() } else { self.reclaim_path(task) }
+    }
+
+    fn is_done(&self) -> bool {
+        self.done
+    }
+
+    fn progress(&self) -> f64 {
+        f64::from(self.files.current()) / f64::from(self.config.files)
+    }
+
+    fn measurement_begins(&mut self) {
+        self.times = Times::default();
+    }
+
+    fn results(&self, elapsed_ns: Ns) -> Vec<(&'static str, f64)> {
+        let per_s = self.times.len() as f64 / (elapsed_ns.max(1) as f64 * 1e-9);
+        let mut results = vec![("throughput", per_s)];
+        results.extend(self.times.results());
+        results
+    }
+
+    fn calls(&self, task: TaskId, op: &Op) -> Calls {
+        match op {
+            Op::Kernel(_) | Op::Path if task != DELETER => reclaim::CALLS,
+            Op::Kernel(_) | Op::Path => UNLINK,
+            _ => op.calls(),
+        }
+    }
+
+    fn unwind(&self, _cpu: CpuId, task: Option<TaskId>, stack: &mut Stack) {
+        match (task, self.round, self.config.batch) {
+            (Some(DELETER), Some(Round { pages: true, .. }), _) => {
+                stack.call(&["truncate_inode_pages_range", "delete_from_page_cache_batch"]);
+            }
+            (Some(DELETER), _, Batch::Entry) => {
+                stack.call(&["truncate_inode_pages_range", "clear_shadow_entry"]);
+            }
+            (Some(DELETER), _, Batch::Pagevec) => {
+                stack.call(&["truncate_inode_pages_range", "truncate_exceptional_pvec_entries"]);
+            }
+            _ => stack.call(&["__remove_mapping"]),
+        }
+    }
+
+    fn waits_for(&self, _task: TaskId) -> String {
+        "a page to reclaim".to_string()
+    }
+}
+
+/// The way to the last `iput` of a file that nobody has open (Linux 4.14).
+const UNLINK: Calls = &["entry_SYSCALL_64", "do_syscall_64", "sys_unlink", "do_unlinkat", "evict"];
