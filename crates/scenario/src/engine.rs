@@ -3,6 +3,7 @@
 //! Policies and programs are chosen here, once per run; inside, everything is resolved at compile
 //! time. This file and `metrics.rs` alone know the crates `policies`, `workloads` and `sim-core`.
 
+mod classics;
 mod fair;
 mod ledger;
 mod metrics;
@@ -116,6 +117,10 @@ fn with_policy<P: Policy>(
         "perf-script" => run(spec, policy, replay(load), watch, progress),
         "netperf" => run(spec, policy, netperf(load, seed), watch, progress),
         "hackbench" => run(spec, policy, hackbench(load, seed), watch, progress),
+        "perf-bench-pipe" => run(spec, policy, classics::pipe(load, seed), watch, progress),
+        "perf-bench-messaging" => {
+            run(spec, policy, classics::messaging(load, seed), watch, progress)
+        }
         "schbench" => run(spec, policy, schbench(spec), watch, progress),
         "web" => run(spec, policy, web(spec), watch, progress),
         "truncate" => run(spec, policy, truncate(load, seed), watch, progress),
@@ -189,12 +194,17 @@ fn netperf(load: &WorkloadSpec, seed: u64) -> Netperf {
 }
 
 fn hackbench(load: &WorkloadSpec, seed: u64) -> Hackbench {
+    hackbench_of(load, int(load, "datasize") as u32, seed)
+}
+
+/// hackbench with messages of so many bytes.
+fn hackbench_of(load: &WorkloadSpec, datasize: u32, seed: u64) -> Hackbench {
     let on = |key| load.bool(key).unwrap_or(false);
     Hackbench::new(hackbench::Config {
         groups: int(load, "groups") as u32,
-        fds: int(load, "fds") as u32,
+        fds: load.hackbench_fds() as u32,
         loops: int(load, "loops") as u32,
-        datasize: int(load, "datasize") as u32,
+        datasize,
         medium: if on("pipe") { hackbench::Medium::Pipe } else { hackbench::Medium::Socket },
         threads: on("threads"),
         message_ns: load.int("message_ns"),

@@ -200,6 +200,14 @@ impl WorkloadSpec {
         self.get(key).and_then(|value| value.float())
     }
 
+    /// Senders, and receivers, of a group of a `hackbench` workload and of perf's twin of it.
+    pub(crate) fn hackbench_fds(&self) -> u64 {
+        match self.def.kind {
+            "hackbench" => self.int("fds").expect("the registry has a default"),
+            _ => crate::glue::MESSAGING_FDS,
+        }
+    }
+
     /// Workers of each message thread of a `schbench` workload.
     pub(crate) fn schbench_threads(&self, machine: &Machine) -> u64 {
         let message_threads = self.int("message_threads").unwrap_or(1).max(1);

@@ -21,6 +21,9 @@ pub use workloads::truncate::PAGE_BYTES;
 /// No machine has more CPUs.
 pub const CPUS_MAX: usize = topology::MAX_CPUS as usize;
 
+/// Senders, and receivers, of a group of `perf bench sched messaging`.
+pub const MESSAGING_FDS: u64 = workloads::perf_bench::MESSAGING_FDS as u64;
+
 /// What reports say about a machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MachineInfo {

@@ -12,11 +12,11 @@
 //! that CPUs that use one pipe wait for its mutex, that more bytes take longer, and that main waits
 //! for its threads one by one.
 
-mod calls;
+pub(crate) mod calls;
 mod channel;
 
 use crate::spread::Spread;
-use channel::Channel;
+pub(crate) use channel::Channel;
 pub use channel::Medium;
 use sim_core::{Calls, Ns, Op, Program, ProgramCx, Step, TaskAttr, TaskId};
 use std::collections::VecDeque;
@@ -48,7 +48,7 @@ pub struct Config {
 /// CPU work to write or to read 100 bytes on one CPU, ns at [`REFERENCE_MHZ`]: measured on a guest
 /// of an EPYC at 4.5 GHz, with Linux 6.18, for 0.93 and 0.32 us.
 const SOCKET_NS: Ns = 1400;
-const PIPE_NS: Ns = 480;
+pub(crate) const PIPE_NS: Ns = 480;
 /// The end of a process and of a thread: the kernel build's 100 us at 4.5 GHz, and unverified.
 const EXIT_NS: Ns = 150_000;
 const THREAD_EXIT_NS: Ns = 15_000;
@@ -57,7 +57,7 @@ const THREAD_EXIT_NS: Ns = 15_000;
 const BYTE_NS: Ns = 1000;
 const REAP_NS: Ns = 10_000;
 /// What a task uses again and again, KiB: as netperf's, unverified here.
-const WORKING_SET_KIB: u32 = 64;
+pub(crate) const WORKING_SET_KIB: u32 = 64;
 
 /// Main is the first task.
 const MAIN: TaskId = TaskId(0);

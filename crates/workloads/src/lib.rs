@@ -11,6 +11,7 @@ pub mod kernel_build;
 mod latency;
 pub mod micro;
 pub mod netperf;
+pub mod perf_bench;
 pub mod queue_work;
 pub mod random;
 pub mod replay;

@@ -196,7 +196,9 @@ fn group_of_tasks(
     machine: &Machine,
 ) -> Option<(&'static str, &'static str, u64)> {
     match workload.def.kind {
-        "hackbench" => Some(("groups", "groups", 2 * workload.int("fds")?)),
+        "hackbench" | "perf-bench-messaging" => {
+            Some(("groups", "groups", 2 * workload.hackbench_fds()))
+        }
         "schbench" => {
             Some(("message_threads", "message threads", 1 + workload.schbench_threads(machine)))
         }
@@ -284,10 +286,10 @@ fn memory(workload: &WorkloadSpec, machine: &Machine) -> Option<(&'static str, &
             Some(("issuers", "issuers", (32 << 10) + 256 * workload.int("outstanding")?))
         }
         "netperf" => Some(("clients", "pairs", NETPERF_PAIR)),
-        "hackbench" => {
+        "hackbench" | "perf-bench-messaging" => {
             let threads = workload.bool("threads").unwrap_or(false);
             let each = if threads { THREAD } else { PROCESS };
-            Some(("groups", "groups", 2 * workload.int("fds")? * each))
+            Some(("groups", "groups", 2 * workload.hackbench_fds() * each))
         }
         "web" => {
             let footprint = workload.int("cache_footprint_kib")? << 10;

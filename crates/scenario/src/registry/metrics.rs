@@ -101,6 +101,7 @@ pub const METRICS: &[MetricDef] = &[
         Higher,
         "requests, transactions or (rt-app) rounds of all threads per second",
     ),
+    row("usecs_per_op", "us", Lower, "time of one round trip, perf bench's `usecs/op`"),
     row("throughput_mbit", "Mbit/s", Higher, "bulk transfer, as netperf prints it"),
     row("bandwidth", "MiB/s", Higher, "bytes read per second"),
     row(

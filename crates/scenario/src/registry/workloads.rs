@@ -2,6 +2,8 @@
 //!
 //! Defaults are stated here and nowhere else: [`crate::WorkloadSpec`] applies them.
 
+mod classics;
+
 use super::Fallback::{Bool, Float, Int, Required, Word, Words};
 use super::{Fallback, KeyDef, Kind};
 
@@ -188,13 +190,7 @@ pub const WORKLOADS: &[WorkloadDef] = &[
             },
             switch("pipe", false, "through pipes (-p) as of Linux 6.14, not pairs of Unix sockets"),
             switch("threads", false, "threads of one process (-T), not processes (-P)"),
-            KeyDef {
-                name: "message_ns",
-                kind: Kind::Int { min: 1, max: 3_600_000_000_000 },
-                unit: "ns",
-                default: Words("1400 or 480 (pipes) at 3 GHz"),
-                help: "CPU work to write a message of any size, and to read it, at full speed",
-            },
+            classics::message_ns("1400 or 480 (pipes) at 3 GHz"),
             SPREAD,
         ],
         kernel_keys: &[],
@@ -227,6 +223,8 @@ pub const WORKLOADS: &[WorkloadDef] = &[
         ],
         kernel_keys: &[],
     },
+    classics::PERF_BENCH_PIPE,
+    classics::PERF_BENCH_MESSAGING,
     WorkloadDef {
         kind: "web",
         ends: false,

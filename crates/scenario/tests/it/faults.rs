@@ -640,3 +640,32 @@ fn groups_of_tasks_must_be_few_and_fit() {
             the machine's memory is its `memory_gib`"#]],
     );
 }
+
+#[test]
+fn classic_benchmarks_are_bounded_by_tasks_and_memory() {
+    let check = |workload: &str, expected: expect_test::Expect| {
+        check_brief(
+            &format!(
+                "title = \"x\"\npolicy = \"cfs\"\n{MACHINE}\n[workload]\n{workload}\n[run]\nuntil = \"1s\"\n[[variant]]\nname = \"A\"\n"
+            ),
+            expected,
+        )
+    };
+    check(
+        "kind = \"perf-bench-pipe\"\nloops = 0\nmessage_ns = 0\nthread = true",
+        expect![[r#"
+        10: `loops` must be at least 1
+        11: `message_ns` must be at least 1 ns
+        12: unknown key `thread` in workload `perf-bench-pipe`
+            did you mean `threads`?"#]],
+    );
+    check(
+        "kind = \"perf-bench-messaging\"\ngroups = 100_000\nfds = 20",
+        expect![[r#"
+        10: 100000 groups of 42 MiB each do not fit into 64 GiB of memory
+            the machine's memory is its `memory_gib`
+        10: 100000 groups of 40 tasks; at most 1000000 are simulated
+        11: unknown key `fds` in workload `perf-bench-messaging`
+            known: groups, loops, pipe, threads, message_ns, spread, cpu_weight, kind"#]],
+    );
+}

@@ -5,7 +5,7 @@ use sim_core::Calls;
 
 /// What a task is about.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Step {
+pub(crate) enum Step {
     Write,
     /// It wakes the receiver.
     WakeReceiver,
@@ -98,7 +98,7 @@ const PIPE_WAKE_SENDERS: Calls = &[
 ];
 
 /// The functions around a step, the outermost first.
-pub(super) fn of(medium: Medium, step: Step) -> Calls {
+pub(crate) fn of(medium: Medium, step: Step) -> Calls {
     match (medium, step) {
         (Medium::Socket, Step::Write) => SOCKET_WRITE,
         (Medium::Socket, Step::WakeReceiver) => SOCKET_WAKE_RECEIVER,

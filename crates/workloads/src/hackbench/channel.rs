@@ -77,7 +77,7 @@ impl Room {
 }
 
 /// The way to one receiver.
-pub(super) struct Channel {
+pub(crate) struct Channel {
     medium: Medium,
     room: Room,
     /// By message that is there: the CPU that wrote it.

@@ -17,6 +17,7 @@ mod locks;
 mod netperf;
 mod observers;
 mod paths;
+mod perf_bench;
 mod profile;
 mod rt_app;
 mod scaling;

@@ -1,0 +1,48 @@
+//! Classic benchmarks by their own names: keys are the options of the tools, in the tools' units.
+
+use super::{SPREAD, TASKS_MAX, WorkloadDef, count, switch};
+use crate::registry::Fallback::{Int, Words};
+use crate::registry::{KeyDef, Kind};
+
+/// What it takes to write a message, and to read it.
+pub(super) const fn message_ns(default: &'static str) -> KeyDef {
+    KeyDef {
+        name: "message_ns",
+        kind: Kind::Int { min: 1, max: 3_600_000_000_000 },
+        unit: "ns",
+        default: Words(default),
+        help: "CPU work to write a message of any size, and to read it, at full speed",
+    }
+}
+
+pub(super) const PERF_BENCH_PIPE: WorkloadDef = WorkloadDef {
+    kind: "perf-bench-pipe",
+    ends: true,
+    workqueue: false,
+    kernel_threads: false,
+    help: "perf bench sched pipe: two tasks pass a number back and forth; elapsed: `Total time`",
+    keys: &[
+        count("loops", 1_000_000_000, Int(1_000_000), "round trips, perf's operations (-l)"),
+        switch("threads", false, "threads of one process (-T), not processes"),
+        message_ns("480 at 3 GHz"),
+        SPREAD,
+    ],
+    kernel_keys: &[],
+};
+
+pub(super) const PERF_BENCH_MESSAGING: WorkloadDef = WorkloadDef {
+    kind: "perf-bench-messaging",
+    ends: true,
+    workqueue: false,
+    kernel_threads: false,
+    help: "perf bench sched messaging: hackbench in groups of 20 and 20; elapsed: `Total time`",
+    keys: &[
+        count("groups", TASKS_MAX, Int(10), "groups (-g)"),
+        count("loops", 1_000_000_000, Int(100), "messages from each sender to each receiver (-l)"),
+        switch("pipe", false, "through pipes (-p) as of Linux 6.14, not pairs of Unix sockets"),
+        switch("threads", false, "threads of one process (-t), not processes"),
+        message_ns("1400 or 480 (pipes) at 3 GHz"),
+        SPREAD,
+    ],
+    kernel_keys: &[],
+};
