@@ -122,6 +122,7 @@ fn with_policy<P: Policy>(
             run(spec, policy, classics::messaging(load, seed), watch, progress)
         }
         "schbench" => run(spec, policy, schbench(spec), watch, progress),
+        "schbench-old" => run(spec, policy, classics::schbench_old(load, seed), watch, progress),
         "web" => run(spec, policy, web(spec), watch, progress),
         "truncate" => run(spec, policy, truncate(load, seed), watch, progress),
         "dm-crypt" => run(spec, policy, workqueue::dm_crypt(spec), watch, progress),

@@ -17,6 +17,7 @@ pub mod random;
 pub mod replay;
 pub mod rt_app;
 pub mod schbench;
+pub mod schbench_old;
 pub mod speed;
 mod spread;
 pub mod truncate;

@@ -2,8 +2,10 @@
 
 use super::{float, hackbench_of, int};
 use crate::experiment::WorkloadSpec;
+use sim_core::Ns;
 use workloads::hackbench::Hackbench;
 use workloads::perf_bench::{self, MESSAGING_BYTES, SchedPipe};
+use workloads::schbench_old::{self, SchbenchOld};
 
 /// `perf bench sched pipe`.
 pub(super) fn pipe(load: &WorkloadSpec, seed: u64) -> SchedPipe {
@@ -19,4 +21,20 @@ pub(super) fn pipe(load: &WorkloadSpec, seed: u64) -> SchedPipe {
 /// `perf bench sched messaging`.
 pub(super) fn messaging(load: &WorkloadSpec, seed: u64) -> Hackbench {
     hackbench_of(load, MESSAGING_BYTES, seed)
+}
+
+/// schbench of old.
+pub(super) fn schbench_old(load: &WorkloadSpec, seed: u64) -> SchbenchOld {
+    SchbenchOld::new(schbench_old::Config {
+        message_threads: int(load, "message_threads") as u32,
+        threads: int(load, "threads") as u32,
+        cputime_ns: us(load, "cputime_us"),
+        sleeptime_ns: us(load, "sleeptime_us"),
+        seed,
+    })
+}
+
+/// A time that the tool takes in us.
+fn us(load: &WorkloadSpec, key: &str) -> Ns {
+    1000 * int(load, key)
 }

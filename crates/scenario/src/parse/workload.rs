@@ -202,6 +202,9 @@ fn group_of_tasks(
         "schbench" => {
             Some(("message_threads", "message threads", 1 + workload.schbench_threads(machine)))
         }
+        "schbench-old" => {
+            Some(("message_threads", "message threads", 1 + workload.int("threads")?))
+        }
         _ => None,
     }
 }
@@ -290,6 +293,9 @@ fn memory(workload: &WorkloadSpec, machine: &Machine) -> Option<(&'static str, &
             let threads = workload.bool("threads").unwrap_or(false);
             let each = if threads { THREAD } else { PROCESS };
             Some(("groups", "groups", 2 * workload.hackbench_fds() * each))
+        }
+        "schbench-old" => {
+            Some(("message_threads", "message threads", (1 + workload.int("threads")?) * THREAD))
         }
         "web" => {
             let footprint = workload.int("cache_footprint_kib")? << 10;

@@ -29,6 +29,8 @@ const FILE_TIMES: [&str; 17] = [
     "best50_amean",
     "best25_amean",
 ];
+/// … and besides, where a benchmark prints it.
+const MORE_LENGTHS: [&str; 4] = ["min", "p75", "p995", "p999"];
 
 /// Groups of call sites that `spin_pct.` adds up.
 pub(crate) const SPIN_GROUPS: [SiteGroup; 3] =
@@ -61,6 +63,7 @@ impl MetricDef {
                 sites.chain(SPIN_GROUPS.iter().map(|group| group.name())).collect()
             }
             "time_" => FILE_TIMES.to_vec(),
+            "latency_" => LENGTHS.into_iter().chain(MORE_LENGTHS).collect(),
             _ => LENGTHS.to_vec(),
         }
     }
@@ -108,7 +111,8 @@ pub const METRICS: &[MetricDef] = &[
         "latency_",
         "us",
         Lower,
-        "time of one request: mean, p50, p90 (some workloads), p95, p99, max",
+        "time of one request, or what a benchmark measures: mean, p50, p95, p99, max, and for some \
+         min, p75, p90, p995 (99.5 %), p999",
     ),
     row(
         "time_",

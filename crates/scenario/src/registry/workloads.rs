@@ -225,6 +225,7 @@ pub const WORKLOADS: &[WorkloadDef] = &[
     },
     classics::PERF_BENCH_PIPE,
     classics::PERF_BENCH_MESSAGING,
+    classics::SCHBENCH_OLD,
     WorkloadDef {
         kind: "web",
         ends: false,

@@ -668,4 +668,18 @@ fn classic_benchmarks_are_bounded_by_tasks_and_memory() {
         11: unknown key `fds` in workload `perf-bench-messaging`
             known: groups, loops, pipe, threads, message_ns, spread, cpu_weight, kind"#]],
     );
+    check(
+        "kind = \"schbench-old\"\nmessage_threads = 1_000_000\nthreads = 1_000_000",
+        expect![[r#"
+        10: 1000000 message threads of 62501 MiB each do not fit into 64 GiB of memory
+            the machine's memory is its `memory_gib`
+        10: 1000000 message threads of 1000001 tasks; at most 1000000 are simulated"#]],
+    );
+    check(
+        "kind = \"schbench-old\"\nmessage_threads = 0\ncputime_us = -1\nsleeptime_us = 1e3",
+        expect![[r#"
+            10: `message_threads` must be at least 1
+            11: `cputime_us` must not be negative
+            12: `sleeptime_us` must be a whole number"#]],
+    );
 }

@@ -22,6 +22,7 @@ mod profile;
 mod rt_app;
 mod scaling;
 mod schbench;
+mod schbench_old;
 mod shared_runq;
 mod steal;
 mod support;

@@ -46,3 +46,24 @@ pub(super) const PERF_BENCH_MESSAGING: WorkloadDef = WorkloadDef {
     ],
     kernel_keys: &[],
 };
+
+/// A time in microseconds, as the tools take them; at most an hour.
+const fn us(name: &'static str, min: i64, default: i64, help: &'static str) -> KeyDef {
+    let kind = Kind::Int { min, max: 3_600_000_000 };
+    KeyDef { name, kind, unit: "us", default: Int(default), help }
+}
+
+pub(super) const SCHBENCH_OLD: WorkloadDef = WorkloadDef {
+    kind: "schbench-old",
+    ends: false,
+    workqueue: false,
+    kernel_threads: false,
+    help: "schbench until 2023: message threads wake workers; latency_p99: its `99.0th`",
+    keys: &[
+        count("message_threads", TASKS_MAX, Int(2), "message threads (-m)"),
+        count("threads", TASKS_MAX, Int(16), "workers of each message thread (-t)"),
+        us("cputime_us", 0, 30_000, "how long a worker thinks, by the clock (-c)"),
+        us("sleeptime_us", 0, 30_000, "a message thread's sleep, and up to a quarter more (-s)"),
+    ],
+    kernel_keys: &[],
+};
