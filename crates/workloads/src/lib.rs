@@ -5,6 +5,7 @@
 
 pub mod admin;
 pub mod background;
+pub mod cyclictest;
 pub mod dm_crypt;
 pub mod hackbench;
 pub mod kernel_build;

@@ -44,6 +44,11 @@ pub fn unit(rng: &mut Stream) -> f64 {
     1.0 - rng.random::<f64>()
 }
 
+/// When a workload begins within a time such as a tick, ns.
+pub fn part_of(seed: u64, ns: u64) -> u64 {
+    stream(seed, 0, Purpose::Start).random_range(0..ns.max(1))
+}
+
 /// An exponential number with mean 1.
 pub fn exponential(rng: &mut Stream) -> f64 {
     -libm::log(unit(rng))

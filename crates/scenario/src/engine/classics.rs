@@ -3,6 +3,7 @@
 use super::{float, hackbench_of, int};
 use crate::experiment::WorkloadSpec;
 use sim_core::Ns;
+use workloads::cyclictest::{self, Cyclictest};
 use workloads::hackbench::Hackbench;
 use workloads::perf_bench::{self, MESSAGING_BYTES, SchedPipe};
 use workloads::schbench_old::{self, SchbenchOld};
@@ -30,6 +31,17 @@ pub(super) fn schbench_old(load: &WorkloadSpec, seed: u64) -> SchbenchOld {
         threads: int(load, "threads") as u32,
         cputime_ns: us(load, "cputime_us"),
         sleeptime_ns: us(load, "sleeptime_us"),
+        seed,
+    })
+}
+
+/// cyclictest, and hogs beside it.
+pub(super) fn cyclictest(load: &WorkloadSpec, seed: u64) -> Cyclictest {
+    Cyclictest::new(cyclictest::Config {
+        threads: int(load, "threads") as u32,
+        interval_ns: us(load, "interval_us"),
+        distance_ns: us(load, "distance_us"),
+        hogs: int(load, "hogs") as u32,
         seed,
     })
 }

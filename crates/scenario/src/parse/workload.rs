@@ -209,6 +209,21 @@ fn group_of_tasks(
     }
 }
 
+/// Tasks of several keys must together be no more than are simulated.
+pub(super) fn must_be_few_in_all(walk: &mut Walk, doc: &DeTable<'_>, workload: &WorkloadSpec) {
+    let (key, tasks) = match workload.def.kind {
+        "cyclictest" => ("hogs", workload.int("hogs").zip(workload.int("threads"))),
+        _ => return,
+    };
+    let Some((some, others)) = tasks.filter(|(a, b)| a + b > TASKS_MAX as u64) else {
+        return;
+    };
+    if let Some(node) = place(doc, key) {
+        let message = format!("{} tasks; at most {TASKS_MAX} are simulated", some + others);
+        walk.fault(walk.at(node.span(), message).label(format!("beside {others} others")));
+    }
+}
+
 /// Requests or items of all issuers that are simulated at most: 1 GiB.
 const IN_FLIGHT_MAX: u64 = 10_000_000;
 
@@ -297,6 +312,10 @@ fn memory(workload: &WorkloadSpec, machine: &Machine) -> Option<(&'static str, &
         "schbench-old" => {
             Some(("message_threads", "message threads", (1 + workload.int("threads")?) * THREAD))
         }
+        "cyclictest" if workload.int("hogs") > workload.int("threads") => {
+            Some(("hogs", "hogs", PROCESS))
+        }
+        "cyclictest" => Some(("threads", "threads", THREAD)),
         "web" => {
             let footprint = workload.int("cache_footprint_kib")? << 10;
             Some(("threads", "threads", THREAD + footprint))

@@ -682,4 +682,22 @@ fn classic_benchmarks_are_bounded_by_tasks_and_memory() {
             11: `cputime_us` must not be negative
             12: `sleeptime_us` must be a whole number"#]],
     );
+    check(
+        "kind = \"cyclictest\"\nthreads = 0\ninterval_us = 0\ndistance_us = -1",
+        expect![[r#"
+        10: `threads` must be at least 1
+        11: `interval_us` must be at least 1 us
+        12: `distance_us` must not be negative"#]],
+    );
+    check(
+        "kind = \"cyclictest\"\nthreads = 1_000_000\nhogs = 50_000",
+        expect!["11: 1050000 tasks; at most 1000000 are simulated"],
+    );
+    check(
+        "kind = \"cyclictest\"\nhogs = 1_000_000",
+        expect![[r#"
+        10: 1000000 hogs of 2 MiB each do not fit into 64 GiB of memory
+            the machine's memory is its `memory_gib`
+        10: 1000001 tasks; at most 1000000 are simulated"#]],
+    );
 }

@@ -5,6 +5,7 @@ mod attr;
 mod build;
 mod closed_forms;
 mod conservation;
+mod cyclictest;
 mod dm_crypt;
 mod engine;
 mod ext;

@@ -67,3 +67,24 @@ pub(super) const SCHBENCH_OLD: WorkloadDef = WorkloadDef {
     ],
     kernel_keys: &[],
 };
+
+pub(super) const CYCLICTEST: WorkloadDef = WorkloadDef {
+    kind: "cyclictest",
+    ends: false,
+    workqueue: false,
+    kernel_threads: false,
+    help: "cyclictest (SCHED_OTHER): how late timers are; latency_mean: its `Avg`",
+    keys: &[
+        count("threads", TASKS_MAX, Int(1), "threads that measure (-t)"),
+        us("interval_us", 1, 1000, "interval of the first thread (-i)"),
+        us("distance_us", 0, 500, "how much longer the next thread's interval is (-d)"),
+        KeyDef {
+            name: "hogs",
+            kind: Kind::Int { min: 0, max: TASKS_MAX },
+            unit: "",
+            default: Int(0),
+            help: "processes beside it that never sleep",
+        },
+    ],
+    kernel_keys: &[],
+};
