@@ -15,6 +15,8 @@ const HEADLINES: &[&str] = &[
     "elapsed",
     "throughput",
     "throughput_mbit",
+    "bogo_ops_cpu",
+    "bogo_ops_yield",
     "bandwidth",
     "latency_p99",
     "cpu_pct",

@@ -124,6 +124,7 @@ fn with_policy<P: Policy>(
         "schbench" => run(spec, policy, schbench(spec), watch, progress),
         "schbench-old" => run(spec, policy, classics::schbench_old(load, seed), watch, progress),
         "cyclictest" => run(spec, policy, classics::cyclictest(load, seed), watch, progress),
+        "stress-ng" => run(spec, policy, classics::stress_ng(spec), watch, progress),
         "web" => run(spec, policy, web(spec), watch, progress),
         "truncate" => run(spec, policy, truncate(load, seed), watch, progress),
         "dm-crypt" => run(spec, policy, workqueue::dm_crypt(spec), watch, progress),

@@ -208,6 +208,14 @@ impl WorkloadSpec {
         }
     }
 
+    /// Processes of a `stress-ng` workload: those that compute, and those that yield.
+    pub(crate) fn stressors(&self, machine: &Machine) -> (u64, u64) {
+        let cpus = machine.n_cpus() as u64;
+        let yields = self.int("yield");
+        let computes = self.int("cpu").unwrap_or(if yields.is_none() { cpus } else { 0 });
+        (computes, crate::glue::yield_processes(yields.unwrap_or(0), cpus))
+    }
+
     /// Workers of each message thread of a `schbench` workload.
     pub(crate) fn schbench_threads(&self, machine: &Machine) -> u64 {
         let message_threads = self.int("message_threads").unwrap_or(1).max(1);

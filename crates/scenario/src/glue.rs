@@ -24,6 +24,11 @@ pub const CPUS_MAX: usize = topology::MAX_CPUS as usize;
 /// Senders, and receivers, of a group of `perf bench sched messaging`.
 pub const MESSAGING_FDS: u64 = workloads::perf_bench::MESSAGING_FDS as u64;
 
+/// Processes of so many stressors of `stress-ng --yield` on so many CPUs.
+pub fn yield_processes(stressors: u64, cpus: u64) -> u64 {
+    workloads::stress_ng::yield_processes(stressors, cpus)
+}
+
 /// What reports say about a machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MachineInfo {

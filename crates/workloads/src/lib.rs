@@ -21,6 +21,7 @@ pub mod schbench;
 pub mod schbench_old;
 pub mod speed;
 mod spread;
+pub mod stress_ng;
 pub mod truncate;
 pub mod web;
 

@@ -1,12 +1,13 @@
 //! Classic benchmarks: a workload's keys become a program's parameters.
 
 use super::{float, hackbench_of, int};
-use crate::experiment::WorkloadSpec;
+use crate::experiment::{RunSpec, WorkloadSpec};
 use sim_core::Ns;
 use workloads::cyclictest::{self, Cyclictest};
 use workloads::hackbench::Hackbench;
 use workloads::perf_bench::{self, MESSAGING_BYTES, SchedPipe};
 use workloads::schbench_old::{self, SchbenchOld};
+use workloads::stress_ng::{self, StressNg};
 
 /// `perf bench sched pipe`.
 pub(super) fn pipe(load: &WorkloadSpec, seed: u64) -> SchedPipe {
@@ -43,6 +44,20 @@ pub(super) fn cyclictest(load: &WorkloadSpec, seed: u64) -> Cyclictest {
         distance_ns: us(load, "distance_us"),
         hogs: int(load, "hogs") as u32,
         seed,
+    })
+}
+
+/// stress-ng's stressors.
+pub(super) fn stress_ng(spec: &RunSpec) -> StressNg {
+    let load = &spec.workload;
+    let (cpu, yields) = load.stressors(&spec.machine);
+    StressNg::new(stress_ng::Config {
+        cpu: cpu as u32,
+        cpu_load: int(load, "cpu_load") as u32,
+        slice_ns: 1_000_000 * int(load, "cpu_load_slice"),
+        op_ns: int(load, "op_ns"),
+        yields: yields as u32,
+        seed: spec.seed,
     })
 }
 

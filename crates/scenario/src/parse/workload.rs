@@ -210,9 +210,15 @@ fn group_of_tasks(
 }
 
 /// Tasks of several keys must together be no more than are simulated.
-pub(super) fn must_be_few_in_all(walk: &mut Walk, doc: &DeTable<'_>, workload: &WorkloadSpec) {
+pub(super) fn must_be_few_in_all(
+    walk: &mut Walk,
+    doc: &DeTable<'_>,
+    workload: &WorkloadSpec,
+    machine: &Machine,
+) {
     let (key, tasks) = match workload.def.kind {
         "cyclictest" => ("hogs", workload.int("hogs").zip(workload.int("threads"))),
+        "stress-ng" => ("cpu", Some(workload.stressors(machine))),
         _ => return,
     };
     let Some((some, others)) = tasks.filter(|(a, b)| a + b > TASKS_MAX as u64) else {
@@ -316,6 +322,10 @@ fn memory(workload: &WorkloadSpec, machine: &Machine) -> Option<(&'static str, &
             Some(("hogs", "hogs", PROCESS))
         }
         "cyclictest" => Some(("threads", "threads", THREAD)),
+        "stress-ng" if workload.int("yield") > workload.int("cpu") => {
+            Some(("yield", "stressors", PROCESS))
+        }
+        "stress-ng" => Some(("cpu", "stressors", PROCESS)),
         "web" => {
             let footprint = workload.int("cache_footprint_kib")? << 10;
             Some(("threads", "threads", THREAD + footprint))

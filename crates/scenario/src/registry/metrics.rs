@@ -63,6 +63,7 @@ impl MetricDef {
                 sites.chain(SPIN_GROUPS.iter().map(|group| group.name())).collect()
             }
             "time_" => FILE_TIMES.to_vec(),
+            "bogo_ops_" => vec!["cpu", "yield"],
             "latency_" => LENGTHS.into_iter().chain(MORE_LENGTHS).collect(),
             _ => LENGTHS.to_vec(),
         }
@@ -106,6 +107,7 @@ pub const METRICS: &[MetricDef] = &[
     ),
     row("usecs_per_op", "us", Lower, "time of one round trip, perf bench's `usecs/op`"),
     row("throughput_mbit", "Mbit/s", Higher, "bulk transfer, as netperf prints it"),
+    row("bogo_ops_", "1/s", Higher, "stress-ng's `bogo ops/s (real time)`: cpu, yield"),
     row("bandwidth", "MiB/s", Higher, "bytes read per second"),
     row(
         "latency_",

@@ -227,6 +227,7 @@ pub const WORKLOADS: &[WorkloadDef] = &[
     classics::PERF_BENCH_MESSAGING,
     classics::SCHBENCH_OLD,
     classics::CYCLICTEST,
+    classics::STRESS_NG,
     WorkloadDef {
         kind: "web",
         ends: false,

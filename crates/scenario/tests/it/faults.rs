@@ -700,4 +700,25 @@ fn classic_benchmarks_are_bounded_by_tasks_and_memory() {
             the machine's memory is its `memory_gib`
         10: 1000001 tasks; at most 1000000 are simulated"#]],
     );
+    check(
+        "kind = \"stress-ng\"\ncpu = 0\ncpu_load = 101\ncpu_load_slice = 0",
+        expect![[r#"
+        10: `cpu` must be at least 1
+        11: `cpu_load` must be at most 100 %
+        12: `cpu_load_slice` must be at least 1 ms"#]],
+    );
+    check(
+        "kind = \"stress-ng\"\ncpu = 40_000\nyield = 980_000\nswitch = 1",
+        expect![[r#"
+        10: 1020000 tasks; at most 1000000 are simulated
+        12: unknown key `switch` in workload `stress-ng`
+            known: cpu, cpu_load, cpu_load_slice, op_ns, yield, cpu_weight, kind"#]],
+    );
+    check(
+        "kind = \"stress-ng\"\nyield = 900_000",
+        expect![[r#"
+        10: 900000 stressors of 2 MiB each do not fit into 64 GiB of memory
+            the machine's memory is its `memory_gib`"#]],
+    );
+    check("kind = \"stress-ng\"\nyield = 1", expect!["right"]);
 }

@@ -26,6 +26,7 @@ mod schbench;
 mod schbench_old;
 mod shared_runq;
 mod steal;
+mod stress_ng;
 mod support;
 mod truncate;
 mod twins;

@@ -88,3 +88,42 @@ pub(super) const CYCLICTEST: WorkloadDef = WorkloadDef {
     ],
     kernel_keys: &[],
 };
+
+pub(super) const STRESS_NG: WorkloadDef = WorkloadDef {
+    kind: "stress-ng",
+    ends: false,
+    workqueue: false,
+    kernel_threads: false,
+    help: "stress-ng --cpu and --yield; bogo_ops_cpu, _yield: `bogo ops/s (real time)`",
+    keys: &[
+        count(
+            "cpu",
+            TASKS_MAX,
+            Words("one per CPU; none beside `yield`"),
+            "processes that compute (--cpu)",
+        ),
+        KeyDef {
+            name: "cpu_load",
+            kind: Kind::Int { min: 1, max: 100 },
+            unit: "%",
+            default: Int(100),
+            help: "… for so much of the time (--cpu-load)",
+        },
+        KeyDef {
+            name: "cpu_load_slice",
+            kind: Kind::Int { min: 1, max: 3_600_000 },
+            unit: "ms",
+            default: Int(1),
+            help: "… so long at a stretch (--cpu-load-slice; the tool's default is no time)",
+        },
+        KeyDef {
+            name: "op_ns",
+            kind: Kind::Int { min: 1, max: 3_600_000_000_000 },
+            unit: "ns",
+            default: Int(1_000_000),
+            help: "CPU work of a bogo op of theirs at this machine's full speed",
+        },
+        count("yield", TASKS_MAX, Words("none"), "yielding stressors (--yield), two tasks per CPU"),
+    ],
+    kernel_keys: &[],
+};
