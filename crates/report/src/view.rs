@@ -14,6 +14,7 @@ const HEADLINES: &[&str] = &[
     "highest_load",
     "elapsed",
     "throughput",
+    "throughput_mb",
     "throughput_mbit",
     "bogo_ops_cpu",
     "bogo_ops_yield",

@@ -123,6 +123,7 @@ fn with_policy<P: Policy>(
         }
         "schbench" => run(spec, policy, schbench(spec), watch, progress),
         "schbench-old" => run(spec, policy, classics::schbench_old(load, seed), watch, progress),
+        "tbench" => run(spec, policy, classics::tbench(load, seed), watch, progress),
         "cyclictest" => run(spec, policy, classics::cyclictest(load, seed), watch, progress),
         "stress-ng" => run(spec, policy, classics::stress_ng(spec), watch, progress),
         "web" => run(spec, policy, web(spec), watch, progress),

@@ -22,6 +22,7 @@ pub mod schbench_old;
 pub mod speed;
 mod spread;
 pub mod stress_ng;
+pub mod tbench;
 pub mod truncate;
 pub mod web;
 

@@ -12,7 +12,7 @@
 //! the CPU work of one way (a request or a reply, or one write with its read). Not in it: the way
 //! from a send into the next receive, the same code everywhere, which scales with the clock.
 
-mod calls;
+pub(crate) mod calls;
 mod stream;
 
 use crate::spread::Spread;
@@ -47,11 +47,11 @@ impl Test {
 pub const WRITE_BYTES: u64 = 16_384;
 /// Shares of `service_ns` of a message, in 64ths: unverified, general knowledge of the UDP path.
 /// The sender's stack up to the wake-up; the receiver's copy, its return and its next call.
-const SEND_SHARE: u64 = 40;
-const RECEIVE_SHARE: u64 = 24;
+pub(crate) const SEND_SHARE: u64 = 40;
+pub(crate) const RECEIVE_SHARE: u64 = 24;
 /// From the peer's wake-up to the sleep in the next receive: the way out of the stack and of the
 /// call, and into the socket that has nothing, ns at [`REFERENCE_MHZ`] (the timeline of spec B.1).
-const AFTER_NS: Ns = 800;
+pub(crate) const AFTER_NS: Ns = 800;
 /// From one pair's start to the next one's, a fork and an exec: unverified.
 /// Were all placed at once, with nothing running yet, most would land on the first socket.
 const START_GAP_NS: Ns = 1_000_000;

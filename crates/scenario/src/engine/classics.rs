@@ -8,6 +8,7 @@ use workloads::hackbench::Hackbench;
 use workloads::perf_bench::{self, MESSAGING_BYTES, SchedPipe};
 use workloads::schbench_old::{self, SchbenchOld};
 use workloads::stress_ng::{self, StressNg};
+use workloads::tbench::{self, Tbench};
 
 /// `perf bench sched pipe`.
 pub(super) fn pipe(load: &WorkloadSpec, seed: u64) -> SchedPipe {
@@ -32,6 +33,16 @@ pub(super) fn schbench_old(load: &WorkloadSpec, seed: u64) -> SchbenchOld {
         threads: int(load, "threads") as u32,
         cputime_ns: us(load, "cputime_us"),
         sleeptime_ns: us(load, "sleeptime_us"),
+        seed,
+    })
+}
+
+/// tbench and its servers.
+pub(super) fn tbench(load: &WorkloadSpec, seed: u64) -> Tbench {
+    Tbench::new(tbench::Config {
+        clients: int(load, "clients") as u32,
+        service_ns: int(load, "service_ns"),
+        spread: float(load, "spread"),
         seed,
     })
 }

@@ -62,9 +62,12 @@ fn every_workload_of_the_registry_runs() {
         let elapsed = output.metrics[0].value;
         let expected = match def.kind {
             // What these start is not there at once.
-            "netperf" | "hackbench" | "perf-bench-messaging" | "schbench" | "schbench-old" => {
-                0.198..0.2
-            }
+            "netperf"
+            | "hackbench"
+            | "perf-bench-messaging"
+            | "schbench"
+            | "schbench-old"
+            | "tbench" => 0.198..0.2,
             // … nor before some part of a tick.
             "cyclictest" | "stress-ng" => 0.195..0.2,
             "dm-crypt" => 0.07..0.1,

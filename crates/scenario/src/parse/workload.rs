@@ -315,6 +315,7 @@ fn memory(workload: &WorkloadSpec, machine: &Machine) -> Option<(&'static str, &
             let each = if threads { THREAD } else { PROCESS };
             Some(("groups", "groups", 2 * workload.hackbench_fds() * each))
         }
+        "tbench" => Some(("clients", "pairs", NETPERF_PAIR)),
         "schbench-old" => {
             Some(("message_threads", "message threads", (1 + workload.int("threads")?) * THREAD))
         }

@@ -107,6 +107,7 @@ pub const METRICS: &[MetricDef] = &[
     ),
     row("usecs_per_op", "us", Lower, "time of one round trip, perf bench's `usecs/op`"),
     row("throughput_mbit", "Mbit/s", Higher, "bulk transfer, as netperf prints it"),
+    row("throughput_mb", "MB/s", Higher, "bytes of files per second, as tbench prints them"),
     row("bogo_ops_", "1/s", Higher, "stress-ng's `bogo ops/s (real time)`: cpu, yield"),
     row("bandwidth", "MiB/s", Higher, "bytes read per second"),
     row(

@@ -226,6 +226,7 @@ pub const WORKLOADS: &[WorkloadDef] = &[
     classics::PERF_BENCH_PIPE,
     classics::PERF_BENCH_MESSAGING,
     classics::SCHBENCH_OLD,
+    classics::TBENCH,
     classics::CYCLICTEST,
     classics::STRESS_NG,
     WorkloadDef {

@@ -652,6 +652,20 @@ fn classic_benchmarks_are_bounded_by_tasks_and_memory() {
         )
     };
     check(
+        "kind = \"tbench\"\nclients = 100_000",
+        expect![[r#"
+        9: workload `tbench` has no `service_ns`
+        10: 100000 pairs of 3 MiB each do not fit into 64 GiB of memory
+            the machine's memory is its `memory_gib`"#]],
+    );
+    check(
+        "kind = \"tbench\"\nclients = 0\nservice_ns = 0\nspread = -1",
+        expect![[r#"
+        10: `clients` must be at least 1
+        11: `service_ns` must be at least 1 ns
+        12: `spread` must not be negative"#]],
+    );
+    check(
         "kind = \"perf-bench-pipe\"\nloops = 0\nmessage_ns = 0\nthread = true",
         expect![[r#"
         10: `loops` must be at least 1

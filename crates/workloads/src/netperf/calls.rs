@@ -3,7 +3,7 @@
 use sim_core::Calls;
 
 /// The sender's way down and up again, in the softirq, to the peer's socket.
-pub(super) const UDP_SEND: Calls = &[
+pub(crate) const UDP_SEND: Calls = &[
     "entry_SYSCALL_64",
     "do_syscall_64",
     "__x64_sys_sendto",
@@ -13,7 +13,7 @@ pub(super) const UDP_SEND: Calls = &[
 ];
 
 /// The message is in the peer's socket.
-pub(super) const UDP_WAKE: Calls = &[
+pub(crate) const UDP_WAKE: Calls = &[
     "entry_SYSCALL_64",
     "do_syscall_64",
     "__x64_sys_sendto",
@@ -34,7 +34,7 @@ pub(super) const UDP_WAKE: Calls = &[
 ];
 
 /// The way into a receive, and the copy.
-pub(super) const UDP_RECEIVE: Calls = &[
+pub(crate) const UDP_RECEIVE: Calls = &[
     "entry_SYSCALL_64",
     "do_syscall_64",
     "__x64_sys_recvfrom",
@@ -44,7 +44,7 @@ pub(super) const UDP_RECEIVE: Calls = &[
 ];
 
 /// Nothing there.
-pub(super) const UDP_WAIT: Calls = &[
+pub(crate) const UDP_WAIT: Calls = &[
     "entry_SYSCALL_64",
     "do_syscall_64",
     "__x64_sys_recvfrom",
@@ -57,7 +57,7 @@ pub(super) const UDP_WAIT: Calls = &[
 ];
 
 /// As for UDP.
-pub(super) const TCP_SEND: Calls = &[
+pub(crate) const TCP_SEND: Calls = &[
     "entry_SYSCALL_64",
     "do_syscall_64",
     "__x64_sys_sendto",
@@ -67,7 +67,7 @@ pub(super) const TCP_SEND: Calls = &[
 ];
 
 /// As for UDP.
-pub(super) const TCP_WAKE: Calls = &[
+pub(crate) const TCP_WAKE: Calls = &[
     "entry_SYSCALL_64",
     "do_syscall_64",
     "__x64_sys_sendto",
@@ -90,7 +90,7 @@ pub(super) const TCP_WAKE: Calls = &[
 ];
 
 /// As for UDP.
-pub(super) const TCP_RECEIVE: Calls = &[
+pub(crate) const TCP_RECEIVE: Calls = &[
     "entry_SYSCALL_64",
     "do_syscall_64",
     "__x64_sys_recvfrom",
@@ -100,7 +100,7 @@ pub(super) const TCP_RECEIVE: Calls = &[
 ];
 
 /// As for UDP.
-pub(super) const TCP_WAIT: Calls = &[
+pub(crate) const TCP_WAIT: Calls = &[
     "entry_SYSCALL_64",
     "do_syscall_64",
     "__x64_sys_recvfrom",
@@ -113,7 +113,7 @@ pub(super) const TCP_WAIT: Calls = &[
 ];
 
 /// The window is full.
-pub(super) const TCP_WAIT_MEMORY: Calls = &[
+pub(crate) const TCP_WAIT_MEMORY: Calls = &[
     "entry_SYSCALL_64",
     "do_syscall_64",
     "__x64_sys_sendto",
@@ -126,7 +126,7 @@ pub(super) const TCP_WAIT_MEMORY: Calls = &[
 ];
 
 /// A read has made room, and its acknowledgment tells the writer.
-pub(super) const TCP_WAKE_WRITER: Calls = &[
+pub(crate) const TCP_WAKE_WRITER: Calls = &[
     "entry_SYSCALL_64",
     "do_syscall_64",
     "__x64_sys_recvfrom",

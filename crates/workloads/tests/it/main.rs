@@ -28,6 +28,7 @@ mod shared_runq;
 mod steal;
 mod stress_ng;
 mod support;
+mod tbench;
 mod truncate;
 mod twins;
 mod wakers;

@@ -1,7 +1,7 @@
 //! Classic benchmarks by their own names: keys are the options of the tools, in the tools' units.
 
 use super::{SPREAD, TASKS_MAX, WorkloadDef, count, switch};
-use crate::registry::Fallback::{Int, Words};
+use crate::registry::Fallback::{Int, Required, Words};
 use crate::registry::{KeyDef, Kind};
 
 /// What it takes to write a message, and to read it.
@@ -64,6 +64,26 @@ pub(super) const SCHBENCH_OLD: WorkloadDef = WorkloadDef {
         count("threads", TASKS_MAX, Int(16), "workers of each message thread (-t)"),
         us("cputime_us", 0, 30_000, "how long a worker thinks, by the clock (-c)"),
         us("sleeptime_us", 0, 30_000, "a message thread's sleep, and up to a quarter more (-s)"),
+    ],
+    kernel_keys: &[],
+};
+
+pub(super) const TBENCH: WorkloadDef = WorkloadDef {
+    kind: "tbench",
+    ends: false,
+    workqueue: false,
+    kernel_threads: false,
+    help: "tbench: requests to a file server over loopback TCP; throughput_mb: its `Throughput`",
+    keys: &[
+        count("clients", 100_000, Int(1), "clients, each with a server process"),
+        KeyDef {
+            name: "service_ns",
+            kind: Kind::Int { min: 1, max: 3_600_000_000_000 },
+            unit: "ns",
+            default: Required,
+            help: "CPU work of one way of a small message at full speed (docs/CALIBRATION.md)",
+        },
+        SPREAD,
     ],
     kernel_keys: &[],
 };
