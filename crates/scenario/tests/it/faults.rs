@@ -724,9 +724,11 @@ fn classic_benchmarks_are_bounded_by_tasks_and_memory() {
     check(
         "kind = \"stress-ng\"\ncpu = 40_000\nyield = 980_000\nswitch = 1",
         expect![[r#"
-        10: 1020000 tasks; at most 1000000 are simulated
-        12: unknown key `switch` in workload `stress-ng`
-            known: cpu, cpu_load, cpu_load_slice, op_ns, yield, cpu_weight, kind"#]],
+            10: 1020000 tasks; at most 1000000 are simulated
+            11: 980000 stressors of 2 MiB each do not fit into 64 GiB of memory
+                the machine's memory is its `memory_gib`
+            12: unknown key `switch` in workload `stress-ng`
+                known: cpu, cpu_load, cpu_load_slice, op_ns, yield, cpu_weight, kind"#]],
     );
     check(
         "kind = \"stress-ng\"\nyield = 900_000",
