@@ -16,14 +16,13 @@
 
 mod crypt;
 mod fio;
-mod ssd;
 
 use crate::admin::{Admin, AffinityChange};
 use crate::latency::Latency;
+use crate::ssd::{self, Ssd};
 use fio::{Job, Parent};
 use policies::workqueue::{Affinity, Kind, Turn, WorkId, Workqueues, WqId, WqSpec};
 use sim_core::{Calls, Ns, Op, Program, ProgramCx, Stack, Step, TaskId};
-use ssd::Ssd;
 use std::collections::VecDeque;
 use topology::CpuId;
 
@@ -110,14 +109,12 @@ struct Costs {
 }
 
 impl Costs {
-    const CLOCK_MHZ: u64 = 3800;
-
     fn at_clock(mhz: u32) -> Self {
-        let at = |ns: u64| ns * Self::CLOCK_MHZ / u64::from(mhz);
+        let at = |ns| ssd::at_clock(ns, mhz);
         Self {
             submit: at(3500),
-            to_device: at(1000),
-            complete: at(1500),
+            to_device: at(ssd::COMMAND_NS),
+            complete: at(ssd::COMPLETE_NS),
             end_io: at(1000),
             reap: at(1500),
             insert: at(150),

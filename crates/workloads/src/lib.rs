@@ -21,6 +21,7 @@ pub mod schbench;
 pub mod schbench_old;
 pub mod speed;
 mod spread;
+mod ssd;
 pub mod stress_ng;
 pub mod tbench;
 pub mod truncate;

@@ -2,6 +2,7 @@
 
 use super::{Config, Dir, DmCrypt, Io, crypt};
 use crate::random::{self, Purpose, Stream};
+use crate::ssd;
 use policies::workqueue::WorkId;
 use sim_core::{Ns, Op, ProgramCx, TaskAttr, TaskId};
 use std::collections::VecDeque;
@@ -9,8 +10,6 @@ use topology::CpuId;
 
 /// What a job touches again and again beside its buffers, KiB: unverified.
 const FIO_KIB: u32 = 128;
-/// Service times of the SSD are uniform within this part of their mean, up and down.
-const SERVICE_SPREAD: f64 = 1.0 / 3.0;
 
 /// Until kcryptd's first workers and the other threads of the kernel have gone to sleep, ns.
 const FIRST_JOB_NS: Ns = 20_000_000;
@@ -154,7 +153,6 @@ impl Job {
     fn draw(&mut self, job: u32, config: &Config, now: Ns) -> Io {
         let read = random::unit(&mut self.rng) * 100.0 <= config.read_pct;
         let sector = (random::unit(&mut self.rng) * (1u64 << 40) as f64) as u64;
-        let part = 1.0 + SERVICE_SPREAD * (2.0 * random::unit(&mut self.rng) - 1.0);
         let (dir, mean) = match read {
             true => (Dir::Read, config.ssd_read_ns),
             false => (Dir::Write, config.ssd_write_ns),
@@ -163,7 +161,7 @@ impl Job {
             job,
             dir,
             sector,
-            service: (mean as f64 * part).round() as Ns,
+            service: ssd::service_ns(&mut self.rng, mean),
             issued_at: now,
             submitter: CpuId(0),
             data: CpuId(0),

@@ -1,11 +1,36 @@
 //! An SSD: so many requests at a time, first come first served, each for its own time.
+//!
+//! What the CPUs do for a request is not in that time: the driver's commands and its handler of
+//! completions are work of whoever submits, and of the CPU that is interrupted. Left out: what a
+//! drive does in the background, merging, other schedulers of the block layer than "none".
 
+use crate::random::{self, Stream};
 use sim_core::{NEVER, Ns};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
+/// Clock at which the costs of this file hold, MHz.
+pub(crate) const CLOCK_MHZ: u64 = 3800;
+/// The NVMe driver puts a command into its queue, ns: unverified.
+pub(crate) const COMMAND_NS: Ns = 1000;
+/// Interrupt of the device up to the end of the bio, ns: unverified.
+pub(crate) const COMPLETE_NS: Ns = 1500;
+/// Service times are uniform within this part of their mean, up and down.
+const SERVICE_SPREAD: f64 = 1.0 / 3.0;
+
+/// A cost of this file at the clock of a machine, ns.
+pub(crate) fn at_clock(ns: Ns, mhz: u32) -> Ns {
+    ns * CLOCK_MHZ / u64::from(mhz)
+}
+
+/// The time of the SSD for a request of this mean, ns.
+pub(crate) fn service_ns(rng: &mut Stream, mean: Ns) -> Ns {
+    let part = 1.0 + SERVICE_SPREAD * (2.0 * random::unit(rng) - 1.0);
+    (mean as f64 * part).round() as Ns
+}
+
 /// The device.
-pub(super) struct Ssd {
+pub(crate) struct Ssd {
     parallel: u32,
     /// (end, request), the first end on top.
     busy: BinaryHeap<Reverse<(Ns, u32)>>,
