@@ -161,6 +161,8 @@ pub struct Cpu {
     pub(crate) idle_history: [u32; 8],
     /// Idle periods so far, counted up to 15 and then 8..15 again.
     pub(crate) idle_runs: u8,
+    /// Tasks that went to sleep here and wait for a disk (`rq->nr_iowait`).
+    pub(crate) n_io_waits: u32,
     /// The frames under the top one, the lowest first.
     pub(crate) below: [Frame; MAX_DEPTH - 1],
     /// Tasks whose timers have expired here, to be woken by the timer interrupt.
@@ -244,6 +246,7 @@ impl Cpu {
             after_nested: Pc::SchedLock,
             idle_history: [0; 8],
             idle_runs: 0,
+            n_io_waits: 0,
             next_timer_hint: NEVER,
             footprint: Footprint::NEW,
             mm: u32::MAX,

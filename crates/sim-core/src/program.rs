@@ -257,6 +257,21 @@ impl ProgramCx<'_> {
         self.w.tasks[task.idx()].sleeps = how;
     }
 
+    /// `io_schedule()`: `task`, which is about to sleep on the executing CPU, waits for a disk, and
+    /// the governor of idle states knows. To be called again when it runs, with `false`: the kernel
+    /// counts up to the wake-up.
+    pub fn set_io_wait(&mut self, task: TaskId, waits: bool) {
+        let w = &mut *self.w;
+        let before = w.tasks[task.idx()].io_wait.take();
+        if let Some(cpu) = before {
+            w.cpus[cpu.idx()].n_io_waits -= 1;
+        }
+        if waits {
+            w.tasks[task.idx()].io_wait = Some(w.this);
+            w.cpus[w.this.idx()].n_io_waits += 1;
+        }
+    }
+
     /// Makes a lock for the program's paths, of a class for lockstat.
     pub fn new_lock(&mut self, class: &'static str) -> LockId {
         self.w.new_lock(class)

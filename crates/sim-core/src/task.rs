@@ -193,6 +193,8 @@ pub struct Task {
     pub pid: Pid,
     /// How it sleeps when it does.
     pub sleeps: SleepState,
+    /// Where it went to sleep, if it waits for a disk (`p->in_iowait`).
+    pub(crate) io_wait: Option<CpuId>,
     /// See [`TaskState`].
     pub state: TaskState,
     /// PF_EXITING: its exit has begun, so a SYNC wake-up by it is none (spec 5.5).
@@ -252,6 +254,7 @@ impl Task {
         Self {
             attr,
             pid,
+            io_wait: None,
             sleeps: if attr.kthread { SleepState::Idle } else { SleepState::Interruptible },
             state: TaskState::New,
             exiting: false,

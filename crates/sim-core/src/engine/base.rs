@@ -20,11 +20,23 @@ const STEADY_US: u64 = 20;
 /// Longer idle periods are remembered as this, us: squares of them must not overflow.
 const LONGEST_IDLE_US: u64 = 1 << 29;
 
+/// How many times longer than its exit an idle period must be, for each task that waits for a disk
+/// (`performance_multiplier()` of the menu governor up to v6.11).
+const EXITS_PER_IO_WAIT: Ns = 10;
+
 impl World {
     /// What an idle CPU does that expects to sleep so long: the C-state, and does its tick stop?
     fn judge_idle(&self, predicted: Ns) -> (u8, bool) {
-        let states = &self.machine.cstates;
-        let deepest = states.iter().rposition(|s| s.residency_ns <= predicted).unwrap_or(0);
+        self.judge_exit(predicted, 0)
+    }
+
+    /// The same, if `n_io_waits` tasks that slept last on this CPU wait for a disk: its answer is not
+    /// to find the CPU in a deep state.
+    fn judge_exit(&self, predicted: Ns, n_io_waits: u32) -> (u8, bool) {
+        let exit_max = predicted / (1 + EXITS_PER_IO_WAIT * Ns::from(n_io_waits));
+        let may = |exit_ns: Ns| n_io_waits == 0 || exit_ns <= exit_max;
+        let fits = |s: &topology::CState| s.residency_ns <= predicted && may(s.exit_ns);
+        let deepest = self.machine.cstates.iter().rposition(fits).unwrap_or(0);
         (deepest as u8, predicted > self.tick_ns)
     }
 }
@@ -202,14 +214,16 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         let timer = c.next_timer_hint;
         let to_timer = if timer > self.w.now { timer - self.w.now } else { NEVER };
         let lengths = &c.idle_history[..usize::from(c.idle_runs.min(8))];
+        // With its tick stopped already a CPU takes what it can get.
+        let n_io_waits = if c.tick_stopped { 0 } else { c.n_io_waits };
         let (Some(least), Some(most)) = (lengths.iter().min(), lengths.iter().max()) else {
-            return self.w.judge_idle(to_timer);
+            return self.w.judge_exit(to_timer, n_io_waits);
         };
         let judge = |us: u64| {
             let typical = (us * 1000).min(to_timer);
             // With the tick stopped nothing would end a stay in a shallow state by mistake.
             let stuck = c.tick_stopped && typical < self.w.tick_ns;
-            self.w.judge_idle(if stuck { to_timer } else { typical })
+            self.w.judge_exit(if stuck { to_timer } else { typical }, n_io_waits)
         };
         let (shallow, deep) = (judge((*least).into()), judge((*most).into()));
         if shallow == deep { deep } else { judge(typical_us(lengths)) }
