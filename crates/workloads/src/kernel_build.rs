@@ -7,14 +7,19 @@
 //! another machine adds is one number, the work of the whole build at its full speed (`work_s`), by
 //! which every time is scaled alike. It is what the baseline row implies (docs/CALIBRATION.md).
 //!
-//! Left out: disk I/O, the page cache, memory bandwidth.
+//! Left out: disk I/O, the page cache, memory bandwidth. Files cost nothing of their own, unless they
+//! are on a FUSE file system (`files`).
 
+mod files;
 mod make;
 mod plan;
 mod process;
 mod tree;
 mod us;
 
+use crate::fuse::connection::Turn;
+pub use files::Files;
+use files::Served;
 use make::{Make, TokenWait};
 use plan::{ObjectId, Plan};
 use process::{Process, Role};
@@ -91,6 +96,8 @@ pub struct KernelBuild {
     finished: bool,
     next_mm: u32,
     comms: Comms,
+    /// The file system that the tree is on, if it is one in user space.
+    served: Option<Served>,
 }
 
 impl KernelBuild {
@@ -108,7 +115,13 @@ impl KernelBuild {
             finished: false,
             next_mm: 1,
             comms: Comms::default(),
+            served: None,
         }
+    }
+
+    /// The same build in a tree on a FUSE file system.
+    pub fn with_files(self, files: Files) -> Self {
+        Self { served: Some(Served::new(files)), ..self }
     }
 
     /// A time of the reference machine, us, on this one, ns.
@@ -183,10 +196,17 @@ impl Program for KernelBuild {
         let (comm, kib) = (self.comms.make, 3072);
         let top = cx.start_task(TaskAttr { comm, working_set_kib: kib, ..TaskAttr::default() });
         self.record(top, Process::new(TaskId::NONE, Role::Make(0), comm, 0));
+        if let Some(served) = &mut self.served {
+            served.start(cx);
+        }
     }
 
     fn next(&mut self, cx: &mut ProgramCx<'_>, task: TaskId) -> Op {
-        self.step(cx, task)
+        match self.served.as_mut().and_then(|served| served.turn(cx, task)) {
+            None => self.step(cx, task),
+            Some(Turn::Op(op)) => op,
+            Some(Turn::Serve(request)) => self.serve(task, request),
+        }
     }
 
     fn path(&mut self, _cx: &mut ProgramCx<'_>, task: TaskId) -> Step {
@@ -205,8 +225,12 @@ impl Program for KernelBuild {
     }
 
     fn waits_for(&self, task: TaskId) -> String {
+        if self.served.as_ref().is_some_and(|served| served.is_daemon(task)) {
+            return "a request".to_string();
+        }
         let p = &self.procs[task.idx()];
         let what = match p.role {
+            _ if p.errand.is_some() => "the daemon",
             _ if p.in_vfork() => "a child to exec",
             Role::Make(dir) if self.makes[dir as usize].token == TokenWait::Waits => {
                 "a job server token"

@@ -7,6 +7,7 @@ pub mod admin;
 pub mod background;
 pub mod cyclictest;
 pub mod dm_crypt;
+pub mod fuse;
 pub mod hackbench;
 pub mod kernel_build;
 mod latency;

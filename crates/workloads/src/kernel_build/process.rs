@@ -12,6 +12,7 @@
 //!
 //! That is the recipe of Linux 6.1 with `allyesconfig`, as `perf` recorded it, but for a subshell.
 
+use super::files::Errand;
 use super::plan::ObjectId;
 use super::{KernelBuild, us};
 use sim_core::{Op, ProgramCx, SleepState, TaskId};
@@ -86,6 +87,8 @@ enum At {
     Exec(u32),
     /// In the script of its role.
     Script(u32),
+    /// At its work on files of a FUSE file system, after which it exits.
+    Files,
     Exit(u32),
 }
 
@@ -107,6 +110,8 @@ pub(super) struct Process {
     input: bool,
     /// Who reads the pipe that its next child writes to.
     reader: TaskId,
+    /// What it still has to ask the daemon of a FUSE file system.
+    pub errand: Option<Box<Errand>>,
     pub comm: u16,
     pub mm: u32,
 }
@@ -123,6 +128,7 @@ impl Process {
             on_pipe: false,
             input: false,
             reader: TaskId::NONE,
+            errand: None,
             comm,
             mm,
         }
@@ -153,6 +159,7 @@ impl KernelBuild {
         match p.at {
             At::Exec(at) => self.exec(cx, task, at),
             At::Script(at) => self.script(cx, task, p.role, at),
+            At::Files => self.on_files(cx, task),
             At::Exit(_) => self.exit(cx, task),
         }
     }
@@ -172,10 +179,10 @@ impl KernelBuild {
             Role::Gcc(object) => self.gcc(cx, task, at, object),
             Role::Cc1(object) => {
                 let ns = self.compile_ns(object) / AS_SHARE * (AS_SHARE - 1);
-                self.run_and_exit(task, ns)
+                self.work_on_files(cx, task, ns)
             }
-            Role::As(object) => self.run_and_exit(task, self.compile_ns(object) / AS_SHARE),
-            Role::Fixdep => self.run_and_exit(task, self.ns(us::FIXDEP)),
+            Role::As(object) => self.work_on_files(cx, task, self.compile_ns(object) / AS_SHARE),
+            Role::Fixdep => self.work_on_files(cx, task, self.ns(us::FIXDEP)),
             Role::Rm => self.run_and_exit(task, self.ns(us::RM)),
             Role::CheckExports => self.pipeline(cx, task, at, Role::Awk),
             Role::Nm(reader) => self.nm(cx, task, at, reader),
@@ -192,6 +199,7 @@ impl KernelBuild {
     pub(super) fn advance(&mut self, task: TaskId) {
         match &mut self.procs[task.idx()].at {
             At::Exec(at) | At::Script(at) | At::Exit(at) => *at += 1,
+            At::Files => {}
         }
     }
 
@@ -200,7 +208,18 @@ impl KernelBuild {
         Op::Run(self.ns(us))
     }
 
-    fn run_and_exit(&mut self, task: TaskId, ns: u64) -> Op {
+    /// The work of a program that reads and writes files, and its exit.
+    fn work_on_files(&mut self, cx: &mut ProgramCx<'_>, task: TaskId, ns: u64) -> Op {
+        let p = &mut self.procs[task.idx()];
+        let Some(served) = &self.served else {
+            return self.run_and_exit(task, ns);
+        };
+        p.errand = Some(Box::new(served.errand(p.role, ns)));
+        p.at = At::Files;
+        self.on_files(cx, task)
+    }
+
+    pub(super) fn run_and_exit(&mut self, task: TaskId, ns: u64) -> Op {
         self.procs[task.idx()].at = At::Exit(0);
         Op::Run(ns)
     }

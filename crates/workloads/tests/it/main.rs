@@ -10,6 +10,7 @@ mod dm_crypt;
 mod engine;
 mod ext;
 mod fairness;
+mod fuse;
 mod groups;
 mod hackbench;
 mod invariants;
