@@ -5,6 +5,7 @@
 
 mod classics;
 mod fair;
+mod fuse;
 mod ledger;
 mod metrics;
 mod profile;
@@ -129,6 +130,8 @@ fn with_policy<P: Policy>(
         "web" => run(spec, policy, web(spec), watch, progress),
         "truncate" => run(spec, policy, truncate(load, seed), watch, progress),
         "dm-crypt" => run(spec, policy, workqueue::dm_crypt(spec), watch, progress),
+        "fuse" if load.is_build() => run(spec, policy, fuse::build(spec), watch, progress),
+        "fuse" => run(spec, policy, fuse::fio(spec), watch, progress),
         "queue-work" => run(spec, policy, workqueue::queue_work(spec), watch, progress),
         "ping-pong" => {
             let program = PingPong::new(int(load, "pairs") as u32, int(load, "work_ns"), 0);

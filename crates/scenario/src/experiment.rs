@@ -163,7 +163,7 @@ impl WorkloadSpec {
         match &self.file {
             Some(WorkloadFile::RtApp(file)) => file.ends(),
             Some(WorkloadFile::Recording(_)) => true,
-            None => self.def.ends || has_file,
+            None => self.def.ends || has_file || self.is_build(),
         }
     }
 
@@ -171,6 +171,11 @@ impl WorkloadSpec {
     pub(crate) fn set(&mut self, values: &[(&'static str, Value)]) {
         self.values.retain(|(name, _)| values.iter().all(|(other, _)| other != name));
         self.values.extend_from_slice(values);
+    }
+
+    /// True for a kernel build whose files are on a FUSE file system, or could be.
+    pub fn is_build(&self) -> bool {
+        self.def.kind == "fuse" && self.get("op") == Some(Value::Word("kernel-build".into()))
     }
 
     /// The value of a key: what the scenario says, else the registry's default; `None` if the

@@ -65,6 +65,7 @@ pub(crate) fn experiment(
         workload::must_be_few(walk, doc, workload, machine);
         workload::must_be_few_tasks(walk, doc, workload, machine);
         workload::must_be_few_in_all(walk, doc, workload, machine);
+        workload::must_be_whole(walk, doc, workload);
     }
     if !walk.faults.is_empty() {
         return None;

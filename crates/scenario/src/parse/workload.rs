@@ -162,6 +162,38 @@ pub(super) fn must_know_groups(
     }
 }
 
+/// A build needs to know its work; a window of fio's is a number of blocks.
+pub(super) fn must_be_whole(walk: &mut Walk, doc: &DeTable<'_>, workload: &WorkloadSpec) {
+    if workload.def.kind != "fuse" {
+        return;
+    }
+    let lacks_work = workload.is_build() && !is_said(doc, "work_seconds");
+    if let Some(node) = place(doc, "op").filter(|_| lacks_work) {
+        let fault = walk
+            .at(node.span(), "`op = \"kernel-build\"` needs `work_seconds`")
+            .help("add it to [workload]; docs/CALIBRATION.md says how to find it");
+        walk.fault(fault);
+    }
+    let (Some(window), Some(block)) = (workload.int("readahead_kib"), workload.int("block_kib"))
+    else {
+        return;
+    };
+    if let Some(node) = place(doc, "readahead_kib").filter(|_| !window.is_multiple_of(block)) {
+        let fault = walk
+            .at(
+                node.span(),
+                format!("a window of {window} KiB is no number of blocks of {block} KiB"),
+            )
+            .help("make `readahead_kib` a multiple of `block_kib`");
+        walk.fault(fault);
+    }
+}
+
+fn is_said(doc: &DeTable<'_>, key: &str) -> bool {
+    let table = doc.get("workload").and_then(|node| node.get_ref().as_table());
+    table.is_some_and(|table| table.contains_key(key))
+}
+
 /// Where a key of the workload stands, or else its kind.
 fn place<'a>(doc: &'a DeTable<'a>, key: &str) -> Option<Node<'a>> {
     let table = doc.get("workload")?.get_ref().as_table()?;
@@ -308,6 +340,9 @@ fn memory(workload: &WorkloadSpec, machine: &Machine) -> Option<(&'static str, &
         // A kernel thread: stack, task_struct, the items.
         "queue-work" => {
             Some(("issuers", "issuers", (32 << 10) + 256 * workload.int("outstanding")?))
+        }
+        "fuse" if !workload.is_build() => {
+            Some(("numjobs", "processes of fio", glue::fio_bytes(1, workload.int("block_kib")?)))
         }
         "netperf" => Some(("clients", "pairs", NETPERF_PAIR)),
         "hackbench" | "perf-bench-messaging" => {

@@ -73,6 +73,40 @@ const fn work(name: &'static str, default: f64, help: &'static str) -> KeyDef {
     let kind = Kind::Float { min: 0.1, max: 1e9 };
     KeyDef { name, kind, unit: "instructions", default: Float(default), help }
 }
+// The keys of a kernel build.
+const JOBS: KeyDef = count("jobs", 65_536, Words("number of CPUs"), "make -jN");
+const WORK: KeyDef = seconds(
+    "work_seconds",
+    (1e-3, 1e9),
+    Words("none: needed for a build"),
+    "CPU work of the whole build at this machine's full speed (docs/CALIBRATION.md)",
+);
+const OBJECTS: KeyDef = count("objects", 10_000_000, Int(22_200), "source files compiled");
+const DIRECTORIES: KeyDef = count(
+    "directories",
+    TASKS_MAX,
+    Int(1785),
+    "directories, each with a make and an archive of its own",
+);
+const SIGMA: KeyDef = KeyDef {
+    name: "sigma",
+    kind: Kind::Float { min: 0.0, max: 3.0 },
+    unit: "",
+    default: Float(0.62),
+    help: "spread of compile times: sigma of their log-normal distribution",
+};
+const PREPARE: KeyDef = seconds(
+    "prepare_seconds",
+    (0.0, 1e6),
+    Float(7.0),
+    "serial work before the first job, on the reference machine",
+);
+const LINK: KeyDef = seconds(
+    "link_seconds",
+    (0.0, 1e6),
+    Float(1.2),
+    "serial work at the end, on the reference machine",
+);
 
 impl WorkloadDef {
     /// All its keys, those that it shares with other kinds included.
@@ -104,39 +138,13 @@ pub const WORKLOADS: &[WorkloadDef] = &[
         kernel_threads: false,
         help: "make -jN built-in.a: a job server, 19 processes per object that fork, wait and pipe",
         keys: &[
-            count("jobs", 65_536, Words("number of CPUs"), "make -jN"),
-            seconds(
-                "work_seconds",
-                (1e-3, 1e9),
-                Required,
-                "CPU work of the whole build at this machine's full speed (docs/CALIBRATION.md)",
-            ),
-            count("objects", 10_000_000, Int(22_200), "source files compiled"),
-            count(
-                "directories",
-                TASKS_MAX,
-                Int(1785),
-                "directories, each with a make and an archive of its own",
-            ),
-            KeyDef {
-                name: "sigma",
-                kind: Kind::Float { min: 0.0, max: 3.0 },
-                unit: "",
-                default: Float(0.62),
-                help: "spread of compile times: sigma of their log-normal distribution",
-            },
-            seconds(
-                "prepare_seconds",
-                (0.0, 1e6),
-                Float(7.0),
-                "serial work before the first job, on the reference machine",
-            ),
-            seconds(
-                "link_seconds",
-                (0.0, 1e6),
-                Float(1.2),
-                "serial work at the end, on the reference machine",
-            ),
+            JOBS,
+            KeyDef { default: Required, ..WORK },
+            OBJECTS,
+            DIRECTORIES,
+            SIGMA,
+            PREPARE,
+            LINK,
         ],
         kernel_keys: &[],
     },
@@ -318,6 +326,52 @@ pub const WORKLOADS: &[WorkloadDef] = &[
             count("ssd_parallel", 65_536, Int(16), "requests that the SSD works on at a time"),
         ],
         kernel_keys: &[],
+    },
+    WorkloadDef {
+        kind: "fuse",
+        ends: false,
+        workqueue: false,
+        kernel_threads: false,
+        help: "fio, or a kernel build, on a file system in user space or on the one below",
+        keys: &[
+            KeyDef {
+                name: "op",
+                kind: Kind::Word(&["read", "randread", "write", "randwrite", "kernel-build"]),
+                unit: "",
+                default: Required,
+                help: "what is done with files: fio's rw, or a kernel build",
+            },
+            count("block_kib", 1024, Int(4), "fio's block size, KiB"),
+            count(
+                "readahead_kib",
+                65_536,
+                Int(128),
+                "window of readahead, KiB: a number of blocks",
+            ),
+            count("numjobs", 4096, Int(1), "fio's processes, each with a file of its own"),
+            rate("ssd_mb_s", Float(500.0), "what the SSD serves of such (docs/CALIBRATION.md)"),
+            SPREAD,
+            JOBS,
+            WORK,
+            OBJECTS,
+            DIRECTORIES,
+            SIGMA,
+            PREPARE,
+            LINK,
+        ],
+        kernel_keys: &[
+            KeyDef {
+                name: "mode",
+                kind: Kind::Word(&["daemon", "passthrough", "raw"]),
+                unit: "",
+                default: Word("daemon"),
+                help: "who serves reads and writes: the daemon, FUSE passthrough; raw: no FUSE",
+            },
+            count("daemon_threads", TASKS_MAX, Int(10), "threads of the daemon at most"),
+            switch("splice", true, "the daemon moves the pages of a read, and does not copy them"),
+            switch("xattr", true, "the daemon answers GETXATTR, so it is asked before each write"),
+            switch("keep_cache", true, "what a build has read once stays in the page cache"),
+        ],
     },
     WorkloadDef {
         kind: "queue-work",

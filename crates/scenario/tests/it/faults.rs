@@ -737,4 +737,40 @@ fn classic_benchmarks_are_bounded_by_tasks_and_memory() {
             the machine's memory is its `memory_gib`"#]],
     );
     check("kind = \"stress-ng\"\nyield = 1", expect!["right"]);
+fn files_need_a_daemon_blocks_and_a_size() {
+    let run = |workload: &str, until: &str| {
+        format!(
+            "title = \"x\"\npolicy = \"cfs\"\n{MACHINE}\n[workload]\nkind = \"fuse\"\n{workload}\n\
+             [run]\nuntil = \"{until}\"\n[[variant]]\nname = \"A\"\n"
+        )
+    };
+    let zeros = "op = \"read\"\ndaemon_threads = 0\nblock_kib = 0\nreadahead_kib = 0\nssd_mb_s = 0";
+    check_brief(
+        &run(zeros, "1s"),
+        expect![[r#"
+            11: `daemon_threads` must be at least 1
+            12: `block_kib` must be at least 1
+            13: `readahead_kib` must be at least 1
+            14: `ssd_mb_s` must be at least 0.1 MB/s"#]],
+    );
+    check_brief(
+        &run("op = \"red\"\nnumjobs = 1_000_000", "1s"),
+        expect![[r#"
+            10: `op` must be one of read, randread, write, randwrite, kernel-build, not `red`
+                did you mean `read`?
+            11: `numjobs` must be at most 4096"#]],
+    );
+    check_brief(
+        &run("op = \"read\"\nblock_kib = 48", "1s"),
+        expect![[r#"
+            9: a window of 128 KiB is no number of blocks of 48 KiB
+                make `readahead_kib` a multiple of `block_kib`"#]],
+    );
+    check_brief(
+        &run("op = \"kernel-build\"", "done"),
+        expect![[r#"
+            10: `op = "kernel-build"` needs `work_seconds`
+                add it to [workload]; docs/CALIBRATION.md says how to find it"#]],
+    );
+    check_brief(&run("op = \"kernel-build\"\nwork_seconds = 10", "done"), expect!["right"]);
 }

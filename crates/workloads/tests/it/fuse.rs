@@ -72,8 +72,7 @@ fn per_block(config: fuse::Config) -> (f64, f64, f64) {
 
 fn per_block_on(machine: Machine, config: fuse::Config) -> (f64, f64, f64) {
     let program = Fuse::new(config);
-    let mut sim =
-        simulate(machine, Config::default(), Fcfs::default(), program, Count::default());
+    let mut sim = simulate(machine, Config::default(), Fcfs::default(), program, Count::default());
     sim.run_until(WARM);
     sim.begin_measurement();
     sim.observer = Count::default();
