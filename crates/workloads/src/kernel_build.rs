@@ -7,8 +7,8 @@
 //! another machine adds is one number, the work of the whole build at its full speed (`work_s`), by
 //! which every time is scaled alike. It is what the baseline row implies (docs/CALIBRATION.md).
 //!
-//! Left out: disk I/O, the page cache, memory bandwidth. Files cost nothing of their own, unless they
-//! are on a FUSE file system (`files`).
+//! Left out: disk I/O, the page cache, memory bandwidth. Files cost nothing of their own, unless
+//! they are on a FUSE file system (`files`).
 
 mod files;
 mod make;

@@ -55,7 +55,7 @@ pub(crate) struct Costs {
 const READ: Cost = cost(510, 33_000);
 /// … or anywhere,
 const READ_ANYWHERE: Cost = cost(1160, 33_000);
-/// … or writes one into it. (Random writes took ten times as long: large folios, which 5.8 has not.)
+/// … or writes one into it. (Anywhere it took ten times as long: large folios, which 5.8 has not.)
 const WRITE: Cost = cost(1360, 60_000);
 /// What passthrough adds to a read, and to a write, ns.
 const REDIRECT_READ: Ns = 140;
