@@ -30,8 +30,8 @@ impl World {
         self.judge_exit(predicted, 0)
     }
 
-    /// The same, if `n_io_waits` tasks that slept last on this CPU wait for a disk: its answer is not
-    /// to find the CPU in a deep state.
+    /// The same, if `n_io_waits` tasks that slept last on this CPU wait for a disk: its answer is
+    /// not to find the CPU in a deep state.
     fn judge_exit(&self, predicted: Ns, n_io_waits: u32) -> (u8, bool) {
         let exit_max = predicted / (1 + EXITS_PER_IO_WAIT * Ns::from(n_io_waits));
         let may = |exit_ns: Ns| n_io_waits == 0 || exit_ns <= exit_max;
@@ -301,7 +301,10 @@ fn typical_us(lengths: &[u32]) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::typical_us;
+    use crate::{Config, Ns, ProgramCx, TaskAttr, World};
     use proptest::prelude::*;
+    use std::sync::Arc;
+    use topology::{CState, CpuId, Machine, RegularSpec};
 
     proptest! {
         #[test]
@@ -314,6 +317,51 @@ mod tests {
             let typical = typical_us(&lengths);
             prop_assert!(u64::from(*least) <= typical && typical <= u64::from(*most));
         }
+    }
+
+    fn world() -> World {
+        let state = |name: &str, exit_ns, residency_ns| {
+            let name = name.to_string();
+            CState { name, exit_ns, residency_ns, polling: true }
+        };
+        let cstates = vec![state("C1", 2_000, 2_000), state("C3", 33_000, 100_000)];
+        let machine = Machine::regular(RegularSpec { cstates, ..RegularSpec::default() });
+        World::new(Arc::new(machine), Config::default())
+    }
+
+    #[test]
+    fn each_task_that_waits_for_a_disk_asks_for_ten_exits_more() {
+        let w = world();
+        let state = |us: Ns, n_io_waits| w.judge_exit(us * 1000, n_io_waits).0;
+        // Nobody waits: only the target residency counts.
+        assert_eq!([state(99, 0), state(100, 0)], [0, 1]);
+        // 33 us must not be more than a part in 11, in 21 of what is expected.
+        assert_eq!([state(362, 1), state(363, 1)], [0, 1]);
+        assert_eq!([state(692, 2), state(693, 2)], [0, 1]);
+        // Not even C1 is allowed: it is the first one, and taken.
+        assert_eq!(state(3, 1), 0);
+        // Whether the tick stops is another question.
+        assert_eq!(w.judge_exit(w.tick_ns, 1).1, w.judge_exit(w.tick_ns, 0).1);
+        assert!(w.judge_exit(w.tick_ns + 1, 1).1);
+    }
+
+    #[test]
+    fn who_waits_for_a_disk_counts_where_it_went_to_sleep() {
+        let mut w = world();
+        let [one, two] = [0, 1].map(|_| w.new_task(TaskAttr::default()));
+        let mut set = |cpu, task, waits| {
+            w.this = CpuId(cpu);
+            ProgramCx::of(&mut w).set_io_wait(task, waits);
+            [w.cpus[0].n_io_waits, w.cpus[1].n_io_waits]
+        };
+        assert_eq!(set(0, one, true), [1, 0]);
+        assert_eq!(set(0, two, true), [2, 0]);
+        // It looks again, elsewhere, and still waits.
+        assert_eq!(set(1, two, true), [1, 1]);
+        // Woken on another CPU than the one that it slept on.
+        assert_eq!(set(1, one, false), [0, 1]);
+        assert_eq!(set(0, one, false), [0, 1], "it has not waited");
+        assert_eq!(set(0, two, false), [0, 0]);
     }
 
     #[test]
