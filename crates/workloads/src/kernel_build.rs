@@ -17,6 +17,7 @@ mod process;
 mod tree;
 mod us;
 
+use crate::fuse::Mode;
 use crate::fuse::connection::Turn;
 pub use files::Files;
 use files::Served;
@@ -119,9 +120,10 @@ impl KernelBuild {
         }
     }
 
-    /// The same build in a tree on a FUSE file system.
+    /// The same build in a tree on a FUSE file system; with `Mode::Raw` there is none.
     pub fn with_files(self, files: Files) -> Self {
-        Self { served: Some(Served::new(files)), ..self }
+        let mounted = files.mode != Mode::Raw;
+        Self { served: mounted.then(|| Served::new(files)), ..self }
     }
 
     /// A time of the reference machine, us, on this one, ns.

@@ -13,7 +13,7 @@ use workloads::kernel_build::{self, Files, KernelBuild};
 const MS: Ns = 1_000_000;
 /// By then what was dirty at the start has been written.
 const WARM: Ns = 50 * MS;
-const LONG: Ns = 500 * MS;
+const LONG: Ns = 2000 * MS;
 /// An SSD that takes no time to speak of.
 const FAST: f64 = 1e6;
 
@@ -58,10 +58,12 @@ fn kib(program: &Fuse, elapsed: Ns) -> f64 {
     found.expect("it is measured").1 * 1024.0 * elapsed as f64 * 1e-9
 }
 
-/// A machine with the clock of the one that the costs were measured on.
+/// A machine with the clock of the one that the costs were measured on. Nothing is refilled: a
+/// thread of the daemon may take the CPU of a program, which then finds its caches cold elsewhere.
 fn machine() -> Machine {
     let mut machine = free_machine(8);
     machine.clock_mhz = 3900;
+    (machine.caches.l3_hit_ns, machine.caches.mem_ns) = (0, 0);
     machine
 }
 
@@ -104,11 +106,12 @@ fn a_random_read_takes_the_sum_of_its_parts() {
     // The commands and interrupts of the SSD hold for 3.8 GHz.
     let (command, complete) = (974.0, 1461.0);
     let raw = 1160.0 + 132.0 + 1000.0 + 70.0 + command + complete;
-    near(per_block(slow(Mode::Raw)).0, 1e5 + raw, 0.01);
+    // The mean of 19 000 service times, each within a third of 100 us: 0.14 % is one deviation.
+    near(per_block(slow(Mode::Raw)).0, 1e5 + raw, 0.005);
     let served = 1230.0 + 892.0 + 2200.0 + 664.0;
     let more = per_block(slow(Mode::Daemon)).0 - per_block(slow(Mode::Raw)).0;
-    // The SSD draws the same times for both, but for the last ones.
-    near(more, served, 0.1);
+    // The SSD draws the same times for both, but for the last 900 of raw: 30 ns.
+    near(more, served, 0.03);
 }
 
 #[test]
@@ -116,9 +119,9 @@ fn a_request_is_two_wakeups_and_two_switches() {
     for (xattr, requests) in [(true, 2.0), (false, 1.0)] {
         let config = fuse::Config { xattr, ..config(Mode::Daemon, File::Write) };
         let (_, wakeups, switches) = per_block(config);
-        // The flusher and the SSD: some per 128 blocks.
-        near(wakeups, 2.0 * requests, 0.02);
-        near(switches, 2.0 * requests, 0.05);
+        // The flusher and the SSD: one per 128 blocks.
+        near(wakeups, 2.0 * requests, 0.01);
+        near(switches, 2.0 * requests, 0.01);
     }
     for mode in [Mode::Raw, Mode::Passthrough] {
         let (_, wakeups, switches) = per_block(config(mode, File::Write));
@@ -146,10 +149,16 @@ fn the_ssd_does_not_find_the_cpu_of_who_waits_for_it_in_a_deep_state() {
         polling: true,
     };
     deep.cstates = vec![state("C1", 2_000, 2_000), state("C3", 33_000, 100_000)];
-    let config = fuse::Config { ssd_mb_s: 20.48, ..config(Mode::Raw, File::RandRead) };
-    let longer = per_block_on(deep, config).0 - per_block(config).0;
-    // 200 us are less than eleven times C3's exit. A period that a tick cuts counts as a long one.
-    assert!((1_000.0..8_000.0).contains(&longer), "{longer}");
+    // A period that a tick cuts counts as one of 45 ms, after which C3 may be taken: no ticks here.
+    deep.hz = 1;
+    let longer = |ssd_mb_s| {
+        let config = fuse::Config { ssd_mb_s, ..config(Mode::Raw, File::RandRead) };
+        per_block_on(deep.clone(), config).0 - per_block(config).0
+    };
+    // Between 133 and 267 us are less than eleven times C3's exit, though longer than its target
+    // residency; 400 to 800 us are more.
+    near(longer(20.48), 2_000.0, 0.1);
+    near(longer(6.826_667), 33_000.0, 0.05);
 }
 
 #[test]
@@ -158,8 +167,9 @@ fn nobody_is_faster_than_the_ssd_and_sequential_files_keep_it_busy() {
         for mode in [Mode::Raw, Mode::Passthrough, Mode::Daemon] {
             // 4 KiB in 40.96 us: more than a request takes.
             let (ns, ..) = per_block(fuse::Config { ssd_mb_s: 100.0, ..config(mode, file) });
-            // Some hundred requests, and the first ones without a pause.
-            near(ns, 40_960.0, 0.06);
+            // 400 requests of 512 KiB are written, each within a third of its mean: 1 % is one
+            // deviation.
+            near(ns, 40_960.0, 0.03);
         }
     }
 }
@@ -168,7 +178,7 @@ fn nobody_is_faster_than_the_ssd_and_sequential_files_keep_it_busy() {
 fn splicing_saves_the_daemon_the_copy() {
     let of = |splice| per_block(fuse::Config { splice, ..config(Mode::Daemon, File::RandRead) }).0;
     let (spliced, copied) = (2200.0 + 664.0, 150.0 + 2840.0);
-    near(of(false) - of(true), copied - spliced, 0.1);
+    near(of(false) - of(true), copied - spliced, 0.01);
 }
 
 #[test]
@@ -216,10 +226,10 @@ fn a_build_takes_longer_by_the_requests_that_it_waits_for() {
     let bare = 1340.0 + 3400.0;
     // Nobody waits for a release, but to ask for it takes half of a program's time.
     let names = 20.0 * (1347.0 * (2.0 * bare + 670.0) + 38.0 * bare);
-    near(build_ns(Some(Mode::Passthrough)) - raw, names, 0.015);
+    near(build_ns(Some(Mode::Passthrough)) - raw, names, 0.001);
     let read = 1230.0 + 16.0 * 223.0 + 2200.0 + 16.0 * 166.0;
     let write = bare + 1090.0 + 4.0 * 308.0 + 3590.0 + 800.0;
-    near(build_ns(Some(Mode::Daemon)) - raw, names + 20.0 * (29.0 * read + 119.0 * write), 0.015);
+    near(build_ns(Some(Mode::Daemon)) - raw, names + 20.0 * (29.0 * read + 119.0 * write), 0.001);
     assert_eq!(build_ns(Some(Mode::Raw)), raw);
 }
 
