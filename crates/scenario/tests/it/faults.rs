@@ -737,6 +737,9 @@ fn classic_benchmarks_are_bounded_by_tasks_and_memory() {
             the machine's memory is its `memory_gib`"#]],
     );
     check("kind = \"stress-ng\"\nyield = 1", expect!["right"]);
+}
+
+#[test]
 fn files_need_a_daemon_blocks_and_a_size() {
     let run = |workload: &str, until: &str| {
         format!(
