@@ -759,7 +759,7 @@ fn files_need_a_daemon_blocks_and_a_size() {
     check_brief(
         &run("op = \"red\"\nnumjobs = 1_000_000", "1s"),
         expect![[r#"
-            10: `op` must be one of read, randread, write, randwrite, kernel-build, not `red`
+            10: unknown value `red` for `op`
                 did you mean `read`?
             11: `numjobs` must be at most 4096"#]],
     );
