@@ -146,6 +146,11 @@ pub enum Command {
     Profile(ProfileArgs),
     /// Show why CPUs idled while tasks waited: each CPU-second by the rule that let it happen
     Explain(ExplainArgs),
+    /// Print one run's /proc/schedstat, version 17: what the scheduler counted by CPU and domain
+    ///
+    /// The counters are those at the end of the run. They begin at 0 when the measurement begins,
+    /// as all metrics do: after a workload's warm-up, if it has one.
+    Schedstat(OneRun),
     /// Show the workqueues of one run: pods and pools of each scope, counters over time
     Wq(WqArgs),
     /// Look at machines

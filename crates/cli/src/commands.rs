@@ -7,6 +7,7 @@ pub mod generate;
 pub mod list;
 pub mod profile;
 pub mod run;
+pub mod schedstat;
 pub mod topology;
 pub mod trace;
 pub mod wq;

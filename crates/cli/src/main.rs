@@ -30,6 +30,7 @@ fn main() -> ExitCode {
         Some(Command::Topology { command }) => commands::topology::topology(&command),
         Some(Command::Explain(args)) => commands::explain::explain(&args),
         Some(Command::Profile(args)) => commands::profile::profile(&args),
+        Some(Command::Schedstat(args)) => commands::schedstat::schedstat(&args),
         Some(Command::Schema { of }) => commands::generate::schema(of),
         Some(Command::Completions { shell }) => commands::generate::completions(shell),
         Some(Command::Man { command }) => commands::generate::man(&command),

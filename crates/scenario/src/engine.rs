@@ -9,6 +9,7 @@ mod fuse;
 mod ledger;
 mod metrics;
 mod profile;
+mod sched_stat;
 mod times;
 pub(crate) mod workqueue;
 
@@ -17,6 +18,7 @@ use crate::explain::Explanation;
 use crate::profile::Profile;
 use crate::registry::Class;
 use crate::run::{Executor, RunError, RunOutput};
+use crate::schedstat::SchedStat;
 use fair::{features, rules, tunables};
 use metrics::Recorder;
 use policies::ext::{self, Ext, Shipped};
@@ -84,6 +86,13 @@ pub(crate) fn profile(spec: &RunSpec, progress: &dyn Fn(f64)) -> Result<Profile,
 /// Runs a simulation and says why CPUs idled while tasks waited.
 pub(crate) fn explain(spec: &RunSpec, progress: &dyn Fn(f64)) -> Result<Explanation, RunError> {
     let mut watch = ledger::Ledger::new(&spec.machine);
+    run_watched(spec, &mut watch, progress)?;
+    Ok(watch.result)
+}
+
+/// Runs a simulation and says what /proc/schedstat would at its end.
+pub(crate) fn schedstat(spec: &RunSpec, progress: &dyn Fn(f64)) -> Result<SchedStat, RunError> {
+    let mut watch = sched_stat::Reader::default();
     run_watched(spec, &mut watch, progress)?;
     Ok(watch.result)
 }

@@ -49,6 +49,7 @@ mod parse;
 mod profile;
 mod remember;
 mod run;
+pub mod schedstat;
 mod study;
 mod trace_run;
 mod units;

@@ -14,7 +14,7 @@ pub use document::{
     CHANGE_AT, FIND, FieldDef, Holds, PRECISION, PUBLISHED, RUN, SCENARIO, SEEDS_MAX, SWEEP,
     VARIANT, names,
 };
-pub(crate) use metrics::SPIN_GROUPS;
+pub(crate) use metrics::{LEVELS, SPIN_GROUPS};
 pub use metrics::{METRICS, MetricDef, metric};
 pub use policies::{
     Class, FEATURES, FeatureDef, GROUP_POLICY, KERNELS, POLICIES, PolicyDef, TUNABLES, TunableDef,

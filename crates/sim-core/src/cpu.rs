@@ -2,7 +2,7 @@
 
 use crate::engine::{AttrStep, Change, Footprint, Frame, Pc};
 use crate::world::FULL_SPEED;
-use crate::{LockId, MaskId, NEVER, Nested, Ns, Site, StopWork, TaskId};
+use crate::{LockId, MaskId, NEVER, Nested, Ns, RqStat, Site, StopWork, TaskId};
 use std::collections::VecDeque;
 use topology::CpuId;
 
@@ -153,6 +153,12 @@ pub struct Cpu {
     /// The address space that is loaded.
     pub(crate) mm: u32,
 
+    // --- fifth line: what /proc/schedstat counts ---
+    /// Counters of the runqueue.
+    pub stat: RqStat,
+    /// When the stopper was last given work, ns.
+    pub(crate) stop_queued_at: Ns,
+
     // --- the rest ---
     pub(crate) irq_at: [Ns; N_IRQ],
     /// Since when the CPU is in the idle loop, ns (meaningful while current is idle).
@@ -209,6 +215,8 @@ impl Cpu {
             cstate: deepest,
             cstate_from: 0,
             nr_switches: 0,
+            stat: RqStat::default(),
+            stop_queued_at: 0,
             time: [0; N_CATEGORIES],
             stop_work: None,
             top: Frame::EMPTY,

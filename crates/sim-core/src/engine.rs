@@ -96,6 +96,7 @@ pub struct Simulation<P: Policy, W: Program, O: Observer> {
 impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     /// Prepares the policy and places the program's first tasks at time 0.
     pub fn new(mut w: World, mut policy: P, mut program: W, observer: O) -> Self {
+        w.tells_decisions = observer.watches_decisions();
         policy.init(&mut w);
         for cpu in (0..w.cpus.len() as u32).map(CpuId) {
             w.this = cpu;
@@ -247,7 +248,8 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         true
     }
 
-    /// Tells the observer of the tasks that the policy has moved and the stoppers it has woken.
+    /// Tells the observer of the tasks that the policy has moved, the stoppers it has woken, and
+    /// what it has decided.
     #[inline]
     pub(crate) fn tell_moves(&mut self) {
         while let Some(cpu) = self.w.stoppers_woken.pop() {
@@ -258,6 +260,17 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
             self.observer.migrate(&self.w, m.task, m.from, m.to, m.why);
         }
         self.w.moved.clear();
+        if self.w.tells_decisions {
+            self.tell_decisions();
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn tell_decisions(&mut self) {
+        for decision in std::mem::take(&mut self.w.decisions) {
+            self.observer.decided(&self.w, &decision);
+        }
     }
 
     /// What must be put right after each event: CPUs whose surroundings changed.
@@ -360,6 +373,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         self.cpu_event(cpu);
     }
 
+    #[inline]
     fn cpu_event(&mut self, cpu: CpuId) {
         self.w.this = cpu;
         self.catch_up(cpu);

@@ -14,6 +14,7 @@
 #![cfg_attr(not(test), deny(clippy::float_arithmetic))]
 
 mod cpu;
+mod decision;
 mod engine;
 mod events;
 mod invariants;
@@ -23,12 +24,14 @@ mod observer;
 mod policy;
 mod program;
 mod reason;
+mod sched_stat;
 mod stack;
 mod task;
 mod waste;
 mod world;
 
 pub use cpu::{Category, Cpu, N_CATEGORIES};
+pub use decision::{BalanceEnd, Decision};
 pub use engine::{Simulation, StopReason, TASKS_MAX, Waiting};
 pub use events::EventQueue;
 pub use llc_counts::LlcCounts;
@@ -40,6 +43,9 @@ pub use policy::{
 };
 pub use program::{Op, Program, ProgramCx};
 pub use reason::{Attempt, Reason, Sought, Takers};
+pub use sched_stat::{
+    IdleType, LbStat, N_IDLE_TYPES, RqStat, SchedStat, SdStat, SisStat, WakeTargets,
+};
 pub use stack::{Calls, PathGroup, Stack, Within};
 pub use task::{
     GroupId, MaskId, Pid, SchedAttr, SchedPolicy, SleepState, Task, TaskAttr, TaskId, TaskState,

@@ -1,6 +1,6 @@
 //! What happened, told to whoever wants to know: metrics, traces, the ledger.
 
-use crate::{Category, LockId, MigrationCause, Ns, Site, Stack, TaskId, World};
+use crate::{Category, Decision, LockId, MigrationCause, Ns, Site, Stack, TaskId, World};
 use topology::CpuId;
 
 /// Hears of events at the instant when they happen. An observer that is not there costs nothing:
@@ -12,6 +12,10 @@ pub trait Observer {
     /// `cpu` goes over from `prev` to `next` (IDLE and STOP included); the switch starts now.
     #[inline]
     fn switch(&mut self, _w: &World, _cpu: CpuId, _prev: TaskId, _next: TaskId) {}
+
+    /// `schedule()` on `cpu` has left its current task where it is.
+    #[inline]
+    fn stays(&mut self, _w: &World, _cpu: CpuId) {}
 
     /// The executing CPU begins to wake `task`, which last was on `task.cpu` (`sched_waking`).
     /// Not told of wake-ups that find it awake.
@@ -74,6 +78,17 @@ pub trait Observer {
     /// idle CPUs and those leaving idle), to the nanosecond, if [`Observer::watches_time`].
     #[inline]
     fn time_passed(&mut self, _w: &World, _cpu: CpuId, _what: Category, _at: &Stack, _ns: Ns) {}
+
+    /// Does [`Observer::decided`] want to be told? Asked once, before the run.
+    #[inline]
+    fn watches_decisions(&self) -> bool {
+        false
+    }
+
+    /// The executing CPU has decided something, on which no tracepoint tells, if
+    /// [`Observer::watches_decisions`].
+    #[inline]
+    fn decided(&mut self, _w: &World, _what: &Decision) {}
 
     /// `cpu` owns `lock` now and goes on; it waited for `wait`, if it had to. `last` is the CPU
     /// that owned it before.
@@ -139,6 +154,7 @@ macro_rules! hand_on {
     ($self:ident => $($to:expr),+) => {
         hand_on! { $self, ($($to),+),
             switch(cpu: CpuId, prev: TaskId, next: TaskId);
+            stays(cpu: CpuId);
             waking(task: TaskId);
             enqueued(cpu: CpuId, task: TaskId);
             wakeup(cpu: CpuId, task: TaskId, new: bool);
@@ -150,6 +166,7 @@ macro_rules! hand_on {
             migrate(task: TaskId, from: CpuId, to: CpuId, why: MigrationCause);
             waited(cpu: CpuId, site: Site, ns: Ns);
             time_passed(cpu: CpuId, what: Category, at: &Stack, ns: Ns);
+            decided(what: &Decision);
             acquired(cpu: CpuId, lock: LockId, last: CpuId, wait: Option<Ns>);
             released(cpu: CpuId, lock: LockId);
             measurement_begins();
@@ -186,6 +203,11 @@ impl<A: Observer, B: Observer> Observer for (A, B) {
     }
 
     #[inline]
+    fn watches_decisions(&self) -> bool {
+        self.0.watches_decisions() || self.1.watches_decisions()
+    }
+
+    #[inline]
     fn heeds_order(&self) -> bool {
         self.0.heeds_order() || self.1.heeds_order()
     }
@@ -203,6 +225,11 @@ impl<O: Observer + ?Sized> Observer for &mut O {
     #[inline]
     fn watches_time(&self) -> bool {
         (**self).watches_time()
+    }
+
+    #[inline]
+    fn watches_decisions(&self) -> bool {
+        (**self).watches_decisions()
     }
 
     #[inline]

@@ -222,6 +222,9 @@ pub struct Task {
     pub nr_cpus_allowed: u32,
     /// Since when it waits for a CPU (enqueue or put back), for the latency metrics.
     pub runnable_since: Ns,
+    /// Since when it waits on the present runqueue for its CPU ([`NEVER`](crate::NEVER): it does
+    /// not), as `sched_info.last_queued`.
+    pub(crate) queued_at: Ns,
     /// True between a wake-up and the first run after it.
     pub woken: bool,
     /// Where its cache contents are: the CPU it last ran on.
@@ -269,6 +272,7 @@ impl Task {
             placed: &Reason::UNTOLD,
             nr_cpus_allowed,
             runnable_since: 0,
+            queued_at: crate::NEVER,
             woken: false,
             cache_cpu: cpu,
             cache_mark: 0,

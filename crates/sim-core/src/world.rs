@@ -10,8 +10,8 @@ use crate::cpu::{Base, Cpu, Occupancy};
 use crate::llc_counts::{Counts, LlcCounts};
 use crate::waste::Pinned;
 use crate::{
-    EventQueue, GroupId, LockId, Locks, MaskId, NEVER, Ns, Pid, Site, Sought, Task, TaskAttr,
-    TaskId,
+    Decision, EventQueue, GroupId, LockId, Locks, MaskId, NEVER, Ns, Pid, SchedStat, Site, Sought,
+    Task, TaskAttr, TaskId,
 };
 use std::sync::Arc;
 use topology::{CpuId, CpuSet, Distance, Machine};
@@ -157,6 +157,8 @@ pub struct World {
     pub locks: Locks,
     /// Counters.
     pub counters: Counters,
+    /// What /proc/schedstat counts beside the runqueues.
+    pub stat: SchedStat,
     /// Values recorded by [`crate::ProgramCx::record`], ns.
     pub samples: Vec<Ns>,
     /// CPUs for which [`Cpu::idle`] holds, and tasks that wait on a runqueue without running.
@@ -203,7 +205,10 @@ pub struct World {
     pub(crate) stoppers_woken: Vec<CpuId>,
     /// CPUs whose runqueue was changed in this event.
     pub(crate) touched: Vec<CpuId>,
-    /// `speed_changed`, `moved`, `stoppers_woken` or `touched` has something.
+    /// The observer wants to know of the policy's decisions, and those it has not been told of.
+    pub(crate) tells_decisions: bool,
+    pub(crate) decisions: Vec<Decision>,
+    /// `speed_changed`, `moved`, `stoppers_woken`, `decisions` or `touched` has something.
     pub(crate) disturbed: bool,
 }
 
@@ -235,6 +240,7 @@ impl World {
             sought: vec![Sought::default(); n],
             locks,
             counters: Counters::default(),
+            stat: SchedStat::new(&machine),
             samples: Vec::new(),
             n_idle: n as u32,
             idle_cpus: CpuSet::full(n),
@@ -266,6 +272,8 @@ impl World {
             moved: Vec::new(),
             stoppers_woken: Vec::new(),
             touched: Vec::new(),
+            tells_decisions: false,
+            decisions: Vec::new(),
             disturbed: false,
             machine,
         }
@@ -418,6 +426,7 @@ impl World {
     pub(crate) fn begin_measurement(&mut self) {
         self.measured_from = self.now;
         self.counters = Counters::default();
+        self.restart_sched_stat();
         self.locks.sites = Default::default();
         self.samples.clear();
         self.idle_while_runnable_ns = 0;

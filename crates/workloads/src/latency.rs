@@ -14,8 +14,15 @@ pub struct Latency(Histogram<u64>);
 
 impl Latency {
     /// The metrics of a workload that has one kind of latency, for [`Latency::results`].
-    pub const NAMES: [&str; 6] =
-        ["latency_mean", "latency_p50", "latency_p90", "latency_p95", "latency_p99", "latency_max"];
+    pub const NAMES: [&str; 7] = [
+        "latency_mean",
+        "latency_p50",
+        "latency_p90",
+        "latency_p95",
+        "latency_p99",
+        "latency_p999",
+        "latency_max",
+    ];
 
     /// An empty one.
     pub fn new() -> Self {
@@ -49,14 +56,15 @@ impl Latency {
         of.iter().map(|&(name, quantile)| (name, at(quantile))).collect()
     }
 
-    /// Mean, p50, p90, p95, p99 and max in us, under these names; nothing if there is no latency.
-    pub fn results(&self, names: [&'static str; 6]) -> Vec<(&'static str, f64)> {
+    /// Mean, p50, p90, p95, p99, p99.9 and max in us, under these names; nothing if there is no
+    /// latency.
+    pub fn results(&self, names: [&'static str; 7]) -> Vec<(&'static str, f64)> {
         if self.0.is_empty() {
             return Vec::new();
         }
         let at = |quantile| self.0.value_at_quantile(quantile) as f64;
         let max = self.0.max() as f64;
-        let values = [self.0.mean(), at(0.5), at(0.9), at(0.95), at(0.99), max];
+        let values = [self.0.mean(), at(0.5), at(0.9), at(0.95), at(0.99), at(0.999), max];
         names.into_iter().zip(values.map(|ns| ns * 1e-3)).collect()
     }
 }

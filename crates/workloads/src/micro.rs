@@ -44,6 +44,7 @@ impl Program for PingPong {
         }
     }
 
+    #[inline]
     fn next(&mut self, _cx: &mut ProgramCx<'_>, task: TaskId) -> Op {
         let me = task.idx();
         let partner = me ^ 1;

@@ -180,6 +180,7 @@ impl Program for QueueWork {
             "queue_latency_p90",
             "queue_latency_p95",
             "queue_latency_p99",
+            "queue_latency_p999",
             "queue_latency_max",
         ]));
         results

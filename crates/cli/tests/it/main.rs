@@ -9,6 +9,7 @@ mod profile;
 mod replay;
 mod results;
 mod rt_app;
+mod schedstat;
 mod signals;
 mod topology;
 mod trace;

@@ -34,6 +34,7 @@ use newidle::NewidlePath;
 use nohz::{IlbPath, Nohz};
 use pass::LoadBalance;
 use periodic::RebalancePath;
+pub(crate) use sim_core::IdleType;
 use sim_core::{LockId, Ns, Policy, Step, TaskId, World};
 use std::ops::ControlFlow;
 use topology::{ChainLink, CpuId, CpuSet, Domain, Machine};
@@ -44,15 +45,6 @@ pub(crate) type Flow<T> = ControlFlow<Step, T>;
 /// Lines of a remote runqueue that a pull touches beside the lock's: list head, task, load, tree
 /// node.
 pub(crate) const PULL_LINES: u64 = 4;
-
-/// `enum cpu_idle_type`.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(crate) enum IdleType {
-    #[default]
-    NotIdle,
-    Idle,
-    NewlyIdle,
-}
 
 /// Work of the softirq path of a CPU.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

@@ -91,6 +91,7 @@ impl<S: Discipline> Fair<S> {
 impl<S: Discipline> Policy for Fair<S> {
     fn init(&mut self, w: &mut World) {
         self.topo = Topo::new(&w.machine);
+        w.stat.is_fair = true;
         // The feature lives on both floors: either may turn it off.
         w.config.ttwu_queue &= self.features.ttwu_queue;
         let migration_cost = self.tunables.migration_cost_ns.max(0) as Ns;

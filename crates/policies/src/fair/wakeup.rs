@@ -131,18 +131,22 @@ impl<S: Discipline> Fair<S> {
     /// CPU spans it.
     fn wake_affine(&mut self, w: &mut World, p: TaskId, prev: CpuId, sync: bool) -> CpuId {
         let this = w.this;
-        let Some(imbalance_pct) = affine_domain_pct(w, this, prev) else {
+        let Some((level, imbalance_pct)) = affine_domain(w, this, prev) else {
             return prev;
         };
-        if self.features.wa_idle
-            && let Some(target) = self.wake_affine_idle(w, this, prev, sync)
-        {
-            return target;
-        }
-        if self.features.wa_weight && self.wake_affine_weight(w, p, prev, sync, imbalance_pct) {
-            return this;
-        }
-        prev
+        let by_idleness = match self.features.wa_idle {
+            true => self.wake_affine_idle(w, this, prev, sync),
+            false => None,
+        };
+        let by_weight =
+            |f: &mut Self, w: &mut World| f.wake_affine_weight(w, p, prev, sync, imbalance_pct);
+        let target = match by_idleness {
+            Some(target) => target,
+            None if self.features.wa_weight && by_weight(self, w) => this,
+            None => prev,
+        };
+        w.stat.sd_mut(this, level).ttwu_move_affine += u64::from(target == this);
+        target
     }
 
     /// `wake_affine_idle`
@@ -203,14 +207,16 @@ fn is_wide(a: u32, b: u32, llc_size: u32) -> bool {
     few >= llc_size && u64::from(many) >= u64::from(few) * u64::from(llc_size)
 }
 
-/// `imbalance_pct` of the lowest WAKE_AFFINE domain of `this` that spans `prev`.
-fn affine_domain_pct(w: &World, this: CpuId, prev: CpuId) -> Option<u32> {
+/// The level of the lowest WAKE_AFFINE domain of `this` that spans `prev`, and its
+/// `imbalance_pct`.
+fn affine_domain(w: &World, this: CpuId, prev: CpuId) -> Option<(usize, u32)> {
     let domains = &w.machine.domains;
     domains.chains[this.idx()]
         .iter()
         .map(|link| &domains.domains[link.domain.0 as usize])
-        .find(|d| d.flags.has(SdFlags::WAKE_AFFINE) && d.span.contains(prev))
-        .map(|d| d.imbalance_pct)
+        .enumerate()
+        .find(|(_, d)| d.flags.has(SdFlags::WAKE_AFFINE) && d.span.contains(prev))
+        .map(|(level, d)| (level, d.imbalance_pct))
 }
 
 /// `nr_idle_scan`: how many CPUs of an LLC a wake-up may look at, given the summed utilization of

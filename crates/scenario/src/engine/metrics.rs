@@ -132,7 +132,7 @@ pub fn output<P: Policy, W: Program, O: Observer>(
     m.latencies(&mut samples);
     m.add("idle_while_runnable", w.idle_while_runnable_ns as f64 * 1e-9);
     let delays = &recorder.delays;
-    for (name, quantile) in [("p50", 0.5), ("p95", 0.95), ("p99", 0.99)] {
+    for (name, quantile) in [("p50", 0.5), ("p95", 0.95), ("p99", 0.99), ("p999", 0.999)] {
         // The histogram's value is the upper end of a bucket.
         let ns = delays.value_at_quantile(quantile).min(recorder.longest_delay);
         m.add(&format!("wakeup_latency_{name}"), ns as f64 * 1e-3);
@@ -140,6 +140,7 @@ pub fn output<P: Policy, W: Program, O: Observer>(
     m.add("wakeup_latency_max", recorder.longest_delay as f64 * 1e-3);
     m.spinning(w);
     m.counters(w);
+    super::sched_stat::metrics(w, &mut |name, value| m.add(name, value));
     let window = sim.policy.steal_window();
     m.add("picked_by_own_cpu", window.picked_by_own_cpu as f64);
     m.add("stolen_and_moved", window.stolen_and_moved as f64);
@@ -174,8 +175,8 @@ impl Metrics {
         let us = |ns: Ns| ns as f64 * 1e-3;
         let sum: u128 = sorted.iter().map(|ns| u128::from(*ns)).sum();
         self.add("latency_mean", sum as f64 / sorted.len() as f64 * 1e-3);
-        for (name, percent) in [("p50", 50), ("p95", 95), ("p99", 99)] {
-            let rank = (sorted.len() * percent).div_ceil(100);
+        for (name, permille) in [("p50", 500), ("p95", 950), ("p99", 990), ("p999", 999)] {
+            let rank = (sorted.len() * permille).div_ceil(1000);
             self.add(&format!("latency_{name}"), us(sorted[rank - 1]));
         }
         self.add("latency_max", us(*max));
@@ -237,12 +238,18 @@ mod tests {
         let mut samples: Vec<Ns> = (1..=100).rev().map(|us| us * 1000).collect();
         m.latencies(&mut samples);
         let found: Vec<_> = m.0.iter().map(|v| (v.name.as_str(), v.value)).collect();
-        let expected =
-            [("mean", 50.5), ("p50", 50.0), ("p95", 95.0), ("p99", 99.0), ("max", 100.0)];
+        let expected = [
+            ("mean", 50.5),
+            ("p50", 50.0),
+            ("p95", 95.0),
+            ("p99", 99.0),
+            ("p999", 100.0),
+            ("max", 100.0),
+        ];
         for ((name, value), (suffix, us)) in found.iter().zip(expected) {
             assert_eq!(*name, format!("latency_{suffix}"));
             assert!((value - us).abs() < 1e-9, "{name} {value}");
         }
-        assert_eq!(found.len(), 5);
+        assert_eq!(found.len(), 6);
     }
 }

@@ -7,7 +7,10 @@ use super::Better;
 use sim_core::{Site, SiteGroup};
 
 /// What is told of the lengths of requests and calls: `latency_p99`.
-const LENGTHS: [&str; 6] = ["mean", "p50", "p90", "p95", "p99", "max"];
+const LENGTHS: [&str; 7] = ["mean", "p50", "p90", "p95", "p99", "p999", "max"];
+
+/// Levels of scheduling domains, as the names of metrics have them.
+pub(crate) const LEVELS: [&str; 5] = ["smt", "mc", "pkg", "node", "numa"];
 
 /// What mmtests' sparsetruncate tells of the times of its files: `time_min`.
 const FILE_TIMES: [&str; 17] = [
@@ -30,7 +33,7 @@ const FILE_TIMES: [&str; 17] = [
     "best25_amean",
 ];
 /// … and besides, where a benchmark prints it.
-const MORE_LENGTHS: [&str; 4] = ["min", "p75", "p995", "p999"];
+const MORE_LENGTHS: [&str; 3] = ["min", "p75", "p995"];
 
 /// Groups of call sites that `spin_pct.` adds up.
 pub(crate) const SPIN_GROUPS: [SiteGroup; 3] =
@@ -65,6 +68,7 @@ impl MetricDef {
             "time_" => FILE_TIMES.to_vec(),
             "bogo_ops_" => vec!["cpu", "yield"],
             "latency_" => LENGTHS.into_iter().chain(MORE_LENGTHS).collect(),
+            name if name.starts_with("lb_") => LEVELS.to_vec(),
             _ => LENGTHS.to_vec(),
         }
     }
@@ -114,8 +118,8 @@ pub const METRICS: &[MetricDef] = &[
         "latency_",
         "us",
         Lower,
-        "time of one request, or what a benchmark measures: mean, p50, p95, p99, max, and for some \
-         min, p75, p90, p995 (99.5 %), p999",
+        "time of one request, or what a benchmark measures: mean, p50, p95, p99, p999 (99.9 %), max, \
+         and for some min, p75, p90, p995",
     ),
     row(
         "time_",
@@ -127,7 +131,7 @@ pub const METRICS: &[MetricDef] = &[
          best25_amean",
     ),
     row("bandwidth_write", "MiB/s", Higher, "bytes written per second"),
-    row("queue_latency_", "us", Lower, "length of a call: mean, p50, p90, p95, p99, max"),
+    row("queue_latency_", "us", Lower, "length of a call: mean, p50, p90, p95, p99, p99.9, max"),
     row(
         "idle_while_runnable",
         "CPU-s",
@@ -137,6 +141,7 @@ pub const METRICS: &[MetricDef] = &[
     row("wakeup_latency_p50", "us", Lower, "sched_waking to running, median"),
     row("wakeup_latency_p95", "us", Lower, "sched_waking to running, 95th percentile"),
     row("wakeup_latency_p99", "us", Lower, "sched_waking to running, 99th percentile"),
+    row("wakeup_latency_p999", "us", Lower, "sched_waking to running, 99.9th percentile"),
     row("wakeup_latency_max", "us", Lower, "sched_waking to running, the longest"),
     row(
         "spin_pct",
@@ -153,6 +158,10 @@ pub const METRICS: &[MetricDef] = &[
     ),
     row("switches", "", Neither, "context switches"),
     row("wakeups", "", Neither, "wake-ups"),
+    row("wakeups_to_prev", "", Neither, "wake-ups that put the task where it was before"),
+    row("wakeups_to_waker", "", Neither, "wake-ups that moved the task to the waker's CPU"),
+    row("wakeups_same_llc", "", Neither, "wake-ups that moved it elsewhere behind its LLC"),
+    row("wakeups_other_llc", "", Neither, "wake-ups that moved it elsewhere, behind another LLC"),
     row("migrations_smt", "", Neither, "moves of a task to the sibling thread"),
     row("migrations_llc", "", Neither, "moves to another core behind the same LLC"),
     row("migrations_node", "", Neither, "moves to another LLC of the node"),
@@ -168,6 +177,31 @@ pub const METRICS: &[MetricDef] = &[
     row("steal_hits", "", Neither, "such looks that brought a task"),
     row("steal_lost", "", Neither, "such looks that lost the task to another CPU"),
     row("steal_empty", "", Neither, "such looks that found all queues empty"),
+    row("sis_search", "", Neither, "searches by select_idle_sibling; repeated ones count again"),
+    row("sis_domain_search", "", Neither, "searches that target, prev and recent CPU did not end"),
+    row("sis_recent_hits", "", Neither, "searches that the recently used CPU ended"),
+    row(
+        "sis_scanned",
+        "",
+        Neither,
+        "CPUs looked at: 1 for a search that ended early, else all read",
+    ),
+    row("sis_failed", "", Neither, "searches that found no idle CPU"),
+    row("sis_success_pct", "%", Neither, "searches that found an idle CPU, of all searches"),
+    row("sis_fast_success_pct", "%", Neither, "searches that target, prev or recent CPU ended"),
+    row("sis_efficiency_pct", "%", Neither, "idle CPUs found / CPUs looked at"),
+    row("sis_domain_efficiency_pct", "%", Neither, "the same for searches beyond those three CPUs"),
+    row("lb_count.", "", Neither, "load_balance calls of busy and idle CPUs in domains of a level"),
+    row("lb_failed.", "", Neither, "of these, calls that found an imbalance and moved nothing"),
+    row("lb_gained.", "", Neither, "tasks pulled by them and by active balance"),
+    row("lb_newidle_count.", "", Neither, "load_balance calls of CPUs about to idle"),
+    row(
+        "lb_newidle_failed.",
+        "",
+        Neither,
+        "of these, calls that found an imbalance and moved nothing",
+    ),
+    row("lb_newidle_gained.", "", Neither, "tasks pulled by them"),
     row("picked_by_own_cpu", "", Neither, "woken tasks that their own CPU took off the queue"),
     row("stolen_and_moved", "", Neither, "woken tasks that another CPU popped and moved to itself"),
     row("popped_but_running", "", Neither, "woken tasks that another CPU popped too late"),
@@ -198,5 +232,7 @@ mod tests {
         assert!(all.iter().all(|name| metric(name).is_some()));
         assert!(all.contains(&"spin_pct.enqueue".to_string()));
         assert!(metric("elapse").is_none());
+        assert_eq!(metric("lb_newidle_gained.numa").map(|m| m.name), Some("lb_newidle_gained."));
+        assert!(metric("lb_count.llc").is_none() && metric("lb_count.p99").is_none());
     }
 }

@@ -259,7 +259,9 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         self.w.counters.events += 2;
         let next = self.policy.pick_next_task(&mut self.w, cpu).unwrap_or(prev);
         if next == prev {
-            self.w.cpus[cpu.idx()].need_resched = false;
+            let c = &mut self.w.cpus[cpu.idx()];
+            c.need_resched = false;
+            c.stat.kept += 1;
         } else {
             let hook = self.change_current(cpu, prev, next);
             debug_assert!(hook.is_none(), "{cpu} is not alone");

@@ -122,6 +122,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
                 Flow::Again
             }
             Op::Yield => {
+                self.w.count_yield(cpu);
                 self.policy.yield_task(&mut self.w, cpu);
                 self.enter_schedule(cpu, Path::Block)
             }
@@ -135,6 +136,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         }
     }
 
+    #[inline]
     fn start_work(&mut self, cpu: CpuId, p: TaskId, ns: Ns, in_kernel: bool) -> Flow {
         let t = &mut self.w.tasks[p.idx()];
         t.work_left = ns.min(MAX_SEGMENT_NS) << 17;

@@ -114,7 +114,10 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     fn switch_to(&mut self, cpu: CpuId, next: TaskId) -> Flow {
         let prev = self.w.cpus[cpu.idx()].top().other;
         if next == prev {
-            self.w.cpus[cpu.idx()].need_resched = false;
+            let c = &mut self.w.cpus[cpu.idx()];
+            c.need_resched = false;
+            c.stat.kept += 1;
+            self.observer.stays(&self.w, cpu);
             self.unlock(cpu, LockId::rq(cpu));
             return self.pop_frame(cpu);
         }
@@ -129,10 +132,17 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     #[inline(always)]
     pub(super) fn change_current(&mut self, cpu: CpuId, prev: TaskId, next: TaskId) -> Hook {
         let now = self.w.now;
-        let since = std::mem::replace(&mut self.w.cpus[cpu.idx()].curr_since, now);
+        let c = &mut self.w.cpus[cpu.idx()];
+        let since = std::mem::replace(&mut c.curr_since, now);
+        if prev != TaskId::IDLE {
+            c.stat.cpu_time_ns += now - since;
+        }
         if prev.is_task() {
             let t = &mut self.w.tasks[prev.idx()];
             t.ran_ns += now - since;
+            if t.on_rq && !t.sched_delayed {
+                t.queued_at = now;
+            }
             // Before what is left of the next one's cache contents is looked at.
             t.cache_mark = self.w.cpus[cpu.idx()].footprint.leave(prev, t.attr.working_set_kib);
         }
@@ -147,6 +157,8 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         self.w.cpus[cpu.idx()].top.task = next;
         if next.is_task() {
             self.first_run(cpu, next);
+        } else {
+            self.w.count_other(cpu, next);
         }
         hook
     }
@@ -160,6 +172,8 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         t.on_cpu = true;
         t.debt = (t.debt + (debt << 17)).min(t.debt.max(debt << 17));
         t.cache_cpu = cpu;
+        let queued_at = std::mem::replace(&mut t.queued_at, crate::NEVER);
+        self.w.cpus[cpu.idx()].stat.run_delay_ns += now - queued_at;
         if std::mem::take(&mut t.woken) {
             let delay = now - t.runnable_since;
             self.observer.sched_delay(&self.w, next, delay);

@@ -86,6 +86,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
                 let flags = EnqueueFlags { wakeup: true, ..EnqueueFlags::default() };
                 self.policy.wakeup_preempt(&mut self.w, target, p, flags);
             }
+            self.w.count_wakeup_on_rq(target);
             self.observer.wakeup_on_rq(&self.w, target, p);
         }
         self.unlock(cpu, rq);
@@ -98,6 +99,10 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         let (p, target) = (top.task, top.target);
         self.catch_up(target);
         self.policy.wake_delayed(&mut self.w, target, p);
+        if self.w.cpus[target.idx()].curr != p {
+            self.w.tasks[p.idx()].queued_at = self.w.now;
+        }
+        self.w.count_wakeup(target, target);
         let flags = EnqueueFlags { wakeup: true, ..EnqueueFlags::default() };
         self.policy.wakeup_preempt(&mut self.w, target, p, flags);
         self.now_runnable(target, p, false);
@@ -115,6 +120,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         let at = t.cpu;
         if self.w.wake_list_allowed(at) && self.w.allowed(p, at) {
             self.w.note_placed(p, &Reason::ON_CPU);
+            self.w.count_wakeup(at, at);
             return self.begin_push(cpu, at);
         }
         self.wait_for_task(cpu, p, Site::OnCpuWait, Pc::WakeLook)
@@ -139,6 +145,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         let (p, choice) = (top.task, Choice { cpu: top.target, scan_ns: top.scan_ns.into() });
         let target = self.commit(p, choice);
         let from = self.w.tasks[p.idx()].cpu;
+        self.w.count_wakeup(from, target);
         if target != from {
             self.w.tasks[p.idx()].wake_migrated = true;
             self.policy.migrate_task_rq(&mut self.w, p, from, target);

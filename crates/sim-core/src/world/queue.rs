@@ -1,7 +1,7 @@
 //! On and off the runqueues, and from one to another.
 
 use super::{MigrationCause, Moved, World};
-use crate::TaskId;
+use crate::{NEVER, TaskId};
 use topology::CpuId;
 
 impl World {
@@ -12,6 +12,7 @@ impl World {
         debug_assert!(!t.on_rq && t.cpu == cpu, "{p:?} activated on {cpu}: {t:?}");
         t.on_rq = true;
         t.migrating = false;
+        t.queued_at = now;
         if !t.woken {
             t.runnable_since = now;
         }
@@ -29,6 +30,10 @@ impl World {
         let t = &mut self.tasks[p.idx()];
         debug_assert!(t.on_rq && t.cpu == cpu, "{p:?} deactivated on {cpu}: {t:?}");
         t.on_rq = false;
+        let queued_at = std::mem::replace(&mut t.queued_at, NEVER);
+        if queued_at != NEVER {
+            self.cpus[cpu.idx()].stat.run_delay_ns += self.now - queued_at;
+        }
         self.recount(p, waited);
         self.touch(cpu);
         self.set_nr_running(cpu, self.cpus[cpu.idx()].nr_running - 1);
@@ -42,6 +47,10 @@ impl World {
         let t = &mut self.tasks[p.idx()];
         debug_assert!(t.on_rq && t.sched_delayed != delayed, "{p:?}: {t:?}");
         t.sched_delayed = delayed;
+        if delayed {
+            // Moved or not, it waits for nothing.
+            t.queued_at = NEVER;
+        }
         let cpu = t.cpu;
         self.recount(p, waited);
         self.touch(cpu);

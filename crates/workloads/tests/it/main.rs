@@ -25,6 +25,7 @@ mod rt_app;
 mod scaling;
 mod schbench;
 mod schbench_old;
+mod sched_stat;
 mod shared_runq;
 mod steal;
 mod stress_ng;

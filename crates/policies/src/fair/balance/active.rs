@@ -5,12 +5,14 @@
 //! detach the least recently run task that may move (hotness does not count), unlock, lock the
 //! target, attach, unlock.
 
-use super::{Flow, PULL_LINES, domain_at};
+use super::{Flow, IdleType, PULL_LINES, domain_at};
 use crate::fair::calls::{RQ_LOCK, SharedCalls};
 use crate::fair::state::Fair;
 use crate::fair::swqueue::{APPEND, Links, UNLINK};
 use crate::fair::{Discipline, reasons};
-use sim_core::{LockId, MigrationCause, Policy, Site, Stack, Step, StopWork, TaskId, World};
+use sim_core::{
+    LockId, MigrationCause, Policy, SdStat, Site, Stack, Step, StopWork, TaskId, World,
+};
 use std::ops::ControlFlow;
 use topology::CpuId;
 
@@ -142,21 +144,36 @@ impl<S: Discipline> Fair<S> {
         if !wanted || w.cpus[cpu.idx()].nr_running <= 1 {
             return (None, Stage::Unlock);
         }
+        let levels = self.sds[target.idx()].len();
+        let spans_both =
+            |l: &usize| domain_at(w, target, *l).is_some_and(|(d, _)| d.span.contains(cpu));
+        let level = (0..levels).find(spans_both);
         let mut p = self.list_tail(cpu);
         while p.is_task() && (!w.allowed(p, target) || w.cpus[cpu.idx()].curr == p) {
             p = self.tasks[p.idx()].list_prev;
+        }
+        if let Some(level) = level {
+            count_push(w.stat.sd_mut(target, level), p.is_task());
         }
         if !p.is_task() {
             return (None, Stage::Unlock);
         }
         self.detach_task(w, p, cpu, target, MigrationCause::Active);
         self.balance.paths[cpu.idx()].stop.task = p;
-        let levels = self.sds[target.idx()].len();
-        let spans_both =
-            |l: &usize| domain_at(w, target, *l).is_some_and(|(d, _)| d.span.contains(cpu));
-        if let Some(level) = (0..levels).find(spans_both) {
+        if let Some(level) = level {
             self.sds[target.idx()][level].nr_balance_failed = 0;
         }
         (None, Stage::Unlink)
+    }
+}
+
+/// The push of a task to a CPU with this domain, or of none.
+fn count_push(sd: &mut SdStat, moved: bool) {
+    if moved {
+        sd.alb_pushed += 1;
+        // The kernel's `detach_one_task` counts as if the target were idle.
+        sd.lb[IdleType::Idle as usize].gained += 1;
+    } else {
+        sd.alb_failed += 1;
     }
 }

@@ -9,7 +9,9 @@ use super::decide::Migrate;
 use super::pass::{LoadBalance, NR_MIGRATE_BREAK};
 use crate::fair::state::Fair;
 use crate::fair::{Discipline, Rules, reasons};
-use sim_core::{DequeueFlags, EnqueueFlags, MigrationCause, Policy, Reason, TaskId, World};
+use sim_core::{
+    Decision, DequeueFlags, EnqueueFlags, MigrationCause, Policy, Reason, TaskId, World,
+};
 use topology::{CpuId, SdFlags};
 
 impl LoadBalance {
@@ -34,7 +36,10 @@ impl<S: Discipline> Fair<S> {
             self.detach_loop(w, exec, &mut lb);
             self.balance.paths[exec.idx()].lb = lb;
         }
-        self.balance.paths[exec.idx()].detached.len() as u64
+        let path = &self.balance.paths[exec.idx()];
+        let n = path.detached.len() as u64;
+        path.lb.stat(w).gained += n;
+        n
     }
 
     fn detach_loop(&mut self, w: &mut World, exec: CpuId, lb: &mut LoadBalance) {
@@ -66,6 +71,9 @@ impl<S: Discipline> Fair<S> {
                 self.list_rotate_to_head(lb.src, p);
                 continue;
             };
+            if self.failed_too_often(w, lb) && self.task_hot(w, lb, p) {
+                lb.stat(w).hot_gained += 1;
+            }
             self.detach_task(w, p, lb.src, lb.dst, MigrationCause::Balance);
             self.balance.paths[exec.idx()].detached.push(p);
             lb.imbalance -= price;
@@ -134,6 +142,7 @@ impl<S: Discipline> Fair<S> {
         w.note_placed(p, why);
         self.catch_up(w, dst);
         w.activate(dst, p);
+        w.tell(Decision::Attached { task: p, cpu: dst });
         let flags = EnqueueFlags { migrated: true, ..EnqueueFlags::default() };
         S::enqueue_entity(self, w, dst, p, flags);
         if self.shared_takes(w, dst, p, flags) {
@@ -182,13 +191,17 @@ impl<S: Discipline> Fair<S> {
         if w.tasks[p.idx()].on_cpu || w.cpus[lb.src.idx()].curr == p {
             return false;
         }
-        let d = &w.machine.domains.domains[lb.domain.0 as usize];
-        let tries = self.sds[lb.cpu.idx()][lb.level as usize].nr_balance_failed;
-        let may = tries > d.cache_nice_tries || !self.task_hot(w, lb, p);
+        let may = self.failed_too_often(w, lb) || !self.task_hot(w, lb, p);
         if !may {
             lb.why = reasons::HOT;
         }
         may
+    }
+
+    /// It failed here so often that tasks are moved even if they are hot.
+    fn failed_too_often(&self, w: &World, lb: &LoadBalance) -> bool {
+        let d = &w.machine.domains.domains[lb.domain.0 as usize];
+        self.sds[lb.cpu.idx()][lb.level as usize].nr_balance_failed > d.cache_nice_tries
     }
 
     /// The lowest CPU of the local group that `p` may use becomes the next destination.

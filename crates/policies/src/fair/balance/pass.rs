@@ -18,7 +18,7 @@ use crate::fair::calls::{RQ_LOCK, SharedCalls};
 use crate::fair::state::Fair;
 use crate::fair::swqueue::{APPEND, Links, UNLINK};
 use crate::fair::{Discipline, reasons};
-use sim_core::{Attempt, LockId, Reason, Site, Stack, Step, World};
+use sim_core::{Attempt, BalanceEnd, Decision, LbStat, LockId, Reason, Site, Stack, Step, World};
 use std::ops::ControlFlow;
 use topology::{CpuId, DomainId};
 
@@ -81,6 +81,8 @@ pub(crate) struct LoadBalance {
     pub loop_max: u32,
     pub loop_break: u32,
     pub n_moved: u32,
+    /// An imbalance was found, but nothing was moved.
+    pub failed: bool,
     /// `continue_balancing`.
     pub cont: bool,
     /// Active balance: start the stopper after the unlock.
@@ -110,6 +112,7 @@ impl Default for LoadBalance {
             loop_max: 0,
             loop_break: NR_MIGRATE_BREAK,
             n_moved: 0,
+            failed: false,
             cont: true,
             start_active: false,
             why: reasons::NOT_MINE,
@@ -129,6 +132,31 @@ impl LoadBalance {
             // Nor is anything above this level looked at.
             w.note_gave_up(cpu, level, self.why);
         }
+    }
+
+    /// How the pass has ended, for observers.
+    fn end(&self) -> BalanceEnd {
+        match self.n_moved {
+            0 if self.failed => BalanceEnd::Failed,
+            0 => BalanceEnd::Balanced,
+            n => BalanceEnd::Moved(n),
+        }
+    }
+
+    /// Where the pass is counted.
+    pub(crate) fn stat<'a>(&self, w: &'a mut World) -> &'a mut LbStat {
+        &mut w.stat.sd_mut(self.cpu, self.level as usize).lb[self.idle as usize]
+    }
+
+    /// An imbalance was found: `update_lb_imbalance_stat`.
+    fn count_imbalance(&self, w: &mut World) {
+        let stat = self.stat(w);
+        let sum = match self.kind {
+            Migrate::Load => &mut stat.imbalance_load,
+            Migrate::Util => &mut stat.imbalance_util,
+            Migrate::Task => &mut stat.imbalance_task,
+        };
+        *sum += self.imbalance as u64;
     }
 
     fn site(&self) -> Site {
@@ -190,7 +218,7 @@ impl<S: Discipline> Fair<S> {
     /// Prepares `load_balance(cpu, level, idle)`, to be executed by `exec`.
     pub(crate) fn lb_start(
         &mut self,
-        w: &World,
+        w: &mut World,
         exec: CpuId,
         (cpu, level): (CpuId, usize),
         idle: IdleType,
@@ -198,6 +226,8 @@ impl<S: Discipline> Fair<S> {
         let Some((_, link)) = domain_at(w, cpu, level) else {
             return;
         };
+        w.stat.sd_mut(cpu, level).lb[idle as usize].count += 1;
+        w.tell(Decision::BalanceBegins { cpu, level: level as u32, idle });
         let path = &mut self.balance.paths[exec.idx()];
         path.removed.clear();
         path.lb = LoadBalance {
@@ -223,6 +253,7 @@ impl<S: Discipline> Fair<S> {
                 return ControlFlow::Break(step);
             }
             if next == LbStage::Done {
+                w.tell(Decision::BalanceEnds(lb.end()));
                 if lb.n_moved == 0 && lb.idle != IdleType::NotIdle {
                     lb.note_why(w);
                 }
@@ -308,11 +339,19 @@ impl<S: Discipline> Fair<S> {
         let found = self.find_busiest(w, exec);
         self.balance.paths[exec.idx()].lb.came_to_source = found;
         if !found {
+            let lb = &self.balance.paths[exec.idx()].lb;
+            let stat = lb.stat(w);
+            if lb.why == reasons::NO_QUEUE {
+                stat.nobusyq += 1;
+            } else {
+                stat.nobusyg += 1;
+            }
             self.lb_balanced(w, exec);
             return (None, LbStage::Done);
         }
         let nr_migrate = self.tunables.nr_migrate;
         let lb = &mut self.balance.paths[exec.idx()].lb;
+        lb.count_imbalance(w);
         lb.flags.all_pinned = true;
         let nr = w.cpus[lb.src.idx()].nr_running;
         if nr <= 1 {
@@ -333,7 +372,7 @@ impl<S: Discipline> Fair<S> {
     }
 
     /// After a round of detach and attach: again, with another destination, another source, or not.
-    fn lb_judge(&mut self, w: &World, exec: CpuId) -> LbStage {
+    fn lb_judge(&mut self, w: &mut World, exec: CpuId) -> LbStage {
         let path = &mut self.balance.paths[exec.idx()];
         if path.lb.flags == LbFlags::default() {
             return self.lb_settle(w, exec);
@@ -372,15 +411,18 @@ impl<S: Discipline> Fair<S> {
     }
 
     /// An imbalance was found: count the failure or the success; see whether to push.
-    fn lb_settle(&mut self, w: &World, exec: CpuId) -> LbStage {
-        let lb = &self.balance.paths[exec.idx()].lb;
+    fn lb_settle(&mut self, w: &mut World, exec: CpuId) -> LbStage {
+        let lb = &mut self.balance.paths[exec.idx()].lb;
         let sd = &mut self.sds[lb.cpu.idx()][lb.level as usize];
         if lb.n_moved > 0 {
             sd.nr_balance_failed = 0;
         } else {
+            lb.failed = true;
+            lb.stat(w).failed += 1;
             if lb.idle != IdleType::NewlyIdle {
                 sd.nr_balance_failed += 1;
             }
+            let lb = &self.balance.paths[exec.idx()].lb;
             if self.need_active_balance(w, lb) {
                 self.balance.paths[exec.idx()].lb.start_active = false;
                 return LbStage::ActiveIrqOff;
@@ -421,7 +463,7 @@ impl<S: Discipline> Fair<S> {
     }
 
     /// Nothing to do in this domain (spec 8.5).
-    fn lb_balanced(&mut self, w: &World, exec: CpuId) {
+    fn lb_balanced(&mut self, w: &mut World, exec: CpuId) {
         let lb = &self.balance.paths[exec.idx()].lb;
         if !lb.flags.all_pinned {
             let (cpu, level) = (lb.cpu, lb.level);
@@ -430,8 +472,9 @@ impl<S: Discipline> Fair<S> {
         self.lb_all_pinned(w, exec);
     }
 
-    fn lb_all_pinned(&mut self, w: &World, exec: CpuId) {
+    fn lb_all_pinned(&mut self, w: &mut World, exec: CpuId) {
         let lb = &self.balance.paths[exec.idx()].lb;
+        lb.stat(w).balanced += 1;
         self.sds[lb.cpu.idx()][lb.level as usize].nr_balance_failed = 0;
         self.raise_interval(w, exec);
     }

@@ -87,7 +87,7 @@ impl<S: Discipline> Fair<S> {
 
     fn rebalance_level(
         &mut self,
-        w: &World,
+        w: &mut World,
         exec: CpuId,
         r: RebalancePath,
     ) -> (Option<Step>, Stage) {
@@ -126,7 +126,13 @@ impl<S: Discipline> Fair<S> {
         r.idle != IdleType::Idle && !self.sched_idle_cpu(w, CpuId(r.cpu))
     }
 
-    fn rebalance_start(&mut self, w: &World, exec: CpuId, r: RebalancePath, locked: bool) -> Stage {
+    fn rebalance_start(
+        &mut self,
+        w: &mut World,
+        exec: CpuId,
+        r: RebalancePath,
+        locked: bool,
+    ) -> Stage {
         self.balance.paths[exec.idx()].rebalance.serialized = locked;
         self.lb_start(w, exec, (CpuId(r.cpu), r.level as usize), r.idle);
         Stage::Balance

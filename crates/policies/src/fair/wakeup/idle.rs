@@ -8,7 +8,7 @@
 use super::super::state::PendingChoice;
 use super::super::{Discipline, Fair, reasons};
 use super::update_avg;
-use sim_core::{MaskId, Ns, Reason, TaskId, World};
+use sim_core::{Decision, MaskId, Ns, Reason, TaskId, World};
 use topology::{CpuId, Distance};
 
 /// What a scan has read so far.
@@ -45,13 +45,18 @@ impl<S: Discipline> Fair<S> {
         p: TaskId,
         from: &PendingChoice,
     ) -> (CpuId, Ns) {
+        w.stat.sis.searches += 1;
         if let Some(cpu) = self.near_at_hand(w, p, from) {
             w.note_placed(p, self.why_chosen(w, cpu));
+            w.tell(Decision::Searched { task: p, found: Some(cpu), scanned: None });
             return (cpu, 0);
         }
+        w.stat.sis.domain_searches += 1;
         let target = from.target;
         if self.topo.llc_level[target.idx()].is_none() {
             w.note_placed(p, reasons::NO_LLC);
+            w.stat.sis.failed += 1;
+            w.tell(Decision::Searched { task: p, found: None, scanned: Some(0) });
             return (target, 0);
         }
         let mut scan = Scan::default();
@@ -62,6 +67,8 @@ impl<S: Discipline> Fair<S> {
             node.then(|| self.select_idle_node(w, p, target, &mut scan)).flatten()
         });
         w.counters.scanned_cpus += scan.n_cpus;
+        w.stat.sis.failed += u64::from(found.is_none());
+        w.tell(Decision::Searched { task: p, found, scanned: Some(scan.n_cpus) });
         let why = match found {
             Some(cpu) => self.why_chosen(w, cpu),
             None if self.llc_has_idle(w, p, target) => ended_by,
@@ -96,7 +103,7 @@ impl<S: Discipline> Fair<S> {
     }
 
     /// Steps 1 to 4: the CPUs that come to mind first.
-    fn near_at_hand(&mut self, w: &World, p: TaskId, from: &PendingChoice) -> Option<CpuId> {
+    fn near_at_hand(&mut self, w: &mut World, p: TaskId, from: &PendingChoice) -> Option<CpuId> {
         let &PendingChoice { prev, target, recent, in_irq, .. } = from;
         if self.takes_task(w, target) {
             return Some(target);
@@ -117,7 +124,9 @@ impl<S: Discipline> Fair<S> {
         let elsewhere = recent != prev && recent != target;
         let near = elsewhere && self.topo.share_cache(recent, target);
         // The fixed form of the test: v6.4 looks up prev in the mask by mistake (spec 5.6).
-        (near && self.takes_task(w, recent) && w.allowed(p, recent)).then_some(recent)
+        let hit = near && self.takes_task(w, recent) && w.allowed(p, recent);
+        w.stat.sis.recent_hits += u64::from(hit);
+        hit.then_some(recent)
     }
 
     /// Steps 6 and 7: the sibling threads of `prev`, then the LLC of the target.
