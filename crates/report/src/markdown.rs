@@ -127,6 +127,7 @@ mod tests {
 
             | metric | off | on |
             | --- | ---: | ---: |
+            | usecs_per_op [us] | 297 | (-0.07%) |
             | idle_while_runnable [CPU-s] | 298.46 | +0.40% |
             | wakeup_latency_p50 [us] | 300 | (+0.06%) |
             | wakeup_latency_p99 [us] | 301 | +0.30% |
@@ -142,6 +143,8 @@ mod tests {
             | balance_pulls | 1007978 | +0.21% |
             | pull_hits | 996031 | +0.23% |
             | pull_lost | 997995 | (+0.09%) |
+            | steal_hits | 997709 | (+0.01%) |
+            | steal_lost | 1004843 | (+0.14%) |
 
             (in brackets: the seeds cannot tell it from off)
 

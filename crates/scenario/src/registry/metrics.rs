@@ -118,8 +118,8 @@ pub const METRICS: &[MetricDef] = &[
         "latency_",
         "us",
         Lower,
-        "time of one request, or what a benchmark measures: mean, p50, p95, p99, p999 (99.9 %), max, \
-         and for some min, p75, p90, p995",
+        "time of one request, or what a benchmark measures: mean, p50, p95, p99, p999 (99.9 %), \
+         max, and for some min, p75, p90, p995",
     ),
     row(
         "time_",
