@@ -80,7 +80,8 @@ pub struct Sets {
 
 /// A share in percent, with or without the sign.
 fn percent(text: &str) -> Result<f64, String> {
-    let number = text.trim().trim_end_matches('%').trim();
+    let text = text.trim();
+    let number = text.strip_suffix('%').unwrap_or(text).trim();
     match number.parse::<f64>() {
         Ok(x) if x.is_finite() && x > 0.0 && x <= 100.0 => Ok(x),
         _ => Err("write a percentage above 0 and up to 100, such as 0.1%".to_string()),

@@ -101,6 +101,14 @@ pub(crate) fn target(
                 walk.fault(fault);
                 return None;
             }
+            if ["name", "baseline"].contains(&words[2]) {
+                let fault = walk
+                    .at(place, format!("the `{}` of a variant stays as it is", words[2]))
+                    .label("results are told apart and compared by it")
+                    .help("change its policy, rules, features or tunables");
+                walk.fault(fault);
+                return None;
+            }
             Some(Target::Variant(Some(name.to_string()), owned(&words[2..])))
         }
         ["tunables", _] => Some(Target::Variant(None, owned(&words))),
@@ -226,7 +234,10 @@ pub(crate) fn put<'a>(
 pub(crate) fn shown(value: &DeValue<'_>) -> String {
     match value {
         DeValue::String(text) => text.to_string(),
-        DeValue::Integer(n) => n.as_str().replace('_', ""),
+        DeValue::Integer(n) => {
+            let digits = n.as_str().replace('_', "");
+            i64::from_str_radix(&digits, n.radix()).map_or(digits, |n| n.to_string())
+        }
         DeValue::Float(x) => x.as_str().replace('_', ""),
         DeValue::Boolean(b) => b.to_string(),
         DeValue::Datetime(time) => time.to_string(),

@@ -10,7 +10,7 @@ use crate::registry::{Value, metric};
 use crate::run::{Executor, MetricValue, RunError, RunOutput};
 
 /// The metric that the value found becomes.
-const FOUND: &str = "highest_load";
+pub(crate) const FOUND: &str = "highest_load";
 
 /// A value this near to the limit, relative to it, is looked at more closely.
 const NEAR: f64 = 0.25;
@@ -131,11 +131,11 @@ impl Search<'_> {
     fn probe(&self, load: f64) -> Result<Probe, RunError> {
         let limit = self.find.condition.limit;
         let output = self.run_once(load, 0)?;
-        let mut values = vec![self.value(&output)?];
+        let mut values = vec![self.value(load, &output)?];
         let is_near = (values[0] / limit - 1.0).abs() < NEAR;
         while is_near && (values.len() as u64) < RUNS_MAX && !is_clear(&values, limit) {
             let again = self.run_once(load, values.len() as u64)?;
-            values.push(self.value(&again)?);
+            values.push(self.value(load, &again)?);
         }
         Ok(Probe { load, mean: mean(&values), output })
     }
@@ -148,13 +148,17 @@ impl Search<'_> {
         self.executor.run(&spec, &|_| {})
     }
 
-    fn value(&self, output: &RunOutput) -> Result<f64, RunError> {
+    fn value(&self, load: f64, output: &RunOutput) -> Result<f64, RunError> {
         let name = &self.find.condition.metric;
         let found = output.metrics.iter().find(|metric| metric.name == *name);
         let value = found.map(|metric| metric.value);
         value.ok_or_else(|| {
-            let kind = self.spec.workload.def.kind;
-            RunError::Impossible(format!("workload `{kind}` does not measure `{name}` of [find]"))
+            let (kind, key) = (self.spec.workload.def.kind, self.find.key);
+            RunError::Impossible(format!(
+                "[find]: a run with {key} = {load} has no `{name}`: workload `{kind}` does not \
+                 measure it, or nothing was done in {}; run longer, or begin `range` higher",
+                self.spec.until
+            ))
         })
     }
 

@@ -120,15 +120,18 @@ fn directories(out: Option<&Path>, studies: &[Study]) -> Result<Vec<PathBuf>, St
     Ok(dirs)
 }
 
-/// Runs a study. A sweep keeps its finished runs in `dir`; with `--until-significant` a point gets
-/// more seeds until its intervals are narrow enough.
+/// Runs a study. A sweep or a search keeps its finished runs in `dir`; with `--until-significant` a
+/// point gets more seeds until its intervals are narrow enough.
 fn run_study(
     study: &mut Study,
     engine: &dyn Executor,
     args: &RunArgs,
     dir: Option<&Path>,
 ) -> Result<Outcome, Stop> {
-    let kept = match dir.filter(|_| study.points.len() > 1) {
+    let takes_long = study.points.len() > 1
+        || args.until_significant.is_some()
+        || study.points[0].experiment.find.is_some();
+    let kept = match dir.filter(|_| takes_long) {
         Some(dir) => Some(kept(engine, dir)?),
         None => None,
     };

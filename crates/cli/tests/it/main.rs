@@ -11,6 +11,7 @@ mod results;
 mod rt_app;
 mod schedstat;
 mod signals;
+mod sweep;
 mod topology;
 mod trace;
 mod wide;

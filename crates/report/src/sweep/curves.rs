@@ -95,6 +95,11 @@ fn panels(sweep: &SweepAnalysis) -> Vec<Panel<'_>> {
         }
     }
     panels.retain(|panel| panel.points.len() > 1);
+    // A curve runs from left to right, in whatever order the scenario has its values.
+    if let Some(numbers) = sweep.axes[along].numbers() {
+        let x = |point: &&SweepPoint| numbers[point.at[along]];
+        panels.iter_mut().for_each(|panel| panel.points.sort_by(|a, b| x(a).total_cmp(&x(b))));
+    }
     panels
 }
 

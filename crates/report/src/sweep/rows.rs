@@ -91,7 +91,7 @@ pub fn geometric_mean(sweep: &SweepAnalysis, variant: usize, metric: &Metric) ->
         None => mean.abs() < SAME_PCT,
     };
     let verdict = if same { Verdict::Same } else { Verdict::of(mean, metric.better) };
-    let doubt = if ci95.is_some() { "" } else { "?" };
+    let doubt = if logs.len() > 1 { "" } else { "?" };
     Some(Change {
         pct: percent(mean),
         half: ci95.map_or(String::new(), half),

@@ -8,7 +8,7 @@
 //! ```
 
 use super::published::metric_named;
-use crate::find::{Condition, Find};
+use crate::find::{Condition, FOUND, Find};
 use crate::registry::{FIND, KeyDef, Kind, PRECISION, WorkloadDef};
 use crate::walk::{Node, Walk, did_you_mean};
 use std::ops::Range;
@@ -102,6 +102,11 @@ fn condition(walk: &mut Walk, node: Node<'_>) -> Option<Condition> {
         return None;
     };
     let metric = metric_named(walk, name.trim(), node.span())?;
+    if metric.name == FOUND {
+        let fault = walk.at(node.span(), format!("`{FOUND}` is what [find] comes to")).help(HINT);
+        walk.fault(fault);
+        return None;
+    }
     match amount(limit.trim(), metric.unit) {
         Ok(limit) => Some(Condition { metric: name.trim().to_string(), at_most, limit }),
         Err(why) => {

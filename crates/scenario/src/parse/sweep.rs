@@ -6,6 +6,7 @@ use crate::experiment::WorkloadSpec;
 use crate::registry::SWEEP;
 use crate::study::Axis;
 use crate::walk::{Node, Walk};
+use std::collections::BTreeSet;
 use std::ops::Range;
 use toml::de::{DeTable, DeValue};
 
@@ -41,7 +42,7 @@ impl<'a> Sweep<'a> {
     /// more points than can be counted.
     pub fn points(&self) -> Option<usize> {
         match self.zip {
-            true => self.axes.first().map(|axis| axis.values.len()),
+            true => Some(self.axes.first().map_or(1, |axis| axis.values.len())),
             false => self.axes.iter().try_fold(1_usize, |n, axis| n.checked_mul(axis.values.len())),
         }
     }
@@ -94,15 +95,20 @@ impl<'a> Sweep<'a> {
         if self.relative_to.is_empty() {
             return None;
         }
-        let mut wanted = self.values(at);
+        let mut wanted = at.to_vec();
         for (axis, value) in &self.relative_to {
-            wanted[*axis].clone_from(value);
+            let is_it = |known: &Placed<'_>| shown(known.get_ref()) == *value;
+            wanted[*axis] = self.axes[*axis].values.iter().position(is_it)?;
         }
-        let is_pair = |values: &[String]| {
-            self.relative_to.iter().all(|(axis, value)| values[*axis] == *value)
-        };
-        let is_it = |values: &[String]| if self.zip { is_pair(values) } else { values == wanted };
-        (0..self.points()?).find(|point| is_it(&self.values(&self.at(*point))))
+        if self.zip {
+            // Whichever key names the point, the others have their values of the same place.
+            return self.relative_to.first().map(|(axis, _)| wanted[*axis]);
+        }
+        let mut point = 0;
+        for (axis, idx) in self.axes.iter().zip(&wanted) {
+            point = point * axis.values.len() + idx;
+        }
+        Some(point)
     }
 
     /// Chooses a value of a key that is swept; false if it is not.
@@ -148,6 +154,7 @@ pub(crate) fn sweep<'a>(walk: &mut Walk, doc: &DeTable<'a>, node: &Placed<'a>) -
     };
     axes(walk, doc, table, &mut Vec::new(), &mut sweep.axes);
     sweep.axes.sort_by_key(|axis| axis.place.start);
+    must_differ(walk, &sweep.axes);
     if !walk.faults.is_empty() {
         // Whoever names a key that is at fault would be said to be at fault, too.
         return sweep;
@@ -224,16 +231,29 @@ fn axis<'a>(
         walk.fault(fault);
         return None;
     }
-    for (idx, value) in values.iter().enumerate() {
+    let mut seen = BTreeSet::new();
+    for value in &values {
         let text = shown(value.get_ref());
-        if values[..idx].iter().any(|earlier| shown(earlier.get_ref()) == text) {
-            let fault =
-                walk.at(value.span(), format!("the value {text} of `{key}` is given twice"));
+        if seen.contains(&text) {
+            let message = format!("the value {text} of `{key}` is given twice");
+            let fault = walk.at(value.span(), message);
             walk.fault(fault);
         }
+        seen.insert(text);
     }
     let target = edit::target(walk, doc, words, place.clone())?;
     Some(SweepAxis { key, target, place, values })
+}
+
+/// One place has one list of values, however its key is spelled.
+fn must_differ(walk: &mut Walk, axes: &[SweepAxis<'_>]) {
+    for (idx, axis) in axes.iter().enumerate() {
+        if let Some(first) = axes[..idx].iter().find(|other| other.target == axis.target) {
+            let message = format!("`{}` is `{}`, which is swept already", axis.key, first.key);
+            let fault = walk.at(axis.place.clone(), message).help("keep one of the two lists");
+            walk.fault(fault);
+        }
+    }
 }
 
 /// Keys that take their values side by side have as many of them.
@@ -276,6 +296,14 @@ fn relative_to(
         };
         let value = value.trim();
         let found = value_of(walk, sweep, &target, value, node.span());
+        if let Some((axis, _)) = found
+            && chosen.iter().any(|(known, _)| *known == axis)
+        {
+            let message = format!("`relative_to` names `{}` twice", sweep.axes[axis].key);
+            let fault = walk.at(node.span(), message).help("a point has one value of each key");
+            walk.fault(fault);
+            return Vec::new();
+        }
         chosen.extend(found.map(|(axis, _)| (axis, value.to_string())));
     }
     chosen
@@ -310,8 +338,13 @@ fn value_of(
 
 fn metrics(walk: &mut Walk, node: Node<'_>) -> Vec<String> {
     let nodes = walk.array(node, "metrics").unwrap_or_default();
-    let names = nodes.into_iter().filter_map(|node| known_metric(walk, node));
-    names.map(|(name, _)| name.to_string()).collect()
+    let mut names: Vec<String> = Vec::new();
+    for (name, _) in nodes.into_iter().filter_map(|node| known_metric(walk, node)) {
+        if !names.iter().any(|known| known == name) {
+            names.push(name.to_string());
+        }
+    }
+    names
 }
 
 /// For each published row, the point that it belongs to: the values of all axes. Faults of rows
@@ -339,11 +372,19 @@ fn row_at(
         walk.wrong_type(node, "at", "a table such as { clients = 64 }");
         return None;
     }
-    for (key, node) in table.into_iter().flatten() {
-        let words: Vec<String> = key.get_ref().split('.').map(str::to_string).collect();
-        let target = edit::target(walk, doc, &words, key.span())?;
+    let mut said = Vec::new();
+    if let Some(table) = table {
+        leaves(table, &mut Vec::new(), &mut said);
+    }
+    for (words, place, node) in said {
+        let target = edit::target(walk, doc, &words, place.clone())?;
         let (axis, value) = value_of(walk, sweep, &target, &shown(node.get_ref()), node.span())?;
-        at[axis] = Some(value);
+        if at[axis].replace(value).is_some() {
+            let message = format!("`{}` is given twice here", sweep.axes[axis].key);
+            let fault = walk.at(place, message).help("a row belongs to one point");
+            walk.fault(fault);
+            return None;
+        }
     }
     for (axis, value) in sweep.axes.iter().zip(&mut at) {
         // With one value there is no choice.
@@ -368,6 +409,22 @@ fn row_at(
         return None;
     }
     Some(sweep.values(&at))
+}
+
+/// A key, by the names of the tables down to it, where it stands, and its value.
+type Leaf<'a> = (Vec<String>, Range<usize>, Node<'a>);
+
+/// The keys of a table and of the tables in it, which dotted keys make.
+fn leaves<'a>(table: &'a DeTable<'a>, above: &mut Vec<String>, found: &mut Vec<Leaf<'a>>) {
+    for (key, node) in table {
+        let n_above = above.len();
+        above.extend(key.get_ref().split('.').map(str::to_string));
+        match node.get_ref() {
+            DeValue::Table(inner) => leaves(inner, above, found),
+            _ => found.push((above.clone(), key.span(), node)),
+        }
+        above.truncate(n_above);
+    }
 }
 
 /// A published row without a sweep has no point to name.

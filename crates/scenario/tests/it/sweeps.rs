@@ -273,6 +273,62 @@ fn a_published_row_that_fits_no_point_is_a_fault() {
 }
 
 #[test]
+fn a_sweep_says_each_thing_once() {
+    check(
+        "[sweep]\nvariant.on.name = [\"x\", \"y\"]",
+        &[],
+        expect![[r#"
+        11: the `name` of a variant stays as it is
+            change its policy, rules, features or tunables"#]],
+    );
+    check(
+        "[sweep]\nvariant.on.baseline = [true, false]",
+        &[],
+        expect![[r#"
+        11: the `baseline` of a variant stays as it is
+            change its policy, rules, features or tunables"#]],
+    );
+    check(
+        "[sweep]\ntasks = [1, 2]\nworkload.tasks = [3]",
+        &[],
+        expect![[r#"
+        12: `workload.tasks` is `tasks`, which is swept already
+            keep one of the two lists"#]],
+    );
+    check(
+        "[sweep]\nzip = true",
+        &[],
+        expect![[r#"
+        10: [sweep] names no key
+            such as clients = [1, 2, 4, 8]: a key of the workload, or a tunable"#]],
+    );
+    check(
+        "[sweep]\ntasks = [0x10, 10, 16]",
+        &[],
+        expect!["11: the value 16 of `tasks` is given twice"],
+    );
+    let twice = "relative_to = \"tasks=1, tasks=2\"";
+    check(
+        &format!("[sweep]\ntasks = [1, 2]\n{twice}"),
+        &[],
+        expect![[r#"
+        12: `relative_to` names `tasks` twice
+            a point has one value of each key"#]],
+    );
+    let row = "[[published]]\nvariant = \"on\"\nmetric = \"elapsed\"\nvalue = 3\nsource = \"x\"\n";
+    let both = "at = { tasks = 1, \"workload.tasks\" = 2 }";
+    check(
+        &format!("[sweep]\ntasks = [1, 2]\n{row}{both}"),
+        &[],
+        expect![[r#"
+        17: `tasks` is given twice here
+            a row belongs to one point"#]],
+    );
+    let hint = "at = { machine.hz = 250 }";
+    check(&format!("[sweep]\nmachine.hz = [250, 300]\n{row}{hint}"), &[], expect![["2 points"]]);
+}
+
+#[test]
 fn bad_sets_are_told_with_the_words_that_were_typed() {
     check(
         "",
