@@ -36,7 +36,7 @@ pub fn has_shares(sweep: &SweepAnalysis) -> bool {
 
 /// A change, half its interval's width, and its verdict.
 pub struct Change {
-    /// In percent, or `=` for the same values.
+    /// In percent, `=` for the same values, or the value itself where the baseline is 0.
     pub pct: String,
     /// Half the width of the 95 % interval, in points; empty without one.
     pub half: String,
@@ -47,8 +47,10 @@ pub struct Change {
 impl Change {
     /// The change of a variant at a point; `None` if there is none to tell.
     pub fn of(variant: &VariantAnalysis, name: &str) -> Option<(Self, Delta)> {
-        let delta = *variant.delta(name)?;
-        let (pct, ci95, word) = view::change(&delta, variant.metric(name)?);
+        let (delta, own) = (*variant.delta(name)?, variant.metric(name)?);
+        let (pct, ci95, word) = view::change(&delta, own);
+        // Against nothing there is no percentage: the value itself says more.
+        let pct = if delta.pct.is_none() { number(own.mean, own.unit) } else { pct };
         Some((Self { pct, half: ci95.map_or(String::new(), half), word }, delta))
     }
 }
