@@ -40,7 +40,7 @@ impl Rig {
         }
         rig.enqueue(hog, EnqueueFlags { initial: true, ..EnqueueFlags::default() });
         rig.f.switch_task(&mut rig.w, BUSY, TaskId::IDLE, hog);
-        rig.w.cpus[BUSY.idx()].curr = hog;
+        rig.w.cpus[BUSY].curr = hog;
         rig
     }
 
@@ -48,7 +48,7 @@ impl Rig {
     fn enqueue(&mut self, p: TaskId, flags: EnqueueFlags) {
         self.w.now += 2_000;
         self.w.this = BUSY;
-        self.w.tasks[p.idx()].cpu = BUSY;
+        self.w.tasks[p].cpu = BUSY;
         self.w.activate(BUSY, p);
         if let Some(n) = self.f.enqueue_task(&mut self.w, BUSY, p, flags) {
             self.f.nested_done(&mut self.w, BUSY, n);
@@ -61,7 +61,7 @@ impl Rig {
 
     /// Takes the task off the queue on which it waits, and back to CPU 0.
     fn sleep(&mut self) {
-        let at = self.w.tasks[self.task.idx()].cpu;
+        let at = self.w.tasks[self.task].cpu;
         self.w.this = at;
         let sleep = at == BUSY;
         if let Some(n) = self.f.dequeue_task(&mut self.w, at, self.task, DequeueFlags { sleep }) {
@@ -108,9 +108,9 @@ fn by_hand(c: &mut Criterion) {
         b.iter(|| {
             rig.wake();
             // Its own CPU has begun to switch to it.
-            rig.w.tasks[rig.task.idx()].on_cpu = true;
+            rig.w.tasks[rig.task].on_cpu = true;
             rig.pull();
-            rig.w.tasks[rig.task.idx()].on_cpu = false;
+            rig.w.tasks[rig.task].on_cpu = false;
             rig.sleep();
         });
         assert_eq!(rig.w.counters.pull_lost, rig.w.counters.pull_attempts);

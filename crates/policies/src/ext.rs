@@ -83,11 +83,11 @@ impl<S: Ops> Ext<S> {
     /// Puts a task on the local queue, or asks for the lock of another; `cpu`'s runqueue lock is
     /// held.
     fn carry_out(&mut self, w: &mut World, p: TaskId) -> Hook {
-        let wanted = self.s.tasks[p.idx()].wanted?;
+        let wanted = self.s.tasks[p].wanted?;
         match self.s.locked_queue(w, p, wanted.to) {
             None => {
                 w.note_placed(p, reasons::LOCAL);
-                self.s.tasks[p.idx()].wanted = None;
+                self.s.tasks[p].wanted = None;
                 self.s.insert_local(w, p, wanted);
                 None
             }
@@ -101,8 +101,8 @@ impl<S: Ops> Ext<S> {
 
     /// `do_enqueue_task`
     fn enqueue(&mut self, w: &mut World, p: TaskId, flags: EnqueueFlags) -> Hook {
-        if self.s.tasks[p.idx()].wanted.is_none() {
-            let t = &mut self.s.tasks[p.idx()];
+        if self.s.tasks[p].wanted.is_none() {
+            let t = &mut self.s.tasks[p];
             (t.place, t.n_enqueued) = (Place::Kept, t.n_enqueued + 1);
             w.note_placed(p, reasons::KEPT);
             self.ops.enqueue(&mut Cx::new(w, &mut self.s), p, flags);
@@ -114,7 +114,7 @@ impl<S: Ops> Ext<S> {
     fn put_prev(&mut self, w: &mut World, cpu: CpuId, prev: TaskId) -> Hook {
         self.s.update_curr(w, cpu);
         self.ops.stopping(&mut Cx::new(w, &mut self.s), prev, true);
-        let slice = self.s.tasks[prev.idx()].slice;
+        let slice = self.s.tasks[prev].slice;
         if slice > 0 {
             let flags = Insert { head: true, ..Insert::default() };
             let wanted = Wanted { to: Dsq::Local, slice, vtime: None, flags };
@@ -140,7 +140,7 @@ impl<S: Ops> Policy for Ext<S> {
 
     fn task_fork(&mut self, w: &mut World, p: TaskId, parent: Option<TaskId>) {
         self.s.add_task(w, p);
-        let weight = self.s.tasks[p.idx()].weight;
+        let weight = self.s.tasks[p].weight;
         let cx = &mut Cx::new(w, &mut self.s);
         self.ops.init_task(cx, p, parent);
         self.ops.enable(cx, p);
@@ -154,7 +154,7 @@ impl<S: Ops> Policy for Ext<S> {
     }
 
     fn select_task_rq(&mut self, w: &mut World, p: TaskId, kind: SelectKind) -> Choice {
-        let t = &w.tasks[p.idx()];
+        let t = &w.tasks[p];
         let (prev, wake) = match kind {
             SelectKind::Wake { sync, .. } => (t.wake_cpu, Wake { sync, fork: false }),
             SelectKind::Fork => (t.cpu, Wake { sync: false, fork: true }),
@@ -180,13 +180,13 @@ impl<S: Ops> Policy for Ext<S> {
             self.ops.quiescent(cx, p);
             return None;
         }
-        match self.s.tasks[p.idx()].place {
+        match self.s.tasks[p].place {
             Place::Dsq(id) => {
                 let lock = self.s.dsq(id).lock;
                 Some(Nested { lock, site: Site::DsqLock, task: p, op: REMOVE })
             }
             Place::Kept => {
-                self.s.tasks[p.idx()].place = Place::Off;
+                self.s.tasks[p].place = Place::Off;
                 self.ops.dequeue(&mut Cx::new(w, &mut self.s), p);
                 None
             }
@@ -198,9 +198,9 @@ impl<S: Ops> Policy for Ext<S> {
     }
 
     fn nested_hold(&self, w: &World, _cpu: CpuId, n: Nested) -> Ns {
-        let id = match (n.op, self.s.tasks[n.task.idx()].place) {
+        let id = match (n.op, self.s.tasks[n.task].place) {
             (INSERT, _) => {
-                let wanted = self.s.tasks[n.task.idx()].wanted;
+                let wanted = self.s.tasks[n.task].wanted;
                 wanted.and_then(|wanted| self.s.locked_queue(w, n.task, wanted.to))
             }
             (_, Place::Dsq(id)) => Some(id),
@@ -215,7 +215,7 @@ impl<S: Ops> Policy for Ext<S> {
             self.s.remove(w, p);
             return None;
         }
-        if let Some(wanted) = self.s.tasks[p.idx()].wanted.take()
+        if let Some(wanted) = self.s.tasks[p].wanted.take()
             && let Some(id) = self.s.locked_queue(w, p, wanted.to)
         {
             self.s.insert_dsq(w, id, p, wanted);
@@ -225,7 +225,7 @@ impl<S: Ops> Policy for Ext<S> {
 
     /// A CPU that idles looks for something to do, wherever the task was put.
     fn wakeup_preempt(&mut self, w: &mut World, cpu: CpuId, _p: TaskId, _flags: EnqueueFlags) {
-        if w.cpus[cpu.idx()].curr == TaskId::IDLE {
+        if w.cpus[cpu].curr == TaskId::IDLE {
             w.resched_curr(cpu);
         }
     }
@@ -233,23 +233,23 @@ impl<S: Ops> Policy for Ext<S> {
     /// The first question of a schedule is answered if the current task has slice left or the
     /// local queue has a task; else [`Policy::before_idle`] dispatches, and asks again.
     fn pick_next_task(&mut self, w: &mut World, cpu: CpuId) -> Option<TaskId> {
-        let curr = w.cpus[cpu.idx()].curr;
-        let stays = curr.is_task() && w.tasks[curr.idx()].on_rq;
-        let dispatched = std::mem::take(&mut self.s.rqs[cpu.idx()].path.is_over);
+        let curr = w.cpus[cpu].curr;
+        let stays = curr.is_task() && w.tasks[curr].on_rq;
+        let dispatched = std::mem::take(&mut self.s.rqs[cpu].path.is_over);
         if stays && !dispatched {
             self.s.update_curr(w, cpu);
-            if self.s.tasks[curr.idx()].slice > 0 {
+            if self.s.tasks[curr].slice > 0 {
                 return Some(curr);
             }
         }
-        if let Some(p) = self.s.rqs[cpu.idx()].local.first(&self.s.nodes) {
-            if self.s.tasks[p.idx()].slice == 0 {
-                self.s.tasks[p.idx()].slice = self.s.tunables.slice_ns;
+        if let Some(p) = self.s.rqs[cpu].local.first(&self.s.nodes) {
+            if self.s.tasks[p].slice == 0 {
+                self.s.tasks[p].slice = self.s.tunables.slice_ns;
             }
             return Some(p);
         }
         if stays && dispatched {
-            let t = &mut self.s.tasks[curr.idx()];
+            let t = &mut self.s.tasks[curr];
             if t.slice == 0 {
                 t.slice = self.s.tunables.slice_ns;
             }
@@ -264,21 +264,21 @@ impl<S: Ops> Policy for Ext<S> {
     }
 
     fn switch_task(&mut self, w: &mut World, cpu: CpuId, prev: TaskId, next: TaskId) -> Hook {
-        self.s.rqs[cpu.idx()].path.is_over = false;
+        self.s.rqs[cpu].path.is_over = false;
         let mut hook = None;
         if prev == TaskId::IDLE {
             self.set_idle(w, cpu, false);
-        } else if prev.is_task() && w.tasks[prev.idx()].on_rq {
+        } else if prev.is_task() && w.tasks[prev].on_rq {
             hook = self.put_prev(w, cpu, prev);
         }
         if next == TaskId::IDLE {
             self.set_idle(w, cpu, true);
         } else if next == TaskId::STOP {
-            self.s.rqs[cpu.idx()].is_released = true;
+            self.s.rqs[cpu].is_released = true;
             self.ops.cpu_release(&mut Cx::new(w, &mut self.s), cpu);
         } else {
             self.s.remove(w, next);
-            self.s.tasks[next.idx()].exec_start = w.now;
+            self.s.tasks[next].exec_start = w.now;
             self.ops.running(&mut Cx::new(w, &mut self.s), next);
         }
         hook
@@ -289,7 +289,7 @@ impl<S: Ops> Policy for Ext<S> {
     }
 
     fn task_tick(&mut self, w: &mut World, cpu: CpuId) {
-        let curr = w.cpus[cpu.idx()].curr;
+        let curr = w.cpus[cpu].curr;
         if !curr.is_task() {
             return;
         }
@@ -297,17 +297,17 @@ impl<S: Ops> Policy for Ext<S> {
         if S::TICKS {
             self.ops.tick(&mut Cx::new(w, &mut self.s), curr);
         }
-        if self.s.tasks[curr.idx()].slice == 0 {
+        if self.s.tasks[curr].slice == 0 {
             w.resched_curr(cpu);
         }
     }
 
     fn next_deciding_tick(&self, w: &World, cpu: CpuId) -> Ns {
-        let (curr, tick_next) = (w.cpus[cpu.idx()].curr, w.cpus[cpu.idx()].tick_next);
+        let (curr, tick_next) = (w.cpus[cpu].curr, w.cpus[cpu].tick_next);
         if !curr.is_task() {
             return NEVER;
         }
-        let t = &self.s.tasks[curr.idx()];
+        let t = &self.s.tasks[curr];
         let end = t.exec_start.saturating_add(t.slice);
         if S::TICKS || end <= tick_next {
             tick_next
@@ -323,17 +323,17 @@ impl<S: Ops> Policy for Ext<S> {
     }
 
     fn yield_task(&mut self, w: &mut World, cpu: CpuId) {
-        let curr = w.cpus[cpu.idx()].curr;
+        let curr = w.cpus[cpu].curr;
         if !self.ops.yield_task(&mut Cx::new(w, &mut self.s), curr) {
             self.s.update_curr(w, cpu);
-            self.s.tasks[curr.idx()].slice = 0;
+            self.s.tasks[curr].slice = 0;
         }
     }
 
     /// The kernel takes a queued task off and enqueues it anew; here it keeps its place.
     fn set_scheduler(&mut self, w: &mut World, p: TaskId, attr: SchedAttr) -> Hook {
         let weight = state::weight(attr);
-        self.s.tasks[p.idx()].weight = weight;
+        self.s.tasks[p].weight = weight;
         self.ops.set_weight(&mut Cx::new(w, &mut self.s), p, weight);
         None
     }
@@ -342,14 +342,14 @@ impl<S: Ops> Policy for Ext<S> {
     /// for its new CPUs. A CPU that is about to fetch it may no longer be allowed.
     fn set_cpus_allowed(&mut self, w: &mut World, p: TaskId, _allowed: MaskId) -> Hook {
         self.ops.set_cpumask(&mut Cx::new(w, &mut self.s), p);
-        match self.s.tasks[p.idx()].place {
+        match self.s.tasks[p].place {
             Place::Kept => self.ops.dequeue(&mut Cx::new(w, &mut self.s), p),
             Place::InFlight(_) => {}
             Place::Off | Place::Local | Place::Dsq(_) => return None,
         }
-        let cpu = w.tasks[p.idx()].cpu;
+        let cpu = w.tasks[p].cpu;
         let hook = self.enqueue(w, p, EnqueueFlags::default());
-        if w.cpus[cpu.idx()].curr == TaskId::IDLE {
+        if w.cpus[cpu].curr == TaskId::IDLE {
             w.resched_curr(cpu);
         }
         hook

@@ -28,13 +28,13 @@ impl Fcfs {
         let n = w.cpus.len();
         // One that was told to look already will take another task.
         let idle = |c: CpuId| {
-            let cpu = &w.cpus[c.idx()];
+            let cpu = &w.cpus[c];
             cpu.idle && !cpu.need_resched && w.allowed(p, c)
         };
         if w.n_idle == 0 {
             return None;
         }
-        let prev = w.tasks[p.idx()].wake_cpu;
+        let prev = w.tasks[p].wake_cpu;
         if idle(prev) {
             return Some(prev);
         }
@@ -50,7 +50,7 @@ impl Policy for Fcfs {
     fn task_fork(&mut self, _w: &mut World, _p: TaskId, _parent: Option<TaskId>) {}
 
     fn select_task_rq(&mut self, w: &mut World, p: TaskId, _kind: SelectKind) -> Choice {
-        let prev = w.tasks[p.idx()].wake_cpu;
+        let prev = w.tasks[p].wake_cpu;
         let cpu = self.find_idle(w, p).unwrap_or(prev);
         Choice { cpu, scan_ns: 0 }
     }
@@ -68,7 +68,7 @@ impl Policy for Fcfs {
     }
 
     fn wakeup_preempt(&mut self, w: &mut World, cpu: CpuId, p: TaskId, _flags: EnqueueFlags) {
-        let c = &w.cpus[cpu.idx()];
+        let c = &w.cpus[cpu];
         if c.curr == TaskId::IDLE && !c.need_resched {
             w.resched_curr(cpu);
         } else if let Some(idle) = self.find_idle(w, p) {
@@ -78,13 +78,13 @@ impl Policy for Fcfs {
     }
 
     fn pick_next_task(&mut self, w: &mut World, cpu: CpuId) -> Option<TaskId> {
-        let curr = w.cpus[cpu.idx()].curr;
-        if curr.is_task() && w.tasks[curr.idx()].on_rq {
+        let curr = w.cpus[cpu].curr;
+        if curr.is_task() && w.tasks[curr].on_rq {
             return Some(curr);
         }
-        let at = self.queue.iter().position(|p| w.allowed(*p, cpu) && !w.tasks[p.idx()].on_cpu)?;
+        let at = self.queue.iter().position(|p| w.allowed(*p, cpu) && !w.tasks[*p].on_cpu)?;
         let p = self.queue[at];
-        let from = w.tasks[p.idx()].cpu;
+        let from = w.tasks[p].cpu;
         if from != cpu {
             w.deactivate(from, p);
             w.set_task_cpu(p, cpu, MigrationCause::Balance);

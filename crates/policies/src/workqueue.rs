@@ -37,9 +37,9 @@ pub use worker::Turn;
 use flush::Flushes;
 use path::Path;
 use pool::{Pool, Worker};
-use sim_core::{Ns, ProgramCx, TaskId};
+use sim_core::{Ns, PerTask, ProgramCx, TaskId};
 use std::collections::VecDeque;
-use topology::CpuId;
+use topology::{CpuId, DenseId, IdVec, PerCpu};
 
 /// `max_active` if a workqueue does not say (WQ_DFL_ACTIVE).
 pub const DEFAULT_MAX_ACTIVE: u32 = 256;
@@ -161,11 +161,14 @@ macro_rules! id {
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
         pub struct $name(pub u32);
 
-        impl $name {
-            /// As an index.
+        impl DenseId for $name {
             #[inline]
-            pub const fn idx(self) -> usize {
+            fn index(self) -> usize {
                 self.0 as usize
+            }
+
+            fn from_index(index: usize) -> Self {
+                Self(u32::try_from(index).expect("ids are handed out one by one"))
             }
         }
     };
@@ -186,7 +189,7 @@ id!(/// A pool_workqueue.
 struct Wq {
     spec: WqSpec,
     /// By CPU.
-    pwqs: Vec<PwqId>,
+    pwqs: PerCpu<PwqId>,
     flushes: Flushes,
 }
 
@@ -231,21 +234,21 @@ enum Item {
 
 /// All workqueues of a run.
 pub struct Workqueues {
-    wqs: Vec<Wq>,
-    pwqs: Vec<Pwq>,
-    pools: Vec<Pool>,
-    workers: Vec<Worker>,
-    works: Vec<Work>,
+    wqs: IdVec<WqId, Wq>,
+    pwqs: IdVec<PwqId, Pwq>,
+    pools: IdVec<PoolId, Pool>,
+    workers: IdVec<WorkerId, Worker>,
+    works: IdVec<WorkId, Work>,
     /// By `TaskId`.
-    worker_of: Vec<Option<WorkerId>>,
+    worker_of: PerTask<Option<WorkerId>>,
     /// By `TaskId`: waits in a flush.
-    flushing: Vec<bool>,
+    flushing: PerTask<bool>,
     /// By CPU: the path under way.
-    paths: Vec<Path>,
+    paths: PerCpu<Path>,
     /// By CPU: tasks to be woken by that path.
-    wakes: Vec<Vec<TaskId>>,
+    wakes: PerCpu<Vec<TaskId>>,
     /// By CPU: a hog that its tick has found.
-    hogs: Vec<Option<WorkerId>>,
+    hogs: PerCpu<Option<WorkerId>>,
 }
 
 impl Workqueues {
@@ -254,21 +257,21 @@ impl Workqueues {
     pub fn new(cx: &mut ProgramCx<'_>, specs: Vec<WqSpec>) -> Self {
         let n = cx.n_cpus();
         let mut all = Self {
-            wqs: Vec::new(),
-            pwqs: Vec::new(),
-            pools: Vec::new(),
-            workers: Vec::new(),
-            works: Vec::new(),
-            worker_of: Vec::new(),
-            flushing: Vec::new(),
-            paths: vec![Path::NONE; n],
-            wakes: vec![Vec::new(); n],
-            hogs: vec![None; n],
+            wqs: IdVec::new(),
+            pwqs: IdVec::new(),
+            pools: IdVec::new(),
+            workers: IdVec::new(),
+            works: IdVec::new(),
+            worker_of: IdVec::new(),
+            flushing: IdVec::new(),
+            paths: vec![Path::NONE; n].into(),
+            wakes: vec![Vec::new(); n].into(),
+            hogs: vec![None; n].into(),
         };
         for spec in specs {
             let id = WqId(all.wqs.len() as u32);
             let pools = all.pools_of(cx, &spec);
-            all.wqs.push(Wq { spec, pwqs: Vec::new(), flushes: Flushes::default() });
+            all.wqs.push(Wq { spec, pwqs: IdVec::new(), flushes: Flushes::default() });
             all.install(id, &pools);
         }
         for pool in (0..all.pools.len() as u32).map(PoolId) {
@@ -294,8 +297,8 @@ impl Workqueues {
 
     /// `INIT_WORK`: an item that is not in use forgets where it ran last.
     pub fn init_work(&mut self, work: WorkId) {
-        debug_assert!(!self.works[work.idx()].pending && self.works[work.idx()].running.is_none());
-        self.works[work.idx()].last_pool = None;
+        debug_assert!(!self.works[work].pending && self.works[work].running.is_none());
+        self.works[work].last_pool = None;
     }
 
     /// The workqueues' names.
@@ -306,14 +309,14 @@ impl Workqueues {
     /// True if `task` is a worker: what it does is then asked by [`Workqueues::turn`].
     #[inline]
     pub fn is_worker(&self, task: TaskId) -> bool {
-        self.worker_of.get(task.idx()).is_some_and(Option::is_some)
+        self.worker_of.at(task).is_some_and(Option::is_some)
     }
 
     fn worker_of(&self, task: TaskId) -> WorkerId {
-        self.worker_of[task.idx()].expect("asked of workers only")
+        self.worker_of[task].expect("asked of workers only")
     }
 
     fn pool_of(&self, worker: WorkerId) -> &Pool {
-        &self.pools[self.workers[worker.idx()].pool.idx()]
+        &self.pools[self.workers[worker].pool]
     }
 }

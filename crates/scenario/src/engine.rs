@@ -450,7 +450,7 @@ fn stopped(w: &World, why: StopReason) -> RunError {
             task.comm
         )),
         StopReason::TooManyTasks(parent) => {
-            let attr = &w.tasks[parent.idx()].attr;
+            let attr = &w.tasks[parent].attr;
             let comm = w.comms.get(attr.comm as usize).map_or("", String::as_str);
             RunError::Impossible(format!(
                 "there are {TASKS_MAX} tasks, and {comm} starts one more, at {at_s:.6} s"

@@ -311,29 +311,29 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     /// Only a segment of work that nothing covers asks for the deciding tick.
     #[inline]
     fn find_deciding_tick(&mut self, cpu: CpuId) {
-        let c = &self.w.cpus[cpu.idx()];
+        let c = &self.w.cpus[cpu];
         if c.base != Base::Work || c.depth > 0 {
             return;
         }
         let tick = c.tick_next;
-        let watched = c.curr.is_task() && self.w.tasks[c.curr.idx()].ticks_watched;
+        let watched = c.curr.is_task() && self.w.tasks[c.curr].ticks_watched;
         let every = self.w.config.simulate_every_tick || watched;
         let deciding =
             if every { tick } else { self.policy.next_deciding_tick(&self.w, cpu).max(tick) };
-        self.w.cpus[cpu.idx()].deciding_tick = deciding;
+        self.w.cpus[cpu].deciding_tick = deciding;
     }
 
     /// The siblings of `cpu`, whose occupancy changed, go on at another speed.
     fn apply_speed(&mut self, cpu: CpuId) {
-        for i in 0..self.w.siblings[cpu.idx()].len() {
-            let sibling = self.w.siblings[cpu.idx()][i];
+        for i in 0..self.w.siblings[cpu].len() {
+            let sibling = self.w.siblings[cpu][i];
             let speed = self.w.speed_of(sibling);
-            if speed == self.w.cpus[sibling.idx()].speed {
+            if speed == self.w.cpus[sibling].speed {
                 continue;
             }
             self.catch_up(sibling);
             self.w.settle(sibling);
-            self.w.cpus[sibling.idx()].speed = speed;
+            self.w.cpus[sibling].speed = speed;
             self.w.rearm(sibling);
         }
     }
@@ -351,13 +351,13 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
             return;
         };
         let p = TaskId(id);
-        if self.w.tasks[p.idx()].attr.daemon && self.only_daemons_go_on() {
+        if self.w.tasks[p].attr.daemon && self.only_daemons_go_on() {
             return self.stop_if_stuck();
         }
-        let cpu = self.w.tasks[p.idx()].cpu;
+        let cpu = self.w.tasks[p].cpu;
         self.w.disturb(cpu);
         self.w.this = cpu;
-        self.w.cpus[cpu.idx()].expired.push(p);
+        self.w.cpus[cpu].expired.push(p);
         let now = self.w.now;
         self.w.raise(cpu, Irq::Timer, now);
         self.finish_event();
@@ -378,11 +378,11 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         self.w.this = cpu;
         self.catch_up(cpu);
         self.watch_time(cpu);
-        if self.w.cpus[cpu.idx()].tick_untold {
+        if self.w.cpus[cpu].tick_untold {
             self.tell_tick(cpu);
         }
         let now = self.w.now;
-        let c = &mut self.w.cpus[cpu.idx()];
+        let c = &mut self.w.cpus[cpu];
         if c.depth > 0 {
             if c.top().end <= now {
                 self.end_wait(cpu);
@@ -409,7 +409,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
             let key = self.w.next_key(cpu);
             self.w.events.set_key(cpu.0, key);
             let at = EventQueue::time_of_key(key);
-            let c = &self.w.cpus[cpu.idx()];
+            let c = &self.w.cpus[cpu];
             let plain_step = c.depth > 0 && c.top.irq_off && !c.waiting_now;
             let leads = || self.w.events.first_id() == cpu.0 && self.is_before_rest(key);
             if !plain_step || !leads() || at > self.until || self.stop.is_some() {
@@ -426,11 +426,8 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     #[inline(always)]
     fn run_steps(&mut self, cpu: CpuId) {
         loop {
-            let flow = if self.w.cpus[cpu.idx()].depth > 0 {
-                self.frame_step(cpu)
-            } else {
-                self.base_step(cpu)
-            };
+            let flow =
+                if self.w.cpus[cpu].depth > 0 { self.frame_step(cpu) } else { self.base_step(cpu) };
             if flow == Flow::Wait || self.stop.is_some() {
                 return;
             }
@@ -449,10 +446,10 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         self.w.this = CpuId(0);
         self.policy.task_fork(&mut self.w, p, None);
         let cpu = self.select(p, SelectKind::Fork).cpu;
-        self.w.tasks[p.idx()].state = TaskState::Runnable;
-        self.w.tasks[p.idx()].cache_cpu = cpu;
-        self.w.tasks[p.idx()].cpu = cpu;
-        self.w.tasks[p.idx()].wake_cpu = cpu;
+        self.w.tasks[p].state = TaskState::Runnable;
+        self.w.tasks[p].cache_cpu = cpu;
+        self.w.tasks[p].cpu = cpu;
+        self.w.tasks[p].wake_cpu = cpu;
         self.enqueue_first(cpu, p);
         self.w.cpus.iter_mut().for_each(|c| c.carry = 0);
         self.w.this = CpuId(u32::MAX);
@@ -479,7 +476,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     }
 
     fn is_blocked_or_daemon(&self, p: TaskId) -> bool {
-        let t = &self.w.tasks[p.idx()];
+        let t = &self.w.tasks[p];
         let blocked = match t.state {
             TaskState::Sleeping => !t.on_rq && self.w.timers.time_of(p.0) == NEVER,
             state => matches!(state, TaskState::Dead | TaskState::New),
@@ -492,7 +489,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         let blocked = |t: &crate::Task| matches!(t.state, TaskState::Sleeping) && !t.attr.daemon;
         let ids = (0..w.tasks.len() as u32).map(TaskId);
         let waiting: Vec<_> =
-            ids.filter(|p| blocked(&w.tasks[p.idx()])).map(|p| self.describe(p)).collect();
+            ids.filter(|p| blocked(&w.tasks[*p])).map(|p| self.describe(p)).collect();
         self.stop = Some(if waiting.is_empty() {
             StopReason::Done
         } else {
@@ -501,7 +498,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     }
 
     fn describe(&self, task: TaskId) -> Waiting {
-        let comm = self.w.tasks[task.idx()].attr.comm as usize;
+        let comm = self.w.tasks[task].attr.comm as usize;
         Waiting {
             task,
             comm: self.w.comms.get(comm).cloned().unwrap_or_default(),

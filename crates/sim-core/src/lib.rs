@@ -48,7 +48,8 @@ pub use sched_stat::{
 };
 pub use stack::{Calls, PathGroup, Stack, Within};
 pub use task::{
-    GroupId, MaskId, Pid, SchedAttr, SchedPolicy, SleepState, Task, TaskAttr, TaskId, TaskState,
+    GroupId, MaskId, PerTask, Pid, SchedAttr, SchedPolicy, SleepState, Task, TaskAttr, TaskId,
+    TaskState,
 };
 pub use world::{Config, Counters, MigrationCause, World};
 

@@ -2,7 +2,7 @@
 //! by LLC for who reads that of many LLCs.
 
 use crate::Cpu;
-use topology::{CpuId, Machine};
+use topology::{CpuId, Machine, PerCpu};
 
 /// What the CPUs behind one last-level cache count together.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -18,9 +18,9 @@ pub struct LlcCounts {
 /// By CPU and by LLC.
 pub(crate) struct Counts {
     /// By `CpuId`: [`Cpu::nr_running`].
-    nr_running: Vec<u32>,
+    nr_running: PerCpu<u32>,
     /// By `CpuId`: its LLC.
-    llc: Vec<u32>,
+    llc: PerCpu<u32>,
     llcs: Vec<LlcCounts>,
 }
 
@@ -29,7 +29,7 @@ impl Counts {
     pub fn new(machine: &Machine) -> Self {
         let at_rest = |n: usize| LlcCounts { n_idle: n as u32, ..LlcCounts::default() };
         Self {
-            nr_running: vec![0; machine.n_cpus()],
+            nr_running: vec![0; machine.n_cpus()].into(),
             llc: machine.cpus.iter().map(|c| c.llc).collect(),
             llcs: machine.llcs.iter().map(|span| at_rest(span.len())).collect(),
         }
@@ -37,7 +37,7 @@ impl Counts {
 
     #[inline]
     pub fn nr_running(&self, cpu: CpuId) -> u32 {
-        self.nr_running[cpu.idx()]
+        self.nr_running[cpu]
     }
 
     #[inline]
@@ -47,8 +47,8 @@ impl Counts {
 
     #[inline]
     pub fn set_nr_running(&mut self, cpu: CpuId, nr: u32) {
-        let before = std::mem::replace(&mut self.nr_running[cpu.idx()], nr);
-        let llc = &mut self.llcs[self.llc[cpu.idx()] as usize];
+        let before = std::mem::replace(&mut self.nr_running[cpu], nr);
+        let llc = &mut self.llcs[self.llc[cpu] as usize];
         llc.nr_running = llc.nr_running + nr - before;
         llc.n_crowded = llc.n_crowded + u32::from(nr > 1) - u32::from(before > 1);
     }
@@ -56,7 +56,7 @@ impl Counts {
     /// `cpu`, which was not, is idle; or the reverse.
     #[inline]
     pub fn set_idle(&mut self, cpu: CpuId, idle: bool) {
-        let llc = &mut self.llcs[self.llc[cpu.idx()] as usize];
+        let llc = &mut self.llcs[self.llc[cpu] as usize];
         llc.n_idle = if idle { llc.n_idle + 1 } else { llc.n_idle - 1 };
     }
 

@@ -5,7 +5,7 @@
 //! The FIFO is threaded through the CPUs (a CPU waits for at most one thing), so nothing allocates.
 
 use crate::Ns;
-use topology::CpuId;
+use topology::{CpuId, DenseId, IdVec};
 
 /// A lock. The runqueue lock of CPU c is number c.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -16,6 +16,17 @@ impl LockId {
     #[inline]
     pub const fn rq(cpu: CpuId) -> LockId {
         LockId(cpu.0)
+    }
+}
+
+impl DenseId for LockId {
+    #[inline]
+    fn index(self) -> usize {
+        self.0 as usize
+    }
+
+    fn from_index(index: usize) -> Self {
+        Self(u32::try_from(index).expect("a run has fewer locks than 2^32"))
     }
 }
 
@@ -230,9 +241,9 @@ pub(crate) struct Lock {
 /// All locks of a simulation.
 #[derive(Clone, Debug, Default)]
 pub struct Locks {
-    pub(crate) locks: Vec<Lock>,
+    pub(crate) locks: IdVec<LockId, Lock>,
     /// By lock: the name of its class.
-    classes: Vec<&'static str>,
+    classes: IdVec<LockId, &'static str>,
     /// By [`Site`].
     pub sites: [SiteStats; Site::ALL.len()],
 }
@@ -262,33 +273,33 @@ impl Locks {
     /// The CPU that released a lock last: its caches hold what the lock protects.
     #[inline]
     pub fn last_owner(&self, lock: LockId) -> Option<CpuId> {
-        let last = self.locks[lock.0 as usize].last;
+        let last = self.locks[lock].last;
         (last != NOBODY).then_some(CpuId(last))
     }
 
     /// The class of a lock, as lockstat would name it.
     pub fn class(&self, lock: LockId) -> &'static str {
-        self.classes[lock.0 as usize]
+        self.classes[lock]
     }
 
     /// The CPU that owns a lock.
     #[inline]
     pub fn owner(&self, lock: LockId) -> Option<CpuId> {
-        let owner = self.locks[lock.0 as usize].owner;
+        let owner = self.locks[lock].owner;
         (owner != NOBODY).then_some(CpuId(owner))
     }
 
     /// The CPU that waits for a lock at the head of its queue.
     #[inline]
     pub fn first_waiter(&self, lock: LockId) -> Option<CpuId> {
-        let head = self.locks[lock.0 as usize].head;
+        let head = self.locks[lock].head;
         (head != NOBODY).then_some(CpuId(head))
     }
 
     /// Takes a free lock and gives it back: who held it before.
     #[inline]
     pub(crate) fn pass(&mut self, lock: LockId, cpu: CpuId, site: Site) -> CpuId {
-        let l = &mut self.locks[lock.0 as usize];
+        let l = &mut self.locks[lock];
         debug_assert!(l.owner == NOBODY, "{lock:?} is not free");
         let last = std::mem::replace(&mut l.last, cpu.0);
         self.sites[site as usize].acquired += 1;
@@ -297,7 +308,7 @@ impl Locks {
 
     #[inline]
     pub(crate) fn try_take(&mut self, lock: LockId, cpu: CpuId, site: Site) -> Acquire {
-        let l = &mut self.locks[lock.0 as usize];
+        let l = &mut self.locks[lock];
         debug_assert!(l.owner != cpu.0, "{cpu} takes {lock:?} twice at {site:?}");
         if l.owner != NOBODY {
             return Acquire::Busy { first: l.head == NOBODY };

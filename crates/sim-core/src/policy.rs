@@ -203,7 +203,7 @@ pub trait Policy {
     /// more than account for the running task: ticks before it are replayed later by `task_tick`
     /// with `w.now` set back to the edge. Must not be later than the first such edge.
     fn next_deciding_tick(&self, w: &World, cpu: CpuId) -> Ns {
-        w.cpus[cpu.idx()].tick_next
+        w.cpus[cpu].tick_next
     }
 
     /// Until when do ticks of `cpu`, which runs a task, and the switches that they lead to concern

@@ -237,24 +237,24 @@ impl ProgramCx<'_> {
 
     /// Changes a task's attributes of memory: a new address space and working set (`execve`).
     pub fn set_memory(&mut self, task: TaskId, mm: u32, working_set_kib: u32) {
-        let attr = &mut self.w.tasks[task.idx()].attr;
+        let attr = &mut self.w.tasks[task].attr;
         attr.mm = mm;
         attr.working_set_kib = working_set_kib;
     }
 
     /// The task's exit has begun (`do_exit` sets PF_EXITING before it tells the parent).
     pub fn set_exiting(&mut self, task: TaskId) {
-        self.w.tasks[task.idx()].exiting = true;
+        self.w.tasks[task].exiting = true;
     }
 
     /// Changes a task's command name (`execve`).
     pub fn set_comm(&mut self, task: TaskId, comm: u16) {
-        self.w.tasks[task.idx()].attr.comm = comm;
+        self.w.tasks[task].attr.comm = comm;
     }
 
     /// Changes how a task sleeps from now on (what tools show for it).
     pub fn set_sleep_state(&mut self, task: TaskId, how: SleepState) {
-        self.w.tasks[task.idx()].sleeps = how;
+        self.w.tasks[task].sleeps = how;
     }
 
     /// `io_schedule()`: `task`, which is about to sleep on the executing CPU, waits for a disk, and
@@ -262,13 +262,13 @@ impl ProgramCx<'_> {
     /// counts up to the wake-up.
     pub fn set_io_wait(&mut self, task: TaskId, waits: bool) {
         let w = &mut *self.w;
-        let before = w.tasks[task.idx()].io_wait.take();
+        let before = w.tasks[task].io_wait.take();
         if let Some(cpu) = before {
-            w.cpus[cpu.idx()].n_io_waits -= 1;
+            w.cpus[cpu].n_io_waits -= 1;
         }
         if waits {
-            w.tasks[task.idx()].io_wait = Some(w.this);
-            w.cpus[w.this.idx()].n_io_waits += 1;
+            w.tasks[task].io_wait = Some(w.this);
+            w.cpus[w.this].n_io_waits += 1;
         }
     }
 
@@ -293,12 +293,12 @@ impl ProgramCx<'_> {
 
     /// `p->wake_cpu`: the CPU at which the next wake-up of `task` begins to look.
     pub fn wake_cpu(&self, task: TaskId) -> CpuId {
-        self.w.tasks[task.idx()].wake_cpu
+        self.w.tasks[task].wake_cpu
     }
 
     /// Writes `p->wake_cpu`.
     pub fn set_wake_cpu(&mut self, task: TaskId, cpu: CpuId) {
-        self.w.tasks[task.idx()].wake_cpu = cpu;
+        self.w.tasks[task].wake_cpu = cpu;
     }
 
     /// `cpumask_any_distribute`: the CPUs of a mask in turn, counted by the executing CPU.
@@ -308,8 +308,8 @@ impl ProgramCx<'_> {
 
     /// From now on (or no longer) tells [`Program::tick`] of each tick that finds `task` current.
     pub fn watch_ticks(&mut self, task: TaskId, on: bool) {
-        self.w.disturb(self.w.tasks[task.idx()].cpu);
-        self.w.tasks[task.idx()].ticks_watched = on;
+        self.w.disturb(self.w.tasks[task].cpu);
+        self.w.tasks[task].ticks_watched = on;
     }
 
     /// How long `task` has been current, ns (`se.sum_exec_runtime`, interrupts included).
@@ -331,7 +331,7 @@ impl ProgramCx<'_> {
     /// Changes how late a task's timers may fire (`PR_SET_TIMERSLACK`), for sleeps that begin from
     /// now on; `None`: the run's default.
     pub fn set_timer_slack(&mut self, task: TaskId, slack_ns: Option<u32>) {
-        self.w.tasks[task.idx()].attr.timer_slack_ns = slack_ns;
+        self.w.tasks[task].attr.timer_slack_ns = slack_ns;
     }
 
     /// Records one value of a workload metric's histogram (latencies, in ns).

@@ -148,7 +148,7 @@ impl World {
     /// `p` is where it is because of this.
     #[inline]
     pub fn note_placed(&mut self, p: TaskId, reason: &'static Reason) {
-        self.tasks[p.idx()].placed = reason;
+        self.tasks[p].placed = reason;
     }
 
     /// `cpu` looked for a task at this level of its domain chain and got none.
@@ -160,12 +160,12 @@ impl World {
     /// The same, if it came as far as the queue of a CPU.
     #[inline]
     pub fn note_attempt(&mut self, cpu: CpuId, level: usize, attempt: Attempt) {
-        self.sought[cpu.idx()].by_level[level.min(LEVELS - 1)] = attempt;
+        self.sought[cpu].by_level[level.min(LEVELS - 1)] = attempt;
     }
 
     /// `cpu` looks no further: not at this level, nor at those above.
     #[inline]
     pub fn note_gave_up(&mut self, cpu: CpuId, level: usize, reason: &'static Reason) {
-        self.sought[cpu.idx()].gave_up = (level, Attempt { at: self.now, reason, queue: None });
+        self.sought[cpu].gave_up = (level, Attempt { at: self.now, reason, queue: None });
     }
 }

@@ -10,7 +10,7 @@
 //! time slice; here it waits as any other.
 
 use crate::{Cpu, Ns, TaskId, World};
-use topology::{CpuId, Machine};
+use topology::{CpuId, Machine, PerCpu};
 
 /// `enum cpu_idle_type`: what the CPU on whose behalf a balance pass is made does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -147,7 +147,7 @@ pub struct SchedStat {
     /// By CPU and level of its chain of domains; at least one per CPU.
     sds: Vec<SdStat>,
     /// By CPU: where its part of `sds` begins.
-    first: Vec<u32>,
+    first: PerCpu<u32>,
     /// Idle searches of wake-ups.
     pub sis: SisStat,
     /// The policy searches and balances as the fair class does, and so counts.
@@ -162,19 +162,19 @@ impl SchedStat {
             first.push(sds.len() as u32);
             sds.resize(sds.len() + chain.len().max(1), SdStat::default());
         }
-        Self { sds, first, sis: SisStat::default(), is_fair: false }
+        Self { sds, first: first.into(), sis: SisStat::default(), is_fair: false }
     }
 
     /// What `cpu` counts for the domain at `level` of its chain.
     #[inline]
     pub fn sd(&self, cpu: CpuId, level: usize) -> &SdStat {
-        &self.sds[self.first[cpu.idx()] as usize + level]
+        &self.sds[self.first[cpu] as usize + level]
     }
 
     /// The same, to count.
     #[inline]
     pub fn sd_mut(&mut self, cpu: CpuId, level: usize) -> &mut SdStat {
-        &mut self.sds[self.first[cpu.idx()] as usize + level]
+        &mut self.sds[self.first[cpu] as usize + level]
     }
 
     fn begin_measurement(&mut self) {
@@ -203,10 +203,10 @@ impl Cpu {
 impl World {
     /// `ttwu_count`: wake-ups that `cpu` executed.
     pub fn ttwu_count(&self, cpu: CpuId) -> u64 {
-        let first = self.stat.first[cpu.idx()] as usize;
+        let first = self.stat.first[cpu] as usize;
         let end = self.stat.first.get(cpu.idx() + 1).map_or(self.stat.sds.len(), |n| *n as usize);
         let remote = self.stat.sds[first..end].iter().map(SdStat::ttwu_wake_remote);
-        self.cpus[cpu.idx()].ttwu_local() + remote.sum::<u64>()
+        self.cpus[cpu].ttwu_local() + remote.sum::<u64>()
     }
 
     /// Where wake-ups put tasks; those of tasks that were still on a runqueue, and of stoppers, are
@@ -229,13 +229,13 @@ impl World {
     pub(crate) fn count_wakeup(&mut self, from: CpuId, to: CpuId) {
         if to == self.this {
             let why = if from == to { WokenHere::Prev } else { WokenHere::Moved };
-            self.cpus[to.idx()].stat.local[why as usize] += 1;
+            self.cpus[to].stat.local[why as usize] += 1;
             return;
         }
         let cpus = &self.machine.cpus;
         let why = match from == to {
             true => WokenThere::Prev,
-            false if cpus[from.idx()].llc == cpus[to.idx()].llc => WokenThere::SameLlc,
+            false if cpus[from].llc == cpus[to].llc => WokenThere::SameLlc,
             false => WokenThere::OtherLlc,
         };
         self.count_remote(to, why);
@@ -244,14 +244,14 @@ impl World {
     /// `do_sched_yield` on `cpu`.
     #[inline(never)]
     pub(crate) fn count_yield(&mut self, cpu: CpuId) {
-        self.cpus[cpu.idx()].stat.yields += 1;
+        self.cpus[cpu].stat.yields += 1;
     }
 
     /// The same for a task that was still on the runqueue of `at`, or for its stopper.
     #[inline(never)]
     pub(crate) fn count_wakeup_on_rq(&mut self, at: CpuId) {
         if at == self.this {
-            self.cpus[at.idx()].stat.local[WokenHere::OnRq as usize] += 1;
+            self.cpus[at].stat.local[WokenHere::OnRq as usize] += 1;
         } else {
             self.count_remote(at, WokenThere::OnRq);
         }
@@ -260,7 +260,7 @@ impl World {
     /// Counts in the lowest domain of the executing CPU that spans `to`.
     fn count_remote(&mut self, to: CpuId, why: WokenThere) {
         let domains = &self.machine.domains;
-        let chain = &domains.chains[self.this.idx()];
+        let chain = &domains.chains[self.this];
         let spans = |link: &topology::ChainLink| domains.domain(link.domain).span.contains(to);
         let level = chain.iter().position(spans).unwrap_or(chain.len().saturating_sub(1));
         self.stat.sd_mut(self.this, level).remote[why as usize] += 1;
@@ -269,7 +269,7 @@ impl World {
     /// `cpu` goes over to the idle task or its stopper.
     #[inline(never)]
     pub(crate) fn count_other(&mut self, cpu: CpuId, next: TaskId) {
-        let c = &mut self.cpus[cpu.idx()];
+        let c = &mut self.cpus[cpu];
         if next == TaskId::IDLE {
             c.stat.goidle += 1;
         } else {

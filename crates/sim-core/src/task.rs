@@ -3,7 +3,7 @@
 //! What a policy adds (vruntime, PELT averages, …) it keeps in its own dense arrays by `TaskId`.
 
 use crate::{Ns, Reason};
-use topology::CpuId;
+use topology::{CpuId, DenseId, IdVec};
 
 /// A task, numbered densely from 0. Ids of exited tasks are used again.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -29,6 +29,20 @@ impl TaskId {
         self.0 < Self::NONE.0
     }
 }
+
+impl DenseId for TaskId {
+    #[inline]
+    fn index(self) -> usize {
+        self.idx()
+    }
+
+    fn from_index(index: usize) -> Self {
+        Self(u32::try_from(index).expect("a run has fewer tasks than 2^32"))
+    }
+}
+
+/// One element per task.
+pub type PerTask<T> = IdVec<TaskId, T>;
 
 /// A process id, as tools show it: never used again in a run, unlike a [`TaskId`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
@@ -82,6 +96,17 @@ pub enum TaskState {
 /// Index of an affinity mask in [`crate::World::masks`]; 0 is "all CPUs".
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct MaskId(pub u32);
+
+impl DenseId for MaskId {
+    #[inline]
+    fn index(self) -> usize {
+        self.0 as usize
+    }
+
+    fn from_index(index: usize) -> Self {
+        Self(u32::try_from(index).expect("a run has fewer masks than 2^32"))
+    }
+}
 
 impl MaskId {
     /// Every CPU is allowed.

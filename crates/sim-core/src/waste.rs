@@ -10,7 +10,7 @@
 
 use crate::cpu::Cpu;
 use crate::{MaskId, TaskId, World};
-use topology::{CpuId, CpuSet, MAX_CPUS};
+use topology::{CpuId, CpuSet, IdVec, MAX_CPUS};
 
 /// Words of the largest set of CPUs.
 const WORDS_MAX: usize = MAX_CPUS as usize / 64;
@@ -18,7 +18,7 @@ const WORDS_MAX: usize = MAX_CPUS as usize / 64;
 /// Tasks that wait and may not run on every CPU.
 pub(crate) struct Pinned {
     /// How many, by mask.
-    waiting: Vec<u32>,
+    waiting: IdVec<MaskId, u32>,
     /// All of them.
     n: u32,
     /// Those that may run on several CPUs. The others wait on their CPU, so that it does not idle.
@@ -30,15 +30,15 @@ pub(crate) struct Pinned {
 impl Pinned {
     /// Nobody; of the masks there is that of all CPUs.
     pub fn new() -> Self {
-        Self { waiting: vec![0], n: 0, n_movable: 0, order: Vec::new() }
+        Self { waiting: IdVec::filled(0, 1), n: 0, n_movable: 0, order: Vec::new() }
     }
 
     /// The last of `masks` is new.
-    pub fn add_mask(&mut self, masks: &[CpuSet]) {
-        let new = &masks[masks.len() - 1];
+    pub fn add_mask(&mut self, masks: &IdVec<MaskId, CpuSet>) {
+        let new = masks.last().expect("the new one is there");
         self.waiting.push(0);
         if new.len() > 1 {
-            let smaller = |m: &MaskId| masks[m.0 as usize].len() <= new.len();
+            let smaller = |m: &MaskId| masks[*m].len() <= new.len();
             let at = self.order.partition_point(smaller);
             self.order.insert(at, MaskId(masks.len() as u32 - 1));
         }
@@ -69,8 +69,8 @@ impl World {
         free[..idle.len()].copy_from_slice(idle);
         let mut matched = 0;
         for mask in &self.pinned.order {
-            let mut left = self.pinned.waiting[mask.0 as usize];
-            for (free, word) in free.iter_mut().zip(self.masks[mask.0 as usize].words()) {
+            let mut left = self.pinned.waiting[*mask];
+            for (free, word) in free.iter_mut().zip(self.masks[*mask].words()) {
                 while left > 0 && *free & word != 0 {
                     let cpus = *free & word;
                     *free &= !(cpus & cpus.wrapping_neg());
@@ -85,11 +85,11 @@ impl World {
     #[inline]
     pub(crate) fn waits_pinned(&self, p: TaskId) -> bool {
         self.has_masks() && p.is_task() && {
-            let t = &self.tasks[p.idx()];
+            let t = &self.tasks[p];
             t.attr.allowed != MaskId::ALL
                 && t.on_rq
                 && !t.sched_delayed
-                && self.cpus[t.cpu.idx()].curr != p
+                && self.cpus[t.cpu].curr != p
         }
     }
 
@@ -103,7 +103,7 @@ impl World {
     #[inline]
     pub(crate) fn recount(&mut self, p: TaskId, before: bool) {
         if self.has_masks() && self.waits_pinned(p) != before {
-            self.count_pinned(self.tasks[p.idx()].attr.allowed, !before);
+            self.count_pinned(self.tasks[p].attr.allowed, !before);
         }
     }
 
@@ -111,9 +111,9 @@ impl World {
     #[inline(never)]
     pub(crate) fn count_pinned(&mut self, mask: MaskId, more: bool) {
         self.settle_waste();
-        let movable = u32::from(self.masks[mask.0 as usize].len() > 1);
+        let movable = u32::from(self.masks[mask].len() > 1);
         let Pinned { waiting, n, n_movable, .. } = &mut self.pinned;
-        let waiting = &mut waiting[mask.0 as usize];
+        let waiting = &mut waiting[mask];
         if more {
             (*waiting, *n, *n_movable) = (*waiting + 1, *n + 1, *n_movable + movable);
         } else {
@@ -129,10 +129,10 @@ impl World {
     /// The current task of `cpu` is another one.
     #[inline]
     pub fn set_curr(&mut self, cpu: CpuId, next: TaskId) {
-        let prev = self.cpus[cpu.idx()].curr;
+        let prev = self.cpus[cpu].curr;
         // From task to task as many wait as before, if all may run everywhere.
         if prev.is_task() && next.is_task() && !self.has_masks() {
-            self.cpus[cpu.idx()].curr = next;
+            self.cpus[cpu].curr = next;
         } else {
             self.change_curr(cpu, prev, next);
         }
@@ -148,7 +148,7 @@ impl World {
     /// Applies `change` to what decides whether the CPU is idle and how many tasks wait there, and
     /// keeps `n_idle`, `n_waiting` and their integral up to date.
     pub(crate) fn change_rq(&mut self, cpu: CpuId, change: impl FnOnce(&mut Cpu)) {
-        let c = &mut self.cpus[cpu.idx()];
+        let c = &mut self.cpus[cpu];
         let before = (c.idle, c.waiting());
         change(c);
         self.counts.set_nr_running(cpu, c.nr_running);
@@ -178,9 +178,9 @@ impl World {
 
     /// The counts by mask are those of the tasks.
     pub(crate) fn check_pinned(&self) -> Result<(), String> {
-        let mut waiting = vec![0; self.masks.len()];
-        for p in (0..self.tasks.len() as u32).map(TaskId).filter(|p| self.waits_pinned(*p)) {
-            waiting[self.tasks[p.idx()].attr.allowed.0 as usize] += 1;
+        let mut waiting = IdVec::filled(0, self.masks.len());
+        for p in self.tasks.ids().filter(|p| self.waits_pinned(*p)) {
+            waiting[self.tasks[p].attr.allowed] += 1;
         }
         let Pinned { waiting: counted, n, .. } = &self.pinned;
         match waiting == *counted && waiting.iter().sum::<u32>() == *n {

@@ -10,11 +10,11 @@ use crate::cpu::{Base, Cpu, Occupancy};
 use crate::llc_counts::{Counts, LlcCounts};
 use crate::waste::Pinned;
 use crate::{
-    Decision, EventQueue, GroupId, LockId, Locks, MaskId, NEVER, Ns, Pid, SchedStat, Site, Sought,
-    Task, TaskAttr, TaskId,
+    Decision, EventQueue, GroupId, LockId, Locks, MaskId, NEVER, Ns, PerTask, Pid, SchedStat, Site,
+    Sought, Task, TaskAttr, TaskId,
 };
 use std::sync::Arc;
-use topology::{CpuId, CpuSet, Distance, Machine};
+use topology::{CpuId, CpuSet, Distance, IdVec, Machine, PerCpu};
 
 /// Full speed in work units per ns. Work is kept in units of 2^-17 ns, so that progress is exact:
 /// speed is an even integer, and half of it (while a cache debt is paid) still is one.
@@ -143,16 +143,16 @@ pub struct World {
     pub machine: Arc<Machine>,
     /// Knobs.
     pub config: Config,
-    /// By `CpuId`.
-    pub cpus: Vec<Cpu>,
-    /// By `TaskId`.
-    pub tasks: Vec<Task>,
+    /// All CPUs.
+    pub cpus: PerCpu<Cpu>,
+    /// All tasks; ids of exited ones are used again.
+    pub tasks: PerTask<Task>,
     /// Affinity masks by `MaskId`; the first allows every CPU.
-    pub masks: Vec<CpuSet>,
+    pub masks: IdVec<MaskId, CpuSet>,
     /// Command names by `TaskAttr::comm`.
     pub comms: Vec<String>,
     /// By `CpuId`: what it last looked for in vain.
-    pub sought: Vec<Sought>,
+    pub sought: PerCpu<Sought>,
     /// Locks and their statistics.
     pub locks: Locks,
     /// Counters.
@@ -190,7 +190,7 @@ pub struct World {
     pub(crate) policy_timer: Ns,
     /// When [`crate::Program::device`] wants to be called.
     pub(crate) device_at: Ns,
-    pub(crate) siblings: Vec<Vec<CpuId>>,
+    pub(crate) siblings: PerCpu<Vec<CpuId>>,
     pub(crate) speed_changed: Vec<CpuId>,
     pub(crate) tick_ns: Ns,
     /// 2^64 / tick_ns, rounded down.
@@ -221,7 +221,7 @@ impl World {
             locks.add("rq");
         }
         let sibling_list = |c: usize| {
-            let core = machine.cpus[c].core as usize;
+            let core = machine.cpus[CpuId(c as u32)].core as usize;
             machine.cores[core].iter().filter(|s| s.idx() != c).collect::<Vec<_>>()
         };
         let first_pid = Pid(FIRST_PID.max(FIRST_STOPPER_PID + n as u32));
@@ -234,10 +234,10 @@ impl World {
             this: CpuId(0),
             config,
             cpus: (0..n).map(|c| Cpu::new(first_tick(&machine, c), deepest)).collect(),
-            tasks: Vec::new(),
-            masks: vec![CpuSet::full(n)],
+            tasks: IdVec::new(),
+            masks: vec![CpuSet::full(n)].into(),
             comms: Vec::new(),
-            sought: vec![Sought::default(); n],
+            sought: vec![Sought::default(); n].into(),
             locks,
             counters: Counters::default(),
             stat: SchedStat::new(&machine),
@@ -282,7 +282,7 @@ impl World {
     /// [`Cpu::nr_running`] of `cpu`.
     #[inline]
     pub fn nr_running(&self, cpu: CpuId) -> u32 {
-        debug_assert_eq!(self.counts.nr_running(cpu), self.cpus[cpu.idx()].nr_running);
+        debug_assert_eq!(self.counts.nr_running(cpu), self.cpus[cpu].nr_running);
         self.counts.nr_running(cpu)
     }
 
@@ -295,8 +295,8 @@ impl World {
     /// True if `p` may run on `cpu`.
     #[inline]
     pub fn allowed(&self, p: TaskId, cpu: CpuId) -> bool {
-        let mask = self.tasks[p.idx()].attr.allowed;
-        mask == MaskId::ALL || self.masks[mask.0 as usize].contains(cpu)
+        let mask = self.tasks[p].attr.allowed;
+        mask == MaskId::ALL || self.masks[mask].contains(cpu)
     }
 
     /// Time that CPUs have spent waiting at a site, waits that go on included, ns.
@@ -308,7 +308,7 @@ impl World {
 
     /// The set of CPUs that `p` may use.
     pub fn allowed_set(&self, p: TaskId) -> &CpuSet {
-        &self.masks[self.tasks[p.idx()].attr.allowed.0 as usize]
+        &self.masks[MaskId((self.tasks[p].attr.allowed.0 as usize) as u32)]
     }
 
     /// What tools call the task `p` on `cpu`: 0 for the idle task, a number by CPU for its stopper.
@@ -316,7 +316,7 @@ impl World {
         match p {
             TaskId::IDLE | TaskId::NONE => Pid(0),
             TaskId::STOP => Pid(FIRST_STOPPER_PID + cpu.0),
-            _ => self.tasks[p.idx()].pid,
+            _ => self.tasks[p].pid,
         }
     }
 
@@ -347,7 +347,7 @@ impl World {
         if attr.group == GroupId::ROOT && !attr.kthread && !attr.daemon {
             attr.group = self.config.user_group;
         }
-        let allowed = &self.masks[attr.allowed.0 as usize];
+        let allowed = &self.masks[attr.allowed];
         let first = allowed.first().expect("an affinity mask allows at least one CPU");
         let own = attr.pid.filter(|pid| pid.0 >= self.first_pid.0);
         let pid = own.unwrap_or(self.next_pid);
@@ -355,7 +355,7 @@ impl World {
         self.reserve_pids(pid);
         self.n_alive += u32::from(!attr.daemon);
         if let Some(id) = self.free_tasks.pop() {
-            self.tasks[id.idx()] = task;
+            self.tasks[id] = task;
             return id;
         }
         self.tasks.push(task);
@@ -375,7 +375,7 @@ impl World {
     /// Adds time to the step that the executing CPU does next.
     #[inline]
     pub fn charge(&mut self, ns: Ns) {
-        self.cpus[self.this.idx()].carry += ns;
+        self.cpus[self.this].carry += ns;
     }
 
     /// Asks for one call of [`crate::Policy::policy_timer`] at `at` ([`NEVER`]: none).
@@ -398,7 +398,7 @@ impl World {
     /// The executing CPU takes `p`'s `pi_lock`. Nobody ever waits for it here; its line comes from
     /// the CPU that took it last (spec 11.2), which lasts the ns returned.
     pub fn take_pi_lock(&mut self, p: TaskId) -> Ns {
-        let from = std::mem::replace(&mut self.tasks[p.idx()].pi_cpu, self.this);
+        let from = std::mem::replace(&mut self.tasks[p].pi_cpu, self.this);
         self.line_ns(from, self.this)
     }
 
@@ -416,7 +416,7 @@ impl World {
 
     /// Exit latency of the C-state an idle CPU sits in, ns; `None` while it enters idle or polls.
     pub fn idle_exit_latency(&self, cpu: CpuId) -> Option<Ns> {
-        let c = &self.cpus[cpu.idx()];
+        let c = &self.cpus[cpu];
         (self.now >= c.cstate_from && c.base == Base::Idle)
             .then(|| self.machine.cstates[c.cstate as usize].exit_ns)
     }
@@ -438,15 +438,15 @@ impl World {
 
     /// Gives the id of an exited task back.
     pub(crate) fn free_task(&mut self, p: TaskId) {
-        self.n_alive -= u32::from(!self.tasks[p.idx()].attr.daemon);
+        self.n_alive -= u32::from(!self.tasks[p].attr.daemon);
         self.free_tasks.push(p);
     }
 
     pub(crate) fn set_occupancy(&mut self, cpu: CpuId, occupancy: Occupancy) {
-        let c = &mut self.cpus[cpu.idx()];
+        let c = &mut self.cpus[cpu];
         if c.occupancy != occupancy {
             c.occupancy = occupancy;
-            if !self.siblings[cpu.idx()].is_empty() {
+            if !self.siblings[cpu].is_empty() {
                 self.speed_changed.push(cpu);
                 self.disturbed = true;
             }
@@ -455,7 +455,7 @@ impl World {
 
     /// The speed that `cpu` has now, by what its siblings do.
     pub(crate) fn speed_of(&self, cpu: CpuId) -> u32 {
-        let worst = self.siblings[cpu.idx()].iter().map(|s| self.cpus[s.idx()].occupancy).fold(
+        let worst = self.siblings[cpu].iter().map(|s| self.cpus[*s].occupancy).fold(
             Occupancy::Idle,
             |worst, o| match (worst, o) {
                 (Occupancy::Busy, _) | (_, Occupancy::Busy) => Occupancy::Busy,
@@ -491,10 +491,10 @@ mod tests {
         let cstates = vec![state(true), state(false)];
         let machine = Machine::regular(RegularSpec { cstates, ..RegularSpec::default() });
         let mut w = World::new(Arc::new(machine), Config::default());
-        w.cpus[0].cstate_from = 600;
+        w.cpus[CpuId(0)].cstate_from = 600;
         let mut polls = |now, cstate, base| {
             w.now = now;
-            (w.cpus[0].cstate, w.cpus[0].base) = (cstate, base);
+            (w.cpus[CpuId(0)].cstate, w.cpus[CpuId(0)].base) = (cstate, base);
             w.polls(CpuId(0))
         };
         let later = 1_000_000;

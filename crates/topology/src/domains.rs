@@ -9,7 +9,7 @@ mod levels;
 #[cfg(test)]
 mod tests;
 
-use crate::{CpuId, CpuSet};
+use crate::{CpuId, CpuSet, DenseId, IdVec, PerCpu};
 
 /// The level a domain belongs to.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -107,6 +107,17 @@ impl Domain {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct DomainId(pub u32);
 
+impl DenseId for DomainId {
+    #[inline]
+    fn index(self) -> usize {
+        self.0 as usize
+    }
+
+    fn from_index(index: usize) -> Self {
+        Self(u32::try_from(index).expect("a machine has fewer domains than 2^32"))
+    }
+}
+
 /// One level of a CPU's chain.
 #[derive(Clone, Copy, Debug)]
 pub struct ChainLink {
@@ -120,27 +131,27 @@ pub struct ChainLink {
 #[derive(Clone, Debug, Default)]
 pub struct SchedDomains {
     /// All distinct domains.
-    pub domains: Vec<Domain>,
+    pub domains: IdVec<DomainId, Domain>,
     /// Per CPU, bottom to top, after degeneration. Empty on a one-CPU machine.
-    pub chains: Vec<Vec<ChainLink>>,
+    pub chains: PerCpu<Vec<ChainLink>>,
     /// Per CPU: level index (into its chain) of `sd_llc`, if any (spec 1.5).
     pub llc_level: Vec<Option<u32>>,
     /// Per CPU: `sd_llc_id`, the lowest CPU of its LLC domain (the CPU itself if none).
-    pub llc_id: Vec<CpuId>,
+    pub llc_id: PerCpu<CpuId>,
     /// Per CPU: `sd_llc_size` (1 if none).
-    pub llc_size: Vec<u32>,
+    pub llc_size: PerCpu<u32>,
 }
 
 impl SchedDomains {
     /// A domain by its id.
     #[inline]
     pub fn domain(&self, id: DomainId) -> &Domain {
-        &self.domains[id.0 as usize]
+        &self.domains[id]
     }
 
     /// The domains of a CPU, bottom to top.
     pub fn chain(&self, cpu: CpuId) -> impl DoubleEndedIterator<Item = &Domain> {
-        let links = self.chains[cpu.idx()].iter();
+        let links = self.chains[cpu].iter();
         links.map(|link| self.domain(link.domain))
     }
 
@@ -154,6 +165,6 @@ impl SchedDomains {
     /// `cpus_share_cache`: the same CPU, or the same last-level cache.
     #[inline]
     pub fn share_cache(&self, a: CpuId, b: CpuId) -> bool {
-        a == b || self.llc_id[a.idx()] == self.llc_id[b.idx()]
+        a == b || self.llc_id[a] == self.llc_id[b]
     }
 }

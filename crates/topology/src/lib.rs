@@ -12,6 +12,7 @@ mod domains;
 pub mod export;
 mod fault;
 mod file;
+mod id_vec;
 pub mod import;
 mod machine;
 pub mod show;
@@ -21,6 +22,7 @@ pub use cpuset::CpuSet;
 pub use domains::{ChainLink, Domain, DomainId, Group, Level, SchedDomains, SdFlags};
 pub use fault::{Fault, did_you_mean};
 pub use file::{MAX_CPUS, MAX_NODES, from_table, load, schema, write};
+pub use id_vec::{DenseId, IdVec, PerCpu};
 pub use machine::{
     BackgroundThread, CState, Caches, Confidence, CpuPlace, Distance, Governor, KernelCosts,
     LineLatency, LockCosts, Machine, REFERENCE_MHZ, RegularSpec, SmtFactors, Source, Variation,

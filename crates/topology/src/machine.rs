@@ -7,7 +7,7 @@ pub use company::{BackgroundThread, Variation};
 pub(crate) use regular::{DEFAULT_MEMORY_GIB, default_distance};
 pub use regular::{REFERENCE_MHZ, RegularSpec};
 
-use crate::{CpuId, CpuSet, SchedDomains};
+use crate::{CpuId, CpuSet, PerCpu, SchedDomains};
 
 /// How far apart two CPUs are, nearest first. The order is meaningful: a larger distance never
 /// has a smaller latency class.
@@ -258,7 +258,7 @@ pub struct Machine {
     /// Human title, e.g. `AMD EPYC 9D64 (Bergamo), 88 cores`.
     pub title: String,
     /// One entry per logical CPU, by `CpuId`.
-    pub cpus: Vec<CpuPlace>,
+    pub cpus: PerCpu<CpuPlace>,
     /// CPUs of each LLC.
     pub llcs: Vec<CpuSet>,
     /// CPUs of each core.
@@ -321,7 +321,7 @@ impl Machine {
         if a == b {
             return Distance::Same;
         }
-        let (p, q) = (&self.cpus[a.idx()], &self.cpus[b.idx()]);
+        let (p, q) = (&self.cpus[a], &self.cpus[b]);
         if p.core == q.core {
             Distance::Smt
         } else if p.llc == q.llc {
@@ -357,7 +357,7 @@ impl Machine {
         self.nodes = classes(&cpus, |p| p.node);
         self.sockets = classes(&cpus, |p| p.socket);
         self.domains = SchedDomains::build(&cpus, &numa_distance, reclaim_distance);
-        self.cpus = cpus;
+        self.cpus = cpus.into();
         self.numa_distance = numa_distance;
         self.reclaim_distance = reclaim_distance;
     }

@@ -22,9 +22,9 @@ use crate::latency::Latency;
 use crate::ssd::{self, Ssd};
 use fio::{Job, Parent};
 use policies::workqueue::{Affinity, Kind, Turn, WorkId, Workqueues, WqId, WqSpec};
-use sim_core::{Calls, Ns, Op, Program, ProgramCx, Stack, Step, TaskId};
+use sim_core::{Calls, Ns, Op, PerTask, Program, ProgramCx, Stack, Step, TaskId};
 use std::collections::VecDeque;
-use topology::CpuId;
+use topology::{CpuId, PerCpu};
 
 /// Parameters.
 #[derive(Clone, Debug)]
@@ -174,12 +174,12 @@ pub struct DmCrypt {
     /// Requests that nobody holds.
     free: Vec<u32>,
     /// By worker's task: the request whose item it has just left.
-    returned: Vec<Option<u32>>,
+    returned: PerTask<Option<u32>>,
     ssd: Ssd,
     /// By CPU: requests that have completed, to be handled there.
-    completed: Vec<VecDeque<u32>>,
+    completed: PerCpu<VecDeque<u32>>,
     /// By CPU: the request whose completion is being handled.
-    handling: Vec<Option<u32>>,
+    handling: PerCpu<Option<u32>>,
     writer: crypt::Writer,
     read_bytes: u64,
     written_bytes: u64,
@@ -193,14 +193,14 @@ impl DmCrypt {
             admin: Admin::new(config.changes.clone()),
             ios: Vec::new(),
             free: Vec::new(),
-            returned: Vec::new(),
+            returned: PerTask::new(),
             ssd: Ssd::new(config.ssd_parallel),
             times: None,
             wq: None,
             parent: None,
             jobs: Vec::new(),
-            completed: Vec::new(),
-            handling: Vec::new(),
+            completed: PerCpu::new(),
+            handling: PerCpu::new(),
             writer: crypt::Writer::default(),
             read_bytes: 0,
             written_bytes: 0,
@@ -273,8 +273,8 @@ impl Program for DmCrypt {
             generate: self.config.time(self.config.generate_mb_s),
             costs: Costs::at_clock(cx.machine().clock_mhz),
         });
-        self.completed = vec![VecDeque::new(); cx.n_cpus()];
-        self.handling = vec![None; cx.n_cpus()];
+        self.completed = vec![VecDeque::new(); cx.n_cpus()].into();
+        self.handling = vec![None; cx.n_cpus()].into();
         self.wq = Some(Workqueues::new(cx, self.queues()));
         self.writer.start(cx);
         self.admin.start(cx);
@@ -287,7 +287,7 @@ impl Program for DmCrypt {
 
     fn next(&mut self, cx: &mut ProgramCx<'_>, task: TaskId) -> Op {
         if self.wq().is_worker(task) {
-            if let Some(io) = self.returned.get_mut(task.idx()).and_then(Option::take) {
+            if let Some(io) = self.returned.at_mut(task).and_then(Option::take) {
                 self.put(io);
             }
             return match self.wq().turn(cx, task) {
@@ -321,7 +321,7 @@ impl Program for DmCrypt {
         let now = cx.now();
         while let Some(io) = self.ssd.complete(now, |io| self.ios[io as usize].service) {
             let cpu = self.ios[io as usize].submitter;
-            self.completed[cpu.idx()].push_back(io);
+            self.completed[cpu].push_back(io);
             cx.raise(cpu);
         }
         cx.set_device(self.ssd.next());

@@ -24,7 +24,7 @@ use files::Served;
 use make::{Make, TokenWait};
 use plan::{ObjectId, Plan};
 use process::{Process, Role};
-use sim_core::{Op, Program, ProgramCx, Step, TaskAttr, TaskId};
+use sim_core::{Op, PerTask, Program, ProgramCx, Step, TaskAttr, TaskId};
 
 /// Parameters of a build.
 #[derive(Clone, Debug, PartialEq)]
@@ -86,7 +86,7 @@ pub struct KernelBuild {
     config: Config,
     plan: Plan,
     /// By `TaskId`: ids are used again, so an entry is overwritten at each creation.
-    procs: Vec<Process>,
+    procs: PerTask<Process>,
     /// By directory.
     makes: Vec<Make>,
     /// Tokens in the job server's pipe.
@@ -110,7 +110,7 @@ impl KernelBuild {
             makes: vec![Make::new(); plan.directories.len()],
             plan,
             config,
-            procs: Vec::new(),
+            procs: PerTask::new(),
             token_waiters: Vec::new(),
             objects_done: 0,
             finished: false,
@@ -133,7 +133,7 @@ impl KernelBuild {
 
     /// Makes a process; it starts in its parent's address space, as fork leaves it.
     fn spawn(&mut self, cx: &mut ProgramCx<'_>, parent: TaskId, role: Role) -> TaskId {
-        let (comm, mm) = match self.procs.get(parent.idx()) {
+        let (comm, mm) = match self.procs.at(parent) {
             Some(p) => (p.comm, p.mm),
             None => (self.comms.make, 0),
         };
@@ -144,15 +144,13 @@ impl KernelBuild {
     }
 
     fn record(&mut self, id: TaskId, process: Process) {
-        if id.idx() >= self.procs.len() {
-            self.procs.resize_with(id.idx() + 1, Process::vacant);
-        }
-        self.procs[id.idx()] = process;
+        self.procs.cover(id, Process::vacant);
+        self.procs[id] = process;
     }
 
     /// A new program, address space and working set.
     fn new_program(&mut self, cx: &mut ProgramCx<'_>, task: TaskId) {
-        let (comm, kib) = match self.procs[task.idx()].role {
+        let (comm, kib) = match self.procs[task].role {
             Role::Make(_) => (self.comms.make, 3072),
             Role::Line { .. } | Role::Archive(_) => (self.comms.sh, 384),
             Role::Gcc(_) => (self.comms.gcc, 1024),
@@ -170,7 +168,7 @@ impl KernelBuild {
         self.next_mm += 1;
         cx.set_memory(task, mm, kib);
         cx.set_comm(task, comm);
-        let p = &mut self.procs[task.idx()];
+        let p = &mut self.procs[task];
         (p.comm, p.mm) = (comm, mm);
     }
 
@@ -212,7 +210,7 @@ impl Program for KernelBuild {
     }
 
     fn path(&mut self, _cx: &mut ProgramCx<'_>, task: TaskId) -> Step {
-        match self.procs[task.idx()].role {
+        match self.procs[task].role {
             Role::Make(dir) => self.wake_readers(dir),
             _ => Step::Done,
         }
@@ -230,7 +228,7 @@ impl Program for KernelBuild {
         if self.served.as_ref().is_some_and(|served| served.is_daemon(task)) {
             return "a request".to_string();
         }
-        let p = &self.procs[task.idx()];
+        let p = &self.procs[task];
         let what = match p.role {
             _ if p.errand.is_some() => "the daemon",
             _ if p.in_vfork() => "a child to exec",

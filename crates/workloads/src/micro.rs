@@ -4,7 +4,7 @@
 
 use crate::random::{self, Purpose, Stream};
 use rand_distr::{Distribution, Exp1};
-use sim_core::{Ns, Op, Program, ProgramCx, TaskAttr, TaskId};
+use sim_core::{Ns, Op, PerTask, Program, ProgramCx, TaskAttr, TaskId};
 
 /// Pairs of tasks that wake each other in turn: run, wake the partner, wait.
 pub struct PingPong {
@@ -76,14 +76,14 @@ pub struct Spinners {
     pub nice: Vec<i8>,
     /// Work of each task, ns; 0: without end.
     pub work_ns: Ns,
-    done: Vec<bool>,
+    done: PerTask<bool>,
 }
 
 impl Spinners {
     /// One task per nice level, each with `work_ns` of work (0: without end).
     pub fn new(nice: Vec<i8>, work_ns: Ns) -> Self {
         let n = nice.len();
-        Self { nice, work_ns, done: vec![false; n] }
+        Self { nice, work_ns, done: vec![false; n].into() }
     }
 }
 
@@ -99,7 +99,7 @@ impl Program for Spinners {
         if self.work_ns == 0 {
             return Op::Run(Ns::MAX);
         }
-        if std::mem::replace(&mut self.done[task.idx()], true) {
+        if std::mem::replace(&mut self.done[task], true) {
             return Op::Exit;
         }
         Op::Run(self.work_ns)

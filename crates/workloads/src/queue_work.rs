@@ -7,7 +7,7 @@ use crate::admin::{Admin, AffinityChange};
 use crate::latency::Latency;
 use policies::workqueue::{Affinity, Kind, Turn, WorkId, Workqueues, WqId, WqSpec};
 use sim_core::{Ns, Op, Program, ProgramCx, Step, TaskAttr, TaskId};
-use topology::{CpuId, CpuSet};
+use topology::{CpuId, CpuSet, IdVec};
 
 /// Parameters.
 #[derive(Clone, Debug)]
@@ -55,7 +55,7 @@ pub struct QueueWork {
     admin: Admin,
     issuers: Vec<Issuer>,
     /// By item: when it was queued, and whether it has begun.
-    items: Vec<(Ns, bool)>,
+    items: IdVec<WorkId, (Ns, bool)>,
     done: u64,
     latency: Latency,
     queue_latency: Latency,
@@ -66,7 +66,7 @@ impl QueueWork {
     pub fn new(config: Config) -> Self {
         Self {
             admin: Admin::new(config.changes.clone()),
-            items: vec![(0, false); (config.issuers * config.outstanding) as usize],
+            items: vec![(0, false); (config.issuers * config.outstanding) as usize].into(),
             config,
             wq: None,
             issuers: Vec::new(),
@@ -97,7 +97,7 @@ impl QueueWork {
                 }
                 At::Flush => {
                     self.issuers[i].at = At::Queue(cx.now());
-                    self.items[item.idx()] = (cx.now(), false);
+                    self.items[item] = (cx.now(), false);
                     if self.wq().queue(cx, item) {
                         return Op::Path;
                     }
@@ -112,7 +112,7 @@ impl QueueWork {
     }
 
     fn work(&mut self, cx: &mut ProgramCx<'_>, task: TaskId, item: WorkId) -> Op {
-        let (queued_at, begun) = &mut self.items[item.idx()];
+        let (queued_at, begun) = &mut self.items[item];
         if !std::mem::replace(begun, true) {
             let op = Op::Kernel(self.config.work_ns);
             return self.wq().in_work(cx, task, op);

@@ -12,7 +12,7 @@ mod acts;
 pub use acts::{Act, Acts};
 
 use acts::Cursor;
-use sim_core::{MaskId, Ns, Op, Pid, Program, ProgramCx, SchedAttr, TaskAttr, TaskId};
+use sim_core::{MaskId, Ns, Op, PerTask, Pid, Program, ProgramCx, SchedAttr, TaskAttr, TaskId};
 use std::sync::Arc;
 use topology::{CpuId, CpuSet};
 
@@ -79,7 +79,7 @@ pub struct Replay {
     timers: Timers,
     states: Vec<State>,
     /// By `TaskId`: the thread.
-    thread_of: Vec<u32>,
+    thread_of: PerTask<u32>,
     /// By number of the recording's names.
     comms: Vec<u16>,
     acts_done: u64,
@@ -92,7 +92,7 @@ impl Replay {
         let state = State { at: Cursor::default(), task: TaskId::NONE, woken: 0, due: None };
         Self {
             states: vec![state; recording.threads.len()],
-            thread_of: Vec::new(),
+            thread_of: PerTask::new(),
             comms: Vec::new(),
             acts_done: 0,
             n_acts: recording.threads.iter().map(|t| t.acts.len() as u64).sum(),
@@ -126,10 +126,8 @@ impl Replay {
     }
 
     fn is_now(&mut self, task: TaskId, thread: usize) {
-        if self.thread_of.len() <= task.idx() {
-            self.thread_of.resize(task.idx() + 1, 0);
-        }
-        self.thread_of[task.idx()] = thread as u32;
+        self.thread_of.cover(task, || 0);
+        self.thread_of[task] = thread as u32;
         self.states[thread].task = task;
     }
 
@@ -225,7 +223,7 @@ impl Program for Replay {
     }
 
     fn next(&mut self, cx: &mut ProgramCx<'_>, task: TaskId) -> Op {
-        let me = self.thread_of[task.idx()] as usize;
+        let me = self.thread_of[task] as usize;
         while let Some((act, after)) = self.recording.threads[me].acts.at(self.states[me].at) {
             let op = self.act(cx, task, me, act);
             // A sleeper looks again when it wakes up.
@@ -247,7 +245,7 @@ impl Program for Replay {
     }
 
     fn waits_for(&self, task: TaskId) -> String {
-        let state = self.states[self.thread_of[task.idx()] as usize];
+        let state = self.states[self.thread_of[task] as usize];
         match state.due {
             Some(_) => "its timer".to_string(),
             None => "the thread that woke it in the recording".to_string(),

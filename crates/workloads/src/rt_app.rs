@@ -20,7 +20,7 @@ pub use spec::{Attrs, BarrierSpec, Event, PhaseSpec, Spec, TaskSpec, TimerSpec};
 
 use crate::speed::Speed;
 use props::Props;
-use sim_core::{Ns, Op, Program, ProgramCx, TaskId};
+use sim_core::{Ns, Op, PerTask, Program, ProgramCx, TaskId};
 use start::Start;
 use std::sync::Arc;
 use sync::{Cond, Mutex};
@@ -61,7 +61,7 @@ pub struct RtApp {
     scale: f64,
     start: Start,
     /// By `TaskId`; `None` for the main thread and what is not of this program.
-    threads: Vec<Option<Thread>>,
+    threads: PerTask<Option<Thread>>,
     /// By kind: what its threads are like in each phase.
     props: Vec<Vec<Props>>,
     mutexes: Vec<Mutex>,
@@ -89,7 +89,7 @@ impl RtApp {
             |b: &BarrierSpec| Barrier { missing: b.users.saturating_sub(1), ..Barrier::default() };
         Self {
             start: Start::new(spec.n_threads(), config.seed),
-            threads: Vec::new(),
+            threads: PerTask::new(),
             props: Vec::new(),
             mutexes: spec.mutexes.iter().map(|_| Mutex::default()).collect(),
             conds: spec.conds.iter().map(|_| Cond::default()).collect(),
@@ -109,13 +109,13 @@ impl RtApp {
     /// The work, at full speed, of what would take `ns` by the calibration, here and now.
     fn work(&mut self, cx: &ProgramCx<'_>, me: TaskId, ns: Ns) -> Ns {
         let speed = &self.speed;
-        let thread = self.threads[me.idx()].as_mut().expect("a thread of this program");
+        let thread = self.threads[me].as_mut().expect("a thread of this program");
         let slowdown = speed.slowdown(cx.now(), cx.cpu(), &mut thread.jitter);
         ((ns as f64 * self.scale * slowdown) as Ns).max(1)
     }
 
     fn thread(&mut self, me: TaskId) -> &mut Thread {
-        self.threads[me.idx()].as_mut().expect("a thread of this program")
+        self.threads[me].as_mut().expect("a thread of this program")
     }
 
     fn mutex(&mut self, which: Which) -> &mut Mutex {
@@ -196,7 +196,7 @@ impl Program for RtApp {
     }
 
     fn waits_for(&self, task: TaskId) -> String {
-        let Some(Some(thread)) = self.threads.get(task.idx()) else {
+        let Some(Some(thread)) = self.threads.at(task) else {
             return "its threads to end".to_string();
         };
         let spec = &self.spec;

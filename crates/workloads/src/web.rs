@@ -17,7 +17,7 @@ use crate::spread::Spread;
 use sim_core::{Calls, NEVER, Ns, Op, Program, ProgramCx, Stack, Step, TaskAttr, TaskId};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
-use topology::CpuId;
+use topology::{CpuId, PerCpu};
 
 /// Parameters.
 #[derive(Clone, Copy, Debug)]
@@ -106,7 +106,7 @@ pub struct Web {
     arrivals: Stream,
     next_arrival: Ns,
     n_arrived: u64,
-    receive: Vec<Receive>,
+    receive: PerCpu<Receive>,
     spread: Spread,
     latency: Latency,
     done: u64,
@@ -123,7 +123,7 @@ impl Web {
             arrivals: random::stream(config.seed, 0, Purpose::Arrival),
             next_arrival: NEVER,
             n_arrived: 0,
-            receive: Vec::new(),
+            receive: PerCpu::new(),
             spread: Spread::new(config.spread, 0, config.seed),
             latency: Latency::new(),
             done: 0,
@@ -229,7 +229,7 @@ impl Web {
         let message = Message::Request { number: self.n_arrived, at: self.next_arrival };
         let n = self.receive.len() as f64;
         let cpu = ((random::unit(&mut self.arrivals) * n) as usize).min(self.receive.len() - 1);
-        let queue = &mut self.receive[cpu].queue;
+        let queue = &mut self.receive[CpuId(cpu as u32)].queue;
         if queue.len() < BACKLOG {
             queue.push_back(message);
         }
@@ -243,7 +243,7 @@ impl Program for Web {
         let comm = cx.comm("web");
         let working_set_kib = self.config.footprint_kib;
         let n_cpus = cx.n_cpus();
-        self.receive = vec![Receive::default(); n_cpus];
+        self.receive = vec![Receive::default(); n_cpus].into();
         for i in 0..self.config.threads {
             let task = cx.start_task(TaskAttr { comm, working_set_kib, ..TaskAttr::default() });
             debug_assert_eq!(task, TaskId(i));
@@ -268,7 +268,7 @@ impl Program for Web {
         {
             self.backends.pop();
             let cpu = self.threads[thread as usize].connection;
-            self.receive[cpu.idx()].queue.push_back(Message::Answer { thread });
+            self.receive[cpu].queue.push_back(Message::Answer { thread });
             cx.raise(cpu);
         }
         if let Some(rps) = self.config.rps {
@@ -282,7 +282,7 @@ impl Program for Web {
 
     fn interrupt(&mut self, cx: &mut ProgramCx<'_>) -> Step {
         loop {
-            let receive = &mut self.receive[cx.cpu().idx()];
+            let receive = &mut self.receive[cx.cpu()];
             if let Some(message) = receive.current.take() {
                 match self.deliver(message) {
                     Some(task) => return Step::Wake { task, sync: false },

@@ -5,7 +5,7 @@ use super::Ext;
 use super::ops::Ops;
 use super::queue::Queue;
 use super::state::{Place, State, is_at_rest};
-use sim_core::{TaskId, World};
+use sim_core::{PerTask, TaskId, World};
 use topology::CpuId;
 
 impl<S: Ops> Ext<S> {
@@ -14,12 +14,12 @@ impl<S: Ops> Ext<S> {
     /// # Errors
     /// The first contradiction found, in words.
     pub fn check(&self, w: &World) -> Result<(), String> {
-        let mut seen = vec![Place::Off; w.tasks.len()];
+        let mut seen = PerTask::filled(Place::Off, w.tasks.len());
         for (cpu, rq) in self.s.rqs.iter().enumerate() {
             for p in tasks(&self.s, &rq.local) {
                 note(&mut seen, p, Place::Local)?;
-                if w.tasks[p.idx()].cpu.idx() != cpu || !w.tasks[p.idx()].on_rq {
-                    return Err(format!("the local queue of {cpu} has {:?}", w.tasks[p.idx()]));
+                if w.tasks[p].cpu.idx() != cpu || !w.tasks[p].on_rq {
+                    return Err(format!("the local queue of {cpu} has {:?}", w.tasks[p]));
                 }
             }
         }
@@ -28,7 +28,7 @@ impl<S: Ops> Ext<S> {
                 note(&mut seen, p, Place::Dsq(super::DsqId(i as u32)))?;
             }
         }
-        for (i, seen) in seen.into_iter().enumerate() {
+        for (i, seen) in seen.iter().copied().enumerate() {
             let known = self.s.tasks.get(i).map_or(Place::Off, |t| t.place);
             let is_queued = matches!(known, Place::Local | Place::Dsq(_));
             if is_queued && seen != known || !is_queued && seen != Place::Off {
@@ -46,7 +46,7 @@ impl<S: Ops> Ext<S> {
         let at_rest = |cpu: &CpuId| is_at_rest(&self.s.rqs, w, *cpu) && self.s.idle.is_idle(*cpu);
         let resting: Vec<CpuId> = cpus().filter(at_rest).collect();
         let queued = self.s.dsqs.iter().flat_map(|dsq| tasks(&self.s, &dsq.queue));
-        let queued: Vec<TaskId> = queued.filter(|p| w.tasks[p.idx()].on_rq).collect();
+        let queued: Vec<TaskId> = queued.filter(|p| w.tasks[*p].on_rq).collect();
         if cpus().filter(|cpu| self.will_look(w, *cpu)).count() >= queued.len() {
             return None;
         }
@@ -55,7 +55,7 @@ impl<S: Ops> Ext<S> {
 
     /// True if the CPU was told to look for a task, and has found none so far.
     fn will_look(&self, w: &World, cpu: CpuId) -> bool {
-        let (c, rq) = (&w.cpus[cpu.idx()], &self.s.rqs[cpu.idx()]);
+        let (c, rq) = (&w.cpus[cpu], &self.s.rqs[cpu]);
         let told = c.curr == TaskId::IDLE && c.need_resched;
         rq.local.is_empty() && if rq.path.is_under_way() { !rq.path.has_task() } else { told }
     }
@@ -66,8 +66,8 @@ fn tasks<'a>(s: &'a State, queue: &'a Queue) -> impl Iterator<Item = TaskId> + '
     std::iter::successors(first, |p| queue.next(&s.nodes, *p)).take(s.nodes.len() + 1)
 }
 
-fn note(seen: &mut [Place], p: TaskId, place: Place) -> Result<(), String> {
-    match std::mem::replace(&mut seen[p.idx()], place) {
+fn note(seen: &mut PerTask<Place>, p: TaskId, place: Place) -> Result<(), String> {
+    match std::mem::replace(&mut seen[p], place) {
         Place::Off => Ok(()),
         other => Err(format!("{p:?} is on {other:?} and on {place:?}")),
     }

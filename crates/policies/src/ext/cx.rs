@@ -49,36 +49,36 @@ impl<'a> Cx<'a> {
 
     /// `scx_bpf_task_cpu`
     pub fn task_cpu(&self, p: TaskId) -> CpuId {
-        self.w.tasks[p.idx()].cpu
+        self.w.tasks[p].cpu
     }
 
     /// What is left of the slice of `p`, ns; if it runs, as of its CPU's last tick.
     pub fn slice(&mut self, p: TaskId) -> Ns {
         self.s.catch_up(self.w, p);
-        self.s.tasks[p.idx()].slice
+        self.s.tasks[p].slice
     }
 
     /// Gives `p` another slice ([`super::SLICE_INF`]: without end). If it runs, what it has run
     /// since its CPU's last tick counts, and the first tick that finds the slice used ends it.
     pub fn set_slice(&mut self, p: TaskId, slice: Ns) {
         self.s.catch_up(self.w, p);
-        self.s.tasks[p.idx()].slice = slice;
-        self.w.touch(self.w.tasks[p.idx()].cpu);
+        self.s.tasks[p].slice = slice;
+        self.w.touch(self.w.tasks[p].cpu);
     }
 
     /// `p->scx.dsq_vtime`
     pub fn vtime(&self, p: TaskId) -> u64 {
-        self.s.tasks[p.idx()].vtime
+        self.s.tasks[p].vtime
     }
 
     /// Sets it; not while `p` is on a queue by vtime.
     pub fn set_vtime(&mut self, p: TaskId, vtime: u64) {
-        self.s.tasks[p.idx()].vtime = vtime;
+        self.s.tasks[p].vtime = vtime;
     }
 
     /// `p->scx.weight`, 1 to 10000; 100 is nice 0.
     pub fn weight(&self, p: TaskId) -> u32 {
-        self.s.tasks[p.idx()].weight
+        self.s.tasks[p].weight
     }
 
     // --- queues ---
@@ -95,7 +95,7 @@ impl<'a> Cx<'a> {
 
     /// Tasks on the local queue of a CPU.
     pub fn local_nr_queued(&self, cpu: CpuId) -> u32 {
-        self.s.rqs[cpu.idx()].local.len()
+        self.s.rqs[cpu].local.len()
     }
 
     /// `scx_bpf_dispatch` (later `scx_bpf_dsq_insert`): last in a FIFO queue. A slice of 0 leaves
@@ -117,19 +117,19 @@ impl<'a> Cx<'a> {
     /// `scx_bpf_dispatch_nr_slots`: how many tasks this call of `dispatch` may still insert; more
     /// is a fault of the scheduler.
     pub fn dispatch_nr_slots(&self) -> usize {
-        let inserted = |cpu: CpuId| self.s.rqs[cpu.idx()].path.inserted.len();
+        let inserted = |cpu: CpuId| self.s.rqs[cpu].path.inserted.len();
         self.dispatching.map_or(0, |cpu| BATCH_MAX - inserted(cpu))
     }
 
     /// In `dispatch` tasks that were kept are collected; elsewhere it is the one task at hand.
     fn want(&mut self, p: TaskId, mut wanted: Wanted) {
-        let t = &mut self.s.tasks[p.idx()];
+        let t = &mut self.s.tasks[p];
         if wanted.slice == 0 {
             wanted.slice = t.slice.max(1);
         }
         if let Some(cpu) = self.dispatching {
             debug_assert_eq!(t.place, Place::Kept, "{p:?} is not the scheduler's to dispatch");
-            let inserted = &mut self.s.rqs[cpu.idx()].path.inserted;
+            let inserted = &mut self.s.rqs[cpu].path.inserted;
             debug_assert!(inserted.len() < BATCH_MAX, "see dispatch_nr_slots()");
             inserted.push_back((p, t.n_enqueued, wanted));
         } else {
@@ -141,7 +141,7 @@ impl<'a> Cx<'a> {
 
     /// `scx_bpf_select_cpu_dfl`: the kernel's choice, claimed if it was idle.
     pub fn select_cpu_dfl(&mut self, p: TaskId, prev: CpuId, wake: Wake) -> (CpuId, Why) {
-        let local_is_empty = self.s.rqs[self.w.this.idx()].local.is_empty();
+        let local_is_empty = self.s.rqs[self.w.this].local.is_empty();
         let rules = self.s.rules;
         self.s.idle.select_cpu_dfl(self.w, rules, p, prev, wake, local_is_empty)
     }
@@ -168,7 +168,7 @@ impl<'a> Cx<'a> {
     pub fn kick_cpu(&mut self, cpu: CpuId, kick: Kick) {
         match kick {
             Kick::Preempt => self.s.preempt(self.w, cpu),
-            Kick::Idle if self.w.cpus[cpu.idx()].curr == TaskId::IDLE => self.w.resched_curr(cpu),
+            Kick::Idle if self.w.cpus[cpu].curr == TaskId::IDLE => self.w.resched_curr(cpu),
             Kick::Idle => {}
         }
     }

@@ -118,20 +118,20 @@ impl<S: Ops> Ext<S> {
             self.begin_dispatch(w, cpu);
         }
         loop {
-            let stage = self.s.rqs[cpu.idx()].path.stage;
+            let stage = self.s.rqs[cpu].path.stage;
             let (step, next) = match stage {
                 Stage::Look | Stage::Hold | Stage::Take => self.consume(w, cpu, stage),
                 Stage::Flush => self.flush(w, cpu),
                 Stage::FlushHold | Stage::FlushInsert => self.flush_into(w, cpu, stage),
                 Stage::Ask(attempt) => self.ask(w, cpu, attempt),
                 Stage::Done => {
-                    self.s.rqs[cpu.idx()].path.is_over = true;
+                    self.s.rqs[cpu].path.is_over = true;
                     w.note_gave_up(cpu, 0, reasons::NOTHING_DISPATCHED);
                     return Step::Done;
                 }
                 _ => self.fetch(w, cpu, stage),
             };
-            self.s.rqs[cpu.idx()].path.stage = next;
+            self.s.rqs[cpu].path.stage = next;
             if let Some(step) = step {
                 return step;
             }
@@ -140,7 +140,7 @@ impl<S: Ops> Ext<S> {
 
     fn begin_dispatch(&mut self, w: &mut World, cpu: CpuId) {
         let queue = self.s.global_of(w, cpu);
-        let rq = &mut self.s.rqs[cpu.idx()];
+        let rq = &mut self.s.rqs[cpu];
         let inserted = std::mem::take(&mut rq.path.inserted);
         debug_assert!(inserted.is_empty(), "each dispatch carries out what it has inserted");
         rq.path = Path { stage: Stage::Look, queue, inserted, ..Path::default() };
@@ -152,7 +152,7 @@ impl<S: Ops> Ext<S> {
     // --- consume_dispatch_q ---
 
     fn consume(&mut self, w: &mut World, cpu: CpuId, stage: Stage) -> (Option<Step>, Stage) {
-        let id = self.s.rqs[cpu.idx()].path.queue;
+        let id = self.s.rqs[cpu].path.queue;
         let lock = self.s.dsq(id).lock;
         match stage {
             Stage::Look => {
@@ -179,7 +179,7 @@ impl<S: Ops> Ext<S> {
     /// A task was found on the queue whose lock is held.
     fn take(&mut self, w: &mut World, cpu: CpuId, p: TaskId) -> Stage {
         self.s.remove(w, p);
-        if w.tasks[p.idx()].cpu == cpu {
+        if w.tasks[p].cpu == cpu {
             self.s.insert_local(w, p, self.as_it_is(p));
             return Stage::Done;
         }
@@ -188,20 +188,20 @@ impl<S: Ops> Ext<S> {
 
     /// Goes for a task that counts on another CPU's runqueue.
     fn hold(&mut self, w: &World, cpu: CpuId, p: TaskId, wanted: Option<Wanted>) -> Stage {
-        self.s.tasks[p.idx()].place = Place::InFlight(cpu);
-        let path = &mut self.s.rqs[cpu.idx()].path;
-        (path.task, path.wanted, path.src) = (p, wanted, w.tasks[p.idx()].cpu);
+        self.s.tasks[p].place = Place::InFlight(cpu);
+        let path = &mut self.s.rqs[cpu].path;
+        (path.task, path.wanted, path.src) = (p, wanted, w.tasks[p].cpu);
         Stage::DropOwn
     }
 
     /// A task moves to the local queue with the slice that it has.
     fn as_it_is(&self, p: TaskId) -> Wanted {
-        let slice = self.s.tasks[p.idx()].slice;
+        let slice = self.s.tasks[p].slice;
         Wanted { to: Dsq::Local, slice, vtime: None, flags: Insert::default() }
     }
 
     fn found_nothing(&mut self, cpu: CpuId) -> Stage {
-        let path = &mut self.s.rqs[cpu.idx()].path;
+        let path = &mut self.s.rqs[cpu].path;
         match path.purpose {
             For::First => Stage::Ask(0),
             For::Attempt(n) => Stage::Ask(n + 1),
@@ -216,7 +216,7 @@ impl<S: Ops> Ext<S> {
     // --- move_remote_task_to_local_dsq ---
 
     fn fetch(&mut self, w: &mut World, cpu: CpuId, stage: Stage) -> (Option<Step>, Stage) {
-        let path = &self.s.rqs[cpu.idx()].path;
+        let path = &self.s.rqs[cpu].path;
         let (p, src) = (path.task, path.src);
         let (own, other) = (LockId::rq(cpu), LockId::rq(src));
         match stage {
@@ -225,8 +225,8 @@ impl<S: Ops> Ext<S> {
                 (Some(Step::Lock(other, Site::ConsumeRqLock)), Stage::SourceLocked)
             }
             Stage::SourceLocked => {
-                let is_ours = self.s.tasks[p.idx()].place == Place::InFlight(cpu);
-                self.s.rqs[cpu.idx()].path.is_ours = is_ours;
+                let is_ours = self.s.tasks[p].place == Place::InFlight(cpu);
+                self.s.rqs[cpu].path.is_ours = is_ours;
                 if !is_ours {
                     return (Some(Step::Unlock(other)), Stage::Relock);
                 }
@@ -236,7 +236,7 @@ impl<S: Ops> Ext<S> {
             Stage::Fetch => {
                 self.catch_up(w, src);
                 w.deactivate(src, p);
-                w.tasks[p.idx()].migrating = true;
+                w.tasks[p].migrating = true;
                 w.set_task_cpu(p, cpu, MigrationCause::Balance);
                 (Some(Step::Unlock(other)), Stage::Relock)
             }
@@ -247,7 +247,7 @@ impl<S: Ops> Ext<S> {
 
     /// The own lock is held again.
     fn attach(&mut self, w: &mut World, cpu: CpuId) -> Stage {
-        let path = &mut self.s.rqs[cpu.idx()].path;
+        let path = &mut self.s.rqs[cpu].path;
         let (p, is_ours, wanted) = (path.task, path.is_ours, path.wanted.take());
         if is_ours {
             w.activate(cpu, p);
@@ -264,10 +264,10 @@ impl<S: Ops> Ext<S> {
     // --- ops.dispatch and finish_dispatch ---
 
     fn ask(&mut self, w: &mut World, cpu: CpuId, attempt: u32) -> (Option<Step>, Stage) {
-        let curr = w.cpus[cpu.idx()].curr;
-        let prev = (curr.is_task() && w.tasks[curr.idx()].on_rq).then_some(curr);
+        let curr = w.cpus[cpu].curr;
+        let prev = (curr.is_task() && w.tasks[curr].on_rq).then_some(curr);
         let mut cx = Cx { w, s: &mut self.s, dispatching: Some(cpu) };
-        self.s.rqs[cpu.idx()].path.consumes = match self.ops.dispatch(&mut cx, cpu, prev, attempt) {
+        self.s.rqs[cpu].path.consumes = match self.ops.dispatch(&mut cx, cpu, prev, attempt) {
             Next::Consume(id) => Some((id, attempt)),
             Next::Done => None,
         };
@@ -276,7 +276,7 @@ impl<S: Ops> Ext<S> {
 
     /// Carries out the insertions one after another.
     fn flush(&mut self, w: &mut World, cpu: CpuId) -> (Option<Step>, Stage) {
-        let next = self.s.rqs[cpu.idx()].path.inserted.pop_front();
+        let next = self.s.rqs[cpu].path.inserted.pop_front();
         let Some((p, n_enqueued, mut wanted)) = next else {
             return (None, self.flushed(w, cpu));
         };
@@ -287,15 +287,15 @@ impl<S: Ops> Ext<S> {
             // It was taken away since, and perhaps is kept again.
             return (None, Stage::Flush);
         }
-        let path = &mut self.s.rqs[cpu.idx()].path;
+        let path = &mut self.s.rqs[cpu].path;
         path.n_dispatched += 1;
         if let Some(id) = self.s.locked_queue(w, p, wanted.to) {
-            let path = &mut self.s.rqs[cpu.idx()].path;
+            let path = &mut self.s.rqs[cpu].path;
             (path.task, path.n_enqueued) = (p, n_enqueued);
             (path.wanted, path.queue) = (Some(wanted), id);
             return (Some(Step::Lock(self.s.dsq(id).lock, Site::DsqLock)), Stage::FlushHold);
         }
-        if w.tasks[p.idx()].cpu != cpu {
+        if w.tasks[p].cpu != cpu {
             return (None, self.hold(w, cpu, p, Some(wanted)));
         }
         self.s.insert_local(w, p, wanted);
@@ -304,7 +304,7 @@ impl<S: Ops> Ext<S> {
 
     /// The lock of the queue that an insertion goes to is held.
     fn flush_into(&mut self, w: &mut World, cpu: CpuId, stage: Stage) -> (Option<Step>, Stage) {
-        let path = &mut self.s.rqs[cpu.idx()].path;
+        let path = &mut self.s.rqs[cpu].path;
         let (p, id, n_enqueued) = (path.task, path.queue, path.n_enqueued);
         if stage == Stage::FlushHold {
             let ns = self.s.section_ns(w, id, self.s.nodes_touched(id));
@@ -320,16 +320,16 @@ impl<S: Ops> Ext<S> {
 
     /// All insertions are done: is there something to run?
     fn flushed(&mut self, w: &World, cpu: CpuId) -> Stage {
-        let path = &mut self.s.rqs[cpu.idx()].path;
+        let path = &mut self.s.rqs[cpu].path;
         if let Some((id, attempt)) = path.consumes.take() {
             (path.queue, path.purpose) = (id, For::Attempt(attempt));
             return Stage::Look;
         }
-        if !self.s.rqs[cpu.idx()].local.is_empty() {
+        if !self.s.rqs[cpu].local.is_empty() {
             return Stage::Done;
         }
         let queue = self.s.global_of(w, cpu);
-        let path = &mut self.s.rqs[cpu.idx()].path;
+        let path = &mut self.s.rqs[cpu].path;
         path.loops -= 1;
         (path.queue, path.purpose) = (queue, For::After);
         Stage::Look

@@ -12,7 +12,7 @@ use super::Rules;
 use super::ops::{Wake, Why};
 use sim_core::{Ns, TaskId, World};
 use std::ops::Range;
-use topology::{CpuId, CpuSet};
+use topology::{CpuId, CpuSet, PerCpu};
 
 /// The two masks, as places of a line.
 #[derive(Clone, Copy)]
@@ -31,7 +31,7 @@ pub(super) struct IdleMasks {
     /// Who touched each mask last.
     lines: [Option<CpuId>; 2],
     /// By executing CPU: the CPU that its last search has found.
-    found: Vec<CpuId>,
+    found: PerCpu<CpuId>,
 }
 
 impl IdleMasks {
@@ -44,7 +44,7 @@ impl IdleMasks {
             cores: if has_smt { CpuSet::full(n) } else { CpuSet::empty(n) },
             has_smt,
             lines: [None; 2],
-            found: vec![CpuId(n as u32 - 1); n],
+            found: vec![CpuId(n as u32 - 1); n].into(),
         }
     }
 
@@ -62,7 +62,7 @@ impl IdleMasks {
         }
         if self.has_smt {
             self.touch(w, Mask::Cores);
-            let core = &w.machine.cores[w.machine.cpus[cpu.idx()].core as usize];
+            let core = &w.machine.cores[w.machine.cpus[cpu].core as usize];
             let whole = idle && core.is_subset(&self.cpus);
             for sibling in core.iter() {
                 if whole { self.cores.insert(sibling) } else { self.cores.remove(sibling) }
@@ -79,7 +79,7 @@ impl IdleMasks {
         self.cpus.remove(cpu);
         if self.has_smt && self.cores.contains(cpu) {
             self.touch(w, Mask::Cores);
-            let core = &w.machine.cores[w.machine.cpus[cpu.idx()].core as usize];
+            let core = &w.machine.cores[w.machine.cpus[cpu].core as usize];
             core.iter().for_each(|sibling| self.cores.remove(sibling));
         }
         true
@@ -144,8 +144,8 @@ impl IdleMasks {
         let allowed = w.allowed_set(p);
         let within = near.map_or(allowed, |near| near.cpus(w));
         let sets = [idle, allowed, within];
-        let cpu = next_common(sets, w.cpus.len(), self.found[w.this.idx()])?;
-        self.found[w.this.idx()] = cpu;
+        let cpu = next_common(sets, w.cpus.len(), self.found[w.this])?;
+        self.found[w.this] = cpu;
         self.claim(w, cpu);
         Some(cpu)
     }
@@ -201,7 +201,7 @@ impl IdleMasks {
         local_is_empty: bool,
     ) -> Option<(CpuId, Why)> {
         let waker = w.this;
-        let llc = |cpu: CpuId| w.machine.domains.llc_id[cpu.idx()];
+        let llc = |cpu: CpuId| w.machine.domains.llc_id[cpu];
         if let (Rules::V6_18, Some(prev)) = (rules, prev)
             && llc(prev) == llc(waker)
             && self.claim(w, prev)
@@ -209,8 +209,8 @@ impl IdleMasks {
             return Some((prev, Why::Idle));
         }
         self.touch(w, Mask::Cpus);
-        let curr = w.cpus[waker.idx()].curr;
-        let exits = curr.is_task() && w.tasks[curr.idx()].exiting;
+        let curr = w.cpus[waker].curr;
+        let exits = curr.is_task() && w.tasks[curr].exiting;
         let fits = !self.cpus.is_empty() && !exits && local_is_empty && w.allowed(p, waker);
         fits.then_some((waker, Why::Waker))
     }
@@ -232,11 +232,11 @@ enum Near {
 
 impl Near {
     fn llc(w: &World, cpu: CpuId) -> Self {
-        Self::Llc(w.machine.cpus[cpu.idx()].llc)
+        Self::Llc(w.machine.cpus[cpu].llc)
     }
 
     fn node(w: &World, cpu: CpuId) -> Self {
-        Self::Node(w.machine.cpus[cpu.idx()].node)
+        Self::Node(w.machine.cpus[cpu].node)
     }
 
     fn cpus(self, w: &World) -> &CpuSet {

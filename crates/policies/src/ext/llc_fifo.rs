@@ -38,7 +38,7 @@ impl Ops for LlcFifo {
         let n = machine.llcs.len();
         let node = |llc: usize| {
             let first = machine.llcs[llc].first();
-            first.map(|cpu| machine.cpus[cpu.idx()].node)
+            first.map(|cpu| machine.cpus[cpu].node)
         };
         let round = |own: usize| {
             let mut round: Vec<usize> = (0..n).map(|i| (own + i) % n).collect();
@@ -55,14 +55,14 @@ impl Ops for LlcFifo {
 
     fn enqueue(&mut self, cx: &mut Cx<'_>, p: TaskId, _flags: EnqueueFlags) {
         if !(self.recheck && insert_at_rest(cx, p)) {
-            let llc = cx.machine().cpus[cx.task_cpu(p).idx()].llc;
+            let llc = cx.machine().cpus[cx.task_cpu(p)].llc;
             let flags = Insert { kick_idle: self.recheck, ..Insert::default() };
             cx.insert_with(p, Dsq::User(self.queues[llc as usize]), cx.slice_dfl(), flags);
         }
     }
 
     fn dispatch(&mut self, cx: &mut Cx<'_>, cpu: CpuId, _: Option<TaskId>, attempt: u32) -> Next {
-        let own = cx.machine().cpus[cpu.idx()].llc;
+        let own = cx.machine().cpus[cpu].llc;
         match self.rounds[own as usize].get(attempt as usize) {
             Some(llc) => Next::Consume(self.queues[*llc as usize]),
             None => Next::Done,

@@ -6,11 +6,22 @@
 
 use super::cx::Cx;
 use sim_core::{EnqueueFlags, Ns, TaskId};
-use topology::CpuId;
+use topology::{CpuId, DenseId};
 
 /// A dispatch queue that the scheduler has made. The default stands for none yet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct DsqId(pub(super) u32);
+
+impl DenseId for DsqId {
+    #[inline]
+    fn index(self) -> usize {
+        self.0 as usize
+    }
+
+    fn from_index(index: usize) -> Self {
+        Self(u32::try_from(index).expect("a run has fewer dispatch queues than 2^32"))
+    }
+}
 
 /// Where a task is inserted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

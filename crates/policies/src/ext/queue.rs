@@ -4,7 +4,7 @@
 //! a list, or a treap, whose shape depends on the tasks' keys and on nothing random. Finding the
 //! first entry that a CPU may take walks in order from the head, past those that it may not.
 
-use sim_core::TaskId;
+use sim_core::{PerTask, TaskId};
 
 /// The order of a queue; fixed when it is made.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -87,8 +87,8 @@ impl Queue {
     }
 
     /// Puts a task last, or where its key belongs; `seq` grows with each insertion anywhere.
-    pub fn push(&mut self, nodes: &mut [Node], p: TaskId, key: u64, seq: u64) {
-        nodes[p.idx()] = Node { key, seq, ..Node::default() };
+    pub fn push(&mut self, nodes: &mut PerTask<Node>, p: TaskId, key: u64, seq: u64) {
+        nodes[p] = Node { key, seq, ..Node::default() };
         self.len += 1;
         match self.order {
             Order::Fifo => self.link_behind(nodes, p, self.tail),
@@ -97,15 +97,15 @@ impl Queue {
     }
 
     /// Puts a task first. Queues by vtime have no such end.
-    pub fn push_front(&mut self, nodes: &mut [Node], p: TaskId, seq: u64) {
+    pub fn push_front(&mut self, nodes: &mut PerTask<Node>, p: TaskId, seq: u64) {
         debug_assert_eq!(self.order, Order::Fifo);
-        nodes[p.idx()] = Node { seq, ..Node::default() };
+        nodes[p] = Node { seq, ..Node::default() };
         self.len += 1;
         self.link_behind(nodes, p, TaskId::NONE);
     }
 
     /// Takes a task off the queue that it is on.
-    pub fn remove(&mut self, nodes: &mut [Node], p: TaskId) {
+    pub fn remove(&mut self, nodes: &mut PerTask<Node>, p: TaskId) {
         debug_assert!(self.len > 0);
         self.len -= 1;
         match self.order {
@@ -115,29 +115,29 @@ impl Queue {
     }
 
     /// The first task.
-    pub fn first(&self, nodes: &[Node]) -> Option<TaskId> {
+    pub fn first(&self, nodes: &PerTask<Node>) -> Option<TaskId> {
         let mut first = self.head;
         if self.order == Order::Vtime && first.is_task() {
-            while nodes[first.idx()].a.is_task() {
-                first = nodes[first.idx()].a;
+            while nodes[first].a.is_task() {
+                first = nodes[first].a;
             }
         }
         first.is_task().then_some(first)
     }
 
     /// The task behind one that is on the queue.
-    pub fn next(&self, nodes: &[Node], p: TaskId) -> Option<TaskId> {
-        let mut next = nodes[p.idx()].b;
+    pub fn next(&self, nodes: &PerTask<Node>, p: TaskId) -> Option<TaskId> {
+        let mut next = nodes[p].b;
         if self.order == Order::Vtime {
             if next.is_task() {
-                while nodes[next.idx()].a.is_task() {
-                    next = nodes[next.idx()].a;
+                while nodes[next].a.is_task() {
+                    next = nodes[next].a;
                 }
             } else {
                 let mut child = p;
-                next = nodes[p.idx()].parent;
-                while next.is_task() && nodes[next.idx()].b == child {
-                    (child, next) = (next, nodes[next.idx()].parent);
+                next = nodes[p].parent;
+                while next.is_task() && nodes[next].b == child {
+                    (child, next) = (next, nodes[next].parent);
                 }
             }
         }
@@ -147,47 +147,47 @@ impl Queue {
     // --- a list ---
 
     /// Links `p` behind `prev`, or first.
-    fn link_behind(&mut self, nodes: &mut [Node], p: TaskId, prev: TaskId) {
-        let next = if prev.is_task() { nodes[prev.idx()].b } else { self.head };
-        (nodes[p.idx()].a, nodes[p.idx()].b) = (prev, next);
+    fn link_behind(&mut self, nodes: &mut PerTask<Node>, p: TaskId, prev: TaskId) {
+        let next = if prev.is_task() { nodes[prev].b } else { self.head };
+        (nodes[p].a, nodes[p].b) = (prev, next);
         *self.after(nodes, prev) = p;
         *self.before(nodes, next) = p;
     }
 
-    fn unlink(&mut self, nodes: &mut [Node], p: TaskId) {
-        let Node { a: prev, b: next, .. } = nodes[p.idx()];
+    fn unlink(&mut self, nodes: &mut PerTask<Node>, p: TaskId) {
+        let Node { a: prev, b: next, .. } = nodes[p];
         *self.after(nodes, prev) = next;
         *self.before(nodes, next) = prev;
     }
 
     /// What says who is behind `p`; behind none is the first.
-    fn after<'a>(&'a mut self, nodes: &'a mut [Node], p: TaskId) -> &'a mut TaskId {
-        if p.is_task() { &mut nodes[p.idx()].b } else { &mut self.head }
+    fn after<'a>(&'a mut self, nodes: &'a mut PerTask<Node>, p: TaskId) -> &'a mut TaskId {
+        if p.is_task() { &mut nodes[p].b } else { &mut self.head }
     }
 
-    fn before<'a>(&'a mut self, nodes: &'a mut [Node], p: TaskId) -> &'a mut TaskId {
-        if p.is_task() { &mut nodes[p.idx()].a } else { &mut self.tail }
+    fn before<'a>(&'a mut self, nodes: &'a mut PerTask<Node>, p: TaskId) -> &'a mut TaskId {
+        if p.is_task() { &mut nodes[p].a } else { &mut self.tail }
     }
 
     // --- a treap ---
 
-    fn insert(&mut self, nodes: &mut [Node], p: TaskId) {
+    fn insert(&mut self, nodes: &mut PerTask<Node>, p: TaskId) {
         let (mut parent, mut at) = (TaskId::NONE, self.head);
         let mut left = false;
         while at.is_task() {
-            left = nodes[p.idx()].is_before(&nodes[at.idx()]);
+            left = nodes[p].is_before(&nodes[at]);
             parent = at;
-            at = if left { nodes[at.idx()].a } else { nodes[at.idx()].b };
+            at = if left { nodes[at].a } else { nodes[at].b };
         }
-        nodes[p.idx()].parent = parent;
+        nodes[p].parent = parent;
         match (parent.is_task(), left) {
             (false, _) => self.head = p,
-            (true, true) => nodes[parent.idx()].a = p,
-            (true, false) => nodes[parent.idx()].b = p,
+            (true, true) => nodes[parent].a = p,
+            (true, false) => nodes[parent].b = p,
         }
-        while nodes[p.idx()].parent.is_task() {
-            let parent = nodes[p.idx()].parent;
-            if nodes[parent.idx()].priority() >= nodes[p.idx()].priority() {
+        while nodes[p].parent.is_task() {
+            let parent = nodes[p].parent;
+            if nodes[parent].priority() >= nodes[p].priority() {
                 break;
             }
             self.rotate_up(nodes, p);
@@ -195,9 +195,9 @@ impl Queue {
     }
 
     /// Rotates the task down until it is a leaf, and cuts it off.
-    fn cut(&mut self, nodes: &mut [Node], p: TaskId) {
+    fn cut(&mut self, nodes: &mut PerTask<Node>, p: TaskId) {
         loop {
-            let Node { a, b, parent, .. } = nodes[p.idx()];
+            let Node { a, b, parent, .. } = nodes[p];
             let up = match (a.is_task(), b.is_task()) {
                 (false, false) => {
                     self.replace_child(nodes, parent, p, TaskId::NONE);
@@ -205,7 +205,7 @@ impl Queue {
                 }
                 (true, false) => a,
                 (false, true) => b,
-                (true, true) if nodes[a.idx()].priority() > nodes[b.idx()].priority() => a,
+                (true, true) if nodes[a].priority() > nodes[b].priority() => a,
                 (true, true) => b,
             };
             self.rotate_up(nodes, up);
@@ -213,33 +213,39 @@ impl Queue {
     }
 
     /// Makes `p` the parent of its parent.
-    fn rotate_up(&mut self, nodes: &mut [Node], p: TaskId) {
-        let parent = nodes[p.idx()].parent;
-        let above = nodes[parent.idx()].parent;
-        let inner = if nodes[parent.idx()].a == p {
-            let inner = std::mem::replace(&mut nodes[p.idx()].b, parent);
-            nodes[parent.idx()].a = inner;
+    fn rotate_up(&mut self, nodes: &mut PerTask<Node>, p: TaskId) {
+        let parent = nodes[p].parent;
+        let above = nodes[parent].parent;
+        let inner = if nodes[parent].a == p {
+            let inner = std::mem::replace(&mut nodes[p].b, parent);
+            nodes[parent].a = inner;
             inner
         } else {
-            let inner = std::mem::replace(&mut nodes[p.idx()].a, parent);
-            nodes[parent.idx()].b = inner;
+            let inner = std::mem::replace(&mut nodes[p].a, parent);
+            nodes[parent].b = inner;
             inner
         };
         if inner.is_task() {
-            nodes[inner.idx()].parent = parent;
+            nodes[inner].parent = parent;
         }
-        nodes[parent.idx()].parent = p;
-        nodes[p.idx()].parent = above;
+        nodes[parent].parent = p;
+        nodes[p].parent = above;
         self.replace_child(nodes, above, parent, p);
     }
 
-    fn replace_child(&mut self, nodes: &mut [Node], parent: TaskId, old: TaskId, new: TaskId) {
+    fn replace_child(
+        &mut self,
+        nodes: &mut PerTask<Node>,
+        parent: TaskId,
+        old: TaskId,
+        new: TaskId,
+    ) {
         if !parent.is_task() {
             self.head = new;
-        } else if nodes[parent.idx()].a == old {
-            nodes[parent.idx()].a = new;
+        } else if nodes[parent].a == old {
+            nodes[parent].a = new;
         } else {
-            nodes[parent.idx()].b = new;
+            nodes[parent].b = new;
         }
     }
 }
@@ -249,7 +255,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn in_order(queue: &Queue, nodes: &[Node]) -> Vec<TaskId> {
+    fn in_order(queue: &Queue, nodes: &PerTask<Node>) -> Vec<TaskId> {
         let first = queue.first(nodes);
         std::iter::successors(first, |p| queue.next(nodes, *p)).collect()
     }
@@ -261,7 +267,7 @@ mod tests {
             order in prop_oneof![Just(Order::Fifo), Just(Order::Vtime)],
             steps in prop::collection::vec((0u32..24, 0u64..6, any::<bool>()), 1..200),
         ) {
-            let mut nodes = vec![Node::default(); 24];
+            let mut nodes = PerTask::filled(Node::default(), 24);
             let mut queue = Queue::new(order);
             let mut twin: Vec<(u64, TaskId)> = Vec::new();
             for (seq, (p, key, front)) in steps.into_iter().enumerate() {
@@ -293,15 +299,15 @@ mod tests {
     #[test]
     fn a_treap_of_sorted_keys_is_not_deep() {
         let n = 4096;
-        let mut nodes = vec![Node::default(); n];
+        let mut nodes = PerTask::filled(Node::default(), n);
         let mut queue = Queue::new(Order::Vtime);
         for i in 0..n as u32 {
             queue.push(&mut nodes, TaskId(i), u64::from(i), u64::from(i));
         }
         let depth = |mut p: TaskId| {
             let mut depth = 0;
-            while nodes[p.idx()].parent.is_task() {
-                (p, depth) = (nodes[p.idx()].parent, depth + 1);
+            while nodes[p].parent.is_task() {
+                (p, depth) = (nodes[p].parent, depth + 1);
             }
             depth
         };

@@ -6,8 +6,8 @@ use super::ops::{Dsq, DsqId, Insert, Wanted};
 use super::queue::{Node, Order, Queue};
 use super::{Rules, Tunables};
 use crate::fair::weights::{NICE_0_WEIGHT, weight_of};
-use sim_core::{LockId, Ns, SchedAttr, TaskId, World};
-use topology::CpuId;
+use sim_core::{LockId, Ns, PerTask, SchedAttr, TaskId, World};
+use topology::{CpuId, IdVec, PerCpu};
 
 /// A slice that never ends (`SCX_SLICE_INF`).
 pub const SLICE_INF: Ns = u64::MAX;
@@ -82,10 +82,10 @@ pub(super) struct Rq {
 pub(super) struct State {
     pub rules: Rules,
     pub tunables: Tunables,
-    pub tasks: Vec<Task>,
-    pub nodes: Vec<Node>,
-    pub rqs: Vec<Rq>,
-    pub dsqs: Vec<Dispatch>,
+    pub tasks: PerTask<Task>,
+    pub nodes: PerTask<Node>,
+    pub rqs: PerCpu<Rq>,
+    pub dsqs: IdVec<DsqId, Dispatch>,
     /// Built-in queues, by NUMA node.
     pub globals: Vec<DsqId>,
     pub idle: IdleMasks,
@@ -99,10 +99,10 @@ impl State {
         Self {
             rules,
             tunables,
-            tasks: Vec::new(),
-            nodes: Vec::new(),
-            rqs: Vec::new(),
-            dsqs: Vec::new(),
+            tasks: IdVec::new(),
+            nodes: IdVec::new(),
+            rqs: IdVec::new(),
+            dsqs: IdVec::new(),
             globals: Vec::new(),
             idle: IdleMasks::default(),
             seq: 0,
@@ -124,39 +124,37 @@ impl State {
     }
 
     pub fn add_task(&mut self, w: &World, p: TaskId) {
-        if self.tasks.len() <= p.idx() {
-            self.tasks.resize(p.idx() + 1, Task::default());
-            self.nodes.resize(p.idx() + 1, Node::default());
-        }
-        let weight = weight(w.tasks[p.idx()].attr.sched());
-        self.tasks[p.idx()] =
+        self.tasks.cover(p, Task::default);
+        self.nodes.cover(p, Node::default);
+        let weight = weight(w.tasks[p].attr.sched());
+        self.tasks[p] =
             Task { slice: self.tunables.slice_ns, weight, touched_by: w.this, ..Task::default() };
     }
 
     pub fn dsq(&self, id: DsqId) -> &Dispatch {
-        &self.dsqs[id.0 as usize]
+        &self.dsqs[id]
     }
 
     /// The queue with a lock that an insertion goes to; `None`: a local one.
     pub fn locked_queue(&self, w: &World, p: TaskId, to: Dsq) -> Option<DsqId> {
         match to {
             Dsq::Local => None,
-            Dsq::Global => Some(self.global_of(w, w.tasks[p.idx()].cpu)),
+            Dsq::Global => Some(self.global_of(w, w.tasks[p].cpu)),
             Dsq::User(id) => Some(id),
         }
     }
 
     pub fn global_of(&self, w: &World, cpu: CpuId) -> DsqId {
-        self.globals[w.machine.cpus[cpu.idx()].node as usize]
+        self.globals[w.machine.cpus[cpu].node as usize]
     }
 
     /// Takes what the current task has run off its slice (`update_curr_scx`).
     pub fn update_curr(&mut self, w: &World, cpu: CpuId) {
-        let curr = w.cpus[cpu.idx()].curr;
+        let curr = w.cpus[cpu].curr;
         if !curr.is_task() {
             return;
         }
-        let t = &mut self.tasks[curr.idx()];
+        let t = &mut self.tasks[curr];
         let ran = w.now.saturating_sub(t.exec_start);
         t.exec_start = w.now;
         if t.slice != SLICE_INF {
@@ -166,23 +164,23 @@ impl State {
 
     /// Takes the ticks that have passed off the slice of `p`, if it runs. They decided nothing.
     pub fn catch_up(&mut self, w: &mut World, p: TaskId) {
-        let cpu = w.tasks[p.idx()].cpu;
-        if w.cpus[cpu.idx()].curr == p {
+        let cpu = w.tasks[p].cpu;
+        if w.cpus[cpu].curr == p {
             w.replay_ticks(cpu, |w| self.update_curr(w, cpu));
         }
     }
 
     /// Inserts into the local queue of the task's CPU, whose runqueue lock is held.
     pub fn insert_local(&mut self, w: &mut World, p: TaskId, wanted: Wanted) {
-        let cpu = w.tasks[p.idx()].cpu;
+        let cpu = w.tasks[p].cpu;
         self.seq += 1;
-        let queue = &mut self.rqs[cpu.idx()].local;
+        let queue = &mut self.rqs[cpu].local;
         let Insert { head, preempt, .. } = wanted.flags;
         match head || preempt {
             true => queue.push_front(&mut self.nodes, p, self.seq),
             false => queue.push(&mut self.nodes, p, 0, self.seq),
         }
-        let t = &mut self.tasks[p.idx()];
+        let t = &mut self.tasks[p];
         (t.place, t.slice, t.touched_by) = (Place::Local, wanted.slice, w.this);
         if preempt {
             self.preempt(w, cpu);
@@ -192,14 +190,14 @@ impl State {
     /// Inserts into a queue whose lock is held.
     pub fn insert_dsq(&mut self, w: &mut World, id: DsqId, p: TaskId, wanted: Wanted) {
         self.seq += 1;
-        let queue = &mut self.dsqs[id.0 as usize].queue;
+        let queue = &mut self.dsqs[id].queue;
         let Wanted { vtime, flags, .. } = wanted;
         debug_assert_eq!(vtime.is_some(), queue.order() == Order::Vtime, "{id:?} has one order");
         match (flags.head || flags.preempt) && queue.order() == Order::Fifo {
             true => queue.push_front(&mut self.nodes, p, self.seq),
             false => queue.push(&mut self.nodes, p, vtime.unwrap_or(0), self.seq),
         }
-        let t = &mut self.tasks[p.idx()];
+        let t = &mut self.tasks[p];
         (t.place, t.slice, t.touched_by) = (Place::Dsq(id), wanted.slice, w.this);
         t.vtime = vtime.unwrap_or(t.vtime);
         if flags.kick_idle {
@@ -209,7 +207,7 @@ impl State {
 
     /// Kicks a CPU at rest that `p` may use. Who idles but was kicked before will look by itself.
     fn kick_idle(&mut self, w: &mut World, p: TaskId) {
-        let near = w.tasks[p.idx()].cpu;
+        let near = w.tasks[p].cpu;
         let rqs = &self.rqs;
         let fits = |w: &World, cpu: CpuId| is_at_rest(rqs, w, cpu);
         if let Some(cpu) = self.idle.pick_near(w, p, near, fits) {
@@ -219,30 +217,30 @@ impl State {
 
     /// True if the scheduler has kept the task since its enqueue number `n_enqueued`.
     pub fn is_kept_since(&self, p: TaskId, n_enqueued: u64) -> bool {
-        let t = &self.tasks[p.idx()];
+        let t = &self.tasks[p];
         t.place == Place::Kept && t.n_enqueued == n_enqueued
     }
 
     /// Takes a task off the queue that it is on; the queue's lock is held.
     pub fn remove(&mut self, w: &World, p: TaskId) {
-        let t = &mut self.tasks[p.idx()];
+        let t = &mut self.tasks[p];
         t.touched_by = w.this;
         match std::mem::take(&mut t.place) {
             Place::Local => {
-                let cpu = w.tasks[p.idx()].cpu;
-                self.rqs[cpu.idx()].local.remove(&mut self.nodes, p);
+                let cpu = w.tasks[p].cpu;
+                self.rqs[cpu].local.remove(&mut self.nodes, p);
             }
-            Place::Dsq(id) => self.dsqs[id.0 as usize].queue.remove(&mut self.nodes, p),
+            Place::Dsq(id) => self.dsqs[id].queue.remove(&mut self.nodes, p),
             _ => {}
         }
     }
 
     /// The current task of a CPU gives way.
     pub fn preempt(&mut self, w: &mut World, cpu: CpuId) {
-        let curr = w.cpus[cpu.idx()].curr;
+        let curr = w.cpus[cpu].curr;
         if curr.is_task() {
             self.update_curr(w, cpu);
-            self.tasks[curr.idx()].slice = 0;
+            self.tasks[curr].slice = 0;
         }
         w.resched_curr(cpu);
     }
@@ -254,7 +252,7 @@ impl State {
         let mut at = queue.first(&self.nodes);
         while let Some(p) = at {
             // One that is being taken away has left its runqueue already.
-            if w.tasks[p.idx()].on_rq && w.allowed(p, cpu) {
+            if w.tasks[p].on_rq && w.allowed(p, cpu) {
                 return (Some(p), skipped);
             }
             skipped += 1;
@@ -287,8 +285,8 @@ impl State {
 }
 
 /// True if a CPU idles and nobody has told it to look for something to do.
-pub(super) fn is_at_rest(rqs: &[Rq], w: &World, cpu: CpuId) -> bool {
-    let (c, rq) = (&w.cpus[cpu.idx()], &rqs[cpu.idx()]);
+pub(super) fn is_at_rest(rqs: &PerCpu<Rq>, w: &World, cpu: CpuId) -> bool {
+    let (c, rq) = (&w.cpus[cpu], &rqs[cpu]);
     c.curr == TaskId::IDLE && !c.need_resched && rq.local.is_empty() && !rq.path.is_under_way()
 }
 

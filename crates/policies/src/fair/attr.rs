@@ -13,8 +13,8 @@ use topology::CpuId;
 impl<S: Discipline> Fair<S> {
     /// `Policy::set_scheduler`
     pub(crate) fn change_scheduler(&mut self, w: &mut World, p: TaskId, attr: SchedAttr) -> Hook {
-        let old = w.tasks[p.idx()].attr.sched();
-        let hook = self.change(w, p, Some(attr), w.tasks[p.idx()].nr_cpus_allowed);
+        let old = w.tasks[p].attr.sched();
+        let hook = self.change(w, p, Some(attr), w.tasks[p].nr_cpus_allowed);
         if attr.nice != old.nice {
             self.prio_changed(w, p, attr.nice > old.nice);
         }
@@ -23,7 +23,7 @@ impl<S: Discipline> Fair<S> {
 
     /// `Policy::set_cpus_allowed`: the class keeps no books by it, but the task is put anew.
     pub(crate) fn change_affinity(&mut self, w: &mut World, p: TaskId, allowed: MaskId) -> Hook {
-        let n_allowed = w.masks[allowed.0 as usize].len() as u32;
+        let n_allowed = w.masks[allowed].len() as u32;
         self.change(w, p, None, n_allowed)
     }
 
@@ -34,14 +34,14 @@ impl<S: Discipline> Fair<S> {
         attr: Option<SchedAttr>,
         n_allowed: u32,
     ) -> Hook {
-        let cpu = w.tasks[p.idx()].cpu;
-        let (queued, old_weight) = (self.tasks[p.idx()].on_rq, self.tasks[p.idx()].weight);
+        let cpu = w.tasks[p].cpu;
+        let (queued, old_weight) = (self.tasks[p].on_rq, self.tasks[p].weight);
         if queued {
             S::save_entity(self, w, cpu, p);
         }
         if let Some(attr) = attr {
             self.set_load_weight(cpu, p, attr);
-            let se = &mut self.tasks[p.idx()];
+            let se = &mut self.tasks[p];
             if !queued {
                 S::reweight_sleeping(&mut se.ext, old_weight, se.weight);
             }
@@ -50,7 +50,7 @@ impl<S: Discipline> Fair<S> {
         if queued {
             S::restore_entity(self, w, cpu, p, old_weight);
         }
-        if queued && self.rqs[cpu.idx()].curr == p {
+        if queued && self.rqs[cpu].curr == p {
             S::put_prev_entity(self, w, cpu, p, TaskId::NONE);
             S::set_next_entity(self, w, cpu, p, TaskId::NONE);
         }
@@ -69,16 +69,16 @@ impl<S: Discipline> Fair<S> {
             rq.avg.reweight(&mut se.avg, old, new);
             self.publish(cpu);
         }
-        self.sched_idle_used |= self.tasks[p.idx()].is_idle_policy();
+        self.sched_idle_used |= self.tasks[p].is_idle_policy();
     }
 
     /// `prio_changed_fair`: `p` may have to give way, or the task that runs to `p`.
     fn prio_changed(&mut self, w: &mut World, p: TaskId, lower: bool) {
-        let cpu = w.tasks[p.idx()].cpu;
-        if !self.tasks[p.idx()].on_rq || S::nr_entities(self, cpu) == 1 {
+        let cpu = w.tasks[p].cpu;
+        if !self.tasks[p].on_rq || S::nr_entities(self, cpu) == 1 {
             return;
         }
-        if self.rqs[cpu.idx()].curr != p {
+        if self.rqs[cpu].curr != p {
             self.check_preempt(w, cpu, p, EnqueueFlags::default());
         } else if lower {
             w.resched_curr(cpu);

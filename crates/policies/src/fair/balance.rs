@@ -37,7 +37,7 @@ use periodic::RebalancePath;
 pub(crate) use sim_core::IdleType;
 use sim_core::{LockId, Ns, Policy, Step, TaskId, World};
 use std::ops::ControlFlow;
-use topology::{ChainLink, CpuId, CpuSet, Domain, Machine};
+use topology::{ChainLink, CpuId, CpuSet, Domain, DomainId, IdVec, Machine, PerCpu};
 
 /// A path that either has a next step for the mechanism or is finished with a result.
 pub(crate) type Flow<T> = ControlFlow<Step, T>;
@@ -117,24 +117,24 @@ impl LbPath {
 /// Balance paths in progress and nohz state.
 #[derive(Clone, Debug, Default)]
 pub struct BalanceState {
-    pub(crate) paths: Vec<LbPath>,
+    pub(crate) paths: PerCpu<LbPath>,
     pub(crate) nohz: Nohz,
     /// The lock that lets one CPU at a time balance a SERIALIZE domain.
     pub(crate) serialize: Option<LockId>,
     /// `sgc->imbalance` by domain and group.
-    pub(crate) imbalanced: Vec<Vec<bool>>,
+    pub(crate) imbalanced: IdVec<DomainId, Vec<bool>>,
     /// By domain.
-    pub(crate) group_cpus: Vec<Members<CpuId>>,
+    pub(crate) group_cpus: IdVec<DomainId, Members<CpuId>>,
     /// By domain, if its groups consist of whole LLCs.
-    pub(crate) group_llcs: Vec<Option<Members<u32>>>,
+    pub(crate) group_llcs: IdVec<DomainId, Option<Members<u32>>>,
     /// Cores of a group, by domain and group.
-    pub(crate) cores: Vec<Vec<u32>>,
+    pub(crate) cores: IdVec<DomainId, Vec<u32>>,
     /// Time to read a domain's statistics, by CPU and level, ns.
-    pub(crate) scan_cost: Vec<Vec<Ns>>,
+    pub(crate) scan_cost: PerCpu<Vec<Ns>>,
     /// `max_load_balance_interval`, jiffies.
     pub(crate) max_interval: u64,
     /// By domain: all ticks of its CPUs before this instant are replayed.
-    pub(crate) caught_up_to: Vec<Ns>,
+    pub(crate) caught_up_to: IdVec<DomainId, Ns>,
     /// Outcomes of the shared wakequeue.
     pub swq: SwqStats,
     /// SWQUEUE_STEAL: who takes from whom.
@@ -163,7 +163,7 @@ impl BalanceState {
             cores: domains.domains.iter().map(|d| cores_of(machine, d)).collect(),
             imbalanced: (domains.domains.iter()).map(|d| vec![false; d.groups.len()]).collect(),
             scan_cost: domains.chains.iter().enumerate().map(costs).collect(),
-            caught_up_to: vec![0; domains.domains.len()],
+            caught_up_to: vec![0; domains.domains.len()].into(),
             max_interval: max_load_balance_interval(machine.hz, n),
             swq: SwqStats::default(),
             steals: Steals::default(),
@@ -197,7 +197,7 @@ impl<S: Discipline> Fair<S> {
         let llc = |span: &CpuSet| LlcShared {
             nr_busy_cpus: span.len() as u32,
             has_idle_cores,
-            nr_idle_scan: span.first().map_or(0, |c| machine.domains.llc_size[c.idx()]),
+            nr_idle_scan: span.first().map_or(0, |c| machine.domains.llc_size[c]),
         };
         self.llcs = machine.llcs.iter().map(llc).collect();
         self.shared = SharedQueues::new(&machine, &self.features, &self.tunables);
@@ -206,7 +206,7 @@ impl<S: Discipline> Fair<S> {
         self.balance = BalanceState::new(&machine, now, w.new_lock("balancing"));
         self.balance.steals = Steals::new(&machine, &self.features);
         for cpu in (0..machine.n_cpus() as u32).map(CpuId) {
-            let stopped = w.cpus[cpu.idx()].tick_stopped;
+            let stopped = w.cpus[cpu].tick_stopped;
             self.balance_idle_enter(w, cpu, stopped);
         }
     }
@@ -215,9 +215,9 @@ impl<S: Discipline> Fair<S> {
     /// if balance is due; at the first busy tick the CPU leaves the nohz mask.
     #[inline]
     pub(crate) fn balance_tick(&mut self, w: &mut World, cpu: CpuId) {
-        let idle = w.cpus[cpu.idx()].idle;
-        self.balance.paths[cpu.idx()].idle_at_tick = idle;
-        let rq = &self.rqs[cpu.idx()];
+        let idle = w.cpus[cpu].idle;
+        self.balance.paths[cpu].idle_at_tick = idle;
+        let rq = &self.rqs[cpu];
         if w.jiffies() >= rq.next_balance {
             w.raise_softirq(cpu);
         }
@@ -230,7 +230,7 @@ impl<S: Discipline> Fair<S> {
     /// `Policy::next_deciding_tick`).
     #[inline]
     pub(crate) fn deciding_tick(&self, w: &World, cpu: CpuId) -> Ns {
-        let (c, rq) = (&w.cpus[cpu.idx()], &self.rqs[cpu.idx()]);
+        let (c, rq) = (&w.cpus[cpu], &self.rqs[cpu]);
         if rq.nohz_idle {
             return c.tick_next;
         }
@@ -247,7 +247,7 @@ impl<S: Discipline> Fair<S> {
     /// out a CPU with nothing but pinned tasks may have cleared it.
     #[inline]
     pub(crate) fn note_nr_running(&mut self, w: &World, cpu: CpuId) {
-        if w.cpus[cpu.idx()].nr_running == 2 {
+        if w.cpus[cpu].nr_running == 2 {
             self.overload = true;
         }
     }
@@ -256,7 +256,7 @@ impl<S: Discipline> Fair<S> {
     #[inline]
     pub(crate) fn avg_idle_update(&mut self, w: &World, cpu: CpuId) {
         let jiffies = w.jiffies();
-        let rq = &mut self.rqs[cpu.idx()];
+        let rq = &mut self.rqs[cpu];
         if rq.idle_stamp == 0 {
             return;
         }
@@ -271,7 +271,7 @@ impl<S: Discipline> Fair<S> {
     /// all.
     pub(crate) fn softirq_step(&mut self, w: &mut World, cpu: CpuId, first: bool) -> Step {
         if first {
-            let path = &mut self.balance.paths[cpu.idx()];
+            let path = &mut self.balance.paths[cpu];
             let idle = path.idle_at_tick;
             let request = std::mem::take(&mut path.ilb.granted);
             path.blocked = BlockedStage::default();
@@ -288,14 +288,14 @@ impl<S: Discipline> Fair<S> {
     }
 
     fn softirq_run(&mut self, w: &mut World, cpu: CpuId) -> Flow<()> {
-        if self.balance.paths[cpu.idx()].soft == Soft::Blocked {
+        if self.balance.paths[cpu].soft == Soft::Blocked {
             self.update_blocked(w, cpu, cpu)?;
-            let path = &mut self.balance.paths[cpu.idx()];
+            let path = &mut self.balance.paths[cpu];
             path.soft = Soft::Rebalance;
             let idle = if path.idle_at_tick { IdleType::Idle } else { IdleType::NotIdle };
             self.rebalance_begin(w, cpu, cpu, idle);
         }
-        match self.balance.paths[cpu.idx()].soft {
+        match self.balance.paths[cpu].soft {
             Soft::Ilb => self.nohz_idle_balance(w, cpu),
             _ => self.rebalance_domains(w, cpu),
         }
@@ -305,7 +305,7 @@ impl<S: Discipline> Fair<S> {
     /// runqueue lock is held, or a tick of this CPU would wait for itself.
     pub(crate) fn update_blocked(&mut self, w: &mut World, exec: CpuId, target: CpuId) -> Flow<()> {
         use BlockedStage as S;
-        let stage = self.balance.paths[exec.idx()].blocked;
+        let stage = self.balance.paths[exec].blocked;
         let site = sim_core::Site::PeriodicLbRqLock;
         let (step, next) = match stage {
             S::IrqOff => (Step::IrqOff, S::Lock),
@@ -314,23 +314,23 @@ impl<S: Discipline> Fair<S> {
             S::Update => {
                 self.catch_up(w, target);
                 self.update_blocked_averages(w, target);
-                self.balance.paths[target.idx()].blocked_tick = w.jiffies();
+                self.balance.paths[target].blocked_tick = w.jiffies();
                 (Step::Unlock(LockId::rq(target)), S::IrqOn)
             }
             S::IrqOn => (Step::IrqOn, S::Done),
             S::Done => {
-                self.balance.paths[exec.idx()].blocked = S::IrqOff;
+                self.balance.paths[exec].blocked = S::IrqOff;
                 return ControlFlow::Continue(());
             }
         };
-        self.balance.paths[exec.idx()].blocked = next;
+        self.balance.paths[exec].blocked = next;
         ControlFlow::Break(step)
     }
 
     /// `get_sd_balance_interval` of one of a CPU's domains, jiffies.
     #[inline]
     pub(crate) fn sd_interval(&self, w: &World, cpu: CpuId, level: usize, busy: bool) -> u64 {
-        let ms = self.sds[cpu.idx()][level].balance_interval;
+        let ms = self.sds[cpu][level].balance_interval;
         sd_balance_interval(ms, busy, w.machine.hz, self.balance.max_interval)
     }
 }
@@ -338,7 +338,7 @@ impl<S: Discipline> Fair<S> {
 /// How many cores the groups of a domain have CPUs of.
 fn cores_of(machine: &Machine, domain: &Domain) -> Vec<u32> {
     let n_cores = |group: &topology::Group| {
-        let mut cores: Vec<u32> = group.cpus.iter().map(|c| machine.cpus[c.idx()].core).collect();
+        let mut cores: Vec<u32> = group.cpus.iter().map(|c| machine.cpus[*c].core).collect();
         cores.sort_unstable();
         cores.dedup();
         cores.len() as u32
@@ -347,15 +347,15 @@ fn cores_of(machine: &Machine, domain: &Domain) -> Vec<u32> {
 }
 
 fn domain_of<'a>(machine: &'a Machine, link: &ChainLink) -> &'a Domain {
-    &machine.domains.domains[link.domain.0 as usize]
+    &machine.domains.domains[link.domain]
 }
 
 /// The domain at `level` of `cpu`'s chain, and the index of the CPU's own group in it.
 #[inline]
 pub(crate) fn domain_at(w: &World, cpu: CpuId, level: usize) -> Option<(&Domain, ChainLink)> {
     let domains = &w.machine.domains;
-    let link = *domains.chains[cpu.idx()].get(level)?;
-    Some((&domains.domains[link.domain.0 as usize], link))
+    let link = *domains.chains[cpu].get(level)?;
+    Some((&domains.domains[link.domain], link))
 }
 
 /// `max_load_balance_interval`, jiffies.

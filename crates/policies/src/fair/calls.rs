@@ -54,7 +54,7 @@ impl<S: Discipline> Fair<S> {
             Within::Softirq => self.unwind_softirq(cpu, stack),
             Within::Stopper => {
                 stack.call(&["active_load_balance_cpu_stop"]);
-                let path = &self.balance.paths[cpu.idx()];
+                let path = &self.balance.paths[cpu];
                 path.stop.unwind(self.shared_calls(), &path.links, stack);
             }
         }
@@ -77,7 +77,7 @@ impl<S: Discipline> Fair<S> {
     }
 
     fn unwind_before_idle(&self, cpu: CpuId, stack: &mut Stack) {
-        let path = &self.balance.paths[cpu.idx()];
+        let path = &self.balance.paths[cpu];
         let calls = self.shared_calls();
         if self.shared.version >= Version::V2 || !path.newidle.pulls() {
             stack.call(&["newidle_balance"]);
@@ -94,7 +94,7 @@ impl<S: Discipline> Fair<S> {
 
     fn unwind_softirq(&self, cpu: CpuId, stack: &mut Stack) {
         use super::balance::{BlockedStage, Soft};
-        let path = &self.balance.paths[cpu.idx()];
+        let path = &self.balance.paths[cpu];
         if path.soft == Soft::Ilb {
             stack.call(&["nohz_idle_balance"]);
         }

@@ -89,11 +89,11 @@ impl<const GROUPS: bool> Discipline for Cfs<GROUPS> {
 
     fn task_fork(f: &mut Fair<Self>, w: &mut World, cpu: CpuId, p: TaskId) {
         // The parent's, whatever the child's group is.
-        let queue = f.queue_of(cpu, f.rqs[cpu.idx()].curr);
+        let queue = f.queue_of(cpu, f.rqs[cpu].curr);
         f.charge_curr(queue, w.now);
         let curr = f.curr_of(queue);
         if curr.is_task() {
-            f.tasks[p.idx()].vruntime = f.entity(curr).vruntime;
+            f.tasks[p].vruntime = f.entity(curr).vruntime;
         }
         f.place_entity(w.now, queue, p, true);
         // Relative until it is put on the queue that fork balancing chooses (spec 3.4).
@@ -234,7 +234,7 @@ impl<const GROUPS: bool> Fair<Cfs<GROUPS>> {
         let all = if GROUPS && !self.features.alt_period {
             self.nr_running(queue)
         } else {
-            self.rqs[queue.cpu.idx()].h_nr_running
+            self.rqs[queue.cpu].h_nr_running
         };
         let period = self.sched_period(all + u32::from(joins));
         let own = self.queue_with(queue.cpu, se);

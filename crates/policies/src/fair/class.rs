@@ -15,7 +15,7 @@ use sim_core::{
     Choice, DequeueFlags, EnqueueFlags, Hook, MaskId, Nested, Ns, Policy, SchedAttr, SelectKind,
     Site, Stack, StealWindow, Step, TaskId, Within, World,
 };
-use topology::CpuId;
+use topology::{CpuId, IdVec};
 
 impl<S: Discipline> Fair<S> {
     pub(crate) fn with(discipline: S, features: Features, tunables: Tunables) -> Self {
@@ -23,11 +23,11 @@ impl<S: Discipline> Fair<S> {
             discipline,
             features,
             tunables,
-            tasks: Vec::new(),
-            rqs: Vec::new(),
-            cpu_stats: Vec::new(),
+            tasks: IdVec::new(),
+            rqs: IdVec::new(),
+            cpu_stats: IdVec::new(),
             llc_stats: Vec::new(),
-            sds: Vec::new(),
+            sds: IdVec::new(),
             llcs: Vec::new(),
             shared: SharedQueues::default(),
             swqueues: Vec::new(),
@@ -41,12 +41,12 @@ impl<S: Discipline> Fair<S> {
     /// `is_core_idle`: all SMT siblings of `cpu` are idle; the CPU itself is not asked.
     pub(crate) fn is_idle_core(&self, w: &World, cpu: CpuId) -> bool {
         let mut siblings = self.topo.smt_mask(cpu).iter();
-        siblings.all(|s| *s == cpu || w.cpus[s.idx()].idle)
+        siblings.all(|s| *s == cpu || w.cpus[*s].idle)
     }
 
     /// `__update_idle_core`: `cpu` goes idle, and perhaps its whole core with it (spec 1.5).
     fn update_idle_core(&mut self, w: &World, cpu: CpuId) {
-        let llc = self.topo.llc[cpu.idx()] as usize;
+        let llc = self.topo.llc[cpu] as usize;
         if self.topo.smt && !self.llcs[llc].has_idle_cores && self.is_idle_core(w, cpu) {
             self.llcs[llc].has_idle_cores = true;
         }
@@ -69,8 +69,8 @@ impl<S: Discipline> Fair<S> {
     /// Only SCHED_IDLE tasks are left on `cpu` now that `p` is gone: it balances at the next tick,
     /// so that somebody of more weight may come.
     pub(crate) fn balance_if_only_idle_policy(&mut self, w: &World, cpu: CpuId, p: TaskId) {
-        let gone_was_idle = self.tasks[p.idx()].is_idle_policy();
-        let rq = &mut self.rqs[cpu.idx()];
+        let gone_was_idle = self.tasks[p].is_idle_policy();
+        let rq = &mut self.rqs[cpu];
         if !gone_was_idle && rq.h_nr_running > 0 && rq.h_nr_running == rq.idle_h_nr_running {
             rq.next_balance = w.jiffies();
         }
@@ -78,7 +78,7 @@ impl<S: Discipline> Fair<S> {
 
     /// `check_preempt_curr`: `p` was put on `cpu`'s queue; should it run at once?
     pub(crate) fn check_preempt(&mut self, w: &mut World, cpu: CpuId, p: TaskId, f: EnqueueFlags) {
-        let curr = w.cpus[cpu.idx()].curr;
+        let curr = w.cpus[cpu].curr;
         if curr == TaskId::IDLE {
             w.resched_curr(cpu);
         } else if curr.is_task() && curr != p {
@@ -97,7 +97,7 @@ impl<S: Discipline> Policy for Fair<S> {
         let migration_cost = self.tunables.migration_cost_ns.max(0) as Ns;
         let n = w.machine.n_cpus();
         self.rqs = (0..n).map(|_| FairRq::new(migration_cost)).collect();
-        self.cpu_stats = vec![CpuStats::default(); n];
+        self.cpu_stats = vec![CpuStats::default(); n].into();
         self.llc_stats = (0..w.machine.llcs.len() as u32).map(|l| self.llc_stats_of(l)).collect();
         let first_decay = self.first_flip_decay(w);
         let idle_wakees = self.rqs.iter_mut().map(|rq| &mut rq.idle_wakee);
@@ -107,26 +107,26 @@ impl<S: Discipline> Policy for Fair<S> {
     }
 
     fn task_fork(&mut self, w: &mut World, p: TaskId, parent: Option<TaskId>) {
-        let mut se = FairTask::new(&w.tasks[p.idx()].attr);
-        let cpu = w.tasks[parent.unwrap_or(p).idx()].cpu;
+        let mut se = FairTask::new(&w.tasks[p].attr);
+        let cpu = w.tasks[parent.unwrap_or(p)].cpu;
         (se.recent_used_cpu, se.swq_cpu) = (cpu, cpu);
         self.sched_idle_used |= se.is_idle_policy();
         if let Some(parent) = parent {
-            se.wakee = self.tasks[parent.idx()].wakee;
+            se.wakee = self.tasks[parent].wakee;
         } else {
             se.wakee.decay_due = self.first_flip_decay(w);
         }
         // Tasks are made in the order of their ids, but need not start in it.
         while self.tasks.len() <= p.idx() {
             let next = TaskId(self.tasks.len() as u32);
-            self.tasks.push(FairTask::new(&w.tasks[next.idx()].attr));
+            self.tasks.push(FairTask::new(&w.tasks[next].attr));
         }
-        self.tasks[p.idx()] = se;
+        self.tasks[p] = se;
         S::task_fork(self, w, cpu, p);
     }
 
     fn task_dead(&mut self, w: &mut World, p: TaskId) {
-        let cpu = w.tasks[p.idx()].cpu;
+        let cpu = w.tasks[p].cpu;
         self.catch_up(w, cpu);
         self.remove_entity_load_avg(w, cpu, p);
     }
@@ -196,7 +196,7 @@ impl<S: Discipline> Policy for Fair<S> {
 
     fn before_idle(&mut self, w: &mut World, cpu: CpuId, prev: TaskId, first: bool) -> Step {
         let step = self.newidle_step(w, cpu, prev, first);
-        if step == Step::Done && prev == TaskId::IDLE && w.cpus[cpu.idx()].nr_running == 0 {
+        if step == Step::Done && prev == TaskId::IDLE && w.cpus[cpu].nr_running == 0 {
             // It stays idle: no switch follows, but the idle task is picked all the same.
             self.update_idle_core(w, cpu);
         }
@@ -204,7 +204,7 @@ impl<S: Discipline> Policy for Fair<S> {
     }
 
     fn task_tick(&mut self, w: &mut World, cpu: CpuId) {
-        let curr = self.rqs[cpu.idx()].curr;
+        let curr = self.rqs[cpu].curr;
         if curr.is_task() {
             S::tick(self, w, cpu, curr);
         }
@@ -217,7 +217,7 @@ impl<S: Discipline> Policy for Fair<S> {
 
     /// Until the next balance, if nobody on the queue sleeps and no wakequeue is to be left.
     fn alone_until(&self, w: &World, cpu: CpuId) -> Ns {
-        let rq = &self.rqs[cpu.idx()];
+        let rq = &self.rqs[cpu];
         if S::GROUPS
             || !self.swqueues.is_empty()
             || rq.nohz_idle

@@ -52,13 +52,13 @@ pub trait Discipline: Sized {
         cpu: CpuId,
         p: TaskId,
     ) -> (&mut FairRq<Self::Queue>, &mut FairTask<Self::Entity>) {
-        (&mut f.rqs[cpu.idx()], &mut f.tasks[p.idx()])
+        (&mut f.rqs[cpu], &mut f.tasks[p])
     }
 
     /// `cfs.nr_running` of `cpu`'s root queue: tasks, and groups that have some.
     #[inline]
     fn nr_entities(f: &Fair<Self>, cpu: CpuId) -> u32 {
-        f.rqs[cpu.idx()].h_nr_running
+        f.rqs[cpu].h_nr_running
     }
 
     /// Averages of `cpu`'s queues alone, up to now (`__update_blocked_fair`).

@@ -83,21 +83,21 @@ impl Fair<Eevdf> {
     /// `place_entity` (spec 4.4): where `p`, which is not counted in V, joins the queue of `cpu`.
     fn place(&mut self, cpu: CpuId, p: TaskId, initial: bool) {
         let base_slice = self.tunables.base_slice_ns;
-        let se = &mut self.tasks[p.idx()];
+        let se = &mut self.tasks[p];
         if !se.ext.custom_slice {
             se.ext.slice = base_slice;
         }
         let mut vslice = calc_delta_fair(se.ext.slice, se.weight, se.inv_weight);
         let (vlag, weight) = (se.ext.vlag, se.weight);
         // On an empty queue V is wherever the task is.
-        let lag = if self.features.place_lag && self.rqs[cpu.idx()].h_nr_running > 0 {
+        let lag = if self.features.place_lag && self.rqs[cpu].h_nr_running > 0 {
             self.lag_before_joining(cpu, vlag, weight)
         } else {
             0
         };
         let vruntime = self.avg_vruntime(cpu).wrapping_sub(lag as u64);
         let half = initial && self.features.place_deadline_initial;
-        let se = &mut self.tasks[p.idx()];
+        let se = &mut self.tasks[p];
         se.vruntime = vruntime;
         if self.features.place_rel_deadline && std::mem::take(&mut se.ext.rel_deadline) {
             se.ext.deadline = se.ext.deadline.wrapping_add(vruntime);
@@ -112,23 +112,23 @@ impl Fair<Eevdf> {
     fn enqueue(&mut self, w: &mut World, cpu: CpuId, p: TaskId, f: EnqueueFlags) {
         if f.initial {
             // By the averages as wake_up_new_task finds them, before the enqueue updates them.
-            let se = &mut self.tasks[p.idx()];
-            se.avg.post_init(&self.rqs[cpu.idx()].avg, u64::from(se.weight));
+            let se = &mut self.tasks[p];
+            se.avg.post_init(&self.rqs[cpu].avg, u64::from(se.weight));
         }
-        let delayed = self.tasks[p.idx()].ext.sched_delayed;
+        let delayed = self.tasks[p].ext.sched_delayed;
         if !delayed {
             self.util_est_enqueue(cpu, p);
         }
         self.charge_curr(w, cpu);
         self.update_load_avg(w.now, cpu, p);
-        let (rq, se) = (&mut self.rqs[cpu.idx()], &mut self.tasks[p.idx()]);
+        let (rq, se) = (&mut self.rqs[cpu], &mut self.tasks[p]);
         if se.avg.last_update_time == DETACHED {
             rq.avg.attach(&mut se.avg, u64::from(se.weight));
         }
         // In v6.6 only the fork passes the flag, and the enqueue that follows places anew.
         self.place(cpu, p, f.initial && self.discipline.rules >= Rules::V6_12);
         self.account_enqueue(cpu, p);
-        let se = &mut self.tasks[p.idx()];
+        let se = &mut self.tasks[p];
         if f.migrated {
             // It is not cache hot here (spec 8.8).
             se.exec_start = 0;
@@ -136,7 +136,7 @@ impl Fair<Eevdf> {
         se.on_rq = true;
         self.tree_insert(cpu, p);
         if delayed {
-            self.rqs[cpu.idx()].h_nr_delayed += 1;
+            self.rqs[cpu].h_nr_delayed += 1;
             w.set_delayed(p, true);
         }
         self.publish(cpu);
@@ -147,7 +147,7 @@ impl Fair<Eevdf> {
     /// Takes `p` off the queue of `cpu`, unless it wants to sleep and has to pay first. Without
     /// `sleep` it leaves for another CPU, delayed or not.
     fn dequeue(&mut self, w: &mut World, cpu: CpuId, p: TaskId, sleep: bool) {
-        let was_delayed = self.tasks[p.idx()].ext.sched_delayed;
+        let was_delayed = self.tasks[p].ext.sched_delayed;
         let early_estimate = self.discipline.rules >= Rules::V6_12;
         if !was_delayed {
             self.util_est_dequeue(cpu, p);
@@ -159,27 +159,27 @@ impl Fair<Eevdf> {
         self.clear_buddies(cpu, p);
         // A task that exits is gone at once.
         let may_delay = sleep && self.features.delay_dequeue;
-        if may_delay && w.tasks[p.idx()].state != TaskState::Dead && !self.is_eligible(cpu, p) {
+        if may_delay && w.tasks[p].state != TaskState::Dead && !self.is_eligible(cpu, p) {
             self.update_load_avg(w.now, cpu, p);
-            self.tasks[p.idx()].ext.sched_delayed = true;
-            self.rqs[cpu.idx()].h_nr_delayed += 1;
+            self.tasks[p].ext.sched_delayed = true;
+            self.rqs[cpu].h_nr_delayed += 1;
             self.publish(cpu);
             return w.set_delayed(p, true);
         }
         self.update_load_avg(w.now, cpu, p);
         if !sleep {
-            let (rq, se) = (&mut self.rqs[cpu.idx()], &mut self.tasks[p.idx()]);
+            let (rq, se) = (&mut self.rqs[cpu], &mut self.tasks[p]);
             rq.avg.detach(&mut se.avg, u64::from(se.weight));
         }
         self.take_off(w, cpu, p);
         let rel_deadline = self.features.place_rel_deadline;
-        let se = &mut self.tasks[p.idx()];
+        let se = &mut self.tasks[p];
         if !sleep && rel_deadline {
             se.ext.deadline = se.ext.deadline.wrapping_sub(se.vruntime);
             se.ext.rel_deadline = true;
         }
         if was_delayed {
-            self.rqs[cpu.idx()].h_nr_delayed -= 1;
+            self.rqs[cpu].h_nr_delayed -= 1;
             w.set_delayed(p, false);
         }
         self.publish(cpu);
@@ -195,13 +195,13 @@ impl Fair<Eevdf> {
         self.update_load_avg(w.now, cpu, p);
         self.take_off(w, cpu, p);
         let delay_zero = self.features.delay_zero;
-        let ext = &mut self.tasks[p.idx()].ext;
+        let ext = &mut self.tasks[p].ext;
         ext.sched_delayed = false;
         if delay_zero {
             // It was not to gain by staying.
             ext.vlag = ext.vlag.min(0);
         }
-        self.rqs[cpu.idx()].h_nr_delayed -= 1;
+        self.rqs[cpu].h_nr_delayed -= 1;
         self.publish(cpu);
         w.set_delayed(p, false);
         w.deactivate(cpu, p);
@@ -213,11 +213,11 @@ impl Fair<Eevdf> {
     /// The common end of a dequeue: `p` keeps its lag and is not counted any more.
     fn take_off(&mut self, w: &World, cpu: CpuId, p: TaskId) {
         let vlag = self.entity_lag(w, cpu, p);
-        self.tasks[p.idx()].ext.vlag = vlag;
-        if self.rqs[cpu.idx()].curr != p {
+        self.tasks[p].ext.vlag = vlag;
+        if self.rqs[cpu].curr != p {
             self.tree_remove(cpu, p);
         }
-        self.tasks[p.idx()].on_rq = false;
+        self.tasks[p].on_rq = false;
         self.account_dequeue(cpu, p);
         self.update_min_vruntime(cpu);
     }
@@ -226,7 +226,7 @@ impl Fair<Eevdf> {
         if !self.features.util_est {
             return;
         }
-        let se = &mut self.tasks[p.idx()];
+        let se = &mut self.tasks[p];
         if self.discipline.rules >= Rules::V6_12 {
             se.util_est_update_v6_8();
         } else {
@@ -239,14 +239,14 @@ impl Fair<Eevdf> {
         self.util_est_enqueue(cpu, p);
         if self.features.delay_zero {
             let vlag = self.entity_lag(w, cpu, p);
-            self.tasks[p.idx()].ext.vlag = vlag;
+            self.tasks[p].ext.vlag = vlag;
             if vlag > 0 {
                 self.place_without_lag(cpu, p);
             }
         }
         self.update_load_avg(w.now, cpu, p);
-        self.tasks[p.idx()].ext.sched_delayed = false;
-        self.rqs[cpu.idx()].h_nr_delayed -= 1;
+        self.tasks[p].ext.sched_delayed = false;
+        self.rqs[cpu].h_nr_delayed -= 1;
         self.publish(cpu);
         w.set_delayed(p, false);
     }
@@ -254,19 +254,19 @@ impl Fair<Eevdf> {
     /// The delayed `p` has more than paid while it slept: it starts afresh.
     fn place_without_lag(&mut self, cpu: CpuId, p: TaskId) {
         self.tree_remove(cpu, p);
-        self.tasks[p.idx()].on_rq = false;
-        self.rqs[cpu.idx()].h_nr_running -= 1;
-        self.tasks[p.idx()].ext.vlag = 0;
+        self.tasks[p].on_rq = false;
+        self.rqs[cpu].h_nr_running -= 1;
+        self.tasks[p].ext.vlag = 0;
         self.place(cpu, p, false);
-        self.rqs[cpu.idx()].h_nr_running += 1;
-        self.tasks[p.idx()].on_rq = true;
+        self.rqs[cpu].h_nr_running += 1;
+        self.tasks[p].on_rq = true;
         self.tree_insert(cpu, p);
     }
 
     /// `__enqueue_entity`
     #[inline]
     fn tree_insert(&mut self, cpu: CpuId, p: TaskId) {
-        let (rq, se) = (&mut self.rqs[cpu.idx()], &self.tasks[p.idx()]);
+        let (rq, se) = (&mut self.rqs[cpu], &self.tasks[p]);
         let own = Waiting { deadline: se.ext.deadline, vruntime: se.vruntime, slice: se.ext.slice };
         rq.queue.root = self.discipline.trees.insert(rq.queue.root, p, own);
         rq.queue.sum += virtual_time::product(se.vruntime, rq.min_vruntime, se.weight.into());
@@ -276,7 +276,7 @@ impl Fair<Eevdf> {
     /// `__dequeue_entity`
     #[inline]
     fn tree_remove(&mut self, cpu: CpuId, p: TaskId) {
-        let (rq, se) = (&mut self.rqs[cpu.idx()], &self.tasks[p.idx()]);
+        let (rq, se) = (&mut self.rqs[cpu], &self.tasks[p]);
         rq.queue.root = self.discipline.trees.remove(rq.queue.root, p);
         rq.queue.sum -= virtual_time::product(se.vruntime, rq.min_vruntime, se.weight.into());
         rq.queue.load -= u64::from(se.weight);
@@ -284,7 +284,7 @@ impl Fair<Eevdf> {
 
     #[inline]
     fn clear_buddies(&mut self, cpu: CpuId, p: TaskId) {
-        let next = &mut self.rqs[cpu.idx()].next;
+        let next = &mut self.rqs[cpu].next;
         if *next == p {
             *next = TaskId::NONE;
         }
@@ -292,7 +292,7 @@ impl Fair<Eevdf> {
 
     /// DEQUEUE_SAVE. Its lag, not limited, is kept in `vlag`.
     fn save(&mut self, w: &mut World, cpu: CpuId, p: TaskId) {
-        let delayed = self.tasks[p.idx()].ext.sched_delayed;
+        let delayed = self.tasks[p].ext.sched_delayed;
         if !delayed {
             self.util_est_dequeue(cpu, p);
         }
@@ -300,20 +300,20 @@ impl Fair<Eevdf> {
         self.update_load_avg(w.now, cpu, p);
         self.clear_buddies(cpu, p);
         let v = self.avg_vruntime(cpu);
-        if self.rqs[cpu.idx()].curr != p {
+        if self.rqs[cpu].curr != p {
             self.tree_remove(cpu, p);
         }
-        let se = &mut self.tasks[p.idx()];
+        let se = &mut self.tasks[p];
         se.ext.vlag = v.wrapping_sub(se.vruntime) as i64;
         se.on_rq = false;
         self.account_dequeue(cpu, p);
-        self.rqs[cpu.idx()].h_nr_delayed -= u32::from(delayed);
+        self.rqs[cpu].h_nr_delayed -= u32::from(delayed);
         self.publish(cpu);
     }
 
     /// ENQUEUE_RESTORE: lag and what is left of the slice are kept, in time of the CPU.
     fn restore(&mut self, w: &World, cpu: CpuId, p: TaskId, old_weight: u32) {
-        let se = &mut self.tasks[p.idx()];
+        let se = &mut self.tasks[p];
         if old_weight != se.weight {
             let v = se.vruntime.wrapping_add_signed(se.ext.vlag);
             let left = se.ext.deadline.wrapping_sub(se.vruntime) as i64;
@@ -327,10 +327,10 @@ impl Fair<Eevdf> {
         }
         self.update_load_avg(w.now, cpu, p);
         self.account_enqueue(cpu, p);
-        self.rqs[cpu.idx()].h_nr_delayed += u32::from(delayed);
+        self.rqs[cpu].h_nr_delayed += u32::from(delayed);
         self.publish(cpu);
-        self.tasks[p.idx()].on_rq = true;
-        if self.rqs[cpu.idx()].curr != p {
+        self.tasks[p].on_rq = true;
+        if self.rqs[cpu].curr != p {
             self.tree_insert(cpu, p);
         }
     }
@@ -362,7 +362,7 @@ impl Discipline for Eevdf {
             f.charge_curr(w, cpu);
         }
         f.discipline.trees.make_room(p);
-        Self::set_slice(f, p, w.tasks[p.idx()].attr.slice_ns.into());
+        Self::set_slice(f, p, w.tasks[p].attr.slice_ns.into());
     }
 
     #[inline]
@@ -407,7 +407,7 @@ impl Discipline for Eevdf {
     }
 
     fn set_slice(f: &mut Fair<Self>, p: TaskId, slice_ns: Ns) {
-        let ext = &mut f.tasks[p.idx()].ext;
+        let ext = &mut f.tasks[p].ext;
         ext.custom_slice = slice_ns != 0 && f.discipline.rules >= Rules::V6_12;
         ext.slice = if ext.custom_slice {
             slice_ns.clamp(*SLICES.start(), *SLICES.end())
@@ -460,12 +460,12 @@ impl Discipline for Eevdf {
 
     #[inline]
     fn is_buddy(f: &Fair<Self>, cpu: CpuId, p: TaskId) -> bool {
-        f.rqs[cpu.idx()].next == p
+        f.rqs[cpu].next == p
     }
 
     fn queued(f: &Fair<Self>, cpu: CpuId) -> Vec<TaskId> {
         let mut tasks = Vec::new();
-        f.discipline.trees.in_order(f.rqs[cpu.idx()].queue.root, &mut tasks);
+        f.discipline.trees.in_order(f.rqs[cpu].queue.root, &mut tasks);
         tasks
     }
 }

@@ -15,9 +15,9 @@ const IDLE_TASK_LOAD: u64 = 1024;
 impl<S: Discipline> Fair<S> {
     #[inline]
     pub(crate) fn account_enqueue(&mut self, cpu: CpuId, p: TaskId) {
-        let se = &self.tasks[p.idx()];
+        let se = &self.tasks[p];
         let (weight, idle) = (u64::from(se.weight), u32::from(se.is_idle_policy()));
-        let rq = &mut self.rqs[cpu.idx()];
+        let rq = &mut self.rqs[cpu];
         rq.load_weight += weight;
         rq.h_nr_running += 1;
         rq.idle_h_nr_running += idle;
@@ -26,9 +26,9 @@ impl<S: Discipline> Fair<S> {
 
     #[inline]
     pub(crate) fn account_dequeue(&mut self, cpu: CpuId, p: TaskId) {
-        let se = &self.tasks[p.idx()];
+        let se = &self.tasks[p];
         let (weight, idle) = (u64::from(se.weight), u32::from(se.is_idle_policy()));
-        let rq = &mut self.rqs[cpu.idx()];
+        let rq = &mut self.rqs[cpu];
         rq.load_weight -= weight;
         rq.h_nr_running -= 1;
         rq.idle_h_nr_running -= idle;
@@ -38,8 +38,8 @@ impl<S: Discipline> Fair<S> {
     /// `update_load_avg`: the averages of `p` (unless detached) and of its runqueue, up to `now`.
     #[inline]
     pub(crate) fn update_load_avg(&mut self, now: Ns, cpu: CpuId, p: TaskId) {
-        let running = self.rqs[cpu.idx()].curr == p;
-        let se = &mut self.tasks[p.idx()];
+        let running = self.rqs[cpu].curr == p;
+        let se = &mut self.tasks[p];
         if se.avg.last_update_time != DETACHED {
             let mut activity = Activity::task(se.on_rq, running);
             if S::DELAYS && S::is_delayed(&se.ext) {
@@ -55,7 +55,7 @@ impl<S: Discipline> Fair<S> {
     /// `update_cfs_rq_load_avg`
     #[inline]
     pub(crate) fn update_rq_load_avg(&mut self, now: Ns, cpu: CpuId) {
-        let rq = &mut self.rqs[cpu.idx()];
+        let rq = &mut self.rqs[cpu];
         let activity = Activity {
             load: rq.load_weight,
             runnable: u64::from(rq.h_nr_runnable()),
@@ -85,7 +85,7 @@ impl<S: Discipline> Fair<S> {
         rq.removed.runnable_avg += se.avg.runnable_avg;
         rq.removed.util_avg += se.avg.util_avg;
         // `migrate_se_pelt_lag`: an idle CPU's clock may stand since long ago.
-        if w.cpus[cpu.idx()].curr == TaskId::IDLE {
+        if w.cpus[cpu].curr == TaskId::IDLE {
             se.avg.update(w.now, Activity::task(false, false), weight);
         }
         se.avg.last_update_time = DETACHED;
@@ -106,13 +106,13 @@ impl<S: Discipline> Fair<S> {
     /// `cpu_load`, as of the runqueue's last update (spec 2.7).
     #[inline]
     pub(crate) fn cpu_load(&self, cpu: CpuId) -> u64 {
-        self.rqs[cpu.idx()].avg.load_avg
+        self.rqs[cpu].avg.load_avg
     }
 
     /// `cpu_util_cfs`, as of the runqueue's last update.
     #[inline]
     pub(crate) fn cpu_util(&self, cpu: CpuId) -> u64 {
-        self.rq_util(&self.rqs[cpu.idx()])
+        self.rq_util(&self.rqs[cpu])
     }
 
     /// What `find_busiest_queue` takes for a queue's utilization: since v6.5 (`cpu_util_cfs_boost`)
@@ -122,7 +122,7 @@ impl<S: Discipline> Fair<S> {
         if self.discipline.rules() < Rules::V6_6 {
             return util;
         }
-        util.max(self.rqs[cpu.idx()].avg.runnable_avg).min(1024)
+        util.max(self.rqs[cpu].avg.runnable_avg).min(1024)
     }
 
     #[inline]
@@ -137,7 +137,7 @@ impl<S: Discipline> Fair<S> {
 
     /// `cpu_util_without`: of the CPU where `p` is or slept, as if `p` were not there.
     pub(crate) fn cpu_util_without(&self, cpu: CpuId, p: TaskId, on_rq: bool) -> u64 {
-        let (rq, se) = (&self.rqs[cpu.idx()], &self.tasks[p.idx()]);
+        let (rq, se) = (&self.rqs[cpu], &self.tasks[p]);
         let mut util = rq.avg.util_avg.saturating_sub(se.avg.util_avg);
         if self.features.util_est {
             let own = if on_rq { se.util_est() } else { 0 };
@@ -149,13 +149,13 @@ impl<S: Discipline> Fair<S> {
     /// A task's own load in its queue, or the idle task's.
     #[inline]
     pub(crate) fn task_load(&self, p: TaskId) -> u64 {
-        if p.is_task() { self.tasks[p.idx()].avg.load_avg } else { IDLE_TASK_LOAD }
+        if p.is_task() { self.tasks[p].avg.load_avg } else { IDLE_TASK_LOAD }
     }
 
     /// `task_util_est`
     #[inline]
     pub(crate) fn task_util_est(&self, p: TaskId) -> u64 {
-        let se = &self.tasks[p.idx()];
+        let se = &self.tasks[p];
         if self.features.util_est {
             se.avg.util_avg.max(u64::from(se.util_est()))
         } else {

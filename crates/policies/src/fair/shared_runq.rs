@@ -10,7 +10,7 @@ use super::features::{Features, Tunables};
 use super::swqueue::{APPEND, PUT_PREV, REQUEUE};
 use super::{Discipline, Fair};
 use sim_core::{EnqueueFlags, Hook, Nested, Site, TaskId, World};
-use topology::{CpuId, Machine};
+use topology::{CpuId, Machine, PerCpu};
 
 /// A version of the patches.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
@@ -58,9 +58,9 @@ pub struct SharedQueues {
     pub version: Version,
     rule: EnqueueRule,
     /// By CPU: its own queue.
-    own: Vec<u32>,
+    own: PerCpu<u32>,
     /// By CPU: the first queue of its LLC, and how many that has.
-    of_llc: Vec<(u32, u32)>,
+    of_llc: PerCpu<(u32, u32)>,
     /// How many there are.
     pub(crate) len: u32,
 }
@@ -113,20 +113,20 @@ impl SharedQueues {
         let of_llc: Vec<_> = machine.cpus.iter().map(|c| by_llc[c.llc as usize]).collect();
         let cpus = (0..machine.n_cpus() as u32).map(CpuId);
         let own = cpus.zip(&of_llc).map(|(cpu, (first, n))| first + shard_of(version, cpu, *n));
-        Self { version, rule, own: own.collect(), of_llc, len: first }
+        Self { version, rule, own: own.collect(), of_llc: of_llc.into(), len: first }
     }
 
     /// The queue that the tasks of `cpu` are on.
     #[inline]
     pub fn own(&self, cpu: CpuId) -> usize {
-        self.own[cpu.idx()] as usize
+        self.own[cpu] as usize
     }
 
     /// The `i`th queue that a pull by `cpu` looks at, its own first; `None` after the last one of
     /// its LLC.
     pub(crate) fn nth(&self, cpu: CpuId, i: u32) -> Option<usize> {
-        let (first, n) = self.of_llc[cpu.idx()];
-        let start = self.own[cpu.idx()] - first;
+        let (first, n) = self.of_llc[cpu];
+        let start = self.own[cpu] - first;
         (i < n).then(|| (first + (start + i) % n) as usize)
     }
 
@@ -158,14 +158,14 @@ impl<S: Discipline> Fair<S> {
             (EnqueueRule::Wakeup, Arrival::Enqueue(f)) => f.wakeup && !f.migrated,
             (EnqueueRule::Wakeup, _) => false,
             (EnqueueRule::Tree, _) | (_, Arrival::PutPrev) => true,
-            (EnqueueRule::TreeNonempty, _) => w.cpus[cpu.idx()].nr_running > 1,
+            (EnqueueRule::TreeNonempty, _) => w.cpus[cpu].nr_running > 1,
         }
     }
 
     /// True if `p`, just put on the runqueue of `cpu`, is to be appended to the shared queue.
     #[inline]
     pub(crate) fn shared_takes(&self, w: &World, cpu: CpuId, p: TaskId, f: EnqueueFlags) -> bool {
-        let n_allowed = w.tasks[p.idx()].nr_cpus_allowed;
+        let n_allowed = w.tasks[p].nr_cpus_allowed;
         !self.swqueues.is_empty() && self.shared_wants(w, cpu, n_allowed, Arrival::Enqueue(f))
     }
 
@@ -173,10 +173,10 @@ impl<S: Discipline> Fair<S> {
     /// current unlinked.
     #[inline]
     pub(crate) fn shared_put_prev(&mut self, w: &World, cpu: CpuId, prev: TaskId) -> Hook {
-        if !prev.is_task() || !self.shared.follows_tree() || !self.tasks[prev.idx()].on_rq {
+        if !prev.is_task() || !self.shared.follows_tree() || !self.tasks[prev].on_rq {
             return None;
         }
-        let n_allowed = w.tasks[prev.idx()].nr_cpus_allowed;
+        let n_allowed = w.tasks[prev].nr_cpus_allowed;
         let queued = self.shared_wants(w, cpu, n_allowed, Arrival::PutPrev);
         queued.then(|| self.swq_nested(cpu, prev, Site::PutPrevEnqueueSwq, PUT_PREV))
     }
@@ -184,8 +184,8 @@ impl<S: Discipline> Fair<S> {
     /// `p`, on the runqueue of its CPU, was taken off and put back as its attributes changed; it
     /// may use `n_allowed` CPUs from now on.
     pub(crate) fn shared_changed(&mut self, w: &mut World, p: TaskId, n_allowed: u32) -> Hook {
-        let cpu = w.tasks[p.idx()].cpu;
-        let is_curr = self.rqs[cpu.idx()].curr == p;
+        let cpu = w.tasks[p].cpu;
+        let is_curr = self.rqs[cpu].curr == p;
         if !self.shared.follows_tree() || is_curr && n_allowed == 1 {
             return self.swq_remove(w, cpu, p, Site::DequeueRemoveSwq);
         }
@@ -243,7 +243,7 @@ mod tests {
         assert_eq!(queues.version, Version::V3);
         for cpu in (0..machine.n_cpus() as u32).map(CpuId) {
             let visits: Vec<usize> = (0..9).map_while(|i| queues.nth(cpu, i)).collect();
-            let llc = machine.cpus[cpu.idx()].llc as usize;
+            let llc = machine.cpus[cpu].llc as usize;
             let n = queues.len as usize / 2;
             assert_eq!(visits[0], queues.own(cpu));
             let mut sorted = visits.clone();

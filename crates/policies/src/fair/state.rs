@@ -8,8 +8,8 @@ use super::pelt::DETACHED;
 use super::shared_runq::SharedQueues;
 use super::topo::Topo;
 use super::weights;
-use sim_core::{GroupId, LockId, Ns, SchedPolicy, TaskAttr, TaskId};
-use topology::CpuId;
+use sim_core::{GroupId, LockId, Ns, PerTask, SchedPolicy, TaskAttr, TaskId};
+use topology::{CpuId, PerCpu};
 
 /// PELT averages of a task or a runqueue (spec 2.5).
 #[derive(Clone, Copy, Default, Debug, PartialEq, Eq)]
@@ -303,15 +303,15 @@ pub struct Fair<S: Discipline = Cfs> {
     /// Tunables.
     pub tunables: Tunables,
     /// By `TaskId`.
-    pub tasks: Vec<FairTask<S::Entity>>,
+    pub tasks: PerTask<FairTask<S::Entity>>,
     /// By `CpuId`.
-    pub rqs: Vec<FairRq<S::Queue>>,
+    pub rqs: PerCpu<FairRq<S::Queue>>,
     /// By `CpuId`: what balancing reads of `rqs`.
-    pub(crate) cpu_stats: Vec<CpuStats>,
+    pub(crate) cpu_stats: PerCpu<CpuStats>,
     /// By LLC number: the sums of `cpu_stats`.
     pub(crate) llc_stats: Vec<LlcStats>,
     /// By `CpuId`, then level in the CPU's domain chain.
-    pub sds: Vec<Vec<SdState>>,
+    pub sds: PerCpu<Vec<SdState>>,
     /// By LLC number.
     pub llcs: Vec<LlcShared>,
     /// Which shared queue is whose.

@@ -80,8 +80,8 @@ impl<S: Discipline> Fair<S> {
     /// How long it takes to unlink `p` from queue `q`, whose lock was granted now, ns.
     pub(crate) fn swq_unlink_ns(&self, w: &World, q: usize, p: TaskId) -> Ns {
         let (mut prev, mut next) = (TaskId::NONE, TaskId::NONE);
-        if p.is_task() && self.tasks[p.idx()].on_swqueue {
-            (prev, next) = (self.tasks[p.idx()].swq_prev, self.tasks[p.idx()].swq_next);
+        if p.is_task() && self.tasks[p].on_swqueue {
+            (prev, next) = (self.tasks[p].swq_prev, self.tasks[p].swq_next);
         }
         self.swq_section_ns(w, q, [p, prev, next])
     }
@@ -94,7 +94,7 @@ impl<S: Discipline> Fair<S> {
         let waiter = w.locks.first_waiter(self.swqueues[q].lock);
         let again = waiter.map_or(0, |c| u64::from(costs.contended_lines) * w.line_ns(w.this, c));
         let node_ns = |p: TaskId| match p.is_task() {
-            true => w.line_ns(w.this, self.tasks[p.idx()].swq_cpu),
+            true => w.line_ns(w.this, self.tasks[p].swq_cpu),
             false => 0,
         };
         costs.queue_hold_ns + again + nodes.into_iter().map(node_ns).sum::<u64>()
@@ -120,7 +120,7 @@ impl<S: Discipline> Fair<S> {
         if self.swqueues.is_empty() {
             return None;
         }
-        let t = &mut self.tasks[p.idx()];
+        let t = &mut self.tasks[p];
         if !t.on_swqueue {
             let last = std::mem::replace(&mut t.swq_cpu, w.this);
             w.charge(w.line_ns(w.this, last));
@@ -150,10 +150,10 @@ impl<S: Discipline> Fair<S> {
         } else if self.swq_unlink(w, q, p) {
             self.balance.swq.picked_by_own_cpu += u64::from(n.site == Site::PickRemoveSwq);
         }
-        let curr = self.rqs[cpu.idx()].curr;
+        let curr = self.rqs[cpu].curr;
         match n.op {
             PUT_PREV if curr.is_task() => self.swq_remove(w, cpu, curr, Site::PickRemoveSwq),
-            REQUEUE => self.shared_restored(w, cpu, p, w.tasks[p.idx()].nr_cpus_allowed),
+            REQUEUE => self.shared_restored(w, cpu, p, w.tasks[p].nr_cpus_allowed),
             _ => None,
         }
     }
@@ -168,10 +168,10 @@ impl<S: Discipline> Fair<S> {
         cpu: CpuId,
         op: u8,
     ) -> Option<Step> {
-        let links = &mut self.balance.paths[exec.idx()].links;
+        let links = &mut self.balance.paths[exec].links;
         if links.stage == LinkStage::Lock {
             let rest = links.tasks.get(links.next..)?.iter();
-            let wanted = |p: &TaskId| op == APPEND || self.tasks[p.idx()].on_swqueue;
+            let wanted = |p: &TaskId| op == APPEND || self.tasks[*p].on_swqueue;
             let skip = rest.clone().position(wanted).unwrap_or(rest.len());
             links.next += skip;
         }
@@ -199,20 +199,20 @@ impl<S: Discipline> Fair<S> {
                 (Step::Unlock(lock), LinkStage::Lock)
             }
         };
-        self.balance.paths[exec.idx()].links.stage = stage;
+        self.balance.paths[exec].links.stage = stage;
         Some(step)
     }
 
     fn swq_append(&mut self, w: &World, q: usize, p: TaskId) {
         self.balance.swq.appended += 1;
-        debug_assert!(!self.tasks[p.idx()].on_swqueue, "{p:?} queued twice");
+        debug_assert!(!self.tasks[p].on_swqueue, "{p:?} queued twice");
         self.swqueues[q].n_writes += 1;
         let tail = std::mem::replace(&mut self.swqueues[q].tail, p);
-        let t = &mut self.tasks[p.idx()];
+        let t = &mut self.tasks[p];
         (t.on_swqueue, t.swq_prev, t.swq_next) = (true, tail, TaskId::NONE);
         t.swq_cpu = w.this;
         if tail.is_task() {
-            let t = &mut self.tasks[tail.idx()];
+            let t = &mut self.tasks[tail];
             (t.swq_next, t.swq_cpu) = (p, w.this);
         } else {
             self.swqueues[q].head = p;
@@ -222,7 +222,7 @@ impl<S: Discipline> Fair<S> {
     /// Takes `p` off queue `q`; false if a puller has been faster.
     pub(crate) fn swq_unlink(&mut self, w: &World, q: usize, p: TaskId) -> bool {
         self.swqueues[q].n_writes += 1;
-        let t = &mut self.tasks[p.idx()];
+        let t = &mut self.tasks[p];
         t.swq_cpu = w.this;
         if !std::mem::take(&mut t.on_swqueue) {
             self.balance.swq.unlinked_nothing += 1;
@@ -231,13 +231,13 @@ impl<S: Discipline> Fair<S> {
         let (prev, next) = (t.swq_prev, t.swq_next);
         (t.swq_prev, t.swq_next) = (TaskId::NONE, TaskId::NONE);
         if prev.is_task() {
-            let t = &mut self.tasks[prev.idx()];
+            let t = &mut self.tasks[prev];
             (t.swq_next, t.swq_cpu) = (next, w.this);
         } else {
             self.swqueues[q].head = next;
         }
         if next.is_task() {
-            let t = &mut self.tasks[next.idx()];
+            let t = &mut self.tasks[next];
             (t.swq_prev, t.swq_cpu) = (prev, w.this);
         } else {
             self.swqueues[q].tail = prev;

@@ -102,20 +102,20 @@ impl<S: Discipline> Rig<S> {
     }
 
     pub fn enqueue(&mut self, p: TaskId, flags: EnqueueFlags) {
-        let cpu = self.w.tasks[p.idx()].cpu;
+        let cpu = self.w.tasks[p].cpu;
         self.w.activate(cpu, p);
-        self.w.tasks[p.idx()].state = TaskState::Runnable;
+        self.w.tasks[p].state = TaskState::Runnable;
         self.f.enqueue_task(&mut self.w, cpu, p, flags);
         self.f.wakeup_preempt(&mut self.w, cpu, p, flags);
     }
 
     pub fn dequeue(&mut self, p: TaskId, sleep: bool) {
-        let cpu = self.w.tasks[p.idx()].cpu;
+        let cpu = self.w.tasks[p].cpu;
         if sleep {
-            self.w.tasks[p.idx()].state = TaskState::Sleeping;
+            self.w.tasks[p].state = TaskState::Sleeping;
         }
         self.f.dequeue_task(&mut self.w, cpu, p, DequeueFlags { sleep });
-        if !self.w.tasks[p.idx()].sched_delayed {
+        if !self.w.tasks[p].sched_delayed {
             self.w.deactivate(cpu, p);
         }
     }
@@ -123,28 +123,28 @@ impl<S: Discipline> Rig<S> {
     /// `schedule()` without its time.
     pub fn schedule(&mut self, cpu: u32) -> TaskId {
         let cpu = CpuId(cpu);
-        let prev = self.w.cpus[cpu.idx()].curr;
+        let prev = self.w.cpus[cpu].curr;
         let next = self.f.pick_next_task(&mut self.w, cpu).unwrap_or(TaskId::IDLE);
         if next != prev {
             self.f.switch_task(&mut self.w, cpu, prev, next);
         }
         self.w.set_curr(cpu, next);
-        self.w.cpus[cpu.idx()].need_resched = false;
+        self.w.cpus[cpu].need_resched = false;
         next
     }
 
     /// The current task of `cpu` sleeps.
     pub fn sleep(&mut self, cpu: u32) {
-        let curr = self.w.cpus[cpu as usize].curr;
+        let curr = self.w.cpus[CpuId((cpu as usize) as u32)].curr;
         self.dequeue(curr, true);
         self.schedule(cpu);
     }
 
     /// Wakes `p` where it slept.
     pub fn wake(&mut self, p: TaskId) {
-        if self.w.tasks[p.idx()].sched_delayed {
-            let cpu = self.w.tasks[p.idx()].cpu;
-            self.w.tasks[p.idx()].state = TaskState::Runnable;
+        if self.w.tasks[p].sched_delayed {
+            let cpu = self.w.tasks[p].cpu;
+            self.w.tasks[p].state = TaskState::Runnable;
             self.f.wake_delayed(&mut self.w, cpu, p);
             return self.f.wakeup_preempt(&mut self.w, cpu, p, EnqueueFlags::default());
         }
@@ -154,12 +154,12 @@ impl<S: Discipline> Rig<S> {
     /// Ticks of CPU 0 until `end`; returns when each switch happened, and to whom.
     pub fn run(&mut self, end: Ns) -> Vec<(Ns, TaskId)> {
         let mut switches = Vec::new();
-        while self.w.cpus[0].tick_next <= end {
-            self.w.now = self.w.cpus[0].tick_next;
-            self.w.cpus[0].tick_next = self.w.tick_after(CpuId(0), self.w.now);
+        while self.w.cpus[CpuId(0)].tick_next <= end {
+            self.w.now = self.w.cpus[CpuId(0)].tick_next;
+            self.w.cpus[CpuId(0)].tick_next = self.w.tick_after(CpuId(0), self.w.now);
             self.f.task_tick(&mut self.w, CpuId(0));
-            if self.w.cpus[0].need_resched {
-                let prev = self.w.cpus[0].curr;
+            if self.w.cpus[CpuId(0)].need_resched {
+                let prev = self.w.cpus[CpuId(0)].curr;
                 let next = self.schedule(0);
                 if next != prev {
                     switches.push((self.w.now, next));
@@ -176,6 +176,6 @@ impl<S: Discipline> Rig<S> {
     }
 
     pub fn vruntime(&self, p: TaskId) -> u64 {
-        self.f.tasks[p.idx()].vruntime
+        self.f.tasks[p].vruntime
     }
 }

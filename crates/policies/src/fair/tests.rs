@@ -65,8 +65,13 @@ fn run(shape: Shape, features: Features, n_tasks: u32, every_tick: bool) -> (u64
     sim.run_until(END);
     let (f, w) = (&sim.policy, &sim.w);
     for (cpu, rq) in f.rqs.iter().enumerate() {
-        let on = |p: &usize| f.tasks[*p].on_rq && w.tasks[*p].cpu.idx() == cpu;
-        let weight: u64 = (0..f.tasks.len()).filter(on).map(|p| u64::from(f.tasks[p].weight)).sum();
+        let on = |p: &usize| {
+            f.tasks[TaskId(*p as u32)].on_rq && w.tasks[TaskId(*p as u32)].cpu.idx() == cpu
+        };
+        let weight: u64 = (0..f.tasks.len())
+            .filter(on)
+            .map(|p| u64::from(f.tasks[TaskId(p as u32)].weight))
+            .sum();
         assert_eq!(rq.load_weight, weight, "CPU {cpu}");
     }
     let ran: Ns = f.tasks.iter().map(|t| t.sum_exec_runtime).sum();

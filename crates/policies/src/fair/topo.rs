@@ -3,7 +3,7 @@
 //! `sd_llc_id`, `sd_llc_size`, `cpu_smt_mask` and the CPUs behind a last-level cache as sorted
 //! lists, so that a scan is a walk over a slice.
 
-use topology::{CpuId, Machine};
+use topology::{CpuId, Machine, PerCpu};
 
 /// See the module's documentation.
 #[derive(Clone, Debug, Default)]
@@ -13,19 +13,19 @@ pub struct Topo {
     /// CONFIG_HZ.
     pub hz: u64,
     /// Per CPU: its LLC's number in the machine.
-    pub llc: Vec<u32>,
+    pub llc: PerCpu<u32>,
     /// Per CPU: `sd_llc_id`.
-    pub llc_id: Vec<CpuId>,
+    pub llc_id: PerCpu<CpuId>,
     /// Per CPU: `sd_llc_size`.
-    pub llc_size: Vec<u32>,
+    pub llc_size: PerCpu<u32>,
     /// Per CPU: level of `sd_llc` in its chain.
-    pub llc_level: Vec<Option<u32>>,
+    pub llc_level: PerCpu<Option<u32>>,
     /// Per CPU: its position in `llc_cpus` of its LLC.
-    pub llc_pos: Vec<u32>,
+    pub llc_pos: PerCpu<u32>,
     /// Per LLC: CPUs of the `sd_llc` domain, increasing.
     pub llc_cpus: Vec<Vec<CpuId>>,
     /// Per CPU: its core.
-    pub core: Vec<u32>,
+    pub core: PerCpu<u32>,
     /// Per core: `cpu_smt_mask`, increasing.
     pub core_cpus: Vec<Vec<CpuId>>,
     /// Per core: number of the last core scan that looked at it.
@@ -41,7 +41,7 @@ impl Topo {
         let domains = &machine.domains;
         let llc_cpus: Vec<Vec<CpuId>> = machine.llcs.iter().map(|l| l.iter().collect()).collect();
         let position = |c: usize| {
-            let list = &llc_cpus[machine.cpus[c].llc as usize];
+            let list = &llc_cpus[machine.cpus[CpuId(c as u32)].llc as usize];
             list.partition_point(|cpu| cpu.idx() < c) as u32
         };
         Self {
@@ -50,7 +50,7 @@ impl Topo {
             llc: machine.cpus.iter().map(|p| p.llc).collect(),
             llc_id: domains.llc_id.clone(),
             llc_size: domains.llc_size.clone(),
-            llc_level: domains.llc_level.clone(),
+            llc_level: domains.llc_level.clone().into(),
             llc_pos: (0..n).map(position).collect(),
             core: machine.cpus.iter().map(|p| p.core).collect(),
             core_cpus: machine.cores.iter().map(|c| c.iter().collect()).collect(),
@@ -63,12 +63,12 @@ impl Topo {
     /// `cpus_share_cache`
     #[inline]
     pub fn share_cache(&self, a: CpuId, b: CpuId) -> bool {
-        a == b || self.llc_id[a.idx()] == self.llc_id[b.idx()]
+        a == b || self.llc_id[a] == self.llc_id[b]
     }
 
     /// `cpu_smt_mask`: the threads of a CPU's core, itself included.
     #[inline]
     pub fn smt_mask(&self, cpu: CpuId) -> &[CpuId] {
-        &self.core_cpus[self.core[cpu.idx()] as usize]
+        &self.core_cpus[self.core[cpu] as usize]
     }
 }

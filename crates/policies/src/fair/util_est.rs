@@ -69,13 +69,13 @@ impl<E> FairTask<E> {
 impl<S: Discipline> Fair<S> {
     #[inline]
     pub(crate) fn util_est_enqueue(&mut self, cpu: CpuId, p: TaskId) {
-        self.rqs[cpu.idx()].util_est_enqueued += self.tasks[p.idx()].util_est();
+        self.rqs[cpu].util_est_enqueued += self.tasks[p].util_est();
     }
 
     #[inline]
     pub(crate) fn util_est_dequeue(&mut self, cpu: CpuId, p: TaskId) {
-        let rq = &mut self.rqs[cpu.idx()];
-        let est = self.tasks[p.idx()].util_est();
+        let rq = &mut self.rqs[cpu];
+        let est = self.tasks[p].util_est();
         rq.util_est_enqueued = rq.util_est_enqueued.saturating_sub(est);
     }
 }

@@ -18,7 +18,7 @@ use topology::{CpuId, SdFlags};
 impl<S: Discipline> Fair<S> {
     /// `select_task_rq_fair`, executed on `w.this`.
     pub(crate) fn select(&mut self, w: &mut World, p: TaskId, kind: SelectKind) -> Choice {
-        let (this, prev) = (w.this, w.tasks[p.idx()].wake_cpu);
+        let (this, prev) = (w.this, w.tasks[p].wake_cpu);
         match kind {
             SelectKind::Wake { sync, in_irq } => self.select_wake(w, p, sync, in_irq),
             SelectKind::Fork => self.select_idlest(w, p, this, prev, SdFlags::BALANCE_FORK),
@@ -27,19 +27,19 @@ impl<S: Discipline> Fair<S> {
     }
 
     fn select_wake(&mut self, w: &mut World, p: TaskId, sync: bool, in_irq: bool) -> Choice {
-        let (this, prev) = (w.this, w.tasks[p.idx()].wake_cpu);
-        let current = w.cpus[this.idx()].curr;
+        let (this, prev) = (w.this, w.tasks[p].wake_cpu);
+        let current = w.cpus[this].curr;
         self.record_wakee(w, current, p);
         let mut target = prev;
         if this != prev && !self.wake_wide(this, current, p) && w.allowed(p, this) {
-            let exiting = current.is_task() && w.tasks[current.idx()].exiting;
+            let exiting = current.is_task() && w.tasks[current].exiting;
             target = self.wake_affine(w, p, prev, sync && !exiting);
         }
-        let recent = self.tasks[p.idx()].recent_used_cpu;
+        let recent = self.tasks[p].recent_used_cpu;
         let mut choice = PendingChoice { idle: false, prev, target, recent, in_irq, slow: 0 };
         let (cpu, scan_ns) = self.select_idle_sibling(w, p, &choice);
-        choice.idle = w.cpus[cpu.idx()].idle;
-        self.rqs[this.idx()].choice = choice;
+        choice.idle = w.cpus[cpu].idle;
+        self.rqs[this].choice = choice;
         Choice { cpu, scan_ns }
     }
 
@@ -56,19 +56,19 @@ impl<S: Discipline> Fair<S> {
     ) -> Choice {
         let domains = &w.machine.domains;
         let balances = |level: usize| {
-            let link = domains.chains[this.idx()][level];
-            domains.domains[link.domain.0 as usize].flags.has(flag)
+            let link = domains.chains[this][level];
+            domains.domains[link.domain].flags.has(flag)
         };
-        let n_levels = domains.chains[this.idx()].len();
+        let n_levels = domains.chains[this].len();
         let level = (0..n_levels).take_while(|l| balances(*l)).last();
         let (cpu, scan_ns) = match level {
             Some(level) => self.find_idlest_cpu(w, p, this, prev, level, flag),
             None => (prev, 0),
         };
-        let idle = w.cpus[cpu.idx()].idle;
+        let idle = w.cpus[cpu].idle;
         w.note_placed(p, if idle { reasons::TAKEN_MEANWHILE } else { reasons::IDLEST_IS_BUSY });
         let (target, recent, in_irq, slow) = (cpu, prev, false, flag);
-        self.rqs[this.idx()].choice = PendingChoice { idle, prev, target, recent, in_irq, slow };
+        self.rqs[this].choice = PendingChoice { idle, prev, target, recent, in_irq, slow };
         Choice { cpu, scan_ns }
     }
 
@@ -76,8 +76,8 @@ impl<S: Discipline> Fair<S> {
     /// search is repeated once, as of now: in the kernel the look and the commit are one line
     /// transfer apart (spec 5.9).
     pub(crate) fn commit(&mut self, w: &mut World, p: TaskId, choice: Choice) -> CpuId {
-        let pending = self.rqs[w.this.idx()].choice;
-        if !pending.idle || w.cpus[choice.cpu.idx()].idle {
+        let pending = self.rqs[w.this].choice;
+        if !pending.idle || w.cpus[choice.cpu].idle {
             return choice.cpu;
         }
         if pending.slow != 0 {
@@ -87,11 +87,7 @@ impl<S: Discipline> Fair<S> {
     }
 
     fn wakee(&self, this: CpuId, current: TaskId) -> &Wakee {
-        if current.is_task() {
-            &self.tasks[current.idx()].wakee
-        } else {
-            &self.rqs[this.idx()].idle_wakee
-        }
+        if current.is_task() { &self.tasks[current].wakee } else { &self.rqs[this].idle_wakee }
     }
 
     /// `record_wakee`: counts how often `current` turns to another wakee, forgetting half of it
@@ -99,9 +95,9 @@ impl<S: Discipline> Fair<S> {
     fn record_wakee(&mut self, w: &World, current: TaskId, p: TaskId) {
         let hz = self.topo.hz;
         let wakee = if current.is_task() {
-            &mut self.tasks[current.idx()].wakee
+            &mut self.tasks[current].wakee
         } else {
-            &mut self.rqs[w.this.idx()].idle_wakee
+            &mut self.rqs[w.this].idle_wakee
         };
         // "jiffies > flip_ts + HZ", with the product kept instead of the quotient.
         if wakee.decay_due <= w.now {
@@ -123,8 +119,8 @@ impl<S: Discipline> Fair<S> {
     /// them all.
     fn wake_wide(&self, this: CpuId, current: TaskId, p: TaskId) -> bool {
         let mine = self.wakee(this, current).flips;
-        let theirs = self.tasks[p.idx()].wakee.flips;
-        is_wide(mine, theirs, self.topo.llc_size[this.idx()])
+        let theirs = self.tasks[p].wakee.flips;
+        is_wide(mine, theirs, self.topo.llc_size[this])
     }
 
     /// `wake_affine`: this CPU or `prev`, which differ; `prev` if no WAKE_AFFINE domain of this
@@ -151,7 +147,7 @@ impl<S: Discipline> Fair<S> {
 
     /// `wake_affine_idle`
     fn wake_affine_idle(&self, w: &World, this: CpuId, prev: CpuId, sync: bool) -> Option<CpuId> {
-        let (here, there) = (&w.cpus[this.idx()], &w.cpus[prev.idx()]);
+        let (here, there) = (&w.cpus[this], &w.cpus[prev]);
         if here.idle && self.topo.share_cache(this, prev) {
             // An interrupt on an idle CPU says nothing about where the data is.
             return Some(if there.idle { prev } else { this });
@@ -177,7 +173,7 @@ impl<S: Discipline> Fair<S> {
     ) -> bool {
         let this = w.this;
         self.catch_up(w, prev);
-        let current = w.cpus[this.idx()].curr;
+        let current = w.cpus[this].curr;
         let mut here = self.cpu_load(this) as i64;
         if sync {
             S::update_h_load(self, w, this, current);
@@ -189,7 +185,7 @@ impl<S: Discipline> Fair<S> {
         }
         // Capacities are equal on both sides, so they are left out, but for the scale of `sync`.
         let capacity = 1024;
-        let from = w.tasks[p.idx()].cpu;
+        let from = w.tasks[p].cpu;
         S::update_h_load(self, w, from, p);
         let load = S::task_h_load(self, from, p) as i64;
         let (mut a, mut b) = (here + load, self.cpu_load(prev) as i64 - load);
@@ -211,9 +207,9 @@ fn is_wide(a: u32, b: u32, llc_size: u32) -> bool {
 /// `imbalance_pct`.
 fn affine_domain(w: &World, this: CpuId, prev: CpuId) -> Option<(usize, u32)> {
     let domains = &w.machine.domains;
-    domains.chains[this.idx()]
+    domains.chains[this]
         .iter()
-        .map(|link| &domains.domains[link.domain.0 as usize])
+        .map(|link| &domains.domains[link.domain])
         .enumerate()
         .find(|(_, d)| d.flags.has(SdFlags::WAKE_AFFINE) && d.span.contains(prev))
         .map(|(level, d)| (level, d.imbalance_pct))

@@ -33,11 +33,11 @@ impl Workqueues {
     /// If it is bound.
     pub fn change(&mut self, cx: &mut ProgramCx<'_>, wq: WqId, affinity: Affinity) -> Change {
         assert!(self.is_unbound(wq), "only unbound workqueues have an affinity");
-        let mut spec = self.wqs[wq.idx()].spec.clone();
+        let mut spec = self.wqs[wq].spec.clone();
         spec.kind = Kind::Unbound(affinity);
         let pools = self.pools_of(cx, &spec);
         // Held until the workqueue uses them.
-        pools.iter().for_each(|pool| self.pools[pool.idx()].refs += 1);
+        pools.iter().for_each(|pool| self.pools[*pool].refs += 1);
         Change { wq, affinity, pools, stage: Stage::Pool(0) }
     }
 }
@@ -47,7 +47,7 @@ impl Change {
     pub fn next(&mut self, all: &mut Workqueues, cx: &mut ProgramCx<'_>) -> Option<Op> {
         match self.stage {
             Stage::Pool(at) => {
-                let without = |pool: &PoolId| all.pools[pool.idx()].n_workers == 0;
+                let without = |pool: &PoolId| all.pools[*pool].n_workers == 0;
                 let Some(offset) = self.pools[at..].iter().position(without) else {
                     self.install(all);
                     return None;
@@ -58,7 +58,7 @@ impl Change {
             Stage::Start(at) => {
                 let worker = all.make_worker(cx, self.pools[at]);
                 self.stage = Stage::Attach(at, worker);
-                Some(Op::Fork(all.workers[worker.idx()].task))
+                Some(Op::Fork(all.workers[worker].task))
             }
             Stage::Attach(at, worker) => {
                 self.stage = Stage::Pool(at);
@@ -68,13 +68,13 @@ impl Change {
     }
 
     fn install(&self, all: &mut Workqueues) {
-        let wq = &mut all.wqs[self.wq.idx()];
+        let wq = &mut all.wqs[self.wq];
         let before = std::mem::replace(&mut wq.spec.kind, Kind::Unbound(self.affinity));
         let same_pools =
-            wq.pwqs.iter().map(|pwq| all.pwqs[pwq.idx()].pool).eq(self.pools.iter().copied());
+            wq.pwqs.iter().map(|pwq| all.pwqs[*pwq].pool).eq(self.pools.iter().copied());
         if before != wq.spec.kind && !same_pools {
             all.install(self.wq, &self.pools);
         }
-        self.pools.iter().for_each(|pool| all.pools[pool.idx()].refs -= 1);
+        self.pools.iter().for_each(|pool| all.pools[*pool].refs -= 1);
     }
 }

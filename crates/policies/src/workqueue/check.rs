@@ -1,7 +1,8 @@
 //! What must hold of workqueues at every instant (spec 13, I19).
 
-use super::{Item, WorkerId, Workqueues};
+use super::{Item, PoolId, WorkId, Workqueues};
 use sim_core::World;
+use topology::IdVec;
 
 impl Workqueues {
     /// Checks the counts of pwqs, pools and workers. O(all of them).
@@ -10,41 +11,43 @@ impl Workqueues {
     /// The first violation found, in words.
     pub fn check(&self, w: &World) -> Result<(), String> {
         for (id, p) in self.pwqs.iter().enumerate() {
-            let max = self.wqs[p.wq.idx()].spec.max_active;
+            let max = self.wqs[p.wq].spec.max_active;
             ensure(p.nr_active <= max, || format!("pwq {id}: {} active of {max}", p.nr_active))?;
             ensure(p.stats.completed <= p.stats.started, || format!("pwq {id}: {:?}", p.stats))?;
             ensure(p.nr_in_flight as usize == p.nr_active as usize + p.inactive.len(), || {
                 format!("pwq {id}: {} in flight, {} active", p.nr_in_flight, p.nr_active)
             })?;
         }
-        for pool in 0..self.pools.len() {
+        for pool in self.pools.ids() {
             self.check_pool(w, pool)?;
         }
         self.check_works()
     }
 
-    fn check_pool(&self, w: &World, pool: usize) -> Result<(), String> {
+    fn check_pool(&self, w: &World, pool: PoolId) -> Result<(), String> {
         let p = &self.pools[pool];
-        let ids = || (0..self.workers.len() as u32).map(WorkerId);
+        let ids = || self.workers.ids();
         let its = || {
             ids().filter(|w| {
-                let w = &self.workers[w.idx()];
-                w.pool.idx() == pool && w.attached && w.stage != super::worker::Stage::Exit
+                let w = &self.workers[*w];
+                w.pool == pool && w.attached && w.stage != super::worker::Stage::Exit
             })
         };
         let n_workers = its().count();
-        ensure(n_workers == p.n_workers as usize, || format!("pool {pool}: {n_workers} workers"))?;
-        let idle = its().filter(|w| self.workers[w.idx()].idle).count();
-        ensure(idle == p.idle.len(), || format!("pool {pool}: {idle} idle of {n_workers}"))?;
+        ensure(n_workers == p.n_workers as usize, || {
+            format!("pool {pool:?}: {n_workers} workers")
+        })?;
+        let idle = its().filter(|w| self.workers[*w].idle).count();
+        ensure(idle == p.idle.len(), || format!("pool {pool:?}: {idle} idle of {n_workers}"))?;
         let counted = its().filter(|w| self.counts(*w)).count();
         ensure(counted == p.nr_running as usize, || {
-            format!("pool {pool}: {counted} run of {}", p.nr_running)
+            format!("pool {pool:?}: {counted} run of {}", p.nr_running)
         })?;
         // Idle workers sleep, or are on their way to the lock.
         for worker in its().filter(|_| p.key.strict) {
-            let t = &w.tasks[self.workers[worker.idx()].task.idx()];
+            let t = &w.tasks[self.workers[worker].task];
             ensure(!t.on_cpu || p.key.pod.contains(t.cpu), || {
-                format!("pool {pool} is strict: its worker runs on {}", t.cpu)
+                format!("pool {pool:?} is strict: its worker runs on {}", t.cpu)
             })?;
         }
         Ok(())
@@ -52,27 +55,27 @@ impl Workqueues {
 
     /// An item is on one list at most, and is executed by one worker at most.
     fn check_works(&self) -> Result<(), String> {
-        let mut listed = vec![0; self.works.len()];
+        let mut listed = IdVec::<WorkId, u32>::filled(0, self.works.len());
         let pools = self.pools.iter().flat_map(|p| &p.worklist);
         let inactive = self.pwqs.iter().flat_map(|p| &p.inactive);
-        pools.chain(inactive).for_each(|work| listed[work.idx()] += 1);
-        let mut running = vec![0; self.works.len()];
+        pools.chain(inactive).for_each(|work| listed[*work] += 1);
+        let mut running = IdVec::<WorkId, u32>::filled(0, self.works.len());
         for w in &self.workers {
             for item in &w.scheduled {
                 if let Item::Work(work) = item {
-                    listed[work.idx()] += 1;
+                    listed[*work] += 1;
                 }
             }
             if let Some(work) = w.current {
-                running[work.idx()] += 1;
+                running[work] += 1;
             }
         }
-        for (id, work) in self.works.iter().enumerate() {
+        for (id, work) in self.works.entries() {
             ensure(listed[id] == u32::from(work.listed), || {
-                format!("item {id} is on {} lists", listed[id])
+                format!("item {id:?} is on {} lists", listed[id])
             })?;
             ensure(running[id] == u32::from(work.running.is_some()), || {
-                format!("item {id} is executed by {} workers", running[id])
+                format!("item {id:?} is executed by {} workers", running[id])
             })?;
         }
         Ok(())

@@ -53,10 +53,10 @@ impl Workqueues {
     /// Begins `flush_work(work)` by `task`, which goes through [`Workqueues::step`] and then waits
     /// as long as [`Workqueues::is_flushing`] says. False: there is nothing to wait for.
     pub fn flush_work(&mut self, cx: &mut ProgramCx<'_>, work: WorkId, task: TaskId) -> bool {
-        let w = &self.works[work.idx()];
+        let w = &self.works[work];
         let pool = match (w.listed, w.running) {
-            (true, _) => self.pwqs[w.pwq.idx()].pool,
-            (_, Some(worker)) => self.workers[worker.idx()].pool,
+            (true, _) => self.pwqs[w.pwq].pool,
+            (_, Some(worker)) => self.workers[worker].pool,
             _ => return false,
         };
         self.begin(cx, Errand::Flush(work, task), pool);
@@ -65,7 +65,7 @@ impl Workqueues {
 
     /// `flush_workqueue` by `task`: true if it must wait, as long as [`Workqueues::is_flushing`].
     pub fn flush_workqueue(&mut self, wq: WqId, task: TaskId) -> bool {
-        let flushes = &mut self.wqs[wq.idx()].flushes;
+        let flushes = &mut self.wqs[wq].flushes;
         let color = flushes.color;
         flushes.color += 1;
         let waits = !flushes.in_flight.is_empty();
@@ -78,23 +78,21 @@ impl Workqueues {
 
     /// True while what `task` flushes is not complete.
     pub fn is_flushing(&self, task: TaskId) -> bool {
-        self.flushing.get(task.idx()).copied().unwrap_or(false)
+        self.flushing.at(task).copied().unwrap_or(false)
     }
 
     pub(super) fn set_flushing(&mut self, task: TaskId, on: bool) {
-        if self.flushing.len() <= task.idx() {
-            self.flushing.resize(task.idx() + 1, false);
-        }
-        self.flushing[task.idx()] = on;
+        self.flushing.cover(task, || false);
+        self.flushing[task] = on;
     }
 
     /// Under the pool's lock.
     pub(super) fn insert_barrier(&mut self, work: WorkId, task: TaskId) {
-        let w = &mut self.works[work.idx()];
+        let w = &mut self.works[work];
         if w.listed {
             w.flushers.push(task);
         } else if let Some(worker) = w.running {
-            self.workers[worker.idx()].scheduled.push_front(Item::Barrier(task));
+            self.workers[worker].scheduled.push_front(Item::Barrier(task));
         } else {
             return;
         }

@@ -71,32 +71,32 @@ impl Workqueues {
     /// True if the executing CPU is in a path of the workqueues: [`Workqueues::step`] goes on.
     #[inline]
     pub fn under_way(&self, cx: &ProgramCx<'_>) -> bool {
-        self.paths[cx.cpu().idx()].stage != Stage::None
+        self.paths[cx.cpu()].stage != Stage::None
     }
 
     /// Begins a path of the executing CPU.
     pub(super) fn begin(&mut self, cx: &ProgramCx<'_>, errand: Errand, pool: PoolId) {
         debug_assert!(!self.under_way(cx), "{errand:?} in the middle of another path");
         let path = Path { errand, pool, stage: Stage::Lock, ..Path::NONE };
-        self.paths[cx.cpu().idx()] = path;
+        self.paths[cx.cpu()] = path;
     }
 
     /// Begins `queue_work`; an item that runs elsewhere must go there (spec 10.2).
     pub(super) fn begin_queue(&mut self, cx: &ProgramCx<'_>, work: WorkId) {
-        let wq = self.works[work.idx()].wq;
-        let pwq = self.wqs[wq.idx()].pwqs[cx.cpu().idx()];
-        let pool = self.pwqs[pwq.idx()].pool;
+        let wq = self.works[work].wq;
+        let pwq = self.wqs[wq].pwqs[cx.cpu()];
+        let pool = self.pwqs[pwq].pool;
         self.begin(cx, Errand::Queue(work), pool);
-        let path = &mut self.paths[cx.cpu().idx()];
+        let path = &mut self.paths[cx.cpu()];
         path.pwq = pwq;
-        if let Some(last) = self.works[work.idx()].last_pool.filter(|last| *last != pool) {
+        if let Some(last) = self.works[work].last_pool.filter(|last| *last != pool) {
             path.stage = Stage::AskLast(last);
         }
     }
 
     /// The next step of the path of the executing CPU; `Done` when it is through.
     pub fn step(&mut self, cx: &mut ProgramCx<'_>) -> Step {
-        let cpu = cx.cpu().idx();
+        let cpu = cx.cpu();
         loop {
             let path = self.paths[cpu];
             let (next, step) = match path.stage {
@@ -110,7 +110,7 @@ impl Workqueues {
                 }
                 Stage::Hold => (Stage::Act, Some(Step::Spend(self.hold_ns(cx, path)))),
                 Stage::Act if self.is_stale(path) => {
-                    (Stage::Retry, Some(Step::Unlock(self.pools[path.pool.idx()].lock)))
+                    (Stage::Retry, Some(Step::Unlock(self.pools[path.pool].lock)))
                 }
                 Stage::Act => {
                     let kick = self.act(cx, path.errand);
@@ -125,7 +125,7 @@ impl Workqueues {
                 Stage::Kick => self.next_kick(cx, path),
                 Stage::Unlock => {
                     self.leave(path.errand);
-                    (Stage::End, Some(Step::Unlock(self.pools[path.pool.idx()].lock)))
+                    (Stage::End, Some(Step::Unlock(self.pools[path.pool].lock)))
                 }
                 Stage::End => (Stage::None, Some(Step::Done)),
             };
@@ -138,7 +138,7 @@ impl Workqueues {
 
     /// For profiles: the functions that a path of `cpu` is in.
     pub fn unwind(&self, cpu: CpuId, stack: &mut Stack) {
-        let path = &self.paths[cpu.idx()];
+        let path = &self.paths[cpu];
         if path.stage == Stage::None {
             return;
         }
@@ -160,30 +160,30 @@ impl Workqueues {
     }
 
     fn lock(&self, pool: PoolId) -> Step {
-        Step::Lock(self.pools[pool.idx()].lock, Site::WqPoolLock)
+        Step::Lock(self.pools[pool].lock, Site::WqPoolLock)
     }
 
     /// The pool where the item ran last is locked: if it still runs there, it stays there.
-    fn asked(&mut self, cpu: usize, last: PoolId) -> (Stage, Option<Step>) {
+    fn asked(&mut self, cpu: CpuId, last: PoolId) -> (Stage, Option<Step>) {
         let path = &mut self.paths[cpu];
         if let Errand::Queue(work) = path.errand
-            && let Some(worker) = self.works[work.idx()].running
-            && self.workers[worker.idx()].pool == last
+            && let Some(worker) = self.works[work].running
+            && self.workers[worker].pool == last
         {
-            (path.pool, path.pwq) = (last, self.workers[worker.idx()].pwq);
+            (path.pool, path.pwq) = (last, self.workers[worker].pwq);
             return (Stage::Hold, None);
         }
-        (Stage::Lock, Some(Step::Unlock(self.pools[last.idx()].lock)))
+        (Stage::Lock, Some(Step::Unlock(self.pools[last].lock)))
     }
 
     /// The workqueue has another pwq by now, and nothing holds the one that was chosen.
     fn is_stale(&self, path: Path) -> bool {
-        matches!(path.errand, Errand::Queue(_)) && self.pwqs[path.pwq.idx()].is_released()
+        matches!(path.errand, Errand::Queue(_)) && self.pwqs[path.pwq].is_released()
     }
 
     fn retry(&mut self, cx: &ProgramCx<'_>, errand: Errand) {
         if let Errand::Queue(work) = errand {
-            self.paths[cx.cpu().idx()].stage = Stage::None;
+            self.paths[cx.cpu()].stage = Stage::None;
             self.begin_queue(cx, work);
         }
     }
@@ -194,7 +194,7 @@ impl Workqueues {
             Errand::Queue(_) | Errand::Flush(..) => costs.queue_ns,
             _ => costs.work_ns,
         };
-        own + cx.pull_ns(self.pools[path.pool.idx()].lock, costs.lines)
+        own + cx.pull_ns(self.pools[path.pool].lock, costs.lines)
     }
 
     /// What the errand does at the end of its hold time; true if the pool is to be kicked.
@@ -217,8 +217,8 @@ impl Workqueues {
                 let pool = self.pool_of(worker);
                 let kicked = pool.need_more_work();
                 if !kicked {
-                    let task = self.workers[worker.idx()].task;
-                    self.wakes[cx.cpu().idx()].push(task);
+                    let task = self.workers[worker].task;
+                    self.wakes[cx.cpu()].push(task);
                 }
                 kicked
             }
@@ -231,8 +231,8 @@ impl Workqueues {
             return (Stage::Unlock, None);
         };
         if let Errand::Blocking(worker) | Errand::Hog(worker) = path.errand {
-            let pwq = self.workers[worker.idx()].pwq;
-            self.pwqs[pwq.idx()].stats.cm_wakeups += 1;
+            let pwq = self.workers[worker].pwq;
+            self.pwqs[pwq].stats.cm_wakeups += 1;
         }
         (if again { Stage::Kick } else { Stage::Unlock }, Some(Step::Wake { task, sync: false }))
     }
@@ -240,9 +240,9 @@ impl Workqueues {
     /// The last thing under the lock: an item that is about to run may be queued again.
     fn leave(&mut self, errand: Errand) {
         if let Errand::Woken(worker) | Errand::Returned(worker) | Errand::Managed(worker) = errand
-            && let Some(work) = self.workers[worker.idx()].current
+            && let Some(work) = self.workers[worker].current
         {
-            self.works[work.idx()].pending = false;
+            self.works[work].pending = false;
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Pods: the parts that a scope cuts the machine into (spec 10.1).
 
 use super::Scope;
-use topology::{CpuId, CpuSet, Machine};
+use topology::{CpuId, CpuSet, IdVec, Machine, PerCpu};
 
 /// A partition of the CPUs.
 #[derive(Clone, Debug, PartialEq)]
@@ -9,7 +9,7 @@ pub struct Pods {
     /// The CPUs of each pod; pods are numbered by their first CPU.
     pub cpus: Vec<CpuSet>,
     /// By CPU: its pod.
-    pub of: Vec<u32>,
+    pub of: PerCpu<u32>,
 }
 
 impl Pods {
@@ -26,7 +26,7 @@ impl Pods {
             Scope::System => vec![(0, 0); n],
         };
         let mut known: Vec<(u32, u32)> = Vec::new();
-        let mut pods = Self { cpus: Vec::new(), of: Vec::new() };
+        let mut pods = Self { cpus: Vec::new(), of: IdVec::new() };
         for (cpu, key) in key.iter().enumerate() {
             let pod = known.iter().position(|k| k == key).unwrap_or_else(|| {
                 known.push(*key);
@@ -41,7 +41,7 @@ impl Pods {
 
     /// The pod of a CPU.
     pub fn pod_of(&self, cpu: CpuId) -> &CpuSet {
-        &self.cpus[self.of[cpu.idx()] as usize]
+        &self.cpus[self.of[cpu] as usize]
     }
 }
 

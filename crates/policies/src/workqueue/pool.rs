@@ -140,14 +140,14 @@ impl Workqueues {
 
     /// Gives `wq` a pwq for each CPU, in place of those it has.
     pub(super) fn install(&mut self, wq: WqId, pools: &[PoolId]) {
-        let old = std::mem::take(&mut self.wqs[wq.idx()].pwqs);
-        for pwq in old {
-            self.pwqs[pwq.idx()].replaced = true;
+        let old = std::mem::take(&mut self.wqs[wq].pwqs);
+        for &pwq in &old {
+            self.pwqs[pwq].replaced = true;
             self.put_pwq(pwq);
         }
         for (cpu, pool) in pools.iter().enumerate() {
-            self.pools[pool.idx()].refs += 1;
-            self.wqs[wq.idx()].pwqs.push(PwqId(self.pwqs.len() as u32));
+            self.pools[*pool].refs += 1;
+            self.wqs[wq].pwqs.push(PwqId(self.pwqs.len() as u32));
             self.pwqs.push(super::Pwq {
                 wq,
                 pool: *pool,
@@ -163,9 +163,9 @@ impl Workqueues {
 
     /// A pwq that was replaced lets go of its pool when its last item is complete.
     pub(super) fn put_pwq(&mut self, pwq: PwqId) {
-        let p = &self.pwqs[pwq.idx()];
+        let p = &self.pwqs[pwq];
         if p.is_released() {
-            self.pools[p.pool.idx()].refs -= 1;
+            self.pools[p.pool].refs -= 1;
         }
     }
 
@@ -185,7 +185,7 @@ impl Workqueues {
     }
 
     fn worker_attr(&self, pool: PoolId) -> TaskAttr {
-        let p = &self.pools[pool.idx()];
+        let p = &self.pools[pool];
         TaskAttr {
             comm: p.comm,
             nice: p.key.nice,
@@ -214,87 +214,85 @@ impl Workqueues {
             since_ns: 0,
             counted_ns: 0,
         });
-        if self.worker_of.len() <= task.idx() {
-            self.worker_of.resize(task.idx() + 1, None);
-        }
-        self.worker_of[task.idx()] = Some(id);
+        self.worker_of.cover(task, || None);
+        self.worker_of[task] = Some(id);
         id
     }
 
     /// The worker joins its pool, as an idle one.
     pub(super) fn attach(&mut self, worker: WorkerId) {
-        self.workers[worker.idx()].attached = true;
-        let pool = self.workers[worker.idx()].pool;
-        self.pools[pool.idx()].n_workers += 1;
+        self.workers[worker].attached = true;
+        let pool = self.workers[worker].pool;
+        self.pools[pool].n_workers += 1;
         self.enter_idle(worker);
     }
 
     pub(super) fn enter_idle(&mut self, worker: WorkerId) {
-        let w = &mut self.workers[worker.idx()];
+        let w = &mut self.workers[worker];
         debug_assert!(!w.idle && w.current.is_none() && w.scheduled.is_empty());
         w.idle = true;
-        self.pools[w.pool.idx()].idle.push(worker);
+        self.pools[w.pool].idle.push(worker);
     }
 
     pub(super) fn leave_idle(&mut self, worker: WorkerId) {
-        let w = &mut self.workers[worker.idx()];
+        let w = &mut self.workers[worker];
         w.idle = false;
-        let idle = &mut self.pools[w.pool.idx()].idle;
+        let idle = &mut self.pools[w.pool].idle;
         let at = idle.iter().rposition(|i| *i == worker);
         idle.remove(at.expect("an idle worker is on its pool's list"));
     }
 
     /// A worker counts if nothing says that it is not running (spec 10.4).
     pub(super) fn counts(&self, worker: WorkerId) -> bool {
-        let w = &self.workers[worker.idx()];
-        self.pools[w.pool.idx()].is_bound() && !w.prep && !w.cpu_intensive && !w.sleeping
+        let w = &self.workers[worker];
+        self.pools[w.pool].is_bound() && !w.prep && !w.cpu_intensive && !w.sleeping
     }
 
     /// Changes a worker's flags and keeps its pool's `nr_running`.
     pub(super) fn change_flags(&mut self, worker: WorkerId, change: impl FnOnce(&mut Worker)) {
         let before = self.counts(worker);
-        change(&mut self.workers[worker.idx()]);
+        change(&mut self.workers[worker]);
         let after = self.counts(worker);
-        let pool = self.workers[worker.idx()].pool;
-        let nr = &mut self.pools[pool.idx()].nr_running;
+        let pool = self.workers[worker].pool;
+        let nr = &mut self.pools[pool].nr_running;
         *nr = *nr + u32::from(after) - u32::from(before);
     }
 
     /// One round of `kick_pool`: the task to be woken, and whether the loop goes on (spec 10.2,
     /// 10.7). `None`: there is nobody to be woken, or nothing to do.
     pub(super) fn kick(&mut self, cx: &mut ProgramCx<'_>, pool: PoolId) -> Option<(TaskId, bool)> {
-        let p = &self.pools[pool.idx()];
+        let p = &self.pools[pool];
         let worker = *p.idle.last().filter(|_| p.need_more_work())?;
-        let first = self.works[p.worklist[0].idx()].pwq;
-        let task = self.workers[worker.idx()].task;
+        let first = self.works[p.worklist[0]].pwq;
+        let task = self.workers[worker].task;
         if p.idle.len() > 1 && self.localizes(first) && self.assign(pool, worker) {
             self.leave_idle(worker);
-            cx.set_wake_cpu(task, self.pwqs[first.idx()].cpu);
+            cx.set_wake_cpu(task, self.pwqs[first].cpu);
             return Some((task, true));
         }
-        let p = &self.pools[pool.idx()];
+        let p = &self.pools[pool];
         if !p.key.strict && !p.key.pod.contains(cx.wake_cpu(task)) {
             let to = cx.any_distribute(p.mask);
             cx.set_wake_cpu(task, to);
-            self.pwqs[first.idx()].stats.repatriated += 1;
+            self.pwqs[first].stats.repatriated += 1;
         }
         Some((task, false))
     }
 
     fn localizes(&self, pwq: PwqId) -> bool {
-        let wq = self.pwqs[pwq.idx()].wq;
-        matches!(self.wqs[wq.idx()].spec.kind, Kind::Unbound(affinity) if affinity.localize)
+        let wq = self.pwqs[pwq].wq;
+        matches!(self.wqs[wq].spec.kind, Kind::Unbound(affinity) if affinity.localize)
     }
 
     /// `assign_work`: the head of the pool's list becomes the worker's; false if another worker
     /// executes it at this moment: it then goes to that one.
     pub(super) fn assign(&mut self, pool: PoolId, worker: WorkerId) -> bool {
-        let p = &mut self.pools[pool.idx()];
+        let p = &mut self.pools[pool];
         let work = p.worklist.pop_front().expect("the caller has seen an item");
-        let running = self.works[work.idx()].running;
-        let busy = running.filter(|r| self.workers[r.idx()].pool == pool);
+        let running = self.works[work].running;
+        let busy = running.filter(|r| self.workers[*r].pool == pool);
         let taker = busy.unwrap_or(worker);
-        self.workers[taker.idx()].scheduled.push_back(Item::Work(work));
+        self.workers[taker].scheduled.push_back(Item::Work(work));
         busy.is_none()
     }
 }

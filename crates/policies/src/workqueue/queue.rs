@@ -15,7 +15,7 @@ impl Workqueues {
     /// goes through [`Workqueues::step`] to its end. False, and nothing to be done, if the item is
     /// pending already.
     pub fn queue(&mut self, cx: &mut ProgramCx<'_>, work: WorkId) -> bool {
-        let w = &mut self.works[work.idx()];
+        let w = &mut self.works[work];
         if std::mem::replace(&mut w.pending, true) {
             return false;
         }
@@ -25,33 +25,33 @@ impl Workqueues {
 
     /// Under the pool's lock: the item goes to the pool, or waits for others of its pwq.
     pub(super) fn insert(&mut self, cx: &ProgramCx<'_>, work: WorkId) -> bool {
-        let pwq = self.paths[cx.cpu().idx()].pwq;
-        let w = &mut self.works[work.idx()];
+        let pwq = self.paths[cx.cpu()].pwq;
+        let w = &mut self.works[work];
         (w.pwq, w.listed) = (pwq, true);
-        w.color = self.wqs[w.wq.idx()].flushes.add();
-        let p = &mut self.pwqs[pwq.idx()];
+        w.color = self.wqs[w.wq].flushes.add();
+        let p = &mut self.pwqs[pwq];
         p.nr_in_flight += 1;
-        let max_active = self.wqs[p.wq.idx()].spec.max_active;
+        let max_active = self.wqs[p.wq].spec.max_active;
         if p.nr_active >= max_active {
             p.inactive.push_back(work);
             return false;
         }
         p.nr_active += 1;
-        self.pools[p.pool.idx()].worklist.push_back(work);
+        self.pools[p.pool].worklist.push_back(work);
         true
     }
 
     /// An item of `pwq` is complete: the next one that waits for that becomes active. Nobody is
     /// woken for it: the worker that asks finds it, or its next kick does.
     pub(super) fn dec_active(&mut self, pwq: PwqId) {
-        let p = &mut self.pwqs[pwq.idx()];
+        let p = &mut self.pwqs[pwq];
         p.nr_active -= 1;
         p.nr_in_flight -= 1;
-        if p.nr_active < self.wqs[p.wq.idx()].spec.max_active
+        if p.nr_active < self.wqs[p.wq].spec.max_active
             && let Some(work) = p.inactive.pop_front()
         {
             p.nr_active += 1;
-            self.pools[p.pool.idx()].worklist.push_back(work);
+            self.pools[p.pool].worklist.push_back(work);
         }
         self.put_pwq(pwq);
     }

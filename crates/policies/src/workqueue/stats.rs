@@ -69,7 +69,7 @@ impl Workqueues {
 
     /// What a workqueue is like at present.
     pub fn spec(&self, wq: WqId) -> &WqSpec {
-        &self.wqs[wq.idx()].spec
+        &self.wqs[wq].spec
     }
 
     /// True if `wq` is unbound.
@@ -103,13 +103,13 @@ impl Workqueues {
 
     /// By CPU: the number of the pool that takes what `wq` is given there.
     pub fn pool_by_cpu(&self, wq: WqId) -> Vec<u32> {
-        self.wqs[wq.idx()].pwqs.iter().map(|pwq| self.pwqs[pwq.idx()].pool.0).collect()
+        self.wqs[wq].pwqs.iter().map(|pwq| self.pwqs[*pwq].pool.0).collect()
     }
 
     /// The CPU time of the worker's item since it was last counted.
     pub(super) fn count_time(&mut self, cx: &ProgramCx<'_>, worker: WorkerId) {
-        let w = &mut self.workers[worker.idx()];
+        let w = &mut self.workers[worker];
         let ran = cx.ran_ns(w.task);
-        self.pwqs[w.pwq.idx()].stats.cpu_ns += ran - std::mem::replace(&mut w.counted_ns, ran);
+        self.pwqs[w.pwq].stats.cpu_ns += ran - std::mem::replace(&mut w.counted_ns, ran);
     }
 }

@@ -167,7 +167,7 @@ impl Rig {
     }
 
     fn work(&mut self, cx: &mut ProgramCx<'_>, task: TaskId, work: WorkId) -> Op {
-        let (now, i) = (cx.now(), work.idx());
+        let (now, i) = (cx.now(), work.0 as usize);
         if self.in_item[i] == 0 {
             let ran = Ran { work: work.0, task, cpu: cx.cpu(), from: now, to: 0 };
             assert_eq!(self.open[i].replace(ran), None, "item {i} runs twice at once");
@@ -264,7 +264,7 @@ fn check_starts(wq: &Workqueues, at_work: &mut Vec<bool>) {
     at_work.resize(wq.workers.len(), false);
     for (w, was_at_work) in wq.workers.iter().zip(at_work) {
         let begins = !w.prep && !std::mem::replace(was_at_work, !w.prep);
-        let pool = &wq.pools[w.pool.idx()];
+        let pool = &wq.pools[w.pool];
         assert!(!begins || !pool.idle.is_empty() || pool.has_manager, "{:?}", w.task);
     }
 }
@@ -466,7 +466,7 @@ fn localized_items_go_to_workers_near_their_issuer_while_two_are_idle() {
     };
     let rig = Rig::new(spec, items(6, 2 * MS), vec![drive(0, 4, true), drive(9, 5, false)]);
     let sim = run(rig);
-    let llc = |cpu: CpuId| sim.w.machine.cpus[cpu.idx()].llc;
+    let llc = |cpu: CpuId| sim.w.machine.cpus[cpu].llc;
     let log = starts(&sim);
     let near = log.iter().filter(|r| {
         let issuer = if r.work == 5 { CpuId(9) } else { CpuId(0) };

@@ -45,7 +45,7 @@ impl Workqueues {
     /// What the worker `task` does next.
     pub fn turn(&mut self, cx: &mut ProgramCx<'_>, task: TaskId) -> Turn {
         let worker = self.worker_of(task);
-        let w = &mut self.workers[worker.idx()];
+        let w = &mut self.workers[worker];
         let pool = w.pool;
         let stage = w.stage;
         Turn::Op(match stage {
@@ -76,8 +76,8 @@ impl Workqueues {
             }
             Stage::Start => {
                 let new = self.make_worker(cx, pool);
-                self.workers[worker.idx()].stage = Stage::Attach(new);
-                Op::Fork(self.workers[new.idx()].task)
+                self.workers[worker].stage = Stage::Attach(new);
+                Op::Fork(self.workers[new].task)
             }
             Stage::Attach(new) => {
                 w.stage = Stage::Recheck;
@@ -86,7 +86,7 @@ impl Workqueues {
             Stage::Recheck => self.enter(cx, Errand::Managed(worker), pool),
             Stage::Exit => {
                 // The number of the task may be used again.
-                self.worker_of[task.idx()] = None;
+                self.worker_of[task] = None;
                 Op::Exit
             }
         })
@@ -111,7 +111,7 @@ impl Workqueues {
         if op == Op::Wait {
             cx.prepare_to_wait(task);
         }
-        let w = &mut self.workers[worker.idx()];
+        let w = &mut self.workers[worker];
         if let Stage::Work(work) = w.stage {
             w.stage = Stage::Block(work, op);
         }
@@ -121,23 +121,23 @@ impl Workqueues {
 
     /// The item that a worker executes.
     pub fn work_of(&self, task: TaskId) -> Option<WorkId> {
-        self.workers[self.worker_of(task).idx()].current
+        self.workers[self.worker_of(task)].current
     }
 
     /// The item that `task` executes is complete.
     pub fn work_done(&mut self, cx: &mut ProgramCx<'_>, task: TaskId) -> Op {
         let worker = self.worker_of(task);
-        self.workers[worker.idx()].stage = Stage::Back;
-        let pool = self.workers[worker.idx()].pool;
+        self.workers[worker].stage = Stage::Back;
+        let pool = self.workers[worker].pool;
         self.enter(cx, Errand::Returned(worker), pool)
     }
 
     /// `wq_worker_running`: it has blocked in its item and runs again.
     fn running_again(&mut self, cx: &ProgramCx<'_>, worker: WorkerId) {
-        if !self.workers[worker.idx()].sleeping {
+        if !self.workers[worker].sleeping {
             return;
         }
-        let ran = cx.ran_ns(self.workers[worker.idx()].task);
+        let ran = cx.ran_ns(self.workers[worker].task);
         self.change_flags(worker, |w| (w.sleeping, w.since_ns) = (false, ran));
     }
 
@@ -145,7 +145,7 @@ impl Workqueues {
 
     /// A worker that was idle looks for work; one that was handed some has left the idle list.
     pub(super) fn woken(&mut self, cx: &mut ProgramCx<'_>, worker: WorkerId) -> bool {
-        if !self.workers[worker.idx()].idle {
+        if !self.workers[worker].idle {
             self.change_flags(worker, |w| w.prep = false);
             return self.start_next(cx, worker);
         }
@@ -154,15 +154,15 @@ impl Workqueues {
     }
 
     pub(super) fn recheck(&mut self, cx: &mut ProgramCx<'_>, worker: WorkerId) -> bool {
-        let pool = self.workers[worker.idx()].pool;
-        let p = &mut self.pools[pool.idx()];
+        let pool = self.workers[worker].pool;
+        let p = &mut self.pools[pool];
         if !p.need_more_work() {
             return self.rest(cx, worker);
         }
         // One worker is kept idle for the next wake-up, or is being made.
         if p.idle.is_empty() && !p.has_manager {
             p.has_manager = true;
-            self.workers[worker.idx()].stage = Stage::Create;
+            self.workers[worker].stage = Stage::Create;
             return false;
         }
         self.change_flags(worker, |w| w.prep = false);
@@ -172,10 +172,10 @@ impl Workqueues {
 
     /// A manager has made a worker; if that has left the idle list already, one more is made.
     pub(super) fn managed(&mut self, cx: &mut ProgramCx<'_>, worker: WorkerId) -> bool {
-        let pool = self.workers[worker.idx()].pool;
-        let p = &mut self.pools[pool.idx()];
+        let pool = self.workers[worker].pool;
+        let p = &mut self.pools[pool];
         if p.need_to_create() {
-            self.workers[worker.idx()].stage = Stage::Create;
+            self.workers[worker].stage = Stage::Create;
             return false;
         }
         p.has_manager = false;
@@ -184,7 +184,7 @@ impl Workqueues {
 
     /// The end of an item, or of a barrier.
     pub(super) fn returned(&mut self, cx: &mut ProgramCx<'_>, worker: WorkerId) -> bool {
-        if let Some(work) = self.workers[worker.idx()].current.take() {
+        if let Some(work) = self.workers[worker].current.take() {
             self.complete(cx, worker, work);
         }
         self.start_next(cx, worker)
@@ -192,20 +192,20 @@ impl Workqueues {
 
     fn complete(&mut self, cx: &mut ProgramCx<'_>, worker: WorkerId, work: WorkId) {
         self.count_time(cx, worker);
-        if self.workers[worker.idx()].cpu_intensive {
+        if self.workers[worker].cpu_intensive {
             self.change_flags(worker, |w| w.cpu_intensive = false);
         }
-        cx.watch_ticks(self.workers[worker.idx()].task, false);
-        let pwq = self.workers[worker.idx()].pwq;
-        let p = &mut self.pwqs[pwq.idx()];
+        cx.watch_ticks(self.workers[worker].task, false);
+        let pwq = self.workers[worker].pwq;
+        let p = &mut self.pwqs[pwq];
         p.stats.completed += 1;
-        self.works[work.idx()].running = None;
-        let (wq, color) = (p.wq, self.workers[worker.idx()].color);
-        let wakes = &mut self.wakes[cx.cpu().idx()];
+        self.works[work].running = None;
+        let (wq, color) = (p.wq, self.workers[worker].color);
+        let wakes = &mut self.wakes[cx.cpu()];
         let before = wakes.len();
-        self.wqs[wq.idx()].flushes.remove(color, |task| wakes.push(task));
-        for i in before..self.wakes[cx.cpu().idx()].len() {
-            self.set_flushing(self.wakes[cx.cpu().idx()][i], false);
+        self.wqs[wq].flushes.remove(color, |task| wakes.push(task));
+        for i in before..self.wakes[cx.cpu()].len() {
+            self.set_flushing(self.wakes[cx.cpu()][i], false);
         }
         self.dec_active(pwq);
     }
@@ -213,17 +213,17 @@ impl Workqueues {
     /// What the worker was given comes first; then what the pool has, as long as not too many
     /// others run.
     fn start_next(&mut self, cx: &mut ProgramCx<'_>, worker: WorkerId) -> bool {
-        let pool = self.workers[worker.idx()].pool;
-        while self.workers[worker.idx()].scheduled.is_empty() {
-            if !self.pools[pool.idx()].keep_working() {
+        let pool = self.workers[worker].pool;
+        while self.workers[worker].scheduled.is_empty() {
+            if !self.pools[pool].keep_working() {
                 self.change_flags(worker, |w| w.prep = true);
                 return self.rest(cx, worker);
             }
             self.assign(pool, worker);
         }
-        match self.workers[worker.idx()].scheduled.pop_front() {
+        match self.workers[worker].scheduled.pop_front() {
             Some(Item::Work(work)) => self.begin_work(cx, worker, work),
-            Some(Item::Barrier(task)) => self.workers[worker.idx()].stage = Stage::Barrier(task),
+            Some(Item::Barrier(task)) => self.workers[worker].stage = Stage::Barrier(task),
             None => {}
         }
         // The chain: if more waits, the next idle worker is woken.
@@ -231,44 +231,44 @@ impl Workqueues {
     }
 
     fn begin_work(&mut self, cx: &mut ProgramCx<'_>, worker: WorkerId, work: WorkId) {
-        let item = &mut self.works[work.idx()];
+        let item = &mut self.works[work];
         item.listed = false;
-        (item.running, item.last_pool) = (Some(worker), Some(self.workers[worker.idx()].pool));
+        (item.running, item.last_pool) = (Some(worker), Some(self.workers[worker].pool));
         let (pwq, color) = (item.pwq, item.color);
         let flushers = std::mem::take(&mut item.flushers);
-        let w = &mut self.workers[worker.idx()];
+        let w = &mut self.workers[worker];
         for task in flushers.iter().rev() {
             w.scheduled.push_front(Item::Barrier(*task));
         }
         // The list's memory is used again.
-        self.works[work.idx()].flushers = flushers;
-        self.works[work.idx()].flushers.clear();
+        self.works[work].flushers = flushers;
+        self.works[work].flushers.clear();
         let ran = cx.ran_ns(w.task);
         (w.current, w.pwq, w.color) = (Some(work), pwq, color);
         (w.since_ns, w.counted_ns) = (ran, ran);
         w.stage = Stage::Work(work);
-        let p = &mut self.pwqs[pwq.idx()];
+        let p = &mut self.pwqs[pwq];
         p.stats.started += 1;
         p.stats.cpu_local += u64::from(p.cpu == cx.cpu());
-        if self.wqs[p.wq.idx()].spec.cpu_intensive {
+        if self.wqs[p.wq].spec.cpu_intensive {
             self.change_flags(worker, |w| w.cpu_intensive = true);
         }
         if self.counts(worker) {
-            cx.watch_ticks(self.workers[worker.idx()].task, true);
+            cx.watch_ticks(self.workers[worker].task, true);
         }
     }
 
     /// Nothing to do: onto the idle list, and to sleep.
     fn rest(&mut self, cx: &mut ProgramCx<'_>, worker: WorkerId) -> bool {
-        let pool = self.workers[worker.idx()].pool;
-        if self.pools[pool.idx()].refs == 0 {
-            self.pools[pool.idx()].n_workers -= 1;
-            self.workers[worker.idx()].stage = Stage::Exit;
+        let pool = self.workers[worker].pool;
+        if self.pools[pool].refs == 0 {
+            self.pools[pool].n_workers -= 1;
+            self.workers[worker].stage = Stage::Exit;
             return false;
         }
         self.enter_idle(worker);
-        cx.prepare_to_wait(self.workers[worker.idx()].task);
-        self.workers[worker.idx()].stage = Stage::Sleep;
+        cx.prepare_to_wait(self.workers[worker].task);
+        self.workers[worker].stage = Stage::Sleep;
         false
     }
 
@@ -278,33 +278,33 @@ impl Workqueues {
     /// CPU will mark it (the caller raises the interrupt that runs [`Workqueues::hog_path`]).
     pub fn tick(&mut self, cx: &ProgramCx<'_>, task: TaskId) -> bool {
         let worker = self.worker_of(task);
-        let w = &self.workers[worker.idx()];
+        let w = &self.workers[worker];
         let hog = self.counts(worker)
             && w.current.is_some()
             && cx.ran_ns(task) - w.since_ns >= CPU_INTENSIVE_THRESH_NS;
         if hog {
-            self.hogs[cx.cpu().idx()] = Some(worker);
+            self.hogs[cx.cpu()] = Some(worker);
         }
         hog
     }
 
     /// In an interrupt: begins the path that the tick has asked for, if it has.
     pub fn hog_path(&mut self, cx: &ProgramCx<'_>) -> bool {
-        let Some(worker) = self.hogs[cx.cpu().idx()].take() else {
+        let Some(worker) = self.hogs[cx.cpu()].take() else {
             return false;
         };
-        let pool = self.workers[worker.idx()].pool;
+        let pool = self.workers[worker].pool;
         self.begin(cx, Errand::Hog(worker), pool);
         true
     }
 
     pub(super) fn mark_hog(&mut self, worker: WorkerId) -> bool {
-        if !self.counts(worker) || self.workers[worker.idx()].current.is_none() {
+        if !self.counts(worker) || self.workers[worker].current.is_none() {
             return false;
         }
         self.change_flags(worker, |w| w.cpu_intensive = true);
-        let pwq = self.workers[worker.idx()].pwq;
-        self.pwqs[pwq.idx()].stats.cpu_intensive += 1;
+        let pwq = self.workers[worker].pwq;
+        self.pwqs[pwq].stats.cpu_intensive += 1;
         true
     }
 }

@@ -47,7 +47,7 @@ impl Real {
 
     fn enqueue(&mut self, p: TaskId, flags: EnqueueFlags) {
         self.attach(p, flags);
-        self.w.tasks[p.idx()].state = TaskState::Runnable;
+        self.w.tasks[p].state = TaskState::Runnable;
     }
 
     /// It may go on sleeping.
@@ -58,7 +58,7 @@ impl Real {
     }
 
     fn fork(&mut self, p: TaskId, attr: SchedAttr) {
-        let t = &mut self.w.tasks[p.idx()].attr;
+        let t = &mut self.w.tasks[p].attr;
         (t.policy, t.nice, t.slice_ns) = (attr.policy, attr.nice, attr.slice_ns);
         self.f.task_fork(&mut self.w, p, None);
         self.enqueue(p, EnqueueFlags { initial: true, ..EnqueueFlags::default() });
@@ -66,23 +66,23 @@ impl Real {
 
     fn wake(&mut self, p: TaskId) {
         let flags = EnqueueFlags { wakeup: true, ..EnqueueFlags::default() };
-        if !self.w.tasks[p.idx()].sched_delayed {
+        if !self.w.tasks[p].sched_delayed {
             return self.enqueue(p, flags);
         }
         self.f.wake_delayed(&mut self.w, CPU, p);
         self.f.wakeup_preempt(&mut self.w, CPU, p, flags);
-        self.w.tasks[p.idx()].state = TaskState::Runnable;
+        self.w.tasks[p].state = TaskState::Runnable;
     }
 
     fn block(&mut self, exits: bool) {
-        let curr = self.w.cpus[0].curr;
+        let curr = self.w.cpus[CpuId(0)].curr;
         if !curr.is_task() {
             return;
         }
         let state = if exits { TaskState::Dead } else { TaskState::Sleeping };
-        self.w.tasks[curr.idx()].state = state;
+        self.w.tasks[curr].state = state;
         self.f.dequeue_task(&mut self.w, CPU, curr, DequeueFlags { sleep: true });
-        if !self.w.tasks[curr.idx()].sched_delayed {
+        if !self.w.tasks[curr].sched_delayed {
             self.w.deactivate(CPU, curr);
         }
     }
@@ -94,18 +94,18 @@ impl Real {
 
     fn set_scheduler(&mut self, p: TaskId, attr: SchedAttr) {
         self.f.set_scheduler(&mut self.w, p, attr);
-        let t = &mut self.w.tasks[p.idx()].attr;
+        let t = &mut self.w.tasks[p].attr;
         (t.policy, t.nice, t.slice_ns) = (attr.policy, attr.nice, attr.slice_ns);
     }
 
     fn schedule(&mut self) -> Option<usize> {
-        let prev = self.w.cpus[0].curr;
+        let prev = self.w.cpus[CpuId(0)].curr;
         let next = self.f.pick_next_task(&mut self.w, CPU).unwrap_or(TaskId::IDLE);
         if next != prev {
             self.f.switch_task(&mut self.w, CPU, prev, next);
         }
         self.w.set_curr(CPU, next);
-        self.w.cpus[0].need_resched = false;
+        self.w.cpus[CpuId(0)].need_resched = false;
         next.is_task().then(|| next.idx())
     }
 }
@@ -266,7 +266,7 @@ impl Both {
 
     fn compare(&self) {
         self.model.check();
-        let asked = self.real.w.cpus[0].need_resched;
+        let asked = self.real.w.cpus[CpuId(0)].need_resched;
         assert_eq!(asked, self.model.need_resched, "need_resched: {}", self.log);
         for (p, t) in self.real.w.tasks.iter().enumerate() {
             assert_eq!(t.on_rq, self.model.is_on_rq(p), "task {p}: {}", self.log);

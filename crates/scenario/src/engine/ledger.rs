@@ -9,10 +9,12 @@
 
 use super::times::Times;
 use crate::explain::{Blame, Explanation, Kind, N_NEAR, Near, RuleTime, Wait};
-use sim_core::{MaskId, MigrationCause, Ns, Observer, Reason, Takers, TaskId, TaskState, World};
+use sim_core::{
+    MaskId, MigrationCause, Ns, Observer, PerTask, Reason, Takers, TaskId, TaskState, World,
+};
 use std::collections::BTreeMap;
 use std::ops::Range;
-use topology::{ChainLink, CpuId, CpuSet, Machine};
+use topology::{ChainLink, CpuId, CpuSet, Machine, PerCpu};
 use trace::export::START_NS;
 
 /// Whose name it is if no task's.
@@ -104,9 +106,9 @@ const NOWHERE: Place = Place { cpu: None, arrived: 0, waiting: NO_WAIT };
 /// Watches one run.
 pub struct Ledger {
     since: Ns,
-    tasks: Vec<Place>,
+    tasks: PerTask<Place>,
     /// Tasks of each queue in the order of their arrival.
-    queues: Vec<Vec<TaskId>>,
+    queues: PerCpu<Vec<TaskId>>,
     /// CPUs with such tasks.
     used: CpuSet,
     pairs: Vec<Pair>,
@@ -124,8 +126,8 @@ impl Ledger {
         let n = machine.n_cpus();
         Self {
             since: 0,
-            tasks: Vec::new(),
-            queues: vec![Vec::new(); n],
+            tasks: PerTask::new(),
+            queues: vec![Vec::new(); n].into(),
             used: CpuSet::empty(n),
             pairs: Vec::new(),
             waiting: Vec::new(),
@@ -137,10 +139,8 @@ impl Ledger {
     }
 
     fn place(&mut self, p: TaskId) -> &mut Place {
-        if self.tasks.len() <= p.idx() {
-            self.tasks.resize(p.idx() + 1, NOWHERE);
-        }
-        &mut self.tasks[p.idx()]
+        self.tasks.cover(p, || NOWHERE);
+        &mut self.tasks[p]
     }
 
     /// `p` comes to the queue of `cpu`, after all others.
@@ -148,7 +148,7 @@ impl Ledger {
         self.leave(w, p);
         let place = self.place(p);
         (place.cpu, place.arrived) = (Some(cpu), w.now);
-        self.queues[cpu.idx()].push(p);
+        self.queues[cpu].push(p);
         self.used.insert(cpu);
     }
 
@@ -156,7 +156,7 @@ impl Ledger {
     fn leave(&mut self, w: &World, p: TaskId) {
         self.end_wait(w, p);
         if let Some(cpu) = self.place(p).cpu.take() {
-            let queue = &mut self.queues[cpu.idx()];
+            let queue = &mut self.queues[cpu];
             queue.retain(|q| *q != p);
             if queue.is_empty() {
                 self.used.remove(cpu);
@@ -175,7 +175,7 @@ impl Ledger {
         let (Some(cpu), true) = (cpu, waiting.ns > shortest) else {
             return;
         };
-        let t = &w.tasks[p.idx()];
+        let t = &w.tasks[p];
         let wait = Wait {
             at_ns: START_NS + waiting.at,
             ns: waiting.ns,
@@ -258,12 +258,12 @@ impl Ledger {
     fn find_waiting(&mut self, w: &World) {
         self.waiting.clear();
         for cpu in self.used.iter() {
-            let c = &w.cpus[cpu.idx()];
+            let c = &w.cpus[cpu];
             let waits = |p: &&TaskId| {
-                let t = &w.tasks[p.idx()];
+                let t = &w.tasks[**p];
                 t.on_rq && !t.sched_delayed && t.cpu == cpu && c.curr != **p
             };
-            let queue = self.queues[cpu.idx()].iter().filter(waits);
+            let queue = self.queues[cpu].iter().filter(waits);
             let n = self.waiting.len() + c.waiting() as usize;
             self.waiting.extend(queue.take(c.waiting() as usize).map(|p| (*p, cpu)));
             if self.waiting.len() < n && c.stop_work.is_some() && c.curr != TaskId::STOP {
@@ -277,10 +277,10 @@ impl Ledger {
 
     /// `cpu` idles while `p` waits at `at`: whose decision was it?
     fn pair(&mut self, w: &World, p: TaskId, at: CpuId, cpu: CpuId, near: Near) -> Pair {
-        let curr = w.cpus[at.idx()].curr;
+        let curr = w.cpus[at].curr;
         let comm_of = |p: TaskId| match p {
             TaskId::STOP => MIGRATION,
-            p if p.is_task() => w.tasks[p.idx()].attr.comm,
+            p if p.is_task() => w.tasks[p].attr.comm,
             _ => NOBODY,
         };
         let comms = (comm_of(p), comm_of(curr));
@@ -288,11 +288,11 @@ impl Ledger {
             let rule = self.row(Kind::Placed, &Reason::STOPPER);
             return Pair { rule, near, waiter: p, comms };
         }
-        let first = self.queues[at.idx()].first() == Some(&p);
+        let first = self.queues[at].first() == Some(&p);
         let surplus = if first { self.surplus(w, p, at) } else { p };
-        let (arrived, placed) = (self.place(surplus).arrived, w.tasks[surplus.idx()].placed);
+        let (arrived, placed) = (self.place(surplus).arrived, w.tasks[surplus].placed);
         let level = common_level(w, cpu, at);
-        let sought = level.map(|level| w.sought[cpu.idx()].at_level(level));
+        let sought = level.map(|level| w.sought[cpu].at_level(level));
         let sought = sought.filter(|s| s.at > arrived && placed.takers != Takers::Own);
         let (kind, reason) = match sought {
             _ if first && is_on_its_way(w, at) => (Kind::Placed, &Reason::ON_ITS_WAY),
@@ -306,8 +306,8 @@ impl Ledger {
 
     /// Who came after `p`, the first on its queue: whoever runs there, if it is of that queue.
     fn surplus(&mut self, w: &World, p: TaskId, at: CpuId) -> TaskId {
-        let curr = w.cpus[at.idx()].curr;
-        let rivals = w.tasks[p.idx()].placed.takers != Takers::Any;
+        let curr = w.cpus[at].curr;
+        let rivals = w.tasks[p].placed.takers != Takers::Any;
         let known = rivals && curr.is_task() && self.place(curr).cpu == Some(at);
         if known { curr } else { p }
     }
@@ -361,14 +361,14 @@ fn comm(w: &World, comm: u16) -> String {
 
 /// An idle CPU as near as that, which `p` may use.
 fn nearest(w: &World, idle: &CpuSet, p: TaskId, at: CpuId, near: Near) -> Option<CpuId> {
-    let place = &w.machine.cpus[at.idx()];
+    let place = &w.machine.cpus[at];
     let span = match near {
         Near::Core => &w.machine.cores[place.core as usize],
         Near::Llc => &w.machine.llcs[place.llc as usize],
         Near::Node => &w.machine.nodes[place.node as usize],
-        Near::Far => &w.masks[0],
+        Near::Far => &w.masks[MaskId(0)],
     };
-    let allowed = if p.is_task() { w.allowed_set(p) } else { &w.masks[0] }.words();
+    let allowed = if p.is_task() { w.allowed_set(p) } else { &w.masks[MaskId(0)] }.words();
     let words = idle.words().iter().zip(span.words()).zip(allowed).enumerate();
     let mut common = words.map(|(i, ((a, b), c))| (i, a & b & c)).filter(|(_, word)| *word != 0);
     common.next().map(|(i, word)| CpuId(i as u32 * 64 + word.trailing_zeros()))
@@ -377,13 +377,13 @@ fn nearest(w: &World, idle: &CpuSet, p: TaskId, at: CpuId, near: Near) -> Option
 /// The lowest level of `cpu`'s domain chain that spans `other`.
 fn common_level(w: &World, cpu: CpuId, other: CpuId) -> Option<usize> {
     let domains = &w.machine.domains;
-    let span = |link: &ChainLink| &domains.domains[link.domain.0 as usize].span;
-    domains.chains[cpu.idx()].iter().position(|link| span(link).contains(other))
+    let span = |link: &ChainLink| &domains.domains[link.domain].span;
+    domains.chains[cpu].iter().position(|link| span(link).contains(other))
 }
 
 /// The CPU idles still, but has been told to look at its queue.
 fn is_on_its_way(w: &World, cpu: CpuId) -> bool {
-    let c = &w.cpus[cpu.idx()];
+    let c = &w.cpus[cpu];
     c.curr == TaskId::IDLE && c.need_resched
 }
 
@@ -417,7 +417,7 @@ impl Observer for Ledger {
         self.charge(w.now);
         // A task that is being woken or forked arrives when that is done, one that sleeps does not.
         let comes = !matches!(why, MigrationCause::Wake | MigrationCause::Fork);
-        if comes && w.tasks[task.idx()].state != TaskState::Sleeping {
+        if comes && w.tasks[task].state != TaskState::Sleeping {
             self.arrive(w, task, to);
         } else if comes {
             self.leave(w, task);

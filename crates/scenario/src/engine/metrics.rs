@@ -5,7 +5,7 @@ use crate::registry::{self, SPIN_GROUPS};
 use crate::run::{LlcUtilization, MetricValue, RunOutput};
 use hdrhistogram::Histogram;
 use sim_core::{Category, Ns, Observer, Policy, Program, Simulation, Site, TaskId, World};
-use topology::{CpuId, Distance, Machine};
+use topology::{CpuId, Distance, Machine, PerCpu};
 
 /// Longest scheduling delay told apart, ns; longer ones count as this.
 const LONGEST_DELAY_NS: u64 = 3_600_000_000_000;
@@ -21,8 +21,8 @@ pub struct Recorder {
     delays: Histogram<u64>,
     /// The histogram's own is rounded, ns.
     longest_delay: Ns,
-    busy_since: Vec<Ns>,
-    llc_of: Vec<u32>,
+    busy_since: PerCpu<Ns>,
+    llc_of: PerCpu<u32>,
     bucket_ns: Ns,
     /// Busy CPU time per LLC and bucket, ns.
     busy: Vec<Vec<u64>>,
@@ -35,7 +35,7 @@ impl Recorder {
         Self {
             delays: delays.expect("the bounds are constant and valid"),
             longest_delay: 0,
-            busy_since: vec![0; machine.n_cpus()],
+            busy_since: vec![0; machine.n_cpus()].into(),
             llc_of: machine.cpus.iter().map(|c| c.llc).collect(),
             bucket_ns: FIRST_BUCKET_NS,
             busy: vec![Vec::new(); machine.llcs.len()],
@@ -47,7 +47,7 @@ impl Recorder {
         while (to / self.bucket_ns) as usize >= MAX_BUCKETS {
             self.coarsen();
         }
-        let buckets = &mut self.busy[self.llc_of[cpu.idx()] as usize];
+        let buckets = &mut self.busy[self.llc_of[cpu] as usize];
         let mut at = from;
         while at < to {
             let bucket = at / self.bucket_ns;
@@ -75,8 +75,8 @@ impl Recorder {
             all.coarsen();
         }
         for cpu in (0..w.cpus.len() as u32).map(CpuId) {
-            if w.cpus[cpu.idx()].curr != TaskId::IDLE {
-                all.add_busy(cpu, self.busy_since[cpu.idx()], w.now);
+            if w.cpus[cpu].curr != TaskId::IDLE {
+                all.add_busy(cpu, self.busy_since[cpu], w.now);
             }
         }
         let n_buckets = w.now.div_ceil(all.bucket_ns) as usize;
@@ -94,9 +94,9 @@ impl Recorder {
 impl Observer for Recorder {
     fn switch(&mut self, w: &World, cpu: CpuId, prev: TaskId, next: TaskId) {
         if prev == TaskId::IDLE {
-            self.busy_since[cpu.idx()] = w.now;
+            self.busy_since[cpu] = w.now;
         } else if next == TaskId::IDLE {
-            self.add_busy(cpu, self.busy_since[cpu.idx()], w.now);
+            self.add_busy(cpu, self.busy_since[cpu], w.now);
         }
     }
 

@@ -9,7 +9,7 @@ use crate::profile::{LockClass, Profile, SiteTime, StackTime};
 use sim_core::{Category, LockId, Ns, Observer, PathGroup, Site, SiteGroup, Stack, TaskId, World};
 use std::collections::{BTreeMap, HashMap};
 use std::mem::take;
-use topology::CpuId;
+use topology::{CpuId, IdVec};
 
 /// Whose name a stack carries if no task's.
 const SWAPPER: u32 = 1 << 16;
@@ -53,7 +53,7 @@ pub struct TimeWatcher {
     classes: Vec<ClassTimes>,
     /// By lock: its class, and since when its owner has it.
     class_of: Vec<u32>,
-    since: Vec<Ns>,
+    since: IdVec<LockId, Ns>,
     /// Complete when the run has ended.
     pub result: Profile,
 }
@@ -66,7 +66,7 @@ impl TimeWatcher {
             sites: Site::ALL.iter().map(|_| Times::new()).collect(),
             classes: Vec::new(),
             class_of: Vec::new(),
-            since: Vec::new(),
+            since: IdVec::new(),
             result: Profile::default(),
         }
     }
@@ -164,7 +164,7 @@ impl Observer for TimeWatcher {
     fn time_passed(&mut self, w: &World, _cpu: CpuId, _what: Category, at: &Stack, ns: Ns) {
         let comm = match at.task {
             TaskId::IDLE => SWAPPER,
-            task if task.is_task() => u32::from(w.tasks[task.idx()].attr.comm),
+            task if task.is_task() => u32::from(w.tasks[task].attr.comm),
             _ => MIGRATION,
         };
         let same = self.index.entry(hash(comm, at)).or_default();
@@ -186,7 +186,7 @@ impl Observer for TimeWatcher {
             class.con_bounces += u64::from(last != cpu);
             class.wait.add(ns);
         }
-        self.since[lock.0 as usize] = w.now;
+        self.since[lock] = w.now;
     }
 
     fn released(&mut self, w: &World, _cpu: CpuId, lock: LockId) {

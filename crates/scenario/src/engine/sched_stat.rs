@@ -93,7 +93,7 @@ fn all_domains(w: &World) -> impl Iterator<Item = (&Domain, &SdStat)> {
 }
 
 fn domains_of(w: &World, cpu: CpuId) -> impl Iterator<Item = (&Domain, &SdStat)> {
-    let chain = &w.machine.domains.chains[cpu.idx()];
+    let chain = &w.machine.domains.chains[cpu];
     let domain = |level: usize| w.machine.domains.domain(chain[level].domain);
     (0..chain.len()).map(move |level| (domain(level), w.stat.sd(cpu, level)))
 }
@@ -118,7 +118,7 @@ impl Observer for Reader {
 }
 
 fn read_cpu(w: &World, cpu: CpuId) -> CpuStat {
-    let c = &w.cpus[cpu.idx()];
+    let c = &w.cpus[cpu];
     let fields = [
         c.stat.yields,
         0,

@@ -214,13 +214,13 @@ fn scopes(spec: &RunSpec, chosen: Scope) -> Vec<ScopePods> {
     let pods = |name: &&'static str| {
         let scope = Scope::by_name(name, cores).expect("its name is one of them");
         let pods = Pods::new(&spec.machine, scope);
-        let node = |pod: &CpuSet| pod.first().map_or(0, |c| spec.machine.cpus[c.idx()].node);
+        let node = |pod: &CpuSet| pod.first().map_or(0, |c| spec.machine.cpus[c].node);
         ScopePods {
             name,
             chosen: scope == chosen,
             nodes: pods.cpus.iter().map(node).collect(),
             cpus: pods.cpus.iter().map(list).collect(),
-            of: pods.of,
+            of: pods.of.to_vec(),
         }
     };
     Scope::NAMES.iter().map(pods).collect()

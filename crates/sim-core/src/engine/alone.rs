@@ -68,7 +68,7 @@ impl World {
 
     /// Longer than the longest way from a tick of `cpu` to the end of the switch it leads to, ns.
     fn turn_ns(&self, cpu: CpuId) -> Ns {
-        let c = &self.cpus[cpu.idx()];
+        let c = &self.cpus[cpu];
         let (costs, locks) = (&self.machine.costs, &self.machine.locks);
         let line_ns = Ns::from(self.machine.line.ns.into_iter().max().unwrap_or(0));
         let switch_ns = costs.switch_ns + costs.mm_switch_ns;
@@ -78,7 +78,7 @@ impl World {
 
     /// May `cpu`, about to take a tick, be left alone as far as the mechanism knows?
     fn is_undisturbed(&self, cpu: CpuId) -> bool {
-        let c = &self.cpus[cpu.idx()];
+        let c = &self.cpus[cpu];
         c.base == Base::Work
             && c.depth == 0
             && c.nr_running > 1
@@ -100,14 +100,14 @@ impl World {
     /// do more than that.
     #[inline]
     pub fn works_until(&self, p: TaskId) -> Ns {
-        let t = &self.tasks[p.idx()];
+        let t = &self.tasks[p];
         let only_works = t.state == TaskState::Runnable
             && !t.in_kernel
             && !t.ticks_watched
             && t.attr.allowed == MaskId::ALL
             && t.spinner == u32::MAX;
         // The segment of the current task is as it was when its CPU's account was settled last.
-        let since = self.cpus[t.cpu.idx()].since;
+        let since = self.cpus[t.cpu].since;
         if only_works { since + (t.work_left >> FULL_SPEED.trailing_zeros()) } else { 0 }
     }
 
@@ -165,7 +165,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
 
     /// Moves `cpu` to those that are left alone, if nothing but ticks and turns lies before it.
     fn open_window(&mut self, cpu: CpuId, edge: Ns) -> bool {
-        let c = &self.w.cpus[cpu.idx()];
+        let c = &self.w.cpus[cpu];
         if c.deciding_tick != edge || !self.w.is_undisturbed(cpu) {
             return false;
         }
@@ -214,9 +214,9 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         let mut edge = start;
         while edge + turn_ns < horizon {
             self.take_turn(cpu, edge);
-            edge = self.w.cpus[cpu.idx()].deciding_tick;
+            edge = self.w.cpus[cpu].deciding_tick;
         }
-        debug_assert!(!self.w.cpus[cpu.idx()].softirq && !self.w.disturbed, "{cpu} is not alone");
+        debug_assert!(!self.w.cpus[cpu].softirq && !self.w.disturbed, "{cpu} is not alone");
         if cfg!(debug_assertions)
             && let Err(violation) = self.w.check_cpu(cpu)
         {
@@ -233,7 +233,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         self.w.now = edge;
         self.w.counters.events += 1;
         self.policy.catch_up(&mut self.w, cpu);
-        let c = &mut self.w.cpus[cpu.idx()];
+        let c = &mut self.w.cpus[cpu];
         c.tick_untold = false;
         if c.need_resched {
             // `schedule()` begins when the tick returns.
@@ -251,15 +251,15 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         let (pick_ns, lock_ns) = (costs.pick_ns, self.w.machine.locks.fast_ns);
         let last = self.w.locks.pass(LockId::rq(cpu), cpu, Site::ScheduleRqLock);
         let ns = pick_ns + lock_ns + self.w.line_ns(last, cpu);
-        let c = &mut self.w.cpus[cpu.idx()];
+        let c = &mut self.w.cpus[cpu];
         let (prev, speed) = (c.curr, c.speed);
-        debug_assert!(self.w.tasks[prev.idx()].work_left > 0, "{prev:?} is through");
+        debug_assert!(self.w.tasks[prev].work_left > 0, "{prev:?} is through");
         // Somebody may have charged it in the meantime: the nohz kick is its tick's.
         self.w.now += stretch(ns + std::mem::take(&mut c.carry), speed);
         self.w.counters.events += 2;
         let next = self.policy.pick_next_task(&mut self.w, cpu).unwrap_or(prev);
         if next == prev {
-            let c = &mut self.w.cpus[cpu.idx()];
+            let c = &mut self.w.cpus[cpu];
             c.need_resched = false;
             c.stat.kept += 1;
         } else {
@@ -271,7 +271,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
             self.switched_out(prev);
         }
         let now = self.w.now;
-        let c = &mut self.w.cpus[cpu.idx()];
+        let c = &mut self.w.cpus[cpu];
         c.account(Category::Kernel, now - begin);
         c.since = now;
         c.category = Category::Kernel;

@@ -37,13 +37,13 @@ impl World {
     /// The attribute itself, when whoever keeps books by it has been told.
     fn store(&mut self, p: TaskId, change: Change) {
         match change {
-            Change::Scheduler(attr) => self.tasks[p.idx()].attr.set_sched(attr),
+            Change::Scheduler(attr) => self.tasks[p].attr.set_sched(attr),
             Change::Affinity(mask) => {
                 if self.waits_pinned(p) {
-                    self.count_pinned(self.tasks[p.idx()].attr.allowed, false);
+                    self.count_pinned(self.tasks[p].attr.allowed, false);
                 }
-                self.tasks[p.idx()].attr.allowed = mask;
-                self.tasks[p.idx()].nr_cpus_allowed = self.allowed_set(p).len() as u32;
+                self.tasks[p].attr.allowed = mask;
+                self.tasks[p].nr_cpus_allowed = self.allowed_set(p).len() as u32;
                 self.recount(p, false);
             }
         }
@@ -52,16 +52,16 @@ impl World {
     /// `cpumask_any_and_distribute`: the CPUs of a mask in turn, by a counter of the executing CPU
     /// that is the same for all masks.
     pub(crate) fn any_distribute(&mut self, mask: MaskId) -> CpuId {
-        let last = self.cpus[self.this.idx()].distributed;
-        let set = &self.masks[mask.0 as usize];
+        let last = self.cpus[self.this].distributed;
+        let set = &self.masks[mask];
         let next = set.iter().find(|c| *c > last).or_else(|| set.first());
         let chosen = next.expect("an affinity mask allows at least one CPU");
-        self.cpus[self.this.idx()].distributed = chosen;
+        self.cpus[self.this].distributed = chosen;
         chosen
     }
 
     pub(crate) fn any_allowed(&mut self, p: TaskId) -> CpuId {
-        self.any_distribute(self.tasks[p.idx()].attr.allowed)
+        self.any_distribute(self.tasks[p].attr.allowed)
     }
 }
 
@@ -69,7 +69,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     /// Apart from the steps of frequent paths, which it must not slow down.
     #[inline(never)]
     pub(crate) fn attr_step(&mut self, cpu: CpuId) -> Flow {
-        match self.w.cpus[cpu.idx()].attr_step {
+        match self.w.cpus[cpu].attr_step {
             AttrStep::Begin => self.attr_begin(cpu),
             AttrStep::Locked => self.attr_locked(cpu),
             AttrStep::Apply => self.attr_apply(cpu),
@@ -85,13 +85,13 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     }
 
     fn attr_next(&mut self, cpu: CpuId, step: AttrStep) -> Pc {
-        self.w.cpus[cpu.idx()].attr_step = step;
+        self.w.cpus[cpu].attr_step = step;
         Pc::Attr
     }
 
     #[inline(never)]
     pub(crate) fn enter_set_attr(&mut self, cpu: CpuId, p: TaskId, change: Change) -> Flow {
-        self.w.cpus[cpu.idx()].change = change;
+        self.w.cpus[cpu].change = change;
         let pc = self.attr_next(cpu, AttrStep::Begin);
         self.w.push_frame(cpu, Frame { task: p, ..Frame::at(pc, Path::Attr, Category::Kernel) });
         let ns = self.w.take_pi_lock(p);
@@ -99,8 +99,8 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     }
 
     fn attr_begin(&mut self, cpu: CpuId) -> Flow {
-        let (p, change) = (self.w.cpus[cpu.idx()].top().task, self.w.cpus[cpu.idx()].change);
-        let t = &self.w.tasks[p.idx()];
+        let (p, change) = (self.w.cpus[cpu].top().task, self.w.cpus[cpu].change);
+        let t = &self.w.tasks[p];
         match t.state {
             TaskState::Dead => return self.pop_frame(cpu),
             TaskState::New => {
@@ -114,16 +114,16 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
             _ => {}
         }
         let at = t.cpu;
-        self.w.cpus[cpu.idx()].top().target = at;
+        self.w.cpus[cpu].top().target = at;
         let pc = self.attr_next(cpu, AttrStep::Locked);
         self.lock(cpu, LockId::rq(at), Site::SetAttrRqLock, pc)
     }
 
     /// True if the task is still on the runqueue whose lock is held; else the lock is released.
     fn attr_is_there(&mut self, cpu: CpuId) -> bool {
-        let top = self.w.cpus[cpu.idx()].top();
+        let top = self.w.cpus[cpu].top();
         let (p, at) = (top.task, top.target);
-        let t = &self.w.tasks[p.idx()];
+        let t = &self.w.tasks[p];
         let is_there = t.cpu == at && !t.migrating;
         if !is_there {
             self.unlock(cpu, LockId::rq(at));
@@ -137,9 +137,9 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
             let pc = self.attr_next(cpu, AttrStep::Begin);
             return self.w.goto(cpu, pc);
         }
-        let p = self.w.cpus[cpu.idx()].top().task;
+        let p = self.w.cpus[cpu].top().task;
         let costs = &self.w.machine.costs;
-        let queued = self.w.tasks[p.idx()].on_rq;
+        let queued = self.w.tasks[p].on_rq;
         let ns = if queued { costs.dequeue_ns + costs.enqueue_ns } else { 0 };
         let pc = self.attr_next(cpu, AttrStep::Apply);
         self.w.spend(cpu, ns, pc)
@@ -151,9 +151,9 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
             let pc = self.attr_next(cpu, AttrStep::Begin);
             return self.w.goto(cpu, pc);
         }
-        let top = self.w.cpus[cpu.idx()].top();
+        let top = self.w.cpus[cpu].top();
         let (p, at) = (top.task, top.target);
-        let change = self.w.cpus[cpu.idx()].change;
+        let change = self.w.cpus[cpu].change;
         self.catch_up(at);
         let hook = match change {
             Change::Scheduler(attr) => self.policy.set_scheduler(&mut self.w, p, attr),
@@ -162,20 +162,20 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         self.w.store(p, change);
         // Other weights, other turns: another tick may be the one that decides there.
         self.w.touch(at);
-        let t = &self.w.tasks[p.idx()];
+        let t = &self.w.tasks[p];
         let counts = t.on_rq || t.state == TaskState::Waking;
-        self.w.tasks[p.idx()].misplaced = counts && !self.w.allowed(p, at);
+        self.w.tasks[p].misplaced = counts && !self.w.allowed(p, at);
         let pc = self.attr_next(cpu, AttrStep::Applied);
         self.run_hook(cpu, hook, pc)
     }
 
     /// It is moved now, or its stopper is called, or whoever wakes it will see.
     fn attr_applied(&mut self, cpu: CpuId) -> Flow {
-        let top = self.w.cpus[cpu.idx()].top();
+        let top = self.w.cpus[cpu].top();
         let (p, at) = (top.task, top.target);
-        let t = &self.w.tasks[p.idx()];
+        let t = &self.w.tasks[p];
         let must_leave = t.misplaced && t.on_rq;
-        if must_leave && !t.on_cpu && self.w.cpus[at.idx()].curr != p {
+        if must_leave && !t.on_cpu && self.w.cpus[at].curr != p {
             return self.move_waiting(cpu, p, at);
         }
         self.unlock(cpu, LockId::rq(at));
@@ -197,10 +197,10 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     /// Takes `p` off its runqueue, whose lock is held: it is in transit to another CPU.
     #[inline(never)]
     pub(crate) fn take_off(&mut self, p: TaskId, to: CpuId, why: MigrationCause) -> Hook {
-        let from = self.w.tasks[p.idx()].cpu;
+        let from = self.w.tasks[p].cpu;
         let hook = self.policy.dequeue_task(&mut self.w, from, p, DequeueFlags { sleep: false });
         self.w.deactivate(from, p);
-        let t = &mut self.w.tasks[p.idx()];
+        let t = &mut self.w.tasks[p];
         (t.migrating, t.misplaced) = (true, false);
         self.observer.migrate(&self.w, p, from, to, why);
         self.w.set_task_cpu(p, to, why);
@@ -210,17 +210,17 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     }
 
     fn attr_moved(&mut self, cpu: CpuId) -> Flow {
-        let top = self.w.cpus[cpu.idx()].top();
+        let top = self.w.cpus[cpu].top();
         let (p, from) = (top.task, top.target);
         self.unlock(cpu, LockId::rq(from));
-        let to = self.w.tasks[p.idx()].cpu;
-        self.w.cpus[cpu.idx()].top().target = to;
+        let to = self.w.tasks[p].cpu;
+        self.w.cpus[cpu].top().target = to;
         let pc = self.attr_next(cpu, AttrStep::AttachLocked);
         self.lock(cpu, LockId::rq(to), Site::SetAttrRqLock, pc)
     }
 
     fn attr_attach(&mut self, cpu: CpuId) -> Flow {
-        let top = self.w.cpus[cpu.idx()].top();
+        let top = self.w.cpus[cpu].top();
         let (p, to) = (top.task, top.target);
         let hook = self.enqueue(to, p, MOVED);
         let pc = self.attr_next(cpu, AttrStep::Attached);
@@ -228,7 +228,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     }
 
     fn attr_attached(&mut self, cpu: CpuId) -> Flow {
-        let top = self.w.cpus[cpu.idx()].top();
+        let top = self.w.cpus[cpu].top();
         let (p, to) = (top.task, top.target);
         self.catch_up(to);
         self.policy.wakeup_preempt(&mut self.w, to, p, MOVED);
@@ -244,7 +244,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         if self.w.stop_one_cpu(cpu, work) {
             self.policy.stopper_woken(&mut self.w, cpu);
         } else {
-            self.w.cpus[cpu.idx()].stop_queue.push_back(work);
+            self.w.cpus[cpu].stop_queue.push_back(work);
         }
     }
 
@@ -252,7 +252,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     #[cold]
     pub(crate) fn check_woken(&mut self, cpu: CpuId, p: TaskId) {
         let misplaced = !self.w.allowed(p, cpu);
-        self.w.tasks[p.idx()].misplaced = misplaced;
+        self.w.tasks[p].misplaced = misplaced;
         if misplaced {
             self.stop_misplaced(cpu, p);
         }

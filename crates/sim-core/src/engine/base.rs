@@ -46,16 +46,16 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     #[inline]
     pub(crate) fn base_step(&mut self, cpu: CpuId) -> Flow {
         let now = self.w.now;
-        let c = &self.w.cpus[cpu.idx()];
+        let c = &self.w.cpus[cpu];
         if c.base == Base::Work {
             self.w.advance(cpu, now);
-            if self.w.cpus[cpu.idx()].stall > 0 {
+            if self.w.cpus[cpu].stall > 0 {
                 return Flow::Wait;
             }
         } else if matches!(c.base, Base::Idle | Base::Leaving) {
             return Flow::Wait;
         }
-        let c = &self.w.cpus[cpu.idx()];
+        let c = &self.w.cpus[cpu];
         if c.irq_first <= now {
             return self.interrupt(cpu);
         }
@@ -70,14 +70,14 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         match c.base {
             Base::IdleLoop => return self.idle_loop(cpu),
             Base::Work => {
-                let t = &self.w.tasks[c.curr.idx()];
+                let t = &self.w.tasks[c.curr];
                 if c.need_resched && (t.work_left == 0 || self.w.is_preemptible(t)) {
                     return self.enter_schedule(cpu, Path::Preempt);
                 }
                 if t.work_left > 0 {
                     return Flow::Wait;
                 }
-                let c = &mut self.w.cpus[cpu.idx()];
+                let c = &mut self.w.cpus[cpu];
                 c.base = Base::Next;
                 c.category = Category::Kernel;
             }
@@ -93,7 +93,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     }
 
     fn next_operation(&mut self, cpu: CpuId) -> Flow {
-        let p = self.w.cpus[cpu.idx()].curr;
+        let p = self.w.cpus[cpu].curr;
         self.guard_livelock(p);
         let op = self.program.next(&mut ProgramCx::of(&mut self.w), p);
         self.watch_operation(p, &op);
@@ -138,23 +138,23 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
 
     #[inline]
     fn start_work(&mut self, cpu: CpuId, p: TaskId, ns: Ns, in_kernel: bool) -> Flow {
-        let t = &mut self.w.tasks[p.idx()];
+        let t = &mut self.w.tasks[p];
         t.work_left = ns.min(MAX_SEGMENT_NS) << 17;
         t.in_kernel = in_kernel;
         self.w.settle(cpu);
-        self.w.cpus[cpu.idx()].base = Base::Work;
+        self.w.cpus[cpu].base = Base::Work;
         self.catch_up(cpu);
-        let c = &self.w.cpus[cpu.idx()];
+        let c = &self.w.cpus[cpu];
         let disturbed = c.irq_first <= self.w.now || c.softirq || c.need_resched;
         if ns > 0 && !disturbed { Flow::Wait } else { Flow::Again }
     }
 
     fn sleep_until(&mut self, cpu: CpuId, p: TaskId, at: Ns) -> Flow {
-        let slack = self.w.tasks[p.idx()].attr.timer_slack_ns;
+        let slack = self.w.tasks[p].attr.timer_slack_ns;
         let slack = slack.map_or(self.w.config.timer_slack_ns, Ns::from);
         let at = at.saturating_add(slack);
         self.w.timers.set(p.0, at, super::CLASS_TIMER);
-        let c = &mut self.w.cpus[cpu.idx()];
+        let c = &mut self.w.cpus[cpu];
         if c.next_timer_hint <= self.w.now || at < c.next_timer_hint {
             c.next_timer_hint = at;
         }
@@ -162,7 +162,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     }
 
     pub(crate) fn block(&mut self, cpu: CpuId, p: TaskId, state: TaskState) -> Flow {
-        self.w.tasks[p.idx()].state = state;
+        self.w.tasks[p].state = state;
         self.enter_schedule(cpu, Path::Block)
     }
 
@@ -170,7 +170,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
 
     /// The idle loop: something to run, or a C-state.
     fn idle_loop(&mut self, cpu: CpuId) -> Flow {
-        let c = &self.w.cpus[cpu.idx()];
+        let c = &self.w.cpus[cpu];
         if c.need_resched || c.nr_running > 0 && !self.policy.idles_with_queued() {
             // `tick_nohz_idle_exit()`
             self.w.start_tick(cpu);
@@ -185,7 +185,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         self.w.settle(cpu);
         let now = self.w.now;
         let entry_ns = self.w.machine.costs.idle_entry_ns;
-        let c = &mut self.w.cpus[cpu.idx()];
+        let c = &mut self.w.cpus[cpu];
         c.base = Base::Idle;
         c.category = Category::Idle;
         c.idle_since = now;
@@ -193,10 +193,10 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         c.cstate_from = now + entry_ns;
         c.tick_stopped |= stops_tick;
         if !c.tick_stopped && c.tick_next <= now {
-            self.w.cpus[cpu.idx()].tick_next = self.w.tick_after(cpu, now);
+            self.w.cpus[cpu].tick_next = self.w.tick_after(cpu, now);
         }
         self.policy.idle_enter(&mut self.w, cpu, stops_tick && !was_stopped);
-        let c = &mut self.w.cpus[cpu.idx()];
+        let c = &mut self.w.cpus[cpu];
         c.carry = 0;
         if c.softirq {
             // The policy has something to do before the CPU sleeps; then the loop comes here again.
@@ -212,7 +212,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     /// timer armed here. What is typical lies between the shortest and the longest of them; mostly
     /// the same follows from either, and nothing more needs to be known.
     fn predict_idle(&self, cpu: CpuId) -> (u8, bool) {
-        let c = &self.w.cpus[cpu.idx()];
+        let c = &self.w.cpus[cpu];
         let timer = c.next_timer_hint;
         let to_timer = if timer > self.w.now { timer - self.w.now } else { NEVER };
         let lengths = &c.idle_history[..usize::from(c.idle_runs.min(8))];
@@ -236,13 +236,13 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         self.w.settle(cpu);
         let now = self.w.now;
         let costs = &self.w.machine.costs;
-        let c = &self.w.cpus[cpu.idx()];
+        let c = &self.w.cpus[cpu];
         let entering = now < c.cstate_from;
         let state = &self.w.machine.cstates[c.cstate as usize];
         let exit = if entering { 0 } else { state.exit_ns };
         let loop_ns = stretch(costs.idle_loop_ns, c.speed);
         let idle_us = self.idle_length_us(c);
-        let c = &mut self.w.cpus[cpu.idx()];
+        let c = &mut self.w.cpus[cpu];
         c.idle_history[(c.idle_runs % 8) as usize] = idle_us;
         c.idle_runs = if c.idle_runs == 15 { 8 } else { c.idle_runs + 1 };
         c.base = Base::Leaving;
@@ -264,7 +264,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     /// The exit latency is over.
     pub(crate) fn idle_left(&mut self, cpu: CpuId) {
         self.w.settle(cpu);
-        let c = &mut self.w.cpus[cpu.idx()];
+        let c = &mut self.w.cpus[cpu];
         c.base = Base::IdleLoop;
         c.category = Category::Kernel;
         self.w.set_occupancy(cpu, Occupancy::Busy);
@@ -354,7 +354,7 @@ mod tests {
         let mut set = |cpu, task, waits| {
             w.this = CpuId(cpu);
             ProgramCx::of(&mut w).set_io_wait(task, waits);
-            [w.cpus[0].n_io_waits, w.cpus[1].n_io_waits]
+            [w.cpus[CpuId(0)].n_io_waits, w.cpus[CpuId(1)].n_io_waits]
         };
         assert_eq!(set(0, one, true), [1, 0]);
         assert_eq!(set(0, two, true), [2, 0]);

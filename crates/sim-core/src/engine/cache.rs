@@ -67,7 +67,7 @@ impl Footprint {
 impl World {
     /// Extra execution time of `next` to refill the caches of `cpu`, ns.
     pub(super) fn cache_debt(&self, cpu: CpuId, next: TaskId) -> Ns {
-        let t = &self.tasks[next.idx()];
+        let t = &self.tasks[next];
         let ws = u64::from(t.attr.working_set_kib);
         if ws == 0 {
             return 0;
@@ -79,7 +79,7 @@ impl World {
             Distance::Same | Distance::Smt => {
                 // The sibling shares the caches. What has run there is its own affair (it may be
                 // ahead), so after a move from there only who ran here last counts.
-                let f = &self.cpus[cpu.idx()].footprint;
+                let f = &self.cpus[cpu].footprint;
                 let mark = if distance == Distance::Same { t.cache_mark } else { f.mark() };
                 let others = f.since(next, mark);
                 let step = (others * STEPS / l2.max(1)).min(EVICTED.len() as u64 - 1);

@@ -10,11 +10,11 @@ use topology::CpuId;
 
 impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     pub(crate) fn fork_begin(&mut self, cpu: CpuId) -> Flow {
-        self.w.cpus[cpu.idx()].top().irq_off = true;
-        let child = self.w.cpus[cpu.idx()].top().task;
-        let parent = self.w.cpus[cpu.idx()].curr;
-        let mark = self.w.cpus[cpu.idx()].footprint.mark();
-        let t = &mut self.w.tasks[child.idx()];
+        self.w.cpus[cpu].top().irq_off = true;
+        let child = self.w.cpus[cpu].top().task;
+        let parent = self.w.cpus[cpu].curr;
+        let mark = self.w.cpus[cpu].footprint.mark();
+        let t = &mut self.w.tasks[child];
         t.cache_mark = mark;
         debug_assert_eq!(t.state, TaskState::New, "{child:?} forked twice");
         (t.cpu, t.wake_cpu, t.cache_cpu, t.pi_cpu) = (cpu, cpu, cpu, cpu);
@@ -24,19 +24,19 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     }
 
     pub(crate) fn fork_select(&mut self, cpu: CpuId) -> Flow {
-        let child = self.w.cpus[cpu.idx()].top().task;
+        let child = self.w.cpus[cpu].top().task;
         let choice = self.select(child, SelectKind::Fork);
-        let top = self.w.cpus[cpu.idx()].top();
+        let top = self.w.cpus[cpu].top();
         (top.target, top.scan_ns) = (choice.cpu, choice.scan_ns as u32);
         self.w.spend(cpu, choice.scan_ns, Pc::ForkCommit)
     }
 
     /// Never by the wake list: the parent locks the child's runqueue and enqueues (spec 5.9).
     pub(crate) fn fork_commit(&mut self, cpu: CpuId) -> Flow {
-        let top = self.w.cpus[cpu.idx()].top();
+        let top = self.w.cpus[cpu].top();
         let (child, choice) = (top.task, Choice { cpu: top.target, scan_ns: top.scan_ns.into() });
         let target = self.commit(child, choice);
-        self.w.cpus[cpu.idx()].top().target = target;
+        self.w.cpus[cpu].top().target = target;
         if target != cpu {
             self.observer.migrate(&self.w, child, cpu, target, MigrationCause::Fork);
         }
@@ -49,9 +49,9 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     }
 
     pub(crate) fn fork_enqueue(&mut self, cpu: CpuId) -> Flow {
-        let top = self.w.cpus[cpu.idx()].top();
+        let top = self.w.cpus[cpu].top();
         let (child, target) = (top.task, top.target);
-        self.w.tasks[child.idx()].runnable_since = self.w.now;
+        self.w.tasks[child].runnable_since = self.w.now;
         let hook = self.enqueue(target, child, FORKED);
         self.run_hook(cpu, hook, Pc::ForkPreempt)
     }
@@ -68,21 +68,21 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     }
 
     pub(crate) fn exec_select(&mut self, cpu: CpuId) -> Flow {
-        let p = self.w.cpus[cpu.idx()].curr;
-        let placed = self.w.tasks[p.idx()].placed;
+        let p = self.w.cpus[cpu].curr;
+        let placed = self.w.tasks[p].placed;
         let choice = self.select(p, SelectKind::Exec);
         // It has not moved yet, and may not.
         self.w.note_placed(p, placed);
-        let top = self.w.cpus[cpu.idx()].top();
+        let top = self.w.cpus[cpu].top();
         (top.task, top.target, top.scan_ns) = (p, choice.cpu, choice.scan_ns as u32);
         self.w.spend(cpu, choice.scan_ns, Pc::ExecCommit)
     }
 
     /// Another CPU: the own stopper moves the running task there.
     pub(crate) fn exec_commit(&mut self, cpu: CpuId) -> Flow {
-        let top = self.w.cpus[cpu.idx()].top();
+        let top = self.w.cpus[cpu].top();
         let (p, choice) = (top.task, Choice { cpu: top.target, scan_ns: top.scan_ns.into() });
-        let placed = self.w.tasks[p.idx()].placed;
+        let placed = self.w.tasks[p].placed;
         let target = self.commit(p, choice);
         self.w.note_placed(p, placed);
         if target != cpu && self.w.stop_one_cpu(cpu, StopWork::Migrate(p, target)) {

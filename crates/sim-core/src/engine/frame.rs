@@ -166,13 +166,13 @@ impl World {
     /// What the CPU is in the middle of is accounted and put aside.
     fn cover(&mut self, cpu: CpuId, category: Category) -> &mut Cpu {
         let now = self.now;
-        let c = &mut self.cpus[cpu.idx()];
+        let c = &mut self.cpus[cpu];
         if c.depth == 0 && c.base == Base::Work {
             self.advance(cpu, now);
         } else if c.category != category {
             c.settle(now);
         }
-        let c = &mut self.cpus[cpu.idx()];
+        let c = &mut self.cpus[cpu];
         if c.depth > 0 {
             c.top.end = c.top.end.saturating_sub(now);
             c.below[c.depth as usize - 1] = c.top;
@@ -185,7 +185,7 @@ impl World {
     /// Where in its path the CPU goes on, right now.
     #[inline]
     pub(crate) fn goto(&mut self, cpu: CpuId, pc: Pc) -> Flow {
-        self.cpus[cpu.idx()].top().pc = pc;
+        self.cpus[cpu].top().pc = pc;
         Flow::Again
     }
 
@@ -193,7 +193,7 @@ impl World {
     #[inline]
     pub(crate) fn spend(&mut self, cpu: CpuId, ns: Ns, pc: Pc) -> Flow {
         let now = self.now;
-        let c = &mut self.cpus[cpu.idx()];
+        let c = &mut self.cpus[cpu];
         let total = super::work::stretch(ns + c.carry, c.speed);
         c.carry = 0;
         let top = c.top();
@@ -206,7 +206,7 @@ impl World {
 impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     /// Takes the top frame off; costs of its last side effects are spent first.
     pub(crate) fn pop_frame(&mut self, cpu: CpuId) -> Flow {
-        let c = &mut self.w.cpus[cpu.idx()];
+        let c = &mut self.w.cpus[cpu];
         if c.carry > 0 {
             return self.w.spend(cpu, 0, Pc::Pop);
         }

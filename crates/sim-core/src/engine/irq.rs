@@ -14,7 +14,7 @@ const IRQ_PATHS: [Path; N_IRQ] = [Path::Poll, Path::Resched, Path::Call, Path::T
 impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     /// Takes what is pending: interrupts first, else a tick that is due.
     pub(crate) fn interrupt(&mut self, cpu: CpuId) -> Flow {
-        if self.w.cpus[cpu.idx()].irq_first <= self.w.now {
+        if self.w.cpus[cpu].irq_first <= self.w.now {
             self.w.push_frame(cpu, Frame::at(Pc::IrqEntry, Path::Call, Category::Irq));
         } else {
             self.enter_tick(cpu);
@@ -28,7 +28,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         let next = self.w.tick_after(cpu, self.w.now);
         let frame = Frame { first: true, ..Frame::at(Pc::TickBody, Path::Tick, Category::Irq) };
         self.w.push_frame(cpu, frame);
-        let c = &mut self.w.cpus[cpu.idx()];
+        let c = &mut self.w.cpus[cpu];
         c.tick_next = next;
         c.ticks += 1;
         c.tick_untold = true;
@@ -36,7 +36,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     }
 
     pub(crate) fn tick_body(&mut self, cpu: CpuId) -> Flow {
-        if std::mem::take(&mut self.w.cpus[cpu.idx()].top().first) {
+        if std::mem::take(&mut self.w.cpus[cpu].top().first) {
             return self.w.spend(cpu, self.w.machine.costs.tick_ns, Pc::TickBody);
         }
         self.pop_frame(cpu)
@@ -45,7 +45,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     /// An idle CPU that only polls takes no interrupt: the idle loop sees the flag.
     pub(crate) fn irq_entry(&mut self, cpu: CpuId) -> Flow {
         let now = self.w.now;
-        let c = &mut self.w.cpus[cpu.idx()];
+        let c = &mut self.w.cpus[cpu];
         let mut path = Path::Poll;
         let mut calls = false;
         let mut device = false;
@@ -67,27 +67,27 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     }
 
     pub(crate) fn irq_body(&mut self, cpu: CpuId) -> Flow {
-        if self.w.cpus[cpu.idx()].top().first {
-            self.w.cpus[cpu.idx()].top().first = false;
+        if self.w.cpus[cpu].top().first {
+            self.w.cpus[cpu].top().first = false;
             self.policy.nohz_kick(&mut self.w, cpu);
         }
-        let c = &mut self.w.cpus[cpu.idx()];
+        let c = &mut self.w.cpus[cpu];
         // Rarely more than one: those that wait move up.
         let oldest = if c.expired.len() > 1 { Some(c.expired.remove(0)) } else { c.expired.pop() };
         if let Some(p) = oldest {
             c.top().path = Path::Timer;
             return self.enter_wake(cpu, p, false, Category::Irq);
         }
-        if self.w.cpus[cpu.idx()].wake_head != TaskId::NONE {
-            let top = self.w.cpus[cpu.idx()].top();
+        if self.w.cpus[cpu].wake_head != TaskId::NONE {
+            let top = self.w.cpus[cpu].top();
             if top.path != Path::Poll {
                 top.path = Path::Call;
             }
             self.w.push_frame(cpu, Frame::at(Pc::FlushLock, Path::Flush, Category::Irq));
             return Flow::Again;
         }
-        if std::mem::take(&mut self.w.cpus[cpu.idx()].device_irq) {
-            self.w.cpus[cpu.idx()].top().path = Path::Device;
+        if std::mem::take(&mut self.w.cpus[cpu].device_irq) {
+            self.w.cpus[cpu].top().path = Path::Device;
             self.w.push_frame(cpu, Frame::at(Pc::DeviceHandler, Path::Handler, Category::Irq));
             return Flow::Again;
         }
@@ -97,31 +97,31 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     // --- sched_ttwu_pending (spec 5.3) ---
 
     pub(crate) fn flush_lock(&mut self, cpu: CpuId) -> Flow {
-        self.w.cpus[cpu.idx()].top().target = cpu;
+        self.w.cpus[cpu].top().target = cpu;
         self.lock(cpu, LockId::rq(cpu), Site::TtwuPendingRqLock, Pc::FlushTake)
     }
 
     /// The whole list is taken under one hold; what is pushed from now on needs its own signal.
     pub(crate) fn flush_take(&mut self, cpu: CpuId) -> Flow {
-        let c = &mut self.w.cpus[cpu.idx()];
+        let c = &mut self.w.cpus[cpu];
         c.top().task = c.wake_head;
         (c.wake_head, c.wake_tail) = (TaskId::NONE, TaskId::NONE);
         self.flush_next(cpu)
     }
 
     pub(crate) fn flush_next(&mut self, cpu: CpuId) -> Flow {
-        if self.w.cpus[cpu.idx()].top().task != TaskId::NONE {
+        if self.w.cpus[cpu].top().task != TaskId::NONE {
             return self.w.spend(cpu, self.w.machine.costs.enqueue_ns, Pc::FlushEnqueue);
         }
-        let pending = self.w.cpus[cpu.idx()].wake_head != TaskId::NONE
-            || self.w.cpus[cpu.idx()].pushes_under_way > 0;
+        let pending =
+            self.w.cpus[cpu].wake_head != TaskId::NONE || self.w.cpus[cpu].pushes_under_way > 0;
         self.w.change_rq(cpu, |c| c.ttwu_pending = pending);
         self.unlock(cpu, LockId::rq(cpu));
         self.pop_frame(cpu)
     }
 
     pub(crate) fn flush_enqueue(&mut self, cpu: CpuId) -> Flow {
-        let p = self.w.cpus[cpu.idx()].top().task;
+        let p = self.w.cpus[cpu].top().task;
         let flags = self.wakeup_flags(p);
         let hook = self.enqueue(cpu, p, flags);
         self.run_hook(cpu, hook, Pc::FlushPreempt)
@@ -129,24 +129,24 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
 
     /// The list keeps nothing of the wake flags but MIGRATED.
     pub(crate) fn flush_preempt(&mut self, cpu: CpuId) -> Flow {
-        let p = self.w.cpus[cpu.idx()].top().task;
+        let p = self.w.cpus[cpu].top().task;
         let flags = self.wakeup_flags(p);
         self.policy.wakeup_preempt(&mut self.w, cpu, p, flags);
         self.now_runnable(cpu, p, false);
-        let next = self.w.tasks[p.idx()].next_on_wake_list;
-        self.w.cpus[cpu.idx()].top().task = next;
+        let next = self.w.tasks[p].next_on_wake_list;
+        self.w.cpus[cpu].top().task = next;
         self.flush_next(cpu)
     }
 
     pub(crate) fn wakeup_flags(&self, p: TaskId) -> EnqueueFlags {
-        let migrated = self.w.tasks[p.idx()].wake_migrated;
+        let migrated = self.w.tasks[p].wake_migrated;
         EnqueueFlags { wakeup: true, migrated, initial: false }
     }
 
     // --- softirq ---
 
     pub(crate) fn enter_softirq(&mut self, cpu: CpuId) -> Flow {
-        self.w.cpus[cpu.idx()].softirq = false;
+        self.w.cpus[cpu].softirq = false;
         let frame = Frame {
             first: true,
             irq_off: false,
@@ -158,7 +158,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
 
     pub(crate) fn softirq_step(&mut self, cpu: CpuId) -> Flow {
         loop {
-            let first = std::mem::take(&mut self.w.cpus[cpu.idx()].top().first);
+            let first = std::mem::take(&mut self.w.cpus[cpu].top().first);
             let step = self.policy.softirq(&mut self.w, cpu, first);
             if step == Step::Done {
                 return self.pop_frame(cpu);
@@ -166,9 +166,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
             if let Some(flow) = self.carry_out(cpu, step, Pc::Softirq) {
                 return flow;
             }
-            if !self.w.cpus[cpu.idx()].top().irq_off
-                && self.w.cpus[cpu.idx()].irq_first <= self.w.now
-            {
+            if !self.w.cpus[cpu].top().irq_off && self.w.cpus[cpu].irq_first <= self.w.now {
                 return self.interrupt(cpu);
             }
         }

@@ -16,7 +16,7 @@ impl World {
     fn start_wait(&mut self, cpu: CpuId, lock: Option<LockId>, site: Site, first: bool) {
         self.settle(cpu);
         let now = self.now;
-        let c = &mut self.cpus[cpu.idx()];
+        let c = &mut self.cpus[cpu];
         c.wait_since = now;
         (c.wait_site, c.wait_lock) = (site, lock);
         c.wait_is_first = first;
@@ -34,13 +34,13 @@ impl World {
         if lock.0 as usize >= self.cpus.len() {
             return;
         }
-        let owner = CpuId(self.locks.locks[lock.0 as usize].owner);
-        self.cpus[owner.idx()].carry += self.line_ns(owner, waiter);
+        let owner = CpuId(self.locks.locks[lock].owner);
+        self.cpus[owner].carry += self.line_ns(owner, waiter);
     }
 
     /// The CPU gets what it waits for at `at`.
     fn grant(&mut self, cpu: CpuId, at: Ns) {
-        self.cpus[cpu.idx()].top().end = at;
+        self.cpus[cpu].top().end = at;
         if cpu != self.this {
             self.rearm(cpu);
         }
@@ -48,7 +48,7 @@ impl World {
 
     /// Releases a lock; the first waiter owns it from now and goes on after the hand-over.
     pub(crate) fn release(&mut self, cpu: CpuId, lock: LockId) {
-        let l = &mut self.locks.locks[lock.0 as usize];
+        let l = &mut self.locks.locks[lock];
         debug_assert_eq!(l.owner, cpu.0, "{cpu} releases {lock:?}");
         l.last = cpu.0;
         l.owner = NOBODY;
@@ -57,25 +57,25 @@ impl World {
         }
         let next = CpuId(l.head);
         l.owner = next.0;
-        l.head = self.cpus[next.idx()].next_waiter;
+        l.head = self.cpus[next].next_waiter;
         if l.head == NOBODY {
             l.tail = NOBODY;
         }
-        let site = self.cpus[next.idx()].wait_site;
+        let site = self.cpus[next].wait_site;
         self.locks.sites[site as usize].acquired += 1;
         // The pending waiter watches the lock word; queued ones are also told by their predecessor.
-        let transfers = if self.cpus[next.idx()].wait_is_first { 1 } else { 2 };
+        let transfers = if self.cpus[next].wait_is_first { 1 } else { 2 };
         let at = self.now + (transfers * self.line_ns(cpu, next)).max(1);
         self.grant(next, at);
     }
 
     /// Lets everybody go on who spins until `p`'s state changes.
     pub(crate) fn release_spinners(&mut self, p: TaskId) {
-        let mut next = std::mem::replace(&mut self.tasks[p.idx()].spinner, NOBODY);
+        let mut next = std::mem::replace(&mut self.tasks[p].spinner, NOBODY);
         while next != NOBODY {
             let cpu = CpuId(next);
-            next = self.cpus[cpu.idx()].next_waiter;
-            let from = self.tasks[p.idx()].cpu;
+            next = self.cpus[cpu].next_waiter;
+            let from = self.tasks[p].cpu;
             let at = self.now + self.line_ns(from, cpu).max(1);
             self.grant(cpu, at);
         }
@@ -89,21 +89,21 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
             Acquire::Taken { last } => {
                 self.w.disturb_rq(lock);
                 let cost = self.w.machine.locks.fast_ns + self.w.line_ns(CpuId(last), cpu);
-                let c = &mut self.w.cpus[cpu.idx()];
+                let c = &mut self.w.cpus[cpu];
                 c.carry += cost;
                 c.top.pc = pc;
                 self.observer.acquired(&self.w, cpu, lock, CpuId(last), None);
                 Flow::Again
             }
             Acquire::Busy { first } => {
-                self.w.cpus[cpu.idx()].top.pc = pc;
+                self.w.cpus[cpu].top.pc = pc;
                 self.w.start_wait(cpu, Some(lock), site, first);
                 self.w.disturb_owner(cpu, lock);
-                let l = &mut self.w.locks.locks[lock.0 as usize];
+                let l = &mut self.w.locks.locks[lock];
                 if l.head == NOBODY {
                     l.head = cpu.0;
                 } else {
-                    self.w.cpus[l.tail as usize].next_waiter = cpu.0;
+                    self.w.cpus[CpuId((l.tail as usize) as u32)].next_waiter = cpu.0;
                 }
                 l.tail = cpu.0;
                 Flow::Wait
@@ -119,25 +119,25 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     /// Spins until `p` neither migrates nor is being switched out; goes on at `pc`, which looks
     /// again.
     pub(crate) fn wait_for_task(&mut self, cpu: CpuId, p: TaskId, site: Site, pc: Pc) -> Flow {
-        self.w.cpus[cpu.idx()].top().pc = pc;
-        let t = &self.w.tasks[p.idx()];
+        self.w.cpus[cpu].top().pc = pc;
+        let t = &self.w.tasks[p];
         if !t.on_cpu && !t.migrating {
             return Flow::Again;
         }
         self.w.start_wait(cpu, None, site, false);
-        let head = std::mem::replace(&mut self.w.tasks[p.idx()].spinner, cpu.0);
-        self.w.cpus[cpu.idx()].next_waiter = head;
+        let head = std::mem::replace(&mut self.w.tasks[p].spinner, cpu.0);
+        self.w.cpus[cpu].next_waiter = head;
         Flow::Wait
     }
 
     /// A step of the top frame is over; if it was spinning, the wait is accounted.
     pub(crate) fn end_wait(&mut self, cpu: CpuId) {
-        if !self.w.cpus[cpu.idx()].waiting_now {
+        if !self.w.cpus[cpu].waiting_now {
             return;
         }
         self.w.settle(cpu);
         let now = self.w.now;
-        let c = &mut self.w.cpus[cpu.idx()];
+        let c = &mut self.w.cpus[cpu];
         c.waiting_now = false;
         c.category = c.top().category;
         let (site, lock, waited) = (c.wait_site, c.wait_lock, now - c.wait_since);
@@ -147,7 +147,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         self.w.set_occupancy(cpu, Occupancy::Busy);
         self.observer.waited(&self.w, cpu, site, waited);
         if let Some(lock) = lock {
-            let last = CpuId(self.w.locks.locks[lock.0 as usize].last);
+            let last = CpuId(self.w.locks.locks[lock].last);
             self.observer.acquired(&self.w, cpu, lock, last, Some(waited));
         }
     }
@@ -167,13 +167,13 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
             }
             Step::WaitTask(p, site) => self.wait_for_task(cpu, p, site, pc),
             Step::Wake { task, sync } => {
-                let top = self.w.cpus[cpu.idx()].top();
+                let top = self.w.cpus[cpu].top();
                 top.pc = pc;
                 let category = top.category;
                 return Some(self.enter_wake(cpu, task, sync, category));
             }
             Step::IrqOff | Step::IrqOn => {
-                self.w.cpus[cpu.idx()].top().irq_off = step == Step::IrqOff;
+                self.w.cpus[cpu].top().irq_off = step == Step::IrqOff;
                 Flow::Again
             }
             Step::Done => Flow::Again,
@@ -186,11 +186,11 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         self.w.disturb_rq(lock);
         let last = match taken {
             Acquire::Taken { last } => last,
-            Acquire::Busy { .. } => self.w.locks.locks[lock.0 as usize].owner,
+            Acquire::Busy { .. } => self.w.locks.locks[lock].owner,
         };
         let cost = self.w.machine.locks.fast_ns + self.w.line_ns(CpuId(last), cpu);
         let ok = matches!(taken, Acquire::Taken { .. });
-        let c = &mut self.w.cpus[cpu.idx()];
+        let c = &mut self.w.cpus[cpu];
         c.carry += cost;
         c.trylock_ok = ok;
         if ok {
@@ -203,7 +203,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     /// Runs the critical section that a hook asked for, if any, then goes on at `pc`.
     #[inline]
     pub(crate) fn run_hook(&mut self, cpu: CpuId, hook: Hook, pc: Pc) -> Flow {
-        let c = &mut self.w.cpus[cpu.idx()];
+        let c = &mut self.w.cpus[cpu];
         if hook.is_none() {
             c.top().pc = pc;
             return Flow::Again;
@@ -215,26 +215,26 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     }
 
     pub(crate) fn nest_lock(&mut self, cpu: CpuId) -> Flow {
-        match self.w.cpus[cpu.idx()].nested {
+        match self.w.cpus[cpu].nested {
             Some(n) => self.lock(cpu, n.lock, n.site, Pc::NestHold),
-            None => self.w.goto(cpu, self.w.cpus[cpu.idx()].after_nested),
+            None => self.w.goto(cpu, self.w.cpus[cpu].after_nested),
         }
     }
 
     pub(crate) fn nest_hold(&mut self, cpu: CpuId) -> Flow {
-        let c = &self.w.cpus[cpu.idx()];
+        let c = &self.w.cpus[cpu];
         let hold = c.nested.map_or(0, |n| self.policy.nested_hold(&self.w, c.top.target, n));
         self.w.spend(cpu, hold, Pc::NestDone)
     }
 
     pub(crate) fn nest_done(&mut self, cpu: CpuId) -> Flow {
         let mut next = None;
-        if let Some(n) = self.w.cpus[cpu.idx()].nested.take() {
-            let target = self.w.cpus[cpu.idx()].top().target;
+        if let Some(n) = self.w.cpus[cpu].nested.take() {
+            let target = self.w.cpus[cpu].top().target;
             next = self.policy.nested_done(&mut self.w, target, n);
             self.unlock(cpu, n.lock);
         }
-        let after = self.w.cpus[cpu.idx()].after_nested;
+        let after = self.w.cpus[cpu].after_nested;
         self.run_hook(cpu, next, after)
     }
 }

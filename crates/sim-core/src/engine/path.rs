@@ -13,7 +13,7 @@ impl World {
     /// `set_current_state()`: from now on `p`, which runs, counts as asleep for wakers, and its
     /// next [`crate::Op::Wait`] lasts only if nobody has woken it until then.
     pub(crate) fn prepare_to_wait(&mut self, p: TaskId) {
-        let t = &mut self.tasks[p.idx()];
+        let t = &mut self.tasks[p];
         debug_assert!(t.on_cpu && t.on_rq, "{p:?} prepares to wait but does not run");
         t.state = TaskState::Sleeping;
         t.prepared = true;
@@ -21,8 +21,8 @@ impl World {
 
     /// `se.sum_exec_runtime`: how long `p` has been current, interrupts included, ns.
     pub(crate) fn ran_ns(&self, p: TaskId) -> Ns {
-        let t = &self.tasks[p.idx()];
-        let c = &self.cpus[t.cpu.idx()];
+        let t = &self.tasks[p];
+        let c = &self.cpus[t.cpu];
         t.ran_ns + if c.curr == p { self.now - c.curr_since } else { 0 }
     }
 
@@ -42,7 +42,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     }
 
     pub(crate) fn program_path(&mut self, cpu: CpuId) -> Flow {
-        let p = self.w.cpus[cpu.idx()].top().task;
+        let p = self.w.cpus[cpu].top().task;
         let ask = |s: &mut Self| s.program.path(&mut ProgramCx::of(&mut s.w), p);
         self.resume_path(cpu, Pc::ProgramPath, ask)
     }
@@ -67,7 +67,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
 
     /// `Op::Wait`: nothing to wait for if a waker was faster than a prepared sleeper.
     pub(crate) fn wait(&mut self, cpu: CpuId, p: TaskId) -> Flow {
-        let t = &mut self.w.tasks[p.idx()];
+        let t = &mut self.w.tasks[p];
         if std::mem::take(&mut t.prepared) && t.state == TaskState::Runnable {
             return Flow::Again;
         }
@@ -77,10 +77,10 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     /// The CPU has taken ticks since its last event: a task that is watched hears of them.
     #[cold]
     pub(crate) fn tell_tick(&mut self, cpu: CpuId) {
-        let c = &mut self.w.cpus[cpu.idx()];
+        let c = &mut self.w.cpus[cpu];
         c.tick_untold = false;
         let p = c.curr;
-        if p.is_task() && self.w.tasks[p.idx()].ticks_watched {
+        if p.is_task() && self.w.tasks[p].ticks_watched {
             self.program.tick(&mut ProgramCx::of(&mut self.w), p);
         }
     }

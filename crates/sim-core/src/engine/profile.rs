@@ -11,10 +11,10 @@ use super::AttrStep;
 use super::frame::{Frame, Path, Pc};
 use crate::cpu::{Base, Cpu};
 use crate::{
-    Calls, Category, N_CATEGORIES, Ns, Observer, Op, PathGroup, Policy, Program, SelectKind,
-    Simulation, Site, Stack, StopWork, TaskId, Within,
+    Calls, Category, N_CATEGORIES, Ns, Observer, Op, PathGroup, PerTask, Policy, Program,
+    SelectKind, Simulation, Site, Stack, StopWork, TaskId, Within,
 };
-use topology::CpuId;
+use topology::{CpuId, PerCpu};
 
 const SLOWPATH: Calls = &["native_queued_spin_lock_slowpath"];
 const RQ_LOCK: Calls = &["raw_spin_rq_lock_nested"];
@@ -33,9 +33,9 @@ const TICK: Calls = &[
 pub(super) struct Watched {
     stack: Stack,
     /// By CPU: the part of its account that has been told.
-    told: Vec<[Ns; N_CATEGORIES]>,
+    told: PerCpu<[Ns; N_CATEGORIES]>,
     /// By task: the functions of its present operation.
-    calls: Vec<Calls>,
+    calls: PerTask<Calls>,
 }
 
 impl Watched {
@@ -51,11 +51,9 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     pub(super) fn watch_operation(&mut self, p: TaskId, op: &Op) {
         if self.observer.watches_time() {
             let calls = &mut self.watched.calls;
-            if calls.len() <= p.idx() {
-                calls.resize(p.idx() + 1, &[]);
-            }
+            calls.cover(p, Calls::default);
             let in_user = matches!(op, Op::Run(_));
-            calls[p.idx()] = if in_user { &[] } else { self.program.calls(p, op) };
+            calls[p] = if in_user { &[] } else { self.program.calls(p, op) };
         }
     }
 
@@ -69,14 +67,14 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
 
     fn tell_time(&mut self, cpu: CpuId) {
         self.w.settle(cpu);
-        let c = &self.w.cpus[cpu.idx()];
+        let c = &self.w.cpus[cpu];
         if c.depth == 0 && matches!(c.base, Base::Idle | Base::Leaving) {
             return;
         }
         if self.watched.told.is_empty() {
-            self.watched.told = vec![[0; N_CATEGORIES]; self.w.cpus.len()];
+            self.watched.told = vec![[0; N_CATEGORIES]; self.w.cpus.len()].into();
         }
-        let told = std::mem::replace(&mut self.watched.told[cpu.idx()], c.time);
+        let told = std::mem::replace(&mut self.watched.told[cpu], c.time);
         let passed = |what: Category| c.time[what as usize] - told[what as usize];
         // In the middle of a segment the only interrupts are ticks.
         let ticks = if c.depth == 0 { passed(Category::Irq) } else { 0 };
@@ -103,7 +101,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
 
     /// The call chain of `cpu` at the end of its present step.
     fn unwind(&self, cpu: CpuId, stack: &mut Stack) {
-        let c = &self.w.cpus[cpu.idx()];
+        let c = &self.w.cpus[cpu];
         let depth = c.depth as usize;
         let lowest = match depth {
             0 => None,
@@ -138,7 +136,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         if !task.is_task() {
             return stack.call(&["kthread", "smpboot_thread_fn"]);
         }
-        let t = &self.w.tasks[task.idx()];
+        let t = &self.w.tasks[task];
         let in_user = c.base == Base::Work && !t.in_kernel;
         let preempted = lowest.is_some_and(|f| f.path == Path::Preempt);
         let returns = preempted && (in_user || c.base != Base::Work || t.work_left == 0);
@@ -154,7 +152,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
             stack.call(&["[user]"]);
         } else {
             stack.group = PathGroup::Syscall;
-            stack.call(self.watched.calls.get(task.idx()).copied().unwrap_or_default());
+            stack.call(self.watched.calls.at(task).copied().unwrap_or_default());
             if preempted {
                 stack.call(&["irqentry_exit", "preempt_schedule_irq"]);
             }
@@ -208,7 +206,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     }
 
     fn unwind_nested(&self, cpu: CpuId, stack: &mut Stack) {
-        if let Some(n) = self.w.cpus[cpu.idx()].nested {
+        if let Some(n) = self.w.cpus[cpu].nested {
             self.unwind_policy(cpu, Within::Nested(n.site), stack);
         }
     }
@@ -224,7 +222,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     }
 
     fn unwind_schedule(&self, cpu: CpuId, f: &Frame, stack: &mut Stack) {
-        if in_stopper(&self.w.cpus[cpu.idx()], f) {
+        if in_stopper(&self.w.cpus[cpu], f) {
             return self.unwind_stopper(cpu, f, stack);
         }
         stack.group = PathGroup::Schedule;
@@ -246,7 +244,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     fn unwind_stopper(&self, cpu: CpuId, f: &Frame, stack: &mut Stack) {
         stack.group = PathGroup::Stopper;
         stack.call(&["cpu_stopper_thread"]);
-        if matches!(self.w.cpus[cpu.idx()].stop_work, Some(StopWork::Push(_))) {
+        if matches!(self.w.cpus[cpu].stop_work, Some(StopWork::Push(_))) {
             return self.unwind_policy(cpu, Within::Stopper, stack);
         }
         stack.call(&["migration_cpu_stop"]);
@@ -297,7 +295,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     }
 
     fn unwind_attr_step(&self, cpu: CpuId, stack: &mut Stack) {
-        match self.w.cpus[cpu.idx()].attr_step {
+        match self.w.cpus[cpu].attr_step {
             AttrStep::Locked => stack.call(&["task_rq_lock"]),
             AttrStep::AttachLocked => stack.call(&["move_queued_task", "raw_spin_rq_lock_nested"]),
             AttrStep::Attach => {

@@ -17,8 +17,8 @@ impl World {
         if !next.is_task() {
             return costs.switch_ns;
         }
-        let attr = &self.tasks[next.idx()].attr;
-        let c = &mut self.cpus[cpu.idx()];
+        let attr = &self.tasks[next].attr;
+        let c = &mut self.cpus[cpu];
         // A kernel thread keeps the address space of whoever ran before (lazy TLB).
         if c.mm == attr.mm || attr.kthread {
             return costs.switch_ns;
@@ -30,7 +30,7 @@ impl World {
 
 impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     pub(crate) fn sched_lock(&mut self, cpu: CpuId) -> Flow {
-        self.w.cpus[cpu.idx()].top().target = cpu;
+        self.w.cpus[cpu].top().target = cpu;
         match self.lock(cpu, LockId::rq(cpu), Site::ScheduleRqLock, Pc::SchedBody) {
             Flow::Again => self.sched_body(cpu),
             Flow::Wait => Flow::Wait,
@@ -38,31 +38,31 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     }
 
     pub(crate) fn sched_body(&mut self, cpu: CpuId) -> Flow {
-        let prev = self.w.cpus[cpu.idx()].curr;
+        let prev = self.w.cpus[cpu].curr;
         let sleeps = self.falls_asleep(cpu, prev);
         let costs = &self.w.machine.costs;
         let ns = costs.pick_ns + if sleeps { costs.dequeue_ns } else { 0 };
-        self.w.cpus[cpu.idx()].top().other = prev;
+        self.w.cpus[cpu].top().other = prev;
         self.w.spend(cpu, ns, Pc::SchedDequeue)
     }
 
     /// Does `prev` leave the runqueue? Not if it is preempted, though it may have prepared to sleep
     /// already (spec 0.5); a kernel that is not preemptible comes here when it does sleep.
     fn falls_asleep(&mut self, cpu: CpuId, prev: TaskId) -> bool {
-        let preempted = self.w.cpus[cpu.idx()].top().path == Path::Preempt;
+        let preempted = self.w.cpus[cpu].top().path == Path::Preempt;
         prev.is_task()
-            && self.w.tasks[prev.idx()].state != TaskState::Runnable
+            && self.w.tasks[prev].state != TaskState::Runnable
             && !(preempted && self.w.machine.preemptible_kernel)
     }
 
     pub(crate) fn sched_dequeue(&mut self, cpu: CpuId) -> Flow {
-        let prev = self.w.cpus[cpu.idx()].top().other;
+        let prev = self.w.cpus[cpu].top().other;
         if !self.falls_asleep(cpu, prev) {
             return self.sched_pick(cpu);
         }
         let flags = DequeueFlags { sleep: true };
         let hook = self.policy.dequeue_task(&mut self.w, cpu, prev, flags);
-        if !self.w.tasks[prev.idx()].sched_delayed {
+        if !self.w.tasks[prev].sched_delayed {
             self.w.deactivate(cpu, prev);
         }
         self.observer.dequeue(&self.w, cpu, prev);
@@ -73,14 +73,14 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     }
 
     pub(crate) fn sched_pick(&mut self, cpu: CpuId) -> Flow {
-        if self.w.cpus[cpu.idx()].stop_work.is_some() {
+        if self.w.cpus[cpu].stop_work.is_some() {
             return self.switch_to(cpu, TaskId::STOP);
         }
         match self.policy.pick_next_task(&mut self.w, cpu) {
             Some(next) => self.switch_to(cpu, next),
             None => {
-                self.w.cpus[cpu.idx()].top().first = true;
-                self.w.cpus[cpu.idx()].top().pc = Pc::SchedBeforeIdle;
+                self.w.cpus[cpu].top().first = true;
+                self.w.cpus[cpu].top().pc = Pc::SchedBeforeIdle;
                 self.sched_before_idle(cpu)
             }
         }
@@ -88,7 +88,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
 
     pub(crate) fn sched_before_idle(&mut self, cpu: CpuId) -> Flow {
         loop {
-            let top = self.w.cpus[cpu.idx()].top();
+            let top = self.w.cpus[cpu].top();
             let first = std::mem::take(&mut top.first);
             let prev = top.other;
             let step = self.policy.before_idle(&mut self.w, cpu, prev, first);
@@ -103,7 +103,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
 
     pub(crate) fn sched_pick_again(&mut self, cpu: CpuId) -> Flow {
         debug_assert_eq!(self.w.locks.owner(LockId::rq(cpu)), Some(cpu));
-        if self.w.cpus[cpu.idx()].stop_work.is_some() {
+        if self.w.cpus[cpu].stop_work.is_some() {
             return self.switch_to(cpu, TaskId::STOP);
         }
         let next = self.policy.pick_next_task(&mut self.w, cpu).unwrap_or(TaskId::IDLE);
@@ -112,9 +112,9 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
 
     /// The choice is made: `curr` changes now, the switch takes time.
     fn switch_to(&mut self, cpu: CpuId, next: TaskId) -> Flow {
-        let prev = self.w.cpus[cpu.idx()].top().other;
+        let prev = self.w.cpus[cpu].top().other;
         if next == prev {
-            let c = &mut self.w.cpus[cpu.idx()];
+            let c = &mut self.w.cpus[cpu];
             c.need_resched = false;
             c.stat.kept += 1;
             self.observer.stays(&self.w, cpu);
@@ -132,29 +132,29 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     #[inline(always)]
     pub(super) fn change_current(&mut self, cpu: CpuId, prev: TaskId, next: TaskId) -> Hook {
         let now = self.w.now;
-        let c = &mut self.w.cpus[cpu.idx()];
+        let c = &mut self.w.cpus[cpu];
         let since = std::mem::replace(&mut c.curr_since, now);
         if prev != TaskId::IDLE {
             c.stat.cpu_time_ns += now - since;
         }
         if prev.is_task() {
-            let t = &mut self.w.tasks[prev.idx()];
+            let t = &mut self.w.tasks[prev];
             t.ran_ns += now - since;
             if t.on_rq && !t.sched_delayed {
                 t.queued_at = now;
             }
             // Before what is left of the next one's cache contents is looked at.
-            t.cache_mark = self.w.cpus[cpu.idx()].footprint.leave(prev, t.attr.working_set_kib);
+            t.cache_mark = self.w.cpus[cpu].footprint.leave(prev, t.attr.working_set_kib);
         }
         let hook = self.policy.switch_task(&mut self.w, cpu, prev, next);
         self.w.set_curr(cpu, next);
-        self.w.cpus[cpu.idx()].nr_switches += 1;
+        self.w.cpus[cpu].nr_switches += 1;
         // Also what charging the previous task has asked for.
-        self.w.cpus[cpu.idx()].need_resched = false;
+        self.w.cpus[cpu].need_resched = false;
         self.w.counters.switches += 1;
         self.tell_moves();
         self.observer.switch(&self.w, cpu, prev, next);
-        self.w.cpus[cpu.idx()].top.task = next;
+        self.w.cpus[cpu].top.task = next;
         if next.is_task() {
             self.first_run(cpu, next);
         } else {
@@ -167,13 +167,13 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     fn first_run(&mut self, cpu: CpuId, next: TaskId) {
         let now = self.w.now;
         let debt = self.w.cache_debt(cpu, next);
-        let t = &mut self.w.tasks[next.idx()];
+        let t = &mut self.w.tasks[next];
         debug_assert!(!t.on_cpu, "{next:?} picked while on a CPU");
         t.on_cpu = true;
         t.debt = (t.debt + (debt << 17)).min(t.debt.max(debt << 17));
         t.cache_cpu = cpu;
         let queued_at = std::mem::replace(&mut t.queued_at, crate::NEVER);
-        self.w.cpus[cpu.idx()].stat.run_delay_ns += now - queued_at;
+        self.w.cpus[cpu].stat.run_delay_ns += now - queued_at;
         if std::mem::take(&mut t.woken) {
             let delay = now - t.runnable_since;
             self.observer.sched_delay(&self.w, next, delay);
@@ -181,13 +181,13 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     }
 
     pub(crate) fn sched_switch(&mut self, cpu: CpuId) -> Flow {
-        let next = self.w.cpus[cpu.idx()].top().task;
+        let next = self.w.cpus[cpu].top().task;
         let ns = self.w.switch_ns(cpu, next);
         self.w.spend(cpu, ns, Pc::SchedDone)
     }
 
     pub(crate) fn sched_done(&mut self, cpu: CpuId) -> Flow {
-        let top = self.w.cpus[cpu.idx()].top();
+        let top = self.w.cpus[cpu].top();
         let (prev, next) = (top.other, top.task);
         if prev.is_task() {
             self.switched_out(prev);
@@ -197,18 +197,18 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
             return self.w.goto(cpu, Pc::StopStart);
         }
         if next == TaskId::IDLE {
-            self.w.cpus[cpu.idx()].base = Base::IdleLoop;
+            self.w.cpus[cpu].base = Base::IdleLoop;
         } else {
             self.w.start_tick(cpu);
-            let works = self.w.tasks[next.idx()].work_left > 0;
-            self.w.cpus[cpu.idx()].base = if works { Base::Work } else { Base::Next };
+            let works = self.w.tasks[next].work_left > 0;
+            self.w.cpus[cpu].base = if works { Base::Work } else { Base::Next };
         }
         self.pop_frame(cpu)
     }
 
     #[inline(always)]
     pub(super) fn switched_out(&mut self, prev: TaskId) {
-        let t = &mut self.w.tasks[prev.idx()];
+        let t = &mut self.w.tasks[prev];
         t.on_cpu = false;
         let dead = t.state == TaskState::Dead;
         if t.spinner != u32::MAX {

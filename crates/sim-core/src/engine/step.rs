@@ -8,7 +8,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     /// Carries the top frame's path on by a step.
     #[inline]
     pub(super) fn frame_step(&mut self, cpu: CpuId) -> Flow {
-        let pc = self.w.cpus[cpu.idx()].top().pc;
+        let pc = self.w.cpus[cpu].top().pc;
         match pc {
             Pc::SchedLock => self.sched_lock(cpu),
             Pc::SchedBody => self.sched_body(cpu),

@@ -11,14 +11,14 @@ const MOVED: EnqueueFlags = EnqueueFlags { wakeup: false, migrated: true, initia
 
 impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     pub(crate) fn stop_start(&mut self, cpu: CpuId) -> Flow {
-        match self.w.cpus[cpu.idx()].stop_work {
+        match self.w.cpus[cpu].stop_work {
             Some(StopWork::Migrate(p, to)) => {
-                let top = self.w.cpus[cpu.idx()].top();
+                let top = self.w.cpus[cpu].top();
                 (top.task, top.target) = (p, to);
                 self.lock(cpu, LockId::rq(cpu), Site::StopRqLock, Pc::StopLocked)
             }
             Some(StopWork::Push(to)) => {
-                let top = self.w.cpus[cpu.idx()].top();
+                let top = self.w.cpus[cpu].top();
                 (top.target, top.first) = (to, true);
                 self.w.goto(cpu, Pc::StopPush)
             }
@@ -32,13 +32,13 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
 
     /// `sched_exec`, or a new affinity of `p`: perhaps changed again since the stopper was called.
     pub(crate) fn stop_detach(&mut self, cpu: CpuId) -> Flow {
-        let top = self.w.cpus[cpu.idx()].top();
+        let top = self.w.cpus[cpu].top();
         let (p, to) = (top.task, top.target);
-        let t = &self.w.tasks[p.idx()];
+        let t = &self.w.tasks[p];
         let is_here = t.on_rq && t.cpu == cpu && !t.on_cpu;
         let misplaced = t.misplaced && !self.w.allowed(p, t.cpu);
         let wanted = if t.misplaced { misplaced } else { self.w.allowed(p, to) };
-        self.w.tasks[p.idx()].misplaced = misplaced;
+        self.w.tasks[p].misplaced = misplaced;
         if !is_here || !wanted {
             self.unlock(cpu, LockId::rq(cpu));
             return self.w.goto(cpu, Pc::StopEnd);
@@ -49,15 +49,15 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         } else {
             self.take_off(p, to, MigrationCause::Exec)
         };
-        self.w.cpus[cpu.idx()].top().target = cpu;
+        self.w.cpus[cpu].top().target = cpu;
         self.run_hook(cpu, hook, Pc::StopDetached)
     }
 
     pub(crate) fn stop_detached(&mut self, cpu: CpuId) -> Flow {
         self.unlock(cpu, LockId::rq(cpu));
-        let p = self.w.cpus[cpu.idx()].top().task;
-        let to = self.w.tasks[p.idx()].cpu;
-        self.w.cpus[cpu.idx()].top().target = to;
+        let p = self.w.cpus[cpu].top().task;
+        let to = self.w.tasks[p].cpu;
+        self.w.cpus[cpu].top().target = to;
         self.lock(cpu, LockId::rq(to), Site::StopRqLock, Pc::StopAttachLocked)
     }
 
@@ -66,14 +66,14 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     }
 
     pub(crate) fn stop_attach(&mut self, cpu: CpuId) -> Flow {
-        let top = self.w.cpus[cpu.idx()].top();
+        let top = self.w.cpus[cpu].top();
         let (p, to) = (top.task, top.target);
         let hook = self.enqueue(to, p, MOVED);
         self.run_hook(cpu, hook, Pc::StopAttached)
     }
 
     pub(crate) fn stop_attached(&mut self, cpu: CpuId) -> Flow {
-        let top = self.w.cpus[cpu.idx()].top();
+        let top = self.w.cpus[cpu].top();
         let (p, to) = (top.task, top.target);
         self.catch_up(to);
         self.policy.wakeup_preempt(&mut self.w, to, p, MOVED);
@@ -83,7 +83,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
 
     pub(crate) fn stop_push(&mut self, cpu: CpuId) -> Flow {
         loop {
-            let top = self.w.cpus[cpu.idx()].top();
+            let top = self.w.cpus[cpu].top();
             let (first, to) = (std::mem::take(&mut top.first), top.target);
             let step = self.policy.stopper(&mut self.w, cpu, to, first);
             if step == Step::Done {
@@ -101,8 +101,8 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
 
     /// The stopper goes to sleep and `schedule()` picks anew, unless there is more work.
     pub(crate) fn stop_relocked(&mut self, cpu: CpuId) -> Flow {
-        if let Some(work) = self.w.cpus[cpu.idx()].stop_queue.pop_front() {
-            self.w.cpus[cpu.idx()].stop_work = Some(work);
+        if let Some(work) = self.w.cpus[cpu].stop_queue.pop_front() {
+            self.w.cpus[cpu].stop_work = Some(work);
             self.unlock(cpu, LockId::rq(cpu));
             return self.w.goto(cpu, Pc::StopStart);
         }
@@ -110,7 +110,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
             c.stop_work = None;
             c.nr_running -= 1;
         });
-        let top = self.w.cpus[cpu.idx()].top();
+        let top = self.w.cpus[cpu].top();
         (top.other, top.target) = (TaskId::STOP, cpu);
         self.w.spend(cpu, self.w.machine.costs.pick_ns, Pc::SchedPick)
     }

@@ -13,8 +13,8 @@ impl World {
         let domains = &self.machine.domains;
         self.config.ttwu_queue
             && target != self.this
-            && (domains.llc_id[target.idx()] != domains.llc_id[self.this.idx()]
-                || self.cpus[target.idx()].nr_running == 0)
+            && (domains.llc_id[target] != domains.llc_id[self.this]
+                || self.cpus[target].nr_running == 0)
     }
 }
 
@@ -34,9 +34,9 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
 
     /// The fixed part is over: is there anything to wake?
     pub(crate) fn wake_begin(&mut self, cpu: CpuId) -> Flow {
-        let p = self.w.cpus[cpu.idx()].top().task;
+        let p = self.w.cpus[cpu].top().task;
         let now = self.w.now;
-        let t = &mut self.w.tasks[p.idx()];
+        let t = &mut self.w.tasks[p];
         if t.state != TaskState::Sleeping {
             self.w.counters.wakeups_coalesced += 1;
             return self.pop_frame(cpu);
@@ -49,7 +49,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
             // It is about to sleep but still queued, or sleeps on the queue: only the runqueue's
             // lock decides.
             let rq = LockId::rq(t.cpu);
-            self.w.cpus[cpu.idx()].top().target = t.cpu;
+            self.w.cpus[cpu].top().target = t.cpu;
             return self.lock(cpu, rq, Site::TtwuRqLock, Pc::WakeOnRq);
         }
         t.state = TaskState::Waking;
@@ -63,9 +63,9 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
 
     /// Got the lock of the queue where it was: still queued, or gone to sleep meanwhile?
     pub(crate) fn wake_on_rq(&mut self, cpu: CpuId) -> Flow {
-        let top = self.w.cpus[cpu.idx()].top();
+        let top = self.w.cpus[cpu].top();
         let (p, rq) = (top.task, LockId::rq(top.target));
-        let t = &mut self.w.tasks[p.idx()];
+        let t = &mut self.w.tasks[p];
         let still = t.on_rq && t.state == TaskState::Sleeping && t.cpu == top.target;
         if still && t.sched_delayed {
             t.woken = true;
@@ -95,12 +95,12 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
 
     /// `ttwu_runnable` of a task that sleeps on its queue: no CPU is chosen, it stays.
     pub(crate) fn wake_delayed(&mut self, cpu: CpuId) -> Flow {
-        let top = self.w.cpus[cpu.idx()].top();
+        let top = self.w.cpus[cpu].top();
         let (p, target) = (top.task, top.target);
         self.catch_up(target);
         self.policy.wake_delayed(&mut self.w, target, p);
-        if self.w.cpus[target.idx()].curr != p {
-            self.w.tasks[p.idx()].queued_at = self.w.now;
+        if self.w.cpus[target].curr != p {
+            self.w.tasks[p].queued_at = self.w.now;
         }
         self.w.count_wakeup(target, target);
         let flags = EnqueueFlags { wakeup: true, ..EnqueueFlags::default() };
@@ -112,8 +112,8 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
 
     /// Steps 5 and 6: a task that is still being switched out.
     pub(crate) fn wake_look(&mut self, cpu: CpuId) -> Flow {
-        let p = self.w.cpus[cpu.idx()].top().task;
-        let t = &self.w.tasks[p.idx()];
+        let p = self.w.cpus[cpu].top().task;
+        let t = &self.w.tasks[p];
         if !t.on_cpu {
             return self.wake_select(cpu);
         }
@@ -127,11 +127,11 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     }
 
     pub(crate) fn wake_select(&mut self, cpu: CpuId) -> Flow {
-        let top = self.w.cpus[cpu.idx()].top();
+        let top = self.w.cpus[cpu].top();
         let (p, sync) = (top.task, top.sync);
         let in_irq = top.category == Category::Irq;
         let choice = self.select(p, SelectKind::Wake { sync, in_irq });
-        let top = self.w.cpus[cpu.idx()].top();
+        let top = self.w.cpus[cpu].top();
         (top.target, top.scan_ns) = (choice.cpu, choice.scan_ns as u32);
         if choice.scan_ns == 0 {
             return self.wake_commit(cpu);
@@ -141,13 +141,13 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
 
     /// The choice ends: what it found is verified, and from here on the task belongs there.
     pub(crate) fn wake_commit(&mut self, cpu: CpuId) -> Flow {
-        let top = self.w.cpus[cpu.idx()].top();
+        let top = self.w.cpus[cpu].top();
         let (p, choice) = (top.task, Choice { cpu: top.target, scan_ns: top.scan_ns.into() });
         let target = self.commit(p, choice);
-        let from = self.w.tasks[p.idx()].cpu;
+        let from = self.w.tasks[p].cpu;
         self.w.count_wakeup(from, target);
         if target != from {
-            self.w.tasks[p.idx()].wake_migrated = true;
+            self.w.tasks[p].wake_migrated = true;
             self.policy.migrate_task_rq(&mut self.w, p, from, target);
             self.observer.migrate(&self.w, p, from, target, MigrationCause::Wake);
             self.w.set_task_cpu(p, target, MigrationCause::Wake);
@@ -155,7 +155,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         if self.w.wake_list_allowed(target) {
             return self.begin_push(cpu, target);
         }
-        self.w.cpus[cpu.idx()].top().target = target;
+        self.w.cpus[cpu].top().target = target;
         match self.lock(cpu, LockId::rq(target), Site::TtwuRqLock, Pc::WakeLocked) {
             Flow::Again => self.wake_locked(cpu),
             Flow::Wait => Flow::Wait,
@@ -165,18 +165,18 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     /// From this instant the target is not idle for others (spec 5.9); the list comes later.
     fn begin_push(&mut self, cpu: CpuId, target: CpuId) -> Flow {
         self.w.change_rq(target, |c| c.ttwu_pending = true);
-        self.w.cpus[target.idx()].pushes_under_way += 1;
-        let top = self.w.cpus[cpu.idx()].top();
+        self.w.cpus[target].pushes_under_way += 1;
+        let top = self.w.cpus[cpu].top();
         (top.target, top.path) = (target, Path::WakeList);
         let lines = u64::from(self.w.machine.costs.wake_list_lines);
         self.w.spend(cpu, lines * self.w.line_ns(cpu, target), Pc::WakePush)
     }
 
     pub(crate) fn wake_push(&mut self, cpu: CpuId) -> Flow {
-        let top = self.w.cpus[cpu.idx()].top();
+        let top = self.w.cpus[cpu].top();
         let (p, target) = (top.task, top.target);
-        self.w.tasks[p.idx()].next_on_wake_list = TaskId::NONE;
-        let c = &mut self.w.cpus[target.idx()];
+        self.w.tasks[p].next_on_wake_list = TaskId::NONE;
+        let c = &mut self.w.cpus[target];
         c.pushes_under_way -= 1;
         let was_empty = c.wake_head == TaskId::NONE;
         let tail = std::mem::replace(&mut c.wake_tail, p);
@@ -185,7 +185,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
             c.wake_head = p;
             self.w.call_single(target);
         } else {
-            self.w.tasks[tail.idx()].next_on_wake_list = p;
+            self.w.tasks[tail].next_on_wake_list = p;
         }
         self.pop_frame(cpu)
     }
@@ -195,7 +195,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     }
 
     pub(crate) fn spend_enqueue(&mut self, cpu: CpuId, pc: Pc) -> Flow {
-        let target = self.w.cpus[cpu.idx()].top().target;
+        let target = self.w.cpus[cpu].top().target;
         let costs = &self.w.machine.costs;
         // One of them is the lock's, which has come with the lock.
         let lines = u64::from(costs.enqueue_remote_lines.saturating_sub(1));
@@ -204,7 +204,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     }
 
     pub(crate) fn wake_enqueue(&mut self, cpu: CpuId) -> Flow {
-        let top = self.w.cpus[cpu.idx()].top();
+        let top = self.w.cpus[cpu].top();
         let (p, target) = (top.task, top.target);
         let flags = self.wakeup_flags(p);
         let hook = self.enqueue(target, p, flags);
@@ -216,7 +216,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
 
     /// Last part of a direct enqueue, by a wake-up or a fork.
     pub(crate) fn wake_preempt(&mut self, cpu: CpuId) -> Flow {
-        let top = self.w.cpus[cpu.idx()].top();
+        let top = self.w.cpus[cpu].top();
         let (p, target, new) = (top.task, top.target, top.pc == Pc::ForkPreempt);
         let flags = if new { FORKED } else { self.wakeup_flags(p) };
         // Ticks may have passed there in the nested critical section.
@@ -238,8 +238,8 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     }
 
     pub(crate) fn now_runnable(&mut self, cpu: CpuId, p: TaskId, new: bool) {
-        self.w.tasks[p.idx()].state = TaskState::Runnable;
-        if new || self.w.tasks[p.idx()].misplaced {
+        self.w.tasks[p].state = TaskState::Runnable;
+        if new || self.w.tasks[p].misplaced {
             self.check_woken(cpu, p);
         }
         self.w.counters.wakeups += u64::from(!new);
@@ -252,9 +252,9 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
             self.w.note_placed(p, &Reason::START);
             return Choice { cpu, scan_ns: 0 };
         }
-        if self.w.tasks[p.idx()].nr_cpus_allowed == 1 {
+        if self.w.tasks[p].nr_cpus_allowed == 1 {
             self.w.note_placed(p, &Reason::ONE_CPU);
-            let cpu = self.w.allowed_set(p).first().unwrap_or(self.w.tasks[p.idx()].cpu);
+            let cpu = self.w.allowed_set(p).first().unwrap_or(self.w.tasks[p].cpu);
             return Choice { cpu, scan_ns: 0 };
         }
         let choice = self.policy.select_task_rq(&mut self.w, p, kind);
@@ -262,7 +262,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     }
 
     pub(crate) fn commit(&mut self, p: TaskId, choice: Choice) -> CpuId {
-        let t = &self.w.tasks[p.idx()];
+        let t = &self.w.tasks[p];
         let fixed =
             t.nr_cpus_allowed == 1 || t.attr.start_cpu.is_some() && t.state == TaskState::New;
         let cpu =
@@ -274,7 +274,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     /// Where the workload wants a new task to start, if that is allowed.
     #[inline]
     fn start_cpu(&self, p: TaskId) -> Option<CpuId> {
-        let t = &self.w.tasks[p.idx()];
+        let t = &self.w.tasks[p];
         let wanted = t.attr.start_cpu.filter(|_| t.state == TaskState::New);
         wanted.filter(|c| c.idx() < self.w.cpus.len() && self.w.allowed(p, *c))
     }
@@ -289,7 +289,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     #[cold]
     fn select_fallback_rq(&mut self, p: TaskId, cpu: CpuId) -> CpuId {
         self.w.note_placed(p, &Reason::FALLBACK);
-        let node = self.w.machine.cpus[self.w.tasks[p.idx()].cpu.idx()].node;
+        let node = self.w.machine.cpus[self.w.tasks[p].cpu].node;
         let allowed = self.w.allowed_set(p);
         let near = self.w.machine.nodes[node as usize].first_common(allowed);
         near.or_else(|| allowed.first()).unwrap_or(cpu)
@@ -323,7 +323,7 @@ mod tests {
             let config = Config { ttwu_queue: feature, ..Config::default() };
             let mut w = World::new(machine.clone().into(), config);
             w.this = CpuId(this);
-            w.cpus[target as usize].nr_running = nr_running;
+            w.cpus[CpuId((target as usize) as u32)].nr_running = nr_running;
             let case = format!("{feature} {this} {target} {nr_running}");
             assert_eq!(w.wake_list_allowed(CpuId(target)), allowed, "{case}");
         }

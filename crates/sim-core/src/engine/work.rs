@@ -63,7 +63,7 @@ impl World {
     #[inline]
     pub(crate) fn settle(&mut self, cpu: CpuId) {
         let now = self.now;
-        let c = &mut self.cpus[cpu.idx()];
+        let c = &mut self.cpus[cpu];
         if c.depth == 0 && c.base == Base::Work {
             return self.advance(cpu, now);
         }
@@ -73,7 +73,7 @@ impl World {
     /// Brings the segment that `cpu` works on up to the instant `to`.
     #[inline]
     pub(crate) fn advance(&mut self, cpu: CpuId, to: Ns) {
-        let c = &mut self.cpus[cpu.idx()];
+        let c = &mut self.cpus[cpu];
         let dt = to - c.since;
         if dt == 0 {
             return;
@@ -83,7 +83,7 @@ impl World {
         c.account(Category::Irq, stalled);
         c.since = to;
         let ran = dt - stalled;
-        let t = &mut self.tasks[c.curr.idx()];
+        let t = &mut self.tasks[c.curr];
         c.account(if t.in_kernel { Category::Kernel } else { Category::User }, ran);
         let effort = ran * u64::from(c.speed);
         let paying = 2 * t.debt.min(t.work_left);
@@ -100,7 +100,7 @@ impl World {
     /// When the segment that `cpu` works on ends, ticks before `limit` included; at least `limit`
     /// if it does not end before.
     fn work_end(&self, c: &Cpu, limit: Ns) -> Ns {
-        let t = &self.tasks[c.curr.idx()];
+        let t = &self.tasks[c.curr];
         let effort = t.work_left + t.debt.min(t.work_left);
         let mut end = c.since + c.stall + time_for(effort, c.speed);
         let mut edge = c.tick_next;
@@ -137,7 +137,7 @@ impl World {
 
     #[inline]
     fn next_event(&self, cpu: CpuId) -> (Ns, u8) {
-        let c = &self.cpus[cpu.idx()];
+        let c = &self.cpus[cpu];
         if c.depth > 0 && c.top.irq_off {
             return (c.top.end, CLASS_CPU);
         }
@@ -173,7 +173,7 @@ impl World {
     /// interrupt; a flag that another CPU has just set waits for its IPI.
     fn next_work_event(&self, c: &Cpu) -> (Ns, u8) {
         let free = c.since + c.stall;
-        let preempts = c.need_resched && self.is_preemptible(&self.tasks[c.curr.idx()]);
+        let preempts = c.need_resched && self.is_preemptible(&self.tasks[c.curr]);
         let asked = c.softirq || preempts;
         let in_tick = asked && free >= self.now;
         let sooner = c.irq_first.max(free).max(self.now).min(if in_tick { free } else { NEVER });

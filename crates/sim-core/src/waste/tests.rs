@@ -25,7 +25,7 @@ fn world(idle: &[u32], waiting: &[Vec<u32>]) -> World {
     for set in waiting {
         let allowed = w.mask(CpuSet::of(CPUS as usize, set.iter().copied().map(CpuId)));
         let task = w.new_task(TaskAttr { allowed, ..TaskAttr::default() });
-        w.tasks[task.idx()].on_rq = true;
+        w.tasks[task].on_rq = true;
         w.n_waiting += 1;
         w.recount(task, false);
     }

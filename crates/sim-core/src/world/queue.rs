@@ -8,7 +8,7 @@ impl World {
     /// Counts `p` onto `cpu`'s runqueue (`activate_task`, before the policy's enqueue).
     pub fn activate(&mut self, cpu: CpuId, p: TaskId) {
         let now = self.now;
-        let t = &mut self.tasks[p.idx()];
+        let t = &mut self.tasks[p];
         debug_assert!(!t.on_rq && t.cpu == cpu, "{p:?} activated on {cpu}: {t:?}");
         t.on_rq = true;
         t.migrating = false;
@@ -21,22 +21,22 @@ impl World {
         }
         self.touch(cpu);
         self.recount(p, false);
-        self.set_nr_running(cpu, self.cpus[cpu.idx()].nr_running + 1);
+        self.set_nr_running(cpu, self.cpus[cpu].nr_running + 1);
     }
 
     /// Counts `p` off `cpu`'s runqueue (`deactivate_task`, after the policy's dequeue).
     pub fn deactivate(&mut self, cpu: CpuId, p: TaskId) {
         let waited = self.waits_pinned(p);
-        let t = &mut self.tasks[p.idx()];
+        let t = &mut self.tasks[p];
         debug_assert!(t.on_rq && t.cpu == cpu, "{p:?} deactivated on {cpu}: {t:?}");
         t.on_rq = false;
         let queued_at = std::mem::replace(&mut t.queued_at, NEVER);
         if queued_at != NEVER {
-            self.cpus[cpu.idx()].stat.run_delay_ns += self.now - queued_at;
+            self.cpus[cpu].stat.run_delay_ns += self.now - queued_at;
         }
         self.recount(p, waited);
         self.touch(cpu);
-        self.set_nr_running(cpu, self.cpus[cpu.idx()].nr_running - 1);
+        self.set_nr_running(cpu, self.cpus[cpu].nr_running - 1);
     }
 
     /// Marks `p`, which is on a runqueue, as sleeping there (or no longer so). The mark does not
@@ -44,7 +44,7 @@ impl World {
     /// it on again on the other queue.
     pub fn set_delayed(&mut self, p: TaskId, delayed: bool) {
         let waited = self.waits_pinned(p);
-        let t = &mut self.tasks[p.idx()];
+        let t = &mut self.tasks[p];
         debug_assert!(t.on_rq && t.sched_delayed != delayed, "{p:?}: {t:?}");
         t.sched_delayed = delayed;
         if delayed {
@@ -71,8 +71,8 @@ impl World {
 
     /// `set_task_cpu`: moves `p`, which is on no runqueue, and counts the migration.
     pub fn set_task_cpu(&mut self, p: TaskId, to: CpuId, why: MigrationCause) {
-        let from = self.tasks[p.idx()].cpu;
-        let t = &mut self.tasks[p.idx()];
+        let from = self.tasks[p].cpu;
+        let t = &mut self.tasks[p];
         debug_assert!(!t.on_rq, "{p:?} moved while on a runqueue");
         t.cpu = to;
         t.wake_cpu = to;

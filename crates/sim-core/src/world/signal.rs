@@ -9,7 +9,7 @@ impl World {
     /// `resched_curr(rq)`: the current task of `cpu` should give way (spec 5.4). Charges the IPI,
     /// if one is needed, to the executing CPU.
     pub fn resched_curr(&mut self, cpu: CpuId) {
-        let target = &mut self.cpus[cpu.idx()];
+        let target = &mut self.cpus[cpu];
         if target.need_resched {
             return;
         }
@@ -25,16 +25,16 @@ impl World {
     /// Raises the scheduler softirq on the executing CPU.
     #[inline]
     pub fn raise_softirq(&mut self, cpu: CpuId) {
-        self.cpus[cpu.idx()].softirq = true;
+        self.cpus[cpu].softirq = true;
     }
 
     /// `smp_call_function_single_async()` of the nohz idle balancer on `cpu`. An idle task that
     /// polls is told by its need-resched flag instead of an IPI (`call_function_single_prep_ipi`),
     /// and so calls `schedule()` afterwards.
     pub fn kick_nohz(&mut self, cpu: CpuId) {
-        self.cpus[cpu.idx()].nohz_call = true;
+        self.cpus[cpu].nohz_call = true;
         if self.call_single(cpu) {
-            self.cpus[cpu.idx()].need_resched = true;
+            self.cpus[cpu].need_resched = true;
         }
     }
 
@@ -49,7 +49,7 @@ impl World {
 
     /// Tells the idle task of `cpu`, if it polls, which takes one line; false if it does not.
     fn tell_polling(&mut self, cpu: CpuId) -> bool {
-        let told = self.cpus[cpu.idx()].curr == TaskId::IDLE && self.polls(cpu);
+        let told = self.cpus[cpu].curr == TaskId::IDLE && self.polls(cpu);
         if told {
             let at = self.now + self.line_ns(self.this, cpu);
             self.raise(cpu, Irq::Poll, at);
@@ -60,7 +60,7 @@ impl World {
     /// Queues work for `cpu`'s stopper and makes it run (spec 14.1 S2). False if it is busy with
     /// another.
     pub fn stop_one_cpu(&mut self, cpu: CpuId, work: StopWork) -> bool {
-        let target = &mut self.cpus[cpu.idx()];
+        let target = &mut self.cpus[cpu];
         if target.stop_work.is_some() {
             return false;
         }
@@ -69,7 +69,7 @@ impl World {
         self.stoppers_woken.push(cpu);
         self.count_wakeup_on_rq(cpu);
         self.disturbed = true;
-        self.set_nr_running(cpu, self.cpus[cpu.idx()].nr_running + 1);
+        self.set_nr_running(cpu, self.cpus[cpu].nr_running + 1);
         self.resched_curr(cpu);
         true
     }
@@ -77,7 +77,7 @@ impl World {
     /// Does the idle task of `cpu` watch its need-resched flag? From the end of the C-state to the
     /// next idle entry it does not: a push then needs an IPI (spec 5.4).
     pub(super) fn polls(&self, cpu: CpuId) -> bool {
-        let c = &self.cpus[cpu.idx()];
+        let c = &self.cpus[cpu];
         match c.base {
             Base::Idle | Base::Leaving => {
                 self.now < c.cstate_from || self.machine.cstates[c.cstate as usize].polling
@@ -96,7 +96,7 @@ impl World {
     }
 
     pub(crate) fn raise(&mut self, cpu: CpuId, irq: Irq, at: Ns) {
-        let c = &mut self.cpus[cpu.idx()];
+        let c = &mut self.cpus[cpu];
         let slot = &mut c.irq_at[irq as usize];
         *slot = (*slot).min(at);
         c.irq_first = c.irq_first.min(at);

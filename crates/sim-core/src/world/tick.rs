@@ -39,9 +39,9 @@ impl World {
     /// The tick of `cpu`, which leaves idle, runs again if it was stopped.
     #[inline]
     pub(crate) fn start_tick(&mut self, cpu: CpuId) {
-        if self.cpus[cpu.idx()].tick_stopped {
-            self.cpus[cpu.idx()].tick_stopped = false;
-            self.cpus[cpu.idx()].tick_next = self.tick_after(cpu, self.now);
+        if self.cpus[cpu].tick_stopped {
+            self.cpus[cpu].tick_stopped = false;
+            self.cpus[cpu].tick_next = self.tick_after(cpu, self.now);
         }
     }
 
@@ -61,7 +61,7 @@ impl World {
     /// A tick edge of `cpu` has passed in the middle of its segment.
     #[inline]
     pub(crate) fn missed_tick(&self, cpu: CpuId) -> bool {
-        let c = &self.cpus[cpu.idx()];
+        let c = &self.cpus[cpu];
         c.tick_next <= self.now && c.base == Base::Work && c.depth == 0
     }
 
@@ -69,14 +69,14 @@ impl World {
     /// tick, and returns the edge. The caller lets the policy account for it, with `now` set to the
     /// edge.
     fn take_light_tick(&mut self, cpu: CpuId) -> Ns {
-        let c = &self.cpus[cpu.idx()];
+        let c = &self.cpus[cpu];
         // An edge that fell into the irq-off path before this segment is late; several collapse.
         let (tick_next, edge) = (c.tick_next, c.tick_next.max(c.since));
         self.advance(cpu, edge);
         let on_time = edge == tick_next;
         let next = if on_time { edge + self.tick_ns } else { self.tick_after(cpu, edge) };
         let cost = self.machine.costs.tick_ns;
-        let c = &mut self.cpus[cpu.idx()];
+        let c = &mut self.cpus[cpu];
         c.stall += stretch(cost, c.speed);
         c.tick_next = next;
         c.ticks += 1;

@@ -11,7 +11,7 @@
 use super::groups::{Groups, disjoint_groups, overlapping_groups};
 use super::levels::{TopoLevel, levels};
 use super::{ChainLink, Domain, DomainId, Level, SchedDomains, SdFlags};
-use crate::{CpuId, CpuPlace};
+use crate::{CpuId, CpuPlace, IdVec, PerCpu};
 use std::collections::HashMap;
 
 /// Flags that mean nothing for a domain of one group.
@@ -46,7 +46,7 @@ impl SchedDomains {
 pub(super) struct Stack<'a> {
     pub levels: &'a [TopoLevel],
     /// Per CPU: its topmost level, the first one that spans the whole machine.
-    pub top: Vec<usize>,
+    pub top: PerCpu<usize>,
     pub n_cpus: usize,
 }
 
@@ -73,7 +73,7 @@ struct Builder<'a> {
     stack: Stack<'a>,
     out: SchedDomains,
     /// Per domain, per CPU in its list: its own group.
-    own_group: Vec<Vec<u32>>,
+    own_group: IdVec<DomainId, Vec<u32>>,
     known: HashMap<Key, DomainId>,
     /// Whether the groups of a NUMA span overlap, by (level, span).
     overlaps: HashMap<(usize, u32), bool>,
@@ -88,7 +88,7 @@ impl<'a> Builder<'a> {
         Self {
             stack: Stack { levels, top: top.collect(), n_cpus },
             out: SchedDomains::default(),
-            own_group: Vec::new(),
+            own_group: IdVec::new(),
             known: HashMap::new(),
             overlaps: HashMap::new(),
         }
@@ -99,11 +99,12 @@ impl<'a> Builder<'a> {
         let kept = degenerate(&self.stack, cpu, &imb_numa_nrs(&self.stack, cpu));
         let chain: Vec<ChainLink> = kept.iter().map(|k| self.link(cpu, k)).collect();
         let shares_llc = |link: &ChainLink| {
-            let domain = &self.out.domains[link.domain.0 as usize];
+            let domain = &self.out.domains[link.domain];
             domain.flags.has(SdFlags::SHARE_LLC)
         };
         let llc_level = chain.iter().rposition(shares_llc);
-        let llc = llc_level.map(|l| &self.out.domains[chain[l].domain.0 as usize]);
+        let llc =
+            llc_level.map(|l| &self.out.domains[DomainId((chain[l].domain.0 as usize) as u32)]);
         let (llc_id, llc_size) = llc.map_or((cpu, 1), |d| (d.cpus[0], d.weight()));
         self.out.llc_id.push(llc_id);
         self.out.llc_size.push(llc_size);
@@ -113,13 +114,13 @@ impl<'a> Builder<'a> {
 
     fn link(&mut self, cpu: CpuId, kept: &Kept) -> ChainLink {
         let domain = self.intern(cpu, kept);
-        let cpus = &self.out.domains[domain.0 as usize].cpus;
+        let cpus = &self.out.domains[domain].cpus;
         let place = cpus.binary_search(&cpu).expect("a CPU is in its own domain");
-        ChainLink { domain, own_group: self.own_group[domain.0 as usize][place] }
+        ChainLink { domain, own_group: self.own_group[domain][place] }
     }
 
     fn intern(&mut self, cpu: CpuId, kept: &Kept) -> DomainId {
-        let span = self.stack.levels[kept.level].span_of[cpu.idx()];
+        let span = self.stack.levels[kept.level].span_of[cpu];
         let key = Key {
             level: kept.level,
             span,
@@ -148,7 +149,7 @@ impl<'a> Builder<'a> {
                 disjoint_groups(stack, level, &cpus).is_none()
             });
         let node = |l: &&TopoLevel| l.level == Level::Node;
-        overlaps.then(|| stack.levels.iter().find(node)).flatten().map(|l| l.span_of[cpu.idx()])
+        overlaps.then(|| stack.levels.iter().find(node)).flatten().map(|l| l.span_of[cpu])
     }
 
     fn make(&self, key: &Key) -> (Domain, Vec<u32>) {
@@ -181,7 +182,7 @@ impl<'a> Builder<'a> {
 
 /// `imb_numa_nr` of each level of a CPU's full chain (spec 1.6).
 fn imb_numa_nrs(stack: &Stack, cpu: CpuId) -> Vec<u32> {
-    let chain = &stack.levels[..=stack.top[cpu.idx()]];
+    let chain = &stack.levels[..=stack.top[cpu]];
     let shares_llc = |l: &TopoLevel| l.flags & SdFlags::SHARE_LLC != 0;
     let (mut imb, mut imb_span) = (0, 1);
     let mut nrs = Vec::with_capacity(chain.len());
@@ -206,7 +207,7 @@ fn imb_numa_nrs(stack: &Stack, cpu: CpuId) -> Vec<u32> {
 /// Drops the levels that add nothing, and hands PREFER_SIBLING down (spec 1.2).
 fn degenerate(stack: &Stack, cpu: CpuId, imb_numa_nrs: &[u32]) -> Vec<Kept> {
     let mut kept: Vec<Kept> = Vec::new();
-    for (l, level) in stack.levels[..=stack.top[cpu.idx()]].iter().enumerate() {
+    for (l, level) in stack.levels[..=stack.top[cpu]].iter().enumerate() {
         let parent = Kept {
             level: l,
             weight: level.weight(cpu),

@@ -22,7 +22,7 @@ pub(super) fn disjoint_groups(stack: &Stack, level: usize, cpus: &[CpuId]) -> Op
     let mut own = Vec::with_capacity(cpus.len());
     let mut covered = 0;
     for &cpu in cpus {
-        if stack.top[cpu.idx()] < level {
+        if stack.top[cpu] < level {
             return None;
         }
         let group = *index.entry(child_idx(stack, level, cpu)).or_insert_with(|| {
@@ -56,7 +56,7 @@ pub(super) fn overlapping_groups(
     let mut covered = CpuSet::empty(stack.n_cpus);
     let mut groups = Vec::new();
     for cpu in walk {
-        if covered.contains(cpu) || stack.top[cpu.idx()] < level {
+        if covered.contains(cpu) || stack.top[cpu] < level {
             continue;
         }
         let at = descend(stack, level, cpu, span);
@@ -76,15 +76,14 @@ fn descend(stack: &Stack, level: usize, cpu: CpuId, span: &CpuSet) -> usize {
 /// CPUs of a group whose own child span is the group's span; they have the level themselves.
 fn balance_mask(stack: &Stack, level: usize, cpu: CpuId, part: CpuSet) -> CpuSet {
     let child = child_idx(stack, level, cpu);
-    let may_balance =
-        |c: &CpuId| stack.top[c.idx()] >= level && child_idx(stack, level, *c) == child;
+    let may_balance = |c: &CpuId| stack.top[*c] >= level && child_idx(stack, level, *c) == child;
     CpuSet::of(stack.n_cpus, part.iter().filter(may_balance))
 }
 
 /// Which child span a CPU has below `level`; below the lowest level, the CPU itself.
 fn child_idx(stack: &Stack, level: usize, cpu: CpuId) -> u32 {
     match level.checked_sub(1) {
-        Some(below) => stack.levels[below].span_of[cpu.idx()],
+        Some(below) => stack.levels[below].span_of[cpu],
         None => cpu.0,
     }
 }
@@ -93,7 +92,7 @@ fn child_span(stack: &Stack, level: usize, cpu: CpuId) -> CpuSet {
     match level.checked_sub(1) {
         Some(below) => {
             let level = &stack.levels[below];
-            level.spans[level.span_of[cpu.idx()] as usize].clone()
+            level.spans[level.span_of[cpu] as usize].clone()
         }
         None => CpuSet::of(stack.n_cpus, [cpu]),
     }

@@ -5,7 +5,7 @@
 //! level. SMT is always there; without hardware threads its spans hold one CPU and degenerate.
 
 use super::{Level, SdFlags};
-use crate::{CpuId, CpuPlace, CpuSet};
+use crate::{CpuId, CpuPlace, CpuSet, PerCpu};
 use std::collections::HashMap;
 
 /// Flags every domain starts with.
@@ -23,7 +23,7 @@ pub(super) struct TopoLevel {
     pub level: Level,
     pub flags: u32,
     /// Per CPU: index into `spans`.
-    pub span_of: Vec<u32>,
+    pub span_of: PerCpu<u32>,
     pub spans: Vec<CpuSet>,
     pub weights: Vec<u32>,
 }
@@ -36,17 +36,17 @@ impl TopoLevel {
         for (cpu, key) in keys.iter().enumerate() {
             spans[*key as usize].insert(CpuId(cpu as u32));
         }
-        Self::new(level, flags, keys.to_vec(), spans)
+        Self::new(level, flags, PerCpu::from(keys.to_vec()), spans)
     }
 
-    fn new(level: Level, flags: u32, span_of: Vec<u32>, spans: Vec<CpuSet>) -> Self {
+    fn new(level: Level, flags: u32, span_of: PerCpu<u32>, spans: Vec<CpuSet>) -> Self {
         let weights = spans.iter().map(|s| s.len() as u32).collect();
         Self { level, flags, span_of, spans, weights }
     }
 
     /// Number of CPUs in the span of `cpu`.
     pub fn weight(&self, cpu: CpuId) -> u32 {
-        self.weights[self.span_of[cpu.idx()] as usize]
+        self.weights[self.span_of[cpu] as usize]
     }
 }
 

@@ -75,7 +75,7 @@ where
     fn cpu(&mut self, cpu: CpuId) -> Result<(), E> {
         let machine = self.machine;
         let dir = format!("{CPU}/cpu{cpu}");
-        let place = machine.cpus[cpu.idx()];
+        let place = machine.cpus[cpu];
         self.topology(cpu)?;
         self.caches(cpu)?;
         for (i, state) in machine.cstates.iter().enumerate() {
@@ -102,7 +102,7 @@ where
 
     fn topology(&mut self, cpu: CpuId) -> Result<(), E> {
         let machine = self.machine;
-        let place = machine.cpus[cpu.idx()];
+        let place = machine.cpus[cpu];
         let dir = format!("{CPU}/cpu{cpu}/topology");
         let package = &machine.sockets[place.socket as usize];
         self.file(format_args!("{dir}/core_id"), place.core)?;
@@ -125,7 +125,7 @@ where
 
     fn caches(&mut self, cpu: CpuId) -> Result<(), E> {
         let machine = self.machine;
-        let place = machine.cpus[cpu.idx()];
+        let place = machine.cpus[cpu];
         let (core, llc) = (place.core as usize, place.llc as usize);
         let sizes = &machine.caches;
         let caches = [
@@ -192,7 +192,7 @@ where
         let model = machine.title.replace(|c: char| c.is_control(), " ");
         let mut info = String::new();
         let n_cores = |socket: &CpuSet| {
-            let mut cores: Vec<u32> = socket.iter().map(|c| machine.cpus[c.idx()].core).collect();
+            let mut cores: Vec<u32> = socket.iter().map(|c| machine.cpus[c].core).collect();
             cores.sort_unstable();
             cores.dedup();
             cores.len()

@@ -212,7 +212,7 @@ fn an_irregular_machine_is_a_list() {
 ]";
     let machine = ok(text);
     assert_eq!(machine.cores[0].to_string(), "0,2");
-    assert_eq!((machine.cpus[2].thread, machine.cpus[1].llc), (1, 1));
+    assert_eq!((machine.cpus[CpuId(2)].thread, machine.cpus[CpuId(1)].llc), (1, 1));
 }
 
 #[test]

@@ -7,7 +7,7 @@ use super::{
     CState, Caches, Governor, KernelCosts, LineLatency, LockCosts, Machine, SmtFactors,
     WorkqueueCosts,
 };
-use crate::{CpuPlace, SchedDomains, Variation};
+use crate::{CpuPlace, PerCpu, SchedDomains, Variation};
 
 /// Clock at which the default kernel costs hold, MHz.
 pub const REFERENCE_MHZ: u32 = 3000;
@@ -179,7 +179,7 @@ impl Machine {
         Self {
             title: name.clone(),
             name,
-            cpus: Vec::new(),
+            cpus: PerCpu::new(),
             llcs: Vec::new(),
             cores: Vec::new(),
             nodes: Vec::new(),

@@ -44,7 +44,7 @@ fn split(machine: &Machine, within: &CpuSet, kinds: &[Kind]) -> Vec<Part> {
     };
     let mut spans: Vec<(u32, CpuSet)> = Vec::new();
     for cpu in within.iter() {
-        let id = id(&machine.cpus[cpu.idx()]);
+        let id = id(&machine.cpus[cpu]);
         match spans.iter_mut().find(|(known, _)| *known == id) {
             Some((_, span)) => span.insert(cpu),
             None => spans.push((id, CpuSet::of(machine.n_cpus(), [cpu]))),
@@ -62,7 +62,7 @@ fn detail(machine: &Machine, cpus: &CpuSet, is_llc: bool) -> String {
     if !is_llc {
         return String::new();
     }
-    let mut cores: Vec<u32> = cpus.iter().map(|c| machine.cpus[c.idx()].core).collect();
+    let mut cores: Vec<u32> = cpus.iter().map(|c| machine.cpus[c].core).collect();
     cores.sort_unstable();
     cores.dedup();
     let l3 = machine.caches.l3_kib;

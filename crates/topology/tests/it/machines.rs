@@ -50,7 +50,7 @@ fn every_constant_given_has_a_source() {
 #[test]
 fn bergamo_has_six_dies_of_two_llcs_but_the_last() {
     let machine = machine("bergamo");
-    assert_eq!(machine.cpus[87].ccd, 5);
-    assert_eq!(machine.cpus[79].ccd, 4);
-    assert_eq!(machine.cpus[72].ccd, machine.cpus[64].ccd);
+    assert_eq!(machine.cpus[CpuId(87)].ccd, 5);
+    assert_eq!(machine.cpus[CpuId(79)].ccd, 4);
+    assert_eq!(machine.cpus[CpuId(72)].ccd, machine.cpus[CpuId(64)].ccd);
 }

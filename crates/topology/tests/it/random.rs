@@ -59,7 +59,7 @@ fn check_chains(machine: &Machine) {
         }
         let whole = chain.last().map_or(1, |top| top.weight() as usize);
         assert_eq!(whole, machine.n_cpus());
-        for (link, domain) in domains.chains[cpu.idx()].iter().zip(&chain) {
+        for (link, domain) in domains.chains[cpu].iter().zip(&chain) {
             assert!(domain.weight() > 1 && domain.span.contains(cpu));
             let own = domains.ring(*link).next().expect("a domain has groups");
             assert!(own.span.contains(cpu));
@@ -85,8 +85,8 @@ fn check_partition(machine: &Machine) {
 fn check_llcs(machine: &Machine) {
     for (cpu, place) in machine.cpus.iter().enumerate() {
         let llc = &machine.llcs[place.llc as usize];
-        assert_eq!(Some(machine.domains.llc_id[cpu]), llc.first());
-        assert_eq!(machine.domains.llc_size[cpu] as usize, llc.len());
+        assert_eq!(Some(machine.domains.llc_id[CpuId(cpu as u32)]), llc.first());
+        assert_eq!(machine.domains.llc_size[CpuId(cpu as u32)] as usize, llc.len());
     }
 }
 

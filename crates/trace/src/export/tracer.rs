@@ -10,8 +10,8 @@ use super::event::{Comm, Event, PrevState, What, Who};
 use super::out_file::TraceError;
 use super::sink::Sink;
 use super::ticks::TickEdges;
-use sim_core::{MigrationCause, Ns, Observer, Pid, SleepState, TaskId, TaskState, World};
-use topology::{CpuId, Machine};
+use sim_core::{MigrationCause, Ns, Observer, PerTask, Pid, SleepState, TaskId, TaskState, World};
+use topology::{CpuId, Machine, PerCpu};
 
 /// The tools' clock at the beginning of a run: many take 0 for "never", so it starts at 1 s.
 pub const START_NS: Ns = 1_000_000_000;
@@ -44,19 +44,19 @@ pub struct Tracer {
     sinks: Vec<Box<dyn Sink>>,
     error: Option<TraceError>,
     totals: Totals,
-    stints: Vec<Stint>,
+    stints: PerCpu<Stint>,
     ticks: TickEdges,
     /// By number of the command name.
     comms: Vec<Comm>,
     /// By CPU.
-    idle: Vec<Comm>,
-    stoppers: Vec<Comm>,
-    stopper_known: Vec<bool>,
+    idle: PerCpu<Comm>,
+    stoppers: PerCpu<Comm>,
+    stopper_known: PerCpu<bool>,
     /// The name under which each task was last shown, by `TaskId`.
-    known: Vec<(Pid, Comm)>,
+    known: PerTask<(Pid, Comm)>,
     /// CPUs whose runqueue length may have changed in this event, and the lengths last told.
     dirty: Vec<CpuId>,
-    nr_running: Vec<u32>,
+    nr_running: PerCpu<u32>,
     wasted: u32,
     last: Ns,
 }
@@ -70,15 +70,15 @@ impl Tracer {
             sinks,
             error: None,
             totals: Totals::default(),
-            stints: vec![Stint { curr: TaskId::IDLE, start: 0, charged: None }; n],
+            stints: vec![Stint { curr: TaskId::IDLE, start: 0, charged: None }; n].into(),
             ticks: TickEdges::default(),
             comms: Vec::new(),
             idle: per_cpu("swapper"),
             stoppers: per_cpu("migration"),
-            stopper_known: vec![false; n],
-            known: Vec::new(),
+            stopper_known: vec![false; n].into(),
+            known: PerTask::new(),
             dirty: Vec::new(),
-            nr_running: vec![0; n],
+            nr_running: vec![0; n].into(),
             wasted: 0,
             last: 0,
         }
@@ -130,17 +130,17 @@ impl Tracer {
     }
 
     fn current(&mut self, w: &World, cpu: CpuId) -> Who {
-        self.who(w, cpu, self.stints[cpu.idx()].curr)
+        self.who(w, cpu, self.stints[cpu].curr)
     }
 
     /// A task's fields in an event.
     fn name(&mut self, w: &World, cpu: CpuId, task: TaskId) -> Who {
         let pid = w.pid(cpu, task);
         match task {
-            TaskId::IDLE | TaskId::NONE => Who { pid, comm: self.idle[cpu.idx()], prio: 120 },
-            TaskId::STOP => Who { pid, comm: self.stoppers[cpu.idx()], prio: 0 },
+            TaskId::IDLE | TaskId::NONE => Who { pid, comm: self.idle[cpu], prio: 120 },
+            TaskId::STOP => Who { pid, comm: self.stoppers[cpu], prio: 0 },
             _ => {
-                let attr = &w.tasks[task.idx()].attr;
+                let attr = &w.tasks[task].attr;
                 Who { pid, comm: self.comm(w, attr.comm), prio: 120 + i32::from(attr.nice) }
             }
         }
@@ -157,7 +157,7 @@ impl Tracer {
     fn who(&mut self, w: &World, cpu: CpuId, task: TaskId) -> Who {
         let who = self.name(w, cpu, task);
         let is_new = match task {
-            TaskId::STOP => !std::mem::replace(&mut self.stopper_known[cpu.idx()], true),
+            TaskId::STOP => !std::mem::replace(&mut self.stopper_known[cpu], true),
             _ if task.is_task() => self.remember(task, who),
             _ => false,
         };
@@ -168,11 +168,9 @@ impl Tracer {
     }
 
     fn remember(&mut self, task: TaskId, who: Who) -> bool {
-        if self.known.len() <= task.idx() {
-            self.known.resize(task.idx() + 1, (Pid(0), Comm::new("")));
-        }
+        self.known.cover(task, || (Pid(0), Comm::new("")));
         let name = (who.pid, who.comm);
-        std::mem::replace(&mut self.known[task.idx()], name) != name
+        std::mem::replace(&mut self.known[task], name) != name
     }
 
     /// `update_curr` of `cpu`'s runqueue, by the executing CPU.
@@ -183,7 +181,7 @@ impl Tracer {
     }
 
     fn charge_at(&mut self, w: &World, cpu: CpuId, by: CpuId, at: Ns) {
-        let stint = &mut self.stints[cpu.idx()];
+        let stint = &mut self.stints[cpu];
         let Some(from) = stint.charged else {
             return;
         };
@@ -212,7 +210,7 @@ impl Tracer {
                 _ => PrevState::Runnable,
             };
         }
-        let t = &w.tasks[prev.idx()];
+        let t = &w.tasks[prev];
         match (t.state, t.sleeps) {
             (TaskState::Runnable, _) if t.in_kernel && t.work_left > 0 => PrevState::Preempted,
             (TaskState::Runnable, _) => PrevState::Runnable,
@@ -224,8 +222,8 @@ impl Tracer {
     }
 
     fn tell_length(&mut self, w: &World, cpu: CpuId) {
-        let n = w.cpus[cpu.idx()].nr_running;
-        if std::mem::replace(&mut self.nr_running[cpu.idx()], n) != n {
+        let n = w.cpus[cpu].nr_running;
+        if std::mem::replace(&mut self.nr_running[cpu], n) != n {
             self.now(w, What::NrRunning { cpu, n });
         }
     }
@@ -239,19 +237,19 @@ impl Observer for Tracer {
         self.now(w, What::Switch { prev: prev_who, state, next: next_who });
         self.totals.switches += 1;
         if prev != TaskId::IDLE {
-            self.totals.run_time_ns += w.now - self.stints[cpu.idx()].start;
+            self.totals.run_time_ns += w.now - self.stints[cpu].start;
         }
         if state == PrevState::Dead {
             self.now(w, What::Exit { task: prev_who });
         }
         let charged = (next != TaskId::IDLE).then_some(w.now);
-        self.stints[cpu.idx()] = Stint { curr: next, start: w.now, charged };
+        self.stints[cpu] = Stint { curr: next, start: w.now, charged };
         self.dirty.push(cpu);
     }
 
     fn waking(&mut self, w: &World, task: TaskId) {
         self.take_ticks(w);
-        let target = w.tasks[task.idx()].cpu;
+        let target = w.tasks[task].cpu;
         let task = self.who(w, target, task);
         self.now(w, What::Waking { task, target });
     }
@@ -273,8 +271,8 @@ impl Observer for Tracer {
 
     fn dequeue(&mut self, w: &World, cpu: CpuId, task: TaskId) {
         self.charge(w, cpu);
-        debug_assert_eq!(self.stints[cpu.idx()].curr, task);
-        self.stints[cpu.idx()].charged = None;
+        debug_assert_eq!(self.stints[cpu].curr, task);
+        self.stints[cpu].charged = None;
         self.dirty.push(cpu);
     }
 

@@ -15,7 +15,7 @@ use super::line::{Line, Named, What};
 use super::thread::{Doing, Doubt, Live};
 use sim_core::{Ns, SleepState};
 use std::collections::HashMap;
-use topology::{CpuId, Fault, Machine};
+use topology::{CpuId, Fault, Machine, PerCpu};
 use workloads::replay::{Act, Recording};
 
 /// Names that a recording may have; the simulator numbers them with 16 bits.
@@ -55,7 +55,7 @@ struct Cpu {
 pub(super) struct Book {
     costs: Costs,
     clocks: Clocks,
-    cpus: Vec<Cpu>,
+    cpus: PerCpu<Cpu>,
     lives: Vec<Live>,
     by_tid: HashMap<u32, u32>,
     /// The first thread of each process.
@@ -78,7 +78,7 @@ impl Book {
         Self {
             costs: Costs::new(machine),
             clocks: Clocks::new(machine),
-            cpus: vec![Cpu { curr: Curr::Unknown, seen: 0, mm: u32::MAX }; machine.n_cpus()],
+            cpus: vec![Cpu { curr: Curr::Unknown, seen: 0, mm: u32::MAX }; machine.n_cpus()].into(),
             lives: Vec::new(),
             by_tid: HashMap::new(),
             processes: HashMap::new(),
@@ -105,7 +105,7 @@ impl Book {
             return Err(fault.help("`recorded_on` names the machine that it was recorded on"));
         }
         self.event(line).map_err(|too_many| Fault::at(0..1, too_many))?;
-        self.cpus[cpu.idx()].seen = self.now;
+        self.cpus[cpu].seen = self.now;
         Ok(())
     }
 
@@ -210,13 +210,13 @@ impl Book {
         }
         let thread = self.meet(prev, prio, cpu)?;
         if self.live(thread).doing != Doing::Running(cpu) {
-            self.runs(thread, cpu, self.cpus[cpu.idx()].seen);
+            self.runs(thread, cpu, self.cpus[cpu].seen);
         }
         self.belongs(thread, line);
         let name = self.name(prev.comm)?;
         self.live(thread).named(name);
         self.live(thread).nice(nice(prio));
-        self.cpus[cpu.idx()].curr = Curr::Unknown;
+        self.cpus[cpu].curr = Curr::Unknown;
         if state == b'R' {
             self.account(thread, cpu, self.costs.pick);
             self.live(thread).doing = Doing::Runnable { since: self.now };
@@ -248,7 +248,7 @@ impl Book {
     ) -> Result<(), String> {
         if next.tid == 0 || is_stopper(next) {
             let idle = next.tid == 0;
-            self.cpus[cpu.idx()].curr = if idle { Curr::Idle } else { Curr::Stopper };
+            self.cpus[cpu].curr = if idle { Curr::Idle } else { Curr::Stopper };
             self.clocks.set_busy(cpu, self.now, !idle);
             return Ok(());
         }
@@ -426,7 +426,7 @@ impl Book {
         }
         let thread = self.meet(task, 120, cpu)?;
         if self.live(thread).doing != Doing::Running(cpu) {
-            let since = self.now.saturating_sub(ns).max(self.cpus[cpu.idx()].seen);
+            let since = self.now.saturating_sub(ns).max(self.cpus[cpu].seen);
             self.runs(thread, cpu, since);
         }
         self.belongs(thread, line);
@@ -443,7 +443,7 @@ impl Book {
             Some(thread) => thread,
             None => {
                 let thread = self.meet(parent, 120, cpu)?;
-                self.runs(thread, cpu, self.cpus[cpu.idx()].seen);
+                self.runs(thread, cpu, self.cpus[cpu].seen);
                 thread
             }
         };

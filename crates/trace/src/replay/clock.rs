@@ -1,7 +1,7 @@
 //! How much a CPU could compute in a while: less beside a busy SMT sibling.
 
 use sim_core::Ns;
-use topology::{CpuId, Machine};
+use topology::{CpuId, Machine, PerCpu};
 
 /// Shares of full speed are in 1/65536.
 const ONE: u64 = 1 << 16;
@@ -24,9 +24,9 @@ pub(super) struct Mark {
 
 /// The clocks of all CPUs.
 pub(super) struct Clocks {
-    cpus: Vec<Cpu>,
+    cpus: PerCpu<Cpu>,
     /// By CPU of the machine.
-    siblings: Vec<Vec<CpuId>>,
+    siblings: PerCpu<Vec<CpuId>>,
     /// Speed beside a busy sibling.
     beside: u64,
 }
@@ -34,11 +34,11 @@ pub(super) struct Clocks {
 impl Clocks {
     pub(super) fn new(machine: &Machine) -> Self {
         let siblings = |cpu: usize| {
-            let core = &machine.cores[machine.cpus[cpu].core as usize];
+            let core = &machine.cores[machine.cpus[CpuId(cpu as u32)].core as usize];
             core.iter().filter(|s| s.idx() != cpu).collect::<Vec<_>>()
         };
         Self {
-            cpus: vec![Cpu::default(); machine.n_cpus()],
+            cpus: vec![Cpu::default(); machine.n_cpus()].into(),
             siblings: (0..machine.n_cpus()).map(siblings).collect(),
             beside: (machine.smt.busy * ONE as f64) as u64,
         }
@@ -47,7 +47,7 @@ impl Clocks {
     /// The clocks of a CPU at an instant.
     pub(super) fn mark(&mut self, cpu: CpuId, at: Ns) -> Mark {
         self.settle(cpu, at);
-        Mark { at, shared: self.cpus[cpu.idx()].shared }
+        Mark { at, shared: self.cpus[cpu].shared }
     }
 
     /// Work at full speed that was possible since a mark on the same CPU.
@@ -61,19 +61,19 @@ impl Clocks {
 
     /// The CPU runs something from now on, or nothing.
     pub(super) fn set_busy(&mut self, cpu: CpuId, at: Ns, busy: bool) {
-        if self.cpus[cpu.idx()].busy == busy {
+        if self.cpus[cpu].busy == busy {
             return;
         }
-        for i in 0..self.siblings[cpu.idx()].len() {
-            self.settle(self.siblings[cpu.idx()][i], at);
+        for i in 0..self.siblings[cpu].len() {
+            self.settle(self.siblings[cpu][i], at);
         }
         self.settle(cpu, at);
-        self.cpus[cpu.idx()].busy = busy;
+        self.cpus[cpu].busy = busy;
     }
 
     fn settle(&mut self, cpu: CpuId, at: Ns) {
-        let beside = self.siblings[cpu.idx()].iter().any(|s| self.cpus[s.idx()].busy);
-        let c = &mut self.cpus[cpu.idx()];
+        let beside = self.siblings[cpu].iter().any(|s| self.cpus[*s].busy);
+        let c = &mut self.cpus[cpu];
         if c.busy && beside {
             c.shared += at.saturating_sub(c.settled);
         }

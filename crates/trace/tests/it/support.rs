@@ -84,7 +84,7 @@ impl Observer for Witness {
 
     fn end(&mut self, w: &World) {
         for cpu in (0..w.cpus.len() as u32).map(CpuId) {
-            let curr = w.cpus[cpu.idx()].curr;
+            let curr = w.cpus[cpu].curr;
             if curr != TaskId::IDLE {
                 self.open.push((w.pid(cpu, curr), w.now - self.since[&cpu.0]));
             }

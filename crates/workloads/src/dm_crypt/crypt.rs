@@ -3,6 +3,7 @@
 use super::{Dir, DmCrypt};
 use policies::workqueue::WorkId;
 use sim_core::{LockId, Op, ProgramCx, Site, Step, TaskAttr, TaskId};
+use topology::PerCpu;
 
 /// How far a request's work item is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -33,7 +34,7 @@ pub(super) struct Writer {
     batch: Vec<u32>,
     at: WriterAt,
     /// By CPU: the path under way there.
-    paths: Vec<PathAt>,
+    paths: PerCpu<PathAt>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -63,7 +64,7 @@ impl Writer {
     pub fn start(&mut self, cx: &mut ProgramCx<'_>) {
         let comm = cx.comm("dmcrypt_write");
         self.lock = Some(cx.new_lock("write_thread_lock"));
-        self.paths = vec![PathAt::Lock; cx.n_cpus()];
+        self.paths = vec![PathAt::Lock; cx.n_cpus()].into();
         self.task = Some(cx.start_task(TaskAttr { comm, kthread: true, ..TaskAttr::default() }));
     }
 
@@ -82,7 +83,7 @@ impl DmCrypt {
     /// What a worker of kcryptd does next for a request.
     pub(super) fn work(&mut self, cx: &mut ProgramCx<'_>, task: TaskId, work: WorkId) -> Op {
         let (io, times, pieces) = (work.0, self.times(), self.pieces(cx));
-        let request = &mut self.ios[work.idx()];
+        let request = &mut self.ios[work.0 as usize];
         let (dir, data) = (request.dir, request.data);
         let op = match request.at {
             At::Begin => {
@@ -115,10 +116,8 @@ impl DmCrypt {
                 }
             }
             At::Delivered => {
-                if self.returned.len() <= task.idx() {
-                    self.returned.resize(task.idx() + 1, None);
-                }
-                self.returned[task.idx()] = Some(io);
+                self.returned.cover(task, || None);
+                self.returned[task] = Some(io);
                 return self.wq().work_done(cx, task);
             }
         };
@@ -153,7 +152,7 @@ impl DmCrypt {
 
     /// A step under the lock of the tree, by a worker that inserts or by dmcrypt_write.
     pub(super) fn write_path(&mut self, cx: &mut ProgramCx<'_>, task: TaskId) -> Step {
-        let cpu = cx.cpu().idx();
+        let cpu = cx.cpu();
         let lock = self.writer.lock.expect("made at the start");
         let inserts = !self.writer.is(task);
         let (next, step) = match self.writer.paths[cpu] {
@@ -196,7 +195,7 @@ impl DmCrypt {
 
     /// Next step of the handler of the SSD's interrupt.
     pub(super) fn handle(&mut self, cx: &mut ProgramCx<'_>) -> Step {
-        let cpu = cx.cpu().idx();
+        let cpu = cx.cpu();
         loop {
             if self.wq().under_way(cx) {
                 match self.wq().step(cx) {

@@ -10,7 +10,7 @@
 //! another when the last that was free takes a request, and lets a thread go when more than ten
 //! are free. Left out: interrupts of requests, and the limit of requests in the background.
 
-use sim_core::{Op, ProgramCx, TaskAttr, TaskId};
+use sim_core::{Op, PerTask, ProgramCx, TaskAttr, TaskId};
 use std::collections::VecDeque;
 
 /// Free threads that libfuse keeps at most (`max_idle_threads`).
@@ -57,7 +57,7 @@ pub(crate) struct Connection {
     /// Threads that sleep, the one that has slept longest first.
     idle: VecDeque<TaskId>,
     /// By task.
-    threads: Vec<Option<Thread>>,
+    threads: PerTask<Option<Thread>>,
     n_threads: u32,
     /// Threads that serve nothing.
     n_free: u32,
@@ -71,7 +71,7 @@ impl Connection {
             threads_max,
             pending: VecDeque::new(),
             idle: VecDeque::new(),
-            threads: Vec::new(),
+            threads: PerTask::new(),
             n_threads: 0,
             n_free: 0,
         }
@@ -94,17 +94,15 @@ impl Connection {
     }
 
     fn add(&mut self, task: TaskId) {
-        if task.idx() >= self.threads.len() {
-            self.threads.resize(task.idx() + 1, None);
-        }
-        self.threads[task.idx()] = Some(Thread { at: At::Receive, request: 0 });
+        self.threads.cover(task, || None);
+        self.threads[task] = Some(Thread { at: At::Receive, request: 0 });
         self.n_threads += 1;
         self.n_free += 1;
     }
 
     /// True for a thread of the daemon.
     pub fn is_daemon(&self, task: TaskId) -> bool {
-        self.threads.get(task.idx()).is_some_and(Option::is_some)
+        self.threads.at(task).is_some_and(Option::is_some)
     }
 
     /// Threads of the daemon.
@@ -120,7 +118,7 @@ impl Connection {
 
     /// What a thread does next.
     pub fn turn(&mut self, cx: &mut ProgramCx<'_>, task: TaskId) -> Turn {
-        let Some(thread) = self.threads[task.idx()] else {
+        let Some(thread) = self.threads[task] else {
             return Turn::Op(Op::Exit);
         };
         match thread.at {
@@ -134,7 +132,7 @@ impl Connection {
                 if self.n_free > IDLE_MAX && self.n_threads > 1 {
                     self.n_free -= 1;
                     self.n_threads -= 1;
-                    self.threads[task.idx()] = None;
+                    self.threads[task] = None;
                     return Turn::Op(Op::Exit);
                 }
                 self.set(task, At::Receive, 0);
@@ -149,7 +147,7 @@ impl Connection {
     }
 
     fn set(&mut self, task: TaskId, at: At, request: u32) {
-        self.threads[task.idx()] = Some(Thread { at, request });
+        self.threads[task] = Some(Thread { at, request });
     }
 
     fn receive(&mut self, cx: &mut ProgramCx<'_>, task: TaskId) -> Turn {

@@ -12,7 +12,7 @@ use crate::random::Stream;
 use crate::ssd::{self, Ssd};
 use sim_core::{Ns, Op, ProgramCx, Step, TaskAttr, TaskId};
 use std::collections::VecDeque;
-use topology::CpuId;
+use topology::{CpuId, PerCpu};
 
 /// Dirty data at which writers pause, KiB. Only that it outlasts a pause matters.
 const DIRTY_MAX_KIB: u64 = 64 << 10;
@@ -51,9 +51,9 @@ pub(super) struct Lower {
     requests: Vec<Request>,
     free: Vec<u32>,
     /// By CPU: requests that have completed, to be handled there.
-    completed: Vec<VecDeque<u32>>,
+    completed: PerCpu<VecDeque<u32>>,
     /// By CPU: the request whose completion is being handled.
-    handling: Vec<Option<u32>>,
+    handling: PerCpu<Option<u32>>,
     /// By job.
     pub files: Vec<Readahead>,
     /// Dirty data that the SSD has not been given yet, KiB.
@@ -79,8 +79,8 @@ impl Lower {
             mb_s,
             requests: Vec::new(),
             free: Vec::new(),
-            completed: Vec::new(),
-            handling: Vec::new(),
+            completed: PerCpu::new(),
+            handling: PerCpu::new(),
             files: (0..jobs).map(|_| Readahead::new(block_kib.is_none())).collect(),
             dirty_kib: 0,
             writing_kib: 0,
@@ -94,8 +94,8 @@ impl Lower {
 
     /// Makes the flusher, if something will be written.
     pub fn start(&mut self, cx: &mut ProgramCx<'_>, writes: bool) {
-        self.completed = vec![VecDeque::new(); cx.n_cpus()];
-        self.handling = vec![None; cx.n_cpus()];
+        self.completed = vec![VecDeque::new(); cx.n_cpus()].into();
+        self.handling = vec![None; cx.n_cpus()].into();
         if writes {
             self.dirty_kib = DIRTY_MAX_KIB;
             let comm = cx.comm("kworker/u48:flush");
@@ -173,7 +173,7 @@ impl Lower {
         let now = cx.now();
         while let Some(id) = self.ssd.complete(now, |id| self.requests[id as usize].service) {
             let cpu = self.requests[id as usize].cpu;
-            self.completed[cpu.idx()].push_back(id);
+            self.completed[cpu].push_back(id);
             cx.raise(cpu);
         }
         cx.set_device(self.ssd.next());
@@ -181,7 +181,7 @@ impl Lower {
 
     /// Next step of the handler of the SSD's interrupt.
     pub fn interrupt(&mut self, cx: &mut ProgramCx<'_>, costs: &Costs) -> Step {
-        let cpu = cx.cpu().idx();
+        let cpu = cx.cpu();
         loop {
             if let Some(id) = self.handling[cpu].take() {
                 self.free.push(id);

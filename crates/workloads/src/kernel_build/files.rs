@@ -229,14 +229,14 @@ impl KernelBuild {
         let Some(served) = &mut self.served else {
             return self.exit_now(cx, task);
         };
-        let Some(errand) = &mut self.procs[task.idx()].errand else {
+        let Some(errand) = &mut self.procs[task].errand else {
             return self.exit_now(cx, task);
         };
         match errand.at {
             At::Work => {
                 let Some(act) = errand.next(served.files.xattr) else {
                     let run_ns = errand.run_ns;
-                    self.procs[task.idx()].errand = None;
+                    self.procs[task].errand = None;
                     return self.run_and_exit(task, run_ns);
                 };
                 errand.at = At::Begin(act);
@@ -283,7 +283,7 @@ impl KernelBuild {
         if act == Act::Release {
             return Op::Kernel(0);
         }
-        if let Some(errand) = &mut self.procs[program.idx()].errand {
+        if let Some(errand) = &mut self.procs[program].errand {
             errand.answered = true;
         }
         Op::Wake { task: program, sync: false }

@@ -106,7 +106,7 @@ impl KernelBuild {
     /// `wait()` for one child of a make.
     fn reap(&mut self, task: TaskId, dir: u32) -> Option<Role> {
         let ended = self.makes[dir as usize].ended.pop_front()?;
-        self.procs[task.idx()].reap_one();
+        self.procs[task].reap_one();
         Some(ended)
     }
 

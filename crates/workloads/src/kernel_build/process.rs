@@ -152,7 +152,7 @@ impl Process {
 impl KernelBuild {
     /// What the process does next. Every life begins with `execve` and ends with an exit.
     pub(super) fn step(&mut self, cx: &mut ProgramCx<'_>, task: TaskId) -> Op {
-        let p = &self.procs[task.idx()];
+        let p = &self.procs[task];
         if p.in_vfork() {
             return Op::Wait;
         }
@@ -197,7 +197,7 @@ impl KernelBuild {
 
     /// On to the next step of what it is in.
     pub(super) fn advance(&mut self, task: TaskId) {
-        match &mut self.procs[task.idx()].at {
+        match &mut self.procs[task].at {
             At::Exec(at) | At::Script(at) | At::Exit(at) => *at += 1,
             At::Files => {}
         }
@@ -210,7 +210,7 @@ impl KernelBuild {
 
     /// The work of a program that reads and writes files, and its exit.
     fn work_on_files(&mut self, cx: &mut ProgramCx<'_>, task: TaskId, ns: u64) -> Op {
-        let p = &mut self.procs[task.idx()];
+        let p = &mut self.procs[task];
         let Some(served) = &self.served else {
             return self.run_and_exit(task, ns);
         };
@@ -220,12 +220,12 @@ impl KernelBuild {
     }
 
     pub(super) fn run_and_exit(&mut self, task: TaskId, ns: u64) -> Op {
-        self.procs[task.idx()].at = At::Exit(0);
+        self.procs[task].at = At::Exit(0);
         Op::Run(ns)
     }
 
     pub(super) fn exit_now(&mut self, cx: &mut ProgramCx<'_>, task: TaskId) -> Op {
-        self.procs[task.idx()].at = At::Exit(0);
+        self.procs[task].at = At::Exit(0);
         self.exit(cx, task)
     }
 
@@ -237,7 +237,7 @@ impl KernelBuild {
             1 => Op::Kernel(self.ns(us::EXEC_OPEN)),
             2 => {
                 self.new_program(cx, task);
-                let parent = self.procs[task.idx()].parent;
+                let parent = self.procs[task].parent;
                 match self.procs.get_mut(parent.idx()) {
                     Some(p) if p.vfork == task => {
                         p.vfork = TaskId::NONE;
@@ -248,7 +248,7 @@ impl KernelBuild {
                 }
             }
             _ => {
-                self.procs[task.idx()].at = At::Script(0);
+                self.procs[task].at = At::Script(0);
                 Op::Kernel(self.ns(us::EXEC_LOAD))
             }
         }
@@ -257,7 +257,7 @@ impl KernelBuild {
     /// Exit frees memory, tells the parent, and is gone. The parent's wake-up is SYNC in name only:
     /// the waker is exiting by then (spec 5.5).
     fn exit(&mut self, cx: &mut ProgramCx<'_>, task: TaskId) -> Op {
-        let p = &self.procs[task.idx()];
+        let p = &self.procs[task];
         let (at, parent) = (p.at, p.parent);
         self.advance(task);
         match at {
@@ -268,7 +268,7 @@ impl KernelBuild {
             At::Exit(1) if parent != TaskId::NONE => {
                 self.tell_parent(task, parent);
                 // No signal wakes a parent in vfork.
-                match self.procs[parent.idx()].in_vfork() {
+                match self.procs[parent].in_vfork() {
                     true => Op::Exit,
                     false => Op::Wake { task: parent, sync: true },
                 }
@@ -281,23 +281,23 @@ impl KernelBuild {
     }
 
     fn tell_parent(&mut self, task: TaskId, parent: TaskId) {
-        let ended = self.procs[task.idx()].role;
-        self.procs[parent.idx()].zombies += 1;
-        if let Role::Make(dir) = self.procs[parent.idx()].role {
+        let ended = self.procs[task].role;
+        self.procs[parent].zombies += 1;
+        if let Role::Make(dir) = self.procs[parent].role {
             self.makes[dir as usize].ended.push_back(ended);
         }
     }
 
     fn fork(&mut self, cx: &mut ProgramCx<'_>, task: TaskId, role: Role) -> (TaskId, Op) {
         let child = self.spawn(cx, task, role);
-        self.procs[task.idx()].children += 1;
+        self.procs[task].children += 1;
         (child, Op::Fork(child))
     }
 
     /// `vfork` or `posix_spawn`: make, gcc and dash start a command like that.
     pub(super) fn vfork(&mut self, cx: &mut ProgramCx<'_>, task: TaskId, role: Role) -> Op {
         let (child, op) = self.fork(cx, task, role);
-        self.procs[task.idx()].vfork = child;
+        self.procs[task].vfork = child;
         cx.set_sleep_state(task, SleepState::Uninterruptible);
         op
     }
@@ -309,7 +309,7 @@ impl KernelBuild {
 
     /// Waits until no child is left, then goes on.
     fn wait_all(&mut self, task: TaskId) -> Op {
-        let p = &mut self.procs[task.idx()];
+        let p = &mut self.procs[task];
         p.children -= std::mem::take(&mut p.zombies);
         if p.children > 0 {
             return Op::Wait;
@@ -336,12 +336,12 @@ impl KernelBuild {
             1 => {
                 self.advance(task);
                 let (child, op) = self.fork(cx, task, reader);
-                self.procs[task.idx()].reader = child;
+                self.procs[task].reader = child;
                 op
             }
             2 => {
                 self.advance(task);
-                let reader = self.procs[task.idx()].reader;
+                let reader = self.procs[task].reader;
                 self.fork(cx, task, Role::Nm(reader)).1
             }
             3 => self.wait_all(task),
@@ -354,10 +354,10 @@ impl KernelBuild {
         if at == 0 {
             return self.run(task, us::NM);
         }
-        let reads = &mut self.procs[reader.idx()];
+        let reads = &mut self.procs[reader];
         reads.input = true;
         if std::mem::take(&mut reads.on_pipe) {
-            self.procs[task.idx()].at = At::Exit(0);
+            self.procs[task].at = At::Exit(0);
             return Op::Wake { task: reader, sync: true };
         }
         self.exit_now(cx, task)
@@ -365,7 +365,7 @@ impl KernelBuild {
 
     /// Reads what comes out of its pipe, and works on it.
     fn read_pipe(&mut self, task: TaskId, us: u64) -> Op {
-        let p = &mut self.procs[task.idx()];
+        let p = &mut self.procs[task];
         if !p.input {
             p.on_pipe = true;
             return Op::Wait;

@@ -159,10 +159,8 @@ impl RtApp {
         let mut rng = random::stream(self.seed, self.made, Purpose::Start);
         let set_up = at_least(SET_UP_NS, SET_UP_MORE_NS, &mut rng);
         thread.first([Micro::Do(Op::Run(set_up))]);
-        if self.threads.len() <= task.idx() {
-            self.threads.resize_with(task.idx() + 1, || None);
-        }
-        self.threads[task.idx()] = Some(thread);
+        self.threads.cover(task, || None);
+        self.threads[task] = Some(thread);
         (self.alive, self.made) = (self.alive + 1, self.made + 1);
         task
     }

@@ -65,8 +65,8 @@ fn attr() -> TaskAttr {
 }
 
 fn ran<S: Discipline>(sim: &Sim<S>, p: usize) -> Ns {
-    let se = &sim.policy.tasks[p];
-    let running = sim.w.cpus[sim.w.tasks[p].cpu.idx()].curr == TaskId(p as u32);
+    let se = &sim.policy.tasks[TaskId(p as u32)];
+    let running = sim.w.cpus[sim.w.tasks[TaskId(p as u32)].cpu].curr == TaskId(p as u32);
     se.sum_exec_runtime + if running { sim.w.now - se.exec_start } else { 0 }
 }
 
@@ -83,7 +83,7 @@ fn a_task_starts_where_it_is_told<S: Discipline>(class: Class<S>) {
 
 fn a_start_that_is_not_allowed_is_not_taken<S: Discipline>(class: Class<S>) {
     let task = TaskAttr { start_cpu: Some(CpuId(3)), allowed: only(2), ..attr() };
-    assert_eq!(run(class, 4, vec![(task, vec![])], MS).w.tasks[0].cpu, CpuId(2));
+    assert_eq!(run(class, 4, vec![(task, vec![])], MS).w.tasks[TaskId(0)].cpu, CpuId(2));
 }
 
 fn a_renice_changes_the_shares_from_then_on<S: Discipline>(class: Class<S>) {
@@ -92,13 +92,13 @@ fn a_renice_changes_the_shares_from_then_on<S: Discipline>(class: Class<S>) {
     let sim = run(class, 1, vec![(attr(), vec![renice]), (attr(), vec![])], 20_000 * MS);
     let share = ran(&sim, 0) as f64 / ran(&sim, 1) as f64;
     assert!((share / (1024.0 / 335.0) - 1.0).abs() < 0.01, "{share}");
-    assert_eq!(sim.policy.rqs[0].load_weight, 1024 + 335);
+    assert_eq!(sim.policy.rqs[CpuId(0)].load_weight, 1024 + 335);
 }
 
 fn the_load_follows_the_weight_at_once<S: Discipline>(class: Class<S>) {
     let renice = Op::SetScheduler { task: TaskId(0), attr: nice(-5) };
     let sim = run(class, 1, vec![(attr(), vec![Op::Run(2_000 * MS), renice])], 2_001 * MS);
-    let load = sim.policy.rqs[0].avg.load_avg;
+    let load = sim.policy.rqs[CpuId(0)].avg.load_avg;
     assert!(load.abs_diff(3121) < 20, "{load}");
 }
 
@@ -107,7 +107,7 @@ fn a_task_that_becomes_idle_policy_gives_way<S: Discipline>(class: Class<S>) {
     let change = |p| Op::SetScheduler { task: TaskId(p), attr: idle };
     let sim = run(class, 1, vec![(attr(), vec![change(0)]), (attr(), vec![])], 10_000 * MS);
     assert!(ran(&sim, 0) * 200 < ran(&sim, 1), "{} {}", ran(&sim, 0), ran(&sim, 1));
-    assert_eq!(sim.policy.rqs[0].idle_h_nr_running, 1);
+    assert_eq!(sim.policy.rqs[CpuId(0)].idle_h_nr_running, 1);
 }
 
 fn a_running_task_moves_itself<S: Discipline>(class: Class<S>) {
@@ -115,9 +115,9 @@ fn a_running_task_moves_itself<S: Discipline>(class: Class<S>) {
     let ops = vec![Op::Run(MS), mv(1), Op::Run(MS), mv(0), Op::Run(MS), mv(1)];
     let start = TaskAttr { start_cpu: Some(CpuId(0)), ..attr() };
     let sim = run(class, 2, vec![(start, ops)], 100 * MS);
-    assert_eq!(sim.w.tasks[0].cpu, CpuId(1));
+    assert_eq!(sim.w.tasks[TaskId(0)].cpu, CpuId(1));
     assert_eq!(sim.w.counters.migrations_by_cause[6], 3);
-    assert!(!sim.w.tasks[0].misplaced);
+    assert!(!sim.w.tasks[TaskId(0)].misplaced);
 }
 
 fn a_waiting_a_sleeping_and_a_running_task_are_moved_by_another<S: Discipline>(class: Class<S>) {

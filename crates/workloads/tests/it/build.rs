@@ -62,7 +62,7 @@ impl Watch {
 }
 
 fn is(w: &World, task: TaskId, comms: &[&str]) -> bool {
-    comms.contains(&w.comms[usize::from(w.tasks[task.idx()].attr.comm)].as_str())
+    comms.contains(&w.comms[usize::from(w.tasks[task].attr.comm)].as_str())
 }
 
 impl Observer for Watch {
@@ -71,7 +71,7 @@ impl Observer for Watch {
         self.looks.remove(&parent);
         self.child.insert(parent, child);
         // An id may be used again.
-        self.children.retain(|c| *c != child && !w.tasks[c.idx()].exiting);
+        self.children.retain(|c| *c != child && !w.tasks[*c].exiting);
         if is(w, parent, &["make"]) {
             self.children.push(child);
             let at_once = self.children.iter().filter(|c| is(w, **c, &["sh"])).count();
@@ -85,7 +85,7 @@ impl Observer for Watch {
 
     fn dequeue(&mut self, w: &World, _cpu: CpuId, task: TaskId) {
         self.herds.remove(&task);
-        if w.tasks[task.idx()].sleeps == SleepState::Uninterruptible {
+        if w.tasks[task].sleeps == SleepState::Uninterruptible {
             self.in_vfork.insert(task);
         }
         if let Some(since) = self.looks.remove(&task) {
@@ -97,8 +97,8 @@ impl Observer for Watch {
     }
 
     fn waking(&mut self, w: &World, task: TaskId) {
-        let waker = w.cpus[w.this.idx()].curr;
-        let exiting = w.tasks[waker.idx()].exiting;
+        let waker = w.cpus[w.this].curr;
+        let exiting = w.tasks[waker].exiting;
         if self.in_vfork.remove(&task) {
             assert!(waker == self.child[&task] && !exiting, "vfork ends by the exec");
             self.n_vforks += 1;

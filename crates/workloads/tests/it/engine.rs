@@ -71,7 +71,7 @@ fn a_cpu_that_idles_on_stops_its_tick_although_it_idled_shortly_before() {
     let ops = naps.chain([Op::Sleep(1_000_000_000)]).collect();
     let sim = run_script(one_cpu(), ops);
     // Some 5 ticks while it naps; a second has 250.
-    assert!(sim.w.cpus[0].ticks < 15, "{} ticks", sim.w.cpus[0].ticks);
+    assert!(sim.w.cpus[CpuId(0)].ticks < 15, "{} ticks", sim.w.cpus[CpuId(0)].ticks);
 }
 
 #[test]
@@ -81,7 +81,7 @@ fn a_guest_that_halts_stops_its_tick_however_short_its_naps() {
     let halts = Machine { governor: Governor::Haltpoll, ..one_cpu() };
     let halts = run_script(halts, naps());
     // A second has 250 ticks; the tick of a nap of 5 ms stays on where the governor expects less.
-    let (menu, halts) = (menu.w.cpus[0].ticks, halts.w.cpus[0].ticks);
+    let (menu, halts) = (menu.w.cpus[CpuId(0)].ticks, halts.w.cpus[CpuId(0)].ticks);
     assert!(halts < 10, "{halts} ticks, {menu} with the other governor");
 }
 
@@ -111,8 +111,8 @@ fn ticks_cut_into_the_body_of_a_fork() {
     let policy = fair(&machine, Features::default());
     let mut sim = simulate(machine, Config::default(), policy, Forks { left: 1 }, NoObserver);
     assert_eq!(sim.run_until(u64::MAX), StopReason::Done);
-    assert_eq!(sim.w.cpus[0].ticks, 5);
-    let irq_ns = sim.w.cpus[0].time[Category::Irq as usize];
+    assert_eq!(sim.w.cpus[CpuId(0)].ticks, 5);
+    let irq_ns = sim.w.cpus[CpuId(0)].time[Category::Irq as usize];
     assert_eq!(irq_ns, 5 * sim.w.machine.costs.tick_ns);
 }
 
@@ -218,7 +218,7 @@ fn a_tick_that_falls_into_the_way_to_idle_is_late_and_not_lost() {
     machine.costs.switch_ns = 300_000;
     // It runs until 3.8 ms, and the switch to idle spans the edge at 4 ms.
     let sim = run_script(machine, vec![Op::Run(3_500_000), Op::Sleep(1_000_000)]);
-    assert_eq!(sim.w.cpus[0].ticks, 1);
+    assert_eq!(sim.w.cpus[CpuId(0)].ticks, 1);
 }
 
 /// Two tasks on CPUs of their own that wake a third, which is awake: how long each call takes, ns.
@@ -304,11 +304,11 @@ fn a_task_woken_while_it_is_delayed_stays_although_another_cpu_is_idle() {
         let (machine, program) = (Machine::regular(spec), ShortNap { napped: false });
         let mut sim = simulate(machine, Config::default(), policy, program, NoObserver);
         sim.run_until(1_080_000);
-        assert_eq!(sim.w.tasks[0].state, TaskState::Sleeping);
-        assert_eq!(sim.w.tasks[0].sched_delayed, delay_dequeue);
+        assert_eq!(sim.w.tasks[TaskId(0)].state, TaskState::Sleeping);
+        assert_eq!(sim.w.tasks[TaskId(0)].sched_delayed, delay_dequeue);
         sim.run_until(1_500_000);
-        assert!(sim.w.tasks[0].on_rq && !sim.w.tasks[0].sched_delayed);
-        (sim.w.tasks[0].cpu.0, sim.w.cpus[1].idle)
+        assert!(sim.w.tasks[TaskId(0)].on_rq && !sim.w.tasks[TaskId(0)].sched_delayed);
+        (sim.w.tasks[TaskId(0)].cpu.0, sim.w.cpus[CpuId(1)].idle)
     };
     assert_eq!(after_its_nap(true), (0, true));
     assert_eq!(after_its_nap(false), (1, false));

@@ -62,7 +62,7 @@ fn runtimes(nice: &[i8], until: Ns) -> Vec<Ns> {
     let program = Spinners::new(nice.to_vec(), 0);
     let mut sim = simulate(free_machine(1), Config::default(), policy, program, NoObserver);
     sim.run_until(until);
-    let curr = sim.w.cpus[0].curr;
+    let curr = sim.w.cpus[CpuId(0)].curr;
     let running = |p: usize| TaskId(p as u32) == curr;
     let tasks = sim.policy.tasks.iter().enumerate();
     let since = |se: &policies::fair::state::FairTask| until - se.exec_start;

@@ -6,7 +6,7 @@ use policies::fair::{Fair, Rules};
 use policies::fcfs::Fcfs;
 use proptest::prelude::*;
 use sim_core::{Category, Config, NoObserver, Policy, Program, StopReason};
-use topology::Machine;
+use topology::{CpuId, Machine};
 use workloads::hackbench::{self, Hackbench, Medium};
 
 fn config() -> impl Strategy<Value = hackbench::Config> {
@@ -80,7 +80,7 @@ fn a_message_takes_a_write_and_a_read() {
     let machine = free_machine(1);
     let mut sim = simulate(machine, Config::default(), Fcfs::default(), program, NoObserver);
     assert_eq!(sim.run_until(100_000_000_000), StopReason::Done);
-    let kernel_ns = sim.w.cpus[0].time[Category::Kernel as usize] as f64;
+    let kernel_ns = sim.w.cpus[CpuId(0)].time[Category::Kernel as usize] as f64;
     let expected = 4.0 * f64::from(loops) * 2.0 * message_ns as f64;
     assert!((kernel_ns / expected - 1.0).abs() < 0.01, "{kernel_ns} against {expected}");
 }

@@ -69,7 +69,7 @@ impl FairChecks {
                 ));
             }
             let queued = S::queued(&sim.policy, CpuId(cpu as u32));
-            if queued.iter().any(|p| sim.w.tasks[p.idx()].cpu.idx() != cpu) {
+            if queued.iter().any(|p| sim.w.tasks[*p].cpu.idx() != cpu) {
                 return Err(format!("I3: the tree of cpu {cpu} holds a task of another"));
             }
         }
@@ -102,8 +102,8 @@ impl FairChecks {
             let before = std::mem::replace(before, llc.has_idle_cores);
             // The CPU that announces it may not count as idle itself, yet or any more.
             let could_announce = |c: CpuId| {
-                let core = &sim.w.machine.cores[sim.w.machine.cpus[c.idx()].core as usize];
-                core.iter().all(|s| s == c || sim.w.cpus[s.idx()].idle)
+                let core = &sim.w.machine.cores[sim.w.machine.cpus[c].core as usize];
+                core.iter().all(|s| s == c || sim.w.cpus[s].idle)
             };
             let announced = !before && llc.has_idle_cores && n_events == 1;
             if announced && !cpus.iter().any(could_announce) {
@@ -144,7 +144,7 @@ fn check_wakequeues<S: Discipline, W: Program>(
                 return Err(format!("I3: {at:?} is on the wakequeues twice"));
             }
             check_waiter(sim, q, at)?;
-            at = sim.policy.tasks[at.idx()].swq_next;
+            at = sim.policy.tasks[at].swq_next;
         }
     }
     let mut marked = sim.policy.tasks.iter().zip(&linked);
@@ -160,13 +160,13 @@ fn check_waiter<S: Discipline, W: Program>(
     q: usize,
     p: TaskId,
 ) -> Result<(), String> {
-    let t = &sim.w.tasks[p.idx()];
+    let t = &sim.w.tasks[p];
     let locks = [LockId::rq(t.cpu), sim.policy.swqueues[q].lock];
     if t.migrating || locks.iter().any(|l| sim.w.locks.owner(*l).is_some()) {
         return Ok(());
     }
     let its_own = sim.policy.shared.own(t.cpu);
-    let curr = sim.w.cpus[t.cpu.idx()].curr;
+    let curr = sim.w.cpus[t.cpu].curr;
     if !t.on_rq || curr == p || t.nr_cpus_allowed < 2 || its_own != q {
         return Err(format!("T7.2: on shared queue {q}: {p:?} {t:?}"));
     }

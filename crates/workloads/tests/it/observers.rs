@@ -34,7 +34,7 @@ struct Lives {
 
 impl Lives {
     fn goes(&mut self, w: &World, task: TaskId, from: &[At], to: At) {
-        let pid = w.tasks[task.idx()].pid;
+        let pid = w.tasks[task].pid;
         let was = self.at.insert(pid, to);
         assert!(was.is_none_or(|was| from.contains(&was)), "pid {pid}: {was:?} becomes {to:?}");
         assert!(was.is_some() || to == At::Forked || to == At::Runnable, "unknown {pid} is {to:?}");
@@ -44,9 +44,9 @@ impl Lives {
 impl Observer for Lives {
     fn switch(&mut self, w: &World, _cpu: CpuId, prev: TaskId, next: TaskId) {
         if prev.is_task() {
-            let left = match w.tasks[prev.idx()].state {
+            let left = match w.tasks[prev].state {
                 TaskState::Dead => At::Gone,
-                _ if self.at[&w.tasks[prev.idx()].pid] == At::Running => At::Runnable,
+                _ if self.at[&w.tasks[prev].pid] == At::Running => At::Runnable,
                 TaskState::Waking => At::Waking,
                 _ => At::Asleep,
             };
@@ -59,7 +59,7 @@ impl Observer for Lives {
     }
 
     fn waking(&mut self, w: &World, task: TaskId) {
-        if !w.tasks[task.idx()].on_rq {
+        if !w.tasks[task].on_rq {
             self.goes(w, task, &[At::Asleep, At::Leaving], At::Waking);
         }
     }
@@ -78,8 +78,8 @@ impl Observer for Lives {
     }
 
     fn fork(&mut self, w: &World, cpu: CpuId, parent: TaskId, child: TaskId) {
-        assert_eq!(w.cpus[cpu.idx()].curr, parent);
-        let pid = w.tasks[child.idx()].pid;
+        assert_eq!(w.cpus[cpu].curr, parent);
+        let pid = w.tasks[child].pid;
         assert!(!self.at.contains_key(&pid), "pid {pid} is used twice");
         self.goes(w, child, &[], At::Forked);
     }
@@ -89,7 +89,7 @@ impl Observer for Lives {
     }
 
     fn migrate(&mut self, w: &World, task: TaskId, _: CpuId, _: CpuId, why: MigrationCause) {
-        let at = self.at[&w.tasks[task.idx()].pid];
+        let at = self.at[&w.tasks[task].pid];
         let right = match why {
             MigrationCause::Wake => at == At::Waking,
             MigrationCause::Fork => at == At::Forked,

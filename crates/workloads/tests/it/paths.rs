@@ -251,9 +251,9 @@ fn a_device_interrupts_the_cpu_it_names_and_its_handler_wakes() {
     assert_eq!(sim.run_until(u64::MAX), StopReason::Done);
     let late: Vec<Ns> = sim.program.woken.iter().zip(1..).map(|(at, n)| at - n * period).collect();
     assert!(late.iter().all(|ns| (1000..20_000).contains(ns)), "{late:?}");
-    let irq_ns = sim.w.cpus[1].time[Category::Irq as usize];
+    let irq_ns = sim.w.cpus[CpuId(1)].time[Category::Irq as usize];
     assert!((5 * 1300..20_000).contains(&irq_ns), "{irq_ns}");
-    assert_eq!(sim.w.cpus[2].time[Category::Irq as usize], 0);
+    assert_eq!(sim.w.cpus[CpuId(2)].time[Category::Irq as usize], 0);
 }
 
 /// Two tasks that compute on one CPU; the first is watched.
@@ -368,9 +368,12 @@ fn who_is_preempted_before_it_sleeps_stays_queued() {
         let mut sim = simulate(machine, config, policy, Dozer::default(), NoObserver);
         assert_eq!(sim.run_until(500_000), StopReason::Until);
         assert!(sim.program.woken_at > 100_000);
-        assert_eq!((sim.w.cpus[0].nr_running, sim.program.dozes), (queued, 0));
+        assert_eq!((sim.w.cpus[CpuId(0)].nr_running, sim.program.dozes), (queued, 0));
         assert_eq!(sim.run_until(1_000_000_000), StopReason::Until);
-        assert_eq!((sim.w.cpus[0].nr_running, sim.program.dozes), (1, u32::from(queued == 2)));
+        assert_eq!(
+            (sim.w.cpus[CpuId(0)].nr_running, sim.program.dozes),
+            (1, u32::from(queued == 2))
+        );
     }
 }
 
@@ -416,7 +419,7 @@ fn an_interrupt_leaves_an_idle_cpu_without_its_tick() {
     let policy = Fair::new(Features::default(), Tunables::for_cpus(machine.n_cpus()));
     let mut sim = simulate(machine, Config::default(), policy, Noise::default(), NoObserver);
     assert_eq!(sim.run_until(100_400_000), StopReason::Until);
-    let cpu = &sim.w.cpus[1];
+    let cpu = &sim.w.cpus[CpuId(1)];
     assert!(cpu.tick_stopped);
     assert_eq!((cpu.ticks, cpu.cstate), (0, 1));
 }

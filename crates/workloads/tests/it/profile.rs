@@ -44,7 +44,7 @@ impl Observer for Ledger {
             *self.spin.entry(site.name()).or_default() += ns;
         }
         let comm = match at.task {
-            task if task.is_task() => w.comms[w.tasks[task.idx()].attr.comm as usize].clone(),
+            task if task.is_task() => w.comms[w.tasks[task].attr.comm as usize].clone(),
             _ => "swapper".to_string(),
         };
         let sum = self.stacks.entry((comm, at.functions().to_vec())).or_insert((at.group, 0));

@@ -85,7 +85,7 @@ impl Observer for Stays {
     fn switch(&mut self, w: &World, cpu: CpuId, prev: TaskId, _next: TaskId) {
         let since = self.since.insert(cpu.0, w.now).unwrap_or(0);
         if prev.is_task() {
-            let comm = w.comms[w.tasks[prev.idx()].attr.comm as usize].clone();
+            let comm = w.comms[w.tasks[prev].attr.comm as usize].clone();
             self.stays.entry(comm).or_default().push((since, w.now));
         }
     }
@@ -279,7 +279,7 @@ impl Observer for NiceTimes {
     fn switch(&mut self, w: &World, cpu: CpuId, prev: TaskId, _next: TaskId) {
         let since = self.since.insert(cpu.0, w.now).unwrap_or(0);
         if prev.is_task() {
-            *self.by.entry((w.tasks[prev.idx()].attr.nice, cpu.0)).or_default() += w.now - since;
+            *self.by.entry((w.tasks[prev].attr.nice, cpu.0)).or_default() += w.now - since;
         }
     }
 }

@@ -112,7 +112,7 @@ impl Observer for Book {
         if prev != TaskId::IDLE {
             self.rq(cpu).cpu_time_ns += w.now - since;
         }
-        if prev.is_task() && w.tasks[prev.idx()].on_rq && !w.tasks[prev.idx()].sched_delayed {
+        if prev.is_task() && w.tasks[prev].on_rq && !w.tasks[prev].sched_delayed {
             self.queued.insert(prev, (cpu, w.now));
         }
         self.rq(cpu).calls += 1;
@@ -131,7 +131,7 @@ impl Observer for Book {
     }
 
     fn waking(&mut self, w: &World, task: TaskId) {
-        self.pending.insert(task, (w.this, w.tasks[task.idx()].cpu));
+        self.pending.insert(task, (w.this, w.tasks[task].cpu));
     }
 
     fn enqueued(&mut self, w: &World, cpu: CpuId, task: TaskId) {
@@ -144,7 +144,7 @@ impl Observer for Book {
         }
         let (by, from) = self.pending.remove(&task).unwrap();
         self.woken(w, by, cpu);
-        let llc = |cpu: CpuId| w.machine.cpus[cpu.idx()].llc;
+        let llc = |cpu: CpuId| w.machine.cpus[cpu].llc;
         let target = match cpu {
             _ if cpu == from => 0,
             _ if cpu == by => 1,
@@ -153,7 +153,7 @@ impl Observer for Book {
         };
         self.sums.targets[target] += 1;
         // One that slept on its queue was not put on it now.
-        if w.cpus[cpu.idx()].curr != task {
+        if w.cpus[cpu].curr != task {
             self.queued.entry(task).or_insert((cpu, w.now));
         }
     }
@@ -199,7 +199,7 @@ impl Observer for Book {
                 passes.failed += u64::from(end == BalanceEnd::Failed);
             }
             Decision::Attached { task, cpu } => {
-                if !w.tasks[task.idx()].sched_delayed {
+                if !w.tasks[task].sched_delayed {
                     self.queued.insert(task, (cpu, w.now));
                 }
             }
@@ -230,7 +230,7 @@ fn compare(w: &World, book: &Book, case: &str) {
         };
         let heard = sums.rqs.get(&cpu.0).copied().unwrap_or_default();
         assert_eq!(counted, heard, "{case}: {cpu}");
-        for level in 0..w.machine.domains.chains[i].len() {
+        for level in 0..w.machine.domains.chains[CpuId(i as u32)].len() {
             let sd = w.stat.sd(cpu, level);
             let at = (cpu.0, level as u32);
             let of = |map: &HashMap<(u32, u32), u64>| map.get(&at).copied().unwrap_or(0);

@@ -56,7 +56,7 @@ where
     let locked = |cpu| sim.w.locks.owner(sim_core::LockId::rq(cpu)).is_some();
     let tasks = sim.w.tasks.iter().zip(&sim.policy.tasks).enumerate();
     let unseen = tasks.filter(|(id, (t, se))| {
-        let is_curr = sim.w.cpus[t.cpu.idx()].curr == TaskId(*id as u32);
+        let is_curr = sim.w.cpus[t.cpu].curr == TaskId(*id as u32);
         let waits = t.on_rq && !t.migrating && !is_curr && t.nr_cpus_allowed > 1;
         waits && !se.on_swqueue && !locked(t.cpu)
     });

@@ -60,7 +60,7 @@ fn chosen(ttwu_queue: bool) -> Vec<u32> {
     let mut sim = simulate(machine, config, policy, TwoWakers { steps: [0; 4] }, Woken::default());
     sim.run_until(5 * MS);
     for sleeper in [2, 3] {
-        let t = &mut sim.w.tasks[sleeper];
+        let t = &mut sim.w.tasks[TaskId(sleeper)];
         (t.cpu, t.wake_cpu) = (CpuId(2), CpuId(2));
     }
     sim.run_until(15 * MS);

@@ -34,7 +34,7 @@ impl Rig {
 
     fn allow(&mut self, cpus: &[u32]) -> MaskId {
         let mask = self.w.mask(CpuSet::of(16, cpus.iter().copied().map(CpuId)));
-        self.w.tasks[self.task.idx()].attr.allowed = mask;
+        self.w.tasks[self.task].attr.allowed = mask;
         mask
     }
 

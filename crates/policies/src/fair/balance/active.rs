@@ -70,7 +70,7 @@ impl<S: Discipline> Fair<S> {
         if w.stop_one_cpu(src, StopWork::Push(target)) {
             self.stopper_woken(w, src);
         } else {
-            self.rqs[src.idx()].active_balance = false;
+            self.rqs[src].active_balance = false;
         }
     }
 
@@ -83,7 +83,7 @@ impl<S: Discipline> Fair<S> {
         first: bool,
     ) -> Step {
         if first {
-            self.balance.paths[cpu.idx()].stop = StopPath::default();
+            self.balance.paths[cpu].stop = StopPath::default();
         }
         match self.stopper_run(w, cpu, target) {
             ControlFlow::Break(step) => step,
@@ -93,9 +93,9 @@ impl<S: Discipline> Fair<S> {
 
     fn stopper_run(&mut self, w: &mut World, cpu: CpuId, target: CpuId) -> Flow<()> {
         loop {
-            let stop = self.balance.paths[cpu.idx()].stop;
+            let stop = self.balance.paths[cpu].stop;
             let (step, next) = self.stopper_stage(w, cpu, target, stop);
-            self.balance.paths[cpu.idx()].stop.stage = next;
+            self.balance.paths[cpu].stop.stage = next;
             match step {
                 Some(step) => return ControlFlow::Break(step),
                 None if next == Stage::Done => return ControlFlow::Continue(()),
@@ -139,18 +139,18 @@ impl<S: Discipline> Fair<S> {
     }
 
     fn detach_one(&mut self, w: &mut World, cpu: CpuId, target: CpuId) -> (Option<Step>, Stage) {
-        let wanted = std::mem::take(&mut self.rqs[cpu.idx()].active_balance);
+        let wanted = std::mem::take(&mut self.rqs[cpu].active_balance);
         self.catch_up(w, cpu);
-        if !wanted || w.cpus[cpu.idx()].nr_running <= 1 {
+        if !wanted || w.cpus[cpu].nr_running <= 1 {
             return (None, Stage::Unlock);
         }
-        let levels = self.sds[target.idx()].len();
+        let levels = self.sds[target].len();
         let spans_both =
             |l: &usize| domain_at(w, target, *l).is_some_and(|(d, _)| d.span.contains(cpu));
         let level = (0..levels).find(spans_both);
         let mut p = self.list_tail(cpu);
-        while p.is_task() && (!w.allowed(p, target) || w.cpus[cpu.idx()].curr == p) {
-            p = self.tasks[p.idx()].list_prev;
+        while p.is_task() && (!w.allowed(p, target) || w.cpus[cpu].curr == p) {
+            p = self.tasks[p].list_prev;
         }
         if let Some(level) = level {
             count_push(w.stat.sd_mut(target, level), p.is_task());
@@ -159,9 +159,9 @@ impl<S: Discipline> Fair<S> {
             return (None, Stage::Unlock);
         }
         self.detach_task(w, p, cpu, target, MigrationCause::Active);
-        self.balance.paths[cpu.idx()].stop.task = p;
+        self.balance.paths[cpu].stop.task = p;
         if let Some(level) = level {
-            self.sds[target.idx()][level].nr_balance_failed = 0;
+            self.sds[target][level].nr_balance_failed = 0;
         }
         (None, Stage::Unlink)
     }

@@ -99,8 +99,8 @@ impl<S: Discipline> Fair<S> {
     #[inline]
     pub(crate) fn publish(&mut self, cpu: CpuId) {
         let new = self.stats_of(cpu);
-        let old = std::mem::replace(&mut self.cpu_stats[cpu.idx()], new);
-        self.llc_stats[self.topo.llc[cpu.idx()] as usize].replace(&old, &new);
+        let old = std::mem::replace(&mut self.cpu_stats[cpu], new);
+        self.llc_stats[self.topo.llc[cpu] as usize].replace(&old, &new);
     }
 
     /// The numbers of an LLC's CPUs, as [`Fair::published`].
@@ -114,14 +114,14 @@ impl<S: Discipline> Fair<S> {
     /// What [`Fair::publish`] made known last; the same.
     #[inline]
     pub(super) fn published(&self, cpu: CpuId) -> &CpuStats {
-        let stats = &self.cpu_stats[cpu.idx()];
+        let stats = &self.cpu_stats[cpu];
         debug_assert_eq!(*stats, self.stats_of(cpu), "{cpu} has changed in silence");
         stats
     }
 
     #[inline]
     fn stats_of(&self, cpu: CpuId) -> CpuStats {
-        let rq = &self.rqs[cpu.idx()];
+        let rq = &self.rqs[cpu];
         let without_delayed = self.discipline.rules() >= Rules::V6_18_2;
         CpuStats {
             load: rq.avg.load_avg,

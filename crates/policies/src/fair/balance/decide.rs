@@ -169,7 +169,7 @@ impl<S: Discipline> Fair<S> {
     ) -> Option<DomainFacts> {
         let (d, link) = domain_at(w, cpu, level)?;
         let cores = (self.discipline.rules() >= Rules::V6_6).then(|| {
-            let cores = &self.balance.cores[link.domain.0 as usize];
+            let cores = &self.balance.cores[link.domain];
             (cores[link.own_group as usize], cores[busiest as usize])
         });
         let child = level.checked_sub(1).and_then(|l| domain_at(w, cpu, l));
@@ -190,13 +190,12 @@ impl<S: Discipline> Fair<S> {
             return false;
         }
         if lb.idle == IdleType::NewlyIdle {
-            let c = &w.cpus[lb.dst.idx()];
+            let c = &w.cpus[lb.dst];
             return c.nr_running == 0 && !c.ttwu_pending;
         }
-        let d = &w.machine.domains.domains[lb.domain.0 as usize];
+        let d = &w.machine.domains.domains[lb.domain];
         let group = &d.groups[lb.own_group as usize];
-        let is_idle =
-            |c: &CpuId| w.cpus[c.idx()].idle && (removed.is_empty() || !removed.contains(c));
+        let is_idle = |c: &CpuId| w.cpus[*c].idle && (removed.is_empty() || !removed.contains(c));
         let mut first_idle = group.balance_mask.iter().find(is_idle);
         let between_cores = !d.flags.has(SdFlags::SHARE_CPUCAPACITY);
         if self.discipline.rules() >= Rules::V6_6 && between_cores {
@@ -210,13 +209,13 @@ impl<S: Discipline> Fair<S> {
     /// Statistics, group and queue of the pass executed by `exec`: fills in the source, the kind
     /// and the amount. False if the domain is balanced.
     pub(crate) fn find_busiest(&mut self, w: &mut World, exec: CpuId) -> bool {
-        self.catch_up_domain(w, self.balance.paths[exec.idx()].lb.domain);
-        self.balance.paths[exec.idx()].lb.why = reasons::NO_BUSIEST;
-        let path = &self.balance.paths[exec.idx()];
+        self.catch_up_domain(w, self.balance.paths[exec].lb.domain);
+        self.balance.paths[exec].lb.why = reasons::NO_BUSIEST;
+        let path = &self.balance.paths[exec];
         let lb = &path.lb;
         let (cpu, level, idle) = (lb.cpu, lb.level as usize, lb.idle);
         let stats = self.update_sd_lb_stats(w, lb, &path.removed);
-        if level + 1 == self.sds[cpu.idx()].len() {
+        if level + 1 == self.sds[cpu].len() {
             self.overload = stats.overload;
         }
         if idle != IdleType::NewlyIdle && self.features.sis_util {
@@ -231,26 +230,26 @@ impl<S: Discipline> Fair<S> {
         let (kind, amount) = match find_busiest_group(&stats, &facts, idle) {
             Ok(found) => found,
             Err(why) => {
-                self.balance.paths[exec.idx()].lb.why = why;
+                self.balance.paths[exec].lb.why = why;
                 return false;
             }
         };
         let Some(src) = self.find_busiest_queue(w, exec, group, kind, amount) else {
-            self.balance.paths[exec.idx()].lb.why = reasons::NO_QUEUE;
+            self.balance.paths[exec].lb.why = reasons::NO_QUEUE;
             return false;
         };
-        let lb = &mut self.balance.paths[exec.idx()].lb;
+        let lb = &mut self.balance.paths[exec].lb;
         (lb.src, lb.kind, lb.imbalance) = (src, kind, amount);
         true
     }
 
     /// `update_idle_cpu_scan` (spec 5.7): the budget of SIS_UTIL, from the LLC's utilization.
     fn write_idle_scan(&mut self, w: &World, exec: CpuId, sum_util: u64) {
-        let lb = &self.balance.paths[exec.idx()].lb;
-        let d = &w.machine.domains.domains[lb.domain.0 as usize];
-        let weight = w.machine.domains.llc_size[lb.dst.idx()];
+        let lb = &self.balance.paths[exec].lb;
+        let d = &w.machine.domains.domains[lb.domain];
+        let weight = w.machine.domains.llc_size[lb.dst];
         if d.weight() == weight {
-            let llc = w.machine.cpus[lb.dst.idx()].llc as usize;
+            let llc = w.machine.cpus[lb.dst].llc as usize;
             self.llcs[llc].nr_idle_scan =
                 nr_idle_scan(sum_util, weight.into(), d.imbalance_pct.into());
         }
@@ -265,12 +264,12 @@ impl<S: Discipline> Fair<S> {
         kind: Migrate,
         amount: i64,
     ) -> Option<CpuId> {
-        let path = &self.balance.paths[exec.idx()];
-        let d = &w.machine.domains.domains[path.lb.domain.0 as usize];
+        let path = &self.balance.paths[exec];
+        let d = &w.machine.domains.domains[path.lb.domain];
         let mut best = None;
         let mut best_value = 0;
         for &cpu in &d.groups[group as usize].cpus {
-            let nr = self.nr_to_balance(&self.rqs[cpu.idx()]);
+            let nr = self.nr_to_balance(&self.rqs[cpu]);
             if nr == 0 || (!path.removed.is_empty() && path.removed.contains(&cpu)) {
                 continue;
             }

@@ -26,17 +26,17 @@ impl LoadBalance {
 impl<S: Discipline> Fair<S> {
     /// `detach_tasks`, under the source's lock; answers how many tasks are now in transit.
     pub(crate) fn detach_tasks(&mut self, w: &mut World, exec: CpuId) -> u64 {
-        let src = self.balance.paths[exec.idx()].lb.src;
+        let src = self.balance.paths[exec].lb.src;
         self.catch_up(w, src);
-        let lb = &mut self.balance.paths[exec.idx()].lb;
-        if w.cpus[src.idx()].nr_running <= 1 {
+        let lb = &mut self.balance.paths[exec].lb;
+        if w.cpus[src].nr_running <= 1 {
             (lb.flags.all_pinned, lb.why) = (false, reasons::QUEUE_EMPTIED);
         } else if lb.imbalance > 0 {
             let mut lb = *lb;
             self.detach_loop(w, exec, &mut lb);
-            self.balance.paths[exec.idx()].lb = lb;
+            self.balance.paths[exec].lb = lb;
         }
-        let path = &self.balance.paths[exec.idx()];
+        let path = &self.balance.paths[exec];
         let n = path.detached.len() as u64;
         path.lb.stat(w).gained += n;
         n
@@ -48,9 +48,7 @@ impl<S: Discipline> Fair<S> {
         let one_only = lb.idle == IdleType::NewlyIdle && w.machine.preemptible_kernel;
         loop {
             let p = self.list_tail(lb.src);
-            if !p.is_task()
-                || (lb.idle != IdleType::NotIdle && w.cpus[lb.src.idx()].nr_running <= 1)
-            {
+            if !p.is_task() || (lb.idle != IdleType::NotIdle && w.cpus[lb.src].nr_running <= 1) {
                 return;
             }
             lb.n_looked += 1;
@@ -75,7 +73,7 @@ impl<S: Discipline> Fair<S> {
                 lb.stat(w).hot_gained += 1;
             }
             self.detach_task(w, p, lb.src, lb.dst, MigrationCause::Balance);
-            self.balance.paths[exec.idx()].detached.push(p);
+            self.balance.paths[exec].detached.push(p);
             lb.imbalance -= price;
             if one_only || lb.imbalance <= 0 {
                 return;
@@ -92,12 +90,12 @@ impl<S: Discipline> Fair<S> {
                 if self.features.lb_min && load < 16 && !self.failed_before(lb) {
                     return None;
                 }
-                let tries = self.sds[lb.cpu.idx()][lb.level as usize].nr_balance_failed;
+                let tries = self.sds[lb.cpu][lb.level as usize].nr_balance_failed;
                 ((load >> tries.min(63)) as i64 <= lb.imbalance).then_some(load as i64)
             }
             Migrate::Util => {
                 let util = self.task_util_est(p) as i64;
-                let tries = self.sds[lb.cpu.idx()][lb.level as usize].nr_balance_failed;
+                let tries = self.sds[lb.cpu][lb.level as usize].nr_balance_failed;
                 let shift = if self.discipline.rules() >= Rules::V6_12 { tries.min(63) } else { 0 };
                 ((util >> shift) <= lb.imbalance).then_some(util)
             }
@@ -106,7 +104,7 @@ impl<S: Discipline> Fair<S> {
     }
 
     fn failed_before(&self, lb: &LoadBalance) -> bool {
-        self.sds[lb.cpu.idx()][lb.level as usize].nr_balance_failed > 0
+        self.sds[lb.cpu][lb.level as usize].nr_balance_failed > 0
     }
 
     /// Takes `p` off `src`'s queue, whose lock is held: from here it is in transit to `dst`. If it
@@ -120,14 +118,14 @@ impl<S: Discipline> Fair<S> {
         why: MigrationCause,
     ) {
         self.take_from_queue(w, src, p, DequeueFlags::default());
-        if self.tasks[p.idx()].on_swqueue {
-            self.balance.paths[w.this.idx()].links.tasks.push(p);
+        if self.tasks[p].on_swqueue {
+            self.balance.paths[w.this].links.tasks.push(p);
         }
         w.deactivate(src, p);
-        w.tasks[p.idx()].migrating = true;
+        w.tasks[p].migrating = true;
         w.set_task_cpu(p, dst, why);
         // A migrated task is cold until it has run again.
-        self.tasks[p.idx()].exec_start = 0;
+        self.tasks[p].exec_start = 0;
     }
 
     /// Puts `p` on `dst`'s queue, whose lock is held. If it is to be on the shared queue, the path
@@ -146,21 +144,21 @@ impl<S: Discipline> Fair<S> {
         let flags = EnqueueFlags { migrated: true, ..EnqueueFlags::default() };
         S::enqueue_entity(self, w, dst, p, flags);
         if self.shared_takes(w, dst, p, flags) {
-            self.balance.paths[w.this.idx()].links.tasks.push(p);
+            self.balance.paths[w.this].links.tasks.push(p);
         }
         self.check_preempt(w, dst, p, flags);
     }
 
     /// `attach_tasks`: both ends work at the list's head, so the order reverses.
     pub(crate) fn attach_tasks(&mut self, w: &mut World, exec: CpuId) {
-        let lb = &self.balance.paths[exec.idx()].lb;
+        let lb = &self.balance.paths[exec].lb;
         let (dst, idle) = (lb.dst, lb.idle);
         let mut n = 0;
-        while let Some(p) = self.balance.paths[exec.idx()].detached.pop() {
+        while let Some(p) = self.balance.paths[exec].detached.pop() {
             self.attach_task(w, p, dst, reasons::BALANCED_HERE);
             n += 1;
         }
-        self.balance.paths[exec.idx()].lb.n_moved += n;
+        self.balance.paths[exec].lb.n_moved += n;
         if idle != IdleType::NewlyIdle {
             w.counters.balance_pulls += u64::from(n);
         }
@@ -169,13 +167,13 @@ impl<S: Discipline> Fair<S> {
     /// `can_migrate_task` (spec 8.8).
     fn can_migrate(&self, w: &World, exec: CpuId, lb: &mut LoadBalance, p: TaskId) -> bool {
         // A sleeping task helps nobody, but it carries load.
-        let sleeps = S::DELAYS && S::is_delayed(&self.tasks[p.idx()].ext);
+        let sleeps = S::DELAYS && S::is_delayed(&self.tasks[p].ext);
         if sleeps && self.discipline.rules() >= Rules::V6_18_2 && lb.kind != Migrate::Load {
             lb.refuse(reasons::ASLEEP);
             return false;
         }
         // It counts neither as pinned nor as movable.
-        if w.tasks[p.idx()].is_per_cpu_kthread() {
+        if w.tasks[p].is_per_cpu_kthread() {
             lb.refuse(reasons::PINNED);
             return false;
         }
@@ -188,7 +186,7 @@ impl<S: Discipline> Fair<S> {
             return false;
         }
         lb.flags.all_pinned = false;
-        if w.tasks[p.idx()].on_cpu || w.cpus[lb.src.idx()].curr == p {
+        if w.tasks[p].on_cpu || w.cpus[lb.src].curr == p {
             return false;
         }
         let may = self.failed_too_often(w, lb) || !self.task_hot(w, lb, p);
@@ -200,14 +198,14 @@ impl<S: Discipline> Fair<S> {
 
     /// It failed here so often that tasks are moved even if they are hot.
     fn failed_too_often(&self, w: &World, lb: &LoadBalance) -> bool {
-        let d = &w.machine.domains.domains[lb.domain.0 as usize];
-        self.sds[lb.cpu.idx()][lb.level as usize].nr_balance_failed > d.cache_nice_tries
+        let d = &w.machine.domains.domains[lb.domain];
+        self.sds[lb.cpu][lb.level as usize].nr_balance_failed > d.cache_nice_tries
     }
 
     /// The lowest CPU of the local group that `p` may use becomes the next destination.
     fn find_other_dst(&self, w: &World, exec: CpuId, lb: &mut LoadBalance, p: TaskId) {
-        let removed = &self.balance.paths[exec.idx()].removed;
-        let d = &w.machine.domains.domains[lb.domain.0 as usize];
+        let removed = &self.balance.paths[exec].removed;
+        let d = &w.machine.domains.domains[lb.domain];
         let mask = &d.groups[lb.own_group as usize].balance_mask;
         let other = mask.iter().find(|c| !removed.contains(c) && w.allowed(p, *c));
         if let Some(cpu) = other {
@@ -218,18 +216,18 @@ impl<S: Discipline> Fair<S> {
 
     /// `task_hot` (spec 8.8): ran within the last `migration_cost`.
     fn task_hot(&self, w: &World, lb: &LoadBalance, p: TaskId) -> bool {
-        let d = &w.machine.domains.domains[lb.domain.0 as usize];
-        if w.tasks[p.idx()].attr.policy == sim_core::SchedPolicy::Idle
+        let d = &w.machine.domains.domains[lb.domain];
+        if w.tasks[p].attr.policy == sim_core::SchedPolicy::Idle
             || d.flags.has(SdFlags::SHARE_CPUCAPACITY)
         {
             return false;
         }
         let buddy = S::is_buddy(self, lb.src, p);
-        if self.features.cache_hot_buddy && buddy && w.cpus[lb.dst.idx()].nr_running > 0 {
+        if self.features.cache_hot_buddy && buddy && w.cpus[lb.dst].nr_running > 0 {
             return true;
         }
         let cost = self.tunables.migration_cost_ns;
-        let exec_start = self.tasks[p.idx()].exec_start;
+        let exec_start = self.tasks[p].exec_start;
         match cost {
             -1 => true,
             0 => false,

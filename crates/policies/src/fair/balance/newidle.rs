@@ -114,11 +114,11 @@ impl<S: Discipline> Fair<S> {
         if first {
             // Behind the stopper only the slow pick is taken, without the wakequeue's hook.
             let slow_pick = prev == TaskId::STOP;
-            if slow_pick && w.cpus[cpu.idx()].nr_running > 0 {
+            if slow_pick && w.cpus[cpu].nr_running > 0 {
                 return Step::Done;
             }
             let pulls_first = self.shared.version == Version::V1 && !slow_pick;
-            let path = &mut self.balance.paths[cpu.idx()].newidle;
+            let path = &mut self.balance.paths[cpu].newidle;
             (path.prev, path.slow_pick) = (prev, slow_pick);
             if pulls_first {
                 self.swq_pull_begin(cpu);
@@ -132,31 +132,31 @@ impl<S: Discipline> Fair<S> {
     }
 
     fn newidle_begin(&mut self, cpu: CpuId, stage: Stage) {
-        let path = &mut self.balance.paths[cpu.idx()].newidle;
+        let path = &mut self.balance.paths[cpu].newidle;
         let (prev, slow_pick) = (path.prev, path.slow_pick);
         *path = NewidlePath { stage, prev, slow_pick, ..NewidlePath::default() };
     }
 
     /// What has come here sleeps on this queue now (spec 4.6), and the fast pick is under way.
     fn obtained_sleepers_only(&self, w: &World, cpu: CpuId) -> bool {
-        let rq = &self.rqs[cpu.idx()];
+        let rq = &self.rqs[cpu];
         S::DELAYS
-            && self.balance.paths[cpu.idx()].newidle.prev != TaskId::STOP
-            && w.cpus[cpu.idx()].stop_work.is_none()
+            && self.balance.paths[cpu].newidle.prev != TaskId::STOP
+            && w.cpus[cpu].stop_work.is_none()
             && rq.h_nr_running > 0
             && rq.h_nr_runnable() == 0
     }
 
     fn newidle_run(&mut self, w: &mut World, cpu: CpuId) -> Flow<()> {
         loop {
-            let stage = self.balance.paths[cpu.idx()].newidle.stage;
+            let stage = self.balance.paths[cpu].newidle.stage;
             let (step, next) = match stage {
                 Stage::Pull => (None, self.newidle_pull(w, cpu)?),
                 Stage::Enter => (None, self.newidle_enter(w, cpu)),
                 Stage::Gates => self.newidle_gates(w, cpu),
                 Stage::Blocked => {
                     self.update_blocked_averages(w, cpu);
-                    self.balance.paths[cpu.idx()].blocked_tick = w.jiffies();
+                    self.balance.paths[cpu].blocked_tick = w.jiffies();
                     (Some(Step::Unlock(LockId::rq(cpu))), Stage::Level)
                 }
                 Stage::Level => (None, self.newidle_level(w, cpu)),
@@ -178,7 +178,7 @@ impl<S: Discipline> Fair<S> {
                 }
                 Stage::Done => return ControlFlow::Continue(()),
             };
-            self.balance.paths[cpu.idx()].newidle.stage = next;
+            self.balance.paths[cpu].newidle.stage = next;
             if let Some(step) = step {
                 return ControlFlow::Break(step);
             }
@@ -204,9 +204,9 @@ impl<S: Discipline> Fair<S> {
     /// RETRY_TASK: newidle balance once (more), unless prev is the idle task or something is
     /// runnable by now.
     fn slow_pick(&mut self, w: &mut World, cpu: CpuId) -> Stage {
-        let path = &mut self.balance.paths[cpu.idx()].newidle;
+        let path = &mut self.balance.paths[cpu].newidle;
         let asked = std::mem::replace(&mut path.slow_pick, true);
-        if asked || path.prev == TaskId::IDLE || w.cpus[cpu.idx()].nr_running > 0 {
+        if asked || path.prev == TaskId::IDLE || w.cpus[cpu].nr_running > 0 {
             // Unless it runs what it has pulled.
             w.note_gave_up(cpu, 0, reasons::POP_LOST);
             return Stage::Done;
@@ -217,14 +217,14 @@ impl<S: Discipline> Fair<S> {
     /// The first gates, up to the pull if there is one (spec 8.3). `idle_stamp` is set before the
     /// search, which so counts as idle time; version 3 pulls before that.
     fn newidle_enter(&mut self, w: &mut World, cpu: CpuId) -> Stage {
-        if w.cpus[cpu.idx()].ttwu_pending {
+        if w.cpus[cpu].ttwu_pending {
             return Stage::Done;
         }
-        let path = &mut self.balance.paths[cpu.idx()].newidle;
+        let path = &mut self.balance.paths[cpu].newidle;
         path.next_balance = w.jiffies() + u64::from(w.machine.hz);
         let version = self.shared.version;
         if version != Version::V3 {
-            self.rqs[cpu.idx()].idle_stamp = w.now.max(1);
+            self.rqs[cpu].idle_stamp = w.now.max(1);
         }
         match version {
             Version::None | Version::V1 => Stage::Gates,
@@ -251,57 +251,57 @@ impl<S: Discipline> Fair<S> {
         if self.shared.version != Version::V3 {
             return 0;
         }
-        let levels = 0..self.sds[cpu.idx()].len();
+        let levels = 0..self.sds[cpu].len();
         levels.take_while(|level| shares_llc(w, cpu, *level)).count()
     }
 
     fn newidle_gates(&mut self, w: &mut World, cpu: CpuId) -> (Option<Step>, Stage) {
         let version = self.shared.version;
         if version == Version::V3 {
-            self.rqs[cpu.idx()].idle_stamp = w.now.max(1);
+            self.rqs[cpu].idle_stamp = w.now.max(1);
         }
         // Version 4 has looked at `overload`, and its pull gave wakers time.
-        if version == Version::V4 && w.cpus[cpu.idx()].ttwu_pending {
+        if version == Version::V4 && w.cpus[cpu].ttwu_pending {
             return (None, Stage::Done);
         }
         let level = self.gate_level(w, cpu);
-        let avg_idle = self.rqs[cpu.idx()].avg_idle;
-        let gate = (self.sds[cpu.idx()].get(level))
+        let avg_idle = self.rqs[cpu].avg_idle;
+        let gate = (self.sds[cpu].get(level))
             .is_some_and(|sd| self.features.newidle_avg_idle && avg_idle < sd.max_newidle_lb_cost);
         if gate || !self.overload && version != Version::V4 {
             return (None, self.newidle_closed(w, cpu, level));
         }
         w.counters.newidle_attempts += 1;
-        self.balance.paths[cpu.idx()].newidle.t0 = w.now;
+        self.balance.paths[cpu].newidle.t0 = w.now;
         // The kernel drops the lock and takes it again at once for the update: one hold here.
         (Some(Step::Spend(self.blocked_ns(w, cpu))), Stage::Blocked)
     }
 
     /// `update_next_balance` of one level.
     fn newidle_next_balance(&mut self, w: &World, cpu: CpuId, level: usize) {
-        let Some(sd) = self.sds[cpu.idx()].get(level) else {
+        let Some(sd) = self.sds[cpu].get(level) else {
             return;
         };
         let next = sd.last_balance + self.sd_interval(w, cpu, level, false);
-        let path = &mut self.balance.paths[cpu.idx()].newidle;
+        let path = &mut self.balance.paths[cpu].newidle;
         path.next_balance = path.next_balance.min(next);
     }
 
     fn newidle_level(&mut self, w: &mut World, cpu: CpuId) -> Stage {
-        let path = self.balance.paths[cpu.idx()].newidle;
+        let path = self.balance.paths[cpu].newidle;
         let level = path.level as usize;
-        let Some(max_cost) = self.sds[cpu.idx()].get(level).map(|sd| sd.max_newidle_lb_cost) else {
+        let Some(max_cost) = self.sds[cpu].get(level).map(|sd| sd.max_newidle_lb_cost) else {
             return Stage::Relock;
         };
         self.newidle_next_balance(w, cpu, level);
         let expected = path.curr_cost + max_cost;
-        if self.features.newidle_avg_idle && self.rqs[cpu.idx()].avg_idle < expected {
+        if self.features.newidle_avg_idle && self.rqs[cpu].avg_idle < expected {
             w.note_gave_up(cpu, level, reasons::AVG_IDLE);
             return Stage::Relock;
         }
         if self.shared.version == Version::V4 && shares_llc(w, cpu, level) {
             w.note_sought(cpu, level, reasons::SHARED_RUNQ);
-            self.balance.paths[cpu.idx()].newidle.level += 1;
+            self.balance.paths[cpu].newidle.level += 1;
             return Stage::Level;
         }
         let wanted =
@@ -309,7 +309,7 @@ impl<S: Discipline> Fair<S> {
         if wanted && self.features.ni_random && !self.newidle_draw(cpu, level) {
             w.note_sought(cpu, level, reasons::NI_RANDOM);
             // On to the next level, whatever is here by now.
-            self.balance.paths[cpu.idx()].newidle.level += 1;
+            self.balance.paths[cpu].newidle.level += 1;
             return Stage::Level;
         }
         if wanted {
@@ -323,8 +323,8 @@ impl<S: Discipline> Fair<S> {
     fn newidle_balance_level(&mut self, w: &mut World, cpu: CpuId) -> Flow<Stage> {
         let moved = self.load_balance(w, cpu)?;
         let (now, jiffies, hz) = (w.now, w.jiffies(), w.machine.hz);
-        let cont = self.balance.paths[cpu.idx()].lb.cont;
-        let path = &mut self.balance.paths[cpu.idx()].newidle;
+        let cont = self.balance.paths[cpu].lb.cont;
+        let path = &mut self.balance.paths[cpu].newidle;
         (path.n_pulled, path.cont) = (moved, cont);
         let mut cost = now - path.t0;
         path.t0 = now;
@@ -332,7 +332,7 @@ impl<S: Discipline> Fair<S> {
         let success = if moved > 0 { path.success_weight } else { 0 };
         let level = path.level as usize;
         let (rules, bound) = (self.discipline.rules(), self.migration_cost_unsigned() + 200);
-        let sd = &mut self.sds[cpu.idx()][level];
+        let sd = &mut self.sds[cpu][level];
         let mut cap = NEVER;
         if rules == Rules::V6_18_2 {
             // What is in vain becomes dearer and dearer, up to a bound (spec 8.10).
@@ -351,12 +351,12 @@ impl<S: Discipline> Fair<S> {
     /// NI_RANDOM: is this level worth a try? It is tried as often as it has been of use lately. A
     /// generator of its own per CPU, always started alike: the workload's numbers are not touched.
     fn newidle_draw(&mut self, cpu: CpuId, level: usize) -> bool {
-        let path = &mut self.balance.paths[cpu.idx()];
+        let path = &mut self.balance.paths[cpu];
         path.draws ^= path.draws << 13;
         path.draws ^= path.draws >> 17;
         path.draws ^= path.draws << 5;
         let draw = path.draws % 1024;
-        let sd = &mut self.sds[cpu.idx()][level];
+        let sd = &mut self.sds[cpu][level];
         let weight = 1 + sd.newidle_ratio;
         if draw > weight {
             sd.count_newidle(0);
@@ -367,9 +367,9 @@ impl<S: Discipline> Fair<S> {
     }
 
     fn newidle_next_level(&mut self, w: &mut World, cpu: CpuId) -> Stage {
-        let path = &mut self.balance.paths[cpu.idx()].newidle;
+        let path = &mut self.balance.paths[cpu].newidle;
         path.level += 1;
-        let c = &w.cpus[cpu.idx()];
+        let c = &w.cpus[cpu];
         let stop = if self.discipline.rules() >= Rules::V6_12 {
             !path.cont
         } else {
@@ -385,17 +385,17 @@ impl<S: Discipline> Fair<S> {
     }
 
     fn newidle_finish(&mut self, w: &mut World, cpu: CpuId) {
-        let path = self.balance.paths[cpu.idx()].newidle;
-        let rq = &mut self.rqs[cpu.idx()];
+        let path = self.balance.paths[cpu].newidle;
+        let rq = &mut self.rqs[cpu];
         rq.max_idle_balance_cost = rq.max_idle_balance_cost.max(path.curr_cost);
-        let obtained = path.n_pulled > 0 || w.cpus[cpu.idx()].nr_running > 0;
+        let obtained = path.n_pulled > 0 || w.cpus[cpu].nr_running > 0;
         w.counters.newidle_pulls += u64::from(path.n_pulled > 0);
         self.newidle_out(w, cpu, obtained);
     }
 
     fn newidle_out(&mut self, w: &mut World, cpu: CpuId, obtained: bool) {
-        let next = self.balance.paths[cpu.idx()].newidle.next_balance;
-        let rq = &mut self.rqs[cpu.idx()];
+        let next = self.balance.paths[cpu].newidle.next_balance;
+        let rq = &mut self.rqs[cpu];
         rq.next_balance = rq.next_balance.min(next);
         if obtained {
             rq.idle_stamp = 0;

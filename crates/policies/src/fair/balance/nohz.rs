@@ -80,10 +80,10 @@ enum Stage {
 impl<S: Discipline> Fair<S> {
     /// `cpu` sleeps in the idle loop (`nohz_balance_enter_idle`, and what newidle asked for).
     pub(crate) fn balance_idle_enter(&mut self, w: &mut World, cpu: CpuId, stops_tick: bool) {
-        let path = &mut self.balance.paths[cpu.idx()];
+        let path = &mut self.balance.paths[cpu];
         if path.ilb.pending & NEWILB != 0 {
             path.ilb.pending &= !NEWILB;
-            if path.ilb.pending == 0 && !w.cpus[cpu.idx()].need_resched {
+            if path.ilb.pending == 0 && !w.cpus[cpu].need_resched {
                 path.ilb.granted |= STATS;
                 path.idle_at_tick = true;
                 w.raise_softirq(cpu);
@@ -93,7 +93,7 @@ impl<S: Discipline> Fair<S> {
             return;
         }
         let nohz = &mut self.balance.nohz;
-        let Some(rq) = self.rqs.get_mut(cpu.idx()) else {
+        let Some(rq) = self.rqs.at_mut(cpu) else {
             return;
         };
         nohz.has_blocked = true;
@@ -102,7 +102,7 @@ impl<S: Discipline> Fair<S> {
             nohz.idle_cpus_mask.insert(cpu);
             nohz.nr_cpus += 1;
             nohz.needs_update = true;
-            self.llcs[w.machine.cpus[cpu.idx()].llc as usize].nr_busy_cpus -= 1;
+            self.llcs[w.machine.cpus[cpu].llc as usize].nr_busy_cpus -= 1;
         }
         let now = w.now;
         self.nohz_arm(w, now);
@@ -110,11 +110,11 @@ impl<S: Discipline> Fair<S> {
 
     /// `nohz_balance_exit_idle`: the first busy tick after idle.
     pub(crate) fn nohz_exit_idle(&mut self, w: &mut World, cpu: CpuId) {
-        self.rqs[cpu.idx()].nohz_idle = false;
+        self.rqs[cpu].nohz_idle = false;
         let nohz = &mut self.balance.nohz;
         nohz.idle_cpus_mask.remove(cpu);
         nohz.nr_cpus -= 1;
-        self.llcs[w.machine.cpus[cpu.idx()].llc as usize].nr_busy_cpus += 1;
+        self.llcs[w.machine.cpus[cpu].llc as usize].nr_busy_cpus += 1;
         // This very tick may kick.
         let now = w.now;
         self.nohz_arm(w, now);
@@ -123,9 +123,9 @@ impl<S: Discipline> Fair<S> {
     /// `nohz_newidle_balance` (spec 8.3, end).
     pub(crate) fn nohz_newidle_balance(&mut self, w: &World, cpu: CpuId) {
         let nohz = &self.balance.nohz;
-        let long_enough = self.rqs[cpu.idx()].avg_idle >= self.migration_cost_unsigned();
+        let long_enough = self.rqs[cpu].avg_idle >= self.migration_cost_unsigned();
         if long_enough && nohz.has_blocked && w.jiffies() >= nohz.next_blocked {
-            self.balance.paths[cpu.idx()].ilb.pending |= NEWILB;
+            self.balance.paths[cpu].ilb.pending |= NEWILB;
         }
     }
 
@@ -200,11 +200,11 @@ impl<S: Discipline> Fair<S> {
                 if cpu.0 >= n_cpus {
                     break;
                 }
-                let c = &w.cpus[cpu.idx()];
+                let c = &w.cpus[cpu];
                 if c.idle {
                     continue;
                 }
-                let llc = w.machine.cpus[cpu.idx()].llc as usize;
+                let llc = w.machine.cpus[cpu].llc as usize;
                 if balance && (c.nr_running >= 2 || self.llcs[llc].nr_busy_cpus > 1) {
                     return Some((cpu, lesser | BALANCE | STATS));
                 }
@@ -222,11 +222,11 @@ impl<S: Discipline> Fair<S> {
         if flags & BALANCE != 0 {
             self.balance.nohz.next_balance = jiffies + 1;
         }
-        let idle = |c: &CpuId| *c != kicker && w.cpus[c.idx()].idle;
+        let idle = |c: &CpuId| *c != kicker && w.cpus[*c].idle;
         let Some(ilb) = self.balance.nohz.idle_cpus_mask.iter().find(idle) else {
             return;
         };
-        let pending = &mut self.balance.paths[ilb.idx()].ilb.pending;
+        let pending = &mut self.balance.paths[ilb].ilb.pending;
         let kicked = *pending & (STATS | BALANCE | NEXT) != 0;
         *pending |= flags;
         if !kicked {
@@ -240,10 +240,10 @@ impl<S: Discipline> Fair<S> {
     /// it, and that is each one that polls, since the kick has set its flag: it balances for itself
     /// only, as it goes idle anew.
     pub(crate) fn nohz_kicked(&mut self, w: &mut World, cpu: CpuId) {
-        let path = &mut self.balance.paths[cpu.idx()];
+        let path = &mut self.balance.paths[cpu];
         let flags = std::mem::take(&mut path.ilb.pending);
-        path.idle_at_tick = w.cpus[cpu.idx()].idle;
-        let drops = self.discipline.rules() < Rules::V6_18_2 && w.cpus[cpu.idx()].need_resched;
+        path.idle_at_tick = w.cpus[cpu].idle;
+        let drops = self.discipline.rules() < Rules::V6_18_2 && w.cpus[cpu].need_resched;
         if path.idle_at_tick && !drops {
             path.ilb.granted = flags;
             w.raise_softirq(cpu);
@@ -258,7 +258,7 @@ impl<S: Discipline> Fair<S> {
         if flags & NEXT != 0 {
             nohz.needs_update = false;
         }
-        let path = &mut self.balance.paths[exec.idx()];
+        let path = &mut self.balance.paths[exec];
         path.blocked = BlockedStage::default();
         path.ilb = IlbPath {
             pending: path.ilb.pending,
@@ -272,7 +272,7 @@ impl<S: Discipline> Fair<S> {
     pub(crate) fn nohz_idle_balance(&mut self, w: &mut World, exec: CpuId) -> Flow<()> {
         let n = self.rqs.len() as u32;
         loop {
-            let ilb = self.balance.paths[exec.idx()].ilb;
+            let ilb = self.balance.paths[exec].ilb;
             let target = CpuId((exec.0 + 1 + ilb.at) % n);
             let next = match ilb.stage {
                 Stage::Next if ilb.at == n => {
@@ -280,7 +280,7 @@ impl<S: Discipline> Fair<S> {
                     return ControlFlow::Continue(());
                 }
                 Stage::Next if !self.ilb_wants(w, target) => {
-                    self.balance.paths[exec.idx()].ilb.at += 1;
+                    self.balance.paths[exec].ilb.at += 1;
                     Stage::Next
                 }
                 Stage::Next if self.has_other_work(w, exec) => {
@@ -294,11 +294,11 @@ impl<S: Discipline> Fair<S> {
                 Stage::Blocked => {
                     self.update_blocked(w, exec, target)?;
                     let left = self.has_blocked_load(target);
-                    self.balance.paths[exec.idx()].ilb.has_blocked |= left;
+                    self.balance.paths[exec].ilb.has_blocked |= left;
                     Stage::Look
                 }
                 Stage::Look => {
-                    let due = w.jiffies() >= self.rqs[target.idx()].next_balance;
+                    let due = w.jiffies() >= self.rqs[target].next_balance;
                     if due && ilb.flags & BALANCE != 0 {
                         self.rebalance_begin(w, exec, target, IdleType::Idle);
                         Stage::Rebalance
@@ -311,26 +311,26 @@ impl<S: Discipline> Fair<S> {
                     Stage::Passed
                 }
                 Stage::Passed => {
-                    let next = self.rqs[target.idx()].next_balance;
-                    let path = &mut self.balance.paths[exec.idx()].ilb;
+                    let next = self.rqs[target].next_balance;
+                    let path = &mut self.balance.paths[exec].ilb;
                     path.lowered |= next < path.next_balance;
                     path.next_balance = path.next_balance.min(next);
                     path.at += 1;
                     Stage::Next
                 }
             };
-            self.balance.paths[exec.idx()].ilb.stage = next;
+            self.balance.paths[exec].ilb.stage = next;
         }
     }
 
     /// Since v6.13 a flag alone does not count: the kick itself may have set it.
     fn has_other_work(&self, w: &World, exec: CpuId) -> bool {
-        let c = &w.cpus[exec.idx()];
+        let c = &w.cpus[exec];
         c.need_resched && !(self.discipline.rules() >= Rules::V6_18_2 && c.idle)
     }
 
     fn ilb_wants(&self, w: &World, target: CpuId) -> bool {
-        self.rqs[target.idx()].nohz_idle && w.cpus[target.idx()].idle
+        self.rqs[target].nohz_idle && w.cpus[target].idle
     }
 
     /// `update_nohz_stats`: nothing to do without blocked load, or twice in one jiffy.
@@ -338,15 +338,15 @@ impl<S: Discipline> Fair<S> {
         if ilb.flags & STATS == 0 || !self.has_blocked_load(target) {
             return Stage::Look;
         }
-        if w.jiffies() <= self.balance.paths[target.idx()].blocked_tick {
-            self.balance.paths[exec.idx()].ilb.has_blocked = true;
+        if w.jiffies() <= self.balance.paths[target].blocked_tick {
+            self.balance.paths[exec].ilb.has_blocked = true;
             return Stage::Look;
         }
         Stage::Blocked
     }
 
     pub(crate) fn has_blocked_load(&self, cpu: CpuId) -> bool {
-        let avg = &self.rqs[cpu.idx()].avg;
+        let avg = &self.rqs[cpu].avg;
         avg.load_avg | avg.runnable_avg | avg.util_avg != 0 || S::has_blocked_leaf(self, cpu)
     }
 

@@ -228,7 +228,7 @@ impl<S: Discipline> Fair<S> {
         };
         w.stat.sd_mut(cpu, level).lb[idle as usize].count += 1;
         w.tell(Decision::BalanceBegins { cpu, level: level as u32, idle });
-        let path = &mut self.balance.paths[exec.idx()];
+        let path = &mut self.balance.paths[exec];
         path.removed.clear();
         path.lb = LoadBalance {
             cpu,
@@ -247,7 +247,7 @@ impl<S: Discipline> Fair<S> {
     pub(crate) fn load_balance(&mut self, w: &mut World, exec: CpuId) -> Flow<u32> {
         loop {
             let (step, next) = self.lb_stage(w, exec);
-            let lb = &mut self.balance.paths[exec.idx()].lb;
+            let lb = &mut self.balance.paths[exec].lb;
             lb.stage = next;
             if let Some(step) = step {
                 return ControlFlow::Break(step);
@@ -266,20 +266,20 @@ impl<S: Discipline> Fair<S> {
     /// the write.
     fn lb_stage(&mut self, w: &mut World, exec: CpuId) -> Next {
         use LbStage as S;
-        let lb = &self.balance.paths[exec.idx()].lb;
+        let lb = &self.balance.paths[exec].lb;
         match lb.stage {
             S::Begin => self.lb_begin(w, exec),
             S::Stats => self.lb_stats(w, exec),
             S::Again => lb.lock_src(),
             S::LockSrc => (Some(Step::Lock(LockId::rq(lb.src), lb.site())), S::Look),
-            S::Look if w.cpus[lb.src.idx()].nr_running > 1 => {
+            S::Look if w.cpus[lb.src].nr_running > 1 => {
                 let lines = PULL_LINES * w.line_ns(exec, lb.src);
                 (Some(Step::Spend(lines)), S::Detach)
             }
             S::Look | S::Detach => {
                 let n = self.detach_tasks(w, exec);
                 if n == 0 {
-                    return self.balance.paths[exec.idx()].lb.unlock_src();
+                    return self.balance.paths[exec].lb.unlock_src();
                 }
                 (Some(Step::Spend(n * w.machine.costs.pull_ns)), S::Unlink)
             }
@@ -308,26 +308,26 @@ impl<S: Discipline> Fair<S> {
                     let (src, cpu) = (lb.src, lb.cpu);
                     self.start_active_balance(w, src, cpu);
                 }
-                self.balance.paths[exec.idx()].lb.softirq_step(Step::IrqOn, S::Done)
+                self.balance.paths[exec].lb.softirq_step(Step::IrqOn, S::Done)
             }
             S::Done => (None, S::Done),
         }
     }
 
     fn lb_begin(&mut self, w: &mut World, exec: CpuId) -> Next {
-        let path = &self.balance.paths[exec.idx()];
+        let path = &self.balance.paths[exec];
         let lb = &path.lb;
         if !self.should_we_balance(w, lb, &path.removed) {
             w.charge(w.machine.costs.lb_domain_ns);
-            self.balance.paths[exec.idx()].lb.cont = false;
+            self.balance.paths[exec].lb.cont = false;
             self.lb_balanced(w, exec);
             return (None, LbStage::Done);
         }
         let cost = if exec == lb.cpu && path.removed.is_empty() {
-            self.balance.scan_cost[exec.idx()][lb.level as usize]
+            self.balance.scan_cost[exec][lb.level as usize]
         } else {
             let costs = &w.machine.costs;
-            let d = &w.machine.domains.domains[lb.domain.0 as usize];
+            let d = &w.machine.domains.domains[lb.domain];
             let others = d.cpus.iter().filter(|c| !path.removed.contains(c));
             let read = others.map(|c| costs.lb_cpu_ns[w.distance(exec, *c) as usize]);
             costs.lb_domain_ns + read.sum::<u64>()
@@ -337,9 +337,9 @@ impl<S: Discipline> Fair<S> {
 
     fn lb_stats(&mut self, w: &mut World, exec: CpuId) -> Next {
         let found = self.find_busiest(w, exec);
-        self.balance.paths[exec.idx()].lb.came_to_source = found;
+        self.balance.paths[exec].lb.came_to_source = found;
         if !found {
-            let lb = &self.balance.paths[exec.idx()].lb;
+            let lb = &self.balance.paths[exec].lb;
             let stat = lb.stat(w);
             if lb.why == reasons::NO_QUEUE {
                 stat.nobusyq += 1;
@@ -350,10 +350,10 @@ impl<S: Discipline> Fair<S> {
             return (None, LbStage::Done);
         }
         let nr_migrate = self.tunables.nr_migrate;
-        let lb = &mut self.balance.paths[exec.idx()].lb;
+        let lb = &mut self.balance.paths[exec].lb;
         lb.count_imbalance(w);
         lb.flags.all_pinned = true;
-        let nr = w.cpus[lb.src.idx()].nr_running;
+        let nr = w.cpus[lb.src].nr_running;
         if nr <= 1 {
             lb.why = reasons::ONE_TASK;
             return (None, self.lb_settle(w, exec));
@@ -364,7 +364,7 @@ impl<S: Discipline> Fair<S> {
 
     /// What was attached goes on the shared queue, if it is to.
     fn lb_append(&mut self, w: &World, exec: CpuId) -> Next {
-        let dst = self.balance.paths[exec.idx()].lb.dst;
+        let dst = self.balance.paths[exec].lb.dst;
         match self.swq_link_step(w, exec, dst, APPEND) {
             Some(step) => (Some(step), LbStage::Append),
             None => (Some(Step::Unlock(LockId::rq(dst))), LbStage::IrqOn),
@@ -373,13 +373,12 @@ impl<S: Discipline> Fair<S> {
 
     /// After a round of detach and attach: again, with another destination, another source, or not.
     fn lb_judge(&mut self, w: &mut World, exec: CpuId) -> LbStage {
-        let path = &mut self.balance.paths[exec.idx()];
+        let path = &mut self.balance.paths[exec];
         if path.lb.flags == LbFlags::default() {
             return self.lb_settle(w, exec);
         }
         let lb = path.lb;
-        if std::mem::take(&mut path.lb.flags.need_break)
-            && lb.n_looked < w.cpus[lb.src.idx()].nr_running
+        if std::mem::take(&mut path.lb.flags.need_break) && lb.n_looked < w.cpus[lb.src].nr_running
         {
             return LbStage::Again;
         }
@@ -396,9 +395,9 @@ impl<S: Discipline> Fair<S> {
         if !lb.flags.all_pinned {
             return self.lb_settle(w, exec);
         }
-        let path = &mut self.balance.paths[exec.idx()];
+        let path = &mut self.balance.paths[exec];
         path.removed.push(lb.src);
-        let d = &w.machine.domains.domains[lb.domain.0 as usize];
+        let d = &w.machine.domains.domains[lb.domain];
         let own = &d.groups[lb.own_group as usize];
         let in_play = |c: &CpuId| !own.balance_mask.contains(*c) && !path.removed.contains(c);
         if d.cpus.iter().any(in_play) {
@@ -406,14 +405,14 @@ impl<S: Discipline> Fair<S> {
             return LbStage::Begin;
         }
         self.lb_all_pinned(w, exec);
-        self.balance.paths[exec.idx()].lb.n_moved = 0;
+        self.balance.paths[exec].lb.n_moved = 0;
         LbStage::Done
     }
 
     /// An imbalance was found: count the failure or the success; see whether to push.
     fn lb_settle(&mut self, w: &mut World, exec: CpuId) -> LbStage {
-        let lb = &mut self.balance.paths[exec.idx()].lb;
-        let sd = &mut self.sds[lb.cpu.idx()][lb.level as usize];
+        let lb = &mut self.balance.paths[exec].lb;
+        let sd = &mut self.sds[lb.cpu][lb.level as usize];
         if lb.n_moved > 0 {
             sd.nr_balance_failed = 0;
         } else {
@@ -422,9 +421,9 @@ impl<S: Discipline> Fair<S> {
             if lb.idle != IdleType::NewlyIdle {
                 sd.nr_balance_failed += 1;
             }
-            let lb = &self.balance.paths[exec.idx()].lb;
+            let lb = &self.balance.paths[exec].lb;
             if self.need_active_balance(w, lb) {
-                self.balance.paths[exec.idx()].lb.start_active = false;
+                self.balance.paths[exec].lb.start_active = false;
                 return LbStage::ActiveIrqOff;
             }
         }
@@ -433,38 +432,38 @@ impl<S: Discipline> Fair<S> {
     }
 
     fn reset_interval(&mut self, w: &World, exec: CpuId) {
-        let lb = &self.balance.paths[exec.idx()].lb;
-        let min = w.machine.domains.domains[lb.domain.0 as usize].weight();
-        self.sds[lb.cpu.idx()][lb.level as usize].balance_interval = u64::from(min);
+        let lb = &self.balance.paths[exec].lb;
+        let min = w.machine.domains.domains[lb.domain].weight();
+        self.sds[lb.cpu][lb.level as usize].balance_interval = u64::from(min);
     }
 
     pub(crate) fn need_active_balance(&self, w: &World, lb: &LoadBalance) -> bool {
-        let tries = w.machine.domains.domains[lb.domain.0 as usize].cache_nice_tries;
-        let failed = self.sds[lb.cpu.idx()][lb.level as usize].nr_balance_failed;
+        let tries = w.machine.domains.domains[lb.domain].cache_nice_tries;
+        let failed = self.sds[lb.cpu][lb.level as usize].nr_balance_failed;
         lb.kind == Migrate::Task && failed > tries + 2
     }
 
     /// Under the source's lock: may its current task be pushed here?
     fn lb_active(&mut self, w: &World, exec: CpuId, lb: &LoadBalance) {
-        let curr = w.cpus[lb.src.idx()].curr;
+        let curr = w.cpus[lb.src].curr;
         if !curr.is_task() || !w.allowed(curr, lb.cpu) {
             self.raise_interval(w, exec);
             return;
         }
-        let rq = &mut self.rqs[lb.src.idx()];
+        let rq = &mut self.rqs[lb.src];
         if !rq.active_balance {
             rq.active_balance = true;
             rq.push_cpu = lb.cpu;
-            self.balance.paths[exec.idx()].lb.start_active = true;
+            self.balance.paths[exec].lb.start_active = true;
         }
-        if !self.balance.paths[exec.idx()].lb.start_active || self.need_active_balance(w, lb) {
+        if !self.balance.paths[exec].lb.start_active || self.need_active_balance(w, lb) {
             self.reset_interval(w, exec);
         }
     }
 
     /// Nothing to do in this domain (spec 8.5).
     fn lb_balanced(&mut self, w: &mut World, exec: CpuId) {
-        let lb = &self.balance.paths[exec.idx()].lb;
+        let lb = &self.balance.paths[exec].lb;
         if !lb.flags.all_pinned {
             let (cpu, level) = (lb.cpu, lb.level);
             self.set_parent_imbalance(w, (cpu, level), false);
@@ -473,19 +472,19 @@ impl<S: Discipline> Fair<S> {
     }
 
     fn lb_all_pinned(&mut self, w: &mut World, exec: CpuId) {
-        let lb = &self.balance.paths[exec.idx()].lb;
+        let lb = &self.balance.paths[exec].lb;
         lb.stat(w).balanced += 1;
-        self.sds[lb.cpu.idx()][lb.level as usize].nr_balance_failed = 0;
+        self.sds[lb.cpu][lb.level as usize].nr_balance_failed = 0;
         self.raise_interval(w, exec);
     }
 
     fn raise_interval(&mut self, w: &World, exec: CpuId) {
-        let lb = &self.balance.paths[exec.idx()].lb;
+        let lb = &self.balance.paths[exec].lb;
         if lb.idle == IdleType::NewlyIdle {
             return;
         }
-        let weight = w.machine.domains.domains[lb.domain.0 as usize].weight();
-        let sd = &mut self.sds[lb.cpu.idx()][lb.level as usize];
+        let weight = w.machine.domains.domains[lb.domain].weight();
+        let sd = &mut self.sds[lb.cpu][lb.level as usize];
         let pinned = lb.flags.all_pinned && sd.balance_interval < MAX_PINNED_INTERVAL;
         if pinned || sd.balance_interval < 2 * u64::from(weight) {
             sd.balance_interval *= 2;
@@ -494,7 +493,7 @@ impl<S: Discipline> Fair<S> {
 
     fn set_parent_imbalance(&mut self, w: &World, (cpu, level): (CpuId, u32), on: bool) {
         if let Some((_, link)) = domain_at(w, cpu, level as usize + 1) {
-            self.balance.imbalanced[link.domain.0 as usize][link.own_group as usize] = on;
+            self.balance.imbalanced[link.domain][link.own_group as usize] = on;
         }
     }
 }

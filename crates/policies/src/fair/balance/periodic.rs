@@ -43,7 +43,7 @@ impl RebalancePath {
 impl<S: Discipline> Fair<S> {
     /// Prepares `rebalance_domains(cpu, idle)`, to be executed by `exec`.
     pub(crate) fn rebalance_begin(&mut self, w: &World, exec: CpuId, cpu: CpuId, idle: IdleType) {
-        self.balance.paths[exec.idx()].rebalance = RebalancePath {
+        self.balance.paths[exec].rebalance = RebalancePath {
             cpu: cpu.0,
             idle,
             cont: true,
@@ -55,10 +55,10 @@ impl<S: Discipline> Fair<S> {
     /// Goes on with `rebalance_domains`.
     pub(crate) fn rebalance_domains(&mut self, w: &mut World, exec: CpuId) -> Flow<()> {
         loop {
-            let r = self.balance.paths[exec.idx()].rebalance;
+            let r = self.balance.paths[exec].rebalance;
             let (step, next) = match r.stage {
                 Stage::Level => self.rebalance_level(w, exec, r),
-                Stage::Tried if w.cpus[exec.idx()].trylock_ok => {
+                Stage::Tried if w.cpus[exec].trylock_ok => {
                     (None, self.rebalance_start(w, exec, r, true))
                 }
                 Stage::Tried => {
@@ -78,7 +78,7 @@ impl<S: Discipline> Fair<S> {
                     return ControlFlow::Continue(());
                 }
             };
-            self.balance.paths[exec.idx()].rebalance.stage = next;
+            self.balance.paths[exec].rebalance.stage = next;
             if let Some(step) = step {
                 return ControlFlow::Break(step);
             }
@@ -96,10 +96,10 @@ impl<S: Discipline> Fair<S> {
             return (None, Stage::Done);
         };
         let (jiffies, hz) = (w.jiffies(), w.machine.hz);
-        let sd = &mut self.sds[cpu.idx()][level];
+        let sd = &mut self.sds[cpu][level];
         let decayed = update_newidle_cost(sd, (0, 0), jiffies, hz);
         let (cost, last) = (sd.max_newidle_lb_cost, sd.last_balance);
-        let path = &mut self.balance.paths[exec.idx()].rebalance;
+        let path = &mut self.balance.paths[exec].rebalance;
         path.need_decay = decayed;
         path.max_cost += cost;
         if !r.cont {
@@ -133,28 +133,28 @@ impl<S: Discipline> Fair<S> {
         r: RebalancePath,
         locked: bool,
     ) -> Stage {
-        self.balance.paths[exec.idx()].rebalance.serialized = locked;
+        self.balance.paths[exec].rebalance.serialized = locked;
         self.lb_start(w, exec, (CpuId(r.cpu), r.level as usize), r.idle);
         Stage::Balance
     }
 
     fn rebalance_balance(&mut self, w: &mut World, exec: CpuId, r: RebalancePath) -> Flow<Stage> {
         let moved = self.load_balance(w, exec)?;
-        let path = &mut self.balance.paths[exec.idx()];
+        let path = &mut self.balance.paths[exec];
         path.rebalance.cont = path.lb.cont;
         if moved > 0 {
-            let idle = w.cpus[r.cpu as usize].idle;
+            let idle = w.cpus[CpuId((r.cpu as usize) as u32)].idle;
             path.rebalance.idle = if idle { IdleType::Idle } else { IdleType::NotIdle };
         }
-        self.sds[r.cpu as usize][r.level as usize].last_balance = w.jiffies();
+        self.sds[CpuId((r.cpu as usize) as u32)][r.level as usize].last_balance = w.jiffies();
         ControlFlow::Continue(if r.serialized { Stage::Unlock } else { Stage::Next })
     }
 
     fn rebalance_next(&mut self, w: &World, exec: CpuId, r: RebalancePath) {
         let (cpu, level) = (CpuId(r.cpu), r.level as usize);
         let interval = self.sd_interval(w, cpu, level, self.is_busy(w, r));
-        let next = self.sds[cpu.idx()][level].last_balance + interval;
-        let path = &mut self.balance.paths[exec.idx()].rebalance;
+        let next = self.sds[cpu][level].last_balance + interval;
+        let path = &mut self.balance.paths[exec].rebalance;
         path.next_balance = path.next_balance.min(next);
         path.serialized = false;
         path.level += 1;
@@ -162,7 +162,7 @@ impl<S: Discipline> Fair<S> {
 
     fn rebalance_finish(&mut self, w: &mut World, r: RebalancePath) {
         let floor = self.migration_cost_unsigned();
-        let rq = &mut self.rqs[r.cpu as usize];
+        let rq = &mut self.rqs[CpuId((r.cpu as usize) as u32)];
         if r.need_decay {
             rq.max_idle_balance_cost = r.max_cost.max(floor);
         }

@@ -59,7 +59,7 @@ impl<S: Discipline> Fair<S> {
     fn read_cost(&self, w: &World, exec: CpuId, cpu: CpuId, level: usize) -> Ns {
         let costs = &w.machine.costs;
         if exec == cpu {
-            return self.balance.scan_cost[cpu.idx()][level] - costs.lb_domain_ns;
+            return self.balance.scan_cost[cpu][level] - costs.lb_domain_ns;
         }
         domain_at(w, cpu, level).map_or(0, |(d, _)| {
             let read = |c: &CpuId| costs.lb_cpu_ns[w.distance(exec, *c) as usize];
@@ -69,7 +69,7 @@ impl<S: Discipline> Fair<S> {
 
     /// The highest level of `cpu`'s chain below `weight` CPUs that has the flag.
     fn level_below(&self, w: &World, cpu: CpuId, weight: u32, flag: u32) -> Option<usize> {
-        (0..self.sds[cpu.idx()].len())
+        (0..self.sds[cpu].len())
             .take_while(|l| domain_at(w, cpu, *l).is_some_and(|(d, _)| d.weight() < weight))
             .filter(|l| domain_at(w, cpu, *l).is_some_and(|(d, _)| d.flags.has(flag)))
             .last()
@@ -84,8 +84,8 @@ impl<S: Discipline> Fair<S> {
         p: TaskId,
     ) -> GroupStats {
         let mut g = self.sum_group(w, domain, group);
-        let cpu = w.tasks[p.idx()].cpu;
-        if w.machine.domains.domains[domain.0 as usize].groups[group].span.contains(cpu) {
+        let cpu = w.tasks[p].cpu;
+        if w.machine.domains.domains[domain].groups[group].span.contains(cpu) {
             self.leave_out(w, &mut g, cpu, p);
         }
         g
@@ -93,8 +93,8 @@ impl<S: Discipline> Fair<S> {
 
     /// Takes `p` out of the statistics of a group in which its CPU is counted.
     fn leave_out(&self, w: &World, g: &mut GroupStats, cpu: CpuId, p: TaskId) {
-        let (t, avg) = (&w.tasks[p.idx()], &self.tasks[p.idx()].avg);
-        let (c, rq) = (&w.cpus[cpu.idx()], self.published(cpu));
+        let (t, avg) = (&w.tasks[p], &self.tasks[p].avg);
+        let (c, rq) = (&w.cpus[cpu], self.published(cpu));
         // A new child is in nobody's averages yet.
         if avg.last_update_time != DETACHED {
             g.load -= rq.load.min(S::task_h_load(self, cpu, p));
@@ -120,12 +120,12 @@ impl<S: Discipline> Fair<S> {
         level: usize,
     ) -> Option<usize> {
         let (d, link) = domain_at(w, cpu, level)?;
-        let own_cpu = w.tasks[p.idx()].cpu;
+        let own_cpu = w.tasks[p].cpu;
         // Nobody asks for the load of a new child.
-        if d.span.contains(own_cpu) && self.tasks[p.idx()].avg.last_update_time != DETACHED {
+        if d.span.contains(own_cpu) && self.tasks[p].avg.last_update_time != DETACHED {
             S::update_h_load(self, w, own_cpu, p);
         }
-        let (allowed, any_cpu) = (w.allowed_set(p), w.tasks[p.idx()].attr.allowed == MaskId::ALL);
+        let (allowed, any_cpu) = (w.allowed_set(p), w.tasks[p].attr.allowed == MaskId::ALL);
         let mut idlest = None;
         let (mut lowest, mut local) = (u64::MAX, None);
         let (n, own) = (d.groups.len(), link.own_group as usize);
@@ -134,7 +134,7 @@ impl<S: Discipline> Fair<S> {
                 continue;
             }
             let mut g = self.wakeup_stats(w, link.domain, i, p);
-            let imbalanced = self.balance.imbalanced[link.domain.0 as usize][i];
+            let imbalanced = self.balance.imbalanced[link.domain][i];
             g.kind = g.classify(d.imbalance_pct, imbalanced);
             let is_full = matches!(g.kind, GroupType::FullyBusy | GroupType::Overloaded);
             g.avg_load = g.load / u64::from(g.weight) * u64::from(is_full);
@@ -150,7 +150,7 @@ impl<S: Discipline> Fair<S> {
             return Some(found);
         };
         let mut imb_numa_nr = d.imb_numa_nr;
-        if w.tasks[p.idx()].nr_cpus_allowed as usize != w.machine.n_cpus() {
+        if w.tasks[p].nr_cpus_allowed as usize != w.machine.n_cpus() {
             let own_cpus = &d.groups[own].cpus;
             let usable = own_cpus.iter().filter(|c| allowed.contains(**c)).count();
             imb_numa_nr = imb_numa_nr.min(usable as u32);
@@ -184,7 +184,7 @@ impl<S: Discipline> Fair<S> {
             }
             if w.idle_cpus.contains(c) {
                 let exit = w.idle_exit_latency(c);
-                let stamp = self.rqs[c.idx()].idle_stamp;
+                let stamp = self.rqs[c].idle_stamp;
                 let faster = exit.is_some_and(|e| e < best_exit);
                 let warmer = exit.is_none_or(|e| e == best_exit) && stamp > latest;
                 if faster {

@@ -125,20 +125,20 @@ impl GroupStats {
 impl<S: Discipline> Fair<S> {
     /// Replays the computed ticks of all CPUs of a domain.
     pub(crate) fn catch_up_domain(&mut self, w: &mut World, domain: DomainId) {
-        if w.now < self.balance.caught_up_to[domain.0 as usize] {
+        if w.now < self.balance.caught_up_to[domain] {
             return;
         }
-        let n = w.machine.domains.domains[domain.0 as usize].cpus.len();
+        let n = w.machine.domains.domains[domain].cpus.len();
         for i in 0..n {
-            let cpu = w.machine.domains.domains[domain.0 as usize].cpus[i];
-            if w.cpus[cpu.idx()].tick_next <= w.now {
+            let cpu = w.machine.domains.domains[domain].cpus[i];
+            if w.cpus[cpu].tick_next <= w.now {
                 self.catch_up(w, cpu);
             }
         }
         // A CPU whose path delays its tick takes it by itself when the path ends, so nothing is
         // missed until the next edge; with staggered ticks that comes too soon to be worth it.
         if w.machine.tick_skew_ns == 0 {
-            self.balance.caught_up_to[domain.0 as usize] = (w.jiffies() + 1) * w.tick_ns();
+            self.balance.caught_up_to[domain] = (w.jiffies() + 1) * w.tick_ns();
         }
     }
 
@@ -152,9 +152,9 @@ impl<S: Discipline> Fair<S> {
     /// The sums over group `i` of a domain: what its statistics begin with.
     #[inline]
     pub(super) fn sum_group(&self, w: &World, domain: DomainId, i: usize) -> GroupStats {
-        match &self.balance.group_llcs[domain.0 as usize] {
+        match &self.balance.group_llcs[domain] {
             Some(llcs) => self.sum_llcs(w, llcs.of(i)),
-            None => self.sum_cpus(w, self.balance.group_cpus[domain.0 as usize].of(i), |_| true),
+            None => self.sum_cpus(w, self.balance.group_cpus[domain].of(i), |_| true),
         }
     }
 
@@ -204,18 +204,18 @@ impl<S: Discipline> Fair<S> {
         let id = lb.domain.0 as usize;
         let since_v6_6 = self.discipline.rules() >= Rules::V6_6;
         let groups = Groups {
-            domain: &w.machine.domains.domains[id],
-            imbalanced: &self.balance.imbalanced[id],
+            domain: &w.machine.domains.domains[DomainId(id as u32)],
+            imbalanced: &self.balance.imbalanced[DomainId(id as u32)],
             own: lb.own_group as usize,
             by_cores: since_v6_6 && lb.idle != IdleType::NotIdle,
             breaks_ties: since_v6_6,
         };
-        let cpus = &self.balance.group_cpus[id];
+        let cpus = &self.balance.group_cpus[DomainId(id as u32)];
         if !removed.is_empty() {
             let in_play = |cpu: &CpuId| !removed.contains(cpu);
             return read_groups(&groups, |i| self.sum_cpus(w, cpus.of(i), in_play));
         }
-        if let Some(llcs) = &self.balance.group_llcs[id] {
+        if let Some(llcs) = &self.balance.group_llcs[DomainId(id as u32)] {
             return read_groups(&groups, |i| self.sum_llcs(w, llcs.of(i)));
         }
         match cpus.one_each() {

@@ -92,7 +92,7 @@ pub(super) fn machine(n_llcs: u32, cores: u32) -> Machine {
         },
         locks: LockCosts { fast_ns: 15, contended_lines: 1, queue_hold_ns: 30 },
         smt: SmtFactors { busy: 0.62, spinning: 0.85 },
-        cpus,
+        cpus: cpus.into(),
         domains,
     }
 }
@@ -148,7 +148,7 @@ fn domains(n: usize, cpus: &[CpuPlace], cores: &[CpuSet], llcs: &[CpuSet]) -> Sc
         llc_level: vec![Some(1); n],
         llc_id: (0..n).map(|c| llcs[cpus[c].llc as usize].first().unwrap()).collect(),
         llc_size: (0..n).map(|c| llcs[cpus[c].llc as usize].len() as u32).collect(),
-        domains: all,
+        domains: all.into(),
     }
 }
 
@@ -198,9 +198,9 @@ impl<S: Discipline> Rig<S> {
     pub fn queued(&mut self, cpu: u32, ran: u64, allowed: MaskId) -> TaskId {
         let attr = TaskAttr { allowed, ..TaskAttr::default() };
         let p = self.w.new_task(attr);
-        (self.w.tasks[p.idx()].cpu, self.w.tasks[p.idx()].wake_cpu) = (CpuId(cpu), CpuId(cpu));
+        (self.w.tasks[p].cpu, self.w.tasks[p].wake_cpu) = (CpuId(cpu), CpuId(cpu));
         self.fair.task_fork(&mut self.w, p, None);
-        self.fair.tasks[p.idx()].exec_start = ran;
+        self.fair.tasks[p].exec_start = ran;
         self.w.activate(CpuId(cpu), p);
         let flags = EnqueueFlags::default();
         S::enqueue_entity(&mut self.fair, &mut self.w, CpuId(cpu), p, flags);
@@ -212,7 +212,7 @@ impl<S: Discipline> Rig<S> {
         let p = self.queued(cpu, self.w.now, allowed);
         S::set_next_entity(&mut self.fair, &mut self.w, CpuId(cpu), p, TaskId::IDLE);
         self.w.set_curr(CpuId(cpu), p);
-        self.w.tasks[p.idx()].on_cpu = true;
+        self.w.tasks[p].on_cpu = true;
         p
     }
 
@@ -223,7 +223,7 @@ impl<S: Discipline> Rig<S> {
             Step::Lock(lock, _) | Step::TryLock(lock, _) => {
                 assert!(!self.held.contains(&lock), "{lock:?} taken twice by {cpu}");
                 self.held.push(lock);
-                self.w.cpus[cpu as usize].trylock_ok = true;
+                self.w.cpus[CpuId((cpu as usize) as u32)].trylock_ok = true;
                 let n_cpus = self.w.cpus.len() as u32;
                 let n_rqs = self.held.iter().filter(|l| l.0 < n_cpus).count();
                 assert!(n_rqs <= 1, "two runqueue locks: {:?}", self.held);
@@ -266,12 +266,13 @@ impl<S: Discipline> Rig<S> {
 
     /// What `cpu` last failed by at this level.
     pub fn sought(&self, cpu: u32, level: usize) -> &'static str {
-        self.w.sought[cpu as usize].at_level(level).reason.name
+        self.w.sought[CpuId((cpu as usize) as u32)].at_level(level).reason.name
     }
 
     /// A softirq on `cpu`, idle or not at the tick.
     pub fn softirq(&mut self, cpu: u32) -> Vec<Step> {
-        self.fair.balance.paths[cpu as usize].idle_at_tick = self.w.cpus[cpu as usize].idle;
+        self.fair.balance.paths[CpuId((cpu as usize) as u32)].idle_at_tick =
+            self.w.cpus[CpuId((cpu as usize) as u32)].idle;
         let steps = self.drive(cpu, |f, w, first| f.softirq(w, CpuId(cpu), first));
         assert!(self.held.is_empty(), "{:?}", self.held);
         let off = steps.iter().filter(|s| **s == Step::IrqOff).count();
@@ -281,7 +282,7 @@ impl<S: Discipline> Rig<S> {
     }
 
     pub fn cpu_of(&self, p: TaskId) -> u32 {
-        self.w.tasks[p.idx()].cpu.0
+        self.w.tasks[p].cpu.0
     }
 }
 

@@ -75,7 +75,7 @@ impl<const GROUPS: bool> Fair<Cfs<GROUPS>> {
     pub(super) fn dequeue(&mut self, now: Ns, cpu: CpuId, p: TaskId, sleep: bool) {
         self.leave(now, cpu, p, if sleep { Leave::Sleep } else { Leave::Move });
         if sleep && self.features.util_est {
-            self.tasks[p.idx()].util_est_update(self.features.util_est_fastup);
+            self.tasks[p].util_est_update(self.features.util_est_fastup);
         }
     }
 
@@ -114,7 +114,7 @@ impl<const GROUPS: bool> Fair<Cfs<GROUPS>> {
         self.util_est_enqueue(cpu, p);
         self.update_averages(now, queue, p);
         self.add_weight(queue, p);
-        self.tasks[p.idx()].on_rq = true;
+        self.tasks[p].on_rq = true;
         if self.curr_of(queue) != p {
             self.tree_insert(queue, p);
         }
@@ -142,7 +142,7 @@ impl<const GROUPS: bool> Fair<Cfs<GROUPS>> {
 
     /// `p` counts on its queue, and what that does to the root's.
     fn count_in(&mut self, now: Ns, queue: QueueId, p: TaskId) {
-        let idle = u32::from(self.tasks[p.idx()].is_idle_policy());
+        let idle = u32::from(self.tasks[p].is_idle_policy());
         self.list_add_head(queue.cpu, p);
         if let Some(group) = self.group_entity(queue) {
             let rq = self.queue_mut(queue);
@@ -150,13 +150,13 @@ impl<const GROUPS: bool> Fair<Cfs<GROUPS>> {
             rq.idle_h_nr_running += idle;
             self.group_joins(now, queue, group);
         }
-        let rq = &mut self.rqs[queue.cpu.idx()];
+        let rq = &mut self.rqs[queue.cpu];
         rq.h_nr_running += 1;
         rq.idle_h_nr_running += idle;
     }
 
     fn count_out(&mut self, now: Ns, queue: QueueId, p: TaskId, why: Leave) {
-        let idle = u32::from(self.tasks[p.idx()].is_idle_policy());
+        let idle = u32::from(self.tasks[p].is_idle_policy());
         self.list_del(queue.cpu, p);
         if let Some(group) = self.group_entity(queue) {
             let rq = self.queue_mut(queue);
@@ -164,7 +164,7 @@ impl<const GROUPS: bool> Fair<Cfs<GROUPS>> {
             rq.idle_h_nr_running -= idle;
             self.group_leaves(now, queue, group, why);
         }
-        let rq = &mut self.rqs[queue.cpu.idx()];
+        let rq = &mut self.rqs[queue.cpu];
         rq.h_nr_running -= 1;
         rq.idle_h_nr_running -= idle;
     }
@@ -189,7 +189,7 @@ impl<const GROUPS: bool> Fair<Cfs<GROUPS>> {
             return self.dequeue_entity(now, root, group, why);
         }
         if why == Leave::Sleep {
-            self.rqs[queue.cpu.idx()].next = group;
+            self.rqs[queue.cpu].next = group;
         }
         self.refresh_group(now, root, group);
     }

@@ -32,7 +32,7 @@ use super::super::state::{FairRq, FairTask};
 use super::super::weights::{NICE_0_WEIGHT, rq_inverse};
 use super::Cfs;
 use sim_core::{GroupId, Ns, TASKS_MAX, TaskAttr, TaskId};
-use topology::CpuId;
+use topology::{CpuId, PerCpu};
 
 /// The numbers of group entities begin here.
 const FIRST_ENTITY: u32 = 1 << 31;
@@ -132,7 +132,7 @@ pub(crate) struct Groups {
     /// By group, then CPU.
     on_cpus: Vec<OnCpu>,
     /// The root queues' load and in which jiffy that was looked at, by CPU.
-    h_load: Vec<(u64, u64)>,
+    h_load: PerCpu<(u64, u64)>,
 }
 
 impl Groups {
@@ -186,14 +186,14 @@ impl<const GROUPS: bool> Fair<Cfs<GROUPS>> {
         let this = &mut self.discipline.groups;
         let new = |group| std::iter::repeat_n(OnCpu::new(group), n_cpus);
         this.on_cpus = this.groups.iter().flat_map(new).collect();
-        this.h_load = vec![(0, u64::MAX); n_cpus];
+        this.h_load = vec![(0, u64::MAX); n_cpus].into();
         this.n_cpus = n_cpus;
     }
 
     /// The queue that the task `p` is on when it is on `cpu`; of the idle task, the root's.
     #[inline]
     pub(crate) fn queue_of(&self, cpu: CpuId, p: TaskId) -> QueueId {
-        let group = if GROUPS && p.is_task() { self.tasks[p.idx()].group } else { GroupId::ROOT };
+        let group = if GROUPS && p.is_task() { self.tasks[p].group } else { GroupId::ROOT };
         QueueId { cpu, group }
     }
 
@@ -247,7 +247,7 @@ impl<const GROUPS: bool> Fair<Cfs<GROUPS>> {
         if GROUPS && queue.group != GroupId::ROOT {
             return &self.on_cpu(queue).rq;
         }
-        &self.rqs[queue.cpu.idx()]
+        &self.rqs[queue.cpu]
     }
 
     #[inline]
@@ -255,7 +255,7 @@ impl<const GROUPS: bool> Fair<Cfs<GROUPS>> {
         if GROUPS && queue.group != GroupId::ROOT {
             return &mut self.on_cpu_mut(queue).rq;
         }
-        &mut self.rqs[queue.cpu.idx()]
+        &mut self.rqs[queue.cpu]
     }
 
     /// A task or a group's entity.
@@ -264,7 +264,7 @@ impl<const GROUPS: bool> Fair<Cfs<GROUPS>> {
         if GROUPS && is_group(se) {
             return &self.discipline.groups.on_cpus[(se.0 - FIRST_ENTITY) as usize].se;
         }
-        &self.tasks[se.idx()]
+        &self.tasks[se]
     }
 
     #[inline]
@@ -272,7 +272,7 @@ impl<const GROUPS: bool> Fair<Cfs<GROUPS>> {
         if GROUPS && is_group(se) {
             return &mut self.discipline.groups.on_cpus[(se.0 - FIRST_ENTITY) as usize].se;
         }
-        &mut self.tasks[se.idx()]
+        &mut self.tasks[se]
     }
 
     #[inline]
@@ -284,14 +284,14 @@ impl<const GROUPS: bool> Fair<Cfs<GROUPS>> {
         let groups = &mut self.discipline.groups;
         if GROUPS && is_group(se) {
             let on_cpu = &mut groups.on_cpus[(se.0 - FIRST_ENTITY) as usize];
-            return (&mut self.rqs[queue.cpu.idx()], &mut on_cpu.se);
+            return (&mut self.rqs[queue.cpu], &mut on_cpu.se);
         }
-        let task = &mut self.tasks[se.idx()];
+        let task = &mut self.tasks[se];
         if GROUPS && queue.group != GroupId::ROOT {
             let index = groups.index(queue);
             return (&mut groups.on_cpus[index].rq, task);
         }
-        (&mut self.rqs[queue.cpu.idx()], task)
+        (&mut self.rqs[queue.cpu], task)
     }
 
     /// `cfs_rq.curr`: the task that runs, or its group's entity, if it is of this queue.

@@ -50,7 +50,7 @@ impl<const GROUPS: bool> Fair<Cfs<GROUPS>> {
         if !self.features.base_slice {
             return 0;
         }
-        let slice = if self.tasks[curr.idx()].is_idle_policy() {
+        let slice = if self.tasks[curr].is_idle_policy() {
             t.min_granularity_ns.min(t.idle_min_granularity_ns)
         } else {
             t.min_granularity_ns
@@ -60,16 +60,16 @@ impl<const GROUPS: bool> Fair<Cfs<GROUPS>> {
 
     /// The first tick edge of `cpu` that may preempt its current task (spec 3.6).
     pub(super) fn preempting_tick(&self, w: &World, cpu: CpuId) -> Ns {
-        let (rq, tick_next) = (&self.rqs[cpu.idx()], w.cpus[cpu.idx()].tick_next);
+        let (rq, tick_next) = (&self.rqs[cpu], w.cpus[cpu].tick_next);
         if GROUPS && rq.curr.is_task() {
             // A tick of a task in a group tells the other CPUs what the group has here.
-            let concerns_others = self.tasks[rq.curr.idx()].group != GroupId::ROOT;
+            let concerns_others = self.tasks[rq.curr].group != GroupId::ROOT;
             return if concerns_others || rq.h_nr_running > 1 { tick_next } else { NEVER };
         }
         if rq.h_nr_running < 2 || !rq.curr.is_task() {
             return NEVER;
         }
-        let se = &self.tasks[rq.curr.idx()];
+        let se = &self.tasks[rq.curr];
         let ran = se.sum_exec_runtime - se.prev_sum_exec_runtime;
         let left = self.earliest_tick_preemption(rq.curr).saturating_sub(ran);
         let earliest = se.exec_start + left;
@@ -97,14 +97,14 @@ impl<const GROUPS: bool> Fair<Cfs<GROUPS>> {
         let (of_curr, of_p) = (self.queue_of(cpu, curr), self.queue_of(cpu, p));
         let many = self.nr_running(of_curr) >= self.tunables.nr_latency;
         let next_marked = self.features.next_buddy && many && !fork;
-        if next_marked && !self.tasks[p.idx()].is_idle_policy() {
+        if next_marked && !self.tasks[p].is_idle_policy() {
             self.set_next_buddy(of_p, p);
         }
-        if w.cpus[cpu.idx()].need_resched {
+        if w.cpus[cpu].need_resched {
             return;
         }
-        let wakee_policy = self.tasks[p.idx()].policy;
-        if self.tasks[curr.idx()].is_idle_policy() && wakee_policy != SchedPolicy::Idle {
+        let wakee_policy = self.tasks[p].policy;
+        if self.tasks[curr].is_idle_policy() && wakee_policy != SchedPolicy::Idle {
             w.resched_curr(cpu);
             self.set_last_buddy(of_curr, curr, many);
             return;
@@ -133,12 +133,12 @@ impl<const GROUPS: bool> Fair<Cfs<GROUPS>> {
 
     /// `curr` is to come back: also if its policy is SCHED_IDLE.
     fn set_last_buddy(&mut self, queue: QueueId, curr: TaskId, may: bool) {
-        if !self.features.last_buddy || !may || !self.tasks[curr.idx()].on_rq {
+        if !self.features.last_buddy || !may || !self.tasks[curr].on_rq {
             return;
         }
         self.queue_mut(queue).queue.last = curr;
         if let Some(group) = self.group_entity(queue) {
-            self.rqs[queue.cpu.idx()].queue.last = group;
+            self.rqs[queue.cpu].queue.last = group;
         }
     }
 
@@ -146,7 +146,7 @@ impl<const GROUPS: bool> Fair<Cfs<GROUPS>> {
     fn set_next_buddy(&mut self, queue: QueueId, se: TaskId) {
         self.queue_mut(queue).next = se;
         if let Some(group) = self.group_entity(queue) {
-            self.rqs[queue.cpu.idx()].next = group;
+            self.rqs[queue.cpu].next = group;
         }
     }
 
@@ -216,7 +216,7 @@ impl<const GROUPS: bool> Fair<Cfs<GROUPS>> {
                 self.set_next_entity(now, QueueId::root(cpu), group);
             }
         }
-        self.rqs[cpu.idx()].curr = p;
+        self.rqs[cpu].curr = p;
         self.list_rotate_to_head(cpu, p);
     }
 
@@ -245,7 +245,7 @@ impl<const GROUPS: bool> Fair<Cfs<GROUPS>> {
                 self.put_prev_entity(now, QueueId::root(cpu), group);
             }
         }
-        self.rqs[cpu.idx()].curr = TaskId::NONE;
+        self.rqs[cpu].curr = TaskId::NONE;
     }
 
     /// `put_prev_entity`
@@ -260,8 +260,8 @@ impl<const GROUPS: bool> Fair<Cfs<GROUPS>> {
 
     /// `yield_task_fair`: let another task run first, once.
     pub(super) fn yield_curr(&mut self, w: &World, cpu: CpuId) {
-        let curr = self.rqs[cpu.idx()].curr;
-        if w.cpus[cpu.idx()].nr_running == 1 || !curr.is_task() {
+        let curr = self.rqs[cpu].curr;
+        if w.cpus[cpu].nr_running == 1 || !curr.is_task() {
             return;
         }
         let queue = self.queue_of(cpu, curr);
@@ -269,7 +269,7 @@ impl<const GROUPS: bool> Fair<Cfs<GROUPS>> {
         self.charge_curr(queue, w.now);
         self.queue_mut(queue).queue.skip = curr;
         if let Some(group) = self.group_entity(queue) {
-            self.rqs[cpu.idx()].queue.skip = group;
+            self.rqs[cpu].queue.skip = group;
         }
     }
 }

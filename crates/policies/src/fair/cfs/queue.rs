@@ -104,7 +104,7 @@ impl<const GROUPS: bool> Fair<Cfs<GROUPS>> {
     pub(super) fn clear_buddies(&mut self, queue: QueueId, se: TaskId) {
         let cleared = self.queue_mut(queue).clear_buddies(se);
         if let Some(group) = self.group_entity(queue) {
-            let root = &mut self.rqs[queue.cpu.idx()];
+            let root = &mut self.rqs[queue.cpu];
             for (buddy, was) in root.buddies().into_iter().zip(cleared) {
                 if was && *buddy == group {
                     *buddy = TaskId::NONE;

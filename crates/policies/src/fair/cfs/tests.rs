@@ -68,7 +68,7 @@ fn cpu_time_follows_weight() {
     let (mut rig, tasks) = hogs(1000, &[0, 5]);
     rig.run(10_000 * MS);
     rig.f.charge_curr(QueueId::root(CPU0), rig.w.now);
-    let ran = |p: TaskId| rig.f.tasks[p.idx()].sum_exec_runtime;
+    let ran = |p: TaskId| rig.f.tasks[p].sum_exec_runtime;
     let total = ran(tasks[0]) + ran(tasks[1]);
     assert_eq!(total, 10_000 * MS);
     let expected = total * 1024 / (1024 + 335);
@@ -78,13 +78,13 @@ fn cpu_time_follows_weight() {
 #[test]
 fn light_ticks_are_those_before_the_minimal_granularity() {
     let (mut rig, _) = hogs(1000, &[0, 0]);
-    (rig.f.rqs[0].nohz_idle, rig.f.rqs[0].next_balance) = (false, 1000);
+    (rig.f.rqs[CpuId(0)].nohz_idle, rig.f.rqs[CpuId(0)].next_balance) = (false, 1000);
     assert_eq!(rig.f.next_deciding_tick(&rig.w, CPU0), 3 * MS);
     rig.w.now = 12 * MS;
-    rig.w.cpus[0].tick_next = 13 * MS;
+    rig.w.cpus[CpuId(0)].tick_next = 13 * MS;
     rig.f.task_tick(&mut rig.w, CPU0);
     assert_eq!(rig.f.next_deciding_tick(&rig.w, CPU0), 13 * MS);
-    assert!(rig.w.cpus[0].need_resched);
+    assert!(rig.w.cpus[CpuId(0)].need_resched);
 }
 
 #[test]
@@ -98,27 +98,27 @@ fn a_new_task_starts_a_slice_late() {
 #[test]
 fn a_new_task_takes_half_of_what_the_last_update_left() {
     let (mut rig, _) = hogs(250, &[]);
-    rig.f.rqs[0].avg.util_avg = 600;
-    rig.f.rqs[0].avg.load_avg = 1024;
+    rig.f.rqs[CpuId(0)].avg.util_avg = 600;
+    rig.f.rqs[CpuId(0)].avg.load_avg = 1024;
     // Nobody has looked at the queue for a second.
     rig.w.now = 1000 * MS;
     let p = rig.fork(0, 0);
-    assert_eq!(rig.f.tasks[p.idx()].avg.util_avg, 212);
+    assert_eq!(rig.f.tasks[p].avg.util_avg, 212);
 }
 
 #[test]
 fn a_long_sleeper_preempts_and_a_short_one_keeps_its_place() {
     let (mut rig, tasks) = hogs(250, &[0, 0]);
-    let sleeper = rig.w.cpus[0].curr;
+    let sleeper = rig.w.cpus[CpuId(0)].curr;
     rig.sleep(0);
-    let other = rig.w.cpus[0].curr;
+    let other = rig.w.cpus[CpuId(0)].curr;
     assert!(tasks.contains(&other) && other != sleeper);
     rig.w.now = 100 * MS;
     rig.f.charge_curr(QueueId::root(CPU0), rig.w.now);
-    let min = rig.f.rqs[0].min_vruntime;
+    let min = rig.f.rqs[CpuId(0)].min_vruntime;
     rig.wake(sleeper);
     assert_eq!(rig.vruntime(sleeper), min - 12 * MS);
-    assert!(rig.w.cpus[0].need_resched);
+    assert!(rig.w.cpus[CpuId(0)].need_resched);
     assert_eq!(rig.schedule(0), sleeper);
 
     // Gone for a millisecond only: it gains nothing.
@@ -134,9 +134,9 @@ fn a_long_sleeper_preempts_and_a_short_one_keeps_its_place() {
 fn preempts(ahead: u64, nice: i8) -> bool {
     let (mut rig, _) = hogs(250, &[0]);
     let wakee = rig.new_task(0, nice);
-    rig.f.tasks[wakee.idx()].vruntime = rig.vruntime(rig.w.cpus[0].curr) - ahead;
+    rig.f.tasks[wakee].vruntime = rig.vruntime(rig.w.cpus[CpuId(0)].curr) - ahead;
     rig.f.check_preempt(&mut rig.w, CPU0, wakee, EnqueueFlags::default());
-    rig.w.cpus[0].need_resched
+    rig.w.cpus[CpuId(0)].need_resched
 }
 
 #[test]
@@ -153,13 +153,13 @@ fn a_wakee_preempts_beyond_its_granularity() {
 fn buddies(curr: SchedPolicy, wakee: SchedPolicy, next_buddy: bool) -> [TaskId; 2] {
     let (mut rig, tasks) = hogs(250, &[0; 8]);
     rig.f.features.next_buddy = next_buddy;
-    let (running, woken) = (rig.w.cpus[0].curr, tasks[0]);
-    rig.f.tasks[running.idx()].policy = curr;
-    rig.f.tasks[woken.idx()].policy = wakee;
-    rig.f.tasks[running.idx()].vruntime = rig.vruntime(woken) + 20 * MS;
+    let (running, woken) = (rig.w.cpus[CpuId(0)].curr, tasks[0]);
+    rig.f.tasks[running].policy = curr;
+    rig.f.tasks[woken].policy = wakee;
+    rig.f.tasks[running].vruntime = rig.vruntime(woken) + 20 * MS;
     rig.f.check_preempt(&mut rig.w, CPU0, woken, EnqueueFlags::default());
-    assert_eq!(rig.w.cpus[0].need_resched, wakee == SchedPolicy::Normal);
-    [rig.f.rqs[0].next, rig.f.rqs[0].queue.last]
+    assert_eq!(rig.w.cpus[CpuId(0)].need_resched, wakee == SchedPolicy::Normal);
+    [rig.f.rqs[CpuId(0)].next, rig.f.rqs[CpuId(0)].queue.last]
 }
 
 /// A SCHED_IDLE task is no next buddy, but it is the last one if it was preempted (spec 3.7).
@@ -179,8 +179,8 @@ fn two_tasks_that_yield_alternate() {
     let (mut rig, tasks) = hogs(250, &[0, 0]);
     // Both at the same place, so that only the skip buddy decides.
     let v = rig.vruntime(tasks[0]);
-    let curr = rig.w.cpus[0].curr;
-    rig.f.tasks[curr.idx()].vruntime = v;
+    let curr = rig.w.cpus[CpuId(0)].curr;
+    rig.f.tasks[curr].vruntime = v;
     let mut prev = curr;
     for _ in 0..10 {
         rig.w.now += 1000;
@@ -195,15 +195,15 @@ fn two_tasks_that_yield_alternate() {
 fn a_lone_task_does_not_yield() {
     let (mut rig, tasks) = hogs(250, &[0]);
     rig.f.yield_task(&mut rig.w, CPU0);
-    assert_eq!(rig.f.rqs[0].queue.skip, TaskId::NONE);
+    assert_eq!(rig.f.rqs[CpuId(0)].queue.skip, TaskId::NONE);
     assert_eq!(rig.schedule(0), tasks[0]);
 }
 
 #[test]
 fn equal_vruntimes_run_in_order_of_arrival() {
     let (mut rig, _) = hogs(250, &[]);
-    let v = rig.f.rqs[0].min_vruntime;
-    let rq = &mut rig.f.rqs[0];
+    let v = rig.f.rqs[CpuId(0)].min_vruntime;
+    let rq = &mut rig.f.rqs[CpuId(0)];
     [3, 1, 2].iter().for_each(|i| rq.tree_insert(v, TaskId(*i)));
     rq.tree_insert(v - 1, TaskId(9));
     rq.tree_remove(v, TaskId(1));
@@ -215,15 +215,15 @@ fn equal_vruntimes_run_in_order_of_arrival() {
 fn the_task_list_is_most_recently_run_first() {
     let (mut rig, tasks) = hogs(250, &[0, 0, 0]);
     rig.run(100 * MS);
-    assert_eq!(rig.f.rqs[0].list_head, rig.w.cpus[0].curr);
+    assert_eq!(rig.f.rqs[CpuId(0)].list_head, rig.w.cpus[CpuId(0)].curr);
     let tail = rig.f.list_tail(CPU0);
     rig.f.list_rotate_to_head(CPU0, tail);
-    assert_eq!(rig.f.rqs[0].list_head, tail);
+    assert_eq!(rig.f.rqs[CpuId(0)].list_head, tail);
     let mut seen = vec![];
-    let mut p = rig.f.rqs[0].list_head;
+    let mut p = rig.f.rqs[CpuId(0)].list_head;
     while p.is_task() {
         seen.push(p);
-        p = rig.f.tasks[p.idx()].list_next;
+        p = rig.f.tasks[p].list_next;
     }
     seen.sort();
     assert_eq!(seen, tasks);
@@ -241,12 +241,12 @@ fn next(state: &mut u64) -> u64 {
 fn random_op(rig: &mut Rig, tasks: &[TaskId], r: u64) {
     let cpu = (r % 2) as u32;
     let p = tasks[(r >> 1) as usize % tasks.len()];
-    let on_rq = rig.w.tasks[p.idx()].on_rq;
+    let on_rq = rig.w.tasks[p].on_rq;
     match (r >> 8) % 4 {
-        0 if rig.w.cpus[cpu as usize].curr.is_task() => rig.sleep(cpu),
+        0 if rig.w.cpus[CpuId((cpu as usize) as u32)].curr.is_task() => rig.sleep(cpu),
         1 if !on_rq => rig.wake(p),
         2 if !on_rq => {
-            let from = rig.w.tasks[p.idx()].cpu;
+            let from = rig.w.tasks[p].cpu;
             let to = CpuId(1 - from.0);
             rig.f.migrate_task_rq(&mut rig.w, p, from, to);
             rig.w.set_task_cpu(p, to, MigrationCause::Wake);
@@ -254,7 +254,7 @@ fn random_op(rig: &mut Rig, tasks: &[TaskId], r: u64) {
             rig.enqueue(p, flags);
         }
         3 if on_rq && !rig.w.cpus.iter().any(|c| c.curr == p) => {
-            let from = rig.w.tasks[p.idx()].cpu;
+            let from = rig.w.tasks[p].cpu;
             rig.dequeue(p, false);
             rig.w.set_task_cpu(p, CpuId(1 - from.0), MigrationCause::Balance);
             rig.enqueue(p, EnqueueFlags { migrated: true, ..EnqueueFlags::default() });
@@ -274,16 +274,14 @@ fn random_operations_keep_the_books() {
         rig.w.now += r % 3_000_000;
         random_op(&mut rig, &tasks, r >> 4);
         for (cpu, min) in min.iter_mut().enumerate() {
-            let rq = &rig.f.rqs[cpu];
+            let rq = &rig.f.rqs[CpuId(cpu as u32)];
             let queued = || {
-                tasks
-                    .iter()
-                    .filter(|p| rig.f.tasks[p.idx()].on_rq && rig.w.tasks[p.idx()].cpu.idx() == cpu)
+                tasks.iter().filter(|p| rig.f.tasks[**p].on_rq && rig.w.tasks[**p].cpu.idx() == cpu)
             };
-            let weight: u64 = queued().map(|p| u64::from(rig.f.tasks[p.idx()].weight)).sum();
+            let weight: u64 = queued().map(|p| u64::from(rig.f.tasks[*p].weight)).sum();
             assert_eq!(rq.load_weight, weight);
             assert_eq!(rq.h_nr_running as usize, queued().count());
-            assert_eq!(rq.h_nr_running, rig.w.cpus[cpu].nr_running);
+            assert_eq!(rq.h_nr_running, rig.w.cpus[CpuId(cpu as u32)].nr_running);
             assert_eq!(rq.queue.tree.len() + usize::from(rq.curr.is_task()), queued().count());
             assert!(rq.min_vruntime >= *min, "min_vruntime went back");
             assert!(rq.avg.util_avg <= 1024 * 2);
@@ -296,8 +294,8 @@ fn random_operations_keep_the_books() {
 fn a_lone_task_uses_at_most_its_cpu() {
     let (mut rig, tasks) = hogs(250, &[0]);
     rig.run(2000 * MS);
-    assert!((1000..=1024).contains(&rig.f.rqs[0].avg.util_avg));
-    assert!(rig.f.tasks[tasks[0].idx()].avg.util_avg <= 1024);
+    assert!((1000..=1024).contains(&rig.f.rqs[CpuId(0)].avg.util_avg));
+    assert!(rig.f.tasks[tasks[0]].avg.util_avg <= 1024);
 }
 
 #[test]
@@ -316,11 +314,11 @@ fn idle_periods_feed_avg_idle() {
     for (idle, avg) in idles.into_iter().zip(expected) {
         rig.w.now += MS;
         rig.sleep(0);
-        rig.f.rqs[0].idle_stamp = rig.w.now;
+        rig.f.rqs[CpuId(0)].idle_stamp = rig.w.now;
         rig.w.now += idle;
         rig.wake(tasks[0]);
         rig.schedule(0);
-        assert_eq!(rig.f.rqs[0].avg_idle, avg);
+        assert_eq!(rig.f.rqs[CpuId(0)].avg_idle, avg);
     }
 }
 
@@ -331,11 +329,11 @@ fn a_sleeper_that_wakes_elsewhere_is_missed_at_the_next_update() {
     let (mut rig, tasks) = hogs(250, &[0]);
     rig.run(100 * MS);
     rig.sleep(0);
-    let before = rig.f.rqs[0].avg.util_avg;
+    let before = rig.f.rqs[CpuId(0)].avg.util_avg;
     rig.w.now += 32 * 1024 * 1024;
     rig.f.migrate_task_rq(&mut rig.w, tasks[0], CpuId(0), CpuId(1));
-    assert!(before > 800 && rig.f.rqs[0].avg.util_avg == before);
-    assert!(rig.f.tasks[tasks[0].idx()].avg.util_avg.abs_diff(before / 2) < 16);
+    assert!(before > 800 && rig.f.rqs[CpuId(0)].avg.util_avg == before);
+    assert!(rig.f.tasks[tasks[0]].avg.util_avg.abs_diff(before / 2) < 16);
     rig.f.update_blocked_averages(&mut rig.w, CpuId(0));
-    assert_eq!(rig.f.rqs[0].avg.util_avg, 0);
+    assert_eq!(rig.f.rqs[CpuId(0)].avg.util_avg, 0);
 }

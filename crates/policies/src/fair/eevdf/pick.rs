@@ -15,8 +15,8 @@ impl Fair<Eevdf> {
     /// `pick_eevdf`: the task that should run, `None` if nobody is on the queue. It may be a
     /// delayed one. Without `protect` the protection of the current task does not count.
     fn pick_eevdf(&self, cpu: CpuId, protect: bool) -> Option<TaskId> {
-        let rq = &self.rqs[cpu.idx()];
-        let on_rq = |p: &TaskId| p.is_task() && self.tasks[p.idx()].on_rq;
+        let rq = &self.rqs[cpu];
+        let on_rq = |p: &TaskId| p.is_task() && self.tasks[*p].on_rq;
         let curr = Some(rq.curr).filter(on_rq);
         if rq.h_nr_running <= 1 {
             return curr.or(rq.queue.root.is_task().then_some(rq.queue.root));
@@ -37,7 +37,7 @@ impl Fair<Eevdf> {
         let (Some(c), Some(b)) = (curr, best) else {
             return curr.or(best);
         };
-        let (mine, theirs) = (self.tasks[c.idx()].ext.deadline, self.tasks[b.idx()].ext.deadline);
+        let (mine, theirs) = (self.tasks[c].ext.deadline, self.tasks[b].ext.deadline);
         // v6.6 stays with the current task if they are equal, later ones do not.
         let stays = if rules == Rules::V6_6 { mine <= theirs } else { mine < theirs };
         Some(if stays { c } else { b })
@@ -49,31 +49,31 @@ impl Fair<Eevdf> {
         if self.discipline.rules >= Rules::V6_18_2 {
             return self.protect_slice(curr);
         }
-        let ext = &self.tasks[curr.idx()].ext;
+        let ext = &self.tasks[curr].ext;
         self.features.run_to_parity && ext.protect == ext.deadline
     }
 
     #[inline]
     fn next_is_eligible(&self, cpu: CpuId) -> bool {
-        let next = self.rqs[cpu.idx()].next;
+        let next = self.rqs[cpu].next;
         next.is_task() && self.is_eligible(cpu, next)
     }
 
     /// `pick_next_entity`: as `pick_eevdf`, and delayed tasks that it meets leave the queue.
     pub(super) fn pick_next(&mut self, w: &mut World, cpu: CpuId, protect: bool) -> Option<TaskId> {
         // After a look for work elsewhere the task that went to sleep is still current (spec 4.7).
-        let curr = self.rqs[cpu.idx()].curr;
-        if curr.is_task() && self.tasks[curr.idx()].on_rq {
+        let curr = self.rqs[cpu].curr;
+        if curr.is_task() && self.tasks[curr].on_rq {
             self.charge_curr(w, cpu);
         }
         let early_buddy = self.discipline.rules <= Rules::V6_12 && self.features.next_buddy;
         loop {
             let p = if early_buddy && self.next_is_eligible(cpu) {
-                self.rqs[cpu.idx()].next
+                self.rqs[cpu].next
             } else {
                 self.pick_eevdf(cpu, protect)?
             };
-            if !self.tasks[p.idx()].ext.sched_delayed {
+            if !self.tasks[p].ext.sched_delayed {
                 return Some(p);
             }
             self.finish_delayed(w, cpu, p);
@@ -84,13 +84,13 @@ impl Fair<Eevdf> {
     /// again, because then this is not called.
     pub(super) fn set_next(&mut self, now: Ns, cpu: CpuId, p: TaskId) {
         self.clear_buddies(cpu, p);
-        if self.tasks[p.idx()].on_rq {
+        if self.tasks[p].on_rq {
             self.tree_remove(cpu, p);
             self.update_load_avg(now, cpu, p);
-            self.tasks[p.idx()].ext.protect = self.protection(cpu, p);
+            self.tasks[p].ext.protect = self.protection(cpu, p);
         }
-        self.rqs[cpu.idx()].curr = p;
-        let se = &mut self.tasks[p.idx()];
+        self.rqs[cpu].curr = p;
+        let se = &mut self.tasks[p];
         se.exec_start = now;
         se.prev_sum_exec_runtime = se.sum_exec_runtime;
         self.list_rotate_to_head(cpu, p);
@@ -98,7 +98,7 @@ impl Fair<Eevdf> {
 
     /// The deadline as it is now, or `set_protect_slice` (spec 4.9). `p` is not in the tree.
     fn protection(&self, cpu: CpuId, p: TaskId) -> u64 {
-        let se = &self.tasks[p.idx()];
+        let se = &self.tasks[p];
         if self.discipline.rules < Rules::V6_18_2 {
             return se.ext.deadline;
         }
@@ -116,12 +116,12 @@ impl Fair<Eevdf> {
 
     /// `put_prev_entity`
     pub(super) fn put_prev(&mut self, w: &mut World, cpu: CpuId, p: TaskId) {
-        if self.tasks[p.idx()].on_rq {
+        if self.tasks[p].on_rq {
             self.charge_curr(w, cpu);
             self.tree_insert(cpu, p);
             self.update_load_avg(w.now, cpu, p);
         }
-        self.rqs[cpu.idx()].curr = TaskId::NONE;
+        self.rqs[cpu].curr = TaskId::NONE;
     }
 
     /// `check_preempt_wakeup_fair` (spec 4.8)
@@ -132,26 +132,26 @@ impl Fair<Eevdf> {
         (curr, p): (TaskId, TaskId),
         fork: bool,
     ) {
-        let idle_policy = self.tasks[p.idx()].is_idle_policy();
-        let still_delayed = self.tasks[p.idx()].ext.sched_delayed;
+        let idle_policy = self.tasks[p].is_idle_policy();
+        let still_delayed = self.tasks[p].ext.sched_delayed;
         if self.features.next_buddy && !fork && !still_delayed && !idle_policy {
-            self.rqs[cpu.idx()].next = p;
+            self.rqs[cpu].next = p;
         }
-        if w.cpus[cpu.idx()].need_resched {
+        if w.cpus[cpu].need_resched {
             return;
         }
         let rules = self.discipline.rules;
         if rules >= Rules::V6_12 && !self.features.wakeup_preemption {
             return;
         }
-        if self.tasks[curr.idx()].is_idle_policy() && !idle_policy {
+        if self.tasks[curr].is_idle_policy() && !idle_policy {
             if rules >= Rules::V6_18_2 {
                 self.cancel_protection(curr);
             }
             return w.resched_curr(cpu);
         }
         // Batch and idle tasks do not preempt.
-        if self.tasks[p.idx()].policy != SchedPolicy::Normal || !self.features.wakeup_preemption {
+        if self.tasks[p].policy != SchedPolicy::Normal || !self.features.wakeup_preemption {
             return;
         }
         self.charge_curr(w, cpu);
@@ -160,7 +160,7 @@ impl Fair<Eevdf> {
             Rules::V6_12 => {
                 if self.preempts_short(cpu, curr, p) {
                     // The stamp is no deadline any more.
-                    let ext = &mut self.tasks[curr.idx()].ext;
+                    let ext = &mut self.tasks[curr].ext;
                     ext.protect = ext.deadline.wrapping_add(1);
                 }
                 self.pick_eevdf(cpu, true) == Some(p)
@@ -176,7 +176,7 @@ impl Fair<Eevdf> {
 
     /// `do_preempt_short` (v6.12): a shorter slice breaks the protection, if `p` could run at all.
     fn preempts_short(&self, cpu: CpuId, curr: TaskId, p: TaskId) -> bool {
-        let (mine, theirs) = (&self.tasks[p.idx()].ext, &self.tasks[curr.idx()].ext);
+        let (mine, theirs) = (&self.tasks[p].ext, &self.tasks[curr].ext);
         self.features.preempt_short
             && mine.slice < theirs.slice
             && self.is_eligible(cpu, p)
@@ -192,7 +192,7 @@ impl Fair<Eevdf> {
         weak: bool,
     ) -> bool {
         let stable = self.discipline.rules >= Rules::V6_18;
-        let slice = |p: TaskId| self.tasks[p.idx()].ext.slice;
+        let slice = |p: TaskId| self.tasks[p].ext.slice;
         let short = self.features.preempt_short && slice(p) < slice(curr);
         if stable && !short && weak {
             return false;
@@ -213,25 +213,25 @@ impl Fair<Eevdf> {
 
     /// `cancel_protect_slice`
     fn cancel_protection(&mut self, curr: TaskId) {
-        let se = &mut self.tasks[curr.idx()];
+        let se = &mut self.tasks[curr];
         se.ext.protect = se.ext.protect.min(se.vruntime);
     }
 
     /// `update_protect_slice`: the queue has got a shorter slice.
     fn shorten_protection(&mut self, cpu: CpuId, curr: TaskId) {
         let shortest = self.min_slice(cpu);
-        let se = &mut self.tasks[curr.idx()];
+        let se = &mut self.tasks[curr];
         let end = se.vruntime + calc_delta_fair(shortest, se.weight, se.inv_weight);
         se.ext.protect = se.ext.protect.min(end);
     }
 
     /// The first tick edge of `cpu` at which `update_curr` may ask the current task to give way.
     pub(super) fn preempting_tick(&self, w: &World, cpu: CpuId) -> Ns {
-        let (rq, tick_next) = (&self.rqs[cpu.idx()], w.cpus[cpu.idx()].tick_next);
+        let (rq, tick_next) = (&self.rqs[cpu], w.cpus[cpu].tick_next);
         if rq.h_nr_running < 2 || !rq.curr.is_task() {
             return NEVER;
         }
-        let se = &self.tasks[rq.curr.idx()];
+        let se = &self.tasks[rq.curr];
         let mut end = se.ext.deadline;
         match self.discipline.rules {
             Rules::V6_4 | Rules::V6_6 => {}
@@ -251,8 +251,8 @@ impl Fair<Eevdf> {
 
     /// `yield_task_fair`: let others run for a slice.
     pub(super) fn yield_curr(&mut self, w: &mut World, cpu: CpuId) {
-        let curr = self.rqs[cpu.idx()].curr;
-        if w.cpus[cpu.idx()].nr_running == 1 || !curr.is_task() {
+        let curr = self.rqs[cpu].curr;
+        if w.cpus[cpu].nr_running == 1 || !curr.is_task() {
             return;
         }
         self.clear_buddies(cpu, curr);
@@ -261,7 +261,7 @@ impl Fair<Eevdf> {
         if stable && !self.is_eligible(cpu, curr) {
             return;
         }
-        let se = &mut self.tasks[curr.idx()];
+        let se = &mut self.tasks[curr];
         if stable {
             se.vruntime = se.ext.deadline;
         }

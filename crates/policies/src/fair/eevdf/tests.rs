@@ -6,6 +6,7 @@ use super::super::reasons;
 use super::super::testing::Rig;
 use super::*;
 use sim_core::{MigrationCause, Policy, SchedAttr, SchedPolicy};
+use topology::PerCpu;
 
 const MS: u64 = 1_000_000;
 const CPU0: CpuId = CpuId(0);
@@ -22,7 +23,7 @@ fn hogs(rules: Rules, hz: u32, nices: &[i8]) -> (Rig<Eevdf>, Vec<TaskId>) {
     for p in &tasks {
         // A full slice for all, in every version.
         rig.f.tree_remove(CPU0, *p);
-        let se = &mut rig.f.tasks[p.idx()];
+        let se = &mut rig.f.tasks[*p];
         let vslice = calc_delta_fair(se.ext.slice, se.weight, se.inv_weight);
         se.ext.deadline = se.vruntime + vslice;
         rig.f.tree_insert(CPU0, *p);
@@ -34,7 +35,7 @@ fn hogs(rules: Rules, hz: u32, nices: &[i8]) -> (Rig<Eevdf>, Vec<TaskId>) {
 /// Who runs how long, in ms: "A4 B8 …".
 fn turns(rules: Rules, hz: u32, nices: &[i8], n: usize) -> String {
     let (mut rig, _) = hogs(rules, hz, nices);
-    let mut at = (0, rig.w.cpus[0].curr);
+    let mut at = (0, rig.w.cpus[CpuId(0)].curr);
     let mut text = Vec::new();
     for (when, next) in rig.run(200 * MS) {
         let name = (b'A' + at.1.0 as u8) as char;
@@ -85,10 +86,10 @@ fn three_equal_hogs_take_turns() {
 /// The largest lag that a task of this nice level may take along.
 fn limit(rules: Rules, nice: i8) -> i64 {
     let (mut rig, tasks) = hogs(rules, 250, &[0, nice]);
-    let curr = rig.w.cpus[0].curr;
+    let curr = rig.w.cpus[CpuId(0)].curr;
     rig.f.put_prev(&mut rig.w, CPU0, curr);
     rig.f.set_next(0, CPU0, tasks[1]);
-    rig.f.tasks[tasks[1].idx()].vruntime -= 1_000_000 * MS;
+    rig.f.tasks[tasks[1]].vruntime -= 1_000_000 * MS;
     rig.f.entity_lag(&rig.w, CPU0, tasks[1])
 }
 
@@ -107,7 +108,7 @@ fn lag_is_inflated_so_that_it_is_right_after_joining() {
     let lag = |n: usize, nice: i8, vlag: i64| {
         let (mut rig, _) = hogs(Rules::V6_18, 250, &vec![0; n]);
         let p = rig.new_task(0, nice);
-        rig.f.lag_before_joining(CPU0, vlag, rig.f.tasks[p.idx()].weight)
+        rig.f.lag_before_joining(CPU0, vlag, rig.f.tasks[p].weight)
     };
     let ms = MS as i64;
     assert_eq!(lag(2, 0, ms), 1_500_000);
@@ -122,11 +123,11 @@ fn a_sleeper_comes_back_with_the_lag_it_left_with() {
         let (mut rig, tasks) = hogs(rules, 1000, &[0, 0, 3]);
         // The first one leaves when it has just begun to run: it is behind.
         rig.run(7 * MS);
-        let p = tasks.iter().copied().find(|p| rig.w.cpus[0].curr != *p).unwrap();
+        let p = tasks.iter().copied().find(|p| rig.w.cpus[CpuId(0)].curr != *p).unwrap();
         rig.f.charge_curr(&mut rig.w, CPU0);
         let before = rig.f.avg_vruntime(CPU0) as i64 - rig.vruntime(p) as i64;
         rig.dequeue(p, false);
-        assert_eq!(rig.f.tasks[p.idx()].ext.vlag, before, "{rules:?}");
+        assert_eq!(rig.f.tasks[p].ext.vlag, before, "{rules:?}");
         rig.w.now += 5 * MS;
         rig.enqueue(p, EnqueueFlags { wakeup: true, ..EnqueueFlags::default() });
         let after = rig.f.avg_vruntime(CPU0) as i64 - rig.vruntime(p) as i64;
@@ -141,7 +142,7 @@ fn a_forked_task_gets_half_a_slice_since_6_12() {
     {
         let (mut rig, _) = hogs(rules, 250, &[0]);
         let child = rig.fork(0, 0);
-        let ext = rig.f.tasks[child.idx()].ext;
+        let ext = rig.f.tasks[child].ext;
         assert_eq!(ext.deadline - rig.vruntime(child), expected, "{rules:?}");
     }
 }
@@ -154,11 +155,11 @@ fn a_moved_task_keeps_what_is_left_of_its_slice_since_6_12() {
         rig.w.now = 2 * MS;
         rig.f.put_prev(&mut rig.w, CPU0, tasks[0]);
         rig.f.set_next(2 * MS, CPU0, tasks[1]);
-        rig.w.cpus[0].curr = tasks[1];
+        rig.w.cpus[CpuId(0)].curr = tasks[1];
         rig.dequeue(tasks[0], false);
         rig.w.set_task_cpu(tasks[0], CpuId(1), MigrationCause::Balance);
         rig.enqueue(tasks[0], EnqueueFlags { migrated: true, ..EnqueueFlags::default() });
-        let se = &rig.f.tasks[tasks[0].idx()];
+        let se = &rig.f.tasks[tasks[0]];
         let left = se.ext.deadline - se.vruntime;
         assert_eq!(left, if kept { MS } else { 3 * MS }, "{rules:?}");
         assert_eq!(se.exec_start, 0);
@@ -169,7 +170,7 @@ fn a_moved_task_keeps_what_is_left_of_its_slice_since_6_12() {
 fn one_asleep_in_debt(rules: Rules) -> (Rig<Eevdf>, TaskId) {
     let (mut rig, tasks) = hogs(rules, 1000, &[0, 0, 0]);
     let p = tasks[0];
-    assert_eq!(rig.w.cpus[0].curr, p);
+    assert_eq!(rig.w.cpus[CpuId(0)].curr, p);
     rig.w.now = MS;
     rig.sleep(0);
     (rig, p)
@@ -180,18 +181,18 @@ fn who_sleeps_in_debt_stays_on_the_queue_until_it_is_picked() {
     for rules in [Rules::V6_12, Rules::V6_18_2, Rules::V6_18] {
         let (mut rig, p) = one_asleep_in_debt(rules);
         let on_rq = |rig: &Rig<Eevdf>| {
-            let (rq, c) = (&rig.f.rqs[0], &rig.w.cpus[0]);
+            let (rq, c) = (&rig.f.rqs[CpuId(0)], &rig.w.cpus[CpuId(0)]);
             (rq.h_nr_running, rq.h_nr_delayed, rq.load_weight, c.nr_running, c.nr_delayed)
         };
         assert_eq!(on_rq(&rig), (3, 1, 3 * 1024, 3, 1), "{rules:?}");
-        assert!(rig.w.tasks[p.idx()].on_rq && rig.w.tasks[p.idx()].sched_delayed);
+        assert!(rig.w.tasks[p].on_rq && rig.w.tasks[p].sched_delayed);
         // Who waits are the one other task that does not run.
-        assert_eq!(rig.w.cpus[0].waiting(), 1);
-        rig.w.cpus[0].tick_next = 2 * MS;
+        assert_eq!(rig.w.cpus[CpuId(0)].waiting(), 1);
+        rig.w.cpus[CpuId(0)].tick_next = 2 * MS;
         rig.run(40 * MS);
         assert_eq!(on_rq(&rig), (2, 0, 2 * 1024, 2, 0), "{rules:?}");
-        assert!(!rig.w.tasks[p.idx()].on_rq && !rig.w.tasks[p.idx()].sched_delayed);
-        assert_eq!(rig.f.tasks[p.idx()].ext.vlag, 0, "DELAY_ZERO");
+        assert!(!rig.w.tasks[p].on_rq && !rig.w.tasks[p].sched_delayed);
+        assert_eq!(rig.f.tasks[p].ext.vlag, 0, "DELAY_ZERO");
     }
 }
 
@@ -204,39 +205,39 @@ fn who_went_to_sleep_is_not_charged_for_the_search() {
         rig.w.now = MS;
         rig.dequeue(p, true);
         assert_eq!(rig.f.pick_next_task(&mut rig.w, CPU0), None);
-        let ran = rig.f.tasks[p.idx()].sum_exec_runtime;
+        let ran = rig.f.tasks[p].sum_exec_runtime;
         rig.w.now += 5_000;
         assert_eq!(rig.f.pick_next_task(&mut rig.w, CPU0), None);
-        assert_eq!(rig.f.tasks[p.idx()].sum_exec_runtime, ran, "{rules:?}");
+        assert_eq!(rig.f.tasks[p].sum_exec_runtime, ran, "{rules:?}");
     }
 }
 
 #[test]
 fn v6_6_knows_no_delay() {
     let (rig, p) = one_asleep_in_debt(Rules::V6_6);
-    assert!(!rig.w.tasks[p.idx()].on_rq);
-    assert!(rig.f.tasks[p.idx()].ext.vlag < 0);
+    assert!(!rig.w.tasks[p].on_rq);
+    assert!(rig.f.tasks[p].ext.vlag < 0);
 }
 
 #[test]
 fn who_exits_is_not_delayed() {
     let (mut rig, tasks) = hogs(Rules::V6_18, 1000, &[0, 0]);
     rig.w.now = MS;
-    rig.w.tasks[tasks[0].idx()].state = TaskState::Dead;
+    rig.w.tasks[tasks[0]].state = TaskState::Dead;
     rig.f.dequeue(&mut rig.w, CPU0, tasks[0], true);
-    assert!(!rig.w.tasks[tasks[0].idx()].sched_delayed);
+    assert!(!rig.w.tasks[tasks[0]].sched_delayed);
 }
 
 #[test]
 fn woken_while_delayed_a_task_keeps_its_place() {
     let (mut rig, p) = one_asleep_in_debt(Rules::V6_18);
-    let se = &rig.f.tasks[p.idx()];
+    let se = &rig.f.tasks[p];
     let (v, d) = (se.vruntime, se.ext.deadline);
     rig.w.now += MS / 10;
     rig.wake(p);
-    let se = &rig.f.tasks[p.idx()];
+    let se = &rig.f.tasks[p];
     assert_eq!((se.vruntime, se.ext.deadline, se.ext.sched_delayed), (v, d, false));
-    assert_eq!((rig.f.rqs[0].h_nr_delayed, rig.w.cpus[0].nr_delayed), (0, 0));
+    assert_eq!((rig.f.rqs[CpuId(0)].h_nr_delayed, rig.w.cpus[CpuId(0)].nr_delayed), (0, 0));
 }
 
 #[test]
@@ -246,7 +247,7 @@ fn who_has_more_than_paid_starts_afresh() {
     rig.w.now += 50 * MS;
     rig.f.charge_curr(&mut rig.w, CPU0);
     rig.wake(p);
-    let se = &rig.f.tasks[p.idx()];
+    let se = &rig.f.tasks[p];
     let lag = rig.f.avg_vruntime(CPU0) as i64 - se.vruntime as i64;
     assert!(lag.abs() <= 1, "{lag}");
     assert_eq!(se.ext.deadline, se.vruntime + 3 * MS);
@@ -257,7 +258,7 @@ fn who_sleeps_alone_leaves_at_once() {
     let (mut rig, tasks) = hogs(Rules::V6_18, 1000, &[0]);
     rig.w.now = 10 * MS;
     rig.sleep(0);
-    assert!(!rig.w.tasks[tasks[0].idx()].on_rq);
+    assert!(!rig.w.tasks[tasks[0]].on_rq);
 }
 
 /// Does a wakee of this slice (0: the base slice) preempt a hog that has run for `ran`?
@@ -265,11 +266,11 @@ fn preempts(rules: Rules, ran: u64, slice_ns: u64) -> bool {
     let (mut rig, tasks) = hogs(rules, 250, &[0, 0]);
     let p = tasks[1];
     rig.dequeue(p, false);
-    rig.f.tasks[p.idx()].ext.rel_deadline = false;
+    rig.f.tasks[p].ext.rel_deadline = false;
     Eevdf::set_slice(&mut rig.f, p, slice_ns);
     rig.w.now = ran;
     rig.wake(p);
-    rig.w.cpus[0].need_resched
+    rig.w.cpus[CpuId(0)].need_resched
 }
 
 #[test]
@@ -289,22 +290,22 @@ fn owed_preempts(rules: Rules, run_to_parity: bool) -> bool {
     assert_eq!(rig.schedule(0), hog);
     rig.dequeue(p, false);
     rig.f.tree_remove(CPU0, ahead);
-    rig.f.tasks[ahead.idx()].vruntime += 40 * MS;
-    rig.f.tasks[ahead.idx()].ext.deadline += 40 * MS;
+    rig.f.tasks[ahead].vruntime += 40 * MS;
+    rig.f.tasks[ahead].ext.deadline += 40 * MS;
     rig.f.tree_insert(CPU0, ahead);
-    rig.f.tasks[hog.idx()].ext.deadline = rig.vruntime(hog) + 3 * MS;
+    rig.f.tasks[hog].ext.deadline = rig.vruntime(hog) + 3 * MS;
     rig.f.put_prev(&mut rig.w, CPU0, hog);
     rig.f.set_next(0, CPU0, hog);
     // Joining two others inflates its lag by a half: it comes to stand before the hog.
     let behind = rig.f.avg_vruntime(CPU0) - rig.vruntime(hog) + MS;
-    rig.f.tasks[p.idx()].ext.vlag = behind as i64 * 2 / 3;
-    rig.f.tasks[p.idx()].ext.rel_deadline = false;
+    rig.f.tasks[p].ext.vlag = behind as i64 * 2 / 3;
+    rig.f.tasks[p].ext.rel_deadline = false;
     rig.w.now = MS;
     rig.wake(p);
     assert!([hog, p].iter().all(|p| rig.f.is_eligible(CPU0, *p)), "{rules:?}");
-    let deadline = |p: TaskId| rig.f.tasks[p.idx()].ext.deadline;
+    let deadline = |p: TaskId| rig.f.tasks[p].ext.deadline;
     assert!(deadline(p) < deadline(hog), "{rules:?}");
-    rig.w.cpus[0].need_resched
+    rig.w.cpus[CpuId(0)].need_resched
 }
 
 #[test]
@@ -332,13 +333,13 @@ fn protection_lasts_for_the_shortest_slice() {
     let start = rig.vruntime(tasks[0]);
     rig.f.put_prev(&mut rig.w, CPU0, tasks[0]);
     rig.f.set_next(0, CPU0, tasks[0]);
-    assert_eq!(rig.f.tasks[tasks[0].idx()].ext.protect, start + MS);
+    assert_eq!(rig.f.tasks[tasks[0]].ext.protect, start + MS);
     let features = Features { run_to_parity: false, ..Features::for_rules(Rules::V6_18) };
     let mut rig = Rig::eevdf(Rules::V6_18, 1000, features);
     let p = rig.fork(0, 0);
     rig.fork(0, 0);
     rig.schedule(0);
-    let se = &rig.f.tasks[p.idx()];
+    let se = &rig.f.tasks[p];
     assert_eq!(se.ext.protect - se.vruntime, 700_000);
 }
 
@@ -348,9 +349,9 @@ fn a_woken_idle_policy_task_is_no_buddy() {
     let next = |policy| {
         let (mut rig, tasks) = hogs(Rules::V6_6, 1000, &[0, 0]);
         rig.f.features.next_buddy = true;
-        rig.f.tasks[tasks[1].idx()].policy = policy;
+        rig.f.tasks[tasks[1]].policy = policy;
         rig.f.check_preempt(&mut rig.w, CPU0, tasks[1], EnqueueFlags::default());
-        rig.f.rqs[0].next
+        rig.f.rqs[CpuId(0)].next
     };
     assert_eq!(next(SchedPolicy::Normal), TaskId(1));
     assert_eq!(next(SchedPolicy::Idle), TaskId::NONE);
@@ -360,11 +361,11 @@ fn a_woken_idle_policy_task_is_no_buddy() {
 fn yielding_costs_a_slice() {
     for rules in ALL_RULES {
         let (mut rig, tasks) = hogs(rules, 1000, &[0, 0]);
-        let d = rig.f.tasks[tasks[0].idx()].ext.deadline;
+        let d = rig.f.tasks[tasks[0]].ext.deadline;
         rig.w.now = MS / 10;
         // Ahead of V, in 6.18 it has nothing to give.
         rig.f.yield_task(&mut rig.w, CPU0);
-        let later = rig.f.tasks[tasks[0].idx()].ext.deadline;
+        let later = rig.f.tasks[tasks[0]].ext.deadline;
         let given = if rules >= Rules::V6_18_2 { 0 } else { 3 * MS };
         assert_eq!(later - d, given, "{rules:?}");
     }
@@ -378,7 +379,7 @@ fn a_renice_keeps_lag_and_rest_of_the_slice_in_time_of_the_cpu() {
         rig.f.charge_curr(&mut rig.w, CPU0);
         for p in tasks {
             let state = |rig: &Rig<Eevdf>| {
-                let (v, se) = (rig.f.avg_vruntime(CPU0), &rig.f.tasks[p.idx()]);
+                let (v, se) = (rig.f.avg_vruntime(CPU0), &rig.f.tasks[p]);
                 let scale = i64::from(se.weight);
                 let lag = v.wrapping_sub(se.vruntime) as i64 * scale;
                 (lag, se.ext.deadline.wrapping_sub(se.vruntime) as i64 * scale)
@@ -386,7 +387,7 @@ fn a_renice_keeps_lag_and_rest_of_the_slice_in_time_of_the_cpu() {
             let before = state(&rig);
             let attr = SchedAttr { nice: 7, ..SchedAttr::default() };
             rig.f.set_scheduler(&mut rig.w, p, attr);
-            rig.w.tasks[p.idx()].attr.nice = 7;
+            rig.w.tasks[p].attr.nice = 7;
             let after = state(&rig);
             assert!((before.0 - after.0).abs() < 5_000, "{rules:?} {before:?} {after:?}");
             assert!((before.1 - after.1).abs() < 5_000, "{rules:?} {before:?} {after:?}");
@@ -406,11 +407,11 @@ fn next(state: &mut u64) -> u64 {
 fn random_op(rig: &mut Rig<Eevdf>, tasks: &[TaskId], r: u64) {
     let cpu = (r % 2) as u32;
     let p = tasks[(r >> 1) as usize % tasks.len()];
-    let t = &rig.w.tasks[p.idx()];
+    let t = &rig.w.tasks[p];
     let (asleep, on_rq, from) = (!t.on_rq || t.sched_delayed, t.on_rq, t.cpu);
     let to = CpuId(1 - from.0);
     match (r >> 8) % 6 {
-        0 if rig.w.cpus[cpu as usize].curr.is_task() => rig.sleep(cpu),
+        0 if rig.w.cpus[CpuId((cpu as usize) as u32)].curr.is_task() => rig.sleep(cpu),
         1 if asleep => rig.wake(p),
         2 if !on_rq => {
             rig.f.migrate_task_rq(&mut rig.w, p, from, to);
@@ -433,19 +434,17 @@ fn random_op(rig: &mut Rig<Eevdf>, tasks: &[TaskId], r: u64) {
 
 /// T4.1, T4.7, I5, and the books of a runqueue.
 fn check(rig: &Rig<Eevdf>, tasks: &[TaskId], cpu: CpuId) {
-    let rq = &rig.f.rqs[cpu.idx()];
-    let queued: Vec<_> = tasks
-        .iter()
-        .filter(|p| rig.f.tasks[p.idx()].on_rq && rig.w.tasks[p.idx()].cpu == cpu)
-        .collect();
-    let se = |p: &TaskId| &rig.f.tasks[p.idx()];
+    let rq = &rig.f.rqs[cpu];
+    let queued: Vec<_> =
+        tasks.iter().filter(|p| rig.f.tasks[**p].on_rq && rig.w.tasks[**p].cpu == cpu).collect();
+    let se = |p: &TaskId| &rig.f.tasks[*p];
     let weight: u64 = queued.iter().map(|p| u64::from(se(p).weight)).sum();
     assert_eq!(rq.load_weight, weight);
     assert_eq!(rq.h_nr_running as usize, queued.len());
-    assert_eq!(rq.h_nr_running, rig.w.cpus[cpu.idx()].nr_running);
+    assert_eq!(rq.h_nr_running, rig.w.cpus[cpu].nr_running);
     let delayed = queued.iter().filter(|p| se(p).ext.sched_delayed).count();
     assert_eq!(rq.h_nr_delayed as usize, delayed);
-    assert_eq!(rq.h_nr_delayed, rig.w.cpus[cpu.idx()].nr_delayed);
+    assert_eq!(rq.h_nr_delayed, rig.w.cpus[cpu].nr_delayed);
     let v = rig.f.avg_vruntime(cpu);
     let lags = queued
         .iter()
@@ -466,16 +465,16 @@ fn random_operations_keep_the_books() {
         let mut rig = rig(rules, 250);
         let tasks: Vec<TaskId> = (0..12).map(|i| rig.fork(i % 2, i as i8 * 2 - 10)).collect();
         let mut state = 88172645463325252;
-        let mut min = [0; 2];
+        let mut min = PerCpu::filled(0, 2);
         for _ in 0..20_000 {
             let r = next(&mut state);
             rig.w.now += r % 3_000_000;
             random_op(&mut rig, &tasks, r >> 4);
             for cpu in [CPU0, CpuId(1)] {
                 check(&rig, &tasks, cpu);
-                let v = rig.f.rqs[cpu.idx()].min_vruntime;
-                assert!(v >= min[cpu.idx()], "min_vruntime went back");
-                min[cpu.idx()] = v;
+                let v = rig.f.rqs[cpu].min_vruntime;
+                assert!(v >= min[cpu], "min_vruntime went back");
+                min[cpu] = v;
             }
         }
     }

@@ -5,7 +5,7 @@
 //! smallest and largest slice. Linux augments its red-black trees in the same way; AVL trees are
 //! shorter to write down and as deep.
 
-use sim_core::TaskId;
+use sim_core::{PerTask, TaskId};
 
 /// What a tree knows of a waiting task.
 #[derive(Clone, Copy, Debug)]
@@ -46,16 +46,14 @@ const NO_NODE: Node = Node {
 /// See the module's documentation. A tree is named by its root, [`TaskId::NONE`] if it is empty.
 #[derive(Clone, Debug, Default)]
 pub struct Trees {
-    nodes: Vec<Node>,
+    nodes: PerTask<Node>,
     seq: u64,
 }
 
 impl Trees {
     /// Makes room for a task.
     pub(super) fn make_room(&mut self, p: TaskId) {
-        if self.nodes.len() <= p.idx() {
-            self.nodes.resize(p.idx() + 1, NO_NODE);
-        }
+        self.nodes.cover(p, || NO_NODE);
     }
 
     /// Puts `p` behind all of the same deadline; the result is the new root.
@@ -64,7 +62,7 @@ impl Trees {
         self.seq += 1;
         let (v, slice) = (own.vruntime, own.slice);
         let all = Extremes { min_vruntime: v, min_slice: slice, max_slice: slice };
-        self.nodes[p.idx()] = Node { own, seq: self.seq, all, height: 1, ..NO_NODE };
+        self.nodes[p] = Node { own, seq: self.seq, all, height: 1, ..NO_NODE };
         self.insert_below(root, p)
     }
 
@@ -74,13 +72,13 @@ impl Trees {
         if root == p {
             return self.join(p);
         }
-        let (n, q) = (&self.nodes[root.idx()], &self.nodes[p.idx()]);
+        let (n, q) = (&self.nodes[root], &self.nodes[p]);
         if q.key() < n.key() {
             let left = self.remove(n.left, p);
-            self.nodes[root.idx()].left = left;
+            self.nodes[root].left = left;
         } else {
             let right = self.remove(n.right, p);
-            self.nodes[root.idx()].right = right;
+            self.nodes[root].right = right;
         }
         self.balance(root)
     }
@@ -88,7 +86,7 @@ impl Trees {
     /// The extremes of a tree, if there is anybody.
     #[inline]
     pub(super) fn extremes(&self, root: TaskId) -> Option<&Extremes> {
-        root.is_task().then(|| &self.nodes[root.idx()].all)
+        root.is_task().then(|| &self.nodes[root].all)
     }
 
     /// The first task in the order whose vruntime is at most `limit`.
@@ -96,8 +94,8 @@ impl Trees {
     pub(super) fn first_up_to(&self, root: TaskId, limit: u64) -> Option<TaskId> {
         let mut at = root;
         while at.is_task() {
-            let n = &self.nodes[at.idx()];
-            if n.left.is_task() && self.nodes[n.left.idx()].all.min_vruntime <= limit {
+            let n = &self.nodes[at];
+            if n.left.is_task() && self.nodes[n.left].all.min_vruntime <= limit {
                 at = n.left;
             } else if n.own.vruntime <= limit {
                 return Some(at);
@@ -111,7 +109,7 @@ impl Trees {
     /// All tasks of a tree in its order.
     pub(super) fn in_order(&self, root: TaskId, out: &mut Vec<TaskId>) {
         if root.is_task() {
-            let n = self.nodes[root.idx()];
+            let n = self.nodes[root];
             self.in_order(n.left, out);
             out.push(root);
             self.in_order(n.right, out);
@@ -122,20 +120,20 @@ impl Trees {
         if !root.is_task() {
             return p;
         }
-        let (n, q) = (&self.nodes[root.idx()], &self.nodes[p.idx()]);
+        let (n, q) = (&self.nodes[root], &self.nodes[p]);
         if q.key() < n.key() {
             let left = self.insert_below(n.left, p);
-            self.nodes[root.idx()].left = left;
+            self.nodes[root].left = left;
         } else {
             let right = self.insert_below(n.right, p);
-            self.nodes[root.idx()].right = right;
+            self.nodes[root].right = right;
         }
         self.balance(root)
     }
 
     /// The tree without its root `p`.
     fn join(&mut self, p: TaskId) -> TaskId {
-        let Node { left, right, .. } = self.nodes[p.idx()];
+        let Node { left, right, .. } = self.nodes[p];
         if !left.is_task() {
             return right;
         }
@@ -143,34 +141,34 @@ impl Trees {
             return left;
         }
         let mut first = right;
-        while self.nodes[first.idx()].left.is_task() {
-            first = self.nodes[first.idx()].left;
+        while self.nodes[first].left.is_task() {
+            first = self.nodes[first].left;
         }
         let right = self.remove(right, first);
-        (self.nodes[first.idx()].left, self.nodes[first.idx()].right) = (left, right);
+        (self.nodes[first].left, self.nodes[first].right) = (left, right);
         self.balance(first)
     }
 
     #[inline]
     fn height(&self, p: TaskId) -> u8 {
-        if p.is_task() { self.nodes[p.idx()].height } else { 0 }
+        if p.is_task() { self.nodes[p].height } else { 0 }
     }
 
     /// Brings a node whose subtrees differ in height by at most two into shape.
     fn balance(&mut self, p: TaskId) -> TaskId {
-        let Node { left, right, .. } = self.nodes[p.idx()];
+        let Node { left, right, .. } = self.nodes[p];
         let (l, r) = (self.height(left), self.height(right));
         if l > r + 1 {
-            let Node { left: outer, right: inner, .. } = self.nodes[left.idx()];
+            let Node { left: outer, right: inner, .. } = self.nodes[left];
             if self.height(inner) > self.height(outer) {
-                self.nodes[p.idx()].left = self.rotate_left(left);
+                self.nodes[p].left = self.rotate_left(left);
             }
             return self.rotate_right(p);
         }
         if r > l + 1 {
-            let Node { left: inner, right: outer, .. } = self.nodes[right.idx()];
+            let Node { left: inner, right: outer, .. } = self.nodes[right];
             if self.height(inner) > self.height(outer) {
-                self.nodes[p.idx()].right = self.rotate_right(right);
+                self.nodes[p].right = self.rotate_right(right);
             }
             return self.rotate_left(p);
         }
@@ -179,16 +177,16 @@ impl Trees {
     }
 
     fn rotate_left(&mut self, p: TaskId) -> TaskId {
-        let up = self.nodes[p.idx()].right;
-        self.nodes[p.idx()].right = std::mem::replace(&mut self.nodes[up.idx()].left, p);
+        let up = self.nodes[p].right;
+        self.nodes[p].right = std::mem::replace(&mut self.nodes[up].left, p);
         self.update(p);
         self.update(up);
         up
     }
 
     fn rotate_right(&mut self, p: TaskId) -> TaskId {
-        let up = self.nodes[p.idx()].left;
-        self.nodes[p.idx()].left = std::mem::replace(&mut self.nodes[up.idx()].right, p);
+        let up = self.nodes[p].left;
+        self.nodes[p].left = std::mem::replace(&mut self.nodes[up].right, p);
         self.update(p);
         self.update(up);
         up
@@ -196,7 +194,7 @@ impl Trees {
 
     /// Height and extremes of a node from those of its children.
     fn update(&mut self, p: TaskId) {
-        let n = self.nodes[p.idx()];
+        let n = self.nodes[p];
         let mut all = Extremes {
             min_vruntime: n.own.vruntime,
             min_slice: n.own.slice,
@@ -205,14 +203,14 @@ impl Trees {
         let mut height = 0;
         for child in [n.left, n.right] {
             if child.is_task() {
-                let c = &self.nodes[child.idx()];
+                let c = &self.nodes[child];
                 all.min_vruntime = all.min_vruntime.min(c.all.min_vruntime);
                 all.min_slice = all.min_slice.min(c.all.min_slice);
                 all.max_slice = all.max_slice.max(c.all.max_slice);
                 height = height.max(c.height);
             }
         }
-        let n = &mut self.nodes[p.idx()];
+        let n = &mut self.nodes[p];
         (n.all, n.height) = (all, height + 1);
     }
 }

@@ -29,10 +29,10 @@ impl Fair<Eevdf> {
     /// weights.
     #[inline]
     fn totals(&self, cpu: CpuId) -> (i128, u64) {
-        let rq = &self.rqs[cpu.idx()];
+        let rq = &self.rqs[cpu];
         let (mut sum, mut load) = (rq.queue.sum, rq.queue.load);
         if rq.curr.is_task() {
-            let se = &self.tasks[rq.curr.idx()];
+            let se = &self.tasks[rq.curr];
             if se.on_rq {
                 sum += product(se.vruntime, rq.min_vruntime, se.weight.into());
                 load += u64::from(se.weight);
@@ -44,7 +44,7 @@ impl Fair<Eevdf> {
     /// `avg_vruntime`: V, rounded down.
     #[inline]
     pub fn avg_vruntime(&self, cpu: CpuId) -> u64 {
-        let base = self.rqs[cpu.idx()].min_vruntime;
+        let base = self.rqs[cpu].min_vruntime;
         match self.totals(cpu) {
             (_, 0) => base,
             (sum, load) => base.wrapping_add_signed(floor_div(sum, load)),
@@ -55,14 +55,14 @@ impl Fair<Eevdf> {
     #[inline]
     pub(super) fn is_eligible(&self, cpu: CpuId, p: TaskId) -> bool {
         let (sum, load) = self.totals(cpu);
-        sum >= product(self.tasks[p.idx()].vruntime, self.rqs[cpu.idx()].min_vruntime, load)
+        sum >= product(self.tasks[p].vruntime, self.rqs[cpu].min_vruntime, load)
     }
 
     /// Where the waiting tasks alone would have V, if there are any. The current task is eligible
     /// up to there: whatever its weight, it moves V toward itself and not past itself.
     #[inline]
     pub(super) fn avg_vruntime_waiting(&self, cpu: CpuId) -> Option<u64> {
-        let rq = &self.rqs[cpu.idx()];
+        let rq = &self.rqs[cpu];
         let (sum, load) = (rq.queue.sum, rq.queue.load);
         (load > 0).then(|| rq.min_vruntime.wrapping_add_signed(floor_div(sum, load)))
     }
@@ -70,7 +70,7 @@ impl Fair<Eevdf> {
     /// The lag of `p` on its queue, as it takes it along: limited, so that a long slice or a rare
     /// tick does not make it owe or own too much (spec 4.3).
     pub(super) fn entity_lag(&self, w: &World, cpu: CpuId, p: TaskId) -> i64 {
-        let se = &self.tasks[p.idx()];
+        let se = &self.tasks[p];
         let vlag = self.avg_vruntime(cpu).wrapping_sub(se.vruntime) as i64;
         let longest = if self.discipline.rules >= Rules::V6_18 {
             self.max_slice(cpu) + w.tick_ns()
@@ -99,7 +99,7 @@ impl Fair<Eevdf> {
     /// `cfs_rq_min_slice`: of all on the queue.
     #[inline]
     pub(super) fn min_slice(&self, cpu: CpuId) -> u64 {
-        let rq = &self.rqs[cpu.idx()];
+        let rq = &self.rqs[cpu];
         let waiting = self.discipline.trees.extremes(rq.queue.root);
         let curr = self.curr_slice(cpu).unwrap_or(u64::MAX);
         waiting.map_or(curr, |all| curr.min(all.min_slice))
@@ -107,7 +107,7 @@ impl Fair<Eevdf> {
 
     /// `cfs_rq_max_slice`
     fn max_slice(&self, cpu: CpuId) -> u64 {
-        let rq = &self.rqs[cpu.idx()];
+        let rq = &self.rqs[cpu];
         let waiting = self.discipline.trees.extremes(rq.queue.root);
         let curr = self.curr_slice(cpu).unwrap_or(0);
         waiting.map_or(curr, |all| curr.max(all.max_slice))
@@ -115,21 +115,21 @@ impl Fair<Eevdf> {
 
     #[inline]
     fn curr_slice(&self, cpu: CpuId) -> Option<u64> {
-        let curr = self.rqs[cpu.idx()].curr;
-        let se = curr.is_task().then(|| &self.tasks[curr.idx()])?;
+        let curr = self.rqs[cpu].curr;
+        let se = curr.is_task().then(|| &self.tasks[curr])?;
         se.on_rq.then_some(se.ext.slice)
     }
 
     /// `update_curr`: charges the current task for the time up to now; a deadline that has passed
     /// is renewed, and the task gives way if somebody waits (spec 4.5).
     pub(super) fn charge_curr(&mut self, w: &mut World, cpu: CpuId) {
-        let (rq, now) = (&self.rqs[cpu.idx()], w.now);
+        let (rq, now) = (&self.rqs[cpu], w.now);
         let curr = rq.curr;
         if !curr.is_task() {
             return;
         }
         let base_slice = self.tunables.base_slice_ns;
-        let se = &mut self.tasks[curr.idx()];
+        let se = &mut self.tasks[curr];
         if now <= se.exec_start {
             return;
         }
@@ -156,7 +156,7 @@ impl Fair<Eevdf> {
     /// The current task may not go on although its slice is not over.
     #[inline]
     fn protection_is_over(&self, cpu: CpuId, curr: TaskId) -> bool {
-        let ext = &self.tasks[curr.idx()].ext;
+        let ext = &self.tasks[curr].ext;
         match self.discipline.rules {
             Rules::V6_4 | Rules::V6_6 => false,
             // did_preempt_short: the protection was cancelled, or ended with an earlier deadline.
@@ -171,17 +171,17 @@ impl Fair<Eevdf> {
     /// `protect_slice` (v6.18)
     #[inline]
     pub(super) fn protect_slice(&self, curr: TaskId) -> bool {
-        let se = &self.tasks[curr.idx()];
+        let se = &self.tasks[curr];
         se.vruntime < se.ext.protect
     }
 
     /// The base of the sums follows the queue.
     pub(super) fn update_min_vruntime(&mut self, cpu: CpuId) {
-        let rq = &mut self.rqs[cpu.idx()];
+        let rq = &mut self.rqs[cpu];
         let waiting = self.discipline.trees.extremes(rq.queue.root);
         let mut least = waiting.map(|all| all.min_vruntime);
         if rq.curr.is_task() {
-            let se = &self.tasks[rq.curr.idx()];
+            let se = &self.tasks[rq.curr];
             if se.on_rq {
                 least = Some(least.map_or(se.vruntime, |v| v.min(se.vruntime)));
             }

@@ -112,13 +112,13 @@ impl PullPath {
 impl<S: Discipline> Fair<S> {
     /// Prepares a pull by `cpu`, which holds its runqueue lock.
     pub(crate) fn swq_pull_begin(&mut self, cpu: CpuId) {
-        self.balance.paths[cpu.idx()].pull = PullPath::default();
+        self.balance.paths[cpu].pull = PullPath::default();
     }
 
     /// Goes on with `swq_pick_next_task`. At the end the own runqueue lock is held again.
     pub(crate) fn swq_pull(&mut self, w: &mut World, cpu: CpuId) -> Flow<Pulled> {
         loop {
-            let path = self.balance.paths[cpu.idx()].pull;
+            let path = self.balance.paths[cpu].pull;
             let (step, next) = match path.stage {
                 Stage::Back => {
                     let pulled = if path.moved { Pulled::Moved } else { Pulled::Lost };
@@ -126,11 +126,11 @@ impl<S: Discipline> Fair<S> {
                 }
                 Stage::Empty => {
                     w.counters.pull_empty += 1;
-                    if !self.balance.steals.reaches(self.topo.llc[cpu.idx()]) {
+                    if !self.balance.steals.reaches(self.topo.llc[cpu]) {
                         return ControlFlow::Continue(Pulled::Nothing);
                     }
                     w.counters.steal_attempts += 1;
-                    self.balance.paths[cpu.idx()].pull.steals = true;
+                    self.balance.paths[cpu].pull.steals = true;
                     (None, Stage::Reach)
                 }
                 Stage::Gone => {
@@ -143,7 +143,7 @@ impl<S: Discipline> Fair<S> {
                 }
                 _ => self.swq_fetch(w, cpu, path),
             };
-            self.balance.paths[cpu.idx()].pull.stage = next;
+            self.balance.paths[cpu].pull.stage = next;
             if let Some(step) = step {
                 return ControlFlow::Break(step);
             }
@@ -167,7 +167,7 @@ impl<S: Discipline> Fair<S> {
                 let popped = self.swq_may_pop(w, cpu, q);
                 if popped {
                     self.swq_unlink(w, q, p);
-                    self.balance.paths[cpu.idx()].pull.task = p;
+                    self.balance.paths[cpu].pull.task = p;
                 }
                 let next = match popped {
                     true => Stage::Popped,
@@ -182,7 +182,7 @@ impl<S: Discipline> Fair<S> {
 
     /// On to the next queue that does not look empty, which needs no lock to be seen.
     fn swq_look(&mut self, cpu: CpuId) -> (Option<Step>, Stage) {
-        let path = &mut self.balance.paths[cpu.idx()].pull;
+        let path = &mut self.balance.paths[cpu].pull;
         while let Some(q) = self.shared.nth(cpu, path.n_looked) {
             path.n_looked += 1;
             path.queue = q as u32;
@@ -213,11 +213,11 @@ impl<S: Discipline> Fair<S> {
         match path.stage {
             Stage::PiLock => (Some(Step::Spend(w.take_pi_lock(path.task))), Stage::Lock),
             Stage::Lock => {
-                let t = &w.tasks[path.task.idx()];
+                let t = &w.tasks[path.task];
                 if t.migrating {
                     return (Some(Step::WaitTask(path.task, Site::MigratingWait)), Stage::Lock);
                 }
-                self.balance.paths[cpu.idx()].pull.src = t.cpu;
+                self.balance.paths[cpu].pull.src = t.cpu;
                 (Some(Step::Lock(LockId::rq(t.cpu), site)), Stage::Locked)
             }
             Stage::Locked => self.swq_locked(w, cpu, path),
@@ -243,11 +243,11 @@ impl<S: Discipline> Fair<S> {
 
     /// The runqueue lock was granted: everything read before may have changed.
     fn swq_locked(&mut self, w: &mut World, cpu: CpuId, path: PullPath) -> (Option<Step>, Stage) {
-        let t = &w.tasks[path.task.idx()];
+        let t = &w.tasks[path.task];
         if t.migrating || t.cpu != path.src {
             return (Some(Step::Unlock(LockId::rq(path.src))), Stage::Lock);
         }
-        let waits = t.on_rq && !t.on_cpu && w.cpus[path.src.idx()].curr != path.task;
+        let waits = t.on_rq && !t.on_cpu && w.cpus[path.src].curr != path.task;
         if waits && path.src != cpu && w.allowed(path.task, cpu) {
             let lines = PULL_LINES * w.line_ns(cpu, path.src);
             return (Some(Step::Spend(w.machine.costs.pull_ns + lines)), Stage::Move);
@@ -273,7 +273,7 @@ impl<S: Discipline> Fair<S> {
             false => w.counters.pull_hits += 1,
         }
         self.balance.swq.stolen_and_moved += 1;
-        self.balance.paths[cpu.idx()].pull.moved = true;
+        self.balance.paths[cpu].pull.moved = true;
         // It may have been queued again since the pop.
         Stage::Unlink
     }

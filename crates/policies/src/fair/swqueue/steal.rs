@@ -65,10 +65,10 @@ fn ring(machine: &Machine, llc: u32) -> Vec<u32> {
     let Some(first) = machine.llcs[llc as usize].first() else {
         return Vec::new();
     };
-    let node = machine.cpus[first.idx()].node;
+    let node = machine.cpus[first].node;
     let latency = |k: u32| {
         let cpu = machine.llcs[k as usize].first()?;
-        (machine.cpus[cpu.idx()].node == node).then(|| machine.line_ns(first, cpu))
+        (machine.cpus[cpu].node == node).then(|| machine.line_ns(first, cpu))
     };
     let around = (1..n).map(|i| (llc + i) % n);
     let mut others: Vec<(u64, u32)> = around.filter_map(|k| Some((latency(k)?, k))).collect();
@@ -85,9 +85,9 @@ impl<S: Discipline> Fair<S> {
         cpu: CpuId,
         stage: Stage,
     ) -> (Option<Step>, Stage) {
-        let path = &mut self.balance.paths[cpu.idx()].pull;
+        let path = &mut self.balance.paths[cpu].pull;
         if stage == Stage::Reach {
-            let Some(q) = self.balance.steals.nth(self.topo.llc[cpu.idx()], path.n_reached) else {
+            let Some(q) = self.balance.steals.nth(self.topo.llc[cpu], path.n_reached) else {
                 return (None, Stage::Gone);
             };
             path.n_reached += 1;

@@ -53,7 +53,7 @@ impl<S: Discipline> Fair<S> {
         }
         w.stat.sis.domain_searches += 1;
         let target = from.target;
-        if self.topo.llc_level[target.idx()].is_none() {
+        if self.topo.llc_level[target].is_none() {
             w.note_placed(p, reasons::NO_LLC);
             w.stat.sis.failed += 1;
             w.tell(Decision::Searched { task: p, found: None, scanned: Some(0) });
@@ -80,7 +80,7 @@ impl<S: Discipline> Fair<S> {
 
     /// Should a task have to wait on the CPU that a search has found: why.
     fn why_chosen(&self, w: &World, cpu: CpuId) -> &'static Reason {
-        match w.cpus[cpu.idx()].idle {
+        match w.cpus[cpu].idle {
             true => reasons::TAKEN_MEANWHILE,
             false if self.sched_idle_cpu(w, cpu) => reasons::ONLY_IDLE_POLICY,
             false => reasons::WITH_KTHREAD,
@@ -89,7 +89,7 @@ impl<S: Discipline> Fair<S> {
 
     /// Is a CPU behind the target's LLC idle that `p` may use?
     fn llc_has_idle(&self, w: &World, p: TaskId, target: CpuId) -> bool {
-        let llc = &w.machine.llcs[self.topo.llc[target.idx()] as usize];
+        let llc = &w.machine.llcs[self.topo.llc[target] as usize];
         let words = w.idle_cpus.words().iter().zip(llc.words()).zip(w.allowed_set(p).words());
         words.into_iter().any(|((idle, llc), allowed)| idle & llc & allowed != 0)
     }
@@ -114,13 +114,13 @@ impl<S: Discipline> Fair<S> {
         let this = w.this;
         if prev == this
             && !in_irq
-            && w.cpus[this.idx()].nr_running <= 1
-            && is_per_cpu_kthread(w, w.cpus[this.idx()].curr)
+            && w.cpus[this].nr_running <= 1
+            && is_per_cpu_kthread(w, w.cpus[this].curr)
         {
             // A completion by a worker of this CPU, which is about to sleep.
             return Some(prev);
         }
-        self.tasks[p.idx()].recent_used_cpu = prev;
+        self.tasks[p].recent_used_cpu = prev;
         let elsewhere = recent != prev && recent != target;
         let near = elsewhere && self.topo.share_cache(recent, target);
         // The fixed form of the test: v6.4 looks up prev in the mask by mistake (spec 5.6).
@@ -151,7 +151,7 @@ impl<S: Discipline> Fair<S> {
     /// `available_idle_cpu() || sched_idle_cpu()`: a task put there runs at once.
     #[inline]
     fn takes_task(&self, w: &World, cpu: CpuId) -> bool {
-        w.cpus[cpu.idx()].idle || self.sched_idle_cpu(w, cpu)
+        w.cpus[cpu].idle || self.sched_idle_cpu(w, cpu)
     }
 
     /// `sched_idle_cpu`: only SCHED_IDLE tasks are there.
@@ -160,14 +160,14 @@ impl<S: Discipline> Fair<S> {
         if !self.sched_idle_used {
             return false;
         }
-        let nr_running = w.cpus[cpu.idx()].nr_running;
-        nr_running > 0 && nr_running == self.rqs[cpu.idx()].idle_h_nr_running
+        let nr_running = w.cpus[cpu].nr_running;
+        nr_running > 0 && nr_running == self.rqs[cpu].idle_h_nr_running
     }
 
     /// `test_idle_cores`: some core behind the CPU's LLC may be idle.
     #[inline]
     pub(super) fn test_idle_cores(&self, cpu: CpuId) -> bool {
-        self.topo.smt && self.llcs[self.topo.llc[cpu.idx()] as usize].has_idle_cores
+        self.topo.smt && self.llcs[self.topo.llc[cpu] as usize].has_idle_cores
     }
 
     /// `select_idle_smt`: an idle sibling thread of `prev`.
@@ -189,7 +189,7 @@ impl<S: Discipline> Fair<S> {
         idle_cores: bool,
         scan: &mut Scan,
     ) -> Option<CpuId> {
-        let llc = self.topo.llc[target.idx()] as usize;
+        let llc = self.topo.llc[target] as usize;
         let timed = self.features.sis_prop && !idle_cores;
         let mut budget = u64::MAX;
         if timed {
@@ -233,7 +233,7 @@ impl<S: Discipline> Fair<S> {
         budget: u64,
         scan: &mut Scan,
     ) -> Option<Option<CpuId>> {
-        if w.tasks[p.idx()].attr.allowed == MaskId::ALL && !self.sched_idle_used {
+        if w.tasks[p].attr.allowed == MaskId::ALL && !self.sched_idle_used {
             return self.scan_idle_cpus(w, target, budget, scan);
         }
         self.scan_one_by_one(w, p, target, budget, scan)
@@ -272,7 +272,7 @@ impl<S: Discipline> Fair<S> {
         budget: u64,
         scan: &mut Scan,
     ) -> Option<Option<CpuId>> {
-        let llc = self.topo.llc[target.idx()] as usize;
+        let llc = self.topo.llc[target] as usize;
         let n = self.topo.llc_cpus[llc].len() as u64;
         let found = next_common(w.idle_cpus.words(), w.machine.llcs[llc].words(), target);
         let in_vain = if n < budget { (n, Some(None)) } else { (budget - 1, None) };
@@ -283,7 +283,7 @@ impl<S: Discipline> Fair<S> {
             _ => in_vain,
         };
         scan.n_cpus += n_looked;
-        if self.topo.llc[w.this.idx()] as usize != llc {
+        if self.topo.llc[w.this] as usize != llc {
             scan.ns += n_looked * w.scan_ns(target);
             return result;
         }
@@ -301,19 +301,19 @@ impl<S: Discipline> Fair<S> {
     /// Which CPU of the target's LLC a scan looks at as its first, second, …: that of `cpu`.
     #[inline]
     fn scan_pos(&self, target: CpuId, cpu: CpuId) -> u64 {
-        let (first, at) = (self.topo.llc_pos[target.idx()] + 1, self.topo.llc_pos[cpu.idx()]);
+        let (first, at) = (self.topo.llc_pos[target] + 1, self.topo.llc_pos[cpu]);
         if at >= first {
             return u64::from(at - first + 1);
         }
-        let n = self.topo.llc_cpus[self.topo.llc[target.idx()] as usize].len() as u32;
+        let n = self.topo.llc_cpus[self.topo.llc[target] as usize].len() as u32;
         u64::from(n - first + at + 1)
     }
 
     /// CPUs of the target's LLC, from the one after it around to itself.
     #[inline]
     pub(super) fn scan_order(&self, target: CpuId) -> impl Iterator<Item = CpuId> + '_ {
-        let list = &self.topo.llc_cpus[self.topo.llc[target.idx()] as usize];
-        let (before, after) = list.split_at(self.topo.llc_pos[target.idx()] as usize + 1);
+        let list = &self.topo.llc_cpus[self.topo.llc[target] as usize];
+        let (before, after) = list.split_at(self.topo.llc_pos[target] as usize + 1);
         after.iter().chain(before).copied()
     }
 
@@ -328,12 +328,12 @@ impl<S: Discipline> Fair<S> {
         self.topo.core_scan += 1;
         let this_scan = self.topo.core_scan;
         let mut fallback = None;
-        let llc = self.topo.llc[target.idx()] as usize;
+        let llc = self.topo.llc[target] as usize;
         let n = self.topo.llc_cpus[llc].len();
-        let start = self.topo.llc_pos[target.idx()] as usize + 1;
+        let start = self.topo.llc_pos[target] as usize + 1;
         for i in start..start + n {
             let cpu = self.topo.llc_cpus[llc][if i < n { i } else { i - n }];
-            let core = self.topo.core[cpu.idx()] as usize;
+            let core = self.topo.core[cpu] as usize;
             if self.topo.core_seen[core] == this_scan || !w.allowed(p, cpu) {
                 continue;
             }
@@ -357,7 +357,7 @@ impl<S: Discipline> Fair<S> {
         let mut all_idle = true;
         for &cpu in &self.topo.core_cpus[core] {
             scan.look(w, cpu);
-            if w.cpus[cpu.idx()].idle {
+            if w.cpus[cpu].idle {
                 if fallback.is_none() && w.allowed(p, cpu) {
                     *fallback = Some(cpu);
                 }
@@ -379,28 +379,28 @@ impl<S: Discipline> Fair<S> {
     /// this CPU has no LLC.
     fn sis_prop_budget(&mut self, w: &World, target: CpuId) -> Option<u64> {
         let this = w.this;
-        let level = self.topo.llc_level[this.idx()]? as usize;
+        let level = self.topo.llc_level[this]? as usize;
         let jiffies = w.jiffies();
-        let rq = &mut self.rqs[this.idx()];
+        let rq = &mut self.rqs[this];
         // A CPU that stays busy expects less and less idle time.
         while rq.wake_stamp < jiffies && rq.wake_avg_idle > 0 {
             rq.wake_stamp += 1;
             rq.wake_avg_idle >>= 1;
         }
-        let avg_cost = self.sds[this.idx()][level].avg_scan_cost + 1;
-        let span_avg = u64::from(self.topo.llc_size[target.idx()]) * rq.wake_avg_idle;
+        let avg_cost = self.sds[this][level].avg_scan_cost + 1;
+        let span_avg = u64::from(self.topo.llc_size[target]) * rq.wake_avg_idle;
         Some(if span_avg > 4 * avg_cost { span_avg / avg_cost } else { 4 })
     }
 
     /// SIS_PROP: the scan took this long.
     fn sis_prop_account(&mut self, w: &World, elapsed: Ns) {
         let this = w.this;
-        let Some(level) = self.topo.llc_level[this.idx()] else {
+        let Some(level) = self.topo.llc_level[this] else {
             return;
         };
-        let rq = &mut self.rqs[this.idx()];
+        let rq = &mut self.rqs[this];
         rq.wake_avg_idle = rq.wake_avg_idle.saturating_sub(elapsed);
-        update_avg(&mut self.sds[this.idx()][level as usize].avg_scan_cost, elapsed);
+        update_avg(&mut self.sds[this][level as usize].avg_scan_cost, elapsed);
     }
 }
 
@@ -424,5 +424,5 @@ fn next_common(a: &[u64], b: &[u64], cpu: CpuId) -> Option<CpuId> {
 }
 
 fn is_per_cpu_kthread(w: &World, p: TaskId) -> bool {
-    p.is_task() && w.tasks[p.idx()].is_per_cpu_kthread()
+    p.is_task() && w.tasks[p].is_per_cpu_kthread()
 }

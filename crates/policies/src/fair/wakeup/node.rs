@@ -31,9 +31,9 @@ impl<S: Discipline> Fair<S> {
         scan: &mut Scan,
     ) -> Option<CpuId> {
         let domains = &w.machine.domains;
-        let level = self.topo.llc_level[target.idx()]? as usize;
-        let link = *domains.chains[target.idx()].get(level + 1)?;
-        let parent = &domains.domains[link.domain.0 as usize];
+        let level = self.topo.llc_level[target]? as usize;
+        let link = *domains.chains[target].get(level + 1)?;
+        let parent = &domains.domains[link.domain];
         if parent.flags.has(SdFlags::NUMA) {
             return None;
         }

@@ -40,7 +40,7 @@ fn search_for(rig: &mut Rig, p: TaskId, prev: u32, target: u32) -> u32 {
         idle: false,
         prev: CpuId(prev),
         target: CpuId(target),
-        recent: rig.f.tasks[p.idx()].recent_used_cpu,
+        recent: rig.f.tasks[p].recent_used_cpu,
         in_irq: false,
         slow: 0,
     };
@@ -51,7 +51,7 @@ fn search_for(rig: &mut Rig, p: TaskId, prev: u32, target: u32) -> u32 {
 fn placed(rig: &mut Rig, prev: u32, target: u32) -> &'static str {
     let p = rig.new_task(prev, 0);
     search_for(rig, p, prev, target);
-    rig.w.tasks[p.idx()].placed.name
+    rig.w.tasks[p].placed.name
 }
 
 #[test]
@@ -93,28 +93,28 @@ fn flips_are_counted_and_halved_every_second() {
     for p in [a, b, a, b, b, b] {
         rig.f.record_wakee(&rig.w, waker, p);
     }
-    assert_eq!(rig.f.tasks[waker.idx()].wakee.flips, 4);
+    assert_eq!(rig.f.tasks[waker].wakee.flips, 4);
     rig.w.now = 1_003_999_999; // jiffy 250: not more than a second
     rig.f.record_wakee(&rig.w, waker, b);
-    assert_eq!(rig.f.tasks[waker.idx()].wakee.flips, 4);
+    assert_eq!(rig.f.tasks[waker].wakee.flips, 4);
     rig.w.now = 1_004_000_000;
     rig.f.record_wakee(&rig.w, waker, b);
-    assert_eq!(rig.f.tasks[waker.idx()].wakee.flips, 2);
+    assert_eq!(rig.f.tasks[waker].wakee.flips, 2);
     let idle = TaskId::IDLE;
     rig.f.record_wakee(&rig.w, idle, a);
-    assert_eq!(rig.f.rqs[rig.w.this.idx()].idle_wakee.flips, 1);
+    assert_eq!(rig.f.rqs[rig.w.this].idle_wakee.flips, 1);
 }
 
 /// wake_affine from CPU 0 to CPU 1 with the loads of spec 5.5.2; true: this CPU.
 fn affine(sync: bool, nr_here: u32, load_here: u64, load_prev: u64) -> bool {
     let mut rig = rig_with_idle(RYZEN, Features::default(), &[]);
     let [waker, p] = [0; 2].map(|_| rig.new_task(0, 0));
-    rig.w.cpus[0].curr = waker;
+    rig.w.cpus[CpuId(0)].curr = waker;
     rig.w.set_nr_running(CpuId(0), nr_here);
-    rig.f.tasks[waker.idx()].avg.load_avg = 1024;
-    rig.f.tasks[p.idx()].avg.load_avg = 512;
-    rig.f.rqs[0].avg.load_avg = load_here;
-    rig.f.rqs[1].avg.load_avg = load_prev;
+    rig.f.tasks[waker].avg.load_avg = 1024;
+    rig.f.tasks[p].avg.load_avg = 512;
+    rig.f.rqs[CpuId(0)].avg.load_avg = load_here;
+    rig.f.rqs[CpuId(1)].avg.load_avg = load_prev;
     rig.f.wake_affine(&mut rig.w, p, CpuId(1), sync) == CpuId(0)
 }
 
@@ -133,8 +133,8 @@ fn a_waker_that_exits_does_not_pull_its_parent() {
         // Only the waker runs on CPU 0; the wakee's CPU in the other LLC is idle.
         let mut rig = rig_with_idle(RYZEN, Features::default(), &[1, 9]);
         let (waker, p) = (rig.new_task(0, 0), rig.new_task(9, 0));
-        rig.w.cpus[0].curr = waker;
-        rig.w.tasks[waker.idx()].exiting = exiting;
+        rig.w.cpus[CpuId(0)].curr = waker;
+        rig.w.tasks[waker].exiting = exiting;
         rig.w.this = CpuId(0);
         let sync = SelectKind::Wake { sync: true, in_irq: false };
         rig.f.select_task_rq(&mut rig.w, p, sync).cpu
@@ -171,9 +171,9 @@ fn a_worker_bound_to_its_cpu_completes_to_the_task_that_slept_there() {
         // CPU 5 is idle, and the wakee slept on the worker's CPU.
         let mut rig = rig_with_idle(RYZEN, Features::default(), &[5]);
         let (worker, p) = (rig.new_task(3, 0), rig.new_task(3, 0));
-        rig.w.tasks[worker.idx()].attr.kthread = kthread;
-        rig.w.tasks[worker.idx()].nr_cpus_allowed = if pinned { 1 } else { 32 };
-        rig.w.cpus[3].curr = worker;
+        rig.w.tasks[worker].attr.kthread = kthread;
+        rig.w.tasks[worker].nr_cpus_allowed = if pinned { 1 } else { 32 };
+        rig.w.cpus[CpuId(3)].curr = worker;
         rig.w.this = CpuId(3);
         let kind = SelectKind::Wake { sync: false, in_irq };
         rig.f.select_task_rq(&mut rig.w, p, kind).cpu.0
@@ -188,9 +188,9 @@ fn a_worker_bound_to_its_cpu_completes_to_the_task_that_slept_there() {
 fn the_recently_used_cpu_comes_before_the_scan() {
     let mut rig = rig_with_idle(RYZEN, Features::default(), &[2, 5]);
     let p = rig.new_task(4, 0);
-    rig.f.tasks[p.idx()].recent_used_cpu = CpuId(2);
+    rig.f.tasks[p].recent_used_cpu = CpuId(2);
     assert_eq!(search_for(&mut rig, p, 4, 3), 2);
-    assert_eq!(rig.f.tasks[p.idx()].recent_used_cpu, CpuId(4));
+    assert_eq!(rig.f.tasks[p].recent_used_cpu, CpuId(4));
     assert_eq!(search_for(&mut rig, p, 4, 3), 5);
 }
 
@@ -291,8 +291,8 @@ fn a_fork_sees_who_was_faster_while_it_read_the_groups() {
     let mut rig = rig_with_idle(RYZEN, Features::default(), &[9, 25, 10, 26]);
     rig.w.this = CpuId(0);
     let p = rig.new_task(0, 0);
-    (0..32).for_each(|c| rig.f.rqs[c].idle_stamp = 1);
-    rig.f.rqs[9].idle_stamp = 2;
+    (0..32).for_each(|c| rig.f.rqs[CpuId(c)].idle_stamp = 1);
+    rig.f.rqs[CpuId(9)].idle_stamp = 2;
     let choice = rig.f.select_task_rq(&mut rig.w, p, SelectKind::Fork);
     assert_eq!(choice.cpu, CpuId(9), "the warmest");
     assert_eq!(rig.f.commit_task_rq(&mut rig.w, p, choice), CpuId(9));
@@ -323,14 +323,14 @@ fn sis_prop_looks_at_four_cpus_when_it_expects_no_idle_time() {
     let features = Features { sis_prop: true, sis_util: false, ..Features::default() };
     let mut rig = rig_with_idle(RYZEN, features, &[]);
     rig.f.topo.smt = false;
-    rig.f.rqs[0].wake_avg_idle = 0;
+    rig.f.rqs[CpuId(0)].wake_avg_idle = 0;
     assert_eq!(search_in(&mut rig, 3, 3), 3);
     assert_eq!(rig.w.counters.scanned_cpus, 3, "the fourth ends the scan unread");
-    rig.f.rqs[0].wake_avg_idle = 1_000_000;
+    rig.f.rqs[CpuId(0)].wake_avg_idle = 1_000_000;
     search_in(&mut rig, 3, 3);
     assert_eq!(rig.w.counters.scanned_cpus, 3 + 16);
-    assert!(rig.f.rqs[0].wake_avg_idle < 1_000_000);
-    assert!(rig.f.sds[0][1].avg_scan_cost > 0);
+    assert!(rig.f.rqs[CpuId(0)].wake_avg_idle < 1_000_000);
+    assert!(rig.f.sds[CpuId(0)][1].avg_scan_cost > 0);
 }
 
 fn sis_node() -> Features {
@@ -417,6 +417,6 @@ fn the_search_respects_affinity() {
     let n = rig.w.cpus.len();
     let mask = rig.w.mask(CpuSet::of(n, [1, 13].map(CpuId)));
     let p = rig.new_task(1, 0);
-    rig.w.tasks[p.idx()].attr.allowed = mask;
+    rig.w.tasks[p].attr.allowed = mask;
     assert_eq!(search_for(&mut rig, p, 1, 1), 13);
 }

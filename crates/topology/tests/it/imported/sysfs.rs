@@ -5,7 +5,7 @@ use expect_test::{Expect, expect};
 use proptest::prelude::*;
 use topology::export::{Entry, HINT};
 use topology::import::{self, MemTree};
-use topology::{Machine, RegularSpec};
+use topology::{CpuId, Machine, RegularSpec};
 
 const CPU: &str = "sys/devices/system/cpu";
 const NODE: &str = "sys/devices/system/node";
@@ -371,8 +371,8 @@ proptest! {
         prop_assert_eq!(again.n_cpus(), on.len());
         for (a, x) in on.iter().enumerate() {
             for (b, y) in on.iter().enumerate() {
-                let (p, q) = (&machine.cpus[*x], &machine.cpus[*y]);
-                let (r, s) = (&again.cpus[a], &again.cpus[b]);
+                let (p, q) = (&machine.cpus[CpuId(*x as u32)], &machine.cpus[CpuId(*y as u32)]);
+                let (r, s) = (&again.cpus[CpuId(a as u32)], &again.cpus[CpuId(b as u32)]);
                 prop_assert_eq!(p.core == q.core, r.core == s.core);
                 prop_assert_eq!(p.llc == q.llc, r.llc == s.llc);
                 prop_assert_eq!(p.node == q.node, r.node == s.node);

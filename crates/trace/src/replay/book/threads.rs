@@ -12,7 +12,7 @@ impl Book {
     }
 
     pub(super) fn curr(&self, cpu: CpuId) -> Curr {
-        self.cpus[cpu.idx()].curr
+        self.cpus[cpu].curr
     }
 
     /// Who runs on a CPU, if it is a thread.
@@ -123,11 +123,11 @@ impl Book {
         };
         let mark = self.clocks.mark(cpu, since);
         self.clocks.set_busy(cpu, since, true);
-        self.cpus[cpu.idx()].curr = Curr::Thread(thread);
+        self.cpus[cpu].curr = Curr::Thread(thread);
         let live = self.live(thread);
         (live.doing, live.mark) = (Doing::Running(cpu), mark);
         let process = live.thread.process;
-        let same_mm = std::mem::replace(&mut self.cpus[cpu.idx()].mm, process) == process;
+        let same_mm = std::mem::replace(&mut self.cpus[cpu].mm, process) == process;
         let mm_switch = if same_mm { 0 } else { self.costs.mm_switch };
         let costs = self.costs.switch + mm_switch;
         self.live(thread).owe(costs);
@@ -135,7 +135,7 @@ impl Book {
 
     /// A thread has left its CPU unseen: it slept when the CPU was last seen.
     pub(super) fn lost(&mut self, thread: u32, cpu: CpuId) {
-        let (now, seen) = (self.now, self.cpus[cpu.idx()].seen);
+        let (now, seen) = (self.now, self.cpus[cpu].seen);
         let sleep = self.costs.sleep;
         self.now = seen;
         self.account(thread, cpu, sleep);
@@ -144,7 +144,7 @@ impl Book {
         let live = self.live(thread);
         live.doing = Doing::Asleep { since: seen, how: SleepState::Interruptible };
         live.left = Some(cpu);
-        self.cpus[cpu.idx()].curr = Curr::Unknown;
+        self.cpus[cpu].curr = Curr::Unknown;
     }
 
     /// The current task of a line runs, whatever was seen of its coming. A task in its exit has
@@ -163,7 +163,7 @@ impl Book {
         }
         let thread = self.meet(task, 120, cpu)?;
         if self.live(thread).doing != Doing::Running(cpu) {
-            self.runs(thread, cpu, self.cpus[cpu.idx()].seen);
+            self.runs(thread, cpu, self.cpus[cpu].seen);
         }
         self.belongs(thread, line);
         Ok(())

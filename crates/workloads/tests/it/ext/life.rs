@@ -277,7 +277,7 @@ fn an_insertion_may_preempt() {
     let ran_at_7_ms = |preempt| {
         let nap = vec![Op::Sleep(5 * MS), Op::Run(MS), Op::Sleep(1000 * MS)];
         let tasks = vec![(on(0), nap), (on(0), vec![])];
-        run(Pushy { preempt }, 1, tasks, 7 * MS).w.tasks[0].ran_ns
+        run(Pushy { preempt }, 1, tasks, 7 * MS).w.tasks[TaskId(0)].ran_ns
     };
     assert_eq!((ran_at_7_ms(true), ran_at_7_ms(false)), (MS, 0));
 }
@@ -326,7 +326,7 @@ fn a_yield_gives_up_the_slice() {
         (on(0), vec![Op::Run(MS), Op::Sleep(1000 * MS)]),
     ];
     let sim = run(Log::default(), 1, tasks, 5 * MS);
-    assert_eq!(sim.w.tasks[1].ran_ns, MS);
+    assert_eq!(sim.w.tasks[TaskId(1)].ran_ns, MS);
 }
 
 /// One queue for all CPUs: with many of them, its lock shows.
@@ -365,7 +365,7 @@ fn an_idle_cpu_steals_from_near_llcs_first() {
     let mut order = Vec::new();
     for ms in 1..6 {
         sim.run_until(ms * MS + MS / 2);
-        order.push(sim.w.cpus[3].curr.0);
+        order.push(sim.w.cpus[CpuId(3)].curr.0);
     }
     // Its own two, that of CPU 2 beside it, then CPU 0's and CPU 1's.
     assert_eq!(order, [7, 8, 6, 4, 5]);
@@ -378,7 +378,7 @@ fn a_sleeper_gains_one_slice_under_vtime() {
     tasks.extend((0..3).map(|_| (on(0), vec![])));
     let sim = run(Vtime::new(true), 1, tasks, 800 * MS);
     // A quarter of the rest is 100 ms. Behind by all that it slept, it would run every other slice.
-    let ran = sim.w.tasks[0].ran_ns;
+    let ran = sim.w.tasks[TaskId(0)].ran_ns;
     assert!((80 * MS..=150 * MS).contains(&ran), "{ran}");
 }
 
@@ -436,7 +436,7 @@ fn a_slice_set_from_another_cpu_ends_at_the_tick_that_finds_it_used() {
 fn a_wake_up_begins_at_wake_cpu() {
     let nap = || vec![Op::Sleep(MS), Op::Run(MS), Op::Sleep(100 * MS)];
     let mut sim = run(Log::default(), 2, vec![(on(0), nap())], MS / 2);
-    sim.w.tasks[0].wake_cpu = CpuId(1);
+    sim.w.tasks[TaskId(0)].wake_cpu = CpuId(1);
     sim.run_until(10 * MS);
     assert!(sim.policy.ops.lines.contains(&"1000 select 0 Idle 1".to_string()));
 }

@@ -278,7 +278,11 @@ fn vtime_gives_nobody_more_than_every_other_slice() {
     let policy = ext(Vtime::new(true), Rules::V6_18);
     let program = Spinners::new(vec![0, 0, -20], 0);
     let (_, sim) = checked(free_machine(1), policy, program, 60_000 * MS, true).expect("sound");
-    assert!(sim.w.tasks[2].ran_ns.abs_diff(30_000 * MS) < 100 * MS, "{}", sim.w.tasks[2].ran_ns);
+    assert!(
+        sim.w.tasks[TaskId(2)].ran_ns.abs_diff(30_000 * MS) < 100 * MS,
+        "{}",
+        sim.w.tasks[TaskId(2)].ran_ns
+    );
 }
 
 #[test]

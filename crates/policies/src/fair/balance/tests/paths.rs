@@ -13,7 +13,7 @@ fn without_overload_newidle_makes_no_step() {
     }
     assert_eq!(rig.newidle(8, TaskId::IDLE), [Step::Done]);
     assert_eq!(rig.w.counters.newidle_attempts, 0);
-    assert_eq!(rig.fair.rqs[8].idle_stamp, rig.w.now);
+    assert_eq!(rig.fair.rqs[CpuId(8)].idle_stamp, rig.w.now);
     assert_eq!(rig.sought(8, 1), "newidle_balance: rd.overload is not set");
 }
 
@@ -22,21 +22,21 @@ fn e1_active_balance_moves_one_of_three_after_four_failures() {
     let mut rig = Rig::desktop();
     let tasks: Vec<_> = (0..3).map(|c| rig.running(c, MaskId::ALL)).collect();
     for failed in 1..=4 {
-        assert_eq!(rig.w.cpus[0].stop_work, None);
+        assert_eq!(rig.w.cpus[CpuId(0)].stop_work, None);
         rig.w.now += 200 * MS;
         rig.softirq(8);
-        assert_eq!(rig.fair.sds[8][2].nr_balance_failed, failed);
-        assert_eq!(rig.fair.sds[8][2].balance_interval, 32);
+        assert_eq!(rig.fair.sds[CpuId(8)][2].nr_balance_failed, failed);
+        assert_eq!(rig.fair.sds[CpuId(8)][2].balance_interval, 32);
     }
-    assert_eq!(rig.w.cpus[0].stop_work, Some(StopWork::Push(CpuId(8))));
-    assert!(rig.fair.rqs[0].active_balance);
+    assert_eq!(rig.w.cpus[CpuId(0)].stop_work, Some(StopWork::Push(CpuId(8))));
+    assert!(rig.fair.rqs[CpuId(0)].active_balance);
     // The mechanism puts the current task back before the stopper's body runs.
-    rig.w.cpus[0].curr = TaskId::STOP;
-    rig.w.tasks[tasks[0].idx()].on_cpu = false;
+    rig.w.cpus[CpuId(0)].curr = TaskId::STOP;
+    rig.w.tasks[tasks[0]].on_cpu = false;
     rig.drive(0, |f, w, first| f.stopper(w, CpuId(0), CpuId(8), first));
     assert_eq!(rig.cpu_of(tasks[0]), 8);
-    assert_eq!(rig.fair.sds[8][2].nr_balance_failed, 0);
-    assert!(!rig.fair.rqs[0].active_balance);
+    assert_eq!(rig.fair.sds[CpuId(8)][2].nr_balance_failed, 0);
+    assert!(!rig.fair.rqs[CpuId(0)].active_balance);
 }
 
 /// One CPU with a running and a waiting task; `ran` ns ago the waiting one ran.
@@ -44,8 +44,8 @@ fn pair_on_cpu_1(ran: u64) -> (Rig, TaskId) {
     let mut rig = Rig::desktop();
     let waiting = rig.queued(1, rig.w.now - ran, MaskId::ALL);
     rig.running(1, MaskId::ALL);
-    rig.fair.rqs[2].avg_idle = 200_000;
-    rig.fair.sds[2][1].max_newidle_lb_cost = 20_000;
+    rig.fair.rqs[CpuId(2)].avg_idle = 200_000;
+    rig.fair.sds[CpuId(2)][1].max_newidle_lb_cost = 20_000;
     assert!(rig.fair.overload);
     (rig, waiting)
 }
@@ -59,14 +59,14 @@ fn a_newidle_balance_in_vain_says_which_rule_it_was() {
     assert_eq!(rig.sought(2, 1), "can_migrate_task: cache hot");
 
     let (mut rig, _) = pair_on_cpu_1(5 * MS);
-    rig.fair.rqs[2].avg_idle = 10_000;
+    rig.fair.rqs[CpuId(2)].avg_idle = 10_000;
     rig.newidle(2, TaskId::IDLE);
     assert_eq!(rig.sought(2, 1), "newidle_balance: avg_idle is too short");
 
     let (mut rig, waiting) = pair_on_cpu_1(5 * MS);
     rig.newidle(2, TaskId::IDLE);
     assert_eq!(rig.cpu_of(waiting), 2);
-    assert_eq!(rig.w.tasks[waiting.idx()].placed.name, "attach_tasks: moved to a busy queue");
+    assert_eq!(rig.w.tasks[waiting].placed.name, "attach_tasks: moved to a busy queue");
 }
 
 #[test]
@@ -75,8 +75,8 @@ fn e2_newidle_pulls_the_waiting_task() {
     let steps = rig.newidle(2, TaskId::IDLE);
     assert_eq!(rig.cpu_of(waiting), 2);
     assert_eq!(rig.w.counters.newidle_pulls, 1);
-    assert_eq!(rig.fair.rqs[2].idle_stamp, 0);
-    assert_eq!(rig.fair.tasks[waiting.idx()].exec_start, 0);
+    assert_eq!(rig.fair.rqs[CpuId(2)].idle_stamp, 0);
+    assert_eq!(rig.fair.tasks[waiting].exec_start, 0);
     assert_eq!(locks_of(&steps, 1), 1);
     // Attach, and the end of the walk.
     assert_eq!(locks_of(&steps, 2), 2);
@@ -88,9 +88,9 @@ fn e3_a_hot_task_stays() {
     rig.newidle(2, TaskId::IDLE);
     assert_eq!(rig.cpu_of(waiting), 1);
     assert_eq!(rig.w.counters.newidle_attempts, 1);
-    assert_ne!(rig.fair.rqs[2].idle_stamp, 0);
+    assert_ne!(rig.fair.rqs[CpuId(2)].idle_stamp, 0);
     let (mut rig, waiting) = pair_on_cpu_1(MS / 5);
-    rig.fair.sds[2][1].nr_balance_failed = 2;
+    rig.fair.sds[CpuId(2)][1].nr_balance_failed = 2;
     rig.newidle(2, TaskId::IDLE);
     assert_eq!(rig.cpu_of(waiting), 2);
 }
@@ -98,7 +98,7 @@ fn e3_a_hot_task_stays() {
 #[test]
 fn a_short_avg_idle_closes_the_gate_of_the_level() {
     let (mut rig, waiting) = pair_on_cpu_1(5 * MS);
-    rig.fair.rqs[2].avg_idle = 19_000;
+    rig.fair.rqs[CpuId(2)].avg_idle = 19_000;
     rig.newidle(2, TaskId::IDLE);
     assert_eq!(rig.cpu_of(waiting), 1);
     rig.fair.features.newidle_avg_idle = false;
@@ -109,9 +109,9 @@ fn a_short_avg_idle_closes_the_gate_of_the_level() {
 #[test]
 fn a_pending_wakeup_ends_newidle_before_the_stamp() {
     let (mut rig, _) = pair_on_cpu_1(5 * MS);
-    rig.w.cpus[2].ttwu_pending = true;
+    rig.w.cpus[CpuId(2)].ttwu_pending = true;
     assert_eq!(rig.newidle(2, TaskId::IDLE), [Step::Done]);
-    assert_eq!(rig.fair.rqs[2].idle_stamp, 0);
+    assert_eq!(rig.fair.rqs[CpuId(2)].idle_stamp, 0);
 }
 
 #[test]
@@ -133,7 +133,7 @@ fn a_wakeup_during_the_walk_ends_it() {
         }
     }
     assert_eq!(rig.cpu_of(waiting), 1);
-    assert_eq!(rig.fair.rqs[2].idle_stamp, 0);
+    assert_eq!(rig.fair.rqs[CpuId(2)].idle_stamp, 0);
     assert_eq!(rig.held, [LockId(2)]);
     assert_eq!(rig.w.counters.newidle_pulls, 0);
 }
@@ -147,9 +147,9 @@ fn forty<S: Discipline>(mut rig: Rig<S>, hot_first: bool) -> (usize, usize) {
     tasks.extend((0..38).map(|_| rig.queued(1, 1, pinned)));
     tasks.push(rig.running(1, pinned));
     rig.w.now += MS / 10;
-    rig.fair.sds[2][2].last_balance = 1_000_000;
-    rig.fair.sds[2][0].last_balance = 1_000_000;
-    rig.fair.sds[2][1].last_balance = 0;
+    rig.fair.sds[CpuId(2)][2].last_balance = 1_000_000;
+    rig.fair.sds[CpuId(2)][0].last_balance = 1_000_000;
+    rig.fair.sds[CpuId(2)][1].last_balance = 0;
     let steps = rig.softirq(2);
     let tail = rig.fair.list_tail(CpuId(1));
     let at = tasks.iter().position(|p| *p == tail).unwrap();
@@ -183,11 +183,11 @@ fn pinned_tasks_mark_the_parent_group_and_raise_the_interval() {
     }
     rig.running(1, pinned);
     rig.w.now += 100 * MS;
-    let die = rig.w.machine.domains.chains[2][2];
-    rig.fair.sds[2][2].last_balance = 1_000_000;
+    let die = rig.w.machine.domains.chains[CpuId(2)][2];
+    rig.fair.sds[CpuId(2)][2].last_balance = 1_000_000;
     rig.softirq(2);
-    assert!(rig.fair.balance.imbalanced[die.domain.0 as usize][die.own_group as usize]);
-    assert_eq!(rig.fair.sds[2][1].balance_interval, 32);
+    assert!(rig.fair.balance.imbalanced[die.domain][die.own_group as usize]);
+    assert_eq!(rig.fair.sds[CpuId(2)][1].balance_interval, 32);
 }
 
 /// All that waits on CPU 1 is pinned, so the pass looks again without that CPU, and what it sees
@@ -216,7 +216,7 @@ fn intervals_double_up_to_twice_the_weight() {
         rig.w.now += 1000 * MS;
         rig.softirq(0);
     }
-    let intervals: Vec<_> = rig.fair.sds[0].iter().map(|sd| sd.balance_interval).collect();
+    let intervals: Vec<_> = rig.fair.sds[CpuId(0)].iter().map(|sd| sd.balance_interval).collect();
     assert_eq!(intervals, [4, 32, 64]);
 }
 
@@ -227,7 +227,7 @@ fn another_cpu_of_the_group_takes_what_this_one_may_not() {
     let only_18 = rig.w.mask(CpuSet::of(32, [CpuId(1), CpuId(18)]));
     let p = rig.queued(1, 1, only_18);
     rig.running(1, MaskId::ALL);
-    rig.fair.sds[2][2].last_balance = 1_000_000;
+    rig.fair.sds[CpuId(2)][2].last_balance = 1_000_000;
     rig.w.now += 100 * MS;
     rig.softirq(2);
     assert_eq!(rig.cpu_of(p), 18);
@@ -238,8 +238,8 @@ fn periodic_balance_writes_the_scan_budget() {
     let mut rig = Rig::desktop();
     // Not on CPUs 0 and 9, which bring their own averages up to date.
     for c in (1..8).chain([16]) {
-        rig.fair.rqs[c].avg.util_avg = 1024;
-        rig.fair.publish(CpuId(c as u32));
+        rig.fair.rqs[CpuId(c)].avg.util_avg = 1024;
+        rig.fair.publish(CpuId(c));
     }
     assert_eq!(rig.fair.llcs[0].nr_idle_scan, 16);
     rig.w.now += 1000 * MS;
@@ -261,7 +261,7 @@ fn kicked<S: Discipline>(rig: &mut Rig<S>) -> TaskId {
     assert_eq!(rig.fair.llcs[0].nr_busy_cpus, 2);
     assert_eq!(rig.fair.balance.nohz.timer_at, 112 * MS);
     rig.fair.policy_timer(&mut rig.w);
-    assert_eq!(rig.fair.balance.paths[2].ilb.pending & 2, 2);
+    assert_eq!(rig.fair.balance.paths[CpuId(2)].ilb.pending & 2, 2);
     rig.fair.nohz_kick(&mut rig.w, CpuId(2));
     rig.w.now = 1000 * MS;
     waiting
@@ -285,8 +285,8 @@ fn a_kick_is_lost_on_an_idle_cpu_that_polls() {
     let mut rig = Rig::desktop();
     let waiting = kicked(&mut rig);
     assert_eq!(rig.w.counters.ipis, 0);
-    assert!(rig.w.cpus[2].need_resched);
-    let ilb = rig.fair.balance.paths[2].ilb;
+    assert!(rig.w.cpus[CpuId(2)].need_resched);
+    let ilb = rig.fair.balance.paths[CpuId(2)].ilb;
     assert_eq!((ilb.pending, ilb.granted), (0, 0));
     // It goes idle anew, which finds the task for itself.
     rig.newidle(2, TaskId::IDLE);
@@ -310,7 +310,7 @@ fn since_v6_13_a_polling_cpu_balances_for_all_when_kicked() {
     let mut rig = Rig::desktop_with(Rules::V6_18);
     let waiting = kicked(&mut rig);
     assert_eq!(rig.w.counters.ipis, 0);
-    assert!(rig.w.cpus[2].need_resched);
+    assert!(rig.w.cpus[CpuId(2)].need_resched);
     rig.softirq(2);
     assert_ne!(rig.cpu_of(waiting), 0);
 }
@@ -322,7 +322,7 @@ fn an_idle_machine_sets_no_timer() {
     rig.w.now = 104 * MS;
     rig.fair.balance_tick(&mut rig.w, CpuId(0));
     assert_eq!(rig.fair.balance.nohz.timer_at, 104 * MS);
-    rig.w.cpus[0].curr = TaskId::IDLE;
+    rig.w.cpus[CpuId(0)].curr = TaskId::IDLE;
     rig.fair.balance_idle_enter(&mut rig.w, CpuId(0), true);
     assert_eq!(rig.fair.balance.nohz.timer_at, sim_core::NEVER);
 }
@@ -331,10 +331,10 @@ fn an_idle_machine_sets_no_timer() {
 fn a_lone_task_decides_nothing_until_balance_is_due() {
     let mut rig = Rig::desktop();
     rig.running(0, MaskId::ALL);
-    rig.w.cpus[0].tick_next = 104 * MS;
-    rig.fair.rqs[0].next_balance = 50;
+    rig.w.cpus[CpuId(0)].tick_next = 104 * MS;
+    rig.fair.rqs[CpuId(0)].next_balance = 50;
     assert_eq!(rig.fair.deciding_tick(&rig.w, CpuId(0)), 104 * MS);
-    rig.fair.rqs[0].nohz_idle = false;
+    rig.fair.rqs[CpuId(0)].nohz_idle = false;
     assert_eq!(rig.fair.deciding_tick(&rig.w, CpuId(0)), 200 * MS);
     rig.queued(0, 1, MaskId::ALL);
     assert_eq!(rig.fair.next_deciding_tick(&rig.w, CpuId(0)), 104 * MS);
@@ -345,12 +345,12 @@ fn fork_goes_to_the_idle_llc_and_an_idle_core() {
     let mut rig = Rig::desktop();
     for c in 0..4 {
         rig.running(c, MaskId::ALL);
-        rig.fair.rqs[c as usize].avg.util_avg = 1024;
+        rig.fair.rqs[CpuId((c as usize) as u32)].avg.util_avg = 1024;
         rig.fair.publish(CpuId(c));
     }
     let child = rig.w.new_task(TaskAttr::default());
     rig.fair.tasks.push(new_fair_task(1));
-    rig.w.tasks[child.idx()].cpu = CpuId(0);
+    rig.w.tasks[child].cpu = CpuId(0);
     rig.w.this = CpuId(0);
     let fork = SdFlags::BALANCE_FORK;
     let (here, top) = (CpuId(0), 2);
@@ -358,7 +358,7 @@ fn fork_goes_to_the_idle_llc_and_an_idle_core() {
     assert!((8..16).contains(&cpu.0) || cpu.0 >= 24, "{cpu}");
     assert!(ns > 0);
     let mask = rig.w.mask(CpuSet::of(32, [CpuId(5), CpuId(0)]));
-    rig.w.tasks[child.idx()].attr.allowed = mask;
+    rig.w.tasks[child].attr.allowed = mask;
     let (cpu, _) = rig.fair.find_idlest_cpu(&mut rig.w, child, here, here, top, fork);
     assert_eq!(cpu, CpuId(5));
 }
@@ -368,12 +368,12 @@ fn the_slow_path_leaves_out_what_the_task_itself_contributes() {
     let mut rig = Rig::desktop();
     let p = rig.running(0, MaskId::ALL);
     rig.fair.update_load_avg(rig.w.now, CpuId(0), p);
-    rig.fair.rqs[0].avg.util_avg = 700;
-    rig.fair.tasks[p.idx()].avg.util_avg = 700;
-    rig.fair.rqs[0].util_est_enqueued = 300;
-    rig.fair.tasks[p.idx()].util_est_enqueued = 300;
+    rig.fair.rqs[CpuId(0)].avg.util_avg = 700;
+    rig.fair.tasks[p].avg.util_avg = 700;
+    rig.fair.rqs[CpuId(0)].util_est_enqueued = 300;
+    rig.fair.tasks[p].util_est_enqueued = 300;
     rig.fair.publish(CpuId(0));
-    let smt = rig.w.machine.domains.chains[0][0];
+    let smt = rig.w.machine.domains.chains[CpuId(0)][0];
     let stats = |rig: &Rig, p: TaskId| {
         let g = rig.fair.wakeup_stats(&rig.w, smt.domain, smt.own_group as usize, p);
         (g.load, g.util, g.nr, g.idle_cpus)
@@ -382,7 +382,7 @@ fn the_slow_path_leaves_out_what_the_task_itself_contributes() {
     // A child that was never queued is in no average: its parent's CPU is as loaded as it is.
     let child = rig.w.new_task(TaskAttr::default());
     rig.fair.tasks.push(FairTask::new(&TaskAttr::default()));
-    rig.w.tasks[child.idx()].cpu = CpuId(0);
+    rig.w.tasks[child].cpu = CpuId(0);
     assert_eq!(stats(&rig, child), (1024, 700, 1, 0));
 }
 
@@ -390,13 +390,13 @@ fn the_slow_path_leaves_out_what_the_task_itself_contributes() {
 fn a_woken_stopper_overloads_its_cpu_and_ends_a_stale_idle_stamp() {
     let mut rig = Rig::desktop();
     let p = rig.running(0, MaskId::ALL);
-    let rq = &mut rig.fair.rqs[0];
+    let rq = &mut rig.fair.rqs[CpuId(0)];
     (rq.idle_stamp, rq.avg_idle) = (rig.w.now - 80_000, 400_000);
     assert!(!rig.fair.overload);
     assert!(rig.w.stop_one_cpu(CpuId(0), StopWork::Migrate(p, CpuId(8))));
     rig.fair.stopper_woken(&mut rig.w, CpuId(0));
     assert!(rig.fair.overload);
-    assert_eq!((rig.fair.rqs[0].idle_stamp, rig.fair.rqs[0].avg_idle), (0, 360_000));
+    assert_eq!((rig.fair.rqs[CpuId(0)].idle_stamp, rig.fair.rqs[CpuId(0)].avg_idle), (0, 360_000));
 }
 
 #[test]
@@ -404,14 +404,14 @@ fn a_per_cpu_kthread_does_not_count_as_pinned() {
     let mut rig = Rig::desktop();
     let bound = rig.w.mask(CpuSet::of(32, [CpuId(1)]));
     let p = rig.queued(1, 1, bound);
-    rig.w.tasks[p.idx()].attr.kthread = true;
+    rig.w.tasks[p].attr.kthread = true;
     rig.running(1, MaskId::ALL);
-    rig.fair.sds[2][2].last_balance = 1_000_000;
+    rig.fair.sds[CpuId(2)][2].last_balance = 1_000_000;
     rig.w.now += 100 * MS;
-    let die = rig.w.machine.domains.chains[2][2];
+    let die = rig.w.machine.domains.chains[CpuId(2)][2];
     rig.softirq(2);
     assert_eq!(rig.cpu_of(p), 1);
-    assert!(!rig.fair.balance.imbalanced[die.domain.0 as usize][die.own_group as usize]);
+    assert!(!rig.fair.balance.imbalanced[die.domain][die.own_group as usize]);
 }
 
 /// Two nodes are balanced by one CPU at a time. Between its try of the lock and its look at the
@@ -422,12 +422,12 @@ fn the_outcome_of_a_trylock_is_that_of_the_own_try() {
     let mut rig = Rig::new(Machine::regular(spec), Features::default());
     rig.running(0, MaskId::ALL);
     rig.w.now += 60_000 * MS;
-    rig.fair.balance.paths[8].idle_at_tick = true;
+    rig.fair.balance.paths[CpuId(8)].idle_at_tick = true;
     let mut tried = 0;
     rig.drive(8, |f, w, first| {
         let step = f.softirq(w, CpuId(8), first);
         tried += u32::from(matches!(step, Step::TryLock(..)));
-        w.cpus[9].trylock_ok = false;
+        w.cpus[CpuId(9)].trylock_ok = false;
         step
     });
     assert!(tried > 0, "some level is serialized");
@@ -437,17 +437,17 @@ fn the_outcome_of_a_trylock_is_that_of_the_own_try() {
 #[test]
 fn a_cpu_left_with_idle_policy_only_balances_at_once() {
     let mut rig = pair_with_idle_policy();
-    rig.fair.rqs[1].next_balance = 1_000_000;
+    rig.fair.rqs[CpuId(1)].next_balance = 1_000_000;
     let pulled = rig.newidle(2, TaskId::IDLE);
     assert!(!pulled.is_empty());
-    assert_eq!(rig.w.cpus[1].nr_running, 1);
-    assert_eq!(rig.fair.rqs[1].next_balance, rig.w.jiffies());
+    assert_eq!(rig.w.cpus[CpuId(1)].nr_running, 1);
+    assert_eq!(rig.fair.rqs[CpuId(1)].next_balance, rig.w.jiffies());
 }
 
 /// CPU 1 runs a SCHED_IDLE task while an ordinary one, which is not hot, waits there.
 fn pair_with_idle_policy() -> Rig {
     let (mut rig, _) = pair_on_cpu_1(5 * MS);
-    let curr = rig.w.cpus[1].curr;
+    let curr = rig.w.cpus[CpuId(1)].curr;
     let idle = SchedAttr { policy: SchedPolicy::Idle, nice: 0, slice_ns: 0 };
     rig.fair.change_scheduler(&mut rig.w, curr, idle);
     rig
@@ -458,17 +458,17 @@ fn a_cpu_that_obtained_a_sleeper_only_looks_again() {
     let mut rig = Rig::desktop_with(Rules::V6_12);
     let long_ago = rig.w.now - 50 * MS;
     let sleeper = rig.queued(1, long_ago, MaskId::ALL);
-    rig.fair.tasks[sleeper.idx()].ext.sched_delayed = true;
-    rig.fair.rqs[1].h_nr_delayed = 1;
+    rig.fair.tasks[sleeper].ext.sched_delayed = true;
+    rig.fair.rqs[CpuId(1)].h_nr_delayed = 1;
     rig.w.set_delayed(sleeper, true);
     let waiting = rig.queued(1, long_ago, MaskId::ALL);
     rig.running(1, MaskId::ALL);
     rig.fair.overload = true;
-    rig.fair.rqs[2].avg_idle = 200_000;
+    rig.fair.rqs[CpuId(2)].avg_idle = 200_000;
     rig.newidle(2, TaskId::IDLE);
     // It takes one task at a time, from the tail of the list.
     assert_eq!((rig.cpu_of(sleeper), rig.cpu_of(waiting)), (2, 2));
-    assert!(!rig.fair.tasks[sleeper.idx()].on_rq, "it has been picked, and sleeps for good");
+    assert!(!rig.fair.tasks[sleeper].on_rq, "it has been picked, and sleeps for good");
     assert_eq!(rig.w.counters.newidle_attempts, 2);
-    assert_eq!(rig.w.cpus[2].nr_running, 1);
+    assert_eq!(rig.w.cpus[CpuId(2)].nr_running, 1);
 }

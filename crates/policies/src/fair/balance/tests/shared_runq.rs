@@ -38,8 +38,8 @@ fn waiting(rig: &mut Rig, cpu: u32) -> TaskId {
 
 /// Balancing is too dear for `cpu`.
 fn close_the_gate(rig: &mut Rig, cpu: u32) {
-    rig.fair.rqs[cpu as usize].avg_idle = 0;
-    let levels = rig.fair.sds[cpu as usize].iter_mut();
+    rig.fair.rqs[CpuId((cpu as usize) as u32)].avg_idle = 0;
+    let levels = rig.fair.sds[CpuId((cpu as usize) as u32)].iter_mut();
     levels.for_each(|sd| sd.max_newidle_lb_cost = 1_000_000);
 }
 
@@ -88,7 +88,7 @@ fn a_switch_puts_one_task_on_the_queue_and_takes_the_other_off() {
         let hook = rig.fair.switch_task(&mut rig.w, CpuId(0), prev, next);
         let sites = carry_out(&mut rig, 0, hook);
         assert_eq!(sites, [Site::PutPrevEnqueueSwq, Site::PickRemoveSwq], "{version:?}");
-        let linked = |p: TaskId| rig.fair.tasks[p.idx()].on_swqueue;
+        let linked = |p: TaskId| rig.fair.tasks[p].on_swqueue;
         assert!(linked(prev) && !linked(next));
         assert_eq!(rig.fair.swqueues[0].head, prev);
     }
@@ -105,7 +105,7 @@ fn a_change_of_attributes_queues_anew() {
     let mut rig = rig(Version::V3);
     let curr = rig.running(0, MaskId::ALL);
     let (p, q) = (waiting(&mut rig, 0), waiting(&mut rig, 0));
-    let attr = SchedAttr { nice: 5, ..rig.w.tasks[p.idx()].attr.sched() };
+    let attr = SchedAttr { nice: 5, ..rig.w.tasks[p].attr.sched() };
     let hook = rig.fair.set_scheduler(&mut rig.w, p, attr);
     let sites = carry_out(&mut rig, 0, hook);
     assert_eq!(sites, [Site::DequeueRemoveSwq, Site::TtwuEnqueueSwq]);
@@ -113,11 +113,11 @@ fn a_change_of_attributes_queues_anew() {
     let hook = rig.fair.set_scheduler(&mut rig.w, curr, attr);
     let sites = carry_out(&mut rig, 0, hook);
     assert_eq!(sites, [Site::PutPrevEnqueueSwq, Site::PickRemoveSwq]);
-    assert!(!rig.fair.tasks[curr.idx()].on_swqueue);
+    assert!(!rig.fair.tasks[curr].on_swqueue);
     // A task that may run on one CPU only from now on leaves, and comes again when it may not.
     let one = rig.w.mask(CpuSet::of(32, [CpuId(0)]));
     let hook = rig.fair.set_cpus_allowed(&mut rig.w, p, one);
-    (rig.w.tasks[p.idx()].attr.allowed, rig.w.tasks[p.idx()].nr_cpus_allowed) = (one, 1);
+    (rig.w.tasks[p].attr.allowed, rig.w.tasks[p].nr_cpus_allowed) = (one, 1);
     assert_eq!(carry_out(&mut rig, 0, hook), [Site::DequeueRemoveSwq]);
     let hook = rig.fair.set_cpus_allowed(&mut rig.w, p, MaskId::ALL);
     assert_eq!(carry_out(&mut rig, 0, hook), [Site::TtwuEnqueueSwq]);
@@ -135,14 +135,14 @@ fn a_head_that_may_not_run_here_blocks_its_shard() {
         let elsewhere = (0..8).find(|c| shard(*c) != shard(2)).expect("another shard");
         rig.running(2, MaskId::ALL);
         let (head, behind) = (waiting(&mut rig, 2), waiting(&mut rig, 2));
-        rig.w.tasks[head.idx()].attr.allowed = rig.w.mask(CpuSet::of(32, [CpuId(2), CpuId(9)]));
+        rig.w.tasks[head].attr.allowed = rig.w.mask(CpuSet::of(32, [CpuId(2), CpuId(9)]));
         let puller = (0..8)
             .find(|c| *c != 2 && rig.fair.shared.own(CpuId(*c)) == rig.fair.shared.own(CpuId(2)));
         let puller = puller.expect("a shard has several CPUs");
         close_the_gate(&mut rig, puller);
         rig.newidle(puller, TaskId::IDLE);
         assert_eq!((rig.cpu_of(head), rig.cpu_of(behind)), (2, 2), "{version:?}");
-        assert!(rig.fair.tasks[head.idx()].on_swqueue);
+        assert!(rig.fair.tasks[head].on_swqueue);
         assert_eq!(rig.fair.balance.swq.head_forbidden, 1);
         let c = rig.w.counters;
         assert_eq!((c.pull_attempts, c.pull_empty, c.pull_hits), (1, 1, 0), "{version:?}");
@@ -164,11 +164,11 @@ fn versions_differ_in_the_stamp_that_a_pull_leaves() {
         let p = waiting(&mut rig, 0);
         rig.newidle(1, TaskId::IDLE);
         assert_eq!(rig.cpu_of(p), 1);
-        assert_eq!(rig.fair.rqs[1].idle_stamp != 0, stamp, "{version:?}");
+        assert_eq!(rig.fair.rqs[CpuId(1)].idle_stamp != 0, stamp, "{version:?}");
         assert_eq!(rig.w.counters.newidle_attempts, 0);
         // It arrives, and is queued again where arrivals are; version 4 has put it on an empty
         // queue.
-        assert_eq!(rig.fair.tasks[p.idx()].on_swqueue, version != Version::V4, "{version:?}");
+        assert_eq!(rig.fair.tasks[p].on_swqueue, version != Version::V4, "{version:?}");
     }
 }
 
@@ -185,8 +185,8 @@ fn a_lost_task_costs_a_second_pull_at_most() {
             rig.w.this = CpuId(cpu);
             let hook = Some(rig.fair.swq_nested(CpuId(cpu), p, Site::TtwuEnqueueSwq, 0));
             carry_out(rig, cpu, hook);
-            rig.w.cpus[cpu as usize].curr = p;
-            rig.w.tasks[p.idx()].on_cpu = true;
+            rig.w.cpus[CpuId((cpu as usize) as u32)].curr = p;
+            rig.w.tasks[p].on_cpu = true;
         };
         let prev = rig.w.new_task(TaskAttr::default());
         rig.fair.tasks.push(new_fair_task(1));
@@ -232,8 +232,8 @@ fn balance_goes_on_where_the_queue_ends() {
     {
         let mut rig = rig(version);
         rig.fair.overload = true;
-        rig.fair.rqs[1].avg_idle = 1000;
-        rig.fair.sds[1][dear_level].max_newidle_lb_cost = 1_000_000;
+        rig.fair.rqs[CpuId(1)].avg_idle = 1000;
+        rig.fair.sds[CpuId(1)][dear_level].max_newidle_lb_cost = 1_000_000;
         rig.newidle(1, TaskId::IDLE);
         let attempts = rig.w.counters.newidle_attempts;
         assert_eq!(attempts == 1, goes_on, "{version:?}, level {dear_level}");
@@ -259,7 +259,7 @@ fn balance_carries_a_task_from_queue_to_queue() {
     let (own, theirs) = (rig.fair.swqueues[1].lock, rig.fair.swqueues[0].lock);
     rig.w.now += 10_000_000;
     rig.fair.overload = true;
-    rig.fair.rqs[0].avg.util_avg = 1024;
+    rig.fair.rqs[CpuId(0)].avg.util_avg = 1024;
     rig.fair.publish(CpuId(0));
     let steps = rig.newidle(8, TaskId::IDLE);
     assert_eq!(rig.cpu_of(p), 8);
@@ -280,7 +280,7 @@ fn a_push_carries_a_task_from_queue_to_queue() {
     let mut rig = rig(Version::V2);
     rig.running(0, MaskId::ALL);
     let p = waiting(&mut rig, 0);
-    rig.fair.rqs[0].active_balance = true;
+    rig.fair.rqs[CpuId(0)].active_balance = true;
     rig.drive(0, |f, w, first| f.stopper(w, CpuId(0), CpuId(8), first));
     assert_eq!(rig.cpu_of(p), 8);
     assert_eq!((rig.fair.swqueues[0].head, rig.fair.swqueues[1].head), (TaskId::NONE, p));
@@ -295,10 +295,10 @@ fn a_pending_wakeup_ends_the_search_before_the_pull() {
         rig.running(0, MaskId::ALL);
         waiting(&mut rig, 0);
         rig.fair.overload = true;
-        rig.w.cpus[1].ttwu_pending = true;
+        rig.w.cpus[CpuId(1)].ttwu_pending = true;
         rig.newidle(1, TaskId::IDLE);
         assert_eq!(rig.w.counters.pull_attempts, 0, "{version:?}");
-        assert_eq!(rig.fair.rqs[1].idle_stamp, 0, "{version:?}");
+        assert_eq!(rig.fair.rqs[CpuId(1)].idle_stamp, 0, "{version:?}");
     }
 }
 
@@ -309,13 +309,13 @@ fn a_wakeup_during_the_pull_ends_the_search_of_version_4() {
         let mut rig = rig(version);
         rig.running(0, MaskId::ALL);
         let head = waiting(&mut rig, 0);
-        rig.w.tasks[head.idx()].attr.allowed = rig.w.mask(CpuSet::of(32, [CpuId(0), CpuId(2)]));
+        rig.w.tasks[head].attr.allowed = rig.w.mask(CpuSet::of(32, [CpuId(0), CpuId(2)]));
         rig.fair.overload = true;
         rig.held = vec![LockId(1)];
         rig.drive(1, |f, w, first| {
             let step = f.before_idle(w, CpuId(1), TaskId::IDLE, first);
             // The look at the head, which must stay, takes its time.
-            w.cpus[1].ttwu_pending |= matches!(step, Step::Lock(_, Site::PullPopSwq));
+            w.cpus[CpuId(1)].ttwu_pending |= matches!(step, Step::Lock(_, Site::PullPopSwq));
             step
         });
         assert_eq!(rig.w.counters.newidle_attempts == 1, goes_on, "{version:?}");
@@ -329,8 +329,8 @@ fn behind_the_stopper_there_is_one_pull() {
         let mut rig = rig(version);
         for cpu in [0, 2] {
             let p = waiting(&mut rig, cpu);
-            rig.w.cpus[cpu as usize].curr = p;
-            rig.w.tasks[p.idx()].on_cpu = true;
+            rig.w.cpus[CpuId((cpu as usize) as u32)].curr = p;
+            rig.w.tasks[p].on_cpu = true;
         }
         rig.newidle(1, TaskId::STOP);
         let c = rig.w.counters;
@@ -347,12 +347,12 @@ fn version_3_walks_all_levels_after_a_pull_in_vain() {
     let near = rig.queued(0, 1, MaskId::ALL);
     rig.w.now += 10_000_000;
     rig.fair.overload = true;
-    rig.fair.rqs[0].avg.util_avg = 1024;
+    rig.fair.rqs[CpuId(0)].avg.util_avg = 1024;
     rig.fair.publish(CpuId(0));
     rig.newidle(1, TaskId::IDLE);
     assert_eq!(rig.cpu_of(near), 1, "on no shared queue, but in the same LLC");
     rig.newidle(9, TaskId::IDLE);
-    assert_ne!(rig.fair.rqs[9].idle_stamp, 0);
+    assert_ne!(rig.fair.rqs[CpuId(9)].idle_stamp, 0);
 }
 
 /// Neither a task with one CPU that is put back, nor one whose attributes change while it runs, nor
@@ -362,13 +362,13 @@ fn who_cannot_leave_or_is_alone_is_not_queued() {
     let mut rig = rig(Version::V3);
     let one = rig.w.mask(CpuSet::of(32, [CpuId(0)]));
     let prev = rig.running(0, one);
-    rig.w.tasks[prev.idx()].nr_cpus_allowed = 1;
-    let attr = SchedAttr { nice: 3, ..rig.w.tasks[prev.idx()].attr.sched() };
+    rig.w.tasks[prev].nr_cpus_allowed = 1;
+    let attr = SchedAttr { nice: 3, ..rig.w.tasks[prev].attr.sched() };
     assert_eq!(rig.fair.set_scheduler(&mut rig.w, prev, attr), None);
     let next = waiting(&mut rig, 0);
     let hook = rig.fair.switch_task(&mut rig.w, CpuId(0), prev, next);
     assert_eq!(carry_out(&mut rig, 0, hook), [Site::PickRemoveSwq]);
-    assert!(!rig.fair.tasks[prev.idx()].on_swqueue);
+    assert!(!rig.fair.tasks[prev].on_swqueue);
     let mut rig = self::rig(Version::V4);
     let alone = rig.queued(0, 1, MaskId::ALL);
     assert_eq!(rig.fair.set_scheduler(&mut rig.w, alone, attr), None);

@@ -57,7 +57,7 @@ fn a_stolen_task_costs_the_locks_of_a_pulled_one() {
     let steps = rig.newidle(0, TaskId::IDLE);
     assert_eq!((locks_of(&steps, 6), locks_of(&steps, 0)), (1, 1));
     assert_eq!(locked(&rig, &steps), [3], "empty lists are seen without their locks");
-    assert_eq!(rig.fair.rqs[0].idle_stamp, 0, "there was no newidle balance");
+    assert_eq!(rig.fair.rqs[CpuId(0)].idle_stamp, 0, "there was no newidle balance");
 }
 
 #[test]
@@ -66,7 +66,7 @@ fn where_all_queues_are_empty_newidle_balance_follows() {
     rig.newidle(0, TaskId::IDLE);
     let c = rig.w.counters;
     assert_eq!((c.pull_empty, c.steal_attempts, c.steal_empty), (1, 1, 1));
-    assert_ne!(rig.fair.rqs[0].idle_stamp, 0);
+    assert_ne!(rig.fair.rqs[CpuId(0)].idle_stamp, 0);
 }
 
 /// As a pull: the popped task is not put back, and nobody looks at the next LLC.
@@ -74,10 +74,10 @@ fn where_all_queues_are_empty_newidle_balance_follows() {
 fn a_task_that_runs_by_then_is_lost_and_no_other_llc_is_asked() {
     let mut rig = rig();
     let (p, q) = (woken(&mut rig, 2), woken(&mut rig, 4));
-    rig.w.tasks[p.idx()].on_cpu = true;
+    rig.w.tasks[p].on_cpu = true;
     let steps = rig.newidle(0, TaskId::IDLE);
     assert_eq!(locked(&rig, &steps), [1]);
-    assert!(!rig.fair.tasks[p.idx()].on_swqueue && rig.fair.tasks[q.idx()].on_swqueue);
+    assert!(!rig.fair.tasks[p].on_swqueue && rig.fair.tasks[q].on_swqueue);
     let c = rig.w.counters;
     assert_eq!((c.steal_attempts, c.steal_lost, c.pull_lost), (1, 1, 0));
     assert_eq!(rig.fair.balance.swq.popped_but_running, 1);

@@ -13,7 +13,7 @@ enum Path {
 
 struct Storm {
     rig: Rig,
-    owner: Vec<Option<u32>>,
+    owner: IdVec<LockId, Option<u32>>,
     paths: Vec<(Path, bool, Step)>,
     seed: u64,
 }
@@ -25,17 +25,18 @@ impl Storm {
     }
 
     fn start(&mut self, cpu: usize) {
-        let idle = self.rig.w.cpus[cpu].nr_running == 0;
+        let idle = self.rig.w.cpus[CpuId(cpu as u32)].nr_running == 0;
         let path = match self.random(2) {
-            0 if idle && self.owner[cpu].is_none() => {
-                self.owner[cpu] = Some(cpu as u32);
+            0 if idle && self.owner[LockId(cpu as u32)].is_none() => {
+                self.owner[LockId(cpu as u32)] = Some(cpu as u32);
                 Path::Newidle
             }
             _ => Path::Softirq,
         };
-        self.rig.fair.balance.paths[cpu].idle_at_tick = idle;
-        self.rig.fair.balance.paths[cpu].ilb.granted = if self.random(4) == 0 { 3 } else { 0 };
-        self.rig.w.cpus[cpu].need_resched = false;
+        self.rig.fair.balance.paths[CpuId(cpu as u32)].idle_at_tick = idle;
+        self.rig.fair.balance.paths[CpuId(cpu as u32)].ilb.granted =
+            if self.random(4) == 0 { 3 } else { 0 };
+        self.rig.w.cpus[CpuId(cpu as u32)].need_resched = false;
         self.paths[cpu] = (path, true, Step::Spend(0));
     }
 
@@ -44,12 +45,12 @@ impl Storm {
         let (path, first, pending) = self.paths[cpu];
         let me = Some(cpu as u32);
         match pending {
-            Step::Lock(l, _) if self.owner[l.0 as usize].is_some() => return false,
-            Step::WaitTask(p, _) if self.rig.w.tasks[p.idx()].migrating => return false,
-            Step::Lock(l, _) => self.owner[l.0 as usize] = me,
+            Step::Lock(l, _) if self.owner[l].is_some() => return false,
+            Step::WaitTask(p, _) if self.rig.w.tasks[p].migrating => return false,
+            Step::Lock(l, _) => self.owner[l] = me,
             _ => {}
         }
-        let n_rqs = self.owner[..32].iter().filter(|o| **o == me).count();
+        let n_rqs = self.owner.iter().take(32).filter(|o| **o == me).count();
         assert!(n_rqs <= 1, "CPU {cpu} holds {n_rqs} runqueue locks");
         let (w, id) = (&mut self.rig.w, CpuId(cpu as u32));
         w.this = id;
@@ -61,11 +62,11 @@ impl Storm {
         match step {
             Step::Spend(ns) => self.rig.w.now += ns,
             Step::Unlock(l) => {
-                assert_eq!(self.owner[l.0 as usize].take(), me);
+                assert_eq!(self.owner[l].take(), me);
             }
             Step::Done => {
                 if path == Path::Newidle {
-                    assert_eq!(self.owner[cpu].take(), me);
+                    assert_eq!(self.owner[LockId(cpu as u32)].take(), me);
                 }
                 assert!(!self.owner.contains(&me), "CPU {cpu} keeps a lock");
                 self.paths[cpu].0 = Path::None;
@@ -90,7 +91,7 @@ fn storm(seed: u64, swqueue: bool, swqueue_steal: bool) {
     }
     let mut s = Storm {
         rig,
-        owner: vec![None; 64],
+        owner: IdVec::filled(None, 64),
         paths: vec![(Path::None, false, Step::Done); 32],
         seed,
     };
@@ -102,8 +103,8 @@ fn storm(seed: u64, swqueue: bool, swqueue_steal: bool) {
         if !s.step(cpu) {
             let waits = (0..32).filter(|c| s.paths[*c].0 != Path::None);
             let stuck = waits.clone().all(|c| match s.paths[c].2 {
-                Step::Lock(l, _) => s.owner[l.0 as usize].is_some(),
-                Step::WaitTask(p, _) => s.rig.w.tasks[p.idx()].migrating,
+                Step::Lock(l, _) => s.owner[l].is_some(),
+                Step::WaitTask(p, _) => s.rig.w.tasks[p].migrating,
                 _ => false,
             });
             assert!(!stuck, "deadlock in round {round}");

@@ -18,12 +18,12 @@ fn of(g: &GroupStats) -> Sums {
 fn plain(rig: &Rig, group: &Group, p: Option<TaskId>) -> Sums {
     let mut g = GroupStats::of_weight(group.cpus.len() as u32);
     for &cpu in &group.cpus {
-        let (c, rq) = (&rig.w.cpus[cpu.idx()], &rig.fair.rqs[cpu.idx()]);
+        let (c, rq) = (&rig.w.cpus[cpu], &rig.fair.rqs[cpu]);
         let (mut nr, mut h_nr, mut idle) = (c.nr_running, rq.h_nr_running, c.idle);
         let (mut load, mut runnable) = (rq.avg.load_avg, rq.avg.runnable_avg);
         let mut util = rig.fair.cpu_util(cpu);
-        if let Some(p) = p.filter(|p| rig.w.tasks[p.idx()].cpu == cpu) {
-            let (t, avg) = (&rig.w.tasks[p.idx()], &rig.fair.tasks[p.idx()].avg);
+        if let Some(p) = p.filter(|p| rig.w.tasks[*p].cpu == cpu) {
+            let (t, avg) = (&rig.w.tasks[p], &rig.fair.tasks[p].avg);
             if avg.last_update_time != DETACHED {
                 load = load.saturating_sub(avg.load_avg);
                 util = rig.fair.cpu_util_without(cpu, p, t.on_rq);
@@ -55,10 +55,10 @@ pub(super) fn check(rig: &Rig, p: TaskId) {
 
 /// The group that `cpu` takes for the busiest at `level` while a task runs on each CPU.
 fn busiest_of_equals<S: Discipline>(mut rig: Rig<S>, cpu: usize, level: usize) -> Option<u32> {
-    let link = rig.w.machine.domains.chains[cpu][level];
+    let link = rig.w.machine.domains.chains[CpuId(cpu as u32)][level];
     for cpu in 0..rig.w.cpus.len() as u32 {
         rig.running(cpu, MaskId::ALL);
-        rig.fair.rqs[cpu as usize].avg.util_avg = 1024;
+        rig.fair.rqs[CpuId((cpu as usize) as u32)].avg.util_avg = 1024;
         rig.fair.publish(CpuId(cpu));
     }
     let lb = LoadBalance {
@@ -94,7 +94,7 @@ fn of_groups_just_as_full_the_last_is_the_busiest_since_v6_5_but_for_cores() {
 #[test]
 fn who_waits_counts_as_utilization_since_v6_5() {
     let (mut older, mut newer) = (Rig::desktop(), Rig::desktop_with(Rules::V6_6));
-    for avg in [&mut older.fair.rqs[3].avg, &mut newer.fair.rqs[3].avg] {
+    for avg in [&mut older.fair.rqs[CpuId(3)].avg, &mut newer.fair.rqs[CpuId(3)].avg] {
         (avg.util_avg, avg.runnable_avg) = (500, 900);
     }
     assert_eq!(older.fair.util_to_balance(CpuId(3)), 500);

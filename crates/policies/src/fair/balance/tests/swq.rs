@@ -41,9 +41,9 @@ fn only_a_wakeup_on_the_previous_cpu_of_a_free_task_is_queued() {
     assert_eq!(off.fair.swq_enqueue(&off.w, CpuId(0), p, WAKEUP), None);
     // Nor does anybody look at its node, whose line would have to come.
     off.w.this = CpuId(1);
-    let attr = off.w.tasks[p.idx()].attr.sched();
+    let attr = off.w.tasks[p].attr.sched();
     assert_eq!(off.fair.change_scheduler(&mut off.w, p, attr), None);
-    assert_eq!(off.fair.tasks[p.idx()].swq_cpu, CpuId(0));
+    assert_eq!(off.fair.tasks[p].swq_cpu, CpuId(0));
     off.newidle(1, TaskId::IDLE);
     assert_eq!(off.w.counters.pull_attempts, 0);
 }
@@ -58,9 +58,9 @@ fn a_cpu_going_idle_steals_the_head_of_its_llc() {
     assert_eq!(rig.w.counters.pull_empty, 1);
     let steps = rig.newidle(1, TaskId::IDLE);
     assert_eq!((rig.cpu_of(p), rig.cpu_of(q)), (1, 0));
-    assert!(!rig.fair.tasks[p.idx()].on_swqueue);
+    assert!(!rig.fair.tasks[p].on_swqueue);
     assert_eq!(rig.fair.swqueues[0].head, q);
-    assert_eq!(rig.fair.rqs[1].idle_stamp, 0);
+    assert_eq!(rig.fair.rqs[CpuId(1)].idle_stamp, 0);
     assert_eq!((locks_of(&steps, 0), locks_of(&steps, 1)), (1, 1));
     let c = rig.w.counters;
     assert_eq!((c.pull_attempts, c.pull_hits, c.pull_lost), (2, 1, 0));
@@ -70,8 +70,8 @@ fn a_cpu_going_idle_steals_the_head_of_its_llc() {
 fn a_task_that_runs_by_then_is_lost_from_the_queue() {
     let mut rig = rig();
     let p = woken(&mut rig, 0);
-    rig.w.cpus[0].curr = p;
-    rig.w.tasks[p.idx()].on_cpu = true;
+    rig.w.cpus[CpuId(0)].curr = p;
+    rig.w.tasks[p].on_cpu = true;
     let prev = rig.w.new_task(TaskAttr::default());
     rig.fair.tasks.push(new_fair_task(1));
     rig.newidle(1, prev);
@@ -80,13 +80,13 @@ fn a_task_that_runs_by_then_is_lost_from_the_queue() {
     assert_eq!(rig.fair.balance.swq.popped_but_running, 1);
     assert_eq!(rig.w.counters.pull_lost, 1);
     // The slow pick asked newidle balance once: it set the stamp.
-    assert_ne!(rig.fair.rqs[1].idle_stamp, 0);
+    assert_ne!(rig.fair.rqs[CpuId(1)].idle_stamp, 0);
     // Its owner unlinks nothing, without a lock.
     let site = Site::PickRemoveSwq;
     rig.w.this = CpuId(0);
     assert_eq!(rig.fair.swq_remove(&mut rig.w, CpuId(0), p, site), None);
     // But it had to look at the node that CPU 1 has written: the line is here now.
-    assert_eq!(rig.fair.tasks[p.idx()].swq_cpu, CpuId(0));
+    assert_eq!(rig.fair.tasks[p].swq_cpu, CpuId(0));
 }
 
 /// T7.3 and T7.9, version 1: the popped task is neither moved nor put back, and there is no second
@@ -97,12 +97,12 @@ fn a_head_that_may_not_run_here_is_dropped() {
     rig.running(0, MaskId::ALL);
     let p = woken(&mut rig, 0);
     let q = woken(&mut rig, 0);
-    rig.w.tasks[p.idx()].attr.allowed = rig.w.mask(CpuSet::of(32, [CpuId(0), CpuId(2)]));
+    rig.w.tasks[p].attr.allowed = rig.w.mask(CpuSet::of(32, [CpuId(0), CpuId(2)]));
     rig.newidle(1, TaskId::IDLE);
     assert_eq!(rig.cpu_of(p), 0);
     let c = rig.w.counters;
     assert_eq!((c.pull_attempts, c.pull_hits, c.pull_lost), (1, 0, 1));
-    assert!(!rig.fair.tasks[p.idx()].on_swqueue);
+    assert!(!rig.fair.tasks[p].on_swqueue);
     assert_eq!(rig.fair.swqueues[0].head, q);
 }
 
@@ -149,11 +149,11 @@ fn balance_takes_a_queued_task_off_its_wakequeue() {
     rig.w.now += 10_000_000;
     rig.fair.overload = true;
     // The other LLC's queue is empty, so CPU 8 goes on to newidle balance.
-    rig.fair.rqs[0].avg.util_avg = 1024;
+    rig.fair.rqs[CpuId(0)].avg.util_avg = 1024;
     rig.fair.publish(CpuId(0));
     rig.newidle(8, TaskId::IDLE);
     assert_eq!(rig.cpu_of(p), 8);
-    assert!(!rig.fair.tasks[p.idx()].on_swqueue);
+    assert!(!rig.fair.tasks[p].on_swqueue);
     assert!(!rig.fair.swqueues[0].head.is_task() && !rig.fair.swqueues[1].head.is_task());
 }
 

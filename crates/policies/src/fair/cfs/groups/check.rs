@@ -35,9 +35,9 @@ impl<const GROUPS: bool> Fair<Cfs<GROUPS>> {
     /// The weight and number of the tasks on a queue.
     fn sums_of(&self, w: &World, queue: QueueId) -> (u64, u32) {
         let ids = (0..w.tasks.len().min(self.tasks.len()) as u32).map(TaskId);
-        let on = |p: &TaskId| w.tasks[p.idx()].on_rq && w.tasks[p.idx()].cpu == queue.cpu;
+        let on = |p: &TaskId| w.tasks[*p].on_rq && w.tasks[*p].cpu == queue.cpu;
         let mine = ids.filter(|p| on(p) && self.queue_of(queue.cpu, *p) == queue);
-        let weights = mine.map(|p| u64::from(self.tasks[p.idx()].weight));
+        let weights = mine.map(|p| u64::from(self.tasks[p].weight));
         weights.fold((0, 0), |(sum, n), weight| (sum + weight, n + 1))
     }
 
@@ -59,7 +59,7 @@ impl<const GROUPS: bool> Fair<Cfs<GROUPS>> {
     }
 
     fn is_curr_of_both(&self, queue: QueueId) -> bool {
-        let curr = self.rqs[queue.cpu.idx()].curr;
+        let curr = self.rqs[queue.cpu].curr;
         let is_ours = curr.is_task() && self.queue_of(queue.cpu, curr) == queue;
         self.queue(queue).curr == if is_ours { curr } else { TaskId::NONE }
     }

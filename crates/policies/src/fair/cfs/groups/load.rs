@@ -186,8 +186,8 @@ impl<const GROUPS: bool> Fair<Cfs<GROUPS>> {
         if queue.group != GroupId::ROOT && !is_new(self.on_cpu(queue).h_load_at) {
             return;
         }
-        let load = self.rqs[queue.cpu.idx()].avg.load_avg;
-        let (root, at) = &mut self.discipline.groups.h_load[queue.cpu.idx()];
+        let load = self.rqs[queue.cpu].avg.load_avg;
+        let (root, at) = &mut self.discipline.groups.h_load[queue.cpu];
         if is_new(*at) {
             (*root, *at) = (load, jiffy);
         }
@@ -203,7 +203,7 @@ impl<const GROUPS: bool> Fair<Cfs<GROUPS>> {
     pub(in super::super) fn h_load_of(&self, cpu: CpuId, p: TaskId) -> u64 {
         let queue = self.queue_of(cpu, p);
         let h_load = match queue.group {
-            GroupId::ROOT => self.discipline.groups.h_load[cpu.idx()].0,
+            GroupId::ROOT => self.discipline.groups.h_load[cpu].0,
             _ => self.on_cpu(queue).h_load,
         };
         self.task_load(p) * h_load / (self.queue(queue).avg.load_avg + 1)

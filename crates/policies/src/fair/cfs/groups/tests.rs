@@ -28,7 +28,7 @@ fn weight(rig: &Groups, queue: QueueId) -> u32 {
 }
 
 fn ran(rig: &Groups, p: TaskId) -> u64 {
-    rig.f.tasks[p.idx()].sum_exec_runtime
+    rig.f.tasks[p].sum_exec_runtime
 }
 
 #[test]
@@ -65,7 +65,7 @@ fn shares_go_where_the_load_is() {
 fn a_group_on_one_cpu_weighs_as_one_task_however_many_it_has() {
     let (rig, _) = hogs(&[100], &[1, 1, 1, 0]);
     assert_eq!(weight(&rig, FIRST), 1024);
-    assert_eq!((rig.f.rqs[0].load_weight, rig.f.rqs[0].h_nr_running), (2048, 4));
+    assert_eq!((rig.f.rqs[CpuId(0)].load_weight, rig.f.rqs[CpuId(0)].h_nr_running), (2048, 4));
     assert_eq!(rig.f.queue(FIRST).load_weight, 3 * 1024);
     assert_eq!(rig.f.nr_running(ROOT), 2);
 }
@@ -85,7 +85,10 @@ fn a_group_that_is_busy_on_four_cpus_weighs_a_quarter_on_each() {
         let on_cpu = QueueId { cpu: CpuId(cpu), ..FIRST };
         // A load that has just changed may be a 64th off.
         assert!(weight(&rig, on_cpu).abs_diff(256) <= 4, "{}", weight(&rig, on_cpu));
-        assert_eq!(rig.f.rqs[cpu as usize].load_weight, u64::from(weight(&rig, on_cpu)));
+        assert_eq!(
+            rig.f.rqs[CpuId((cpu as usize) as u32)].load_weight,
+            u64::from(weight(&rig, on_cpu))
+        );
     }
 }
 
@@ -140,7 +143,7 @@ fn a_switch_within_a_group_leaves_its_entity_where_it_is() {
     let se = &rig.f.on_cpu(FIRST).se;
     assert_eq!((se.prev_sum_exec_runtime, se.on_rq), (before, true));
     assert_eq!(se.sum_exec_runtime, tasks.iter().map(|p| ran(&rig, *p)).sum::<u64>());
-    assert!(rig.f.rqs[0].queue.tree.is_empty());
+    assert!(rig.f.rqs[CpuId(0)].queue.tree.is_empty());
 }
 
 #[test]
@@ -149,7 +152,7 @@ fn a_forked_task_starts_by_its_parents_queue_whatever_its_group() {
         let (mut rig, tasks) = hogs(&[100], &[parent]);
         let child = rig.w.new_task(TaskAttr { group: GroupId(child), ..TaskAttr::default() });
         let queue = QueueId { group: GroupId(parent), ..ROOT };
-        rig.f.tasks[tasks[0].idx()].vruntime = rig.f.queue(queue).min_vruntime + lead;
+        rig.f.tasks[tasks[0]].vruntime = rig.f.queue(queue).min_vruntime + lead;
         rig.f.task_fork(&mut rig.w, child, Some(tasks[0]));
         rig.vruntime(child)
     };
@@ -169,20 +172,20 @@ fn a_wake_up_competes_as_its_group() {
     let preempts = |weight: u32, ahead: u64| {
         let (mut rig, tasks) = hogs(&[100], &[0, 1]);
         let (hog, sleeper) = (tasks[0], tasks[1]);
-        while rig.w.cpus[0].curr != sleeper {
+        while rig.w.cpus[CpuId(0)].curr != sleeper {
             rig.run(rig.w.now + 20 * MS);
         }
         rig.sleep(0);
-        assert_eq!(rig.w.cpus[0].curr, hog);
+        assert_eq!(rig.w.cpus[CpuId(0)].curr, hog);
         // As heavy as if the group had the rest of its load elsewhere.
         let load = u64::from(1024 * (1024 - weight) / weight);
         rig.f.discipline.groups.groups[0].load_avg += load;
         rig.f.update_averages(rig.w.now, FIRST, sleeper);
-        rig.w.cpus[0].need_resched = false;
-        let min = rig.f.rqs[0].min_vruntime;
-        rig.f.tasks[hog.idx()].vruntime = min + ahead - 12 * MS;
+        rig.w.cpus[CpuId(0)].need_resched = false;
+        let min = rig.f.rqs[CpuId(0)].min_vruntime;
+        rig.f.tasks[hog].vruntime = min + ahead - 12 * MS;
         rig.wake(sleeper);
-        rig.w.cpus[0].need_resched
+        rig.w.cpus[CpuId(0)].need_resched
     };
     // 4 ms of wakeup_granularity at a weight of 1024; 32 ms at an eighth of it.
     assert!(preempts(1024, 17 * MS));
@@ -193,17 +196,17 @@ fn a_wake_up_competes_as_its_group() {
 #[test]
 fn a_wake_up_in_the_group_that_runs_charges_its_entity() {
     let (mut rig, tasks) = hogs(&[100], &[1, 1]);
-    let curr = rig.w.cpus[0].curr;
+    let curr = rig.w.cpus[CpuId(0)].curr;
     let sleeper = tasks.into_iter().find(|p| *p != curr).unwrap();
     rig.dequeue(sleeper, true);
-    let before = rig.f.rqs[0].min_vruntime;
+    let before = rig.f.rqs[CpuId(0)].min_vruntime;
     rig.w.now += 15 * MS;
     rig.wake(sleeper);
     // The group is on no other CPU, so its entity weighs 1024 as before. It began as a sleeper,
     // with a credit of 12 ms.
     let se = &rig.f.on_cpu(FIRST).se;
     assert_eq!((se.exec_start, se.sum_exec_runtime), (15 * MS, 15 * MS));
-    assert_eq!(rig.f.rqs[0].min_vruntime, before + 3 * MS);
+    assert_eq!(rig.f.rqs[CpuId(0)].min_vruntime, before + 3 * MS);
 }
 
 #[test]
@@ -213,14 +216,14 @@ fn the_load_of_an_entity_is_rounded_anew_though_its_weight_stays() {
     // Half a period past the last one that has been averaged: a divider of 46718 + 512.
     let half = SchedAvg { load_sum: 30_000, load_avg: 640, period_contrib: 512, ..full(0, 0) };
     rig.f.on_cpu_mut(FIRST).se.avg = half;
-    rig.f.rqs[0].avg = SchedAvg { load_sum: 60_000_000, load_avg: 1664, ..half };
+    rig.f.rqs[CpuId(0)].avg = SchedAvg { load_sum: 60_000_000, load_avg: 1664, ..half };
     rig.f.update_group(0, group);
     assert_eq!(weight(&rig, FIRST), 1024);
     // 1024 * 30000 / 47230, and the root's queue has the ten that it is more.
     assert_eq!(rig.f.on_cpu(FIRST).se.avg.load_avg, 650);
-    assert_eq!(rig.f.rqs[0].avg.load_avg, 1674);
+    assert_eq!(rig.f.rqs[CpuId(0)].avg.load_avg, 1674);
     // 60000000 - 1024 * 30000, but no less than 1024 * 46718, and back.
-    assert_eq!(rig.f.rqs[0].avg.load_sum, 1024 * 46_718 + 1024 * 30_000);
+    assert_eq!(rig.f.rqs[CpuId(0)].avg.load_sum, 1024 * 46_718 + 1024 * 30_000);
 }
 
 /// DEQUEUE_SAVE goes up with the dequeue: nobody's min_vruntime moves while a group's only task is
@@ -229,32 +232,32 @@ fn the_load_of_an_entity_is_rounded_anew_though_its_weight_stays() {
 fn a_renice_of_a_groups_only_task_leaves_its_group_where_it_is() {
     let (mut rig, tasks) = hogs(&[100], &[0, 1]);
     let (hog, other) = (tasks[0], tasks[1]);
-    while rig.w.cpus[0].curr != hog {
+    while rig.w.cpus[CpuId(0)].curr != hog {
         rig.run(rig.w.now + MS);
     }
     rig.w.now += 5 * MS;
     let group = rig.f.at_root(CPU0, other);
     // It waits, and holds the root's min_vruntime back.
     let waits = rig.f.entity(group).vruntime;
-    assert_eq!(rig.f.rqs[0].leftmost(), Some(group));
+    assert_eq!(rig.f.rqs[CpuId(0)].leftmost(), Some(group));
     rig.f.set_scheduler(&mut rig.w, other, SchedAttr { nice: 5, ..SchedAttr::default() });
     assert!(rig.vruntime(hog) > waits + 4 * MS, "the hog is further on");
-    assert_eq!((rig.f.rqs[0].min_vruntime, rig.f.entity(group).vruntime), (waits, waits));
+    assert_eq!((rig.f.rqs[CpuId(0)].min_vruntime, rig.f.entity(group).vruntime), (waits, waits));
 }
 
 #[test]
 fn a_group_that_still_has_tasks_is_picked_again_when_one_sleeps() {
     let (mut rig, tasks) = hogs(&[100], &[1, 1, 0]);
     let group = rig.f.at_root(CPU0, tasks[0]);
-    while rig.w.cpus[0].curr == tasks[2] {
+    while rig.w.cpus[CpuId(0)].curr == tasks[2] {
         rig.run(rig.w.now + MS);
     }
-    let curr = rig.w.cpus[0].curr;
+    let curr = rig.w.cpus[CpuId(0)].curr;
     rig.dequeue(curr, true);
-    assert_eq!(rig.f.rqs[0].next, group);
+    assert_eq!(rig.f.rqs[CpuId(0)].next, group);
     let next = rig.schedule(0);
     assert!(next != curr && next != tasks[2]);
-    assert_eq!(rig.f.rqs[0].next, group, "its entity was not picked anew");
+    assert_eq!(rig.f.rqs[CpuId(0)].next, group, "its entity was not picked anew");
     rig.wake(curr);
     assert_eq!(rig.f.queue(FIRST).h_nr_running, 2);
 }
@@ -263,15 +266,19 @@ fn a_group_that_still_has_tasks_is_picked_again_when_one_sleeps() {
 fn a_task_takes_its_load_along_and_the_groups_entities_follow() {
     let (mut rig, tasks) = hogs(&[100], &[1, 1]);
     rig.run(1000 * MS);
-    let moved = tasks.into_iter().find(|p| *p != rig.w.cpus[0].curr).unwrap();
+    let moved = tasks.into_iter().find(|p| *p != rig.w.cpus[CpuId(0)].curr).unwrap();
     let util = |rig: &Groups, cpu: u32| {
         let on_cpu = rig.f.on_cpu(QueueId { cpu: CpuId(cpu), ..FIRST });
-        (on_cpu.rq.avg.util_avg, on_cpu.se.avg.util_avg, rig.f.rqs[cpu as usize].avg.util_avg)
+        (
+            on_cpu.rq.avg.util_avg,
+            on_cpu.se.avg.util_avg,
+            rig.f.rqs[CpuId((cpu as usize) as u32)].avg.util_avg,
+        )
     };
     let before = util(&rig, 0);
     assert!(before.0 > 1000 && before.1.abs_diff(before.0) < 5, "{before:?}");
     rig.dequeue(moved, false);
-    let own = rig.f.tasks[moved.idx()].avg.util_avg;
+    let own = rig.f.tasks[moved].avg.util_avg;
     rig.w.set_task_cpu(moved, CpuId(1), sim_core::MigrationCause::Balance);
     rig.enqueue(moved, EnqueueFlags { migrated: true, ..EnqueueFlags::default() });
     let (left, moved) = (util(&rig, 0), util(&rig, 1));
@@ -294,7 +301,7 @@ fn what_was_taken_away_in_sleep_leaves_the_entity_too() {
     rig.f.update_blocked_averages(&mut rig.w, CPU0);
     let on_cpu = rig.f.on_cpu(FIRST);
     assert!(on_cpu.rq.avg.util_avg < 5 && on_cpu.se.avg.util_avg < 5, "{:?}", on_cpu.se.avg);
-    assert!(rig.f.rqs[0].avg.util_avg < 5, "{:?}", rig.f.rqs[0].avg);
+    assert!(rig.f.rqs[CpuId(0)].avg.util_avg < 5, "{:?}", rig.f.rqs[CpuId(0)].avg);
     assert!(rig.f.discipline.groups.groups[0].load_avg < 40);
 }
 
@@ -321,7 +328,7 @@ fn blocked_load_of_a_group_counts_though_the_root_has_none() {
     let (mut rig, _) = hogs(&[1], &[1]);
     rig.sleep(0);
     let set = |rig: &mut Groups, load, util, on_leaf_list| {
-        rig.f.rqs[0].avg = SchedAvg::default();
+        rig.f.rqs[CpuId(0)].avg = SchedAvg::default();
         let on_cpu = rig.f.on_cpu_mut(FIRST);
         on_cpu.rq.avg = full(load, util);
         on_cpu.on_leaf_list = on_leaf_list;
@@ -354,10 +361,10 @@ fn a_tasks_load_is_its_part_of_its_groups() {
 #[test]
 fn an_exec_asks_for_its_tasks_load_and_a_fork_does_not() {
     let averages = |rig: &mut Groups, p: TaskId, root, group| {
-        rig.f.rqs[0].avg.load_avg = root;
+        rig.f.rqs[CpuId(0)].avg.load_avg = root;
         let on_cpu = rig.f.on_cpu_mut(FIRST);
         (on_cpu.se.avg.load_avg, on_cpu.rq.avg.load_avg) = (group, 1023);
-        rig.f.tasks[p.idx()].avg.load_avg = 512;
+        rig.f.tasks[p].avg.load_avg = 512;
         rig.f.publish(CPU0);
     };
     let load_after = |flag| {

@@ -16,7 +16,7 @@ fn random_set(state: &mut u64) -> Vec<SchedAttr> {
 
 /// The longest slice of all, with that of the first request, and a tick, ns.
 fn longest_turn(rig: &Rig<Eevdf>, tasks: &[TaskId], tick: u64) -> u64 {
-    let slices = tasks.iter().map(|p| rig.f.tasks[p.idx()].ext.slice);
+    let slices = tasks.iter().map(|p| rig.f.tasks[*p].ext.slice);
     slices.fold(rig.f.tunables.base_slice_ns, u64::max) + tick
 }
 
@@ -29,14 +29,14 @@ fn check_set(rules: Rules, hz: u32, set: &[SchedAttr]) {
     }
     let tick = 1_000_000_000 / u64::from(hz);
     let longest = longest_turn(&rig, &tasks, tick) as i128;
-    let weights: Vec<i128> = tasks.iter().map(|p| rig.f.tasks[p.idx()].weight.into()).collect();
+    let weights: Vec<i128> = tasks.iter().map(|p| rig.f.tasks[*p].weight.into()).collect();
     let total: i128 = weights.iter().sum();
     for at in (1..=400 * MS / tick).map(|n| n * tick) {
         rig.run(at);
         rig.f.charge_curr(&mut rig.w, CPU0);
         let v = rig.f.avg_vruntime(CPU0);
         for (p, weight) in tasks.iter().zip(&weights) {
-            let se = &rig.f.tasks[p.idx()];
+            let se = &rig.f.tasks[*p];
             let lag = i128::from(v.wrapping_sub(se.vruntime) as i64) * weight / 1024;
             // Virtual time is whole ns.
             assert!(lag.abs() <= longest + weight, "I8: {lag} {rules:?} {hz} Hz {set:?} at {at}");
