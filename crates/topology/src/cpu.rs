@@ -1,7 +1,4 @@
-//! Logical CPUs and sets of them.
-//!
-//! `CpuId` is what Linux calls a CPU: one hardware thread. `CpuSet` is a cpumask: a fixed bitset
-//! over the CPUs of one machine, with the list format of the kernel (`0-7,16-23`).
+//! The id of a logical CPU: what Linux calls a CPU, one hardware thread.
 
 /// A logical CPU (one hardware thread), numbered as Linux numbers it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]

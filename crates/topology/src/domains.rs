@@ -1,4 +1,4 @@
-//! Scheduling domains as Linux builds them (spec 1).
+//! Scheduling domains as Linux builds them (`build_sched_domains()`, v6.4).
 //!
 //! The static part only: spans, flags, groups, constants. What changes during a run
 //! (`balance_interval`, `max_newidle_lb_cost`, …) belongs to the policy, per CPU and level.
@@ -26,7 +26,7 @@ pub enum Level {
     Numa(u8),
 }
 
-/// Domain flags (spec 1.1), as bits.
+/// Flags of a domain, one bit each. The bits are not those of the kernel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct SdFlags(pub u32);
 
@@ -57,7 +57,7 @@ impl SdFlags {
     }
 }
 
-/// One group of a domain (spec 1.4).
+/// One group of a domain: the CPUs of one of its child domains, or a single CPU at the bottom.
 #[derive(Clone, Debug)]
 pub struct Group {
     /// CPUs of the group.
@@ -75,28 +75,29 @@ pub struct Group {
 /// One domain, shared by all CPUs with the same level and span.
 #[derive(Clone, Debug)]
 pub struct Domain {
-    /// Level.
+    /// The topology level that the domain was built from.
     pub level: Level,
     /// CPUs spanned.
     pub span: CpuSet,
     /// The same CPUs as a sorted list.
     pub cpus: Vec<CpuId>,
-    /// Flags after degeneration.
+    /// Flags, those handed down by removed parents included.
     pub flags: SdFlags,
-    /// `imbalance_pct` (spec 1.3).
+    /// `imbalance_pct`, percent: 110 at SMT, 117 elsewhere (`sd_init()`, v6.4).
     pub imbalance_pct: u32,
-    /// `cache_nice_tries` (spec 1.3).
+    /// `cache_nice_tries`: a cache-hot task may move once more balances than this have failed.
     pub cache_nice_tries: u32,
-    /// `imb_numa_nr` (spec 1.6).
+    /// `imb_numa_nr`: an imbalance between NUMA nodes is left alone while a node runs at most so
+    /// many tasks. 0 up to the level of the LLC.
     pub imb_numa_nr: u32,
-    /// Groups by increasing lowest CPU; CPU c's ring starts at its own group and wraps.
-    /// Overlapping NUMA groups differ by node: such a domain exists once per node, its groups in
-    /// the order of that node's ring.
+    /// Groups by increasing lowest CPU. A CPU's ring starts at its own group and wraps.
+    /// Overlapping NUMA groups differ by node: such a domain exists once per node, with its groups
+    /// in the order of that node's ring.
     pub groups: Vec<Group>,
 }
 
 impl Domain {
-    /// `span_weight`.
+    /// `span_weight`: the number of CPUs spanned.
     #[inline]
     pub fn weight(&self) -> u32 {
         self.cpus.len() as u32
@@ -121,7 +122,7 @@ impl DenseId for DomainId {
 /// One level of a CPU's chain.
 #[derive(Clone, Copy, Debug)]
 pub struct ChainLink {
-    /// The domain.
+    /// The domain at this level.
     pub domain: DomainId,
     /// Index of the CPU's own group in `groups`: where its ring starts.
     pub own_group: u32,
@@ -134,11 +135,12 @@ pub struct SchedDomains {
     pub domains: IdVec<DomainId, Domain>,
     /// Per CPU, bottom to top, after degeneration. Empty on a one-CPU machine.
     pub chains: PerCpu<Vec<ChainLink>>,
-    /// Per CPU: level index (into its chain) of `sd_llc`, if any (spec 1.5).
+    /// Per CPU: index in its chain of `sd_llc`, the highest domain that shares a last-level cache;
+    /// `None` if no domain does (`update_top_cache_domain()`).
     pub llc_level: Vec<Option<u32>>,
     /// Per CPU: `sd_llc_id`, the lowest CPU of its LLC domain (the CPU itself if none).
     pub llc_id: PerCpu<CpuId>,
-    /// Per CPU: `sd_llc_size` (1 if none).
+    /// Per CPU: `sd_llc_size`, the number of CPUs of that domain (1 if none).
     pub llc_size: PerCpu<u32>,
 }
 

@@ -9,10 +9,10 @@ mod sysfs;
 
 pub use sysfs::sysfs;
 
-/// The file at the root of an exported tree that is the machine file itself.
+/// Name of the machine file at the root of an exported tree.
 pub const HINT: &str = "schedlab.toml";
 
-/// What is put at a path of the tree.
+/// What stands at a path of the tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Entry<'a> {
     /// A file with this text.

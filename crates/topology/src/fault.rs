@@ -1,18 +1,18 @@
 //! What is wrong with an input text, and where.
 //!
-//! Faults carry byte ranges and words only; whoever owns the text turns them into lines, columns
-//! and carets.
+//! A fault carries a byte range and words only. The caller, which has the text, makes lines,
+//! columns and carets of them.
 
 use std::ops::Range;
 
 /// One fault of an input text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
-    /// Bytes of the text it is about; `None` if something is missing altogether.
+    /// The bytes of the text that the fault is about; `None` if a thing is missing altogether.
     pub span: Option<Range<usize>>,
     /// What is wrong, in one line.
     pub message: String,
-    /// What to do about it.
+    /// The remedy in one line; `None` if there is none to name.
     pub help: Option<String>,
 }
 

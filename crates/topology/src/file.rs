@@ -1,8 +1,8 @@
 //! The machine file: a TOML text becomes a [`Machine`], or a list of everything wrong with it.
 //!
 //! The table is walked by hand instead of being deserialized, because a user wants to hear of all
-//! faults at once. Every key that is read is noted; what was never asked for is an unknown key, so
-//! the list of valid names cannot go stale.
+//! faults at once. The loader notes every key that it asks for. A key of the file that it never
+//! asked for is unknown, so the list of valid names cannot go stale.
 //!
 //! A key that is absent has a documented default ([`RegularSpec`](crate::RegularSpec) and the
 //! `Default`s of the parts). A key that is wrong never falls back to it: it is a fault.
@@ -40,7 +40,7 @@ pub const MAX_NODES: u64 = 1024;
 /// The largest number of threads of a core accepted; no machine that Linux runs on has more.
 pub const MAX_THREADS: u64 = 8;
 
-/// Ticks per second.
+/// The ticks per second that a file may have; the kernel offers 100 to 1000.
 const HZ: RangeInclusive<u64> = 24..=1200;
 
 /// Loads a machine from the text of a machine file; `path` only gives it a name (the file's stem).
@@ -94,6 +94,7 @@ pub fn from_table(
     let mut top = Section::new("the machine", table, span);
     let machine = read(name, &mut top, &mut faults);
     top.finish(&mut faults);
+    // Else a misspelled key would be told twice: as unknown, and as one whose source is there.
     if faults.is_empty() {
         faults = sources::of_nothing(table);
     }

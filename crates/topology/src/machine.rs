@@ -46,15 +46,15 @@ impl Distance {
     }
 }
 
-/// Cache-line ownership transfer time in ns, by distance (spec 9.1). Index with
-/// `Distance as usize`.
+/// Time to move the ownership of a cache line from one CPU to another, in ns, by distance. Index
+/// with `Distance as usize`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LineLatency {
     /// `[same, smt, llc, node, socket]`, in ns; `same` is 0.
     pub ns: [u32; 5],
 }
 
-/// One C-state of the idle table (spec 9.4).
+/// One C-state of the idle table, as a `cpuidle` driver lists it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CState {
     /// Name as cpuidle shows it: `C1`, `C1E`, `C6`, `POLL`.
@@ -67,13 +67,14 @@ pub struct CState {
     pub polling: bool,
 }
 
-/// Who decides how an idle CPU sleeps (cpuidle governor).
+/// The cpuidle governor: the rule by which an idle CPU chooses its C-state.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Governor {
     /// By the idle lengths of the past; keeps the tick where a short sleep is expected.
     #[default]
     Menu,
-    /// A guest's: the CPU halts in the deepest state and stops its tick, whatever is expected.
+    /// A guest's: the CPU halts in the deepest state and stops its tick, however short the sleep
+    /// may be.
     Haltpoll,
 }
 
@@ -88,8 +89,8 @@ impl Governor {
     }
 }
 
-/// Fixed costs of kernel paths in ns, already scaled to the machine's clock (spec 9.2-9.6,
-/// appendix A).
+/// Fixed costs of kernel paths in ns, already scaled to the machine's clock. Time spent waiting for
+/// locks comes on top.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct KernelCosts {
     /// Choosing the next task in `schedule()`.
@@ -136,39 +137,40 @@ pub struct KernelCosts {
     pub fork_ns: u64,
 }
 
-/// Parameters of the queued-spinlock model (spec 11.2).
+/// Costs of a queued spinlock (`kernel/locking/qspinlock.c`).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LockCosts {
     /// Fast path on a hot line, ns.
     pub fast_ns: u64,
-    /// How often the line of a queue's lock word, where the list head lies too, is pulled back by
-    /// its owner while others wait: each waiter's attempt takes it away. With the two nodes that an
-    /// append writes and the two transfers of the hand-over, 1 makes appendix A's five in all; 4 is
-    /// calibrated (docs/CALIBRATION.md).
+    /// How often the owner of a queue's lock pulls back the line of the lock word while others
+    /// wait. The list head lies in the same line, and each waiter's attempt takes the line away.
+    /// An append writes two nodes, and the hand-over takes two transfers: 1 makes five transfers in
+    /// all. The default of 4 is calibrated (docs/CALIBRATION.md).
     pub contended_lines: u32,
-    /// Fixed part of that critical section on hot lines, ns.
+    /// Fixed part of the critical section of such a queue's lock, with its lines in the cache, ns.
     pub queue_hold_ns: u64,
 }
 
-/// Costs of workqueues (spec 10), beside the locks and wake-ups in them.
+/// Costs of workqueues (`kernel/workqueue.c`), without the locks and wake-ups in them.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct WorkqueueCosts {
-    /// `queue_work`: putting an item on the pool's list, under the pool's lock.
+    /// `queue_work`: putting an item on the pool's list, under the pool's lock, ns.
     pub queue_ns: u64,
-    /// A worker's bookkeeping around one item, under the pool's lock.
+    /// A worker's bookkeeping around one item, under the pool's lock, ns.
     pub work_ns: u64,
-    /// Lines that either of them pulls from the CPU that held the lock before: list, item, worker.
+    /// Cache lines that each of the two pulls from the CPU that held the lock before: list, item,
+    /// worker.
     pub lines: u32,
-    /// Making a worker thread.
+    /// Making a worker thread, ns.
     pub create_worker_ns: u64,
 }
 
-/// SMT speed factors (spec 9.8): the share of full speed that a busy thread gets.
+/// The share of full speed that a busy hardware thread gets, 0 to 1; 1 beside an idle sibling.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SmtFactors {
-    /// The sibling is busy.
+    /// Beside a busy sibling.
     pub busy: f64,
-    /// The sibling spins on a lock.
+    /// Beside a sibling that spins on a lock.
     pub spinning: f64,
 }
 
@@ -185,9 +187,9 @@ pub struct Caches {
     pub l3_hit_ns: u32,
     /// Local memory latency, ns.
     pub mem_ns: u32,
-    /// Memory-level parallelism of ordinary code: misses in flight (spec 9.7).
+    /// Memory-level parallelism of ordinary code: cache misses in flight at a time.
     pub mlp: u32,
-    /// The same of code that streams through its data, as a copy or a cipher does (spec 9.7).
+    /// The same of code that streams through its data, as a copy or a cipher does.
     pub stream_mlp: u32,
 }
 
@@ -200,7 +202,7 @@ pub struct CpuPlace {
     pub thread: u32,
     /// Last-level cache.
     pub llc: u32,
-    /// Core complex die (not a scheduling domain, spec 1.7).
+    /// Core complex die. Linux makes no scheduling domain of it.
     pub ccd: u32,
     /// NUMA node.
     pub node: u32,
@@ -208,7 +210,7 @@ pub struct CpuPlace {
     pub socket: u32,
 }
 
-/// How sure a number is, best first.
+/// How far a number can be trusted, best first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Confidence {
     /// Measured on this part.
@@ -219,7 +221,7 @@ pub enum Confidence {
     Proxy,
     /// Our conclusion from other numbers.
     Inferred,
-    /// General knowledge; nobody looked it up.
+    /// General knowledge that has not been looked up.
     Unverified,
 }
 
@@ -242,7 +244,7 @@ impl Confidence {
 /// Where some numbers of a machine come from.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Source {
-    /// The keys it speaks for, e.g. `latency.llc_ns`.
+    /// The keys of the machine file that it is the source of, e.g. `latency.llc_ns`.
     pub keys: Vec<String>,
     /// The source in words.
     pub text: String,
@@ -250,7 +252,7 @@ pub struct Source {
     pub confidence: Confidence,
 }
 
-/// A validated machine.
+/// A validated machine: what is built from a machine file without faults.
 #[derive(Clone, Debug)]
 pub struct Machine {
     /// Short name: the file's stem, e.g. `bergamo`.
@@ -271,40 +273,40 @@ pub struct Machine {
     pub numa_distance: Vec<u32>,
     /// `node_reclaim_distance`: farther NUMA domains do not balance on exec, fork and wake-up.
     pub reclaim_distance: u32,
-    /// Core clock while running, MHz (constant, spec 9.8).
+    /// Core clock while running, MHz. It is constant: no boost, no frequency scaling.
     pub clock_mhz: u32,
     /// Timer interrupt frequency CONFIG_HZ.
     pub hz: u32,
-    /// Offset of each CPU's tick against the previous one's, ns (`skew_tick`; spec 0.4).
+    /// Offset of each CPU's tick against that of the CPU before, ns (boot option `skew_tick`).
     pub tick_skew_ns: u64,
-    /// CONFIG_PREEMPTION: an interrupt's return may preempt a system call's body (spec 0.5), and
-    /// newidle balance stops after one task (spec 8.8).
+    /// CONFIG_PREEMPTION: the return from an interrupt may preempt the body of a system call, and
+    /// newidle balance stops after one task (`detach_tasks()`, v6.4).
     pub preemptible_kernel: bool,
-    /// Line transfer latencies.
+    /// Times of a cache-line transfer, by distance.
     pub line: LineLatency,
-    /// Caches and memory.
+    /// Sizes and latencies of the caches, and the latency of memory.
     pub caches: Caches,
     /// Main memory, GiB; bounds how many processes a workload may have.
     pub memory_gib: u32,
     /// Idle states, shallow to deep; never empty.
     pub cstates: Vec<CState>,
-    /// How a state is chosen.
+    /// How an idle state is chosen.
     pub governor: Governor,
-    /// Kernel path costs, scaled to `clock_mhz`.
+    /// Costs of kernel paths, scaled to `clock_mhz`.
     pub costs: KernelCosts,
-    /// Lock model.
+    /// Costs of spinlocks, scaled to `clock_mhz`.
     pub locks: LockCosts,
-    /// Workqueues.
+    /// Costs of workqueues, scaled to `clock_mhz`.
     pub workqueue: WorkqueueCosts,
-    /// SMT speed factors.
+    /// Speed of a hardware thread beside its sibling.
     pub smt: SmtFactors,
-    /// Threads of the system's own.
+    /// The system's own threads, which run beside the workload.
     pub background: Vec<BackgroundThread>,
-    /// How its speed varies.
+    /// How the machine's speed varies; a guest's does.
     pub variation: Variation,
     /// Where the numbers come from.
     pub sources: Vec<Source>,
-    /// Scheduling domains (spec 1).
+    /// Scheduling domains, derived from `cpus` and the distances.
     pub domains: SchedDomains,
 }
 

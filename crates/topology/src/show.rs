@@ -1,8 +1,8 @@
 //! A machine as text: a tree for people, and the table that `lscpu -e` prints.
 //!
 //! The tree answers, top to bottom: what shares what, which domains the scheduler sees, how far
-//! apart CPUs are, how deep they sleep, and which of the numbers nobody has verified. Long runs of
-//! equal parts are folded.
+//! apart CPUs are, how deep they sleep, and which of the numbers are unverified. Long runs of equal
+//! parts are folded.
 
 mod columns;
 mod parts;

@@ -1,12 +1,12 @@
-//! From topology levels to the chains of domains that each CPU owns (spec 1.2-1.6).
+//! From topology levels to the chains of domains that each CPU owns.
 //!
-//! Per CPU: walk its levels up, compute `imb_numa_nr` on the full chain, then drop what is
-//! redundant. Domains are interned, so CPUs with the same level and span share one; the groups of
-//! a domain are made once. What depends on the reading CPU (overlapping NUMA groups) makes a
-//! variant of the domain per start node.
+//! Per CPU: walk its levels up, compute `imb_numa_nr` on the full chain, then drop redundant
+//! levels. Domains are interned: CPUs with the same level and span share one, so its groups are
+//! made once. Overlapping NUMA groups depend on the reading CPU: there each start node has a
+//! variant of the domain.
 //!
 //! Left out: the cluster level and the asymmetric-capacity flags.
-//! In Linux: `kernel/sched/topology.c`, v6.4.
+//! In Linux: `build_sched_domains()` and `cpu_attach_domain()`, `kernel/sched/topology.c`, v6.4.
 
 use super::groups::{Groups, disjoint_groups, overlapping_groups};
 use super::levels::{TopoLevel, levels};
@@ -102,6 +102,7 @@ impl<'a> Builder<'a> {
             let domain = &self.out.domains[link.domain];
             domain.flags.has(SdFlags::SHARE_LLC)
         };
+        // From the top: an LLC of a single core has no MC level, and its `sd_llc` is SMT.
         let llc_level = chain.iter().rposition(shares_llc);
         let llc =
             llc_level.map(|l| &self.out.domains[DomainId((chain[l].domain.0 as usize) as u32)]);
@@ -180,7 +181,8 @@ impl<'a> Builder<'a> {
     }
 }
 
-/// `imb_numa_nr` of each level of a CPU's full chain (spec 1.6).
+/// `imb_numa_nr` of each level of a CPU's full chain (end of `build_sched_domains()`, v6.4). Levels
+/// that are dropped later still count here.
 fn imb_numa_nrs(stack: &Stack, cpu: CpuId) -> Vec<u32> {
     let chain = &stack.levels[..=stack.top[cpu]];
     let shares_llc = |l: &TopoLevel| l.flags & SdFlags::SHARE_LLC != 0;
@@ -192,6 +194,8 @@ fn imb_numa_nrs(stack: &Stack, cpu: CpuId) -> Vec<u32> {
         let above_llc = child.filter(|c| shares_llc(c) && !shares_llc(level));
         if let Some(child) = above_llc {
             let n_llcs = weight / child.weight(cpu);
+            // One LLC: an eighth, a guess of how many tasks share no core and no memory channel.
+            // Several: until two tasks would share an LLC.
             imb = if n_llcs == 1 { weight >> 3 } else { n_llcs }.max(1);
             let mut above = chain[i + 1..].iter();
             let first_numa = above.find(|l| l.flags & SdFlags::NUMA != 0);
@@ -204,7 +208,8 @@ fn imb_numa_nrs(stack: &Stack, cpu: CpuId) -> Vec<u32> {
     nrs
 }
 
-/// Drops the levels that add nothing, and hands PREFER_SIBLING down (spec 1.2).
+/// Drops the levels that add nothing (`sd_parent_degenerate()`), and hands their PREFER_SIBLING
+/// down (`cpu_attach_domain()`).
 fn degenerate(stack: &Stack, cpu: CpuId, imb_numa_nrs: &[u32]) -> Vec<Kept> {
     let mut kept: Vec<Kept> = Vec::new();
     for (l, level) in stack.levels[..=stack.top[cpu]].iter().enumerate() {
@@ -216,11 +221,13 @@ fn degenerate(stack: &Stack, cpu: CpuId, imb_numa_nrs: &[u32]) -> Vec<Kept> {
         };
         match kept.last_mut() {
             Some(child) if is_redundant(child, &parent) => {
+                // The kernel hands it down even from a parent of one group, where it says nothing.
                 child.flags |= parent.flags & SdFlags::PREFER_SIBLING;
             }
             _ => kept.push(parent),
         }
     }
+    // The bottom has no child that could absorb it: SMT of one thread goes at the end.
     if kept.first().is_some_and(|bottom| bottom.weight == 1) {
         kept.remove(0);
     }

@@ -1,4 +1,5 @@
-//! The groups of a domain: the spans one level below (spec 1.4).
+//! The groups of a domain: the spans one level below.
+//! In Linux: `build_sched_groups()`, `build_overlap_sched_groups()`, v6.4.
 //!
 //! Nearly always they are disjoint and the same for every CPU of the domain. On machines whose
 //! nodes form a ring or a mesh, NUMA spans overlap: then the groups depend on the CPU from which
@@ -22,6 +23,7 @@ pub(super) fn disjoint_groups(stack: &Stack, level: usize, cpus: &[CpuId]) -> Op
     let mut own = Vec::with_capacity(cpus.len());
     let mut covered = 0;
     for &cpu in cpus {
+        // This CPU's chain ends below: it saw the whole machine earlier than the others.
         if stack.top[cpu] < level {
             return None;
         }
@@ -52,6 +54,7 @@ pub(super) fn overlapping_groups(
     let nodes = stack.levels.iter().find(|l| l.level == Level::Node);
     let start = nodes.and_then(|l| l.spans[start_node as usize].first());
     let at = walk.iter().position(|c| Some(*c) == start).unwrap_or(0);
+    // All CPUs of a node start at its first one, so that they share one list of groups.
     walk.rotate_left(at);
     let mut covered = CpuSet::empty(stack.n_cpus);
     let mut groups = Vec::new();
@@ -67,13 +70,15 @@ pub(super) fn overlapping_groups(
     Groups { groups, own: vec![0; n_cpus] }
 }
 
-/// The highest level not above `level` whose child span stays inside the domain's span.
+/// The highest level not above `level` whose child span stays inside the domain's span
+/// (`find_descended_sibling()`).
 fn descend(stack: &Stack, level: usize, cpu: CpuId, span: &CpuSet) -> usize {
     let fits = |l: &usize| child_span(stack, *l, cpu).is_subset(span);
     (0..=level).rev().find(fits).unwrap_or(0)
 }
 
-/// CPUs of a group whose own child span is the group's span; they have the level themselves.
+/// CPUs of a group whose own child span is the group's span, and whose chain reaches this level
+/// (`build_balance_mask()`).
 fn balance_mask(stack: &Stack, level: usize, cpu: CpuId, part: CpuSet) -> CpuSet {
     let child = child_idx(stack, level, cpu);
     let may_balance = |c: &CpuId| stack.top[*c] >= level && child_idx(stack, level, *c) == child;

@@ -1,4 +1,5 @@
-//! The topology levels of a machine, before anything is removed (spec 1.1).
+//! The topology levels of a machine, before anything is removed.
+//! In Linux, v6.4: `arch/x86/kernel/smpboot.c`; `sched_init_numa()` of `kernel/sched/topology.c`.
 //!
 //! Each level says, for every CPU, which span it has there. Spans are stored once and CPUs refer
 //! to them by index, so that a machine of thousands of CPUs costs one small integer per CPU and
@@ -77,7 +78,8 @@ pub(super) fn levels(
     levels
 }
 
-/// x86 leaves DIE out as soon as one package holds more than one node.
+/// x86 leaves DIE out of all chains as soon as one package holds more than one node
+/// (`x86_has_numa_in_package`, `arch/x86/kernel/smpboot.c`).
 fn any_socket_holds_several_nodes(cpus: &[CpuPlace]) -> bool {
     let mut node_of_socket: HashMap<u32, u32> = HashMap::new();
     cpus.iter().any(|p| *node_of_socket.entry(p.socket).or_insert(p.node) != p.node)
@@ -88,6 +90,7 @@ fn numa_levels(nodes: &TopoLevel, distance: &[u32], reclaim_distance: u32) -> Ve
     let mut distances = distance.to_vec();
     distances.sort_unstable();
     distances.dedup();
+    // The smallest distance is the local one, whose level is NODE.
     let beyond_local = distances.iter().skip(1).enumerate();
     beyond_local
         .map(|(i, &limit)| {

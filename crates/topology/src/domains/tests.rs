@@ -1,4 +1,4 @@
-//! The vectors of spec 1.6-1.8, and machines whose NUMA spans overlap.
+//! The chains of known machines, and machines whose NUMA spans overlap.
 
 use crate::{CpuId, CpuSet, Domain, Level, Machine, RegularSpec, SchedDomains, SdFlags};
 
@@ -30,7 +30,7 @@ fn top(machine: &Machine) -> &Domain {
 }
 
 #[test]
-fn t1_1_a_7950x_has_smt_mc_and_die() {
+fn a_7950x_has_smt_mc_and_die() {
     let machine = zen4();
     assert_eq!(weights(&machine, 0), [2, 16, 32]);
     assert_eq!(levels(&machine, 31), [Level::Smt, Level::Mc, Level::Die]);
@@ -39,7 +39,7 @@ fn t1_1_a_7950x_has_smt_mc_and_die() {
 }
 
 #[test]
-fn t1_2_numa_domains_serialize_and_prefer_no_sibling() {
+fn numa_domains_serialize_and_prefer_no_sibling() {
     let machine = two_sockets(20);
     assert_eq!(weights(&machine, 0), [2, 40, 80]);
     let numa = top(&machine);
@@ -51,7 +51,7 @@ fn t1_2_numa_domains_serialize_and_prefer_no_sibling() {
 }
 
 #[test]
-fn t1_3_caches_are_shared_within_an_llc() {
+fn caches_are_shared_within_an_llc() {
     let domains = zen4().domains;
     assert!(domains.share_cache(CpuId(0), CpuId(16)));
     assert!(!domains.share_cache(CpuId(0), CpuId(8)));
@@ -61,7 +61,7 @@ fn t1_3_caches_are_shared_within_an_llc() {
 }
 
 #[test]
-fn t1_4_a_ring_starts_at_the_own_group() {
+fn a_ring_starts_at_the_own_group() {
     let domains = zen4().domains;
     let link = domains.chains[CpuId(9)][2];
     let ring: Vec<String> = domains.ring(link).map(|g| g.span.to_string()).collect();
@@ -73,7 +73,7 @@ fn t1_4_a_ring_starts_at_the_own_group() {
 }
 
 #[test]
-fn t1_5_a_removed_die_leaves_prefer_sibling_on_mc() {
+fn a_removed_die_leaves_prefer_sibling_on_mc() {
     let machine = Machine::regular(RegularSpec { cores_per_llc: 26, ..RegularSpec::default() });
     assert_eq!(levels(&machine, 0), [Level::Smt, Level::Mc]);
     assert_eq!(weights(&machine, 0), [2, 52]);
@@ -81,7 +81,7 @@ fn t1_5_a_removed_die_leaves_prefer_sibling_on_mc() {
 }
 
 #[test]
-fn t1_6_l3_as_numa_replaces_die_by_numa() {
+fn l3_as_numa_replaces_die_by_numa() {
     let machine = Machine::regular(RegularSpec {
         llcs_per_socket: 6,
         cores_per_llc: 6,

@@ -10,7 +10,7 @@ use std::fmt::{Display, Write};
 const CPU: &str = "sys/devices/system/cpu";
 const NODE: &str = "sys/devices/system/node";
 
-/// Memory of a node, which tools want to show; the machine file does not have it.
+/// Memory of a node, KiB: tools want to show one, and the machine file does not have it by node.
 const NODE_MEM_KB: u64 = 64 << 20;
 
 /// Hands all entries of the tree to `put`; `stem` is the name of the machine file in it.
@@ -130,6 +130,7 @@ where
         let sizes = &machine.caches;
         let caches = [
             (1, "Data", sizes.l1d_kib, &machine.cores[core], place.core),
+            // A machine file does not have the instruction cache; tools expect one.
             (1, "Instruction", sizes.l1d_kib, &machine.cores[core], place.core),
             (2, "Unified", sizes.l2_kib, &machine.cores[core], place.core),
             (3, "Unified", sizes.l3_kib, &machine.llcs[llc], place.llc),
@@ -142,6 +143,7 @@ where
             self.file(format_args!("{dir}/id"), id)?;
             self.set(format_args!("{dir}/shared_cpu"), ["_map", "_list"], cpus)?;
             let lines = u64::from(kib) * 1024 / 64;
+            // Unknown, too: any number of ways that leaves a whole number of sets.
             let ways = [16, 8, 12, 1].into_iter().find(|w| lines.is_multiple_of(*w)).unwrap_or(1);
             self.file(format_args!("{dir}/coherency_line_size"), 64)?;
             self.file(format_args!("{dir}/physical_line_partition"), 1)?;
@@ -155,6 +157,7 @@ where
         // The kernel counts microseconds.
         let us = |ns: u64| ns.div_ceil(1000);
         self.file(format_args!("{dir}/name"), state.name.escape_default())?;
+        // `import::sysfs` reads from this word, as drivers write it, whether a store wakes the CPU.
         self.file(format_args!("{dir}/desc"), if state.polling { "MWAIT" } else { "HLT" })?;
         self.file(format_args!("{dir}/latency"), us(state.exit_ns))?;
         self.file(format_args!("{dir}/residency"), us(state.residency_ns))?;
@@ -188,7 +191,7 @@ where
 
     fn proc(&mut self) -> Result<(), E> {
         let machine = self.machine;
-        // A title is one line, and a colon in it would not hurt.
+        // The title becomes one line. Colons in it do no harm.
         let model = machine.title.replace(|c: char| c.is_control(), " ");
         let mut info = String::new();
         let n_cores = |socket: &CpuSet| {

@@ -1,6 +1,5 @@
-//! What the loader asks of the tables of a file: kept while a probe is read, to make the schema.
-//!
-//! So the schema cannot know other keys, types or bounds than the loader.
+//! The questions that the loader asks of a file's tables. They are kept while a probe is read, and
+//! the schema is made from them: it cannot know other keys, types or bounds than the loader.
 
 use std::cell::RefCell;
 use std::ops::RangeInclusive;

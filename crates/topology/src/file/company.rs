@@ -6,7 +6,7 @@ use crate::{BackgroundThread, CpuId, Fault, Variation};
 /// No thread works or sleeps for longer than a day.
 pub(super) const DAY_NS: u64 = 86_400_000_000_000;
 
-/// `[[background]]`, any number of them. `n_cpus`: the machine's, if that is known.
+/// `[[background]]`, any number of them. `n_cpus` is `None` if the machine's shape is faulty.
 pub(super) fn background(
     top: &mut Section,
     n_cpus: Option<usize>,
@@ -34,7 +34,7 @@ pub(super) fn background(
     }
 }
 
-/// `[variation]`.
+/// `[variation]`: how the machine's speed varies.
 pub(super) fn variation(top: &mut Section, variation: &mut Variation, faults: &mut Vec<Fault>) {
     let Some(mut section) = top.section("variation") else {
         return;

@@ -1,8 +1,8 @@
 //! An irregular machine: one `[[cpu]]` entry per logical CPU, as an importer writes it.
 //!
-//! Ids but those of CPUs may have gaps (they often do in sysfs); they are renumbered densely in the
-//! same order.
-//! Cores may have different numbers of threads. `ccd` defaults to the LLC.
+//! The numbers of CPUs have no gaps. Other ids may have them, as they often do in sysfs; those are
+//! renumbered densely in the same order. Cores may have different numbers of threads. Without `ccd`
+//! each LLC is a CCD.
 
 use super::section::Section;
 use super::{MAX_CPUS, MAX_NODES, MAX_THREADS};

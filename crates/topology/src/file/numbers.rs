@@ -12,7 +12,7 @@ use std::ops::RangeInclusive;
 
 /// No kernel path takes longer than 10 ms.
 const COST_NS: RangeInclusive<u64> = 0..=10_000_000;
-/// Of a tick: even at 1200 Hz, with a sibling that takes nine tenths, time is left for tasks.
+/// Bounds of a tick's cost: even at 1200 Hz, at a tenth of full speed, tasks have some time left.
 const TICK_NS: RangeInclusive<u64> = 0..=50_000;
 const LINES: RangeInclusive<u64> = 0..=64;
 
@@ -23,7 +23,8 @@ pub(super) const LATENCY_KEYS: [(&str, Distance); 4] = [
     ("socket_ns", Distance::Socket),
 ];
 
-/// `[latency]`: what the machine has must be given; what it has not is that of the class below.
+/// `[latency]`: distances that the machine has must be given; one that it lacks has the time of the
+/// distance below.
 pub(super) fn latency(
     top: &mut Section,
     places: Option<&[CpuPlace]>,
@@ -187,7 +188,7 @@ fn lb_cpu(section: &mut Section, lb_cpu_ns: &mut [u64; 5]) {
     }
 }
 
-/// `[locks]`.
+/// `[locks]`: what is absent keeps its scaled default.
 pub(super) fn locks(top: &mut Section, locks: &mut LockCosts, faults: &mut Vec<Fault>) {
     let Some(mut section) = top.section("locks") else {
         return;
@@ -200,7 +201,7 @@ pub(super) fn locks(top: &mut Section, locks: &mut LockCosts, faults: &mut Vec<F
     section.finish(faults);
 }
 
-/// `[workqueue]`.
+/// `[workqueue]`: what is absent keeps its scaled default.
 pub(super) fn workqueue(top: &mut Section, costs: &mut WorkqueueCosts, faults: &mut Vec<Fault>) {
     let Some(mut section) = top.section("workqueue") else {
         return;

@@ -1,10 +1,11 @@
 //! A JSON Schema of machine files, made by watching the loader.
 //!
-//! Two probes are read: `example.toml` has every table and key of a regular machine,
-//! `irregular.toml` a list of CPUs and the least of the tables that need more or less depending on
-//! others. What the loader asks for are the keys with their types and bounds; what it requires in
-//! every table of a name is required. The comments of the probes are the descriptions. What no
-//! schema can tell, such as sums that must agree, is left to the loader.
+//! Two probes are read. `example.toml` has every table and key of a regular machine.
+//! `irregular.toml` has a list of CPUs, and as few keys as possible in tables whose required keys
+//! depend on others. The keys that the loader asks for become the schema's, with their types and
+//! bounds. A key is required if the loader requires it in every table of that name. The comments of
+//! the probes become the descriptions. What no schema can tell, such as sums that must agree, is
+//! left to the loader.
 
 use super::asked::{Log, Takes, Visit};
 use super::read;

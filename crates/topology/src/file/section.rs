@@ -20,7 +20,7 @@ pub(super) struct Section<'a> {
     faults: Vec<Fault>,
     /// Its key in the table above; empty for the whole file.
     key: &'static str,
-    /// Where all that was asked is kept, if anybody wants to know.
+    /// Where all questions are kept while a schema is made; `None` otherwise.
     log: Option<Log>,
 }
 
@@ -70,7 +70,7 @@ impl<'a> Section<'a> {
         self.table.get(key).map_or_else(|| self.span(), Spanned::span)
     }
 
-    /// The raw value of a key, of which others say what it takes.
+    /// The raw value of a key; what it must be is said where it is read.
     pub fn value(&mut self, key: &'static str) -> Option<&'a Spanned<DeValue<'a>>> {
         self.ask(key, Takes::Anything)
     }
@@ -146,7 +146,7 @@ impl<'a> Section<'a> {
         self.check(text)
     }
 
-    /// The elements of an array; whoever asks checks that each is `of` what it says.
+    /// The elements of an array. The caller checks that each of them is what `of` says.
     pub fn array(&mut self, key: &'static str, of: Takes) -> Option<&'a [Spanned<DeValue<'a>>]> {
         self.elements(key, of.array_of())
     }
@@ -183,8 +183,8 @@ impl<'a> Section<'a> {
         result.map_err(|fault| self.faults.push(fault)).ok()
     }
 
-    /// Hands over the faults, one for each key that is missing, and one for each that nobody asked
-    /// for. A key whose misspelling is there is not missing as well.
+    /// Hands over the faults: those noted so far, one for each key that is missing, and one for
+    /// each that was never asked for. A key whose misspelling is there does not count as missing.
     pub fn finish(self, faults: &mut Vec<Fault>) {
         let mut valid: Vec<&str> = self.asked.iter().map(|(key, _)| *key).collect();
         valid.extend(&self.required);
@@ -196,6 +196,7 @@ impl<'a> Section<'a> {
         faults.extend(self.faults);
         for key in missing {
             let message = format!("{} has no `{key}`", self.name);
+            // An empty text has no bytes to point at.
             let span = Some(self.span.clone()).filter(|span| !span.is_empty());
             faults.push(Fault { span, message, help: None });
         }

@@ -19,6 +19,7 @@ const REGULAR_KEYS: [&str; 8] = [
 /// The place of every CPU. `None` if that cannot be known; the faults say why.
 pub(super) fn read(top: &mut Section, faults: &mut Vec<Fault>) -> Option<Vec<CpuPlace>> {
     let Some(list) = top.sections("cpu") else {
+        // A faulty list is no reason to call the counts beside it unknown keys: they are asked for.
         let listed = top.table().contains_key("cpu");
         let counts = Counts::read(top)?;
         return if listed { None } else { counts.places(top) };

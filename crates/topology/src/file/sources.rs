@@ -7,7 +7,7 @@ use crate::{Confidence, Fault, Source};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-/// Reads the sources.
+/// Reads all sources. What is faulty in one is noted and left out.
 pub(super) fn read(top: &mut Section, sources: &mut Vec<Source>, faults: &mut Vec<Fault>) {
     for mut section in top.sections("source").unwrap_or_default() {
         for key in ["keys", "text", "confidence"] {
@@ -25,14 +25,14 @@ pub(super) fn read(top: &mut Section, sources: &mut Vec<Source>, faults: &mut Ve
     }
 }
 
-/// A dotted key.
+/// The key that an element of `keys` names: `latency.llc_ns`.
 fn name(key: &Spanned<DeValue<'_>>) -> Result<String, Fault> {
     let name = key.get_ref().as_str().map(str::to_owned);
     name.ok_or_else(|| wrong_type("keys", key, "a list of keys of this file"))
 }
 
-/// Keys that have a source but do not stand in the file, which is right otherwise: of a misspelled
-/// key one hears once.
+/// Faults of keys that have a source but do not stand in the file. The file must have no other
+/// faults.
 pub(super) fn of_nothing(root: &DeTable<'_>) -> Vec<Fault> {
     let all = paths(root);
     let all: Vec<&str> = all.iter().map(String::as_str).collect();

@@ -20,8 +20,8 @@ use text::{Block, quoted, wrapped};
 const HEAD: &str = "# A machine for schedlab. [[source]] says where a number is from, and how sure \
                     it is.\n";
 
-/// The text of a machine file; `stem` is the stem of its name, which is the machine's name unless
-/// the text gives another.
+/// The text of a machine file. `stem` is the stem of the file's name; a machine of that name needs
+/// no `name` in the text.
 ///
 /// ```
 /// let text = "cores_per_llc = 4\nhz = 1000\nclock_mhz = 3000\n";
@@ -179,7 +179,7 @@ impl Writer<'_> {
         block
     }
 
-    /// A class that the machine lacks is written only if it is not that of the class below.
+    /// A distance that the machine lacks is written only if its time differs from the one below.
     fn latency(&self) -> Block {
         let ns = &self.machine.line.ns;
         let mut block = Block::new("[latency]");
@@ -249,7 +249,8 @@ impl Writer<'_> {
         self.section("smt", keys)
     }
 
-    /// Absent, a table means something else than one whose keys are absent.
+    /// Without the table the speed does not vary. A table without `held` and `hold_ns` means their
+    /// defaults, so these may be left out, but `slowdown` never.
     fn variation(&self) -> Block {
         let Variation { slowdown, held, hold_ns } = self.machine.variation;
         if self.machine.variation == Variation::default() && !self.named("variation") {

@@ -80,6 +80,7 @@ fn read(tree: &impl FileTree, cpu: u32) -> Result<Leaves, TreeFault> {
 fn describe(leaves: &Leaves, found: &mut Found) {
     found.maker = Maker::new(&leaves.vendor(), leaves.family());
     found.model = leaves.brand();
+    // Bit 31 of ECX is reserved on hardware; hypervisors set it for their guests.
     found.is_guest = leaves.get(1, 0).is_some_and(|r| r.ecx >> 31 & 1 == 1);
     let clock = found.model.as_deref().and_then(clock_of_model);
     let clock = clock.and_then(|mhz| u32::try_from(mhz).ok());
@@ -134,6 +135,7 @@ fn levels(leaves: &Leaves) -> Option<Levels> {
             let levels = found.get_or_insert_with(empty);
             // The width of a level cuts off the ids inside the part above it.
             levels.package = width;
+            // Core, module, tile: the topmost of them says where ids inside the die end.
             match kind {
                 LEVEL_SMT => levels.core = width,
                 kind if kind < LEVEL_DIE => levels.die = Some(width),
@@ -153,13 +155,14 @@ fn amd_levels(leaves: &Leaves) -> Option<Levels> {
     let sizes = leaves.get(0x8000_0008, 0)?;
     let threads = (extended.ebx >> 8 & 0xff) + 1;
     let package = match sizes.ecx >> 12 & 0xf {
+        // No width is given: it follows from the number of threads, as on older parts.
         0 => bits((sizes.ecx & 0xff) + 1),
         width => width,
     };
     Some(Levels { apic: extended.eax, core: bits(threads), die: None, package })
 }
 
-/// Bits that count up to `n`.
+/// The number of bits that tell `n` things apart.
 fn bits(n: u32) -> u32 {
     n.next_power_of_two().trailing_zeros()
 }
@@ -181,6 +184,7 @@ fn caches(leaves: &Leaves) -> Vec<Cache> {
     let leaf = if leaves.is_amd() { 0x8000_001d } else { 4 };
     let subleaves = (0..16).map_while(|subleaf| leaves.get(leaf, subleaf));
     let caches = subleaves.take_while(|r| r.eax & 0x1f != 0);
+    // Type 0 ends the list; type 2 is an instruction cache.
     caches.filter(|r| r.eax & 0x1f != 2).filter_map(|r| cache(&r)).collect()
 }
 

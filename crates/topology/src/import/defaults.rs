@@ -1,6 +1,6 @@
-//! What a dump cannot tell: plausible constants of a part, by who made it (spec 9.1, 9.4, 9.7).
+//! What a dump cannot tell: plausible constants of a part, by its maker.
 //!
-//! They are of the order of parts that somebody measured and say nothing about the one at hand.
+//! They are of the order of what was measured on other parts and say nothing about the one at hand.
 
 use crate::{CState, Caches, LineLatency};
 use std::ops::RangeInclusive;
@@ -8,14 +8,14 @@ use std::ops::RangeInclusive;
 /// Clocks that a machine file accepts, in MHz.
 pub(super) const CLOCK_MHZ: RangeInclusive<u32> = 100..=10_000;
 
-/// Who made the CPU.
+/// The vendor of the CPU.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) enum Maker {
     /// AMD with this family number; Zen begins at 23.
     Amd { family: u32 },
     /// Intel.
     Intel,
-    /// Anybody else, or unknown.
+    /// Another vendor, or an unknown one.
     #[default]
     Other,
 }

@@ -13,7 +13,7 @@ use crate::machine::default_distance;
 use crate::{CState, Confidence, CpuPlace, Machine, REFERENCE_MHZ, Source};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A dump, read.
+/// What was read from a dump, before numbers are made dense.
 #[derive(Default)]
 pub(super) struct Found {
     /// What was read, as sources call it: `a sysfs tree`.
@@ -36,17 +36,17 @@ pub(super) struct Found {
     pub remarks: Vec<String>,
 }
 
-/// One CPU. Ids only have to be the same for those who share the part.
+/// One CPU. An id means nothing but this: CPUs that share a part have the same one.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FoundCpu {
-    /// Its number.
+    /// The number that the operating system gives it.
     pub os: u32,
     pub core: u64,
     /// `None` if the dump says nothing about caches.
     pub llc: Option<u64>,
     /// The die; `None` if the dump says nothing about dies.
     pub die: Option<u64>,
-    /// Number of its node.
+    /// The operating system's number of its node.
     pub node: u32,
     pub socket: u64,
 }
@@ -68,10 +68,10 @@ pub(super) struct Conflict {
 }
 
 impl Found {
-    /// The machine.
+    /// Makes the machine: dense numbers, defaults where the dump is silent, and a source for each.
     ///
     /// # Errors
-    /// A part that cannot be; the machine has at least one CPU.
+    /// Parts that do not fit together. `cpus` must not be empty.
     pub fn machine(mut self, name: &str) -> Result<Imported, Conflict> {
         self.cpus.sort_unstable_by_key(|c| c.os);
         self.check()?;
@@ -136,6 +136,7 @@ impl Found {
 
     /// The places of all CPUs, in the order of their numbers.
     fn places(&mut self) -> Vec<CpuPlace> {
+        // Node and socket are part of the key: an LLC that spans several of them is cut there.
         let keys: Vec<(u64, u32, u64)> =
             self.cpus.iter().map(|c| (c.llc.unwrap_or(c.socket), c.node, c.socket)).collect();
         self.remark_on_llcs(&keys);
@@ -180,7 +181,8 @@ impl Found {
         }
     }
 
-    /// Dies that hold whole LLCs and are parts of sockets; otherwise each LLC is its own.
+    /// The CCD of each CPU: its die, if dies hold whole LLCs and are smaller than sockets.
+    /// Otherwise each LLC is a CCD.
     fn ccds(&self, llc: &[u32]) -> Vec<u32> {
         let dies: Option<Vec<(u64, u64)>> =
             self.cpus.iter().map(|c| c.die.map(|die| (c.socket, die))).collect();
@@ -194,7 +196,7 @@ impl Found {
             llc.iter().copied().zip(dies.iter().copied()).collect();
         let llcs: BTreeSet<u32> = llc.iter().copied().collect();
         let holds_whole_llcs = pairs.len() == llcs.len();
-        // A die per socket says nothing.
+        // One die per socket is what the kernel shows where it knows of none.
         if holds_whole_llcs && n_dies > n_sockets { ranks(&dies) } else { llc.to_vec() }
     }
 
@@ -259,7 +261,7 @@ impl Found {
         }
     }
 
-    /// One `[[source]]` for each group of keys, also for those nobody verified.
+    /// One `[[source]]` for each group of keys, also for unverified defaults.
     fn sources(&self, machine: &Machine, has_distance: bool) -> Vec<Source> {
         use Confidence::{Inferred, Measured, Published, Unverified};
         let mut sources = Vec::new();
@@ -304,7 +306,7 @@ impl Found {
         sources
     }
 
-    /// What CPUs the machine's were in the dump, if their numbers differ.
+    /// Which numbers the CPUs had in the dump, if the machine's are others.
     fn renumbered(&self) -> String {
         let last = self.cpus.last().map_or(0, |c| c.os as usize + 1);
         if last == self.cpus.len() {

@@ -162,7 +162,7 @@ impl Table {
             "u64values" => &mut self.values,
             _ => return Ok(()),
         };
-        // Other tables, of bandwidths or devices, have larger numbers.
+        // Tables of bandwidths or devices have numbers too large for `number`: passed over.
         if !self.is_latency {
             return Ok(());
         }

@@ -108,7 +108,8 @@ fn cpu(row: &Row<'_>) -> Result<Line, Fault> {
         }
     }
     let (socket, node) = (id("socket")?.unwrap_or(0), id("node")?.unwrap_or(0));
-    // Cores of several sockets have different numbers, but nobody promises it.
+    // lscpu numbers cores machine-wide but does not promise it, so the socket is part of the id.
+    // Bit 63 keeps CPUs without a CORE column apart from all cores.
     let core = match id("core")? {
         Some(core) => 1 + u64::from(core) + (u64::from(socket) << 32),
         None => 1 << 63 | u64::from(os),

@@ -41,6 +41,7 @@ impl Leaves {
     }
 
     pub fn vendor(&self) -> String {
+        // The order is CPUID's own: EBX, EDX, ECX.
         let r = self.get(0, 0);
         letters(r.map_or(vec![], |r| vec![r.ebx, r.edx, r.ecx]))
     }
@@ -51,6 +52,7 @@ impl Leaves {
 
     pub fn family(&self) -> u32 {
         let version = self.get(1, 0).map_or(0, |r| r.eax);
+        // The extended family is 0 unless the base family is 15.
         (version >> 8 & 0xf) + (version >> 20 & 0xff)
     }
 
@@ -89,6 +91,7 @@ fn leaf(at: usize, line: &str) -> Result<Leaf, Fault> {
         return Err(Fault::at(at..at + line.len(), message));
     }
     let [mask, in_eax, _, in_ecx, _, eax, ebx, ecx, edx] = numbers;
+    // Bits of the mask are eax, ebx, ecx, edx: bit 2 tells that the subleaf matters.
     let ecx_counts = mask >> 2 & 1 == 1;
     let out = Registers { eax, ebx, ecx, edx };
     Ok(Leaf { eax: in_eax, ecx: ecx_counts.then_some(in_ecx), out })

@@ -88,6 +88,7 @@ impl Objects {
         }
         self.pus.push(Pu {
             os,
+            // An XML without core objects: each PU is a core of its own.
             core: above.core.unwrap_or(id),
             package: above.package,
             die: above.die,

@@ -26,6 +26,7 @@ impl<'a> Row<'a> {
         for (column, text, at) in cells {
             let column = column.to_ascii_lowercase();
             let mut at = at;
+            // Cells hold no line break: a column of one cache is not split.
             let values = text.split(if column.contains(':') { ':' } else { '\n' });
             for (column, text) in column.split(':').zip(values) {
                 if !matches!(text, "" | "-" | "null") {

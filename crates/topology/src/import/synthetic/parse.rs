@@ -49,7 +49,8 @@ impl Level {
         usize::from(self.kind == Kind::Node) + self.beside.len()
     }
 
-    /// The numbers of the nodes; with several nodes beside each part they say little.
+    /// The numbers given to the nodes; `None` if none are, or if each part has several nodes, of
+    /// which only the first is kept.
     pub fn node_indexes(&self) -> Option<&Indexes> {
         match self.kind {
             Kind::Node => self.indexes.as_ref(),
@@ -90,7 +91,7 @@ pub(super) fn parse(text: &str) -> Result<Vec<Level>, Fault> {
     Ok(levels)
 }
 
-/// Each kind is one level, but groups.
+/// A kind of part makes one level only; groups and instruction caches may make several.
 fn check_new(levels: &[Level], next: &Level) -> Result<(), Fault> {
     let what = match next.kind {
         Kind::Group | Kind::Instructions => return Ok(()),

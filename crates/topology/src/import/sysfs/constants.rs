@@ -122,6 +122,7 @@ fn idle_states<T: FileTree>(
         }
         let exit = reader.number_if_any(&format!("{dir}/latency"));
         let residency = reader.number_if_any(&format!("{dir}/residency")).or(exit);
+        // intel_idle and acpi_idle write MWAIT into the description of such states only.
         let polling =
             reader.text_if_any(&format!("{dir}/desc")).is_some_and(|d| d.contains("MWAIT"));
         let times = exit.zip(residency).filter(|(exit, residency)| {

@@ -33,6 +33,7 @@ pub(super) fn online<T: FileTree>(
     let online = match reader.cpus(&files) {
         Some((_, online)) => (*online).clone(),
         None if !reader.faults.is_empty() => return None,
+        // No list: each CPU's own file tells. CPU 0 often has none and counts as online.
         None => {
             let is_on = |cpu: &u32| reader.number(&format!("{CPU}/cpu{cpu}/online")) != Some(0);
             CpuRuns::of(here.iter().filter(is_on))
@@ -186,6 +187,8 @@ impl Parts<'_> {
         }
         let first = cpus.iter().find(|c| self.online.contains(*c)).unwrap_or(cpu);
         let known = self.kinds[kind as usize].entry(first);
+        // Siblings that are offline may be missing from one file and stand in another: only those
+        // that are online must agree.
         let part = known.or_insert_with(|| Part { by: path.to_owned(), cpus: cpus.clone() });
         if part.cpus != cpus && self.only_online(&cpus) != self.only_online_of(kind, first) {
             let part = &self.kinds[kind as usize][&first];
