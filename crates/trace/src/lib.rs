@@ -1,4 +1,4 @@
-//! The outside's formats: what a run looks like to other tools, and what other tools have recorded.
+//! The formats of other tools: traces that they read, and recordings that they make.
 
 pub mod export;
 pub mod replay;

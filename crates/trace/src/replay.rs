@@ -1,9 +1,9 @@
 //! Recordings as workloads: the text of `perf script` becomes what threads do.
 //!
 //! A recording is read once, line by line, and kept as a few bytes per event, in all no more than
-//! [`MEMORY_MAX`]. What a thread computes
-//! is what it was on a CPU for, without what the simulation adds again: the machine's known costs
-//! of switches, wake-ups, forks and ticks, and the slowness beside a busy SMT sibling.
+//! [`MEMORY_MAX`]. A thread's work is the time that it was on a CPU, without what the simulation
+//! adds again: the machine's known costs of switches, wake-ups, forks and ticks, and the slowness
+//! beside a busy SMT sibling.
 
 mod book;
 mod clock;
@@ -22,7 +22,7 @@ use workloads::replay::Recording;
 pub const MEMORY_MAX: usize = 1 << 28;
 /// The longest line; perf's are far shorter.
 const LINE_BYTES_MAX: u64 = 1 << 16;
-/// What is shown of a faulty line.
+/// Bytes of a faulty line that are shown at most.
 const SHOWN_BYTES: usize = 1000;
 
 /// Why a recording cannot be replayed.
@@ -31,29 +31,30 @@ pub enum ReplayError {
     /// It cannot be read.
     #[error(transparent)]
     Io(#[from] io::Error),
-    /// A line makes no sense.
+    /// A line cannot be understood, or contradicts the lines before.
     #[error("line {line}: {}", fault.message)]
     Line {
         /// Its number, from 1.
         line: u64,
-        /// The line.
+        /// The line, or its beginning if it is very long.
         text: String,
         /// What is wrong, and where in the line.
         fault: Fault,
     },
-    /// The recording as a whole makes no sense.
+    /// The recording as a whole cannot be replayed; the text says why.
     #[error("{0}")]
     Whole(String),
 }
 
-/// Reads a recording for this machine, which it was made on or is like the one it was made on.
+/// Reads a recording. It was made on `machine`, or on one like it.
 ///
-/// The text does not tell a wake-up by a thread from one by an interrupt that hit the thread. So a
-/// wake-up counts as one by the current task, if that is a thread, unless the woken one's sleeps
-/// have the habits of timers, or its name is in `timed`: only timers and devices wake those.
+/// The text does not tell a wake-up by a thread from one by an interrupt that hit this thread. So a
+/// wake-up counts as one by the current task, if that is a thread. There are two exceptions: the
+/// sleeps of the woken thread have the habits of timers, or its name is in `timed`, the list of
+/// threads that only timers and devices wake.
 ///
 /// # Errors
-/// The first line that makes no sense.
+/// The first fault of the text, or an error of reading it.
 pub fn read(
     input: impl BufRead,
     machine: &Machine,
@@ -74,6 +75,7 @@ fn read_into(mut book: Book, mut input: impl BufRead) -> Result<Recording, Repla
         }
         let line = bytes.strip_suffix(b"\n").unwrap_or(&bytes);
         let line = line.strip_suffix(b"\r").unwrap_or(line);
+        // The last line may lack its newline, but then it is shorter than the limit.
         let whole = bytes.len() > line.len() || n < LINE_BYTES_MAX as usize;
         let taken = match Line::parse(line) {
             Ok(Some(_)) if !whole => Err(Fault::at(0..1, "the line is longer than 64 KiB")),

@@ -19,9 +19,9 @@ use tables::Tables;
 use topology::{Fault, did_you_mean};
 use workloads::rt_app::{Attrs, Spec};
 
-/// More threads than this are taken for a slip.
+/// More threads than this are taken for a mistake.
 const THREADS_MAX: u64 = 100_000;
-/// More kinds of threads than this are taken for one.
+/// More kinds of threads than this are taken for a mistake.
 const KINDS_MAX: usize = 10_000;
 /// The longest duration, s: a day.
 const DURATION_MAX_S: i64 = 86_400;
@@ -44,13 +44,13 @@ const GLOBAL_WITHOUT_EFFECT: [&str; 10] = [
     "cumulative_slack",
 ];
 
-/// What is read and found wrong so far.
+/// What was read so far, and the faults in it.
 struct Reader {
     faults: Vec<Fault>,
     tables: Tables,
     /// CPUs of the machine.
     n_cpus: usize,
-    /// The policy of threads that do not say.
+    /// The policy of threads that do not name one.
     default: Attrs,
 }
 
@@ -123,6 +123,7 @@ impl Reader {
         let known: Vec<&str> = GLOBAL.iter().chain(&GLOBAL_WITHOUT_EFFECT).copied().collect();
         global.check_keys(&known, &mut self.faults);
         let duration = global.int("duration", -1..=DURATION_MAX_S, &mut self.faults);
+        // rt-app runs without a limit for -1; 0 is taken for the same.
         spec.duration_ns = duration.filter(|s| *s > 0).map(|s| s as u64 * 1_000_000_000);
         if let Some(value) = global.get("calibration") {
             spec.calibration_ns = self.calibration(value);
@@ -138,7 +139,7 @@ impl Reader {
         }
     }
 
-    /// ns per loop, or the name of the CPU on which rt-app would measure it.
+    /// ns per loop; `None` for the name of a CPU, on which rt-app would measure it.
     fn calibration(&mut self, value: &Value<'_>) -> Option<u32> {
         if let Value::StringLit(name) = value {
             let digits = name.value.strip_prefix("CPU").unwrap_or("");

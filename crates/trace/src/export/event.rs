@@ -1,5 +1,5 @@
 //! The common event model: the scheduler's tracepoints with the kernel's fields, ready to be
-//! written in any format. An event is self-contained and small, and names nothing by reference.
+//! written in any format. An event is small and holds all its names itself.
 
 use sim_core::{Ns, Pid};
 use topology::CpuId;
@@ -54,17 +54,18 @@ pub struct Who {
 /// The state in which a task leaves its CPU.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PrevState {
-    /// It could go on.
+    /// It could go on: it was preempted in user mode, or has yielded.
     Runnable,
-    /// It could go on, and was in the kernel.
+    /// It could go on, and was preempted in the kernel.
     Preempted,
     /// It sleeps until something happens, or a signal comes.
     Interruptible,
     /// It sleeps until something happens.
     Uninterruptible,
-    /// A kernel thread that has nothing to do.
+    /// It sleeps as a kernel thread without work does (`TASK_IDLE`), which adds nothing to the load
+    /// average.
     Idle,
-    /// It is gone.
+    /// It has exited and will not run again.
     Dead,
 }
 
@@ -99,37 +100,37 @@ impl PrevState {
 pub enum What {
     /// `sched_switch`
     Switch {
-        /// Who leaves.
+        /// The task that leaves the CPU.
         prev: Who,
-        /// How.
+        /// The state in which it leaves.
         state: PrevState,
-        /// Who comes.
+        /// The task that comes to the CPU.
         next: Who,
     },
     /// `sched_waking`, on the waker's CPU.
     Waking {
-        /// Who is woken.
+        /// The task that is woken.
         task: Who,
-        /// Where it last was.
+        /// The CPU on which it last was.
         target: CpuId,
     },
-    /// `sched_wakeup`: it is on a runqueue now.
+    /// `sched_wakeup`: the task is on a runqueue now.
     Wakeup {
-        /// Who.
+        /// The task that was woken.
         task: Who,
-        /// Where.
+        /// The CPU of its runqueue.
         target: CpuId,
     },
-    /// `sched_wakeup_new`: for the first time.
+    /// `sched_wakeup_new`: the same, for the first time after its fork.
     WakeupNew {
-        /// Who.
+        /// The new task.
         task: Who,
-        /// Where.
+        /// The CPU of its runqueue.
         target: CpuId,
     },
     /// `sched_migrate_task`
     Migrate {
-        /// Who.
+        /// The task that moves.
         task: Who,
         /// The CPU it belonged to.
         from: CpuId,
@@ -138,9 +139,9 @@ pub enum What {
     },
     /// `sched_stat_runtime`: CPU time charged to a task.
     StatRuntime {
-        /// Whom.
+        /// The task that is charged.
         task: Who,
-        /// How much, ns.
+        /// CPU time since its last charge, ns.
         ns: Ns,
     },
     /// `sched_process_fork`
@@ -150,20 +151,20 @@ pub enum What {
         /// The child, which still has its parent's name.
         child: Who,
     },
-    /// No tracepoint: a task has another name now (`execve`). Comes before the first event that
-    /// shows it.
+    /// No tracepoint: a task has another name now (`execve`). It comes before the first event that
+    /// shows the name.
     Renamed {
-        /// Who, with the new name.
+        /// The task, with its new name.
         task: Who,
     },
     /// No tracepoint: a task has left its CPU for the last time.
     Exit {
-        /// Who.
+        /// The task that has exited.
         task: Who,
     },
     /// No tracepoint: a runqueue has another length.
     NrRunning {
-        /// Whose runqueue.
+        /// The CPU of the runqueue.
         cpu: CpuId,
         /// Tasks on it, the running one included.
         n: u32,
@@ -176,7 +177,7 @@ pub enum What {
 }
 
 impl What {
-    /// False for what is only told to formats that have other means to say it.
+    /// False for what the kernel has no tracepoint for; some formats have other means to say it.
     pub fn is_tracepoint(&self) -> bool {
         use What::{Exit, IdleWhileRunnable, NrRunning, Renamed};
         !matches!(self, Renamed { .. } | Exit { .. } | NrRunning { .. } | IdleWhileRunnable { .. })
@@ -186,13 +187,13 @@ impl What {
 /// Something that happened.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Event {
-    /// When, on the tools' clock.
+    /// When it happened, ns on the tools' clock, which starts at [`START_NS`](super::START_NS).
     pub at: Ns,
-    /// The CPU that did it.
+    /// The CPU that executed it.
     pub cpu: CpuId,
-    /// Its current task.
+    /// The current task of that CPU.
     pub current: Who,
-    /// What.
+    /// What happened.
     pub what: What,
 }
 

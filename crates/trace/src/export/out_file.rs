@@ -18,9 +18,9 @@ pub enum TraceError {
     /// A file cannot be written.
     #[error("cannot write {path}: {source}")]
     File {
-        /// The file.
+        /// The file as the user named it.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
     /// The format goes back to fill in lengths, and the target is a pipe or a device.
@@ -29,7 +29,7 @@ pub enum TraceError {
         /// The target.
         path: PathBuf,
     },
-    /// Whoever read our standard output has gone.
+    /// The reader of our standard output has closed it: it wants no more.
     #[error("standard output was closed")]
     ReaderGone,
 }
@@ -41,12 +41,12 @@ fn unfinished() -> MutexGuard<'static, Vec<PathBuf>> {
     UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Removes all unfinished traces. A signal handler calls it and ends the program while it holds
-/// what is returned: until then no file can appear.
+/// Removes all unfinished traces. A signal handler calls it, and ends the program while it holds
+/// the guard that is returned: until then no file can get its final name.
 pub fn abandon_unfinished() -> impl Drop {
     let mut paths = unfinished();
     for path in paths.drain(..) {
-        // Nobody is left to be told of a file that cannot be removed.
+        // The program ends: there is no way to report a file that cannot be removed.
         let _ = std::fs::remove_file(path);
     }
     paths
@@ -131,7 +131,7 @@ impl OutFile {
         tempfile::tempfile_in(directory(&self.path)).map_err(|e| self.fault(e))
     }
 
-    /// The error that something of this file was refused with.
+    /// An error of the system as one of this file.
     pub fn fault(&self, source: io::Error) -> TraceError {
         match self.target.get_ref() {
             Target::Stdout(_) if source.kind() == io::ErrorKind::BrokenPipe => {
@@ -144,7 +144,7 @@ impl OutFile {
     /// Appends bytes.
     ///
     /// # Errors
-    /// What the system says.
+    /// The error of the system.
     pub fn put(&mut self, bytes: &[u8]) -> Result<(), TraceError> {
         self.target.write_all(bytes).map_err(|e| self.fault(e))
     }
@@ -152,7 +152,7 @@ impl OutFile {
     /// Goes to a place of a seekable file.
     ///
     /// # Errors
-    /// What the system says.
+    /// The error of the system.
     pub fn seek(&mut self, to: u64) -> Result<(), TraceError> {
         let done = self.target.flush().and_then(|()| match self.target.get_mut() {
             Target::Replacing(file) => file.as_file_mut().seek(SeekFrom::Start(to)),
@@ -164,7 +164,7 @@ impl OutFile {
     /// Makes the complete file visible.
     ///
     /// # Errors
-    /// What the system says; the old file, if there was one, is then still there.
+    /// The error of the system; the old file, if there was one, is then still there.
     pub fn publish(mut self) -> Result<(), TraceError> {
         self.target.flush().map_err(|e| self.fault(e))?;
         let path = self.path.clone();
@@ -174,6 +174,7 @@ impl OutFile {
             return Ok(());
         };
         file.as_file().sync_all().map_err(fault)?;
+        // Held over the renaming: a signal handler finds the file either unfinished or published.
         let mut unfinished = unfinished();
         let temporary = file.path().to_path_buf();
         file.persist(&path).map_err(|e| fault(e.error))?;
@@ -189,13 +190,14 @@ fn directory(path: &Path) -> &Path {
     }
 }
 
-/// A temporary file beside `path`, readable by whom other new files are.
+/// A temporary file beside `path`, with the permissions that any new file gets.
 fn temporary(path: &Path) -> io::Result<NamedTempFile> {
     let mut builder = tempfile::Builder::new();
     builder.prefix(".schedlab-");
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;
+        // The default is 0600; with 0666 the user's umask decides, as for other new files.
         builder.permissions(std::fs::Permissions::from_mode(0o666));
     }
     // A missing directory is reported without the temporary file's name.

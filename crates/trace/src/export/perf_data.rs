@@ -4,9 +4,9 @@
 //! header | ids | attributes | records ... | table of features | features
 //! ```
 //!
-//! The header and the table name places and lengths, so the header is filled in at the end. Records
-//! come in order of time; a "round" is closed now and then, so that perf need not keep the whole
-//! file in memory to sort it. All numbers are little-endian.
+//! The header and the table hold places and lengths, so the header is written last. Records come in
+//! order of time. A "round" is closed now and then: perf sorts the records of a round and the one
+//! before, and need not keep the whole file in memory. All numbers are little-endian.
 
 use super::event::{Event, What, Who};
 use super::out_file::{OutFile, TraceError};
@@ -97,6 +97,7 @@ impl PerfData {
 
     /// What all records but samples end with.
     fn sample_id(&mut self, event: &Event, who: &Who) {
+        // The fields in the order of `SAMPLE_TYPE`'s bits, but the identifier is last here.
         let r = &mut self.record;
         put32(r, who.pid.0);
         put32(r, who.pid.0);
@@ -108,10 +109,12 @@ impl PerfData {
 
     fn sample(&mut self, event: &Event, kind: usize) -> Result<(), TraceError> {
         self.begin(record::SAMPLE, record::MISC_KERNEL);
+        // The kernel counts a charge as so many events as it has ns (`__perf_count()`).
         let period = match event.what {
             What::StatRuntime { ns, .. } => ns,
             _ => 1,
         };
+        // In a sample the identifier is first; the 0 is the instruction pointer.
         let r = &mut self.record;
         put64(r, kind as u64 + 1);
         put64(r, 0);
@@ -168,6 +171,7 @@ impl PerfData {
 
     fn features(&self) -> Vec<(usize, Vec<u8>)> {
         let o = &self.origin;
+        // Since version 0.6 a list of command names follows, which is empty here.
         let mut tracing = tracepoint::description("0.6");
         put64(&mut tracing, 0);
         let mut cpus = Vec::new();
@@ -205,7 +209,7 @@ impl PerfData {
         put64(&mut header, DATA_AT - ATTRS_AT);
         put64(&mut header, DATA_AT);
         put64(&mut header, self.data_bytes);
-        // A table of event types that nobody has used since 2013.
+        // A table of event types, which perf has not used since 2013.
         put64(&mut header, 0);
         put64(&mut header, 0);
         let bits = features.iter().fold(0u64, |bits, (bit, _)| bits | 1 << bit);

@@ -17,7 +17,7 @@ use proto::{
 
 /// Events after which a bundle is written.
 const BUNDLE: usize = 256;
-/// The field of the file's one message that packets are in.
+/// The tag of packets: a file is one message with this field, repeated.
 const PACKET: u32 = 1;
 /// CLOCK_BOOTTIME, the clock of ftrace events.
 const BOOT_CLOCK: u32 = 6;

@@ -3,18 +3,18 @@
 use super::event::Event;
 use super::out_file::{OutFile, TraceError};
 
-/// Where a trace comes from, for formats that tell.
+/// Where a trace comes from, for formats that have a place for it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Origin {
     /// The machine's name.
     pub machine: String,
-    /// Its CPUs.
+    /// The number of its CPUs.
     pub n_cpus: u32,
     /// Kernel whose rules were simulated, as `uname -r` would say.
     pub release: String,
     /// The program and its version.
     pub tool: String,
-    /// The command that makes this trace.
+    /// The command that makes this trace, word by word.
     pub command: Vec<String>,
 }
 

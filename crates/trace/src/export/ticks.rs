@@ -1,7 +1,7 @@
 //! When the ticks of all CPUs are due, in order.
 //!
-//! The engine computes most ticks instead of simulating them, and only when somebody looks. Here
-//! they are enumerated: edge k of CPU c is at k * tick + c * skew.
+//! The engine computes most ticks instead of simulating them, and only when their effects are
+//! looked at. Here all of them are enumerated: edge k of CPU c is at k * tick + c * skew.
 
 use sim_core::{Ns, World};
 use topology::CpuId;

@@ -5,7 +5,7 @@
 //! ```
 //!
 //! The file keeps each CPU's events together, in pages as the kernel's ring buffer has them. While
-//! a run goes on there is one open page per CPU; full ones go to a scratch file, in the order in
+//! a run goes on, each CPU has one open page. Full pages go to a scratch file, in the order in
 //! which they fill up, and are brought to their places at the end.
 
 use super::event::{Comm, Event, What};
@@ -46,9 +46,9 @@ pub struct TraceDat {
     origin: Origin,
     pages: Vec<Page>,
     full: BufWriter<File>,
-    /// Names of those who live.
+    /// Names of tasks that have not exited.
     names: BTreeMap<Pid, Comm>,
-    /// Names of those who lived.
+    /// Names of tasks that have exited: a long run forks more of them than memory should hold.
     gone: BufWriter<File>,
     payload: Vec<u8>,
 }
@@ -150,6 +150,7 @@ impl TraceDat {
         let o = &self.origin;
         let uname = format!("Linux {} {} x86_64\0", o.machine, o.release);
         let mut out = o.n_cpus.to_le_bytes().to_vec();
+        // Names of sections are padded to ten bytes.
         out.extend(b"options  \0");
         out.extend(OPTION_UNAME.to_le_bytes());
         out.extend((uname.len() as u32).to_le_bytes());
@@ -188,6 +189,7 @@ impl Page {
         }
         let mut delta = at - self.last;
         self.last = at;
+        // Gaps of 2^27 ns and more: an entry of their own lets the time pass.
         if delta >> DELTA_BITS > 0 {
             self.word(TIME_EXTEND | (delta as u32) << TYPE_BITS);
             self.word((delta >> DELTA_BITS) as u32);
@@ -198,6 +200,7 @@ impl Page {
         if words <= SHORT_WORDS {
             self.word(words as u32 | delta);
         } else {
+            // A length of 0: it stands in the next word, which it includes.
             self.word(delta);
             self.word(payload.len() as u32 + 4);
         }

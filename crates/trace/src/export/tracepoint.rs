@@ -1,8 +1,8 @@
 //! The scheduler's tracepoints as binary records, and the text that describes them to tools.
 //!
-//! perf and trace-cmd take field offsets from the `format` text that comes with a trace, so the
-//! layout is ours: plain fields, fixed arrays for names. Names, types and printed form of the
-//! fields are those of Linux 6.18.
+//! perf and trace-cmd take the offsets of fields from the `format` text that comes with a trace. So
+//! the layout is free, and here it is plain: fixed arrays for names, no holes. The names, types and
+//! printed forms of the fields are those of Linux 6.18.
 
 use super::event::{Comm, Event, What};
 
@@ -89,6 +89,7 @@ pub(super) const TRACEPOINTS: [Tracepoint; 7] = [
         fields: &[
             text("char comm[16]"),
             int("pid_t pid"),
+            // So that `runtime` lies at a multiple of 8.
             int("int pad"),
             Field { declaration: "u64 runtime", bytes: 8, signed: false },
         ],

@@ -1,10 +1,10 @@
 //! The observer that turns what happens into tracepoints.
 //!
-//! What the kernel fires on its own paths is told by the engine, at the same places. Only
-//! `sched_stat_runtime` is made here: the kernel fires it wherever `update_curr` finds time to
-//! charge, that is when the current task is dequeued or put back, when somebody joins or leaves its
-//! runqueue, and at each tick. Charges add up to the time from a task's switch-in to its dequeue or
-//! switch-out, whatever their number.
+//! The engine tells of the kernel's tracepoints at the places where the kernel fires them. Only
+//! `sched_stat_runtime` is made here. The kernel fires it wherever `update_curr` finds time to
+//! charge: when the current task is dequeued or put back, when another task joins or leaves its
+//! runqueue, and at each tick. Whatever their number, the charges of a stay add up to the time from
+//! the task's switch-in to its dequeue or switch-out.
 
 use super::event::{Comm, Event, PrevState, What, Who};
 use super::out_file::TraceError;
@@ -16,22 +16,23 @@ use topology::{CpuId, Machine, PerCpu};
 /// The tools' clock at the beginning of a run: many take 0 for "never", so it starts at 1 s.
 pub const START_NS: Ns = 1_000_000_000;
 
-/// What a CPU's current task has not been charged for.
+/// The stay of a CPU's current task, and how much of it has been charged.
 #[derive(Clone, Copy)]
 struct Stint {
     curr: TaskId,
-    /// Since when it runs.
+    /// When the task was switched to.
     start: Ns,
-    /// Up to when it was charged; `None`: it is off its runqueue, nothing more is charged.
+    /// Up to when the task was charged; `None` once it is off its runqueue and not charged any
+    /// more.
     charged: Option<Ns>,
 }
 
 /// What a trace contains in all; the tools' own sums must agree with it.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Totals {
-    /// Tracepoints.
+    /// Number of tracepoints.
     pub events: u64,
-    /// `sched_switch`, from and to idle tasks included.
+    /// Number of `sched_switch`, those from and to idle tasks included.
     pub switches: u64,
     /// Completed stays of tasks on CPUs, stoppers included, ns: `perf sched timehist`'s run time.
     pub run_time_ns: u64,
@@ -103,6 +104,7 @@ impl Tracer {
     }
 
     fn emit(&mut self, at: Ns, cpu: CpuId, current: Who, what: What) {
+        // A computed tick may lie before what has been told; time must not run backwards.
         self.last = self.last.max(at);
         let event = Event { at: START_NS + self.last, cpu, current, what };
         self.totals.events += u64::from(what.is_tracepoint());
@@ -124,7 +126,8 @@ impl Tracer {
         self.emit(w.now, cpu, current, what);
     }
 
-    /// The policy's own timer executes nowhere: CPU 0 stands for it.
+    /// The CPU that executes the event. A timer of the policy's own is on no CPU: CPU 0 stands for
+    /// it.
     fn executing(&self, w: &World) -> CpuId {
         if w.this.idx() < self.stints.len() { w.this } else { CpuId(0) }
     }
@@ -153,7 +156,7 @@ impl Tracer {
         self.comms.get(number as usize).copied().unwrap_or(Comm::new(""))
     }
 
-    /// A task's fields, after those who keep names have been told of a new one.
+    /// A task's fields. Formats that keep a list of names are told of a new name first.
     fn who(&mut self, w: &World, cpu: CpuId, task: TaskId) -> Who {
         let who = self.name(w, cpu, task);
         let is_new = match task {
@@ -196,7 +199,7 @@ impl Tracer {
         self.emit(at, by, current, What::StatRuntime { task, ns });
     }
 
-    /// The ticks up to now that nothing else has happened at.
+    /// Charges at the ticks up to now; the engine does not tell of computed ticks.
     fn take_ticks(&mut self, w: &World) {
         while let Some((at, cpu)) = self.ticks.next_until(w) {
             self.charge_at(w, cpu, cpu, at);
@@ -280,6 +283,7 @@ impl Observer for Tracer {
         self.take_ticks(w);
         let (parent, child_who) = (self.who(w, cpu, parent), self.name(w, cpu, child));
         self.now(w, What::Fork { parent, child: child_who });
+        // Tools give the child its parent's name. If it has another one, its first event tells so.
         self.remember(child, Who { comm: parent.comm, ..child_who });
     }
 

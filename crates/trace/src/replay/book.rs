@@ -1,9 +1,10 @@
-//! Who does what: the recording's events, one after another, become the acts of its threads.
+//! The recording's events, one after another, become the acts of its threads.
 //!
-//! Recordings have holes. A virtual machine may lose what an idle CPU fires, and what happened
-//! before the first event is unknown. So a thread that is seen to run without having come is taken
-//! to have come when its CPU was last seen doing something else, and one that is seen to come
-//! without having been woken was woken just then, by something outside.
+//! Recordings have holes. A virtual machine may lose the events of an idle CPU, and nothing is
+//! known of the time before the first event. Two rules fill them. If a thread runs although no
+//! switch to it was recorded, the switch is placed at the CPU's last event before. If a thread is
+//! switched to although no wake-up was recorded, something outside of all threads woke it at that
+//! instant.
 
 mod doubts;
 mod threads;
@@ -20,21 +21,21 @@ use workloads::replay::{Act, Recording};
 
 /// Names that a recording may have; the simulator numbers them with 16 bits.
 const NAMES_MAX: usize = 1 << 16;
-/// After so many events it is looked how much memory the recording takes. One event adds some ten
-/// bytes, a doubt, or a thread.
+/// Events between two looks at how much memory the recording takes. One event adds some ten bytes,
+/// a doubt, or a thread.
 const LOOK_EVERY: u32 = 1 << 14;
-/// A thread that sleeps so soon after a wake-up, and leaves its CPU to the woken one, has woken it
-/// itself: no timer knows when it will sleep.
+/// If a thread runs while another is woken, sleeps within this time and leaves its CPU to the woken
+/// thread, it was the waker, ns. A timer would have to know when that thread will sleep.
 const HAND_OVER_NS: Ns = 30_000;
 /// The longest name of a thread; Linux has 15 bytes, for kernel threads up to 63.
 const NAME_BYTES_MAX: usize = 255;
 
-/// What a CPU was last seen to run.
+/// What a CPU runs, as far as the events tell.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Curr {
-    /// Not seen yet.
+    /// No event has told yet, or the last thread left unseen.
     Unknown,
-    /// Nothing.
+    /// The idle task.
     Idle,
     /// A thread, by index.
     Thread(u32),
@@ -45,13 +46,13 @@ enum Curr {
 #[derive(Clone, Copy)]
 struct Cpu {
     curr: Curr,
-    /// When it last fired an event, since the beginning.
+    /// Time of its last event, ns since the first event of the recording.
     seen: Ns,
     /// The process whose address space is loaded.
     mm: u32,
 }
 
-/// What is known so far.
+/// All that the events so far have told.
 pub(super) struct Book {
     costs: Costs,
     clocks: Clocks,
@@ -67,9 +68,9 @@ pub(super) struct Book {
     n_events: u32,
     memory_max: usize,
     first: Option<Ns>,
-    /// It has a sched_switch.
+    /// True once a sched_switch was read.
     has_switches: bool,
-    /// The present instant, since the first event.
+    /// The time of the present event, ns since the first one.
     now: Ns,
 }
 
@@ -109,7 +110,7 @@ impl Book {
         Ok(())
     }
 
-    /// Time goes on to this line's.
+    /// Sets the clock to the line's time.
     fn passes(&mut self, line: &Line<'_>) -> Result<(), Fault> {
         self.n_events = (self.n_events + 1) % LOOK_EVERY;
         if self.n_events == 0 && self.memory() > self.memory_max {
@@ -148,6 +149,7 @@ impl Book {
         let cpu = line.cpu;
         let own_charge =
             matches!(line.what, What::Runtime { task, .. } if line.tid == Some(task.tid));
+        // A task's own charge says since when it runs; `must_run` would have to guess.
         if !own_charge && !matches!(line.what, What::Switch { .. }) {
             self.must_run(line)?;
         }
@@ -193,7 +195,8 @@ impl Book {
         Ok(Recording { names: self.names, threads, length_ns: self.now })
     }
 
-    /// The previous task of a switch; answers which thread it is, and whether it sleeps or ends.
+    /// The previous task of a switch. Returns which thread it is, and whether it sleeps or ends;
+    /// `None` for an idle task or a stopper.
     fn leaves(
         &mut self,
         line: &Line<'_>,
@@ -226,6 +229,7 @@ impl Book {
         self.live(thread).left = Some(cpu);
         self.live(thread).doing = match state {
             b'X' | b'Z' | b'x' => {
+                // Its tid may be given to a new thread.
                 self.by_tid.remove(&prev.tid);
                 self.live(thread).sleeps_no_more();
                 Doing::Gone
@@ -237,8 +241,8 @@ impl Book {
         Ok(Some((thread, true)))
     }
 
-    /// The next task of a switch. If it comes right after a thread that woke it and sleeps now,
-    /// that wake-up was a SYNC one.
+    /// The next task of a switch. If the previous thread woke it and sleeps now (`sleeper`), that
+    /// wake-up was a SYNC one.
     fn comes(
         &mut self,
         cpu: CpuId,
@@ -302,8 +306,11 @@ impl Book {
                 let live = self.live(thread);
                 live.begins_with(nice(prio));
                 live.doing = Doing::Runnable { since: now };
+                // `wake_up_new_task()` is a part of the fork's cost, not of the parent's work.
                 self.scheduler_worked(cpu, 0);
             }
+            // The second line of the wake-up: `sched_waking` came before, this is `sched_wakeup`.
+            // In between the waker's CPU chose a CPU and enqueued the task.
             Doing::Runnable { .. } => {
                 let waker = self.live(thread).woken_by.map(|(waker, _)| waker);
                 if waker.is_some() && waker == self.running(cpu) {
@@ -335,7 +342,7 @@ impl Book {
         Ok(())
     }
 
-    /// Some lines say which process their current task, this thread, belongs to.
+    /// Notes the process of the line's current task, this thread, if the line tells it.
     fn belongs(&mut self, thread: u32, line: &Line<'_>) {
         if let (Some(process), Some(tid)) = (line.process, line.tid) {
             let leader = *self.processes.entry(process).or_insert(thread);
@@ -345,8 +352,8 @@ impl Book {
         }
     }
 
-    /// The current task may have another name since it was last switched to (`execve`). To a
-    /// worker's name perf adds what it works on.
+    /// Notes a new name of the current task, which an `execve` may have changed since the switch. A
+    /// kworker's name is left alone: perf adds what the worker works on.
     fn goes_by(&mut self, thread: u32, line: &Line<'_>) -> Result<(), String> {
         let (known, comm) = (self.live(thread).name(), line.comm);
         let same = self.names[known as usize].as_bytes() == comm;
@@ -357,8 +364,9 @@ impl Book {
         Ok(())
     }
 
-    /// What the end of a sleep looks like, if the thread's others can tell. A parent may wait for
-    /// its children, which take equally long.
+    /// What the end of a sleep looks like beside the thread's earlier ones; `None` if it is no
+    /// timer for another reason. A timer fires on the CPU where its thread went to sleep. And a
+    /// parent that a child wakes has waited for it: children take equally long, as timers do.
     fn how_ends(&mut self, thread: u32, cpu: CpuId, waker: Option<u32>, since: Ns) -> Option<End> {
         let by_a_child = waker.is_some_and(|waker| self.live(waker).parent == Some(thread));
         let now = self.now;
@@ -374,7 +382,7 @@ impl Book {
         ))
     }
 
-    /// A timer's interrupt wakes a thread at the cost of who runs.
+    /// A timer's interrupt wakes a thread, in the time of the current thread.
     fn interrupts(&mut self, current: Option<u32>, cpu: CpuId) {
         if let Some(current) = current {
             self.account(current, cpu, self.costs.wake_before);
@@ -383,7 +391,8 @@ impl Book {
         }
     }
 
-    /// A thread wakes another one. Answers where the wake-up and the wait are among their acts.
+    /// A thread wakes another one. Returns the places of the wake-up and of the wait among their
+    /// acts.
     fn wakes(&mut self, waker: u32, cpu: CpuId, thread: u32, how: SleepState) -> (usize, usize) {
         self.account(waker, cpu, self.costs.wake_before);
         self.flush(waker);
@@ -401,8 +410,8 @@ impl Book {
         (wake, wait)
     }
 
-    /// Something outside of all threads ends a thread's sleep, which is as long as others before
-    /// or not.
+    /// Something outside of all threads ends a thread's sleep: a device, or a timer. `repeats`: the
+    /// sleep was as long as others before.
     fn outside_ends(&mut self, thread: u32, at: Ns, repeats: bool) {
         let live = self.live(thread);
         let Doing::Asleep { since, how } = live.doing else {
@@ -418,7 +427,7 @@ impl Book {
         (live.doing, live.woken_by) = (Doing::Runnable { since: at }, None);
     }
 
-    /// A charge shows who runs, even if its coming was not seen.
+    /// A charge shows that the task runs, even if no switch to it was recorded.
     fn charged(&mut self, line: &Line<'_>, task: Named<'_>, ns: Ns) -> Result<(), String> {
         let cpu = line.cpu;
         if task.tid == 0 || is_stopper(task) {
@@ -465,8 +474,8 @@ fn is_stopper(task: Named<'_>) -> bool {
     task.comm.starts_with(b"migration/")
 }
 
-/// The nice level of a priority. Real-time threads, which the simulator does not have, are the
-/// most urgent of the others.
+/// The nice level of a priority. The simulator has no real-time threads: they get the highest
+/// priority of the fair class, nice -20.
 fn nice(prio: i32) -> i8 {
     (prio - 120).clamp(-20, 19) as i8
 }

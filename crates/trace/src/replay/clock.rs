@@ -1,4 +1,4 @@
-//! How much a CPU could compute in a while: less beside a busy SMT sibling.
+//! How much a CPU can compute in a span of time: less beside a busy SMT sibling.
 
 use sim_core::Ns;
 use topology::{CpuId, Machine, PerCpu};
@@ -15,7 +15,7 @@ struct Cpu {
     settled: Ns,
 }
 
-/// An instant of a CPU, by both its clocks.
+/// An instant of a CPU: the time, and how much of it so far was beside a busy sibling.
 #[derive(Clone, Copy, Default, Debug)]
 pub(super) struct Mark {
     pub at: Ns,

@@ -1,9 +1,9 @@
-//! The machine's own costs, which the simulation adds again and a replay must not count twice.
+//! The machine's own costs. The simulation adds them again, so a replay must not count them twice.
 
 use sim_core::Ns;
 use topology::Machine;
 
-/// What the simulation adds to the work of threads.
+/// What the simulation adds to the work of threads, ns each.
 pub(super) struct Costs {
     pub switch: Ns,
     pub mm_switch: Ns,

@@ -1,42 +1,43 @@
-//! Whether timers end a thread's sleeps, told by how alike these are.
+//! Whether timers end a thread's sleeps, told by how alike the sleeps are.
 //!
 //! The text of `perf script` does not tell an interrupt from a wake-up by the thread that it hit.
-//! But a timer fires on the CPU where its thread went to sleep, after the same time or in the same
-//! rhythm again and again, whoever runs there. Nanosleeps that were recorded on a busy guest
-//! differ by 9 us (1 in 20 by more); waits for a lock or for an answer by much of their length.
+//! But a timer fires on the CPU where its thread went to sleep. It fires after the same time, or in
+//! the same rhythm, again and again, whatever thread runs there. Nanosleeps that were recorded on a
+//! busy guest differ by 9 us (1 in 20 by more). Waits for a lock or for an answer differ by much of
+//! their length.
 
 use sim_core::Ns;
 
-/// Alike are spans that differ by this much, or by 1/64 of them if that is less.
+/// Spans are alike if they differ by no more than this, ns, or than 1/64 of them if that is less.
 const ALIKE_NS: Ns = 10_000;
 const ALIKE_PART: Ns = 64;
-/// Shorter waits are alike by chance.
+/// Shorter waits are alike by chance, ns.
 const SHORTEST_NS: Ns = 200_000;
-/// So many that are alike make a habit.
+/// So many alike spans make a habit.
 const HABIT: u8 = 4;
-/// No more of them are counted: what has become rare is forgotten.
+/// No more alike spans are counted, so that a habit that has become rare is soon forgotten.
 const SEEN_MAX: u8 = 16;
-/// A habit that so often went on whoever ran has nothing to do with who ran.
+/// If a habit's sleeps ended so often beside another thread than the first, no thread ends them.
 const OTHERS: u8 = 2;
-/// If of the last eight sleeps so many are a habit, or of a usual length, then this one is, too.
+/// If so many of the last eight sleeps are a habit, or of a usual length, this one is, too.
 const MOSTLY: u32 = 6;
 /// Habits that a thread may have at a time.
 const HABITS: usize = 4;
-/// Who is late for a period waits for one of the next.
+/// A thread that is late for a period waits for one of the next: so many are tried.
 const PERIODS: u64 = 4;
 
-/// Who ran when a sleep ended, if it was nobody.
+/// Stands for the thread that ran when a sleep ended if the CPU was idle.
 pub(super) const NOBODY: u32 = u32::MAX;
 
-/// Spans of time that are alike.
+/// Spans of time that are alike: lengths of sleeps, or gaps between their ends.
 #[derive(Clone, Copy, Default)]
 struct Span {
-    /// The last one.
+    /// The last one, ns.
     ns: Ns,
     seen: u8,
-    /// Who ran when the first one ended.
+    /// The thread that ran when the first one ended, or [`NOBODY`].
     beside: u32,
-    /// How many ended beside others.
+    /// How many ended beside another thread.
     others: u8,
 }
 
@@ -52,13 +53,13 @@ impl Span {
 #[derive(Clone, Copy, Default)]
 struct Spans {
     spans: [Span; HABITS],
-    /// Which one the last one was like.
+    /// The place of the last one; `None` if it had none.
     last: Option<usize>,
 }
 
 impl Spans {
-    /// Takes one more. If there is a habit of such, or of what it is a multiple of: has that
-    /// nothing to do with who ran?
+    /// Takes one more. `None` if it is no habit, nor a multiple of one. Otherwise: true if the
+    /// habit goes on whatever thread runs.
     fn see(&mut self, ns: Ns, beside: u32, multiples: u64) -> Option<bool> {
         self.last = self.place_of(ns, beside, multiples);
         let span = &mut self.spans[self.last?];
@@ -67,7 +68,7 @@ impl Spans {
         (span.seen >= HABIT).then_some(span.others >= OTHERS)
     }
 
-    /// Where it belongs: with those that it is like, or in a free place. If there is none, all
+    /// The place of a span: with those that it is like, or a free one. If there is neither, all
     /// habits become a little rarer.
     fn place_of(&mut self, ns: Ns, beside: u32, multiples: u64) -> Option<usize> {
         if ns < SHORTEST_NS {
@@ -101,9 +102,9 @@ impl Spans {
 /// What the end of a sleep looks like.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(super) struct End {
-    /// It took as long as others of the thread's sleeps, or nearly.
+    /// The sleep was as long as others of the thread, or nearly all of its sleeps are alike.
     pub repeats: bool,
-    /// It is a habit that goes on whoever runs, or nearly all sleeps are.
+    /// A timer ended it: it is a habit that goes on whatever thread runs, or nearly all sleeps are.
     pub is_timer: bool,
 }
 
@@ -113,9 +114,9 @@ pub(super) struct Habit {
     lengths: Spans,
     gaps: Spans,
     last_end: Ns,
-    /// One of its habits has nothing to do with who runs.
+    /// One of its habits has gone on whatever thread ran: it has a timer.
     several: bool,
-    /// Since then: all sleeps, those that timers ended, and those as long as others.
+    /// Since that is known: all sleeps, those that timers ended, and those as long as others.
     n: u32,
     n_timers: u32,
     n_repeat: u32,
@@ -125,8 +126,8 @@ pub(super) struct Habit {
 }
 
 impl Habit {
-    /// A sleep of this length ends at this instant, on the CPU where it began, while this thread
-    /// runs there, or [`NOBODY`].
+    /// A sleep of this length ends at this instant, on the CPU where it began. The thread `beside`,
+    /// or [`NOBODY`], runs there.
     pub(super) fn sleep_ends(&mut self, slept: Ns, at: Ns, beside: u32) -> End {
         let gap = at - std::mem::replace(&mut self.last_end, at);
         let length = self.lengths.see(slept, beside, 1);
@@ -144,25 +145,26 @@ impl Habit {
         End { repeats, is_timer }
     }
 
-    /// A sleep ends of which nothing is to be learned.
+    /// A sleep ends from which nothing can be learned.
     pub(super) fn other_end(&mut self) {
         (self.lengths.last, self.gaps.last) = (None, None);
     }
 
-    /// The last sleep was ended by who ran then, for certain: so may others have been that it is
-    /// like.
+    /// The thread that ran at the end of the last sleep ended it, for certain. It may have ended
+    /// those that are like it, too, so they do not count.
     pub(super) fn was_ended_by_a_thread(&mut self) {
         self.lengths.forget_last();
         self.gaps.forget_last();
     }
 
-    /// May a sleep of this length, not known to be ended by a timer, turn out to have been?
+    /// True if a sleep of this length may still turn out to have been ended by a timer.
     pub(super) fn may_become_known(&self, slept: Ns) -> bool {
         slept >= SHORTEST_NS && !self.several
     }
 
-    /// What can be said of the sleeps before that was known when all are over: if timers ended
-    /// nearly all after it, then these, too; and were most of those of a usual length?
+    /// What the sleeps were that ended before the thread was known to have a timer. `None` if
+    /// timers did not end nearly all of the later ones. Otherwise timers ended the first ones, too;
+    /// true if most sleeps were of a usual length.
     pub(super) fn first_repeat(&self) -> Option<bool> {
         let nearly_all = self.n_timers >= u32::from(HABIT) && 4 * self.n_timers >= 3 * self.n;
         nearly_all.then_some(2 * self.n_repeat >= self.n)

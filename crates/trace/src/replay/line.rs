@@ -1,7 +1,7 @@
-//! One line of `perf script`: who ran where and when, and what happened.
+//! One line of `perf script`: the current task, the CPU, the time, and what happened.
 //!
-//! Names may contain whatever a process chose, also spaces, brackets and `pid=`. So the head is
-//! found by its shape, and fields are taken from the right, where numbers are.
+//! A process may choose any name, also one with spaces, brackets and `pid=`. So the head is found
+//! by its shape, and fields are taken from the right, where the numbers are.
 
 use sim_core::Ns;
 use std::ops::Range;
@@ -52,20 +52,20 @@ const NEEDED: &[&str] = &[
     "sched_process_fork",
 ];
 
-/// A line.
+/// A line with an event.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Line<'a> {
     /// Name of the current task, as perf knows it.
     pub comm: &'a [u8],
-    /// The current task.
+    /// Thread id of the current task; `None` late in its exit, when it has none any more.
     pub tid: Option<u32>,
     /// Its process, if the line says so.
     pub process: Option<u32>,
-    /// The CPU.
+    /// The CPU that the event happened on.
     pub cpu: CpuId,
     /// Where the line says which CPU.
     pub cpu_span: (usize, usize),
-    /// When, ns.
+    /// The time stamp, ns.
     pub at: Ns,
     /// Where the line says when.
     pub at_span: (usize, usize),
@@ -87,7 +87,8 @@ pub(super) struct Named<'a> {
 pub(super) enum What<'a> {
     /// One task gives way to another.
     Switch { prev: Named<'a>, prev_prio: i32, state: u8, next: Named<'a>, next_prio: i32 },
-    /// A task is being woken, or was. Both are told of most wake-ups, the first one counts.
+    /// A task is being woken (`sched_waking`), or was (`sched_wakeup`). Most wake-ups have both
+    /// lines; the first one counts.
     Wake { task: Named<'a>, prio: i32, target: CpuId },
     /// A task was woken for the first time.
     WakeNew { task: Named<'a>, prio: i32, target: CpuId },
@@ -100,7 +101,7 @@ pub(super) enum What<'a> {
 }
 
 impl<'a> Line<'a> {
-    /// Reads a line; nothing if there is no event on it.
+    /// Reads a line; `None` if there is no event on it.
     pub(super) fn parse(line: &'a [u8]) -> Result<Option<Self>, Fault> {
         // Comments, blank lines between events with call chains, and the chains.
         if matches!(line.first(), None | Some(b'#' | b'\t')) || line.iter().all(|b| *b == b' ') {
@@ -286,7 +287,7 @@ impl<'a> Fields<'a> {
                 let end = self.end;
                 let ns = self.number(" runtime=", SECONDS_MAX * 1_000_000_000)?;
                 if !self.line[self.end..end].windows(UNIT.len()).any(|part| part == UNIT) {
-                    // Else nobody could tell 40 ns from the beginning of 40000 ns.
+                    // Without the unit the number may be cut off: 40 of 40000.
                     return Err(cut_off(self.line, "its unit, `[ns]`"));
                 }
                 What::Runtime { task: self.task(" pid=", "comm=")?, ns }
@@ -320,7 +321,7 @@ impl<'a> Fields<'a> {
         Ok((self.task(" pid=", "comm=")?, prio, CpuId(target as u32)))
     }
 
-    /// Goes back to the last `key`; what follows it, up to where the fields were before.
+    /// Goes back to the last `key`. Returns what stands between it and the field found before.
     fn value(&mut self, key: &str) -> Result<Range<usize>, Fault> {
         let key = key.as_bytes();
         let text = &self.line[self.start..self.end];

@@ -34,7 +34,7 @@ fn acts(recording: &Recording) -> String {
     text
 }
 
-/// Lines in short, `cpu us event fields`: the head shows who was switched to or charged last.
+/// Lines in short, `cpu us event fields`: the head shows the task switched to or charged last.
 fn script(lines: &str) -> String {
     let mut curr = BTreeMap::new();
     let lines = lines.lines().map(str::trim).filter(|l| !l.is_empty());
@@ -189,7 +189,7 @@ fn who_sleeps_as_long_as_ever_beside_anybody_has_a_timer() {
     let text = naps(1);
     assert_eq!(text.matches("repeats: true").count(), 8, "{text}");
     assert!(!text.contains("Wa"), "{text}");
-    // As long as it takes: the one who runs may have ended it.
+    // Waits of any length: the thread that runs may have ended them.
     let text = naps(100);
     assert_eq!(text.matches("Wait").count(), 8, "{text}");
     assert_eq!(text.matches("Wake").count(), 8, "{text}");

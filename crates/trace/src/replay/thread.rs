@@ -6,12 +6,12 @@ use sim_core::{Ns, SleepState};
 use topology::CpuId;
 use workloads::replay::{Act, Thread};
 
-/// However high the machine's costs, this part (1/4) of a piece of work is the thread's own: a
-/// machine file may have costs for another kernel than the recorded one.
+/// However high the machine's costs are, one part in so many of a piece of work is the thread's
+/// own: the costs in a machine file may be those of another kernel than the recorded one.
 const OWN_SHARE: Ns = 4;
-/// So many waits of a thread may turn out to be a timer's.
+/// Waits of a thread that are kept because timers may turn out to have ended them.
 const DOUBTS_MAX: usize = 16;
-/// Costs that did not fit are carried over to the next piece of work, up to here, ns.
+/// Costs that exceed a piece of work are taken off the next one, up to this much, ns.
 const OWED_MAX: Ns = 10_000;
 
 /// What a thread is doing.
@@ -25,7 +25,7 @@ pub(super) enum Doing {
     Runnable { since: Ns },
     /// Asleep since then.
     Asleep { since: Ns, how: SleepState },
-    /// It has ended.
+    /// It has exited.
     Gone,
 }
 
@@ -33,7 +33,7 @@ pub(super) enum Doing {
 pub(super) struct Live {
     pub thread: Thread,
     pub doing: Doing,
-    /// Since when its work is not yet in `work`; meaningful while it runs.
+    /// Up to here its work is in `work`; meaningful while it runs.
     pub mark: Mark,
     /// When it was last charged for its time: what comes after, up to a sleep, is the scheduler's.
     pub charged: Ns,
@@ -45,26 +45,29 @@ pub(super) struct Live {
     sleeps: SleepState,
     name: u16,
     nice: i8,
-    /// It is no mere thread of a process, as far as is known, and has the name of its parent.
+    /// A change of its name may be an `execve`: it still has its first name, and no line has shown
+    /// that it is a further thread of a process.
     pub may_exec: bool,
-    /// The last wake-up: by whom or beside whom, and where among its acts if by it.
+    /// The thread that ran at the last wake-up, and the place of the wake-up among that thread's
+    /// acts; no place if a timer was the waker.
     pub woken_by: Option<(u32, Option<usize>)>,
-    /// Who started it, if that is in the recording.
+    /// The thread that started it, if that is in the recording.
     pub parent: Option<u32>,
-    /// Where it went to sleep last.
+    /// The CPU on which it went to sleep last.
     pub left: Option<CpuId>,
-    /// How its sleeps have ended, if one of them could tell. Most threads of a build have none.
+    /// How its sleeps have ended; `None` before the first one that can tell. Most threads of a
+    /// build have no such sleep.
     pub habit: Option<Box<Habit>>,
-    /// Waits from before it was known to have a timer.
+    /// Waits that ended before the thread was known to have a timer.
     pub doubts: Vec<Doubt>,
 }
 
 /// A wait for another thread that may have been for a timer.
 #[derive(Clone, Copy)]
 pub(super) struct Doubt {
-    /// Where it is among the acts of the one that waited.
+    /// Its place among the acts of the thread that waited.
     pub wait: usize,
-    /// Who ran when it ended, and where the wake-up is among its acts.
+    /// The thread that ran when it ended, and the place of the wake-up among that thread's acts.
     pub waker: u32,
     pub wake: usize,
     /// When it ended, and how long it took.
@@ -78,7 +81,8 @@ impl Doubt {
 }
 
 impl Live {
-    /// `first_cpu`: it was there before the recording.
+    /// A thread without acts. `first_cpu`: where it slept when the recording began; `None` if it
+    /// was started later.
     pub(super) fn new(tid: u32, name: u16, process: u32, first_cpu: Option<CpuId>) -> Self {
         let nice = 0;
         let thread = Thread {
@@ -126,7 +130,7 @@ impl Live {
         self.owed = self.owed.saturating_sub(costs);
     }
 
-    /// The work so far becomes an act; ticks have taken their share of it.
+    /// Turns the work so far into an act, without the machine's costs and the share of ticks.
     pub(super) fn flush(&mut self, without_ticks: impl Fn(Ns) -> Ns) {
         let own = self.work.saturating_sub(self.owed).max(self.work / OWN_SHARE);
         self.owed = self.owed.saturating_sub(self.work - own).min(OWED_MAX);
@@ -148,7 +152,7 @@ impl Live {
         }
     }
 
-    /// This wait may have been for a timer; only few, and the first ones, are kept.
+    /// A timer may have ended this wait. Only the first few waits are kept.
     pub(super) fn doubt(&mut self, doubt: Doubt) {
         let open = self.habit.as_ref().is_some_and(|h| h.may_become_known(doubt.length));
         if open && self.doubts.len() < DOUBTS_MAX {
@@ -156,7 +160,8 @@ impl Live {
         }
     }
 
-    /// It has ended: what has not been learned of its sleeps by now never will be.
+    /// The thread has exited: if its waits are not known to be a timer's by now, they never will
+    /// be.
     pub(super) fn sleeps_no_more(&mut self) {
         if self.doubts.is_empty() || self.first_repeat().is_none() {
             (self.habit, self.doubts) = (None, Vec::new());
@@ -168,7 +173,7 @@ impl Live {
         self.habit.as_ref()?.first_repeat()
     }
 
-    /// It has this nice level from its beginning.
+    /// The thread has this nice level from its beginning.
     pub(super) fn begins_with(&mut self, nice: i8) {
         (self.thread.nice, self.nice) = (nice, nice);
     }
@@ -178,8 +183,8 @@ impl Live {
         self.name
     }
 
-    /// It shows this name from now on. The first time that a process started by another one
-    /// changes its name it does so by `execve`; threads name themselves.
+    /// The thread shows this name from now on. The first change of the name of a started process is
+    /// an `execve`; all others count as the thread's naming itself.
     pub(super) fn named(&mut self, name: u16) {
         if self.name == name {
             return;

@@ -1,4 +1,4 @@
-//! What events refer to by name, numbered as it is met: rt-app makes it on first use.
+//! Things that events refer to by name, numbered in the order of first use: rt-app makes them then.
 
 use workloads::rt_app::{BarrierSpec, Spec, TimerSpec};
 
@@ -26,7 +26,7 @@ impl Tables {
         number(&mut self.timers, name)
     }
 
-    /// One more event of `users` threads refers to the barrier.
+    /// The barrier of this name. One more event, of `users` threads, refers to it.
     pub fn barrier(&mut self, name: &str, users: u32) -> u32 {
         let known = self.barriers.iter().position(|b| b.name == name);
         let i = known.unwrap_or_else(|| {

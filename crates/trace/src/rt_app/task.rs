@@ -20,7 +20,7 @@ const PHASE_KEYS: [&str; 5] = ["loop", "cpus", "policy", "priority", "dl-runtime
 /// Properties that rt-app has and the simulator has not.
 const UNSUPPORTED_KEYS: [&str; 6] =
     ["dl-period", "dl-deadline", "util_min", "util_max", "taskgroup", "nodes_membind"];
-/// Events, longer names before those they begin with.
+/// Events; a name stands before those that it begins with (`runtime` before `run`).
 const EVENTS: [&str; 14] = [
     "runtime", "run", "sleep", "timer", "lock", "unlock", "wait", "signal", "broad", "sync",
     "barrier", "suspend", "resume", "yield",
@@ -218,7 +218,7 @@ impl Reader {
             }
             "barrier" => Event::Barrier(self.tables.barrier(text()?, within.instances)),
             "suspend" => {
-                // workgen fills an empty name in.
+                // Where the name is empty workgen puts the task's.
                 let name = Some(text()?).filter(|n| !n.is_empty()).unwrap_or(within.task);
                 Event::Suspend(self.tables.cond(name), self.tables.mutex(name))
             }

@@ -20,7 +20,7 @@ const NAMES: [&str; 7] = [
     "sched:sched_process_fork",
 ];
 
-/// Reads the records; also who was forked, and who left.
+/// Reads the records; also which tasks were forked, and which have exited.
 fn sums(traced: &Traced) -> (Sums, i64, BTreeMap<i32, String>) {
     let file = BufReader::new(File::open(traced.path("perf.data")).unwrap());
     let PerfFileReader { mut perf_file, mut record_iter } =

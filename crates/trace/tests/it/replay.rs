@@ -13,7 +13,7 @@ use workloads::speed::Speed;
 
 type Stays = BTreeMap<Pid, (u64, Ns)>;
 
-/// Who sleeps for ever another time has no habits: that is said of the program of short bursts.
+/// A thread whose sleeps all differ has no habits: that is said of the program of short bursts.
 fn recording(traced: &Traced, machine: &Machine) -> Recording {
     trace::replay::read(traced.text().as_bytes(), machine, &["short"]).unwrap()
 }
@@ -124,10 +124,11 @@ fn builds_again(machine: &Machine, most: &Bounds) {
 #[test]
 fn a_build_again() {
     // An assembler's bursts are about 10 us long, and whether a CPU looks for other work at their
-    // end (which counts as run time) is a matter of chance: a short-lived one may differ by a fifth.
+    // end (which counts as run time) is a matter of chance: a short-lived one may differ by a
+    // fifth.
     let most = Bounds { elapsed: 1.0, run_time: 2.0, thread: 25.0, switches: 5.0 };
     builds_again(&without_smt(), &most);
-    // With SMT a thread's run time depends on who runs beside it (up to 67 % more).
+    // With SMT a thread's run time depends on what runs beside it (up to 67 % more).
     let most = Bounds { elapsed: 1.0, run_time: 2.0, thread: 70.0, switches: 10.0 };
     builds_again(&machine(), &most);
 }
@@ -154,14 +155,14 @@ fn short_bursts_and_timers_again() {
     // SMT, and more work than the CPUs can do at once.
     let most = Bounds { thread: 10.0, ..most };
     round_trip(small_machine(), program(), u64::MAX, Timers::Relative, &most);
-    // Who is late for its timer does not sleep: 14 to 30 % fewer switches.
+    // A thread that is late for its timer does not sleep: 14 to 30 % fewer switches.
     let more = |seed| again(&small_machine(), (of_seed(seed), u64::MAX), Timers::Absolute, &most);
     let more: Vec<More> = (1..=6).map(more).collect();
     More::mean(&more).check(&Bounds { switches: 25.0, ..most });
 }
 
-/// Nobody says here which of the threads have timers. Every CPU is busy all the time, so who runs
-/// when a timer fires looks like the one who wakes.
+/// Here the reader is not told which of the threads have timers. Every CPU is busy all the time, so
+/// the thread that runs when a timer fires looks like the waker.
 #[test]
 fn timers_are_told_from_threads_by_their_habits() {
     let tasks = r#"{"tasks": {
@@ -184,7 +185,7 @@ fn timers_are_told_from_threads_by_their_habits() {
         let (spec, speed) = (Arc::clone(&spec), Speed::new(varies, seed));
         RtApp::new(rt_app::Config { spec, speed, loop_ns: None, round_ns: 900, seed })
     };
-    // Who shares a CPU with whom is decided once and for all, and differently each time.
+    // Which threads share a CPU is decided once and for all, and differently each time.
     let most = Bounds { elapsed: 6.0, run_time: 1.0, thread: 10.0, switches: 8.0 };
     let more = |seed| again(&machine, (program(seed), u64::MAX), Timers::AsSeen, &most);
     More::mean(&(1..=5).map(more).collect::<Vec<_>>()).check(&most);

@@ -47,7 +47,7 @@ pub fn small_build_of(seed: u64) -> KernelBuild {
 #[derive(Default)]
 pub struct Witness {
     since: BTreeMap<u32, Ns>,
-    /// Who is still running at the end, and for how long.
+    /// Tasks that still run at the end, and for how long.
     open: Vec<(Pid, Ns)>,
     /// Completed stays on CPUs by pid: how many, and how long in all.
     pub stays: BTreeMap<Pid, (u64, Ns)>,

@@ -12,7 +12,7 @@ pub struct TracePacket {
     /// When, ns; ftrace events have their own.
     #[prost(uint64, optional, tag = "8")]
     pub timestamp: Option<u64>,
-    /// Who wrote it: there is one writer.
+    /// The number of its writer; there is one writer.
     #[prost(uint32, required, tag = "10")]
     pub trusted_packet_sequence_id: u32,
     /// Of which clock `timestamp` is.
@@ -178,7 +178,7 @@ pub struct ProcessTree {
 pub struct Process {
     #[prost(int32, required, tag = "1")]
     pub pid: i32,
-    /// Unknown for those who were there from the beginning.
+    /// The parent's pid; absent for tasks that were there from the beginning.
     #[prost(int32, optional, tag = "2")]
     pub ppid: Option<i32>,
     #[prost(string, repeated, tag = "3")]

@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 use workloads::replay::Act;
 
 impl Book {
-    /// All is known now: where timers ended nearly all later sleeps, they ended the first, too.
+    /// Decides, at the end of the recording, what the first sleeps of a thread were: if timers
+    /// ended nearly all later ones, they ended the first ones, too.
     pub(super) fn settle_doubts(&mut self) {
         let mut changes: BTreeMap<u32, Vec<(usize, Option<Act>)>> = BTreeMap::new();
         for thread in 0..self.lives.len() as u32 {

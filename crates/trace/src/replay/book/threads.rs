@@ -1,4 +1,4 @@
-//! Threads as they are met, come to CPUs, work there and are lost sight of.
+//! Threads: their first event, their stays on CPUs, and the ends of stays that no event tells.
 
 use super::{Book, Curr, NAME_BYTES_MAX, NAMES_MAX, is_stopper, nice};
 use crate::replay::line::{Line, Named};
@@ -15,7 +15,7 @@ impl Book {
         self.cpus[cpu].curr
     }
 
-    /// Who runs on a CPU, if it is a thread.
+    /// The thread that runs on a CPU; `None` if it idles, runs a stopper, or is unknown.
     pub(super) fn running(&self, cpu: CpuId) -> Option<u32> {
         match self.curr(cpu) {
             Curr::Thread(thread) => Some(thread),
@@ -55,7 +55,8 @@ impl Book {
         Ok(thread)
     }
 
-    /// The thread of this tid; if it is not known yet it was asleep so far, on this CPU.
+    /// The thread of this tid. A new tid is that of a thread that has been asleep on this CPU since
+    /// before the recording.
     pub(super) fn meet(&mut self, task: Named<'_>, prio: i32, cpu: CpuId) -> Result<u32, String> {
         if let Some(thread) = self.by_tid.get(&task.tid) {
             return Ok(*thread);
@@ -65,7 +66,8 @@ impl Book {
         Ok(thread)
     }
 
-    /// Puts the time since its last mark on a running thread's account.
+    /// Adds the time since its last mark to a running thread's work. `costs` are those of the
+    /// machine that are a part of this time.
     pub(super) fn account(&mut self, thread: u32, cpu: CpuId, costs: Ns) {
         let mark = self.live(thread).mark;
         let work = self.clocks.work_since(cpu, mark, self.now);
@@ -75,8 +77,8 @@ impl Book {
         live.mark = mark;
     }
 
-    /// Since the last event the scheduler has looked for a CPU and enqueued a task, on behalf of
-    /// who runs here; no estimate of that is needed.
+    /// The time since the last event was the scheduler's: it chose a CPU and enqueued a task. It is
+    /// no work of the current thread, and takes the place of the `estimate` that was owed for it.
     pub(super) fn scheduler_worked(&mut self, cpu: CpuId, estimate: Ns) {
         if let Some(thread) = self.running(cpu) {
             let mark = self.clocks.mark(cpu, self.now);
@@ -86,8 +88,8 @@ impl Book {
         }
     }
 
-    /// The last piece of work before a sleep. It ends with the charge in the dequeue; then the
-    /// CPU may have looked for other work before it switched.
+    /// Adds the last piece of work before a sleep. It ends with the charge in the dequeue: after
+    /// that the CPU may have looked for other work (newidle balance) before it switched.
     pub(super) fn account_sleeper(&mut self, thread: u32, cpu: CpuId) {
         let Live { charged, mark, .. } = *self.live(thread);
         let now = self.now;
@@ -104,12 +106,13 @@ impl Book {
         self.lives[thread as usize].flush(|ns| costs.without_ticks(ns));
     }
 
-    /// A thread is on a CPU from now on, or since a little while.
+    /// A thread has been on a CPU since this instant, which is now or a little earlier.
     pub(super) fn runs(&mut self, thread: u32, cpu: CpuId, since: Ns) {
         if let Some(other) = self.running(cpu).filter(|other| *other != thread) {
             self.lost(other, cpu);
         }
         match self.live(thread).doing {
+            // Its leaving that CPU was not recorded, nor its move.
             Doing::Running(elsewhere) => {
                 self.lost(thread, elsewhere);
                 self.live(thread).doing = Doing::Runnable { since };
@@ -133,7 +136,8 @@ impl Book {
         self.live(thread).owe(costs);
     }
 
-    /// A thread has left its CPU unseen: it slept when the CPU was last seen.
+    /// A thread has left its CPU and no event tells when: it is taken to sleep since the CPU's last
+    /// event.
     pub(super) fn lost(&mut self, thread: u32, cpu: CpuId) {
         let (now, seen) = (self.now, self.cpus[cpu].seen);
         let sleep = self.costs.sleep;
@@ -147,8 +151,8 @@ impl Book {
         self.cpus[cpu].curr = Curr::Unknown;
     }
 
-    /// The current task of a line runs, whatever was seen of its coming. A task in its exit has
-    /// no pid any more.
+    /// The current task of a line runs, even if no switch to it was recorded. A task late in its
+    /// exit has no pid any more: such a line tells nothing.
     pub(super) fn must_run(&mut self, line: &Line<'_>) -> Result<(), String> {
         let Some(tid) = line.tid else {
             return Ok(());
@@ -170,7 +174,7 @@ impl Book {
     }
 }
 
-/// The CPU that a kernel thread belongs to by its name.
+/// The CPU in the name of a per-CPU kernel thread, to which it is bound; `kworker/u…` has none.
 fn cpu_of_kthread(comm: &[u8]) -> Option<CpuId> {
     let text = std::str::from_utf8(comm).ok()?;
     let (kind, rest) = text.split_once('/')?;
