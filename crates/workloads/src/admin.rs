@@ -1,25 +1,25 @@
-//! Somebody who writes to a workqueue's files in sysfs while the workload runs.
+//! An administrator's shell that writes to a workqueue's files in sysfs while the workload runs.
 
 use policies::workqueue::{Affinity, Change, Kind, Scope, Workqueues, WqId};
 use sim_core::{Ns, Op, ProgramCx, TaskAttr, TaskId};
 
-/// What is changed, and when; what is `None` stays as it is.
+/// A change of a workqueue's affinity. A field that is `None` stays as it is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct AffinityChange {
     /// Since the start of the run, ns.
     pub at: Ns,
-    /// `affinity_scope`
+    /// `affinity_scope`: which CPUs share a worker pool.
     pub scope: Option<Scope>,
-    /// `affinity_strict`
+    /// `affinity_strict`: workers must stay in their scope.
     pub strict: Option<bool>,
-    /// `localize`
+    /// `localize`: idle workers are sent to the issuing CPU (docs/WORKQUEUE.md; never merged).
     pub localize: Option<bool>,
 }
 
 /// A shell that sleeps until the next change and makes it. Without changes it does not exist.
 #[derive(Debug, Default)]
 pub struct Admin {
-    /// The earliest first.
+    /// The changes, the earliest first.
     changes: Vec<AffinityChange>,
     next: usize,
     task: Option<TaskId>,
@@ -27,7 +27,7 @@ pub struct Admin {
 }
 
 impl Admin {
-    /// Will make these changes.
+    /// A shell that will make these changes, in any order.
     pub fn new(mut changes: Vec<AffinityChange>) -> Self {
         changes.sort_by_key(|c| c.at);
         Self { changes, ..Self::default() }
@@ -71,7 +71,7 @@ impl Admin {
 }
 
 impl AffinityChange {
-    /// What becomes of an affinity.
+    /// An affinity after the change.
     pub fn apply(&self, before: Affinity) -> Affinity {
         Affinity {
             scope: self.scope.unwrap_or(before.scope),

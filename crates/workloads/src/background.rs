@@ -1,5 +1,5 @@
 //! The machine's own threads beside a workload: kernel threads and daemons that work a little now
-//! and then (spec 9.4). They belong to the machine, so every workload on it has them.
+//! and then. They belong to the machine, so every workload on it has them.
 
 use crate::random::{self, Purpose, Stream};
 use sim_core::{Calls, Ns, Op, Program, ProgramCx, Stack, Step, TaskAttr, TaskId};
@@ -46,7 +46,8 @@ impl<W: Program> WithBackground<W> {
 }
 
 impl Daemon {
-    /// It begins in the middle of a sleep, and of the count to its long work.
+    /// The next operation. At first it is in the middle of a sleep, and of the count to its long
+    /// work.
     fn next(&mut self, cx: &ProgramCx<'_>) -> Op {
         self.works = !self.works;
         if !self.works && self.runs == 0 {
@@ -84,6 +85,7 @@ impl<W: Program> Program for WithBackground<W> {
                 nice: daemon.of.nice,
                 kthread: daemon.of.kthread,
                 daemon: true,
+                // A timer that counts jiffies has no slack.
                 timer_slack_ns: daemon.of.kthread.then_some(0),
                 mm: FIRST_MM + i as u32,
                 ..TaskAttr::default()
@@ -91,7 +93,7 @@ impl<W: Program> Program for WithBackground<W> {
             if let Some(cpu) = daemon.of.cpu {
                 attr.allowed = cx.mask(CpuSet::of(cx.n_cpus(), [cpu]));
             } else {
-                // It has been running for long: it may be anywhere.
+                // It has been there for long before the run, so it may be anywhere.
                 let n = cx.n_cpus() as u32;
                 let cpu = (random::unit(&mut daemon.rng) * f64::from(n)) as u32;
                 attr.start_cpu = Some(CpuId(cpu.min(n - 1)));

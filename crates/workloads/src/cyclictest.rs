@@ -5,20 +5,19 @@
 //! main:     makes the hogs and the threads | looks at their figures every 10 ms
 //! ```
 //!
-//! Threads are SCHED_OTHER, the policy without `-p`, so their timers have the task's slack (50 us
-//! by default) and it is part of the latency, as there. Instants that have passed when a thread
-//! looks are skipped. `hogs` are processes beside it that never sleep.
+//! Threads are SCHED_OTHER, the policy without `-p`. So their timers have the task's slack (50 us
+//! by default), which is a part of the latency, as in the real tool. Instants that have passed when
+//! a thread looks are skipped. `hogs` are processes beside it that never sleep.
 //!
-//! Left out: that an interrupt which comes anyway lets a timer go within its slack, and that the
-//! tool keeps CPUs out of idle states while it runs (`/dev/cpu_dma_latency`): that is the
-//! machine's to say.
+//! Left out: an interrupt that comes anyway lets a timer go within its slack. And while it runs the
+//! tool keeps CPUs out of idle states (`/dev/cpu_dma_latency`): here the machine file says that.
 
 use crate::latency::Latency;
 use crate::random;
 use sim_core::{Ns, Op, Program, ProgramCx, TaskAttr, TaskId};
 use topology::REFERENCE_MHZ;
 
-/// Parameters.
+/// Parameters of cyclictest, with its options in brackets.
 #[derive(Clone, Copy, Debug)]
 pub struct Config {
     /// Threads that measure (`-t`).
@@ -33,8 +32,8 @@ pub struct Config {
     pub seed: u64,
 }
 
-/// Work of a thread per round: two looks at the clock, and its figures; of main, to look at them:
-/// ns at [`REFERENCE_MHZ`], unverified.
+/// Work of a thread per round (two looks at the clock, and its figures), and of main to look at the
+/// figures, ns at [`REFERENCE_MHZ`]: unverified.
 const ROUND_NS: Ns = 1000;
 const LOOK_NS: Ns = 5000;
 /// How often main looks (the program's `usleep(10000)`).
@@ -64,7 +63,7 @@ pub struct Cyclictest {
 }
 
 impl Cyclictest {
-    /// Ready to run.
+    /// The workload with these parameters, not started.
     pub fn new(config: Config) -> Self {
         let timer = |i: u32| Timer {
             interval_ns: config.interval_ns + u64::from(i) * config.distance_ns,
@@ -87,6 +86,7 @@ impl Cyclictest {
     /// Main, the first task, makes the hogs and then the threads, in the order of their ids.
     fn lead(&mut self, tick_ns: Ns) -> Op {
         if !std::mem::replace(&mut self.begun, true) {
+            // Else the threads' instants would have the same place in a tick for every seed.
             return Op::Run(random::part_of(self.config.seed, tick_ns));
         }
         if self.forked < self.config.hogs + self.config.threads {

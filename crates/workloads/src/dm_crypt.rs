@@ -1,4 +1,4 @@
-//! fio on dm-crypt (spec 10.9): issuers, kcryptd, the one thread that writes, an SSD.
+//! fio on dm-crypt: processes that issue, kcryptd, the one thread that writes, an SSD.
 //!
 //! ```text
 //! write: fio generates and hashes -> io_submit: queue_work(kcryptd) on the issuing CPU
@@ -26,7 +26,7 @@ use sim_core::{Calls, Ns, Op, PerTask, Program, ProgramCx, Stack, Step, TaskId};
 use std::collections::VecDeque;
 use topology::{CpuId, PerCpu};
 
-/// Parameters.
+/// Parameters of fio, of dm-crypt's rates and of the SSD.
 #[derive(Clone, Debug)]
 pub struct Config {
     /// fio's numjobs: processes that issue.
@@ -57,9 +57,9 @@ pub struct Config {
     pub ssd_parallel: u32,
     /// Affinity of the workqueue kcryptd.
     pub affinity: Affinity,
-    /// Its max_active.
+    /// kcryptd's `max_active`: items of it that run at a time.
     pub max_active: u32,
-    /// Changes of it during the run.
+    /// Changes of its affinity during the run.
     pub changes: Vec<AffinityChange>,
     /// Seed of the run.
     pub seed: u64,
@@ -146,14 +146,14 @@ struct Io {
     /// Time that the SSD needs for it.
     service: Ns,
     issued_at: Ns,
-    /// Where it was submitted to the SSD: there it completes.
+    /// The CPU that submitted it to the SSD, and that the SSD interrupts when it is complete.
     submitter: CpuId,
-    /// Whose caches hold its data.
+    /// The CPU whose caches hold its data.
     data: CpuId,
-    /// Where its work item is.
+    /// How far its work item is.
     at: crypt::At,
-    /// Its job and its work item hold it: a worker may still be in the item when the job has
-    /// reaped the request.
+    /// How many of its two holders have it: the job, and the work item. A worker may still be in
+    /// the item when the job has reaped the request.
     holders: u8,
 }
 
@@ -171,7 +171,7 @@ pub struct DmCrypt {
     jobs: Vec<Job>,
     /// By request; its work item has the same number.
     ios: Vec<Io>,
-    /// Requests that nobody holds.
+    /// Requests that neither a job nor a work item holds, to be used again.
     free: Vec<u32>,
     /// By worker's task: the request whose item it has just left.
     returned: PerTask<Option<u32>>,
@@ -187,7 +187,7 @@ pub struct DmCrypt {
 }
 
 impl DmCrypt {
-    /// A workload to be run.
+    /// The workload with these parameters, not started.
     pub fn new(config: Config) -> Self {
         Self {
             admin: Admin::new(config.changes.clone()),
@@ -217,14 +217,15 @@ impl DmCrypt {
         self.times.expect("known at the start")
     }
 
-    /// CPU work to pull a request's data from the caches of another CPU, ns (spec 9.7, 10.9).
+    /// CPU work to pull a request's data from the caches of another CPU, ns: its cache lines, so
+    /// many at a time as streaming code has misses in flight.
     fn transfer(&self, cx: &ProgramCx<'_>, from: CpuId) -> Ns {
         let machine = cx.machine();
         let lines = self.config.bytes() / 64;
         lines * machine.line_ns(from, cx.cpu()) / u64::from(machine.caches.stream_mlp.max(1))
     }
 
-    /// A number for a request, and a work item that nobody uses.
+    /// A free number for a request. The work item of that number is free, too.
     fn allocate(&mut self, request: Io) -> u32 {
         if let Some(io) = self.free.pop() {
             self.wq().init_work(WorkId(io));
@@ -236,7 +237,7 @@ impl DmCrypt {
         self.ios.len() as u32 - 1
     }
 
-    /// One of its holders is through with a request.
+    /// One of a request's holders lets go of it.
     fn put(&mut self, io: u32) {
         let request = &mut self.ios[io as usize];
         request.holders -= 1;
@@ -287,6 +288,7 @@ impl Program for DmCrypt {
 
     fn next(&mut self, cx: &mut ProgramCx<'_>, task: TaskId) -> Op {
         if self.wq().is_worker(task) {
+            // The worker touches an item for the last time when it takes its next turn.
             if let Some(io) = self.returned.at_mut(task).and_then(Option::take) {
                 self.put(io);
             }

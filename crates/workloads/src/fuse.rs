@@ -7,9 +7,10 @@
 //! lower file:  page cache -> readahead -> SSD;   dirty pages -> kworker -> SSD
 //! ```
 //!
-//! Reads in order come as readahead, at both levels, and one window is on its way while another is
-//! copied. Without a writeback cache each write is a request, and the kernel asks the daemon for
-//! `security.capability` before it (`file_remove_privs()`), if the daemon answers that at all.
+//! Reads in order come as readahead, at both levels: one window is on its way while another is
+//! copied. Without a writeback cache each write is a request. Before it the kernel asks the daemon
+//! for `security.capability` (`file_remove_privs()`), unless the daemon has said that it has no
+//! xattrs.
 //!
 //! The CPU time of each request was measured (`costs`; docs/CALIBRATION.md). One rate of the SSD
 //! for each operation is calibrated, on `raw`. Of 5.8: fs/fuse/dev.c, fs/fuse/file.c. Left out:
@@ -36,11 +37,11 @@ use topology::CpuId;
 /// How the kernel serves reads and writes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Mode {
-    /// The daemon does.
+    /// The daemon serves them.
     Daemon,
-    /// The kernel itself does, with the file that the daemon named when it was opened.
+    /// The kernel serves them itself, with the file that the daemon named at the open.
     Passthrough,
-    /// There is no FUSE.
+    /// There is no FUSE: the program opens the lower file.
     Raw,
 }
 
@@ -90,12 +91,12 @@ impl File {
     }
 }
 
-/// Parameters.
+/// Parameters of fio, of the daemon and of the SSD.
 #[derive(Clone, Copy, Debug)]
 pub struct Config {
-    /// Who serves reads and writes.
+    /// How reads and writes are served.
     pub mode: Mode,
-    /// What is done.
+    /// What fio does with the file.
     pub file: File,
     /// fio's bs, KiB.
     pub block_kib: u64,
@@ -142,7 +143,7 @@ pub struct Fuse {
     connection: Connection,
     /// By number of the request.
     requests: Vec<Request>,
-    /// Numbers that nobody uses.
+    /// Free numbers of requests.
     free: Vec<u32>,
     jobs: Vec<Job>,
     /// By job: its file as the FUSE file system has it in the page cache.
@@ -156,7 +157,7 @@ pub struct Fuse {
 }
 
 impl Fuse {
-    /// A workload to be run.
+    /// The workload with these parameters, not started.
     pub fn new(config: Config) -> Self {
         let at_random = config.file.at_random();
         let device = random::stream(config.seed, 0, Purpose::Arrival);
@@ -178,12 +179,12 @@ impl Fuse {
         }
     }
 
-    /// Threads that the daemon has.
+    /// Threads that the daemon has now.
     pub fn daemon_threads(&self) -> u32 {
         self.connection.n_threads()
     }
 
-    /// What is read at a time.
+    /// What is read at a time, KiB.
     fn window_kib(&self) -> u64 {
         if self.config.file.at_random() { self.config.block_kib } else { self.config.readahead_kib }
     }

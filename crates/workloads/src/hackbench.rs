@@ -6,11 +6,11 @@
 //! receiver: reads what its group's senders have for it
 //! ```
 //!
-//! As in the program of that name, so are the parameters' names. What is measured begins when main
-//! lets the tasks go, as there. A write to a receiver that sleeps wakes it (SYNC), one to a full
-//! channel sleeps; who is woken then, and in which order, is in `hackbench/channel.rs`. Left out:
-//! that CPUs that use one pipe wait for its mutex, that more bytes take longer, and that main waits
-//! for its threads one by one.
+//! The parameters have the names of the program's. As there, the measured time begins when main
+//! lets the tasks go. A write to a receiver that sleeps wakes it (SYNC); a write to a full channel
+//! sleeps. Which senders are woken when there is room, and in which order, is in
+//! `hackbench/channel.rs`. Left out: CPUs that use one pipe wait for its mutex, more bytes take
+//! longer, and main waits for its threads one by one.
 
 pub(crate) mod calls;
 mod channel;
@@ -22,7 +22,7 @@ use sim_core::{Calls, Ns, Op, Program, ProgramCx, Step, TaskAttr, TaskId};
 use std::collections::VecDeque;
 use topology::REFERENCE_MHZ;
 
-/// Parameters.
+/// Parameters of hackbench, with its options in brackets.
 #[derive(Clone, Copy, Debug)]
 pub struct Config {
     /// Groups (`-g`).
@@ -52,8 +52,8 @@ pub(crate) const PIPE_NS: Ns = 480;
 /// The end of a process and of a thread: the kernel build's 100 us at 4.5 GHz, and unverified.
 const EXIT_NS: Ns = 150_000;
 const THREAD_EXIT_NS: Ns = 15_000;
-/// A byte through the pipes that tell main who is ready; what main does for one that has ended:
-/// unverified.
+/// A byte through the pipe by which a task tells main that it is ready; main's work for a task that
+/// has ended: unverified.
 const BYTE_NS: Ns = 1000;
 const REAP_NS: Ns = 10_000;
 /// What a task uses again and again, KiB: as netperf's, unverified here.
@@ -81,7 +81,7 @@ enum At {
     Look,
     /// The message is copied.
     Copied,
-    /// Whom it owes a wake-up is woken.
+    /// Wakes the tasks that it owes a wake-up.
     Wake,
     End,
     Gone,
@@ -94,7 +94,7 @@ struct Worker {
     done: u64,
     /// It has waited for room.
     waited: bool,
-    /// Whom it is about to wake.
+    /// Workers that it is about to wake.
     wakes: VecDeque<u32>,
 }
 
@@ -119,16 +119,17 @@ pub struct Hackbench {
     main: MainAt,
     main_waits: bool,
     forked: u32,
-    /// Workers of which main has not read, and has read, that they are ready, or have ended.
+    /// Workers that are ready (later: have ended), of which main has not read that, and has read
+    /// it.
     unread: u32,
     read: u32,
-    /// Who polls until main lets all go, and has not been woken.
+    /// Workers that poll until main lets all go, and have not been woken.
     pollers: Vec<u32>,
     received: u64,
 }
 
 impl Hackbench {
-    /// Ready to run.
+    /// The workload with these parameters, not started.
     pub fn new(config: Config) -> Self {
         let n = 2 * config.fds * config.groups;
         let worker = Worker { at: At::Born, done: 0, waited: false, wakes: VecDeque::new() };
@@ -191,6 +192,7 @@ impl Hackbench {
                 Op::Kernel(self.costs.byte)
             }
             MainAt::AwaitReady => self.see(self.costs.byte),
+            // The path wakes all pollers, one after another.
             MainAt::Go => {
                 self.main = MainAt::Reap;
                 Op::Path
@@ -253,6 +255,7 @@ impl Hackbench {
                     self.read(cx, me)
                 }
             }
+            // Wake-ups are part of the call's end; a call without any goes on at once.
             At::Wake => {
                 let more = !self.workers[me].wakes.is_empty();
                 self.workers[me].at = At::Look;

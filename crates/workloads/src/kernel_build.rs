@@ -1,11 +1,12 @@
-//! `make -jN built-in.a`: the kernel build of the published experiments (spec 14.3).
+//! `make -jN built-in.a`: the kernel build of the published experiments.
 //!
-//! A tree of directories, each with its own `make`; a job server with N tokens; per object a recipe
-//! of nine shells with compiler, assembler and helpers that vfork, exec, write into pipes and wait
-//! for each other; an archive step when all objects of a directory are there; serial work before
-//! and after. The tree's size and all times were measured on a reference machine (see `us`); what
-//! another machine adds is one number, the work of the whole build at its full speed (`work_s`), by
-//! which every time is scaled alike. It is what the baseline row implies (docs/CALIBRATION.md).
+//! There is a tree of directories, each with its own `make`, and a job server with N tokens. An
+//! object has a recipe of nine shells with compiler, assembler and helpers: they vfork, exec, write
+//! into pipes and wait for each other. An archive is made when all objects of a directory are
+//! there. Before and after all this is serial work. The tree's size and all times were measured on
+//! a reference machine (see `us`). Another machine has one number, the work of the whole build at
+//! its full speed (`work_s`), by which every time is scaled alike. It is what the baseline row
+//! implies (docs/CALIBRATION.md).
 //!
 //! Left out: disk I/O, the page cache, memory bandwidth. Files cost nothing of their own, unless
 //! they are on a FUSE file system (`files`).
@@ -29,11 +30,11 @@ use sim_core::{Op, PerTask, Program, ProgramCx, Step, TaskAttr, TaskId};
 /// Parameters of a build.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
-    /// `make -jN`.
+    /// N of `make -jN`.
     pub jobs: u32,
-    /// Object files.
+    /// Object files in the whole tree.
     pub objects: u32,
-    /// Directories.
+    /// Directories with a make of their own, the top one included.
     pub directories: u32,
     /// CPU work of the whole build at full speed of this machine, s.
     pub work_s: f64,
@@ -64,7 +65,7 @@ impl Default for Config {
     }
 }
 
-/// What the processes of a job are called.
+/// Command names of the processes, as numbers of the run.
 #[derive(Clone, Copy, Default, Debug)]
 struct Comms {
     make: u16,

@@ -24,13 +24,13 @@ impl Latency {
         "latency_max",
     ];
 
-    /// An empty one.
+    /// A histogram without latencies.
     pub fn new() -> Self {
         let histogram = Histogram::new_with_bounds(1, LONGEST_NS, DIGITS);
         Self(histogram.expect("the bounds are constant and valid"))
     }
 
-    /// One more latency.
+    /// Adds one latency; 0 counts as 1 ns.
     #[inline]
     pub fn record(&mut self, ns: Ns) {
         self.0.saturating_record(ns.max(1));
@@ -51,7 +51,7 @@ impl Latency {
             return Vec::new();
         }
         let max = self.0.max();
-        // The histogram's value is the upper end of a bucket.
+        // The histogram answers with the upper end of a bucket, which may lie beyond the maximum.
         let at = |quantile| self.0.value_at_quantile(quantile).min(max) as f64 * 1e-3;
         of.iter().map(|&(name, quantile)| (name, at(quantile))).collect()
     }

@@ -1,7 +1,7 @@
 //! What tasks do: the programs that the simulated tasks run.
 //!
-//! Random numbers belong to the workload, by (seed, entity, purpose), and never to the run: every
-//! variant of an experiment meets the same arrivals and service times.
+//! Random numbers belong to the workload, by (seed, entity, purpose), and never to the run. So
+//! every variant of an experiment meets the same arrivals and service times.
 
 pub mod admin;
 pub mod background;
@@ -30,11 +30,11 @@ pub mod web;
 
 /// A workload that uses workqueues.
 pub trait Queues {
-    /// They; `None` before the start.
+    /// The workqueues; `None` before the start.
     fn workqueues(&self) -> Option<&policies::workqueue::Workqueues>;
 }
 
-/// The policy that the documents show must compile and run.
+/// The policy that docs/POLICY.md shows must compile and run.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/POLICY.md")]
 pub struct PolicyPage;

@@ -181,7 +181,7 @@ pub struct OpenQueue {
     pub interarrival_ns: Ns,
     /// Mean service time, ns.
     pub service_ns: Ns,
-    /// Customers served at the end of the run.
+    /// Customers after whom the run ends.
     pub customers: u64,
     pool: u32,
     arrivals: Stream,
@@ -192,7 +192,7 @@ pub struct OpenQueue {
 }
 
 impl OpenQueue {
-    /// An M/M/c queue (c is the machine's CPUs) that ends after `customers`.
+    /// An M/M/c queue (c is the number of the machine's CPUs) that ends after `customers`.
     pub fn new(interarrival_ns: Ns, service_ns: Ns, customers: u64, pool: u32, seed: u64) -> Self {
         Self {
             interarrival_ns,
@@ -226,6 +226,7 @@ impl Program for OpenQueue {
             return Op::Exit;
         }
         self.asleep[i] = true;
+        // Arrivals are drawn when a customer goes to sleep, so they do not depend on the service.
         self.next_arrival += exponential(&mut self.arrivals, self.interarrival_ns);
         Op::Sleep(self.next_arrival.saturating_sub(cx.now()))
     }

@@ -1,16 +1,17 @@
-//! netperf over loopback: pairs of a client and a server (spec 14.3).
+//! netperf over loopback: pairs of a client and a server.
 //!
 //! The whole network stack runs in the sender: down to the loopback device, and up to the peer's
-//! socket in a softirq that runs inline. The wake-up of the peer is part of it and SYNC. Then the
+//! socket in a softirq that runs inline. The SYNC wake-up of the peer is a part of it. Then the
 //! sender goes on to receive, finds nothing, and sleeps.
 //!
 //! * `UDP_RR`, `TCP_RR`: one message of one byte goes back and forth.
-//! * `TCP_STREAM`: the client writes 16 KiB after 16 KiB into the socket, the server reads; what
-//!   becomes of them on the way is in `netperf/stream.rs`.
+//! * `TCP_STREAM`: the client writes 16 KiB after 16 KiB into the socket, the server reads;
+//!   `netperf/stream.rs` says what becomes of them on the way.
 //!
 //! One number per machine and test is calibrated, on the baseline with one client: `service_ns`,
-//! the CPU work of one way (a request or a reply, or one write with its read). Not in it: the way
-//! from a send into the next receive, the same code everywhere, which scales with the clock.
+//! the CPU work of one way (a request or a reply, or one write with its read). It does not contain
+//! the way from a send into the next receive: that is the same code everywhere and scales with the
+//! clock.
 
 pub(crate) mod calls;
 mod stream;
@@ -20,7 +21,7 @@ use sim_core::{Calls, Ns, Op, Program, ProgramCx, TaskAttr, TaskId};
 use stream::{Connection, Turn};
 use topology::REFERENCE_MHZ;
 
-/// Which of netperf's tests.
+/// The tests of netperf that are simulated.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Test {
     /// Request and response over UDP.
@@ -50,16 +51,16 @@ pub const WRITE_BYTES: u64 = 16_384;
 pub(crate) const SEND_SHARE: u64 = 40;
 pub(crate) const RECEIVE_SHARE: u64 = 24;
 /// From the peer's wake-up to the sleep in the next receive: the way out of the stack and of the
-/// call, and into the socket that has nothing, ns at [`REFERENCE_MHZ`] (the timeline of spec B.1).
+/// call, and into the socket that has nothing, ns at [`REFERENCE_MHZ`]: unverified.
 pub(crate) const AFTER_NS: Ns = 800;
-/// From one pair's start to the next one's, a fork and an exec: unverified.
-/// Were all placed at once, with nothing running yet, most would land on the first socket.
+/// From the start of one pair to that of the next, a fork and an exec, ns: unverified. If all pairs
+/// were placed at once, with nothing running yet, most would land on the first socket.
 const START_GAP_NS: Ns = 1_000_000;
 
-/// Parameters.
+/// Parameters of netperf.
 #[derive(Clone, Copy, Debug)]
 pub struct Config {
-    /// Which test.
+    /// Which of the tests is run.
     pub test: Test,
     /// Client and server pairs.
     pub clients: u32,
@@ -119,7 +120,7 @@ pub struct Netperf {
 }
 
 impl Netperf {
-    /// `clients` pairs.
+    /// The workload with these parameters, not started.
     pub fn new(config: Config) -> Self {
         let end = |i: u32| End {
             state: if i.is_multiple_of(2) { State::Send } else { State::Receive },
@@ -163,6 +164,7 @@ impl Netperf {
             return Op::Wait;
         }
         self.ends[me].queued -= 1;
+        // The client's receive completes a transaction.
         self.done += u64::from(me.is_multiple_of(2));
         self.then(me, State::Send, RECEIVE_SHARE)
     }
@@ -209,7 +211,7 @@ impl Netperf {
         Op::Kernel(self.spread.vary(me, self.config.service_ns * share / 64))
     }
 
-    /// An end of a stream.
+    /// The next operation of an end of a stream.
     fn stream(&mut self, me: usize) -> Op {
         let connection = &mut self.connections[me / 2];
         let before = connection.read_bytes();
@@ -308,8 +310,8 @@ mod tests {
     }
 
     proptest! {
-        /// I20: however the two ends of a pair take turns, one message goes back and forth, and
-        /// somebody is awake.
+        /// However the two ends of a pair take turns, one message goes back and forth, and one of
+        /// them is awake.
         #[test]
         fn a_pair_has_one_message(turns in prop::collection::vec(0..2usize, 1..300)) {
             let (test, service_ns) = (Test::UdpRr, 1000);

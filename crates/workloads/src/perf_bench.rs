@@ -7,7 +7,7 @@
 //!
 //! An operation is a round trip: two messages, and so two wake-ups and, on one CPU, two switches.
 //! As in the program, the time begins before the second task is forked and ends when both have
-//! done their loops. Pipes are those of hackbench (`hackbench/channel.rs`), with its costs of a
+//! done their loops. The pipes are those of hackbench (`hackbench/channel.rs`), at its costs of a
 //! message. `perf bench sched messaging` is hackbench itself, with perf's sizes.
 //!
 //! Left out: the exit of the forked process. From Linux 6.4 `tools/perf/bench/sched-pipe.c`.
@@ -27,7 +27,7 @@ pub const MESSAGING_BYTES: u32 = 100;
 /// Bytes of a message of `perf bench sched pipe`: a C `int`.
 const PIPE_BYTES: u32 = 4;
 
-/// Parameters.
+/// Parameters of `perf bench sched pipe`, with its options in brackets.
 #[derive(Clone, Copy, Debug)]
 pub struct Config {
     /// Round trips (`-l`).
@@ -66,7 +66,7 @@ struct End {
 pub struct SchedPipe {
     config: Config,
     message_ns: Ns,
-    /// Tasks that the first one has forked.
+    /// True once the first task has forked the second one.
     forked: bool,
     ends: [End; 2],
     pipes: [Channel; 2],
@@ -74,7 +74,7 @@ pub struct SchedPipe {
 }
 
 impl SchedPipe {
-    /// Ready to run.
+    /// The workload with these parameters, not started.
     pub fn new(config: Config) -> Self {
         let end = |at| End { at, written: 0, read: 0 };
         let pipe = || Channel::new(Medium::Pipe, PIPE_BYTES);

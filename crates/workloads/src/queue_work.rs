@@ -1,7 +1,7 @@
 //! `queue_work()` as fast as it can: a thread on each CPU queues short items on one workqueue.
 //!
-//! Each thread has a few items of its own, queues them in turn, and flushes an item before it
-//! queues it again. What limits the rate are the pools' locks, the wake-ups and the workers.
+//! Each thread has a few items of its own. It queues them in turn, and flushes an item before it
+//! queues it again. The pools' locks, the wake-ups and the workers limit the rate.
 
 use crate::admin::{Admin, AffinityChange};
 use crate::latency::Latency;
@@ -9,10 +9,10 @@ use policies::workqueue::{Affinity, Kind, Turn, WorkId, Workqueues, WqId, WqSpec
 use sim_core::{Ns, Op, Program, ProgramCx, Step, TaskAttr, TaskId};
 use topology::{CpuId, CpuSet, IdVec};
 
-/// Parameters.
+/// Parameters of the threads and of their workqueue.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// Threads that queue; thread i stays on CPU i (and goes round if there are fewer CPUs).
+    /// Threads that queue. Thread i stays on CPU i, modulo the number of CPUs.
     pub issuers: u32,
     /// Items of each thread.
     pub outstanding: u32,
@@ -26,7 +26,7 @@ pub struct Config {
     pub changes: Vec<AffinityChange>,
 }
 
-/// The workqueue.
+/// The only workqueue.
 const WQ: WqId = WqId(0);
 
 /// A thread that queues.
@@ -62,7 +62,7 @@ pub struct QueueWork {
 }
 
 impl QueueWork {
-    /// A benchmark to be run.
+    /// The workload with these parameters, not started.
     pub fn new(config: Config) -> Self {
         Self {
             admin: Admin::new(config.changes.clone()),

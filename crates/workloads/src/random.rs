@@ -1,4 +1,4 @@
-//! Random streams by (seed, entity, purpose).
+//! Random streams by (seed, entity, purpose): drawing more numbers for one thing changes no other.
 
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -16,13 +16,13 @@ pub enum Purpose {
     Service = 2,
     /// Compile times.
     Compile = 4,
-    /// Short shell and make work.
+    /// Short pieces of work between the large ones.
     Glue = 5,
     /// Starting offsets.
     Start = 6,
     /// The slowdown that holds for a time.
     Drift = 7,
-    /// When a background thread works.
+    /// When a background thread works first.
     Daemon = 8,
 }
 
@@ -44,7 +44,7 @@ pub fn unit(rng: &mut Stream) -> f64 {
     1.0 - rng.random::<f64>()
 }
 
-/// When a workload begins within a time such as a tick, ns.
+/// An instant within a span of time such as a tick, ns, at which a workload begins.
 pub fn part_of(seed: u64, ns: u64) -> u64 {
     stream(seed, 0, Purpose::Start).random_range(0..ns.max(1))
 }

@@ -1,11 +1,11 @@
 //! Replay: what threads did in a recording, done again under another policy or on another machine.
 //!
-//! Kept from the recording: how much each thread computes between two sleeps, whom it wakes and
-//! starts on the way, and what ends its sleeps. A sleep that another thread ended ends when that
-//! thread has come as far again. Any other (a timer, a device) ends at the recorded instant or
-//! after the recorded time, as [`Timers`] say; an uninterruptible one always after the recorded
-//! time: a disk takes as long as it takes.
-//! Not kept: where a thread ran and when it had to wait. That is for the simulation to decide.
+//! The recording decides how much each thread computes between two sleeps, which threads it wakes
+//! and starts on the way, and what ends its sleeps. A sleep that another thread ended ends when
+//! that thread has come as far again. Any other sleep (for a timer, a device) ends at the recorded
+//! instant or after the recorded time, as [`Timers`] say. An uninterruptible one always ends after
+//! the recorded time: a disk takes as long as it takes. The simulation decides where a thread runs
+//! and when it has to wait.
 
 mod acts;
 
@@ -19,29 +19,29 @@ use topology::{CpuId, CpuSet};
 /// A thread of a recording.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Thread {
-    /// Its id in the recording, kept where the simulator's own threads do not have it.
+    /// Its id in the recording. It keeps it unless one of the simulator's own threads has it.
     pub tid: u32,
     /// Its name at first, an index into [`Recording::names`].
     pub name: u16,
     /// Its nice level at first.
     pub nice: i8,
-    /// Threads of one process share an address space.
+    /// Its process; threads of one process share an address space.
     pub process: u32,
-    /// A kernel thread.
+    /// True for a kernel thread.
     pub kthread: bool,
-    /// A kernel thread that belongs to one CPU.
+    /// The CPU of a per-CPU kernel thread; `None` for any other thread.
     pub bound_to: Option<CpuId>,
-    /// Where it was seen first, if it was there before the recording; else another thread starts
-    /// it.
+    /// The CPU of its first event, if it was there before the recording; `None` if another thread
+    /// starts it.
     pub first_cpu: Option<CpuId>,
-    /// What it does.
+    /// What it does, from its first event to the last.
     pub acts: Acts,
 }
 
 /// What all threads of a recording did.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Recording {
-    /// Command names.
+    /// Command names, by number.
     pub names: Vec<String>,
     /// The threads, in the order of their first appearance.
     pub threads: Vec<Thread>,
@@ -56,24 +56,24 @@ struct State {
     task: TaskId,
     /// Wake-ups by other threads that it has not yet waited for.
     woken: u32,
-    /// When the sleep it is in ends.
+    /// When its present sleep ends; `None` if no timer ends it.
     due: Option<Ns>,
 }
 
-/// When a sleep ends that no thread ended.
+/// The rule by which a sleep ends that no thread ended.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum Timers {
     /// After the recorded time if others of the thread's sleeps took as long; else at the recorded
     /// instant.
     #[default]
     AsSeen,
-    /// At the recorded instant: whoever is late does not sleep.
+    /// At the recorded instant: a thread that is late does not sleep.
     Absolute,
-    /// After the recorded time: whoever is late stays late.
+    /// After the recorded time: a thread that is late stays late.
     Relative,
 }
 
-/// A recording that is done again.
+/// The threads of a recording, doing it again.
 pub struct Replay {
     recording: Arc<Recording>,
     timers: Timers,
@@ -87,7 +87,7 @@ pub struct Replay {
 }
 
 impl Replay {
-    /// Starts from the beginning.
+    /// A replay from the beginning.
     pub fn new(recording: Arc<Recording>, timers: Timers) -> Self {
         let state = State { at: Cursor::default(), task: TaskId::NONE, woken: 0, due: None };
         Self {
@@ -117,7 +117,7 @@ impl Replay {
             nice: t.nice,
             allowed,
             start_cpu,
-            // What is recorded is when the timer fired.
+            // The recorded instant is the one when the timer fired: its slack is in it.
             timer_slack_ns: Some(0),
             mm: t.process,
             kthread: t.kthread,
@@ -146,7 +146,7 @@ impl Replay {
         task.is_task().then_some(Op::Wake { task, sync })
     }
 
-    /// Does a sleep end at its recorded instant?
+    /// True if a sleep ends at its recorded instant; `repeats`: others of the thread took as long.
     fn is_absolute(&self, repeats: bool) -> bool {
         match self.timers {
             Timers::AsSeen => !repeats,
@@ -166,7 +166,7 @@ impl Replay {
         None
     }
 
-    /// Does one act; nothing if it is over at once.
+    /// Does one act; `None` if it takes no time.
     fn act(&mut self, cx: &mut ProgramCx<'_>, task: TaskId, me: usize, act: Act) -> Option<Op> {
         match act {
             Act::Run(ns) => Some(Op::Run(ns)),
@@ -226,7 +226,7 @@ impl Program for Replay {
         let me = self.thread_of[task] as usize;
         while let Some((act, after)) = self.recording.threads[me].acts.at(self.states[me].at) {
             let op = self.act(cx, task, me, act);
-            // A sleeper looks again when it wakes up.
+            // A sleeper looks at the act again when it wakes up: it may have been woken too early.
             let sleeps = matches!(op, Some(Op::Sleep(_) | Op::Wait));
             if !sleeps {
                 self.states[me].at = after;

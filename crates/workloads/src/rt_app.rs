@@ -1,10 +1,10 @@
-//! rt-app: threads that run, sleep, lock, wait and wake as a file says (spec 14.3).
+//! rt-app: threads that run, sleep, lock, wait and wake as a file says.
 //!
-//! The program is the one of Linux: a main thread creates the others, each of them sets its own
-//! properties and meets the others at a barrier; the last to come wakes the rest. Every event then
-//! does what rt-app's does, with the same system calls where a scheduler can see them. Left out:
-//! memory and I/O events, real-time classes, priority inheritance, and the log files but for the
-//! time that a round of a phase costs.
+//! The program is the one of Linux. A main thread creates the others. Each of them sets its own
+//! properties and meets the others at a barrier, where the last to come wakes the rest. Then every
+//! event does what rt-app's does, with the same system calls where a scheduler can see them. Left
+//! out: memory and I/O events, real-time classes, priority inheritance, and the log files but for
+//! the time that a round of a phase costs.
 //!
 //! `run` is work, in loops; how long a loop takes is a property of the machine
 //! ([`Config::loop_ns`]) and varies as it does there ([`Speed`]).
@@ -132,7 +132,7 @@ impl RtApp {
         }
     }
 
-    /// The next operation of a thread.
+    /// The next operation of a thread: of its small steps, or of the next event.
     fn thread_next(&mut self, cx: &mut ProgramCx<'_>, me: TaskId) -> Op {
         loop {
             let op = match self.thread(me).todo.pop() {
@@ -145,8 +145,8 @@ impl RtApp {
         }
     }
 
-    /// The last event is over: on to the next event, round or phase. Every round takes some time,
-    /// so a thread that only does what costs nothing does not hang the simulation.
+    /// The last event is over: goes on to the next event, round or phase. Every round takes some
+    /// time, so that a thread whose events take none does not hang the simulation.
     fn advance(&mut self, cx: &mut ProgramCx<'_>, me: TaskId) -> Option<Op> {
         let spec = Arc::clone(&self.spec);
         let t = self.thread(me);

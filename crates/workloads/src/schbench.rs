@@ -2,12 +2,12 @@
 //!
 //! ```text
 //! worker:         asks its message thread, sleeps | a network's 100 us | works | asks again
-//! message thread: wakes all who have asked, the last one first, sleeps
+//! message thread: wakes all workers that have asked, the last one first, sleeps
 //! ```
 //!
-//! With a rate (`-R`) nobody asks: each message thread sends its workers requests, eight of them in
-//! turn, and sleeps so long that the rate comes out; a worker that has more than eight to do is
-//! left out. A request's latency begins when its worker runs, at a rate when it was sent.
+//! With a rate (`-R`) workers do not ask. Each message thread sends its workers requests, eight of
+//! them in turn, and then sleeps so long that the rate comes out. A worker that has more than eight
+//! to do is left out. A request's latency begins when its worker runs; at a rate, when it was sent.
 //!
 //! All of this is from memory of the program and was not measured beside it. So is the work of a
 //! request, five products of matrices that fill the cache footprint: a time of its own here, which
@@ -18,7 +18,7 @@ use crate::spread::Spread;
 use sim_core::{Ns, Op, Program, ProgramCx, TaskAttr, TaskId};
 use std::collections::VecDeque;
 
-/// Parameters.
+/// Parameters of schbench, with its options in brackets.
 #[derive(Clone, Copy, Debug)]
 pub struct Config {
     /// Message threads (`-m`).
@@ -61,7 +61,7 @@ struct MessageThread {
 }
 
 impl MessageThread {
-    /// Whom it wakes next. Who asks while it wakes others comes in the next round.
+    /// The worker that it wakes next. One that asks while others are woken comes in the next round.
     fn next_asker(&mut self) -> Option<u32> {
         if self.round.is_empty() {
             std::mem::swap(&mut self.round, &mut self.asked);
@@ -100,7 +100,7 @@ pub struct Schbench {
 }
 
 impl Schbench {
-    /// Ready to run.
+    /// The workload with these parameters, not started.
     pub fn new(config: Config) -> Self {
         let n = config.message_threads * config.threads;
         let worker = Worker { at: At::Ask, asleep: false, requests: VecDeque::new() };
@@ -167,7 +167,8 @@ impl Schbench {
         let messenger = &mut self.messengers[m];
         if messenger.of_batch == BATCH {
             messenger.of_batch = 0;
-            // Each message thread has its part of the rate.
+            // Each message thread sends its share of the rate, so its gaps are so many times
+            // longer.
             let threads = u64::from(self.config.message_threads);
             return Op::Sleep(u64::from(BATCH) * SECOND * threads / rps);
         }

@@ -1,4 +1,4 @@
-//! schbench as it was until 2023: message threads that wake workers, and how long these wait.
+//! schbench as it was until 2023: message threads that wake workers, and how long the workers wait.
 //!
 //! ```text
 //! worker:         thinks (spins by the clock) | stands in the list, posts | sleeps until woken
@@ -11,15 +11,15 @@
 //! spins until the clock says so: time during which it does not run counts, too. Here it looks at
 //! the clock every 50 us (`LOOK_NS`), there every 30 ns or so.
 //!
-//! A post of a message thread that has been posted already, or that sleeps on its timer, wakes
-//! nobody. Left out: `-p` (pipe), `-R` (a rate) and `-a` (auto).
+//! A post to a message thread that has been posted already, or that sleeps on its timer, does not
+//! wake it. Left out: `-p` (pipe), `-R` (a rate) and `-a` (auto).
 
 use crate::latency::Latency;
 use crate::random::{self, Purpose, Stream};
 use rand::RngExt;
 use sim_core::{Ns, Op, Program, ProgramCx, TaskAttr, TaskId};
 
-/// Parameters.
+/// Parameters of the old schbench, with its options in brackets.
 #[derive(Clone, Copy, Debug)]
 pub struct Config {
     /// Message threads (`-m`).
@@ -57,7 +57,7 @@ enum Round {
     Fork,
     /// It takes the list,
     Begin,
-    /// wakes all who stand in it,
+    /// wakes all workers that stand in it,
     Wake,
     /// and sleeps until it is posted.
     Await,
@@ -67,7 +67,7 @@ enum Round {
 struct MessageThread {
     round: Round,
     forked: u32,
-    /// Somebody has posted it (its futex says FUTEX_RUNNING).
+    /// A worker has posted it (its futex says FUTEX_RUNNING).
     posted: bool,
     /// It sleeps on its futex.
     asleep: bool,
@@ -103,7 +103,7 @@ pub struct SchbenchOld {
 }
 
 impl SchbenchOld {
-    /// Ready to run.
+    /// The workload with these parameters, not started.
     pub fn new(config: Config) -> Self {
         let n = config.message_threads;
         let stream = |m| random::stream(config.seed, u64::from(m), Purpose::Service);
@@ -167,7 +167,8 @@ impl SchbenchOld {
                 Op::Wait
             }
             Round::Await => {
-                // It takes the post; whoever posts it while it sleeps on its timer wakes nobody.
+                // It takes the post. It sleeps on its timer now, from which a post does not wake
+                // it.
                 (messenger.posted, messenger.asleep) = (false, false);
                 messenger.round = Round::Begin;
                 self.delay(m)

@@ -1,8 +1,8 @@
 //! How the speed of a machine that is not alone varies: a guest, whose host has other work.
 //!
-//! Some pieces of work meet a slowdown that holds for a time, the same for all on that CPU; the
-//! rest draw one of their own. What holds is a function of (seed, CPU, time), so all variants meet
-//! the same.
+//! Some pieces of work are slowed down by a factor that holds for a time, the same for all on that
+//! CPU; the rest draw one of their own. The factor that holds is a function of (seed, CPU, time),
+//! so all variants meet the same one.
 
 use crate::random::{self, Purpose, Stream, exponential};
 use sim_core::Ns;
@@ -19,7 +19,7 @@ pub struct Speed {
 }
 
 impl Speed {
-    /// Of a machine whose speed varies so.
+    /// The speed of a machine that varies like this.
     pub fn new(variation: Variation, seed: u64) -> Self {
         Self { variation, seed }
     }

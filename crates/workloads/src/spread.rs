@@ -1,5 +1,5 @@
-//! Pieces of work that vary a little: without that, two tasks that depend on each other run in
-//! lock-step, and a race between two CPUs is lost always or never.
+//! Pieces of work that vary a little. Without that, two tasks that depend on each other would run
+//! in lock-step, and a CPU would lose a race against another one always or never.
 
 use crate::random::{self, Purpose, Stream};
 use rand::Rng;
@@ -17,7 +17,7 @@ pub(crate) struct Spread {
 }
 
 impl Spread {
-    /// For so many entities; `spread` is the coefficient of variation.
+    /// Factors for so many entities; `spread` is the coefficient of variation.
     pub fn new(spread: f64, entities: u32, seed: u64) -> Self {
         let sigma = (spread * spread).ln_1p().sqrt();
         let normal = Normal::new(0.0, sigma).expect("the spread is finite and not negative");
@@ -46,6 +46,7 @@ impl Spread {
 
 #[inline]
 fn scale(factors: &[u32], stream: &mut Stream, ns: Ns) -> Ns {
+    // The table has 1024 factors: the ten highest bits are the index.
     let factor = factors[(stream.next_u64() >> 54) as usize];
     ns * u64::from(factor) / ONE
 }

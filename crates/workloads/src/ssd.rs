@@ -1,8 +1,9 @@
 //! An SSD: so many requests at a time, first come first served, each for its own time.
 //!
-//! What the CPUs do for a request is not in that time: the driver's commands and its handler of
-//! completions are work of whoever submits, and of the CPU that is interrupted. Left out: what a
-//! drive does in the background, merging, other schedulers of the block layer than "none".
+//! That time does not contain what the CPUs do for a request: the driver's command is work of the
+//! task that submits, and its handler of completions is work of the CPU that is interrupted. Left
+//! out: what a drive does in the background, merging, other schedulers of the block layer than
+//! "none".
 
 use crate::random::{self, Stream};
 use sim_core::{NEVER, Ns};
@@ -29,7 +30,7 @@ pub(crate) fn service_ns(rng: &mut Stream, mean: Ns) -> Ns {
     (mean as f64 * part).round() as Ns
 }
 
-/// The device.
+/// The device and its queue.
 pub(crate) struct Ssd {
     parallel: u32,
     /// (end, request), the first end on top.
@@ -42,7 +43,7 @@ impl Ssd {
         Self { parallel, busy: BinaryHeap::new(), waiting: VecDeque::new() }
     }
 
-    /// A request arrives.
+    /// A request arrives; it is served at once if the device has a free place.
     pub fn submit(&mut self, now: Ns, io: u32, service: Ns) {
         if self.busy.len() < self.parallel as usize {
             self.busy.push(Reverse((now + service, io)));
@@ -51,7 +52,8 @@ impl Ssd {
         }
     }
 
-    /// A request that is complete by now; the next one that waits takes its place.
+    /// A request that is complete by now; `None` if there is none. The next one that waits takes
+    /// its place, from the instant when it was complete.
     pub fn complete(&mut self, now: Ns, service: impl Fn(u32) -> Ns) -> Option<u32> {
         let Reverse((end, io)) = *self.busy.peek()?;
         if end > now {

@@ -17,7 +17,7 @@ use crate::random;
 use sim_core::{Ns, Op, Program, ProgramCx, TaskAttr, TaskId};
 use topology::REFERENCE_MHZ;
 
-/// Parameters.
+/// Parameters of stress-ng, with its options in brackets.
 #[derive(Clone, Copy, Debug)]
 pub struct Config {
     /// Processes that compute (`--cpu`).
@@ -34,7 +34,7 @@ pub struct Config {
     pub seed: u64,
 }
 
-/// How long a process computes before it looks at the clock, ns.
+/// How long a process computes between two looks at the clock, ns.
 const LOOK_NS: Ns = 50_000;
 /// From a `sched_yield()` into the next one, beside the scheduler's part: entry and exit of the
 /// kernel and the loop, ns at [`REFERENCE_MHZ`]: unverified.
@@ -43,7 +43,7 @@ const YIELD_NS: Ns = 150;
 /// A process that computes for a share of the time.
 #[derive(Clone, Copy, Debug, Default)]
 struct Hog {
-    /// It computes since then, if it does.
+    /// When its present slice of work began; `None` before it begins one.
     slice_from: Option<Ns>,
     /// When its last sleep began, if there was one, and how long it was to be.
     sleep_from: Option<Ns>,
@@ -69,13 +69,13 @@ pub struct StressNg {
     before_ns: Ns,
 }
 
-/// Processes of so many `--yield` stressors on a machine of so many CPUs.
+/// Number of processes of so many `--yield` stressors on a machine of so many CPUs.
 pub fn yield_processes(stressors: u64, cpus: u64) -> u64 {
     if stressors == 0 { 0 } else { stressors.max(2 * cpus) }
 }
 
 impl StressNg {
-    /// Ready to run.
+    /// The workload with these parameters, not started.
     pub fn new(config: Config) -> Self {
         Self {
             hogs: vec![Hog::default(); config.cpu as usize],
@@ -102,7 +102,7 @@ impl StressNg {
             return Op::Run(hog.piece_ns);
         }
         let Some(from) = hog.slice_from else {
-            // What it has overslept is taken off the next sleep.
+            // It has come from its sleep. What it has overslept is taken off the next one.
             let slept_ns = hog.sleep_from.map_or(0, |from| (now - from) as i64);
             hog.bias_ns = slept_ns - hog.delay_ns;
             return hog.begin(now, config);

@@ -66,7 +66,7 @@ pub const MIX: [Kind; 13] = [
     write(4, 2048),
 ];
 
-/// Parameters.
+/// Parameters of tbench.
 #[derive(Clone, Copy, Debug)]
 pub struct Config {
     /// Clients, each with a server process of its own.
@@ -83,7 +83,7 @@ pub struct Config {
 /// copies it (tbench's receivers throw it away): ns at [`REFERENCE_MHZ`]; measured.
 const THINK_NS: Ns = 1600;
 const KIB_NS: Ns = 24;
-/// A message of more takes the sender's way once more: the segment that loopback carries.
+/// The largest segment that loopback carries, bytes. A longer message goes the sender's way again.
 const SEGMENT_BYTES: u32 = 65_483;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -125,7 +125,7 @@ pub struct Tbench {
 }
 
 impl Tbench {
-    /// Ready to run.
+    /// The workload with these parameters, not started.
     pub fn new(config: Config) -> Self {
         let end = |i: u32| End {
             state: if i.is_multiple_of(2) { State::Think } else { State::Receive },
@@ -239,7 +239,7 @@ impl Program for Tbench {
         if task.idx() < self.ends.len() {
             return self.turn(task.idx());
         }
-        // The one that forks them, and waits for their ends.
+        // The last task forks all others and waits for their ends.
         if self.forked == 2 * self.config.clients {
             return Op::Wait;
         }

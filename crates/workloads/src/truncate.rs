@@ -1,12 +1,12 @@
 //! Deleting files whose pages are gone: mmtests' sparsetruncate, and the deletions of bonnie.
 //!
-//! One task unlinks file after file, in the order in which they were written. The files are larger
-//! than memory together, so reclaim has taken the pages of the oldest ones and has left shadow
-//! (exceptional) entries in their place; the youngest still have their pages. Truncation takes
-//! the entries of a mapping in vectors of 14 (`pagevec_lookup_entries`). Pages are locked,
-//! unmapped, removed together under the mapping's `tree_lock`, and freed. Shadow entries are only
-//! removed: under one `tree_lock` for each, or under one for the vector ([`Batch`]). Threads that
-//! reclaim can run beside it and take the same locks (`truncate/reclaim.rs`).
+//! One task unlinks file after file, in the order in which they were written. Together the files
+//! are larger than memory. So reclaim has taken the pages of the oldest ones and has left shadow
+//! (exceptional) entries in their place; the youngest still have their pages. Truncation takes the
+//! entries of a mapping in vectors of 14 (`pagevec_lookup_entries`). Pages are locked, unmapped,
+//! removed together under the mapping's `tree_lock`, and freed. Shadow entries are only removed:
+//! under one `tree_lock` for each, or under one for the vector ([`Batch`]). Threads that reclaim
+//! can run beside it and take the same locks (`truncate/reclaim.rs`).
 //!
 //! Linux 4.14 and 4.15: `truncate_inode_pages_range`, `truncate_exceptional_pvec_entries`,
 //! `clear_shadow_entry`, `delete_from_page_cache_batch`. Left out: page locks (a page that reclaim
@@ -39,7 +39,7 @@ pub enum Batch {
 }
 
 impl Batch {
-    /// By the scenario's name.
+    /// The value of this name in a scenario.
     pub fn by_name(name: &str) -> Option<Self> {
         match name {
             "entry" => Some(Batch::Entry),
@@ -49,12 +49,12 @@ impl Batch {
     }
 }
 
-/// Parameters.
+/// Parameters of the files, of the costs and of what runs beside.
 #[derive(Clone, Copy, Debug)]
 pub struct Config {
     /// Files that are deleted.
     pub files: u32,
-    /// Pages of each.
+    /// Pages of each file.
     pub pages: u32,
     /// Data of all files, percent of the machine's memory.
     pub data_pct: f64,
@@ -185,7 +185,7 @@ pub struct Truncate {
 }
 
 impl Truncate {
-    /// A workload to be run.
+    /// The workload with these parameters, not started.
     pub fn new(config: Config) -> Self {
         Self {
             files: Files::new(config.files, config.pages, config.cached()),
@@ -205,7 +205,8 @@ impl Truncate {
         }
     }
 
-    /// What the work of a file costs: its own factor, whoever does it and however it is batched.
+    /// The costs of a file's entries. The file has a factor of its own, which is the same for
+    /// truncation and reclaim and for each way of batching.
     fn costs_of(&self, file: u32) -> Costs {
         let mut stream = random::stream(self.config.seed, u64::from(file), Purpose::Service);
         let one = self.spread.draw(&mut stream, 1_000_000) as f64 * 1e-6;
@@ -219,7 +220,7 @@ impl Truncate {
         self.spread.draw(&mut stream, self.config.file_ns.round() as Ns)
     }
 
-    /// The task that deletes.
+    /// What the task that deletes does next.
     fn delete(&mut self, now: Ns) -> Op {
         match self.at {
             At::Between if self.files.all_gone() => {
@@ -348,5 +349,5 @@ impl Program for Truncate {
     }
 }
 
-/// The way to the last `iput` of a file that nobody has open (Linux 4.14).
+/// The way to the last `iput` of a file that is not open anywhere (Linux 4.14).
 const UNLINK: Calls = &["entry_SYSCALL_64", "do_syscall_64", "sys_unlink", "do_unlinkat", "evict"];

@@ -1,15 +1,16 @@
-//! A web server of the kind of HHVM (spec 14.3): many threads, each with one request at a time,
-//! that compute for tens of milliseconds in short stretches and ask backends in between.
+//! A web server of the kind of HHVM. It has many threads, each with one request at a time. A thread
+//! computes for tens of milliseconds in short stretches and asks backends in between.
 //!
 //! ```text
 //! request: read | compute | send, wait for a backend, read | compute | ... | reply
 //! ```
 //!
-//! What comes over the network, requests and answers, comes as an interrupt of the CPU that serves
-//! the connection: always the same one for the answers to a thread, any for a request. As fast as
-//! they can, threads begin the next request at once (whoever measures sees that there always is
-//! one); at a rate, requests arrive at random and go to the thread that has idled for the shortest
-//! time, as in HHVM's queue, or wait for one. What a request takes is its own, whoever serves it.
+//! Requests and answers come over the network, as an interrupt of the CPU that serves the
+//! connection. That is always the same CPU for the answers to a thread, and any CPU for a request.
+//! Without a rate threads begin the next request at once: the load generator always has one. With a
+//! rate requests arrive at random. A request goes to the thread that has idled for the shortest
+//! time, as in HHVM's queue, or waits for one. Its lengths are its own: they do not depend on the
+//! thread that serves it.
 
 use crate::latency::Latency;
 use crate::random::{self, Purpose, Stream};
@@ -19,7 +20,7 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use topology::{CpuId, PerCpu};
 
-/// Parameters.
+/// Parameters of the server and of its backends.
 #[derive(Clone, Copy, Debug)]
 pub struct Config {
     /// Threads that serve requests.
@@ -76,7 +77,7 @@ struct Request {
 struct Thread {
     at: At,
     request: Option<Request>,
-    /// Whose interrupts bring its answers.
+    /// The CPU whose interrupts bring its answers.
     connection: CpuId,
 }
 
@@ -101,7 +102,7 @@ pub struct Web {
     /// Threads without a request, the last one that became so at the end.
     idle: Vec<u32>,
     backlog: VecDeque<(u64, Ns)>,
-    /// Answers on their way: when they arrive, and whose they are.
+    /// Answers on their way: when they arrive, and the thread that waits for each.
     backends: BinaryHeap<Reverse<(Ns, u32)>>,
     arrivals: Stream,
     next_arrival: Ns,
@@ -113,7 +114,7 @@ pub struct Web {
 }
 
 impl Web {
-    /// Ready to run.
+    /// The workload with these parameters, not started.
     pub fn new(config: Config) -> Self {
         Self {
             threads: Vec::new(),
@@ -204,7 +205,7 @@ impl Web {
         self.then(me, At::Compute, Op::Kernel(self.config.message_ns))
     }
 
-    /// A message has been taken in: whom to wake.
+    /// A message has been taken in. Returns the thread to be woken, if one is.
     fn deliver(&mut self, message: Message) -> Option<TaskId> {
         let thread = match message {
             Message::Answer { thread } => thread,
@@ -223,7 +224,7 @@ impl Web {
         Some(TaskId(thread))
     }
 
-    /// A request arrives, at any CPU.
+    /// A request arrives at a random CPU. Returns that CPU.
     fn arrive(&mut self, rps: u64) -> CpuId {
         self.n_arrived += 1;
         let message = Message::Request { number: self.n_arrived, at: self.next_arrival };
@@ -361,7 +362,7 @@ mod tests {
         let served: Vec<_> = (1..5).map(|n| web.deliver(request(n))).collect();
         assert_eq!(served, [Some(TaskId(1)), Some(TaskId(0)), Some(TaskId(2)), None]);
         assert!(web.threads.iter().all(|t| t.at == At::Read && t.request.is_some()));
-        // The fourth one waits for whoever is done first.
+        // The fourth one waits for the thread that is done first.
         web.threads[0].request = None;
         assert_eq!(web.take_request(9, 0), Op::Kernel(10));
         assert_eq!(web.threads[0].request.as_ref().map(|r| r.began), Some(7));

@@ -30,7 +30,7 @@ pub(super) struct Writer {
     task: Option<TaskId>,
     lock: Option<LockId>,
     tree: Vec<u32>,
-    /// Taken out of the tree, the first to be submitted last.
+    /// Requests taken out of the tree, in reverse: the next to be submitted is the last.
     batch: Vec<u32>,
     at: WriterAt,
     /// By CPU: the path under way there.
@@ -53,7 +53,7 @@ enum WriterAt {
 enum PathAt {
     #[default]
     Lock,
-    /// The first insertion wakes the thread.
+    /// The first insertion into an empty tree wakes the thread, under the lock.
     Wake,
     Hold,
     Act,
@@ -74,8 +74,9 @@ impl Writer {
 }
 
 impl DmCrypt {
-    /// In how many pieces a request is encrypted. dm-crypt offers its CPU after each sector
-    /// (`cond_resched` in `crypt_convert`); a preemptible kernel does not wait for that.
+    /// In how many pieces a request is encrypted. In a kernel that is not preemptible dm-crypt
+    /// offers its CPU after each sector (`cond_resched()` in `crypt_convert()`); a preemptible one
+    /// needs no such offer.
     fn pieces(&self, cx: &ProgramCx<'_>) -> u64 {
         if cx.machine().preemptible_kernel { 1 } else { self.config.sectors() }
     }
@@ -88,6 +89,7 @@ impl DmCrypt {
         let op = match request.at {
             At::Begin => {
                 request.at = At::after_piece(pieces - 1);
+                // The first piece takes what the division leaves over.
                 let first = times.crypt - times.crypt / pieces * (pieces - 1);
                 Op::Kernel(match dir {
                     // Plain text comes out of fio's caches; what is read comes from memory.
@@ -189,6 +191,7 @@ impl DmCrypt {
         }
         std::mem::swap(&mut writer.tree, &mut writer.batch);
         let ios = &self.ios;
+        // The tree is sorted by sector, and taken from its front.
         writer.batch.sort_unstable_by_key(|io| std::cmp::Reverse((ios[*io as usize].sector, *io)));
         writer.at = WriterAt::Submit;
     }

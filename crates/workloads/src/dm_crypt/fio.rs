@@ -11,10 +11,10 @@ use topology::CpuId;
 /// What a job touches again and again beside its buffers, KiB: unverified.
 const FIO_KIB: u32 = 128;
 
-/// Until kcryptd's first workers and the other threads of the kernel have gone to sleep, ns.
+/// Time before fio begins, ns: kcryptd's first workers and the other kernel threads go to sleep.
 const FIRST_JOB_NS: Ns = 20_000_000;
-/// fio's own work to make a job, and a job's before it is ready, ns. These and the next two as in a
-/// recording of fio 3.33.
+/// fio's own work to make a job, and a job's work before it is ready, ns. These and the next two
+/// are those of a recording of fio 3.33.
 const MAKE_JOB_NS: Ns = 400_000;
 const PREPARE_JOB_NS: Ns = 100_000;
 /// fio looks again whether its jobs are ready after this time, ns.
@@ -27,7 +27,7 @@ const RELEASE_JOB_NS: Ns = 3_000;
 pub(super) struct Parent {
     task: TaskId,
     stage: Stage,
-    /// Jobs that it has made, or let go.
+    /// Jobs that it has made; while it lets them go, those that it has let go.
     jobs: usize,
     asleep: bool,
     /// The jobs are under way.
@@ -129,7 +129,7 @@ enum At {
 }
 
 impl Job {
-    /// Made, not yet running.
+    /// A job that is made and not forked yet.
     pub fn new(cx: &mut ProgramCx<'_>, config: &Config, job: u32) -> Self {
         let comm = cx.comm("fio");
         let attr = TaskAttr {
@@ -216,6 +216,7 @@ impl DmCrypt {
                 self.ios[io as usize].data = cx.cpu();
                 self.jobs[job].at = At::Map(io);
                 Op::Kernel(match self.ios[io as usize].dir {
+                    // A read goes to the device at once; a write's command is dmcrypt_write's work.
                     Dir::Read => times.costs.submit + times.costs.to_device,
                     Dir::Write => times.costs.submit,
                 })
@@ -271,7 +272,8 @@ impl DmCrypt {
         cx.set_device(self.ssd.next());
     }
 
-    /// A request is complete: into the ring of its job, which is to be woken if it sleeps.
+    /// A request is complete and goes into the ring of its job. Returns the job if it sleeps and is
+    /// to be woken.
     pub(super) fn complete(&mut self, io: u32) -> Option<TaskId> {
         let job = &mut self.jobs[self.ios[io as usize].job as usize];
         job.ring.push_back(io);

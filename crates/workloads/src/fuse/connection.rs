@@ -6,9 +6,9 @@
 //! ```
 //!
 //! The kernel's part is `fuse_dev_do_read()` of Linux 5.8: threads wait exclusively, first in first
-//! out, so they take turns. The daemon's part is libfuse's loop: it begins with one thread, starts
-//! another when the last that was free takes a request, and lets a thread go when more than ten
-//! are free. Left out: interrupts of requests, and the limit of requests in the background.
+//! out, so they take turns. The daemon's part is libfuse's loop. It begins with one thread. When
+//! the last free thread takes a request, it starts another one; when more than ten are free, one
+//! exits. Left out: interrupts of requests, and the limit of requests in the background.
 
 use sim_core::{Op, PerTask, ProgramCx, TaskAttr, TaskId};
 use std::collections::VecDeque;
@@ -52,11 +52,11 @@ pub(crate) enum Turn {
 pub(crate) struct Connection {
     comm: u16,
     threads_max: u32,
-    /// Requests that nobody has taken.
+    /// Requests that no thread has taken.
     pending: VecDeque<u32>,
     /// Threads that sleep, the one that has slept longest first.
     idle: VecDeque<TaskId>,
-    /// By task.
+    /// By task; `None` for tasks that are not the daemon's.
     threads: PerTask<Option<Thread>>,
     n_threads: u32,
     /// Threads that serve nothing.
@@ -64,7 +64,7 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    /// With so many threads at most.
+    /// A connection whose daemon has so many threads at most.
     pub fn new(threads_max: u32) -> Self {
         Self {
             comm: 0,
@@ -110,7 +110,7 @@ impl Connection {
         self.n_threads
     }
 
-    /// A program puts a request into the queue, and wakes this thread.
+    /// A program puts a request into the queue. Returns the thread to be woken, if one sleeps.
     pub fn queue(&mut self, request: u32) -> Option<TaskId> {
         self.pending.push_back(request);
         self.idle.pop_front()
@@ -141,7 +141,7 @@ impl Connection {
         }
     }
 
-    /// The request of this thread is served. What it does to wake who waits is its last step.
+    /// The request of this thread is served. Its last step for it wakes the program.
     pub fn replied(&mut self, task: TaskId) {
         self.set(task, At::Replied, 0);
     }
@@ -152,7 +152,8 @@ impl Connection {
 
     fn receive(&mut self, cx: &mut ProgramCx<'_>, task: TaskId) -> Turn {
         let Some(request) = self.pending.pop_front() else {
-            // A thread may be woken for a request that another one has taken.
+            // A thread that was not asleep may have taken the request that this one was woken for.
+            // Its place in the queue is gone then: it waits at the end.
             if !self.idle.contains(&task) {
                 self.idle.push_back(task);
             }

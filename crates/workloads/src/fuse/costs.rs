@@ -4,7 +4,7 @@
 //! GHz with Linux 6.18, fio 3.33 and libfuse's passthrough_ll, program and daemon on one CPU, ext4
 //! below, all of it in the page cache; the scheduler's share, which the simulator adds by itself,
 //! is taken off. Times scale with the clock. A fixed part and one per KiB come from two sizes of
-//! blocks. What a call takes before and after the sleep was not told apart: half and half.
+//! blocks. The work of a call before its sleep and after it was not told apart: half and half.
 
 use super::Kind;
 use crate::ssd;
@@ -27,7 +27,7 @@ impl Cost {
     }
 }
 
-/// Both sides of a request.
+/// CPU time of both sides of a request.
 #[derive(Clone, Copy, Debug)]
 struct Sides {
     program: Cost,
@@ -43,11 +43,11 @@ pub(crate) struct Costs {
     pub redirect_read: Ns,
     /// … and to a write.
     pub redirect_write: Ns,
-    /// A command for the SSD.
+    /// A command for the SSD, ns.
     pub command: Ns,
-    /// The end of one.
+    /// The handler of its completion, ns.
     pub complete: Ns,
-    /// Writing out dirty pages.
+    /// Writing out dirty pages, ns per KiB.
     pub write_out_per_kib: Ns,
 }
 

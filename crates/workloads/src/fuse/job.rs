@@ -11,7 +11,7 @@ const FIO_KIB: u32 = 128;
 pub(super) struct Job {
     pub task: TaskId,
     pub at: At,
-    /// Its request to the daemon that it waits for is answered.
+    /// The daemon has answered the request that it waits for.
     pub answered: bool,
     /// The window that it reads, or the block.
     window: u64,
@@ -123,7 +123,8 @@ impl Fuse {
         }
     }
 
-    /// The first page of a window is needed: asks for what is to be asked for, and waits.
+    /// The first page of a window is needed. Asks for the windows that are to be asked for, then
+    /// waits for this one.
     fn touch(&mut self, cx: &mut ProgramCx<'_>, me: usize) -> Op {
         let Job { window, task, .. } = self.jobs[me];
         let asked = self.file(me).ask(window);
@@ -169,6 +170,7 @@ impl Fuse {
     }
 
     fn end(&mut self, cx: &mut ProgramCx<'_>, me: usize) -> Op {
+        // Of a file read in order, blocks are not timed one by one: a turn is a whole window.
         if self.config.file != File::Read {
             self.latency.record(cx.now() - self.jobs[me].began);
         }
@@ -182,7 +184,7 @@ impl Fuse {
         self.kernel(me, At::Queue(kind), ns)
     }
 
-    /// … and put into the queue. Who reads goes on: it waits for pages, not for the answer.
+    /// … and put into the queue. A reader goes on: it waits for pages, not for the answer.
     fn queue(&mut self, me: usize, kind: Kind) -> Op {
         self.jobs[me].at = match kind {
             Kind::Read { .. } => At::Touch,
@@ -191,6 +193,7 @@ impl Fuse {
         let request = self.request(Request { job: me as u32, kind, at: super::serve::At::Take });
         match self.connection.queue(request) {
             Some(task) => Op::Wake { task, sync: false },
+            // All threads of the daemon are busy: one of them will find the request.
             None => Op::Kernel(0),
         }
     }

@@ -1,8 +1,8 @@
 //! The file system below: its page cache, and the SSD.
 //!
-//! Reads come in windows. What is written becomes dirty; a thread of the kernel writes it out when
-//! more than half of the limit is dirty, and whoever writes at the limit sleeps for a while, so in
-//! the long run nobody writes faster than the SSD. The run begins at the limit, as after a long
+//! Reads come in windows. What is written becomes dirty. A thread of the kernel writes it out when
+//! more than half of the limit is dirty. A task that writes at the limit sleeps for a while, so in
+//! the long run no task writes faster than the SSD. The run begins at the limit, as after a long
 //! time of writing. Linux: `balance_dirty_pages()` and `wb_workfn()` of 5.8. Left out: journals,
 //! reclaim, how the kernel computes the pause.
 
@@ -38,7 +38,7 @@ enum What {
 struct Request {
     what: What,
     service: Ns,
-    /// Where it was submitted: there it completes.
+    /// The CPU that submitted it, and that the SSD interrupts when it is complete.
     cpu: CpuId,
 }
 
@@ -131,8 +131,8 @@ impl Lower {
         self.submit(cx, What::Read { job, window }, kib);
     }
 
-    /// So much has been written into the page cache. What the writer does next, if not go on: it
-    /// wakes the flusher, or pauses.
+    /// So much has been written into the page cache. Returns what the writer must do next: wake the
+    /// flusher, or pause; `None` if it may go on.
     pub fn write(&mut self, kib: u64) -> Option<Op> {
         self.dirty_kib += kib;
         let flusher = self.flusher.filter(|_| self.dirty_kib > BACKGROUND_KIB);
@@ -144,7 +144,7 @@ impl Lower {
         self.pause()
     }
 
-    /// A writer's sleep, if there is too much that is dirty.
+    /// A writer's sleep; `None` below the limit of dirty data.
     pub fn pause(&self) -> Option<Op> {
         let full = self.dirty_kib + self.writing_kib >= DIRTY_MAX_KIB;
         full.then_some(Op::Sleep(PAUSE_NS))
@@ -198,7 +198,7 @@ impl Lower {
         }
     }
 
-    /// Whom the end of a request wakes.
+    /// The task that the end of a request wakes, if any.
     fn complete(&mut self, what: What) -> Option<TaskId> {
         match what {
             What::Read { job, window } => self.files[job as usize].come(window),

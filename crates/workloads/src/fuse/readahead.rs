@@ -1,14 +1,14 @@
 //! Readahead of an open file that is read from its begin to its end (mm/readahead.c of Linux 5.8).
 //!
-//! The file is a row of windows. Who touches the first page of a window asks for the next one
-//! before it waits for this one, so one window is on its way while another is read. Without a
-//! window ahead it is a file that is read at random: each block is asked for when it is needed.
+//! The file is a row of windows. A reader that touches the first page of a window asks for the next
+//! one before it waits for this one, so one window is on its way while another is read. A file that
+//! is read at random has no window ahead: each block is asked for when it is needed.
 //! Left out: how windows grow from the first read on, and reclaim.
 
 use sim_core::TaskId;
 use std::collections::VecDeque;
 
-/// What became of a window.
+/// The state of a window.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Window {
     Asked,
@@ -25,9 +25,9 @@ pub(super) struct Readahead {
     asked: u64,
     /// The first window that is not forgotten.
     first: u64,
-    /// From there on.
+    /// The windows from `first` on that have been asked for.
     windows: VecDeque<Window>,
-    /// Who sleeps until a window is there.
+    /// Tasks that sleep, each until a window is there.
     sleepers: Vec<(u64, TaskId)>,
 }
 
@@ -62,7 +62,7 @@ impl Readahead {
         there
     }
 
-    /// `window` has come; whom to wake.
+    /// `window` has come. Returns the task to be woken, if one waits for it.
     pub fn come(&mut self, window: u64) -> Option<TaskId> {
         self.windows[(window - self.first) as usize] = Window::There;
         let sleeper = self.sleepers.iter().position(|(awaited, _)| *awaited == window)?;

@@ -16,7 +16,7 @@ pub(super) enum At {
     Written,
     /// Looks whether it may go on after a pause.
     Paused,
-    /// The reply is written: whoever waits for it is woken.
+    /// The reply is written, and the program that waits for it is woken.
     Reply,
 }
 
@@ -79,6 +79,7 @@ impl Fuse {
             return self.work(request, At::Ask(asked), ns);
         }
         let there = self.lower.files[job].is_there(window, task);
+        // The daemon's thread waits for the SSD in place of the program.
         cx.set_io_wait(task, !there);
         if !there {
             return Op::Wait;

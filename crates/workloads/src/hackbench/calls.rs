@@ -3,7 +3,7 @@
 use super::channel::Medium;
 use sim_core::Calls;
 
-/// What a task is about.
+/// What a task is doing when the profile looks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Step {
     Write,

@@ -1,12 +1,12 @@
-//! Through what a group's messages go: one socket pair or one pipe for each receiver.
+//! The channels of a group's messages: one socket pair or one pipe for each receiver.
 //!
-//! Both were measured for what they hold and when a writer is let in again (Linux 6.18; the tests
-//! have the figures). Who waits stands in a wait queue, whose order is the kernel's: sleepers
-//! for room in a socket are all woken, the last one first; those at a pipe one at a time, in their
-//! order, and each takes a page that is free, where others may add to the last one.
+//! What they hold, and when a writer is let in again, was measured (Linux 6.18; the tests have the
+//! figures). Tasks that wait stand in a wait queue, in the kernel's order. Sleepers for room in a
+//! socket are all woken, the last one first. Those at a pipe are woken one at a time, in their
+//! order. A woken one takes a free page; a writer that has not slept may also add to the last page.
 //!
-//! A pipe is that of 6.14 and later under all policies: before, a read from a full one woke a
-//! writer though no page was free yet.
+//! Under all policies a pipe is that of 6.14 and later: before, a read from a full pipe woke a
+//! writer even if no page was free yet.
 
 use sim_core::Ns;
 use std::collections::VecDeque;
@@ -27,8 +27,8 @@ pub enum Medium {
     Pipe,
 }
 
-/// Cache lines that change hands, from the CPU at the other end: what that cost was measured on a
-/// guest with two CPUs of an EPYC; that a line takes 45 ns there is unverified.
+/// Cache lines that come from the CPU at the other end. Their cost was measured on a guest with two
+/// CPUs of an EPYC; the 45 ns by which it was divided to count lines are unverified.
 struct Lines {
     /// A write to, and a read from, what another CPU has touched last.
     write_state: u64,
@@ -83,14 +83,14 @@ pub(crate) struct Channel {
     /// By message that is there: the CPU that wrote it.
     messages: VecDeque<CpuId>,
     reader_waits: bool,
-    /// Senders that wait for room, those who came last at the back.
+    /// Senders that wait for room, the last to come at the back.
     writers: VecDeque<u32>,
     touched: CpuId,
     read_by: CpuId,
 }
 
 impl Channel {
-    /// Empty, for messages of so many bytes.
+    /// An empty channel for messages of so many bytes.
     pub fn new(medium: Medium, bytes: u32) -> Self {
         Self {
             medium,
@@ -103,7 +103,8 @@ impl Channel {
         }
     }
 
-    /// Is there room for a message of a sender that has waited for it, or has not?
+    /// True if there is room for a message. `waited`: its sender has slept for it; at a pipe it
+    /// then needs a free page.
     pub fn has_room(&self, waited: bool) -> bool {
         match &self.room {
             Room::Socket { used, .. } => *used < SEND_BUFFER,
@@ -140,7 +141,8 @@ impl Channel {
         std::mem::take(&mut self.reader_waits)
     }
 
-    /// Whom a sender that has waited passes on what room is left to: at a pipe, the next one.
+    /// The sender to be woken by a sender that has waited and leaves some room: at a pipe the next
+    /// one, at a socket none.
     pub fn next_writer(&mut self) -> Option<u32> {
         match &self.room {
             Room::Pipe { pages, .. } if pages.len() < PIPE_PAGES => self.writers.pop_front(),
@@ -148,7 +150,7 @@ impl Channel {
         }
     }
 
-    /// Is there no message? Then the receiver waits for one from now on.
+    /// True if there is no message; then the receiver counts as waiting from now on.
     pub fn wait_for_message(&mut self) -> bool {
         self.reader_waits = self.messages.is_empty();
         self.reader_waits
@@ -161,6 +163,7 @@ impl Channel {
         match &mut self.room {
             Room::Socket { used, each } => {
                 *used -= *each;
+                // `unix_write_space()` wakes below a quarter only (`unix_writable()`).
                 if 4 * *used <= SEND_BUFFER {
                     wakes.extend(self.writers.drain(..).rev());
                 }
@@ -263,7 +266,7 @@ mod tests {
         }
         (0..40).for_each(|_| pipe.read(CpuId(0), &mut VecDeque::new()));
         assert!(pipe.has_room(true));
-        // Somebody else is faster and begins the page that was freed.
+        // Another sender is faster and begins the page that was freed.
         pipe.write(CpuId(0), false);
         assert!(pipe.has_room(false) && !pipe.has_room(true));
     }

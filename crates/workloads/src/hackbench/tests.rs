@@ -1,4 +1,4 @@
-//! Who writes to whom.
+//! Which sender writes to which receiver.
 
 use super::*;
 

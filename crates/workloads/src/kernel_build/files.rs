@@ -1,7 +1,7 @@
-//! The build's files on a FUSE file system: what is asked of the daemon, and by whom.
+//! The build's files on a FUSE file system: the requests of each program to the daemon.
 //!
 //! The compiler and fixdep open every header that an object needs, some hundred of them: an open,
-//! a flush at its close, and a release that nobody waits for. Names and pages are found in the
+//! a flush at its close, and a release that no program waits for. Names and pages are found in the
 //! kernel's caches, but for what is new. What is read and written goes to the daemon, or, with
 //! passthrough, to the file system below, where it costs what it does without FUSE.
 //!
@@ -20,7 +20,7 @@ use sim_core::{Ns, Op, ProgramCx, TaskId};
 /// How the files of a build are served.
 #[derive(Clone, Copy, Debug)]
 pub struct Files {
-    /// Who serves reads and writes.
+    /// How reads and writes are served.
     pub mode: Mode,
     /// Threads of the daemon at most.
     pub daemon_threads: u32,
@@ -35,7 +35,7 @@ pub struct Files {
 /// Requests of a program for one object.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 struct Asks {
-    /// OPEN or CREATE, FLUSH, and RELEASE, for which nobody waits.
+    /// OPEN or CREATE, FLUSH, and RELEASE, for which the program does not wait.
     opens: u32,
     /// LOOKUP, GETATTR and their like.
     names: u32,
@@ -126,7 +126,8 @@ pub(super) struct Errand {
 }
 
 impl Errand {
-    /// What is done next: of all kinds the one of which the largest part is left.
+    /// The next request, so that all kinds are spread evenly: of the kind of which the largest part
+    /// is left. `None` if all are done.
     fn next(&mut self, xattr: bool) -> Option<Act> {
         let Asks { opens, names, reads, writes } = self.all;
         let write = if xattr { Act::GetXattr } else { Act::Write };
@@ -199,7 +200,7 @@ impl Served {
         let all = match self.files.mode {
             Mode::Passthrough => Asks { reads: 0, writes: 0, ..all },
             Mode::Daemon if self.files.keep_cache => all,
-            // What is opened is read.
+            // Without FOPEN_KEEP_CACHE an open drops the file's pages, so each file is read again.
             Mode::Daemon => Asks { reads: all.reads.max(all.opens), ..all },
             Mode::Raw => Asks::default(),
         };

@@ -1,8 +1,8 @@
 //! make and its job server.
 //!
-//! GNU make 4.3 that wants to begin a target but finds no token waits in `pselect()` for the pipe
-//! and for its children. So a token that comes back wakes every make that waits, the last that
-//! began to wait first; one of them gets it.
+//! If GNU make 4.3 wants to begin a target but finds no token, it waits in `pselect()` for the pipe
+//! and for its children. So a token that comes back wakes every make that waits: the last one to
+//! begin waiting is woken first. One of them gets the token.
 
 use super::process::Role;
 use super::{KernelBuild, us};
@@ -25,18 +25,18 @@ pub(super) enum TokenWait {
 pub(super) struct Make {
     /// Targets begun: first the subdirectories, then the objects, then the archive.
     started: u32,
-    /// Targets under way.
+    /// Targets that are being built.
     running: u32,
     /// Tokens taken from the pipe (one target needs none).
     tokens: u32,
     pub token: TokenWait,
-    /// Who it is, while it waits.
+    /// Its task, while it waits for a token.
     task: TaskId,
     /// What the child that it forks next is to do.
     next: Option<Role>,
     /// What children that have exited, and were not waited for yet, have done.
     pub ended: VecDeque<Role>,
-    /// The makes that the token that it has given back still has to wake.
+    /// Makes (by directory) that are still to be woken for a token that this one has given back.
     wakes: Vec<u32>,
 }
 
@@ -116,8 +116,8 @@ impl KernelBuild {
         Op::Run(self.ns(us))
     }
 
-    /// Begins the next target, or waits for a token. Who was woken for one has looked in vain if
-    /// another was faster.
+    /// Begins the next target, or waits for a token. A make that was woken for one has looked in
+    /// vain if another one was faster.
     fn begin_if_token(&mut self, task: TaskId, dir: u32) -> Op {
         if self.take_token(task, dir) {
             let child = self.begin_target(dir);
@@ -158,7 +158,8 @@ impl KernelBuild {
         true
     }
 
-    /// A target of this make is built: a token that it took goes back, and who waits shall look.
+    /// A target of this make is built. If it had taken a token, that goes back, and all makes that
+    /// wait look for it.
     fn target_ended(&mut self, dir: u32, ended: Role) -> Option<Op> {
         self.objects_done += u32::from(matches!(ended, Role::Line { .. }));
         let make = &mut self.makes[dir as usize];
@@ -168,6 +169,7 @@ impl KernelBuild {
         }
         make.tokens -= 1;
         self.tokens += 1;
+        // All of them are in `pselect()`: the pipe becomes readable for each.
         for waiter in &self.token_waiters {
             self.makes[*waiter as usize].token = TokenWait::Looks;
         }
@@ -177,8 +179,8 @@ impl KernelBuild {
         (!make.wakes.is_empty()).then_some(Op::Path)
     }
 
-    /// The end of `write()` into the pipe. Whom a child has woken meanwhile is not in the queue any
-    /// more.
+    /// The end of `write()` into the pipe: wakes the next make that waits. A make that a child has
+    /// woken meanwhile is not in the wait queue any more.
     pub(super) fn wake_readers(&mut self, dir: u32) -> Step {
         while let Some(waiter) = self.makes[dir as usize].wakes.pop() {
             let Make { token, task, .. } = self.makes[waiter as usize];

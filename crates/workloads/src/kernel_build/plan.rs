@@ -14,14 +14,14 @@ const LONGEST: f64 = 15.0;
 /// Mean time to compile and assemble an object on the reference machine, s: measured.
 const MEAN_COMPILE_S: f64 = 0.38;
 
-/// One directory.
+/// One directory with a make of its own.
 #[derive(Clone, Debug, Default)]
 pub struct Directory {
     /// Subdirectories, built by a `make` of their own.
     pub subdirs: Vec<u32>,
-    /// First object.
+    /// Number of its first object; the others follow.
     pub first_object: ObjectId,
-    /// Number of objects.
+    /// Its objects, without those of subdirectories.
     pub n_objects: u32,
 }
 
@@ -32,7 +32,7 @@ pub struct Plan {
     pub directories: Vec<Directory>,
     /// Compile time of each object at this machine's full speed, ns.
     pub compile_ns: Vec<u64>,
-    /// Time on this machine by time on the reference machine.
+    /// Factor from time on the reference machine to time on this one.
     pub slowness: f64,
 }
 
@@ -52,8 +52,8 @@ impl Plan {
     }
 }
 
-/// So many directories of the kernel's tree, evenly from its list; who is left out leaves its
-/// subdirectories to the one above. A directory's share of the objects is that of the list.
+/// So many directories of the kernel's tree, taken evenly from its list. Subdirectories of one that
+/// is left out go to the directory above. A directory's share of the objects is that of the list.
 fn tree(config: &Config) -> Vec<Directory> {
     let n = config.directories.clamp(1, config.objects.max(1)) as usize;
     let mut dirs = vec![Directory::default(); n];

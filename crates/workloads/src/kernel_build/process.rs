@@ -17,7 +17,7 @@ use super::plan::ObjectId;
 use super::{KernelBuild, us};
 use sim_core::{Op, ProgramCx, SleepState, TaskId};
 
-/// The assembler's share of an object's compile time is 1/20 (spec 14.3).
+/// The assembler's share of an object's compile time is 1/20: unverified.
 const AS_SHARE: u64 = 20;
 
 /// What a line of an object's recipe does, in a shell of its own.
@@ -42,7 +42,7 @@ const RECIPE: [Line; 9] = [
     Line::Nothing,
 ];
 
-/// What a process is.
+/// What a process does in the build.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Role {
     /// Builds one directory.
@@ -108,7 +108,7 @@ pub(super) struct Process {
     on_pipe: bool,
     /// All that there is to read is in its pipe.
     input: bool,
-    /// Who reads the pipe that its next child writes to.
+    /// The task that reads the pipe that its next child writes to.
     reader: TaskId,
     /// What it still has to ask the daemon of a FUSE file system.
     pub errand: Option<Box<Errand>>,
@@ -195,7 +195,7 @@ impl KernelBuild {
         }
     }
 
-    /// On to the next step of what it is in.
+    /// Goes on to the next step of its execve, script or exit.
     pub(super) fn advance(&mut self, task: TaskId) {
         match &mut self.procs[task].at {
             At::Exec(at) | At::Script(at) | At::Exit(at) => *at += 1,
@@ -254,8 +254,8 @@ impl KernelBuild {
         }
     }
 
-    /// Exit frees memory, tells the parent, and is gone. The parent's wake-up is SYNC in name only:
-    /// the waker is exiting by then (spec 5.5).
+    /// Exit frees memory, tells the parent, and is gone. The parent's wake-up has WF_SYNC, but
+    /// `select_task_rq_fair()` (v6.4) ignores that of a waker that is exiting (PF_EXITING).
     fn exit(&mut self, cx: &mut ProgramCx<'_>, task: TaskId) -> Op {
         let p = &self.procs[task];
         let (at, parent) = (p.at, p.parent);
@@ -267,7 +267,7 @@ impl KernelBuild {
             }
             At::Exit(1) if parent != TaskId::NONE => {
                 self.tell_parent(task, parent);
-                // No signal wakes a parent in vfork.
+                // A parent in vfork sleeps uninterruptibly: SIGCHLD does not wake it.
                 match self.procs[parent].in_vfork() {
                     true => Op::Exit,
                     false => Op::Wake { task: parent, sync: true },
@@ -329,7 +329,8 @@ impl KernelBuild {
         }
     }
 
-    /// A shell that runs `nm | reader`, with two forks. (A real one forks nm first.)
+    /// A shell that runs `nm | reader`, with two forks. A real one forks nm first; here nm has to
+    /// know its reader.
     fn pipeline(&mut self, cx: &mut ProgramCx<'_>, task: TaskId, at: u32, reader: Role) -> Op {
         match at {
             0 => self.run(task, us::SHELL),
@@ -349,7 +350,7 @@ impl KernelBuild {
         }
     }
 
-    /// Lists an object's symbols; what it writes fits into the pipe.
+    /// Lists an object's symbols. They fit into the pipe, so nm never waits for its reader.
     fn nm(&mut self, cx: &mut ProgramCx<'_>, task: TaskId, at: u32, reader: TaskId) -> Op {
         if at == 0 {
             return self.run(task, us::NM);

@@ -1,7 +1,7 @@
 //! What the steps of a build take, in us on the reference machine.
 //!
 //! The reference is the machine on which they were measured: a guest with two CPUs of an EPYC
-//! (Zen 5), Linux 6.1 with `allyesconfig`, GCC 12. What another machine needs is all of it times
+//! (Zen 5), Linux 6.1 with `allyesconfig`, GCC 12. On another machine all of them are multiplied by
 //! one number. Measured by `perf` (forks, executions, exits) and `time`; docs/CALIBRATION.md says
 //! how. `EXEC_OPEN` and `TOKEN` are read off one recording, `MAKE_PER_LINE` and `MAKE_PER_TARGET`
 //! off another; `AR` and `AR_PER_OBJECT` are unverified.
@@ -15,9 +15,9 @@ const EXEC: u64 = EXEC_OPEN + EXEC_LOAD;
 pub const EXIT: u64 = 100;
 /// make reads and expands what it needs for a directory.
 pub const MAKE_PARSE: u64 = 25_000;
-/// make begins with a target.
+/// make's own work to begin a target.
 pub const MAKE_PER_TARGET: u64 = 1_000;
-/// make goes on with the next line of a target's recipe.
+/// make's own work to go on with the next line of a target's recipe.
 pub const MAKE_PER_LINE: u64 = 100;
 /// make comes back from `pselect()`, since a token was there, and looks for it.
 pub const TOKEN: u64 = 5;
@@ -27,12 +27,15 @@ pub const SHELL: u64 = 150;
 pub const SHELL_STEP: u64 = 100;
 /// The gcc driver, up to the compiler.
 pub const GCC: u64 = 1_200;
-/// Dependencies from the compiler's list.
+/// fixdep makes dependencies of the compiler's list of headers.
 pub const FIXDEP: u64 = 3_000;
+/// rm removes fixdep's input.
 pub const RM: u64 = 450;
-/// An object's symbols.
+/// nm lists an object's symbols.
 pub const NM: u64 = 7_000;
+/// awk reads that list and looks for exported symbols.
 pub const AWK: u64 = 4_000;
+/// grep looks for one pattern in such a list.
 pub const GREP: u64 = 1_500;
 /// The archive of a directory.
 pub const AR: u64 = 3_000;

@@ -12,7 +12,7 @@ pub(crate) const UDP_SEND: Calls = &[
     "udp_sendmsg",
 ];
 
-/// The message is in the peer's socket.
+/// The message is in the peer's socket, and the peer is woken.
 pub(crate) const UDP_WAKE: Calls = &[
     "entry_SYSCALL_64",
     "do_syscall_64",
@@ -43,7 +43,7 @@ pub(crate) const UDP_RECEIVE: Calls = &[
     "udp_recvmsg",
 ];
 
-/// Nothing there.
+/// The socket is empty: the way into the sleep.
 pub(crate) const UDP_WAIT: Calls = &[
     "entry_SYSCALL_64",
     "do_syscall_64",
@@ -56,7 +56,7 @@ pub(crate) const UDP_WAIT: Calls = &[
     "schedule_timeout",
 ];
 
-/// As for UDP.
+/// The same as [`UDP_SEND`], over TCP.
 pub(crate) const TCP_SEND: Calls = &[
     "entry_SYSCALL_64",
     "do_syscall_64",
@@ -66,7 +66,7 @@ pub(crate) const TCP_SEND: Calls = &[
     "tcp_sendmsg",
 ];
 
-/// As for UDP.
+/// The same as [`UDP_WAKE`], over TCP.
 pub(crate) const TCP_WAKE: Calls = &[
     "entry_SYSCALL_64",
     "do_syscall_64",
@@ -89,7 +89,7 @@ pub(crate) const TCP_WAKE: Calls = &[
     "__wake_up_sync_key",
 ];
 
-/// As for UDP.
+/// The same as [`UDP_RECEIVE`], over TCP.
 pub(crate) const TCP_RECEIVE: Calls = &[
     "entry_SYSCALL_64",
     "do_syscall_64",
@@ -99,7 +99,7 @@ pub(crate) const TCP_RECEIVE: Calls = &[
     "tcp_recvmsg",
 ];
 
-/// As for UDP.
+/// The same as [`UDP_WAIT`], over TCP.
 pub(crate) const TCP_WAIT: Calls = &[
     "entry_SYSCALL_64",
     "do_syscall_64",
@@ -112,7 +112,7 @@ pub(crate) const TCP_WAIT: Calls = &[
     "schedule_timeout",
 ];
 
-/// The window is full.
+/// The window is full: the writer's way into its sleep.
 pub(crate) const TCP_WAIT_MEMORY: Calls = &[
     "entry_SYSCALL_64",
     "do_syscall_64",

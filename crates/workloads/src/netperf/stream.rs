@@ -1,11 +1,11 @@
-//! A bulk transfer over loopback TCP: how writes become segments, and what wakes whom.
+//! A bulk transfer over loopback TCP: how writes become segments, and what wakes reader and writer.
 //!
 //! Loopback has an MTU of 64 KiB, so a full segment carries 65 483 bytes. A write of 16 KiB
-//! leaves at once if nothing smaller than a full segment is under way (Nagle's rule as Minshall
-//! mended it); else it is appended to what waits, until a full segment has come together. The
-//! reader takes what is there, up to the size of its buffer, and acknowledges once the socket is
-//! empty or more than a full segment has come since. So one wake-up of the reader stands for about
-//! three writes, not for one: a real kernel was asked (docs/CALIBRATION.md has the numbers).
+//! leaves at once if nothing smaller than a full segment is under way (Nagle's rule with Minshall's
+//! change). Else it is appended to what waits, until a full segment has come together. The reader
+//! takes what is there, up to the size of its buffer. It acknowledges once the socket is empty or
+//! more than a full segment has come since. So one wake-up of the reader stands for about three
+//! writes, not for one, as on a real kernel (docs/CALIBRATION.md has the numbers).
 
 use super::WRITE_BYTES;
 
@@ -36,15 +36,15 @@ const COPY: u64 = 99;
 pub(super) enum Turn {
     /// Work in the kernel, in thousandths of `service_ns`.
     Work(u64),
-    /// The reader sleeps in its socket no longer.
+    /// Wake the reader, which sleeps in its socket.
     WakeReader,
-    /// The writer has room again.
+    /// Wake the writer, which has room again.
     WakeWriter,
-    /// Sleep until the other end says so.
+    /// Sleep until the other end wakes this one.
     Wait,
 }
 
-/// Where the writer is.
+/// How far the writer is in its call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 enum Writer {
     /// Between two calls.
@@ -56,13 +56,13 @@ enum Writer {
     Send(u64),
     /// A segment has arrived.
     Arrived,
-    /// The softirq acknowledges for a reader that is not there.
+    /// The softirq acknowledges for a reader that is not in its socket.
     Acknowledge,
     /// Looks at acknowledgments that have come during the call.
     Acked,
 }
 
-/// Where the reader is.
+/// How far the reader is in its call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 enum Reader {
     /// Looks into its socket.
@@ -70,7 +70,7 @@ enum Reader {
     Look,
     /// So many bytes are read when this is over.
     Copy(u64),
-    /// Tells the writer.
+    /// Sends an acknowledgment.
     Acknowledge,
 }
 
@@ -96,7 +96,7 @@ pub(super) struct Connection {
 }
 
 impl Connection {
-    /// Bytes that were read.
+    /// Bytes that were read since the beginning.
     pub(super) fn read_bytes(&self) -> u64 {
         self.read
     }
@@ -122,6 +122,7 @@ impl Connection {
                 self.push()
             }
             Writer::Send(bytes) => self.arrive(bytes),
+            // The softirq's ACK of a second segment; a reader in its call will send it instead.
             Writer::Arrived if self.reader == Reader::Look && self.sent - self.acked > MSS => {
                 self.writer = Writer::Acknowledge;
                 Turn::Work(ACK)
@@ -144,10 +145,12 @@ impl Connection {
             self.writer = Writer::Send(MSS);
             return Turn::Work(SEGMENT);
         }
+        // Minshall: a small segment may leave if the last small one is acknowledged.
         if self.unsent > 0 && self.una >= self.small_end {
             self.writer = Writer::Send(self.unsent);
             return Turn::Work(SEGMENT);
         }
+        // ACKs that came while the call held the socket (`release_sock()`).
         if self.backlog > 0 {
             self.writer = Writer::Acked;
             return Turn::Work(ACKED * std::mem::take(&mut self.backlog));
@@ -206,13 +209,14 @@ impl Connection {
         }
     }
 
-    /// Has a read something to tell the writer?
+    /// True if a read has a reason to send an acknowledgment (`tcp_cleanup_rbuf()`).
     fn tells(&self) -> bool {
         let news = self.sent - self.acked;
         news > MSS || news > 0 && self.queued() == 0 || self.writer_waits && self.has_room()
     }
 
-    /// A writer is not woken for each byte.
+    /// True if a writer that sleeps may be woken: half of the window is free, so that it is not
+    /// woken for each byte.
     fn has_room(&self) -> bool {
         self.queued() <= WINDOW_BYTES / 2
     }
@@ -288,7 +292,7 @@ mod tests {
 
     proptest! {
         /// However the ends take turns: no byte is lost or read before it was sent, the socket
-        /// holds no more than its window and what one call adds, and somebody is awake.
+        /// holds no more than its window and what one call adds, and one end is awake.
         #[test]
         fn a_stream_goes_on(turns in prop::collection::vec((any::<bool>(), 1..400u32), 1..60)) {
             let mut s = Connection::default();

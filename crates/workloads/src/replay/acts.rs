@@ -12,31 +12,31 @@ pub enum Act {
     Run(Ns),
     /// Wakes another thread.
     Wake {
-        /// Whom, an index.
+        /// The thread that is woken, by index.
         thread: u32,
         /// WF_SYNC: it is about to sleep.
         sync: bool,
     },
-    /// Starts another thread.
+    /// Starts another thread, by index.
     Start(u32),
     /// Sleeps until another thread wakes it once more than it has waited so far.
     Wait,
     /// Sleeps until a timer, or something else from outside, ends it.
     Timer {
-        /// When that was, ns since the beginning of the recording.
+        /// When the sleep ended, ns since the beginning of the recording.
         at: Ns,
         /// How long it slept, ns.
         length: Ns,
         /// Others of its sleeps took as long.
         repeats: bool,
     },
-    /// Sleeps for this long, ns.
+    /// Sleeps for this long, ns, whatever the timers' rule is.
     For(Ns),
     /// Sleeps in this state from now on.
     Sleeps(SleepState),
-    /// Has another name from now on, an index.
+    /// Has another name from now on, by its number.
     Named(u16),
-    /// Has another name because it is another program now (`execve`).
+    /// Is another program from now on (`execve`), with the name of this number.
     Exec(u16),
     /// Has another nice level from now on.
     Nice(i8),
@@ -50,7 +50,7 @@ pub(super) struct Cursor {
     instant: Ns,
 }
 
-/// Acts in order.
+/// Acts in order, packed into bytes.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Acts {
     bytes: Vec<u8>,
@@ -72,32 +72,32 @@ const EXEC: u8 = 10;
 const TIMER_AGAIN: u8 = 11;
 
 impl Acts {
-    /// How many there are.
+    /// Number of acts.
     pub fn len(&self) -> usize {
         self.n as usize
     }
 
-    /// True if there are none.
+    /// True if there are no acts.
     pub fn is_empty(&self) -> bool {
         self.n == 0
     }
 
-    /// Bytes that they take.
+    /// Bytes that the acts take.
     pub fn bytes(&self) -> usize {
         self.bytes.len()
     }
 
-    /// Bytes that are set aside for them.
+    /// Bytes of memory that are set aside for acts.
     pub fn capacity(&self) -> usize {
         self.bytes.capacity()
     }
 
-    /// No more are added.
+    /// Frees memory that is set aside: no more acts are added.
     pub fn shrink(&mut self) {
         self.bytes.shrink_to_fit();
     }
 
-    /// Adds one. An instant before the last one counts as that.
+    /// Adds an act. An instant before the last one is set to the last one.
     pub fn push(&mut self, act: Act) {
         match act {
             Act::Run(ns) => self.put(RUN, ns),
@@ -132,7 +132,7 @@ impl Acts {
         }
     }
 
-    /// The same with others, or none, in these places, which are in order.
+    /// The same acts, but at these places others, or none. `others` is sorted by place.
     pub fn with(&self, others: &[(usize, Option<Act>)]) -> Self {
         let (mut acts, mut at) = (Self::default(), Cursor::default());
         let mut others = others.iter().peekable();
@@ -147,7 +147,7 @@ impl Acts {
         acts
     }
 
-    /// All of them.
+    /// The acts in order.
     pub fn iter(&self) -> impl Iterator<Item = Act> + '_ {
         let mut at = Cursor::default();
         std::iter::from_fn(move || {

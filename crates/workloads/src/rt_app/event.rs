@@ -39,6 +39,7 @@ impl RtApp {
                 let steps = [Micro::Lock(mutex, false), Micro::Meet(b), Micro::Unlock(mutex)];
                 self.thread(me).first(steps);
             }
+            // `first` puts steps in front, so the last call here is done first: lock, wait, unlock.
             Event::Suspend(c, m) => {
                 self.thread(me).first([Micro::Unlock(named(m))]);
                 self.thread(me).cond_wait(named(c), named(m));
@@ -147,8 +148,8 @@ impl RtApp {
         Op::Wait
     }
 
-    /// At a barrier, its mutex held: the last one wakes the others, the rest wait. Who has passed
-    /// is missing again for the next round.
+    /// At a barrier, its mutex held: the last thread wakes the others, the rest wait. A thread that
+    /// has passed is missing again for the next round.
     fn meet(&mut self, me: TaskId, b: u32) {
         let own = Which::Barrier(b);
         if self.barriers[b as usize].missing == 0 {
@@ -167,6 +168,7 @@ impl RtApp {
         let thread = self.thread(me);
         let last = if unique { thread.timer(timer) } else { shared };
         let at = last.unwrap_or(thread.started_at).saturating_add(period);
+        // rt-app sets a relative timer that is late to now, but does not sleep for this period.
         let kept = if at <= now && !absolute { now } else { at };
         if unique {
             thread.set_timer(timer, kept);

@@ -18,7 +18,7 @@ impl Props {
         allowed: MaskId::ALL,
     };
 
-    /// These, where `attrs` says nothing else.
+    /// These properties with the changes of `attrs`.
     fn with(self, cx: &mut ProgramCx<'_>, attrs: &Attrs) -> Props {
         let SchedAttr { policy, nice, slice_ns } = self.sched;
         Props {
@@ -39,7 +39,7 @@ pub(super) fn of_task(cx: &mut ProgramCx<'_>, task: &TaskSpec) -> Vec<Props> {
 }
 
 impl RtApp {
-    /// A phase begins: sets what is not as it shall be in it. False if all is.
+    /// A phase begins: sets the properties that differ in it. False if none does.
     pub(super) fn change_props(&mut self, me: TaskId, kind: usize, phase: usize) -> bool {
         let wanted = self.props[kind][phase];
         let thread = self.thread(me);

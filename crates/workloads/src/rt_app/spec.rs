@@ -17,25 +17,25 @@ pub struct Spec {
     pub mutexes: Vec<String>,
     /// Names of the condition variables.
     pub conds: Vec<String>,
-    /// Barriers.
+    /// Barriers; events refer to them by index.
     pub barriers: Vec<BarrierSpec>,
-    /// Timers, those of a thread's own counted once.
+    /// Timers; one that every thread has of its own stands here once.
     pub timers: Vec<TimerSpec>,
 }
 
 /// A barrier: rt-app counts its users from the file.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct BarrierSpec {
-    /// Its name.
+    /// Its name in the file.
     pub name: String,
     /// Threads that meet there.
     pub users: u32,
 }
 
-/// A timer.
+/// A timer of `timer` events.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TimerSpec {
-    /// Its name.
+    /// Its name in the file.
     pub name: String,
     /// Every thread has one of its own (names that begin with `unique`).
     pub unique: bool,
@@ -44,9 +44,9 @@ pub struct TimerSpec {
 /// Scheduling properties; `None`: as the thread object says, or else the default.
 #[derive(Clone, Debug, Default)]
 pub struct Attrs {
-    /// Policy.
+    /// Scheduling policy, one of the fair class.
     pub policy: Option<SchedPolicy>,
-    /// Nice level.
+    /// Nice level, -20 to 19.
     pub nice: Option<i8>,
     /// Custom slice, ns (`dl-runtime` of a thread of the fair class).
     pub slice_ns: Option<u32>,
@@ -54,7 +54,7 @@ pub struct Attrs {
     pub cpus: Option<CpuSet>,
 }
 
-/// A thread object.
+/// A thread object: threads of one kind.
 #[derive(Clone, Debug)]
 pub struct TaskSpec {
     /// Name of the threads.
@@ -89,15 +89,15 @@ pub enum Event {
     Run(Ns),
     /// Loops until so much time has passed, on a CPU or not, ns.
     Runtime(Ns),
-    /// Sleep, ns.
+    /// Sleep for so long, ns.
     Sleep(Ns),
     /// Sleep until the timer's next period has passed.
     Timer {
-        /// Which.
+        /// Index of the timer.
         timer: u32,
         /// Its period, ns.
         period_ns: Ns,
-        /// The next period counts from the last, even if that is over already.
+        /// The next period counts from the end of the last one, even if it has passed by now.
         absolute: bool,
     },
     /// `pthread_mutex_lock`.
@@ -110,11 +110,11 @@ pub enum Event {
     Signal(u32),
     /// `pthread_cond_broadcast`.
     Broadcast(u32),
-    /// Signal, then wait.
+    /// Signal on a condition variable, then wait on it with a mutex.
     Sync(u32, u32),
     /// Wait for all other users of the barrier.
     Barrier(u32),
-    /// Wait until someone resumes this name: a condition variable and its mutex.
+    /// Wait until a thread resumes this name: a condition variable and its mutex.
     Suspend(u32, u32),
     /// Wake all that are suspended on this name.
     Resume(u32, u32),
@@ -125,8 +125,8 @@ pub enum Event {
 }
 
 impl Spec {
-    /// True if the run comes to an end by itself: a duration, or no thread that goes on for ever or
-    /// begins a chain of forks that does.
+    /// True if the run comes to an end by itself: it has a duration, or no thread goes on for ever
+    /// and no chain of forks does.
     pub fn ends(&self) -> bool {
         let endless = |t: &usize| {
             let task = &self.tasks[*t];
@@ -145,7 +145,7 @@ impl Spec {
         })
     }
 
-    /// The kinds of which there is ever a thread.
+    /// The kinds that ever have a thread: those that start with the run, and those that they fork.
     fn started(&self) -> Vec<usize> {
         let with_the_run = |t: &usize| self.tasks[*t].instances > 0;
         let mut started: Vec<usize> = (0..self.tasks.len()).filter(with_the_run).collect();
@@ -160,8 +160,8 @@ impl Spec {
         started
     }
 
-    /// True if one of these kinds, which fork no others, leads back to itself: what remains when
-    /// those that nobody forks are taken away, again and again.
+    /// True if one of these kinds, which fork no others, leads back to itself. Kinds that no
+    /// remaining kind forks are taken away, again and again; a circle remains.
     fn forks_in_circles(&self, kinds: &[usize]) -> bool {
         let mut forked = vec![0u32; self.tasks.len()];
         kinds.iter().flat_map(|t| self.forks(*t)).for_each(|k| forked[k] += 1);

@@ -1,10 +1,10 @@
-//! How the threads come into being: the main thread starts them, after what comes before it.
+//! How the main thread starts the others, and what happens before.
 //!
-//! On which CPUs threads start decides for seconds how they share them, and fork balancing goes by
-//! what the CPUs have done before. So the time before the start belongs to the model. In the
-//! recordings that `docs/CALIBRATION.md` names, the main thread creates the others on the CPU that
-//! perf has been busy on just before, so here one thread stands for both. Its CPU, the instant of
-//! its start and the length of each step vary with the seed, as from one recording to the next.
+//! The CPUs on which threads start decide for seconds how they share them, and fork balancing goes
+//! by what the CPUs have done before. So the time before the start belongs to the model. In the
+//! recordings that `docs/CALIBRATION.md` names, the main thread creates the others on a CPU that
+//! perf has kept busy until then. Here one thread stands for both. Its CPU, the instant of its
+//! start and the length of each step vary with the seed, as from one recording to the next.
 
 use super::RtApp;
 use super::thread::{Micro, Thread, Waits, wake};
@@ -13,10 +13,10 @@ use sim_core::{Ns, Op, ProgramCx, TaskAttr, TaskId};
 use std::sync::Arc;
 use topology::CpuId;
 
-/// The main thread begins at some time within this, ns: longer than a tick.
+/// The main thread begins at a random instant within this time, ns: longer than a tick.
 const START_WITHIN_NS: Ns = 20_000_000;
-/// What its CPU works before the program is loaded, ns: unverified; a few of the 32 ms in which
-/// utilization halves, so that the CPU counts as busy.
+/// Work on its CPU before the program is loaded, ns: unverified. It is several times the 32 ms in
+/// which utilization halves, so that the CPU counts as busy.
 const BEFORE_NS: Ns = 100_000_000;
 /// The main thread's work before the first thread, ns: 2-3 ms in the recordings that
 /// `docs/CALIBRATION.md` names.
@@ -34,21 +34,21 @@ const SET_UP_MORE_NS: Ns = 20_000;
 /// The main thread's number for random streams; the others count from 0.
 const MAIN: u64 = u64::MAX;
 
-/// Where the main thread is.
+/// How far the main thread is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 enum Stage {
     /// Before its first act.
     #[default]
     New,
-    /// About to work, and to load.
+    /// About to work as perf does, and to load the program.
     Loads,
-    /// So many threads of this kind exist.
+    /// So many threads of this kind (the first number) exist.
     Between(usize, u32),
     /// The same, and the next one is about to be created.
     Creates(usize, u32),
-    /// Until the duration is over.
+    /// Sleeps until the duration is over.
     Sleeps(Ns),
-    /// Until the last thread is gone.
+    /// Sleeps until the last thread is gone.
     Joins,
     Over,
 }
@@ -58,11 +58,11 @@ pub(super) struct Start {
     pub main: Option<TaskId>,
     stage: Stage,
     rng: Stream,
-    /// Threads that meet.
+    /// Threads that meet before their first events.
     expected: u64,
-    /// How many have come.
+    /// How many of them have come.
     arrived: u64,
-    /// Those that wait, the first to come first.
+    /// Threads that wait there, in the order in which they came.
     waiting: Vec<TaskId>,
 }
 
@@ -193,7 +193,7 @@ impl RtApp {
     }
 }
 
-/// A time with a least and an exponential rest.
+/// A time of at least so much, plus an exponential rest of this mean, ns.
 fn at_least(least: Ns, more_in_the_mean: Ns, rng: &mut Stream) -> Ns {
     least + (more_in_the_mean as f64 * random::exponential(rng)) as Ns
 }

@@ -1,8 +1,9 @@
 //! Mutexes and condition variables of the C library on futexes, as far as a scheduler sees them.
 //!
 //! A mutex is a word: free, taken, or taken with waiters perhaps. Unlocking frees it *and then*
-//! wakes one waiter, who tries again and may lose to whoever came in between. So a mutex is not
-//! handed over, and a waiter that comes too late runs for a moment only to sleep again.
+//! wakes one waiter. The waiter tries again, and loses if another thread has taken the mutex in
+//! between. So a mutex is not handed over, and a waiter that comes too late runs for a moment only
+//! to sleep again.
 
 use sim_core::TaskId;
 use std::collections::VecDeque;
@@ -13,7 +14,7 @@ enum Word {
     #[default]
     Free,
     Taken,
-    /// Taken, and unlocking asks the kernel to wake somebody.
+    /// Taken, and unlocking asks the kernel to wake a waiter.
     Contended,
 }
 
@@ -25,8 +26,9 @@ pub(super) struct Mutex {
 }
 
 impl Mutex {
-    /// Takes it if it is free. Who has slept for it, or returns from a condition variable, takes it
-    /// as contended: others may sleep there still. A failed try leaves the word contended.
+    /// Takes it if it is free. A thread that has slept for it, or that returns from a condition
+    /// variable, takes it as contended, since others may still sleep there. A failed try leaves the
+    /// word contended.
     pub fn try_lock(&mut self, has_waited: bool) -> bool {
         let free = self.word == Word::Free;
         let contended = has_waited || !free;
@@ -43,35 +45,35 @@ impl Mutex {
         sleeps
     }
 
-    /// Still among those that `FUTEX_WAKE` has not taken out.
+    /// True while `FUTEX_WAKE` has not taken the task out.
     pub fn is_asleep(&self, task: TaskId) -> bool {
         self.sleepers.contains(&task)
     }
 
-    /// Frees it. True if the kernel must be asked to wake somebody.
+    /// Frees it. True if the kernel must be asked to wake a waiter.
     pub fn unlock(&mut self) -> bool {
         std::mem::take(&mut self.word) == Word::Contended
     }
 
-    /// `FUTEX_WAKE` of one.
+    /// `FUTEX_WAKE` of one: takes out the task that has slept longest.
     pub fn wake_one(&mut self) -> Option<TaskId> {
         self.sleepers.pop_front()
     }
 }
 
-/// A condition variable: who waits for a signal, the oldest first.
+/// A condition variable: tasks that wait for a signal, the oldest first.
 #[derive(Default, Debug)]
 pub(super) struct Cond {
     waiters: VecDeque<TaskId>,
 }
 
 impl Cond {
-    /// Counts as waiting from here on, before the mutex is given up.
+    /// The task counts as waiting from here on, before the mutex is given up.
     pub fn join(&mut self, task: TaskId) {
         self.waiters.push_back(task);
     }
 
-    /// Not signalled yet.
+    /// True while the task has not been signalled.
     pub fn is_waiting(&self, task: TaskId) -> bool {
         self.waiters.contains(&task)
     }

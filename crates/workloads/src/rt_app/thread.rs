@@ -22,7 +22,7 @@ pub(super) enum Waits {
 /// A small step. An event is made of a few; some of them take no time.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) enum Micro {
-    /// Something that takes time.
+    /// An operation of the engine, which takes time.
     Do(Op),
     /// Tell the scheduler what the thread is like in its first phase.
     SetUp,
@@ -39,9 +39,9 @@ pub(super) enum Micro {
     /// Sleep on until woken by an unlock.
     MutexAsleep(Which),
     Unlock(Which),
-    /// In the kernel: wake one who sleeps on the mutex.
+    /// In the kernel: wake a task that sleeps on the mutex.
     MutexWake(Which),
-    /// Be counted as a waiter.
+    /// Count as a waiter from here on.
     CondJoin(Which),
     /// Sleep until signalled, if that has not happened yet.
     CondSleep(Which),
@@ -57,16 +57,16 @@ pub(super) enum Micro {
     Fork(u32),
 }
 
-/// A thread.
+/// A thread's place in its file, and its state.
 #[derive(Debug)]
 pub(super) struct Thread {
     /// Index of its thread object.
     pub kind: u32,
-    /// Rounds through all phases.
+    /// Rounds through all phases that are done.
     pub round: u64,
     pub phase: usize,
     pub phase_round: u64,
-    /// Next event of the phase.
+    /// Index of the next event of the phase.
     pub event: usize,
     /// Small steps to do, the next one last.
     pub todo: Vec<Micro>,
@@ -77,7 +77,7 @@ pub(super) struct Thread {
     /// Where its speed's quick variation comes from.
     pub jitter: Stream,
     pub waits: Waits,
-    /// As the scheduler was told last.
+    /// The properties that the scheduler was told last.
     pub props: Props,
 }
 
@@ -103,7 +103,7 @@ impl Thread {
         self.todo.extend(steps.into_iter().rev());
     }
 
-    /// `pthread_cond_wait`.
+    /// `pthread_cond_wait`: count as a waiter, unlock, sleep, lock again.
     pub fn cond_wait(&mut self, cond: Which, mutex: Which) {
         self.first([
             Micro::CondJoin(cond),

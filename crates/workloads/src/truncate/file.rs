@@ -20,7 +20,7 @@ pub(super) struct Files {
     current: u64,
 }
 
-/// Entries of one look-up.
+/// The entries that one look-up of truncation has found.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(super) struct Vector {
     pub shadows: u32,

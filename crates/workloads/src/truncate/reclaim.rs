@@ -3,14 +3,14 @@
 //!
 //! Each page leaves its mapping under the mapping's `tree_lock` and a shadow entry takes its place
 //! (`shrink_page_list`, `__remove_mapping`, Linux 4.14). The oldest pages are those of the file
-//! that is truncated next, or now. What a page takes is what it takes in a truncation (both
-//! unmap, remove and free it). Left out: lists, isolation, watermarks; kswapd sleeps when enough
-//! memory is free, these threads stand for something that goes on asking.
+//! that is truncated next, or now. A page costs as much as in a truncation (both unmap, remove and
+//! free it). Left out: lists, isolation, watermarks. kswapd sleeps when enough memory is free;
+//! these threads never do, as if other programs went on asking for memory.
 
 use super::{Costs, Critical, Round, Truncate};
 use sim_core::{Calls, Op, Step, TaskId};
 
-/// One thread.
+/// One thread that reclaims.
 #[derive(Clone, Copy, Default, Debug)]
 pub(super) struct Reclaimer {
     /// The file whose page it has in hand.

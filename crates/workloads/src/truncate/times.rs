@@ -7,7 +7,7 @@
 
 use sim_core::Ns;
 
-/// Times of deletions.
+/// Times of deletions, us each.
 #[derive(Clone, Default, Debug)]
 pub(super) struct Times(Vec<u32>);
 
@@ -42,7 +42,7 @@ impl Times {
         self.0.push(u32::try_from(us).unwrap_or(u32::MAX));
     }
 
-    /// Files that were deleted.
+    /// Number of files that were deleted.
     pub fn len(&self) -> usize {
         self.0.len()
     }

@@ -1,4 +1,5 @@
-//! CPUs that nobody looks at run ahead of the others: the run must be the same to the last bit.
+//! CPUs that nothing else depends on run ahead of the others: the run must be the same to the last
+//! bit.
 
 use crate::invariants::{eevdf, eevdfs};
 use crate::support::{shapes, simulate};
@@ -99,7 +100,7 @@ fn run<S: Discipline>(
 ) -> (String, Delays, u64) {
     let observer = Delays { heeds_order, ..Delays::default() };
     let mut sim = simulate(machine.clone(), Config::default(), policy, program, observer);
-    // Who may run ahead is held up now and then.
+    // CPUs that may run ahead are held up now and then.
     let ends = [first, first + second].map(|until| {
         loop {
             if let Some(end) = sim.run_events(97, until).or_else(|| sim.step(until)) {

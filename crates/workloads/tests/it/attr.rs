@@ -303,8 +303,8 @@ proptest! {
     }
 }
 
-/// [`Meddlers`] whose tasks go through the list each for itself: what one does does not hang on who
-/// asks first at one instant.
+/// [`Meddlers`] whose tasks each go through the list for themselves: the acts of one do not depend
+/// on which task asks first at one instant.
 #[derive(Clone, Debug)]
 pub struct EachItsOwn {
     program: Meddlers,

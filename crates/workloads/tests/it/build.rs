@@ -1,4 +1,4 @@
-//! The kernel build: its work, and who sleeps and wakes whom.
+//! The kernel build: its work, and which process wakes which.
 
 use crate::support::{free_machine, simulate};
 use policies::fcfs::Fcfs;
@@ -23,7 +23,7 @@ fn a_build_works_as_long_as_it_was_asked_to() {
     let mut sim = simulate(machine, Config::default(), policy, build, NoObserver);
     assert_eq!(sim.run_until(u64::MAX), StopReason::Done);
     let elapsed_s = sim.w.now as f64 * 1e-9;
-    // The top directory is nobody's target.
+    // The top directory is no target of another make.
     assert!((elapsed_s / 100.0 - 1.0).abs() < 1e-5, "{elapsed_s} s");
 }
 
@@ -32,12 +32,12 @@ fn a_build_works_as_long_as_it_was_asked_to() {
 struct Watch {
     /// The last child of each process.
     child: HashMap<TaskId, TaskId>,
-    /// Who sleeps until that child has memory of its own.
+    /// The parent that sleeps until that child has memory of its own.
     in_vfork: HashSet<TaskId>,
     /// When a make went to sleep, as a number.
     slept: HashMap<TaskId, usize>,
     n_slept: usize,
-    /// Whom a make has woken since it forked or slept, in order.
+    /// Tasks that a make has woken since it forked or slept, in order.
     herds: HashMap<TaskId, Vec<TaskId>>,
     largest_herd: usize,
     n_vforks: u32,
@@ -121,7 +121,7 @@ fn parents_sleep_in_vfork_and_a_token_wakes_every_make_that_waits() {
         ..kernel_build::Config::default()
     };
     let build = KernelBuild::new(config);
-    // One CPU: who looks for a token is asleep before the next one looks.
+    // One CPU: a make that looks for a token is asleep before the next one looks.
     let (machine, policy) = (free_machine(1), Fcfs::default());
     let mut sim = simulate(machine, Config::default(), policy, build, Watch::default());
     assert_eq!(sim.run_until(u64::MAX), StopReason::Done);

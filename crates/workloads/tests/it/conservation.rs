@@ -1,8 +1,11 @@
-//! I1 under the fair class. It does not conserve work (that is a metric of every run), but where
-//! there are no more tasks than CPUs behind one cache, and nothing keeps a wake-up from looking at
-//! all of them, nobody waits while a CPU idles, but for two races that the kernel has, too: a
-//! wake-up on an idle CPU that chooses this CPU itself may meet one from elsewhere (spec 5.9), and
-//! a task that a stopper pushes may meet one that has come, or woken up, where it is sent.
+//! Work conservation under the fair class: does a task wait while a CPU idles?
+//!
+//! In general it may, and how long is a metric of every run. But it may not under two conditions:
+//! there are no more tasks than CPUs behind one cache, and a wake-up looks at all of these CPUs.
+//! Two races remain, which the kernel has, too. A wake-up on an idle CPU that chooses this CPU
+//! itself may meet a wake-up from another CPU: until its enqueue ends nothing marks the CPU as
+//! taken. And a task that a stopper pushes may meet one that has come, or woken up, where it is
+//! sent.
 
 use crate::support::wastes;
 use policies::fair::features::{Features, Tunables};

@@ -61,7 +61,7 @@ fn a_writer_alone_is_as_fast_as_it_can_hash() {
 
 #[test]
 fn requests_in_flight_are_rate_times_latency() {
-    // I11: with all queues full.
+    // Little's law, with all queues full: in flight = rate x latency.
     let config = dm_crypt::Config { numjobs: 3, iodepth: 32, ..config() };
     let in_flight = f64::from(config.numjobs * config.iodepth);
     let machine = topology::Machine::regular(topology::RegularSpec::default());

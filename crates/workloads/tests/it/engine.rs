@@ -293,7 +293,8 @@ impl Program for ShortNap {
     }
 }
 
-/// T4.6: whoever sleeps on the queue and is woken there does not choose a CPU.
+/// A delayed task (it sleeps and is still on its runqueue) that is woken does not choose a CPU
+/// (`ttwu_runnable()`, v6.12).
 #[test]
 fn a_task_woken_while_it_is_delayed_stays_although_another_cpu_is_idle() {
     let after_its_nap = |delay_dequeue| {

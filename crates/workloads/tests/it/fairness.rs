@@ -1,5 +1,5 @@
-//! Turns and shares of CPU-bound tasks on one CPU (spec 3.11, I6, I9), on a machine without costs,
-//! so that ticks fall exactly where the arithmetic puts them.
+//! Turns and shares of CPU-bound tasks on one CPU under CFS. The machine has no costs, so that
+//! ticks fall exactly where the arithmetic puts them.
 
 use crate::support::{free_machine, simulate};
 use policies::fair::Fair;
@@ -84,7 +84,7 @@ fn weight(nice: i8) -> f64 {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(32))]
 
-    /// I9: over a long window everybody has had its share, up to two turns of the longest kind.
+    /// Over a long window every task has had its share, up to two turns of the longest kind.
     #[test]
     fn hogs_share_in_proportion(nice in prop::collection::vec(-5i8..=5, 2..8)) {
         let until = 30_000 * MS;

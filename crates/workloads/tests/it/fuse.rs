@@ -224,7 +224,7 @@ fn build_ns(mode: Option<Mode>) -> f64 {
 fn a_build_takes_longer_by_the_requests_that_it_waits_for() {
     let raw = build_ns(None);
     let bare = 1340.0 + 3400.0;
-    // Nobody waits for a release, but to ask for it takes half of a program's time.
+    // No program waits for a release, but to ask for it takes half of a program's time.
     let names = 20.0 * (1347.0 * (2.0 * bare + 670.0) + 38.0 * bare);
     near(build_ns(Some(Mode::Passthrough)) - raw, names, 0.001);
     let read = 1230.0 + 16.0 * 223.0 + 2200.0 + 16.0 * 166.0;

@@ -1,4 +1,4 @@
-//! Task groups: who gets what, the books after every event, and twins.
+//! Task groups: the shares of CPU time, the books after every event, and twins.
 
 use crate::dm_crypt;
 use crate::invariants::FairChecks;
@@ -231,7 +231,7 @@ fn check<W: Program>(
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// I9 on two levels: a group has its part of the CPU by its weight, a task its part of the
+    /// Shares on two levels: a group has its part of the CPU by its weight, a task its part of the
     /// group's by its own.
     #[test]
     fn hogs_share_in_proportion_within_groups_and_between_them(
@@ -330,7 +330,7 @@ proptest! {
         prop_assert_eq!(both(false), both(true));
     }
 
-    /// On one CPU, where nobody asks for a task's load, groups without tasks change nothing.
+    /// On one CPU, where no decision needs a task's load, groups without tasks change nothing.
     #[test]
     fn a_root_group_alone_is_flat_cfs(
         nice in prop::collection::vec(-10i8..10, 1..12),

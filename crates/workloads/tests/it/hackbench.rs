@@ -1,4 +1,5 @@
-//! hackbench: every message arrives, whoever runs when; and what a run costs where nothing else does.
+//! hackbench: every message arrives, in whatever order tasks run; and the costs of a run where
+//! nothing else costs time.
 
 use crate::support::{free_machine, run_checked, shapes, simulate};
 use policies::fair::features::{Features, Tunables};

@@ -1,4 +1,4 @@
-//! Spec 13 over random shapes, features and workloads, after every event.
+//! Invariants of the scheduler, after every event, over random shapes, features and workloads.
 
 use crate::support::{run_checked, shapes, simulate};
 use policies::fair::features::{Features, Tunables};
@@ -36,8 +36,8 @@ fn features() -> impl Strategy<Value = Features> {
     })
 }
 
-/// What the fair class must keep: I5, I14, I15, the runqueue's sums (T2.2, I13) and the shared
-/// wakequeue.
+/// Invariants of the fair class: `min_vruntime` does not go back, a runqueue's sums are right, the
+/// scan budget fits the LLC, idle cores and overload are announced, the shared wakequeue is sound.
 #[derive(Default)]
 pub struct FairChecks {
     min_vruntime: Vec<u64>,
@@ -58,25 +58,25 @@ impl FairChecks {
         }
         for (cpu, rq) in sim.policy.rqs.iter().enumerate() {
             if (rq.min_vruntime as i64).wrapping_sub(self.min_vruntime[cpu] as i64) < 0 {
-                return Err(format!("I5: min_vruntime of cpu {cpu} went back"));
+                return Err(format!("min_vruntime of cpu {cpu} went back"));
             }
             self.min_vruntime[cpu] = rq.min_vruntime;
             let weight = S::check(&sim.policy, &sim.w, CpuId(cpu as u32))?;
             if (rq.load_weight, rq.h_nr_running) != (weight, counts[cpu]) {
                 return Err(format!(
-                    "T2.2: cpu {cpu} has weight {} of {weight}, {} tasks of {}",
+                    "cpu {cpu} has weight {} of {weight}, {} tasks of {}",
                     rq.load_weight, rq.h_nr_running, counts[cpu]
                 ));
             }
             let queued = S::queued(&sim.policy, CpuId(cpu as u32));
             if queued.iter().any(|p| sim.w.tasks[*p].cpu.idx() != cpu) {
-                return Err(format!("I3: the tree of cpu {cpu} holds a task of another"));
+                return Err(format!("the tree of cpu {cpu} holds a task of another"));
             }
         }
         for (llc, cpus) in sim.policy.llcs.iter().zip(&sim.w.machine.llcs) {
             let n = cpus.len() as u32;
             if llc.nr_idle_scan > n || llc.nr_busy_cpus > n {
-                return Err(format!("I15: {llc:?} of {n} CPUs"));
+                return Err(format!("{llc:?} of {n} CPUs"));
             }
         }
         check_steals(sim)?;
@@ -85,8 +85,9 @@ impl FairChecks {
         check_wakequeues(sim)
     }
 
-    /// I14: who says that its LLC has an idle core has idle siblings. (Where a CPU went on at once
-    /// to its next event, it may have woken somebody there since.)
+    /// A CPU that announces an idle core in its LLC has idle siblings. This is only checked after a
+    /// single event: a CPU that went on to its next event at once may have woken a task there
+    /// since.
     fn check_idle_cores<S: Discipline, W: Program>(
         &mut self,
         sim: &Simulation<Fair<S>, W, NoObserver>,
@@ -107,13 +108,14 @@ impl FairChecks {
             };
             let announced = !before && llc.has_idle_cores && n_events == 1;
             if announced && !cpus.iter().any(could_announce) {
-                return Err(format!("I14: an idle core was announced and there is none: {llc:?}"));
+                return Err(format!("an idle core was announced and there is none: {llc:?}"));
             }
         }
         Ok(())
     }
 
-    /// I13: whoever makes a queue two or more long sets the flag, the stopper too (spec 8.2).
+    /// A task that makes a runqueue two or more long sets the overload flag (`add_nr_running()`);
+    /// the stopper does, too.
     fn check_overload<S: Discipline, W: Program>(
         &mut self,
         sim: &Simulation<Fair<S>, W, NoObserver>,
@@ -124,14 +126,14 @@ impl FairChecks {
             // A pass that has struck off CPUs with pinned tasks may clear it in the same step.
             let seen_by_all = sim.w.masks.len() == 1;
             if before < 2 && cpu.nr_running >= 2 && seen_by_all && !sim.policy.overload {
-                return Err(format!("I13: {} running and no overload", cpu.nr_running));
+                return Err(format!("{} running and no overload", cpu.nr_running));
             }
         }
         Ok(())
     }
 }
 
-/// I3, T7.2 and T7.5: a task is on at most one wakequeue, its own LLC's, and only while it waits.
+/// A task is on at most one wakequeue, that of its own LLC, and only while it waits.
 fn check_wakequeues<S: Discipline, W: Program>(
     sim: &Simulation<Fair<S>, W, NoObserver>,
 ) -> Result<(), String> {
@@ -141,7 +143,7 @@ fn check_wakequeues<S: Discipline, W: Program>(
         while at != TaskId::NONE {
             linked[at.idx()] += 1;
             if linked[at.idx()] > 1 {
-                return Err(format!("I3: {at:?} is on the wakequeues twice"));
+                return Err(format!("{at:?} is on the wakequeues twice"));
             }
             check_waiter(sim, q, at)?;
             at = sim.policy.tasks[at].swq_next;
@@ -149,12 +151,13 @@ fn check_wakequeues<S: Discipline, W: Program>(
     }
     let mut marked = sim.policy.tasks.iter().zip(&linked);
     if marked.any(|(se, n)| u32::from(se.on_swqueue) != *n) {
-        return Err("T7.5: tasks are marked as queued that are not, or the reverse".into());
+        return Err("tasks are marked as queued that are not, or the reverse".into());
     }
     Ok(())
 }
 
-/// T7.2, where nobody is in a critical section of the runqueue or the wakequeue.
+/// A task on a wakequeue is runnable, does not run, may move, and is in that queue's LLC. This is
+/// checked where no CPU is in a critical section of the runqueue or the wakequeue.
 fn check_waiter<S: Discipline, W: Program>(
     sim: &Simulation<Fair<S>, W, NoObserver>,
     q: usize,
@@ -168,7 +171,7 @@ fn check_waiter<S: Discipline, W: Program>(
     let its_own = sim.policy.shared.own(t.cpu);
     let curr = sim.w.cpus[t.cpu].curr;
     if !t.on_rq || curr == p || t.nr_cpus_allowed < 2 || its_own != q {
-        return Err(format!("T7.2: on shared queue {q}: {p:?} {t:?}"));
+        return Err(format!("on shared queue {q}: {p:?} {t:?}"));
     }
     Ok(())
 }
@@ -188,7 +191,8 @@ fn check_steals<S: Discipline, W: Program>(
     Ok(())
 }
 
-/// T7.7: an append and one way out take the wakequeue's lock once each; more only by the races.
+/// An append and one way out take the wakequeue's lock once each. More acquisitions come from the
+/// counted races only.
 fn check_acquisitions<S: Discipline, W: Program>(
     sim: &Simulation<Fair<S>, W, NoObserver>,
     appended_at_start: u64,
@@ -206,7 +210,7 @@ fn check_acquisitions<S: Discipline, W: Program>(
     let expected = 2 * swq.appended - appended_at_start + in_vain;
     // What is under way when the last task exits is not counted yet.
     if acquired.abs_diff(expected) > sim.w.cpus.len() as u64 {
-        return Err(format!("T7.7: {acquired} acquisitions: {swq:?}"));
+        return Err(format!("{acquired} acquisitions: {swq:?}"));
     }
     Ok(())
 }
@@ -275,7 +279,7 @@ pub fn check_class<S: Discipline, W: Program>(
     let config = Config { ttwu_queue, ..Config::default() };
     let mut sim = simulate(machine, config, policy, program, NoObserver);
     let mut checks = FairChecks::default();
-    // The first tasks are there before anybody could contend, and take no lock.
+    // The first tasks are there before any CPU could contend, and take no lock.
     let appended_at_start = sim.policy.balance.swq.appended;
     let end = run_checked(&mut sim, until, |sim| checks.check(sim))?;
     let c = &sim.w.counters;
@@ -285,9 +289,9 @@ pub fn check_class<S: Discipline, W: Program>(
     if end == StopReason::Done {
         check_acquisitions(&sim, appended_at_start)?;
     }
-    // I18
+    // Each migration has one cause.
     if c.migrations.iter().sum::<u64>() != c.migrations_by_cause.iter().sum::<u64>() {
-        return Err(format!("I18: migrations do not add up: {c:?}"));
+        return Err(format!("migrations do not add up: {c:?}"));
     }
     Ok(end)
 }
@@ -304,7 +308,7 @@ pub fn small_build() -> KernelBuild {
     })
 }
 
-/// I1: since when each CPU has been idle while some task waited.
+/// Since when each CPU has been idle while some task waited; `None` if that is not so now.
 struct Waste {
     since: Vec<Option<u64>>,
     longest_ns: u64,
@@ -327,7 +331,7 @@ impl Waste {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// I1: under a global FIFO no CPU idles while a task waits, beyond leaving its C-state and the
+    /// Under a global FIFO no CPU idles while a task waits, beyond leaving its C-state and the
     /// way through the scheduler.
     #[test]
     fn a_fifo_conserves_work(

@@ -1,5 +1,5 @@
-//! The lock model of the engine against exact results (T11.1-T11.3, T11.5): CPUs that cycle
-//! through a lock, each with a task of its own that thinks, takes the lock, and holds it.
+//! The lock model of the engine against exact results: CPUs that cycle through a lock, each with a
+//! task of its own that thinks, takes the lock, and holds it.
 
 use crate::support::{free_machine, simulate};
 use policies::fair::Fair;
@@ -114,7 +114,7 @@ fn run(machine: Machine, program: Repairmen, until: Ns) -> Simulation<Fcfs, Repa
     sim
 }
 
-/// T11.1
+/// A queued spinlock is FIFO.
 #[test]
 fn a_lock_is_granted_in_the_order_of_arrival() {
     let sim = run(free_machine(8), Repairmen::new(8, 5000.0, 1000.0, true, 1), 20 * MS);
@@ -124,7 +124,7 @@ fn a_lock_is_granted_in_the_order_of_arrival() {
     assert!(in_turn < got.len() / 2, "they do not come in turn: {in_turn}");
 }
 
-/// T11.2: a saturated lock is handed round without a gap, and everybody's turn comes.
+/// A saturated lock is handed round without a gap, and each CPU gets its turn.
 #[test]
 fn a_saturated_lock_serves_all_alike() {
     let (hold, until) = (1000, 20 * MS);
@@ -139,8 +139,8 @@ fn a_saturated_lock_serves_all_alike() {
     }
 }
 
-/// T11.2 with the cost of moving the lock's line: once to the one CPU that watches the lock word,
-/// twice to one that stands in the queue.
+/// The same with the cost of moving the lock's line: once to the one CPU that watches the lock word
+/// (its pending bit), twice to one that stands in the queue.
 #[test]
 fn a_hand_over_costs_a_line_to_the_first_waiter_and_two_to_the_others() {
     let (hold, until) = (1000, 20 * MS);
@@ -166,8 +166,9 @@ fn machine_repairman(n: u32, think: f64, hold: f64) -> (f64, f64) {
     (rate, response)
 }
 
-/// T11.3. Times are in us on paper and in ms here, so that a hand-over of a nanosecond is nothing.
-/// `expected`: throughput, response time and percent of time waiting, as text with the digits known.
+/// Compares runs with the exact result. Its us are ms here, so that a hand-over of 1 ns is nothing.
+/// `expected`: throughput, response time and percent of time waiting, as text with the digits
+/// known.
 fn check_repairman(n: u32, think: f64, hold: f64, expected: [&str; 3]) {
     let (rate, response) = machine_repairman(n, think, hold);
     let waiting = (response - hold) / (response + think);
@@ -264,7 +265,7 @@ impl Program for Nest {
     }
 }
 
-/// A lock, who held it from when to when, and the wait before.
+/// A lock, the CPU that held it, the begin and the end of the hold, and the wait before.
 type Hold = (LockId, CpuId, Ns, Ns, Ns);
 
 /// All holds, in the order of their ends.
@@ -286,7 +287,8 @@ impl Observer for Holds {
     }
 }
 
-/// T11.5: who waits for an inner lock holds the outer one longer, and those who want that wait too.
+/// A CPU that waits for an inner lock holds the outer one longer, and those that want the outer one
+/// wait, too.
 #[test]
 fn a_wait_for_a_nested_lock_extends_the_hold_outside() {
     let program = Nest { inner: LockId(0), outer: LockId(0), at: [0; 3] };

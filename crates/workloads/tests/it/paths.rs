@@ -165,7 +165,7 @@ fn every_item_is_consumed<P: Policy>(
     pool: Pool,
 ) -> Result<(), String> {
     let total = pool.total;
-    // Consumers that sleep at the end are woken by nobody; the items are what counts.
+    // Consumers that sleep at the end are not woken any more; the items are what counts.
     let mut sim = simulate(machine, Config::default(), policy, pool, NoObserver);
     let end = run_checked(&mut sim, 10_000_000_000, |_| Ok(()))?;
     let consumed = sim.program.consumed;
@@ -352,8 +352,9 @@ impl Program for Dozer {
     }
 }
 
-/// With interrupts on again the other one preempts it. It stays on its runqueue, gets its turn and
-/// sleeps then (spec 0.5); in a kernel that is not preemptible it sleeps at once.
+/// With interrupts on again the other task preempts it. It stays on its runqueue, gets its turn and
+/// sleeps then: `__schedule()` dequeues only a task that it was called by, not a preempted one. In
+/// a kernel that is not preemptible it sleeps at once.
 #[test]
 fn who_is_preempted_before_it_sleeps_stays_queued() {
     for (preemptible_kernel, queued) in [(true, 2), (false, 1)] {

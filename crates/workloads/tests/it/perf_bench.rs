@@ -37,7 +37,7 @@ fn an_operation_is_two_messages_two_wakeups_and_two_switches() {
 }
 
 /// With costs, on one CPU: two messages, and two times the way of a wake-up and of a switch; none
-/// of the rest, as nobody else is there.
+/// of the rest, as no other task is there.
 #[test]
 fn threads_and_processes_differ_by_the_address_space_only() {
     let us = |threads| {

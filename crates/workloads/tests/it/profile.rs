@@ -25,7 +25,7 @@ struct Ledger {
     /// By site.
     spin: BTreeMap<&'static str, Ns>,
     stacks: BTreeMap<(String, Vec<&'static str>), (PathGroup, Ns)>,
-    /// By lock: who has it.
+    /// By lock: the CPU that holds it.
     owners: BTreeMap<u32, CpuId>,
     acquired: u64,
 }
@@ -89,7 +89,7 @@ fn check<P: Policy, W: Program>(
             prop_assert_eq!(told, account, "cpu {}, {:?}", cpu, what);
         }
     }
-    // T11.4
+    // Spin times by site add up to those by CPU.
     for site in Site::ALL {
         let told = ledger.spin.get(site.name()).copied().unwrap_or(0);
         prop_assert_eq!(told, w.spin_ns(site), "{}", site.name());

@@ -1,4 +1,4 @@
-//! What rt-app's events do, seen from outside: who ran when.
+//! What rt-app's events do, seen from outside: which thread ran when.
 
 use crate::support::{TraceHash, free_machine, simulate};
 use policies::fair::Fair;

@@ -1,4 +1,4 @@
-//! I22: where everything takes k times as long, everything takes k times as long.
+//! Scaling: where all causes take k times as long, all results take k times as long.
 //!
 //! A time that stands in the engine instead of the machine or the workload would show. Two such
 //! times are the kernel's own and left out, PELT's period and those of the menu governor; and cores

@@ -33,7 +33,7 @@ fn measure(cpus: u32, message_threads: u32, threads: u32) -> Vec<(&'static str, 
 }
 
 /// A worker thinks for 1 ms and sleeps for 1 ms and half of a quarter in the mean; nothing costs
-/// time, so nobody waits.
+/// time, so no worker waits.
 #[test]
 fn with_a_cpu_for_each_a_worker_thinks_and_sleeps_in_turn_and_never_waits() {
     let results = measure(4, 1, 1);

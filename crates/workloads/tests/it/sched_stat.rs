@@ -1,4 +1,4 @@
-//! What /proc/schedstat counts equals what somebody counts who only hears of the events.
+//! The counts of /proc/schedstat equal those of an observer that hears of nothing but the events.
 
 use crate::support::simulate;
 use policies::fair::features::{Features, Tunables};

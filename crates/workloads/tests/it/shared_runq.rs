@@ -1,4 +1,4 @@
-//! SHARED_RUNQ in whole simulations (spec 7.3 to 7.5, 7.8).
+//! SHARED_RUNQ, versions 2 to 4 of the shared wakequeue, in whole simulations.
 
 use crate::attr::{EachItsOwn, meddlers};
 use crate::invariants::{FairChecks, check_class, small_build};
@@ -47,8 +47,8 @@ fn eevdf(machine: &Machine, shared_runq: SharedRunq) -> Fair<Eevdf> {
     Fair::eevdf(rules, features, tunables)
 }
 
-/// Tasks that wait and could go elsewhere, but are on no shared queue, where nobody is in a critical
-/// section of their runqueue.
+/// Tasks that wait and could go elsewhere, but are on no shared queue. Only those count whose
+/// runqueue's lock is free.
 fn waiting_unseen<S: Discipline, W: Program, P>(sim: &Simulation<Fair<S>, W, P>) -> u64
 where
     P: sim_core::Observer,
@@ -63,7 +63,7 @@ where
     unseen.count() as u64
 }
 
-/// Versions 2 and 3: whoever waits is on a shared queue, unless a CPU has just popped it.
+/// Versions 2 and 3: a task that waits is on a shared queue, unless a CPU has just popped it.
 fn check_all_seen<S: Discipline, W: Program>(
     sim: &Simulation<Fair<S>, W, NoObserver>,
 ) -> Result<(), String> {

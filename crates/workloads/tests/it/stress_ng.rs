@@ -49,7 +49,8 @@ fn a_load_is_kept_although_timers_are_late() {
     }
 }
 
-/// Who yields beside another one that yields is switched away from: the calls are the switches.
+/// A process that yields beside another one that yields is switched away from: there are as many
+/// switches as calls.
 #[test]
 fn two_that_yield_on_one_cpu_take_turns() {
     let config = stress_ng::Config { yields: 2, cpu: 0, ..cpu(0, 100) };

@@ -106,7 +106,7 @@ pub fn run_checked<P: Policy, W: Program, O: Observer>(
         let before = sim.w.now;
         let end = sim.step(until);
         if sim.w.now < before {
-            return Err("I17: time went back".into());
+            return Err("time went back".into());
         }
         sim.w.check_invariants().map_err(|e| format!("at {} ns: {e}", sim.w.now))?;
         check(sim).map_err(|e| format!("at {} ns: {e}", sim.w.now))?;
@@ -116,8 +116,8 @@ pub fn run_checked<P: Policy, W: Program, O: Observer>(
     }
 }
 
-/// The longest time for which one CPU has idled while one task waited (I1), beyond the time that
-/// leaving an idle state takes, ns. All tasks may use all CPUs.
+/// The longest time for which a CPU has idled while a task waited, beyond the time that leaving an
+/// idle state takes, ns. All tasks may use all CPUs.
 pub fn longest_waste<P: Policy, W: Program>(machine: Machine, policy: P, program: W) -> Ns {
     wastes(machine, policy, program).into_iter().max().unwrap_or(0)
 }

@@ -115,7 +115,7 @@ proptest! {
     }
 }
 
-/// I16: the same run twice.
+/// Determinism: the same run twice.
 #[test]
 fn the_same_seed_gives_the_same_run() {
     let machine = Machine::regular(topology::RegularSpec::default());

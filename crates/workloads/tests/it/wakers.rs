@@ -1,5 +1,5 @@
-//! Two wake-ups that choose within each other's windows (spec 5.9): the wake list marks a CPU as
-//! taken at the choice, a direct enqueue only when it ends.
+//! Two wake-ups that choose a CPU within each other's windows. The wake list marks the CPU as taken
+//! at the choice (`ttwu_pending`), a direct enqueue only when it ends.
 
 use crate::support::simulate;
 use policies::fair::Fair;

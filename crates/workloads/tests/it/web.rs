@@ -73,7 +73,7 @@ fn overload_is_refused() {
     assert!((14_000.0..17_000.0).contains(&latency), "{latency} ms");
 }
 
-/// Paired: a request takes the same, whoever serves it.
+/// Paired: a request takes the same, whichever thread serves it.
 #[test]
 fn more_cpus_change_no_request() {
     let few = measure(4, config(4, None));

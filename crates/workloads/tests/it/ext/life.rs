@@ -1,4 +1,4 @@
-//! The life of a wake-up, step by step (spec 12.3, vectors of 12.6).
+//! The life of a wake-up under a sched_ext scheduler, step by step.
 
 use crate::attr::Scripts;
 use crate::support::{free_machine, run_checked};
@@ -89,7 +89,7 @@ fn check(sim: &Sim<Log>, expected: &[&str]) {
     assert_eq!(sim.policy.ops.lines, expected);
 }
 
-/// T12.1
+/// A task inserted into the local queue by `select_cpu` is not enqueued again.
 #[test]
 fn direct_dispatch_skips_enqueue() {
     let nap = vec![Op::Sleep(MS), Op::Run(MS), Op::Sleep(100 * MS)];
@@ -112,10 +112,11 @@ fn direct_dispatch_skips_enqueue() {
     );
 }
 
-/// T12.2: the local queue before the global one before `dispatch`.
+/// A CPU takes the next task from its local queue, then from the global one, then by `dispatch`.
 #[test]
 fn local_comes_before_global_before_dispatch() {
-    // Four tasks at the start: 1 in the shared queue, 2 in the global one, 0 and 3 on the local one.
+    // Four tasks at the start: 1 in the shared queue, 2 in the global one, 0 and 3 on the local
+    // one.
     struct Order3(Log);
     impl Ops for Order3 {
         fn init(&mut self, cx: &mut Cx<'_>) {
@@ -154,7 +155,8 @@ fn local_comes_before_global_before_dispatch() {
     );
 }
 
-/// T12.3 and T12.6: a slice ends at a tick and its task goes to the tail; alone it is kept.
+/// A slice ends at a tick, and its task goes to the tail of the queue. A task that is alone keeps
+/// the CPU.
 #[test]
 fn a_slice_ends_at_a_tick_and_a_lone_task_is_kept() {
     let tasks = vec![(on(0), vec![]), (on(0), vec![Op::Run(5 * MS), Op::Sleep(1000 * MS)])];
@@ -183,7 +185,7 @@ fn a_slice_ends_at_a_tick_and_a_lone_task_is_kept() {
     );
 }
 
-/// T12.4: the order of arrival holds over the whole machine.
+/// The order of arrival holds over the whole machine.
 #[test]
 fn unpinned_tasks_run_in_the_order_of_their_arrival() {
     let mut tasks: Vec<(TaskAttr, Vec<Op>)> = Vec::new();
@@ -208,7 +210,7 @@ fn unpinned_tasks_run_in_the_order_of_their_arrival() {
     );
 }
 
-/// T12.5
+/// The pinned task waits for its CPU while the one behind it runs.
 #[test]
 fn a_pinned_head_is_skipped_and_does_not_block_others() {
     let hog = |ms| vec![Op::Run(ms * MS), Op::Sleep(1000 * MS)];
@@ -371,7 +373,7 @@ fn an_idle_cpu_steals_from_near_llcs_first() {
     assert_eq!(order, [7, 8, 6, 4, 5]);
 }
 
-/// Who has slept long is at most one slice ahead of the others.
+/// A task that has slept long is at most one slice ahead of the others.
 #[test]
 fn a_sleeper_gains_one_slice_under_vtime() {
     let mut tasks = vec![(on(0), vec![Op::Sleep(400 * MS)])];
@@ -411,7 +413,7 @@ impl Ops for Shortens {
     }
 }
 
-/// HZ 250: the slice counts from the last tick, and ends at a tick, whoever has set it.
+/// HZ 250: the slice counts from the last tick, and ends at a tick, whichever CPU has set it.
 #[test]
 fn a_slice_set_from_another_cpu_ends_at_the_tick_that_finds_it_used() {
     let run = |first, to| {

@@ -65,8 +65,8 @@ impl Ops for Nothing {}
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
-    /// I1: no CPU idles while a task waits in the shared queue, not for one event; and none while a
-    /// task waits anywhere, beyond leaving its C-state and the way through the scheduler.
+    /// No CPU idles while a task waits in the shared queue, not for one event. And none idles while
+    /// a task waits anywhere, beyond leaving its C-state and the way through the scheduler.
     #[test]
     fn fifo_conserves_work(
         shape in shapes(),
@@ -174,7 +174,7 @@ proptest! {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(16))]
 
-    /// I1 with forks, pipes and SYNC wake-ups.
+    /// The same with forks, pipes and SYNC wake-ups.
     #[test]
     fn fifo_and_vtime_conserve_work_in_a_build(shape in shapes(), rules in rules(), vtime: bool) {
         fn waste<S: Ops>(machine: Machine, new: impl Fn() -> Ext<S>) -> Result<Ns, String> {
@@ -203,8 +203,8 @@ fn fingerprint<S: Ops, W: Program>(
     format!("{end:?} {:x} {times:?} {counters:?}", sim.observer.hash)
 }
 
-/// What the second look is for: without it a CPU idles beside a waiting task until somebody's next
-/// dispatch.
+/// What the second look is for: without it a CPU idles beside a waiting task until another CPU's
+/// next dispatch.
 #[test]
 fn scx_simple_leaves_a_cpu_idle_beside_a_waiting_task() {
     let shape = topology::RegularSpec { cores_per_llc: 4, ..topology::RegularSpec::default() };
@@ -244,7 +244,7 @@ impl Program for Pipes {
     }
 }
 
-/// Who is woken by a write to a pipe waits for the writer.
+/// A task that is woken by a write to a pipe waits for the writer.
 #[test]
 fn scx_simple_makes_a_reader_wait_for_its_writer() {
     let shape = topology::RegularSpec { cores_per_llc: 8, ..topology::RegularSpec::default() };
