@@ -2,18 +2,18 @@
 //!
 //! Differences are paired: with the same seed every variant meets the same arrivals and service
 //! times, so the interval is that of the differences seed by seed. They are in percent of the
-//! baseline's mean, so that the change is that of the means. A verdict needs the interval to
-//! exclude zero, and a change that is not printed as 0.00 %; without an interval (one seed, or
-//! seeds that change nothing) a change of at least 0.15 %.
+//! baseline's mean, so that the change is that of the means. A verdict other than "same" needs an
+//! interval that excludes zero, and a change that is not printed as 0.00 %. Without an interval
+//! (one seed, or seeds that change nothing) it needs a change of at least 0.15 %.
 
 use crate::stats;
 use scenario::glue::{MachineInfo, machine_info};
 use scenario::{Better, Experiment, LlcUtilization, Published, Results, Variant, VariantRuns};
 
-/// Changes below this are taken for the same where no interval can tell (percent).
+/// Changes below this, in percent, are taken for the same where there is no interval.
 pub(crate) const SAME_PCT: f64 = 0.15;
 
-/// Changes below this are nothing, whatever the interval: they are printed as 0.00 % (percent).
+/// Changes below this, in percent, are nothing, whatever the interval: they are printed as 0.00 %.
 const NOTHING_PCT: f64 = 0.005;
 
 /// Everything there is to say about one experiment.
@@ -23,32 +23,32 @@ pub struct Analysis {
     pub scenario: String,
     /// The point of a sweep, such as `clients=64`; empty outside of one.
     pub at: String,
-    /// Human title.
+    /// The scenario's title.
     pub title: String,
     /// Fingerprint of the input files.
     pub hash: String,
-    /// The machine.
+    /// The machine that was simulated.
     pub machine: MachineInfo,
-    /// Workload kind.
+    /// Kind of the workload, such as `netperf`.
     pub workload: &'static str,
     /// The workload comes to an end by itself.
     pub ends: bool,
     /// When runs ended: `done` or a time.
     pub until: String,
-    /// Seeds.
+    /// The seeds, in the order of each metric's values.
     pub seeds: Vec<u64>,
     /// All variants, in the file's order.
     pub variants: Vec<VariantAnalysis>,
 }
 
-/// One variant.
+/// What the runs of one variant say.
 #[derive(Clone, Debug)]
 pub struct VariantAnalysis {
-    /// Name.
+    /// The variant's name in the scenario.
     pub name: String,
     /// True for the one that the others are compared with.
     pub baseline: bool,
-    /// Policy.
+    /// Name of the scheduling policy.
     pub policy: &'static str,
     /// Kernel version whose rules apply.
     pub rules: Option<&'static str>,
@@ -66,24 +66,24 @@ pub struct VariantAnalysis {
     pub metrics: Vec<Metric>,
     /// Changes from the baseline, one per metric that both have; empty for the baseline.
     pub deltas: Vec<(String, Delta)>,
-    /// Published values.
+    /// Its published values, beside the simulated ones.
     pub published: Vec<PublishedRow>,
     /// CPU use over time of the first seed.
     pub utilization: Option<LlcUtilization>,
 }
 
 impl VariantAnalysis {
-    /// A metric by name.
+    /// A metric by name; `None` if the runs do not measure it.
     pub fn metric(&self, name: &str) -> Option<&Metric> {
         self.metrics.iter().find(|m| m.name == name)
     }
 
-    /// The change of a metric from the baseline.
+    /// The change of a metric from the baseline; `None` for the baseline itself.
     pub fn delta(&self, name: &str) -> Option<&Delta> {
         self.deltas.iter().find(|(metric, _)| metric == name).map(|(_, delta)| delta)
     }
 
-    /// The published value of a metric.
+    /// The published value of a metric, if there is one.
     pub fn published(&self, name: &str) -> Option<&PublishedRow> {
         self.published.iter().find(|row| row.metric == name)
     }
@@ -92,15 +92,15 @@ impl VariantAnalysis {
 /// A metric over all seeds.
 #[derive(Clone, Debug)]
 pub struct Metric {
-    /// Name.
+    /// Its name, as `schedlab list` shows it.
     pub name: String,
     /// Unit; empty for counts.
     pub unit: &'static str,
-    /// The good direction.
+    /// Whether more of it is better, or less, or neither.
     pub better: Better,
-    /// Mean.
+    /// Mean over the seeds.
     pub mean: f64,
-    /// Standard deviation.
+    /// Standard deviation over the seeds.
     pub sd: f64,
     /// 95 % interval of the mean; `None` with one seed.
     pub ci95: Option<[f64; 2]>,
@@ -116,9 +116,9 @@ pub struct Delta {
     /// 95 % interval of it; `None` with one seed, if the values differ but no seed changes them, or
     /// without a percentage.
     pub ci95: Option<[f64; 2]>,
-    /// What it amounts to.
+    /// What the change amounts to.
     pub verdict: Verdict,
-    /// An interval says so, and not its size alone.
+    /// True if an interval backs the verdict, and not the size of the change alone.
     pub by_interval: bool,
     /// Every seed gave the same value as in the baseline.
     pub identical: bool,
@@ -140,7 +140,7 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// The word used everywhere.
+    /// The word for it in all formats.
     pub fn word(self) -> &'static str {
         match self {
             Verdict::Better => "better",
@@ -166,9 +166,9 @@ impl Verdict {
 /// A published value beside the simulated one.
 #[derive(Clone, Debug)]
 pub struct PublishedRow {
-    /// Metric.
+    /// Name of the metric.
     pub metric: String,
-    /// Published value.
+    /// The published value, in the metric's unit.
     pub value: f64,
     /// Its standard deviation, if published.
     pub sd: Option<f64>,
@@ -240,7 +240,7 @@ fn analyze(
         false => 0,
     };
     let cut_off = n_cut_off(runs);
-    // The time that somebody was given is not the time that the work takes.
+    // A run that was cut off took the time that the scenario prescribes: that is no result.
     let any_cut_off = cut_off + baseline.map_or(0, n_cut_off) > 0;
     let compared: Vec<&Metric> =
         metrics.iter().filter(|m| m.name != "elapsed" || !any_cut_off).collect();
@@ -291,7 +291,7 @@ fn delta(metric: &Metric, baseline: &[f64]) -> Delta {
         metric.values.iter().zip(baseline).map(|(own, base)| own - base).collect();
     let difference = stats::mean(&differences);
     let interval = stats::ci95(&differences).filter(|_| seeds_matter(&metric.values, baseline));
-    // Nothing against nothing is no change; against something it is no percentage.
+    // From 0 to 0 there is no change; from 0 to something there is no percentage.
     let base = stats::mean(baseline).abs();
     let percent = |x: f64| if x == 0.0 { 0.0 } else { x / base * 100.0 };
     let pct = (base != 0.0 || difference == 0.0).then(|| percent(difference));
@@ -306,8 +306,8 @@ fn delta(metric: &Metric, baseline: &[f64]) -> Delta {
     Delta { pct, ci95, verdict, by_interval: interval.is_some(), identical }
 }
 
-/// False if the values differ between the variants, but all seeds gave the same: then there is no
-/// chance that an interval could be of.
+/// False if the values differ between the variants, but all seeds gave the same: the differences do
+/// not vary, so an interval would have the width 0.
 fn seeds_matter(own: &[f64], baseline: &[f64]) -> bool {
     let is_constant = |values: &[f64]| values.windows(2).all(|w| w[0] == w[1]);
     own == baseline || !is_constant(own) || !is_constant(baseline)
@@ -329,7 +329,7 @@ fn published_row(
     let simulated_delta_pct =
         deltas.iter().find(|(name, _)| *name == row.metric).and_then(|(_, delta)| delta.pct);
     let simulated = metrics.iter().find(|m| m.name == row.metric).map(|m| m.mean);
-    // Two runs too short to finish anything differ by nothing, which says nothing.
+    // Runs too short to finish anything have the value 0: equal zeros are no agreement.
     let measured_nothing = simulated == Some(0.0) && row.value != 0.0;
     let agrees = |(p, s)| !measured_nothing && agrees(p, s);
     PublishedRow {
@@ -351,7 +351,7 @@ fn published_row(
 /// This is about size and direction only, not about the intervals behind [`Verdict`], which a
 /// publication rarely gives. Two changes under 0.15 % are both "the same". Once one of them is
 /// larger, the direction decides: -0.17 % and -0.02 % agree, although the second one alone would
-/// pass for nothing, and a change of exactly zero has no direction and agrees with no real one.
+/// pass for "the same". A change of exactly zero has no direction and agrees with no real one.
 fn agrees(published: f64, simulated: f64) -> bool {
     let both_same = published.abs() < SAME_PCT && simulated.abs() < SAME_PCT;
     let one_sign = published * simulated > 0.0;

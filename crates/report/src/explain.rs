@@ -14,9 +14,9 @@ use scenario::{Explanation, Kind, N_NEAR, RuleTime};
 
 /// An explanation and what it is of.
 pub struct View<'a> {
-    /// The run.
+    /// Which run it is.
     pub run: OneRun<'a>,
-    /// The explanation.
+    /// The time that is explained, by rule.
     pub explanation: &'a Explanation,
 }
 

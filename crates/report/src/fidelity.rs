@@ -37,13 +37,13 @@ pub struct Fidelity {
 pub struct Compared {
     /// Short name of the scenario, and the point if it is a sweep.
     pub scenario: String,
-    /// Human title.
+    /// The scenario's title.
     pub title: String,
     /// Fingerprint of the input files.
     pub hash: String,
-    /// Name of the machine.
+    /// Name of the machine that was simulated.
     pub machine: String,
-    /// Seeds.
+    /// The seeds that were run.
     pub seeds: Vec<u64>,
     /// Its rows, those of one metric together.
     pub rows: Vec<Row>,
@@ -64,13 +64,13 @@ pub struct Row {
     pub delta: Option<Delta>,
     /// How far the simulated value is from the published one, in percent of it.
     pub off_pct: Option<f64>,
-    /// What it is judged by.
+    /// By which of its values it is judged.
     pub by: By,
     /// Whether it is right by that; `None` if the simulation has nothing to compare.
     pub right: Option<bool>,
 }
 
-/// What a row is judged by.
+/// The value by which a row is judged.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum By {
     /// Its change from the published baseline.
@@ -89,12 +89,12 @@ impl By {
     }
 }
 
-/// So many are right of so many.
+/// A count of rows that are right, and of all that were judged.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Tally {
-    /// Those that are right.
+    /// Rows that are right.
     pub right: usize,
-    /// All that were judged.
+    /// All rows that were judged.
     pub of: usize,
 }
 
@@ -108,7 +108,7 @@ impl Tally {
     }
 }
 
-/// What rows amount to.
+/// The score of some rows.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Score {
     /// Changes that agree.
@@ -205,7 +205,7 @@ fn row(variant: &VariantAnalysis, published: &PublishedRow) -> Row {
         .simulated
         .filter(|_| published.value != 0.0)
         .map(|simulated| (simulated / published.value - 1.0) * 100.0);
-    // Nothing is as near to nothing as can be.
+    // 0 where 0 was published: right, though no percentage says so.
     let both_zero = published.simulated.map(|simulated| simulated == published.value);
     let right = match by {
         By::Change => published.agrees,
@@ -224,7 +224,7 @@ fn row(variant: &VariantAnalysis, published: &PublishedRow) -> Row {
 }
 
 impl Row {
-    /// What became of it, in a word or two.
+    /// How it was judged, in a word or two.
     pub fn mark(&self) -> &'static str {
         match (self.published.calibrated, self.by, self.right) {
             (true, ..) => "calibrated",

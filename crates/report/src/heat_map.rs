@@ -17,7 +17,7 @@ const LEFT: i32 = 70;
 const RIGHT: i32 = 30;
 const HEAD: i32 = 26;
 const FOOT: i32 = 30;
-/// More columns than this are merged: a screen cannot show them.
+/// Most columns of the map: a screen shows no more, so further ones are merged.
 const COLUMNS_MAX: usize = 240;
 const INK: RGBColor = RGBColor(36, 41, 47);
 

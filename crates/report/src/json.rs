@@ -5,7 +5,7 @@ use crate::TOOL;
 use crate::analysis::{Analysis, Delta, Metric, PublishedRow, VariantAnalysis};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
-/// Version of the format.
+/// Version of the format, the field `schema`.
 pub(crate) const SCHEMA: u32 = 1;
 
 /// The analysis as an indented document.

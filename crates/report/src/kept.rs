@@ -1,9 +1,9 @@
-//! Finished runs are kept beside the results, so that a sweep which was stopped goes on where it
-//! was: by nothing more than running it again.
+//! Finished runs, kept beside the results: if a sweep was stopped, running it again goes on where
+//! it was.
 //!
-//! A run's file is named by the fingerprint of all that decides its bytes: the program, the
-//! machine, the policy, the workload and the seed. So a value more in a sweep, another title or
-//! more seeds cost only the runs that are new, and a changed program costs all of them.
+//! The name of a run's file is the fingerprint of all that decides its bytes: the program, the
+//! machine, the policy, the workload and the seed. So after a new value in a sweep, another title
+//! or more seeds only the new runs are made. After a change of the program all are made again.
 
 use crate::out::{self, OutError};
 use scenario::registry::metric;
@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// The folder of the runs within the output directory.
 const FOLDER: &str = "runs";
 
-/// Runs what is not kept yet, and keeps it.
+/// An executor that runs only what is not kept yet, and keeps it.
 pub struct Kept<'a> {
     inner: &'a dyn Executor,
     folder: PathBuf,
@@ -63,13 +63,14 @@ impl Executor for Kept<'_> {
 /// A run as it is kept.
 #[derive(serde::Serialize, serde::Deserialize)]
 struct Run {
-    /// For people who look into the folder.
+    /// Scenario, point, variant and seed are for people that look into the folder. They are not
+    /// read again.
     scenario: String,
     at: String,
     variant: String,
     seed: u64,
     finished: bool,
-    /// In the order of the run.
+    /// The metrics, in the order of the run.
     metrics: Vec<(String, f64)>,
     utilization: Option<Utilization>,
 }

@@ -4,8 +4,8 @@
 //! paired differences from the baseline with a verdict, and the published values beside them. All
 //! the formats print an `Analysis` and compute nothing; [`out`] writes them to files.
 //!
-//! The functions that print give a `String`, always colored (text) or never (the others); whoever
-//! writes it to a stream strips the colors where they are not wanted.
+//! The functions that print give a `String`: text is always colored, the other formats never are.
+//! The caller that writes it to a stream strips the colors where they are not wanted.
 
 pub mod explain;
 pub mod fidelity;

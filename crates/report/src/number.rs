@@ -3,7 +3,7 @@
 /// Values below this that are not zero are too small to matter, and to print.
 const TINY: f64 = 0.001;
 
-/// A value of a metric. Counts (no unit) have no decimals; latencies (us) three digits, as their
+/// A value of a metric. Counts (no unit) have no decimals. Latencies (us) have three digits: their
 /// histogram keeps no more.
 pub fn number(value: f64, unit: &str) -> String {
     let size = value.abs();

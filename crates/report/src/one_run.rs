@@ -13,7 +13,7 @@ const DIM: Style = Style::new().dimmed();
 
 /// One seed of one variant.
 pub struct OneRun<'a> {
-    /// The scenario.
+    /// Short name of the scenario.
     pub experiment: &'a Experiment,
     /// Name of the variant.
     pub variant: &'a str,
@@ -37,7 +37,7 @@ impl OneRun<'_> {
         )
     }
 
-    /// What made it.
+    /// The line that says what made the text.
     pub(crate) fn foot(&self) -> String {
         format!("\n{DIM}{TOOL}, scenario {}.{DIM:#}\n", self.experiment.hash)
     }

@@ -67,7 +67,7 @@ pub(crate) fn remove(path: &Path) -> Result<(), OutError> {
     }
 }
 
-/// Writes one file.
+/// Writes one file, whole or not at all.
 pub fn write_file(path: &Path, content: &str) -> Result<(), OutError> {
     let dir = match path.parent() {
         Some(dir) if !dir.as_os_str().is_empty() => dir,
@@ -153,7 +153,7 @@ pub(crate) fn write_all(dir: &Path, files: &[(&str, String)]) -> Result<Vec<Path
     Ok(written)
 }
 
-/// A temporary file with the content, readable by whom other new files are.
+/// A temporary file with the content, with the permissions that any new file gets.
 fn stage(dir: &Path, content: &str) -> std::io::Result<tempfile::NamedTempFile> {
     let mut builder = tempfile::Builder::new();
     builder.prefix(".schedlab-");
@@ -163,7 +163,7 @@ fn stage(dir: &Path, content: &str) -> std::io::Result<tempfile::NamedTempFile> 
         builder.permissions(std::fs::Permissions::from_mode(0o666));
     }
     let mut file = builder.tempfile_in(dir)?;
-    // Not through `file` itself, whose errors name the temporary file as well.
+    // Not through `file` itself: its errors would name the temporary file, too.
     file.as_file_mut().write_all(content.as_bytes())?;
     file.as_file().sync_all()?;
     Ok(file)

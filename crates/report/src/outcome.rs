@@ -1,4 +1,4 @@
-//! What becomes of a study: the report of one experiment, or that of a sweep.
+//! The report of a study: that of a single experiment, or that of a sweep.
 
 use crate::out::{self, OutError};
 use crate::sweep::{self, SweepAnalysis};
@@ -6,7 +6,7 @@ use crate::{Analysis, csv, deltas_svg, json, json_line, markdown, text, utilizat
 use scenario::{Results, Study};
 use std::path::{Path, PathBuf};
 
-/// What can be said of a study.
+/// The analysis of a study.
 #[derive(Clone, Debug)]
 pub enum Outcome {
     /// A single experiment.
@@ -15,7 +15,8 @@ pub enum Outcome {
     Sweep(SweepAnalysis),
 }
 
-/// The files that a report may have besides its results; those that one has not are another's.
+/// Files that a report may have besides its results. One that this report has not is left from
+/// another report.
 const PICTURES: [&str; 3] = ["deltas.svg", "utilization.svg", "curves.svg"];
 
 impl Outcome {

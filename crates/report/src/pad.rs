@@ -39,7 +39,7 @@ fn end(text: &str, columns: usize) -> &str {
         taken += c.width().unwrap_or(0);
         taken <= columns
     };
-    // An accent without its letter is left behind.
+    // An accent whose letter is cut off goes, too.
     let letters = text.char_indices().rev().take_while(fits).filter(|(_, c)| c.width() != Some(0));
     &text[letters.last().map_or(text.len(), |(at, _)| at)..]
 }

@@ -20,9 +20,9 @@ const SLOWPATH: &str = "native_queued_spin_lock_slowpath";
 
 /// A profile and what it is of.
 pub struct View<'a> {
-    /// The run.
+    /// Which run it is.
     pub run: OneRun<'a>,
-    /// The profile.
+    /// Where its busy time went.
     pub profile: &'a Profile,
 }
 
@@ -71,7 +71,7 @@ impl View<'_> {
         groups
     }
 
-    /// Time spinning for locks.
+    /// Time of all CPUs that was spent spinning for locks, ns.
     fn slowpath(&self) -> u64 {
         self.profile.time(|s| s.functions.last() == Some(&SLOWPATH))
     }

@@ -5,12 +5,12 @@
 use scenario::schedstat::{CpuStat, DomainStat, SchedStat};
 use std::fmt::Write;
 
-/// The version of the format.
+/// The version of the format, the file's first line.
 const VERSION: u32 = 17;
 /// Bits of a mask between two commas.
 const CHUNK: usize = 32;
 
-/// The file.
+/// The whole text of the file.
 pub fn text(stat: &SchedStat) -> String {
     let mut out = format!("version {VERSION}\ntimestamp {}\n", stat.jiffies);
     let n_cpus = stat.cpus.len();

@@ -1,8 +1,8 @@
 //! How many seeds an experiment needs: those that tell a change of a given size from chance.
 //!
-//! The interval of a paired change narrows with the square root of the number of seeds. From the
-//! differences of the seeds that were run follows how many make it as narrow as wanted. The
-//! estimate is itself one of chance: after the further seeds it is made anew.
+//! The interval of a paired change narrows with the square root of the number of seeds. The spread
+//! of the differences so far tells how many seeds make it as narrow as wanted. That is an estimate
+//! from few samples: it is made anew after the further seeds.
 
 use crate::analysis::{Analysis, Metric, VariantAnalysis};
 use crate::{stats, view};
@@ -13,7 +13,7 @@ const SEEDS_MIN: u64 = 4;
 /// More seeds than this are not asked for.
 const SEEDS_MAX: u64 = 10_000;
 
-/// What one change needs.
+/// The number of seeds that one change needs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Need {
     /// Name of the variant.
@@ -22,7 +22,7 @@ pub struct Need {
     pub metric: String,
     /// Half the width of its 95 % interval, in percent of the baseline; `None` with one seed.
     pub half_pct: Option<f64>,
-    /// Seeds with which it is as narrow as wanted.
+    /// Seeds with which the interval is as narrow as wanted.
     pub seeds: u64,
 }
 

@@ -1,7 +1,7 @@
 //! A sweep: the same comparison at each of its points, one table per metric.
 //!
-//! Each point is an [`Analysis`] like any other: paired changes with intervals, published values
-//! of that point. What a sweep adds is the view along its axes: a row per point, a column per
+//! Each point is an [`Analysis`] like any other, with paired changes, intervals and the published
+//! values of that point. A sweep adds the view along its axes: a row per point, a column per
 //! variant, the geometric mean of the changes over all points, and levels as shares of a reference
 //! point.
 
@@ -24,11 +24,11 @@ use scenario::{Axis, Results, Study};
 pub struct SweepAnalysis {
     /// Short name of the scenario.
     pub scenario: String,
-    /// Human title.
+    /// The scenario's title.
     pub title: String,
     /// Fingerprint of the input files and of what was set.
     pub hash: String,
-    /// What the points differ in.
+    /// The axes: the keys in which the points differ, with their values.
     pub axes: Vec<Axis>,
     /// The points, the last axis running fastest; never empty.
     pub points: Vec<SweepPoint>,
@@ -39,11 +39,11 @@ pub struct SweepAnalysis {
 /// One point of a sweep.
 #[derive(Clone, Debug)]
 pub struct SweepPoint {
-    /// For each axis, which of its values.
+    /// For each axis, the index of the point's value.
     pub at: Vec<usize>,
-    /// The point whose baseline the levels of this one are shares of.
+    /// Index of the reference point: levels of this one are shares of its baseline's.
     pub reference: Option<usize>,
-    /// What the runs at this point say.
+    /// The analysis of the runs at this point.
     pub analysis: Analysis,
 }
 
@@ -74,7 +74,7 @@ impl SweepAnalysis {
         &self.points[0].analysis
     }
 
-    /// The metric of that name as the first point that has it measured it.
+    /// The metric of that name, from the first point that measured it.
     pub fn metric(&self, name: &str) -> Option<&Metric> {
         self.points.iter().find_map(|point| point.analysis.baseline()?.metric(name))
     }

@@ -44,7 +44,7 @@ const DETAILS: &[&str] = &[
     "steal_lost",
 ];
 
-/// Metrics on no screen: parts of others, for those who ask for them.
+/// Metrics on no screen, since they are parts of others. JSON and CSV have them.
 const HIDDEN: &[&str] = &[
     "wakeup_latency_p95",
     "wakeup_latency_p999",
@@ -73,13 +73,13 @@ const HIDDEN: &[&str] = &[
     "popped_but_running",
 ];
 
-/// The metrics that get a block: the headlines, and whatever was published.
+/// The metrics that get a block: the headlines, and all that were published.
 pub fn headlines(analysis: &Analysis) -> Vec<&Metric> {
     let Some(baseline) = analysis.baseline() else {
         return Vec::new();
     };
     let published = |name: &str| analysis.variants.iter().any(|v| v.published(name).is_some());
-    // The time that the scenario prescribes tells nothing, whatever was published.
+    // A time that the scenario prescribes is no result, even if one was published.
     let prescribed = |name: &str| name == "elapsed" && !analysis.all_finished();
     let wanted = |m: &&Metric| {
         let headline = HEADLINES.contains(&m.name.as_str()) && is_used(analysis, &m.name);
@@ -90,7 +90,7 @@ pub fn headlines(analysis: &Analysis) -> Vec<&Metric> {
     chosen
 }
 
-/// The metrics of the matrix.
+/// The metrics of the matrix, in the order of its rows.
 pub fn details(analysis: &Analysis) -> Vec<&Metric> {
     let Some(baseline) = analysis.baseline() else {
         return Vec::new();
@@ -167,8 +167,8 @@ pub fn heading(metric: &Metric) -> String {
     }
 }
 
-/// True if equal values are really equal. Latencies come rounded from a histogram: two that look
-/// equal need not be.
+/// True if values that look equal are equal. Latencies come rounded from a histogram: two that look
+/// equal may differ.
 pub fn is_exact(metric: &Metric) -> bool {
     metric.unit != "us"
 }

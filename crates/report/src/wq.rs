@@ -6,15 +6,15 @@ use scenario::wq::{PoolRow, QueueRow, ScopePods, WqRun};
 
 const BOLD: Style = Style::new().bold();
 
-/// A run's workqueues and what run it was.
+/// The workqueues of a run, and which run it was.
 pub struct View<'a> {
-    /// The scenario.
+    /// Short name of the scenario.
     pub experiment: &'a Experiment,
     /// Name of the variant.
     pub variant: &'a str,
     /// Seed of the run.
     pub seed: u64,
-    /// What was seen.
+    /// The workqueues, and samples of their counters.
     pub run: &'a WqRun,
 }
 

@@ -5,7 +5,7 @@ use super::View;
 use scenario::{Blame, Near, RuleTime, Wait};
 use serde_json::{Map, Value, json};
 
-/// Version of the format.
+/// Version of the format, the field `schema`.
 const SCHEMA: u32 = 1;
 
 /// The explanation as an indented document.

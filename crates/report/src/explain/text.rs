@@ -12,10 +12,10 @@ const DIM: Style = Style::new().dimmed();
 
 /// Rows below this share, in percent, are added up.
 const SHOWN_PCT: f64 = 0.1;
-/// Pairs of commands shown.
+/// Pairs of commands that are shown at most.
 const PAIRS: usize = 8;
 
-/// The explanation with colors.
+/// The explanation as tables with colors.
 pub fn text(view: &View<'_>) -> String {
     let mut out = String::new();
     head(&mut out, view);

@@ -4,10 +4,10 @@ use super::{Compared, Fidelity, Row, Score, Tally};
 use crate::TOOL;
 use serde_json::{Value, json};
 
-/// Version of the format.
+/// Version of the format, the field `schema`.
 const SCHEMA: u32 = 1;
 
-/// All of it as an indented document.
+/// All rows and scores as an indented document.
 pub fn json(fidelity: &Fidelity) -> String {
     let document = json!({
         "schema": SCHEMA,

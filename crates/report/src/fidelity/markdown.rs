@@ -6,7 +6,7 @@ use crate::markdown::escape;
 use crate::number::{number, percent};
 use std::fmt::Write;
 
-/// All of it as Markdown.
+/// All rows, the scores and the sources as Markdown.
 pub fn markdown(fidelity: &Fidelity) -> String {
     let mut out = String::from(
         "| scenario | variant | metric | published | change | simulated | change | 95 % interval | \

@@ -99,7 +99,7 @@ fn score_line(of: &str, score: Score) -> String {
     format!("  {name}{cells}")
 }
 
-/// The cell of a name.
+/// The cell of a name, cut to its width.
 fn name(text: &str, columns: usize) -> String {
     pad::left(&pad::short(text, columns), columns)
 }

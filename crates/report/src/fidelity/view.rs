@@ -1,4 +1,4 @@
-//! What text and Markdown share: cells in words, and what the words mean.
+//! Cells in words, and what the words mean: shared by text and Markdown.
 
 use super::{By, CLEAR_PCT, Compared, Fidelity, LEVEL_PCT, Row, Score, Tally};
 use crate::analysis::SAME_PCT;
@@ -70,7 +70,7 @@ pub fn remarks(fidelity: &Fidelity) -> Vec<String> {
     remarks
 }
 
-/// That changes have no intervals; of which scenarios, if not of all.
+/// The remark that changes have no intervals, with the scenarios concerned if not all are.
 fn one_seed(fidelity: &Fidelity) -> Option<String> {
     let changes = |s: &&Compared| s.rows.iter().any(|row| row.by == By::Change);
     let compared: Vec<&Compared> = fidelity.scenarios.iter().filter(changes).collect();

@@ -8,7 +8,7 @@ use std::fmt::Write;
 pub fn folded(profile: &Profile) -> String {
     let mut out = String::new();
     for stack in &profile.stacks {
-        // The separators of the format cannot be in a frame.
+        // A frame must not contain the separators of the format.
         out.extend(stack.comm.chars().map(|c| if c == ';' || c.is_whitespace() { '_' } else { c }));
         for function in &stack.functions {
             let _ = write!(out, ";{function}");

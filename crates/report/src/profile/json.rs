@@ -5,7 +5,7 @@ use super::View;
 use scenario::{LockClass, SiteTime, Spread, StackTime};
 use serde_json::{Map, Value, json};
 
-/// Version of the format.
+/// Version of the format, the field `schema`.
 const SCHEMA: u32 = 1;
 
 /// The profile as an indented document.

@@ -10,10 +10,10 @@ use std::fmt::Write;
 const BOLD: Style = Style::new().bold();
 const DIM: Style = Style::new().dimmed();
 
-/// Columns for command names.
+/// Width of command names, in columns of the terminal.
 const COMMS: usize = 3;
 
-/// The profile with colors.
+/// The profile as tables with colors.
 pub fn text(view: &View<'_>) -> String {
     let mut out = String::new();
     head(&mut out, view);

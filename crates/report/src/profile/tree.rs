@@ -31,7 +31,7 @@ impl<'a> Node<'a> {
     }
 }
 
-/// The graph of all commands.
+/// The call graph of all commands together.
 pub(super) fn tree(view: &View<'_>) -> String {
     let mut root = Node::default();
     for stack in &view.profile.stacks {

@@ -131,7 +131,7 @@ struct Mark {
     published: Option<f64>,
 }
 
-/// The curve of a variant.
+/// The curve of a variant with its band and marks.
 fn curve(panel: &Panel<'_>, xs: &[f64], variant: usize) -> Vec<Mark> {
     let mark = |(point, x): (&&SweepPoint, &f64)| {
         let variant = &point.analysis.variants[variant];

@@ -45,11 +45,11 @@ pub struct Change {
 }
 
 impl Change {
-    /// The change of a variant at a point; `None` if there is none to tell.
+    /// The change of a variant at a point; `None` for the baseline, or if it was not measured.
     pub fn of(variant: &VariantAnalysis, name: &str) -> Option<(Self, Delta)> {
         let (delta, own) = (*variant.delta(name)?, variant.metric(name)?);
         let (pct, ci95, word) = view::change(&delta, own);
-        // Against nothing there is no percentage: the value itself says more.
+        // From a baseline of 0 there is no percentage: the value itself is shown.
         let pct = if delta.pct.is_none() { number(own.mean, own.unit) } else { pct };
         Some((Self { pct, half: ci95.map_or(String::new(), half), word }, delta))
     }

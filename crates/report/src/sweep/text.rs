@@ -15,7 +15,7 @@ use std::fmt::Write;
 
 /// Columns of the change of one variant, with the gap before it.
 const CHANGE: usize = 25;
-/// Columns of a line.
+/// Width of a line, in columns of the terminal.
 const WIDTH: usize = 100;
 
 /// The sweep as tables with colors.
@@ -107,7 +107,7 @@ fn table(out: &mut String, sweep: &SweepAnalysis, metric: &Metric) {
     }
 }
 
-/// The last row: what the changes come to over all points.
+/// The last row: the geometric mean of the changes over all points.
 fn geometric_mean(
     out: &mut String,
     sweep: &SweepAnalysis,

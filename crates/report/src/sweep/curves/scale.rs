@@ -2,10 +2,10 @@
 
 /// Values at this ratio and above are shown on a logarithmic axis.
 const DECADE: f64 = 10.0;
-/// Ticks of an axis at most.
+/// Largest number of ticks of an axis.
 const TICKS_MAX: usize = 7;
 
-/// An axis.
+/// An axis: a range of values, and the pixels that show it.
 pub struct Scale {
     low: f64,
     high: f64,
@@ -35,7 +35,7 @@ impl Scale {
         Self { low, high, log, from, to }
     }
 
-    /// Where a value lies.
+    /// The pixel of a value.
     pub fn pixel(&self, value: f64) -> i32 {
         let share = match self.log {
             true => (value.max(self.low) / self.low).ln() / (self.high / self.low).ln(),
