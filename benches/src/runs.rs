@@ -1,4 +1,4 @@
-//! What the benchmarks run, ready to go.
+//! The simulations that the benchmarks run, set up and warmed up.
 
 use crate::machines;
 use hdrhistogram::Histogram;
@@ -33,7 +33,7 @@ pub fn advance<P: Policy, W: Program, O: Observer>(
     }
 }
 
-/// CFS with these features on `machine`, with nobody watching, after `warm_up` of simulated time:
+/// CFS with these features on `machine`, without an observer, after `warm_up` of simulated time:
 /// the first tasks all start at once on the first LLC, and balancing takes a while to spread them.
 fn cfs<W: Program>(
     machine: Arc<Machine>,

@@ -58,7 +58,7 @@ impl Chosen {
         Ok(Self { experiment, variant, seed, quiet: args.quiet })
     }
 
-    /// Runs it in some way, with a progress bar.
+    /// Runs it by a function, with a progress bar.
     fn run<T, E>(&self, run: impl FnOnce(&RunSpec, &dyn Fn(f64)) -> Result<T, E>) -> Result<T, E> {
         let bar = Bar::new(&self.experiment.name, self.quiet);
         let spec = self.experiment.spec(&self.variant, self.seed);
@@ -67,7 +67,7 @@ impl Chosen {
         done
     }
 
-    /// What a report says of it.
+    /// The run as a report names it.
     fn described(&self) -> OneRunReport<'_> {
         let (experiment, variant, seed) = (&self.experiment, &self.variant.name, self.seed);
         OneRunReport { experiment, variant, seed }

@@ -14,7 +14,7 @@ fn end(signal: i32) -> ! {
     let _no_more_files = report::out::uninterrupted();
     let _no_more_traces = scenario::glue::abandon_unfinished_traces();
     let _no_more_bars = progress::wipe();
-    // What a shell says of a program that a signal has ended.
+    // The exit code that a shell shows for a program that a signal has ended.
     process::exit(128 + signal)
 }
 
@@ -29,7 +29,7 @@ pub fn leave_nothing_behind() {
     };
     let again = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM] {
-        // In this order the first signal finds the flag as it was.
+        // Handlers run in this order: the first signal finds the flag not yet set.
         let _ = flag::register_conditional_shutdown(signal, 128 + signal, again.clone());
         let _ = flag::register(signal, again.clone());
     }

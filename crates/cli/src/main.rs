@@ -44,7 +44,7 @@ fn main() -> ExitCode {
 /// Says why the program stops, and turns it into an exit code.
 fn finish(stop: Stop, would_run: bool) -> ExitCode {
     match stop {
-        // Whoever read our output has seen enough.
+        // The reader has closed our output, as `head` does: that is no failure.
         Stop::ReaderGone => ExitCode::SUCCESS,
         Stop::RunFailed(message) => {
             output::complain(&message);

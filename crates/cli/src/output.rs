@@ -25,7 +25,8 @@ pub fn print(text: &str) -> Result<(), Stop> {
     })
 }
 
-/// Prints one line to standard error, if anyone listens.
+/// Prints one line to standard error. If that is closed, the line is lost: there is no place to
+/// report it.
 pub fn note(kind: &str, style: anstyle::Style, message: &str) {
     let _ = writeln!(anstream::stderr(), "{style}{kind}{style:#}: {message}");
 }
@@ -52,7 +53,7 @@ pub fn show_faults(faults: &Faults, would_run: bool) {
     complain(&format!("{} in the input{shown}{not_run}", count(n, "fault")));
 }
 
-/// A number of things.
+/// A number of things in words: `1 run`, `2 runs`.
 pub fn count(n: usize, what: &str) -> String {
     format!("{n} {what}{}", if n == 1 { "" } else { "s" })
 }

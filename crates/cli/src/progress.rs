@@ -11,7 +11,7 @@ const PATIENCE: Duration = Duration::from_millis(400);
 
 const STEPS: u64 = 1000;
 
-/// The bar on the screen, if there is one; held by whoever draws.
+/// The bar on the screen, if there is one. A thread that draws or removes it holds the lock.
 static SHOWN: Mutex<Option<ProgressBar>> = Mutex::new(None);
 
 /// Removes the bar from the screen; while the guard is held no other appears.
@@ -27,7 +27,7 @@ pub fn wipe() -> MutexGuard<'static, impl Sized> {
 pub struct Bar {
     bar: ProgressBar,
     begin: Instant,
-    /// False if nobody wants to see it.
+    /// False if standard error is no terminal, or `quiet` is set.
     wanted: bool,
 }
 

@@ -16,7 +16,7 @@ pub fn check(paths: &[PathBuf]) -> Result<(), Stop> {
             Err(found) => faults.0.extend(found.0),
         }
     }
-    // Whoever has read enough of the one wants to know of the other all the same.
+    // A closed standard output must not hide the faults, which go to standard error.
     let printed = print(&right);
     if faults.0.is_empty() { printed } else { Err(Stop::Faults(faults)) }
 }

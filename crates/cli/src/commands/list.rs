@@ -190,7 +190,7 @@ fn no_machines() -> String {
     format!("no machine files in {MACHINES} here: go to schedlab's sources, or give a path")
 }
 
-/// What to do about a name that no machine has.
+/// The remedy for a name that no machine has.
 pub fn no_such_machine(name: &Path) -> String {
     let files = machine_files();
     let names: Vec<_> = files.iter().filter_map(|file| file.file_stem()?.to_str()).collect();

@@ -1,4 +1,4 @@
-//! The main job: run scenarios and print what they say.
+//! The main job: run scenarios and print their results.
 
 use super::{load_all, no_such_variant};
 use crate::args::{Cli, Format, HowToRun, RunArgs};
@@ -26,7 +26,7 @@ pub fn run(args: &RunArgs) -> Result<(), Stop> {
     for (idx, mut study) in studies.into_iter().enumerate() {
         let dir = dirs.get(idx).map(PathBuf::as_path);
         let outcome = run_study(&mut study, engine.as_ref(), args, dir)?;
-        // Whatever becomes of the files, the results are printed: they took time to compute.
+        // Results took time to compute: they are printed even if the files cannot be written.
         let written = dir.map(|dir| outcome.write(dir));
         print(&shown(&outcome, args, idx, n_studies))?;
         if let Some(Err(error)) = written {

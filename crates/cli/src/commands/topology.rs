@@ -5,7 +5,7 @@ use crate::output::{Stop, note, print};
 use scenario::{Diagnostic, Dump, glue};
 use std::path::{Path, PathBuf};
 
-/// Runs the command.
+/// Runs a command of `schedlab topology`.
 pub fn topology(command: &Topology) -> Result<(), Stop> {
     match command {
         Topology::Show { machine, table, toml } => show(machine, *table, *toml),
@@ -43,7 +43,7 @@ fn import(from: &ImportFrom, out: Option<&Path>) -> Result<(), Stop> {
     }
 }
 
-/// The one that was given; clap takes care that one is.
+/// The source that was given; clap makes sure that there is exactly one.
 fn dump(from: &ImportFrom) -> Dump<'_> {
     let ImportFrom { sysfs, hwloc, lscpu, cpuid } = from;
     let sysfs = sysfs.as_deref().map(Dump::Sysfs);

@@ -61,7 +61,7 @@ fn stop(chosen: &Chosen, failure: TraceFailure) -> Stop {
     }
 }
 
-/// What the tools' own sums must agree with.
+/// The sums of the trace, with which those of the tools must agree.
 fn sums(traced: &Traced) -> String {
     let (t, metrics) = (&traced.totals, &traced.output.metrics);
     let elapsed = metrics.iter().find(|m| m.name == "elapsed").map_or(0.0, |m| m.value);

@@ -8,7 +8,7 @@ use scenario::Until;
 
 /// Samples of a run unless an interval is given.
 const SAMPLES: u64 = 10;
-/// Samples at most: all are kept until the end, and nobody reads more.
+/// Samples at most: all are kept until the end, and more of them are too many to read.
 const SAMPLES_MAX: u64 = 10_000;
 
 /// Runs one variant under one seed and prints its workqueues.

@@ -48,8 +48,8 @@ fn run_times(text: &str) -> BTreeMap<&str, u64> {
     sums
 }
 
-/// Those who compute compute as long as they did; the pipe's two ends sleep less often than they did
-/// (docs/TRACE.md), and a sleep costs time.
+/// Threads that only compute do so for as long as recorded. The two ends of the pipe sleep less
+/// often than recorded (docs/TRACE.md), and a sleep costs time.
 #[test]
 fn anchor_a_real_recording_is_done_again() {
     let lab = Lab::new();
