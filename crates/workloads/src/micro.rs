@@ -181,7 +181,7 @@ pub struct OpenQueue {
     pub interarrival_ns: Ns,
     /// Mean service time, ns.
     pub service_ns: Ns,
-    /// Customers after whom the run ends.
+    /// The run ends when this many customers were served.
     pub customers: u64,
     pool: u32,
     arrivals: Stream,

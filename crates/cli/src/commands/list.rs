@@ -67,7 +67,7 @@ fn features() -> Rows {
     FEATURES.iter().map(row).collect()
 }
 
-/// Name, range, default, who has it, help.
+/// Name, range, default, the policies that have it, help.
 fn tunable_row(t: &TunableDef) -> Vec<String> {
     let mut row = key_row(&t.key);
     row.insert(row.len() - 1, t.owners());

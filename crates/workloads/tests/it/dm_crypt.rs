@@ -88,7 +88,7 @@ fn affinities() -> impl Strategy<Value = Affinity> {
 }
 
 /// Encrypting is kernel work, but a worker offers its CPU after each sector: whether the kernel is
-/// preemptible makes no difference to whom it shares the CPU with.
+/// preemptible makes no difference to the tasks beside it.
 #[test]
 fn a_worker_gives_way_between_sectors_in_every_kernel() {
     let switches = |preemptible_kernel| {

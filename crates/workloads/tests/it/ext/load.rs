@@ -272,7 +272,7 @@ fn vtime_shares_by_weight() {
 }
 
 /// As in the kernel: the next task is chosen before the one whose slice is over is back in the
-/// queue, so nobody runs two slices in a row while others wait.
+/// queue, so no task runs two slices in a row while others wait.
 #[test]
 fn vtime_gives_nobody_more_than_every_other_slice() {
     let policy = ext(Vtime::new(true), Rules::V6_18);
