@@ -76,7 +76,7 @@ impl FairChecks {
         for (llc, cpus) in sim.policy.llcs.iter().zip(&sim.w.machine.llcs) {
             let n = cpus.len() as u32;
             if llc.nr_idle_scan > n || llc.nr_busy_cpus > n {
-                return Err(format!("{llc:?} of {n} CPUs"));
+                return Err(format!("more than the {n} CPUs of an LLC are counted: {llc:?}"));
             }
         }
         check_steals(sim)?;
