@@ -11,9 +11,8 @@ use criterion::{
 };
 use policies::fair::Fair;
 use policies::fair::features::{Features, Tunables};
-use sim_core::{
-    Config, DequeueFlags, EnqueueFlags, MigrationCause, Policy, Step, TaskAttr, TaskId, World,
-};
+use policies::moves;
+use sim_core::{Config, DequeueFlags, EnqueueFlags, Policy, Step, TaskAttr, TaskId, World};
 use topology::CpuId;
 
 const BUSY: CpuId = CpuId(0);
@@ -68,7 +67,7 @@ impl Rig {
             self.f.nested_done(&mut self.w, at, n);
         }
         self.w.deactivate(at, self.task);
-        self.w.set_task_cpu(self.task, BUSY, MigrationCause::Balance);
+        self.w.set_task_cpu(self.task, BUSY, moves::BALANCE);
     }
 
     /// CPU 1 has nothing left to run: the whole of `before_idle`.
@@ -96,12 +95,12 @@ fn by_hand(c: &mut Criterion) {
     group.bench_function("empty", |b| {
         let mut rig = Rig::new(true);
         b.iter(|| rig.pull());
-        assert_eq!(rig.w.counters.pull_empty, rig.w.counters.pull_attempts);
+        assert_eq!(rig.f.counters.pull_empty, rig.f.counters.pull_attempts);
     });
     group.bench_function("hit", |b| {
         let mut rig = Rig::new(true);
         b.iter(|| rig.wake_pull_sleep());
-        assert_eq!(rig.w.counters.pull_hits, rig.w.counters.pull_attempts);
+        assert_eq!(rig.f.counters.pull_hits, rig.f.counters.pull_attempts);
     });
     group.bench_function("lost", |b| {
         let mut rig = Rig::new(true);
@@ -113,12 +112,12 @@ fn by_hand(c: &mut Criterion) {
             rig.w.tasks[rig.task].on_cpu = false;
             rig.sleep();
         });
-        assert_eq!(rig.w.counters.pull_lost, rig.w.counters.pull_attempts);
+        assert_eq!(rig.f.counters.pull_lost, rig.f.counters.pull_attempts);
     });
     group.bench_function("newidle_balance", |b| {
         let mut rig = Rig::new(false);
         b.iter(|| rig.wake_pull_sleep());
-        assert!(rig.w.counters.newidle_pulls > 0);
+        assert!(rig.f.counters.newidle_pulls > 0);
     });
     group.finish();
 }
@@ -131,7 +130,7 @@ fn contended(c: &mut Criterion) {
     for cpus in [2, 8, 32, 64] {
         let mut sim = runs::contended_pulls(cpus);
         group.bench_function(BenchmarkId::from_parameter(cpus), |b| {
-            b.iter(|| runs::advance(&mut sim, WINDOW, |sim| sim.w.counters.pull_attempts));
+            b.iter(|| runs::advance(&mut sim, WINDOW, |sim| sim.policy.counters.pull_attempts));
         });
     }
     group.finish();

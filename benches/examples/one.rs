@@ -4,7 +4,8 @@
 //! error) how fast it went.
 
 use benches::runs;
-use sim_core::{Counters, NEVER, Observer, Policy, Program, Simulation};
+use policies::moves;
+use sim_core::{MigrationCause, NEVER, Observer, Policy, Program, Simulation};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::Instant;
 
@@ -14,14 +15,62 @@ fn hash_of<P: Policy, W: Program, O: Observer>(sim: &Simulation<P, W, O>) -> u64
     for c in &sim.w.cpus {
         (c.time, c.ticks, c.nr_switches).hash(&mut hasher);
     }
-    let counters = Counters { events: 0, ..sim.w.counters };
-    format!("{counters:?} {}", sim.w.idle_while_runnable_ns).hash(&mut hasher);
+    format!("{} {}", counted(sim), sim.w.idle_while_runnable_ns).hash(&mut hasher);
     hasher.finish()
 }
+
+/// One of the policy's own counters; 0 if it has no such counter.
+fn of_policy(policy: &impl Policy, name: &str) -> u64 {
+    policy.results().iter().find(|(known, _)| *known == name).map_or(0, |(_, n)| *n as u64)
+}
+
+/// All counters in words and order of the first hashes that were kept.
+fn counted<P: Policy, W: Program, O: Observer>(sim: &Simulation<P, W, O>) -> String {
+    let c = &sim.w.counters;
+    let by = |cause: MigrationCause| c.migrations_by_cause[cause.index()];
+    let causes = [
+        by(MigrationCause::Wake),
+        by(MigrationCause::Fork),
+        by(MigrationCause::Exec),
+        by(moves::BALANCE),
+        by(moves::ACTIVE),
+        by(moves::SHARED),
+        by(MigrationCause::Affinity),
+    ];
+    let of_policy: String = POLICY_COUNTERS
+        .iter()
+        .map(|name| format!("{name}: {}, ", of_policy(&sim.policy, name)))
+        .collect();
+    format!(
+        "Counters {{ switches: {}, wakeups: {}, wakeups_coalesced: {}, migrations: {:?}, \
+         migrations_by_cause: {causes:?}, {of_policy}ipis: {}, scanned_cpus: {}, events: 0 }}",
+        c.switches,
+        c.wakeups,
+        c.wakeups_coalesced,
+        c.migrations,
+        c.ipis,
+        sim.w.stat.sis.domain_scanned
+    )
+}
+
+const POLICY_COUNTERS: [&str; 11] = [
+    "newidle_attempts",
+    "newidle_pulls",
+    "balance_pulls",
+    "pull_attempts",
+    "pull_hits",
+    "pull_lost",
+    "pull_empty",
+    "steal_attempts",
+    "steal_hits",
+    "steal_lost",
+    "steal_empty",
+];
 
 /// Runs `sim` for so many milliseconds more (0: to its end).
 fn run<P: Policy, W: Program, O: Observer>(name: &str, mut sim: Simulation<P, W, O>, ms: u64) {
     let (before, at) = (sim.w.counters, sim.w.now);
+    let pulls_before = of_policy(&sim.policy, "pull_attempts");
     let until = if ms == 0 { NEVER - 1 } else { at + ms * 1_000_000 };
     let start = Instant::now();
     sim.run_until(until);
@@ -30,7 +79,7 @@ fn run<P: Policy, W: Program, O: Observer>(name: &str, mut sim: Simulation<P, W,
     let per_s = |n: u64| n as f64 / host_s / 1e6;
     let switches = sim.w.counters.switches - before.switches;
     let events = sim.w.counters.events - before.events;
-    let pulls = sim.w.counters.pull_attempts - before.pull_attempts;
+    let pulls = of_policy(&sim.policy, "pull_attempts") - pulls_before;
     eprintln!(
         "{name}: {:.2} M switches/s, {:.2} M events/s, {:.2} M pulls/s, {:.1} simulated s/s; \
          {:.2} events per switch",

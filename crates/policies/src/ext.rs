@@ -39,6 +39,9 @@ use sim_core::{
 use state::{Place, State};
 use topology::CpuId;
 
+/// Where this class takes locks (see [`Site`]).
+pub const LOCK_SITES: [&Site; 2] = [dispatch::DSQ_LOCK, dispatch::CONSUME_RQ_LOCK];
+
 /// [`Nested::op`]: insert into a dispatch queue.
 const INSERT: u8 = 0;
 /// [`Nested::op`]: take off it.
@@ -94,7 +97,7 @@ impl<S: Ops> Ext<S> {
             Some(id) => {
                 w.note_placed(p, reasons::DISPATCH_QUEUE);
                 let lock = self.s.dsq(id).lock;
-                Some(Nested { lock, site: Site::DsqLock, task: p, op: INSERT })
+                Some(Nested { lock, site: dispatch::DSQ_LOCK, task: p, op: INSERT })
             }
         }
     }
@@ -183,7 +186,7 @@ impl<S: Ops> Policy for Ext<S> {
         match self.s.tasks[p].place {
             Place::Dsq(id) => {
                 let lock = self.s.dsq(id).lock;
-                Some(Nested { lock, site: Site::DsqLock, task: p, op: REMOVE })
+                Some(Nested { lock, site: dispatch::DSQ_LOCK, task: p, op: REMOVE })
             }
             Place::Kept => {
                 self.s.tasks[p].place = Place::Off;

@@ -20,6 +20,7 @@ pub mod balance;
 mod calls;
 mod cfs;
 mod class;
+mod counters;
 mod discipline;
 mod eevdf;
 pub mod features;
@@ -28,6 +29,7 @@ mod load;
 pub mod pelt;
 mod reasons;
 pub mod shared_runq;
+pub mod sites;
 pub mod state;
 pub mod swqueue;
 #[cfg(test)]
@@ -41,6 +43,7 @@ pub mod weights;
 
 pub use cfs::Cfs;
 pub use cfs::groups::GroupSpec;
+pub use counters::FairCounters;
 pub use discipline::{Discipline, Rules};
 pub use eevdf::Eevdf;
 pub use state::Fair;

@@ -8,9 +8,9 @@
 //! The queue is taken to be as cheap as its uncontended lock: the runqueue lock that the mechanism
 //! holds stands for it.
 
+use crate::moves;
 use sim_core::{
-    Choice, DequeueFlags, EnqueueFlags, Hook, MigrationCause, NEVER, Ns, Policy, SelectKind,
-    TaskId, World,
+    Choice, DequeueFlags, EnqueueFlags, Hook, NEVER, Ns, Policy, SelectKind, TaskId, World,
 };
 use std::collections::VecDeque;
 use topology::CpuId;
@@ -87,7 +87,7 @@ impl Policy for Fcfs {
         let from = w.tasks[p].cpu;
         if from != cpu {
             w.deactivate(from, p);
-            w.set_task_cpu(p, cpu, MigrationCause::Balance);
+            w.set_task_cpu(p, cpu, moves::BALANCE);
             w.activate(cpu, p);
         }
         Some(p)

@@ -6,4 +6,5 @@
 pub mod ext;
 pub mod fair;
 pub mod fcfs;
+pub mod moves;
 pub mod workqueue;

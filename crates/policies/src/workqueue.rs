@@ -37,7 +37,7 @@ pub use worker::Turn;
 use flush::Flushes;
 use path::Path;
 use pool::{Pool, Worker};
-use sim_core::{Ns, PerTask, ProgramCx, TaskId};
+use sim_core::{Ns, PerTask, ProgramCx, Site, TaskId};
 use std::collections::VecDeque;
 use topology::{CpuId, DenseId, IdVec, PerCpu};
 
@@ -49,6 +49,9 @@ pub const MAX_ACTIVE: u32 = 512;
 pub const DEFAULT_SHARD_CORES: u32 = 8;
 /// `cpu_intensive_thresh_us`: an item of a bound pool that has run this long at a tick is a hog.
 const CPU_INTENSIVE_THRESH_NS: Ns = 10_000_000;
+
+/// `queue_work()`, `process_one_work()` and others take a pool's lock.
+pub const POOL_LOCK_SITE: &Site = &Site::new(18, "wq_pool_lock", Site::OTHER_LOCKS);
 
 /// How an unbound workqueue cuts the machine into pods.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

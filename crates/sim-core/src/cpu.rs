@@ -179,7 +179,7 @@ pub struct Cpu {
     // waiting for a lock or a task's state
     pub(crate) next_waiter: u32,
     pub(crate) wait_since: Ns,
-    pub(crate) wait_site: Site,
+    pub(crate) wait_site: &'static Site,
     /// What it waits for, if that is a lock.
     pub(crate) wait_lock: Option<LockId>,
     /// It holds the lock's pending bit: nobody waits before it.
@@ -245,7 +245,7 @@ impl Cpu {
             distributed: CpuId(0),
             next_waiter: u32::MAX,
             wait_since: 0,
-            wait_site: Site::ScheduleRqLock,
+            wait_site: Site::SCHEDULE_RQ_LOCK,
             trylock_ok: false,
             wait_lock: None,
             wait_is_first: false,

@@ -35,11 +35,10 @@ pub use decision::{BalanceEnd, Decision};
 pub use engine::{Simulation, StopReason, TASKS_MAX, Waiting};
 pub use events::EventQueue;
 pub use llc_counts::LlcCounts;
-pub use locks::{LockId, Locks, Site, SiteGroup, SiteStats};
+pub use locks::{LockId, Locks, Site, SiteStats};
 pub use observer::{NoObserver, Observer};
 pub use policy::{
-    Choice, DequeueFlags, EnqueueFlags, Hook, Nested, Policy, SelectKind, StealWindow, Step,
-    StopWork,
+    Choice, DequeueFlags, EnqueueFlags, Hook, Nested, Policy, SelectKind, Step, StopWork,
 };
 pub use program::{Op, Program, ProgramCx};
 pub use reason::{Attempt, Reason, Sought, Takers};
@@ -51,7 +50,7 @@ pub use task::{
     GroupId, MaskId, PerTask, Pid, SchedAttr, SchedPolicy, SleepState, Task, TaskAttr, TaskId,
     TaskState,
 };
-pub use world::{Config, Counters, MigrationCause, World};
+pub use world::{Config, Counters, MigrationCause, PolicyMove, World};
 
 /// Nanoseconds: an instant since the start of the run, or a length of time. Always integer.
 pub type Ns = u64;

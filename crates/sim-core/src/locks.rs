@@ -30,191 +30,70 @@ impl DenseId for LockId {
     }
 }
 
-/// Where in the kernel a CPU waits (spec 11.3).
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-#[repr(u8)]
-pub enum Site {
-    /// enqueue_task_fair -> swqueue append
-    TtwuEnqueueSwq,
-    /// put_prev_task_fair -> shared_runq append
-    PutPrevEnqueueSwq,
-    /// pick_next_task_fair -> swqueue_remove_task
-    PickRemoveSwq,
-    /// dequeue_task_fair -> swqueue_remove_task
-    DequeueRemoveSwq,
-    /// swqueue_pick_next_task -> pop
-    PullPopSwq,
-    /// swqueue_pick_next_task -> task_rq_lock
-    PullTaskRqLock,
-    /// try_to_wake_up -> target's runqueue
-    TtwuRqLock,
-    /// sched_ttwu_pending -> own runqueue
-    TtwuPendingRqLock,
-    /// schedule -> own runqueue
-    ScheduleRqLock,
-    /// newidle balance -> a runqueue
-    NewidleLbRqLock,
-    /// periodic and nohz balance -> a runqueue
-    PeriodicLbRqLock,
-    /// scheduler_tick -> own runqueue. Never contended here: ticks are computed, so that a tick has
-    /// no instant of its own at which it could queue for the lock, and it holds it for a fraction
-    /// of its cost. Its time is charged; its wait, and the wait of others for it, are left out.
-    TickRqLock,
-    /// wake_up_new_task -> the child's runqueue
-    ForkRqLock,
-    /// stopper -> a runqueue
-    StopRqLock,
-    /// sched_setscheduler, sched_setaffinity -> a runqueue
-    SetAttrRqLock,
-    /// inserting into a dispatch queue of sched_ext, or taking from it
-    DsqLock,
-    /// consume_dispatch_q -> the runqueue of a task elsewhere, and the own one again
-    ConsumeRqLock,
-    /// the lock that serializes NUMA balancing
-    BalanceSerialize,
-    /// queue_work, process_one_work and others -> the pool
-    WqPoolLock,
-    /// kcryptd and dmcrypt_write -> the tree of writes
-    DmcryptWriteLock,
-    /// truncate_inode_pages_range, __remove_mapping -> mapping->tree_lock
-    TreeLock,
-    /// waiting for p->on_cpu to clear
-    OnCpuWait,
-    /// waiting for a migration to end
-    MigratingWait,
-}
-
-impl Site {
-    /// All sites, in discriminant order.
-    pub const ALL: [Site; 23] = [
-        Site::TtwuEnqueueSwq,
-        Site::PutPrevEnqueueSwq,
-        Site::PickRemoveSwq,
-        Site::DequeueRemoveSwq,
-        Site::PullPopSwq,
-        Site::PullTaskRqLock,
-        Site::TtwuRqLock,
-        Site::TtwuPendingRqLock,
-        Site::ScheduleRqLock,
-        Site::NewidleLbRqLock,
-        Site::PeriodicLbRqLock,
-        Site::TickRqLock,
-        Site::ForkRqLock,
-        Site::StopRqLock,
-        Site::SetAttrRqLock,
-        Site::DsqLock,
-        Site::ConsumeRqLock,
-        Site::BalanceSerialize,
-        Site::WqPoolLock,
-        Site::DmcryptWriteLock,
-        Site::TreeLock,
-        Site::OnCpuWait,
-        Site::MigratingWait,
-    ];
-
-    /// Name as the metrics show it: `spin_pct.<name>`.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Site::TtwuEnqueueSwq => "ttwu_enqueue_swq",
-            Site::PutPrevEnqueueSwq => "put_prev_enqueue_swq",
-            Site::PickRemoveSwq => "pick_remove_swq",
-            Site::DequeueRemoveSwq => "dequeue_remove_swq",
-            Site::PullPopSwq => "pull_pop_swq",
-            Site::PullTaskRqLock => "pull_task_rq_lock",
-            Site::TtwuRqLock => "ttwu_rq_lock",
-            Site::TtwuPendingRqLock => "ttwu_pending_rq_lock",
-            Site::ScheduleRqLock => "schedule_rq_lock",
-            Site::NewidleLbRqLock => "newidle_lb_rq_lock",
-            Site::PeriodicLbRqLock => "periodic_lb_rq_lock",
-            Site::TickRqLock => "tick_rq_lock",
-            Site::ForkRqLock => "fork_rq_lock",
-            Site::StopRqLock => "stop_rq_lock",
-            Site::SetAttrRqLock => "set_attr_rq_lock",
-            Site::DsqLock => "dsq_lock",
-            Site::ConsumeRqLock => "consume_rq_lock",
-            Site::BalanceSerialize => "balance_serialize",
-            Site::WqPoolLock => "wq_pool_lock",
-            Site::DmcryptWriteLock => "dmcrypt_write_lock",
-            Site::TreeLock => "tree_lock",
-            Site::OnCpuWait => "on_cpu_wait",
-            Site::MigratingWait => "migrating_wait",
-        }
-    }
-}
-
-/// What call sites are put together for comparison with published profiles (spec 11.3).
+/// A place in the kernel where a CPU takes a lock or waits for a task: a constant of the code that
+/// takes it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum SiteGroup {
-    /// Appending to a shared wakequeue.
-    Enqueue,
-    /// Unlinking from it.
-    Remove,
-    /// Popping from it in a pull.
-    Pop,
-    /// Runqueue locks.
-    RqLock,
-    /// Other locks.
-    Other,
-    /// No lock: a task's state.
-    NoLock,
-}
-
-impl SiteGroup {
-    /// All groups.
-    pub const ALL: [SiteGroup; 6] = [
-        SiteGroup::Enqueue,
-        SiteGroup::Remove,
-        SiteGroup::Pop,
-        SiteGroup::RqLock,
-        SiteGroup::Other,
-        SiteGroup::NoLock,
-    ];
-
+pub struct Site {
+    /// Where statistics of it are kept, below [`Site::SLOTS`]: no other site of a run has this one.
+    pub slot: u8,
     /// Name as the metrics show it: `spin_pct.<name>`.
-    pub const fn name(self) -> &'static str {
-        match self {
-            SiteGroup::Enqueue => "enqueue",
-            SiteGroup::Remove => "remove",
-            SiteGroup::Pop => "pop",
-            SiteGroup::RqLock => "rq_lock",
-            SiteGroup::Other => "other",
-            SiteGroup::NoLock => "no_lock",
-        }
-    }
+    pub name: &'static str,
+    /// What it is put together with in profiles: `spin_pct.<group>`.
+    pub group: &'static str,
+    /// Metrics tell of it only if it was taken: a site of a single workload.
+    pub only_if_taken: bool,
 }
 
 impl Site {
-    /// True if metrics tell of it only where it was taken: sites of a single workload that came
-    /// after the results of the others had been kept.
-    pub const fn only_if_taken(self) -> bool {
-        matches!(self, Site::TreeLock)
+    /// How many sites there may be.
+    pub const SLOTS: usize = 32;
+    /// Group of the runqueue locks.
+    pub const RQ_LOCKS: &'static str = "rq_lock";
+    /// Group of locks that belong to no other group.
+    pub const OTHER_LOCKS: &'static str = "other";
+    /// Group of waits for a task's state, where no lock is taken.
+    pub const NO_LOCK: &'static str = "no_lock";
+
+    /// A site that metrics always tell of.
+    pub const fn new(slot: u8, name: &'static str, group: &'static str) -> Self {
+        Self { slot, name, group, only_if_taken: false }
     }
 
-    /// The group it belongs to.
-    pub const fn group(self) -> SiteGroup {
-        match self {
-            Site::TtwuEnqueueSwq | Site::PutPrevEnqueueSwq => SiteGroup::Enqueue,
-            Site::PickRemoveSwq | Site::DequeueRemoveSwq => SiteGroup::Remove,
-            Site::PullPopSwq => SiteGroup::Pop,
-            Site::PullTaskRqLock
-            | Site::TtwuRqLock
-            | Site::TtwuPendingRqLock
-            | Site::ScheduleRqLock
-            | Site::NewidleLbRqLock
-            | Site::PeriodicLbRqLock
-            | Site::TickRqLock
-            | Site::ForkRqLock
-            | Site::StopRqLock
-            | Site::SetAttrRqLock
-            | Site::ConsumeRqLock => SiteGroup::RqLock,
-            Site::DsqLock
-            | Site::BalanceSerialize
-            | Site::WqPoolLock
-            | Site::DmcryptWriteLock
-            | Site::TreeLock => SiteGroup::Other,
-            Site::OnCpuWait | Site::MigratingWait => SiteGroup::NoLock,
-        }
-    }
+    /// `try_to_wake_up()`: the target's runqueue.
+    pub const TTWU_RQ_LOCK: &'static Self = &Self::new(6, "ttwu_rq_lock", Self::RQ_LOCKS);
+    /// `sched_ttwu_pending()`: the own runqueue.
+    pub const TTWU_PENDING_RQ_LOCK: &'static Self =
+        &Self::new(7, "ttwu_pending_rq_lock", Self::RQ_LOCKS);
+    /// `schedule()`: the own runqueue.
+    pub const SCHEDULE_RQ_LOCK: &'static Self = &Self::new(8, "schedule_rq_lock", Self::RQ_LOCKS);
+    /// `scheduler_tick()`: the own runqueue. Never contended here: ticks are computed, so that a
+    /// tick has no instant of its own at which it could queue for the lock, and it holds it for a
+    /// fraction of its cost. Its time is charged; its wait, and the wait of others for it, are left
+    /// out.
+    pub const TICK_RQ_LOCK: &'static Self = &Self::new(11, "tick_rq_lock", Self::RQ_LOCKS);
+    /// `wake_up_new_task()`: the child's runqueue.
+    pub const FORK_RQ_LOCK: &'static Self = &Self::new(12, "fork_rq_lock", Self::RQ_LOCKS);
+    /// The stopper: a runqueue.
+    pub const STOP_RQ_LOCK: &'static Self = &Self::new(13, "stop_rq_lock", Self::RQ_LOCKS);
+    /// `sched_setscheduler()`, `sched_setaffinity()`: a runqueue.
+    pub const SET_ATTR_RQ_LOCK: &'static Self = &Self::new(14, "set_attr_rq_lock", Self::RQ_LOCKS);
+    /// `try_to_wake_up()` waits for `p->on_cpu` to clear.
+    pub const ON_CPU_WAIT: &'static Self = &Self::new(21, "on_cpu_wait", Self::NO_LOCK);
+    /// `task_rq_lock()` waits for a migration to end.
+    pub const MIGRATING_WAIT: &'static Self = &Self::new(22, "migrating_wait", Self::NO_LOCK);
+
+    /// The sites of the mechanism.
+    pub const MECHANISM: [&'static Self; 9] = [
+        Self::TTWU_RQ_LOCK,
+        Self::TTWU_PENDING_RQ_LOCK,
+        Self::SCHEDULE_RQ_LOCK,
+        Self::TICK_RQ_LOCK,
+        Self::FORK_RQ_LOCK,
+        Self::STOP_RQ_LOCK,
+        Self::SET_ATTR_RQ_LOCK,
+        Self::ON_CPU_WAIT,
+        Self::MIGRATING_WAIT,
+    ];
 }
 
 /// Statistics of one call site.
@@ -244,8 +123,8 @@ pub struct Locks {
     pub(crate) locks: IdVec<LockId, Lock>,
     /// By lock: the name of its class.
     classes: IdVec<LockId, &'static str>,
-    /// By [`Site`].
-    pub sites: [SiteStats; Site::ALL.len()],
+    /// By [`Site::slot`].
+    pub sites: [SiteStats; Site::SLOTS],
 }
 
 /// What became of an acquisition attempt.
@@ -262,6 +141,17 @@ impl Locks {
         self.classes.push(class);
         self.locks.push(Lock { owner: NOBODY, head: NOBODY, tail: NOBODY, last: NOBODY });
         LockId(self.locks.len() as u32 - 1)
+    }
+
+    /// What was counted at a site.
+    #[inline]
+    pub fn site(&self, site: &Site) -> &SiteStats {
+        &self.sites[site.slot as usize]
+    }
+
+    #[inline]
+    pub(crate) fn site_mut(&mut self, site: &Site) -> &mut SiteStats {
+        &mut self.sites[site.slot as usize]
     }
 
     /// Number of locks.
@@ -298,24 +188,24 @@ impl Locks {
 
     /// Takes a free lock and gives it back: who held it before.
     #[inline]
-    pub(crate) fn pass(&mut self, lock: LockId, cpu: CpuId, site: Site) -> CpuId {
+    pub(crate) fn pass(&mut self, lock: LockId, cpu: CpuId, site: &Site) -> CpuId {
         let l = &mut self.locks[lock];
         debug_assert!(l.owner == NOBODY, "{lock:?} is not free");
         let last = std::mem::replace(&mut l.last, cpu.0);
-        self.sites[site as usize].acquired += 1;
+        self.sites[site.slot as usize].acquired += 1;
         if last == NOBODY { cpu } else { CpuId(last) }
     }
 
     #[inline]
-    pub(crate) fn try_take(&mut self, lock: LockId, cpu: CpuId, site: Site) -> Acquire {
+    pub(crate) fn try_take(&mut self, lock: LockId, cpu: CpuId, site: &Site) -> Acquire {
         let l = &mut self.locks[lock];
-        debug_assert!(l.owner != cpu.0, "{cpu} takes {lock:?} twice at {site:?}");
+        debug_assert!(l.owner != cpu.0, "{cpu} takes {lock:?} twice at {}", site.name);
         if l.owner != NOBODY {
             return Acquire::Busy { first: l.head == NOBODY };
         }
         let last = if l.last == NOBODY { cpu.0 } else { l.last };
         l.owner = cpu.0;
-        self.sites[site as usize].acquired += 1;
+        self.sites[site.slot as usize].acquired += 1;
         Acquire::Taken { last }
     }
 }

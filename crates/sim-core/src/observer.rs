@@ -66,7 +66,7 @@ pub trait Observer {
 
     /// A CPU had to wait for a lock or a task's state and has it now.
     #[inline]
-    fn waited(&mut self, _w: &World, _cpu: CpuId, _site: Site, _ns: Ns) {}
+    fn waited(&mut self, _w: &World, _cpu: CpuId, _site: &'static Site, _ns: Ns) {}
 
     /// Does [`Observer::time_passed`] want to be told? It makes a run slower.
     #[inline]
@@ -164,7 +164,7 @@ macro_rules! hand_on {
             stopper_woken(cpu: CpuId);
             sched_delay(task: TaskId, ns: Ns);
             migrate(task: TaskId, from: CpuId, to: CpuId, why: MigrationCause);
-            waited(cpu: CpuId, site: Site, ns: Ns);
+            waited(cpu: CpuId, site: &'static Site, ns: Ns);
             time_passed(cpu: CpuId, what: Category, at: &Stack, ns: Ns);
             decided(what: &Decision);
             acquired(cpu: CpuId, lock: LockId, last: CpuId, wait: Option<Ns>);

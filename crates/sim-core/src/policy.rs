@@ -59,7 +59,7 @@ pub struct Nested {
     /// Lock to take.
     pub lock: LockId,
     /// Call site for the profile.
-    pub site: Site,
+    pub site: &'static Site,
     /// Task concerned.
     pub task: TaskId,
     /// Meaning private to the policy.
@@ -75,13 +75,13 @@ pub enum Step {
     /// Let this much time pass, then resume.
     Spend(Ns),
     /// Take a lock (spinning if it is held), then resume.
-    Lock(LockId, Site),
+    Lock(LockId, &'static Site),
     /// Take a lock if it is free; resume, and read the outcome from `Cpu::trylock_ok`.
-    TryLock(LockId, Site),
+    TryLock(LockId, &'static Site),
     /// Release a lock, then resume.
     Unlock(LockId),
     /// Spin until this task is neither migrating nor being switched out, then resume.
-    WaitTask(TaskId, Site),
+    WaitTask(TaskId, &'static Site),
     /// Wake a task, with all locks that the path holds kept meanwhile; then resume. Paths of
     /// programs only (see [`crate::Program::path`]).
     Wake {
@@ -106,17 +106,6 @@ pub enum StopWork {
     Migrate(TaskId, CpuId),
     /// Active balance: the policy pushes one task to this CPU.
     Push(CpuId),
-}
-
-/// What became of the tasks on shared wakequeues (spec 7.1, B.1): the steal window.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct StealWindow {
-    /// Taken off the queue by the CPU that picked it.
-    pub picked_by_own_cpu: u64,
-    /// Popped by another CPU and moved there.
-    pub stolen_and_moved: u64,
-    /// Popped by another CPU, but running by then.
-    pub popped_but_running: u64,
 }
 
 /// A scheduling class. All methods get the world at the present instant, `w.now`.
@@ -268,9 +257,9 @@ pub trait Policy {
     /// What it has counted before is not to be measured.
     fn measurement_begins(&mut self) {}
 
-    /// Counters of its shared wakequeues, if it has any.
-    fn steal_window(&self) -> StealWindow {
-        StealWindow::default()
+    /// What it has counted since the measurement began, by names of metrics.
+    fn results(&self) -> Vec<(&'static str, f64)> {
+        Vec::new()
     }
 
     /// For profiles: adds the functions of this policy that a path of `cpu` is in, and changes the

@@ -126,6 +126,8 @@ pub struct SisStat {
     pub failed: u64,
     /// Those that found the recently used CPU.
     pub recent_hits: u64,
+    /// CPUs that searches of domains read.
+    pub domain_scanned: u64,
 }
 
 /// Wake-ups by where they put the task.

@@ -83,7 +83,7 @@ pub enum Within {
     /// In the fixed part of an enqueue.
     Enqueue,
     /// In a nested critical section, or waiting for its lock.
-    Nested(Site),
+    Nested(&'static Site),
     /// In a step of [`crate::Policy::before_idle`].
     BeforeIdle,
     /// In a step of [`crate::Policy::softirq`].
@@ -100,7 +100,7 @@ pub struct Stack {
     /// The part that the innermost path belongs to.
     pub group: PathGroup,
     /// What it was spinning for.
-    pub site: Option<Site>,
+    pub site: Option<&'static Site>,
     funcs: Vec<&'static str>,
 }
 

@@ -52,9 +52,8 @@ impl Default for Config {
     }
 }
 
-/// Why a task changed its CPU (invariant I18 adds them up).
+/// Why a task changed its CPU.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[repr(u8)]
 pub enum MigrationCause {
     /// Chosen by a wake-up.
     Wake,
@@ -62,20 +61,48 @@ pub enum MigrationCause {
     Fork,
     /// `sched_exec`.
     Exec,
-    /// Pulled by periodic, nohz-idle or newidle balance.
-    Balance,
-    /// Pushed by active balance.
-    Active,
-    /// Pulled from a shared wakequeue.
-    Swqueue,
     /// Moved by `sched_setaffinity`.
     Affinity,
+    /// Moved by the policy in the middle of one of its paths, not by the engine.
+    Policy(PolicyMove),
+}
+
+/// A kind of migration that only a policy knows: a constant of its owner.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PolicyMove {
+    slot: u8,
+    /// The kernel's function.
+    pub name: &'static str,
+}
+
+impl PolicyMove {
+    /// How many kinds a policy may have.
+    pub const SLOTS: usize = 4;
+
+    /// A kind that is counted in its own slot, below [`PolicyMove::SLOTS`].
+    pub const fn new(slot: u8, name: &'static str) -> Self {
+        assert!((slot as usize) < Self::SLOTS, "a policy has no more kinds of migration");
+        Self { slot, name }
+    }
 }
 
 impl MigrationCause {
-    /// The policy moves the task in the middle of one of its paths, not the engine.
+    /// Number of counters by cause.
+    pub const COUNT: usize = 4 + PolicyMove::SLOTS;
+
+    /// Index into [`Counters::migrations_by_cause`].
+    pub const fn index(self) -> usize {
+        match self {
+            Self::Wake => 0,
+            Self::Fork => 1,
+            Self::Exec => 2,
+            Self::Affinity => 3,
+            Self::Policy(kind) => 4 + kind.slot as usize,
+        }
+    }
+
     fn is_by_policy(self) -> bool {
-        matches!(self, Self::Balance | Self::Active | Self::Swqueue)
+        matches!(self, Self::Policy(_))
     }
 }
 
@@ -99,34 +126,10 @@ pub struct Counters {
     pub wakeups_coalesced: u64,
     /// Migrations by distance (`Distance as usize`).
     pub migrations: [u64; 5],
-    /// Migrations by [`MigrationCause`].
-    pub migrations_by_cause: [u64; 7],
-    /// Newidle balance passes that got past the gates.
-    pub newidle_attempts: u64,
-    /// Newidle passes that obtained a task.
-    pub newidle_pulls: u64,
-    /// Tasks moved by periodic and nohz balance.
-    pub balance_pulls: u64,
-    /// Times a CPU about to idle consulted a shared wakequeue.
-    pub pull_attempts: u64,
-    /// … and moved a task.
-    pub pull_hits: u64,
-    /// … and popped a task but could not move it.
-    pub pull_lost: u64,
-    /// … and found nothing.
-    pub pull_empty: u64,
-    /// Times it went on to the queues of other LLCs.
-    pub steal_attempts: u64,
-    /// … and moved a task.
-    pub steal_hits: u64,
-    /// … and popped a task but could not move it.
-    pub steal_lost: u64,
-    /// … and found nothing.
-    pub steal_empty: u64,
+    /// Migrations by [`MigrationCause::index`].
+    pub migrations_by_cause: [u64; MigrationCause::COUNT],
     /// IPIs sent.
     pub ipis: u64,
-    /// CPUs read by idle scans.
-    pub scanned_cpus: u64,
     /// Events handled by the engine.
     pub events: u64,
 }
@@ -300,10 +303,10 @@ impl World {
     }
 
     /// Time that CPUs have spent waiting at a site, waits that go on included, ns.
-    pub fn spin_ns(&self, site: Site) -> Ns {
+    pub fn spin_ns(&self, site: &'static Site) -> Ns {
         let waits = |c: &&Cpu| c.waiting_now && c.wait_site == site;
         let now: Ns = self.cpus.iter().filter(waits).map(|c| self.now - c.wait_since).sum();
-        self.locks.sites[site as usize].wait_ns + now
+        self.locks.site(site).wait_ns + now
     }
 
     /// The set of CPUs that `p` may use.

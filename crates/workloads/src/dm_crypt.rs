@@ -20,6 +20,7 @@ mod fio;
 use crate::admin::{Admin, AffinityChange};
 use crate::latency::Latency;
 use crate::ssd::{self, Ssd};
+pub use crypt::WRITE_LOCK_SITE;
 use fio::{Job, Parent};
 use policies::workqueue::{Affinity, Kind, Turn, WorkId, Workqueues, WqId, WqSpec};
 use sim_core::{Calls, Ns, Op, PerTask, Program, ProgramCx, Stack, Step, TaskId};

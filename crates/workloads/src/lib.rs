@@ -28,6 +28,19 @@ pub mod tbench;
 pub mod truncate;
 pub mod web;
 
+use sim_core::Site;
+
+/// Every place where a CPU takes a lock or waits for a task: the mechanism's, the policies' and the
+/// workloads' own, by slot.
+pub fn lock_sites() -> Vec<&'static Site> {
+    use policies::{ext, fair, workqueue};
+    let own = [workqueue::POOL_LOCK_SITE, dm_crypt::WRITE_LOCK_SITE, truncate::TREE_LOCK_SITE];
+    let all = Site::MECHANISM.into_iter().chain(fair::sites::ALL).chain(ext::LOCK_SITES);
+    let mut sites: Vec<_> = all.chain(own).collect();
+    sites.sort_by_key(|site| site.slot);
+    sites
+}
+
 /// A workload that uses workqueues.
 pub trait Queues {
     /// The workqueues; `None` before the start.
@@ -38,3 +51,18 @@ pub trait Queues {
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/POLICY.md")]
 pub struct PolicyPage;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_two_lock_sites_share_a_slot_or_a_name() {
+        let sites = lock_sites();
+        let slots: Vec<usize> = sites.iter().map(|site| usize::from(site.slot)).collect();
+        assert_eq!(slots, (0..sites.len()).collect::<Vec<_>>());
+        assert!(sites.len() <= Site::SLOTS);
+        let names: std::collections::BTreeSet<_> = sites.iter().map(|site| site.name).collect();
+        assert_eq!(names.len(), sites.len());
+    }
+}

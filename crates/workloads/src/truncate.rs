@@ -24,6 +24,10 @@ use sim_core::{Calls, LockId, Ns, Op, Program, ProgramCx, Site, Stack, Step, Tas
 use times::Times;
 use topology::CpuId;
 
+/// `truncate_inode_pages_range()`, `__remove_mapping()`: `mapping->tree_lock`.
+pub const TREE_LOCK_SITE: &Site =
+    &Site { only_if_taken: true, ..Site::new(20, "tree_lock", Site::OTHER_LOCKS) };
+
 /// Entries that truncation takes at a time (`PAGEVEC_SIZE` up to Linux 4.14).
 pub const VECTOR: u32 = 14;
 /// Bytes of a page.
@@ -141,7 +145,7 @@ impl Critical {
         let pages = if round.pages { round.entries } else { 0 };
         let (next, step) = match self.stage {
             Stage::Before => (Stage::Lock, Step::Spend(irq_ns + costs.time(0, pages))),
-            Stage::Lock => (Stage::Hold, Step::Lock(lock, Site::TreeLock)),
+            Stage::Lock => (Stage::Hold, Step::Lock(lock, TREE_LOCK_SITE)),
             Stage::Hold => (Stage::Unlock, Step::Spend(costs.time(round.entries, 0))),
             Stage::Unlock => (Stage::Over, Step::Unlock(lock)),
             Stage::Over => {

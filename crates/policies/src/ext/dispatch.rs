@@ -14,9 +14,15 @@ use super::ops::{Dsq, DsqId, Insert, Next, Ops, Wanted};
 use super::reasons;
 use super::state::Place;
 use crate::fair::balance::PULL_LINES;
-use sim_core::{LockId, MigrationCause, Policy, Site, Step, TaskId, World};
+use crate::moves;
+use sim_core::{LockId, Policy, Site, Step, TaskId, World};
 use std::collections::VecDeque;
 use topology::CpuId;
+
+/// Inserting into a dispatch queue, or taking from it.
+pub const DSQ_LOCK: &Site = &Site::new(15, "dsq_lock", Site::OTHER_LOCKS);
+/// `consume_dispatch_q()`: the runqueue of a task elsewhere, and the own one again.
+pub const CONSUME_RQ_LOCK: &Site = &Site::new(16, "consume_rq_lock", Site::RQ_LOCKS);
 
 /// Rounds of `dispatch` (`SCX_DSP_MAX_LOOPS`).
 const LOOPS_MAX: u32 = 32;
@@ -159,7 +165,7 @@ impl<S: Ops> Ext<S> {
                 if self.s.dsq(id).queue.is_empty() {
                     return (None, self.found_nothing(cpu));
                 }
-                (Some(Step::Lock(lock, Site::DsqLock)), Stage::Hold)
+                (Some(Step::Lock(lock, DSQ_LOCK)), Stage::Hold)
             }
             Stage::Hold => {
                 let (_, skipped) = self.s.first_for(w, id, cpu);
@@ -221,9 +227,7 @@ impl<S: Ops> Ext<S> {
         let (own, other) = (LockId::rq(cpu), LockId::rq(src));
         match stage {
             Stage::DropOwn => (Some(Step::Unlock(own)), Stage::LockSource),
-            Stage::LockSource => {
-                (Some(Step::Lock(other, Site::ConsumeRqLock)), Stage::SourceLocked)
-            }
+            Stage::LockSource => (Some(Step::Lock(other, CONSUME_RQ_LOCK)), Stage::SourceLocked),
             Stage::SourceLocked => {
                 let is_ours = self.s.tasks[p].place == Place::InFlight(cpu);
                 self.s.rqs[cpu].path.is_ours = is_ours;
@@ -237,10 +241,10 @@ impl<S: Ops> Ext<S> {
                 self.catch_up(w, src);
                 w.deactivate(src, p);
                 w.tasks[p].migrating = true;
-                w.set_task_cpu(p, cpu, MigrationCause::Balance);
+                w.set_task_cpu(p, cpu, moves::BALANCE);
                 (Some(Step::Unlock(other)), Stage::Relock)
             }
-            Stage::Relock => (Some(Step::Lock(own, Site::ConsumeRqLock)), Stage::Attach),
+            Stage::Relock => (Some(Step::Lock(own, CONSUME_RQ_LOCK)), Stage::Attach),
             _ => (None, self.attach(w, cpu)),
         }
     }
@@ -293,7 +297,7 @@ impl<S: Ops> Ext<S> {
             let path = &mut self.s.rqs[cpu].path;
             (path.task, path.n_enqueued) = (p, n_enqueued);
             (path.wanted, path.queue) = (Some(wanted), id);
-            return (Some(Step::Lock(self.s.dsq(id).lock, Site::DsqLock)), Stage::FlushHold);
+            return (Some(Step::Lock(self.s.dsq(id).lock, DSQ_LOCK)), Stage::FlushHold);
         }
         if w.tasks[p].cpu != cpu {
             return (None, self.hold(w, cpu, p, Some(wanted)));

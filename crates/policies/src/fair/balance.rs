@@ -28,6 +28,7 @@ use super::Discipline;
 use super::shared_runq::SharedQueues;
 use super::state::{Fair, LlcShared, SdState, Swqueue};
 use super::swqueue::{Links, PullPath, Steals, SwqStats};
+use crate::fair::sites;
 pub(crate) use cpu_stats::{CpuStats, LlcStats};
 use cpu_stats::{Members, group_cpus, group_llcs};
 use newidle::NewidlePath;
@@ -306,7 +307,7 @@ impl<S: Discipline> Fair<S> {
     pub(crate) fn update_blocked(&mut self, w: &mut World, exec: CpuId, target: CpuId) -> Flow<()> {
         use BlockedStage as S;
         let stage = self.balance.paths[exec].blocked;
-        let site = sim_core::Site::PeriodicLbRqLock;
+        let site = sites::PERIODIC_RQ_LOCK;
         let (step, next) = match stage {
             S::IrqOff => (Step::IrqOff, S::Lock),
             S::Lock => (Step::Lock(LockId::rq(target), site), S::Spend),

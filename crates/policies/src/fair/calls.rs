@@ -6,6 +6,7 @@
 use super::Discipline;
 use super::shared_runq::Version;
 use super::state::Fair;
+use crate::fair::sites;
 use sim_core::{Calls, PathGroup, SelectKind, Site, Stack, Within, World};
 use topology::CpuId;
 
@@ -60,16 +61,15 @@ impl<S: Discipline> Fair<S> {
         }
     }
 
-    fn unwind_nested(&self, site: Site, stack: &mut Stack) {
+    fn unwind_nested(&self, site: &'static Site, stack: &mut Stack) {
         let calls = self.shared_calls();
-        let (outer, inner): (Calls, Calls) = match site {
-            Site::TtwuEnqueueSwq => (&["enqueue_task_fair"], calls.enqueue),
-            Site::PutPrevEnqueueSwq => (&["put_prev_task_fair"], calls.enqueue),
-            Site::PickRemoveSwq => (&["pick_next_task_fair"], calls.dequeue),
-            _ => (&["dequeue_task_fair"], calls.dequeue),
-        };
-        stack.call(outer);
-        stack.call(inner);
+        stack.call(match site {
+            _ if site == sites::TTWU_ENQUEUE => &["enqueue_task_fair"],
+            _ if site == sites::PUT_PREV_ENQUEUE => &["put_prev_task_fair"],
+            _ if site == sites::PICK_REMOVE => &["pick_next_task_fair"],
+            _ => &["dequeue_task_fair"],
+        });
+        stack.call(if site.group == sites::ENQUEUE { calls.enqueue } else { calls.dequeue });
     }
 
     fn shared_calls(&self) -> &'static SharedCalls {

@@ -4,6 +4,7 @@
 //! the question itself is here.
 
 use super::balance::{BalanceState, CpuStats};
+use super::counters::FairCounters;
 use super::features::{Features, Tunables};
 use super::reasons;
 use super::shared_runq::SharedQueues;
@@ -11,9 +12,10 @@ use super::state::{FairRq, FairTask};
 use super::swqueue::SwqStats;
 use super::topo::Topo;
 use super::{Discipline, Fair};
+use crate::fair::sites;
 use sim_core::{
     Choice, DequeueFlags, EnqueueFlags, Hook, MaskId, Nested, Ns, Policy, SchedAttr, SelectKind,
-    Site, Stack, StealWindow, Step, TaskId, Within, World,
+    Stack, Step, TaskId, Within, World,
 };
 use topology::{CpuId, IdVec};
 
@@ -35,6 +37,7 @@ impl<S: Discipline> Fair<S> {
             sched_idle_used: false,
             topo: Topo::default(),
             balance: BalanceState::default(),
+            counters: FairCounters::default(),
         }
     }
 
@@ -155,7 +158,7 @@ impl<S: Discipline> Policy for Fair<S> {
 
     fn dequeue_task(&mut self, w: &mut World, cpu: CpuId, p: TaskId, flags: DequeueFlags) -> Hook {
         self.take_from_queue(w, cpu, p, flags);
-        self.swq_remove(w, cpu, p, Site::DequeueRemoveSwq)
+        self.swq_remove(w, cpu, p, sites::DEQUEUE_REMOVE)
     }
 
     fn nested_hold(&self, w: &World, cpu: CpuId, n: Nested) -> Ns {
@@ -187,7 +190,7 @@ impl<S: Discipline> Policy for Fair<S> {
         }
         if next.is_task() {
             S::set_next_entity(self, w, cpu, next, prev);
-            return put.or_else(|| self.swq_remove(w, cpu, next, Site::PickRemoveSwq));
+            return put.or_else(|| self.swq_remove(w, cpu, next, sites::PICK_REMOVE));
         } else if next == TaskId::IDLE {
             self.update_idle_core(w, cpu);
         }
@@ -268,15 +271,11 @@ impl<S: Discipline> Policy for Fair<S> {
 
     fn measurement_begins(&mut self) {
         self.balance.swq = SwqStats::default();
+        self.counters = FairCounters::default();
     }
 
-    fn steal_window(&self) -> StealWindow {
-        let swq = &self.balance.swq;
-        StealWindow {
-            picked_by_own_cpu: swq.picked_by_own_cpu,
-            stolen_and_moved: swq.stolen_and_moved,
-            popped_but_running: swq.popped_but_running,
-        }
+    fn results(&self) -> Vec<(&'static str, f64)> {
+        self.counted()
     }
 
     fn unwind(&self, w: &World, cpu: CpuId, at: Within, stack: &mut Stack) {

@@ -9,7 +9,8 @@
 use super::features::{Features, Tunables};
 use super::swqueue::{APPEND, PUT_PREV, REQUEUE};
 use super::{Discipline, Fair};
-use sim_core::{EnqueueFlags, Hook, Nested, Site, TaskId, World};
+use crate::fair::sites;
+use sim_core::{EnqueueFlags, Hook, Nested, TaskId, World};
 use topology::{CpuId, Machine, PerCpu};
 
 /// A version of the patches.
@@ -178,7 +179,7 @@ impl<S: Discipline> Fair<S> {
         }
         let n_allowed = w.tasks[prev].nr_cpus_allowed;
         let queued = self.shared_wants(w, cpu, n_allowed, Arrival::PutPrev);
-        queued.then(|| self.swq_nested(cpu, prev, Site::PutPrevEnqueueSwq, PUT_PREV))
+        queued.then(|| self.swq_nested(cpu, prev, sites::PUT_PREV_ENQUEUE, PUT_PREV))
     }
 
     /// `p`, on the runqueue of its CPU, was taken off and put back as its attributes changed; it
@@ -187,12 +188,12 @@ impl<S: Discipline> Fair<S> {
         let cpu = w.tasks[p].cpu;
         let is_curr = self.rqs[cpu].curr == p;
         if !self.shared.follows_tree() || is_curr && n_allowed == 1 {
-            return self.swq_remove(w, cpu, p, Site::DequeueRemoveSwq);
+            return self.swq_remove(w, cpu, p, sites::DEQUEUE_REMOVE);
         }
         if is_curr {
-            return Some(self.swq_nested(cpu, p, Site::PutPrevEnqueueSwq, PUT_PREV));
+            return Some(self.swq_nested(cpu, p, sites::PUT_PREV_ENQUEUE, PUT_PREV));
         }
-        match self.swq_remove(w, cpu, p, Site::DequeueRemoveSwq) {
+        match self.swq_remove(w, cpu, p, sites::DEQUEUE_REMOVE) {
             Some(unlink) => Some(Nested { op: REQUEUE, ..unlink }),
             None => self.shared_restored(w, cpu, p, n_allowed),
         }
@@ -201,7 +202,7 @@ impl<S: Discipline> Fair<S> {
     /// `p` waits on `cpu` again after a change of its attributes.
     pub(crate) fn shared_restored(&self, w: &World, cpu: CpuId, p: TaskId, n: u32) -> Hook {
         let queued = self.shared_wants(w, cpu, n, Arrival::Restore);
-        queued.then(|| self.swq_nested(cpu, p, Site::TtwuEnqueueSwq, APPEND))
+        queued.then(|| self.swq_nested(cpu, p, sites::TTWU_ENQUEUE, APPEND))
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::balance::{CpuStats, LlcStats};
 use super::cfs::{Cfs, CfsQueue};
+use super::counters::FairCounters;
 use super::discipline::Discipline;
 use super::features::{Features, Tunables};
 use super::pelt::DETACHED;
@@ -326,4 +327,6 @@ pub struct Fair<S: Discipline = Cfs> {
     pub topo: Topo,
     /// Balance paths in progress and nohz state.
     pub balance: super::balance::BalanceState,
+    /// What it has counted.
+    pub counters: FairCounters,
 }

@@ -12,6 +12,7 @@ mod steal;
 
 use super::Discipline;
 use super::state::Fair;
+use crate::fair::sites;
 pub(crate) use pull::{PullPath, Pulled};
 use sim_core::{EnqueueFlags, Hook, Nested, Ns, Site, Step, TaskId, World};
 pub(crate) use steal::Steals;
@@ -110,13 +111,19 @@ impl<S: Discipline> Fair<S> {
         flags: EnqueueFlags,
     ) -> Hook {
         let queued = self.shared_takes(w, cpu, p, flags);
-        queued.then(|| self.swq_nested(cpu, p, Site::TtwuEnqueueSwq, APPEND))
+        queued.then(|| self.swq_nested(cpu, p, sites::TTWU_ENQUEUE, APPEND))
     }
 
     /// Last step of a dequeue, or after `p` was made next (hooks 2 and 3). The test needs no lock,
     /// but the node's line, which a puller may have.
     #[inline]
-    pub(crate) fn swq_remove(&mut self, w: &mut World, cpu: CpuId, p: TaskId, site: Site) -> Hook {
+    pub(crate) fn swq_remove(
+        &mut self,
+        w: &mut World,
+        cpu: CpuId,
+        p: TaskId,
+        site: &'static Site,
+    ) -> Hook {
         if self.swqueues.is_empty() {
             return None;
         }
@@ -129,7 +136,13 @@ impl<S: Discipline> Fair<S> {
         Some(self.swq_nested(cpu, p, site, UNLINK))
     }
 
-    pub(super) fn swq_nested(&self, cpu: CpuId, task: TaskId, site: Site, op: u8) -> Nested {
+    pub(super) fn swq_nested(
+        &self,
+        cpu: CpuId,
+        task: TaskId,
+        site: &'static Site,
+        op: u8,
+    ) -> Nested {
         Nested { lock: self.swqueues[self.shared.own(cpu)].lock, site, task, op }
     }
 
@@ -148,11 +161,11 @@ impl<S: Discipline> Fair<S> {
         if matches!(n.op, APPEND | PUT_PREV) {
             self.swq_append(w, q, p);
         } else if self.swq_unlink(w, q, p) {
-            self.balance.swq.picked_by_own_cpu += u64::from(n.site == Site::PickRemoveSwq);
+            self.balance.swq.picked_by_own_cpu += u64::from(n.site == sites::PICK_REMOVE);
         }
         let curr = self.rqs[cpu].curr;
         match n.op {
-            PUT_PREV if curr.is_task() => self.swq_remove(w, cpu, curr, Site::PickRemoveSwq),
+            PUT_PREV if curr.is_task() => self.swq_remove(w, cpu, curr, sites::PICK_REMOVE),
             REQUEUE => self.shared_restored(w, cpu, p, w.tasks[p].nr_cpus_allowed),
             _ => None,
         }
@@ -183,8 +196,8 @@ impl<S: Discipline> Fair<S> {
         let q = self.shared.own(cpu);
         let lock = self.swqueues[q].lock;
         let (step, stage) = match (links.stage, op) {
-            (LinkStage::Lock, APPEND) => (Step::Lock(lock, Site::TtwuEnqueueSwq), LinkStage::Hold),
-            (LinkStage::Lock, _) => (Step::Lock(lock, Site::DequeueRemoveSwq), LinkStage::Hold),
+            (LinkStage::Lock, APPEND) => (Step::Lock(lock, sites::TTWU_ENQUEUE), LinkStage::Hold),
+            (LinkStage::Lock, _) => (Step::Lock(lock, sites::DEQUEUE_REMOVE), LinkStage::Hold),
             (LinkStage::Hold, APPEND) => {
                 (Step::Spend(self.swq_append_ns(w, q, p)), LinkStage::Done)
             }

@@ -4,7 +4,7 @@
 //! lengthens the hold. Interrupts are off, so a CPU has at most one such path.
 
 use super::{PoolId, PwqId, WorkId, WorkerId, Workqueues};
-use sim_core::{Ns, ProgramCx, Site, Stack, Step, TaskId};
+use sim_core::{Ns, ProgramCx, Stack, Step, TaskId};
 use topology::CpuId;
 
 /// What a path is for.
@@ -160,7 +160,7 @@ impl Workqueues {
     }
 
     fn lock(&self, pool: PoolId) -> Step {
-        Step::Lock(self.pools[pool].lock, Site::WqPoolLock)
+        Step::Lock(self.pools[pool].lock, super::POOL_LOCK_SITE)
     }
 
     /// The pool where the item ran last is locked: if it still runs there, it stays there.

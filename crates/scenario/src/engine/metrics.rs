@@ -4,7 +4,7 @@
 use crate::registry::{self, SPIN_GROUPS};
 use crate::run::{LlcUtilization, MetricValue, RunOutput};
 use hdrhistogram::Histogram;
-use sim_core::{Category, Ns, Observer, Policy, Program, Simulation, Site, TaskId, World};
+use sim_core::{Category, Ns, Observer, Policy, Program, Simulation, TaskId, World};
 use topology::{CpuId, Distance, Machine, PerCpu};
 
 /// Longest scheduling delay told apart, ns; longer ones count as this.
@@ -15,6 +15,23 @@ const DIGITS: u8 = 3;
 const FIRST_BUCKET_NS: Ns = 1_000_000;
 /// Buckets at most.
 const MAX_BUCKETS: usize = 512;
+
+/// What balance and pulls from shared queues did, if the policy has them.
+const PULLS: [&str; 11] = [
+    "newidle_attempts",
+    "newidle_pulls",
+    "balance_pulls",
+    "pull_attempts",
+    "pull_hits",
+    "pull_lost",
+    "pull_empty",
+    "steal_attempts",
+    "steal_hits",
+    "steal_lost",
+    "steal_empty",
+];
+/// What became of the tasks on shared queues: the steal window.
+const STEAL_WINDOW: [&str; 3] = ["picked_by_own_cpu", "stolen_and_moved", "popped_but_running"];
 
 /// Watches scheduling delays and the use of each LLC over time.
 pub struct Recorder {
@@ -140,11 +157,10 @@ pub fn output<P: Policy, W: Program, O: Observer>(
     m.add("wakeup_latency_max", recorder.longest_delay as f64 * 1e-3);
     m.spinning(w);
     m.counters(w);
+    let counted = sim.policy.results();
+    m.policy(&PULLS, &counted);
     super::sched_stat::metrics(w, &mut |name, value| m.add(name, value));
-    let window = sim.policy.steal_window();
-    m.add("picked_by_own_cpu", window.picked_by_own_cpu as f64);
-    m.add("stolen_and_moved", window.stolen_and_moved as f64);
-    m.add("popped_but_running", window.popped_but_running as f64);
+    m.policy(&STEAL_WINDOW, &counted);
     RunOutput { metrics: m.0, utilization: Some(recorder.utilization(w)), finished }
 }
 
@@ -185,16 +201,24 @@ impl Metrics {
     fn spinning(&mut self, w: &World) {
         let busy: u64 = w.cpus.iter().map(busy_ns).sum();
         let share = |ns: u64| ns as f64 / busy.max(1) as f64 * 100.0;
-        let sum = |sites: &mut dyn Iterator<Item = Site>| sites.map(|s| w.spin_ns(s)).sum();
-        self.add("spin_pct", share(sum(&mut Site::ALL.into_iter())));
-        let told =
-            |site: &Site| !site.only_if_taken() || w.locks.sites[*site as usize].acquired > 0;
-        for site in Site::ALL.into_iter().filter(told) {
-            self.add(&format!("spin_pct.{}", site.name()), share(w.spin_ns(site)));
+        let sites = workloads::lock_sites();
+        self.add("spin_pct", share(sites.iter().map(|site| w.spin_ns(site)).sum()));
+        for site in &sites {
+            if !site.only_if_taken || w.locks.site(site).acquired > 0 {
+                self.add(&format!("spin_pct.{}", site.name), share(w.spin_ns(site)));
+            }
         }
         for group in SPIN_GROUPS {
-            let mut sites = Site::ALL.into_iter().filter(|s| s.group() == group);
-            self.add(&format!("spin_pct.{}", group.name()), share(sum(&mut sites)));
+            let its = sites.iter().filter(|site| site.group == group);
+            self.add(&format!("spin_pct.{group}"), share(its.map(|site| w.spin_ns(site)).sum()));
+        }
+    }
+
+    /// What a policy has counted itself; a policy that has no such thing has counted none of it.
+    fn policy(&mut self, names: &[&'static str], counted: &[(&'static str, f64)]) {
+        for name in names {
+            let known = counted.iter().find(|(known, _)| known == name);
+            self.add(name, known.map_or(0.0, |(_, value)| *value));
         }
     }
 
@@ -207,17 +231,6 @@ impl Metrics {
         self.add("migrations_llc", moved(Distance::Llc));
         self.add("migrations_node", moved(Distance::Node));
         self.add("migrations_remote", moved(Distance::Socket));
-        self.add("newidle_attempts", c.newidle_attempts as f64);
-        self.add("newidle_pulls", c.newidle_pulls as f64);
-        self.add("balance_pulls", c.balance_pulls as f64);
-        self.add("pull_attempts", c.pull_attempts as f64);
-        self.add("pull_hits", c.pull_hits as f64);
-        self.add("pull_lost", c.pull_lost as f64);
-        self.add("pull_empty", c.pull_empty as f64);
-        self.add("steal_attempts", c.steal_attempts as f64);
-        self.add("steal_hits", c.steal_hits as f64);
-        self.add("steal_lost", c.steal_lost as f64);
-        self.add("steal_empty", c.steal_empty as f64);
     }
 }
 

@@ -6,7 +6,7 @@
 
 use super::times::Times;
 use crate::profile::{LockClass, Profile, SiteTime, StackTime};
-use sim_core::{Category, LockId, Ns, Observer, PathGroup, Site, SiteGroup, Stack, TaskId, World};
+use sim_core::{Category, LockId, Ns, Observer, PathGroup, Site, Stack, TaskId, World};
 use std::collections::{BTreeMap, HashMap};
 use std::mem::take;
 use topology::{CpuId, IdVec};
@@ -19,7 +19,7 @@ const MIGRATION: u32 = SWAPPER + 1;
 struct Seen {
     comm: u32,
     group: PathGroup,
-    site: Option<Site>,
+    site: Option<&'static Site>,
     functions: Box<[&'static str]>,
     ns: Ns,
 }
@@ -63,7 +63,7 @@ impl TimeWatcher {
         Self {
             seen: Vec::new(),
             index: HashMap::new(),
-            sites: Site::ALL.iter().map(|_| Times::new()).collect(),
+            sites: (0..Site::SLOTS).map(|_| Times::new()).collect(),
             classes: Vec::new(),
             class_of: Vec::new(),
             since: IdVec::new(),
@@ -95,18 +95,17 @@ impl TimeWatcher {
                     comm,
                     functions: seen.functions.to_vec(),
                     group: seen.group.name(),
-                    site: seen.site.map(Site::name),
+                    site: seen.site.map(|site| site.name),
                     ns: 0,
                 });
             place.ns += seen.ns;
         }
-        let told = |s: &Site| !s.only_if_taken() || w.locks.sites[*s as usize].acquired > 0;
-        let site = |site: Site| {
-            let stats = &w.locks.sites[site as usize];
-            let wait = self.sites[site as usize].spread();
-            let no_lock = site.group() == SiteGroup::NoLock;
-            let acquisitions = if no_lock { wait.n } else { stats.acquired };
-            SiteTime { name: site.name(), group: site.group().name(), no_lock, acquisitions, wait }
+        let told = |s: &&'static Site| !s.only_if_taken || w.locks.site(s).acquired > 0;
+        let site = |site: &'static Site| {
+            let wait = self.sites[site.slot as usize].spread();
+            let no_lock = site.group == Site::NO_LOCK;
+            let acquisitions = if no_lock { wait.n } else { w.locks.site(site).acquired };
+            SiteTime { name: site.name, group: site.group, no_lock, acquisitions, wait }
         };
         Profile {
             elapsed_ns: w.now - w.measured_from,
@@ -114,7 +113,7 @@ impl TimeWatcher {
             cpus: w.cpus.len(),
             stacks: stacks.into_values().collect(),
             groups: PathGroup::ALL.map(PathGroup::name).to_vec(),
-            sites: Site::ALL.into_iter().filter(told).map(site).collect(),
+            sites: workloads::lock_sites().into_iter().filter(told).map(site).collect(),
             locks: self.classes.iter().map(ClassTimes::result).collect(),
         }
     }
@@ -204,7 +203,7 @@ impl Observer for TimeWatcher {
         self.result = self.profile(w);
     }
 
-    fn waited(&mut self, _w: &World, _cpu: CpuId, site: Site, ns: Ns) {
-        self.sites[site as usize].add(ns);
+    fn waited(&mut self, _w: &World, _cpu: CpuId, site: &'static Site, ns: Ns) {
+        self.sites[site.slot as usize].add(ns);
     }
 }

@@ -38,7 +38,7 @@ pub fn metrics(w: &World, add: &mut dyn FnMut(&str, f64)) {
 fn searches(w: &World, add: &mut dyn FnMut(&str, f64)) {
     let sis = &w.stat.sis;
     let fast = sis.searches - sis.domain_searches;
-    let domain_scanned = w.counters.scanned_cpus;
+    let domain_scanned = w.stat.sis.domain_scanned;
     let scanned = fast + domain_scanned;
     let pct = |part: u64, of: u64| part as f64 / of.max(1) as f64 * 100.0;
     add("sis_search", sis.searches as f64);

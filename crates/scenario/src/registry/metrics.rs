@@ -4,7 +4,8 @@
 //! for a family: its members have its unit and direction.
 
 use super::Better;
-use sim_core::{Site, SiteGroup};
+use policies::fair::sites;
+use sim_core::Site;
 
 /// What is told of the lengths of requests and calls: `latency_p99`.
 const LENGTHS: [&str; 7] = ["mean", "p50", "p90", "p95", "p99", "p999", "max"];
@@ -36,8 +37,7 @@ const FILE_TIMES: [&str; 17] = [
 const MORE_LENGTHS: [&str; 3] = ["min", "p75", "p995"];
 
 /// Groups of call sites that `spin_pct.` adds up.
-pub(crate) const SPIN_GROUPS: [SiteGroup; 3] =
-    [SiteGroup::Enqueue, SiteGroup::Remove, SiteGroup::RqLock];
+pub(crate) const SPIN_GROUPS: [&str; 3] = [sites::ENQUEUE, sites::REMOVE, Site::RQ_LOCKS];
 
 /// One metric, or a family of them.
 #[derive(Clone, Copy, Debug)]
@@ -62,8 +62,8 @@ impl MetricDef {
     fn tails(&self) -> Vec<&'static str> {
         match self.name {
             "spin_pct." => {
-                let sites = Site::ALL.iter().map(|site| site.name());
-                sites.chain(SPIN_GROUPS.iter().map(|group| group.name())).collect()
+                let sites = workloads::lock_sites().into_iter().map(|site| site.name);
+                sites.chain(SPIN_GROUPS).collect()
             }
             "time_" => FILE_TIMES.to_vec(),
             "bogo_ops_" => vec!["cpu", "yield"],

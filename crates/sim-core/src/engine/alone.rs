@@ -249,7 +249,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         self.w.advance(cpu, begin);
         let costs = &self.w.machine.costs;
         let (pick_ns, lock_ns) = (costs.pick_ns, self.w.machine.locks.fast_ns);
-        let last = self.w.locks.pass(LockId::rq(cpu), cpu, Site::ScheduleRqLock);
+        let last = self.w.locks.pass(LockId::rq(cpu), cpu, Site::SCHEDULE_RQ_LOCK);
         let ns = pick_ns + lock_ns + self.w.line_ns(last, cpu);
         let c = &mut self.w.cpus[cpu];
         let (prev, speed) = (c.curr, c.speed);

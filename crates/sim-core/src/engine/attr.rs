@@ -109,14 +109,14 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
             }
             _ if t.migrating => {
                 let pc = self.attr_next(cpu, AttrStep::Begin);
-                return self.wait_for_task(cpu, p, Site::MigratingWait, pc);
+                return self.wait_for_task(cpu, p, Site::MIGRATING_WAIT, pc);
             }
             _ => {}
         }
         let at = t.cpu;
         self.w.cpus[cpu].top().target = at;
         let pc = self.attr_next(cpu, AttrStep::Locked);
-        self.lock(cpu, LockId::rq(at), Site::SetAttrRqLock, pc)
+        self.lock(cpu, LockId::rq(at), Site::SET_ATTR_RQ_LOCK, pc)
     }
 
     /// True if the task is still on the runqueue whose lock is held; else the lock is released.
@@ -216,7 +216,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         let to = self.w.tasks[p].cpu;
         self.w.cpus[cpu].top().target = to;
         let pc = self.attr_next(cpu, AttrStep::AttachLocked);
-        self.lock(cpu, LockId::rq(to), Site::SetAttrRqLock, pc)
+        self.lock(cpu, LockId::rq(to), Site::SET_ATTR_RQ_LOCK, pc)
     }
 
     fn attr_attach(&mut self, cpu: CpuId) -> Flow {

@@ -41,7 +41,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
             self.observer.migrate(&self.w, child, cpu, target, MigrationCause::Fork);
         }
         self.w.set_task_cpu(child, target, MigrationCause::Fork);
-        self.lock(cpu, LockId::rq(target), Site::ForkRqLock, Pc::ForkLocked)
+        self.lock(cpu, LockId::rq(target), Site::FORK_RQ_LOCK, Pc::ForkLocked)
     }
 
     pub(crate) fn fork_locked(&mut self, cpu: CpuId) -> Flow {

@@ -23,7 +23,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     }
 
     /// A tick that does not hit a segment of work: in a softirq, a system call, or in idle. Like a
-    /// computed one it works on the runqueue without its lock (see [`crate::Site::TickRqLock`]).
+    /// computed one it works on the runqueue without its lock (see [`crate::Site::TICK_RQ_LOCK`]).
     pub(crate) fn enter_tick(&mut self, cpu: CpuId) {
         let next = self.w.tick_after(cpu, self.w.now);
         let frame = Frame { first: true, ..Frame::at(Pc::TickBody, Path::Tick, Category::Irq) };
@@ -98,7 +98,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
 
     pub(crate) fn flush_lock(&mut self, cpu: CpuId) -> Flow {
         self.w.cpus[cpu].top().target = cpu;
-        self.lock(cpu, LockId::rq(cpu), Site::TtwuPendingRqLock, Pc::FlushTake)
+        self.lock(cpu, LockId::rq(cpu), Site::TTWU_PENDING_RQ_LOCK, Pc::FlushTake)
     }
 
     /// The whole list is taken under one hold; what is pushed from now on needs its own signal.

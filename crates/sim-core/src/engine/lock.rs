@@ -13,7 +13,7 @@ const NOBODY: u32 = u32::MAX;
 
 impl World {
     /// Marks the CPU as spinning; its event comes with the grant.
-    fn start_wait(&mut self, cpu: CpuId, lock: Option<LockId>, site: Site, first: bool) {
+    fn start_wait(&mut self, cpu: CpuId, lock: Option<LockId>, site: &'static Site, first: bool) {
         self.settle(cpu);
         let now = self.now;
         let c = &mut self.cpus[cpu];
@@ -62,7 +62,7 @@ impl World {
             l.tail = NOBODY;
         }
         let site = self.cpus[next].wait_site;
-        self.locks.sites[site as usize].acquired += 1;
+        self.locks.site_mut(site).acquired += 1;
         // The pending waiter watches the lock word; queued ones are also told by their predecessor.
         let transfers = if self.cpus[next].wait_is_first { 1 } else { 2 };
         let at = self.now + (transfers * self.line_ns(cpu, next)).max(1);
@@ -84,7 +84,7 @@ impl World {
 
 impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     /// Takes a lock and goes on at `pc`, at once or after spinning.
-    pub(crate) fn lock(&mut self, cpu: CpuId, lock: LockId, site: Site, pc: Pc) -> Flow {
+    pub(crate) fn lock(&mut self, cpu: CpuId, lock: LockId, site: &'static Site, pc: Pc) -> Flow {
         match self.w.locks.try_take(lock, cpu, site) {
             Acquire::Taken { last } => {
                 self.w.disturb_rq(lock);
@@ -118,7 +118,13 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
 
     /// Spins until `p` neither migrates nor is being switched out; goes on at `pc`, which looks
     /// again.
-    pub(crate) fn wait_for_task(&mut self, cpu: CpuId, p: TaskId, site: Site, pc: Pc) -> Flow {
+    pub(crate) fn wait_for_task(
+        &mut self,
+        cpu: CpuId,
+        p: TaskId,
+        site: &'static Site,
+        pc: Pc,
+    ) -> Flow {
         self.w.cpus[cpu].top().pc = pc;
         let t = &self.w.tasks[p];
         if !t.on_cpu && !t.migrating {
@@ -141,7 +147,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         c.waiting_now = false;
         c.category = c.top().category;
         let (site, lock, waited) = (c.wait_site, c.wait_lock, now - c.wait_since);
-        let stats = &mut self.w.locks.sites[site as usize];
+        let stats = self.w.locks.site_mut(site);
         stats.contended += 1;
         stats.wait_ns += waited;
         self.w.set_occupancy(cpu, Occupancy::Busy);
@@ -181,7 +187,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         (flow == Flow::Wait).then_some(flow)
     }
 
-    fn try_lock(&mut self, cpu: CpuId, lock: LockId, site: Site) {
+    fn try_lock(&mut self, cpu: CpuId, lock: LockId, site: &'static Site) {
         let taken = self.w.locks.try_take(lock, cpu, site);
         self.w.disturb_rq(lock);
         let last = match taken {

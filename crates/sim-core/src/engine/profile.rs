@@ -119,8 +119,8 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         if c.waiting_now {
             stack.site = Some(c.wait_site);
             match c.wait_site {
-                Site::OnCpuWait => {}
-                Site::MigratingWait => stack.call(&["task_rq_lock"]),
+                Site::ON_CPU_WAIT => {}
+                Site::MIGRATING_WAIT => stack.call(&["task_rq_lock"]),
                 _ => stack.call(SLOWPATH),
             }
         }

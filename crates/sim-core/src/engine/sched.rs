@@ -31,7 +31,7 @@ impl World {
 impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     pub(crate) fn sched_lock(&mut self, cpu: CpuId) -> Flow {
         self.w.cpus[cpu].top().target = cpu;
-        match self.lock(cpu, LockId::rq(cpu), Site::ScheduleRqLock, Pc::SchedBody) {
+        match self.lock(cpu, LockId::rq(cpu), Site::SCHEDULE_RQ_LOCK, Pc::SchedBody) {
             Flow::Again => self.sched_body(cpu),
             Flow::Wait => Flow::Wait,
         }

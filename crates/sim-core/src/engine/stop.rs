@@ -15,7 +15,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
             Some(StopWork::Migrate(p, to)) => {
                 let top = self.w.cpus[cpu].top();
                 (top.task, top.target) = (p, to);
-                self.lock(cpu, LockId::rq(cpu), Site::StopRqLock, Pc::StopLocked)
+                self.lock(cpu, LockId::rq(cpu), Site::STOP_RQ_LOCK, Pc::StopLocked)
             }
             Some(StopWork::Push(to)) => {
                 let top = self.w.cpus[cpu].top();
@@ -58,7 +58,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         let p = self.w.cpus[cpu].top().task;
         let to = self.w.tasks[p].cpu;
         self.w.cpus[cpu].top().target = to;
-        self.lock(cpu, LockId::rq(to), Site::StopRqLock, Pc::StopAttachLocked)
+        self.lock(cpu, LockId::rq(to), Site::STOP_RQ_LOCK, Pc::StopAttachLocked)
     }
 
     pub(crate) fn stop_attach_locked(&mut self, cpu: CpuId) -> Flow {
@@ -96,7 +96,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     }
 
     pub(crate) fn stop_end(&mut self, cpu: CpuId) -> Flow {
-        self.lock(cpu, LockId::rq(cpu), Site::ScheduleRqLock, Pc::StopRelocked)
+        self.lock(cpu, LockId::rq(cpu), Site::SCHEDULE_RQ_LOCK, Pc::StopRelocked)
     }
 
     /// The stopper goes to sleep and `schedule()` picks anew, unless there is more work.

@@ -43,14 +43,14 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         }
         if t.migrating {
             // It sleeps on a runqueue, and is on its way to another.
-            return self.wait_for_task(cpu, p, Site::MigratingWait, Pc::WakeBegin);
+            return self.wait_for_task(cpu, p, Site::MIGRATING_WAIT, Pc::WakeBegin);
         }
         if t.on_rq {
             // It is about to sleep but still queued, or sleeps on the queue: only the runqueue's
             // lock decides.
             let rq = LockId::rq(t.cpu);
             self.w.cpus[cpu].top().target = t.cpu;
-            return self.lock(cpu, rq, Site::TtwuRqLock, Pc::WakeOnRq);
+            return self.lock(cpu, rq, Site::TTWU_RQ_LOCK, Pc::WakeOnRq);
         }
         t.state = TaskState::Waking;
         t.woken = true;
@@ -123,7 +123,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
             self.w.count_wakeup(at, at);
             return self.begin_push(cpu, at);
         }
-        self.wait_for_task(cpu, p, Site::OnCpuWait, Pc::WakeLook)
+        self.wait_for_task(cpu, p, Site::ON_CPU_WAIT, Pc::WakeLook)
     }
 
     pub(crate) fn wake_select(&mut self, cpu: CpuId) -> Flow {
@@ -156,7 +156,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
             return self.begin_push(cpu, target);
         }
         self.w.cpus[cpu].top().target = target;
-        match self.lock(cpu, LockId::rq(target), Site::TtwuRqLock, Pc::WakeLocked) {
+        match self.lock(cpu, LockId::rq(target), Site::TTWU_RQ_LOCK, Pc::WakeLocked) {
             Flow::Again => self.wake_locked(cpu),
             Flow::Wait => Flow::Wait,
         }

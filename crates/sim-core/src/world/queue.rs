@@ -79,7 +79,7 @@ impl World {
         if from != to {
             let d = self.distance(from, to);
             self.counters.migrations[d as usize] += 1;
-            self.counters.migrations_by_cause[why as usize] += 1;
+            self.counters.migrations_by_cause[why.index()] += 1;
             if why.is_by_policy() {
                 self.moved.push(Moved { task: p, from, to, why });
                 self.disturbed = true;

@@ -5,6 +5,9 @@ use policies::workqueue::WorkId;
 use sim_core::{LockId, Op, ProgramCx, Site, Step, TaskAttr, TaskId};
 use topology::PerCpu;
 
+/// kcryptd and dmcrypt_write take the lock of the tree of writes.
+pub const WRITE_LOCK_SITE: &Site = &Site::new(19, "dmcrypt_write_lock", Site::OTHER_LOCKS);
+
 /// How far a request's work item is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum At {
@@ -158,7 +161,7 @@ impl DmCrypt {
         let lock = self.writer.lock.expect("made at the start");
         let inserts = !self.writer.is(task);
         let (next, step) = match self.writer.paths[cpu] {
-            PathAt::Lock => (PathAt::Wake, Step::Lock(lock, Site::DmcryptWriteLock)),
+            PathAt::Lock => (PathAt::Wake, Step::Lock(lock, WRITE_LOCK_SITE)),
             PathAt::Wake => match self.writer.task.filter(|_| inserts) {
                 Some(task) if self.writer.tree.is_empty() => {
                     (PathAt::Hold, Step::Wake { task, sync: false })

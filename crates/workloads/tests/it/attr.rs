@@ -8,8 +8,8 @@ use policies::fair::features::{Features, Tunables};
 use policies::fair::{Discipline, Fair, Rules};
 use proptest::prelude::*;
 use sim_core::{
-    Config, NoObserver, Ns, Op, Program, ProgramCx, SchedAttr, SchedPolicy, Simulation, TaskAttr,
-    TaskId,
+    Config, MigrationCause, NoObserver, Ns, Op, Program, ProgramCx, SchedAttr, SchedPolicy,
+    Simulation, TaskAttr, TaskId,
 };
 use topology::{CpuId, CpuSet, Machine};
 
@@ -116,7 +116,7 @@ fn a_running_task_moves_itself<S: Discipline>(class: Class<S>) {
     let start = TaskAttr { start_cpu: Some(CpuId(0)), ..attr() };
     let sim = run(class, 2, vec![(start, ops)], 100 * MS);
     assert_eq!(sim.w.tasks[TaskId(0)].cpu, CpuId(1));
-    assert_eq!(sim.w.counters.migrations_by_cause[6], 3);
+    assert_eq!(sim.w.counters.migrations_by_cause[MigrationCause::Affinity.index()], 3);
     assert!(!sim.w.tasks[TaskId(0)].misplaced);
 }
 

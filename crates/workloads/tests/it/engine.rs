@@ -126,11 +126,13 @@ struct Whereabouts {
 
 impl Observer for Whereabouts {
     fn migrate(&mut self, _w: &World, p: TaskId, from: CpuId, to: CpuId, why: MigrationCause) {
-        use MigrationCause::{Active, Balance, Fork, Swqueue};
         let before = self.on.insert(p, to);
-        assert!(why == Fork || before.is_none_or(|cpu| cpu == from), "{p:?} {from} {before:?}");
+        assert!(
+            why == MigrationCause::Fork || before.is_none_or(|cpu| cpu == from),
+            "{p:?} {from} {before:?}"
+        );
         self.moves += 1;
-        self.by_policy += u64::from(matches!(why, Balance | Active | Swqueue));
+        self.by_policy += u64::from(matches!(why, MigrationCause::Policy(_)));
     }
 
     fn switch(&mut self, _w: &World, cpu: CpuId, _prev: TaskId, next: TaskId) {

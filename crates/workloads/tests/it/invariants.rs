@@ -2,10 +2,11 @@
 
 use crate::support::{run_checked, shapes, simulate};
 use policies::fair::features::{Features, Tunables};
+use policies::fair::sites;
 use policies::fair::{Discipline, Eevdf, Fair, Rules};
 use policies::fcfs::Fcfs;
 use proptest::prelude::*;
-use sim_core::{Config, LockId, NoObserver, Program, Simulation, Site, StopReason, TaskId};
+use sim_core::{Config, LockId, NoObserver, Program, Simulation, StopReason, TaskId};
 use topology::{CpuId, Machine};
 use workloads::kernel_build::{self, KernelBuild};
 use workloads::micro::{PingPong, Short, Spinners};
@@ -180,7 +181,7 @@ fn check_waiter<S: Discipline, W: Program>(
 fn check_steals<S: Discipline, W: Program>(
     sim: &Simulation<Fair<S>, W, NoObserver>,
 ) -> Result<(), String> {
-    let c = &sim.w.counters;
+    let c = &sim.policy.counters;
     let ended = c.steal_hits + c.steal_lost + c.steal_empty;
     let under_way = c.steal_attempts.checked_sub(ended);
     let steals = sim.policy.features.swqueue && sim.policy.features.swqueue_steal;
@@ -198,13 +199,13 @@ fn check_acquisitions<S: Discipline, W: Program>(
     appended_at_start: u64,
 ) -> Result<(), String> {
     let sites = [
-        Site::TtwuEnqueueSwq,
-        Site::PutPrevEnqueueSwq,
-        Site::PickRemoveSwq,
-        Site::DequeueRemoveSwq,
-        Site::PullPopSwq,
+        sites::TTWU_ENQUEUE,
+        sites::PUT_PREV_ENQUEUE,
+        sites::PICK_REMOVE,
+        sites::DEQUEUE_REMOVE,
+        sites::PULL_POP,
     ];
-    let acquired: u64 = sites.iter().map(|s| sim.w.locks.sites[*s as usize].acquired).sum();
+    let acquired: u64 = sites.iter().map(|s| sim.w.locks.site(s).acquired).sum();
     let swq = &sim.policy.balance.swq;
     let in_vain = swq.unlinked_nothing + swq.empty_under_lock + swq.head_forbidden;
     let expected = 2 * swq.appended - appended_at_start + in_vain;
@@ -282,13 +283,14 @@ pub fn check_class<S: Discipline, W: Program>(
     // The first tasks are there before any CPU could contend, and take no lock.
     let appended_at_start = sim.policy.balance.swq.appended;
     let end = run_checked(&mut sim, until, |sim| checks.check(sim))?;
-    let c = &sim.w.counters;
+    let c = &sim.policy.counters;
     if c.pull_attempts != c.pull_hits + c.pull_lost + c.pull_empty {
         return Err(format!("pull attempts do not add up: {c:?}"));
     }
     if end == StopReason::Done {
         check_acquisitions(&sim, appended_at_start)?;
     }
+    let c = &sim.w.counters;
     // Each migration has one cause.
     if c.migrations.iter().sum::<u64>() != c.migrations_by_cause.iter().sum::<u64>() {
         return Err(format!("migrations do not add up: {c:?}"));

@@ -5,10 +5,11 @@ use crate::support::{free_machine, simulate};
 use policies::fair::Fair;
 use policies::fair::features::{Features, Tunables};
 use policies::fcfs::Fcfs;
+use policies::workqueue::POOL_LOCK_SITE;
 use rand_distr::{Distribution, Exp1};
 use sim_core::{
-    Config, LockId, NoObserver, Ns, Observer, Op, Program, ProgramCx, Simulation, Site, Step,
-    TaskAttr, TaskId, World,
+    Config, LockId, NoObserver, Ns, Observer, Op, Program, ProgramCx, Simulation, Step, TaskAttr,
+    TaskId, World,
 };
 use topology::{CpuId, CpuSet, Machine, RegularSpec};
 use workloads::netperf::{self, Netperf};
@@ -90,7 +91,7 @@ impl Program for Repairmen {
         let (step, next) = match self.at[me] {
             At::Enter => {
                 self.came.push(task);
-                (Step::Lock(self.lock, Site::WqPoolLock), At::Locked)
+                (Step::Lock(self.lock, POOL_LOCK_SITE), At::Locked)
             }
             At::Locked => {
                 self.got.push(task);
@@ -182,7 +183,7 @@ fn check_repairman(n: u32, think: f64, hold: f64, expected: [&str; 3]) {
             let program = Repairmen::new(n, think * 1e6, hold * 1e6, true, seed);
             let sim = run(free_machine(n), program, until);
             let done: u64 = sim.program.done.iter().sum();
-            let spun = sim.w.spin_ns(Site::WqPoolLock) as f64;
+            let spun = sim.w.spin_ns(POOL_LOCK_SITE) as f64;
             [done as f64 / until as f64 * 1e6, spun / (until as f64 * f64::from(n))]
         })
         .collect();
@@ -249,7 +250,7 @@ impl Program for Nest {
         let me = task.idx();
         self.at[me] += 1;
         let (inner, outer) = (self.inner, self.outer);
-        let lock = |lock| Step::Lock(lock, Site::WqPoolLock);
+        let lock = |lock| Step::Lock(lock, POOL_LOCK_SITE);
         let steps: &[Step] = match me {
             0 => &[lock(inner), Step::Spend(100_000), Step::Unlock(inner)],
             1 => &[
@@ -336,7 +337,7 @@ impl Program for Disturb {
         let at = &mut self.at[task.idx()];
         *at += 1;
         match *at {
-            3 => Step::Lock(lock, Site::WqPoolLock),
+            3 => Step::Lock(lock, POOL_LOCK_SITE),
             4 | 5 => Step::Spend(1000),
             6 => Step::Unlock(lock),
             _ => Step::Done,

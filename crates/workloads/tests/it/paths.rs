@@ -4,9 +4,10 @@ use crate::support::{run_checked, shapes, simulate};
 use policies::fair::Fair;
 use policies::fair::features::{Features, Tunables};
 use policies::fcfs::Fcfs;
+use policies::workqueue::POOL_LOCK_SITE;
 use proptest::prelude::*;
 use sim_core::{
-    Category, Config, LockId, MaskId, NoObserver, Ns, Op, Policy, Program, ProgramCx, Site, Step,
+    Category, Config, LockId, MaskId, NoObserver, Ns, Op, Policy, Program, ProgramCx, Step,
     StopReason, TaskAttr, TaskId,
 };
 use topology::{CState, CpuId, CpuSet, Machine, RegularSpec};
@@ -125,7 +126,7 @@ impl Program for Pool {
         match self.at[me] {
             At::Enter => {
                 self.at[me] = At::Locked;
-                Step::Lock(self.lock(), Site::WqPoolLock)
+                Step::Lock(self.lock(), POOL_LOCK_SITE)
             }
             At::Locked => {
                 assert_eq!(self.inside.replace(task), None, "two in the critical section");

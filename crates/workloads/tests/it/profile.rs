@@ -6,8 +6,7 @@ use policies::fair::features::{Features, Tunables};
 use policies::fcfs::Fcfs;
 use proptest::prelude::*;
 use sim_core::{
-    Category, Config, LockId, N_CATEGORIES, Ns, Observer, PathGroup, Policy, Program, Site, Stack,
-    World,
+    Category, Config, LockId, N_CATEGORIES, Ns, Observer, PathGroup, Policy, Program, Stack, World,
 };
 use std::collections::BTreeMap;
 use topology::{CpuId, Machine};
@@ -41,7 +40,7 @@ impl Observer for Ledger {
         assert_eq!(at.site.is_some(), what == Category::Spin, "{at:?}");
         assert_eq!(at.group == PathGroup::User, what == Category::User, "{at:?}");
         if let Some(site) = at.site {
-            *self.spin.entry(site.name()).or_default() += ns;
+            *self.spin.entry(site.name).or_default() += ns;
         }
         let comm = match at.task {
             task if task.is_task() => w.comms[w.tasks[task].attr.comm as usize].clone(),
@@ -90,12 +89,12 @@ fn check<P: Policy, W: Program>(
         }
     }
     // Spin times by site add up to those by CPU.
-    for site in Site::ALL {
-        let told = ledger.spin.get(site.name()).copied().unwrap_or(0);
-        prop_assert_eq!(told, w.spin_ns(site), "{}", site.name());
+    for site in workloads::lock_sites() {
+        let told = ledger.spin.get(site.name).copied().unwrap_or(0);
+        prop_assert_eq!(told, w.spin_ns(site), "{}", site.name);
     }
     let spun: Ns = w.cpus.iter().map(|c| c.time[Category::Spin as usize]).sum();
-    prop_assert_eq!(spun, Site::ALL.map(|site| w.spin_ns(site)).iter().sum::<Ns>());
+    prop_assert_eq!(spun, workloads::lock_sites().iter().map(|site| w.spin_ns(site)).sum::<Ns>());
     Ok(ledger)
 }
 

@@ -3,6 +3,7 @@
 use crate::support::simulate;
 use policies::fair::features::{Features, Tunables};
 use policies::fair::{Fair, Rules};
+use policies::moves;
 use sim_core::{
     BalanceEnd, Config, Decision, IdleType, MigrationCause, Ns, Observer, Policy, Program, SisStat,
     TaskId, World,
@@ -171,11 +172,11 @@ impl Observer for Book {
     fn migrate(&mut self, w: &World, task: TaskId, from: CpuId, to: CpuId, why: MigrationCause) {
         self.ends_waiting(w, task, from);
         match why {
-            MigrationCause::Balance => {
+            moves::BALANCE => {
                 let key = self.pass[&w.this];
                 self.sums.passes.entry(key).or_default().gained += 1;
             }
-            MigrationCause::Active => {
+            moves::ACTIVE => {
                 let level = level(w, to, from);
                 *self.sums.pushed.entry((to.0, level)).or_default() += 1;
                 let key = (to.0, level, IdleType::Idle as usize);
@@ -249,14 +250,15 @@ fn compare(w: &World, book: &Book, case: &str) {
             }
         }
     }
-    let sis = SisStat { recent_hits: w.stat.sis.recent_hits, ..sums.sis };
-    assert_eq!((w.stat.sis, w.counters.scanned_cpus), (sis, sums.scanned), "{case}");
+    let recent_hits = w.stat.sis.recent_hits;
+    let sis = SisStat { recent_hits, domain_scanned: sums.scanned, ..sums.sis };
+    assert_eq!(w.stat.sis, sis, "{case}");
     let to = w.wake_targets();
     assert_eq!([to.prev, to.waker, to.same_llc, to.other_llc], sums.targets, "{case}");
     assert_eq!(sums.targets.iter().sum::<u64>(), w.counters.wakeups, "{case}");
-    let moved = |why| w.counters.migrations_by_cause[why as usize];
-    assert_eq!(pushed, moved(MigrationCause::Active), "{case}");
-    assert_eq!(gained, pushed + moved(MigrationCause::Balance), "{case}");
+    let moved = |why: MigrationCause| w.counters.migrations_by_cause[why.index()];
+    assert_eq!(pushed, moved(moves::ACTIVE), "{case}");
+    assert_eq!(gained, pushed + moved(moves::BALANCE), "{case}");
     assert!(gained > 0 && failed > 0 && sis.failed > 0, "{case}: {gained} {failed} {sis:?}");
 }
 

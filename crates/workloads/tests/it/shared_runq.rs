@@ -6,11 +6,9 @@ use crate::support::{run_checked, shapes, simulate};
 use crate::twins::fingerprint_of;
 use policies::fair::features::{Features, Tunables};
 use policies::fair::shared_runq::{EnqueueRule, SharedRunq, Version};
-use policies::fair::{Cfs, Discipline, Eevdf, Fair, GroupSpec, Rules};
+use policies::fair::{Cfs, Discipline, Eevdf, Fair, FairCounters, GroupSpec, Rules};
 use proptest::prelude::*;
-use sim_core::{
-    Config, GroupId, NoObserver, Policy, Program, Simulation, StopReason, TaskId, World,
-};
+use sim_core::{Config, GroupId, NoObserver, Program, Simulation, StopReason, TaskId, World};
 use topology::{Machine, RegularSpec};
 use workloads::micro::{PingPong, Short, Spinners};
 
@@ -67,7 +65,7 @@ where
 fn check_all_seen<S: Discipline, W: Program>(
     sim: &Simulation<Fair<S>, W, NoObserver>,
 ) -> Result<(), String> {
-    let c = &sim.w.counters;
+    let c = &sim.policy.counters;
     let pulls_under_way = c.pull_attempts - c.pull_hits - c.pull_lost - c.pull_empty;
     let allowed = pulls_under_way + sim.policy.balance.swq.popped_otherwise;
     let unseen = waiting_unseen(sim);
@@ -200,7 +198,7 @@ proptest! {
 }
 
 /// The counters of 100 ms of short bursts on an LLC of 16 CPUs.
-fn counters<P: Policy>(policy: impl FnOnce(&Machine) -> P) -> sim_core::Counters {
+fn counters(policy: impl FnOnce(&Machine) -> Fair<Eevdf>) -> FairCounters {
     let spec = RegularSpec { cores_per_llc: 16, threads_per_core: 1, ..RegularSpec::default() };
     let machine = Machine::regular(spec);
     let policy = policy(&machine);
@@ -209,7 +207,7 @@ fn counters<P: Policy>(policy: impl FnOnce(&Machine) -> P) -> sim_core::Counters
     let world = World::new(std::sync::Arc::new(machine), config);
     let mut sim = Simulation::new(world, policy, program, NoObserver);
     sim.run_until(100 * MS);
-    sim.w.counters
+    sim.policy.counters
 }
 
 /// What the patches are for: CPUs that would idle find work, and newidle balance has less to do.

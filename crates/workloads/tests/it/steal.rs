@@ -3,12 +3,13 @@
 use crate::invariants::{check_class, small_build};
 use crate::support::{run_checked, shapes, shapes_of_many_llcs, simulate};
 use crate::twins::fingerprint_of;
-use policies::fair::Fair;
 use policies::fair::features::{Features, Tunables};
+use policies::fair::{Fair, FairCounters};
+use policies::moves;
 use proptest::prelude::*;
 use sim_core::{
-    Config, Counters, MigrationCause, NoObserver, Ns, Observer, Op, Program, ProgramCx, StopReason,
-    TaskAttr, TaskId, World,
+    Config, MigrationCause, NoObserver, Ns, Observer, Op, Program, ProgramCx, StopReason, TaskAttr,
+    TaskId, World,
 };
 use topology::{CpuId, CpuSet, Machine, RegularSpec};
 use workloads::micro::{PingPong, Short};
@@ -178,14 +179,14 @@ struct Moved(Vec<(Ns, CpuId, CpuId)>);
 
 impl Observer for Moved {
     fn migrate(&mut self, w: &World, task: TaskId, from: CpuId, to: CpuId, why: MigrationCause) {
-        if why == MigrationCause::Swqueue {
+        if why == moves::SHARED {
             assert_eq!(task.idx(), WAITS);
             self.0.push((w.now, from, to));
         }
     }
 }
 
-fn one_waits(steal: bool, line_ns: u32) -> (Vec<(Ns, CpuId, CpuId)>, Counters) {
+fn one_waits(steal: bool, line_ns: u32) -> (Vec<(Ns, CpuId, CpuId)>, FairCounters) {
     let spec = RegularSpec {
         llcs_per_socket: 2,
         cores_per_llc: 1,
@@ -201,7 +202,7 @@ fn one_waits(steal: bool, line_ns: u32) -> (Vec<(Ns, CpuId, CpuId)>, Counters) {
     let fair = knobs.fair(&machine);
     let mut sim = simulate(machine, Config::default(), fair, OneWaits, Moved::default());
     sim.run_until(3 * MS);
-    (sim.observer.0, sim.w.counters)
+    (sim.observer.0, sim.policy.counters)
 }
 
 /// By hand: the own runqueue lock (7 ns, its line is here); the list's head (a line); the queue's
@@ -219,7 +220,15 @@ fn a_steal_takes_as_long_as_its_lines_and_locks() {
     assert_eq!((moved, c.pull_hits, c.steal_attempts), (Vec::new(), 0, 0));
 }
 
-fn bursts(knobs: Knobs) -> (Counters, u128) {
+#[derive(Debug)]
+struct Bursts {
+    fair: FairCounters,
+    /// By distance.
+    migrations: [u64; 5],
+    wasted_ns: u128,
+}
+
+fn bursts(knobs: Knobs) -> Bursts {
     let spec = RegularSpec {
         llcs_per_socket: 4,
         cores_per_llc: 4,
@@ -232,16 +241,18 @@ fn bursts(knobs: Knobs) -> (Counters, u128) {
     let mut sim = simulate(machine, Config::default(), fair, program, NoObserver);
     let end = run_checked(&mut sim, 100 * MS, |_| Ok(()));
     assert_eq!(end, Ok(StopReason::Until));
-    (sim.w.counters, sim.w.idle_while_runnable_ns)
+    let wasted_ns = sim.w.idle_while_runnable_ns;
+    Bursts { fair: sim.policy.counters, migrations: sim.w.counters.migrations, wasted_ns }
 }
 
 /// What it is for: less idle time beside tasks that wait, as long as these are on a queue.
 #[test]
 fn stealing_feeds_cpus_whose_own_llc_has_nothing() {
-    let (without, wasted) = bursts(swqueue(false));
-    let (with, left) = bursts(swqueue(true));
-    assert_eq!((without.steal_attempts, without.steal_hits), (0, 0));
-    assert!(with.steal_attempts <= with.pull_empty && with.steal_hits > 100, "{with:?}");
+    let without = bursts(swqueue(false));
+    let with = bursts(swqueue(true));
+    assert_eq!((without.fair.steal_attempts, without.fair.steal_hits), (0, 0));
+    let c = with.fair;
+    assert!(c.steal_attempts <= c.pull_empty && c.steal_hits > 100, "{c:?}");
     assert!(with.migrations[3] > without.migrations[3], "{with:?} {without:?}");
-    assert!(left < wasted, "{left} of {wasted} ns");
+    assert!(with.wasted_ns < without.wasted_ns, "{with:?} {without:?}");
 }

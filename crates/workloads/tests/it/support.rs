@@ -37,7 +37,7 @@ impl Observer for TraceHash {
     }
 
     fn migrate(&mut self, w: &World, task: TaskId, from: CpuId, to: CpuId, why: MigrationCause) {
-        self.add((3, w.now, task, from, to, why as u8));
+        self.add((3, w.now, task, from, to, why.index()));
     }
 }
 

@@ -5,8 +5,9 @@ use policies::fair::Fair;
 use policies::fair::features::{Features, Tunables};
 use policies::fcfs::Fcfs;
 use proptest::prelude::*;
-use sim_core::{Config, NoObserver, Ns, Policy, Program, Simulation, Site, StopReason};
+use sim_core::{Config, NoObserver, Ns, Policy, Program, Simulation, StopReason};
 use topology::Machine;
+use workloads::truncate::TREE_LOCK_SITE;
 use workloads::truncate::{self, Batch, Truncate, VECTOR};
 
 const MS: Ns = 1_000_000;
@@ -87,7 +88,7 @@ fn a_vector_of_both_kinds_takes_two_holds_of_the_lock() {
     for (batch, holds) in [(Batch::Entry, 7 + 1), (Batch::Pagevec, 2)] {
         let config = truncate::Config { files: 1, pages: 14, batch, ..config() };
         let sim = run(machine_of_locks(1), Fcfs::default(), config);
-        assert_eq!(sim.w.locks.sites[Site::TreeLock as usize].acquired, holds);
+        assert_eq!(sim.w.locks.site(TREE_LOCK_SITE).acquired, holds);
     }
 }
 
@@ -96,7 +97,7 @@ fn batches_take_the_lock_a_fourteenth_of_the_times() {
     let of = |batch| {
         let config = truncate::Config { cache_pct: 1e-9, batch, ..config() };
         let sim = run(machine_of_locks(2), Fcfs::default(), config);
-        sim.w.locks.sites[Site::TreeLock as usize].acquired
+        sim.w.locks.site(TREE_LOCK_SITE).acquired
     };
     assert_eq!(of(Batch::Entry), 4 * 28);
     assert_eq!(of(Batch::Entry), u64::from(VECTOR) * of(Batch::Pagevec));
@@ -141,7 +142,7 @@ fn reclaim_beside_it_contends_for_the_locks_and_leaves_shadows() {
         let machine = Machine::regular(topology::RegularSpec::default());
         let tunables = Tunables::for_cpus(machine.n_cpus());
         let sim = run(machine, Fair::new(Features::default(), tunables), config);
-        (sim.w.now, sim.w.locks.sites[Site::TreeLock as usize])
+        (sim.w.now, *sim.w.locks.site(TREE_LOCK_SITE))
     };
     let (alone_ns, alone) = of(0);
     assert_eq!((alone.contended, alone.acquired), (0, 40 * 74));

@@ -10,9 +10,8 @@ use crate::fair::calls::{RQ_LOCK, SharedCalls};
 use crate::fair::state::Fair;
 use crate::fair::swqueue::{APPEND, Links, UNLINK};
 use crate::fair::{Discipline, reasons};
-use sim_core::{
-    LockId, MigrationCause, Policy, SdStat, Site, Stack, Step, StopWork, TaskId, World,
-};
+use crate::moves;
+use sim_core::{LockId, Policy, SdStat, Site, Stack, Step, StopWork, TaskId, World};
 use std::ops::ControlFlow;
 use topology::CpuId;
 
@@ -113,7 +112,7 @@ impl<S: Discipline> Fair<S> {
     ) -> (Option<Step>, Stage) {
         let (src, dst) = (LockId::rq(cpu), LockId::rq(target));
         match stop.stage {
-            Stage::Lock => (Some(Step::Lock(src, Site::StopRqLock)), Stage::Look),
+            Stage::Lock => (Some(Step::Lock(src, Site::STOP_RQ_LOCK)), Stage::Look),
             Stage::Look => {
                 let work = w.machine.costs.pull_ns + PULL_LINES * w.line_ns(cpu, target);
                 (Some(Step::Spend(work)), Stage::Detach)
@@ -125,7 +124,7 @@ impl<S: Discipline> Fair<S> {
             },
             Stage::Unlock => (Some(Step::Unlock(src)), Stage::LockDst),
             Stage::LockDst if !stop.task.is_task() => (None, Stage::Done),
-            Stage::LockDst => (Some(Step::Lock(dst, Site::StopRqLock)), Stage::Attach),
+            Stage::LockDst => (Some(Step::Lock(dst, Site::STOP_RQ_LOCK)), Stage::Attach),
             Stage::Attach => {
                 self.attach_task(w, stop.task, target, reasons::PUSHED_HERE);
                 (None, Stage::Append)
@@ -158,7 +157,7 @@ impl<S: Discipline> Fair<S> {
         if !p.is_task() {
             return (None, Stage::Unlock);
         }
-        self.detach_task(w, p, cpu, target, MigrationCause::Active);
+        self.detach_task(w, p, cpu, target, moves::ACTIVE);
         self.balance.paths[cpu].stop.task = p;
         if let Some(level) = level {
             self.sds[target][level].nr_balance_failed = 0;

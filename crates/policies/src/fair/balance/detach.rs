@@ -9,6 +9,7 @@ use super::decide::Migrate;
 use super::pass::{LoadBalance, NR_MIGRATE_BREAK};
 use crate::fair::state::Fair;
 use crate::fair::{Discipline, Rules, reasons};
+use crate::moves;
 use sim_core::{
     Decision, DequeueFlags, EnqueueFlags, MigrationCause, Policy, Reason, TaskId, World,
 };
@@ -72,7 +73,7 @@ impl<S: Discipline> Fair<S> {
             if self.failed_too_often(w, lb) && self.task_hot(w, lb, p) {
                 lb.stat(w).hot_gained += 1;
             }
-            self.detach_task(w, p, lb.src, lb.dst, MigrationCause::Balance);
+            self.detach_task(w, p, lb.src, lb.dst, moves::BALANCE);
             self.balance.paths[exec].detached.push(p);
             lb.imbalance -= price;
             if one_only || lb.imbalance <= 0 {
@@ -160,7 +161,7 @@ impl<S: Discipline> Fair<S> {
         }
         self.balance.paths[exec].lb.n_moved += n;
         if idle != IdleType::NewlyIdle {
-            w.counters.balance_pulls += u64::from(n);
+            self.counters.balance_pulls += u64::from(n);
         }
     }
 

@@ -10,10 +10,11 @@
 use super::{Flow, IdleType, domain_at, update_newidle_cost};
 use crate::fair::calls::RQ_LOCK;
 use crate::fair::shared_runq::Version;
+use crate::fair::sites;
 use crate::fair::state::{Fair, SdState};
 use crate::fair::swqueue::Pulled;
 use crate::fair::{Discipline, Rules, reasons};
-use sim_core::{LockId, NEVER, Ns, Site, Stack, Step, TaskId, World};
+use sim_core::{LockId, NEVER, Ns, Stack, Step, TaskId, World};
 use std::ops::ControlFlow;
 use topology::{CpuId, SdFlags};
 
@@ -162,7 +163,7 @@ impl<S: Discipline> Fair<S> {
                 Stage::Level => (None, self.newidle_level(w, cpu)),
                 Stage::Balance => (None, self.newidle_balance_level(w, cpu)?),
                 Stage::Relock => {
-                    let lock = Step::Lock(LockId::rq(cpu), Site::NewidleLbRqLock);
+                    let lock = Step::Lock(LockId::rq(cpu), sites::NEWIDLE_RQ_LOCK);
                     (Some(lock), Stage::Finish)
                 }
                 Stage::Finish => {
@@ -271,7 +272,7 @@ impl<S: Discipline> Fair<S> {
         if gate || !self.overload && version != Version::V4 {
             return (None, self.newidle_closed(w, cpu, level));
         }
-        w.counters.newidle_attempts += 1;
+        self.counters.newidle_attempts += 1;
         self.balance.paths[cpu].newidle.t0 = w.now;
         // The kernel drops the lock and takes it again at once for the update: one hold here.
         (Some(Step::Spend(self.blocked_ns(w, cpu))), Stage::Blocked)
@@ -389,7 +390,7 @@ impl<S: Discipline> Fair<S> {
         let rq = &mut self.rqs[cpu];
         rq.max_idle_balance_cost = rq.max_idle_balance_cost.max(path.curr_cost);
         let obtained = path.n_pulled > 0 || w.cpus[cpu].nr_running > 0;
-        w.counters.newidle_pulls += u64::from(path.n_pulled > 0);
+        self.counters.newidle_pulls += u64::from(path.n_pulled > 0);
         self.newidle_out(w, cpu, obtained);
     }
 

@@ -15,6 +15,7 @@
 use super::decide::Migrate;
 use super::{Flow, IdleType, PULL_LINES, domain_at};
 use crate::fair::calls::{RQ_LOCK, SharedCalls};
+use crate::fair::sites;
 use crate::fair::state::Fair;
 use crate::fair::swqueue::{APPEND, Links, UNLINK};
 use crate::fair::{Discipline, reasons};
@@ -159,10 +160,10 @@ impl LoadBalance {
         *sum += self.imbalance as u64;
     }
 
-    fn site(&self) -> Site {
+    fn site(&self) -> &'static Site {
         match self.idle {
-            IdleType::NewlyIdle => Site::NewidleLbRqLock,
-            _ => Site::PeriodicLbRqLock,
+            IdleType::NewlyIdle => sites::NEWIDLE_RQ_LOCK,
+            _ => sites::PERIODIC_RQ_LOCK,
         }
     }
 

@@ -2,9 +2,10 @@
 //! another.
 
 use super::{Flow, IdleType, domain_at, update_newidle_cost};
+use crate::fair::sites;
 use crate::fair::state::Fair;
 use crate::fair::{Discipline, reasons};
-use sim_core::{Site, Step, World};
+use sim_core::{Step, World};
 use std::ops::ControlFlow;
 use topology::{CpuId, SdFlags};
 
@@ -114,7 +115,7 @@ impl<S: Discipline> Fair<S> {
         }
         match self.balance.serialize {
             Some(lock) if d.flags.has(SdFlags::SERIALIZE) => {
-                let step = Step::TryLock(lock, Site::BalanceSerialize);
+                let step = Step::TryLock(lock, sites::BALANCE_SERIALIZE);
                 (Some(step), Stage::Tried)
             }
             _ => (None, self.rebalance_start(w, exec, r, false)),

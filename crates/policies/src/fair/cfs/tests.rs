@@ -2,6 +2,7 @@
 
 use super::super::testing::{RYZEN, Rig};
 use super::groups::QueueId;
+use crate::moves;
 use sim_core::{EnqueueFlags, MigrationCause, Policy, SchedPolicy, TaskId};
 use topology::CpuId;
 
@@ -256,7 +257,7 @@ fn random_op(rig: &mut Rig, tasks: &[TaskId], r: u64) {
         3 if on_rq && !rig.w.cpus.iter().any(|c| c.curr == p) => {
             let from = rig.w.tasks[p].cpu;
             rig.dequeue(p, false);
-            rig.w.set_task_cpu(p, CpuId(1 - from.0), MigrationCause::Balance);
+            rig.w.set_task_cpu(p, CpuId(1 - from.0), moves::BALANCE);
             rig.enqueue(p, EnqueueFlags { migrated: true, ..EnqueueFlags::default() });
         }
         _ => drop(rig.schedule(cpu)),

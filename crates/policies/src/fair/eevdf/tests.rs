@@ -5,6 +5,7 @@ mod fairness;
 use super::super::reasons;
 use super::super::testing::Rig;
 use super::*;
+use crate::moves;
 use sim_core::{MigrationCause, Policy, SchedAttr, SchedPolicy};
 use topology::PerCpu;
 
@@ -157,7 +158,7 @@ fn a_moved_task_keeps_what_is_left_of_its_slice_since_6_12() {
         rig.f.set_next(2 * MS, CPU0, tasks[1]);
         rig.w.cpus[CpuId(0)].curr = tasks[1];
         rig.dequeue(tasks[0], false);
-        rig.w.set_task_cpu(tasks[0], CpuId(1), MigrationCause::Balance);
+        rig.w.set_task_cpu(tasks[0], CpuId(1), moves::BALANCE);
         rig.enqueue(tasks[0], EnqueueFlags { migrated: true, ..EnqueueFlags::default() });
         let se = &rig.f.tasks[tasks[0]];
         let left = se.ext.deadline - se.vruntime;
@@ -420,7 +421,7 @@ fn random_op(rig: &mut Rig<Eevdf>, tasks: &[TaskId], r: u64) {
             rig.enqueue(p, flags);
         }
         3 if on_rq && !rig.w.cpus.iter().any(|c| c.curr == p) => {
-            rig.f.detach_task(&mut rig.w, p, from, to, MigrationCause::Balance);
+            rig.f.detach_task(&mut rig.w, p, from, to, moves::BALANCE);
             rig.f.attach_task(&mut rig.w, p, to, reasons::BALANCED_HERE);
         }
         4 => {

@@ -10,7 +10,9 @@ use super::super::shared_runq::Version;
 use super::super::state::Fair;
 use super::super::{Discipline, reasons};
 use super::{APPEND, Links, UNLINK};
-use sim_core::{LockId, MigrationCause, Policy, Site, Stack, Step, TaskId, World};
+use crate::fair::sites;
+use crate::moves;
+use sim_core::{LockId, Policy, Site, Stack, Step, TaskId, World};
 use std::ops::ControlFlow;
 use topology::CpuId;
 
@@ -125,16 +127,16 @@ impl<S: Discipline> Fair<S> {
                     return ControlFlow::Continue(pulled);
                 }
                 Stage::Empty => {
-                    w.counters.pull_empty += 1;
+                    self.counters.pull_empty += 1;
                     if !self.balance.steals.reaches(self.topo.llc[cpu]) {
                         return ControlFlow::Continue(Pulled::Nothing);
                     }
-                    w.counters.steal_attempts += 1;
+                    self.counters.steal_attempts += 1;
                     self.balance.paths[cpu].pull.steals = true;
                     (None, Stage::Reach)
                 }
                 Stage::Gone => {
-                    w.counters.steal_empty += 1;
+                    self.counters.steal_empty += 1;
                     return ControlFlow::Continue(Pulled::Nothing);
                 }
                 Stage::Reach | Stage::Read => self.swq_steal(w, cpu, path.stage),
@@ -155,7 +157,7 @@ impl<S: Discipline> Fair<S> {
         let q = path.queue as usize;
         match path.stage {
             Stage::Look => {
-                w.counters.pull_attempts += u64::from(path.n_looked == 0);
+                self.counters.pull_attempts += u64::from(path.n_looked == 0);
                 self.swq_look(cpu)
             }
             Stage::Hold => {
@@ -187,7 +189,7 @@ impl<S: Discipline> Fair<S> {
             path.n_looked += 1;
             path.queue = q as u32;
             if self.swqueues[q].head.is_task() {
-                return (Some(Step::Lock(self.swqueues[q].lock, Site::PullPopSwq)), Stage::Hold);
+                return (Some(Step::Lock(self.swqueues[q].lock, sites::PULL_POP)), Stage::Hold);
             }
         }
         (None, Stage::Empty)
@@ -209,13 +211,13 @@ impl<S: Discipline> Fair<S> {
     /// Second half: `task_rq_lock` the popped task and move it here if it still waits.
     fn swq_fetch(&mut self, w: &mut World, cpu: CpuId, path: PullPath) -> (Option<Step>, Stage) {
         let (own, src) = (LockId::rq(cpu), LockId::rq(path.src));
-        let site = Site::PullTaskRqLock;
+        let site = sites::PULL_TASK_RQ_LOCK;
         match path.stage {
             Stage::PiLock => (Some(Step::Spend(w.take_pi_lock(path.task))), Stage::Lock),
             Stage::Lock => {
                 let t = &w.tasks[path.task];
                 if t.migrating {
-                    return (Some(Step::WaitTask(path.task, Site::MigratingWait)), Stage::Lock);
+                    return (Some(Step::WaitTask(path.task, Site::MIGRATING_WAIT)), Stage::Lock);
                 }
                 self.balance.paths[cpu].pull.src = t.cpu;
                 (Some(Step::Lock(LockId::rq(t.cpu), site)), Stage::Locked)
@@ -227,7 +229,7 @@ impl<S: Discipline> Fair<S> {
                 None => (None, Stage::UnlockSrc),
             },
             Stage::UnlockSrc => (Some(Step::Unlock(src)), Stage::Relock),
-            Stage::Relock => (Some(Step::Lock(own, Site::ScheduleRqLock)), Stage::Attach),
+            Stage::Relock => (Some(Step::Lock(own, Site::SCHEDULE_RQ_LOCK)), Stage::Attach),
             Stage::Append => match self.swq_link_step(w, cpu, cpu, APPEND) {
                 Some(step) => (Some(step), Stage::Append),
                 None => (None, Stage::Back),
@@ -253,8 +255,8 @@ impl<S: Discipline> Fair<S> {
             return (Some(Step::Spend(w.machine.costs.pull_ns + lines)), Stage::Move);
         }
         match path.steals {
-            true => w.counters.steal_lost += 1,
-            false => w.counters.pull_lost += 1,
+            true => self.counters.steal_lost += 1,
+            false => self.counters.pull_lost += 1,
         }
         if t.on_cpu {
             self.balance.swq.popped_but_running += 1;
@@ -267,10 +269,10 @@ impl<S: Discipline> Fair<S> {
 
     fn swq_move(&mut self, w: &mut World, cpu: CpuId, path: PullPath) -> Stage {
         self.catch_up(w, path.src);
-        self.detach_task(w, path.task, path.src, cpu, MigrationCause::Swqueue);
+        self.detach_task(w, path.task, path.src, cpu, moves::SHARED);
         match path.steals {
-            true => w.counters.steal_hits += 1,
-            false => w.counters.pull_hits += 1,
+            true => self.counters.steal_hits += 1,
+            false => self.counters.pull_hits += 1,
         }
         self.balance.swq.stolen_and_moved += 1;
         self.balance.paths[cpu].pull.moved = true;

@@ -16,7 +16,8 @@ use super::super::Discipline;
 use super::super::features::Features;
 use super::super::state::Fair;
 use super::pull::Stage;
-use sim_core::{Ns, Site, Step, World};
+use crate::fair::sites;
+use sim_core::{Ns, Step, World};
 use topology::{CpuId, Machine};
 
 /// Whose queues a CPU looks into, and what it knows of them.
@@ -99,7 +100,7 @@ impl<S: Discipline> Fair<S> {
         let queue = &self.swqueues[q];
         *self.balance.steals.seen(cpu, q) = queue.n_writes;
         if queue.head.is_task() {
-            return (Some(Step::Lock(queue.lock, Site::PullPopSwq)), Stage::Hold);
+            return (Some(Step::Lock(queue.lock, sites::PULL_POP)), Stage::Hold);
         }
         (None, Stage::Reach)
     }

@@ -66,7 +66,7 @@ impl<S: Discipline> Fair<S> {
             let node = self.features.sis_node;
             node.then(|| self.select_idle_node(w, p, target, &mut scan)).flatten()
         });
-        w.counters.scanned_cpus += scan.n_cpus;
+        w.stat.sis.domain_scanned += scan.n_cpus;
         w.stat.sis.failed += u64::from(found.is_none());
         w.tell(Decision::Searched { task: p, found, scanned: Some(scan.n_cpus) });
         let why = match found {

@@ -236,11 +236,11 @@ fn a_budget_of_two_looks_at_two_cpus() {
     rig.f.llcs[0].nr_idle_scan = 2;
     rig.f.topo.smt = false; // no look at the sibling of prev
     assert_eq!(search_in(&mut rig, 3, 3), 3);
-    assert_eq!(rig.w.counters.scanned_cpus, 2);
+    assert_eq!(rig.w.stat.sis.domain_scanned, 2);
     rig.f.llcs[0].nr_idle_scan = 0;
     rig.set_busy(4, false);
     assert_eq!(search_in(&mut rig, 3, 3), 3);
-    assert_eq!(rig.w.counters.scanned_cpus, 2);
+    assert_eq!(rig.w.stat.sis.domain_scanned, 2);
 }
 
 #[test]
@@ -325,10 +325,10 @@ fn sis_prop_looks_at_four_cpus_when_it_expects_no_idle_time() {
     rig.f.topo.smt = false;
     rig.f.rqs[CpuId(0)].wake_avg_idle = 0;
     assert_eq!(search_in(&mut rig, 3, 3), 3);
-    assert_eq!(rig.w.counters.scanned_cpus, 3, "the fourth ends the scan unread");
+    assert_eq!(rig.w.stat.sis.domain_scanned, 3, "the fourth ends the scan unread");
     rig.f.rqs[CpuId(0)].wake_avg_idle = 1_000_000;
     search_in(&mut rig, 3, 3);
-    assert_eq!(rig.w.counters.scanned_cpus, 3 + 16);
+    assert_eq!(rig.w.stat.sis.domain_scanned, 3 + 16);
     assert!(rig.f.rqs[CpuId(0)].wake_avg_idle < 1_000_000);
     assert!(rig.f.sds[CpuId(0)][1].avg_scan_cost > 0);
 }
@@ -358,7 +358,7 @@ fn sis_node_may_scan_its_own_llc_twice() {
         let mut rig = rig_with_idle(QUAD, sis_node(), &[]);
         rig.f.tunables.sis_node_skip_own = skip_own;
         search_in(&mut rig, target, target);
-        rig.w.counters.scanned_cpus
+        rig.w.stat.sis.domain_scanned
     };
     assert_eq!(scanned(false, 1), scanned(true, 1) + 4);
     assert_eq!(scanned(false, 0), scanned(true, 0), "known by its lowest CPU");
@@ -371,7 +371,7 @@ fn sis_node_searches_as_many_llcs_as_it_may() {
         let mut rig = rig_with_idle(QUAD, sis_node(), &[idle]);
         rig.f.tunables.sis_node_limit = limit;
         let found = search_in(&mut rig, 2, 2);
-        (found, rig.w.counters.scanned_cpus)
+        (found, rig.w.stat.sis.domain_scanned)
     };
     let own = 1 + 4;
     for (limit, others) in [(Some(0), 0), (Some(1), 1), (Some(2), 2), (Some(3), 3), (None, 3)] {

@@ -6,9 +6,7 @@ use policies::ext::{
     Cx, Dsq, DsqId, Ext, Fifo, Insert, LlcFifo, Next, Ops, Order, Rules, SLICE_INF, Tunables,
     Vtime, Wake, Why,
 };
-use sim_core::{
-    Config, EnqueueFlags, NoObserver, Ns, Op, Simulation, Site, TaskAttr, TaskId, World,
-};
+use sim_core::{Config, EnqueueFlags, NoObserver, Ns, Op, Simulation, TaskAttr, TaskId, World};
 use topology::{CpuId, CpuSet};
 
 const MS: Ns = 1_000_000;
@@ -341,7 +339,7 @@ fn the_lock_of_the_shared_queue_is_a_lock() {
     let program = workloads::micro::Short::new(200, 20_000, 10_000, 50, 1);
     let mut sim = Simulation::new(w, policy, program, NoObserver);
     sim.run_until(Ns::MAX);
-    let stats = sim.w.locks.sites[Site::DsqLock as usize];
+    let stats = sim.w.locks.site(policies::ext::LOCK_SITES[0]);
     assert!(stats.acquired > 10_000 && stats.contended > 100, "{stats:?}");
 }
 

@@ -12,7 +12,7 @@ fn without_overload_newidle_makes_no_step() {
         rig.running(c, MaskId::ALL);
     }
     assert_eq!(rig.newidle(8, TaskId::IDLE), [Step::Done]);
-    assert_eq!(rig.w.counters.newidle_attempts, 0);
+    assert_eq!(rig.fair.counters.newidle_attempts, 0);
     assert_eq!(rig.fair.rqs[CpuId(8)].idle_stamp, rig.w.now);
     assert_eq!(rig.sought(8, 1), "newidle_balance: rd.overload is not set");
 }
@@ -74,7 +74,7 @@ fn e2_newidle_pulls_the_waiting_task() {
     let (mut rig, waiting) = pair_on_cpu_1(5 * MS);
     let steps = rig.newidle(2, TaskId::IDLE);
     assert_eq!(rig.cpu_of(waiting), 2);
-    assert_eq!(rig.w.counters.newidle_pulls, 1);
+    assert_eq!(rig.fair.counters.newidle_pulls, 1);
     assert_eq!(rig.fair.rqs[CpuId(2)].idle_stamp, 0);
     assert_eq!(rig.fair.tasks[waiting].exec_start, 0);
     assert_eq!(locks_of(&steps, 1), 1);
@@ -87,7 +87,7 @@ fn e3_a_hot_task_stays() {
     let (mut rig, waiting) = pair_on_cpu_1(MS / 5);
     rig.newidle(2, TaskId::IDLE);
     assert_eq!(rig.cpu_of(waiting), 1);
-    assert_eq!(rig.w.counters.newidle_attempts, 1);
+    assert_eq!(rig.fair.counters.newidle_attempts, 1);
     assert_ne!(rig.fair.rqs[CpuId(2)].idle_stamp, 0);
     let (mut rig, waiting) = pair_on_cpu_1(MS / 5);
     rig.fair.sds[CpuId(2)][1].nr_balance_failed = 2;
@@ -135,7 +135,7 @@ fn a_wakeup_during_the_walk_ends_it() {
     assert_eq!(rig.cpu_of(waiting), 1);
     assert_eq!(rig.fair.rqs[CpuId(2)].idle_stamp, 0);
     assert_eq!(rig.held, [LockId(2)]);
-    assert_eq!(rig.w.counters.newidle_pulls, 0);
+    assert_eq!(rig.fair.counters.newidle_pulls, 0);
 }
 
 /// 40 tasks on CPU 1 of which none may leave, or one is merely hot; a periodic pass at MC on CPU 2.
@@ -469,6 +469,6 @@ fn a_cpu_that_obtained_a_sleeper_only_looks_again() {
     // It takes one task at a time, from the tail of the list.
     assert_eq!((rig.cpu_of(sleeper), rig.cpu_of(waiting)), (2, 2));
     assert!(!rig.fair.tasks[sleeper].on_rq, "it has been picked, and sleeps for good");
-    assert_eq!(rig.w.counters.newidle_attempts, 2);
+    assert_eq!(rig.fair.counters.newidle_attempts, 2);
     assert_eq!(rig.w.cpus[CpuId(2)].nr_running, 1);
 }

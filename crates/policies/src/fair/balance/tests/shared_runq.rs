@@ -2,7 +2,9 @@
 
 use super::*;
 use crate::fair::shared_runq::{EnqueueRule, SharedRunq, Version};
-use sim_core::{Hook, MigrationCause, SchedAttr, Site};
+use crate::fair::sites;
+use crate::moves;
+use sim_core::{Hook, SchedAttr, Site};
 
 /// The desktop of two LLCs with a version of the patches; one shard per LLC unless said otherwise.
 fn rig_of(version: Version, enqueue: Option<EnqueueRule>, shard_size: u32) -> Rig {
@@ -17,7 +19,7 @@ fn rig(version: Version) -> Rig {
 }
 
 /// Carries out what a hook on `cpu` asks for, and what follows.
-fn carry_out(rig: &mut Rig, cpu: u32, mut hook: Hook) -> Vec<Site> {
+fn carry_out(rig: &mut Rig, cpu: u32, mut hook: Hook) -> Vec<&'static Site> {
     let mut sites = Vec::new();
     while let Some(nested) = hook {
         sites.push(nested.site);
@@ -87,7 +89,7 @@ fn a_switch_puts_one_task_on_the_queue_and_takes_the_other_off() {
         let next = waiting(&mut rig, 0);
         let hook = rig.fair.switch_task(&mut rig.w, CpuId(0), prev, next);
         let sites = carry_out(&mut rig, 0, hook);
-        assert_eq!(sites, [Site::PutPrevEnqueueSwq, Site::PickRemoveSwq], "{version:?}");
+        assert_eq!(sites, [sites::PUT_PREV_ENQUEUE, sites::PICK_REMOVE], "{version:?}");
         let linked = |p: TaskId| rig.fair.tasks[p].on_swqueue;
         assert!(linked(prev) && !linked(next));
         assert_eq!(rig.fair.swqueues[0].head, prev);
@@ -96,7 +98,7 @@ fn a_switch_puts_one_task_on_the_queue_and_takes_the_other_off() {
     let prev = wakeups_only.running(0, MaskId::ALL);
     let next = waiting(&mut wakeups_only, 0);
     let hook = wakeups_only.fair.switch_task(&mut wakeups_only.w, CpuId(0), prev, next);
-    assert_eq!(carry_out(&mut wakeups_only, 0, hook), [Site::PickRemoveSwq]);
+    assert_eq!(carry_out(&mut wakeups_only, 0, hook), [sites::PICK_REMOVE]);
 }
 
 /// A change of attributes takes a waiting task off its queues and puts it back, at the tail.
@@ -108,19 +110,19 @@ fn a_change_of_attributes_queues_anew() {
     let attr = SchedAttr { nice: 5, ..rig.w.tasks[p].attr.sched() };
     let hook = rig.fair.set_scheduler(&mut rig.w, p, attr);
     let sites = carry_out(&mut rig, 0, hook);
-    assert_eq!(sites, [Site::DequeueRemoveSwq, Site::TtwuEnqueueSwq]);
+    assert_eq!(sites, [sites::DEQUEUE_REMOVE, sites::TTWU_ENQUEUE]);
     assert_eq!((rig.fair.swqueues[0].head, rig.fair.swqueues[0].tail), (q, p));
     let hook = rig.fair.set_scheduler(&mut rig.w, curr, attr);
     let sites = carry_out(&mut rig, 0, hook);
-    assert_eq!(sites, [Site::PutPrevEnqueueSwq, Site::PickRemoveSwq]);
+    assert_eq!(sites, [sites::PUT_PREV_ENQUEUE, sites::PICK_REMOVE]);
     assert!(!rig.fair.tasks[curr].on_swqueue);
     // A task that may run on one CPU only from now on leaves, and comes again when it may not.
     let one = rig.w.mask(CpuSet::of(32, [CpuId(0)]));
     let hook = rig.fair.set_cpus_allowed(&mut rig.w, p, one);
     (rig.w.tasks[p].attr.allowed, rig.w.tasks[p].nr_cpus_allowed) = (one, 1);
-    assert_eq!(carry_out(&mut rig, 0, hook), [Site::DequeueRemoveSwq]);
+    assert_eq!(carry_out(&mut rig, 0, hook), [sites::DEQUEUE_REMOVE]);
     let hook = rig.fair.set_cpus_allowed(&mut rig.w, p, MaskId::ALL);
-    assert_eq!(carry_out(&mut rig, 0, hook), [Site::TtwuEnqueueSwq]);
+    assert_eq!(carry_out(&mut rig, 0, hook), [sites::TTWU_ENQUEUE]);
 }
 
 /// T7.3 since version 2: a head that may not run here stays, and hides who is behind it; the other
@@ -144,7 +146,7 @@ fn a_head_that_may_not_run_here_blocks_its_shard() {
         assert_eq!((rig.cpu_of(head), rig.cpu_of(behind)), (2, 2), "{version:?}");
         assert!(rig.fair.tasks[head].on_swqueue);
         assert_eq!(rig.fair.balance.swq.head_forbidden, 1);
-        let c = rig.w.counters;
+        let c = rig.fair.counters;
         assert_eq!((c.pull_attempts, c.pull_empty, c.pull_hits), (1, 1, 0), "{version:?}");
         rig.running(elsewhere, MaskId::ALL);
         let other = waiting(&mut rig, elsewhere);
@@ -165,7 +167,7 @@ fn versions_differ_in_the_stamp_that_a_pull_leaves() {
         rig.newidle(1, TaskId::IDLE);
         assert_eq!(rig.cpu_of(p), 1);
         assert_eq!(rig.fair.rqs[CpuId(1)].idle_stamp != 0, stamp, "{version:?}");
-        assert_eq!(rig.w.counters.newidle_attempts, 0);
+        assert_eq!(rig.fair.counters.newidle_attempts, 0);
         // It arrives, and is queued again where arrivals are; version 4 has put it on an empty
         // queue.
         assert_eq!(rig.fair.tasks[p].on_swqueue, version != Version::V4, "{version:?}");
@@ -183,7 +185,7 @@ fn a_lost_task_costs_a_second_pull_at_most() {
             let cpu = rig.w.tasks.len() as u32 % 4;
             let p = rig.queued(cpu, 1, MaskId::ALL);
             rig.w.this = CpuId(cpu);
-            let hook = Some(rig.fair.swq_nested(CpuId(cpu), p, Site::TtwuEnqueueSwq, 0));
+            let hook = Some(rig.fair.swq_nested(CpuId(cpu), p, sites::TTWU_ENQUEUE, 0));
             carry_out(rig, cpu, hook);
             rig.w.cpus[CpuId((cpu as usize) as u32)].curr = p;
             rig.w.tasks[p].on_cpu = true;
@@ -192,12 +194,12 @@ fn a_lost_task_costs_a_second_pull_at_most() {
         rig.fair.tasks.push(new_fair_task(1));
         (0..3).for_each(|_| lose(&mut rig));
         rig.newidle(5, prev);
-        let c = rig.w.counters;
+        let c = rig.fair.counters;
         assert_eq!((c.pull_attempts, c.pull_lost, c.pull_hits), (pulls, pulls, 0), "{version:?}");
         // From the idle task there is no second look.
         rig.fair.overload = true;
         rig.newidle(6, TaskId::IDLE);
-        assert_eq!(rig.w.counters.pull_attempts, pulls + 1, "{version:?}");
+        assert_eq!(rig.fair.counters.pull_attempts, pulls + 1, "{version:?}");
     }
 }
 
@@ -218,7 +220,7 @@ fn version_4_asks_the_queue_only_where_the_machine_is_overloaded() {
             assert_eq!(rig.cpu_of(p) == 1, pulled, "{version:?} {overload}");
             // Where there is nothing to pull, avg_idle ends the search.
             rig.newidle(9, TaskId::IDLE);
-            assert_eq!(rig.w.counters.newidle_attempts, 0, "{version:?}");
+            assert_eq!(rig.fair.counters.newidle_attempts, 0, "{version:?}");
         }
     }
 }
@@ -235,7 +237,7 @@ fn balance_goes_on_where_the_queue_ends() {
         rig.fair.rqs[CpuId(1)].avg_idle = 1000;
         rig.fair.sds[CpuId(1)][dear_level].max_newidle_lb_cost = 1_000_000;
         rig.newidle(1, TaskId::IDLE);
-        let attempts = rig.w.counters.newidle_attempts;
+        let attempts = rig.fair.counters.newidle_attempts;
         assert_eq!(attempts == 1, goes_on, "{version:?}, level {dear_level}");
     }
     let mut rig = rig(Version::V4);
@@ -247,7 +249,7 @@ fn balance_goes_on_where_the_queue_ends() {
     assert_eq!(near.map(|p| rig.cpu_of(p)), [0, 0]);
     assert_eq!(rig.sought(1, 1), "newidle_balance: left to the shared runqueue");
     let steps = rig.newidle(8, TaskId::IDLE);
-    assert!(steps.contains(&Step::Lock(LockId(0), Site::NewidleLbRqLock)), "{steps:?}");
+    assert!(steps.contains(&Step::Lock(LockId(0), sites::NEWIDLE_RQ_LOCK)), "{steps:?}");
 }
 
 /// Balancing unlinks what it takes under the source's lock and appends it under the destination's.
@@ -266,10 +268,10 @@ fn balance_carries_a_task_from_queue_to_queue() {
     let locks: Vec<Step> =
         steps.into_iter().filter(|s| matches!(s, Step::Lock(..) | Step::Unlock(_))).collect();
     let at = |step: Step| locks.iter().position(|s| *s == step).unwrap_or(usize::MAX);
-    let unlink = at(Step::Lock(theirs, Site::DequeueRemoveSwq));
-    let append = at(Step::Lock(own, Site::TtwuEnqueueSwq));
+    let unlink = at(Step::Lock(theirs, sites::DEQUEUE_REMOVE));
+    let append = at(Step::Lock(own, sites::TTWU_ENQUEUE));
     assert!(unlink < at(Step::Unlock(LockId(0))), "{locks:?}");
-    assert!(append > at(Step::Lock(LockId(8), Site::NewidleLbRqLock)), "{locks:?}");
+    assert!(append > at(Step::Lock(LockId(8), sites::NEWIDLE_RQ_LOCK)), "{locks:?}");
     assert!(append < locks.len(), "{locks:?}");
     assert_eq!((rig.fair.swqueues[0].head, rig.fair.swqueues[1].head), (TaskId::NONE, p));
 }
@@ -284,7 +286,7 @@ fn a_push_carries_a_task_from_queue_to_queue() {
     rig.drive(0, |f, w, first| f.stopper(w, CpuId(0), CpuId(8), first));
     assert_eq!(rig.cpu_of(p), 8);
     assert_eq!((rig.fair.swqueues[0].head, rig.fair.swqueues[1].head), (TaskId::NONE, p));
-    assert_eq!(rig.w.counters.migrations_by_cause[MigrationCause::Active as usize], 1);
+    assert_eq!(rig.w.counters.migrations_by_cause[moves::ACTIVE.index()], 1);
 }
 
 /// Somebody is on the way by the wake list: nobody looks for work, nor pulls, nor sets the stamp.
@@ -297,7 +299,7 @@ fn a_pending_wakeup_ends_the_search_before_the_pull() {
         rig.fair.overload = true;
         rig.w.cpus[CpuId(1)].ttwu_pending = true;
         rig.newidle(1, TaskId::IDLE);
-        assert_eq!(rig.w.counters.pull_attempts, 0, "{version:?}");
+        assert_eq!(rig.fair.counters.pull_attempts, 0, "{version:?}");
         assert_eq!(rig.fair.rqs[CpuId(1)].idle_stamp, 0, "{version:?}");
     }
 }
@@ -315,10 +317,10 @@ fn a_wakeup_during_the_pull_ends_the_search_of_version_4() {
         rig.drive(1, |f, w, first| {
             let step = f.before_idle(w, CpuId(1), TaskId::IDLE, first);
             // The look at the head, which must stay, takes its time.
-            w.cpus[CpuId(1)].ttwu_pending |= matches!(step, Step::Lock(_, Site::PullPopSwq));
+            w.cpus[CpuId(1)].ttwu_pending |= matches!(step, Step::Lock(_, sites::PULL_POP));
             step
         });
-        assert_eq!(rig.w.counters.newidle_attempts == 1, goes_on, "{version:?}");
+        assert_eq!(rig.fair.counters.newidle_attempts == 1, goes_on, "{version:?}");
     }
 }
 
@@ -333,7 +335,7 @@ fn behind_the_stopper_there_is_one_pull() {
             rig.w.tasks[p].on_cpu = true;
         }
         rig.newidle(1, TaskId::STOP);
-        let c = rig.w.counters;
+        let c = rig.fair.counters;
         assert_eq!((c.pull_attempts, c.pull_lost), (1, 1), "{version:?}");
     }
 }
@@ -367,7 +369,7 @@ fn who_cannot_leave_or_is_alone_is_not_queued() {
     assert_eq!(rig.fair.set_scheduler(&mut rig.w, prev, attr), None);
     let next = waiting(&mut rig, 0);
     let hook = rig.fair.switch_task(&mut rig.w, CpuId(0), prev, next);
-    assert_eq!(carry_out(&mut rig, 0, hook), [Site::PickRemoveSwq]);
+    assert_eq!(carry_out(&mut rig, 0, hook), [sites::PICK_REMOVE]);
     assert!(!rig.fair.tasks[prev].on_swqueue);
     let mut rig = self::rig(Version::V4);
     let alone = rig.queued(0, 1, MaskId::ALL);
@@ -375,5 +377,5 @@ fn who_cannot_leave_or_is_alone_is_not_queued() {
     rig.queued(0, 1, MaskId::ALL);
     let attr = SchedAttr { nice: 4, ..attr };
     let hook = rig.fair.set_scheduler(&mut rig.w, alone, attr);
-    assert_eq!(carry_out(&mut rig, 0, hook), [Site::TtwuEnqueueSwq]);
+    assert_eq!(carry_out(&mut rig, 0, hook), [sites::TTWU_ENQUEUE]);
 }

@@ -3,7 +3,7 @@
 //! 9+2k}.
 
 use super::*;
-use sim_core::Site;
+use crate::fair::sites;
 
 const WAKEUP: EnqueueFlags = EnqueueFlags { wakeup: true, migrated: false, initial: false };
 
@@ -28,7 +28,7 @@ fn woken(rig: &mut Rig, cpu: u32) -> TaskId {
 /// The queues that a path has locked, in order.
 fn locked(rig: &Rig, steps: &[Step]) -> Vec<usize> {
     let queue = |s: &Step| match s {
-        Step::Lock(l, Site::PullPopSwq) => rig.fair.swqueues.iter().position(|q| q.lock == *l),
+        Step::Lock(l, sites::PULL_POP) => rig.fair.swqueues.iter().position(|q| q.lock == *l),
         _ => None,
     };
     steps.iter().filter_map(queue).collect()
@@ -45,7 +45,7 @@ fn the_own_llc_comes_first_and_then_the_others_around_from_it() {
     }
     assert_eq!(order, [2, 3, 0, 1]);
     assert!(tasks.iter().all(|p| rig.cpu_of(*p) == 5));
-    let c = rig.w.counters;
+    let c = rig.fair.counters;
     assert_eq!((c.pull_attempts, c.pull_hits, c.pull_empty), (4, 1, 3));
     assert_eq!((c.steal_attempts, c.steal_hits, c.steal_empty), (3, 3, 0));
 }
@@ -64,7 +64,7 @@ fn a_stolen_task_costs_the_locks_of_a_pulled_one() {
 fn where_all_queues_are_empty_newidle_balance_follows() {
     let mut rig = rig();
     rig.newidle(0, TaskId::IDLE);
-    let c = rig.w.counters;
+    let c = rig.fair.counters;
     assert_eq!((c.pull_empty, c.steal_attempts, c.steal_empty), (1, 1, 1));
     assert_ne!(rig.fair.rqs[CpuId(0)].idle_stamp, 0);
 }
@@ -78,7 +78,7 @@ fn a_task_that_runs_by_then_is_lost_and_no_other_llc_is_asked() {
     let steps = rig.newidle(0, TaskId::IDLE);
     assert_eq!(locked(&rig, &steps), [1]);
     assert!(!rig.fair.tasks[p].on_swqueue && rig.fair.tasks[q].on_swqueue);
-    let c = rig.w.counters;
+    let c = rig.fair.counters;
     assert_eq!((c.steal_attempts, c.steal_lost, c.pull_lost), (1, 1, 0));
     assert_eq!(rig.fair.balance.swq.popped_but_running, 1);
 }
@@ -104,7 +104,7 @@ fn a_queue_emptied_under_the_own_eyes_sends_to_the_next_one() {
         }
     }
     assert_eq!((rig.cpu_of(p), rig.cpu_of(q)), (2, 0));
-    let c = rig.w.counters;
+    let c = rig.fair.counters;
     assert_eq!((c.steal_attempts, c.steal_hits, c.steal_empty), (1, 1, 0));
     assert_eq!(rig.fair.balance.swq.empty_under_lock, 1);
 }
@@ -117,5 +117,5 @@ fn without_the_feature_no_other_llc_is_asked() {
     let p = woken(&mut rig, 2);
     rig.fair.overload = false;
     rig.newidle(0, TaskId::IDLE);
-    assert_eq!((rig.cpu_of(p), rig.w.counters.steal_attempts), (2, 0));
+    assert_eq!((rig.cpu_of(p), rig.fair.counters.steal_attempts), (2, 0));
 }

@@ -131,7 +131,7 @@ fn storm(seed: u64, swqueue: bool, swqueue_steal: bool) {
     for (c, rq) in s.rig.w.cpus.iter().zip(&s.rig.fair.rqs) {
         assert_eq!(c.nr_running, rq.h_nr_running);
     }
-    let c = s.rig.w.counters;
+    let c = s.rig.fair.counters;
     assert!(c.balance_pulls + c.newidle_pulls > 10, "{c:?}");
     let pulled = c.pull_hits + c.pull_lost + c.pull_empty;
     assert_eq!(c.pull_attempts, pulled);

@@ -2,6 +2,8 @@
 
 use super::*;
 use crate::fair::reasons;
+use crate::fair::sites;
+use crate::moves;
 use sim_core::Site;
 
 fn rig() -> Rig {
@@ -45,7 +47,7 @@ fn only_a_wakeup_on_the_previous_cpu_of_a_free_task_is_queued() {
     assert_eq!(off.fair.change_scheduler(&mut off.w, p, attr), None);
     assert_eq!(off.fair.tasks[p].swq_cpu, CpuId(0));
     off.newidle(1, TaskId::IDLE);
-    assert_eq!(off.w.counters.pull_attempts, 0);
+    assert_eq!(off.fair.counters.pull_attempts, 0);
 }
 
 #[test]
@@ -55,14 +57,14 @@ fn a_cpu_going_idle_steals_the_head_of_its_llc() {
     let (p, q) = (woken(&mut rig, 0), woken(&mut rig, 0));
     rig.fair.overload = false;
     rig.newidle(8, TaskId::IDLE);
-    assert_eq!(rig.w.counters.pull_empty, 1);
+    assert_eq!(rig.fair.counters.pull_empty, 1);
     let steps = rig.newidle(1, TaskId::IDLE);
     assert_eq!((rig.cpu_of(p), rig.cpu_of(q)), (1, 0));
     assert!(!rig.fair.tasks[p].on_swqueue);
     assert_eq!(rig.fair.swqueues[0].head, q);
     assert_eq!(rig.fair.rqs[CpuId(1)].idle_stamp, 0);
     assert_eq!((locks_of(&steps, 0), locks_of(&steps, 1)), (1, 1));
-    let c = rig.w.counters;
+    let c = rig.fair.counters;
     assert_eq!((c.pull_attempts, c.pull_hits, c.pull_lost), (2, 1, 0));
 }
 
@@ -78,11 +80,11 @@ fn a_task_that_runs_by_then_is_lost_from_the_queue() {
     assert_eq!(rig.cpu_of(p), 0);
     assert!(!rig.fair.swqueues[0].head.is_task());
     assert_eq!(rig.fair.balance.swq.popped_but_running, 1);
-    assert_eq!(rig.w.counters.pull_lost, 1);
+    assert_eq!(rig.fair.counters.pull_lost, 1);
     // The slow pick asked newidle balance once: it set the stamp.
     assert_ne!(rig.fair.rqs[CpuId(1)].idle_stamp, 0);
     // Its owner unlinks nothing, without a lock.
-    let site = Site::PickRemoveSwq;
+    let site = sites::PICK_REMOVE;
     rig.w.this = CpuId(0);
     assert_eq!(rig.fair.swq_remove(&mut rig.w, CpuId(0), p, site), None);
     // But it had to look at the node that CPU 1 has written: the line is here now.
@@ -100,7 +102,7 @@ fn a_head_that_may_not_run_here_is_dropped() {
     rig.w.tasks[p].attr.allowed = rig.w.mask(CpuSet::of(32, [CpuId(0), CpuId(2)]));
     rig.newidle(1, TaskId::IDLE);
     assert_eq!(rig.cpu_of(p), 0);
-    let c = rig.w.counters;
+    let c = rig.fair.counters;
     assert_eq!((c.pull_attempts, c.pull_hits, c.pull_lost), (1, 0, 1));
     assert!(!rig.fair.tasks[p].on_swqueue);
     assert_eq!(rig.fair.swqueues[0].head, q);
@@ -123,11 +125,11 @@ fn a_puller_waits_for_a_task_in_transit() {
             Step::Done => break,
             // As soon as the task is popped, somebody else detaches it …
             Step::Unlock(LockId(1)) if !waited => {
-                let why = sim_core::MigrationCause::Balance;
+                let why = moves::BALANCE;
                 rig.fair.detach_task(&mut rig.w, p, CpuId(0), CpuId(9), why);
             }
             // … and attaches it elsewhere while the puller spins.
-            Step::WaitTask(task, Site::MigratingWait) => {
+            Step::WaitTask(task, Site::MIGRATING_WAIT) => {
                 assert_eq!(task, p);
                 waited = true;
                 rig.fair.attach_task(&mut rig.w, p, CpuId(9), reasons::BALANCED_HERE);
@@ -138,7 +140,7 @@ fn a_puller_waits_for_a_task_in_transit() {
     assert!(waited);
     assert_eq!(rig.cpu_of(p), 1);
     assert_eq!(rig.held, [LockId(1)]);
-    assert_eq!(rig.w.counters.pull_hits, 1);
+    assert_eq!(rig.fair.counters.pull_hits, 1);
 }
 
 #[test]

@@ -5,6 +5,7 @@ use super::super::super::state::SchedAvg;
 use super::super::super::testing::{RYZEN, Rig};
 use super::super::super::{Cfs, Discipline};
 use super::{Group, GroupSpec, OnCpu, QueueId};
+use crate::moves;
 use sim_core::{EnqueueFlags, GroupId, Policy, SchedAttr, TaskAttr, TaskId};
 use topology::{CpuId, SdFlags};
 
@@ -279,7 +280,7 @@ fn a_task_takes_its_load_along_and_the_groups_entities_follow() {
     assert!(before.0 > 1000 && before.1.abs_diff(before.0) < 5, "{before:?}");
     rig.dequeue(moved, false);
     let own = rig.f.tasks[moved].avg.util_avg;
-    rig.w.set_task_cpu(moved, CpuId(1), sim_core::MigrationCause::Balance);
+    rig.w.set_task_cpu(moved, CpuId(1), moves::BALANCE);
     rig.enqueue(moved, EnqueueFlags { migrated: true, ..EnqueueFlags::default() });
     let (left, moved) = (util(&rig, 0), util(&rig, 1));
     assert_eq!(moved, (own, own, own));
