@@ -1,33 +1,15 @@
 //! One CPU: what it runs, what interrupts it, where its time goes.
 
-use crate::engine::{AttrStep, Change, Footprint, Frame, Pc};
-use crate::world::FULL_SPEED;
+use crate::category::{Category, N_CATEGORIES};
+use crate::footprint::Footprint;
+use crate::frame::{AttrStep, Change, Frame, Pc};
 use crate::{LockId, MaskId, NEVER, Nested, Ns, RqStat, Site, StopWork, TaskId};
 use std::collections::VecDeque;
 use topology::CpuId;
 
-/// Where a CPU's time goes. Every nanosecond of every CPU is in exactly one category.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[repr(u8)]
-pub enum Category {
-    /// User mode.
-    User,
-    /// Kernel mode on behalf of a task, scheduler included.
-    Kernel,
-    /// Softirq (periodic and nohz balance).
-    Softirq,
-    /// Hard interrupts and ticks.
-    Irq,
-    /// Waiting for a lock or for a task's state.
-    Spin,
-    /// Idle.
-    Idle,
-    /// Leaving a C-state.
-    Exit,
-}
-
-/// Number of [`Category`] values.
-pub const N_CATEGORIES: usize = 7;
+/// Full speed in work units per ns. Work is kept in units of 2^-17 ns, so that progress is exact:
+/// speed is an even integer, and half of it (while a cache debt is paid) still is one.
+pub(crate) const FULL_SPEED: u32 = 1 << 17;
 
 /// What a CPU's core sees of it: decides the speed of its SMT siblings.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -54,7 +54,7 @@ impl World {
     /// Leaves a decision for the observer, if it wants to know.
     #[inline]
     pub fn tell(&mut self, decision: Decision) {
-        if self.tells_decisions {
+        if self.after.tells_decisions {
             self.keep(decision);
         }
     }
@@ -62,7 +62,7 @@ impl World {
     #[cold]
     #[inline(never)]
     fn keep(&mut self, decision: Decision) {
-        self.decisions.push(decision);
-        self.disturbed = true;
+        self.after.decisions.push(decision);
+        self.after.disturbed = true;
     }
 }

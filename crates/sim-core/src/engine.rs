@@ -8,7 +8,6 @@
 //! Events at one instant are ordered by (tick | timer | other, number), so the order does not
 //! depend on how the engine came there.
 
-mod alone;
 mod attr;
 mod base;
 mod cache;
@@ -18,16 +17,14 @@ mod irq;
 mod lock;
 mod path;
 mod profile;
+mod run_ahead;
 mod sched;
 mod step;
 mod stop;
 mod wake;
 mod work;
 
-pub(crate) use attr::{AttrStep, Change};
-pub(crate) use cache::Footprint;
-use frame::Flow;
-pub(crate) use frame::{Frame, Pc};
+use crate::frame::Flow;
 pub(crate) use work::stretch;
 
 use crate::cpu::{Base, Irq};
@@ -96,7 +93,7 @@ pub struct Simulation<P: Policy, W: Program, O: Observer> {
 impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     /// Prepares the policy and places the program's first tasks at time 0.
     pub fn new(mut w: World, mut policy: P, mut program: W, observer: O) -> Self {
-        w.tells_decisions = observer.watches_decisions();
+        w.after.tells_decisions = observer.watches_decisions();
         policy.init(&mut w);
         for cpu in (0..w.cpus.len() as u32).map(CpuId) {
             w.this = cpu;
@@ -128,7 +125,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         }
     }
 
-    /// Handles `n` events, and those of CPUs that run ahead (see `alone`), which nobody can observe
+    /// Handles `n` events, and those of CPUs that run ahead (see `run_ahead`), which nobody can observe
     /// in between. `Some` if the run is over; all times are then accounted.
     pub fn run_events(&mut self, n: u32, until: Ns) -> Option<StopReason> {
         let in_order = self.observer.heeds_order() || self.w.config.simulate_every_tick;
@@ -183,8 +180,8 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         loop {
             let cpu_key = self.w.events.first_key();
             let timer_key = self.w.timers.first_key();
-            let alone_key = self.w.alone_key;
-            let first = cpu_key.min(timer_key).min(alone_key);
+            let ahead_key = self.w.ahead.first_key;
+            let first = cpu_key.min(timer_key).min(ahead_key);
             let at = EventQueue::time_of_key(first);
             if self.w.device_at.min(self.w.policy_timer) <= at
                 && let Some(goes_on) = self.event_outside(at, until)
@@ -194,14 +191,14 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
             if at > until {
                 return false;
             }
-            if alone_key == first {
+            if ahead_key == first {
                 self.run_ahead();
                 continue;
             }
             debug_assert!(at >= self.w.now, "an event in the past: {at} < {}", self.w.now);
             let timer_comes_first = timer_key <= cpu_key;
             let cpu = CpuId(self.w.events.first_id());
-            if !timer_comes_first && self.is_left_alone(cpu, cpu_key) {
+            if !timer_comes_first && self.runs_ahead(cpu, cpu_key) {
                 continue;
             }
             self.w.now = at;
@@ -252,15 +249,15 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     /// what it has decided.
     #[inline]
     pub(crate) fn tell_moves(&mut self) {
-        while let Some(cpu) = self.w.stoppers_woken.pop() {
+        while let Some(cpu) = self.w.after.stoppers_woken.pop() {
             self.observer.stopper_woken(&self.w, cpu);
         }
-        for i in 0..self.w.moved.len() {
-            let m = self.w.moved[i];
+        for i in 0..self.w.after.moved.len() {
+            let m = self.w.after.moved[i];
             self.observer.migrate(&self.w, m.task, m.from, m.to, m.why);
         }
-        self.w.moved.clear();
-        if self.w.tells_decisions {
+        self.w.after.moved.clear();
+        if self.w.after.tells_decisions {
             self.tell_decisions();
         }
     }
@@ -268,7 +265,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     #[cold]
     #[inline(never)]
     fn tell_decisions(&mut self) {
-        for decision in std::mem::take(&mut self.w.decisions) {
+        for decision in std::mem::take(&mut self.w.after.decisions) {
             self.observer.decided(&self.w, &decision);
         }
     }
@@ -276,8 +273,8 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     /// What must be put right after each event: CPUs whose surroundings changed.
     #[inline]
     pub(crate) fn finish_event(&mut self) {
-        if self.w.disturbed {
-            self.w.disturbed = false;
+        if self.w.after.disturbed {
+            self.w.after.disturbed = false;
             self.tell_moves();
             self.settle_surroundings();
         }
@@ -291,10 +288,10 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     }
 
     fn settle_surroundings(&mut self) {
-        while let Some(cpu) = self.w.speed_changed.pop() {
+        while let Some(cpu) = self.w.after.speed_changed.pop() {
             self.apply_speed(cpu);
         }
-        while let Some(cpu) = self.w.touched.pop() {
+        while let Some(cpu) = self.w.after.touched.pop() {
             if cpu != self.w.this {
                 self.catch_up(cpu);
             }
@@ -438,7 +435,9 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     #[inline]
     fn is_before_rest(&self, key: u64) -> bool {
         let (w, at) = (&self.w, EventQueue::time_of_key(key));
-        key < w.timers.first_key().min(w.alone_key) && at < w.device_at && at <= w.policy_timer
+        key < w.timers.first_key().min(w.ahead.first_key)
+            && at < w.device_at
+            && at <= w.policy_timer
     }
 
     /// A first task is placed like a forked one, at no cost.
@@ -453,8 +452,8 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         self.enqueue_first(cpu, p);
         self.w.cpus.iter_mut().for_each(|c| c.carry = 0);
         self.w.this = CpuId(u32::MAX);
-        self.w.touched.push(cpu);
-        self.w.disturbed = true;
+        self.w.after.touched.push(cpu);
+        self.w.after.disturbed = true;
         self.finish_event();
     }
 
@@ -524,6 +523,6 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
             self.w.settle(cpu);
             self.watch_time(cpu);
         }
-        self.w.settle_waste();
+        self.w.settle_idle_while_runnable();
     }
 }

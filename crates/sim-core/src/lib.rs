@@ -13,24 +13,32 @@
 
 #![cfg_attr(not(test), deny(clippy::float_arithmetic))]
 
+mod after_event;
+mod ahead;
+mod category;
 mod cpu;
 mod decision;
 mod engine;
 mod events;
+mod footprint;
+mod frame;
+mod idle_while_runnable;
 mod invariants;
 mod llc_counts;
 mod locks;
+mod machine_times;
 mod observer;
+mod pinned_waiters;
 mod policy;
 mod program;
 mod reason;
 mod sched_stat;
 mod stack;
 mod task;
-mod waste;
 mod world;
 
-pub use cpu::{Category, Cpu, N_CATEGORIES};
+pub use category::{Category, N_CATEGORIES};
+pub use cpu::Cpu;
 pub use decision::{BalanceEnd, Decision};
 pub use engine::{Simulation, StopReason, TASKS_MAX, Waiting};
 pub use events::EventQueue;

@@ -200,7 +200,7 @@ pub trait Policy {
     /// then no tick raises a softirq, each of the tasks works on its segment (see
     /// [`World::works_until`]), there always is one to pick, and [`Policy::switch_task`] asks for
     /// nothing. Whatever else brings that instant forward calls [`World::disturb`]. 0: not at all.
-    fn alone_until(&self, _w: &World, _cpu: CpuId) -> Ns {
+    fn only_ticks_until(&self, _w: &World, _cpu: CpuId) -> Ns {
         0
     }
 

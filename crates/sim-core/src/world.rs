@@ -6,19 +6,19 @@ mod queue;
 mod signal;
 mod tick;
 
+use crate::after_event::{AfterEvent, Moved};
+use crate::ahead::RunAhead;
 use crate::cpu::{Base, Cpu, Occupancy};
 use crate::llc_counts::{Counts, LlcCounts};
-use crate::waste::Pinned;
+use crate::machine_times::MachineTimes;
+use crate::pinned_waiters::PinnedWaiters;
 use crate::{
-    Decision, EventQueue, GroupId, LockId, Locks, MaskId, NEVER, Ns, PerTask, Pid, SchedStat, Site,
-    Sought, Task, TaskAttr, TaskId,
+    EventQueue, GroupId, LockId, Locks, MaskId, NEVER, Ns, PerTask, Pid, SchedStat, Site, Sought,
+    Task, TaskAttr, TaskId,
 };
 use std::sync::Arc;
 use topology::{CpuId, CpuSet, Distance, IdVec, Machine, PerCpu};
 
-/// Full speed in work units per ns. Work is kept in units of 2^-17 ns, so that progress is exact:
-/// speed is an even integer, and half of it (while a cache debt is paid) still is one.
-pub(crate) const FULL_SPEED: u32 = 1 << 17;
 /// The longest single segment, ns; longer ones are cut (a day of work at full speed).
 pub(crate) const MAX_SEGMENT_NS: Ns = 86_400_000_000_000;
 
@@ -106,15 +106,6 @@ impl MigrationCause {
     }
 }
 
-/// A migration to be told to the observer.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Moved {
-    pub task: TaskId,
-    pub from: CpuId,
-    pub to: CpuId,
-    pub why: MigrationCause,
-}
-
 /// Plain counters of a run.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Counters {
@@ -134,7 +125,13 @@ pub struct Counters {
     pub events: u64,
 }
 
-/// See the module's documentation.
+/// Pids of the workload's tasks.
+struct Pids {
+    first: Pid,
+    next: Pid,
+}
+
+/// The state of a simulation: CPUs, tasks, locks and the clock.
 pub struct World {
     /// The present instant.
     pub now: Ns,
@@ -171,48 +168,25 @@ pub struct World {
     pub(crate) counts: Counts,
     /// Tasks on runqueues that are not running.
     pub n_waiting: u32,
-    /// Integral of [`World::n_wasted`] over time, ns (invariant I1).
+    /// Integral of [`World::n_idle_while_runnable`] over time, ns.
     pub idle_while_runnable_ns: u128,
 
-    pub(crate) waste_since: Ns,
-    pub(crate) pinned: Pinned,
+    pub(crate) idle_while_runnable_since: Ns,
+    pub(crate) pinned: PinnedWaiters,
     pub(crate) free_tasks: Vec<TaskId>,
     /// First tasks that the program has made and that are not placed yet.
     pub(crate) starting: Vec<TaskId>,
     pub(crate) n_alive: u32,
-    first_pid: Pid,
-    next_pid: Pid,
+    pids: Pids,
     pub(crate) events: EventQueue,
     pub(crate) timers: EventQueue,
-    /// CPUs that are left alone: their next deciding ticks (see `engine::alone`).
-    pub(crate) alone: EventQueue,
-    /// The first key in `alone`, so that it costs nothing to see that nobody is.
-    pub(crate) alone_key: u64,
-    /// No other CPU is left alone before this instant.
-    pub(crate) next_alone: Ns,
+    pub(crate) ahead: RunAhead,
     pub(crate) policy_timer: Ns,
     /// When [`crate::Program::device`] wants to be called.
     pub(crate) device_at: Ns,
     pub(crate) siblings: PerCpu<Vec<CpuId>>,
-    pub(crate) speed_changed: Vec<CpuId>,
-    pub(crate) tick_ns: Ns,
-    /// 2^64 / tick_ns, rounded down.
-    tick_inverse: u64,
-    /// [`World::scan_ns`] and [`World::line_ns`] by distance.
-    scan_ns: [Ns; 5],
-    line_ns: [Ns; 5],
-    pub(crate) speeds: [u32; 3],
-    /// Migrations by the policy that the observer has not been told of.
-    pub(crate) moved: Vec<Moved>,
-    /// Stoppers given work that the observer has not been told of.
-    pub(crate) stoppers_woken: Vec<CpuId>,
-    /// CPUs whose runqueue was changed in this event.
-    pub(crate) touched: Vec<CpuId>,
-    /// The observer wants to know of the policy's decisions, and those it has not been told of.
-    pub(crate) tells_decisions: bool,
-    pub(crate) decisions: Vec<Decision>,
-    /// `speed_changed`, `moved`, `stoppers_woken`, `decisions` or `touched` has something.
-    pub(crate) disturbed: bool,
+    pub(crate) times: MachineTimes,
+    pub(crate) after: AfterEvent,
 }
 
 impl World {
@@ -229,8 +203,6 @@ impl World {
         };
         let first_pid = Pid(FIRST_PID.max(FIRST_STOPPER_PID + n as u32));
         let deepest = machine.cstates.len().saturating_sub(1) as u8;
-        #[allow(clippy::float_arithmetic, reason = "once, before the run; integers from here on")]
-        let to_speed = |f: f64| ((f * f64::from(FULL_SPEED / 2)).round() as u32).max(1) * 2;
         Self {
             now: 0,
             measured_from: 0,
@@ -250,34 +222,20 @@ impl World {
             counts: Counts::new(&machine),
             n_waiting: 0,
             idle_while_runnable_ns: 0,
-            waste_since: 0,
-            pinned: Pinned::new(),
+            idle_while_runnable_since: 0,
+            pinned: PinnedWaiters::new(),
             free_tasks: Vec::new(),
             starting: Vec::new(),
             n_alive: 0,
-            first_pid,
-            next_pid: first_pid,
+            pids: Pids { first: first_pid, next: first_pid },
             events: EventQueue::new(n),
             timers: EventQueue::new(0),
-            alone: EventQueue::new(n),
-            alone_key: EventQueue::NO_KEY,
-            next_alone: NEVER,
+            ahead: RunAhead::new(n),
             policy_timer: NEVER,
             device_at: NEVER,
             siblings: (0..n).map(sibling_list).collect(),
-            speed_changed: Vec::new(),
-            tick_ns: machine.tick_ns(),
-            tick_inverse: u64::MAX / machine.tick_ns(),
-            line_ns: machine.line.ns.map(Ns::from),
-            scan_ns: (machine.line.ns)
-                .map(|line| (machine.costs.scan_cpu_ns + Ns::from(line) / 2).clamp(10, 200)),
-            speeds: [FULL_SPEED, to_speed(machine.smt.spinning), to_speed(machine.smt.busy)],
-            moved: Vec::new(),
-            stoppers_woken: Vec::new(),
-            touched: Vec::new(),
-            tells_decisions: false,
-            decisions: Vec::new(),
-            disturbed: false,
+            times: MachineTimes::new(&machine),
+            after: AfterEvent::default(),
             machine,
         }
     }
@@ -352,8 +310,8 @@ impl World {
         }
         let allowed = &self.masks[attr.allowed];
         let first = allowed.first().expect("an affinity mask allows at least one CPU");
-        let own = attr.pid.filter(|pid| pid.0 >= self.first_pid.0);
-        let pid = own.unwrap_or(self.next_pid);
+        let own = attr.pid.filter(|pid| pid.0 >= self.pids.first.0);
+        let pid = own.unwrap_or(self.pids.next);
         let task = Task::new(attr, pid, first, allowed.len() as u32);
         self.reserve_pids(pid);
         self.n_alive += u32::from(!attr.daemon);
@@ -367,7 +325,7 @@ impl World {
 
     /// Pids up to this one are given to nobody who does not ask for them.
     pub(crate) fn reserve_pids(&mut self, last: Pid) {
-        self.next_pid = self.next_pid.max(Pid(last.0 + 1));
+        self.pids.next = self.pids.next.max(Pid(last.0 + 1));
     }
 
     /// Adds a lock of a class (the runqueue locks exist).
@@ -395,7 +353,7 @@ impl World {
     /// Cache-line transfer time, ns.
     #[inline]
     pub fn line_ns(&self, a: CpuId, b: CpuId) -> Ns {
-        self.line_ns[self.distance(a, b) as usize]
+        self.times.line_ns[self.distance(a, b) as usize]
     }
 
     /// The executing CPU takes `p`'s `pi_lock`. Nobody ever waits for it here; its line comes from
@@ -408,13 +366,13 @@ impl World {
     /// Time to look at another CPU's idle state in a scan by the executing CPU (spec 9.5), ns.
     #[inline]
     pub fn scan_ns(&self, other: CpuId) -> Ns {
-        self.scan_ns[self.distance(self.this, other) as usize]
+        self.times.scan_ns[self.distance(self.this, other) as usize]
     }
 
     /// The same by distance, ns.
     #[inline]
     pub fn scan_ns_at(&self, distance: Distance) -> Ns {
-        self.scan_ns[distance as usize]
+        self.times.scan_ns[distance as usize]
     }
 
     /// Exit latency of the C-state an idle CPU sits in, ns; `None` while it enters idle or polls.
@@ -450,8 +408,8 @@ impl World {
         if c.occupancy != occupancy {
             c.occupancy = occupancy;
             if !self.siblings[cpu].is_empty() {
-                self.speed_changed.push(cpu);
-                self.disturbed = true;
+                self.after.speed_changed.push(cpu);
+                self.after.disturbed = true;
             }
         }
     }
@@ -466,7 +424,7 @@ impl World {
                 _ => Occupancy::Idle,
             },
         );
-        self.speeds[worst as usize]
+        self.times.speeds[worst as usize]
     }
 }
 

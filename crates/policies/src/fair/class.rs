@@ -219,7 +219,7 @@ impl<S: Discipline> Policy for Fair<S> {
     }
 
     /// Until the next balance, if nobody on the queue sleeps and no wakequeue is to be left.
-    fn alone_until(&self, w: &World, cpu: CpuId) -> Ns {
+    fn only_ticks_until(&self, w: &World, cpu: CpuId) -> Ns {
         let rq = &self.rqs[cpu];
         if S::GROUPS
             || !self.swqueues.is_empty()

@@ -1,6 +1,6 @@
 //! The observer behind `schedlab explain`: idle-while-runnable time by the rule that let it happen.
 //!
-//! While `n` CPUs idle that could run tasks which wait (`World::n_wasted`), `n` pairs are made of
+//! While `n` CPUs idle that could run tasks which wait (`World::n_idle_while_runnable`), `n` pairs are made of
 //! an idle CPU and a waiting task: tasks that may run on few CPUs first, then the nearest. Each
 //! pair is charged to the later of two decisions (`sim_core::Reason`): the one that put the task on
 //! its busy CPU, or the CPU's last search at the level of its domains that spans both. On a queue
@@ -211,7 +211,7 @@ impl Ledger {
     /// Makes the pairs anew.
     fn pair_up(&mut self, w: &World) {
         self.pairs.clear();
-        let n = w.n_wasted() as usize;
+        let n = w.n_idle_while_runnable() as usize;
         if n == 0 {
             return;
         }

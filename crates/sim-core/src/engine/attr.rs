@@ -4,32 +4,13 @@
 //! the class's affair, but for the move that a new affinity may ask for: who waits is moved by the
 //! caller, who runs by its CPU's stopper, who sleeps or is being woken when it is runnable next.
 
-use super::frame::{Flow, Frame, Path, Pc};
+use crate::frame::{AttrStep, Change};
+use crate::frame::{Flow, Frame, Path, Pc};
 use crate::{
     Category, DequeueFlags, EnqueueFlags, Hook, LockId, MaskId, MigrationCause, Observer, Policy,
-    Program, Reason, SchedAttr, Simulation, Site, StopWork, TaskId, TaskState, World,
+    Program, Reason, Simulation, Site, StopWork, TaskId, TaskState, World,
 };
 use topology::CpuId;
-
-/// What the call under way on a CPU changes.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Change {
-    Scheduler(SchedAttr),
-    Affinity(MaskId),
-}
-
-/// Where such a call goes on.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum AttrStep {
-    Begin,
-    Locked,
-    Apply,
-    Applied,
-    Moved,
-    AttachLocked,
-    Attach,
-    Attached,
-}
 
 const MOVED: EnqueueFlags = EnqueueFlags { wakeup: false, migrated: true, initial: false };
 

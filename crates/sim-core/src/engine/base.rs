@@ -1,9 +1,9 @@
 //! The base of a CPU: the current task between its operations, and idle.
 
-use super::attr::Change;
-use super::frame::{Flow, Frame, Path, Pc};
 use super::work::stretch;
 use crate::cpu::{Base, Cpu, Occupancy};
+use crate::frame::Change;
+use crate::frame::{Flow, Frame, Path, Pc};
 use crate::world::MAX_SEGMENT_NS;
 use crate::{
     Category, NEVER, Ns, Observer, Op, Policy, Program, ProgramCx, Simulation, StopReason,
@@ -37,7 +37,7 @@ impl World {
         let may = |exit_ns: Ns| n_io_waits == 0 || exit_ns <= exit_max;
         let fits = |s: &topology::CState| s.residency_ns <= predicted && may(s.exit_ns);
         let deepest = self.machine.cstates.iter().rposition(fits).unwrap_or(0);
-        (deepest as u8, predicted > self.tick_ns)
+        (deepest as u8, predicted > self.times.tick_ns)
     }
 }
 
@@ -224,7 +224,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         let judge = |us: u64| {
             let typical = (us * 1000).min(to_timer);
             // With the tick stopped nothing would end a stay in a shallow state by mistake.
-            let stuck = c.tick_stopped && typical < self.w.tick_ns;
+            let stuck = c.tick_stopped && typical < self.w.times.tick_ns;
             self.w.judge_exit(if stuck { to_timer } else { typical }, n_io_waits)
         };
         let (shallow, deep) = (judge((*least).into()), judge((*most).into()));
@@ -254,7 +254,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     fn idle_length_us(&self, c: &Cpu) -> u32 {
         let now = self.w.now;
         let by_tick = !c.tick_stopped && c.tick_next <= now && c.irq_first > now;
-        let timer_is_near = (now..=now + self.w.tick_ns).contains(&c.next_timer_hint);
+        let timer_is_near = (now..=now + self.w.times.tick_ns).contains(&c.next_timer_hint);
         if by_tick && !timer_is_near {
             return CUT_BY_TICK_US;
         }
@@ -343,8 +343,8 @@ mod tests {
         // Not even C1 is allowed: it is the first one, and taken.
         assert_eq!(state(3, 1), 0);
         // Whether the tick stops is another question.
-        assert_eq!(w.judge_exit(w.tick_ns, 1).1, w.judge_exit(w.tick_ns, 0).1);
-        assert!(w.judge_exit(w.tick_ns + 1, 1).1);
+        assert_eq!(w.judge_exit(w.times.tick_ns, 1).1, w.judge_exit(w.times.tick_ns, 0).1);
+        assert!(w.judge_exit(w.times.tick_ns + 1, 1).1);
     }
 
     #[test]

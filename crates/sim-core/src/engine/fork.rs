@@ -1,7 +1,7 @@
 //! Starting a task (`wake_up_new_task`) and balancing on exec (`sched_exec`).
 
-use super::frame::{Flow, Pc};
 use super::wake::FORKED;
+use crate::frame::{Flow, Pc};
 use crate::{
     Choice, LockId, MigrationCause, Observer, Policy, Program, SelectKind, Simulation, Site,
     StopWork, TaskId, TaskState,

@@ -1,7 +1,7 @@
 //! Interrupts: IPIs, timers, ticks outside of a segment, the wake list, softirqs.
 
-use super::frame::{Flow, Frame, Path, Pc};
 use crate::cpu::{Irq, N_IRQ};
+use crate::frame::{Flow, Frame, Path, Pc};
 use crate::{
     Category, EnqueueFlags, LockId, NEVER, Observer, Policy, Program, Simulation, Site, Step,
     TaskId,

@@ -1,7 +1,7 @@
 //! Taking and releasing locks, waiting for tasks, and the steps of resumable paths.
 
-use super::frame::{Flow, Pc};
 use crate::cpu::Occupancy;
+use crate::frame::{Flow, Pc};
 use crate::locks::Acquire;
 use crate::{
     Category, Hook, LockId, NEVER, Ns, Observer, Policy, Program, Simulation, Site, Step, TaskId,

@@ -1,8 +1,8 @@
 //! Kernel paths and devices of a program: `queue_work()`, a completion interrupt, a lock of a
 //! driver. The program says the steps, as a policy does for its paths; interrupts stay off.
 
-use super::frame::{Flow, Frame, Path, Pc};
 use crate::cpu::Irq;
+use crate::frame::{Flow, Frame, Path, Pc};
 use crate::{
     Category, NEVER, Ns, Observer, Policy, Program, ProgramCx, Simulation, Step, TaskId, TaskState,
     World,

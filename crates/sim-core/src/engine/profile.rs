@@ -7,9 +7,9 @@
 //!
 //! The names are those of Linux 6.4; a policy and a program add theirs.
 
-use super::AttrStep;
-use super::frame::{Frame, Path, Pc};
 use crate::cpu::{Base, Cpu};
+use crate::frame::AttrStep;
+use crate::frame::{Frame, Path, Pc};
 use crate::{
     Calls, Category, N_CATEGORIES, Ns, Observer, Op, PathGroup, PerTask, Policy, Program,
     SelectKind, Simulation, Site, Stack, StopWork, TaskId, Within,

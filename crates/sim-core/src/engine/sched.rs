@@ -1,8 +1,8 @@
 //! `schedule()` (spec 0.5): dequeue, pick, the pull path, the switch. Interrupts are off and the
 //! own runqueue's lock is held throughout, but where the pull path drops it.
 
-use super::frame::{Flow, Path, Pc};
 use crate::cpu::Base;
+use crate::frame::{Flow, Path, Pc};
 use crate::{
     DequeueFlags, Hook, LockId, Ns, Observer, Policy, Program, Simulation, Site, Step, TaskId,
     TaskState, World,

@@ -1,6 +1,6 @@
 //! From where a path stands to what comes next.
 
-use super::frame::{Flow, Pc};
+use crate::frame::{Flow, Pc};
 use crate::{Observer, Policy, Program, Simulation};
 use topology::CpuId;
 

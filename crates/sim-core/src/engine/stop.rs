@@ -1,6 +1,6 @@
 //! The stopper (spec 14.1 S2): moves a task that was running, in steps on the busiest CPU.
 
-use super::frame::{Flow, Pc};
+use crate::frame::{Flow, Pc};
 use crate::{
     EnqueueFlags, LockId, MigrationCause, Observer, Policy, Program, Simulation, Site, Step,
     StopWork, TaskId,

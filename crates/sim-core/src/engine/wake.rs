@@ -1,6 +1,6 @@
 //! `try_to_wake_up` (spec 5.2-5.4), executed by a task or in an interrupt.
 
-use super::frame::{Flow, Frame, Path, Pc};
+use crate::frame::{Flow, Frame, Path, Pc};
 use crate::{
     Category, Choice, EnqueueFlags, Hook, LockId, MigrationCause, Observer, Policy, Program,
     Reason, SelectKind, Simulation, Site, TaskId, TaskState, World,

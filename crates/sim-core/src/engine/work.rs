@@ -5,8 +5,8 @@
 //! the speed until it is paid: each unit of work then pays one unit of debt.
 
 use super::{CLASS_CPU, CLASS_TICK};
+use crate::cpu::FULL_SPEED;
 use crate::cpu::{Base, Cpu};
-use crate::world::FULL_SPEED;
 use crate::{Category, EventQueue, NEVER, Ns, Task, TaskId, World};
 use topology::CpuId;
 
@@ -113,7 +113,7 @@ impl World {
                 return NEVER;
             }
             end += cost;
-            edge += self.tick_ns;
+            edge += self.times.tick_ns;
         }
         end
     }
@@ -121,8 +121,8 @@ impl World {
     /// Recomputes the CPU's pending event from its state.
     #[inline]
     pub(crate) fn rearm(&mut self, cpu: CpuId) {
-        if self.alone_key != EventQueue::NO_KEY {
-            self.set_alone(cpu, NEVER);
+        if self.ahead.first_key != EventQueue::NO_KEY {
+            self.set_ahead(cpu, NEVER);
         }
         let key = self.next_key(cpu);
         self.events.set_key(cpu.0, key);

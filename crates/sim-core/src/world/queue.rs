@@ -64,8 +64,8 @@ impl World {
     #[inline]
     pub fn touch(&mut self, cpu: CpuId) {
         if cpu != self.this {
-            self.touched.push(cpu);
-            self.disturbed = true;
+            self.after.touched.push(cpu);
+            self.after.disturbed = true;
         }
     }
 
@@ -81,8 +81,8 @@ impl World {
             self.counters.migrations[d as usize] += 1;
             self.counters.migrations_by_cause[why.index()] += 1;
             if why.is_by_policy() {
-                self.moved.push(Moved { task: p, from, to, why });
-                self.disturbed = true;
+                self.after.moved.push(Moved { task: p, from, to, why });
+                self.after.disturbed = true;
             }
         }
     }

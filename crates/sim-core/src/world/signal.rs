@@ -66,9 +66,9 @@ impl World {
         }
         target.stop_work = Some(work);
         target.stop_queued_at = self.now;
-        self.stoppers_woken.push(cpu);
+        self.after.stoppers_woken.push(cpu);
         self.count_wakeup_on_rq(cpu);
-        self.disturbed = true;
+        self.after.disturbed = true;
         self.set_nr_running(cpu, self.cpus[cpu].nr_running + 1);
         self.resched_curr(cpu);
         true

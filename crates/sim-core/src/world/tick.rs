@@ -16,14 +16,14 @@ impl World {
     /// `t / tick_ns` without a division: the multiplication is short by at most one.
     #[inline]
     fn ticks_in(&self, t: Ns) -> u64 {
-        let q = ((u128::from(t) * u128::from(self.tick_inverse)) >> 64) as u64;
-        q + u64::from(t - q * self.tick_ns >= self.tick_ns)
+        let q = ((u128::from(t) * u128::from(self.times.tick_inverse)) >> 64) as u64;
+        q + u64::from(t - q * self.times.tick_ns >= self.times.tick_ns)
     }
 
     /// Length of a tick period, ns.
     #[inline]
     pub fn tick_ns(&self) -> Ns {
-        self.tick_ns
+        self.times.tick_ns
     }
 
     /// The next tick edge of `cpu` strictly after `t`.
@@ -31,9 +31,9 @@ impl World {
     pub fn tick_after(&self, cpu: CpuId, t: Ns) -> Ns {
         let skew = match self.machine.tick_skew_ns {
             0 => 0,
-            skew => skew * u64::from(cpu.0) % self.tick_ns,
+            skew => skew * u64::from(cpu.0) % self.times.tick_ns,
         };
-        if t < skew { skew } else { (self.ticks_in(t - skew) + 1) * self.tick_ns + skew }
+        if t < skew { skew } else { (self.ticks_in(t - skew) + 1) * self.times.tick_ns + skew }
     }
 
     /// The tick of `cpu`, which leaves idle, runs again if it was stopped.
@@ -74,7 +74,7 @@ impl World {
         let (tick_next, edge) = (c.tick_next, c.tick_next.max(c.since));
         self.advance(cpu, edge);
         let on_time = edge == tick_next;
-        let next = if on_time { edge + self.tick_ns } else { self.tick_after(cpu, edge) };
+        let next = if on_time { edge + self.times.tick_ns } else { self.tick_after(cpu, edge) };
         let cost = self.machine.costs.tick_ns;
         let c = &mut self.cpus[cpu];
         c.stall += stretch(cost, c.speed);

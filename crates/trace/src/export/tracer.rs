@@ -313,7 +313,7 @@ impl Observer for Tracer {
         while let Some(cpu) = self.dirty.pop() {
             self.tell_length(w, cpu);
         }
-        let wasted = w.n_wasted();
+        let wasted = w.n_idle_while_runnable();
         if std::mem::replace(&mut self.wasted, wasted) != wasted {
             self.now(w, What::IdleWhileRunnable { n: wasted });
         }

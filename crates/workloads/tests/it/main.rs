@@ -1,6 +1,5 @@
 //! Simulations as a whole: closed forms, invariants, twins.
 
-mod alone;
 mod attr;
 mod build;
 mod closed_forms;
@@ -22,6 +21,7 @@ mod paths;
 mod perf_bench;
 mod profile;
 mod rt_app;
+mod run_ahead;
 mod scaling;
 mod schbench;
 mod schbench_old;

@@ -12,7 +12,7 @@
 //! alone   | the next deciding tick of each CPU that is left alone
 //! ```
 //! The first entry of `events` (and the timers, the devices, the policy's timer) is the horizon:
-//! up to it every CPU in `alone` may run, as none of the others becomes public before. Whoever is
+//! up to it every CPU in `run_ahead` may run, as none of the others becomes public before. Whoever is
 //! about to touch such a CPU closes its window first ([`World::disturb`]); as that happens in a
 //! public event, no CPU is ahead of it then.
 //!
@@ -20,8 +20,8 @@
 //! the world after each event ([`Simulation::step`]), see every event in its order.
 
 use crate::cpu::Base;
+use crate::cpu::FULL_SPEED;
 use crate::engine::{CLASS_TICK, stretch};
-use crate::world::FULL_SPEED;
 use crate::{
     Category, EventQueue, LockId, MaskId, NEVER, Ns, Observer, Policy, Program, Simulation, Site,
     TaskId, TaskState, World,
@@ -33,7 +33,7 @@ impl World {
     /// goes through its runqueue's lock or tells its CPU needs to say so.
     #[inline]
     pub fn disturb(&mut self, cpu: CpuId) {
-        if self.alone_key != EventQueue::NO_KEY {
+        if self.ahead.first_key != EventQueue::NO_KEY {
             self.close_window(cpu);
         }
     }
@@ -41,7 +41,7 @@ impl World {
     /// The same for the CPU whose runqueue's lock this is, if it is one.
     #[inline]
     pub(super) fn disturb_rq(&mut self, lock: LockId) {
-        if self.alone_key != EventQueue::NO_KEY && (lock.0 as usize) < self.cpus.len() {
+        if self.ahead.first_key != EventQueue::NO_KEY && (lock.0 as usize) < self.cpus.len() {
             self.close_window(CpuId(lock.0));
         }
     }
@@ -49,18 +49,18 @@ impl World {
     /// The next deciding tick of `cpu`, which is left alone; [`NEVER`]: it is not.
     #[cold]
     #[inline(never)]
-    pub(super) fn set_alone(&mut self, cpu: CpuId, edge: Ns) {
-        self.alone.set(cpu.0, edge, CLASS_TICK);
-        self.alone_key = self.alone.first_key();
+    pub(super) fn set_ahead(&mut self, cpu: CpuId, edge: Ns) {
+        self.ahead.ticks.set(cpu.0, edge, CLASS_TICK);
+        self.ahead.first_key = self.ahead.ticks.first_key();
     }
 
     /// True if it was open.
     #[cold]
     #[inline(never)]
     fn close_window(&mut self, cpu: CpuId) -> bool {
-        let is_open = self.alone.time_of(cpu.0) != NEVER;
+        let is_open = self.ahead.ticks.time_of(cpu.0) != NEVER;
         if is_open {
-            self.set_alone(cpu, NEVER);
+            self.set_ahead(cpu, NEVER);
             self.rearm(cpu);
         }
         is_open
@@ -92,7 +92,7 @@ impl World {
             && !c.ttwu_pending
             && c.curr.is_task()
             && self.locks.owner(LockId::rq(cpu)).is_none()
-            && self.turn_ns(cpu) < self.tick_ns
+            && self.turn_ns(cpu) < self.times.tick_ns
     }
 
     /// Until when `p`, which is on a runqueue, would work on its segment at least, if it ran all
@@ -124,25 +124,25 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     #[inline]
     pub(super) fn let_run_ahead(&mut self, may: bool) {
         if may {
-            self.w.next_alone = 0;
+            self.w.ahead.next = 0;
             return;
         }
-        self.w.next_alone = NEVER;
-        while self.w.alone_key != EventQueue::NO_KEY {
-            self.w.close_window(CpuId(self.w.alone.first_id()));
+        self.w.ahead.next = NEVER;
+        while self.w.ahead.first_key != EventQueue::NO_KEY {
+            self.w.close_window(CpuId(self.w.ahead.ticks.first_id()));
         }
     }
 
     /// The first in the queue is `cpu`, with this key. True if that is the end of its window, and
     /// its event comes later, or if it is a tick that may be handled in one go with what follows.
     #[inline]
-    pub(super) fn is_left_alone(&mut self, cpu: CpuId, key: u64) -> bool {
-        if self.w.alone_key != EventQueue::NO_KEY && self.w.close_window(cpu) {
+    pub(super) fn runs_ahead(&mut self, cpu: CpuId, key: u64) -> bool {
+        if self.w.ahead.first_key != EventQueue::NO_KEY && self.w.close_window(cpu) {
             return true;
         }
         let at = EventQueue::time_of_key(key);
         let is_tick = key == EventQueue::key(at, CLASS_TICK);
-        is_tick && at >= self.w.next_alone && self.try_to_leave_alone(cpu, at)
+        is_tick && at >= self.w.ahead.next && self.try_to_leave_alone(cpu, at)
     }
 
     #[inline(never)]
@@ -159,7 +159,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
 
     /// The others are too busy: no more attempts at this tick edge.
     fn give_up(&mut self, cpu: CpuId, edge: Ns) {
-        self.w.next_alone = edge + self.w.tick_ns / 2;
+        self.w.ahead.next = edge + self.w.times.tick_ns / 2;
         self.w.close_window(cpu);
     }
 
@@ -169,11 +169,11 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         if c.deciding_tick != edge || !self.w.is_undisturbed(cpu) {
             return false;
         }
-        let end = self.policy.alone_until(&self.w, cpu);
-        if end <= edge + self.w.tick_ns {
+        let end = self.policy.only_ticks_until(&self.w, cpu);
+        if end <= edge + self.w.times.tick_ns {
             return false;
         }
-        self.w.set_alone(cpu, edge);
+        self.w.set_ahead(cpu, edge);
         self.w.events.set(cpu.0, end, CLASS_TICK);
         true
     }
@@ -191,7 +191,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
             if end < at {
                 return true;
             }
-            let closed = at >= self.w.next_alone && self.w.alone.time_of(other.0) == NEVER;
+            let closed = at >= self.w.ahead.next && self.w.ahead.ticks.time_of(other.0) == NEVER;
             if !closed || !self.open_window(other, at) {
                 return false;
             }
@@ -201,8 +201,8 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     /// The first of the CPUs that are left alone goes on as far as it may.
     #[inline(never)]
     pub(super) fn run_ahead(&mut self) {
-        let cpu = CpuId(self.w.alone.first_id());
-        let start = EventQueue::time_of_key(self.w.alone_key);
+        let cpu = CpuId(self.w.ahead.ticks.first_id());
+        let start = EventQueue::time_of_key(self.w.ahead.first_key);
         if !self.has_room(cpu, start) {
             return self.give_up(cpu, start);
         }
@@ -216,13 +216,13 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
             self.take_turn(cpu, edge);
             edge = self.w.cpus[cpu].deciding_tick;
         }
-        debug_assert!(!self.w.cpus[cpu].softirq && !self.w.disturbed, "{cpu} is not alone");
+        debug_assert!(!self.w.cpus[cpu].softirq && !self.w.after.disturbed, "{cpu} is not alone");
         if cfg!(debug_assertions)
             && let Err(violation) = self.w.check_cpu(cpu)
         {
             panic!("at {edge} ns: {violation}");
         }
-        self.w.set_alone(cpu, edge);
+        self.w.set_ahead(cpu, edge);
         // The others have not come so far.
         self.w.now = start;
     }

@@ -54,7 +54,7 @@ fn largest_matching(idle: &[u32], waiting: &[Vec<u32>]) -> usize {
 fn an_idle_cpu_is_not_wasted_by_who_may_not_run_there() {
     let n = |idle: &[u32], waiting: &[&[u32]]| {
         let waiting: Vec<Vec<u32>> = waiting.iter().map(|set| set.to_vec()).collect();
-        world(idle, &waiting).n_wasted()
+        world(idle, &waiting).n_idle_while_runnable()
     };
     let all = [0, 1, 2, 3, 4, 5, 6, 7];
     assert_eq!(n(&[0, 1], &[&all]), 1);
@@ -74,7 +74,7 @@ proptest! {
         // Who may use one CPU only waits there.
         let waits_at_idle = |set: &Vec<u32>| set.len() == 1 && idle.contains(&set[0]);
         let waiting: Vec<_> = waiting.into_iter().filter(|set| !waits_at_idle(set)).collect();
-        let n = world(&idle, &waiting).n_wasted() as usize;
+        let n = world(&idle, &waiting).n_idle_while_runnable() as usize;
         prop_assert_eq!(n, largest_matching(&idle, &waiting));
     }
 }

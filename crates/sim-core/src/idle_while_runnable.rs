@@ -1,4 +1,4 @@
-//! CPUs that idle although they could run a task that waits (invariant I1): how many, and for how
+//! CPUs that idle although they could run a task that waits: how many, and for how
 //! long.
 //!
 //! A CPU is wasted if a waiting task may run there, and no two CPUs for the same task. So the
@@ -9,47 +9,18 @@
 //! sets that cross each other, perhaps a smaller one.
 
 use crate::cpu::Cpu;
+use crate::pinned_waiters::PinnedWaiters;
 use crate::{MaskId, TaskId, World};
-use topology::{CpuId, CpuSet, IdVec, MAX_CPUS};
+use topology::{CpuId, IdVec, MAX_CPUS};
 
 /// Words of the largest set of CPUs.
 const WORDS_MAX: usize = MAX_CPUS as usize / 64;
-
-/// Tasks that wait and may not run on every CPU.
-pub(crate) struct Pinned {
-    /// How many, by mask.
-    waiting: IdVec<MaskId, u32>,
-    /// All of them.
-    n: u32,
-    /// Those that may run on several CPUs. The others wait on their CPU, so that it does not idle.
-    n_movable: u32,
-    /// Masks of several CPUs, the smallest first.
-    order: Vec<MaskId>,
-}
-
-impl Pinned {
-    /// Nobody; of the masks there is that of all CPUs.
-    pub fn new() -> Self {
-        Self { waiting: IdVec::filled(0, 1), n: 0, n_movable: 0, order: Vec::new() }
-    }
-
-    /// The last of `masks` is new.
-    pub fn add_mask(&mut self, masks: &IdVec<MaskId, CpuSet>) {
-        let new = masks.last().expect("the new one is there");
-        self.waiting.push(0);
-        if new.len() > 1 {
-            let smaller = |m: &MaskId| masks[*m].len() <= new.len();
-            let at = self.order.partition_point(smaller);
-            self.order.insert(at, MaskId(masks.len() as u32 - 1));
-        }
-    }
-}
 
 impl World {
     /// CPUs that idle at present although they could run tasks that wait. O(1) if no task with an
     /// affinity waits, else O(masks + CPUs).
     #[inline]
-    pub fn n_wasted(&self) -> u32 {
+    pub fn n_idle_while_runnable(&self) -> u32 {
         let wasted = self.n_idle.min(self.n_waiting);
         if wasted == 0 || self.pinned.n == 0 {
             return wasted;
@@ -110,9 +81,9 @@ impl World {
     /// One task of this mask more waits, or one less.
     #[inline(never)]
     pub(crate) fn count_pinned(&mut self, mask: MaskId, more: bool) {
-        self.settle_waste();
+        self.settle_idle_while_runnable();
         let movable = u32::from(self.masks[mask].len() > 1);
-        let Pinned { waiting, n, n_movable, .. } = &mut self.pinned;
+        let PinnedWaiters { waiting, n, n_movable, .. } = &mut self.pinned;
         let waiting = &mut waiting[mask];
         if more {
             (*waiting, *n, *n_movable) = (*waiting + 1, *n + 1, *n_movable + movable);
@@ -157,7 +128,7 @@ impl World {
         if before == after {
             return;
         }
-        self.settle_waste();
+        self.settle_idle_while_runnable();
         if before.0 != after.0 {
             self.counts.set_idle(cpu, after.0);
             if after.0 { self.idle_cpus.insert(cpu) } else { self.idle_cpus.remove(cpu) }
@@ -167,13 +138,13 @@ impl World {
     }
 
     /// Adds what was wasted since the last time; called before any of the counts changes.
-    pub(crate) fn settle_waste(&mut self) {
-        let wasted = self.n_wasted();
+    pub(crate) fn settle_idle_while_runnable(&mut self) {
+        let wasted = self.n_idle_while_runnable();
         if wasted > 0 {
-            let ns = u128::from(self.now - self.waste_since);
+            let ns = u128::from(self.now - self.idle_while_runnable_since);
             self.idle_while_runnable_ns += u128::from(wasted) * ns;
         }
-        self.waste_since = self.now;
+        self.idle_while_runnable_since = self.now;
     }
 
     /// The counts by mask are those of the tasks.
@@ -182,7 +153,7 @@ impl World {
         for p in self.tasks.ids().filter(|p| self.waits_pinned(*p)) {
             waiting[self.tasks[p].attr.allowed] += 1;
         }
-        let Pinned { waiting: counted, n, .. } = &self.pinned;
+        let PinnedWaiters { waiting: counted, n, .. } = &self.pinned;
         match waiting == *counted && waiting.iter().sum::<u32>() == *n {
             true => Ok(()),
             false => Err(format!("{n} tasks with an affinity wait, {counted:?} of {waiting:?}")),

@@ -1,0 +1,24 @@
+//! Where a CPU's time goes.
+
+/// Where a CPU's time goes. Every nanosecond of every CPU is in exactly one category.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub enum Category {
+    /// User mode.
+    User,
+    /// Kernel mode on behalf of a task, scheduler included.
+    Kernel,
+    /// Softirq (periodic and nohz balance).
+    Softirq,
+    /// Hard interrupts and ticks.
+    Irq,
+    /// Waiting for a lock or for a task's state.
+    Spin,
+    /// Idle.
+    Idle,
+    /// Leaving a C-state.
+    Exit,
+}
+
+/// Number of [`Category`] values.
+pub const N_CATEGORIES: usize = 7;
