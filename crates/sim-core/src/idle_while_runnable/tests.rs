@@ -3,7 +3,7 @@
 use super::*;
 use crate::{Config, TaskAttr};
 use proptest::prelude::*;
-use topology::{CpuId, Machine, RegularSpec};
+use topology::{CpuId, CpuSet, Machine, RegularSpec};
 
 const CPUS: u32 = 8;
 
