@@ -5,15 +5,15 @@
 //! adds again: the machine's known costs of switches, wake-ups, forks and ticks, and the slowness
 //! beside a busy SMT sibling.
 
-mod book;
 mod clock;
 mod costs;
-mod habit;
 mod line;
+mod reconstruct;
+mod sleep_pattern;
 mod thread;
 
-use book::Book;
 use line::Line;
+use reconstruct::Reconstruction;
 use std::io::{self, BufRead, Read};
 use topology::{Fault, Machine};
 use workloads::replay::Recording;
@@ -50,7 +50,7 @@ pub enum ReplayError {
 ///
 /// The text does not tell a wake-up by a thread from one by an interrupt that hit this thread. So a
 /// wake-up counts as one by the current task, if that is a thread. There are two exceptions: the
-/// sleeps of the woken thread have the habits of timers, or its name is in `timed`, the list of
+/// sleeps of the woken thread have the patterns of timers, or its name is in `timed`, the list of
 /// threads that only timers and devices wake.
 ///
 /// # Errors
@@ -60,10 +60,13 @@ pub fn read(
     machine: &Machine,
     timed: &[&str],
 ) -> Result<Recording, ReplayError> {
-    read_into(Book::new(machine, timed, MEMORY_MAX), input)
+    read_into(Reconstruction::new(machine, timed, MEMORY_MAX), input)
 }
 
-fn read_into(mut book: Book, mut input: impl BufRead) -> Result<Recording, ReplayError> {
+fn read_into(
+    mut reconstruction: Reconstruction,
+    mut input: impl BufRead,
+) -> Result<Recording, ReplayError> {
     let mut bytes = Vec::with_capacity(512);
     let mut number = 0;
     loop {
@@ -71,7 +74,7 @@ fn read_into(mut book: Book, mut input: impl BufRead) -> Result<Recording, Repla
         number += 1;
         let n = input.by_ref().take(LINE_BYTES_MAX).read_until(b'\n', &mut bytes)?;
         if n == 0 {
-            return book.finish().map_err(ReplayError::Whole);
+            return reconstruction.finish().map_err(ReplayError::Whole);
         }
         let line = bytes.strip_suffix(b"\n").unwrap_or(&bytes);
         let line = line.strip_suffix(b"\r").unwrap_or(line);
@@ -79,7 +82,7 @@ fn read_into(mut book: Book, mut input: impl BufRead) -> Result<Recording, Repla
         let whole = bytes.len() > line.len() || n < LINE_BYTES_MAX as usize;
         let taken = match Line::parse(line) {
             Ok(Some(_)) if !whole => Err(Fault::at(0..1, "the line is longer than 64 KiB")),
-            Ok(Some(parsed)) => book.take(&parsed),
+            Ok(Some(parsed)) => reconstruction.take(&parsed),
             Ok(None) => Ok(()),
             Err(fault) => Err(fault),
         };

@@ -17,7 +17,7 @@
 mod crypt;
 mod fio;
 
-use crate::admin::{Admin, AffinityChange};
+use crate::affinity_changes::{AffinityChange, AffinityShell};
 use crate::latency::Latency;
 use crate::ssd::{self, Ssd};
 pub use crypt::WRITE_LOCK_SITE;
@@ -152,7 +152,7 @@ struct Io {
     /// The CPU whose caches hold its data.
     data: CpuId,
     /// How far its work item is.
-    at: crypt::At,
+    at: crypt::WorkStep,
     /// How many of its two holders have it: the job, and the work item. A worker may still be in
     /// the item when the job has reaped the request.
     holders: u8,
@@ -166,7 +166,7 @@ pub struct DmCrypt {
     config: Config,
     times: Option<Times>,
     wq: Option<Workqueues>,
-    admin: Admin,
+    shell: AffinityShell,
     /// fio's first process.
     parent: Option<Parent>,
     jobs: Vec<Job>,
@@ -191,7 +191,7 @@ impl DmCrypt {
     /// The workload with these parameters, not started.
     pub fn new(config: Config) -> Self {
         Self {
-            admin: Admin::new(config.changes.clone()),
+            shell: AffinityShell::new(config.changes.clone()),
             ios: Vec::new(),
             free: Vec::new(),
             returned: PerTask::new(),
@@ -279,7 +279,7 @@ impl Program for DmCrypt {
         self.handling = vec![None; cx.n_cpus()].into();
         self.wq = Some(Workqueues::new(cx, self.queues()));
         self.writer.start(cx);
-        self.admin.start(cx);
+        self.shell.start(cx);
         for job in 0..self.config.numjobs {
             let job = Job::new(cx, &self.config, job);
             self.jobs.push(job);
@@ -301,9 +301,9 @@ impl Program for DmCrypt {
         if self.writer.is(task) {
             return self.write_out(cx);
         }
-        if self.admin.is(task) {
+        if self.shell.is(task) {
             let wq = self.wq.as_mut().expect("made at the start");
-            return self.admin.next(cx, wq, KCRYPTD);
+            return self.shell.next(cx, wq, KCRYPTD);
         }
         if self.parent.as_ref().is_some_and(|parent| parent.is(task)) {
             return self.make_jobs();

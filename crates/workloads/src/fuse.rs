@@ -133,7 +133,7 @@ pub(crate) enum Kind {
 struct Request {
     job: u32,
     kind: Kind,
-    at: serve::At,
+    at: serve::RequestStep,
 }
 
 /// The running workload.

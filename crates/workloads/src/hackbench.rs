@@ -73,7 +73,7 @@ enum MainAt {
 
 /// Where a sender or a receiver stands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum At {
+enum WorkerStep {
     Born,
     Ready,
     Hold,
@@ -89,7 +89,7 @@ enum At {
 
 #[derive(Clone, Debug)]
 struct Worker {
-    at: At,
+    at: WorkerStep,
     /// Messages that it has sent or received.
     done: u64,
     /// It has waited for room.
@@ -132,7 +132,8 @@ impl Hackbench {
     /// The workload with these parameters, not started.
     pub fn new(config: Config) -> Self {
         let n = 2 * config.fds * config.groups;
-        let worker = Worker { at: At::Born, done: 0, waited: false, wakes: VecDeque::new() };
+        let worker =
+            Worker { at: WorkerStep::Born, done: 0, waited: false, wakes: VecDeque::new() };
         let channel = |_| Channel::new(config.medium, config.datasize);
         Self {
             costs: Costs::default(),
@@ -221,7 +222,7 @@ impl Hackbench {
         }
     }
 
-    fn then(&mut self, me: usize, at: At, op: Op) -> Op {
+    fn then(&mut self, me: usize, at: WorkerStep, op: Op) -> Op {
         self.workers[me].at = at;
         op
     }
@@ -229,26 +230,26 @@ impl Hackbench {
     /// What a worker does next.
     fn work(&mut self, cx: &mut ProgramCx<'_>, me: usize) -> Op {
         match self.workers[me].at {
-            At::Born => self.then(me, At::Ready, Op::Kernel(self.costs.byte)),
-            At::Ready => {
-                self.workers[me].at = At::Hold;
+            WorkerStep::Born => self.then(me, WorkerStep::Ready, Op::Kernel(self.costs.byte)),
+            WorkerStep::Ready => {
+                self.workers[me].at = WorkerStep::Hold;
                 self.tell_main()
             }
-            At::Hold if self.main == MainAt::Reap => {
-                self.workers[me].at = At::Look;
+            WorkerStep::Hold if self.main == MainAt::Reap => {
+                self.workers[me].at = WorkerStep::Look;
                 self.work(cx, me)
             }
-            At::Hold => {
+            WorkerStep::Hold => {
                 self.pollers.push(me as u32);
                 Op::Wait
             }
-            At::Look if self.workers[me].done == self.share() => {
+            WorkerStep::Look if self.workers[me].done == self.share() => {
                 cx.set_exiting(Self::task(me as u32));
-                self.then(me, At::End, Op::Kernel(self.costs.exit))
+                self.then(me, WorkerStep::End, Op::Kernel(self.costs.exit))
             }
-            At::Look if self.is_sender(me) => self.begin_write(cx, me),
-            At::Look => self.begin_read(cx, me),
-            At::Copied => {
+            WorkerStep::Look if self.is_sender(me) => self.begin_write(cx, me),
+            WorkerStep::Look => self.begin_read(cx, me),
+            WorkerStep::Copied => {
                 if self.is_sender(me) {
                     self.write(cx, me)
                 } else {
@@ -256,16 +257,16 @@ impl Hackbench {
                 }
             }
             // Wake-ups are part of the call's end; a call without any goes on at once.
-            At::Wake => {
+            WorkerStep::Wake => {
                 let more = !self.workers[me].wakes.is_empty();
-                self.workers[me].at = At::Look;
+                self.workers[me].at = WorkerStep::Look;
                 if more { Op::Path } else { self.work(cx, me) }
             }
-            At::End => {
-                self.workers[me].at = At::Gone;
+            WorkerStep::End => {
+                self.workers[me].at = WorkerStep::Gone;
                 self.tell_main()
             }
-            At::Gone => Op::Exit,
+            WorkerStep::Gone => Op::Exit,
         }
     }
 
@@ -292,7 +293,7 @@ impl Hackbench {
 
     fn copy(&mut self, me: usize, miss_ns: Ns) -> Op {
         let ns = self.spread.vary(me, self.costs.message) + miss_ns;
-        self.then(me, At::Copied, Op::Kernel(ns))
+        self.then(me, WorkerStep::Copied, Op::Kernel(ns))
     }
 
     /// The message is copied into the channel.
@@ -301,7 +302,7 @@ impl Hackbench {
         let waited = self.workers[me].waited;
         // A pipe may have been filled meanwhile by another CPU: it has waited for the mutex.
         if self.config.medium == Medium::Pipe && !self.channels[to].has_room(waited) {
-            self.workers[me].at = At::Look;
+            self.workers[me].at = WorkerStep::Look;
             return self.work(cx, me);
         }
         if self.channels[to].write(cx.cpu(), waited) {
@@ -328,7 +329,7 @@ impl Hackbench {
     fn finish(&mut self, cx: &mut ProgramCx<'_>, me: usize) -> Op {
         let worker = &mut self.workers[me];
         worker.done += 1;
-        worker.at = At::Wake;
+        worker.at = WorkerStep::Wake;
         self.work(cx, me)
     }
 }
@@ -374,12 +375,12 @@ impl Program for Hackbench {
             return op.calls();
         };
         let step = match (self.workers[me].at, op, self.is_sender(me)) {
-            (At::Look, Op::Path, true) => calls::Step::WakeReceiver,
-            (At::Look, Op::Path, false) => calls::Step::WakeSenders,
-            (At::Look, Op::Wait, true) => calls::Step::WaitForRoom,
-            (At::Look, Op::Wait, false) => calls::Step::WaitForMessage,
-            (At::Copied, _, true) => calls::Step::Write,
-            (At::Copied, _, false) => calls::Step::Read,
+            (WorkerStep::Look, Op::Path, true) => calls::Step::WakeReceiver,
+            (WorkerStep::Look, Op::Path, false) => calls::Step::WakeSenders,
+            (WorkerStep::Look, Op::Wait, true) => calls::Step::WaitForRoom,
+            (WorkerStep::Look, Op::Wait, false) => calls::Step::WaitForMessage,
+            (WorkerStep::Copied, _, true) => calls::Step::Write,
+            (WorkerStep::Copied, _, false) => calls::Step::Read,
             _ => return op.calls(),
         };
         calls::of(self.config.medium, step)
@@ -402,7 +403,7 @@ impl Program for Hackbench {
     fn waits_for(&self, task: TaskId) -> String {
         let what = match task.idx().checked_sub(1) {
             None => "its children",
-            Some(me) if self.workers[me].at == At::Hold => "the others to be ready",
+            Some(me) if self.workers[me].at == WorkerStep::Hold => "the others to be ready",
             Some(me) if self.is_sender(me) => "room for a message",
             Some(_) => "a message",
         };

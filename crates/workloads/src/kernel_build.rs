@@ -16,7 +16,7 @@ mod make;
 mod plan;
 mod process;
 mod tree;
-mod us;
+mod work_us;
 
 use crate::fuse::Mode;
 use crate::fuse::connection::Turn;

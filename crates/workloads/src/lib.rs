@@ -3,7 +3,7 @@
 //! Random numbers belong to the workload, by (seed, entity, purpose), and never to the run. So
 //! every variant of an experiment meets the same arrivals and service times.
 
-pub mod admin;
+pub mod affinity_changes;
 pub mod background;
 pub mod cyclictest;
 pub mod dm_crypt;

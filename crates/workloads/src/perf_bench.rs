@@ -44,7 +44,7 @@ pub struct Config {
 
 /// Where a task stands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum At {
+enum TaskStep {
     Write,
     Written,
     Read,
@@ -56,7 +56,7 @@ enum At {
 /// One of the two. Each writes to the pipe of its own number and reads from the other one.
 #[derive(Clone, Copy, Debug)]
 struct End {
-    at: At,
+    at: TaskStep,
     /// Messages that it has written, and read.
     written: u64,
     read: u64,
@@ -81,7 +81,7 @@ impl SchedPipe {
         Self {
             message_ns: 0,
             forked: false,
-            ends: [end(At::Write), end(At::Read)],
+            ends: [end(TaskStep::Write), end(TaskStep::Read)],
             pipes: [pipe(), pipe()],
             spread: Spread::new(config.spread, 2, config.seed),
             config,
@@ -93,7 +93,7 @@ impl SchedPipe {
         self.ends[0].read
     }
 
-    fn copy(&mut self, me: usize, then: At, miss_ns: Ns) -> Op {
+    fn copy(&mut self, me: usize, then: TaskStep, miss_ns: Ns) -> Op {
         self.ends[me].at = then;
         Op::Kernel(self.spread.vary(me, self.message_ns) + miss_ns)
     }
@@ -101,35 +101,35 @@ impl SchedPipe {
     fn work(&mut self, cx: &ProgramCx<'_>, me: usize) -> Op {
         let peer = me ^ 1;
         match self.ends[me].at {
-            At::Write => {
+            TaskStep::Write => {
                 self.pipes[me].begin_write();
                 let miss = self.pipes[me].write_miss_ns(cx.machine(), cx.cpu());
-                self.copy(me, At::Written, miss)
+                self.copy(me, TaskStep::Written, miss)
             }
-            At::Written => {
+            TaskStep::Written => {
                 self.ends[me].written += 1;
                 let wakes = self.pipes[me].write(cx.cpu(), false);
                 // The second task ends with a write, the first one with a read.
                 let ends = me == 1 && self.ends[me].written == self.config.loops;
-                self.ends[me].at = if ends { At::End } else { At::Read };
+                self.ends[me].at = if ends { TaskStep::End } else { TaskStep::Read };
                 match wakes {
                     true => Op::Wake { task: TaskId(peer as u32), sync: true },
                     false => self.work(cx, me),
                 }
             }
-            At::Read if self.pipes[peer].wait_for_message() => Op::Wait,
-            At::Read => {
+            TaskStep::Read if self.pipes[peer].wait_for_message() => Op::Wait,
+            TaskStep::Read => {
                 let miss = self.pipes[peer].read_miss_ns(cx.machine(), cx.cpu());
-                self.copy(me, At::HasRead, miss)
+                self.copy(me, TaskStep::HasRead, miss)
             }
-            At::HasRead => {
+            TaskStep::HasRead => {
                 self.pipes[peer].read(cx.cpu(), &mut VecDeque::new());
                 self.ends[me].read += 1;
                 let ends = me == 0 && self.ends[me].read == self.config.loops;
-                self.ends[me].at = if ends { At::End } else { At::Write };
+                self.ends[me].at = if ends { TaskStep::End } else { TaskStep::Write };
                 self.work(cx, me)
             }
-            At::End => Op::Exit,
+            TaskStep::End => Op::Exit,
         }
     }
 }
@@ -153,7 +153,7 @@ impl Program for SchedPipe {
 
     fn calls(&self, task: TaskId, op: &Op) -> Calls {
         let step = match op {
-            Op::Kernel(_) if self.ends[task.idx()].at == At::Written => Step::Write,
+            Op::Kernel(_) if self.ends[task.idx()].at == TaskStep::Written => Step::Write,
             Op::Kernel(_) => Step::Read,
             Op::Wake { .. } => Step::WakeReceiver,
             Op::Wait => Step::WaitForMessage,

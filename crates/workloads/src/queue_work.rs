@@ -3,7 +3,7 @@
 //! Each thread has a few items of its own. It queues them in turn, and flushes an item before it
 //! queues it again. The pools' locks, the wake-ups and the workers limit the rate.
 
-use crate::admin::{Admin, AffinityChange};
+use crate::affinity_changes::{AffinityChange, AffinityShell};
 use crate::latency::Latency;
 use policies::workqueue::{Affinity, Kind, Turn, WorkId, Workqueues, WqId, WqSpec};
 use sim_core::{Ns, Op, Program, ProgramCx, Step, TaskAttr, TaskId};
@@ -33,13 +33,13 @@ const WQ: WqId = WqId(0);
 #[derive(Clone, Copy)]
 struct Issuer {
     task: TaskId,
-    at: At,
+    at: IssuerStep,
     /// Items queued so far.
     queued: u64,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum At {
+enum IssuerStep {
     /// Before the next item.
     Next,
     /// In the flush of the item.
@@ -52,7 +52,7 @@ enum At {
 pub struct QueueWork {
     config: Config,
     wq: Option<Workqueues>,
-    admin: Admin,
+    shell: AffinityShell,
     issuers: Vec<Issuer>,
     /// By item: when it was queued, and whether it has begun.
     items: IdVec<WorkId, (Ns, bool)>,
@@ -65,7 +65,7 @@ impl QueueWork {
     /// The workload with these parameters, not started.
     pub fn new(config: Config) -> Self {
         Self {
-            admin: Admin::new(config.changes.clone()),
+            shell: AffinityShell::new(config.changes.clone()),
             items: vec![(0, false); (config.issuers * config.outstanding) as usize].into(),
             config,
             wq: None,
@@ -89,23 +89,23 @@ impl QueueWork {
             let own = (queued % u64::from(self.config.outstanding)) as u32;
             let item = WorkId(i as u32 * self.config.outstanding + own);
             match at {
-                At::Next => {
-                    self.issuers[i].at = At::Flush;
+                IssuerStep::Next => {
+                    self.issuers[i].at = IssuerStep::Flush;
                     if self.wq().flush_work(cx, item, task) {
                         return Op::Path;
                     }
                 }
-                At::Flush => {
-                    self.issuers[i].at = At::Queue(cx.now());
+                IssuerStep::Flush => {
+                    self.issuers[i].at = IssuerStep::Queue(cx.now());
                     self.items[item] = (cx.now(), false);
                     if self.wq().queue(cx, item) {
                         return Op::Path;
                     }
                 }
-                At::Queue(since) => {
+                IssuerStep::Queue(since) => {
                     self.queue_latency.record(cx.now() - since);
                     self.issuers[i].queued += 1;
-                    self.issuers[i].at = At::Next;
+                    self.issuers[i].at = IssuerStep::Next;
                 }
             }
         }
@@ -140,13 +140,17 @@ impl Program for QueueWork {
             wq.new_work(WQ);
         }
         self.wq = Some(wq);
-        self.admin.start(cx);
+        self.shell.start(cx);
         let comm = cx.comm("queue-work");
         for i in 0..self.config.issuers {
             let cpu = CpuId(i % cx.n_cpus() as u32);
             let allowed = cx.mask(CpuSet::of(cx.n_cpus(), [cpu]));
             let attr = TaskAttr { comm, allowed, kthread: true, ..TaskAttr::default() };
-            self.issuers.push(Issuer { task: cx.start_task(attr), at: At::Next, queued: 0 });
+            self.issuers.push(Issuer {
+                task: cx.start_task(attr),
+                at: IssuerStep::Next,
+                queued: 0,
+            });
         }
     }
 
@@ -157,9 +161,9 @@ impl Program for QueueWork {
                 Turn::Work(item) => self.work(cx, task, item),
             };
         }
-        if self.admin.is(task) {
+        if self.shell.is(task) {
             let wq = self.wq.as_mut().expect("made at the start");
-            return self.admin.next(cx, wq, WQ);
+            return self.shell.next(cx, wq, WQ);
         }
         // The issuers were made in a row.
         let i = (task.0 - self.issuers[0].task.0) as usize;

@@ -71,7 +71,7 @@ impl MessageThread {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum At {
+enum WorkerStep {
     /// Asks, or looks whether it has a request.
     Ask,
     /// Sleeps until then, as if its request came over a network.
@@ -81,7 +81,7 @@ enum At {
 
 #[derive(Clone, Debug)]
 struct Worker {
-    at: At,
+    at: WorkerStep,
     /// It sleeps until it is given a request.
     asleep: bool,
     /// When each of its requests began.
@@ -103,7 +103,7 @@ impl Schbench {
     /// The workload with these parameters, not started.
     pub fn new(config: Config) -> Self {
         let n = config.message_threads * config.threads;
-        let worker = Worker { at: At::Ask, asleep: false, requests: VecDeque::new() };
+        let worker = Worker { at: WorkerStep::Ask, asleep: false, requests: VecDeque::new() };
         Self {
             forked: 0,
             messengers: vec![MessageThread::default(); config.message_threads as usize],
@@ -183,9 +183,9 @@ impl Schbench {
 
     fn work(&mut self, cx: &ProgramCx<'_>, me: usize) -> Op {
         match self.workers[me].at {
-            At::Ask if !self.workers[me].requests.is_empty() => {
+            WorkerStep::Ask if !self.workers[me].requests.is_empty() => {
                 let until = cx.now() + self.config.sleep_ns;
-                self.workers[me].at = At::Network(until);
+                self.workers[me].at = WorkerStep::Network(until);
                 if self.config.rps.is_none() {
                     // It counts from when the worker runs.
                     self.workers[me].requests[0] = cx.now();
@@ -193,21 +193,21 @@ impl Schbench {
                 Op::SleepUntil(until)
             }
             // A wake-up for a request that it has found by itself may come late.
-            At::Network(until) if cx.now() < until => Op::SleepUntil(until),
-            At::Ask if self.workers[me].asleep || self.config.rps.is_some() => {
+            WorkerStep::Network(until) if cx.now() < until => Op::SleepUntil(until),
+            WorkerStep::Ask if self.workers[me].asleep || self.config.rps.is_some() => {
                 self.workers[me].asleep = true;
                 Op::Wait
             }
-            At::Ask => self.ask(me),
-            At::Network(_) => {
-                self.workers[me].at = At::Work;
+            WorkerStep::Ask => self.ask(me),
+            WorkerStep::Network(_) => {
+                self.workers[me].at = WorkerStep::Work;
                 Op::Run(self.spread.vary(me, self.config.work_ns))
             }
-            At::Work => {
+            WorkerStep::Work => {
                 let began = self.workers[me].requests.pop_front().expect("it works on one");
                 self.latency.record(cx.now() - began);
                 self.done += 1;
-                self.workers[me].at = At::Ask;
+                self.workers[me].at = WorkerStep::Ask;
                 self.work(cx, me)
             }
         }

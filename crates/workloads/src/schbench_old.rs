@@ -80,7 +80,7 @@ struct MessageThread {
 
 /// Where a worker stands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum At {
+enum WorkerStep {
     Born,
     /// Thinks until then.
     Think(Ns),
@@ -95,7 +95,7 @@ pub struct SchbenchOld {
     config: Config,
     forked: u32,
     messengers: Vec<MessageThread>,
-    workers: Vec<At>,
+    workers: Vec<WorkerStep>,
     /// By message thread.
     jitter: Vec<Stream>,
     latency: Latency,
@@ -110,7 +110,7 @@ impl SchbenchOld {
         Self {
             forked: 0,
             messengers: vec![MessageThread::default(); n as usize],
-            workers: vec![At::Born; (n * config.threads) as usize],
+            workers: vec![WorkerStep::Born; (n * config.threads) as usize],
             jitter: (0..n).map(stream).collect(),
             latency: Latency::new(),
             loops: 0,
@@ -154,7 +154,7 @@ impl SchbenchOld {
             }
             Round::Wake => match messenger.waking.pop() {
                 Some(worker) => {
-                    self.workers[worker as usize] = At::Woken(messenger.noted);
+                    self.workers[worker as usize] = WorkerStep::Woken(messenger.noted);
                     Op::Wake { task: self.worker_task(worker), sync: false }
                 }
                 None => {
@@ -188,15 +188,15 @@ impl SchbenchOld {
 
     fn work(&mut self, now: Ns, me: usize) -> Op {
         match self.workers[me] {
-            At::Born => self.think(now, me),
-            At::Think(until) if now < until => Op::Run((until - now).min(LOOK_NS)),
-            At::Think(_) => {
+            WorkerStep::Born => self.think(now, me),
+            WorkerStep::Think(until) if now < until => Op::Run((until - now).min(LOOK_NS)),
+            WorkerStep::Think(_) => {
                 self.loops += 1;
-                self.workers[me] = At::Blocked;
+                self.workers[me] = WorkerStep::Blocked;
                 self.post(me)
             }
-            At::Blocked => Op::Wait,
-            At::Woken(noted) => {
+            WorkerStep::Blocked => Op::Wait,
+            WorkerStep::Woken(noted) => {
                 self.latency.record(now - noted);
                 self.think(now, me)
             }
@@ -204,7 +204,7 @@ impl SchbenchOld {
     }
 
     fn think(&mut self, now: Ns, me: usize) -> Op {
-        self.workers[me] = At::Think(now + self.config.cputime_ns);
+        self.workers[me] = WorkerStep::Think(now + self.config.cputime_ns);
         match self.config.cputime_ns {
             0 => self.work(now, me),
             ns => Op::Run(ns.min(LOOK_NS)),
@@ -294,7 +294,7 @@ mod tests {
         assert!(matches!(bench.serve(7, 1), Op::Sleep(8000..10_000)));
         assert_eq!(bench.serve(20_000, 1), wake(bench.worker_task(4)));
         assert_eq!(bench.serve(25_000, 1), wake(bench.worker_task(3)));
-        assert_eq!(bench.workers[3], At::Woken(20_000), "the time was noted once");
+        assert_eq!(bench.workers[3], WorkerStep::Woken(20_000), "the time was noted once");
     }
 
     #[test]

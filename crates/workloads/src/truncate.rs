@@ -122,7 +122,7 @@ struct Round {
 
 /// Where a path is in its round.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-enum Stage {
+enum PathStep {
     /// What comes before the lock: pages are made ready, interrupts go off.
     #[default]
     Before,
@@ -135,7 +135,7 @@ enum Stage {
 /// A round that is under way.
 #[derive(Clone, Copy, Default, Debug)]
 struct Critical {
-    stage: Stage,
+    stage: PathStep,
 }
 
 impl Critical {
@@ -144,12 +144,12 @@ impl Critical {
     fn step(&mut self, round: Round, lock: LockId, irq_ns: Ns, costs: &mut Costs) -> Option<Step> {
         let pages = if round.pages { round.entries } else { 0 };
         let (next, step) = match self.stage {
-            Stage::Before => (Stage::Lock, Step::Spend(irq_ns + costs.time(0, pages))),
-            Stage::Lock => (Stage::Hold, Step::Lock(lock, TREE_LOCK_SITE)),
-            Stage::Hold => (Stage::Unlock, Step::Spend(costs.time(round.entries, 0))),
-            Stage::Unlock => (Stage::Over, Step::Unlock(lock)),
-            Stage::Over => {
-                self.stage = Stage::Before;
+            PathStep::Before => (PathStep::Lock, Step::Spend(irq_ns + costs.time(0, pages))),
+            PathStep::Lock => (PathStep::Hold, Step::Lock(lock, TREE_LOCK_SITE)),
+            PathStep::Hold => (PathStep::Unlock, Step::Spend(costs.time(round.entries, 0))),
+            PathStep::Unlock => (PathStep::Over, Step::Unlock(lock)),
+            PathStep::Over => {
+                self.stage = PathStep::Before;
                 return None;
             }
         };
@@ -160,7 +160,7 @@ impl Critical {
 
 /// What the task does next.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum At {
+enum TaskStep {
     /// Prints the time of the last file and makes the name of the next.
     Between,
     /// Calls `unlink`.
@@ -176,7 +176,7 @@ pub struct Truncate {
     locks: Vec<LockId>,
     irq_ns: Ns,
     spread: Spread,
-    at: At,
+    at: TaskStep,
     /// The clock when the call began.
     began: Ns,
     costs: Costs,
@@ -196,7 +196,7 @@ impl Truncate {
             locks: Vec::new(),
             irq_ns: 0,
             spread: Spread::new(config.spread, 0, config.seed),
-            at: At::Between,
+            at: TaskStep::Between,
             began: 0,
             costs: Costs::default(),
             vector: Vector::default(),
@@ -227,22 +227,22 @@ impl Truncate {
     /// What the task that deletes does next.
     fn delete(&mut self, now: Ns) -> Op {
         match self.at {
-            At::Between if self.files.all_gone() => {
+            TaskStep::Between if self.files.all_gone() => {
                 self.done = true;
                 Op::Exit
             }
-            At::Between => {
-                self.at = At::Unlink;
+            TaskStep::Between => {
+                self.at = TaskStep::Unlink;
                 Op::Run(self.config.between_ns)
             }
-            At::Unlink => {
-                self.at = At::Truncate;
+            TaskStep::Unlink => {
+                self.at = TaskStep::Truncate;
                 self.began = now;
                 let file = self.files.current();
                 self.costs = self.costs_of(file);
                 Op::Kernel(self.file_ns(file))
             }
-            At::Truncate => match self.files.next_vector() {
+            TaskStep::Truncate => match self.files.next_vector() {
                 Some(vector) => {
                     self.vector = vector;
                     Op::Path
@@ -250,7 +250,7 @@ impl Truncate {
                 None => {
                     self.times.record(self.began, now);
                     self.files.next_file();
-                    self.at = At::Between;
+                    self.at = TaskStep::Between;
                     Op::Kernel(0)
                 }
             },

@@ -50,7 +50,7 @@ const SECOND: Ns = 1_000_000_000;
 
 /// What a thread does next.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum At {
+enum ThreadStep {
     /// Looks for a request.
     Look,
     /// Sleeps until it is given one.
@@ -75,7 +75,7 @@ struct Request {
 }
 
 struct Thread {
-    at: At,
+    at: ThreadStep,
     request: Option<Request>,
     /// The CPU whose interrupts bring its answers.
     connection: CpuId,
@@ -151,21 +151,23 @@ impl Web {
 
     fn serve(&mut self, cx: &mut ProgramCx<'_>, me: usize) -> Op {
         match self.threads[me].at {
-            At::Look => self.take_request(cx.now(), me),
-            At::Read => self.then(me, At::Compute, Op::Kernel(self.config.message_ns)),
-            At::Compute => {
+            ThreadStep::Look => self.take_request(cx.now(), me),
+            ThreadStep::Read => {
+                self.then(me, ThreadStep::Compute, Op::Kernel(self.config.message_ns))
+            }
+            ThreadStep::Compute => {
                 let piece = self.config.work_ns / u64::from(self.config.calls + 1);
                 let request = self.threads[me].request.as_mut().expect("it computes for one");
                 let work = self.spread.draw(&mut request.rng, piece);
-                self.then(me, At::Send, Op::Run(work))
+                self.then(me, ThreadStep::Send, Op::Run(work))
             }
-            At::Send => self.then(me, At::Sent, Op::Kernel(self.config.message_ns)),
-            At::Sent => self.sent(cx, me),
-            At::Idle | At::Answer => Op::Wait,
+            ThreadStep::Send => self.then(me, ThreadStep::Sent, Op::Kernel(self.config.message_ns)),
+            ThreadStep::Sent => self.sent(cx, me),
+            ThreadStep::Idle | ThreadStep::Answer => Op::Wait,
         }
     }
 
-    fn then(&mut self, me: usize, next: At, op: Op) -> Op {
+    fn then(&mut self, me: usize, next: ThreadStep, op: Op) -> Op {
         self.threads[me].at = next;
         op
     }
@@ -185,7 +187,7 @@ impl Web {
         let wait = random::exponential(&mut request.rng) * self.config.backend_ns as f64;
         self.backends.push(Reverse((now + (wait.round() as Ns).max(1), me as u32)));
         cx.set_device(self.next_event());
-        self.then(me, At::Answer, Op::Wait)
+        self.then(me, ThreadStep::Answer, Op::Wait)
     }
 
     /// The next request, which is read; or sleep until there is one.
@@ -199,10 +201,10 @@ impl Web {
         };
         let Some((number, began)) = next else {
             self.idle.push(me as u32);
-            return self.then(me, At::Idle, Op::Wait);
+            return self.then(me, ThreadStep::Idle, Op::Wait);
         };
         self.threads[me].request = Some(self.request(number, began));
-        self.then(me, At::Compute, Op::Kernel(self.config.message_ns))
+        self.then(me, ThreadStep::Compute, Op::Kernel(self.config.message_ns))
     }
 
     /// A message has been taken in. Returns the thread to be woken, if one is.
@@ -220,7 +222,7 @@ impl Web {
                 thread
             }
         };
-        self.threads[thread as usize].at = At::Read;
+        self.threads[thread as usize].at = ThreadStep::Read;
         Some(TaskId(thread))
     }
 
@@ -251,7 +253,7 @@ impl Program for Web {
             let mut rng = random::stream(self.config.seed, u64::from(i), Purpose::Start);
             let cpu = ((random::unit(&mut rng) * n_cpus as f64) as usize).min(n_cpus - 1);
             let connection = CpuId(cpu as u32);
-            self.threads.push(Thread { at: At::Look, request: None, connection });
+            self.threads.push(Thread { at: ThreadStep::Look, request: None, connection });
         }
         if let Some(rps) = self.config.rps {
             self.next_arrival = self.gap(rps);
@@ -310,7 +312,7 @@ impl Program for Web {
     }
 
     fn calls(&self, task: TaskId, op: &Op) -> Calls {
-        let sends = self.threads.get(task.idx()).is_some_and(|t| t.at == At::Sent);
+        let sends = self.threads.get(task.idx()).is_some_and(|t| t.at == ThreadStep::Sent);
         match op {
             Op::Kernel(_) if sends => &["entry_SYSCALL_64", "do_syscall_64", "__x64_sys_sendmsg"],
             Op::Kernel(_) => &["entry_SYSCALL_64", "do_syscall_64", "__x64_sys_recvmsg"],
@@ -326,7 +328,7 @@ impl Program for Web {
     }
 
     fn waits_for(&self, task: TaskId) -> String {
-        let answer = self.threads.get(task.idx()).is_some_and(|t| t.at == At::Answer);
+        let answer = self.threads.get(task.idx()).is_some_and(|t| t.at == ThreadStep::Answer);
         if answer { "an answer".into() } else { "a request".into() }
     }
 }
@@ -347,7 +349,7 @@ mod tests {
             spread: 0.0,
             seed: 1,
         });
-        let thread = |_| Thread { at: At::Look, request: None, connection: CpuId(0) };
+        let thread = |_| Thread { at: ThreadStep::Look, request: None, connection: CpuId(0) };
         web.threads = (0..3).map(thread).collect();
         web
     }
@@ -361,7 +363,7 @@ mod tests {
         let request = |number| Message::Request { number, at: 7 };
         let served: Vec<_> = (1..5).map(|n| web.deliver(request(n))).collect();
         assert_eq!(served, [Some(TaskId(1)), Some(TaskId(0)), Some(TaskId(2)), None]);
-        assert!(web.threads.iter().all(|t| t.at == At::Read && t.request.is_some()));
+        assert!(web.threads.iter().all(|t| t.at == ThreadStep::Read && t.request.is_some()));
         // The fourth one waits for the thread that is done first.
         web.threads[0].request = None;
         assert_eq!(web.take_request(9, 0), Op::Kernel(10));

@@ -14,7 +14,7 @@ use policies::workqueue::{
 use sim_core::{NoObserver, Ns, Policy, Program, Simulation, StopReason};
 use topology::CpuSet;
 use workloads::Queues;
-use workloads::admin::AffinityChange;
+use workloads::affinity_changes::AffinityChange;
 use workloads::background::WithBackground;
 use workloads::dm_crypt::{self, DmCrypt};
 use workloads::queue_work::{self, QueueWork};

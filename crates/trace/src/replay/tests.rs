@@ -1,7 +1,7 @@
 //! Lines of real and made-up recordings, and what is made of them.
 
-use super::book::Book;
 use super::line::{Line, What};
+use super::reconstruct::Reconstruction;
 use super::{ReplayError, read, read_into};
 use expect_test::{Expect, expect};
 use proptest::prelude::*;
@@ -445,7 +445,7 @@ fn a_recording_takes_no_more_memory_than_it_may() {
         let line = |i| format!("0 {i} switch t/{} X t/{}\n", 10 + i % 1000, 10 + (i + 1) % 1000);
         script(&(0..n).map(line).collect::<String>())
     };
-    let read = |n, max| read_into(Book::new(&machine(), &[], max), lines(n).as_bytes());
+    let read = |n, max| read_into(Reconstruction::new(&machine(), &[], max), lines(n).as_bytes());
     assert!(read(40_000, 1 << 24).is_ok());
     match read(40_000, 1 << 20).unwrap_err() {
         ReplayError::Line { line, fault, .. } => {

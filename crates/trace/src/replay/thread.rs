@@ -1,7 +1,7 @@
 //! A thread of the recording while it is read: what it is doing, and what it has done.
 
 use super::clock::Mark;
-use super::habit::Habit;
+use super::sleep_pattern::SleepPattern;
 use sim_core::{Ns, SleepState};
 use topology::CpuId;
 use workloads::replay::{Act, Thread};
@@ -10,7 +10,7 @@ use workloads::replay::{Act, Thread};
 /// own: the costs in a machine file may be those of another kernel than the recorded one.
 const OWN_SHARE: Ns = 4;
 /// Waits of a thread that are kept because timers may turn out to have ended them.
-const DOUBTS_MAX: usize = 16;
+const UNCERTAIN_SLEEPS_MAX: usize = 16;
 /// Costs that exceed a piece of work are taken off the next one, up to this much, ns.
 const OWED_MAX: Ns = 10_000;
 
@@ -57,14 +57,14 @@ pub(super) struct Live {
     pub left: Option<CpuId>,
     /// How its sleeps have ended; `None` before the first one that can tell. Most threads of a
     /// build have no such sleep.
-    pub habit: Option<Box<Habit>>,
+    pub pattern: Option<Box<SleepPattern>>,
     /// Waits that ended before the thread was known to have a timer.
-    pub doubts: Vec<Doubt>,
+    pub uncertain_sleeps: Vec<UncertainSleep>,
 }
 
 /// A wait for another thread that may have been for a timer.
 #[derive(Clone, Copy)]
-pub(super) struct Doubt {
+pub(super) struct UncertainSleep {
     /// Its place among the acts of the thread that waited.
     pub wait: usize,
     /// The thread that ran when it ended, and the place of the wake-up among that thread's acts.
@@ -75,7 +75,7 @@ pub(super) struct Doubt {
     pub length: Ns,
 }
 
-impl Doubt {
+impl UncertainSleep {
     /// Memory that one takes until it is settled: itself, and two changes with what lies around.
     pub(super) const BYTES: usize = 4 * size_of::<Self>();
 }
@@ -109,8 +109,8 @@ impl Live {
             woken_by: None,
             parent: None,
             left: first_cpu,
-            habit: None,
-            doubts: Vec::new(),
+            pattern: None,
+            uncertain_sleeps: Vec::new(),
         }
     }
 
@@ -153,24 +153,24 @@ impl Live {
     }
 
     /// A timer may have ended this wait. Only the first few waits are kept.
-    pub(super) fn doubt(&mut self, doubt: Doubt) {
-        let open = self.habit.as_ref().is_some_and(|h| h.may_become_known(doubt.length));
-        if open && self.doubts.len() < DOUBTS_MAX {
-            self.doubts.push(doubt);
+    pub(super) fn note_uncertain(&mut self, sleep: UncertainSleep) {
+        let open = self.pattern.as_ref().is_some_and(|h| h.may_become_known(sleep.length));
+        if open && self.uncertain_sleeps.len() < UNCERTAIN_SLEEPS_MAX {
+            self.uncertain_sleeps.push(sleep);
         }
     }
 
     /// The thread has exited: if its waits are not known to be a timer's by now, they never will
     /// be.
     pub(super) fn sleeps_no_more(&mut self) {
-        if self.doubts.is_empty() || self.first_repeat().is_none() {
-            (self.habit, self.doubts) = (None, Vec::new());
+        if self.uncertain_sleeps.is_empty() || self.first_repeat().is_none() {
+            (self.pattern, self.uncertain_sleeps) = (None, Vec::new());
         }
     }
 
-    /// As [`Habit::first_repeat`].
+    /// As [`SleepPattern::first_repeat`].
     pub(super) fn first_repeat(&self) -> Option<bool> {
-        self.habit.as_ref()?.first_repeat()
+        self.pattern.as_ref()?.first_repeat()
     }
 
     /// The thread has this nice level from its beginning.

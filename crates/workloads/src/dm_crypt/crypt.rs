@@ -10,7 +10,7 @@ pub const WRITE_LOCK_SITE: &Site = &Site::new(19, "dmcrypt_write_lock", Site::OT
 
 /// How far a request's work item is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum At {
+pub(super) enum WorkStep {
     Begin,
     /// So many pieces of its bytes are left.
     Pieces(u64),
@@ -21,9 +21,9 @@ pub(super) enum At {
     Delivered,
 }
 
-impl At {
+impl WorkStep {
     fn after_piece(left: u64) -> Self {
-        if left == 0 { At::Crypted } else { At::Pieces(left) }
+        if left == 0 { WorkStep::Crypted } else { WorkStep::Pieces(left) }
     }
 }
 
@@ -37,7 +37,7 @@ pub(super) struct Writer {
     batch: Vec<u32>,
     at: WriterAt,
     /// By CPU: the path under way there.
-    paths: PerCpu<PathAt>,
+    paths: PerCpu<InsertStep>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -53,7 +53,7 @@ enum WriterAt {
 
 /// A path under the lock of the tree.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-enum PathAt {
+enum InsertStep {
     #[default]
     Lock,
     /// The first insertion into an empty tree wakes the thread, under the lock.
@@ -67,7 +67,7 @@ impl Writer {
     pub fn start(&mut self, cx: &mut ProgramCx<'_>) {
         let comm = cx.comm("dmcrypt_write");
         self.lock = Some(cx.new_lock("write_thread_lock"));
-        self.paths = vec![PathAt::Lock; cx.n_cpus()].into();
+        self.paths = vec![InsertStep::Lock; cx.n_cpus()].into();
         self.task = Some(cx.start_task(TaskAttr { comm, kthread: true, ..TaskAttr::default() }));
     }
 
@@ -90,8 +90,8 @@ impl DmCrypt {
         let request = &mut self.ios[work.0 as usize];
         let (dir, data) = (request.dir, request.data);
         let op = match request.at {
-            At::Begin => {
-                request.at = At::after_piece(pieces - 1);
+            WorkStep::Begin => {
+                request.at = WorkStep::after_piece(pieces - 1);
                 // The first piece takes what the division leaves over.
                 let first = times.crypt - times.crypt / pieces * (pieces - 1);
                 Op::Kernel(match dir {
@@ -100,27 +100,27 @@ impl DmCrypt {
                     Dir::Read => first,
                 })
             }
-            At::Pieces(left) => {
-                request.at = At::after_piece(left - 1);
+            WorkStep::Pieces(left) => {
+                request.at = WorkStep::after_piece(left - 1);
                 Op::Kernel(times.crypt / pieces)
             }
-            At::Crypted if dir == Dir::Write => {
-                request.at = At::Delivered;
+            WorkStep::Crypted if dir == Dir::Write => {
+                request.at = WorkStep::Delivered;
                 Op::Path
             }
-            At::Crypted => {
-                request.at = At::Deliver;
+            WorkStep::Crypted => {
+                request.at = WorkStep::Deliver;
                 request.data = cx.cpu();
                 Op::Kernel(times.costs.end_io)
             }
-            At::Deliver => {
-                request.at = At::Delivered;
+            WorkStep::Deliver => {
+                request.at = WorkStep::Delivered;
                 match self.complete(io) {
                     Some(job) => Op::Wake { task: job, sync: false },
                     None => return self.work(cx, task, work),
                 }
             }
-            At::Delivered => {
+            WorkStep::Delivered => {
                 self.returned.cover(task, || None);
                 self.returned[task] = Some(io);
                 return self.wq().work_done(cx, task);
@@ -161,24 +161,24 @@ impl DmCrypt {
         let lock = self.writer.lock.expect("made at the start");
         let inserts = !self.writer.is(task);
         let (next, step) = match self.writer.paths[cpu] {
-            PathAt::Lock => (PathAt::Wake, Step::Lock(lock, WRITE_LOCK_SITE)),
-            PathAt::Wake => match self.writer.task.filter(|_| inserts) {
+            InsertStep::Lock => (InsertStep::Wake, Step::Lock(lock, WRITE_LOCK_SITE)),
+            InsertStep::Wake => match self.writer.task.filter(|_| inserts) {
                 Some(task) if self.writer.tree.is_empty() => {
-                    (PathAt::Hold, Step::Wake { task, sync: false })
+                    (InsertStep::Hold, Step::Wake { task, sync: false })
                 }
-                _ => (PathAt::Hold, Step::Spend(0)),
+                _ => (InsertStep::Hold, Step::Spend(0)),
             },
-            PathAt::Hold => (PathAt::Act, Step::Spend(self.times().costs.insert)),
-            PathAt::Act => {
+            InsertStep::Hold => (InsertStep::Act, Step::Spend(self.times().costs.insert)),
+            InsertStep::Act => {
                 if inserts {
                     let work = self.wq().work_of(task).expect("a worker inserts in its item");
                     self.writer.tree.push(work.0);
                 } else {
                     self.take_tree(cx, task);
                 }
-                (PathAt::Done, Step::Unlock(lock))
+                (InsertStep::Done, Step::Unlock(lock))
             }
-            PathAt::Done => (PathAt::Lock, Step::Done),
+            InsertStep::Done => (InsertStep::Lock, Step::Done),
         };
         self.writer.paths[cpu] = next;
         step

@@ -26,7 +26,7 @@ const RELEASE_JOB_NS: Ns = 3_000;
 /// when all are there, it lets them go in a row.
 pub(super) struct Parent {
     task: TaskId,
-    stage: Stage,
+    stage: IoStep,
     /// Jobs that it has made; while it lets them go, those that it has let go.
     jobs: usize,
     asleep: bool,
@@ -35,7 +35,7 @@ pub(super) struct Parent {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Stage {
+enum IoStep {
     Begin,
     Make,
     Fork,
@@ -49,49 +49,49 @@ impl Parent {
         let attr =
             TaskAttr { comm: cx.comm("fio"), working_set_kib: FIO_KIB, ..TaskAttr::default() };
         let task = cx.start_task(attr);
-        Self { task, stage: Stage::Begin, jobs: 0, asleep: false, started: false }
+        Self { task, stage: IoStep::Begin, jobs: 0, asleep: false, started: false }
     }
 
     pub fn is(&self, task: TaskId) -> bool {
         self.task == task
     }
 
-    fn go(&mut self, stage: Stage, op: Op) -> Op {
+    fn go(&mut self, stage: IoStep, op: Op) -> Op {
         self.stage = stage;
         op
     }
 
     fn next(&mut self, jobs: &mut [Job]) -> Op {
         match self.stage {
-            Stage::Begin => self.go(Stage::Make, Op::Sleep(FIRST_JOB_NS)),
-            Stage::Make if self.jobs == jobs.len() => {
+            IoStep::Begin => self.go(IoStep::Make, Op::Sleep(FIRST_JOB_NS)),
+            IoStep::Make if self.jobs == jobs.len() => {
                 self.jobs = 0;
-                self.go(Stage::PrepareRelease, Op::Sleep(POLL_NS))
+                self.go(IoStep::PrepareRelease, Op::Sleep(POLL_NS))
             }
-            Stage::Make => self.go(Stage::Fork, Op::Run(MAKE_JOB_NS)),
-            Stage::Fork => {
+            IoStep::Make => self.go(IoStep::Fork, Op::Run(MAKE_JOB_NS)),
+            IoStep::Fork => {
                 self.jobs += 1;
-                self.go(Stage::WaitReady, Op::Fork(jobs[self.jobs - 1].task))
+                self.go(IoStep::WaitReady, Op::Fork(jobs[self.jobs - 1].task))
             }
-            Stage::WaitReady if jobs[self.jobs - 1].at == At::Ready => {
-                self.stage = Stage::Make;
+            IoStep::WaitReady if jobs[self.jobs - 1].at == JobStep::Ready => {
+                self.stage = IoStep::Make;
                 self.next(jobs)
             }
-            Stage::WaitReady => {
+            IoStep::WaitReady => {
                 self.asleep = true;
                 Op::Wait
             }
-            Stage::PrepareRelease if self.jobs == jobs.len() => {
+            IoStep::PrepareRelease if self.jobs == jobs.len() => {
                 self.started = true;
                 Op::Exit
             }
-            Stage::PrepareRelease => self.go(Stage::Release, Op::Run(RELEASE_JOB_NS)),
-            Stage::Release => {
+            IoStep::PrepareRelease => self.go(IoStep::Release, Op::Run(RELEASE_JOB_NS)),
+            IoStep::Release => {
                 let job = &mut jobs[self.jobs];
                 self.jobs += 1;
-                job.at = At::Top;
+                job.at = JobStep::Top;
                 let op = Op::Wake { task: job.task, sync: false };
-                self.go(Stage::PrepareRelease, op)
+                self.go(IoStep::PrepareRelease, op)
             }
         }
     }
@@ -100,7 +100,7 @@ impl Parent {
 /// A job.
 pub(super) struct Job {
     pub task: TaskId,
-    at: At,
+    at: JobStep,
     rng: Stream,
     in_flight: u32,
     /// Completed requests that it has not reaped.
@@ -109,7 +109,7 @@ pub(super) struct Job {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum At {
+enum JobStep {
     /// New: gets its buffers.
     New,
     /// It has them, and tells fio.
@@ -141,7 +141,7 @@ impl Job {
         };
         Self {
             task: cx.new_task(attr),
-            at: At::New,
+            at: JobStep::New,
             rng: random::stream(config.seed, u64::from(job), Purpose::Arrival),
             in_flight: 0,
             ring: VecDeque::new(),
@@ -165,7 +165,7 @@ impl Job {
             issued_at: now,
             submitter: CpuId(0),
             data: CpuId(0),
-            at: crypt::At::Begin,
+            at: crypt::WorkStep::Begin,
             holders: 2,
         }
     }
@@ -184,45 +184,45 @@ impl DmCrypt {
     pub(super) fn issue(&mut self, cx: &mut ProgramCx<'_>, job: usize) -> Op {
         let times = self.times();
         match self.jobs[job].at {
-            At::New => {
-                self.jobs[job].at = At::Prepared;
+            JobStep::New => {
+                self.jobs[job].at = JobStep::Prepared;
                 Op::Run(PREPARE_JOB_NS)
             }
-            At::Prepared => {
-                self.jobs[job].at = At::Ready;
+            JobStep::Prepared => {
+                self.jobs[job].at = JobStep::Ready;
                 let fio = self.parent.as_mut().filter(|fio| fio.asleep);
                 fio.map_or(Op::Wait, |fio| {
                     fio.asleep = false;
                     Op::Wake { task: fio.task, sync: false }
                 })
             }
-            At::Ready => Op::Wait,
-            At::Top => {
+            JobStep::Ready => Op::Wait,
+            JobStep::Top => {
                 if self.jobs[job].in_flight == self.config.iodepth {
-                    self.jobs[job].at = At::Look;
+                    self.jobs[job].at = JobStep::Look;
                     return Op::Kernel(times.costs.reap);
                 }
                 let request = self.jobs[job].draw(job as u32, &self.config, cx.now());
                 let io = self.allocate(request);
                 self.jobs[job].in_flight += 1;
-                self.jobs[job].at = At::Submit(io);
+                self.jobs[job].at = JobStep::Submit(io);
                 match request.dir {
                     Dir::Read => self.issue(cx, job),
                     Dir::Write if self.config.hash_writes => Op::Run(times.generate + times.hash),
                     Dir::Write => Op::Run(times.generate),
                 }
             }
-            At::Submit(io) => {
+            JobStep::Submit(io) => {
                 self.ios[io as usize].data = cx.cpu();
-                self.jobs[job].at = At::Map(io);
+                self.jobs[job].at = JobStep::Map(io);
                 Op::Kernel(match self.ios[io as usize].dir {
                     // A read goes to the device at once; a write's command is dmcrypt_write's work.
                     Dir::Read => times.costs.submit + times.costs.to_device,
                     Dir::Write => times.costs.submit,
                 })
             }
-            At::Map(io) => {
-                self.jobs[job].at = At::Top;
+            JobStep::Map(io) => {
+                self.jobs[job].at = JobStep::Top;
                 match self.ios[io as usize].dir {
                     Dir::Read => {
                         self.send(cx, io);
@@ -235,13 +235,13 @@ impl DmCrypt {
                     }
                 }
             }
-            At::Look => match self.jobs[job].ring.pop_front() {
+            JobStep::Look => match self.jobs[job].ring.pop_front() {
                 None => {
                     self.jobs[job].asleep = true;
                     Op::Wait
                 }
                 Some(io) => {
-                    self.jobs[job].at = At::Verified(io);
+                    self.jobs[job].at = JobStep::Verified(io);
                     let request = self.ios[io as usize];
                     if request.dir == Dir::Write || !self.config.hash_reads {
                         return self.issue(cx, job);
@@ -249,7 +249,7 @@ impl DmCrypt {
                     Op::Run(times.hash + self.transfer(cx, request.data))
                 }
             },
-            At::Verified(io) => {
+            JobStep::Verified(io) => {
                 let request = self.ios[io as usize];
                 match request.dir {
                     Dir::Read => self.read_bytes += self.config.bytes(),
@@ -258,7 +258,7 @@ impl DmCrypt {
                 self.latency.record(cx.now() - request.issued_at);
                 self.jobs[job].in_flight -= 1;
                 self.put(io);
-                self.jobs[job].at = At::Top;
+                self.jobs[job].at = JobStep::Top;
                 self.issue(cx, job)
             }
         }

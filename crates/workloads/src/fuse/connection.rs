@@ -22,7 +22,7 @@ const MM: u32 = u32::MAX - 1;
 
 /// Where a thread of the daemon stands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum At {
+enum DaemonStep {
     /// Looks for a request.
     Receive,
     /// Has started another thread, and serves what it has taken.
@@ -35,7 +35,7 @@ enum At {
 
 #[derive(Clone, Copy, Debug)]
 struct Thread {
-    at: At,
+    at: DaemonStep,
     request: u32,
 }
 
@@ -95,7 +95,7 @@ impl Connection {
 
     fn add(&mut self, task: TaskId) {
         self.threads.cover(task, || None);
-        self.threads[task] = Some(Thread { at: At::Receive, request: 0 });
+        self.threads[task] = Some(Thread { at: DaemonStep::Receive, request: 0 });
         self.n_threads += 1;
         self.n_free += 1;
     }
@@ -122,12 +122,12 @@ impl Connection {
             return Turn::Op(Op::Exit);
         };
         match thread.at {
-            At::Receive => self.receive(cx, task),
-            At::Forked | At::Serve => {
-                self.set(task, At::Serve, thread.request);
+            DaemonStep::Receive => self.receive(cx, task),
+            DaemonStep::Forked | DaemonStep::Serve => {
+                self.set(task, DaemonStep::Serve, thread.request);
                 Turn::Serve(thread.request)
             }
-            At::Replied => {
+            DaemonStep::Replied => {
                 self.n_free += 1;
                 if self.n_free > IDLE_MAX && self.n_threads > 1 {
                     self.n_free -= 1;
@@ -135,7 +135,7 @@ impl Connection {
                     self.threads[task] = None;
                     return Turn::Op(Op::Exit);
                 }
-                self.set(task, At::Receive, 0);
+                self.set(task, DaemonStep::Receive, 0);
                 self.receive(cx, task)
             }
         }
@@ -143,10 +143,10 @@ impl Connection {
 
     /// The request of this thread is served. Its last step for it wakes the program.
     pub fn replied(&mut self, task: TaskId) {
-        self.set(task, At::Replied, 0);
+        self.set(task, DaemonStep::Replied, 0);
     }
 
-    fn set(&mut self, task: TaskId, at: At, request: u32) {
+    fn set(&mut self, task: TaskId, at: DaemonStep, request: u32) {
         self.threads[task] = Some(Thread { at, request });
     }
 
@@ -161,12 +161,12 @@ impl Connection {
         };
         self.n_free -= 1;
         if self.n_free == 0 && self.n_threads < self.threads_max {
-            self.set(task, At::Forked, request);
+            self.set(task, DaemonStep::Forked, request);
             let another = cx.new_task(self.attr());
             self.add(another);
             return Turn::Op(Op::Fork(another));
         }
-        self.set(task, At::Serve, request);
+        self.set(task, DaemonStep::Serve, request);
         Turn::Serve(request)
     }
 }

@@ -10,7 +10,7 @@ const FIO_KIB: u32 = 128;
 /// A job.
 pub(super) struct Job {
     pub task: TaskId,
-    pub at: At,
+    pub at: JobStep,
     /// The daemon has answered the request that it waits for.
     pub answered: bool,
     /// The window that it reads, or the block.
@@ -21,7 +21,7 @@ pub(super) struct Job {
 
 /// Where a job stands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum At {
+pub(super) enum JobStep {
     /// Begins with a block (of a file that is read in order: with a window).
     Begin,
     /// Touches the first page of its window.
@@ -48,7 +48,7 @@ impl Job {
         let attr = TaskAttr { comm, mm: 1 + job, working_set_kib: FIO_KIB, ..TaskAttr::default() };
         Self {
             task: cx.start_task(attr),
-            at: At::Begin,
+            at: JobStep::Begin,
             answered: false,
             window: 0,
             began: 0,
@@ -62,7 +62,7 @@ impl Fuse {
     pub(super) fn issue(&mut self, cx: &mut ProgramCx<'_>, me: usize) -> Op {
         let at = self.jobs[me].at;
         match at {
-            At::Begin => {
+            JobStep::Begin => {
                 self.jobs[me].began = cx.now();
                 match (self.config.file.reads(), self.config.mode) {
                     (true, _) => self.touch(cx, me),
@@ -71,33 +71,33 @@ impl Fuse {
                     (false, _) => {
                         let ns = self.costs.write(self.config.block_kib)
                             + self.redirect(self.costs.redirect_write);
-                        self.kernel(me, At::Written, ns)
+                        self.kernel(me, JobStep::Written, ns)
                     }
                 }
             }
-            At::Touch => self.touch(cx, me),
-            At::Ask(window) => {
-                self.jobs[me].at = At::Touch;
+            JobStep::Touch => self.touch(cx, me),
+            JobStep::Ask(window) => {
+                self.jobs[me].at = JobStep::Touch;
                 self.lower.read(cx, me as u32, window, self.window_kib());
                 self.touch(cx, me)
             }
-            At::Copy => self.have_read(cx, me),
-            At::Queue(kind) => self.queue(me, kind),
-            At::Answer(kind) if std::mem::take(&mut self.jobs[me].answered) => {
+            JobStep::Copy => self.have_read(cx, me),
+            JobStep::Queue(kind) => self.queue(me, kind),
+            JobStep::Answer(kind) if std::mem::take(&mut self.jobs[me].answered) => {
                 let ns = self.costs.take_answer(kind, self.kib_of(kind));
-                self.kernel(me, At::Answered(kind), ns)
+                self.kernel(me, JobStep::Answered(kind), ns)
             }
-            At::Answer(_) => Op::Wait,
-            At::Answered(Kind::GetXattr) => self.prepare(me, Kind::Write),
-            At::Answered(_) => self.have_written(cx, me),
-            At::Written => {
-                self.jobs[me].at = At::Paused;
+            JobStep::Answer(_) => Op::Wait,
+            JobStep::Answered(Kind::GetXattr) => self.prepare(me, Kind::Write),
+            JobStep::Answered(_) => self.have_written(cx, me),
+            JobStep::Written => {
+                self.jobs[me].at = JobStep::Paused;
                 match self.lower.write(self.config.block_kib) {
                     Some(op) => op,
                     None => self.have_written(cx, me),
                 }
             }
-            At::Paused => match self.lower.pause() {
+            JobStep::Paused => match self.lower.pause() {
                 Some(op) => op,
                 None => self.have_written(cx, me),
             },
@@ -105,7 +105,7 @@ impl Fuse {
     }
 
     /// Kernel work, and what comes after it.
-    fn kernel(&mut self, me: usize, then: At, ns: Ns) -> Op {
+    fn kernel(&mut self, me: usize, then: JobStep, ns: Ns) -> Op {
         self.jobs[me].at = then;
         Op::Kernel(self.spread.draw(&mut self.jobs[me].jitter, ns))
     }
@@ -133,11 +133,11 @@ impl Fuse {
                 Mode::Daemon => self.prepare(me, Kind::Read { window: asked }),
                 Mode::Passthrough | Mode::Raw => {
                     let ns = self.costs.submit(self.window_kib());
-                    self.kernel(me, At::Ask(asked), ns)
+                    self.kernel(me, JobStep::Ask(asked), ns)
                 }
             };
         }
-        self.jobs[me].at = At::Touch;
+        self.jobs[me].at = JobStep::Touch;
         if !self.file(me).is_there(window, task) {
             // All pages come by readahead, even a single one, and are waited for in io_schedule().
             cx.set_sleep_state(task, SleepState::Uninterruptible);
@@ -153,7 +153,7 @@ impl Fuse {
         if self.config.mode == Mode::Daemon {
             ns += self.costs.take_answer(Kind::Read { window }, self.window_kib());
         }
-        self.kernel(me, At::Copy, ns)
+        self.kernel(me, JobStep::Copy, ns)
     }
 
     fn have_read(&mut self, cx: &mut ProgramCx<'_>, me: usize) -> Op {
@@ -174,23 +174,24 @@ impl Fuse {
         if self.config.file != File::Read {
             self.latency.record(cx.now() - self.jobs[me].began);
         }
-        self.jobs[me].at = At::Begin;
+        self.jobs[me].at = JobStep::Begin;
         self.issue(cx, me)
     }
 
     /// A request to the daemon is made.
     fn prepare(&mut self, me: usize, kind: Kind) -> Op {
         let ns = self.costs.send(kind, self.kib_of(kind));
-        self.kernel(me, At::Queue(kind), ns)
+        self.kernel(me, JobStep::Queue(kind), ns)
     }
 
     /// … and put into the queue. A reader goes on: it waits for pages, not for the answer.
     fn queue(&mut self, me: usize, kind: Kind) -> Op {
         self.jobs[me].at = match kind {
-            Kind::Read { .. } => At::Touch,
-            _ => At::Answer(kind),
+            Kind::Read { .. } => JobStep::Touch,
+            _ => JobStep::Answer(kind),
         };
-        let request = self.request(Request { job: me as u32, kind, at: super::serve::At::Take });
+        let request =
+            self.request(Request { job: me as u32, kind, at: super::serve::RequestStep::Take });
         match self.connection.queue(request) {
             Some(task) => Op::Wake { task, sync: false },
             // All threads of the daemon are busy: one of them will find the request.

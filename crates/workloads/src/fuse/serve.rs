@@ -5,7 +5,7 @@ use sim_core::{Ns, Op, ProgramCx, TaskId};
 
 /// How far a request is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum At {
+pub(super) enum RequestStep {
     /// A thread reads it from the device.
     Take,
     /// It is read, and the lower file is looked at.
@@ -25,36 +25,36 @@ impl Fuse {
     pub(super) fn serve(&mut self, cx: &mut ProgramCx<'_>, task: TaskId, request: u32) -> Op {
         let super::Request { job, kind, at } = self.requests[request as usize];
         match at {
-            At::Take => {
+            RequestStep::Take => {
                 let ns = self.costs.take(kind, self.kib_of(kind));
-                self.work(request, At::Lower, ns)
+                self.work(request, RequestStep::Lower, ns)
             }
-            At::Lower => match kind {
+            RequestStep::Lower => match kind {
                 Kind::Read { window } => self.read_lower(cx, task, request, window),
-                Kind::Write => self.work(request, At::Written, 0),
+                Kind::Write => self.work(request, RequestStep::Written, 0),
                 Kind::GetXattr => self.reply(request, kind),
             },
-            At::Ask(window) => {
+            RequestStep::Ask(window) => {
                 self.lower.read(cx, job, window, self.window_kib());
-                self.requests[request as usize].at = At::Lower;
+                self.requests[request as usize].at = RequestStep::Lower;
                 self.serve(cx, task, request)
             }
-            At::Written => {
-                self.requests[request as usize].at = At::Paused;
+            RequestStep::Written => {
+                self.requests[request as usize].at = RequestStep::Paused;
                 match self.lower.write(self.config.block_kib) {
                     Some(op) => op,
                     None => self.serve(cx, task, request),
                 }
             }
-            At::Paused => match self.lower.pause() {
+            RequestStep::Paused => match self.lower.pause() {
                 Some(op) => op,
                 None => self.reply(request, kind),
             },
-            At::Reply => self.answer(task, request),
+            RequestStep::Reply => self.answer(task, request),
         }
     }
 
-    fn work(&mut self, request: u32, then: At, ns: Ns) -> Op {
+    fn work(&mut self, request: u32, then: RequestStep, ns: Ns) -> Op {
         let served = &mut self.requests[request as usize];
         served.at = then;
         let jitter = &mut self.daemon_jitter;
@@ -63,7 +63,7 @@ impl Fuse {
 
     fn reply(&mut self, request: u32, kind: Kind) -> Op {
         let ns = self.costs.reply(kind, self.kib_of(kind));
-        self.work(request, At::Reply, ns)
+        self.work(request, RequestStep::Reply, ns)
     }
 
     fn read_lower(
@@ -76,7 +76,7 @@ impl Fuse {
         let job = self.requests[request as usize].job as usize;
         if let Some(asked) = self.lower.files[job].ask(window) {
             let ns = self.costs.submit(self.window_kib());
-            return self.work(request, At::Ask(asked), ns);
+            return self.work(request, RequestStep::Ask(asked), ns);
         }
         let there = self.lower.files[job].is_there(window, task);
         // The daemon's thread waits for the SSD in place of the program.

@@ -101,7 +101,7 @@ impl Act {
 
 /// Where a program stands with its files.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum At {
+enum FileStep {
     /// Computes up to the next one.
     Work,
     /// Makes a request.
@@ -117,7 +117,7 @@ enum At {
 /// What a program still has to do with files.
 #[derive(Clone, Debug)]
 pub(super) struct Errand {
-    at: At,
+    at: FileStep,
     all: Asks,
     left: Asks,
     /// Work from one to the next, ns.
@@ -205,7 +205,7 @@ impl Served {
             Mode::Raw => Asks::default(),
         };
         let run_ns = ns / u64::from(all.total() + 1);
-        Errand { at: At::Work, all, left: all, run_ns, answered: false }
+        Errand { at: FileStep::Work, all, left: all, run_ns, answered: false }
     }
 
     fn queue(&mut self, program: TaskId, act: Act) -> Option<TaskId> {
@@ -234,33 +234,34 @@ impl KernelBuild {
             return self.exit_now(cx, task);
         };
         match errand.at {
-            At::Work => {
+            FileStep::Work => {
                 let Some(act) = errand.next(served.files.xattr) else {
                     let run_ns = errand.run_ns;
                     self.procs[task].errand = None;
                     return self.run_and_exit(task, run_ns);
                 };
-                errand.at = At::Begin(act);
+                errand.at = FileStep::Begin(act);
                 Op::Run(errand.run_ns)
             }
-            At::Begin(act) => {
-                errand.at = At::Queue(act);
+            FileStep::Begin(act) => {
+                errand.at = FileStep::Queue(act);
                 Op::Kernel(served.costs.send(act.kind(), act.kib()))
             }
-            At::Queue(act) => {
-                errand.at = if act == Act::Release { At::Done(act) } else { At::Answer(act) };
+            FileStep::Queue(act) => {
+                errand.at =
+                    if act == Act::Release { FileStep::Done(act) } else { FileStep::Answer(act) };
                 match served.queue(task, act) {
                     Some(task) => Op::Wake { task, sync: false },
                     None => Op::Kernel(0),
                 }
             }
-            At::Answer(act) if std::mem::take(&mut errand.answered) => {
-                errand.at = At::Done(act);
+            FileStep::Answer(act) if std::mem::take(&mut errand.answered) => {
+                errand.at = FileStep::Done(act);
                 Op::Kernel(served.costs.take_answer(act.kind(), act.kib()))
             }
-            At::Answer(_) => Op::Wait,
-            At::Done(act) => {
-                errand.at = act.then().map_or(At::Work, At::Begin);
+            FileStep::Answer(_) => Op::Wait,
+            FileStep::Done(act) => {
+                errand.at = act.then().map_or(FileStep::Work, FileStep::Begin);
                 self.on_files(cx, task)
             }
         }

@@ -5,7 +5,7 @@
 //! begin waiting is woken first. One of them gets the token.
 
 use super::process::Role;
-use super::{KernelBuild, us};
+use super::{KernelBuild, work_us};
 use sim_core::{Op, ProgramCx, Step, TaskId};
 use std::collections::VecDeque;
 
@@ -60,7 +60,7 @@ impl KernelBuild {
         match at {
             0 => {
                 let prepare = if dir == 0 { (self.config.prepare_s * 1e6) as u64 } else { 0 };
-                self.run(task, us::MAKE_PARSE + prepare)
+                self.run(task, work_us::MAKE_PARSE + prepare)
             }
             1 => self.make_jobs(cx, task, dir),
             2 if dir == 0 => self.run(task, (self.config.link_s * 1e6) as u64),
@@ -77,11 +77,11 @@ impl KernelBuild {
         match std::mem::take(&mut make.token) {
             TokenWait::No => {}
             TokenWait::Waits => self.token_waiters.retain(|w| *w != dir),
-            TokenWait::Looks => return Op::Kernel(self.ns(us::TOKEN)),
+            TokenWait::Looks => return Op::Kernel(self.ns(work_us::TOKEN)),
         }
         while let Some(ended) = self.reap(task, dir) {
             if let Some(next) = ended.next_line() {
-                return self.prepare(dir, next, us::MAKE_PER_LINE);
+                return self.prepare(dir, next, work_us::MAKE_PER_LINE);
             }
             if let Some(op) = self.target_ended(dir, ended) {
                 return op;
@@ -121,7 +121,7 @@ impl KernelBuild {
     fn begin_if_token(&mut self, task: TaskId, dir: u32) -> Op {
         if self.take_token(task, dir) {
             let child = self.begin_target(dir);
-            return self.prepare(dir, child, us::MAKE_PER_TARGET);
+            return self.prepare(dir, child, work_us::MAKE_PER_TARGET);
         }
         Op::Wait
     }

@@ -1,7 +1,7 @@
 //! The source tree: directories, objects, compile times.
 
 use super::tree::{DEPTHS, OBJECTS};
-use super::{Config, us};
+use super::{Config, work_us};
 use crate::random::{self, Purpose};
 use rand_distr::{Distribution, StandardNormal};
 
@@ -40,9 +40,9 @@ impl Plan {
     pub(super) fn new(config: &Config) -> Self {
         let objects = f64::from(config.objects);
         let directories = tree(config);
-        let beside_us = objects * us::PER_OBJECT as f64
-            + objects * us::AR_PER_OBJECT as f64
-            + directories.len() as f64 * us::PER_DIRECTORY as f64;
+        let beside_us = objects * work_us::PER_OBJECT as f64
+            + objects * work_us::AR_PER_OBJECT as f64
+            + directories.len() as f64 * work_us::PER_DIRECTORY as f64;
         let serial_s = config.prepare_s + config.link_s;
         let reference_s = objects * MEAN_COMPILE_S + beside_us * 1e-6 + serial_s;
         let slowness = config.work_s / reference_s;
@@ -154,7 +154,8 @@ mod tests {
     fn the_work_of_the_build_is_what_was_asked_for() {
         let plan = Plan::new(&config());
         let compile_s = plan.compile_ns.iter().sum::<u64>() as f64 * 1e-9;
-        let beside_us = 1000 * (us::PER_OBJECT + us::AR_PER_OBJECT) + 80 * us::PER_DIRECTORY;
+        let beside_us =
+            1000 * (work_us::PER_OBJECT + work_us::AR_PER_OBJECT) + 80 * work_us::PER_DIRECTORY;
         let rest_s = (beside_us as f64 * 1e-6 + 3.0) * plan.slowness;
         assert!((compile_s + rest_s - 3000.0).abs() < 0.01);
     }

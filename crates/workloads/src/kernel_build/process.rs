@@ -14,7 +14,7 @@
 
 use super::files::Errand;
 use super::plan::ObjectId;
-use super::{KernelBuild, us};
+use super::{KernelBuild, work_us};
 use sim_core::{Op, ProgramCx, SleepState, TaskId};
 
 /// The assembler's share of an object's compile time is 1/20: unverified.
@@ -82,7 +82,7 @@ impl Role {
 
 /// How far a process has come.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum At {
+enum ProcessStep {
     /// In `execve`.
     Exec(u32),
     /// In the script of its role.
@@ -97,7 +97,7 @@ enum At {
 pub(super) struct Process {
     parent: TaskId,
     pub role: Role,
-    at: At,
+    at: ProcessStep,
     /// The child in whose `vfork` it sleeps, until that has an address space of its own.
     vfork: TaskId,
     /// Children that it still has to wait for.
@@ -121,7 +121,7 @@ impl Process {
         Self {
             parent,
             role,
-            at: At::Exec(0),
+            at: ProcessStep::Exec(0),
             vfork: TaskId::NONE,
             children: 0,
             zombies: 0,
@@ -157,10 +157,10 @@ impl KernelBuild {
             return Op::Wait;
         }
         match p.at {
-            At::Exec(at) => self.exec(cx, task, at),
-            At::Script(at) => self.script(cx, task, p.role, at),
-            At::Files => self.on_files(cx, task),
-            At::Exit(_) => self.exit(cx, task),
+            ProcessStep::Exec(at) => self.exec(cx, task, at),
+            ProcessStep::Script(at) => self.script(cx, task, p.role, at),
+            ProcessStep::Files => self.on_files(cx, task),
+            ProcessStep::Exit(_) => self.exit(cx, task),
         }
     }
 
@@ -173,7 +173,7 @@ impl KernelBuild {
                 }
                 Line::CheckExports => self.commands(cx, task, at, &[Role::CheckExports]),
                 Line::Versions => self.pipeline(cx, task, at, Role::Grep),
-                Line::Nothing => self.run_and_exit(task, self.ns(us::SHELL)),
+                Line::Nothing => self.run_and_exit(task, self.ns(work_us::SHELL)),
             },
             Role::Archive(dir) => self.commands(cx, task, at, &[Role::Ar(dir)]),
             Role::Gcc(object) => self.gcc(cx, task, at, object),
@@ -182,15 +182,15 @@ impl KernelBuild {
                 self.work_on_files(cx, task, ns)
             }
             Role::As(object) => self.work_on_files(cx, task, self.compile_ns(object) / AS_SHARE),
-            Role::Fixdep => self.work_on_files(cx, task, self.ns(us::FIXDEP)),
-            Role::Rm => self.run_and_exit(task, self.ns(us::RM)),
+            Role::Fixdep => self.work_on_files(cx, task, self.ns(work_us::FIXDEP)),
+            Role::Rm => self.run_and_exit(task, self.ns(work_us::RM)),
             Role::CheckExports => self.pipeline(cx, task, at, Role::Awk),
             Role::Nm(reader) => self.nm(cx, task, at, reader),
-            Role::Awk => self.read_pipe(task, us::AWK),
-            Role::Grep => self.read_pipe(task, us::GREP),
+            Role::Awk => self.read_pipe(task, work_us::AWK),
+            Role::Grep => self.read_pipe(task, work_us::GREP),
             Role::Ar(dir) => {
                 let objects = u64::from(self.plan.directories[dir as usize].n_objects);
-                self.run_and_exit(task, self.ns(us::AR + us::AR_PER_OBJECT * objects))
+                self.run_and_exit(task, self.ns(work_us::AR + work_us::AR_PER_OBJECT * objects))
             }
         }
     }
@@ -198,8 +198,8 @@ impl KernelBuild {
     /// Goes on to the next step of its execve, script or exit.
     pub(super) fn advance(&mut self, task: TaskId) {
         match &mut self.procs[task].at {
-            At::Exec(at) | At::Script(at) | At::Exit(at) => *at += 1,
-            At::Files => {}
+            ProcessStep::Exec(at) | ProcessStep::Script(at) | ProcessStep::Exit(at) => *at += 1,
+            ProcessStep::Files => {}
         }
     }
 
@@ -215,17 +215,17 @@ impl KernelBuild {
             return self.run_and_exit(task, ns);
         };
         p.errand = Some(Box::new(served.errand(p.role, ns)));
-        p.at = At::Files;
+        p.at = ProcessStep::Files;
         self.on_files(cx, task)
     }
 
     pub(super) fn run_and_exit(&mut self, task: TaskId, ns: u64) -> Op {
-        self.procs[task].at = At::Exit(0);
+        self.procs[task].at = ProcessStep::Exit(0);
         Op::Run(ns)
     }
 
     pub(super) fn exit_now(&mut self, cx: &mut ProgramCx<'_>, task: TaskId) -> Op {
-        self.procs[task].at = At::Exit(0);
+        self.procs[task].at = ProcessStep::Exit(0);
         self.exit(cx, task)
     }
 
@@ -234,7 +234,7 @@ impl KernelBuild {
         self.advance(task);
         match at {
             0 => Op::Exec,
-            1 => Op::Kernel(self.ns(us::EXEC_OPEN)),
+            1 => Op::Kernel(self.ns(work_us::EXEC_OPEN)),
             2 => {
                 self.new_program(cx, task);
                 let parent = self.procs[task].parent;
@@ -248,8 +248,8 @@ impl KernelBuild {
                 }
             }
             _ => {
-                self.procs[task].at = At::Script(0);
-                Op::Kernel(self.ns(us::EXEC_LOAD))
+                self.procs[task].at = ProcessStep::Script(0);
+                Op::Kernel(self.ns(work_us::EXEC_LOAD))
             }
         }
     }
@@ -261,11 +261,11 @@ impl KernelBuild {
         let (at, parent) = (p.at, p.parent);
         self.advance(task);
         match at {
-            At::Exit(0) => {
+            ProcessStep::Exit(0) => {
                 cx.set_exiting(task);
-                Op::Kernel(self.ns(us::EXIT))
+                Op::Kernel(self.ns(work_us::EXIT))
             }
-            At::Exit(1) if parent != TaskId::NONE => {
+            ProcessStep::Exit(1) if parent != TaskId::NONE => {
                 self.tell_parent(task, parent);
                 // A parent in vfork sleeps uninterruptibly: SIGCHLD does not wake it.
                 match self.procs[parent].in_vfork() {
@@ -314,13 +314,13 @@ impl KernelBuild {
         if p.children > 0 {
             return Op::Wait;
         }
-        self.run(task, us::SHELL_STEP)
+        self.run(task, work_us::SHELL_STEP)
     }
 
     /// A shell that runs these, one after the other.
     fn commands(&mut self, cx: &mut ProgramCx<'_>, task: TaskId, at: u32, commands: &[Role]) -> Op {
         if at == 0 {
-            return self.run(task, us::SHELL);
+            return self.run(task, work_us::SHELL);
         }
         match commands.get((at as usize - 1) / 2) {
             Some(command) if at % 2 == 1 => self.vfork_next(cx, task, *command),
@@ -333,7 +333,7 @@ impl KernelBuild {
     /// know its reader.
     fn pipeline(&mut self, cx: &mut ProgramCx<'_>, task: TaskId, at: u32, reader: Role) -> Op {
         match at {
-            0 => self.run(task, us::SHELL),
+            0 => self.run(task, work_us::SHELL),
             1 => {
                 self.advance(task);
                 let (child, op) = self.fork(cx, task, reader);
@@ -353,12 +353,12 @@ impl KernelBuild {
     /// Lists an object's symbols. They fit into the pipe, so nm never waits for its reader.
     fn nm(&mut self, cx: &mut ProgramCx<'_>, task: TaskId, at: u32, reader: TaskId) -> Op {
         if at == 0 {
-            return self.run(task, us::NM);
+            return self.run(task, work_us::NM);
         }
         let reads = &mut self.procs[reader];
         reads.input = true;
         if std::mem::take(&mut reads.on_pipe) {
-            self.procs[task].at = At::Exit(0);
+            self.procs[task].at = ProcessStep::Exit(0);
             return Op::Wake { task: reader, sync: true };
         }
         self.exit_now(cx, task)
@@ -376,7 +376,7 @@ impl KernelBuild {
 
     fn gcc(&mut self, cx: &mut ProgramCx<'_>, task: TaskId, at: u32, object: ObjectId) -> Op {
         match at {
-            0 => self.run(task, us::GCC),
+            0 => self.run(task, work_us::GCC),
             1 => self.vfork_next(cx, task, Role::Cc1(object)),
             2 | 4 => self.wait_all(task),
             3 => self.vfork_next(cx, task, Role::As(object)),

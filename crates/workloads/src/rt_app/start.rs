@@ -36,7 +36,7 @@ const MAIN: u64 = u64::MAX;
 
 /// How far the main thread is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-enum Stage {
+enum StartStep {
     /// Before its first act.
     #[default]
     New,
@@ -56,7 +56,7 @@ enum Stage {
 /// The main thread and the barrier before the threads' first events.
 pub(super) struct Start {
     pub main: Option<TaskId>,
-    stage: Stage,
+    stage: StartStep,
     rng: Stream,
     /// Threads that meet before their first events.
     expected: u64,
@@ -70,7 +70,7 @@ impl Start {
     pub fn new(expected: u64, seed: u64) -> Self {
         Self {
             main: None,
-            stage: Stage::New,
+            stage: StartStep::New,
             rng: random::stream(seed, MAIN, Purpose::Start),
             expected,
             arrived: 0,
@@ -79,7 +79,7 @@ impl Start {
     }
 
     pub fn is_over(&self) -> bool {
-        self.stage == Stage::Over
+        self.stage == StartStep::Over
     }
 }
 
@@ -97,23 +97,23 @@ impl RtApp {
     /// The next operation of the main thread.
     pub(super) fn main_next(&mut self, cx: &mut ProgramCx<'_>) -> Op {
         match self.start.stage {
-            Stage::New => {
-                self.start.stage = Stage::Loads;
+            StartStep::New => {
+                self.start.stage = StartStep::Loads;
                 Op::Sleep((random::unit(&mut self.start.rng) * START_WITHIN_NS as f64) as Ns)
             }
-            Stage::Loads => {
-                self.start.stage = Stage::Between(0, 0);
+            StartStep::Loads => {
+                self.start.stage = StartStep::Between(0, 0);
                 Op::Run(BEFORE_NS + LOAD_NS)
             }
-            Stage::Between(kind, n) => self.next_kind(cx, kind, n),
-            Stage::Creates(kind, n) => {
-                self.start.stage = Stage::Between(kind, n + 1);
+            StartStep::Between(kind, n) => self.next_kind(cx, kind, n),
+            StartStep::Creates(kind, n) => {
+                self.start.stage = StartStep::Between(kind, n + 1);
                 Op::Fork(self.new_thread(cx, kind, true))
             }
-            Stage::Sleeps(until) if cx.now() < until => Op::SleepUntil(until),
-            Stage::Joins if self.alive > 0 => Op::Wait,
-            Stage::Sleeps(_) | Stage::Joins | Stage::Over => {
-                self.start.stage = Stage::Over;
+            StartStep::Sleeps(until) if cx.now() < until => Op::SleepUntil(until),
+            StartStep::Joins if self.alive > 0 => Op::Wait,
+            StartStep::Sleeps(_) | StartStep::Joins | StartStep::Over => {
+                self.start.stage = StartStep::Over;
                 Op::Exit
             }
         }
@@ -124,14 +124,14 @@ impl RtApp {
         let mut next = (kind, n);
         while let Some(task) = self.spec.tasks.get(next.0) {
             if next.1 < task.instances {
-                self.start.stage = Stage::Creates(next.0, next.1);
+                self.start.stage = StartStep::Creates(next.0, next.1);
                 return Op::Kernel(at_least(CREATE_NS, CREATE_MORE_NS, &mut self.start.rng));
             }
             next = (next.0 + 1, 0);
         }
         let duration = self.spec.duration_ns;
-        let until = |ns: Ns| Stage::Sleeps(cx.now().saturating_add(ns));
-        self.start.stage = duration.map_or(Stage::Joins, until);
+        let until = |ns: Ns| StartStep::Sleeps(cx.now().saturating_add(ns));
+        self.start.stage = duration.map_or(StartStep::Joins, until);
         self.main_next(cx)
     }
 
@@ -187,7 +187,7 @@ impl RtApp {
     pub(super) fn finish(&mut self, me: TaskId) {
         self.alive -= 1;
         self.thread(me).first([Micro::Do(Op::Exit)]);
-        if let (0, Stage::Joins, Some(main)) = (self.alive, self.start.stage, self.start.main) {
+        if let (0, StartStep::Joins, Some(main)) = (self.alive, self.start.stage, self.start.main) {
             self.thread(me).first([Micro::Do(wake(main))]);
         }
     }

@@ -8,7 +8,7 @@ use policies::workqueue::{Affinity, Scope};
 use proptest::prelude::*;
 use sim_core::{Config, NoObserver, Program};
 use workloads::Queues;
-use workloads::admin::AffinityChange;
+use workloads::affinity_changes::AffinityChange;
 use workloads::dm_crypt::{self, DmCrypt};
 
 const MS: u64 = 1_000_000;

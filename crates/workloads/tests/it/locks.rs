@@ -19,7 +19,7 @@ const MS: Ns = 1_000_000;
 
 /// What one customer does between two looks at its program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum At {
+enum TaskStep {
     Think,
     Enter,
     Locked,
@@ -37,7 +37,7 @@ struct Repairmen {
     /// Times are exponential, or all the same.
     exponential: bool,
     lock: LockId,
-    at: Vec<At>,
+    at: Vec<TaskStep>,
     done: Vec<u64>,
     /// Tasks in the order in which they came to the lock, and in which they got it.
     came: Vec<TaskId>,
@@ -55,7 +55,7 @@ impl Repairmen {
             hold_ns,
             exponential,
             lock: LockId(0),
-            at: vec![At::Think; n as usize],
+            at: vec![TaskStep::Think; n as usize],
             done: vec![0; n as usize],
             came: Vec::new(),
             got: Vec::new(),
@@ -79,8 +79,8 @@ impl Program for Repairmen {
 
     fn next(&mut self, _cx: &mut ProgramCx<'_>, task: TaskId) -> Op {
         let me = task.idx();
-        if self.at[me] == At::Think {
-            self.at[me] = At::Enter;
+        if self.at[me] == TaskStep::Think {
+            self.at[me] = TaskStep::Enter;
             return Op::Run(Self::draw(self.exponential, &mut self.think[me], self.think_ns));
         }
         Op::Path
@@ -89,20 +89,20 @@ impl Program for Repairmen {
     fn path(&mut self, _cx: &mut ProgramCx<'_>, task: TaskId) -> Step {
         let me = task.idx();
         let (step, next) = match self.at[me] {
-            At::Enter => {
+            TaskStep::Enter => {
                 self.came.push(task);
-                (Step::Lock(self.lock, POOL_LOCK_SITE), At::Locked)
+                (Step::Lock(self.lock, POOL_LOCK_SITE), TaskStep::Locked)
             }
-            At::Locked => {
+            TaskStep::Locked => {
                 self.got.push(task);
                 let ns = Self::draw(self.exponential, &mut self.hold[me], self.hold_ns);
-                (Step::Spend(ns), At::Held)
+                (Step::Spend(ns), TaskStep::Held)
             }
-            At::Held => {
+            TaskStep::Held => {
                 self.done[me] += 1;
-                (Step::Unlock(self.lock), At::Left)
+                (Step::Unlock(self.lock), TaskStep::Left)
             }
-            At::Left | At::Think => (Step::Done, At::Think),
+            TaskStep::Left | TaskStep::Think => (Step::Done, TaskStep::Think),
         };
         self.at[me] = next;
         step

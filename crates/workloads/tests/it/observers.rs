@@ -12,7 +12,7 @@ use topology::{CpuId, Machine, RegularSpec};
 use workloads::kernel_build::{self, KernelBuild};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum At {
+enum Whereabouts {
     Forked,
     Waking,
     Runnable,
@@ -26,18 +26,21 @@ enum At {
 /// Where each process is in its life, by its pid.
 #[derive(Default)]
 struct Lives {
-    at: HashMap<Pid, At>,
+    at: HashMap<Pid, Whereabouts>,
     wakeups: u64,
     stoppers_woken: u64,
     stoppers_ran: u64,
 }
 
 impl Lives {
-    fn goes(&mut self, w: &World, task: TaskId, from: &[At], to: At) {
+    fn goes(&mut self, w: &World, task: TaskId, from: &[Whereabouts], to: Whereabouts) {
         let pid = w.tasks[task].pid;
         let was = self.at.insert(pid, to);
         assert!(was.is_none_or(|was| from.contains(&was)), "pid {pid}: {was:?} becomes {to:?}");
-        assert!(was.is_some() || to == At::Forked || to == At::Runnable, "unknown {pid} is {to:?}");
+        assert!(
+            was.is_some() || to == Whereabouts::Forked || to == Whereabouts::Runnable,
+            "unknown {pid} is {to:?}"
+        );
     }
 }
 
@@ -45,43 +48,53 @@ impl Observer for Lives {
     fn switch(&mut self, w: &World, _cpu: CpuId, prev: TaskId, next: TaskId) {
         if prev.is_task() {
             let left = match w.tasks[prev].state {
-                TaskState::Dead => At::Gone,
-                _ if self.at[&w.tasks[prev].pid] == At::Running => At::Runnable,
-                TaskState::Waking => At::Waking,
-                _ => At::Asleep,
+                TaskState::Dead => Whereabouts::Gone,
+                _ if self.at[&w.tasks[prev].pid] == Whereabouts::Running => Whereabouts::Runnable,
+                TaskState::Waking => Whereabouts::Waking,
+                _ => Whereabouts::Asleep,
             };
-            self.goes(w, prev, &[At::Running, At::Leaving, At::Waking], left);
+            self.goes(
+                w,
+                prev,
+                &[Whereabouts::Running, Whereabouts::Leaving, Whereabouts::Waking],
+                left,
+            );
         }
         if next.is_task() {
-            self.goes(w, next, &[At::Runnable], At::Running);
+            self.goes(w, next, &[Whereabouts::Runnable], Whereabouts::Running);
         }
         self.stoppers_ran += u64::from(next == TaskId::STOP);
     }
 
     fn waking(&mut self, w: &World, task: TaskId) {
         if !w.tasks[task].on_rq {
-            self.goes(w, task, &[At::Asleep, At::Leaving], At::Waking);
+            self.goes(w, task, &[Whereabouts::Asleep, Whereabouts::Leaving], Whereabouts::Waking);
         }
     }
 
     fn wakeup(&mut self, w: &World, _cpu: CpuId, task: TaskId, new: bool) {
-        self.goes(w, task, &[if new { At::Forked } else { At::Waking }], At::Runnable);
+        self.goes(
+            w,
+            task,
+            &[if new { Whereabouts::Forked } else { Whereabouts::Waking }],
+            Whereabouts::Runnable,
+        );
         self.wakeups += u64::from(!new);
     }
 
     fn wakeup_on_rq(&mut self, w: &World, _cpu: CpuId, task: TaskId) {
-        self.goes(w, task, &[At::Running], At::Running);
+        self.goes(w, task, &[Whereabouts::Running], Whereabouts::Running);
     }
 
     fn dequeue(&mut self, w: &World, _cpu: CpuId, task: TaskId) {
-        self.goes(w, task, &[At::Running], At::Leaving);
+        self.goes(w, task, &[Whereabouts::Running], Whereabouts::Leaving);
     }
 
     fn fork(&mut self, w: &World, cpu: CpuId, parent: TaskId, child: TaskId) {
         assert_eq!(w.cpus[cpu].curr, parent);
         let pid = w.tasks[child].pid;
         assert!(!self.at.contains_key(&pid), "pid {pid} is used twice");
-        self.goes(w, child, &[], At::Forked);
+        self.goes(w, child, &[], Whereabouts::Forked);
     }
 
     fn stopper_woken(&mut self, _w: &World, _cpu: CpuId) {
@@ -91,9 +104,9 @@ impl Observer for Lives {
     fn migrate(&mut self, w: &World, task: TaskId, _: CpuId, _: CpuId, why: MigrationCause) {
         let at = self.at[&w.tasks[task].pid];
         let right = match why {
-            MigrationCause::Wake => at == At::Waking,
-            MigrationCause::Fork => at == At::Forked,
-            _ => at == At::Runnable,
+            MigrationCause::Wake => at == Whereabouts::Waking,
+            MigrationCause::Fork => at == Whereabouts::Forked,
+            _ => at == Whereabouts::Runnable,
         };
         assert!(right, "{why:?} of a task that is {at:?}");
     }
@@ -114,7 +127,7 @@ fn live<P: Policy>(policy: P, machine: &Machine) {
     assert_eq!(sim.run_until(u64::MAX), StopReason::Done);
     let lives = &sim.observer.0;
     assert_eq!(lives.wakeups, sim.w.counters.wakeups);
-    assert!(lives.at.values().filter(|at| **at == At::Gone).count() > 350);
+    assert!(lives.at.values().filter(|at| **at == Whereabouts::Gone).count() > 350);
     assert_eq!(lives.stoppers_woken, lives.stoppers_ran);
     assert!(lives.stoppers_ran > 10, "{}", lives.stoppers_ran);
 }

@@ -25,11 +25,11 @@ struct Pool {
     consumed: u32,
     total: u32,
     idle: Vec<TaskId>,
-    at: Vec<At>,
+    at: Vec<TaskStep>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum At {
+enum TaskStep {
     Work,
     Enter,
     Locked,
@@ -54,7 +54,7 @@ impl Pool {
             consumed: 0,
             total: producers * items,
             idle: Vec::new(),
-            at: vec![At::Work; (producers + consumers) as usize],
+            at: vec![TaskStep::Work; (producers + consumers) as usize],
         }
     }
 
@@ -72,7 +72,7 @@ impl Pool {
         if self.produces(task) {
             self.queued += 1;
             self.items_left[me] -= 1;
-            self.at[me] = At::Leave;
+            self.at[me] = TaskStep::Leave;
             // The sleeper stays on the list until it runs, so it may be woken more than once.
             return self
                 .idle
@@ -80,14 +80,14 @@ impl Pool {
                 .map_or(Step::Spend(0), |t| Step::Wake { task: *t, sync: false });
         }
         self.idle.retain(|t| *t != task);
-        self.at[me] = At::Leave;
+        self.at[me] = TaskStep::Leave;
         if self.queued > 0 {
             self.queued -= 1;
             self.consumed += 1;
         } else {
             self.idle.push(task);
             cx.prepare_to_wait(task);
-            self.at[me] = At::Idle;
+            self.at[me] = TaskStep::Idle;
         }
         Step::Spend(0)
     }
@@ -104,18 +104,18 @@ impl Program for Pool {
     fn next(&mut self, _cx: &mut ProgramCx<'_>, task: TaskId) -> Op {
         let me = task.idx();
         match self.at[me] {
-            At::Work if self.produces(task) && self.items_left[me] == 0 => Op::Exit,
-            At::Work | At::Sleep if self.consumed == self.total => Op::Exit,
-            At::Work => {
-                self.at[me] = At::Enter;
+            TaskStep::Work if self.produces(task) && self.items_left[me] == 0 => Op::Exit,
+            TaskStep::Work | TaskStep::Sleep if self.consumed == self.total => Op::Exit,
+            TaskStep::Work => {
+                self.at[me] = TaskStep::Enter;
                 Op::Run(self.work_ns * (1 + u64::from(task.0) % 3))
             }
-            At::Sleep => {
-                self.at[me] = At::Enter;
+            TaskStep::Sleep => {
+                self.at[me] = TaskStep::Enter;
                 Op::Wait
             }
             _ => {
-                self.at[me] = At::Enter;
+                self.at[me] = TaskStep::Enter;
                 Op::Path
             }
         }
@@ -124,32 +124,32 @@ impl Program for Pool {
     fn path(&mut self, cx: &mut ProgramCx<'_>, task: TaskId) -> Step {
         let me = task.idx();
         match self.at[me] {
-            At::Enter => {
-                self.at[me] = At::Locked;
+            TaskStep::Enter => {
+                self.at[me] = TaskStep::Locked;
                 Step::Lock(self.lock(), POOL_LOCK_SITE)
             }
-            At::Locked => {
+            TaskStep::Locked => {
                 assert_eq!(self.inside.replace(task), None, "two in the critical section");
-                self.at[me] = At::Held;
+                self.at[me] = TaskStep::Held;
                 Step::Spend(100)
             }
-            At::Held => self.held(cx, task),
-            At::Leave => {
+            TaskStep::Held => self.held(cx, task),
+            TaskStep::Leave => {
                 self.inside = None;
-                self.at[me] = At::Left;
+                self.at[me] = TaskStep::Left;
                 Step::Unlock(self.lock())
             }
-            At::Idle if self.inside == Some(task) => {
+            TaskStep::Idle if self.inside == Some(task) => {
                 self.inside = None;
                 Step::Unlock(self.lock())
             }
-            At::Idle => {
-                self.at[me] = At::Sleep;
+            TaskStep::Idle => {
+                self.at[me] = TaskStep::Sleep;
                 Step::Spend(2000)
             }
-            At::Sleep => Step::Done,
-            At::Left | At::Work => {
-                self.at[me] = At::Work;
+            TaskStep::Sleep => Step::Done,
+            TaskStep::Left | TaskStep::Work => {
+                self.at[me] = TaskStep::Work;
                 Step::Done
             }
         }

@@ -1,21 +1,21 @@
 //! The first sleeps of a thread, before it was known that timers end them.
 
-use super::Book;
-use crate::replay::thread::Doubt;
+use super::Reconstruction;
+use crate::replay::thread::UncertainSleep;
 use std::collections::BTreeMap;
 use workloads::replay::Act;
 
-impl Book {
+impl Reconstruction {
     /// Decides, at the end of the recording, what the first sleeps of a thread were: if timers
     /// ended nearly all later ones, they ended the first ones, too.
-    pub(super) fn settle_doubts(&mut self) {
+    pub(super) fn settle_uncertain_sleeps(&mut self) {
         let mut changes: BTreeMap<u32, Vec<(usize, Option<Act>)>> = BTreeMap::new();
         for thread in 0..self.lives.len() as u32 {
-            let doubts = std::mem::take(&mut self.live(thread).doubts);
+            let uncertain_sleeps = std::mem::take(&mut self.live(thread).uncertain_sleeps);
             let Some(repeats) = self.live(thread).first_repeat() else {
                 continue;
             };
-            for Doubt { wait, waker, wake, at, length } in doubts {
+            for UncertainSleep { wait, waker, wake, at, length } in uncertain_sleeps {
                 let timer = Act::Timer { at, length, repeats };
                 changes.entry(thread).or_default().push((wait, Some(timer)));
                 changes.entry(waker).or_default().push((wake, None));

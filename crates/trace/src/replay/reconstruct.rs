@@ -6,14 +6,14 @@
 //! switched to although no wake-up was recorded, something outside of all threads woke it at that
 //! instant.
 
-mod doubts;
 mod threads;
+mod uncertain_sleeps;
 
 use super::clock::Clocks;
 use super::costs::Costs;
-use super::habit::{End, Habit, NOBODY};
 use super::line::{Line, Named, What};
-use super::thread::{Doing, Doubt, Live};
+use super::sleep_pattern::{End, NOBODY, SleepPattern};
+use super::thread::{Doing, Live, UncertainSleep};
 use sim_core::{Ns, SleepState};
 use std::collections::HashMap;
 use topology::{CpuId, Fault, Machine, PerCpu};
@@ -53,7 +53,7 @@ struct Cpu {
 }
 
 /// All that the events so far have told.
-pub(super) struct Book {
+pub(super) struct Reconstruction {
     costs: Costs,
     clocks: Clocks,
     cpus: PerCpu<Cpu>,
@@ -74,7 +74,7 @@ pub(super) struct Book {
     now: Ns,
 }
 
-impl Book {
+impl Reconstruction {
     pub(super) fn new(machine: &Machine, timed: &[&str], memory_max: usize) -> Self {
         Self {
             costs: Costs::new(machine),
@@ -134,13 +134,14 @@ impl Book {
     fn memory(&self) -> usize {
         let per_thread = size_of::<Live>() + 4 * size_of::<u64>();
         let acts: usize = self.lives.iter().map(|live| live.thread.acts.capacity()).sum();
-        let doubts: usize = self.lives.iter().map(|live| live.doubts.capacity()).sum();
-        let habits = self.lives.iter().filter(|live| live.habit.is_some()).count();
+        let uncertain_sleeps: usize =
+            self.lives.iter().map(|live| live.uncertain_sleeps.capacity()).sum();
+        let patterns = self.lives.iter().filter(|live| live.pattern.is_some()).count();
         let names: usize =
             self.names.iter().map(|name| 2 * (name.len() + size_of::<String>())).sum();
         acts + names
-            + doubts * Doubt::BYTES
-            + habits * size_of::<Habit>()
+            + uncertain_sleeps * UncertainSleep::BYTES
+            + patterns * size_of::<SleepPattern>()
             + per_thread * self.lives.len()
             + size_of::<Cpu>() * self.cpus.len()
     }
@@ -186,7 +187,7 @@ impl Book {
             }
             self.flush(thread);
         }
-        self.settle_doubts();
+        self.settle_uncertain_sleeps();
         let complete = |mut live: Live| {
             live.thread.acts.shrink();
             live.thread
@@ -270,8 +271,9 @@ impl Book {
             && sleeper == Some(waker)
         {
             if waited <= HAND_OVER_NS {
-                live.habit.iter_mut().for_each(|habit| habit.was_ended_by_a_thread());
-                live.doubts.pop_if(|doubt| Some(doubt.wake) == place && doubt.waker == waker);
+                live.pattern.iter_mut().for_each(|pattern| pattern.was_ended_by_a_thread());
+                live.uncertain_sleeps
+                    .pop_if(|doubt| Some(doubt.wake) == place && doubt.waker == waker);
             }
             if let Some(place) = place {
                 self.live(waker).thread.acts.make_sync(place);
@@ -327,7 +329,13 @@ impl Book {
                         let (wake, wait) = self.wakes(waker, cpu, thread, how);
                         if end.is_some() && how != SleepState::Uninterruptible {
                             let length = now - since;
-                            self.live(thread).doubt(Doubt { wait, waker, wake, at: now, length });
+                            self.live(thread).note_uncertain(UncertainSleep {
+                                wait,
+                                waker,
+                                wake,
+                                at: now,
+                                length,
+                            });
                         }
                     }
                     _ => {
@@ -372,10 +380,10 @@ impl Book {
         let now = self.now;
         let live = self.live(thread);
         if live.left != Some(cpu) || by_a_child {
-            live.habit.iter_mut().for_each(|habit| habit.other_end());
+            live.pattern.iter_mut().for_each(|pattern| pattern.other_end());
             return None;
         }
-        Some(live.habit.get_or_insert_default().sleep_ends(
+        Some(live.pattern.get_or_insert_default().sleep_ends(
             now - since,
             now,
             waker.unwrap_or(NOBODY),

@@ -13,13 +13,13 @@ const ALIKE_NS: Ns = 10_000;
 const ALIKE_PART: Ns = 64;
 /// Shorter waits are alike by chance, ns.
 const SHORTEST_NS: Ns = 200_000;
-/// So many alike spans make a habit.
+/// So many alike spans make a pattern.
 const HABIT: u8 = 4;
-/// No more alike spans are counted, so that a habit that has become rare is soon forgotten.
+/// No more alike spans are counted, so that a pattern that has become rare is soon forgotten.
 const SEEN_MAX: u8 = 16;
-/// If a habit's sleeps ended so often beside another thread than the first, no thread ends them.
+/// If a pattern's sleeps ended so often beside another thread than the first, no thread ends them.
 const OTHERS: u8 = 2;
-/// If so many of the last eight sleeps are a habit, or of a usual length, this one is, too.
+/// If so many of the last eight sleeps are a pattern, or of a usual length, this one is, too.
 const MOSTLY: u32 = 6;
 /// Habits that a thread may have at a time.
 const HABITS: usize = 4;
@@ -58,8 +58,8 @@ struct Spans {
 }
 
 impl Spans {
-    /// Takes one more. `None` if it is no habit, nor a multiple of one. Otherwise: true if the
-    /// habit goes on whatever thread runs.
+    /// Takes one more. `None` if it is no pattern, nor a multiple of one. Otherwise: true if the
+    /// pattern goes on whatever thread runs.
     fn see(&mut self, ns: Ns, beside: u32, multiples: u64) -> Option<bool> {
         self.last = self.place_of(ns, beside, multiples);
         let span = &mut self.spans[self.last?];
@@ -69,7 +69,7 @@ impl Spans {
     }
 
     /// The place of a span: with those that it is like, or a free one. If there is neither, all
-    /// habits become a little rarer.
+    /// patterns become a little rarer.
     fn place_of(&mut self, ns: Ns, beside: u32, multiples: u64) -> Option<usize> {
         if ns < SHORTEST_NS {
             return None;
@@ -104,28 +104,28 @@ impl Spans {
 pub(super) struct End {
     /// The sleep was as long as others of the thread, or nearly all of its sleeps are alike.
     pub repeats: bool,
-    /// A timer ended it: it is a habit that goes on whatever thread runs, or nearly all sleeps are.
+    /// A timer ended it: it is a pattern that goes on whatever thread runs, or nearly all sleeps are.
     pub is_timer: bool,
 }
 
 /// How a thread's sleeps have ended so far.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Habit {
+pub(super) struct SleepPattern {
     lengths: Spans,
     gaps: Spans,
     last_end: Ns,
-    /// One of its habits has gone on whatever thread ran: it has a timer.
+    /// One of its patterns has gone on whatever thread ran: it has a timer.
     several: bool,
     /// Since that is known: all sleeps, those that timers ended, and those as long as others.
     n: u32,
     n_timers: u32,
     n_repeat: u32,
-    /// The last eight sleeps, a bit each: whether it was a habit, and whether of a usual length.
+    /// The last eight sleeps, a bit each: whether it was a pattern, and whether of a usual length.
     lately: u8,
     lengths_lately: u8,
 }
 
-impl Habit {
+impl SleepPattern {
     /// A sleep of this length ends at this instant, on the CPU where it began. The thread `beside`,
     /// or [`NOBODY`], runs there.
     pub(super) fn sleep_ends(&mut self, slept: Ns, at: Ns, beside: u32) -> End {
@@ -179,10 +179,10 @@ mod tests {
 
     /// The ends of sleeps (`slept`, `ran before`, `beside`), one after another.
     fn ends(sleeps: impl IntoIterator<Item = (Ns, Ns, u32)>) -> Vec<End> {
-        let (mut habit, mut at) = (Habit::default(), 0);
+        let (mut pattern, mut at) = (SleepPattern::default(), 0);
         let end = |(slept, ran, beside)| {
             at += slept + ran;
-            habit.sleep_ends(slept, at, beside)
+            pattern.sleep_ends(slept, at, beside)
         };
         sleeps.into_iter().map(end).collect()
     }
@@ -226,19 +226,19 @@ mod tests {
 
     #[test]
     fn who_sleeps_at_once_after_a_wake_up_has_woken() {
-        let mut habit = Habit::default();
+        let mut pattern = SleepPattern::default();
         for i in 1..50 {
-            let end = habit.sleep_ends(MS, i * 2 * MS, i as u32 % 3);
+            let end = pattern.sleep_ends(MS, i * 2 * MS, i as u32 % 3);
             assert_eq!((i, end.is_timer), (i, false));
-            habit.was_ended_by_a_thread();
+            pattern.was_ended_by_a_thread();
         }
         // That is about the sleep that was looked at last, and once.
         for i in 50..60 {
-            habit.sleep_ends(MS, i * 2 * MS, i as u32 % 3);
-            habit.other_end();
-            habit.was_ended_by_a_thread();
+            pattern.sleep_ends(MS, i * 2 * MS, i as u32 % 3);
+            pattern.other_end();
+            pattern.was_ended_by_a_thread();
         }
-        assert!(!habit.may_become_known(MS));
+        assert!(!pattern.may_become_known(MS));
     }
 
     #[test]

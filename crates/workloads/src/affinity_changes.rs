@@ -18,7 +18,7 @@ pub struct AffinityChange {
 
 /// A shell that sleeps until the next change and makes it. Without changes it does not exist.
 #[derive(Debug, Default)]
-pub struct Admin {
+pub struct AffinityShell {
     /// The changes, the earliest first.
     changes: Vec<AffinityChange>,
     next: usize,
@@ -26,7 +26,7 @@ pub struct Admin {
     writing: Option<Change>,
 }
 
-impl Admin {
+impl AffinityShell {
     /// A shell that will make these changes, in any order.
     pub fn new(mut changes: Vec<AffinityChange>) -> Self {
         changes.sort_by_key(|c| c.at);

@@ -1,12 +1,12 @@
 //! Threads: their first event, their stays on CPUs, and the ends of stays that no event tells.
 
-use super::{Book, Curr, NAME_BYTES_MAX, NAMES_MAX, is_stopper, nice};
+use super::{Curr, NAME_BYTES_MAX, NAMES_MAX, Reconstruction, is_stopper, nice};
 use crate::replay::line::{Line, Named};
 use crate::replay::thread::{Doing, Live};
 use sim_core::{Ns, SleepState};
 use topology::CpuId;
 
-impl Book {
+impl Reconstruction {
     pub(super) fn live(&mut self, thread: u32) -> &mut Live {
         &mut self.lives[thread as usize]
     }
