@@ -1,12 +1,18 @@
-//! What must hold after every event (spec 13), checked in debug builds and in property tests.
+//! What must hold after every event, checked in debug builds and in property tests.
 
 use crate::cpu::Base;
 use crate::{LockId, TaskId, TaskState, World};
 use topology::{CpuId, PerCpu};
 
 impl World {
-    /// Checks every invariant that the mechanism alone can see: I3, I4, I10, I12, I13 and its own
-    /// counts. O(CPUs + tasks).
+    /// Checks every invariant that the mechanism alone can see. O(CPUs + tasks).
+    ///
+    /// * A task is in one place: running, queued, in transit between two CPUs, or asleep.
+    /// * A task is queued only where its affinity allows it.
+    /// * No wake-up is lost: a runnable task is queued or in transit.
+    /// * A runqueue counts its tasks, and the sums over CPUs, LLCs and masks agree.
+    /// * Every nanosecond of a CPU is in one category.
+    /// * A lock is handed on first come, first served; a CPU at rest holds none.
     ///
     /// # Errors
     /// The first violation found, in words.
@@ -22,12 +28,13 @@ impl World {
         for cpu in (0..self.cpus.len() as u32).map(CpuId) {
             self.check_cpu(cpu)?;
             let c = &self.cpus[cpu];
+            // The kernel counts the stopper as running from its wake-up on.
             let stopper = u32::from(c.stop_work.is_some());
             ensure(c.nr_delayed == delayed[cpu], || {
-                format!("I13: cpu {cpu} counts {} asleep of {}", c.nr_delayed, delayed[cpu])
+                format!("runqueue counts: cpu {cpu}, {} asleep of {}", c.nr_delayed, delayed[cpu])
             })?;
             ensure(c.nr_running == on_rq[cpu] + stopper, || {
-                format!("I13: cpu {cpu} counts {} of {}", c.nr_running, on_rq[cpu])
+                format!("runqueue counts: cpu {cpu}, {} of {}", c.nr_running, on_rq[cpu])
             })?;
         }
         self.check_locks()?;
@@ -42,57 +49,61 @@ impl World {
         self.check_pinned()
     }
 
-    /// I3 and I4: a task is in one place, and where it may be.
+    /// A task is in one place, where its affinity allows it, and no wake-up is lost.
     fn check_task(&self, p: TaskId) -> Result<(), String> {
         let t = &self.tasks[p];
-        let place = || format!("{p:?} {t:?}");
-        ensure(!(t.on_rq && t.migrating), || format!("I3: queued and in transit: {}", place()))?;
-        // The enqueue is complete when the waker lets go of the runqueue's lock.
+        let broken = |rule: &str| format!("{rule}: {p:?} {t:?}");
+        ensure(!(t.on_rq && t.migrating), || broken("one place: queued and in transit"))?;
+        // The enqueue is complete when the waker releases the runqueue's lock.
         let enqueuing = self.locks.owner(LockId::rq(t.cpu)).is_some();
         let early = matches!(t.state, TaskState::New | TaskState::Waking) && !enqueuing;
-        ensure(!t.on_rq || !early, || format!("I3: queued before it is runnable: {}", place()))?;
+        ensure(!t.on_rq || !early, || broken("one place: queued before it is runnable"))?;
+        // Delayed dequeue: a sleeping task that its class keeps on the queue.
         let asleep = t.on_rq && t.state == TaskState::Sleeping;
-        ensure(!t.sched_delayed || asleep, || format!("I3: delayed, but not so: {}", place()))?;
+        ensure(!t.sched_delayed || asleep, || broken("one place: delayed, but not asleep"))?;
+        // A new affinity leaves the task where it is until it is moved.
         let may_stay = t.misplaced || self.allowed(p, t.cpu);
-        ensure(!t.on_rq || may_stay, || format!("I4: {}", place()))?;
+        ensure(!t.on_rq || may_stay, || broken("affinity: queued where it may not run"))?;
         ensure(t.state != TaskState::Runnable || t.on_rq || t.migrating, || {
-            format!("I2: runnable but nowhere: {}", place())
+            broken("no lost wake-up: runnable, but nowhere")
         })
     }
 
-    /// I10, and I12 for a CPU that idles or runs user code.
+    /// Every nanosecond counts once, the current task is here, and a CPU at rest holds no lock.
     pub(crate) fn check_cpu(&self, cpu: CpuId) -> Result<(), String> {
         let c = &self.cpus[cpu];
         let sum: u64 = c.time.iter().sum();
         ensure(sum == c.since - self.measured_from, || {
-            format!("I10: cpu {cpu} has {sum} ns at {}", c.since)
+            format!("every nanosecond once: cpu {cpu} has {sum} ns at {}", c.since)
         })?;
         if c.curr.is_task() {
             let t = &self.tasks[c.curr];
             ensure(t.cpu == cpu && t.on_cpu || c.depth > 0, || {
-                format!("I3: cpu {cpu} runs {:?} {t:?}", c.curr)
+                format!("one place: cpu {cpu} runs {:?} {t:?}", c.curr)
             })?;
         }
         let at_rest = c.depth == 0 && matches!(c.base, Base::Work | Base::Idle);
         let holds = || (0..self.locks.len()).find(|l| self.locks.owner(LockId(*l)) == Some(cpu));
+        // O(locks) per event: too slow on large machines.
         if at_rest && self.cpus.len() <= 64 {
-            ensure(holds().is_none(), || format!("I12: cpu {cpu} rests holding {:?}", holds()))?;
+            ensure(holds().is_none(), || format!("no lock at rest: cpu {cpu} has {:?}", holds()))?;
         }
         Ok(())
     }
 
-    /// I12: the waiters of a lock stand in the order of their arrival, and each waits.
+    /// A lock that is waited for has an owner, and its waiters stand in the order of their arrival.
     fn check_locks(&self) -> Result<(), String> {
         for lock in 0..self.locks.len() {
-            let l = &self.locks.locks[LockId((lock as usize) as u32)];
+            let l = &self.locks.locks[LockId(lock)];
             ensure(l.head == u32::MAX || l.owner != u32::MAX, || {
-                format!("I12: lock {lock} is free but waited for")
+                format!("lock: {lock} is free but waited for")
             })?;
-            let (mut at, mut last) = (l.head, 0);
+            let mut at = l.head;
+            let mut last = 0;
             while at != u32::MAX {
-                let c = &self.cpus[CpuId((at as usize) as u32)];
+                let c = &self.cpus[CpuId(at)];
                 ensure(c.waiting_now && c.wait_since >= last, || {
-                    format!("I12: lock {lock} is not first come, first served")
+                    format!("lock: {lock} is not first come, first served")
                 })?;
                 (last, at) = (c.wait_since, c.next_waiter);
             }
