@@ -1,8 +1,8 @@
 //! Time, events, CPUs, tasks, locks and interrupts: the mechanism every policy shares.
 //!
 //! Each CPU is a small state machine with at most one pending event. A kernel path (wake-up,
-//! `schedule()`, pull, balance) is a short sequence of steps; a step takes time, may need a lock,
-//! and both reads the world and changes it at the instant when it ends. The races of the real
+//! `schedule()`, pull, balance) is a short sequence of steps. A step takes time and may need a
+//! lock. At the instant when it ends it reads the world and changes it. The races of the real
 //! kernel then appear by themselves.
 //!
 //! * [`World`] is the mechanism's state: CPUs, tasks, locks, the clock.
@@ -10,6 +10,91 @@
 //! * [`Program`] says what tasks do next.
 //! * [`Observer`] is told what happened.
 //! * [`Simulation`] drives them.
+//!
+//! This is a whole scheduler, a program, and a run: four tasks compute on two CPUs.
+//!
+//! ```
+//! use sim_core::{
+//!     Category, Choice, Config, DequeueFlags, EnqueueFlags, Hook, NoObserver, Op, Policy, Program,
+//!     ProgramCx, SelectKind, Simulation, StopReason, TaskAttr, TaskId, World,
+//! };
+//! use topology::{CpuId, Machine, RegularSpec};
+//!
+//! /// First come, first served on each CPU; a new task goes to the CPU with the fewest tasks.
+//! #[derive(Default)]
+//! struct Fifo {
+//!     /// All runnable tasks, in the order of their arrival; each knows its CPU.
+//!     queue: Vec<TaskId>,
+//! }
+//!
+//! impl Policy for Fifo {
+//!     fn init(&mut self, _: &mut World) {}
+//!     fn task_fork(&mut self, _: &mut World, _: TaskId, _parent: Option<TaskId>) {}
+//!     fn task_tick(&mut self, _: &mut World, _: CpuId) {}
+//!
+//!     fn select_task_rq(&mut self, w: &mut World, _: TaskId, _: SelectKind) -> Choice {
+//!         let cpus = (0..w.cpus.len() as u32).map(CpuId);
+//!         let cpu = cpus.min_by_key(|cpu| w.nr_running(*cpu)).expect("a machine has CPUs");
+//!         Choice { cpu, scan_ns: 0 }
+//!     }
+//!
+//!     fn enqueue_task(&mut self, _: &mut World, _: CpuId, p: TaskId, _: EnqueueFlags) -> Hook {
+//!         self.queue.push(p);
+//!         None
+//!     }
+//!
+//!     fn dequeue_task(&mut self, _: &mut World, _: CpuId, p: TaskId, _: DequeueFlags) -> Hook {
+//!         self.queue.retain(|queued| *queued != p);
+//!         None
+//!     }
+//!
+//!     fn wakeup_preempt(&mut self, w: &mut World, cpu: CpuId, _: TaskId, _: EnqueueFlags) {
+//!         if w.cpus[cpu].curr == TaskId::IDLE {
+//!             w.resched_curr(cpu);
+//!         }
+//!     }
+//!
+//!     fn pick_next_task(&mut self, w: &mut World, cpu: CpuId) -> Option<TaskId> {
+//!         self.queue.iter().copied().find(|p| w.tasks[*p].cpu == cpu)
+//!     }
+//!
+//!     fn switch_task(&mut self, _: &mut World, _: CpuId, _prev: TaskId, _next: TaskId) -> Hook {
+//!         None
+//!     }
+//! }
+//!
+//! /// Four tasks, each of which computes for a millisecond and exits.
+//! #[derive(Default)]
+//! struct Batch {
+//!     has_run: [bool; 4],
+//! }
+//!
+//! impl Program for Batch {
+//!     fn start(&mut self, cx: &mut ProgramCx<'_>) {
+//!         for _ in self.has_run {
+//!             cx.start_task(TaskAttr::default());
+//!         }
+//!     }
+//!
+//!     fn next(&mut self, _: &mut ProgramCx<'_>, task: TaskId) -> Op {
+//!         match std::mem::replace(&mut self.has_run[task.idx()], true) {
+//!             false => Op::Run(1_000_000),
+//!             true => Op::Exit,
+//!         }
+//!     }
+//! }
+//!
+//! let spec = RegularSpec { cores_per_llc: 2, threads_per_core: 1, ..RegularSpec::default() };
+//! let world = World::new(Machine::regular(spec).into(), Config::default());
+//! let mut run = Simulation::new(world, Fifo::default(), Batch::default(), NoObserver);
+//! assert_eq!(run.run_until(1_000_000_000), StopReason::Done);
+//!
+//! // Each CPU has run two of the tasks; the rest of its time is the kernel's, and idle.
+//! for cpu in &run.w.cpus {
+//!     assert_eq!(cpu.time[Category::User as usize], 2_000_000);
+//! }
+//! assert!((2_000_000..2_100_000).contains(&run.w.now));
+//! ```
 
 #![cfg_attr(not(test), deny(clippy::float_arithmetic))]
 
