@@ -23,10 +23,10 @@ pub(crate) struct AfterEvent {
     pub stoppers_woken: Vec<CpuId>,
     /// CPUs whose runqueue was changed in this event.
     pub touched: Vec<CpuId>,
-    /// The observer wants to know of the policy's decisions.
+    /// The observer asks for the policy's decisions.
     pub tells_decisions: bool,
-    /// Those that it has not been told of.
+    /// Decisions that the observer has not been told of.
     pub decisions: Vec<Decision>,
-    /// One of the lists has something.
+    /// One of the lists has an entry. Most events leave none, and then cost this one test.
     pub disturbed: bool,
 }

@@ -11,7 +11,7 @@ use topology::CpuId;
 /// speed is an even integer, and half of it (while a cache debt is paid) still is one.
 pub(crate) const FULL_SPEED: u32 = 1 << 17;
 
-/// What a CPU's core sees of it: decides the speed of its SMT siblings.
+/// What a CPU's core sees of it. The speed of its SMT siblings depends on it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Occupancy {
     Idle,
@@ -55,7 +55,7 @@ pub(crate) enum Base {
     IdleLoop,
 }
 
-/// A CPU and its runqueue's class-independent part (spec 2.2).
+/// A CPU, and the part of its runqueue (`struct rq`) that belongs to no scheduling class.
 ///
 /// The order of the fields is the order in memory. A machine's CPUs do not fit into a first-level
 /// cache; so what each event touches, and what others read in passing, shares a few cache lines.
@@ -69,7 +69,7 @@ pub struct Cpu {
     pub nr_running: u32,
     /// Those among them that sleep ([`crate::Task::sched_delayed`]).
     pub nr_delayed: u32,
-    /// `idle_cpu()`: current is idle, nothing runnable, nothing on the wake list (spec 0.6).
+    /// `idle_cpu()`: the idle task is current, nothing is runnable, no wake-up is pending.
     pub idle: bool,
     /// `rq->ttwu_pending`: a wake list entry is on its way.
     pub ttwu_pending: bool,
@@ -77,17 +77,19 @@ pub struct Cpu {
     pub need_resched: bool,
     /// The tick is stopped (nohz idle).
     pub tick_stopped: bool,
+    /// Number of frames on the stack.
     pub(crate) depth: u8,
     pub(crate) base: Base,
     pub(crate) category: Category,
     pub(crate) occupancy: Occupancy,
+    /// The CPU spins for a lock or for a task's state.
     pub(crate) waiting_now: bool,
     pub(crate) softirq: bool,
     /// The interrupt being handled came from a device, too.
     pub(crate) device_irq: bool,
     /// The nohz idle balancer is among the calls that wait for this CPU (`nohz_csd`).
     pub(crate) nohz_call: bool,
-    /// A tick edge has been taken that the program has not been told of, if it wants to be.
+    /// A tick edge has been taken that the program has not been told of.
     pub(crate) tick_untold: bool,
     /// Index of the C-state chosen at the last idle entry.
     pub cstate: u8,
@@ -115,7 +117,7 @@ pub struct Cpu {
     // --- third line: accounts ---
     /// Time by [`Category`], ns.
     pub time: [Ns; N_CATEGORIES],
-    /// Tick edges taken, for the statistics and the twin test.
+    /// Tick edges taken.
     pub ticks: u64,
 
     // --- fourth line: switches and wake-ups ---
@@ -125,6 +127,7 @@ pub struct Cpu {
     pub nr_switches: u64,
     /// From when on the CPU is in its C-state; before, it still polls.
     pub cstate_from: Ns,
+    /// The first of the timers armed here, ns; an instant in the past says nothing.
     pub(crate) next_timer_hint: Ns,
     /// Wake list, oldest first.
     pub(crate) wake_head: TaskId,
@@ -142,6 +145,7 @@ pub struct Cpu {
     pub(crate) stop_queued_at: Ns,
 
     // --- the rest ---
+    /// When each kind of interrupt arrives, ns; [`NEVER`] if none is pending.
     pub(crate) irq_at: [Ns; N_IRQ],
     /// Since when the CPU is in the idle loop, ns (meaningful while current is idle).
     pub idle_since: Ns,
@@ -155,16 +159,19 @@ pub struct Cpu {
     pub(crate) below: [Frame; MAX_DEPTH - 1],
     /// Tasks whose timers have expired here, to be woken by the timer interrupt.
     pub(crate) expired: Vec<TaskId>,
+    /// When [`Base::Leaving`] ends, ns.
     pub(crate) base_end: Ns,
     /// Further work for the stopper, after `stop_work`.
     pub(crate) stop_queue: VecDeque<StopWork>,
     // waiting for a lock or a task's state
+    /// The CPU behind this one in the queue; `u32::MAX` at its end.
     pub(crate) next_waiter: u32,
+    /// Start of the wait, ns.
     pub(crate) wait_since: Ns,
     pub(crate) wait_site: &'static Site,
     /// What it waits for, if that is a lock.
     pub(crate) wait_lock: Option<LockId>,
-    /// It holds the lock's pending bit: nobody waits before it.
+    /// It holds the lock's pending bit: no CPU waits before it.
     pub(crate) wait_is_first: bool,
     /// Outcome of the last [`crate::Step::TryLock`] here; before it is read an interrupt may come,
     /// and another CPU may try.

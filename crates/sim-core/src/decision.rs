@@ -1,8 +1,8 @@
 //! What a policy decides that no tracepoint tells of: searches for idle CPUs and balance passes.
 //!
-//! A policy knows no observer. It leaves its decisions with the world, and only if somebody watches
-//! them ([`crate::Observer::watches_decisions`]); the engine passes them on at the end of the
-//! event, after the migrations of the same event.
+//! A policy knows no observer. It leaves its decisions with the world, and only if the observer
+//! asks for them ([`crate::Observer::watches_decisions`]); the engine passes them on at the end of
+//! the event, after the migrations of the same event.
 
 use crate::{IdleType, TaskId, World};
 use topology::CpuId;
@@ -18,25 +18,25 @@ pub enum BalanceEnd {
     Moved(u32),
 }
 
-/// One decision.
+/// A decision, told at the end of the event in which it was made.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Decision {
     /// The executing CPU begins `load_balance` (`sched_balance_rq`).
     BalanceBegins {
-        /// On whose behalf.
+        /// The CPU that would get the tasks.
         cpu: CpuId,
         /// The level in the chain of that CPU's domains.
         level: u32,
-        /// What that CPU does.
+        /// What that CPU is doing meanwhile.
         idle: IdleType,
     },
     /// The pass that the executing CPU began last is over.
     BalanceEnds(BalanceEnd),
     /// The policy has put a task that it was moving onto a runqueue.
     Attached {
-        /// The task.
+        /// The task that was pulled or pushed.
         task: TaskId,
-        /// Where it is now.
+        /// The runqueue's CPU.
         cpu: CpuId,
     },
     /// The executing CPU has searched for an idle CPU (`select_idle_sibling`).
@@ -45,13 +45,13 @@ pub enum Decision {
         task: TaskId,
         /// The CPU found; `None`: no idle one.
         found: Option<CpuId>,
-        /// CPUs that loops looked at; `None`: one that came to mind first was idle.
+        /// CPUs that the loops of the search have read; `None`: a CPU tried before them was idle.
         scanned: Option<u64>,
     },
 }
 
 impl World {
-    /// Leaves a decision for the observer, if it wants to know.
+    /// Leaves a decision for the observer, if it asks for decisions.
     #[inline]
     pub fn tell(&mut self, decision: Decision) {
         if self.after.tells_decisions {
@@ -59,6 +59,7 @@ impl World {
         }
     }
 
+    // Apart, so that `tell` is a test and no more in runs without such an observer.
     #[cold]
     #[inline(never)]
     fn keep(&mut self, decision: Decision) {

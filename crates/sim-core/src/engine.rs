@@ -2,11 +2,11 @@
 //!
 //! A CPU is a stack of frames over a *base*. The base is the current task's segment of work, or
 //! idle; a frame is a kernel path (`schedule()`, a wake-up, an interrupt, a softirq) in the middle
-//! of a step. Only the top owns the CPU's one pending event. When a step's time is over the path is
-//! carried on until it spends time again or spins; then the CPU's event is set anew, once.
+//! of a step. Only the top frame owns the CPU's one pending event. When a step's time is over the
+//! path goes on until it spends time again or spins; then the CPU's event is set anew, once.
 //!
-//! Events at one instant are ordered by (tick | timer | other, number), so the order does not
-//! depend on how the engine came there.
+//! Events at one instant are ordered by (tick | timer | other, number). So the order does not
+//! depend on the order in which they were set.
 
 mod attr;
 mod base;
@@ -40,18 +40,18 @@ pub(crate) const CLASS_TICK: u8 = 0;
 pub(crate) const CLASS_TIMER: u8 = 1;
 pub(crate) const CLASS_CPU: u8 = 1;
 
-/// Operations of one task at one instant that are taken for a program that hangs.
+/// A program hangs if it does more operations than this at one instant.
 const MAX_OPS_AT_ONCE: u32 = 100_000;
 
 /// Tasks that may exist at a time; a Linux of common size has room for fewer.
 pub const TASKS_MAX: usize = 1 << 20;
 
-/// A task that waits for ever, and what for.
+/// A task that waits for ever, and what it waits for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Waiting {
-    /// The task.
+    /// The task that waits.
     pub task: TaskId,
-    /// Its command name.
+    /// Its command name; empty if none is registered.
     pub comm: String,
     /// What it waits for, in the program's words.
     pub what: String,
@@ -66,21 +66,21 @@ pub enum StopReason {
     Until,
     /// Every task is blocked and nothing is pending.
     NoProgress(Vec<Waiting>),
-    /// A program does operation after operation without time passing.
+    /// The program of this task does operation after operation, and no time passes.
     Livelock(Waiting),
-    /// There are [`TASKS_MAX`] tasks, and a program would start one more.
+    /// There are [`TASKS_MAX`] tasks, and this one would start one more.
     TooManyTasks(TaskId),
 }
 
 /// A machine, a policy, a workload and an observer.
 pub struct Simulation<P: Policy, W: Program, O: Observer> {
-    /// Mechanism.
+    /// The state of the mechanism.
     pub w: World,
-    /// Policy.
+    /// What decides.
     pub policy: P,
     /// What the tasks do.
     pub program: W,
-    /// Who watches.
+    /// What watches the run.
     pub observer: O,
     pub(crate) stop: Option<StopReason>,
     /// The limit of the present call of [`Simulation::run_events`] or its like.
@@ -125,16 +125,16 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         }
     }
 
-    /// Handles `n` events, and those of CPUs that run ahead (see `run_ahead`), which nobody can observe
-    /// in between. `Some` if the run is over; all times are then accounted.
+    /// Handles `n` events, and those of CPUs that run ahead of them, which cannot be observed in
+    /// between. `Some` if the run is over; all times are then accounted.
     pub fn run_events(&mut self, n: u32, until: Ns) -> Option<StopReason> {
         let in_order = self.observer.heeds_order() || self.w.config.simulate_every_tick;
         self.let_run_ahead(!in_order);
         self.go_on(n, until)
     }
 
-    /// Handles one event, and those after it that nothing can come between; no CPU runs ahead.
-    /// `Some` if the run is over; all times are then accounted.
+    /// Handles one event, and those after it that no other event can come between; no CPU runs
+    /// ahead. `Some` if the run is over; all times are then accounted.
     #[inline]
     pub fn step(&mut self, until: Ns) -> Option<StopReason> {
         self.let_run_ahead(false);
@@ -153,6 +153,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
 
     #[cold]
     fn end(&mut self, until: Ns) -> StopReason {
+        // Without another reason the limit was reached, at which no event need lie.
         let reason = self.stop.take().unwrap_or_else(|| {
             self.w.now = until.max(self.w.now);
             StopReason::Until
@@ -163,8 +164,8 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         reason
     }
 
-    /// What happened before is not to be measured: all accounts and counters start again, for the
-    /// world, the policy, the program and the observer. The simulation itself goes on as before.
+    /// The measurement begins here: the accounts and counters of the world, the policy, the program
+    /// and the observer start again. The simulation itself goes on as before.
     pub fn begin_measurement(&mut self) {
         self.settle_all();
         self.w.begin_measurement();
@@ -191,11 +192,13 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
             if at > until {
                 return false;
             }
+            // This one goes to the horizon at once, and its next tick then comes in its turn.
             if ahead_key == first {
                 self.run_ahead();
                 continue;
             }
             debug_assert!(at >= self.w.now, "an event in the past: {at} < {}", self.w.now);
+            // A timer comes before a CPU's other event, but after its tick (see the classes).
             let timer_comes_first = timer_key <= cpu_key;
             let cpu = CpuId(self.w.events.first_id());
             if !timer_comes_first && self.runs_ahead(cpu, cpu_key) {
@@ -212,7 +215,8 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         }
     }
 
-    /// What is not in the queues, if it comes before the first event there, which is at `at`.
+    /// Handles a device or the policy's timer if it comes before the first event in the queues,
+    /// which is at `at`. `None`: it does not.
     #[inline(never)]
     fn event_outside(&mut self, at: Ns, until: Ns) -> Option<bool> {
         if self.device_is_next(at) {
@@ -233,6 +237,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         if at > until {
             return false;
         }
+        // The policy's timer alone must not keep a run going in which no task ever runs again.
         if self.everything_rests() {
             self.stop_if_stuck();
             return true;
@@ -270,9 +275,10 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         }
     }
 
-    /// What must be put right after each event: CPUs whose surroundings changed.
+    /// To be done after each event: the events of the CPUs that it has affected are set anew.
     #[inline]
     pub(crate) fn finish_event(&mut self) {
+        // Most events have affected no other CPU.
         if self.w.after.disturbed {
             self.w.after.disturbed = false;
             self.tell_moves();
@@ -292,6 +298,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
             self.apply_speed(cpu);
         }
         while let Some(cpu) = self.w.after.touched.pop() {
+            // The executing CPU has caught up at the beginning of its event.
             if cpu != self.w.this {
                 self.catch_up(cpu);
             }
@@ -313,6 +320,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
             return;
         }
         let tick = c.tick_next;
+        // A program that watches its ticks has to be told of each.
         let watched = c.curr.is_task() && self.w.tasks[c.curr].ticks_watched;
         let every = self.w.config.simulate_every_tick || watched;
         let deciding =
@@ -328,6 +336,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
             if speed == self.w.cpus[sibling].speed {
                 continue;
             }
+            // The time up to now has passed at the old speed.
             self.catch_up(sibling);
             self.w.settle(sibling);
             self.w.cpus[sibling].speed = speed;
@@ -348,9 +357,11 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
             return;
         };
         let p = TaskId(id);
+        // Daemons wake up for ever: they do not keep a run going that is stuck otherwise.
         if self.w.tasks[p].attr.daemon && self.only_daemons_go_on() {
             return self.stop_if_stuck();
         }
+        // The timer was armed on the CPU where its task went to sleep.
         let cpu = self.w.tasks[p].cpu;
         self.w.disturb(cpu);
         self.w.this = cpu;
@@ -364,7 +375,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         if !leads || at > self.until {
             return self.w.events.set_key(cpu.0, key);
         }
-        // The interrupt comes next, as it mostly does: it needs no place in the queue.
+        // As a rule the interrupt comes next: then it needs no place in the queue.
         self.w.now = at;
         self.w.counters.events += 1;
         self.cpu_event(cpu);
@@ -407,12 +418,13 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
             self.w.events.set_key(cpu.0, key);
             let at = EventQueue::time_of_key(key);
             let c = &self.w.cpus[cpu];
+            // With interrupts off the CPU's next event is the end of a step, whatever else happens.
             let plain_step = c.depth > 0 && c.top.irq_off && !c.waiting_now;
             let leads = || self.w.events.first_id() == cpu.0 && self.is_before_rest(key);
             if !plain_step || !leads() || at > self.until || self.stop.is_some() {
                 return;
             }
-            // Nobody can observe what lies between, so the CPU goes on at once.
+            // No other event lies before it, so the CPU goes on without a turn of the outer loop.
             self.w.now = at;
             self.w.counters.events += 1;
             self.watch_time(cpu);
@@ -431,10 +443,11 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         }
     }
 
-    /// True if a CPU's event with this key comes before all that are no CPU's.
+    /// True if a CPU's event with this key comes before timers, devices and CPUs that run ahead.
     #[inline]
     fn is_before_rest(&self, key: u64) -> bool {
-        let (w, at) = (&self.w, EventQueue::time_of_key(key));
+        let w = &self.w;
+        let at = EventQueue::time_of_key(key);
         key < w.timers.first_key().min(w.ahead.first_key)
             && at < w.device_at
             && at <= w.policy_timer
@@ -450,6 +463,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         self.w.tasks[p].cpu = cpu;
         self.w.tasks[p].wake_cpu = cpu;
         self.enqueue_first(cpu, p);
+        // The costs of placing it belong to no instant of the run.
         self.w.cpus.iter_mut().for_each(|c| c.carry = 0);
         self.w.this = CpuId(u32::MAX);
         self.w.after.touched.push(cpu);
@@ -467,7 +481,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
             })
     }
 
-    /// Nobody but the system's own threads will ever run again: all others sleep without a timer.
+    /// True if only daemons will ever run again: all other tasks sleep without a timer.
     #[cold]
     fn only_daemons_go_on(&self) -> bool {
         let ids = (0..self.w.tasks.len() as u32).map(TaskId);
@@ -483,6 +497,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         blocked || t.attr.daemon
     }
 
+    /// Ends the run: done, or stuck if tasks other than daemons still sleep.
     fn stop_if_stuck(&mut self) {
         let w = &self.w;
         let blocked = |t: &crate::Task| matches!(t.state, TaskState::Sleeping) && !t.attr.daemon;

@@ -1,8 +1,8 @@
-//! Whose data lies in the private caches of a CPU.
+//! Which tasks have used the private caches of a CPU.
 
 use crate::TaskId;
 
-/// Who has used the private caches of a CPU, and how much of them.
+/// The tasks that have used the private caches of a CPU, and how much of them.
 #[derive(Clone, Debug)]
 pub(crate) struct Footprint {
     /// The last task that ran, and the one before it.
@@ -23,6 +23,7 @@ impl Footprint {
     #[inline]
     pub(crate) fn leave(&mut self, p: TaskId, kib: u32) -> u64 {
         if p != self.last {
+            // Two tasks that take turns find their lines again: only a third one adds to the sum.
             if p != self.before {
                 self.kib += u64::from(kib);
             }
@@ -34,10 +35,11 @@ impl Footprint {
     /// KiB that others have touched since `p` left.
     #[inline]
     pub(crate) fn since(&self, p: TaskId, mark: u64) -> u64 {
+        // The last task has touched its lines after `p`, also if the sum did not grow by them.
         if p == self.last { 0 } else { (self.kib - mark).max(u64::from(self.last_kib)) }
     }
 
-    /// The mark of now.
+    /// The mark that a task would get if it left now.
     #[inline]
     pub(crate) fn mark(&self) -> u64 {
         self.kib
@@ -53,7 +55,7 @@ mod tests {
     const C: TaskId = TaskId(3);
 
     #[test]
-    fn who_comes_back_at_once_finds_everything() {
+    fn a_task_that_comes_back_at_once_finds_everything() {
         let mut f = Footprint::NEW;
         let mark = f.leave(A, 64);
         assert_eq!(f.since(A, mark), 0);
@@ -69,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn two_that_take_turns_count_once() {
+    fn two_tasks_that_take_turns_count_once() {
         let mut f = Footprint::NEW;
         let mark = f.leave(A, 64);
         let mut b = 0;

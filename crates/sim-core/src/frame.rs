@@ -4,7 +4,7 @@ use crate::category::Category;
 use crate::{MaskId, Ns, SchedAttr, TaskId};
 use topology::CpuId;
 
-/// Where a path goes on when its present step is over. Named path + what happens then.
+/// Where a path goes on when its present step is over. A name is the path, then what happens next.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Pc {
     SchedLock,
@@ -91,7 +91,7 @@ pub(crate) enum Path {
     Softirq,
 }
 
-/// Does the CPU go on at this instant, or has it set an end to wait for?
+/// Does the CPU go on at this instant, or does it wait for the end of a step or for a grant?
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Flow {
     Again,

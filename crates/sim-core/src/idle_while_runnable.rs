@@ -1,12 +1,11 @@
-//! CPUs that idle although they could run a task that waits: how many, and for how
-//! long.
+//! CPUs that idle although they could run a task that waits: how many, and for how long.
 //!
-//! A CPU is wasted if a waiting task may run there, and no two CPUs for the same task. So the
-//! number is that of a largest matching of idle CPUs with waiting tasks. Tasks that may run
-//! everywhere take what is left, so without affinity it is the smaller of two counts. Tasks with an
-//! affinity are given CPUs from the smallest set to the largest: the largest matching if of two
-//! sets that share a CPU one contains the other, as with sets made of cores, caches and nodes; of
-//! sets that cross each other, perhaps a smaller one.
+//! An idle CPU is wasted if a waiting task may run there, but each task wastes one CPU at most. So
+//! the number is that of a largest matching of idle CPUs with waiting tasks. Without affinity it is
+//! the smaller of two counts. Tasks with an affinity take CPUs first, from the smallest set to the
+//! largest; tasks that may run everywhere take what is left. This finds the largest matching if of
+//! two sets that share a CPU one contains the other, as with sets made of cores, caches and nodes.
+//! With sets that cross each other it may find a smaller one.
 
 use crate::cpu::Cpu;
 use crate::pinned_waiters::PinnedWaiters;
@@ -25,6 +24,7 @@ impl World {
         if wasted == 0 || self.pinned.n == 0 {
             return wasted;
         }
+        // Tasks without an affinity fit on any CPU that the others leave.
         let anywhere = self.n_waiting.saturating_sub(self.pinned.n);
         wasted.min(anywhere + self.n_matched())
     }
@@ -43,6 +43,7 @@ impl World {
             let mut left = self.pinned.waiting[*mask];
             for (free, word) in free.iter_mut().zip(self.masks[*mask].words()) {
                 while left > 0 && *free & word != 0 {
+                    // The lowest CPU of the mask that is still free.
                     let cpus = *free & word;
                     *free &= !(cpus & cpus.wrapping_neg());
                     (left, matched) = (left - 1, matched + 1);
@@ -78,7 +79,7 @@ impl World {
         }
     }
 
-    /// One task of this mask more waits, or one less.
+    /// Counts one more waiting task of this mask, or one less.
     #[inline(never)]
     pub(crate) fn count_pinned(&mut self, mask: MaskId, more: bool) {
         self.settle_idle_while_runnable();
@@ -120,9 +121,11 @@ impl World {
     /// keeps `n_idle`, `n_waiting` and their integral up to date.
     pub(crate) fn change_rq(&mut self, cpu: CpuId, change: impl FnOnce(&mut Cpu)) {
         let c = &mut self.cpus[cpu];
+        // Most changes alter neither of the two: they end below, after one comparison.
         let before = (c.idle, c.waiting());
         change(c);
         self.counts.set_nr_running(cpu, c.nr_running);
+        // `idle_cpu()`: an entry on its way to the wake list ends it, while the CPU still sleeps.
         c.idle = c.curr == TaskId::IDLE && c.nr_running == 0 && !c.ttwu_pending;
         let after = (c.idle, c.waiting());
         if before == after {
@@ -147,7 +150,7 @@ impl World {
         self.idle_while_runnable_since = self.now;
     }
 
-    /// The counts by mask are those of the tasks.
+    /// Fails if the counts by mask are not those of the tasks.
     pub(crate) fn check_pinned(&self) -> Result<(), String> {
         let mut waiting = IdVec::filled(0, self.masks.len());
         for p in self.tasks.ids().filter(|p| self.waits_pinned(*p)) {

@@ -1,5 +1,5 @@
-//! How many tasks the runqueues count, side by side for who reads that of many CPUs, and summed up
-//! by LLC for who reads that of many LLCs.
+//! What the runqueues count, laid out for readers of many of them: `nr_running` of all CPUs side by
+//! side, and sums by LLC.
 
 use crate::Cpu;
 use topology::{CpuId, Machine, PerCpu};
@@ -15,7 +15,7 @@ pub struct LlcCounts {
     pub n_crowded: u32,
 }
 
-/// By CPU and by LLC.
+/// Copies of what the runqueues count, by CPU and by LLC.
 pub(crate) struct Counts {
     /// By `CpuId`: [`Cpu::nr_running`].
     nr_running: PerCpu<u32>,
@@ -49,18 +49,19 @@ impl Counts {
     pub fn set_nr_running(&mut self, cpu: CpuId, nr: u32) {
         let before = std::mem::replace(&mut self.nr_running[cpu], nr);
         let llc = &mut self.llcs[self.llc[cpu] as usize];
+        // The sums are unsigned: first added, then subtracted.
         llc.nr_running = llc.nr_running + nr - before;
         llc.n_crowded = llc.n_crowded + u32::from(nr > 1) - u32::from(before > 1);
     }
 
-    /// `cpu`, which was not, is idle; or the reverse.
+    /// `cpu` becomes idle, or stops being idle; called at a change only.
     #[inline]
     pub fn set_idle(&mut self, cpu: CpuId, idle: bool) {
         let llc = &mut self.llcs[self.llc[cpu] as usize];
         llc.n_idle = if idle { llc.n_idle + 1 } else { llc.n_idle - 1 };
     }
 
-    /// The sums are those of these CPUs.
+    /// Fails if the sums are not those over `cpus`.
     pub fn check(&self, cpus: &[Cpu]) -> Result<(), String> {
         let mut llcs = vec![LlcCounts::default(); self.llcs.len()];
         for (c, llc) in cpus.iter().zip(&self.llc) {

@@ -1,5 +1,5 @@
-//! Queued spinlocks as an event model (spec 11): owner, FIFO of waiting CPUs, hand-over by
-//! distance.
+//! Queued spinlocks (kernel/locking/qspinlock.c) as an event model: an owner, a FIFO of waiting
+//! CPUs, and a hand-over that takes as long as the distance of the two CPUs asks.
 //!
 //! A waiting CPU has no event; a release grants the lock to the next one after the hand-over time.
 //! The FIFO is threaded through the CPUs (a CPU waits for at most one thing), so nothing allocates.
@@ -38,9 +38,9 @@ pub struct Site {
     pub slot: u8,
     /// Name as the metrics show it: `spin_pct.<name>`.
     pub name: &'static str,
-    /// What it is put together with in profiles: `spin_pct.<group>`.
+    /// The sites that profiles add up with this one: `spin_pct.<group>`.
     pub group: &'static str,
-    /// Metrics tell of it only if it was taken: a site of a single workload.
+    /// Metrics show it only if it was taken: it belongs to a single workload.
     pub only_if_taken: bool,
 }
 
@@ -54,7 +54,7 @@ impl Site {
     /// Group of waits for a task's state, where no lock is taken.
     pub const NO_LOCK: &'static str = "no_lock";
 
-    /// A site that metrics always tell of.
+    /// A site that metrics always show.
     pub const fn new(slot: u8, name: &'static str, group: &'static str) -> Self {
         Self { slot, name, group, only_if_taken: false }
     }
@@ -107,13 +107,16 @@ pub struct SiteStats {
     pub wait_ns: Ns,
 }
 
-const NOBODY: u32 = u32::MAX;
+const NO_CPU: u32 = u32::MAX;
 
+/// CPUs by number, or [`NO_CPU`].
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Lock {
     pub owner: u32,
+    /// The CPUs that wait, the first and the last; [`crate::Cpu`] has the links between them.
     pub head: u32,
     pub tail: u32,
+    /// The owner before: its cache holds the lock's line.
     pub last: u32,
 }
 
@@ -132,14 +135,14 @@ pub struct Locks {
 pub(crate) enum Acquire {
     /// Taken; the previous owner's CPU, whose cache holds the line.
     Taken { last: u32 },
-    /// Somebody owns it; `first` if nobody else waits (the pending bit is free).
+    /// Another CPU owns it. `first`: no other CPU waits, so the pending bit is free.
     Busy { first: bool },
 }
 
 impl Locks {
     pub(crate) fn add(&mut self, class: &'static str) -> LockId {
         self.classes.push(class);
-        self.locks.push(Lock { owner: NOBODY, head: NOBODY, tail: NOBODY, last: NOBODY });
+        self.locks.push(Lock { owner: NO_CPU, head: NO_CPU, tail: NO_CPU, last: NO_CPU });
         LockId(self.locks.len() as u32 - 1)
     }
 
@@ -154,7 +157,7 @@ impl Locks {
         &mut self.sites[site.slot as usize]
     }
 
-    /// Number of locks.
+    /// Number of locks, those of the runqueues included.
     #[allow(clippy::len_without_is_empty, reason = "every machine has runqueue locks")]
     pub fn len(&self) -> u32 {
         self.locks.len() as u32
@@ -164,7 +167,7 @@ impl Locks {
     #[inline]
     pub fn last_owner(&self, lock: LockId) -> Option<CpuId> {
         let last = self.locks[lock].last;
-        (last != NOBODY).then_some(CpuId(last))
+        (last != NO_CPU).then_some(CpuId(last))
     }
 
     /// The class of a lock, as lockstat would name it.
@@ -176,34 +179,35 @@ impl Locks {
     #[inline]
     pub fn owner(&self, lock: LockId) -> Option<CpuId> {
         let owner = self.locks[lock].owner;
-        (owner != NOBODY).then_some(CpuId(owner))
+        (owner != NO_CPU).then_some(CpuId(owner))
     }
 
     /// The CPU that waits for a lock at the head of its queue.
     #[inline]
     pub fn first_waiter(&self, lock: LockId) -> Option<CpuId> {
         let head = self.locks[lock].head;
-        (head != NOBODY).then_some(CpuId(head))
+        (head != NO_CPU).then_some(CpuId(head))
     }
 
-    /// Takes a free lock and gives it back: who held it before.
+    /// Takes a free lock and gives it back. Returns the CPU that held it before.
     #[inline]
     pub(crate) fn pass(&mut self, lock: LockId, cpu: CpuId, site: &Site) -> CpuId {
         let l = &mut self.locks[lock];
-        debug_assert!(l.owner == NOBODY, "{lock:?} is not free");
+        debug_assert!(l.owner == NO_CPU, "{lock:?} is not free");
         let last = std::mem::replace(&mut l.last, cpu.0);
         self.sites[site.slot as usize].acquired += 1;
-        if last == NOBODY { cpu } else { CpuId(last) }
+        // A lock that was never taken costs no transfer.
+        if last == NO_CPU { cpu } else { CpuId(last) }
     }
 
     #[inline]
     pub(crate) fn try_take(&mut self, lock: LockId, cpu: CpuId, site: &Site) -> Acquire {
         let l = &mut self.locks[lock];
         debug_assert!(l.owner != cpu.0, "{cpu} takes {lock:?} twice at {}", site.name);
-        if l.owner != NOBODY {
-            return Acquire::Busy { first: l.head == NOBODY };
+        if l.owner != NO_CPU {
+            return Acquire::Busy { first: l.head == NO_CPU };
         }
-        let last = if l.last == NOBODY { cpu.0 } else { l.last };
+        let last = if l.last == NO_CPU { cpu.0 } else { l.last };
         l.owner = cpu.0;
         self.sites[site.slot as usize].acquired += 1;
         Acquire::Taken { last }

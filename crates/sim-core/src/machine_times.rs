@@ -6,7 +6,7 @@ use topology::Machine;
 
 /// What follows from a machine's description once and for all.
 pub(crate) struct MachineTimes {
-    /// Length of a tick.
+    /// Length of a tick period, ns.
     pub tick_ns: Ns,
     /// 2^64 / tick_ns, rounded down.
     pub tick_inverse: u64,
@@ -20,8 +20,10 @@ pub(crate) struct MachineTimes {
 
 impl MachineTimes {
     pub fn new(machine: &Machine) -> Self {
+        // Speeds are even, so that half of one, while a cache debt is paid, is an integer.
         #[allow(clippy::float_arithmetic, reason = "once, before the run; integers from here on")]
         let to_speed = |f: f64| ((f * f64::from(FULL_SPEED / 2)).round() as u32).max(1) * 2;
+        // Only some of the lines read have changed since the last look: half a transfer on average.
         let scan = |line| (machine.costs.scan_cpu_ns + Ns::from(line) / 2).clamp(10, 200);
         Self {
             tick_ns: machine.tick_ns(),

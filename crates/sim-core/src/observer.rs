@@ -1,11 +1,11 @@
-//! What happened, told to whoever wants to know: metrics, traces, the ledger.
+//! What happened, told to an observer: metrics, a trace, a profile.
 
 use crate::{Category, Decision, LockId, MigrationCause, Ns, Site, Stack, TaskId, World};
 use topology::CpuId;
 
-/// Hears of events at the instant when they happen. An observer that is not there costs nothing:
-/// all methods are empty by default and calls are resolved at compile time. The executing CPU is
-/// `w.this` (no CPU of the machine in the policy's own timer).
+/// Is told of events at the instant when they happen. A run without an observer pays nothing for
+/// this: all methods are empty by default, and calls are resolved at compile time. The executing
+/// CPU is `w.this` (in the policy's own timer it is no CPU of the machine).
 ///
 /// Two observers watch together as a pair, and `&mut dyn Observer` is an observer too.
 pub trait Observer {
@@ -18,12 +18,12 @@ pub trait Observer {
     fn stays(&mut self, _w: &World, _cpu: CpuId) {}
 
     /// The executing CPU begins to wake `task`, which last was on `task.cpu` (`sched_waking`).
-    /// Not told of wake-ups that find it awake.
+    /// Wake-ups that find the task awake are not told.
     #[inline]
     fn waking(&mut self, _w: &World, _task: TaskId) {}
 
-    /// `task` counts on the runqueue of `cpu` from here on: by a wake-up, for the first time, or as
-    /// it was moved by another than its policy, of whose moves [`Observer::migrate`] tells.
+    /// `task` counts on the runqueue of `cpu` from here on: after a wake-up, a fork, or a move by
+    /// the engine. Of moves by the policy only [`Observer::migrate`] tells.
     #[inline]
     fn enqueued(&mut self, _w: &World, _cpu: CpuId, _task: TaskId) {}
 
@@ -68,25 +68,26 @@ pub trait Observer {
     #[inline]
     fn waited(&mut self, _w: &World, _cpu: CpuId, _site: &'static Site, _ns: Ns) {}
 
-    /// Does [`Observer::time_passed`] want to be told? It makes a run slower.
+    /// True if [`Observer::time_passed`] is to be called. It makes a run slower.
     #[inline]
     fn watches_time(&self) -> bool {
         false
     }
 
-    /// `cpu` has spent `ns` more in one category and one place. Told of all busy time (not of
-    /// idle CPUs and those leaving idle), to the nanosecond, if [`Observer::watches_time`].
+    /// `cpu` has spent `ns` more in one category and one place. Called only if
+    /// [`Observer::watches_time`], and then for all busy time to the nanosecond; time in idle and
+    /// in the exit from idle is not told.
     #[inline]
     fn time_passed(&mut self, _w: &World, _cpu: CpuId, _what: Category, _at: &Stack, _ns: Ns) {}
 
-    /// Does [`Observer::decided`] want to be told? Asked once, before the run.
+    /// True if [`Observer::decided`] is to be called. Asked once, before the run.
     #[inline]
     fn watches_decisions(&self) -> bool {
         false
     }
 
-    /// The executing CPU has decided something, on which no tracepoint tells, if
-    /// [`Observer::watches_decisions`].
+    /// The policy has decided something that no tracepoint shows, on the executing CPU. Called only
+    /// if [`Observer::watches_decisions`].
     #[inline]
     fn decided(&mut self, _w: &World, _what: &Decision) {}
 
@@ -107,10 +108,9 @@ pub trait Observer {
     #[inline]
     fn released(&mut self, _w: &World, _cpu: CpuId, _lock: LockId) {}
 
-    /// Does it matter to the observer in which order things happen on different CPUs, and does it
-    /// look at switches from task to task at all? If not, [`Simulation::run_events`] need not tell
-    /// of switches between tasks that only compute, nor of the events around them; of what it
-    /// tells, delays before a task runs for the first time after a wake-up may come early.
+    /// True if the observer needs every switch, and all events in the order of time across CPUs.
+    /// Otherwise [`Simulation::run_events`] may leave out switches between tasks that only compute,
+    /// and the events around them. It may also tell [`Observer::sched_delay`] early.
     ///
     /// [`Simulation::run_events`]: crate::Simulation::run_events
     #[inline]
@@ -118,7 +118,7 @@ pub trait Observer {
         true
     }
 
-    /// What was observed before is not to be measured. All times are accounted.
+    /// The measurement begins here: what was observed before does not count. Times are accounted.
     #[inline]
     fn measurement_begins(&mut self, _w: &World) {}
 
@@ -130,15 +130,15 @@ pub trait Observer {
     #[inline]
     fn end(&mut self, _w: &World) {}
 
-    /// True if watching on makes no sense (nothing more can be written): whoever drives the
-    /// simulation may stop it.
+    /// True if the observer can take in nothing more, as when its output cannot be written. The
+    /// driver of the simulation may then stop it.
     #[inline]
     fn has_enough(&self) -> bool {
         false
     }
 }
 
-/// Nobody is watching.
+/// An observer that watches nothing.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct NoObserver;
 
@@ -149,7 +149,7 @@ impl Observer for NoObserver {
     }
 }
 
-/// Writes the methods that hand everything on, so that no pair forgets a new one.
+/// Writes the methods that hand everything on, so that a pair cannot miss a new one.
 macro_rules! hand_on {
     ($self:ident => $($to:expr),+) => {
         hand_on! { $self, ($($to),+),

@@ -1,6 +1,6 @@
 //! The questions that the mechanism asks a scheduling policy, under the kernel's names.
 //!
-//! A policy decides and keeps its own books; it spends no time by itself. Where a decision takes
+//! A policy decides and keeps its own state; it spends no time by itself. Where a decision takes
 //! long or needs locks (a pull, a balance pass) the policy is *resumed* again and again and answers
 //! with the next [`Step`]; the mechanism carries the step out and asks again. Each step reads the
 //! world, and changes it, at the instant when the step before it has ended.
@@ -8,14 +8,14 @@
 use crate::{LockId, MaskId, Ns, SchedAttr, Site, Stack, TaskId, Within, World};
 use topology::CpuId;
 
-/// Why a CPU is chosen.
+/// The occasion at which a CPU is chosen.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SelectKind {
-    /// `try_to_wake_up`; `sync`: the waker says that it will sleep soon.
+    /// `try_to_wake_up`.
     Wake {
-        /// WF_SYNC
+        /// WF_SYNC: the waker says that it will sleep soon.
         sync: bool,
-        /// The wake runs in an interrupt; `current` is whatever was interrupted.
+        /// The wake-up runs in an interrupt; `current` is the task that was interrupted.
         in_irq: bool,
     },
     /// `wake_up_new_task`.
@@ -27,27 +27,27 @@ pub enum SelectKind {
 /// Answer of [`Policy::select_task_rq`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Choice {
-    /// The CPU.
+    /// The CPU chosen; it need not be allowed for the task.
     pub cpu: CpuId,
     /// Time the search took beyond the fixed part of the wake-up, ns.
     pub scan_ns: Ns,
 }
 
-/// Flags of an enqueue (spec 5.1).
+/// Flags of an enqueue: why the task comes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct EnqueueFlags {
-    /// ENQUEUE_WAKEUP
+    /// ENQUEUE_WAKEUP: it was woken.
     pub wakeup: bool,
-    /// ENQUEUE_MIGRATED
+    /// ENQUEUE_MIGRATED: it comes from another CPU.
     pub migrated: bool,
     /// First enqueue after fork.
     pub initial: bool,
 }
 
-/// Flags of a dequeue.
+/// Flags of a dequeue: why the task goes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct DequeueFlags {
-    /// DEQUEUE_SLEEP
+    /// DEQUEUE_SLEEP: it goes to sleep or exits; otherwise it is moved.
     pub sleep: bool,
 }
 
@@ -56,13 +56,13 @@ pub struct DequeueFlags {
 /// is granted, calls [`Policy::nested_done`], and releases it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Nested {
-    /// Lock to take.
+    /// The lock to take inside the runqueue's.
     pub lock: LockId,
     /// Call site for the profile.
     pub site: &'static Site,
-    /// Task concerned.
+    /// The task that is queued or unlinked.
     pub task: TaskId,
-    /// Meaning private to the policy.
+    /// What to do, in a code of the policy's own.
     pub op: u8,
 }
 
@@ -85,7 +85,7 @@ pub enum Step {
     /// Wake a task, with all locks that the path holds kept meanwhile; then resume. Paths of
     /// programs only (see [`crate::Program::path`]).
     Wake {
-        /// Whom.
+        /// The task to wake.
         task: TaskId,
         /// WF_SYNC, as in [`crate::Op::Wake`].
         sync: bool,
@@ -95,11 +95,12 @@ pub enum Step {
     IrqOff,
     /// From here interrupts cut in again.
     IrqOn,
-    /// The path is finished.
+    /// The path is finished. A path that took locks has released them, but for those that it began
+    /// with.
     Done,
 }
 
-/// Work for a CPU's stopper thread (spec 14.1 S2).
+/// Work for a CPU's stopper thread (`struct cpu_stop_work`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum StopWork {
     /// Move this task (it ran here when the work was queued) to another CPU: `sched_exec`.
@@ -122,8 +123,8 @@ pub trait Policy {
     /// A task has exited and left its runqueue; its id may be used again.
     fn task_dead(&mut self, _w: &mut World, _p: TaskId) {}
 
-    /// `select_task_rq`: choose a CPU for `p`. Need not be allowed for `p`: the mechanism falls
-    /// back.
+    /// `select_task_rq`: chooses a CPU for `p`. The choice need not be allowed for `p`: the
+    /// mechanism then falls back to another CPU.
     fn select_task_rq(&mut self, w: &mut World, p: TaskId, kind: SelectKind) -> Choice;
 
     /// The search of `choice` has taken its time and ends now: the CPU to commit to. The default
@@ -136,16 +137,16 @@ pub trait Policy {
     /// (`migrate_task_rq`). `p.cpu` still is `from`.
     fn migrate_task_rq(&mut self, _w: &mut World, _p: TaskId, _from: CpuId, _to: CpuId) {}
 
-    /// Put `p` on the runqueue of `cpu`, whose lock is held. The mechanism has set `on_rq` and
+    /// Puts `p` on the runqueue of `cpu`, whose lock is held. The mechanism has set `on_rq` and
     /// counted `nr_running` (so it includes `p`).
     fn enqueue_task(&mut self, w: &mut World, cpu: CpuId, p: TaskId, flags: EnqueueFlags) -> Hook;
 
-    /// Take `p` off the runqueue of `cpu`, whose lock is held. `nr_running` still includes `p`.
+    /// Takes `p` off the runqueue of `cpu`, whose lock is held. `nr_running` still includes `p`.
     ///
-    /// A task that sleeps may be kept on the queue for a while (delayed dequeue): say so by
-    /// [`World::set_delayed`]. It stays counted; when the class wants to be rid of it, inside a
-    /// later [`Policy::pick_next_task`] or [`Policy::wakeup_preempt`], it takes the mark off and
-    /// calls [`World::deactivate`].
+    /// A policy may keep a sleeping task on the queue for a while (delayed dequeue): it marks the
+    /// task by [`World::set_delayed`], and the task stays counted. To take it off at last, inside a
+    /// later [`Policy::pick_next_task`] or [`Policy::wakeup_preempt`], the policy clears the mark
+    /// and calls [`World::deactivate`].
     fn dequeue_task(&mut self, w: &mut World, cpu: CpuId, p: TaskId, flags: DequeueFlags) -> Hook;
 
     /// The lock of the nested critical section `n`, asked for by a hook on `cpu`'s runqueue, is
@@ -168,8 +169,8 @@ pub trait Policy {
     fn wakeup_preempt(&mut self, w: &mut World, cpu: CpuId, p: TaskId, flags: EnqueueFlags);
 
     /// The task that should run on `cpu`, or `None` if no task of this class is runnable. The
-    /// previous task, if still runnable, is a candidate. Nothing is changed but buddies, and
-    /// delayed tasks that it meets leave the queue.
+    /// previous task, if still runnable, is a candidate. Changes nothing but buddies, and takes
+    /// delayed tasks that it meets off the queue.
     fn pick_next_task(&mut self, w: &mut World, cpu: CpuId) -> Option<TaskId>;
 
     /// `put_prev_task` and `set_next_task`: `cpu` goes over from `prev` to `next`, which differ
@@ -195,11 +196,12 @@ pub trait Policy {
         w.cpus[cpu].tick_next
     }
 
-    /// Until when do ticks of `cpu`, which runs a task, and the switches that they lead to concern
-    /// nobody but this CPU and the tasks on its queue, if nobody touches the queue before? Up to
-    /// then no tick raises a softirq, each of the tasks works on its segment (see
-    /// [`World::works_until`]), there always is one to pick, and [`Policy::switch_task`] asks for
-    /// nothing. Whatever else brings that instant forward calls [`World::disturb`]. 0: not at all.
+    /// Until when `cpu`, which runs a task, may run ahead of the other CPUs; 0: not at all. Up to
+    /// that instant its ticks, and the switches that they lead to, concern only this CPU and the
+    /// tasks on its queue, as long as no other CPU touches the queue. This means: no tick raises a
+    /// softirq, each of the tasks works on its segment ([`World::works_until`]), there always is a
+    /// task to pick, and [`Policy::switch_task`] returns no hook. A policy that brings the instant
+    /// forward for another reason calls [`World::disturb`].
     fn only_ticks_until(&self, _w: &World, _cpu: CpuId) -> Ns {
         0
     }
@@ -216,12 +218,12 @@ pub trait Policy {
     }
 
     /// The stopper of `cpu` was woken for [`StopWork`]: `nr_running` counts it from here on
-    /// (`ttwu_do_activate`). The mechanism calls this for `sched_exec`; a policy that queues work
-    /// by [`World::stop_one_cpu`] knows by itself.
+    /// (`ttwu_do_activate`). Called for work of the mechanism only (`sched_exec`, a new affinity),
+    /// not for work that the policy itself queues by [`World::stop_one_cpu`].
     fn stopper_woken(&mut self, _w: &mut World, _cpu: CpuId) {}
 
-    /// Does a CPU go to sleep although tasks count on its runqueue? They may wait for any CPU, as
-    /// in sched_ext's dispatch queues, and then only need_resched makes it look again.
+    /// True if a CPU may go to sleep while tasks count on its runqueue. Such tasks may run on any
+    /// CPU, as in sched_ext's dispatch queues, and only need_resched makes the CPU look again.
     fn idles_with_queued(&self) -> bool {
         false
     }
@@ -254,10 +256,10 @@ pub trait Policy {
         w.replay_ticks(cpu, |w| self.task_tick(w, cpu));
     }
 
-    /// What it has counted before is not to be measured.
+    /// The measurement begins here: the policy's counters start again.
     fn measurement_begins(&mut self) {}
 
-    /// What it has counted since the measurement began, by names of metrics.
+    /// What the policy has counted since the measurement began: metrics by name.
     fn results(&self) -> Vec<(&'static str, f64)> {
         Vec::new()
     }

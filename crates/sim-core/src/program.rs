@@ -23,7 +23,7 @@ pub enum Op {
     SleepUntil(Ns),
     /// Wake a task. Nothing happens if it is not asleep when the wake-up looks at it.
     Wake {
-        /// Whom.
+        /// The task to wake.
         task: TaskId,
         /// WF_SYNC: the waker is about to sleep.
         sync: bool,
@@ -41,11 +41,11 @@ pub enum Op {
     /// Run a kernel path of the program's own: [`Program::path`] says its steps.
     Path,
     /// `sched_setscheduler`, `setpriority`: gives a task another policy, nice level and slice. It
-    /// stays where it is; whoever should run by the new weights does so at once.
+    /// stays where it is. If by the new weights another task should run there, it does so at once.
     SetScheduler {
-        /// Whom; often the task itself.
+        /// The task to change; often the caller itself.
         task: TaskId,
-        /// All three properties.
+        /// Its new policy, nice level and slice.
         attr: SchedAttr,
     },
     /// `sched_setaffinity`: gives a task another set of allowed CPUs. If it waits where it is no
@@ -53,12 +53,12 @@ pub enum Op {
     /// sleeps its next wake-up chooses anew. (Linux makes the caller wait for the stopper; here it
     /// goes on.)
     SetAffinity {
-        /// Whom; often the task itself.
+        /// The task to change; often the caller itself.
         task: TaskId,
         /// The CPUs, from [`ProgramCx::mask`].
         allowed: MaskId,
     },
-    /// Leave.
+    /// `exit()`: the task is never asked again.
     Exit,
 }
 
@@ -112,7 +112,7 @@ pub trait Program {
     fn next(&mut self, cx: &mut ProgramCx<'_>, task: TaskId) -> Op;
 
     /// Next step of the kernel path that `task` has entered by [`Op::Path`] on [`ProgramCx::cpu`].
-    /// Asked again and again until [`Step::Done`], each time at the instant when the step before
+    /// Called again and again until [`Step::Done`], each time at the instant when the step before
     /// has ended. Interrupts are off, so a CPU has at most one such path under way, and it may
     /// hold locks.
     fn path(&mut self, _cx: &mut ProgramCx<'_>, _task: TaskId) -> Step {
@@ -143,13 +143,14 @@ pub trait Program {
         0.0
     }
 
-    /// True when everything that the workload starts is there and it can be measured.
-    /// Asked after each event until it is; then comes [`Program::measurement_begins`].
+    /// True when all that the workload starts is there, so that the measurement can begin. Called
+    /// after each event until then; [`Program::measurement_begins`] follows.
     fn is_under_way(&self) -> bool {
         true
     }
 
-    /// What happened before is not to be measured ([`Simulation::begin_measurement`]).
+    /// The measurement begins here ([`Simulation::begin_measurement`]): the program's counts start
+    /// again.
     ///
     /// [`Simulation::begin_measurement`]: crate::Simulation::begin_measurement
     fn measurement_begins(&mut self) {}
@@ -175,7 +176,7 @@ pub trait Program {
     }
 }
 
-/// What a program may see and do.
+/// What a program may see and do while it is asked.
 pub struct ProgramCx<'a> {
     pub(crate) w: &'a mut World,
 }
@@ -187,12 +188,12 @@ impl<'a> ProgramCx<'a> {
 }
 
 impl ProgramCx<'_> {
-    /// The present instant.
+    /// The present instant, ns since the start of the run.
     pub fn now(&self) -> Ns {
         self.w.now
     }
 
-    /// The machine.
+    /// The machine that the run is simulated on.
     pub fn machine(&self) -> &Machine {
         &self.w.machine
     }
@@ -217,7 +218,7 @@ impl ProgramCx<'_> {
         self.w.mask(set)
     }
 
-    /// Keeps the pids up to this one for tasks that ask for them.
+    /// Keeps the pids up to `last` for tasks that ask for one of them ([`TaskAttr::pid`]).
     pub fn reserve_pids(&mut self, last: Pid) {
         self.w.reserve_pids(last);
     }
@@ -264,6 +265,7 @@ impl ProgramCx<'_> {
         let w = &mut *self.w;
         let before = w.tasks[task].io_wait.take();
         if let Some(cpu) = before {
+            // Where it went to sleep, wherever it runs now.
             w.cpus[cpu].n_io_waits -= 1;
         }
         if waits {
@@ -296,7 +298,7 @@ impl ProgramCx<'_> {
         self.w.tasks[task].wake_cpu
     }
 
-    /// Writes `p->wake_cpu`.
+    /// Writes `p->wake_cpu`; the CPU need not be allowed.
     pub fn set_wake_cpu(&mut self, task: TaskId, cpu: CpuId) {
         self.w.tasks[task].wake_cpu = cpu;
     }

@@ -1,18 +1,18 @@
 //! Why a task waits where it does, and why an idle CPU did not get it: notes that a policy leaves
-//! at its decisions, for whoever explains a run afterwards.
+//! at its decisions, for an explanation of the run.
 //!
 //! A note is a pointer to a constant, written over the one before, and nothing in a simulation
-//! reads it. What a CPU looked for in vain is noted by the level of its domain chain, since a task
-//! behind another cache is missed by the decision of the level that spans both.
+//! reads it. A CPU's vain search is noted by the level of its domain chain: the decision that
+//! misses a task behind another cache is that of the level that spans both CPUs.
 
 use crate::{Ns, TaskId, World};
 use std::fmt;
 use topology::CpuId;
 
-/// Who can take a task that was put somewhere by a rule.
+/// The CPUs that can take a task from where a rule has put it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Takers {
-    /// Its CPU, and whoever balances.
+    /// Its CPU, and any CPU that balances.
     #[default]
     Balance,
     /// Its CPU only.
@@ -26,15 +26,15 @@ pub enum Takers {
 pub struct Reason {
     /// Short: the kernel's function, a colon, what it did.
     pub name: &'static str,
-    /// A sentence for whoever does not know the function by heart.
+    /// A sentence for readers who do not know the function by heart.
     pub text: &'static str,
     /// Features and tunables that change it; may be empty.
     pub knob: &'static str,
-    /// If it is about where a task was put.
+    /// For a rule that places tasks: the CPUs that can take the task from there.
     pub takers: Takers,
 }
 
-/// Constants are what they are called.
+/// Prints the name alone: it identifies the constant.
 impl fmt::Debug for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name)
@@ -111,9 +111,9 @@ const LEVELS: usize = 8;
 /// An attempt to get a task, and what it failed by.
 #[derive(Clone, Copy, Debug)]
 pub struct Attempt {
-    /// When, ns; 0 if never.
+    /// The instant of the attempt, ns; 0 if there was none.
     pub at: Ns,
-    /// Why it brought nothing.
+    /// Why it brought no task.
     pub reason: &'static Reason,
     /// The queue that it is about, if it is about one.
     pub queue: Option<CpuId>,
@@ -140,12 +140,13 @@ impl Sought {
     pub fn at_level(&self, level: usize) -> Attempt {
         let looked = self.by_level[level.min(LEVELS - 1)];
         let (from, gave_up) = self.gave_up;
+        // Of a search that failed and one that was not made, the later is why the CPU has no task.
         if level >= from && gave_up.at >= looked.at { gave_up } else { looked }
     }
 }
 
 impl World {
-    /// `p` is where it is because of this.
+    /// Notes why `p` is where it is.
     #[inline]
     pub fn note_placed(&mut self, p: TaskId, reason: &'static Reason) {
         self.tasks[p].placed = reason;

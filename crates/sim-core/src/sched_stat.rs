@@ -2,9 +2,10 @@
 //! scheduling domain (`struct sched_domain`).
 //!
 //! The counters lie in dense arrays and are incremented where the thing happens: the runqueue's by
-//! the engine, the domains' by the class that balances. What follows from others is not counted but
-//! calculated when somebody asks: each switch is a call of `schedule()`, and each switch to a task
-//! begins a time slice. The names are the kernel's (kernel/sched/stats.c, version 17 of the file).
+//! the engine, the domains' by the class that balances. What follows from other counters is not
+//! counted but calculated on demand: each switch is a call of `schedule()`, and each switch to a
+//! task begins a time slice. The names are the kernel's (kernel/sched/stats.c, version 17 of the
+//! file).
 //!
 //! The kernel counts a task that is preempted on its way to sleep neither as waiting nor as a new
 //! time slice; here it waits as any other.
@@ -62,7 +63,7 @@ enum WokenHere {
 enum WokenThere {
     /// Where it was before.
     Prev,
-    /// Another one behind the LLC of where it was before.
+    /// Another one, behind the LLC of the CPU where it was before.
     SameLlc,
     /// Behind another LLC.
     OtherLlc,
@@ -224,9 +225,8 @@ impl World {
         }
     }
 
-    /// `ttwu_stat`: the executing CPU has chosen `to` for a task that was on `from`. Kept, as what
-    /// is below, out of what every event runs through: it would keep other things from being
-    /// inlined.
+    /// `ttwu_stat`: the executing CPU has chosen `to` for a task that was on `from`. Not inlined,
+    /// and neither is what follows: it would keep parts of frequent paths from being inlined.
     #[inline(never)]
     pub(crate) fn count_wakeup(&mut self, from: CpuId, to: CpuId) {
         if to == self.this {
@@ -263,6 +263,7 @@ impl World {
     fn count_remote(&mut self, to: CpuId, why: WokenThere) {
         let domains = &self.machine.domains;
         let chain = &domains.chains[self.this];
+        // `ttwu_stat()` walks up from the lowest domain as well.
         let spans = |link: &topology::ChainLink| domains.domain(link.domain).span.contains(to);
         let level = chain.iter().position(spans).unwrap_or(chain.len().saturating_sub(1));
         self.stat.sd_mut(self.this, level).remote[why as usize] += 1;

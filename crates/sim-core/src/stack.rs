@@ -3,7 +3,7 @@
 //! A CPU's frames, its lock waits and its task's operation are turned into a call chain with the
 //! names of Linux 6.4 on x86-64. Names are as fine as the steps of the engine: time that a step
 //! spends in several functions is given to their caller. Nothing here is used unless an observer
-//! wants to know (see [`crate::Observer::watches_time`]).
+//! asks for it ([`crate::Observer::watches_time`]).
 
 use crate::{SelectKind, Site, TaskId};
 
@@ -56,7 +56,7 @@ impl PathGroup {
         PathGroup::Tick,
     ];
 
-    /// A short name.
+    /// The name that tables show.
     pub const fn name(self) -> &'static str {
         match self {
             PathGroup::User => "user",
@@ -95,11 +95,11 @@ pub enum Within {
 /// What a CPU was doing for a while.
 #[derive(Clone, Debug)]
 pub struct Stack {
-    /// Whose time it was; IDLE and STOP included.
+    /// The task whose time it was; IDLE and STOP included.
     pub task: TaskId,
     /// The part that the innermost path belongs to.
     pub group: PathGroup,
-    /// What it was spinning for.
+    /// The call site where it was spinning; `None` if it was not.
     pub site: Option<&'static Site>,
     funcs: Vec<&'static str>,
 }

@@ -118,7 +118,7 @@ impl MaskId {
 pub struct GroupId(pub u16);
 
 impl GroupId {
-    /// The root group, in which all tasks are that no other group is said for.
+    /// The root group: tasks are in it unless their program says another one.
     pub const ROOT: GroupId = GroupId(0);
 }
 
@@ -126,7 +126,7 @@ impl GroupId {
 /// class: see [`crate::Op::SetScheduler`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct SchedAttr {
-    /// Scheduling policy.
+    /// SCHED_OTHER, SCHED_BATCH or SCHED_IDLE.
     pub policy: SchedPolicy,
     /// Nice level, -20..=19.
     pub nice: i8,
@@ -145,7 +145,7 @@ pub struct TaskAttr {
     pub pid: Option<Pid>,
     /// Nice level, -20..=19; changed later, like the next two, by [`crate::Op::SetScheduler`].
     pub nice: i8,
-    /// Scheduling policy.
+    /// SCHED_OTHER, SCHED_BATCH or SCHED_IDLE.
     pub policy: SchedPolicy,
     /// Custom slice, ns, see [`SchedAttr`]; 0: the base slice.
     pub slice_ns: u32,
@@ -166,7 +166,8 @@ pub struct TaskAttr {
     pub kthread: bool,
     /// A thread of the system's own that never ends: it does not keep a run going.
     pub daemon: bool,
-    /// Memory that the task touches again and again, KiB (spec 9.7).
+    /// Memory that the task touches again and again, KiB; what of it lies in a cache is lost when
+    /// the task moves or others run. 0: it costs nothing to refill.
     pub working_set_kib: u32,
 }
 
@@ -209,20 +210,21 @@ impl Task {
     }
 }
 
-/// Mechanism state of a task (spec 2.1, the parts no policy owns).
+/// The state of a task (`struct task_struct`) that no policy owns.
 #[derive(Clone, Debug)]
 pub struct Task {
-    /// Static attributes.
+    /// What it was made with, and what system calls have changed since.
     pub attr: TaskAttr,
-    /// What tools call it.
+    /// The number that tools show.
     pub pid: Pid,
     /// How it sleeps when it does.
     pub sleeps: SleepState,
     /// Where it went to sleep, if it waits for a disk (`p->in_iowait`).
     pub(crate) io_wait: Option<CpuId>,
-    /// See [`TaskState`].
+    /// Where it is in its life, as wakers see it.
     pub state: TaskState,
-    /// PF_EXITING: its exit has begun, so a SYNC wake-up by it is none (spec 5.5).
+    /// PF_EXITING: its exit has begun. A SYNC wake-up by it is treated as an ordinary one
+    /// (`select_task_rq_fair()`).
     pub exiting: bool,
     /// Counted on the runqueue of `cpu` (queued or running).
     pub on_rq: bool,
@@ -243,7 +245,7 @@ pub struct Task {
     pub wake_cpu: CpuId,
     /// Why its last placement chose the CPU that it did.
     pub placed: &'static Reason,
-    /// Number of CPUs allowed.
+    /// Number of CPUs on which it may run.
     pub nr_cpus_allowed: u32,
     /// Since when it waits for a CPU (enqueue or put back), for the latency metrics.
     pub runnable_since: Ns,
@@ -256,22 +258,22 @@ pub struct Task {
     pub cache_cpu: CpuId,
     /// What that CPU's caches had seen when it left.
     pub(crate) cache_mark: u64,
-    /// Work left in the current segment, ns at full speed.
+    /// Work left in the current segment, in 2^-17 ns at full speed.
     pub work_left: u64,
-    /// Cache debt left, ns (spec 9.7).
+    /// Cache debt left, in 2^-17 ns at full speed.
     pub debt: u64,
     /// The current segment is kernel work: accounted as kernel, and preempted in preemptible
     /// kernels only.
     pub in_kernel: bool,
     /// Its program has called [`crate::ProgramCx::prepare_to_wait`] and not waited yet.
     pub prepared: bool,
-    /// Each tick that finds it current is told to its program.
+    /// The program is told of each tick that finds the task current.
     pub ticks_watched: bool,
     /// For how long it was current before its present turn, ns.
     pub ran_ns: Ns,
     /// Next task on the same wake list.
     pub next_on_wake_list: TaskId,
-    /// First CPU that spins until this task's state changes (`on_cpu`, `migrating`).
+    /// First CPU that spins until `on_cpu` or `migrating` of this task ends; `u32::MAX`: none.
     pub spinner: u32,
     /// Which CPU took its `pi_lock` last ([`crate::World::take_pi_lock`]).
     pub(crate) pi_cpu: CpuId,

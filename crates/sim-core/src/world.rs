@@ -30,14 +30,14 @@ const FIRST_PID: u32 = 1000;
 /// Kernel knobs of a run that belong to the mechanism.
 #[derive(Clone, Copy, Debug)]
 pub struct Config {
-    /// The TTWU_QUEUE feature: remote wake-ups use the wake list (spec 5.3).
+    /// The TTWU_QUEUE feature: remote wake-ups may use the wake list (`ttwu_queue_cond()`).
     pub ttwu_queue: bool,
-    /// Timer slack of normal tasks, ns (spec 9.4).
+    /// Timer slack of normal tasks, ns: their timers fire this much later than asked.
     pub timer_slack_ns: Ns,
     /// Task group of user tasks for which their program says none, as of all that a login shell
     /// starts. Kernel threads and daemons are not in it.
     pub user_group: GroupId,
-    /// Ticks are simulated one by one instead of computed: slow, for the twin test.
+    /// Ticks are simulated one by one instead of computed: slow, for tests that compare the two.
     pub simulate_every_tick: bool,
 }
 
@@ -55,11 +55,11 @@ impl Default for Config {
 /// Why a task changed its CPU.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum MigrationCause {
-    /// Chosen by a wake-up.
+    /// `try_to_wake_up` chose another CPU.
     Wake,
-    /// `wake_up_new_task`.
+    /// `wake_up_new_task` chose another CPU than the parent's.
     Fork,
-    /// `sched_exec`.
+    /// `sched_exec` chose another CPU.
     Exec,
     /// Moved by `sched_setaffinity`.
     Affinity,
@@ -71,7 +71,7 @@ pub enum MigrationCause {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PolicyMove {
     slot: u8,
-    /// The kernel's function.
+    /// The kernel's function that makes such moves.
     pub name: &'static str,
 }
 
@@ -106,10 +106,10 @@ impl MigrationCause {
     }
 }
 
-/// Plain counters of a run.
+/// Counters since the measurement began.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Counters {
-    /// Context switches.
+    /// Context switches, those to the idle task and the stopper included.
     pub switches: u64,
     /// Wake-ups that made a task runnable.
     pub wakeups: u64,
@@ -119,7 +119,7 @@ pub struct Counters {
     pub migrations: [u64; 5],
     /// Migrations by [`MigrationCause::index`].
     pub migrations_by_cause: [u64; MigrationCause::COUNT],
-    /// IPIs sent.
+    /// IPIs sent. A polling CPU that is woken by a store gets none.
     pub ipis: u64,
     /// Events handled by the engine.
     pub events: u64,
@@ -133,17 +133,17 @@ struct Pids {
 
 /// The state of a simulation: CPUs, tasks, locks and the clock.
 pub struct World {
-    /// The present instant.
+    /// The present instant, ns since the start of the run.
     pub now: Ns,
     /// Since when accounts and counters are kept, ns.
     pub measured_from: Ns,
-    /// The CPU whose event is being handled.
+    /// The CPU whose event is being handled; outside of all CPUs a number that none has.
     pub this: CpuId,
-    /// The machine.
+    /// The machine, the same during the whole run.
     pub machine: Arc<Machine>,
-    /// Knobs.
+    /// Kernel knobs, the same during the whole run.
     pub config: Config,
-    /// All CPUs.
+    /// All CPUs, with their runqueues.
     pub cpus: PerCpu<Cpu>,
     /// All tasks; ids of exited ones are used again.
     pub tasks: PerTask<Task>,
@@ -155,18 +155,18 @@ pub struct World {
     pub sought: PerCpu<Sought>,
     /// Locks and their statistics.
     pub locks: Locks,
-    /// Counters.
+    /// Switches, wake-ups, migrations, IPIs and events.
     pub counters: Counters,
     /// What /proc/schedstat counts beside the runqueues.
     pub stat: SchedStat,
     /// Values recorded by [`crate::ProgramCx::record`], ns.
     pub samples: Vec<Ns>,
-    /// CPUs for which [`Cpu::idle`] holds, and tasks that wait on a runqueue without running.
+    /// Number of CPUs for which [`Cpu::idle`] holds.
     pub n_idle: u32,
-    /// CPUs for which [`Cpu::idle`] holds, as a set.
+    /// The CPUs for which [`Cpu::idle`] holds.
     pub idle_cpus: CpuSet,
     pub(crate) counts: Counts,
-    /// Tasks on runqueues that are not running.
+    /// Number of tasks that wait on a runqueue without running.
     pub n_waiting: u32,
     /// Integral of [`World::n_idle_while_runnable`] over time, ns.
     pub idle_while_runnable_ns: u128,
@@ -269,7 +269,7 @@ impl World {
 
     /// The set of CPUs that `p` may use.
     pub fn allowed_set(&self, p: TaskId) -> &CpuSet {
-        &self.masks[MaskId((self.tasks[p].attr.allowed.0 as usize) as u32)]
+        &self.masks[self.tasks[p].attr.allowed]
     }
 
     /// What tools call the task `p` on `cpu`: 0 for the idle task, a number by CPU for its stopper.
@@ -281,8 +281,8 @@ impl World {
         }
     }
 
-    /// Registers a command name. There are at most 65536 different ones; whoever would have one
-    /// more is called like the last of them.
+    /// Registers a command name. There are at most 65536 different ones; a further name becomes the
+    /// last of them.
     pub fn comm(&mut self, name: &str) -> u16 {
         let known = self.comms.iter().position(|c| c == name);
         known.unwrap_or_else(|| {
@@ -305,11 +305,13 @@ impl World {
 
     /// Makes a task, not yet runnable.
     pub fn new_task(&mut self, mut attr: TaskAttr) -> TaskId {
+        // As with autogroups, threads of the system's own stay in the root group.
         if attr.group == GroupId::ROOT && !attr.kthread && !attr.daemon {
             attr.group = self.config.user_group;
         }
         let allowed = &self.masks[attr.allowed];
         let first = allowed.first().expect("an affinity mask allows at least one CPU");
+        // Pids below the first belong to kernel threads: a program cannot ask for them.
         let own = attr.pid.filter(|pid| pid.0 >= self.pids.first.0);
         let pid = own.unwrap_or(self.pids.next);
         let task = Task::new(attr, pid, first, allowed.len() as u32);
@@ -323,12 +325,12 @@ impl World {
         TaskId(self.tasks.len() as u32 - 1)
     }
 
-    /// Pids up to this one are given to nobody who does not ask for them.
+    /// Pids up to `last` are given only to tasks that ask for one of them.
     pub(crate) fn reserve_pids(&mut self, last: Pid) {
         self.pids.next = self.pids.next.max(Pid(last.0 + 1));
     }
 
-    /// Adds a lock of a class (the runqueue locks exist).
+    /// Adds a lock of a class; the runqueue locks exist from the start.
     pub fn new_lock(&mut self, class: &'static str) -> LockId {
         self.locks.add(class)
     }
@@ -356,14 +358,14 @@ impl World {
         self.times.line_ns[self.distance(a, b) as usize]
     }
 
-    /// The executing CPU takes `p`'s `pi_lock`. Nobody ever waits for it here; its line comes from
-    /// the CPU that took it last (spec 11.2), which lasts the ns returned.
+    /// The executing CPU takes `p`'s `pi_lock`. No CPU ever waits for it in this model. Returns the
+    /// ns that its line takes to come from the CPU that took it last.
     pub fn take_pi_lock(&mut self, p: TaskId) -> Ns {
         let from = std::mem::replace(&mut self.tasks[p].pi_cpu, self.this);
         self.line_ns(from, self.this)
     }
 
-    /// Time to look at another CPU's idle state in a scan by the executing CPU (spec 9.5), ns.
+    /// Time to read another CPU's idle state in a scan by the executing CPU, ns.
     #[inline]
     pub fn scan_ns(&self, other: CpuId) -> Ns {
         self.times.scan_ns[self.distance(self.this, other) as usize]
@@ -407,6 +409,7 @@ impl World {
         let c = &mut self.cpus[cpu];
         if c.occupancy != occupancy {
             c.occupancy = occupancy;
+            // Only siblings change their speed by it, at the end of the event.
             if !self.siblings[cpu].is_empty() {
                 self.after.speed_changed.push(cpu);
                 self.after.disturbed = true;
@@ -414,7 +417,7 @@ impl World {
         }
     }
 
-    /// The speed that `cpu` has now, by what its siblings do.
+    /// The speed that `cpu` has now: that beside its busiest sibling.
     pub(crate) fn speed_of(&self, cpu: CpuId) -> u32 {
         let worst = self.siblings[cpu].iter().map(|s| self.cpus[*s].occupancy).fold(
             Occupancy::Idle,

@@ -1,8 +1,8 @@
 //! Changing a task from outside: `sched_setscheduler` and `sched_setaffinity`, executed by a task.
 //!
-//! Both take the runqueue's lock of the task concerned, wherever that is by then. What follows is
-//! the class's affair, but for the move that a new affinity may ask for: who waits is moved by the
-//! caller, who runs by its CPU's stopper, who sleeps or is being woken when it is runnable next.
+//! Both take the lock of the runqueue where the task is by then, and let the policy do the change.
+//! A new affinity may force the task to move: a task that waits is moved by the caller, a running
+//! task by its CPU's stopper, and a task that sleeps or is being woken when it is runnable next.
 
 use crate::frame::{AttrStep, Change};
 use crate::frame::{Flow, Frame, Path, Pc};
@@ -15,11 +15,12 @@ use topology::CpuId;
 const MOVED: EnqueueFlags = EnqueueFlags { wakeup: false, migrated: true, initial: false };
 
 impl World {
-    /// The attribute itself, when whoever keeps books by it has been told.
+    /// Stores the attribute. The policy has been told before: its sums are by the old value.
     fn store(&mut self, p: TaskId, change: Change) {
         match change {
             Change::Scheduler(attr) => self.tasks[p].attr.set_sched(attr),
             Change::Affinity(mask) => {
+                // The counts are by mask: out under the old one, in under the new one.
                 if self.waits_pinned(p) {
                     self.count_pinned(self.tasks[p].attr.allowed, false);
                 }
@@ -47,7 +48,7 @@ impl World {
 }
 
 impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
-    /// Apart from the steps of frequent paths, which it must not slow down.
+    /// Kept apart from the steps of frequent paths, so that it does not slow them down.
     #[inline(never)]
     pub(crate) fn attr_step(&mut self, cpu: CpuId) -> Flow {
         match self.w.cpus[cpu].attr_step {
@@ -80,14 +81,17 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     }
 
     fn attr_begin(&mut self, cpu: CpuId) -> Flow {
-        let (p, change) = (self.w.cpus[cpu].top().task, self.w.cpus[cpu].change);
+        let p = self.w.cpus[cpu].top().task;
+        let change = self.w.cpus[cpu].change;
         let t = &self.w.tasks[p];
         match t.state {
             TaskState::Dead => return self.pop_frame(cpu),
+            // On no runqueue yet: nothing but the attribute changes.
             TaskState::New => {
                 self.w.store(p, change);
                 return self.pop_frame(cpu);
             }
+            // No runqueue's lock protects a task in transit (`task_rq_lock()` waits as well).
             _ if t.migrating => {
                 let pc = self.attr_next(cpu, AttrStep::Begin);
                 return self.wait_for_task(cpu, p, Site::MIGRATING_WAIT, pc);
@@ -103,7 +107,8 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     /// True if the task is still on the runqueue whose lock is held; else the lock is released.
     fn attr_is_there(&mut self, cpu: CpuId) -> bool {
         let top = self.w.cpus[cpu].top();
-        let (p, at) = (top.task, top.target);
+        let p = top.task;
+        let at = top.target;
         let t = &self.w.tasks[p];
         let is_there = t.cpu == at && !t.migrating;
         if !is_there {
@@ -112,7 +117,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         is_there
     }
 
-    /// It takes the task off its queue and puts it back, as it is in the kernel.
+    /// The lock is held: a queued task is taken off its queue and put back, as in the kernel.
     fn attr_locked(&mut self, cpu: CpuId) -> Flow {
         if !self.attr_is_there(cpu) {
             let pc = self.attr_next(cpu, AttrStep::Begin);
@@ -133,7 +138,8 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
             return self.w.goto(cpu, pc);
         }
         let top = self.w.cpus[cpu].top();
-        let (p, at) = (top.task, top.target);
+        let p = top.task;
+        let at = top.target;
         let change = self.w.cpus[cpu].change;
         self.catch_up(at);
         let hook = match change {
@@ -141,24 +147,28 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
             Change::Affinity(mask) => self.policy.set_cpus_allowed(&mut self.w, p, mask),
         };
         self.w.store(p, change);
-        // Other weights, other turns: another tick may be the one that decides there.
+        // With other weights another tick may be the next one that decides there.
         self.w.touch(at);
         let t = &self.w.tasks[p];
+        // A sleeping task chooses anew at its wake-up: it is not misplaced.
         let counts = t.on_rq || t.state == TaskState::Waking;
         self.w.tasks[p].misplaced = counts && !self.w.allowed(p, at);
         let pc = self.attr_next(cpu, AttrStep::Applied);
         self.run_hook(cpu, hook, pc)
     }
 
-    /// It is moved now, or its stopper is called, or whoever wakes it will see.
+    /// Moves the task now, or calls its CPU's stopper. A task that is being woken is looked at
+    /// again when it is runnable ([`Self::check_woken`]).
     fn attr_applied(&mut self, cpu: CpuId) -> Flow {
         let top = self.w.cpus[cpu].top();
-        let (p, at) = (top.task, top.target);
+        let p = top.task;
+        let at = top.target;
         let t = &self.w.tasks[p];
         let must_leave = t.misplaced && t.on_rq;
         if must_leave && !t.on_cpu && self.w.cpus[at].curr != p {
             return self.move_waiting(cpu, p, at);
         }
+        // The stopper will take this lock, so it is called without (`affine_move_task()`, v6.4).
         self.unlock(cpu, LockId::rq(at));
         if must_leave {
             self.stop_misplaced(at, p);
@@ -192,7 +202,9 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
 
     fn attr_moved(&mut self, cpu: CpuId) -> Flow {
         let top = self.w.cpus[cpu].top();
-        let (p, from) = (top.task, top.target);
+        let p = top.task;
+        let from = top.target;
+        // One lock at a time: the task is in transit between the two.
         self.unlock(cpu, LockId::rq(from));
         let to = self.w.tasks[p].cpu;
         self.w.cpus[cpu].top().target = to;
@@ -202,7 +214,8 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
 
     fn attr_attach(&mut self, cpu: CpuId) -> Flow {
         let top = self.w.cpus[cpu].top();
-        let (p, to) = (top.task, top.target);
+        let p = top.task;
+        let to = top.target;
         let hook = self.enqueue(to, p, MOVED);
         let pc = self.attr_next(cpu, AttrStep::Attached);
         self.run_hook(cpu, hook, pc)
@@ -210,7 +223,9 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
 
     fn attr_attached(&mut self, cpu: CpuId) -> Flow {
         let top = self.w.cpus[cpu].top();
-        let (p, to) = (top.task, top.target);
+        let p = top.task;
+        let to = top.target;
+        // Ticks may have passed there in the nested critical section.
         self.catch_up(to);
         self.policy.wakeup_preempt(&mut self.w, to, p, MOVED);
         self.unlock(cpu, LockId::rq(to));
@@ -225,6 +240,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         if self.w.stop_one_cpu(cpu, work) {
             self.policy.stopper_woken(&mut self.w, cpu);
         } else {
+            // Unlike a move on exec, this one must not be lost.
             self.w.cpus[cpu].stop_queue.push_back(work);
         }
     }

@@ -11,9 +11,9 @@ use crate::{
 };
 use topology::{CpuId, Governor};
 
-/// What an idle period counts that only the CPU's own tick has ended, as the menu governor does:
-/// nine tenths of 50 ms. The prediction that kept the tick was too short; were the period taken at
-/// its length, an idle CPU would never stop its tick (spec 3.10, 9.4).
+/// The length that an idle period counts with if only the CPU's own tick has ended it, us: nine
+/// tenths of 50 ms (`menu_update()`, v6.4). The prediction that kept the tick was too short. Were
+/// the period taken at its own length, an idle CPU would never stop its tick.
 const CUT_BY_TICK_US: u32 = 45_000;
 /// Idle lengths that deviate by less than this are alike, us.
 const STEADY_US: u64 = 20;
@@ -25,13 +25,13 @@ const LONGEST_IDLE_US: u64 = 1 << 29;
 const EXITS_PER_IO_WAIT: Ns = 10;
 
 impl World {
-    /// What an idle CPU does that expects to sleep so long: the C-state, and does its tick stop?
+    /// The C-state for an idle period of `predicted` ns, and whether the tick stops.
     fn judge_idle(&self, predicted: Ns) -> (u8, bool) {
         self.judge_exit(predicted, 0)
     }
 
-    /// The same, if `n_io_waits` tasks that slept last on this CPU wait for a disk: its answer is
-    /// not to find the CPU in a deep state.
+    /// The same, if `n_io_waits` tasks that went to sleep on this CPU wait for a disk: when the
+    /// disk answers, the CPU should not be in a deep state.
     fn judge_exit(&self, predicted: Ns, n_io_waits: u32) -> (u8, bool) {
         let exit_max = predicted / (1 + EXITS_PER_IO_WAIT * Ns::from(n_io_waits));
         let may = |exit_ns: Ns| n_io_waits == 0 || exit_ns <= exit_max;
@@ -49,6 +49,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         let c = &self.w.cpus[cpu];
         if c.base == Base::Work {
             self.w.advance(cpu, now);
+            // In the middle of a tick interrupts are off.
             if self.w.cpus[cpu].stall > 0 {
                 return Flow::Wait;
             }
@@ -71,6 +72,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
             Base::IdleLoop => return self.idle_loop(cpu),
             Base::Work => {
                 let t = &self.w.tasks[c.curr];
+                // At the end of a segment the flag is seen in any kernel: a system call returns.
                 if c.need_resched && (t.work_left == 0 || self.w.is_preemptible(t)) {
                     return self.enter_schedule(cpu, Path::Preempt);
                 }
@@ -101,6 +103,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
             Op::Run(ns) => self.start_work(cpu, p, ns, false),
             Op::Kernel(ns) => self.start_work(cpu, p, ns, true),
             Op::Sleep(ns) => self.sleep_until(cpu, p, self.w.now.saturating_add(ns)),
+            // An absolute timer that has passed does not block.
             Op::SleepUntil(at) if at <= self.w.now => Flow::Again,
             Op::SleepUntil(at) => self.sleep_until(cpu, p, at),
             Op::Wait => self.wait(cpu, p),
@@ -145,6 +148,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         self.w.cpus[cpu].base = Base::Work;
         self.catch_up(cpu);
         let c = &self.w.cpus[cpu];
+        // What is pending already comes before the segment: the base is asked again.
         let disturbed = c.irq_first <= self.w.now || c.softirq || c.need_resched;
         if ns > 0 && !disturbed { Flow::Wait } else { Flow::Again }
     }
@@ -153,6 +157,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         let slack = self.w.tasks[p].attr.timer_slack_ns;
         let slack = slack.map_or(self.w.config.timer_slack_ns, Ns::from);
         let at = at.saturating_add(slack);
+
         self.w.timers.set(p.0, at, super::CLASS_TIMER);
         let c = &mut self.w.cpus[cpu];
         if c.next_timer_hint <= self.w.now || at < c.next_timer_hint {
@@ -176,7 +181,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
             self.w.start_tick(cpu);
             return self.enter_schedule(cpu, Path::Preempt);
         }
-        // After an interrupt the loop comes here with its tick stopped.
+        // After an interrupt that brought no task the loop comes here with its tick stopped.
         let was_stopped = c.tick_stopped;
         let (deepest, stops_tick) = match self.w.machine.governor {
             Governor::Menu => self.predict_idle(cpu),
@@ -196,6 +201,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
             self.w.cpus[cpu].tick_next = self.w.tick_after(cpu, now);
         }
         self.policy.idle_enter(&mut self.w, cpu, stops_tick && !was_stopped);
+        // What the policy has charged is dropped: on an idle CPU it delays no task.
         let c = &mut self.w.cpus[cpu];
         c.carry = 0;
         if c.softirq {
@@ -208,15 +214,15 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         Flow::Wait
     }
 
-    /// What follows from the predicted idle length: what is typical of the last eight, or the next
-    /// timer armed here. What is typical lies between the shortest and the longest of them; mostly
-    /// the same follows from either, and nothing more needs to be known.
+    /// What follows from the predicted idle length: the typical one of the last eight, or the time
+    /// to the next timer armed here, if that is shorter. The typical length lies between the
+    /// shortest and the longest; mostly both lead to the same state, and it need not be computed.
     fn predict_idle(&self, cpu: CpuId) -> (u8, bool) {
         let c = &self.w.cpus[cpu];
         let timer = c.next_timer_hint;
         let to_timer = if timer > self.w.now { timer - self.w.now } else { NEVER };
         let lengths = &c.idle_history[..usize::from(c.idle_runs.min(8))];
-        // With its tick stopped already a CPU takes what it can get.
+        // With the tick stopped already, any exit latency will do (`menu_select()`, v6.4).
         let n_io_waits = if c.tick_stopped { 0 } else { c.n_io_waits };
         let (Some(least), Some(most)) = (lengths.iter().min(), lengths.iter().max()) else {
             return self.w.judge_exit(to_timer, n_io_waits);
@@ -227,7 +233,8 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
             let stuck = c.tick_stopped && typical < self.w.times.tick_ns;
             self.w.judge_exit(if stuck { to_timer } else { typical }, n_io_waits)
         };
-        let (shallow, deep) = (judge((*least).into()), judge((*most).into()));
+        let shallow = judge((*least).into());
+        let deep = judge((*most).into());
         if shallow == deep { deep } else { judge(typical_us(lengths)) }
     }
 
@@ -237,6 +244,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         let now = self.w.now;
         let costs = &self.w.machine.costs;
         let c = &self.w.cpus[cpu];
+        // Before the C-state is reached there is nothing to leave: the idle loop still polls.
         let entering = now < c.cstate_from;
         let state = &self.w.machine.cstates[c.cstate as usize];
         let exit = if entering { 0 } else { state.exit_ns };
@@ -244,6 +252,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         let idle_us = self.idle_length_us(c);
         let c = &mut self.w.cpus[cpu];
         c.idle_history[(c.idle_runs % 8) as usize] = idle_us;
+        // 8 to 15 say that all eight places are filled, and which is the oldest.
         c.idle_runs = if c.idle_runs == 15 { 8 } else { c.idle_runs + 1 };
         c.base = Base::Leaving;
         c.category = Category::Exit;
@@ -255,6 +264,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         let now = self.w.now;
         let by_tick = !c.tick_stopped && c.tick_next <= now && c.irq_first > now;
         let timer_is_near = (now..=now + self.w.times.tick_ns).contains(&c.next_timer_hint);
+        // A timer that was about to fire would have ended the period anyway.
         if by_tick && !timer_is_near {
             return CUT_BY_TICK_US;
         }
@@ -271,14 +281,18 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     }
 }
 
-/// What is typical of some idle lengths, in us: their mean if they lie close together, perhaps
-/// without the longest or the two longest, as the menu governor judges; else the mean of all
-/// (spec 9.4). One long idle period among short ones does not send a CPU into a deep state.
+/// The typical one of some idle lengths, in us: their mean if they lie close together, perhaps
+/// without the longest or the two longest (`get_typical_interval()` of the menu governor, v6.4). So
+/// one long idle period among short ones does not send a CPU into a deep state. If they lie far
+/// apart it is the mean of all, where the governor would go by its timers alone.
 fn typical_us(lengths: &[u32]) -> u64 {
     let mut limit = u32::MAX;
     let mut mean_of_all = None;
     loop {
-        let (mut n, mut sum, mut squares, mut longest) = (0, 0, 0, 0);
+        let mut n = 0;
+        let mut sum = 0;
+        let mut squares = 0;
+        let mut longest = 0;
         for us in lengths.iter().copied().filter(|us| *us <= limit) {
             n += 1;
             sum += u64::from(us);
@@ -287,6 +301,7 @@ fn typical_us(lengths: &[u32]) -> u64 {
         }
         let mean = sum / n.max(1);
         let mean_of_all = *mean_of_all.get_or_insert(mean);
+        // With fewer than three quarters of them there is no pattern.
         if 4 * n < 3 * lengths.len() as u64 {
             return mean_of_all;
         }
@@ -296,6 +311,7 @@ fn typical_us(lengths: &[u32]) -> u64 {
         if variance <= STEADY_US * STEADY_US || mean * mean > 36 * variance {
             return mean;
         }
+        // Once more without the longest.
         limit = longest.saturating_sub(1);
     }
 }
@@ -315,7 +331,8 @@ mod tests {
             shift in 0u32..29,
         ) {
             lengths.iter_mut().for_each(|us| *us >>= shift);
-            let (least, most) = (lengths.iter().min().unwrap(), lengths.iter().max().unwrap());
+            let least = lengths.iter().min().unwrap();
+            let most = lengths.iter().max().unwrap();
             let typical = typical_us(&lengths);
             prop_assert!(u64::from(*least) <= typical && typical <= u64::from(*most));
         }
@@ -335,7 +352,7 @@ mod tests {
     fn each_task_that_waits_for_a_disk_asks_for_ten_exits_more() {
         let w = world();
         let state = |us: Ns, n_io_waits| w.judge_exit(us * 1000, n_io_waits).0;
-        // Nobody waits: only the target residency counts.
+        // No task waits: only the target residency counts.
         assert_eq!([state(99, 0), state(100, 0)], [0, 1]);
         // 33 us must not be more than a part in 11, in 21 of what is expected.
         assert_eq!([state(362, 1), state(363, 1)], [0, 1]);
@@ -348,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn who_waits_for_a_disk_counts_where_it_went_to_sleep() {
+    fn a_task_that_waits_for_a_disk_counts_where_it_went_to_sleep() {
         let mut w = world();
         let [one, two] = [0, 1].map(|_| w.new_task(TaskAttr::default()));
         let mut set = |cpu, task, waits| {

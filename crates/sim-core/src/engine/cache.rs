@@ -1,4 +1,6 @@
-//! What a task finds of its cache contents when it runs again (spec 9.7).
+//! How much of its cache contents a task finds when it runs again, and what the refill costs: the
+//! lines that are gone, times the latency of the place where they are now, over the number of
+//! misses in flight.
 
 use crate::{Ns, TaskId, World};
 use topology::{CpuId, Distance};
@@ -13,8 +15,10 @@ const fn evicted() -> [u16; 1024] {
     /// exp(-1 / 128).
     const STEP: u64 = 4_261_543_595;
     let mut table = [0; 1024];
-    let (mut left, mut i) = (1 << 32, 0);
+    let mut left = 1 << 32;
+    let mut i = 0;
     while i < table.len() {
+        // `left` has 32 bits after the point, the table ten: rounded to the nearest.
         table[i] = (1024 - ((left + (1 << 21)) >> 22)) as u16;
         left = (left * STEP) >> 32;
         i += 1;
@@ -31,12 +35,14 @@ impl World {
             return 0;
         }
         let caches = &self.machine.caches;
-        let (l2, l3) = (u64::from(caches.l2_kib), u64::from(caches.l3_kib));
+        let l2 = u64::from(caches.l2_kib);
+        let l3 = u64::from(caches.l3_kib);
         let distance = self.machine.distance(t.cache_cpu, cpu);
         let (kib, latency) = match distance {
             Distance::Same | Distance::Smt => {
-                // The sibling shares the caches. What has run there is its own affair (it may be
-                // ahead), so after a move from there only who ran here last counts.
+                // The sibling shares the caches, but its footprint is not read: the sibling may
+                // have run ahead of this instant. So after a move from there only the task that
+                // ran here last counts.
                 let f = &self.cpus[cpu].footprint;
                 let mark = if distance == Distance::Same { t.cache_mark } else { f.mark() };
                 let others = f.since(next, mark);
@@ -44,9 +50,11 @@ impl World {
                 let evicted = u64::from(EVICTED[step as usize]);
                 (ws.min(l2 + u64::from(caches.l1d_kib)) * evicted / 1024, caches.l3_hit_ns)
             }
+            // The L3 is the same one, so only the lines of the private caches have to come over.
             Distance::Llc => (ws.min(l2), self.machine.line.ns[distance as usize]),
             _ => (ws.min(l3), self.machine.line.ns[distance as usize]),
         };
+        // A KiB is 16 lines of 64 bytes.
         kib * 16 * u64::from(latency) / u64::from(caches.mlp.max(1))
     }
 }

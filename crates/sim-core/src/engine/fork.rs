@@ -10,6 +10,7 @@ use topology::CpuId;
 
 impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     pub(crate) fn fork_begin(&mut self, cpu: CpuId) -> Flow {
+        // From here on it is `wake_up_new_task()`, which holds `pi_lock` with interrupts off.
         self.w.cpus[cpu].top().irq_off = true;
         let child = self.w.cpus[cpu].top().task;
         let parent = self.w.cpus[cpu].curr;
@@ -17,6 +18,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         let t = &mut self.w.tasks[child];
         t.cache_mark = mark;
         debug_assert_eq!(t.state, TaskState::New, "{child:?} forked twice");
+        // Until it runs elsewhere the child counts as having run where its parent runs.
         (t.cpu, t.wake_cpu, t.cache_cpu, t.pi_cpu) = (cpu, cpu, cpu, cpu);
         self.policy.task_fork(&mut self.w, child, Some(parent));
         self.observer.fork(&self.w, cpu, parent, child);
@@ -31,10 +33,12 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         self.w.spend(cpu, choice.scan_ns, Pc::ForkCommit)
     }
 
-    /// Never by the wake list: the parent locks the child's runqueue and enqueues (spec 5.9).
+    /// `wake_up_new_task()` never uses the wake list: the parent takes the lock of the chosen CPU's
+    /// runqueue and enqueues the child itself.
     pub(crate) fn fork_commit(&mut self, cpu: CpuId) -> Flow {
         let top = self.w.cpus[cpu].top();
-        let (child, choice) = (top.task, Choice { cpu: top.target, scan_ns: top.scan_ns.into() });
+        let child = top.task;
+        let choice = Choice { cpu: top.target, scan_ns: top.scan_ns.into() };
         let target = self.commit(child, choice);
         self.w.cpus[cpu].top().target = target;
         if target != cpu {
@@ -50,14 +54,15 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
 
     pub(crate) fn fork_enqueue(&mut self, cpu: CpuId) -> Flow {
         let top = self.w.cpus[cpu].top();
-        let (child, target) = (top.task, top.target);
+        let child = top.task;
+        let target = top.target;
         self.w.tasks[child].runnable_since = self.w.now;
         let hook = self.enqueue(target, child, FORKED);
         self.run_hook(cpu, hook, Pc::ForkPreempt)
     }
 
-    /// The first enqueue of a task that exists at time 0. Nobody contends then: a nested critical
-    /// section takes no time.
+    /// The first enqueue of a task that exists at time 0. No CPU contends then, so a nested
+    /// critical section takes no time.
     pub(crate) fn enqueue_first(&mut self, cpu: CpuId, p: TaskId) {
         let mut hook = self.enqueue(cpu, p, FORKED);
         while let Some(nested) = hook {
@@ -71,20 +76,22 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         let p = self.w.cpus[cpu].curr;
         let placed = self.w.tasks[p].placed;
         let choice = self.select(p, SelectKind::Exec);
-        // It has not moved yet, and may not.
+        // The search has noted a reason, but the task has not moved yet and may stay.
         self.w.note_placed(p, placed);
         let top = self.w.cpus[cpu].top();
         (top.task, top.target, top.scan_ns) = (p, choice.cpu, choice.scan_ns as u32);
         self.w.spend(cpu, choice.scan_ns, Pc::ExecCommit)
     }
 
-    /// Another CPU: the own stopper moves the running task there.
+    /// If the choice is another CPU, the stopper of this CPU moves the running task there.
     pub(crate) fn exec_commit(&mut self, cpu: CpuId) -> Flow {
         let top = self.w.cpus[cpu].top();
-        let (p, choice) = (top.task, Choice { cpu: top.target, scan_ns: top.scan_ns.into() });
+        let p = top.task;
+        let choice = Choice { cpu: top.target, scan_ns: top.scan_ns.into() };
         let placed = self.w.tasks[p].placed;
         let target = self.commit(p, choice);
         self.w.note_placed(p, placed);
+        // If the stopper is busy the task stays: exec balancing is only an attempt.
         if target != cpu && self.w.stop_one_cpu(cpu, StopWork::Migrate(p, target)) {
             self.policy.stopper_woken(&mut self.w, cpu);
         }

@@ -26,7 +26,7 @@ impl World {
         c.top = frame;
     }
 
-    /// What the CPU is in the middle of is accounted and put aside.
+    /// Accounts what the CPU is in the middle of, and puts it aside.
     fn cover(&mut self, cpu: CpuId, category: Category) -> &mut Cpu {
         let now = self.now;
         let c = &mut self.cpus[cpu];
@@ -36,6 +36,7 @@ impl World {
             c.settle(now);
         }
         let c = &mut self.cpus[cpu];
+        // A covered frame keeps what is left of its step in place of the step's end.
         if c.depth > 0 {
             c.top.end = c.top.end.saturating_sub(now);
             c.below[c.depth as usize - 1] = c.top;
@@ -45,7 +46,7 @@ impl World {
         c
     }
 
-    /// Where in its path the CPU goes on, right now.
+    /// The path goes on at `pc`, at this instant.
     #[inline]
     pub(crate) fn goto(&mut self, cpu: CpuId, pc: Pc) -> Flow {
         self.cpus[cpu].top().pc = pc;
@@ -70,6 +71,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     /// Takes the top frame off; costs of its last side effects are spent first.
     pub(crate) fn pop_frame(&mut self, cpu: CpuId) -> Flow {
         let c = &mut self.w.cpus[cpu];
+        // The costs of the path's last side effects (IPIs, lock lines) still have to pass.
         if c.carry > 0 {
             return self.w.spend(cpu, 0, Pc::Pop);
         }
@@ -81,6 +83,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
                 c.settle(now);
                 c.category = c.top.category;
             }
+            // The step that was cut ends later by the time of the frame above it.
             let left = c.top.end;
             if left > 0 && left != NEVER {
                 c.top.end = now + left;
@@ -88,11 +91,13 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
             }
             return Flow::Again;
         }
+        // A segment of work accounts for itself, from here on (`World::advance`).
         let category = c.base_category();
         if c.category != category || c.base == Base::Work {
             c.settle(now);
             c.category = category;
         }
+        // A tick that came while interrupts were off is taken now.
         self.catch_up(cpu);
         Flow::Again
     }

@@ -8,7 +8,7 @@ use crate::{
 };
 use topology::CpuId;
 
-/// By [`Irq`].
+/// The path of an interrupt, by [`Irq`].
 const IRQ_PATHS: [Path; N_IRQ] = [Path::Poll, Path::Resched, Path::Call, Path::Timer, Path::Device];
 
 impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
@@ -22,8 +22,8 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         Flow::Again
     }
 
-    /// A tick that does not hit a segment of work: in a softirq, a system call, or in idle. Like a
-    /// computed one it works on the runqueue without its lock (see [`crate::Site::TICK_RQ_LOCK`]).
+    /// A tick that does not fall into a segment of work but into a softirq, a system call or idle.
+    /// As a computed one it works on the runqueue without its lock ([`crate::Site::TICK_RQ_LOCK`]).
     pub(crate) fn enter_tick(&mut self, cpu: CpuId) {
         let next = self.w.tick_after(cpu, self.w.now);
         let frame = Frame { first: true, ..Frame::at(Pc::TickBody, Path::Tick, Category::Irq) };
@@ -49,36 +49,41 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         let mut path = Path::Poll;
         let mut calls = false;
         let mut device = false;
-        for (i, this) in IRQ_PATHS.into_iter().enumerate() {
+        // All that has arrived by now is one entry, which is named after the last kind.
+        for (i, kind) in IRQ_PATHS.into_iter().enumerate() {
             if c.irq_at[i] <= now {
                 c.irq_at[i] = NEVER;
-                path = this;
-                calls |= matches!(this, Path::Poll | Path::Call);
+                path = kind;
+                calls |= matches!(kind, Path::Poll | Path::Call);
                 device |= i == Irq::Device as usize;
             }
         }
         let real = path != Path::Poll;
         c.irq_first = c.irq_at.iter().copied().min().unwrap_or(NEVER);
+        // A polling CPU gets its calls without an interrupt (`flush_smp_call_function_queue()`).
         let nohz = calls && std::mem::take(&mut c.nohz_call);
+        // In this frame `first` says that the nohz balancer is still to be called.
         (c.top().first, c.top().path) = (nohz, path);
         c.device_irq |= device;
         let cost = if real { self.w.machine.costs.irq_ns } else { 0 };
         self.w.spend(cpu, cost, Pc::IrqBody)
     }
 
+    /// Does one thing at a time: when the frame of that is gone, the path comes here again.
     pub(crate) fn irq_body(&mut self, cpu: CpuId) -> Flow {
         if self.w.cpus[cpu].top().first {
             self.w.cpus[cpu].top().first = false;
             self.policy.nohz_kick(&mut self.w, cpu);
         }
         let c = &mut self.w.cpus[cpu];
-        // Rarely more than one: those that wait move up.
+        // There is rarely more than one, so to move the others up costs little.
         let oldest = if c.expired.len() > 1 { Some(c.expired.remove(0)) } else { c.expired.pop() };
         if let Some(p) = oldest {
             c.top().path = Path::Timer;
             return self.enter_wake(cpu, p, false, Category::Irq);
         }
         if self.w.cpus[cpu].wake_head != TaskId::NONE {
+            // Whatever interrupt this is, the wake list is emptied in it.
             let top = self.w.cpus[cpu].top();
             if top.path != Path::Poll {
                 top.path = Path::Call;
@@ -94,14 +99,14 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         self.pop_frame(cpu)
     }
 
-    // --- sched_ttwu_pending (spec 5.3) ---
+    // --- `sched_ttwu_pending()`: the target empties its wake list ---
 
     pub(crate) fn flush_lock(&mut self, cpu: CpuId) -> Flow {
         self.w.cpus[cpu].top().target = cpu;
         self.lock(cpu, LockId::rq(cpu), Site::TTWU_PENDING_RQ_LOCK, Pc::FlushTake)
     }
 
-    /// The whole list is taken under one hold; what is pushed from now on needs its own signal.
+    /// Takes the whole list under one hold. What is pushed from now on needs a signal of its own.
     pub(crate) fn flush_take(&mut self, cpu: CpuId) -> Flow {
         let c = &mut self.w.cpus[cpu];
         c.top().task = c.wake_head;
@@ -113,6 +118,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         if self.w.cpus[cpu].top().task != TaskId::NONE {
             return self.w.spend(cpu, self.w.machine.costs.enqueue_ns, Pc::FlushEnqueue);
         }
+        // Wakers on their way to push here keep the CPU from looking idle.
         let pending =
             self.w.cpus[cpu].wake_head != TaskId::NONE || self.w.cpus[cpu].pushes_under_way > 0;
         self.w.change_rq(cpu, |c| c.ttwu_pending = pending);
@@ -127,7 +133,8 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         self.run_hook(cpu, hook, Pc::FlushPreempt)
     }
 
-    /// The list keeps nothing of the wake flags but MIGRATED.
+    /// Of the wake flags the list keeps only WF_MIGRATED (`p->sched_remote_wakeup`, v6.4), not
+    /// WF_SYNC.
     pub(crate) fn flush_preempt(&mut self, cpu: CpuId) -> Flow {
         let p = self.w.cpus[cpu].top().task;
         let flags = self.wakeup_flags(p);
@@ -166,6 +173,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
             if let Some(flow) = self.carry_out(cpu, step, Pc::Softirq) {
                 return flow;
             }
+            // Between steps that take no time there is no event, so interrupts are looked for here.
             if !self.w.cpus[cpu].top().irq_off && self.w.cpus[cpu].irq_first <= self.w.now {
                 return self.interrupt(cpu);
             }

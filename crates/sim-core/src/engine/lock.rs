@@ -9,7 +9,7 @@ use crate::{
 };
 use topology::CpuId;
 
-const NOBODY: u32 = u32::MAX;
+const NO_CPU: u32 = u32::MAX;
 
 impl World {
     /// Marks the CPU as spinning; its event comes with the grant.
@@ -21,7 +21,7 @@ impl World {
         (c.wait_site, c.wait_lock) = (site, lock);
         c.wait_is_first = first;
         c.waiting_now = true;
-        c.next_waiter = NOBODY;
+        c.next_waiter = NO_CPU;
         c.category = Category::Spin;
         c.top().end = NEVER;
         self.set_occupancy(cpu, Occupancy::Spinning);
@@ -31,6 +31,7 @@ impl World {
     /// runqueue lies `nr_running`, which the owner needs back: one transfer in its next step.
     /// (What waiters do to a queue's lock is `contended_lines`.)
     fn disturb_owner(&mut self, waiter: CpuId, lock: LockId) {
+        // The runqueue locks have the first numbers.
         if lock.0 as usize >= self.cpus.len() {
             return;
         }
@@ -51,28 +52,30 @@ impl World {
         let l = &mut self.locks.locks[lock];
         debug_assert_eq!(l.owner, cpu.0, "{cpu} releases {lock:?}");
         l.last = cpu.0;
-        l.owner = NOBODY;
-        if l.head == NOBODY {
+        l.owner = NO_CPU;
+        if l.head == NO_CPU {
             return;
         }
         let next = CpuId(l.head);
+        // It owns the lock already while the hand-over is on its way: no other CPU can get in.
         l.owner = next.0;
         l.head = self.cpus[next].next_waiter;
-        if l.head == NOBODY {
-            l.tail = NOBODY;
+        if l.head == NO_CPU {
+            l.tail = NO_CPU;
         }
         let site = self.cpus[next].wait_site;
         self.locks.site_mut(site).acquired += 1;
         // The pending waiter watches the lock word; queued ones are also told by their predecessor.
         let transfers = if self.cpus[next].wait_is_first { 1 } else { 2 };
+        // At least 1 ns, so that the grant is an event after this one.
         let at = self.now + (transfers * self.line_ns(cpu, next)).max(1);
         self.grant(next, at);
     }
 
-    /// Lets everybody go on who spins until `p`'s state changes.
+    /// Lets the CPUs go on that spin until `p`'s state changes.
     pub(crate) fn release_spinners(&mut self, p: TaskId) {
-        let mut next = std::mem::replace(&mut self.tasks[p].spinner, NOBODY);
-        while next != NOBODY {
+        let mut next = std::mem::replace(&mut self.tasks[p].spinner, NO_CPU);
+        while next != NO_CPU {
             let cpu = CpuId(next);
             next = self.cpus[cpu].next_waiter;
             let from = self.tasks[p].cpu;
@@ -87,8 +90,10 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     pub(crate) fn lock(&mut self, cpu: CpuId, lock: LockId, site: &'static Site, pc: Pc) -> Flow {
         match self.w.locks.try_take(lock, cpu, site) {
             Acquire::Taken { last } => {
+                // The CPU of this runqueue may run ahead: it stops to do so.
                 self.w.disturb_rq(lock);
                 let cost = self.w.machine.locks.fast_ns + self.w.line_ns(CpuId(last), cpu);
+                // Paid in the next step, so that an uncontended lock needs no event of its own.
                 let c = &mut self.w.cpus[cpu];
                 c.carry += cost;
                 c.top.pc = pc;
@@ -100,10 +105,10 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
                 self.w.start_wait(cpu, Some(lock), site, first);
                 self.w.disturb_owner(cpu, lock);
                 let l = &mut self.w.locks.locks[lock];
-                if l.head == NOBODY {
+                if l.head == NO_CPU {
                     l.head = cpu.0;
                 } else {
-                    self.w.cpus[CpuId((l.tail as usize) as u32)].next_waiter = cpu.0;
+                    self.w.cpus[CpuId(l.tail)].next_waiter = cpu.0;
                 }
                 l.tail = cpu.0;
                 Flow::Wait
@@ -130,6 +135,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         if !t.on_cpu && !t.migrating {
             return Flow::Again;
         }
+        // These waiters are all let go at once, so their list needs no order.
         self.w.start_wait(cpu, None, site, false);
         let head = std::mem::replace(&mut self.w.tasks[p].spinner, cpu.0);
         self.w.cpus[cpu].next_waiter = head;
@@ -146,7 +152,9 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         let c = &mut self.w.cpus[cpu];
         c.waiting_now = false;
         c.category = c.top().category;
-        let (site, lock, waited) = (c.wait_site, c.wait_lock, now - c.wait_since);
+        let site = c.wait_site;
+        let lock = c.wait_lock;
+        let waited = now - c.wait_since;
         let stats = self.w.locks.site_mut(site);
         stats.contended += 1;
         stats.wait_ns += waited;
@@ -172,6 +180,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
                 Flow::Again
             }
             Step::WaitTask(p, site) => self.wait_for_task(cpu, p, site, pc),
+            // The path goes on at `pc` when the wake-up's frame is gone; its locks stay held.
             Step::Wake { task, sync } => {
                 let top = self.w.cpus[cpu].top();
                 top.pc = pc;
@@ -190,6 +199,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     fn try_lock(&mut self, cpu: CpuId, lock: LockId, site: &'static Site) {
         let taken = self.w.locks.try_take(lock, cpu, site);
         self.w.disturb_rq(lock);
+        // A failed attempt has fetched the line as well, from the owner.
         let last = match taken {
             Acquire::Taken { last } => last,
             Acquire::Busy { .. } => self.w.locks.locks[lock].owner,
@@ -204,7 +214,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         }
     }
 
-    // --- nested critical sections (spec 7.1) ---
+    // --- nested critical sections: a policy's lock inside a runqueue's lock ---
 
     /// Runs the critical section that a hook asked for, if any, then goes on at `pc`.
     #[inline]
@@ -237,6 +247,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         let mut next = None;
         if let Some(n) = self.w.cpus[cpu].nested.take() {
             let target = self.w.cpus[cpu].top().target;
+            // The section changes the policy's state at its end, with the lock still held.
             next = self.policy.nested_done(&mut self.w, target, n);
             self.unlock(cpu, n.lock);
         }

@@ -11,7 +11,7 @@ use topology::CpuId;
 
 impl World {
     /// `set_current_state()`: from now on `p`, which runs, counts as asleep for wakers, and its
-    /// next [`crate::Op::Wait`] lasts only if nobody has woken it until then.
+    /// next [`crate::Op::Wait`] lasts only if no waker has come until then.
     pub(crate) fn prepare_to_wait(&mut self, p: TaskId) {
         let t = &mut self.tasks[p];
         debug_assert!(t.on_cpu && t.on_rq, "{p:?} prepares to wait but does not run");
@@ -52,7 +52,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         self.resume_path(cpu, Pc::DeviceHandler, ask)
     }
 
-    /// Asks for step after step until one of them takes time or waits.
+    /// Asks for step after step until one of them takes time or waits for a lock or a task.
     fn resume_path(&mut self, cpu: CpuId, pc: Pc, ask: impl Fn(&mut Self) -> Step) -> Flow {
         loop {
             let step = ask(self);
@@ -65,7 +65,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         }
     }
 
-    /// `Op::Wait`: nothing to wait for if a waker was faster than a prepared sleeper.
+    /// `Op::Wait`: a task that has prepared to wait does not sleep if a waker has come since.
     pub(crate) fn wait(&mut self, cpu: CpuId, p: TaskId) -> Flow {
         let t = &mut self.w.tasks[p];
         if std::mem::take(&mut t.prepared) && t.state == TaskState::Runnable {
@@ -74,7 +74,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         self.block(cpu, p, TaskState::Sleeping)
     }
 
-    /// The CPU has taken ticks since its last event: a task that is watched hears of them.
+    /// The CPU has taken ticks since its last event: tells the program, if it watches the task.
     #[cold]
     pub(crate) fn tell_tick(&mut self, cpu: CpuId) {
         let c = &mut self.w.cpus[cpu];
@@ -85,14 +85,14 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         }
     }
 
-    /// The devices' instant, if it comes before `until` and before all that is in the queues.
+    /// Does the devices' instant come first? `at` is the first instant in the queues.
     #[inline]
     pub(crate) fn device_is_next(&self, at: Ns) -> bool {
         let device_at = self.w.device_at;
         device_at != NEVER && device_at <= at && device_at <= self.w.policy_timer
     }
 
-    /// Something happens outside of the CPUs; false if only after `until`.
+    /// Lets the devices act, outside of the CPUs. False if their instant is after `until`.
     pub(crate) fn device_event(&mut self, until: Ns) -> bool {
         let at = self.w.device_at;
         if at > until {
@@ -100,6 +100,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         }
         debug_assert!(at >= self.w.now, "a device in the past: {at} < {}", self.w.now);
         self.w.now = at;
+        // No CPU executes this, so none pays for it.
         self.w.this = CpuId(u32::MAX);
         self.w.device_at = NEVER;
         self.w.counters.events += 1;

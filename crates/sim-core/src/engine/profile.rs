@@ -1,4 +1,4 @@
-//! Tells an observer that wants to know where the time of each CPU goes.
+//! Tells an observer of time ([`Observer::watches_time`]) where the time of each CPU goes.
 //!
 //! A CPU changes what it does in its own events only. So at the beginning of each of them the time
 //! since the last one belongs to what the CPU's stack still says: the base and the frames on it,
@@ -46,7 +46,7 @@ impl Watched {
 }
 
 impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
-    /// `p` begins an operation.
+    /// `p` begins an operation, which gives the functions at the bottom of its stacks.
     #[inline]
     pub(super) fn watch_operation(&mut self, p: TaskId, op: &Op) {
         if self.observer.watches_time() {
@@ -74,6 +74,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         if self.watched.told.is_empty() {
             self.watched.told = vec![[0; N_CATEGORIES]; self.w.cpus.len()].into();
         }
+        // What the CPU's account has gained since it was told last.
         let told = std::mem::replace(&mut self.watched.told[cpu], c.time);
         let passed = |what: Category| c.time[what as usize] - told[what as usize];
         // In the middle of a segment the only interrupts are ticks.
@@ -116,6 +117,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
             return;
         }
         self.unwind_frame(cpu, &c.top, stack);
+        // The wait is the innermost function: the top frame's.
         if c.waiting_now {
             stack.site = Some(c.wait_site);
             match c.wait_site {
@@ -139,6 +141,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         let t = &self.w.tasks[task];
         let in_user = c.base == Base::Work && !t.in_kernel;
         let preempted = lowest.is_some_and(|f| f.path == Path::Preempt);
+        // Preempted at the end of a system call, and not in the middle of one.
         let returns = preempted && (in_user || c.base != Base::Work || t.work_left == 0);
         if in_user && lowest.is_some() {
             if preempted {
@@ -184,6 +187,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
             }
             Path::Softirq => {
                 stack.group = PathGroup::Balance;
+
                 if stack.task != TaskId::IDLE {
                     stack.call(&["asm_sysvec_apic_timer_interrupt"]);
                 }
@@ -227,6 +231,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         }
         stack.group = PathGroup::Schedule;
         let idle = stack.task == TaskId::IDLE;
+        // `preempt_schedule_irq()` calls `__schedule()` itself.
         if stack.functions().last() != Some(&"preempt_schedule_irq") {
             stack.call(if idle { &["schedule_idle"] } else { &["schedule"] });
         }
@@ -327,8 +332,8 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     }
 }
 
-/// Whose time it is. In `schedule()` that is the previous task's to the end of the switch, as the
-/// stack and `current` are.
+/// The task whose time it is. In `schedule()` that is the previous task until the switch ends, as
+/// its stack is in use until then.
 fn owner(c: &Cpu, lowest: Option<&Frame>) -> TaskId {
     match lowest {
         Some(f) if !matches!(f.path, Path::Block | Path::Preempt) => c.curr,

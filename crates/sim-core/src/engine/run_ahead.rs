@@ -1,23 +1,23 @@
 //! CPUs on which tasks only compute and take turns run ahead of the others.
 //!
-//! Such a CPU has nothing but ticks, and some of them make it switch. As long as nobody touches its
-//! runqueue, neither a tick nor a switch can be observed: they read and write this CPU, the tasks
-//! on its queue, and sums whose order does not matter. So they commute with all that happens on
-//! other CPUs at the same time, and may be handled in one go up to the next event that concerns
-//! more than one CPU. No event of such a turn needs a place in the queue, and the path of
-//! `schedule()` no frame: its lock is free, there is a next task, and no hook asks for more.
+//! Such a CPU has nothing but ticks, and some of them make it switch. As long as no other CPU
+//! touches its runqueue, neither a tick nor a switch can be observed: they read and write this CPU,
+//! the tasks on its queue, and sums whose order does not matter. So they commute with all that
+//! happens on other CPUs at the same time. They are handled in one go, up to the next event that
+//! concerns more than one CPU. No event of such a turn needs a place in the queue. The path of
+//! `schedule()` needs no frame: its lock is free, there is a next task, and no hook asks for more.
 //!
 //! ```text
 //! events  | … public events …  | the end of each window: its CPU may become public again
-//! alone   | the next deciding tick of each CPU that is left alone
+//! ahead   | the next deciding tick of each CPU that runs ahead
 //! ```
-//! The first entry of `events` (and the timers, the devices, the policy's timer) is the horizon:
-//! up to it every CPU in `run_ahead` may run, as none of the others becomes public before. Whoever is
-//! about to touch such a CPU closes its window first ([`World::disturb`]); as that happens in a
-//! public event, no CPU is ahead of it then.
+//! The first entry of `events` (and the timers, the devices, the policy's timer) is the horizon. Up
+//! to it every CPU in `ahead` may run, as none of the others becomes public before. Code that is
+//! about to touch such a CPU closes its window first ([`World::disturb`]). That happens in a public
+//! event, and no CPU is ahead of that event.
 //!
-//! An observer that heeds the order of what happens on different CPUs, and a driver that looks at
-//! the world after each event ([`Simulation::step`]), see every event in its order.
+//! An observer that heeds the order of what happens on different CPUs sees every event in its
+//! order, and so does a driver that looks at the world after each event ([`Simulation::step`]).
 
 use crate::cpu::Base;
 use crate::cpu::FULL_SPEED;
@@ -29,8 +29,8 @@ use crate::{
 use topology::CpuId;
 
 impl World {
-    /// Somebody is about to touch `cpu`: what its events are is to be looked at anew. Nothing that
-    /// goes through its runqueue's lock or tells its CPU needs to say so.
+    /// To be called before code touches `cpu`: it no longer runs ahead, and its events are computed
+    /// anew. Code that takes its runqueue's lock or interrupts it need not call this.
     #[inline]
     pub fn disturb(&mut self, cpu: CpuId) {
         if self.ahead.first_key != EventQueue::NO_KEY {
@@ -38,7 +38,7 @@ impl World {
         }
     }
 
-    /// The same for the CPU whose runqueue's lock this is, if it is one.
+    /// The same for the CPU whose runqueue `lock` protects, if it is a runqueue's lock.
     #[inline]
     pub(super) fn disturb_rq(&mut self, lock: LockId) {
         if self.ahead.first_key != EventQueue::NO_KEY && (lock.0 as usize) < self.cpus.len() {
@@ -46,7 +46,7 @@ impl World {
         }
     }
 
-    /// The next deciding tick of `cpu`, which is left alone; [`NEVER`]: it is not.
+    /// Sets the next deciding tick of `cpu`, which runs ahead; [`NEVER`]: it does not.
     #[cold]
     #[inline(never)]
     pub(super) fn set_ahead(&mut self, cpu: CpuId, edge: Ns) {
@@ -54,7 +54,7 @@ impl World {
         self.ahead.first_key = self.ahead.ticks.first_key();
     }
 
-    /// True if it was open.
+    /// `cpu` no longer runs ahead. True if it did.
     #[cold]
     #[inline(never)]
     fn close_window(&mut self, cpu: CpuId) -> bool {
@@ -69,14 +69,16 @@ impl World {
     /// Longer than the longest way from a tick of `cpu` to the end of the switch it leads to, ns.
     fn turn_ns(&self, cpu: CpuId) -> Ns {
         let c = &self.cpus[cpu];
-        let (costs, locks) = (&self.machine.costs, &self.machine.locks);
+        let costs = &self.machine.costs;
+        let locks = &self.machine.locks;
         let line_ns = Ns::from(self.machine.line.ns.into_iter().max().unwrap_or(0));
         let switch_ns = costs.switch_ns + costs.mm_switch_ns;
         let ns = costs.tick_ns + locks.fast_ns + line_ns + costs.pick_ns + switch_ns + c.carry;
+        // Three steps are stretched, each rounded up by itself.
         stretch(ns, c.speed) + 4
     }
 
-    /// May `cpu`, about to take a tick, be left alone as far as the mechanism knows?
+    /// May `cpu`, about to take a tick, run ahead as far as the mechanism knows?
     fn is_undisturbed(&self, cpu: CpuId) -> bool {
         let c = &self.cpus[cpu];
         c.base == Base::Work
@@ -111,7 +113,7 @@ impl World {
         if only_works { since + (t.work_left >> FULL_SPEED.trailing_zeros()) } else { 0 }
     }
 
-    /// What is not in the queue of the CPUs' events comes first at this time.
+    /// The first instant of all that is not in the queue of the CPUs' events.
     #[inline]
     fn next_without_cpus(&self) -> Ns {
         let timer = EventQueue::time_of_key(self.timers.first_key());
@@ -133,8 +135,8 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         }
     }
 
-    /// The first in the queue is `cpu`, with this key. True if that is the end of its window, and
-    /// its event comes later, or if it is a tick that may be handled in one go with what follows.
+    /// The first event in the queue is that of `cpu`, with this key. True if the queue has changed
+    /// and is to be looked at again: the event was the end of a window, or a window opens at it.
     #[inline]
     pub(super) fn runs_ahead(&mut self, cpu: CpuId, key: u64) -> bool {
         if self.w.ahead.first_key != EventQueue::NO_KEY && self.w.close_window(cpu) {
@@ -142,11 +144,11 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         }
         let at = EventQueue::time_of_key(key);
         let is_tick = key == EventQueue::key(at, CLASS_TICK);
-        is_tick && at >= self.w.ahead.next && self.try_to_leave_alone(cpu, at)
+        is_tick && at >= self.w.ahead.next && self.try_to_run_ahead(cpu, at)
     }
 
     #[inline(never)]
-    fn try_to_leave_alone(&mut self, cpu: CpuId, edge: Ns) -> bool {
+    fn try_to_run_ahead(&mut self, cpu: CpuId, edge: Ns) -> bool {
         if !self.open_window(cpu, edge) {
             return false;
         }
@@ -157,19 +159,20 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         has_room
     }
 
-    /// The others are too busy: no more attempts at this tick edge.
+    /// The other CPUs leave no room for a turn: no more attempts at this tick edge.
     fn give_up(&mut self, cpu: CpuId, edge: Ns) {
         self.w.ahead.next = edge + self.w.times.tick_ns / 2;
         self.w.close_window(cpu);
     }
 
-    /// Moves `cpu` to those that are left alone, if nothing but ticks and turns lies before it.
+    /// Lets `cpu` run ahead from `edge` on, if nothing but ticks and turns lies before it.
     fn open_window(&mut self, cpu: CpuId, edge: Ns) -> bool {
         let c = &self.w.cpus[cpu];
         if c.deciding_tick != edge || !self.w.is_undisturbed(cpu) {
             return false;
         }
         let end = self.policy.only_ticks_until(&self.w, cpu);
+        // A window shorter than a tick is not worth opening.
         if end <= edge + self.w.times.tick_ns {
             return false;
         }
@@ -178,8 +181,8 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         true
     }
 
-    /// True if nothing that concerns others lies before the end of a turn that `cpu` begins at
-    /// `edge`. CPUs that come first but may be left alone, too, are.
+    /// True if nothing that concerns other CPUs lies before the end of a turn that `cpu` begins at
+    /// `edge`. A CPU whose tick comes before that end gets a window of its own, if it may.
     fn has_room(&mut self, cpu: CpuId, edge: Ns) -> bool {
         let end = edge + self.w.turn_ns(cpu);
         if end > self.until || end >= self.w.next_without_cpus() {
@@ -187,7 +190,8 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         }
         loop {
             let key = self.w.events.first_key();
-            let (at, other) = (EventQueue::time_of_key(key), CpuId(self.w.events.first_id()));
+            let at = EventQueue::time_of_key(key);
+            let other = CpuId(self.w.events.first_id());
             if end < at {
                 return true;
             }
@@ -198,7 +202,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         }
     }
 
-    /// The first of the CPUs that are left alone goes on as far as it may.
+    /// The first of the CPUs that run ahead goes on as far as it may.
     #[inline(never)]
     pub(super) fn run_ahead(&mut self) {
         let cpu = CpuId(self.w.ahead.ticks.first_id());
@@ -216,14 +220,14 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
             self.take_turn(cpu, edge);
             edge = self.w.cpus[cpu].deciding_tick;
         }
-        debug_assert!(!self.w.cpus[cpu].softirq && !self.w.after.disturbed, "{cpu} is not alone");
+        debug_assert!(!self.w.cpus[cpu].softirq && !self.w.after.disturbed, "{cpu} was disturbed");
         if cfg!(debug_assertions)
             && let Err(violation) = self.w.check_cpu(cpu)
         {
             panic!("at {edge} ns: {violation}");
         }
         self.w.set_ahead(cpu, edge);
-        // The others have not come so far.
+        // Time goes back: the other CPUs have not come so far.
         self.w.now = start;
     }
 
@@ -236,26 +240,29 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         let c = &mut self.w.cpus[cpu];
         c.tick_untold = false;
         if c.need_resched {
-            // `schedule()` begins when the tick returns.
+            // `schedule()` begins when the tick's interrupt returns.
             self.w.now = c.since + c.stall;
             self.turn_over(cpu);
         }
         self.find_deciding_tick(cpu);
     }
 
-    /// `schedule()` by preemption, as `engine::sched` has it, without anybody in the way.
+    /// `schedule()` by preemption: what the steps in `engine::sched` do if no other CPU interferes.
     fn turn_over(&mut self, cpu: CpuId) {
         let begin = self.w.now;
         self.w.advance(cpu, begin);
         let costs = &self.w.machine.costs;
-        let (pick_ns, lock_ns) = (costs.pick_ns, self.w.machine.locks.fast_ns);
+        let pick_ns = costs.pick_ns;
+        let lock_ns = self.w.machine.locks.fast_ns;
         let last = self.w.locks.pass(LockId::rq(cpu), cpu, Site::SCHEDULE_RQ_LOCK);
         let ns = pick_ns + lock_ns + self.w.line_ns(last, cpu);
         let c = &mut self.w.cpus[cpu];
-        let (prev, speed) = (c.curr, c.speed);
+        let prev = c.curr;
+        let speed = c.speed;
         debug_assert!(self.w.tasks[prev].work_left > 0, "{prev:?} is through");
-        // Somebody may have charged it in the meantime: the nohz kick is its tick's.
+        // The policy may have charged costs to this path, such as a nohz kick in the tick.
         self.w.now += stretch(ns + std::mem::take(&mut c.carry), speed);
+        // The events are counted as if each step had been one.
         self.w.counters.events += 2;
         let next = self.policy.pick_next_task(&mut self.w, cpu).unwrap_or(prev);
         if next == prev {
@@ -264,7 +271,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
             c.stat.kept += 1;
         } else {
             let hook = self.change_current(cpu, prev, next);
-            debug_assert!(hook.is_none(), "{cpu} is not alone");
+            debug_assert!(hook.is_none(), "{cpu} was disturbed");
             self.w.counters.events += 1;
             let ns = self.w.switch_ns(cpu, next);
             self.w.now += stretch(ns, speed);

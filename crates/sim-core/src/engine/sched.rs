@@ -1,5 +1,5 @@
-//! `schedule()` (spec 0.5): dequeue, pick, the pull path, the switch. Interrupts are off and the
-//! own runqueue's lock is held throughout, but where the pull path drops it.
+//! `schedule()` (`__schedule()`, v6.4): dequeue, pick, the pull path, the switch. Interrupts are
+//! off throughout. The CPU holds its own runqueue's lock, which only the pull path may drop.
 
 use crate::cpu::Base;
 use crate::frame::{Flow, Path, Pc};
@@ -19,7 +19,7 @@ impl World {
         }
         let attr = &self.tasks[next].attr;
         let c = &mut self.cpus[cpu];
-        // A kernel thread keeps the address space of whoever ran before (lazy TLB).
+        // A kernel thread keeps the address space of the task before it (lazy TLB).
         if c.mm == attr.mm || attr.kthread {
             return costs.switch_ns;
         }
@@ -31,6 +31,7 @@ impl World {
 impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     pub(crate) fn sched_lock(&mut self, cpu: CpuId) -> Flow {
         self.w.cpus[cpu].top().target = cpu;
+        // The usual case goes on without another turn of the loop over steps; so do those below.
         match self.lock(cpu, LockId::rq(cpu), Site::SCHEDULE_RQ_LOCK, Pc::SchedBody) {
             Flow::Again => self.sched_body(cpu),
             Flow::Wait => Flow::Wait,
@@ -46,8 +47,9 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         self.w.spend(cpu, ns, Pc::SchedDequeue)
     }
 
-    /// Does `prev` leave the runqueue? Not if it is preempted, though it may have prepared to sleep
-    /// already (spec 0.5); a kernel that is not preemptible comes here when it does sleep.
+    /// Does `prev` leave the runqueue? A task that is preempted does not, even if it has prepared
+    /// to sleep already (`SM_MASK_PREEMPT` in `__schedule()`). In a kernel that is not preemptible
+    /// such a task comes here only to sleep.
     fn falls_asleep(&mut self, cpu: CpuId, prev: TaskId) -> bool {
         let preempted = self.w.cpus[cpu].top().path == Path::Preempt;
         prev.is_task()
@@ -62,6 +64,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         }
         let flags = DequeueFlags { sleep: true };
         let hook = self.policy.dequeue_task(&mut self.w, cpu, prev, flags);
+        // With DELAY_DEQUEUE (v6.12) the task may sleep on its queue, where it still counts.
         if !self.w.tasks[prev].sched_delayed {
             self.w.deactivate(cpu, prev);
         }
@@ -73,6 +76,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     }
 
     pub(crate) fn sched_pick(&mut self, cpu: CpuId) -> Flow {
+        // The stopper's class comes before all others.
         if self.w.cpus[cpu].stop_work.is_some() {
             return self.switch_to(cpu, TaskId::STOP);
         }
@@ -103,6 +107,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
 
     pub(crate) fn sched_pick_again(&mut self, cpu: CpuId) -> Flow {
         debug_assert_eq!(self.w.locks.owner(LockId::rq(cpu)), Some(cpu));
+        // While the pull path had dropped the lock, other CPUs may have brought work here.
         if self.w.cpus[cpu].stop_work.is_some() {
             return self.switch_to(cpu, TaskId::STOP);
         }
@@ -140,16 +145,17 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         if prev.is_task() {
             let t = &mut self.w.tasks[prev];
             t.ran_ns += now - since;
+            // A preempted task waits from here on.
             if t.on_rq && !t.sched_delayed {
                 t.queued_at = now;
             }
-            // Before what is left of the next one's cache contents is looked at.
+            // Before `first_run` asks what is left of the next task's cache contents.
             t.cache_mark = self.w.cpus[cpu].footprint.leave(prev, t.attr.working_set_kib);
         }
         let hook = self.policy.switch_task(&mut self.w, cpu, prev, next);
         self.w.set_curr(cpu, next);
         self.w.cpus[cpu].nr_switches += 1;
-        // Also what charging the previous task has asked for.
+        // `switch_task` may have set the flag as it charged the previous task: it is served, too.
         self.w.cpus[cpu].need_resched = false;
         self.w.counters.switches += 1;
         self.tell_moves();
@@ -170,6 +176,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         let t = &mut self.w.tasks[next];
         debug_assert!(!t.on_cpu, "{next:?} picked while on a CPU");
         t.on_cpu = true;
+        // What is missing is missing once: the larger of the old debt and the new one.
         t.debt = (t.debt + (debt << 17)).min(t.debt.max(debt << 17));
         t.cache_cpu = cpu;
         let queued_at = std::mem::replace(&mut t.queued_at, crate::NEVER);
@@ -188,11 +195,13 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
 
     pub(crate) fn sched_done(&mut self, cpu: CpuId) -> Flow {
         let top = self.w.cpus[cpu].top();
-        let (prev, next) = (top.other, top.task);
+        let prev = top.other;
+        let next = top.task;
         if prev.is_task() {
             self.switched_out(prev);
         }
         self.unlock(cpu, LockId::rq(cpu));
+        // The stopper's work is steps of this same frame.
         if next == TaskId::STOP {
             return self.w.goto(cpu, Pc::StopStart);
         }
@@ -200,6 +209,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
             self.w.cpus[cpu].base = Base::IdleLoop;
         } else {
             self.w.start_tick(cpu);
+            // A preempted task goes on with what is left of its segment.
             let works = self.w.tasks[next].work_left > 0;
             self.w.cpus[cpu].base = if works { Base::Work } else { Base::Next };
         }
@@ -211,6 +221,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         let t = &mut self.w.tasks[prev];
         t.on_cpu = false;
         let dead = t.state == TaskState::Dead;
+        // Wakers that spin until `on_cpu` is clear go on.
         if t.spinner != u32::MAX {
             self.w.release_spinners(prev);
         }

@@ -1,4 +1,4 @@
-//! From where a path stands to what comes next.
+//! The table of steps: which function carries a path on from where it stands.
 
 use crate::frame::{Flow, Pc};
 use crate::{Observer, Policy, Program, Simulation};
@@ -62,7 +62,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         }
     }
 
-    /// The steps of paths that are rare: apart, they leave the loop over the others small.
+    /// The steps of rare paths. They are kept apart so that the loop over the others stays small.
     #[cold]
     #[inline(never)]
     fn rare_step(&mut self, cpu: CpuId, pc: Pc) -> Flow {

@@ -1,4 +1,6 @@
-//! The stopper (spec 14.1 S2): moves a task that was running, in steps on the busiest CPU.
+//! The stopper thread (`migration/N`): it takes its CPU from the running task and moves that task
+//! to another CPU, in steps (`migration_cpu_stop()`). For active balance the policy says the steps
+//! (`active_load_balance_cpu_stop()`).
 
 use crate::frame::{Flow, Pc};
 use crate::{
@@ -30,11 +32,13 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         self.w.spend(cpu, self.w.machine.costs.pull_ns, Pc::StopDetach)
     }
 
-    /// `sched_exec`, or a new affinity of `p`: perhaps changed again since the stopper was called.
+    /// `migration_cpu_stop()` for `sched_exec()` or for a new affinity.
     pub(crate) fn stop_detach(&mut self, cpu: CpuId) -> Flow {
         let top = self.w.cpus[cpu].top();
-        let (p, to) = (top.task, top.target);
+        let p = top.task;
+        let to = top.target;
         let t = &self.w.tasks[p];
+        // Since the call of the stopper the task may have left or its affinity may have changed.
         let is_here = t.on_rq && t.cpu == cpu && !t.on_cpu;
         let misplaced = t.misplaced && !self.w.allowed(p, t.cpu);
         let wanted = if t.misplaced { misplaced } else { self.w.allowed(p, to) };
@@ -43,12 +47,14 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
             self.unlock(cpu, LockId::rq(cpu));
             return self.w.goto(cpu, Pc::StopEnd);
         }
+        // Exec has chosen a CPU. For a new affinity any allowed CPU will do.
         let hook = if misplaced {
             let to = self.w.any_allowed(p);
             self.take_off(p, to, MigrationCause::Affinity)
         } else {
             self.take_off(p, to, MigrationCause::Exec)
         };
+        // The hook's critical section belongs to the queue that the task has left.
         self.w.cpus[cpu].top().target = cpu;
         self.run_hook(cpu, hook, Pc::StopDetached)
     }
@@ -67,14 +73,17 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
 
     pub(crate) fn stop_attach(&mut self, cpu: CpuId) -> Flow {
         let top = self.w.cpus[cpu].top();
-        let (p, to) = (top.task, top.target);
+        let p = top.task;
+        let to = top.target;
         let hook = self.enqueue(to, p, MOVED);
         self.run_hook(cpu, hook, Pc::StopAttached)
     }
 
     pub(crate) fn stop_attached(&mut self, cpu: CpuId) -> Flow {
         let top = self.w.cpus[cpu].top();
-        let (p, to) = (top.task, top.target);
+        let p = top.task;
+        let to = top.target;
+        // Ticks may have passed there in the nested critical section.
         self.catch_up(to);
         self.policy.wakeup_preempt(&mut self.w, to, p, MOVED);
         self.unlock(cpu, LockId::rq(to));
@@ -84,7 +93,8 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     pub(crate) fn stop_push(&mut self, cpu: CpuId) -> Flow {
         loop {
             let top = self.w.cpus[cpu].top();
-            let (first, to) = (std::mem::take(&mut top.first), top.target);
+            let first = std::mem::take(&mut top.first);
+            let to = top.target;
             let step = self.policy.stopper(&mut self.w, cpu, to, first);
             if step == Step::Done {
                 return self.w.goto(cpu, Pc::StopEnd);
@@ -110,6 +120,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
             c.stop_work = None;
             c.nr_running -= 1;
         });
+        // From here on the frame is `schedule()`, with the stopper as the previous task.
         let top = self.w.cpus[cpu].top();
         (top.other, top.target) = (TaskId::STOP, cpu);
         self.w.spend(cpu, self.w.machine.costs.pick_ns, Pc::SchedPick)

@@ -1,4 +1,4 @@
-//! `try_to_wake_up` (spec 5.2-5.4), executed by a task or in an interrupt.
+//! `try_to_wake_up()` (v6.4), executed by a task or in an interrupt.
 
 use crate::frame::{Flow, Frame, Path, Pc};
 use crate::{
@@ -8,7 +8,8 @@ use crate::{
 use topology::CpuId;
 
 impl World {
-    /// May a wake-up executed here use `target`'s wake list? (spec 5.3)
+    /// `ttwu_queue_cond()` (v6.4): may a wake-up executed here use `target`'s wake list? It may if
+    /// the two CPUs share no cache, or if the target has nothing to run.
     pub(crate) fn wake_list_allowed(&self, target: CpuId) -> bool {
         let domains = &self.machine.domains;
         self.config.ttwu_queue
@@ -37,17 +38,18 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         let p = self.w.cpus[cpu].top().task;
         let now = self.w.now;
         let t = &mut self.w.tasks[p];
+        // The task is awake, or another waker is about to wake it.
         if t.state != TaskState::Sleeping {
             self.w.counters.wakeups_coalesced += 1;
             return self.pop_frame(cpu);
         }
         if t.migrating {
-            // It sleeps on a runqueue, and is on its way to another.
+            // A delayed task: it sleeps, and is in transit between two runqueues.
             return self.wait_for_task(cpu, p, Site::MIGRATING_WAIT, Pc::WakeBegin);
         }
         if t.on_rq {
-            // It is about to sleep but still queued, or sleeps on the queue: only the runqueue's
-            // lock decides.
+            // It is about to sleep but still queued, or it sleeps on the queue. Which one it will
+            // be is known under the runqueue's lock only (`ttwu_runnable()`).
             let rq = LockId::rq(t.cpu);
             self.w.cpus[cpu].top().target = t.cpu;
             return self.lock(cpu, rq, Site::TTWU_RQ_LOCK, Pc::WakeOnRq);
@@ -56,15 +58,17 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         t.woken = true;
         t.runnable_since = now;
         t.wake_migrated = false;
+        // A task that is woken before its time needs its timer no more.
         self.w.timers.set(p.0, crate::NEVER, 0);
         self.observer.waking(&self.w, p);
         self.wake_look(cpu)
     }
 
-    /// Got the lock of the queue where it was: still queued, or gone to sleep meanwhile?
+    /// The lock of the task's queue is held: is it still queued, or has it gone to sleep meanwhile?
     pub(crate) fn wake_on_rq(&mut self, cpu: CpuId) -> Flow {
         let top = self.w.cpus[cpu].top();
-        let (p, rq) = (top.task, LockId::rq(top.target));
+        let p = top.task;
+        let rq = LockId::rq(top.target);
         let t = &mut self.w.tasks[p];
         let still = t.on_rq && t.state == TaskState::Sleeping && t.cpu == top.target;
         if still && t.sched_delayed {
@@ -75,7 +79,8 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
             return self.spend_enqueue(cpu, Pc::WakeDelayed);
         }
         if still {
-            let (target, waits) = (t.cpu, !t.on_cpu);
+            let target = t.cpu;
+            let waits = !t.on_cpu;
             t.state = TaskState::Runnable;
             self.w.counters.wakeups_coalesced += 1;
             self.w.timers.set(p.0, crate::NEVER, 0);
@@ -90,13 +95,15 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
             self.observer.wakeup_on_rq(&self.w, target, p);
         }
         self.unlock(cpu, rq);
+        // If it has left the queue, the whole wake-up starts again.
         if still { self.pop_frame(cpu) } else { self.w.goto(cpu, Pc::WakeBegin) }
     }
 
-    /// `ttwu_runnable` of a task that sleeps on its queue: no CPU is chosen, it stays.
+    /// `ttwu_runnable()` of a delayed task (v6.12): no CPU is chosen, the task stays on its queue.
     pub(crate) fn wake_delayed(&mut self, cpu: CpuId) -> Flow {
         let top = self.w.cpus[cpu].top();
-        let (p, target) = (top.task, top.target);
+        let p = top.task;
+        let target = top.target;
         self.catch_up(target);
         self.policy.wake_delayed(&mut self.w, target, p);
         if self.w.cpus[target].curr != p {
@@ -110,7 +117,8 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         self.pop_frame(cpu)
     }
 
-    /// Steps 5 and 6: a task that is still being switched out.
+    /// Is the task still being switched out (`p->on_cpu`)? The wake list of its CPU can take it
+    /// even so; without that, the waker spins until the switch has ended.
     pub(crate) fn wake_look(&mut self, cpu: CpuId) -> Flow {
         let p = self.w.cpus[cpu].top().task;
         let t = &self.w.tasks[p];
@@ -119,6 +127,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         }
         let at = t.cpu;
         if self.w.wake_list_allowed(at) && self.w.allowed(p, at) {
+            // Its CPU enqueues it when it takes interrupts again. No other CPU is looked for.
             self.w.note_placed(p, &Reason::ON_CPU);
             self.w.count_wakeup(at, at);
             return self.begin_push(cpu, at);
@@ -128,7 +137,8 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
 
     pub(crate) fn wake_select(&mut self, cpu: CpuId) -> Flow {
         let top = self.w.cpus[cpu].top();
-        let (p, sync) = (top.task, top.sync);
+        let p = top.task;
+        let sync = top.sync;
         let in_irq = top.category == Category::Irq;
         let choice = self.select(p, SelectKind::Wake { sync, in_irq });
         let top = self.w.cpus[cpu].top();
@@ -139,10 +149,11 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         self.w.spend(cpu, choice.scan_ns, Pc::WakeCommit)
     }
 
-    /// The choice ends: what it found is verified, and from here on the task belongs there.
+    /// The search ends: the choice is verified, and from here on the task belongs to that CPU.
     pub(crate) fn wake_commit(&mut self, cpu: CpuId) -> Flow {
         let top = self.w.cpus[cpu].top();
-        let (p, choice) = (top.task, Choice { cpu: top.target, scan_ns: top.scan_ns.into() });
+        let p = top.task;
+        let choice = Choice { cpu: top.target, scan_ns: top.scan_ns.into() };
         let target = self.commit(p, choice);
         let from = self.w.tasks[p].cpu;
         self.w.count_wakeup(from, target);
@@ -162,7 +173,8 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         }
     }
 
-    /// From this instant the target is not idle for others (spec 5.9); the list comes later.
+    /// From this instant on the target is not idle for other wakers: `rq->ttwu_pending` is set
+    /// before the task is on the list. So two wakers do not choose the same idle CPU.
     fn begin_push(&mut self, cpu: CpuId, target: CpuId) -> Flow {
         self.w.change_rq(target, |c| c.ttwu_pending = true);
         self.w.cpus[target].pushes_under_way += 1;
@@ -174,14 +186,15 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
 
     pub(crate) fn wake_push(&mut self, cpu: CpuId) -> Flow {
         let top = self.w.cpus[cpu].top();
-        let (p, target) = (top.task, top.target);
+        let p = top.task;
+        let target = top.target;
         self.w.tasks[p].next_on_wake_list = TaskId::NONE;
         let c = &mut self.w.cpus[target];
         c.pushes_under_way -= 1;
         let was_empty = c.wake_head == TaskId::NONE;
         let tail = std::mem::replace(&mut c.wake_tail, p);
         if was_empty {
-            // Only the first entry signals.
+            // Only the first entry signals: later ones find the target on its way.
             c.wake_head = p;
             self.w.call_single(target);
         } else {
@@ -197,7 +210,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     pub(crate) fn spend_enqueue(&mut self, cpu: CpuId, pc: Pc) -> Flow {
         let target = self.w.cpus[cpu].top().target;
         let costs = &self.w.machine.costs;
-        // One of them is the lock's, which has come with the lock.
+        // One of these lines is the lock's, which was paid for with the lock.
         let lines = u64::from(costs.enqueue_remote_lines.saturating_sub(1));
         let lines = lines * self.w.line_ns(cpu, target);
         self.w.spend(cpu, costs.enqueue_ns + lines, pc)
@@ -205,7 +218,8 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
 
     pub(crate) fn wake_enqueue(&mut self, cpu: CpuId) -> Flow {
         let top = self.w.cpus[cpu].top();
-        let (p, target) = (top.task, top.target);
+        let p = top.task;
+        let target = top.target;
         let flags = self.wakeup_flags(p);
         let hook = self.enqueue(target, p, flags);
         if hook.is_none() {
@@ -217,7 +231,9 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     /// Last part of a direct enqueue, by a wake-up or a fork.
     pub(crate) fn wake_preempt(&mut self, cpu: CpuId) -> Flow {
         let top = self.w.cpus[cpu].top();
-        let (p, target, new) = (top.task, top.target, top.pc == Pc::ForkPreempt);
+        let p = top.task;
+        let target = top.target;
+        let new = top.pc == Pc::ForkPreempt;
         let flags = if new { FORKED } else { self.wakeup_flags(p) };
         // Ticks may have passed there in the nested critical section.
         self.catch_up(target);
@@ -239,6 +255,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
 
     pub(crate) fn now_runnable(&mut self, cpu: CpuId, p: TaskId, new: bool) {
         self.w.tasks[p].state = TaskState::Runnable;
+        // An affinity that changed while the task was being woken could not move it then.
         if new || self.w.tasks[p].misplaced {
             self.check_woken(cpu, p);
         }
@@ -246,7 +263,8 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         self.observer.wakeup(&self.w, cpu, p, new);
     }
 
-    /// `select_task_rq` with its special case and its fallback (spec 5.2 step 7, 5.6).
+    /// `select_task_rq()`: a task that may run on one CPU skips the class's search, and a choice
+    /// that is not allowed falls back to another CPU.
     pub(crate) fn select(&mut self, p: TaskId, kind: SelectKind) -> Choice {
         if let Some(cpu) = self.start_cpu(p) {
             self.w.note_placed(p, &Reason::START);
@@ -286,6 +304,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         self.select_fallback_rq(p, cpu)
     }
 
+    /// The first allowed CPU of the node where the task was; else the first of all.
     #[cold]
     fn select_fallback_rq(&mut self, p: TaskId, cpu: CpuId) -> CpuId {
         self.w.note_placed(p, &Reason::FALLBACK);
@@ -305,7 +324,6 @@ mod tests {
     use crate::Config;
     use topology::{Machine, RegularSpec};
 
-    /// T5.1, the table of spec 5.3.
     #[test]
     fn the_wake_list_is_for_other_caches_and_for_cpus_with_nothing_to_run() {
         let spec = RegularSpec { llcs_per_socket: 2, cores_per_llc: 2, ..RegularSpec::default() };
@@ -323,7 +341,7 @@ mod tests {
             let config = Config { ttwu_queue: feature, ..Config::default() };
             let mut w = World::new(machine.clone().into(), config);
             w.this = CpuId(this);
-            w.cpus[CpuId((target as usize) as u32)].nr_running = nr_running;
+            w.cpus[CpuId(target)].nr_running = nr_running;
             let case = format!("{feature} {this} {target} {nr_running}");
             assert_eq!(w.wake_list_allowed(CpuId(target)), allowed, "{case}");
         }

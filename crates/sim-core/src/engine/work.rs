@@ -22,7 +22,7 @@ pub(crate) fn stretch(ns: Ns, speed: u32) -> Ns {
 /// How long a CPU of this speed takes for so much work.
 #[inline]
 fn time_for(effort: u64, speed: u32) -> Ns {
-    // Mostly the siblings are idle, and a shift will do.
+    // Mostly the siblings are idle: then this is a shift, and no division.
     if speed == FULL_SPEED {
         return effort.div_ceil(u64::from(FULL_SPEED));
     }
@@ -53,7 +53,8 @@ impl Cpu {
 }
 
 impl World {
-    /// May an interrupt's return take the CPU from a task in the middle of its segment (spec 0.5)?
+    /// May the return of an interrupt preempt a task in the middle of its segment? In user mode it
+    /// may; in kernel mode only if the kernel is preemptible (CONFIG_PREEMPTION).
     #[inline]
     pub(crate) fn is_preemptible(&self, t: &Task) -> bool {
         !t.in_kernel || self.machine.preemptible_kernel
@@ -78,6 +79,7 @@ impl World {
         if dt == 0 {
             return;
         }
+        // The ticks that have hit the segment pass first.
         let stalled = dt.min(c.stall);
         c.stall -= stalled;
         c.account(Category::Irq, stalled);
@@ -86,6 +88,8 @@ impl World {
         let t = &mut self.tasks[c.curr];
         c.account(if t.in_kernel { Category::Kernel } else { Category::User }, ran);
         let effort = ran * u64::from(c.speed);
+        // While it pays, half of the effort is work and half pays. A segment that ends sooner
+        // leaves the rest of the debt to the next one.
         let paying = 2 * t.debt.min(t.work_left);
         let done = if effort < paying {
             t.debt -= effort / 2;
@@ -108,7 +112,9 @@ impl World {
             return end;
         }
         let cost = stretch(self.machine.costs.tick_ns, c.speed);
+        // Each tick moves the end, perhaps beyond another tick.
         while edge <= end {
+            // At the limit the CPU has an event anyway, and the end is computed again.
             if edge >= limit {
                 return NEVER;
             }
@@ -121,6 +127,7 @@ impl World {
     /// Recomputes the CPU's pending event from its state.
     #[inline]
     pub(crate) fn rearm(&mut self, cpu: CpuId) {
+        // With an event of its own the CPU does not run ahead of the others.
         if self.ahead.first_key != EventQueue::NO_KEY {
             self.set_ahead(cpu, NEVER);
         }
@@ -138,6 +145,7 @@ impl World {
     #[inline]
     fn next_event(&self, cpu: CpuId) -> (Ns, u8) {
         let c = &self.cpus[cpu];
+        // With interrupts off nothing but the end of the step, or the grant, can come.
         if c.depth > 0 && c.top.irq_off {
             return (c.top.end, CLASS_CPU);
         }
@@ -152,6 +160,7 @@ impl World {
         match c.base {
             Base::Work => self.next_work_event(c),
             Base::Idle => {
+                // A flag without an interrupt was set on this CPU itself: nothing else will come.
                 let at = if c.need_resched && c.curr == TaskId::IDLE && c.irq_first == NEVER {
                     self.now
                 } else {
@@ -159,6 +168,7 @@ impl World {
                 };
                 if c.tick_stopped { (at, CLASS_CPU) } else { self.or_tick(c, at) }
             }
+            // Interrupts that come now are taken in the idle loop.
             Base::Leaving => (c.base_end, CLASS_CPU),
             Base::Next | Base::IdleLoop => (self.now, CLASS_CPU),
         }
@@ -169,14 +179,15 @@ impl World {
         if tick <= at { (tick, CLASS_TICK) } else { (at, CLASS_CPU) }
     }
 
-    /// need_resched is seen where an interrupt returns: after the tick in progress, or the next
-    /// interrupt; a flag that another CPU has just set waits for its IPI.
+    /// A running task gives way where an interrupt returns: at the end of the tick in progress or
+    /// of the next interrupt. A flag that another CPU has just set waits for that CPU's IPI.
     fn next_work_event(&self, c: &Cpu) -> (Ns, u8) {
         let free = c.since + c.stall;
         let preempts = c.need_resched && self.is_preemptible(&self.tasks[c.curr]);
         let asked = c.softirq || preempts;
         let in_tick = asked && free >= self.now;
         let sooner = c.irq_first.max(free).max(self.now).min(if in_tick { free } else { NEVER });
+        // With the flag set every tick decides: the task gives way when the tick returns.
         let tick = if c.need_resched { c.tick_next } else { c.deciding_tick };
         let at = self.work_end(c, tick).min(sooner);
         if tick <= at { (tick, CLASS_TICK) } else { (at, CLASS_CPU) }

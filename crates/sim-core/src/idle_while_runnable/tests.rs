@@ -33,7 +33,7 @@ fn world(idle: &[u32], waiting: &[Vec<u32>]) -> World {
     w
 }
 
-/// Gives each task in turn a CPU, and others another one where that helps.
+/// Gives each task in turn a CPU. A task that has one already takes another where that helps.
 fn largest_matching(idle: &[u32], waiting: &[Vec<u32>]) -> usize {
     fn give(task: usize, waiting: &[Vec<u32>], of: &mut [(u32, Option<usize>)], seen: u32) -> bool {
         (0..of.len()).any(|i| {
@@ -51,7 +51,7 @@ fn largest_matching(idle: &[u32], waiting: &[Vec<u32>]) -> usize {
 }
 
 #[test]
-fn an_idle_cpu_is_not_wasted_by_who_may_not_run_there() {
+fn an_idle_cpu_is_not_wasted_by_a_task_that_may_not_run_there() {
     let n = |idle: &[u32], waiting: &[&[u32]]| {
         let waiting: Vec<Vec<u32>> = waiting.iter().map(|set| set.to_vec()).collect();
         world(idle, &waiting).n_idle_while_runnable()
@@ -71,7 +71,7 @@ proptest! {
         idle in prop::sample::subsequence((0..CPUS).collect::<Vec<_>>(), 0..=CPUS as usize),
         waiting in prop::collection::vec(prop::sample::select(nested()), 0..12),
     ) {
-        // Who may use one CPU only waits there.
+        // A task that may use a single CPU waits on that CPU.
         let waits_at_idle = |set: &Vec<u32>| set.len() == 1 && idle.contains(&set[0]);
         let waiting: Vec<_> = waiting.into_iter().filter(|set| !waits_at_idle(set)).collect();
         let n = world(&idle, &waiting).n_idle_while_runnable() as usize;

@@ -1,5 +1,5 @@
-//! A program behind a pointer is a program: for whoever would rather have one engine compiled than
-//! one for each kind of program.
+//! A program behind a pointer is a program. With it the engine is compiled once, and not once for
+//! each kind of program.
 
 use super::{Op, Program, ProgramCx};
 use crate::{Calls, Ns, Stack, Step, TaskId};

@@ -13,9 +13,11 @@ impl World {
         t.on_rq = true;
         t.migrating = false;
         t.queued_at = now;
+        // A woken task has waited since its wake-up, not only since this enqueue.
         if !t.woken {
             t.runnable_since = now;
         }
+        // The migration has ended: CPUs that wait for its end go on.
         if t.spinner != u32::MAX {
             self.release_spinners(p);
         }
@@ -31,6 +33,7 @@ impl World {
         debug_assert!(t.on_rq && t.cpu == cpu, "{p:?} deactivated on {cpu}: {t:?}");
         t.on_rq = false;
         let queued_at = std::mem::replace(&mut t.queued_at, NEVER);
+        // It leaves without having run: the wait counts for the queue that it leaves.
         if queued_at != NEVER {
             self.cpus[cpu].stat.run_delay_ns += self.now - queued_at;
         }
@@ -40,15 +43,15 @@ impl World {
     }
 
     /// Marks `p`, which is on a runqueue, as sleeping there (or no longer so). The mark does not
-    /// move with it: whoever takes a delayed task off a queue takes the mark off before, and puts
-    /// it on again on the other queue.
+    /// move with the task: a class that moves a delayed task clears the mark before and sets it
+    /// again on the other queue.
     pub fn set_delayed(&mut self, p: TaskId, delayed: bool) {
         let waited = self.waits_pinned(p);
         let t = &mut self.tasks[p];
         debug_assert!(t.on_rq && t.sched_delayed != delayed, "{p:?}: {t:?}");
         t.sched_delayed = delayed;
         if delayed {
-            // Moved or not, it waits for nothing.
+            // It sleeps: what it does on the queue is no wait for the CPU.
             t.queued_at = NEVER;
         }
         let cpu = t.cpu;
@@ -59,8 +62,8 @@ impl World {
         });
     }
 
-    /// What the next tick of `cpu` decides may have changed: its event is looked at again when this
-    /// one is over. The executing CPU's is anyway.
+    /// The next deciding tick of `cpu` may have changed: its event is computed anew when this event
+    /// is over. The executing CPU's own event always is.
     #[inline]
     pub fn touch(&mut self, cpu: CpuId) {
         if cpu != self.this {
@@ -80,6 +83,7 @@ impl World {
             let d = self.distance(from, to);
             self.counters.migrations[d as usize] += 1;
             self.counters.migrations_by_cause[why.index()] += 1;
+            // The engine tells the observer of its own moves on the spot; a policy cannot.
             if why.is_by_policy() {
                 self.after.moved.push(Moved { task: p, from, to, why });
                 self.after.disturbed = true;

@@ -6,14 +6,15 @@ use crate::{Ns, StopWork, TaskId};
 use topology::CpuId;
 
 impl World {
-    /// `resched_curr(rq)`: the current task of `cpu` should give way (spec 5.4). Charges the IPI,
-    /// if one is needed, to the executing CPU.
+    /// `resched_curr(rq)`: asks the current task of `cpu` to give way. Charges the IPI, if one is
+    /// needed, to the executing CPU.
     pub fn resched_curr(&mut self, cpu: CpuId) {
         let target = &mut self.cpus[cpu];
         if target.need_resched {
             return;
         }
         target.need_resched = true;
+        // The executing CPU looks at its own flag when its path ends.
         if cpu == self.this {
             return;
         }
@@ -22,15 +23,15 @@ impl World {
         }
     }
 
-    /// Raises the scheduler softirq on the executing CPU.
+    /// Raises the scheduler softirq (SCHED_SOFTIRQ) on `cpu`, which is the executing CPU.
     #[inline]
     pub fn raise_softirq(&mut self, cpu: CpuId) {
         self.cpus[cpu].softirq = true;
     }
 
     /// `smp_call_function_single_async()` of the nohz idle balancer on `cpu`. An idle task that
-    /// polls is told by its need-resched flag instead of an IPI (`call_function_single_prep_ipi`),
-    /// and so calls `schedule()` afterwards.
+    /// polls is told by its need-resched flag instead of an IPI (`call_function_single_prep_ipi()`,
+    /// v6.4), and so calls `schedule()` afterwards.
     pub fn kick_nohz(&mut self, cpu: CpuId) {
         self.cpus[cpu].nohz_call = true;
         if self.call_single(cpu) {
@@ -38,7 +39,7 @@ impl World {
         }
     }
 
-    /// `send_call_function_single_ipi()`: true if that took no IPI, as the idle task polls.
+    /// `send_call_function_single_ipi()`: true if no IPI was sent, because the idle task polls.
     pub(crate) fn call_single(&mut self, cpu: CpuId) -> bool {
         let told = self.tell_polling(cpu);
         if !told {
@@ -47,7 +48,8 @@ impl World {
         told
     }
 
-    /// Tells the idle task of `cpu`, if it polls, which takes one line; false if it does not.
+    /// Tells the idle task of `cpu` by a store, which takes one line transfer, if it polls. False
+    /// if it does not poll.
     fn tell_polling(&mut self, cpu: CpuId) -> bool {
         let told = self.cpus[cpu].curr == TaskId::IDLE && self.polls(cpu);
         if told {
@@ -57,8 +59,8 @@ impl World {
         told
     }
 
-    /// Queues work for `cpu`'s stopper and makes it run (spec 14.1 S2). False if it is busy with
-    /// another.
+    /// Queues work for `cpu`'s stopper and wakes it (`stop_one_cpu_nowait()`). False, with nothing
+    /// queued, if the stopper has other work.
     pub fn stop_one_cpu(&mut self, cpu: CpuId, work: StopWork) -> bool {
         let target = &mut self.cpus[cpu];
         if target.stop_work.is_some() {
@@ -69,16 +71,19 @@ impl World {
         self.after.stoppers_woken.push(cpu);
         self.count_wakeup_on_rq(cpu);
         self.after.disturbed = true;
+        // The stopper's wake-up takes no steps: it counts as runnable at once.
         self.set_nr_running(cpu, self.cpus[cpu].nr_running + 1);
         self.resched_curr(cpu);
         true
     }
 
-    /// Does the idle task of `cpu` watch its need-resched flag? From the end of the C-state to the
-    /// next idle entry it does not: a push then needs an IPI (spec 5.4).
+    /// Does the idle task of `cpu` watch its need-resched flag (TIF_POLLING_NRFLAG)? From the end
+    /// of the C-state to the next idle entry it does not: a push to the wake list then needs an
+    /// IPI.
     pub(super) fn polls(&self, cpu: CpuId) -> bool {
         let c = &self.cpus[cpu];
         match c.base {
+            // While it enters the C-state, the idle loop still polls.
             Base::Idle | Base::Leaving => {
                 self.now < c.cstate_from || self.machine.cstates[c.cstate as usize].polling
             }
@@ -89,18 +94,20 @@ impl World {
     pub(crate) fn send_ipi(&mut self, cpu: CpuId, irq: Irq) {
         self.counters.ipis += 1;
         let costs = &self.machine.costs;
-        let (send, delivery) = (costs.ipi_send_ns, costs.ipi_delivery_ns);
-        self.charge(send);
-        let at = self.now + send + delivery;
+        let send_ns = costs.ipi_send_ns;
+        let at = self.now + send_ns + costs.ipi_delivery_ns;
+        self.charge(send_ns);
         self.raise(cpu, irq, at);
     }
 
     pub(crate) fn raise(&mut self, cpu: CpuId, irq: Irq, at: Ns) {
         let c = &mut self.cpus[cpu];
+        // A second interrupt of the same kind, before the first is taken, is one with it.
         let slot = &mut c.irq_at[irq as usize];
         *slot = (*slot).min(at);
         c.irq_first = c.irq_first.min(at);
         if cpu != self.this {
+            // The executing CPU's event is computed anew at the end of this event.
             self.rearm(cpu);
         }
     }

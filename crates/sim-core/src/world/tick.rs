@@ -29,6 +29,7 @@ impl World {
     /// The next tick edge of `cpu` strictly after `t`.
     #[inline]
     pub fn tick_after(&self, cpu: CpuId, t: Ns) -> Ns {
+        // With a skew the CPUs do not all tick at one instant (the kernel's `skew_tick=1`).
         let skew = match self.machine.tick_skew_ns {
             0 => 0,
             skew => skew * u64::from(cpu.0) % self.times.tick_ns,
@@ -36,7 +37,7 @@ impl World {
         if t < skew { skew } else { (self.ticks_in(t - skew) + 1) * self.times.tick_ns + skew }
     }
 
-    /// The tick of `cpu`, which leaves idle, runs again if it was stopped.
+    /// `cpu` leaves idle: its tick runs again if it was stopped.
     #[inline]
     pub(crate) fn start_tick(&mut self, cpu: CpuId) {
         if self.cpus[cpu].tick_stopped {
@@ -70,13 +71,16 @@ impl World {
     /// edge.
     fn take_light_tick(&mut self, cpu: CpuId) -> Ns {
         let c = &self.cpus[cpu];
-        // An edge that fell into the irq-off path before this segment is late; several collapse.
-        let (tick_next, edge) = (c.tick_next, c.tick_next.max(c.since));
+        // An edge inside an irq-off path is taken at the end of that path. Several such edges
+        // become one tick.
+        let tick_next = c.tick_next;
+        let edge = tick_next.max(c.since);
         self.advance(cpu, edge);
         let on_time = edge == tick_next;
         let next = if on_time { edge + self.times.tick_ns } else { self.tick_after(cpu, edge) };
         let cost = self.machine.costs.tick_ns;
         let c = &mut self.cpus[cpu];
+        // The tick's own time passes before the segment goes on.
         c.stall += stretch(cost, c.speed);
         c.tick_next = next;
         c.ticks += 1;
