@@ -58,22 +58,40 @@ impl Executor for SimulationExecutor {
     }
 }
 
-/// Who watches a run besides the metrics' own recorder.
+/// What looks at a run besides the metrics' own recorder. It changes nothing.
 enum Watch<'a> {
-    /// All is resolved at compile time.
+    /// Nothing: the metrics are all that is asked for.
     Nobody,
-    /// The engine is compiled once per policy for all who watch, whatever the program.
-    Somebody(&'a mut dyn Observer),
+    /// An observer of each event: a trace, a profile.
+    Observer(&'a mut dyn Observer),
+    /// A look from time to time.
+    Sampler(Sampler<'a>),
 }
 
-/// Runs a simulation that somebody watches besides the metrics' own recorder: a trace, a profile.
-/// Whoever watches changes nothing.
+/// Looks at the world and the program at regular instants, the last of which is the end.
+pub(crate) struct Sampler<'a> {
+    /// From one look to the next, ns.
+    pub every_ns: Ns,
+    /// The look.
+    pub look: &'a mut dyn FnMut(&World, &dyn Program),
+}
+
+/// Runs a simulation that an observer watches besides the metrics' own recorder.
 pub(crate) fn run_watched(
     spec: &RunSpec,
     watch: &mut dyn Observer,
     progress: &dyn Fn(f64),
 ) -> Result<RunOutput, RunError> {
-    with_watch(spec, Watch::Somebody(watch), progress)
+    with_watch(spec, Watch::Observer(watch), progress)
+}
+
+/// Runs a simulation that is looked at from time to time.
+pub(crate) fn run_sampled(
+    spec: &RunSpec,
+    sampler: Sampler<'_>,
+    progress: &dyn Fn(f64),
+) -> Result<RunOutput, RunError> {
+    with_watch(spec, Watch::Sampler(sampler), progress)
 }
 
 /// Runs a simulation and says where its time went.
@@ -359,35 +377,53 @@ fn run<P: Policy, W: Program + 'static>(
     watch: Watch<'_>,
     progress: &dyn Fn(f64),
 ) -> Result<RunOutput, RunError> {
+    let program: Box<dyn Program> = Box::new(program);
+    let program = WithBackground::new(program, &spec.machine.background, spec.seed);
+    let recorder = Recorder::new(&spec.machine);
     match watch {
-        Watch::Nobody => simulate(spec, policy, program, NoObserver, progress),
-        Watch::Somebody(watch) => {
-            let program: Box<dyn Program> = Box::new(program);
-            simulate(spec, policy, program, watch, progress)
+        Watch::Nobody => {
+            let sim = Simulation::new(world(spec), policy, program, (recorder, NoObserver));
+            simulate(spec, sim, None, progress)
+        }
+        Watch::Observer(watch) => {
+            let sim = Simulation::new(world(spec), policy, program, (recorder, watch));
+            simulate(spec, sim, None, progress)
+        }
+        Watch::Sampler(sampler) => {
+            let sim = Simulation::new(world(spec), policy, program, (recorder, NoObserver));
+            simulate(spec, sim, Some(sampler), progress)
         }
     }
 }
 
-fn simulate<P: Policy, W: Program, O: Observer>(
+/// A program whose kind is chosen when the run begins: the engine is compiled once per policy.
+type AnyProgram = WithBackground<Box<dyn Program>>;
+
+fn simulate<P: Policy, O: Observer>(
     spec: &RunSpec,
-    policy: P,
-    program: W,
-    watch: O,
+    mut sim: Simulation<P, AnyProgram, (Recorder, O)>,
+    mut sampler: Option<Sampler<'_>>,
     progress: &dyn Fn(f64),
 ) -> Result<RunOutput, RunError> {
-    let observer = (Recorder::new(&spec.machine), watch);
-    let program = WithBackground::new(program, &spec.machine.background, spec.seed);
-    let mut sim = Simulation::new(world(spec), policy, program, observer);
     let until = match spec.until {
         Until::Done => LONGEST_RUN_NS,
         Until::Time(ns) => ns,
     };
+    // The next look of the sampler, or the end.
+    let mut stop_at = sampler.as_ref().map_or(until, |sampler| sampler.every_ns.min(until));
     let mut measured = sim.program.is_under_way();
     let mut events = 0;
     let end = loop {
         // The measurement begins right after the event that gets the program under way.
         let n = if measured { EVENTS_PER_REPORT } else { 1 };
-        if let Some(end) = sim.run_events(n, until) {
+        if let Some(end) = sim.run_events(n, stop_at) {
+            if let (Some(sampler), StopReason::Until) = (&mut sampler, &end) {
+                (sampler.look)(&sim.w, &sim.program);
+                if stop_at < until {
+                    stop_at = (stop_at + sampler.every_ns).min(until);
+                    continue;
+                }
+            }
             break end;
         }
         if !measured && sim.program.is_under_way() {

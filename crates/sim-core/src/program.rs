@@ -5,6 +5,7 @@ mod boxed;
 use crate::{
     Calls, LockId, MaskId, Ns, Pid, SchedAttr, SleepState, Stack, Step, TaskAttr, TaskId, World,
 };
+use std::any::Any;
 use topology::{CpuId, Machine};
 
 /// What a task does next. Everything but `Run`, `Kernel` and `Sleep` takes the time of its kernel
@@ -169,6 +170,11 @@ pub trait Program {
     /// For profiles: adds the functions that a path of `task` on `cpu`, or the handler of a
     /// device's interrupt (`None`), is in.
     fn unwind(&self, _cpu: CpuId, _task: Option<TaskId>, _stack: &mut Stack) {}
+
+    /// A part of the program that a sampler may read between two events, such as its workqueues.
+    fn inspect(&self) -> Option<&dyn Any> {
+        None
+    }
 
     /// What a blocked task waits for, in words, for the report of a run that cannot go on.
     fn waits_for(&self, _task: TaskId) -> String {

@@ -3,6 +3,7 @@
 
 use crate::random::{self, Purpose, Stream};
 use sim_core::{Calls, Ns, Op, Program, ProgramCx, Stack, Step, TaskAttr, TaskId};
+use std::any::Any;
 use topology::{BackgroundThread, CpuId, CpuSet};
 
 /// Address spaces of background processes are numbered from here, away from a workload's.
@@ -159,6 +160,10 @@ impl<W: Program> Program for WithBackground<W> {
         if task.is_none_or(|task| self.daemon(task).is_none()) {
             self.workload.unwind(cpu, task, stack);
         }
+    }
+
+    fn inspect(&self) -> Option<&dyn Any> {
+        self.workload.inspect()
     }
 
     fn waits_for(&self, task: TaskId) -> String {

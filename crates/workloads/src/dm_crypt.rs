@@ -24,6 +24,7 @@ pub use crypt::WRITE_LOCK_SITE;
 use fio::{Job, Parent};
 use policies::workqueue::{Affinity, Kind, Turn, WorkId, Workqueues, WqId, WqSpec};
 use sim_core::{Calls, Ns, Op, PerTask, Program, ProgramCx, Stack, Step, TaskId};
+use std::any::Any;
 use std::collections::VecDeque;
 use topology::{CpuId, PerCpu};
 
@@ -261,12 +262,6 @@ impl DmCrypt {
     }
 }
 
-impl crate::Queues for DmCrypt {
-    fn workqueues(&self) -> Option<&Workqueues> {
-        self.wq.as_ref()
-    }
-}
-
 impl Program for DmCrypt {
     fn start(&mut self, cx: &mut ProgramCx<'_>) {
         self.times = Some(Times {
@@ -377,6 +372,10 @@ impl Program for DmCrypt {
         if let Some(wq) = &self.wq {
             wq.unwind(cpu, stack);
         }
+    }
+
+    fn inspect(&self) -> Option<&dyn Any> {
+        self.wq.as_ref().map(|wq| wq as &dyn Any)
     }
 
     fn waits_for(&self, task: TaskId) -> String {

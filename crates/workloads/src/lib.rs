@@ -41,12 +41,6 @@ pub fn lock_sites() -> Vec<&'static Site> {
     sites
 }
 
-/// A workload that uses workqueues.
-pub trait Queues {
-    /// The workqueues; `None` before the start.
-    fn workqueues(&self) -> Option<&policies::workqueue::Workqueues>;
-}
-
 /// The policy that docs/POLICY.md shows must compile and run.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/POLICY.md")]

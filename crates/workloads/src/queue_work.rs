@@ -7,6 +7,7 @@ use crate::affinity_changes::{AffinityChange, AffinityShell};
 use crate::latency::Latency;
 use policies::workqueue::{Affinity, Kind, Turn, WorkId, Workqueues, WqId, WqSpec};
 use sim_core::{Ns, Op, Program, ProgramCx, Step, TaskAttr, TaskId};
+use std::any::Any;
 use topology::{CpuId, CpuSet, IdVec};
 
 /// Parameters of the threads and of their workqueue.
@@ -124,12 +125,6 @@ impl QueueWork {
     }
 }
 
-impl crate::Queues for QueueWork {
-    fn workqueues(&self) -> Option<&Workqueues> {
-        self.wq.as_ref()
-    }
-}
-
 impl Program for QueueWork {
     fn start(&mut self, cx: &mut ProgramCx<'_>) {
         let config = &self.config;
@@ -188,6 +183,10 @@ impl Program for QueueWork {
             "queue_latency_max",
         ]));
         results
+    }
+
+    fn inspect(&self) -> Option<&dyn Any> {
+        self.wq.as_ref().map(|wq| wq as &dyn Any)
     }
 
     fn waits_for(&self, task: TaskId) -> String {

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::registry::{self, FEATURES, Fallback, KERNELS, KeyDef, Kind, WORKLOADS, WorkloadDef};
+use crate::wq::Sample;
 use policies::fair::features::{Features, Tunables};
 use policies::fair::shared_runq::{EnqueueRule, Version};
 use policies::fair::{Discipline, Rules};
@@ -439,6 +440,39 @@ fn a_run_with_too_many_tasks_says_who_started_them() {
     let task = w.new_task(TaskAttr { comm, ..TaskAttr::default() });
     let error = stopped(&w, StopReason::TooManyTasks(task)).to_string();
     assert_eq!(error, "there are 1048576 tasks, and sh starts one more, at 0.000000 s");
+}
+
+/// What `schedlab wq` shows is the ordinary run: with a group of its own, fio does other things.
+#[test]
+fn looking_at_workqueues_heeds_the_group_of_the_workload() {
+    let fio = "kind = \"dm-crypt\"\nnumjobs = 6\nhash_mb_s = 500\ncrypt_mb_s = 200\n";
+    let looks = |more: &str| {
+        let spec = spec("cfs", "", &format!("{fio}{more}"));
+        spec.workqueues(50_000_000, &|_| ()).unwrap().samples
+    };
+    let (alone, grouped) = (looks(""), looks("cpu_weight = 100"));
+    let at: Vec<u64> = alone.iter().map(|sample| sample.at_ns).collect();
+    assert_eq!(at, [50_000_000, 100_000_000, 150_000_000, 200_000_000]);
+    let total = |samples: &[Sample]| samples[3].queues[0].total;
+    assert!(total(&alone) > 100 && total(&grouped) > 100);
+    assert_ne!(total(&alone), total(&grouped));
+}
+
+/// A look changes nothing: however often a run is looked at, it comes to the same.
+#[test]
+fn a_run_that_is_looked_at_is_the_ordinary_run() {
+    for kind in ["dm-crypt", "queue-work"] {
+        let def = registry::workload(kind).unwrap();
+        let spec = spec("cfs", "", &smallest(def));
+        let ordinary = SimulationExecutor.run(&spec, &|_| ()).unwrap();
+        for every_ns in [7_000_001, 200_000_000] {
+            let mut n_looks = 0;
+            let mut look = |_: &World, _: &dyn Program| n_looks += 1;
+            let sampler = Sampler { every_ns, look: &mut look };
+            assert_eq!(run_sampled(&spec, sampler, &|_| ()).as_ref(), Ok(&ordinary));
+            assert_eq!(n_looks, 200_000_000_u64.div_ceil(every_ns), "{kind}");
+        }
+    }
 }
 
 #[test]

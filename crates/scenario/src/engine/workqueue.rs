@@ -1,21 +1,18 @@
-//! Workloads on workqueues: their configuration from a scenario, and runs that are looked at from
-//! time to time for `schedlab wq`.
+//! Workloads on workqueues: their configuration from a scenario, and the sampler behind
+//! `schedlab wq`.
 
-use super::{eevdf, ext, fair, float, int, world};
+use super::{Sampler, float, int, run_sampled};
 use crate::experiment::{RunSpec, Until};
-use crate::registry::{Class, Value};
+use crate::registry::Value;
 use crate::run::RunError;
 use crate::wq::{PoolRow, QueueRow, Sample, ScopePods, WqRun};
-use policies::fcfs::Fcfs;
 use policies::workqueue::{
     Affinity, DEFAULT_MAX_ACTIVE, DEFAULT_SHARD_CORES, Kind, MAX_ACTIVE, Pods, Scope, Workqueues,
     WqId,
 };
-use sim_core::{NoObserver, Ns, Policy, Program, Simulation, StopReason};
+use sim_core::{Ns, Program, World};
 use topology::CpuSet;
-use workloads::Queues;
 use workloads::affinity_changes::AffinityChange;
-use workloads::background::WithBackground;
 use workloads::dm_crypt::{self, DmCrypt};
 use workloads::queue_work::{self, QueueWork};
 
@@ -100,60 +97,30 @@ pub(super) fn queue_work(spec: &RunSpec) -> QueueWork {
     })
 }
 
-/// Runs a simulation and looks at its workqueues every `every` ns.
-pub(crate) fn watch(spec: &RunSpec, every: Ns, progress: &dyn Fn(f64)) -> Result<WqRun, RunError> {
-    match (spec.policy.0.class, spec.policy.name()) {
-        (Class::Alone, _) => with_policy(spec, Fcfs::default(), every, progress),
-        (Class::Ext, _) => with_policy(spec, ext(spec), every, progress),
-        (Class::Fair, "eevdf") => with_policy(spec, eevdf(spec), every, progress),
-        _ => with_policy(spec, fair(spec), every, progress),
-    }
-}
-
-fn with_policy<P: Policy>(
+/// Runs a simulation and looks at its workqueues every `every_ns`.
+pub(crate) fn watch(
     spec: &RunSpec,
-    policy: P,
-    every: Ns,
+    every_ns: Ns,
     progress: &dyn Fn(f64),
 ) -> Result<WqRun, RunError> {
-    match spec.workload.def.kind {
-        "dm-crypt" => sampled(spec, policy, dm_crypt(spec), every, progress),
-        "queue-work" => sampled(spec, policy, queue_work(spec), every, progress),
-        kind => Err(RunError::Impossible(format!("workload `{kind}` uses no workqueue"))),
+    if !spec.workload.def.workqueue {
+        let kind = spec.workload.def.kind;
+        return Err(RunError::Impossible(format!("workload `{kind}` uses no workqueue")));
     }
-}
-
-fn sampled<P: Policy, W: Program + Queues>(
-    spec: &RunSpec,
-    policy: P,
-    program: W,
-    every: Ns,
-    progress: &dyn Fn(f64),
-) -> Result<WqRun, RunError> {
-    let program = WithBackground::new(program, &spec.machine.background, spec.seed);
-    let mut sim = Simulation::new(world(spec), policy, program, NoObserver);
-    let Until::Time(until) = spec.until else {
+    if spec.until == Until::Done {
         return Err(RunError::Impossible("a run without an end cannot be sampled".to_string()));
-    };
-    let mut samples = Vec::new();
-    let mut at = 0;
-    while at < until {
-        at = (at + every).min(until);
-        match sim.run_until(at) {
-            StopReason::Until => {}
-            other => return Err(super::stopped(&sim.w, other)),
-        }
-        progress(at as f64 / until as f64);
-        let all = sim.program.workload.workqueues();
-        samples.push(Sample { at_ns: at, queues: all.map(rows).unwrap_or_default() });
     }
-    let all = sim.program.workload.workqueues();
-    Ok(WqRun {
-        scopes: scopes(spec, all.and_then(scope_in_use).unwrap_or(affinity(spec).scope)),
-        pools: all.map(pools).unwrap_or_default(),
-        by_cpu: all.map(by_cpu).unwrap_or_default(),
-        samples,
-    })
+    let mut run = WqRun::default();
+    let mut look = |w: &World, program: &dyn Program| {
+        let all = program.inspect().and_then(|part| part.downcast_ref::<Workqueues>());
+        let all = all.expect("its workqueues exist from the start");
+        run.samples.push(Sample { at_ns: w.now, queues: rows(all) });
+        run.scopes = scopes(spec, scope_in_use(all));
+        run.pools = pools(all);
+        run.by_cpu = by_cpu(all);
+    };
+    run_sampled(spec, Sampler { every_ns, look: &mut look }, progress)?;
+    Ok(run)
 }
 
 fn rows(all: &Workqueues) -> Vec<QueueRow> {
@@ -199,11 +166,12 @@ fn by_cpu(all: &Workqueues) -> Vec<(String, bool, Vec<u32>)> {
 }
 
 /// That of the unbound workqueue; it may have changed during the run.
-fn scope_in_use(all: &Workqueues) -> Option<Scope> {
-    (0..all.n_wqs()).find_map(|wq| match all.spec(WqId(wq)).kind {
+fn scope_in_use(all: &Workqueues) -> Scope {
+    let unbound = (0..all.n_wqs()).find_map(|wq| match all.spec(WqId(wq)).kind {
         Kind::Unbound(affinity) => Some(affinity.scope),
         Kind::Bound => None,
-    })
+    });
+    unbound.unwrap_or(Affinity::default().scope)
 }
 
 fn scopes(spec: &RunSpec, chosen: Scope) -> Vec<ScopePods> {

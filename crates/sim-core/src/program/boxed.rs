@@ -1,8 +1,9 @@
-//! A program behind a pointer is a program. With it the engine is compiled once, and not once for
-//! each kind of program.
+//! A program behind a pointer is a program: the engine is then compiled once per policy, not once
+//! per policy and kind of program.
 
 use super::{Op, Program, ProgramCx};
 use crate::{Calls, Ns, Stack, Step, TaskId};
+use std::any::Any;
 use topology::CpuId;
 
 #[deny(clippy::missing_trait_methods, reason = "a forgotten method would take the default")]
@@ -57,6 +58,10 @@ impl Program for Box<dyn Program> {
 
     fn unwind(&self, cpu: CpuId, task: Option<TaskId>, stack: &mut Stack) {
         (**self).unwind(cpu, task, stack);
+    }
+
+    fn inspect(&self) -> Option<&dyn Any> {
+        (**self).inspect()
     }
 
     fn waits_for(&self, task: TaskId) -> String {

@@ -4,10 +4,9 @@ use crate::support::{free_machine, run_checked, shapes, simulate};
 use policies::fair::Fair;
 use policies::fair::features::{Features, Tunables};
 use policies::fcfs::Fcfs;
-use policies::workqueue::{Affinity, Scope};
+use policies::workqueue::{Affinity, Scope, Workqueues};
 use proptest::prelude::*;
 use sim_core::{Config, NoObserver, Program};
-use workloads::Queues;
 use workloads::affinity_changes::AffinityChange;
 use workloads::dm_crypt::{self, DmCrypt};
 
@@ -151,9 +150,9 @@ proptest! {
         let policy = Fair::new(Features::default(), Tunables::for_cpus(machine.n_cpus()));
         let program = DmCrypt::new(config);
         let mut sim = simulate(machine, Config::default(), policy, program, NoObserver);
-        let end = run_checked(&mut sim, UNDER_WAY + 15 * MS, |sim| match sim.program.workqueues() {
-            Some(wq) => wq.check(&sim.w),
-            None => Ok(()),
+        let end = run_checked(&mut sim, UNDER_WAY + 15 * MS, |sim| {
+            let wq = sim.program.inspect().and_then(|part| part.downcast_ref::<Workqueues>());
+            wq.expect("they are made at the start").check(&sim.w)
         });
         prop_assert!(end.is_ok(), "{:?}", end);
         let moved = value(&sim.program, 1, "bandwidth") + value(&sim.program, 1, "bandwidth_write");
