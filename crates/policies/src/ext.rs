@@ -18,7 +18,6 @@ mod llc_fifo;
 mod ops;
 mod queue;
 mod reasons;
-mod shipped;
 mod state;
 mod vtime;
 
@@ -27,7 +26,6 @@ pub use fifo::Fifo;
 pub use llc_fifo::LlcFifo;
 pub use ops::{Dsq, DsqId, Insert, Kick, Next, Ops, Wake, Why};
 pub use queue::Order;
-pub use shipped::Shipped;
 pub use state::SLICE_INF;
 pub use vtime::Vtime;
 

@@ -1,11 +1,8 @@
 //! Why CPUs of one run idled while tasks waited: each CPU-second by the rule that let it happen.
 
-mod knobs;
+pub(crate) mod knobs;
 
-use crate::engine;
-use crate::experiment::RunSpec;
 use crate::profile::Spread;
-use crate::run::{RunError, guarded};
 
 /// How far an idle CPU is from the queue on which a task waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -125,18 +122,4 @@ pub struct Explanation {
     pub blame: Vec<Blame>,
     /// The longest waits, the longest first.
     pub longest: Vec<Wait>,
-}
-
-impl RunSpec {
-    /// Runs the simulation and says why CPUs idled while tasks waited.
-    ///
-    /// # Errors
-    /// The run fails.
-    pub fn explain(&self, progress: &dyn Fn(f64)) -> Result<Explanation, RunError> {
-        let mut found = guarded(|| engine::explain(self, progress))?;
-        for rule in &mut found.rules {
-            rule.knob = knobs::left(self, &rule.knob);
-        }
-        Ok(found)
-    }
 }

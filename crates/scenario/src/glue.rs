@@ -4,7 +4,6 @@
 //! loader is called here and nowhere else, and `engine` alone knows policies, workloads and the
 //! simulator.
 
-use crate::run::Executor;
 use std::ops::Range;
 use std::path::Path;
 use toml::de::DeTable;
@@ -16,18 +15,9 @@ pub use trace::export::{TraceError, abandon_unfinished as abandon_unfinished_tra
 pub use trace::replay::ReplayError as RecordingError;
 pub use workloads::replay::Recording;
 pub use workloads::rt_app::Spec as RtAppFile;
-pub use workloads::truncate::PAGE_BYTES;
 
 /// No machine has more CPUs.
 pub const CPUS_MAX: usize = topology::MAX_CPUS as usize;
-
-/// Senders, and receivers, of a group of `perf bench sched messaging`.
-pub const MESSAGING_FDS: u64 = workloads::perf_bench::MESSAGING_FDS as u64;
-
-/// Processes of so many stressors of `stress-ng --yield` on so many CPUs.
-pub fn yield_processes(stressors: u64, cpus: u64) -> u64 {
-    workloads::stress_ng::yield_processes(stressors, cpus)
-}
 
 /// What reports say about a machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -134,14 +124,4 @@ pub fn machine_table(machine: &Machine) -> String {
 /// The machine as the text of a machine file; `stem` is the stem of the file's name.
 pub fn machine_file(machine: &Machine, stem: &str) -> String {
     topology::write(machine, stem)
-}
-
-/// Memory of one of fio's processes with its buffers, bytes.
-pub fn fio_bytes(iodepth: u64, bs_kib: u64) -> u64 {
-    crate::engine::workqueue::fio_bytes(iodepth, bs_kib)
-}
-
-/// The engine that runs experiments.
-pub fn engine() -> Box<dyn Executor> {
-    Box::new(crate::find::Searching(crate::engine::SimulationExecutor))
 }

@@ -8,7 +8,7 @@
 //! 3. [`Results`] hold the numbers of every run. What they mean is the `report` crate's matter.
 //!
 //! ```
-//! use scenario::{Silent, glue, load_str};
+//! use scenario::{Silent, load_str};
 //!
 //! let text = r#"
 //! policy   = "fifo"
@@ -22,13 +22,13 @@
 //! caches  = { l1d_kib = 32, l2_kib = 1024, l3_kib = 32768, l3_hit_ns = 15, mem_ns = 105 }
 //! "#;
 //! let experiment = load_str("example.toml".as_ref(), text.to_string()).expect("it is right");
-//! let results = experiment.run(glue::engine().as_ref(), 2, &Silent).expect("it makes progress");
+//! let results = experiment.run(scenario::engine().as_ref(), 2, &Silent).expect("it makes progress");
 //! let switches = results.variants[0].values("switches").expect("every run counts them");
 //! assert!(switches[0] > 100.0 && switches.len() == 2);
 //! ```
 //!
 //! What names exist (policies, features, tunables, workloads, metrics) is data: [`registry`].
-//! What the floors above may use of machines and of the engine is in [`glue`].
+//! What the floors above may use of machines is in [`glue`].
 
 pub mod glue;
 pub mod registry;
@@ -45,23 +45,24 @@ mod hash;
 mod kind;
 mod load;
 mod mock;
+mod output;
 mod parse;
 mod profile;
 mod remember;
 mod run;
+mod run_spec;
 pub mod schedstat;
+mod search;
 mod study;
 mod trace_run;
 mod units;
 mod walk;
+mod workload;
 pub mod wq;
 
 pub use diag::{Diagnostic, Faults, Source};
 pub use dump::{Dump, import_machine};
-pub use experiment::{
-    Experiment, Feature, PolicyKind, Published, RunSpec, Until, Variant, WorkloadFile,
-    WorkloadSpec, WorkqueueChange,
-};
+pub use experiment::{Experiment, Published, Variant};
 pub use explain::{Blame, Explanation, Kind, N_NEAR, Near, RuleTime, Wait};
 pub use find::{Condition, Find};
 pub use hash::{fingerprint, fingerprint_of_file};
@@ -69,13 +70,14 @@ pub use load::{
     Described, load, load_any, load_machine_file, load_str, load_study, load_study_str,
 };
 pub use mock::MockExecutor;
+pub use output::{LlcUtilization, MetricValue, RunError, RunOutput};
 pub use profile::{LockClass, Profile, SiteTime, Spread, StackTime};
 pub use registry::{Better, Value, nearest};
 pub use remember::Remembering;
-pub use run::{
-    Executor, Failure, LlcUtilization, MetricValue, Observer, Results, RunError, RunOutput, Silent,
-    VariantRuns,
-};
-pub use study::{Axis, Point, RUNS_MAX, Study};
+pub use run::{Executor, Failure, Observer, Silent};
+pub use run_spec::{Feature, PolicyKind, RunSpec, Until};
+pub use search::engine;
+pub use study::{Axis, Point, RUNS_MAX, Results, Study, VariantRuns};
 pub use trace_run::{TraceFailure, TraceFiles, Traced};
 pub use units::parse_time;
+pub use workload::{WorkloadFile, WorkloadSpec, WorkqueueChange};

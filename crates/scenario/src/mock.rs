@@ -3,11 +3,12 @@
 //! The numbers depend on the variant's name and on the seed only; variants share the seed's part
 //! of the noise, as paired runs do.
 
-use crate::experiment::RunSpec;
 use crate::glue::machine_info;
 use crate::hash::fingerprint;
+use crate::output::{LlcUtilization, MetricValue, RunError, RunOutput};
 use crate::registry::METRICS;
-use crate::run::{Executor, LlcUtilization, MetricValue, RunError, RunOutput};
+use crate::run::Executor;
+use crate::run_spec::RunSpec;
 
 /// Makes numbers up, the same ones every time.
 pub struct MockExecutor;

@@ -11,11 +11,13 @@ mod workload;
 mod workqueue;
 
 use crate::diag::Diagnostic;
-use crate::experiment::{Experiment, PolicyKind, Until, WorkloadFile, WorkloadSpec};
+use crate::experiment::Experiment;
 use crate::glue::Machine;
 use crate::registry::{self, RUN, SCENARIO, SEEDS_MAX, names};
+use crate::run_spec::{PolicyKind, Until};
 use crate::units::parse_time;
 use crate::walk::{Node, Walk, did_you_mean};
+use crate::workload::{WorkloadFile, WorkloadSpec};
 use std::sync::Arc;
 use toml::de::{DeTable, DeValue};
 
@@ -58,14 +60,9 @@ pub(crate) fn experiment(
     }
     if let Some(workload) = &workload {
         workload::must_know_groups(walk, doc, workload, &variants);
-        workload::must_be_short(walk, doc, workload);
     }
     if let (Some(workload), Some(machine)) = (&workload, &machine) {
-        workload::must_fit(walk, doc, workload, machine);
-        workload::must_be_few(walk, doc, workload, machine);
-        workload::must_be_few_tasks(walk, doc, workload, machine);
-        workload::must_be_few_in_all(walk, doc, workload, machine);
-        workload::must_be_whole(walk, doc, workload);
+        workload::must_keep_limits(walk, doc, workload, machine);
     }
     if !walk.faults.is_empty() {
         return None;

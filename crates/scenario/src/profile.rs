@@ -1,9 +1,5 @@
 //! Where the busy time of one run went: what a profiler of all CPUs would have sampled, exactly.
 
-use crate::engine;
-use crate::experiment::RunSpec;
-use crate::run::{RunError, guarded};
-
 /// Time in one call chain.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StackTime {
@@ -96,15 +92,5 @@ impl Profile {
     /// Time in the stacks that `wanted` chooses, ns.
     pub fn time(&self, wanted: impl Fn(&StackTime) -> bool) -> u64 {
         self.stacks.iter().filter(|s| wanted(s)).map(|s| s.ns).sum()
-    }
-}
-
-impl RunSpec {
-    /// Runs the simulation and says where the time went.
-    ///
-    /// # Errors
-    /// The run fails.
-    pub fn profile(&self, progress: &dyn Fn(f64)) -> Result<Profile, RunError> {
-        guarded(|| engine::profile(self, progress))
     }
 }

@@ -1,7 +1,8 @@
 //! Runs that are done are remembered: an experiment that goes on with more seeds runs only these.
 
-use crate::experiment::RunSpec;
-use crate::run::{Executor, RunError, RunOutput};
+use crate::output::{RunError, RunOutput};
+use crate::run::Executor;
+use crate::run_spec::RunSpec;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 

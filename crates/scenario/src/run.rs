@@ -4,83 +4,11 @@
 //! number of workers nor the order of completion can show. If runs fail, the failure reported is
 //! the first one by (variant, seed): runs after it may be skipped, runs before it never.
 
-use crate::experiment::{Experiment, RunSpec};
-use crate::registry::Better;
-use crate::study;
+use crate::output::{RunError, RunOutput, guarded};
+use crate::run_spec::RunSpec;
 use rayon::prelude::*;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
-
-/// One measured number of one run.
-#[derive(Clone, Debug, PartialEq)]
-pub struct MetricValue {
-    /// Name, as in the registry or of one of its families.
-    pub name: String,
-    /// Unit; empty for plain counts.
-    pub unit: &'static str,
-    /// The good direction.
-    pub better: Better,
-    /// The number.
-    pub value: f64,
-}
-
-/// CPU use over time, per last-level cache.
-#[derive(Clone, Debug, PartialEq)]
-pub struct LlcUtilization {
-    /// Length of one time bucket, ns.
-    pub bucket_ns: u64,
-    /// For each LLC, the share of its CPUs' time that was used, bucket by bucket (0 to 1).
-    pub shares: Vec<Vec<f32>>,
-}
-
-/// What one run measured.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct RunOutput {
-    /// All metrics, in the order they should be shown.
-    pub metrics: Vec<MetricValue>,
-    /// CPU use over time, if it was recorded.
-    pub utilization: Option<LlcUtilization>,
-    /// True if the workload came to its end; false if the run was cut off at a prescribed time.
-    pub finished: bool,
-}
-
-/// Why a run failed.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
-pub enum RunError {
-    /// All tasks wait for something that no one will do.
-    #[error("no progress since {at_s:.6} s: every task waits forever{}", list(.waiting))]
-    NoProgress {
-        /// Simulated time at which the last event happened, in seconds.
-        at_s: f64,
-        /// Who waits for what, one line each.
-        waiting: Vec<String>,
-    },
-    /// The machine and the workload do not fit together.
-    #[error("{0}")]
-    Impossible(String),
-    /// Whoever watched the run has seen enough.
-    #[error("stopped before its end")]
-    Stopped,
-    /// An invariant is broken: a bug of the simulator, which this run shows.
-    #[error("the simulator itself is at fault, please report it: {0}")]
-    Broken(String),
-    /// The result of a run cannot be kept.
-    #[error("{0}")]
-    NotKept(String),
-    /// The worker threads could not be started.
-    #[error("cannot start the worker threads: {0}")]
-    Threads(String),
-}
-
-fn list(waiting: &[String]) -> String {
-    const SHOWN: usize = 20;
-    let mut text: String = waiting.iter().take(SHOWN).map(|w| format!("\n  {w}")).collect();
-    if waiting.len() > SHOWN {
-        text += &format!("\n  and {} more", waiting.len() - SHOWN);
-    }
-    text
-}
 
 /// A failed run, and which one it was.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -118,48 +46,6 @@ pub struct Silent;
 
 impl Observer for Silent {
     fn progress(&self, _done: f64) {}
-}
-
-/// All runs of one variant, in the order of the seeds.
-#[derive(Clone, Debug, PartialEq)]
-pub struct VariantRuns {
-    /// One output per seed.
-    pub runs: Vec<RunOutput>,
-}
-
-impl VariantRuns {
-    /// The values of a metric, one per seed; `None` if a run did not measure it.
-    pub fn values(&self, metric: &str) -> Option<Vec<f64>> {
-        let value =
-            |run: &RunOutput| run.metrics.iter().find(|m| m.name == metric).map(|m| m.value);
-        self.runs.iter().map(value).collect()
-    }
-}
-
-/// All runs of an experiment, in the order of its variants.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Results {
-    /// One entry per variant.
-    pub variants: Vec<VariantRuns>,
-}
-
-impl Experiment {
-    /// Runs every variant with every seed on `jobs` threads.
-    pub fn run(
-        &self,
-        executor: &dyn Executor,
-        jobs: usize,
-        observer: &dyn Observer,
-    ) -> Result<Results, Failure> {
-        let mut results = study::run_all(&[self], executor, jobs, observer)?;
-        Ok(results.remove(0))
-    }
-
-    /// All runs, in the order of variants and seeds.
-    pub(crate) fn specs(&self) -> Vec<RunSpec> {
-        let of_variant = |v| self.seeds.iter().map(move |seed| self.spec(v, *seed));
-        self.variants.iter().flat_map(of_variant).collect()
-    }
 }
 
 /// Runs all of these on `jobs` threads; the outputs are in their order, whichever ends first.
@@ -225,19 +111,10 @@ fn run_one(
     guarded(|| executor.run(spec, progress))
 }
 
-/// Turns a broken invariant's panic into an error.
-pub(crate) fn guarded<T>(run: impl FnOnce() -> Result<T, RunError>) -> Result<T, RunError> {
-    catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|payload| {
-        let text = payload.downcast_ref::<String>().map(String::as_str);
-        let text = text.or(payload.downcast_ref::<&str>().copied());
-        Err(RunError::Broken(text.unwrap_or("a panic without words").to_string()))
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{MockExecutor, load_str};
+    use crate::{Experiment, MockExecutor, load_str};
     use std::path::Path;
 
     const TEXT: &str = r#"

@@ -4,10 +4,6 @@
 //! Documentation/scheduler/sched-stats.rst). Fields that stand for nothing in a simulation are 0:
 //! see docs/SCHEDSTAT.md.
 
-use crate::engine;
-use crate::experiment::RunSpec;
-use crate::run::{RunError, guarded};
-
 /// The numbers of a `cpu` line.
 pub const CPU_FIELDS: [&str; 9] = [
     "yld_count",
@@ -84,15 +80,4 @@ pub struct SchedStat {
     pub jiffies: u64,
     /// By CPU.
     pub cpus: Vec<CpuStat>,
-}
-
-impl RunSpec {
-    /// Runs the simulation and says what /proc/schedstat would have counted since the measurement
-    /// began, as all metrics have.
-    ///
-    /// # Errors
-    /// The run fails.
-    pub fn schedstat(&self, progress: &dyn Fn(f64)) -> Result<SchedStat, RunError> {
-        guarded(|| engine::schedstat(self, progress))
-    }
 }

@@ -12,8 +12,10 @@
 //! A point is a scenario like any other, checked as one: its values were put where the file has
 //! none or others.
 
-use crate::experiment::{Experiment, RunSpec};
-use crate::run::{Executor, Failure, Observer, Results, VariantRuns, run_specs};
+use crate::experiment::Experiment;
+use crate::output::RunOutput;
+use crate::run::{Executor, Failure, Observer, run_specs};
+use crate::run_spec::RunSpec;
 use std::path::PathBuf;
 
 /// Runs of one study at most: points x variants x seeds.
@@ -124,6 +126,48 @@ impl Study {
     ) -> Result<Vec<Results>, Failure> {
         let experiments: Vec<&Experiment> = self.points.iter().map(|p| &p.experiment).collect();
         run_all(&experiments, executor, jobs, observer)
+    }
+}
+
+/// All runs of one variant, in the order of the seeds.
+#[derive(Clone, Debug, PartialEq)]
+pub struct VariantRuns {
+    /// One output per seed.
+    pub runs: Vec<RunOutput>,
+}
+
+impl VariantRuns {
+    /// The values of a metric, one per seed; `None` if a run did not measure it.
+    pub fn values(&self, metric: &str) -> Option<Vec<f64>> {
+        let value =
+            |run: &RunOutput| run.metrics.iter().find(|m| m.name == metric).map(|m| m.value);
+        self.runs.iter().map(value).collect()
+    }
+}
+
+/// All runs of an experiment, in the order of its variants.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Results {
+    /// One entry per variant.
+    pub variants: Vec<VariantRuns>,
+}
+
+impl Experiment {
+    /// Runs every variant with every seed on `jobs` threads.
+    pub fn run(
+        &self,
+        executor: &dyn Executor,
+        jobs: usize,
+        observer: &dyn Observer,
+    ) -> Result<Results, Failure> {
+        let mut results = run_all(&[self], executor, jobs, observer)?;
+        Ok(results.remove(0))
+    }
+
+    /// All runs, in the order of variants and seeds.
+    pub(crate) fn specs(&self) -> Vec<RunSpec> {
+        let of_variant = |v| self.seeds.iter().map(move |seed| self.spec(v, *seed));
+        self.variants.iter().flat_map(of_variant).collect()
     }
 }
 

@@ -1,8 +1,8 @@
 //! One run with a trace of all that happens, in files for other tools.
 
 use crate::engine;
-use crate::experiment::RunSpec;
-use crate::run::{RunError, RunOutput, guarded};
+use crate::output::{RunError, RunOutput, guarded};
+use crate::run_spec::RunSpec;
 use std::path::{Path, PathBuf};
 use trace::export::{
     Origin, OutFile, PerfData, PerfScript, Perfetto, Sink, Totals, TraceDat, TraceError, Tracer,

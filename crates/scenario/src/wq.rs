@@ -1,9 +1,5 @@
 //! The workqueues of one run: what the kernel's wq_dump and wq_monitor scripts show.
 
-use crate::engine;
-use crate::experiment::RunSpec;
-use crate::run::{RunError, guarded};
-
 /// The pods of a scope.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScopePods {
@@ -83,14 +79,4 @@ pub struct WqRun {
     pub by_cpu: Vec<(String, bool, Vec<u32>)>,
     /// The earliest first.
     pub samples: Vec<Sample>,
-}
-
-impl RunSpec {
-    /// Runs the simulation and looks at its workqueues every `every_ns`.
-    ///
-    /// # Errors
-    /// The run fails, or its workload uses no workqueue.
-    pub fn workqueues(&self, every_ns: u64, progress: &dyn Fn(f64)) -> Result<WqRun, RunError> {
-        guarded(|| engine::workqueue::watch(self, every_ns, progress))
-    }
 }

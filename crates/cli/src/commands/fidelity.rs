@@ -5,13 +5,13 @@ use super::{load_all, run::run_once};
 use crate::args::{FidelityArgs, Format};
 use crate::output::{Stop, print, remark};
 use report::fidelity::{Compared, Fidelity, csv, json, markdown, scenario_text, score_text};
-use scenario::{Study, glue};
+use scenario::Study;
 use std::path::PathBuf;
 
 /// Runs all scenarios that have published rows. Text appears scenario by scenario, as they end.
 pub fn fidelity(args: &FidelityArgs) -> Result<(), Stop> {
     let studies = studies(args)?;
-    let engine = glue::engine();
+    let engine = scenario::engine();
     let mut fidelity = Fidelity::default();
     for (n, study) in (1..).zip(&studies) {
         let label = format!("{n}/{} {}", studies.len(), study.name);

@@ -8,7 +8,7 @@ use clap::CommandFactory;
 use report::seeds_needed::{self, go_on_with};
 use report::{Kept, Outcome};
 use scenario::registry::{METRICS, MetricDef, metric};
-use scenario::{Executor, RUNS_MAX, Remembering, Study, fingerprint_of_file, glue, nearest};
+use scenario::{Executor, RUNS_MAX, Remembering, Study, fingerprint_of_file, nearest};
 use std::path::{Path, PathBuf};
 
 /// Runs all scenarios, in the order given.
@@ -20,7 +20,7 @@ pub fn run(args: &RunArgs) -> Result<(), Stop> {
         choose(study, args)?;
     }
     let dirs = directories(args.out.as_deref(), &studies)?;
-    let engine = glue::engine();
+    let engine = scenario::engine();
     let mut outcomes = Vec::new();
     let n_studies = studies.len();
     for (idx, mut study) in studies.into_iter().enumerate() {

@@ -7,8 +7,11 @@
 //! of k tasks it is the k - 1 that came last that are too many, whoever of them runs: if the one
 //! that waits was there first, the one that runs is asked how it came.
 
+use super::run_watched;
 use super::times::Times;
-use crate::explain::{Blame, Explanation, Kind, N_NEAR, Near, RuleTime, Wait};
+use crate::explain::{Blame, Explanation, Kind, N_NEAR, Near, RuleTime, Wait, knobs};
+use crate::output::{RunError, guarded};
+use crate::run_spec::RunSpec;
 use sim_core::{
     MaskId, MigrationCause, Ns, Observer, PerTask, Reason, Takers, TaskId, TaskState, World,
 };
@@ -16,6 +19,22 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use topology::{ChainLink, CpuId, CpuSet, Machine, PerCpu};
 use trace::export::START_NS;
+
+impl RunSpec {
+    /// Runs the simulation and says why CPUs idled while tasks waited.
+    ///
+    /// # Errors
+    /// The run fails.
+    pub fn explain(&self, progress: &dyn Fn(f64)) -> Result<Explanation, RunError> {
+        let mut watch = Ledger::new(&self.machine);
+        guarded(|| run_watched(self, &mut watch, progress))?;
+        let mut found = watch.result;
+        for rule in &mut found.rules {
+            rule.knob = knobs::left(self, &rule.knob);
+        }
+        Ok(found)
+    }
+}
 
 /// Whose name it is if no task's.
 const NOBODY: u16 = u16::MAX;

@@ -1,8 +1,8 @@
 //! What every run measures (DESIGN 5.3): an observer for what must be watched, and the world's own
 //! counters for the rest.
 
+use crate::output::{LlcUtilization, MetricValue, RunOutput};
 use crate::registry::{self, SPIN_GROUPS};
-use crate::run::{LlcUtilization, MetricValue, RunOutput};
 use hdrhistogram::Histogram;
 use sim_core::{Category, Ns, Observer, Policy, Program, Simulation, TaskId, World};
 use topology::{CpuId, Distance, Machine, PerCpu};

@@ -4,12 +4,27 @@
 //! up by the addresses of their function names, which are constants of the program; chains that are
 //! equal by content only are put together at the end.
 
+use super::run_watched;
 use super::times::Times;
+use crate::output::{RunError, guarded};
 use crate::profile::{LockClass, Profile, SiteTime, StackTime};
+use crate::run_spec::RunSpec;
 use sim_core::{Category, LockId, Ns, Observer, PathGroup, Site, Stack, TaskId, World};
 use std::collections::{BTreeMap, HashMap};
 use std::mem::take;
 use topology::{CpuId, IdVec};
+
+impl RunSpec {
+    /// Runs the simulation and says where the time went.
+    ///
+    /// # Errors
+    /// The run fails.
+    pub fn profile(&self, progress: &dyn Fn(f64)) -> Result<Profile, RunError> {
+        let mut watch = TimeWatcher::new();
+        guarded(|| run_watched(self, &mut watch, progress))?;
+        Ok(watch.result)
+    }
+}
 
 /// Whose name a stack carries if no task's.
 const SWAPPER: u32 = 1 << 16;
@@ -45,7 +60,7 @@ struct ClassTimes {
 }
 
 /// Watches one run.
-pub struct TimeWatcher {
+struct TimeWatcher {
     seen: Vec<Seen>,
     /// Indices of chains by a hash of their addresses.
     index: HashMap<u64, Vec<u32>>,
@@ -55,11 +70,11 @@ pub struct TimeWatcher {
     class_of: Vec<u32>,
     since: IdVec<LockId, Ns>,
     /// Complete when the run has ended.
-    pub result: Profile,
+    result: Profile,
 }
 
 impl TimeWatcher {
-    pub fn new() -> Self {
+    fn new() -> Self {
         Self {
             seen: Vec::new(),
             index: HashMap::new(),

@@ -1,6 +1,8 @@
 //! The world's scheduler statistics as metrics, and as the lines of /proc/schedstat.
 
+use crate::output::{RunError, guarded};
 use crate::registry::LEVELS;
+use crate::run_spec::RunSpec;
 use crate::schedstat::{CpuStat, DomainStat, SchedStat};
 use sim_core::{IdleType, LbStat, Observer, SdStat, World};
 use topology::{CpuId, Domain, Level};
@@ -96,6 +98,19 @@ fn domains_of(w: &World, cpu: CpuId) -> impl Iterator<Item = (&Domain, &SdStat)>
     let chain = &w.machine.domains.chains[cpu];
     let domain = |level: usize| w.machine.domains.domain(chain[level].domain);
     (0..chain.len()).map(move |level| (domain(level), w.stat.sd(cpu, level)))
+}
+
+impl RunSpec {
+    /// Runs the simulation and says what /proc/schedstat would have counted since the measurement
+    /// began, as all metrics have.
+    ///
+    /// # Errors
+    /// The run fails.
+    pub fn schedstat(&self, progress: &dyn Fn(f64)) -> Result<SchedStat, RunError> {
+        let mut watch = Reader::default();
+        guarded(|| super::run_watched(self, &mut watch, progress))?;
+        Ok(watch.result)
+    }
 }
 
 /// Watches a run to its end and reads its counters then.

@@ -1,6 +1,8 @@
 //! The registry's words against what the engine makes of them.
 
 use super::*;
+use crate::registry::policies::{eevdf, ext_tunables, features, recheck, rules, tunables};
+use crate::registry::workloads::kernel_build;
 use crate::registry::{self, FEATURES, Fallback, KERNELS, KeyDef, Kind, WORKLOADS, WorkloadDef};
 use crate::wq::Sample;
 use policies::fair::features::{Features, Tunables};
@@ -9,6 +11,7 @@ use policies::fair::{Discipline, Rules};
 use sim_core::{LockId, Op, ProgramCx, TaskAttr, TaskId};
 use std::path::Path;
 use topology::CpuId;
+use workloads::kernel_build::Config;
 
 pub(super) fn spec(policy: &str, variant: &str, workload: &str) -> RunSpec {
     let text = format!(
@@ -184,7 +187,7 @@ fn what_becomes_of_tasks_on_the_wakequeue_is_counted() {
 
 #[test]
 fn the_registry_and_the_policy_have_the_same_defaults() {
-    assert_eq!(fair(&cfs("")).features, Features::default());
+    assert_eq!(features(&cfs("")), Features::default());
     assert_eq!(tunables(&cfs("")), Tunables::for_cpus(8));
     for kernel in &KERNELS[1..] {
         let spec = eevdf_of(kernel, "");
@@ -199,9 +202,8 @@ fn the_registry_and_the_policy_have_the_same_defaults() {
 fn stealing_and_the_narrower_searches_reach_the_policy() {
     let spec = cfs(r#"features = ["SWQUEUE", "SWQUEUE_STEAL", "SIS_NODE", "SIS_NODE_TOPOEXT"]
         tunables = { sis_node_limit = 4 }"#);
-    let fair = fair(&spec);
-    assert!(fair.features.swqueue_steal && fair.features.sis_node_topoext);
-    assert_eq!(fair.tunables.sis_node_limit, Some(4));
+    assert!(features(&spec).swqueue_steal && features(&spec).sis_node_topoext);
+    assert_eq!(tunables(&spec).sis_node_limit, Some(4));
 }
 
 #[test]
@@ -213,7 +215,7 @@ fn a_base_slice_that_is_written_is_that_of_all_cpus() {
 #[test]
 fn documented_defaults_are_those_of_the_floors_below() {
     let spec = spec("cfs", "", "kind = \"kernel-build\"\nwork_seconds = 9_250");
-    assert_eq!(build_config(&spec), kernel_build::Config::default());
+    assert_eq!(kernel_build::config(&spec.load()), Config::default());
     let fair = Tunables::for_cpus(8);
     let eevdf = Tunables::for_rules(Rules::V6_18, 8);
     let documented = |name: &str| match registry::tunable(name).unwrap().key.default {
@@ -230,9 +232,9 @@ fn documented_defaults_are_those_of_the_floors_below() {
         ("base_slice_ns", eevdf.base_slice_ns as i64),
         ("newidle_ratio", eevdf.newidle_ratio.into()),
         ("nr_migrate", i64::from(fair.nr_migrate)),
-        ("timer_slack_ns", Config::default().timer_slack_ns as i64),
+        ("timer_slack_ns", sim_core::Config::default().timer_slack_ns as i64),
         ("sis_node_skip_own", i64::from(fair.sis_node_skip_own)),
-        ("slice_dfl_ns", ext::Tunables::default().slice_ns as i64),
+        ("slice_dfl_ns", policies::ext::Tunables::default().slice_ns as i64),
     ];
     for (name, value) in real {
         assert_eq!(documented(name), value, "{name}");
@@ -241,13 +243,13 @@ fn documented_defaults_are_those_of_the_floors_below() {
 
 #[test]
 fn a_scheduler_of_the_sched_ext_shape_gets_its_tunables() {
-    let spec = |variant| spec("vtime", variant, "kind = \"spinners\"\ntasks = 1");
-    let Shipped::Vtime(ops) = ext(&spec("")).ops else { panic!("it is named vtime") };
-    assert!(ops.recheck);
+    let spec = |variant| spec("vtime", variant, "kind = \"kernel-build\"\nwork_seconds = 2");
     let stated = spec("tunables = { slice_dfl_ns = 5_000_000, recheck = false }");
     assert_eq!(ext_tunables(&stated).slice_ns, 5_000_000);
-    let Shipped::Vtime(ops) = ext(&stated).ops else { panic!("it is named vtime") };
-    assert!(!ops.recheck);
+    assert!(recheck(&spec("")) && !recheck(&stated));
+    let run = |variant| SimulationExecutor.run(&spec(variant), &|_| ()).unwrap();
+    assert_ne!(run("tunables = { recheck = false }"), run(""));
+    assert_ne!(run("tunables = { slice_dfl_ns = 100_000 }"), run(""));
 }
 
 /// What the three of them do differs, so each must be what its name says.
@@ -271,6 +273,14 @@ fn every_key_of_a_workload_has_a_value_unless_it_depends_on_the_machine() {
     }
 }
 
+/// Runs a workload that is in no table.
+fn run_of(policy: &str, def: &'static WorkloadDef, until: Until) -> Result<RunOutput, RunError> {
+    let mut spec = spec(policy, "", "kind = \"spinners\"\ntasks = 1");
+    spec.until = until;
+    spec.workload.def = def;
+    SimulationExecutor.run(&spec, &|_| ())
+}
+
 /// A task that records 1 to 1000 ms and leaves.
 struct Records;
 
@@ -287,7 +297,8 @@ impl Program for Records {
 
 #[test]
 fn what_a_workload_records_becomes_latency_metrics() {
-    let output = run(&cfs(""), Fcfs::default(), Records, Watch::Nobody, &|_| ()).unwrap();
+    const RECORDS: &WorkloadDef = &WorkloadDef::new("", "", &[], |_| Box::new(Records));
+    let output = run_of("fcfs", RECORDS, Until::Time(200_000_000)).unwrap();
     let value = |name: &str| output.metrics.iter().find(|m| m.name == name).unwrap().value;
     let names = [
         "latency_mean",
@@ -323,11 +334,11 @@ impl Program for Deadlock {
 
 #[test]
 fn a_run_that_can_make_no_progress_says_who_waits_for_what() {
-    let spec = RunSpec { until: Until::Done, ..cfs("") };
-    let fcfs = run(&spec, Fcfs::default(), Deadlock, Watch::Nobody, &|_| ());
-    let fair = run(&spec, fair(&spec), Deadlock, Watch::Nobody, &|_| ());
-    for result in [fcfs, fair] {
-        let text = result.expect_err("two tasks wait for each other").to_string();
+    const DEADLOCK: &WorkloadDef = &WorkloadDef::new("", "", &[], |_| Box::new(Deadlock));
+    for policy in ["fcfs", "cfs"] {
+        let text = run_of(policy, DEADLOCK, Until::Done)
+            .expect_err("two tasks wait for each other")
+            .to_string();
         assert!(text.starts_with("no progress since 0.00"), "{text}");
         assert!(text.contains("\n  task 0 (philosopher) waits for the fork of task 1"), "{text}");
         assert!(text.contains("\n  task 1 (philosopher) waits for the fork of task 0"), "{text}");
@@ -468,8 +479,8 @@ fn a_run_that_is_looked_at_is_the_ordinary_run() {
         for every_ns in [7_000_001, 200_000_000] {
             let mut n_looks = 0;
             let mut look = |_: &World, _: &dyn Program| n_looks += 1;
-            let sampler = Sampler { every_ns, look: &mut look };
-            assert_eq!(run_sampled(&spec, sampler, &|_| ()).as_ref(), Ok(&ordinary));
+            let looked_at = run_sampled(&spec, every_ns, &mut look, &|_| ());
+            assert_eq!(looked_at.as_ref(), Ok(&ordinary));
             assert_eq!(n_looks, 200_000_000_u64.div_ceil(every_ns), "{kind}");
         }
     }

@@ -1,108 +1,26 @@
-//! Workloads on workqueues: their configuration from a scenario, and the sampler behind
-//! `schedlab wq`.
+//! The sampler behind `schedlab wq`.
 
-use super::{Sampler, float, int, run_sampled};
-use crate::experiment::{RunSpec, Until};
-use crate::registry::Value;
-use crate::run::RunError;
+use super::run_sampled;
+use crate::output::{RunError, guarded};
+use crate::run_spec::{RunSpec, Until};
 use crate::wq::{PoolRow, QueueRow, Sample, ScopePods, WqRun};
 use policies::workqueue::{
-    Affinity, DEFAULT_MAX_ACTIVE, DEFAULT_SHARD_CORES, Kind, MAX_ACTIVE, Pods, Scope, Workqueues,
-    WqId,
+    Affinity, DEFAULT_SHARD_CORES, Kind, Pods, PoolInfo, Scope, Workqueues, WqId,
 };
 use sim_core::{Ns, Program, World};
 use topology::CpuSet;
-use workloads::affinity_changes::AffinityChange;
-use workloads::dm_crypt::{self, DmCrypt};
-use workloads::queue_work::{self, QueueWork};
 
-type Values = [(&'static str, Value)];
-
-fn value<'a>(values: &'a Values, name: &str) -> Option<&'a Value> {
-    values.iter().find(|(known, _)| *known == name).map(|(_, value)| value)
-}
-
-fn scope(values: &Values) -> Option<Scope> {
-    let cores = value(values, "shard_cores").and_then(Value::int);
-    let cores = cores.map_or(DEFAULT_SHARD_CORES, |n| n as u32);
-    match value(values, "scope")? {
-        Value::Word(name) => Scope::by_name(name, cores),
-        _ => None,
+impl RunSpec {
+    /// Runs the simulation and looks at its workqueues every `every_ns`.
+    ///
+    /// # Errors
+    /// The run fails, or its workload uses no workqueue.
+    pub fn workqueues(&self, every_ns: Ns, progress: &dyn Fn(f64)) -> Result<WqRun, RunError> {
+        guarded(|| watch(self, every_ns, progress))
     }
 }
 
-fn affinity(spec: &RunSpec) -> Affinity {
-    let values = &spec.workqueue;
-    let switch = |name| value(values, name).and_then(Value::bool).unwrap_or(false);
-    Affinity {
-        scope: scope(values).unwrap_or(Affinity::default().scope),
-        strict: switch("strict"),
-        localize: switch("localize"),
-    }
-}
-
-fn max_active(spec: &RunSpec, default: u32) -> u32 {
-    value(&spec.workqueue, "max_active").and_then(Value::int).map_or(default, |n| n as u32)
-}
-
-fn changes(spec: &RunSpec) -> Vec<AffinityChange> {
-    let change = |c: &crate::experiment::WorkqueueChange| AffinityChange {
-        at: c.at,
-        scope: scope(&c.values),
-        strict: value(&c.values, "strict").and_then(Value::bool),
-        localize: value(&c.values, "localize").and_then(Value::bool),
-    };
-    spec.workload.changes.iter().map(change).collect()
-}
-
-pub(super) fn dm_crypt(spec: &RunSpec) -> DmCrypt {
-    let load = &spec.workload;
-    let switch = |key| load.bool(key).unwrap_or(true);
-    DmCrypt::new(dm_crypt::Config {
-        numjobs: int(load, "numjobs") as u32,
-        iodepth: int(load, "iodepth") as u32,
-        bs_kib: int(load, "bs_kib") as u32,
-        read_pct: float(load, "read_pct"),
-        nice: load.get("nice").and_then(|v| v.int()).unwrap_or(0) as i8,
-        hash_writes: switch("hash_writes"),
-        hash_reads: switch("hash_reads"),
-        hash_mb_s: float(load, "hash_mb_s"),
-        crypt_mb_s: float(load, "crypt_mb_s"),
-        generate_mb_s: float(load, "generate_mb_s"),
-        ssd_read_ns: int(load, "ssd_read_ns"),
-        ssd_write_ns: int(load, "ssd_write_ns"),
-        ssd_parallel: int(load, "ssd_parallel") as u32,
-        affinity: affinity(spec),
-        // As dm-crypt asks for: one per online CPU.
-        max_active: max_active(spec, (spec.machine.n_cpus() as u32).min(MAX_ACTIVE)),
-        changes: changes(spec),
-        seed: spec.seed,
-    })
-}
-
-/// Memory of one of fio's processes with its buffers, bytes.
-pub(crate) fn fio_bytes(iodepth: u64, bs_kib: u64) -> u64 {
-    dm_crypt::Config::bytes_per_job(iodepth, bs_kib)
-}
-
-pub(super) fn queue_work(spec: &RunSpec) -> QueueWork {
-    let load = &spec.workload;
-    QueueWork::new(queue_work::Config {
-        issuers: load.int("issuers").map_or(spec.machine.n_cpus() as u32, |n| n as u32),
-        outstanding: int(load, "outstanding") as u32,
-        work_ns: int(load, "work_ns"),
-        affinity: affinity(spec),
-        max_active: max_active(spec, DEFAULT_MAX_ACTIVE),
-        changes: changes(spec),
-    })
-}
-
-/// Runs a simulation and looks at its workqueues every `every_ns`.
-pub(crate) fn watch(
-    spec: &RunSpec,
-    every_ns: Ns,
-    progress: &dyn Fn(f64),
-) -> Result<WqRun, RunError> {
+fn watch(spec: &RunSpec, every_ns: Ns, progress: &dyn Fn(f64)) -> Result<WqRun, RunError> {
     if !spec.workload.def.workqueue {
         let kind = spec.workload.def.kind;
         return Err(RunError::Impossible(format!("workload `{kind}` uses no workqueue")));
@@ -119,7 +37,7 @@ pub(crate) fn watch(
         run.pools = pools(all);
         run.by_cpu = by_cpu(all);
     };
-    run_sampled(spec, Sampler { every_ns, look: &mut look }, progress)?;
+    run_sampled(spec, every_ns, &mut look, progress)?;
     Ok(run)
 }
 
@@ -147,7 +65,7 @@ fn list(set: &CpuSet) -> Vec<u32> {
 }
 
 fn pools(all: &Workqueues) -> Vec<PoolRow> {
-    let row = |p: policies::workqueue::PoolInfo| PoolRow {
+    let row = |p: PoolInfo| PoolRow {
         id: p.id,
         refs: p.refs,
         nice: p.nice,

@@ -1,14 +1,14 @@
 //! Which of the features and tunables that change a rule are worth a word to whoever runs a
 //! variant: those that it can have, and has not set so already.
 
-use crate::experiment::RunSpec;
 use crate::registry::{self, Class, Value};
+use crate::run_spec::RunSpec;
 
 /// Tunables beside rules, and the value at which they have no more to give.
 const SPENT: [(&str, i64); 2] = [("migration_cost_ns", 0), ("newidle_ratio", 1024)];
 
 /// Of the words with commas between, those that would change something in this run.
-pub(super) fn left(spec: &RunSpec, knob: &str) -> String {
+pub(crate) fn left(spec: &RunSpec, knob: &str) -> String {
     let words = knob.split(", ").filter(|word| is_left(spec, word));
     words.collect::<Vec<_>>().join(", ")
 }

@@ -7,7 +7,7 @@
 use super::{MachinePlace, files, find_machine, stem, workload};
 use crate::diag::{Diagnostic, Faults, Source};
 use crate::edit::{self, Edit, Target, Texts, shown};
-use crate::experiment::{Experiment, WorkloadFile};
+use crate::experiment::Experiment;
 use crate::glue::Machine;
 use crate::hash::fingerprint;
 use crate::parse;
@@ -15,6 +15,7 @@ use crate::parse::find;
 use crate::parse::sweep::{self, Sweep};
 use crate::study::{Axis, Point, RUNS_MAX, Study};
 use crate::walk::Walk;
+use crate::workload::WorkloadFile;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;

@@ -5,10 +5,10 @@ use super::{
     unreadable, why,
 };
 use crate::diag::{Diagnostic, Source};
-use crate::experiment::WorkloadFile;
 use crate::glue::{self, Machine, RecordingError};
 use crate::hash::HashingReader;
 use crate::walk::{Node, Walk, did_you_mean};
+use crate::workload::WorkloadFile;
 use std::borrow::Cow;
 use std::io::BufReader;
 use std::path::Path;

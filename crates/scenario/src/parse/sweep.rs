@@ -2,10 +2,10 @@
 
 use super::published::known_metric;
 use crate::edit::{self, Edit, Placed, Target, Texts, shown};
-use crate::experiment::WorkloadSpec;
 use crate::registry::SWEEP;
 use crate::study::Axis;
 use crate::walk::{Node, Walk};
+use crate::workload::WorkloadSpec;
 use std::collections::BTreeSet;
 use std::ops::Range;
 use toml::de::{DeTable, DeValue};

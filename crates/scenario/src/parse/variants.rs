@@ -1,10 +1,11 @@
 //! The `[[variant]]` tables: names, the one baseline, policies, features, tunables.
 
 use super::{PolicyChoice, policy_choice, required, workload, workqueue};
-use crate::experiment::{Feature, PolicyKind, Variant};
+use crate::experiment::Variant;
 use crate::registry::{
     self, Class, FEATURES, TUNABLES, TunableDef, VARIANT, Value, WorkloadDef, names, nearest,
 };
+use crate::run_spec::{Feature, PolicyKind};
 use crate::walk::{Node, Walk, did_you_mean};
 use std::ops::Range;
 use toml::de::{DeTable, DeValue};

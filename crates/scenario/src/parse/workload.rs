@@ -1,10 +1,11 @@
 //! The `[workload]` table: a kind, and the keys that this kind has.
 
 use super::workqueue;
-use crate::experiment::{Variant, WorkloadFile, WorkloadSpec};
-use crate::glue::{self, Machine};
-use crate::registry::{self, GROUP_POLICY, TASKS_MAX, Value, nearest};
+use crate::experiment::Variant;
+use crate::glue::Machine;
+use crate::registry::{self, GROUP_POLICY, Value, nearest};
 use crate::walk::{Node, Walk, did_you_mean};
+use crate::workload::{Load, WorkloadFile, WorkloadSpec, stated};
 use toml::de::{DeString, DeTable};
 
 /// Reads the workload table.
@@ -103,32 +104,6 @@ fn values(
     values
 }
 
-/// The processes of a workload must fit into the machine's memory.
-pub(super) fn must_fit(
-    walk: &mut Walk,
-    doc: &DeTable<'_>,
-    workload: &WorkloadSpec,
-    machine: &Machine,
-) {
-    let Some((key, what, bytes_each)) = memory(workload, machine) else {
-        return;
-    };
-    let Some(n) = workload.int(key) else {
-        return;
-    };
-    let memory = u64::from(machine.memory_gib) << 30;
-    let fits = memory / bytes_each.max(1);
-    if let Some(node) = place(doc, key).filter(|_| n > fits) {
-        let (mib, gib) = (bytes_each.div_ceil(1 << 20), machine.memory_gib);
-        let message = format!("{n} {what} of {mib} MiB each do not fit into {gib} GiB of memory");
-        let fault = walk
-            .at(node.span(), message)
-            .label(format!("there is room for {fits}"))
-            .help("the machine's memory is its `memory_gib`");
-        walk.fault(fault);
-    }
-}
-
 /// Task groups are modeled for one policy, and hold user tasks.
 pub(super) fn must_know_groups(
     walk: &mut Walk,
@@ -162,33 +137,6 @@ pub(super) fn must_know_groups(
     }
 }
 
-/// A build needs to know its work; a window of fio's is a number of blocks.
-pub(super) fn must_be_whole(walk: &mut Walk, doc: &DeTable<'_>, workload: &WorkloadSpec) {
-    if workload.def.kind != "fuse" {
-        return;
-    }
-    let lacks_work = workload.is_build() && !is_said(doc, "work_seconds");
-    if let Some(node) = place(doc, "op").filter(|_| lacks_work) {
-        let fault = walk
-            .at(node.span(), "`op = \"kernel-build\"` needs `work_seconds`")
-            .help("add it to [workload]; docs/CALIBRATION.md says how to find it");
-        walk.fault(fault);
-    }
-    let (Some(window), Some(block)) = (workload.int("readahead_kib"), workload.int("block_kib"))
-    else {
-        return;
-    };
-    if let Some(node) = place(doc, "readahead_kib").filter(|_| !window.is_multiple_of(block)) {
-        let fault = walk
-            .at(
-                node.span(),
-                format!("a window of {window} KiB is no number of blocks of {block} KiB"),
-            )
-            .help("make `readahead_kib` a multiple of `block_kib`");
-        walk.fault(fault);
-    }
-}
-
 fn is_said(doc: &DeTable<'_>, key: &str) -> bool {
     let table = doc.get("workload").and_then(|node| node.get_ref().as_table());
     table.is_some_and(|table| table.contains_key(key))
@@ -200,183 +148,28 @@ fn place<'a>(doc: &'a DeTable<'a>, key: &str) -> Option<Node<'a>> {
     table.get(key).or_else(|| table.get("kind"))
 }
 
-/// The tasks of all groups must be no more than are simulated.
-pub(super) fn must_be_few_tasks(
+/// A workload may ask for no more than its kind and the machine can give.
+pub(super) fn must_keep_limits(
     walk: &mut Walk,
     doc: &DeTable<'_>,
     workload: &WorkloadSpec,
     machine: &Machine,
 ) {
-    let Some((key, what, each)) = group_of_tasks(workload, machine) else {
-        return;
-    };
-    let Some(groups) = workload.int(key) else {
-        return;
-    };
-    let all = TASKS_MAX as u64;
-    let most = all / each;
-    if let Some(node) = place(doc, key).filter(|_| groups > most) {
-        let message = format!("{groups} {what} of {each} tasks; at most {all} are simulated");
-        let fault = walk.at(node.span(), message).label(format!("of this size: at most {most}"));
-        walk.fault(fault);
-    }
-}
-
-/// The key that says how many groups of tasks there are, what they are, and the tasks of each.
-fn group_of_tasks(
-    workload: &WorkloadSpec,
-    machine: &Machine,
-) -> Option<(&'static str, &'static str, u64)> {
-    match workload.def.kind {
-        "hackbench" | "perf-bench-messaging" => {
-            Some(("groups", "groups", 2 * workload.hackbench_fds()))
-        }
-        "schbench" => {
-            Some(("message_threads", "message threads", 1 + workload.schbench_threads(machine)))
-        }
-        "schbench-old" => {
-            Some(("message_threads", "message threads", 1 + workload.int("threads")?))
-        }
-        _ => None,
-    }
-}
-
-/// Tasks of several keys must together be no more than are simulated.
-pub(super) fn must_be_few_in_all(
-    walk: &mut Walk,
-    doc: &DeTable<'_>,
-    workload: &WorkloadSpec,
-    machine: &Machine,
-) {
-    let (key, tasks) = match workload.def.kind {
-        "cyclictest" => ("hogs", workload.int("hogs").zip(workload.int("threads"))),
-        "stress-ng" => ("cpu", Some(workload.stressors(machine))),
-        _ => return,
-    };
-    let Some((some, others)) = tasks.filter(|(a, b)| a + b > TASKS_MAX as u64) else {
-        return;
-    };
-    if let Some(node) = place(doc, key) {
-        let message = format!("{} tasks; at most {TASKS_MAX} are simulated", some + others);
-        walk.fault(walk.at(node.span(), message).label(format!("beside {others} others")));
-    }
-}
-
-/// Requests or items of all issuers that are simulated at most: 1 GiB.
-const IN_FLIGHT_MAX: u64 = 10_000_000;
-
-/// What the issuers of a workload have in flight must fit into the simulator's memory.
-pub(super) fn must_be_few(
-    walk: &mut Walk,
-    doc: &DeTable<'_>,
-    workload: &WorkloadSpec,
-    machine: &Machine,
-) {
-    let (key, issuers) = match workload.def.kind {
-        "dm-crypt" => ("iodepth", workload.int("numjobs")),
-        "queue-work" => ("outstanding", workload.int("issuers").or(Some(machine.n_cpus() as u64))),
-        _ => return,
-    };
-    let (Some(issuers), Some(each)) = (issuers, workload.int(key)) else {
-        return;
-    };
-    let most = IN_FLIGHT_MAX / issuers.max(1);
-    if let Some(node) = place(doc, key).filter(|_| each > most) {
-        let message = format!(
-            "{issuers} issuers have {} in flight; at most {IN_FLIGHT_MAX} are simulated",
-            issuers * each
-        );
-        let fault = walk.at(node.span(), message).label(format!("so many issuers: at most {most}"));
-        walk.fault(fault);
-    }
-}
-
-/// Entries of all files that are simulated at most: some minutes.
-const ENTRIES_MAX: u64 = 1_000_000_000;
-
-/// The entries of a truncation must be removed in a reasonable time, and a page costs what a
-/// shadow entry costs, and more.
-pub(super) fn must_be_short(walk: &mut Walk, doc: &DeTable<'_>, workload: &WorkloadSpec) {
-    if workload.def.kind != "truncate" {
+    // A value that is wrong by itself is not taken for its default.
+    let mut keys = workload.def.all_keys();
+    if keys.any(|key| is_said(doc, key.name) && stated(&workload.values, key.name).is_none()) {
         return;
     }
-    let (Some(files), Some(pages)) = (workload.int("files"), workload.int("pages")) else {
-        return;
-    };
-    let most = ENTRIES_MAX / pages.max(1);
-    if let Some(node) = place(doc, "files").filter(|_| files > most) {
-        let message = format!(
-            "{files} files of {pages} pages have {} entries; at most {ENTRIES_MAX} are simulated",
-            files * pages
-        );
-        let fault = walk.at(node.span(), message).label(format!("of this size: at most {most}"));
-        walk.fault(fault);
-    }
-    let (entry, page) = (workload.float("entry_work"), workload.float("page_work"));
-    if let Some(node) = place(doc, "page_work").filter(|_| entry > page) {
-        let fault = walk
-            .at(node.span(), "a page takes less than a shadow entry")
-            .label("it is removed in the same way, and freed besides")
-            .help("`page_work` must not be less than `entry_work`");
-        walk.fault(fault);
-    }
-}
-
-/// Memory of a thread, with the kernel's part (stack, task_struct), and of a small process, which
-/// has a MiB of its own, bytes. General knowledge, unverified.
-const THREAD: u64 = 64 << 10;
-const PROCESS: u64 = (1 << 20) + (32 << 10);
-/// A pair of netperf and netserver, with the default buffers of a socket for data and one for
-/// control.
-const NETPERF_PAIR: u64 = 2 * (PROCESS + 2 * 212_992);
-
-/// The key that says how many there are, what they are, and the memory of each, bytes.
-fn memory(workload: &WorkloadSpec, machine: &Machine) -> Option<(&'static str, &'static str, u64)> {
-    match workload.def.kind {
-        "dm-crypt" => {
-            let (depth, kib) = (workload.int("iodepth")?, workload.int("bs_kib")?);
-            Some(("numjobs", "issuers", glue::fio_bytes(depth, kib)))
-        }
-        // A kernel thread: stack, task_struct, the items.
-        "queue-work" => {
-            Some(("issuers", "issuers", (32 << 10) + 256 * workload.int("outstanding")?))
-        }
-        "fuse" if !workload.is_build() => {
-            Some(("numjobs", "processes of fio", glue::fio_bytes(1, workload.int("block_kib")?)))
-        }
-        "netperf" => Some(("clients", "pairs", NETPERF_PAIR)),
-        "hackbench" | "perf-bench-messaging" => {
-            let threads = workload.bool("threads").unwrap_or(false);
-            let each = if threads { THREAD } else { PROCESS };
-            Some(("groups", "groups", 2 * workload.hackbench_fds() * each))
-        }
-        "tbench" => Some(("clients", "pairs", NETPERF_PAIR)),
-        "schbench-old" => {
-            Some(("message_threads", "message threads", (1 + workload.int("threads")?) * THREAD))
-        }
-        "cyclictest" if workload.int("hogs") > workload.int("threads") => {
-            Some(("hogs", "hogs", PROCESS))
-        }
-        "cyclictest" => Some(("threads", "threads", THREAD)),
-        "stress-ng" if workload.int("yield") > workload.int("cpu") => {
-            Some(("yield", "stressors", PROCESS))
-        }
-        "stress-ng" => Some(("cpu", "stressors", PROCESS)),
-        "web" => {
-            let footprint = workload.int("cache_footprint_kib")? << 10;
-            Some(("threads", "threads", THREAD + footprint))
-        }
-        // The part of each file that the page cache is to hold.
-        "truncate" => {
-            let share = workload.float("cache_pct")? / workload.float("data_pct")?;
-            let bytes = glue::PAGE_BYTES * workload.int("pages")?;
-            Some(("files", "files", (bytes as f64 * share.min(1.0)).round() as u64))
-        }
-        "schbench" => {
-            let footprint = workload.int("cache_footprint_kib")? << 10;
-            let each = workload.schbench_threads(machine) * (THREAD + footprint);
-            Some(("message_threads", "message threads", each))
-        }
-        _ => None,
+    let load = Load { spec: workload, machine, workqueue: &[], seed: 0 };
+    for excess in workload.def.limits.iter().filter_map(|limit| limit(&load)) {
+        let Some(node) = place(doc, excess.key) else {
+            continue;
+        };
+        let fault = walk.at(node.span(), excess.message);
+        let fault = fault.help_if(excess.help.map(str::to_string));
+        walk.fault(match excess.label {
+            Some(label) => fault.label(label),
+            None => fault,
+        });
     }
 }

@@ -1,9 +1,10 @@
 //! `[variant.workqueue]`, and `[[workload.change]]`: what becomes of it during a run.
 
-use crate::experiment::{Until, WorkqueueChange};
 use crate::registry::{CHANGE, CHANGE_AT, KeyDef, Value, WORKQUEUE, WorkloadDef};
+use crate::run_spec::Until;
 use crate::units::{parse_time, show_time};
 use crate::walk::{Node, Walk};
+use crate::workload::WorkqueueChange;
 use toml::de::{DeTable, DeValue};
 
 /// Reads a variant's table.

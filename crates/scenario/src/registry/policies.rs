@@ -1,34 +1,14 @@
-//! Policies, scheduler features and tunables, by the names the kernel gives them.
-//!
-//! Features are the words of `/sys/kernel/debug/sched/features`: `NAME` turns one on, `NO_NAME`
-//! off. Tunables are the files beside it, with the unit in the name.
+//! Policies: what a scenario calls them, and how each is built from what a run states.
 
-use super::Fallback::{Bool, Int, Words};
-use super::{Fallback, KeyDef, Kind};
-
-/// One scheduling policy.
-#[derive(Clone, Copy, Debug)]
-pub struct PolicyDef {
-    /// The name in a scenario.
-    pub name: &'static str,
-    /// Kernel versions whose rules are modeled, the default one first; empty if it has none.
-    pub rules: &'static [&'static str],
-    /// Whose features and tunables apply.
-    pub class: Class,
-    /// One line for people.
-    pub help: &'static str,
-}
-
-/// A family of policies that share features and tunables.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Class {
-    /// The fair class.
-    Fair,
-    /// Schedulers of the sched_ext shape: tunables, no features.
-    Ext,
-    /// No kernel's policy: neither.
-    Alone,
-}
+use super::key::{Class, Value};
+use crate::output::{RunError, RunOutput};
+use crate::run_spec::{Job, PolicyDef, RunSpec};
+use policies::ext::{self, Ext, Fifo, LlcFifo, Ops, Vtime};
+use policies::fair::features::{Features, Tunables};
+use policies::fair::shared_runq::{EnqueueRule, SharedRunq, Version};
+use policies::fair::{Eevdf, Fair, GroupSpec, Rules};
+use policies::fcfs::Fcfs;
+use sim_core::Ns;
 
 /// All policies.
 pub const POLICIES: &[PolicyDef] = &[
@@ -37,36 +17,42 @@ pub const POLICIES: &[PolicyDef] = &[
         rules: &["6.4"],
         class: Class::Fair,
         help: "the fair class before EEVDF: vruntime, buddies, wake-up preemption",
+        run: cfs,
     },
     PolicyDef {
         name: "eevdf",
         rules: &["6.18", "6.18.2", "6.12", "6.6"],
         class: Class::Fair,
         help: "the fair class since 6.6: lag, eligibility, virtual deadlines",
+        run: |job| job.with(eevdf),
     },
     PolicyDef {
         name: "fifo",
         rules: EXT_RULES,
         class: Class::Ext,
         help: "sched_ext: one queue for the whole machine, first come first served (scx_simple -f)",
+        run: |job| job.with(|spec| ext(spec, Fifo::new)),
     },
     PolicyDef {
         name: "vtime",
         rules: EXT_RULES,
         class: Class::Ext,
         help: "sched_ext: one queue for the whole machine, by weighted run time (scx_simple)",
+        run: |job| job.with(|spec| ext(spec, Vtime::new)),
     },
     PolicyDef {
         name: "llc-fifo",
         rules: EXT_RULES,
         class: Class::Ext,
         help: "sched_ext: one queue per LLC, first come first served, with stealing",
+        run: |job| job.with(|spec| ext(spec, LlcFifo::new)),
     },
     PolicyDef {
         name: "fcfs",
         rules: &[],
         class: Class::Alone,
         help: "the textbook's queue: one for all CPUs, free of cost, no slices, no preemption",
+        run: |job| job.with(|_| Fcfs::default()),
     },
 ];
 
@@ -76,290 +62,130 @@ pub const GROUP_POLICY: &str = "cfs";
 /// Kernels whose sched_ext is modeled.
 const EXT_RULES: &[&str] = &["6.18", "6.12"];
 
-/// Kernels whose fair class is modeled, the oldest first: 6.18 is its stable tree as of 6.18.33.
-pub const KERNELS: [&str; 5] = ["6.4", "6.6", "6.12", "6.18.2", "6.18"];
-
-/// Where a feature is on, or a tunable exists, by kernel.
-type PerKernel<T> = [T; KERNELS.len()];
-
-/// The place of a kernel in [`KERNELS`]; policies that are no kernel's count as the oldest.
-fn index(rules: Option<&str>) -> usize {
-    KERNELS.iter().position(|kernel| Some(*kernel) == rules).unwrap_or(0)
+/// The row of a policy.
+pub fn policy(name: &str) -> Option<&'static PolicyDef> {
+    POLICIES.iter().find(|p| p.name == name)
 }
 
-/// The kernels at which `has` is true, in words; empty if all are.
-fn kernels(has: impl Fn(usize) -> bool) -> String {
-    let known: Vec<usize> = (0..KERNELS.len()).filter(|k| has(*k)).collect();
-    let (Some(&first), Some(&last)) = (known.first(), known.last()) else {
-        return "in no kernel".to_string();
+/// The fair class before EEVDF. Task groups cost each enqueue, so they are another type.
+fn cfs(job: Job<'_>) -> Result<RunOutput, RunError> {
+    match job.spec.cpu_weight() {
+        Some(cpu_weight) => job.with(|spec| {
+            Fair::with_groups(features(spec), tunables(spec), &[GroupSpec { cpu_weight }])
+        }),
+        None => job.with(|spec| Fair::new(features(spec), tunables(spec))),
+    }
+}
+
+pub(crate) fn eevdf(spec: &RunSpec) -> Fair<Eevdf> {
+    Fair::eevdf(rules(spec), features(spec), tunables(spec))
+}
+
+/// A scheduler of the sched_ext shape, made by `new` with or without its second look.
+fn ext<S: Ops>(spec: &RunSpec, new: fn(bool) -> S) -> Ext<S> {
+    let rules = match spec.rules {
+        Some("6.12") => ext::Rules::V6_12,
+        _ => ext::Rules::V6_18,
     };
-    match (first, last + 1 == KERNELS.len()) {
-        (0, true) => String::new(),
-        (_, true) if first == last => format!("{} only", KERNELS[first]),
-        (_, true) => format!("since {}", KERNELS[first]),
-        (0, false) if last == 0 => format!("{} only", KERNELS[0]),
-        (0, false) => format!("up to {}", KERNELS[last]),
-        _ => format!("{} to {}", KERNELS[first], KERNELS[last]),
+    Ext::new(new(recheck(spec)), rules, ext_tunables(spec))
+}
+
+pub(crate) fn recheck(spec: &RunSpec) -> bool {
+    spec.tunable("recheck").and_then(Value::bool).unwrap_or(true)
+}
+
+pub(crate) fn ext_tunables(spec: &RunSpec) -> ext::Tunables {
+    let mut t = ext::Tunables::default();
+    t.slice_ns = spec.tunable_int("slice_dfl_ns").map_or(t.slice_ns, |v| v as Ns);
+    t
+}
+
+pub(crate) fn rules(spec: &RunSpec) -> Rules {
+    match spec.rules {
+        Some("6.6") => Rules::V6_6,
+        Some("6.12") => Rules::V6_12,
+        Some("6.18.2") => Rules::V6_18_2,
+        Some("6.18") => Rules::V6_18,
+        _ => Rules::V6_4,
     }
 }
 
-/// One scheduler feature.
-#[derive(Clone, Copy, Debug)]
-pub struct FeatureDef {
-    /// The kernel's name, without `NO_`.
-    pub name: &'static str,
-    /// By kernel: on or off unless the scenario says otherwise, or `None` if it does not exist.
-    defaults: PerKernel<Option<bool>>,
-    /// One line for people.
-    pub help: &'static str,
-}
-
-impl FeatureDef {
-    /// On or off unless the scenario says otherwise; `None` if the kernel does not have it.
-    pub fn default(&self, rules: Option<&str>) -> Option<bool> {
-        self.defaults[index(rules)]
-    }
-
-    /// True if it is on by default where it exists at all.
-    pub fn is_on(&self) -> bool {
-        self.defaults.iter().flatten().any(|on| *on)
-    }
-
-    /// The kernels that have it, in words; empty if all have.
-    pub fn kernels(&self) -> String {
-        kernels(|k| self.defaults[k].is_some())
-    }
-}
-
-const fn feature(
-    name: &'static str,
-    defaults: PerKernel<Option<bool>>,
-    help: &'static str,
-) -> FeatureDef {
-    FeatureDef { name, defaults, help }
-}
-
-/// On, off, and not there.
-const Y: Option<bool> = Some(true);
-const N: Option<bool> = Some(false);
-const X: Option<bool> = None;
-
-/// All features of the fair class.
-#[rustfmt::skip]
-pub const FEATURES: &[FeatureDef] = &[
-    feature("SWQUEUE", [N, X, X, X, X],
-        "shared wakequeue, version 1: idle CPUs pull waking tasks from one queue per LLC"),
-    feature("SWQUEUE_STEAL", [N, X, X, X, X],
-        "SWQUEUE, its LLC's queue being empty, takes from those of the node's other LLCs (ours)"),
-    feature("SHARED_RUNQ", [N, N, X, X, X],
-        "its successor: idle CPUs pull waiting tasks from an LLC's shards (not with SWQUEUE)"),
-    feature("SIS_NODE", [N, N, N, N, N], "look for an idle CPU in the other LLCs of the node too"),
-    feature("SIS_NODE_TOPOEXT", [N, N, N, N, N],
-        "SIS_NODE looks no further than the neighboring LLC, as was tried in June 2023"),
-    feature("SIS_UTIL", [Y, Y, Y, Y, Y], "scan fewer CPUs for an idle one as the LLC fills"),
-    feature("SIS_PROP", [N, N, X, X, X], "scan CPUs in proportion to the average idle time"),
-    feature("NEWIDLE_AVG_IDLE", [Y, Y, Y, Y, Y],
-        "stop newidle balance early when avg_idle is short (our name)"),
-    feature("NI_RANDOM", [X, X, X, X, Y],
-        "try newidle balance as often as it has been of use lately"),
-    feature("GENTLE_FAIR_SLEEPERS", [Y, X, X, X, X],
-        "a sleeper gets half a latency of credit, not a whole one"),
-    feature("START_DEBIT", [Y, X, X, X, X], "a new task starts one slice behind"),
-    feature("PLACE_LAG", [X, Y, Y, Y, Y], "a task that wakes up or moves keeps its lag"),
-    feature("PLACE_DEADLINE_INITIAL", [X, Y, Y, Y, Y], "a new task asks for half a slice"),
-    feature("PLACE_REL_DEADLINE", [X, X, Y, Y, Y],
-        "a task that moves keeps what is left of its slice"),
-    feature("RUN_TO_PARITY", [X, Y, Y, Y, Y],
-        "who runs is protected: while it is eligible, since 6.18.2 for the shortest slice"),
-    feature("PREEMPT_SHORT", [X, X, Y, Y, Y], "a waking task with a shorter slice breaks that"),
-    feature("DELAY_DEQUEUE", [X, X, Y, Y, Y],
-        "a task that sleeps with negative lag stays on its queue until it is picked"),
-    feature("DELAY_ZERO", [X, X, Y, Y, Y], "such a task gains no lag by staying"),
-    feature("PICK_BUDDY", [X, X, X, Y, Y], "an eligible next buddy is picked out of order"),
-    feature("NEXT_BUDDY", [N, N, N, N, N], "prefer the task that was woken last"),
-    feature("LAST_BUDDY", [Y, X, X, X, X], "prefer the task that was preempted by a wake-up"),
-    feature("CACHE_HOT_BUDDY", [Y, Y, Y, Y, Y], "a buddy counts as cache hot when tasks are moved"),
-    feature("WAKEUP_PREEMPTION", [Y, Y, Y, Y, Y], "a waking task may preempt the running one"),
-    feature("TTWU_QUEUE", [Y, Y, Y, Y, Y], "wake remote CPUs through their wake list"),
-    feature("WA_IDLE", [Y, Y, Y, Y, Y], "wake_affine: prefer an idle CPU of the two"),
-    feature("WA_WEIGHT", [Y, Y, Y, Y, Y], "wake_affine: compare the load of the two CPUs"),
-    feature("WA_BIAS", [Y, Y, Y, Y, Y], "wake_affine: favor the waking CPU a little"),
-    feature("UTIL_EST", [Y, Y, Y, Y, Y],
-        "estimate a task's utilization from its last activations"),
-    feature("UTIL_EST_FASTUP", [Y, Y, X, X, X], "let that estimate rise at once"),
-    feature("ALT_PERIOD", [Y, X, X, X, X],
-        "the period counts all runnable tasks of the hierarchy"),
-    feature("BASE_SLICE", [Y, X, X, X, X], "a slice is never shorter than min_granularity_ns"),
-    feature("LB_MIN", [N, N, N, N, N],
-        "load balance leaves tasks with very little load where they are"),
-];
-
-/// One tunable.
-#[derive(Clone, Copy, Debug)]
-pub struct TunableDef {
-    /// Name, range, default and help.
-    pub key: KeyDef,
-    /// The kernels whose fair class has it.
-    exists: PerKernel<bool>,
-    /// True if policies of the sched_ext shape have it.
-    ext: bool,
-}
-
-impl TunableDef {
-    /// True if the kernel's fair class has it.
-    pub fn exists(&self, rules: Option<&str>) -> bool {
-        self.exists[index(rules)]
-    }
-
-    /// True if a policy of the class may have it, whatever its rules.
-    pub fn belongs_to(&self, class: Class) -> bool {
-        match class {
-            Class::Fair => self.exists.contains(&true),
-            Class::Ext => self.ext,
-            Class::Alone => false,
-        }
-    }
-
-    /// The kernels whose fair class has it, in words; empty if all have.
-    pub fn kernels(&self) -> String {
-        kernels(|k| self.exists[k])
-    }
-
-    /// Who has it, in words.
-    pub fn owners(&self) -> String {
-        match (self.belongs_to(Class::Fair), self.ext) {
-            (false, _) => "sched_ext".to_string(),
-            (true, true) => String::new(),
-            (true, false) => format!("fair {}", self.kernels()).trim_end().to_string(),
-        }
+pub(crate) fn features(spec: &RunSpec) -> Features {
+    let f = |name| spec.feature(name);
+    Features {
+        gentle_fair_sleepers: f("GENTLE_FAIR_SLEEPERS"),
+        start_debit: f("START_DEBIT"),
+        next_buddy: f("NEXT_BUDDY"),
+        last_buddy: f("LAST_BUDDY"),
+        cache_hot_buddy: f("CACHE_HOT_BUDDY"),
+        wakeup_preemption: f("WAKEUP_PREEMPTION"),
+        ttwu_queue: f("TTWU_QUEUE"),
+        sis_prop: f("SIS_PROP"),
+        sis_util: f("SIS_UTIL"),
+        sis_node: f("SIS_NODE"),
+        sis_node_topoext: f("SIS_NODE_TOPOEXT"),
+        wa_idle: f("WA_IDLE"),
+        wa_weight: f("WA_WEIGHT"),
+        wa_bias: f("WA_BIAS"),
+        util_est: f("UTIL_EST"),
+        util_est_fastup: f("UTIL_EST_FASTUP"),
+        alt_period: f("ALT_PERIOD"),
+        base_slice: f("BASE_SLICE"),
+        lb_min: f("LB_MIN"),
+        swqueue: f("SWQUEUE"),
+        swqueue_steal: f("SWQUEUE_STEAL"),
+        shared_runq: f("SHARED_RUNQ"),
+        place_lag: f("PLACE_LAG"),
+        place_deadline_initial: f("PLACE_DEADLINE_INITIAL"),
+        place_rel_deadline: f("PLACE_REL_DEADLINE"),
+        run_to_parity: f("RUN_TO_PARITY"),
+        preempt_short: f("PREEMPT_SHORT"),
+        delay_dequeue: f("DELAY_DEQUEUE"),
+        delay_zero: f("DELAY_ZERO"),
+        pick_buddy: f("PICK_BUDDY"),
+        ni_random: f("NI_RANDOM"),
+        newidle_avg_idle: f("NEWIDLE_AVG_IDLE"),
     }
 }
 
-const SECOND: i64 = 1_000_000_000;
-
-const fn fair(key: KeyDef) -> TunableDef {
-    TunableDef { key, exists: [true; KERNELS.len()], ext: false }
+pub(crate) fn tunables(spec: &RunSpec) -> Tunables {
+    let mut t = Tunables::for_rules(rules(spec), spec.machine.n_cpus());
+    let stated = |name| spec.tunable(name).and_then(|v| v.int());
+    let set = |field: &mut u64, name| *field = stated(name).map_or(*field, |v| v as u64);
+    set(&mut t.latency_ns, "latency_ns");
+    set(&mut t.min_granularity_ns, "min_granularity_ns");
+    set(&mut t.wakeup_granularity_ns, "wakeup_granularity_ns");
+    if let Some(slice) = stated("base_slice_ns") {
+        t.set_base_slice(slice as u64);
+    }
+    t.newidle_ratio = stated("newidle_ratio").map_or(t.newidle_ratio, |v| v as u32);
+    if stated("latency_ns").is_some() || stated("min_granularity_ns").is_some() {
+        t.nr_latency = t.latency_ns.div_ceil(t.min_granularity_ns.max(1)) as u32;
+    }
+    t.migration_cost_ns = stated("migration_cost_ns").unwrap_or(t.migration_cost_ns);
+    t.nr_migrate = stated("nr_migrate").map_or(t.nr_migrate, |v| v as u32);
+    let skip_own = spec.tunable("sis_node_skip_own").and_then(|v| v.bool());
+    t.sis_node_skip_own = skip_own.unwrap_or(t.sis_node_skip_own);
+    t.sis_node_limit = stated("sis_node_limit").map_or(t.sis_node_limit, |v| Some(v as u32));
+    t.shared_runq = shared_runq(spec, t.shared_runq);
+    t
 }
 
-const fn everywhere(key: KeyDef) -> TunableDef {
-    TunableDef { key, exists: [true; KERNELS.len()], ext: true }
+/// What the scenario says of SHARED_RUNQ, else as it was.
+fn shared_runq(spec: &RunSpec, or: SharedRunq) -> SharedRunq {
+    let stated = |name| spec.tunable(name).and_then(|v| v.int());
+    let version = match stated("shared_runq_version") {
+        Some(2) => Version::V2,
+        Some(3) => Version::V3,
+        Some(_) => Version::V4,
+        None => or.version,
+    };
+    let enqueue = match spec.tunable("shared_runq_enqueue") {
+        Some(Value::Word(word)) if word == "wakeup" => Some(EnqueueRule::Wakeup),
+        Some(Value::Word(word)) if word == "tree" => Some(EnqueueRule::Tree),
+        Some(_) => Some(EnqueueRule::TreeNonempty),
+        None => or.enqueue,
+    };
+    let shard_size = stated("shared_runq_shard_size").map_or(or.shard_size, |v| v as u32);
+    SharedRunq { version, enqueue, shard_size }
 }
-
-const fn of_ext(key: KeyDef) -> TunableDef {
-    TunableDef { key, exists: [false; KERNELS.len()], ext: true }
-}
-
-const fn of_cfs(key: KeyDef) -> TunableDef {
-    TunableDef { key, exists: [true, false, false, false, false], ext: false }
-}
-
-const fn of_shared_runq(key: KeyDef) -> TunableDef {
-    TunableDef { key, exists: [true, true, false, false, false], ext: false }
-}
-
-const fn ns(name: &'static str, min: i64, default: Fallback, help: &'static str) -> KeyDef {
-    KeyDef { name, kind: Kind::Int { min, max: SECOND }, unit: "ns", default, help }
-}
-
-/// All tunables.
-pub const TUNABLES: &[TunableDef] = &[
-    fair(ns(
-        "migration_cost_ns",
-        -1,
-        Int(500_000),
-        "a task that ran this recently is cache hot; -1: always, 0: never",
-    )),
-    of_cfs(ns(
-        "latency_ns",
-        100_000,
-        Words("24000000 *"),
-        "period in which every task runs once (* less below 8 CPUs)",
-    )),
-    of_cfs(ns("min_granularity_ns", 100_000, Words("3000000 *"), "shortest slice")),
-    of_cfs(ns("wakeup_granularity_ns", 0, Words("4000000 *"), "lead needed to preempt")),
-    TunableDef {
-        key: ns(
-            "base_slice_ns",
-            100_000,
-            Words("2800000 *"),
-            "what a task asks for (* less below 8 CPUs; 3000000 up to 6.12)",
-        ),
-        exists: [false, true, true, true, true],
-        ext: false,
-    },
-    TunableDef {
-        key: KeyDef {
-            name: "newidle_ratio",
-            kind: Kind::Int { min: 0, max: 1024 },
-            unit: "",
-            default: Int(512),
-            help: "NI_RANDOM: successes of 1024 tries to begin with (our name)",
-        },
-        exists: [false, false, false, false, true],
-        ext: false,
-    },
-    fair(KeyDef {
-        name: "nr_migrate",
-        kind: Kind::Int { min: 1, max: 100_000 },
-        unit: "",
-        default: Int(32),
-        help: "tasks looked at by one balance pass",
-    }),
-    everywhere(KeyDef {
-        name: "hz",
-        kind: Kind::Int { min: 24, max: 1200 },
-        unit: "Hz",
-        default: Words("the machine's"),
-        help: "timer interrupts per second (CONFIG_HZ)",
-    }),
-    everywhere(ns("timer_slack_ns", 0, Int(50_000), "how late a sleeping task's timer may fire")),
-    fair(KeyDef {
-        name: "sis_node_skip_own",
-        kind: Kind::Bool,
-        unit: "",
-        default: Bool(true),
-        help: "SIS_NODE leaves out the LLC that was scanned already",
-    }),
-    fair(KeyDef {
-        name: "sis_node_limit",
-        kind: Kind::Int { min: 0, max: 100_000 },
-        unit: "",
-        default: Words("none"),
-        help: "SIS_NODE searches at most so many LLCs beside that of the target (our name)",
-    }),
-    of_shared_runq(KeyDef {
-        name: "shared_runq_version",
-        kind: Kind::Int { min: 2, max: 4 },
-        unit: "",
-        default: Words("4 (6.4: 3)"),
-        help: "the version of the patches that SHARED_RUNQ stands for (our name)",
-    }),
-    of_shared_runq(KeyDef {
-        name: "shared_runq_enqueue",
-        kind: Kind::Word(&["wakeup", "tree", "tree_nonempty"]),
-        unit: "",
-        default: Words("tree (version 4: tree_nonempty)"),
-        help: "who is queued: who wakes up on its previous CPU; who starts to wait; who does so \
-               beside others (our name)",
-    }),
-    of_shared_runq(KeyDef {
-        name: "shared_runq_shard_size",
-        kind: Kind::Int { min: 1, max: 100_000 },
-        unit: "",
-        default: Int(6),
-        help: "CPUs of a shard (SHARED_RUNQ_SHARD_SZ); as many as an LLC has, or more: one shard",
-    }),
-    of_ext(ns(
-        "slice_dfl_ns",
-        1000,
-        Int(20_000_000),
-        "what a task may run at once (SCX_SLICE_DFL)",
-    )),
-    of_ext(KeyDef {
-        name: "recheck",
-        kind: Kind::Bool,
-        unit: "",
-        default: Bool(true),
-        help: "look again for idle CPUs when a task is queued; false: as scx_simple (our name)",
-    }),
-];

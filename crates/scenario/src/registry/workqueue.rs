@@ -1,7 +1,11 @@
-//! What a variant may say of the workload's workqueue, by the names of its files in sysfs.
+//! What a variant may say of the workload's workqueue, by the names of its files in sysfs, and what
+//! that means for the workqueue.
 
-use super::Fallback::{Bool, Int, Words};
-use super::{KeyDef, Kind};
+use super::key::Fallback::{Bool, Int, Words};
+use super::key::{KeyDef, Kind, Value};
+use crate::workload::{Load, Values, WorkqueueChange, stated};
+use policies::workqueue::{Affinity, DEFAULT_SHARD_CORES, Scope};
+use workloads::affinity_changes::AffinityChange;
 
 /// The scopes that an unbound workqueue can have.
 pub const SCOPES: &[&str] = &["cpu", "smt", "cache", "cache_shard", "numa", "system"];
@@ -51,3 +55,39 @@ pub const WORKQUEUE: &[KeyDef] = &[SCOPE, STRICT, LOCALIZE, SHARD_CORES, MAX_ACT
 
 /// Keys of `[[workload.change]]` beside its time.
 pub const CHANGE: &[KeyDef] = &[SCOPE, STRICT, LOCALIZE, SHARD_CORES];
+
+fn scope(values: &Values) -> Option<Scope> {
+    let cores = stated(values, "shard_cores").and_then(Value::int);
+    let cores = cores.map_or(DEFAULT_SHARD_CORES, |n| n as u32);
+    match stated(values, "scope")? {
+        Value::Word(name) => Scope::by_name(name, cores),
+        _ => None,
+    }
+}
+
+/// The affinity that the variant states.
+pub(super) fn affinity(load: &Load<'_>) -> Affinity {
+    let values = load.workqueue;
+    let switch = |name| stated(values, name).and_then(Value::bool).unwrap_or(false);
+    Affinity {
+        scope: scope(values).unwrap_or(Affinity::default().scope),
+        strict: switch("strict"),
+        localize: switch("localize"),
+    }
+}
+
+/// The `max_active` that the variant states, else the workload's.
+pub(super) fn max_active(load: &Load<'_>, default: u32) -> u32 {
+    stated(load.workqueue, "max_active").and_then(Value::int).map_or(default, |n| n as u32)
+}
+
+/// What is changed of the workqueue during the run.
+pub(super) fn changes(load: &Load<'_>) -> Vec<AffinityChange> {
+    let change = |c: &WorkqueueChange| AffinityChange {
+        at: c.at,
+        scope: scope(&c.values),
+        strict: stated(&c.values, "strict").and_then(Value::bool),
+        localize: stated(&c.values, "localize").and_then(Value::bool),
+    };
+    load.spec.changes.iter().map(change).collect()
+}

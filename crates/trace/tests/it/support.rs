@@ -1,6 +1,6 @@
 //! Runs that are traced into a directory.
 
-use policies::ext::{Ext, Fifo, LlcFifo, Rules, Shipped, Vtime};
+use policies::ext::{Ext, Fifo, LlcFifo, Ops, Rules, Vtime};
 use policies::fair::Fair;
 use policies::fair::features::{Features, Tunables};
 use sim_core::{Config, Counters, Ns, Observer, Pid, Policy, Program, Simulation, TaskId, World};
@@ -146,12 +146,17 @@ pub fn trace<W: Program>(machine: Machine, program: W, until: Ns) -> Traced {
 
 /// A small build under each of the schedulers of the sched_ext shape.
 pub fn trace_ext() -> impl Iterator<Item = Traced> {
-    let vtime = Shipped::Vtime(Vtime::new(true));
-    let all = [Shipped::Fifo(Fifo::new(false)), vtime, Shipped::LlcFifo(LlcFifo::new(true))];
-    all.into_iter().map(|ops| {
-        let policy = Ext::new(ops, Rules::V6_18, Default::default());
-        trace_under(policy, machine(), small_build(), u64::MAX)
-    })
+    let all = [
+        || trace_ops(Fifo::new(false)),
+        || trace_ops(Vtime::new(true)),
+        || trace_ops(LlcFifo::new(true)),
+    ];
+    all.into_iter().map(|trace| trace())
+}
+
+fn trace_ops<S: Ops>(ops: S) -> Traced {
+    let policy = Ext::new(ops, Rules::V6_18, Default::default());
+    trace_under(policy, machine(), small_build(), u64::MAX)
 }
 
 fn trace_under<P: Policy, W: Program>(

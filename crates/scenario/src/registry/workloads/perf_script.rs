@@ -1,0 +1,61 @@
+//! A recording, done again.
+
+use crate::registry::key::Fallback::{Required, Word, Words};
+use crate::registry::key::{KeyDef, Kind};
+use crate::workload::{Load, WorkloadDef, WorkloadFile};
+use sim_core::Program;
+use std::sync::Arc;
+use workloads::replay::{Replay, Timers};
+
+pub(super) const ROW: WorkloadDef = WorkloadDef {
+    ends: |_| true,
+    ..WorkloadDef::new(
+        "perf-script",
+        "what the threads of a recording did, done again (docs/TRACE.md)",
+        KEYS,
+        build,
+    )
+};
+
+const KEYS: &[KeyDef] = &[
+    KeyDef {
+        name: "file",
+        kind: Kind::File,
+        unit: "",
+        default: Required,
+        help: "the text that `perf script --ns` prints of a `perf sched record`",
+    },
+    KeyDef {
+        name: "recorded_on",
+        kind: Kind::File,
+        unit: "",
+        default: Words("the scenario's machine"),
+        help: "the machine it was recorded on: its costs are not the threads' own work",
+    },
+    KeyDef {
+        name: "timed",
+        kind: Kind::Names,
+        unit: "",
+        default: Word(""),
+        help: "names, with commas between: threads that only timers and devices wake",
+    },
+    KeyDef {
+        name: "timers",
+        kind: Kind::Word(&["as_seen", "absolute", "relative"]),
+        unit: "",
+        default: Word("as_seen"),
+        help: "sleeps that no thread ended: until then, or as long (as_seen: if usual)",
+    },
+];
+
+fn build(load: &Load<'_>) -> Box<dyn Program> {
+    let Some(WorkloadFile::Recording(recording)) = &load.spec.file else {
+        unreachable!("a scenario with a recording has read it");
+    };
+    let timers = match load.word("timers").as_str() {
+        "absolute" => Timers::Absolute,
+        "relative" => Timers::Relative,
+        _ => Timers::AsSeen,
+    };
+    Box::new(Replay::new(Arc::clone(recording), timers))
+}
