@@ -46,6 +46,9 @@ pub struct RunArgs {
     pub scenarios: Vec<PathBuf>,
     #[command(flatten)]
     pub how: HowToRun,
+    /// Output on standard output
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    pub format: Format,
     /// Run only this variant and the baseline; may be repeated
     #[arg(long = "variant", value_name = "NAME")]
     pub variants: Vec<String>,
@@ -99,9 +102,6 @@ pub struct HowToRun {
     #[arg(long, value_name = "N", allow_negative_numbers = true,
           value_parser = clap::value_parser!(u64).range(1..=4096))]
     pub jobs: Option<u64>,
-    /// Output on standard output
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    pub format: Format,
     /// No progress, no remarks: only results and errors
     #[arg(long, short)]
     pub quiet: bool,
@@ -114,10 +114,19 @@ pub enum Format {
     Text,
     /// Everything, schema version 1; one line per scenario if there are several
     Json,
-    /// One line per sample: variant, seed and metric (fidelity: per published row)
+    /// One line per sample: variant, seed and metric
     Csv,
     /// Tables for a pull request
     Markdown,
+}
+
+/// How a comparison with published rows is printed.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum FidelityFormat {
+    /// Tables for people
+    Text,
+    /// Everything, schema version 1
+    Json,
 }
 
 /// Everything but the main job.
@@ -196,6 +205,9 @@ pub struct FidelityArgs {
     pub scenarios: Vec<PathBuf>,
     #[command(flatten)]
     pub how: HowToRun,
+    /// Output on standard output
+    #[arg(long, value_enum, default_value_t = FidelityFormat::Text)]
+    pub format: FidelityFormat,
 }
 
 /// One seed of one variant.

@@ -4,15 +4,11 @@
 //! compared, by the rule of [`Analysis`]; else its *level*, the value itself. A row that a constant
 //! was fitted to is shown and counts for nothing: agreeing with it proves nothing.
 
-mod csv;
 mod json;
-mod markdown;
 mod text;
 mod view;
 
-pub use csv::csv;
 pub use json::json;
-pub use markdown::markdown;
 pub use text::{scenario_text, score_text};
 
 use crate::analysis::{Analysis, Delta, PublishedRow, VariantAnalysis};

@@ -22,7 +22,8 @@
 //! caches  = { l1d_kib = 32, l2_kib = 1024, l3_kib = 32768, l3_hit_ns = 15, mem_ns = 105 }
 //! "#;
 //! let experiment = load_str("example.toml".as_ref(), text.to_string()).expect("it is right");
-//! let results = experiment.run(scenario::engine().as_ref(), 2, &Silent).expect("it makes progress");
+//! let engine = scenario::engine();
+//! let results = experiment.run(engine.as_ref(), 2, &Silent).expect("it makes progress");
 //! let switches = results.variants[0].values("switches").expect("every run counts them");
 //! assert!(switches[0] > 100.0 && switches.len() == 2);
 //! ```

@@ -248,7 +248,7 @@ pub(crate) const PROCESS_BYTES: u64 = (1 << 20) + (32 << 10);
 /// one for control, bytes.
 pub(crate) const SOCKET_PAIR_BYTES: u64 = 2 * (PROCESS_BYTES + 2 * 212_992);
 
-/// The `key` says how many of `what` there are, with so many bytes each: the machine has the memory.
+/// The `key` says how many of `what` there are, with so many bytes each: the memory is enough.
 pub(crate) fn fits(
     load: &Load<'_>,
     key: &'static str,

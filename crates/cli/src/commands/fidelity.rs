@@ -2,9 +2,9 @@
 
 use super::list::{SCENARIOS, scenario_files};
 use super::{load_all, run::run_once};
-use crate::args::{FidelityArgs, Format};
+use crate::args::{FidelityArgs, FidelityFormat};
 use crate::output::{Stop, print, remark};
-use report::fidelity::{Compared, Fidelity, csv, json, markdown, scenario_text, score_text};
+use report::fidelity::{Compared, Fidelity, json, scenario_text, score_text};
 use scenario::Study;
 use std::path::PathBuf;
 
@@ -17,17 +17,15 @@ pub fn fidelity(args: &FidelityArgs) -> Result<(), Stop> {
         let label = format!("{n}/{} {}", studies.len(), study.name);
         let outcome = run_once(study, &label, engine.as_ref(), &args.how, &[])?;
         for compared in outcome.analyses().into_iter().map(Compared::new) {
-            if args.how.format == Format::Text {
+            if args.format == FidelityFormat::Text {
                 print(&scenario_text(&compared))?;
             }
             fidelity.scenarios.push(compared);
         }
     }
-    print(&match args.how.format {
-        Format::Text => score_text(&fidelity),
-        Format::Json => json(&fidelity),
-        Format::Csv => csv(&fidelity),
-        Format::Markdown => markdown(&fidelity),
+    print(&match args.format {
+        FidelityFormat::Text => score_text(&fidelity),
+        FidelityFormat::Json => json(&fidelity),
     })
 }
 

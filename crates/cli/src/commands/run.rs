@@ -34,7 +34,7 @@ pub fn run(args: &RunArgs) -> Result<(), Stop> {
         }
         outcomes.push(outcome);
     }
-    match args.how.format {
+    match args.format {
         Format::Csv => print(&report::csv(&outcomes)),
         _ => Ok(()),
     }
@@ -187,7 +187,7 @@ pub(super) fn run_once(
 /// What is printed as soon as a study is done; CSV waits for all, to have one header.
 fn shown(outcome: &Outcome, args: &RunArgs, idx: usize, n_studies: usize) -> String {
     let gap = if idx == 0 { "" } else { "\n" };
-    match args.how.format {
+    match args.format {
         Format::Text => format!("{gap}{}{}", outcome.text(), seeds_needed(outcome, args)),
         Format::Markdown => format!("{gap}{}", outcome.markdown()),
         Format::Json if n_studies == 1 => outcome.json(),

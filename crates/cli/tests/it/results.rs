@@ -159,12 +159,12 @@ fn lists_name_everything_a_scenario_can_use() {
         assert!(all.contains(name), "{name}");
     }
     lab.run(["list", "policies"]).success().stdout_eq(str![[r#"
-  cfs       rules 6.4                      the fair class before EEVDF: vruntime, buddies, wake-up preemption
-  eevdf     rules 6.18, 6.18.2, 6.12, 6.6  the fair class since 6.6: lag, eligibility, virtual deadlines
-  fifo      rules 6.18, 6.12               sched_ext: one queue for the whole machine, first come first served (scx_simple -f)
-  vtime     rules 6.18, 6.12               sched_ext: one queue for the whole machine, by weighted run time (scx_simple)
-  llc-fifo  rules 6.18, 6.12               sched_ext: one queue per LLC, first come first served, with stealing
-  fcfs      -                              the textbook's queue: one for all CPUs, free of cost, no slices, no preemption
+  cfs       rules 6.4              the fair class before EEVDF: vruntime, buddies, wake-up preemption
+  eevdf     rules 6.18, 6.12, 6.6  the fair class since 6.6: lag, eligibility, virtual deadlines
+  fifo      rules 6.18, 6.12       sched_ext: one queue for the whole machine, first come first served (scx_simple -f)
+  vtime     rules 6.18, 6.12       sched_ext: one queue for the whole machine, by weighted run time (scx_simple)
+  llc-fifo  rules 6.18, 6.12       sched_ext: one queue per LLC, first come first served, with stealing
+  fcfs      -                      the textbook's queue: one for all CPUs, free of cost, no slices, no preemption
 
 "#]]);
 }

@@ -373,15 +373,10 @@ pub(crate) fn sd_balance_interval(ms: u64, busy: bool, hz: u32, max: u64) -> u64
     interval.clamp(1, max)
 }
 
-/// `update_newidle_cost` (spec 8.3.1): true if the cost was decayed. It is not raised above `cap`.
-pub(crate) fn update_newidle_cost(
-    sd: &mut SdState,
-    (cost, cap): (Ns, Ns),
-    jiffies: u64,
-    hz: u32,
-) -> bool {
+/// `update_newidle_cost` (spec 8.3.1): true if the cost was decayed.
+pub(crate) fn update_newidle_cost(sd: &mut SdState, cost: Ns, jiffies: u64, hz: u32) -> bool {
     if cost > sd.max_newidle_lb_cost {
-        sd.max_newidle_lb_cost = cost.min(cap);
+        sd.max_newidle_lb_cost = cost;
         sd.last_decay_max_lb_cost = jiffies;
     } else if jiffies > sd.last_decay_max_lb_cost + u64::from(hz) {
         sd.max_newidle_lb_cost = sd.max_newidle_lb_cost * 253 / 256;

@@ -19,8 +19,6 @@ pub enum Rules {
     V6_6,
     /// v6.12
     V6_12,
-    /// v6.18 as it was released (v6.18.2).
-    V6_18_2,
     /// v6.18 as its stable tree has it (v6.18.33 and later).
     V6_18,
 }

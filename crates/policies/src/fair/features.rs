@@ -65,7 +65,7 @@ impl Features {
             preempt_short: since(Rules::V6_12),
             delay_dequeue: since(Rules::V6_12),
             delay_zero: since(Rules::V6_12),
-            pick_buddy: since(Rules::V6_18_2),
+            pick_buddy: since(Rules::V6_18),
             ni_random: since(Rules::V6_18),
             ..Self::default()
         }
@@ -160,10 +160,10 @@ impl Tunables {
     /// Defaults of a kernel for a machine with this many CPUs (spec 3.1, 4.1).
     pub fn for_rules(rules: Rules, n_cpus: usize) -> Self {
         let factor = 1 + u64::from(n_cpus.min(8).ilog2());
-        let normalized_base_slice_ns = if rules >= Rules::V6_18_2 { 700_000 } else { 750_000 };
+        let normalized_base_slice_ns = if rules >= Rules::V6_18 { 700_000 } else { 750_000 };
         let version = if rules == Rules::V6_4 { Version::V3 } else { Version::V4 };
         Self {
-            shared_runq: SharedRunq { version, enqueue: None, shard_size: 6 },
+            shared_runq: SharedRunq { version, shard_size: 6 },
             base_slice_ns: normalized_base_slice_ns * factor,
             normalized_base_slice_ns,
             factor,

@@ -31,7 +31,7 @@ pub enum Version {
 
 /// Which tasks are queued.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum EnqueueRule {
+enum EnqueueRule {
     /// Those that wake up on their previous CPU (version 1, and patch 5 of version 2).
     #[default]
     Wakeup,
@@ -46,8 +46,6 @@ pub enum EnqueueRule {
 pub struct SharedRunq {
     /// The version that the feature stands for.
     pub version: Version,
-    /// Who is queued; `None`: as in that version.
-    pub enqueue: Option<EnqueueRule>,
     /// `SHARED_RUNQ_SHARD_SZ`: CPUs of a shard.
     pub shard_size: u32,
 }
@@ -101,7 +99,7 @@ impl SharedQueues {
         let said = tunables.shared_runq;
         let (version, rule) = match (features.swqueue, features.shared_runq) {
             (true, _) => (Version::V1, EnqueueRule::Wakeup),
-            (_, true) => (said.version, said.enqueue.unwrap_or(said.version.rule())),
+            (_, true) => (said.version, said.version.rule()),
             _ => return Self::default(),
         };
         let mut first = 0;

@@ -153,7 +153,7 @@ impl<S: Discipline> Fair<S> {
             return Some(if there.idle { prev } else { this });
         }
         let mut nr_running = here.nr_running;
-        if S::DELAYS && self.discipline.rules() >= Rules::V6_18_2 {
+        if S::DELAYS && self.discipline.rules() >= Rules::V6_18 {
             nr_running -= here.nr_delayed;
         }
         if sync && nr_running == 1 {

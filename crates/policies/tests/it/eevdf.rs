@@ -330,11 +330,6 @@ fn every_pick_of_v6_12_is_that_of_the_reference_model() {
 }
 
 #[test]
-fn every_pick_of_v6_18_2_is_that_of_the_reference_model() {
-    check(Rules::V6_18_2, Kernel::V6_18Early);
-}
-
-#[test]
 fn every_pick_of_v6_18_is_that_of_the_reference_model() {
     check(Rules::V6_18, Kernel::V6_18);
 }

@@ -1,4 +1,4 @@
-//! Cells in words, and what the words mean: shared by text and Markdown.
+//! The cells of the text in words, and what the words mean.
 
 use super::{By, CLEAR_PCT, Compared, Fidelity, LEVEL_PCT, Row, Score, Tally};
 use crate::analysis::SAME_PCT;

@@ -6,7 +6,7 @@ use crate::registry::workloads::kernel_build;
 use crate::registry::{self, FEATURES, Fallback, KERNELS, KeyDef, Kind, WORKLOADS, WorkloadDef};
 use crate::wq::Sample;
 use policies::fair::features::{Features, Tunables};
-use policies::fair::shared_runq::{EnqueueRule, Version};
+use policies::fair::shared_runq::Version;
 use policies::fair::{Discipline, Rules};
 use sim_core::{LockId, Op, ProgramCx, TaskAttr, TaskId};
 use std::path::Path;
@@ -372,20 +372,14 @@ fn every_feature_of_the_registry_reaches_the_policy() {
 fn the_words_about_shared_runq_reach_the_policy() {
     let stated = |spec: &RunSpec| tunables(spec).shared_runq;
     let (v3, v4) = (stated(&cfs("")), stated(&eevdf_of("6.6", "")));
-    assert_eq!((v3.version, v3.enqueue, v3.shard_size), (Version::V3, None, 6));
-    assert_eq!((v4.version, v4.enqueue, v4.shard_size), (Version::V4, None, 6));
+    assert_eq!((v3.version, v3.shard_size), (Version::V3, 6));
+    assert_eq!((v4.version, v4.shard_size), (Version::V4, 6));
     for (n, version) in [(2, Version::V2), (3, Version::V3), (4, Version::V4)] {
         let line = format!("tunables = {{ shared_runq_version = {n} }}");
         assert_eq!(stated(&cfs(&line)).version, version);
     }
-    let rules = [EnqueueRule::Wakeup, EnqueueRule::Tree, EnqueueRule::TreeNonempty];
-    for (word, rule) in ["wakeup", "tree", "tree_nonempty"].into_iter().zip(rules) {
-        let line = format!(
-            "tunables = {{ shared_runq_enqueue = \"{word}\", shared_runq_shard_size = 64 }}"
-        );
-        let said = stated(&cfs(&line));
-        assert_eq!((said.enqueue, said.shard_size), (Some(rule), 64));
-    }
+    let said = stated(&cfs("tunables = { shared_runq_shard_size = 64 }"));
+    assert_eq!((said.version, said.shard_size), (Version::V3, 64));
 }
 
 #[test]

@@ -7,7 +7,7 @@ use super::key::Fallback::{Bool, Int, Words};
 use super::key::{Class, Fallback, KeyDef, Kind};
 
 /// Kernels whose fair class is modeled, the oldest first: 6.18 is its stable tree as of 6.18.33.
-pub const KERNELS: [&str; 5] = ["6.4", "6.6", "6.12", "6.18.2", "6.18"];
+pub const KERNELS: [&str; 4] = ["6.4", "6.6", "6.12", "6.18"];
 
 /// Where a feature is on, or a tunable exists, by kernel.
 type PerKernel<T> = [T; KERNELS.len()];
@@ -77,50 +77,50 @@ const X: Option<bool> = None;
 /// All features of the fair class.
 #[rustfmt::skip]
 pub const FEATURES: &[FeatureDef] = &[
-    row("SWQUEUE", [N, X, X, X, X],
+    row("SWQUEUE", [N, X, X, X],
         "shared wakequeue, version 1: idle CPUs pull waking tasks from one queue per LLC"),
-    row("SWQUEUE_STEAL", [N, X, X, X, X],
+    row("SWQUEUE_STEAL", [N, X, X, X],
         "SWQUEUE, its LLC's queue being empty, takes from those of the node's other LLCs (ours)"),
-    row("SHARED_RUNQ", [N, N, X, X, X],
+    row("SHARED_RUNQ", [N, N, X, X],
         "its successor: idle CPUs pull waiting tasks from an LLC's shards (not with SWQUEUE)"),
-    row("SIS_NODE", [N, N, N, N, N], "look for an idle CPU in the other LLCs of the node too"),
-    row("SIS_NODE_TOPOEXT", [N, N, N, N, N],
+    row("SIS_NODE", [N, N, N, N], "look for an idle CPU in the other LLCs of the node too"),
+    row("SIS_NODE_TOPOEXT", [N, N, N, N],
         "SIS_NODE looks no further than the neighboring LLC, as was tried in June 2023"),
-    row("SIS_UTIL", [Y, Y, Y, Y, Y], "scan fewer CPUs for an idle one as the LLC fills"),
-    row("SIS_PROP", [N, N, X, X, X], "scan CPUs in proportion to the average idle time"),
-    row("NEWIDLE_AVG_IDLE", [Y, Y, Y, Y, Y],
+    row("SIS_UTIL", [Y, Y, Y, Y], "scan fewer CPUs for an idle one as the LLC fills"),
+    row("SIS_PROP", [N, N, X, X], "scan CPUs in proportion to the average idle time"),
+    row("NEWIDLE_AVG_IDLE", [Y, Y, Y, Y],
         "stop newidle balance early when avg_idle is short (our name)"),
-    row("NI_RANDOM", [X, X, X, X, Y],
+    row("NI_RANDOM", [X, X, X, Y],
         "try newidle balance as often as it has been of use lately"),
-    row("GENTLE_FAIR_SLEEPERS", [Y, X, X, X, X],
+    row("GENTLE_FAIR_SLEEPERS", [Y, X, X, X],
         "a sleeper gets half a latency of credit, not a whole one"),
-    row("START_DEBIT", [Y, X, X, X, X], "a new task starts one slice behind"),
-    row("PLACE_LAG", [X, Y, Y, Y, Y], "a task that wakes up or moves keeps its lag"),
-    row("PLACE_DEADLINE_INITIAL", [X, Y, Y, Y, Y], "a new task asks for half a slice"),
-    row("PLACE_REL_DEADLINE", [X, X, Y, Y, Y],
+    row("START_DEBIT", [Y, X, X, X], "a new task starts one slice behind"),
+    row("PLACE_LAG", [X, Y, Y, Y], "a task that wakes up or moves keeps its lag"),
+    row("PLACE_DEADLINE_INITIAL", [X, Y, Y, Y], "a new task asks for half a slice"),
+    row("PLACE_REL_DEADLINE", [X, X, Y, Y],
         "a task that moves keeps what is left of its slice"),
-    row("RUN_TO_PARITY", [X, Y, Y, Y, Y],
-        "who runs is protected: while it is eligible, since 6.18.2 for the shortest slice"),
-    row("PREEMPT_SHORT", [X, X, Y, Y, Y], "a waking task with a shorter slice breaks that"),
-    row("DELAY_DEQUEUE", [X, X, Y, Y, Y],
+    row("RUN_TO_PARITY", [X, Y, Y, Y],
+        "who runs is protected: while it is eligible, since 6.18 for the shortest slice"),
+    row("PREEMPT_SHORT", [X, X, Y, Y], "a waking task with a shorter slice breaks that"),
+    row("DELAY_DEQUEUE", [X, X, Y, Y],
         "a task that sleeps with negative lag stays on its queue until it is picked"),
-    row("DELAY_ZERO", [X, X, Y, Y, Y], "such a task gains no lag by staying"),
-    row("PICK_BUDDY", [X, X, X, Y, Y], "an eligible next buddy is picked out of order"),
-    row("NEXT_BUDDY", [N, N, N, N, N], "prefer the task that was woken last"),
-    row("LAST_BUDDY", [Y, X, X, X, X], "prefer the task that was preempted by a wake-up"),
-    row("CACHE_HOT_BUDDY", [Y, Y, Y, Y, Y], "a buddy counts as cache hot when tasks are moved"),
-    row("WAKEUP_PREEMPTION", [Y, Y, Y, Y, Y], "a waking task may preempt the running one"),
-    row("TTWU_QUEUE", [Y, Y, Y, Y, Y], "wake remote CPUs through their wake list"),
-    row("WA_IDLE", [Y, Y, Y, Y, Y], "wake_affine: prefer an idle CPU of the two"),
-    row("WA_WEIGHT", [Y, Y, Y, Y, Y], "wake_affine: compare the load of the two CPUs"),
-    row("WA_BIAS", [Y, Y, Y, Y, Y], "wake_affine: favor the waking CPU a little"),
-    row("UTIL_EST", [Y, Y, Y, Y, Y],
+    row("DELAY_ZERO", [X, X, Y, Y], "such a task gains no lag by staying"),
+    row("PICK_BUDDY", [X, X, X, Y], "an eligible next buddy is picked out of order"),
+    row("NEXT_BUDDY", [N, N, N, N], "prefer the task that was woken last"),
+    row("LAST_BUDDY", [Y, X, X, X], "prefer the task that was preempted by a wake-up"),
+    row("CACHE_HOT_BUDDY", [Y, Y, Y, Y], "a buddy counts as cache hot when tasks are moved"),
+    row("WAKEUP_PREEMPTION", [Y, Y, Y, Y], "a waking task may preempt the running one"),
+    row("TTWU_QUEUE", [Y, Y, Y, Y], "wake remote CPUs through their wake list"),
+    row("WA_IDLE", [Y, Y, Y, Y], "wake_affine: prefer an idle CPU of the two"),
+    row("WA_WEIGHT", [Y, Y, Y, Y], "wake_affine: compare the load of the two CPUs"),
+    row("WA_BIAS", [Y, Y, Y, Y], "wake_affine: favor the waking CPU a little"),
+    row("UTIL_EST", [Y, Y, Y, Y],
         "estimate a task's utilization from its last activations"),
-    row("UTIL_EST_FASTUP", [Y, Y, X, X, X], "let that estimate rise at once"),
-    row("ALT_PERIOD", [Y, X, X, X, X],
+    row("UTIL_EST_FASTUP", [Y, Y, X, X], "let that estimate rise at once"),
+    row("ALT_PERIOD", [Y, X, X, X],
         "the period counts all runnable tasks of the hierarchy"),
-    row("BASE_SLICE", [Y, X, X, X, X], "a slice is never shorter than min_granularity_ns"),
-    row("LB_MIN", [N, N, N, N, N],
+    row("BASE_SLICE", [Y, X, X, X], "a slice is never shorter than min_granularity_ns"),
+    row("LB_MIN", [N, N, N, N],
         "load balance leaves tasks with very little load where they are"),
 ];
 
@@ -180,11 +180,11 @@ const fn of_ext(key: KeyDef) -> TunableDef {
 }
 
 const fn of_cfs(key: KeyDef) -> TunableDef {
-    TunableDef { key, exists: [true, false, false, false, false], ext: false }
+    TunableDef { key, exists: [true, false, false, false], ext: false }
 }
 
 const fn of_shared_runq(key: KeyDef) -> TunableDef {
-    TunableDef { key, exists: [true, true, false, false, false], ext: false }
+    TunableDef { key, exists: [true, true, false, false], ext: false }
 }
 
 const fn ns(name: &'static str, min: i64, default: Fallback, help: &'static str) -> KeyDef {
@@ -214,7 +214,7 @@ pub const TUNABLES: &[TunableDef] = &[
             Words("2800000 *"),
             "what a task asks for (* less below 8 CPUs; 3000000 up to 6.12)",
         ),
-        exists: [false, true, true, true, true],
+        exists: [false, true, true, true],
         ext: false,
     },
     TunableDef {
@@ -225,7 +225,7 @@ pub const TUNABLES: &[TunableDef] = &[
             default: Int(512),
             help: "NI_RANDOM: successes of 1024 tries to begin with (our name)",
         },
-        exists: [false, false, false, false, true],
+        exists: [false, false, false, true],
         ext: false,
     },
     fair(KeyDef {
@@ -263,14 +263,6 @@ pub const TUNABLES: &[TunableDef] = &[
         unit: "",
         default: Words("4 (6.4: 3)"),
         help: "the version of the patches that SHARED_RUNQ stands for (our name)",
-    }),
-    of_shared_runq(KeyDef {
-        name: "shared_runq_enqueue",
-        kind: Kind::Word(&["wakeup", "tree", "tree_nonempty"]),
-        unit: "",
-        default: Words("tree (version 4: tree_nonempty)"),
-        help: "who is queued: who wakes up on its previous CPU; who starts to wait; who does so \
-               beside others (our name)",
     }),
     of_shared_runq(KeyDef {
         name: "shared_runq_shard_size",

@@ -5,7 +5,7 @@ use crate::output::{RunError, RunOutput};
 use crate::run_spec::{Job, PolicyDef, RunSpec};
 use policies::ext::{self, Ext, Fifo, LlcFifo, Ops, Vtime};
 use policies::fair::features::{Features, Tunables};
-use policies::fair::shared_runq::{EnqueueRule, SharedRunq, Version};
+use policies::fair::shared_runq::{SharedRunq, Version};
 use policies::fair::{Eevdf, Fair, GroupSpec, Rules};
 use policies::fcfs::Fcfs;
 use sim_core::Ns;
@@ -21,7 +21,7 @@ pub const POLICIES: &[PolicyDef] = &[
     },
     PolicyDef {
         name: "eevdf",
-        rules: &["6.18", "6.18.2", "6.12", "6.6"],
+        rules: &["6.18", "6.12", "6.6"],
         class: Class::Fair,
         help: "the fair class since 6.6: lag, eligibility, virtual deadlines",
         run: |job| job.with(eevdf),
@@ -104,7 +104,6 @@ pub(crate) fn rules(spec: &RunSpec) -> Rules {
     match spec.rules {
         Some("6.6") => Rules::V6_6,
         Some("6.12") => Rules::V6_12,
-        Some("6.18.2") => Rules::V6_18_2,
         Some("6.18") => Rules::V6_18,
         _ => Rules::V6_4,
     }
@@ -180,12 +179,6 @@ fn shared_runq(spec: &RunSpec, or: SharedRunq) -> SharedRunq {
         Some(_) => Version::V4,
         None => or.version,
     };
-    let enqueue = match spec.tunable("shared_runq_enqueue") {
-        Some(Value::Word(word)) if word == "wakeup" => Some(EnqueueRule::Wakeup),
-        Some(Value::Word(word)) if word == "tree" => Some(EnqueueRule::Tree),
-        Some(_) => Some(EnqueueRule::TreeNonempty),
-        None => or.enqueue,
-    };
     let shard_size = stated("shared_runq_shard_size").map_or(or.shard_size, |v| v as u32);
-    SharedRunq { version, enqueue, shard_size }
+    SharedRunq { version, shard_size }
 }

@@ -153,7 +153,6 @@ macro_rules! in_every_kernel {
                 super::$test(|n| Fair::new(Features::default(), Tunables::for_cpus(n)));
                 super::$test(|n| eevdf(Rules::V6_6, 0, n));
                 super::$test(|n| eevdf(Rules::V6_12, 0, n));
-                super::$test(|n| eevdf(Rules::V6_18_2, 0, n));
                 super::$test(|n| eevdf(Rules::V6_18, 0, n));
             })*
         }

@@ -29,7 +29,7 @@ fn one_llc(cores: u32, threads: u32) -> Machine {
 
 fn rules() -> impl Strategy<Value = Rules> {
     use Rules::*;
-    prop_oneof![Just(V6_4), Just(V6_6), Just(V6_12), Just(V6_18_2), Just(V6_18)]
+    prop_oneof![Just(V6_4), Just(V6_6), Just(V6_12), Just(V6_18)]
 }
 
 proptest! {

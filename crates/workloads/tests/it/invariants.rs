@@ -261,12 +261,7 @@ pub fn eevdf(rules: Rules, bits: u16, n_cpus: usize) -> Fair<Eevdf> {
 
 /// A kernel with EEVDF, and features of it to be turned around: none of them half of the time.
 pub fn eevdfs() -> impl Strategy<Value = (Rules, u16)> {
-    let rules = prop_oneof![
-        Just(Rules::V6_6),
-        Just(Rules::V6_12),
-        Just(Rules::V6_18_2),
-        Just(Rules::V6_18)
-    ];
+    let rules = prop_oneof![Just(Rules::V6_6), Just(Rules::V6_12), Just(Rules::V6_18)];
     (rules, prop_oneof![Just(0), any::<u16>()])
 }
 

@@ -5,7 +5,7 @@ use crate::invariants::{FairChecks, check_class, small_build};
 use crate::support::{run_checked, shapes, simulate};
 use crate::twins::fingerprint_of;
 use policies::fair::features::{Features, Tunables};
-use policies::fair::shared_runq::{EnqueueRule, SharedRunq, Version};
+use policies::fair::shared_runq::{SharedRunq, Version};
 use policies::fair::{Cfs, Discipline, Eevdf, Fair, FairCounters, GroupSpec, Rules};
 use proptest::prelude::*;
 use sim_core::{Config, GroupId, NoObserver, Program, Simulation, StopReason, TaskId, World};
@@ -14,17 +14,11 @@ use workloads::micro::{PingPong, Short, Spinners};
 
 const MS: u64 = 1_000_000;
 
-/// A version as it was, or with another rule, and shards of any size.
+/// A version as it was, with shards of any size.
 fn shared() -> impl Strategy<Value = SharedRunq> {
     let version = prop_oneof![Just(Version::V2), Just(Version::V3), Just(Version::V4)];
-    let rule = prop_oneof![
-        Just(None),
-        Just(Some(EnqueueRule::Wakeup)),
-        Just(Some(EnqueueRule::Tree)),
-        Just(Some(EnqueueRule::TreeNonempty))
-    ];
-    let shared = (version, rule, prop_oneof![Just(6), 1u32..5]);
-    shared.prop_map(|(version, enqueue, shard_size)| SharedRunq { version, enqueue, shard_size })
+    let shared = (version, prop_oneof![Just(6), 1u32..5]);
+    shared.prop_map(|(version, shard_size)| SharedRunq { version, shard_size })
 }
 
 fn cfs(machine: &Machine, shared_runq: SharedRunq) -> Fair {
@@ -139,7 +133,7 @@ proptest! {
         shard_size in 1u32..8,
     ) {
         let machine = shape.machine();
-        let policy = eevdf(&machine, SharedRunq { version, enqueue: None, shard_size });
+        let policy = eevdf(&machine, SharedRunq { version, shard_size });
         let mut sim = simulate(machine, Config::default(), policy, program, NoObserver);
         let mut checks = FairChecks::default();
         let end = run_checked(&mut sim, 60 * MS, |sim| {
@@ -214,7 +208,7 @@ fn counters(policy: impl FnOnce(&Machine) -> Fair<Eevdf>) -> FairCounters {
 #[test]
 fn a_shared_runqueue_feeds_idle_cpus() {
     for version in [Version::V2, Version::V3, Version::V4] {
-        let shared = SharedRunq { version, enqueue: None, shard_size: 6 };
+        let shared = SharedRunq { version, shard_size: 6 };
         let with = counters(|m| eevdf(m, shared));
         let without = counters(|m| {
             Fair::eevdf(

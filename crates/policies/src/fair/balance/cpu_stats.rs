@@ -122,7 +122,7 @@ impl<S: Discipline> Fair<S> {
     #[inline]
     fn stats_of(&self, cpu: CpuId) -> CpuStats {
         let rq = &self.rqs[cpu];
-        let without_delayed = self.discipline.rules() >= Rules::V6_18_2;
+        let without_delayed = self.discipline.rules() >= Rules::V6_18;
         CpuStats {
             load: rq.avg.load_avg,
             runnable: rq.avg.runnable_avg,

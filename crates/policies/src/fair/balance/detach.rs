@@ -169,7 +169,7 @@ impl<S: Discipline> Fair<S> {
     fn can_migrate(&self, w: &World, exec: CpuId, lb: &mut LoadBalance, p: TaskId) -> bool {
         // A sleeping task helps nobody, but it carries load.
         let sleeps = S::DELAYS && S::is_delayed(&self.tasks[p].ext);
-        if sleeps && self.discipline.rules() >= Rules::V6_18_2 && lb.kind != Migrate::Load {
+        if sleeps && self.discipline.rules() >= Rules::V6_18 && lb.kind != Migrate::Load {
             lb.refuse(reasons::ASLEEP);
             return false;
         }

@@ -14,7 +14,7 @@ use crate::fair::sites;
 use crate::fair::state::{Fair, SdState};
 use crate::fair::swqueue::Pulled;
 use crate::fair::{Discipline, Rules, reasons};
-use sim_core::{LockId, NEVER, Ns, Stack, Step, TaskId, World};
+use sim_core::{LockId, Ns, Stack, Step, TaskId, World};
 use std::ops::ControlFlow;
 use topology::{CpuId, SdFlags};
 
@@ -327,22 +327,14 @@ impl<S: Discipline> Fair<S> {
         let cont = self.balance.paths[cpu].lb.cont;
         let path = &mut self.balance.paths[cpu].newidle;
         (path.n_pulled, path.cont) = (moved, cont);
-        let mut cost = now - path.t0;
+        let cost = now - path.t0;
         path.t0 = now;
         path.curr_cost += cost;
         let success = if moved > 0 { path.success_weight } else { 0 };
         let level = path.level as usize;
-        let (rules, bound) = (self.discipline.rules(), self.migration_cost_unsigned() + 200);
+        let rules = self.discipline.rules();
         let sd = &mut self.sds[cpu][level];
-        let mut cap = NEVER;
-        if rules == Rules::V6_18_2 {
-            // What is in vain becomes dearer and dearer, up to a bound (spec 8.10).
-            cap = bound;
-            if moved == 0 {
-                cost = 3 * sd.max_newidle_lb_cost / 2;
-            }
-        }
-        update_newidle_cost(sd, (cost, cap), jiffies, hz);
+        update_newidle_cost(sd, cost, jiffies, hz);
         if rules == Rules::V6_18 {
             sd.count_newidle(success);
         }

@@ -243,7 +243,7 @@ impl<S: Discipline> Fair<S> {
         let path = &mut self.balance.paths[cpu];
         let flags = std::mem::take(&mut path.ilb.pending);
         path.idle_at_tick = w.cpus[cpu].idle;
-        let drops = self.discipline.rules() < Rules::V6_18_2 && w.cpus[cpu].need_resched;
+        let drops = self.discipline.rules() < Rules::V6_18 && w.cpus[cpu].need_resched;
         if path.idle_at_tick && !drops {
             path.ilb.granted = flags;
             w.raise_softirq(cpu);
@@ -326,7 +326,7 @@ impl<S: Discipline> Fair<S> {
     /// Since v6.13 a flag alone does not count: the kick itself may have set it.
     fn has_other_work(&self, w: &World, exec: CpuId) -> bool {
         let c = &w.cpus[exec];
-        c.need_resched && !(self.discipline.rules() >= Rules::V6_18_2 && c.idle)
+        c.need_resched && !(self.discipline.rules() >= Rules::V6_18 && c.idle)
     }
 
     fn ilb_wants(&self, w: &World, target: CpuId) -> bool {

@@ -98,7 +98,7 @@ impl<S: Discipline> Fair<S> {
         };
         let (jiffies, hz) = (w.jiffies(), w.machine.hz);
         let sd = &mut self.sds[cpu][level];
-        let decayed = update_newidle_cost(sd, (0, 0), jiffies, hz);
+        let decayed = update_newidle_cost(sd, 0, jiffies, hz);
         let (cost, last) = (sd.max_newidle_lb_cost, sd.last_balance);
         let path = &mut self.balance.paths[exec].rebalance;
         path.need_decay = decayed;

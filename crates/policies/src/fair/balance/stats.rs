@@ -146,7 +146,7 @@ impl<S: Discipline> Fair<S> {
     /// sleep there.
     #[inline]
     pub(crate) fn nr_to_balance(&self, rq: &FairRq<S::Queue>) -> u32 {
-        if self.discipline.rules() >= Rules::V6_18_2 { rq.h_nr_runnable() } else { rq.h_nr_running }
+        if self.discipline.rules() >= Rules::V6_18 { rq.h_nr_runnable() } else { rq.h_nr_running }
     }
 
     /// The sums over group `i` of a domain: what its statistics begin with.

@@ -22,7 +22,7 @@ impl Fair<Eevdf> {
             return curr.or(rq.queue.root.is_task().then_some(rq.queue.root));
         }
         let rules = self.discipline.rules;
-        if rules >= Rules::V6_18_2 && self.features.pick_buddy && self.next_is_eligible(cpu) {
+        if rules >= Rules::V6_18 && self.features.pick_buddy && self.next_is_eligible(cpu) {
             return Some(rq.next);
         }
         let curr = curr.filter(|c| self.is_eligible(cpu, *c));
@@ -46,7 +46,7 @@ impl Fair<Eevdf> {
     /// The current task, which is eligible, is not to be taken the CPU from by a mere pick.
     #[inline]
     fn is_protected(&self, curr: TaskId) -> bool {
-        if self.discipline.rules >= Rules::V6_18_2 {
+        if self.discipline.rules >= Rules::V6_18 {
             return self.protect_slice(curr);
         }
         let ext = &self.tasks[curr].ext;
@@ -99,7 +99,7 @@ impl Fair<Eevdf> {
     /// The deadline as it is now, or `set_protect_slice` (spec 4.9). `p` is not in the tree.
     fn protection(&self, cpu: CpuId, p: TaskId) -> u64 {
         let se = &self.tasks[p];
-        if self.discipline.rules < Rules::V6_18_2 {
+        if self.discipline.rules < Rules::V6_18 {
             return se.ext.deadline;
         }
         let shortest = if self.features.run_to_parity {
@@ -145,7 +145,7 @@ impl Fair<Eevdf> {
             return;
         }
         if self.tasks[curr].is_idle_policy() && !idle_policy {
-            if rules >= Rules::V6_18_2 {
+            if rules >= Rules::V6_18 {
                 self.cancel_protection(curr);
             }
             return w.resched_curr(cpu);
@@ -165,9 +165,7 @@ impl Fair<Eevdf> {
                 }
                 self.pick_eevdf(cpu, true) == Some(p)
             }
-            Rules::V6_18_2 | Rules::V6_18 => {
-                self.preempts_protected(w, cpu, (curr, p), fork || still_delayed)
-            }
+            Rules::V6_18 => self.preempts_protected(w, cpu, (curr, p), fork || still_delayed),
         };
         if preempts {
             w.resched_curr(cpu);
@@ -191,21 +189,18 @@ impl Fair<Eevdf> {
         (curr, p): (TaskId, TaskId),
         weak: bool,
     ) -> bool {
-        let stable = self.discipline.rules >= Rules::V6_18;
         let slice = |p: TaskId| self.tasks[p].ext.slice;
         let short = self.features.preempt_short && slice(p) < slice(curr);
-        if stable && !short && weak {
+        if !short && weak {
             return false;
         }
-        let pick =
-            if stable { self.pick_next(w, cpu, !short) } else { self.pick_eevdf(cpu, !short) };
-        if pick == Some(p) {
+        if self.pick_next(w, cpu, !short) == Some(p) {
             if short {
                 self.cancel_protection(curr);
             }
             return true;
         }
-        if self.features.run_to_parity && (short || stable) {
+        if self.features.run_to_parity {
             self.shorten_protection(cpu, curr);
         }
         false
@@ -242,7 +237,7 @@ impl Fair<Eevdf> {
                     end = end.min(v.unwrap_or(u64::MAX));
                 }
             }
-            Rules::V6_18_2 | Rules::V6_18 => end = end.min(se.ext.protect),
+            Rules::V6_18 => end = end.min(se.ext.protect),
         }
         let left = end.saturating_sub(se.vruntime);
         let earliest = se.exec_start + wall_time(left, se.weight, se.inv_weight);
@@ -257,7 +252,7 @@ impl Fair<Eevdf> {
         }
         self.clear_buddies(cpu, curr);
         self.charge_curr(w, cpu);
-        let stable = self.discipline.rules >= Rules::V6_18_2;
+        let stable = self.discipline.rules >= Rules::V6_18;
         if stable && !self.is_eligible(cpu, curr) {
             return;
         }

@@ -11,7 +11,7 @@ use topology::PerCpu;
 
 const MS: u64 = 1_000_000;
 const CPU0: CpuId = CpuId(0);
-const ALL_RULES: [Rules; 4] = [Rules::V6_6, Rules::V6_12, Rules::V6_18_2, Rules::V6_18];
+const ALL_RULES: [Rules; 3] = [Rules::V6_6, Rules::V6_12, Rules::V6_18];
 
 fn rig(rules: Rules, hz: u32) -> Rig<Eevdf> {
     Rig::eevdf(rules, hz, Features::for_rules(rules))
@@ -50,7 +50,7 @@ fn turns(rules: Rules, hz: u32, nices: &[i8], n: usize) -> String {
 fn two_equal_hogs_take_turns() {
     assert_eq!(turns(Rules::V6_6, 250, &[0, 0], 4), "A4 B8 A8 B8");
     assert_eq!(turns(Rules::V6_6, 1000, &[0, 0], 4), "A3 B6 A6 B6");
-    for rules in [Rules::V6_12, Rules::V6_18_2, Rules::V6_18] {
+    for rules in [Rules::V6_12, Rules::V6_18] {
         assert_eq!(turns(rules, 250, &[0, 0], 4), "A4 B4 A4 B4");
         assert_eq!(turns(rules, 1000, &[0, 0], 4), "A3 B3 A3 B3");
     }
@@ -59,7 +59,7 @@ fn two_equal_hogs_take_turns() {
 #[test]
 fn nice_0_and_nice_5_take_turns_of_their_weights() {
     assert_eq!(turns(Rules::V6_6, 1000, &[0, 5], 7), "A3 B4 A12 B4 A12 B4 A12");
-    for rules in [Rules::V6_12, Rules::V6_18_2, Rules::V6_18] {
+    for rules in [Rules::V6_12, Rules::V6_18] {
         assert_eq!(turns(rules, 1000, &[0, 5], 7), "A3 B4 A10 B4 A12 B4 A12");
     }
 }
@@ -79,7 +79,7 @@ fn after_40_ms_the_vruntimes_are_those_of_the_worked_trace() {
 #[test]
 fn three_equal_hogs_take_turns() {
     assert_eq!(turns(Rules::V6_6, 250, &[0; 3], 10), "A4 B4 C8 A4 B8 C4 A8 B4 C8 A4");
-    for rules in [Rules::V6_12, Rules::V6_18_2, Rules::V6_18] {
+    for rules in [Rules::V6_12, Rules::V6_18] {
         assert_eq!(turns(rules, 250, &[0; 3], 6), "A4 B4 C4 A4 B4 C4", "{rules:?}");
     }
 }
@@ -96,7 +96,7 @@ fn limit(rules: Rules, nice: i8) -> i64 {
 
 #[test]
 fn lag_is_limited_to_two_slices() {
-    for rules in [Rules::V6_6, Rules::V6_12, Rules::V6_18_2] {
+    for rules in [Rules::V6_6, Rules::V6_12] {
         let limits = [0, 5, -5].map(|nice| limit(rules, nice));
         assert_eq!(limits, [6_000_000, 18_340_298, 1_968_599], "{rules:?}");
     }
@@ -179,7 +179,7 @@ fn one_asleep_in_debt(rules: Rules) -> (Rig<Eevdf>, TaskId) {
 
 #[test]
 fn who_sleeps_in_debt_stays_on_the_queue_until_it_is_picked() {
-    for rules in [Rules::V6_12, Rules::V6_18_2, Rules::V6_18] {
+    for rules in [Rules::V6_12, Rules::V6_18] {
         let (mut rig, p) = one_asleep_in_debt(rules);
         let on_rq = |rig: &Rig<Eevdf>| {
             let (rq, c) = (&rig.f.rqs[CpuId(0)], &rig.w.cpus[CpuId(0)]);
@@ -320,7 +320,7 @@ fn an_equal_wakee_with_an_earlier_deadline_preempts_only_who_is_not_protected() 
 #[test]
 fn a_shorter_slice_preempts_since_6_12() {
     assert!(!preempts(Rules::V6_6, MS, MS));
-    for rules in [Rules::V6_12, Rules::V6_18_2, Rules::V6_18] {
+    for rules in [Rules::V6_12, Rules::V6_18] {
         assert!(preempts(rules, MS, MS), "{rules:?}");
     }
 }
@@ -367,7 +367,7 @@ fn yielding_costs_a_slice() {
         // Ahead of V, in 6.18 it has nothing to give.
         rig.f.yield_task(&mut rig.w, CPU0);
         let later = rig.f.tasks[tasks[0]].ext.deadline;
-        let given = if rules >= Rules::V6_18_2 { 0 } else { 3 * MS };
+        let given = if rules >= Rules::V6_18 { 0 } else { 3 * MS };
         assert_eq!(later - d, given, "{rules:?}");
     }
 }

@@ -164,7 +164,7 @@ impl Fair<Eevdf> {
                 let cancelled = self.features.preempt_short && ext.protect != ext.deadline;
                 cancelled && !self.is_eligible(cpu, curr)
             }
-            Rules::V6_18_2 | Rules::V6_18 => !self.protect_slice(curr),
+            Rules::V6_18 => !self.protect_slice(curr),
         }
     }
 

@@ -12,11 +12,10 @@ mod events;
 pub enum Kernel {
     V6_6,
     V6_12,
-    V6_18Early,
     V6_18,
 }
 
-use Kernel::{V6_6, V6_12, V6_18, V6_18Early};
+use Kernel::{V6_6, V6_12, V6_18};
 
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
@@ -182,7 +181,7 @@ impl Model {
             V6_12 => {
                 self.s.preempt_short && self.e[c].protect != self.e[c].d && !self.is_eligible(c)
             }
-            V6_18Early | V6_18 => self.e[c].v >= self.e[c].protect,
+            V6_18 => self.e[c].v >= self.e[c].protect,
         };
         self.need_resched |= passed || too_long;
     }
@@ -267,7 +266,7 @@ impl Model {
             let e = &self.e[c];
             let protected = match self.s.kernel {
                 V6_6 | V6_12 => self.s.run_to_parity && e.protect == e.d,
-                V6_18Early | V6_18 => protect && e.v < e.protect,
+                V6_18 => protect && e.v < e.protect,
             };
             if protected {
                 return curr;
@@ -310,7 +309,7 @@ impl Model {
         self.curr = Some(p);
         let e = &self.e[p];
         let mut protect = e.d;
-        if self.s.kernel >= V6_18Early {
+        if self.s.kernel >= V6_18 {
             let slices = self.queue().into_iter().map(|q| self.e[q].slice);
             let shortest =
                 if self.s.run_to_parity { slices.min() } else { Some(self.s.normalized_base) };
@@ -345,7 +344,7 @@ impl Model {
         }
         let kernel = self.s.kernel;
         if self.e[c].kind == Kind::Idle && self.e[p].kind != Kind::Idle {
-            if kernel >= V6_18Early {
+            if kernel >= V6_18 {
                 self.e[c].protect = self.e[c].protect.min(self.e[c].v);
             }
             self.need_resched = true;
@@ -365,16 +364,15 @@ impl Model {
                 }
                 self.pick_eevdf(true) == Some(p)
             }
-            V6_18Early => self.pick_eevdf(!shorter) == Some(p),
             V6_18 if !shorter && (fork || self.e[p].delayed) => return,
             V6_18 => self.pick_next(!shorter) == Some(p),
         };
         if preempts {
-            if kernel >= V6_18Early && shorter {
+            if kernel >= V6_18 && shorter {
                 self.e[c].protect = self.e[c].protect.min(self.e[c].v);
             }
             self.need_resched = true;
-        } else if self.s.run_to_parity && (kernel == V6_18 || kernel == V6_18Early && shorter) {
+        } else if self.s.run_to_parity && kernel == V6_18 {
             let shortest = self.queue().into_iter().map(|q| self.e[q].slice).min().unwrap_or(0);
             let end = self.e[c].v + virtual_time(shortest, self.e[c].weight);
             self.e[c].protect = self.e[c].protect.min(end);

@@ -168,7 +168,7 @@ fn forty_pinned_tasks_take_63_looks_in_two_holds() {
 /// T8.5
 #[test]
 fn later_kernels_look_at_32_of_forty_pinned_tasks() {
-    for rules in [Rules::V6_12, Rules::V6_18_2, Rules::V6_18] {
+    for rules in [Rules::V6_12, Rules::V6_18] {
         assert_eq!(forty(Rig::desktop_with(rules), false), (32, 1), "{rules:?}");
         assert_eq!(forty(Rig::desktop_with(rules), true), (32, 1), "{rules:?}");
     }

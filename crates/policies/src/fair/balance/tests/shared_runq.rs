@@ -1,21 +1,22 @@
 //! SHARED_RUNQ, versions 2 to 4 (spec 7.3 to 7.5, 7.8).
 
 use super::*;
-use crate::fair::shared_runq::{EnqueueRule, SharedRunq, Version};
+use crate::fair::shared_runq::{SharedRunq, Version};
 use crate::fair::sites;
 use crate::moves;
 use sim_core::{Hook, SchedAttr, Site};
 
 /// The desktop of two LLCs with a version of the patches; one shard per LLC unless said otherwise.
-fn rig_of(version: Version, enqueue: Option<EnqueueRule>, shard_size: u32) -> Rig {
-    let features = Features { shared_runq: true, ..Features::default() };
-    let shared_runq = SharedRunq { version, enqueue, shard_size };
+fn rig_of(version: Version, shard_size: u32) -> Rig {
+    let swqueue = version == Version::V1;
+    let features = Features { swqueue, shared_runq: !swqueue, ..Features::default() };
+    let shared_runq = SharedRunq { version, shard_size };
     let tunables = Tunables { shared_runq, ..Tunables::for_cpus(32) };
     Rig::of(machine(2, 8), Fair::new(features, tunables))
 }
 
 fn rig(version: Version) -> Rig {
-    rig_of(version, None, 100)
+    rig_of(version, 100)
 }
 
 /// Carries out what a hook on `cpu` asks for, and what follows.
@@ -48,17 +49,16 @@ fn close_the_gate(rig: &mut Rig, cpu: u32) {
 /// T7.1: who is queued, by version: `(wakeup, migrated)` and whether the runqueue was empty.
 #[test]
 fn the_truth_table_of_enqueue() {
-    use EnqueueRule::Wakeup;
     let stays = (true, false);
     let others = [(true, true), (false, false), (false, true)];
-    for (version, rule, others_too, empty_too) in [
-        (Version::V2, Some(Wakeup), false, true),
-        (Version::V2, None, true, true),
-        (Version::V3, None, true, true),
-        (Version::V4, None, true, false),
+    for (version, others_too, empty_too) in [
+        (Version::V1, false, true),
+        (Version::V2, true, true),
+        (Version::V3, true, true),
+        (Version::V4, true, false),
     ] {
         for was_empty in [false, true] {
-            let mut rig = rig_of(version, rule, 6);
+            let mut rig = rig_of(version, 6);
             if !was_empty {
                 rig.running(0, MaskId::ALL);
             }
@@ -94,7 +94,7 @@ fn a_switch_puts_one_task_on_the_queue_and_takes_the_other_off() {
         assert!(linked(prev) && !linked(next));
         assert_eq!(rig.fair.swqueues[0].head, prev);
     }
-    let mut wakeups_only = rig_of(Version::V2, Some(EnqueueRule::Wakeup), 100);
+    let mut wakeups_only = rig(Version::V1);
     let prev = wakeups_only.running(0, MaskId::ALL);
     let next = waiting(&mut wakeups_only, 0);
     let hook = wakeups_only.fair.switch_task(&mut wakeups_only.w, CpuId(0), prev, next);
@@ -130,7 +130,7 @@ fn a_change_of_attributes_queues_anew() {
 #[test]
 fn a_head_that_may_not_run_here_blocks_its_shard() {
     for version in [Version::V2, Version::V3, Version::V4] {
-        let mut rig = rig_of(version, Some(EnqueueRule::Tree), 8);
+        let mut rig = rig_of(version, 8);
         rig.fair.overload = true;
         // LLC 0 has 16 CPUs and two shards.
         let shard = |cpu: u32| rig.fair.shared.own(CpuId(cpu));
