@@ -23,6 +23,17 @@ pub enum Rules {
     V6_18,
 }
 
+impl Rules {
+    /// What scenarios call them, the oldest first.
+    pub const NAMES: [&str; 4] = ["6.4", "6.6", "6.12", "6.18"];
+
+    /// The rules of that name.
+    pub fn by_name(name: &str) -> Option<Self> {
+        let all = [Self::V6_4, Self::V6_6, Self::V6_12, Self::V6_18];
+        all.into_iter().find(|rules| Self::NAMES[*rules as usize] == name)
+    }
+}
+
 /// See the module's documentation. `cpu` always is the CPU of the runqueue concerned, whose lock is
 /// held.
 pub trait Discipline: Sized {

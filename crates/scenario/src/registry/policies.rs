@@ -4,8 +4,7 @@ use super::key::{Class, Value};
 use crate::output::{RunError, RunOutput};
 use crate::run_spec::{Job, PolicyDef, RunSpec};
 use policies::ext::{self, Ext, Fifo, LlcFifo, Ops, Vtime};
-use policies::fair::features::{Features, Tunables};
-use policies::fair::shared_runq::{SharedRunq, Version};
+use policies::fair::features::{Features, TUNABLES, Tunables};
 use policies::fair::{Eevdf, Fair, GroupSpec, Rules};
 use policies::fcfs::Fcfs;
 use sim_core::Ns;
@@ -101,84 +100,22 @@ pub(crate) fn ext_tunables(spec: &RunSpec) -> ext::Tunables {
 }
 
 pub(crate) fn rules(spec: &RunSpec) -> Rules {
-    match spec.rules {
-        Some("6.6") => Rules::V6_6,
-        Some("6.12") => Rules::V6_12,
-        Some("6.18") => Rules::V6_18,
-        _ => Rules::V6_4,
-    }
+    spec.rules.and_then(Rules::by_name).unwrap_or(Rules::V6_4)
 }
 
 pub(crate) fn features(spec: &RunSpec) -> Features {
-    let f = |name| spec.feature(name);
-    Features {
-        gentle_fair_sleepers: f("GENTLE_FAIR_SLEEPERS"),
-        start_debit: f("START_DEBIT"),
-        next_buddy: f("NEXT_BUDDY"),
-        last_buddy: f("LAST_BUDDY"),
-        cache_hot_buddy: f("CACHE_HOT_BUDDY"),
-        wakeup_preemption: f("WAKEUP_PREEMPTION"),
-        ttwu_queue: f("TTWU_QUEUE"),
-        sis_prop: f("SIS_PROP"),
-        sis_util: f("SIS_UTIL"),
-        sis_node: f("SIS_NODE"),
-        sis_node_topoext: f("SIS_NODE_TOPOEXT"),
-        wa_idle: f("WA_IDLE"),
-        wa_weight: f("WA_WEIGHT"),
-        wa_bias: f("WA_BIAS"),
-        util_est: f("UTIL_EST"),
-        util_est_fastup: f("UTIL_EST_FASTUP"),
-        alt_period: f("ALT_PERIOD"),
-        base_slice: f("BASE_SLICE"),
-        lb_min: f("LB_MIN"),
-        swqueue: f("SWQUEUE"),
-        swqueue_steal: f("SWQUEUE_STEAL"),
-        shared_runq: f("SHARED_RUNQ"),
-        place_lag: f("PLACE_LAG"),
-        place_deadline_initial: f("PLACE_DEADLINE_INITIAL"),
-        place_rel_deadline: f("PLACE_REL_DEADLINE"),
-        run_to_parity: f("RUN_TO_PARITY"),
-        preempt_short: f("PREEMPT_SHORT"),
-        delay_dequeue: f("DELAY_DEQUEUE"),
-        delay_zero: f("DELAY_ZERO"),
-        pick_buddy: f("PICK_BUDDY"),
-        ni_random: f("NI_RANDOM"),
-        newidle_avg_idle: f("NEWIDLE_AVG_IDLE"),
-    }
+    let mut features = Features::for_rules(rules(spec));
+    spec.features.iter().for_each(|stated| features.set(stated.name, stated.on));
+    features
 }
 
 pub(crate) fn tunables(spec: &RunSpec) -> Tunables {
-    let mut t = Tunables::for_rules(rules(spec), spec.machine.n_cpus());
-    let stated = |name| spec.tunable(name).and_then(|v| v.int());
-    let set = |field: &mut u64, name| *field = stated(name).map_or(*field, |v| v as u64);
-    set(&mut t.latency_ns, "latency_ns");
-    set(&mut t.min_granularity_ns, "min_granularity_ns");
-    set(&mut t.wakeup_granularity_ns, "wakeup_granularity_ns");
-    if let Some(slice) = stated("base_slice_ns") {
-        t.set_base_slice(slice as u64);
+    let mut tunables = Tunables::for_rules(rules(spec), spec.machine.n_cpus());
+    for def in TUNABLES {
+        let value = spec.tunable(def.name);
+        if let Some(value) = value.and_then(|v| v.int().or(v.bool().map(i64::from))) {
+            (def.set)(&mut tunables, value);
+        }
     }
-    t.newidle_ratio = stated("newidle_ratio").map_or(t.newidle_ratio, |v| v as u32);
-    if stated("latency_ns").is_some() || stated("min_granularity_ns").is_some() {
-        t.nr_latency = t.latency_ns.div_ceil(t.min_granularity_ns.max(1)) as u32;
-    }
-    t.migration_cost_ns = stated("migration_cost_ns").unwrap_or(t.migration_cost_ns);
-    t.nr_migrate = stated("nr_migrate").map_or(t.nr_migrate, |v| v as u32);
-    let skip_own = spec.tunable("sis_node_skip_own").and_then(|v| v.bool());
-    t.sis_node_skip_own = skip_own.unwrap_or(t.sis_node_skip_own);
-    t.sis_node_limit = stated("sis_node_limit").map_or(t.sis_node_limit, |v| Some(v as u32));
-    t.shared_runq = shared_runq(spec, t.shared_runq);
-    t
-}
-
-/// What the scenario says of SHARED_RUNQ, else as it was.
-fn shared_runq(spec: &RunSpec, or: SharedRunq) -> SharedRunq {
-    let stated = |name| spec.tunable(name).and_then(|v| v.int());
-    let version = match stated("shared_runq_version") {
-        Some(2) => Version::V2,
-        Some(3) => Version::V3,
-        Some(_) => Version::V4,
-        None => or.version,
-    };
-    let shard_size = stated("shared_runq_shard_size").map_or(or.shard_size, |v| v as u32);
-    SharedRunq { version, shard_size }
+    tunables
 }
