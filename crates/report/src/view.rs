@@ -8,70 +8,7 @@ use crate::analysis::{Analysis, Delta, Metric, SAME_PCT, VariantAnalysis, Verdic
 use crate::number::{is_tiny, number, percent};
 use scenario::Better;
 use scenario::glue::MachineInfo;
-
-/// Metrics that get a block of their own, if the runs have them.
-const HEADLINES: &[&str] = &[
-    "highest_load",
-    "elapsed",
-    "throughput",
-    "throughput_mb",
-    "throughput_mbit",
-    "bogo_ops_cpu",
-    "bogo_ops_yield",
-    "bandwidth",
-    "latency_p99",
-    "cpu_pct",
-];
-
-/// Metrics of the matrix, in this order; those of the workload come first.
-const DETAILS: &[&str] = &[
-    "idle_while_runnable",
-    "wakeup_latency_p50",
-    "wakeup_latency_p99",
-    "wakeup_latency_max",
-    "spin_pct",
-    "switches",
-    "wakeups",
-    "migrations_smt",
-    "migrations_llc",
-    "migrations_node",
-    "migrations_remote",
-    "newidle_pulls",
-    "balance_pulls",
-    "pull_hits",
-    "pull_lost",
-    "steal_hits",
-    "steal_lost",
-];
-
-/// Metrics on no screen, since they are parts of others. JSON and CSV have them.
-const HIDDEN: &[&str] = &[
-    "wakeup_latency_p95",
-    "wakeup_latency_p999",
-    "latency_p999",
-    "queue_latency_p999",
-    "wakeups_to_prev",
-    "wakeups_to_waker",
-    "wakeups_same_llc",
-    "wakeups_other_llc",
-    "sis_search",
-    "sis_domain_search",
-    "sis_recent_hits",
-    "sis_scanned",
-    "sis_failed",
-    "sis_success_pct",
-    "sis_fast_success_pct",
-    "sis_efficiency_pct",
-    "sis_domain_efficiency_pct",
-    "newidle_attempts",
-    "pull_attempts",
-    "pull_empty",
-    "steal_attempts",
-    "steal_empty",
-    "picked_by_own_cpu",
-    "stolen_and_moved",
-    "popped_but_running",
-];
+use scenario::registry::{Show, metric};
 
 /// The metrics that get a block: the headlines, and all that were published.
 pub fn headlines(analysis: &Analysis) -> Vec<&Metric> {
@@ -82,11 +19,12 @@ pub fn headlines(analysis: &Analysis) -> Vec<&Metric> {
     // A time that the scenario prescribes is no result, even if one was published.
     let prescribed = |name: &str| name == "elapsed" && !analysis.all_finished();
     let wanted = |m: &&Metric| {
-        let headline = HEADLINES.contains(&m.name.as_str()) && is_used(analysis, &m.name);
+        let headline = headline_rank(&m.name).is_some() && is_used(analysis, &m.name);
         (published(&m.name) || headline) && !prescribed(&m.name)
     };
     let mut chosen: Vec<&Metric> = baseline.metrics.iter().filter(wanted).collect();
-    chosen.sort_by_key(|m| rank(HEADLINES, &m.name));
+    // What was only published comes last.
+    chosen.sort_by_key(|m| headline_rank(&m.name).unwrap_or(u8::MAX));
     chosen
 }
 
@@ -98,16 +36,9 @@ pub fn details(analysis: &Analysis) -> Vec<&Metric> {
     let blocks: Vec<&str> = headlines(analysis).iter().map(|m| m.name.as_str()).collect();
     let wanted = |m: &&Metric| {
         let name = m.name.as_str();
-        !blocks.contains(&name)
-            && !HEADLINES.contains(&name)
-            && !HIDDEN.contains(&name)
-            && !name.contains('.')
-            && is_used(analysis, name)
+        !blocks.contains(&name) && shown(name) == Show::Table && is_used(analysis, name)
     };
-    let mut chosen: Vec<&Metric> = baseline.metrics.iter().filter(wanted).collect();
-    // The workload's own metrics have no rank in the list: they come first.
-    chosen.sort_by_key(|m| (rank(DETAILS, &m.name) + 1) % (DETAILS.len() + 1));
-    chosen
+    baseline.metrics.iter().filter(wanted).collect()
 }
 
 /// True if any variant has a value other than zero.
@@ -116,8 +47,17 @@ fn is_used(analysis: &Analysis, name: &str) -> bool {
     analysis.variants.iter().any(used)
 }
 
-fn rank(list: &[&str], name: &str) -> usize {
-    list.iter().position(|known| *known == name).unwrap_or(list.len())
+/// What the row of a metric says of the screen.
+fn shown(name: &str) -> Show {
+    metric(name).map_or(Show::Table, |row| row.shown(name))
+}
+
+/// The place of a metric among the headlines, if it is one.
+fn headline_rank(name: &str) -> Option<u8> {
+    match shown(name) {
+        Show::Headline(rank) => Some(rank),
+        _ => None,
+    }
 }
 
 /// A letter (or two) for each variant: A, B, ... Z, AA, AB.

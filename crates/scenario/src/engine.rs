@@ -10,10 +10,10 @@ mod sched_stat;
 mod times;
 mod workqueue;
 
+use crate::measured::Recorder;
 use crate::output::{RunError, RunOutput};
 use crate::run::Executor;
 use crate::run_spec::{Job, RunSpec, Sampler, Until, Watch};
-use metrics::Recorder;
 use sim_core::{
     Config, GroupId, NEVER, NoObserver, Ns, Observer, Policy, Program, Simulation, StopReason,
     TASKS_MAX, Waiting, World,

@@ -45,6 +45,7 @@ mod find;
 mod hash;
 mod kind;
 mod load;
+mod measured;
 mod mock;
 mod output;
 mod parse;

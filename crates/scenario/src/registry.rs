@@ -7,7 +7,7 @@
 mod document;
 pub(crate) mod features;
 pub(crate) mod key;
-mod metrics;
+pub(crate) mod metrics;
 pub(crate) mod policies;
 pub(crate) mod workloads;
 pub(crate) mod workqueue;
@@ -20,8 +20,7 @@ pub use document::{
 };
 pub use features::{FEATURES, FeatureDef, KERNELS, TUNABLES, TunableDef, feature, tunable};
 pub use key::{Better, Class, Fallback, KeyDef, Kind, Value};
-pub(crate) use metrics::{LEVELS, SPIN_GROUPS};
-pub use metrics::{METRICS, MetricDef, metric};
+pub use metrics::{METRICS, MetricDef, Show, metric};
 pub use policies::{GROUP_POLICY, POLICIES, policy};
 pub use workloads::{WORKLOADS, workload};
 pub use workqueue::{CHANGE, SCOPES, WORKQUEUE};

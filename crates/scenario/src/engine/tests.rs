@@ -1,5 +1,7 @@
 //! The registry's words against what the engine makes of them.
 
+mod scratch;
+
 use super::*;
 use crate::registry::policies::{eevdf, ext_tunables, features, recheck, rules, tunables};
 use crate::registry::workloads::kernel_build;

@@ -1,11 +1,15 @@
-//! What is measured: name, unit, direction, help.
+//! What is measured: name, unit, direction, help, who shows it, and how it is read.
 //!
+//! Runs tell metrics in the order of the rows.
 //! A name that ends in `.` or `_` with an empty tail in the table (`spin_pct.`, `latency_`) stands
 //! for a family: its members have its unit and direction.
 
-use super::Better;
+use super::key::Better;
+use crate::measured::Measured;
 use policies::fair::sites;
-use sim_core::Site;
+use sim_core::{IdleType, LbStat, Ns, SdStat, SisStat, Site, World};
+use topology::{CpuId, Distance, Domain, Level};
+use workloads::lock_sites;
 
 /// What is told of the lengths of requests and calls: `latency_p99`.
 const LENGTHS: [&str; 7] = ["mean", "p50", "p90", "p95", "p99", "p999", "max"];
@@ -37,7 +41,7 @@ const FILE_TIMES: [&str; 17] = [
 const MORE_LENGTHS: [&str; 3] = ["min", "p75", "p995"];
 
 /// Groups of call sites that `spin_pct.` adds up.
-pub(crate) const SPIN_GROUPS: [&str; 3] = [sites::ENQUEUE, sites::REMOVE, Site::RQ_LOCKS];
+const SPIN_GROUPS: [&str; 3] = [sites::ENQUEUE, sites::REMOVE, Site::RQ_LOCKS];
 
 /// One metric, or a family of them.
 #[derive(Clone, Copy, Debug)]
@@ -50,9 +54,100 @@ pub struct MetricDef {
     pub better: Better,
     /// One line for people.
     pub help: &'static str,
+    show: Show,
+    pub(crate) source: Source,
 }
 
+/// Where a metric is on the screen, if its values are not all 0. JSON and CSV have all of them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Show {
+    /// In a block of its own: those with a low number first.
+    Headline(u8),
+    /// In the table of changes.
+    Table,
+    /// Nowhere: it is a part of others, for those who ask for it.
+    Hidden,
+    /// These tails of a family so, the others in the table.
+    Tails(&'static [(&'static str, Show)]),
+}
+
+/// Where the value of a metric comes from.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Source {
+    /// Whoever searches for the highest load adds it.
+    Search,
+    /// The program measures it ([`sim_core::Program::results`]).
+    Program,
+    /// The policy counts it ([`sim_core::Policy::results`]); it is 0 for policies that do not.
+    Policy,
+    /// One number, if the run has it.
+    Value(fn(&Measured<'_>) -> Option<f64>),
+    /// Members of a family, by their tails.
+    Family(Family),
+    /// One number for each level of scheduling domains that the machine has, by place in `LEVELS`.
+    ByLevel(fn(&Measured<'_>, usize) -> Option<f64>),
+}
+
+/// Tells the members of a family, by their tails.
+pub(crate) type Family = fn(&Measured<'_>, &mut dyn FnMut(&str, f64));
+
 impl MetricDef {
+    pub(crate) const fn value(mut self, value: fn(&Measured<'_>) -> Option<f64>) -> Self {
+        self.source = Source::Value(value);
+        self
+    }
+
+    const fn family(mut self, values: Family) -> Self {
+        self.source = Source::Family(values);
+        self
+    }
+
+    const fn by_level(mut self, value: fn(&Measured<'_>, usize) -> Option<f64>) -> Self {
+        self.source = Source::ByLevel(value);
+        self
+    }
+
+    const fn policy(mut self) -> Self {
+        self.source = Source::Policy;
+        self
+    }
+
+    const fn search(mut self) -> Self {
+        self.source = Source::Search;
+        self
+    }
+
+    const fn show(mut self, show: Show) -> Self {
+        self.show = show;
+        self
+    }
+
+    const fn hidden(self) -> Self {
+        self.show(Show::Hidden)
+    }
+
+    /// Where the metric of this name, which the row covers, is shown.
+    pub fn shown(&self, name: &str) -> Show {
+        let Show::Tails(tails) = self.show else {
+            return self.show;
+        };
+        let tail = name.strip_prefix(self.name).unwrap_or_default();
+        tails.iter().find(|(known, _)| *known == tail).map_or(Show::Table, |(_, show)| *show)
+    }
+
+    /// True if the row is counted by level of scheduling domains.
+    pub(crate) fn is_by_level(&self) -> bool {
+        matches!(self.source, Source::ByLevel(_))
+    }
+
+    /// True if the row stands for this name.
+    pub(crate) fn covers(&self, name: &str) -> bool {
+        match name.strip_prefix(self.name) {
+            Some(tail) if self.is_family() => self.tails().contains(&tail),
+            _ => self.name == name,
+        }
+    }
+
     /// True if the row stands for all names that start with its own.
     pub fn is_family(&self) -> bool {
         self.name.ends_with(['.', '_'])
@@ -62,7 +157,7 @@ impl MetricDef {
     fn tails(&self) -> Vec<&'static str> {
         match self.name {
             "spin_pct." => {
-                let sites = workloads::lock_sites().into_iter().map(|site| site.name);
+                let sites = lock_sites().into_iter().map(|site| site.name);
                 sites.chain(SPIN_GROUPS).collect()
             }
             "time_" => FILE_TIMES.to_vec(),
@@ -82,45 +177,58 @@ impl MetricDef {
     }
 }
 
-const fn row(
+/// A row of the program's own, shown in the table; rows say what differs.
+pub(crate) const fn row(
     name: &'static str,
     unit: &'static str,
     better: Better,
     help: &'static str,
 ) -> MetricDef {
-    MetricDef { name, unit, better, help }
+    MetricDef { name, unit, better, help, show: Show::Table, source: Source::Program }
 }
 
 use Better::{Higher, Lower, None as Neither};
 
 /// All metrics, the ones to look at first on top.
 pub const METRICS: &[MetricDef] = &[
-    row("elapsed", "s", Lower, "simulated time until the workload is done"),
+    row("elapsed", "s", Lower, "simulated time until the workload is done")
+        .value(|m| Some((m.w.now - m.w.measured_from) as f64 / 1e9))
+        .show(Show::Headline(1)),
     row(
         "highest_load",
         "",
         Higher,
         "the highest value of the key in [find] that keeps its condition",
-    ),
-    row("cpu_pct", "%", Neither, "CPU time used / elapsed, summed over CPUs (100 = one CPU busy)"),
+    )
+    .show(Show::Headline(0))
+    .search(),
+    row("cpu_pct", "%", Neither, "CPU time used / elapsed, summed over CPUs (100 = one CPU busy)")
+        .value(|m| Some(m.busy_ns() as f64 / m.elapsed_ns() as f64 * 100.0))
+        .show(Show::Headline(8)),
     row(
         "throughput",
         "1/s",
         Higher,
         "requests, transactions or (rt-app) rounds of all threads per second",
-    ),
+    )
+    .show(Show::Headline(2)),
     row("usecs_per_op", "us", Lower, "time of one round trip, perf bench's `usecs/op`"),
-    row("throughput_mbit", "Mbit/s", Higher, "bulk transfer, as netperf prints it"),
-    row("throughput_mb", "MB/s", Higher, "bytes of files per second, as tbench prints them"),
-    row("bogo_ops_", "1/s", Higher, "stress-ng's `bogo ops/s (real time)`: cpu, yield"),
-    row("bandwidth", "MiB/s", Higher, "bytes read per second"),
+    row("throughput_mbit", "Mbit/s", Higher, "bulk transfer, as netperf prints it")
+        .show(Show::Headline(4)),
+    row("throughput_mb", "MB/s", Higher, "bytes of files per second, as tbench prints them")
+        .show(Show::Headline(3)),
+    row("bogo_ops_", "1/s", Higher, "stress-ng's `bogo ops/s (real time)`: cpu, yield")
+        .show(Show::Headline(5)),
+    row("bandwidth", "MiB/s", Higher, "bytes read per second").show(Show::Headline(6)),
     row(
         "latency_",
         "us",
         Lower,
         "time of one request, or what a benchmark measures: mean, p50, p95, p99, p999 (99.9 %), \
          max, and for some min, p75, p90, p995",
-    ),
+    )
+    .family(latencies)
+    .show(Show::Tails(&[("p99", Show::Headline(7)), ("p999", Show::Hidden)])),
     row(
         "time_",
         "us",
@@ -131,90 +239,242 @@ pub const METRICS: &[MetricDef] = &[
          best25_amean",
     ),
     row("bandwidth_write", "MiB/s", Higher, "bytes written per second"),
-    row("queue_latency_", "us", Lower, "length of a call: mean, p50, p90, p95, p99, p99.9, max"),
+    row("queue_latency_", "us", Lower, "length of a call: mean, p50, p90, p95, p99, p99.9, max")
+        .show(Show::Tails(&[("p999", Show::Hidden)])),
     row(
         "idle_while_runnable",
         "CPU-s",
         Lower,
         "CPU time idle while tasks waited that may run there",
-    ),
-    row("wakeup_latency_p50", "us", Lower, "sched_waking to running, median"),
-    row("wakeup_latency_p95", "us", Lower, "sched_waking to running, 95th percentile"),
-    row("wakeup_latency_p99", "us", Lower, "sched_waking to running, 99th percentile"),
-    row("wakeup_latency_p999", "us", Lower, "sched_waking to running, 99.9th percentile"),
-    row("wakeup_latency_max", "us", Lower, "sched_waking to running, the longest"),
+    )
+    .value(|m| Some(m.w.idle_while_runnable_ns as f64 * 1e-9)),
+    row("wakeup_latency_p50", "us", Lower, "sched_waking to running, median")
+        .value(|m| Some(m.delay_us(0.5))),
+    row("wakeup_latency_p95", "us", Lower, "sched_waking to running, 95th percentile")
+        .value(|m| Some(m.delay_us(0.95)))
+        .hidden(),
+    row("wakeup_latency_p99", "us", Lower, "sched_waking to running, 99th percentile")
+        .value(|m| Some(m.delay_us(0.99))),
+    row("wakeup_latency_p999", "us", Lower, "sched_waking to running, 99.9th percentile")
+        .value(|m| Some(m.delay_us(0.999)))
+        .hidden(),
+    row("wakeup_latency_max", "us", Lower, "sched_waking to running, the longest")
+        .value(|m| Some(m.recorder.longest_delay as f64 * 1e-3)),
     row(
         "spin_pct",
         "%",
         Lower,
         "share of busy time spent spinning: for locks, and for a task to leave its CPU",
-    ),
+    )
+    .value(|m| Some(m.spin_pct(&lock_sites()))),
     row(
         "spin_pct.",
         "%",
         Lower,
         "the same for one call site, or a group (enqueue, remove, rq_lock); on_cpu_wait and \
          migrating_wait wait for no lock",
-    ),
-    row("switches", "", Neither, "context switches"),
-    row("wakeups", "", Neither, "wake-ups"),
-    row("wakeups_to_prev", "", Neither, "wake-ups that put the task where it was before"),
-    row("wakeups_to_waker", "", Neither, "wake-ups that moved the task to the waker's CPU"),
-    row("wakeups_same_llc", "", Neither, "wake-ups that moved it elsewhere behind its LLC"),
-    row("wakeups_other_llc", "", Neither, "wake-ups that moved it elsewhere, behind another LLC"),
-    row("migrations_smt", "", Neither, "moves of a task to the sibling thread"),
-    row("migrations_llc", "", Neither, "moves to another core behind the same LLC"),
-    row("migrations_node", "", Neither, "moves to another LLC of the node"),
-    row("migrations_remote", "", Neither, "moves to another node"),
-    row("newidle_attempts", "", Neither, "newidle balance passes"),
-    row("newidle_pulls", "", Neither, "newidle passes that brought a task"),
-    row("balance_pulls", "", Neither, "tasks moved by periodic and nohz-idle balance"),
-    row("pull_attempts", "", Neither, "looks into a shared queue"),
-    row("pull_hits", "", Neither, "looks that brought a task"),
-    row("pull_lost", "", Neither, "looks that lost the task to another CPU"),
-    row("pull_empty", "", Neither, "looks that found the queue empty"),
-    row("steal_attempts", "", Neither, "looks into the queues of other LLCs, the own being empty"),
-    row("steal_hits", "", Neither, "such looks that brought a task"),
-    row("steal_lost", "", Neither, "such looks that lost the task to another CPU"),
-    row("steal_empty", "", Neither, "such looks that found all queues empty"),
-    row("sis_search", "", Neither, "searches by select_idle_sibling; repeated ones count again"),
-    row("sis_domain_search", "", Neither, "searches that target, prev and recent CPU did not end"),
-    row("sis_recent_hits", "", Neither, "searches that the recently used CPU ended"),
+    )
+    .family(spinning)
+    .hidden(),
+    row("switches", "", Neither, "context switches").value(|m| Some(m.w.counters.switches as f64)),
+    row("wakeups", "", Neither, "wake-ups").value(|m| Some(m.w.counters.wakeups as f64)),
+    row("migrations_smt", "", Neither, "moves of a task to the sibling thread")
+        .value(|m| Some(m.moves(Distance::Smt))),
+    row("migrations_llc", "", Neither, "moves to another core behind the same LLC")
+        .value(|m| Some(m.moves(Distance::Llc))),
+    row("migrations_node", "", Neither, "moves to another LLC of the node")
+        .value(|m| Some(m.moves(Distance::Node))),
+    row("migrations_remote", "", Neither, "moves to another node")
+        .value(|m| Some(m.moves(Distance::Socket))),
+    row("newidle_attempts", "", Neither, "newidle balance passes").policy().hidden(),
+    row("newidle_pulls", "", Neither, "newidle passes that brought a task").policy(),
+    row("balance_pulls", "", Neither, "tasks moved by periodic and nohz-idle balance").policy(),
+    row("pull_attempts", "", Neither, "looks into a shared queue").policy().hidden(),
+    row("pull_hits", "", Neither, "looks that brought a task").policy(),
+    row("pull_lost", "", Neither, "looks that lost the task to another CPU").policy(),
+    row("pull_empty", "", Neither, "looks that found the queue empty").policy().hidden(),
+    row("steal_attempts", "", Neither, "looks into the queues of other LLCs, the own being empty")
+        .policy()
+        .hidden(),
+    row("steal_hits", "", Neither, "such looks that brought a task").policy(),
+    row("steal_lost", "", Neither, "such looks that lost the task to another CPU").policy(),
+    row("steal_empty", "", Neither, "such looks that found all queues empty").policy().hidden(),
+    row("wakeups_to_prev", "", Neither, "wake-ups that put the task where it was before")
+        .value(|m| Some(m.w.wake_targets().prev as f64))
+        .hidden(),
+    row("wakeups_to_waker", "", Neither, "wake-ups that moved the task to the waker's CPU")
+        .value(|m| Some(m.w.wake_targets().waker as f64))
+        .hidden(),
+    row("wakeups_same_llc", "", Neither, "wake-ups that moved it elsewhere behind its LLC")
+        .value(|m| Some(m.w.wake_targets().same_llc as f64))
+        .hidden(),
+    row("wakeups_other_llc", "", Neither, "wake-ups that moved it elsewhere, behind another LLC")
+        .value(|m| Some(m.w.wake_targets().other_llc as f64))
+        .hidden(),
+    row("sis_search", "", Neither, "searches by select_idle_sibling; repeated ones count again")
+        .value(|m| Some(searches(m)?.searches as f64))
+        .hidden(),
+    row("sis_domain_search", "", Neither, "searches that target, prev and recent CPU did not end")
+        .value(|m| Some(searches(m)?.domain_searches as f64))
+        .hidden(),
+    row("sis_recent_hits", "", Neither, "searches that the recently used CPU ended")
+        .value(|m| Some(searches(m)?.recent_hits as f64))
+        .hidden(),
     row(
         "sis_scanned",
         "",
         Neither,
         "CPUs looked at: 1 for a search that ended early, else all read",
-    ),
-    row("sis_failed", "", Neither, "searches that found no idle CPU"),
-    row("sis_success_pct", "%", Neither, "searches that found an idle CPU, of all searches"),
-    row("sis_fast_success_pct", "%", Neither, "searches that target, prev or recent CPU ended"),
-    row("sis_efficiency_pct", "%", Neither, "idle CPUs found / CPUs looked at"),
-    row("sis_domain_efficiency_pct", "%", Neither, "the same for searches beyond those three CPUs"),
-    row("lb_count.", "", Neither, "load_balance calls of busy and idle CPUs in domains of a level"),
-    row("lb_failed.", "", Neither, "of these, calls that found an imbalance and moved nothing"),
-    row("lb_gained.", "", Neither, "tasks pulled by them and by active balance"),
-    row("lb_newidle_count.", "", Neither, "load_balance calls of CPUs about to idle"),
+    )
+    .value(|m| Some(scanned(m)? as f64))
+    .hidden(),
+    row("sis_failed", "", Neither, "searches that found no idle CPU")
+        .value(|m| Some(searches(m)?.failed as f64))
+        .hidden(),
+    row("sis_success_pct", "%", Neither, "searches that found an idle CPU, of all searches")
+        .value(|m| Some(pct(found(m)?, searches(m)?.searches)))
+        .hidden(),
+    row("sis_fast_success_pct", "%", Neither, "searches that target, prev or recent CPU ended")
+        .value(|m| Some(pct(fast(m)?, searches(m)?.searches)))
+        .hidden(),
+    row("sis_efficiency_pct", "%", Neither, "idle CPUs found / CPUs looked at")
+        .value(|m| Some(pct(found(m)?, scanned(m)?)))
+        .hidden(),
+    row("sis_domain_efficiency_pct", "%", Neither, "the same for searches beyond those three CPUs")
+        .value(|m| {
+            let sis = searches(m)?;
+            Some(pct(sis.domain_searches - sis.failed, m.w.stat.sis.domain_scanned))
+        })
+        .hidden(),
+    row("lb_count.", "", Neither, "load_balance calls of busy and idle CPUs in domains of a level")
+        .by_level(|m, level| balancing(m, level, &BUSY_AND_IDLE, |lb| lb.count))
+        .hidden(),
+    row("lb_failed.", "", Neither, "of these, calls that found an imbalance and moved nothing")
+        .by_level(|m, level| balancing(m, level, &BUSY_AND_IDLE, |lb| lb.failed))
+        .hidden(),
+    row("lb_gained.", "", Neither, "tasks pulled by them and by active balance")
+        .by_level(|m, level| balancing(m, level, &BUSY_AND_IDLE, |lb| lb.gained))
+        .hidden(),
+    row("lb_newidle_count.", "", Neither, "load_balance calls of CPUs about to idle")
+        .by_level(|m, level| balancing(m, level, &[IdleType::NewlyIdle], |lb| lb.count))
+        .hidden(),
     row(
         "lb_newidle_failed.",
         "",
         Neither,
         "of these, calls that found an imbalance and moved nothing",
-    ),
-    row("lb_newidle_gained.", "", Neither, "tasks pulled by them"),
-    row("picked_by_own_cpu", "", Neither, "woken tasks that their own CPU took off the queue"),
-    row("stolen_and_moved", "", Neither, "woken tasks that another CPU popped and moved to itself"),
-    row("popped_but_running", "", Neither, "woken tasks that another CPU popped too late"),
+    )
+    .by_level(|m, level| balancing(m, level, &[IdleType::NewlyIdle], |lb| lb.failed))
+    .hidden(),
+    row("lb_newidle_gained.", "", Neither, "tasks pulled by them")
+        .by_level(|m, level| balancing(m, level, &[IdleType::NewlyIdle], |lb| lb.gained))
+        .hidden(),
+    row("picked_by_own_cpu", "", Neither, "woken tasks that their own CPU took off the queue")
+        .policy()
+        .hidden(),
+    row("stolen_and_moved", "", Neither, "woken tasks that another CPU popped and moved to itself")
+        .policy()
+        .hidden(),
+    row("popped_but_running", "", Neither, "woken tasks that another CPU popped too late")
+        .policy()
+        .hidden(),
 ];
 
 /// The row of a metric, or of the family it belongs to.
 pub fn metric(name: &str) -> Option<&'static MetricDef> {
-    let exact = METRICS.iter().find(|m| m.name == name && !m.is_family());
-    let member = |m: &&MetricDef| {
-        let tail = name.strip_prefix(m.name).filter(|_| m.is_family());
-        tail.is_some_and(|tail| m.tails().contains(&tail))
+    METRICS
+        .iter()
+        .find(|m| m.covers(name) && !m.is_family())
+        .or(METRICS.iter().find(|m| m.covers(name)))
+}
+
+/// What the workload measured itself, if it did: exact percentiles, by nearest rank.
+fn latencies(m: &Measured<'_>, add: &mut dyn FnMut(&str, f64)) {
+    let sorted = &m.samples;
+    let Some(max) = sorted.last() else {
+        return;
     };
-    exact.or_else(|| METRICS.iter().find(member))
+    let us = |ns: Ns| ns as f64 * 1e-3;
+    let sum: u128 = sorted.iter().map(|ns| u128::from(*ns)).sum();
+    add("mean", sum as f64 / sorted.len() as f64 * 1e-3);
+    for (name, permille) in [("p50", 500), ("p95", 950), ("p99", 990), ("p999", 999)] {
+        let rank = (sorted.len() * permille).div_ceil(1000);
+        add(name, us(sorted[rank - 1]));
+    }
+    add("max", us(*max));
+}
+
+/// By call site, but for sites that only some workloads have, then by group of them.
+fn spinning(m: &Measured<'_>, add: &mut dyn FnMut(&str, f64)) {
+    let sites = lock_sites();
+    let told = |site: &&&Site| !site.only_if_taken || m.w.locks.site(site).acquired > 0;
+    for site in sites.iter().filter(told) {
+        add(site.name, m.spin_pct(&[site]));
+    }
+    for group in SPIN_GROUPS {
+        let its: Vec<_> = sites.iter().copied().filter(|site| site.group == group).collect();
+        add(group, m.spin_pct(&its));
+    }
+}
+
+/// What the fair class counts of select_idle_sibling. The ratios are those of "sched/fair: Track
+/// efficiency of select_idle_sibling".
+fn searches<'a>(m: &'a Measured<'_>) -> Option<&'a SisStat> {
+    m.w.stat.is_fair.then_some(&m.w.stat.sis)
+}
+
+/// Searches that target, prev or recent CPU ended.
+fn fast(m: &Measured<'_>) -> Option<u64> {
+    searches(m).map(|sis| sis.searches - sis.domain_searches)
+}
+
+fn found(m: &Measured<'_>) -> Option<u64> {
+    searches(m).map(|sis| sis.searches - sis.failed)
+}
+
+fn scanned(m: &Measured<'_>) -> Option<u64> {
+    fast(m).map(|fast| fast + m.w.stat.sis.domain_scanned)
+}
+
+fn pct(part: u64, of: u64) -> f64 {
+    part as f64 / of.max(1) as f64 * 100.0
+}
+
+/// The idle types of periodic and nohz-idle balancing.
+const BUSY_AND_IDLE: [IdleType; 2] = [IdleType::NotIdle, IdleType::Idle];
+
+/// A sum over the domains of all CPUs at a level, for some idle types; none if the machine does
+/// not have the level, or the policy does not count.
+fn balancing(
+    m: &Measured<'_>,
+    level: usize,
+    idle_types: &[IdleType],
+    count: fn(&LbStat) -> u64,
+) -> Option<f64> {
+    let cpus = (0..m.w.cpus.len() as u32).map(CpuId);
+    let domains = cpus.flat_map(|cpu| domains_of(m.w, cpu));
+    let here = domains.filter(|(domain, _)| m.w.stat.is_fair && rank(domain.level) == level);
+    let sums = here
+        .map(|(_, sd)| idle_types.iter().map(|idle| count(&sd.lb[*idle as usize])).sum::<u64>());
+    sums.reduce(|a, b| a + b).map(|sum| sum as f64)
+}
+
+/// The level's place in [`LEVELS`].
+pub(crate) fn rank(level: Level) -> usize {
+    match level {
+        Level::Smt => 0,
+        Level::Mc => 1,
+        Level::Die => 2,
+        Level::Node => 3,
+        Level::Numa(_) => 4,
+    }
+}
+
+/// The domains of a CPU, with what it counts for each.
+pub(crate) fn domains_of(w: &World, cpu: CpuId) -> impl Iterator<Item = (&Domain, &SdStat)> {
+    let chain = &w.machine.domains.chains[cpu];
+    let domain = |level: usize| w.machine.domains.domain(chain[level].domain);
+    (0..chain.len()).map(move |level| (domain(level), w.stat.sd(cpu, level)))
 }
 
 #[cfg(test)]
