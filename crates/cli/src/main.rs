@@ -10,6 +10,7 @@ mod commands;
 mod interrupt;
 mod output;
 mod progress;
+mod terminal;
 
 use args::{Cli, Command};
 use clap::Parser;

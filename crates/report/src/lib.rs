@@ -40,7 +40,7 @@ pub use markdown::markdown;
 pub use one_run::OneRun;
 pub use outcome::Outcome;
 pub use plot::deltas_svg;
-pub use text::text;
+pub use text::{COLUMNS_MAX, COLUMNS_MIN, text};
 
 /// Name and version of the program, as every result states them.
 pub const TOOL: &str = concat!("schedlab ", env!("CARGO_PKG_VERSION"));

@@ -39,11 +39,11 @@ impl Outcome {
         }
     }
 
-    /// Tables for people.
-    pub fn text(&self) -> String {
+    /// Tables for people, for a terminal of so many columns.
+    pub fn text(&self, columns: usize) -> String {
         match self {
-            Self::One(analysis) => text(analysis),
-            Self::Sweep(sweep) => sweep::text(sweep),
+            Self::One(analysis) => text(analysis, columns),
+            Self::Sweep(sweep) => sweep::text(sweep, columns),
         }
     }
 

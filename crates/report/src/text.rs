@@ -1,4 +1,4 @@
-//! The table for people: at most 100 columns, plain words, color only as a second voice.
+//! The table for people: 100 to 120 columns, plain words, color only as a second voice.
 //!
 //! ```text
 //! elapsed [s], lower is better    simulated   change        95 % interval          published
@@ -27,11 +27,17 @@ const NAME: usize = 28;
 /// Width of a block's first column: a letter and a name.
 const INDENT: usize = NAME + 3;
 
-/// Changes per row of the matrix before it continues below.
-const COLUMNS: usize = 5;
+/// Columns of the terminal that a table may count on.
+pub const COLUMNS_MIN: usize = 100;
+/// Columns that a table takes at most: longer lines are hard to follow with the eye.
+pub const COLUMNS_MAX: usize = 120;
+/// Columns of the matrix before its changes: metric, unit, the baseline's value.
+const MATRIX_LEFT: usize = 39;
+/// Columns of one change of the matrix.
+const MATRIX_CHANGE: usize = 11;
 
-/// The analysis as a table with colors.
-pub fn text(analysis: &Analysis) -> String {
+/// The analysis as a table with colors, for a terminal of so many columns.
+pub fn text(analysis: &Analysis, columns: usize) -> String {
     let mut out = String::new();
     let _ = writeln!(out, "{}", paint(BOLD, &analysis.title));
     let facts: Vec<String> = view::facts(analysis)
@@ -43,7 +49,7 @@ pub fn text(analysis: &Analysis) -> String {
         out.push('\n');
         block(&mut out, analysis, metric);
     }
-    matrix(&mut out, analysis);
+    matrix(&mut out, analysis, columns);
     out.push('\n');
     let without: Vec<&Metric> =
         view::headlines(analysis).into_iter().filter(|m| direction(m).is_empty()).collect();
@@ -129,7 +135,7 @@ fn beside(row: &PublishedRow, metric: &Metric) -> String {
 }
 
 /// All other metrics: the baseline's value, and the change of each variant.
-fn matrix(out: &mut String, analysis: &Analysis) {
+fn matrix(out: &mut String, analysis: &Analysis, columns: usize) {
     let details = view::details(analysis);
     let others: Vec<(usize, &VariantAnalysis)> =
         analysis.variants.iter().enumerate().filter(|(_, v)| !v.baseline).collect();
@@ -139,7 +145,10 @@ fn matrix(out: &mut String, analysis: &Analysis) {
     if details.is_empty() {
         return;
     }
-    for chunk in others.chunks(COLUMNS).chain(others.is_empty().then_some(&[][..])) {
+    // What does not fit continues below.
+    let columns = columns.clamp(COLUMNS_MIN, COLUMNS_MAX);
+    let changes = (columns - MATRIX_LEFT) / MATRIX_CHANGE;
+    for chunk in others.chunks(changes).chain(others.is_empty().then_some(&[][..])) {
         let letters: String =
             chunk.iter().map(|(idx, _)| format!("  {:>9}", view::letter(*idx))).collect();
         let base = view::letter(base);
@@ -164,7 +173,7 @@ fn matrix(out: &mut String, analysis: &Analysis) {
     }
 }
 
-/// One change of the matrix: 11 columns.
+/// One change of the matrix: [`MATRIX_CHANGE`] columns.
 fn cell(variant: &VariantAnalysis, metric: &Metric) -> String {
     let Some(delta) = variant.delta(&metric.name) else {
         return format!("  {:>9}", "-");

@@ -4,6 +4,7 @@ use super::{load_all, no_such_variant};
 use crate::args::{Cli, Format, HowToRun, RunArgs};
 use crate::output::{Stop, print, remark};
 use crate::progress::Bar;
+use crate::terminal;
 use clap::CommandFactory;
 use report::seeds_needed::{self, go_on_with};
 use report::{Kept, Outcome};
@@ -188,7 +189,9 @@ pub(super) fn run_once(
 fn shown(outcome: &Outcome, args: &RunArgs, idx: usize, n_studies: usize) -> String {
     let gap = if idx == 0 { "" } else { "\n" };
     match args.format {
-        Format::Text => format!("{gap}{}{}", outcome.text(), seeds_needed(outcome, args)),
+        Format::Text => {
+            format!("{gap}{}{}", outcome.text(terminal::columns()), seeds_needed(outcome, args))
+        }
         Format::Markdown => format!("{gap}{}", outcome.markdown()),
         Format::Json if n_studies == 1 => outcome.json(),
         Format::Json => outcome.json_line(),

@@ -1,4 +1,4 @@
-//! The tables of a sweep for people: at most 100 columns.
+//! The tables of a sweep for people: 100 to 120 columns.
 //!
 //! ```text
 //! throughput [1/s], higher is better: mean of A, then changes from it
@@ -9,17 +9,15 @@
 use super::SweepAnalysis;
 use super::rows::{self, Change};
 use crate::analysis::{Delta, Metric};
-use crate::text::{BOLD, DIM, paint, style};
+use crate::text::{BOLD, COLUMNS_MAX, COLUMNS_MIN, DIM, paint, style};
 use crate::{TOOL, pad, view};
 use std::fmt::Write;
 
 /// Columns of the change of one variant, with the gap before it.
 const CHANGE: usize = 25;
-/// Width of a line, in columns of the terminal.
-const WIDTH: usize = 100;
 
 /// The sweep as tables with colors.
-pub fn text(sweep: &SweepAnalysis) -> String {
+pub fn text(sweep: &SweepAnalysis, columns: usize) -> String {
     let mut out = String::new();
     let first = sweep.first();
     let _ = writeln!(out, "{}", paint(BOLD, &sweep.title));
@@ -35,7 +33,7 @@ pub fn text(sweep: &SweepAnalysis) -> String {
     for name in &sweep.metrics {
         out.push('\n');
         match sweep.metric(name) {
-            Some(metric) => table(&mut out, sweep, metric),
+            Some(metric) => table(&mut out, sweep, metric, columns),
             None => {
                 let _ = writeln!(out, "{}: no run measures it", paint(BOLD, name));
             }
@@ -56,7 +54,7 @@ pub fn text(sweep: &SweepAnalysis) -> String {
 }
 
 /// One metric: a row per point. Variants that do not fit into a line follow in another block.
-fn table(out: &mut String, sweep: &SweepAnalysis, metric: &Metric) {
+fn table(out: &mut String, sweep: &SweepAnalysis, metric: &Metric, columns: usize) {
     let first = sweep.first();
     let others: Vec<usize> =
         (0..first.variants.len()).filter(|idx| !first.variants[*idx].baseline).collect();
@@ -71,7 +69,7 @@ fn table(out: &mut String, sweep: &SweepAnalysis, metric: &Metric) {
     let widths = widths(sweep);
     let left: usize = widths.iter().map(|width| width + 1).sum::<usize>() + 10;
     let left = left + if rows::has_shares(sweep) { 9 } else { 0 };
-    let per_block = (WIDTH.saturating_sub(left) / CHANGE).max(1);
+    let per_block = (columns.clamp(COLUMNS_MIN, COLUMNS_MAX).saturating_sub(left) / CHANGE).max(1);
     for (block, chunk) in others.chunks(per_block).enumerate() {
         if block > 0 {
             out.push('\n');

@@ -4,7 +4,7 @@ use crate::analysis::tests::example;
 use expect_test::{ExpectFile, expect_file};
 
 fn check(seeds: u64, variants: &[&str], expected: ExpectFile) {
-    let colored = super::text(&example(seeds, variants));
+    let colored = super::text(&example(seeds, variants), super::COLUMNS_MIN);
     let plain = anstream::adapter::strip_str(&colored).to_string();
     for line in plain.lines() {
         assert!(line.chars().count() <= 100, "{line}");
@@ -47,7 +47,8 @@ fn row(name: &str, values: [(f64, Option<f64>); 2]) -> String {
             delta.identical = pct == Some(0.0);
         }
     }
-    let plain = anstream::adapter::strip_str(&super::text(&analysis)).to_string();
+    let plain =
+        anstream::adapter::strip_str(&super::text(&analysis, super::COLUMNS_MIN)).to_string();
     plain.lines().find(|line| line.contains(name)).unwrap().trim().to_string()
 }
 
@@ -67,4 +68,24 @@ fn equal_counts_are_equal_but_rounded_latencies_only_look_so() {
     assert_eq!(seen, "wakeup_latency_p99   us         42.0      0.00%");
     let seen = row("switches", [(42.0, None), (42.0, Some(0.0))]);
     assert_eq!(seen, "switches                       42.00          =");
+}
+
+/// How often the head of the matrix stands there, and the longest line.
+fn blocks(variants: usize, columns: usize) -> (usize, usize) {
+    let names: Vec<String> = (0..variants).map(|n| format!("v{n}")).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let colored = super::text(&example(3, &names), columns);
+    let plain = anstream::adapter::strip_str(&colored).to_string();
+    let heads = plain.lines().filter(|line| line.contains("then changes from it")).count();
+    (heads, plain.lines().map(|line| line.chars().count()).max().unwrap_or(0))
+}
+
+#[test]
+fn a_wide_terminal_has_room_for_seven_changes() {
+    assert_eq!(blocks(8, 100).0, 2);
+    let (heads, longest) = blocks(8, 120);
+    assert_eq!(heads, 1);
+    assert!(longest <= 120, "{longest}");
+    assert_eq!(blocks(8, 400), blocks(8, 120));
+    assert_eq!(blocks(8, 40), blocks(8, 100));
 }
