@@ -3,6 +3,7 @@
 //! What rustfmt and clippy check is left to them. A unit test module at the end of a file, and files
 //! below a `tests` folder, are test code: there snapshots may be long and `unwrap` is welcome.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -186,6 +187,39 @@ fn every_dependency_says_what_it_is_for() {
     let names = section.lines().filter_map(|l| l.split_once(" = ")).map(|(name, _)| name.trim());
     let unnamed = names.filter(|name| !architecture.contains(&format!("`{name}`")));
     check("give it its line in docs/ARCHITECTURE.md", unnamed.map(String::from).collect());
+}
+
+/// The floors that a crate depends on, its tests aside.
+fn uses(name: &str, floors: &[&str]) -> BTreeSet<String> {
+    let manifest = read(&format!("crates/{name}/Cargo.toml"));
+    let section = manifest.split("[dependencies]\n").nth(1).unwrap().split("\n[").next().unwrap();
+    let names = section.lines().filter_map(|line| line.split([' ', '.', '=']).next());
+    names.filter(|name| floors.contains(name)).map(String::from).collect()
+}
+
+#[test]
+fn every_crate_uses_the_floors_below_it_that_the_house_names() {
+    let page = read("docs/ARCHITECTURE.md");
+    let rows: Vec<Vec<&str>> = page
+        .lines()
+        .skip_while(|line| !line.starts_with("| crate | what it knows"))
+        .skip(2)
+        .take_while(|line| line.starts_with('|'))
+        .map(|line| line.split('|').map(str::trim).collect())
+        .collect();
+    let floors: Vec<&str> = rows.iter().map(|row| row[1].trim_matches('`')).collect();
+    let folders = fs::read_dir(root().join("crates")).unwrap();
+    let mut crates: Vec<String> =
+        folders.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    crates.retain(|name| !floors.contains(&name.as_str()));
+    check("a crate without a row in docs/ARCHITECTURE.md", crates);
+    for (at, row) in rows.iter().enumerate() {
+        let named = row[3].split(',').filter_map(|name| name.split_whitespace().next());
+        let named: BTreeSet<String> = named.map(String::from).collect();
+        assert_eq!(uses(floors[at], &floors), named, "what `{}` uses", floors[at]);
+        let above = named.iter().filter(|name| !floors[at + 1..].contains(&name.as_str()));
+        check("a crate uses only floors below it", above.cloned().collect());
+    }
 }
 
 #[test]

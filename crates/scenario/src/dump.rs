@@ -1,10 +1,11 @@
 //! Dumps of real machines on the disk, read for `topology`'s importers.
 
-use crate::diag::{Diagnostic, Faults, Source};
-use crate::glue::{self, FileTree, Imported, Machine, TreeFault};
-use crate::load::{fault_of_file, open_text, read_text_to};
+use crate::glue::{self, FileTree, Imported, Machine};
+use crate::load::{open_text, read_text_to};
+use input::{Fault, Faults, Source};
 use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// No dump is larger: a machine of 8192 CPUs has some 20 MB of hwloc XML.
 const BYTES_MAX: u64 = 64 << 20;
@@ -42,26 +43,29 @@ pub fn import_machine(dump: Dump<'_>, name: &str) -> Result<(Machine, Vec<String
 
 fn text(
     path: &Path,
-    import: impl FnOnce(&str) -> Result<Imported, Vec<glue::Fault>>,
+    import: impl FnOnce(&str) -> Result<Imported, Vec<Fault>>,
 ) -> Result<Imported, Faults> {
     let shown = path.display().to_string();
     let text = read_text_to(path, BYTES_MAX)
-        .map_err(|why| Diagnostic::of_file(&shown, format!("cannot read the dump: {why}")))?;
+        .map_err(|why| Fault::of_file(&shown, format!("cannot read the dump: {why}")))?;
     let source = Source::new(shown, text);
-    import(&source.text)
-        .map_err(|faults| Faults(faults.into_iter().map(|f| fault_of_file(&source, f)).collect()))
+    import(&source.text).map_err(|faults| Faults::of(faults, &source))
 }
 
 fn tree(
     files: &DiskTree,
-    import: impl FnOnce(&DiskTree) -> Result<Imported, Vec<TreeFault>>,
+    import: impl FnOnce(&DiskTree) -> Result<Imported, Vec<Fault>>,
 ) -> Result<Imported, Faults> {
-    let diagnostic = |TreeFault { file, text, fault }: TreeFault| {
-        let path = files.path(&file).unwrap_or_else(|| PathBuf::from(&file));
-        let source = Source::new(path.display().to_string(), text);
-        fault_of_file(&source, fault)
+    // Faults know the path in the tree; people know the one on the disk.
+    let on_disk = |mut fault: Fault| {
+        if let Some(source) = fault.source.as_mut()
+            && let Some(path) = files.path(&source.path)
+        {
+            Arc::make_mut(source).path = path.display().to_string();
+        }
+        fault
     };
-    import(files).map_err(|faults| Faults(faults.into_iter().map(diagnostic).collect()))
+    import(files).map_err(|faults| Faults(faults.into_iter().map(on_disk).collect()))
 }
 
 /// A tree of files on the disk, whose `sys` and `proc` may lie apart.
@@ -130,8 +134,7 @@ fn sysfs(dir: &Path) -> Result<DiskTree, Faults> {
         let proc = beside.map(|parent| parent.join("proc"));
         return Ok(DiskTree { sys: Some(dir.to_path_buf()), proc, root: None });
     }
-    let fault =
-        Diagnostic::of_file(dir.display().to_string(), "there is no sys/devices/system/cpu");
+    let fault = Fault::of_file(dir.display().to_string(), "there is no sys/devices/system/cpu");
     let inside = std::fs::read_dir(dir).into_iter().flatten().flatten().map(|entry| entry.path());
     let mut trees: Vec<PathBuf> =
         inside.filter(|path| path.join("sys").join(CPUS).is_dir()).collect();
@@ -145,7 +148,7 @@ fn sysfs(dir: &Path) -> Result<DiskTree, Faults> {
 
 /// The path itself if it is a directory.
 fn directory(dir: &Path) -> Result<&Path, Faults> {
-    let fault = |message: &str| Diagnostic::of_file(dir.display().to_string(), message);
+    let fault = |message: &str| Fault::of_file(dir.display().to_string(), message);
     match std::fs::metadata(dir) {
         Ok(meta) if meta.is_dir() => Ok(dir),
         Ok(_) => {

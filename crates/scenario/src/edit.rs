@@ -5,10 +5,9 @@
 //! [`put`] puts a value there. Whether the value is right is for the parser to say, as if it had
 //! stood in the file: the new value carries the place where the user wrote it.
 
-use crate::diag::{Diagnostic, Source};
 use crate::parse::find;
 use crate::registry::{self, TUNABLES, WorkloadDef};
-use crate::walk::{Walk, did_you_mean};
+use input::{Fault, Source, Walk, did_you_mean};
 use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
@@ -95,18 +94,18 @@ pub(crate) fn target(
         ["variant", name, _, ..] => {
             let known = variant_names(doc);
             if !known.contains(&name) {
-                let fault = walk
-                    .at(place, format!("no variant is named `{name}`"))
-                    .help(did_you_mean(name, known));
-                walk.fault(fault);
+                walk.fault(
+                    Fault::at(place, format!("no variant is named `{name}`"))
+                        .help(did_you_mean(name, known)),
+                );
                 return None;
             }
             if ["name", "baseline"].contains(&words[2]) {
-                let fault = walk
-                    .at(place, format!("the `{}` of a variant stays as it is", words[2]))
-                    .label("results are told apart and compared by it")
-                    .help("change its policy, rules, features or tunables");
-                walk.fault(fault);
+                walk.fault(
+                    Fault::at(place, format!("the `{}` of a variant stays as it is", words[2]))
+                        .label("results are told apart and compared by it")
+                        .help("change its policy, rules, features or tunables"),
+                );
                 return None;
             }
             Some(Target::Variant(Some(name.to_string()), owned(&words[2..])))
@@ -114,17 +113,17 @@ pub(crate) fn target(
         ["tunables", _] => Some(Target::Variant(None, owned(&words))),
         ["machine", _, ..] => Some(Target::Machine(owned(&words[1..]))),
         ["run", "seeds"] | ["seeds"] => {
-            let fault = walk
-                .at(place, "every run has the same seeds")
-                .help("say how many in [run], or with --seeds");
-            walk.fault(fault);
+            walk.fault(
+                Fault::at(place, "every run has the same seeds")
+                    .help("say how many in [run], or with --seeds"),
+            );
             None
         }
         ["workload" | "run", _] => Some(Target::Scenario(owned(&words))),
         [word] => short(walk, doc, word, place),
         _ => {
-            let fault =
-                walk.at(place, format!("`{}` is no key of a scenario", words.join("."))).help(
+            let fault = Fault::at(place, format!("`{}` is no key of a scenario", words.join(".")))
+                .help(
                     "such as workload.KEY, machine.KEY, tunables.KEY, variant.NAME.KEY, run.until",
                 );
             walk.fault(fault);
@@ -156,11 +155,11 @@ fn short(walk: &mut Walk, doc: &DeTable<'_>, word: &str, place: Range<usize>) ->
         Some(near) => format!("did you mean `{near}`?"),
         None => "name a key of the workload, a tunable, or a place such as machine.KEY".into(),
     };
-    let fault = walk
-        .at(place, format!("unknown key `{word}`"))
-        .label("neither the workload nor a policy has it")
-        .help(help);
-    walk.fault(fault);
+    walk.fault(
+        Fault::at(place, format!("unknown key `{word}`"))
+            .label("neither the workload nor a policy has it")
+            .help(help),
+    );
     None
 }
 
@@ -290,14 +289,14 @@ impl Texts {
     }
 
     /// Gives a fault the text that its place lies in.
-    pub fn settle(&self, fault: &mut Diagnostic) {
+    pub fn settle(&self, fault: &mut Fault) {
         let Some(span) = fault.span.as_ref().filter(|span| span.start >= TEXT) else {
             return;
         };
         let start = span.start / TEXT * TEXT;
         if let Some(source) = self.0.get(start / TEXT - 1) {
             fault.span = Some(span.start - start..span.end.max(start) - start);
-            fault.source = Arc::clone(source);
+            fault.source = Some(Arc::clone(source));
         }
     }
 }

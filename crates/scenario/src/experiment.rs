@@ -2,9 +2,9 @@
 
 use crate::find::Find;
 use crate::glue::Machine;
-use crate::registry::key::Value;
 use crate::run_spec::{Feature, PolicyKind, RunSpec, Until};
 use crate::workload::WorkloadSpec;
+use input::Value;
 use std::path::PathBuf;
 use std::sync::Arc;
 

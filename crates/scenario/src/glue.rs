@@ -4,13 +4,14 @@
 //! loader is called here and nowhere else, and `engine` alone knows policies, workloads and the
 //! simulator.
 
+use input::Fault;
 use std::ops::Range;
 use std::path::Path;
 use toml::de::DeTable;
 
+pub use topology::Machine;
 pub use topology::export::Entry;
-pub use topology::import::{FileTree, Imported, TreeFault};
-pub use topology::{Fault, Machine};
+pub use topology::import::{FileTree, Imported};
 pub use trace::export::{TraceError, abandon_unfinished as abandon_unfinished_traces};
 pub use trace::replay::ReplayError as RecordingError;
 pub use workloads::replay::Recording;
@@ -83,12 +84,12 @@ pub fn import_lscpu(name: &str, text: &str) -> Result<Imported, Vec<Fault>> {
 }
 
 /// A machine from a tree with `sys` and perhaps `proc`.
-pub fn import_sysfs(name: &str, tree: &impl FileTree) -> Result<Imported, Vec<TreeFault>> {
+pub fn import_sysfs(name: &str, tree: &impl FileTree) -> Result<Imported, Vec<Fault>> {
     topology::import::sysfs(name, tree)
 }
 
 /// A machine from the files of `hwloc-gather-cpuid`.
-pub fn import_cpuid(name: &str, tree: &impl FileTree) -> Result<Imported, Vec<TreeFault>> {
+pub fn import_cpuid(name: &str, tree: &impl FileTree) -> Result<Imported, Vec<Fault>> {
     topology::import::cpuid(name, tree)
 }
 

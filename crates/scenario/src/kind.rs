@@ -37,9 +37,8 @@ pub(crate) fn machine_for_scenario(doc: &DeTable<'_>, path: &str) -> Option<Stri
 
 /// What to do, if a text that should be a machine is a scenario.
 pub(crate) fn scenario_for_machine(text: &str, path: &Path) -> Option<String> {
-    let (doc, errors) = DeTable::parse_recoverable(text);
-    let doc = doc.get_ref();
-    if !errors.is_empty() || !has(doc, SCENARIO) || has(doc, MACHINE) {
+    let doc = input::parse(text).ok()?.into_inner();
+    if !has(&doc, SCENARIO) || has(&doc, MACHINE) {
         return None;
     }
     Some(match doc.get("machine").map(|node| node.get_ref()) {

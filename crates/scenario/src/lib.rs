@@ -35,7 +35,6 @@ pub mod glue;
 pub mod registry;
 pub mod schema;
 
-mod diag;
 mod dump;
 mod edit;
 mod engine;
@@ -58,23 +57,22 @@ mod search;
 mod study;
 mod trace_run;
 mod units;
-mod walk;
 mod workload;
 pub mod wq;
 
-pub use diag::{Diagnostic, Faults, Source};
 pub use dump::{Dump, import_machine};
 pub use experiment::{Experiment, Published, Variant};
 pub use explain::{Blame, Explanation, Kind, N_NEAR, Near, RuleTime, Wait};
 pub use find::{Condition, Find};
 pub use hash::{fingerprint, fingerprint_of_file};
+pub use input::{Fault, Faults, Source, Value, nearest};
 pub use load::{
     Described, load, load_any, load_machine_file, load_str, load_study, load_study_str,
 };
 pub use mock::MockExecutor;
 pub use output::{LlcUtilization, MetricValue, RunError, RunOutput};
 pub use profile::{LockClass, Profile, SiteTime, Spread, StackTime};
-pub use registry::{Better, Value, nearest};
+pub use registry::Better;
 pub use remember::Remembering;
 pub use run::{Executor, Failure, Observer, Silent};
 pub use run_spec::{Feature, PolicyKind, RunSpec, Until};

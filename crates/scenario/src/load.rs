@@ -5,17 +5,16 @@
 mod study;
 mod workload;
 
-use crate::diag::{Diagnostic, Faults, Source};
 use crate::edit::{self, Edit, Target};
 use crate::experiment::Experiment;
 use crate::glue::{self, Machine};
 use crate::kind;
 use crate::parse;
-use crate::registry::nearest;
 use crate::study::Study;
-use crate::walk::{Node, Walk};
+use input::{Fault, Faults, Node, Source, Walk, nearest};
 use std::fs::File;
 use std::io::{Cursor, ErrorKind, Read};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use toml::de::{DeTable, DeValue};
@@ -37,7 +36,7 @@ pub fn load(path: &Path, sets: &[String]) -> Result<Experiment, Faults> {
     };
     let message = format!("this scenario searches `{}`; one value is needed here", find.key);
     let help = format!("choose it: --set {}={}", find.key, find.range[0]);
-    Err(Diagnostic::of_file(path.display().to_string(), message).help(help).into())
+    Err(Fault::of_file(path.display().to_string(), message).help(help).into())
 }
 
 /// What a file describes.
@@ -52,11 +51,9 @@ pub enum Described {
 /// Reads and checks a file of either kind.
 pub fn load_any(path: &Path) -> Result<Described, Faults> {
     let text = text_of(path, "file")?;
-    let (doc, errors) = DeTable::parse_recoverable(&text);
-    let is_machine = errors.is_empty() && kind::is_machine(doc.get_ref());
-    drop(doc);
+    let is_machine = input::parse(&text).is_ok_and(|doc| kind::is_machine(doc.get_ref()));
     if is_machine {
-        let (machine, _) = machine_of(path, text).map_err(Faults)?;
+        let (machine, _) = machine_of(path, text)?;
         return Ok(Described::Machine(Box::new(machine)));
     }
     Ok(Described::Scenario(Box::new(load_study_str(path, text, &[])?)))
@@ -65,7 +62,7 @@ pub fn load_any(path: &Path) -> Result<Described, Faults> {
 fn text_of(path: &Path, what: &str) -> Result<String, Faults> {
     let shown = path.display().to_string();
     read_text(path).map_err(|why| {
-        let fault = Diagnostic::of_file(&shown, format!("cannot read the {what}: {why}"));
+        let fault = Fault::of_file(&shown, format!("cannot read the {what}: {why}"));
         fault.help_if(neighbor(path, &shown)).into()
     })
 }
@@ -94,14 +91,12 @@ pub fn load_study(path: &Path, sets: &[String]) -> Result<Study, Faults> {
 pub fn load_study_str(path: &Path, text: String, sets: &[String]) -> Result<Study, Faults> {
     let source = Source::new(path.display().to_string(), text);
     if source.text.trim().is_empty() {
-        return Err(Diagnostic::of_file(&source.path, "the scenario is empty").into());
+        return Err(Fault::of_file(&source.path, "the scenario is empty").into());
     }
-    let (doc, errors) = DeTable::parse_recoverable(&source.text);
-    if !errors.is_empty() {
-        return Err(syntax_faults(&source, &errors));
-    }
+    let doc =
+        input::parse(&source.text).map_err(|faults| Faults::of(with_hints(faults), &source))?;
     if let Some(help) = kind::machine_for_scenario(doc.get_ref(), &source.path) {
-        let fault = Diagnostic::of_file(&source.path, "this looks like a machine file");
+        let fault = Fault::of_file(&source.path, "this looks like a machine file");
         return Err(fault.help(help).into());
     }
     study::study(path, &source, doc.get_ref(), sets)
@@ -116,7 +111,7 @@ fn the_only(path: &Path, study: Study) -> Result<Experiment, Faults> {
     let first = points[0].experiment.at.replace(", ", " --set ");
     let message =
         format!("this scenario is a sweep of {} points; one is needed here", points.len());
-    let fault = Diagnostic::of_file(path.display().to_string(), message);
+    let fault = Fault::of_file(path.display().to_string(), message);
     Err(fault.help(format!("choose one, such as --set {first}")).into())
 }
 
@@ -126,58 +121,37 @@ pub fn load_machine_file(path: &Path) -> Result<Machine, Faults> {
     let shown = path.display().to_string();
     if glue::is_synthetic(&shown) && !path.exists() {
         let source = Source::new("the description", shown);
-        return glue::synthetic_machine(&source.text).map_err(|faults| {
-            Faults(faults.into_iter().map(|f| fault_of_file(&source, f)).collect())
-        });
+        let machine = glue::synthetic_machine(&source.text);
+        return machine.map_err(|faults| Faults::of(faults, &source));
     }
     let text = text_of(path, "machine")?;
-    machine_of(path, text).map(|(machine, _)| machine).map_err(Faults)
+    machine_of(path, text).map(|(machine, _)| machine)
 }
 
-fn machine_of(path: &Path, text: String) -> Result<(Machine, String), Vec<Diagnostic>> {
+fn machine_of(path: &Path, text: String) -> Result<(Machine, String), Faults> {
     let source = Source::new(path.display().to_string(), text);
     if let Some(help) = kind::scenario_for_machine(&source.text, path) {
-        let fault = Diagnostic::of_file(&source.path, "this looks like a scenario, not a machine");
-        return Err(vec![fault.help(help)]);
+        let fault = Fault::of_file(&source.path, "this looks like a scenario, not a machine");
+        return Err(fault.help(help).into());
     }
     match glue::load_machine(path, &source.text) {
         Ok(machine) => Ok((machine, source.text.clone())),
-        Err(faults) => Err(faults.into_iter().map(|f| fault_of_file(&source, f)).collect()),
+        Err(faults) => Err(Faults::of(faults, &source)),
     }
 }
 
-pub(crate) fn fault_of_file(source: &Arc<Source>, fault: glue::Fault) -> Diagnostic {
-    let mut diagnostic = Diagnostic::at(source, 0..0, fault.message).help_if(fault.help);
-    diagnostic.span = fault.span;
-    diagnostic
-}
-
-fn syntax_faults(source: &Arc<Source>, errors: &[toml::de::Error]) -> Faults {
-    let mut faults: Vec<Diagnostic> =
-        errors.iter().take(50).map(|e| syntax_fault(source, e)).collect();
-    faults.sort_by_key(|d| d.span.as_ref().map_or(0, |s| s.start));
-    // The parser tells of some twice.
-    faults.dedup_by(|a, b| (&a.span, &a.message) == (&b.span, &b.message));
-    Faults(faults)
-}
-
-fn syntax_fault(source: &Arc<Source>, error: &toml::de::Error) -> Diagnostic {
-    let span = error.span().unwrap_or(0..0);
-    let word = source.text.get(span.clone()).unwrap_or_default();
-    let fault = match error.message() {
-        "duplicate key" => Diagnostic::at(source, span.clone(), format!("`{word}` is given twice"))
-            .label("the second one"),
-        other => Diagnostic::at(source, span.clone(), format!("not valid TOML: {other}")),
-    };
-    match word {
-        "machine" => fault.help("give the path of a machine file or a [machine] table, not both"),
-        _ => fault,
-    }
+/// The one about `machine` needs to be told what else there is.
+fn with_hints(faults: Vec<Fault>) -> Vec<Fault> {
+    let hint = "give the path of a machine file or a [machine] table, not both";
+    let twice = |fault: &Fault| fault.message == "`machine` is given twice";
+    faults.into_iter().map(|f| if twice(&f) { f.help(hint) } else { f }).collect()
 }
 
 /// Where the machine of a scenario is asked for.
 struct MachinePlace<'a> {
     scenario: &'a Path,
+    /// The scenario's text.
+    source: &'a Source,
     /// The name of an inline machine.
     name: &'a str,
     /// What is changed of the machine's file; an inline table is changed already.
@@ -189,52 +163,46 @@ fn find_machine(
     walk: &mut Walk,
     doc: &DeTable<'_>,
     place: &MachinePlace<'_>,
-    faults: &mut Vec<Diagnostic>,
 ) -> Option<(Arc<Machine>, String)> {
     let node = parse::required(walk, doc, "machine")?;
-    let found = match node.get_ref() {
+    let (machine, text) = match node.get_ref() {
         DeValue::String(text) if glue::is_synthetic(text) => {
             if has_no_keys(walk, place.changes) {
                 return None;
             }
-            synthetic(walk, node, text)
+            (synthetic(walk, node, place, text)?, String::new())
         }
         DeValue::String(file) => machine_file(walk, node, place, file)?,
-        DeValue::Table(table) => glue::inline_machine(place.name, table, node.span())
-            .map(|machine| (machine, String::new()))
-            .map_err(|list| list.into_iter().map(|f| fault_of_file(&walk.source, f)).collect()),
+        DeValue::Table(table) => {
+            let machine = glue::inline_machine(place.name, table, node.span());
+            (walk.keep(machine.map_err(Faults))?, String::new())
+        }
         _ => {
             walk.wrong_type(node, "machine", "the path of a machine file, or a table");
             return None;
         }
     };
-    match found {
-        Ok((machine, text)) => Some((Arc::new(machine), text)),
-        Err(list) => {
-            faults.extend(list);
-            None
-        }
-    }
+    Some((Arc::new(machine), text))
 }
 
 /// The machine of a synthetic description in a scenario.
-fn synthetic(walk: &Walk, node: Node<'_>, text: &str) -> MachineOrFaults {
-    let found = glue::synthetic_machine(text);
+fn synthetic(
+    walk: &mut Walk,
+    node: Node<'_>,
+    place: &MachinePlace<'_>,
+    text: &str,
+) -> Option<Machine> {
     // A place in the string is one in the file if it stands there as it is, between quotes.
     let start = node.span().start + 1;
-    let in_file = |span: std::ops::Range<usize>| {
-        let span = start + span.start..start + span.end;
-        let raw = walk.source.text.get(start..start + text.len());
-        if raw == Some(text) { span } else { node.span() }
+    let raw = place.source.text.get(start..start + text.len());
+    let in_file = |mut fault: Fault| {
+        let inside = |span: Range<usize>| start + span.start..start + span.end;
+        let moved = |span| if raw == Some(text) { inside(span) } else { node.span() };
+        fault.span = fault.span.map(moved);
+        fault
     };
-    let faults = |list: Vec<glue::Fault>| {
-        let placed = list.into_iter().map(|mut fault| {
-            fault.span = fault.span.map(in_file);
-            fault_of_file(&walk.source, fault)
-        });
-        placed.collect()
-    };
-    found.map(|machine| (machine, String::new())).map_err(faults)
+    let machine = glue::synthetic_machine(text);
+    walk.keep(machine.map_err(|faults| Faults(faults.into_iter().map(in_file).collect())))
 }
 
 /// A description in one line has no keys that could be changed.
@@ -242,30 +210,28 @@ fn has_no_keys(walk: &mut Walk, changes: &[Edit<'_>]) -> bool {
     let Some(change) = changes.first() else {
         return false;
     };
-    let fault = walk
-        .at(change.key.clone(), "the machine is a description in one line, without keys")
-        .help("`schedlab topology show --toml` prints it as a machine file, which has them");
-    walk.fault(fault);
+    walk.fault(
+        Fault::at(change.key.clone(), "the machine is a description in one line, without keys")
+            .help("`schedlab topology show --toml` prints it as a machine file, which has them"),
+    );
     true
 }
-
-type MachineOrFaults = Result<(Machine, String), Vec<Diagnostic>>;
 
 fn machine_file(
     walk: &mut Walk,
     node: Node<'_>,
     place: &MachinePlace<'_>,
     file: &str,
-) -> Option<MachineOrFaults> {
+) -> Option<(Machine, String)> {
     if names_nothing(walk, node, file, "machine file") {
         return None;
     }
     let path = beside(place.scenario, file);
     match read_text(&path) {
-        Ok(text) if place.changes.is_empty() => Some(machine_of(&path, text)),
+        Ok(text) if place.changes.is_empty() => walk.keep(machine_of(&path, text)),
         Ok(text) => changed_machine(walk, &path, text, place.changes),
         Err(why) => {
-            let mut fault = unreadable(walk, node, &path, "machine file", &why);
+            let mut fault = unreadable(node, &path, "machine file", &why);
             fault.help = fault.help.or_else(|| in_machines(place.scenario, &path));
             walk.fault(fault);
             None
@@ -279,13 +245,11 @@ fn changed_machine(
     path: &Path,
     text: String,
     changes: &[Edit<'_>],
-) -> Option<MachineOrFaults> {
-    let (doc, errors) = DeTable::parse_recoverable(&text);
-    if !errors.is_empty() {
-        drop(doc);
+) -> Option<(Machine, String)> {
+    let Ok(doc) = input::parse(&text) else {
         // What is wrong with the file is told in the same words as ever.
-        return Some(machine_of(path, text));
-    }
+        return walk.keep(machine_of(path, text));
+    };
     let span = doc.span();
     let mut doc = doc.into_inner();
     for change in changes {
@@ -293,17 +257,16 @@ fn changed_machine(
             continue;
         };
         if let Err(name) = edit::put(&mut doc, keys, change) {
-            let fault = walk.at(change.key.clone(), format!("`{name}` is not a table"));
-            walk.fault(fault);
+            walk.fault(Fault::at(change.key.clone(), format!("`{name}` is not a table")));
             return None;
         }
     }
-    let found = glue::inline_machine(&stem(path), &doc, span).map_err(|faults| {
+    let machine = glue::inline_machine(&stem(path), &doc, span).map_err(|faults| {
         let source = Source::new(path.display().to_string(), text.clone());
-        faults.into_iter().map(|fault| fault_of_file(&source, fault)).collect()
+        Faults::of(faults, &source)
     });
     drop(doc);
-    Some(found.map(|machine| (machine, text)))
+    Some((walk.keep(machine)?, text))
 }
 
 /// The path and the text of a file that the scenario names, relative to itself.
@@ -321,7 +284,7 @@ fn neighboring_text(
     match read_text(&path) {
         Ok(text) => Some((path, text)),
         Err(why) => {
-            let fault = unreadable(walk, node, &path, what, &why);
+            let fault = unreadable(node, &path, what, &why);
             walk.fault(fault);
             None
         }
@@ -332,16 +295,15 @@ fn neighboring_text(
 fn names_nothing(walk: &mut Walk, node: Node<'_>, file: &str, what: &str) -> bool {
     let is_empty = file.trim().is_empty();
     if is_empty {
-        let fault = walk.at(node.span(), format!("an empty text names no {what}"));
-        walk.fault(fault);
+        walk.fault(Fault::at(node.span(), format!("an empty text names no {what}")));
     }
     is_empty
 }
 
 /// The fault of a scenario that names a file which cannot be read.
-fn unreadable(walk: &Walk, node: Node<'_>, path: &Path, what: &str, why: &str) -> Diagnostic {
+fn unreadable(node: Node<'_>, path: &Path, what: &str, why: &str) -> Fault {
     let file = node.get_ref().as_str().unwrap_or_default();
-    walk.at(node.span(), format!("cannot read the {what}: {why}"))
+    Fault::at(node.span(), format!("cannot read the {what}: {why}"))
         .label(format!("looked at {}", path.display()))
         .help_if(neighbor(path, file))
 }

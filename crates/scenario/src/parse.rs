@@ -10,14 +10,13 @@ mod variants;
 mod workload;
 mod workqueue;
 
-use crate::diag::Diagnostic;
 use crate::experiment::Experiment;
 use crate::glue::Machine;
 use crate::registry::{self, RUN, SCENARIO, SEEDS_MAX, names};
 use crate::run_spec::{PolicyKind, Until};
 use crate::units::parse_time;
-use crate::walk::{Node, Walk, did_you_mean};
 use crate::workload::{WorkloadFile, WorkloadSpec};
+use input::{Fault, Node, Walk, did_you_mean};
 use std::sync::Arc;
 use toml::de::{DeTable, DeValue};
 
@@ -115,11 +114,11 @@ fn policy(walk: &mut Walk, node: Node<'_>) -> Option<PolicyKind> {
     let name = walk.text(node, "policy")?;
     let found = registry::policy(name).map(PolicyKind);
     if found.is_none() {
-        let fault = walk
-            .at(node.span(), format!("unknown policy `{name}`"))
-            .label("no policy has this name")
-            .help(did_you_mean(name, registry::POLICIES.iter().map(|p| p.name)));
-        walk.fault(fault);
+        walk.fault(
+            Fault::at(node.span(), format!("unknown policy `{name}`"))
+                .label("no policy has this name")
+                .help(did_you_mean(name, registry::POLICIES.iter().map(|p| p.name))),
+        );
     }
     found
 }
@@ -134,8 +133,7 @@ fn rules(walk: &mut Walk, node: Node<'_>, policy: Option<PolicyKind>) -> Option<
             [] => format!("leave `rules` out: `{}` is no kernel's policy", policy.name),
             known => format!("known: {}", known.join(", ")),
         };
-        let fault = walk.at(node.span(), message).help(help);
-        walk.fault(fault);
+        walk.fault(Fault::at(node.span(), message).help(help));
     }
     found
 }
@@ -164,24 +162,24 @@ fn run(
         && !workload.ends()
     {
         let place = table.get("until").or_else(|| doc.get("workload"));
-        let fault = must_end(walk, place, workload);
+        let fault = must_end(place, workload);
         walk.fault(fault);
     }
     Some((until?, seeds?))
 }
 
-fn must_end(walk: &Walk, place: Option<Node<'_>>, workload: &WorkloadSpec) -> Diagnostic {
+fn must_end(place: Option<Node<'_>>, workload: &WorkloadSpec) -> Fault {
     let span = place.map_or(0..0, |node| node.span());
-    walk.at(span, format!("workload `{}` never ends by itself", workload.def.kind))
+    Fault::at(span, format!("workload `{}` never ends by itself", workload.def.kind))
         .help("say how long to run it: `until = \"10s\"` in [run]")
 }
 
 fn until(walk: &mut Walk, node: Node<'_>) -> Option<Until> {
     let DeValue::String(text) = node.get_ref() else {
-        let fault = walk
-            .at(node.span(), "`until` must be a string")
-            .help("write \"done\", or a simulated time such as \"10s\" or \"500ms\"");
-        walk.fault(fault);
+        walk.fault(
+            Fault::at(node.span(), "`until` must be a string")
+                .help("write \"done\", or a simulated time such as \"10s\" or \"500ms\""),
+        );
         return None;
     };
     if text == "done" {
@@ -190,11 +188,11 @@ fn until(walk: &mut Walk, node: Node<'_>) -> Option<Until> {
     match parse_time(text) {
         Ok(ns) => Some(Until::Time(ns)),
         Err(why) => {
-            let fault = walk
-                .at(node.span(), format!("`until` is not a time: `{text}`"))
-                .label(why)
-                .help("write \"done\", or a simulated time such as \"10s\" or \"500ms\"");
-            walk.fault(fault);
+            walk.fault(
+                Fault::at(node.span(), format!("`until` is not a time: `{text}`"))
+                    .label(why)
+                    .help("write \"done\", or a simulated time such as \"10s\" or \"500ms\""),
+            );
             None
         }
     }

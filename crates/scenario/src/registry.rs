@@ -4,6 +4,8 @@
 //! The parser checks against them and finds the nearest name for a misspelled one. A row also says
 //! what its name does: a policy how it runs, a workload how it is built, a metric how it is read.
 
+pub use input::{Fallback, KeyDef, Kind, Value, nearest};
+
 mod document;
 pub(crate) mod features;
 pub(crate) mod key;
@@ -19,46 +21,15 @@ pub use document::{
     VARIANT, names,
 };
 pub use features::{FEATURES, FeatureDef, KERNELS, TUNABLES, TunableDef, feature, tunable};
-pub use key::{Better, Class, Fallback, KeyDef, Kind, Value};
+pub use key::{Better, Class};
 pub use metrics::{METRICS, MetricDef, Show, metric};
 pub use policies::{GROUP_POLICY, POLICIES, policy};
 pub use workloads::{WORKLOADS, workload};
 pub use workqueue::{CHANGE, SCOPES, WORKQUEUE};
 
-/// The known name that `word` most likely meant, if any is near enough.
-pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    if word.len() > 200 {
-        return None;
-    }
-    let fold = |s: &str| s.to_ascii_lowercase().replace('-', "_");
-    let word = fold(word);
-    let rank = |name: &str| {
-        let folded = fold(name);
-        let distance = strsim::damerau_levenshtein(&word, &folded);
-        let longest = word.len().max(folded.len());
-        let part =
-            folded.len().min(word.len()) >= 4 && (word.contains(&folded) || folded.contains(&word));
-        let near = distance <= 1 + longest / 4 && distance < longest;
-        (near || part).then_some((!near, distance))
-    };
-    known
-        .into_iter()
-        .filter_map(|name| Some((rank(name)?, name)))
-        .min_by_key(|(rank, _)| *rank)
-        .map(|(_, name)| name)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn nearest_forgives_case_dashes_and_slips_but_not_other_words() {
-        let names = ["SWQUEUE", "SIS_NODE", "SIS_UTIL"];
-        assert_eq!(nearest("sis-node", names), Some("SIS_NODE"));
-        assert_eq!(nearest("SWQEUE", names), Some("SWQUEUE"));
-        assert_eq!(nearest("LATENCY_NICE", names), None);
-    }
 
     #[test]
     fn names_are_unique_within_each_table() {

@@ -5,8 +5,9 @@ use crate::glue::Machine;
 use crate::hash::fingerprint;
 use crate::output::{RunError, RunOutput};
 use crate::registry::features::feature;
-use crate::registry::key::{Class, Value};
+use crate::registry::key::Class;
 use crate::workload::{Load, WorkloadSpec};
+use input::Value;
 use sim_core::{Ns, Observer, Program, World};
 use std::sync::Arc;
 

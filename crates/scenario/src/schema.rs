@@ -5,11 +5,11 @@
 //! end) is left to `schedlab check`. A file that the parser accepts, the schema accepts.
 
 use crate::registry::{
-    CHANGE, CHANGE_AT, COMMON, FEATURES, FIND, Fallback, FieldDef, GROUP_POLICY, Holds, KeyDef,
-    Kind, METRICS, MetricDef, POLICIES, SCENARIO, SWEEP, TUNABLES, WORKLOADS, WORKQUEUE,
-    WorkloadDef,
+    CHANGE, CHANGE_AT, COMMON, FEATURES, FIND, FieldDef, GROUP_POLICY, Holds, METRICS, MetricDef,
+    POLICIES, SCENARIO, SWEEP, TUNABLES, WORKLOADS, WORKQUEUE, WorkloadDef,
 };
 use crate::units;
+use input::schema::{Property, key_of, keys, table, value, words};
 use serde_json::{Map, Value, json};
 
 /// The dialect.
@@ -48,33 +48,11 @@ fn finished(mut schema: Value, title: &str) -> String {
     text
 }
 
-/// A key, its schema, and whether it must be there.
-type Property = (&'static str, Value, bool);
-
-/// A table that has these keys and no others.
-fn table(properties: Vec<Property>) -> Value {
-    let required: Vec<&str> =
-        properties.iter().filter(|(_, _, required)| *required).map(|(name, ..)| *name).collect();
-    let properties: Map<String, Value> =
-        properties.into_iter().map(|(name, schema, _)| (name.to_string(), schema)).collect();
-    json!({
-        "type": "object",
-        "properties": properties,
-        "required": required,
-        "additionalProperties": false,
-    })
-}
-
 /// A table that has these keys, and others of that shape.
 fn open(defs: &[FieldDef], others: Value) -> Value {
     let mut schema = table(defs.iter().map(field).collect());
     schema["additionalProperties"] = others;
     schema
-}
-
-/// A table of values as those of workloads.
-fn keys<'a>(defs: impl IntoIterator<Item = &'a KeyDef>) -> Vec<Property> {
-    defs.into_iter().map(key).collect()
 }
 
 fn field(def: &FieldDef) -> Property {
@@ -124,50 +102,6 @@ fn holds(holds: Holds) -> Value {
         Holds::Table(defs) => fields(defs),
         Holds::Tables(defs) => json!({ "type": "array", "items": fields(defs) }),
     }
-}
-
-fn key(def: &KeyDef) -> Property {
-    key_of(def, "")
-}
-
-/// A key with its help, unit and default; `owners` have it, in words, unless all have.
-fn key_of(def: &KeyDef, owners: &str) -> Property {
-    let mut schema = value(def.kind);
-    let mut description = def.help.to_string();
-    if !def.unit.is_empty() {
-        description += &format!(" [{}]", def.unit);
-    }
-    if !owners.is_empty() {
-        description += &format!("; {owners}");
-    }
-    match def.default {
-        Fallback::Words(words) => description += &format!("; default: {words}"),
-        Fallback::Int(n) => schema["default"] = n.into(),
-        Fallback::Float(x) => schema["default"] = x.into(),
-        Fallback::Bool(b) => schema["default"] = b.into(),
-        Fallback::Word(word) => schema["default"] = word.into(),
-        Fallback::Required => {}
-    }
-    schema["description"] = description.into();
-    (def.name, schema, def.default == Fallback::Required)
-}
-
-fn value(kind: Kind) -> Value {
-    match kind {
-        Kind::Int { min, max } => json!({ "type": "integer", "minimum": min, "maximum": max }),
-        Kind::Float { min, max } => json!({ "type": "number", "minimum": min, "maximum": max }),
-        // 1 and 0 count as well.
-        Kind::Bool => json!({ "type": ["boolean", "integer"], "minimum": 0, "maximum": 1 }),
-        Kind::Word(words) => json!({ "enum": words }),
-        Kind::File => json!({ "type": "string", "pattern": "\\S" }),
-        Kind::Names => json!({ "type": "string" }),
-    }
-}
-
-/// One of these words; what each means is for editors.
-fn words(words: impl Iterator<Item = (String, String)>) -> Value {
-    let (names, helps): (Vec<String>, Vec<String>) = words.unzip();
-    json!({ "enum": names, "x-taplo": { "docs": { "enumValues": helps } } })
 }
 
 fn rules() -> Value {

@@ -4,7 +4,7 @@
 //! the machine, and how the keys become a program.
 
 use crate::glue::{Machine, Recording, RtAppFile};
-use crate::registry::key::{Fallback, KeyDef, Kind, Value};
+use input::{Fallback, KeyDef, Kind, Value};
 use sim_core::Program;
 use std::sync::Arc;
 

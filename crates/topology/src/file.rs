@@ -1,19 +1,17 @@
 //! The machine file: a TOML text becomes a [`Machine`], or a list of everything wrong with it.
 //!
 //! The table is walked by hand instead of being deserialized, because a user wants to hear of all
-//! faults at once. The loader notes every key that it asks for. A key of the file that it never
-//! asked for is unknown, so the list of valid names cannot go stale.
+//! faults at once. The keys of each table are rows; the reader knows no other keys, and the schema
+//! is made from the same rows.
 //!
 //! A key that is absent has a documented default ([`RegularSpec`](crate::RegularSpec) and the
 //! `Default`s of the parts). A key that is wrong never falls back to it: it is a fault.
 
-mod asked;
 mod company;
 mod cpus;
 mod numa;
 mod numbers;
 mod schema;
-mod section;
 mod shape;
 mod sources;
 #[cfg(test)]
@@ -25,9 +23,9 @@ pub(crate) use write::shape_keys;
 pub use write::write;
 
 use crate::machine::default_distance;
-use crate::{Fault, Governor, KernelCosts, LockCosts, Machine, REFERENCE_MHZ, WorkqueueCosts};
-use section::Section;
-use std::ops::{Range, RangeInclusive};
+use crate::{Governor, KernelCosts, LockCosts, Machine, REFERENCE_MHZ, WorkqueueCosts};
+use input::{Fault, KeyDef, Kind, Table, Walk, parse, words};
+use std::ops::Range;
 use std::path::Path;
 use toml::de::DeTable;
 
@@ -40,8 +38,49 @@ pub const MAX_NODES: u64 = 1024;
 /// The largest number of threads of a core accepted; no machine that Linux runs on has more.
 pub const MAX_THREADS: u64 = 8;
 
-/// The ticks per second that a file may have; the kernel offers 100 to 1000.
-const HZ: RangeInclusive<u64> = 24..=1200;
+/// The least ticks per second that a file may have; the kernel offers 100 to 1000.
+const HZ_MIN: i64 = 24;
+
+/// The keys of a machine.
+const MACHINE: &[KeyDef] = &[
+    KeyDef::optional("name", Kind::Text),
+    KeyDef::optional("title", Kind::Text),
+    KeyDef::optional("sockets", shape::COUNT),
+    KeyDef::optional("nodes_per_socket", shape::COUNT),
+    KeyDef::optional("llcs_per_socket", shape::COUNT),
+    KeyDef::optional("llcs_per_ccd", shape::COUNT),
+    KeyDef::optional("cores_per_llc", shape::COUNT),
+    KeyDef::optional("threads_per_core", Kind::Int { min: 1, max: MAX_THREADS as i64 }),
+    KeyDef::optional("cores", shape::COUNT),
+    KeyDef::optional("cpus", shape::COUNT),
+    KeyDef::optional("cpu", Kind::Tables(cpus::CPU)),
+    KeyDef::optional("l3_as_numa", Kind::Switch),
+    KeyDef::optional("numa_distances", Kind::List(&Kind::List(&numa::DISTANCE.kind))),
+    KeyDef::optional("reclaim_distance", Kind::Int { min: 10, max: 255 }),
+    KeyDef::optional("clock_mhz", Kind::Int { min: 100, max: 10_000 }),
+    KeyDef::optional("hz", Kind::Int { min: HZ_MIN, max: 1200 }),
+    KeyDef::optional("tick_skew_ns", Kind::Int { min: 0, max: 1_000_000_000 / HZ_MIN }),
+    KeyDef::optional("preemptible_kernel", Kind::Switch),
+    KeyDef::optional("memory_gib", Kind::Int { min: 1, max: 1024 * 1024 }),
+    KeyDef::optional("governor", Kind::Word(&words(&Governor::NAMES))),
+    KeyDef::optional("latency", Kind::Table(numbers::LATENCY)),
+    KeyDef::optional("caches", Kind::Table(numbers::CACHES)),
+    KeyDef::optional("cstate", Kind::Tables(numbers::CSTATE)),
+    KeyDef::optional("costs", Kind::Table(numbers::COSTS)),
+    KeyDef::optional("locks", Kind::Table(numbers::LOCKS)),
+    KeyDef::optional("workqueue", Kind::Table(numbers::WORKQUEUE)),
+    KeyDef::optional("smt", Kind::Table(numbers::SMT)),
+    KeyDef::optional("background", Kind::Tables(company::BACKGROUND)),
+    KeyDef::optional("variation", Kind::Table(company::VARIATION)),
+    KeyDef::optional("source", Kind::Tables(sources::SOURCE)),
+];
+
+/// Sets a field to the value of a key that is there.
+fn set<T>(field: &mut T, value: Option<T>) {
+    if let Some(value) = value {
+        *field = value;
+    }
+}
 
 /// Loads a machine from the text of a machine file; `path` only gives it a name (the file's stem).
 ///
@@ -60,24 +99,8 @@ const HZ: RangeInclusive<u64> = 24..=1200;
 pub fn load(path: impl AsRef<Path>, text: &str) -> Result<Machine, Vec<Fault>> {
     let stem = path.as_ref().file_stem();
     let name = stem.map_or_else(|| "machine".into(), |s| s.to_string_lossy());
-    let (table, errors) = DeTable::parse_recoverable(text);
-    if errors.is_empty() {
-        return from_table(&name, table.get_ref(), table.span());
-    }
-    Err(syntax_faults(text, &errors))
-}
-
-/// The first syntax error of each line; the others only follow from it.
-fn syntax_faults(text: &str, errors: &[toml::de::Error]) -> Vec<Fault> {
-    let start = |f: &Fault| f.span.as_ref().map_or(0, |s| s.start);
-    let mut faults: Vec<Fault> = errors
-        .iter()
-        .map(|e| Fault { span: e.span(), message: e.message().to_owned(), help: None })
-        .collect();
-    faults.sort_by_key(start);
-    let line = |f: &mut Fault| text.bytes().take(start(f)).filter(|b| *b == b'\n').count();
-    faults.dedup_by_key(line);
-    faults
+    let document = parse(text)?;
+    from_table(&name, document.get_ref(), document.span())
 }
 
 /// Loads a machine from a table of a larger text, such as `[machine]` of a scenario. `name` is
@@ -90,74 +113,59 @@ pub fn from_table(
     table: &DeTable<'_>,
     span: Range<usize>,
 ) -> Result<Machine, Vec<Fault>> {
-    let mut faults = Vec::new();
-    let mut top = Section::new("the machine", table, span);
-    let machine = read(name, &mut top, &mut faults);
-    top.finish(&mut faults);
+    let mut walk = Walk::default();
+    let machine = read(name, &mut walk, table, span);
     // Else a misspelled key would be told twice: as unknown, and as one whose source is there.
-    if faults.is_empty() {
-        faults = sources::of_nothing(table);
+    if walk.faults.is_empty() {
+        walk.faults = sources::of_nothing(table);
     }
-    faults.sort_by_key(|f| f.span.as_ref().map_or(0, |s| s.start));
+    walk.faults.sort_by_key(Fault::start);
     match machine {
-        Some(machine) if faults.is_empty() => Ok(machine),
-        _ => Err(faults),
+        Some(machine) if walk.faults.is_empty() => Ok(machine),
+        _ => Err(walk.faults),
     }
 }
 
 /// Reads everything; `None` if the CPUs cannot be placed. The faults decide whether it is valid.
-fn read(name: &str, top: &mut Section, faults: &mut Vec<Fault>) -> Option<Machine> {
-    let clock = top.int("clock_mhz", 100..=10_000);
+fn read(name: &str, walk: &mut Walk, table: &DeTable<'_>, span: Range<usize>) -> Option<Machine> {
+    let top = &walk.open("the machine".to_string(), span, table, MACHINE);
     let mut machine = Machine::blank(name.to_owned(), REFERENCE_MHZ);
-    if let Some(clock) = clock {
-        machine.clock_mhz = clock as u32;
-        machine.costs = KernelCosts::at_clock(machine.clock_mhz);
-        machine.locks = LockCosts::at_clock(machine.clock_mhz);
-        machine.workqueue = WorkqueueCosts::at_clock(machine.clock_mhz);
+    if let Some(clock_mhz) = top.int(walk, "clock_mhz") {
+        machine.clock_mhz = clock_mhz;
+        machine.costs = KernelCosts::at_clock(clock_mhz);
+        machine.locks = LockCosts::at_clock(clock_mhz);
+        machine.workqueue = WorkqueueCosts::at_clock(clock_mhz);
     }
-    if let Some(name) = top.string("name") {
-        machine.name = name;
-    }
-    machine.title = top.string("title").unwrap_or_else(|| machine.name.clone());
-    read_kernel(top, &mut machine);
-    let places = shape::read(top, faults);
-    let l3_as_numa = top.bool("l3_as_numa").unwrap_or(false);
+    set(&mut machine.name, top.text(walk, "name"));
+    machine.title = top.text(walk, "title").unwrap_or_else(|| machine.name.clone());
+    read_kernel(walk, top, &mut machine);
+    let l3_as_numa = top.switch(walk, "l3_as_numa").unwrap_or(false);
+    let places = shape::read(walk, top, l3_as_numa);
     let n_nodes = places.as_ref().map(|p| p.iter().map(|p| p.node + 1).max().unwrap_or(1));
-    let distance = numa::read(top, n_nodes, l3_as_numa);
-    let reclaim_distance = top.int("reclaim_distance", 10..=255).unwrap_or(30) as u32;
-    numbers::latency(top, places.as_deref(), &mut machine.line, faults);
-    numbers::caches(top, &mut machine.caches, faults);
-    numbers::cstates(top, &mut machine.cstates, faults);
-    numbers::costs(top, &mut machine.costs, faults);
-    numbers::locks(top, &mut machine.locks, faults);
-    numbers::workqueue(top, &mut machine.workqueue, faults);
-    numbers::smt(top, &mut machine.smt, faults);
+    let distance = numa::read(walk, top, n_nodes, l3_as_numa);
+    let reclaim_distance = top.int(walk, "reclaim_distance").unwrap_or(30);
+    numbers::latency(walk, top, places.as_deref(), &mut machine.line);
+    numbers::caches(walk, top, &mut machine.caches);
+    numbers::cstates(walk, top, &mut machine.cstates);
+    numbers::costs(walk, top, &mut machine.costs);
+    numbers::locks(walk, top, &mut machine.locks);
+    numbers::workqueue(walk, top, &mut machine.workqueue);
+    numbers::smt(walk, top, &mut machine.smt);
     let n_cpus = places.as_ref().map(Vec::len);
-    company::background(top, n_cpus, &mut machine.background, faults);
-    company::variation(top, &mut machine.variation, faults);
-    sources::read(top, &mut machine.sources, faults);
-    if !faults.is_empty() || top.has_faults() {
-        return None;
-    }
-    let places = places?;
+    company::background(walk, top, n_cpus, &mut machine.background);
+    company::variation(walk, top, &mut machine.variation);
+    sources::read(walk, top, &mut machine.sources);
+    let places = places.filter(|_| walk.faults.is_empty())?;
     let distance = distance.unwrap_or_else(|| default_distance(&places));
     machine.place(places, distance, reclaim_distance);
     Some(machine)
 }
 
-fn read_kernel(top: &mut Section, machine: &mut Machine) {
-    let tick_ns_max = 1_000_000_000 / *HZ.start();
-    if let Some(hz) = top.int("hz", HZ) {
-        machine.hz = hz as u32;
-    }
-    if let Some(skew) = top.int_within("tick_skew_ns", 0..=machine.tick_ns(), 0..=tick_ns_max) {
-        machine.tick_skew_ns = skew;
-    }
-    if let Some(gib) = top.int("memory_gib", 1..=1024 * 1024) {
-        machine.memory_gib = gib as u32;
-    }
-    if let Some(preemptible) = top.bool("preemptible_kernel") {
-        machine.preemptible_kernel = preemptible;
-    }
-    machine.governor = top.word("governor", &Governor::NAMES).unwrap_or_default();
+fn read_kernel(walk: &mut Walk, top: &Table, machine: &mut Machine) {
+    set(&mut machine.hz, top.int(walk, "hz"));
+    let within_a_tick = 0..=machine.tick_ns();
+    set(&mut machine.tick_skew_ns, top.int_within(walk, "tick_skew_ns", within_a_tick));
+    set(&mut machine.memory_gib, top.int(walk, "memory_gib"));
+    set(&mut machine.preemptible_kernel, top.switch(walk, "preemptible_kernel"));
+    set(&mut machine.governor, top.word(walk, "governor", &Governor::NAMES));
 }

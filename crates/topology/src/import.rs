@@ -25,7 +25,7 @@ pub use synthetic::{is_synthetic, synthetic};
 pub use sysfs::sysfs;
 pub use tree::{FileTree, MemTree};
 
-use crate::{Fault, Machine};
+use crate::Machine;
 
 /// A machine that was made from a dump.
 #[derive(Clone, Debug)]
@@ -34,28 +34,4 @@ pub struct Imported {
     pub machine: Machine,
     /// What the machine does not say although the dump does, one sentence each.
     pub remarks: Vec<String>,
-}
-
-/// A fault in one file of a tree.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TreeFault {
-    /// Path in the tree.
-    pub file: String,
-    /// Text of the file; empty if there is none.
-    pub text: String,
-    /// What is wrong with it.
-    pub fault: Fault,
-}
-
-impl TreeFault {
-    /// A fault of a file as a whole.
-    fn of(file: impl Into<String>, message: impl Into<String>) -> Self {
-        let fault = Fault { span: None, message: message.into(), help: None };
-        Self { file: file.into(), text: String::new(), fault }
-    }
-
-    fn help(mut self, help: impl Into<String>) -> Self {
-        self.fault = self.fault.help(help);
-        self
-    }
 }

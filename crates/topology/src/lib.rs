@@ -10,7 +10,6 @@ mod cpu;
 mod cpuset;
 mod domains;
 pub mod export;
-mod fault;
 mod file;
 mod id_vec;
 pub mod import;
@@ -20,7 +19,6 @@ pub mod show;
 pub use cpu::CpuId;
 pub use cpuset::CpuSet;
 pub use domains::{ChainLink, Domain, DomainId, Group, Level, SchedDomains, SdFlags};
-pub use fault::{Fault, did_you_mean};
 pub use file::{MAX_CPUS, MAX_NODES, from_table, load, schema, write};
 pub use id_vec::{DenseId, IdVec, PerCpu};
 pub use machine::{

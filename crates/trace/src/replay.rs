@@ -12,10 +12,11 @@ mod reconstruct;
 mod sleep_pattern;
 mod thread;
 
+use input::Fault;
 use line::Line;
 use reconstruct::Reconstruction;
 use std::io::{self, BufRead, Read};
-use topology::{Fault, Machine};
+use topology::Machine;
 use workloads::replay::Recording;
 
 /// Bytes that a recording may take in memory, however long its text is.
@@ -39,7 +40,7 @@ pub enum ReplayError {
         /// The line, or its beginning if it is very long.
         text: String,
         /// What is wrong, and where in the line.
-        fault: Fault,
+        fault: Box<Fault>,
     },
     /// The recording as a whole cannot be replayed; the text says why.
     #[error("{0}")]
@@ -95,7 +96,7 @@ fn shown(line: &[u8], number: u64, mut fault: Fault) -> ReplayError {
     let text = String::from_utf8_lossy(&line[..line.len().min(SHOWN_BYTES)]).into_owned();
     let inside = |at: usize| at.min(text.len());
     fault.span = fault.span.map(|span| inside(span.start)..inside(span.end));
-    ReplayError::Line { line: number, text, fault }
+    ReplayError::Line { line: number, text, fault: Box::new(fault) }
 }
 
 #[cfg(test)]

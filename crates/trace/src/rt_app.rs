@@ -12,11 +12,11 @@ mod object;
 mod tables;
 mod task;
 
+use input::{Fault, did_you_mean};
 use jsonc_parser::ast::{Object, Value};
 use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
 use object::{Table, fault, integer, span};
 use tables::Tables;
-use topology::{Fault, did_you_mean};
 use workloads::rt_app::{Attrs, Spec};
 
 /// More threads than this are taken for a mistake.
@@ -75,7 +75,7 @@ pub fn read(text: &str, n_cpus: usize) -> Result<Spec, Vec<Fault>> {
         )]
     })?;
     let Some(value) = parsed.value else {
-        let empty = Fault { span: None, message: "the file is empty".into(), help: None };
+        let empty = Fault::whole("the file is empty");
         return Err(vec![empty]);
     };
     let mut reader =
@@ -204,8 +204,7 @@ impl Reader {
     fn task_named(&mut self, name: &str, at: std::ops::Range<usize>) -> u32 {
         let known = self.tables.tasks.iter().position(|task| task == name);
         known.map(|i| i as u32).unwrap_or_else(|| {
-            let names: Vec<&str> = self.tables.tasks.iter().map(String::as_str).collect();
-            let help = did_you_mean(name, &names);
+            let help = did_you_mean(name, self.tables.tasks.iter().map(String::as_str));
             self.faults.push(Fault::at(at, format!("there is no task `{name}`")).help(help));
             0
         })

@@ -122,10 +122,14 @@ fn key_row(key: &KeyDef) -> Vec<String> {
     let range = match key.kind {
         Kind::Int { min, max } => format!("{} to {}{unit}", bound(min as f64), bound(max as f64)),
         Kind::Float { min, max } => format!("{} to {}{unit}", bound(min), bound(max)),
-        Kind::Bool => "true or false".to_string(),
+        Kind::Bool | Kind::Switch => "true or false".to_string(),
         Kind::Word(words) => words.join(" or "),
         Kind::File => "a path".to_string(),
         Kind::Names => "names".to_string(),
+        Kind::Text => "a text".to_string(),
+        Kind::List(_) => "a list".to_string(),
+        Kind::Table(_) => "a table".to_string(),
+        Kind::Tables(_) => "tables".to_string(),
     };
     vec![key.name.into(), range, default(key.default), key.help.into()]
 }
@@ -133,6 +137,7 @@ fn key_row(key: &KeyDef) -> Vec<String> {
 fn default(default: Fallback) -> String {
     match default {
         Fallback::Required => "required".to_string(),
+        Fallback::Elsewhere => String::new(),
         Fallback::Int(n) => format!("default {n}"),
         Fallback::Float(x) => format!("default {x}"),
         Fallback::Bool(b) => format!("default {b}"),

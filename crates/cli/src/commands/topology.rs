@@ -2,7 +2,7 @@
 
 use crate::args::{ImportFrom, Topology};
 use crate::output::{Stop, note, print};
-use scenario::{Diagnostic, Dump, glue};
+use scenario::{Dump, Fault, glue};
 use std::path::{Path, PathBuf};
 
 /// Runs a command of `schedlab topology`.
@@ -56,7 +56,7 @@ fn dump(from: &ImportFrom) -> Dump<'_> {
 fn load(machine: &Path) -> Result<(glue::Machine, String), Stop> {
     let path = find(machine);
     let machine = scenario::load_machine_file(&path).map_err(|mut faults| {
-        let is_absent = |fault: &&mut Diagnostic| fault.span.is_none() && !path.exists();
+        let is_absent = |fault: &&mut Fault| fault.span.is_none() && !path.exists();
         if let Some(first) = faults.0.first_mut().filter(is_absent).filter(|_| is_name(machine)) {
             first.help = Some(super::list::no_such_machine(machine));
         }

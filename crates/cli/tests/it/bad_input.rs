@@ -176,11 +176,11 @@ fn a_negative_cost() {
         "node_ns = 110",
         "node_ns = -110",
         str![[r#"
-error: `node_ns` is -110; it must be 1 to 100000
+error: `node_ns` must be at least 1
  --> machines/small.toml:6:11
   |
 6 | node_ns = -110
-  |           ^^^^
+  |           ^^^^ allowed: 1 to 100000
 
 error: 1 fault in the input
 
@@ -194,11 +194,11 @@ fn a_machine_without_cpus() {
         "cores_per_llc = 4",
         "cores_per_llc = 4\ncpus = 0",
         str![[r#"
-error: `cpus` is 0; it must be 1 to 8192
+error: `cpus` must be at least 1
  --> machines/small.toml:3:8
   |
 3 | cpus = 0
-  |        ^
+  |        ^ allowed: 1 to 8192
 
 error: 1 fault in the input
 
@@ -212,11 +212,11 @@ fn a_billion_cpus() {
         "cores_per_llc = 4",
         "cores_per_llc = 1000000000",
         str![[r#"
-error: `cores_per_llc` is 1000000000; it must be 1 to 8192
+error: `cores_per_llc` must be at most 8192
  --> machines/small.toml:2:17
   |
 2 | cores_per_llc = 1000000000
-  |                 ^^^^^^^^^^
+  |                 ^^^^^^^^^^ allowed: 1 to 8192
 
 error: 1 fault in the input
 
@@ -237,7 +237,7 @@ error: `cpus` is 15, but 8 cores of 2 make 16
 4 | cpus = 15
   |        ^^
 
-error: `busy` is nan; it must be 0.1 to 1
+error: `busy` must be a finite number
  --> machines/small.toml:5:16
   |
 5 | smt = { busy = nan }

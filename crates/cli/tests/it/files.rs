@@ -110,7 +110,7 @@ error: unknown key `nodens` in [latency]
  --> machines/small.toml:6:1
   |
 6 | nodens = 110
-  | ^^^^^^
+  | ^^^^^^ not a key of this table
   |
   = help: did you mean `node_ns`?
 

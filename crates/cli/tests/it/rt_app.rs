@@ -50,11 +50,11 @@ error: the task `t` has neither an event nor a property `slep`
   |
   = help: did you mean `sleep`?
 
-error: `cpus` is 64; it must be 0 to 7
+error: `cpus` must be at most 7
  --> load.json:3:17
   |
 3 |     "cpus": [0, 64], "mem": 5 }
-  |                 ^^
+  |                 ^^ allowed: 0 to 7
   |
   = help: the machine of the scenario has these CPUs
 

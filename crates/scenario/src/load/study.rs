@@ -5,7 +5,6 @@
 //! scenario. Machines and recordings that are the same at several points are read once.
 
 use super::{MachinePlace, files, find_machine, stem, workload};
-use crate::diag::{Diagnostic, Faults, Source};
 use crate::edit::{self, Edit, Target, Texts, shown};
 use crate::experiment::Experiment;
 use crate::glue::Machine;
@@ -14,8 +13,8 @@ use crate::parse;
 use crate::parse::find;
 use crate::parse::sweep::{self, Sweep};
 use crate::study::{Axis, Point, RUNS_MAX, Study};
-use crate::walk::Walk;
 use crate::workload::WorkloadFile;
+use input::{Fault, Faults, Source, Walk};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
@@ -35,19 +34,19 @@ pub(super) fn study(
     let mut reader = Reader {
         path,
         name: stem(path),
-        walk: Walk { source: source.clone(), faults: Vec::new() },
-        faults: Vec::new(),
+        source: source.clone(),
+        walk: Walk::default(),
         machines: BTreeMap::new(),
         workload_files: BTreeMap::new(),
     };
     let probes: Vec<String> = sets.iter().map(|set| as_toml(set)).collect();
     let found = reader.study(doc, sets, &probes);
-    let mut faults = std::mem::take(&mut reader.walk.faults);
-    faults.append(&mut reader.faults);
+    let mut faults = reader.walk.faults;
     let texts = Texts(texts);
     faults.iter_mut().for_each(|fault| texts.settle(fault));
-    let start = |d: &Diagnostic| d.span.as_ref().map_or(0, |span| span.start);
-    faults.sort_by_key(|d| (d.source.path != source.path, start(d)));
+    let mut faults = Faults::of(faults, source).0;
+    let is_elsewhere = |fault: &Fault| fault.source.as_ref().is_some_and(|s| s.path != source.path);
+    faults.sort_by_key(|fault| (is_elsewhere(fault), fault.start()));
     // The same fault may show at several points of a sweep.
     faults.dedup_by(|a, b| (&a.span, &a.message) == (&b.span, &b.message));
     match found {
@@ -72,9 +71,9 @@ fn quoted(text: &str) -> String {
 struct Reader<'p> {
     path: &'p Path,
     name: String,
+    /// The scenario's text.
+    source: Arc<Source>,
     walk: Walk,
-    /// Those of other files.
-    faults: Vec<Diagnostic>,
     /// Machines by what the points say of them, each with the text of its file.
     machines: BTreeMap<String, Option<(Arc<Machine>, String)>>,
     /// Files of workloads by what the points say of them, each with a text for the fingerprint.
@@ -125,8 +124,7 @@ impl Reader<'_> {
                 Ok((words, _)) => words,
                 Err(why) => {
                     let hint = "write KEY=VALUE, such as workload.clients=64";
-                    let fault = self.walk.at(place, why).help(hint);
-                    self.walk.fault(fault);
+                    self.walk.fault(Fault::at(place, why).help(hint));
                     continue;
                 }
             };
@@ -165,8 +163,7 @@ impl Reader<'_> {
 
     fn put<'a>(&mut self, doc: &mut DeTable<'a>, edit: &Edit<'a>) {
         if let Err(name) = edit::apply(doc, edit) {
-            let fault = self.walk.at(edit.key.clone(), format!("`{name}` is not a table"));
-            self.walk.fault(fault);
+            self.walk.fault(Fault::at(edit.key.clone(), format!("`{name}` is not a table")));
         }
     }
 
@@ -179,7 +176,7 @@ impl Reader<'_> {
             let experiment = self.point(doc, &doc.sweep.at(idx), sets);
             // A point that is wrong does not keep others from being read: their faults are told.
             let Some(experiment) = experiment.filter(|_| self.walk.faults.is_empty()) else {
-                if self.walk.faults.len() + self.faults.len() >= Faults::SHOWN_MAX {
+                if self.walk.faults.len() >= Faults::SHOWN_MAX {
                     break;
                 }
                 continue;
@@ -206,12 +203,11 @@ impl Reader<'_> {
         if n_runs <= RUNS_MAX {
             return Some(());
         }
-        let fault = self
-            .walk
-            .at(sweep.place.clone(), format!("this sweep has more than {RUNS_MAX} runs"))
-            .label("points x variants x seeds")
-            .help("take fewer values, or split it into several scenarios");
-        self.walk.fault(fault);
+        self.walk.fault(
+            Fault::at(sweep.place.clone(), format!("this sweep has more than {RUNS_MAX} runs"))
+                .label("points x variants x seeds")
+                .help("take fewer values, or split it into several scenarios"),
+        );
         None
     }
 
@@ -236,7 +232,7 @@ impl Reader<'_> {
         let at = doc.sweep.words(at);
         experiment.workload.file_hash =
             file_text.as_deref().map_or(String::new(), |t| fingerprint([t]));
-        let own_text = self.walk.source.text.clone();
+        let own_text = self.source.text.clone();
         let texts = [Some(own_text), machine_text, file_text].into_iter().flatten();
         let texts: Vec<String> = texts.chain(sets.iter().cloned()).chain(at.clone()).collect();
         experiment.hash = fingerprint(texts.iter().map(String::as_str));
@@ -263,11 +259,10 @@ impl Reader<'_> {
         };
         match workload.get(key.as_str()) {
             Some(stated) => {
-                let fault = self
-                    .walk
-                    .at(stated.span(), format!("[find] searches `{key}`"))
-                    .help("leave it out here, or remove [find]");
-                self.walk.fault(fault);
+                self.walk.fault(
+                    Fault::at(stated.span(), format!("[find] searches `{key}`"))
+                        .help("leave it out here, or remove [find]"),
+                );
             }
             None => {
                 workload.insert(Spanned::new(low.span(), key.into()), low);
@@ -288,8 +283,9 @@ impl Reader<'_> {
         }
         let of_sweep = edits.iter().filter(|edit| matches!(edit.target, Target::Machine(_)));
         let changes: Vec<Edit<'_>> = doc.of_machine.iter().chain(of_sweep).cloned().collect();
-        let place = MachinePlace { scenario: self.path, name: &self.name, changes: &changes };
-        let found = find_machine(&mut self.walk, there, &place, &mut self.faults);
+        let (scenario, source, name) = (self.path, &*self.source, &*self.name);
+        let place = MachinePlace { scenario, source, name, changes: &changes };
+        let found = find_machine(&mut self.walk, there, &place);
         self.machines.insert(said, found.clone());
         found
     }
@@ -304,8 +300,9 @@ impl Reader<'_> {
         if let Some(known) = self.workload_files.get(&said) {
             return known.clone();
         }
-        let place = workload::Place { doc: there, scenario: self.path, machine };
-        let found = workload::file(&mut self.walk, &place, &mut self.faults);
+        let (scenario, source) = (self.path, &*self.source);
+        let place = workload::Place { doc: there, scenario, source, machine };
+        let found = workload::file(&mut self.walk, &place);
         self.workload_files.insert(said, found.clone());
         found
     }

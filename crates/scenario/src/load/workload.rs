@@ -1,14 +1,12 @@
 //! The file that a workload is made from: rt-app's JSON, or a recording.
 
 use super::{
-    MachinePlace, beside, fault_of_file, machine_file, neighboring_text, open_text, synthetic,
-    unreadable, why,
+    MachinePlace, beside, machine_file, neighboring_text, open_text, synthetic, unreadable, why,
 };
-use crate::diag::{Diagnostic, Source};
 use crate::glue::{self, Machine, RecordingError};
 use crate::hash::HashingReader;
-use crate::walk::{Node, Walk, did_you_mean};
 use crate::workload::WorkloadFile;
+use input::{Fault, Faults, Node, Source, Walk, did_you_mean};
 use std::borrow::Cow;
 use std::io::BufReader;
 use std::path::Path;
@@ -22,44 +20,33 @@ const BUFFER_BYTES: usize = 1 << 18;
 pub(super) struct Place<'a> {
     pub doc: &'a DeTable<'a>,
     pub scenario: &'a Path,
+    /// The scenario's text.
+    pub source: &'a Source,
     /// What the workload is to run on; without it CPUs are not checked, and recordings not read.
     pub machine: Option<&'a Machine>,
 }
 
 /// The file that the workload names, and a text for the fingerprint; nothing if the workload needs
 /// none, or if it is wrong.
-pub(super) fn file(
-    walk: &mut Walk,
-    place: &Place<'_>,
-    faults: &mut Vec<Diagnostic>,
-) -> Option<(WorkloadFile, String)> {
+pub(super) fn file(walk: &mut Walk, place: &Place<'_>) -> Option<(WorkloadFile, String)> {
     let table = place.doc.get("workload")?.get_ref().as_table()?;
     let kind = table.get("kind")?.get_ref().as_str()?;
     let node = table.get("file")?;
     match kind {
-        "rt-app" => rt_app(walk, place, node, faults),
-        "perf-script" => recording(walk, place, table, node, faults),
+        "rt-app" => rt_app(walk, place, node),
+        "perf-script" => recording(walk, place, table, node),
         _ => None,
     }
 }
 
-fn rt_app(
-    walk: &mut Walk,
-    place: &Place<'_>,
-    node: Node<'_>,
-    faults: &mut Vec<Diagnostic>,
-) -> Option<(WorkloadFile, String)> {
+fn rt_app(walk: &mut Walk, place: &Place<'_>, node: Node<'_>) -> Option<(WorkloadFile, String)> {
     let file = node.get_ref().as_str()?;
     let (path, text) = neighboring_text(walk, node, place.scenario, file, "rt-app file")?;
     let source = Source::new(path.display().to_string(), text);
     let n_cpus = place.machine.map_or(glue::CPUS_MAX, Machine::n_cpus);
-    match glue::load_rt_app(&source.text, n_cpus) {
-        Ok(spec) => Some((WorkloadFile::RtApp(Arc::new(spec)), source.text.clone())),
-        Err(list) => {
-            faults.extend(list.into_iter().map(|f| fault_of_file(&source, f)));
-            None
-        }
-    }
+    let spec = glue::load_rt_app(&source.text, n_cpus);
+    let spec = walk.keep(spec.map_err(|faults| Faults::of(faults, &source)))?;
+    Some((WorkloadFile::RtApp(Arc::new(spec)), source.text.clone()))
 }
 
 /// Recordings may be long: they are read line by line.
@@ -68,11 +55,10 @@ fn recording(
     place: &Place<'_>,
     table: &DeTable<'_>,
     node: Node<'_>,
-    faults: &mut Vec<Diagnostic>,
 ) -> Option<(WorkloadFile, String)> {
     let file = node.get_ref().as_str()?;
     let path = beside(place.scenario, file);
-    let (machine, machine_text) = recorded_on(walk, place, table, faults)?;
+    let (machine, machine_text) = recorded_on(walk, place, table)?;
     let timed = names(table.get("timed"));
     let loaded = open_text(&path).map_err(RecordingError::Io).and_then(|text| {
         let mut reader = HashingReader::new(BufReader::with_capacity(BUFFER_BYTES, text));
@@ -85,7 +71,7 @@ fn recording(
             Some((WorkloadFile::Recording(Arc::new(recording)), machine_text + &hash))
         }
         Err(error) => {
-            cannot_replay(walk, node, &path, error, faults);
+            cannot_replay(walk, node, &path, error);
             None
         }
     }
@@ -97,26 +83,18 @@ fn recorded_on<'a>(
     walk: &mut Walk,
     place: &Place<'a>,
     table: &DeTable<'_>,
-    faults: &mut Vec<Diagnostic>,
 ) -> Option<(Cow<'a, Machine>, String)> {
     let Some(node) = table.get("recorded_on") else {
         return Some((Cow::Borrowed(place.machine?), String::new()));
     };
     let text = node.get_ref().as_str()?;
-    let found = match glue::is_synthetic(text) {
-        true => synthetic(walk, node, text),
-        false => {
-            let place = MachinePlace { scenario: place.scenario, name: "", changes: &[] };
-            machine_file(walk, node, &place, text)?
-        }
+    let Place { scenario, source, .. } = *place;
+    let place = MachinePlace { scenario, source, name: "", changes: &[] };
+    let (machine, text) = match glue::is_synthetic(text) {
+        true => (synthetic(walk, node, &place, text)?, String::new()),
+        false => machine_file(walk, node, &place, text)?,
     };
-    match found {
-        Ok((machine, text)) => Some((Cow::Owned(machine), text)),
-        Err(list) => {
-            faults.extend(list);
-            None
-        }
-    }
+    Some((Cow::Owned(machine), text))
 }
 
 /// Names that are separated by commas.
@@ -130,29 +108,23 @@ fn are_known(walk: &mut Walk, node: Option<Node<'_>>, wanted: &[&str], known: &[
     let known = || known.iter().map(String::as_str);
     let unknown = wanted.iter().find(|name| !known().any(|known| known == **name));
     if let (Some(name), Some(node)) = (unknown, node) {
-        let fault = walk
-            .at(node.span(), format!("no thread of the recording is named `{name}`"))
-            .help(did_you_mean(name, known()));
-        walk.fault(fault);
+        walk.fault(
+            Fault::at(node.span(), format!("no thread of the recording is named `{name}`"))
+                .help(did_you_mean(name, known())),
+        );
     }
 }
 
-fn cannot_replay(
-    walk: &mut Walk,
-    node: Node<'_>,
-    path: &Path,
-    error: RecordingError,
-    faults: &mut Vec<Diagnostic>,
-) {
+fn cannot_replay(walk: &mut Walk, node: Node<'_>, path: &Path, error: RecordingError) {
     let shown = path.display().to_string();
     match error {
         RecordingError::Io(error) => {
-            let fault = unreadable(walk, node, path, "recording", &why(error));
+            let fault = unreadable(node, path, "recording", &why(error));
             walk.fault(fault);
         }
         RecordingError::Line { line, text, fault } => {
-            faults.push(fault_of_file(&Source::part(shown, text, line as usize), fault));
+            walk.fault(fault.of(&Source::part(shown, text, line as usize)));
         }
-        RecordingError::Whole(message) => faults.push(Diagnostic::of_file(shown, message)),
+        RecordingError::Whole(message) => walk.fault(Fault::of_file(shown, message)),
     }
 }

@@ -10,7 +10,7 @@
 use super::published::metric_named;
 use crate::find::{Condition, FOUND, Find};
 use crate::registry::{FIND, KeyDef, Kind, PRECISION, WorkloadDef};
-use crate::walk::{Node, Walk, did_you_mean};
+use input::{Fault, Node, Walk, did_you_mean};
 use std::ops::Range;
 use toml::de::{DeTable, DeValue};
 
@@ -64,26 +64,29 @@ fn key(
         let name: &str = word.get_ref();
         let Some(key) = numbers().find(|key| key.name == name) else {
             let known = numbers().map(|key| key.name).chain(FIND.iter().map(|own| own.name));
-            let fault = walk
-                .at(word.span(), format!("workload `{}` has no load `{name}`", workload.kind))
+            walk.fault(
+                Fault::at(
+                    word.span(),
+                    format!("workload `{}` has no load `{name}`", workload.kind),
+                )
                 .label("a key of the workload that is a number is searched")
-                .help(did_you_mean(name, known));
-            walk.fault(fault);
+                .help(did_you_mean(name, known)),
+            );
             return None;
         };
         if found.replace(key).is_some() {
-            let fault = walk
-                .at(word.span(), "[find] searches one key at a time")
-                .help("put the other one into [workload], or sweep it");
-            walk.fault(fault);
+            walk.fault(
+                Fault::at(word.span(), "[find] searches one key at a time")
+                    .help("put the other one into [workload], or sweep it"),
+            );
             return None;
         }
     }
     if found.is_none() {
-        let fault = walk
-            .at(node.span(), "[find] names no key to search")
-            .help("such as rps = \"latency_p99 <= 50 ms\"");
-        walk.fault(fault);
+        walk.fault(
+            Fault::at(node.span(), "[find] names no key to search")
+                .help("such as rps = \"latency_p99 <= 50 ms\""),
+        );
     }
     found
 }
@@ -97,21 +100,18 @@ fn condition(walk: &mut Walk, node: Node<'_>) -> Option<Condition> {
         None => (false, text.split_once(">=")),
     };
     let Some((name, limit)) = parts else {
-        let fault = walk.at(node.span(), "a condition has `<=` or `>=` in it").help(HINT);
-        walk.fault(fault);
+        walk.fault(Fault::at(node.span(), "a condition has `<=` or `>=` in it").help(HINT));
         return None;
     };
     let metric = metric_named(walk, name.trim(), node.span())?;
     if metric.name == FOUND {
-        let fault = walk.at(node.span(), format!("`{FOUND}` is what [find] comes to")).help(HINT);
-        walk.fault(fault);
+        walk.fault(Fault::at(node.span(), format!("`{FOUND}` is what [find] comes to")).help(HINT));
         return None;
     }
     match amount(limit.trim(), metric.unit) {
         Ok(limit) => Some(Condition { metric: name.trim().to_string(), at_most, limit }),
         Err(why) => {
-            let fault = walk.at(node.span(), why).help(HINT);
-            walk.fault(fault);
+            walk.fault(Fault::at(node.span(), why).help(HINT));
             None
         }
     }
@@ -149,10 +149,10 @@ fn range_of(walk: &mut Walk, node: Node<'_>, key: &'static KeyDef) -> Option<[f6
         [low, high] if 0.0 < low && low < high => Some([low, high]),
         _ => {
             let place: Range<usize> = node.span();
-            let fault = walk
-                .at(place, "`range` must be two numbers above 0, the smaller one first")
-                .help("the search begins at its ends");
-            walk.fault(fault);
+            walk.fault(
+                Fault::at(place, "`range` must be two numbers above 0, the smaller one first")
+                    .help("the search begins at its ends"),
+            );
             None
         }
     }

@@ -2,7 +2,7 @@
 
 use crate::experiment::Published;
 use crate::registry::{METRICS, MetricDef, PUBLISHED, metric, names};
-use crate::walk::{Node, Walk, did_you_mean};
+use input::{Fault, Node, Walk, did_you_mean};
 use toml::de::DeTable;
 
 /// Reads all published rows; `variants` are the names that exist.
@@ -11,14 +11,13 @@ pub(super) fn published(walk: &mut Walk, doc: &DeTable<'_>, variants: &[String])
         return Vec::new();
     };
     let mut rows: Vec<Published> = Vec::new();
-    for (node, table) in walk.tables(list, "published") {
+    for (node, table) in walk.tables(list, "published").unwrap_or_default() {
         let Some(row) = row(walk, node, table, variants) else {
             continue;
         };
         if rows.iter().any(|r| r.variant == row.variant && r.metric == row.metric) {
             let message = format!("`{}` of `{}` is published twice", row.metric, row.variant);
-            let fault = walk.at(node.span(), message).label("the second row");
-            walk.fault(fault);
+            walk.fault(Fault::at(node.span(), message).label("the second row"));
         }
         rows.push(row);
     }
@@ -63,10 +62,10 @@ fn variant(walk: &mut Walk, node: Node<'_>, variants: &[String]) -> Option<Strin
         return Some(name.to_string());
     }
     if !variants.is_empty() {
-        let fault = walk
-            .at(node.span(), format!("no variant is named `{name}`"))
-            .help(did_you_mean(name, variants.iter().map(String::as_str)));
-        walk.fault(fault);
+        walk.fault(
+            Fault::at(node.span(), format!("no variant is named `{name}`"))
+                .help(did_you_mean(name, variants.iter().map(String::as_str))),
+        );
     }
     None
 }
@@ -90,11 +89,10 @@ pub(super) fn metric_named(
     if found.is_none() {
         let names: Vec<String> = METRICS.iter().flat_map(MetricDef::names).collect();
         let near = crate::registry::nearest(name, names.iter().map(String::as_str));
-        let fault = walk.at(place, format!("unknown metric `{name}`")).help(match near {
+        walk.fault(Fault::at(place, format!("unknown metric `{name}`")).help(match near {
             Some(near) => format!("did you mean `{near}`?"),
             None => "`schedlab list metrics` prints all of them".to_string(),
-        });
-        walk.fault(fault);
+        }));
     }
     found
 }
@@ -102,10 +100,10 @@ pub(super) fn metric_named(
 fn number(walk: &mut Walk, node: Node<'_>, key: &str) -> Option<f64> {
     let value = walk.number(node, key)?;
     if value < 0.0 {
-        let fault = walk
-            .at(node.span(), format!("`{key}` must not be negative"))
-            .label("give the measured value itself, not its change");
-        walk.fault(fault);
+        walk.fault(
+            Fault::at(node.span(), format!("`{key}` must not be negative"))
+                .label("give the measured value itself, not its change"),
+        );
         return None;
     }
     Some(value)
@@ -120,7 +118,6 @@ fn unit(walk: &mut Walk, node: Node<'_>, def: &MetricDef) {
             "" => format!("metric `{}` is a plain count, without a unit", def.name),
             known => format!("metric `{}` is in {known}, not in `{unit}`", def.name),
         };
-        let fault = walk.at(node.span(), message).help("convert the value");
-        walk.fault(fault);
+        walk.fault(Fault::at(node.span(), message).help("convert the value"));
     }
 }

@@ -4,8 +4,8 @@ use super::published::known_metric;
 use crate::edit::{self, Edit, Placed, Target, Texts, shown};
 use crate::registry::SWEEP;
 use crate::study::Axis;
-use crate::walk::{Node, Walk};
 use crate::workload::WorkloadSpec;
+use input::{Fault, Node, Walk};
 use std::collections::BTreeSet;
 use std::ops::Range;
 use toml::de::{DeTable, DeValue};
@@ -160,10 +160,10 @@ pub(crate) fn sweep<'a>(walk: &mut Walk, doc: &DeTable<'a>, node: &Placed<'a>) -
         return sweep;
     }
     if sweep.axes.is_empty() {
-        let fault = walk
-            .at(node.span(), "[sweep] names no key")
-            .help("such as clients = [1, 2, 4, 8]: a key of the workload, or a tunable");
-        walk.fault(fault);
+        walk.fault(
+            Fault::at(node.span(), "[sweep] names no key")
+                .help("such as clients = [1, 2, 4, 8]: a key of the workload, or a tunable"),
+        );
     }
     if let Some(node) = table.get("zip") {
         sweep.zip = walk.switch(node, "zip").unwrap_or(false);
@@ -201,14 +201,14 @@ fn axes<'a>(
                 axes_found.extend(axis(walk, doc, key, node.span(), values.iter().cloned()));
             }
             _ => {
-                let fault = walk
-                    .at(node.span(), format!("`{}` has one value here", above.join(".")))
-                    .label("a sweep needs a list of them")
-                    .help(format!(
-                        "write [{}], or put the key where it belongs",
-                        shown(node.get_ref())
-                    ));
-                walk.fault(fault);
+                walk.fault(
+                    Fault::at(node.span(), format!("`{}` has one value here", above.join(".")))
+                        .label("a sweep needs a list of them")
+                        .help(format!(
+                            "write [{}], or put the key where it belongs",
+                            shown(node.get_ref())
+                        )),
+                );
             }
         }
         above.pop();
@@ -225,10 +225,10 @@ fn axis<'a>(
     let values: Vec<Placed<'a>> = values.collect();
     let key = words.join(".");
     if values.is_empty() {
-        let fault = walk
-            .at(list, format!("the list of values of `{key}` is empty"))
-            .help("a sweep needs at least one value of each key");
-        walk.fault(fault);
+        walk.fault(
+            Fault::at(list, format!("the list of values of `{key}` is empty"))
+                .help("a sweep needs at least one value of each key"),
+        );
         return None;
     }
     let mut seen = BTreeSet::new();
@@ -236,8 +236,7 @@ fn axis<'a>(
         let text = shown(value.get_ref());
         if seen.contains(&text) {
             let message = format!("the value {text} of `{key}` is given twice");
-            let fault = walk.at(value.span(), message);
-            walk.fault(fault);
+            walk.fault(Fault::at(value.span(), message));
         }
         seen.insert(text);
     }
@@ -250,8 +249,7 @@ fn must_differ(walk: &mut Walk, axes: &[SweepAxis<'_>]) {
     for (idx, axis) in axes.iter().enumerate() {
         if let Some(first) = axes[..idx].iter().find(|other| other.target == axis.target) {
             let message = format!("`{}` is `{}`, which is swept already", axis.key, first.key);
-            let fault = walk.at(axis.place.clone(), message).help("keep one of the two lists");
-            walk.fault(fault);
+            walk.fault(Fault::at(axis.place.clone(), message).help("keep one of the two lists"));
         }
     }
 }
@@ -264,10 +262,9 @@ fn must_pair(walk: &mut Walk, sweep: &Sweep<'_>) {
     for axis in sweep.axes.iter().filter(|axis| axis.values.len() != first.values.len()) {
         let (n, wanted) = (axis.values.len(), first.values.len());
         let message = format!("`{}` has {n} values, `{}` {wanted}", axis.key, first.key);
-        let fault = walk.at(axis.place.clone(), message).help(
+        walk.fault(Fault::at(axis.place.clone(), message).help(
             "with `zip` all keys have the same number of values; without it they are combined",
-        );
-        walk.fault(fault);
+        ));
     }
 }
 
@@ -284,10 +281,10 @@ fn relative_to(
     let mut chosen = Vec::new();
     for part in text.split(',') {
         let Some((key, value)) = part.split_once('=') else {
-            let fault = walk
-                .at(node.span(), "`relative_to` names no point")
-                .help("write KEY=VALUE, such as \"clients=1\"");
-            walk.fault(fault);
+            walk.fault(
+                Fault::at(node.span(), "`relative_to` names no point")
+                    .help("write KEY=VALUE, such as \"clients=1\""),
+            );
             return Vec::new();
         };
         let words: Vec<String> = key.trim().split('.').map(str::to_string).collect();
@@ -300,8 +297,7 @@ fn relative_to(
             && chosen.iter().any(|(known, _)| *known == axis)
         {
             let message = format!("`relative_to` names `{}` twice", sweep.axes[axis].key);
-            let fault = walk.at(node.span(), message).help("a point has one value of each key");
-            walk.fault(fault);
+            walk.fault(Fault::at(node.span(), message).help("a point has one value of each key"));
             return Vec::new();
         }
         chosen.extend(found.map(|(axis, _)| (axis, value.to_string())));
@@ -320,18 +316,17 @@ fn value_of(
     let Some(idx) = sweep.axis_of(target) else {
         let known = sweep.axes.iter().map(|axis| axis.key.as_str());
         let help = format!("it sweeps {}", known.collect::<Vec<_>>().join(", "));
-        let fault = walk.at(place, "[sweep] has no values of this key").help(help);
-        walk.fault(fault);
+        walk.fault(Fault::at(place, "[sweep] has no values of this key").help(help));
         return None;
     };
     let axis = &sweep.axes[idx];
     let values: Vec<String> = axis.values.iter().map(|v| shown(v.get_ref())).collect();
     let found = values.iter().position(|known| known == value);
     if found.is_none() {
-        let fault = walk
-            .at(place, format!("no point of the sweep has `{}` = {value}", axis.key))
-            .help(format!("its values: {}", values.join(", ")));
-        walk.fault(fault);
+        walk.fault(
+            Fault::at(place, format!("no point of the sweep has `{}` = {value}", axis.key))
+                .help(format!("its values: {}", values.join(", "))),
+        );
     }
     Some((idx, found?))
 }
@@ -381,8 +376,7 @@ fn row_at(
         let (axis, value) = value_of(walk, sweep, &target, &shown(node.get_ref()), node.span())?;
         if at[axis].replace(value).is_some() {
             let message = format!("`{}` is given twice here", sweep.axes[axis].key);
-            let fault = walk.at(place, message).help("a row belongs to one point");
-            walk.fault(fault);
+            walk.fault(Fault::at(place, message).help("a row belongs to one point"));
             return None;
         }
     }
@@ -393,19 +387,22 @@ fn row_at(
         }
         if value.is_none() {
             let values: Vec<String> = axis.values.iter().map(|v| shown(v.get_ref())).collect();
-            let fault = walk
-                .at(row.span(), format!("this published row does not say its `{}`", axis.key))
+            walk.fault(
+                Fault::at(
+                    row.span(),
+                    format!("this published row does not say its `{}`", axis.key),
+                )
                 .label("which point of the sweep was measured?")
-                .help(format!("write at = {{ {} = {} }}", axis.key, values[0]));
-            walk.fault(fault);
+                .help(format!("write at = {{ {} = {} }}", axis.key, values[0])),
+            );
         }
     }
     let at: Vec<usize> = at.into_iter().collect::<Option<_>>()?;
     if sweep.zip && at.windows(2).any(|pair| pair[0] != pair[1]) {
-        let fault = walk
-            .at(row.span(), "no point of the sweep has these values together")
-            .help("with `zip` the first values belong together, then the second ones");
-        walk.fault(fault);
+        walk.fault(
+            Fault::at(row.span(), "no point of the sweep has these values together")
+                .help("with `zip` the first values belong together, then the second ones"),
+        );
         return None;
     }
     Some(sweep.values(&at))
@@ -432,10 +429,10 @@ pub(crate) fn no_points(walk: &mut Walk, doc: &DeTable<'_>) {
     let list = doc.get("published").and_then(|node| node.get_ref().as_array());
     for row in list.into_iter().flatten() {
         if let Some(node) = row.get_ref().get("at") {
-            let fault = walk
-                .at(node.span(), "this scenario has no [sweep] whose point this could be")
-                .help("remove it");
-            walk.fault(fault);
+            walk.fault(
+                Fault::at(node.span(), "this scenario has no [sweep] whose point this could be")
+                    .help("remove it"),
+            );
         }
     }
 }

@@ -6,7 +6,7 @@ use crate::registry::{
     self, Class, FEATURES, TUNABLES, TunableDef, VARIANT, Value, WorkloadDef, names, nearest,
 };
 use crate::run_spec::{Feature, PolicyKind};
-use crate::walk::{Node, Walk, did_you_mean};
+use input::{Fault, Node, Walk, did_you_mean};
 use std::ops::Range;
 use toml::de::{DeTable, DeValue};
 
@@ -24,10 +24,9 @@ pub(super) fn variants(
     let mut seen = Seen { workload, ..Seen::default() };
     let mut variants = Vec::new();
     let faults_before = walk.faults.len();
-    let tables = walk.tables(list, "variant");
+    let tables = walk.tables(list, "variant").unwrap_or_default();
     if tables.is_empty() && walk.faults.len() == faults_before {
-        let fault = walk.at(list.span(), "there is no variant to run");
-        walk.fault(fault);
+        walk.fault(Fault::at(list.span(), "there is no variant to run"));
     }
     for (node, table) in tables {
         variants.extend(variant(walk, node, table, outer, &mut seen));
@@ -67,10 +66,10 @@ fn variant<'a>(
     let choice = policy_choice(walk, table, outer);
     if !choice.stated && !seen.policy_missing {
         seen.policy_missing = true;
-        let fault = walk
-            .at(node.span(), "this variant has no policy")
-            .help("write `policy = \"cfs\"` at the top for all variants, or in each of them");
-        walk.fault(fault);
+        walk.fault(
+            Fault::at(node.span(), "this variant has no policy")
+                .help("write `policy = \"cfs\"` at the top for all variants, or in each of them"),
+        );
     }
     let features = table.get("features").map_or_else(Vec::new, |n| features(walk, n, choice));
     let tunables = table.get("tunables").map_or_else(Vec::new, |n| tunables(walk, n, choice));
@@ -102,11 +101,11 @@ fn name<'a>(
     let node = walk.required("this variant", place, table, &names(VARIANT), "name")?;
     let name = walk.name(node, "name")?.to_string();
     if seen.names.contains(&name) {
-        let fault = walk
-            .at(node.span(), format!("two variants are named `{name}`"))
-            .label("the second one")
-            .help("results are told apart by name: give each variant its own");
-        walk.fault(fault);
+        walk.fault(
+            Fault::at(node.span(), format!("two variants are named `{name}`"))
+                .label("the second one")
+                .help("results are told apart by name: give each variant its own"),
+        );
         seen.name_faults = true;
     }
     seen.names.push(name.clone());
@@ -119,11 +118,11 @@ fn baseline(walk: &mut Walk, table: &DeTable<'_>, name: Option<&str>, seen: &mut
     };
     let here = walk.switch(node, "baseline") == Some(true);
     if here && let Some(first) = &seen.baseline {
-        let fault = walk
-            .at(node.span(), "more than one variant is the baseline")
-            .label(format!("`{first}` is one already"))
-            .help("remove one: every variant is compared with a single baseline");
-        walk.fault(fault);
+        walk.fault(
+            Fault::at(node.span(), "more than one variant is the baseline")
+                .label(format!("`{first}` is one already"))
+                .help("remove one: every variant is compared with a single baseline"),
+        );
     } else if here {
         seen.baseline = Some(name.unwrap_or("an unnamed variant").to_string());
     }
@@ -136,8 +135,7 @@ fn features(walk: &mut Walk, list: Node<'_>, choice: PolicyChoice) -> Vec<Featur
         && policy.0.class != Class::Fair
     {
         let message = format!("policy `{}` has no features", policy.name());
-        let fault = walk.at(list.span(), message).help("remove them");
-        walk.fault(fault);
+        walk.fault(Fault::at(list.span(), message).help("remove them"));
         return Vec::new();
     }
     let mut features: Vec<Feature> = Vec::new();
@@ -151,8 +149,7 @@ fn features(walk: &mut Walk, list: Node<'_>, choice: PolicyChoice) -> Vec<Featur
                     true => format!("feature `{feature}` is given twice"),
                     false => format!("features `{earlier}` and `{feature}` contradict each other"),
                 };
-                let fault = walk.at(node.span(), message).help("keep one of the two");
-                walk.fault(fault);
+                walk.fault(Fault::at(node.span(), message).help("keep one of the two"));
             }
             None => {
                 only_one_shared_queue(walk, node, &features, feature);
@@ -183,8 +180,7 @@ fn parts_without_the_whole(
                 Some(_) => format!("write \"{whole}\" in place of \"NO_{whole}\""),
                 None => format!("add \"{whole}\" to the list"),
             };
-            let fault = walk.at(list.span(), message).help(help);
-            walk.fault(fault);
+            walk.fault(Fault::at(list.span(), message).help(help));
         }
     }
 }
@@ -196,11 +192,11 @@ fn only_one_shared_queue(walk: &mut Walk, node: Node<'_>, earlier: &[Feature], f
         && is_one(&feature)
     {
         let message = format!("features `{other}` and `{feature}` exclude each other");
-        let fault = walk
-            .at(node.span(), message)
-            .label("one shared queue per CPU")
-            .help("keep one of the two: SWQUEUE is the first version of what became SHARED_RUNQ");
-        walk.fault(fault);
+        walk.fault(
+            Fault::at(node.span(), message).label("one shared queue per CPU").help(
+                "keep one of the two: SWQUEUE is the first version of what became SHARED_RUNQ",
+            ),
+        );
     }
 }
 
@@ -208,8 +204,7 @@ fn feature_word<'a>(walk: &mut Walk, node: Node<'a>) -> Option<&'a str> {
     if let DeValue::String(word) = node.get_ref() {
         return Some(word);
     }
-    let fault = walk.at(node.span(), "a feature is a name in quotes").help("such as \"SWQUEUE\"");
-    walk.fault(fault);
+    walk.fault(Fault::at(node.span(), "a feature is a name in quotes").help("such as \"SWQUEUE\""));
     None
 }
 
@@ -234,11 +229,11 @@ fn feature(walk: &mut Walk, node: Node<'_>, choice: PolicyChoice) -> Option<Feat
         Some(name) => format!("did you mean `{no}{name}`?"),
         None => "`schedlab list features` prints all of them".to_string(),
     };
-    let fault = walk
-        .at(node.span(), format!("unknown feature `{word}`"))
-        .label("no feature has this name")
-        .help(help);
-    walk.fault(fault);
+    walk.fault(
+        Fault::at(node.span(), format!("unknown feature `{word}`"))
+            .label("no feature has this name")
+            .help(help),
+    );
     None
 }
 
@@ -252,11 +247,11 @@ fn not_in_kernel(
 ) {
     let (policy, rules) = (choice.kind.map_or("", PolicyKind::name), choice.rules.unwrap_or("?"));
     let message = format!("policy `{policy}` with the rules of {rules} has no {what}");
-    let fault = walk
-        .at(place, message)
-        .label(format!("in kernels: {kernels}"))
-        .help("remove it, or choose other rules: `cfs` is 6.4, `eevdf` 6.6 and later");
-    walk.fault(fault);
+    walk.fault(
+        Fault::at(place, message)
+            .label(format!("in kernels: {kernels}"))
+            .help("remove it, or choose other rules: `cfs` is 6.4, `eevdf` 6.6 and later"),
+    );
 }
 
 fn tunables(walk: &mut Walk, node: Node<'_>, choice: PolicyChoice) -> Vec<(&'static str, Value)> {
@@ -267,19 +262,18 @@ fn tunables(walk: &mut Walk, node: Node<'_>, choice: PolicyChoice) -> Vec<(&'sta
         && policy.0.class == Class::Alone
     {
         let message = format!("policy `{}` has no tunables", policy.name());
-        let fault = walk.at(node.span(), message).help("remove them");
-        walk.fault(fault);
+        walk.fault(Fault::at(node.span(), message).help("remove them"));
         return Vec::new();
     }
     let mut values = Vec::new();
     for (key, node) in table {
         let name: &str = key.get_ref();
         let Some(def) = registry::tunable(name) else {
-            let fault = walk
-                .at(key.span(), format!("unknown tunable `{name}`"))
-                .label("no tunable has this name")
-                .help(did_you_mean(name, tunables_of(choice)));
-            walk.fault(fault);
+            walk.fault(
+                Fault::at(key.span(), format!("unknown tunable `{name}`"))
+                    .label("no tunable has this name")
+                    .help(did_you_mean(name, tunables_of(choice))),
+            );
             continue;
         };
         match choice.kind {
@@ -287,8 +281,7 @@ fn tunables(walk: &mut Walk, node: Node<'_>, choice: PolicyChoice) -> Vec<(&'sta
                 let message = format!("policy `{}` has no tunable `{name}`", policy.name());
                 let known: Vec<&str> = tunables_of(choice).collect();
                 let help = format!("it has: {}", known.join(", "));
-                let fault = walk.at(key.span(), message).label("another policy's").help(help);
-                walk.fault(fault);
+                walk.fault(Fault::at(key.span(), message).label("another policy's").help(help));
             }
             Some(policy) if policy.0.class == Class::Fair && !def.exists(choice.rules) => {
                 let what = format!("tunable `{name}`");

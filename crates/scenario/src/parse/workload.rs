@@ -4,8 +4,8 @@ use super::workqueue;
 use crate::experiment::Variant;
 use crate::glue::Machine;
 use crate::registry::{self, GROUP_POLICY, Value, nearest};
-use crate::walk::{Node, Walk, did_you_mean};
 use crate::workload::{Load, WorkloadFile, WorkloadSpec, stated};
+use input::{Node, Walk, did_you_mean};
 use toml::de::{DeString, DeTable};
 
 /// Reads the workload table.

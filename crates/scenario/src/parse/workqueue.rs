@@ -3,8 +3,8 @@
 use crate::registry::{CHANGE, CHANGE_AT, KeyDef, Value, WORKQUEUE, WorkloadDef};
 use crate::run_spec::Until;
 use crate::units::{parse_time, show_time};
-use crate::walk::{Node, Walk};
 use crate::workload::WorkqueueChange;
+use input::{Fault, Node, Walk};
 use toml::de::{DeTable, DeValue};
 
 /// Reads a variant's table.
@@ -18,8 +18,7 @@ pub(super) fn workqueue(
     };
     if let Some(workload) = workload.filter(|w| !w.workqueue) {
         let message = format!("workload `{}` uses no workqueue", workload.kind);
-        let fault = walk.at(node.span(), message).help("remove the table");
-        walk.fault(fault);
+        walk.fault(Fault::at(node.span(), message).help("remove the table"));
         return Vec::new();
     }
     let known: Vec<&str> = WORKQUEUE.iter().map(|key| key.name).collect();
@@ -69,16 +68,16 @@ fn is_not_positive(node: Node<'_>) -> bool {
 fn shards_need_their_scope(walk: &mut Walk, table: &DeTable<'_>, values: &[(&'static str, Value)]) {
     let sharded = values.contains(&("scope", Value::Word("cache_shard".into())));
     if let Some(node) = table.get("shard_cores").filter(|_| !sharded) {
-        let fault = walk
-            .at(node.span(), "`shard_cores` means nothing here")
-            .help("it belongs to `scope = \"cache_shard\"`");
-        walk.fault(fault);
+        walk.fault(
+            Fault::at(node.span(), "`shard_cores` means nothing here")
+                .help("it belongs to `scope = \"cache_shard\"`"),
+        );
     }
 }
 
 /// Reads the changes of a workload.
 pub(super) fn changes(walk: &mut Walk, node: Node<'_>) -> Vec<WorkqueueChange> {
-    let tables = walk.tables(node, "change");
+    let tables = walk.tables(node, "change").unwrap_or_default();
     tables.into_iter().filter_map(|(node, table)| change(walk, node, table)).collect()
 }
 
@@ -92,7 +91,7 @@ fn change<'a>(walk: &mut Walk, node: Node<'a>, table: &'a DeTable<'a>) -> Option
     shards_need_their_scope(walk, table, &values);
     if values.is_empty() && table.keys().all(|k| k.get_ref() == "at") {
         let fault =
-            walk.at(node.span(), "this change changes nothing").help("such as strict = true");
+            Fault::at(node.span(), "this change changes nothing").help("such as strict = true");
         walk.fault(fault);
     }
     Some(WorkqueueChange { at: at?, values })
@@ -106,11 +105,11 @@ fn time(walk: &mut Walk, node: Node<'_>) -> Option<u64> {
     match parse_time(text) {
         Ok(ns) => Some(ns),
         Err(why) => {
-            let fault = walk
-                .at(node.span(), format!("`at` is not a time: `{text}`"))
-                .label(why)
-                .help("write a simulated time such as \"10s\" or \"500ms\"");
-            walk.fault(fault);
+            walk.fault(
+                Fault::at(node.span(), format!("`at` is not a time: `{text}`"))
+                    .label(why)
+                    .help("write a simulated time such as \"10s\" or \"500ms\""),
+            );
             None
         }
     }
@@ -127,10 +126,10 @@ pub(super) fn must_come_in_time(walk: &mut Walk, doc: &DeTable<'_>, until: Until
         let at = node.get_ref().as_str().and_then(|text| parse_time(text).ok());
         if let Some(at) = at.filter(|at| *at >= end) {
             let message = format!("a change at {} comes after the end", show_time(at));
-            let fault = walk
-                .at(node.span(), message)
-                .help(format!("the run ends at {until}: see `until` in [run]"));
-            walk.fault(fault);
+            walk.fault(
+                Fault::at(node.span(), message)
+                    .help(format!("the run ends at {until}: see `until` in [run]")),
+            );
         }
     }
 }

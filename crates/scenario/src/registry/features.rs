@@ -4,7 +4,8 @@
 //! off. Tunables are the files beside it, with the unit in the name. Those of the fair class have
 //! their lines in `policies::fair::features`; here are the others.
 
-use super::key::{Class, Fallback, KeyDef, Kind};
+use super::key::Class;
+use input::{Fallback, KeyDef, Kind};
 use policies::fair::Rules;
 pub use policies::fair::features::FeatureDef;
 use policies::fair::features::{Features, Range, TUNABLES as FAIR, Unstated, index, kernels};

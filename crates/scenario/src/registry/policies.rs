@@ -1,8 +1,9 @@
 //! Policies: what a scenario calls them, and how each is built from what a run states.
 
-use super::key::{Class, Value};
+use super::key::Class;
 use crate::output::{RunError, RunOutput};
 use crate::run_spec::{Job, PolicyDef, RunSpec};
+use input::Value;
 use policies::ext::{self, Ext, Fifo, LlcFifo, Ops, Vtime};
 use policies::fair::features::{Features, TUNABLES, Tunables};
 use policies::fair::{Eevdf, Fair, GroupSpec, Rules};

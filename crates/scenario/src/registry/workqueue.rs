@@ -1,9 +1,9 @@
 //! What a variant may say of the workload's workqueue, by the names of its files in sysfs, and what
 //! that means for the workqueue.
 
-use super::key::Fallback::{Bool, Int, Words};
-use super::key::{KeyDef, Kind, Value};
 use crate::workload::{Load, Values, WorkqueueChange, stated};
+use input::Fallback::{Bool, Int, Words};
+use input::{KeyDef, Kind, Value};
 use policies::workqueue::{Affinity, DEFAULT_SHARD_CORES, Scope};
 use workloads::affinity_changes::AffinityChange;
 

@@ -34,7 +34,7 @@ fn check_brief(text: &str, expected: Expect) {
     expected.assert_eq(&seen.join("\n"));
 }
 
-fn brief(text: &str, d: &scenario::Diagnostic) -> String {
+fn brief(text: &str, d: &scenario::Fault) -> String {
     let line = d.span.as_ref().map_or(0, |s| 1 + text[..s.start].matches('\n').count());
     let help = d.help.as_ref().map_or(String::new(), |h| format!("\n    {h}"));
     format!("{line}: {}{help}", d.message)
@@ -70,25 +70,25 @@ tunables = { migration_cost_ns = nan, latency = 3 }
               |
               = help: did you mean `title`?
 
-            error: `cores_per_llc` is 0; it must be 1 to 8192
+            error: `cores_per_llc` must be at least 1
              --> s.toml:2:29
               |
             2 | machine = { cores_per_llc = 0, sokets = 2, latency = { llc_ns = -3 } }
-              |                             ^
+              |                             ^ allowed: 1 to 8192
 
             error: unknown key `sokets` in the machine
              --> s.toml:2:32
               |
             2 | machine = { cores_per_llc = 0, sokets = 2, latency = { llc_ns = -3 } }
-              |                                ^^^^^^
+              |                                ^^^^^^ not a key of this table
               |
               = help: did you mean `sockets`?
 
-            error: `llc_ns` is -3; it must be 1 to 100000
+            error: `llc_ns` must be at least 1
              --> s.toml:2:65
               |
             2 | machine = { cores_per_llc = 0, sokets = 2, latency = { llc_ns = -3 } }
-              |                                                                 ^^
+              |                                                                 ^^ allowed: 1 to 100000
 
             error: unknown policy `cgs`
              --> s.toml:3:10

@@ -188,7 +188,7 @@ fn workloads() -> Vec<Value> {
         Kind::Int { min, .. } => json!(min),
         Kind::Float { min, .. } => json!(min),
         Kind::Word(words) => json!(words[0]),
-        Kind::Bool | Kind::File | Kind::Names => panic!("{} has no default", key.name),
+        _ => panic!("{} has no default", key.name),
     };
     let smallest = |def: &WorkloadDef| {
         let required = def.keys.iter().filter(|key| key.default == Fallback::Required);

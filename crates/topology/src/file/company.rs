@@ -1,50 +1,65 @@
 //! `[[background]]` and `[variation]`: what the workload shares the machine with.
 
-use super::section::Section;
-use crate::{BackgroundThread, CpuId, Fault, Variation};
+use super::set;
+use crate::{BackgroundThread, CpuId, Variation};
+use input::{KeyDef, Kind, Table, Walk};
 
 /// No thread works or sleeps for longer than a day.
 pub(super) const DAY_NS: u64 = 86_400_000_000_000;
 
+const WORK: Kind = Kind::Int { min: 1, max: DAY_NS as i64 };
+const SHARE: Kind = Kind::Float { min: 0.0, max: 1.0 };
+
+/// The keys of `[[background]]`.
+pub(super) const BACKGROUND: &[KeyDef] = &[
+    KeyDef::required("name", Kind::Text),
+    KeyDef::optional("cpu", Kind::Int { min: 0, max: u32::MAX as i64 }),
+    KeyDef::optional("nice", Kind::Int { min: -20, max: 19 }),
+    KeyDef::optional("kthread", Kind::Switch),
+    KeyDef::required("run_ns", WORK),
+    KeyDef::required("sleep_ns", Kind::Int { min: 1_000, max: DAY_NS as i64 }),
+    KeyDef::optional("long_every", Kind::Int { min: 0, max: 1_000_000 }),
+    KeyDef::optional("long_ns", WORK),
+];
+
+/// The keys of `[variation]`.
+pub(super) const VARIATION: &[KeyDef] = &[
+    KeyDef::required("slowdown", SHARE),
+    KeyDef::optional("held", SHARE),
+    KeyDef::optional("hold_ns", Kind::Int { min: 1_000_000, max: DAY_NS as i64 }),
+];
+
 /// `[[background]]`, any number of them. `n_cpus` is `None` if the machine's shape is faulty.
 pub(super) fn background(
-    top: &mut Section,
+    walk: &mut Walk,
+    top: &Table,
     n_cpus: Option<usize>,
     threads: &mut Vec<BackgroundThread>,
-    faults: &mut Vec<Fault>,
 ) {
-    for mut section in top.sections("background").unwrap_or_default() {
-        for key in ["name", "run_ns", "sleep_ns"] {
-            section.require(key);
-        }
-        let ever = u64::from(u32::MAX);
-        let last = n_cpus.map_or(ever, |n| n.saturating_sub(1) as u64);
-        let cpu = section.int_within("cpu", 0..=last, 0..=ever).map(|n| CpuId(n as u32));
+    for table in top.tables(walk, "background").unwrap_or_default() {
+        let last = n_cpus.map_or(u64::from(u32::MAX), |n| n.saturating_sub(1) as u64);
         threads.push(BackgroundThread {
-            name: section.string("name").unwrap_or_default(),
-            cpu,
-            nice: section.signed("nice", -20..=19).unwrap_or(0) as i8,
-            kthread: section.bool("kthread").unwrap_or(true),
-            run_ns: section.int("run_ns", 1..=DAY_NS).unwrap_or(1),
-            sleep_ns: section.int("sleep_ns", 1_000..=DAY_NS).unwrap_or(DAY_NS),
-            long_every: section.int("long_every", 0..=1_000_000).unwrap_or(0) as u32,
-            long_ns: section.int("long_ns", 1..=DAY_NS).unwrap_or(1),
+            name: table.text(walk, "name").unwrap_or_default(),
+            cpu: table.int_within(walk, "cpu", 0..=last).map(|n| CpuId(n as u32)),
+            nice: table.int(walk, "nice").unwrap_or(0),
+            kthread: table.switch(walk, "kthread").unwrap_or(true),
+            run_ns: table.int(walk, "run_ns").unwrap_or(1),
+            sleep_ns: table.int(walk, "sleep_ns").unwrap_or(DAY_NS),
+            long_every: table.int(walk, "long_every").unwrap_or(0),
+            long_ns: table.int(walk, "long_ns").unwrap_or(1),
         });
-        section.finish(faults);
     }
 }
 
 /// `[variation]`: how the machine's speed varies.
-pub(super) fn variation(top: &mut Section, variation: &mut Variation, faults: &mut Vec<Fault>) {
-    let Some(mut section) = top.section("variation") else {
+pub(super) fn variation(walk: &mut Walk, top: &Table, variation: &mut Variation) {
+    let Some(table) = top.table(walk, "variation") else {
         return;
     };
-    section.require("slowdown");
-    variation.slowdown = section.float("slowdown", 0.0..=1.0).unwrap_or(0.0);
-    variation.held = section.float("held", 0.0..=1.0).unwrap_or(0.0);
+    set(&mut variation.slowdown, table.float(walk, "slowdown"));
+    set(&mut variation.held, table.float(walk, "held"));
     if variation.held > 0.0 {
-        section.require("hold_ns");
+        table.require(walk, "hold_ns");
     }
-    variation.hold_ns = section.int("hold_ns", 1_000_000..=DAY_NS).unwrap_or(DAY_NS);
-    section.finish(faults);
+    variation.hold_ns = table.int(walk, "hold_ns").unwrap_or(DAY_NS);
 }

@@ -4,11 +4,23 @@
 //! renumbered densely in the same order. Cores may have different numbers of threads. Without `ccd`
 //! each LLC is a CCD.
 
-use super::section::Section;
 use super::{MAX_CPUS, MAX_NODES, MAX_THREADS};
-use crate::{CpuPlace, Fault};
+use crate::CpuPlace;
+use input::{Fault, KeyDef, Kind, Table, Walk};
 use std::collections::BTreeMap;
 use std::ops::Range;
+
+const ID: Kind = Kind::Int { min: 0, max: u32::MAX as i64 };
+
+/// The keys of `[[cpu]]`.
+pub(super) const CPU: &[KeyDef] = &[
+    KeyDef::required("cpu", Kind::Int { min: 0, max: MAX_CPUS as i64 - 1 }),
+    KeyDef::required("core", ID),
+    KeyDef::required("llc", ID),
+    KeyDef::optional("ccd", ID),
+    KeyDef::required("node", ID),
+    KeyDef::required("socket", ID),
+];
 
 /// One entry as it stands in the file.
 struct Entry {
@@ -22,48 +34,38 @@ struct Entry {
 }
 
 /// The places of all listed CPUs. `None` if the list is faulty.
-pub(super) fn read(
-    top: &mut Section,
-    list: Vec<Section>,
-    faults: &mut Vec<Fault>,
-) -> Option<Vec<CpuPlace>> {
+pub(super) fn read(walk: &mut Walk, top: &Table, list: Vec<Table>) -> Option<Vec<CpuPlace>> {
     let n_cpus = list.len() as u64;
     if n_cpus == 0 || n_cpus > MAX_CPUS {
         let message = format!("{n_cpus} CPUs are listed; it must be 1 to {MAX_CPUS}");
-        top.fault(Fault::at(top.span_of("cpu"), message));
+        walk.fault(Fault::at(top.span_of("cpu"), message));
         return None;
     }
-    let entries: Vec<Option<Entry>> = list.into_iter().map(|s| entry(s, n_cpus, faults)).collect();
+    let entries: Vec<Option<Entry>> = list.iter().map(|table| entry(walk, table, n_cpus)).collect();
     let mut entries: Vec<Entry> = entries.into_iter().collect::<Option<_>>()?;
     entries.sort_by_key(|e| e.cpu);
-    let n_faults = faults.len();
-    check_numbers(&entries, faults);
-    check_nesting(&entries, faults);
-    let places = (faults.len() == n_faults).then(|| dense(&entries))?;
+    let n_faults = walk.faults.len();
+    check_numbers(walk, &entries);
+    check_nesting(walk, &entries);
+    let places = (walk.faults.len() == n_faults).then(|| dense(&entries))?;
     if let Some(at) = places.iter().position(|p| u64::from(p.thread) >= MAX_THREADS) {
         let message = format!("a core has more than {MAX_THREADS} threads");
-        faults.push(Fault::at(entries[at].span.clone(), message));
+        walk.fault(Fault::at(entries[at].span.clone(), message));
         return None;
     }
     let n_nodes = places.iter().map(|p| u64::from(p.node) + 1).max();
     if n_nodes > Some(MAX_NODES) {
         let message = format!("more than {MAX_NODES} NUMA nodes");
-        faults.push(Fault::at(top.span_of("cpu"), message));
+        walk.fault(Fault::at(top.span_of("cpu"), message));
         return None;
     }
     Some(places)
 }
 
-fn entry(mut section: Section, n_cpus: u64, faults: &mut Vec<Fault>) -> Option<Entry> {
-    let span = section.span();
-    let id = 0..=u64::from(u32::MAX);
-    let cpu = section.int_within("cpu", 0..=n_cpus - 1, 0..=MAX_CPUS - 1);
+fn entry(walk: &mut Walk, table: &Table, n_cpus: u64) -> Option<Entry> {
+    let cpu = table.int_within(walk, "cpu", 0..=n_cpus - 1);
     let [core, llc, ccd, node, socket] =
-        ["core", "llc", "ccd", "node", "socket"].map(|key| section.int(key, id.clone()));
-    for key in ["cpu", "core", "llc", "node", "socket"] {
-        section.require(key);
-    }
-    section.finish(faults);
+        ["core", "llc", "ccd", "node", "socket"].map(|key| table.int(walk, key));
     Some(Entry {
         cpu: cpu?,
         core: core?,
@@ -71,16 +73,16 @@ fn entry(mut section: Section, n_cpus: u64, faults: &mut Vec<Fault>) -> Option<E
         ccd: ccd.or(llc)?,
         node: node?,
         socket: socket?,
-        span,
+        span: table.span.clone(),
     })
 }
 
 /// Every number below the count is listed; with sorted entries, exactly once.
-fn check_numbers(entries: &[Entry], faults: &mut Vec<Fault>) {
+fn check_numbers(walk: &mut Walk, entries: &[Entry]) {
     for pair in entries.windows(2) {
         if pair[0].cpu == pair[1].cpu {
             let message = format!("CPU {} is listed twice", pair[1].cpu);
-            faults.push(Fault::at(pair[1].span.clone(), message));
+            walk.fault(Fault::at(pair[1].span.clone(), message));
         }
     }
 }
@@ -89,7 +91,7 @@ fn check_numbers(entries: &[Entry], faults: &mut Vec<Fault>) {
 type Id = (&'static str, fn(&Entry) -> u64);
 
 /// Siblings share an LLC, an LLC lies in one CCD and node, a CCD in one socket.
-fn check_nesting(entries: &[Entry], faults: &mut Vec<Fault>) {
+fn check_nesting(walk: &mut Walk, entries: &[Entry]) {
     let core: Id = ("core", |e| e.core);
     let llc: Id = ("LLC", |e| e.llc);
     let ccd: Id = ("CCD", |e| e.ccd);
@@ -109,7 +111,7 @@ fn check_nesting(entries: &[Entry], faults: &mut Vec<Fault>) {
                     outer_id(known),
                     outer_id(entry),
                 );
-                faults.push(Fault::at(entry.span.clone(), message));
+                walk.fault(Fault::at(entry.span.clone(), message));
             }
         }
     }

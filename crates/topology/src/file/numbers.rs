@@ -2,19 +2,96 @@
 //!
 //! Bounds are generous; they catch a wrong unit, not an unusual machine.
 
-use super::asked::Takes;
-use super::section::{Section, whole_number};
+use super::set;
 use crate::{
-    CState, Caches, CpuPlace, Distance, Fault, KernelCosts, LineLatency, LockCosts, SmtFactors,
+    CState, Caches, CpuPlace, Distance, KernelCosts, LineLatency, LockCosts, SmtFactors,
     WorkqueueCosts,
 };
-use std::ops::RangeInclusive;
+use input::{Fault, KeyDef, Kind, Table, Walk};
 
 /// No kernel path takes longer than 10 ms.
-const COST_NS: RangeInclusive<u64> = 0..=10_000_000;
+const COST_NS: Kind = Kind::Int { min: 0, max: 10_000_000 };
 /// Bounds of a tick's cost: even at 1200 Hz, at a tenth of full speed, tasks have some time left.
-const TICK_NS: RangeInclusive<u64> = 0..=50_000;
-const LINES: RangeInclusive<u64> = 0..=64;
+const TICK_NS: Kind = Kind::Int { min: 0, max: 50_000 };
+const LINES: Kind = Kind::Int { min: 0, max: 64 };
+const LINE_NS: Kind = Kind::Int { min: 1, max: 100_000 };
+const KIB: Kind = Kind::Int { min: 1, max: 16 * 1024 * 1024 };
+const MISSES: Kind = Kind::Int { min: 1, max: 64 };
+const SHARE: Kind = Kind::Float { min: 0.1, max: 1.0 };
+
+/// The keys of `[latency]`; which of them must be there depends on the machine.
+pub(super) const LATENCY: &[KeyDef] = &[
+    KeyDef::optional("smt_ns", LINE_NS),
+    KeyDef::optional("llc_ns", LINE_NS),
+    KeyDef::optional("node_ns", LINE_NS),
+    KeyDef::optional("socket_ns", LINE_NS),
+];
+
+/// The keys of `[caches]`.
+pub(super) const CACHES: &[KeyDef] = &[
+    KeyDef::required("l1d_kib", KIB),
+    KeyDef::required("l2_kib", KIB),
+    KeyDef::required("l3_kib", KIB),
+    KeyDef::required("l3_hit_ns", Kind::Int { min: 1, max: 10_000 }),
+    KeyDef::required("mem_ns", Kind::Int { min: 1, max: 100_000 }),
+    KeyDef::optional("mlp", MISSES),
+    KeyDef::optional("stream_mlp", MISSES),
+];
+
+/// The keys of `[[cstate]]`.
+pub(super) const CSTATE: &[KeyDef] = &[
+    KeyDef::required("name", Kind::Text),
+    KeyDef::required("exit_ns", COST_NS),
+    KeyDef::required("residency_ns", Kind::Int { min: 0, max: 10_000_000_000 }),
+    KeyDef::required("polling", Kind::Switch),
+];
+
+/// The keys of `[costs]`.
+pub(super) const COSTS: &[KeyDef] = &[
+    KeyDef::optional("pick_ns", COST_NS),
+    KeyDef::optional("dequeue_ns", COST_NS),
+    KeyDef::optional("switch_ns", COST_NS),
+    KeyDef::optional("mm_switch_ns", COST_NS),
+    KeyDef::optional("tick_ns", TICK_NS),
+    KeyDef::optional("irq_ns", COST_NS),
+    KeyDef::optional("ttwu_fixed_ns", COST_NS),
+    KeyDef::optional("enqueue_ns", COST_NS),
+    KeyDef::optional("enqueue_remote_lines", LINES),
+    KeyDef::optional("wake_list_lines", LINES),
+    KeyDef::optional("ipi_send_ns", COST_NS),
+    KeyDef::optional("ipi_delivery_ns", COST_NS),
+    KeyDef::optional("idle_entry_ns", COST_NS),
+    KeyDef::optional("idle_loop_ns", COST_NS),
+    KeyDef::optional("scan_cpu_ns", COST_NS),
+    KeyDef::optional("lb_domain_ns", COST_NS),
+    KeyDef::optional("lb_cpu_ns", Kind::List(&LB_CPU_NS.kind)),
+    KeyDef::optional("blocked_ns", COST_NS),
+    KeyDef::optional("blocked_group_ns", COST_NS),
+    KeyDef::optional("pull_ns", COST_NS),
+    KeyDef::optional("fork_ns", COST_NS),
+];
+
+/// One number of `lb_cpu_ns`.
+const LB_CPU_NS: KeyDef = KeyDef::optional("lb_cpu_ns", COST_NS);
+
+/// The keys of `[locks]`.
+pub(super) const LOCKS: &[KeyDef] = &[
+    KeyDef::optional("fast_ns", COST_NS),
+    KeyDef::optional("contended_lines", LINES),
+    KeyDef::optional("queue_hold_ns", COST_NS),
+];
+
+/// The keys of `[workqueue]`.
+pub(super) const WORKQUEUE: &[KeyDef] = &[
+    KeyDef::optional("queue_ns", COST_NS),
+    KeyDef::optional("work_ns", COST_NS),
+    KeyDef::optional("lines", LINES),
+    KeyDef::optional("create_worker_ns", COST_NS),
+];
+
+/// The keys of `[smt]`.
+pub(super) const SMT: &[KeyDef] =
+    &[KeyDef::optional("busy", SHARE), KeyDef::optional("spinning", SHARE)];
 
 pub(super) const LATENCY_KEYS: [(&str, Distance); 4] = [
     ("smt_ns", Distance::Smt),
@@ -26,89 +103,82 @@ pub(super) const LATENCY_KEYS: [(&str, Distance); 4] = [
 /// `[latency]`: distances that the machine has must be given; one that it lacks has the time of the
 /// distance below.
 pub(super) fn latency(
-    top: &mut Section,
+    walk: &mut Walk,
+    top: &Table,
     places: Option<&[CpuPlace]>,
     line: &mut LineLatency,
-    faults: &mut Vec<Fault>,
 ) {
-    let Some(mut section) = top.section("latency") else {
+    let Some(table) = top.table(walk, "latency") else {
         return;
     };
     let mut nearer = ("", 0);
     for (key, distance) in LATENCY_KEYS {
-        let given = section.int(key, 1..=100_000);
+        let given = table.int(walk, key);
         if places.is_some_and(|p| distance.occurs(p)) {
-            section.require(key);
+            table.require(walk, key);
         }
         if let Some(ns) = given {
             if ns < nearer.1 {
                 let (near_key, near_ns) = nearer;
                 let message = format!("`{key}` is {ns}, less than `{near_key}` = {near_ns}");
-                let fault = Fault::at(section.span_of(key), message);
-                section.fault(fault.help("a transfer does not get faster with distance"));
+                let fault = Fault::at(table.span_of(key), message);
+                walk.fault(fault.help("a transfer does not get faster with distance"));
             }
             nearer = (key, ns);
         }
-        line.ns[distance as usize] = given.unwrap_or(nearer.1) as u32;
+        line.ns[distance as usize] = given.unwrap_or(nearer.1);
     }
-    section.finish(faults);
 }
 
 /// `[caches]`: all sizes and latencies; `mlp` and `stream_mlp` have defaults.
-pub(super) fn caches(top: &mut Section, caches: &mut Caches, faults: &mut Vec<Fault>) {
-    let Some(mut section) = top.section("caches") else {
+pub(super) fn caches(walk: &mut Walk, top: &Table, caches: &mut Caches) {
+    let Some(table) = top.table(walk, "caches") else {
         return;
     };
-    let kib = 1..=16 * 1024 * 1024;
-    let fields = [
-        ("l1d_kib", kib.clone(), &mut caches.l1d_kib),
-        ("l2_kib", kib.clone(), &mut caches.l2_kib),
-        ("l3_kib", kib, &mut caches.l3_kib),
-        ("l3_hit_ns", 1..=10_000, &mut caches.l3_hit_ns),
-        ("mem_ns", 1..=100_000, &mut caches.mem_ns),
-    ];
-    for (key, valid, field) in fields {
-        section.require(key);
-        *field = section.int(key, valid).map_or(*field, |n| n as u32);
+    for (key, field) in [
+        ("l1d_kib", &mut caches.l1d_kib),
+        ("l2_kib", &mut caches.l2_kib),
+        ("l3_kib", &mut caches.l3_kib),
+        ("l3_hit_ns", &mut caches.l3_hit_ns),
+        ("mem_ns", &mut caches.mem_ns),
+        ("mlp", &mut caches.mlp),
+        ("stream_mlp", &mut caches.stream_mlp),
+    ] {
+        set(field, table.int(walk, key));
     }
-    for (key, field) in [("mlp", &mut caches.mlp), ("stream_mlp", &mut caches.stream_mlp)] {
-        *field = section.int(key, 1..=64).map_or(*field, |n| n as u32);
-    }
-    section.finish(faults);
 }
 
 /// `[[cstate]]`, shallow to deep.
-pub(super) fn cstates(top: &mut Section, states: &mut Vec<CState>, faults: &mut Vec<Fault>) {
-    let Some(sections) = top.sections("cstate") else {
+pub(super) fn cstates(walk: &mut Walk, top: &Table, states: &mut Vec<CState>) {
+    let Some(tables) = top.tables(walk, "cstate") else {
         return;
     };
-    if sections.is_empty() {
+    if tables.is_empty() {
         let fault = Fault::at(top.span_of("cstate"), "the list of C-states is empty");
-        top.fault(fault.help("a CPU must idle somehow; leave the key out for a plain C1"));
+        walk.fault(fault.help("a CPU must idle somehow; leave the key out for a plain C1"));
         return;
     }
     states.clear();
-    for mut section in sections {
-        for key in ["name", "exit_ns", "residency_ns", "polling"] {
-            section.require(key);
-        }
+    for table in tables {
+        let n_faults = walk.faults.len();
         let state = CState {
-            name: section.string("name").unwrap_or_default(),
-            exit_ns: section.int("exit_ns", COST_NS).unwrap_or(0),
-            residency_ns: section.int("residency_ns", 0..=10_000_000_000).unwrap_or(0),
-            polling: section.bool("polling").unwrap_or(false),
+            name: table.text(walk, "name").unwrap_or_default(),
+            exit_ns: table.int(walk, "exit_ns").unwrap_or(0),
+            residency_ns: table.int(walk, "residency_ns").unwrap_or(0),
+            polling: table.switch(walk, "polling").unwrap_or(false),
         };
-        if !section.has_faults()
+        let is_whole = CSTATE.iter().all(|key| table.has(key.name));
+        if is_whole
+            && walk.faults.len() == n_faults
             && let Some(before) = states.last()
         {
-            check_deeper(&mut section, before, &state);
+            check_deeper(walk, &table, before, &state);
         }
-        section.finish(faults);
         states.push(state);
     }
 }
 
-fn check_deeper(section: &mut Section, before: &CState, state: &CState) {
+fn check_deeper(walk: &mut Walk, table: &Table, before: &CState, state: &CState) {
     let pairs = [
         ("exit_ns", before.exit_ns, state.exit_ns),
         ("residency_ns", before.residency_ns, state.residency_ns),
@@ -117,26 +187,24 @@ fn check_deeper(section: &mut Section, before: &CState, state: &CState) {
         if deep < shallow {
             let (name, above) = (&state.name, &before.name);
             let message = format!("{name} has `{key}` {deep}, less than {above} before it");
-            let fault = Fault::at(section.span_of(key), message);
-            section.fault(fault.help("list C-states from shallow to deep"));
+            let fault = Fault::at(table.span_of(key), message);
+            walk.fault(fault.help("list C-states from shallow to deep"));
         }
     }
 }
 
 /// `[costs]`: at the machine's own clock, in ns. What is absent keeps its scaled default.
-pub(super) fn costs(top: &mut Section, costs: &mut KernelCosts, faults: &mut Vec<Fault>) {
-    let Some(mut section) = top.section("costs") else {
+pub(super) fn costs(walk: &mut Walk, top: &Table, costs: &mut KernelCosts) {
+    let Some(table) = top.table(walk, "costs") else {
         return;
     };
     for (key, field) in time_fields(costs) {
-        let range = if key == "tick_ns" { TICK_NS } else { COST_NS };
-        *field = section.int(key, range).unwrap_or(*field);
+        set(field, table.int(walk, key));
     }
     for (key, field) in line_fields(costs) {
-        *field = section.int(key, LINES).map_or(*field, |n| n as u32);
+        set(field, table.int(walk, key));
     }
-    lb_cpu(&mut section, &mut costs.lb_cpu_ns);
-    section.finish(faults);
+    lb_cpu(walk, &table, &mut costs.lb_cpu_ns);
 }
 
 /// The keys of `[costs]` that are times, in ns.
@@ -172,38 +240,35 @@ pub(super) fn line_fields(costs: &mut KernelCosts) -> [(&'static str, &mut u32);
 }
 
 /// `lb_cpu_ns = [same, smt, llc, node, socket]`.
-fn lb_cpu(section: &mut Section, lb_cpu_ns: &mut [u64; 5]) {
-    let Some(array) = section.array("lb_cpu_ns", Takes::ints(&COST_NS)) else {
+fn lb_cpu(walk: &mut Walk, table: &Table, lb_cpu_ns: &mut [u64; 5]) {
+    let Some(array) = table.list(walk, "lb_cpu_ns") else {
         return;
     };
     if array.len() != lb_cpu_ns.len() {
         let message = format!("`lb_cpu_ns` has {} numbers; it must have 5", array.len());
-        let fault = Fault::at(section.span_of("lb_cpu_ns"), message);
-        section.fault(fault.help("the order is [same, smt, llc, node, socket]"));
+        let fault = Fault::at(table.span_of("lb_cpu_ns"), message);
+        walk.fault(fault.help("the order is [same, smt, llc, node, socket]"));
         return;
     }
     for (value, field) in array.iter().zip(lb_cpu_ns) {
-        let ns = section.check(whole_number("lb_cpu_ns", value, &COST_NS));
-        *field = ns.unwrap_or(*field);
+        let ns = walk.value(value, &LB_CPU_NS).and_then(|ns| ns.int());
+        set(field, ns.map(|ns| ns as u64));
     }
 }
 
 /// `[locks]`: what is absent keeps its scaled default.
-pub(super) fn locks(top: &mut Section, locks: &mut LockCosts, faults: &mut Vec<Fault>) {
-    let Some(mut section) = top.section("locks") else {
+pub(super) fn locks(walk: &mut Walk, top: &Table, locks: &mut LockCosts) {
+    let Some(table) = top.table(walk, "locks") else {
         return;
     };
-    locks.fast_ns = section.int("fast_ns", COST_NS).unwrap_or(locks.fast_ns);
-    let lines = section.int("contended_lines", LINES);
-    locks.contended_lines = lines.map_or(locks.contended_lines, |n| n as u32);
-    let hold = section.int("queue_hold_ns", COST_NS);
-    locks.queue_hold_ns = hold.unwrap_or(locks.queue_hold_ns);
-    section.finish(faults);
+    set(&mut locks.fast_ns, table.int(walk, "fast_ns"));
+    set(&mut locks.contended_lines, table.int(walk, "contended_lines"));
+    set(&mut locks.queue_hold_ns, table.int(walk, "queue_hold_ns"));
 }
 
 /// `[workqueue]`: what is absent keeps its scaled default.
-pub(super) fn workqueue(top: &mut Section, costs: &mut WorkqueueCosts, faults: &mut Vec<Fault>) {
-    let Some(mut section) = top.section("workqueue") else {
+pub(super) fn workqueue(walk: &mut Walk, top: &Table, costs: &mut WorkqueueCosts) {
+    let Some(table) = top.table(walk, "workqueue") else {
         return;
     };
     let fields = [
@@ -212,18 +277,16 @@ pub(super) fn workqueue(top: &mut Section, costs: &mut WorkqueueCosts, faults: &
         ("create_worker_ns", &mut costs.create_worker_ns),
     ];
     for (key, field) in fields {
-        *field = section.int(key, COST_NS).unwrap_or(*field);
+        set(field, table.int(walk, key));
     }
-    costs.lines = section.int("lines", LINES).map_or(costs.lines, |n| n as u32);
-    section.finish(faults);
+    set(&mut costs.lines, table.int(walk, "lines"));
 }
 
 /// `[smt]`: shares of full speed.
-pub(super) fn smt(top: &mut Section, smt: &mut SmtFactors, faults: &mut Vec<Fault>) {
-    let Some(mut section) = top.section("smt") else {
+pub(super) fn smt(walk: &mut Walk, top: &Table, smt: &mut SmtFactors) {
+    let Some(table) = top.table(walk, "smt") else {
         return;
     };
-    smt.busy = section.float("busy", 0.1..=1.0).unwrap_or(smt.busy);
-    smt.spinning = section.float("spinning", 0.1..=1.0).unwrap_or(smt.spinning);
-    section.finish(faults);
+    set(&mut smt.busy, table.float(walk, "busy"));
+    set(&mut smt.spinning, table.float(walk, "spinning"));
 }

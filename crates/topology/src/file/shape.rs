@@ -1,8 +1,11 @@
 //! How many of what: the keys of a regular machine, or the list of an irregular one.
 
-use super::section::Section;
-use super::{MAX_CPUS, MAX_NODES, MAX_THREADS, cpus};
-use crate::{CpuPlace, Fault, RegularSpec};
+use super::{MAX_CPUS, MAX_NODES, cpus};
+use crate::{CpuPlace, RegularSpec};
+use input::{Fault, Kind, Table, Walk};
+
+/// How many parts a machine, or a part of it, may have.
+pub(super) const COUNT: Kind = Kind::Int { min: 1, max: MAX_CPUS as i64 };
 
 /// Keys that only a regular machine has.
 const REGULAR_KEYS: [&str; 8] = [
@@ -17,24 +20,22 @@ const REGULAR_KEYS: [&str; 8] = [
 ];
 
 /// The place of every CPU. `None` if that cannot be known; the faults say why.
-pub(super) fn read(top: &mut Section, faults: &mut Vec<Fault>) -> Option<Vec<CpuPlace>> {
-    let Some(list) = top.sections("cpu") else {
-        // A faulty list is no reason to call the counts beside it unknown keys: they are asked for.
-        let listed = top.table().contains_key("cpu");
-        let counts = Counts::read(top)?;
-        return if listed { None } else { counts.places(top) };
+pub(super) fn read(walk: &mut Walk, top: &Table, l3_as_numa: bool) -> Option<Vec<CpuPlace>> {
+    let Some(list) = top.tables(walk, "cpu") else {
+        let counts = Counts::read(walk, top)?;
+        return if top.has("cpu") { None } else { counts.places(walk, top, l3_as_numa) };
     };
     for key in REGULAR_KEYS {
-        if top.value(key).is_some() {
+        if top.has(key) {
             let message = format!("`{key}` and [[cpu]] both describe the shape of the machine");
-            top.fault(Fault::at(top.span_of(key), message).help("keep only one of them"));
+            walk.fault(Fault::at(top.span_of(key), message).help("keep only one of them"));
         }
     }
-    if top.value("l3_as_numa").is_some() {
+    if top.has("l3_as_numa") {
         let fault = Fault::at(top.span_of("l3_as_numa"), "`l3_as_numa` needs a regular machine");
-        top.fault(fault.help("give the `node` of each [[cpu]] instead"));
+        walk.fault(fault.help("give the `node` of each [[cpu]] instead"));
     }
-    cpus::read(top, list, faults)
+    cpus::read(walk, top, list)
 }
 
 /// The counts of a regular machine; all at least 1 and at most [`MAX_CPUS`].
@@ -48,26 +49,29 @@ struct Counts {
 }
 
 impl Counts {
-    fn read(top: &mut Section) -> Option<Self> {
-        // All keys are asked for before the first `?`, so that all faults are found.
+    fn read(walk: &mut Walk, top: &Table) -> Option<Self> {
+        // All keys are read before the first `?`, so that all faults are found.
+        let mut count = |key| {
+            let value = top.int::<u64>(walk, key);
+            // `Some(None)` if the key is absent, `None` if it is wrong.
+            (value.is_some() || !top.has(key)).then_some(value)
+        };
         let [sockets, nodes_per_socket, llcs_per_socket, llcs_per_ccd] =
             ["sockets", "nodes_per_socket", "llcs_per_socket", "llcs_per_ccd"]
-                .map(|key| count(top, key, MAX_CPUS).map(|n| n.unwrap_or(1)));
-        let cores_per_llc = count(top, "cores_per_llc", MAX_CPUS);
-        let threads_per_core = count(top, "threads_per_core", MAX_THREADS);
-        let cores = count(top, "cores", MAX_CPUS);
-        let cpus = count(top, "cpus", MAX_CPUS);
+                .map(|key| count(key).map(|n| n.unwrap_or(1)));
+        let [cores_per_llc, threads_per_core, cores, cpus] =
+            ["cores_per_llc", "threads_per_core", "cores", "cpus"].map(&mut count);
         let (sockets, llcs_per_socket) = (sockets?, llcs_per_socket?);
         let n_llcs = sockets * llcs_per_socket;
-        let cores_per_llc = parts(top, "cores", cores?, "LLCs", n_llcs, cores_per_llc?);
-        if cores_per_llc.is_none() && !top.table().contains_key("cores") {
-            top.require("cores_per_llc");
+        let cores_per_llc = parts(walk, top, "cores", cores?, "LLCs", n_llcs, cores_per_llc?);
+        if cores_per_llc.is_none() && !top.has("cores") {
+            top.require(walk, "cores_per_llc");
         }
         let cores_per_llc = cores_per_llc?;
         let n_cores = n_llcs.saturating_mul(cores_per_llc);
         let threads = threads_per_core?;
         let threads_per_core = match cpus? {
-            Some(cpus) => parts(top, "cpus", Some(cpus), "cores", n_cores, threads)?,
+            Some(cpus) => parts(walk, top, "cpus", Some(cpus), "cores", n_cores, threads)?,
             None => threads.unwrap_or(1),
         };
         Some(Self {
@@ -80,19 +84,17 @@ impl Counts {
         })
     }
 
-    fn places(self, top: &mut Section) -> Option<Vec<CpuPlace>> {
+    fn places(self, walk: &mut Walk, top: &Table, l3_as_numa: bool) -> Option<Vec<CpuPlace>> {
         let n_llcs = self.sockets * self.llcs_per_socket;
         let n_cores = n_llcs.saturating_mul(self.cores_per_llc);
         let n_cpus = n_cores.saturating_mul(self.threads_per_core);
         if n_cpus > MAX_CPUS {
             let message =
                 format!("a machine of {n_cpus} CPUs; at most {MAX_CPUS} can be simulated");
-            top.fault(Fault::at(top.span_of("cores_per_llc"), message));
+            walk.fault(Fault::at(top.span_of("cores_per_llc"), message));
             return None;
         }
-        let l3_as_numa = matches!(top.table().get("l3_as_numa"),
-            Some(value) if value.get_ref().as_bool() == Some(true));
-        if !self.nodes_fit(top, l3_as_numa) {
+        if !self.nodes_fit(walk, top, l3_as_numa) {
             return None;
         }
         let spec = RegularSpec {
@@ -108,7 +110,7 @@ impl Counts {
         Some(spec.places())
     }
 
-    fn nodes_fit(&self, top: &mut Section, l3_as_numa: bool) -> bool {
+    fn nodes_fit(&self, walk: &mut Walk, top: &Table, l3_as_numa: bool) -> bool {
         let span = top.span_of("nodes_per_socket");
         let (nodes, llcs) = (self.nodes_per_socket, self.llcs_per_socket);
         let n_nodes = self.sockets * if l3_as_numa { llcs } else { nodes };
@@ -121,20 +123,15 @@ impl Counts {
         } else {
             return true;
         };
-        top.fault(Fault::at(span, message));
+        walk.fault(Fault::at(span, message));
         false
     }
 }
 
-/// `Some(None)` if the key is absent, `None` if it is wrong.
-fn count(top: &mut Section, key: &'static str, max: u64) -> Option<Option<u64>> {
-    let value = top.int(key, 1..=max);
-    (value.is_some() || !top.table().contains_key(key)).then_some(value)
-}
-
 /// The size of each of `n` equal parts of a total, which may be given as well and must agree.
 fn parts(
-    top: &mut Section,
+    walk: &mut Walk,
+    top: &Table,
     key: &str,
     total: Option<u64>,
     into: &str,
@@ -153,6 +150,6 @@ fn parts(
         }
         _ => return Some(total / n),
     };
-    top.fault(Fault::at(top.span_of(key), message));
+    walk.fault(Fault::at(top.span_of(key), message));
     None
 }

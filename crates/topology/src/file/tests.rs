@@ -1,9 +1,10 @@
 //! One vector per kind of fault, as a reader of the file sees it.
 
-use crate::{CpuId, Distance, Fault, Machine, from_table, load};
+use crate::{CpuId, Distance, Machine, from_table, load};
 use expect_test::{Expect, expect};
+use input::Fault;
 
-/// Each fault as `line | the text it points at | message | help`.
+/// Each fault as `line | the text it points at | message (label) | help`.
 fn check(text: &str, expected: Expect) {
     let faults = load("test.toml", text).map(|m| m.n_cpus()).expect_err("the text is faulty");
     let shown: Vec<String> = faults.iter().map(|f| show(text, f)).collect();
@@ -16,7 +17,8 @@ fn show(text: &str, fault: &Fault) -> String {
     let line = line + usize::from(text[..span.start].ends_with('\n'));
     let what = text[span].lines().next().unwrap_or_default();
     let help = fault.help.as_deref().unwrap_or("-");
-    format!("{line} | {what} | {} | {help}", fault.message)
+    let label = if fault.label.is_empty() { "" } else { &format!(" ({})", fault.label) };
+    format!("{line} | {what} | {}{label} | {help}", fault.message)
 }
 
 fn ok(text: &str) -> Machine {
@@ -53,10 +55,10 @@ fn all_unknown_keys_are_reported() {
     check(
         "cores_per_lcl = 8\nclok_mhz = 3000\n[latency]\nsmtns = 5\n[costs]\nfoo = 1",
         expect![[r#"
-            1 | cores_per_lcl | unknown key `cores_per_lcl` in the machine | did you mean `cores_per_llc`?
-            2 | clok_mhz | unknown key `clok_mhz` in the machine | did you mean `clock_mhz`?
-            4 | smtns | unknown key `smtns` in [latency] | did you mean `smt_ns`?
-            6 | foo | unknown key `foo` in [costs] | valid here: blocked_group_ns, blocked_ns, dequeue_ns, enqueue_ns, enqueue_remote_lines, fork_ns, idle_entry_ns, idle_loop_ns, ipi_delivery_ns, ipi_send_ns, irq_ns, lb_cpu_ns, lb_domain_ns, mm_switch_ns, pick_ns, pull_ns, scan_cpu_ns, switch_ns, tick_ns, ttwu_fixed_ns, wake_list_lines"#]],
+            1 | cores_per_lcl | unknown key `cores_per_lcl` in the machine (not a key of this table) | did you mean `cores_per_llc`?
+            2 | clok_mhz | unknown key `clok_mhz` in the machine (not a key of this table) | did you mean `clock_mhz`?
+            4 | smtns | unknown key `smtns` in [latency] (not a key of this table) | did you mean `smt_ns`?
+            6 | foo | unknown key `foo` in [costs] (not a key of this table) | known: pick_ns, dequeue_ns, switch_ns, mm_switch_ns, tick_ns, irq_ns, ttwu_fixed_ns, enqueue_ns, enqueue_remote_lines, wake_list_lines, ipi_send_ns, ipi_delivery_ns, idle_entry_ns, idle_loop_ns, scan_cpu_ns, lb_domain_ns, lb_cpu_ns, blocked_ns, blocked_group_ns, pull_ns, fork_ns"#]],
     );
 }
 
@@ -71,9 +73,9 @@ nmae = \"C1\"
 exit_ns = 1
 residency_ns = 1",
         expect![[r#"
-            3 | lcc_ns | unknown key `lcc_ns` in [latency] | did you mean `llc_ns`?
-            4 | [[cstate]] | [[cstate]] has no `polling` | -
-            5 | nmae | unknown key `nmae` in [[cstate]] | did you mean `name`?"#]],
+            3 | lcc_ns | unknown key `lcc_ns` in [latency] (not a key of this table) | did you mean `llc_ns`?
+            4 | [[cstate]] | [[cstate]] has no `polling` (`polling` is missing) | -
+            5 | nmae | unknown key `nmae` in [[cstate]] (not a key of this table) | did you mean `name`?"#]],
     );
 }
 
@@ -84,14 +86,14 @@ fn wrong_numbers_are_reported_not_replaced() {
 [smt]\nbusy = nan\nspinning = inf
 [costs]\npick_ns = 1e9\ntick_ns = 99999999999999999999999999\nlb_cpu_ns = [1, -2]",
         expect![[r#"
-            2 | 0 | `hz` is 0; it must be 24 to 1200 | -
-            3 | 0 | `clock_mhz` is 0; it must be 100 to 10000 | -
-            4 | -1 | `tick_skew_ns` is -1; it must be 0 to 4000000 | -
-            5 | 1 | `preemptible_kernel` must be true or false, not an integer | -
-            7 | nan | `busy` is nan; it must be 0.1 to 1 | -
-            8 | inf | `spinning` is inf; it must be 0.1 to 1 | -
-            10 | 1e9 | `pick_ns` must be a whole number, not a float | -
-            11 | 99999999999999999999999999 | `tick_ns` is 99999999999999999999999999; it must be 0 to 50000 | -
+            2 | 0 | `hz` must be at least 24 (allowed: 24 to 1200) | -
+            3 | 0 | `clock_mhz` must be at least 100 (allowed: 100 to 10000) | -
+            4 | -1 | `tick_skew_ns` must not be negative (allowed: 0 to 4000000) | -
+            5 | 1 | `preemptible_kernel` must be true or false (this is a whole number) | -
+            7 | nan | `busy` must be a finite number | -
+            8 | inf | `spinning` must be a finite number | -
+            10 | 1e9 | `pick_ns` must be a whole number (this is a floating-point number) | -
+            11 | 99999999999999999999999999 | `tick_ns` must be at most 50000 (allowed: 0 to 50000) | -
             12 | [1, -2] | `lb_cpu_ns` has 2 numbers; it must have 5 | the order is [same, smt, llc, node, socket]"#]],
     );
 }
@@ -105,8 +107,8 @@ fn too_many_or_no_cpus_are_rejected() {
     check(
         "sockets = 0\ncores_per_llc = 1_000_000_000",
         expect![[r#"
-            1 | 0 | `sockets` is 0; it must be 1 to 8192 | -
-            2 | 1_000_000_000 | `cores_per_llc` is 1000000000; it must be 1 to 8192 | -"#]],
+            1 | 0 | `sockets` must be at least 1 (allowed: 1 to 8192) | -
+            2 | 1_000_000_000 | `cores_per_llc` must be at most 8192 (allowed: 1 to 8192) | -"#]],
     );
     check("cpu = []", expect!["1 | [] | 0 CPUs are listed; it must be 1 to 8192 | -"]);
 }
@@ -137,9 +139,9 @@ fn latencies_grow_with_distance_and_are_complete() {
         "sockets = 2\nllcs_per_socket = 2\ncores_per_llc = 2\nthreads_per_core = 2
 [latency]\nsmt_ns = 50\nllc_ns = 20\nnode_ns = 0",
         expect![[r#"
-            5 | [latency] | [latency] has no `socket_ns` | -
+            5 | [latency] | [latency] has no `socket_ns` (`socket_ns` is missing) | -
             7 | 20 | `llc_ns` is 20, less than `smt_ns` = 50 | a transfer does not get faster with distance
-            8 | 0 | `node_ns` is 0; it must be 1 to 100000 | -"#]],
+            8 | 0 | `node_ns` must be at least 1 (allowed: 1 to 100000) | -"#]],
     );
     let machine = ok("cores_per_llc = 2\n[latency]\nllc_ns = 40");
     assert_eq!(machine.line.ns, [0, 0, 40, 40, 40]);
@@ -161,10 +163,10 @@ fn idle_states_go_from_shallow_to_deep() {
 [[cstate]]\nname = ''\nexit_ns = -5\npoling = true",
         expect![[r#"
             9 | 10 | C1 has `exit_ns` 10, less than C6 before it | list C-states from shallow to deep
-            12 | [[cstate]] | [[cstate]] has no `residency_ns` | -
-            13 | '' | `name` is empty | -
-            14 | -5 | `exit_ns` is -5; it must be 0 to 10000000 | -
-            15 | poling | unknown key `poling` in [[cstate]] | did you mean `polling`?"#]],
+            12 | [[cstate]] | [[cstate]] has no `residency_ns` (`residency_ns` is missing) | -
+            13 | '' | `name` must not be blank | -
+            14 | -5 | `exit_ns` must not be negative (allowed: 0 to 10000000) | -
+            15 | poling | unknown key `poling` in [[cstate]] (not a key of this table) | did you mean `polling`?"#]],
     );
 }
 
@@ -174,9 +176,9 @@ fn distance_tables_are_square_symmetric_and_10_on_the_diagonal() {
         "sockets = 2\ncores_per_llc = 1\nnuma_distances = [[10, 21, 1], [20, 10], [10, 20, 9]]",
         expect![[r#"
             3 | [[10, 21, 1], [20, 10], [10, 20, 9]] | `numa_distances` has 3 rows; it must have 2, one per node | -
-            3 | 1 | `distance` is 1; it must be 10 to 254 | -
+            3 | 1 | `distance` must be at least 10 (allowed: 10 to 254) | -
             3 | [20, 10] | a row of 2 distances in a table of 3 rows | -
-            3 | 9 | `distance` is 9; it must be 10 to 254 | -"#]],
+            3 | 9 | `distance` must be at least 10 (allowed: 10 to 254) | -"#]],
     );
     check(
         "sockets = 2\ncores_per_llc = 1\nnuma_distances = [[11, 21], [20, 10]]",
@@ -228,7 +230,7 @@ fn siblings_must_agree() {
             4 | { cpu = 1, core = 0, llc = 1, node = 0, socket = 0 } | CPUs 0 and 1 share core 0 but lie in LLC 0 and 1 | -
             5 | { cpu = 1, core = 1, llc = 1, node = 1, socket = 0, die = 1 } | CPU 1 is listed twice | -
             5 | { cpu = 1, core = 1, llc = 1, node = 1, socket = 0, die = 1 } | CPUs 1 and 1 share LLC 1 but lie in node 0 and 1 | -
-            5 | die | unknown key `die` in [[cpu]] | valid here: ccd, core, cpu, llc, node, socket"#]],
+            5 | die | unknown key `die` in [[cpu]] (not a key of this table) | known: cpu, core, llc, ccd, node, socket"#]],
     );
 }
 
@@ -238,8 +240,8 @@ fn sources_speak_for_keys_of_the_file() {
         "cores = 1\n[latency]\nllc_ns = 3
 [[source]]\nkeys = ['latency.lc_ns', 7]\ntext = 'x'\nconfidence = 'sure'",
         expect![[r#"
-            5 | 7 | `keys` must be a list of keys of this file, not an integer | -
-            7 | 'sure' | unknown confidence `sure` | valid here: measured, published, proxy, inferred, unverified"#]],
+            5 | 7 | `keys` must be a string (this is a whole number) | -
+            7 | 'sure' | unknown value `sure` for `confidence` | did you mean `measured`?"#]],
     );
     // Of a file with other faults it is not said: a misspelled key would be two.
     check(
@@ -255,8 +257,8 @@ fn text_that_is_not_toml_shows_its_syntax_errors() {
     check(
         "cores = \nhz = = 3",
         expect![[r#"
-            1 |  | string values must be quoted, expected literal string | -
-            2 | = | extra `=`, expected nothing | -"#]],
+            1 |  | not valid TOML: string values must be quoted, expected literal string | -
+            2 | = | not valid TOML: extra `=`, expected nothing | -"#]],
     );
 }
 
@@ -267,14 +269,17 @@ fn an_inline_machine_has_places_in_the_outer_text() {
     let inner = &outer.get_ref()["machine"];
     let table = inner.get_ref().as_table().expect("a table");
     let faults = from_table("inline", table, inner.span()).expect_err("9 Hz is no tick");
-    assert_eq!(show(text, &faults[0]), "4 | 9 | `hz` is 9; it must be 24 to 1200 | -");
+    assert_eq!(
+        show(text, &faults[0]),
+        "4 | 9 | `hz` must be at least 24 (allowed: 24 to 1200) | -"
+    );
 }
 
 #[test]
 fn a_machine_does_more_than_tick() {
     check(
         "cores_per_llc = 4\n[costs]\ntick_ns = 50_001",
-        expect!["3 | 50_001 | `tick_ns` is 50001; it must be 0 to 50000 | -"],
+        expect!["3 | 50_001 | `tick_ns` must be at most 50000 (allowed: 0 to 50000) | -"],
     );
     assert_eq!(ok("cores_per_llc = 4\n[costs]\ntick_ns = 50_000").costs.tick_ns, 50_000);
     assert!(ok("cores_per_llc = 4\nclock_mhz = 100").costs.tick_ns <= 50_000, "the default, too");

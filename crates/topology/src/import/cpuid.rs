@@ -11,7 +11,8 @@ mod leaves;
 use super::defaults::{CLOCK_MHZ, Maker, clock_of_model};
 use super::found::{Conflict, Found, FoundCpu};
 use super::runs::OS_CPU_MAX;
-use super::{FileTree, Imported, TreeFault};
+use super::{FileTree, Imported};
+use input::{Fault, Source};
 use leaves::{Leaves, Registers};
 
 /// Types of levels in leaves 0xb and 0x1f.
@@ -22,7 +23,7 @@ const LEVEL_DIE: u32 = 5;
 ///
 /// # Errors
 /// The faults of the files.
-pub fn cpuid(name: &str, tree: &impl FileTree) -> Result<Imported, Vec<TreeFault>> {
+pub fn cpuid(name: &str, tree: &impl FileTree) -> Result<Imported, Vec<Fault>> {
     let mut found = Found { what: "a CPUID dump", ..Found::default() };
     let mut faults = Vec::new();
     for cpu in numbers(tree) {
@@ -33,14 +34,14 @@ pub fn cpuid(name: &str, tree: &impl FileTree) -> Result<Imported, Vec<TreeFault
                 }
                 match place(cpu, &leaves) {
                     Ok(place) => found.cpus.push(place),
-                    Err(why) => faults.push(TreeFault::of(file(cpu), why)),
+                    Err(why) => faults.push(Fault::of_file(file(cpu), why)),
                 }
             }
             Err(fault) => faults.push(fault),
         }
     }
     if found.cpus.is_empty() && faults.is_empty() {
-        let fault = TreeFault::of("pu0", "no such file: there is no CPU in this directory");
+        let fault = Fault::of_file("pu0", "no such file: there is no CPU in this directory");
         faults.push(fault.help("`hwloc-gather-cpuid DIR` writes a file puN for each CPU"));
     }
     faults.truncate(20);
@@ -48,7 +49,9 @@ pub fn cpuid(name: &str, tree: &impl FileTree) -> Result<Imported, Vec<TreeFault
         return Err(faults);
     }
     found.remarks.push("CPUID knows no NUMA nodes: all CPUs are in one".into());
-    found.machine(name).map_err(|Conflict { cpu, message }| vec![TreeFault::of(file(cpu), message)])
+    found
+        .machine(name)
+        .map_err(|Conflict { cpu, message }| vec![Fault::of_file(file(cpu), message)])
 }
 
 fn file(cpu: u32) -> String {
@@ -68,12 +71,12 @@ fn numbers(tree: &impl FileTree) -> Vec<u32> {
     numbers
 }
 
-fn read(tree: &impl FileTree, cpu: u32) -> Result<Leaves, TreeFault> {
+fn read(tree: &impl FileTree, cpu: u32) -> Result<Leaves, Fault> {
     let text = match tree.text(&file(cpu)) {
         Ok(text) => text.unwrap_or_default(),
-        Err(why) => return Err(TreeFault::of(file(cpu), format!("cannot read it: {why}"))),
+        Err(why) => return Err(Fault::of_file(file(cpu), format!("cannot read it: {why}"))),
     };
-    Leaves::parse(&text).map_err(|fault| TreeFault { file: file(cpu), text, fault })
+    Leaves::parse(&text).map_err(|fault| fault.of(&Source::new(file(cpu), text)))
 }
 
 /// What all CPUs have in common.

@@ -12,7 +12,7 @@ use super::Imported;
 use super::defaults::{CLOCK_MHZ, Maker, clock_of_model};
 use super::found::{Conflict, Distances, Found, FoundCpu};
 use super::runs::{CpuRuns, items, number};
-use crate::Fault;
+use input::Fault;
 use objects::Objects;
 use std::ops::Range;
 use xml::{Element, Step, Xml};
@@ -26,7 +26,7 @@ pub fn hwloc(name: &str, text: &str) -> Result<Imported, Vec<Fault>> {
     let places = read.objects.places();
     read.found().machine(name).map_err(|Conflict { cpu, message }| {
         let span = places.iter().find(|(os, _)| *os == cpu).map(|(_, span)| span.clone());
-        vec![Fault { span, message, help: None }]
+        vec![Fault { span, ..Fault::whole(message) }]
     })
 }
 
@@ -68,7 +68,7 @@ fn read(text: &str) -> Result<Document, Fault> {
         }
     }
     if document.objects.pus.is_empty() {
-        let fault = Fault { span: None, message: "there is no PU in it".into(), help: None };
+        let fault = Fault::whole("there is no PU in it");
         return Err(fault.help("`lstopo machine.xml` writes the XML of a machine"));
     }
     Ok(document)

@@ -12,7 +12,7 @@ use super::Imported;
 use super::defaults::CLOCK_MHZ;
 use super::found::{Conflict, Found, FoundCpu};
 use super::runs::{CpuRuns, number};
-use crate::Fault;
+use input::Fault;
 use row::Row;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -27,7 +27,7 @@ pub fn lscpu(name: &str, text: &str) -> Result<Imported, Vec<Fault>> {
     let rows = rows.map_err(|fault| vec![fault])?;
     let (found, places) = found(&rows)?;
     found.machine(name).map_err(|Conflict { cpu, message }| {
-        vec![Fault { span: places.get(&cpu).cloned(), message, help: None }]
+        vec![Fault { span: places.get(&cpu).cloned(), ..Fault::whole(message) }]
     })
 }
 
@@ -52,7 +52,7 @@ fn found(rows: &[Row<'_>]) -> Result<(Found, Places), Vec<Fault>> {
         }
     }
     if found.cpus.is_empty() && faults.is_empty() {
-        let fault = Fault { span: None, message: "no CPU is on line in it".into(), help: None };
+        let fault = Fault::whole("no CPU is on line in it");
         faults.push(fault.help("`lscpu -p` prints a line for each CPU"));
     }
     faults.truncate(20);

@@ -1,6 +1,6 @@
 //! Sets of CPUs as the kernel and hwloc write them: lists (`0-3,8`) and masks (`ff,00000000`).
 
-use crate::Fault;
+use input::Fault;
 use std::fmt;
 use std::ops::Range;
 

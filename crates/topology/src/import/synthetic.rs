@@ -10,8 +10,8 @@ mod parse;
 
 use super::Imported;
 use super::found::{Found, FoundCpu};
-use crate::Fault;
 use crate::file::MAX_CPUS;
+use input::Fault;
 use parse::{Kind, Level, parse};
 
 /// The remedy where nothing better is known.
@@ -211,7 +211,7 @@ mod tests {
         check(
             "pack:2 foo:2 pu:1",
             expect![
-                "foo | `foo` is no kind of part | valid here: package, die, group, numa, l2, l3, core, pu"
+                "foo | `foo` is no kind of part | known: package, die, group, numa, l2, l3, core, pu"
             ],
         );
         check(
@@ -240,7 +240,7 @@ mod tests {
         check(
             "pack:2 l3:2(size=1GB foo=3) pu:1",
             expect![
-                "foo=3 | `foo` is no attribute | valid here: size, memory, memorysidecachesize, indexes"
+                "foo=3 | `foo` is no attribute | known: size, memory, memorysidecachesize, indexes"
             ],
         );
         check(

@@ -13,9 +13,10 @@ mod nodes;
 mod reader;
 
 use super::found::{Conflict, Found, FoundCpu};
-use super::{FileTree, Imported, TreeFault};
+use super::{FileTree, Imported};
+use crate::Machine;
 use crate::export::HINT;
-use crate::{Fault, Machine};
+use input::{Fault, Faults, Source};
 use reader::Reader;
 
 const CPU: &str = "sys/devices/system/cpu";
@@ -28,7 +29,7 @@ const NODE: &str = "sys/devices/system/node";
 ///
 /// # Errors
 /// The faults of the tree's files, in the order in which they were met.
-pub fn sysfs(name: &str, tree: &impl FileTree) -> Result<Imported, Vec<TreeFault>> {
+pub fn sysfs(name: &str, tree: &impl FileTree) -> Result<Imported, Vec<Fault>> {
     let mut reader = Reader::new(tree);
     let found = read(&mut reader);
     let (Some(found), true) = (found, reader.faults.is_empty()) else {
@@ -41,8 +42,8 @@ pub fn sysfs(name: &str, tree: &impl FileTree) -> Result<Imported, Vec<TreeFault
     if reader.faults.is_empty() { Ok(imported) } else { Err(reader.faults) }
 }
 
-fn fault(Conflict { cpu, message }: &Conflict) -> TreeFault {
-    TreeFault::of(format!("{CPU}/cpu{cpu}"), message.clone())
+fn fault(Conflict { cpu, message }: &Conflict) -> Fault {
+    Fault::of_file(format!("{CPU}/cpu{cpu}"), message.clone())
 }
 
 fn read<T: FileTree>(reader: &mut Reader<'_, T>) -> Option<Found> {
@@ -62,13 +63,11 @@ fn read<T: FileTree>(reader: &mut Reader<'_, T>) -> Option<Found> {
 }
 
 /// Takes the exported machine if the tree still describes it.
-fn use_hint(imported: &mut Imported, name: &str, text: String) -> Result<(), Vec<TreeFault>> {
+fn use_hint(imported: &mut Imported, name: &str, text: String) -> Result<(), Vec<Fault>> {
     // The extension goes, and a name may have a dot.
     let path = format!("{name}.toml");
-    let machine = crate::load(&path, &text).map_err(|faults| {
-        let tree_fault = |fault: Fault| TreeFault { file: HINT.into(), text: text.clone(), fault };
-        faults.into_iter().map(tree_fault).collect::<Vec<_>>()
-    })?;
+    let machine = crate::load(&path, &text)
+        .map_err(|faults| Faults::of(faults, &Source::new(HINT, text)).0)?;
     let shape = |m: &Machine| {
         let places = m.cpus.iter().map(|p| (p.core, p.thread, p.llc, p.node, p.socket));
         (places.collect::<Vec<_>>(), m.numa_distance.clone())

@@ -5,8 +5,9 @@ mod hwloc;
 mod lscpu;
 mod sysfs;
 
-use topology::import::{Imported, TreeFault};
-use topology::{Fault, Machine};
+use input::Fault;
+use topology::Machine;
+use topology::import::Imported;
 
 /// `16 CPUs, 8 cores, 4 LLCs, 2 nodes, 1 sockets`.
 fn counts(machine: &Machine) -> String {
@@ -32,11 +33,14 @@ fn shown(text: &str, imported: Result<Imported, Vec<Fault>>) -> String {
 }
 
 /// The same for a tree, with the file of each fault.
-fn shown_tree(imported: Result<Imported, Vec<TreeFault>>) -> String {
+fn shown_tree(imported: Result<Imported, Vec<Fault>>) -> String {
     match imported {
         Ok(imported) => told(&imported),
         Err(faults) => {
-            let line = |f: &TreeFault| format!("{}: {}", f.file, place(&f.text, &f.fault));
+            let line = |f: &Fault| {
+                let source = f.source.as_ref().expect("its file is known");
+                format!("{}: {}", source.path, place(&source.text, f))
+            };
             faults.iter().map(line).collect::<Vec<_>>().join("\n")
         }
     }

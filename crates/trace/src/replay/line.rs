@@ -3,9 +3,10 @@
 //! A process may choose any name, also one with spaces, brackets and `pid=`. So the head is found
 //! by its shape, and fields are taken from the right, where the numbers are.
 
+use input::{Fault, did_you_mean};
 use sim_core::Ns;
 use std::ops::Range;
-use topology::{CpuId, Fault, did_you_mean};
+use topology::CpuId;
 
 /// CPUs that a line may name.
 const CPUS_MAX: u64 = 8192;
@@ -252,7 +253,9 @@ fn event(line: &[u8], at: usize) -> Result<(&[u8], usize), Fault> {
     let known = |list: &[&str]| list.iter().any(|k| k.as_bytes() == event);
     if !known(NEEDED) && !known(WITHOUT_EFFECT) {
         let message = format!("unknown event `{}`", name(event));
-        return Err(Fault::at(span, message).help(did_you_mean(&name(event), NEEDED)));
+        return Err(
+            Fault::at(span, message).help(did_you_mean(&name(event), NEEDED.iter().copied()))
+        );
     }
     Ok((event, fields))
 }

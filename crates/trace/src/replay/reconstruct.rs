@@ -14,9 +14,10 @@ use super::costs::Costs;
 use super::line::{Line, Named, What};
 use super::sleep_pattern::{End, NOBODY, SleepPattern};
 use super::thread::{Doing, Live, UncertainSleep};
+use input::Fault;
 use sim_core::{Ns, SleepState};
 use std::collections::HashMap;
-use topology::{CpuId, Fault, Machine, PerCpu};
+use topology::{CpuId, Machine, PerCpu};
 use workloads::replay::{Act, Recording};
 
 /// Names that a recording may have; the simulator numbers them with 16 bits.

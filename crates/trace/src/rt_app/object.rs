@@ -1,9 +1,9 @@
 //! Typed access to the objects of the file, with the place of every fault.
 
+use input::{Fault, did_you_mean};
 use jsonc_parser::ast::{Object, Value};
 use jsonc_parser::common::Ranged;
 use std::ops::{Range, RangeInclusive};
-use topology::{Fault, did_you_mean};
 
 /// An object whose keys are properties, and what messages call it.
 pub(super) struct Table<'a> {
@@ -29,7 +29,10 @@ impl<'a> Table<'a> {
             let key = prop.name.as_str();
             if !known.contains(&key) {
                 let unknown = format!("unknown key `{key}` in {}", self.name);
-                faults.push(Fault::at(span(&prop.name), unknown).help(did_you_mean(key, known)));
+                faults.push(
+                    Fault::at(span(&prop.name), unknown)
+                        .help(did_you_mean(key, known.iter().copied())),
+                );
             } else if seen.contains(&key) {
                 faults.push(twice(key, span(&prop.name)));
             }
@@ -107,10 +110,11 @@ pub(super) fn integer(
         let message = format!("`{key}` must be a whole number, not {}", number.value);
         return Err(fault(value, message));
     }
-    let in_range = number.value.parse().ok().filter(|n| valid.contains(n));
-    in_range.ok_or_else(|| {
-        let (low, high) = (valid.start(), valid.end());
-        fault(value, format!("`{key}` is {}; it must be {low} to {high}", number.value))
+    let whole: Option<i64> = number.value.parse().ok();
+    whole.filter(|n| valid.contains(n)).ok_or_else(|| {
+        let low = whole.map_or(number.value.starts_with('-'), |n| n < *valid.start());
+        let bounds = [*valid.start() as f64, *valid.end() as f64];
+        Fault::out_of_range(span(value), key, low, bounds, "")
     })
 }
 
@@ -135,5 +139,5 @@ pub(super) fn wrong_type(key: &str, value: &Value<'_>, wanted: &str) -> Fault {
         Value::Array(_) => "an array",
         Value::NullKeyword(_) => "null",
     };
-    fault(value, format!("`{key}` must be {wanted}, not {found}"))
+    Fault::wrong_type(span(value), key, wanted, found)
 }

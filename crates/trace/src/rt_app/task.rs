@@ -2,10 +2,11 @@
 
 use super::Reader;
 use super::object::{Table, fault, integer, span, string, twice, wrong_type};
+use input::{Fault, did_you_mean};
 use jsonc_parser::ast::{Object, ObjectProp, Value};
 use sim_core::SchedPolicy;
 use std::ops::Range;
-use topology::{CpuId, CpuSet, Fault, did_you_mean};
+use topology::{CpuId, CpuSet};
 use workloads::rt_app::{Attrs, Event, PhaseSpec, TaskSpec};
 
 /// The longest time of an event, us: a day.
@@ -133,7 +134,7 @@ impl Reader {
                 Fault::at(at, message).help(format!("the fair class is: {}", names.join(", ")))
             } else {
                 let bad = Fault::at(at, format!("`{key}`: unknown policy `{name}`"));
-                bad.help(did_you_mean(name, &names))
+                bad.help(did_you_mean(name, names))
             };
             self.faults.push(bad);
         }
@@ -293,7 +294,7 @@ fn unknown(what: &str, prop: &ObjectProp<'_>, known: &[&str]) -> Fault {
     if UNSUPPORTED_KEYS.contains(&key) {
         return Fault::at(at, format!("`{key}` is not simulated"));
     }
-    let names: Vec<&str> = EVENTS.iter().chain([&FORK]).chain(known).copied().collect();
+    let names = EVENTS.iter().chain([&FORK]).chain(known).copied();
     let fault = Fault::at(at, format!("{what} has neither an event nor a property `{key}`"));
-    fault.help(did_you_mean(key, &names))
+    fault.help(did_you_mean(key, names))
 }

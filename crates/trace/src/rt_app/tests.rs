@@ -20,8 +20,9 @@ fn faults(text: &str, expect: Expect) {
             let at = f.span.map_or(0, |s| s.start);
             let line = 1 + text[..at].matches('\n').count();
             let column = 1 + at - text[..at].rfind('\n').map_or(0, |n| n + 1);
-            let help = f.help.map(|h| format!(" ({h})")).unwrap_or_default();
-            format!("{line}:{column} {}{help}\n", f.message)
+            let notes = [Some(f.label).filter(|label| !label.is_empty()), f.help];
+            let notes: String = notes.iter().flatten().map(|note| format!(" ({note})")).collect();
+            format!("{line}:{column} {}{notes}\n", f.message)
         })
         .collect();
     expect.assert_eq(&shown);
@@ -151,32 +152,32 @@ fn all_faults_are_told_with_their_places() {
               "calibration": 0 } }"#,
         expect![[r#"
             2:22 `instance` must be a whole number, not 1.5
-            2:39 `priority` is 30; it must be -20 to 19
+            2:39 `priority` must be at most 19 (allowed: -20 to 19)
             2:43 the task `t` has neither an event nor a property `runs` (did you mean `run`?)
-            2:61 `run` must be a whole number, not a string
-            2:76 `sleep` is -1; it must be 0 to 86400000000
-            3:22 `cpus` is 2; it must be 0 to 1 (the machine of the scenario has these CPUs)
+            2:61 `run` must be a whole number (this is a string)
+            2:76 `sleep` must not be negative (allowed: 0 to 86400000000)
+            3:22 `cpus` must be at most 1 (allowed: 0 to 1) (the machine of the scenario has these CPUs)
             3:36 `policy`: SCHED_FIFO is not simulated (the fair class is: SCHED_OTHER, SCHED_BATCH, SCHED_IDLE)
             3:58 `loop` is 0 (write -1 to loop for ever, or leave the events out)
             4:19 `timer` has no `period`
             4:38 unknown key `perod` in timer (did you mean `period`?)
             4:58 `mode` is "odd" (write "relative" or "absolute")
             5:18 wait has no `mutex`
-            5:43 `wait1` must be an object, not a string
+            5:43 `wait1` must be an object (this is a string)
             6:10 the event `mem` is not simulated
             6:22 `util_min` is not simulated
             6:48 `runtime` must be a whole number, not 1e3
-            6:61 there is no task `tt` (valid here: t, u, t)
+            6:61 there is no task `tt` (did you mean `t`?)
             7:8 the task `u` is not an object
             8:3 the task `t` is given twice
             8:8 the task `t` has events and `phases` (rt-app drops the events: put them into a phase)
             8:27 the phase `a` is not an object
-            8:38 the phase `b` has neither an event nor a property `instance` (valid here: runtime, run, sleep, timer, lock, unlock, wait, signal, broad, sync, barrier, suspend, resume, yield, fork, loop, cpus, policy, priority, dl-runtime)
+            8:38 the phase `b` has neither an event nor a property `instance` (known: runtime, run, sleep, timer, lock, unlock, wait, signal, broad, sync, barrier, suspend, resume, yield, fork, loop, cpus, policy, priority, dl-runtime)
             9:3 unknown key `golbal` in the file (did you mean `global`?)
-            10:27 `duration` is 100000000000000000000; it must be -1 to 86400
+            10:27 `duration` must be at most 86400 (allowed: -1 to 86400)
             10:64 `pi_enabled`: mutexes with priority inheritance are not simulated (set it to false)
             11:15 `calibration` is given twice
-            11:30 `calibration` is 0; it must be 1 to 1000000
+            11:30 `calibration` must be at least 1 (allowed: 1 to 1000000)
         "#]],
     );
 }

@@ -1,11 +1,11 @@
 //! cyclictest, and hogs beside it.
 
 use super::keys::{count, us};
-use crate::registry::key::Fallback::Int;
-use crate::registry::key::{KeyDef, Kind};
 use crate::workload::{
     Excess, Load, PROCESS_BYTES, TASKS_MAX, THREAD_BYTES, WorkloadDef, few_in_all, fits,
 };
+use input::Fallback::Int;
+use input::{KeyDef, Kind};
 use sim_core::Program;
 use workloads::cyclictest::{Config, Cyclictest};
 

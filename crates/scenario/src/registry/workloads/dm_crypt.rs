@@ -1,10 +1,10 @@
 //! fio on dm-crypt.
 
 use super::keys::{count, ns, rate, switch};
-use crate::registry::key::Fallback::{Float, Int, Required};
-use crate::registry::key::{KeyDef, Kind};
 use crate::registry::workqueue::{affinity, changes, max_active};
 use crate::workload::{Excess, Load, WorkloadDef, few_in_flight, fits};
+use input::Fallback::{Float, Int, Required};
+use input::{KeyDef, Kind};
 use policies::workqueue::MAX_ACTIVE;
 use sim_core::Program;
 use workloads::dm_crypt::{Config, DmCrypt};

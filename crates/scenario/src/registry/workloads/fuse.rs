@@ -2,9 +2,9 @@
 
 use super::kernel_build::{self, DIRECTORIES, JOBS, LINK, OBJECTS, PREPARE, SIGMA, WORK};
 use super::keys::{SPREAD, count, rate, switch};
-use crate::registry::key::Fallback::{Float, Int, Required, Word};
-use crate::registry::key::{KeyDef, Kind};
 use crate::workload::{Excess, Load, TASKS_MAX, WorkloadDef, WorkloadSpec, fits};
+use input::Fallback::{Float, Int, Required, Word};
+use input::{KeyDef, Kind};
 use sim_core::Program;
 use workloads::dm_crypt;
 use workloads::fuse::{Config, File, Fuse, Mode};

@@ -1,11 +1,11 @@
 //! hackbench.
 
 use super::keys::{SPREAD, count, message_ns, switch};
-use crate::registry::key::Fallback::Int;
-use crate::registry::key::{KeyDef, Kind};
 use crate::workload::{
     Excess, Load, PROCESS_BYTES, TASKS_MAX, THREAD_BYTES, WorkloadDef, few_tasks, fits,
 };
+use input::Fallback::Int;
+use input::{KeyDef, Kind};
 use sim_core::Program;
 use workloads::hackbench::{Config, Hackbench, Medium};
 

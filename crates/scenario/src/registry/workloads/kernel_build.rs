@@ -1,9 +1,9 @@
 //! A kernel build.
 
 use super::keys::{count, seconds};
-use crate::registry::key::Fallback::{Float, Int, Required, Words};
-use crate::registry::key::{KeyDef, Kind};
 use crate::workload::{Load, TASKS_MAX, WorkloadDef};
+use input::Fallback::{Float, Int, Required, Words};
+use input::{KeyDef, Kind};
 use sim_core::Program;
 use workloads::kernel_build::{Config, KernelBuild};
 

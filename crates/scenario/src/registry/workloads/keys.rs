@@ -1,7 +1,7 @@
 //! Keys that several kinds of workloads have, and shapes of keys.
 
-use crate::registry::key::Fallback::{Bool, Float, Int, Words};
-use crate::registry::key::{Fallback, KeyDef, Kind};
+use input::Fallback::{Bool, Float, Int, Words};
+use input::{Fallback, KeyDef, Kind};
 
 /// How many there are.
 pub(super) const fn count(

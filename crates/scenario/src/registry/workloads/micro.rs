@@ -1,9 +1,9 @@
 //! Small synthetic loads.
 
 use super::keys::{count, ns};
-use crate::registry::key::Fallback::{Int, Required};
-use crate::registry::key::{KeyDef, Kind};
 use crate::workload::{Load, TASKS_MAX, WorkloadDef};
+use input::Fallback::{Int, Required};
+use input::{KeyDef, Kind};
 use sim_core::{Ns, Program};
 use workloads::micro::{OpenQueue, PingPong, Short, Spinners};
 

@@ -1,9 +1,9 @@
 //! netperf over loopback.
 
 use super::keys::{SPREAD, count};
-use crate::registry::key::Fallback::{Int, Required};
-use crate::registry::key::{KeyDef, Kind};
 use crate::workload::{Excess, Load, SOCKET_PAIR_BYTES, WorkloadDef, fits};
+use input::Fallback::{Int, Required};
+use input::{KeyDef, Kind};
 use sim_core::Program;
 use workloads::netperf::{Config, Netperf, Test};
 

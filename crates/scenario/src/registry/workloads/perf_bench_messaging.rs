@@ -2,9 +2,9 @@
 
 use super::hackbench::{group_fits, hackbench};
 use super::keys::{SPREAD, count, message_ns, switch};
-use crate::registry::key::Fallback::Int;
-use crate::registry::key::KeyDef;
 use crate::workload::{Excess, Load, TASKS_MAX, WorkloadDef, few_tasks};
+use input::Fallback::Int;
+use input::KeyDef;
 use sim_core::Program;
 use workloads::perf_bench::{MESSAGING_BYTES, MESSAGING_FDS};
 

@@ -1,9 +1,9 @@
 //! `perf bench sched pipe`.
 
 use super::keys::{SPREAD, count, message_ns, switch};
-use crate::registry::key::Fallback::Int;
-use crate::registry::key::KeyDef;
 use crate::workload::{Load, WorkloadDef};
+use input::Fallback::Int;
+use input::KeyDef;
 use sim_core::Program;
 use workloads::perf_bench::{Config, SchedPipe};
 

@@ -1,8 +1,8 @@
 //! A recording, done again.
 
-use crate::registry::key::Fallback::{Required, Word, Words};
-use crate::registry::key::{KeyDef, Kind};
 use crate::workload::{Load, WorkloadDef, WorkloadFile};
+use input::Fallback::{Required, Word, Words};
+use input::{KeyDef, Kind};
 use sim_core::Program;
 use std::sync::Arc;
 use workloads::replay::{Replay, Timers};

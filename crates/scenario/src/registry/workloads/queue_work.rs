@@ -1,10 +1,10 @@
 //! Short items on one workqueue.
 
 use super::keys::{count, ns};
-use crate::registry::key::Fallback::{Int, Words};
-use crate::registry::key::KeyDef;
 use crate::registry::workqueue::{affinity, changes, max_active};
 use crate::workload::{Excess, Load, WorkloadDef, few_in_flight, fits};
+use input::Fallback::{Int, Words};
+use input::KeyDef;
 use policies::workqueue::DEFAULT_MAX_ACTIVE;
 use sim_core::Program;
 use workloads::queue_work::{Config, QueueWork};

@@ -1,9 +1,9 @@
 //! The threads of an rt-app file.
 
 use super::keys::ns;
-use crate::registry::key::Fallback::{Required, Words};
-use crate::registry::key::{KeyDef, Kind};
 use crate::workload::{Load, WorkloadDef, WorkloadFile, WorkloadSpec};
+use input::Fallback::{Required, Words};
+use input::{KeyDef, Kind};
 use sim_core::Program;
 use std::sync::Arc;
 use workloads::rt_app::{Config, RtApp};

@@ -1,9 +1,9 @@
 //! schbench as it is since 2023.
 
 use super::keys::{SPREAD, count, ns};
-use crate::registry::key::Fallback::{Int, Words};
-use crate::registry::key::{KeyDef, Kind};
 use crate::workload::{Excess, Load, TASKS_MAX, THREAD_BYTES, WorkloadDef, few_tasks, fits};
+use input::Fallback::{Int, Words};
+use input::{KeyDef, Kind};
 use sim_core::Program;
 use workloads::schbench::{Config, Schbench};
 

@@ -1,9 +1,9 @@
 //! schbench as it was until 2023.
 
 use super::keys::{count, us};
-use crate::registry::key::Fallback::Int;
-use crate::registry::key::KeyDef;
 use crate::workload::{Excess, Load, TASKS_MAX, THREAD_BYTES, WorkloadDef, few_tasks, fits};
+use input::Fallback::Int;
+use input::KeyDef;
 use sim_core::Program;
 use workloads::schbench_old::{Config, SchbenchOld};
 

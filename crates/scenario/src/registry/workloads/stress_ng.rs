@@ -1,9 +1,9 @@
 //! stress-ng's stressors that compute, and those that yield.
 
 use super::keys::count;
-use crate::registry::key::Fallback::{Int, Words};
-use crate::registry::key::{KeyDef, Kind};
 use crate::workload::{Excess, Load, PROCESS_BYTES, TASKS_MAX, WorkloadDef, few_in_all, fits};
+use input::Fallback::{Int, Words};
+use input::{KeyDef, Kind};
 use sim_core::Program;
 use workloads::stress_ng::{Config, StressNg, yield_processes};
 

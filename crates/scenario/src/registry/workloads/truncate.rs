@@ -1,9 +1,9 @@
 //! mmtests' sparsetruncate.
 
 use super::keys::{SPREAD, count, ns};
-use crate::registry::key::Fallback::{Float, Int, Required, Word};
-use crate::registry::key::{Fallback, KeyDef, Kind};
 use crate::workload::{Excess, Load, WorkloadDef, fits};
+use input::Fallback::{Float, Int, Required, Word};
+use input::{Fallback, KeyDef, Kind};
 use sim_core::Program;
 use workloads::truncate::{Batch, Config, PAGE_BYTES, Truncate};
 

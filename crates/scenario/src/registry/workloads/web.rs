@@ -1,9 +1,9 @@
 //! A web server's threads.
 
 use super::keys::{SPREAD, count, ns};
-use crate::registry::key::Fallback::{Float, Int, Words};
-use crate::registry::key::{KeyDef, Kind};
 use crate::workload::{Excess, Load, TASKS_MAX, THREAD_BYTES, WorkloadDef, fits};
+use input::Fallback::{Float, Int, Words};
+use input::{KeyDef, Kind};
 use sim_core::Program;
 use workloads::web::{Config, Web};
 

@@ -1,8 +1,8 @@
 //! One file: lines `mask eax ebx ecx edx => eax ebx ecx edx` in hexadecimal; the bits of the mask
 //! say which inputs the answer depends on.
 
-use crate::Fault;
 use crate::import::runs::items;
+use input::Fault;
 
 /// What CPUID answers.
 #[derive(Clone, Copy, Debug)]
@@ -29,7 +29,7 @@ impl Leaves {
         let lines = lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));
         let leaves: Vec<Leaf> = lines.map(|(at, line)| leaf(at, line)).collect::<Result<_, _>>()?;
         if leaves.is_empty() {
-            return Err(Fault { span: None, message: "there is no leaf in it".into(), help: None });
+            return Err(Fault::whole("there is no leaf in it"));
         }
         Ok(Self(leaves))
     }

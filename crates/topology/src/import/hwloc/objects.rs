@@ -3,8 +3,8 @@
 use super::super::runs::{CpuRuns, number};
 use super::cpuset;
 use super::xml::Element;
-use crate::Fault;
 use crate::file::MAX_NODES;
+use input::Fault;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 

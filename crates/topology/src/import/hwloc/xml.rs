@@ -3,7 +3,7 @@
 //! Entities are refused: no tool that writes hwloc's format uses them, and what they expand to has
 //! no bound.
 
-use crate::Fault;
+use input::Fault;
 use quick_xml::Reader;
 use quick_xml::errors::Error;
 use quick_xml::events::{BytesStart, Event};
@@ -163,7 +163,7 @@ impl<'a> Xml<'a> {
                 Err(Fault::at(end..end, message))
             }
             None if !self.has_root => {
-                let fault = Fault { span: None, message: "this is no XML".into(), help: None };
+                let fault = Fault::whole("this is no XML");
                 Err(fault.help("hwloc writes XML with `lstopo machine.xml`"))
             }
             None => Ok(Step::End),

@@ -4,7 +4,7 @@
 //! bare `-` for what it does not know, which is no JSON; it is read as nothing.
 
 use super::row::Row;
-use crate::Fault;
+use input::Fault;
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
 
@@ -23,7 +23,7 @@ pub(super) fn rows(text: &str) -> Result<Vec<Row<'_>>, Fault> {
             true => "this is lscpu's summary: it does not tell which CPUs share what",
             false => "there is no list `cpus` in it",
         };
-        let fault = Fault { span: None, message: message.into(), help: None };
+        let fault = Fault::whole(message);
         return Err(fault.help("write it with `lscpu -J -e`"));
     };
     let list: Result<Vec<&RawValue>, _> = serde_json::from_str(cpus.get());

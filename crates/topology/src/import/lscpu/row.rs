@@ -1,7 +1,7 @@
 //! One CPU's line, from whichever format: cells with the lower-case names of their columns.
 
 use super::number;
-use crate::Fault;
+use input::Fault;
 use std::ops::Range;
 
 pub(super) struct Row<'a> {

@@ -2,8 +2,8 @@
 //! names in the first line).
 
 use super::row::Row;
-use crate::Fault;
 use crate::import::runs::items;
+use input::Fault;
 
 /// The columns of `-p`, if the comments were cut away.
 const COLUMNS: &str = "CPU,Core,Socket,Node,,L1d,L1i,L2,L3";
@@ -17,7 +17,7 @@ pub(super) fn rows(text: &str) -> Result<Vec<Row<'_>>, Fault> {
     let header = bare.find(|text| is_list_of_names(text));
     let first = lines.iter().find(|(_, line)| !is_comment(line));
     let Some((at, first)) = first.copied() else {
-        let fault = Fault { span: None, message: "there is no line in it".into(), help: None };
+        let fault = Fault::whole("there is no line in it");
         return Err(fault.help("`lscpu -p` prints a line for each CPU"));
     };
     if header.is_some() || first.contains(',') {

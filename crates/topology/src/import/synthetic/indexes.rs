@@ -6,8 +6,8 @@
 //! out at the end. Names of levels (`node:core`) are such loops, one round over the parts of each.
 
 use super::parse::{Kind, Level, kind};
-use crate::Fault;
 use crate::import::runs::{items, number};
+use input::Fault;
 use std::collections::BTreeSet;
 use std::ops::Range;
 

@@ -1,9 +1,9 @@
 //! The grammar: words with a count, attributes in brackets, nodes in square brackets.
 
 use super::indexes::Indexes;
-use crate::Fault;
-use crate::fault::did_you_mean;
 use crate::file::MAX_CPUS;
+use input::Fault;
+use input::did_you_mean;
 use std::ops::Range;
 
 /// Names of parts for hints; hwloc's others are understood as well.
@@ -123,7 +123,7 @@ fn word(cursor: &mut Cursor<'_>) -> Result<Level, Fault> {
     }
     let kind = kind(name).ok_or_else(|| {
         Fault::at(name_span.clone(), format!("`{name}` is no kind of part"))
-            .help(did_you_mean(name, &KINDS))
+            .help(did_you_mean(name, KINDS))
     })?;
     if cursor.peek() != Some(':') {
         let fault = Fault::at(name_span, format!("`{name}` without a count"));
@@ -221,7 +221,7 @@ fn bracket<'a>(cursor: &mut Cursor<'a>) -> Result<Vec<(&'a str, Range<usize>)>, 
         let (name, value) = word.split_once('=').unwrap_or((word, ""));
         if !ATTRIBUTES.contains(&name) {
             let fault = Fault::at(at..at + word.len(), format!("`{name}` is no attribute"));
-            return Err(fault.help(did_you_mean(name, &ATTRIBUTES)));
+            return Err(fault.help(did_you_mean(name, ATTRIBUTES)));
         }
         attributes.push((name, at + word.len() - value.len()..at + word.len()));
     }

@@ -4,7 +4,7 @@ use super::super::FileTree;
 use super::super::runs::{CpuRuns, OS_CPU_MAX};
 use super::CPU;
 use super::reader::{Form, Reader, siblings};
-use crate::import::TreeFault;
+use input::Fault;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
@@ -25,7 +25,7 @@ pub(super) fn online<T: FileTree>(
     let here = reader.numbered(CPU, "cpu");
     if let Some(far) = here.iter().find(|cpu| **cpu > OS_CPU_MAX) {
         let message = format!("a CPU beyond {OS_CPU_MAX}");
-        reader.fault(TreeFault::of(format!("{CPU}/cpu{far}"), message));
+        reader.fault(Fault::of_file(format!("{CPU}/cpu{far}"), message));
         return None;
     }
     let here = CpuRuns::of(here);
@@ -41,14 +41,14 @@ pub(super) fn online<T: FileTree>(
     };
     if online.is_empty() {
         reader.fault(
-            TreeFault::of(CPU, "no CPU is online here")
+            Fault::of_file(CPU, "no CPU is online here")
                 .help("give a directory with sys/devices/system/cpu in it, or /sys itself"),
         );
         return None;
     }
     for cpu in online.iter().filter(|cpu| !here.contains(*cpu)) {
         let message = format!("{CPU}/online lists CPU {cpu}, which has no directory");
-        reader.fault(TreeFault::of(format!("{CPU}/cpu{cpu}"), message));
+        reader.fault(Fault::of_file(format!("{CPU}/cpu{cpu}"), message));
     }
     let offline = CpuRuns::of(here.iter().filter(|cpu| !online.contains(*cpu)));
     if !offline.is_empty() {
@@ -73,7 +73,7 @@ pub(super) fn places<T: FileTree>(
         && let Some((cpu, _)) = online.iter().zip(&places).find(|(_, p)| p.llc.is_none())
     {
         let message = format!("CPU {cpu} tells nothing about its caches, while others do");
-        reader.fault(TreeFault::of(format!("{CPU}/cpu{cpu}/cache"), message));
+        reader.fault(Fault::of_file(format!("{CPU}/cpu{cpu}/cache"), message));
     }
     capacity(reader, online, remarks);
     reader.faults.is_empty().then_some(places)
@@ -98,7 +98,7 @@ fn place<T: FileTree>(
     let core = parts.part_of(reader, Kind::Core, cpu, &threads);
     if core.is_none() && reader.faults.is_empty() {
         let message = format!("CPU {cpu} is online, but its list of siblings is not here");
-        reader.fault(TreeFault::of(format!("{dir}/thread_siblings_list"), message));
+        reader.fault(Fault::of_file(format!("{dir}/thread_siblings_list"), message));
     }
     let die = parts.part_of(reader, Kind::Die, cpu, &siblings(&dir, &["die_cpus"]));
     let llc = last_level_cache(reader, parts, cpu);
@@ -131,7 +131,7 @@ fn last_level_cache<T: FileTree>(
     let llc = parts.part_of(reader, Kind::Llc, cpu, &files);
     if llc.is_none() && reader.faults.is_empty() {
         let message = "the last-level cache does not tell which CPUs share it";
-        reader.fault(TreeFault::of(files[0].0.clone(), message));
+        reader.fault(Fault::of_file(files[0].0.clone(), message));
     }
     llc
 }
@@ -182,7 +182,7 @@ impl Parts<'_> {
         let (path, cpus) = reader.cpus(files)?;
         if !cpus.contains(cpu) {
             let message = format!("CPU {cpu} is not among its own siblings {cpus}");
-            reader.fault(TreeFault::of(path, message));
+            reader.fault(Fault::of_file(path, message));
             return None;
         }
         let first = cpus.iter().find(|c| self.online.contains(*c)).unwrap_or(cpu);
@@ -194,7 +194,7 @@ impl Parts<'_> {
             let part = &self.kinds[kind as usize][&first];
             let message =
                 format!("the siblings {cpus} of CPU {cpu} are {} in {}", part.cpus, part.by);
-            reader.fault(TreeFault::of(path, message));
+            reader.fault(Fault::of_file(path, message));
             return None;
         }
         Some(u64::from(first))

@@ -1,12 +1,12 @@
 //! NUMA nodes: their CPUs and their distances.
 
+use super::super::FileTree;
 use super::super::found::Distances;
 use super::super::runs::{CpuRuns, items, number};
-use super::super::{FileTree, TreeFault};
 use super::NODE;
 use super::reader::{Form, Reader};
-use crate::Fault;
 use crate::file::MAX_NODES;
+use input::{Fault, Source};
 use std::collections::BTreeMap;
 
 pub(super) struct Nodes {
@@ -36,7 +36,7 @@ pub(super) fn read<T: FileTree>(
     }
     if numbers.len() as u64 > MAX_NODES {
         let message = format!("{} NUMA nodes; at most {MAX_NODES} can be", numbers.len());
-        reader.fault(TreeFault::of(NODE, message));
+        reader.fault(Fault::of_file(NODE, message));
         return None;
     }
     let mut empty = Vec::new();
@@ -47,7 +47,7 @@ pub(super) fn read<T: FileTree>(
         ];
         let Some((path, cpus)) = reader.cpus(&files) else {
             let message = format!("the CPUs of node {node} are not here");
-            reader.fault(TreeFault::of(files[0].0.clone(), message));
+            reader.fault(Fault::of_file(files[0].0.clone(), message));
             continue;
         };
         if !cpus.iter().any(|cpu| online.contains(cpu)) {
@@ -56,12 +56,12 @@ pub(super) fn read<T: FileTree>(
         for cpu in cpus.iter().filter(|cpu| online.contains(*cpu)) {
             if let Some(other) = of.insert(cpu, *node) {
                 let message = format!("CPU {cpu} is in node {node} and in node {other}");
-                reader.fault(TreeFault::of(path, message));
+                reader.fault(Fault::of_file(path, message));
             }
         }
     }
     if let Some(cpu) = online.iter().find(|cpu| !of.contains_key(cpu)) {
-        reader.fault(TreeFault::of(NODE, format!("CPU {cpu} is online, but in no node")));
+        reader.fault(Fault::of_file(NODE, format!("CPU {cpu} is online, but in no node")));
     }
     if !empty.is_empty() {
         let empty = CpuRuns::of(empty);
@@ -82,12 +82,12 @@ fn distances<T: FileTree>(reader: &mut Reader<'_, T>, nodes: Vec<u32>) -> Option
     for (node, row) in nodes.iter().zip(rows) {
         let Some(text) = row else {
             let message = format!("node {node} has no row of distances, while others have one");
-            reader.fault(TreeFault::of(path(node), message));
+            reader.fault(Fault::of_file(path(node), message));
             continue;
         };
         match parse_row(&text, nodes.len()) {
             Ok(row) => table.extend(row),
-            Err(fault) => reader.fault(TreeFault { file: path(node), text, fault }),
+            Err(fault) => reader.fault(fault.of(&Source::new(path(node), text))),
         }
     }
     reader.faults.is_empty().then_some(Distances { nodes, table })

@@ -1,8 +1,8 @@
 //! Typed access to the files of a tree. What is wrong is noted with its file and place.
 
+use super::super::FileTree;
 use super::super::runs::CpuRuns;
-use super::super::{FileTree, TreeFault};
-use crate::Fault;
+use input::{Fault, Source};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
@@ -11,7 +11,7 @@ const FAULTS_MAX: usize = 20;
 
 pub(super) struct Reader<'a, T> {
     pub tree: &'a T,
-    pub faults: Vec<TreeFault>,
+    pub faults: Vec<Fault>,
     /// CPU sets by their text: thousands of CPUs repeat the same few.
     known: BTreeMap<(bool, String), Rc<CpuRuns>>,
 }
@@ -21,7 +21,7 @@ impl<'a, T: FileTree> Reader<'a, T> {
         Self { tree, faults: Vec::new(), known: BTreeMap::new() }
     }
 
-    pub fn fault(&mut self, fault: TreeFault) {
+    pub fn fault(&mut self, fault: Fault) {
         if self.faults.len() < FAULTS_MAX {
             self.faults.push(fault);
         }
@@ -32,7 +32,7 @@ impl<'a, T: FileTree> Reader<'a, T> {
         match self.tree.text(path) {
             Ok(text) => text,
             Err(why) => {
-                self.fault(TreeFault::of(path, format!("cannot read it: {why}")));
+                self.fault(Fault::of_file(path, format!("cannot read it: {why}")));
                 None
             }
         }
@@ -45,7 +45,7 @@ impl<'a, T: FileTree> Reader<'a, T> {
         if number.is_none() {
             let message = format!("`{}` is no number", short(&text));
             let fault = Fault::at(0..text.trim_end().len(), message);
-            self.fault(TreeFault { file: path.to_owned(), text, fault });
+            self.fault(fault.of(&Source::new(path.to_owned(), text)));
         }
         number
     }
@@ -79,7 +79,7 @@ impl<'a, T: FileTree> Reader<'a, T> {
                 Some((path, cpus))
             }
             Err(fault) => {
-                self.fault(TreeFault { file: path.clone(), text: key.1, fault });
+                self.fault(fault.of(&Source::new(path.clone(), key.1)));
                 None
             }
         }

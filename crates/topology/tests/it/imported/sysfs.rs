@@ -98,7 +98,7 @@ fn a_hint_for_another_shape_is_not_used() {
     .assert_eq(&shown);
     set(&mut tree, HINT.into(), "cores_per_llc = 4\nhz = 0\n");
     let shown = shown_tree(import::sysfs("test", &tree));
-    expect!["schedlab.toml: 2 | 0 | `hz` is 0; it must be 24 to 1200 | -"].assert_eq(&shown);
+    expect!["schedlab.toml: 2 | 0 | `hz` must be at least 24 | -"].assert_eq(&shown);
 }
 
 #[test]
@@ -399,8 +399,9 @@ proptest! {
             Err(faults) => {
                 prop_assert!(!faults.is_empty());
                 for fault in faults {
-                    let span = fault.fault.span.unwrap_or(0..0);
-                    prop_assert!(fault.text.get(span).is_some() && !fault.file.is_empty());
+                    let source = fault.source.expect("its file is known");
+                    let span = fault.span.unwrap_or(0..0);
+                    prop_assert!(source.text.get(span).is_some() && !source.path.is_empty());
                 }
             }
         }

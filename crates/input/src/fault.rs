@@ -1,9 +1,10 @@
 //! Faults of an input file, shown the way rustc shows them.
 //!
-//! A diagnostic knows the text it talks about, the place in it, what is wrong and what to do. The
-//! parser collects all of them, so one look at the screen is enough to repair a file.
+//! A fault knows its place, what is wrong and what to do. A reader collects all of them, so one
+//! look at the screen is enough to repair a file. Readers do not know the name of the text; the
+//! caller that owns the text adds it.
 
-use annotate_snippets::{AnnotationKind, Level, Origin, Renderer, Snippet};
+use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -30,14 +31,14 @@ impl Source {
     }
 }
 
-/// One fault.
-#[derive(Clone, Debug)]
-pub struct Diagnostic {
-    /// The file it is in.
-    pub source: Arc<Source>,
-    /// Byte range in the text; `None` if the fault is about the file as a whole.
+/// One fault of an input text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// The text that it is about; `None` until the owner of the text says it.
+    pub source: Option<Arc<Source>>,
+    /// Byte range in the text; `None` if the fault is about the text as a whole.
     pub span: Option<Range<usize>>,
-    /// What is wrong.
+    /// What is wrong, in one line.
     pub message: String,
     /// Words beside the caret.
     pub label: String,
@@ -45,17 +46,55 @@ pub struct Diagnostic {
     pub help: Option<String>,
 }
 
-impl Diagnostic {
-    /// A fault at a place of a file.
-    pub fn at(source: &Arc<Source>, span: Range<usize>, message: impl Into<String>) -> Self {
-        let (source, span) = (source.clone(), Some(span));
-        Self { source, span, message: message.into(), label: String::new(), help: None }
+impl Fault {
+    /// A fault at a place of a text.
+    pub fn at(span: Range<usize>, message: impl Into<String>) -> Self {
+        Self { span: Some(span), ..Self::whole(message) }
+    }
+
+    /// A fault of a text as a whole.
+    pub fn whole(message: impl Into<String>) -> Self {
+        let message = message.into();
+        Self { source: None, span: None, message, label: String::new(), help: None }
     }
 
     /// A fault of a file as a whole.
     pub fn of_file(path: impl Into<String>, message: impl Into<String>) -> Self {
-        let source = Source::new(path, "");
-        Self { source, span: None, message: message.into(), label: String::new(), help: None }
+        Self::whole(message).of(&Source::new(path, ""))
+    }
+
+    /// A value of another type than the key takes, both in words.
+    pub fn wrong_type(span: Range<usize>, key: &str, wanted: &str, found: &str) -> Self {
+        let message = format!("`{key}` must be {wanted}");
+        Self::at(span, message).label(format!("this is {found}"))
+    }
+
+    /// A number that is too low, or too high.
+    pub fn out_of_range(
+        span: Range<usize>,
+        key: &str,
+        low: bool,
+        [min, max]: [f64; 2],
+        unit: &str,
+    ) -> Self {
+        let space = if unit.is_empty() { "" } else { " " };
+        let message = match low {
+            true if min == 0.0 => format!("`{key}` must not be negative"),
+            true => format!("`{key}` must be at least {min}{space}{unit}"),
+            false => format!("`{key}` must be at most {max}{space}{unit}"),
+        };
+        Self::at(span, message).label(format!("allowed: {min} to {max}{space}{unit}"))
+    }
+
+    /// Says which text the fault is about, unless that is known.
+    pub fn of(mut self, source: &Arc<Source>) -> Self {
+        self.source.get_or_insert_with(|| source.clone());
+        self
+    }
+
+    /// Where the fault begins in its text; 0 if it is about the whole.
+    pub fn start(&self) -> usize {
+        self.span.as_ref().map_or(0, |span| span.start)
     }
 
     /// Sets the words beside the caret.
@@ -72,26 +111,29 @@ impl Diagnostic {
 
     /// Sets the hint, if there is one.
     pub fn help_if(self, help: Option<String>) -> Self {
-        match help {
-            Some(help) => self.help(help),
-            None => self,
-        }
+        Self { help: help.or(self.help), ..self }
     }
 
-    /// The fault as rustc would print it, without a newline at the end.
+    /// Sets the hint, unless there is one.
+    pub fn or_help(self, help: &str) -> Self {
+        Self { help: self.help.or(Some(help.to_string())), ..self }
+    }
+
+    /// The fault as rustc would print it, without a newline at the end; without its source, only
+    /// the words.
     pub fn render(&self, color: bool) -> String {
         let renderer = if color { Renderer::styled() } else { Renderer::plain() };
         let title = Level::ERROR.primary_title(one_line(&self.message));
-        let path = self.source.path.as_str();
-        let mut group = match &self.span {
-            Some(span) => {
-                let place = AnnotationKind::Primary.span(inside(&self.source.text, span));
-                let snippet = Snippet::source(self.source.text.as_str())
-                    .path(path)
-                    .line_start(self.source.first_line);
+        let mut group = match (&self.source, &self.span) {
+            (None, _) => Group::with_title(title),
+            (Some(source), Some(span)) => {
+                let place = AnnotationKind::Primary.span(inside(&source.text, span));
+                let snippet = Snippet::source(source.text.as_str())
+                    .path(source.path.as_str())
+                    .line_start(source.first_line);
                 title.element(snippet.annotation(place.label(one_line(&self.label))))
             }
-            None => title.element(Origin::path(path)),
+            (Some(source), None) => title.element(Origin::path(source.path.as_str())),
         };
         if let Some(help) = &self.help {
             group = group.element(Level::HELP.message(one_line(help)));
@@ -102,9 +144,14 @@ impl Diagnostic {
 
 /// All faults of the input, in the order of files and lines.
 #[derive(Clone, Debug, Default)]
-pub struct Faults(pub Vec<Diagnostic>);
+pub struct Faults(pub Vec<Fault>);
 
 impl Faults {
+    /// The faults of a text, but those that are about another one.
+    pub fn of(faults: Vec<Fault>, source: &Arc<Source>) -> Self {
+        Self(faults.into_iter().map(|fault| fault.of(source)).collect())
+    }
+
     /// Faults that are shown; nobody reads more, and a broken file can have a hundred thousand.
     pub const SHOWN_MAX: usize = 50;
 
@@ -116,9 +163,9 @@ impl Faults {
     }
 }
 
-impl From<Diagnostic> for Faults {
-    fn from(diagnostic: Diagnostic) -> Self {
-        Faults(vec![diagnostic])
+impl From<Fault> for Faults {
+    fn from(fault: Fault) -> Self {
+        Faults(vec![fault])
     }
 }
 
@@ -155,9 +202,10 @@ mod tests {
     use expect_test::expect;
 
     #[test]
-    fn a_diagnostic_looks_like_rustcs() {
+    fn a_fault_looks_like_rustcs() {
         let source = Source::new("scenarios/x.toml", "title = \"x\"\nseeds = 0\n");
-        let seen = Diagnostic::at(&source, 20..21, "`seeds` must be at least 1")
+        let seen = Fault::at(20..21, "`seeds` must be at least 1")
+            .of(&source)
             .label("0 seeds run nothing")
             .help("write a number of seeds")
             .render(false);
@@ -177,7 +225,7 @@ mod tests {
         let source = Source::new("x", "é\n\r\t\u{0}ü");
         for start in 0..12 {
             for end in 0..12 {
-                Diagnostic::at(&source, start..end, "m\nn").label("l").render(true);
+                Fault::at(start..end, "m\nn").of(&source).label("l").render(true);
             }
         }
     }
