@@ -207,7 +207,7 @@ impl<S: Discipline> Fair<S> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fair::testing::{Shape, machine};
+    use test_support::Shape;
 
     /// T7.4: shards by size of the LLC.
     #[test]
@@ -236,7 +236,7 @@ mod tests {
     #[test]
     fn a_pull_begins_with_its_own_shard_and_stays_in_its_llc() {
         let features = Features { shared_runq: true, ..Features::default() };
-        let machine = machine(Shape { nodes: 1, llcs: 2, cores: 8, threads: 2 }, 250);
+        let machine = Shape::new(2, 8, 2).machine();
         let tunables = Tunables::for_cpus(machine.n_cpus());
         let queues = SharedQueues::new(&machine, &features, &tunables);
         assert_eq!(queues.version, Version::V3);

@@ -7,32 +7,11 @@ use sim_core::{
     Config, DequeueFlags, EnqueueFlags, GroupId, MigrationCause, Ns, Policy, TaskAttr, TaskId,
     TaskState, World,
 };
-use std::sync::Arc;
-use topology::{CpuId, Machine, RegularSpec};
-
-/// Shape of a machine: `nodes` x `llcs` x `cores` x `threads`, siblings numbered k and k + C.
-#[derive(Clone, Copy)]
-pub struct Shape {
-    pub nodes: u32,
-    pub llcs: u32,
-    pub cores: u32,
-    pub threads: u32,
-}
+use test_support::Shape;
+use topology::CpuId;
 
 /// Two LLCs of 8 cores with 2 threads, like a 7950X.
-pub const RYZEN: Shape = Shape { nodes: 1, llcs: 2, cores: 8, threads: 2 };
-
-/// A machine of this shape, one node per socket.
-pub fn machine(shape: Shape, hz: u32) -> Machine {
-    Machine::regular(RegularSpec {
-        sockets: shape.nodes,
-        llcs_per_socket: shape.llcs,
-        cores_per_llc: shape.cores,
-        threads_per_core: shape.threads,
-        hz,
-        ..RegularSpec::default()
-    })
-}
+pub const RYZEN: Shape = Shape::new(2, 8, 2);
 
 /// A class and a world that a test drives by hand.
 pub struct Rig<S: Discipline = Cfs> {
@@ -80,7 +59,7 @@ impl Rig<Eevdf> {
 
 impl<S: Discipline> Rig<S> {
     fn of(mut f: Fair<S>, shape: Shape, hz: u32) -> Self {
-        let mut w = World::new(Arc::new(machine(shape, hz)), Config::default());
+        let mut w = World::new(Shape { hz, ..shape }.machine().into(), Config::default());
         f.init(&mut w);
         Self { f, w }
     }

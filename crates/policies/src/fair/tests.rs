@@ -2,65 +2,20 @@
 
 use super::Fair;
 use super::features::{Features, Tunables};
-use super::testing::{RYZEN, Shape, machine};
-use sim_core::{
-    Config, NoObserver, Ns, Op, Program, ProgramCx, Simulation, TaskAttr, TaskId, World,
-};
+use super::testing::RYZEN;
+use sim_core::{Config, NoObserver, Ns, Simulation, TaskAttr, TaskId, World};
 use std::sync::Arc;
+use test_support::{Shape, Storm};
 
 const END: Ns = 1_000_000_000;
-
-/// Tasks that run, sleep, wake each other, yield, fork and exit at random.
-struct Storm {
-    n_tasks: u32,
-    state: u64,
-}
-
-impl Storm {
-    fn next_random(&mut self) -> u64 {
-        self.state ^= self.state << 13;
-        self.state ^= self.state >> 7;
-        self.state ^= self.state << 17;
-        self.state >> 11
-    }
-}
-
-impl Program for Storm {
-    fn start(&mut self, cx: &mut ProgramCx<'_>) {
-        for i in 0..self.n_tasks {
-            let nice = (i % 7) as i8 - 3;
-            cx.start_task(TaskAttr { nice, ..TaskAttr::default() });
-        }
-    }
-
-    fn next(&mut self, cx: &mut ProgramCx<'_>, task: TaskId) -> Op {
-        let r = self.next_random();
-        let ns = (r >> 8) % 1000;
-        match r % 64 {
-            0..24 => Op::Run(1 + ns * ns * 5),
-            24..32 => Op::Kernel(1 + ns * 10),
-            32..44 => Op::Sleep(1 + ns * ns),
-            44..56 => {
-                let task = TaskId(ns as u32 % self.n_tasks);
-                Op::Wake { task, sync: r & 64 != 0 }
-            }
-            56 => Op::Wait,
-            57 => Op::Exec,
-            58..60 => Op::Yield,
-            60 if task.0 >= self.n_tasks => Op::Exit,
-            61 => Op::Fork(cx.new_task(TaskAttr::default())),
-            _ => Op::Run(1000),
-        }
-    }
-}
 
 /// What a run leaves behind: switches, wake-ups, migrations, runtime of all tasks.
 fn run(shape: Shape, features: Features, n_tasks: u32, every_tick: bool) -> (u64, u64, u64, Ns) {
     let config = Config { simulate_every_tick: every_tick, ..Config::default() };
-    let w = World::new(Arc::new(machine(shape, 1000)), config);
+    let w = World::new(Arc::new(Shape { hz: 1000, ..shape }.machine()), config);
     let n_cpus = w.cpus.len() as u64;
     let fair = Fair::new(features, Tunables::for_cpus(w.cpus.len()));
-    let storm = Storm { n_tasks, state: 88172645463325252 };
+    let storm = Storm::new(n_tasks, 1);
     let mut sim = Simulation::new(w, fair, storm, NoObserver);
     sim.run_until(END);
     let (f, w) = (&sim.policy, &sim.w);
@@ -92,9 +47,9 @@ fn feature_sets() -> [Features; 4] {
 
 #[test]
 fn a_storm_of_tasks_leaves_the_books_in_order() {
-    let quad = Shape { nodes: 1, llcs: 4, cores: 2, threads: 2 };
-    let two_nodes = Shape { nodes: 2, llcs: 2, ..quad };
-    let lone = Shape { nodes: 1, llcs: 1, cores: 1, threads: 1 };
+    let quad = Shape::new(4, 2, 2);
+    let two_nodes = Shape { sockets: 2, llcs: 2, ..quad };
+    let lone = Shape::new(1, 1, 1);
     for features in feature_sets() {
         for (shape, n_tasks) in [(RYZEN, 40), (quad, 40), (two_nodes, 100), (lone, 5)] {
             let (switches, wakeups, ..) = run(shape, features, n_tasks, false);

@@ -9,23 +9,12 @@ use sim_core::{
     Config, DequeueFlags, EnqueueFlags, Policy, SchedAttr, SchedPolicy, TaskAttr, TaskId,
     TaskState, World,
 };
+use test_support::Random;
 use topology::{CpuId, Machine, RegularSpec};
 
 const CPU: CpuId = CpuId(0);
 const TASKS: usize = 6;
 const STEPS: u64 = 120;
-
-/// xorshift
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, n: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 11) % n
-    }
-}
 
 /// The implementation, and the few verbs that the engine would do.
 struct Real {
@@ -277,7 +266,7 @@ impl Both {
 
 /// A random task set; returns how often somebody had to be picked, and was moved in its sleep.
 fn run_set(seed: u64, rules: Rules, kernel: Kernel) -> (u64, u64) {
-    let mut r = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
+    let mut r = Random::new(seed);
     r.below(1);
     let (features, tunables, hz, settings) = settings(&mut r, rules, kernel);
     let mut both = Both {

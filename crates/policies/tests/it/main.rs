@@ -1,3 +1,12 @@
-//! Policies against slow and obvious twins.
+//! Schedulers in whole simulations: invariants, shares, conservation of work, models.
 
+mod conservation;
 mod eevdf;
+mod ext;
+mod fairness;
+mod groups;
+mod invariants;
+mod sched_stat;
+mod shared_runq;
+mod steal;
+mod wakers;

@@ -1,9 +1,9 @@
 //! The kernel build: its work, and which process wakes which.
 
-use crate::support::{free_machine, simulate};
 use policies::fcfs::Fcfs;
 use sim_core::{Config, NoObserver, Ns, Observer, SleepState, StopReason, TaskId, World};
 use std::collections::{HashMap, HashSet};
+use test_support::{free_machine, simulate};
 use topology::CpuId;
 use workloads::kernel_build::{self, KernelBuild};
 

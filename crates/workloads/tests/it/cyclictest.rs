@@ -1,10 +1,10 @@
 //! cyclictest where its figures are known: the way from a timer to the task, part by part.
 
-use crate::support::{free_machine, simulate};
 use policies::fair::features::{Features, Tunables};
 use policies::fair::{Fair, Rules};
 use policies::fcfs::Fcfs;
 use sim_core::{Config, NoObserver, Program};
+use test_support::{free_machine, simulate};
 use topology::{Machine, RegularSpec};
 use workloads::cyclictest::{self, Cyclictest};
 

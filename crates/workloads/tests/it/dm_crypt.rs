@@ -1,41 +1,18 @@
 //! dm-crypt under fio: what must hold at every instant, and rates that can be computed by hand.
 
-use crate::support::{free_machine, run_checked, shapes, simulate};
 use policies::fair::Fair;
 use policies::fair::features::{Features, Tunables};
 use policies::fcfs::Fcfs;
 use policies::workqueue::{Affinity, Scope, Workqueues};
 use proptest::prelude::*;
 use sim_core::{Config, NoObserver, Program};
+use test_support::{free_machine, run_checked, shapes, simulate, small_dm_crypt};
 use workloads::affinity_changes::AffinityChange;
 use workloads::dm_crypt::{self, DmCrypt};
 
 const MS: u64 = 1_000_000;
 /// By then fio has let its jobs go.
 const UNDER_WAY: u64 = 130 * MS;
-
-/// A small one; hashing and encrypting take 66 and 164 us.
-pub fn config() -> dm_crypt::Config {
-    dm_crypt::Config {
-        numjobs: 2,
-        iodepth: 8,
-        bs_kib: 32,
-        read_pct: 50.0,
-        nice: 0,
-        hash_writes: true,
-        hash_reads: false,
-        hash_mb_s: 500.0,
-        crypt_mb_s: 200.0,
-        generate_mb_s: 3000.0,
-        ssd_read_ns: 90_000,
-        ssd_write_ns: 30_000,
-        ssd_parallel: 4,
-        affinity: Affinity::default(),
-        max_active: 8,
-        changes: Vec::new(),
-        seed: 1,
-    }
-}
 
 fn value(program: &DmCrypt, elapsed_ns: u64, name: &str) -> f64 {
     let results = program.results(elapsed_ns);
@@ -44,7 +21,7 @@ fn value(program: &DmCrypt, elapsed_ns: u64, name: &str) -> f64 {
 
 #[test]
 fn a_writer_alone_is_as_fast_as_it_can_hash() {
-    let config = dm_crypt::Config { numjobs: 1, read_pct: 0.0, ..config() };
+    let config = dm_crypt::Config { numjobs: 1, read_pct: 0.0, ..small_dm_crypt() };
     let program = DmCrypt::new(config);
     let machine = free_machine(16);
     let mut sim = simulate(machine, Config::default(), Fcfs::default(), program, NoObserver);
@@ -61,7 +38,7 @@ fn a_writer_alone_is_as_fast_as_it_can_hash() {
 #[test]
 fn requests_in_flight_are_rate_times_latency() {
     // Little's law, with all queues full: in flight = rate x latency.
-    let config = dm_crypt::Config { numjobs: 3, iodepth: 32, ..config() };
+    let config = dm_crypt::Config { numjobs: 3, iodepth: 32, ..small_dm_crypt() };
     let in_flight = f64::from(config.numjobs * config.iodepth);
     let machine = topology::Machine::regular(topology::RegularSpec::default());
     let policy = Fair::new(Features::default(), Tunables::for_cpus(machine.n_cpus()));
@@ -92,7 +69,7 @@ fn affinities() -> impl Strategy<Value = Affinity> {
 fn a_worker_gives_way_between_sectors_in_every_kernel() {
     let switches = |preemptible_kernel| {
         // 33 ms for each item, on the CPU of the issuer and of dmcrypt_write.
-        let config = dm_crypt::Config { numjobs: 1, crypt_mb_s: 1.0, ..config() };
+        let config = dm_crypt::Config { numjobs: 1, crypt_mb_s: 1.0, ..small_dm_crypt() };
         let mut machine = free_machine(1);
         machine.preemptible_kernel = preemptible_kernel;
         let policy = Fair::new(Features::default(), Tunables::for_cpus(1));
@@ -109,7 +86,7 @@ fn a_worker_gives_way_between_sectors_in_every_kernel() {
 
 #[test]
 fn the_issuers_have_the_nice_level_of_fio() {
-    let program = DmCrypt::new(dm_crypt::Config { nice: 9, ..config() });
+    let program = DmCrypt::new(dm_crypt::Config { nice: 9, ..small_dm_crypt() });
     let mut sim =
         simulate(free_machine(2), Config::default(), Fcfs::default(), program, NoObserver);
     sim.run_until(MS);
@@ -144,7 +121,7 @@ proptest! {
             affinity,
             changes: vec![change],
             seed,
-            ..config()
+            ..small_dm_crypt()
         };
         let machine = shape.machine();
         let policy = Fair::new(Features::default(), Tunables::for_cpus(machine.n_cpus()));

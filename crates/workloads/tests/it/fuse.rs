@@ -1,11 +1,11 @@
 //! Files on FUSE: switches and wake-ups of a request, and times that can be summed by hand.
 
-use crate::support::{TraceHash, free_machine, run_checked, shapes, simulate};
 use policies::fair::Fair;
 use policies::fair::features::{Features, Tunables};
 use policies::fcfs::Fcfs;
 use proptest::prelude::*;
 use sim_core::{Config, NoObserver, Ns, Observer, Program, Simulation, StopReason, TaskId, World};
+use test_support::{TraceHash, free_machine, run_checked, shapes, simulate};
 use topology::{CState, CpuId, Machine, RegularSpec};
 use workloads::fuse::{self, File, Fuse, Mode};
 use workloads::kernel_build::{self, Files, KernelBuild};

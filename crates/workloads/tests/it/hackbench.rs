@@ -1,12 +1,12 @@
 //! hackbench: every message arrives, in whatever order tasks run; and the costs of a run where
 //! nothing else costs time.
 
-use crate::support::{free_machine, run_checked, shapes, simulate};
 use policies::fair::features::{Features, Tunables};
 use policies::fair::{Fair, Rules};
 use policies::fcfs::Fcfs;
 use proptest::prelude::*;
 use sim_core::{Category, Config, NoObserver, Policy, Program, StopReason};
+use test_support::{free_machine, run_checked, shapes, simulate};
 use topology::{CpuId, Machine};
 use workloads::hackbench::{self, Hackbench, Medium};
 

@@ -1,37 +1,16 @@
-//! Simulations as a whole: closed forms, invariants, twins.
+//! Workloads in whole simulations: rates and times that are known.
 
-mod attr;
 mod build;
-mod closed_forms;
-mod conservation;
 mod cyclictest;
 mod dm_crypt;
-mod engine;
-mod ext;
-mod fairness;
 mod fuse;
-mod groups;
 mod hackbench;
-mod invariants;
-mod limits;
-mod locks;
 mod netperf;
-mod observers;
-mod paths;
 mod perf_bench;
-mod profile;
 mod rt_app;
-mod run_ahead;
-mod scaling;
 mod schbench;
 mod schbench_old;
-mod sched_stat;
-mod shared_runq;
-mod steal;
 mod stress_ng;
-mod support;
 mod tbench;
 mod truncate;
-mod twins;
-mod wakers;
 mod web;

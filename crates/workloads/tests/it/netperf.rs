@@ -1,10 +1,10 @@
 //! netperf where its rate is known: on a machine without costs.
 
-use crate::support::{free_machine, simulate};
 use policies::fair::Fair;
 use policies::fair::features::{Features, Tunables};
 use policies::fcfs::Fcfs;
 use sim_core::{Config, NoObserver, Program};
+use test_support::{free_machine, simulate};
 use topology::{Machine, RegularSpec};
 use workloads::netperf::{self, Netperf, Test};
 

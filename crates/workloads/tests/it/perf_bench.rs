@@ -1,11 +1,11 @@
 //! `perf bench sched pipe` where its time is known, and what one of its operations consists of.
 
-use crate::support::{TraceHash, free_machine, run_checked, shapes, simulate};
 use policies::fair::features::{Features, Tunables};
 use policies::fair::{Fair, Rules};
 use policies::fcfs::Fcfs;
 use proptest::prelude::*;
 use sim_core::{Config, NoObserver, Program, StopReason};
+use test_support::{TraceHash, free_machine, run_checked, shapes, simulate};
 use workloads::perf_bench::{self, SchedPipe};
 
 const LONG: u64 = 100_000_000_000;

@@ -1,11 +1,11 @@
 //! What rt-app's events do, seen from outside: which thread ran when.
 
-use crate::support::{TraceHash, free_machine, simulate};
 use policies::fair::Fair;
 use policies::fair::features::{Features, Tunables};
 use sim_core::{Config, NoObserver, Ns, Observer, Program, Simulation, StopReason, TaskId, World};
 use std::collections::HashMap;
 use std::sync::Arc;
+use test_support::{TraceHash, free_machine, simulate};
 use topology::{BackgroundThread, CpuId, CpuSet, Machine, Variation};
 use workloads::background::WithBackground;
 use workloads::rt_app::{

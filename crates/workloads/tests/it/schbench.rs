@@ -1,8 +1,8 @@
 //! schbench where its numbers are known: on a machine without costs.
 
-use crate::support::{free_machine, simulate};
 use policies::fcfs::Fcfs;
 use sim_core::{Config, NoObserver, Program};
+use test_support::{free_machine, simulate};
 use workloads::schbench::{self, Schbench};
 
 const SECOND: u64 = 1_000_000_000;

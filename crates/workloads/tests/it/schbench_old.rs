@@ -1,11 +1,11 @@
 //! schbench of old where its numbers are known: on a machine without costs.
 
-use crate::support::{TraceHash, free_machine, run_checked, shapes, simulate};
 use policies::fair::Fair;
 use policies::fair::features::{Features, Tunables};
 use policies::fcfs::Fcfs;
 use proptest::prelude::*;
 use sim_core::{Config, NoObserver, Program, StopReason};
+use test_support::{TraceHash, free_machine, run_checked, shapes, simulate};
 use workloads::schbench_old::{self, SchbenchOld};
 
 const SECOND: u64 = 1_000_000_000;

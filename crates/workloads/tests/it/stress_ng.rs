@@ -1,9 +1,9 @@
 //! stress-ng where its bogo ops are known.
 
-use crate::support::{free_machine, simulate};
 use policies::fair::features::{Features, Tunables};
 use policies::fair::{Fair, Rules};
 use sim_core::{Config, NoObserver, Program};
+use test_support::{free_machine, simulate};
 use workloads::stress_ng::{self, StressNg};
 
 const SECOND: f64 = 1e9;

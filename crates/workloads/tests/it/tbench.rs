@@ -1,11 +1,11 @@
 //! tbench where its rate is known: on a machine without costs.
 
-use crate::support::{TraceHash, free_machine, run_checked, shapes, simulate};
 use policies::fair::Fair;
 use policies::fair::features::{Features, Tunables};
 use policies::fcfs::Fcfs;
 use proptest::prelude::*;
 use sim_core::{Config, NoObserver, Program, StopReason};
+use test_support::{TraceHash, free_machine, run_checked, shapes, simulate};
 use workloads::tbench::{self, MIX, Tbench};
 
 fn bench(clients: u32, service_ns: u64, seed: u64) -> Tbench {

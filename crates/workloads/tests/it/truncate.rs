@@ -1,11 +1,11 @@
 //! Truncation: times that can be computed by hand, contention with reclaim, what must hold always.
 
-use crate::support::{TraceHash, free_machine, run_checked, shapes, simulate};
 use policies::fair::Fair;
 use policies::fair::features::{Features, Tunables};
 use policies::fcfs::Fcfs;
 use proptest::prelude::*;
 use sim_core::{Config, NoObserver, Ns, Policy, Program, Simulation, StopReason};
+use test_support::{TraceHash, free_machine, run_checked, shapes, simulate};
 use topology::Machine;
 use workloads::truncate::TREE_LOCK_SITE;
 use workloads::truncate::{self, Batch, Truncate, VECTOR};

@@ -7,6 +7,7 @@ use super::super::testing::Rig;
 use super::*;
 use crate::moves;
 use sim_core::{MigrationCause, Policy, SchedAttr, SchedPolicy};
+use test_support::Random;
 use topology::PerCpu;
 
 const MS: u64 = 1_000_000;
@@ -396,14 +397,6 @@ fn a_renice_keeps_lag_and_rest_of_the_slice_in_time_of_the_cpu() {
     }
 }
 
-/// A small generator for the random test (xorshift).
-fn next(state: &mut u64) -> u64 {
-    *state ^= *state << 13;
-    *state ^= *state >> 7;
-    *state ^= *state << 17;
-    *state >> 11
-}
-
 /// One random operation on CPUs 0 and 1.
 fn random_op(rig: &mut Rig<Eevdf>, tasks: &[TaskId], r: u64) {
     let cpu = (r % 2) as u32;
@@ -465,10 +458,10 @@ fn random_operations_keep_the_books() {
     for rules in ALL_RULES {
         let mut rig = rig(rules, 250);
         let tasks: Vec<TaskId> = (0..12).map(|i| rig.fork(i % 2, i as i8 * 2 - 10)).collect();
-        let mut state = 88172645463325252;
+        let mut random = Random::new(1);
         let mut min = PerCpu::filled(0, 2);
         for _ in 0..20_000 {
-            let r = next(&mut state);
+            let r = random.draw();
             rig.w.now += r % 3_000_000;
             random_op(&mut rig, &tasks, r >> 4);
             for cpu in [CPU0, CpuId(1)] {

@@ -120,34 +120,34 @@ impl<S: Discipline> Fair<S> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::testing::{Shape, machine};
     use super::*;
+    use test_support::Shape;
 
     fn order(shape: Shape) -> Vec<Vec<u32>> {
         let features = Features { swqueue: true, swqueue_steal: true, ..Features::default() };
-        Steals::new(&machine(shape, 250), &features).order
+        Steals::new(&shape.machine(), &features).order
     }
 
     #[test]
     fn a_steal_goes_around_from_the_own_llc() {
-        let four = order(Shape { nodes: 1, llcs: 4, cores: 2, threads: 2 });
+        let four = order(Shape::new(4, 2, 2));
         assert_eq!(four, [[1, 2, 3], [2, 3, 0], [3, 0, 1], [0, 1, 2]]);
     }
 
     #[test]
     fn a_steal_stays_in_its_node() {
-        let nodes = order(Shape { nodes: 2, llcs: 3, cores: 1, threads: 1 });
+        let nodes = order(Shape { sockets: 2, ..Shape::new(3, 1, 1) });
         assert_eq!(nodes, [[1, 2], [2, 0], [0, 1], [4, 5], [5, 3], [3, 4]]);
-        let alone = order(Shape { nodes: 2, llcs: 1, cores: 2, threads: 1 });
+        let alone = order(Shape { sockets: 2, ..Shape::new(1, 2, 1) });
         assert_eq!(alone, [[0; 0], [0; 0]]);
     }
 
     #[test]
     fn without_the_feature_or_without_a_queue_nobody_steals() {
-        let shape = Shape { nodes: 1, llcs: 4, cores: 2, threads: 2 };
+        let shape = Shape::new(4, 2, 2);
         for (swqueue, swqueue_steal) in [(true, false), (false, true)] {
             let features = Features { swqueue, swqueue_steal, ..Features::default() };
-            let steals = Steals::new(&machine(shape, 250), &features);
+            let steals = Steals::new(&shape.machine(), &features);
             assert!(!steals.reaches(0));
         }
     }

@@ -1,12 +1,13 @@
 //! wake_wide, wake_affine, the idle search and SIS_NODE: T5.2-T5.7, T6.1-T6.4.
 
 use super::super::features::Features;
-use super::super::testing::{RYZEN, Rig, Shape};
+use super::super::testing::{RYZEN, Rig};
 use super::*;
+use test_support::{Random, Shape};
 use topology::CpuSet;
 
 /// Four LLCs of 2 cores with 2 threads: LLC k is {2k, 2k+1, 8+2k, 9+2k}.
-const QUAD: Shape = Shape { nodes: 1, llcs: 4, cores: 2, threads: 2 };
+const QUAD: Shape = Shape::new(4, 2, 2);
 const ASYNC: SelectKind = SelectKind::Wake { sync: false, in_irq: false };
 
 /// A machine where all CPUs but `idle` are busy.
@@ -205,12 +206,9 @@ fn the_scan_wraps_around_the_llc() {
 /// A scan of the set of idle CPUs finds and costs what a look at one CPU after the other does.
 #[test]
 fn a_scan_of_the_set_equals_one_of_the_cpus() {
-    let many = Shape { nodes: 2, llcs: 1, cores: 40, threads: 2 };
-    let mut random = 1_u64;
-    let mut draw = |below: u64| {
-        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-        (random >> 33) % below
-    };
+    let many = Shape { sockets: 2, ..Shape::new(1, 40, 2) };
+    let mut random = Random::new(1);
+    let mut draw = |below| random.below(below);
     for round in 0..3000 {
         let shape = [RYZEN, QUAD, many][round % 3];
         let mut rig = Rig::new(shape, 250);
@@ -347,7 +345,7 @@ fn sis_node_finds_an_idle_cpu_in_another_llc() {
 
 #[test]
 fn sis_node_stays_in_its_node() {
-    let two_nodes = Shape { nodes: 2, llcs: 1, ..QUAD };
+    let two_nodes = Shape { sockets: 2, llcs: 1, ..QUAD };
     let mut rig = rig_with_idle(two_nodes, sis_node(), &[3]);
     assert_eq!(search_in(&mut rig, 1, 1), 1);
 }

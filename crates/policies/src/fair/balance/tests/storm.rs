@@ -3,6 +3,7 @@
 //! the sums that are kept stay those of the runqueues.
 
 use super::*;
+use test_support::Random;
 
 #[derive(Clone, Copy, PartialEq)]
 enum Path {
@@ -15,18 +16,13 @@ struct Storm {
     rig: Rig,
     owner: IdVec<LockId, Option<u32>>,
     paths: Vec<(Path, bool, Step)>,
-    seed: u64,
+    random: Random,
 }
 
 impl Storm {
-    fn random(&mut self, n: u64) -> u64 {
-        self.seed = self.seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-        (self.seed >> 33) % n
-    }
-
     fn start(&mut self, cpu: usize) {
         let idle = self.rig.w.cpus[CpuId(cpu as u32)].nr_running == 0;
-        let path = match self.random(2) {
+        let path = match self.random.below(2) {
             0 if idle && self.owner[LockId(cpu as u32)].is_none() => {
                 self.owner[LockId(cpu as u32)] = Some(cpu as u32);
                 Path::Newidle
@@ -35,7 +31,7 @@ impl Storm {
         };
         self.rig.fair.balance.paths[CpuId(cpu as u32)].idle_at_tick = idle;
         self.rig.fair.balance.paths[CpuId(cpu as u32)].ilb.granted =
-            if self.random(4) == 0 { 3 } else { 0 };
+            if self.random.below(4) == 0 { 3 } else { 0 };
         self.rig.w.cpus[CpuId(cpu as u32)].need_resched = false;
         self.paths[cpu] = (path, true, Step::Spend(0));
     }
@@ -93,10 +89,10 @@ fn storm(seed: u64, swqueue: bool, swqueue_steal: bool) {
         rig,
         owner: IdVec::filled(None, 64),
         paths: vec![(Path::None, false, Step::Done); 32],
-        seed,
+        random: Random::new(seed),
     };
     for round in 0..20_000 {
-        let cpu = s.random(32) as usize;
+        let cpu = s.random.below(32) as usize;
         if s.paths[cpu].0 == Path::None {
             s.start(cpu);
         }
@@ -109,7 +105,7 @@ fn storm(seed: u64, swqueue: bool, swqueue_steal: bool) {
             });
             assert!(!stuck, "deadlock in round {round}");
         }
-        s.rig.w.now += s.random(50_000);
+        s.rig.w.now += s.random.below(50_000);
         if round % 64 == 0 {
             sums::check(&s.rig, TaskId(round / 64 % 60));
         }

@@ -3,12 +3,12 @@
 use super::*;
 
 /// Nice levels and slices (0: the base slice) of two to eight tasks.
-fn random_set(state: &mut u64) -> Vec<SchedAttr> {
-    let n = 2 + next(state) % 7;
+fn random_set(random: &mut Random) -> Vec<SchedAttr> {
+    let n = 2 + random.below(7);
     let slices = [0, 0, 1_000_000, 10_000_000];
     let mut attr = || SchedAttr {
-        nice: (next(state) % 21) as i8 - 10,
-        slice_ns: slices[next(state) as usize % 4],
+        nice: random.below(21) as i8 - 10,
+        slice_ns: slices[random.below(4) as usize],
         ..SchedAttr::default()
     };
     (0..n).map(|_| attr()).collect()
@@ -48,11 +48,11 @@ fn check_set(rules: Rules, hz: u32, set: &[SchedAttr]) {
 
 #[test]
 fn lags_and_shares_stay_within_a_turn() {
-    let mut state = 88172645463325252;
+    let mut random = Random::new(1);
     for _ in 0..60 {
-        let set = random_set(&mut state);
+        let set = random_set(&mut random);
         for rules in ALL_RULES {
-            check_set(rules, [250, 1000][state as usize % 2], &set);
+            check_set(rules, [250, 1000][random.below(2) as usize], &set);
         }
     }
 }

@@ -1,6 +1,5 @@
 //! The counts of /proc/schedstat equal those of an observer that hears of nothing but the events.
 
-use crate::support::simulate;
 use policies::fair::features::{Features, Tunables};
 use policies::fair::{Fair, Rules};
 use policies::moves;
@@ -9,6 +8,7 @@ use sim_core::{
     TaskId, World,
 };
 use std::collections::HashMap;
+use test_support::simulate;
 use topology::{CpuId, Machine, RegularSpec};
 use workloads::kernel_build::{self, KernelBuild};
 use workloads::micro::Short;

@@ -1,11 +1,11 @@
 //! Turns and shares of CPU-bound tasks on one CPU under CFS. The machine has no costs, so that
 //! ticks fall exactly where the arithmetic puts them.
 
-use crate::support::{free_machine, simulate};
 use policies::fair::Fair;
 use policies::fair::features::{Features, Tunables};
 use proptest::prelude::*;
 use sim_core::{Config, NoObserver, Ns, Observer, TaskId, World};
+use test_support::{free_machine, simulate};
 use topology::CpuId;
 use workloads::micro::Spinners;
 

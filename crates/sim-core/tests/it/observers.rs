@@ -1,6 +1,5 @@
 //! What observers are told: every step of a task's life, in the order of the kernel's tracepoints.
 
-use crate::support::{TraceHash, simulate};
 use policies::fair::Fair;
 use policies::fair::features::{Features, Tunables};
 use policies::fcfs::Fcfs;
@@ -8,6 +7,7 @@ use sim_core::{
     Config, MigrationCause, Observer, Pid, Policy, StopReason, TaskId, TaskState, World,
 };
 use std::collections::HashMap;
+use test_support::{TraceHash, simulate};
 use topology::{CpuId, Machine, RegularSpec};
 use workloads::kernel_build::{self, KernelBuild};
 

@@ -1,6 +1,5 @@
 //! Rules of the mechanism, seen from outside: a small program, and what the run shows of it.
 
-use crate::support::simulate;
 use policies::fair::features::{Features, Tunables};
 use policies::fair::{Fair, Rules};
 use policies::fcfs::Fcfs;
@@ -9,6 +8,7 @@ use sim_core::{
     StopReason, TaskAttr, TaskId, TaskState, World,
 };
 use std::collections::HashMap;
+use test_support::simulate;
 use topology::{CpuId, CpuSet, Governor, Machine, RegularSpec};
 use workloads::kernel_build::{self, KernelBuild};
 use workloads::micro::Short;

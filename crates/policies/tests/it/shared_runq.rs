@@ -1,14 +1,14 @@
 //! SHARED_RUNQ, versions 2 to 4 of the shared wakequeue, in whole simulations.
 
-use crate::attr::{EachItsOwn, meddlers};
-use crate::invariants::{FairChecks, check_class, small_build};
-use crate::support::{run_checked, shapes, simulate};
-use crate::twins::fingerprint_of;
 use policies::fair::features::{Features, Tunables};
 use policies::fair::shared_runq::{SharedRunq, Version};
 use policies::fair::{Cfs, Discipline, Eevdf, Fair, FairCounters, GroupSpec, Rules};
 use proptest::prelude::*;
 use sim_core::{Config, GroupId, NoObserver, Program, Simulation, StopReason, TaskId, World};
+use test_support::{
+    EachItsOwn, FairChecks, check_class, fingerprint_of, meddlers, run_checked, shapes, simulate,
+    small_build,
+};
 use topology::{Machine, RegularSpec};
 use workloads::micro::{PingPong, Short, Spinners};
 
@@ -79,7 +79,7 @@ fn check<S: Discipline>(
     let machine = machine.clone();
     let n = machine.n_cpus() as u32;
     match kind {
-        0 => check_class(machine, policy, true, small_build(), u64::MAX),
+        0 => check_class(machine, policy, true, small_build(1.0), u64::MAX),
         1 => check_class(machine, policy, true, PingPong::new(n, 5_000, 50), u64::MAX),
         2 => check_class(machine, policy, false, Spinners::new(vec![0; 9], 40 * MS), u64::MAX),
         _ => {
@@ -153,7 +153,7 @@ proptest! {
         let machine = shape.machine();
         let n = machine.n_cpus() as u32;
         let both = |every| match kind {
-            0 => fingerprint_of(&machine, cfs(&machine, shared), every, small_build(), u64::MAX),
+            0 => fingerprint_of(&machine, cfs(&machine, shared), every, small_build(1.0), u64::MAX),
             1 => {
                 let program = Spinners::new(vec![0; n as usize + 3], 300 * MS);
                 fingerprint_of(&machine, eevdf(&machine, shared), every, program, 2000 * MS)

@@ -1,17 +1,17 @@
-//! Machines and runs for the tests.
+//! Runs: with a hash of all that happens, with every invariant checked, and what they waste.
 
-use proptest::prelude::*;
 use sim_core::{
     Config, MigrationCause, NoObserver, Ns, Observer, Policy, Program, Simulation, StopReason,
     Task, TaskId, World,
 };
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
-use topology::{CpuId, Machine, RegularSpec};
+use topology::{CpuId, Machine};
 
 /// Hashes everything that happens, in order.
 #[derive(Default)]
 pub struct TraceHash {
+    /// The hash so far.
     pub hash: u64,
 }
 
@@ -41,51 +41,7 @@ impl Observer for TraceHash {
     }
 }
 
-/// A small random machine, as the numbers it is made of.
-#[derive(Clone, Copy, Debug)]
-pub struct Shape {
-    sockets: u32,
-    llcs: u32,
-    cores: u32,
-    threads: u32,
-    hz: u32,
-}
-
-impl Shape {
-    /// The same with so many LLCs per socket.
-    pub fn with_llcs(self, llcs: u32) -> Self {
-        Self { llcs, ..self }
-    }
-
-    pub fn machine(self) -> Machine {
-        Machine::regular(RegularSpec {
-            sockets: self.sockets,
-            llcs_per_socket: self.llcs,
-            cores_per_llc: self.cores,
-            threads_per_core: self.threads,
-            hz: self.hz,
-            ..RegularSpec::default()
-        })
-    }
-}
-
-pub fn shapes() -> impl Strategy<Value = Shape> {
-    let hz = prop_oneof![Just(100u32), Just(250), Just(1000)];
-    (1u32..=2, 1u32..=2, 1u32..=3, 1u32..=2, hz)
-        .prop_map(|(sockets, llcs, cores, threads, hz)| Shape { sockets, llcs, cores, threads, hz })
-}
-
-/// The same with two to four LLCs per socket.
-pub fn shapes_of_many_llcs() -> impl Strategy<Value = Shape> {
-    (shapes(), 2u32..=4, 1u32..=2).prop_map(|(shape, llcs, cores)| Shape { llcs, cores, ..shape })
-}
-
-/// A machine on which nothing costs time: what is left is queueing.
-pub fn free_machine(cpus: u32) -> Machine {
-    let spec = RegularSpec { cores_per_llc: cpus, threads_per_core: 1, ..RegularSpec::default() };
-    Machine::regular(spec).without_costs()
-}
-
+/// A simulation that has not begun.
 pub fn simulate<P: Policy, W: Program, O: Observer>(
     machine: Machine,
     config: Config,
@@ -96,7 +52,7 @@ pub fn simulate<P: Policy, W: Program, O: Observer>(
     Simulation::new(World::new(Arc::new(machine), config), policy, program, observer)
 }
 
-/// Runs with every invariant checked after every event.
+/// Runs until an instant in ns, with every invariant checked after every event.
 pub fn run_checked<P: Policy, W: Program, O: Observer>(
     sim: &mut Simulation<P, W, O>,
     until: u64,

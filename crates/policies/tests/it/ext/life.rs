@@ -1,12 +1,11 @@
 //! The life of a wake-up under a sched_ext scheduler, step by step.
 
-use crate::attr::Scripts;
-use crate::support::{free_machine, run_checked};
 use policies::ext::{
     Cx, Dsq, DsqId, Ext, Fifo, Insert, LlcFifo, Next, Ops, Order, Rules, SLICE_INF, Tunables,
     Vtime, Wake, Why,
 };
 use sim_core::{Config, EnqueueFlags, NoObserver, Ns, Op, Simulation, TaskAttr, TaskId, World};
+use test_support::{Scripts, free_machine, run_checked};
 use topology::{CpuId, CpuSet};
 
 const MS: Ns = 1_000_000;

@@ -1,6 +1,5 @@
 //! Kernel paths, locks and devices of programs: no wake-up is lost, locks hold, interrupts come.
 
-use crate::support::{run_checked, shapes, simulate};
 use policies::fair::Fair;
 use policies::fair::features::{Features, Tunables};
 use policies::fcfs::Fcfs;
@@ -10,6 +9,7 @@ use sim_core::{
     Category, Config, LockId, MaskId, NoObserver, Ns, Op, Policy, Program, ProgramCx, Step,
     StopReason, TaskAttr, TaskId,
 };
+use test_support::{run_checked, shapes, simulate};
 use topology::{CState, CpuId, CpuSet, Machine, RegularSpec};
 
 /// Producers put items on a list under a lock and wake, still under it, the consumer that went to

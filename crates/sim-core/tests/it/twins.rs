@@ -1,11 +1,10 @@
 //! Twins: the same run in two ways that must not differ by a nanosecond.
 
-use crate::invariants::{eevdf, eevdfs};
-use crate::support::{TraceHash, shapes, simulate};
 use policies::fair::features::{Features, Tunables};
-use policies::fair::{Discipline, Eevdf, Fair, Rules};
+use policies::fair::{Eevdf, Fair, Rules};
 use proptest::prelude::*;
-use sim_core::{Config, Op, Program, ProgramCx, TaskAttr, TaskId};
+use sim_core::{Op, Program, ProgramCx, TaskAttr, TaskId};
+use test_support::{Random, eevdf, eevdfs, fingerprint_of, shapes, small_dm_crypt};
 use topology::Machine;
 use workloads::dm_crypt::DmCrypt;
 use workloads::kernel_build::{self, KernelBuild};
@@ -21,22 +20,6 @@ fn fingerprint<W: Program>(
 ) -> String {
     let policy = Fair::new(features, Tunables::for_cpus(machine.n_cpus()));
     fingerprint_of(machine, policy, every_tick, program, until)
-}
-
-pub fn fingerprint_of<S: Discipline, W: Program>(
-    machine: &Machine,
-    policy: Fair<S>,
-    every_tick: bool,
-    program: W,
-    until: u64,
-) -> String {
-    let config = Config { simulate_every_tick: every_tick, ..Config::default() };
-    let mut sim = simulate(machine.clone(), config, policy, program, TraceHash::default());
-    let end = sim.run_until(until);
-    let times: Vec<_> = sim.w.cpus.iter().map(|c| (c.time, c.ticks)).collect();
-    let counters = sim_core::Counters { events: 0, ..sim.w.counters };
-    let averages: Vec<_> = sim.policy.rqs.iter().map(|rq| (rq.avg, rq.min_vruntime)).collect();
-    format!("{end:?} {:x} {times:?} {counters:?} {averages:?}", sim.observer.hash)
 }
 
 fn build() -> KernelBuild {
@@ -74,7 +57,7 @@ proptest! {
                 fingerprint(&machine, features, every, Spinners::new(nice, 300_000_000), 2_000_000_000)
             }
             3 => {
-                let config = workloads::dm_crypt::Config { seed, ..crate::dm_crypt::config() };
+                let config = workloads::dm_crypt::Config { seed, ..small_dm_crypt() };
                 fingerprint(&machine, features, every, DmCrypt::new(config), 60_000_000)
             }
             _ => {
@@ -136,12 +119,12 @@ fn under_eevdf_the_same_seed_gives_the_same_run() {
 /// Tasks of several nice levels and slices that run and sleep as they are told.
 struct Scripted {
     nice: Vec<i8>,
-    state: u64,
+    random: Random,
 }
 
 impl Scripted {
     fn new(nice: Vec<i8>, seed: u64) -> Self {
-        Self { nice, state: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1 }
+        Self { nice, random: Random::new(seed) }
     }
 }
 
@@ -154,10 +137,7 @@ impl Program for Scripted {
     }
 
     fn next(&mut self, _cx: &mut ProgramCx<'_>, _task: TaskId) -> Op {
-        self.state ^= self.state << 13;
-        self.state ^= self.state >> 7;
-        self.state ^= self.state << 17;
-        let ns = (self.state >> 20) % 3_000_000;
-        if self.state & 3 == 0 { Op::Sleep(ns) } else { Op::Run(ns * 4) }
+        let ns = self.random.below(3_000_000);
+        if self.random.below(4) == 0 { Op::Sleep(ns) } else { Op::Run(ns * 4) }
     }
 }

@@ -1,15 +1,15 @@
 //! Random machines and loads: invariants, conservation of work, twins, shares.
 
 use super::life::Lifo;
-use crate::attr::meddlers;
-use crate::support::{TraceHash, free_machine, longest_waste, run_checked, shapes, simulate};
 use policies::ext::{Ext, Fifo, LlcFifo, Ops, Rules, Tunables, Vtime};
 use proptest::prelude::*;
 use sim_core::{
     Config, NoObserver, Ns, Op, Program, ProgramCx, Simulation, StopReason, TaskAttr, TaskId,
 };
+use test_support::{
+    TraceHash, free_machine, longest_waste, meddlers, run_checked, shapes, simulate, small_build,
+};
 use topology::Machine;
-use workloads::kernel_build::{self, KernelBuild};
 use workloads::micro::{PingPong, Short, Spinners};
 
 const MS: Ns = 1_000_000;
@@ -43,18 +43,6 @@ fn checked<S: Ops, W: Program>(
         }
     })?;
     Ok((end, sim))
-}
-
-fn small_build() -> KernelBuild {
-    KernelBuild::new(kernel_build::Config {
-        jobs: 6,
-        objects: 12,
-        directories: 3,
-        work_s: 0.6,
-        prepare_s: 0.01,
-        link_s: 0.02,
-        ..kernel_build::Config::default()
-    })
 }
 
 /// A scheduler that leaves everything to the kernel's defaults.
@@ -178,8 +166,8 @@ proptest! {
     #[test]
     fn fifo_and_vtime_conserve_work_in_a_build(shape in shapes(), rules in rules(), vtime: bool) {
         fn waste<S: Ops>(machine: Machine, new: impl Fn() -> Ext<S>) -> Result<Ns, String> {
-            checked(machine.clone(), new(), small_build(), Ns::MAX, true)?;
-            Ok(longest_waste(machine, new(), small_build()))
+            checked(machine.clone(), new(), small_build(0.6), Ns::MAX, true)?;
+            Ok(longest_waste(machine, new(), small_build(0.6)))
         }
         let longest = match vtime {
             true => waste(shape.machine(), || ext(Vtime::new(true), rules)),

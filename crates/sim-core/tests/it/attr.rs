@@ -1,35 +1,20 @@
 //! Properties of tasks, at their start and changed later: nice levels, policies, affinity masks,
 //! starting CPUs, timer slack.
 
-use crate::invariants::{eevdf, eevdfs};
-use crate::support::{free_machine, run_checked, shapes, simulate};
-use crate::twins::fingerprint_of;
 use policies::fair::features::{Features, Tunables};
 use policies::fair::{Discipline, Fair, Rules};
 use proptest::prelude::*;
 use sim_core::{
-    Config, MigrationCause, NoObserver, Ns, Op, Program, ProgramCx, SchedAttr, SchedPolicy,
-    Simulation, TaskAttr, TaskId,
+    Config, MigrationCause, NoObserver, Ns, Op, SchedAttr, SchedPolicy, Simulation, TaskAttr,
+    TaskId,
+};
+use test_support::{
+    EachItsOwn, FairChecks, Scripts, eevdf, eevdfs, fingerprint_of, free_machine, meddlers,
+    run_checked, shapes, simulate,
 };
 use topology::{CpuId, CpuSet, Machine};
 
 const MS: Ns = 1_000_000;
-
-/// Tasks with a list of operations each; when it is over they compute for ever.
-pub struct Scripts(pub Vec<(TaskAttr, Vec<Op>)>);
-
-impl Program for Scripts {
-    fn start(&mut self, cx: &mut ProgramCx<'_>) {
-        for (attr, ops) in &mut self.0 {
-            ops.reverse();
-            cx.start_task(*attr);
-        }
-    }
-
-    fn next(&mut self, _cx: &mut ProgramCx<'_>, task: TaskId) -> Op {
-        self.0[task.idx()].1.pop().unwrap_or(Op::Run(Ns::MAX))
-    }
-}
 
 type Sim<S> = Simulation<Fair<S>, Scripts, NoObserver>;
 
@@ -170,78 +155,6 @@ in_every_kernel! {
     timer_slack_belongs_to_the_task
 }
 
-/// Tasks that run, sleep, wake each other and change each other's properties at random.
-#[derive(Clone, Debug)]
-pub struct Meddlers {
-    attrs: Vec<TaskAttr>,
-    ops: Vec<(u8, u32, u8)>,
-    at: usize,
-    n_cpus: usize,
-}
-
-impl Meddlers {
-    fn mask(&self, cx: &mut ProgramCx<'_>, bits: u32) -> sim_core::MaskId {
-        let cpus = (0..self.n_cpus).filter(|c| bits >> (c % 16) & 1 == 1);
-        let mut set = CpuSet::of(self.n_cpus, cpus.map(|c| CpuId(c as u32)));
-        if set.is_empty() {
-            set.insert(CpuId((bits >> 16) % self.n_cpus as u32));
-        }
-        cx.mask(set)
-    }
-}
-
-impl Program for Meddlers {
-    fn start(&mut self, cx: &mut ProgramCx<'_>) {
-        self.n_cpus = cx.n_cpus();
-        for attr in &self.attrs {
-            cx.start_task(*attr);
-        }
-    }
-
-    fn next(&mut self, cx: &mut ProgramCx<'_>, me: TaskId) -> Op {
-        let (kind, x, who) = self.ops[self.at % self.ops.len()];
-        self.at += 1;
-        let task = TaskId(u32::from(who) % self.attrs.len() as u32);
-        let ns = Ns::from(x % 1_000_000);
-        match kind {
-            0..4 => Op::Run(ns * 5),
-            4..8 => Op::Sleep(ns),
-            8..12 => Op::Wake { task, sync: x & 1 == 1 },
-            12..16 => {
-                let allowed = self.mask(cx, x);
-                Op::SetAffinity { task: if kind < 14 { me } else { task }, allowed }
-            }
-            16..19 => {
-                let policy = match x % 5 {
-                    0 => SchedPolicy::Batch,
-                    1 => SchedPolicy::Idle,
-                    _ => SchedPolicy::Normal,
-                };
-                let slice_ns = if x & 64 == 0 { 0 } else { x % 50_000_000 };
-                let nice = (x >> 8) as i8 % 20;
-                Op::SetScheduler { task, attr: SchedAttr { policy, nice, slice_ns } }
-            }
-            _ => Op::Run(1000),
-        }
-    }
-}
-
-pub fn meddlers() -> impl Strategy<Value = Meddlers> {
-    let attr = (-20i8..20, 0u32..3, 0u32..4).prop_map(|(nice, policy, start)| TaskAttr {
-        nice,
-        policy: [SchedPolicy::Normal, SchedPolicy::Batch, SchedPolicy::Idle][policy as usize],
-        start_cpu: start.checked_sub(1).map(CpuId),
-        ..TaskAttr::default()
-    });
-    let ops = prop::collection::vec((0u8..20, any::<u32>(), any::<u8>()), 50..400);
-    (prop::collection::vec(attr, 1..12), ops).prop_map(|(attrs, ops)| Meddlers {
-        attrs,
-        ops,
-        at: 0,
-        n_cpus: 0,
-    })
-}
-
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
 
@@ -257,7 +170,7 @@ proptest! {
         let policy = Fair::new(features, Tunables::for_cpus(machine.n_cpus()));
         let config = Config { ttwu_queue, ..Config::default() };
         let mut sim = simulate(machine, config, policy, program, NoObserver);
-        let mut checks = crate::invariants::FairChecks::default();
+        let mut checks = FairChecks::default();
         let end = run_checked(&mut sim, 60 * MS, |sim| checks.check(sim));
         prop_assert!(end.is_ok(), "{end:?}");
     }
@@ -266,14 +179,14 @@ proptest! {
     fn whatever_is_changed_every_invariant_holds_under_eevdf(
         shape in shapes(),
         program in meddlers(),
-        eevdf in eevdfs(),
+        (rules, bits) in eevdfs(),
         ttwu_queue: bool,
     ) {
         let machine: Machine = shape.machine();
-        let policy = crate::invariants::eevdf(eevdf.0, eevdf.1, machine.n_cpus());
+        let policy = eevdf(rules, bits, machine.n_cpus());
         let config = Config { ttwu_queue, ..Config::default() };
         let mut sim = simulate(machine, config, policy, program, NoObserver);
-        let mut checks = crate::invariants::FairChecks::default();
+        let mut checks = FairChecks::default();
         let end = run_checked(&mut sim, 60 * MS, |sim| checks.check(sim));
         prop_assert!(end.is_ok(), "{end:?}");
     }
@@ -283,14 +196,14 @@ proptest! {
     fn whatever_is_changed_computed_ticks_equal_simulated_ones(
         shape in shapes(),
         program in meddlers(),
-        eevdf in prop::option::of(eevdfs()),
+        rules in prop::option::of(eevdfs()),
     ) {
         let machine: Machine = shape.machine();
         let program = EachItsOwn::new(program);
         let n = machine.n_cpus();
-        let both = |every| match eevdf {
+        let both = |every| match rules {
             Some((rules, bits)) => {
-                let policy = crate::invariants::eevdf(rules, bits, n);
+                let policy = eevdf(rules, bits, n);
                 fingerprint_of(&machine, policy, every, program.clone(), 60 * MS)
             }
             None => {
@@ -299,32 +212,5 @@ proptest! {
             }
         };
         prop_assert_eq!(both(false), both(true));
-    }
-}
-
-/// [`Meddlers`] whose tasks each go through the list for themselves: the acts of one do not depend
-/// on which task asks first at one instant.
-#[derive(Clone, Debug)]
-pub struct EachItsOwn {
-    program: Meddlers,
-    at: Vec<usize>,
-}
-
-impl EachItsOwn {
-    pub fn new(program: Meddlers) -> Self {
-        Self { program, at: Vec::new() }
-    }
-}
-
-impl Program for EachItsOwn {
-    fn start(&mut self, cx: &mut ProgramCx<'_>) {
-        self.program.start(cx);
-    }
-
-    fn next(&mut self, cx: &mut ProgramCx<'_>, task: TaskId) -> Op {
-        self.at.resize(self.at.len().max(task.idx() + 1), 0);
-        self.program.at = self.at[task.idx()] + 13 * task.idx();
-        self.at[task.idx()] += 1;
-        self.program.next(cx, task)
     }
 }

@@ -1,14 +1,13 @@
 //! CPUs that nothing else depends on run ahead of the others: the run must be the same to the last
 //! bit.
 
-use crate::invariants::{eevdf, eevdfs};
-use crate::support::{shapes, simulate};
 use policies::fair::features::{Features, Tunables};
 use policies::fair::{Discipline, Fair};
 use proptest::prelude::*;
 use sim_core::{
     Config, Counters, LockId, MaskId, Ns, Observer, Op, Program, ProgramCx, TaskAttr, TaskId, World,
 };
+use test_support::{Random, eevdf, eevdfs, shapes, simulate};
 use topology::{CpuId, CpuSet, Machine};
 
 const MS: Ns = 1_000_000;
@@ -47,16 +46,7 @@ struct Crowd {
     hogs: usize,
     /// Some may run on two CPUs only.
     pinned: bool,
-    state: u64,
-}
-
-impl Crowd {
-    fn draw(&mut self, n: u64) -> u64 {
-        self.state ^= self.state << 13;
-        self.state ^= self.state >> 7;
-        self.state ^= self.state << 17;
-        (self.state >> 20) % n
-    }
+    random: Random,
 }
 
 impl Program for Crowd {
@@ -73,19 +63,19 @@ impl Program for Crowd {
 
     fn next(&mut self, cx: &mut ProgramCx<'_>, task: TaskId) -> Op {
         if task.idx() % 10 < self.hogs {
-            return Op::Run(20 * MS + self.draw(3000 * MS));
+            return Op::Run(20 * MS + self.random.below(3000 * MS));
         }
-        let other = TaskId(self.draw(self.nice.len() as u64) as u32);
-        match self.draw(12) {
-            0..4 => Op::Sleep(self.draw(400 * MS)),
-            4 => Op::Kernel(self.draw(5 * MS)),
+        let other = TaskId(self.random.below(self.nice.len() as u64) as u32);
+        match self.random.below(12) {
+            0..4 => Op::Sleep(self.random.below(400 * MS)),
+            4 => Op::Kernel(self.random.below(5 * MS)),
             5 => Op::Wake { task: other, sync: false },
             6 => {
                 cx.set_memory(other, 7, 512);
                 Op::Yield
             }
             7 => Op::Wait,
-            _ => Op::Run(self.draw(30 * MS)),
+            _ => Op::Run(self.random.below(30 * MS)),
         }
     }
 }
@@ -143,8 +133,7 @@ proptest! {
     ) {
         let machine = shape.machine();
         let n = machine.n_cpus();
-        let state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
-        let program = Crowd { nice, hogs, pinned, state };
+        let program = Crowd { nice, hogs, pinned, random: Random::new(seed) };
         let both = |heeds_order| match eevdf_rules {
             Some((rules, bits)) => {
                 run(&machine, eevdf(rules, bits, n), program.clone(), until, heeds_order)
@@ -166,7 +155,7 @@ proptest! {
 fn hogs_are_left_alone() {
     let shape = topology::RegularSpec { cores_per_llc: 8, ..topology::RegularSpec::default() };
     let machine = Machine::regular(topology::RegularSpec { threads_per_core: 1, ..shape });
-    let program = || Crowd { nice: vec![0; 64], hogs: 10, pinned: false, state: 1 };
+    let program = || Crowd { nice: vec![0; 64], hogs: 10, pinned: false, random: Random::new(1) };
     let policy = || Fair::new(Features::default(), Tunables::for_cpus(machine.n_cpus()));
     let until = (2000 * MS, 5000 * MS);
     let (ahead, delays, switches) = run(&machine, policy(), program(), until, false);

@@ -1,7 +1,6 @@
 //! The lock model of the engine against exact results: CPUs that cycle through a lock, each with a
 //! task of its own that thinks, takes the lock, and holds it.
 
-use crate::support::{free_machine, simulate};
 use policies::fair::Fair;
 use policies::fair::features::{Features, Tunables};
 use policies::fcfs::Fcfs;
@@ -11,6 +10,7 @@ use sim_core::{
     Config, LockId, NoObserver, Ns, Observer, Op, Program, ProgramCx, Simulation, Step, TaskAttr,
     TaskId, World,
 };
+use test_support::{free_machine, simulate};
 use topology::{CpuId, CpuSet, Machine, RegularSpec};
 use workloads::netperf::{self, Netperf};
 use workloads::random::{Purpose, Stream, stream};

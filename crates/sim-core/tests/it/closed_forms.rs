@@ -1,8 +1,8 @@
 //! Queueing theory: the engine under a global FIFO against exact formulas.
 
-use crate::support::{free_machine, simulate};
 use policies::fcfs::Fcfs;
 use sim_core::{Config, Ns, Observer, TaskId, World};
+use test_support::{free_machine, simulate};
 use workloads::micro::OpenQueue;
 
 #[derive(Default)]

@@ -1,11 +1,11 @@
 //! As many tasks as a run may have, and what happens then.
 
-use crate::support::simulate;
 use policies::fcfs::Fcfs;
 use sim_core::{
     Config, NoObserver, Ns, Op, Program, ProgramCx, Simulation, StopReason, TASKS_MAX, TaskAttr,
     TaskId,
 };
+use test_support::simulate;
 use topology::{Machine, RegularSpec};
 
 /// A main task, the last of many; the others exist without running. It sleeps once and exits, or

@@ -4,10 +4,10 @@
 //! times are the kernel's own and left out, PELT's period and those of the menu governor; and cores
 //! have one thread, since shares of a sibling's speed are rounded to whole nanoseconds.
 
-use crate::support::simulate;
 use policies::fcfs::Fcfs;
 use proptest::prelude::*;
 use sim_core::{Config, Ns, Observer, Op, Program, ProgramCx, TaskId, World};
+use test_support::simulate;
 use topology::{CpuId, Governor, Machine, REFERENCE_MHZ, RegularSpec};
 use workloads::micro::{PingPong, Short, Spinners};
 

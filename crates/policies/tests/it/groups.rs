@@ -1,8 +1,5 @@
 //! Task groups: the shares of CPU time, the books after every event, and twins.
 
-use crate::dm_crypt;
-use crate::invariants::FairChecks;
-use crate::support::{TraceHash, free_machine, run_checked, shapes, simulate};
 use policies::fair::features::{Features, Tunables};
 use policies::fair::weights::weight_of;
 use policies::fair::{Cfs, Fair, GroupSpec};
@@ -10,6 +7,9 @@ use proptest::prelude::*;
 use sim_core::{
     Config, GroupId, MaskId, NoObserver, Ns, Op, Program, ProgramCx, SchedAttr, SchedPolicy,
     Simulation, StopReason, TaskAttr, TaskId,
+};
+use test_support::{
+    FairChecks, Random, TraceHash, free_machine, run_checked, shapes, simulate, small_dm_crypt,
 };
 use topology::{CpuId, CpuSet, Machine};
 use workloads::dm_crypt::DmCrypt;
@@ -107,21 +107,14 @@ fn a_group_that_is_everywhere_has_a_fifth_of_each_cpu() {
 struct Crowd {
     /// By task.
     groups: Vec<u16>,
-    state: u64,
+    random: Random,
 }
 
 impl Crowd {
-    fn draw(&mut self, below: u64) -> u64 {
-        self.state ^= self.state << 13;
-        self.state ^= self.state >> 7;
-        self.state ^= self.state << 17;
-        (self.state >> 11) % below
-    }
-
     fn attr(&mut self, group: u16) -> TaskAttr {
-        let nice = self.draw(11) as i8 - 5;
+        let nice = self.random.below(11) as i8 - 5;
         let policies = [SchedPolicy::Normal, SchedPolicy::Batch, SchedPolicy::Idle];
-        let policy = policies[(self.draw(8) as usize).saturating_sub(5)];
+        let policy = policies[(self.random.below(8) as usize).saturating_sub(5)];
         TaskAttr { nice, policy, group: GroupId(group), ..TaskAttr::default() }
     }
 }
@@ -136,10 +129,10 @@ impl Program for Crowd {
 
     fn next(&mut self, cx: &mut ProgramCx<'_>, task: TaskId) -> Op {
         let n = self.groups.len() as u64;
-        let other = TaskId(self.draw(n) as u32);
-        match self.draw(24) {
-            0..6 => Op::Sleep(self.draw(8 * MS)),
-            6..9 => Op::Wake { task: other, sync: self.draw(2) == 0 },
+        let other = TaskId(self.random.below(n) as u32);
+        match self.random.below(24) {
+            0..6 => Op::Sleep(self.random.below(8 * MS)),
+            6..9 => Op::Wake { task: other, sync: self.random.below(2) == 0 },
             9 => Op::Wait,
             10 => Op::Yield,
             11 => Op::Exec,
@@ -150,11 +143,12 @@ impl Program for Crowd {
                 Op::Fork(cx.new_task(attr))
             }
             14 => {
-                let attr = SchedAttr { nice: self.draw(11) as i8 - 5, ..SchedAttr::default() };
+                let attr =
+                    SchedAttr { nice: self.random.below(11) as i8 - 5, ..SchedAttr::default() };
                 Op::SetScheduler { task: other, attr }
             }
-            15 => Op::Kernel(self.draw(MS)),
-            _ => Op::Run(self.draw(6 * MS)),
+            15 => Op::Kernel(self.random.below(MS)),
+            _ => Op::Run(self.random.below(6 * MS)),
         }
     }
 }
@@ -268,11 +262,11 @@ proptest! {
         shape in shapes(),
         (weights, groups) in groups(),
         features in features(),
-        state in 1u64..1 << 60,
+        seed in 1u64..1 << 60,
     ) {
         let machine = shape.machine();
         let policy = grouped(&weights, features, machine.n_cpus());
-        let end = check(machine, policy, Crowd { groups, state }, 150 * MS);
+        let end = check(machine, policy, Crowd { groups, random: Random::new(seed) }, 150 * MS);
         prop_assert!(end.is_ok(), "{:?}", end);
     }
 
@@ -290,7 +284,7 @@ proptest! {
             0 => check(machine, policy, Short::new(12, 900_000, 700_000, 8, seed), Ns::MAX),
             1 => check(machine, policy, PingPong::new(4, 20_000, 40), Ns::MAX),
             _ => {
-                let config = workloads::dm_crypt::Config { seed, ..dm_crypt::config() };
+                let config = workloads::dm_crypt::Config { seed, ..small_dm_crypt() };
                 check(machine, policy, DmCrypt::new(config), 40 * MS)
             }
         };
@@ -304,7 +298,7 @@ proptest! {
         (weights, groups) in groups(),
         features in features(),
         kind in 0..4,
-        state in 1u64..1 << 60,
+        seed in 1u64..1 << 60,
     ) {
         let machine = shape.machine();
         let n = machine.n_cpus();
@@ -314,7 +308,7 @@ proptest! {
             match kind {
                 0 => fingerprint(&machine, policy, all_users(every), build(), Ns::MAX),
                 1 => {
-                    let config = workloads::dm_crypt::Config { seed: state, ..dm_crypt::config() };
+                    let config = workloads::dm_crypt::Config { seed, ..small_dm_crypt() };
                     fingerprint(&machine, policy, all_users(every), DmCrypt::new(config), 60 * MS)
                 }
                 2 => {
@@ -322,7 +316,7 @@ proptest! {
                     fingerprint(&machine, policy, free, Hogs(groups), 1500 * MS)
                 }
                 _ => {
-                    let crowd = Crowd { groups: groups.clone(), state };
+                    let crowd = Crowd { groups: groups.clone(), random: Random::new(seed) };
                     fingerprint(&machine, policy, free, crowd, 300 * MS)
                 }
             }
@@ -335,14 +329,14 @@ proptest! {
     fn a_root_group_alone_is_flat_cfs(
         nice in prop::collection::vec(-10i8..10, 1..12),
         features in features(),
-        state in 1u64..1 << 60,
+        seed in 1u64..1 << 60,
     ) {
         let machine = topology::Machine::regular(topology::RegularSpec {
             cores_per_llc: 1,
             threads_per_core: 1,
             ..topology::RegularSpec::default()
         });
-        let crowd = Crowd { groups: vec![0; nice.len()], state };
+        let crowd = Crowd { groups: vec![0; nice.len()], random: Random::new(seed) };
         let config = Config::default;
         let flat = {
             let policy = Fair::new(features, Tunables::for_cpus(8));

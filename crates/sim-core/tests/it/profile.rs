@@ -1,6 +1,5 @@
 //! Time as an observer is told of it: complete, exact, and without a trace in the run itself.
 
-use crate::support::{TraceHash, shapes, simulate};
 use policies::fair::Fair;
 use policies::fair::features::{Features, Tunables};
 use policies::fcfs::Fcfs;
@@ -9,8 +8,8 @@ use sim_core::{
     Category, Config, LockId, N_CATEGORIES, Ns, Observer, PathGroup, Policy, Program, Stack, World,
 };
 use std::collections::BTreeMap;
+use test_support::{TraceHash, shapes, simulate, small_build};
 use topology::{CpuId, Machine};
-use workloads::kernel_build::{self, KernelBuild};
 use workloads::micro::{PingPong, Short};
 use workloads::netperf::{self, Netperf};
 
@@ -98,18 +97,6 @@ fn check<P: Policy, W: Program>(
     Ok(ledger)
 }
 
-fn build() -> KernelBuild {
-    KernelBuild::new(kernel_build::Config {
-        jobs: 6,
-        objects: 12,
-        directories: 3,
-        work_s: 1.0,
-        prepare_s: 0.01,
-        link_s: 0.02,
-        ..kernel_build::Config::default()
-    })
-}
-
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
@@ -128,7 +115,7 @@ proptest! {
         let fair = || Fair::new(features, Tunables::for_cpus(n as usize));
         let until = until_us * 1000;
         match kind {
-            0 => check(&machine, fair, build, until * 20)?,
+            0 => check(&machine, fair, || small_build(1.0), until * 20)?,
             1 => check(&machine, fair, || PingPong::new(n, 3000, 0), until)?,
             2 => check(&machine, fair, || Short::new(3 * n, 90_000, 70_000, 0, seed), until)?,
             3 => check(&machine, Fcfs::default, || Short::new(2 * n, 9000, 7000, 0, seed), until)?,

@@ -7,10 +7,10 @@
 //! taken. And a task that a stopper pushes may meet one that has come, or woken up, where it is
 //! sent.
 
-use crate::support::wastes;
 use policies::fair::features::{Features, Tunables};
 use policies::fair::{Fair, Rules};
 use proptest::prelude::*;
+use test_support::wastes;
 use topology::{Machine, RegularSpec};
 use workloads::micro::Short;
 

@@ -1,8 +1,5 @@
 //! SWQUEUE_STEAL and the variants of SIS_NODE in whole simulations.
 
-use crate::invariants::{check_class, small_build};
-use crate::support::{run_checked, shapes, shapes_of_many_llcs, simulate};
-use crate::twins::fingerprint_of;
 use policies::fair::features::{Features, Tunables};
 use policies::fair::{Fair, FairCounters};
 use policies::moves;
@@ -10,6 +7,9 @@ use proptest::prelude::*;
 use sim_core::{
     Config, MigrationCause, NoObserver, Ns, Observer, Op, Program, ProgramCx, StopReason, TaskAttr,
     TaskId, World,
+};
+use test_support::{
+    check_class, fingerprint_of, run_checked, shapes, shapes_of_many_llcs, simulate, small_build,
 };
 use topology::{CpuId, CpuSet, Machine, RegularSpec};
 use workloads::micro::{PingPong, Short};
@@ -59,7 +59,7 @@ fn knobs() -> impl Strategy<Value = Knobs> {
 fn fingerprint(machine: &Machine, knobs: Knobs, every_tick: bool, kind: u32) -> String {
     let (n, fair) = (machine.n_cpus() as u32, knobs.fair(machine));
     match kind {
-        0 => fingerprint_of(machine, fair, every_tick, small_build(), u64::MAX),
+        0 => fingerprint_of(machine, fair, every_tick, small_build(1.0), u64::MAX),
         1 => fingerprint_of(machine, fair, every_tick, PingPong::new(n, 30_000, 0), 60 * MS),
         _ => {
             let program = Short::new(2 * n, 900_000, 700_000, 0, u64::from(kind));
@@ -82,7 +82,7 @@ proptest! {
         let machine = shape.machine();
         let (n, fair) = (machine.n_cpus() as u32, knobs.fair(&machine));
         let end = match kind {
-            0 => check_class(machine, fair, ttwu_queue, small_build(), u64::MAX),
+            0 => check_class(machine, fair, ttwu_queue, small_build(1.0), u64::MAX),
             1 => check_class(machine, fair, ttwu_queue, PingPong::new(n, 5_000, 50), u64::MAX),
             _ => {
                 let program = Short::new(2 * n, 400_000, 300_000, 10, seed);

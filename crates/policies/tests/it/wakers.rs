@@ -1,10 +1,10 @@
 //! Two wake-ups that choose a CPU within each other's windows. The wake list marks the CPU as taken
 //! at the choice (`ttwu_pending`), a direct enqueue only when it ends.
 
-use crate::support::simulate;
 use policies::fair::Fair;
 use policies::fair::features::{Features, Tunables};
 use sim_core::{Config, Ns, Observer, Op, Program, ProgramCx, TaskAttr, TaskId, World};
+use test_support::simulate;
 use topology::{CpuId, CpuSet, Machine, RegularSpec};
 
 const MS: Ns = 1_000_000;

@@ -1,0 +1,13 @@
+//! The engine in whole simulations: exact results, twins, what observers are told.
+
+mod attr;
+mod closed_forms;
+mod engine;
+mod limits;
+mod locks;
+mod observers;
+mod paths;
+mod profile;
+mod run_ahead;
+mod scaling;
+mod twins;
