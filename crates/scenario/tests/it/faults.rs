@@ -27,11 +27,43 @@ fn with(line: &str, by: &str) -> String {
 
 /// Only the messages, places and hints, one fault per line.
 fn check_brief(text: &str, expected: Expect) {
+    expected.assert_eq(&told(text));
+}
+
+fn told(text: &str) -> String {
     let seen: Vec<String> = match scenario::load_str(Path::new("s.toml"), text.to_string()) {
         Ok(_) => vec!["right".to_string()],
         Err(faults) => faults.0.iter().map(|d| brief(text, d)).collect(),
     };
-    expected.assert_eq(&seen.join("\n"));
+    seen.join("\n")
+}
+
+/// Reads a scenario for each case of a table. A case is a line of the least indentation, in which
+/// `; ` stands for a line break; the lines below it are what is said of the scenario.
+fn table(scenario: impl Fn(&str) -> String, expected: Expect) {
+    let lines = || expected.data().lines().filter(|line| !line.trim().is_empty());
+    let indent = |line: &str| line.len() - line.trim_start().len();
+    let least = lines().map(indent).min().expect("the table has cases");
+    let cases = lines().filter(|line| indent(line) == least).map(str::trim);
+    let rows = cases.map(|case| {
+        let said = told(&scenario(&case.replace("; ", "\n")));
+        format!("{case}\n    {}\n", said.replace('\n', "\n    "))
+    });
+    expected.assert_eq(&rows.collect::<String>());
+}
+
+/// The right scenario after `LINE -> OTHER`.
+fn replaced(case: &str) -> String {
+    let (line, by) = case.split_once(" ->").expect("a case has an arrow");
+    with(line, by.trim_start_matches(' '))
+}
+
+/// A scenario with this `[workload]`, and a run that lasts so long.
+fn of_workload(workload: &str, until: &str) -> String {
+    format!(
+        "title = \"x\"\npolicy = \"cfs\"\n{MACHINE}\n[workload]\n{workload}\n[run]\nuntil = \"{until}\"\n\
+         [[variant]]\nname = \"A\"\n"
+    )
 }
 
 fn brief(text: &str, d: &scenario::Fault) -> String {
@@ -161,251 +193,184 @@ tunables = { migration_cost_ns = nan, latency = 3 }
 #[test]
 fn features_and_tunables_are_the_kernels() {
     let feature = |f: &str| with(r#"features = ["SWQUEUE"]"#, &format!("features = [{f}]"));
-    check_brief(
-        &feature(r#""SWQUEUE", "SWQUEUE""#),
+    table(
+        feature,
         expect![[r#"
-        23: feature `SWQUEUE` is given twice
-            keep one of the two"#]],
-    );
-    check_brief(&feature(r#""NO_SWQUEUE", "SHARED_RUNQ""#), expect!["right"]);
-    check_brief(
-        &feature(r#""SHARED_RUNQ", "SWQUEUE""#),
-        expect![[r#"
-        23: features `SHARED_RUNQ` and `SWQUEUE` exclude each other
-            keep one of the two: SWQUEUE is the first version of what became SHARED_RUNQ"#]],
-    );
-    check_brief(&feature(r#""SWQUEUE_STEAL", "SWQUEUE", "NO_SIS_NODE_TOPOEXT""#), expect!["right"]);
-    check_brief(
-        &feature(r#""SWQUEUE_STEAL", "NO_SWQUEUE""#),
-        expect![[r#"
-        23: feature `SWQUEUE_STEAL` does nothing without `SWQUEUE`
-            write "SWQUEUE" in place of "NO_SWQUEUE""#]],
-    );
-    check_brief(
-        &feature(r#""SIS_NODE_TOPOEXT", "SWQUEUE""#),
-        expect![[r#"
-        23: feature `SIS_NODE_TOPOEXT` does nothing without `SIS_NODE`
-            add "SIS_NODE" to the list"#]],
-    );
-    check_brief(
-        &feature(r#""NO_SIS_NOD""#),
-        expect![[r#"
-        23: unknown feature `NO_SIS_NOD`
-            did you mean `NO_SIS_NODE`?"#]],
-    );
-    check_brief(
-        &feature(r#""no-sis-util", 3"#),
-        expect![[r#"
-        23: unknown feature `no-sis-util`
-            did you mean `SIS_UTIL`?
-        23: a feature is a name in quotes
-            such as "SWQUEUE""#]],
-    );
-    check_brief(
-        &feature(r#""WARP_DRIVE""#),
-        expect![[r#"
-        23: unknown feature `WARP_DRIVE`
-            `schedlab list features` prints all of them"#]],
+            "SWQUEUE", "SWQUEUE"
+                23: feature `SWQUEUE` is given twice
+                    keep one of the two
+            "NO_SWQUEUE", "SHARED_RUNQ"
+                right
+            "SHARED_RUNQ", "SWQUEUE"
+                23: features `SHARED_RUNQ` and `SWQUEUE` exclude each other
+                    keep one of the two: SWQUEUE is the first version of what became SHARED_RUNQ
+            "SWQUEUE_STEAL", "SWQUEUE", "NO_SIS_NODE_TOPOEXT"
+                right
+            "SWQUEUE_STEAL", "NO_SWQUEUE"
+                23: feature `SWQUEUE_STEAL` does nothing without `SWQUEUE`
+                    write "SWQUEUE" in place of "NO_SWQUEUE"
+            "SIS_NODE_TOPOEXT", "SWQUEUE"
+                23: feature `SIS_NODE_TOPOEXT` does nothing without `SIS_NODE`
+                    add "SIS_NODE" to the list
+            "NO_SIS_NOD"
+                23: unknown feature `NO_SIS_NOD`
+                    did you mean `NO_SIS_NODE`?
+            "no-sis-util", 3
+                23: unknown feature `no-sis-util`
+                    did you mean `SIS_UTIL`?
+                23: a feature is a name in quotes
+                    such as "SWQUEUE"
+            "WARP_DRIVE"
+                23: unknown feature `WARP_DRIVE`
+                    `schedlab list features` prints all of them
+        "#]],
     );
     let tunable = |t: &str| with("migration_cost_ns = 500000", t);
-    check_brief(&tunable("migration_cost_ns = -1"), expect!["right"]);
-    check_brief(
-        &tunable("migration_cost_ns = -2"),
-        expect!["24: `migration_cost_ns` must be at least -1 ns"],
-    );
-    check_brief(
-        &tunable("migration_cost_ns = \"500us\""),
+    table(
+        tunable,
         expect![[r#"
-        24: `migration_cost_ns` must be a whole number
-            write the number without quotes and without a unit"#]],
-    );
-    check_brief(
-        &tunable("migration_cost_ns = 0.5"),
-        expect!["24: `migration_cost_ns` must be a whole number"],
-    );
-    check_brief(
-        &tunable("hz = 99999999999999999999999"),
-        expect!["24: `hz` must be at most 1200 Hz"],
-    );
-    check_brief(
-        &tunable("shared_runq_version = 1"),
-        expect!["24: `shared_runq_version` must be at least 2"],
-    );
-    check_brief(
-        &tunable("shared_runq_shard_size = 0"),
-        expect!["24: `shared_runq_shard_size` must be at least 1"],
-    );
-    check_brief(
-        &tunable("sis_node_skip_own = 2"),
-        expect!["24: `sis_node_skip_own` must be true or false"],
-    );
-    check_brief(&tunable("sis_node_limit = 0"), expect!["right"]);
-    check_brief(
-        &tunable("sis_node_limit = -1"),
-        expect!["24: `sis_node_limit` must not be negative"],
-    );
-    check_brief(
-        &tunable("sched_latency_ns = 1"),
-        expect![[r#"
-        24: unknown tunable `sched_latency_ns`
-            did you mean `latency_ns`?"#]],
+            migration_cost_ns = -1
+                right
+            migration_cost_ns = -2
+                24: `migration_cost_ns` must be at least -1 ns
+            migration_cost_ns = "500us"
+                24: `migration_cost_ns` must be a whole number
+                    write the number without quotes and without a unit
+            migration_cost_ns = 0.5
+                24: `migration_cost_ns` must be a whole number
+            hz = 99999999999999999999999
+                24: `hz` must be at most 1200 Hz
+            shared_runq_version = 1
+                24: `shared_runq_version` must be at least 2
+            shared_runq_shard_size = 0
+                24: `shared_runq_shard_size` must be at least 1
+            sis_node_skip_own = 2
+                24: `sis_node_skip_own` must be true or false
+            sis_node_limit = 0
+                right
+            sis_node_limit = -1
+                24: `sis_node_limit` must not be negative
+            sched_latency_ns = 1
+                24: unknown tunable `sched_latency_ns`
+                    did you mean `latency_ns`?
+        "#]],
     );
 }
 
 #[test]
 fn names_policies_and_baselines() {
-    check_brief(
-        &with("name = \"B\"", "name = \"A\""),
+    table(
+        replaced,
         expect![[r#"
-        22: two variants are named `A`
-            results are told apart by name: give each variant its own"#]],
-    );
-    check_brief(
-        &with("name = \"B\"", "name = \"  \""),
-        expect!["22: `name` must be one line of text, and not blank"],
-    );
-    check_brief(
-        &with("name = \"B\"", "nam = \"B\""),
-        expect![[r#"
-        22: unknown key `nam` in [[variant]]
-            did you mean `name`?"#]],
-    );
-    check_brief(
-        &with("name = \"B\"", "name = \"B\"\nbaseline = true"),
-        expect![[r#"
-            23: more than one variant is the baseline
-                remove one: every variant is compared with a single baseline"#]],
-    );
-    check_brief(
-        &with("name = \"B\"", "name = \"B\"\npolicy = \"fcfs\""),
-        expect![[r#"
-            24: policy `fcfs` has no features
-                remove them
-            25: policy `fcfs` has no tunables
-                remove them"#]],
-    );
-    check_brief(
-        &with("name = \"B\"", "name = \"B\"\npolicy = \"llc_fifo\""),
-        expect![[r#"
-        23: unknown policy `llc_fifo`
-            did you mean `llc-fifo`?"#]],
-    );
-    check_brief(
-        &with("name = \"B\"", "name = \"B\"\npolicy = \"vtime\"\nrules = \"6.6\""),
-        expect![[r#"
-            24: policy `vtime` has no rules of kernel `6.6`
-                known: 6.18, 6.12
-            25: policy `vtime` has no features
-                remove them
-            26: policy `vtime` has no tunable `migration_cost_ns`
-                it has: hz, timer_slack_ns, slice_dfl_ns, recheck"#]],
-    );
-    check_brief(
-        &with("policy = \"cfs\"", ""),
-        expect![[r#"
-        17: this variant has no policy
-            write `policy = "cfs"` at the top for all variants, or in each of them"#]],
-    );
-    check_brief(&with("policy = \"cfs\"", "policy = 4"), expect!["2: `policy` must be a string"]);
-    check_brief(
-        &with("policy = \"cfs\"", "policy = \"cfs\"\nrules = \"6.18\""),
-        expect![[r#"
-            3: policy `cfs` has no rules of kernel `6.18`
-                known: 6.4"#]],
-    );
-    check_brief(
-        &with("name = \"B\"", "name = \"B\"\npolicy = \"eevdf\"\nrules = \"6.9\""),
-        expect![[r#"
-            24: policy `eevdf` has no rules of kernel `6.9`
-                known: 6.18, 6.12, 6.6
-            25: policy `eevdf` with the rules of 6.18 has no feature `SWQUEUE`
-                remove it, or choose other rules: `cfs` is 6.4, `eevdf` 6.6 and later"#]],
-    );
-    check_brief(
-        &with("policy = \"cfs\"", "policy = \"cfs\"\nrules = 6.4"),
-        expect!["3: `rules` must be a string"],
+            name = "B" -> name = "A"
+                22: two variants are named `A`
+                    results are told apart by name: give each variant its own
+            name = "B" -> name = "  "
+                22: `name` must be one line of text, and not blank
+            name = "B" -> nam = "B"
+                22: unknown key `nam` in [[variant]]
+                    did you mean `name`?
+            name = "B" -> name = "B"; baseline = true
+                23: more than one variant is the baseline
+                    remove one: every variant is compared with a single baseline
+            name = "B" -> name = "B"; policy = "fcfs"
+                24: policy `fcfs` has no features
+                    remove them
+                25: policy `fcfs` has no tunables
+                    remove them
+            name = "B" -> name = "B"; policy = "llc_fifo"
+                23: unknown policy `llc_fifo`
+                    did you mean `llc-fifo`?
+            name = "B" -> name = "B"; policy = "vtime"; rules = "6.6"
+                24: policy `vtime` has no rules of kernel `6.6`
+                    known: 6.18, 6.12
+                25: policy `vtime` has no features
+                    remove them
+                26: policy `vtime` has no tunable `migration_cost_ns`
+                    it has: hz, timer_slack_ns, slice_dfl_ns, recheck
+            policy = "cfs" ->
+                17: this variant has no policy
+                    write `policy = "cfs"` at the top for all variants, or in each of them
+            policy = "cfs" -> policy = 4
+                2: `policy` must be a string
+            policy = "cfs" -> policy = "cfs"; rules = "6.18"
+                3: policy `cfs` has no rules of kernel `6.18`
+                    known: 6.4
+            name = "B" -> name = "B"; policy = "eevdf"; rules = "6.9"
+                24: policy `eevdf` has no rules of kernel `6.9`
+                    known: 6.18, 6.12, 6.6
+                25: policy `eevdf` with the rules of 6.18 has no feature `SWQUEUE`
+                    remove it, or choose other rules: `cfs` is 6.4, `eevdf` 6.6 and later
+            policy = "cfs" -> policy = "cfs"; rules = 6.4
+                3: `rules` must be a string
+        "#]],
     );
 }
 
 #[test]
 fn published_rows_belong_to_variants_and_metrics() {
-    check_brief(
-        &with("variant = \"B\"", "variant = \"C\""),
+    table(
+        replaced,
         expect![[r#"
-        33: no variant is named `C`
-            known: A, B"#]],
-    );
-    check_brief(
-        &with("value = 321.54", "value = inf"),
-        expect!["35: `value` must be a finite number"],
-    );
-    check_brief(&with("value = 321.54", "value = -3"), expect!["35: `value` must not be negative"]);
-    check_brief(
-        &with("unit = \"s\"", "unit = \"ms\""),
-        expect![[r#"
-        36: metric `elapsed` is in s, not in `ms`
-            convert the value"#]],
-    );
-    check_brief(
-        &with("metric = \"elapsed\"", "metric = \"elapsd\""),
-        expect![[r#"
-            28: unknown metric `elapsd`
-                did you mean `elapsed`?"#]],
-    );
-    check_brief(&with("source = \"here\"", ""), expect!["26: this published row has no `source`"]);
-    check_brief(
-        &with("variant = \"B\"", "variant = \"A\""),
-        expect!["32: `elapsed` of `A` is published twice"],
+            variant = "B" -> variant = "C"
+                33: no variant is named `C`
+                    known: A, B
+            value = 321.54 -> value = inf
+                35: `value` must be a finite number
+            value = 321.54 -> value = -3
+                35: `value` must not be negative
+            unit = "s" -> unit = "ms"
+                36: metric `elapsed` is in s, not in `ms`
+                    convert the value
+            metric = "elapsed" -> metric = "elapsd"
+                28: unknown metric `elapsd`
+                    did you mean `elapsed`?
+            source = "here" ->
+                26: this published row has no `source`
+            variant = "B" -> variant = "A"
+                32: `elapsed` of `A` is published twice
+        "#]],
     );
 }
 
 #[test]
 fn runs_and_workloads() {
-    check_brief(&with("seeds = 2", "seeds = 10001"), expect!["15: `seeds` must be at most 10000"]);
-    check_brief(&with("seeds = 2", "seeds = 2.5"), expect!["15: `seeds` must be a whole number"]);
-    check_brief(
-        &with("seeds = 2", "until = \"-1s\""),
+    table(
+        replaced,
         expect![[r#"
-        15: `until` is not a time: `-1s`
-            write "done", or a simulated time such as "10s" or "500ms""#]],
-    );
-    check_brief(
-        &with("seeds = 2", "until = 10"),
-        expect![[r#"
-        15: `until` must be a string
-            write "done", or a simulated time such as "10s" or "500ms""#]],
+            seeds = 2 -> seeds = 10001
+                15: `seeds` must be at most 10000
+            seeds = 2 -> seeds = 2.5
+                15: `seeds` must be a whole number
+            seeds = 2 -> until = "-1s"
+                15: `until` is not a time: `-1s`
+                    write "done", or a simulated time such as "10s" or "500ms"
+            seeds = 2 -> until = 10
+                15: `until` must be a string
+                    write "done", or a simulated time such as "10s" or "500ms"
+        "#]],
     );
     let workload = |w: &str| with("kind = \"kernel-build\"\nwork_seconds = 10", w);
-    check_brief(
-        &workload("kind = \"kernel-biuld\"\ntasks = 3"),
+    table(
+        workload,
         expect![[r#"
-            11: unknown workload kind `kernel-biuld`
-                did you mean `kernel-build`?"#]],
-    );
-    check_brief(
-        &workload("kind = \"kernel-build\""),
-        expect!["11: workload `kernel-build` has no `work_seconds`"],
-    );
-    check_brief(
-        &workload("kind = \"spinners\"\ntasks = 1000000000"),
-        expect![[r#"
-            10: workload `spinners` never ends by itself
-                say how long to run it: `until = "10s"` in [run]
-            12: `tasks` must be at most 1000000"#]],
-    );
-    check_brief(
-        &workload("kind = \"kernel-build\"\nwork_seconds = inf"),
-        expect!["12: `work_seconds` must be a finite number"],
-    );
-    check_brief(
-        &workload("kind = \"kernel-build\"\nwork_seconds = -1e3"),
-        expect!["12: `work_seconds` must be at least 0.001 s"],
-    );
-    check_brief(
-        &workload("x = 1"),
-        expect![[r#"
-        10: [workload] has no `kind`
-            `schedlab list workloads` prints all kinds and their keys"#]],
+            kind = "kernel-biuld"; tasks = 3
+                11: unknown workload kind `kernel-biuld`
+                    did you mean `kernel-build`?
+            kind = "kernel-build"
+                11: workload `kernel-build` has no `work_seconds`
+            kind = "spinners"; tasks = 1000000000
+                10: workload `spinners` never ends by itself
+                    say how long to run it: `until = "10s"` in [run]
+                12: `tasks` must be at most 1000000
+            kind = "kernel-build"; work_seconds = inf
+                12: `work_seconds` must be a finite number
+            kind = "kernel-build"; work_seconds = -1e3
+                12: `work_seconds` must be at least 0.001 s
+            x = 1
+                10: [workload] has no `kind`
+                    `schedlab list workloads` prints all kinds and their keys
+        "#]],
     );
 }
 
@@ -469,31 +434,23 @@ fn features_and_tunables_of_other_kernels_are_refused() {
                |
                = help: remove it, or choose other rules: `cfs` is 6.4, `eevdf` 6.6 and later"#]],
     );
-    check_brief(
-        &with(
-            "features = [\"SWQUEUE\"]",
-            "features = [\"NO_DELAY_DEQUEUE\", \"NI_RANDM\", \"SIS_UTIL\"]",
-        ),
+    table(
+        replaced,
         expect![[r#"
-            23: policy `cfs` with the rules of 6.4 has no feature `DELAY_DEQUEUE`
-                remove it, or choose other rules: `cfs` is 6.4, `eevdf` 6.6 and later
-            23: unknown feature `NI_RANDM`
-                did you mean `NI_RANDOM`?"#]],
-    );
-    check_brief(
-        &with(
-            "tunables = { migration_cost_ns = 500000 }",
-            "policy = \"eevdf\"\nrules = \"6.12\"\n\
-             tunables = { base_slice_ns = 1000, latency_ns = 6000000, newidle_ratio = 3 }",
-        ),
-        expect![[r#"
-            23: policy `eevdf` with the rules of 6.12 has no feature `SWQUEUE`
-                remove it, or choose other rules: `cfs` is 6.4, `eevdf` 6.6 and later
-            26: `base_slice_ns` must be at least 100000 ns
-            26: policy `eevdf` with the rules of 6.12 has no tunable `latency_ns`
-                remove it, or choose other rules: `cfs` is 6.4, `eevdf` 6.6 and later
-            26: policy `eevdf` with the rules of 6.12 has no tunable `newidle_ratio`
-                remove it, or choose other rules: `cfs` is 6.4, `eevdf` 6.6 and later"#]],
+            features = ["SWQUEUE"] -> features = ["NO_DELAY_DEQUEUE", "NI_RANDM", "SIS_UTIL"]
+                23: policy `cfs` with the rules of 6.4 has no feature `DELAY_DEQUEUE`
+                    remove it, or choose other rules: `cfs` is 6.4, `eevdf` 6.6 and later
+                23: unknown feature `NI_RANDM`
+                    did you mean `NI_RANDOM`?
+            tunables = { migration_cost_ns = 500000 } -> policy = "eevdf"; rules = "6.12"; tunables = { base_slice_ns = 1000, latency_ns = 6000000, newidle_ratio = 3 }
+                23: policy `eevdf` with the rules of 6.12 has no feature `SWQUEUE`
+                    remove it, or choose other rules: `cfs` is 6.4, `eevdf` 6.6 and later
+                26: `base_slice_ns` must be at least 100000 ns
+                26: policy `eevdf` with the rules of 6.12 has no tunable `latency_ns`
+                    remove it, or choose other rules: `cfs` is 6.4, `eevdf` 6.6 and later
+                26: policy `eevdf` with the rules of 6.12 has no tunable `newidle_ratio`
+                    remove it, or choose other rules: `cfs` is 6.4, `eevdf` 6.6 and later
+        "#]],
     );
 }
 
@@ -515,55 +472,40 @@ fn task_groups_are_for_cfs_and_for_user_tasks() {
 
 #[test]
 fn a_truncation_needs_files_with_pages_that_fit_and_can_be_simulated() {
-    let run = |workload: &str| {
-        format!(
-            "title = \"x\"\npolicy = \"cfs\"\n{MACHINE}\n[workload]\nkind = \"truncate\"\nbatch = \"entry\"\ninstruction_ns = 0.1\n{workload}\n[run]\n[[variant]]\nname = \"A\"\n"
-        )
+    let of = |batch: &str, rest: &str| {
+        let keys = format!("kind = \"truncate\"\nbatch = \"{batch}\"\ninstruction_ns = 0.1");
+        of_workload(&format!("{keys}\n{rest}"), "done")
     };
-    check_brief(&run("files = 10"), expect!["right"]);
-    check_brief(
-        &run("files = 0\npages = 0\nreclaimers = -1\ndata_pct = 0"),
+    table(
+        |rest| of("entry", rest),
         expect![[r#"
-        12: `files` must be at least 1
-        13: `pages` must be at least 1
-        14: `reclaimers` must not be negative
-        15: `data_pct` must be at least 0.1 %"#]],
+            files = 10
+                right
+            files = 0; pages = 0; reclaimers = -1; data_pct = 0
+                12: `files` must be at least 1
+                13: `pages` must be at least 1
+                14: `reclaimers` must not be negative
+                15: `data_pct` must be at least 0.1 %
+            files = 1_000_001; pages = 2_000_000; reclaimers = 5000
+                12: `files` must be at most 1000000
+                13: `pages` must be at most 1048576
+                14: `reclaimers` must be at most 1024
+            files = 1_000_000; pages = 1001; cache_pct = 0.1
+                12: 1000000 files of 1001 pages have 1001000000 entries; at most 1000000000 are simulated
+            files = 1_000_000; pages = 1000
+                12: 1000000 files of 2 MiB each do not fit into 64 GiB of memory
+                    the machine's memory is its `memory_gib`
+            files = 10; entry_work = 100; page_work = 99
+                14: a page takes less than a shadow entry
+                    `page_work` must not be less than `entry_work`
+            page = 3
+                9: workload `truncate` has no `files`
+                12: unknown key `page` in workload `truncate`
+                    did you mean `pages`?
+        "#]],
     );
     check_brief(
-        &run("files = 1_000_001\npages = 2_000_000\nreclaimers = 5000"),
-        expect![[r#"
-        12: `files` must be at most 1000000
-        13: `pages` must be at most 1048576
-        14: `reclaimers` must be at most 1024"#]],
-    );
-    check_brief(
-        &run("files = 1_000_000\npages = 1001\ncache_pct = 0.1"),
-        expect![
-            "12: 1000000 files of 1001 pages have 1001000000 entries; at most 1000000000 are simulated"
-        ],
-    );
-    check_brief(
-        &run("files = 1_000_000\npages = 1000"),
-        expect![[r#"
-        12: 1000000 files of 2 MiB each do not fit into 64 GiB of memory
-            the machine's memory is its `memory_gib`"#]],
-    );
-    check_brief(
-        &run("files = 10\nentry_work = 100\npage_work = 99"),
-        expect![[r#"
-        14: a page takes less than a shadow entry
-            `page_work` must not be less than `entry_work`"#]],
-    );
-    check_brief(
-        &run("page = 3"),
-        expect![[r#"
-        9: workload `truncate` has no `files`
-        12: unknown key `page` in workload `truncate`
-            did you mean `pages`?"#]],
-    );
-    let unknown = run("files = 10").replace("\"entry\"", "\"entries\"");
-    check_brief(
-        &unknown,
+        &of("entries", "files = 10"),
         expect![[r#"
         10: unknown value `entries` for `batch`
             known: entry, pagevec"#]],
@@ -572,202 +514,135 @@ fn a_truncation_needs_files_with_pages_that_fit_and_can_be_simulated() {
 
 #[test]
 fn groups_of_tasks_must_be_few_and_fit() {
-    let run = |workload: &str| {
-        format!(
-            "title = \"x\"\npolicy = \"cfs\"\n{MACHINE}\n[workload]\n{workload}\n[run]\nuntil = \"1s\"\n[[variant]]\nname = \"A\"\n"
-        )
-    };
-    check_brief(
-        &run("kind = \"hackbench\"\ngroups = 0\ndatasize = 5000\nloop = 3"),
+    table(
+        |workload| of_workload(workload, "1s"),
         expect![[r#"
-            10: `groups` must be at least 1
-            11: `datasize` must be at most 4096 bytes
-            12: unknown key `loop` in workload `hackbench`
-                did you mean `loops`?"#]],
-    );
-    check_brief(
-        &run("kind = \"hackbench\"\ngroups = 1_000_000\nfds = 1_000_000"),
-        expect![[r#"
-            10: 1000000 groups of 2062500 MiB each do not fit into 64 GiB of memory
-                the machine's memory is its `memory_gib`
-            10: 1000000 groups of 2000000 tasks; at most 1000000 are simulated"#]],
-    );
-    check_brief(&run("kind = \"hackbench\"\ngroups = 20_000\nthreads = true"), expect!["right"]);
-    check_brief(
-        &run("kind = \"schbench\"\nmessage_threads = 1_000_000"),
-        expect![[r#"
-            10: 1000000 message threads of 1 MiB each do not fit into 64 GiB of memory
-                the machine's memory is its `memory_gib`
-            10: 1000000 message threads of 2 tasks; at most 1000000 are simulated"#]],
-    );
-    check_brief(
-        &run("kind = \"schbench\"\nthreads = 500_000\nmessage_threads = 2"),
-        expect![[r#"
-            11: 2 message threads of 156250 MiB each do not fit into 64 GiB of memory
-                the machine's memory is its `memory_gib`
-            11: 2 message threads of 500001 tasks; at most 1000000 are simulated"#]],
-    );
-    check_brief(
-        &run("kind = \"web\"\nthreads = 1_000_000"),
-        expect![[r#"
-        10: 1000000 threads of 2 MiB each do not fit into 64 GiB of memory
-            the machine's memory is its `memory_gib`"#]],
-    );
-    check_brief(
-        &run("kind = \"web\"\nthreads = 0\ncalls = -1\nrps = 0\nspread = 2"),
-        expect![[r#"
-            10: `threads` must be at least 1
-            11: `calls` must not be negative
-            12: `rps` must be at least 1
-            13: `spread` must be at most 1"#]],
-    );
-    check_brief(
-        &run("kind = \"schbench\"\nthreads = 0\nrps = -1"),
-        expect![[r#"
-            10: `threads` must be at least 1
-            11: `rps` must be at least 1"#]],
-    );
-    check_brief(
-        &run("kind = \"schbench\"\ncache_footprint_kib = 67_000_000"),
-        expect![[r#"
-        9: 1 message threads of 523438 MiB each do not fit into 64 GiB of memory
-            the machine's memory is its `memory_gib`"#]],
+            kind = "hackbench"; groups = 0; datasize = 5000; loop = 3
+                10: `groups` must be at least 1
+                11: `datasize` must be at most 4096 bytes
+                12: unknown key `loop` in workload `hackbench`
+                    did you mean `loops`?
+            kind = "hackbench"; groups = 1_000_000; fds = 1_000_000
+                10: 1000000 groups of 2062500 MiB each do not fit into 64 GiB of memory
+                    the machine's memory is its `memory_gib`
+                10: 1000000 groups of 2000000 tasks; at most 1000000 are simulated
+            kind = "hackbench"; groups = 20_000; threads = true
+                right
+            kind = "schbench"; message_threads = 1_000_000
+                10: 1000000 message threads of 1 MiB each do not fit into 64 GiB of memory
+                    the machine's memory is its `memory_gib`
+                10: 1000000 message threads of 2 tasks; at most 1000000 are simulated
+            kind = "schbench"; threads = 500_000; message_threads = 2
+                11: 2 message threads of 156250 MiB each do not fit into 64 GiB of memory
+                    the machine's memory is its `memory_gib`
+                11: 2 message threads of 500001 tasks; at most 1000000 are simulated
+            kind = "web"; threads = 1_000_000
+                10: 1000000 threads of 2 MiB each do not fit into 64 GiB of memory
+                    the machine's memory is its `memory_gib`
+            kind = "web"; threads = 0; calls = -1; rps = 0; spread = 2
+                10: `threads` must be at least 1
+                11: `calls` must not be negative
+                12: `rps` must be at least 1
+                13: `spread` must be at most 1
+            kind = "schbench"; threads = 0; rps = -1
+                10: `threads` must be at least 1
+                11: `rps` must be at least 1
+            kind = "schbench"; cache_footprint_kib = 67_000_000
+                9: 1 message threads of 523438 MiB each do not fit into 64 GiB of memory
+                    the machine's memory is its `memory_gib`
+        "#]],
     );
 }
 
 #[test]
 fn classic_benchmarks_are_bounded_by_tasks_and_memory() {
-    let check = |workload: &str, expected: expect_test::Expect| {
-        check_brief(
-            &format!(
-                "title = \"x\"\npolicy = \"cfs\"\n{MACHINE}\n[workload]\n{workload}\n[run]\nuntil = \"1s\"\n[[variant]]\nname = \"A\"\n"
-            ),
-            expected,
-        )
-    };
-    check(
-        "kind = \"tbench\"\nclients = 100_000",
+    table(
+        |workload| of_workload(workload, "1s"),
         expect![[r#"
-        9: workload `tbench` has no `service_ns`
-        10: 100000 pairs of 3 MiB each do not fit into 64 GiB of memory
-            the machine's memory is its `memory_gib`"#]],
+            kind = "tbench"; clients = 100_000
+                9: workload `tbench` has no `service_ns`
+                10: 100000 pairs of 3 MiB each do not fit into 64 GiB of memory
+                    the machine's memory is its `memory_gib`
+            kind = "tbench"; clients = 0; service_ns = 0; spread = -1
+                10: `clients` must be at least 1
+                11: `service_ns` must be at least 1 ns
+                12: `spread` must not be negative
+            kind = "perf-bench-pipe"; loops = 0; message_ns = 0; thread = true
+                10: `loops` must be at least 1
+                11: `message_ns` must be at least 1 ns
+                12: unknown key `thread` in workload `perf-bench-pipe`
+                    did you mean `threads`?
+            kind = "perf-bench-messaging"; groups = 100_000; fds = 20
+                10: 100000 groups of 42 MiB each do not fit into 64 GiB of memory
+                    the machine's memory is its `memory_gib`
+                10: 100000 groups of 40 tasks; at most 1000000 are simulated
+                11: unknown key `fds` in workload `perf-bench-messaging`
+                    known: groups, loops, pipe, threads, message_ns, spread, cpu_weight, kind
+            kind = "schbench-old"; message_threads = 1_000_000; threads = 1_000_000
+                10: 1000000 message threads of 62501 MiB each do not fit into 64 GiB of memory
+                    the machine's memory is its `memory_gib`
+                10: 1000000 message threads of 1000001 tasks; at most 1000000 are simulated
+            kind = "schbench-old"; message_threads = 0; cputime_us = -1; sleeptime_us = 1e3
+                10: `message_threads` must be at least 1
+                11: `cputime_us` must not be negative
+                12: `sleeptime_us` must be a whole number
+            kind = "cyclictest"; threads = 0; interval_us = 0; distance_us = -1
+                10: `threads` must be at least 1
+                11: `interval_us` must be at least 1 us
+                12: `distance_us` must not be negative
+            kind = "cyclictest"; threads = 1_000_000; hogs = 50_000
+                11: 1050000 tasks; at most 1000000 are simulated
+            kind = "cyclictest"; hogs = 1_000_000
+                10: 1000000 hogs of 2 MiB each do not fit into 64 GiB of memory
+                    the machine's memory is its `memory_gib`
+                10: 1000001 tasks; at most 1000000 are simulated
+            kind = "stress-ng"; cpu = 0; cpu_load = 101; cpu_load_slice = 0
+                10: `cpu` must be at least 1
+                11: `cpu_load` must be at most 100 %
+                12: `cpu_load_slice` must be at least 1 ms
+            kind = "stress-ng"; cpu = 40_000; yield = 980_000; switch = 1
+                10: 1020000 tasks; at most 1000000 are simulated
+                11: 980000 stressors of 2 MiB each do not fit into 64 GiB of memory
+                    the machine's memory is its `memory_gib`
+                12: unknown key `switch` in workload `stress-ng`
+                    known: cpu, cpu_load, cpu_load_slice, op_ns, yield, cpu_weight, kind
+            kind = "stress-ng"; yield = 900_000
+                10: 900000 stressors of 2 MiB each do not fit into 64 GiB of memory
+                    the machine's memory is its `memory_gib`
+            kind = "stress-ng"; yield = 1
+                right
+        "#]],
     );
-    check(
-        "kind = \"tbench\"\nclients = 0\nservice_ns = 0\nspread = -1",
-        expect![[r#"
-        10: `clients` must be at least 1
-        11: `service_ns` must be at least 1 ns
-        12: `spread` must not be negative"#]],
-    );
-    check(
-        "kind = \"perf-bench-pipe\"\nloops = 0\nmessage_ns = 0\nthread = true",
-        expect![[r#"
-        10: `loops` must be at least 1
-        11: `message_ns` must be at least 1 ns
-        12: unknown key `thread` in workload `perf-bench-pipe`
-            did you mean `threads`?"#]],
-    );
-    check(
-        "kind = \"perf-bench-messaging\"\ngroups = 100_000\nfds = 20",
-        expect![[r#"
-        10: 100000 groups of 42 MiB each do not fit into 64 GiB of memory
-            the machine's memory is its `memory_gib`
-        10: 100000 groups of 40 tasks; at most 1000000 are simulated
-        11: unknown key `fds` in workload `perf-bench-messaging`
-            known: groups, loops, pipe, threads, message_ns, spread, cpu_weight, kind"#]],
-    );
-    check(
-        "kind = \"schbench-old\"\nmessage_threads = 1_000_000\nthreads = 1_000_000",
-        expect![[r#"
-        10: 1000000 message threads of 62501 MiB each do not fit into 64 GiB of memory
-            the machine's memory is its `memory_gib`
-        10: 1000000 message threads of 1000001 tasks; at most 1000000 are simulated"#]],
-    );
-    check(
-        "kind = \"schbench-old\"\nmessage_threads = 0\ncputime_us = -1\nsleeptime_us = 1e3",
-        expect![[r#"
-            10: `message_threads` must be at least 1
-            11: `cputime_us` must not be negative
-            12: `sleeptime_us` must be a whole number"#]],
-    );
-    check(
-        "kind = \"cyclictest\"\nthreads = 0\ninterval_us = 0\ndistance_us = -1",
-        expect![[r#"
-        10: `threads` must be at least 1
-        11: `interval_us` must be at least 1 us
-        12: `distance_us` must not be negative"#]],
-    );
-    check(
-        "kind = \"cyclictest\"\nthreads = 1_000_000\nhogs = 50_000",
-        expect!["11: 1050000 tasks; at most 1000000 are simulated"],
-    );
-    check(
-        "kind = \"cyclictest\"\nhogs = 1_000_000",
-        expect![[r#"
-        10: 1000000 hogs of 2 MiB each do not fit into 64 GiB of memory
-            the machine's memory is its `memory_gib`
-        10: 1000001 tasks; at most 1000000 are simulated"#]],
-    );
-    check(
-        "kind = \"stress-ng\"\ncpu = 0\ncpu_load = 101\ncpu_load_slice = 0",
-        expect![[r#"
-        10: `cpu` must be at least 1
-        11: `cpu_load` must be at most 100 %
-        12: `cpu_load_slice` must be at least 1 ms"#]],
-    );
-    check(
-        "kind = \"stress-ng\"\ncpu = 40_000\nyield = 980_000\nswitch = 1",
-        expect![[r#"
-            10: 1020000 tasks; at most 1000000 are simulated
-            11: 980000 stressors of 2 MiB each do not fit into 64 GiB of memory
-                the machine's memory is its `memory_gib`
-            12: unknown key `switch` in workload `stress-ng`
-                known: cpu, cpu_load, cpu_load_slice, op_ns, yield, cpu_weight, kind"#]],
-    );
-    check(
-        "kind = \"stress-ng\"\nyield = 900_000",
-        expect![[r#"
-        10: 900000 stressors of 2 MiB each do not fit into 64 GiB of memory
-            the machine's memory is its `memory_gib`"#]],
-    );
-    check("kind = \"stress-ng\"\nyield = 1", expect!["right"]);
 }
 
 #[test]
 fn files_need_a_daemon_blocks_and_a_size() {
-    let run = |workload: &str, until: &str| {
-        format!(
-            "title = \"x\"\npolicy = \"cfs\"\n{MACHINE}\n[workload]\nkind = \"fuse\"\n{workload}\n\
-             [run]\nuntil = \"{until}\"\n[[variant]]\nname = \"A\"\n"
-        )
-    };
-    let zeros = "op = \"read\"\ndaemon_threads = 0\nblock_kib = 0\nreadahead_kib = 0\nssd_mb_s = 0";
-    check_brief(
-        &run(zeros, "1s"),
+    let of = |rest: &str, until: &str| of_workload(&format!("kind = \"fuse\"\n{rest}"), until);
+    table(
+        |rest| of(rest, "1s"),
         expect![[r#"
-            11: `daemon_threads` must be at least 1
-            12: `block_kib` must be at least 1
-            13: `readahead_kib` must be at least 1
-            14: `ssd_mb_s` must be at least 0.1 MB/s"#]],
+            op = "read"; daemon_threads = 0; block_kib = 0; readahead_kib = 0; ssd_mb_s = 0
+                11: `daemon_threads` must be at least 1
+                12: `block_kib` must be at least 1
+                13: `readahead_kib` must be at least 1
+                14: `ssd_mb_s` must be at least 0.1 MB/s
+            op = "red"; numjobs = 1_000_000
+                10: unknown value `red` for `op`
+                    did you mean `read`?
+                11: `numjobs` must be at most 4096
+            op = "read"; block_kib = 48
+                9: a window of 128 KiB is no number of blocks of 48 KiB
+                    make `readahead_kib` a multiple of `block_kib`
+        "#]],
     );
-    check_brief(
-        &run("op = \"red\"\nnumjobs = 1_000_000", "1s"),
+    table(
+        |rest| of(rest, "done"),
         expect![[r#"
-            10: unknown value `red` for `op`
-                did you mean `read`?
-            11: `numjobs` must be at most 4096"#]],
+            op = "kernel-build"
+                10: `op = "kernel-build"` needs `work_seconds`
+                    add it to [workload]; docs/CALIBRATION.md says how to find it
+            op = "kernel-build"; work_seconds = 10
+                right
+        "#]],
     );
-    check_brief(
-        &run("op = \"read\"\nblock_kib = 48", "1s"),
-        expect![[r#"
-            9: a window of 128 KiB is no number of blocks of 48 KiB
-                make `readahead_kib` a multiple of `block_kib`"#]],
-    );
-    check_brief(
-        &run("op = \"kernel-build\"", "done"),
-        expect![[r#"
-            10: `op = "kernel-build"` needs `work_seconds`
-                add it to [workload]; docs/CALIBRATION.md says how to find it"#]],
-    );
-    check_brief(&run("op = \"kernel-build\"\nwork_seconds = 10", "done"), expect!["right"]);
 }
