@@ -7,7 +7,7 @@ use sim_core::{
     BalanceEnd, Config, Decision, IdleType, MigrationCause, Ns, Observer, Policy, Program, SisStat,
     TaskId, World,
 };
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use test_support::simulate;
 use topology::{CpuId, Machine, RegularSpec};
 use workloads::kernel_build::{self, KernelBuild};
@@ -38,12 +38,12 @@ struct Passes {
 /// Sums of a window.
 #[derive(Default)]
 struct Sums {
-    rqs: HashMap<u32, Rq>,
-    passes: HashMap<Key, Passes>,
+    rqs: BTreeMap<u32, Rq>,
+    passes: BTreeMap<Key, Passes>,
     /// Wake-ups from one CPU to another, and active pushes, by CPU and level of the lowest domain
     /// of both.
-    remote: HashMap<(u32, u32), u64>,
-    pushed: HashMap<(u32, u32), u64>,
+    remote: BTreeMap<(u32, u32), u64>,
+    pushed: BTreeMap<(u32, u32), u64>,
     sis: SisStat,
     scanned: u64,
     /// Wake-ups by target: prev, waker, same LLC, other LLC.
@@ -54,13 +54,13 @@ struct Sums {
 #[derive(Default)]
 struct Book {
     sums: Sums,
-    queued: HashMap<TaskId, (CpuId, Ns)>,
-    current_since: HashMap<CpuId, Ns>,
-    stopper_since: HashMap<CpuId, Ns>,
+    queued: BTreeMap<TaskId, (CpuId, Ns)>,
+    current_since: BTreeMap<CpuId, Ns>,
+    stopper_since: BTreeMap<CpuId, Ns>,
     /// Wake-ups under way: the waker's CPU and the task's.
-    pending: HashMap<TaskId, (CpuId, CpuId)>,
+    pending: BTreeMap<TaskId, (CpuId, CpuId)>,
     /// Passes under way, by the CPU that executes them.
-    pass: HashMap<CpuId, Key>,
+    pass: BTreeMap<CpuId, Key>,
 }
 
 /// The level of the lowest domain of `cpu` that spans `other`.
@@ -234,7 +234,7 @@ fn compare(w: &World, book: &Book, case: &str) {
         for level in 0..w.machine.domains.chains[CpuId(i as u32)].len() {
             let sd = w.stat.sd(cpu, level);
             let at = (cpu.0, level as u32);
-            let of = |map: &HashMap<(u32, u32), u64>| map.get(&at).copied().unwrap_or(0);
+            let of = |map: &BTreeMap<(u32, u32), u64>| map.get(&at).copied().unwrap_or(0);
             assert_eq!(sd.ttwu_wake_remote(), of(&sums.remote), "{case}: {at:?}");
             assert_eq!(sd.alb_pushed, of(&sums.pushed), "{case}: {at:?}");
             assert_eq!(sd.alb_count(), sd.alb_failed + sd.alb_pushed);

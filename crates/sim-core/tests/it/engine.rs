@@ -7,7 +7,7 @@ use sim_core::{
     Category, Config, MigrationCause, NoObserver, Observer, Op, Program, ProgramCx, Simulation,
     StopReason, TaskAttr, TaskId, TaskState, World,
 };
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use test_support::simulate;
 use topology::{CpuId, CpuSet, Governor, Machine, RegularSpec};
 use workloads::kernel_build::{self, KernelBuild};
@@ -121,7 +121,7 @@ fn ticks_cut_into_the_body_of_a_fork() {
 struct Whereabouts {
     moves: u64,
     by_policy: u64,
-    on: HashMap<TaskId, CpuId>,
+    on: BTreeMap<TaskId, CpuId>,
 }
 
 impl Observer for Whereabouts {

@@ -6,7 +6,7 @@ use policies::fcfs::Fcfs;
 use sim_core::{
     Config, MigrationCause, Observer, Pid, Policy, StopReason, TaskId, TaskState, World,
 };
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use test_support::{TraceHash, simulate};
 use topology::{CpuId, Machine, RegularSpec};
 use workloads::kernel_build::{self, KernelBuild};
@@ -26,7 +26,7 @@ enum Whereabouts {
 /// Where each process is in its life, by its pid.
 #[derive(Default)]
 struct Lives {
-    at: HashMap<Pid, Whereabouts>,
+    at: BTreeMap<Pid, Whereabouts>,
     wakeups: u64,
     stoppers_woken: u64,
     stoppers_ran: u64,
