@@ -81,12 +81,16 @@ pub enum Kind {
     Names,
     /// A text that is not blank.
     Text,
+    /// One line of text, not blank.
+    Line,
     /// An array of such values.
     List(&'static Kind),
     /// A table with these keys.
     Table(&'static [KeyDef]),
-    /// Tables with these keys.
+    /// Tables with these keys; at least one if the key is required.
     Tables(&'static [KeyDef]),
+    /// A value with a reader of its own, which this schema describes.
+    Special(fn() -> serde_json::Value),
 }
 
 /// What holds if a key is absent. This is the only place that says so: `schedlab list` prints it

@@ -51,6 +51,9 @@ pub fn key_of(def: &KeyDef, owners: &str) -> Property {
         Fallback::Word(word) => schema["default"] = word.into(),
         Fallback::Required | Fallback::Elsewhere => {}
     }
+    if let (Kind::Tables(_), true) = (def.kind, def.is_required()) {
+        schema["minItems"] = 1.into();
+    }
     if !description.is_empty() {
         schema["description"] = description.into();
     }
@@ -65,11 +68,12 @@ pub fn value(kind: Kind) -> Value {
         Kind::Switch => json!({ "type": "boolean" }),
         Kind::Bool => json!({ "type": ["boolean", "integer"], "minimum": 0, "maximum": 1 }),
         Kind::Word(words) => json!({ "enum": words }),
-        Kind::File | Kind::Text => json!({ "type": "string", "pattern": "\\S" }),
+        Kind::File | Kind::Text | Kind::Line => json!({ "type": "string", "pattern": "\\S" }),
         Kind::Names => json!({ "type": "string" }),
         Kind::List(of) => json!({ "type": "array", "items": value(*of) }),
         Kind::Table(defs) => table(keys(defs)),
         Kind::Tables(defs) => json!({ "type": "array", "items": table(keys(defs)) }),
+        Kind::Special(schema) => schema(),
     }
 }
 

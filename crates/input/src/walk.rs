@@ -29,11 +29,6 @@ impl Walk {
         result.map_err(|faults| self.faults.extend(faults.0)).ok()
     }
 
-    /// Begins a fault at a place.
-    pub fn at(&self, span: Range<usize>, message: impl Into<String>) -> Fault {
-        Fault::at(span, message)
-    }
-
     /// Notes every key of `table` that is not in `known`. `what` names the table to people.
     pub fn check_keys(&mut self, what: &str, table: &DeTable<'_>, known: &[&str]) {
         for key in table.keys() {
@@ -159,7 +154,7 @@ impl Walk {
         value
     }
 
-    /// A value of the kind that a key takes. Arrays and tables are read by other getters.
+    /// A value of the kind that a key takes. Other getters read arrays and tables.
     pub fn value(&mut self, node: Node<'_>, def: &KeyDef) -> Option<Value> {
         let KeyDef { name, unit, .. } = *def;
         let word = |text: &str| Value::Word(text.to_string());
@@ -177,6 +172,7 @@ impl Walk {
             }
             Kind::File | Kind::Names => self.text(node, name).map(word),
             Kind::Text => self.words(node, name).map(word),
+            Kind::Line => self.name(node, name).map(word),
             Kind::Word(words) => {
                 let text = self.text(node, name)?;
                 if words.contains(&text) {
@@ -186,7 +182,7 @@ impl Walk {
                 self.fault(fault.help(did_you_mean(text, words.iter().copied())));
                 None
             }
-            Kind::List(_) | Kind::Table(_) | Kind::Tables(_) => None,
+            Kind::List(_) | Kind::Table(_) | Kind::Tables(_) | Kind::Special(_) => None,
         }
     }
 

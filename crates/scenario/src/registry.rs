@@ -11,21 +11,19 @@ pub(crate) mod features;
 pub(crate) mod key;
 pub(crate) mod metrics;
 pub(crate) mod policies;
+mod shapes;
 pub(crate) mod workloads;
 pub(crate) mod workqueue;
 
 pub use crate::run_spec::PolicyDef;
 pub use crate::workload::{COMMON, TASKS_MAX, WorkloadDef};
-pub use document::{
-    CHANGE_AT, FIND, FieldDef, Holds, PRECISION, PUBLISHED, RUN, SCENARIO, SEEDS_MAX, SWEEP,
-    VARIANT, names,
-};
+pub use document::{FIND, PRECISION, PUBLISHED, RUN, SCENARIO, SEEDS_MAX, SWEEP, VARIANT, names};
 pub use features::{FEATURES, FeatureDef, KERNELS, TUNABLES, TunableDef, feature, tunable};
 pub use key::{Better, Class};
 pub use metrics::{METRICS, MetricDef, Show, metric};
 pub use policies::{GROUP_POLICY, POLICIES, policy};
 pub use workloads::{WORKLOADS, workload};
-pub use workqueue::{CHANGE, SCOPES, WORKQUEUE};
+pub use workqueue::{CHANGE, CHANGE_AT, SCOPES, WORKQUEUE};
 
 #[cfg(test)]
 mod tests {

@@ -40,6 +40,11 @@ pub(crate) fn pattern() -> String {
     format!(r"^\s*[-+._0-9]+\s*({})\s*$", units.join("|"))
 }
 
+/// The JSON Schema of a time.
+pub(crate) fn schema() -> serde_json::Value {
+    serde_json::json!({ "type": "string", "pattern": pattern() })
+}
+
 /// A time in the largest unit of which it is at least one, with three decimals at most; exactly.
 pub(crate) fn show_time(ns: u64) -> String {
     let fits = |(_, unit): &(&str, u64)| ns >= *unit && ns.is_multiple_of(unit / 1000);

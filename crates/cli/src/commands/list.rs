@@ -126,10 +126,9 @@ fn key_row(key: &KeyDef) -> Vec<String> {
         Kind::Word(words) => words.join(" or "),
         Kind::File => "a path".to_string(),
         Kind::Names => "names".to_string(),
-        Kind::Text => "a text".to_string(),
+        Kind::Text | Kind::Line => "a text".to_string(),
         Kind::List(_) => "a list".to_string(),
-        Kind::Table(_) => "a table".to_string(),
-        Kind::Tables(_) => "tables".to_string(),
+        Kind::Table(_) | Kind::Tables(_) | Kind::Special(_) => "a table".to_string(),
     };
     vec![key.name.into(), range, default(key.default), key.help.into()]
 }

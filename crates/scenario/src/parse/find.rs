@@ -9,7 +9,7 @@
 
 use super::published::metric_named;
 use crate::find::{Condition, FOUND, Find};
-use crate::registry::{FIND, KeyDef, Kind, PRECISION, WorkloadDef};
+use crate::registry::{FIND, KeyDef, Kind, PRECISION, WorkloadDef, names};
 use input::{Fault, Node, Walk, did_you_mean};
 use std::ops::Range;
 use toml::de::{DeTable, DeValue};
@@ -34,9 +34,8 @@ pub(super) fn find(
     let table = walk.table(node, "find")?;
     let key = key(walk, node, table, workload?)?;
     let condition = condition(walk, table.get(key.name)?)?;
-    let known: Vec<&str> = FIND.iter().map(|own| own.name).collect();
     let n_faults = walk.faults.len();
-    let range = walk.required("[find]", node.span(), table, &known, "range");
+    let range = walk.required("[find]", node.span(), table, &names(FIND), "range");
     if let Some(missing) = walk.faults.get_mut(n_faults) {
         missing.help = Some("say where to look, such as range = [1_000, 200_000]".into());
     }

@@ -5,7 +5,7 @@ use crate::experiment::Variant;
 use crate::glue::Machine;
 use crate::registry::{self, GROUP_POLICY, Value, nearest};
 use crate::workload::{Load, WorkloadFile, WorkloadSpec, stated};
-use input::{Node, Walk, did_you_mean};
+use input::{Fault, Node, Walk, did_you_mean};
 use toml::de::{DeString, DeTable};
 
 /// Reads the workload table.
@@ -21,11 +21,11 @@ pub(super) fn workload(
     };
     let kind = walk.text(kind_node, "kind")?;
     let Some(def) = registry::workload(kind) else {
-        let fault = walk
-            .at(kind_node.span(), format!("unknown workload kind `{kind}`"))
-            .label("no workload has this name")
-            .help(did_you_mean(kind, registry::WORKLOADS.iter().map(|w| w.kind)));
-        walk.fault(fault);
+        walk.fault(
+            Fault::at(kind_node.span(), format!("unknown workload kind `{kind}`"))
+                .label("no workload has this name")
+                .help(did_you_mean(kind, registry::WORKLOADS.iter().map(|w| w.kind))),
+        );
         return None;
     };
     let mut known: Vec<&str> = def.all_keys().map(|key| key.name).collect();
@@ -57,13 +57,13 @@ pub(super) fn of_variant(
     for key in table.keys().filter(|key| !known.contains(&as_str(key))) {
         let (name, kind) = (as_str(key), def.kind);
         let fault = match def.all_keys().any(|def| def.name == name) || name == "kind" {
-            true => walk
-                .at(key.span(), format!("`{name}` is the same for all variants"))
+            true => Fault::at(key.span(), format!("`{name}` is the same for all variants"))
                 .label("a variant changes how the kernel works, not what it has to do")
                 .help("say it in [workload], or compare its values with [sweep]"),
-            false => walk
-                .at(key.span(), format!("a variant says no `{name}` of workload `{kind}`"))
-                .help(did_you_mean(name, known.iter().copied())),
+            false => {
+                Fault::at(key.span(), format!("a variant says no `{name}` of workload `{kind}`"))
+                    .help(did_you_mean(name, known.iter().copied()))
+            }
         };
         walk.fault(fault);
     }
@@ -74,11 +74,9 @@ pub(super) fn of_variant(
 fn no_kind(walk: &mut Walk, node: Node<'_>, table: &DeTable<'_>) {
     let near = |key: &&toml::Spanned<_>| nearest(as_str(key), ["kind"]).is_some();
     let fault = match table.keys().find(near) {
-        Some(key) => walk
-            .at(key.span(), format!("unknown key `{}` in [workload]", as_str(key)))
+        Some(key) => Fault::at(key.span(), format!("unknown key `{}` in [workload]", as_str(key)))
             .help("did you mean `kind`?"),
-        None => walk
-            .at(node.span(), "[workload] has no `kind`")
+        None => Fault::at(node.span(), "[workload] has no `kind`")
             .help("`schedlab list workloads` prints all kinds and their keys"),
     };
     walk.fault(fault);
@@ -117,11 +115,11 @@ pub(super) fn must_know_groups(
     };
     if workload.def.kernel_threads {
         let kind = workload.def.kind;
-        let fault = walk
-            .at(node.span(), format!("all tasks of workload `{kind}` are kernel threads"))
-            .label("they are in the root group")
-            .help("leave `cpu_weight` out");
-        walk.fault(fault);
+        walk.fault(
+            Fault::at(node.span(), format!("all tasks of workload `{kind}` are kernel threads"))
+                .label("they are in the root group")
+                .help("leave `cpu_weight` out"),
+        );
     }
     if let Some(v) = variants.iter().find(|v| v.policy.name() != GROUP_POLICY) {
         let message = format!(
@@ -129,11 +127,11 @@ pub(super) fn must_know_groups(
             v.name,
             v.policy.name()
         );
-        let fault = walk
-            .at(node.span(), message)
-            .label(format!("task groups are modeled for `{GROUP_POLICY}` only"))
-            .help("leave `cpu_weight` out, or put such variants into a scenario of their own");
-        walk.fault(fault);
+        walk.fault(
+            Fault::at(node.span(), message)
+                .label(format!("task groups are modeled for `{GROUP_POLICY}` only"))
+                .help("leave `cpu_weight` out, or put such variants into a scenario of their own"),
+        );
     }
 }
 
@@ -165,7 +163,7 @@ pub(super) fn must_keep_limits(
         let Some(node) = place(doc, excess.key) else {
             continue;
         };
-        let fault = walk.at(node.span(), excess.message);
+        let fault = Fault::at(node.span(), excess.message);
         let fault = fault.help_if(excess.help.map(str::to_string));
         walk.fault(match excess.label {
             Some(label) => fault.label(label),

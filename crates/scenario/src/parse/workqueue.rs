@@ -1,6 +1,6 @@
 //! `[variant.workqueue]`, and `[[workload.change]]`: what becomes of it during a run.
 
-use crate::registry::{CHANGE, CHANGE_AT, KeyDef, Value, WORKQUEUE, WorkloadDef};
+use crate::registry::{CHANGE, CHANGE_AT, KeyDef, Value, WORKQUEUE, WorkloadDef, names};
 use crate::run_spec::Until;
 use crate::units::{parse_time, show_time};
 use crate::workload::WorkqueueChange;
@@ -21,8 +21,7 @@ pub(super) fn workqueue(
         walk.fault(Fault::at(node.span(), message).help("remove the table"));
         return Vec::new();
     }
-    let known: Vec<&str> = WORKQUEUE.iter().map(|key| key.name).collect();
-    walk.check_keys("[variant.workqueue]", table, &known);
+    walk.check_keys("[variant.workqueue]", table, &names(WORKQUEUE));
     let read = values(walk, table, WORKQUEUE);
     shards_need_their_scope(walk, table, &read);
     read
@@ -82,7 +81,7 @@ pub(super) fn changes(walk: &mut Walk, node: Node<'_>) -> Vec<WorkqueueChange> {
 }
 
 fn change<'a>(walk: &mut Walk, node: Node<'a>, table: &'a DeTable<'a>) -> Option<WorkqueueChange> {
-    let mut known: Vec<&str> = CHANGE.iter().map(|key| key.name).collect();
+    let mut known = names(CHANGE);
     known.push(CHANGE_AT.name);
     walk.check_keys("[[workload.change]]", table, &known);
     let at = walk.required("this change", node.span(), table, &known, "at");

@@ -1,6 +1,7 @@
 //! What a variant may say of the workload's workqueue, by the names of its files in sysfs, and what
 //! that means for the workqueue.
 
+use crate::units;
 use crate::workload::{Load, Values, WorkqueueChange, stated};
 use input::Fallback::{Bool, Int, Words};
 use input::{KeyDef, Kind, Value};
@@ -52,6 +53,12 @@ const MAX_ACTIVE: KeyDef = KeyDef {
 
 /// Keys of `[variant.workqueue]`.
 pub const WORKQUEUE: &[KeyDef] = &[SCOPE, STRICT, LOCALIZE, SHARD_CORES, MAX_ACTIVE];
+
+/// The key of `[[workload.change]]` beside those of [`CHANGE`].
+pub const CHANGE_AT: KeyDef = KeyDef {
+    help: "when, such as \"10s\"",
+    ..KeyDef::required("at", Kind::Special(units::schema))
+};
 
 /// Keys of `[[workload.change]]` beside its time.
 pub const CHANGE: &[KeyDef] = &[SCOPE, STRICT, LOCALIZE, SHARD_CORES];
