@@ -4,6 +4,7 @@
 //! that could not be read is `None`; the experiment is put together only if there is no fault.
 
 pub(crate) mod find;
+mod policy;
 mod published;
 pub(crate) mod sweep;
 mod variants;
@@ -12,27 +13,17 @@ mod workqueue;
 
 use crate::experiment::Experiment;
 use crate::glue::Machine;
-use crate::registry::{self, RUN, SCENARIO, SEEDS_MAX, names};
-use crate::run_spec::{PolicyKind, Until};
+use crate::registry::{RUN, SCENARIO, SEEDS_MAX, names};
+use crate::run_spec::Until;
 use crate::units::parse_time;
 use crate::workload::{WorkloadFile, WorkloadSpec};
-use input::{Fault, Node, Walk, did_you_mean};
+use input::{Fault, Node, Walk};
+use policy::{PolicyChoice, policy_choice};
 use std::sync::Arc;
 use toml::de::{DeTable, DeValue};
 
 /// Number of seeds if the scenario does not say.
 const SEEDS_DEFAULT: u64 = 5;
-
-/// Policy and rules as far as one table states them.
-#[derive(Clone, Copy, Default)]
-struct PolicyChoice {
-    /// The policy; `None` if it is missing or misspelled.
-    kind: Option<PolicyKind>,
-    /// True if the key is there, right or wrong.
-    stated: bool,
-    /// Kernel version whose rules apply.
-    rules: Option<&'static str>,
-}
 
 /// Reads the document. The machine is found by the caller, who knows about files.
 pub(crate) fn experiment(
@@ -51,7 +42,8 @@ pub(crate) fn experiment(
     let workload = required(walk, doc, "workload").and_then(|n| workload::workload(walk, n, file));
     let run = run(walk, doc, workload.as_ref());
     let def = workload.as_ref().map(|w| w.def);
-    let (variants, known) = variants::variants(walk, doc, policy, def);
+    let list = required(walk, doc, "variant");
+    let (variants, known) = variants::variants(walk, list, policy, def);
     let published = published::published(walk, doc, &known);
     let find = find::find(walk, doc, def);
     if let Some((until, _)) = run {
@@ -93,47 +85,6 @@ pub(crate) fn required<'a>(walk: &mut Walk, doc: &'a DeTable<'a>, key: &str) -> 
             "workload" => "`schedlab list workloads` prints all kinds and their keys".into(),
             _ => format!("begin one with [[{key}]] and a `name`"),
         });
-    }
-    found
-}
-
-/// Reads `policy` and `rules` of a table; what it does not say is taken from `outer`.
-fn policy_choice(walk: &mut Walk, table: &DeTable<'_>, outer: PolicyChoice) -> PolicyChoice {
-    let mut choice = outer;
-    if let Some(node) = table.get("policy") {
-        choice = PolicyChoice { kind: policy(walk, node), stated: true, rules: None };
-        choice.rules = choice.kind.and_then(|p| p.0.rules.first().copied());
-    }
-    if let Some(node) = table.get("rules") {
-        choice.rules = rules(walk, node, choice.kind).or(choice.rules);
-    }
-    choice
-}
-
-fn policy(walk: &mut Walk, node: Node<'_>) -> Option<PolicyKind> {
-    let name = walk.text(node, "policy")?;
-    let found = registry::policy(name).map(PolicyKind);
-    if found.is_none() {
-        walk.fault(
-            Fault::at(node.span(), format!("unknown policy `{name}`"))
-                .label("no policy has this name")
-                .help(did_you_mean(name, registry::POLICIES.iter().map(|p| p.name))),
-        );
-    }
-    found
-}
-
-fn rules(walk: &mut Walk, node: Node<'_>, policy: Option<PolicyKind>) -> Option<&'static str> {
-    let text = walk.text(node, "rules")?;
-    let policy = policy?.0;
-    let found = policy.rules.iter().find(|r| **r == text).copied();
-    if found.is_none() {
-        let message = format!("policy `{}` has no rules of kernel `{text}`", policy.name);
-        let help = match policy.rules {
-            [] => format!("leave `rules` out: `{}` is no kernel's policy", policy.name),
-            known => format!("known: {}", known.join(", ")),
-        };
-        walk.fault(Fault::at(node.span(), message).help(help));
     }
     found
 }

@@ -1,6 +1,7 @@
 //! The `[[variant]]` tables: names, the one baseline, policies, features, tunables.
 
-use super::{PolicyChoice, policy_choice, required, workload, workqueue};
+use super::policy::{PolicyChoice, policy_choice};
+use super::{workload, workqueue};
 use crate::experiment::Variant;
 use crate::registry::{
     self, Class, FEATURES, TUNABLES, TunableDef, VARIANT, Value, WorkloadDef, names, nearest,
@@ -14,11 +15,11 @@ use toml::de::{DeTable, DeValue};
 /// are empty if a name itself is at fault, so that nobody complains about its users too.
 pub(super) fn variants(
     walk: &mut Walk,
-    doc: &DeTable<'_>,
+    list: Option<Node<'_>>,
     outer: PolicyChoice,
     workload: Option<&'static WorkloadDef>,
 ) -> (Vec<Variant>, Vec<String>) {
-    let Some(list) = required(walk, doc, "variant") else {
+    let Some(list) = list else {
         return (Vec::new(), Vec::new());
     };
     let mut seen = Seen { workload, ..Seen::default() };
