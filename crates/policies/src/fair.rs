@@ -1,50 +1,34 @@
-//! The fair class: CFS as of v6.4 (spec 2, 3, 5, 8), with SIS_NODE and the shared wakequeue, and
-//! EEVDF of later kernels (spec 4).
+//! The fair class: CFS as of v6.4, with SIS_NODE and the shared wakequeue, and EEVDF of later
+//! kernels.
 //!
-//! * `state`: what the class keeps per task, runqueue, domain level and LLC.
-//! * `features`: features and tunables under the kernel's names.
-//! * `weights`, `pelt`: pure arithmetic; `util_est`: what PELT forgets of a sleeper.
-//! * `discipline`: what differs between CFS and EEVDF.
-//! * `cfs`: vruntime, slices, placement, preemption, picking; in `cfs::groups`, task groups.
-//! * `eevdf`: lag, eligibility, virtual deadlines.
-//! * `load`, `list`: a runqueue's sums and averages, and its tasks by how recently they ran.
-//! * `attr`: another policy, nice level or affinity for a task.
+//! The class is a house of rooms. A room uses the rooms above it in this list, never one below:
+//!
+//! * `state`: what the class keeps, and the arithmetic on it (PELT, weights, load sums). The struct
+//!   [`Fair`] is here; the functions that act on it are `impl` blocks of it in the other rooms.
+//! * `queue`: which task runs next. CFS with task groups, and EEVDF, behind the trait
+//!   [`Discipline`].
+//! * `shared`: the queues of SWQUEUE and SHARED_RUNQ, and how a task moves between runqueues.
+//! * `balance`: periodic, nohz-idle and newidle balance, active push, `find_idlest_cpu`.
 //! * `wakeup`: record_wakee, wake_affine, select_idle_sibling, SIS_NODE.
-//! * `balance`: periodic, nohz-idle and newidle balance, find_idlest_cpu.
-//! * `swqueue`: the shared wakequeue, later the shared runqueue; `shared_runq`: its versions.
-//! * `calls`: the kernel's function names, for profiles.
-//! * `class`: the `Policy` that puts them together; `topo`: its precomputed topology.
+//! * `class`: the `Policy` that puts them together; changes of a task's attributes; the names of
+//!   the kernel's functions, for profiles.
+//!
+//! A test (`crates/cli/tests/tidy`) holds the rooms to this order.
 
-mod attr;
-pub mod balance;
-mod calls;
-mod cfs;
+mod balance;
 mod class;
-mod counters;
-mod discipline;
-mod eevdf;
-pub mod features;
-mod list;
-mod load;
-pub mod pelt;
-mod reasons;
-pub mod shared_runq;
-pub mod sites;
+mod queue;
+mod shared;
 pub mod state;
-pub mod swqueue;
 #[cfg(test)]
 pub(crate) mod testing;
 #[cfg(test)]
 mod tests;
-pub mod topo;
-mod util_est;
 mod wakeup;
-pub mod weights;
 
-pub use cfs::Cfs;
-pub use cfs::groups::GroupSpec;
-pub use counters::FairCounters;
-pub use discipline::{Discipline, Rules};
-pub use eevdf::Eevdf;
-pub use state::Fair;
-pub use wakeup::nr_idle_scan;
+pub use balance::nr_idle_scan;
+pub use queue::{Cfs, Discipline, Eevdf, GroupSpec};
+pub use state::{FairCounters, QueueKind, Rules, features, shared_runq, sites, weights};
+
+/// The fair class, with CFS or EEVDF as its queueing discipline (see [`state::Fair`]).
+pub type Fair<S = Cfs> = state::Fair<S>;

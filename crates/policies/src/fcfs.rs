@@ -72,7 +72,7 @@ impl Policy for Fcfs {
         if c.curr == TaskId::IDLE && !c.need_resched {
             w.resched_curr(cpu);
         } else if let Some(idle) = self.find_idle(w, p) {
-            // Whoever idles takes the head, wherever it was enqueued.
+            // A CPU that idles takes the head, wherever it was enqueued.
             w.resched_curr(idle);
         }
     }

@@ -1,5 +1,5 @@
-//! Who runs where, and who runs next: the fair class, swqueue, SIS_NODE, schedulers of the
-//! sched_ext shape, workqueues.
+//! Scheduling policies: where a task runs, and which one runs next. The fair class with swqueue and
+//! SIS_NODE, schedulers of the sched_ext shape, workqueues.
 
 #![cfg_attr(not(test), deny(clippy::float_arithmetic))]
 

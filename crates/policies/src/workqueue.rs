@@ -1,4 +1,4 @@
-//! Workqueues with affinity scopes, as Linux 6.6 has them (spec 10; kernel/workqueue.c).
+//! Workqueues with affinity scopes, as Linux 6.6 has them (kernel/workqueue.c).
 //!
 //! A *workqueue* has one *pool_workqueue* (pwq) per CPU, which links it to a *pool* of workers. The
 //! pools of an unbound workqueue follow its *pods*: the parts that its scope cuts the machine into.
@@ -231,7 +231,7 @@ struct Work {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Item {
     Work(WorkId),
-    /// The end of what somebody flushes.
+    /// A barrier: the end of what a task flushes.
     Barrier(TaskId),
 }
 

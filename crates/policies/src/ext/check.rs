@@ -1,10 +1,10 @@
 //! What the layer must keep, for property tests and debugging: a task is in one place, and that
 //! place knows it.
 
-use super::Ext;
 use super::ops::Ops;
 use super::queue::Queue;
-use super::state::{Place, State, is_at_rest};
+use super::state::{Ext, Place, State, is_at_rest};
+use super::types::DsqId;
 use sim_core::{PerTask, TaskId, World};
 use topology::CpuId;
 
@@ -15,21 +15,21 @@ impl<S: Ops> Ext<S> {
     /// The first contradiction found, in words.
     pub fn check(&self, w: &World) -> Result<(), String> {
         let mut seen = PerTask::filled(Place::Off, w.tasks.len());
-        for (cpu, rq) in self.s.rqs.iter().enumerate() {
-            for p in tasks(&self.s, &rq.local) {
+        for (cpu, rq) in self.state.rqs.iter().enumerate() {
+            for p in tasks(&self.state, &rq.local) {
                 note(&mut seen, p, Place::Local)?;
                 if w.tasks[p].cpu.idx() != cpu || !w.tasks[p].on_rq {
                     return Err(format!("the local queue of {cpu} has {:?}", w.tasks[p]));
                 }
             }
         }
-        for (i, dsq) in self.s.dsqs.iter().enumerate() {
-            for p in tasks(&self.s, &dsq.queue) {
-                note(&mut seen, p, Place::Dsq(super::DsqId(i as u32)))?;
+        for (i, dsq) in self.state.dsqs.iter().enumerate() {
+            for p in tasks(&self.state, &dsq.queue) {
+                note(&mut seen, p, Place::Dsq(DsqId(i as u32)))?;
             }
         }
         for (i, seen) in seen.iter().copied().enumerate() {
-            let known = self.s.tasks.get(i).map_or(Place::Off, |t| t.place);
+            let known = self.state.tasks.get(i).map_or(Place::Off, |t| t.place);
             let is_queued = matches!(known, Place::Local | Place::Dsq(_));
             if is_queued && seen != known || !is_queued && seen != Place::Off {
                 return Err(format!("task {i} is {known:?}, but the queues say {seen:?}"));
@@ -38,15 +38,17 @@ impl<S: Ops> Ext<S> {
         Ok(())
     }
 
-    /// A task that waits in a queue for anybody while a CPU that may run it idles, was not told to
+    /// A task that waits in a queue for any CPU while a CPU that may run it idles, was not told to
     /// look, and is not claimed for another task that is on its way; unless as many CPUs as tasks
     /// wait are about to look.
-    pub fn wasted(&self, w: &World) -> Option<(TaskId, CpuId)> {
+    pub fn waits_beside_idle_cpu(&self, w: &World) -> Option<(TaskId, CpuId)> {
         let cpus = || (0..w.cpus.len() as u32).map(CpuId);
-        let at_rest = |cpu: &CpuId| is_at_rest(&self.s.rqs, w, *cpu) && self.s.idle.is_idle(*cpu);
+        let at_rest =
+            |cpu: &CpuId| is_at_rest(&self.state.rqs, w, *cpu) && self.state.idle.is_idle(*cpu);
         let resting: Vec<CpuId> = cpus().filter(at_rest).collect();
-        let queued = self.s.dsqs.iter().flat_map(|dsq| tasks(&self.s, &dsq.queue));
+        let queued = self.state.dsqs.iter().flat_map(|dsq| tasks(&self.state, &dsq.queue));
         let queued: Vec<TaskId> = queued.filter(|p| w.tasks[*p].on_rq).collect();
+        // Enough CPUs are on their way.
         if cpus().filter(|cpu| self.will_look(w, *cpu)).count() >= queued.len() {
             return None;
         }
@@ -55,7 +57,8 @@ impl<S: Ops> Ext<S> {
 
     /// True if the CPU was told to look for a task, and has found none so far.
     fn will_look(&self, w: &World, cpu: CpuId) -> bool {
-        let (c, rq) = (&w.cpus[cpu], &self.s.rqs[cpu]);
+        let c = &w.cpus[cpu];
+        let rq = &self.state.rqs[cpu];
         let told = c.curr == TaskId::IDLE && c.need_resched;
         rq.local.is_empty() && if rq.path.is_under_way() { !rq.path.has_task() } else { told }
     }

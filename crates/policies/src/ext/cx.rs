@@ -1,23 +1,23 @@
 //! What a scheduler may ask and do: the helpers of sched_ext, without their `scx_bpf_`.
 
-use super::dispatch::BATCH_MAX;
-use super::ops::{Dsq, DsqId, Insert, Kick, Wake, Wanted, Why};
+use super::path::BATCH_MAX;
 use super::queue::Order;
 use super::state::{Place, State, is_at_rest};
+use super::types::{Dsq, DsqId, Insert, Kick, Wake, Wanted, Why};
 use sim_core::{Ns, TaskId, World};
 use topology::{CpuId, Machine};
 
 /// Handed to every operation.
 pub struct Cx<'a> {
     pub(super) w: &'a mut World,
-    pub(super) s: &'a mut State,
+    pub(super) state: &'a mut State,
     /// The CPU whose `dispatch` this is.
     pub(super) dispatching: Option<CpuId>,
 }
 
 impl<'a> Cx<'a> {
-    pub(super) fn new(w: &'a mut World, s: &'a mut State) -> Self {
-        Self { w, s, dispatching: None }
+    pub(super) fn new(w: &'a mut World, state: &'a mut State) -> Self {
+        Self { w, state, dispatching: None }
     }
 
     /// The present instant, ns.
@@ -42,7 +42,7 @@ impl<'a> Cx<'a> {
 
     /// `SCX_SLICE_DFL`, ns.
     pub fn slice_dfl(&self) -> Ns {
-        self.s.tunables.slice_ns
+        self.state.tunables.slice_ns
     }
 
     // --- tasks ---
@@ -54,48 +54,48 @@ impl<'a> Cx<'a> {
 
     /// What is left of the slice of `p`, ns; if it runs, as of its CPU's last tick.
     pub fn slice(&mut self, p: TaskId) -> Ns {
-        self.s.catch_up(self.w, p);
-        self.s.tasks[p].slice
+        self.state.catch_up(self.w, p);
+        self.state.tasks[p].slice
     }
 
     /// Gives `p` another slice ([`super::SLICE_INF`]: without end). If it runs, what it has run
     /// since its CPU's last tick counts, and the first tick that finds the slice used ends it.
     pub fn set_slice(&mut self, p: TaskId, slice: Ns) {
-        self.s.catch_up(self.w, p);
-        self.s.tasks[p].slice = slice;
+        self.state.catch_up(self.w, p);
+        self.state.tasks[p].slice = slice;
         self.w.touch(self.w.tasks[p].cpu);
     }
 
     /// `p->scx.dsq_vtime`
     pub fn vtime(&self, p: TaskId) -> u64 {
-        self.s.tasks[p].vtime
+        self.state.tasks[p].vtime
     }
 
     /// Sets it; not while `p` is on a queue by vtime.
     pub fn set_vtime(&mut self, p: TaskId, vtime: u64) {
-        self.s.tasks[p].vtime = vtime;
+        self.state.tasks[p].vtime = vtime;
     }
 
     /// `p->scx.weight`, 1 to 10000; 100 is nice 0.
     pub fn weight(&self, p: TaskId) -> u32 {
-        self.s.tasks[p].weight
+        self.state.tasks[p].weight
     }
 
     // --- queues ---
 
     /// `scx_bpf_create_dsq`. In `init` only.
     pub fn create_dsq(&mut self, order: Order) -> DsqId {
-        self.s.create(self.w, order)
+        self.state.create(self.w, order)
     }
 
     /// `scx_bpf_dsq_nr_queued`
     pub fn dsq_nr_queued(&self, id: DsqId) -> u32 {
-        self.s.dsq(id).queue.len()
+        self.state.dsq(id).queue.len()
     }
 
     /// Tasks on the local queue of a CPU.
     pub fn local_nr_queued(&self, cpu: CpuId) -> u32 {
-        self.s.rqs[cpu].local.len()
+        self.state.rqs[cpu].local.len()
     }
 
     /// `scx_bpf_dispatch` (later `scx_bpf_dsq_insert`): last in a FIFO queue. A slice of 0 leaves
@@ -117,20 +117,22 @@ impl<'a> Cx<'a> {
     /// `scx_bpf_dispatch_nr_slots`: how many tasks this call of `dispatch` may still insert; more
     /// is a fault of the scheduler.
     pub fn dispatch_nr_slots(&self) -> usize {
-        let inserted = |cpu: CpuId| self.s.rqs[cpu].path.inserted.len();
+        let inserted = |cpu: CpuId| self.state.rqs[cpu].path.inserted.len();
         self.dispatching.map_or(0, |cpu| BATCH_MAX - inserted(cpu))
     }
 
     /// In `dispatch` tasks that were kept are collected; elsewhere it is the one task at hand.
     fn want(&mut self, p: TaskId, mut wanted: Wanted) {
-        let t = &mut self.s.tasks[p];
+        let t = &mut self.state.tasks[p];
         if wanted.slice == 0 {
+            // 0 leaves the task the slice that it has; a slice of 0 would end it at once.
             wanted.slice = t.slice.max(1);
         }
         if let Some(cpu) = self.dispatching {
             debug_assert_eq!(t.place, Place::Kept, "{p:?} is not the scheduler's to dispatch");
-            let inserted = &mut self.s.rqs[cpu].path.inserted;
+            let inserted = &mut self.state.rqs[cpu].path.inserted;
             debug_assert!(inserted.len() < BATCH_MAX, "see dispatch_nr_slots()");
+            // Carried out after `dispatch` returns, unless the task was enqueued anew by then.
             inserted.push_back((p, t.n_enqueued, wanted));
         } else {
             t.wanted = Some(wanted);
@@ -141,33 +143,32 @@ impl<'a> Cx<'a> {
 
     /// `scx_bpf_select_cpu_dfl`: the kernel's choice, claimed if it was idle.
     pub fn select_cpu_dfl(&mut self, p: TaskId, prev: CpuId, wake: Wake) -> (CpuId, Why) {
-        let local_is_empty = self.s.rqs[self.w.this].local.is_empty();
-        let rules = self.s.rules;
-        self.s.idle.select_cpu_dfl(self.w, rules, p, prev, wake, local_is_empty)
+        let local_is_empty = self.state.rqs[self.w.this].local.is_empty();
+        self.state.idle.select_cpu_dfl(self.w, p, prev, wake, local_is_empty)
     }
 
     /// `scx_bpf_pick_idle_cpu`: claims an idle CPU that `p` may use, of a whole idle core if there
     /// is one (`cores_only`: of nothing less).
     pub fn pick_idle_cpu(&mut self, p: TaskId, cores_only: bool) -> Option<CpuId> {
-        self.s.idle.pick(self.w, p, cores_only)
+        self.state.idle.pick(self.w, p, cores_only)
     }
 
     /// `scx_bpf_test_and_clear_cpu_idle`: claims a CPU if it idles.
     pub fn test_and_clear_cpu_idle(&mut self, cpu: CpuId) -> bool {
-        self.s.idle.claim(self.w, cpu)
+        self.state.idle.claim(self.w, cpu)
     }
 
-    /// True if the CPU idles and nobody has told it to look for something to do: it runs at once
+    /// True if the CPU idles and was not told to look for something to do: it runs at once
     /// what is put on its local queue. In `enqueue`, for the CPU of the task at hand, this cannot
     /// change before the insertion.
     pub fn is_at_rest(&self, cpu: CpuId) -> bool {
-        is_at_rest(&self.s.rqs, self.w, cpu)
+        is_at_rest(&self.state.rqs, self.w, cpu)
     }
 
     /// `scx_bpf_kick_cpu`
     pub fn kick_cpu(&mut self, cpu: CpuId, kick: Kick) {
         match kick {
-            Kick::Preempt => self.s.preempt(self.w, cpu),
+            Kick::Preempt => self.state.preempt(self.w, cpu),
             Kick::Idle if self.w.cpus[cpu].curr == TaskId::IDLE => self.w.resched_curr(cpu),
             Kick::Idle => {}
         }

@@ -1,4 +1,4 @@
-//! One FIFO queue for the whole machine, as scx_simple has it (spec 12.5).
+//! One FIFO queue for the whole machine, as scx_simple has it.
 //!
 //! A task that wakes up and finds an idle CPU goes straight to that CPU's local queue; any other
 //! waits in the one shared queue, where a CPU that needs a task takes the first that it may run.
@@ -12,8 +12,9 @@
 //! CPU idles beside a task that waits.
 
 use super::cx::Cx;
-use super::ops::{Dsq, DsqId, Insert, Next, Ops, Wake, Why};
+use super::ops::Ops;
 use super::queue::Order;
+use super::types::{Dsq, DsqId, Insert, Next, Wake, Why};
 use sim_core::{EnqueueFlags, TaskId};
 use topology::CpuId;
 
@@ -38,7 +39,7 @@ impl Ops for Fifo {
     }
 
     fn select_cpu(&mut self, cx: &mut Cx<'_>, p: TaskId, prev: CpuId, wake: Wake) -> CpuId {
-        select_cpu(cx, p, (prev, wake), self.recheck)
+        select_cpu(cx, p, prev, wake, self.recheck)
     }
 
     fn enqueue(&mut self, cx: &mut Cx<'_>, p: TaskId, _flags: EnqueueFlags) {
@@ -58,7 +59,8 @@ impl Ops for Fifo {
 pub(super) fn select_cpu(
     cx: &mut Cx<'_>,
     p: TaskId,
-    (prev, wake): (CpuId, Wake),
+    prev: CpuId,
+    wake: Wake,
     recheck: bool,
 ) -> CpuId {
     let (cpu, why) = cx.select_cpu_dfl(p, prev, wake);

@@ -1,15 +1,14 @@
-//! The masks of idle CPUs and cores, and the built-in choice of a CPU (spec 12.4).
+//! The masks of idle CPUs and cores, and the built-in choice of a CPU.
 //!
 //! The masks say what CPUs have announced, not what they do: a CPU that was claimed by a wake-up
-//! is not in them although it still sleeps. Each mask is one cache line that moves to whoever
-//! reads it last; that is what looking at it costs.
+//! is not in them although it still sleeps. Each mask is one cache line that moves to the CPU
+//! that reads it; that is what looking at it costs.
 //!
 //! In Linux: `scx_select_cpu_dfl`, `scx_pick_idle_cpu` and `__scx_update_idle`, `ext.c` v6.12 and
 //! `ext_idle.c` v6.18. Left out: masks per node, and the rule that a task of restricted affinity
 //! is not looked for by LLC.
 
-use super::Rules;
-use super::ops::{Wake, Why};
+use super::types::{Rules, Wake, Why};
 use sim_core::{Ns, TaskId, World};
 use std::ops::Range;
 use topology::{CpuId, CpuSet, PerCpu};
@@ -28,27 +27,29 @@ pub(super) struct IdleMasks {
     /// CPUs of cores that idle as a whole; empty without SMT.
     cores: CpuSet,
     has_smt: bool,
-    /// Who touched each mask last.
+    rules: Rules,
+    /// The CPU that touched each mask last.
     lines: [Option<CpuId>; 2],
     /// By executing CPU: the CPU that its last search has found.
-    found: PerCpu<CpuId>,
+    last_found: PerCpu<CpuId>,
 }
 
 impl IdleMasks {
     /// A machine at rest.
-    pub fn new(w: &World) -> Self {
+    pub fn new(w: &World, rules: Rules) -> Self {
         let n = w.cpus.len();
         let has_smt = w.machine.cores.iter().any(|core| core.len() > 1);
         Self {
             cpus: CpuSet::full(n),
             cores: if has_smt { CpuSet::full(n) } else { CpuSet::empty(n) },
             has_smt,
+            rules,
             lines: [None; 2],
-            found: vec![CpuId(n as u32 - 1); n].into(),
+            last_found: vec![CpuId(n as u32 - 1); n].into(),
         }
     }
 
-    /// True if the CPU has announced that it idles and nobody has claimed it.
+    /// True if the CPU has announced that it idles and no wake-up has claimed it.
     pub fn is_idle(&self, cpu: CpuId) -> bool {
         self.cpus.contains(cpu)
     }
@@ -63,6 +64,7 @@ impl IdleMasks {
         if self.has_smt {
             self.touch(w, Mask::Cores);
             let core = &w.machine.cores[w.machine.cpus[cpu].core as usize];
+            // A core with one busy thread, or one claimed thread, is no idle core.
             let whole = idle && core.is_subset(&self.cpus);
             for sibling in core.iter() {
                 if whole { self.cores.insert(sibling) } else { self.cores.remove(sibling) }
@@ -77,6 +79,7 @@ impl IdleMasks {
             return false;
         }
         self.cpus.remove(cpu);
+        // `scx_idle_test_and_clear_cpu`: the other threads stay idle, but not as a core.
         if self.has_smt && self.cores.contains(cpu) {
             self.touch(w, Mask::Cores);
             let core = &w.machine.cores[w.machine.cpus[cpu].core as usize];
@@ -143,9 +146,10 @@ impl IdleMasks {
         };
         let allowed = w.allowed_set(p);
         let within = near.map_or(allowed, |near| near.cpus(w));
+        // From the CPU found last: the first one of the mask would get all the work.
         let sets = [idle, allowed, within];
-        let cpu = next_common(sets, w.cpus.len(), self.found[w.this])?;
-        self.found[w.this] = cpu;
+        let cpu = next_common(sets, w.cpus.len(), self.last_found[w.this])?;
+        self.last_found[w.this] = cpu;
         self.claim(w, cpu);
         Some(cpu)
     }
@@ -154,7 +158,6 @@ impl IdleMasks {
     pub fn select_cpu_dfl(
         &mut self,
         w: &mut World,
-        rules: Rules,
         p: TaskId,
         prev: CpuId,
         wake: Wake,
@@ -163,14 +166,15 @@ impl IdleMasks {
         let prev_allowed = w.allowed(p, prev);
         if wake.sync
             && let Some(chosen) =
-                self.select_sync(w, rules, p, prev_allowed.then_some(prev), local_is_empty)
+                self.select_sync(w, p, prev_allowed.then_some(prev), local_is_empty)
         {
             return chosen;
         }
         let near = [Some(Near::llc(w, prev)), Some(Near::node(w, prev)), None];
-        let near = if rules == Rules::V6_12 { &near[2..] } else { &near[..] };
+        let near = if self.rules == Rules::V6_12 { &near[2..] } else { &near[..] };
         if self.has_smt {
             self.touch(w, Mask::Cores);
+            // An idle core near `prev`, and `prev` with a busy sibling only after that.
             if prev_allowed && self.cores.contains(prev) && self.claim(w, prev) {
                 return (prev, Why::Idle);
             }
@@ -195,14 +199,14 @@ impl IdleMasks {
     fn select_sync(
         &mut self,
         w: &mut World,
-        rules: Rules,
         p: TaskId,
         prev: Option<CpuId>,
         local_is_empty: bool,
     ) -> Option<(CpuId, Why)> {
         let waker = w.this;
         let llc = |cpu: CpuId| w.machine.domains.llc_id[cpu];
-        if let (Rules::V6_18, Some(prev)) = (rules, prev)
+        if let (Rules::V6_18, Some(prev)) = (self.rules, prev)
+            // `prev` next to the waker is as warm, and leaves the waker its CPU.
             && llc(prev) == llc(waker)
             && self.claim(w, prev)
         {
@@ -211,6 +215,7 @@ impl IdleMasks {
         self.touch(w, Mask::Cpus);
         let curr = w.cpus[waker].curr;
         let exits = curr.is_task() && w.tasks[curr].exiting;
+        // With idle CPUs the system has room: the task may wait for the waker to sleep.
         let fits = !self.cpus.is_empty() && !exits && local_is_empty && w.allowed(p, waker);
         fits.then_some((waker, Why::Waker))
     }

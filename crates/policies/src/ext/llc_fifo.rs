@@ -5,12 +5,13 @@
 //! its own LLC onwards, so that not all CPUs rob the same one. It wakes and chooses as
 //! [`super::Fifo`] does, second look included; a look at several queues is not one instant, so a
 //! CPU may go idle past a task that was put where it had looked already, until the kick of that
-//! task's insertion, or somebody's next dispatch, finds it.
+//! task's insertion, or the next dispatch of any CPU, finds it.
 
 use super::cx::Cx;
 use super::fifo::{insert_at_rest, select_cpu};
-use super::ops::{Dsq, DsqId, Insert, Next, Ops, Wake};
+use super::ops::Ops;
 use super::queue::Order;
+use super::types::{Dsq, DsqId, Insert, Next, Wake};
 use sim_core::{EnqueueFlags, TaskId};
 use topology::CpuId;
 
@@ -50,7 +51,7 @@ impl Ops for LlcFifo {
     }
 
     fn select_cpu(&mut self, cx: &mut Cx<'_>, p: TaskId, prev: CpuId, wake: Wake) -> CpuId {
-        select_cpu(cx, p, (prev, wake), self.recheck)
+        select_cpu(cx, p, prev, wake, self.recheck)
     }
 
     fn enqueue(&mut self, cx: &mut Cx<'_>, p: TaskId, _flags: EnqueueFlags) {

@@ -2,90 +2,12 @@
 //!
 //! Every operation but `select_cpu`, `enqueue` and `dispatch` may be left out; those three have
 //! the kernel's defaults, so that an empty implementation already is a scheduler. In Linux:
-//! `kernel/sched/ext.c`, v6.12 (spec 12.2).
+//! `kernel/sched/ext.c`, v6.12.
 
 use super::cx::Cx;
-use sim_core::{EnqueueFlags, Ns, TaskId};
-use topology::{CpuId, DenseId};
-
-/// A dispatch queue that the scheduler has made. The default stands for none yet.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct DsqId(pub(super) u32);
-
-impl DenseId for DsqId {
-    #[inline]
-    fn index(self) -> usize {
-        self.0 as usize
-    }
-
-    fn from_index(index: usize) -> Self {
-        Self(u32::try_from(index).expect("a run has fewer dispatch queues than 2^32"))
-    }
-}
-
-/// Where a task is inserted.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Dsq {
-    /// `SCX_DSQ_LOCAL`: the own queue of the CPU that the task is on; inside `dispatch`, of the
-    /// dispatching CPU.
-    Local,
-    /// `SCX_DSQ_GLOBAL`: the built-in queue of the task's NUMA node.
-    Global,
-    /// A queue made by [`Cx::create_dsq`].
-    User(DsqId),
-}
-
-/// Flags of an insertion.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Insert {
-    /// `SCX_ENQ_HEAD`: first, not last. FIFO queues only.
-    pub head: bool,
-    /// `SCX_ENQ_PREEMPT`: the current task of the CPU gives way (local queues only; implies
-    /// `head`).
-    pub preempt: bool,
-    /// Ours: at the instant of the insertion, kick an idle CPU that may run the task. An idle CPU
-    /// that was looked for earlier, as `enqueue` can do at best, may have gone idle since.
-    pub kick_idle: bool,
-}
-
-/// Flags of a wake-up that `select_cpu` is told.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Wake {
-    /// `SCX_WAKE_SYNC`: the waker will sleep soon.
-    pub sync: bool,
-    /// `SCX_WAKE_FORK`
-    pub fork: bool,
-}
-
-/// Why [`Cx::select_cpu_dfl`] has chosen a CPU.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Why {
-    /// It was idle and is claimed now.
-    Idle,
-    /// It is the waker's, which will sleep soon.
-    Waker,
-    /// There was none better: the task's previous one.
-    Prev,
-}
-
-/// What [`Cx::kick_cpu`] is for.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Kick {
-    /// `SCX_KICK_IDLE`: only if it idles.
-    Idle,
-    /// `SCX_KICK_PREEMPT`: its current task gives way.
-    Preempt,
-}
-
-/// Answer of [`Ops::dispatch`].
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Next {
-    /// `scx_bpf_consume`: move the first task of this queue that may run here to the local queue.
-    /// If there is none, `dispatch` is asked for the next attempt.
-    Consume(DsqId),
-    /// Nothing more; what was inserted meanwhile is carried out.
-    Done,
-}
+use super::types::{Dsq, Next, Wake, Why};
+use sim_core::{EnqueueFlags, TaskId};
+use topology::CpuId;
 
 /// A scheduler.
 pub trait Ops {
@@ -171,13 +93,4 @@ pub trait Ops {
 
     /// `cpu` is back.
     fn cpu_acquire(&mut self, _cx: &mut Cx<'_>, _cpu: CpuId) {}
-}
-
-/// A decided insertion.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub(super) struct Wanted {
-    pub to: Dsq,
-    pub slice: Ns,
-    pub vtime: Option<u64>,
-    pub flags: Insert,
 }

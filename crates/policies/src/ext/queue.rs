@@ -117,6 +117,7 @@ impl Queue {
     /// The first task.
     pub fn first(&self, nodes: &PerTask<Node>) -> Option<TaskId> {
         let mut first = self.head;
+        // The leftmost node of the tree.
         if self.order == Order::Vtime && first.is_task() {
             while nodes[first].a.is_task() {
                 first = nodes[first].a;
@@ -134,6 +135,7 @@ impl Queue {
                     next = nodes[next].a;
                 }
             } else {
+                // No right subtree: up to the first ancestor that `p` is to the left of.
                 let mut child = p;
                 next = nodes[p].parent;
                 while next.is_task() && nodes[next].b == child {
@@ -160,7 +162,7 @@ impl Queue {
         *self.before(nodes, next) = prev;
     }
 
-    /// What says who is behind `p`; behind none is the first.
+    /// The link to the task behind `p`; behind none is the first.
     fn after<'a>(&'a mut self, nodes: &'a mut PerTask<Node>, p: TaskId) -> &'a mut TaskId {
         if p.is_task() { &mut nodes[p].b } else { &mut self.head }
     }
@@ -172,7 +174,8 @@ impl Queue {
     // --- a treap ---
 
     fn insert(&mut self, nodes: &mut PerTask<Node>, p: TaskId) {
-        let (mut parent, mut at) = (TaskId::NONE, self.head);
+        let mut parent = TaskId::NONE;
+        let mut at = self.head;
         let mut left = false;
         while at.is_task() {
             left = nodes[p].is_before(&nodes[at]);
@@ -187,6 +190,7 @@ impl Queue {
         }
         while nodes[p].parent.is_task() {
             let parent = nodes[p].parent;
+            // The heap order bounds the depth, whatever the order of the keys.
             if nodes[parent].priority() >= nodes[p].priority() {
                 break;
             }

@@ -1,11 +1,10 @@
 //! What the layer knows: dispatch queues, tasks and CPUs in dense arrays.
 
-use super::dispatch::Path;
 use super::idle::IdleMasks;
-use super::ops::{Dsq, DsqId, Insert, Wanted};
+use super::path::Path;
 use super::queue::{Node, Order, Queue};
-use super::{Rules, Tunables};
-use crate::fair::weights::{NICE_0_WEIGHT, weight_of};
+use super::types::{Dsq, DsqId, Insert, Rules, Tunables, Wanted};
+use crate::fair::state::weights::{NICE_0_WEIGHT, weight_of};
 use sim_core::{LockId, Ns, PerTask, SchedAttr, TaskId, World};
 use topology::{CpuId, IdVec, PerCpu};
 
@@ -43,7 +42,7 @@ pub(super) struct Task {
     pub n_enqueued: u64,
     /// Decided and not yet carried out.
     pub wanted: Option<Wanted>,
-    /// Who wrote its links last.
+    /// The CPU that wrote its links last.
     pub touched_by: CpuId,
 }
 
@@ -93,6 +92,20 @@ pub(super) struct State {
     seq: u64,
 }
 
+/// The class that a scheduler runs in.
+pub struct Ext<S> {
+    /// The scheduler.
+    pub ops: S,
+    pub(super) state: State,
+}
+
+impl<S> Ext<S> {
+    /// The class with a scheduler, its rules and tunables.
+    pub fn new(ops: S, rules: Rules, tunables: Tunables) -> Self {
+        Self { ops, state: State::empty(rules, tunables) }
+    }
+}
+
 impl State {
     /// Of no machine yet.
     pub fn empty(rules: Rules, tunables: Tunables) -> Self {
@@ -114,7 +127,7 @@ impl State {
         let rq =
             || Rq { local: Queue::new(Order::Fifo), path: Path::default(), is_released: false };
         self.rqs = w.cpus.iter().map(|_| rq()).collect();
-        self.idle = IdleMasks::new(w);
+        self.idle = IdleMasks::new(w, self.rules);
         self.globals = (0..w.machine.nodes.len()).map(|_| self.create(w, Order::Fifo)).collect();
     }
 
@@ -157,6 +170,7 @@ impl State {
         let t = &mut self.tasks[curr];
         let ran = w.now.saturating_sub(t.exec_start);
         t.exec_start = w.now;
+        // An endless slice stays endless.
         if t.slice != SLICE_INF {
             t.slice = t.slice.saturating_sub(ran);
         }
@@ -173,6 +187,7 @@ impl State {
     /// Inserts into the local queue of the task's CPU, whose runqueue lock is held.
     pub fn insert_local(&mut self, w: &mut World, p: TaskId, wanted: Wanted) {
         let cpu = w.tasks[p].cpu;
+        // The order of arrival, for all queues.
         self.seq += 1;
         let queue = &mut self.rqs[cpu].local;
         let Insert { head, preempt, .. } = wanted.flags;
@@ -205,7 +220,7 @@ impl State {
         }
     }
 
-    /// Kicks a CPU at rest that `p` may use. Who idles but was kicked before will look by itself.
+    /// Kicks a CPU at rest that `p` may use. A CPU that was kicked before looks by itself.
     fn kick_idle(&mut self, w: &mut World, p: TaskId) {
         let near = w.tasks[p].cpu;
         let rqs = &self.rqs;
@@ -262,12 +277,13 @@ impl State {
     }
 
     /// How long a critical section of a queue takes whose lock was granted now, ns: the links of
-    /// `n_nodes` tasks come from whoever wrote them last, which is taken to be the lock's last
+    /// `n_nodes` tasks come from the CPU that wrote them last, which is taken to be the lock's last
     /// owner; and the lock's line, where the queue's head lies too, comes again as often as a
-    /// waiter tries the lock (spec 11.2).
+    /// waiter tries the lock.
     pub fn section_ns(&self, w: &World, id: DsqId, n_nodes: u32) -> Ns {
         let costs = &w.machine.locks;
         let lock = self.dsq(id).lock;
+        // A waiter that spins takes the line away from the owner.
         let waiter = w.locks.first_waiter(lock);
         let again = waiter.map_or(0, |c| u64::from(costs.contended_lines) * w.line_ns(w.this, c));
         let last = w.locks.last_owner(lock).unwrap_or(w.this);
@@ -284,9 +300,10 @@ impl State {
     }
 }
 
-/// True if a CPU idles and nobody has told it to look for something to do.
+/// True if a CPU idles and has not been told to look for something to do.
 pub(super) fn is_at_rest(rqs: &PerCpu<Rq>, w: &World, cpu: CpuId) -> bool {
-    let (c, rq) = (&w.cpus[cpu], &rqs[cpu]);
+    let c = &w.cpus[cpu];
+    let rq = &rqs[cpu];
     c.curr == TaskId::IDLE && !c.need_resched && rq.local.is_empty() && !rq.path.is_under_way()
 }
 

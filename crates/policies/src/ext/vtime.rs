@@ -1,15 +1,15 @@
-//! One queue for the whole machine by weighted run time, as scx_simple has it by default (spec
-//! 12.5).
+//! One queue for the whole machine by weighted run time, as scx_simple has it by default.
 //!
-//! A task's vtime grows by what it has run, the slower the heavier it is. Who has slept is put back
-//! by one slice at most. A CPU chooses its next task before the one whose slice is over is back in
-//! the queue, so nobody runs two slices in a row while others wait. It wakes, chooses and
+//! A task's vtime grows by what it has run, the slower the heavier it is. A task that has slept is
+//! put back by one slice at most. A CPU chooses its next task before the one whose slice is over is
+//! back in the queue, so no task runs two slices in a row while others wait. It wakes, chooses and
 //! dispatches as [`super::Fifo`] does, second look included.
 
 use super::cx::Cx;
 use super::fifo::{insert_at_rest, select_cpu};
-use super::ops::{DsqId, Insert, Next, Ops, Wake};
+use super::ops::Ops;
 use super::queue::Order;
+use super::types::{DsqId, Insert, Next, Wake};
 use sim_core::{EnqueueFlags, TaskId};
 use topology::CpuId;
 
@@ -44,7 +44,7 @@ impl Ops for Vtime {
     }
 
     fn select_cpu(&mut self, cx: &mut Cx<'_>, p: TaskId, prev: CpuId, wake: Wake) -> CpuId {
-        select_cpu(cx, p, (prev, wake), self.recheck)
+        select_cpu(cx, p, prev, wake, self.recheck)
     }
 
     fn enqueue(&mut self, cx: &mut Cx<'_>, p: TaskId, _flags: EnqueueFlags) {

@@ -3,93 +3,19 @@
 //! Each question is passed on to the file that answers it; only the bookkeeping that goes with
 //! the question itself is here.
 
-use super::balance::{BalanceState, CpuStats};
-use super::counters::FairCounters;
-use super::features::{Features, Tunables};
-use super::reasons;
-use super::shared_runq::SharedQueues;
-use super::state::{FairRq, FairTask};
-use super::swqueue::SwqStats;
-use super::topo::Topo;
-use super::{Discipline, Fair};
-use crate::fair::sites;
+mod attr;
+mod calls;
+mod init;
+
+use super::queue::Discipline;
+use super::state::cpu_stats::CpuStats;
+use super::state::topo::Topo;
+use super::state::{Fair, FairCounters, FairRq, FairTask, SwqStats, reasons, sites};
 use sim_core::{
     Choice, DequeueFlags, EnqueueFlags, Hook, MaskId, Nested, Ns, Policy, SchedAttr, SelectKind,
     Stack, Step, TaskId, Within, World,
 };
-use topology::{CpuId, IdVec};
-
-impl<S: Discipline> Fair<S> {
-    pub(crate) fn with(discipline: S, features: Features, tunables: Tunables) -> Self {
-        Self {
-            discipline,
-            features,
-            tunables,
-            tasks: IdVec::new(),
-            rqs: IdVec::new(),
-            cpu_stats: IdVec::new(),
-            llc_stats: Vec::new(),
-            sds: IdVec::new(),
-            llcs: Vec::new(),
-            shared: SharedQueues::default(),
-            swqueues: Vec::new(),
-            overload: false,
-            sched_idle_used: false,
-            topo: Topo::default(),
-            balance: BalanceState::default(),
-            counters: FairCounters::default(),
-        }
-    }
-
-    /// `is_core_idle`: all SMT siblings of `cpu` are idle; the CPU itself is not asked.
-    pub(crate) fn is_idle_core(&self, w: &World, cpu: CpuId) -> bool {
-        let mut siblings = self.topo.smt_mask(cpu).iter();
-        siblings.all(|s| *s == cpu || w.cpus[*s].idle)
-    }
-
-    /// `__update_idle_core`: `cpu` goes idle, and perhaps its whole core with it (spec 1.5).
-    fn update_idle_core(&mut self, w: &World, cpu: CpuId) {
-        let llc = self.topo.llc[cpu] as usize;
-        if self.topo.smt && !self.llcs[llc].has_idle_cores && self.is_idle_core(w, cpu) {
-            self.llcs[llc].has_idle_cores = true;
-        }
-    }
-
-    /// `dequeue_task_fair`, to sleep or to go elsewhere.
-    pub(crate) fn take_from_queue(
-        &mut self,
-        w: &mut World,
-        cpu: CpuId,
-        p: TaskId,
-        f: DequeueFlags,
-    ) {
-        S::dequeue_entity(self, w, cpu, p, f);
-        if self.sched_idle_used {
-            self.balance_if_only_idle_policy(w, cpu, p);
-        }
-    }
-
-    /// Only SCHED_IDLE tasks are left on `cpu` now that `p` is gone: it balances at the next tick,
-    /// so that somebody of more weight may come.
-    pub(crate) fn balance_if_only_idle_policy(&mut self, w: &World, cpu: CpuId, p: TaskId) {
-        let gone_was_idle = self.tasks[p].is_idle_policy();
-        let rq = &mut self.rqs[cpu];
-        if !gone_was_idle && rq.h_nr_running > 0 && rq.h_nr_running == rq.idle_h_nr_running {
-            rq.next_balance = w.jiffies();
-        }
-    }
-
-    /// `check_preempt_curr`: `p` was put on `cpu`'s queue; should it run at once?
-    pub(crate) fn check_preempt(&mut self, w: &mut World, cpu: CpuId, p: TaskId, f: EnqueueFlags) {
-        let curr = w.cpus[cpu].curr;
-        if curr == TaskId::IDLE {
-            w.resched_curr(cpu);
-        } else if curr.is_task() && curr != p {
-            S::check_preempt_wakeup(self, w, cpu, (curr, p), f);
-        }
-        // The stopper is of a higher class and runs on.
-    }
-}
+use topology::CpuId;
 
 impl<S: Discipline> Policy for Fair<S> {
     fn init(&mut self, w: &mut World) {
@@ -114,6 +40,7 @@ impl<S: Discipline> Policy for Fair<S> {
         let cpu = w.tasks[parent.unwrap_or(p)].cpu;
         (se.recent_used_cpu, se.swq_cpu) = (cpu, cpu);
         self.sched_idle_used |= se.is_idle_policy();
+        // A child begins with the wakees of its parent, as `dup_task_struct` copies them.
         if let Some(parent) = parent {
             se.wakee = self.tasks[parent].wakee;
         } else {
@@ -218,7 +145,8 @@ impl<S: Discipline> Policy for Fair<S> {
         S::preempting_tick(self, w, cpu).min(self.deciding_tick(w, cpu))
     }
 
-    /// Until the next balance, if nobody on the queue sleeps and no wakequeue is to be left.
+    /// Until the next balance, if no task on the queue sleeps (delayed dequeue) and no task is to
+    /// be taken off a wakequeue.
     fn only_ticks_until(&self, w: &World, cpu: CpuId) -> Ns {
         let rq = &self.rqs[cpu];
         if S::GROUPS
@@ -242,11 +170,8 @@ impl<S: Discipline> Policy for Fair<S> {
         self.stopper_step(w, cpu, target, first)
     }
 
-    /// A stopper counts for `rd.overload` (spec 8.2), and its wake-up for avg_idle as any other
-    /// (spec 8.3.1): a stamp left by a fork placement ends here.
     fn stopper_woken(&mut self, w: &mut World, cpu: CpuId) {
-        self.note_nr_running(w, cpu);
-        self.avg_idle_update(w, cpu);
+        self.note_stopper(w, cpu);
     }
 
     fn idle_enter(&mut self, w: &mut World, cpu: CpuId, stops_tick: bool) {
@@ -275,7 +200,7 @@ impl<S: Discipline> Policy for Fair<S> {
     }
 
     fn results(&self) -> Vec<(&'static str, f64)> {
-        self.counted()
+        self.counters.results(&self.balance.swq)
     }
 
     fn unwind(&self, w: &World, cpu: CpuId, at: Within, stack: &mut Stack) {

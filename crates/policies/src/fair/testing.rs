@@ -1,8 +1,7 @@
 //! For unit tests: regular machines, and the few verbs that the engine would do.
 
-use super::cfs::groups::GroupSpec;
 use super::features::{Features, Tunables};
-use super::{Cfs, Discipline, Eevdf, Fair, Rules};
+use super::{Cfs, Discipline, Eevdf, Fair, GroupSpec, Rules};
 use sim_core::{
     Config, DequeueFlags, EnqueueFlags, GroupId, MigrationCause, Ns, Policy, TaskAttr, TaskId,
     TaskState, World,
@@ -114,7 +113,7 @@ impl<S: Discipline> Rig<S> {
 
     /// The current task of `cpu` sleeps.
     pub fn sleep(&mut self, cpu: u32) {
-        let curr = self.w.cpus[CpuId((cpu as usize) as u32)].curr;
+        let curr = self.w.cpus[CpuId(cpu)].curr;
         self.dequeue(curr, true);
         self.schedule(cpu);
     }

@@ -1,4 +1,4 @@
-//! Where a waking task runs: `select_task_rq_fair` (spec 5.5).
+//! Where a waking task runs: `select_task_rq_fair`.
 //!
 //! First the choice between the waker's and the wakee's last CPU (`wake_affine`), then the search
 //! for an idle CPU near the winner (`wakeup::idle`, `wakeup::node`). A waker of many tasks, or a
@@ -10,28 +10,30 @@ mod node;
 #[cfg(test)]
 mod tests;
 
-use super::state::{PendingChoice, Wakee};
-use super::{Discipline, Fair, Rules, reasons};
+use super::queue::Discipline;
+use super::state::{Fair, PendingChoice, Wakee, reasons};
 use sim_core::{Choice, Ns, Policy, SelectKind, TaskId, World};
 use topology::{CpuId, SdFlags};
 
 impl<S: Discipline> Fair<S> {
     /// `select_task_rq_fair`, executed on `w.this`.
     pub(crate) fn select(&mut self, w: &mut World, p: TaskId, kind: SelectKind) -> Choice {
-        let (this, prev) = (w.this, w.tasks[p].wake_cpu);
+        let prev = w.tasks[p].wake_cpu;
         match kind {
             SelectKind::Wake { sync, in_irq } => self.select_wake(w, p, sync, in_irq),
-            SelectKind::Fork => self.select_idlest(w, p, this, prev, SdFlags::BALANCE_FORK),
-            SelectKind::Exec => self.select_idlest(w, p, this, prev, SdFlags::BALANCE_EXEC),
+            SelectKind::Fork => self.select_idlest(w, p, prev, SdFlags::BALANCE_FORK),
+            SelectKind::Exec => self.select_idlest(w, p, prev, SdFlags::BALANCE_EXEC),
         }
     }
 
     fn select_wake(&mut self, w: &mut World, p: TaskId, sync: bool, in_irq: bool) -> Choice {
-        let (this, prev) = (w.this, w.tasks[p].wake_cpu);
+        let this = w.this;
+        let prev = w.tasks[p].wake_cpu;
         let current = w.cpus[this].curr;
         self.record_wakee(w, current, p);
         let mut target = prev;
         if this != prev && !self.wake_wide(this, current, p) && w.allowed(p, this) {
+            // A waker that exits will not sleep after its SYNC wake-up: it is on its way out.
             let exiting = current.is_task() && w.tasks[current].exiting;
             target = self.wake_affine(w, p, prev, sync && !exiting);
         }
@@ -46,14 +48,8 @@ impl<S: Discipline> Fair<S> {
     /// The highest domain up to which every domain balances at this event, then the slow path,
     /// which is kept out of what each wake-up runs through.
     #[inline(never)]
-    fn select_idlest(
-        &mut self,
-        w: &mut World,
-        p: TaskId,
-        this: CpuId,
-        prev: CpuId,
-        flag: u32,
-    ) -> Choice {
+    fn select_idlest(&mut self, w: &mut World, p: TaskId, prev: CpuId, flag: u32) -> Choice {
+        let this = w.this;
         let domains = &w.machine.domains;
         let balances = |level: usize| {
             let link = domains.chains[this][level];
@@ -62,26 +58,29 @@ impl<S: Discipline> Fair<S> {
         let n_levels = domains.chains[this].len();
         let level = (0..n_levels).take_while(|l| balances(*l)).last();
         let (cpu, scan_ns) = match level {
-            Some(level) => self.find_idlest_cpu(w, p, this, prev, level, flag),
+            Some(level) => self.find_idlest_cpu(w, p, prev, level, flag),
             None => (prev, 0),
         };
         let idle = w.cpus[cpu].idle;
         w.note_placed(p, if idle { reasons::TAKEN_MEANWHILE } else { reasons::IDLEST_IS_BUSY });
-        let (target, recent, in_irq, slow) = (cpu, prev, false, flag);
+        let target = cpu;
+        let recent = prev;
+        let in_irq = false;
+        let slow = flag;
         self.rqs[this].choice = PendingChoice { idle, prev, target, recent, in_irq, slow };
         Choice { cpu, scan_ns }
     }
 
     /// The time of the search is over. If the idle CPU it found has been taken meanwhile, the
     /// search is repeated once, as of now: in the kernel the look and the commit are one line
-    /// transfer apart (spec 5.9).
+    /// transfer apart.
     pub(crate) fn commit(&mut self, w: &mut World, p: TaskId, choice: Choice) -> CpuId {
         let pending = self.rqs[w.this].choice;
         if !pending.idle || w.cpus[choice.cpu].idle {
             return choice.cpu;
         }
         if pending.slow != 0 {
-            return self.select_idlest(w, p, w.this, pending.prev, pending.slow).cpu;
+            return self.select_idlest(w, p, pending.prev, pending.slow).cpu;
         }
         self.select_idle_sibling(w, p, &pending).0
     }
@@ -153,9 +152,10 @@ impl<S: Discipline> Fair<S> {
             return Some(if there.idle { prev } else { this });
         }
         let mut nr_running = here.nr_running;
-        if S::DELAYS && self.discipline.rules() >= Rules::V6_18 {
+        if S::DELAYS && self.discipline.kernel().sync_ignores_delayed {
             nr_running -= here.nr_delayed;
         }
+        // Only the waker is there, and it says that it will sleep.
         if sync && nr_running == 1 {
             return Some(this);
         }
@@ -176,8 +176,8 @@ impl<S: Discipline> Fair<S> {
         let current = w.cpus[this].curr;
         let mut here = self.cpu_load(this) as i64;
         if sync {
-            S::update_h_load(self, w, this, current);
-            let waker = S::task_h_load(self, this, current) as i64;
+            let waker = S::task_h_load(self, w, this, current) as i64;
+            // Without the waker this CPU has no load.
             if waker > here {
                 return true;
             }
@@ -186,11 +186,11 @@ impl<S: Discipline> Fair<S> {
         // Capacities are equal on both sides, so they are left out, but for the scale of `sync`.
         let capacity = 1024;
         let from = w.tasks[p].cpu;
-        S::update_h_load(self, w, from, p);
-        let load = S::task_h_load(self, from, p) as i64;
+        let load = S::task_h_load(self, w, from, p) as i64;
         let (mut a, mut b) = (here + load, self.cpu_load(prev) as i64 - load);
         if self.features.wa_bias {
             a *= 100;
+            // WA_BIAS: the task stays at `prev` unless this CPU is clearly less loaded.
             b *= 100 + (i64::from(imbalance_pct) - 100) / 2;
         }
         a * capacity < b * capacity + i64::from(sync)
@@ -213,19 +213,4 @@ fn affine_domain(w: &World, this: CpuId, prev: CpuId) -> Option<(usize, u32)> {
         .enumerate()
         .find(|(_, d)| d.flags.has(SdFlags::WAKE_AFFINE) && d.span.contains(prev))
         .map(|(level, d)| (level, d.imbalance_pct))
-}
-
-/// `nr_idle_scan`: how many CPUs of an LLC a wake-up may look at, given the summed utilization of
-/// its CPUs (spec 5.7). Falls with the square of utilization, to zero at 85 % (for 117).
-pub fn nr_idle_scan(sum_util: u64, llc_weight: u64, imbalance_pct: u64) -> u32 {
-    let util = sum_util / llc_weight;
-    let pct = imbalance_pct * imbalance_pct;
-    let busy = (util * util * pct / (10_000 * 1024)).min(1024);
-    ((1024 - busy) * llc_weight / 1024) as u32
-}
-
-/// Running average with weight 1/8 (`update_avg`).
-pub(crate) fn update_avg(avg: &mut Ns, sample: Ns) {
-    let diff = sample as i64 - *avg as i64;
-    *avg = (*avg as i64 + diff / 8) as Ns;
 }

@@ -1,4 +1,4 @@
-//! What must hold of workqueues at every instant (spec 13, I19).
+//! What must hold of workqueues at every instant.
 
 use super::{Item, PoolId, WorkId, Workqueues};
 use sim_core::World;
@@ -83,5 +83,5 @@ impl Workqueues {
 }
 
 fn ensure(holds: bool, message: impl FnOnce() -> String) -> Result<(), String> {
-    if holds { Ok(()) } else { Err(format!("I19: {}", message())) }
+    if holds { Ok(()) } else { Err(format!("workqueue: {}", message())) }
 }

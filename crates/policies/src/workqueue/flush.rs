@@ -24,6 +24,7 @@ impl Flushes {
     pub fn add(&mut self) -> u64 {
         match self.in_flight.back_mut() {
             Some((color, n)) if *color == self.color => *n += 1,
+            // A flush has begun since: items from here on are of a new color.
             _ => self.in_flight.push_back((self.color, 1)),
         }
         self.color
@@ -38,6 +39,7 @@ impl Flushes {
             return;
         }
         self.in_flight.remove(at);
+        // Colors complete in order: a flush waits for its own and all before.
         let oldest = self.in_flight.front().map_or(u64::MAX, |(c, _)| *c);
         self.waiting.retain(|(color, task)| {
             let waits = *color >= oldest;
@@ -90,8 +92,10 @@ impl Workqueues {
     pub(super) fn insert_barrier(&mut self, work: WorkId, task: TaskId) {
         let w = &mut self.works[work];
         if w.listed {
+            // The item has not begun: the barrier follows it on the list.
             w.flushers.push(task);
         } else if let Some(worker) = w.running {
+            // The item runs: the barrier is the next that its worker does.
             self.workers[worker].scheduled.push_front(Item::Barrier(task));
         } else {
             return;

@@ -1,6 +1,6 @@
 //! What is done under a pool's lock, as a path of steps: lock, hold, act, wake, unlock.
 //!
-//! The lock is held through the wake-ups (spec 10.2, 5.9), so a wait for a runqueue's lock inside
+//! The lock is held through the wake-ups, so a wait for a runqueue's lock inside
 //! lengthens the hold. Interrupts are off, so a CPU has at most one such path.
 
 use super::{PoolId, PwqId, WorkId, WorkerId, Workqueues};
@@ -81,7 +81,7 @@ impl Workqueues {
         self.paths[cx.cpu()] = path;
     }
 
-    /// Begins `queue_work`; an item that runs elsewhere must go there (spec 10.2).
+    /// Begins `queue_work`; an item that runs elsewhere must go there.
     pub(super) fn begin_queue(&mut self, cx: &ProgramCx<'_>, work: WorkId) {
         let wq = self.works[work].wq;
         let pwq = self.wqs[wq].pwqs[cx.cpu()];
@@ -90,6 +90,7 @@ impl Workqueues {
         let path = &mut self.paths[cx.cpu()];
         path.pwq = pwq;
         if let Some(last) = self.works[work].last_pool.filter(|last| *last != pool) {
+            // The item may still run there, and must not run twice at once.
             path.stage = Stage::AskLast(last);
         }
     }
@@ -109,6 +110,7 @@ impl Workqueues {
                     continue;
                 }
                 Stage::Hold => (Stage::Act, Some(Step::Spend(self.hold_ns(cx, path)))),
+                // The workqueue changed its pwqs while this CPU waited for the lock.
                 Stage::Act if self.is_stale(path) => {
                     (Stage::Retry, Some(Step::Unlock(self.pools[path.pool].lock)))
                 }
@@ -208,6 +210,7 @@ impl Workqueues {
             Errand::Woken(worker) => self.woken(cx, worker),
             Errand::Returned(worker) => self.returned(cx, worker),
             Errand::Managed(worker) => self.managed(cx, worker),
+            // `wq_worker_sleeping`: the pool loses a running worker and wakes another one.
             Errand::Blocking(worker) => {
                 self.change_flags(worker, |w| w.sleeping = true);
                 true
@@ -215,6 +218,7 @@ impl Workqueues {
             Errand::Attach(worker) => {
                 self.attach(worker);
                 let pool = self.pool_of(worker);
+                // A new worker is woken by the kick, or else by itself, to become idle.
                 let kicked = pool.need_more_work();
                 if !kicked {
                     let task = self.workers[worker].task;
@@ -232,6 +236,7 @@ impl Workqueues {
         };
         if let Errand::Blocking(worker) | Errand::Hog(worker) = path.errand {
             let pwq = self.workers[worker].pwq;
+            // Concurrency management has woken it, not a new item.
             self.pwqs[pwq].stats.cm_wakeups += 1;
         }
         (if again { Stage::Kick } else { Stage::Unlock }, Some(Step::Wake { task, sync: false }))

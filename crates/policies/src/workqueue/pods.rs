@@ -1,4 +1,4 @@
-//! Pods: the parts that a scope cuts the machine into (spec 10.1).
+//! Pods: the parts that a scope cuts the machine into.
 
 use super::Scope;
 use topology::{CpuId, CpuSet, IdVec, Machine, PerCpu};

@@ -1,4 +1,4 @@
-//! Pools and workers: who idles, who counts as running, whom a kick wakes (spec 10.1, 10.2).
+//! Pools and workers: which workers idle, which count as running, which one a kick wakes.
 
 use super::worker::Stage;
 use super::{Item, Kind, Pods, PoolId, PwqId, WorkId, WorkerId, Workqueues, WqId, WqSpec};
@@ -28,9 +28,9 @@ pub(super) struct Pool {
     /// The most recently idled worker last.
     pub idle: Vec<WorkerId>,
     pub n_workers: u32,
-    /// Workers of a bound pool that are runnable and count (spec 10.4); 0 in unbound pools.
+    /// Workers of a bound pool that are runnable and count; 0 in unbound pools.
     pub nr_running: u32,
-    /// Somebody makes a worker.
+    /// A manager makes a worker.
     pub has_manager: bool,
     /// Pwqs that lead here; without any it takes no new items.
     pub refs: u32,
@@ -113,6 +113,7 @@ impl Workqueues {
     }
 
     fn pool(&mut self, cx: &mut ProgramCx<'_>, key: PoolKey) -> PoolId {
+        // Workqueues of the same nice level and pod share their pools, as in the kernel.
         if let Some(known) = self.pools.iter().position(|p| p.key == key) {
             return PoolId(known as u32);
         }
@@ -142,6 +143,7 @@ impl Workqueues {
     pub(super) fn install(&mut self, wq: WqId, pools: &[PoolId]) {
         let old = std::mem::take(&mut self.wqs[wq].pwqs);
         for &pwq in &old {
+            // The old pwqs live until their last item is complete.
             self.pwqs[pwq].replaced = true;
             self.put_pwq(pwq);
         }
@@ -189,6 +191,8 @@ impl Workqueues {
         TaskAttr {
             comm: p.comm,
             nice: p.key.nice,
+            // A scope that is not strict binds its workers to no CPU; a kick sends them into the
+            // pod.
             allowed: if p.key.strict { p.mask } else { MaskId::ALL },
             kthread: true,
             working_set_kib: WORKER_KIB,
@@ -242,7 +246,7 @@ impl Workqueues {
         idle.remove(at.expect("an idle worker is on its pool's list"));
     }
 
-    /// A worker counts if nothing says that it is not running (spec 10.4).
+    /// A worker counts if nothing says that it is not running.
     pub(super) fn counts(&self, worker: WorkerId) -> bool {
         let w = &self.workers[worker];
         self.pools[w.pool].is_bound() && !w.prep && !w.cpu_intensive && !w.sleeping
@@ -258,13 +262,15 @@ impl Workqueues {
         *nr = *nr + u32::from(after) - u32::from(before);
     }
 
-    /// One round of `kick_pool`: the task to be woken, and whether the loop goes on (spec 10.2,
-    /// 10.7). `None`: there is nobody to be woken, or nothing to do.
+    /// One round of `kick_pool`: the task to be woken, and whether the loop goes on. `None`: no
+    /// worker idles, or there is nothing to do.
     pub(super) fn kick(&mut self, cx: &mut ProgramCx<'_>, pool: PoolId) -> Option<(TaskId, bool)> {
         let p = &self.pools[pool];
+        // The worker that idled last: its caches are the warmest.
         let worker = *p.idle.last().filter(|_| p.need_more_work())?;
         let first = self.works[p.worklist[0]].pwq;
         let task = self.workers[worker].task;
+        // At least one idle worker is left.
         if p.idle.len() > 1 && self.localizes(first) && self.assign(pool, worker) {
             self.leave_idle(worker);
             cx.set_wake_cpu(task, self.pwqs[first].cpu);
@@ -272,6 +278,7 @@ impl Workqueues {
         }
         let p = &self.pools[pool];
         if !p.key.strict && !p.key.pod.contains(cx.wake_cpu(task)) {
+            // The worker has strayed from its pod, which a scope that is not strict allows.
             let to = cx.any_distribute(p.mask);
             cx.set_wake_cpu(task, to);
             self.pwqs[first].stats.repatriated += 1;
@@ -290,6 +297,7 @@ impl Workqueues {
         let p = &mut self.pools[pool];
         let work = p.worklist.pop_front().expect("the caller has seen an item");
         let running = self.works[work].running;
+        // The item is executed by a worker of this pool: it must not run twice at once.
         let busy = running.filter(|r| self.workers[*r].pool == pool);
         let taker = busy.unwrap_or(worker);
         self.workers[taker].scheduled.push_back(Item::Work(work));

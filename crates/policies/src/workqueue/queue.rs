@@ -1,4 +1,4 @@
-//! `queue_work`: which pool takes an item, and when (spec 10.2).
+//! `queue_work`: which pool takes an item, and when.
 
 use super::{Pwq, PwqId, WorkId, Workqueues};
 use sim_core::ProgramCx;
@@ -41,7 +41,7 @@ impl Workqueues {
         true
     }
 
-    /// An item of `pwq` is complete: the next one that waits for that becomes active. Nobody is
+    /// An item of `pwq` is complete: the next one that waits for that becomes active. No worker is
     /// woken for it: the worker that asks finds it, or its next kick does.
     pub(super) fn dec_active(&mut self, pwq: PwqId) {
         let p = &mut self.pwqs[pwq];

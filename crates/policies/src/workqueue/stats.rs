@@ -1,4 +1,4 @@
-//! What the kernel counts, and shows by its wq_monitor and wq_dump scripts (spec 10.8).
+//! What the kernel counts, and shows by its wq_monitor and wq_dump scripts.
 
 use super::{Kind, Pwq, WorkerId, Workqueues, WqId, WqSpec};
 use sim_core::{Ns, ProgramCx};

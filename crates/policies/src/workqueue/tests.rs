@@ -259,7 +259,7 @@ fn run(rig: Rig) -> Simulation<Fair, Rig, NoObserver> {
     }
 }
 
-/// T10.3: who begins to work leaves an idle worker behind, or one that is being made.
+/// Who begins to work leaves an idle worker behind, or one that is being made.
 fn check_starts(wq: &Workqueues, at_work: &mut Vec<bool>) {
     at_work.resize(wq.workers.len(), false);
     for (w, was_at_work) in wq.workers.iter().zip(at_work) {
@@ -297,7 +297,7 @@ fn workers(log: &[Ran]) -> usize {
 
 #[test]
 fn a_burst_on_idle_workers_is_a_chain_of_wake_ups_and_a_thread_at_the_end() {
-    // T10.2, T10.3: the first burst makes workers, one creation at a time; then five are idle.
+    // The first burst makes workers, one creation at a time; then five are idle.
     let mut drive = burst(3, MS, 4);
     drive.1.push(Do::Op(Op::Sleep(20 * MS)));
     drive.1.extend((0..5).map(Do::Queue));
@@ -319,7 +319,6 @@ fn a_burst_on_idle_workers_is_a_chain_of_wake_ups_and_a_thread_at_the_end() {
 
 #[test]
 fn the_worker_that_idled_last_is_woken_first() {
-    // T10.1
     let mut drive = burst(3, MS, 3);
     for _ in 0..4 {
         drive.1.extend([Do::Op(Op::Sleep(10 * MS)), Do::Queue(0)]);
@@ -334,7 +333,7 @@ fn the_worker_that_idled_last_is_woken_first() {
 
 #[test]
 fn a_worker_comes_home_only_if_it_woke_up_elsewhere() {
-    // T10.4: the first worker sits where the machine started it; after that it stays in the pod.
+    // The first worker sits where the machine started it; after that it stays in the pod.
     let drive = |cpu| {
         let steps = [Do::Queue(0), Do::Op(Op::Sleep(5 * MS))];
         (cpu, [Do::Op(Op::Sleep(MS))].into_iter().chain(steps.repeat(20)).collect())
@@ -351,7 +350,7 @@ fn a_worker_comes_home_only_if_it_woke_up_elsewhere() {
 
 #[test]
 fn workers_come_home_to_the_cpus_of_their_pod_in_turn() {
-    // T10.4: the counter is the issuer's CPU's, and begins behind CPU 0.
+    // The counter is the issuer's CPU's, and begins behind CPU 0.
     let mut drive = vec![Do::Op(Op::Sleep(MS))];
     for _ in 0..8 {
         drive.extend([Do::Exile, Do::Queue(0), Do::Op(Op::Sleep(5 * MS))]);
@@ -366,7 +365,6 @@ fn workers_come_home_to_the_cpus_of_their_pod_in_turn() {
 
 #[test]
 fn max_active_is_per_workqueue_and_cpu_and_the_rest_waits_in_order() {
-    // T10.6
     let spec = WqSpec { max_active: 2, ..unbound(Scope::System) };
     let two = vec![burst(0, MS, 6), (6, (6..12).map(Do::Queue).collect())];
     let sim = run(Rig::new(spec, items(12, MS), two));
@@ -391,7 +389,6 @@ fn overlap(log: &[Ran]) -> bool {
 
 #[test]
 fn a_bound_pool_runs_one_item_at_a_time_unless_it_blocks_or_is_intensive() {
-    // T10.7
     let bound = || WqSpec::new("bound", Kind::Bound);
     let busy = items(3, MS);
     let log = starts(&run(Rig::new(bound(), busy.clone(), vec![burst(5, MS, 3)])));
@@ -424,7 +421,6 @@ fn a_hog_is_found_by_the_tick_and_others_then_run() {
 
 #[test]
 fn what_is_started_is_counted_and_completed() {
-    // T10.8
     let sim = run(Rig::new(unbound(Scope::Smt), items(7, 300 * US), vec![burst(2, MS, 7)]));
     let stats = sim.program.wq.as_ref().unwrap().stats(WqId(0));
     assert_eq!((stats.started, stats.completed, stats.in_flight()), (7, 7, 0));
@@ -451,7 +447,7 @@ fn an_item_queued_while_it_runs_runs_again_after_itself() {
 
 #[test]
 fn localized_items_go_to_workers_near_their_issuer_while_two_are_idle() {
-    // T10.9, and 10.7: SYSTEM has one pool; the items' workers are sent to the issuers.
+    // SYSTEM has one pool; the items' workers are sent to the issuers.
     let affinity = Affinity { scope: Scope::System, localize: true, ..Affinity::default() };
     let spec = WqSpec::new("local", Kind::Unbound(affinity));
     let drive = |cpu: u32, work: u32, first: bool| {
@@ -477,7 +473,7 @@ fn localized_items_go_to_workers_near_their_issuer_while_two_are_idle() {
 
 #[test]
 fn a_single_idle_worker_is_not_handed_an_item() {
-    // T10.9: it looks for the item itself, and makes a second worker before.
+    // It looks for the item itself, and makes a second worker before.
     let affinity = Affinity { scope: Scope::System, localize: true, ..Affinity::default() };
     let spec = WqSpec::new("local", Kind::Unbound(affinity));
     let sim = run(Rig::new(spec, items(1, MS), vec![burst(9, MS, 1)]));

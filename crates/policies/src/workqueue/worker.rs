@@ -1,4 +1,4 @@
-//! The worker's loop (spec 10.3-10.5): as operations of its task, and as what happens under the
+//! The worker's loop: as operations of its task, and as what happens under the
 //! pool's lock in between.
 
 use super::path::Errand;
@@ -200,7 +200,8 @@ impl Workqueues {
         let p = &mut self.pwqs[pwq];
         p.stats.completed += 1;
         self.works[work].running = None;
-        let (wq, color) = (p.wq, self.workers[worker].color);
+        let wq = p.wq;
+        let color = self.workers[worker].color;
         let wakes = &mut self.wakes[cx.cpu()];
         let before = wakes.len();
         self.wqs[wq].flushes.remove(color, |task| wakes.push(task));
@@ -234,7 +235,8 @@ impl Workqueues {
         let item = &mut self.works[work];
         item.listed = false;
         (item.running, item.last_pool) = (Some(worker), Some(self.workers[worker].pool));
-        let (pwq, color) = (item.pwq, item.color);
+        let pwq = item.pwq;
+        let color = item.color;
         let flushers = std::mem::take(&mut item.flushers);
         let w = &mut self.workers[worker];
         for task in flushers.iter().rev() {
@@ -272,7 +274,7 @@ impl Workqueues {
         false
     }
 
-    // --- CPU hogs (spec 10.4) ---
+    // --- CPU hogs ---
 
     /// A tick has hit the worker `task` in an item: if that has run for too long, a path on this
     /// CPU will mark it (the caller raises the interrupt that runs [`Workqueues::hog_path`]).

@@ -9,7 +9,7 @@ use crate::registry::{self, FEATURES, Fallback, KERNELS, KeyDef, Kind, WORKLOADS
 use crate::wq::Sample;
 use policies::fair::features::{Features, Tunables};
 use policies::fair::shared_runq::Version;
-use policies::fair::{Discipline, Rules};
+use policies::fair::{QueueKind, Rules};
 use sim_core::{LockId, Op, ProgramCx, TaskAttr, TaskId};
 use std::path::Path;
 use topology::CpuId;

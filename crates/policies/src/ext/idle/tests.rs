@@ -1,4 +1,4 @@
-//! The built-in choice of a CPU, rule by rule (spec 12.4).
+//! The built-in choice of a CPU, rule by rule.
 
 use super::*;
 use proptest::prelude::*;
@@ -25,7 +25,7 @@ impl Rig {
         });
         let mut w = World::new(machine.into(), Config::default());
         let task = w.new_task(TaskAttr::default());
-        let mut masks = IdleMasks::new(&w);
+        let mut masks = IdleMasks::new(&w, Rules::default());
         for cpu in (0..16).filter(|cpu| !cpus.contains(cpu)) {
             masks.update(&mut w, CpuId(cpu), false);
         }
@@ -42,8 +42,9 @@ impl Rig {
     fn choose(&mut self, rules: Rules, prev: u32, sync: bool) -> (u32, Why) {
         self.w.this = CpuId(2);
         let wake = Wake { sync, fork: false };
+        self.masks.rules = rules;
         let (w, p) = (&mut self.w, self.task);
-        let (cpu, why) = self.masks.select_cpu_dfl(w, rules, p, CpuId(prev), wake, true);
+        let (cpu, why) = self.masks.select_cpu_dfl(w, p, CpuId(prev), wake, true);
         (cpu.0, why)
     }
 }
@@ -134,7 +135,8 @@ fn a_sync_wake_up_goes_to_the_waker_if_some_cpu_idles() {
         let mut rig = Rig::idle(&[0]);
         rig.w.this = CpuId(2);
         let wake = Wake { sync: true, fork: false };
-        let (cpu, _) = rig.masks.select_cpu_dfl(&mut rig.w, rules, rig.task, CpuId(5), wake, false);
+        rig.masks.rules = rules;
+        let (cpu, _) = rig.masks.select_cpu_dfl(&mut rig.w, rig.task, CpuId(5), wake, false);
         assert_eq!(cpu, CpuId(0), "somebody waits at the waker already");
     }
 }

@@ -1,24 +1,14 @@
-//! Decisions of a balance pass (spec 8.6.4, 8.6.5, 8.7): whether to balance, from which group, how
+//! Decisions of a balance pass: whether to balance, from which group, how
 //! much of what, and from which queue. Pure functions over the statistics, and the two methods that
 //! feed them.
 
-use super::pass::LoadBalance;
 use super::stats::{DomainStats, GroupStats, GroupType};
-use super::{IdleType, domain_at};
-use crate::fair::state::Fair;
-use crate::fair::wakeup::nr_idle_scan;
-use crate::fair::{Discipline, Rules, reasons};
-use sim_core::{Reason, World};
+use crate::fair::queue::Discipline;
+use crate::fair::state::domain::domain_at;
+use crate::fair::state::lb_env::{LoadBalance, MigrationType};
+use crate::fair::state::{Fair, reasons};
+use sim_core::{IdleType, Reason, World};
 use topology::{CpuId, SdFlags};
-
-/// `enum migration_type`: in what unit the imbalance is counted.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(crate) enum Migrate {
-    Load,
-    Util,
-    #[default]
-    Task,
-}
 
 /// What the decision needs to know of the domain.
 #[derive(Clone, Copy, Debug)]
@@ -36,17 +26,17 @@ pub(crate) struct DomainFacts {
 /// NUMA_IMBALANCE_MIN: an imbalance that is always tolerated between lightly loaded nodes.
 pub(crate) const NUMA_IMBALANCE_MIN: i64 = 2;
 
-/// `find_busiest_group` after the statistics: the kind and amount to move, or by which rule the
-/// domain is balanced.
+/// `find_busiest_group` after the statistics: the kind and amount to move, or the rule by
+/// which the domain is balanced.
 pub(crate) fn find_busiest_group(
     s: &DomainStats,
     d: &DomainFacts,
     idle: IdleType,
-) -> Result<(Migrate, i64), &'static Reason> {
+) -> Result<(MigrationType, i64), &'static Reason> {
     let (_, busiest) = s.busiest.as_ref().ok_or(reasons::NO_BUSIEST)?;
     out_of_balance(s, &s.local, busiest, d, idle)?;
-    let (kind, amount) = calculate_imbalance(s, &s.local, busiest, d, idle);
-    if amount > 0 { Ok((kind, amount)) } else { Err(reasons::NO_IMBALANCE) }
+    let (migration_type, amount) = calculate_imbalance(s, &s.local, busiest, d, idle);
+    if amount > 0 { Ok((migration_type, amount)) } else { Err(reasons::NO_IMBALANCE) }
 }
 
 fn out_of_balance(
@@ -56,13 +46,14 @@ fn out_of_balance(
     d: &DomainFacts,
     idle: IdleType,
 ) -> Result<(), &'static Reason> {
-    if busiest.kind == GroupType::Imbalanced {
+    // Affinity has kept a level below from balancing: anything that can be moved helps.
+    if busiest.group_type == GroupType::Imbalanced {
         return Ok(());
     }
-    if local.kind > busiest.kind {
+    if local.group_type > busiest.group_type {
         return Err(reasons::LOCAL_BUSIER);
     }
-    if local.kind == GroupType::Overloaded {
+    if local.group_type == GroupType::Overloaded {
         let avg = s.total_load * 1024 / s.total_capacity;
         if local.avg_load >= busiest.avg_load || local.avg_load >= avg {
             return Err(reasons::LOCAL_BUSIER);
@@ -71,11 +62,13 @@ fn out_of_balance(
             return Err(reasons::WITHIN_PCT);
         }
     }
-    let sibling = d.prefer_sibling && local.kind == GroupType::HasSpare;
+    // SD_PREFER_SIBLING: tasks are spread over the groups even if none of them waits.
+    let sibling = d.prefer_sibling && local.group_type == GroupType::HasSpare;
     if sibling && sibling_imbalance(local, busiest, d, idle) > 1 {
         return Ok(());
     }
-    if busiest.kind != GroupType::Overloaded {
+    // No task waits in the busiest group: only an idle CPU takes one, to spread them.
+    if busiest.group_type != GroupType::Overloaded {
         let even = busiest.weight > 1 && local.idle_cpus <= busiest.idle_cpus + 1;
         if idle == IdleType::NotIdle || even || busiest.h_nr == 1 {
             return Err(reasons::EVEN);
@@ -84,32 +77,34 @@ fn out_of_balance(
     Ok(())
 }
 
-/// `calculate_imbalance` (spec 8.6.5).
+/// `calculate_imbalance`.
 pub(crate) fn calculate_imbalance(
     s: &DomainStats,
     local: &GroupStats,
     busiest: &GroupStats,
     d: &DomainFacts,
     idle: IdleType,
-) -> (Migrate, i64) {
-    if matches!(busiest.kind, GroupType::Imbalanced | GroupType::SmtBalance) {
-        return (Migrate::Task, 1);
+) -> (MigrationType, i64) {
+    // One task, whatever the loads are.
+    if matches!(busiest.group_type, GroupType::Imbalanced | GroupType::SmtBalance) {
+        return (MigrationType::Task, 1);
     }
-    if local.kind == GroupType::HasSpare {
+    if local.group_type == GroupType::HasSpare {
         return spare_imbalance(local, busiest, d, idle);
     }
     let avg = s.total_load * 1024 / s.total_capacity;
     let mut local_avg = local.avg_load;
-    if local.kind < GroupType::Overloaded {
+    // `avg_load` was made for overloaded groups only.
+    if local.group_type < GroupType::Overloaded {
         local_avg = local.load * 1024 / local.capacity;
         if local_avg >= busiest.avg_load || local_avg >= avg {
-            return (Migrate::Load, 0);
+            return (MigrationType::Load, 0);
         }
     }
     // The kernel's difference is unsigned: below the average it is larger than any room.
     let surplus = busiest.avg_load.wrapping_sub(avg).wrapping_mul(busiest.capacity);
     let room = avg.saturating_sub(local_avg) * local.capacity;
-    (Migrate::Load, (surplus.min(room) / 1024) as i64)
+    (MigrationType::Load, (surplus.min(room) / 1024) as i64)
 }
 
 fn spare_imbalance(
@@ -117,13 +112,15 @@ fn spare_imbalance(
     busiest: &GroupStats,
     d: &DomainFacts,
     idle: IdleType,
-) -> (Migrate, i64) {
-    if busiest.kind > GroupType::FullyBusy && !d.share_llc {
+) -> (MigrationType, i64) {
+    // Between LLCs the spare capacity is filled with utilization.
+    if busiest.group_type > GroupType::FullyBusy && !d.share_llc {
         let spare = local.capacity.max(local.util) - local.util;
+        // The averages say that the local group is full, and yet this CPU idles.
         if spare == 0 && idle != IdleType::NotIdle {
-            return (Migrate::Task, 1);
+            return (MigrationType::Task, 1);
         }
-        return (Migrate::Util, spare as i64);
+        return (MigrationType::Util, spare as i64);
     }
     let n = if busiest.weight == 1 || d.prefer_sibling {
         sibling_imbalance(local, busiest, d, idle)
@@ -131,14 +128,15 @@ fn spare_imbalance(
         local.idle_cpus.saturating_sub(busiest.idle_cpus)
     };
     let mut n = i64::from(n);
+    // `adjust_numa_imbalance`: two tasks that talk to each other may stay on one node.
     if d.numa && local.nr < d.imb_numa_nr && n <= NUMA_IMBALANCE_MIN {
         n = 0;
     }
-    (Migrate::Task, n >> 1)
+    (MigrationType::Task, n >> 1)
 }
 
 /// How many tasks more the busiest group has. Since v6.6 (`sibling_imbalance`) in proportion to the
-/// cores, and nothing counts while this CPU is busy (spec 8.10).
+/// cores, and nothing counts while this CPU is busy.
 fn sibling_imbalance(
     local: &GroupStats,
     busiest: &GroupStats,
@@ -155,8 +153,19 @@ fn sibling_imbalance(
         return busiest.nr.saturating_sub(local.nr);
     }
     let scaled = (own * busiest.nr).saturating_sub(theirs * local.nr);
+    // Rounded to the nearest integer.
     let n = (2 * scaled + own + theirs) / (own + theirs);
+    // An empty group takes a task from a group of several, whatever the ratio of cores.
     if n <= 1 && local.nr == 0 && busiest.nr > 1 { 2 } else { n }
+}
+
+/// `nr_idle_scan`: how many CPUs of an LLC a wake-up may look at, given the summed utilization of
+/// its CPUs. Falls with the square of utilization, to zero at 85 % (for 117).
+pub fn nr_idle_scan(sum_util: u64, llc_weight: u64, imbalance_pct: u64) -> u32 {
+    let util = sum_util / llc_weight;
+    let pct = imbalance_pct * imbalance_pct;
+    let busy = (util * util * pct / (10_000 * 1024)).min(1024);
+    ((1024 - busy) * llc_weight / 1024) as u32
 }
 
 impl<S: Discipline> Fair<S> {
@@ -168,7 +177,7 @@ impl<S: Discipline> Fair<S> {
         busiest: u32,
     ) -> Option<DomainFacts> {
         let (d, link) = domain_at(w, cpu, level)?;
-        let cores = (self.discipline.rules() >= Rules::V6_6).then(|| {
+        let cores = self.discipline.kernel().balances_cores.then(|| {
             let cores = &self.balance.cores[link.domain];
             (cores[link.own_group as usize], cores[busiest as usize])
         });
@@ -183,14 +192,16 @@ impl<S: Discipline> Fair<S> {
         })
     }
 
-    /// `should_we_balance` (spec 8.7): newidle only while really nothing is there; otherwise the
+    /// `should_we_balance`: newidle only while really nothing is there; otherwise the
     /// first idle CPU of the local group, or its lowest CPU if none is idle.
     pub(crate) fn should_we_balance(&self, w: &World, lb: &LoadBalance, removed: &[CpuId]) -> bool {
+        // A pass for a destination that was struck off has come to its end.
         if removed.contains(&lb.dst) {
             return false;
         }
         if lb.idle == IdleType::NewlyIdle {
             let c = &w.cpus[lb.dst];
+            // A pending wake-up brings a task in a moment.
             return c.nr_running == 0 && !c.ttwu_pending;
         }
         let d = &w.machine.domains.domains[lb.domain];
@@ -198,7 +209,7 @@ impl<S: Discipline> Fair<S> {
         let is_idle = |c: &CpuId| w.cpus[*c].idle && (removed.is_empty() || !removed.contains(c));
         let mut first_idle = group.balance_mask.iter().find(is_idle);
         let between_cores = !d.flags.has(SdFlags::SHARE_CPUCAPACITY);
-        if self.discipline.rules() >= Rules::V6_6 && between_cores {
+        if self.discipline.kernel().balances_cores && between_cores {
             // A CPU of an idle core before the sibling of a busy one.
             let of_idle_core = |c: &CpuId| is_idle(c) && self.is_idle_core(w, *c);
             first_idle = group.balance_mask.iter().find(of_idle_core).or(first_idle);
@@ -213,8 +224,11 @@ impl<S: Discipline> Fair<S> {
         self.balance.paths[exec].lb.why = reasons::NO_BUSIEST;
         let path = &self.balance.paths[exec];
         let lb = &path.lb;
-        let (cpu, level, idle) = (lb.cpu, lb.level as usize, lb.idle);
+        let cpu = lb.cpu;
+        let level = lb.level as usize;
+        let idle = lb.idle;
         let stats = self.update_sd_lb_stats(w, lb, &path.removed);
+        // Only the topmost domain has seen all CPUs.
         if level + 1 == self.sds[cpu].len() {
             self.overload = stats.overload;
         }
@@ -227,27 +241,28 @@ impl<S: Discipline> Fair<S> {
         let Some(facts) = self.domain_facts(w, cpu, level, group) else {
             return false;
         };
-        let (kind, amount) = match find_busiest_group(&stats, &facts, idle) {
+        let (migration_type, amount) = match find_busiest_group(&stats, &facts, idle) {
             Ok(found) => found,
             Err(why) => {
                 self.balance.paths[exec].lb.why = why;
                 return false;
             }
         };
-        let Some(src) = self.find_busiest_queue(w, exec, group, kind, amount) else {
+        let Some(src) = self.find_busiest_queue(w, exec, group, migration_type, amount) else {
             self.balance.paths[exec].lb.why = reasons::NO_QUEUE;
             return false;
         };
         let lb = &mut self.balance.paths[exec].lb;
-        (lb.src, lb.kind, lb.imbalance) = (src, kind, amount);
+        (lb.src, lb.migration_type, lb.imbalance) = (src, migration_type, amount);
         true
     }
 
-    /// `update_idle_cpu_scan` (spec 5.7): the budget of SIS_UTIL, from the LLC's utilization.
+    /// `update_idle_cpu_scan`: the budget of SIS_UTIL, from the LLC's utilization.
     fn write_idle_scan(&mut self, w: &World, exec: CpuId, sum_util: u64) {
         let lb = &self.balance.paths[exec].lb;
         let d = &w.machine.domains.domains[lb.domain];
         let weight = w.machine.domains.llc_size[lb.dst];
+        // The budget is made where the domain is the whole LLC.
         if d.weight() == weight {
             let llc = w.machine.cpus[lb.dst].llc as usize;
             self.llcs[llc].nr_idle_scan =
@@ -255,13 +270,13 @@ impl<S: Discipline> Fair<S> {
         }
     }
 
-    /// `find_busiest_queue` (spec 8.7). Capacities are equal, so they drop out of the comparison.
+    /// `find_busiest_queue`. Capacities are equal, so they drop out of the comparison.
     fn find_busiest_queue(
         &self,
         w: &World,
         exec: CpuId,
         group: u32,
-        kind: Migrate,
+        migration_type: MigrationType,
         amount: i64,
     ) -> Option<CpuId> {
         let path = &self.balance.paths[exec];
@@ -273,14 +288,15 @@ impl<S: Discipline> Fair<S> {
             if nr == 0 || (!path.removed.is_empty() && path.removed.contains(&cpu)) {
                 continue;
             }
-            let value = match kind {
-                Migrate::Load => {
+            let value = match migration_type {
+                MigrationType::Load => {
+                    // A queue's only task is no source if its load is more than the imbalance.
                     let load = self.cpu_load(cpu);
                     if nr == 1 && load as i64 > amount { 0 } else { load }
                 }
-                Migrate::Util if nr <= 1 => 0,
-                Migrate::Util => self.util_to_balance(cpu),
-                Migrate::Task => u64::from(nr),
+                MigrationType::Util if nr <= 1 => 0,
+                MigrationType::Util => self.util_to_balance(cpu),
+                MigrationType::Task => u64::from(nr),
             };
             if value > best_value {
                 (best, best_value) = (Some(cpu), value);

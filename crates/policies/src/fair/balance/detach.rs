@@ -1,18 +1,14 @@
-//! Moving tasks between runqueues (spec 8.8): which tasks may leave, and the two halves of a move.
+//! Moving tasks between runqueues: which tasks may leave, and the two halves of a move.
 //!
 //! `detach_tasks` looks from the least recently run end of the source's list; tasks it may not take
 //! go to the front. A detached task is in transit, on no runqueue, until it is attached; both ends
 //! work at the list's head, so attaching reverses the order.
 
-use super::IdleType;
-use super::decide::Migrate;
-use super::pass::{LoadBalance, NR_MIGRATE_BREAK};
-use crate::fair::state::Fair;
-use crate::fair::{Discipline, Rules, reasons};
+use crate::fair::queue::Discipline;
+use crate::fair::state::lb_env::{LoadBalance, MigrationType, NR_MIGRATE_BREAK};
+use crate::fair::state::{Fair, reasons};
 use crate::moves;
-use sim_core::{
-    Decision, DequeueFlags, EnqueueFlags, MigrationCause, Policy, Reason, TaskId, World,
-};
+use sim_core::{IdleType, Policy, Reason, TaskId, World};
 use topology::{CpuId, SdFlags};
 
 impl LoadBalance {
@@ -46,27 +42,32 @@ impl<S: Discipline> Fair<S> {
     fn detach_loop(&mut self, w: &mut World, exec: CpuId, lb: &mut LoadBalance) {
         // Unless something else is said of one of them.
         lb.why = reasons::RUNNING;
+        // A preemptible kernel keeps newidle balance short: one task.
         let one_only = lb.idle == IdleType::NewlyIdle && w.machine.preemptible_kernel;
         loop {
+            // The task that has not run for the longest time is the coldest.
             let p = self.list_tail(lb.src);
             if !p.is_task() || (lb.idle != IdleType::NotIdle && w.cpus[lb.src].nr_running <= 1) {
                 return;
             }
             lb.n_looked += 1;
-            let goes_on = lb.flags.all_pinned && self.discipline.rules() < Rules::V6_12;
+            let goes_on = lb.flags.all_pinned && !self.discipline.kernel().ends_detach_at_loop_max;
             if lb.n_looked > lb.loop_max && !goes_on {
                 return;
             }
             if lb.n_looked > lb.loop_break {
                 lb.loop_break += NR_MIGRATE_BREAK;
+                // LBF_NEED_BREAK.
                 lb.flags.need_break = true;
                 return;
             }
-            let weight = self.can_migrate(w, exec, lb, p).then(|| self.price(w, lb, p));
+            let weight =
+                self.can_migrate(w, exec, lb, p).then(|| self.share_of_imbalance(w, lb, p));
             if weight == Some(None) {
                 lb.why = reasons::TOO_BIG;
             }
-            let Some(Some(price)) = weight else {
+            // Refused: it goes to the front, and the next one is looked at.
+            let Some(Some(share)) = weight else {
                 self.list_rotate_to_head(lb.src, p);
                 continue;
             };
@@ -75,7 +76,7 @@ impl<S: Discipline> Fair<S> {
             }
             self.detach_task(w, p, lb.src, lb.dst, moves::BALANCE);
             self.balance.paths[exec].detached.push(p);
-            lb.imbalance -= price;
+            lb.imbalance -= share;
             if one_only || lb.imbalance <= 0 {
                 return;
             }
@@ -83,24 +84,26 @@ impl<S: Discipline> Fair<S> {
     }
 
     /// What moving `p` takes off the imbalance, or `None` if it is too big to be moved.
-    fn price(&mut self, w: &World, lb: &LoadBalance, p: TaskId) -> Option<i64> {
-        match lb.kind {
-            Migrate::Load => {
-                S::update_h_load(self, w, lb.src, p);
-                let load = S::task_h_load(self, lb.src, p).max(1);
+    fn share_of_imbalance(&mut self, w: &World, lb: &LoadBalance, p: TaskId) -> Option<i64> {
+        match lb.migration_type {
+            MigrationType::Load => {
+                let load = S::task_h_load(self, w, lb.src, p).max(1);
+                // LB_MIN: small tasks are not worth a move, unless nothing else helps.
                 if self.features.lb_min && load < 16 && !self.failed_before(lb) {
                     return None;
                 }
+                // The more often it failed, the bigger a task may be.
                 let tries = self.sds[lb.cpu][lb.level as usize].nr_balance_failed;
                 ((load >> tries.min(63)) as i64 <= lb.imbalance).then_some(load as i64)
             }
-            Migrate::Util => {
+            MigrationType::Util => {
                 let util = self.task_util_est(p) as i64;
                 let tries = self.sds[lb.cpu][lb.level as usize].nr_balance_failed;
-                let shift = if self.discipline.rules() >= Rules::V6_12 { tries.min(63) } else { 0 };
+                let shifts = self.discipline.kernel().shifts_util_by_failures;
+                let shift = if shifts { tries.min(63) } else { 0 };
                 ((util >> shift) <= lb.imbalance).then_some(util)
             }
-            Migrate::Task => Some(1),
+            MigrationType::Task => Some(1),
         }
     }
 
@@ -108,52 +111,11 @@ impl<S: Discipline> Fair<S> {
         self.sds[lb.cpu][lb.level as usize].nr_balance_failed > 0
     }
 
-    /// Takes `p` off `src`'s queue, whose lock is held: from here it is in transit to `dst`. If it
-    /// is on a shared queue, the path has to unlink it (`swq_link_step`).
-    pub(crate) fn detach_task(
-        &mut self,
-        w: &mut World,
-        p: TaskId,
-        src: CpuId,
-        dst: CpuId,
-        why: MigrationCause,
-    ) {
-        self.take_from_queue(w, src, p, DequeueFlags::default());
-        if self.tasks[p].on_swqueue {
-            self.balance.paths[w.this].links.tasks.push(p);
-        }
-        w.deactivate(src, p);
-        w.tasks[p].migrating = true;
-        w.set_task_cpu(p, dst, why);
-        // A migrated task is cold until it has run again.
-        self.tasks[p].exec_start = 0;
-    }
-
-    /// Puts `p` on `dst`'s queue, whose lock is held. If it is to be on the shared queue, the path
-    /// has to append it (`swq_link_step`).
-    pub(crate) fn attach_task(
-        &mut self,
-        w: &mut World,
-        p: TaskId,
-        dst: CpuId,
-        why: &'static Reason,
-    ) {
-        w.note_placed(p, why);
-        self.catch_up(w, dst);
-        w.activate(dst, p);
-        w.tell(Decision::Attached { task: p, cpu: dst });
-        let flags = EnqueueFlags { migrated: true, ..EnqueueFlags::default() };
-        S::enqueue_entity(self, w, dst, p, flags);
-        if self.shared_takes(w, dst, p, flags) {
-            self.balance.paths[w.this].links.tasks.push(p);
-        }
-        self.check_preempt(w, dst, p, flags);
-    }
-
     /// `attach_tasks`: both ends work at the list's head, so the order reverses.
     pub(crate) fn attach_tasks(&mut self, w: &mut World, exec: CpuId) {
         let lb = &self.balance.paths[exec].lb;
-        let (dst, idle) = (lb.dst, lb.idle);
+        let dst = lb.dst;
+        let idle = lb.idle;
         let mut n = 0;
         while let Some(p) = self.balance.paths[exec].detached.pop() {
             self.attach_task(w, p, dst, reasons::BALANCED_HERE);
@@ -165,11 +127,14 @@ impl<S: Discipline> Fair<S> {
         }
     }
 
-    /// `can_migrate_task` (spec 8.8).
+    /// `can_migrate_task`.
     fn can_migrate(&self, w: &World, exec: CpuId, lb: &mut LoadBalance, p: TaskId) -> bool {
-        // A sleeping task helps nobody, but it carries load.
+        // A sleeping task does not help an idle CPU, but it carries load.
         let sleeps = S::DELAYS && S::is_delayed(&self.tasks[p].ext);
-        if sleeps && self.discipline.rules() >= Rules::V6_18 && lb.kind != Migrate::Load {
+        if sleeps
+            && self.discipline.kernel().leaves_delayed_tasks
+            && lb.migration_type != MigrationType::Load
+        {
             lb.refuse(reasons::ASLEEP);
             return false;
         }
@@ -215,7 +180,7 @@ impl<S: Discipline> Fair<S> {
         }
     }
 
-    /// `task_hot` (spec 8.8): ran within the last `migration_cost`.
+    /// `task_hot`: ran within the last `migration_cost`.
     fn task_hot(&self, w: &World, lb: &LoadBalance, p: TaskId) -> bool {
         let d = &w.machine.domains.domains[lb.domain];
         if w.tasks[p].attr.policy == sim_core::SchedPolicy::Idle

@@ -1,16 +1,16 @@
-//! NO_HZ idle balance (spec 8.6): one idle CPU balances for all whose tick is stopped.
+//! NO_HZ idle balance: one idle CPU balances for all whose tick is stopped.
 //!
 //! In the kernel each tick of a busy CPU asks whether to kick. Ticks are computed here, so the
 //! question is asked once per due edge by one global timer: the kicker is the lowest-numbered busy
-//! CPU that would have kicked. The timer is off while nobody is in the mask or everybody is, so an
+//! CPU that would have kicked. The timer is off while no CPU is in the mask or all are, so an
 //! idle machine makes no events.
 
-use super::{BlockedStage, Flow, IdleType};
+use crate::fair::queue::Discipline;
 use crate::fair::state::Fair;
-use crate::fair::{Discipline, Rules};
-use sim_core::{NEVER, Ns, World};
+use crate::fair::state::path::{BlockedStage, Flow, IlbPath, IlbStage};
+use sim_core::{IdleType, NEVER, Ns, World};
 use std::ops::ControlFlow;
-use topology::{CpuId, CpuSet};
+use topology::CpuId;
 
 /// NOHZ_STATS_KICK: blocked load is to be updated.
 pub(crate) const STATS: u8 = 1;
@@ -24,65 +24,13 @@ pub(crate) const NEWILB: u8 = 8;
 /// LOAD_AVG_PERIOD, ms: how often blocked load is updated.
 const BLOCKED_PERIOD_MS: u64 = 32;
 
-/// The `nohz` structure; times in jiffies.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Nohz {
-    pub idle_cpus_mask: CpuSet,
-    pub nr_cpus: u32,
-    pub next_balance: u64,
-    pub has_blocked: bool,
-    pub next_blocked: u64,
-    pub needs_update: bool,
-    /// When the policy timer is set to fire, ns.
-    pub timer_at: Ns,
-}
-
-impl Nohz {
-    pub(crate) fn new(n_cpus: usize, jiffies: u64) -> Self {
-        Self {
-            idle_cpus_mask: CpuSet::empty(n_cpus),
-            nr_cpus: 0,
-            next_balance: jiffies,
-            has_blocked: false,
-            next_blocked: jiffies,
-            needs_update: false,
-            timer_at: NEVER,
-        }
-    }
-}
-
-/// `_nohz_idle_balance` in progress.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct IlbPath {
-    /// `nohz_flags(cpu)`: kicks on their way.
-    pub pending: u8,
-    /// `rq->nohz_idle_balance`: what the softirq has to do.
-    pub granted: u8,
-    flags: u8,
-    stage: Stage,
-    /// CPUs passed so far, counted from the one after the balancer.
-    at: u32,
-    next_balance: u64,
-    lowered: bool,
-    has_blocked: bool,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-enum Stage {
-    #[default]
-    Next,
-    Blocked,
-    Look,
-    Rebalance,
-    Passed,
-}
-
 impl<S: Discipline> Fair<S> {
     /// `cpu` sleeps in the idle loop (`nohz_balance_enter_idle`, and what newidle asked for).
     pub(crate) fn balance_idle_enter(&mut self, w: &mut World, cpu: CpuId, stops_tick: bool) {
         let path = &mut self.balance.paths[cpu];
         if path.ilb.pending & NEWILB != 0 {
             path.ilb.pending &= !NEWILB;
+            // Without another kick on its way the CPU serves its own request before it sleeps.
             if path.ilb.pending == 0 && !w.cpus[cpu].need_resched {
                 path.ilb.granted |= STATS;
                 path.idle_at_tick = true;
@@ -96,6 +44,7 @@ impl<S: Discipline> Fair<S> {
         let Some(rq) = self.rqs.at_mut(cpu) else {
             return;
         };
+        // A CPU without ticks cannot let its own averages decay.
         nohz.has_blocked = true;
         if !rq.nohz_idle {
             rq.nohz_idle = true;
@@ -120,9 +69,10 @@ impl<S: Discipline> Fair<S> {
         self.nohz_arm(w, now);
     }
 
-    /// `nohz_newidle_balance` (spec 8.3, end).
+    /// `nohz_newidle_balance`.
     pub(crate) fn nohz_newidle_balance(&mut self, w: &World, cpu: CpuId) {
         let nohz = &self.balance.nohz;
+        // A CPU that will idle for a moment only leaves the update to others.
         let long_enough = self.rqs[cpu].avg_idle >= self.migration_cost_unsigned();
         if long_enough && nohz.has_blocked && w.jiffies() >= nohz.next_blocked {
             self.balance.paths[cpu].ilb.pending |= NEWILB;
@@ -133,6 +83,7 @@ impl<S: Discipline> Fair<S> {
     pub(crate) fn migration_cost_unsigned(&self) -> u64 {
         match u64::try_from(self.tunables.migration_cost_ns) {
             Ok(cost) => cost,
+            // `sysctl_sched_migration_cost` is an unsigned int.
             Err(_) => u64::from(u32::MAX),
         }
     }
@@ -141,6 +92,7 @@ impl<S: Discipline> Fair<S> {
     fn nohz_arm(&mut self, w: &mut World, from: Ns) {
         let n_cpus = self.rqs.len() as u32;
         let nohz = &mut self.balance.nohz;
+        // No CPU to kick, or no busy CPU that would.
         if nohz.nr_cpus == 0 || nohz.nr_cpus == n_cpus {
             if nohz.timer_at != NEVER {
                 nohz.timer_at = NEVER;
@@ -150,6 +102,7 @@ impl<S: Discipline> Fair<S> {
         }
         let mut due = nohz.next_balance;
         if nohz.has_blocked {
+            // `time_after`: later than that jiffy.
             due = due.min(nohz.next_blocked + 1);
         }
         if nohz.needs_update {
@@ -175,8 +128,8 @@ impl<S: Discipline> Fair<S> {
         self.nohz_arm(w, next_edge);
     }
 
-    /// Who kicks at this edge, and for what. CPUs still in the mask leave it at their own tick, and
-    /// the timer is then set again for the same edge.
+    /// The CPU that kicks at this edge, and for what. CPUs still in the mask leave it at their own
+    /// tick, and the timer is then set again for the same edge.
     fn nohz_kicker(&self, w: &World, jiffies: u64) -> Option<(CpuId, u8)> {
         let nohz = &self.balance.nohz;
         let mut lesser = 0;
@@ -193,6 +146,7 @@ impl<S: Discipline> Fair<S> {
         let n_cpus = self.rqs.len() as u32;
         let mut lowest = None;
         for (i, word) in nohz.idle_cpus_mask.words().iter().enumerate() {
+            // 64 CPUs at a time. A CPU in the mask is idle, or leaves it at its next tick.
             let mut busy = !word;
             while busy != 0 {
                 let cpu = CpuId(i as u32 * 64 + busy.trailing_zeros());
@@ -201,6 +155,7 @@ impl<S: Discipline> Fair<S> {
                     break;
                 }
                 let c = &w.cpus[cpu];
+                // Idle, with its tick still on.
                 if c.idle {
                     continue;
                 }
@@ -220,6 +175,7 @@ impl<S: Discipline> Fair<S> {
     /// `kick_ilb`: the lowest idle CPU of the mask, if it is not kicked already.
     fn kick_ilb(&mut self, w: &mut World, kicker: CpuId, flags: u8, jiffies: u64) {
         if flags & BALANCE != 0 {
+            // So that no other CPU kicks in this jiffy.
             self.balance.nohz.next_balance = jiffies + 1;
         }
         let idle = |c: &CpuId| *c != kicker && w.cpus[*c].idle;
@@ -227,9 +183,11 @@ impl<S: Discipline> Fair<S> {
             return;
         };
         let pending = &mut self.balance.paths[ilb].ilb.pending;
+        // An interrupt that is under way will find the new flags, too.
         let kicked = *pending & (STATS | BALANCE | NEXT) != 0;
         *pending |= flags;
         if !kicked {
+            // The timer fires on no CPU: the one that kicks pays for the interrupt.
             let this = std::mem::replace(&mut w.this, kicker);
             w.kick_nohz(ilb);
             w.this = this;
@@ -243,7 +201,7 @@ impl<S: Discipline> Fair<S> {
         let path = &mut self.balance.paths[cpu];
         let flags = std::mem::take(&mut path.ilb.pending);
         path.idle_at_tick = w.cpus[cpu].idle;
-        let drops = self.discipline.rules() < Rules::V6_18 && w.cpus[cpu].need_resched;
+        let drops = !self.discipline.kernel().keeps_nohz_kick && w.cpus[cpu].need_resched;
         if path.idle_at_tick && !drops {
             path.ilb.granted = flags;
             w.raise_softirq(cpu);
@@ -252,6 +210,7 @@ impl<S: Discipline> Fair<S> {
 
     pub(crate) fn ilb_begin(&mut self, w: &World, exec: CpuId, flags: u8) {
         let nohz = &mut self.balance.nohz;
+        // Cleared before the walk, so that a CPU that goes idle meanwhile sets it again.
         if flags & STATS != 0 {
             nohz.has_blocked = false;
         }
@@ -263,6 +222,7 @@ impl<S: Discipline> Fair<S> {
         path.ilb = IlbPath {
             pending: path.ilb.pending,
             flags,
+            // Later than the time of any CPU.
             next_balance: w.jiffies() + 60 * u64::from(w.machine.hz),
             ..IlbPath::default()
         };
@@ -273,50 +233,51 @@ impl<S: Discipline> Fair<S> {
         let n = self.rqs.len() as u32;
         loop {
             let ilb = self.balance.paths[exec].ilb;
-            let target = CpuId((exec.0 + 1 + ilb.at) % n);
+            let target = CpuId((exec.0 + 1 + ilb.n_passed) % n);
             let next = match ilb.stage {
-                Stage::Next if ilb.at == n => {
+                IlbStage::Next if ilb.n_passed == n => {
                     self.ilb_end(w, ilb);
                     return ControlFlow::Continue(());
                 }
-                Stage::Next if !self.ilb_wants(w, target) => {
-                    self.balance.paths[exec].ilb.at += 1;
-                    Stage::Next
+                IlbStage::Next if !self.ilb_wants(w, target) => {
+                    self.balance.paths[exec].ilb.n_passed += 1;
+                    IlbStage::Next
                 }
-                Stage::Next if self.has_other_work(w, exec) => {
+                // The balancer has a task to run: the rest is asked for again.
+                IlbStage::Next if self.has_other_work(w, exec) => {
                     self.ilb_abort(w, ilb);
                     return ControlFlow::Continue(());
                 }
-                Stage::Next => {
+                IlbStage::Next => {
                     w.charge(w.scan_ns(target));
                     self.ilb_stats_stage(w, exec, ilb, target)
                 }
-                Stage::Blocked => {
+                IlbStage::Blocked => {
                     self.update_blocked(w, exec, target)?;
                     let left = self.has_blocked_load(target);
                     self.balance.paths[exec].ilb.has_blocked |= left;
-                    Stage::Look
+                    IlbStage::Look
                 }
-                Stage::Look => {
+                IlbStage::Look => {
                     let due = w.jiffies() >= self.rqs[target].next_balance;
                     if due && ilb.flags & BALANCE != 0 {
                         self.rebalance_begin(w, exec, target, IdleType::Idle);
-                        Stage::Rebalance
+                        IlbStage::Rebalance
                     } else {
-                        Stage::Passed
+                        IlbStage::Passed
                     }
                 }
-                Stage::Rebalance => {
+                IlbStage::Rebalance => {
                     self.rebalance_domains(w, exec)?;
-                    Stage::Passed
+                    IlbStage::Passed
                 }
-                Stage::Passed => {
+                IlbStage::Passed => {
                     let next = self.rqs[target].next_balance;
                     let path = &mut self.balance.paths[exec].ilb;
-                    path.lowered |= next < path.next_balance;
+                    path.update_next_balance |= next < path.next_balance;
                     path.next_balance = path.next_balance.min(next);
-                    path.at += 1;
-                    Stage::Next
+                    path.n_passed += 1;
+                    IlbStage::Next
                 }
             };
             self.balance.paths[exec].ilb.stage = next;
@@ -326,7 +287,7 @@ impl<S: Discipline> Fair<S> {
     /// Since v6.13 a flag alone does not count: the kick itself may have set it.
     fn has_other_work(&self, w: &World, exec: CpuId) -> bool {
         let c = &w.cpus[exec];
-        c.need_resched && !(self.discipline.rules() >= Rules::V6_18 && c.idle)
+        c.need_resched && !(self.discipline.kernel().keeps_nohz_kick && c.idle)
     }
 
     fn ilb_wants(&self, w: &World, target: CpuId) -> bool {
@@ -334,26 +295,29 @@ impl<S: Discipline> Fair<S> {
     }
 
     /// `update_nohz_stats`: nothing to do without blocked load, or twice in one jiffy.
-    fn ilb_stats_stage(&mut self, w: &World, exec: CpuId, ilb: IlbPath, target: CpuId) -> Stage {
+    fn ilb_stats_stage(&mut self, w: &World, exec: CpuId, ilb: IlbPath, target: CpuId) -> IlbStage {
         if ilb.flags & STATS == 0 || !self.has_blocked_load(target) {
-            return Stage::Look;
+            return IlbStage::Look;
         }
+        // Updated in this jiffy already: it is left for the next walk.
         if w.jiffies() <= self.balance.paths[target].blocked_tick {
             self.balance.paths[exec].ilb.has_blocked = true;
-            return Stage::Look;
+            return IlbStage::Look;
         }
-        Stage::Blocked
+        IlbStage::Blocked
     }
 
     pub(crate) fn has_blocked_load(&self, cpu: CpuId) -> bool {
         let avg = &self.rqs[cpu].avg;
-        avg.load_avg | avg.runnable_avg | avg.util_avg != 0 || S::has_blocked_leaf(self, cpu)
+        let mut leaves = S::leaf_averages(self, cpu);
+        avg.load_avg | avg.runnable_avg | avg.util_avg != 0
+            || leaves.any(|avg| avg.load_avg | avg.util_avg != 0)
     }
 
     fn ilb_end(&mut self, w: &mut World, ilb: IlbPath) {
         let period = (BLOCKED_PERIOD_MS * u64::from(w.machine.hz)).div_ceil(1000);
         let nohz = &mut self.balance.nohz;
-        if ilb.lowered {
+        if ilb.update_next_balance {
             nohz.next_balance = ilb.next_balance;
         }
         if ilb.flags & STATS != 0 {

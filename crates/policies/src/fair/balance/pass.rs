@@ -1,4 +1,4 @@
-//! `load_balance` of one domain (spec 8.7, 8.8): choose a source, detach under its lock, attach
+//! `load_balance` of one domain: choose a source, detach under its lock, attach
 //! under the destination's, and keep the domain's interval and failure count.
 //!
 //! ```text
@@ -12,122 +12,29 @@
 //! Softirq passes keep interrupts off from the source's lock to the end of attach; newidle runs
 //! with interrupts off anyway.
 
-use super::decide::Migrate;
-use super::{Flow, IdleType, PULL_LINES, domain_at};
-use crate::fair::calls::{RQ_LOCK, SharedCalls};
-use crate::fair::sites;
-use crate::fair::state::Fair;
-use crate::fair::swqueue::{APPEND, Links, UNLINK};
-use crate::fair::{Discipline, reasons};
-use sim_core::{Attempt, BalanceEnd, Decision, LbStat, LockId, Reason, Site, Stack, Step, World};
+use crate::fair::queue::Discipline;
+use crate::fair::shared::{APPEND, UNLINK};
+use crate::fair::state::balance::PULL_LINES;
+use crate::fair::state::domain::domain_at;
+use crate::fair::state::lb_env::{
+    BalanceCall, LbFlags, LbStage, LoadBalance, MigrationType, NR_MIGRATE_BREAK,
+};
+use crate::fair::state::path::Flow;
+use crate::fair::state::{Fair, reasons, sites};
+use sim_core::{Attempt, BalanceEnd, Decision, IdleType, LbStat, LockId, Site, Step, World};
 use std::ops::ControlFlow;
-use topology::{CpuId, DomainId};
+use topology::CpuId;
 
-/// SCHED_NR_MIGRATE_BREAK: tasks looked at in one hold of the source's lock.
-pub(crate) const NR_MIGRATE_BREAK: u32 = 32;
 /// MAX_PINNED_INTERVAL, ms.
 const MAX_PINNED_INTERVAL: u64 = 512;
-
-/// Where the pass stands.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(crate) enum LbStage {
-    #[default]
-    Begin,
-    Stats,
-    /// The source once more.
-    Again,
-    LockSrc,
-    Look,
-    Detach,
-    Unlink,
-    UnlockSrc,
-    LockDst,
-    Attach,
-    Append,
-    IrqOn,
-    Judge,
-    ActiveIrqOff,
-    ActiveLock,
-    Active,
-    ActiveStart,
-    Done,
-}
-
-/// `LBF_*`.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(crate) struct LbFlags {
-    pub all_pinned: bool,
-    pub some_pinned: bool,
-    pub dst_pinned: bool,
-    pub need_break: bool,
-}
-
-/// `struct lb_env`.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct LoadBalance {
-    pub stage: LbStage,
-    /// The CPU on whose behalf and with whose domain the pass is made.
-    pub cpu: CpuId,
-    pub level: u32,
-    pub domain: DomainId,
-    pub own_group: u32,
-    pub idle: IdleType,
-    pub dst: CpuId,
-    pub new_dst: CpuId,
-    pub src: CpuId,
-    pub kind: Migrate,
-    pub imbalance: i64,
-    pub flags: LbFlags,
-    pub n_looked: u32,
-    pub loop_max: u32,
-    pub loop_break: u32,
-    pub n_moved: u32,
-    /// An imbalance was found, but nothing was moved.
-    pub failed: bool,
-    /// `continue_balancing`.
-    pub cont: bool,
-    /// Active balance: start the stopper after the unlock.
-    pub start_active: bool,
-    /// Should nothing be moved: why.
-    pub why: &'static Reason,
-    /// A source was chosen, and `why` is about it.
-    pub came_to_source: bool,
-}
-
-impl Default for LoadBalance {
-    fn default() -> Self {
-        Self {
-            stage: LbStage::Begin,
-            cpu: CpuId(0),
-            level: 0,
-            domain: DomainId(0),
-            own_group: 0,
-            idle: IdleType::NotIdle,
-            dst: CpuId(0),
-            new_dst: CpuId(0),
-            src: CpuId(0),
-            kind: Migrate::Task,
-            imbalance: 0,
-            flags: LbFlags::default(),
-            n_looked: 0,
-            loop_max: 0,
-            loop_break: NR_MIGRATE_BREAK,
-            n_moved: 0,
-            failed: false,
-            cont: true,
-            start_active: false,
-            why: reasons::NOT_MINE,
-            came_to_source: false,
-        }
-    }
-}
 
 impl LoadBalance {
     /// Nothing was moved to an idle CPU: why.
     fn note_why(&self, w: &mut World) {
-        let (cpu, level) = (self.cpu, self.level as usize);
-        if self.cont {
-            let queue = self.came_to_source.then_some(self.src);
+        let cpu = self.cpu;
+        let level = self.level as usize;
+        if self.continue_balancing {
+            let queue = self.src_chosen.then_some(self.src);
             w.note_attempt(cpu, level, Attempt { at: w.now, reason: self.why, queue });
         } else {
             // Nor is anything above this level looked at.
@@ -152,10 +59,10 @@ impl LoadBalance {
     /// An imbalance was found: `update_lb_imbalance_stat`.
     fn count_imbalance(&self, w: &mut World) {
         let stat = self.stat(w);
-        let sum = match self.kind {
-            Migrate::Load => &mut stat.imbalance_load,
-            Migrate::Util => &mut stat.imbalance_util,
-            Migrate::Task => &mut stat.imbalance_task,
+        let sum = match self.migration_type {
+            MigrationType::Load => &mut stat.imbalance_load,
+            MigrationType::Util => &mut stat.imbalance_util,
+            MigrationType::Task => &mut stat.imbalance_task,
         };
         *sum += self.imbalance as u64;
     }
@@ -190,40 +97,12 @@ impl LoadBalance {
     }
 }
 
-impl LoadBalance {
-    /// `load_balance` and the functions below it.
-    pub(crate) fn unwind(&self, calls: &SharedCalls, links: &Links, stack: &mut Stack) {
-        use LbStage as S;
-        stack.call(&["load_balance"]);
-        match self.stage {
-            S::Stats => stack.call(&["find_busiest_group"]),
-            S::Look | S::Active => stack.call(&[RQ_LOCK]),
-            S::Unlink if links.under_way() => {
-                stack.call(&["detach_tasks", "dequeue_task_fair"]);
-                stack.call(calls.dequeue);
-            }
-            S::Detach | S::Unlink => stack.call(&["detach_tasks"]),
-            S::Append => {
-                stack.call(&["attach_tasks", "enqueue_task_fair"]);
-                stack.call(calls.enqueue);
-            }
-            S::Attach => stack.call(&["attach_tasks", RQ_LOCK]),
-            _ => {}
-        }
-    }
-}
-
 type Next = (Option<Step>, LbStage);
 
 impl<S: Discipline> Fair<S> {
     /// Prepares `load_balance(cpu, level, idle)`, to be executed by `exec`.
-    pub(crate) fn lb_start(
-        &mut self,
-        w: &mut World,
-        exec: CpuId,
-        (cpu, level): (CpuId, usize),
-        idle: IdleType,
-    ) {
+    pub(crate) fn lb_start(&mut self, w: &mut World, exec: CpuId, call: BalanceCall) {
+        let BalanceCall { cpu, level, idle } = call;
         let Some((_, link)) = domain_at(w, cpu, level) else {
             return;
         };
@@ -273,6 +152,7 @@ impl<S: Discipline> Fair<S> {
             S::Stats => self.lb_stats(w, exec),
             S::Again => lb.lock_src(),
             S::LockSrc => (Some(Step::Lock(LockId::rq(lb.src), lb.site())), S::Look),
+            // The lock is held only now: the queue may have emptied since the statistics were read.
             S::Look if w.cpus[lb.src].nr_running > 1 => {
                 let lines = PULL_LINES * w.line_ns(exec, lb.src);
                 (Some(Step::Spend(lines)), S::Detach)
@@ -306,7 +186,8 @@ impl<S: Discipline> Fair<S> {
             }
             S::ActiveStart => {
                 if lb.start_active {
-                    let (src, cpu) = (lb.src, lb.cpu);
+                    let src = lb.src;
+                    let cpu = lb.cpu;
                     self.start_active_balance(w, src, cpu);
                 }
                 self.balance.paths[exec].lb.softirq_step(Step::IrqOn, S::Done)
@@ -319,11 +200,15 @@ impl<S: Discipline> Fair<S> {
         let path = &self.balance.paths[exec];
         let lb = &path.lb;
         if !self.should_we_balance(w, lb, &path.removed) {
+            // `continue_balancing` = 0: another CPU of the group balances this level and those
+            // above.
             w.charge(w.machine.costs.lb_domain_ns);
-            self.balance.paths[exec].lb.cont = false;
+            self.balance.paths[exec].lb.continue_balancing = false;
             self.lb_balanced(w, exec);
             return (None, LbStage::Done);
         }
+        // The sum over a whole domain was made at boot; without the CPUs struck off it is made
+        // anew.
         let cost = if exec == lb.cpu && path.removed.is_empty() {
             self.balance.scan_cost[exec][lb.level as usize]
         } else {
@@ -338,7 +223,7 @@ impl<S: Discipline> Fair<S> {
 
     fn lb_stats(&mut self, w: &mut World, exec: CpuId) -> Next {
         let found = self.find_busiest(w, exec);
-        self.balance.paths[exec].lb.came_to_source = found;
+        self.balance.paths[exec].lb.src_chosen = found;
         if !found {
             let lb = &self.balance.paths[exec].lb;
             let stat = lb.stat(w);
@@ -353,9 +238,11 @@ impl<S: Discipline> Fair<S> {
         let nr_migrate = self.tunables.nr_migrate;
         let lb = &mut self.balance.paths[exec].lb;
         lb.count_imbalance(w);
+        // LBF_ALL_PINNED, until a task is seen that may run here.
         lb.flags.all_pinned = true;
         let nr = w.cpus[lb.src].nr_running;
         if nr <= 1 {
+            // Its current task can be moved by the stopper only: this counts as a failure.
             lb.why = reasons::ONE_TASK;
             return (None, self.lb_settle(w, exec));
         }
@@ -375,14 +262,17 @@ impl<S: Discipline> Fair<S> {
     /// After a round of detach and attach: again, with another destination, another source, or not.
     fn lb_judge(&mut self, w: &mut World, exec: CpuId) -> LbStage {
         let path = &mut self.balance.paths[exec];
+        // The common case: all tasks seen may run here, and the lock was not dropped for a break.
         if path.lb.flags == LbFlags::default() {
             return self.lb_settle(w, exec);
         }
         let lb = path.lb;
+        // LBF_NEED_BREAK: the lock is dropped after 32 tasks, so that wake-ups get it in between.
         if std::mem::take(&mut path.lb.flags.need_break) && lb.n_looked < w.cpus[lb.src].nr_running
         {
             return LbStage::Again;
         }
+        // LBF_DST_PINNED: a task may run on another CPU of the local group, the next destination.
         if lb.flags.dst_pinned && lb.imbalance > 0 {
             path.removed.push(lb.dst);
             path.lb.dst = lb.new_dst;
@@ -390,13 +280,15 @@ impl<S: Discipline> Fair<S> {
             (path.lb.n_looked, path.lb.loop_break) = (0, NR_MIGRATE_BREAK);
             return LbStage::Again;
         }
+        // LBF_SOME_PINNED: in the parent domain this group counts as one that affinity unbalances.
         if lb.flags.some_pinned && lb.imbalance > 0 {
-            self.set_parent_imbalance(w, (lb.cpu, lb.level), true);
+            self.set_parent_imbalance(w, exec, true);
         }
         if !lb.flags.all_pinned {
             return self.lb_settle(w, exec);
         }
         let path = &mut self.balance.paths[exec];
+        // No task of that queue may run here: the whole pass again without its CPU.
         path.removed.push(lb.src);
         let d = &w.machine.domains.domains[lb.domain];
         let own = &d.groups[lb.own_group as usize];
@@ -405,6 +297,7 @@ impl<S: Discipline> Fair<S> {
             (path.lb.n_looked, path.lb.loop_break) = (0, NR_MIGRATE_BREAK);
             return LbStage::Begin;
         }
+        // No source is left. The kernel forgets what it has moved before (`ld_moved = 0`).
         self.lb_all_pinned(w, exec);
         self.balance.paths[exec].lb.n_moved = 0;
         LbStage::Done
@@ -419,6 +312,7 @@ impl<S: Discipline> Fair<S> {
         } else {
             lb.failed = true;
             lb.stat(w).failed += 1;
+            // Newidle passes are so frequent that their failures would bring hot moves and pushes.
             if lb.idle != IdleType::NewlyIdle {
                 sd.nr_balance_failed += 1;
             }
@@ -441,12 +335,13 @@ impl<S: Discipline> Fair<S> {
     pub(crate) fn need_active_balance(&self, w: &World, lb: &LoadBalance) -> bool {
         let tries = w.machine.domains.domains[lb.domain].cache_nice_tries;
         let failed = self.sds[lb.cpu][lb.level as usize].nr_balance_failed;
-        lb.kind == Migrate::Task && failed > tries + 2
+        lb.migration_type == MigrationType::Task && failed > tries + 2
     }
 
     /// Under the source's lock: may its current task be pushed here?
     fn lb_active(&mut self, w: &World, exec: CpuId, lb: &LoadBalance) {
         let curr = w.cpus[lb.src].curr;
+        // The pass may have chosen the source for tasks that wait; a push takes the current one.
         if !curr.is_task() || !w.allowed(curr, lb.cpu) {
             self.raise_interval(w, exec);
             return;
@@ -462,12 +357,11 @@ impl<S: Discipline> Fair<S> {
         }
     }
 
-    /// Nothing to do in this domain (spec 8.5).
+    /// Nothing to do in this domain.
     fn lb_balanced(&mut self, w: &mut World, exec: CpuId) {
         let lb = &self.balance.paths[exec].lb;
         if !lb.flags.all_pinned {
-            let (cpu, level) = (lb.cpu, lb.level);
-            self.set_parent_imbalance(w, (cpu, level), false);
+            self.set_parent_imbalance(w, exec, false);
         }
         self.lb_all_pinned(w, exec);
     }
@@ -481,19 +375,22 @@ impl<S: Discipline> Fair<S> {
 
     fn raise_interval(&mut self, w: &World, exec: CpuId) {
         let lb = &self.balance.paths[exec].lb;
+        // Newidle balance has no interval to keep.
         if lb.idle == IdleType::NewlyIdle {
             return;
         }
         let weight = w.machine.domains.domains[lb.domain].weight();
         let sd = &mut self.sds[lb.cpu][lb.level as usize];
+        // Up to 512 ms while all tasks are pinned, else up to twice the weight of the domain.
         let pinned = lb.flags.all_pinned && sd.balance_interval < MAX_PINNED_INTERVAL;
         if pinned || sd.balance_interval < 2 * u64::from(weight) {
             sd.balance_interval *= 2;
         }
     }
 
-    fn set_parent_imbalance(&mut self, w: &World, (cpu, level): (CpuId, u32), on: bool) {
-        if let Some((_, link)) = domain_at(w, cpu, level as usize + 1) {
+    fn set_parent_imbalance(&mut self, w: &World, exec: CpuId, on: bool) {
+        let lb = &self.balance.paths[exec].lb;
+        if let Some((_, link)) = domain_at(w, lb.cpu, lb.level as usize + 1) {
             self.balance.imbalanced[link.domain][link.own_group as usize] = on;
         }
     }

@@ -1,45 +1,14 @@
-//! Periodic balance (spec 8.4): `rebalance_domains`, for this CPU or, in nohz-idle balance, for
+//! Periodic balance: `rebalance_domains`, for this CPU or, in nohz-idle balance, for
 //! another.
 
-use super::{Flow, IdleType, domain_at, update_newidle_cost};
-use crate::fair::sites;
-use crate::fair::state::Fair;
-use crate::fair::{Discipline, reasons};
-use sim_core::{Step, World};
+use crate::fair::queue::Discipline;
+use crate::fair::state::domain::domain_at;
+use crate::fair::state::lb_env::BalanceCall;
+use crate::fair::state::path::{Flow, RebalancePath, RebalanceStage};
+use crate::fair::state::{Fair, reasons, sites};
+use sim_core::{IdleType, Step, World};
 use std::ops::ControlFlow;
 use topology::{CpuId, SdFlags};
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-enum Stage {
-    #[default]
-    Level,
-    Tried,
-    Balance,
-    Unlock,
-    Next,
-    Done,
-}
-
-/// `rebalance_domains` in progress.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct RebalancePath {
-    stage: Stage,
-    cpu: u32,
-    idle: IdleType,
-    level: u32,
-    cont: bool,
-    serialized: bool,
-    need_decay: bool,
-    max_cost: u64,
-    next_balance: u64,
-}
-
-impl RebalancePath {
-    /// In `load_balance`.
-    pub(crate) fn balances(&self) -> bool {
-        self.stage == Stage::Balance
-    }
-}
 
 impl<S: Discipline> Fair<S> {
     /// Prepares `rebalance_domains(cpu, idle)`, to be executed by `exec`.
@@ -47,7 +16,7 @@ impl<S: Discipline> Fair<S> {
         self.balance.paths[exec].rebalance = RebalancePath {
             cpu: cpu.0,
             idle,
-            cont: true,
+            continue_balancing: true,
             next_balance: w.jiffies() + 60 * u64::from(w.machine.hz),
             ..RebalancePath::default()
         };
@@ -58,23 +27,26 @@ impl<S: Discipline> Fair<S> {
         loop {
             let r = self.balance.paths[exec].rebalance;
             let (step, next) = match r.stage {
-                Stage::Level => self.rebalance_level(w, exec, r),
-                Stage::Tried if w.cpus[exec].trylock_ok => {
+                RebalanceStage::Level => self.rebalance_level(w, exec, r),
+                RebalanceStage::Tried if w.cpus[exec].trylock_ok => {
                     (None, self.rebalance_start(w, exec, r, true))
                 }
-                Stage::Tried => {
+                // `balancing` is taken: this level waits for its next interval, not for the lock.
+                RebalanceStage::Tried => {
                     if r.idle != IdleType::NotIdle {
                         w.note_sought(CpuId(r.cpu), r.level as usize, reasons::SERIALIZED);
                     }
-                    (None, Stage::Next)
+                    (None, RebalanceStage::Next)
                 }
-                Stage::Balance => (None, self.rebalance_balance(w, exec, r)?),
-                Stage::Unlock => (self.balance.serialize.map(Step::Unlock), Stage::Next),
-                Stage::Next => {
+                RebalanceStage::Balance => (None, self.rebalance_balance(w, exec, r)?),
+                RebalanceStage::Unlock => {
+                    (self.balance.serialize.map(Step::Unlock), RebalanceStage::Next)
+                }
+                RebalanceStage::Next => {
                     self.rebalance_next(w, exec, r);
-                    (None, Stage::Level)
+                    (None, RebalanceStage::Level)
                 }
-                Stage::Done => {
+                RebalanceStage::Done => {
                     self.rebalance_finish(w, r);
                     return ControlFlow::Continue(());
                 }
@@ -91,32 +63,35 @@ impl<S: Discipline> Fair<S> {
         w: &mut World,
         exec: CpuId,
         r: RebalancePath,
-    ) -> (Option<Step>, Stage) {
-        let (cpu, level) = (CpuId(r.cpu), r.level as usize);
+    ) -> (Option<Step>, RebalanceStage) {
+        let cpu = CpuId(r.cpu);
+        let level = r.level as usize;
         let Some((d, _)) = domain_at(w, cpu, level) else {
-            return (None, Stage::Done);
+            return (None, RebalanceStage::Done);
         };
-        let (jiffies, hz) = (w.jiffies(), w.machine.hz);
+        let jiffies = w.jiffies();
+        let hz = w.machine.hz;
         let sd = &mut self.sds[cpu][level];
-        let decayed = update_newidle_cost(sd, 0, jiffies, hz);
-        let (cost, last) = (sd.max_newidle_lb_cost, sd.last_balance);
+        let decayed = sd.update_newidle_cost(0, jiffies, hz);
+        let cost = sd.max_newidle_lb_cost;
+        let last = sd.last_balance;
         let path = &mut self.balance.paths[exec].rebalance;
         path.need_decay = decayed;
         path.max_cost += cost;
-        if !r.cont {
+        if !r.continue_balancing {
             // Only the decay of the upper levels goes on, as long as they decay.
             path.level += 1;
-            return (None, if decayed { Stage::Level } else { Stage::Done });
+            return (None, if decayed { RebalanceStage::Level } else { RebalanceStage::Done });
         }
         let busy = self.is_busy(w, r);
         let due = jiffies >= last + self.sd_interval(w, cpu, level, busy);
         if !due {
-            return (None, Stage::Next);
+            return (None, RebalanceStage::Next);
         }
         match self.balance.serialize {
             Some(lock) if d.flags.has(SdFlags::SERIALIZE) => {
                 let step = Step::TryLock(lock, sites::BALANCE_SERIALIZE);
-                (Some(step), Stage::Tried)
+                (Some(step), RebalanceStage::Tried)
             }
             _ => (None, self.rebalance_start(w, exec, r, false)),
         }
@@ -133,26 +108,40 @@ impl<S: Discipline> Fair<S> {
         exec: CpuId,
         r: RebalancePath,
         locked: bool,
-    ) -> Stage {
+    ) -> RebalanceStage {
         self.balance.paths[exec].rebalance.serialized = locked;
-        self.lb_start(w, exec, (CpuId(r.cpu), r.level as usize), r.idle);
-        Stage::Balance
+        let level = r.level as usize;
+        self.lb_start(w, exec, BalanceCall { cpu: CpuId(r.cpu), level, idle: r.idle });
+        RebalanceStage::Balance
     }
 
-    fn rebalance_balance(&mut self, w: &mut World, exec: CpuId, r: RebalancePath) -> Flow<Stage> {
+    fn rebalance_balance(
+        &mut self,
+        w: &mut World,
+        exec: CpuId,
+        r: RebalancePath,
+    ) -> Flow<RebalanceStage> {
         let moved = self.load_balance(w, exec)?;
         let path = &mut self.balance.paths[exec];
-        path.rebalance.cont = path.lb.cont;
+        path.rebalance.continue_balancing = path.lb.continue_balancing;
+        // LBF_DST_PINNED may have moved the tasks to another CPU, so whether this one idles is read
+        // anew.
         if moved > 0 {
-            let idle = w.cpus[CpuId((r.cpu as usize) as u32)].idle;
+            let idle = w.cpus[CpuId(r.cpu)].idle;
             path.rebalance.idle = if idle { IdleType::Idle } else { IdleType::NotIdle };
         }
-        self.sds[CpuId((r.cpu as usize) as u32)][r.level as usize].last_balance = w.jiffies();
-        ControlFlow::Continue(if r.serialized { Stage::Unlock } else { Stage::Next })
+        self.sds[CpuId(r.cpu)][r.level as usize].last_balance = w.jiffies();
+        ControlFlow::Continue(if r.serialized {
+            RebalanceStage::Unlock
+        } else {
+            RebalanceStage::Next
+        })
     }
 
     fn rebalance_next(&mut self, w: &World, exec: CpuId, r: RebalancePath) {
-        let (cpu, level) = (CpuId(r.cpu), r.level as usize);
+        let cpu = CpuId(r.cpu);
+        let level = r.level as usize;
+        // The interval by what the CPU is now: the pass may have given it a task.
         let interval = self.sd_interval(w, cpu, level, self.is_busy(w, r));
         let next = self.sds[cpu][level].last_balance + interval;
         let path = &mut self.balance.paths[exec].rebalance;
@@ -163,11 +152,13 @@ impl<S: Discipline> Fair<S> {
 
     fn rebalance_finish(&mut self, w: &mut World, r: RebalancePath) {
         let floor = self.migration_cost_unsigned();
-        let rq = &mut self.rqs[CpuId((r.cpu as usize) as u32)];
+        let rq = &mut self.rqs[CpuId(r.cpu)];
+        // As the levels' costs decay, so does the bound that `avg_idle` is capped by.
         if r.need_decay {
             rq.max_idle_balance_cost = r.max_cost.max(floor);
         }
         rq.next_balance = r.next_balance;
+        // Turns that run ahead end at `next_balance`, which has just changed.
         w.disturb(CpuId(r.cpu));
     }
 }

@@ -1,14 +1,21 @@
-//! The slow path of CPU selection, for fork and exec (spec 5.8): `find_idlest_cpu` walks down the
+//! The slow path of CPU selection, for fork and exec: `find_idlest_cpu` walks down the
 //! domains, at each level choosing the idlest group and in it the idlest CPU.
 
 use super::decide::NUMA_IMBALANCE_MIN;
-use super::domain_at;
 use super::stats::{GroupStats, GroupType};
-use crate::fair::Discipline;
-use crate::fair::pelt::DETACHED;
+use crate::fair::queue::Discipline;
 use crate::fair::state::Fair;
+use crate::fair::state::domain::domain_at;
+use crate::fair::state::pelt::DETACHED;
 use sim_core::{MaskId, Ns, TaskId, World};
 use topology::{CpuId, DomainId, SdFlags};
+
+/// A task that statistics leave out, since it is to be placed anew.
+pub(super) struct Without {
+    pub task: TaskId,
+    /// `task_h_load` on the CPU that it is on; of no account for a new child.
+    pub h_load: u64,
+}
 
 impl<S: Discipline> Fair<S> {
     /// The CPU for a forked or exec'd `p`, and the time the search took. `sd_level` is a level of
@@ -17,14 +24,15 @@ impl<S: Discipline> Fair<S> {
         &mut self,
         w: &mut World,
         p: TaskId,
-        this: CpuId,
         prev: CpuId,
         sd_level: usize,
         sd_flag: u32,
     ) -> (CpuId, Ns) {
+        let this = w.this;
         let Some((d, _)) = domain_at(w, this, sd_level) else {
             return (prev, 0);
         };
+        // The task may run outside of this domain only: it stays where it is.
         if !d.span.intersects(w.allowed_set(p)) {
             return (prev, 0);
         }
@@ -45,6 +53,7 @@ impl<S: Discipline> Fair<S> {
             let Some(group) = self.find_idlest_group(w, p, cpu, l) else {
                 continue;
             };
+            // The walk goes on in the domains of the CPU found, below the weight of this domain.
             let new = self.find_idlest_group_cpu(w, p, cpu, l, group);
             if new == cpu {
                 continue;
@@ -75,29 +84,32 @@ impl<S: Discipline> Fair<S> {
             .last()
     }
 
-    /// `update_sg_wakeup_stats`: as if `p` were not there.
+    /// `update_sg_wakeup_stats`: as if the task were not there.
     pub(super) fn wakeup_stats(
         &self,
         w: &World,
         domain: DomainId,
         group: usize,
-        p: TaskId,
+        without: &Without,
     ) -> GroupStats {
         let mut g = self.sum_group(w, domain, group);
-        let cpu = w.tasks[p].cpu;
+        let cpu = w.tasks[without.task].cpu;
         if w.machine.domains.domains[domain].groups[group].span.contains(cpu) {
-            self.leave_out(w, &mut g, cpu, p);
+            self.leave_out(w, &mut g, cpu, without);
         }
         g
     }
 
-    /// Takes `p` out of the statistics of a group in which its CPU is counted.
-    fn leave_out(&self, w: &World, g: &mut GroupStats, cpu: CpuId, p: TaskId) {
-        let (t, avg) = (&w.tasks[p], &self.tasks[p].avg);
-        let (c, rq) = (&w.cpus[cpu], self.published(cpu));
-        // A new child is in nobody's averages yet.
+    /// Takes a task out of the statistics of a group in which its CPU is counted.
+    fn leave_out(&self, w: &World, g: &mut GroupStats, cpu: CpuId, without: &Without) {
+        let p = without.task;
+        let t = &w.tasks[p];
+        let avg = &self.tasks[p].avg;
+        let c = &w.cpus[cpu];
+        let rq = self.published(cpu);
+        // A new child is in no runqueue's averages yet.
         if avg.last_update_time != DETACHED {
-            g.load -= rq.load.min(S::task_h_load(self, cpu, p));
+            g.load -= rq.load.min(without.h_load);
             g.util -= u64::from(rq.util);
             g.util += self.cpu_util_without(cpu, p, t.on_rq);
             g.runnable -= rq.runnable.min(avg.runnable_avg);
@@ -105,9 +117,9 @@ impl<S: Discipline> Fair<S> {
         if t.on_rq {
             g.nr -= c.nr_running.min(1);
             g.h_nr -= rq.h_nr.min(1);
-            let alone = c.nr_running <= 1 && (c.curr == p || c.curr == TaskId::IDLE);
+            let idle_without_it = c.nr_running <= 1 && (c.curr == p || c.curr == TaskId::IDLE);
             g.idle_cpus -= u32::from(c.idle);
-            g.idle_cpus += u32::from(alone && !c.ttwu_pending);
+            g.idle_cpus += u32::from(idle_without_it && !c.ttwu_pending);
         }
     }
 
@@ -121,22 +133,29 @@ impl<S: Discipline> Fair<S> {
     ) -> Option<usize> {
         let (d, link) = domain_at(w, cpu, level)?;
         let own_cpu = w.tasks[p].cpu;
-        // Nobody asks for the load of a new child.
+        let mut without = Without { task: p, h_load: 0 };
+        // A new child is in no average: its load is not asked for, which would update that of its
+        // group's queue.
         if d.span.contains(own_cpu) && self.tasks[p].avg.last_update_time != DETACHED {
-            S::update_h_load(self, w, own_cpu, p);
+            without.h_load = S::task_h_load(self, w, own_cpu, p);
         }
-        let (allowed, any_cpu) = (w.allowed_set(p), w.tasks[p].attr.allowed == MaskId::ALL);
+        let allowed = w.allowed_set(p);
+        let any_cpu = w.tasks[p].attr.allowed == MaskId::ALL;
         let mut idlest = None;
-        let (mut lowest, mut local) = (u64::MAX, None);
-        let (n, own) = (d.groups.len(), link.own_group as usize);
+        let mut lowest = u64::MAX;
+        let mut local = None;
+        let n = d.groups.len();
+        let own = link.own_group as usize;
+        // The ring of groups begins with the local one.
         for i in (own..n).chain(0..own) {
             if !any_cpu && !d.groups[i].span.intersects(allowed) {
                 continue;
             }
-            let mut g = self.wakeup_stats(w, link.domain, i, p);
+            let mut g = self.wakeup_stats(w, link.domain, i, &without);
             let imbalanced = self.balance.imbalanced[link.domain][i];
-            g.kind = g.classify(d.imbalance_pct, imbalanced);
-            let is_full = matches!(g.kind, GroupType::FullyBusy | GroupType::Overloaded);
+            g.group_type = g.classify(d.imbalance_pct, imbalanced);
+            // Other types are compared by idle CPUs, not by load.
+            let is_full = matches!(g.group_type, GroupType::FullyBusy | GroupType::Overloaded);
             g.avg_load = g.load / u64::from(g.weight) * u64::from(is_full);
             let rank = idle_rank(&g);
             if i == own {
@@ -145,18 +164,19 @@ impl<S: Discipline> Fair<S> {
                 (idlest, lowest) = (Some((i, g)), rank);
             }
         }
-        let (found, idlest) = idlest?;
+        let (idlest_index, idlest) = idlest?;
         let Some(local) = local else {
-            return Some(found);
+            return Some(idlest_index);
         };
         let mut imb_numa_nr = d.imb_numa_nr;
+        // The imbalance tolerated is at most the number of CPUs that the task may use there.
         if w.tasks[p].nr_cpus_allowed as usize != w.machine.n_cpus() {
             let own_cpus = &d.groups[own].cpus;
             let usable = own_cpus.iter().filter(|c| allowed.contains(**c)).count();
             imb_numa_nr = imb_numa_nr.min(usable as u32);
         }
         let numa = d.flags.has(SdFlags::NUMA);
-        beats_local(&local, &idlest, d.imbalance_pct, numa, imb_numa_nr).then_some(found)
+        beats_local(&local, &idlest, d.imbalance_pct, numa, imb_numa_nr).then_some(idlest_index)
     }
 
     /// `find_idlest_group_cpu`: a CPU with SCHED_IDLE tasks only, which needs no waking; the idle
@@ -176,8 +196,11 @@ impl<S: Discipline> Fair<S> {
         if let [only] = cpus[..] {
             return only;
         }
-        let (mut best_exit, mut latest, mut best_idle) = (Ns::MAX, 0, None);
-        let (mut min_load, mut least_loaded) = (u64::MAX, cpu);
+        let mut best_exit = Ns::MAX;
+        let mut latest = 0;
+        let mut best_idle = None;
+        let mut min_load = u64::MAX;
+        let mut least_loaded = cpu;
         for &c in cpus.iter().filter(|c| w.allowed(p, **c)) {
             if self.sched_idle_cpu(w, c) {
                 return c;
@@ -185,6 +208,7 @@ impl<S: Discipline> Fair<S> {
             if w.idle_cpus.contains(c) {
                 let exit = w.idle_exit_latency(c);
                 let stamp = self.rqs[c].idle_stamp;
+                // A CPU in a shallower idle state wakes sooner.
                 let faster = exit.is_some_and(|e| e < best_exit);
                 let warmer = exit.is_none_or(|e| e == best_exit) && stamp > latest;
                 if faster {
@@ -193,6 +217,7 @@ impl<S: Discipline> Fair<S> {
                 if faster || warmer {
                     (latest, best_idle) = (stamp, Some(c));
                 }
+            // Loads count only as long as no idle CPU was seen.
             } else if best_idle.is_none() {
                 let load = self.published(c).load;
                 if load < min_load {
@@ -211,8 +236,8 @@ impl<S: Discipline> Fair<S> {
 pub(super) fn idle_rank(g: &GroupStats) -> u64 {
     const MOST_IDLE: u64 = (1 << 26) - 1;
     let spare = (MOST_IDLE - u64::from(g.idle_cpus)) << 35 | g.util;
-    let spare = spare * u64::from(g.kind == GroupType::HasSpare);
-    (g.kind as u64) << 61 | spare | g.avg_load
+    let spare = spare * u64::from(g.group_type == GroupType::HasSpare);
+    (g.group_type as u64) << 61 | spare | g.avg_load
 }
 
 /// Is the idlest remote group worth leaving the local one?
@@ -223,12 +248,13 @@ fn beats_local(
     numa: bool,
     imb_numa_nr: u32,
 ) -> bool {
-    if local.kind != idlest.kind {
-        return local.kind > idlest.kind;
+    if local.group_type != idlest.group_type {
+        return local.group_type > idlest.group_type;
     }
     let pct = u64::from(pct);
-    match local.kind {
+    match local.group_type {
         GroupType::Overloaded | GroupType::FullyBusy => {
+            // Two loads that differ by less than this are as good as equal.
             let slack = 1024 * (pct - 100) / 100;
             let near = numa && idlest.avg_load + slack >= local.avg_load;
             let worse = idlest.avg_load >= local.avg_load + slack;

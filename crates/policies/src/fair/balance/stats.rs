@@ -1,14 +1,13 @@
-//! Statistics of a domain's groups (spec 8.6.2, 8.6.3): one pass over its CPUs, no allocation.
+//! Statistics of a domain's groups: one pass over its CPUs, no allocation.
 //!
-//! All values of other CPUs are as of the last update of their runqueues (spec 2.7); the pass first
+//! All values of other CPUs are as of the last update of their runqueues; the pass first
 //! lets each CPU replay the ticks that were only computed, so that "last update" means what it
 //! means in a kernel where each tick really happens.
 
-use super::IdleType;
-use super::pass::LoadBalance;
+use crate::fair::queue::Discipline;
+use crate::fair::state::lb_env::LoadBalance;
 use crate::fair::state::{Fair, FairRq};
-use crate::fair::{Discipline, Rules};
-use sim_core::{Policy, World};
+use sim_core::{IdleType, Policy, World};
 use topology::{CpuId, Domain, DomainId};
 
 /// `enum group_type`, ascending pull priority.
@@ -37,7 +36,7 @@ pub(crate) struct GroupStats {
     pub weight: u32,
     pub capacity: u64,
     pub avg_load: u64,
-    pub kind: GroupType,
+    pub group_type: GroupType,
     /// Since v6.6: a core with several tasks, seen by an idle CPU.
     pub smt_balance: bool,
     /// Since v6.5: of groups that are just as full, the one with the highest number is the busiest.
@@ -87,7 +86,8 @@ impl Groups<'_> {
 }
 
 impl GroupStats {
-    /// `group_is_overloaded`, `sg_imbalanced`, `group_has_capacity` in the order of spec 8.6.3.
+    /// `group_is_overloaded`, `sg_imbalanced`, `group_has_capacity` in the order of
+    /// `group_classify`.
     ///
     /// The types ascend, so the greatest that applies counts. Neighbors in a ring are of different
     /// types as it happens, which no processor can guess: nothing here depends on a branch.
@@ -112,12 +112,12 @@ impl GroupStats {
     #[inline(always)]
     pub(crate) fn rank(&self) -> u64 {
         const MOST_IDLE: u64 = (1 << 31) - 1;
-        let of_core = self.kind == GroupType::SmtBalance;
+        let of_core = self.group_type == GroupType::SmtBalance;
         let nr = u64::from(self.nr) * u64::from(!(of_core & (self.idle_cpus == 0)));
         let spare = (MOST_IDLE - u64::from(self.idle_cpus)) << 30 | nr;
-        let spare = spare * u64::from((self.kind == GroupType::HasSpare) | of_core);
-        let tie = u64::from(self.tie) * u64::from(self.kind == GroupType::FullyBusy);
-        let rank = (self.kind as u64) << 61 | spare | tie | self.avg_load;
+        let spare = spare * u64::from((self.group_type == GroupType::HasSpare) | of_core);
+        let tie = u64::from(self.tie) * u64::from(self.group_type == GroupType::FullyBusy);
+        let rank = (self.group_type as u64) << 61 | spare | tie | self.avg_load;
         rank * u64::from(self.h_nr > 0)
     }
 }
@@ -142,11 +142,15 @@ impl<S: Discipline> Fair<S> {
         }
     }
 
-    /// The tasks that statistics count on a runqueue (spec 4.6): since v6.18 without those that
+    /// The tasks that statistics count on a runqueue: since v6.18 without those that
     /// sleep there.
     #[inline]
     pub(crate) fn nr_to_balance(&self, rq: &FairRq<S::Queue>) -> u32 {
-        if self.discipline.rules() >= Rules::V6_18 { rq.h_nr_runnable() } else { rq.h_nr_running }
+        if self.discipline.kernel().counts_runnable_only {
+            rq.h_nr_runnable()
+        } else {
+            rq.h_nr_running
+        }
     }
 
     /// The sums over group `i` of a domain: what its statistics begin with.
@@ -163,7 +167,8 @@ impl<S: Discipline> Fair<S> {
     fn sum_cpus(&self, w: &World, cpus: &[CpuId], in_play: impl Fn(&CpuId) -> bool) -> GroupStats {
         let mut g = GroupStats::of_weight(cpus.len() as u32);
         for &cpu in cpus.iter().filter(|c| in_play(c)) {
-            let (rq, nr) = (self.published(cpu), w.nr_running(cpu));
+            let rq = self.published(cpu);
+            let nr = w.nr_running(cpu);
             g.load += rq.load;
             g.util += u64::from(rq.util);
             g.runnable += rq.runnable;
@@ -180,7 +185,8 @@ impl<S: Discipline> Fair<S> {
     fn sum_llcs(&self, w: &World, llcs: &[u32]) -> GroupStats {
         let mut g = GroupStats::default();
         for &llc in llcs {
-            let (rqs, counts) = (self.published_llc(llc), w.llc_counts(llc));
+            let rqs = self.published_llc(llc);
+            let counts = w.llc_counts(llc);
             g.load += rqs.load;
             g.util += rqs.util;
             g.runnable += rqs.runnable;
@@ -201,21 +207,21 @@ impl<S: Discipline> Fair<S> {
         lb: &LoadBalance,
         removed: &[CpuId],
     ) -> DomainStats {
-        let id = lb.domain.0 as usize;
-        let since_v6_6 = self.discipline.rules() >= Rules::V6_6;
+        let id = lb.domain;
+        let kernel = self.discipline.kernel();
         let groups = Groups {
-            domain: &w.machine.domains.domains[DomainId(id as u32)],
-            imbalanced: &self.balance.imbalanced[DomainId(id as u32)],
+            domain: &w.machine.domains.domains[id],
+            imbalanced: &self.balance.imbalanced[id],
             own: lb.own_group as usize,
-            by_cores: since_v6_6 && lb.idle != IdleType::NotIdle,
-            breaks_ties: since_v6_6,
+            by_cores: kernel.balances_cores && lb.idle != IdleType::NotIdle,
+            breaks_ties: kernel.takes_last_full_group,
         };
-        let cpus = &self.balance.group_cpus[DomainId(id as u32)];
+        let cpus = &self.balance.group_cpus[id];
         if !removed.is_empty() {
             let in_play = |cpu: &CpuId| !removed.contains(cpu);
             return read_groups(&groups, |i| self.sum_cpus(w, cpus.of(i), in_play));
         }
-        if let Some(llcs) = &self.balance.group_llcs[DomainId(id as u32)] {
+        if let Some(llcs) = &self.balance.group_llcs[id] {
             return read_groups(&groups, |i| self.sum_llcs(w, llcs.of(i)));
         }
         match cpus.one_each() {
@@ -233,12 +239,16 @@ impl<S: Discipline> Fair<S> {
 /// registers.
 #[inline(always)]
 fn read_groups(groups: &Groups, sum: impl Fn(usize) -> GroupStats) -> DomainStats {
-    let (n, own) = (groups.imbalanced.len(), groups.own);
+    let n = groups.imbalanced.len();
+    let own = groups.own;
     let read = |i| update_sg_lb_stats(groups, i, sum(i));
     let local = read(own);
-    let (mut total_load, mut total_capacity) = (local.load, local.capacity);
-    let (mut sum_util, mut crowded) = (local.util, local.crowded_cpus);
-    let (mut busiest, mut highest) = (own, 0);
+    let mut total_load = local.load;
+    let mut total_capacity = local.capacity;
+    let mut sum_util = local.util;
+    let mut crowded = local.crowded_cpus;
+    let mut busiest = own;
+    let mut highest = 0;
     let mut i = own;
     for _ in 1..n {
         i = if i + 1 < n { i + 1 } else { 0 };
@@ -257,12 +267,13 @@ fn read_groups(groups: &Groups, sum: impl Fn(usize) -> GroupStats) -> DomainStat
 /// `update_sg_lb_stats` of group `i`, given the sums over it.
 #[inline(always)]
 fn update_sg_lb_stats(groups: &Groups, i: usize, mut g: GroupStats) -> GroupStats {
+    // `smt_balance`: only an idle CPU outside of that core takes a task from it.
     let several = groups.by_cores && i != groups.own && g.h_nr > 1;
     g.smt_balance = several && groups.domain.groups[i].smt;
     g.tie = if groups.breaks_ties { groups.tie(i) } else { 0 };
-    g.kind = g.classify(groups.domain.imbalance_pct, groups.imbalanced[i]);
+    g.group_type = g.classify(groups.domain.imbalance_pct, groups.imbalanced[i]);
     // Each CPU has a capacity of 1024, so it is their number that divides.
     let avg_load = if g.weight == 1 { g.load } else { g.load / u64::from(g.weight) };
-    g.avg_load = avg_load * u64::from(g.kind == GroupType::Overloaded);
+    g.avg_load = avg_load * u64::from(g.group_type == GroupType::Overloaded);
     g
 }

@@ -10,8 +10,8 @@ mod sums;
 mod swq;
 
 use crate::fair::features::{Features, Tunables};
-use crate::fair::state::{Fair, FairTask};
-use crate::fair::{Cfs, Discipline, Eevdf, Rules};
+use crate::fair::state::FairTask;
+use crate::fair::{Cfs, Discipline, Eevdf, Fair, Rules};
 use sim_core::{Config, EnqueueFlags, LockId, MaskId, Policy, Step, TaskAttr, TaskId, World};
 use std::sync::Arc;
 use test_support::Shape;
@@ -93,7 +93,7 @@ impl<S: Discipline> Rig<S> {
             Step::Lock(lock, _) | Step::TryLock(lock, _) => {
                 assert!(!self.held.contains(&lock), "{lock:?} taken twice by {cpu}");
                 self.held.push(lock);
-                self.w.cpus[CpuId((cpu as usize) as u32)].trylock_ok = true;
+                self.w.cpus[CpuId(cpu)].trylock_ok = true;
                 let n_cpus = self.w.cpus.len() as u32;
                 let n_rqs = self.held.iter().filter(|l| l.0 < n_cpus).count();
                 assert!(n_rqs <= 1, "two runqueue locks: {:?}", self.held);
@@ -136,13 +136,12 @@ impl<S: Discipline> Rig<S> {
 
     /// What `cpu` last failed by at this level.
     pub fn sought(&self, cpu: u32, level: usize) -> &'static str {
-        self.w.sought[CpuId((cpu as usize) as u32)].at_level(level).reason.name
+        self.w.sought[CpuId(cpu)].at_level(level).reason.name
     }
 
     /// A softirq on `cpu`, idle or not at the tick.
     pub fn softirq(&mut self, cpu: u32) -> Vec<Step> {
-        self.fair.balance.paths[CpuId((cpu as usize) as u32)].idle_at_tick =
-            self.w.cpus[CpuId((cpu as usize) as u32)].idle;
+        self.fair.balance.paths[CpuId(cpu)].idle_at_tick = self.w.cpus[CpuId(cpu)].idle;
         let steps = self.drive(cpu, |f, w, first| f.softirq(w, CpuId(cpu), first));
         assert!(self.held.is_empty(), "{:?}", self.held);
         let off = steps.iter().filter(|s| **s == Step::IrqOff).count();

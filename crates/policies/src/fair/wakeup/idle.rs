@@ -1,13 +1,12 @@
-//! The search for an idle CPU near a target: `select_idle_sibling` (spec 5.6, 5.7). SIS_NODE, which
+//! The search for an idle CPU near a target: `select_idle_sibling`. SIS_NODE, which
 //! goes on to other LLCs, is in `node`.
 //!
 //! Reads of the target, the previous and the recently used CPU belong to the fixed cost of a
-//! wake-up; every CPU that a loop looks at beyond them costs time (spec 9.5), returned with the
+//! wake-up; every CPU that a loop looks at beyond them costs time, returned with the
 //! answer.
 
-use super::super::state::PendingChoice;
-use super::super::{Discipline, Fair, reasons};
-use super::update_avg;
+use crate::fair::queue::Discipline;
+use crate::fair::state::{Fair, PendingChoice, reasons};
 use sim_core::{Decision, MaskId, Ns, Reason, TaskId, World};
 use topology::{CpuId, Distance};
 
@@ -19,18 +18,18 @@ pub(super) struct Scan {
     /// Should it find nothing: why.
     ended_by: &'static Reason,
     /// SIS_NODE left out an LLC of the node: why.
-    pub(super) narrowed: Option<&'static Reason>,
+    pub(super) skipped_llc: Option<&'static Reason>,
 }
 
 impl Default for Scan {
     fn default() -> Self {
-        Self { ns: 0, n_cpus: 0, ended_by: reasons::NO_IDLE_IN_LLC, narrowed: None }
+        Self { ns: 0, n_cpus: 0, ended_by: reasons::NO_IDLE_IN_LLC, skipped_llc: None }
     }
 }
 
 impl Scan {
     #[inline]
-    fn look(&mut self, w: &World, cpu: CpuId) {
+    fn read_cpu(&mut self, w: &World, cpu: CpuId) {
         self.ns += w.scan_ns(cpu);
         self.n_cpus += 1;
     }
@@ -46,7 +45,7 @@ impl<S: Discipline> Fair<S> {
         from: &PendingChoice,
     ) -> (CpuId, Ns) {
         w.stat.sis.searches += 1;
-        if let Some(cpu) = self.near_at_hand(w, p, from) {
+        if let Some(cpu) = self.check_nearby(w, p, from) {
             w.note_placed(p, self.why_chosen(w, cpu));
             w.tell(Decision::Searched { task: p, found: Some(cpu), scanned: None });
             return (cpu, 0);
@@ -63,6 +62,7 @@ impl<S: Discipline> Fair<S> {
         let in_llc = self.scan_llc(w, p, from, &mut scan);
         let ended_by = scan.ended_by;
         let found = in_llc.or_else(|| {
+            // SIS_NODE comes after the own LLC in all cases.
             let node = self.features.sis_node;
             node.then(|| self.select_idle_node(w, p, target, &mut scan)).flatten()
         });
@@ -97,18 +97,19 @@ impl<S: Discipline> Fair<S> {
     /// The own LLC had nothing to offer: why none behind another one was taken.
     fn why_not_elsewhere(&self, scan: &Scan) -> &'static Reason {
         match self.features.sis_node {
-            true => scan.narrowed.unwrap_or(reasons::NODE_IN_VAIN),
+            true => scan.skipped_llc.unwrap_or(reasons::NODE_IN_VAIN),
             false => reasons::NO_IDLE_IN_LLC,
         }
     }
 
     /// Steps 1 to 4: the CPUs that come to mind first.
-    fn near_at_hand(&mut self, w: &mut World, p: TaskId, from: &PendingChoice) -> Option<CpuId> {
+    fn check_nearby(&mut self, w: &mut World, p: TaskId, from: &PendingChoice) -> Option<CpuId> {
         let &PendingChoice { prev, target, recent, in_irq, .. } = from;
-        if self.takes_task(w, target) {
+        if self.is_available(w, target) {
             return Some(target);
         }
-        if prev != target && self.topo.share_cache(prev, target) && self.takes_task(w, prev) {
+        // The caches of `prev` are warm, and it is as near as the target.
+        if prev != target && self.topo.share_cache(prev, target) && self.is_available(w, prev) {
             return Some(prev);
         }
         let this = w.this;
@@ -120,11 +121,12 @@ impl<S: Discipline> Fair<S> {
             // A completion by a worker of this CPU, which is about to sleep.
             return Some(prev);
         }
+        // Only a wake-up that has come this far remembers `prev`.
         self.tasks[p].recent_used_cpu = prev;
         let elsewhere = recent != prev && recent != target;
         let near = elsewhere && self.topo.share_cache(recent, target);
-        // The fixed form of the test: v6.4 looks up prev in the mask by mistake (spec 5.6).
-        let hit = near && self.takes_task(w, recent) && w.allowed(p, recent);
+        // The fixed form of the test: v6.4 looks up prev in the mask by mistake.
+        let hit = near && self.is_available(w, recent) && w.allowed(p, recent);
         w.stat.sis.recent_hits += u64::from(hit);
         hit.then_some(recent)
     }
@@ -137,8 +139,10 @@ impl<S: Discipline> Fair<S> {
         from: &PendingChoice,
         scan: &mut Scan,
     ) -> Option<CpuId> {
-        let (prev, target) = (from.prev, from.target);
+        let prev = from.prev;
+        let target = from.target;
         let idle_cores = self.test_idle_cores(target);
+        // Without an idle core in sight a sibling of `prev` shares its L1 and L2 with the task.
         if self.topo.smt && !idle_cores && self.topo.share_cache(prev, target) {
             let sibling = self.select_idle_smt(w, p, prev, scan);
             if sibling.is_some() {
@@ -150,32 +154,16 @@ impl<S: Discipline> Fair<S> {
 
     /// `available_idle_cpu() || sched_idle_cpu()`: a task put there runs at once.
     #[inline]
-    fn takes_task(&self, w: &World, cpu: CpuId) -> bool {
+    fn is_available(&self, w: &World, cpu: CpuId) -> bool {
         w.cpus[cpu].idle || self.sched_idle_cpu(w, cpu)
-    }
-
-    /// `sched_idle_cpu`: only SCHED_IDLE tasks are there.
-    #[inline]
-    pub(crate) fn sched_idle_cpu(&self, w: &World, cpu: CpuId) -> bool {
-        if !self.sched_idle_used {
-            return false;
-        }
-        let nr_running = w.cpus[cpu].nr_running;
-        nr_running > 0 && nr_running == self.rqs[cpu].idle_h_nr_running
-    }
-
-    /// `test_idle_cores`: some core behind the CPU's LLC may be idle.
-    #[inline]
-    pub(super) fn test_idle_cores(&self, cpu: CpuId) -> bool {
-        self.topo.smt && self.llcs[self.topo.llc[cpu] as usize].has_idle_cores
     }
 
     /// `select_idle_smt`: an idle sibling thread of `prev`.
     fn select_idle_smt(&self, w: &World, p: TaskId, prev: CpuId, scan: &mut Scan) -> Option<CpuId> {
         let siblings = self.topo.smt_mask(prev).iter().copied();
         siblings.filter(|c| *c != prev && w.allowed(p, *c)).find(|c| {
-            scan.look(w, *c);
-            self.takes_task(w, *c)
+            scan.read_cpu(w, *c);
+            self.is_available(w, *c)
         })
     }
 
@@ -193,6 +181,7 @@ impl<S: Discipline> Fair<S> {
         let timed = self.features.sis_prop && !idle_cores;
         let mut budget = u64::MAX;
         if timed {
+            // SIS_PROP: a scan for CPUs has a budget, one for cores has none.
             budget = self.sis_prop_budget(w, target)?;
         }
         if self.features.sis_util {
@@ -207,6 +196,8 @@ impl<S: Discipline> Fair<S> {
         let found = if idle_cores {
             let found = self.scan_cores(w, p, target, scan);
             found.unwrap_or_else(|fallback| {
+                // The whole LLC was searched: no wake-up needs to look for a core until one goes
+                // idle.
                 self.llcs[llc].has_idle_cores = false;
                 fallback
             })
@@ -233,6 +224,7 @@ impl<S: Discipline> Fair<S> {
         budget: u64,
         scan: &mut Scan,
     ) -> Option<Option<CpuId>> {
+        // The bitset of idle CPUs gives the same answer as a look at each CPU.
         if w.tasks[p].attr.allowed == MaskId::ALL && !self.sched_idle_used {
             return self.scan_idle_cpus(w, target, budget, scan);
         }
@@ -251,12 +243,13 @@ impl<S: Discipline> Fair<S> {
             if !w.allowed(p, cpu) {
                 continue;
             }
+            // A CPU that the task may not use costs neither time nor budget.
             budget -= 1;
             if budget == 0 {
                 return None;
             }
-            scan.look(w, cpu);
-            if self.takes_task(w, cpu) {
+            scan.read_cpu(w, cpu);
+            if self.is_available(w, cpu) {
                 return Some(Some(cpu));
             }
         }
@@ -301,7 +294,8 @@ impl<S: Discipline> Fair<S> {
     /// Which CPU of the target's LLC a scan looks at as its first, second, …: that of `cpu`.
     #[inline]
     fn scan_pos(&self, target: CpuId, cpu: CpuId) -> u64 {
-        let (first, at) = (self.topo.llc_pos[target] + 1, self.topo.llc_pos[cpu]);
+        let first = self.topo.llc_pos[target] + 1;
+        let at = self.topo.llc_pos[cpu];
         if at >= first {
             return u64::from(at - first + 1);
         }
@@ -334,6 +328,7 @@ impl<S: Discipline> Fair<S> {
         for i in start..start + n {
             let cpu = self.topo.llc_cpus[llc][if i < n { i } else { i - n }];
             let core = self.topo.core[cpu] as usize;
+            // A core is looked at once per scan, from the first of its threads that the scan meets.
             if self.topo.core_seen[core] == this_scan || !w.allowed(p, cpu) {
                 continue;
             }
@@ -356,7 +351,7 @@ impl<S: Discipline> Fair<S> {
     ) -> bool {
         let mut all_idle = true;
         for &cpu in &self.topo.core_cpus[core] {
-            scan.look(w, cpu);
+            scan.read_cpu(w, cpu);
             if w.cpus[cpu].idle {
                 if fallback.is_none() && w.allowed(p, cpu) {
                     *fallback = Some(cpu);
@@ -364,6 +359,7 @@ impl<S: Discipline> Fair<S> {
                 continue;
             }
             all_idle = false;
+            // A busy thread is seen and an idle CPU is known: the rest of the core adds nothing.
             if fallback.is_some() {
                 break;
             }
@@ -399,6 +395,7 @@ impl<S: Discipline> Fair<S> {
             return;
         };
         let rq = &mut self.rqs[this];
+        // The time of the scan is taken from what later scans may use.
         rq.wake_avg_idle = rq.wake_avg_idle.saturating_sub(elapsed);
         update_avg(&mut self.sds[this][level as usize].avg_scan_cost, elapsed);
     }
@@ -406,7 +403,8 @@ impl<S: Discipline> Fair<S> {
 
 /// The first CPU of both sets after `cpu`, around to itself.
 fn next_common(a: &[u64], b: &[u64], cpu: CpuId) -> Option<CpuId> {
-    let (start, n) = (cpu.idx() / 64, a.len());
+    let start = cpu.idx() / 64;
+    let n = a.len();
     let above = !1 << (cpu.idx() % 64);
     for i in 0..=n {
         let at = if start + i < n { start + i } else { start + i - n };
@@ -425,4 +423,10 @@ fn next_common(a: &[u64], b: &[u64], cpu: CpuId) -> Option<CpuId> {
 
 fn is_per_cpu_kthread(w: &World, p: TaskId) -> bool {
     p.is_task() && w.tasks[p].is_per_cpu_kthread()
+}
+
+/// Running average with weight 1/8 (`update_avg`).
+pub(crate) fn update_avg(avg: &mut Ns, sample: Ns) {
+    let diff = sample as i64 - *avg as i64;
+    *avg = (*avg as i64 + diff / 8) as Ns;
 }

@@ -9,8 +9,9 @@
 //!   as well; here it bounds the search only. As there, an LLC without a neighbor has no such
 //!   domain, and the search takes the next one, the node.
 
-use super::super::{Discipline, Fair, reasons};
 use super::idle::Scan;
+use crate::fair::queue::Discipline;
+use crate::fair::state::{Fair, reasons};
 use sim_core::{TaskId, World};
 use std::ops::Range;
 use topology::{CpuId, SdFlags};
@@ -37,9 +38,10 @@ impl<S: Discipline> Fair<S> {
         if parent.flags.has(SdFlags::NUMA) {
             return None;
         }
-        let (own, n) = (link.own_group as usize, parent.groups.len());
+        let own = link.own_group as usize;
+        let n = parent.groups.len();
         let range = searched(own, n, self.features.sis_node_topoext);
-        scan.narrowed = (range.len() < n).then_some(reasons::NODE_PAIR);
+        scan.skipped_llc = (range.len() < n).then_some(reasons::NODE_PAIR);
         let place = |i: usize| range.start + (own - range.start + i) % range.len();
         let mut left = self.tunables.sis_node_limit;
         for group in (0..range.len()).map(|i| &parent.groups[place(i)]) {
@@ -55,7 +57,7 @@ impl<S: Discipline> Fair<S> {
                 continue;
             }
             if left == Some(0) {
-                scan.narrowed = Some(reasons::NODE_LIMIT);
+                scan.skipped_llc = Some(reasons::NODE_LIMIT);
                 return None;
             }
             left = left.map(|n| n - 1);

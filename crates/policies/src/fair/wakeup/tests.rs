@@ -1,8 +1,9 @@
-//! wake_wide, wake_affine, the idle search and SIS_NODE: T5.2-T5.7, T6.1-T6.4.
+//! wake_wide, wake_affine, the idle search and SIS_NODE.
 
-use super::super::features::Features;
-use super::super::testing::{RYZEN, Rig};
 use super::*;
+use crate::fair::features::Features;
+use crate::fair::nr_idle_scan;
+use crate::fair::testing::{RYZEN, Rig};
 use test_support::{Random, Shape};
 use topology::CpuSet;
 
@@ -106,7 +107,7 @@ fn flips_are_counted_and_halved_every_second() {
     assert_eq!(rig.f.rqs[rig.w.this].idle_wakee.flips, 1);
 }
 
-/// wake_affine from CPU 0 to CPU 1 with the loads of spec 5.5.2; true: this CPU.
+/// wake_affine from CPU 0 to CPU 1 with given loads; true: this CPU.
 fn affine(sync: bool, nr_here: u32, load_here: u64, load_prev: u64) -> bool {
     let mut rig = rig_with_idle(RYZEN, Features::default(), &[]);
     let [waker, p] = [0; 2].map(|_| rig.new_task(0, 0));

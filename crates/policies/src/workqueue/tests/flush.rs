@@ -1,5 +1,5 @@
-//! The promise of a flush, told in the order of events: all that was queued before it began has been
-//! executed when it ends.
+//! The promise of a flush, told in the order of events: all that was queued before it began has
+//! been executed when it ends.
 
 use super::{Do, Event, MS, Rig, US, burst, items, run, starts, unbound};
 use crate::workqueue::{Kind, Scope, WqSpec};

@@ -1,4 +1,4 @@
-//! I19 over random workqueues, items and drivers: each item runs exactly once per queueing, never
+//! Random workqueues, items and drivers: each item runs exactly once per queueing, never
 //! beside itself; nothing is lost, no flush returns early or never, strict workers stay at home.
 
 use super::flush::check_flushes;

@@ -37,7 +37,7 @@ fn checked<S: Ops, W: Program>(
     let mut sim = simulate(machine, Config::default(), policy, program, NoObserver);
     let end = run_checked(&mut sim, until, |sim| {
         sim.policy.check(&sim.w)?;
-        match sim.policy.wasted(&sim.w) {
+        match sim.policy.waits_beside_idle_cpu(&sim.w) {
             Some((p, cpu)) if conserves => Err(format!("{p:?} waits and {cpu} idles")),
             _ => Ok(()),
         }

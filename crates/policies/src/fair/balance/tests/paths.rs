@@ -1,6 +1,7 @@
-//! Whole paths on hand-made worlds: newidle, periodic, nohz, active push, fork (spec 8.9, 8.11).
+//! Whole paths on hand-made worlds: newidle, periodic, nohz, active push, fork.
 
 use super::*;
+use crate::fair::balance::slow_path::Without;
 use sim_core::{SchedAttr, SchedPolicy, StopWork};
 
 const MS: u64 = 1_000_000;
@@ -156,7 +157,6 @@ fn forty<S: Discipline>(mut rig: Rig<S>, hot_first: bool) -> (usize, usize) {
     (at, locks_of(&steps, 1))
 }
 
-/// T8.5
 #[test]
 fn forty_pinned_tasks_take_63_looks_in_two_holds() {
     assert_eq!(forty(Rig::desktop(), false), (63 % 40, 2));
@@ -165,7 +165,6 @@ fn forty_pinned_tasks_take_63_looks_in_two_holds() {
     assert_eq!(forty(Rig::desktop_with(Rules::V6_6), true), (32, 1));
 }
 
-/// T8.5
 #[test]
 fn later_kernels_look_at_32_of_forty_pinned_tasks() {
     for rules in [Rules::V6_12, Rules::V6_18] {
@@ -345,7 +344,7 @@ fn fork_goes_to_the_idle_llc_and_an_idle_core() {
     let mut rig = Rig::desktop();
     for c in 0..4 {
         rig.running(c, MaskId::ALL);
-        rig.fair.rqs[CpuId((c as usize) as u32)].avg.util_avg = 1024;
+        rig.fair.rqs[CpuId(c)].avg.util_avg = 1024;
         rig.fair.publish(CpuId(c));
     }
     let child = rig.w.new_task(TaskAttr::default());
@@ -354,12 +353,12 @@ fn fork_goes_to_the_idle_llc_and_an_idle_core() {
     rig.w.this = CpuId(0);
     let fork = SdFlags::BALANCE_FORK;
     let (here, top) = (CpuId(0), 2);
-    let (cpu, ns) = rig.fair.find_idlest_cpu(&mut rig.w, child, here, here, top, fork);
+    let (cpu, ns) = rig.fair.find_idlest_cpu(&mut rig.w, child, here, top, fork);
     assert!((8..16).contains(&cpu.0) || cpu.0 >= 24, "{cpu}");
     assert!(ns > 0);
     let mask = rig.w.mask(CpuSet::of(32, [CpuId(5), CpuId(0)]));
     rig.w.tasks[child].attr.allowed = mask;
-    let (cpu, _) = rig.fair.find_idlest_cpu(&mut rig.w, child, here, here, top, fork);
+    let (cpu, _) = rig.fair.find_idlest_cpu(&mut rig.w, child, here, top, fork);
     assert_eq!(cpu, CpuId(5));
 }
 
@@ -375,7 +374,9 @@ fn the_slow_path_leaves_out_what_the_task_itself_contributes() {
     rig.fair.publish(CpuId(0));
     let smt = rig.w.machine.domains.chains[CpuId(0)][0];
     let stats = |rig: &Rig, p: TaskId| {
-        let g = rig.fair.wakeup_stats(&rig.w, smt.domain, smt.own_group as usize, p);
+        let without = Without { task: p, h_load: rig.fair.task_load(p) };
+        let own = smt.own_group as usize;
+        let g = rig.fair.wakeup_stats(&rig.w, smt.domain, own, &without);
         (g.load, g.util, g.nr, g.idle_cpus)
     };
     assert_eq!(stats(&rig, p), (0, 0, 0, 1));

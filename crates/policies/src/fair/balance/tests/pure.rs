@@ -1,10 +1,14 @@
-//! The arithmetic: intervals, costs, classification, imbalance (spec 8.3.1, 8.4, 8.6).
+//! The arithmetic: intervals, costs, classification, imbalance.
 
 use crate::fair::balance::decide::*;
 use crate::fair::balance::slow_path::idle_rank;
+use crate::fair::balance::softirq::sd_balance_interval;
 use crate::fair::balance::stats::*;
-use crate::fair::balance::*;
+use crate::fair::state::balance::max_load_balance_interval;
+use crate::fair::state::lb_env::*;
+use crate::fair::state::load::avg_idle_after;
 use proptest::prelude::*;
+use sim_core::IdleType;
 
 #[test]
 fn intervals_at_250_hz_are_those_of_spec_8_4() {
@@ -44,10 +48,10 @@ fn newidle_costs_decay_by_one_percent_a_second() {
         newidle_success: 0,
         newidle_ratio: 0,
     };
-    assert!(!update_newidle_cost(&mut sd, 100_000, 10, 250));
-    assert!(!update_newidle_cost(&mut sd, 0, 260, 250));
+    assert!(!sd.update_newidle_cost(100_000, 10, 250));
+    assert!(!sd.update_newidle_cost(0, 260, 250));
     for i in 1..=5 {
-        assert!(update_newidle_cost(&mut sd, 0, 10 + 251 * i, 250));
+        assert!(sd.update_newidle_cost(0, 10 + 251 * i, 250));
     }
     assert_eq!(sd.max_newidle_lb_cost, 94_274);
 }
@@ -81,7 +85,7 @@ fn groups_are_classified_as_in_the_table() {
     assert_eq!(kind(waiting, false), GroupType::Overloaded);
 }
 
-/// The types in the order of spec 8.6.3, one question after the other.
+/// The types in the order of `group_classify`, one question after the other.
 fn classify_slowly(g: &GroupStats, pct: u64, imbalanced: bool) -> GroupType {
     let starved = g.capacity * pct < g.runnable * 100;
     if g.nr > g.weight && (g.capacity * 100 < g.util * pct || starved) {
@@ -107,12 +111,12 @@ fn is_busier(g: &GroupStats, best: Option<&GroupStats>, best_yields: bool) -> bo
         // The initial candidate is an empty has_spare group with endless idle CPUs.
         return true;
     };
-    if g.kind != best.kind {
-        return g.kind > best.kind;
+    if g.group_type != best.group_type {
+        return g.group_type > best.group_type;
     }
     let has_spare =
         g.idle_cpus < best.idle_cpus || (g.idle_cpus == best.idle_cpus && g.nr > best.nr);
-    match g.kind {
+    match g.group_type {
         GroupType::Overloaded => g.avg_load > best.avg_load,
         GroupType::FullyBusy => best_yields,
         GroupType::SmtBalance => (g.idle_cpus != 0 || best.idle_cpus != 0) && has_spare,
@@ -126,10 +130,10 @@ fn is_idler(g: &GroupStats, best: Option<&GroupStats>) -> bool {
     let Some(best) = best else {
         return true;
     };
-    if g.kind != best.kind {
-        return g.kind < best.kind;
+    if g.group_type != best.group_type {
+        return g.group_type < best.group_type;
     }
-    match g.kind {
+    match g.group_type {
         GroupType::Overloaded | GroupType::FullyBusy => g.avg_load < best.avg_load,
         GroupType::Imbalanced | GroupType::SmtBalance => false,
         GroupType::HasSpare => {
@@ -142,7 +146,7 @@ fn is_idler(g: &GroupStats, best: Option<&GroupStats>) -> bool {
 #[test]
 fn a_source_below_the_average_gives_what_there_is_room_for() {
     let overloaded = |avg_load| GroupStats {
-        kind: GroupType::Overloaded,
+        group_type: GroupType::Overloaded,
         avg_load,
         ..group(6, 8, 0, 6 * 1024, 6 * avg_load)
     };
@@ -164,8 +168,8 @@ fn a_source_below_the_average_gives_what_there_is_room_for() {
     };
     let imbalance =
         |busiest| calculate_imbalance(&s, &s.local, &overloaded(busiest), &d, IdleType::NewlyIdle);
-    assert_eq!(imbalance(300), (Migrate::Load, 200 * 6));
-    assert_eq!(imbalance(450), (Migrate::Load, 50 * 6));
+    assert_eq!(imbalance(300), (MigrationType::Load, 200 * 6));
+    assert_eq!(imbalance(450), (MigrationType::Load, 50 * 6));
 }
 
 /// A group of a size, with more or fewer tasks and load.
@@ -195,9 +199,9 @@ proptest! {
             if breaks_ties {
                 g.tie = if smt { 12 } else { i as u32 };
             }
-            g.kind = g.classify(117, imbalanced);
-            prop_assert_eq!(g.kind, classify_slowly(&g, 117, imbalanced));
-            g.avg_load = if g.kind == GroupType::Overloaded { g.load } else { 0 };
+            g.group_type = g.classify(117, imbalanced);
+            prop_assert_eq!(g.group_type, classify_slowly(&g, 117, imbalanced));
+            g.avg_load = if g.group_type == GroupType::Overloaded { g.load } else { 0 };
             let is_busier = is_busier(&g, best.as_ref(), best_yields);
             prop_assert_eq!(g.rank() > highest, is_busier, "{:?} after {:?}", g, best);
             if is_busier {
@@ -213,8 +217,8 @@ proptest! {
     fn the_idlest_group_has_the_lowest_rank(groups in prop::collection::vec(any_group(), 1..12)) {
         let (mut best, mut lowest) = (None::<GroupStats>, u64::MAX);
         for (mut g, _, imbalanced) in groups {
-            g.kind = g.classify(117, imbalanced);
-            let is_full = matches!(g.kind, GroupType::FullyBusy | GroupType::Overloaded);
+            g.group_type = g.classify(117, imbalanced);
+            let is_full = matches!(g.group_type, GroupType::FullyBusy | GroupType::Overloaded);
             g.avg_load = if is_full { g.load } else { 0 };
             let is_idler = is_idler(&g, best.as_ref());
             prop_assert_eq!(idle_rank(&g) < lowest, is_idler, "{:?} after {:?}", g, best);
@@ -239,10 +243,10 @@ fn decide(
     busiest: GroupStats,
     d: &DomainFacts,
     idle: IdleType,
-) -> Option<(Migrate, i64)> {
+) -> Option<(MigrationType, i64)> {
     let classify = |mut g: GroupStats| {
-        g.kind = g.classify(d.imbalance_pct, false);
-        if g.kind == GroupType::Overloaded {
+        g.group_type = g.classify(d.imbalance_pct, false);
+        if g.group_type == GroupType::Overloaded {
             g.avg_load = g.load * 1024 / g.capacity;
         }
         g
@@ -263,7 +267,7 @@ fn decide(
 fn e1_three_tasks_against_an_idle_llc_move_one() {
     let (local, busiest) = (group(16, 0, 16, 0, 0), group(16, 3, 13, 3000, 3072));
     let moved = decide(local, busiest, &DIE, IdleType::Idle);
-    assert_eq!(moved, Some((Migrate::Task, 1)));
+    assert_eq!(moved, Some((MigrationType::Task, 1)));
 }
 
 #[test]
@@ -271,7 +275,7 @@ fn e4_an_overloaded_llc_gives_utilization() {
     let full = 16 * 1024;
     let (local, busiest) = (group(16, 0, 16, 0, 0), group(16, 17, 0, full, 17 * 1024));
     let moved = decide(local, busiest, &DIE, IdleType::NewlyIdle);
-    assert_eq!(moved, Some((Migrate::Util, full as i64)));
+    assert_eq!(moved, Some((MigrationType::Util, full as i64)));
 }
 
 #[test]
@@ -283,7 +287,7 @@ fn seventeen_percent_of_imbalance_are_tolerated() {
     };
     assert_eq!(with(3072 * 117 / 100), None);
     // Averages 1536 and 2048, total 1792: both ends are 256 away from it.
-    assert_eq!(with(4096), Some((Migrate::Load, 512)));
+    assert_eq!(with(4096), Some((MigrationType::Load, 512)));
 }
 
 #[test]
@@ -295,7 +299,7 @@ fn a_busy_cpu_leaves_small_differences_alone() {
     let empty = group(4, 0, 4, 0, 0);
     let busiest = group(4, 4, 0, 4000, 0);
     let moved = decide(empty, busiest, &mc, IdleType::Idle);
-    assert_eq!(moved, Some((Migrate::Task, 2)));
+    assert_eq!(moved, Some((MigrationType::Task, 2)));
 }
 
 #[test]
@@ -305,5 +309,5 @@ fn numa_tolerates_a_difference_of_two_while_nearly_empty() {
     let local = group(40, 0, 40, 0, 0);
     assert_eq!(decide(local, busiest(2, 38), &numa, IdleType::Idle), None);
     let moved = decide(local, busiest(4, 36), &numa, IdleType::Idle);
-    assert_eq!(moved, Some((Migrate::Task, 2)));
+    assert_eq!(moved, Some((MigrationType::Task, 2)));
 }

@@ -1,4 +1,4 @@
-//! SHARED_RUNQ, versions 2 to 4 (spec 7.3 to 7.5, 7.8).
+//! SHARED_RUNQ, versions 2 to 4.
 
 use super::*;
 use crate::fair::shared_runq::{SharedRunq, Version};
@@ -41,12 +41,12 @@ fn waiting(rig: &mut Rig, cpu: u32) -> TaskId {
 
 /// Balancing is too dear for `cpu`.
 fn close_the_gate(rig: &mut Rig, cpu: u32) {
-    rig.fair.rqs[CpuId((cpu as usize) as u32)].avg_idle = 0;
-    let levels = rig.fair.sds[CpuId((cpu as usize) as u32)].iter_mut();
+    rig.fair.rqs[CpuId(cpu)].avg_idle = 0;
+    let levels = rig.fair.sds[CpuId(cpu)].iter_mut();
     levels.for_each(|sd| sd.max_newidle_lb_cost = 1_000_000);
 }
 
-/// T7.1: who is queued, by version: `(wakeup, migrated)` and whether the runqueue was empty.
+/// Which tasks are queued, by version: `(wakeup, migrated)` and whether the runqueue was empty.
 #[test]
 fn the_truth_table_of_enqueue() {
     let stays = (true, false);
@@ -125,7 +125,7 @@ fn a_change_of_attributes_queues_anew() {
     assert_eq!(carry_out(&mut rig, 0, hook), [sites::TTWU_ENQUEUE]);
 }
 
-/// T7.3 since version 2: a head that may not run here stays, and hides who is behind it; the other
+/// Since version 2 a head that may not run here stays, and hides the tasks behind it; the other
 /// shards are looked at.
 #[test]
 fn a_head_that_may_not_run_here_blocks_its_shard() {
@@ -187,7 +187,7 @@ fn a_lost_task_costs_a_second_pull_at_most() {
             rig.w.this = CpuId(cpu);
             let hook = Some(rig.fair.swq_nested(CpuId(cpu), p, sites::TTWU_ENQUEUE, 0));
             carry_out(rig, cpu, hook);
-            rig.w.cpus[CpuId((cpu as usize) as u32)].curr = p;
+            rig.w.cpus[CpuId(cpu)].curr = p;
             rig.w.tasks[p].on_cpu = true;
         };
         let prev = rig.w.new_task(TaskAttr::default());
@@ -203,7 +203,7 @@ fn a_lost_task_costs_a_second_pull_at_most() {
     }
 }
 
-/// T7.8: the pull of version 4 does not heed avg_idle, but `rd.overload`; versions 2 and 3 heed
+/// The pull of version 4 does not heed avg_idle, but `rd.overload`; versions 2 and 3 heed
 /// neither.
 #[test]
 fn version_4_asks_the_queue_only_where_the_machine_is_overloaded() {
@@ -225,8 +225,8 @@ fn version_4_asks_the_queue_only_where_the_machine_is_overloaded() {
     }
 }
 
-/// Version 3 compares avg_idle with the cost of the first level above the LLC, version 4 with that of
-/// the lowest, and does not balance below the LLC's border.
+/// Version 3 compares avg_idle with the cost of the first level above the LLC, version 4 with that
+/// of the lowest, and does not balance below the LLC's border.
 #[test]
 fn balance_goes_on_where_the_queue_ends() {
     for (version, dear_level, goes_on) in
@@ -242,7 +242,8 @@ fn balance_goes_on_where_the_queue_ends() {
     }
     let mut rig = rig(Version::V4);
     rig.fair.overload = true;
-    // Two that wait on a neighbor, but on no shared queue: they stay; a task of the other LLC comes.
+    // Two that wait on a neighbor, but on no shared queue: they stay; a task of the other LLC
+    // comes.
     rig.running(0, MaskId::ALL);
     let near = [rig.queued(0, 1, MaskId::ALL), rig.queued(0, 1, MaskId::ALL)];
     rig.newidle(1, TaskId::IDLE);
@@ -331,7 +332,7 @@ fn behind_the_stopper_there_is_one_pull() {
         let mut rig = rig(version);
         for cpu in [0, 2] {
             let p = waiting(&mut rig, cpu);
-            rig.w.cpus[CpuId((cpu as usize) as u32)].curr = p;
+            rig.w.cpus[CpuId(cpu)].curr = p;
             rig.w.tasks[p].on_cpu = true;
         }
         rig.newidle(1, TaskId::STOP);
@@ -340,8 +341,8 @@ fn behind_the_stopper_there_is_one_pull() {
     }
 }
 
-/// Where nothing is popped, version 3 sets the stamp after the pull, and its walk begins at the bottom
-/// all the same.
+/// Where nothing is popped, version 3 sets the stamp after the pull, and its walk begins at the
+/// bottom all the same.
 #[test]
 fn version_3_walks_all_levels_after_a_pull_in_vain() {
     let mut rig = rig(Version::V3);

@@ -1,5 +1,5 @@
 //! Many CPUs balance at once, their steps interleaved at random, with real lock ownership: nothing
-//! deadlocks, no task is lost, none leaves its affinity (T8.8), no CPU holds two runqueue locks; and
+//! deadlocks, no task is lost, none leaves its affinity, no CPU holds two runqueue locks; and
 //! the sums that are kept stay those of the runqueues.
 
 use super::*;

@@ -1,10 +1,11 @@
 //! The slow, obvious twin of what groups are summed up from: each runqueue read for itself.
 
 use super::*;
-use crate::fair::balance::IdleType;
-use crate::fair::balance::pass::LoadBalance;
+use crate::fair::balance::slow_path::Without;
 use crate::fair::balance::stats::{GroupStats, GroupType};
-use crate::fair::pelt::DETACHED;
+use crate::fair::state::lb_env::LoadBalance;
+use crate::fair::state::pelt::DETACHED;
+use sim_core::IdleType;
 use topology::{DomainId, Group};
 
 type Sums = [u64; 7];
@@ -47,7 +48,8 @@ pub(super) fn check(rig: &Rig, p: TaskId) {
         for (i, group) in domain.groups.iter().enumerate() {
             let kept = of(&rig.fair.sum_group(&rig.w, id, i));
             assert_eq!(kept, plain(rig, group, None), "group {i} of {id:?}");
-            let without = of(&rig.fair.wakeup_stats(&rig.w, id, i, p));
+            let without = Without { task: p, h_load: rig.fair.task_load(p) };
+            let without = of(&rig.fair.wakeup_stats(&rig.w, id, i, &without));
             assert_eq!(without, plain(rig, group, Some(p)), "{i} of {id:?} without {p:?}");
         }
     }
@@ -58,7 +60,7 @@ fn busiest_of_equals<S: Discipline>(mut rig: Rig<S>, cpu: usize, level: usize) -
     let link = rig.w.machine.domains.chains[CpuId(cpu as u32)][level];
     for cpu in 0..rig.w.cpus.len() as u32 {
         rig.running(cpu, MaskId::ALL);
-        rig.fair.rqs[CpuId((cpu as usize) as u32)].avg.util_avg = 1024;
+        rig.fair.rqs[CpuId(cpu)].avg.util_avg = 1024;
         rig.fair.publish(CpuId(cpu));
     }
     let lb = LoadBalance {
@@ -69,7 +71,7 @@ fn busiest_of_equals<S: Discipline>(mut rig: Rig<S>, cpu: usize, level: usize) -
     };
     let stats = rig.fair.update_sd_lb_stats(&rig.w, &lb, &[]);
     let (group, busiest) = stats.busiest?;
-    assert_eq!(busiest.kind, GroupType::FullyBusy);
+    assert_eq!(busiest.group_type, GroupType::FullyBusy);
     Some(group)
 }
 

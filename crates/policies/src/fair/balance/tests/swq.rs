@@ -1,8 +1,7 @@
-//! The shared wakequeue (spec 7.1, 7.8).
+//! The shared wakequeue.
 
 use super::*;
-use crate::fair::reasons;
-use crate::fair::sites;
+use crate::fair::state::{reasons, sites};
 use crate::moves;
 use sim_core::Site;
 
@@ -91,7 +90,7 @@ fn a_task_that_runs_by_then_is_lost_from_the_queue() {
     assert_eq!(rig.fair.tasks[p].swq_cpu, CpuId(0));
 }
 
-/// T7.3 and T7.9, version 1: the popped task is neither moved nor put back, and there is no second
+/// Version 1: the popped task is neither moved nor put back, and there is no second
 /// look at the queue.
 #[test]
 fn a_head_that_may_not_run_here_is_dropped() {

@@ -1,0 +1,309 @@
+//! The class as the mechanism sees it: `impl Policy for Ext`.
+
+use super::cx::Cx;
+use super::dispatch::DSQ_LOCK;
+use super::ops::Ops;
+use super::reasons;
+use super::state::{Ext, Place, SLICE_INF, weight};
+use super::types::{Dsq, Insert, Wake, Wanted};
+use sim_core::{
+    Choice, DequeueFlags, EnqueueFlags, Hook, MaskId, NEVER, Nested, Ns, PathGroup, Policy,
+    SchedAttr, SelectKind, Stack, Step, TaskId, Within, World,
+};
+use topology::CpuId;
+
+/// [`Nested::op`]: insert into a dispatch queue.
+const INSERT: u8 = 0;
+/// [`Nested::op`]: take off it.
+const REMOVE: u8 = 1;
+
+impl<S: Ops> Ext<S> {
+    /// Puts a task on the local queue, or asks for the lock of another; `cpu`'s runqueue lock is
+    /// held.
+    fn carry_out(&mut self, w: &mut World, p: TaskId) -> Hook {
+        let wanted = self.state.tasks[p].wanted?;
+        match self.state.locked_queue(w, p, wanted.to) {
+            None => {
+                w.note_placed(p, reasons::LOCAL);
+                self.state.tasks[p].wanted = None;
+                self.state.insert_local(w, p, wanted);
+                None
+            }
+            Some(id) => {
+                w.note_placed(p, reasons::DISPATCH_QUEUE);
+                let lock = self.state.dsq(id).lock;
+                Some(Nested { lock, site: DSQ_LOCK, task: p, op: INSERT })
+            }
+        }
+    }
+
+    /// `do_enqueue_task`
+    fn enqueue(&mut self, w: &mut World, p: TaskId, flags: EnqueueFlags) -> Hook {
+        if self.state.tasks[p].wanted.is_none() {
+            let t = &mut self.state.tasks[p];
+            (t.place, t.n_enqueued) = (Place::Kept, t.n_enqueued + 1);
+            w.note_placed(p, reasons::KEPT);
+            self.ops.enqueue(&mut Cx::new(w, &mut self.state), p, flags);
+        }
+        self.carry_out(w, p)
+    }
+
+    /// `put_prev_task_scx`: a task that would go on makes room.
+    fn put_prev(&mut self, w: &mut World, cpu: CpuId, prev: TaskId) -> Hook {
+        self.state.update_curr(w, cpu);
+        self.ops.stopping(&mut Cx::new(w, &mut self.state), prev, true);
+        let slice = self.state.tasks[prev].slice;
+        if slice > 0 {
+            let flags = Insert { head: true, ..Insert::default() };
+            let wanted = Wanted { to: Dsq::Local, slice, vtime: None, flags };
+            self.state.insert_local(w, prev, wanted);
+            return None;
+        }
+        self.enqueue(w, prev, EnqueueFlags::default())
+    }
+
+    fn set_idle(&mut self, w: &mut World, cpu: CpuId, idle: bool) {
+        self.state.idle.update(w, cpu, idle);
+        self.ops.update_idle(&mut Cx::new(w, &mut self.state), cpu, idle);
+    }
+}
+
+impl<S: Ops> Policy for Ext<S> {
+    fn init(&mut self, w: &mut World) {
+        // Its tasks never use the wake list, unless a scheduler asks for it (6.18 only).
+        w.config.ttwu_queue = false;
+        self.state.init(w);
+        self.ops.init(&mut Cx::new(w, &mut self.state));
+    }
+
+    fn task_fork(&mut self, w: &mut World, p: TaskId, parent: Option<TaskId>) {
+        self.state.add_task(w, p);
+        let weight = self.state.tasks[p].weight;
+        let cx = &mut Cx::new(w, &mut self.state);
+        self.ops.init_task(cx, p, parent);
+        self.ops.enable(cx, p);
+        self.ops.set_weight(cx, p, weight);
+    }
+
+    fn task_dead(&mut self, w: &mut World, p: TaskId) {
+        let cx = &mut Cx::new(w, &mut self.state);
+        self.ops.disable(cx, p);
+        self.ops.exit_task(cx, p);
+    }
+
+    fn select_task_rq(&mut self, w: &mut World, p: TaskId, kind: SelectKind) -> Choice {
+        let t = &w.tasks[p];
+        let (prev, wake) = match kind {
+            SelectKind::Wake { sync, .. } => (t.wake_cpu, Wake { sync, fork: false }),
+            SelectKind::Fork => (t.cpu, Wake { sync: false, fork: true }),
+            SelectKind::Exec => return Choice { cpu: t.cpu, scan_ns: 0 },
+        };
+        let cpu = self.ops.select_cpu(&mut Cx::new(w, &mut self.state), p, prev, wake);
+        // Looking at the masks was charged to the next step.
+        Choice { cpu, scan_ns: 0 }
+    }
+
+    fn enqueue_task(&mut self, w: &mut World, _cpu: CpuId, p: TaskId, flags: EnqueueFlags) -> Hook {
+        if flags.wakeup || flags.initial {
+            self.ops.runnable(&mut Cx::new(w, &mut self.state), p, flags);
+        }
+        self.enqueue(w, p, flags)
+    }
+
+    fn dequeue_task(&mut self, w: &mut World, cpu: CpuId, p: TaskId, flags: DequeueFlags) -> Hook {
+        if flags.sleep {
+            self.state.update_curr(w, cpu);
+            let cx = &mut Cx::new(w, &mut self.state);
+            self.ops.stopping(cx, p, false);
+            self.ops.quiescent(cx, p);
+            return None;
+        }
+        match self.state.tasks[p].place {
+            Place::Dsq(id) => {
+                let lock = self.state.dsq(id).lock;
+                Some(Nested { lock, site: DSQ_LOCK, task: p, op: REMOVE })
+            }
+            Place::Kept => {
+                self.state.tasks[p].place = Place::Off;
+                self.ops.dequeue(&mut Cx::new(w, &mut self.state), p);
+                None
+            }
+            _ => {
+                self.state.remove(w, p);
+                None
+            }
+        }
+    }
+
+    fn nested_hold(&self, w: &World, _cpu: CpuId, n: Nested) -> Ns {
+        let id = match (n.op, self.state.tasks[n.task].place) {
+            (INSERT, _) => {
+                let wanted = self.state.tasks[n.task].wanted;
+                wanted.and_then(|wanted| self.state.locked_queue(w, n.task, wanted.to))
+            }
+            (_, Place::Dsq(id)) => Some(id),
+            _ => None,
+        };
+        id.map_or(0, |id| self.state.section_ns(w, id, self.state.nodes_touched(id)))
+    }
+
+    fn nested_done(&mut self, w: &mut World, _cpu: CpuId, n: Nested) -> Hook {
+        let p = n.task;
+        if n.op == REMOVE {
+            self.state.remove(w, p);
+            return None;
+        }
+        if let Some(wanted) = self.state.tasks[p].wanted.take()
+            && let Some(id) = self.state.locked_queue(w, p, wanted.to)
+        {
+            self.state.insert_dsq(w, id, p, wanted);
+        }
+        None
+    }
+
+    /// A CPU that idles looks for something to do, wherever the task was put.
+    fn wakeup_preempt(&mut self, w: &mut World, cpu: CpuId, _p: TaskId, _flags: EnqueueFlags) {
+        if w.cpus[cpu].curr == TaskId::IDLE {
+            w.resched_curr(cpu);
+        }
+    }
+
+    /// The first question of a schedule is answered if the current task has slice left or the
+    /// local queue has a task; else [`Policy::before_idle`] dispatches, and asks again.
+    fn pick_next_task(&mut self, w: &mut World, cpu: CpuId) -> Option<TaskId> {
+        let curr = w.cpus[cpu].curr;
+        let stays = curr.is_task() && w.tasks[curr].on_rq;
+        let dispatched = std::mem::take(&mut self.state.rqs[cpu].path.is_over);
+        if stays && !dispatched {
+            self.state.update_curr(w, cpu);
+            if self.state.tasks[curr].slice > 0 {
+                return Some(curr);
+            }
+        }
+        if let Some(p) = self.state.rqs[cpu].local.first(&self.state.nodes) {
+            if self.state.tasks[p].slice == 0 {
+                self.state.tasks[p].slice = self.state.tunables.slice_ns;
+            }
+            return Some(p);
+        }
+        if stays && dispatched {
+            let t = &mut self.state.tasks[curr];
+            if t.slice == 0 {
+                t.slice = self.state.tunables.slice_ns;
+            }
+            return Some(curr);
+        }
+        if dispatched && curr == TaskId::IDLE {
+            // From idle to idle: a wake-up that claimed this CPU has sent it no task, so it must be
+            // found again. The scheduler is not told.
+            self.state.idle.update(w, cpu, true);
+        }
+        None
+    }
+
+    fn switch_task(&mut self, w: &mut World, cpu: CpuId, prev: TaskId, next: TaskId) -> Hook {
+        self.state.rqs[cpu].path.is_over = false;
+        let mut hook = None;
+        if prev == TaskId::IDLE {
+            self.set_idle(w, cpu, false);
+        } else if prev.is_task() && w.tasks[prev].on_rq {
+            hook = self.put_prev(w, cpu, prev);
+        }
+        if next == TaskId::IDLE {
+            self.set_idle(w, cpu, true);
+        } else if next == TaskId::STOP {
+            self.state.rqs[cpu].is_released = true;
+            self.ops.cpu_release(&mut Cx::new(w, &mut self.state), cpu);
+        } else {
+            self.state.remove(w, next);
+            self.state.tasks[next].exec_start = w.now;
+            self.ops.running(&mut Cx::new(w, &mut self.state), next);
+        }
+        hook
+    }
+
+    fn before_idle(&mut self, w: &mut World, cpu: CpuId, _prev: TaskId, first: bool) -> Step {
+        self.dispatch_step(w, cpu, first)
+    }
+
+    fn task_tick(&mut self, w: &mut World, cpu: CpuId) {
+        let curr = w.cpus[cpu].curr;
+        if !curr.is_task() {
+            return;
+        }
+        self.state.update_curr(w, cpu);
+        if S::TICKS {
+            self.ops.tick(&mut Cx::new(w, &mut self.state), curr);
+        }
+        if self.state.tasks[curr].slice == 0 {
+            w.resched_curr(cpu);
+        }
+    }
+
+    fn next_deciding_tick(&self, w: &World, cpu: CpuId) -> Ns {
+        let curr = w.cpus[cpu].curr;
+        let tick_next = w.cpus[cpu].tick_next;
+        if !curr.is_task() {
+            return NEVER;
+        }
+        let t = &self.state.tasks[curr];
+        let end = t.exec_start.saturating_add(t.slice);
+        if S::TICKS || end <= tick_next {
+            tick_next
+        } else if t.slice == SLICE_INF {
+            NEVER
+        } else {
+            w.tick_after(cpu, end - 1)
+        }
+    }
+
+    fn idles_with_queued(&self) -> bool {
+        true
+    }
+
+    fn yield_task(&mut self, w: &mut World, cpu: CpuId) {
+        let curr = w.cpus[cpu].curr;
+        if !self.ops.yield_task(&mut Cx::new(w, &mut self.state), curr) {
+            self.state.update_curr(w, cpu);
+            self.state.tasks[curr].slice = 0;
+        }
+    }
+
+    /// The kernel takes a queued task off and enqueues it anew; here it keeps its place.
+    fn set_scheduler(&mut self, w: &mut World, p: TaskId, attr: SchedAttr) -> Hook {
+        let weight = weight(attr);
+        self.state.tasks[p].weight = weight;
+        self.ops.set_weight(&mut Cx::new(w, &mut self.state), p, weight);
+        None
+    }
+
+    /// The kernel takes a queued task off and enqueues it anew; here it keeps its place in a queue,
+    /// for its new CPUs. A CPU that is about to fetch it may no longer be allowed.
+    fn set_cpus_allowed(&mut self, w: &mut World, p: TaskId, _allowed: MaskId) -> Hook {
+        self.ops.set_cpumask(&mut Cx::new(w, &mut self.state), p);
+        match self.state.tasks[p].place {
+            Place::Kept => self.ops.dequeue(&mut Cx::new(w, &mut self.state), p),
+            Place::InFlight(_) => {}
+            Place::Off | Place::Local | Place::Dsq(_) => return None,
+        }
+        let cpu = w.tasks[p].cpu;
+        let hook = self.enqueue(w, p, EnqueueFlags::default());
+        if w.cpus[cpu].curr == TaskId::IDLE {
+            w.resched_curr(cpu);
+        }
+        hook
+    }
+
+    fn unwind(&self, _w: &World, _cpu: CpuId, at: Within, stack: &mut Stack) {
+        match at {
+            Within::Select(_) => stack.call(&["select_task_rq_scx", "scx_select_cpu_dfl"]),
+            Within::Enqueue => stack.call(&["enqueue_task_scx", "do_enqueue_task"]),
+            Within::Nested(_) => stack.call(&["do_enqueue_task", "dispatch_enqueue"]),
+            Within::BeforeIdle => {
+                stack.group = PathGroup::Pull;
+                stack.call(&["balance_scx", "balance_one", "consume_dispatch_q"]);
+            }
+            Within::Softirq | Within::Stopper => {}
+        }
+    }
+}

@@ -1,0 +1,215 @@
+//! Entities join a queue and leave it: `enqueue_task_fair`, `dequeue_task_fair`.
+//!
+//! A task that is in a group joins the group's queue on its CPU; if it is the first there, the
+//! group's entity joins the root's queue, else only its weight is looked at again. The last to
+//! leave takes it away.
+
+use super::state::{Cfs, QueueId};
+use crate::fair::state::Fair;
+use sim_core::{EnqueueFlags, Ns, TaskId, World};
+use topology::CpuId;
+
+/// Flags for a group's entity: its first task has woken up.
+const WAKEUP: EnqueueFlags = EnqueueFlags { wakeup: true, migrated: false, initial: false };
+
+/// Why an entity leaves its queue.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum DequeueKind {
+    /// DEQUEUE_SLEEP; so does a group's entity when its last task goes to another CPU.
+    Sleep,
+    /// For another CPU: its averages go with it and its vruntime becomes relative.
+    Move,
+    /// DEQUEUE_SAVE: for a moment, in which it is changed. Its vruntime stays as it is, and so does
+    /// min_vruntime, or it would have to start further on.
+    Save,
+}
+
+impl<const GROUPS: bool> Fair<Cfs<GROUPS>> {
+    /// Puts `p` on its queue of `cpu`, as `enqueue_task_fair` does, but for the hooks of the
+    /// wake-up path.
+    pub(super) fn enqueue(&mut self, w: &World, cpu: CpuId, p: TaskId, f: EnqueueFlags) {
+        let queue = self.queue_of(cpu, p);
+        if f.initial {
+            // By the averages as wake_up_new_task finds them, before the enqueue updates them.
+            let (rq, se) = self.queue_and_entity(queue, p);
+            se.avg.post_init(&rq.avg, u64::from(se.weight));
+        }
+        self.util_est_enqueue(cpu, p);
+        self.enqueue_entity(w.now, queue, p, f);
+        self.count_in(w.now, queue, p);
+        self.publish(cpu);
+        // The mechanism has counted `p` already.
+        self.note_nr_running(w, cpu);
+    }
+
+    /// `enqueue_entity`
+    fn enqueue_entity(&mut self, now: Ns, queue: QueueId, se: TaskId, f: EnqueueFlags) {
+        // Off the queue a vruntime is relative to min_vruntime, but for a sleeper that stayed.
+        let renorm = !f.wakeup || f.migrated;
+        let is_curr = self.curr_of(queue) == se;
+        if renorm && is_curr {
+            self.add_min_vruntime(queue, se);
+        }
+        self.charge_curr(queue, now);
+        if renorm && !is_curr {
+            self.add_min_vruntime(queue, se);
+        }
+        self.join_averages(now, queue, se);
+        self.update_group(now, se);
+        self.add_weight(queue, se);
+        if f.wakeup {
+            self.place_entity(now, queue, se, false);
+        }
+        let entity = self.entity_mut(se);
+        if f.migrated {
+            // It is not cache hot here.
+            entity.exec_start = 0;
+        }
+        entity.on_rq = true;
+        if !is_curr {
+            self.tree_insert(queue, se);
+        }
+    }
+
+    /// Takes `p` off its queue of `cpu`. Without `sleep` it leaves for another CPU.
+    pub(super) fn dequeue(&mut self, now: Ns, cpu: CpuId, p: TaskId, sleep: bool) {
+        self.leave(now, cpu, p, if sleep { DequeueKind::Sleep } else { DequeueKind::Move });
+        if sleep && self.features.util_est {
+            self.tasks[p].util_est_update(self.features.util_est_fastup);
+        }
+    }
+
+    /// DEQUEUE_SAVE: takes `p` off its queue of `cpu` for a moment.
+    pub(super) fn save(&mut self, now: Ns, cpu: CpuId, p: TaskId) {
+        self.leave(now, cpu, p, DequeueKind::Save);
+    }
+
+    #[inline(always)]
+    fn leave(&mut self, now: Ns, cpu: CpuId, p: TaskId, kind: DequeueKind) {
+        let queue = self.queue_of(cpu, p);
+        self.util_est_dequeue(cpu, p);
+        self.dequeue_entity(now, queue, p, kind);
+        self.count_out(now, queue, p, kind);
+        self.publish(cpu);
+    }
+
+    /// `dequeue_entity`
+    #[inline(always)]
+    fn dequeue_entity(&mut self, now: Ns, queue: QueueId, se: TaskId, kind: DequeueKind) {
+        self.charge_curr(queue, now);
+        self.leave_averages(now, queue, se, kind != DequeueKind::Move);
+        self.take_off(queue, se);
+        if kind == DequeueKind::Move {
+            self.sub_min_vruntime(queue, se);
+        }
+        self.update_group(now, se);
+        if kind != DequeueKind::Save {
+            self.update_min_vruntime(queue);
+        }
+    }
+
+    /// ENQUEUE_RESTORE: the reverse.
+    pub(super) fn restore(&mut self, now: Ns, cpu: CpuId, p: TaskId) {
+        let queue = self.queue_of(cpu, p);
+        self.util_est_enqueue(cpu, p);
+        self.update_averages(now, queue, p);
+        self.add_weight(queue, p);
+        self.tasks[p].on_rq = true;
+        if self.curr_of(queue) != p {
+            self.tree_insert(queue, p);
+        }
+        self.count_in(now, queue, p);
+        self.publish(cpu);
+    }
+
+    /// Off the tree, and out of the queue's weight.
+    fn take_off(&mut self, queue: QueueId, se: TaskId) {
+        self.clear_buddies(queue, se);
+        let is_curr = self.curr_of(queue) == se;
+        let (rq, entity) = self.queue_and_entity(queue, se);
+        if !is_curr {
+            rq.tree_remove(entity.vruntime, se);
+        }
+        entity.on_rq = false;
+        rq.load_weight -= u64::from(entity.weight);
+    }
+
+    #[inline]
+    fn add_weight(&mut self, queue: QueueId, se: TaskId) {
+        let (rq, se) = self.queue_and_entity(queue, se);
+        rq.load_weight += u64::from(se.weight);
+    }
+
+    /// `p` counts on its queue, and what that does to the root's.
+    fn count_in(&mut self, now: Ns, queue: QueueId, p: TaskId) {
+        let idle = u32::from(self.tasks[p].is_idle_policy());
+        self.list_add_head(queue.cpu, p);
+        if let Some(group) = self.group_entity(queue) {
+            let rq = self.queue_mut(queue);
+            rq.h_nr_running += 1;
+            rq.idle_h_nr_running += idle;
+            self.group_joins(now, queue, group);
+        }
+        let rq = &mut self.rqs[queue.cpu];
+        rq.h_nr_running += 1;
+        rq.idle_h_nr_running += idle;
+    }
+
+    fn count_out(&mut self, now: Ns, queue: QueueId, p: TaskId, kind: DequeueKind) {
+        let idle = u32::from(self.tasks[p].is_idle_policy());
+        self.list_del(queue.cpu, p);
+        if let Some(group) = self.group_entity(queue) {
+            let rq = self.queue_mut(queue);
+            rq.h_nr_running -= 1;
+            rq.idle_h_nr_running -= idle;
+            self.group_leaves(now, queue, group, kind);
+        }
+        let rq = &mut self.rqs[queue.cpu];
+        rq.h_nr_running -= 1;
+        rq.idle_h_nr_running -= idle;
+    }
+
+    /// A task has joined the queue of a group.
+    fn group_joins(&mut self, now: Ns, queue: QueueId, group: TaskId) {
+        let root = QueueId::root(queue.cpu);
+        self.on_cpu_mut(queue).on_leaf_list = true;
+        if self.entity(group).on_rq {
+            self.refresh_group(now, root, group);
+        } else {
+            self.enqueue_entity(now, root, group, WAKEUP);
+        }
+    }
+
+    /// A task has left the queue of a group. If it sleeps, the group is to be picked again: it has
+    /// not used up its slice.
+    fn group_leaves(&mut self, now: Ns, queue: QueueId, group: TaskId, kind: DequeueKind) {
+        let root = QueueId::root(queue.cpu);
+        if self.queue(queue).load_weight == 0 {
+            let kind =
+                if kind == DequeueKind::Save { DequeueKind::Save } else { DequeueKind::Sleep };
+            return self.dequeue_entity(now, root, group, kind);
+        }
+        if kind == DequeueKind::Sleep {
+            self.rqs[queue.cpu].next = group;
+        }
+        self.refresh_group(now, root, group);
+    }
+
+    /// Averages and weight of a group's entity that stays on its queue.
+    fn refresh_group(&mut self, now: Ns, root: QueueId, group: TaskId) {
+        self.update_averages(now, root, group);
+        self.update_group(now, group);
+    }
+
+    #[inline]
+    pub(super) fn sub_min_vruntime(&mut self, queue: QueueId, se: TaskId) {
+        let (rq, se) = self.queue_and_entity(queue, se);
+        se.vruntime = se.vruntime.wrapping_sub(rq.min_vruntime);
+    }
+
+    #[inline]
+    fn add_min_vruntime(&mut self, queue: QueueId, se: TaskId) {
+        let (rq, se) = self.queue_and_entity(queue, se);
+        se.vruntime = se.vruntime.wrapping_add(rq.min_vruntime);
+    }
+}

@@ -1,0 +1,280 @@
+//! Which task runs next, and when the current one is preempted.
+//!
+//! The leftmost task runs, unless a buddy is nearly as far behind: the task that a wake-up just
+//! preempted (`last`: its cache is warm) or that was just woken (`next`). A tick preempts
+//! a task that has used up its slice, a wake-up one that is ahead by more than a granularity.
+
+use super::state::{Cfs, QueueId};
+use crate::fair::state::Fair;
+use crate::fair::state::weights::calc_delta_fair;
+use sim_core::{GroupId, NEVER, Ns, SchedPolicy, TaskId, World};
+use topology::CpuId;
+
+impl<const GROUPS: bool> Fair<Cfs<GROUPS>> {
+    /// `entity_tick` of the current entity of a queue.
+    #[inline]
+    pub(super) fn entity_tick(&mut self, w: &mut World, queue: QueueId, curr: TaskId) {
+        self.charge_curr(queue, w.now);
+        self.update_averages(w.now, queue, curr);
+        self.update_group(w.now, curr);
+        if self.nr_running(queue) > 1 {
+            self.check_preempt_tick(w, queue, curr);
+        }
+    }
+
+    /// `check_preempt_tick`, for a queue with more than one entity.
+    fn check_preempt_tick(&mut self, w: &mut World, queue: QueueId, curr: TaskId) {
+        let ideal = self.sched_slice(queue, curr).min(self.tunables.latency_ns);
+        let se = self.entity(curr);
+        let ran = se.sum_exec_runtime - se.prev_sum_exec_runtime;
+        if ran > ideal {
+            // Its slice is over: it must not win the next pick as a buddy.
+            self.clear_buddies(queue, curr);
+            w.resched_curr(queue.cpu);
+            return;
+        }
+        if ran < self.tunables.min_granularity_ns {
+            return;
+        }
+        let tree = &self.queue(queue).queue.tree;
+        let leftmost = tree.front().map_or(u64::MAX, |(vruntime, _)| *vruntime);
+        if se.vruntime.saturating_sub(leftmost) > ideal {
+            w.resched_curr(queue.cpu);
+        }
+    }
+
+    /// The shortest runtime since the pick at which a tick may preempt `curr`, ns.
+    fn earliest_tick_preemption(&self, curr: TaskId) -> Ns {
+        let t = &self.tunables;
+        if !self.features.base_slice {
+            return 0;
+        }
+        let slice = if self.tasks[curr].is_idle_policy() {
+            t.min_granularity_ns.min(t.idle_min_granularity_ns)
+        } else {
+            t.min_granularity_ns
+        };
+        slice.min(t.latency_ns)
+    }
+
+    /// The first tick edge of `cpu` that may preempt its current task.
+    pub(super) fn preempting_tick(&self, w: &World, cpu: CpuId) -> Ns {
+        let rq = &self.rqs[cpu];
+        let tick_next = w.cpus[cpu].tick_next;
+        if GROUPS && rq.curr.is_task() {
+            // A tick of a task in a group tells the other CPUs what the group has here.
+            let concerns_others = self.tasks[rq.curr].group != GroupId::ROOT;
+            return if concerns_others || rq.h_nr_running > 1 { tick_next } else { NEVER };
+        }
+        if rq.h_nr_running < 2 || !rq.curr.is_task() {
+            return NEVER;
+        }
+        let se = &self.tasks[rq.curr];
+        let ran = se.sum_exec_runtime - se.prev_sum_exec_runtime;
+        let left = self.earliest_tick_preemption(rq.curr).saturating_sub(ran);
+        let earliest = se.exec_start + left;
+        if earliest <= tick_next { tick_next } else { w.tick_after(cpu, earliest - 1) }
+    }
+
+    /// `wakeup_preempt_entity`: `curr` is ahead of `se` by more than the granularity of `se`.
+    #[inline]
+    fn is_ahead(&self, curr: TaskId, se: TaskId) -> bool {
+        let (curr, se) = (self.entity(curr), self.entity(se));
+        if curr.vruntime <= se.vruntime {
+            return false;
+        }
+        let granularity = self.tunables.wakeup_granularity_ns;
+        curr.vruntime - se.vruntime > calc_delta_fair(granularity, se.weight, se.inv_weight)
+    }
+
+    pub(super) fn check_preempt_wakeup(
+        &mut self,
+        w: &mut World,
+        cpu: CpuId,
+        p: TaskId,
+        fork: bool,
+    ) {
+        let curr = w.cpus[cpu].curr;
+        let (of_curr, of_p) = (self.queue_of(cpu, curr), self.queue_of(cpu, p));
+        let many = self.nr_running(of_curr) >= self.tunables.nr_latency;
+        let next_marked = self.features.next_buddy && many && !fork;
+        if next_marked && !self.tasks[p].is_idle_policy() {
+            self.set_next_buddy(of_p, p);
+        }
+        if w.cpus[cpu].need_resched {
+            return;
+        }
+        let wakee_policy = self.tasks[p].policy;
+        if self.tasks[curr].is_idle_policy() && wakee_policy != SchedPolicy::Idle {
+            w.resched_curr(cpu);
+            self.set_last_buddy(of_curr, curr, many);
+            return;
+        }
+        // Batch and idle tasks do not preempt.
+        if wakee_policy != SchedPolicy::Normal || !self.features.wakeup_preemption {
+            return;
+        }
+        // `find_matching_se`: what of `curr` competes with what of `p`.
+        let mut queue = of_curr;
+        let mut rival = curr;
+        let mut woken = p;
+        if of_curr != of_p {
+            queue = QueueId::root(cpu);
+            (rival, woken) = (self.at_root(cpu, curr), self.at_root(cpu, p));
+        }
+        self.charge_curr(queue, w.now);
+        if !self.is_ahead(rival, woken) {
+            return;
+        }
+        if !next_marked {
+            self.set_next_buddy(queue, woken);
+        }
+        w.resched_curr(cpu);
+        // A group's entity is no buddy that has been preempted.
+        self.set_last_buddy(of_curr, curr, many && rival == curr);
+    }
+
+    /// `curr` is to come back: also if its policy is SCHED_IDLE.
+    fn set_last_buddy(&mut self, queue: QueueId, curr: TaskId, may: bool) {
+        if !self.features.last_buddy || !may || !self.tasks[curr].on_rq {
+            return;
+        }
+        self.queue_mut(queue).queue.last = curr;
+        if let Some(group) = self.group_entity(queue) {
+            self.rqs[queue.cpu].queue.last = group;
+        }
+    }
+
+    /// `set_next_buddy`, but for the test of `se_is_idle`.
+    fn set_next_buddy(&mut self, queue: QueueId, se: TaskId) {
+        self.queue_mut(queue).next = se;
+        if let Some(group) = self.group_entity(queue) {
+            self.rqs[queue.cpu].next = group;
+        }
+    }
+
+    /// The task to run on `cpu`, if there is any, the current one among them.
+    pub(super) fn pick(&mut self, now: Ns, cpu: CpuId) -> Option<TaskId> {
+        let se = self.pick_next_entity(now, QueueId::root(cpu))?;
+        match self.group_queue(cpu, se) {
+            Some(queue) => self.pick_next_entity(now, queue),
+            None => Some(se),
+        }
+    }
+
+    /// `pick_next_entity`, with the current entity as a candidate if it is still runnable.
+    #[inline]
+    fn pick_next_entity(&mut self, now: Ns, queue: QueueId) -> Option<TaskId> {
+        let curr = self.curr_of(queue);
+        let curr = (curr.is_task() && self.entity(curr).on_rq).then_some(curr);
+        if curr.is_some() {
+            self.charge_curr(queue, now);
+        }
+        let rq = self.queue(queue);
+        let left = match (curr, rq.leftmost()) {
+            (Some(c), Some(l)) if self.vruntime(c) < self.vruntime(l) => c,
+            (_, Some(l)) => l,
+            (c, None) => c?,
+        };
+        let mut pick = left;
+        // After a yield the second task runs, unless it is too far ahead.
+        if rq.queue.skip == pick {
+            let second = self.second(queue, curr, left);
+            pick = second.filter(|s| !self.is_ahead(*s, left)).unwrap_or(pick);
+        }
+        // A buddy may be ahead of the leftmost task by a granularity.
+        if rq.next.is_task() && !self.is_ahead(rq.next, left) {
+            pick = rq.next;
+        } else if rq.queue.last.is_task() && !self.is_ahead(rq.queue.last, left) {
+            pick = rq.queue.last;
+        }
+        Some(pick)
+    }
+
+    /// The task that runs if the leftmost one is to be skipped (it has yielded).
+    fn second(&self, queue: QueueId, curr: Option<TaskId>, skipped: TaskId) -> Option<TaskId> {
+        let tree = &self.queue(queue).queue.tree;
+        if curr == Some(skipped) {
+            return tree.front().map(|(_, se)| *se);
+        }
+        let next = tree.get(1).map(|(_, se)| *se);
+        match (next, curr) {
+            (Some(n), Some(c)) if self.vruntime(c) < self.vruntime(n) => Some(c),
+            (None, c) => c,
+            (n, _) => n,
+        }
+    }
+
+    #[inline]
+    fn vruntime(&self, se: TaskId) -> u64 {
+        self.entity(se).vruntime
+    }
+
+    /// `set_next_task_fair`, after `prev`: what both are part of goes on.
+    #[inline(always)]
+    pub(super) fn set_next(&mut self, now: Ns, cpu: CpuId, p: TaskId, prev: TaskId) {
+        let queue = self.queue_of(cpu, p);
+        self.set_next_entity(now, queue, p);
+        if let Some(group) = self.group_entity(queue) {
+            self.queue_mut(queue).curr = p;
+            if self.queue_of(cpu, prev) != queue {
+                self.set_next_entity(now, QueueId::root(cpu), group);
+            }
+        }
+        self.rqs[cpu].curr = p;
+        self.list_rotate_to_head(cpu, p);
+    }
+
+    /// `set_next_entity`
+    #[inline(always)]
+    fn set_next_entity(&mut self, now: Ns, queue: QueueId, se: TaskId) {
+        self.clear_buddies(queue, se);
+        let (rq, entity) = self.queue_and_entity(queue, se);
+        if entity.on_rq {
+            rq.tree_remove(entity.vruntime, se);
+            self.update_averages(now, queue, se);
+        }
+        let entity = self.entity_mut(se);
+        entity.exec_start = now;
+        entity.prev_sum_exec_runtime = entity.sum_exec_runtime;
+    }
+
+    /// `put_prev_task_fair`, before `next`: what both are part of goes on.
+    #[inline(always)]
+    pub(super) fn put_prev(&mut self, now: Ns, cpu: CpuId, p: TaskId, next: TaskId) {
+        let queue = self.queue_of(cpu, p);
+        self.put_prev_entity(now, queue, p);
+        if let Some(group) = self.group_entity(queue) {
+            self.queue_mut(queue).curr = TaskId::NONE;
+            if self.queue_of(cpu, next) != queue {
+                self.put_prev_entity(now, QueueId::root(cpu), group);
+            }
+        }
+        self.rqs[cpu].curr = TaskId::NONE;
+    }
+
+    /// `put_prev_entity`
+    #[inline(always)]
+    fn put_prev_entity(&mut self, now: Ns, queue: QueueId, se: TaskId) {
+        if self.entity(se).on_rq {
+            self.charge_curr(queue, now);
+            self.tree_insert(queue, se);
+            self.update_averages_no_tg(now, queue, se);
+        }
+    }
+
+    /// `yield_task_fair`: let another task run first, once.
+    pub(super) fn yield_curr(&mut self, w: &World, cpu: CpuId) {
+        let curr = self.rqs[cpu].curr;
+        if w.cpus[cpu].nr_running == 1 || !curr.is_task() {
+            return;
+        }
+        let queue = self.queue_of(cpu, curr);
+        self.clear_buddies(queue, curr);
+        self.charge_curr(queue, w.now);
+        self.queue_mut(queue).queue.skip = curr;
+        if let Some(group) = self.group_entity(queue) {
+            self.rqs[cpu].queue.skip = group;
+        }
+    }
+}

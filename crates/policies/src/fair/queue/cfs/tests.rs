@@ -1,0 +1,340 @@
+//! Slices, placement, preemption and picking.
+
+use super::state::QueueId;
+use crate::fair::testing::{RYZEN, Rig};
+use crate::moves;
+use sim_core::{EnqueueFlags, MigrationCause, Policy, SchedPolicy, TaskId};
+use topology::CpuId;
+
+const MS: u64 = 1_000_000;
+const CPU0: CpuId = CpuId(0);
+
+/// A CPU with hogs of these nice levels, the first pick running.
+fn hogs(hz: u32, nices: &[i8]) -> (Rig, Vec<TaskId>) {
+    let mut rig = Rig::new(RYZEN, hz);
+    let tasks = nices.iter().map(|n| rig.fork(0, *n)).collect();
+    rig.schedule(0);
+    (rig, tasks)
+}
+
+fn slices(nices: &[i8]) -> Vec<u64> {
+    let (rig, tasks) = hogs(250, nices);
+    tasks.iter().map(|p| rig.f.sched_slice(QueueId::root(CPU0), *p)).collect()
+}
+
+/// Lengths of the turns after the first switch.
+fn turns(hz: u32, n: usize) -> Vec<u64> {
+    let (mut rig, _) = hogs(hz, &vec![0; n]);
+    let switches = rig.run(1000 * MS);
+    switches.windows(2).map(|s| s[1].0 - s[0].0).collect()
+}
+
+#[test]
+fn slices_share_the_period_by_weight() {
+    let equal = [
+        (1, 23999994),
+        (2, 11999994),
+        (3, 7999998),
+        (4, 5999994),
+        (8, 3000000),
+        (9, 3000000),
+        (10, 3000000),
+        (16, 3000000),
+    ];
+    for (n, slice) in equal {
+        assert_eq!(slices(&vec![0; n]), vec![slice; n], "{n} tasks");
+    }
+    assert_eq!(slices(&[0, 5]), [18083885, 5916114]);
+    assert_eq!(slices(&[-5, 0, 5]), [16719641, 5485713, 3000000]);
+}
+
+#[test]
+fn two_hogs_take_turns_of_12_ms() {
+    assert!(turns(250, 2).iter().all(|t| *t == 12 * MS));
+}
+
+#[test]
+fn four_hogs_switch_at_the_first_tick_after_6_ms() {
+    assert!(turns(250, 4).iter().all(|t| *t == 8 * MS));
+    assert!(turns(1000, 4).iter().all(|t| *t == 6 * MS));
+}
+
+#[test]
+fn ten_hogs_take_turns_of_one_tick() {
+    assert!(turns(250, 10).iter().all(|t| *t == 4 * MS));
+}
+
+#[test]
+fn cpu_time_follows_weight() {
+    let (mut rig, tasks) = hogs(1000, &[0, 5]);
+    rig.run(10_000 * MS);
+    rig.f.charge_curr(QueueId::root(CPU0), rig.w.now);
+    let ran = |p: TaskId| rig.f.tasks[p].sum_exec_runtime;
+    let total = ran(tasks[0]) + ran(tasks[1]);
+    assert_eq!(total, 10_000 * MS);
+    let expected = total * 1024 / (1024 + 335);
+    assert!(ran(tasks[0]).abs_diff(expected) <= 24 * MS, "{} {expected}", ran(tasks[0]));
+}
+
+#[test]
+fn light_ticks_are_those_before_the_minimal_granularity() {
+    let (mut rig, _) = hogs(1000, &[0, 0]);
+    (rig.f.rqs[CpuId(0)].nohz_idle, rig.f.rqs[CpuId(0)].next_balance) = (false, 1000);
+    assert_eq!(rig.f.next_deciding_tick(&rig.w, CPU0), 3 * MS);
+    rig.w.now = 12 * MS;
+    rig.w.cpus[CpuId(0)].tick_next = 13 * MS;
+    rig.f.task_tick(&mut rig.w, CPU0);
+    assert_eq!(rig.f.next_deciding_tick(&rig.w, CPU0), 13 * MS);
+    assert!(rig.w.cpus[CpuId(0)].need_resched);
+}
+
+#[test]
+fn a_new_task_starts_a_slice_late() {
+    let (mut rig, _) = hogs(250, &[0, 0, 0]);
+    let child = rig.new_task(0, 0);
+    let late = rig.vruntime(child) as i64;
+    assert!(late >= 5_999_994, "{late}");
+}
+
+#[test]
+fn a_new_task_takes_half_of_what_the_last_update_left() {
+    let (mut rig, _) = hogs(250, &[]);
+    rig.f.rqs[CpuId(0)].avg.util_avg = 600;
+    rig.f.rqs[CpuId(0)].avg.load_avg = 1024;
+    // Nobody has looked at the queue for a second.
+    rig.w.now = 1000 * MS;
+    let p = rig.fork(0, 0);
+    assert_eq!(rig.f.tasks[p].avg.util_avg, 212);
+}
+
+#[test]
+fn a_long_sleeper_preempts_and_a_short_one_keeps_its_place() {
+    let (mut rig, tasks) = hogs(250, &[0, 0]);
+    let sleeper = rig.w.cpus[CpuId(0)].curr;
+    rig.sleep(0);
+    let other = rig.w.cpus[CpuId(0)].curr;
+    assert!(tasks.contains(&other) && other != sleeper);
+    rig.w.now = 100 * MS;
+    rig.f.charge_curr(QueueId::root(CPU0), rig.w.now);
+    let min = rig.f.rqs[CpuId(0)].min_vruntime;
+    rig.wake(sleeper);
+    assert_eq!(rig.vruntime(sleeper), min - 12 * MS);
+    assert!(rig.w.cpus[CpuId(0)].need_resched);
+    assert_eq!(rig.schedule(0), sleeper);
+
+    // Gone for a millisecond only: it gains nothing.
+    rig.w.now += MS;
+    rig.sleep(0);
+    let before = rig.vruntime(sleeper);
+    rig.w.now += MS;
+    rig.wake(sleeper);
+    assert_eq!(rig.vruntime(sleeper), before);
+}
+
+/// `curr` is ahead of a wakee by `ahead` ns; does it preempt?
+fn preempts(ahead: u64, nice: i8) -> bool {
+    let (mut rig, _) = hogs(250, &[0]);
+    let wakee = rig.new_task(0, nice);
+    rig.f.tasks[wakee].vruntime = rig.vruntime(rig.w.cpus[CpuId(0)].curr) - ahead;
+    rig.f.check_preempt(&mut rig.w, CPU0, wakee, EnqueueFlags::default());
+    rig.w.cpus[CpuId(0)].need_resched
+}
+
+#[test]
+fn a_wakee_preempts_beyond_its_granularity() {
+    let granularities = [(-10, 428990), (-5, 1312399), (0, 4000000), (5, 12226865), (10, 37236363)];
+    for (nice, granularity) in granularities {
+        assert!(!preempts(granularity, nice), "nice {nice}");
+        assert!(preempts(granularity + 1, nice), "nice {nice}");
+    }
+}
+
+/// A wake-up beside eight tasks that preempts, unless only a task of normal policy may do so: the
+/// next and the last buddy after it.
+fn buddies(curr: SchedPolicy, wakee: SchedPolicy, next_buddy: bool) -> [TaskId; 2] {
+    let (mut rig, tasks) = hogs(250, &[0; 8]);
+    rig.f.features.next_buddy = next_buddy;
+    let (running, woken) = (rig.w.cpus[CpuId(0)].curr, tasks[0]);
+    rig.f.tasks[running].policy = curr;
+    rig.f.tasks[woken].policy = wakee;
+    rig.f.tasks[running].vruntime = rig.vruntime(woken) + 20 * MS;
+    rig.f.check_preempt(&mut rig.w, CPU0, woken, EnqueueFlags::default());
+    assert_eq!(rig.w.cpus[CpuId(0)].need_resched, wakee == SchedPolicy::Normal);
+    [rig.f.rqs[CpuId(0)].next, rig.f.rqs[CpuId(0)].queue.last]
+}
+
+/// A SCHED_IDLE task is no next buddy, but it is the last one if it was preempted.
+#[test]
+fn an_idle_policy_task_is_the_last_buddy_only() {
+    use SchedPolicy::{Idle, Normal};
+    let (none, running, woken) = (TaskId::NONE, TaskId(7), TaskId(0));
+    assert_eq!(buddies(Normal, Normal, false), [woken, running]);
+    assert_eq!(buddies(Normal, Normal, true), [woken, running]);
+    assert_eq!(buddies(Idle, Normal, false), [none, running]);
+    assert_eq!(buddies(Idle, Normal, true), [woken, running]);
+    assert_eq!(buddies(Normal, Idle, true), [none, none]);
+}
+
+#[test]
+fn two_tasks_that_yield_alternate() {
+    let (mut rig, tasks) = hogs(250, &[0, 0]);
+    // Both at the same place, so that only the skip buddy decides.
+    let v = rig.vruntime(tasks[0]);
+    let curr = rig.w.cpus[CpuId(0)].curr;
+    rig.f.tasks[curr].vruntime = v;
+    let mut prev = curr;
+    for _ in 0..10 {
+        rig.w.now += 1000;
+        rig.f.yield_task(&mut rig.w, CPU0);
+        let next = rig.schedule(0);
+        assert_ne!(next, prev);
+        prev = next;
+    }
+}
+
+#[test]
+fn a_lone_task_does_not_yield() {
+    let (mut rig, tasks) = hogs(250, &[0]);
+    rig.f.yield_task(&mut rig.w, CPU0);
+    assert_eq!(rig.f.rqs[CpuId(0)].queue.skip, TaskId::NONE);
+    assert_eq!(rig.schedule(0), tasks[0]);
+}
+
+#[test]
+fn equal_vruntimes_run_in_order_of_arrival() {
+    let (mut rig, _) = hogs(250, &[]);
+    let v = rig.f.rqs[CpuId(0)].min_vruntime;
+    let rq = &mut rig.f.rqs[CpuId(0)];
+    [3, 1, 2].iter().for_each(|i| rq.tree_insert(v, TaskId(*i)));
+    rq.tree_insert(v - 1, TaskId(9));
+    rq.tree_remove(v, TaskId(1));
+    let order: Vec<u32> = rq.queue.tree.iter().map(|(_, p)| p.0).collect();
+    assert_eq!(order, [9, 3, 2]);
+}
+
+#[test]
+fn the_task_list_is_most_recently_run_first() {
+    let (mut rig, tasks) = hogs(250, &[0, 0, 0]);
+    rig.run(100 * MS);
+    assert_eq!(rig.f.rqs[CpuId(0)].list_head, rig.w.cpus[CpuId(0)].curr);
+    let tail = rig.f.list_tail(CPU0);
+    rig.f.list_rotate_to_head(CPU0, tail);
+    assert_eq!(rig.f.rqs[CpuId(0)].list_head, tail);
+    let mut seen = vec![];
+    let mut p = rig.f.rqs[CpuId(0)].list_head;
+    while p.is_task() {
+        seen.push(p);
+        p = rig.f.tasks[p].list_next;
+    }
+    seen.sort();
+    assert_eq!(seen, tasks);
+}
+
+/// A small generator for the random test (xorshift).
+fn next(state: &mut u64) -> u64 {
+    *state ^= *state << 13;
+    *state ^= *state >> 7;
+    *state ^= *state << 17;
+    *state >> 11
+}
+
+/// One random operation on CPUs 0 and 1.
+fn random_op(rig: &mut Rig, tasks: &[TaskId], r: u64) {
+    let cpu = (r % 2) as u32;
+    let p = tasks[(r >> 1) as usize % tasks.len()];
+    let on_rq = rig.w.tasks[p].on_rq;
+    match (r >> 8) % 4 {
+        0 if rig.w.cpus[CpuId(cpu)].curr.is_task() => rig.sleep(cpu),
+        1 if !on_rq => rig.wake(p),
+        2 if !on_rq => {
+            let from = rig.w.tasks[p].cpu;
+            let to = CpuId(1 - from.0);
+            rig.f.migrate_task_rq(&mut rig.w, p, from, to);
+            rig.w.set_task_cpu(p, to, MigrationCause::Wake);
+            let flags = EnqueueFlags { wakeup: true, migrated: true, ..EnqueueFlags::default() };
+            rig.enqueue(p, flags);
+        }
+        3 if on_rq && !rig.w.cpus.iter().any(|c| c.curr == p) => {
+            let from = rig.w.tasks[p].cpu;
+            rig.dequeue(p, false);
+            rig.w.set_task_cpu(p, CpuId(1 - from.0), moves::BALANCE);
+            rig.enqueue(p, EnqueueFlags { migrated: true, ..EnqueueFlags::default() });
+        }
+        _ => drop(rig.schedule(cpu)),
+    }
+}
+
+#[test]
+fn random_operations_keep_the_books() {
+    let mut rig = Rig::new(RYZEN, 250);
+    let tasks: Vec<TaskId> = (0..12).map(|i| rig.fork(i % 2, i as i8 * 2 - 10)).collect();
+    let mut state = 88172645463325252;
+    let mut min = [0; 2];
+    for _ in 0..20_000 {
+        let r = next(&mut state);
+        rig.w.now += r % 3_000_000;
+        random_op(&mut rig, &tasks, r >> 4);
+        for (cpu, min) in min.iter_mut().enumerate() {
+            let rq = &rig.f.rqs[CpuId(cpu as u32)];
+            let queued = || {
+                tasks.iter().filter(|p| rig.f.tasks[**p].on_rq && rig.w.tasks[**p].cpu.idx() == cpu)
+            };
+            let weight: u64 = queued().map(|p| u64::from(rig.f.tasks[*p].weight)).sum();
+            assert_eq!(rq.load_weight, weight);
+            assert_eq!(rq.h_nr_running as usize, queued().count());
+            assert_eq!(rq.h_nr_running, rig.w.cpus[CpuId(cpu as u32)].nr_running);
+            assert_eq!(rq.queue.tree.len() + usize::from(rq.curr.is_task()), queued().count());
+            assert!(rq.min_vruntime >= *min, "min_vruntime went back");
+            assert!(rq.avg.util_avg <= 1024 * 2);
+            *min = rq.min_vruntime;
+        }
+    }
+}
+
+#[test]
+fn a_lone_task_uses_at_most_its_cpu() {
+    let (mut rig, tasks) = hogs(250, &[0]);
+    rig.run(2000 * MS);
+    assert!((1000..=1024).contains(&rig.f.rqs[CpuId(0)].avg.util_avg));
+    assert!(rig.f.tasks[tasks[0]].avg.util_avg <= 1024);
+}
+
+#[test]
+fn overload_is_set_by_the_second_task() {
+    let (mut rig, _) = hogs(250, &[0]);
+    assert!(!rig.f.overload);
+    rig.fork(0, 0);
+    assert!(rig.f.overload);
+}
+
+#[test]
+fn idle_periods_feed_avg_idle() {
+    let (mut rig, tasks) = hogs(250, &[0]);
+    let idles = [100_000, 100_000, 100_000, 5 * MS, 20_000, 20_000];
+    let expected = [887500, 789063, 702931, 1000000, 877500, 770313];
+    for (idle, avg) in idles.into_iter().zip(expected) {
+        rig.w.now += MS;
+        rig.sleep(0);
+        rig.f.rqs[CpuId(0)].idle_stamp = rig.w.now;
+        rig.w.now += idle;
+        rig.wake(tasks[0]);
+        rig.schedule(0);
+        assert_eq!(rig.f.rqs[CpuId(0)].avg_idle, avg);
+    }
+}
+
+/// Nobody holds the lock of the queue that a sleeper leaves: its share goes at the next update
+/// there. Its own averages go on in between, if that CPU is idle and its clock may stand still.
+#[test]
+fn a_sleeper_that_wakes_elsewhere_is_missed_at_the_next_update() {
+    let (mut rig, tasks) = hogs(250, &[0]);
+    rig.run(100 * MS);
+    rig.sleep(0);
+    let before = rig.f.rqs[CpuId(0)].avg.util_avg;
+    rig.w.now += 32 * 1024 * 1024;
+    rig.f.migrate_task_rq(&mut rig.w, tasks[0], CpuId(0), CpuId(1));
+    assert!(before > 800 && rig.f.rqs[CpuId(0)].avg.util_avg == before);
+    assert!(rig.f.tasks[tasks[0]].avg.util_avg.abs_diff(before / 2) < 16);
+    rig.f.update_blocked_averages(&mut rig.w, CpuId(0));
+    assert_eq!(rig.f.rqs[CpuId(0)].avg.util_avg, 0);
+}

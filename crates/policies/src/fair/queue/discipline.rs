@@ -1,0 +1,134 @@
+//! What CFS and EEVDF do differently: which task runs next, for how long, and when it is preempted.
+//!
+//! The fair class is generic over its queueing discipline, so the choice is made once, where a
+//! simulation is put together, and costs nothing in it. What the two share (PELT, the wake-up path,
+//! balancing) calls these functions; each discipline implements them on its own kind of [`Fair`].
+
+use crate::fair::state::pelt::SchedAvg;
+use crate::fair::state::{Fair, FairRq, FairTask, QueueKind};
+use sim_core::{DequeueFlags, EnqueueFlags, Ns, TaskId, World};
+use topology::CpuId;
+
+/// See the module's documentation. `cpu` always is the CPU of the runqueue concerned, whose lock is
+/// held.
+pub trait Discipline: QueueKind {
+    /// The runqueues are empty, and no task exists yet.
+    fn init(_f: &mut Fair<Self>) {}
+
+    /// The queue that `p` is on when it is on `cpu`, and `p` itself.
+    #[inline]
+    fn queue_and_task(
+        f: &mut Fair<Self>,
+        cpu: CpuId,
+        p: TaskId,
+    ) -> (&mut FairRq<Self::Queue>, &mut FairTask<Self::Entity>) {
+        (&mut f.rqs[cpu], &mut f.tasks[p])
+    }
+
+    /// `cfs.nr_running` of `cpu`'s root queue: tasks, and groups that have some.
+    #[inline]
+    fn nr_entities(f: &Fair<Self>, cpu: CpuId) -> u32 {
+        f.rqs[cpu].h_nr_running
+    }
+
+    /// Averages of `cpu`'s queues alone, up to now (`__update_blocked_fair`).
+    #[inline]
+    fn update_blocked(f: &mut Fair<Self>, w: &World, cpu: CpuId) {
+        f.update_rq_load_avg(w.now, cpu);
+    }
+
+    /// The averages of the queues that [`Discipline::update_blocked`] looks at beside the root's.
+    #[inline]
+    fn leaf_averages(_f: &Fair<Self>, _cpu: CpuId) -> impl Iterator<Item = &SchedAvg> {
+        std::iter::empty()
+    }
+
+    /// `task_h_load`, up to date: what `p`, or the idle task, adds to the load of `cpu`, where it
+    /// is or slept.
+    #[inline]
+    fn task_h_load(f: &mut Fair<Self>, _w: &World, _cpu: CpuId, p: TaskId) -> u64 {
+        f.task_load(p)
+    }
+
+    /// `task_fork_fair`: a first place for the new task `p`, on the CPU of its parent.
+    fn task_fork(f: &mut Fair<Self>, w: &mut World, cpu: CpuId, p: TaskId);
+
+    /// `migrate_task_rq_fair`: the sleeping `p` will wake up on another CPU than this.
+    fn migrate_task(f: &mut Fair<Self>, cpu: CpuId, p: TaskId);
+
+    /// `enqueue_entity`
+    fn enqueue_entity(
+        f: &mut Fair<Self>,
+        w: &mut World,
+        cpu: CpuId,
+        p: TaskId,
+        flags: EnqueueFlags,
+    );
+
+    /// `dequeue_entity`
+    fn dequeue_entity(
+        f: &mut Fair<Self>,
+        w: &mut World,
+        cpu: CpuId,
+        p: TaskId,
+        flags: DequeueFlags,
+    );
+
+    /// ENQUEUE_DELAYED: `p`, which sleeps on its queue, is woken.
+    fn wake_delayed(_f: &mut Fair<Self>, _w: &mut World, _cpu: CpuId, _p: TaskId) {}
+
+    /// DEQUEUE_SAVE: takes `p` off its queue for a moment, in which its attributes change.
+    fn save_entity(f: &mut Fair<Self>, w: &mut World, cpu: CpuId, p: TaskId);
+
+    /// ENQUEUE_RESTORE: the reverse. Its weight was `old_weight` before.
+    fn restore_entity(f: &mut Fair<Self>, w: &mut World, cpu: CpuId, p: TaskId, old_weight: u32);
+
+    /// `reweight_entity` of a task that is on no queue.
+    fn reweight_sleeping(_ext: &mut Self::Entity, _old_weight: u32, _new_weight: u32) {}
+
+    /// `p` gets a slice of its own, ns, or (0) the base slice.
+    fn set_slice(_f: &mut Fair<Self>, _p: TaskId, _slice_ns: Ns) {}
+
+    /// `check_preempt_wakeup`: `p` was put beside the current task, a fair one too; calls
+    /// [`World::resched_curr`] if `p` should run at once.
+    fn check_preempt_wakeup(
+        f: &mut Fair<Self>,
+        w: &mut World,
+        cpu: CpuId,
+        p: TaskId,
+        flags: EnqueueFlags,
+    );
+
+    /// `pick_next_entity`, with the current task as a candidate if it is still runnable.
+    fn pick_next_entity(f: &mut Fair<Self>, w: &mut World, cpu: CpuId) -> Option<TaskId>;
+
+    /// `set_next_entity`; `prev` was current before.
+    fn set_next_entity(f: &mut Fair<Self>, w: &mut World, cpu: CpuId, p: TaskId, prev: TaskId);
+
+    /// `put_prev_entity`; `next` will be current.
+    fn put_prev_entity(f: &mut Fair<Self>, w: &mut World, cpu: CpuId, p: TaskId, next: TaskId);
+
+    /// `entity_tick`: charges `curr`, and asks whether it goes on.
+    fn tick(f: &mut Fair<Self>, w: &mut World, cpu: CpuId, curr: TaskId);
+
+    /// The first tick edge that may preempt the current task, of several that are queued.
+    fn preempting_tick(f: &Fair<Self>, w: &World, cpu: CpuId) -> Ns;
+
+    /// `yield_task_fair`
+    fn yield_task(f: &mut Fair<Self>, w: &mut World, cpu: CpuId);
+
+    /// `p`, which waits, is to be picked out of order.
+    fn is_buddy(f: &Fair<Self>, cpu: CpuId, p: TaskId) -> bool;
+
+    /// The waiting tasks in the order of the queue, for tests.
+    fn queued(f: &Fair<Self>, cpu: CpuId) -> Vec<TaskId>;
+
+    /// The weight of what is on `cpu`'s root queue, as the tasks say it, or what is wrong.
+    ///
+    /// # Errors
+    /// A violation of the discipline's own books, in words.
+    fn check(f: &Fair<Self>, w: &World, cpu: CpuId) -> Result<u64, String> {
+        let tasks = w.tasks.iter().zip(&f.tasks).filter(|(t, _)| t.on_rq && t.cpu == cpu);
+        Ok(tasks.map(|(_, se)| u64::from(se.weight)).sum())
+    }
+}
