@@ -3,6 +3,9 @@
 //! What rustfmt and clippy check is left to them. A unit test module at the end of a file, and files
 //! below a `tests` folder, are test code: there snapshots may be long and `unwrap` is welcome.
 
+#[path = "tidy/rooms.rs"]
+mod rooms;
+
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
