@@ -220,7 +220,7 @@ pub struct Tunables {
     pub migration_cost_ns: i64,
     /// Tasks examined per balance pass.
     pub nr_migrate: u32,
-    /// SIS_NODE skips the target's own LLC (spec 6).
+    /// SIS_NODE skips the target's own LLC.
     pub sis_node_skip_own: bool,
     /// SIS_NODE searches at most so many LLCs beside the target's; `None`: all of the node.
     pub sis_node_limit: Option<u32>,
@@ -240,12 +240,12 @@ impl Tunables {
         self.normalized_base_slice_ns = ns / self.factor;
     }
 
-    /// Defaults of v6.4 for a machine with this many CPUs (spec 3.1).
+    /// Defaults of v6.4 for a machine with this many CPUs.
     pub fn for_cpus(n_cpus: usize) -> Self {
         Self::for_rules(Rules::V6_4, n_cpus)
     }
 
-    /// Defaults of a kernel for a machine with this many CPUs (spec 3.1, 4.1).
+    /// Defaults of a kernel for a machine with this many CPUs.
     pub fn for_rules(rules: Rules, n_cpus: usize) -> Self {
         let factor = 1 + u64::from(n_cpus.min(8).ilog2());
         let normalized_base_slice_ns = if rules >= Rules::V6_18 { 700_000 } else { 750_000 };
