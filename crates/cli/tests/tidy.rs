@@ -151,6 +151,23 @@ fn forbidden_words_are_nowhere() {
 }
 
 #[test]
+fn no_text_cites_a_document_that_is_not_here() {
+    let is_number = |text: &str| text.starts_with(|c: char| c.is_ascii_digit());
+    let is_section = |line: &str| line.split("spec ").skip(1).any(is_number);
+    let is_vector = |word: &str| {
+        let number = word.trim_matches(|c: char| !c.is_alphanumeric()).strip_prefix('T');
+        number.is_some_and(|n| n.contains('.') && n.parse::<f32>().is_ok())
+    };
+    let mut faults = Vec::new();
+    for t in texts().into_iter().filter(|t| t.path.ends_with(".rs") || t.path.ends_with(".md")) {
+        let bad = |line: &str| is_section(line) || line.split_whitespace().any(is_vector);
+        let lines = t.text.lines().zip(1..).filter(|(line, _)| bad(line));
+        faults.extend(lines.map(|(_, n)| format!("{}:{n}", t.path)));
+    }
+    check("the kernel's function and version, or the rule in words", faults);
+}
+
+#[test]
 fn every_scenario_is_named_in_the_documents() {
     let texts = texts();
     let documents = || texts.iter().filter(|t| t.path.ends_with(".md"));
