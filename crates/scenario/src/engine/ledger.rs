@@ -1,11 +1,11 @@
 //! The observer behind `schedlab explain`: idle-while-runnable time by the rule that let it happen.
 //!
-//! While `n` CPUs idle that could run tasks which wait (`World::n_idle_while_runnable`), `n` pairs are made of
-//! an idle CPU and a waiting task: tasks that may run on few CPUs first, then the nearest. Each
-//! pair is charged to the later of two decisions (`sim_core::Reason`): the one that put the task on
-//! its busy CPU, or the CPU's last search at the level of its domains that spans both. On a queue
-//! of k tasks it is the k - 1 that came last that are too many, whoever of them runs: if the one
-//! that waits was there first, the one that runs is asked how it came.
+//! While `n` CPUs idle that could run tasks which wait (`World::n_idle_while_runnable`), `n` pairs
+//! are made of an idle CPU and a waiting task: tasks that may run on few CPUs first, then the
+//! nearest. Each pair is charged to the later of two decisions (`sim_core::Reason`): the one that
+//! put the task on its busy CPU, or the CPU's last search at the level of its domains that spans
+//! both. On a queue of k tasks it is the k - 1 that came last that are too many, whoever of them
+//! runs: if the one that waits was there first, the one that runs is asked how it came.
 
 use super::run_watched;
 use super::times::Times;
