@@ -104,7 +104,7 @@ impl Spans {
 pub(super) struct End {
     /// The sleep was as long as others of the thread, or nearly all of its sleeps are alike.
     pub repeats: bool,
-    /// A timer ended it: it is a pattern that goes on whatever thread runs, or nearly all sleeps are.
+    /// A timer ended it: its pattern goes on whatever thread runs, or nearly all sleeps have one.
     pub is_timer: bool,
 }
 
