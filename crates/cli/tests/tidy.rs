@@ -125,32 +125,6 @@ fn files_are_of_a_size_to_read() {
     check("a file has at most 700 lines", long.map(|t| t.path).collect());
 }
 
-/// Numbers of sections and test vectors (`S` and `T` with a dot inside) lead a reader to a document
-/// that is not here: a kernel's function with its version, or the rule itself, does not.
-#[test]
-fn nothing_refers_to_a_document_that_is_not_here() {
-    let mut faults = Vec::new();
-    for t in texts() {
-        let lines = t.text.lines().zip(1..);
-        let told = lines.filter(|(line, _)| is_reference(line));
-        faults.extend(told.map(|(_, n)| format!("{}:{n}", t.path)));
-    }
-    check("a rule is told in words or by a kernel's function", faults);
-}
-
-/// True for a line with a section's number, such as a `7.1` behind the word for a specification, or
-/// a vector's, such as a `T` right before it.
-fn is_reference(line: &str) -> bool {
-    let words: Vec<&str> = line.split(|c: char| !c.is_alphanumeric() && c != '.').collect();
-    let numbered = |word: &str| word.trim_end_matches('.').parse::<f32>().is_ok();
-    let section = |pair: &[&str]| matches!(pair[0], "spec" | "DESIGN") && numbered(pair[1]);
-    let vector = |word: &&str| {
-        let number = word.strip_prefix(['T', 'S', 'I']).filter(|n| n.contains('.'));
-        number.is_some_and(|n| numbered(n) && n.starts_with(|c: char| c.is_ascii_digit()))
-    };
-    words.windows(2).any(section) || words.iter().any(vector)
-}
-
 #[test]
 fn libraries_do_not_unwrap() {
     let mut faults = Vec::new();

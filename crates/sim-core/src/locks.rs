@@ -60,7 +60,7 @@ impl Site {
         Self { slot, name, group, only_if_taken: false }
     }
 
-    /// Index into [`Locks::sites`]. The remainder, which changes nothing, saves a check of bounds at
+    /// Index into [`Locks::sites`]. The remainder changes nothing: it saves a check of bounds at
     /// every acquisition.
     #[inline]
     const fn index(&self) -> usize {

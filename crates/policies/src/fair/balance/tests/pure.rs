@@ -11,7 +11,7 @@ use proptest::prelude::*;
 use sim_core::IdleType;
 
 #[test]
-fn intervals_at_250_hz_are_those_of_spec_8_4() {
+fn intervals_at_250_hz_are_those_of_get_sd_balance_interval() {
     let max = max_load_balance_interval(250, 176);
     assert_eq!(max, 4400);
     let jiffies = |ms, busy| sd_balance_interval(ms, busy, 250, max);
