@@ -19,7 +19,7 @@ fn without_overload_newidle_makes_no_step() {
 }
 
 #[test]
-fn e1_active_balance_moves_one_of_three_after_four_failures() {
+fn active_balance_moves_one_of_three_after_four_failures() {
     let mut rig = Rig::desktop();
     let tasks: Vec<_> = (0..3).map(|c| rig.running(c, MaskId::ALL)).collect();
     for failed in 1..=4 {
@@ -71,7 +71,7 @@ fn a_newidle_balance_in_vain_says_which_rule_it_was() {
 }
 
 #[test]
-fn e2_newidle_pulls_the_waiting_task() {
+fn newidle_pulls_the_waiting_task() {
     let (mut rig, waiting) = pair_on_cpu_1(5 * MS);
     let steps = rig.newidle(2, TaskId::IDLE);
     assert_eq!(rig.cpu_of(waiting), 2);
@@ -84,7 +84,7 @@ fn e2_newidle_pulls_the_waiting_task() {
 }
 
 #[test]
-fn e3_a_hot_task_stays() {
+fn a_hot_task_stays() {
     let (mut rig, waiting) = pair_on_cpu_1(MS / 5);
     rig.newidle(2, TaskId::IDLE);
     assert_eq!(rig.cpu_of(waiting), 1);

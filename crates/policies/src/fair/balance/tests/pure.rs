@@ -264,14 +264,14 @@ fn decide(
 }
 
 #[test]
-fn e1_three_tasks_against_an_idle_llc_move_one() {
+fn three_tasks_against_an_idle_llc_move_one() {
     let (local, busiest) = (group(16, 0, 16, 0, 0), group(16, 3, 13, 3000, 3072));
     let moved = decide(local, busiest, &DIE, IdleType::Idle);
     assert_eq!(moved, Some((MigrationType::Task, 1)));
 }
 
 #[test]
-fn e4_an_overloaded_llc_gives_utilization() {
+fn an_overloaded_llc_gives_utilization() {
     let full = 16 * 1024;
     let (local, busiest) = (group(16, 0, 16, 0, 0), group(16, 17, 0, full, 17 * 1024));
     let moved = decide(local, busiest, &DIE, IdleType::NewlyIdle);
