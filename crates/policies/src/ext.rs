@@ -3,7 +3,7 @@
 //! [`Ext`] is a scheduling class as `kernel/sched/ext.c` is one: it owns the local queues of the
 //! CPUs, the dispatch queues with their locks, slices, and the masks of idle CPUs, and asks a
 //! scheduler that implements [`Ops`] what to do. So a scheduler can be sketched here before it is
-//! written in BPF. Three come with it: [`Fifo`], [`Vtime`] and [`LlcFifo`].
+//! written in BPF. [`Fifo`], [`Vtime`] and [`LlcFifo`] come with it.
 //!
 //! Left out: `SCX_DSQ_LOCAL_ON`, `SCX_OPS_ENQ_LAST` and other flags of a scheduler, cgroups, core
 //! scheduling, the bypass mode and the watchdog, and the time that a scheduler's own code takes.

@@ -29,9 +29,10 @@ pub(crate) fn read(
     let mut results = Some(results);
     let mut values = Vec::new();
     let mut add = |name: &str, value| {
-        let row = rows.iter().find(|row| row.covers(name)).or(metric(name));
-        let (unit, better) =
-            row.map(|row| (row.unit, row.better)).expect("every metric of a run has its row");
+        let Some(row) = rows.iter().find(|row| row.covers(name)).or(metric(name)) else {
+            panic!("a run tells `{name}`, which has no row in registry/metrics.rs");
+        };
+        let (unit, better) = (row.unit, row.better);
         values.push(MetricValue { name: name.to_string(), unit, better, value });
     };
     for together in rows.chunk_by(|a, b| a.is_by_level() && b.is_by_level()) {

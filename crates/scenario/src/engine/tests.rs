@@ -5,12 +5,15 @@ mod scratch;
 use super::*;
 use crate::registry::policies::{eevdf, ext_tunables, features, recheck, rules, tunables};
 use crate::registry::workloads::kernel_build;
-use crate::registry::{self, FEATURES, Fallback, KERNELS, KeyDef, Kind, WORKLOADS, WorkloadDef};
+use crate::registry::{
+    self, Class, FEATURES, Fallback, KERNELS, KeyDef, Kind, POLICIES, WORKLOADS, WorkloadDef,
+};
 use crate::wq::Sample;
 use policies::fair::features::{Features, Tunables};
 use policies::fair::shared_runq::Version;
 use policies::fair::{QueueKind, Rules};
 use sim_core::{LockId, Op, ProgramCx, TaskAttr, TaskId};
+use std::collections::BTreeMap;
 use std::path::Path;
 use topology::CpuId;
 use workloads::kernel_build::Config;
@@ -257,11 +260,16 @@ fn a_scheduler_of_the_sched_ext_shape_gets_its_tunables() {
 /// What the three of them do differs, so each must be what its name says.
 #[test]
 fn each_name_of_the_sched_ext_shape_is_its_own() {
-    let runs = ["fifo", "vtime", "llc-fifo"].map(|policy| {
-        let spec = spec(policy, "", "kind = \"kernel-build\"\nwork_seconds = 2");
-        SimulationExecutor.run(&spec, &|_| ()).unwrap()
-    });
-    assert!(runs[0] != runs[1] && runs[0] != runs[2] && runs[1] != runs[2]);
+    let names = POLICIES.iter().filter(|policy| policy.class == Class::Ext).map(|row| row.name);
+    let mut seen = BTreeMap::new();
+    for name in names {
+        let spec = spec(name, "", "kind = \"kernel-build\"\nwork_seconds = 2");
+        let output = SimulationExecutor.run(&spec, &|_| ()).unwrap();
+        let metrics = format!("{:?}", output.metrics);
+        let same = seen.insert(metrics, name);
+        assert!(same.is_none(), "{name} and {same:?} do the same");
+    }
+    assert!(seen.len() > 2);
 }
 
 #[test]

@@ -4,7 +4,9 @@
 //! For each point its values are put into a copy of the document, which is then read like any
 //! scenario. Machines and recordings that are the same at several points are read once.
 
-use super::{MachinePlace, files, find_machine, stem, workload};
+use super::machine::{MachinePlace, find_machine};
+use super::text::{files, stem};
+use super::workload;
 use crate::edit::{self, Edit, Target, Texts, shown};
 use crate::experiment::Experiment;
 use crate::glue::Machine;

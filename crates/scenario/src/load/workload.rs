@@ -1,8 +1,7 @@
 //! The file that a workload is made from: rt-app's JSON, or a recording.
 
-use super::{
-    MachinePlace, beside, machine_file, neighboring_text, open_text, synthetic, unreadable, why,
-};
+use super::machine::{MachinePlace, machine_file, synthetic};
+use super::text::{beside, neighboring_text, open_text, unreadable, why};
 use crate::glue::{self, Machine, RecordingError};
 use crate::hash::HashingReader;
 use crate::workload::WorkloadFile;

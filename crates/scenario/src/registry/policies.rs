@@ -1,5 +1,6 @@
 //! Policies: what a scenario calls them, and how each is built from what a run states.
 
+use super::features::tunable;
 use super::key::Class;
 use crate::output::{RunError, RunOutput};
 use crate::run_spec::{Job, PolicyDef, RunSpec};
@@ -31,21 +32,21 @@ pub const POLICIES: &[PolicyDef] = &[
         rules: EXT_RULES,
         class: Class::Ext,
         help: "sched_ext: one queue for the whole machine, first come first served (scx_simple -f)",
-        run: |job| job.with(|spec| ext(spec, Fifo::new)),
+        run: |job| job.with(|spec| ext(spec, Fifo::new(recheck(spec)))),
     },
     PolicyDef {
         name: "vtime",
         rules: EXT_RULES,
         class: Class::Ext,
         help: "sched_ext: one queue for the whole machine, by weighted run time (scx_simple)",
-        run: |job| job.with(|spec| ext(spec, Vtime::new)),
+        run: |job| job.with(|spec| ext(spec, Vtime::new(recheck(spec)))),
     },
     PolicyDef {
         name: "llc-fifo",
         rules: EXT_RULES,
         class: Class::Ext,
         help: "sched_ext: one queue per LLC, first come first served, with stealing",
-        run: |job| job.with(|spec| ext(spec, LlcFifo::new)),
+        run: |job| job.with(|spec| ext(spec, LlcFifo::new(recheck(spec)))),
     },
     PolicyDef {
         name: "fcfs",
@@ -81,23 +82,28 @@ pub(crate) fn eevdf(spec: &RunSpec) -> Fair<Eevdf> {
     Fair::eevdf(rules(spec), features(spec), tunables(spec))
 }
 
-/// A scheduler of the sched_ext shape, made by `new` with or without its second look.
-fn ext<S: Ops>(spec: &RunSpec, new: fn(bool) -> S) -> Ext<S> {
+/// A scheduler of the sched_ext shape under the rules and tunables of the run.
+fn ext<S: Ops>(spec: &RunSpec, ops: S) -> Ext<S> {
     let rules = match spec.rules {
         Some("6.12") => ext::Rules::V6_12,
         _ => ext::Rules::V6_18,
     };
-    Ext::new(new(recheck(spec)), rules, ext_tunables(spec))
+    Ext::new(ops, rules, ext_tunables(spec))
 }
 
 pub(crate) fn recheck(spec: &RunSpec) -> bool {
-    spec.tunable("recheck").and_then(Value::bool).unwrap_or(true)
+    of_ext(spec, "recheck").bool().expect("its row takes true and false")
+}
+
+/// What the run states of a tunable of sched_ext, or its row's default.
+fn of_ext(spec: &RunSpec, name: &str) -> Value {
+    let default = || tunable(name)?.key.default.value();
+    spec.tunable(name).cloned().or_else(default).expect("its row has a default for all machines")
 }
 
 pub(crate) fn ext_tunables(spec: &RunSpec) -> ext::Tunables {
-    let mut t = ext::Tunables::default();
-    t.slice_ns = spec.tunable_int("slice_dfl_ns").map_or(t.slice_ns, |v| v as Ns);
-    t
+    let slice_ns = of_ext(spec, "slice_dfl_ns").int().expect("its row takes whole numbers");
+    ext::Tunables { slice_ns: slice_ns as Ns }
 }
 
 pub(crate) fn rules(spec: &RunSpec) -> Rules {
