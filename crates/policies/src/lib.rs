@@ -2,8 +2,8 @@
 //! SIS_NODE, schedulers of the sched_ext shape, workqueues.
 
 //!
-//! A policy decides and takes no time of its own: the engine of `sim_core` runs it. Here two tasks of
-//! different nice levels compute on one CPU, under CFS and under EEVDF, and share it by weight.
+//! A policy decides and takes no time of its own: the engine of `sim_core` runs it. Here two tasks
+//! of different nice levels compute on one CPU, under CFS and under EEVDF, and share it by weight.
 //!
 //! ```
 //! use policies::fair::features::{Features, Tunables};
