@@ -1,9 +1,9 @@
 //! Texts that people write: a TOML document with places, its keys, and what is wrong with it.
 //!
-//! Scenarios and machines are read in the same way. [`parse`] turns a text into a document whose
+//! Scenarios and machines are read in the same way. [`parse()`] turns a text into a document whose
 //! values know their places. The keys of each table are rows ([`KeyDef`]): name, kind of value,
 //! bounds, default. A [`Walk`] reads values against rows and notes every [`Fault`], so one look
-//! shows all of them; a misspelled name gets the nearest known one ([`nearest`]). The same rows
+//! shows all of them; a misspelled name gets the nearest known one ([`nearest()`]). The same rows
 //! become a JSON Schema ([`schema`]).
 //!
 //! ```

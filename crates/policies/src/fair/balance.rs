@@ -2,7 +2,7 @@
 //! path.
 //!
 //! A balance pass takes time and locks, so each is a small state machine that the mechanism
-//! resumes: every call reads the world anew and answers with the next [`Step`]. The machines nest
+//! resumes: every call reads the world anew and answers with the next `Step`. The machines nest
 //! as the kernel's functions do: `newidle` and `periodic` (which `nohz` runs on behalf of others)
 //! walk the domains and run `load_balance` (in `pass`, with `stats`, `decide` and `detach`). The
 //! stages of each live in the path of the CPU that *executes* the pass; no path ever holds two

@@ -117,7 +117,7 @@ impl<S: Discipline> Fair<S> {
         }
     }
 
-    /// A path that executes on `exec` has filled its [`Links`] with tasks of `cpu`'s runqueue: the
+    /// A path that executes on `exec` has filled its `Links` with tasks of `cpu`'s runqueue: the
     /// next step, `None` when all are unlinked or appended. (A task that
     /// is on no queue need not be unlinked.)
     pub(crate) fn swq_link_step(
