@@ -54,6 +54,11 @@ pub(super) const fn us(name: &'static str, min: i64, default: i64, help: &'stati
     KeyDef { name, kind, unit: "us", default: Int(default), help }
 }
 
+/// What one way over loopback takes; it is measured for each machine (docs/CALIBRATION.md).
+pub(super) const fn service_ns(help: &'static str) -> KeyDef {
+    KeyDef { default: Fallback::Required, ..ns("service_ns", 1, help) }
+}
+
 /// What it takes to write a message, and to read it.
 pub(super) const fn message_ns(default: &'static str) -> KeyDef {
     KeyDef {

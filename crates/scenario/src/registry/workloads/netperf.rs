@@ -1,6 +1,6 @@
 //! netperf over loopback.
 
-use super::keys::{SPREAD, count};
+use super::keys::{SPREAD, count, service_ns};
 use crate::workload::{Excess, Load, SOCKET_PAIR_BYTES, WorkloadDef, fits};
 use input::Fallback::{Int, Required};
 use input::{KeyDef, Kind};
@@ -21,13 +21,7 @@ const KEYS: &[KeyDef] = &[
         help: "netperf's test",
     },
     count("clients", 100_000, Int(1), "pairs that run at once"),
-    KeyDef {
-        name: "service_ns",
-        kind: Kind::Int { min: 1, max: 3_600_000_000_000 },
-        unit: "ns",
-        default: Required,
-        help: "CPU work of one way at this machine's full speed (docs/CALIBRATION.md)",
-    },
+    service_ns("CPU work of one way at this machine's full speed (docs/CALIBRATION.md)"),
     SPREAD,
 ];
 

@@ -1,9 +1,9 @@
 //! tbench and its servers.
 
-use super::keys::{SPREAD, count};
+use super::keys::{SPREAD, count, service_ns};
 use crate::workload::{Excess, Load, SOCKET_PAIR_BYTES, WorkloadDef, fits};
-use input::Fallback::{Int, Required};
-use input::{KeyDef, Kind};
+use input::Fallback::Int;
+use input::KeyDef;
 use sim_core::Program;
 use workloads::tbench::{Config, Tbench};
 
@@ -19,13 +19,7 @@ pub(super) const ROW: WorkloadDef = WorkloadDef {
 
 const KEYS: &[KeyDef] = &[
     count("clients", 100_000, Int(1), "clients, each with a server process"),
-    KeyDef {
-        name: "service_ns",
-        kind: Kind::Int { min: 1, max: 3_600_000_000_000 },
-        unit: "ns",
-        default: Required,
-        help: "CPU work of one way of a small message at full speed (docs/CALIBRATION.md)",
-    },
+    service_ns("CPU work of one way of a small message at full speed (docs/CALIBRATION.md)"),
     SPREAD,
 ];
 
