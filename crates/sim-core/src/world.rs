@@ -27,11 +27,23 @@ const FIRST_STOPPER_PID: u32 = 16;
 /// Pids of a workload's tasks begin here, or after the stoppers on a very large machine.
 const FIRST_PID: u32 = 1000;
 
+/// Which wake-ups go through the wake list of the target's CPU (`ttwu_queue_cond()`).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum WakeList {
+    /// To a CPU behind another LLC, or with nothing to run: v6.0.
+    OtherLlcOrIdle,
+    /// To a CPU behind another LLC; or the task is still being switched out there, and not more
+    /// than one other is queued: v5.19.
+    OtherLlcOrOnCpu,
+}
+
 /// Kernel knobs of a run that belong to the mechanism.
 #[derive(Clone, Copy, Debug)]
 pub struct Config {
     /// The TTWU_QUEUE feature: remote wake-ups may use the wake list (`ttwu_queue_cond()`).
     pub ttwu_queue: bool,
+    /// Which of them may.
+    pub wake_list: WakeList,
     /// Timer slack of normal tasks, ns: their timers fire this much later than asked.
     pub timer_slack_ns: Ns,
     /// Task group of user tasks for which their program says none, as of all that a login shell
@@ -45,6 +57,7 @@ impl Default for Config {
     fn default() -> Self {
         Self {
             ttwu_queue: true,
+            wake_list: WakeList::OtherLlcOrIdle,
             timer_slack_ns: 50_000,
             user_group: GroupId::ROOT,
             simulate_every_tick: false,

@@ -90,6 +90,8 @@ pub struct Domain {
     /// `imb_numa_nr`: an imbalance between NUMA nodes is left alone while a node runs at most so
     /// many tasks. 0 up to the level of the LLC.
     pub imb_numa_nr: u32,
+    /// The same before v6.0: of nodes that are one LLC a quarter of the CPUs, not an eighth.
+    pub imb_numa_nr_quarter: u32,
     /// Groups by increasing lowest CPU. A CPU's ring starts at its own group and wraps.
     /// Overlapping NUMA groups differ by node: such a domain exists once per node, with its groups
     /// in the order of that node's ring.

@@ -30,6 +30,6 @@ pub use counters::FairCounters;
 pub use domain::{LlcShared, SdState};
 pub use fair::{Fair, QueueKind};
 pub use rq::{FairRq, PendingChoice};
-pub use rules::{KernelRules, Rules};
+pub use rules::{KernelRules, Protection, Rules};
 pub use shared_queues::SwqStats;
 pub use task::{FairTask, Wakee};

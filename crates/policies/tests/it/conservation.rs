@@ -29,7 +29,7 @@ fn one_llc(cores: u32, threads: u32) -> Machine {
 
 fn rules() -> impl Strategy<Value = Rules> {
     use Rules::*;
-    prop_oneof![Just(V6_4), Just(V6_6), Just(V6_12), Just(V6_18)]
+    prop_oneof![Just(V5_19), Just(V6_1), Just(V6_4), Just(V6_6), Just(V6_12), Just(V6_18)]
 }
 
 proptest! {
@@ -49,7 +49,9 @@ proptest! {
         let features = open(Features::for_rules(rules));
         let machine = one_llc(cores, threads);
         let wastes = match rules {
-            Rules::V6_4 => wastes(machine, Fair::new(features, tunables), program),
+            Rules::V5_19 | Rules::V6_1 | Rules::V6_4 => {
+                wastes(machine, Fair::new(features, tunables).with_rules(rules), program)
+            }
             _ => wastes(machine, Fair::eevdf(rules, features, tunables), program),
         };
         // Five of 8000 runs had such waits: one each, and one of the five two, none beyond 1.3 ms.

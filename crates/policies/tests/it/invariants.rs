@@ -9,10 +9,13 @@ use test_support::{check_class, eevdf, eevdfs, run_checked, shapes, simulate, sm
 use topology::Machine;
 use workloads::micro::{PingPong, Short, Spinners};
 
-fn features() -> impl Strategy<Value = Features> {
-    (any::<u16>(), any::<bool>()).prop_map(|(bits, swqueue)| {
+/// CFS of any kernel, with any features.
+fn cfs() -> impl Strategy<Value = (Rules, Features)> {
+    use Rules::*;
+    let rules = prop_oneof![Just(V5_19), Just(V6_1), Just(V6_4)];
+    (rules, any::<u16>(), any::<bool>()).prop_map(|(rules, bits, swqueue)| {
         let on = |bit: u16| bits >> bit & 1 == 1;
-        Features {
+        let features = Features {
             gentle_fair_sleepers: on(0),
             start_debit: on(1),
             next_buddy: on(2),
@@ -30,19 +33,21 @@ fn features() -> impl Strategy<Value = Features> {
             swqueue_steal: on(14),
             sis_node_topoext: on(15),
             swqueue,
-            ..Features::default()
-        }
+            ..Features::for_rules(rules)
+        };
+        (rules, features)
     })
 }
 
 fn check_fair<W: Program>(
     machine: Machine,
-    features: Features,
+    (rules, features): (Rules, Features),
     ttwu_queue: bool,
     program: W,
     until: u64,
 ) -> Result<StopReason, String> {
-    let policy = Fair::new(features, Tunables::for_cpus(machine.n_cpus()));
+    let tunables = Tunables::for_rules(rules, machine.n_cpus());
+    let policy = Fair::new(features, tunables).with_rules(rules);
     check_class(machine, policy, ttwu_queue, program, until)
 }
 
@@ -125,11 +130,11 @@ proptest! {
         shape in shapes(),
         pairs in 1u32..9,
         work_ns in 0u64..20_000,
-        features in features(),
+        cfs in cfs(),
         ttwu_queue: bool,
     ) {
         let program = PingPong::new(pairs, work_ns, 50);
-        let end = check_fair(shape.machine(), features, ttwu_queue, program, u64::MAX);
+        let end = check_fair(shape.machine(), cfs, ttwu_queue, program, u64::MAX);
         prop_assert_eq!(end, Ok(StopReason::Done));
     }
 
@@ -139,25 +144,25 @@ proptest! {
         tasks in 1u32..30,
         run_us in 1u64..6000,
         sleep_us in 1u64..3000,
-        features in features(),
+        cfs in cfs(),
         ttwu_queue: bool,
         seed: u64,
     ) {
         let program = Short::new(tasks, run_us * 1000, sleep_us * 1000, 10, seed);
-        let end = check_fair(shape.machine(), features, ttwu_queue, program, u64::MAX);
+        let end = check_fair(shape.machine(), cfs, ttwu_queue, program, u64::MAX);
         prop_assert_eq!(end, Ok(StopReason::Done));
     }
 
     #[test]
-    fn spinners_keep_every_invariant(shape in shapes(), tasks in 1usize..30, features in features()) {
+    fn spinners_keep_every_invariant(shape in shapes(), tasks in 1usize..30, cfs in cfs()) {
         let program = Spinners::new(vec![0; tasks], 40_000_000);
-        let end = check_fair(shape.machine(), features, true, program, u64::MAX);
+        let end = check_fair(shape.machine(), cfs, true, program, u64::MAX);
         prop_assert_eq!(end, Ok(StopReason::Done));
     }
 
     #[test]
-    fn a_build_keeps_every_invariant(shape in shapes(), features in features(), ttwu_queue: bool) {
-        let end = check_fair(shape.machine(), features, ttwu_queue, small_build(1.0), u64::MAX);
+    fn a_build_keeps_every_invariant(shape in shapes(), cfs in cfs(), ttwu_queue: bool) {
+        let end = check_fair(shape.machine(), cfs, ttwu_queue, small_build(1.0), u64::MAX);
         prop_assert_eq!(end, Ok(StopReason::Done));
     }
 

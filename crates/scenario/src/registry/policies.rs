@@ -15,7 +15,7 @@ use sim_core::Ns;
 pub const POLICIES: &[PolicyDef] = &[
     PolicyDef {
         name: "cfs",
-        rules: &["6.4"],
+        rules: &["6.4", "6.1", "5.19"],
         class: Class::Fair,
         help: "the fair class before EEVDF: vruntime, buddies, wake-up preemption",
         run: cfs,
@@ -72,9 +72,10 @@ pub fn policy(name: &str) -> Option<&'static PolicyDef> {
 fn cfs(job: Job<'_>) -> Result<RunOutput, RunError> {
     match job.spec.cpu_weight() {
         Some(cpu_weight) => job.with(|spec| {
-            Fair::with_groups(features(spec), tunables(spec), &[GroupSpec { cpu_weight }])
+            let groups = [GroupSpec { cpu_weight }];
+            Fair::with_groups(features(spec), tunables(spec), &groups).with_rules(rules(spec))
         }),
-        None => job.with(|spec| Fair::new(features(spec), tunables(spec))),
+        None => job.with(|spec| Fair::new(features(spec), tunables(spec)).with_rules(rules(spec))),
     }
 }
 

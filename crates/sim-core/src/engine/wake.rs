@@ -3,19 +3,24 @@
 use crate::frame::{Flow, Frame, Path, Pc};
 use crate::{
     Category, Choice, EnqueueFlags, Hook, LockId, MigrationCause, Observer, Policy, Program,
-    Reason, SelectKind, Simulation, Site, TaskId, TaskState, World,
+    Reason, SelectKind, Simulation, Site, TaskId, TaskState, WakeList, World,
 };
 use topology::CpuId;
 
 impl World {
-    /// `ttwu_queue_cond()` (v6.4): may a wake-up executed here use `target`'s wake list? It may if
-    /// the two CPUs share no cache, or if the target has nothing to run.
-    pub(crate) fn wake_list_allowed(&self, target: CpuId) -> bool {
-        let domains = &self.machine.domains;
-        self.config.ttwu_queue
-            && target != self.this
-            && (domains.llc_id[target] != domains.llc_id[self.this]
-                || self.cpus[target].nr_running == 0)
+    /// `ttwu_queue_cond()`: may a wake-up executed here use `target`'s wake list? `on_cpu`: the
+    /// task is being switched out there (WF_ON_CPU).
+    pub(crate) fn wake_list_allowed(&self, target: CpuId, on_cpu: bool) -> bool {
+        if !self.config.ttwu_queue || target == self.this {
+            return false;
+        }
+        let llc_id = &self.machine.domains.llc_id;
+        let nr_running = self.cpus[target].nr_running;
+        llc_id[target] != llc_id[self.this]
+            || match self.config.wake_list {
+                WakeList::OtherLlcOrIdle => nr_running == 0,
+                WakeList::OtherLlcOrOnCpu => on_cpu && nr_running <= 1,
+            }
     }
 }
 
@@ -126,7 +131,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
             return self.wake_select(cpu);
         }
         let at = t.cpu;
-        if self.w.wake_list_allowed(at) && self.w.allowed(p, at) {
+        if self.w.wake_list_allowed(at, true) && self.w.allowed(p, at) {
             // Its CPU enqueues it when it takes interrupts again. No other CPU is looked for.
             self.w.note_placed(p, &Reason::ON_CPU);
             self.w.count_wakeup(at, at);
@@ -163,7 +168,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
             self.observer.migrate(&self.w, p, from, target, MigrationCause::Wake);
             self.w.set_task_cpu(p, target, MigrationCause::Wake);
         }
-        if self.w.wake_list_allowed(target) {
+        if self.w.wake_list_allowed(target, false) {
             return self.begin_push(cpu, target);
         }
         self.w.cpus[cpu].top().target = target;
@@ -328,22 +333,32 @@ mod tests {
     fn the_wake_list_is_for_other_caches_and_for_cpus_with_nothing_to_run() {
         let spec = RegularSpec { llcs_per_socket: 2, cores_per_llc: 2, ..RegularSpec::default() };
         let machine = Machine::regular(RegularSpec { threads_per_core: 1, ..spec });
-        for (feature, this, target, nr_running, allowed) in [
-            (true, 0, 2, 0, true),
-            (true, 0, 2, 3, true),
-            (true, 0, 1, 0, true),
-            (true, 0, 1, 1, false),
-            (true, 0, 0, 0, false),
-            (true, 0, 0, 1, false),
-            (false, 0, 2, 0, false),
-            (false, 0, 1, 0, false),
+        use WakeList::{OtherLlcOrIdle as New, OtherLlcOrOnCpu as Old};
+        // The feature, the rule, from CPU 0 to a target that runs so many, on_cpu, allowed.
+        for (feature, rule, target, nr_running, on_cpu, allowed) in [
+            (true, New, 2, 0, false, true),
+            (true, New, 2, 3, true, true),
+            (true, New, 1, 0, false, true),
+            (true, New, 1, 1, false, false),
+            (true, New, 1, 1, true, false),
+            (true, New, 0, 0, false, false),
+            (true, New, 0, 1, false, false),
+            (false, New, 2, 0, false, false),
+            (false, New, 1, 0, false, false),
+            (true, Old, 2, 3, false, true),
+            (true, Old, 1, 0, false, false),
+            (true, Old, 1, 0, true, true),
+            (true, Old, 1, 1, true, true),
+            (true, Old, 1, 2, true, false),
+            (true, Old, 0, 0, true, false),
+            (false, Old, 1, 0, true, false),
         ] {
-            let config = Config { ttwu_queue: feature, ..Config::default() };
+            let config = Config { ttwu_queue: feature, wake_list: rule, ..Config::default() };
             let mut w = World::new(machine.clone().into(), config);
-            w.this = CpuId(this);
+            w.this = CpuId(0);
             w.cpus[CpuId(target)].nr_running = nr_running;
-            let case = format!("{feature} {this} {target} {nr_running}");
-            assert_eq!(w.wake_list_allowed(CpuId(target)), allowed, "{case}");
+            let case = format!("{feature} {rule:?} {target} {nr_running} {on_cpu}");
+            assert_eq!(w.wake_list_allowed(CpuId(target), on_cpu), allowed, "{case}");
         }
     }
 }

@@ -55,7 +55,7 @@ struct Kept {
     level: usize,
     weight: u32,
     flags: u32,
-    imb_numa_nr: u32,
+    imb_numa_nr: ImbNumaNr,
 }
 
 /// What makes two CPUs share a domain.
@@ -64,7 +64,7 @@ struct Key {
     level: usize,
     span: u32,
     flags: u32,
-    imb_numa_nr: u32,
+    imb_numa_nr: ImbNumaNr,
     /// Span index of the reader's node, if the groups overlap.
     start_node: Option<u32>,
 }
@@ -174,19 +174,27 @@ impl<'a> Builder<'a> {
                 Level::Mc | Level::Die | Level::Node => 1,
                 Level::Numa(_) => 2,
             },
-            imb_numa_nr: key.imb_numa_nr,
+            imb_numa_nr: key.imb_numa_nr.eighth,
+            imb_numa_nr_quarter: key.imb_numa_nr.quarter,
             groups,
         };
         (domain, own)
     }
 }
 
-/// `imb_numa_nr` of each level of a CPU's full chain (end of `build_sched_domains()`, v6.4). Levels
-/// that are dropped later still count here.
-fn imb_numa_nrs(stack: &Stack, cpu: CpuId) -> Vec<u32> {
+/// `imb_numa_nr` by the rules of v6.0 and of kernels before it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
+struct ImbNumaNr {
+    eighth: u32,
+    quarter: u32,
+}
+
+/// `imb_numa_nr` of each level of a CPU's full chain (end of `build_sched_domains()`, v5.19 and
+/// v6.4). Levels that are dropped later still count here.
+fn imb_numa_nrs(stack: &Stack, cpu: CpuId) -> Vec<ImbNumaNr> {
     let chain = &stack.levels[..=stack.top[cpu]];
     let shares_llc = |l: &TopoLevel| l.flags & SdFlags::SHARE_LLC != 0;
-    let (mut imb, mut imb_span) = (0, 1);
+    let (mut imb, mut imb_span) = (ImbNumaNr::default(), 1);
     let mut nrs = Vec::with_capacity(chain.len());
     for (i, level) in chain.iter().enumerate() {
         let weight = level.weight(cpu);
@@ -196,13 +204,17 @@ fn imb_numa_nrs(stack: &Stack, cpu: CpuId) -> Vec<u32> {
             let n_llcs = weight / child.weight(cpu);
             // One LLC: an eighth, a guess of how many tasks share no core and no memory channel.
             // Several: until two tasks would share an LLC.
-            imb = if n_llcs == 1 { weight >> 3 } else { n_llcs }.max(1);
+            imb = match n_llcs {
+                1 => ImbNumaNr { eighth: (weight >> 3).max(1), quarter: weight >> 2 },
+                _ => ImbNumaNr { eighth: n_llcs, quarter: n_llcs },
+            };
             let mut above = chain[i + 1..].iter();
             let first_numa = above.find(|l| l.flags & SdFlags::NUMA != 0);
             imb_span = first_numa.map_or(weight, |l| l.weight(cpu));
             nrs.push(imb);
         } else {
-            nrs.push(imb * (weight / imb_span).max(1));
+            let factor = (weight / imb_span).max(1);
+            nrs.push(ImbNumaNr { eighth: imb.eighth * factor, quarter: imb.quarter * factor });
         }
     }
     nrs
@@ -210,7 +222,7 @@ fn imb_numa_nrs(stack: &Stack, cpu: CpuId) -> Vec<u32> {
 
 /// Drops the levels that add nothing (`sd_parent_degenerate()`), and hands their PREFER_SIBLING
 /// down (`cpu_attach_domain()`).
-fn degenerate(stack: &Stack, cpu: CpuId, imb_numa_nrs: &[u32]) -> Vec<Kept> {
+fn degenerate(stack: &Stack, cpu: CpuId, imb_numa_nrs: &[ImbNumaNr]) -> Vec<Kept> {
     let mut kept: Vec<Kept> = Vec::new();
     for (l, level) in stack.levels[..=stack.top[cpu]].iter().enumerate() {
         let parent = Kept {

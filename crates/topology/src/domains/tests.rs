@@ -97,6 +97,8 @@ fn l3_as_numa_replaces_die_by_numa() {
 fn imb_numa_nr_is_an_eighth_of_one_llc_or_the_number_of_llcs() {
     assert_eq!(top(&two_sockets(20)).imb_numa_nr, 5);
     assert_eq!(top(&two_sockets(32)).imb_numa_nr, 8);
+    assert_eq!(top(&two_sockets(20)).imb_numa_nr_quarter, 10);
+    assert_eq!(top(&two_sockets(32)).imb_numa_nr_quarter, 16);
     let milan = Machine::regular(RegularSpec {
         sockets: 2,
         llcs_per_socket: 8,

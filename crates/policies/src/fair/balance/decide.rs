@@ -6,9 +6,9 @@ use super::stats::{DomainStats, GroupStats, GroupType};
 use crate::fair::queue::Discipline;
 use crate::fair::state::domain::domain_at;
 use crate::fair::state::lb_env::{LoadBalance, MigrationType};
-use crate::fair::state::{Fair, reasons};
+use crate::fair::state::{Fair, KernelRules, reasons};
 use sim_core::{IdleType, Reason, World};
-use topology::{CpuId, SdFlags};
+use topology::{CpuId, Domain, SdFlags};
 
 /// What the decision needs to know of the domain.
 #[derive(Clone, Copy, Debug)]
@@ -19,6 +19,8 @@ pub(crate) struct DomainFacts {
     pub share_llc: bool,
     pub numa: bool,
     pub imb_numa_nr: u32,
+    /// What differs between kernels.
+    pub kernel: &'static KernelRules,
     /// Cores of the local and the busiest group, if siblings are balanced by them (since v6.6).
     pub cores: Option<(u32, u32)>,
 }
@@ -97,13 +99,14 @@ pub(crate) fn calculate_imbalance(
     // `avg_load` was made for overloaded groups only.
     if local.group_type < GroupType::Overloaded {
         local_avg = local.load * 1024 / local.capacity;
-        if local_avg >= busiest.avg_load || local_avg >= avg {
+        let above_average = d.kernel.compares_local_with_average && local_avg >= avg;
+        if local_avg >= busiest.avg_load || above_average {
             return (MigrationType::Load, 0);
         }
     }
-    // The kernel's difference is unsigned: below the average it is larger than any room.
+    // The kernel's differences are unsigned: below zero they are larger than any other.
     let surplus = busiest.avg_load.wrapping_sub(avg).wrapping_mul(busiest.capacity);
-    let room = avg.saturating_sub(local_avg) * local.capacity;
+    let room = avg.wrapping_sub(local_avg).wrapping_mul(local.capacity);
     (MigrationType::Load, (surplus.min(room) / 1024) as i64)
 }
 
@@ -127,10 +130,11 @@ fn spare_imbalance(
     } else {
         local.idle_cpus.saturating_sub(busiest.idle_cpus)
     };
-    let mut n = i64::from(n);
+    let n = i64::from(n);
     // `adjust_numa_imbalance`: two tasks that talk to each other may stay on one node.
-    if d.numa && local.nr < d.imb_numa_nr && n <= NUMA_IMBALANCE_MIN {
-        n = 0;
+    let difference = if d.kernel.halves_after_numa_test { n } else { n >> 1 };
+    if d.numa && local.nr < d.imb_numa_nr && difference <= NUMA_IMBALANCE_MIN {
+        return (MigrationType::Task, 0);
     }
     (MigrationType::Task, n >> 1)
 }
@@ -187,9 +191,18 @@ impl<S: Discipline> Fair<S> {
             prefer_sibling: child.is_some_and(|(c, _)| c.flags.has(SdFlags::PREFER_SIBLING)),
             share_llc: d.flags.has(SdFlags::SHARE_LLC),
             numa: d.flags.has(SdFlags::NUMA),
-            imb_numa_nr: d.imb_numa_nr,
+            imb_numa_nr: self.imb_numa_nr(d),
+            kernel: self.discipline.kernel(),
             cores,
         })
+    }
+
+    /// `imb_numa_nr` of a domain, by the kernel's rules.
+    pub(crate) fn imb_numa_nr(&self, d: &Domain) -> u32 {
+        match self.discipline.kernel().tolerates_quarter_node {
+            true => d.imb_numa_nr_quarter,
+            false => d.imb_numa_nr,
+        }
     }
 
     /// `should_we_balance`: newidle only while really nothing is there; otherwise the
@@ -202,7 +215,8 @@ impl<S: Discipline> Fair<S> {
         if lb.idle == IdleType::NewlyIdle {
             let c = &w.cpus[lb.dst];
             // A pending wake-up brings a task in a moment.
-            return c.nr_running == 0 && !c.ttwu_pending;
+            let has_none = c.nr_running == 0 && !c.ttwu_pending;
+            return has_none || !self.discipline.kernel().newidle_yields_to_wakeup;
         }
         let d = &w.machine.domains.domains[lb.domain];
         let group = &d.groups[lb.own_group as usize];

@@ -268,10 +268,10 @@ impl<S: Discipline> Fair<S> {
         path.curr_cost += cost;
         let success = if moved > 0 { path.success_weight } else { 0 };
         let level = path.level as usize;
-        let kernel = self.discipline.kernel();
+        let ni_random = self.features.ni_random;
         let sd = &mut self.sds[cpu][level];
         sd.update_newidle_cost(cost, jiffies, hz);
-        if kernel.counts_newidle_success {
+        if ni_random {
             sd.count_newidle(success);
         }
         ControlFlow::Continue(self.newidle_next_level(w, cpu))

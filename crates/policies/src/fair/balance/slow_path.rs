@@ -168,15 +168,18 @@ impl<S: Discipline> Fair<S> {
         let Some(local) = local else {
             return Some(idlest_index);
         };
-        let mut imb_numa_nr = d.imb_numa_nr;
+        let mut imb_numa_nr = self.imb_numa_nr(d);
         // The imbalance tolerated is at most the number of CPUs that the task may use there.
         if w.tasks[p].nr_cpus_allowed as usize != w.machine.n_cpus() {
             let own_cpus = &d.groups[own].cpus;
             let usable = own_cpus.iter().filter(|c| allowed.contains(**c)).count();
             imb_numa_nr = imb_numa_nr.min(usable as u32);
         }
-        let numa = d.flags.has(SdFlags::NUMA);
-        beats_local(&local, &idlest, d.imbalance_pct, numa, imb_numa_nr).then_some(idlest_index)
+        let numa = d.flags.has(SdFlags::NUMA).then_some(Tolerance {
+            imb_numa_nr,
+            any_difference: !self.discipline.kernel().fork_heeds_numa_difference,
+        });
+        beats_local(&local, &idlest, d.imbalance_pct, numa).then_some(idlest_index)
     }
 
     /// `find_idlest_group_cpu`: a CPU with SCHED_IDLE tasks only, which needs no waking; the idle
@@ -240,14 +243,16 @@ pub(super) fn idle_rank(g: &GroupStats) -> u64 {
     (g.group_type as u64) << 61 | spare | g.avg_load
 }
 
-/// Is the idlest remote group worth leaving the local one?
-fn beats_local(
-    local: &GroupStats,
-    idlest: &GroupStats,
-    pct: u32,
-    numa: bool,
+/// What imbalance is tolerated between NUMA nodes.
+struct Tolerance {
+    /// While the node runs fewer tasks than this …
     imb_numa_nr: u32,
-) -> bool {
+    /// … the task stays however the idle CPUs differ (before v6.0).
+    any_difference: bool,
+}
+
+/// Is the idlest remote group worth leaving the local one? `numa`: they are nodes.
+fn beats_local(local: &GroupStats, idlest: &GroupStats, pct: u32, numa: Option<Tolerance>) -> bool {
     if local.group_type != idlest.group_type {
         return local.group_type > idlest.group_type;
     }
@@ -256,20 +261,47 @@ fn beats_local(
         GroupType::Overloaded | GroupType::FullyBusy => {
             // Two loads that differ by less than this are as good as equal.
             let slack = 1024 * (pct - 100) / 100;
-            let near = numa && idlest.avg_load + slack >= local.avg_load;
+            let near = numa.is_some() && idlest.avg_load + slack >= local.avg_load;
             let worse = idlest.avg_load >= local.avg_load + slack;
             !near && !worse && 100 * local.avg_load > pct * idlest.avg_load
         }
         GroupType::Imbalanced | GroupType::SmtBalance => false,
         GroupType::HasSpare => {
-            if numa {
+            if let Some(numa) = numa {
                 let diff = i64::from(local.idle_cpus.abs_diff(idlest.idle_cpus));
-                let tolerated = local.nr < imb_numa_nr && diff <= NUMA_IMBALANCE_MIN;
+                let tolerated = local.nr < numa.imb_numa_nr
+                    && (numa.any_difference || diff <= NUMA_IMBALANCE_MIN);
                 if diff == 0 || tolerated {
                     return false;
                 }
             }
             local.idle_cpus < idlest.idle_cpus
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Nodes of 40 CPUs; the task's own runs `nr`.
+    fn stays(nr: u32, idle: u32, any_difference: bool) -> bool {
+        let group = |nr, idle_cpus| GroupStats {
+            nr,
+            idle_cpus,
+            weight: 40,
+            group_type: GroupType::HasSpare,
+            ..GroupStats::default()
+        };
+        let numa = Tolerance { imb_numa_nr: 5, any_difference };
+        !beats_local(&group(nr, idle), &group(0, 40), 117, Some(numa))
+    }
+
+    #[test]
+    fn a_nearly_empty_node_keeps_its_children_and_before_v6_0_however_empty_the_other_is() {
+        assert!(stays(2, 38, false) && stays(2, 38, true));
+        assert!(!stays(4, 36, false));
+        assert!(stays(4, 36, true));
+        assert!(!stays(5, 35, false) && !stays(5, 35, true));
     }
 }

@@ -48,6 +48,14 @@ impl Rig {
     }
 }
 
+impl Rig {
+    /// The desktop with an earlier kernel.
+    pub fn desktop_cfs(rules: Rules) -> Self {
+        let (features, tunables) = (Features::for_rules(rules), Tunables::for_rules(rules, 32));
+        Self::of(machine(2, 8), Fair::new(features, tunables).with_rules(rules))
+    }
+}
+
 impl Rig<Eevdf> {
     /// The desktop with a later kernel.
     pub fn desktop_with(rules: Rules) -> Self {

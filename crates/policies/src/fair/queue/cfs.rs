@@ -17,6 +17,7 @@ mod state;
 mod tests;
 
 use super::discipline::Discipline;
+use crate::fair::state::Rules;
 use crate::fair::state::features::{Features, Tunables};
 use crate::fair::state::pelt::SchedAvg;
 use crate::fair::state::weights::{calc_delta, calc_delta_fair, rq_inverse};
@@ -164,13 +165,22 @@ impl<const GROUPS: bool> Discipline for Cfs<GROUPS> {
 }
 
 impl Fair<Cfs> {
-    /// CFS with these features and tunables; `Policy::init` fits it to a machine.
+    /// CFS of v6.4 with these features and tunables; `Policy::init` fits it to a machine.
     pub fn new(features: Features, tunables: Tunables) -> Self {
         Self::with(Cfs::default(), features, tunables)
     }
 }
 
 impl<const GROUPS: bool> Fair<Cfs<GROUPS>> {
+    /// The same under the rules of another kernel, one that has CFS.
+    #[must_use]
+    pub fn with_rules(mut self, rules: Rules) -> Self {
+        debug_assert!(rules <= Rules::V6_4);
+        self.discipline.rules = rules;
+        self.discipline.kernel = rules.kernel();
+        self
+    }
+
     #[inline]
     pub(crate) fn charge_curr(&mut self, queue: QueueId, now: Ns) {
         let curr = self.curr_of(queue);

@@ -33,7 +33,7 @@ pub trait QueueKind: Sized {
     fn rules(&self) -> Rules;
 
     /// The same, rule by rule.
-    fn kernel(&self) -> &KernelRules;
+    fn kernel(&self) -> &'static KernelRules;
 
     /// The task sleeps on its queue.
     #[inline]

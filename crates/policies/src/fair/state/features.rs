@@ -57,7 +57,7 @@ impl FeatureDef {
 }
 
 /// Makes the struct `Features` and the table of its features from lines of a name, its field, what
-/// it is in 6.4, 6.6, 6.12 and 6.18 (Y: on, N: off, X: not there), and help.
+/// it is in each kernel of [`Rules::NAMES`] (Y: on, N: off, X: not there), and help.
 #[macro_export]
 macro_rules! features {
     ($($name:ident $field:ident [$($default:ident)*] $help:literal;)*) => {
@@ -103,47 +103,47 @@ macro_rules! features {
 }
 
 features! {
-    SWQUEUE swqueue [N X X X]
+    SWQUEUE swqueue [N N N X X X]
         "shared wakequeue, version 1: idle CPUs pull waking tasks from one queue per LLC";
-    SWQUEUE_STEAL swqueue_steal [N X X X]
+    SWQUEUE_STEAL swqueue_steal [N N N X X X]
         "SWQUEUE, its LLC's queue being empty, takes from those of the node's other LLCs (ours)";
-    SHARED_RUNQ shared_runq [N N X X]
+    SHARED_RUNQ shared_runq [N N N N X X]
         "its successor: idle CPUs pull waiting tasks from an LLC's shards (not with SWQUEUE)";
-    SIS_NODE sis_node [N N N N] "look for an idle CPU in the other LLCs of the node too";
-    SIS_NODE_TOPOEXT sis_node_topoext [N N N N]
+    SIS_NODE sis_node [N N N N N N] "look for an idle CPU in the other LLCs of the node too";
+    SIS_NODE_TOPOEXT sis_node_topoext [N N N N N N]
         "SIS_NODE looks no further than the neighboring LLC, as was tried in June 2023";
-    SIS_UTIL sis_util [Y Y Y Y] "scan fewer CPUs for an idle one as the LLC fills";
-    SIS_PROP sis_prop [N N X X] "scan CPUs in proportion to the average idle time";
-    NEWIDLE_AVG_IDLE newidle_avg_idle [Y Y Y Y]
+    SIS_UTIL sis_util [X Y Y Y Y Y] "scan fewer CPUs for an idle one as the LLC fills";
+    SIS_PROP sis_prop [Y N N N X X] "scan CPUs in proportion to the average idle time";
+    NEWIDLE_AVG_IDLE newidle_avg_idle [Y Y Y Y Y Y]
         "stop newidle balance early when avg_idle is short (our name)";
-    NI_RANDOM ni_random [X X X Y] "try newidle balance as often as it has been of use lately";
-    GENTLE_FAIR_SLEEPERS gentle_fair_sleepers [Y X X X]
+    NI_RANDOM ni_random [N Y N N Y Y] "try newidle balance as often as it has been of use lately";
+    GENTLE_FAIR_SLEEPERS gentle_fair_sleepers [Y Y Y X X X]
         "a sleeper gets half a latency of credit, not a whole one";
-    START_DEBIT start_debit [Y X X X] "a new task starts one slice behind";
-    PLACE_LAG place_lag [X Y Y Y] "a task that wakes up or moves keeps its lag";
-    PLACE_DEADLINE_INITIAL place_deadline_initial [X Y Y Y] "a new task asks for half a slice";
-    PLACE_REL_DEADLINE place_rel_deadline [X X Y Y]
+    START_DEBIT start_debit [Y Y Y X X X] "a new task starts one slice behind";
+    PLACE_LAG place_lag [X X X Y Y Y] "a task that wakes up or moves keeps its lag";
+    PLACE_DEADLINE_INITIAL place_deadline_initial [X X X Y Y Y] "a new task asks for half a slice";
+    PLACE_REL_DEADLINE place_rel_deadline [X X X X Y Y]
         "a task that moves keeps what is left of its slice";
-    RUN_TO_PARITY run_to_parity [X Y Y Y]
+    RUN_TO_PARITY run_to_parity [X X X Y Y Y]
         "who runs is protected: while it is eligible, since 6.18 for the shortest slice";
-    PREEMPT_SHORT preempt_short [X X Y Y] "a waking task with a shorter slice breaks that";
-    DELAY_DEQUEUE delay_dequeue [X X Y Y]
+    PREEMPT_SHORT preempt_short [X X X X Y Y] "a waking task with a shorter slice breaks that";
+    DELAY_DEQUEUE delay_dequeue [X X X X Y Y]
         "a task that sleeps with negative lag stays on its queue until it is picked";
-    DELAY_ZERO delay_zero [X X Y Y] "such a task gains no lag by staying";
-    PICK_BUDDY pick_buddy [X X X Y] "an eligible next buddy is picked out of order";
-    NEXT_BUDDY next_buddy [N N N N] "prefer the task that was woken last";
-    LAST_BUDDY last_buddy [Y X X X] "prefer the task that was preempted by a wake-up";
-    CACHE_HOT_BUDDY cache_hot_buddy [Y Y Y Y] "a buddy counts as cache hot when tasks are moved";
-    WAKEUP_PREEMPTION wakeup_preemption [Y Y Y Y] "a waking task may preempt the running one";
-    TTWU_QUEUE ttwu_queue [Y Y Y Y] "wake remote CPUs through their wake list";
-    WA_IDLE wa_idle [Y Y Y Y] "wake_affine: prefer an idle CPU of the two";
-    WA_WEIGHT wa_weight [Y Y Y Y] "wake_affine: compare the load of the two CPUs";
-    WA_BIAS wa_bias [Y Y Y Y] "wake_affine: favor the waking CPU a little";
-    UTIL_EST util_est [Y Y Y Y] "estimate a task's utilization from its last activations";
-    UTIL_EST_FASTUP util_est_fastup [Y Y X X] "let that estimate rise at once";
-    ALT_PERIOD alt_period [Y X X X] "the period counts all runnable tasks of the hierarchy";
-    BASE_SLICE base_slice [Y X X X] "a slice is never shorter than min_granularity_ns";
-    LB_MIN lb_min [N N N N] "load balance leaves tasks with very little load where they are";
+    DELAY_ZERO delay_zero [X X X X Y Y] "such a task gains no lag by staying";
+    PICK_BUDDY pick_buddy [X X X X Y Y] "an eligible next buddy is picked out of order";
+    NEXT_BUDDY next_buddy [N N N N N N] "prefer the task that was woken last";
+    LAST_BUDDY last_buddy [Y Y Y X X X] "prefer the task that was preempted by a wake-up";
+    CACHE_HOT_BUDDY cache_hot_buddy [Y Y Y Y Y Y] "a buddy counts as cache hot when tasks are moved";
+    WAKEUP_PREEMPTION wakeup_preemption [Y Y Y Y Y Y] "a waking task may preempt the running one";
+    TTWU_QUEUE ttwu_queue [Y Y Y Y Y Y] "wake remote CPUs through their wake list";
+    WA_IDLE wa_idle [Y Y Y Y Y Y] "wake_affine: prefer an idle CPU of the two";
+    WA_WEIGHT wa_weight [Y Y Y Y Y Y] "wake_affine: compare the load of the two CPUs";
+    WA_BIAS wa_bias [Y Y Y Y Y Y] "wake_affine: favor the waking CPU a little";
+    UTIL_EST util_est [Y Y Y Y Y Y] "estimate a task's utilization from its last activations";
+    UTIL_EST_FASTUP util_est_fastup [Y Y Y Y X X] "let that estimate rise at once";
+    ALT_PERIOD alt_period [Y Y Y X X X] "the period counts all runnable tasks of the hierarchy";
+    BASE_SLICE base_slice [Y Y Y X X X] "a slice is never shorter than min_granularity_ns";
+    LB_MIN lb_min [N N N N N N] "load balance leaves tasks with very little load where they are";
 }
 
 /// The defaults of v6.4.
@@ -248,8 +248,8 @@ impl Tunables {
     /// Defaults of a kernel for a machine with this many CPUs.
     pub fn for_rules(rules: Rules, n_cpus: usize) -> Self {
         let factor = 1 + u64::from(n_cpus.min(8).ilog2());
-        let normalized_base_slice_ns = if rules >= Rules::V6_18 { 700_000 } else { 750_000 };
-        let version = if rules == Rules::V6_4 { Version::V3 } else { Version::V4 };
+        let normalized_base_slice_ns = rules.kernel().normalized_base_slice_ns;
+        let version = if rules <= Rules::V6_4 { Version::V3 } else { Version::V4 };
         Self {
             shared_runq: SharedRunq { version, shard_size: 6 },
             base_slice_ns: normalized_base_slice_ns * factor,
@@ -273,10 +273,9 @@ impl Tunables {
 const SECOND: i64 = 1_000_000_000;
 
 const ALL: PerKernel<bool> = [true; Rules::NAMES.len()];
-const CFS: PerKernel<bool> = [true, false, false, false];
-const EEVDF: PerKernel<bool> = [false, true, true, true];
-const UP_TO_6_6: PerKernel<bool> = [true, true, false, false];
-const ONLY_6_18: PerKernel<bool> = [false, false, false, true];
+const CFS: PerKernel<bool> = [true, true, true, false, false, false];
+const EEVDF: PerKernel<bool> = [false, false, false, true, true, true];
+const UP_TO_6_6: PerKernel<bool> = [true, true, true, true, false, false];
 
 /// All tunables of the fair class.
 pub const TUNABLES: &[TunableDef] = &[
@@ -328,7 +327,7 @@ pub const TUNABLES: &[TunableDef] = &[
         unit: "ns",
         default: Unstated::Words("2800000 *"),
         exists: EEVDF,
-        help: "what a task asks for (* less below 8 CPUs; 3000000 up to 6.12)",
+        help: "what a task asks for (* less below 8 CPUs; 3000000 in 6.6)",
         set: |t, v| t.set_base_slice(v as u64),
     },
     TunableDef {
@@ -336,7 +335,7 @@ pub const TUNABLES: &[TunableDef] = &[
         range: Range::Int { min: 0, max: 1024 },
         unit: "",
         default: Unstated::Int(512),
-        exists: ONLY_6_18,
+        exists: ALL,
         help: "NI_RANDOM: successes of 1024 tries to begin with (our name)",
         set: |t, v| t.newidle_ratio = v as u32,
     },
@@ -371,7 +370,7 @@ pub const TUNABLES: &[TunableDef] = &[
         name: "shared_runq_version",
         range: Range::Int { min: 2, max: 4 },
         unit: "",
-        default: Unstated::Words("4 (6.4: 3)"),
+        default: Unstated::Words("4 (up to 6.4: 3)"),
         exists: UP_TO_6_6,
         help: "the version of the patches that SHARED_RUNQ stands for (our name)",
         set: |t, v| {

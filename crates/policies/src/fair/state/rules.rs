@@ -1,24 +1,61 @@
 //! Kernel versions whose rules are modeled, and what differs between them.
 //!
 //! A row of the table says what a version changes. Where the modeled versions are far apart, the
-//! version in which a rule came is given with it.
+//! version in which a rule came is given with it. `docs/KERNELS.md` has the table in full.
 
-/// Kernel versions whose rules are modeled, in order of age.
+use sim_core::WakeList;
+
+/// Kernel versions whose rules are modeled, in order of age. Stable trees have rules that came to
+/// mainline later, so a version's rules are a row of facts ([`KernelRules`]) and no step of a ladder.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Rules {
+    /// v5.19
+    V5_19,
+    /// v6.1 as its stable tree has it (v6.1.192, Debian 12).
+    V6_1,
     /// v6.4, with CFS.
     V6_4,
     /// v6.6, the first with EEVDF.
     V6_6,
-    /// v6.12
+    /// v6.12 as its stable tree has it (v6.12.113 and later).
     V6_12,
     /// v6.18 as its stable tree has it (v6.18.33 and later).
     V6_18,
 }
 
-/// What a kernel does where kernels differ: v6.4 does none of it.
+/// What protects the current task of EEVDF from those with an earlier deadline.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Protection {
+    /// It is eligible, and has the deadline of its pick.
+    WhileEligible,
+    /// The same, until a task of a shorter slice cancels it (PREEMPT_SHORT): v6.12.
+    UntilCancelled,
+    /// A vruntime (`vprot`): v6.17.
+    UpToVruntime,
+}
+
+/// What a kernel does where kernels differ.
 #[derive(Clone, Copy, Debug)]
 pub struct KernelRules {
+    /// `ttwu_queue_cond()`: which wake-ups go through the wake list.
+    pub(crate) wake_list: WakeList,
+    /// `migrate_se_pelt_lag()`: averages of a sleeper that leaves an idle CPU decay to now, not to
+    /// when the CPU went idle: v6.0.
+    pub(crate) estimates_pelt_lag: bool,
+    /// `check_preempt_tick()`: a slice is not longer than the latency: v6.3.
+    pub(crate) caps_slice_at_latency: bool,
+    /// `should_we_balance()`: newidle balance ends if a task came or is about to come: v6.0.
+    pub(crate) newidle_yields_to_wakeup: bool,
+    /// `find_idlest_group()` between NUMA nodes: the task stays only if the idle CPUs differ by at
+    /// most two, however few tasks run on the node: v6.0.
+    pub(crate) fork_heeds_numa_difference: bool,
+    /// `calculate_imbalance()`: the difference is compared with what NUMA tolerates before it is
+    /// halved: v6.0.
+    pub(crate) halves_after_numa_test: bool,
+    /// `imb_numa_nr` of nodes that are one LLC is a quarter of their CPUs; since v6.0 an eighth.
+    pub(crate) tolerates_quarter_node: bool,
+    /// `calculate_imbalance()`: nothing moves to a group that is loaded above the average: v6.3.
+    pub(crate) compares_local_with_average: bool,
     /// `sibling_imbalance()`, `group_smt_balance`, and in `should_we_balance()` a CPU of an idle
     /// core before the sibling of a busy one: v6.6.
     pub(crate) balances_cores: bool,
@@ -38,10 +75,8 @@ pub struct KernelRules {
     /// `sched_balance_newidle()` goes on to the next domain unless `continue_balancing` says no.
     /// Before, a task on its own queue or a pending wake-up ended it.
     pub(crate) newidle_trusts_balance: bool,
-    /// `update_newidle_stats()`: how often newidle balance is of use is counted by domain.
-    pub(crate) counts_newidle_success: bool,
     /// A nohz kick that has set `need_resched` on an idle CPU neither drops itself nor ends the
-    /// balance on behalf of others: v6.13.
+    /// balance on behalf of others: v6.13, and stable trees.
     pub(crate) keeps_nohz_kick: bool,
     /// `wake_affine_idle()`: a SYNC waker is alone if all other tasks on its queue sleep there.
     pub(crate) sync_ignores_delayed: bool,
@@ -56,80 +91,118 @@ pub struct KernelRules {
     pub(crate) has_custom_slices: bool,
     /// `entity_lag()` is limited by the longest slice on the queue, not by twice the task's own.
     pub(crate) limits_lag_by_longest_slice: bool,
-    /// The current task is protected up to a vruntime (`vprot`), not while it has the deadline of
-    /// its pick (`vlag`).
-    pub(crate) protects_by_vruntime: bool,
+    /// `protect_slice()`.
+    pub(crate) protection: Protection,
+    /// A waking task that may preempt a SCHED_IDLE one ends its protection.
+    pub(crate) unprotects_idle_policy: bool,
     /// `pick_eevdf()` stays with the current task if the deadlines are equal.
     pub(crate) prefers_current_at_tie: bool,
     /// `yield_task_fair()` moves an eligible task on to its deadline; before, only the deadline
     /// moved.
     pub(crate) yields_rest_of_slice: bool,
+    /// The base slice of EEVDF on one CPU, ns.
+    pub(crate) normalized_base_slice_ns: u64,
 }
+
+const V5_19: KernelRules = KernelRules {
+    wake_list: WakeList::OtherLlcOrOnCpu,
+    estimates_pelt_lag: false,
+    caps_slice_at_latency: false,
+    newidle_yields_to_wakeup: false,
+    fork_heeds_numa_difference: false,
+    halves_after_numa_test: false,
+    tolerates_quarter_node: true,
+    compares_local_with_average: false,
+    balances_cores: false,
+    takes_last_full_group: false,
+    counts_waiting_as_util: false,
+    ends_detach_at_loop_max: true,
+    shifts_util_by_failures: false,
+    leaves_delayed_tasks: false,
+    counts_runnable_only: false,
+    newidle_trusts_balance: false,
+    keeps_nohz_kick: false,
+    sync_ignores_delayed: false,
+    places_new_tasks_once: false,
+    keeps_one_util_estimate: false,
+    charges_parent_at_fork: false,
+    has_custom_slices: false,
+    limits_lag_by_longest_slice: false,
+    protection: Protection::WhileEligible,
+    unprotects_idle_policy: false,
+    prefers_current_at_tie: false,
+    yields_rest_of_slice: false,
+    normalized_base_slice_ns: 750_000,
+};
+const V6_1: KernelRules = KernelRules {
+    wake_list: WakeList::OtherLlcOrIdle,
+    estimates_pelt_lag: true,
+    newidle_yields_to_wakeup: true,
+    fork_heeds_numa_difference: true,
+    halves_after_numa_test: true,
+    tolerates_quarter_node: false,
+    // The following three came to mainline later, and to the stable tree from there.
+    compares_local_with_average: true,
+    shifts_util_by_failures: true,
+    keeps_nohz_kick: true,
+    ..V5_19
+};
+const V6_4: KernelRules = KernelRules {
+    caps_slice_at_latency: true,
+    ends_detach_at_loop_max: false,
+    shifts_util_by_failures: false,
+    keeps_nohz_kick: false,
+    ..V6_1
+};
+const V6_6: KernelRules = KernelRules {
+    balances_cores: true,
+    takes_last_full_group: true,
+    counts_waiting_as_util: true,
+    charges_parent_at_fork: true,
+    prefers_current_at_tie: true,
+    ..V6_4
+};
+const V6_12: KernelRules = KernelRules {
+    ends_detach_at_loop_max: true,
+    shifts_util_by_failures: true,
+    newidle_trusts_balance: true,
+    places_new_tasks_once: true,
+    keeps_one_util_estimate: true,
+    charges_parent_at_fork: false,
+    has_custom_slices: true,
+    protection: Protection::UntilCancelled,
+    prefers_current_at_tie: false,
+    // The stable tree has these from v6.13 to v6.18.
+    keeps_nohz_kick: true,
+    sync_ignores_delayed: true,
+    unprotects_idle_policy: true,
+    yields_rest_of_slice: true,
+    normalized_base_slice_ns: 700_000,
+    ..V6_6
+};
+const V6_18: KernelRules = KernelRules {
+    leaves_delayed_tasks: true,
+    counts_runnable_only: true,
+    limits_lag_by_longest_slice: true,
+    protection: Protection::UpToVruntime,
+    ..V6_12
+};
 
 impl Rules {
     /// What scenarios call them, the oldest first.
-    pub const NAMES: [&str; 4] = ["6.4", "6.6", "6.12", "6.18"];
+    pub const NAMES: [&str; 6] = ["5.19", "6.1", "6.4", "6.6", "6.12", "6.18"];
 
     /// The rules of that name.
     pub fn by_name(name: &str) -> Option<Self> {
-        let all = [Self::V6_4, Self::V6_6, Self::V6_12, Self::V6_18];
+        let all = [Self::V5_19, Self::V6_1, Self::V6_4, Self::V6_6, Self::V6_12, Self::V6_18];
         all.into_iter().find(|rules| Self::NAMES[*rules as usize] == name)
     }
 
     /// The rules of a kernel, each version's as it changed those before.
     pub const fn kernel(self) -> &'static KernelRules {
-        const V6_4: KernelRules = KernelRules {
-            balances_cores: false,
-            takes_last_full_group: false,
-            counts_waiting_as_util: false,
-            ends_detach_at_loop_max: false,
-            shifts_util_by_failures: false,
-            leaves_delayed_tasks: false,
-            counts_runnable_only: false,
-            newidle_trusts_balance: false,
-            counts_newidle_success: false,
-            keeps_nohz_kick: false,
-            sync_ignores_delayed: false,
-            places_new_tasks_once: false,
-            keeps_one_util_estimate: false,
-            charges_parent_at_fork: false,
-            has_custom_slices: false,
-            limits_lag_by_longest_slice: false,
-            protects_by_vruntime: false,
-            prefers_current_at_tie: false,
-            yields_rest_of_slice: false,
-        };
-        const V6_6: KernelRules = KernelRules {
-            balances_cores: true,
-            takes_last_full_group: true,
-            counts_waiting_as_util: true,
-            charges_parent_at_fork: true,
-            prefers_current_at_tie: true,
-            ..V6_4
-        };
-        const V6_12: KernelRules = KernelRules {
-            ends_detach_at_loop_max: true,
-            shifts_util_by_failures: true,
-            newidle_trusts_balance: true,
-            places_new_tasks_once: true,
-            keeps_one_util_estimate: true,
-            charges_parent_at_fork: false,
-            has_custom_slices: true,
-            prefers_current_at_tie: false,
-            ..V6_6
-        };
-        const V6_18: KernelRules = KernelRules {
-            leaves_delayed_tasks: true,
-            counts_runnable_only: true,
-            counts_newidle_success: true,
-            keeps_nohz_kick: true,
-            sync_ignores_delayed: true,
-            limits_lag_by_longest_slice: true,
-            protects_by_vruntime: true,
-            yields_rest_of_slice: true,
-            ..V6_12
-        };
         match self {
+            Self::V5_19 => &V5_19,
+            Self::V6_1 => &V6_1,
             Self::V6_4 => &V6_4,
             Self::V6_6 => &V6_6,
             Self::V6_12 => &V6_12,

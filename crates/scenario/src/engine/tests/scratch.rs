@@ -20,7 +20,7 @@ use topology::CpuId;
 
 // The feature: its line. Its `if` is in `select_cpu` below.
 policies::features! {
-    ONE_CPU one_cpu [X X X N] "all tasks run on CPU 0";
+    ONE_CPU one_cpu [X X X X X N] "all tasks run on CPU 0";
 }
 
 /// The policy: what it does.

@@ -2,7 +2,8 @@
 
 use super::*;
 use crate::fair::balance::slow_path::Without;
-use sim_core::{SchedAttr, SchedPolicy, StopWork};
+use crate::fair::state::lb_env::BalanceCall;
+use sim_core::{IdleType, SchedAttr, SchedPolicy, StopWork};
 
 const MS: u64 = 1_000_000;
 
@@ -139,6 +140,20 @@ fn a_wakeup_during_the_walk_ends_it() {
     assert_eq!(rig.fair.counters.newidle_pulls, 0);
 }
 
+/// A task is on its way to CPU 2, which looks at the level of its LLC.
+#[test]
+fn a_pending_wakeup_ends_the_balance_since_v6_0() {
+    for (rules, goes_on) in [(Rules::V5_19, true), (Rules::V6_1, false), (Rules::V6_4, false)] {
+        let mut rig = Rig::desktop_cfs(rules);
+        let call = BalanceCall { cpu: CpuId(2), level: 1, idle: IdleType::NewlyIdle };
+        rig.fair.lb_start(&mut rig.w, CpuId(2), call);
+        let lb = rig.fair.balance.paths[CpuId(2)].lb;
+        assert!(rig.fair.should_we_balance(&rig.w, &lb, &[]));
+        rig.w.cpus[CpuId(2)].ttwu_pending = true;
+        assert_eq!(rig.fair.should_we_balance(&rig.w, &lb, &[]), goes_on, "{rules:?}");
+    }
+}
+
 /// 40 tasks on CPU 1 of which none may leave, or one is merely hot; a periodic pass at MC on CPU 2.
 /// Returns the number of examinations, read off the rotation of the list, and of lock holds.
 fn forty<S: Discipline>(mut rig: Rig<S>, hot_first: bool) -> (usize, usize) {
@@ -160,6 +175,9 @@ fn forty<S: Discipline>(mut rig: Rig<S>, hot_first: bool) -> (usize, usize) {
 #[test]
 fn forty_pinned_tasks_take_63_looks_in_two_holds() {
     assert_eq!(forty(Rig::desktop(), false), (63 % 40, 2));
+    for rules in [Rules::V5_19, Rules::V6_1] {
+        assert_eq!(forty(Rig::desktop_cfs(rules), false), (32, 1), "{rules:?}");
+    }
     assert_eq!(forty(Rig::desktop(), true), (32, 1));
     assert_eq!(forty(Rig::desktop_with(Rules::V6_6), false), (63 % 40, 2));
     assert_eq!(forty(Rig::desktop_with(Rules::V6_6), true), (32, 1));
@@ -304,14 +322,19 @@ fn an_idle_cpu_that_stays_idle_finds_its_core_idle() {
     }
 }
 
+/// v6.13 and the stable trees of v6.1 and v6.12.
 #[test]
-fn since_v6_13_a_polling_cpu_balances_for_all_when_kicked() {
-    let mut rig = Rig::desktop_with(Rules::V6_18);
-    let waiting = kicked(&mut rig);
-    assert_eq!(rig.w.counters.ipis, 0);
-    assert!(rig.w.cpus[CpuId(2)].need_resched);
-    rig.softirq(2);
-    assert_ne!(rig.cpu_of(waiting), 0);
+fn later_a_polling_cpu_balances_for_all_when_kicked() {
+    fn balances<S: Discipline>(mut rig: Rig<S>) {
+        let waiting = kicked(&mut rig);
+        assert_eq!(rig.w.counters.ipis, 0);
+        assert!(rig.w.cpus[CpuId(2)].need_resched);
+        rig.softirq(2);
+        assert_ne!(rig.cpu_of(waiting), 0);
+    }
+    balances(Rig::desktop_cfs(Rules::V6_1));
+    balances(Rig::desktop_with(Rules::V6_12));
+    balances(Rig::desktop_with(Rules::V6_18));
 }
 
 #[test]
@@ -457,6 +480,7 @@ fn pair_with_idle_policy() -> Rig {
 #[test]
 fn a_cpu_that_obtained_a_sleeper_only_looks_again() {
     let mut rig = Rig::desktop_with(Rules::V6_12);
+    rig.fair.features.ni_random = false;
     let long_ago = rig.w.now - 50 * MS;
     let sleeper = rig.queued(1, long_ago, MaskId::ALL);
     rig.fair.tasks[sleeper].ext.sched_delayed = true;

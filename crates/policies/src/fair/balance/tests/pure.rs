@@ -4,6 +4,7 @@ use crate::fair::balance::decide::*;
 use crate::fair::balance::slow_path::idle_rank;
 use crate::fair::balance::softirq::sd_balance_interval;
 use crate::fair::balance::stats::*;
+use crate::fair::state::Rules;
 use crate::fair::state::balance::max_load_balance_interval;
 use crate::fair::state::lb_env::*;
 use crate::fair::state::load::avg_idle_after;
@@ -164,6 +165,7 @@ fn a_source_below_the_average_gives_what_there_is_room_for() {
         prefer_sibling: true,
         numa: false,
         imb_numa_nr: 0,
+        kernel: Rules::V6_4.kernel(),
         cores: None,
     };
     let imbalance =
@@ -235,6 +237,7 @@ const DIE: DomainFacts = DomainFacts {
     share_llc: false,
     numa: false,
     imb_numa_nr: 0,
+    kernel: Rules::V6_4.kernel(),
     cores: None,
 };
 
@@ -310,4 +313,9 @@ fn numa_tolerates_a_difference_of_two_while_nearly_empty() {
     assert_eq!(decide(local, busiest(2, 38), &numa, IdleType::Idle), None);
     let moved = decide(local, busiest(4, 36), &numa, IdleType::Idle);
     assert_eq!(moved, Some((MigrationType::Task, 2)));
+    // v5.19 halves the difference first: five are tolerated, six are not.
+    let old = DomainFacts { kernel: Rules::V5_19.kernel(), ..numa };
+    assert_eq!(decide(local, busiest(5, 35), &old, IdleType::Idle), None);
+    let moved = decide(local, busiest(6, 34), &old, IdleType::Idle);
+    assert_eq!(moved, Some((MigrationType::Task, 3)));
 }

@@ -46,7 +46,7 @@ impl Fair<Cfs<true>> {
         };
         let groups = groups.iter().map(group).collect();
         let groups = Groups { groups, ..Groups::default() };
-        Self::with(Cfs { groups }, features, tunables)
+        Self::with(Cfs { groups, ..Cfs::default() }, features, tunables)
     }
 }
 

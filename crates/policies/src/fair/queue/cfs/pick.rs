@@ -24,7 +24,10 @@ impl<const GROUPS: bool> Fair<Cfs<GROUPS>> {
 
     /// `check_preempt_tick`, for a queue with more than one entity.
     fn check_preempt_tick(&mut self, w: &mut World, queue: QueueId, curr: TaskId) {
-        let ideal = self.sched_slice(queue, curr).min(self.tunables.latency_ns);
+        let mut ideal = self.sched_slice(queue, curr);
+        if self.discipline.kernel.caps_slice_at_latency {
+            ideal = ideal.min(self.tunables.latency_ns);
+        }
         let se = self.entity(curr);
         let ran = se.sum_exec_runtime - se.prev_sum_exec_runtime;
         if ran > ideal {
@@ -54,7 +57,7 @@ impl<const GROUPS: bool> Fair<Cfs<GROUPS>> {
         } else {
             t.min_granularity_ns
         };
-        slice.min(t.latency_ns)
+        if self.discipline.kernel.caps_slice_at_latency { slice.min(t.latency_ns) } else { slice }
     }
 
     /// The first tick edge of `cpu` that may preempt its current task.

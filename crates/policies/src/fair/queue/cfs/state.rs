@@ -7,9 +7,20 @@ use sim_core::{GroupId, TASKS_MAX, TaskAttr, TaskId};
 use topology::{CpuId, PerCpu};
 
 /// CFS as a queueing discipline; with `GROUPS`, tasks may be in task groups (`cfs::groups`).
-#[derive(Clone, Default, Debug)]
+#[derive(Clone, Debug)]
 pub struct Cfs<const GROUPS: bool = false> {
+    pub(crate) rules: Rules,
+    /// What these rules say.
+    pub(crate) kernel: &'static KernelRules,
     pub(crate) groups: Groups,
+}
+
+/// The rules of v6.4, without groups.
+impl<const GROUPS: bool> Default for Cfs<GROUPS> {
+    fn default() -> Self {
+        let rules = Rules::V6_4;
+        Self { rules, kernel: rules.kernel(), groups: Groups::default() }
+    }
 }
 
 impl<const GROUPS: bool> QueueKind for Cfs<GROUPS> {
@@ -19,12 +30,12 @@ impl<const GROUPS: bool> QueueKind for Cfs<GROUPS> {
 
     #[inline]
     fn rules(&self) -> Rules {
-        Rules::V6_4
+        self.rules
     }
 
     #[inline]
-    fn kernel(&self) -> &KernelRules {
-        Rules::V6_4.kernel()
+    fn kernel(&self) -> &'static KernelRules {
+        self.kernel
     }
 }
 

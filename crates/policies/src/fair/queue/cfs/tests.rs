@@ -1,6 +1,7 @@
 //! Slices, placement, preemption and picking.
 
 use super::state::QueueId;
+use crate::fair::Rules;
 use crate::fair::testing::{RYZEN, Rig};
 use crate::moves;
 use sim_core::{EnqueueFlags, MigrationCause, Policy, SchedPolicy, TaskId};
@@ -62,6 +63,25 @@ fn four_hogs_switch_at_the_first_tick_after_6_ms() {
 #[test]
 fn ten_hogs_take_turns_of_one_tick() {
     assert!(turns(250, 10).iter().all(|t| *t == 4 * MS));
+}
+
+/// A hog of nice -20 beside 15 of nice 0: its slice of 41 ms is longer than the latency of 24 ms,
+/// which limits it since v6.3. After it the hog is asked to give way.
+#[test]
+fn a_long_slice_is_cut_at_the_latency_since_v6_3() {
+    for (rules, longest) in [(Rules::V5_19, 41), (Rules::V6_1, 41), (Rules::V6_4, 25)] {
+        let mut rig = Rig::new(RYZEN, 1000);
+        rig.f = rig.f.with_rules(rules);
+        rig.fork(0, -20);
+        rig.schedule(0);
+        (0..15).for_each(|_| _ = rig.fork(0, 0));
+        rig.w.cpus[CPU0].need_resched = false;
+        while !rig.w.cpus[CPU0].need_resched {
+            rig.w.now += MS;
+            rig.f.task_tick(&mut rig.w, CPU0);
+        }
+        assert_eq!(rig.w.now, longest * MS, "{rules:?}");
+    }
 }
 
 #[test]
@@ -325,6 +345,7 @@ fn idle_periods_feed_avg_idle() {
 
 /// Nobody holds the lock of the queue that a sleeper leaves: its share goes at the next update
 /// there. Its own averages go on in between, if that CPU is idle and its clock may stand still.
+/// `migrate_se_pelt_lag()` is not in v5.19: there they stand still.
 #[test]
 fn a_sleeper_that_wakes_elsewhere_is_missed_at_the_next_update() {
     let (mut rig, tasks) = hogs(250, &[0]);
@@ -335,6 +356,13 @@ fn a_sleeper_that_wakes_elsewhere_is_missed_at_the_next_update() {
     rig.f.migrate_task_rq(&mut rig.w, tasks[0], CpuId(0), CpuId(1));
     assert!(before > 800 && rig.f.rqs[CpuId(0)].avg.util_avg == before);
     assert!(rig.f.tasks[tasks[0]].avg.util_avg.abs_diff(before / 2) < 16);
+    let (mut old, tasks) = hogs(250, &[0]);
+    old.f = old.f.with_rules(Rules::V5_19);
+    old.run(100 * MS);
+    old.sleep(0);
+    old.w.now += 32 * 1024 * 1024;
+    old.f.migrate_task_rq(&mut old.w, tasks[0], CpuId(0), CpuId(1));
+    assert!(old.f.tasks[tasks[0]].avg.util_avg.abs_diff(before) < 16);
     rig.f.update_blocked_averages(&mut rig.w, CpuId(0));
     assert_eq!(rig.f.rqs[CpuId(0)].avg.util_avg, 0);
 }

@@ -2,12 +2,12 @@
 //!
 //! Of the eligible tasks the one with the earliest deadline runs. The task that runs is protected
 //! for a while, so that the queue does not change its mind with every wake-up: up to v6.12 until it
-//! is not eligible any more or its slice is over (RUN_TO_PARITY), since v6.18 for the shortest
-//! slice of all.
+//! is not eligible any more or its slice is over (RUN_TO_PARITY), in v6.18 for the shortest slice
+//! of all.
 
 use super::state::Eevdf;
 use crate::fair::state::weights::{NICE_0_WEIGHT, calc_delta_fair};
-use crate::fair::state::{Fair, Rules};
+use crate::fair::state::{Fair, Protection, Rules};
 use sim_core::{NEVER, Ns, SchedPolicy, TaskId, World};
 use topology::CpuId;
 
@@ -51,7 +51,7 @@ impl Fair<Eevdf> {
     /// has seen that it is eligible.
     #[inline]
     fn is_protected(&self, curr: TaskId) -> bool {
-        if self.discipline.kernel.protects_by_vruntime {
+        if self.discipline.kernel.protection == Protection::UpToVruntime {
             return self.protect_slice(curr);
         }
         let ext = &self.tasks[curr].ext;
@@ -71,7 +71,12 @@ impl Fair<Eevdf> {
         if curr.is_task() && self.tasks[curr].on_rq {
             self.charge_curr(w, cpu);
         }
-        let early_buddy = self.discipline.rules <= Rules::V6_12 && self.features.next_buddy;
+        // In v6.18 `pick_eevdf` asks for the buddy.
+        let early_buddy = match self.discipline.rules {
+            Rules::V6_18 => false,
+            Rules::V6_12 => self.features.pick_buddy,
+            _ => self.features.next_buddy,
+        };
         loop {
             let p = if early_buddy && self.next_is_eligible(cpu) {
                 self.rqs[cpu].next
@@ -104,7 +109,7 @@ impl Fair<Eevdf> {
     /// The deadline as it is now, or `set_protect_slice`. `p` is not in the tree.
     fn protection(&self, cpu: CpuId, p: TaskId) -> u64 {
         let se = &self.tasks[p];
-        if !self.discipline.kernel.protects_by_vruntime {
+        if self.discipline.kernel.protection != Protection::UpToVruntime {
             return se.ext.deadline;
         }
         let shortest = if self.features.run_to_parity {
@@ -151,7 +156,7 @@ impl Fair<Eevdf> {
             return;
         }
         if self.tasks[curr].is_idle_policy() && !idle_policy {
-            if self.discipline.kernel.protects_by_vruntime {
+            if self.discipline.kernel.unprotects_idle_policy {
                 self.cancel_protection(curr);
             }
             return w.resched_curr(cpu);
@@ -161,17 +166,15 @@ impl Fair<Eevdf> {
             return;
         }
         self.charge_curr(w, cpu);
-        let preempts = match rules {
-            Rules::V6_4 | Rules::V6_6 => self.pick_eevdf(cpu, true) == Some(p),
-            Rules::V6_12 => {
+        let preempts = match self.discipline.kernel.protection {
+            Protection::WhileEligible => self.pick_eevdf(cpu, true) == Some(p),
+            Protection::UntilCancelled => {
                 if self.preempts_short(cpu, curr, p) {
-                    // The stamp is no deadline any more.
-                    let ext = &mut self.tasks[curr].ext;
-                    ext.protect = ext.deadline.wrapping_add(1);
+                    self.cancel_protection(curr);
                 }
                 self.pick_eevdf(cpu, true) == Some(p)
             }
-            Rules::V6_18 => self.preempts_protected(w, cpu, p, fork || still_delayed),
+            Protection::UpToVruntime => self.preempts_protected(w, cpu, p, fork || still_delayed),
         };
         if preempts {
             w.resched_curr(cpu);
@@ -210,7 +213,11 @@ impl Fair<Eevdf> {
     /// `cancel_protect_slice`
     fn cancel_protection(&mut self, curr: TaskId) {
         let se = &mut self.tasks[curr];
-        se.ext.protect = se.ext.protect.min(se.vruntime);
+        se.ext.protect = match self.discipline.kernel.protection {
+            Protection::UpToVruntime => se.ext.protect.min(se.vruntime),
+            // The stamp is no deadline any more.
+            _ => se.ext.deadline.wrapping_add(1),
+        };
     }
 
     /// `update_protect_slice`: the queue has got a shorter slice.
@@ -230,16 +237,16 @@ impl Fair<Eevdf> {
         }
         let se = &self.tasks[rq.curr];
         let mut end = se.ext.deadline;
-        match self.discipline.rules {
-            Rules::V6_4 | Rules::V6_6 => {}
-            Rules::V6_12 => {
+        match self.discipline.kernel.protection {
+            Protection::WhileEligible => {}
+            Protection::UntilCancelled => {
                 if self.features.preempt_short && se.ext.protect != se.ext.deadline {
                     // From here on it is not eligible.
                     let v = self.avg_vruntime_waiting(cpu).map(|v| v + 1);
                     end = end.min(v.unwrap_or(u64::MAX));
                 }
             }
-            Rules::V6_18 => end = end.min(se.ext.protect),
+            Protection::UpToVruntime => end = end.min(se.ext.protect),
         }
         let left = end.saturating_sub(se.vruntime);
         let earliest = se.exec_start + wall_time(left, se.weight, se.inv_weight);

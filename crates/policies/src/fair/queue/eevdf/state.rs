@@ -61,7 +61,7 @@ impl QueueKind for Eevdf {
     }
 
     #[inline]
-    fn kernel(&self) -> &KernelRules {
+    fn kernel(&self) -> &'static KernelRules {
         self.kernel
     }
 

@@ -5,7 +5,7 @@
 
 use super::state::Eevdf;
 use crate::fair::state::weights::calc_delta_fair;
-use crate::fair::state::{Fair, Rules};
+use crate::fair::state::{Fair, Protection};
 use sim_core::{TaskId, World};
 use topology::CpuId;
 
@@ -162,14 +162,14 @@ impl Fair<Eevdf> {
     #[inline]
     fn protection_is_over(&self, cpu: CpuId, curr: TaskId) -> bool {
         let ext = &self.tasks[curr].ext;
-        match self.discipline.rules {
-            Rules::V6_4 | Rules::V6_6 => false,
+        match self.discipline.kernel.protection {
+            Protection::WhileEligible => false,
             // did_preempt_short: the protection was cancelled, or ended with an earlier deadline.
-            Rules::V6_12 => {
+            Protection::UntilCancelled => {
                 let cancelled = self.features.preempt_short && ext.protect != ext.deadline;
                 cancelled && !self.is_eligible(cpu, curr)
             }
-            Rules::V6_18 => !self.protect_slice(curr),
+            Protection::UpToVruntime => !self.protect_slice(curr),
         }
     }
 
