@@ -16,12 +16,14 @@ pub struct Shape {
     pub threads: u32,
     /// Ticks per second.
     pub hz: u32,
+    /// `arch_scale_freq_capacity()`, of 1024.
+    pub freq_scale: u32,
 }
 
 impl Shape {
-    /// One socket at 250 Hz.
+    /// One socket at 250 Hz and its highest frequency.
     pub const fn new(llcs: u32, cores: u32, threads: u32) -> Self {
-        Self { sockets: 1, llcs, cores, threads, hz: 250 }
+        Self { sockets: 1, llcs, cores, threads, hz: 250, freq_scale: 1024 }
     }
 
     /// The same with so many LLCs per socket.
@@ -31,22 +33,32 @@ impl Shape {
 
     /// The machine, with the default costs.
     pub fn machine(self) -> Machine {
-        Machine::regular(RegularSpec {
+        let mut machine = Machine::regular(RegularSpec {
             sockets: self.sockets,
             llcs_per_socket: self.llcs,
             cores_per_llc: self.cores,
             threads_per_core: self.threads,
             hz: self.hz,
             ..RegularSpec::default()
-        })
+        });
+        machine.freq_scale = self.freq_scale;
+        machine
     }
 }
 
 /// Machines of one to 24 CPUs.
 pub fn shapes() -> impl Strategy<Value = Shape> {
     let hz = prop_oneof![Just(100u32), Just(250), Just(1000)];
-    (1u32..=2, 1u32..=2, 1u32..=3, 1u32..=2, hz)
-        .prop_map(|(sockets, llcs, cores, threads, hz)| Shape { sockets, llcs, cores, threads, hz })
+    let freq_scale = prop_oneof![Just(1024u32), Just(700), Just(273)];
+    let counts = (1u32..=2, 1u32..=2, 1u32..=3, 1u32..=2);
+    (counts, hz, freq_scale).prop_map(|((sockets, llcs, cores, threads), hz, freq_scale)| Shape {
+        sockets,
+        llcs,
+        cores,
+        threads,
+        hz,
+        freq_scale,
+    })
 }
 
 /// The same with two to four LLCs per socket.

@@ -58,6 +58,7 @@ const MACHINE: &[KeyDef] = &[
     KeyDef::optional("numa_distances", Kind::List(&Kind::List(&numa::DISTANCE.kind))),
     KeyDef::optional("reclaim_distance", Kind::Int { min: 10, max: 255 }),
     KeyDef::optional("clock_mhz", Kind::Int { min: 100, max: 10_000 }),
+    KeyDef::optional("freq_scale", Kind::Int { min: 1, max: 1024 }),
     KeyDef::optional("hz", Kind::Int { min: HZ_MIN, max: 1200 }),
     KeyDef::optional("tick_skew_ns", Kind::Int { min: 0, max: 1_000_000_000 / HZ_MIN }),
     KeyDef::optional("preemptible_kernel", Kind::Switch),
@@ -164,6 +165,7 @@ fn read(name: &str, walk: &mut Walk, table: &DeTable<'_>, span: Range<usize>) ->
 fn read_kernel(walk: &mut Walk, top: &Table, machine: &mut Machine) {
     set(&mut machine.hz, top.int(walk, "hz"));
     let within_a_tick = 0..=machine.tick_ns();
+    set(&mut machine.freq_scale, top.int(walk, "freq_scale"));
     set(&mut machine.tick_skew_ns, top.int_within(walk, "tick_skew_ns", within_a_tick));
     set(&mut machine.memory_gib, top.int(walk, "memory_gib"));
     set(&mut machine.preemptible_kernel, top.switch(walk, "preemptible_kernel"));

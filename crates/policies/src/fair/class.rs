@@ -112,6 +112,9 @@ impl<S: Discipline> Policy for Fair<S> {
 
     fn switch_task(&mut self, w: &mut World, cpu: CpuId, prev: TaskId, next: TaskId) -> Hook {
         let mut put = None;
+        if prev == TaskId::IDLE {
+            self.rqs[cpu].pelt_clock.leave_idle(w.now);
+        }
         if prev.is_task() {
             S::put_prev_entity(self, w, cpu, prev, next);
             put = self.shared_put_prev(w, cpu, prev);
@@ -120,6 +123,8 @@ impl<S: Discipline> Policy for Fair<S> {
             S::set_next_entity(self, w, cpu, next, prev);
             return put.or_else(|| self.swq_remove(w, cpu, next, sites::PICK_REMOVE));
         } else if next == TaskId::IDLE {
+            let rq = &mut self.rqs[cpu];
+            rq.pelt_clock.enter_idle(w.now, self.topo.freq_scale, rq.avg.util_sum);
             self.update_idle_core(w, cpu);
         }
         put

@@ -13,6 +13,7 @@ mod list;
 pub(crate) mod load;
 pub(crate) mod path;
 pub mod pelt;
+pub mod pelt_clock;
 mod publish;
 pub(crate) mod reasons;
 pub(crate) mod rq;

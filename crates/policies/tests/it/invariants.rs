@@ -32,6 +32,7 @@ fn cfs() -> impl Strategy<Value = (Rules, Features)> {
             base_slice: on(13),
             swqueue_steal: on(14),
             sis_node_topoext: on(15),
+            swq_flags: on(0) && on(14),
             swqueue,
             ..Features::for_rules(rules)
         };

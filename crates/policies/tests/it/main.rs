@@ -4,6 +4,7 @@ mod conservation;
 mod eevdf;
 mod ext;
 mod fairness;
+mod freq_scale;
 mod groups;
 mod invariants;
 mod sched_stat;

@@ -44,6 +44,13 @@ fn cfs(variant: &str) -> RunSpec {
     spec("cfs", variant, "kind = \"spinners\"\ntasks = 1")
 }
 
+/// The fair class of a kernel.
+fn fair_of(kernel: &str, variant: &str) -> RunSpec {
+    let policy = if Rules::by_name(kernel) < Some(Rules::V6_6) { "cfs" } else { "eevdf" };
+    let variant = format!("rules = \"{kernel}\"\n{variant}");
+    spec(policy, &variant, "kind = \"spinners\"\ntasks = 1")
+}
+
 fn eevdf_of(kernel: &str, variant: &str) -> RunSpec {
     let variant = format!("rules = \"{kernel}\"\n{variant}");
     spec("eevdf", &variant, "kind = \"spinners\"\ntasks = 1")
@@ -194,12 +201,15 @@ fn what_becomes_of_tasks_on_the_wakequeue_is_counted() {
 fn the_registry_and_the_policy_have_the_same_defaults() {
     assert_eq!(features(&cfs("")), Features::default());
     assert_eq!(tunables(&cfs("")), Tunables::for_cpus(8));
-    for kernel in &KERNELS[1..] {
-        let spec = eevdf_of(kernel, "");
+    for kernel in KERNELS {
+        let spec = fair_of(kernel, "");
         let rules = rules(&spec);
+        assert_eq!(Some(rules), Rules::by_name(kernel));
         assert_eq!(features(&spec), Features::for_rules(rules), "{kernel}");
         assert_eq!(tunables(&spec), Tunables::for_rules(rules, 8), "{kernel}");
-        assert_eq!(eevdf(&spec).discipline.rules(), rules);
+        if rules >= Rules::V6_6 {
+            assert_eq!(eevdf(&spec).discipline.rules(), rules);
+        }
     }
 }
 
@@ -362,14 +372,13 @@ fn every_feature_of_the_registry_reaches_the_policy() {
             let Some(on) = def.default(Some(kernel)) else {
                 continue;
             };
-            // Two are parts of another feature, and refused without it.
+            // Some are parts of another feature, and refused without it.
             let whole = match def.name {
-                "SWQUEUE_STEAL" => "\"SWQUEUE\", ",
+                "SWQ_FLAGS" | "SWQUEUE_STEAL" => "\"SWQUEUE\", ",
                 "SIS_NODE_TOPOEXT" => "\"SIS_NODE\", ",
                 _ => "",
             };
-            let spec =
-                |line: &str| if kernel == "6.4" { cfs(line) } else { eevdf_of(kernel, line) };
+            let spec = |line: &str| fair_of(kernel, line);
             let no = if on { "NO_" } else { "" };
             let toggled = spec(&format!("features = [{whole}\"{no}{}\"]", def.name));
             let without = spec(&format!("features = [{whole}]"));

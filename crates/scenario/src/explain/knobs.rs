@@ -67,8 +67,8 @@ mod tests {
     fn a_feature_that_is_not_there_is_not_suggested() {
         check("fifo", "", "NO_TTWU_QUEUE", "");
         check("fcfs", "", "SIS_NODE, migration_cost_ns", "");
-        check("cfs", "", "NO_NI_RANDOM, newidle_ratio", "");
-        check("eevdf", "rules = \"6.12\"", "NO_NI_RANDOM, newidle_ratio", "");
+        check("cfs", "", "NO_NI_RANDOM, base_slice_ns", "");
+        check("eevdf", "rules = \"6.12\"", "NO_START_DEBIT, latency_ns", "");
     }
 
     #[test]

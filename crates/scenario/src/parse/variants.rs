@@ -163,7 +163,8 @@ fn features(walk: &mut Walk, list: Node<'_>, choice: PolicyChoice) -> Vec<Featur
 }
 
 /// Features that only change what another one does, which is off.
-const PARTS: [(&str, &str); 2] = [("SWQUEUE_STEAL", "SWQUEUE"), ("SIS_NODE_TOPOEXT", "SIS_NODE")];
+const PARTS: [(&str, &str); 3] =
+    [("SWQ_FLAGS", "SWQUEUE"), ("SWQUEUE_STEAL", "SWQUEUE"), ("SIS_NODE_TOPOEXT", "SIS_NODE")];
 
 fn parts_without_the_whole(
     walk: &mut Walk,
@@ -249,9 +250,9 @@ fn not_in_kernel(
     let (policy, rules) = (choice.kind.map_or("", PolicyKind::name), choice.rules.unwrap_or("?"));
     let message = format!("policy `{policy}` with the rules of {rules} has no {what}");
     walk.fault(
-        Fault::at(place, message)
-            .label(format!("in kernels: {kernels}"))
-            .help("remove it, or choose other rules: `cfs` is 6.4, `eevdf` 6.6 and later"),
+        Fault::at(place, message).label(format!("in kernels: {kernels}")).help(
+            "remove it, or choose other rules: `cfs` is 6.4 and earlier, `eevdf` 6.6 and later",
+        ),
     );
 }
 

@@ -146,6 +146,7 @@ impl Writer<'_> {
         block.key("hz", m.hz.to_string());
         let keys = [
             ("reclaim_distance", m.reclaim_distance.to_string(), m.reclaim_distance == 30),
+            ("freq_scale", m.freq_scale.to_string(), m.freq_scale == 1024),
             ("tick_skew_ns", m.tick_skew_ns.to_string(), m.tick_skew_ns == 0),
             ("preemptible_kernel", m.preemptible_kernel.to_string(), m.preemptible_kernel),
             ("memory_gib", m.memory_gib.to_string(), m.memory_gib == DEFAULT_MEMORY_GIB),

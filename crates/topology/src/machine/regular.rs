@@ -187,6 +187,7 @@ impl Machine {
             numa_distance: vec![10],
             reclaim_distance: 30,
             clock_mhz,
+            freq_scale: 1024,
             hz: 250,
             tick_skew_ns: 0,
             preemptible_kernel: true,

@@ -17,50 +17,50 @@ fn bergamo_fits_on_a_screen() {
     check(
         &tree(&machine),
         expect![[r#"
-        bergamo: AMD EPYC 9D64 (Bergamo, Zen 4c), 88 cores
-        176 CPUs, 88 cores, 11 LLCs, 1 NUMA node, 1 socket; 1200 MHz, 250 Hz
+            bergamo: AMD EPYC 9D64 (Bergamo, Zen 4c), 88 cores
+            176 CPUs, 88 cores, 11 LLCs, 1 NUMA node, 1 socket; 1200 MHz, 250 Hz
 
-        socket 0, node 0  CPUs 0-175
-          CCD 0           CPUs 0-15,88-103
-            LLC 0         CPUs 0-7,88-95 (16 MiB, 8 cores x 2 threads)
-            LLC 1         CPUs 8-15,96-103 (16 MiB, 8 cores x 2 threads)
-          CCD 1           CPUs 16-31,104-119
-            LLC 2         CPUs 16-23,104-111 (16 MiB, 8 cores x 2 threads)
-            LLC 3         CPUs 24-31,112-119 (16 MiB, 8 cores x 2 threads)
-          CCD 2           CPUs 32-47,120-135
-            LLC 4         CPUs 32-39,120-127 (16 MiB, 8 cores x 2 threads)
-            LLC 5         CPUs 40-47,128-135 (16 MiB, 8 cores x 2 threads)
-          CCD 3           CPUs 48-63,136-151
-            LLC 6         CPUs 48-55,136-143 (16 MiB, 8 cores x 2 threads)
-            LLC 7         CPUs 56-63,144-151 (16 MiB, 8 cores x 2 threads)
-          CCD 4           CPUs 64-79,152-167
-            LLC 8         CPUs 64-71,152-159 (16 MiB, 8 cores x 2 threads)
-            LLC 9         CPUs 72-79,160-167 (16 MiB, 8 cores x 2 threads)
-          CCD 5, LLC 10   CPUs 80-87,168-175 (16 MiB, 8 cores x 2 threads)
+            socket 0, node 0  CPUs 0-175
+              CCD 0           CPUs 0-15,88-103
+                LLC 0         CPUs 0-7,88-95 (16 MiB, 8 cores x 2 threads)
+                LLC 1         CPUs 8-15,96-103 (16 MiB, 8 cores x 2 threads)
+              CCD 1           CPUs 16-31,104-119
+                LLC 2         CPUs 16-23,104-111 (16 MiB, 8 cores x 2 threads)
+                LLC 3         CPUs 24-31,112-119 (16 MiB, 8 cores x 2 threads)
+              CCD 2           CPUs 32-47,120-135
+                LLC 4         CPUs 32-39,120-127 (16 MiB, 8 cores x 2 threads)
+                LLC 5         CPUs 40-47,128-135 (16 MiB, 8 cores x 2 threads)
+              CCD 3           CPUs 48-63,136-151
+                LLC 6         CPUs 48-55,136-143 (16 MiB, 8 cores x 2 threads)
+                LLC 7         CPUs 56-63,144-151 (16 MiB, 8 cores x 2 threads)
+              CCD 4           CPUs 64-79,152-167
+                LLC 8         CPUs 64-71,152-159 (16 MiB, 8 cores x 2 threads)
+                LLC 9         CPUs 72-79,160-167 (16 MiB, 8 cores x 2 threads)
+              CCD 5, LLC 10   CPUs 80-87,168-175 (16 MiB, 8 cores x 2 threads)
 
-        scheduling domains of any CPU, all with BALANCE_NEWIDLE BALANCE_EXEC BALANCE_FORK WAKE_AFFINE PREFER_SIBLING
-          level  weight  groups        imbalance_pct  imb_numa_nr  flags
-          SMT         2  2 x 1 CPU               110            0  SHARE_CPUCAPACITY SHARE_LLC
-          MC         16  8 x 2 CPUs              117            0  SHARE_LLC
-          DIE       176  11 x 16 CPUs            117           11
+            scheduling domains of any CPU, all with BALANCE_NEWIDLE BALANCE_EXEC BALANCE_FORK WAKE_AFFINE PREFER_SIBLING
+              level  weight  groups        imbalance_pct  imb_numa_nr  flags
+              SMT         2  2 x 1 CPU               110            0  SHARE_CPUCAPACITY SHARE_LLC
+              MC         16  8 x 2 CPUs              117            0  SHARE_LLC
+              DIE       176  11 x 16 CPUs            117           11
 
-        cache-line transfer
-          between            ns
-          SMT siblings       11
-          cores of an LLC    32
-          LLCs of a socket  125
-          memory            115
+            cache-line transfer
+              between            ns
+              SMT siblings       11
+              cores of an LLC    32
+              LLCs of a socket  125
+              memory            115
 
-        idle states
-          C-state  exit us  residency us  woken by
-          C1           0.8             2  a store
-          C2            25          1600  an IPI
+            idle states
+              C-state  exit us  residency us  woken by
+              C1           0.8             2  a store
+              C2            25          1600  an IPI
 
-        how sure (proxy: measured on a sibling part)
-          unverified  hz, caches.mem_ns, cstate
-          inferred    caches.l3_hit_ns, caches.mlp, latency.smt_ns, latency.llc_ns, latency.node_ns
-          proxy       caches.l1d_kib, caches.l2_kib, caches.l3_kib, locks.fast_ns
-    "#]],
+            how sure (proxy: measured on a sibling part)
+              unverified  hz, caches.mem_ns, cstate
+              inferred    freq_scale, caches.l3_hit_ns, caches.mlp, latency.smt_ns, latency.llc_ns, latency.node_ns
+              proxy       caches.l1d_kib, caches.l2_kib, caches.l3_kib, locks.fast_ns
+        "#]],
     );
 }
 

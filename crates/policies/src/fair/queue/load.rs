@@ -12,6 +12,7 @@ impl<S: Discipline> Fair<S> {
     /// exited. The waker does not hold that runqueue's lock, so they go at its next update: until
     /// then it looks as busy as if `p` still slept there.
     pub(crate) fn remove_entity_load_avg(&mut self, w: &World, cpu: CpuId, p: TaskId) {
+        let clock = self.clock_pelt(w.now, cpu);
         let estimates_lag = self.discipline.kernel().estimates_pelt_lag;
         let (rq, se) = S::queue_and_task(self, cpu, p);
         if se.avg.last_update_time == DETACHED {
@@ -26,7 +27,7 @@ impl<S: Discipline> Fair<S> {
         rq.removed.util_avg += se.avg.util_avg;
         // `migrate_se_pelt_lag`: an idle CPU's clock may stand since long ago.
         if estimates_lag && w.cpus[cpu].curr == TaskId::IDLE {
-            se.avg.update(w.now, Activity::task(false, false), weight);
+            se.avg.update(clock, Activity::task(false, false), weight);
         }
         se.avg.last_update_time = DETACHED;
     }

@@ -26,6 +26,7 @@ impl<S: Discipline> Fair<S> {
             return false;
         }
         match (self.shared.rules.enqueue, how) {
+            (EnqueueRule::Enqueue, how) => how != Arrival::PutPrev,
             (EnqueueRule::Wakeup, Arrival::Enqueue(f)) => f.wakeup && !f.migrated,
             (EnqueueRule::Wakeup, _) => false,
             (EnqueueRule::Tree, _) | (_, Arrival::PutPrev) => true,
@@ -57,8 +58,14 @@ impl<S: Discipline> Fair<S> {
     pub(crate) fn shared_changed(&mut self, w: &mut World, p: TaskId, n_allowed: u32) -> Hook {
         let cpu = w.tasks[p].cpu;
         let is_curr = self.rqs[cpu].curr == p;
-        if !self.shared.follows_tree() || is_curr && n_allowed == 1 {
-            // Only wake-ups are appended, or the task may use one CPU: it is unlinked at most.
+        let stays_off = match self.shared.rules.enqueue {
+            EnqueueRule::Wakeup => true,
+            // The code appends a task even while it runs, to be popped in vain. Left out: nothing
+            // but a change of its attributes does that, and no waiter would be missed.
+            EnqueueRule::Enqueue => is_curr,
+            EnqueueRule::Tree | EnqueueRule::TreeNonempty => is_curr && n_allowed == 1,
+        };
+        if stays_off {
             return self.swq_remove(w, cpu, p, sites::DEQUEUE_REMOVE);
         }
         if is_curr {

@@ -105,6 +105,8 @@ macro_rules! features {
 features! {
     SWQUEUE swqueue [N N N X X X]
         "shared wakequeue, version 1: idle CPUs pull waking tasks from one queue per LLC";
+    SWQ_FLAGS swq_flags [N N N X X X]
+        "SWQUEUE as its text means it: only tasks that wake up on their previous CPU are queued";
     SWQUEUE_STEAL swqueue_steal [N N N X X X]
         "SWQUEUE, its LLC's queue being empty, takes from those of the node's other LLCs (ours)";
     SHARED_RUNQ shared_runq [N N N N X X]

@@ -37,10 +37,17 @@ impl<S: QueueKind> Fair<S> {
         self.list_del(cpu, p);
     }
 
+    /// `rq_clock_pelt`: by which the averages of `cpu`'s queues, and of what is on them, are updated.
+    #[inline]
+    pub(crate) fn clock_pelt(&self, now: Ns, cpu: CpuId) -> Ns {
+        self.rqs[cpu].pelt_clock.read(now, self.topo.freq_scale)
+    }
+
     /// `update_load_avg`: the averages of `p` (unless detached) and of its runqueue, up to `now`.
     #[inline]
     pub(crate) fn update_load_avg(&mut self, now: Ns, cpu: CpuId, p: TaskId) {
         let running = self.rqs[cpu].curr == p;
+        let clock = self.clock_pelt(now, cpu);
         let se = &mut self.tasks[p];
         if se.avg.last_update_time != DETACHED {
             let mut activity = Activity::task(se.on_rq, running);
@@ -48,7 +55,7 @@ impl<S: QueueKind> Fair<S> {
             if S::DELAYS && S::is_delayed(&se.ext) {
                 activity.runnable = 0;
             }
-            if se.avg.update(now, activity, u64::from(se.weight)) {
+            if se.avg.update(clock, activity, u64::from(se.weight)) {
                 se.util_avg_unchanged = false;
             }
         }
@@ -58,6 +65,7 @@ impl<S: QueueKind> Fair<S> {
     /// `update_cfs_rq_load_avg`
     #[inline]
     pub(crate) fn update_rq_load_avg(&mut self, now: Ns, cpu: CpuId) {
+        let clock = self.clock_pelt(now, cpu);
         let rq = &mut self.rqs[cpu];
         let activity = Activity {
             load: rq.load_weight,
@@ -69,7 +77,7 @@ impl<S: QueueKind> Fair<S> {
         if some_left {
             rq.avg.take_out(std::mem::take(&mut rq.removed));
         }
-        if rq.avg.update(now, activity, 1) || some_left {
+        if rq.avg.update(clock, activity, 1) || some_left {
             self.publish(cpu);
         }
     }

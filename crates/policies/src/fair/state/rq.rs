@@ -1,6 +1,7 @@
 //! What the fair class keeps per runqueue: `struct cfs_rq`, and its part of `struct rq`.
 
 use super::pelt::{Removed, SchedAvg};
+use super::pelt_clock::PeltClock;
 use super::task::Wakee;
 use sim_core::{Ns, TaskId};
 use topology::CpuId;
@@ -26,6 +27,8 @@ pub struct FairRq<Q> {
     /// The next buddy: a task to be picked out of order.
     pub next: TaskId,
     pub avg: SchedAvg,
+    /// `clock_pelt`, `lost_idle_time`
+    pub pelt_clock: PeltClock,
     pub util_est_enqueued: u32,
     /// `cfs_tasks`: most recently run first.
     pub list_head: TaskId,
@@ -91,6 +94,7 @@ impl<Q: Default> FairRq<Q> {
             min_vruntime: MIN_VRUNTIME_AT_BOOT,
             next: TaskId::NONE,
             avg: SchedAvg::default(),
+            pelt_clock: PeltClock::default(),
             util_est_enqueued: 0,
             list_head: TaskId::NONE,
             list_tail: TaskId::NONE,

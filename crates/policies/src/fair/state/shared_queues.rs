@@ -28,7 +28,7 @@ impl Swqueue {
 /// What became of queued tasks, and how often a CPU lost a race for one.
 #[derive(Clone, Debug, Default)]
 pub struct SwqStats {
-    /// Appended by a wake-up.
+    /// Appended as they came to wait.
     pub appended: u64,
     /// Unlinked by the CPU that picked it.
     pub picked_by_own_cpu: u64,
@@ -71,8 +71,10 @@ impl SharedQueues {
     /// The queues of `machine`: none if the features are off.
     pub(crate) fn new(machine: &Machine, features: &Features, tunables: &Tunables) -> Self {
         let said = tunables.shared_runq;
+        let v1 = Version::V1.rules();
         let rules = match (features.swqueue, features.shared_runq) {
-            (true, _) => Version::V1.rules(),
+            (true, _) if features.swq_flags => v1.with_enqueue(EnqueueRule::Wakeup),
+            (true, _) => v1,
             (_, true) => said.version.rules(),
             _ => return Self::default(),
         };
@@ -105,7 +107,7 @@ impl SharedQueues {
 
     /// Tasks are queued whenever they start to wait.
     pub(crate) fn follows_tree(&self) -> bool {
-        self.rules.enqueue != EnqueueRule::Wakeup
+        matches!(self.rules.enqueue, EnqueueRule::Tree | EnqueueRule::TreeNonempty)
     }
 }
 

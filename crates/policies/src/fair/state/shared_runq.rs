@@ -1,9 +1,12 @@
 //! The versions of the patches that brought the shared queues: SWQUEUE, which was version 1, and
 //! SHARED_RUNQ, versions 2 to 4.
 //!
-//! Version 1 has one queue per LLC, for tasks that wake up on their previous CPU. Later versions
-//! split it into shards, each for some of the LLC's CPUs, and queue every task that starts to wait:
-//! whatever enters the tree of a runqueue is appended, whatever leaves it is unlinked.
+//! Version 1 has one queue per LLC. Its text means tasks that wake up on their previous CPU; its
+//! code appends every task that is enqueued. `enqueue_task_fair()` tests the flags after a loop that
+//! has set them to ENQUEUE_WAKEUP, so the test always holds. SWQUEUE does what the code does, as the
+//! published measurements did; SWQ_FLAGS does what the text means. Later versions split the queue
+//! into shards, each for some of the LLC's CPUs, and queue every task that starts to wait: whatever
+//! enters the tree of a runqueue is appended, whatever leaves it is unlinked.
 
 use topology::CpuId;
 
@@ -26,7 +29,10 @@ pub enum Version {
 /// Which tasks are queued.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) enum EnqueueRule {
-    /// Those that wake up on their previous CPU (version 1, and patch 5 of version 2).
+    /// All that are enqueued: woken, forked, moved or pulled here, or put back after a change of
+    /// their attributes (version 1).
+    Enqueue,
+    /// Those that wake up on their previous CPU (what version 1 means, and patch 5 of version 2).
     #[default]
     Wakeup,
     /// All that start to wait (versions 2 and 3).
@@ -123,7 +129,8 @@ impl Version {
             pulls_if_overloaded: false,
             skips_llc_domains: false,
         };
-        const V1: VersionRules = VersionRules { pull: PullHook::BeforeNewidle, ..NONE };
+        const V1: VersionRules =
+            VersionRules { enqueue: EnqueueRule::Enqueue, pull: PullHook::BeforeNewidle, ..NONE };
         const V2: VersionRules = VersionRules {
             enqueue: EnqueueRule::Tree,
             shards: Shards::RoundedDown,
@@ -160,6 +167,11 @@ impl Version {
 }
 
 impl VersionRules {
+    /// The same, but for which tasks are queued.
+    pub(crate) fn with_enqueue(self, enqueue: EnqueueRule) -> Self {
+        Self { enqueue, ..self }
+    }
+
     /// Shards of an LLC of so many CPUs.
     pub(crate) fn num_shards(&self, llc_size: u32, shard_size: u32) -> u32 {
         match self.shards {

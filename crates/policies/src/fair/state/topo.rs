@@ -12,6 +12,8 @@ pub struct Topo {
     pub smt: bool,
     /// CONFIG_HZ.
     pub hz: u64,
+    /// `arch_scale_freq_capacity()`, of 1024.
+    pub freq_scale: u32,
     /// Per CPU: its LLC's number in the machine.
     pub llc: PerCpu<u32>,
     /// Per CPU: `sd_llc_id`.
@@ -47,6 +49,7 @@ impl Topo {
         Self {
             smt: machine.cores.iter().any(|core| core.len() > 1),
             hz: u64::from(machine.hz),
+            freq_scale: machine.freq_scale,
             llc: machine.cpus.iter().map(|p| p.llc).collect(),
             llc_id: domains.llc_id.clone(),
             llc_size: domains.llc_size.clone(),

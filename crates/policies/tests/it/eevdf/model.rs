@@ -344,8 +344,10 @@ impl Model {
         }
         let kernel = self.s.kernel;
         if self.e[c].kind == Kind::Idle && self.e[p].kind != Kind::Idle {
-            if kernel >= V6_18 {
-                self.e[c].protect = self.e[c].protect.min(self.e[c].v);
+            match kernel {
+                V6_6 => {}
+                V6_12 => self.e[c].protect = self.e[c].d + 1,
+                V6_18 => self.e[c].protect = self.e[c].protect.min(self.e[c].v),
             }
             self.need_resched = true;
             return;

@@ -8,7 +8,12 @@ use crate::fair::sites;
 const WAKEUP: EnqueueFlags = EnqueueFlags { wakeup: true, migrated: false, initial: false };
 
 fn rig() -> Rig {
-    let features = Features { swqueue: true, swqueue_steal: true, ..Features::default() };
+    rig_where(false)
+}
+
+fn rig_where(swq_flags: bool) -> Rig {
+    let features =
+        Features { swqueue: true, swqueue_steal: true, swq_flags, ..Features::default() };
     let mut rig = Rig::new(machine(4, 2), features);
     for cpu in 0..16 {
         rig.running(cpu, MaskId::ALL);
@@ -36,7 +41,8 @@ fn locked(rig: &Rig, steps: &[Step]) -> Vec<usize> {
 
 #[test]
 fn the_own_llc_comes_first_and_then_the_others_around_from_it() {
-    let mut rig = rig();
+    // A pulled task is not queued anew, so that each look finds the next LLC's.
+    let mut rig = rig_where(true);
     let tasks = [0, 2, 4, 6].map(|cpu| woken(&mut rig, cpu));
     let mut order = Vec::new();
     for _ in 0..4 {

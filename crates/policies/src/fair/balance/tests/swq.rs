@@ -21,21 +21,23 @@ fn woken(rig: &mut Rig, cpu: u32) -> TaskId {
 }
 
 #[test]
-fn only_a_wakeup_on_the_previous_cpu_of_a_free_task_is_queued() {
-    let mut rig = rig();
-    let free = rig.queued(0, 1, MaskId::ALL);
-    let one = rig.w.mask(CpuSet::of(32, [CpuId(0)]));
-    let pinned = rig.queued(0, 1, one);
-    for (wakeup, migrated, p, queued) in [
-        (true, false, free, true),
-        (true, true, free, false),
-        (false, false, free, false),
-        (false, true, free, false),
-        (true, false, pinned, false),
-    ] {
-        let flags = EnqueueFlags { wakeup, migrated, initial: false };
-        let hook = rig.fair.swq_enqueue(&rig.w, CpuId(0), p, flags);
-        assert_eq!(hook.is_some(), queued, "{flags:?} {p:?}");
+fn every_enqueue_of_a_free_task_is_queued_and_with_swq_flags_a_wakeup_on_its_previous_cpu() {
+    let features = Features { swqueue: true, swq_flags: true, ..Features::default() };
+    for (mut rig, as_meant) in [(rig(), false), (Rig::new(machine(2, 8), features), true)] {
+        let free = rig.queued(0, 1, MaskId::ALL);
+        let one = rig.w.mask(CpuSet::of(32, [CpuId(0)]));
+        let pinned = rig.queued(0, 1, one);
+        for (wakeup, migrated, p, queued) in [
+            (true, false, free, true),
+            (true, true, free, !as_meant),
+            (false, false, free, !as_meant),
+            (false, true, free, !as_meant),
+            (true, false, pinned, false),
+        ] {
+            let flags = EnqueueFlags { wakeup, migrated, initial: false };
+            let hook = rig.fair.swq_enqueue(&rig.w, CpuId(0), p, flags);
+            assert_eq!(hook.is_some(), queued, "{flags:?} {p:?} {as_meant}");
+        }
     }
     let mut off = Rig::desktop();
     let p = off.queued(0, 1, MaskId::ALL);
@@ -59,8 +61,9 @@ fn a_cpu_going_idle_steals_the_head_of_its_llc() {
     assert_eq!(rig.fair.counters.pull_empty, 1);
     let steps = rig.newidle(1, TaskId::IDLE);
     assert_eq!((rig.cpu_of(p), rig.cpu_of(q)), (1, 0));
-    assert!(!rig.fair.tasks[p].on_swqueue);
-    assert_eq!(rig.fair.swqueues[0].head, q);
+    // It is appended anew as it arrives.
+    assert!(rig.fair.tasks[p].on_swqueue);
+    assert_eq!((rig.fair.swqueues[0].head, rig.fair.swqueues[0].tail), (q, p));
     assert_eq!(rig.fair.rqs[CpuId(1)].idle_stamp, 0);
     assert_eq!((locks_of(&steps, 0), locks_of(&steps, 1)), (1, 1));
     let c = rig.fair.counters;
@@ -143,7 +146,7 @@ fn a_puller_waits_for_a_task_in_transit() {
 }
 
 #[test]
-fn balance_takes_a_queued_task_off_its_wakequeue() {
+fn balance_takes_a_queued_task_to_the_wakequeue_of_the_other_llc() {
     let mut rig = rig();
     rig.running(0, MaskId::ALL);
     let p = woken(&mut rig, 0);
@@ -154,8 +157,8 @@ fn balance_takes_a_queued_task_off_its_wakequeue() {
     rig.fair.publish(CpuId(0));
     rig.newidle(8, TaskId::IDLE);
     assert_eq!(rig.cpu_of(p), 8);
-    assert!(!rig.fair.tasks[p].on_swqueue);
-    assert!(!rig.fair.swqueues[0].head.is_task() && !rig.fair.swqueues[1].head.is_task());
+    assert!(rig.fair.tasks[p].on_swqueue && !rig.fair.swqueues[0].head.is_task());
+    assert_eq!(rig.fair.swqueues[1].head, p);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! What can happen to the tasks of the model: ticks, wake-ups, sleeps, moves, other properties.
 
 use super::{Entity, Kernel, Kind, Model, weight};
-use Kernel::{V6_6, V6_12, V6_18};
+use Kernel::{V6_6, V6_12};
 
 impl Model {
     pub fn advance_to(&mut self, now: u64) {
@@ -71,7 +71,7 @@ impl Model {
             return;
         }
         self.update_curr();
-        if self.s.kernel < V6_18 {
+        if self.s.kernel < V6_12 {
             self.e[c].d += self.vslice(c);
         } else if self.is_eligible(c) {
             self.e[c].v = self.e[c].d;

@@ -35,6 +35,7 @@ impl<const GROUPS: bool> Fair<Cfs<GROUPS>> {
             return false;
         }
         let running = self.curr_of(queue) == se;
+        let clock = self.clock_pelt(now, queue.cpu);
         let below = self.group_queue(queue.cpu, se);
         let n_tasks = below.map(|queue| self.on_cpu(queue).runnable_weight);
         let entity = self.entity_mut(se);
@@ -44,7 +45,7 @@ impl<const GROUPS: bool> Fair<Cfs<GROUPS>> {
             if let Some(n) = n_tasks {
                 activity.runnable = n.into();
             }
-            if entity.avg.update(now, activity, u64::from(entity.weight)) {
+            if entity.avg.update(clock, activity, u64::from(entity.weight)) {
                 entity.util_avg_unchanged = false;
             }
         }
@@ -94,6 +95,7 @@ impl<const GROUPS: bool> Fair<Cfs<GROUPS>> {
     /// `update_cfs_rq_load_avg`; true if the averages have changed.
     fn update_queue(&mut self, now: Ns, queue: QueueId) -> bool {
         let running = self.queue(queue).curr.is_task();
+        let clock = self.clock_pelt(now, queue.cpu);
         let rq = self.queue_mut(queue);
         let activity =
             Activity { load: rq.load_weight, runnable: u64::from(rq.h_nr_running), running };
@@ -104,7 +106,7 @@ impl<const GROUPS: bool> Fair<Cfs<GROUPS>> {
         if some_left {
             rq.avg.take_out(removed);
         }
-        let changed = rq.avg.update(now, activity, 1) || some_left;
+        let changed = rq.avg.update(clock, activity, 1) || some_left;
         if some_left {
             self.add_tg_cfs_propagate(queue, -gone >> 10);
         }
