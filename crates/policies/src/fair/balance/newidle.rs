@@ -216,7 +216,7 @@ impl<S: Discipline> Fair<S> {
         let Some(sd) = self.sds[cpu].get(level) else {
             return;
         };
-        let next = sd.last_balance + self.sd_interval(w, cpu, level, false);
+        let next = sd.balanced_next(self.sd_interval(w, cpu, level, false));
         let path = &mut self.balance.paths[cpu].newidle;
         path.next_balance = path.next_balance.min(next);
     }

@@ -74,7 +74,6 @@ impl<S: Discipline> Fair<S> {
         let sd = &mut self.sds[cpu][level];
         let decayed = sd.update_newidle_cost(0, jiffies, hz);
         let cost = sd.max_newidle_lb_cost;
-        let last = sd.last_balance;
         let path = &mut self.balance.paths[exec].rebalance;
         path.need_decay = decayed;
         path.max_cost += cost;
@@ -84,7 +83,8 @@ impl<S: Discipline> Fair<S> {
             return (None, if decayed { RebalanceStage::Level } else { RebalanceStage::Done });
         }
         let busy = self.is_busy(w, r);
-        let due = jiffies >= last + self.sd_interval(w, cpu, level, busy);
+        let interval = self.sd_interval(w, cpu, level, busy);
+        let due = jiffies >= self.sds[cpu][level].balanced_next(interval);
         if !due {
             return (None, RebalanceStage::Next);
         }
@@ -130,7 +130,7 @@ impl<S: Discipline> Fair<S> {
             let idle = w.cpus[CpuId(r.cpu)].idle;
             path.rebalance.idle = if idle { IdleType::Idle } else { IdleType::NotIdle };
         }
-        self.sds[CpuId(r.cpu)][r.level as usize].last_balance = w.jiffies();
+        self.sds[CpuId(r.cpu)][r.level as usize].last_balance = w.jiffies() as i64;
         ControlFlow::Continue(if r.serialized {
             RebalanceStage::Unlock
         } else {
@@ -143,7 +143,7 @@ impl<S: Discipline> Fair<S> {
         let level = r.level as usize;
         // The interval by what the CPU is now: the pass may have given it a task.
         let interval = self.sd_interval(w, cpu, level, self.is_busy(w, r));
-        let next = self.sds[cpu][level].last_balance + interval;
+        let next = self.sds[cpu][level].balanced_next(interval);
         let path = &mut self.balance.paths[exec].rebalance;
         path.next_balance = path.next_balance.min(next);
         path.serialized = false;

@@ -8,6 +8,12 @@ use crate::fair::state::{Fair, LlcShared, SdState};
 use sim_core::World;
 use topology::{ChainLink, CpuId, CpuSet};
 
+/// When domains were balanced last before the run, in jiffies. A machine that has been up for minutes
+/// and idled has levels that are long overdue: an idle CPU goes no further up than to the level at
+/// which it is not the first idle CPU of its group, so most never balance their topmost levels, and
+/// without a busy CPU nobody kicks the idle ones.
+const LONG_AGO: i64 = -1_000_000;
+
 impl<S: Discipline> Fair<S> {
     /// Fills `sds`, `llcs`, `swqueues` and the balance state. Call it after `rqs`
     /// was filled; CPUs whose tick is stopped at boot enter the nohz mask.
@@ -19,7 +25,7 @@ impl<S: Discipline> Fair<S> {
             max_newidle_lb_cost: 0,
             last_decay_max_lb_cost: now,
             nr_balance_failed: 0,
-            last_balance: now,
+            last_balance: LONG_AGO,
             avg_scan_cost: 0,
             newidle_call: 512,
             newidle_success: self.tunables.newidle_ratio / 2,

@@ -13,8 +13,8 @@ pub struct SdState {
     /// In jiffies.
     pub last_decay_max_lb_cost: u64,
     pub nr_balance_failed: u32,
-    /// In jiffies.
-    pub last_balance: u64,
+    /// In jiffies; below zero: before the run.
+    pub last_balance: i64,
     pub avg_scan_cost: u64,
     /// NI_RANDOM: newidle calls, successes among them (weighted), and their ratio of 1024.
     pub newidle_call: u32,
@@ -23,6 +23,12 @@ pub struct SdState {
 }
 
 impl SdState {
+    /// The jiffy at which the domain is balanced next, with this interval in jiffies.
+    #[inline]
+    pub(crate) fn balanced_next(&self, interval: u64) -> u64 {
+        self.last_balance.saturating_add_unsigned(interval).max(0) as u64
+    }
+
     /// `update_newidle_stats`
     pub(crate) fn count_newidle(&mut self, success: u32) {
         self.newidle_call += 1;
