@@ -275,8 +275,8 @@ pub struct Machine {
     pub reclaim_distance: u32,
     /// Core clock while running, MHz. It is constant: no boost, no frequency scaling.
     pub clock_mhz: u32,
-    /// `arch_scale_freq_capacity()` of all CPUs at that clock, of 1024: what the kernel takes it for,
-    /// beside the highest frequency that the firmware tells of. PELT's clocks run so fast.
+    /// `arch_scale_freq_capacity()` of all CPUs at that clock, of 1024: what the kernel takes it
+    /// for, beside the highest frequency that the firmware tells of. PELT's clocks run so fast.
     pub freq_scale: u32,
     /// Timer interrupt frequency CONFIG_HZ.
     pub hz: u32,

@@ -8,10 +8,10 @@ use crate::fair::state::{Fair, LlcShared, SdState};
 use sim_core::World;
 use topology::{ChainLink, CpuId, CpuSet};
 
-/// When domains were balanced last before the run, in jiffies. A machine that has been up for minutes
-/// and idled has levels that are long overdue: an idle CPU goes no further up than to the level at
-/// which it is not the first idle CPU of its group, so most never balance their topmost levels, and
-/// without a busy CPU nobody kicks the idle ones.
+/// When domains were balanced last before the run, in jiffies. A machine that has been up for
+/// minutes and idled has levels that are long overdue: an idle CPU goes no further up than to the
+/// level at which it is not the first idle CPU of its group, so most never balance their topmost
+/// levels, and without a busy CPU nobody kicks the idle ones.
 const LONG_AGO: i64 = -1_000_000;
 
 impl<S: Discipline> Fair<S> {

@@ -135,7 +135,8 @@ features! {
     PICK_BUDDY pick_buddy [X X X X Y Y] "an eligible next buddy is picked out of order";
     NEXT_BUDDY next_buddy [N N N N N N] "prefer the task that was woken last";
     LAST_BUDDY last_buddy [Y Y Y X X X] "prefer the task that was preempted by a wake-up";
-    CACHE_HOT_BUDDY cache_hot_buddy [Y Y Y Y Y Y] "a buddy counts as cache hot when tasks are moved";
+    CACHE_HOT_BUDDY cache_hot_buddy [Y Y Y Y Y Y]
+        "a buddy counts as cache hot when tasks are moved";
     WAKEUP_PREEMPTION wakeup_preemption [Y Y Y Y Y Y] "a waking task may preempt the running one";
     TTWU_QUEUE ttwu_queue [Y Y Y Y Y Y] "wake remote CPUs through their wake list";
     WA_IDLE wa_idle [Y Y Y Y Y Y] "wake_affine: prefer an idle CPU of the two";

@@ -37,7 +37,8 @@ impl<S: QueueKind> Fair<S> {
         self.list_del(cpu, p);
     }
 
-    /// `rq_clock_pelt`: by which the averages of `cpu`'s queues, and of what is on them, are updated.
+    /// `rq_clock_pelt`: by which the averages of `cpu`'s queues, and of what is on them, are
+    /// updated.
     #[inline]
     pub(crate) fn clock_pelt(&self, now: Ns, cpu: CpuId) -> Ns {
         self.rqs[cpu].pelt_clock.read(now, self.topo.freq_scale)

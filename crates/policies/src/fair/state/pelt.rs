@@ -1,10 +1,10 @@
 //! Per-entity load tracking: geometric averages of the recent past.
 //!
 //! Time is cut into periods of 1024 us; a period's contribution halves every 32 periods. The
-//! integer steps are the kernel's, so results depend on *when* averages are brought up to date:
-//! an average is as of its last update, and nothing here reads a clock. The clock is
-//! `clock_pelt` (`pelt_clock`). `clock_task` is the simulated clock: the simulator keeps no irq time
-//! apart, and capacities are equal (simplifications).
+//! integer steps are the kernel's, so results depend on *when* averages are brought up to date: an
+//! average is as of its last update, and nothing here reads a clock. The clock is `clock_pelt`
+//! (`pelt_clock`). `clock_task` is the simulated clock: the simulator keeps no irq time apart, and
+//! capacities are equal (simplifications).
 
 use sim_core::Ns;
 

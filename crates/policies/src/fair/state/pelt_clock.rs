@@ -1,10 +1,10 @@
 //! `clock_pelt`: the clock by which averages are updated.
 //!
 //! PELT is to count work, not time: a CPU that runs at half its highest frequency shall look half
-//! as busy. So while a CPU is busy its PELT clock runs at `arch_scale_freq_capacity()` of 1024 (Linux
-//! v6.1, `update_rq_clock_pelt()`), and where it goes idle the clock catches up: what was stolen
-//! counts as idle time. A queue that is saturated at that moment has no idle time to give away;
-//! there the difference is forgotten (`lost_idle_time`).
+//! as busy. So while a CPU is busy its PELT clock runs at `arch_scale_freq_capacity()` of 1024
+//! (Linux v6.1, `update_rq_clock_pelt()`), and where it goes idle the clock catches up: what was
+//! stolen counts as idle time. A queue that is saturated at that moment has no idle time to give
+//! away; there the difference is forgotten (`lost_idle_time`).
 
 use sim_core::{NEVER, Ns};
 

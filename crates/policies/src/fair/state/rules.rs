@@ -6,7 +6,8 @@
 use sim_core::WakeList;
 
 /// Kernel versions whose rules are modeled, in order of age. Stable trees have rules that came to
-/// mainline later, so a version's rules are a row of facts ([`KernelRules`]) and no step of a ladder.
+/// mainline later, so a version's rules are a row of facts ([`KernelRules`]) and no step of a
+/// ladder.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Rules {
     /// v5.19

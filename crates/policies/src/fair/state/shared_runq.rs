@@ -2,11 +2,11 @@
 //! SHARED_RUNQ, versions 2 to 4.
 //!
 //! Version 1 has one queue per LLC. Its text means tasks that wake up on their previous CPU; its
-//! code appends every task that is enqueued. `enqueue_task_fair()` tests the flags after a loop that
-//! has set them to ENQUEUE_WAKEUP, so the test always holds. SWQUEUE does what the code does, as the
-//! published measurements did; SWQ_FLAGS does what the text means. Later versions split the queue
-//! into shards, each for some of the LLC's CPUs, and queue every task that starts to wait: whatever
-//! enters the tree of a runqueue is appended, whatever leaves it is unlinked.
+//! code appends every task that is enqueued. `enqueue_task_fair()` tests the flags after a loop
+//! that has set them to ENQUEUE_WAKEUP, so the test always holds. SWQUEUE does what the code does,
+//! as the published measurements did; SWQ_FLAGS does what the text means. Later versions split the
+//! queue into shards, each for some of the LLC's CPUs, and queue every task that starts to wait:
+//! whatever enters the tree of a runqueue is appended, whatever leaves it is unlinked.
 
 use topology::CpuId;
 
