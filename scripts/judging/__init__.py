@@ -1,0 +1,1 @@
+"""The parts of `judge`: recordings become figures, real and simulated, and are compared."""
