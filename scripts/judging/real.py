@@ -28,7 +28,8 @@ def kept_figures(name, folder):
 
 def counters(name, folder):
     """What the kernel's counters gained in each recording of a file: medians over recordings, from
-    counts.txt: lines `# NAME.N.before` and `# NAME.N.after`, each followed by `counter value`."""
+    counts.txt: lines `# NAME.N.before` and `# NAME.N.after`, each followed by `counter value`. Only
+    the first value of a counter belongs to the line above; more are of recordings without one."""
     path = Path(folder) / "counts.txt"
     if not path.exists():
         return None
@@ -38,7 +39,7 @@ def counters(name, folder):
             table = tables.setdefault(line[2:].strip(), {})
         elif table is not None and line.strip():
             key, value = line.split()
-            table[key] = int(value)
+            table.setdefault(key, int(value))
     gains = []
     for head, after in tables.items():
         before = tables.get(head.removesuffix("after") + "before")

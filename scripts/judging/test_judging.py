@@ -191,6 +191,7 @@ class Files(unittest.TestCase):
 
     def test_counts_are_gains_and_their_median(self):
         self.put("counts.txt", "# x.1.before\nenq 5\nhit 1\n# x.1.after\nenq 25\nhit 4\n"
+                               "enq 95\nhit 40\n"
                                "# y.1.before\nenq 25\nhit 4\n# y.1.after\nenq 99\nhit 9\n"
                                "# x.2.before\nenq 99\nhit 9\n# x.2.after\nenq 109\nhit 10\n")
         gains = counters("x", self.dir)
