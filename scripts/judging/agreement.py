@@ -24,7 +24,7 @@ PREEMPTS_FACTOR = 1.3
 RATE_LEAST = 2.0
 # The share of wake-ups that do not come alone: within a quarter, or one in a hundred.
 TOGETHER_APART, TOGETHER_LEAST = 0.25, 0.01
-# Counters: within this share, or so many.
+# Counters per second: within this share, or so many.
 COUNTERS = [("enq", 0.05), ("call", 0.15), ("empty", 0.15), ("pops", 0.30)]
 # How pops divide, if the recording can tell: within this factor.
 SPLIT = [("hit", 1.5), ("lost", 1.5)]
@@ -52,7 +52,7 @@ def verdicts(file, real, sim, split=False):
         a, b = real["batches"]["together"], sim["batches"]["together"]
         yield Verdict("batches", file, "together", a, b, near(a, b, TOGETHER_APART, TOGETHER_LEAST))
     if "counters" in real and "counters" in sim:
-        yield from counter_verdicts(file, real["counters"], sim["counters"], split)
+        yield from counter_verdicts(file, per_second(real), per_second(sim), split)
 
 
 def figure_verdicts(file, real, sim):
@@ -86,6 +86,13 @@ def wakeup_verdicts(file, real, sim):
         good = shares is not None and all(
             abs(shares[place] - share) <= SHARE_APART for place, share in entry["share"].items())
         yield Verdict("wakeups", file, row, entry, other, good)
+
+
+def per_second(run):
+    """Counters and their spread by the window: a recording may be shorter than its file says."""
+    spread = run["counters"].get("spread", {})
+    rates = {k: v / run["window_s"] for k, v in run["counters"].items() if k != "spread"}
+    return {**rates, "spread": {k: v / run["window_s"] for k, v in spread.items()}}
 
 
 def counter_verdicts(file, real, sim, split):

@@ -52,7 +52,7 @@ def rate_table(found):
     lines = []
     for kind, title, scale in [
         ("migrations", "migrations per second", 1), ("preempts", "preemptions per second", 1),
-        ("batches", "wake-ups that come together, %", 100), ("counters", "counters", 1),
+        ("batches", "wake-ups that come together, %", 100), ("counters", "counters per second", 1),
     ]:
         rows = [v for v in found if v.kind == kind]
         if rows:

@@ -145,11 +145,11 @@ class Agreement(unittest.TestCase):
                          {"figures": (0, 6), "migrations": (0, 1), "preempts": (0, 1)})
 
     def test_what_is_lost_is_summed(self):
-        real = {"enq": 1000, "call": 900, "empty": 500, "hit": 300, "lost_run": 90,
-                "lost_cpu": 0, "lost_gone": 10}
+        real = {"enq": 2000, "call": 1800, "empty": 1000, "hit": 600, "lost_run": 180,
+                "lost_cpu": 0, "lost_gone": 20}
         sim = {"enq": 1040, "call": 900, "empty": 500, "hit": 200, "lost": 200}
-        found = list(verdicts("f", {"groups": {}, "counters": real},
-                              {"groups": {}, "counters": sim}, split=True))
+        found = list(verdicts("f", {"window_s": 2.0, "groups": {}, "counters": real},
+                              {"window_s": 1.0, "groups": {}, "counters": sim}, split=True))
         self.assertEqual([(v.key, v.agrees) for v in found], [
             ("enq", True), ("call", True), ("empty", True), ("pops", True),
             ("hit", True), ("lost", False)])
