@@ -23,6 +23,7 @@ KEYS = {
     "features": (list, []),
     "tunables": (dict, {}),
     "loop_ns": ((int, float), None),
+    "round_ns": (int, None),
     "until": (str, None),
     "seeds": (int, 3),
     "only": (list, None),

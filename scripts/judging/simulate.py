@@ -20,6 +20,7 @@ policy = "{policy}"
 kind = "rt-app"
 file = {file}
 {loop}
+{round}
 [run]
 until = "{until}"
 [[variant]]
@@ -50,6 +51,7 @@ def scenario(app, setup):
         rules=f'rules = "{setup.rules}"' if setup.rules else "",
         file=json.dumps(str(app.path.resolve())),
         loop=f"loop_ns = {setup.loop_ns}" if setup.loop_ns else "",
+        round=f"round_ns = {setup.round_ns}" if setup.round_ns else "",
         until=setup.until or app.until(),
         features=json.dumps(setup.features or []),
         tunables=", ".join(f"{key} = {value}" for key, value in (setup.tunables or {}).items()),
