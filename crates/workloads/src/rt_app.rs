@@ -20,7 +20,7 @@ pub use spec::{Attrs, BarrierSpec, Event, PhaseSpec, Spec, TaskSpec, TimerSpec};
 
 use crate::speed::Speed;
 use props::Props;
-use sim_core::{Ns, Op, PerTask, Program, ProgramCx, TaskId};
+use sim_core::{Calls, Ns, Op, PerTask, Program, ProgramCx, Step, TaskId};
 use start::Start;
 use std::sync::Arc;
 use sync::{Cond, Mutex};
@@ -185,6 +185,17 @@ impl Program for RtApp {
 
     fn next(&mut self, cx: &mut ProgramCx<'_>, task: TaskId) -> Op {
         if self.start.main == Some(task) { self.main_next(cx) } else { self.thread_next(cx, task) }
+    }
+
+    fn path(&mut self, _cx: &mut ProgramCx<'_>, task: TaskId) -> Step {
+        self.next_wake(task)
+    }
+
+    fn calls(&self, _task: TaskId, op: &Op) -> Calls {
+        match op {
+            Op::Path => Op::Wake { task: TaskId::NONE, sync: false }.calls(),
+            _ => op.calls(),
+        }
     }
 
     fn is_done(&self) -> bool {

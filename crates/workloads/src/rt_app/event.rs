@@ -2,7 +2,7 @@
 
 use super::thread::{Micro, Waits, Which, wake};
 use super::{Event, RtApp};
-use sim_core::{Ns, Op, ProgramCx, TaskId};
+use sim_core::{Ns, Op, ProgramCx, Step, TaskId};
 
 /// Kernel part of a futex call before it sleeps or wakes, ns: unverified, a system call's entry and
 /// a look at the hash bucket.
@@ -65,11 +65,12 @@ impl RtApp {
                 self.change_props(me, kind, 0);
                 None
             }
-            Micro::Start => self.arrive(me),
+            Micro::Start => self.arrive(me, cx.now()),
             Micro::Started => self.await_start(me),
-            Micro::Begin => {
-                self.thread(me).started_at = cx.now();
-                None
+            Micro::Begin(delay) => {
+                let begins = self.start.zero.saturating_add(delay);
+                self.thread(me).started_at = begins;
+                (delay > 0).then_some(Op::SleepUntil(begins))
             }
             Micro::CondJoin(c) => {
                 self.cond(c).join(me);
@@ -132,12 +133,30 @@ impl RtApp {
             }
             Micro::Broadcast(c) => {
                 let woken: Vec<TaskId> = std::iter::from_fn(|| self.cond(c).signal()).collect();
-                let todo = &mut self.thread(me).todo;
-                todo.extend(woken.iter().rev().map(|p| Micro::Do(wake(*p))));
-                (!woken.is_empty()).then_some(Op::Kernel(FUTEX_NS))
+                let wakes = self.wake_all(me, woken)?;
+                self.thread(me).first([Micro::Do(wakes)]);
+                Some(Op::Kernel(FUTEX_NS))
             }
             _ => None,
         }
+    }
+
+    /// `FUTEX_WAKE` of all: one system call. So a thread that is woken first and ought to preempt
+    /// the waker waits until the last is awake (unless the kernel is preemptible).
+    pub(super) fn wake_all(
+        &mut self,
+        me: TaskId,
+        woken: impl IntoIterator<Item = TaskId>,
+    ) -> Option<Op> {
+        let wakes = &mut self.thread(me).wakes;
+        wakes.extend(woken);
+        (!wakes.is_empty()).then_some(Op::Path)
+    }
+
+    /// The next step of such a call.
+    pub(super) fn next_wake(&mut self, me: TaskId) -> Step {
+        let next = self.thread(me).wakes.pop_front();
+        next.map_or(Step::Done, |task| Step::Wake { task, sync: false })
     }
 
     /// Sleeps; whatever wakes it, it looks at `again` first.

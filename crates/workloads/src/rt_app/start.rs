@@ -58,6 +58,11 @@ pub(super) struct Start {
     pub main: Option<TaskId>,
     stage: StartStep,
     rng: Stream,
+    /// The first thread that was created.
+    first: Option<TaskId>,
+    /// When it came to the barrier, ns. rt-app's `t_zero`: delays and timers of all threads count
+    /// from there, however late a thread has its first turn.
+    pub zero: Ns,
     /// Threads that meet before their first events.
     expected: u64,
     /// How many of them have come.
@@ -72,6 +77,8 @@ impl Start {
             main: None,
             stage: StartStep::New,
             rng: random::stream(seed, MAIN, Purpose::Start),
+            first: None,
+            zero: 0,
             expected,
             arrived: 0,
             waiting: Vec::new(),
@@ -148,10 +155,7 @@ impl RtApp {
         let task = cx.new_task(TaskAttr { comm, ..TaskAttr::default() });
         let jitter = random::stream(self.seed, self.made, Purpose::Service);
         let mut thread = Thread::new(kind as u32, jitter);
-        thread.first([Micro::Begin]);
-        if of.delay_ns > 0 {
-            thread.first([Micro::Do(Op::Sleep(of.delay_ns))]);
-        }
+        thread.first([Micro::Begin(of.delay_ns)]);
         if meets {
             thread.first([Micro::Start]);
         }
@@ -159,6 +163,9 @@ impl RtApp {
         let mut rng = random::stream(self.seed, self.made, Purpose::Start);
         let set_up = at_least(SET_UP_NS, SET_UP_MORE_NS, &mut rng);
         thread.first([Micro::Do(Op::Run(set_up))]);
+        if self.made == 0 {
+            self.start.first = Some(task);
+        }
         self.threads.cover(task, || None);
         self.threads[task] = Some(thread);
         (self.alive, self.made) = (self.alive + 1, self.made + 1);
@@ -166,15 +173,17 @@ impl RtApp {
     }
 
     /// A thread comes to the barrier before its first event; the last one wakes the others.
-    pub(super) fn arrive(&mut self, me: TaskId) -> Option<Op> {
+    pub(super) fn arrive(&mut self, me: TaskId, now: Ns) -> Option<Op> {
+        if self.start.first == Some(me) {
+            self.start.zero = now;
+        }
         self.start.arrived += 1;
         if self.start.arrived < self.start.expected {
             self.start.waiting.push(me);
             return self.await_start(me);
         }
         let waiting = std::mem::take(&mut self.start.waiting);
-        self.thread(me).todo.extend(waiting.iter().rev().map(|p| Micro::Do(wake(*p))));
-        None
+        self.wake_all(me, waiting)
     }
 
     /// Sleeps until the last thread has come.

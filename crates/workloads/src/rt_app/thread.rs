@@ -3,6 +3,7 @@
 use super::props::Props;
 use crate::random::Stream;
 use sim_core::{Ns, Op, TaskId};
+use std::collections::VecDeque;
 
 /// A mutex or a condition variable: one that the file names, or a barrier's own.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -30,8 +31,8 @@ pub(super) enum Micro {
     Start,
     /// Sleep on until the last has come.
     Started,
-    /// The clock is read: timers count from here, or from the end of the delay.
-    Begin,
+    /// Sleep until so long after the start, ns, if it is not 0. Timers count from there.
+    Begin(Ns),
     /// Try to lock; true: has slept for it, or comes from a condition variable.
     Lock(Which, bool),
     /// In the kernel: sleep unless the mutex was freed meanwhile.
@@ -70,8 +71,10 @@ pub(super) struct Thread {
     pub event: usize,
     /// Small steps to do, the next one last.
     pub todo: Vec<Micro>,
-    /// When its first event began, ns.
+    /// From when its timers count, ns: the start that all threads share, and its delay.
     pub started_at: Ns,
+    /// Threads that the system call under way has yet to wake, the oldest first.
+    pub wakes: VecDeque<TaskId>,
     /// Last expiries of its own timers, by number.
     timers: Vec<(u32, Ns)>,
     /// Where its speed's quick variation comes from.
@@ -91,6 +94,7 @@ impl Thread {
             event: 0,
             todo: Vec::new(),
             started_at: 0,
+            wakes: VecDeque::new(),
             timers: Vec::new(),
             jitter,
             waits: Waits::Start,

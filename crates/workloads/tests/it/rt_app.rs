@@ -207,6 +207,21 @@ fn a_signal_wakes_one_and_a_broadcast_all() {
     assert!((84..=92).contains(&all), "{all}");
 }
 
+/// rt-app's `t_zero`: the first thread reads the clock for all, however late one has its turn.
+#[test]
+fn timers_of_all_threads_count_from_one_start() {
+    let timer = Event::Timer { timer: 0, period_ns: 40 * MS, absolute: false };
+    let t = task("t", Some(2), vec![Event::Run(MS), timer]);
+    let mut before = task("once", Some(1), vec![Event::Run(9 * MS)]);
+    before.instances = 2;
+    before.attrs.nice = Some(-20);
+    let (sim, _) = run(1, file(vec![t, before], None));
+    let stays = sim.observer.of("t");
+    let (comes, turn, last) = (stays[0].1, stays[1].0, stays.last().unwrap().0);
+    assert!(turn - comes > 2 * MS, "its first turn is late: {}", turn - comes);
+    assert!((80 * MS..81 * MS).contains(&(last - comes)), "{}", last - comes);
+}
+
 #[test]
 fn timers_keep_their_period_and_relative_ones_forget_what_they_missed() {
     let periods = |events: Vec<Event>| {
