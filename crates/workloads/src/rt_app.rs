@@ -9,6 +9,7 @@
 //! `run` is work, in loops; how long a loop takes is a property of the machine
 //! ([`Config::loop_ns`]) and varies as it does there ([`Speed`]).
 
+mod costs;
 mod event;
 mod props;
 mod spec;
@@ -19,6 +20,7 @@ mod thread;
 pub use spec::{Attrs, BarrierSpec, Event, PhaseSpec, Spec, TaskSpec, TimerSpec};
 
 use crate::speed::Speed;
+use costs::Costs;
 use props::Props;
 use sim_core::{Calls, Ns, Op, PerTask, Program, ProgramCx, Step, TaskId};
 use start::Start;
@@ -34,8 +36,9 @@ pub struct Config {
     /// What one of rt-app's loops takes on this machine at full speed, ns; `None`: as the file's
     /// calibration says.
     pub loop_ns: Option<f64>,
-    /// rt-app's own work per round of a phase (it reads clocks and writes a log line), ns.
-    pub round_ns: Ns,
+    /// rt-app's own work per round of a phase (it reads clocks and writes a log line), ns; `None`: as
+    /// it was measured, at this machine's clock.
+    pub round_ns: Option<Ns>,
     /// How the speed varies.
     pub speed: Speed,
     /// Seed of what varies between starts.
@@ -56,7 +59,7 @@ pub struct RtApp {
     spec: Arc<Spec>,
     speed: Speed,
     seed: u64,
-    round_ns: Ns,
+    costs: Costs,
     /// Work per calibrated ns.
     scale: f64,
     start: Start,
@@ -97,7 +100,7 @@ impl RtApp {
             timers: vec![None; spec.timers.len()],
             speed: config.speed,
             seed: config.seed,
-            round_ns: config.round_ns.max(1),
+            costs: Costs::new(config.round_ns),
             scale,
             alive: 0,
             made: 0,
@@ -173,13 +176,14 @@ impl RtApp {
             (t.phase, t.phase_round) = (t.phase + 1, 0);
         }
         self.rounds += 1;
-        Some(Op::Run(self.round_ns))
+        Some(Op::Run(self.costs.round()))
     }
 }
 
 impl Program for RtApp {
     fn start(&mut self, cx: &mut ProgramCx<'_>) {
         self.props = self.spec.tasks.iter().map(|task| props::of_task(cx, task)).collect();
+        self.costs.fit(cx.machine().clock_mhz);
         self.start_main(cx);
     }
 

@@ -4,9 +4,6 @@ use super::thread::{Micro, Waits, Which, wake};
 use super::{Event, RtApp};
 use sim_core::{Ns, Op, ProgramCx, Step, TaskId};
 
-/// Kernel part of a futex call before it sleeps or wakes, ns: unverified, a system call's entry and
-/// a look at the hash bucket.
-const FUTEX_NS: Ns = 400;
 /// `runtime` looks at the clock after pieces of this length, at the calibrated speed.
 const RUNTIME_PIECE_NS: Ns = 32_000;
 
@@ -104,7 +101,7 @@ impl RtApp {
                     return None;
                 }
                 self.thread(me).first([Micro::MutexSleep(m), Micro::Lock(m, true)]);
-                Some(Op::Kernel(FUTEX_NS))
+                Some(Op::Kernel(self.costs.futex))
             }
             Micro::MutexSleep(m) => {
                 let sleeps = self.mutex(m).sleep(me);
@@ -119,9 +116,10 @@ impl RtApp {
                     return None;
                 }
                 self.thread(me).first([Micro::MutexWake(m)]);
-                Some(Op::Kernel(FUTEX_NS))
+                Some(Op::Kernel(self.costs.futex))
             }
             Micro::MutexWake(m) => self.mutex(m).wake_one().map(wake),
+            Micro::FutexCall => Some(Op::Kernel(self.costs.futex)),
             Micro::CondSleep(c) => {
                 let waits = self.cond(c).is_waiting(me);
                 waits.then(|| self.block(me, Micro::CondSleep(c), Waits::Cond(c)))
@@ -129,13 +127,13 @@ impl RtApp {
             Micro::Signal(c) => {
                 let woken = self.cond(c).signal()?;
                 self.thread(me).first([Micro::Do(wake(woken))]);
-                Some(Op::Kernel(FUTEX_NS))
+                Some(Op::Kernel(self.costs.futex))
             }
             Micro::Broadcast(c) => {
                 let woken: Vec<TaskId> = std::iter::from_fn(|| self.cond(c).signal()).collect();
                 let wakes = self.wake_all(me, woken)?;
                 self.thread(me).first([Micro::Do(wakes)]);
-                Some(Op::Kernel(FUTEX_NS))
+                Some(Op::Kernel(self.costs.futex))
             }
             _ => None,
         }

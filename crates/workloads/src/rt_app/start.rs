@@ -18,18 +18,6 @@ const START_WITHIN_NS: Ns = 20_000_000;
 /// Work on its CPU before the program is loaded, ns: unverified. It is several times the 32 ms in
 /// which utilization halves, so that the CPU counts as busy.
 const BEFORE_NS: Ns = 100_000_000;
-/// The main thread's work before the first thread, ns: 2-3 ms in the recordings that
-/// `docs/CALIBRATION.md` names.
-const LOAD_NS: Ns = 2_500_000;
-/// The main thread's work between the creation of two threads, without the fork, ns: at least so
-/// much, and so much more in the mean. In the recordings, with the fork, 20-30 us and now and then
-/// 50-150 us, for page faults.
-const CREATE_NS: Ns = 10_000;
-const CREATE_MORE_NS: Ns = 20_000;
-/// A new thread's work until it has set its properties and comes to the barrier, ns, at least and
-/// more in the mean: 20-60 us there.
-const SET_UP_NS: Ns = 20_000;
-const SET_UP_MORE_NS: Ns = 20_000;
 
 /// The main thread's number for random streams; the others count from 0.
 const MAIN: u64 = u64::MAX;
@@ -110,7 +98,7 @@ impl RtApp {
             }
             StartStep::Loads => {
                 self.start.stage = StartStep::Between(0, 0);
-                Op::Run(BEFORE_NS + LOAD_NS)
+                Op::Run(BEFORE_NS + self.costs.load)
             }
             StartStep::Between(kind, n) => self.next_kind(cx, kind, n),
             StartStep::Creates(kind, n) => {
@@ -132,7 +120,7 @@ impl RtApp {
         while let Some(task) = self.spec.tasks.get(next.0) {
             if next.1 < task.instances {
                 self.start.stage = StartStep::Creates(next.0, next.1);
-                return Op::Kernel(at_least(CREATE_NS, CREATE_MORE_NS, &mut self.start.rng));
+                return Op::Kernel(self.costs.create.draw(&mut self.start.rng));
             }
             next = (next.0 + 1, 0);
         }
@@ -161,7 +149,7 @@ impl RtApp {
         }
         thread.first([Micro::SetUp]);
         let mut rng = random::stream(self.seed, self.made, Purpose::Start);
-        let set_up = at_least(SET_UP_NS, SET_UP_MORE_NS, &mut rng);
+        let set_up = self.costs.set_up.draw(&mut rng);
         thread.first([Micro::Do(Op::Run(set_up))]);
         if self.made == 0 {
             self.start.first = Some(task);
@@ -200,9 +188,4 @@ impl RtApp {
             self.thread(me).first([Micro::Do(wake(main))]);
         }
     }
-}
-
-/// A time of at least so much, plus an exponential rest of this mean, ns.
-fn at_least(least: Ns, more_in_the_mean: Ns, rng: &mut Stream) -> Ns {
-    least + (more_in_the_mean as f64 * random::exponential(rng)) as Ns
 }

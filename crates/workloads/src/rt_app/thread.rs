@@ -44,6 +44,8 @@ pub(super) enum Micro {
     MutexWake(Which),
     /// Count as a waiter from here on.
     CondJoin(Which),
+    /// The way into the kernel.
+    FutexCall,
     /// Sleep until signalled, if that has not happened yet.
     CondSleep(Which),
     Signal(Which),
@@ -112,6 +114,7 @@ impl Thread {
         self.first([
             Micro::CondJoin(cond),
             Micro::Unlock(mutex),
+            Micro::FutexCall,
             Micro::CondSleep(cond),
             Micro::Lock(mutex, true),
         ]);

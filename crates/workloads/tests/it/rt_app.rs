@@ -53,7 +53,7 @@ fn program(spec: Spec) -> RtApp {
     RtApp::new(AppConfig {
         spec: Arc::new(spec),
         loop_ns: None,
-        round_ns: 1,
+        round_ns: Some(1),
         speed: Speed::new(Variation::default(), 1),
         seed: 1,
     })

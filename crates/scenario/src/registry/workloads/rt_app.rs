@@ -1,6 +1,5 @@
 //! The threads of an rt-app file.
 
-use super::keys::ns;
 use crate::workload::{Load, WorkloadDef, WorkloadFile, WorkloadSpec};
 use input::Fallback::{Required, Words};
 use input::{KeyDef, Kind};
@@ -34,7 +33,13 @@ const KEYS: &[KeyDef] = &[
         default: Words("the file's calibration"),
         help: "time of one of rt-app's loops at this machine's full speed",
     },
-    ns("round_ns", 900, "rt-app's own work per round of a phase: clocks and its log"),
+    KeyDef {
+        name: "round_ns",
+        kind: Kind::Int { min: 1, max: 3_600_000_000_000 },
+        unit: "ns",
+        default: Words("900 at 2600 MHz"),
+        help: "rt-app's own work per round of a phase: clocks and its log",
+    },
 ];
 
 fn build(load: &Load<'_>) -> Box<dyn Program> {
@@ -44,7 +49,7 @@ fn build(load: &Load<'_>) -> Box<dyn Program> {
     Box::new(RtApp::new(Config {
         spec: Arc::clone(file),
         loop_ns: load.maybe_float("loop_ns"),
-        round_ns: load.int("round_ns"),
+        round_ns: load.maybe_int("round_ns"),
         speed: Speed::new(load.machine.variation, load.seed),
         seed: load.seed,
     }))
