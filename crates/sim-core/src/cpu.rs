@@ -3,6 +3,7 @@
 use crate::category::{Category, N_CATEGORIES};
 use crate::footprint::Footprint;
 use crate::frame::{AttrStep, Change, Frame, Pc};
+use crate::hrtimers::Hrtimers;
 use crate::{LockId, MaskId, NEVER, Nested, Ns, RqStat, Site, StopWork, TaskId};
 use std::collections::VecDeque;
 use topology::CpuId;
@@ -87,6 +88,8 @@ pub struct Cpu {
     pub(crate) softirq: bool,
     /// The interrupt being handled came from a device, too.
     pub(crate) device_irq: bool,
+    /// The pending timer interrupt is that of the tick.
+    pub(crate) timers_in_tick: bool,
     /// The nohz idle balancer is among the calls that wait for this CPU (`nohz_csd`).
     pub(crate) nohz_call: bool,
     /// A tick edge has been taken that the program has not been told of.
@@ -127,8 +130,8 @@ pub struct Cpu {
     pub nr_switches: u64,
     /// From when on the CPU is in its C-state; before, it still polls.
     pub cstate_from: Ns,
-    /// The first of the timers armed here, ns; an instant in the past says nothing.
-    pub(crate) next_timer_hint: Ns,
+    /// The timer interrupt is under way: it runs timers with a soft expiry up to this instant, ns.
+    pub(crate) timers_until: Option<Ns>,
     /// Wake list, oldest first.
     pub(crate) wake_head: TaskId,
     pub(crate) wake_tail: TaskId,
@@ -157,8 +160,8 @@ pub struct Cpu {
     pub(crate) n_io_waits: u32,
     /// The frames under the top one, the lowest first.
     pub(crate) below: [Frame; MAX_DEPTH - 1],
-    /// Tasks whose timers have expired here, to be woken by the timer interrupt.
-    pub(crate) expired: Vec<TaskId>,
+    /// The timers that tasks have armed here.
+    pub(crate) hrtimers: Hrtimers,
     /// When [`Base::Leaving`] ends, ns.
     pub(crate) base_end: Ns,
     /// Further work for the stopper, after `stop_work`.
@@ -224,10 +227,11 @@ impl Cpu {
             softirq: false,
             device_irq: false,
             nohz_call: false,
+            timers_in_tick: false,
             wake_head: TaskId::NONE,
             wake_tail: TaskId::NONE,
             pushes_under_way: 0,
-            expired: Vec::new(),
+            hrtimers: Hrtimers::default(),
             stop_queue: VecDeque::new(),
             change: Change::Affinity(MaskId::ALL),
             attr_step: AttrStep::Begin,
@@ -244,7 +248,7 @@ impl Cpu {
             idle_history: [0; 8],
             idle_runs: 0,
             n_io_waits: 0,
-            next_timer_hint: NEVER,
+            timers_until: None,
             footprint: Footprint::NEW,
             mm: u32::MAX,
             deciding_tick: tick_next,
@@ -252,6 +256,12 @@ impl Cpu {
             curr_since: 0,
             ticks: 0,
         }
+    }
+
+    /// When the first of its timers expires at the latest, ns.
+    #[inline]
+    pub(crate) fn next_timer(&self) -> Ns {
+        self.hrtimers.first().map_or(NEVER, |first| first.hard)
     }
 
     /// Tasks of this runqueue that wait for the CPU.

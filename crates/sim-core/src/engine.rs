@@ -21,13 +21,14 @@ mod run_ahead;
 mod sched;
 mod step;
 mod stop;
+mod timers;
 mod wake;
 mod work;
 
 use crate::frame::Flow;
 pub(crate) use work::stretch;
 
-use crate::cpu::{Base, Irq};
+use crate::cpu::Base;
 use crate::events::EventQueue;
 use crate::{
     NEVER, Ns, Observer, Policy, Program, ProgramCx, SelectKind, TaskId, TaskState, World,
@@ -352,35 +353,6 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         }
     }
 
-    fn timer_event(&mut self) {
-        let Some((_, id)) = self.w.timers.pop() else {
-            return;
-        };
-        let p = TaskId(id);
-        // Daemons wake up for ever: they do not keep a run going that is stuck otherwise.
-        if self.w.tasks[p].attr.daemon && self.only_daemons_go_on() {
-            return self.stop_if_stuck();
-        }
-        // The timer was armed on the CPU where its task went to sleep.
-        let cpu = self.w.tasks[p].cpu;
-        self.w.disturb(cpu);
-        self.w.this = cpu;
-        self.w.cpus[cpu].expired.push(p);
-        let now = self.w.now;
-        self.w.raise(cpu, Irq::Timer, now);
-        self.finish_event();
-        let key = self.w.next_key(cpu);
-        let at = EventQueue::time_of_key(key);
-        let leads = self.w.events.would_lead(cpu.0, key) && self.is_before_rest(key);
-        if !leads || at > self.until {
-            return self.w.events.set_key(cpu.0, key);
-        }
-        // As a rule the interrupt comes next: then it needs no place in the queue.
-        self.w.now = at;
-        self.w.counters.events += 1;
-        self.cpu_event(cpu);
-    }
-
     #[inline]
     fn cpu_event(&mut self, cpu: CpuId) {
         self.w.this = cpu;
@@ -491,7 +463,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     fn is_blocked_or_daemon(&self, p: TaskId) -> bool {
         let t = &self.w.tasks[p];
         let blocked = match t.state {
-            TaskState::Sleeping => !t.on_rq && self.w.timers.time_of(p.0) == NEVER,
+            TaskState::Sleeping => !t.on_rq && t.timer_at == NEVER,
             state => matches!(state, TaskState::Dead | TaskState::New),
         };
         blocked || t.attr.daemon

@@ -1,7 +1,7 @@
 //! What must hold after every event, checked in debug builds and in property tests.
 
-use crate::cpu::Base;
-use crate::{LockId, TaskId, TaskState, World};
+use crate::cpu::{Base, Irq};
+use crate::{LockId, NEVER, TaskId, TaskState, World};
 use topology::{CpuId, PerCpu};
 
 impl World {
@@ -12,6 +12,7 @@ impl World {
     /// * No wake-up is lost: a runnable task is queued or in transit.
     /// * A runqueue counts its tasks, and the sums over CPUs, LLCs and masks agree.
     /// * Every nanosecond of a CPU is in one category.
+    /// * A CPU's first timer has its event, or its interrupt is pending or under way.
     /// * A lock is handed on first come, first served; a CPU at rest holds none.
     ///
     /// # Errors
@@ -27,6 +28,7 @@ impl World {
         }
         for cpu in (0..self.cpus.len() as u32).map(CpuId) {
             self.check_cpu(cpu)?;
+            self.check_timers(cpu)?;
             let c = &self.cpus[cpu];
             // The kernel counts the stopper as running from its wake-up on.
             let stopper = u32::from(c.stop_work.is_some());
@@ -89,6 +91,17 @@ impl World {
             ensure(holds().is_none(), || format!("no lock at rest: cpu {cpu} has {:?}", holds()))?;
         }
         Ok(())
+    }
+
+    /// The timers of a CPU are in order, and the first of them is not forgotten.
+    fn check_timers(&self, cpu: CpuId) -> Result<(), String> {
+        let c = &self.cpus[cpu];
+        let order = c.hrtimers.is_sorted();
+        let pending = c.irq_at[Irq::Timer as usize] != NEVER || c.timers_until.is_some();
+        let due = self.timers.time_of(cpu.0);
+        ensure(order && (pending || due <= c.next_timer()), || {
+            format!("timers: cpu {cpu} has {:?} and an event at {due}", c.hrtimers)
+        })
     }
 
     /// A lock that is waited for has an owner, and its waiters stand in the order of their arrival.

@@ -107,6 +107,7 @@ mod engine;
 mod events;
 mod footprint;
 mod frame;
+mod hrtimers;
 mod idle_while_runnable;
 mod invariants;
 mod llc_counts;

@@ -275,6 +275,10 @@ pub struct Task {
     pub next_on_wake_list: TaskId,
     /// First CPU that spins until `on_cpu` or `migrating` of this task ends; `u32::MAX`: none.
     pub spinner: u32,
+    /// The hard expiry of its timer, ns ([`NEVER`](crate::NEVER): none is armed), and where that
+    /// was armed.
+    pub(crate) timer_at: Ns,
+    pub(crate) timer_cpu: CpuId,
     /// Which CPU took its `pi_lock` last ([`crate::World::take_pi_lock`]).
     pub(crate) pi_cpu: CpuId,
 }
@@ -311,6 +315,8 @@ impl Task {
             ran_ns: 0,
             next_on_wake_list: TaskId::NONE,
             spinner: u32::MAX,
+            timer_at: crate::NEVER,
+            timer_cpu: cpu,
             pi_cpu: cpu,
         }
     }

@@ -242,7 +242,7 @@ impl World {
             n_alive: 0,
             pids: Pids { first: first_pid, next: first_pid },
             events: EventQueue::new(n),
-            timers: EventQueue::new(0),
+            timers: EventQueue::new(n),
             ahead: RunAhead::new(n),
             policy_timer: NEVER,
             device_at: NEVER,

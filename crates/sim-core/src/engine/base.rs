@@ -156,13 +156,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     fn sleep_until(&mut self, cpu: CpuId, p: TaskId, at: Ns) -> Flow {
         let slack = self.w.tasks[p].attr.timer_slack_ns;
         let slack = slack.map_or(self.w.config.timer_slack_ns, Ns::from);
-        let at = at.saturating_add(slack);
-
-        self.w.timers.set(p.0, at, super::CLASS_TIMER);
-        let c = &mut self.w.cpus[cpu];
-        if c.next_timer_hint <= self.w.now || at < c.next_timer_hint {
-            c.next_timer_hint = at;
-        }
+        self.w.arm_timer(cpu, p, at, at.saturating_add(slack));
         self.block(cpu, p, TaskState::Sleeping)
     }
 
@@ -219,8 +213,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     /// shortest and the longest; mostly both lead to the same state, and it need not be computed.
     fn predict_idle(&self, cpu: CpuId) -> (u8, bool) {
         let c = &self.w.cpus[cpu];
-        let timer = c.next_timer_hint;
-        let to_timer = if timer > self.w.now { timer - self.w.now } else { NEVER };
+        let to_timer = c.next_timer().saturating_sub(self.w.now);
         let lengths = &c.idle_history[..usize::from(c.idle_runs.min(8))];
         // With the tick stopped already, any exit latency will do (`menu_select()`, v6.4).
         let n_io_waits = if c.tick_stopped { 0 } else { c.n_io_waits };
@@ -263,7 +256,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     fn idle_length_us(&self, c: &Cpu) -> u32 {
         let now = self.w.now;
         let by_tick = !c.tick_stopped && c.tick_next <= now && c.irq_first > now;
-        let timer_is_near = (now..=now + self.w.times.tick_ns).contains(&c.next_timer_hint);
+        let timer_is_near = (now..=now + self.w.times.tick_ns).contains(&c.next_timer());
         // A timer that was about to fire would have ended the period anyway.
         if by_tick && !timer_is_near {
             return CUT_BY_TICK_US;

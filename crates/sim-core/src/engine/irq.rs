@@ -49,6 +49,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         let mut path = Path::Poll;
         let mut calls = false;
         let mut device = false;
+        let mut ipis = false;
         // All that has arrived by now is one entry, which is named after the last kind.
         for (i, kind) in IRQ_PATHS.into_iter().enumerate() {
             if c.irq_at[i] <= now {
@@ -56,6 +57,10 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
                 path = kind;
                 calls |= matches!(kind, Path::Poll | Path::Call);
                 device |= i == Irq::Device as usize;
+                ipis |= matches!(kind, Path::Resched | Path::Call);
+                if i == Irq::Timer as usize {
+                    c.timers_until = Some(now);
+                }
             }
         }
         let real = path != Path::Poll;
@@ -65,7 +70,9 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         // In this frame `first` says that the nohz balancer is still to be called.
         (c.top().first, c.top().path) = (nohz, path);
         c.device_irq |= device;
-        let cost = if real { self.w.machine.costs.irq_ns } else { 0 };
+        // The tick's interrupt, whose entry is a part of the tick, runs the timers after the tick.
+        let in_tick = std::mem::take(&mut c.timers_in_tick) && path == Path::Timer && !ipis;
+        let cost = if real && !in_tick { self.w.machine.costs.irq_ns } else { 0 };
         self.w.spend(cpu, cost, Pc::IrqBody)
     }
 
@@ -75,11 +82,8 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
             self.w.cpus[cpu].top().first = false;
             self.policy.nohz_kick(&mut self.w, cpu);
         }
-        let c = &mut self.w.cpus[cpu];
-        // There is rarely more than one, so to move the others up costs little.
-        let oldest = if c.expired.len() > 1 { Some(c.expired.remove(0)) } else { c.expired.pop() };
-        if let Some(p) = oldest {
-            c.top().path = Path::Timer;
+        if let Some(p) = self.w.next_expired(cpu) {
+            self.w.cpus[cpu].top().path = Path::Timer;
             return self.enter_wake(cpu, p, false, Category::Irq);
         }
         if self.w.cpus[cpu].wake_head != TaskId::NONE {

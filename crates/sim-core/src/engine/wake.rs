@@ -63,8 +63,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         t.woken = true;
         t.runnable_since = now;
         t.wake_migrated = false;
-        // A task that is woken before its time needs its timer no more.
-        self.w.timers.set(p.0, crate::NEVER, 0);
+        self.w.cancel_timer(p);
         self.observer.waking(&self.w, p);
         self.wake_look(cpu)
     }
@@ -79,7 +78,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         if still && t.sched_delayed {
             t.woken = true;
             t.runnable_since = self.w.now;
-            self.w.timers.set(p.0, crate::NEVER, 0);
+            self.w.cancel_timer(p);
             self.observer.waking(&self.w, p);
             return self.spend_enqueue(cpu, Pc::WakeDelayed);
         }
@@ -88,7 +87,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
             let waits = !t.on_cpu;
             t.state = TaskState::Runnable;
             self.w.counters.wakeups_coalesced += 1;
-            self.w.timers.set(p.0, crate::NEVER, 0);
+            self.w.cancel_timer(p);
             self.observer.waking(&self.w, p);
             if waits {
                 // It was preempted before it slept: should it run now?

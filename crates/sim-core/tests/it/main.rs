@@ -10,4 +10,5 @@ mod paths;
 mod profile;
 mod run_ahead;
 mod scaling;
+mod timers;
 mod twins;

@@ -1,0 +1,141 @@
+//! Timers with a soft and a hard expiry: which of them wake their tasks in one interrupt.
+
+use policies::fcfs::Fcfs;
+use sim_core::{Config, Ns, Observer, Op, StopReason, TaskAttr, TaskId, World};
+use test_support::{Scripts, free_machine, simulate};
+use topology::{Machine, RegularSpec};
+
+const US: Ns = 1_000;
+const MS: Ns = 1_000_000;
+
+/// When timers began to wake each task, ns, in the order in which they did.
+#[derive(Default)]
+struct Wakings(Vec<(u32, Ns)>);
+
+impl Observer for Wakings {
+    fn waking(&mut self, w: &World, task: TaskId) {
+        self.0.push((task.0, w.now));
+    }
+}
+
+/// A sleep of task `i` until `soft`, with so much slack.
+fn sleeper(soft: Ns, slack: Ns) -> (TaskAttr, Vec<Op>) {
+    let attr = TaskAttr { timer_slack_ns: Some(slack as u32), ..TaskAttr::default() };
+    (attr, vec![Op::SleepUntil(soft), Op::Exit])
+}
+
+fn busy() -> (TaskAttr, Vec<Op>) {
+    (TaskAttr::default(), vec![])
+}
+
+fn wakings_on(machine: Machine, every_tick: bool, tasks: &[(TaskAttr, Vec<Op>)]) -> Vec<(u32, Ns)> {
+    let config = Config { simulate_every_tick: every_tick, ..Config::default() };
+    let program = Scripts(tasks.to_vec());
+    let mut sim = simulate(machine, config, Fcfs::default(), program, Wakings::default());
+    while sim.w.now < 20 * MS && sim.step(20 * MS).is_none() {
+        sim.w.check_invariants().expect("every invariant holds");
+    }
+    sim.observer.0
+}
+
+/// On one CPU on which nothing costs time: with and without events for ticks.
+fn wakings(tasks: &[(TaskAttr, Vec<Op>)]) -> Vec<(u32, Ns)> {
+    let run = |every_tick| wakings_on(free_machine(1), every_tick, tasks);
+    assert_eq!(run(false), run(true));
+    run(false)
+}
+
+#[test]
+fn an_interrupt_wakes_all_whose_soft_expiry_has_passed() {
+    // Asked for 1000, 1010, 1049, 1051 us: hard expiries are 50 us later.
+    let tasks = [1049, 1000, 1051, 1010].map(|at| sleeper(at * US, 50 * US));
+    let at = 1050 * US;
+    assert_eq!(wakings(&tasks), [(1, at), (3, at), (0, at), (2, 1101 * US)]);
+}
+
+#[test]
+fn a_timer_that_may_not_run_yet_holds_up_those_with_later_hard_expiries() {
+    // In the order of hard expiries: 1050, 1060, 1090. The second has no slack.
+    let tasks = [sleeper(1000 * US, 50 * US), sleeper(1040 * US, 50 * US), sleeper(1060 * US, 0)];
+    assert_eq!(wakings(&tasks), [(0, 1050 * US), (2, 1060 * US), (1, 1060 * US)]);
+}
+
+#[test]
+fn a_tick_runs_timers_too() {
+    // The edge at 16 ms lies between soft and hard expiry of the first two.
+    let sleepers = [15_960, 15_990, 16_010].map(|at| sleeper(at * US, 50 * US));
+    let with_busy = [&sleepers[..], &[busy()]].concat();
+    let tick = [(0, 16 * MS), (1, 16 * MS), (2, 16_060 * US)];
+    assert_eq!(wakings(&with_busy), tick);
+    // A CPU that sleeps has stopped its tick.
+    let no_tick = [(0, 16_010 * US), (1, 16_010 * US), (2, 16_010 * US)];
+    assert_eq!(wakings(&sleepers), no_tick);
+}
+
+#[test]
+fn the_tick_is_a_timer_that_may_not_run_yet() {
+    // At 15990 us the second may run, but the tick comes before its hard expiry.
+    let sleepers = [sleeper(15_940 * US, 50 * US), sleeper(15_970 * US, 50 * US)];
+    let with_busy = [&sleepers[..], &[busy()]].concat();
+    assert_eq!(wakings(&with_busy), [(0, 15_990 * US), (1, 16 * MS)]);
+    assert_eq!(wakings(&sleepers), [(0, 15_990 * US), (1, 15_990 * US)]);
+}
+
+#[test]
+fn long_slack_lasts_until_the_last_tick_or_another_timer() {
+    let lazy = [sleeper(MS, 10 * MS), busy()];
+    assert_eq!(wakings(&lazy), [(0, 8 * MS)], "at 4 ms the next tick is ahead of it");
+    let helped = [sleeper(MS, 10 * MS), sleeper(9 * MS, 0)];
+    assert_eq!(wakings(&helped), [(1, 9 * MS), (0, 9 * MS)]);
+    let helped = [sleeper(MS, 10 * MS), sleeper(13 * MS, 0), sleeper(10 * MS, 2 * MS)];
+    assert_eq!(wakings(&helped), [(0, 11 * MS), (2, 11 * MS), (1, 13 * MS)]);
+}
+
+#[test]
+fn a_task_that_is_woken_in_time_leaves_its_timer_behind() {
+    // Task 1 is woken at 2 ms and sleeps anew; its timer at 3 ms would have brought task 0 along.
+    let slack = TaskAttr { timer_slack_ns: Some(0), ..TaskAttr::default() };
+    let waker = vec![Op::SleepUntil(2 * MS), Op::Wake { task: TaskId(1), sync: false }, Op::Exit];
+    let woken = vec![Op::SleepUntil(3 * MS), Op::SleepUntil(6 * MS), Op::Exit];
+    let tasks = [sleeper(2_990 * US, 50 * US), (slack, woken), (slack, waker)];
+    let expected = [(2, 2 * MS), (1, 2 * MS), (0, 3_040 * US), (1, 6 * MS)];
+    assert_eq!(wakings(&tasks), expected);
+}
+
+#[test]
+fn the_wake_ups_of_one_interrupt_follow_each_other_before_the_first_wakee_runs() {
+    let spec = RegularSpec { cores_per_llc: 1, threads_per_core: 1, ..RegularSpec::default() };
+    let machine = Machine::regular(spec);
+    assert_eq!(machine.n_cpus(), 1);
+    let costs = machine.costs.clone();
+    let tasks = [1000, 1010, 1020].map(|at| sleeper(at * US, 50 * US));
+    let got = wakings_on(machine, false, &tasks);
+    let order: Vec<u32> = got.iter().map(|(p, _)| *p).collect();
+    assert_eq!(order, [0, 1, 2]);
+    let gap = got[2].1 - got[1].1;
+    assert_eq!(got[1].1 - got[0].1, gap);
+    assert!(gap >= costs.ttwu_fixed_ns + costs.enqueue_ns);
+    assert!(gap < costs.ttwu_fixed_ns + costs.enqueue_ns + costs.pick_ns, "nobody ran between");
+}
+
+#[test]
+fn what_falls_due_in_an_interrupt_is_run_in_it() {
+    // Each wake-up takes longer than the 100 ns between the hard expiries.
+    let tasks: Vec<_> = (0..5).map(|i| sleeper(1000 * US + 100 * i, 0)).collect();
+    let mut machine = free_machine(1);
+    machine.costs.ttwu_fixed_ns = 1_000;
+    machine.costs.irq_ns = 10_000;
+    let got: Vec<Ns> = wakings_on(machine, false, &tasks).iter().map(|(_, at)| *at).collect();
+    let first = 1010 * US + 1_000;
+    assert_eq!(got, [0, 1, 2, 3, 4].map(|i| first + 1_000 * i), "one entry for all");
+}
+
+#[test]
+fn a_timer_of_centuries_never_comes() {
+    let tasks = [sleeper(Ns::MAX - 1, 50), sleeper(MS, 0)];
+    let program = Scripts(tasks.to_vec());
+    let config = Config::default();
+    let mut sim = simulate(free_machine(1), config, Fcfs::default(), program, Wakings::default());
+    assert!(matches!(sim.run_until(u64::MAX), StopReason::NoProgress(_)));
+    assert_eq!(sim.observer.0, [(1, MS)]);
+}
