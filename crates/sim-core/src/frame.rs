@@ -21,7 +21,7 @@ pub(crate) enum Pc {
     WakeLook,
     WakeOnRq,
     WakeDelayed,
-    WakeCommit,
+    WakeSearched,
     WakePush,
     Pop,
     WakeLocked,

@@ -18,6 +18,12 @@ pub enum SelectKind {
         /// The wake-up runs in an interrupt; `current` is the task that was interrupted.
         in_irq: bool,
     },
+    /// The search of a wake-up has taken its time and ends now: it decides by what it sees at its
+    /// end.
+    Search {
+        /// [`Choice::cpu`] of the first answer.
+        target: CpuId,
+    },
     /// `wake_up_new_task`.
     Fork,
     /// `sched_exec`.
@@ -27,9 +33,11 @@ pub enum SelectKind {
 /// Answer of [`Policy::select_task_rq`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Choice {
-    /// The CPU chosen; it need not be allowed for the task.
+    /// The CPU chosen; it need not be allowed for the task. For a wake-up with a search: the CPU
+    /// near which it looks.
     pub cpu: CpuId,
-    /// Time the search took beyond the fixed part of the wake-up, ns.
+    /// Time the search takes beyond the fixed part of the wake-up, ns. A wake-up with such a search
+    /// asks again when the time is over, with [`SelectKind::Search`].
     pub scan_ns: Ns,
 }
 
@@ -126,12 +134,6 @@ pub trait Policy {
     /// `select_task_rq`: chooses a CPU for `p`. The choice need not be allowed for `p`: the
     /// mechanism then falls back to another CPU.
     fn select_task_rq(&mut self, w: &mut World, p: TaskId, kind: SelectKind) -> Choice;
-
-    /// The search of `choice` has taken its time and ends now: the CPU to commit to. The default
-    /// keeps the choice.
-    fn commit_task_rq(&mut self, _w: &mut World, _p: TaskId, choice: Choice) -> CpuId {
-        choice.cpu
-    }
 
     /// `p`, not on any queue, is about to change from `from` to `to` in a wake-up
     /// (`migrate_task_rq`). `p.cpu` still is `from`.

@@ -96,7 +96,9 @@ impl<S: Ops> Policy for Ext<S> {
         let (prev, wake) = match kind {
             SelectKind::Wake { sync, .. } => (t.wake_cpu, Wake { sync, fork: false }),
             SelectKind::Fork => (t.cpu, Wake { sync: false, fork: true }),
-            SelectKind::Exec => return Choice { cpu: t.cpu, scan_ns: 0 },
+            SelectKind::Search { .. } | SelectKind::Exec => {
+                return Choice { cpu: t.cpu, scan_ns: 0 };
+            }
         };
         let cpu = self.ops.select_cpu(&mut Cx::new(w, &mut self.state), p, prev, wake);
         // Looking at the masks was charged to the next step.

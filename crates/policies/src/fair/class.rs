@@ -66,10 +66,6 @@ impl<S: Discipline> Policy for Fair<S> {
         self.select(w, p, kind)
     }
 
-    fn commit_task_rq(&mut self, w: &mut World, p: TaskId, choice: Choice) -> CpuId {
-        self.commit(w, p, choice)
-    }
-
     fn migrate_task_rq(&mut self, w: &mut World, p: TaskId, from: CpuId, _to: CpuId) {
         self.catch_up(w, from);
         S::migrate_task(self, from, p);

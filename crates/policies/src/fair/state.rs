@@ -30,7 +30,7 @@ pub mod weights;
 pub use counters::FairCounters;
 pub use domain::{LlcShared, SdState};
 pub use fair::{Fair, QueueKind};
-pub use rq::{FairRq, PendingChoice};
+pub use rq::FairRq;
 pub use rules::{KernelRules, Protection, Rules};
 pub use shared_queues::SwqStats;
 pub use task::{FairTask, Wakee};

@@ -11,7 +11,7 @@ mod node;
 mod tests;
 
 use super::queue::Discipline;
-use super::state::{Fair, PendingChoice, Wakee, reasons};
+use super::state::{Fair, Wakee, reasons};
 use sim_core::{Choice, Ns, Policy, SelectKind, TaskId, World};
 use topology::{CpuId, SdFlags};
 
@@ -21,6 +21,7 @@ impl<S: Discipline> Fair<S> {
         let prev = w.tasks[p].wake_cpu;
         match kind {
             SelectKind::Wake { sync, in_irq } => self.select_wake(w, p, sync, in_irq),
+            SelectKind::Search { target } => self.search_llc(w, p, target),
             SelectKind::Fork => self.select_idlest(w, p, prev, SdFlags::BALANCE_FORK),
             SelectKind::Exec => self.select_idlest(w, p, prev, SdFlags::BALANCE_EXEC),
         }
@@ -37,12 +38,7 @@ impl<S: Discipline> Fair<S> {
             let exiting = current.is_task() && w.tasks[current].exiting;
             target = self.wake_affine(w, p, prev, sync && !exiting);
         }
-        let recent = self.tasks[p].recent_used_cpu;
-        let mut choice = PendingChoice { idle: false, prev, target, recent, in_irq, slow: 0 };
-        let (cpu, scan_ns) = self.select_idle_sibling(w, p, &choice);
-        choice.idle = w.cpus[cpu].idle;
-        self.rqs[this].choice = choice;
-        Choice { cpu, scan_ns }
+        self.select_idle_sibling(w, p, target, in_irq)
     }
 
     /// The highest domain up to which every domain balances at this event, then the slow path,
@@ -63,26 +59,7 @@ impl<S: Discipline> Fair<S> {
         };
         let idle = w.cpus[cpu].idle;
         w.note_placed(p, if idle { reasons::TAKEN_MEANWHILE } else { reasons::IDLEST_IS_BUSY });
-        let target = cpu;
-        let recent = prev;
-        let in_irq = false;
-        let slow = flag;
-        self.rqs[this].choice = PendingChoice { idle, prev, target, recent, in_irq, slow };
         Choice { cpu, scan_ns }
-    }
-
-    /// The time of the search is over. If the idle CPU it found has been taken meanwhile, the
-    /// search is repeated once, as of now: in the kernel the look and the commit are one line
-    /// transfer apart.
-    pub(crate) fn commit(&mut self, w: &mut World, p: TaskId, choice: Choice) -> CpuId {
-        let pending = self.rqs[w.this].choice;
-        if !pending.idle || w.cpus[choice.cpu].idle {
-            return choice.cpu;
-        }
-        if pending.slow != 0 {
-            return self.select_idlest(w, p, pending.prev, pending.slow).cpu;
-        }
-        self.select_idle_sibling(w, p, &pending).0
     }
 
     fn wakee(&self, this: CpuId, current: TaskId) -> &Wakee {

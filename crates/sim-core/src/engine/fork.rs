@@ -3,8 +3,8 @@
 use super::wake::FORKED;
 use crate::frame::{Flow, Pc};
 use crate::{
-    Choice, LockId, MigrationCause, Observer, Policy, Program, SelectKind, Simulation, Site,
-    StopWork, TaskId, TaskState,
+    LockId, MigrationCause, Observer, Policy, Program, SelectKind, Simulation, Site, StopWork,
+    TaskId, TaskState,
 };
 use topology::CpuId;
 
@@ -38,8 +38,9 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     pub(crate) fn fork_commit(&mut self, cpu: CpuId) -> Flow {
         let top = self.w.cpus[cpu].top();
         let child = top.task;
-        let choice = Choice { cpu: top.target, scan_ns: top.scan_ns.into() };
-        let target = self.commit(child, choice);
+        // No one looks again at the CPU that was chosen, but for the affinity.
+        let chosen = top.target;
+        let target = self.allowed_or_fallback(child, chosen);
         self.w.cpus[cpu].top().target = target;
         if target != cpu {
             self.observer.migrate(&self.w, child, cpu, target, MigrationCause::Fork);
@@ -87,11 +88,10 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     pub(crate) fn exec_commit(&mut self, cpu: CpuId) -> Flow {
         let top = self.w.cpus[cpu].top();
         let p = top.task;
-        let choice = Choice { cpu: top.target, scan_ns: top.scan_ns.into() };
+        let chosen = top.target;
         let placed = self.w.tasks[p].placed;
-        let target = self.commit(p, choice);
+        let target = self.allowed_or_fallback(p, chosen);
         self.w.note_placed(p, placed);
-        // If the stopper is busy the task stays: exec balancing is only an attempt.
         if target != cpu && self.w.stop_one_cpu(cpu, StopWork::Migrate(p, target)) {
             self.policy.stopper_woken(&mut self.w, cpu);
         }

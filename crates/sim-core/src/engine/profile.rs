@@ -274,7 +274,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         match f.pc {
             Pc::WakeBegin | Pc::WakeLook => {}
             Pc::WakeOnRq => stack.call(&["ttwu_runnable", "__task_rq_lock"]),
-            Pc::WakeCommit => {
+            Pc::WakeSearched => {
                 let in_irq = f.category == Category::Irq;
                 let kind = SelectKind::Wake { sync: f.sync, in_irq };
                 self.unwind_policy(cpu, Within::Select(kind), stack);

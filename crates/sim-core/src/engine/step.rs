@@ -24,7 +24,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
             Pc::WakeLook => self.wake_look(cpu),
             Pc::WakeOnRq => self.wake_on_rq(cpu),
             Pc::WakeDelayed => self.wake_delayed(cpu),
-            Pc::WakeCommit => self.wake_commit(cpu),
+            Pc::WakeSearched => self.wake_searched(cpu),
             Pc::WakePush => self.wake_push(cpu),
             Pc::Pop => self.pop_frame(cpu),
             Pc::WakeLocked => self.wake_locked(cpu),

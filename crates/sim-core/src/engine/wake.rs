@@ -145,20 +145,29 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         let sync = top.sync;
         let in_irq = top.category == Category::Irq;
         let choice = self.select(p, SelectKind::Wake { sync, in_irq });
+        if choice.scan_ns == 0 {
+            return self.wake_commit(cpu, choice.cpu);
+        }
         let top = self.w.cpus[cpu].top();
         (top.target, top.scan_ns) = (choice.cpu, choice.scan_ns as u32);
-        if choice.scan_ns == 0 {
-            return self.wake_commit(cpu);
-        }
-        self.w.spend(cpu, choice.scan_ns, Pc::WakeCommit)
+        self.w.spend(cpu, choice.scan_ns, Pc::WakeSearched)
     }
 
-    /// The search ends: the choice is verified, and from here on the task belongs to that CPU.
-    pub(crate) fn wake_commit(&mut self, cpu: CpuId) -> Flow {
+    /// The search ends. It has looked last at the CPU that it finds, so it decides now. Should that
+    /// take longer than was expected at its beginning, the rest is charged to the next step.
+    pub(crate) fn wake_searched(&mut self, cpu: CpuId) -> Flow {
         let top = self.w.cpus[cpu].top();
         let p = top.task;
-        let choice = Choice { cpu: top.target, scan_ns: top.scan_ns.into() };
-        let target = self.commit(p, choice);
+        let target = top.target;
+        let spent = u64::from(top.scan_ns);
+        let choice = self.select(p, SelectKind::Search { target });
+        self.w.charge(choice.scan_ns.saturating_sub(spent));
+        self.wake_commit(cpu, choice.cpu)
+    }
+
+    /// From here on the task belongs to `target`.
+    fn wake_commit(&mut self, cpu: CpuId, target: CpuId) -> Flow {
+        let p = self.w.cpus[cpu].top().task;
         let from = self.w.tasks[p].cpu;
         self.w.count_wakeup(from, target);
         if target != from {
@@ -280,17 +289,9 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
             return Choice { cpu, scan_ns: 0 };
         }
         let choice = self.policy.select_task_rq(&mut self.w, p, kind);
-        Choice { cpu: self.allowed_or_fallback(p, choice.cpu), ..choice }
-    }
-
-    pub(crate) fn commit(&mut self, p: TaskId, choice: Choice) -> CpuId {
-        let t = &self.w.tasks[p];
-        let fixed =
-            t.nr_cpus_allowed == 1 || t.attr.start_cpu.is_some() && t.state == TaskState::New;
-        let cpu =
-            if fixed { choice.cpu } else { self.policy.commit_task_rq(&mut self.w, p, choice) };
-        // The affinity may have changed during the search.
-        self.allowed_or_fallback(p, cpu)
+        let searches = choice.scan_ns > 0 && matches!(kind, SelectKind::Wake { .. });
+        let cpu = if searches { choice.cpu } else { self.allowed_or_fallback(p, choice.cpu) };
+        Choice { cpu, ..choice }
     }
 
     /// Where the workload wants a new task to start, if that is allowed.
@@ -301,7 +302,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         wanted.filter(|c| c.idx() < self.w.cpus.len() && self.w.allowed(p, *c))
     }
 
-    fn allowed_or_fallback(&mut self, p: TaskId, cpu: CpuId) -> CpuId {
+    pub(crate) fn allowed_or_fallback(&mut self, p: TaskId, cpu: CpuId) -> CpuId {
         if self.w.allowed(p, cpu) {
             return cpu;
         }

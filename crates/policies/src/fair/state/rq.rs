@@ -46,27 +46,8 @@ pub struct FairRq<Q> {
     pub push_cpu: CpuId,
     /// Wakee flips of the idle task, the waker of an interrupt on an idle CPU.
     pub idle_wakee: Wakee,
-    /// What the wake-up that this CPU is carrying out was based on.
-    pub choice: PendingChoice,
     /// Mostly empty, so it stands apart from what each update reads.
     pub removed: Removed,
-}
-
-/// The inputs of an idle search whose time is still passing (see `commit_task_rq`).
-#[derive(Clone, Copy, Debug)]
-pub struct PendingChoice {
-    /// The chosen CPU was idle.
-    pub idle: bool,
-    /// Where the task ran before.
-    pub prev: CpuId,
-    /// Where the search started.
-    pub target: CpuId,
-    /// `recent_used_cpu` before the search.
-    pub recent: CpuId,
-    /// The wake-up runs in an interrupt.
-    pub in_irq: bool,
-    /// The domain flag of the slow path (fork, exec); 0: a wake-up.
-    pub slow: u32,
 }
 
 /// `min_vruntime` of a runqueue at boot: in the middle of the number range, so that virtual times
@@ -108,14 +89,6 @@ impl<Q: Default> FairRq<Q> {
             active_balance: false,
             push_cpu: CpuId(0),
             idle_wakee: Wakee::default(),
-            choice: PendingChoice {
-                idle: false,
-                prev: CpuId(0),
-                target: CpuId(0),
-                recent: CpuId(0),
-                in_irq: false,
-                slow: 0,
-            },
             removed: Removed::default(),
         }
     }

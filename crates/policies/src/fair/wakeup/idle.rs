@@ -6,13 +6,15 @@
 //! answer.
 
 use crate::fair::queue::Discipline;
-use crate::fair::state::{Fair, PendingChoice, reasons};
-use sim_core::{Decision, MaskId, Ns, Reason, TaskId, World};
+use crate::fair::state::{Fair, reasons};
+use sim_core::{Choice, Decision, MaskId, Ns, Reason, TaskId, World};
 use topology::{CpuId, Distance};
 
 /// What a scan has read so far.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Scan {
+    /// It only asks how long the scan takes: nothing is noted.
+    dry: bool,
     pub(super) ns: Ns,
     n_cpus: u64,
     /// Should it find nothing: why.
@@ -23,7 +25,7 @@ pub(super) struct Scan {
 
 impl Default for Scan {
     fn default() -> Self {
-        Self { ns: 0, n_cpus: 0, ended_by: reasons::NO_IDLE_IN_LLC, skipped_llc: None }
+        Self { dry: false, ns: 0, n_cpus: 0, ended_by: reasons::NO_IDLE_IN_LLC, skipped_llc: None }
     }
 }
 
@@ -36,36 +38,42 @@ impl Scan {
 }
 
 impl<S: Discipline> Fair<S> {
-    /// `select_idle_sibling`: an idle CPU that shares the target's cache, or the target. With it
-    /// the time the search takes.
+    /// `select_idle_sibling`: an idle CPU that shares the target's cache, or the target. The first
+    /// looks are made at once. If they are in vain, the answer says how long the search takes.
     pub(crate) fn select_idle_sibling(
         &mut self,
         w: &mut World,
         p: TaskId,
-        from: &PendingChoice,
-    ) -> (CpuId, Ns) {
+        target: CpuId,
+        in_irq: bool,
+    ) -> Choice {
         w.stat.sis.searches += 1;
-        if let Some(cpu) = self.check_nearby(w, p, from) {
+        if let Some(cpu) = self.check_nearby(w, p, target, in_irq) {
             w.note_placed(p, self.why_chosen(w, cpu));
             w.tell(Decision::Searched { task: p, found: Some(cpu), scanned: None });
-            return (cpu, 0);
+            return Choice { cpu, scan_ns: 0 };
         }
+        let mut scan = Scan { dry: true, ..Scan::default() };
+        self.scan_all(w, p, target, &mut scan);
+        if scan.ns == 0 {
+            // It is over as soon as it has begun.
+            return self.search_llc(w, p, target);
+        }
+        Choice { cpu: target, scan_ns: scan.ns }
+    }
+
+    /// The search of the target's LLC and beyond, as it ends: what it has found, and the time that
+    /// it has taken.
+    pub(crate) fn search_llc(&mut self, w: &mut World, p: TaskId, target: CpuId) -> Choice {
         w.stat.sis.domain_searches += 1;
-        let target = from.target;
         if self.topo.llc_level[target].is_none() {
             w.note_placed(p, reasons::NO_LLC);
             w.stat.sis.failed += 1;
             w.tell(Decision::Searched { task: p, found: None, scanned: Some(0) });
-            return (target, 0);
+            return Choice { cpu: target, scan_ns: 0 };
         }
         let mut scan = Scan::default();
-        let in_llc = self.scan_llc(w, p, from, &mut scan);
-        let ended_by = scan.ended_by;
-        let found = in_llc.or_else(|| {
-            // SIS_NODE comes after the own LLC in all cases.
-            let node = self.features.sis_node;
-            node.then(|| self.select_idle_node(w, p, target, &mut scan)).flatten()
-        });
+        let (found, ended_by) = self.scan_all(w, p, target, &mut scan);
         w.stat.sis.domain_scanned += scan.n_cpus;
         w.stat.sis.failed += u64::from(found.is_none());
         w.tell(Decision::Searched { task: p, found, scanned: Some(scan.n_cpus) });
@@ -75,7 +83,27 @@ impl<S: Discipline> Fair<S> {
             None => self.why_not_elsewhere(&scan),
         };
         w.note_placed(p, why);
-        (found.unwrap_or(target), scan.ns)
+        Choice { cpu: found.unwrap_or(target), scan_ns: scan.ns }
+    }
+
+    /// The LLC of `target`, then with SIS_NODE the others of its node: the CPU found, and what
+    /// ended the scan of the first LLC if it was in vain.
+    fn scan_all(
+        &mut self,
+        w: &World,
+        p: TaskId,
+        target: CpuId,
+        scan: &mut Scan,
+    ) -> (Option<CpuId>, &'static Reason) {
+        if self.topo.llc_level[target].is_none() {
+            return (None, reasons::NO_LLC);
+        }
+        let in_llc = self.scan_llc(w, p, target, scan);
+        let ended_by = scan.ended_by;
+        if in_llc.is_some() || !self.features.sis_node {
+            return (in_llc, ended_by);
+        }
+        (self.select_idle_node(w, p, target, scan), ended_by)
     }
 
     /// Should a task have to wait on the CPU that a search has found: why.
@@ -103,8 +131,14 @@ impl<S: Discipline> Fair<S> {
     }
 
     /// Steps 1 to 4: the CPUs that come to mind first.
-    fn check_nearby(&mut self, w: &mut World, p: TaskId, from: &PendingChoice) -> Option<CpuId> {
-        let &PendingChoice { prev, target, recent, in_irq, .. } = from;
+    fn check_nearby(
+        &mut self,
+        w: &mut World,
+        p: TaskId,
+        target: CpuId,
+        in_irq: bool,
+    ) -> Option<CpuId> {
+        let prev = w.tasks[p].wake_cpu;
         if self.is_available(w, target) {
             return Some(target);
         }
@@ -122,7 +156,7 @@ impl<S: Discipline> Fair<S> {
             return Some(prev);
         }
         // Only a wake-up that has come this far remembers `prev`.
-        self.tasks[p].recent_used_cpu = prev;
+        let recent = std::mem::replace(&mut self.tasks[p].recent_used_cpu, prev);
         let elsewhere = recent != prev && recent != target;
         let near = elsewhere && self.topo.share_cache(recent, target);
         // The fixed form of the test: v6.4 looks up prev in the mask by mistake.
@@ -132,15 +166,8 @@ impl<S: Discipline> Fair<S> {
     }
 
     /// Steps 6 and 7: the sibling threads of `prev`, then the LLC of the target.
-    fn scan_llc(
-        &mut self,
-        w: &mut World,
-        p: TaskId,
-        from: &PendingChoice,
-        scan: &mut Scan,
-    ) -> Option<CpuId> {
-        let prev = from.prev;
-        let target = from.target;
+    fn scan_llc(&mut self, w: &World, p: TaskId, target: CpuId, scan: &mut Scan) -> Option<CpuId> {
+        let prev = w.tasks[p].wake_cpu;
         let idle_cores = self.test_idle_cores(target);
         // Without an idle core in sight a sibling of `prev` shares its L1 and L2 with the task.
         if self.topo.smt && !idle_cores && self.topo.share_cache(prev, target) {
@@ -198,7 +225,9 @@ impl<S: Discipline> Fair<S> {
             found.unwrap_or_else(|fallback| {
                 // The whole LLC was searched: no wake-up needs to look for a core until one goes
                 // idle.
-                self.llcs[llc].has_idle_cores = false;
+                if !scan.dry {
+                    self.llcs[llc].has_idle_cores = false;
+                }
                 fallback
             })
         } else if let Some(found) = self.scan_cpus(w, p, target, budget, scan) {
@@ -208,7 +237,7 @@ impl<S: Discipline> Fair<S> {
             scan.ended_by = if util { reasons::SIS_UTIL } else { reasons::SIS_PROP };
             return None;
         };
-        if timed {
+        if timed && !scan.dry {
             self.sis_prop_account(w, scan.ns - start_ns);
         }
         found

@@ -23,7 +23,7 @@ fn rig_with_idle(shape: Shape, features: Features, idle: &[u32]) -> Rig {
 fn wake(rig: &mut Rig, this: u32, prev: u32) -> u32 {
     let p = rig.new_task(prev, 0);
     rig.w.this = CpuId(this);
-    rig.f.select_task_rq(&mut rig.w, p, ASYNC).cpu.0
+    woken(rig, p, ASYNC)
 }
 
 /// The same without the choice between waker and wakee.
@@ -38,15 +38,20 @@ fn search_in(rig: &mut Rig, prev: u32, target: u32) -> u32 {
 }
 
 fn search_for(rig: &mut Rig, p: TaskId, prev: u32, target: u32) -> u32 {
-    let from = PendingChoice {
-        idle: false,
-        prev: CpuId(prev),
-        target: CpuId(target),
-        recent: rig.f.tasks[p].recent_used_cpu,
-        in_irq: false,
-        slow: 0,
-    };
-    rig.f.select_idle_sibling(&mut rig.w, p, &from).0.0
+    rig.w.tasks[p].wake_cpu = CpuId(prev);
+    let choice = rig.f.select_idle_sibling(&mut rig.w, p, CpuId(target), false);
+    ended(rig, p, choice).0
+}
+
+/// The CPU that a wake-up commits to: a search that takes time decides when it ends.
+fn ended(rig: &mut Rig, p: TaskId, choice: Choice) -> CpuId {
+    let end = SelectKind::Search { target: choice.cpu };
+    if choice.scan_ns == 0 { choice.cpu } else { rig.f.select_task_rq(&mut rig.w, p, end).cpu }
+}
+
+fn woken(rig: &mut Rig, p: TaskId, kind: SelectKind) -> u32 {
+    let choice = rig.f.select_task_rq(&mut rig.w, p, kind);
+    ended(rig, p, choice).0
 }
 
 /// Why a task that slept on `prev` is where a wake-up with that target puts it.
@@ -139,10 +144,10 @@ fn a_waker_that_exits_does_not_pull_its_parent() {
         rig.w.tasks[waker].exiting = exiting;
         rig.w.this = CpuId(0);
         let sync = SelectKind::Wake { sync: true, in_irq: false };
-        rig.f.select_task_rq(&mut rig.w, p, sync).cpu
+        woken(&mut rig, p, sync)
     };
-    assert_eq!(chosen(false), CpuId(1), "near the waker");
-    assert_eq!(chosen(true), CpuId(9), "where it was");
+    assert_eq!(chosen(false), 1, "near the waker");
+    assert_eq!(chosen(true), 9, "where it was");
 }
 
 #[test]
@@ -178,7 +183,7 @@ fn a_worker_bound_to_its_cpu_completes_to_the_task_that_slept_there() {
         rig.w.cpus[CpuId(3)].curr = worker;
         rig.w.this = CpuId(3);
         let kind = SelectKind::Wake { sync: false, in_irq };
-        rig.f.select_task_rq(&mut rig.w, p, kind).cpu.0
+        woken(&mut rig, p, kind)
     };
     assert_eq!(chosen(true, true, false), 3);
     assert_eq!(chosen(true, true, true), 5, "an interrupt");
@@ -274,19 +279,38 @@ fn has_idle_cores_is_cleared_in_vain_and_set_by_a_full_core() {
 }
 
 #[test]
-fn an_idle_cpu_taken_meanwhile_is_searched_anew() {
+fn a_search_decides_by_what_it_sees_when_it_ends() {
     let mut rig = rig_with_idle(RYZEN, Features::default(), &[5, 6]);
     rig.w.this = CpuId(4);
     let p = rig.new_task(4, 0);
-    let choice = rig.f.select_task_rq(&mut rig.w, p, ASYNC);
-    assert_eq!(choice.cpu, CpuId(5));
-    assert_eq!(rig.f.commit_task_rq(&mut rig.w, p, choice), CpuId(5));
+    let found = |rig: &mut Rig, meanwhile: &dyn Fn(&mut Rig)| {
+        let choice = rig.f.select_task_rq(&mut rig.w, p, ASYNC);
+        assert!(choice.scan_ns > 0, "{choice:?}");
+        meanwhile(rig);
+        ended(rig, p, choice).0
+    };
+    assert_eq!(found(&mut rig, &|_| ()), 5);
+    assert_eq!(found(&mut rig, &|rig| rig.set_busy(5, true)), 6, "taken during the search");
+    assert_eq!(found(&mut rig, &|rig| rig.set_busy(5, false)), 5, "idle in time");
     rig.set_busy(5, true);
-    assert_eq!(rig.f.commit_task_rq(&mut rig.w, p, choice), CpuId(6));
+    assert_eq!(found(&mut rig, &|rig| rig.set_busy(6, true)), 4, "the last one is gone");
 }
 
 #[test]
-fn a_fork_sees_who_was_faster_while_it_read_the_groups() {
+fn what_a_search_notes_it_notes_at_its_end() {
+    let mut rig = rig_with_idle(RYZEN, Features::default(), &[6]);
+    rig.f.llcs[0].has_idle_cores = true;
+    rig.w.this = CpuId(4);
+    let p = rig.new_task(4, 0);
+    let choice = rig.f.select_task_rq(&mut rig.w, p, ASYNC);
+    let counts = |rig: &Rig| (rig.w.stat.sis.searches, rig.w.stat.sis.domain_searches);
+    assert_eq!((rig.f.llcs[0].has_idle_cores, counts(&rig)), (true, (1, 0)));
+    assert_eq!(ended(&mut rig, p, choice), CpuId(6));
+    assert_eq!((rig.f.llcs[0].has_idle_cores, counts(&rig)), (false, (1, 1)));
+}
+
+#[test]
+fn a_fork_keeps_the_cpu_that_it_has_chosen() {
     let mut rig = rig_with_idle(RYZEN, Features::default(), &[9, 25, 10, 26]);
     rig.w.this = CpuId(0);
     let p = rig.new_task(0, 0);
@@ -294,9 +318,7 @@ fn a_fork_sees_who_was_faster_while_it_read_the_groups() {
     rig.f.rqs[CpuId(9)].idle_stamp = 2;
     let choice = rig.f.select_task_rq(&mut rig.w, p, SelectKind::Fork);
     assert_eq!(choice.cpu, CpuId(9), "the warmest");
-    assert_eq!(rig.f.commit_task_rq(&mut rig.w, p, choice), CpuId(9));
-    rig.set_busy(9, true);
-    assert_eq!(rig.f.commit_task_rq(&mut rig.w, p, choice), CpuId(10));
+    assert!(choice.scan_ns > 0);
 }
 
 #[test]
