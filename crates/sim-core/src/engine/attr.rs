@@ -239,9 +239,6 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         let work = StopWork::Migrate(p, self.w.any_allowed(p));
         if self.w.stop_one_cpu(cpu, work) {
             self.policy.stopper_woken(&mut self.w, cpu);
-        } else {
-            // Unlike a move on exec, this one must not be lost.
-            self.w.cpus[cpu].stop_queue.push_back(work);
         }
     }
 

@@ -177,7 +177,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         debug_assert!(!t.on_cpu, "{next:?} picked while on a CPU");
         t.on_cpu = true;
         // What is missing is missing once: the larger of the old debt and the new one.
-        t.debt = (t.debt + (debt << 17)).min(t.debt.max(debt << 17));
+        t.debt = t.debt.max(debt << 17);
         t.cache_cpu = cpu;
         let queued_at = std::mem::replace(&mut t.queued_at, crate::NEVER);
         self.w.cpus[cpu].stat.run_delay_ns += now - queued_at;

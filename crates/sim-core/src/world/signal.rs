@@ -59,11 +59,12 @@ impl World {
         told
     }
 
-    /// Queues work for `cpu`'s stopper and wakes it (`stop_one_cpu_nowait()`). False, with nothing
-    /// queued, if the stopper has other work.
+    /// Queues work for `cpu`'s stopper and wakes it (`cpu_stop_queue_work()`, v6.1). False if the
+    /// stopper is awake: it does this work after what it has.
     pub fn stop_one_cpu(&mut self, cpu: CpuId, work: StopWork) -> bool {
         let target = &mut self.cpus[cpu];
         if target.stop_work.is_some() {
+            target.stop_queue.push_back(work);
             return false;
         }
         target.stop_work = Some(work);
@@ -110,5 +111,25 @@ impl World {
             // The executing CPU's event is computed anew at the end of this event.
             self.rearm(cpu);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Config;
+    use topology::{Machine, RegularSpec};
+
+    #[test]
+    fn a_stopper_that_is_awake_gets_its_work_in_order_and_is_woken_once() {
+        let machine = Machine::regular(RegularSpec::default());
+        let mut w = World::new(machine.into(), Config::default());
+        let cpu = CpuId(1);
+        let works = [2, 3, 0].map(|to| StopWork::Push(CpuId(to)));
+        assert_eq!(works.map(|work| w.stop_one_cpu(cpu, work)), [true, false, false]);
+        let c = &w.cpus[cpu];
+        assert_eq!((c.stop_work, c.nr_running), (Some(works[0]), 1));
+        assert!(c.stop_queue.iter().eq(&works[1..]));
+        assert_eq!(w.after.stoppers_woken, [cpu]);
     }
 }

@@ -17,13 +17,11 @@ use std::ops::ControlFlow;
 use topology::CpuId;
 
 impl<S: Discipline> Fair<S> {
-    /// Queues the push for `src`'s stopper. If the stopper has other work the request is dropped.
+    /// Queues the push for `src`'s stopper. As `active_balance` is set, it is the only one there.
     pub(crate) fn start_active_balance(&mut self, w: &mut World, src: CpuId, target: CpuId) {
         self.catch_up(w, src);
         if w.stop_one_cpu(src, StopWork::Push(target)) {
             self.note_stopper(w, src);
-        } else {
-            self.rqs[src].active_balance = false;
         }
     }
 

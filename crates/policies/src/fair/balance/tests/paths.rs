@@ -424,6 +424,17 @@ fn a_woken_stopper_overloads_its_cpu_and_ends_a_stale_idle_stamp() {
 }
 
 #[test]
+fn a_push_waits_for_a_stopper_that_moves_another_task() {
+    let mut rig = Rig::desktop();
+    let p = rig.running(0, MaskId::ALL);
+    assert!(rig.w.stop_one_cpu(CpuId(0), StopWork::Migrate(p, CpuId(8))));
+    rig.fair.rqs[CpuId(0)].active_balance = true;
+    rig.fair.start_active_balance(&mut rig.w, CpuId(0), CpuId(9));
+    assert!(rig.fair.rqs[CpuId(0)].active_balance, "it is still to come");
+    assert_eq!(rig.w.cpus[CpuId(0)].nr_running, 2, "one stopper");
+}
+
+#[test]
 fn a_per_cpu_kthread_does_not_count_as_pinned() {
     let mut rig = Rig::desktop();
     let bound = rig.w.mask(CpuSet::of(32, [CpuId(1)]));
