@@ -4,6 +4,7 @@ use crate::category::{Category, N_CATEGORIES};
 use crate::footprint::Footprint;
 use crate::frame::{AttrStep, Change, Frame, Pc};
 use crate::hrtimers::Hrtimers;
+use crate::menu::Menu;
 use crate::{LockId, MaskId, NEVER, Nested, Ns, RqStat, Site, StopWork, TaskId};
 use std::collections::VecDeque;
 use topology::CpuId;
@@ -152,10 +153,8 @@ pub struct Cpu {
     pub(crate) irq_at: [Ns; N_IRQ],
     /// Since when the CPU is in the idle loop, ns (meaningful while current is idle).
     pub idle_since: Ns,
-    /// The last idle lengths, us.
-    pub(crate) idle_history: [u32; 8],
-    /// Idle periods so far, counted up to 15 and then 8..15 again.
-    pub(crate) idle_runs: u8,
+    /// What the menu governor remembers.
+    pub(crate) menu: Menu,
     /// Tasks that went to sleep here and wait for a disk (`rq->nr_iowait`).
     pub(crate) n_io_waits: u32,
     /// The frames under the top one, the lowest first.
@@ -245,8 +244,7 @@ impl Cpu {
             waiting_now: false,
             nested: None,
             after_nested: Pc::SchedLock,
-            idle_history: [0; 8],
-            idle_runs: 0,
+            menu: Menu::NEW,
             n_io_waits: 0,
             timers_until: None,
             footprint: Footprint::NEW,

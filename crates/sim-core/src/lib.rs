@@ -113,6 +113,7 @@ mod invariants;
 mod llc_counts;
 mod locks;
 mod machine_times;
+mod menu;
 mod observer;
 mod pinned_waiters;
 mod policy;

@@ -1,24 +1,16 @@
 //! The base of a CPU: the current task between its operations, and idle.
 
 use super::work::stretch;
-use crate::cpu::{Base, Cpu, Occupancy};
+use crate::cpu::{Base, Occupancy};
 use crate::frame::Change;
 use crate::frame::{Flow, Frame, Path, Pc};
+use crate::menu::typical_us;
 use crate::world::MAX_SEGMENT_NS;
 use crate::{
     Category, NEVER, Ns, Observer, Op, Policy, Program, ProgramCx, Simulation, StopReason,
     TASKS_MAX, TaskId, TaskState, World,
 };
 use topology::{CpuId, Governor};
-
-/// The length that an idle period counts with if only the CPU's own tick has ended it, us: nine
-/// tenths of 50 ms (`menu_update()`, v6.4). The prediction that kept the tick was too short. Were
-/// the period taken at its own length, an idle CPU would never stop its tick.
-const CUT_BY_TICK_US: u32 = 45_000;
-/// Idle lengths that deviate by less than this are alike, us.
-const STEADY_US: u64 = 20;
-/// Longer idle periods are remembered as this, us: squares of them must not overflow.
-const LONGEST_IDLE_US: u64 = 1 << 29;
 
 /// How many times longer than its exit an idle period must be, for each task that waits for a disk
 /// (`performance_multiplier()` of the menu governor up to v6.11).
@@ -208,27 +200,33 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         Flow::Wait
     }
 
-    /// What follows from the predicted idle length: the typical one of the last eight, or the time
-    /// to the next timer armed here, if that is shorter. The typical length lies between the
-    /// shortest and the longest; mostly both lead to the same state, and it need not be computed.
-    fn predict_idle(&self, cpu: CpuId) -> (u8, bool) {
-        let c = &self.w.cpus[cpu];
-        let to_timer = c.next_timer().saturating_sub(self.w.now);
-        let lengths = &c.idle_history[..usize::from(c.idle_runs.min(8))];
-        // With the tick stopped already, any exit latency will do (`menu_select()`, v6.4).
+    /// What follows from the predicted idle length (`menu_select()`, v6.4). The typical length lies
+    /// between the shortest and infinity; mostly both lead to the same state, and it need not be
+    /// computed.
+    fn predict_idle(&mut self, cpu: CpuId) -> (u8, bool) {
+        let now = self.w.now;
+        let c = &mut self.w.cpus[cpu];
+        let to_timer = match c.next_timer() {
+            NEVER => NEVER,
+            at => at.saturating_sub(now),
+        };
+        let by_timer = c.menu.by_timer(to_timer, c.n_io_waits > 0);
+        // With the tick stopped already, any exit latency will do.
         let n_io_waits = if c.tick_stopped { 0 } else { c.n_io_waits };
-        let (Some(least), Some(most)) = (lengths.iter().min(), lengths.iter().max()) else {
-            return self.w.judge_exit(to_timer, n_io_waits);
-        };
-        let judge = |us: u64| {
-            let typical = (us * 1000).min(to_timer);
+        let c = &self.w.cpus[cpu];
+        let judge = |typical: Ns| {
+            let predicted = typical.min(by_timer);
             // With the tick stopped nothing would end a stay in a shallow state by mistake.
-            let stuck = c.tick_stopped && typical < self.w.times.tick_ns;
-            self.w.judge_exit(if stuck { to_timer } else { typical }, n_io_waits)
+            let stuck = c.tick_stopped && predicted < self.w.times.tick_ns;
+            self.w.judge_exit(if stuck { to_timer } else { predicted }, n_io_waits)
         };
-        let shallow = judge((*least).into());
-        let deep = judge((*most).into());
-        if shallow == deep { deep } else { judge(typical_us(lengths)) }
+        let deep = judge(NEVER);
+        let lengths = c.menu.lengths();
+        let least = lengths.iter().min().map_or(NEVER, |us| Ns::from(*us) * 1000);
+        if judge(least) == deep {
+            return deep;
+        }
+        typical_us(lengths).map_or(deep, |us| judge(us * 1000))
     }
 
     /// An idle CPU's event: a wake-up of some kind, or its tick.
@@ -242,26 +240,12 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         let state = &self.w.machine.cstates[c.cstate as usize];
         let exit = if entering { 0 } else { state.exit_ns };
         let loop_ns = stretch(costs.idle_loop_ns, c.speed);
-        let idle_us = self.idle_length_us(c);
+        let by_tick = !c.tick_stopped && c.tick_next <= now && c.irq_first > now;
         let c = &mut self.w.cpus[cpu];
-        c.idle_history[(c.idle_runs % 8) as usize] = idle_us;
-        // 8 to 15 say that all eight places are filled, and which is the oldest.
-        c.idle_runs = if c.idle_runs == 15 { 8 } else { c.idle_runs + 1 };
+        c.menu.period_ends(now - c.idle_since, by_tick, self.w.times.tick_ns);
         c.base = Base::Leaving;
         c.category = Category::Exit;
         c.base_end = now + exit + loop_ns;
-    }
-
-    /// Length of the idle period that ends now, as the governor remembers it.
-    fn idle_length_us(&self, c: &Cpu) -> u32 {
-        let now = self.w.now;
-        let by_tick = !c.tick_stopped && c.tick_next <= now && c.irq_first > now;
-        let timer_is_near = (now..=now + self.w.times.tick_ns).contains(&c.next_timer());
-        // A timer that was about to fire would have ended the period anyway.
-        if by_tick && !timer_is_near {
-            return CUT_BY_TICK_US;
-        }
-        ((now - c.idle_since) / 1000).min(LONGEST_IDLE_US) as u32
     }
 
     /// The exit latency is over.
@@ -274,62 +258,11 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     }
 }
 
-/// The typical one of some idle lengths, in us: their mean if they lie close together, perhaps
-/// without the longest or the two longest (`get_typical_interval()` of the menu governor, v6.4). So
-/// one long idle period among short ones does not send a CPU into a deep state. If they lie far
-/// apart it is the mean of all, where the governor would go by its timers alone.
-fn typical_us(lengths: &[u32]) -> u64 {
-    let mut limit = u32::MAX;
-    let mut mean_of_all = None;
-    loop {
-        let mut n = 0;
-        let mut sum = 0;
-        let mut squares = 0;
-        let mut longest = 0;
-        for us in lengths.iter().copied().filter(|us| *us <= limit) {
-            n += 1;
-            sum += u64::from(us);
-            squares += u64::from(us) * u64::from(us);
-            longest = us.max(longest);
-        }
-        let mean = sum / n.max(1);
-        let mean_of_all = *mean_of_all.get_or_insert(mean);
-        // With fewer than three quarters of them there is no pattern.
-        if 4 * n < 3 * lengths.len() as u64 {
-            return mean_of_all;
-        }
-        // The sum of the squares of the deviations from the mean, which is rounded.
-        let deviation = squares + n * mean * mean - 2 * mean * sum;
-        let variance = deviation / n;
-        if variance <= STEADY_US * STEADY_US || mean * mean > 36 * variance {
-            return mean;
-        }
-        // Once more without the longest.
-        limit = longest.saturating_sub(1);
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::typical_us;
     use crate::{Config, Ns, ProgramCx, TaskAttr, World};
-    use proptest::prelude::*;
     use std::sync::Arc;
     use topology::{CState, CpuId, Machine, RegularSpec};
-
-    proptest! {
-        #[test]
-        fn what_is_typical_lies_between_the_extremes(
-            mut lengths in prop::collection::vec(0u32..=super::LONGEST_IDLE_US as u32, 1..=8),
-            shift in 0u32..29,
-        ) {
-            lengths.iter_mut().for_each(|us| *us >>= shift);
-            let least = lengths.iter().min().unwrap();
-            let most = lengths.iter().max().unwrap();
-            let typical = typical_us(&lengths);
-            prop_assert!(u64::from(*least) <= typical && typical <= u64::from(*most));
-        }
-    }
 
     fn world() -> World {
         let state = |name: &str, exit_ns, residency_ns| {
@@ -374,23 +307,5 @@ mod tests {
         assert_eq!(set(1, one, false), [0, 1]);
         assert_eq!(set(0, one, false), [0, 1], "it has not waited");
         assert_eq!(set(0, two, false), [0, 0]);
-    }
-
-    #[test]
-    fn one_or_two_long_idle_periods_are_not_typical() {
-        assert_eq!(typical_us(&[6, 7, 6, 7, 6, 7, 6, 7]), 6);
-        assert_eq!(typical_us(&[6, 7, 6, 7, 6, 4000, 6, 7]), 6);
-        assert_eq!(typical_us(&[6, 7, 6, 900, 6, 4000, 6, 7]), 6);
-    }
-
-    #[test]
-    fn lengths_without_a_pattern_are_averaged() {
-        assert_eq!(typical_us(&[6, 700, 6, 900, 6, 4000, 6, 7]), 5631 / 8);
-        assert_eq!(
-            typical_us(&[1000, 1100, 900, 1000]),
-            1000,
-            "close to each other for their size"
-        );
-        assert_eq!(typical_us(&[12]), 12);
     }
 }
