@@ -207,9 +207,9 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
             }
             self.w.now = at;
             self.w.counters.events += 1;
-            if timer_comes_first {
-                self.timer_event();
-            } else {
+            let next = if timer_comes_first { self.timer_event() } else { Some(cpu) };
+            // There is one call, and it is inlined.
+            if let Some(cpu) = next {
                 self.cpu_event(cpu);
             }
             return true;
@@ -353,7 +353,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn cpu_event(&mut self, cpu: CpuId) {
         self.w.this = cpu;
         self.catch_up(cpu);

@@ -20,6 +20,9 @@ const MAX_INTERESTING_NS: Ns = 50_000_000;
 const CUT_BY_TICK_NS: Ns = 9 * MAX_INTERESTING_NS / 10;
 /// The variance of lengths that deviate by 20 us: less is steady, us squared.
 const STEADY: u64 = 400;
+/// Lengths that lie within this, us, have no greater variance: that is at most a quarter of the
+/// square.
+pub(crate) const ALWAYS_STEADY_US: u32 = 40;
 /// Longer idle periods are remembered as this, us: squares of them must not overflow.
 const LONGEST_US: Ns = 1 << 29;
 
@@ -153,6 +156,14 @@ mod tests {
                 menu.period_ends(1000 * ns, by_tick, 4_000_000);
             }
         }
+    }
+
+    #[test]
+    fn lengths_that_lie_close_together_have_a_typical_one() {
+        let far_apart = [0, 0, 0, 0, 1, 1, 1, 1].map(|far| 100 + far * ALWAYS_STEADY_US);
+        assert_eq!(typical_us(&far_apart), Some(120));
+        // A little further, and the longer half is left out.
+        assert_eq!(typical_us(&far_apart.map(|us| us + us / 140)), Some(100));
     }
 
     #[test]

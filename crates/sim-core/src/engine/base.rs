@@ -4,7 +4,7 @@ use super::work::stretch;
 use crate::cpu::{Base, Occupancy};
 use crate::frame::Change;
 use crate::frame::{Flow, Frame, Path, Pc};
-use crate::menu::typical_us;
+use crate::menu::{ALWAYS_STEADY_US, typical_us};
 use crate::world::MAX_SEGMENT_NS;
 use crate::{
     Category, NEVER, Ns, Observer, Op, Policy, Program, ProgramCx, Simulation, StopReason,
@@ -200,9 +200,9 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         Flow::Wait
     }
 
-    /// What follows from the predicted idle length (`menu_select()`, v6.4). The typical length lies
-    /// between the shortest and infinity; mostly both lead to the same state, and it need not be
-    /// computed.
+    /// What follows from the predicted idle length (`menu_select()`, v6.4). If there is a typical
+    /// length it lies between the shortest and the longest; mostly both lead to the same state, and
+    /// it need not be computed.
     fn predict_idle(&mut self, cpu: CpuId) -> (u8, bool) {
         let now = self.w.now;
         let c = &mut self.w.cpus[cpu];
@@ -220,10 +220,17 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
             let stuck = c.tick_stopped && predicted < self.w.times.tick_ns;
             self.w.judge_exit(if stuck { to_timer } else { predicted }, n_io_waits)
         };
-        let deep = judge(NEVER);
         let lengths = c.menu.lengths();
-        let least = lengths.iter().min().map_or(NEVER, |us| Ns::from(*us) * 1000);
-        if judge(least) == deep {
+        let (Some(&least), Some(&most)) = (lengths.iter().min(), lengths.iter().max()) else {
+            return judge(NEVER);
+        };
+        let judge_us = |us: u32| judge(Ns::from(us) * 1000);
+        let shallow = judge_us(least);
+        if most - least <= ALWAYS_STEADY_US && shallow == judge_us(most) {
+            return shallow;
+        }
+        let deep = judge(NEVER);
+        if shallow == deep {
             return deep;
         }
         typical_us(lengths).map_or(deep, |us| judge(us * 1000))

@@ -89,18 +89,17 @@ impl World {
 }
 
 impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
-    /// The first timer of a CPU is due, or a tick edge comes at which it may expire.
-    pub(super) fn timer_event(&mut self) {
-        let Some((now, id)) = self.w.timers.pop() else {
-            return;
-        };
+    /// The first timer of a CPU is due, or a tick edge comes at which it may expire. Returns the CPU
+    /// if its interrupt comes next: then that needs no place in the queue.
+    #[inline(never)]
+    pub(super) fn timer_event(&mut self) -> Option<CpuId> {
+        let (now, id) = self.w.timers.pop()?;
         let cpu = CpuId(id);
-        let Some(&Hrtimer { hard, task, .. }) = self.w.cpus[cpu].hrtimers.first() else {
-            return;
-        };
+        let &Hrtimer { hard, task, .. } = self.w.cpus[cpu].hrtimers.first()?;
         // Daemons wake up for ever: they do not keep a run going that is stuck otherwise.
         if self.w.tasks[task].attr.daemon && self.only_daemons_go_on() {
-            return self.stop_if_stuck();
+            self.stop_if_stuck();
+            return None;
         }
         self.w.this = cpu;
         let ticks =
@@ -108,7 +107,8 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         if hard > now && !ticks {
             // A CPU that sleeps has no tick.
             self.w.program_timer(cpu);
-            return self.finish_event();
+            self.finish_event();
+            return None;
         }
         self.w.disturb(cpu);
         self.w.cpus[cpu].timers_in_tick = ticks;
@@ -118,11 +118,11 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         let at = EventQueue::time_of_key(key);
         let leads = self.w.events.would_lead(cpu.0, key) && self.is_before_rest(key);
         if !leads || at > self.until {
-            return self.w.events.set_key(cpu.0, key);
+            self.w.events.set_key(cpu.0, key);
+            return None;
         }
-        // As a rule the interrupt comes next: then it needs no place in the queue.
         self.w.now = at;
         self.w.counters.events += 1;
-        self.cpu_event(cpu);
+        Some(cpu)
     }
 }
