@@ -163,6 +163,8 @@ pub struct Cpu {
     pub(crate) hrtimers: Hrtimers,
     /// When [`Base::Leaving`] ends, ns.
     pub(crate) base_end: Ns,
+    /// An interrupt has ended the C-state; the way out of the idle loop is still to come.
+    pub(crate) loop_exit_due: bool,
     /// Further work for the stopper, after `stop_work`.
     pub(crate) stop_queue: VecDeque<StopWork>,
     // waiting for a lock or a task's state
@@ -215,6 +217,7 @@ impl Cpu {
             depth: 0,
             base: Base::Idle,
             base_end: NEVER,
+            loop_exit_due: false,
             since: 0,
             stall: 0,
             speed: FULL_SPEED,

@@ -109,6 +109,8 @@ pub(crate) struct Frame {
     pub first: bool,
     /// The wake is SYNC.
     pub sync: bool,
+    /// The way out of the interrupt is still to come.
+    pub irq_exit: bool,
     pub category: Category,
     /// End of the present step, or NEVER while spinning; while another frame covers this one,
     /// what was left of the step.
@@ -130,6 +132,7 @@ impl Frame {
         irq_off: true,
         first: false,
         sync: false,
+        irq_exit: false,
         category: Category::Kernel,
         end: 0,
         task: TaskId::NONE,

@@ -1,7 +1,7 @@
 //! The base of a CPU: the current task between its operations, and idle.
 
 use super::work::stretch;
-use crate::cpu::{Base, Occupancy};
+use crate::cpu::{Base, Irq, Occupancy};
 use crate::frame::Change;
 use crate::frame::{Flow, Frame, Path, Pc};
 use crate::menu::{ALWAYS_STEADY_US, typical_us};
@@ -163,6 +163,9 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     fn idle_loop(&mut self, cpu: CpuId) -> Flow {
         let c = &self.w.cpus[cpu];
         if c.need_resched || c.nr_running > 0 && !self.policy.idles_with_queued() {
+            if self.w.cpus[cpu].loop_exit_due {
+                return self.exit_idle_loop(cpu);
+            }
             // `tick_nohz_idle_exit()`
             self.w.start_tick(cpu);
             return self.enter_schedule(cpu, Path::Preempt);
@@ -182,6 +185,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         c.idle_since = now;
         c.cstate = deepest;
         c.cstate_from = now + entry_ns;
+        c.loop_exit_due = false;
         c.tick_stopped |= stops_tick;
         if !c.tick_stopped && c.tick_next <= now {
             self.w.cpus[cpu].tick_next = self.w.tick_after(cpu, now);
@@ -236,7 +240,22 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         typical_us(lengths).map_or(deep, |us| judge(us * 1000))
     }
 
-    /// An idle CPU's event: a wake-up of some kind, or its tick.
+    /// The interrupt that woke the CPU is over, and the idle loop ends.
+    fn exit_idle_loop(&mut self, cpu: CpuId) -> Flow {
+        let loop_ns = self.w.machine.costs.idle_loop_ns;
+        self.w.settle(cpu);
+        let now = self.w.now;
+        let c = &mut self.w.cpus[cpu];
+        c.loop_exit_due = false;
+        c.base = Base::Leaving;
+        c.category = Category::Exit;
+        c.base_end = now + stretch(loop_ns, c.speed);
+        Flow::Wait
+    }
+
+    /// An idle CPU's event: a wake-up of some kind, or its tick. An interrupt is served before the
+    /// idle loop goes on (`do_idle()`, v6.4): its wake-ups enqueue their tasks before the CPU is out
+    /// of the loop. A CPU that polls leaves the loop first, and then looks at its wake list.
     pub(crate) fn leave_idle(&mut self, cpu: CpuId) {
         self.w.settle(cpu);
         let now = self.w.now;
@@ -248,11 +267,14 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         let exit = if entering { 0 } else { state.exit_ns };
         let loop_ns = stretch(costs.idle_loop_ns, c.speed);
         let by_tick = !c.tick_stopped && c.tick_next <= now && c.irq_first > now;
+        let is_due = |(kind, at): (usize, &Ns)| kind != Irq::Poll as usize && *at <= now;
+        let by_interrupt = by_tick || c.irq_at.iter().enumerate().any(is_due);
         let c = &mut self.w.cpus[cpu];
         c.menu.period_ends(now - c.idle_since, by_tick, self.w.times.tick_ns);
         c.base = Base::Leaving;
         c.category = Category::Exit;
-        c.base_end = now + exit + loop_ns;
+        c.loop_exit_due = by_interrupt;
+        c.base_end = now + exit + if by_interrupt { 0 } else { loop_ns };
     }
 
     /// The exit latency is over.

@@ -72,8 +72,9 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         c.device_irq |= device;
         // The tick's interrupt, whose entry is a part of the tick, runs the timers after the tick.
         let in_tick = std::mem::take(&mut c.timers_in_tick) && path == Path::Timer && !ipis;
-        let cost = if real && !in_tick { self.w.machine.costs.irq_ns } else { 0 };
-        self.w.spend(cpu, cost, Pc::IrqBody)
+        let costs = if real && !in_tick { self.w.machine.costs.irq_ns } else { 0 };
+        self.w.cpus[cpu].top().irq_exit = costs > 0;
+        self.w.spend(cpu, costs - costs / 2, Pc::IrqBody)
     }
 
     /// Does one thing at a time: when the frame of that is gone, the path comes here again.
@@ -99,6 +100,10 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
             self.w.cpus[cpu].top().path = Path::Device;
             self.w.push_frame(cpu, Frame::at(Pc::DeviceHandler, Path::Handler, Category::Irq));
             return Flow::Again;
+        }
+        // The cost of an interrupt is half that of its way in and half that of its way out.
+        if std::mem::take(&mut self.w.cpus[cpu].top().irq_exit) {
+            return self.w.spend(cpu, self.w.machine.costs.irq_ns / 2, Pc::IrqBody);
         }
         self.pop_frame(cpu)
     }

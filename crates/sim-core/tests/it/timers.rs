@@ -126,7 +126,8 @@ fn what_falls_due_in_an_interrupt_is_run_in_it() {
     machine.costs.ttwu_fixed_ns = 1_000;
     machine.costs.irq_ns = 10_000;
     let got: Vec<Ns> = wakings_on(machine, false, &tasks).iter().map(|(_, at)| *at).collect();
-    let first = 1010 * US + 1_000;
+    // After the way into the interrupt, which is half of its cost.
+    let first = 1005 * US + 1_000;
     assert_eq!(got, [0, 1, 2, 3, 4].map(|i| first + 1_000 * i), "one entry for all");
 }
 
