@@ -107,7 +107,7 @@ fn the_wake_ups_of_one_interrupt_follow_each_other_before_the_first_wakee_runs()
     let spec = RegularSpec { cores_per_llc: 1, threads_per_core: 1, ..RegularSpec::default() };
     let machine = Machine::regular(spec);
     assert_eq!(machine.n_cpus(), 1);
-    let costs = machine.costs.clone();
+    let costs = machine.costs;
     let tasks = [1000, 1010, 1020].map(|at| sleeper(at * US, 50 * US));
     let got = wakings_on(machine, false, &tasks);
     let order: Vec<u32> = got.iter().map(|(p, _)| *p).collect();

@@ -183,7 +183,7 @@ fn timers_are_told_from_threads_by_their_habits() {
     let varies = Variation { slowdown: 0.1, held: 0.0, hold_ns: 0 };
     let program = |seed| {
         let (spec, speed) = (Arc::clone(&spec), Speed::new(varies, seed));
-        RtApp::new(rt_app::Config { spec, speed, loop_ns: None, round_ns: 900, seed })
+        RtApp::new(rt_app::Config { spec, speed, loop_ns: None, round_ns: Some(900), seed })
     };
     // Which threads share a CPU is decided once and for all, and differently each time.
     let most = Bounds { elapsed: 8.0, run_time: 1.0, thread: 10.0, switches: 8.0 };
