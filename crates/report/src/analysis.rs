@@ -6,9 +6,12 @@
 //! interval that excludes zero, and a change that is not printed as 0.00 %. Without an interval
 //! (one seed, or seeds that change nothing) it needs a change of at least 0.15 %.
 
+use crate::agree::{Measured, PublishedChange};
 use crate::stats;
 use scenario::glue::{MachineInfo, machine_info};
-use scenario::{Better, Experiment, LlcUtilization, Published, Results, Variant, VariantRuns};
+use scenario::{
+    Better, Experiment, LlcUtilization, Mechanism, Published, Results, Variant, VariantRuns,
+};
 
 /// Changes below this, in percent, are taken for the same where there is no interval.
 pub(crate) const SAME_PCT: f64 = 0.15;
@@ -170,15 +173,19 @@ pub struct PublishedRow {
     pub metric: String,
     /// The published value, in the metric's unit.
     pub value: f64,
-    /// Its standard deviation, if published.
+    /// Its standard deviation, or that of one of `runs`, if known.
     pub sd: Option<f64>,
+    /// How many runs it is the mean of, if `sd` is of one of them.
+    pub runs: u32,
     /// Where it was published.
     pub source: String,
     /// True if a constant was fitted to it: it is shown, but counts for nothing.
     pub calibrated: bool,
-    /// Published change from the published baseline, in percent; `None` for the baseline itself
-    /// or if the baseline's value was not published.
-    pub delta_pct: Option<f64>,
+    /// What is known about the mechanism behind it.
+    pub mechanism: Mechanism,
+    /// Published change from the published baseline; `None` for the baseline itself or if the
+    /// baseline's value was not published.
+    pub change: Option<PublishedChange>,
     /// Simulated mean; `None` if the runs do not measure the metric, or if it is the time that runs
     /// were cut off at.
     pub simulated: Option<f64>,
@@ -186,6 +193,18 @@ pub struct PublishedRow {
     pub simulated_delta_pct: Option<f64>,
     /// True if the two changes tell the same story; `None` if one of them is missing.
     pub agrees: Option<bool>,
+}
+
+impl PublishedRow {
+    /// Published change from the published baseline, in percent.
+    pub fn delta_pct(&self) -> Option<f64> {
+        self.change.map(|change| change.pct)
+    }
+
+    /// Whether that change was told apart from zero; `None` if its error is not known.
+    pub fn told_apart(&self) -> Option<bool> {
+        self.change.and_then(PublishedChange::told_apart)
+    }
 }
 
 impl Analysis {
@@ -218,6 +237,11 @@ impl Analysis {
     /// True if each run ended with its work, and not at a prescribed time.
     pub fn all_finished(&self) -> bool {
         self.ends && self.variants.iter().all(|v| v.cut_off == 0)
+    }
+
+    /// True if the error of a published change is known.
+    pub(crate) fn has_errors(&self) -> bool {
+        self.variants.iter().flat_map(|v| &v.published).any(|p| p.told_apart().is_some())
     }
 
     /// Published changes that agree, and all that can be compared and were not calibrated on.
@@ -324,39 +348,27 @@ fn published_row(
         .published
         .iter()
         .find(|p| p.metric == row.metric && p.variant == *baseline && p.variant != row.variant);
-    let delta_pct =
-        base.filter(|base| base.value != 0.0).map(|base| (row.value / base.value - 1.0) * 100.0);
+    let measured = |p: &Published| Measured::new(p.value, p.sd, p.runs);
+    let change = base.and_then(|base| PublishedChange::new(measured(base), measured(row)));
     let simulated_delta_pct =
         deltas.iter().find(|(name, _)| *name == row.metric).and_then(|(_, delta)| delta.pct);
     let simulated = metrics.iter().find(|m| m.name == row.metric).map(|m| m.mean);
     // Runs too short to finish anything have the value 0: equal zeros are no agreement.
     let measured_nothing = simulated == Some(0.0) && row.value != 0.0;
-    let agrees = |(p, s)| !measured_nothing && agrees(p, s);
+    let agrees = |(p, s): (PublishedChange, f64)| !measured_nothing && p.agrees(s);
     PublishedRow {
         metric: row.metric.clone(),
         value: row.value,
         sd: row.sd,
+        runs: row.runs,
         source: row.source.clone(),
         calibrated: row.calibrated,
-        delta_pct,
+        mechanism: row.mechanism,
+        change,
         simulated,
         simulated_delta_pct,
-        agrees: delta_pct.zip(simulated_delta_pct).map(agrees),
+        agrees: change.zip(simulated_delta_pct).map(agrees),
     }
-}
-
-/// Two changes agree if they tell the same story, better, worse or the same, and differ by at most
-/// one percentage point or a quarter of the published one, whichever is larger.
-///
-/// This is about size and direction only, not about the intervals behind [`Verdict`], which a
-/// publication rarely gives. Two changes under 0.15 % are both "the same". Once one of them is
-/// larger, the direction decides: -0.17 % and -0.02 % agree, although the second one alone would
-/// pass for "the same". A change of exactly zero has no direction and agrees with no real one.
-fn agrees(published: f64, simulated: f64) -> bool {
-    let both_same = published.abs() < SAME_PCT && simulated.abs() < SAME_PCT;
-    let one_sign = published * simulated > 0.0;
-    let near = (simulated - published).abs() <= f64::max(1.0, published.abs() / 4.0);
-    (both_same || one_sign) && near
 }
 
 #[cfg(test)]
@@ -445,27 +457,6 @@ pub(crate) mod tests {
         assert_eq!(judged(&results), (true, true, ("elapsed".to_string(), true), false));
         results.variants[0].runs[1].finished = false;
         assert_eq!(judged(&results), (false, false, ("cpu_pct".to_string(), false), true));
-    }
-
-    #[test]
-    fn agreement_needs_the_same_verdict_and_a_similar_size() {
-        assert!(agrees(-0.28, -0.25));
-        assert!(agrees(0.05, -0.14), "both are the same as nothing");
-        assert!(!agrees(-0.28, 0.05), "the sign is wrong");
-        assert!(agrees(-16.65, -13.0));
-        assert!(!agrees(-16.65, -12.0));
-        assert!(!agrees(0.6, 1.61));
-    }
-
-    #[test]
-    fn agreement_looks_at_the_direction_once_one_change_is_not_small() {
-        assert!(agrees(-0.17, -0.02), "one is small, and both are better");
-        assert!(agrees(0.05, -0.10), "both are small");
-        assert!(agrees(0.6, 0.01), "both are worse, and less than a point apart");
-        assert!(!agrees(-0.28, 0.0), "nothing is not better");
-        assert!(!agrees(0.0, -0.28), "better is not nothing");
-        assert!(!agrees(-0.15, 0.14), "the limit itself is not small");
-        assert!(!agrees(-0.28, f64::NAN));
     }
 
     fn metric(values: &[f64]) -> Metric {

@@ -1,8 +1,14 @@
 //! How far to trust the simulator: every published row beside the simulated one, and a score.
 //!
 //! A row is judged once. If the baseline's value was published too, its *change* from there is
-//! compared, by the rule of [`Analysis`]; else its *level*, the value itself. A row that a constant
+//! compared, by the rule of [`PublishedChange`]; else its *level*, the value itself. A row that a constant
 //! was fitted to is shown and counts for nothing: agreeing with it proves nothing.
+//!
+//! The score is given in parts besides: by what is known about the mechanism behind a row, since a
+//! row that agrees without its mechanism agrees by chance, and by whether a change was told apart
+//! from zero, since only then there was something to predict.
+//!
+//! [`PublishedChange`]: crate::PublishedChange
 
 mod json;
 mod text;
@@ -12,7 +18,7 @@ pub use json::json;
 pub use text::{scenario_text, score_text};
 
 use crate::analysis::{Analysis, Delta, PublishedRow, VariantAnalysis};
-use scenario::registry;
+use scenario::{Mechanism, registry};
 
 /// A level is right if it is this near to the published one, in percent of it.
 pub const LEVEL_PCT: f64 = 2.0;
@@ -124,7 +130,7 @@ impl Score {
         let changes = rows.clone().filter(|row| row.by == By::Change);
         let levels = rows.clone().filter(|row| row.by == By::Level);
         let is_clear =
-            |row: &&Row| row.published.delta_pct.is_some_and(|pct| pct.abs() >= CLEAR_PCT);
+            |row: &&Row| row.published.delta_pct().is_some_and(|pct| pct.abs() >= CLEAR_PCT);
         Self {
             changes: Tally::of(changes.clone()),
             clear: Tally::of(changes.filter(is_clear)),
@@ -135,10 +141,48 @@ impl Score {
     }
 }
 
+/// A part of all rows, of which each belongs to one by its mechanism, and each change to one by
+/// its error.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Part {
+    /// What is known about the mechanism.
+    Mechanism(Mechanism),
+    /// Whether the published change was told apart from zero; `None` if its error is not known.
+    ToldApart(Option<bool>),
+}
+
+impl Part {
+    /// All parts.
+    pub const ALL: [Self; 6] = [
+        Self::Mechanism(Mechanism::Built),
+        Self::Mechanism(Mechanism::LeftOut),
+        Self::Mechanism(Mechanism::Unknown),
+        Self::ToldApart(Some(true)),
+        Self::ToldApart(Some(false)),
+        Self::ToldApart(None),
+    ];
+
+    fn has(self, row: &Row) -> bool {
+        match self {
+            Self::Mechanism(mechanism) => row.published.mechanism == mechanism,
+            Self::ToldApart(told) => row.by == By::Change && row.published.told_apart() == told,
+        }
+    }
+}
+
 impl Fidelity {
     /// The score of all scenarios together.
     pub fn score(&self) -> Score {
-        Score::of(self.scenarios.iter().flat_map(|s| &s.rows))
+        Score::of(self.rows())
+    }
+
+    /// The score of a part of the rows.
+    pub fn score_of(&self, part: Part) -> Score {
+        Score::of(self.rows().filter(|row| part.has(row)))
+    }
+
+    fn rows(&self) -> impl Iterator<Item = &Row> + Clone {
+        self.scenarios.iter().flat_map(|s| &s.rows)
     }
 
     /// Where the rows were published, and the scenarios that have rows from there.
@@ -196,7 +240,7 @@ impl Compared {
 }
 
 fn row(variant: &VariantAnalysis, published: &PublishedRow) -> Row {
-    let by = if published.delta_pct.is_some() { By::Change } else { By::Level };
+    let by = if published.change.is_some() { By::Change } else { By::Level };
     let off_pct = published
         .simulated
         .filter(|_| published.value != 0.0)
@@ -226,8 +270,8 @@ impl Row {
             (true, ..) => "calibrated",
             (_, By::Change, Some(true)) => "agrees",
             (_, By::Change, Some(false)) => "differs",
-            (_, By::Level, Some(true)) => "within 2 %",
-            (_, By::Level, Some(false)) => "beyond 2 %",
+            (_, By::Level, Some(true)) => "within",
+            (_, By::Level, Some(false)) => "beyond",
             (_, _, None) => "not judged",
         }
     }

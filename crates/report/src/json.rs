@@ -178,7 +178,7 @@ fn published(row: &PublishedRow) -> PublishedOut<'_> {
         metric: &row.metric,
         value: row.value,
         sd: row.sd,
-        delta_pct: row.delta_pct,
+        delta_pct: row.delta_pct(),
         simulated: row.simulated,
         simulated_delta_pct: row.simulated_delta_pct,
         agrees: row.agrees,

@@ -17,6 +17,7 @@ pub mod seeds_needed;
 pub mod sweep;
 pub mod wq;
 
+mod agree;
 mod analysis;
 mod csv_table;
 mod heat_map;
@@ -31,6 +32,7 @@ mod stats;
 mod text;
 mod view;
 
+pub use agree::PublishedChange;
 pub use analysis::{Analysis, Delta, Metric, PublishedRow, VariantAnalysis, Verdict};
 pub use csv_table::csv;
 pub use heat_map::utilization_svg;

@@ -70,7 +70,7 @@ fn beside(variant: &VariantAnalysis, metric: &Metric) -> String {
         Some(false) => "differs",
         None => "",
     };
-    let change = row.delta_pct.map_or(String::new(), percent);
+    let change = row.delta_pct().map_or(String::new(), percent);
     format!("{} | {change} | {mark}", number(row.value, metric.unit))
 }
 

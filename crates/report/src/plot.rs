@@ -4,7 +4,7 @@
 //! where the dot is wider than the bar; a hollow circle is the published change. The vertical line
 //! at zero is the baseline.
 
-use crate::analysis::{Analysis, Metric, VariantAnalysis, Verdict};
+use crate::analysis::{Analysis, Metric, PublishedRow, VariantAnalysis, Verdict};
 use crate::{pad, view};
 use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::*;
@@ -121,7 +121,7 @@ fn draw_marks(
         }
         chart.draw_series([Circle::new((mean, y), DOT, color.filled())])?;
     }
-    if let Some(published) = variant.published(&metric.name).and_then(|p| p.delta_pct) {
+    if let Some(published) = variant.published(&metric.name).and_then(PublishedRow::delta_pct) {
         chart.draw_series([Circle::new((published, y), 7, INK.stroke_width(2))])?;
     }
     Ok(())
@@ -146,7 +146,7 @@ fn change(v: &VariantAnalysis, metric: &Metric) -> Option<(f64, Option<[f64; 2]>
 
 /// True if there is a mark to draw, and not just a simulated zero.
 fn says_something(v: &VariantAnalysis, metric: &Metric) -> bool {
-    let published = v.published(&metric.name).is_some_and(|p| p.delta_pct.is_some());
+    let published = v.published(&metric.name).is_some_and(|p| p.change.is_some());
     published
         || change(v, metric)
             .is_some_and(|(mean, ci95, _)| mean != 0.0 || ci95.is_some_and(|ci95| ci95 != [0.0; 2]))
@@ -160,7 +160,7 @@ fn range(metric: &Metric, others: &[&VariantAnalysis]) -> (f64, f64) {
             marks.push(mean);
             marks.extend(ci95.into_iter().flatten());
         }
-        marks.extend(variant.published(&metric.name).and_then(|p| p.delta_pct));
+        marks.extend(variant.published(&metric.name).and_then(PublishedRow::delta_pct));
     }
     let low = marks.iter().copied().fold(f64::INFINITY, f64::min);
     let high = marks.iter().copied().fold(f64::NEG_INFINITY, f64::max);

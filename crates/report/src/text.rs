@@ -124,7 +124,7 @@ fn change(variant: &VariantAnalysis, metric: &Metric) -> String {
 
 fn beside(row: &PublishedRow, metric: &Metric) -> String {
     let value = number(row.value, metric.unit);
-    let change = row.delta_pct.map_or(String::new(), percent);
+    let change = row.delta_pct().map_or(String::new(), percent);
     let mark = match row.agrees {
         Some(true) => paint(GOOD, "agrees"),
         Some(false) => paint(BAD, "differs"),

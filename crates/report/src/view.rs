@@ -4,7 +4,8 @@
 //! shares one matrix of changes, a row per metric and a column per variant. What is left out
 //! (rare counters, single lock sites) is in JSON and CSV.
 
-use crate::analysis::{Analysis, Delta, Metric, SAME_PCT, VariantAnalysis, Verdict};
+use crate::agree;
+use crate::analysis::{Analysis, Delta, Metric, VariantAnalysis, Verdict};
 use crate::number::{is_tiny, number, percent};
 use scenario::Better;
 use scenario::glue::MachineInfo;
@@ -192,10 +193,10 @@ pub fn remarks(analysis: &Analysis) -> Vec<String> {
     let mut remarks = Vec::new();
     let (agree, all) = analysis.agreement();
     if all > 0 {
-        remarks.push(format!(
-            "agrees ({agree} of {all}): same direction or both under {SAME_PCT} %, and within 1 \
-             point or 1/4 of the change."
-        ));
+        remarks.push(format!("agrees ({agree} of {all}): {}", agree::rule()));
+        if analysis.has_errors() {
+            remarks.extend(agree::ERRORS.map(String::from));
+        }
     }
     let cut_off: usize = analysis.variants.iter().map(|v| v.cut_off).sum();
     if cut_off > 0 {

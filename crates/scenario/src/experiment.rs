@@ -107,10 +107,43 @@ pub struct Published {
     pub metric: String,
     /// Value, in the metric's unit.
     pub value: f64,
-    /// Its standard deviation over the published runs, if stated.
+    /// Its standard deviation, if known: that of one run if `runs` says how many the value is the
+    /// mean of, else the value's own.
     pub sd: Option<f64>,
+    /// How many runs the value is the mean of; 1 if nobody says so.
+    pub runs: u32,
     /// Where it was published.
     pub source: String,
     /// True if a constant was fitted to it, so that agreeing with it proves nothing.
     pub calibrated: bool,
+    /// What is known about the mechanism behind it.
+    pub mechanism: Mechanism,
+}
+
+/// What is known about the mechanism behind a published value or its change.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum Mechanism {
+    /// It is known, and the model has it.
+    Built,
+    /// It is known, and the model does not have it, or not the part that decides.
+    LeftOut,
+    /// Nobody knows what it is.
+    #[default]
+    Unknown,
+}
+
+impl Mechanism {
+    /// The words of scenarios and of JSON, and what they mean.
+    pub const WORDS: [(&'static str, Self); 3] =
+        [("built", Self::Built), ("left-out", Self::LeftOut), ("unknown", Self::Unknown)];
+
+    /// The word for it.
+    pub fn word(self) -> &'static str {
+        let [(built, _), (left_out, _), (unknown, _)] = Self::WORDS;
+        match self {
+            Self::Built => built,
+            Self::LeftOut => left_out,
+            Self::Unknown => unknown,
+        }
+    }
 }

@@ -61,7 +61,7 @@ mod workload;
 pub mod wq;
 
 pub use dump::{Dump, import_machine};
-pub use experiment::{Experiment, Published, Variant};
+pub use experiment::{Experiment, Mechanism, Published, Variant};
 pub use explain::{Blame, Explanation, Kind, N_NEAR, Near, RuleTime, Wait};
 pub use find::{Condition, Find};
 pub use hash::{fingerprint, fingerprint_of_file};

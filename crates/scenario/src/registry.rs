@@ -17,7 +17,9 @@ pub(crate) mod workqueue;
 
 pub use crate::run_spec::PolicyDef;
 pub use crate::workload::{COMMON, TASKS_MAX, WorkloadDef};
-pub use document::{FIND, PRECISION, PUBLISHED, RUN, SCENARIO, SEEDS_MAX, SWEEP, VARIANT, names};
+pub use document::{
+    FIND, MECHANISM, PRECISION, PUBLISHED, RUN, RUNS, SCENARIO, SEEDS_MAX, SWEEP, VARIANT, names,
+};
 pub use features::{FEATURES, FeatureDef, KERNELS, TUNABLES, TunableDef, feature, tunable};
 pub use key::{Better, Class};
 pub use metrics::{METRICS, MetricDef, Show, metric};

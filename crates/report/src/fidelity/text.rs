@@ -6,7 +6,7 @@
 //!  SWQUEUE + NO_SIS_NODE            321.54   -0.28%     318.72   -0.15%  [-0.34, +0.03] agrees
 //! ```
 
-use super::{By, Compared, Fidelity, Row, Score, view};
+use super::{By, Compared, Fidelity, Part, Row, Score, view};
 use crate::TOOL;
 use crate::number::{interval, number, percent, seeds};
 use crate::pad;
@@ -14,7 +14,7 @@ use crate::text::{BAD, BOLD, DIM, GOOD, paint};
 use std::fmt::Write;
 
 /// Width of the names of variants and of scenarios; longer ones are cut.
-const NAME: usize = 29;
+const NAME: usize = 27;
 
 /// One scenario's rows, with colors.
 pub fn scenario_text(compared: &Compared) -> String {
@@ -62,8 +62,10 @@ fn line(out: &mut String, row: &Row) {
         Some(false) => BAD,
         None => DIM,
     };
-    let mark = paint(style, row.mark());
-    let _ = writeln!(out, "  {simulated:>9} {change:>8}  {ci95:<14} {mark}");
+    let (mark, mechanism) = view::mark(row);
+    let gap = if mechanism.is_empty() { 0 } else { 8usize.saturating_sub(mark.len()) };
+    let (mark, mechanism) = (paint(style, mark), paint(DIM, mechanism));
+    let _ = writeln!(out, "  {simulated:>9} {change:>8}  {ci95:<14} {mark}{:gap$}{mechanism}", "");
 }
 
 /// Where the rows come from, the score of all scenarios, and what it means, with colors.
@@ -84,6 +86,12 @@ pub fn score_text(fidelity: &Fidelity) -> String {
     }
     if fidelity.scenarios.len() > 1 {
         let _ = writeln!(out, "{}", paint(BOLD, &score_line("all", fidelity.score())));
+    }
+    for part in Part::ALL {
+        let score = fidelity.score_of(part);
+        if score != Score::default() {
+            let _ = writeln!(out, "{}", score_line(&view::part(part), score));
+        }
     }
     out.push('\n');
     for remark in view::remarks(fidelity) {

@@ -1,8 +1,9 @@
 //! The cells of the text in words, and what the words mean.
 
-use super::{By, CLEAR_PCT, Compared, Fidelity, LEVEL_PCT, Row, Score, Tally};
-use crate::analysis::SAME_PCT;
+use super::{By, CLEAR_PCT, Compared, Fidelity, LEVEL_PCT, Part, Row, Score, Tally};
+use crate::agree;
 use crate::number::percent;
+use scenario::Mechanism;
 
 /// Titles of the score's columns.
 pub const SCORE: [&str; 4] = ["changes", "1 % and up", "levels", "calibrated"];
@@ -15,10 +16,11 @@ pub fn metric(row: &Row) -> String {
     }
 }
 
-/// The published change.
+/// The published change, marked if it was not told apart from zero.
 pub fn published_change(row: &Row) -> String {
-    match row.published.delta_pct {
-        Some(pct) => percent(pct),
+    let nothing = if row.published.told_apart() == Some(false) { "~" } else { "" };
+    match row.published.delta_pct() {
+        Some(pct) => format!("{nothing}{}", percent(pct)),
         None if row.baseline => "baseline".to_string(),
         None => "-".to_string(),
     }
@@ -27,6 +29,30 @@ pub fn published_change(row: &Row) -> String {
 /// How far the simulated value is from the published one.
 pub fn level(row: &Row) -> String {
     row.off_pct.map_or(String::new(), |pct| format!("level {}", percent(pct)))
+}
+
+/// How the row was judged, and what is known about its mechanism if it counts.
+pub fn mark(row: &Row) -> (&'static str, &'static str) {
+    let counts = row.right.is_some() && !row.published.calibrated;
+    (row.mark(), if counts { mechanism(row.published.mechanism) } else { "" })
+}
+
+fn mechanism(mechanism: Mechanism) -> &'static str {
+    match mechanism {
+        Mechanism::Built => "built",
+        Mechanism::LeftOut => "left out",
+        Mechanism::Unknown => "unknown",
+    }
+}
+
+/// The name of a part of the rows.
+pub fn part(part: Part) -> String {
+    match part {
+        Part::Mechanism(known) => format!("mechanism {}", mechanism(known)),
+        Part::ToldApart(Some(true)) => "told apart from zero".to_string(),
+        Part::ToldApart(Some(false)) => "~ not told apart".to_string(),
+        Part::ToldApart(None) => "error not published".to_string(),
+    }
 }
 
 /// A score as cells, by the titles of [`SCORE`].
@@ -41,16 +67,20 @@ pub fn remarks(fidelity: &Fidelity) -> Vec<String> {
     let score = fidelity.score();
     let mut remarks = Vec::new();
     if score.changes.of > 0 {
-        remarks.push(format!(
-            "changes that agree: same direction or both under {SAME_PCT} %, and at most 1 point or \
-             1/4 apart."
-        ));
+        remarks.push(format!("changes that agree: {}", agree::rule()));
         remarks.push(format!(
             "Below {CLEAR_PCT} % the direction is nearly all that counts, and chance gets about \
              half of them right."
         ));
     }
-    if fidelity.scenarios.iter().flat_map(|s| &s.rows).any(|row| row.by == By::Level) {
+    if fidelity.rows().any(|row| row.published.told_apart().is_some()) {
+        remarks.extend(agree::ERRORS.map(String::from));
+    }
+    remarks.push(
+        "mechanism (what makes the row so): built into the model, known and left out, or unknown."
+            .to_string(),
+    );
+    if fidelity.rows().any(|row| row.by == By::Level) {
         remarks.push(format!(
             "levels within {LEVEL_PCT} %: values of baselines, and those whose baseline nobody \
              published."

@@ -1,6 +1,7 @@
 //! The cells of a sweep's tables, shared by the text and Markdown.
 
 use super::{SweepAnalysis, SweepPoint};
+use crate::agree;
 use crate::analysis::{Delta, Metric, SAME_PCT, VariantAnalysis, Verdict};
 use crate::number::{number, percent};
 use crate::{stats, view};
@@ -116,7 +117,7 @@ pub fn published(sweep: &SweepAnalysis, name: &str) -> Vec<String> {
                 Some(false) => ", differs",
                 None => "",
             };
-            let change = row.delta_pct.map_or(String::new(), |pct| format!(" {}", percent(pct)));
+            let change = row.delta_pct().map_or(String::new(), |pct| format!(" {}", percent(pct)));
             let simulated = row.simulated.map_or("-".into(), |value| number(value, unit));
             lines.push(format!(
                 "published at {}, {}: {}{change}; simulated {simulated}{mark}",
@@ -134,10 +135,10 @@ pub fn remarks(sweep: &SweepAnalysis) -> Vec<String> {
     let mut remarks = Vec::new();
     let (agree, all) = sweep.agreement();
     if all > 0 {
-        remarks.push(format!(
-            "agrees ({agree} of {all}): same direction or both under {SAME_PCT} %, and within 1 \
-             point or 1/4 of the change."
-        ));
+        remarks.push(format!("agrees ({agree} of {all}): {}", agree::rule()));
+        if sweep.points.iter().any(|point| point.analysis.has_errors()) {
+            remarks.extend(agree::ERRORS.map(String::from));
+        }
     }
     let first = sweep.first();
     let several = first.variants.len() > 1;

@@ -1,8 +1,8 @@
 //! The `[[published]]` tables: measured values, shown beside the simulated ones.
 
-use crate::experiment::Published;
-use crate::registry::{METRICS, MetricDef, PUBLISHED, metric, names};
-use input::{Fault, Node, Walk, did_you_mean};
+use crate::experiment::{Mechanism, Published};
+use crate::registry::{MECHANISM, METRICS, MetricDef, PUBLISHED, RUNS, metric, names};
+use input::{Fault, Node, Value, Walk, did_you_mean};
 use toml::de::DeTable;
 
 /// Reads all published rows; `variants` are the names that exist.
@@ -38,11 +38,13 @@ fn row<'a>(
     let metric = get(walk, "metric").and_then(|n| known_metric(walk, n));
     let value = get(walk, "value").and_then(|n| number(walk, n, "value"));
     let sd = table.get("sd").map(|n| number(walk, n, "sd"));
+    let runs = table.get("runs").map(|n| runs(walk, n));
     let source = get(walk, "source").and_then(|n| walk.name(n, "source"));
     if let (Some(node), Some((_, def))) = (table.get("unit"), metric) {
         unit(walk, node, def);
     }
     let calibrated = table.get("calibrated").map(|n| walk.switch(n, "calibrated"));
+    let mechanism = table.get("mechanism").map(|n| mechanism(walk, n));
     Some(Published {
         variant: variant?,
         metric: metric?.0.to_string(),
@@ -51,9 +53,22 @@ fn row<'a>(
             Some(sd) => Some(sd?),
             None => None,
         },
+        runs: runs.unwrap_or(Some(1))?,
         source: source?.to_string(),
         calibrated: calibrated.unwrap_or(Some(false))?,
+        mechanism: mechanism.unwrap_or(Some(Mechanism::default()))?,
     })
+}
+
+fn runs(walk: &mut Walk, node: Node<'_>) -> Option<u32> {
+    walk.value(node, &RUNS)?.int().and_then(|n| u32::try_from(n).ok())
+}
+
+fn mechanism(walk: &mut Walk, node: Node<'_>) -> Option<Mechanism> {
+    let Value::Word(word) = walk.value(node, &MECHANISM)? else {
+        return None;
+    };
+    Mechanism::WORDS.iter().find(|(known, _)| *known == word).map(|(_, mechanism)| *mechanism)
 }
 
 fn variant(walk: &mut Walk, node: Node<'_>, variants: &[String]) -> Option<String> {

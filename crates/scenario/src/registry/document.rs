@@ -3,8 +3,9 @@
 
 use super::shapes;
 use super::workqueue::WORKQUEUE;
+use crate::experiment::Mechanism;
 use input::schema::{keys, table};
-use input::{Fallback, KeyDef, Kind};
+use input::{Fallback, KeyDef, Kind, words};
 use serde_json::{Value, json};
 
 /// More seeds than this is taken for a slip.
@@ -104,7 +105,8 @@ pub const PUBLISHED: &[KeyDef] = &[
     must("variant", Kind::Special(shapes::text), "the variant that was measured"),
     must("metric", METRIC, "what was measured"),
     must("value", Kind::Special(shapes::amount), "the value itself, not its change"),
-    may("sd", Kind::Special(shapes::amount), "its standard deviation"),
+    may("sd", Kind::Special(shapes::amount), "its standard deviation, or that of one of `runs`"),
+    RUNS,
     may("at", Kind::Special(shapes::sweep_point), "the point of the sweep that was measured"),
     may("unit", Kind::Special(shapes::unit), "the metric's unit, to be safe"),
     must("source", Kind::Line, "who published it, where and when"),
@@ -113,7 +115,25 @@ pub const PUBLISHED: &[KeyDef] = &[
         Kind::Switch,
         "a constant of the model was fitted to it, so that agreeing with it proves nothing",
     ),
+    MECHANISM,
 ];
+
+/// Runs that a published value is the mean of.
+pub const RUNS: KeyDef = KeyDef {
+    default: Fallback::Int(1),
+    ..may(
+        "runs",
+        Kind::Int { min: 1, max: 1_000_000 },
+        "the value is the mean of so many runs, and `sd` is that of one of them",
+    )
+};
+
+/// What is known about the mechanism behind a published value.
+pub const MECHANISM: KeyDef = may(
+    "mechanism",
+    Kind::Word(&words(&Mechanism::WORDS)),
+    "what makes it so: in the model, known and not in the model, or not known (default)",
+);
 
 const METRIC: Kind = Kind::Special(shapes::metric);
 

@@ -329,6 +329,8 @@ fn published_rows_belong_to_variants_and_metrics() {
                 26: this published row has no `source`
             variant = "B" -> variant = "A"
                 32: `elapsed` of `A` is published twice
+            value = 321.54 -> value = 321.54; runs = 0
+            value = 321.54 -> value = 321.54; mechanism = "build"
         "#]],
     );
 }

@@ -97,6 +97,8 @@ fn complete() -> Vec<Value> {
     base["run"]["until"] = "5s".into();
     base["workload"]["cpu_weight"] = 200.into();
     base["published"][0]["sd"] = 0.5.into();
+    base["published"][0]["runs"] = 3.into();
+    base["published"][0]["mechanism"] = "left-out".into();
     base["published"][0]["calibrated"] = true.into();
     let mut queue = base.clone();
     queue["workload"] = json_of(
