@@ -192,6 +192,19 @@ fn every_calibrated_scenario_is_named_where_calibration_is_explained() {
 }
 
 #[test]
+fn every_published_row_says_what_is_known_about_its_mechanism() {
+    let mut silent = Vec::new();
+    for t in texts().into_iter().filter(|t| t.path.starts_with("scenarios/")) {
+        let rows = t.text.split("\n[[published]]\n").skip(1).zip(1..);
+        let is_silent = |row: &str| !row.lines().any(|line| line.starts_with("mechanism"));
+        silent.extend(
+            rows.filter(|(row, _)| is_silent(row)).map(|(_, n)| format!("{}: row {n}", t.path)),
+        );
+    }
+    check("`mechanism` and its reason in docs/CALIBRATION.md", silent);
+}
+
+#[test]
 fn every_scenario_and_machine_says_what_it_is() {
     let files = texts().into_iter().filter(|t| t.path.starts_with("scenarios/"));
     let bare = files.filter(|t| !t.text.starts_with("# ") || !t.text.contains("\ntitle"));

@@ -20,19 +20,22 @@ fn without_rows() -> &'static str {
 fn every_row_stands_beside_the_simulated_one() {
     lab().run(["fidelity", "small.toml"]).success().stderr_eq("").stdout_eq(str![[r#"
 small: a small build (seeds 1-2)
- elapsed [s]                   published   change  simulated   change  95 % interval
-  NO_SWQUEUE                        1.50 baseline      0.648           level -56.82%  calibrated
-  SWQUEUE                           1.40   -6.67%      0.647   -0.07%  [-9.75, +9.62] differs
+ elapsed [s]                 published   change  simulated   change  95 % interval
+  NO_SWQUEUE                      1.50 baseline      0.648           level -56.82%  calibrated
+  SWQUEUE                         1.40   -6.67%      0.647   -0.07%  [-9.75, +9.62] differs unknown
 
 sources
   made up
     small
 
-score                              changes  1 % and up      levels  calibrated
-  small                             0 of 1      0 of 1           -           1
+score                            changes  1 % and up      levels  calibrated
+  small                           0 of 1      0 of 1           -           1
+  mechanism unknown               0 of 1      0 of 1           -           1
+  error not published             0 of 1      0 of 1           -           -
 
-changes that agree: same direction or both under 0.15 %, and at most 1 point or 1/4 apart.
+changes that agree: same direction or both under 0.15 %, and within 1 point or 1/4 of the change.
 Below 1 % the direction is nearly all that counts, and chance gets about half of them right.
+mechanism (what makes the row so): built into the model, known and left out, or unknown.
 levels within 2 %: values of baselines, and those whose baseline nobody published.
 calibrated: a constant was fitted to this row (docs/CALIBRATION.md), so it counts for nothing.
 schedlab 0.1.0.
@@ -114,6 +117,9 @@ fn json_has_the_documented_shape() {
     assert_eq!(doc["score"]["calibrated"], 1);
     let row = &doc["scenarios"][0]["rows"][1];
     assert_eq!(row["judged_by"], "change");
+    assert_eq!(row["mechanism"], "unknown");
+    assert_eq!(doc["mechanisms"]["unknown"], doc["score"]);
+    assert_eq!(doc["errors"]["unknown"]["changes"], doc["score"]["changes"]);
     assert!(row["right"].is_boolean() && row["ci95"][1].is_number());
     let mut fields = Vec::new();
     names(&doc, "", &mut fields);
@@ -127,19 +133,22 @@ fn one_seed_has_no_interval_and_says_so() {
     let lab = lab();
     lab.run(["fidelity", "small.toml", "--seeds", "1"]).success().stdout_eq(str![[r#"
 small: a small build (seeds 1)
- elapsed [s]                   published   change  simulated   change
-  NO_SWQUEUE                        1.50 baseline      0.666           level -55.58%  calibrated
-  SWQUEUE                           1.40   -6.67%      0.671   +0.68%                 differs
+ elapsed [s]                 published   change  simulated   change
+  NO_SWQUEUE                      1.50 baseline      0.666           level -55.58%  calibrated
+  SWQUEUE                         1.40   -6.67%      0.671   +0.68%                 differs unknown
 
 sources
   made up
     small
 
-score                              changes  1 % and up      levels  calibrated
-  small                             0 of 1      0 of 1           -           1
+score                            changes  1 % and up      levels  calibrated
+  small                           0 of 1      0 of 1           -           1
+  mechanism unknown               0 of 1      0 of 1           -           1
+  error not published             0 of 1      0 of 1           -           -
 
-changes that agree: same direction or both under 0.15 %, and at most 1 point or 1/4 apart.
+changes that agree: same direction or both under 0.15 %, and within 1 point or 1/4 of the change.
 Below 1 % the direction is nearly all that counts, and chance gets about half of them right.
+mechanism (what makes the row so): built into the model, known and left out, or unknown.
 levels within 2 %: values of baselines, and those whose baseline nobody published.
 calibrated: a constant was fitted to this row (docs/CALIBRATION.md), so it counts for nothing.
 One seed gives no interval: --seeds 5 tells chance from effect.
