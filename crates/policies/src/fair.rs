@@ -27,8 +27,10 @@ mod tests;
 mod wakeup;
 
 pub use balance::nr_idle_scan;
-pub use queue::{Cfs, Discipline, Eevdf, GroupSpec};
-pub use state::{FairCounters, QueueKind, Rules, features, shared_runq, sites, weights};
+pub use queue::{Cfs, Discipline, Eevdf};
+pub use state::{
+    FairCounters, GroupSpec, QueueId, QueueKind, Rules, features, shared_runq, sites, weights,
+};
 
 /// The fair class, with CFS or EEVDF as its queueing discipline (see [`state::Fair`]).
 pub type Fair<S = Cfs> = state::Fair<S>;

@@ -3,8 +3,9 @@
 mod cfs;
 mod discipline;
 mod eevdf;
+mod groups;
 mod load;
 
-pub use cfs::{Cfs, GroupSpec};
+pub use cfs::Cfs;
 pub use discipline::Discipline;
 pub use eevdf::Eevdf;

@@ -32,7 +32,10 @@ impl Rig {
 impl Rig<Cfs<true>> {
     /// With groups of these `cpu.weight`s.
     pub fn grouped(shape: Shape, hz: u32, cpu_weights: &[u32]) -> Self {
-        let groups: Vec<_> = cpu_weights.iter().map(|w| GroupSpec { cpu_weight: *w }).collect();
+        let groups: Vec<_> = cpu_weights
+            .iter()
+            .map(|w| GroupSpec { cpu_weight: *w, ..GroupSpec::default() })
+            .collect();
         let f = Fair::with_groups(Features::default(), Tunables::for_cpus(8), &groups);
         Self::of(f, shape, hz)
     }

@@ -18,8 +18,12 @@ use workloads::micro::{PingPong, Short};
 
 const MS: Ns = 1_000_000;
 
+fn spec(cpu_weight: u32) -> GroupSpec {
+    GroupSpec { cpu_weight, ..GroupSpec::default() }
+}
+
 fn grouped(cpu_weights: &[u32], features: Features, n_cpus: usize) -> Fair<Cfs<true>> {
-    let groups: Vec<_> = cpu_weights.iter().map(|w| GroupSpec { cpu_weight: *w }).collect();
+    let groups: Vec<_> = cpu_weights.iter().map(|w| spec(*w)).collect();
     Fair::with_groups(features, Tunables::for_cpus(n_cpus), &groups)
 }
 
@@ -242,7 +246,7 @@ proptest! {
         let sum = |group| of(group).map(|(_, nice)| weight(*nice)).sum::<f64>();
         let shares = |group: u16| match of(group).count() {
             0 => 0.0,
-            _ => f64::from(GroupSpec { cpu_weight: cpu_weights[usize::from(group) - 1] }.weight()),
+            _ => f64::from(spec(cpu_weights[usize::from(group) - 1]).weight()),
         };
         let total = sum(0) + shares(1) + shares(2);
         // A turn too many or too few, on each level.

@@ -29,7 +29,7 @@ fn cfs(machine: &Machine, shared_runq: SharedRunq) -> Fair {
 fn grouped(machine: &Machine, shared_runq: SharedRunq) -> Fair<Cfs<true>> {
     let features = Features { shared_runq: true, ..Features::default() };
     let tunables = Tunables { shared_runq, ..Tunables::for_cpus(machine.n_cpus()) };
-    Fair::with_groups(features, tunables, &[GroupSpec { cpu_weight: 300 }])
+    Fair::with_groups(features, tunables, &[GroupSpec { cpu_weight: 300, ..GroupSpec::default() }])
 }
 
 fn eevdf(machine: &Machine, shared_runq: SharedRunq) -> Fair<Eevdf> {

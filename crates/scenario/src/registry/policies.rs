@@ -72,7 +72,7 @@ pub fn policy(name: &str) -> Option<&'static PolicyDef> {
 fn cfs(job: Job<'_>) -> Result<RunOutput, RunError> {
     match job.spec.cpu_weight() {
         Some(cpu_weight) => job.with(|spec| {
-            let groups = [GroupSpec { cpu_weight }];
+            let groups = [GroupSpec { cpu_weight, ..GroupSpec::default() }];
             Fair::with_groups(features(spec), tunables(spec), &groups).with_rules(rules(spec))
         }),
         None => job.with(|spec| Fair::new(features(spec), tunables(spec)).with_rules(rules(spec))),

@@ -6,7 +6,7 @@
 //! on from there. Its load follows the weight at once.
 
 use crate::fair::queue::Discipline;
-use crate::fair::state::{Fair, weights};
+use crate::fair::state::{Fair, QueueId, weights};
 use sim_core::{EnqueueFlags, Hook, MaskId, SchedAttr, TaskId, World};
 use topology::CpuId;
 
@@ -81,7 +81,7 @@ impl<S: Discipline> Fair<S> {
     fn prio_changed(&mut self, w: &mut World, p: TaskId, lower: bool) {
         let cpu = w.tasks[p].cpu;
         // Without a rival on its queue nothing can be preempted.
-        if !self.tasks[p].on_rq || S::nr_entities(self, cpu) == 1 {
+        if !self.tasks[p].on_rq || S::nr_entities(self, QueueId::root(cpu)) == 1 {
             return;
         }
         if self.rqs[cpu].curr != p {

@@ -9,7 +9,6 @@
 //! simulator keeps no irq time apart (`clock_task` = `clock`).
 
 mod enqueue;
-mod groups;
 mod pick;
 mod queue;
 mod state;
@@ -17,62 +16,44 @@ mod state;
 mod tests;
 
 use super::discipline::Discipline;
-use crate::fair::state::Rules;
 use crate::fair::state::features::{Features, Tunables};
-use crate::fair::state::pelt::SchedAvg;
 use crate::fair::state::weights::{calc_delta, calc_delta_fair, rq_inverse};
-use crate::fair::state::{Fair, FairRq, FairTask};
+use crate::fair::state::{Fair, GroupSpec, QueueId, Rules};
+#[cfg(test)]
 pub(crate) use queue::CfsQueue;
 use sim_core::{DequeueFlags, EnqueueFlags, Ns, TaskId, World};
-pub(crate) use state::QueueId;
-pub use state::{Cfs, GroupSpec};
+pub use state::Cfs;
 use topology::CpuId;
 
 /// A task that slept longer is placed without regard to its old vruntime.
 const LONG_SLEEP_NS: Ns = (1 << 63) / 1024;
 
 impl<const GROUPS: bool> Discipline for Cfs<GROUPS> {
-    fn init(f: &mut Fair<Self>) {
-        f.init_groups();
-    }
-
+    /// `cfs_rq.nr_running`: a group's entity is one, however many tasks it has.
     #[inline]
-    fn queue_and_task(
-        f: &mut Fair<Self>,
-        cpu: CpuId,
-        p: TaskId,
-    ) -> (&mut FairRq<CfsQueue>, &mut FairTask) {
-        f.queue_and_entity(f.queue_of(cpu, p), p)
-    }
-
-    #[inline]
-    fn nr_entities(f: &Fair<Self>, cpu: CpuId) -> u32 {
-        f.nr_running(QueueId::root(cpu))
-    }
-
-    fn update_blocked(f: &mut Fair<Self>, w: &World, cpu: CpuId) {
-        f.update_blocked_queues(w.now, cpu);
-    }
-
-    #[inline]
-    fn leaf_averages(f: &Fair<Self>, cpu: CpuId) -> impl Iterator<Item = &SchedAvg> {
-        let leaves = GROUPS.then(|| f.discipline.groups.leaves(cpu));
-        leaves.into_iter().flatten().map(|leaf| &leaf.rq.avg)
-    }
-
-    #[inline]
-    fn task_h_load(f: &mut Fair<Self>, w: &World, cpu: CpuId, p: TaskId) -> u64 {
+    fn nr_entities(f: &Fair<Self>, queue: QueueId) -> u32 {
         if !GROUPS {
-            return f.task_load(p);
+            return f.rqs[queue.cpu].h_nr_running;
         }
-        f.update_cfs_rq_h_load(w, f.queue_of(cpu, p));
-        f.group_task_h_load(cpu, p)
+        let curr = f.curr_of(queue);
+        let runs = curr.is_task() && f.entity(curr).on_rq;
+        f.queue(queue).queue.tree.len() as u32 + u32::from(runs)
+    }
+
+    /// A weight that stays as it is is set anew, too, which charges the current entity and rounds
+    /// its load again.
+    fn reweight_group(f: &mut Fair<Self>, w: &mut World, queue: QueueId, se: TaskId, weight: u32) {
+        // What has run so far was charged with the old weight.
+        if f.entity(se).on_rq && f.curr_of(queue) == se {
+            f.charge_curr(w, queue);
+        }
+        f.set_group_weight(queue, se, weight);
     }
 
     fn task_fork(f: &mut Fair<Self>, w: &mut World, cpu: CpuId, p: TaskId) {
         // The parent's, whatever the child's group is.
         let queue = f.queue_of(cpu, f.rqs[cpu].curr);
-        f.charge_curr(queue, w.now);
+        f.charge_curr(w, queue);
         let curr = f.curr_of(queue);
         if curr.is_task() {
             f.tasks[p].vruntime = f.entity(curr).vruntime;
@@ -94,15 +75,15 @@ impl<const GROUPS: bool> Discipline for Cfs<GROUPS> {
 
     #[inline]
     fn dequeue_entity(f: &mut Fair<Self>, w: &mut World, cpu: CpuId, p: TaskId, g: DequeueFlags) {
-        f.dequeue(w.now, cpu, p, g.sleep);
+        f.dequeue(w, cpu, p, g.sleep);
     }
 
     fn save_entity(f: &mut Fair<Self>, w: &mut World, cpu: CpuId, p: TaskId) {
-        f.save(w.now, cpu, p);
+        f.save(w, cpu, p);
     }
 
     fn restore_entity(f: &mut Fair<Self>, w: &mut World, cpu: CpuId, p: TaskId, _old_weight: u32) {
-        f.restore(w.now, cpu, p);
+        f.restore(w, cpu, p);
     }
 
     #[inline]
@@ -118,7 +99,7 @@ impl<const GROUPS: bool> Discipline for Cfs<GROUPS> {
 
     #[inline]
     fn pick_next_entity(f: &mut Fair<Self>, w: &mut World, cpu: CpuId) -> Option<TaskId> {
-        f.pick(w.now, cpu)
+        f.pick(w, cpu)
     }
 
     #[inline(always)]
@@ -128,15 +109,15 @@ impl<const GROUPS: bool> Discipline for Cfs<GROUPS> {
 
     #[inline(always)]
     fn put_prev_entity(f: &mut Fair<Self>, w: &mut World, cpu: CpuId, p: TaskId, next: TaskId) {
-        f.put_prev(w.now, cpu, p, next);
+        f.put_prev(w, cpu, p, next);
     }
 
     #[inline]
     fn tick(f: &mut Fair<Self>, w: &mut World, cpu: CpuId, curr: TaskId) {
-        let queue = f.queue_of(cpu, curr);
-        f.entity_tick(w, queue, curr);
-        if let Some(group) = f.group_entity(queue) {
-            f.entity_tick(w, QueueId::root(cpu), group);
+        let mut level = Some((f.queue_of(cpu, curr), curr));
+        while let Some((queue, se)) = level {
+            f.entity_tick(w, queue, se);
+            level = f.above(queue);
         }
     }
 
@@ -156,18 +137,26 @@ impl<const GROUPS: bool> Discipline for Cfs<GROUPS> {
     }
 
     fn queued(f: &Fair<Self>, cpu: CpuId) -> Vec<TaskId> {
-        f.queued_tasks(cpu)
-    }
-
-    fn check(f: &Fair<Self>, w: &World, cpu: CpuId) -> Result<u64, String> {
-        f.check_groups(w, cpu)
+        let waiting =
+            |f: &Fair<Self>, queue| f.queue(queue).queue.tree.iter().map(|(_, se)| *se).collect();
+        let mut tasks = Vec::new();
+        f.queued_tasks(QueueId::root(cpu), &waiting, &mut tasks);
+        tasks
     }
 }
 
 impl Fair<Cfs> {
     /// CFS of v6.4 with these features and tunables; `Policy::init` fits it to a machine.
     pub fn new(features: Features, tunables: Tunables) -> Self {
-        Self::with(Cfs::default(), features, tunables)
+        Self::with(Cfs::default(), features, tunables, &[])
+    }
+}
+
+impl Fair<Cfs<true>> {
+    /// CFS with task groups: a task whose [`sim_core::TaskAttr::group`] is n is in the nth of
+    /// `groups`, counted from 1. `Policy::init` fits it to a machine.
+    pub fn with_groups(features: Features, tunables: Tunables, groups: &[GroupSpec]) -> Self {
+        Self::with(Cfs::default(), features, tunables, groups)
     }
 }
 
@@ -182,7 +171,8 @@ impl<const GROUPS: bool> Fair<Cfs<GROUPS>> {
     }
 
     #[inline]
-    pub(crate) fn charge_curr(&mut self, queue: QueueId, now: Ns) {
+    pub(crate) fn charge_curr(&mut self, w: &mut World, queue: QueueId) {
+        let now = w.now;
         let curr = self.curr_of(queue);
         if !curr.is_task() {
             return;
@@ -223,16 +213,16 @@ impl<const GROUPS: bool> Fair<Cfs<GROUPS>> {
         let joins = !self.entity(se).on_rq;
         // ALT_PERIOD: of all tasks of the CPU, wherever they are queued.
         let all = if GROUPS && !self.features.alt_period {
-            self.nr_running(queue)
+            Cfs::nr_entities(self, queue)
         } else {
             self.rqs[queue.cpu].h_nr_running
         };
-        let period = self.sched_period(all + u32::from(joins));
+        let mut slice = self.sched_period(all + u32::from(joins));
         // A forked child is in its own group, which need not be its parent's.
-        let own = self.queue_of_entity(queue.cpu, se);
-        let mut slice = self.share_of(period, own, se);
-        if let Some(group) = self.group_entity(own) {
-            slice = self.share_of(slice, QueueId::root(queue.cpu), group);
+        let mut level = Some((self.queue_of_entity(queue.cpu, se), se));
+        while let Some((queue, se)) = level {
+            slice = self.share_of(slice, queue, se);
+            level = self.above(queue);
         }
         if !self.features.base_slice {
             return slice;
@@ -242,6 +232,13 @@ impl<const GROUPS: bool> Fair<Cfs<GROUPS>> {
         } else {
             self.tunables.min_granularity_ns
         })
+    }
+
+    /// `sched_idle_cfs_rq`: nothing but SCHED_IDLE tasks are on the queue. A group is none.
+    fn is_all_idle_policy(&self, queue: QueueId) -> bool {
+        let rq = self.queue(queue);
+        let all = rq.h_nr_running == rq.idle_h_nr_running && rq.h_nr_running > 0;
+        all && !self.has_group(queue)
     }
 
     /// The part of a time that `se` gets by its weight, among those that are on its queue.

@@ -5,15 +5,16 @@
 //! balancing) calls these functions; each discipline implements them on its own kind of [`Fair`].
 
 use crate::fair::state::pelt::SchedAvg;
-use crate::fair::state::{Fair, FairRq, FairTask, QueueKind};
+use crate::fair::state::{Fair, FairRq, FairTask, QueueId, QueueKind};
 use sim_core::{DequeueFlags, EnqueueFlags, Ns, TaskId, World};
 use topology::CpuId;
 
 /// See the module's documentation. `cpu` always is the CPU of the runqueue concerned, whose lock is
 /// held.
 pub trait Discipline: QueueKind {
-    /// The runqueues are empty, and no task exists yet.
-    fn init(_f: &mut Fair<Self>) {}
+    /// `reweight_entity`: the weight of a group's entity, which is on this queue or off it, is
+    /// looked at anew.
+    fn reweight_group(f: &mut Fair<Self>, w: &mut World, queue: QueueId, se: TaskId, weight: u32);
 
     /// The queue that `p` is on when it is on `cpu`, and `p` itself.
     #[inline]
@@ -22,32 +23,34 @@ pub trait Discipline: QueueKind {
         cpu: CpuId,
         p: TaskId,
     ) -> (&mut FairRq<Self::Queue>, &mut FairTask<Self::Entity>) {
-        (&mut f.rqs[cpu], &mut f.tasks[p])
+        f.queue_and_entity(f.queue_of(cpu, p), p)
     }
 
-    /// `cfs.nr_running` of `cpu`'s root queue: tasks, and groups that have some.
-    #[inline]
-    fn nr_entities(f: &Fair<Self>, cpu: CpuId) -> u32 {
-        f.rqs[cpu].h_nr_running
-    }
+    /// `cfs_rq.nr_running`: the entities on a queue, tasks and groups, the current one included.
+    fn nr_entities(f: &Fair<Self>, queue: QueueId) -> u32;
 
     /// Averages of `cpu`'s queues alone, up to now (`__update_blocked_fair`).
     #[inline]
     fn update_blocked(f: &mut Fair<Self>, w: &World, cpu: CpuId) {
-        f.update_rq_load_avg(w.now, cpu);
+        f.update_blocked_queues(w.now, cpu);
     }
 
     /// The averages of the queues that [`Discipline::update_blocked`] looks at beside the root's.
     #[inline]
-    fn leaf_averages(_f: &Fair<Self>, _cpu: CpuId) -> impl Iterator<Item = &SchedAvg> {
-        std::iter::empty()
+    fn leaf_averages(f: &Fair<Self>, cpu: CpuId) -> impl Iterator<Item = &SchedAvg> {
+        let leaves = Self::GROUPS.then(|| f.groups.leaves(cpu));
+        leaves.into_iter().flatten().map(|leaf| &leaf.rq.avg)
     }
 
     /// `task_h_load`, up to date: what `p`, or the idle task, adds to the load of `cpu`, where it
     /// is or slept.
     #[inline]
-    fn task_h_load(f: &mut Fair<Self>, _w: &World, _cpu: CpuId, p: TaskId) -> u64 {
-        f.task_load(p)
+    fn task_h_load(f: &mut Fair<Self>, w: &World, cpu: CpuId, p: TaskId) -> u64 {
+        if !Self::GROUPS {
+            return f.task_load(p);
+        }
+        f.update_cfs_rq_h_load(w, f.queue_of(cpu, p));
+        f.group_task_h_load(cpu, p)
     }
 
     /// `task_fork_fair`: a first place for the new task `p`, on the CPU of its parent.
@@ -120,15 +123,14 @@ pub trait Discipline: QueueKind {
     /// `p`, which waits, is to be picked out of order.
     fn is_buddy(f: &Fair<Self>, cpu: CpuId, p: TaskId) -> bool;
 
-    /// The waiting tasks in the order of the queue, for tests.
+    /// The waiting tasks, each group's in its place, for tests.
     fn queued(f: &Fair<Self>, cpu: CpuId) -> Vec<TaskId>;
 
     /// The weight of what is on `cpu`'s root queue, as the tasks say it, or what is wrong.
     ///
     /// # Errors
-    /// A violation of the discipline's own books, in words.
+    /// A violation of the books of task groups, in words.
     fn check(f: &Fair<Self>, w: &World, cpu: CpuId) -> Result<u64, String> {
-        let tasks = w.tasks.iter().zip(&f.tasks).filter(|(t, _)| t.on_rq && t.cpu == cpu);
-        Ok(tasks.map(|(_, se)| u64::from(se.weight)).sum())
+        f.check_groups(w, cpu)
     }
 }

@@ -21,7 +21,7 @@ use super::discipline::Discipline;
 use crate::fair::state::features::{Features, Tunables};
 use crate::fair::state::pelt::DETACHED;
 use crate::fair::state::weights::calc_delta_fair;
-use crate::fair::state::{Fair, Rules};
+use crate::fair::state::{Fair, QueueId, Rules};
 use sim_core::{DequeueFlags, EnqueueFlags, Ns, TaskId, TaskState, World};
 pub use state::Eevdf;
 use state::EevdfTask;
@@ -40,6 +40,7 @@ impl Fair<Eevdf> {
             Eevdf { rules, kernel: rules.kernel(), trees: Trees::default() },
             features,
             tunables,
+            &[],
         )
     }
 
@@ -309,6 +310,14 @@ fn rescale(x: i64, old_weight: u32, new_weight: u32) -> i64 {
 }
 
 impl Discipline for Eevdf {
+    fn nr_entities(f: &Fair<Self>, queue: QueueId) -> u32 {
+        f.rqs[queue.cpu].h_nr_running
+    }
+
+    fn reweight_group(f: &mut Fair<Self>, _w: &mut World, q: QueueId, se: TaskId, weight: u32) {
+        f.set_group_weight(q, se, weight);
+    }
+
     fn task_fork(f: &mut Fair<Self>, w: &mut World, cpu: CpuId, p: TaskId) {
         // The place that v6.6 gives the child here is forgotten at its enqueue.
         if f.discipline.kernel.charges_parent_at_fork {

@@ -5,6 +5,7 @@ use super::counters::FairCounters;
 use super::cpu_stats::{CpuStats, LlcStats};
 use super::domain::{LlcShared, SdState};
 use super::features::{Features, Tunables};
+use super::groups::{GroupSpec, Groups};
 use super::rq::FairRq;
 use super::rules::{KernelRules, Rules};
 use super::shared_queues::{SharedQueues, Swqueue};
@@ -50,6 +51,8 @@ pub struct Fair<S: QueueKind> {
     pub features: Features,
     /// Tunables.
     pub tunables: Tunables,
+    /// Task groups.
+    pub(crate) groups: Groups<S::Entity, S::Queue>,
     /// By `TaskId`.
     pub tasks: PerTask<FairTask<S::Entity>>,
     /// By `CpuId`.
@@ -79,11 +82,17 @@ pub struct Fair<S: QueueKind> {
 }
 
 impl<S: QueueKind> Fair<S> {
-    pub(crate) fn with(discipline: S, features: Features, tunables: Tunables) -> Self {
+    pub(crate) fn with(
+        discipline: S,
+        features: Features,
+        tunables: Tunables,
+        groups: &[GroupSpec],
+    ) -> Self {
         Self {
             discipline,
             features,
             tunables,
+            groups: Groups::new(groups),
             tasks: IdVec::new(),
             rqs: IdVec::new(),
             cpu_stats: IdVec::new(),

@@ -1,12 +1,12 @@
 //! Entities join a queue and leave it: `enqueue_task_fair`, `dequeue_task_fair`.
 //!
 //! A task that is in a group joins the group's queue on its CPU; if it is the first there, the
-//! group's entity joins the root's queue, else only its weight is looked at again. The last to
-//! leave takes it away.
+//! group's entity joins its parent's queue, and so on; else only its weight is looked at again. The
+//! last to leave takes it away.
 
-use super::state::{Cfs, QueueId};
-use crate::fair::state::Fair;
-use sim_core::{EnqueueFlags, Ns, TaskId, World};
+use super::state::Cfs;
+use crate::fair::state::{Fair, QueueId};
+use sim_core::{EnqueueFlags, TaskId, World};
 use topology::CpuId;
 
 /// Flags for a group's entity: its first task has woken up.
@@ -27,7 +27,7 @@ enum DequeueKind {
 impl<const GROUPS: bool> Fair<Cfs<GROUPS>> {
     /// Puts `p` on its queue of `cpu`, as `enqueue_task_fair` does, but for the hooks of the
     /// wake-up path.
-    pub(super) fn enqueue(&mut self, w: &World, cpu: CpuId, p: TaskId, f: EnqueueFlags) {
+    pub(super) fn enqueue(&mut self, w: &mut World, cpu: CpuId, p: TaskId, f: EnqueueFlags) {
         let queue = self.queue_of(cpu, p);
         if f.initial {
             // By the averages as wake_up_new_task finds them, before the enqueue updates them.
@@ -35,30 +35,30 @@ impl<const GROUPS: bool> Fair<Cfs<GROUPS>> {
             se.avg.post_init(&rq.avg, u64::from(se.weight));
         }
         self.util_est_enqueue(cpu, p);
-        self.enqueue_entity(w.now, queue, p, f);
-        self.count_in(w.now, queue, p);
+        self.enqueue_entity(w, queue, p, f);
+        self.count_in(w, queue, p);
         self.publish(cpu);
         // The mechanism has counted `p` already.
         self.note_nr_running(w, cpu);
     }
 
     /// `enqueue_entity`
-    fn enqueue_entity(&mut self, now: Ns, queue: QueueId, se: TaskId, f: EnqueueFlags) {
+    fn enqueue_entity(&mut self, w: &mut World, queue: QueueId, se: TaskId, f: EnqueueFlags) {
         // Off the queue a vruntime is relative to min_vruntime, but for a sleeper that stayed.
         let renorm = !f.wakeup || f.migrated;
         let is_curr = self.curr_of(queue) == se;
         if renorm && is_curr {
             self.add_min_vruntime(queue, se);
         }
-        self.charge_curr(queue, now);
+        self.charge_curr(w, queue);
         if renorm && !is_curr {
             self.add_min_vruntime(queue, se);
         }
-        self.join_averages(now, queue, se);
-        self.update_group(now, se);
+        self.join_averages(w.now, queue, se);
+        self.update_group(w, se);
         self.add_weight(queue, se);
         if f.wakeup {
-            self.place_entity(now, queue, se, false);
+            self.place_entity(w.now, queue, se, false);
         }
         let entity = self.entity_mut(se);
         if f.migrated {
@@ -72,53 +72,53 @@ impl<const GROUPS: bool> Fair<Cfs<GROUPS>> {
     }
 
     /// Takes `p` off its queue of `cpu`. Without `sleep` it leaves for another CPU.
-    pub(super) fn dequeue(&mut self, now: Ns, cpu: CpuId, p: TaskId, sleep: bool) {
-        self.leave(now, cpu, p, if sleep { DequeueKind::Sleep } else { DequeueKind::Move });
+    pub(super) fn dequeue(&mut self, w: &mut World, cpu: CpuId, p: TaskId, sleep: bool) {
+        self.leave(w, cpu, p, if sleep { DequeueKind::Sleep } else { DequeueKind::Move });
         if sleep && self.features.util_est {
             self.tasks[p].util_est_update(self.features.util_est_fastup);
         }
     }
 
     /// DEQUEUE_SAVE: takes `p` off its queue of `cpu` for a moment.
-    pub(super) fn save(&mut self, now: Ns, cpu: CpuId, p: TaskId) {
-        self.leave(now, cpu, p, DequeueKind::Save);
+    pub(super) fn save(&mut self, w: &mut World, cpu: CpuId, p: TaskId) {
+        self.leave(w, cpu, p, DequeueKind::Save);
     }
 
     #[inline(always)]
-    fn leave(&mut self, now: Ns, cpu: CpuId, p: TaskId, kind: DequeueKind) {
+    fn leave(&mut self, w: &mut World, cpu: CpuId, p: TaskId, kind: DequeueKind) {
         let queue = self.queue_of(cpu, p);
         self.util_est_dequeue(cpu, p);
-        self.dequeue_entity(now, queue, p, kind);
-        self.count_out(now, queue, p, kind);
+        self.dequeue_entity(w, queue, p, kind);
+        self.count_out(w, queue, p, kind);
         self.publish(cpu);
     }
 
     /// `dequeue_entity`
     #[inline(always)]
-    fn dequeue_entity(&mut self, now: Ns, queue: QueueId, se: TaskId, kind: DequeueKind) {
-        self.charge_curr(queue, now);
-        self.leave_averages(now, queue, se, kind != DequeueKind::Move);
+    fn dequeue_entity(&mut self, w: &mut World, queue: QueueId, se: TaskId, kind: DequeueKind) {
+        self.charge_curr(w, queue);
+        self.leave_averages(w.now, queue, se, kind != DequeueKind::Move);
         self.take_off(queue, se);
         if kind == DequeueKind::Move {
             self.sub_min_vruntime(queue, se);
         }
-        self.update_group(now, se);
+        self.update_group(w, se);
         if kind != DequeueKind::Save {
             self.update_min_vruntime(queue);
         }
     }
 
     /// ENQUEUE_RESTORE: the reverse.
-    pub(super) fn restore(&mut self, now: Ns, cpu: CpuId, p: TaskId) {
+    pub(super) fn restore(&mut self, w: &mut World, cpu: CpuId, p: TaskId) {
         let queue = self.queue_of(cpu, p);
         self.util_est_enqueue(cpu, p);
-        self.update_averages(now, queue, p);
+        self.update_averages(w.now, queue, p);
         self.add_weight(queue, p);
         self.tasks[p].on_rq = true;
         if self.curr_of(queue) != p {
             self.tree_insert(queue, p);
         }
-        self.count_in(now, queue, p);
+        self.count_in(w, queue, p);
         self.publish(cpu);
     }
 
@@ -140,65 +140,89 @@ impl<const GROUPS: bool> Fair<Cfs<GROUPS>> {
         rq.load_weight += u64::from(se.weight);
     }
 
-    /// `p` counts on its queue, and what that does to the root's.
-    fn count_in(&mut self, now: Ns, queue: QueueId, p: TaskId) {
+    /// `p` counts on its queue, and what that does to those above.
+    fn count_in(&mut self, w: &mut World, queue: QueueId, p: TaskId) {
         let idle = u32::from(self.tasks[p].is_idle_policy());
         self.list_add_head(queue.cpu, p);
-        if let Some(group) = self.group_entity(queue) {
-            let rq = self.queue_mut(queue);
-            rq.h_nr_running += 1;
-            rq.idle_h_nr_running += idle;
-            self.group_joins(now, queue, group);
+        self.count(queue, 1, idle);
+        let mut level = self.above(queue);
+        let mut below = queue;
+        while let Some((queue, group)) = level {
+            self.group_joins(w, queue, group, below);
+            self.count(queue, 1, idle);
+            (below, level) = (queue, self.above(queue));
         }
-        let rq = &mut self.rqs[queue.cpu];
-        rq.h_nr_running += 1;
+    }
+
+    fn count_out(&mut self, w: &mut World, queue: QueueId, p: TaskId, kind: DequeueKind) {
+        let idle = u32::from(self.tasks[p].is_idle_policy());
+        self.list_del(queue.cpu, p);
+        self.discount(queue, 1, idle);
+        let mut level = self.above(queue);
+        let mut below = queue;
+        let mut kind = Some(kind);
+        while let Some((queue, group)) = level {
+            kind = self.group_leaves(w, queue, group, below, kind);
+            self.discount(queue, 1, idle);
+            (below, level) = (queue, self.above(queue));
+        }
+    }
+
+    /// A task has joined this queue, or one below it.
+    #[inline]
+    fn count(&mut self, queue: QueueId, n: u32, idle: u32) {
+        let rq = self.queue_mut(queue);
+        rq.h_nr_running += n;
         rq.idle_h_nr_running += idle;
     }
 
-    fn count_out(&mut self, now: Ns, queue: QueueId, p: TaskId, kind: DequeueKind) {
-        let idle = u32::from(self.tasks[p].is_idle_policy());
-        self.list_del(queue.cpu, p);
-        if let Some(group) = self.group_entity(queue) {
-            let rq = self.queue_mut(queue);
-            rq.h_nr_running -= 1;
-            rq.idle_h_nr_running -= idle;
-            self.group_leaves(now, queue, group, kind);
-        }
-        let rq = &mut self.rqs[queue.cpu];
-        rq.h_nr_running -= 1;
+    #[inline]
+    fn discount(&mut self, queue: QueueId, n: u32, idle: u32) {
+        let rq = self.queue_mut(queue);
+        rq.h_nr_running -= n;
         rq.idle_h_nr_running -= idle;
     }
 
-    /// A task has joined the queue of a group.
-    fn group_joins(&mut self, now: Ns, queue: QueueId, group: TaskId) {
-        let root = QueueId::root(queue.cpu);
-        self.on_cpu_mut(queue).on_leaf_list = true;
+    /// A task has joined the queue below.
+    fn group_joins(&mut self, w: &mut World, queue: QueueId, group: TaskId, below: QueueId) {
+        self.on_cpu_mut(below).on_leaf_list = true;
         if self.entity(group).on_rq {
-            self.refresh_group(now, root, group);
+            self.refresh_group(w, queue, group);
         } else {
-            self.enqueue_entity(now, root, group, WAKEUP);
+            self.enqueue_entity(w, queue, group, WAKEUP);
         }
     }
 
-    /// A task has left the queue of a group. If it sleeps, the group is to be picked again: it has
-    /// not used up its slice.
-    fn group_leaves(&mut self, now: Ns, queue: QueueId, group: TaskId, kind: DequeueKind) {
-        let root = QueueId::root(queue.cpu);
-        if self.queue(queue).load_weight == 0 {
-            let kind =
-                if kind == DequeueKind::Save { DequeueKind::Save } else { DequeueKind::Sleep };
-            return self.dequeue_entity(now, root, group, kind);
+    /// A task has left the queue below. `kind` says how the entity above it leaves if that is empty
+    /// now; it is none once a queue was not. If the task sleeps, what is left there is to be picked
+    /// again: it has not used up its slice. The result is `kind` for the next level.
+    fn group_leaves(
+        &mut self,
+        w: &mut World,
+        queue: QueueId,
+        group: TaskId,
+        below: QueueId,
+        kind: Option<DequeueKind>,
+    ) -> Option<DequeueKind> {
+        if let Some(kind) = kind
+            && self.queue(below).load_weight == 0
+        {
+            let save = kind == DequeueKind::Save;
+            let up = if save { DequeueKind::Save } else { DequeueKind::Sleep };
+            self.dequeue_entity(w, queue, group, up);
+            return Some(kind);
         }
-        if kind == DequeueKind::Sleep {
-            self.rqs[queue.cpu].next = group;
+        if kind == Some(DequeueKind::Sleep) {
+            self.set_next_buddy(queue, group);
         }
-        self.refresh_group(now, root, group);
+        self.refresh_group(w, queue, group);
+        None
     }
 
     /// Averages and weight of a group's entity that stays on its queue.
-    fn refresh_group(&mut self, now: Ns, root: QueueId, group: TaskId) {
-        self.update_averages(now, root, group);
-        self.update_group(now, group);
+    fn refresh_group(&mut self, w: &mut World, queue: QueueId, group: TaskId) {
+        self.update_averages(w.now, queue, group);
+        self.update_group(w, group);
     }
 
     #[inline]

@@ -4,9 +4,10 @@
 //! preempted (`last`: its cache is warm) or that was just woken (`next`). A tick preempts
 //! a task that has used up its slice, a wake-up one that is ahead by more than a granularity.
 
-use super::state::{Cfs, QueueId};
-use crate::fair::state::Fair;
+use super::state::Cfs;
+use crate::fair::queue::discipline::Discipline;
 use crate::fair::state::weights::calc_delta_fair;
+use crate::fair::state::{Fair, QueueId};
 use sim_core::{GroupId, NEVER, Ns, SchedPolicy, TaskId, World};
 use topology::CpuId;
 
@@ -14,10 +15,10 @@ impl<const GROUPS: bool> Fair<Cfs<GROUPS>> {
     /// `entity_tick` of the current entity of a queue.
     #[inline]
     pub(super) fn entity_tick(&mut self, w: &mut World, queue: QueueId, curr: TaskId) {
-        self.charge_curr(queue, w.now);
+        self.charge_curr(w, queue);
         self.update_averages(w.now, queue, curr);
-        self.update_group(w.now, curr);
-        if self.nr_running(queue) > 1 {
+        self.update_group(w, curr);
+        if Cfs::nr_entities(self, queue) > 1 {
             self.check_preempt_tick(w, queue, curr);
         }
     }
@@ -99,7 +100,7 @@ impl<const GROUPS: bool> Fair<Cfs<GROUPS>> {
     ) {
         let curr = w.cpus[cpu].curr;
         let (of_curr, of_p) = (self.queue_of(cpu, curr), self.queue_of(cpu, p));
-        let many = self.nr_running(of_curr) >= self.tunables.nr_latency;
+        let many = Cfs::nr_entities(self, of_curr) >= self.tunables.nr_latency;
         let next_marked = self.features.next_buddy && many && !fork;
         if next_marked && !self.tasks[p].is_idle_policy() {
             self.set_next_buddy(of_p, p);
@@ -118,14 +119,8 @@ impl<const GROUPS: bool> Fair<Cfs<GROUPS>> {
             return;
         }
         // `find_matching_se`: what of `curr` competes with what of `p`.
-        let mut queue = of_curr;
-        let mut rival = curr;
-        let mut woken = p;
-        if of_curr != of_p {
-            queue = QueueId::root(cpu);
-            (rival, woken) = (self.at_root(cpu, curr), self.at_root(cpu, p));
-        }
-        self.charge_curr(queue, w.now);
+        let (queue, rival, woken) = self.matching(cpu, curr, p);
+        self.charge_curr(w, queue);
         if !self.is_ahead(rival, woken) {
             return;
         }
@@ -142,36 +137,39 @@ impl<const GROUPS: bool> Fair<Cfs<GROUPS>> {
         if !self.features.last_buddy || !may || !self.tasks[curr].on_rq {
             return;
         }
-        self.queue_mut(queue).queue.last = curr;
-        if let Some(group) = self.group_entity(queue) {
-            self.rqs[queue.cpu].queue.last = group;
+        let mut level = Some((queue, curr));
+        while let Some((queue, se)) = level {
+            self.queue_mut(queue).queue.last = se;
+            level = self.above(queue);
         }
     }
 
     /// `set_next_buddy`, but for the test of `se_is_idle`.
-    fn set_next_buddy(&mut self, queue: QueueId, se: TaskId) {
-        self.queue_mut(queue).next = se;
-        if let Some(group) = self.group_entity(queue) {
-            self.rqs[queue.cpu].next = group;
+    pub(super) fn set_next_buddy(&mut self, queue: QueueId, se: TaskId) {
+        let mut level = Some((queue, se));
+        while let Some((queue, se)) = level {
+            self.queue_mut(queue).next = se;
+            level = self.above(queue);
         }
     }
 
     /// The task to run on `cpu`, if there is any, the current one among them.
-    pub(super) fn pick(&mut self, now: Ns, cpu: CpuId) -> Option<TaskId> {
-        let se = self.pick_next_entity(now, QueueId::root(cpu))?;
-        match self.group_queue(cpu, se) {
-            Some(queue) => self.pick_next_entity(now, queue),
-            None => Some(se),
+    #[inline]
+    pub(super) fn pick(&mut self, w: &mut World, cpu: CpuId) -> Option<TaskId> {
+        let mut se = self.pick_next_entity(w, QueueId::root(cpu))?;
+        while let Some(queue) = self.group_queue(se) {
+            se = self.pick_next_entity(w, queue)?;
         }
+        Some(se)
     }
 
     /// `pick_next_entity`, with the current entity as a candidate if it is still runnable.
     #[inline]
-    fn pick_next_entity(&mut self, now: Ns, queue: QueueId) -> Option<TaskId> {
+    fn pick_next_entity(&mut self, w: &mut World, queue: QueueId) -> Option<TaskId> {
         let curr = self.curr_of(queue);
         let curr = (curr.is_task() && self.entity(curr).on_rq).then_some(curr);
         if curr.is_some() {
-            self.charge_curr(queue, now);
+            self.charge_curr(w, queue);
         }
         let rq = self.queue(queue);
         let left = match (curr, rq.leftmost()) {
@@ -216,13 +214,12 @@ impl<const GROUPS: bool> Fair<Cfs<GROUPS>> {
     /// `set_next_task_fair`, after `prev`: what both are part of goes on.
     #[inline(always)]
     pub(super) fn set_next(&mut self, now: Ns, cpu: CpuId, p: TaskId, prev: TaskId) {
-        let queue = self.queue_of(cpu, p);
-        self.set_next_entity(now, queue, p);
-        if let Some(group) = self.group_entity(queue) {
-            self.queue_mut(queue).curr = p;
-            if self.queue_of(cpu, prev) != queue {
-                self.set_next_entity(now, QueueId::root(cpu), group);
-            }
+        let mut level = Some((self.queue_of(cpu, p), p));
+        while let Some((queue, se)) = level {
+            self.set_next_entity(now, queue, se);
+            self.set_curr_of(queue, se);
+            let goes_on = GROUPS && self.entity_on(queue, prev).is_some();
+            level = if goes_on { None } else { self.above(queue) };
         }
         self.rqs[cpu].curr = p;
         self.list_rotate_to_head(cpu, p);
@@ -244,40 +241,64 @@ impl<const GROUPS: bool> Fair<Cfs<GROUPS>> {
 
     /// `put_prev_task_fair`, before `next`: what both are part of goes on.
     #[inline(always)]
-    pub(super) fn put_prev(&mut self, now: Ns, cpu: CpuId, p: TaskId, next: TaskId) {
-        let queue = self.queue_of(cpu, p);
-        self.put_prev_entity(now, queue, p);
-        if let Some(group) = self.group_entity(queue) {
-            self.queue_mut(queue).curr = TaskId::NONE;
-            if self.queue_of(cpu, next) != queue {
-                self.put_prev_entity(now, QueueId::root(cpu), group);
-            }
+    pub(super) fn put_prev(&mut self, w: &mut World, cpu: CpuId, p: TaskId, next: TaskId) {
+        let mut level = Some((self.queue_of(cpu, p), p));
+        while let Some((queue, se)) = level {
+            self.put_prev_entity(w, queue, se);
+            self.set_curr_of(queue, TaskId::NONE);
+            let goes_on = GROUPS && self.entity_on(queue, next).is_some();
+            level = if goes_on { None } else { self.above(queue) };
         }
         self.rqs[cpu].curr = TaskId::NONE;
     }
 
     /// `put_prev_entity`
     #[inline(always)]
-    fn put_prev_entity(&mut self, now: Ns, queue: QueueId, se: TaskId) {
+    fn put_prev_entity(&mut self, w: &mut World, queue: QueueId, se: TaskId) {
         if self.entity(se).on_rq {
-            self.charge_curr(queue, now);
+            self.charge_curr(w, queue);
             self.tree_insert(queue, se);
-            self.update_averages_no_tg(now, queue, se);
+            self.update_averages_no_tg(w.now, queue, se);
         }
     }
 
     /// `yield_task_fair`: let another task run first, once.
-    pub(super) fn yield_curr(&mut self, w: &World, cpu: CpuId) {
+    pub(super) fn yield_curr(&mut self, w: &mut World, cpu: CpuId) {
         let curr = self.rqs[cpu].curr;
         if w.cpus[cpu].nr_running == 1 || !curr.is_task() {
             return;
         }
         let queue = self.queue_of(cpu, curr);
         self.clear_buddies(queue, curr);
-        self.charge_curr(queue, w.now);
-        self.queue_mut(queue).queue.skip = curr;
-        if let Some(group) = self.group_entity(queue) {
-            self.rqs[cpu].queue.skip = group;
+        self.charge_curr(w, queue);
+        let mut level = Some((queue, curr));
+        while let Some((queue, se)) = level {
+            self.queue_mut(queue).queue.skip = se;
+            level = self.above(queue);
         }
+    }
+
+    /// `clear_buddies`: nor are its groups' entities, where they were for the sake of `se`.
+    #[inline]
+    pub(super) fn clear_buddies(&mut self, queue: QueueId, se: TaskId) {
+        let mut cleared = self.queue_mut(queue).clear_buddies(se);
+        let mut level = self.above(queue);
+        while let Some((queue, se)) = level
+            && cleared.contains(&true)
+        {
+            for (buddy, was) in self.queue_mut(queue).buddies().into_iter().zip(&mut cleared) {
+                *was &= *buddy == se;
+                if *was {
+                    *buddy = TaskId::NONE;
+                }
+            }
+            level = self.above(queue);
+        }
+    }
+
+    #[inline]
+    pub(super) fn tree_insert(&mut self, queue: QueueId, se: TaskId) {
+        let (rq, entity) = self.queue_and_entity(queue, se);
+        rq.tree_insert(entity.vruntime, se);
     }
 }

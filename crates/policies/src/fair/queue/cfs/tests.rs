@@ -1,8 +1,7 @@
 //! Slices, placement, preemption and picking.
 
-use super::state::QueueId;
-use crate::fair::Rules;
 use crate::fair::testing::{RYZEN, Rig};
+use crate::fair::{QueueId, Rules};
 use crate::moves;
 use sim_core::{EnqueueFlags, MigrationCause, Policy, SchedPolicy, TaskId};
 use topology::CpuId;
@@ -88,7 +87,7 @@ fn a_long_slice_is_cut_at_the_latency_since_v6_3() {
 fn cpu_time_follows_weight() {
     let (mut rig, tasks) = hogs(1000, &[0, 5]);
     rig.run(10_000 * MS);
-    rig.f.charge_curr(QueueId::root(CPU0), rig.w.now);
+    rig.f.charge_curr(&mut rig.w, QueueId::root(CPU0));
     let ran = |p: TaskId| rig.f.tasks[p].sum_exec_runtime;
     let total = ran(tasks[0]) + ran(tasks[1]);
     assert_eq!(total, 10_000 * MS);
@@ -135,7 +134,7 @@ fn a_long_sleeper_preempts_and_a_short_one_keeps_its_place() {
     let other = rig.w.cpus[CpuId(0)].curr;
     assert!(tasks.contains(&other) && other != sleeper);
     rig.w.now = 100 * MS;
-    rig.f.charge_curr(QueueId::root(CPU0), rig.w.now);
+    rig.f.charge_curr(&mut rig.w, QueueId::root(CPU0));
     let min = rig.f.rqs[CpuId(0)].min_vruntime;
     rig.wake(sleeper);
     assert_eq!(rig.vruntime(sleeper), min - 12 * MS);

@@ -1,9 +1,10 @@
 //! Shares, slices, preemption and averages of task groups, by hand calculation.
 
-use super::super::state::{Cfs, Group, GroupOnCpu, GroupSpec, QueueId};
-use crate::fair::Discipline;
+use crate::fair::queue::cfs::CfsQueue;
+use crate::fair::state::groups::{Group, GroupOnCpu};
 use crate::fair::state::pelt::{LOAD_AVG_MAX, SchedAvg};
 use crate::fair::testing::{RYZEN, Rig};
+use crate::fair::{Cfs, Discipline, GroupSpec, QueueId};
 use crate::moves;
 use sim_core::{EnqueueFlags, GroupId, Policy, SchedAttr, TaskAttr, TaskId};
 use topology::{CpuId, SdFlags};
@@ -33,14 +34,15 @@ fn ran(rig: &Groups, p: TaskId) -> u64 {
 
 #[test]
 fn cpu_weight_100_is_nice_0() {
-    let weights = [1, 50, 100, 200, 10_000].map(|w| GroupSpec { cpu_weight: w }.weight());
+    let weights = [1, 50, 100, 200, 10_000]
+        .map(|w| GroupSpec { cpu_weight: w, ..GroupSpec::default() }.weight());
     assert_eq!(weights, [10, 512, 1024, 2048, 102_400]);
 }
 
 /// `calc_group_shares` with the queue's weight and load, what it has told, and the group's load.
 fn shares(weight: u64, load: u64, told: u64, group_load: u64) -> u64 {
-    let group = Group { shares: 1024 << 10, load_avg: group_load };
-    let mut on_cpu = GroupOnCpu::new(&group);
+    let group = Group { load_avg: group_load, ..Group::new(&GroupSpec::default()) };
+    let mut on_cpu = GroupOnCpu::<(), CfsQueue>::new(&group);
     (on_cpu.rq.load_weight, on_cpu.rq.avg.load_avg) = (weight, load);
     on_cpu.tg_load_avg_contrib = told;
     on_cpu.calc_group_shares(&group)
@@ -67,7 +69,7 @@ fn a_group_on_one_cpu_weighs_as_one_task_however_many_it_has() {
     assert_eq!(weight(&rig, FIRST), 1024);
     assert_eq!((rig.f.rqs[CpuId(0)].load_weight, rig.f.rqs[CpuId(0)].h_nr_running), (2048, 4));
     assert_eq!(rig.f.queue(FIRST).load_weight, 3 * 1024);
-    assert_eq!(rig.f.nr_running(ROOT), 2);
+    assert_eq!(Cfs::nr_entities(&rig.f, ROOT), 2);
 }
 
 #[test]
@@ -176,7 +178,7 @@ fn a_wake_up_competes_as_its_group() {
         assert_eq!(rig.w.cpus[CpuId(0)].curr, hog);
         // As heavy as if the group had the rest of its load elsewhere.
         let load = u64::from(1024 * (1024 - weight) / weight);
-        rig.f.discipline.groups.groups[0].load_avg += load;
+        rig.f.groups.groups[0].load_avg += load;
         rig.f.update_averages(rig.w.now, FIRST, sleeper);
         rig.w.cpus[CpuId(0)].need_resched = false;
         let min = rig.f.rqs[CpuId(0)].min_vruntime;
@@ -209,12 +211,12 @@ fn a_wake_up_in_the_group_that_runs_charges_its_entity() {
 #[test]
 fn the_load_of_an_entity_is_rounded_anew_though_its_weight_stays() {
     let (mut rig, tasks) = hogs(&[100], &[1]);
-    let group = rig.f.at_root(CPU0, tasks[0]);
+    let group = rig.f.entity_on(ROOT, tasks[0]).unwrap();
     // Half a period past the last one that has been averaged: a divider of 46718 + 512.
     let half = SchedAvg { load_sum: 30_000, load_avg: 640, period_contrib: 512, ..full(0, 0) };
     rig.f.on_cpu_mut(FIRST).se.avg = half;
     rig.f.rqs[CpuId(0)].avg = SchedAvg { load_sum: 60_000_000, load_avg: 1664, ..half };
-    rig.f.update_group(0, group);
+    rig.f.update_group(&mut rig.w, group);
     assert_eq!(weight(&rig, FIRST), 1024);
     // 1024 * 30000 / 47230, and the root's queue has the ten that it is more.
     assert_eq!(rig.f.on_cpu(FIRST).se.avg.load_avg, 650);
@@ -233,7 +235,7 @@ fn a_renice_of_a_groups_only_task_leaves_its_group_where_it_is() {
         rig.run(rig.w.now + MS);
     }
     rig.w.now += 5 * MS;
-    let group = rig.f.at_root(CPU0, other);
+    let group = rig.f.entity_on(ROOT, other).unwrap();
     // It waits, and holds the root's min_vruntime back.
     let waits = rig.f.entity(group).vruntime;
     assert_eq!(rig.f.rqs[CpuId(0)].leftmost(), Some(group));
@@ -245,7 +247,7 @@ fn a_renice_of_a_groups_only_task_leaves_its_group_where_it_is() {
 #[test]
 fn a_group_that_still_has_tasks_is_picked_again_when_one_sleeps() {
     let (mut rig, tasks) = hogs(&[100], &[1, 1, 0]);
-    let group = rig.f.at_root(CPU0, tasks[0]);
+    let group = rig.f.entity_on(ROOT, tasks[0]).unwrap();
     while rig.w.cpus[CpuId(0)].curr == tasks[2] {
         rig.run(rig.w.now + MS);
     }
@@ -295,7 +297,7 @@ fn what_was_taken_away_in_sleep_leaves_the_entity_too() {
     let on_cpu = rig.f.on_cpu(FIRST);
     assert!(on_cpu.rq.avg.util_avg < 5 && on_cpu.se.avg.util_avg < 5, "{:?}", on_cpu.se.avg);
     assert!(rig.f.rqs[CpuId(0)].avg.util_avg < 5, "{:?}", rig.f.rqs[CpuId(0)].avg);
-    assert!(rig.f.discipline.groups.groups[0].load_avg < 40);
+    assert!(rig.f.groups.groups[0].load_avg < 40);
 }
 
 #[test]
@@ -312,7 +314,7 @@ fn a_group_is_looked_at_until_its_averages_are_gone() {
     rig.w.now += 10_000 * MS;
     rig.f.update_blocked_averages(&mut rig.w, CPU0);
     assert_eq!(n(&rig), 0);
-    assert_eq!(rig.f.discipline.groups.groups[0].load_avg, 0);
+    assert_eq!(rig.f.groups.groups[0].load_avg, 0);
 }
 
 /// `cfs_rq_has_blocked` of every queue on the leaf list.

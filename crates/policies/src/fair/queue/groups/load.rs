@@ -1,4 +1,4 @@
-//! Averages with groups: an entity has those of its group's queue, and the root's queue those of
+//! Averages with groups: an entity has those of its group's queue, and its parent's queue those of
 //! its entities (`propagate_entity_load_avg`).
 //!
 //! Utilization and the number of the runnable go up the hierarchy as they are, loads by weight. As
@@ -7,16 +7,17 @@
 //! upwards. What a group has on all CPUs is kept in one sum, which its queues update when they have
 //! changed by a 64th (`update_tg_load_avg`).
 
-use super::super::state::{Cfs, QueueId, is_group};
+use crate::fair::queue::discipline::Discipline;
 use crate::fair::state::Fair;
+use crate::fair::state::groups::{QueueId, is_group};
 use crate::fair::state::pelt::{Activity, DETACHED, PELT_MIN_DIVIDER, SchedAvg};
 use sim_core::{GroupId, Ns, TaskId, World};
 use topology::CpuId;
 
-impl<const GROUPS: bool> Fair<Cfs<GROUPS>> {
+impl<S: Discipline> Fair<S> {
     /// `update_load_avg`: the averages of `se` (unless detached) and of its queue, up to `now`.
     #[inline]
-    pub(in super::super) fn update_averages(&mut self, now: Ns, queue: QueueId, se: TaskId) {
+    pub(in crate::fair::queue) fn update_averages(&mut self, now: Ns, queue: QueueId, se: TaskId) {
         if self.update_averages_no_tg(now, queue, se) {
             self.update_tg_load_avg(queue);
         }
@@ -24,19 +25,19 @@ impl<const GROUPS: bool> Fair<Cfs<GROUPS>> {
 
     /// The same without UPDATE_TG; true if the queue's averages have changed.
     #[inline]
-    pub(in super::super) fn update_averages_no_tg(
+    pub(in crate::fair::queue) fn update_averages_no_tg(
         &mut self,
         now: Ns,
         queue: QueueId,
         se: TaskId,
     ) -> bool {
-        if !GROUPS {
+        if !S::GROUPS {
             self.update_load_avg(now, queue.cpu, se);
             return false;
         }
         let running = self.curr_of(queue) == se;
         let clock = self.clock_pelt(now, queue.cpu);
-        let below = self.group_queue(queue.cpu, se);
+        let below = self.group_queue(se);
         let n_tasks = below.map(|queue| self.on_cpu(queue).runnable_weight);
         let entity = self.entity_mut(se);
         if entity.avg.last_update_time != DETACHED {
@@ -44,6 +45,10 @@ impl<const GROUPS: bool> Fair<Cfs<GROUPS>> {
             // A group's entity is as runnable as it has tasks.
             if let Some(n) = n_tasks {
                 activity.runnable = n.into();
+            }
+            // What sleeps on its queue has load, but is not runnable.
+            if S::DELAYS && S::is_delayed(&entity.ext) {
+                activity.runnable = 0;
             }
             if entity.avg.update(clock, activity, u64::from(entity.weight)) {
                 entity.util_avg_unchanged = false;
@@ -56,7 +61,7 @@ impl<const GROUPS: bool> Fair<Cfs<GROUPS>> {
     /// The averages of `se`, which joins the queue, and of the queue; those that it brings along
     /// join, too.
     #[inline]
-    pub(in super::super) fn join_averages(&mut self, now: Ns, queue: QueueId, se: TaskId) {
+    pub(in crate::fair::queue) fn join_averages(&mut self, now: Ns, queue: QueueId, se: TaskId) {
         let changed = self.update_averages_no_tg(now, queue, se);
         let (rq, entity) = self.queue_and_entity(queue, se);
         if entity.avg.last_update_time == DETACHED {
@@ -73,7 +78,7 @@ impl<const GROUPS: bool> Fair<Cfs<GROUPS>> {
     /// The averages of `se`, which leaves the queue, and of the queue; unless it sleeps, it takes
     /// its own along.
     #[inline]
-    pub(in super::super) fn leave_averages(
+    pub(in crate::fair::queue) fn leave_averages(
         &mut self,
         now: Ns,
         queue: QueueId,
@@ -94,11 +99,11 @@ impl<const GROUPS: bool> Fair<Cfs<GROUPS>> {
 
     /// `update_cfs_rq_load_avg`; true if the averages have changed.
     fn update_queue(&mut self, now: Ns, queue: QueueId) -> bool {
-        let running = self.queue(queue).curr.is_task();
+        let running = self.curr_of(queue).is_task();
         let clock = self.clock_pelt(now, queue.cpu);
         let rq = self.queue_mut(queue);
-        let activity =
-            Activity { load: rq.load_weight, runnable: u64::from(rq.h_nr_running), running };
+        let runnable = u64::from(rq.h_nr_runnable());
+        let activity = Activity { load: rq.load_weight, runnable, running };
         let removed = std::mem::take(&mut rq.removed);
         let some_left = removed.n_tasks > 0;
         // What is runnable stands for what the tasks weigh.
@@ -119,7 +124,7 @@ impl<const GROUPS: bool> Fair<Cfs<GROUPS>> {
     /// Averages with this `load_sum` have joined the queue, or left it: its entity is to follow.
     #[inline]
     fn add_tg_cfs_propagate(&mut self, queue: QueueId, load_sum: i64) {
-        if GROUPS && queue.group != GroupId::ROOT {
+        if S::GROUPS && queue.group != GroupId::ROOT {
             let on_cpu = self.on_cpu_mut(queue);
             on_cpu.propagate = true;
             on_cpu.prop_runnable_sum += load_sum;
@@ -129,7 +134,7 @@ impl<const GROUPS: bool> Fair<Cfs<GROUPS>> {
     /// `update_tg_load_avg`: tells the group what it has on this CPU, if that is news.
     #[inline]
     fn update_tg_load_avg(&mut self, queue: QueueId) {
-        if !GROUPS || queue.group == GroupId::ROOT {
+        if !S::GROUPS || queue.group == GroupId::ROOT {
             return;
         }
         let on_cpu = self.on_cpu_mut(queue);
@@ -137,14 +142,14 @@ impl<const GROUPS: bool> Fair<Cfs<GROUPS>> {
         // Small changes are not told: in the kernel all CPUs write this one variable.
         if new.abs_diff(old) > old / 64 {
             on_cpu.tg_load_avg_contrib = new;
-            let group = &mut self.discipline.groups.groups[usize::from(queue.group.0) - 1];
+            let group = &mut self.groups.groups[usize::from(queue.group.0) - 1];
             group.load_avg = group.load_avg + new - old;
         }
     }
 
-    /// `propagate_entity_load_avg`: the entity `se`, on the root's queue, follows the queue below
-    /// it; true if that had changed.
-    fn propagate_entity_load_avg(&mut self, root: QueueId, se: TaskId, below: QueueId) -> bool {
+    /// `propagate_entity_load_avg`: the entity `se`, on this queue, follows the queue below it; true
+    /// if that had changed.
+    fn propagate_entity_load_avg(&mut self, queue: QueueId, se: TaskId, below: QueueId) -> bool {
         debug_assert!(is_group(se));
         let on_cpu = self.on_cpu_mut(below);
         if !std::mem::take(&mut on_cpu.propagate) {
@@ -153,22 +158,23 @@ impl<const GROUPS: bool> Fair<Cfs<GROUPS>> {
         let sum = std::mem::take(&mut on_cpu.prop_runnable_sum);
         let avg = on_cpu.rq.avg;
         let weight = on_cpu.rq.load_weight;
-        let (rq, entity) = self.queue_and_entity(root, se);
+        self.add_tg_cfs_propagate(queue, sum);
+        let (rq, entity) = self.queue_and_entity(queue, se);
         rq.avg.update_tg_cfs_util(&mut entity.avg, &avg);
         // The average load of a task there, for those that have left.
         let mean = avg.load_sum.checked_div(weight).unwrap_or(0);
         rq.avg.update_tg_cfs_load(&mut entity.avg, u64::from(entity.weight), sum, mean);
-        self.publish(root.cpu);
+        self.publish(queue.cpu);
         true
     }
 
     /// `__update_blocked_fair`: the averages of all queues of `cpu`.
-    pub(in super::super) fn update_blocked_queues(&mut self, now: Ns, cpu: CpuId) {
-        if !GROUPS {
+    pub(in crate::fair::queue) fn update_blocked_queues(&mut self, now: Ns, cpu: CpuId) {
+        if !S::GROUPS {
             return self.update_rq_load_avg(now, cpu);
         }
-        let root = QueueId::root(cpu);
-        for queue in self.discipline.groups.queues(cpu) {
+        // Children come before their parents, which follow them.
+        for queue in self.groups.queues(cpu).rev() {
             // Queues without load are off the list until a task joins.
             if !self.on_cpu(queue).on_leaf_list {
                 continue;
@@ -179,44 +185,56 @@ impl<const GROUPS: bool> Fair<Cfs<GROUPS>> {
             let on_cpu = self.on_cpu(queue);
             let avg = &on_cpu.se.avg;
             if (avg.load_avg | avg.util_avg) != 0 || on_cpu.propagate {
-                let se = self.group_entity(queue).expect("it is a group's queue");
-                self.update_averages(now, root, se);
+                let (parent, se) = self.above(queue).expect("it is a group's queue");
+                self.update_averages(now, parent, se);
             }
-            let on_cpu = self.on_cpu_mut(queue);
-            let rq = &on_cpu.rq;
-            let avg = &on_cpu.rq.avg;
-            let is_decayed = avg.load_sum | avg.util_sum | avg.runnable_sum == 0;
-            on_cpu.on_leaf_list = rq.load_weight > 0 || !is_decayed;
+            self.on_cpu_mut(queue).on_leaf_list = !self.is_decayed(queue);
         }
-        self.update_queue(now, root);
+        self.update_queue(now, QueueId::root(cpu));
     }
 
-    /// `update_cfs_rq_h_load`: at most once per jiffy.
-    pub(in super::super) fn update_cfs_rq_h_load(&mut self, w: &World, queue: QueueId) {
-        let jiffy = w.jiffies();
-        // The kernel updates it once per jiffy, so all of a jiffy see the same value.
-        let is_new = |at: u64| at != jiffy;
-        if queue.group != GroupId::ROOT && !is_new(self.on_cpu(queue).h_load_at) {
-            return;
+    /// `cfs_rq_is_decayed`: nothing is left to be updated.
+    fn is_decayed(&self, queue: QueueId) -> bool {
+        let rq = self.queue(queue);
+        let avg = &rq.avg;
+        let is_zero = avg.load_sum | avg.util_sum | avg.runnable_sum == 0;
+        let mut children = self.groups.children(queue);
+        rq.load_weight == 0 && is_zero && !children.any(|child| self.on_cpu(child).on_leaf_list)
+    }
+
+    /// `update_cfs_rq_h_load`: the load of a queue as the root sees it. The kernel updates it once
+    /// per jiffy, so all of a jiffy see the same value.
+    pub(in crate::fair::queue) fn update_cfs_rq_h_load(&mut self, w: &World, queue: QueueId) {
+        self.h_load(w.jiffies(), queue);
+    }
+
+    fn h_load(&mut self, jiffy: u64, queue: QueueId) -> u64 {
+        if queue.group == GroupId::ROOT {
+            let load = self.rqs[queue.cpu].avg.load_avg;
+            let (h_load, at) = &mut self.groups.h_load[queue.cpu];
+            if *at != jiffy {
+                (*h_load, *at) = (load, jiffy);
+            }
+            return *h_load;
         }
-        let load = self.rqs[queue.cpu].avg.load_avg;
-        let (root, at) = &mut self.discipline.groups.h_load[queue.cpu];
-        if is_new(*at) {
-            (*root, *at) = (load, jiffy);
+        let on_cpu = self.on_cpu(queue);
+        if on_cpu.h_load_at == jiffy {
+            return on_cpu.h_load;
         }
-        let root = *root;
-        if queue.group != GroupId::ROOT {
-            let on_cpu = self.on_cpu_mut(queue);
-            on_cpu.h_load = root * on_cpu.se.avg.load_avg / (load + 1);
-            on_cpu.h_load_at = jiffy;
-        }
+        let parent = self.groups.parent(queue);
+        let above = self.h_load(jiffy, parent);
+        let load = self.queue(parent).avg.load_avg;
+        let on_cpu = self.on_cpu_mut(queue);
+        on_cpu.h_load = above * on_cpu.se.avg.load_avg / (load + 1);
+        on_cpu.h_load_at = jiffy;
+        on_cpu.h_load
     }
 
     /// `task_h_load`: the part of its queue's load that is the task's.
-    pub(in super::super) fn group_task_h_load(&self, cpu: CpuId, p: TaskId) -> u64 {
+    pub(in crate::fair::queue) fn group_task_h_load(&self, cpu: CpuId, p: TaskId) -> u64 {
         let queue = self.queue_of(cpu, p);
         let h_load = match queue.group {
-            GroupId::ROOT => self.discipline.groups.h_load[cpu].0,
+            GroupId::ROOT => self.groups.h_load[cpu].0,
             _ => self.on_cpu(queue).h_load,
         };
         self.task_load(p) * h_load / (self.queue(queue).avg.load_avg + 1)
