@@ -3,7 +3,7 @@
 use crate::{TraceHash, run_checked, simulate};
 use policies::fair::features::{Features, Tunables};
 use policies::fair::sites;
-use policies::fair::{Discipline, Eevdf, Fair, Rules};
+use policies::fair::{Discipline, Eevdf, Fair, GroupSpec, Rules};
 use proptest::prelude::*;
 use sim_core::{Config, LockId, NoObserver, Program, Simulation, StopReason, TaskId};
 use topology::{CpuId, Machine};
@@ -190,9 +190,23 @@ fn check_acquisitions<S: Discipline, W: Program>(
 
 /// EEVDF as in the kernel of these rules, with these bits turning features around.
 pub fn eevdf(rules: Rules, bits: u16, n_cpus: usize) -> Fair<Eevdf> {
+    Fair::eevdf(rules, eevdf_features(rules, bits), Tunables::for_rules(rules, n_cpus))
+}
+
+/// The same with task groups.
+pub fn grouped_eevdf(
+    (rules, bits): (Rules, u16),
+    n_cpus: usize,
+    groups: &[GroupSpec],
+) -> Fair<Eevdf<true>> {
+    let tunables = Tunables::for_rules(rules, n_cpus);
+    Fair::eevdf_with_groups(rules, eevdf_features(rules, bits), tunables, groups)
+}
+
+fn eevdf_features(rules: Rules, bits: u16) -> Features {
     let default = Features::for_rules(rules);
     let turn = |bit: u16, on: bool| on ^ (bits >> bit & 1 == 1);
-    let features = Features {
+    Features {
         place_lag: turn(0, default.place_lag),
         place_deadline_initial: turn(1, default.place_deadline_initial),
         place_rel_deadline: turn(2, default.place_rel_deadline),
@@ -205,8 +219,7 @@ pub fn eevdf(rules: Rules, bits: u16, n_cpus: usize) -> Fair<Eevdf> {
         ni_random: turn(9, default.ni_random),
         wakeup_preemption: turn(10, default.wakeup_preemption),
         ..default
-    };
-    Fair::eevdf(rules, features, Tunables::for_rules(rules, n_cpus))
+    }
 }
 
 /// A kernel with EEVDF, and features of it to be turned around: none of them half of the time.

@@ -9,7 +9,7 @@ mod programs;
 mod random;
 mod run;
 
-pub use fair::{FairChecks, check_class, eevdf, eevdfs, fingerprint_of};
+pub use fair::{FairChecks, check_class, eevdf, eevdfs, fingerprint_of, grouped_eevdf};
 pub use machine::{Shape, free_machine, shapes, shapes_of_many_llcs};
 pub use programs::{EachItsOwn, Meddlers, Scripts, Storm, meddlers, small_build, small_dm_crypt};
 pub use random::Random;

@@ -33,6 +33,7 @@ impl<S: Discipline> Policy for Fair<S> {
         let idle_wakees = self.rqs.iter_mut().map(|rq| &mut rq.idle_wakee);
         idle_wakees.for_each(|wakee| wakee.decay_due = first_decay);
         self.groups.init(n);
+        S::init(self);
         self.init_balance(w);
     }
 

@@ -29,17 +29,31 @@ impl Rig {
     }
 }
 
+/// Groups below the root of these `cpu.weight`s.
+fn specs(cpu_weights: &[u32]) -> Vec<GroupSpec> {
+    let spec = |w: &u32| GroupSpec { cpu_weight: *w, ..GroupSpec::default() };
+    cpu_weights.iter().map(spec).collect()
+}
+
 impl Rig<Cfs<true>> {
     /// With groups of these `cpu.weight`s.
     pub fn grouped(shape: Shape, hz: u32, cpu_weights: &[u32]) -> Self {
-        let groups: Vec<_> = cpu_weights
-            .iter()
-            .map(|w| GroupSpec { cpu_weight: *w, ..GroupSpec::default() })
-            .collect();
+        let groups = specs(cpu_weights);
         let f = Fair::with_groups(Features::default(), Tunables::for_cpus(8), &groups);
         Self::of(f, shape, hz)
     }
+}
 
+impl Rig<Eevdf<true>> {
+    /// A base slice of 3 ms, whatever the kernel, and groups of these `cpu.weight`s.
+    pub fn eevdf_grouped(rules: Rules, hz: u32, cpu_weights: &[u32]) -> Self {
+        let tunables = Tunables { base_slice_ns: 3_000_000, ..Tunables::for_rules(rules, 8) };
+        let (features, groups) = (Features::for_rules(rules), specs(cpu_weights));
+        Self::of(Fair::eevdf_with_groups(rules, features, tunables, &groups), RYZEN, hz)
+    }
+}
+
+impl<S: Discipline> Rig<S> {
     /// A new task of a group, queued on `cpu`.
     pub fn fork_in(&mut self, group: u16, cpu: u32, nice: i8) -> TaskId {
         let group = GroupId(group);

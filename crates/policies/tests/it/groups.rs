@@ -108,10 +108,10 @@ fn a_group_that_is_everywhere_has_a_fifth_of_each_cpu() {
 
 /// Tasks in groups that run, sleep, fork, wake each other and change their nice level.
 #[derive(Clone, Debug)]
-struct Crowd {
+pub(crate) struct Crowd {
     /// By task.
-    groups: Vec<u16>,
-    random: Random,
+    pub groups: Vec<u16>,
+    pub random: Random,
 }
 
 impl Crowd {

@@ -7,6 +7,7 @@ mod fairness;
 mod freq_scale;
 mod groups;
 mod invariants;
+mod nested;
 mod sched_stat;
 mod shared_runq;
 mod steal;

@@ -12,6 +12,9 @@ use topology::CpuId;
 /// See the module's documentation. `cpu` always is the CPU of the runqueue concerned, whose lock is
 /// held.
 pub trait Discipline: QueueKind {
+    /// The runqueues are empty, and no task exists yet.
+    fn init(_f: &mut Fair<Self>) {}
+
     /// `reweight_entity`: the weight of a group's entity, which is on this queue or off it, is
     /// looked at anew.
     fn reweight_group(f: &mut Fair<Self>, w: &mut World, queue: QueueId, se: TaskId, weight: u32);

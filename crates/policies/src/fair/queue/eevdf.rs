@@ -7,9 +7,11 @@
 //! placed by it on the next queue. Since v6.12 a task that would sleep while it is ahead of V stays
 //! on its queue and pays its debt first (delayed dequeue).
 //!
-//! `eevdf::virtual_time` has V and lag, `eevdf::pick` which task runs and when it gives way,
+//! `eevdf::virtual_time` has V and lag, `eevdf::enqueue` how a task joins its queue and leaves it,
+//! with the groups that it is in, `eevdf::pick` which task runs and when it gives way,
 //! `eevdf::tree` the order. Runtime is measured as in CFS, irq time included.
 
+mod enqueue;
 mod pick;
 mod state;
 #[cfg(test)]
@@ -19,10 +21,9 @@ mod virtual_time;
 
 use super::discipline::Discipline;
 use crate::fair::state::features::{Features, Tunables};
-use crate::fair::state::pelt::DETACHED;
 use crate::fair::state::weights::calc_delta_fair;
-use crate::fair::state::{Fair, QueueId, Rules};
-use sim_core::{DequeueFlags, EnqueueFlags, Ns, TaskId, TaskState, World};
+use crate::fair::state::{Fair, GroupSpec, QueueId, Rules};
+use sim_core::{DequeueFlags, EnqueueFlags, Ns, TaskId, World};
 pub use state::Eevdf;
 use state::EevdfTask;
 use topology::CpuId;
@@ -35,36 +36,53 @@ impl Fair<Eevdf> {
     /// EEVDF as in the kernel whose rules are given (not before [`Rules::V6_6`]), with these
     /// features and tunables; `Policy::init` fits it to a machine.
     pub fn eevdf(rules: Rules, features: Features, tunables: Tunables) -> Self {
-        debug_assert!(rules >= Rules::V6_6);
-        Self::with(
-            Eevdf { rules, kernel: rules.kernel(), trees: Trees::default() },
-            features,
-            tunables,
-            &[],
-        )
+        Self::with(Eevdf::new(rules), features, tunables, &[])
     }
+}
 
-    /// `place_entity`: where `p`, which is not counted in V, joins the queue of `cpu`.
-    fn place(&mut self, cpu: CpuId, p: TaskId, initial: bool) {
+impl Fair<Eevdf<true>> {
+    /// The same with task groups: a task whose [`sim_core::TaskAttr::group`] is n is in the nth of
+    /// `groups`, counted from 1.
+    pub fn eevdf_with_groups(
+        rules: Rules,
+        features: Features,
+        tunables: Tunables,
+        groups: &[GroupSpec],
+    ) -> Self {
+        Self::with(Eevdf::new(rules), features, tunables, groups)
+    }
+}
+
+impl<const GROUPS: bool> Eevdf<GROUPS> {
+    fn new(rules: Rules) -> Self {
+        debug_assert!(rules >= Rules::V6_6);
+        Self { rules, kernel: rules.kernel(), trees: Trees::default() }
+    }
+}
+
+impl<const GROUPS: bool> Fair<Eevdf<GROUPS>> {
+    /// `place_entity`: where `se`, which is not counted in V, joins a queue.
+    fn place(&mut self, queue: QueueId, se: TaskId, initial: bool) {
         let base_slice = self.tunables.base_slice_ns;
-        let se = &mut self.tasks[p];
-        if !se.ext.custom_slice {
-            se.ext.slice = base_slice;
+        let entity = self.entity_mut(se);
+        if !entity.ext.custom_slice {
+            entity.ext.slice = base_slice;
         }
-        let mut vslice = calc_delta_fair(se.ext.slice, se.weight, se.inv_weight);
-        let vlag = se.ext.vlag;
-        let weight = se.weight;
+        let mut vslice = calc_delta_fair(entity.ext.slice, entity.weight, entity.inv_weight);
+        let vlag = entity.ext.vlag;
+        let weight = entity.weight;
         // On an empty queue V is wherever the task is.
-        let lag = if self.features.place_lag && self.rqs[cpu].h_nr_running > 0 {
-            self.lag_before_joining(cpu, vlag, weight)
+        let lag = if self.features.place_lag && self.nr_on(queue) > 0 {
+            self.lag_before_joining(queue, vlag, weight)
         } else {
             0
         };
-        let vruntime = self.avg_vruntime(cpu).wrapping_sub(lag as u64);
+        let vruntime = self.avg_vruntime(queue).wrapping_sub(lag as u64);
         let half = initial && self.features.place_deadline_initial;
-        let se = &mut self.tasks[p];
+        let keeps = self.features.place_rel_deadline;
+        let se = self.entity_mut(se);
         se.vruntime = vruntime;
-        if self.features.place_rel_deadline && std::mem::take(&mut se.ext.rel_deadline) {
+        if keeps && std::mem::take(&mut se.ext.rel_deadline) {
             se.ext.deadline = se.ext.deadline.wrapping_add(vruntime);
             return;
         }
@@ -74,233 +92,105 @@ impl Fair<Eevdf> {
         se.ext.deadline = vruntime + vslice;
     }
 
-    fn enqueue(&mut self, w: &mut World, cpu: CpuId, p: TaskId, f: EnqueueFlags) {
-        if f.initial {
-            // By the averages as wake_up_new_task finds them, before the enqueue updates them.
-            let se = &mut self.tasks[p];
-            se.avg.post_init(&self.rqs[cpu].avg, u64::from(se.weight));
-        }
-        let delayed = self.tasks[p].ext.sched_delayed;
-        if !delayed {
-            self.util_est_enqueue(cpu, p);
-        }
-        self.charge_curr(w, cpu);
-        self.update_load_avg(w.now, cpu, p);
-        let (rq, se) = (&mut self.rqs[cpu], &mut self.tasks[p]);
-        if se.avg.last_update_time == DETACHED {
-            rq.avg.attach(&mut se.avg, u64::from(se.weight));
-        }
-        // In v6.6 only the fork passes the flag, and the enqueue that follows places anew.
-        self.place(cpu, p, f.initial && self.discipline.kernel.places_new_tasks_once);
-        self.account_enqueue(cpu, p);
-        let se = &mut self.tasks[p];
-        if f.migrated {
-            // It is not cache hot here.
-            se.exec_start = 0;
-        }
-        se.on_rq = true;
-        self.tree_insert(cpu, p);
-        if delayed {
-            self.rqs[cpu].h_nr_delayed += 1;
-            w.set_delayed(p, true);
-        }
-        self.publish(cpu);
-        // The mechanism has counted `p` already.
-        self.note_nr_running(w, cpu);
+    /// `cfs_rq.nr_running`, delayed entities included.
+    #[inline]
+    fn nr_on(&self, queue: QueueId) -> u32 {
+        let rq = self.queue(queue);
+        if GROUPS { rq.queue.nr } else { rq.h_nr_running }
     }
 
-    /// Takes `p` off the queue of `cpu`, unless it wants to sleep and has to pay first. Without
-    /// `sleep` it leaves for another CPU, delayed or not.
-    fn dequeue(&mut self, w: &mut World, cpu: CpuId, p: TaskId, sleep: bool) {
-        let was_delayed = self.tasks[p].ext.sched_delayed;
-        let early_estimate = self.discipline.kernel.keeps_one_util_estimate;
-        if !was_delayed {
-            self.util_est_dequeue(cpu, p);
-        }
-        // In v6.12 the estimate is made before the dequeue brings the averages up to date.
-        if sleep && early_estimate {
-            self.estimate_util(p);
-        }
-        self.charge_curr(w, cpu);
-        self.clear_buddies(cpu, p);
-        // A task that exits is gone at once.
-        let may_delay = sleep && self.features.delay_dequeue;
-        if may_delay && w.tasks[p].state != TaskState::Dead && !self.is_eligible(cpu, p) {
-            self.update_load_avg(w.now, cpu, p);
-            self.tasks[p].ext.sched_delayed = true;
-            self.rqs[cpu].h_nr_delayed += 1;
-            self.publish(cpu);
-            return w.set_delayed(p, true);
-        }
-        self.update_load_avg(w.now, cpu, p);
-        if !sleep {
-            let (rq, se) = (&mut self.rqs[cpu], &mut self.tasks[p]);
-            rq.avg.detach(&mut se.avg, u64::from(se.weight));
-        }
-        self.take_off(w, cpu, p);
-        let rel_deadline = self.features.place_rel_deadline;
-        let se = &mut self.tasks[p];
-        if !sleep && rel_deadline {
-            se.ext.deadline = se.ext.deadline.wrapping_sub(se.vruntime);
-            // What is left of the slice goes along to the next queue.
-            se.ext.rel_deadline = true;
-        }
-        if was_delayed {
-            self.rqs[cpu].h_nr_delayed -= 1;
-            w.set_delayed(p, false);
-        }
-        self.publish(cpu);
-        if sleep && !early_estimate {
-            self.estimate_util(p);
-        }
-    }
-
-    /// The delayed `p` has been picked: it has paid, and sleeps for good now.
-    fn finish_delayed(&mut self, w: &mut World, cpu: CpuId, p: TaskId) {
-        self.charge_curr(w, cpu);
-        self.clear_buddies(cpu, p);
-        self.update_load_avg(w.now, cpu, p);
-        self.take_off(w, cpu, p);
-        let delay_zero = self.features.delay_zero;
-        let ext = &mut self.tasks[p].ext;
-        ext.sched_delayed = false;
-        if delay_zero {
-            // It was not to gain by staying.
-            ext.vlag = ext.vlag.min(0);
-        }
-        self.rqs[cpu].h_nr_delayed -= 1;
-        self.publish(cpu);
-        w.set_delayed(p, false);
-        w.deactivate(cpu, p);
-        if self.sched_idle_used {
-            self.balance_if_only_idle_policy(w, cpu, p);
-        }
-    }
-
-    /// The common end of a dequeue: `p` keeps its lag and is not counted any more.
-    fn take_off(&mut self, w: &World, cpu: CpuId, p: TaskId) {
-        let vlag = self.entity_lag(w, cpu, p);
-        self.tasks[p].ext.vlag = vlag;
-        if self.rqs[cpu].curr != p {
-            self.tree_remove(cpu, p);
-        }
-        self.tasks[p].on_rq = false;
-        self.account_dequeue(cpu, p);
-        self.update_min_vruntime(cpu);
-    }
-
-    fn estimate_util(&mut self, p: TaskId) {
-        if !self.features.util_est {
-            return;
-        }
-        let se = &mut self.tasks[p];
-        if self.discipline.kernel.keeps_one_util_estimate {
-            se.util_est_update_v6_8();
-        } else {
-            se.util_est_update(self.features.util_est_fastup);
-        }
-    }
-
-    /// `requeue_delayed_entity`: the delayed `p` is woken. `update_curr` is not called.
-    fn wake_delayed(&mut self, w: &mut World, cpu: CpuId, p: TaskId) {
-        self.util_est_enqueue(cpu, p);
-        if self.features.delay_zero {
-            let vlag = self.entity_lag(w, cpu, p);
-            self.tasks[p].ext.vlag = vlag;
-            // It has paid its debt by waiting: it is not to gain by it as well.
-            if vlag > 0 {
-                self.place_without_lag(cpu, p);
-            }
-        }
-        self.update_load_avg(w.now, cpu, p);
-        self.tasks[p].ext.sched_delayed = false;
-        self.rqs[cpu].h_nr_delayed -= 1;
-        self.publish(cpu);
-        w.set_delayed(p, false);
-    }
-
-    /// The delayed `p` has more than paid while it slept: it starts afresh.
-    fn place_without_lag(&mut self, cpu: CpuId, p: TaskId) {
-        self.tree_remove(cpu, p);
-        self.tasks[p].on_rq = false;
-        self.rqs[cpu].h_nr_running -= 1;
-        self.tasks[p].ext.vlag = 0;
-        self.place(cpu, p, false);
-        self.rqs[cpu].h_nr_running += 1;
-        self.tasks[p].on_rq = true;
-        self.tree_insert(cpu, p);
+    /// The same, to be changed.
+    #[inline]
+    fn nr_on_mut(&mut self, queue: QueueId) -> &mut u32 {
+        let rq = self.queue_mut(queue);
+        if GROUPS { &mut rq.queue.nr } else { &mut rq.h_nr_running }
     }
 
     /// `__enqueue_entity`
     #[inline]
-    fn tree_insert(&mut self, cpu: CpuId, p: TaskId) {
-        let (rq, se) = (&mut self.rqs[cpu], &self.tasks[p]);
+    fn tree_insert(&mut self, queue: QueueId, p: TaskId) {
+        let (rq, se) = self.queue_and_entity(queue, p);
         let own = Waiting { deadline: se.ext.deadline, vruntime: se.vruntime, slice: se.ext.slice };
-        rq.queue.root = self.discipline.trees.insert(rq.queue.root, p, own);
         rq.queue.sum += virtual_time::product(se.vruntime, rq.min_vruntime, se.weight.into());
         rq.queue.load += u64::from(se.weight);
+        let root = rq.queue.root;
+        self.queue_mut(queue).queue.root = self.discipline.trees.insert(root, p, own);
     }
 
     /// `__dequeue_entity`
     #[inline]
-    fn tree_remove(&mut self, cpu: CpuId, p: TaskId) {
-        let (rq, se) = (&mut self.rqs[cpu], &self.tasks[p]);
-        rq.queue.root = self.discipline.trees.remove(rq.queue.root, p);
+    fn tree_remove(&mut self, queue: QueueId, p: TaskId) {
+        let (rq, se) = self.queue_and_entity(queue, p);
         rq.queue.sum -= virtual_time::product(se.vruntime, rq.min_vruntime, se.weight.into());
         rq.queue.load -= u64::from(se.weight);
+        let root = rq.queue.root;
+        self.queue_mut(queue).queue.root = self.discipline.trees.remove(root, p);
     }
 
+    /// `clear_buddies`: nor are its groups' entities, where they were for the sake of `se`.
     #[inline]
-    fn clear_buddies(&mut self, cpu: CpuId, p: TaskId) {
-        let next = &mut self.rqs[cpu].next;
-        if *next == p {
+    fn clear_buddies(&mut self, queue: QueueId, se: TaskId) {
+        let mut level = Some((queue, se));
+        while let Some((queue, se)) = level {
+            let next = &mut self.queue_mut(queue).next;
+            if *next != se {
+                return;
+            }
             *next = TaskId::NONE;
+            level = self.above(queue);
         }
     }
 
-    /// DEQUEUE_SAVE. Its lag, not limited, is kept in `vlag`.
-    fn save(&mut self, w: &mut World, cpu: CpuId, p: TaskId) {
-        let delayed = self.tasks[p].ext.sched_delayed;
-        if !delayed {
-            self.util_est_dequeue(cpu, p);
+    /// `set_next_buddy`, but for the test of `se_is_idle`.
+    fn set_next_buddy(&mut self, queue: QueueId, se: TaskId) {
+        let mut level = Some((queue, se));
+        while let Some((queue, se)) = level {
+            self.queue_mut(queue).next = se;
+            level = self.above(queue);
         }
-        self.charge_curr(w, cpu);
-        self.update_load_avg(w.now, cpu, p);
-        self.clear_buddies(cpu, p);
-        let v = self.avg_vruntime(cpu);
-        if self.rqs[cpu].curr != p {
-            self.tree_remove(cpu, p);
-        }
-        let se = &mut self.tasks[p];
-        se.ext.vlag = v.wrapping_sub(se.vruntime) as i64;
-        se.on_rq = false;
-        self.account_dequeue(cpu, p);
-        self.rqs[cpu].h_nr_delayed -= u32::from(delayed);
-        self.publish(cpu);
     }
 
-    /// ENQUEUE_RESTORE: lag and what is left of the slice are kept, in time of the CPU.
-    fn restore(&mut self, w: &World, cpu: CpuId, p: TaskId, old_weight: u32) {
-        let se = &mut self.tasks[p];
-        if old_weight != se.weight {
-            let v = se.vruntime.wrapping_add_signed(se.ext.vlag);
-            let left = se.ext.deadline.wrapping_sub(se.vruntime) as i64;
-            let vlag = rescale(se.ext.vlag, old_weight, se.weight);
-            se.vruntime = v.wrapping_sub(vlag as u64);
-            se.ext.deadline = se.vruntime.wrapping_add_signed(rescale(left, old_weight, se.weight));
+    /// `reweight_eevdf()`: the entity, which is off the tree, keeps its lag as time of the CPU, and
+    /// its deadline the distance from V. That is so far as V does not move with its weight.
+    fn keep_lag(&mut self, w: &World, queue: QueueId, se: TaskId, v: u64, weight: u32) {
+        let vlag = self.entity_lag(w, queue, se, v);
+        let entity = self.entity_mut(se);
+        let old = entity.weight;
+        if v != entity.vruntime {
+            entity.vruntime = v.wrapping_sub(rescale(vlag, old, weight) as u64);
         }
-        let delayed = se.ext.sched_delayed;
-        if !delayed {
-            self.util_est_enqueue(cpu, p);
+        let left = entity.ext.deadline.wrapping_sub(v) as i64;
+        entity.ext.deadline = v.wrapping_add_signed(rescale(left, old, weight));
+    }
+
+    /// `reweight_entity` of an entity on its queue.
+    fn reweight_queued(&mut self, w: &mut World, queue: QueueId, se: TaskId, weight: u32) {
+        // What has run so far was charged with the old weight.
+        self.charge_curr(w, queue);
+        let is_curr = self.curr_of(queue) == se;
+        let v = self.avg_vruntime(queue);
+        let lag = self.entity_lag(w, queue, se, v);
+        if !is_curr {
+            self.tree_remove(queue, se);
         }
-        self.update_load_avg(w.now, cpu, p);
-        self.account_enqueue(cpu, p);
-        self.rqs[cpu].h_nr_delayed += u32::from(delayed);
-        self.publish(cpu);
-        self.tasks[p].on_rq = true;
-        if self.rqs[cpu].curr != p {
-            self.tree_insert(cpu, p);
+        if !self.discipline.kernel.places_after_reweight {
+            self.keep_lag(w, queue, se, v, weight);
+            self.set_group_weight(queue, se, weight);
+        } else {
+            let entity = self.entity_mut(se);
+            let left = entity.ext.deadline.wrapping_sub(entity.vruntime) as i64;
+            entity.ext.vlag = rescale(lag, entity.weight, weight);
+            entity.ext.deadline = rescale(left, entity.weight, weight) as u64;
+            entity.ext.rel_deadline = true;
+            self.set_group_weight(queue, se, weight);
+            *self.nr_on_mut(queue) -= 1;
+            self.place(queue, se, false);
+            *self.nr_on_mut(queue) += 1;
         }
+        if !is_curr {
+            self.tree_insert(queue, se);
+        }
+        self.update_min_vruntime(queue);
     }
 }
 
@@ -309,19 +199,38 @@ fn rescale(x: i64, old_weight: u32, new_weight: u32) -> i64 {
     (i128::from(x) * i128::from(old_weight) / i128::from(new_weight)) as i64
 }
 
-impl Discipline for Eevdf {
-    fn nr_entities(f: &Fair<Self>, queue: QueueId) -> u32 {
-        f.rqs[queue.cpu].h_nr_running
+impl<const GROUPS: bool> Discipline for Eevdf<GROUPS> {
+    fn init(f: &mut Fair<Self>) {
+        f.discipline.trees.make_room_for_groups(f.groups.on_cpus.len());
     }
 
-    fn reweight_group(f: &mut Fair<Self>, _w: &mut World, q: QueueId, se: TaskId, weight: u32) {
-        f.set_group_weight(q, se, weight);
+    #[inline]
+    fn nr_entities(f: &Fair<Self>, queue: QueueId) -> u32 {
+        f.nr_on(queue)
+    }
+
+    fn reweight_group(f: &mut Fair<Self>, w: &mut World, queue: QueueId, se: TaskId, weight: u32) {
+        let below = f.group_queue(se).expect("it is a group's");
+        // A delayed group competes with the weight that it had.
+        let keeps = f.discipline.kernel.keeps_weight_of_empty_group;
+        let is_empty = keeps && f.queue(below).load_weight == 0;
+        let old = f.entity(se).weight;
+        if is_empty || old == weight {
+            return;
+        }
+        if f.entity(se).on_rq {
+            return f.reweight_queued(w, queue, se, weight);
+        }
+        let ext = &mut f.entity_mut(se).ext;
+        ext.vlag = rescale(ext.vlag, old, weight);
+        f.set_group_weight(queue, se, weight);
     }
 
     fn task_fork(f: &mut Fair<Self>, w: &mut World, cpu: CpuId, p: TaskId) {
         // The place that v6.6 gives the child here is forgotten at its enqueue.
         if f.discipline.kernel.charges_parent_at_fork {
-            f.charge_curr(w, cpu);
+            let queue = f.queue_of(cpu, f.rqs[cpu].curr);
+            f.charge_curr(w, queue);
         }
         f.discipline.trees.make_room(p);
         Self::set_slice(f, p, w.tasks[p].attr.slice_ns.into());
@@ -391,24 +300,29 @@ impl Discipline for Eevdf {
 
     #[inline]
     fn pick_next_entity(f: &mut Fair<Self>, w: &mut World, cpu: CpuId) -> Option<TaskId> {
-        f.pick_next(w, cpu, true)
+        f.pick(w, cpu)
     }
 
     #[inline]
-    fn set_next_entity(f: &mut Fair<Self>, w: &mut World, cpu: CpuId, p: TaskId, _prev: TaskId) {
-        f.set_next(w.now, cpu, p);
+    fn set_next_entity(f: &mut Fair<Self>, w: &mut World, cpu: CpuId, p: TaskId, prev: TaskId) {
+        f.set_next(w.now, cpu, p, prev);
     }
 
     #[inline]
-    fn put_prev_entity(f: &mut Fair<Self>, w: &mut World, cpu: CpuId, p: TaskId, _next: TaskId) {
-        f.put_prev(w, cpu, p);
+    fn put_prev_entity(f: &mut Fair<Self>, w: &mut World, cpu: CpuId, p: TaskId, next: TaskId) {
+        f.put_prev(w, cpu, p, next);
     }
 
     /// `update_curr` asks everything.
     #[inline]
     fn tick(f: &mut Fair<Self>, w: &mut World, cpu: CpuId, curr: TaskId) {
-        f.charge_curr(w, cpu);
-        f.update_load_avg(w.now, cpu, curr);
+        let mut level = Some((f.queue_of(cpu, curr), curr));
+        while let Some((queue, se)) = level {
+            f.charge_curr(w, queue);
+            f.update_averages(w.now, queue, se);
+            f.update_group(w, se);
+            level = f.above(queue);
+        }
     }
 
     #[inline]
@@ -422,12 +336,17 @@ impl Discipline for Eevdf {
 
     #[inline]
     fn is_buddy(f: &Fair<Self>, cpu: CpuId, p: TaskId) -> bool {
-        f.rqs[cpu].next == p
+        f.queue(f.queue_of(cpu, p)).next == p
     }
 
     fn queued(f: &Fair<Self>, cpu: CpuId) -> Vec<TaskId> {
+        let waiting = |f: &Fair<Self>, queue| {
+            let mut order = Vec::new();
+            f.discipline.trees.in_order(f.queue(queue).queue.root, &mut order);
+            order
+        };
         let mut tasks = Vec::new();
-        f.discipline.trees.in_order(f.rqs[cpu].queue.root, &mut tasks);
+        f.queued_tasks(QueueId::root(cpu), &waiting, &mut tasks);
         tasks
     }
 }

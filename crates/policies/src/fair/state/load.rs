@@ -13,30 +13,6 @@ use topology::CpuId;
 const IDLE_TASK_LOAD: u64 = 1024;
 
 impl<S: QueueKind> Fair<S> {
-    #[inline]
-    pub(crate) fn account_enqueue(&mut self, cpu: CpuId, p: TaskId) {
-        let se = &self.tasks[p];
-        let weight = u64::from(se.weight);
-        let idle = u32::from(se.is_idle_policy());
-        let rq = &mut self.rqs[cpu];
-        rq.load_weight += weight;
-        rq.h_nr_running += 1;
-        rq.idle_h_nr_running += idle;
-        self.list_add_head(cpu, p);
-    }
-
-    #[inline]
-    pub(crate) fn account_dequeue(&mut self, cpu: CpuId, p: TaskId) {
-        let se = &self.tasks[p];
-        let weight = u64::from(se.weight);
-        let idle = u32::from(se.is_idle_policy());
-        let rq = &mut self.rqs[cpu];
-        rq.load_weight -= weight;
-        rq.h_nr_running -= 1;
-        rq.idle_h_nr_running -= idle;
-        self.list_del(cpu, p);
-    }
-
     /// `rq_clock_pelt`: by which the averages of `cpu`'s queues, and of what is on them, are
     /// updated.
     #[inline]

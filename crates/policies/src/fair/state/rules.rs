@@ -98,6 +98,13 @@ pub struct KernelRules {
     pub(crate) unprotects_idle_policy: bool,
     /// `pick_eevdf()` stays with the current task if the deadlines are equal.
     pub(crate) prefers_current_at_tie: bool,
+    /// The entity of a group has the shortest slice of those below it.
+    pub(crate) hands_slices_up: bool,
+    /// `update_cfs_group()` leaves a group's entity as heavy as it was while its queue is empty.
+    pub(crate) keeps_weight_of_empty_group: bool,
+    /// `reweight_entity()` places an entity anew by its lag: v6.13. Before, vruntime and deadline
+    /// were scaled around V.
+    pub(crate) places_after_reweight: bool,
     /// `yield_task_fair()` moves an eligible task on to its deadline; before, only the deadline
     /// moved.
     pub(crate) yields_rest_of_slice: bool,
@@ -132,6 +139,9 @@ const V5_19: KernelRules = KernelRules {
     protection: Protection::WhileEligible,
     unprotects_idle_policy: false,
     prefers_current_at_tie: false,
+    hands_slices_up: false,
+    keeps_weight_of_empty_group: false,
+    places_after_reweight: false,
     yields_rest_of_slice: false,
     normalized_base_slice_ns: 750_000,
 };
@@ -173,9 +183,11 @@ const V6_12: KernelRules = KernelRules {
     has_custom_slices: true,
     protection: Protection::UntilCancelled,
     prefers_current_at_tie: false,
+    hands_slices_up: true,
     // The stable tree has these from v6.13 to v6.18.
     keeps_nohz_kick: true,
     sync_ignores_delayed: true,
+    keeps_weight_of_empty_group: true,
     unprotects_idle_policy: true,
     yields_rest_of_slice: true,
     normalized_base_slice_ns: 700_000,
@@ -186,6 +198,7 @@ const V6_18: KernelRules = KernelRules {
     counts_runnable_only: true,
     limits_lag_by_longest_slice: true,
     protection: Protection::UpToVruntime,
+    places_after_reweight: true,
     ..V6_12
 };
 

@@ -6,38 +6,40 @@
 //! of all.
 
 use super::state::Eevdf;
+use crate::fair::queue::discipline::Discipline;
+use crate::fair::state::groups::is_group;
 use crate::fair::state::weights::{NICE_0_WEIGHT, calc_delta_fair};
-use crate::fair::state::{Fair, Protection, Rules};
-use sim_core::{NEVER, Ns, SchedPolicy, TaskId, World};
+use crate::fair::state::{Fair, Protection, QueueId, Rules};
+use sim_core::{GroupId, NEVER, Ns, SchedPolicy, TaskId, World};
 use topology::CpuId;
 
-impl Fair<Eevdf> {
-    /// `pick_eevdf`: the task that should run, `None` if the queue is empty. It may be a
-    /// delayed one. Without `protect` the protection of the current task does not count.
-    fn pick_eevdf(&self, cpu: CpuId, protect: bool) -> Option<TaskId> {
-        let rq = &self.rqs[cpu];
-        let on_rq = |p: &TaskId| p.is_task() && self.tasks[*p].on_rq;
-        let curr = Some(rq.curr).filter(on_rq);
-        if rq.h_nr_running <= 1 {
+impl<const GROUPS: bool> Fair<Eevdf<GROUPS>> {
+    /// `pick_eevdf`: the entity that should run, `None` if the queue is empty. It may be a
+    /// delayed one. Without `protect` the protection of the current entity does not count.
+    fn pick_eevdf(&self, queue: QueueId, protect: bool) -> Option<TaskId> {
+        let rq = self.queue(queue);
+        let on_rq = |p: &TaskId| p.is_task() && self.entity(*p).on_rq;
+        let curr = Some(self.curr_of(queue)).filter(on_rq);
+        if Eevdf::nr_entities(self, queue) <= 1 {
             return curr.or(rq.queue.root.is_task().then_some(rq.queue.root));
         }
         let rules = self.discipline.rules;
-        if rules >= Rules::V6_18 && self.features.pick_buddy && self.next_is_eligible(cpu) {
+        if rules >= Rules::V6_18 && self.features.pick_buddy && self.next_is_eligible(queue) {
             return Some(rq.next);
         }
-        let curr = curr.filter(|c| self.is_eligible(cpu, *c));
+        let curr = curr.filter(|c| self.is_eligible(queue, *c));
         if protect
             && let Some(c) = curr
             && self.is_protected(c)
         {
             return curr;
         }
-        let v = self.avg_vruntime(cpu);
+        let v = self.avg_vruntime(queue);
         let best = self.discipline.trees.first_up_to(rq.queue.root, v);
         let (Some(c), Some(b)) = (curr, best) else {
             return curr.or(best);
         };
-        let (mine, theirs) = (self.tasks[c].ext.deadline, self.tasks[b].ext.deadline);
+        let (mine, theirs) = (self.entity(c).ext.deadline, self.entity(b).ext.deadline);
         // v6.6 stays with the current task if they are equal, later ones do not.
         let stays = if self.discipline.kernel.prefers_current_at_tie {
             mine <= theirs
@@ -54,66 +56,101 @@ impl Fair<Eevdf> {
         if self.discipline.kernel.protection == Protection::UpToVruntime {
             return self.protect_slice(curr);
         }
-        let ext = &self.tasks[curr].ext;
+        let ext = &self.entity(curr).ext;
         self.features.run_to_parity && ext.protect == ext.deadline
     }
 
     #[inline]
-    fn next_is_eligible(&self, cpu: CpuId) -> bool {
-        let next = self.rqs[cpu].next;
-        next.is_task() && self.is_eligible(cpu, next)
+    fn next_is_eligible(&self, queue: QueueId) -> bool {
+        let next = self.queue(queue).next;
+        next.is_task() && self.is_eligible(queue, next)
     }
 
-    /// `pick_next_entity`: as `pick_eevdf`, and delayed tasks that it meets leave the queue.
-    pub(super) fn pick_next(&mut self, w: &mut World, cpu: CpuId, protect: bool) -> Option<TaskId> {
-        // After a look for work elsewhere the task that went to sleep is still current.
-        let curr = self.rqs[cpu].curr;
-        if curr.is_task() && self.tasks[curr].on_rq {
-            self.charge_curr(w, cpu);
-        }
+    /// `pick_next_entity` of one queue. It may be a delayed one.
+    fn pick_next_entity(&self, queue: QueueId, protect: bool) -> Option<TaskId> {
         // In v6.18 `pick_eevdf` asks for the buddy.
         let early_buddy = match self.discipline.rules {
             Rules::V6_18 => false,
             Rules::V6_12 => self.features.pick_buddy,
             _ => self.features.next_buddy,
         };
-        loop {
-            let p = if early_buddy && self.next_is_eligible(cpu) {
-                self.rqs[cpu].next
-            } else {
-                self.pick_eevdf(cpu, protect)?
-            };
-            if !self.tasks[p].ext.sched_delayed {
-                return Some(p);
-            }
-            self.finish_delayed(w, cpu, p);
+        if early_buddy && self.next_is_eligible(queue) {
+            return Some(self.queue(queue).next);
         }
+        self.pick_eevdf(queue, protect)
+    }
+
+    /// The same, of a queue that is not empty without those that are delayed: these leave it.
+    fn pick_runnable(&mut self, w: &mut World, queue: QueueId, protect: bool) -> Option<TaskId> {
+        loop {
+            let se = self.pick_next_entity(queue, protect)?;
+            if !self.entity(se).ext.sched_delayed {
+                return Some(se);
+            }
+            self.finish_delayed(w, queue, se);
+        }
+    }
+
+    /// `pick_task_fair`: from the root's queue down to a task. Delayed entities that it meets leave
+    /// their queues, and the way begins anew: a group may have lost its last task.
+    pub(super) fn pick(&mut self, w: &mut World, cpu: CpuId) -> Option<TaskId> {
+        let mut queue = QueueId::root(cpu);
+        loop {
+            // After a look for work elsewhere the task that went to sleep is still current.
+            let curr = self.curr_of(queue);
+            if curr.is_task() && self.entity(curr).on_rq {
+                self.charge_curr(w, queue);
+            }
+            let se = self.pick_next_entity(queue, true)?;
+            if self.entity(se).ext.sched_delayed {
+                self.finish_delayed(w, queue, se);
+                queue = QueueId::root(cpu);
+                continue;
+            }
+            match self.group_queue(se) {
+                Some(below) => queue = below,
+                None => return Some(se),
+            }
+        }
+    }
+
+    /// `set_next_task_fair`, after `prev`: what both are part of goes on, and keeps its protection.
+    #[inline]
+    pub(super) fn set_next(&mut self, now: Ns, cpu: CpuId, p: TaskId, prev: TaskId) {
+        let mut level = Some((self.queue_of(cpu, p), p));
+        while let Some((queue, se)) = level {
+            self.set_next_entity(now, queue, se);
+            self.set_curr_of(queue, se);
+            let goes_on = GROUPS && self.entity_on(queue, prev).is_some();
+            level = if goes_on { None } else { self.above(queue) };
+        }
+        self.rqs[cpu].curr = p;
+        self.list_rotate_to_head(cpu, p);
     }
 
     /// `set_next_entity`. The protection begins here; it does not where the task that ran is picked
     /// again, because then this is not called.
-    pub(super) fn set_next(&mut self, now: Ns, cpu: CpuId, p: TaskId) {
-        self.clear_buddies(cpu, p);
-        if self.tasks[p].on_rq {
-            self.tree_remove(cpu, p);
-            self.update_load_avg(now, cpu, p);
-            self.tasks[p].ext.protect = self.protection(cpu, p);
+    #[inline]
+    fn set_next_entity(&mut self, now: Ns, queue: QueueId, se: TaskId) {
+        self.clear_buddies(queue, se);
+        if self.entity(se).on_rq {
+            self.tree_remove(queue, se);
+            self.update_averages(now, queue, se);
+            self.entity_mut(se).ext.protect = self.protection(queue, se);
         }
-        self.rqs[cpu].curr = p;
-        let se = &mut self.tasks[p];
+        let se = self.entity_mut(se);
         se.exec_start = now;
         se.prev_sum_exec_runtime = se.sum_exec_runtime;
-        self.list_rotate_to_head(cpu, p);
     }
 
     /// The deadline as it is now, or `set_protect_slice`. `p` is not in the tree.
-    fn protection(&self, cpu: CpuId, p: TaskId) -> u64 {
-        let se = &self.tasks[p];
+    fn protection(&self, queue: QueueId, p: TaskId) -> u64 {
+        let se = self.entity(p);
         if self.discipline.kernel.protection != Protection::UpToVruntime {
             return se.ext.deadline;
         }
         let shortest = if self.features.run_to_parity {
-            self.min_slice(cpu)
+            self.min_slice(queue)
         } else {
             self.tunables.normalized_base_slice_ns
         };
@@ -124,14 +161,27 @@ impl Fair<Eevdf> {
         se.ext.deadline.min(se.vruntime + vslice)
     }
 
-    /// `put_prev_entity`
-    pub(super) fn put_prev(&mut self, w: &mut World, cpu: CpuId, p: TaskId) {
-        if self.tasks[p].on_rq {
-            self.charge_curr(w, cpu);
-            self.tree_insert(cpu, p);
-            self.update_load_avg(w.now, cpu, p);
+    /// `put_prev_task_fair`, before `next`: what both are part of goes on.
+    #[inline]
+    pub(super) fn put_prev(&mut self, w: &mut World, cpu: CpuId, p: TaskId, next: TaskId) {
+        let mut level = Some((self.queue_of(cpu, p), p));
+        while let Some((queue, se)) = level {
+            self.put_prev_entity(w, queue, se);
+            self.set_curr_of(queue, TaskId::NONE);
+            let goes_on = GROUPS && self.entity_on(queue, next).is_some();
+            level = if goes_on { None } else { self.above(queue) };
         }
         self.rqs[cpu].curr = TaskId::NONE;
+    }
+
+    /// `put_prev_entity`
+    #[inline]
+    fn put_prev_entity(&mut self, w: &mut World, queue: QueueId, se: TaskId) {
+        if self.entity(se).on_rq {
+            self.charge_curr(w, queue);
+            self.tree_insert(queue, se);
+            self.update_averages_no_tg(w.now, queue, se);
+        }
     }
 
     /// `check_preempt_wakeup_fair`
@@ -143,10 +193,9 @@ impl Fair<Eevdf> {
         fork: bool,
     ) {
         let curr = w.cpus[cpu].curr;
-        let idle_policy = self.tasks[p].is_idle_policy();
         let still_delayed = self.tasks[p].ext.sched_delayed;
-        if self.features.next_buddy && !fork && !still_delayed && !idle_policy {
-            self.rqs[cpu].next = p;
+        if self.features.next_buddy && !fork && !still_delayed && !self.tasks[p].is_idle_policy() {
+            self.set_next_buddy(self.queue_of(cpu, p), p);
         }
         if w.cpus[cpu].need_resched {
             return;
@@ -155,9 +204,11 @@ impl Fair<Eevdf> {
         if rules >= Rules::V6_12 && !self.features.wakeup_preemption {
             return;
         }
-        if self.tasks[curr].is_idle_policy() && !idle_policy {
+        let (queue, rival, woken) = self.matching(cpu, curr, p);
+        // v6.6 asks for the tasks' policies before those of their groups.
+        if self.preempts_idle(rival, woken) || rules < Rules::V6_12 && self.preempts_idle(curr, p) {
             if self.discipline.kernel.unprotects_idle_policy {
-                self.cancel_protection(curr);
+                self.cancel_protection(rival);
             }
             return w.resched_curr(cpu);
         }
@@ -165,55 +216,84 @@ impl Fair<Eevdf> {
         if self.tasks[p].policy != SchedPolicy::Normal || !self.features.wakeup_preemption {
             return;
         }
-        self.charge_curr(w, cpu);
-        let preempts = match self.discipline.kernel.protection {
-            Protection::WhileEligible => self.pick_eevdf(cpu, true) == Some(p),
-            Protection::UntilCancelled => {
-                if self.preempts_short(cpu, curr, p) {
-                    self.cancel_protection(curr);
-                }
-                self.pick_eevdf(cpu, true) == Some(p)
-            }
-            Protection::UpToVruntime => self.preempts_protected(w, cpu, p, fork || still_delayed),
-        };
-        if preempts {
+        self.charge_curr(w, queue);
+        if self.preempts(w, queue, rival, woken, fork || still_delayed) {
             w.resched_curr(cpu);
         }
     }
 
-    /// `do_preempt_short` (v6.12): a shorter slice breaks the protection, if `p` could run at all.
-    fn preempts_short(&self, cpu: CpuId, curr: TaskId, p: TaskId) -> bool {
-        let (mine, theirs) = (&self.tasks[p].ext, &self.tasks[curr].ext);
-        self.features.preempt_short
-            && mine.slice < theirs.slice
-            && self.is_eligible(cpu, p)
-            && (mine.deadline < theirs.deadline || !self.is_eligible(cpu, curr))
+    /// `se_is_idle`: a group is not SCHED_IDLE, whatever its tasks are.
+    #[inline]
+    fn is_idle_entity(&self, se: TaskId) -> bool {
+        !(GROUPS && is_group(se)) && self.tasks[se].is_idle_policy()
     }
 
-    /// v6.18: is `p` the pick? `weak`: it has been forked, or came here asleep.
-    fn preempts_protected(&mut self, w: &mut World, cpu: CpuId, p: TaskId, weak: bool) -> bool {
-        let curr = w.cpus[cpu].curr;
-        let slice = |p: TaskId| self.tasks[p].ext.slice;
-        let short = self.features.preempt_short && slice(p) < slice(curr);
+    #[inline]
+    fn preempts_idle(&self, curr: TaskId, woken: TaskId) -> bool {
+        self.is_idle_entity(curr) && !self.is_idle_entity(woken)
+    }
+
+    /// Is `woken` the pick of this queue? `weak`: the task was forked, or came here asleep.
+    fn preempts(
+        &mut self,
+        w: &mut World,
+        queue: QueueId,
+        curr: TaskId,
+        woken: TaskId,
+        weak: bool,
+    ) -> bool {
+        match self.discipline.kernel.protection {
+            Protection::WhileEligible => self.pick_eevdf(queue, true) == Some(woken),
+            Protection::UntilCancelled => {
+                if self.preempts_short(queue, curr, woken) {
+                    self.cancel_protection(curr);
+                }
+                self.pick_eevdf(queue, true) == Some(woken)
+            }
+            Protection::UpToVruntime => self.preempts_protected(w, queue, curr, woken, weak),
+        }
+    }
+
+    /// `do_preempt_short` (v6.12): a shorter slice breaks the protection, if `p` could run at all.
+    fn preempts_short(&self, queue: QueueId, curr: TaskId, p: TaskId) -> bool {
+        let (mine, theirs) = (&self.entity(p).ext, &self.entity(curr).ext);
+        self.features.preempt_short
+            && mine.slice < theirs.slice
+            && self.is_eligible(queue, p)
+            && (mine.deadline < theirs.deadline || !self.is_eligible(queue, curr))
+    }
+
+    /// The same in v6.18.
+    fn preempts_protected(
+        &mut self,
+        w: &mut World,
+        queue: QueueId,
+        curr: TaskId,
+        woken: TaskId,
+        weak: bool,
+    ) -> bool {
+        let slice = |se: TaskId| self.entity(se).ext.slice;
+        let short = self.features.preempt_short && slice(woken) < slice(curr);
         if !short && weak {
             return false;
         }
-        if self.pick_next(w, cpu, !short) == Some(p) {
+        if self.pick_runnable(w, queue, !short) == Some(woken) {
             if short {
                 self.cancel_protection(curr);
             }
             return true;
         }
         if self.features.run_to_parity {
-            self.shorten_protection(cpu, curr);
+            self.shorten_protection(queue, curr);
         }
         false
     }
 
     /// `cancel_protect_slice`
     fn cancel_protection(&mut self, curr: TaskId) {
-        let se = &mut self.tasks[curr];
-        se.ext.protect = match self.discipline.kernel.protection {
+        let protection = self.discipline.kernel.protection;
+        let se = self.entity_mut(curr);
+        se.ext.protect = match protection {
             Protection::UpToVruntime => se.ext.protect.min(se.vruntime),
             // The stamp is no deadline any more.
             _ => se.ext.deadline.wrapping_add(1),
@@ -221,9 +301,9 @@ impl Fair<Eevdf> {
     }
 
     /// `update_protect_slice`: the queue has got a shorter slice.
-    fn shorten_protection(&mut self, cpu: CpuId, curr: TaskId) {
-        let shortest = self.min_slice(cpu);
-        let se = &mut self.tasks[curr];
+    fn shorten_protection(&mut self, queue: QueueId, curr: TaskId) {
+        let shortest = self.min_slice(queue);
+        let se = self.entity_mut(curr);
         let end = se.vruntime + calc_delta_fair(shortest, se.weight, se.inv_weight);
         se.ext.protect = se.ext.protect.min(end);
     }
@@ -232,6 +312,11 @@ impl Fair<Eevdf> {
     pub(super) fn preempting_tick(&self, w: &World, cpu: CpuId) -> Ns {
         let rq = &self.rqs[cpu];
         let tick_next = w.cpus[cpu].tick_next;
+        if GROUPS && rq.curr.is_task() {
+            // A tick of a task in a group tells the other CPUs what the group has here.
+            let concerns_others = self.tasks[rq.curr].group != GroupId::ROOT;
+            return if concerns_others || rq.queue.nr > 1 { tick_next } else { NEVER };
+        }
         if rq.h_nr_running < 2 || !rq.curr.is_task() {
             return NEVER;
         }
@@ -242,7 +327,7 @@ impl Fair<Eevdf> {
             Protection::UntilCancelled => {
                 if self.features.preempt_short && se.ext.protect != se.ext.deadline {
                     // From here on it is not eligible.
-                    let v = self.avg_vruntime_waiting(cpu).map(|v| v + 1);
+                    let v = self.avg_vruntime_waiting(QueueId::root(cpu)).map(|v| v + 1);
                     end = end.min(v.unwrap_or(u64::MAX));
                 }
             }
@@ -259,10 +344,11 @@ impl Fair<Eevdf> {
         if w.cpus[cpu].nr_running == 1 || !curr.is_task() {
             return;
         }
-        self.clear_buddies(cpu, curr);
-        self.charge_curr(w, cpu);
+        let queue = self.queue_of(cpu, curr);
+        self.clear_buddies(queue, curr);
+        self.charge_curr(w, queue);
         let yields_rest = self.discipline.kernel.yields_rest_of_slice;
-        if yields_rest && !self.is_eligible(cpu, curr) {
+        if yields_rest && !self.is_eligible(queue, curr) {
             return;
         }
         let se = &mut self.tasks[curr];
@@ -270,7 +356,7 @@ impl Fair<Eevdf> {
             se.vruntime = se.ext.deadline;
         }
         se.ext.deadline += calc_delta_fair(se.ext.slice, se.weight, se.inv_weight);
-        self.update_min_vruntime(cpu);
+        self.update_min_vruntime(queue);
     }
 }
 

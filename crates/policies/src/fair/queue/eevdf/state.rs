@@ -4,16 +4,16 @@ use super::tree::Trees;
 use crate::fair::state::{KernelRules, QueueKind, Rules};
 use sim_core::{Ns, TaskId};
 
-/// EEVDF as a queueing discipline.
+/// EEVDF as a queueing discipline; with `GROUPS`, tasks may be in task groups (`queue::groups`).
 #[derive(Clone, Debug)]
-pub struct Eevdf {
+pub struct Eevdf<const GROUPS: bool = false> {
     pub(crate) rules: Rules,
     pub(crate) kernel: &'static KernelRules,
-    pub(crate) trees: Trees,
+    pub(crate) trees: Trees<GROUPS>,
 }
 
-/// What a task has under EEVDF. Deadlines and the like are in the task's virtual time, as its
-/// vruntime.
+/// What a task, or a group's entity, has under EEVDF. Deadlines and the like are in its virtual
+/// time, as its vruntime.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct EevdfTask {
     /// When its slice ends; relative to its vruntime while `rel_deadline`.
@@ -42,17 +42,20 @@ pub struct EevdfQueue {
     pub(crate) sum: i128,
     /// `avg_load`: the sum of weights.
     pub(crate) load: u64,
+    /// `cfs_rq.nr_running`, the current entity included; with groups only.
+    pub(crate) nr: u32,
 }
 
 impl Default for EevdfQueue {
     fn default() -> Self {
-        Self { root: TaskId::NONE, sum: 0, load: 0 }
+        Self { root: TaskId::NONE, sum: 0, load: 0, nr: 0 }
     }
 }
 
-impl QueueKind for Eevdf {
+impl<const GROUPS: bool> QueueKind for Eevdf<GROUPS> {
     type Entity = EevdfTask;
     type Queue = EevdfQueue;
+    const GROUPS: bool = GROUPS;
     const DELAYS: bool = true;
 
     #[inline]

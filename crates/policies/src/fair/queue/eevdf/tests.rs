@@ -1,17 +1,19 @@
 //! Lag, deadlines, protection, delayed dequeue; traces of several tasks, pick by pick.
 
 mod fairness;
+mod groups;
 
 use super::*;
 use crate::fair::state::reasons;
 use crate::fair::testing::Rig;
 use crate::moves;
-use sim_core::{MigrationCause, Policy, SchedAttr, SchedPolicy};
+use sim_core::{GroupId, MigrationCause, Policy, SchedAttr, SchedPolicy, TaskAttr, TaskState};
 use test_support::Random;
 use topology::PerCpu;
 
 const MS: u64 = 1_000_000;
 const CPU0: CpuId = CpuId(0);
+const ROOT: QueueId = QueueId { cpu: CPU0, group: GroupId::ROOT };
 const ALL_RULES: [Rules; 3] = [Rules::V6_6, Rules::V6_12, Rules::V6_18];
 
 fn rig(rules: Rules, hz: u32) -> Rig<Eevdf> {
@@ -24,11 +26,11 @@ fn hogs(rules: Rules, hz: u32, nices: &[i8]) -> (Rig<Eevdf>, Vec<TaskId>) {
     let tasks: Vec<TaskId> = nices.iter().map(|n| rig.fork(0, *n)).collect();
     for p in &tasks {
         // A full slice for all, in every version.
-        rig.f.tree_remove(CPU0, *p);
+        rig.f.tree_remove(ROOT, *p);
         let se = &mut rig.f.tasks[*p];
         let vslice = calc_delta_fair(se.ext.slice, se.weight, se.inv_weight);
         se.ext.deadline = se.vruntime + vslice;
-        rig.f.tree_insert(CPU0, *p);
+        rig.f.tree_insert(ROOT, *p);
     }
     rig.schedule(0);
     (rig, tasks)
@@ -71,7 +73,7 @@ fn after_40_ms_the_vruntimes_are_those_of_the_worked_trace() {
         let (mut rig, tasks) = hogs(rules, 1000, &[0, 5]);
         let start = rig.vruntime(tasks[0]);
         rig.run(40 * MS);
-        rig.f.charge_curr(&mut rig.w, CPU0);
+        rig.f.charge_curr(&mut rig.w, ROOT);
         let v = tasks.iter().map(|p| rig.vruntime(*p) - start);
         assert_eq!(v.collect::<Vec<_>>(), [28_000_000, 36_680_592], "{rules:?}");
     }
@@ -89,10 +91,10 @@ fn three_equal_hogs_take_turns() {
 fn limit(rules: Rules, nice: i8) -> i64 {
     let (mut rig, tasks) = hogs(rules, 250, &[0, nice]);
     let curr = rig.w.cpus[CpuId(0)].curr;
-    rig.f.put_prev(&mut rig.w, CPU0, curr);
-    rig.f.set_next(0, CPU0, tasks[1]);
+    rig.f.put_prev(&mut rig.w, CPU0, curr, TaskId::NONE);
+    rig.f.set_next(0, CPU0, tasks[1], TaskId::NONE);
     rig.f.tasks[tasks[1]].vruntime -= 1_000_000 * MS;
-    rig.f.entity_lag(&rig.w, CPU0, tasks[1])
+    rig.f.entity_lag(&rig.w, ROOT, tasks[1], rig.f.avg_vruntime(ROOT))
 }
 
 #[test]
@@ -110,7 +112,7 @@ fn lag_is_inflated_so_that_it_is_right_after_joining() {
     let lag = |n: usize, nice: i8, vlag: i64| {
         let (mut rig, _) = hogs(Rules::V6_18, 250, &vec![0; n]);
         let p = rig.new_task(0, nice);
-        rig.f.lag_before_joining(CPU0, vlag, rig.f.tasks[p].weight)
+        rig.f.lag_before_joining(ROOT, vlag, rig.f.tasks[p].weight)
     };
     let ms = MS as i64;
     assert_eq!(lag(2, 0, ms), 1_500_000);
@@ -126,13 +128,13 @@ fn a_sleeper_comes_back_with_the_lag_it_left_with() {
         // The first one leaves when it has just begun to run: it is behind.
         rig.run(7 * MS);
         let p = tasks.iter().copied().find(|p| rig.w.cpus[CpuId(0)].curr != *p).unwrap();
-        rig.f.charge_curr(&mut rig.w, CPU0);
-        let before = rig.f.avg_vruntime(CPU0) as i64 - rig.vruntime(p) as i64;
+        rig.f.charge_curr(&mut rig.w, ROOT);
+        let before = rig.f.avg_vruntime(ROOT) as i64 - rig.vruntime(p) as i64;
         rig.dequeue(p, false);
         assert_eq!(rig.f.tasks[p].ext.vlag, before, "{rules:?}");
         rig.w.now += 5 * MS;
         rig.enqueue(p, EnqueueFlags { wakeup: true, ..EnqueueFlags::default() });
-        let after = rig.f.avg_vruntime(CPU0) as i64 - rig.vruntime(p) as i64;
+        let after = rig.f.avg_vruntime(ROOT) as i64 - rig.vruntime(p) as i64;
         assert!((after - before).abs() <= 1, "{rules:?}: {before} {after}");
     }
 }
@@ -155,8 +157,8 @@ fn a_moved_task_keeps_what_is_left_of_its_slice_since_6_12() {
         let (mut rig, tasks) = hogs(rules, 1000, &[0, 0]);
         // The first one has run for 2 ms of its 3; it makes way and is moved.
         rig.w.now = 2 * MS;
-        rig.f.put_prev(&mut rig.w, CPU0, tasks[0]);
-        rig.f.set_next(2 * MS, CPU0, tasks[1]);
+        rig.f.put_prev(&mut rig.w, CPU0, tasks[0], TaskId::NONE);
+        rig.f.set_next(2 * MS, CPU0, tasks[1], TaskId::NONE);
         rig.w.cpus[CpuId(0)].curr = tasks[1];
         rig.dequeue(tasks[0], false);
         rig.w.set_task_cpu(tasks[0], CpuId(1), moves::BALANCE);
@@ -247,10 +249,10 @@ fn who_has_more_than_paid_starts_afresh() {
     let (mut rig, p) = one_asleep_in_debt(Rules::V6_18);
     // The other two go on for long without a pick.
     rig.w.now += 50 * MS;
-    rig.f.charge_curr(&mut rig.w, CPU0);
+    rig.f.charge_curr(&mut rig.w, ROOT);
     rig.wake(p);
     let se = &rig.f.tasks[p];
-    let lag = rig.f.avg_vruntime(CPU0) as i64 - se.vruntime as i64;
+    let lag = rig.f.avg_vruntime(ROOT) as i64 - se.vruntime as i64;
     assert!(lag.abs() <= 1, "{lag}");
     assert_eq!(se.ext.deadline, se.vruntime + 3 * MS);
 }
@@ -291,20 +293,20 @@ fn owed_preempts(rules: Rules, run_to_parity: bool) -> bool {
     let [hog, p, ahead] = [0; 3].map(|_| rig.fork(0, 0));
     assert_eq!(rig.schedule(0), hog);
     rig.dequeue(p, false);
-    rig.f.tree_remove(CPU0, ahead);
+    rig.f.tree_remove(ROOT, ahead);
     rig.f.tasks[ahead].vruntime += 40 * MS;
     rig.f.tasks[ahead].ext.deadline += 40 * MS;
-    rig.f.tree_insert(CPU0, ahead);
+    rig.f.tree_insert(ROOT, ahead);
     rig.f.tasks[hog].ext.deadline = rig.vruntime(hog) + 3 * MS;
-    rig.f.put_prev(&mut rig.w, CPU0, hog);
-    rig.f.set_next(0, CPU0, hog);
+    rig.f.put_prev(&mut rig.w, CPU0, hog, TaskId::NONE);
+    rig.f.set_next(0, CPU0, hog, TaskId::NONE);
     // Joining two others inflates its lag by a half: it comes to stand before the hog.
-    let behind = rig.f.avg_vruntime(CPU0) - rig.vruntime(hog) + MS;
+    let behind = rig.f.avg_vruntime(ROOT) - rig.vruntime(hog) + MS;
     rig.f.tasks[p].ext.vlag = behind as i64 * 2 / 3;
     rig.f.tasks[p].ext.rel_deadline = false;
     rig.w.now = MS;
     rig.wake(p);
-    assert!([hog, p].iter().all(|p| rig.f.is_eligible(CPU0, *p)), "{rules:?}");
+    assert!([hog, p].iter().all(|p| rig.f.is_eligible(ROOT, *p)), "{rules:?}");
     let deadline = |p: TaskId| rig.f.tasks[p].ext.deadline;
     assert!(deadline(p) < deadline(hog), "{rules:?}");
     rig.w.cpus[CpuId(0)].need_resched
@@ -330,11 +332,11 @@ fn a_shorter_slice_preempts_since_6_12() {
 fn protection_lasts_for_the_shortest_slice() {
     let (mut rig, tasks) = hogs(Rules::V6_18, 1000, &[0, 0]);
     Eevdf::set_slice(&mut rig.f, tasks[1], MS);
-    rig.f.tree_remove(CPU0, tasks[1]);
-    rig.f.tree_insert(CPU0, tasks[1]);
+    rig.f.tree_remove(ROOT, tasks[1]);
+    rig.f.tree_insert(ROOT, tasks[1]);
     let start = rig.vruntime(tasks[0]);
-    rig.f.put_prev(&mut rig.w, CPU0, tasks[0]);
-    rig.f.set_next(0, CPU0, tasks[0]);
+    rig.f.put_prev(&mut rig.w, CPU0, tasks[0], TaskId::NONE);
+    rig.f.set_next(0, CPU0, tasks[0], TaskId::NONE);
     assert_eq!(rig.f.tasks[tasks[0]].ext.protect, start + MS);
     let features = Features { run_to_parity: false, ..Features::for_rules(Rules::V6_18) };
     let mut rig = Rig::eevdf(Rules::V6_18, 1000, features);
@@ -378,10 +380,10 @@ fn a_renice_keeps_lag_and_rest_of_the_slice_in_time_of_the_cpu() {
     for rules in ALL_RULES {
         let (mut rig, tasks) = hogs(rules, 1000, &[0, 0, 0]);
         rig.run(7 * MS);
-        rig.f.charge_curr(&mut rig.w, CPU0);
+        rig.f.charge_curr(&mut rig.w, ROOT);
         for p in tasks {
             let state = |rig: &Rig<Eevdf>| {
-                let (v, se) = (rig.f.avg_vruntime(CPU0), &rig.f.tasks[p]);
+                let (v, se) = (rig.f.avg_vruntime(ROOT), &rig.f.tasks[p]);
                 let scale = i64::from(se.weight);
                 let lag = v.wrapping_sub(se.vruntime) as i64 * scale;
                 (lag, se.ext.deadline.wrapping_sub(se.vruntime) as i64 * scale)
@@ -439,13 +441,13 @@ fn check(rig: &Rig<Eevdf>, tasks: &[TaskId], cpu: CpuId) {
     let delayed = queued.iter().filter(|p| se(p).ext.sched_delayed).count();
     assert_eq!(rq.h_nr_delayed as usize, delayed);
     assert_eq!(rq.h_nr_delayed, rig.w.cpus[cpu].nr_delayed);
-    let v = rig.f.avg_vruntime(cpu);
+    let v = rig.f.avg_vruntime(QueueId::root(cpu));
     let lags = queued
         .iter()
         .map(|p| i128::from(v.wrapping_sub(se(p).vruntime) as i64) * i128::from(se(p).weight));
     let sum: i128 = lags.sum();
     assert!(queued.is_empty() || -i128::from(weight) < sum && sum <= 0, "{sum} of {weight}");
-    let eligible = queued.iter().any(|p| rig.f.is_eligible(cpu, **p));
+    let eligible = queued.iter().any(|p| rig.f.is_eligible(QueueId::root(cpu), **p));
     assert!(eligible || queued.is_empty());
     let mut order = Eevdf::queued(&rig.f, cpu);
     assert!(order.windows(2).all(|p| se(&p[0]).ext.deadline <= se(&p[1]).ext.deadline));

@@ -3,8 +3,9 @@
 //! A tree is ordered by (deadline, order of arrival). Each node knows the smallest vruntime of its
 //! subtree, so the first task in the order that is eligible is found on one way down, and the
 //! smallest and largest slice. Linux augments its red-black trees in the same way; AVL trees are
-//! shorter to write down and as deep.
+//! shorter to write down and as deep. Entities of task groups are in an arena of their own.
 
+use crate::fair::state::groups::{FIRST_ENTITY, is_group};
 use sim_core::{PerTask, TaskId};
 
 /// What a tree knows of a waiting task.
@@ -45,15 +46,37 @@ const NO_NODE: Node = Node {
 
 /// See the module's documentation. A tree is named by its root, [`TaskId::NONE`] if it is empty.
 #[derive(Clone, Debug, Default)]
-pub struct Trees {
-    nodes: PerTask<Node>,
+pub struct Trees<const GROUPS: bool> {
+    tasks: PerTask<Node>,
+    groups: Vec<Node>,
     seq: u64,
 }
 
-impl Trees {
+impl<const GROUPS: bool> Trees<GROUPS> {
     /// Makes room for a task.
     pub(super) fn make_room(&mut self, p: TaskId) {
-        self.nodes.cover(p, || NO_NODE);
+        self.tasks.cover(p, || NO_NODE);
+    }
+
+    /// Makes room for so many entities of groups.
+    pub(super) fn make_room_for_groups(&mut self, n: usize) {
+        self.groups = vec![NO_NODE; n];
+    }
+
+    #[inline]
+    fn node(&self, p: TaskId) -> &Node {
+        if GROUPS && is_group(p) {
+            return &self.groups[(p.0 - FIRST_ENTITY) as usize];
+        }
+        &self.tasks[p]
+    }
+
+    #[inline]
+    fn node_mut(&mut self, p: TaskId) -> &mut Node {
+        if GROUPS && is_group(p) {
+            return &mut self.groups[(p.0 - FIRST_ENTITY) as usize];
+        }
+        &mut self.tasks[p]
     }
 
     /// Puts `p` behind all of the same deadline; the result is the new root.
@@ -63,7 +86,7 @@ impl Trees {
         let v = own.vruntime;
         let slice = own.slice;
         let all = Extremes { min_vruntime: v, min_slice: slice, max_slice: slice };
-        self.nodes[p] = Node { own, seq: self.seq, all, height: 1, ..NO_NODE };
+        *self.node_mut(p) = Node { own, seq: self.seq, all, height: 1, ..NO_NODE };
         self.insert_below(root, p)
     }
 
@@ -73,21 +96,33 @@ impl Trees {
         if root == p {
             return self.join(p);
         }
-        let (n, q) = (&self.nodes[root], &self.nodes[p]);
+        let (n, q) = (self.node(root), self.node(p));
         if q.key() < n.key() {
             let left = self.remove(n.left, p);
-            self.nodes[root].left = left;
+            self.node_mut(root).left = left;
         } else {
             let right = self.remove(n.right, p);
-            self.nodes[root].right = right;
+            self.node_mut(root).right = right;
         }
         self.balance(root)
+    }
+
+    /// The slice of `p`, which is in this tree, is another one.
+    pub(super) fn set_slice(&mut self, root: TaskId, p: TaskId, slice: u64) {
+        if root == p {
+            self.node_mut(p).own.slice = slice;
+        } else {
+            let n = self.node(root);
+            let below = if self.node(p).key() < n.key() { n.left } else { n.right };
+            self.set_slice(below, p, slice);
+        }
+        self.update(root);
     }
 
     /// The extremes of a tree, if it is not empty.
     #[inline]
     pub(super) fn extremes(&self, root: TaskId) -> Option<&Extremes> {
-        root.is_task().then(|| &self.nodes[root].all)
+        root.is_task().then(|| &self.node(root).all)
     }
 
     /// The first task in the order whose vruntime is at most `limit`.
@@ -95,9 +130,9 @@ impl Trees {
     pub(super) fn first_up_to(&self, root: TaskId, limit: u64) -> Option<TaskId> {
         let mut at = root;
         while at.is_task() {
-            let n = &self.nodes[at];
+            let n = self.node(at);
             // An eligible task on the left has the earlier deadline.
-            if n.left.is_task() && self.nodes[n.left].all.min_vruntime <= limit {
+            if n.left.is_task() && self.node(n.left).all.min_vruntime <= limit {
                 at = n.left;
             } else if n.own.vruntime <= limit {
                 return Some(at);
@@ -111,7 +146,7 @@ impl Trees {
     /// All tasks of a tree in its order.
     pub(super) fn in_order(&self, root: TaskId, out: &mut Vec<TaskId>) {
         if root.is_task() {
-            let n = self.nodes[root];
+            let n = *self.node(root);
             self.in_order(n.left, out);
             out.push(root);
             self.in_order(n.right, out);
@@ -122,20 +157,20 @@ impl Trees {
         if !root.is_task() {
             return p;
         }
-        let (n, q) = (&self.nodes[root], &self.nodes[p]);
+        let (n, q) = (self.node(root), self.node(p));
         if q.key() < n.key() {
             let left = self.insert_below(n.left, p);
-            self.nodes[root].left = left;
+            self.node_mut(root).left = left;
         } else {
             let right = self.insert_below(n.right, p);
-            self.nodes[root].right = right;
+            self.node_mut(root).right = right;
         }
         self.balance(root)
     }
 
     /// The tree without its root `p`.
     fn join(&mut self, p: TaskId) -> TaskId {
-        let Node { left, right, .. } = self.nodes[p];
+        let Node { left, right, .. } = *self.node(p);
         if !left.is_task() {
             return right;
         }
@@ -144,35 +179,38 @@ impl Trees {
         }
         // The next task in the order takes the place of `p`.
         let mut first = right;
-        while self.nodes[first].left.is_task() {
-            first = self.nodes[first].left;
+        while self.node(first).left.is_task() {
+            first = self.node(first).left;
         }
         let right = self.remove(right, first);
-        (self.nodes[first].left, self.nodes[first].right) = (left, right);
+        let node = self.node_mut(first);
+        (node.left, node.right) = (left, right);
         self.balance(first)
     }
 
     #[inline]
     fn height(&self, p: TaskId) -> u8 {
-        if p.is_task() { self.nodes[p].height } else { 0 }
+        if p.is_task() { self.node(p).height } else { 0 }
     }
 
     /// Brings a node whose subtrees differ in height by at most two into shape.
     fn balance(&mut self, p: TaskId) -> TaskId {
-        let Node { left, right, .. } = self.nodes[p];
+        let Node { left, right, .. } = *self.node(p);
         let (l, r) = (self.height(left), self.height(right));
         if l > r + 1 {
-            let Node { left: outer, right: inner, .. } = self.nodes[left];
+            let Node { left: outer, right: inner, .. } = *self.node(left);
             if self.height(inner) > self.height(outer) {
                 // A double rotation: the inner grandchild is the higher one.
-                self.nodes[p].left = self.rotate_left(left);
+                let left = self.rotate_left(left);
+                self.node_mut(p).left = left;
             }
             return self.rotate_right(p);
         }
         if r > l + 1 {
-            let Node { left: inner, right: outer, .. } = self.nodes[right];
+            let Node { left: inner, right: outer, .. } = *self.node(right);
             if self.height(inner) > self.height(outer) {
-                self.nodes[p].right = self.rotate_right(right);
+                let right = self.rotate_right(right);
+                self.node_mut(p).right = right;
             }
             return self.rotate_left(p);
         }
@@ -181,16 +219,18 @@ impl Trees {
     }
 
     fn rotate_left(&mut self, p: TaskId) -> TaskId {
-        let up = self.nodes[p].right;
-        self.nodes[p].right = std::mem::replace(&mut self.nodes[up].left, p);
+        let up = self.node(p).right;
+        let inner = std::mem::replace(&mut self.node_mut(up).left, p);
+        self.node_mut(p).right = inner;
         self.update(p);
         self.update(up);
         up
     }
 
     fn rotate_right(&mut self, p: TaskId) -> TaskId {
-        let up = self.nodes[p].left;
-        self.nodes[p].left = std::mem::replace(&mut self.nodes[up].right, p);
+        let up = self.node(p).left;
+        let inner = std::mem::replace(&mut self.node_mut(up).right, p);
+        self.node_mut(p).left = inner;
         self.update(p);
         self.update(up);
         up
@@ -198,7 +238,7 @@ impl Trees {
 
     /// Height and extremes of a node from those of its children.
     fn update(&mut self, p: TaskId) {
-        let n = self.nodes[p];
+        let n = *self.node(p);
         let mut all = Extremes {
             min_vruntime: n.own.vruntime,
             min_slice: n.own.slice,
@@ -207,14 +247,14 @@ impl Trees {
         let mut height = 0;
         for child in [n.left, n.right] {
             if child.is_task() {
-                let c = &self.nodes[child];
+                let c = self.node(child);
                 all.min_vruntime = all.min_vruntime.min(c.all.min_vruntime);
                 all.min_slice = all.min_slice.min(c.all.min_slice);
                 all.max_slice = all.max_slice.max(c.all.max_slice);
                 height = height.max(c.height);
             }
         }
-        let n = &mut self.nodes[p];
+        let n = self.node_mut(p);
         (n.all, n.height) = (all, height + 1);
     }
 }
@@ -252,7 +292,7 @@ mod tests {
         *state >> 11
     }
 
-    fn check(trees: &Trees, root: TaskId, list: &List) {
+    fn check(trees: &Trees<false>, root: TaskId, list: &List) {
         let mut order = Vec::new();
         trees.in_order(root, &mut order);
         let expected: Vec<TaskId> = list.0.iter().map(|(_, p, _)| *p).collect();
@@ -273,7 +313,7 @@ mod tests {
 
     #[test]
     fn a_tree_is_a_sorted_list() {
-        let mut trees = Trees::default();
+        let mut trees = Trees::<false>::default();
         let mut root = TaskId::NONE;
         let mut list = List::default();
         let n = 60;

@@ -4,10 +4,10 @@
 //! stay small. 128 bits hold them whatever the weights.
 
 use super::state::Eevdf;
+use crate::fair::queue::discipline::Discipline;
 use crate::fair::state::weights::calc_delta_fair;
-use crate::fair::state::{Fair, Protection};
+use crate::fair::state::{Fair, Protection, QueueId};
 use sim_core::{TaskId, World};
-use topology::CpuId;
 
 /// (vruntime - base) * weight
 #[inline]
@@ -24,15 +24,16 @@ fn floor_div(sum: i128, load: u64) -> i64 {
     }
 }
 
-impl Fair<Eevdf> {
+impl<const GROUPS: bool> Fair<Eevdf<GROUPS>> {
     /// The sums over all on the queue, the current task included: of weighted vruntimes, and of
     /// weights.
     #[inline]
-    fn totals(&self, cpu: CpuId) -> (i128, u64) {
-        let rq = &self.rqs[cpu];
+    fn totals(&self, queue: QueueId) -> (i128, u64) {
+        let rq = self.queue(queue);
         let (mut sum, mut load) = (rq.queue.sum, rq.queue.load);
-        if rq.curr.is_task() {
-            let se = &self.tasks[rq.curr];
+        let curr = self.curr_of(queue);
+        if curr.is_task() {
+            let se = self.entity(curr);
             if se.on_rq {
                 sum += product(se.vruntime, rq.min_vruntime, se.weight.into());
                 load += u64::from(se.weight);
@@ -43,9 +44,9 @@ impl Fair<Eevdf> {
 
     /// `avg_vruntime`: V, rounded down.
     #[inline]
-    pub fn avg_vruntime(&self, cpu: CpuId) -> u64 {
-        let base = self.rqs[cpu].min_vruntime;
-        match self.totals(cpu) {
+    pub(super) fn avg_vruntime(&self, queue: QueueId) -> u64 {
+        let base = self.queue(queue).min_vruntime;
+        match self.totals(queue) {
             (_, 0) => base,
             (sum, load) => base.wrapping_add_signed(floor_div(sum, load)),
         }
@@ -53,28 +54,28 @@ impl Fair<Eevdf> {
 
     /// `entity_eligible`: `p`, which is on the queue, is not ahead of V. Exact: no division.
     #[inline]
-    pub(super) fn is_eligible(&self, cpu: CpuId, p: TaskId) -> bool {
-        let (sum, load) = self.totals(cpu);
-        sum >= product(self.tasks[p].vruntime, self.rqs[cpu].min_vruntime, load)
+    pub(super) fn is_eligible(&self, queue: QueueId, p: TaskId) -> bool {
+        let (sum, load) = self.totals(queue);
+        sum >= product(self.entity(p).vruntime, self.queue(queue).min_vruntime, load)
     }
 
-    /// Where the waiting tasks is_only_task would have V, if there are any. The current task is
+    /// Where the waiting tasks alone would have V, if there are any. The current task is
     /// eligible up to there: whatever its weight, it moves V toward itself and not past itself.
     #[inline]
-    pub(super) fn avg_vruntime_waiting(&self, cpu: CpuId) -> Option<u64> {
-        let rq = &self.rqs[cpu];
+    pub(super) fn avg_vruntime_waiting(&self, queue: QueueId) -> Option<u64> {
+        let rq = self.queue(queue);
         let (sum, load) = (rq.queue.sum, rq.queue.load);
         (load > 0).then(|| rq.min_vruntime.wrapping_add_signed(floor_div(sum, load)))
     }
 
-    /// The lag of `p` on its queue, as it takes it along: limited, so that a long slice or a rare
-    /// tick does not make it owe or own too much.
-    pub(super) fn entity_lag(&self, w: &World, cpu: CpuId, p: TaskId) -> i64 {
-        let se = &self.tasks[p];
-        let vlag = self.avg_vruntime(cpu).wrapping_sub(se.vruntime) as i64;
+    /// The lag of `p` on its queue, whose V this is, as it takes it along: limited, so that a long
+    /// slice or a rare tick does not make it owe or own too much.
+    pub(super) fn entity_lag(&self, w: &World, queue: QueueId, p: TaskId, v: u64) -> i64 {
+        let se = self.entity(p);
+        let vlag = v.wrapping_sub(se.vruntime) as i64;
         // v6.18 limits by the longest slice of the queue, before by the task's own.
         let longest = if self.discipline.kernel.limits_lag_by_longest_slice {
-            self.max_slice(cpu) + w.tick_ns()
+            self.max_slice(queue) + w.tick_ns()
         } else {
             (2 * se.ext.slice).max(w.tick_ns())
         };
@@ -85,13 +86,13 @@ impl Fair<Eevdf> {
     /// The lag that a task of this weight must be placed with so that it has `vlag` once it is
     /// counted itself.
     #[inline]
-    pub(super) fn lag_before_joining(&self, cpu: CpuId, vlag: i64, weight: u32) -> i64 {
+    pub(super) fn lag_before_joining(&self, queue: QueueId, vlag: i64, weight: u32) -> i64 {
         if vlag == 0 {
             return 0;
         }
         // Joining moves V toward the task by its part of the weight, so the lag is inflated by
         // that.
-        let (_, load) = self.totals(cpu);
+        let (_, load) = self.totals(queue);
         let inflated = i128::from(vlag) * i128::from(load + u64::from(weight));
         match i64::try_from(inflated) {
             Ok(lag) => lag / load.max(1) as i64,
@@ -101,39 +102,38 @@ impl Fair<Eevdf> {
 
     /// `cfs_rq_min_slice`: of all on the queue.
     #[inline]
-    pub(super) fn min_slice(&self, cpu: CpuId) -> u64 {
-        let rq = &self.rqs[cpu];
+    pub(super) fn min_slice(&self, queue: QueueId) -> u64 {
+        let rq = self.queue(queue);
         let waiting = self.discipline.trees.extremes(rq.queue.root);
-        let curr = self.curr_slice(cpu).unwrap_or(u64::MAX);
+        let curr = self.curr_slice(queue).unwrap_or(u64::MAX);
         waiting.map_or(curr, |all| curr.min(all.min_slice))
     }
 
     /// `cfs_rq_max_slice`
-    fn max_slice(&self, cpu: CpuId) -> u64 {
-        let rq = &self.rqs[cpu];
+    fn max_slice(&self, queue: QueueId) -> u64 {
+        let rq = self.queue(queue);
         let waiting = self.discipline.trees.extremes(rq.queue.root);
-        let curr = self.curr_slice(cpu).unwrap_or(0);
+        let curr = self.curr_slice(queue).unwrap_or(0);
         waiting.map_or(curr, |all| curr.max(all.max_slice))
     }
 
     #[inline]
-    fn curr_slice(&self, cpu: CpuId) -> Option<u64> {
-        let curr = self.rqs[cpu].curr;
-        let se = curr.is_task().then(|| &self.tasks[curr])?;
+    fn curr_slice(&self, queue: QueueId) -> Option<u64> {
+        let curr = self.curr_of(queue);
+        let se = curr.is_task().then(|| self.entity(curr))?;
         se.on_rq.then_some(se.ext.slice)
     }
 
     /// `update_curr`: charges the current task for the time up to now; a deadline that has passed
     /// is renewed, and the task gives way if another one waits.
-    pub(super) fn charge_curr(&mut self, w: &mut World, cpu: CpuId) {
-        let rq = &self.rqs[cpu];
+    pub(super) fn charge_curr(&mut self, w: &mut World, queue: QueueId) {
         let now = w.now;
-        let curr = rq.curr;
+        let curr = self.curr_of(queue);
         if !curr.is_task() {
             return;
         }
         let base_slice = self.tunables.base_slice_ns;
-        let se = &mut self.tasks[curr];
+        let se = self.entity_mut(curr);
         if now <= se.exec_start {
             return;
         }
@@ -150,24 +150,24 @@ impl Fair<Eevdf> {
             let vslice = calc_delta_fair(se.ext.slice, se.weight, se.inv_weight);
             se.ext.deadline = se.vruntime + vslice;
         }
-        let is_only_task = rq.h_nr_running <= 1;
-        self.update_min_vruntime(cpu);
-        if !is_only_task && (deadline_passed || self.protection_is_over(cpu, curr)) {
-            self.clear_buddies(cpu, curr);
-            w.resched_curr(cpu);
+        self.update_min_vruntime(queue);
+        let is_alone = Eevdf::nr_entities(self, queue) <= 1;
+        if !is_alone && (deadline_passed || self.protection_is_over(queue, curr)) {
+            self.clear_buddies(queue, curr);
+            w.resched_curr(queue.cpu);
         }
     }
 
     /// The current task may not go on although its slice is not over.
     #[inline]
-    fn protection_is_over(&self, cpu: CpuId, curr: TaskId) -> bool {
-        let ext = &self.tasks[curr].ext;
+    fn protection_is_over(&self, queue: QueueId, curr: TaskId) -> bool {
+        let ext = &self.entity(curr).ext;
         match self.discipline.kernel.protection {
             Protection::WhileEligible => false,
             // did_preempt_short: the protection was cancelled, or ended with an earlier deadline.
             Protection::UntilCancelled => {
                 let cancelled = self.features.preempt_short && ext.protect != ext.deadline;
-                cancelled && !self.is_eligible(cpu, curr)
+                cancelled && !self.is_eligible(queue, curr)
             }
             Protection::UpToVruntime => !self.protect_slice(curr),
         }
@@ -176,21 +176,22 @@ impl Fair<Eevdf> {
     /// `protect_slice` (v6.18)
     #[inline]
     pub(super) fn protect_slice(&self, curr: TaskId) -> bool {
-        let se = &self.tasks[curr];
+        let se = self.entity(curr);
         se.vruntime < se.ext.protect
     }
 
     /// The base of the sums follows the queue.
-    pub(super) fn update_min_vruntime(&mut self, cpu: CpuId) {
-        let rq = &mut self.rqs[cpu];
-        let waiting = self.discipline.trees.extremes(rq.queue.root);
+    pub(super) fn update_min_vruntime(&mut self, queue: QueueId) {
+        let waiting = self.discipline.trees.extremes(self.queue(queue).queue.root);
         let mut least = waiting.map(|all| all.min_vruntime);
-        if rq.curr.is_task() {
-            let se = &self.tasks[rq.curr];
+        let curr = self.curr_of(queue);
+        if curr.is_task() {
+            let se = self.entity(curr);
             if se.on_rq {
                 least = Some(least.map_or(se.vruntime, |v| v.min(se.vruntime)));
             }
         }
+        let rq = self.queue_mut(queue);
         if let Some(least) = least
             && least > rq.min_vruntime
         {

@@ -33,8 +33,8 @@ fn check_set(rules: Rules, hz: u32, set: &[SchedAttr]) {
     let total: i128 = weights.iter().sum();
     for at in (1..=400 * MS / tick).map(|n| n * tick) {
         rig.run(at);
-        rig.f.charge_curr(&mut rig.w, CPU0);
-        let v = rig.f.avg_vruntime(CPU0);
+        rig.f.charge_curr(&mut rig.w, ROOT);
+        let v = rig.f.avg_vruntime(ROOT);
         for (p, weight) in tasks.iter().zip(&weights) {
             let se = &rig.f.tasks[*p];
             let lag = i128::from(v.wrapping_sub(se.vruntime) as i64) * weight / 1024;
