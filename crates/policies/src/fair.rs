@@ -29,7 +29,8 @@ mod wakeup;
 pub use balance::nr_idle_scan;
 pub use queue::{Cfs, Discipline, Eevdf};
 pub use state::{
-    FairCounters, GroupSpec, QueueId, QueueKind, Rules, features, shared_runq, sites, weights,
+    BandwidthStat, CpuMax, FairCounters, GroupSpec, QueueId, QueueKind, Rules, features,
+    shared_runq, sites, weights,
 };
 
 /// The fair class, with CFS or EEVDF as its queueing discipline (see [`state::Fair`]).

@@ -23,7 +23,7 @@ pub use document::{
 pub use features::{FEATURES, FeatureDef, KERNELS, TUNABLES, TunableDef, feature, tunable};
 pub use key::{Better, Class};
 pub use metrics::{METRICS, MetricDef, Show, metric};
-pub use policies::{GROUP_POLICY, POLICIES, policy};
+pub use policies::{GROUP_POLICIES, POLICIES, policy};
 pub use workloads::{WORKLOADS, workload};
 pub use workqueue::{CHANGE, CHANGE_AT, SCOPES, WORKQUEUE};
 

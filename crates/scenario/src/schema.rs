@@ -4,7 +4,7 @@
 //! the parser uses. What depends on several keys (which kernel has which feature, a run that must
 //! end) is left to `schedlab check`. A file that the parser accepts, the schema accepts.
 
-use crate::registry::{GROUP_POLICY, SCENARIO};
+use crate::registry::{GROUP_POLICIES, SCENARIO};
 use input::schema::{keys, table};
 use serde_json::{Value, json};
 
@@ -18,11 +18,11 @@ pub fn scenario() -> String {
     finished(schema, "schedlab scenario")
 }
 
-/// Where there is a task group, all variants have the policy that it is modeled for: their own, or
+/// Where there is a task group, all variants have a policy that it is modeled for: their own, or
 /// that at the top.
 fn groups(schema: &mut Value) {
     let workload = json!({ "type": "object", "required": ["cpu_weight"] });
-    let policy = json!({ "properties": { "policy": { "const": GROUP_POLICY } } });
+    let policy = json!({ "properties": { "policy": { "enum": GROUP_POLICIES } } });
     let of_their_own = json!({ "variant": { "items": { "required": ["policy"] } } });
     schema["if"] = json!({ "required": ["workload"], "properties": { "workload": workload } });
     schema["then"] = json!({

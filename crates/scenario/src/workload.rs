@@ -77,7 +77,7 @@ pub const COMMON: &[KeyDef] = &[KeyDef {
     kind: Kind::Int { min: 1, max: 10_000 },
     unit: "",
     default: Fallback::Words("none: root group"),
-    help: "cpu.weight of a cgroup that its user tasks are in; an autogroup: 100 (policy cfs)",
+    help: "cpu.weight of a cgroup that its user tasks are in; an autogroup: 100 (cfs, eevdf)",
 }];
 
 /// Tasks of a workload at most.

@@ -448,6 +448,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         w.n_idle as usize == w.cpus.len()
             && w.timers.is_empty()
             && w.device_at == NEVER
+            && w.n_throttled == 0
             && w.cpus.iter().all(|c| {
                 c.depth == 0 && c.base == Base::Idle && c.irq_first == NEVER && !c.need_resched
             })

@@ -61,6 +61,7 @@ impl World {
             t.attr.allowed != MaskId::ALL
                 && t.on_rq
                 && !t.sched_delayed
+                && !t.throttled
                 && self.cpus[t.cpu].curr != p
         }
     }

@@ -20,11 +20,14 @@ impl World {
     pub fn check_invariants(&self) -> Result<(), String> {
         let mut on_rq = PerCpu::filled(0u32, self.cpus.len());
         let mut delayed = on_rq.clone();
+        let mut throttled = 0;
         for p in self.tasks.ids() {
             self.check_task(p)?;
             let t = &self.tasks[p];
-            on_rq[t.cpu] += u32::from(t.on_rq);
-            delayed[t.cpu] += u32::from(t.sched_delayed);
+            // What is throttled is queued and does not count.
+            on_rq[t.cpu] += u32::from(t.on_rq && !t.throttled);
+            delayed[t.cpu] += u32::from(t.sched_delayed && !t.throttled);
+            throttled += u32::from(t.throttled);
         }
         for cpu in (0..self.cpus.len() as u32).map(CpuId) {
             self.check_cpu(cpu)?;
@@ -39,6 +42,9 @@ impl World {
                 format!("runqueue counts: cpu {cpu}, {} of {}", c.nr_running, on_rq[cpu])
             })?;
         }
+        ensure(throttled == self.n_throttled, || {
+            format!("n_throttled {} of {throttled}", self.n_throttled)
+        })?;
         self.check_locks()?;
         let idle = self.cpus.iter().filter(|c| c.idle).count();
         let waiting: u32 = self.cpus.iter().map(|c| c.waiting()).sum();
@@ -62,6 +68,7 @@ impl World {
         ensure(!t.on_rq || !early, || broken("one place: queued before it is runnable"))?;
         // Delayed dequeue: a sleeping task that its class keeps on the queue.
         let asleep = t.on_rq && t.state == TaskState::Sleeping;
+        ensure(!t.throttled || t.on_rq, || broken("one place: throttled, but on no queue"))?;
         ensure(!t.sched_delayed || asleep, || broken("one place: delayed, but not asleep"))?;
         // A new affinity leaves the task where it is until it is moved.
         let may_stay = t.misplaced || self.allowed(p, t.cpu);

@@ -234,6 +234,9 @@ pub struct Task {
     pub migrating: bool,
     /// `se.sched_delayed`: it sleeps, but its class keeps it on its runqueue for a while yet.
     pub sched_delayed: bool,
+    /// Its group has used up its CPU time (`throttled_hierarchy()`): it is on its queue, but does
+    /// not count on the CPU's.
+    pub throttled: bool,
     /// Its affinity was changed while it ran (or was being woken) where it may no longer be, and it
     /// has not been moved yet.
     pub misplaced: bool,
@@ -296,6 +299,7 @@ impl Task {
             on_cpu: false,
             migrating: false,
             sched_delayed: false,
+            throttled: false,
             misplaced: false,
             wake_migrated: false,
             cpu,

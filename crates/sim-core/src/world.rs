@@ -195,6 +195,8 @@ pub struct World {
     pub(crate) timers: EventQueue,
     pub(crate) ahead: RunAhead,
     pub(crate) policy_timer: Ns,
+    /// Tasks that are [`crate::Task::throttled`].
+    pub n_throttled: u32,
     /// When [`crate::Program::device`] wants to be called.
     pub(crate) device_at: Ns,
     pub(crate) siblings: PerCpu<Vec<CpuId>>,
@@ -245,6 +247,7 @@ impl World {
             timers: EventQueue::new(n),
             ahead: RunAhead::new(n),
             policy_timer: NEVER,
+            n_throttled: 0,
             device_at: NEVER,
             siblings: (0..n).map(sibling_list).collect(),
             times: MachineTimes::new(&machine),

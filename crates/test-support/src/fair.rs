@@ -26,7 +26,7 @@ impl FairChecks {
     ) -> Result<(), String> {
         self.min_vruntime.resize(sim.policy.rqs.len(), 0);
         let mut counts = vec![0u32; sim.policy.rqs.len()];
-        for t in sim.w.tasks.iter().filter(|t| t.on_rq) {
+        for t in sim.w.tasks.iter().filter(|t| t.on_rq && !t.throttled) {
             counts[t.cpu.idx()] += 1;
         }
         for (cpu, rq) in sim.policy.rqs.iter().enumerate() {

@@ -89,8 +89,9 @@ pub fn wastes<P: Policy, W: Program>(machine: Machine, policy: P, program: W) ->
     while sim.step(Ns::MAX).is_none() {
         let w = &sim.w;
         let idle = since(&mut idles, w.now, w.cpus.iter().map(|c| c.idle));
-        let is_waiting =
-            |(p, t): (usize, &Task)| t.on_rq && !t.sched_delayed && w.cpus[t.cpu].curr.idx() != p;
+        let is_waiting = |(p, t): (usize, &Task)| {
+            t.on_rq && !t.sched_delayed && !t.throttled && w.cpus[t.cpu].curr.idx() != p
+        };
         let waits = since(&mut waits, w.now, w.tasks.iter().enumerate().map(is_waiting));
         if let (Some(idle), Some(wait)) = (idle, waits) {
             let begin = idle.max(wait);

@@ -200,10 +200,19 @@ impl<S: Discipline> Policy for Fair<S> {
     fn measurement_begins(&mut self) {
         self.balance.swq = SwqStats::default();
         self.counters = FairCounters::default();
+        self.groups.measurement_begins();
     }
 
     fn results(&self) -> Vec<(&'static str, f64)> {
-        self.counters.results(&self.balance.swq)
+        let mut results = self.counters.results(&self.balance.swq);
+        if let Some(stat) = self.bandwidth_stat() {
+            results.extend([
+                ("nr_periods", stat.nr_periods as f64),
+                ("nr_throttled", stat.nr_throttled as f64),
+                ("throttled_usec", stat.throttled_ns as f64 / 1000.0),
+            ]);
+        }
+        results
     }
 
     fn unwind(&self, w: &World, cpu: CpuId, at: Within, stack: &mut Stack) {
@@ -211,6 +220,13 @@ impl<S: Discipline> Policy for Fair<S> {
     }
 
     fn policy_timer(&mut self, w: &mut World) {
-        self.nohz_timer(w);
+        let bandwidth = S::GROUPS && self.groups.timer_at <= w.now;
+        if bandwidth {
+            self.bandwidth_timers(w);
+        }
+        if !bandwidth || self.balance.nohz.timer_at <= w.now {
+            self.nohz_timer(w);
+        }
+        self.set_policy_timer(w);
     }
 }

@@ -2,6 +2,7 @@
 //! weights, tables of the topology, paths in progress. Nothing here knows the other rooms.
 
 pub(crate) mod balance;
+pub(crate) mod bandwidth;
 pub(crate) mod counters;
 pub(crate) mod cpu_stats;
 pub(crate) mod domain;
@@ -28,6 +29,7 @@ pub mod topo;
 mod util_est;
 pub mod weights;
 
+pub use bandwidth::{BandwidthStat, CpuMax};
 pub use counters::FairCounters;
 pub use domain::{LlcShared, SdState};
 pub use fair::{Fair, QueueKind};

@@ -1,5 +1,6 @@
 //! Schedulers in whole simulations: invariants, shares, conservation of work, models.
 
+mod bandwidth;
 mod conservation;
 mod eevdf;
 mod ext;

@@ -3,7 +3,7 @@
 
 use crate::groups::Crowd;
 use policies::fair::features::{Features, Tunables};
-use policies::fair::{Discipline, Fair, GroupSpec, Rules};
+use policies::fair::{CpuMax, Discipline, Fair, GroupSpec, Rules};
 use proptest::prelude::*;
 use sim_core::{Config, GroupId, NoObserver, Ns, Op, Program, ProgramCx, TaskAttr, TaskId};
 use test_support::{
@@ -12,23 +12,23 @@ use test_support::{
 };
 use topology::Machine;
 
-const MS: Ns = 1_000_000;
+pub(crate) const MS: Ns = 1_000_000;
 
 /// CFS, or EEVDF of these rules with these features turned around.
 #[derive(Clone, Copy, Debug)]
-enum Kernel {
+pub(crate) enum Kernel {
     Cfs,
     Eevdf(Rules, u16),
 }
 
 /// Something to do with a policy, whichever it is.
-trait With {
+pub(crate) trait With {
     type Out;
     fn with<S: Discipline>(self, policy: Fair<S>) -> Self::Out;
 }
 
 impl Kernel {
-    fn run<T: With>(self, n_cpus: usize, groups: &[GroupSpec], job: T) -> T::Out {
+    pub(crate) fn run<T: With>(self, n_cpus: usize, groups: &[GroupSpec], job: T) -> T::Out {
         match self {
             Self::Cfs => {
                 job.with(Fair::with_groups(Features::default(), Tunables::for_cpus(n_cpus), groups))
@@ -38,7 +38,7 @@ impl Kernel {
     }
 }
 
-fn kernels() -> impl Strategy<Value = Kernel> {
+pub(crate) fn kernels() -> impl Strategy<Value = Kernel> {
     let eevdf = eevdfs().prop_map(|(rules, bits)| Kernel::Eevdf(rules, bits));
     prop_oneof![1 => Just(Kernel::Cfs), 3 => eevdf]
 }
@@ -51,6 +51,7 @@ fn hierarchies() -> impl Strategy<Value = (Vec<GroupSpec>, Vec<u16>)> {
         let spec = |(i, (cpu_weight, parent)): (usize, &(u32, u16))| GroupSpec {
             cpu_weight: *cpu_weight,
             parent: GroupId(parent % (i as u16 + 1)),
+            ..GroupSpec::default()
         };
         let specs: Vec<_> = groups.iter().enumerate().map(spec).collect();
         let n = specs.len() as u16;
@@ -58,9 +59,23 @@ fn hierarchies() -> impl Strategy<Value = (Vec<GroupSpec>, Vec<u16>)> {
     })
 }
 
+/// The same, some of them with a limit of CPU time that they feel within a short run.
+fn limited() -> impl Strategy<Value = (Vec<GroupSpec>, Vec<u16>)> {
+    let max = (1u64..20, 1u64..5, 0u64..2).prop_map(|(period, part, burst)| CpuMax {
+        quota_ns: period * part * MS / 4 + MS / 10,
+        period_ns: period * MS,
+        burst_ns: burst * period * MS / 8,
+    });
+    let maxes = prop::collection::vec(prop::option::of(max), 4);
+    (hierarchies(), maxes).prop_map(|((mut specs, tasks), maxes)| {
+        specs.iter_mut().zip(maxes).for_each(|(spec, max)| spec.max = max);
+        (specs, tasks)
+    })
+}
+
 /// Hogs in these groups.
 #[derive(Clone, Debug)]
-struct Hogs(Vec<u16>);
+pub(crate) struct Hogs(pub Vec<u16>);
 
 impl Program for Hogs {
     fn start(&mut self, cx: &mut ProgramCx<'_>) {
@@ -125,7 +140,11 @@ fn closed_form(specs: &[GroupSpec], hogs: &[u16]) -> Vec<f64> {
 
 #[test]
 fn groups_of_groups_divide_a_cpu_as_their_weights_say() {
-    let spec = |cpu_weight, parent| GroupSpec { cpu_weight, parent: GroupId(parent) };
+    let spec = |cpu_weight, parent| GroupSpec {
+        cpu_weight,
+        parent: GroupId(parent),
+        ..GroupSpec::default()
+    };
     // A user's slice with a session of three and a service beside it, and a system's slice.
     let specs = [spec(100, 0), spec(300, 1), spec(100, 1), spec(200, 0)];
     let hogs = [2, 2, 2, 3, 4, 0];
@@ -215,9 +234,23 @@ proptest! {
     }
 
     #[test]
+    fn books_of_throttled_groups_are_in_order(
+        shape in shapes(),
+        (specs, groups) in limited(),
+        kernel in kernels(),
+        seed in 1u64..1 << 60,
+    ) {
+        let machine = shape.machine();
+        let n_cpus = machine.n_cpus();
+        let crowd = Crowd { groups, random: Random::new(seed) };
+        let end = kernel.run(n_cpus, &specs, Check { machine, crowd });
+        prop_assert!(end.is_ok(), "{:?}", end);
+    }
+
+    #[test]
     fn computed_ticks_equal_simulated_ones_in_nested_groups(
         shape in shapes(),
-        (specs, groups) in hierarchies(),
+        (specs, groups) in prop_oneof![hierarchies(), limited()],
         kernel in kernels(),
         seed in 1u64..1 << 60,
     ) {

@@ -280,7 +280,7 @@ impl Ledger {
             let c = &w.cpus[cpu];
             let waits = |p: &&TaskId| {
                 let t = &w.tasks[**p];
-                t.on_rq && !t.sched_delayed && t.cpu == cpu && c.curr != **p
+                t.on_rq && !t.sched_delayed && !t.throttled && t.cpu == cpu && c.curr != **p
             };
             let queue = self.queues[cpu].iter().filter(waits);
             let n = self.waiting.len() + c.waiting() as usize;

@@ -3,7 +3,7 @@
 use super::workqueue;
 use crate::experiment::Variant;
 use crate::glue::Machine;
-use crate::registry::{self, GROUP_POLICY, Value, nearest};
+use crate::registry::{self, GROUP_POLICIES, Value, nearest};
 use crate::workload::{Load, WorkloadFile, WorkloadSpec, stated};
 use input::{Fault, Node, Walk, did_you_mean};
 use toml::de::{DeString, DeTable};
@@ -102,7 +102,7 @@ fn values(
     values
 }
 
-/// Task groups are modeled for one policy, and hold user tasks.
+/// Task groups are modeled for some policies, and hold user tasks.
 pub(super) fn must_know_groups(
     walk: &mut Walk,
     doc: &DeTable<'_>,
@@ -121,15 +121,16 @@ pub(super) fn must_know_groups(
                 .help("leave `cpu_weight` out"),
         );
     }
-    if let Some(v) = variants.iter().find(|v| v.policy.name() != GROUP_POLICY) {
+    if let Some(v) = variants.iter().find(|v| !GROUP_POLICIES.contains(&v.policy.name())) {
+        let policies = GROUP_POLICIES.join("` or `");
         let message = format!(
-            "`cpu_weight` needs policy `{GROUP_POLICY}`, but variant `{}` has `{}`",
+            "`cpu_weight` needs policy `{policies}`, but variant `{}` has `{}`",
             v.name,
             v.policy.name()
         );
         walk.fault(
             Fault::at(node.span(), message)
-                .label(format!("task groups are modeled for `{GROUP_POLICY}` only"))
+                .label(format!("task groups are modeled for `{policies}` only"))
                 .help("leave `cpu_weight` out, or put such variants into a scenario of their own"),
         );
     }

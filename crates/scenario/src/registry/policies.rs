@@ -25,7 +25,7 @@ pub const POLICIES: &[PolicyDef] = &[
         rules: &["6.18", "6.12", "6.6"],
         class: Class::Fair,
         help: "the fair class since 6.6: lag, eligibility, virtual deadlines",
-        run: |job| job.with(eevdf),
+        run: eevdf_job,
     },
     PolicyDef {
         name: "fifo",
@@ -57,8 +57,8 @@ pub const POLICIES: &[PolicyDef] = &[
     },
 ];
 
-/// The policy that task groups are modeled for.
-pub const GROUP_POLICY: &str = "cfs";
+/// The policies that task groups are modeled for.
+pub const GROUP_POLICIES: &[&str] = &["cfs", "eevdf"];
 
 /// Kernels whose sched_ext is modeled.
 const EXT_RULES: &[&str] = &["6.18", "6.12"];
@@ -70,13 +70,28 @@ pub fn policy(name: &str) -> Option<&'static PolicyDef> {
 
 /// The fair class before EEVDF. Task groups cost each enqueue, so they are another type.
 fn cfs(job: Job<'_>) -> Result<RunOutput, RunError> {
-    match job.spec.cpu_weight() {
-        Some(cpu_weight) => job.with(|spec| {
-            let groups = [GroupSpec { cpu_weight, ..GroupSpec::default() }];
+    match groups(job.spec) {
+        Some(groups) => job.with(move |spec| {
             Fair::with_groups(features(spec), tunables(spec), &groups).with_rules(rules(spec))
         }),
         None => job.with(|spec| Fair::new(features(spec), tunables(spec)).with_rules(rules(spec))),
     }
+}
+
+/// The fair class since 6.6, with task groups or without.
+fn eevdf_job(job: Job<'_>) -> Result<RunOutput, RunError> {
+    match groups(job.spec) {
+        Some(groups) => job.with(move |spec| {
+            Fair::eevdf_with_groups(rules(spec), features(spec), tunables(spec), &groups)
+        }),
+        None => job.with(eevdf),
+    }
+}
+
+/// The task groups of a run, if it has some: the first is that of the workload's user tasks.
+fn groups(spec: &RunSpec) -> Option<Vec<GroupSpec>> {
+    let cpu_weight = spec.cpu_weight()?;
+    Some(vec![GroupSpec { cpu_weight, ..GroupSpec::default() }])
 }
 
 pub(crate) fn eevdf(spec: &RunSpec) -> Fair<Eevdf> {

@@ -457,18 +457,11 @@ fn features_and_tunables_of_other_kernels_are_refused() {
 }
 
 #[test]
-fn task_groups_are_for_cfs_and_for_user_tasks() {
+fn task_groups_are_for_the_fair_class_and_for_user_tasks() {
     let weight = "[workload]\ncpu_weight = 100";
     let right = super::mutations::RIGHT.replacen("[workload]", weight, 1);
     check_brief(&right, expect!["right"]);
-    check_brief(
-        &right.replace("\"cfs\"", "\"eevdf\""),
-        expect![[r#"
-        11: `cpu_weight` needs policy `cfs`, but variant `A` has `eevdf`
-            leave `cpu_weight` out, or put such variants into a scenario of their own
-        24: policy `eevdf` with the rules of 6.18 has no feature `SWQUEUE`
-            remove it, or choose other rules: `cfs` is 6.4, `eevdf` 6.6 and later"#]],
-    );
+    check_brief(&right.replace("\"cfs\"", "\"fcfs\""), expect![[r#""#]]);
     check_brief(&right.replace("= 100", "= 0"), expect!["11: `cpu_weight` must be at least 1"]);
 }
 

@@ -30,7 +30,7 @@ impl World {
     pub fn deactivate(&mut self, cpu: CpuId, p: TaskId) {
         let waited = self.waits_pinned(p);
         let t = &mut self.tasks[p];
-        debug_assert!(t.on_rq && t.cpu == cpu, "{p:?} deactivated on {cpu}: {t:?}");
+        debug_assert!(t.on_rq && !t.throttled && t.cpu == cpu, "{p:?} leaves {cpu}: {t:?}");
         t.on_rq = false;
         let queued_at = std::mem::replace(&mut t.queued_at, NEVER);
         // It leaves without having run: the wait counts for the queue that it leaves.
@@ -55,10 +55,37 @@ impl World {
             t.queued_at = NEVER;
         }
         let cpu = t.cpu;
+        let counts = !t.throttled;
         self.recount(p, waited);
         self.touch(cpu);
+        if counts {
+            self.change_rq(cpu, |c| {
+                c.nr_delayed = if delayed { c.nr_delayed + 1 } else { c.nr_delayed - 1 };
+            });
+        }
+    }
+
+    /// Marks `p`, which is on a runqueue, as throttled there (or no longer so): it does not count in
+    /// [`crate::Cpu::nr_running`], though it is queued. The mark ends before the task leaves.
+    pub fn set_throttled(&mut self, p: TaskId, throttled: bool) {
+        let waited = self.waits_pinned(p);
+        let t = &mut self.tasks[p];
+        debug_assert!(t.on_rq && t.throttled != throttled, "{p:?}: {t:?}");
+        t.throttled = throttled;
+        let (cpu, delayed) = (t.cpu, u32::from(t.sched_delayed));
+        self.recount(p, waited);
+        self.touch(cpu);
+        if throttled {
+            self.n_throttled += 1;
+        } else {
+            self.n_throttled -= 1;
+        }
         self.change_rq(cpu, |c| {
-            c.nr_delayed = if delayed { c.nr_delayed + 1 } else { c.nr_delayed - 1 };
+            if throttled {
+                (c.nr_running, c.nr_delayed) = (c.nr_running - 1, c.nr_delayed - delayed);
+            } else {
+                (c.nr_running, c.nr_delayed) = (c.nr_running + 1, c.nr_delayed + delayed);
+            }
         });
     }
 

@@ -23,6 +23,20 @@ impl World {
         }
     }
 
+    /// Carries out `handler`, the handler of a timer of the policy on `on`, at one instant: what it
+    /// charges is that CPU's, and if it asks the current task there to give way, an interrupt says
+    /// so.
+    pub fn in_timer(&mut self, on: CpuId, handler: impl FnOnce(&mut Self)) {
+        let this = std::mem::replace(&mut self.this, on);
+        let before = self.cpus[on].need_resched;
+        handler(self);
+        self.this = this;
+        self.touch(on);
+        if self.cpus[on].need_resched && !before {
+            self.raise(on, Irq::Resched, self.now);
+        }
+    }
+
     /// Raises the scheduler softirq (SCHED_SOFTIRQ) on `cpu`, which is the executing CPU.
     #[inline]
     pub fn raise_softirq(&mut self, cpu: CpuId) {

@@ -138,6 +138,11 @@ impl<S: Discipline> Fair<S> {
             lb.refuse(reasons::ASLEEP);
             return false;
         }
+        // `throttled_lb_pair`: where its group may not run it would be of no use.
+        if w.tasks[p].throttled || self.in_throttled(self.queue_of(lb.dst, p)) {
+            lb.refuse(reasons::THROTTLED);
+            return false;
+        }
         // It counts neither as pinned nor as movable.
         if w.tasks[p].is_per_cpu_kthread() {
             lb.refuse(reasons::PINNED);

@@ -96,7 +96,7 @@ impl<S: Discipline> Fair<S> {
         if nohz.nr_cpus == 0 || nohz.nr_cpus == n_cpus {
             if nohz.timer_at != NEVER {
                 nohz.timer_at = NEVER;
-                w.set_policy_timer(NEVER);
+                self.set_policy_timer(w);
             }
             return;
         }
@@ -112,7 +112,7 @@ impl<S: Discipline> Fair<S> {
         let at = due.max(from.div_ceil(tick)) * tick;
         if at != nohz.timer_at {
             nohz.timer_at = at;
-            w.set_policy_timer(at);
+            self.set_policy_timer(w);
         }
     }
 
@@ -120,7 +120,7 @@ impl<S: Discipline> Fair<S> {
     pub(crate) fn nohz_timer(&mut self, w: &mut World) {
         let jiffies = w.jiffies();
         self.balance.nohz.timer_at = NEVER;
-        w.set_policy_timer(NEVER);
+        self.set_policy_timer(w);
         if let Some((kicker, flags)) = self.nohz_kicker(w, jiffies) {
             self.kick_ilb(w, kicker, flags, jiffies);
         }

@@ -50,6 +50,14 @@ impl<const GROUPS: bool> Discipline for Cfs<GROUPS> {
         f.set_group_weight(queue, se, weight);
     }
 
+    fn enqueue_group(f: &mut Fair<Self>, w: &mut World, queue: QueueId, se: TaskId) {
+        f.enqueue_entity(w, queue, se, enqueue::WAKEUP);
+    }
+
+    fn dequeue_group(f: &mut Fair<Self>, w: &mut World, queue: QueueId, se: TaskId) {
+        f.dequeue_entity(w, queue, se, enqueue::DequeueKind::Sleep);
+    }
+
     fn task_fork(f: &mut Fair<Self>, w: &mut World, cpu: CpuId, p: TaskId) {
         // The parent's, whatever the child's group is.
         let queue = f.queue_of(cpu, f.rqs[cpu].curr);
@@ -186,6 +194,7 @@ impl<const GROUPS: bool> Fair<Cfs<GROUPS>> {
         se.sum_exec_runtime += delta;
         se.vruntime += calc_delta_fair(delta, se.weight, se.inv_weight);
         rq.update_min_vruntime(se.on_rq.then_some(se.vruntime));
+        self.account_runtime(w, queue, delta);
     }
 
     /// The smallest vruntime of the queue, never going back.

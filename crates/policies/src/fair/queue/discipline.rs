@@ -92,6 +92,12 @@ pub trait Discipline: QueueKind {
     /// `reweight_entity` of a task that is on no queue.
     fn reweight_sleeping(_ext: &mut Self::Entity, _old_weight: u32, _new_weight: u32) {}
 
+    /// `enqueue_entity` of a group's entity, whose queue may go on.
+    fn enqueue_group(f: &mut Fair<Self>, w: &mut World, queue: QueueId, se: TaskId);
+
+    /// `dequeue_entity` of a group's entity, whose queue is throttled: it leaves at once.
+    fn dequeue_group(f: &mut Fair<Self>, w: &mut World, queue: QueueId, se: TaskId);
+
     /// `p` gets a slice of its own, ns, or (0) the base slice.
     fn set_slice(_f: &mut Fair<Self>, _p: TaskId, _slice_ns: Ns) {}
 

@@ -226,6 +226,14 @@ impl<const GROUPS: bool> Discipline for Eevdf<GROUPS> {
         f.set_group_weight(queue, se, weight);
     }
 
+    fn enqueue_group(f: &mut Fair<Self>, w: &mut World, queue: QueueId, se: TaskId) {
+        f.enqueue_group(w, queue, se);
+    }
+
+    fn dequeue_group(f: &mut Fair<Self>, w: &mut World, queue: QueueId, se: TaskId) {
+        f.dequeue_group(w, queue, se);
+    }
+
     fn task_fork(f: &mut Fair<Self>, w: &mut World, cpu: CpuId, p: TaskId) {
         // The place that v6.6 gives the child here is forgotten at its enqueue.
         if f.discipline.kernel.charges_parent_at_fork {

@@ -21,10 +21,13 @@
 //! than the kernel's by one for each group there. Left out: cpu.idle, and moving tasks between
 //! groups. An enqueue, a dequeue and a pick take no longer for having more levels.
 
+mod bandwidth;
 mod check;
 mod load;
 #[cfg(test)]
 mod tests;
+
+pub(super) use bandwidth::Count;
 
 use super::discipline::Discipline;
 use crate::fair::state::groups::{FIRST_ENTITY, GroupOnCpu, QueueId, SHARES_SHIFT, is_group};
@@ -210,14 +213,24 @@ impl<S: Discipline> Fair<S> {
     }
 
     fn update_group_entity(&mut self, w: &mut World, below: QueueId, se: TaskId) {
+        self.note_runnable(below);
+        if self.in_throttled(below) {
+            return;
+        }
         let (queue, index) = (self.groups.parent(below), self.groups.index(below));
         let groups = &mut self.groups;
         let on_cpu = &mut groups.on_cpus[index];
-        on_cpu.runnable_weight = on_cpu.rq.h_nr_runnable();
         let shares = on_cpu.calc_group_shares(&groups.groups[usize::from(below.group.0) - 1]);
         // `scale_load_down`
         let weight = (shares >> SHARES_SHIFT).max(2) as u32;
         S::reweight_group(self, w, queue, se, weight);
+    }
+
+    /// `se_update_runnable`
+    #[inline]
+    fn note_runnable(&mut self, below: QueueId) {
+        let on_cpu = self.on_cpu_mut(below);
+        on_cpu.runnable_weight = on_cpu.rq.h_nr_runnable();
     }
 
     /// The end of `reweight_entity`: the weight is another one, and so is what the queue has of the

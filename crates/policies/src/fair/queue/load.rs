@@ -12,7 +12,6 @@ impl<S: Discipline> Fair<S> {
     /// exited. The waker does not hold that runqueue's lock, so they go at its next update: until
     /// then it looks as busy as if `p` still slept there.
     pub(crate) fn remove_entity_load_avg(&mut self, w: &World, cpu: CpuId, p: TaskId) {
-        let clock = self.clock_pelt(w.now, cpu);
         let estimates_lag = self.discipline.kernel().estimates_pelt_lag;
         let (rq, se) = S::queue_and_task(self, cpu, p);
         if se.avg.last_update_time == DETACHED {
@@ -26,10 +25,13 @@ impl<S: Discipline> Fair<S> {
         rq.removed.runnable_avg += se.avg.runnable_avg;
         rq.removed.util_avg += se.avg.util_avg;
         // `migrate_se_pelt_lag`: an idle CPU's clock may stand since long ago.
-        if estimates_lag && w.cpus[cpu].curr == TaskId::IDLE {
-            se.avg.update(clock, Activity::task(false, false), weight);
+        let queue = self.queue_of(cpu, p);
+        let stands = w.cpus[cpu].curr == TaskId::IDLE;
+        if estimates_lag && stands && !self.in_throttled(queue) {
+            let clock = self.cfs_rq_clock_pelt(queue, w.now);
+            self.tasks[p].avg.update(clock, Activity::task(false, false), weight);
         }
-        se.avg.last_update_time = DETACHED;
+        self.tasks[p].avg.last_update_time = DETACHED;
     }
 
     /// Averages of `cpu`'s runqueue alone, up to now (`update_blocked_averages`).

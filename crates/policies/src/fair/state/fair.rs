@@ -11,7 +11,7 @@ use super::rules::{KernelRules, Rules};
 use super::shared_queues::{SharedQueues, Swqueue};
 use super::task::FairTask;
 use super::topo::Topo;
-use sim_core::PerTask;
+use sim_core::{PerTask, World};
 use std::fmt::Debug;
 use topology::{IdVec, PerCpu};
 
@@ -82,6 +82,12 @@ pub struct Fair<S: QueueKind> {
 }
 
 impl<S: QueueKind> Fair<S> {
+    /// Sets the policy's timer to the first of those that share it.
+    #[inline]
+    pub(crate) fn set_policy_timer(&self, w: &mut World) {
+        w.set_policy_timer(self.balance.nohz.timer_at.min(self.groups.timer_at));
+    }
+
     pub(crate) fn with(
         discipline: S,
         features: Features,

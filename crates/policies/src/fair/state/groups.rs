@@ -4,10 +4,11 @@
 //! queue of its parent. Entities are numbered from [`FIRST_ENTITY`], as tasks that the mechanism
 //! never sees. `queue::groups` has the functions on them.
 
+use super::bandwidth::{Bandwidth, BandwidthStat, CpuMax, QueueRuntime};
 use super::rq::FairRq;
 use super::task::FairTask;
 use super::weights::{NICE_0_WEIGHT, rq_inverse};
-use sim_core::{GroupId, TASKS_MAX, TaskAttr, TaskId};
+use sim_core::{GroupId, NEVER, Ns, TASKS_MAX, TaskAttr, TaskId};
 use topology::{CpuId, PerCpu};
 
 /// The numbers of group entities begin here.
@@ -26,12 +27,14 @@ pub struct GroupSpec {
     pub cpu_weight: u32,
     /// The group that it is in: one with a smaller number.
     pub parent: GroupId,
+    /// `cpu.max`, if it has a limit.
+    pub max: Option<CpuMax>,
 }
 
 impl Default for GroupSpec {
     /// A new cgroup, or an autogroup.
     fn default() -> Self {
-        Self { cpu_weight: 100, parent: GroupId::ROOT }
+        Self { cpu_weight: 100, parent: GroupId::ROOT, max: None }
     }
 }
 
@@ -68,12 +71,15 @@ pub(crate) struct Group {
     pub shares: u64,
     /// The sum of what its queues contribute.
     pub load_avg: u64,
+    /// The CPU time that its queues may take, if that is limited.
+    pub bandwidth: Option<Bandwidth>,
 }
 
 impl Group {
     pub(crate) fn new(spec: &GroupSpec) -> Self {
         let shares = u64::from(spec.weight()) << SHARES_SHIFT;
-        Self { parent: spec.parent, shares, load_avg: 0 }
+        let bandwidth = spec.max.map(Bandwidth::new);
+        Self { parent: spec.parent, shares, load_avg: 0, bandwidth }
     }
 }
 
@@ -98,6 +104,8 @@ pub(crate) struct GroupOnCpu<E, Q> {
     pub h_load: u64,
     /// … in this jiffy.
     pub h_load_at: u64,
+    /// What it has of the group's CPU time.
+    pub runtime: QueueRuntime,
 }
 
 impl<E: Default, Q: Default> GroupOnCpu<E, Q> {
@@ -116,6 +124,7 @@ impl<E: Default, Q: Default> GroupOnCpu<E, Q> {
             on_leaf_list: false,
             h_load: 0,
             h_load_at: u64::MAX,
+            runtime: QueueRuntime::default(),
         }
     }
 }
@@ -143,6 +152,10 @@ pub(crate) struct Groups<E, Q> {
     pub root_curr: PerCpu<TaskId>,
     /// The root queues' load and in which jiffy that was looked at, by CPU.
     pub h_load: PerCpu<(u64, u64)>,
+    /// `cfs_bandwidth_used()`: a group has a limit.
+    pub has_bandwidth: bool,
+    /// The first timer of all groups' limits.
+    pub timer_at: Ns,
 }
 
 impl<E: Clone + Default, Q: Clone + Default> Groups<E, Q> {
@@ -155,6 +168,8 @@ impl<E: Clone + Default, Q: Clone + Default> Groups<E, Q> {
             on_cpus: Vec::new(),
             root_curr: PerCpu::default(),
             h_load: PerCpu::default(),
+            has_bandwidth: specs.iter().any(|spec| spec.max.is_some()),
+            timer_at: NEVER,
         }
     }
 
@@ -169,6 +184,13 @@ impl<E: Clone + Default, Q: Clone + Default> Groups<E, Q> {
 }
 
 impl<E, Q> Groups<E, Q> {
+    /// The counters start again.
+    pub(crate) fn measurement_begins(&mut self) {
+        for pool in self.groups.iter_mut().filter_map(|group| group.bandwidth.as_mut()) {
+            pool.stat = BandwidthStat::default();
+        }
+    }
+
     #[inline]
     pub(crate) fn index(&self, queue: QueueId) -> usize {
         (usize::from(queue.group.0) - 1) * self.n_cpus + queue.cpu.idx()

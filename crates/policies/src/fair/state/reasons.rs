@@ -176,6 +176,11 @@ pub(crate) const QUEUE_EMPTIED: Rule = &Reason::new(
     "when the lock of the busiest queue was granted, only one task was left",
     "",
 );
+pub(crate) const THROTTLED: Rule = &Reason::new(
+    "can_migrate_task: throttled",
+    "its group has used up its cpu.max on one of the two CPUs",
+    "",
+);
 pub(crate) const ASLEEP: Rule = &Reason::new(
     "can_migrate_task: asleep on its queue",
     "what the busiest queue had to give sleeps there (delayed dequeue)",

@@ -5,16 +5,19 @@
 //! last to leave takes it away.
 
 use super::state::Cfs;
+use crate::fair::queue::discipline::Discipline;
+use crate::fair::queue::groups::Count;
 use crate::fair::state::{Fair, QueueId};
 use sim_core::{EnqueueFlags, TaskId, World};
 use topology::CpuId;
 
 /// Flags for a group's entity: its first task has woken up.
-const WAKEUP: EnqueueFlags = EnqueueFlags { wakeup: true, migrated: false, initial: false };
+pub(super) const WAKEUP: EnqueueFlags =
+    EnqueueFlags { wakeup: true, migrated: false, initial: false };
 
 /// Why an entity leaves its queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum DequeueKind {
+pub(super) enum DequeueKind {
     /// DEQUEUE_SLEEP; so does a group's entity when its last task goes to another CPU.
     Sleep,
     /// For another CPU: its averages go with it and its vruntime becomes relative.
@@ -43,7 +46,13 @@ impl<const GROUPS: bool> Fair<Cfs<GROUPS>> {
     }
 
     /// `enqueue_entity`
-    fn enqueue_entity(&mut self, w: &mut World, queue: QueueId, se: TaskId, f: EnqueueFlags) {
+    pub(super) fn enqueue_entity(
+        &mut self,
+        w: &mut World,
+        queue: QueueId,
+        se: TaskId,
+        f: EnqueueFlags,
+    ) {
         // Off the queue a vruntime is relative to min_vruntime, but for a sleeper that stayed.
         let renorm = !f.wakeup || f.migrated;
         let is_curr = self.curr_of(queue) == se;
@@ -68,6 +77,9 @@ impl<const GROUPS: bool> Fair<Cfs<GROUPS>> {
         entity.on_rq = true;
         if !is_curr {
             self.tree_insert(queue, se);
+        }
+        if GROUPS && Cfs::nr_entities(self, queue) == 1 {
+            self.check_enqueue_throttle(w, queue);
         }
     }
 
@@ -95,13 +107,20 @@ impl<const GROUPS: bool> Fair<Cfs<GROUPS>> {
 
     /// `dequeue_entity`
     #[inline(always)]
-    fn dequeue_entity(&mut self, w: &mut World, queue: QueueId, se: TaskId, kind: DequeueKind) {
+    pub(super) fn dequeue_entity(
+        &mut self,
+        w: &mut World,
+        queue: QueueId,
+        se: TaskId,
+        kind: DequeueKind,
+    ) {
         self.charge_curr(w, queue);
         self.leave_averages(w.now, queue, se, kind != DequeueKind::Move);
         self.take_off(queue, se);
         if kind == DequeueKind::Move {
             self.sub_min_vruntime(queue, se);
         }
+        self.return_runtime(w, queue);
         self.update_group(w, se);
         if kind != DequeueKind::Save {
             self.update_min_vruntime(queue);
@@ -143,49 +162,40 @@ impl<const GROUPS: bool> Fair<Cfs<GROUPS>> {
     /// `p` counts on its queue, and what that does to those above.
     fn count_in(&mut self, w: &mut World, queue: QueueId, p: TaskId) {
         let idle = u32::from(self.tasks[p].is_idle_policy());
+        let count = Count { n: 1, idle, delayed: 0 };
         self.list_add_head(queue.cpu, p);
-        self.count(queue, 1, idle);
-        let mut level = self.above(queue);
+        self.count(queue, count);
         let mut below = queue;
-        while let Some((queue, group)) = level {
+        while let Some((queue, group)) = self.above(below)
+            && !self.is_throttled(below)
+        {
             self.group_joins(w, queue, group, below);
-            self.count(queue, 1, idle);
-            (below, level) = (queue, self.above(queue));
+            self.count(queue, count);
+            below = queue;
         }
+        self.mark_throttled(w, queue.cpu, p);
     }
 
     fn count_out(&mut self, w: &mut World, queue: QueueId, p: TaskId, kind: DequeueKind) {
         let idle = u32::from(self.tasks[p].is_idle_policy());
+        let count = Count { n: 1, idle, delayed: 0 };
         self.list_del(queue.cpu, p);
-        self.discount(queue, 1, idle);
-        let mut level = self.above(queue);
+        self.discount(queue, count);
         let mut below = queue;
         let mut kind = Some(kind);
-        while let Some((queue, group)) = level {
+        while let Some((queue, group)) = self.above(below)
+            && !self.is_throttled(below)
+        {
             kind = self.group_leaves(w, queue, group, below, kind);
-            self.discount(queue, 1, idle);
-            (below, level) = (queue, self.above(queue));
+            self.discount(queue, count);
+            below = queue;
         }
-    }
-
-    /// A task has joined this queue, or one below it.
-    #[inline]
-    fn count(&mut self, queue: QueueId, n: u32, idle: u32) {
-        let rq = self.queue_mut(queue);
-        rq.h_nr_running += n;
-        rq.idle_h_nr_running += idle;
-    }
-
-    #[inline]
-    fn discount(&mut self, queue: QueueId, n: u32, idle: u32) {
-        let rq = self.queue_mut(queue);
-        rq.h_nr_running -= n;
-        rq.idle_h_nr_running -= idle;
+        self.unmark_throttled(w, p);
     }
 
     /// A task has joined the queue below.
     fn group_joins(&mut self, w: &mut World, queue: QueueId, group: TaskId, below: QueueId) {
-        self.on_cpu_mut(below).on_leaf_list = true;
+        self.on_cpu_mut(below).on_leaf_list = !self.in_throttled(below);
         if self.entity(group).on_rq {
             self.refresh_group(w, queue, group);
         } else {
@@ -212,7 +222,7 @@ impl<const GROUPS: bool> Fair<Cfs<GROUPS>> {
             self.dequeue_entity(w, queue, group, up);
             return Some(kind);
         }
-        if kind == Some(DequeueKind::Sleep) {
+        if kind == Some(DequeueKind::Sleep) && !self.in_throttled(below) {
             self.set_next_buddy(queue, group);
         }
         self.refresh_group(w, queue, group);

@@ -101,6 +101,9 @@ impl<const GROUPS: bool> Fair<Cfs<GROUPS>> {
         let curr = w.cpus[cpu].curr;
         let (of_curr, of_p) = (self.queue_of(cpu, curr), self.queue_of(cpu, p));
         let many = Cfs::nr_entities(self, of_curr) >= self.tunables.nr_latency;
+        if self.in_throttled(of_p) {
+            return;
+        }
         let next_marked = self.features.next_buddy && many && !fork;
         if next_marked && !self.tasks[p].is_idle_policy() {
             self.set_next_buddy(of_p, p);
@@ -156,11 +159,26 @@ impl<const GROUPS: bool> Fair<Cfs<GROUPS>> {
     /// The task to run on `cpu`, if there is any, the current one among them.
     #[inline]
     pub(super) fn pick(&mut self, w: &mut World, cpu: CpuId) -> Option<TaskId> {
-        let mut se = self.pick_next_entity(w, QueueId::root(cpu))?;
-        while let Some(queue) = self.group_queue(se) {
-            se = self.pick_next_entity(w, queue)?;
+        let mut queue = QueueId::root(cpu);
+        loop {
+            let se = self.pick_next_entity(w, queue)?;
+            let Some(below) = self.group_queue(se) else {
+                return Some(se);
+            };
+            queue = if self.may_go_on(w, below) { below } else { QueueId::root(cpu) };
         }
-        Some(se)
+    }
+
+    /// The queue has CPU time left for what runs on it, or is not limited.
+    fn may_go_on(&mut self, w: &mut World, queue: QueueId) -> bool {
+        let curr = self.curr_of(queue);
+        if !curr.is_task() {
+            return true;
+        }
+        if self.entity(curr).on_rq {
+            self.charge_curr(w, queue);
+        }
+        !self.check_runtime(w, queue)
     }
 
     /// `pick_next_entity`, with the current entity as a candidate if it is still runnable.
@@ -257,6 +275,9 @@ impl<const GROUPS: bool> Fair<Cfs<GROUPS>> {
     fn put_prev_entity(&mut self, w: &mut World, queue: QueueId, se: TaskId) {
         if self.entity(se).on_rq {
             self.charge_curr(w, queue);
+        }
+        self.check_runtime(w, queue);
+        if self.entity(se).on_rq {
             self.tree_insert(queue, se);
             self.update_averages_no_tg(w.now, queue, se);
         }

@@ -7,6 +7,7 @@
 
 use super::rescale;
 use super::state::Eevdf;
+use crate::fair::queue::groups::Count;
 use crate::fair::state::groups::is_group;
 use crate::fair::state::{Fair, QueueId};
 use sim_core::{EnqueueFlags, Ns, TaskId, TaskState, World};
@@ -24,14 +25,6 @@ struct Leave {
     at_once: bool,
     /// DEQUEUE_DELAYED: it has been picked while it was delayed.
     finish: bool,
-}
-
-/// What leaves or joins with a task, on each level above it.
-#[derive(Clone, Copy, Debug)]
-struct Count {
-    n: u32,
-    idle: u32,
-    delayed: u32,
 }
 
 impl<const GROUPS: bool> Fair<Eevdf<GROUPS>> {
@@ -83,6 +76,24 @@ impl<const GROUPS: bool> Fair<Eevdf<GROUPS>> {
         if !is_curr {
             self.tree_insert(queue, se);
         }
+        if GROUPS && self.nr_on(queue) == 1 {
+            self.check_enqueue_throttle(w, queue);
+        }
+    }
+
+    /// Of a group, whose queue may go on; a delayed entity leaves first.
+    pub(super) fn enqueue_group(&mut self, w: &mut World, queue: QueueId, se: TaskId) {
+        if self.entity(se).on_rq {
+            self.dequeue_group(w, queue, se);
+        }
+        self.enqueue_entity(w, queue, se, WAKEUP);
+    }
+
+    /// Of a group, whose queue is throttled: it leaves at once, also if it owes time.
+    pub(super) fn dequeue_group(&mut self, w: &mut World, queue: QueueId, se: TaskId) {
+        let finish = self.entity(se).ext.sched_delayed;
+        self.dequeue_entity(w, queue, se, Leave { sleep: true, at_once: true, finish });
+        self.entity_mut(se).ext.sched_delayed = false;
     }
 
     /// `account_entity_enqueue`
@@ -112,22 +123,6 @@ impl<const GROUPS: bool> Fair<Eevdf<GROUPS>> {
         Count { n: 1, idle: u32::from(se.is_idle_policy()), delayed }
     }
 
-    #[inline]
-    fn count(&mut self, queue: QueueId, c: Count) {
-        let rq = self.queue_mut(queue);
-        rq.h_nr_running += c.n;
-        rq.idle_h_nr_running += c.idle;
-        rq.h_nr_delayed += c.delayed;
-    }
-
-    #[inline]
-    fn discount(&mut self, queue: QueueId, c: Count) {
-        let rq = self.queue_mut(queue);
-        rq.h_nr_running -= c.n;
-        rq.idle_h_nr_running -= c.idle;
-        rq.h_nr_delayed -= c.delayed;
-    }
-
     /// `p` has joined its queue: it counts there, and what that does to the queues above.
     #[inline]
     fn join_levels(&mut self, w: &mut World, queue: QueueId, p: TaskId) {
@@ -136,8 +131,10 @@ impl<const GROUPS: bool> Fair<Eevdf<GROUPS>> {
         self.count(queue, c);
         let mut joins = true;
         let mut below = queue;
-        while let Some((queue, group)) = self.above(below) {
-            self.on_cpu_mut(below).on_leaf_list = true;
+        while let Some((queue, group)) = self.above(below)
+            && !self.is_throttled(below)
+        {
+            self.on_cpu_mut(below).on_leaf_list = !self.in_throttled(below);
             if joins && self.entity(group).on_rq {
                 joins = false;
                 if self.entity(group).ext.sched_delayed {
@@ -154,6 +151,7 @@ impl<const GROUPS: bool> Fair<Eevdf<GROUPS>> {
             self.count(queue, c);
             below = queue;
         }
+        self.mark_throttled(w, queue.cpu, p);
     }
 
     /// `cfs_rq_min_slice`, which a group's entity gets for its slice since v6.12: so the group has
@@ -211,6 +209,7 @@ impl<const GROUPS: bool> Fair<Eevdf<GROUPS>> {
         if was_delayed {
             w.set_delayed(p, false);
         }
+        self.unmark_throttled(w, p);
         self.publish(cpu);
         if sleep && !early_estimate {
             self.estimate_util(p);
@@ -236,6 +235,7 @@ impl<const GROUPS: bool> Fair<Eevdf<GROUPS>> {
             // What is left of the slice goes along to the next queue.
             entity.ext.rel_deadline = true;
         }
+        self.return_runtime(w, queue);
         self.update_group(w, se);
         true
     }
@@ -247,10 +247,12 @@ impl<const GROUPS: bool> Fair<Eevdf<GROUPS>> {
         self.discount(queue, c);
         let mut leaves = true;
         let mut below = queue;
-        while let Some((queue, group)) = self.above(below) {
+        while let Some((queue, group)) = self.above(below)
+            && !self.is_throttled(below)
+        {
             if leaves && self.queue(below).load_weight > 0 {
                 leaves = false;
-                if sleeps {
+                if sleeps && !self.in_throttled(below) {
                     self.set_next_buddy(queue, group);
                 }
             }
@@ -321,6 +323,9 @@ impl<const GROUPS: bool> Fair<Eevdf<GROUPS>> {
         while let Some(queue) = level {
             let n = &mut self.queue_mut(queue).h_nr_delayed;
             *n = n.wrapping_add(change);
+            if self.is_throttled(queue) {
+                break;
+            }
             level = self.above(queue).map(|(queue, _)| queue);
         }
         self.publish(queue.cpu);
@@ -412,6 +417,7 @@ impl<const GROUPS: bool> Fair<Eevdf<GROUPS>> {
         self.list_del(cpu, p);
         let count = self.count_of(p);
         self.leave_levels(w, queue, count, false);
+        self.unmark_throttled(w, p);
         self.publish(cpu);
     }
 

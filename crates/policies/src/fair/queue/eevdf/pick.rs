@@ -101,6 +101,10 @@ impl<const GROUPS: bool> Fair<Eevdf<GROUPS>> {
             if curr.is_task() && self.entity(curr).on_rq {
                 self.charge_curr(w, queue);
             }
+            if self.check_runtime(w, queue) {
+                queue = QueueId::root(cpu);
+                continue;
+            }
             let se = self.pick_next_entity(queue, true)?;
             if self.entity(se).ext.sched_delayed {
                 self.finish_delayed(w, queue, se);
@@ -179,6 +183,9 @@ impl<const GROUPS: bool> Fair<Eevdf<GROUPS>> {
     fn put_prev_entity(&mut self, w: &mut World, queue: QueueId, se: TaskId) {
         if self.entity(se).on_rq {
             self.charge_curr(w, queue);
+        }
+        self.check_runtime(w, queue);
+        if self.entity(se).on_rq {
             self.tree_insert(queue, se);
             self.update_averages_no_tg(w.now, queue, se);
         }
@@ -193,6 +200,9 @@ impl<const GROUPS: bool> Fair<Eevdf<GROUPS>> {
         fork: bool,
     ) {
         let curr = w.cpus[cpu].curr;
+        if self.in_throttled(self.queue_of(cpu, p)) {
+            return;
+        }
         let still_delayed = self.tasks[p].ext.sched_delayed;
         if self.features.next_buddy && !fork && !still_delayed && !self.tasks[p].is_idle_policy() {
             self.set_next_buddy(self.queue_of(cpu, p), p);

@@ -151,6 +151,7 @@ impl<const GROUPS: bool> Fair<Eevdf<GROUPS>> {
             se.ext.deadline = se.vruntime + vslice;
         }
         self.update_min_vruntime(queue);
+        self.account_runtime(w, queue, delta);
         let is_alone = Eevdf::nr_entities(self, queue) <= 1;
         if !is_alone && (deadline_passed || self.protection_is_over(queue, curr)) {
             self.clear_buddies(queue, curr);

@@ -39,9 +39,11 @@ impl<S: Discipline> Fair<S> {
             let above = &mut counts[usize::from(self.groups.parent(queue).group.0)];
             above.weight += u64::from(on_cpu.se.on_rq) * u64::from(on_cpu.se.weight);
             above.n += u32::from(on_cpu.se.on_rq);
-            above.h_nr_running += counted.h_nr_running;
-            above.h_nr_delayed += counted.h_nr_delayed;
-            above.idle_h_nr_running += counted.idle_h_nr_running;
+            if !self.is_throttled(queue) {
+                above.h_nr_running += counted.h_nr_running;
+                above.h_nr_delayed += counted.h_nr_delayed;
+                above.idle_h_nr_running += counted.idle_h_nr_running;
+            }
         }
         self.check_queue(QueueId::root(cpu), counts[0])?;
         self.check_loads()?;
@@ -53,6 +55,7 @@ impl<S: Discipline> Fair<S> {
         let ids = (0..w.tasks.len().min(self.tasks.len()) as u32).map(TaskId);
         for p in ids.filter(|p| w.tasks[*p].on_rq && w.tasks[*p].cpu == cpu) {
             let se = &self.tasks[p];
+            debug_assert_eq!(w.tasks[p].throttled, self.in_throttled(self.queue_of(cpu, p)));
             let counts = &mut counts[usize::from(self.queue_of(cpu, p).group.0)];
             counts.weight += u64::from(se.weight);
             counts.n += 1;
@@ -84,12 +87,21 @@ impl<S: Discipline> Fair<S> {
     ) -> Result<(), String> {
         let se = &on_cpu.se;
         let is_delayed = S::DELAYS && S::is_delayed(&se.ext);
+        let is_throttled = on_cpu.runtime.throttled;
         let has_some = on_cpu.rq.load_weight > 0;
         let most = (self.groups.group(queue.group).shares >> SHARES_SHIFT) as u32;
         let holds = [
-            ("queued if its queue is not empty", se.on_rq == (has_some || is_delayed)),
+            (
+                "queued if its queue is not empty",
+                se.on_rq == (has_some && !is_throttled || is_delayed),
+            ),
             ("delayed only if its queue is empty", !(has_some && is_delayed)),
-            ("looked at while it has tasks", on_cpu.on_leaf_list || !has_some),
+            (
+                "looked at while it has tasks",
+                on_cpu.on_leaf_list || !has_some || self.in_throttled(queue),
+            ),
+            ("not delayed while throttled", !(is_delayed && is_throttled)),
+            ("in arrears if throttled", !is_throttled || on_cpu.runtime.remaining <= 0),
             ("as heavy as it may be", (2..=most.max(2)).contains(&se.weight)),
             ("running when one of its tasks does", self.is_curr_of_both(queue)),
         ];

@@ -36,7 +36,7 @@ impl<S: Discipline> Fair<S> {
             return false;
         }
         let running = self.curr_of(queue) == se;
-        let clock = self.clock_pelt(now, queue.cpu);
+        let clock = self.cfs_rq_clock_pelt(queue, now);
         let below = self.group_queue(se);
         let n_tasks = below.map(|queue| self.on_cpu(queue).runnable_weight);
         let entity = self.entity_mut(se);
@@ -100,7 +100,7 @@ impl<S: Discipline> Fair<S> {
     /// `update_cfs_rq_load_avg`; true if the averages have changed.
     fn update_queue(&mut self, now: Ns, queue: QueueId) -> bool {
         let running = self.curr_of(queue).is_task();
-        let clock = self.clock_pelt(now, queue.cpu);
+        let clock = self.cfs_rq_clock_pelt(queue, now);
         let rq = self.queue_mut(queue);
         let runnable = u64::from(rq.h_nr_runnable());
         let activity = Activity { load: rq.load_weight, runnable, running };
@@ -194,7 +194,7 @@ impl<S: Discipline> Fair<S> {
     }
 
     /// `cfs_rq_is_decayed`: nothing is left to be updated.
-    fn is_decayed(&self, queue: QueueId) -> bool {
+    pub(super) fn is_decayed(&self, queue: QueueId) -> bool {
         let rq = self.queue(queue);
         let avg = &rq.avg;
         let is_zero = avg.load_sum | avg.util_sum | avg.runnable_sum == 0;
