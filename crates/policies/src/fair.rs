@@ -5,8 +5,8 @@
 //!
 //! * `state`: what the class keeps, and the arithmetic on it (PELT, weights, load sums). The struct
 //!   [`Fair`] is here; the functions that act on it are `impl` blocks of it in the other rooms.
-//! * `queue`: which task runs next. CFS with task groups, and EEVDF, behind the trait
-//!   [`Discipline`].
+//! * `queue`: which task runs next. CFS and EEVDF behind the trait [`Discipline`], and task groups
+//!   for both.
 //! * `shared`: the queues of SWQUEUE and SHARED_RUNQ, and how a task moves between runqueues.
 //! * `balance`: periodic, nohz-idle and newidle balance, active push, `find_idlest_cpu`.
 //! * `wakeup`: record_wakee, wake_affine, select_idle_sibling, SIS_NODE.

@@ -95,7 +95,7 @@ fn world(spec: &RunSpec) -> World {
     let config = Config {
         ttwu_queue: spec.feature("TTWU_QUEUE"),
         timer_slack_ns: slack.map_or(default.timer_slack_ns, |v| v as Ns),
-        user_group: GroupId(spec.cpu_weight().is_some().into()),
+        user_group: GroupId(spec.groups().len() as u16),
         ..default
     };
     let mut machine = Arc::clone(&spec.machine);

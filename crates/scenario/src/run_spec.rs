@@ -6,9 +6,10 @@ use crate::hash::fingerprint;
 use crate::output::{RunError, RunOutput};
 use crate::registry::features::feature;
 use crate::registry::key::Class;
-use crate::workload::{Load, WorkloadSpec};
+use crate::workload::{GROUP_KEYS, Load, WorkloadSpec, stated};
 use input::Value;
-use sim_core::{Ns, Observer, Program, World};
+use policies::fair::{CpuMax, GroupSpec};
+use sim_core::{GroupId, Ns, Observer, Program, World};
 use std::sync::Arc;
 
 /// One scheduling policy.
@@ -162,9 +163,29 @@ impl RunSpec {
         self.tunable(name).and_then(Value::int)
     }
 
-    /// The `cpu.weight` of the group that the workload's user tasks are in, if they are in one.
-    pub(crate) fn cpu_weight(&self) -> Option<u32> {
-        self.workload.int("cpu_weight").map(|weight| weight as u32)
+    /// The cgroups of the workload, an outer one before what is in it; its user tasks are in the
+    /// last. None: they are in the root group.
+    pub(crate) fn groups(&self) -> Vec<GroupSpec> {
+        let of = |key| self.workload.int(key);
+        let stated = |key: &&str| stated(&self.workload.values, key).is_some();
+        if !GROUP_KEYS.iter().any(stated) {
+            return Vec::new();
+        }
+        let default = GroupSpec::default();
+        let weight = |key| of(key).map(|weight| weight as u32);
+        let slice = weight("slice_weight").map(|cpu_weight| GroupSpec { cpu_weight, ..default });
+        let ns = |key| of(key).unwrap_or(0) * 1000;
+        let max = of("cpu_max").map(|_| CpuMax {
+            quota_ns: ns("cpu_max"),
+            period_ns: ns("cpu_max_period"),
+            burst_ns: ns("cpu_max_burst"),
+        });
+        let own = GroupSpec {
+            cpu_weight: weight("cpu_weight").unwrap_or(default.cpu_weight),
+            parent: GroupId(slice.is_some().into()),
+            max,
+        };
+        slice.into_iter().chain([own]).collect()
     }
 
     /// The workload on the machine.

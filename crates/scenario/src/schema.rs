@@ -5,6 +5,7 @@
 //! end) is left to `schedlab check`. A file that the parser accepts, the schema accepts.
 
 use crate::registry::{GROUP_POLICIES, SCENARIO};
+use crate::workload::GROUP_KEYS;
 use input::schema::{keys, table};
 use serde_json::{Value, json};
 
@@ -21,7 +22,9 @@ pub fn scenario() -> String {
 /// Where there is a task group, all variants have a policy that it is modeled for: their own, or
 /// that at the top.
 fn groups(schema: &mut Value) {
-    let workload = json!({ "type": "object", "required": ["cpu_weight"] });
+    let of = |key: &&str| json!({ "required": [key] });
+    let some: Vec<Value> = GROUP_KEYS.iter().map(of).collect();
+    let workload = json!({ "type": "object", "anyOf": some });
     let policy = json!({ "properties": { "policy": { "enum": GROUP_POLICIES } } });
     let of_their_own = json!({ "variant": { "items": { "required": ["policy"] } } });
     schema["if"] = json!({ "required": ["workload"], "properties": { "workload": workload } });

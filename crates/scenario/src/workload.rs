@@ -72,13 +72,48 @@ impl WorkloadDef {
 }
 
 /// Keys of every kind of workload that has user tasks.
-pub const COMMON: &[KeyDef] = &[KeyDef {
-    name: "cpu_weight",
-    kind: Kind::Int { min: 1, max: 10_000 },
-    unit: "",
-    default: Fallback::Words("none: root group"),
-    help: "cpu.weight of a cgroup that its user tasks are in; an autogroup: 100 (cfs, eevdf)",
-}];
+pub const COMMON: &[KeyDef] = &[
+    KeyDef {
+        name: "cpu_weight",
+        kind: Kind::Int { min: 1, max: 10_000 },
+        unit: "",
+        default: Fallback::Words("none: root group"),
+        help: "cpu.weight of a cgroup that its user tasks are in; an autogroup: 100 (cfs, eevdf)",
+    },
+    KeyDef {
+        name: "slice_weight",
+        kind: Kind::Int { min: 1, max: 10_000 },
+        unit: "",
+        default: Fallback::Words("none: below the root"),
+        help: "cpu.weight of a cgroup around that one, such as a slice of systemd (cfs, eevdf)",
+    },
+    KeyDef {
+        name: "cpu_max",
+        kind: Kind::Int { min: 1_000, max: 1_000_000_000 },
+        unit: "us",
+        default: Fallback::Words("max: no limit"),
+        help: "cpu.max of the tasks' cgroup: CPU time of all of them in each period (cfs, eevdf)",
+    },
+    KeyDef {
+        name: "cpu_max_period",
+        kind: Kind::Int { min: 1_000, max: 1_000_000 },
+        unit: "us",
+        default: Fallback::Int(100_000),
+        help: "the period, the second number of cpu.max",
+    },
+    KeyDef {
+        name: "cpu_max_burst",
+        kind: Kind::Int { min: 0, max: 1_000_000_000 },
+        unit: "us",
+        default: Fallback::Int(0),
+        help: "cpu.max.burst: how much of cpu_max that was left over a later period may use; at \
+               most cpu_max",
+    },
+];
+
+/// Those of them that say that the tasks are in a cgroup of their own.
+pub const GROUP_KEYS: &[&str] =
+    &["cpu_weight", "slice_weight", "cpu_max", "cpu_max_period", "cpu_max_burst"];
 
 /// Tasks of a workload at most.
 pub const TASKS_MAX: i64 = 1_000_000;

@@ -96,8 +96,9 @@ impl FairChecks {
         self.nr_running.resize(sim.w.cpus.len(), 0);
         for (before, cpu) in self.nr_running.iter_mut().zip(&sim.w.cpus) {
             let before = std::mem::replace(before, cpu.nr_running);
-            // A pass that has struck off CPUs with pinned tasks may clear it in the same step.
-            let seen_by_all = sim.w.masks.len() == 1;
+            // A pass that has struck off CPUs with pinned tasks may clear it in the same step, and
+            // tasks that are throttled at one of the two ends count as pinned.
+            let seen_by_all = sim.w.masks.len() == 1 && sim.policy.bandwidth_stat().is_none();
             if before < 2 && cpu.nr_running >= 2 && seen_by_all && !sim.policy.overload {
                 return Err(format!("{} running and no overload", cpu.nr_running));
             }

@@ -14,6 +14,7 @@ pub fn json(view: &View<'_>) -> String {
     let found = json!({
         "elapsed_ns": x.elapsed_ns,
         "idle_while_runnable_ns": x.wasted_ns,
+        "idle_while_throttled_ns": x.throttled_ns,
         "rules": x.rules.iter().map(|r| rule(view, r)).collect::<Vec<_>>(),
         "blame": x.blame.iter().map(|b| blame(view, b)).collect::<Vec<_>>(),
         "longest": x.longest.iter().map(wait).collect::<Vec<_>>(),

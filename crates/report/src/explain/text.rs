@@ -32,6 +32,13 @@ pub fn text(view: &View<'_>) -> String {
 fn head(out: &mut String, view: &View<'_>) {
     let x = view.explanation;
     *out += &view.run.head();
+    if x.throttled_ns > 0 {
+        let _ = writeln!(
+            out,
+            "CPUs idled for {} because their tasks were throttled: the group had used up its cpu.max",
+            time(x.throttled_ns as f64)
+        );
+    }
     if x.wasted_ns == 0 {
         let _ = writeln!(out, "no CPU idled while a task that it may run waited");
         return;

@@ -131,6 +131,10 @@ pub struct Ledger {
     /// CPUs with such tasks.
     used: CpuSet,
     pairs: Vec<Pair>,
+    /// CPUs that idle at present because what they have is throttled, …
+    n_throttled: u64,
+    /// … and for how long CPUs have.
+    throttled_ns: Ns,
     waiting: Vec<(TaskId, CpuId)>,
     rows: Vec<Row>,
     blame: BTreeMap<(u16, u16), Ns>,
@@ -149,6 +153,8 @@ impl Ledger {
             queues: vec![Vec::new(); n].into(),
             used: CpuSet::empty(n),
             pairs: Vec::new(),
+            n_throttled: 0,
+            throttled_ns: 0,
             waiting: Vec::new(),
             rows: Vec::new(),
             blame: BTreeMap::new(),
@@ -215,6 +221,7 @@ impl Ledger {
         if ns == 0 {
             return;
         }
+        self.throttled_ns += self.n_throttled * ns;
         for pair in std::mem::take(&mut self.pairs) {
             self.rows[pair.rule].ns[pair.near as usize] += ns;
             *self.blame.entry(pair.comms).or_default() += ns;
@@ -252,6 +259,15 @@ impl Ledger {
             let (near, waiter, comms) = (Near::Core, TaskId::NONE, (NOBODY, NOBODY));
             self.pairs.push(Pair { rule, near, waiter, comms });
         }
+    }
+
+    /// CPUs that idle though tasks are on their queues, all of them throttled.
+    fn idle_by_throttling(&self, w: &World) -> u64 {
+        if w.n_throttled == 0 {
+            return 0;
+        }
+        let throttled = |cpu: &CpuId| self.queues[*cpu].iter().any(|p| w.tasks[*p].throttled);
+        self.used.iter().filter(|cpu| w.cpus[*cpu].idle && throttled(cpu)).count() as u64
     }
 
     /// Pairs some of the waiting tasks, the nearest first, until there are `n` pairs.
@@ -357,6 +373,7 @@ impl Ledger {
             elapsed_ns: w.now - w.measured_from,
             cpus: w.cpus.len(),
             wasted_ns: w.idle_while_runnable_ns as u64,
+            throttled_ns: self.throttled_ns,
             rules,
             blame,
             longest: self.longest.clone(),
@@ -444,7 +461,7 @@ impl Observer for Ledger {
     }
 
     fn measurement_begins(&mut self, w: &World) {
-        self.since = w.now;
+        (self.since, self.throttled_ns) = (w.now, 0);
         self.blame.clear();
         self.longest.clear();
         self.tasks.iter_mut().for_each(|t| t.waiting = NO_WAIT);
@@ -456,6 +473,7 @@ impl Observer for Ledger {
     fn after_event(&mut self, w: &World) {
         self.charge(w.now);
         self.pair_up(w);
+        self.n_throttled = self.idle_by_throttling(w);
     }
 
     fn end(&mut self, w: &World) {

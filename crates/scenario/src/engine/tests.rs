@@ -509,3 +509,22 @@ fn a_cpu_weight_says_what_fio_weighs_against_kworkers() {
     let (alone, grouped, heavy) = (run(""), run("cpu_weight = 100"), run("cpu_weight = 600"));
     assert!(alone != grouped && grouped != heavy, "{alone} {grouped} {heavy}");
 }
+
+/// A build in a cgroup of half a CPU takes as long as half a CPU does, under each kernel, and so is
+/// one in a slice, beside which there is nothing.
+#[test]
+fn a_limit_of_cpu_time_is_kept_and_counted() {
+    let load = "kind = \"spinners\"\ntasks = 3\n";
+    for (policy, rules) in [("cfs", ""), ("eevdf", "6.6"), ("eevdf", "6.12"), ("eevdf", "6.18")] {
+        let rules = if rules.is_empty() { String::new() } else { format!("rules = \"{rules}\"") };
+        let of = |more: &str, name: &str| {
+            let (output, _) = twins(&spec(policy, &rules, &format!("{load}{more}")));
+            output.metrics.iter().find(|m| m.name == name).map(|m| m.value)
+        };
+        let limit = "slice_weight = 50\ncpu_max = 10_000\ncpu_max_period = 20_000";
+        let throttled = of(limit, "nr_throttled").unwrap();
+        assert!(throttled >= 9.0, "{policy} {rules}: {throttled} of 10 periods");
+        assert!(of(limit, "throttled_usec").unwrap() > 100_000.0);
+        assert_eq!(of("cpu_weight = 100", "nr_throttled"), None);
+    }
+}

@@ -4,7 +4,7 @@ use super::workqueue;
 use crate::experiment::Variant;
 use crate::glue::Machine;
 use crate::registry::{self, GROUP_POLICIES, Value, nearest};
-use crate::workload::{Load, WorkloadFile, WorkloadSpec, stated};
+use crate::workload::{GROUP_KEYS, Load, WorkloadFile, WorkloadSpec, stated};
 use input::{Fault, Node, Walk, did_you_mean};
 use toml::de::{DeString, DeTable};
 
@@ -109,8 +109,11 @@ pub(super) fn must_know_groups(
     workload: &WorkloadSpec,
     variants: &[Variant],
 ) {
-    let Some(node) = place(doc, "cpu_weight").filter(|_| workload.int("cpu_weight").is_some())
-    else {
+    let said = |key: &&&str| stated(&workload.values, key).is_some();
+    let Some(&key) = GROUP_KEYS.iter().find(said) else {
+        return;
+    };
+    let Some(node) = place(doc, key) else {
         return;
     };
     if workload.def.kernel_threads {
@@ -118,21 +121,41 @@ pub(super) fn must_know_groups(
         walk.fault(
             Fault::at(node.span(), format!("all tasks of workload `{kind}` are kernel threads"))
                 .label("they are in the root group")
-                .help("leave `cpu_weight` out"),
+                .help(format!("leave `{key}` out")),
         );
     }
     if let Some(v) = variants.iter().find(|v| !GROUP_POLICIES.contains(&v.policy.name())) {
         let policies = GROUP_POLICIES.join("` or `");
-        let message = format!(
-            "`cpu_weight` needs policy `{policies}`, but variant `{}` has `{}`",
-            v.name,
-            v.policy.name()
-        );
+        let (name, policy) = (&v.name, v.policy.name());
         walk.fault(
-            Fault::at(node.span(), message)
-                .label(format!("task groups are modeled for `{policies}` only"))
-                .help("leave `cpu_weight` out, or put such variants into a scenario of their own"),
+            Fault::at(
+                node.span(),
+                format!("`{key}` needs policy `{policies}`, but variant `{name}` has `{policy}`"),
+            )
+            .label(format!("task groups are modeled for `{policies}` only"))
+            .help(format!("leave `{key}` out, or put such variants into a scenario of their own")),
         );
+    }
+    must_have_a_limit(walk, doc, workload);
+}
+
+/// A period and a burst say something of a limit, and a burst is no more than that.
+fn must_have_a_limit(walk: &mut Walk, doc: &DeTable<'_>, workload: &WorkloadSpec) {
+    for key in ["cpu_max_period", "cpu_max_burst"] {
+        let Some(node) = place(doc, key).filter(|_| is_said(doc, key)) else {
+            continue;
+        };
+        let fault = match workload.int("cpu_max") {
+            None => Fault::at(node.span(), format!("`{key}` without `cpu_max`"))
+                .label("there is no limit that it belongs to")
+                .help("say `cpu_max` too: the group's CPU time in each period, us"),
+            Some(max) if key == "cpu_max_burst" && workload.int(key) > Some(max) => {
+                Fault::at(node.span(), format!("`{key}` is more than `cpu_max`"))
+                    .help(format!("the kernel takes {max} at most"))
+            }
+            Some(_) => continue,
+        };
+        walk.fault(fault);
     }
 }
 

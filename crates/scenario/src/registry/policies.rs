@@ -7,7 +7,7 @@ use crate::run_spec::{Job, PolicyDef, RunSpec};
 use input::Value;
 use policies::ext::{self, Ext, Fifo, LlcFifo, Ops, Vtime};
 use policies::fair::features::{Features, TUNABLES, Tunables};
-use policies::fair::{Eevdf, Fair, GroupSpec, Rules};
+use policies::fair::{Eevdf, Fair, Rules};
 use policies::fcfs::Fcfs;
 use sim_core::Ns;
 
@@ -70,28 +70,23 @@ pub fn policy(name: &str) -> Option<&'static PolicyDef> {
 
 /// The fair class before EEVDF. Task groups cost each enqueue, so they are another type.
 fn cfs(job: Job<'_>) -> Result<RunOutput, RunError> {
-    match groups(job.spec) {
-        Some(groups) => job.with(move |spec| {
-            Fair::with_groups(features(spec), tunables(spec), &groups).with_rules(rules(spec))
-        }),
-        None => job.with(|spec| Fair::new(features(spec), tunables(spec)).with_rules(rules(spec))),
+    if job.spec.groups().is_empty() {
+        return job.with(|spec| Fair::new(features(spec), tunables(spec)).with_rules(rules(spec)));
     }
+    job.with(|spec| {
+        let fair = Fair::with_groups(features(spec), tunables(spec), &spec.groups());
+        fair.with_rules(rules(spec))
+    })
 }
 
 /// The fair class since 6.6, with task groups or without.
 fn eevdf_job(job: Job<'_>) -> Result<RunOutput, RunError> {
-    match groups(job.spec) {
-        Some(groups) => job.with(move |spec| {
-            Fair::eevdf_with_groups(rules(spec), features(spec), tunables(spec), &groups)
-        }),
-        None => job.with(eevdf),
+    if job.spec.groups().is_empty() {
+        return job.with(eevdf);
     }
-}
-
-/// The task groups of a run, if it has some: the first is that of the workload's user tasks.
-fn groups(spec: &RunSpec) -> Option<Vec<GroupSpec>> {
-    let cpu_weight = spec.cpu_weight()?;
-    Some(vec![GroupSpec { cpu_weight, ..GroupSpec::default() }])
+    job.with(|spec| {
+        Fair::eevdf_with_groups(rules(spec), features(spec), tunables(spec), &spec.groups())
+    })
 }
 
 pub(crate) fn eevdf(spec: &RunSpec) -> Fair<Eevdf> {

@@ -463,6 +463,11 @@ fn task_groups_are_for_the_fair_class_and_for_user_tasks() {
     check_brief(&right, expect!["right"]);
     check_brief(&right.replace("\"cfs\"", "\"fcfs\""), expect![[r#""#]]);
     check_brief(&right.replace("= 100", "= 0"), expect!["11: `cpu_weight` must be at least 1"]);
+    let limited = |keys: &str| right.replace("cpu_weight = 100", keys);
+    check_brief(&limited("slice_weight = 200\ncpu_max = 50_000"), expect![""]);
+    check_brief(&limited("cpu_max_period = 50_000"), expect![""]);
+    check_brief(&limited("cpu_max = 10_000\ncpu_max_burst = 20_000"), expect![""]);
+    check_brief(&limited("cpu_max = 10"), expect![""]);
 }
 
 #[test]

@@ -30,7 +30,7 @@ pub struct FairTask<E = ()> {
     pub weight: u32,
     pub inv_weight: u32,
     pub policy: SchedPolicy,
-    /// Its task group; of account in CFS with groups only.
+    /// Its task group; of account with groups only.
     pub group: GroupId,
     /// `se.on_rq`: queued or current.
     pub on_rq: bool,

@@ -101,3 +101,13 @@ fn a_task_alone_waits_for_its_own_cpu_only() {
     let x = checked(&spec("cfs", "", "kind = \"spinners\"\ntasks = 1"));
     assert_eq!(of(&x, "idle exit"), x.wasted_ns, "{x:?}");
 }
+
+/// Three hogs in a group of half a CPU: three CPUs idle most of the time, and wait for nobody.
+#[test]
+fn a_cpu_whose_tasks_are_throttled_says_so() {
+    let load = "kind = \"spinners\"\ntasks = 3\ncpu_max = 10_000\ncpu_max_period = 20_000";
+    let found = checked(&spec("eevdf", "", load));
+    let expected = 3.0 * 200e6 - 0.5 * 200e6;
+    assert!((found.throttled_ns as f64 - expected).abs() < 0.1 * expected, "{found:?}");
+    assert_eq!(checked(&spec("eevdf", "", "kind = \"spinners\"\ntasks = 3")).throttled_ns, 0);
+}

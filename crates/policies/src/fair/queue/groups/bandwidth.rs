@@ -399,7 +399,7 @@ impl<S: Discipline> Fair<S> {
     }
 
     /// `cpu.stat` of all groups together, if one of them has a limit.
-    pub(crate) fn bandwidth_stat(&self) -> Option<BandwidthStat> {
+    pub fn bandwidth_stat(&self) -> Option<BandwidthStat> {
         let pools = self.groups.groups.iter().filter_map(|group| group.bandwidth.as_ref());
         pools.map(|pool| pool.stat).reduce(|a, b| BandwidthStat {
             nr_periods: a.nr_periods + b.nr_periods,
