@@ -101,6 +101,11 @@ pub(crate) struct Measured<'a> {
 }
 
 impl Measured<'_> {
+    /// What the policy counts in some runs only.
+    pub fn counted_if_any(&self, name: &str) -> Option<f64> {
+        self.counted.iter().find(|(known, _)| *known == name).map(|(_, n)| *n)
+    }
+
     /// Nanoseconds since the measurement began; never 0.
     pub fn elapsed_ns(&self) -> u64 {
         (self.w.now - self.w.measured_from).max(1)

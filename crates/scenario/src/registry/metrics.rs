@@ -300,11 +300,12 @@ pub const METRICS: &[MetricDef] = &[
     row("steal_lost", "", Neither, "such looks that lost the task to another CPU").policy(),
     row("steal_empty", "", Neither, "such looks that found all queues empty").policy().hidden(),
     row("nr_periods", "", Neither, "periods of cpu.max that have ended (cpu.stat)")
-        .policy()
+        .value(|m| m.counted_if_any("nr_periods"))
         .hidden(),
-    row("nr_throttled", "", Lower, "of these, those in which CPUs were throttled").policy(),
+    row("nr_throttled", "", Lower, "of these, those in which CPUs were throttled")
+        .value(|m| m.counted_if_any("nr_throttled")),
     row("throttled_usec", "us", Lower, "time for which CPUs were throttled, of all together")
-        .policy(),
+        .value(|m| m.counted_if_any("throttled_usec")),
     row("wakeups_to_prev", "", Neither, "wake-ups that put the task where it was before")
         .value(|m| Some(m.w.wake_targets().prev as f64))
         .hidden(),

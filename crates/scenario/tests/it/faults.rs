@@ -295,12 +295,12 @@ fn names_policies_and_baselines() {
                 2: `policy` must be a string
             policy = "cfs" -> policy = "cfs"; rules = "6.18"
                 3: policy `cfs` has no rules of kernel `6.18`
-                    known: 6.4
+                    known: 6.4, 6.1, 5.19
             name = "B" -> name = "B"; policy = "eevdf"; rules = "6.9"
                 24: policy `eevdf` has no rules of kernel `6.9`
                     known: 6.18, 6.12, 6.6
                 25: policy `eevdf` with the rules of 6.18 has no feature `SWQUEUE`
-                    remove it, or choose other rules: `cfs` is 6.4, `eevdf` 6.6 and later
+                    remove it, or choose other rules: `cfs` is 6.4 and earlier, `eevdf` 6.6 and later
             policy = "cfs" -> policy = "cfs"; rules = 6.4
                 3: `rules` must be a string
         "#]],
@@ -432,26 +432,24 @@ fn features_and_tunables_of_other_kernels_are_refused() {
               --> s.toml:24:13
                |
             24 | features = ["SWQUEUE"]
-               |             ^^^^^^^^^ in kernels: 6.4 only
+               |             ^^^^^^^^^ in kernels: up to 6.4
                |
-               = help: remove it, or choose other rules: `cfs` is 6.4, `eevdf` 6.6 and later"#]],
+               = help: remove it, or choose other rules: `cfs` is 6.4 and earlier, `eevdf` 6.6 and later"#]],
     );
     table(
         replaced,
         expect![[r#"
             features = ["SWQUEUE"] -> features = ["NO_DELAY_DEQUEUE", "NI_RANDM", "SIS_UTIL"]
                 23: policy `cfs` with the rules of 6.4 has no feature `DELAY_DEQUEUE`
-                    remove it, or choose other rules: `cfs` is 6.4, `eevdf` 6.6 and later
+                    remove it, or choose other rules: `cfs` is 6.4 and earlier, `eevdf` 6.6 and later
                 23: unknown feature `NI_RANDM`
                     did you mean `NI_RANDOM`?
             tunables = { migration_cost_ns = 500000 } -> policy = "eevdf"; rules = "6.12"; tunables = { base_slice_ns = 1000, latency_ns = 6000000, newidle_ratio = 3 }
                 23: policy `eevdf` with the rules of 6.12 has no feature `SWQUEUE`
-                    remove it, or choose other rules: `cfs` is 6.4, `eevdf` 6.6 and later
+                    remove it, or choose other rules: `cfs` is 6.4 and earlier, `eevdf` 6.6 and later
                 26: `base_slice_ns` must be at least 100000 ns
                 26: policy `eevdf` with the rules of 6.12 has no tunable `latency_ns`
-                    remove it, or choose other rules: `cfs` is 6.4, `eevdf` 6.6 and later
-                26: policy `eevdf` with the rules of 6.12 has no tunable `newidle_ratio`
-                    remove it, or choose other rules: `cfs` is 6.4, `eevdf` 6.6 and later
+                    remove it, or choose other rules: `cfs` is 6.4 and earlier, `eevdf` 6.6 and later
         "#]],
     );
 }
@@ -461,13 +459,32 @@ fn task_groups_are_for_the_fair_class_and_for_user_tasks() {
     let weight = "[workload]\ncpu_weight = 100";
     let right = super::mutations::RIGHT.replacen("[workload]", weight, 1);
     check_brief(&right, expect!["right"]);
-    check_brief(&right.replace("\"cfs\"", "\"fcfs\""), expect![[r#""#]]);
+    check_brief(
+        &right.replace("\"cfs\"", "\"fcfs\""),
+        expect![[r#"
+        11: `cpu_weight` needs policy `cfs` or `eevdf`, but variant `A` has `fcfs`
+            leave `cpu_weight` out, or put such variants into a scenario of their own
+        24: policy `fcfs` has no features
+            remove them
+        25: policy `fcfs` has no tunables
+            remove them"#]],
+    );
     check_brief(&right.replace("= 100", "= 0"), expect!["11: `cpu_weight` must be at least 1"]);
     let limited = |keys: &str| right.replace("cpu_weight = 100", keys);
-    check_brief(&limited("slice_weight = 200\ncpu_max = 50_000"), expect![""]);
-    check_brief(&limited("cpu_max_period = 50_000"), expect![""]);
-    check_brief(&limited("cpu_max = 10_000\ncpu_max_burst = 20_000"), expect![""]);
-    check_brief(&limited("cpu_max = 10"), expect![""]);
+    check_brief(&limited("slice_weight = 200\ncpu_max = 50_000"), expect!["right"]);
+    check_brief(
+        &limited("cpu_max_period = 50_000"),
+        expect![[r#"
+        11: `cpu_max_period` without `cpu_max`
+            say `cpu_max` too: the group's CPU time in each period, us"#]],
+    );
+    check_brief(
+        &limited("cpu_max = 10_000\ncpu_max_burst = 20_000"),
+        expect![[r#"
+        12: `cpu_max_burst` is more than `cpu_max`
+            the kernel takes 10000 at most"#]],
+    );
+    check_brief(&limited("cpu_max = 10"), expect!["11: `cpu_max` must be at least 1000 us"]);
 }
 
 #[test]
@@ -577,7 +594,7 @@ fn classic_benchmarks_are_bounded_by_tasks_and_memory() {
                     the machine's memory is its `memory_gib`
                 10: 100000 groups of 40 tasks; at most 1000000 are simulated
                 11: unknown key `fds` in workload `perf-bench-messaging`
-                    known: groups, loops, pipe, threads, message_ns, spread, cpu_weight, kind
+                    known: groups, loops, pipe, threads, message_ns, spread, cpu_weight, slice_weight, cpu_max, cpu_max_period, cpu_max_burst, kind
             kind = "schbench-old"; message_threads = 1_000_000; threads = 1_000_000
                 10: 1000000 message threads of 62501 MiB each do not fit into 64 GiB of memory
                     the machine's memory is its `memory_gib`
@@ -605,7 +622,7 @@ fn classic_benchmarks_are_bounded_by_tasks_and_memory() {
                 11: 980000 stressors of 2 MiB each do not fit into 64 GiB of memory
                     the machine's memory is its `memory_gib`
                 12: unknown key `switch` in workload `stress-ng`
-                    known: cpu, cpu_load, cpu_load_slice, op_ns, yield, cpu_weight, kind
+                    known: cpu, cpu_load, cpu_load_slice, op_ns, yield, cpu_weight, slice_weight, cpu_max, cpu_max_period, cpu_max_burst, kind
             kind = "stress-ng"; yield = 900_000
                 10: 900000 stressors of 2 MiB each do not fit into 64 GiB of memory
                     the machine's memory is its `memory_gib`

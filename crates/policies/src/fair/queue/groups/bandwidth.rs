@@ -185,7 +185,6 @@ impl<S: Discipline> Fair<S> {
         runtime.throttled = false;
         let since = runtime.throttled_at;
         let pool = self.pool(queue.group).expect("it has a limit");
-        // What came before the measurement does not count.
         pool.stat.throttled_ns += w.now - since;
         pool.throttled.retain(|c| *c != cpu);
         self.start_averages(w.now, queue);
