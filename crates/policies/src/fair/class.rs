@@ -209,7 +209,8 @@ impl<S: Discipline> Policy for Fair<S> {
             results.extend([
                 ("nr_periods", stat.nr_periods as f64),
                 ("nr_throttled", stat.nr_throttled as f64),
-                ("throttled_usec", stat.throttled_ns as f64 / 1000.0),
+                // Whole us, as in `cpu.stat`.
+                ("throttled_usec", (stat.throttled_ns / 1000) as f64),
             ]);
         }
         results
