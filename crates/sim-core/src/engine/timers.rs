@@ -89,8 +89,8 @@ impl World {
 }
 
 impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
-    /// The first timer of a CPU is due, or a tick edge comes at which it may expire. Returns the CPU
-    /// if its interrupt comes next: then that needs no place in the queue.
+    /// The first timer of a CPU is due, or a tick edge comes at which it may expire. Returns the
+    /// CPU if its interrupt comes next: then that needs no place in the queue.
     #[inline(never)]
     pub(super) fn timer_event(&mut self) -> Option<CpuId> {
         let (now, id) = self.w.timers.pop()?;
