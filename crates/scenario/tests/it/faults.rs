@@ -330,7 +330,10 @@ fn published_rows_belong_to_variants_and_metrics() {
             variant = "B" -> variant = "A"
                 32: `elapsed` of `A` is published twice
             value = 321.54 -> value = 321.54; runs = 0
+                36: `runs` must be at least 1
             value = 321.54 -> value = 321.54; mechanism = "build"
+                36: unknown value `build` for `mechanism`
+                    did you mean `built`?
         "#]],
     );
 }
