@@ -63,10 +63,10 @@ impl PublishedChange {
 
     /// Whether a simulated change, in percent, tells the same story.
     ///
-    /// Without errors this is about size and direction only. Two changes under 0.15 % are both "the
-    /// same". Once one of them is larger, the direction decides: -0.17 % and -0.02 % agree, although
-    /// the second one alone would pass for "the same". A change of exactly zero has no direction and
-    /// agrees with no real one.
+    /// Without errors this is about size and direction only. Two changes under 0.15 % are both
+    /// "the same". Once one of them is larger, the direction decides: -0.17 % and -0.02 % agree,
+    /// although the second one alone would pass for "the same". A change of exactly zero has no
+    /// direction and agrees with no real one.
     pub fn agrees(self, simulated: f64) -> bool {
         let (error, has_direction) =
             (self.error_pct.unwrap_or(0.0), self.told_apart() != Some(false));
@@ -89,7 +89,7 @@ pub(crate) fn rule() -> String {
 /// What errors change of it, for tables that have any.
 pub(crate) const ERRORS: [&str; 2] = [
     "A known error of a published change (two standard errors) takes the place of a smaller limit.",
-    "A change below its error was not told apart from zero: it agrees only with one that is below it.",
+    "A change below its error was not told apart from zero: it agrees only with one below it, too.",
 ];
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
 //! How far to trust the simulator: every published row beside the simulated one, and a score.
 //!
 //! A row is judged once. If the baseline's value was published too, its *change* from there is
-//! compared, by the rule of [`PublishedChange`]; else its *level*, the value itself. A row that a constant
-//! was fitted to is shown and counts for nothing: agreeing with it proves nothing.
+//! compared, by the rule of [`PublishedChange`]; else its *level*, the value itself. A row that a
+//! constant was fitted to is shown and counts for nothing: agreeing with it proves nothing.
 //!
 //! The score is given in parts besides: by what is known about the mechanism behind a row, since a
 //! row that agrees without its mechanism agrees by chance, and by whether a change was told apart

@@ -162,7 +162,7 @@ fn text_shows_every_row_and_fits_a_terminal() {
         changes that agree: same direction or both under 0.15 %, and within 1 point or 1/4 of the change.
         Below 1 % the direction is nearly all that counts, and chance gets about half of them right.
         A known error of a published change (two standard errors) takes the place of a smaller limit.
-        A change below its error was not told apart from zero: it agrees only with one that is below it.
+        A change below its error was not told apart from zero: it agrees only with one below it, too.
         mechanism (what makes the row so): built into the model, known and left out, or unknown.
         levels within 2 %: values of baselines, and those whose baseline nobody published.
         calibrated: a constant was fitted to this row (docs/CALIBRATION.md), so it counts for nothing.
