@@ -145,6 +145,8 @@ mod tests {
             | pull_lost | 997995 | (+0.09%) |
             | steal_hits | 997709 | (+0.01%) |
             | steal_lost | 1004843 | (+0.14%) |
+            | nr_throttled | 1005817 | (+0.05%) |
+            | throttled_usec [us] | 297 | +0.64% |
 
             (in brackets: the seeds cannot tell it from off)
 

@@ -116,8 +116,8 @@ pub struct Explanation {
     pub cpus: usize,
     /// The metric `idle_while_runnable`, ns: the sum of [`Explanation::rules`].
     pub wasted_ns: u64,
-    /// CPU time for which CPUs idled while all tasks on their queues were throttled: their group had
-    /// used up its `cpu.max`. No part of `wasted_ns`, ns.
+    /// CPU time for which CPUs idled while all tasks on their queues were throttled: their group
+    /// had used up its `cpu.max`. No part of `wasted_ns`, ns.
     pub throttled_ns: u64,
     /// By rule, the one with most time first.
     pub rules: Vec<RuleTime>,

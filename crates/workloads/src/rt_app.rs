@@ -36,8 +36,8 @@ pub struct Config {
     /// What one of rt-app's loops takes on this machine at full speed, ns; `None`: as the file's
     /// calibration says.
     pub loop_ns: Option<f64>,
-    /// rt-app's own work per round of a phase (it reads clocks and writes a log line), ns; `None`: as
-    /// it was measured, at this machine's clock.
+    /// rt-app's own work per round of a phase (it reads clocks and writes a log line), ns; `None`:
+    /// as it was measured, at this machine's clock.
     pub round_ns: Option<Ns>,
     /// How the speed varies.
     pub speed: Speed,

@@ -40,41 +40,40 @@ fn rules_commands_and_meanings_are_printed() {
         str![[r#"
 two LLCs
 machine short, 4 CPUs in 2 LLCs   workload short   variant as it is   seed 1
-CPUs idled for 16.5 ms while a task waited that they may run, 4.14 % of all CPU time
+CPUs idled for 31.3 ms while a task waited that they may run, 7.83 % of all CPU time
 
 by rule   the later of two decisions; right: how far off the idle CPU was
                                               CPU time   share    waits  longest   llc  node
-where the task was put                         11.5 ms   69.4%
-  select_idle_cpu: SIS_UTIL, no look           7.53 ms   45.5%      433  79.2 us   78%   22%
-  select_idle_sibling: LLC has no idle CPU     3.01 ms   18.2%      309  57.0 us    2%   98%
-  idle exit: its CPU is waking up               850 us    5.1%     4819  1.68 us   69%   31%
-  select_task_rq: idle CPU taken meanwhile      101 us    0.6%       14  25.1 us        100%
-what the idle CPU looked for                   5.06 ms   30.6%
-  can_migrate_task: cache hot                  4.90 ms   29.6%      269   125 us   74%   26%
-  find_busiest_queue: another queue            89.2 us    0.5%        4  51.5 us        100%
-  find_busiest_group: busiest not overloaded   68.2 us    0.4%       10  19.1 us        100%
-  1 more, each below 0.1 %                      420 ns    0.0%
+where the task was put                         20.7 ms   66.1%
+  select_idle_cpu: SIS_UTIL, no look           10.2 ms   32.5%      667   108 us   70%   30%
+  select_idle_sibling: LLC has no idle CPU     7.33 ms   23.4%      767  68.3 us    1%   99%
+  idle exit: its CPU is waking up              2.98 ms    9.5%     4304  3.04 us   59%   41%
+  select_task_rq: idle CPU taken meanwhile      216 us    0.7%       25  40.5 us        100%
+what the idle CPU looked for                   10.6 ms   33.9%
+  can_migrate_task: cache hot                  10.3 ms   33.0%      535   147 us   75%   25%
+  find_busiest_queue: another queue             165 us    0.5%       20  34.7 us        100%
+  find_busiest_group: busiest not overloaded    111 us    0.4%       11  31.2 us        100%
 
 who waited for whom   commands; nobody: the CPU was switching, or not awake yet
-  short behind short                           15.7 ms   94.8%
-  short behind nobody                           864 us    5.2%
+  short behind short                           27.9 ms   89.0%
+  short behind nobody                          3.43 ms   11.0%
 
 longest waits   to be looked at with schedlab trace, same variant and seed
   task                              at   CPU   waited  behind          rule
-  short:1002                1.025648 s     3   168 us  short           can_migrate_task: cache hot
-  short:1001                1.041870 s     3   165 us  short           can_migrate_task: cache hot
-  short:1000                1.048289 s     3   150 us  short           can_migrate_task: cache hot
-  short:1002                1.020102 s     3   133 us  short           can_migrate_task: cache hot
-  short:1001                1.023130 s     3   132 us  short           can_migrate_task: cache hot
-  short:1000                1.044933 s     3   129 us  short           can_migrate_task: cache hot
-  short:1000                1.037647 s     3   124 us  short           can_migrate_task: cache hot
-  short:1000                1.017913 s     3   123 us  short           can_migrate_task: cache hot
+  short:1002                1.004147 s     0   166 us  short           select_idle_cpu: SIS_UTIL, no look
+  short:1003                1.052228 s     2   150 us  short           can_migrate_task: cache hot
+  short:1000                1.055119 s     2   144 us  short           can_migrate_task: cache hot
+  short:1002                1.016227 s     0   141 us  short           can_migrate_task: cache hot
+  short:1002                1.099273 s     3   139 us  short           can_migrate_task: cache hot
+  short:1002                1.013825 s     0   138 us  short           can_migrate_task: cache hot
+  short:1002                1.007842 s     0   132 us  short           select_idle_cpu: SIS_UTIL, no look
+  short:1003                1.061738 s     2   124 us  short           can_migrate_task: cache hot
 
 what the rules mean   beside them: features and tunables that change them
-  select_idle_cpu: SIS_UTIL, no look           NO_SIS_UTIL
-      an idle CPU was there, but by the LLC's utilization (nr_idle_scan is 0) nobody looks
   can_migrate_task: cache hot                  migration_cost_ns
       the tasks on the busiest queue ran there less than migration_cost ago
+  select_idle_cpu: SIS_UTIL, no look           NO_SIS_UTIL
+      an idle CPU was there, but by the LLC's utilization (nr_idle_scan is 0) nobody looks
   select_idle_sibling: LLC has no idle CPU     SIS_NODE
       a wake-up looks behind the LLC of its target only, where no CPU that it may use was idle
   idle exit: its CPU is waking up

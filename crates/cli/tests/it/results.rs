@@ -159,7 +159,7 @@ fn lists_name_everything_a_scenario_can_use() {
         assert!(all.contains(name), "{name}");
     }
     lab.run(["list", "policies"]).success().stdout_eq(str![[r#"
-  cfs       rules 6.4              the fair class before EEVDF: vruntime, buddies, wake-up preemption
+  cfs       rules 6.4, 6.1, 5.19   the fair class before EEVDF: vruntime, buddies, wake-up preemption
   eevdf     rules 6.18, 6.12, 6.6  the fair class since 6.6: lag, eligibility, virtual deadlines
   fifo      rules 6.18, 6.12       sched_ext: one queue for the whole machine, first come first served (scx_simple -f)
   vtime     rules 6.18, 6.12       sched_ext: one queue for the whole machine, by weighted run time (scx_simple)

@@ -35,7 +35,7 @@ fn head(out: &mut String, view: &View<'_>) {
     if x.throttled_ns > 0 {
         let _ = writeln!(
             out,
-            "CPUs idled for {} because their tasks were throttled: the group had used up its cpu.max",
+            "CPUs idled for {} because their tasks were throttled: cpu.max was used up",
             time(x.throttled_ns as f64)
         );
     }

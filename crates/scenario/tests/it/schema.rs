@@ -46,7 +46,8 @@ fn every_file_of_the_project_is_valid() {
     let machine = validator(&scenario::schema::machine());
     let files = files("scenarios");
     assert!(files.len() > 30, "{}", files.len());
-    for file in files {
+    // A manifest of recordings is the judge's (docs/JUDGE.md).
+    for file in files.into_iter().filter(|file| !file.ends_with("judge.toml")) {
         let text = std::fs::read_to_string(&file).unwrap();
         let is_machine = file.parent().is_some_and(|folder| folder.ends_with("machines"));
         let judge = if is_machine { &machine } else { &scenario };

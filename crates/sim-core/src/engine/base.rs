@@ -254,8 +254,8 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     }
 
     /// An idle CPU's event: a wake-up of some kind, or its tick. An interrupt is served before the
-    /// idle loop goes on (`do_idle()`, v6.4): its wake-ups enqueue their tasks before the CPU is out
-    /// of the loop. A CPU that polls leaves the loop first, and then looks at its wake list.
+    /// idle loop goes on (`do_idle()`, v6.4): its wake-ups enqueue their tasks before the CPU is
+    /// out of the loop. A CPU that polls leaves the loop first, and then looks at its wake list.
     pub(crate) fn leave_idle(&mut self, cpu: CpuId) {
         self.w.settle(cpu);
         let now = self.w.now;

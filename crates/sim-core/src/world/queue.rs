@@ -65,8 +65,8 @@ impl World {
         }
     }
 
-    /// Marks `p`, which is on a runqueue, as throttled there (or no longer so): it does not count in
-    /// [`crate::Cpu::nr_running`], though it is queued. The mark ends before the task leaves.
+    /// Marks `p`, which is on a runqueue, as throttled there (or no longer so): it does not count
+    /// in [`crate::Cpu::nr_running`], though it is queued. The mark ends before the task leaves.
     pub fn set_throttled(&mut self, p: TaskId, throttled: bool) {
         let waited = self.waits_pinned(p);
         let t = &mut self.tasks[p];

@@ -6,8 +6,8 @@
 //! looks at it next (a pick, the switch away, or the enqueue of its first entity): its entity
 //! leaves the queue above, its tasks do not count, and its averages stand still. The period timer
 //! fills the pool and lets throttled queues go on, in the order in which they were throttled. A
-//! queue that becomes empty returns what it has but for 1 ms; if others wait for it, the slack timer
-//! hands it on.
+//! queue that becomes empty returns what it has but for 1 ms; if others wait for it, the slack
+//! timer hands it on.
 //!
 //! The timers' handlers take no time of a CPU, and all queues go on at that instant: since v6.3 the
 //! kernel sends an interrupt to each of them. A new group's first period begins at a multiple of
@@ -91,8 +91,8 @@ impl<S: Discipline> Fair<S> {
         }
     }
 
-    /// `__assign_cfs_rq_runtime`: takes as much as makes up for what is overdrawn, and this. True if
-    /// the queue has some.
+    /// `__assign_cfs_rq_runtime`: takes as much as makes up for what is overdrawn, and this. True
+    /// if the queue has some.
     fn assign(&mut self, w: &mut World, queue: QueueId, target: Ns) -> bool {
         let wanted = (target as i64 - self.on_cpu(queue).runtime.remaining) as Ns;
         let now = w.now;

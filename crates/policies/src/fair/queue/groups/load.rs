@@ -147,8 +147,8 @@ impl<S: Discipline> Fair<S> {
         }
     }
 
-    /// `propagate_entity_load_avg`: the entity `se`, on this queue, follows the queue below it; true
-    /// if that had changed.
+    /// `propagate_entity_load_avg`: the entity `se`, on this queue, follows the queue below it;
+    /// true if that had changed.
     fn propagate_entity_load_avg(&mut self, queue: QueueId, se: TaskId, below: QueueId) -> bool {
         debug_assert!(is_group(se));
         let on_cpu = self.on_cpu_mut(below);
