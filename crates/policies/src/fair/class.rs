@@ -113,7 +113,7 @@ impl<S: Discipline> Policy for Fair<S> {
             self.rqs[cpu].pelt_clock.leave_idle(w.now);
         }
         if prev.is_task() {
-            S::put_prev_entity(self, w, cpu, prev, next);
+            self.put_prev(w, cpu, prev, next);
             put = self.shared_put_prev(w, cpu, prev);
         }
         if next.is_task() {

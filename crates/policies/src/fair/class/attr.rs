@@ -55,7 +55,7 @@ impl<S: Discipline> Fair<S> {
         }
         if queued && self.rqs[cpu].curr == p {
             // A current task begins a new turn, without a switch.
-            S::put_prev_entity(self, w, cpu, p, TaskId::NONE);
+            self.put_prev(w, cpu, p, TaskId::NONE);
             S::set_next_entity(self, w, cpu, p, TaskId::NONE);
         }
         if queued { self.shared_changed(w, p, n_allowed) } else { None }

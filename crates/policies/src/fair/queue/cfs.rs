@@ -116,8 +116,13 @@ impl<const GROUPS: bool> Discipline for Cfs<GROUPS> {
     }
 
     #[inline(always)]
-    fn put_prev_entity(f: &mut Fair<Self>, w: &mut World, cpu: CpuId, p: TaskId, next: TaskId) {
-        f.put_prev(w, cpu, p, next);
+    fn charge_curr(f: &mut Fair<Self>, w: &mut World, queue: QueueId) {
+        f.charge_curr(w, queue);
+    }
+
+    #[inline(always)]
+    fn insert(f: &mut Fair<Self>, queue: QueueId, se: TaskId) {
+        f.tree_insert(queue, se);
     }
 
     #[inline]

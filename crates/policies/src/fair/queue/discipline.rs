@@ -117,8 +117,11 @@ pub trait Discipline: QueueKind {
     /// `set_next_entity`; `prev` was current before.
     fn set_next_entity(f: &mut Fair<Self>, w: &mut World, cpu: CpuId, p: TaskId, prev: TaskId);
 
-    /// `put_prev_entity`; `next` will be current.
-    fn put_prev_entity(f: &mut Fair<Self>, w: &mut World, cpu: CpuId, p: TaskId, next: TaskId);
+    /// `update_curr`: charges the current entity of a queue for the time that it has run.
+    fn charge_curr(f: &mut Fair<Self>, w: &mut World, queue: QueueId);
+
+    /// `__enqueue_entity`: puts the entity that was current among those that wait.
+    fn insert(f: &mut Fair<Self>, queue: QueueId, se: TaskId);
 
     /// `entity_tick`: charges `curr`, and asks whether it goes on.
     fn tick(f: &mut Fair<Self>, w: &mut World, cpu: CpuId, curr: TaskId);

@@ -316,9 +316,14 @@ impl<const GROUPS: bool> Discipline for Eevdf<GROUPS> {
         f.set_next(w.now, cpu, p, prev);
     }
 
-    #[inline]
-    fn put_prev_entity(f: &mut Fair<Self>, w: &mut World, cpu: CpuId, p: TaskId, next: TaskId) {
-        f.put_prev(w, cpu, p, next);
+    #[inline(always)]
+    fn charge_curr(f: &mut Fair<Self>, w: &mut World, queue: QueueId) {
+        f.charge_curr(w, queue);
+    }
+
+    #[inline(always)]
+    fn insert(f: &mut Fair<Self>, queue: QueueId, se: TaskId) {
+        f.tree_insert(queue, se);
     }
 
     /// `update_curr` asks everything.

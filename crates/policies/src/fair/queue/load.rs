@@ -1,8 +1,9 @@
-//! Loads that depend on how the discipline queues its tasks, and the common ends of a dequeue and
-//! of a wake-up.
+//! Loads that depend on how the discipline queues its tasks, and the common parts of a dequeue, of
+//! a wake-up and of a switch.
 
 use super::discipline::Discipline;
 use crate::fair::state::Fair;
+use crate::fair::state::groups::QueueId;
 use crate::fair::state::pelt::{Activity, DETACHED};
 use sim_core::{DequeueFlags, EnqueueFlags, Ns, Policy, TaskId, World};
 use topology::CpuId;
@@ -57,6 +58,32 @@ impl<S: Discipline> Fair<S> {
         S::dequeue_entity(self, w, cpu, p, f);
         if self.sched_idle_used {
             self.balance_if_only_idle_policy(w, cpu, p);
+        }
+    }
+
+    /// `put_prev_task_fair`, before `next`: what both are part of goes on.
+    #[inline(always)]
+    pub(crate) fn put_prev(&mut self, w: &mut World, cpu: CpuId, p: TaskId, next: TaskId) {
+        let mut level = Some((self.queue_of(cpu, p), p));
+        while let Some((queue, se)) = level {
+            self.put_prev_entity(w, queue, se);
+            self.set_curr_of(queue, TaskId::NONE);
+            let goes_on = S::GROUPS && self.entity_on(queue, next).is_some();
+            level = if goes_on { None } else { self.above(queue) };
+        }
+        self.rqs[cpu].curr = TaskId::NONE;
+    }
+
+    /// `put_prev_entity`
+    #[inline(always)]
+    fn put_prev_entity(&mut self, w: &mut World, queue: QueueId, se: TaskId) {
+        if self.entity(se).on_rq {
+            S::charge_curr(self, w, queue);
+        }
+        self.check_runtime(w, queue);
+        if self.entity(se).on_rq {
+            S::insert(self, queue, se);
+            self.update_averages_no_tg(w.now, queue, se);
         }
     }
 

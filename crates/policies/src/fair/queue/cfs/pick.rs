@@ -257,32 +257,6 @@ impl<const GROUPS: bool> Fair<Cfs<GROUPS>> {
         entity.prev_sum_exec_runtime = entity.sum_exec_runtime;
     }
 
-    /// `put_prev_task_fair`, before `next`: what both are part of goes on.
-    #[inline(always)]
-    pub(super) fn put_prev(&mut self, w: &mut World, cpu: CpuId, p: TaskId, next: TaskId) {
-        let mut level = Some((self.queue_of(cpu, p), p));
-        while let Some((queue, se)) = level {
-            self.put_prev_entity(w, queue, se);
-            self.set_curr_of(queue, TaskId::NONE);
-            let goes_on = GROUPS && self.entity_on(queue, next).is_some();
-            level = if goes_on { None } else { self.above(queue) };
-        }
-        self.rqs[cpu].curr = TaskId::NONE;
-    }
-
-    /// `put_prev_entity`
-    #[inline(always)]
-    fn put_prev_entity(&mut self, w: &mut World, queue: QueueId, se: TaskId) {
-        if self.entity(se).on_rq {
-            self.charge_curr(w, queue);
-        }
-        self.check_runtime(w, queue);
-        if self.entity(se).on_rq {
-            self.tree_insert(queue, se);
-            self.update_averages_no_tg(w.now, queue, se);
-        }
-    }
-
     /// `yield_task_fair`: let another task run first, once.
     pub(super) fn yield_curr(&mut self, w: &mut World, cpu: CpuId) {
         let curr = self.rqs[cpu].curr;
