@@ -280,8 +280,9 @@ impl Hackbench {
             return Op::Wait;
         }
         self.channels[to].begin_write();
-        let miss = self.channels[to].write_miss_ns(cx.machine(), cx.cpu());
-        self.copy(me, miss)
+        let ns = self.costs.message;
+        let extra = self.channels[to].write_extra_ns(cx.machine(), cx.cpu(), ns);
+        self.copy(me, extra)
     }
 
     fn begin_read(&mut self, cx: &ProgramCx<'_>, me: usize) -> Op {
@@ -289,12 +290,13 @@ impl Hackbench {
         if self.channels[from].wait_for_message() {
             return Op::Wait;
         }
-        let miss = self.channels[from].read_miss_ns(cx.machine(), cx.cpu());
-        self.copy(me, miss)
+        let ns = self.costs.message;
+        let extra = self.channels[from].read_extra_ns(cx.machine(), cx.cpu(), ns);
+        self.copy(me, extra)
     }
 
-    fn copy(&mut self, me: usize, miss_ns: Ns) -> Op {
-        let ns = self.spread.vary(me, self.costs.message) + miss_ns;
+    fn copy(&mut self, me: usize, extra_ns: Ns) -> Op {
+        let ns = self.spread.vary(me, self.costs.message) + extra_ns;
         self.then(me, WorkerStep::Copied, Op::Kernel(ns))
     }
 

@@ -19,7 +19,7 @@ mod stream;
 use crate::spread::Spread;
 use sim_core::{Calls, Ns, Op, Program, ProgramCx, TaskAttr, TaskId};
 use stream::{Connection, Turn};
-use topology::REFERENCE_MHZ;
+use topology::{CpuId, Machine, REFERENCE_MHZ};
 
 /// The tests of netperf that are simulated.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -53,6 +53,18 @@ pub(crate) const RECEIVE_SHARE: u64 = 24;
 /// From the peer's wake-up to the sleep in the next receive: the way out of the stack and of the
 /// call, and into the socket that has nothing, ns at [`REFERENCE_MHZ`]: unverified.
 pub(crate) const AFTER_NS: Ns = 800;
+/// What changes with the place of the peer (docs/CALIBRATION.md).
+struct Peer {
+    /// Cache lines that come from its CPU if it is another one: of a send and of a receive.
+    send_lines: u64,
+    receive_lines: u64,
+    /// What is left of the work while both ends share a CPU, and so its caches, in thousandths.
+    on_one_cpu: u64,
+}
+const UDP_RR: Peer = Peer { send_lines: 2, receive_lines: 2, on_one_cpu: 1000 };
+const TCP_RR: Peer = Peer { send_lines: 0, receive_lines: 0, on_one_cpu: 800 };
+/// On one CPU a stream fills its window of 3 MiB first, which no cache of a core holds.
+const TCP_STREAM: Peer = Peer { send_lines: 0, receive_lines: 0, on_one_cpu: 1000 };
 /// From the start of one pair to that of the next, a fork and an exec, ns: unverified. If all pairs
 /// were placed at once, with nothing running yet, most would land on the first socket.
 const START_GAP_NS: Ns = 1_000_000;
@@ -91,6 +103,8 @@ struct End {
     /// Messages (or writes) in its socket.
     queued: u32,
     asleep: bool,
+    /// Where it was last seen.
+    cpu: CpuId,
 }
 
 /// What the shell that starts the pairs does next.
@@ -126,6 +140,7 @@ impl Netperf {
             state: if i.is_multiple_of(2) { State::Send } else { State::Receive },
             queued: 0,
             asleep: false,
+            cpu: CpuId(0),
         };
         Self {
             config,
@@ -158,7 +173,7 @@ impl Netperf {
         Op::Kernel(0)
     }
 
-    fn receive(&mut self, me: usize) -> Op {
+    fn receive(&mut self, machine: &Machine, me: usize) -> Op {
         if self.ends[me].queued == 0 {
             self.ends[me].asleep = true;
             return Op::Wait;
@@ -166,12 +181,16 @@ impl Netperf {
         self.ends[me].queued -= 1;
         // The client's receive completes a transaction.
         self.done += u64::from(me.is_multiple_of(2));
-        self.then(me, State::Send, RECEIVE_SHARE)
+        let lines = self.peer().receive_lines;
+        self.then(machine, me, State::Send, RECEIVE_SHARE, lines)
     }
 
-    fn round_trip(&mut self, me: usize) -> Op {
+    fn round_trip(&mut self, machine: &Machine, me: usize) -> Op {
         match self.ends[me].state {
-            State::Send => self.then(me, State::Deliver, SEND_SHARE),
+            State::Send => {
+                let lines = self.peer().send_lines;
+                self.then(machine, me, State::Deliver, SEND_SHARE, lines)
+            }
             State::Deliver => {
                 self.ends[me].state = State::After;
                 self.deliver(me)
@@ -180,7 +199,7 @@ impl Netperf {
                 self.ends[me].state = State::Receive;
                 Op::Kernel(self.spread.vary(me, self.after_ns))
             }
-            State::Receive => self.receive(me),
+            State::Receive => self.receive(machine, me),
         }
     }
 
@@ -205,10 +224,27 @@ impl Netperf {
         }
     }
 
-    /// Kernel work, and what comes after it.
-    fn then(&mut self, me: usize, state: State, share: u64) -> Op {
+    fn peer(&self) -> &'static Peer {
+        match self.config.test {
+            Test::UdpRr => &UDP_RR,
+            Test::TcpRr => &TCP_RR,
+            Test::TcpStream => &TCP_STREAM,
+        }
+    }
+
+    /// A share of the work, where the two ends were last seen.
+    fn work_ns(&mut self, me: usize, share: u64, whole: u64) -> Ns {
+        let ns = self.config.service_ns * share / whole;
+        let on_one_cpu = self.ends[me].cpu == self.ends[me ^ 1].cpu;
+        let ns = if on_one_cpu { ns * self.peer().on_one_cpu / 1000 } else { ns };
+        self.spread.vary(me, ns)
+    }
+
+    /// Kernel work, with lines of the peer's CPU, and what comes after it.
+    fn then(&mut self, machine: &Machine, me: usize, state: State, share: u64, lines: u64) -> Op {
         self.ends[me].state = state;
-        Op::Kernel(self.spread.vary(me, self.config.service_ns * share / 64))
+        let line_ns = machine.line_ns(self.ends[me ^ 1].cpu, self.ends[me].cpu);
+        Op::Kernel(self.work_ns(me, share, 64) + lines * line_ns)
     }
 
     /// The next operation of an end of a stream.
@@ -219,9 +255,7 @@ impl Netperf {
         self.done += connection.read_bytes() - before;
         let peer = TaskId(me as u32 ^ 1);
         match turn {
-            Turn::Work(share) => {
-                Op::Kernel(self.spread.vary(me, self.config.service_ns * share / 1000))
-            }
+            Turn::Work(share) => Op::Kernel(self.work_ns(me, share, 1000)),
             Turn::WakeReader => Op::Wake { task: peer, sync: true },
             Turn::WakeWriter => Op::Wake { task: peer, sync: false },
             Turn::Wait => Op::Wait,
@@ -242,12 +276,13 @@ impl Program for Netperf {
         cx.start_task(TaskAttr { comm, mm: u32::MAX, ..TaskAttr::default() });
     }
 
-    fn next(&mut self, _cx: &mut ProgramCx<'_>, task: TaskId) -> Op {
+    fn next(&mut self, cx: &mut ProgramCx<'_>, task: TaskId) -> Op {
         let me = task.idx();
         if me == self.ends.len() {
             return self.launch();
         }
-        if self.streams() { self.stream(me) } else { self.round_trip(me) }
+        self.ends[me].cpu = cx.cpu();
+        if self.streams() { self.stream(me) } else { self.round_trip(cx.machine(), me) }
     }
 
     fn calls(&self, task: TaskId, op: &Op) -> Calls {
@@ -300,6 +335,7 @@ impl Program for Netperf {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use topology::RegularSpec;
 
     impl Netperf {
         /// Messages of pair 0: in a socket, or in the hands of an end.
@@ -309,16 +345,47 @@ mod tests {
         }
     }
 
+    /// Work of a client's send, or of a stream's first write, with the server seen on that CPU.
+    fn first_work(test: Test, server: CpuId) -> Ns {
+        let machine = Machine::regular(RegularSpec::default());
+        let config = Config { test, clients: 1, service_ns: 64_000, spread: 0.0, seed: 1 };
+        let mut pair = Netperf::new(config);
+        pair.ends[1].cpu = server;
+        let op = match test {
+            Test::TcpStream => pair.stream(0),
+            _ => pair.round_trip(&machine, 0),
+        };
+        let Op::Kernel(ns) = op else { panic!("{op:?} is no work") };
+        ns
+    }
+
+    /// The socket and the packet of a message come from where the peer ran.
+    #[test]
+    fn work_depends_on_where_the_peer_ran() {
+        let machine = Machine::regular(RegularSpec::default());
+        let (here, core, apart) = (CpuId(0), CpuId(4), CpuId(1));
+        for server in [here, core, apart] {
+            let ns = 40_000 + 2 * machine.line_ns(server, here);
+            assert_eq!(first_work(Test::UdpRr, server), ns, "{server:?}");
+        }
+        assert_eq!(first_work(Test::TcpRr, apart), 40_000);
+        assert_eq!(first_work(Test::TcpRr, here), 32_000);
+        for server in [here, apart] {
+            assert_eq!(first_work(Test::TcpStream, server), 64_000 * 290 / 1000);
+        }
+    }
+
     proptest! {
         /// However the two ends of a pair take turns, one message goes back and forth, and one of
         /// them is awake.
         #[test]
         fn a_pair_has_one_message(turns in prop::collection::vec(0..2usize, 1..300)) {
             let (test, service_ns) = (Test::UdpRr, 1000);
+            let machine = Machine::regular(RegularSpec::default());
             let mut pair = Netperf::new(Config { test, clients: 1, service_ns, spread: 0.1, seed: 1 });
             for me in turns {
                 if !pair.ends[me].asleep {
-                    pair.round_trip(me);
+                    pair.round_trip(&machine, me);
                 }
                 prop_assert_eq!(pair.outstanding(), 1);
                 prop_assert!(pair.ends.iter().any(|e| !e.asleep));

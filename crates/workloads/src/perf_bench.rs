@@ -93,9 +93,9 @@ impl SchedPipe {
         self.ends[0].read
     }
 
-    fn copy(&mut self, me: usize, then: TaskStep, miss_ns: Ns) -> Op {
+    fn copy(&mut self, me: usize, then: TaskStep, extra_ns: Ns) -> Op {
         self.ends[me].at = then;
-        Op::Kernel(self.spread.vary(me, self.message_ns) + miss_ns)
+        Op::Kernel(self.spread.vary(me, self.message_ns) + extra_ns)
     }
 
     fn work(&mut self, cx: &ProgramCx<'_>, me: usize) -> Op {
@@ -103,8 +103,9 @@ impl SchedPipe {
         match self.ends[me].at {
             TaskStep::Write => {
                 self.pipes[me].begin_write();
-                let miss = self.pipes[me].write_miss_ns(cx.machine(), cx.cpu());
-                self.copy(me, TaskStep::Written, miss)
+                let ns = self.message_ns;
+                let extra = self.pipes[me].write_extra_ns(cx.machine(), cx.cpu(), ns);
+                self.copy(me, TaskStep::Written, extra)
             }
             TaskStep::Written => {
                 self.ends[me].written += 1;
@@ -119,8 +120,9 @@ impl SchedPipe {
             }
             TaskStep::Read if self.pipes[peer].wait_for_message() => Op::Wait,
             TaskStep::Read => {
-                let miss = self.pipes[peer].read_miss_ns(cx.machine(), cx.cpu());
-                self.copy(me, TaskStep::HasRead, miss)
+                let ns = self.message_ns;
+                let extra = self.pipes[peer].read_extra_ns(cx.machine(), cx.cpu(), ns);
+                self.copy(me, TaskStep::HasRead, extra)
             }
             TaskStep::HasRead => {
                 self.pipes[peer].read(cx.cpu(), &mut VecDeque::new());

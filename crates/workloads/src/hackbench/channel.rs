@@ -27,22 +27,36 @@ pub enum Medium {
     Pipe,
 }
 
-/// Cache lines that come from the CPU at the other end: what a message costs more if another CPU
-/// reads it, in lines. Both were measured in one run (`scripts/measure-messages`): a line took 22 ns.
-struct Lines {
-    /// A write to, and a read from, what another CPU has touched last.
+/// What a message costs more if the CPU at the other end is another one. Measured beside the time of
+/// a line, on a guest whose CPUs were 22 ns apart in some runs and 124 ns in others
+/// (`scripts/measure-messages`): what grew with the distance is lines, the rest is work.
+struct Apart {
+    /// Tenths of a cache line. A write to, and a read from, what another CPU has touched last.
     write_state: u64,
     read_state: u64,
     /// Each write to what another CPU reads from; each read of what another CPU wrote.
     write_each: u64,
     read_each: u64,
+    /// More work, per cent of a message's.
+    work_pct: u64,
+}
+
+const SOCKET_APART: Apart =
+    Apart { write_state: 5, read_state: 36, write_each: 6, read_each: 16, work_pct: 6 };
+const PIPE_APART: Apart =
+    Apart { write_state: 8, read_state: 18, write_each: 6, read_each: 7, work_pct: 10 };
+
+impl Apart {
+    fn work_ns(&self, other_end: CpuId, cpu: CpuId, message_ns: Ns) -> Ns {
+        if other_end == cpu { 0 } else { message_ns * self.work_pct / 100 }
+    }
 }
 
 impl Medium {
-    fn lines(self) -> Lines {
+    fn apart(self) -> &'static Apart {
         match self {
-            Medium::Socket => Lines { write_state: 0, read_state: 0, write_each: 3, read_each: 4 },
-            Medium::Pipe => Lines { write_state: 0, read_state: 2, write_each: 2, read_each: 2 },
+            Medium::Socket => &SOCKET_APART,
+            Medium::Pipe => &PIPE_APART,
         }
     }
 }
@@ -180,19 +194,21 @@ impl Channel {
         }
     }
 
-    /// What the caches add to a write on `cpu`, ns.
-    pub fn write_miss_ns(&self, machine: &Machine, cpu: CpuId) -> Ns {
-        let lines = self.medium.lines();
-        lines.write_state * machine.line_ns(self.touched, cpu)
-            + lines.write_each * machine.line_ns(self.read_by, cpu)
+    /// What the CPU at the other end adds to the next write of `message_ns` on `cpu`, ns.
+    pub fn write_extra_ns(&self, machine: &Machine, cpu: CpuId, message_ns: Ns) -> Ns {
+        let apart = self.medium.apart();
+        let lines = apart.write_state * machine.line_ns(self.touched, cpu)
+            + apart.write_each * machine.line_ns(self.read_by, cpu);
+        lines / 10 + apart.work_ns(self.read_by, cpu, message_ns)
     }
 
-    /// What the caches add to the next read on `cpu`, ns.
-    pub fn read_miss_ns(&self, machine: &Machine, cpu: CpuId) -> Ns {
-        let lines = self.medium.lines();
+    /// What the CPU at the other end adds to the next read of `message_ns` on `cpu`, ns.
+    pub fn read_extra_ns(&self, machine: &Machine, cpu: CpuId, message_ns: Ns) -> Ns {
+        let apart = self.medium.apart();
         let writer = self.messages.front().copied().unwrap_or(cpu);
-        lines.read_state * machine.line_ns(self.touched, cpu)
-            + lines.read_each * machine.line_ns(writer, cpu)
+        let lines = apart.read_state * machine.line_ns(self.touched, cpu)
+            + apart.read_each * machine.line_ns(writer, cpu);
+        lines / 10 + apart.work_ns(writer, cpu, message_ns)
     }
 }
 
