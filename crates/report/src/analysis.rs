@@ -7,6 +7,7 @@
 //! (one seed, or seeds that change nothing) it needs a change of at least 0.15 %.
 
 use crate::agree::{Measured, PublishedChange};
+use crate::recorded::Recorded;
 use crate::stats;
 use scenario::glue::{MachineInfo, machine_info};
 use scenario::{
@@ -42,6 +43,8 @@ pub struct Analysis {
     pub seeds: Vec<u64>,
     /// All variants, in the file's order.
     pub variants: Vec<VariantAnalysis>,
+    /// What was recorded, if the workload is a recording.
+    pub recorded: Option<Recorded>,
 }
 
 /// What the runs of one variant say.
@@ -226,6 +229,7 @@ impl Analysis {
             until: experiment.until.to_string(),
             seeds: experiment.seeds.clone(),
             variants: experiment.variants.iter().enumerate().map(variant).collect(),
+            recorded: Recorded::of(experiment),
         }
     }
 

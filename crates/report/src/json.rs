@@ -3,6 +3,7 @@
 
 use crate::TOOL;
 use crate::analysis::{Analysis, Delta, Metric, PublishedRow, VariantAnalysis};
+use crate::recorded::{COLUMNS, Recorded};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
 /// Version of the format, the field `schema`.
@@ -35,6 +36,18 @@ pub(crate) struct Document<'a> {
     until: &'a str,
     seeds: &'a [u64],
     variants: Vec<Variant<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    recorded: Option<RecordedOut>,
+}
+
+/// What was recorded, for a replay; its metrics by name, as those of variants.
+#[derive(serde::Serialize)]
+struct RecordedOut {
+    on_this_machine: bool,
+    elapsed: f64,
+    costs_factor: f64,
+    lost_events: u64,
+    metrics: InOrder<f64>,
 }
 
 #[derive(serde::Serialize)]
@@ -131,6 +144,24 @@ pub(crate) fn document(analysis: &Analysis) -> Document<'_> {
         until: &analysis.until,
         seeds: &analysis.seeds,
         variants: analysis.variants.iter().map(variant).collect(),
+        recorded: analysis.recorded.as_ref().map(recorded),
+    }
+}
+
+fn recorded(recorded: &Recorded) -> RecordedOut {
+    let named = |(command, values): &(String, [Option<f64>; 5])| {
+        let named = COLUMNS.iter().zip(values);
+        let value = |((metric, ..), value): (&(&str, &str, &str), &Option<f64>)| {
+            Some((format!("{metric}{command}"), (*value)?))
+        };
+        named.filter_map(value).collect::<Vec<_>>()
+    };
+    RecordedOut {
+        on_this_machine: recorded.here,
+        elapsed: recorded.elapsed_s,
+        costs_factor: recorded.costs_factor,
+        lost_events: recorded.lost_events,
+        metrics: InOrder(recorded.commands.iter().flat_map(named).collect()),
     }
 }
 

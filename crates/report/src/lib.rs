@@ -12,6 +12,7 @@ pub mod fidelity;
 pub mod out;
 pub mod pad;
 pub mod profile;
+mod recorded;
 pub mod schedstat;
 pub mod seeds_needed;
 pub mod sweep;

@@ -12,7 +12,7 @@
 use crate::TOOL;
 use crate::analysis::{Analysis, Delta, Metric, PublishedRow, VariantAnalysis, Verdict};
 use crate::number::{interval, number, percent};
-use crate::{pad, view};
+use crate::{pad, recorded, view};
 use anstyle::{AnsiColor, Style};
 use std::fmt::Write;
 
@@ -48,6 +48,10 @@ pub fn text(analysis: &Analysis, columns: usize) -> String {
     for metric in view::headlines(analysis) {
         out.push('\n');
         block(&mut out, analysis, metric);
+    }
+    let commands = recorded::text(analysis);
+    if !commands.is_empty() {
+        let _ = write!(out, "\n{commands}");
     }
     matrix(&mut out, analysis, columns);
     out.push('\n');

@@ -10,10 +10,12 @@ mod sched_stat;
 mod times;
 mod workqueue;
 
+use crate::commands::ByCommand;
 use crate::measured::Recorder;
 use crate::output::{RunError, RunOutput};
 use crate::run::Executor;
 use crate::run_spec::{Job, RunSpec, Sampler, Until, Watch};
+use crate::workload::WorkloadFile;
 use sim_core::{
     Config, GroupId, NEVER, NoObserver, Ns, Observer, Policy, Program, Simulation, StopReason,
     TASKS_MAX, Waiting, World,
@@ -74,7 +76,10 @@ impl Job<'_> {
         let policy = build(self.spec);
         let program = (self.spec.workload.def.build)(&self.spec.load());
         let program = WithBackground::new(program, &self.spec.machine.background, self.spec.seed);
-        let recorder = Recorder::new(&self.spec.machine);
+        let mut recorder = Recorder::new(&self.spec.machine);
+        if let Some(WorkloadFile::Recording { recording, .. }) = &self.spec.workload.file {
+            recorder.commands = Some(ByCommand::new(recording, self.spec.machine.n_cpus()));
+        }
         let world = world(self.spec);
         let sampler = match self.watch {
             Watch::Observer(observer) => {
@@ -101,6 +106,12 @@ fn world(spec: &RunSpec) -> World {
     let mut machine = Arc::clone(&spec.machine);
     if let Some(hz) = spec.tunable_int("hz") {
         Arc::make_mut(&mut machine).hz = hz as u32;
+    }
+    // On the machine of the recording the kernel's paths take as long as they did.
+    if let Some(WorkloadFile::Recording { recording, recorded_here: true }) = &spec.workload.file
+        && let Some(costs) = recording.costs
+    {
+        Arc::make_mut(&mut machine).costs = costs;
     }
     World::new(machine, config)
 }

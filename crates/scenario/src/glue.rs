@@ -13,8 +13,8 @@ pub use topology::Machine;
 pub use topology::export::Entry;
 pub use topology::import::{FileTree, Imported};
 pub use trace::export::{TraceError, abandon_unfinished as abandon_unfinished_traces};
-pub use trace::replay::ReplayError as RecordingError;
-pub use workloads::replay::Recording;
+pub use trace::replay::{Asked, ReplayError as RecordingError};
+pub use workloads::replay::{Command, Recording};
 pub use workloads::rt_app::Spec as RtAppFile;
 
 /// No machine has more CPUs.
@@ -102,14 +102,13 @@ pub fn export_sysfs<E>(
     topology::export::sysfs(machine, stem, put)
 }
 
-/// Reads a recording, for the machine that it was made on or that is like it; `timed` are names of
-/// threads that only timers and devices wake.
+/// Reads a recording, for the machine that it was made on or that is like it.
 pub fn load_recording(
     input: impl std::io::BufRead,
     machine: &Machine,
-    timed: &[&str],
+    asked: Asked<'_>,
 ) -> Result<Recording, RecordingError> {
-    trace::replay::read(input, machine, timed)
+    trace::replay::read(input, machine, asked)
 }
 
 /// The machine as a tree for people.

@@ -35,6 +35,7 @@ pub mod glue;
 pub mod registry;
 pub mod schema;
 
+mod commands;
 mod dump;
 mod edit;
 mod engine;

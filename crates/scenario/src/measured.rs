@@ -1,5 +1,6 @@
 //! What metrics are read from: the counters of the world, and an observer for what must be watched.
 
+use crate::commands::ByCommand;
 use crate::output::LlcUtilization;
 use hdrhistogram::Histogram;
 use sim_core::{Category, Cpu, Ns, Observer, Site, TaskId, World};
@@ -24,6 +25,8 @@ pub struct Recorder {
     bucket_ns: Ns,
     /// Busy CPU time per LLC and bucket, ns.
     busy: Vec<Vec<u64>>,
+    /// By the names of threads, if the workload is a recording.
+    pub(crate) commands: Option<ByCommand>,
 }
 
 impl Recorder {
@@ -37,6 +40,7 @@ impl Recorder {
             llc_of: machine.cpus.iter().map(|c| c.llc).collect(),
             bucket_ns: FIRST_BUCKET_NS,
             busy: vec![Vec::new(); machine.llcs.len()],
+            commands: None,
         }
     }
 
@@ -142,6 +146,9 @@ impl Measured<'_> {
 
 impl Observer for Recorder {
     fn switch(&mut self, w: &World, cpu: CpuId, prev: TaskId, next: TaskId) {
+        if let Some(commands) = &mut self.commands {
+            commands.switch(w, cpu, prev);
+        }
         if prev == TaskId::IDLE {
             self.busy_since[cpu] = w.now;
         } else if next == TaskId::IDLE {
@@ -154,13 +161,16 @@ impl Observer for Recorder {
         self.longest_delay = 0;
     }
 
-    fn sched_delay(&mut self, _w: &World, _task: TaskId, ns: Ns) {
+    fn sched_delay(&mut self, w: &World, task: TaskId, ns: Ns) {
+        if let Some(commands) = &mut self.commands {
+            commands.waited(w, task, ns);
+        }
         self.delays.saturating_record(ns.max(1));
         self.longest_delay = self.longest_delay.max(ns);
     }
 
-    /// All that is kept are sums, and only switches to and from idle are looked at.
+    /// All that is kept are sums. Without commands only switches to and from idle are looked at.
     fn heeds_order(&self) -> bool {
-        false
+        self.commands.is_some()
     }
 }

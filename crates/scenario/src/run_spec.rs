@@ -168,10 +168,12 @@ impl RunSpec {
     pub(crate) fn groups(&self) -> Vec<GroupSpec> {
         let of = |key| self.workload.int(key);
         let stated = |key: &&str| stated(&self.workload.values, key).is_some();
-        if !GROUP_KEYS.iter().any(stated) {
+        let default = GroupSpec::default();
+        // The other sessions of a recorded machine, before the group of the command.
+        let others = vec![default; self.workload.other_sessions()];
+        if others.is_empty() && !GROUP_KEYS.iter().any(stated) {
             return Vec::new();
         }
-        let default = GroupSpec::default();
         let weight = |key| of(key).map(|weight| weight as u32);
         let slice = weight("slice_weight").map(|cpu_weight| GroupSpec { cpu_weight, ..default });
         let ns = |key| of(key).unwrap_or(0) * 1000;
@@ -182,10 +184,13 @@ impl RunSpec {
         });
         let own = GroupSpec {
             cpu_weight: weight("cpu_weight").unwrap_or(default.cpu_weight),
-            parent: GroupId(slice.is_some().into()),
+            parent: match &slice {
+                None => GroupId::ROOT,
+                Some(_) => GroupId(1 + others.len() as u16),
+            },
             max,
         };
-        slice.into_iter().chain([own]).collect()
+        others.into_iter().chain(slice).chain([own]).collect()
     }
 
     /// The workload on the machine.

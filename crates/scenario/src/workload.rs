@@ -156,13 +156,27 @@ pub enum WorkloadFile {
     /// rt-app's JSON.
     RtApp(Arc<RtAppFile>),
     /// A recording of `perf sched record`.
-    Recording(Arc<Recording>),
+    Recording {
+        /// What it holds.
+        recording: Arc<Recording>,
+        /// True if it was made on the scenario's machine.
+        recorded_here: bool,
+    },
 }
 
 impl WorkloadSpec {
     /// True if it comes to an end by itself, as far as its file, if it has one, could be read.
     pub fn ends(&self) -> bool {
         (self.def.ends)(self)
+    }
+
+    /// Sessions of a recording beside that of what was measured. Each of them is a task group, as
+    /// on a machine with autogroups.
+    pub(crate) fn other_sessions(&self) -> usize {
+        match &self.file {
+            Some(WorkloadFile::Recording { recording, .. }) => recording.other_sessions.into(),
+            _ => 0,
+        }
     }
 
     /// Takes these values instead of what the scenario says of all variants.

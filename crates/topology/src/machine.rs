@@ -137,6 +137,34 @@ pub struct KernelCosts {
     pub fork_ns: u64,
 }
 
+impl KernelCosts {
+    /// The same with all paths that a CPU walks itself so many times as long. What the hardware
+    /// or a hypervisor does, the delivery of an IPI, stays.
+    pub fn times(&self, factor: f64) -> Self {
+        let times = |ns: u64| (ns as f64 * factor).round() as u64;
+        Self {
+            pick_ns: times(self.pick_ns),
+            dequeue_ns: times(self.dequeue_ns),
+            switch_ns: times(self.switch_ns),
+            mm_switch_ns: times(self.mm_switch_ns),
+            tick_ns: times(self.tick_ns),
+            irq_ns: times(self.irq_ns),
+            ttwu_fixed_ns: times(self.ttwu_fixed_ns),
+            enqueue_ns: times(self.enqueue_ns),
+            idle_entry_ns: times(self.idle_entry_ns),
+            idle_loop_ns: times(self.idle_loop_ns),
+            scan_cpu_ns: times(self.scan_cpu_ns),
+            lb_domain_ns: times(self.lb_domain_ns),
+            lb_cpu_ns: self.lb_cpu_ns.map(times),
+            blocked_ns: times(self.blocked_ns),
+            blocked_group_ns: times(self.blocked_group_ns),
+            pull_ns: times(self.pull_ns),
+            fork_ns: times(self.fork_ns),
+            ..*self
+        }
+    }
+}
+
 /// Costs of a queued spinlock (`kernel/locking/qspinlock.c`).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LockCosts {

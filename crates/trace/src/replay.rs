@@ -8,6 +8,7 @@
 mod clock;
 mod costs;
 mod line;
+mod pace;
 mod reconstruct;
 mod sleep_pattern;
 mod thread;
@@ -21,6 +22,8 @@ use workloads::replay::Recording;
 
 /// Bytes that a recording may take in memory, however long its text is.
 pub const MEMORY_MAX: usize = 1 << 28;
+/// Bytes at the beginning that tell how long the kernel's paths took.
+const BEGINNING_BYTES: u64 = 1 << 23;
 /// The longest line; perf's are far shorter.
 const LINE_BYTES_MAX: u64 = 1 << 16;
 /// Bytes of a faulty line that are shown at most.
@@ -47,21 +50,38 @@ pub enum ReplayError {
     Whole(String),
 }
 
+/// What a reader of a recording knows of its threads.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Asked<'a> {
+    /// Names of threads that only timers and devices wake.
+    pub timed: &'a [&'a str],
+    /// Names of threads whose end counts, and that of their descendants; none: the recorded
+    /// command's.
+    pub measure: &'a [&'a str],
+    /// The sessions of threads that were there before, by tid, in order of tids.
+    pub sessions: &'a [(u32, u32)],
+}
+
 /// Reads a recording. It was made on `machine`, or on one like it.
 ///
 /// The text does not tell a wake-up by a thread from one by an interrupt that hit this thread. So a
 /// wake-up counts as one by the current task, if that is a thread. There are two exceptions: the
-/// sleeps of the woken thread have the patterns of timers, or its name is in `timed`, the list of
-/// threads that only timers and devices wake.
+/// sleeps of the woken thread have the patterns of timers, or its name is in `asked.timed`.
 ///
 /// # Errors
 /// The first fault of the text, or an error of reading it.
 pub fn read(
-    input: impl BufRead,
+    mut input: impl BufRead,
     machine: &Machine,
-    timed: &[&str],
+    asked: Asked<'_>,
 ) -> Result<Recording, ReplayError> {
-    read_into(Reconstruction::new(machine, timed, MEMORY_MAX), input)
+    let mut beginning = Vec::new();
+    input.by_ref().take(BEGINNING_BYTES).read_to_end(&mut beginning)?;
+    let (costs, costs_factor) = pace::costs(&beginning, machine);
+    let machine = Machine { costs, ..machine.clone() };
+    let reconstruction = Reconstruction::new(&machine, asked, MEMORY_MAX);
+    let recording = read_into(reconstruction, beginning.as_slice().chain(input))?;
+    Ok(Recording { costs: Some(costs), costs_factor, ..recording })
 }
 
 fn read_into(

@@ -8,13 +8,17 @@
 //! and when it has to wait.
 
 mod acts;
+mod commands;
 
 pub use acts::{Act, Acts};
+pub use commands::Command;
 
 use acts::Cursor;
-use sim_core::{MaskId, Ns, Op, PerTask, Pid, Program, ProgramCx, SchedAttr, TaskAttr, TaskId};
+use sim_core::{
+    GroupId, MaskId, Ns, Op, PerTask, Pid, Program, ProgramCx, SchedAttr, TaskAttr, TaskId,
+};
 use std::sync::Arc;
-use topology::{CpuId, CpuSet};
+use topology::{CpuId, CpuSet, KernelCosts};
 
 /// A thread of a recording.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -34,12 +38,16 @@ pub struct Thread {
     /// The CPU of its first event, if it was there before the recording; `None` if another thread
     /// starts it.
     pub first_cpu: Option<CpuId>,
+    /// True if its end counts: it belongs to what was measured. Others are the machine's own.
+    pub measured: bool,
+    /// Its session: 0 for that of what was measured and for kernel threads, others from 1.
+    pub session: u16,
     /// What it does, from its first event to the last.
     pub acts: Acts,
 }
 
 /// What all threads of a recording did.
-#[derive(Clone, PartialEq, Eq, Default, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct Recording {
     /// Command names, by number.
     pub names: Vec<String>,
@@ -47,6 +55,38 @@ pub struct Recording {
     pub threads: Vec<Thread>,
     /// From the first event to the last, ns.
     pub length_ns: Ns,
+    /// From the first event to the end of the last measured thread, ns.
+    pub elapsed_ns: Ns,
+    /// What kernel paths took on its machine, as far as it shows that.
+    pub costs: Option<KernelCosts>,
+    /// What to multiply the machine's costs of `schedule()` by to have those of the recording.
+    pub costs_factor: f64,
+    /// Events that were lost when it was recorded.
+    pub lost_events: u64,
+    /// False if its times are in microseconds.
+    pub in_ns: bool,
+    /// Sessions of user threads beside that of what was measured.
+    pub other_sessions: u16,
+    /// What was recorded of the commands that measured threads were, those first that ran longest.
+    pub commands: Vec<(u16, Command)>,
+}
+
+impl Default for Recording {
+    /// A recording of nothing.
+    fn default() -> Self {
+        Self {
+            names: Vec::new(),
+            threads: Vec::new(),
+            length_ns: 0,
+            elapsed_ns: 0,
+            costs: None,
+            lost_events: 0,
+            in_ns: true,
+            costs_factor: 1.0,
+            other_sessions: 0,
+            commands: Vec::new(),
+        }
+    }
 }
 
 /// How far a thread has come.
@@ -84,6 +124,8 @@ pub struct Replay {
     comms: Vec<u16>,
     acts_done: u64,
     n_acts: u64,
+    /// Measured threads that have not ended.
+    n_measured: usize,
 }
 
 impl Replay {
@@ -96,6 +138,7 @@ impl Replay {
             comms: Vec::new(),
             acts_done: 0,
             n_acts: recording.threads.iter().map(|t| t.acts.len() as u64).sum(),
+            n_measured: recording.threads.iter().filter(|t| t.measured).count(),
             recording,
             timers,
         }
@@ -121,6 +164,7 @@ impl Replay {
             timer_slack_ns: Some(0),
             mm: t.process,
             kthread: t.kthread,
+            group: GroupId(t.session),
             ..TaskAttr::default()
         }
     }
@@ -199,6 +243,7 @@ impl Replay {
                 cx.set_comm(task, self.comms[name as usize]);
                 Some(Op::Exec)
             }
+            Act::Yield => Some(Op::Yield),
             Act::Nice(nice) => {
                 let attr = SchedAttr { nice, ..SchedAttr::default() };
                 Some(Op::SetScheduler { task, attr })
@@ -237,7 +282,13 @@ impl Program for Replay {
             }
         }
         self.states[me].task = TaskId::NONE;
+        self.n_measured -= usize::from(self.recording.threads[me].measured);
         Op::Exit
+    }
+
+    /// Threads that were not measured may go on for long.
+    fn is_done(&self) -> bool {
+        self.n_measured == 0
     }
 
     fn progress(&self) -> f64 {

@@ -2,7 +2,7 @@
 
 use super::machine::{MachinePlace, machine_file, synthetic};
 use super::text::{beside, neighboring_text, open_text, unreadable, why};
-use crate::glue::{self, Machine, RecordingError};
+use crate::glue::{self, Asked, Machine, RecordingError};
 use crate::hash::HashingReader;
 use crate::workload::WorkloadFile;
 use input::{Fault, Faults, Node, Source, Walk, did_you_mean};
@@ -59,15 +59,25 @@ fn recording(
     let path = beside(place.scenario, file);
     let (machine, machine_text) = recorded_on(walk, place, table)?;
     let timed = names(table.get("timed"));
+    let measure = names(table.get("measure"));
+    let sessions = sessions(walk, place, table.get("sessions"))?;
+    let asked = Asked { timed: &timed, measure: &measure, sessions: &sessions };
+    let text = |machine: &Machine| glue::machine_file(machine, "machine");
+    let recorded_here = place.machine.is_some_and(|here| text(here) == text(&machine));
     let loaded = open_text(&path).map_err(RecordingError::Io).and_then(|text| {
         let mut reader = HashingReader::new(BufReader::with_capacity(BUFFER_BYTES, text));
-        let recording = glue::load_recording(&mut reader, &machine, &timed)?;
+        let recording = glue::load_recording(&mut reader, &machine, asked)?;
         Ok((recording, reader.fingerprint()))
     });
     match loaded {
         Ok((recording, hash)) => {
             are_known(walk, table.get("timed"), &timed, &recording.names);
-            Some((WorkloadFile::Recording(Arc::new(recording)), machine_text + &hash))
+            are_known(walk, table.get("measure"), &measure, &recording.names);
+            let recording = Arc::new(recording);
+            let listed: String =
+                sessions.iter().map(|(tid, sid)| format!(" {tid}:{sid}")).collect();
+            let hash = machine_text + &hash + &listed;
+            Some((WorkloadFile::Recording { recording, recorded_here }, hash))
         }
         Err(error) => {
             cannot_replay(walk, node, &path, error);
@@ -94,6 +104,31 @@ fn recorded_on<'a>(
         false => machine_file(walk, node, &place, text)?,
     };
     Some((Cow::Owned(machine), text))
+}
+
+/// Tid and session of each thread, as `ps -eLo tid=,sid=` prints them.
+fn sessions(walk: &mut Walk, place: &Place<'_>, node: Option<Node<'_>>) -> Option<Vec<(u32, u32)>> {
+    let Some(node) = node else {
+        return Some(Vec::new());
+    };
+    let file = node.get_ref().as_str()?;
+    let (path, text) = neighboring_text(walk, node, place.scenario, file, "list of sessions")?;
+    let mut sessions = Vec::new();
+    for (i, line) in text.lines().enumerate() {
+        let words: Vec<_> = line.split_ascii_whitespace().map(str::parse).collect();
+        match words[..] {
+            [Ok(tid), Ok(sid)] => sessions.push((tid, sid)),
+            [] => {}
+            _ => {
+                let shown = path.display();
+                let message = format!("{shown}, line {}: these are not a tid and a session", i + 1);
+                let help = "`ps -eLo tid=,sid=` prints a line for each thread";
+                walk.fault(Fault::at(node.span(), message).help(help));
+                return None;
+            }
+        }
+    }
+    Some(sessions)
 }
 
 /// Names that are separated by commas.

@@ -10,6 +10,11 @@ use policies::fair::sites;
 use sim_core::{IdleType, LbStat, Ns, SdStat, SisStat, Site, World};
 use topology::{CpuId, Distance, Domain, Level};
 use workloads::lock_sites;
+use workloads::replay::Command;
+
+/// Families whose tails are the names of threads in a recording; tables show this one.
+const BY_COMMAND: [&str; 5] = ["run_ms.", "switches.", "wakeup_p50.", "wakeup_p90.", "wakeup_p99."];
+const A_COMMAND: &str = "COMMAND";
 
 /// What is told of the lengths of requests and calls: `latency_p99`.
 const LENGTHS: [&str; 7] = ["mean", "p50", "p90", "p95", "p99", "p999", "max"];
@@ -143,6 +148,7 @@ impl MetricDef {
     /// True if the row stands for this name.
     pub(crate) fn covers(&self, name: &str) -> bool {
         match name.strip_prefix(self.name) {
+            Some(_) if BY_COMMAND.contains(&self.name) => true,
             Some(tail) if self.is_family() => self.tails().contains(&tail),
             _ => self.name == name,
         }
@@ -160,6 +166,7 @@ impl MetricDef {
                 let sites = lock_sites().into_iter().map(|site| site.name);
                 sites.chain(SPIN_GROUPS).collect()
             }
+            name if BY_COMMAND.contains(&name) => vec![A_COMMAND],
             "time_" => FILE_TIMES.to_vec(),
             "bogo_ops_" => vec!["cpu", "yield"],
             "latency_" => LENGTHS.into_iter().chain(MORE_LENGTHS).collect(),
@@ -276,6 +283,21 @@ pub const METRICS: &[MetricDef] = &[
     )
     .family(spinning)
     .hidden(),
+    row("run_ms.", "ms", Neither, "time on CPUs of a recording's threads of that name")
+        .family(|m, add| by_command(m, add, |command| Some(command.run_ns as f64 * 1e-6)))
+        .hidden(),
+    row("switches.", "", Neither, "times that one of them left its CPU")
+        .family(|m, add| by_command(m, add, |command| Some(command.switches as f64)))
+        .hidden(),
+    row("wakeup_p50.", "us", Lower, "sched_waking to running of these threads, median")
+        .family(|m, add| by_command(m, add, |command| command.wait_us(50.0)))
+        .hidden(),
+    row("wakeup_p90.", "us", Lower, "sched_waking to running of these threads, 90th percentile")
+        .family(|m, add| by_command(m, add, |command| command.wait_us(90.0)))
+        .hidden(),
+    row("wakeup_p99.", "us", Lower, "sched_waking to running of these threads, 99th percentile")
+        .family(|m, add| by_command(m, add, |command| command.wait_us(99.0)))
+        .hidden(),
     row("switches", "", Neither, "context switches").value(|m| Some(m.w.counters.switches as f64)),
     row("wakeups", "", Neither, "wake-ups").value(|m| Some(m.w.counters.wakeups as f64)),
     row("migrations_smt", "", Neither, "moves of a task to the sibling thread")
@@ -409,6 +431,20 @@ fn latencies(m: &Measured<'_>, add: &mut dyn FnMut(&str, f64)) {
         add(name, us(sorted[rank - 1]));
     }
     add("max", us(*max));
+}
+
+/// What the threads of each name did, if the workload is a recording.
+fn by_command(
+    m: &Measured<'_>,
+    add: &mut dyn FnMut(&str, f64),
+    value: fn(&Command) -> Option<f64>,
+) {
+    let Some(commands) = &m.recorder.commands else {
+        return;
+    };
+    for (name, command) in commands.told(m.w) {
+        value(command).into_iter().for_each(|value| add(name, value));
+    }
 }
 
 /// By call site, but for sites that only some workloads have, then by group of them.

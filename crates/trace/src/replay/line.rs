@@ -3,7 +3,7 @@
 //! A process may choose any name, also one with spaces, brackets and `pid=`. So the head is found
 //! by its shape, and fields are taken from the right, where the numbers are.
 
-use input::{Fault, did_you_mean};
+use input::{Fault, nearest};
 use sim_core::Ns;
 use std::ops::Range;
 use topology::CpuId;
@@ -18,32 +18,7 @@ const SECONDS_MAX: u64 = 1 << 32;
 /// What tells a user how to make a recording that can be read.
 const HOW: &str = "record with `perf sched record`, print with `perf script --ns`";
 
-/// Events of the scheduler that replay does not need.
-const WITHOUT_EFFECT: &[&str] = &[
-    "sched_kthread_stop",
-    "sched_kthread_stop_ret",
-    "sched_kthread_work_execute_end",
-    "sched_kthread_work_execute_start",
-    "sched_kthread_work_queue_work",
-    "sched_migrate_task",
-    "sched_move_numa",
-    "sched_pi_setprio",
-    "sched_process_exec",
-    "sched_process_exit",
-    "sched_process_free",
-    "sched_process_hang",
-    "sched_process_wait",
-    "sched_stat_blocked",
-    "sched_stat_iowait",
-    "sched_stat_sleep",
-    "sched_stat_wait",
-    "sched_stick_numa",
-    "sched_swap_numa",
-    "sched_wait_task",
-    "sched_wake_idle_without_ipi",
-];
-
-/// Events that replay is made from.
+/// Events that replay is made from. All others of the scheduler are passed over.
 const NEEDED: &[&str] = &[
     "sched_switch",
     "sched_waking",
@@ -70,6 +45,8 @@ pub(super) struct Line<'a> {
     pub at: Ns,
     /// Where the line says when.
     pub at_span: (usize, usize),
+    /// True if the time stamp has all nine digits, as `perf script --ns` prints them.
+    pub in_ns: bool,
     /// What happened.
     pub what: What<'a>,
 }
@@ -83,11 +60,21 @@ pub(super) struct Named<'a> {
     pub tid: u32,
 }
 
+/// How a task leaves its CPU.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Left {
+    /// The letter of its state, `R` if it could go on.
+    pub state: u8,
+    /// True if the kernel says that it was preempted (`R+`). It does not say that of a task that
+    /// gives way on its return to user space.
+    pub preempted: bool,
+}
+
 /// What happened.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum What<'a> {
     /// One task gives way to another.
-    Switch { prev: Named<'a>, prev_prio: i32, state: u8, next: Named<'a>, next_prio: i32 },
+    Switch { prev: Named<'a>, prev_prio: i32, state: Left, next: Named<'a>, next_prio: i32 },
     /// A task is being woken (`sched_waking`), or was (`sched_wakeup`). Most wake-ups have both
     /// lines; the first one counts.
     Wake { task: Named<'a>, prio: i32, target: CpuId },
@@ -97,6 +84,8 @@ pub(super) enum What<'a> {
     Runtime { task: Named<'a>, ns: Ns },
     /// A task was made.
     Fork { parent: Named<'a>, child: Named<'a> },
+    /// perf could not write down so many events.
+    Lost(u64),
     /// Nothing that replay needs.
     Other,
 }
@@ -109,10 +98,12 @@ impl<'a> Line<'a> {
             return Ok(None);
         }
         let head = Head::find(line)?;
+        if let Some(what) = record(&line[head.end..]) {
+            return Ok(Some(head.with(what)));
+        }
         let (name, start) = event(line, head.end)?;
         let what = Fields { line, start: start.min(line.len()), end: line.len() }.what(name)?;
-        let Head { comm, tid, process, cpu, cpu_span, at, at_span, .. } = head;
-        Ok(Some(Self { comm, tid, process, cpu, cpu_span, at, at_span, what }))
+        Ok(Some(head.with(what)))
     }
 }
 
@@ -125,10 +116,16 @@ struct Head<'a> {
     cpu_span: (usize, usize),
     at: Ns,
     at_span: (usize, usize),
+    in_ns: bool,
     end: usize,
 }
 
 impl<'a> Head<'a> {
+    fn with(self, what: What<'a>) -> Line<'a> {
+        let Head { comm, tid, process, cpu, cpu_span, at, at_span, in_ns, .. } = self;
+        Line { comm, tid, process, cpu, cpu_span, at, at_span, in_ns, what }
+    }
+
     fn find(line: &'a [u8]) -> Result<Self, Fault> {
         let brackets = (1..line.len()).filter(|i| line[*i] == b'[' && line[*i - 1] == b' ');
         let no_head = || {
@@ -170,6 +167,7 @@ impl<'a> Head<'a> {
             cpu_span: (open + 1, close),
             at: seconds * 1_000_000_000 + ns,
             at_span: (begin, end),
+            in_ns: n_digits == 9,
             end: end + 1,
         }))
     }
@@ -251,13 +249,24 @@ fn event(line: &[u8], at: usize) -> Result<(&[u8], usize), Fault> {
         return Err(Fault::at(span, message).help("keep the lines with `sched:` only"));
     }
     let known = |list: &[&str]| list.iter().any(|k| k.as_bytes() == event);
-    if !known(NEEDED) && !known(WITHOUT_EFFECT) {
+    // A name that is nearly that of a needed event is a damaged one.
+    if let Some(near) = nearest(&name(event), NEEDED.iter().copied()).filter(|_| !known(NEEDED)) {
         let message = format!("unknown event `{}`", name(event));
-        return Err(
-            Fault::at(span, message).help(did_you_mean(&name(event), NEEDED.iter().copied()))
-        );
+        return Err(Fault::at(span, message).help(format!("did you mean `{near}`?")));
     }
     Ok((event, fields))
+}
+
+/// A line of perf's own, such as `PERF_RECORD_LOST lost 17`.
+fn record(text: &[u8]) -> Option<What<'static>> {
+    let kind = text.trim_ascii().strip_prefix(b"PERF_RECORD_")?;
+    let Some(n) = kind
+        .strip_prefix(b"LOST")
+        .and_then(|rest| digits(rest.trim_ascii_start().strip_prefix(b"lost ")?, 0))
+    else {
+        return Some(What::Other);
+    };
+    Some(What::Lost(n.0))
 }
 
 fn cut_off(line: &[u8], what: &str) -> Fault {
@@ -310,11 +319,13 @@ impl<'a> Fields<'a> {
         let prev_prio = self.prio(" prev_prio=")?;
         let prev = self.task(" prev_pid=", "prev_comm=")?;
         let at = state.start;
+        let preempted = self.line[state.clone()].ends_with(b"+");
         let state = self.line[state].first().copied().unwrap_or(b' ');
         if !b"RSDTtXZPIKWxN".contains(&state) {
             let message = "there is no such state of a task";
             return Err(Fault::at(at..at + 1, message).help("R, S, D, T, t, X, Z, P, I"));
         }
+        let state = Left { state, preempted };
         Ok(What::Switch { prev, prev_prio, state, next, next_prio })
     }
 

@@ -6,19 +6,21 @@
 //! switched to although no wake-up was recorded, something outside of all threads woke it at that
 //! instant.
 
+mod measured;
 mod threads;
 mod uncertain_sleeps;
 
+use super::Asked;
 use super::clock::Clocks;
 use super::costs::Costs;
-use super::line::{Line, Named, What};
+use super::line::{Left, Line, Named, What};
 use super::sleep_pattern::{End, NOBODY, SleepPattern};
 use super::thread::{Doing, Live, UncertainSleep};
 use input::Fault;
 use sim_core::{Ns, SleepState};
 use std::collections::HashMap;
 use topology::{CpuId, Machine, PerCpu};
-use workloads::replay::{Act, Recording};
+use workloads::replay::{Act, Command, Recording};
 
 /// Names that a recording may have; the simulator numbers them with 16 bits.
 const NAMES_MAX: usize = 1 << 16;
@@ -28,6 +30,11 @@ const LOOK_EVERY: u32 = 1 << 14;
 /// If a thread runs while another is woken, sleeps within this time and leaves its CPU to the woken
 /// thread, it was the waker, ns. A timer would have to know when that thread will sleep.
 const HAND_OVER_NS: Ns = 30_000;
+/// A thread that gives its CPU up while it could go on was preempted if another one was woken there
+/// so short a time before, or if it had run for so long that a tick may have ended its slice, ns.
+/// Otherwise it yields.
+const PREEMPTED_WITHIN_NS: Ns = 100_000;
+const SLICE_AT_LEAST_NS: Ns = 500_000;
 /// The longest name of a thread; Linux has 15 bytes, for kernel threads up to 63.
 const NAME_BYTES_MAX: usize = 255;
 
@@ -49,6 +56,8 @@ struct Cpu {
     curr: Curr,
     /// Time of its last event, ns since the first event of the recording.
     seen: Ns,
+    /// When a thread was last woken to run here.
+    woken: Ns,
     /// The process whose address space is loaded.
     mm: u32,
 }
@@ -66,7 +75,17 @@ pub(super) struct Reconstruction {
     by_name: HashMap<Vec<u8>, u16>,
     /// Names of threads that no other thread wakes.
     timed: Vec<Vec<u8>>,
+    /// Names of threads whose end counts; none: the recorded command.
+    measure: Vec<String>,
+    /// The sessions of threads that were there before, by tid.
+    sessions: HashMap<u32, u32>,
+    /// What threads did, by name.
+    commands: Vec<Command>,
     n_events: u32,
+    /// Events that perf could not write down.
+    lost_events: u64,
+    /// A time stamp had nine digits.
+    in_ns: bool,
     memory_max: usize,
     first: Option<Ns>,
     /// True once a sched_switch was read.
@@ -76,18 +95,24 @@ pub(super) struct Reconstruction {
 }
 
 impl Reconstruction {
-    pub(super) fn new(machine: &Machine, timed: &[&str], memory_max: usize) -> Self {
+    pub(super) fn new(machine: &Machine, asked: Asked<'_>, memory_max: usize) -> Self {
+        let cpu = Cpu { curr: Curr::Unknown, seen: 0, woken: 0, mm: u32::MAX };
         Self {
             costs: Costs::new(machine),
             clocks: Clocks::new(machine),
-            cpus: vec![Cpu { curr: Curr::Unknown, seen: 0, mm: u32::MAX }; machine.n_cpus()].into(),
+            cpus: vec![cpu; machine.n_cpus()].into(),
             lives: Vec::new(),
             by_tid: HashMap::new(),
             processes: HashMap::new(),
             names: Vec::new(),
             by_name: HashMap::new(),
-            timed: timed.iter().map(|name| name.as_bytes().to_vec()).collect(),
+            timed: asked.timed.iter().map(|name| name.as_bytes().to_vec()).collect(),
+            measure: asked.measure.iter().map(|name| (*name).to_string()).collect(),
+            sessions: asked.sessions.iter().copied().collect(),
+            commands: Vec::new(),
             n_events: 0,
+            lost_events: 0,
+            in_ns: false,
             memory_max,
             first: None,
             has_switches: false,
@@ -140,7 +165,9 @@ impl Reconstruction {
         let patterns = self.lives.iter().filter(|live| live.pattern.is_some()).count();
         let names: usize =
             self.names.iter().map(|name| 2 * (name.len() + size_of::<String>())).sum();
+        let commands: usize = self.commands.iter().map(Command::bytes).sum();
         acts + names
+            + commands
             + uncertain_sleeps * UncertainSleep::BYTES
             + patterns * size_of::<SleepPattern>()
             + per_thread * self.lives.len()
@@ -149,6 +176,15 @@ impl Reconstruction {
 
     fn event(&mut self, line: &Line<'_>) -> Result<(), String> {
         let cpu = line.cpu;
+        self.in_ns |= line.in_ns;
+        if let What::Lost(n) = line.what {
+            self.lost_events = self.lost_events.saturating_add(n);
+            // Whatever came and went meanwhile, nobody knows what runs here now.
+            if let Some(thread) = self.running(cpu) {
+                self.lost(thread, cpu);
+            }
+            return Ok(());
+        }
         let own_charge =
             matches!(line.what, What::Runtime { task, .. } if line.tid == Some(task.tid));
         // A task's own charge says since when it runs; `must_run` would have to guess.
@@ -158,6 +194,8 @@ impl Reconstruction {
         match line.what {
             What::Switch { prev, prev_prio, state, next, next_prio } => {
                 self.has_switches = true;
+                let preempted = state.preempted || is_stopper(next) || next_prio < 100;
+                let state = Left { preempted, ..state };
                 let left = self.leaves(line, prev, prev_prio, state)?;
                 let sleeper = left.filter(|(_, sleeps)| *sleeps).map(|(thread, _)| thread);
                 self.comes(cpu, sleeper, next, next_prio)
@@ -166,7 +204,7 @@ impl Reconstruction {
             What::WakeNew { task, prio, target } => self.woken(line, task, prio, target, true),
             What::Runtime { task, ns } if own_charge => self.charged(line, task, ns),
             What::Fork { parent, child } => self.forked(cpu, parent, child),
-            What::Runtime { .. } | What::Other => Ok(()),
+            What::Runtime { .. } | What::Lost(_) | What::Other => Ok(()),
         }
     }
 
@@ -185,16 +223,24 @@ impl Reconstruction {
         for thread in 0..self.lives.len() as u32 {
             if let Doing::Running(cpu) = self.live(thread).doing {
                 self.account(thread, cpu, 0);
+                let (name, came) = (self.live(thread).name(), self.live(thread).came);
+                self.commands[name as usize].left(self.now - came);
             }
             self.flush(thread);
         }
         self.settle_uncertain_sleeps();
+        self.mark_measured();
+        let other_sessions = self.mark_sessions();
+        let (elapsed_ns, commands) = (self.elapsed_ns(), self.measured_commands());
         let complete = |mut live: Live| {
             live.thread.acts.shrink();
             live.thread
         };
         let threads = self.lives.into_iter().map(complete).collect();
-        Ok(Recording { names: self.names, threads, length_ns: self.now })
+        let (names, length_ns) = (self.names, self.now);
+        let rest =
+            Recording { lost_events: self.lost_events, in_ns: self.in_ns, ..Recording::default() };
+        Ok(Recording { names, threads, length_ns, elapsed_ns, commands, other_sessions, ..rest })
     }
 
     /// The previous task of a switch. Returns which thread it is, and whether it sleeps or ends;
@@ -204,7 +250,7 @@ impl Reconstruction {
         line: &Line<'_>,
         prev: Named<'_>,
         prio: i32,
-        state: u8,
+        how: Left,
     ) -> Result<Option<(u32, bool)>, String> {
         let cpu = line.cpu;
         if prev.tid == 0 || is_stopper(prev) {
@@ -222,18 +268,25 @@ impl Reconstruction {
         self.live(thread).named(name);
         self.live(thread).nice(nice(prio));
         self.cpus[cpu].curr = Curr::Unknown;
-        if state == b'R' {
+        let ran = self.now.saturating_sub(self.live(thread).came);
+        self.commands[name as usize].left(ran);
+        if how.state == b'R' {
             self.account(thread, cpu, self.costs.pick);
+            if !how.preempted && self.yields(cpu, ran) {
+                self.flush(thread);
+                self.live(thread).thread.acts.push(Act::Yield);
+            }
             self.live(thread).doing = Doing::Runnable { since: self.now };
             return Ok(Some((thread, false)));
         }
         self.account_sleeper(thread, cpu);
         self.live(thread).left = Some(cpu);
-        self.live(thread).doing = match state {
+        self.live(thread).doing = match how.state {
             b'X' | b'Z' | b'x' => {
                 // Its tid may be given to a new thread.
                 self.by_tid.remove(&prev.tid);
                 self.live(thread).sleeps_no_more();
+                self.live(thread).ended = self.now;
                 Doing::Gone
             }
             b'D' => Doing::Asleep { since: self.now, how: SleepState::Uninterruptible },
@@ -241,6 +294,14 @@ impl Reconstruction {
             _ => Doing::Asleep { since: self.now, how: SleepState::Interruptible },
         };
         Ok(Some((thread, true)))
+    }
+
+    /// True if a task that could go on lets others run after so long on this CPU: nothing is to be
+    /// seen that would have preempted it.
+    fn yields(&self, cpu: CpuId, ran: Ns) -> bool {
+        let since_wake_up = self.now - self.cpus[cpu].woken;
+        let was_woken = self.cpus[cpu].woken > 0 && since_wake_up < ran.min(PREEMPTED_WITHIN_NS);
+        ran < SLICE_AT_LEAST_NS && !was_woken
     }
 
     /// The next task of a switch. If the previous thread woke it and sleeps now (`sleeper`), that
@@ -263,8 +324,12 @@ impl Reconstruction {
             Doing::Runnable { since } => self.now - since,
             _ => 0,
         };
+        let woken = std::mem::take(&mut self.live(thread).woken);
         self.runs(thread, cpu, self.now);
         let name = self.name(next.comm)?;
+        if woken {
+            self.commands[name as usize].waited(waited);
+        }
         let live = self.live(thread);
         live.named(name);
         live.nice(nice(prio));
@@ -302,8 +367,14 @@ impl Reconstruction {
             // The fork itself was not recorded.
             self.starts(parent, cpu, task)?;
         }
+        if target.idx() < self.cpus.len() {
+            self.cpus[target].woken = self.now;
+        }
         let (thread, now) = (self.meet(task, prio, target)?, self.now);
         let timed = self.timed.iter().any(|name| name == task.comm);
+        if matches!(self.live(thread).doing, Doing::New | Doing::Asleep { .. }) {
+            self.live(thread).woken = true;
+        }
         match self.live(thread).doing {
             Doing::New => {
                 let live = self.live(thread);

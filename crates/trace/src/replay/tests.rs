@@ -1,13 +1,18 @@
 //! Lines of real and made-up recordings, and what is made of them.
 
+mod measured;
+
 use super::line::{Line, What};
 use super::reconstruct::Reconstruction;
-use super::{ReplayError, read, read_into};
+use super::{Asked, ReplayError, read, read_into};
 use expect_test::{Expect, expect};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use topology::{Machine, RegularSpec};
 use workloads::replay::Recording;
+
+/// The threads named `timer` are woken by timers alone.
+const TIMER: Asked<'_> = Asked { timed: &["timer"], measure: &[], sessions: &[] };
 
 /// Two cores with two threads each, on which nothing costs time.
 fn machine() -> Machine {
@@ -79,7 +84,7 @@ fn task(word: &str) -> (&str, u32) {
 }
 
 fn check(lines: &str, expected: Expect) {
-    let recording = read(script(lines).as_bytes(), &machine(), &["timer"]).unwrap();
+    let recording = read(script(lines).as_bytes(), &machine(), TIMER).unwrap();
     expected.assert_eq(&acts(&recording));
 }
 
@@ -148,7 +153,7 @@ fn naps(noise_us: u64) -> String {
         lines += &format!("0 {ends} switch {hog} R nap/10\n");
         at = ends;
     }
-    acts(&read(script(&lines).as_bytes(), &machine(), &[]).unwrap())
+    acts(&read(script(&lines).as_bytes(), &machine(), Asked::default()).unwrap())
 }
 
 /// Twelve waits of 1 ms beside two others, told by what `end` says of the i-th.
@@ -160,7 +165,7 @@ fn waits(end: impl Fn(usize, u64) -> String) -> String {
         lines += &format!("0 {at} switch p/10 S {}\n", ["a/11", "b/12"][i % 2]);
         lines += &end(i, at + 1000);
     }
-    acts(&read(script(&lines).as_bytes(), &machine(), &[]).unwrap())
+    acts(&read(script(&lines).as_bytes(), &machine(), Asked::default()).unwrap())
 }
 
 #[test]
@@ -292,7 +297,7 @@ fn holes_are_filled_with_what_is_likeliest() {
     let text = script("0 0 switch swapper/0 R x/9\n 0 10 switch x/9 S swapper/0")
         + "               a    10 [000]     0.000500: sched:sched_stat_runtime: comm=a pid=10 runtime=40000 [ns]\n"
         + "               a    10 [000]     0.000510: sched:sched_switch: prev_comm=a prev_pid=10 prev_prio=120 prev_state=S ==> next_comm=swapper/0 next_pid=0 next_prio=120\n";
-    let recording = read(text.as_bytes(), &machine(), &[]).unwrap();
+    let recording = read(text.as_bytes(), &machine(), Asked::default()).unwrap();
     expect![[r#"
         x/9 nice 0 on 0: Run(10000)
         a/10 nice 0 on 0: Timer { at: 460000, length: 460000, repeats: false } Run(40000)
@@ -335,7 +340,7 @@ fn lines_of_real_recordings_are_understood() {
                 "{}/{} {prev_prio} {} -> {}/{} {next_prio}",
                 text(prev.comm),
                 prev.tid,
-                state as char,
+                state.state as char,
                 text(next.comm),
                 next.tid
             ),
@@ -363,7 +368,7 @@ fn lines_of_real_recordings_are_understood() {
 /// What is wrong with a recording that ends with this line.
 fn fault(line: &str) -> String {
     let good = "            perf 10 [000]   508.039672: sched:sched_stat_runtime: comm=perf pid=10 runtime=9 [ns]\n";
-    match read(format!("{good}\n{line}").as_bytes(), &machine(), &[]).unwrap_err() {
+    match read(format!("{good}\n{line}").as_bytes(), &machine(), Asked::default()).unwrap_err() {
         ReplayError::Line { line, text, fault } => {
             let span = fault.span.unwrap();
             let place = text.get(span.clone()).unwrap_or("?");
@@ -429,11 +434,11 @@ fn what_is_wrong_is_told_with_its_place() {
         3:88 `99999999999999999999` `runtime` must be a number, at most 4294967296000000000 | 
         3:92 `` the line is cut off: its unit, `[ns]` is missing | 
     "#]].assert_eq(&faults.map(|line| fault(&line)).concat());
-    let empty = read("# no events\n".as_bytes(), &machine(), &[]).unwrap_err();
+    let empty = read("# no events\n".as_bytes(), &machine(), Asked::default()).unwrap_err();
     assert_eq!(empty.to_string(), "there is no event of the scheduler in it");
     let idle = "migration/0 18 [000] 1.5: sched:sched_migrate_task: comm=perf pid=27095 prio=120 \
                 orig_cpu=0 dest_cpu=1\n";
-    let idle = read(idle.as_bytes(), &machine(), &[]).unwrap_err();
+    let idle = read(idle.as_bytes(), &machine(), Asked::default()).unwrap_err();
     assert_eq!(idle.to_string(), "there is no thread in it that runs or sleeps");
     let long = format!("x 1 [000] 1.0: sched:sched_wait_task: {}", "x".repeat(1 << 17));
     assert!(fault(&long).contains("longer than 64 KiB"), "{}", fault(&long));
@@ -445,7 +450,9 @@ fn a_recording_takes_no_more_memory_than_it_may() {
         let line = |i| format!("0 {i} switch t/{} X t/{}\n", 10 + i % 1000, 10 + (i + 1) % 1000);
         script(&(0..n).map(line).collect::<String>())
     };
-    let read = |n, max| read_into(Reconstruction::new(&machine(), &[], max), lines(n).as_bytes());
+    let read = |n, max| {
+        read_into(Reconstruction::new(&machine(), Asked::default(), max), lines(n).as_bytes())
+    };
     assert!(read(40_000, 1 << 24).is_ok());
     match read(40_000, 1 << 20).unwrap_err() {
         ReplayError::Line { line, fault, .. } => {
@@ -459,7 +466,7 @@ fn a_recording_takes_no_more_memory_than_it_may() {
 #[test]
 fn names_of_threads_are_short() {
     let text = script(&format!("0 0 waking {}/1 0", "n".repeat(256)));
-    let error = read(text.as_bytes(), &machine(), &[]).unwrap_err();
+    let error = read(text.as_bytes(), &machine(), Asked::default()).unwrap_err();
     assert_eq!(error.to_string(), "line 1: a thread's name is longer than 255 bytes");
 }
 
@@ -473,7 +480,11 @@ fn fuzzed_recordings_are_read_or_refused() {
     for file in files {
         let bytes = std::fs::read(&file).unwrap();
         let machine = Machine::regular(RegularSpec::default());
-        let read = read(bytes.as_slice(), &machine, &["a"]);
+        let read = read(
+            bytes.as_slice(),
+            &machine,
+            Asked { timed: &["a"], measure: &["b"], sessions: &[(1, 1)] },
+        );
         if let Err(ReplayError::Line { text, fault, .. }) = read {
             let span = fault.span.unwrap();
             assert!(span.start <= span.end && span.end <= text.len(), "{}", file.display());
@@ -507,14 +518,14 @@ proptest! {
             };
             text += &script(&line);
         }
-        let recording = read(text.as_bytes(), &machine(), &[]);
+        let recording = read(text.as_bytes(), &machine(), Asked::default());
         prop_assert_eq!(recording.is_ok(), text.contains("sched_switch"));
         let Ok(recording) = recording else {
             return Ok(());
         };
         prop_assert_eq!(recording.length_ns, (us - us.min(first_us(&text))) * 1000);
         let cut = text.len() * 2 / 3;
-        let _ = read(&text.as_bytes()[..cut], &machine(), &[]);
+        let _ = read(&text.as_bytes()[..cut], &machine(), Asked::default());
     }
 }
 

@@ -53,6 +53,12 @@ pub(super) struct Live {
     pub woken_by: Option<(u32, Option<usize>)>,
     /// The thread that started it, if that is in the recording.
     pub parent: Option<u32>,
+    /// Since when it is on its CPU; meaningful while it runs.
+    pub came: Ns,
+    /// It was woken and has not run since.
+    pub woken: bool,
+    /// When it exited, if it has.
+    pub ended: Ns,
     /// The CPU on which it went to sleep last.
     pub left: Option<CpuId>,
     /// How its sleeps have ended; `None` before the first one that can tell. Most threads of a
@@ -93,6 +99,8 @@ impl Live {
             kthread: false,
             bound_to: None,
             first_cpu,
+            measured: true,
+            session: 0,
             acts: Default::default(),
         };
         Self {
@@ -108,6 +116,9 @@ impl Live {
             may_exec: true,
             woken_by: None,
             parent: None,
+            came: 0,
+            woken: false,
+            ended: 0,
             left: first_cpu,
             pattern: None,
             uncertain_sleeps: Vec::new(),

@@ -15,7 +15,8 @@ type Stays = BTreeMap<Pid, (u64, Ns)>;
 
 /// A thread whose sleeps all differ has no habits: that is said of the program of short bursts.
 fn recording(traced: &Traced, machine: &Machine) -> Recording {
-    trace::replay::read(traced.text().as_bytes(), machine, &["short"]).unwrap()
+    let asked = trace::replay::Asked { timed: &["short"], ..Default::default() };
+    trace::replay::read(traced.text().as_bytes(), machine, asked).unwrap()
 }
 
 /// Eight CPUs, each a core.

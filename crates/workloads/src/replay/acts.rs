@@ -40,6 +40,8 @@ pub enum Act {
     Exec(u16),
     /// Has another nice level from now on.
     Nice(i8),
+    /// Lets others run (`sched_yield`).
+    Yield,
 }
 
 /// A place among acts.
@@ -70,6 +72,7 @@ const NAMED: u8 = 8;
 const NICE: u8 = 9;
 const EXEC: u8 = 10;
 const TIMER_AGAIN: u8 = 11;
+const YIELD: u8 = 12;
 
 impl Acts {
     /// Number of acts.
@@ -106,6 +109,7 @@ impl Acts {
             }
             Act::Start(thread) => self.put(START, u64::from(thread)),
             Act::Wait => self.kind(WAIT),
+            Act::Yield => self.kind(YIELD),
             Act::Timer { at, length, repeats } => {
                 let kind = if repeats { TIMER_AGAIN } else { TIMER };
                 self.put(kind, at.saturating_sub(self.instant));
@@ -161,12 +165,13 @@ impl Acts {
     pub(super) fn at(&self, at: Cursor) -> Option<(Act, Cursor)> {
         let kind = *self.bytes.get(at.byte)?;
         let mut after = Cursor { byte: at.byte + 1, ..at };
-        let number = if kind == WAIT { 0 } else { self.number(&mut after.byte) };
+        let number = if matches!(kind, WAIT | YIELD) { 0 } else { self.number(&mut after.byte) };
         let act = match kind {
             RUN => Act::Run(number),
             WAKE | WAKE_SYNC => Act::Wake { thread: number as u32, sync: kind == WAKE_SYNC },
             START => Act::Start(number as u32),
             WAIT => Act::Wait,
+            YIELD => Act::Yield,
             TIMER | TIMER_AGAIN => {
                 after.instant += number;
                 let (at, length) = (after.instant, self.number(&mut after.byte));
@@ -242,11 +247,12 @@ mod tests {
             Act::Exec(1),
             Act::Nice(-20),
             Act::Nice(19),
+            Act::Yield,
         ];
         let mut acts = Acts::default();
         all.into_iter().for_each(|act| acts.push(act));
         assert_eq!(acts.iter().collect::<Vec<_>>(), all);
-        assert_eq!((acts.len(), acts.bytes()), (18, 68));
+        assert_eq!((acts.len(), acts.bytes()), (19, 69));
     }
 
     #[test]

@@ -33,11 +33,25 @@ const KEYS: &[KeyDef] = &[
         help: "the machine it was recorded on: its costs are not the threads' own work",
     },
     KeyDef {
+        name: "sessions",
+        kind: Kind::File,
+        unit: "",
+        default: Words("all in one"),
+        help: "output of `ps -eLo tid=,sid=` before it was recorded: sessions become task groups",
+    },
+    KeyDef {
         name: "timed",
         kind: Kind::Names,
         unit: "",
         default: Word(""),
         help: "names, with commas between: threads that only timers and devices wake",
+    },
+    KeyDef {
+        name: "measure",
+        kind: Kind::Names,
+        unit: "",
+        default: Words("the recorded command"),
+        help: "names, with commas between: threads whose end is the run's, with their descendants",
     },
     KeyDef {
         name: "timers",
@@ -49,7 +63,7 @@ const KEYS: &[KeyDef] = &[
 ];
 
 fn build(load: &Load<'_>) -> Box<dyn Program> {
-    let Some(WorkloadFile::Recording(recording)) = &load.spec.file else {
+    let Some(WorkloadFile::Recording { recording, .. }) = &load.spec.file else {
         unreachable!("a scenario with a recording has read it");
     };
     let timers = match load.word("timers").as_str() {

@@ -5,6 +5,7 @@ use crate::replay::line::{Line, Named};
 use crate::replay::thread::{Doing, Live};
 use sim_core::{Ns, SleepState};
 use topology::CpuId;
+use workloads::replay::Command;
 
 impl Reconstruction {
     pub(super) fn live(&mut self, thread: u32) -> &mut Live {
@@ -35,6 +36,7 @@ impl Reconstruction {
         }
         let name = self.names.len() as u16;
         self.names.push(String::from_utf8_lossy(comm).into_owned());
+        self.commands.push(Command::default());
         self.by_name.insert(comm.to_vec(), name);
         Ok(name)
     }
@@ -50,6 +52,7 @@ impl Reconstruction {
         let mut live = Live::new(task.tid, name, thread, first_cpu);
         live.begins_with(nice);
         live.thread.bound_to = cpu_of_kthread(task.comm);
+        live.thread.kthread = is_kthread(task.comm);
         self.lives.push(live);
         self.by_tid.insert(task.tid, thread);
         Ok(thread)
@@ -128,7 +131,8 @@ impl Reconstruction {
         self.clocks.set_busy(cpu, since, true);
         self.cpus[cpu].curr = Curr::Thread(thread);
         let live = self.live(thread);
-        (live.doing, live.mark) = (Doing::Running(cpu), mark);
+        (live.doing, live.mark, live.came) = (Doing::Running(cpu), mark, since);
+        live.woken = false;
         let process = live.thread.process;
         let same_mm = std::mem::replace(&mut self.cpus[cpu].mm, process) == process;
         let mm_switch = if same_mm { 0 } else { self.costs.mm_switch };
@@ -145,6 +149,9 @@ impl Reconstruction {
         self.account(thread, cpu, sleep);
         self.now = now;
         self.flush(thread);
+        let live = self.live(thread);
+        let (name, ran) = (live.name(), seen.saturating_sub(live.came));
+        self.commands[name as usize].left(ran);
         let live = self.live(thread);
         live.doing = Doing::Asleep { since: seen, how: SleepState::Interruptible };
         live.left = Some(cpu);
@@ -172,6 +179,31 @@ impl Reconstruction {
         self.belongs(thread, line);
         Ok(())
     }
+}
+
+/// Beginnings of the names of kernel threads that nearly every machine has. Others show themselves
+/// by sleeping in `TASK_IDLE`.
+const KTHREADS: [&str; 16] = [
+    "kworker/",
+    "ksoftirqd/",
+    "cpuhp/",
+    "rcu_",
+    "rcuc/",
+    "rcuog/",
+    "rcuop/",
+    "rcuos/",
+    "kswapd",
+    "kcompactd",
+    "khugepaged",
+    "kdamond",
+    "ksmd",
+    "jbd2/",
+    "irq/",
+    "kauditd",
+];
+
+fn is_kthread(comm: &[u8]) -> bool {
+    KTHREADS.iter().any(|name| comm.starts_with(name.as_bytes()))
 }
 
 /// The CPU in the name of a per-CPU kernel thread, to which it is bound; `kworker/u…` has none.

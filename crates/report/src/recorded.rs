@@ -1,0 +1,261 @@
+//! A replay beside its recording: what each command did then, and does now.
+//!
+//! On the machine that it was recorded on, the replay of the recorded kernel ought to give what was
+//! recorded. How far it is from that tells how far its answers about other machines and policies
+//! can be trusted.
+
+use crate::analysis::{Analysis, VariantAnalysis};
+use crate::number::{number, percent};
+use crate::pad;
+use scenario::glue::Command;
+use scenario::{Experiment, WorkloadFile};
+use std::fmt::Write;
+
+/// What is told of a command: the beginnings of the metrics' names, heads of columns, units.
+pub(crate) const COLUMNS: [(&str, &str, &str); 5] = [
+    ("run_ms.", "run [ms]", "ms"),
+    ("switches.", "switches", ""),
+    ("wakeup_p50.", "wake-up p50", "us"),
+    ("wakeup_p90.", "p90", "us"),
+    ("wakeup_p99.", "p99 [us]", "us"),
+];
+/// A value that is further from the recorded one is remarked upon, in percent of it.
+const FAR_PCT: f64 = 25.0;
+/// A factor of the machine's costs that is nearer to 1 is not told.
+const COSTS_NEAR: f64 = 0.1;
+/// Differences of times to run below this are smaller than what recording itself costs, us.
+const NEAR_US: f64 = 5.0;
+/// Columns of a command's name, of whose values they are, and of each value.
+const NAME: usize = 16;
+const WHOSE: usize = 22;
+const VALUE: usize = 12;
+
+/// What was recorded of the commands that were measured.
+#[derive(Clone, Debug)]
+pub struct Recorded {
+    /// From the first event to the end of what was measured, s.
+    pub elapsed_s: f64,
+    /// Name and values (run time in ms, switches, p50, p90 and p99 of wake-ups in us) of each
+    /// command, those first that ran longest.
+    pub commands: Vec<(String, [Option<f64>; 5])>,
+    /// True if it was recorded on the machine of the experiment.
+    pub here: bool,
+    /// Events that were lost when it was recorded.
+    pub lost_events: u64,
+    /// False if its times are in microseconds.
+    pub in_ns: bool,
+    /// The kernel's paths took so many times as long as the machine's costs say.
+    pub costs_factor: f64,
+}
+
+impl Recorded {
+    /// The recording that the experiment's workload is made from, if it is one.
+    pub(crate) fn of(experiment: &Experiment) -> Option<Self> {
+        let Some(WorkloadFile::Recording { recording, recorded_here }) = &experiment.workload.file
+        else {
+            return None;
+        };
+        let values = |command: &Command| {
+            let waits = [50.0, 90.0, 99.0].map(|percentile| command.wait_us(percentile));
+            let [p50, p90, p99] = waits;
+            [Some(command.run_ns as f64 * 1e-6), Some(command.switches as f64), p50, p90, p99]
+        };
+        let command = |(name, command): &(u16, Command)| {
+            (recording.names[usize::from(*name)].clone(), values(command))
+        };
+        Some(Self {
+            elapsed_s: recording.elapsed_ns as f64 * 1e-9,
+            commands: recording.commands.iter().map(command).collect(),
+            here: *recorded_here,
+            lost_events: recording.lost_events,
+            in_ns: recording.in_ns,
+            costs_factor: recording.costs_factor,
+        })
+    }
+}
+
+/// A line of the table: whose values they are, and the values.
+pub(crate) struct Row {
+    pub command: String,
+    pub whose: String,
+    pub values: [Option<f64>; 5],
+}
+
+fn simulated(variant: &VariantAnalysis, command: &str) -> [Option<f64>; 5] {
+    COLUMNS.map(|(metric, ..)| Some(variant.metric(&format!("{metric}{command}"))?.mean))
+}
+
+/// The rows of the table, command by command.
+pub(crate) fn rows(analysis: &Analysis) -> Vec<Row> {
+    let Some(recorded) = &analysis.recorded else {
+        return Vec::new();
+    };
+    let mut rows = Vec::new();
+    for (command, values) in &recorded.commands {
+        let mut add = |whose: &str, values| {
+            let (command, whose) = (command.clone(), whose.to_string());
+            rows.push(Row { command, whose, values });
+        };
+        if recorded.here {
+            add("recorded", *values);
+        }
+        for variant in &analysis.variants {
+            add(&variant.name, simulated(variant, command));
+        }
+    }
+    rows
+}
+
+/// The table for people; nothing for other workloads.
+pub(crate) fn text(analysis: &Analysis) -> String {
+    let mut out = String::new();
+    let rows = rows(analysis);
+    if rows.is_empty() {
+        return out;
+    }
+    let head: String = COLUMNS.iter().map(|(_, head, _)| pad::right(head, VALUE)).collect();
+    let _ = writeln!(out, " {}{}{head}", pad::left("command", NAME), pad::left("", WHOSE));
+    let mut last = "";
+    for row in &rows {
+        let name = if row.command == last { "" } else { &row.command };
+        last = &row.command;
+        let cell = |(value, (.., unit)): (&Option<f64>, &(&str, &str, &str))| {
+            pad::right(&value.map_or("-".to_string(), |value| number(value, unit)), VALUE)
+        };
+        let values: String = row.values.iter().zip(&COLUMNS).map(cell).collect();
+        let name = pad::left(&pad::short(name, NAME - 1), NAME);
+        let whose = pad::left(&pad::short(&row.whose, WHOSE - 1), WHOSE);
+        let _ = writeln!(out, " {name}{whose}{values}");
+    }
+    out
+}
+
+/// What is to be said about the baseline's distance from the recording.
+pub(crate) fn remarks(analysis: &Analysis) -> Vec<String> {
+    let (Some(recorded), Some(baseline)) = (&analysis.recorded, analysis.baseline()) else {
+        return Vec::new();
+    };
+    let mut remarks = losses(recorded);
+    if !recorded.here {
+        remarks.push(format!(
+            "Recorded on another machine, where it took {} s.",
+            number(recorded.elapsed_s, "s")
+        ));
+        return remarks;
+    }
+    if (recorded.costs_factor - 1.0).abs() > COSTS_NEAR {
+        remarks.push(format!(
+            "Kernel paths took {} of the machine's costs when it was recorded; here, too.",
+            number(recorded.costs_factor, "x")
+        ));
+    }
+    if let Some(elapsed) = baseline.metric("elapsed") {
+        let off = (elapsed.mean / recorded.elapsed_s - 1.0) * 100.0;
+        remarks.push(format!(
+            "Recorded: elapsed {} s, simulated with {}: {} s ({}).",
+            number(recorded.elapsed_s, "s"),
+            baseline.name,
+            number(elapsed.mean, "s"),
+            percent(off)
+        ));
+    }
+    let far: Vec<String> =
+        recorded.commands.iter().flat_map(|(name, then)| far_off(baseline, name, then)).collect();
+    if !far.is_empty() {
+        remarks.push(format!(
+            "Further than a quarter from the recording, so trust changes of these the less: {}.",
+            far.join(", ")
+        ));
+    }
+    remarks
+}
+
+/// What the recording lacks.
+fn losses(recorded: &Recorded) -> Vec<String> {
+    let mut remarks = Vec::new();
+    if recorded.lost_events > 0 {
+        let n = recorded.lost_events;
+        remarks.push(format!("perf lost {n} events: what threads did around them is a guess."));
+    }
+    if !recorded.in_ns {
+        remarks.push("The recording's times are in us: `perf script --ns` prints ns.".to_string());
+    }
+    remarks
+}
+
+/// What of a command is far from what was recorded.
+fn far_off(baseline: &VariantAnalysis, name: &str, then: &[Option<f64>; 5]) -> Vec<String> {
+    let now = simulated(baseline, name);
+    let mut far = Vec::new();
+    for ((then, now), (metric, _, unit)) in then.iter().zip(now).zip(COLUMNS) {
+        let (Some(then), Some(now)) = (*then, now) else {
+            continue;
+        };
+        let off = (now / then - 1.0) * 100.0;
+        let tiny = unit == "us" && (now - then).abs() < NEAR_US;
+        if off.abs() > FAR_PCT && !tiny {
+            far.push(format!("{metric}{name} {}", percent(off)));
+        }
+    }
+    far
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::tests::example;
+    use expect_test::expect;
+
+    /// An analysis of two variants, as if its baseline's workload had been recorded.
+    fn replay(here: bool) -> Analysis {
+        let mut analysis = example(1, &["off", "on"]);
+        let elapsed_s = analysis.baseline().unwrap().metric("elapsed").unwrap().mean;
+        for variant in &mut analysis.variants {
+            let template = variant.metrics[0].clone();
+            for (metric, mean) in [("run_ms.make", 101.0), ("wakeup_p99.make", 90.0)] {
+                variant.metrics.push(crate::Metric {
+                    name: metric.to_string(),
+                    mean,
+                    ..template.clone()
+                });
+            }
+        }
+        let values = [Some(100.0), Some(12.0), None, None, Some(200.0)];
+        analysis.recorded = Some(Recorded {
+            elapsed_s,
+            commands: vec![("make".to_string(), values)],
+            here,
+            lost_events: 3,
+            in_ns: true,
+            costs_factor: 0.5,
+        });
+        analysis
+    }
+
+    #[test]
+    fn a_replay_stands_beside_its_recording() {
+        expect![[r#"
+             command                                   run [ms]    switches wake-up p50         p90    p99 [us]
+             make            recorded                    100.00       12.00           -           -         200
+                             off                         101.00           -           -           -        90.0
+                             on                          101.00           -           -           -        90.0
+        "#]].assert_eq(&text(&replay(true)));
+        expect![[r#"
+            perf lost 3 events: what threads did around them is a guess.
+            Kernel paths took 0.500 of the machine's costs when it was recorded; here, too.
+            Recorded: elapsed 300.73 s, simulated with off: 300.73 s (0.00%).
+            Further than a quarter from the recording, so trust changes of these the less: wakeup_p99.make -55.00%."#]].assert_eq(&remarks(&replay(true)).join("\n"));
+    }
+
+    #[test]
+    fn on_another_machine_there_is_nothing_to_compare() {
+        expect![[r#"
+             command                                   run [ms]    switches wake-up p50         p90    p99 [us]
+             make            off                         101.00           -           -           -        90.0
+                             on                          101.00           -           -           -        90.0
+        "#]].assert_eq(&text(&replay(false)));
+        expect![[r#"
+            perf lost 3 events: what threads did around them is a guess.
+            Recorded on another machine, where it took 300.73 s."#]].assert_eq(&remarks(&replay(false)).join("\n"));
+    }
+}

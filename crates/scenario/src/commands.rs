@@ -1,0 +1,56 @@
+//! What the threads of each name did, beside what was recorded of them: for replays.
+
+use sim_core::{Ns, TaskId, World};
+use topology::{CpuId, PerCpu};
+use workloads::replay::{Command, Recording};
+
+/// Watches switches and wake-ups, by the names of threads.
+pub(crate) struct ByCommand {
+    /// Names that are told.
+    names: Vec<String>,
+    /// Since when the current task is on its CPU.
+    came: PerCpu<Ns>,
+    /// By number of the name in the run.
+    commands: Vec<Command>,
+}
+
+impl ByCommand {
+    /// For the commands that were measured in a recording.
+    pub fn new(recording: &Recording, n_cpus: usize) -> Self {
+        let name = |(name, _): &(u16, Command)| recording.names[usize::from(*name)].clone();
+        Self {
+            names: recording.commands.iter().map(name).collect(),
+            came: vec![0; n_cpus].into(),
+            commands: Vec::new(),
+        }
+    }
+
+    fn of(&mut self, w: &World, task: TaskId) -> &mut Command {
+        let comm = usize::from(w.tasks[task].attr.comm);
+        if comm >= self.commands.len() {
+            self.commands.resize_with(comm + 1, Command::default);
+        }
+        &mut self.commands[comm]
+    }
+
+    /// A CPU goes over from a task to another.
+    pub fn switch(&mut self, w: &World, cpu: CpuId, prev: TaskId) {
+        let came = std::mem::replace(&mut self.came[cpu], w.now);
+        if prev.is_task() {
+            self.of(w, prev).left(w.now - came);
+        }
+    }
+
+    /// A task that was woken runs after so long.
+    pub fn waited(&mut self, w: &World, task: TaskId, ns: Ns) {
+        self.of(w, task).waited(ns);
+    }
+
+    /// The told commands with their names; those that did not run are left out.
+    pub fn told<'a>(&'a self, w: &'a World) -> impl Iterator<Item = (&'a str, &'a Command)> {
+        self.names.iter().filter_map(|name| {
+            let comm = w.comms.iter().position(|comm| comm == name)?;
+            Some((name.as_str(), self.commands.get(comm)?))
+        })
+    }
+}

@@ -1,0 +1,136 @@
+//! Whose end counts, in which sessions threads are, and how long the kernel's paths took.
+
+use super::{machine, script};
+use crate::replay::{Asked, read};
+use workloads::replay::{Act, Recording};
+
+/// A command that starts a child, beside a daemon that outlives them.
+const COMMAND: &str = "0 100 switch swapper/0 R perf-exec/10
+    0 110 switch perf-exec/10 R make/10
+    0 120 fork make/10 make/11
+    0 121 wakeup_new make/11 1
+    1 130 switch swapper/0 R make/11
+    1 140 switch make/11 S swapper/0
+    1 150 switch swapper/0 R cc1/11
+    1 400 switch cc1/11 X swapper/0
+    0 410 switch make/10 S swapper/0
+    0 420 waking make/10 0
+    0 425 switch swapper/0 R make/10
+    0 500 switch make/10 X daemon/12
+    0 900 switch daemon/12 S swapper/0";
+
+fn recording(lines: &str, asked: Asked<'_>) -> Recording {
+    read(script(lines).as_bytes(), &machine(), asked).unwrap()
+}
+
+/// The tids of threads whose end counts.
+fn measured(recording: &Recording) -> Vec<u32> {
+    recording.threads.iter().filter(|thread| thread.measured).map(|thread| thread.tid).collect()
+}
+
+#[test]
+fn the_recorded_command_and_its_children_are_measured() {
+    let recording = recording(COMMAND, Asked::default());
+    assert_eq!(measured(&recording), [10, 11]);
+    // From 100 us, the first event, to the exit of make.
+    assert_eq!((recording.elapsed_ns, recording.length_ns), (400_000, 800_000));
+    let told: Vec<_> = recording
+        .commands
+        .iter()
+        .map(|(name, command)| {
+            let name = recording.names[usize::from(*name)].as_str();
+            (name, command.run_ns, command.switches, command.wait_us(50.0))
+        })
+        .collect();
+    let [make, cc1] = told[..] else { panic!("{told:?}") };
+    assert_eq!(cc1, ("cc1", 250_000, 1, None));
+    assert_eq!((make.0, make.1, make.2), ("make", 385_000, 3));
+    assert!(make.3.is_some_and(|us| (us / 5.0 - 1.0).abs() < 0.01), "{make:?}");
+}
+
+#[test]
+fn names_take_the_place_of_the_recorded_command() {
+    let asked = |measure| Asked { measure, ..Asked::default() };
+    assert_eq!(measured(&recording(COMMAND, asked(&["cc1"]))), [11]);
+    assert_eq!(measured(&recording(COMMAND, asked(&["daemon"]))), [12]);
+    assert_eq!(recording(COMMAND, asked(&["daemon"])).elapsed_ns, 800_000);
+}
+
+#[test]
+fn without_a_command_or_with_one_that_sleeps_all_are_measured() {
+    let sleeps = COMMAND.replace("make", "sleep").replace("cc1", "sleep");
+    for lines in [sleeps, COMMAND.replace("perf-exec", "bash")] {
+        assert_eq!(measured(&recording(&lines, Asked::default())), [10, 11, 12]);
+    }
+}
+
+#[test]
+fn listed_sessions_are_told_apart() {
+    let asked = |sessions| Asked { sessions, ..Asked::default() };
+    let of = |recording: &Recording| {
+        recording.threads.iter().map(|thread| thread.session).collect::<Vec<_>>()
+    };
+    let one = recording(COMMAND, Asked::default());
+    assert_eq!((one.other_sessions, of(&one)), (0, vec![0, 0, 0]));
+    let two = recording(COMMAND, asked(&[(12, 7)]));
+    assert_eq!((two.other_sessions, of(&two)), (1, vec![0, 0, 1]));
+    let same = recording(COMMAND, asked(&[(10, 7), (12, 7)]));
+    assert_eq!((same.other_sessions, of(&same)), (0, vec![0, 0, 0]));
+}
+
+/// The acts of the thread that gives way at 50 us.
+fn acts_of_a(lines: &str) -> Vec<Act> {
+    let lines = format!("0 0 switch swapper/0 R a/10\n{lines}");
+    recording(&lines, Asked::default()).threads[0].acts.iter().collect()
+}
+
+#[test]
+fn who_gives_way_for_no_reason_yields() {
+    let yields = |lines: &str| acts_of_a(lines).contains(&Act::Yield);
+    assert!(yields("0 50 switch a/10 R b/11"));
+    // b was woken to preempt it; the kernel says that it was preempted; its slice was over.
+    assert!(!yields("0 30 waking b/11 0\n0 50 switch a/10 R b/11"));
+    assert!(!yields("0 50 switch a/10 R+ b/11"));
+    assert!(!yields("0 3000 switch a/10 R b/11"));
+    assert!(!yields("0 50 switch a/10 R migration/0/12"));
+    // A wake-up on another CPU is no reason.
+    assert!(yields("0 30 waking c/12 1\n0 50 switch a/10 R b/11"));
+}
+
+#[test]
+fn lost_events_and_microseconds_are_told() {
+    let line = |at, what| format!("  a 10 [000] 1.{at}: {what}\n");
+    let comes = "sched:sched_switch: prev_comm=swapper/0 prev_pid=0 prev_prio=120 prev_state=R ==> \
+                 next_comm=a next_pid=10 next_prio=120";
+    let lines = [
+        line("000001000", comes),
+        line("000002000", "sched:sched_set_need_resched_tp: comm=a pid=10 cpu=0"),
+        line("000003000", "PERF_RECORD_LOST lost 17"),
+        line("000004000", "PERF_RECORD_THROTTLE something"),
+        line("000005000", "PERF_RECORD_LOST lost 5"),
+    ];
+    let ns = read(lines.concat().as_bytes(), &machine(), Asked::default()).unwrap();
+    assert_eq!((ns.lost_events, ns.in_ns), (22, true));
+    let us = read(line("000001", comes).as_bytes(), &machine(), Asked::default()).unwrap();
+    assert_eq!((us.lost_events, us.in_ns), (0, false));
+}
+
+#[test]
+fn kernel_paths_take_what_the_recording_shows() {
+    let mut slow = machine();
+    (slow.costs.pick_ns, slow.costs.switch_ns) = (4000, 1000);
+    slow.locks.fast_ns = 0;
+    // 100 sleeps, each 2 us after the charge: half of what the machine's costs say.
+    let mut lines = String::from("0 0 switch swapper/0 R a/10\n");
+    for i in 0..100u64 {
+        let (at, [from, to]) = (100 * i + 50, [["a/10", "b/11"], ["b/11", "a/10"]][i as usize % 2]);
+        lines += &format!("0 {at} runtime {from} 40\n0 {} switch {from} S {to}\n", at + 2);
+    }
+    let recording = read(script(&lines).as_bytes(), &slow, Asked::default()).unwrap();
+    assert_eq!(recording.costs_factor, 0.5);
+    let costs = recording.costs.unwrap();
+    assert_eq!((costs.pick_ns, costs.switch_ns), (2000, 500));
+    let few = lines.lines().take(60).collect::<Vec<_>>().join("\n");
+    let recording = read(script(&few).as_bytes(), &slow, Asked::default()).unwrap();
+    assert_eq!(recording.costs_factor, 1.0);
+}
