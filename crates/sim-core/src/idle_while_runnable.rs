@@ -124,11 +124,18 @@ impl World {
         let c = &mut self.cpus[cpu];
         // Most changes alter neither of the two: they end below, after one comparison.
         let before = (c.idle, c.waiting());
+        let nr_before = c.nr_running;
         change(c);
+        let nr_running = c.nr_running;
         self.counts.set_nr_running(cpu, c.nr_running);
         // `idle_cpu()`: an entry on its way to the wake list ends it, while the CPU still sleeps.
         c.idle = c.curr == TaskId::IDLE && c.nr_running == 0 && !c.ttwu_pending;
         let after = (c.idle, c.waiting());
+        // A switch from task to task writes `curr`, but whoever looks for a CPU finds it busy. So
+        // turns that only ticks lead to are no writes: a CPU may run ahead through them.
+        if nr_running != nr_before || before.0 != after.0 {
+            self.write_rq_line(cpu);
+        }
         if before == after {
             return;
         }

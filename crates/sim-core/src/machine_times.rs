@@ -10,8 +10,6 @@ pub(crate) struct MachineTimes {
     pub tick_ns: Ns,
     /// 2^64 / tick_ns, rounded down.
     pub tick_inverse: u64,
-    /// [`crate::World::scan_ns`] by distance.
-    pub scan_ns: [Ns; 5],
     /// [`crate::World::line_ns`] by distance.
     pub line_ns: [Ns; 5],
     /// Speed beside an idle, a spinning and a busy sibling.
@@ -23,12 +21,9 @@ impl MachineTimes {
         // Speeds are even, so that half of one, while a cache debt is paid, is an integer.
         #[allow(clippy::float_arithmetic, reason = "once, before the run; integers from here on")]
         let to_speed = |f: f64| ((f * f64::from(FULL_SPEED / 2)).round() as u32).max(1) * 2;
-        // Only some of the lines read have changed since the last look: half a transfer on average.
-        let scan = |line| (machine.costs.scan_cpu_ns + Ns::from(line) / 2).clamp(10, 200);
         Self {
             tick_ns: machine.tick_ns(),
             tick_inverse: u64::MAX / machine.tick_ns(),
-            scan_ns: machine.line.ns.map(scan),
             line_ns: machine.line.ns.map(Ns::from),
             speeds: [FULL_SPEED, to_speed(machine.smt.spinning), to_speed(machine.smt.busy)],
         }

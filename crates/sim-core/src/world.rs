@@ -9,6 +9,7 @@ mod tick;
 use crate::after_event::{AfterEvent, Moved};
 use crate::ahead::RunAhead;
 use crate::cpu::{Base, Cpu, Occupancy};
+use crate::lines::Lines;
 use crate::llc_counts::{Counts, LlcCounts};
 use crate::machine_times::MachineTimes;
 use crate::pinned_waiters::PinnedWaiters;
@@ -200,6 +201,7 @@ pub struct World {
     /// When [`crate::Program::device`] wants to be called.
     pub(crate) device_at: Ns,
     pub(crate) siblings: PerCpu<Vec<CpuId>>,
+    pub(crate) lines: Lines,
     pub(crate) times: MachineTimes,
     pub(crate) after: AfterEvent,
 }
@@ -250,6 +252,7 @@ impl World {
             n_throttled: 0,
             device_at: NEVER,
             siblings: (0..n).map(sibling_list).collect(),
+            lines: Lines::new(&machine),
             times: MachineTimes::new(&machine),
             after: AfterEvent::default(),
             machine,
@@ -379,18 +382,6 @@ impl World {
     pub fn take_pi_lock(&mut self, p: TaskId) -> Ns {
         let from = std::mem::replace(&mut self.tasks[p].pi_cpu, self.this);
         self.line_ns(from, self.this)
-    }
-
-    /// Time to read another CPU's idle state in a scan by the executing CPU, ns.
-    #[inline]
-    pub fn scan_ns(&self, other: CpuId) -> Ns {
-        self.times.scan_ns[self.distance(self.this, other) as usize]
-    }
-
-    /// The same by distance, ns.
-    #[inline]
-    pub fn scan_ns_at(&self, distance: Distance) -> Ns {
-        self.times.scan_ns[distance as usize]
     }
 
     /// Exit latency of the C-state an idle CPU sits in, ns; `None` while it enters idle or polls.

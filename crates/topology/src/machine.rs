@@ -121,12 +121,12 @@ pub struct KernelCosts {
     pub idle_entry_ns: u64,
     /// The idle loop between the wake-up and `schedule()`.
     pub idle_loop_ns: u64,
-    /// Per CPU looked at by an idle scan, beside half a line transfer.
+    /// Per CPU looked at by an idle scan, if nobody has written its line since the last look.
     pub scan_cpu_ns: u64,
     /// Newidle or periodic balance, fixed part per domain.
     pub lb_domain_ns: u64,
-    /// Balance statistics per CPU: `[same, smt, llc, node, socket]`.
-    pub lb_cpu_ns: [u64; 5],
+    /// Balance statistics per CPU, if nobody has written its lines since the last look.
+    pub lb_cpu_ns: u64,
     /// `update_blocked_averages` of one runqueue.
     pub blocked_ns: u64,
     /// The same of one task group that has run there lately.

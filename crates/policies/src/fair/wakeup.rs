@@ -122,7 +122,14 @@ impl<S: Discipline> Fair<S> {
     }
 
     /// `wake_affine_idle`
-    fn wake_affine_idle(&self, w: &World, this: CpuId, prev: CpuId, sync: bool) -> Option<CpuId> {
+    fn wake_affine_idle(
+        &self,
+        w: &mut World,
+        this: CpuId,
+        prev: CpuId,
+        sync: bool,
+    ) -> Option<CpuId> {
+        w.look_at_rq(prev);
         let (here, there) = (&w.cpus[this], &w.cpus[prev]);
         if here.idle && self.topo.share_cache(this, prev) {
             // An interrupt on an idle CPU says nothing about where the data is.

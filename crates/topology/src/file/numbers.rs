@@ -64,15 +64,12 @@ pub(super) const COSTS: &[KeyDef] = &[
     KeyDef::optional("idle_loop_ns", COST_NS),
     KeyDef::optional("scan_cpu_ns", COST_NS),
     KeyDef::optional("lb_domain_ns", COST_NS),
-    KeyDef::optional("lb_cpu_ns", Kind::List(&LB_CPU_NS.kind)),
+    KeyDef::optional("lb_cpu_ns", COST_NS),
     KeyDef::optional("blocked_ns", COST_NS),
     KeyDef::optional("blocked_group_ns", COST_NS),
     KeyDef::optional("pull_ns", COST_NS),
     KeyDef::optional("fork_ns", COST_NS),
 ];
-
-/// One number of `lb_cpu_ns`.
-const LB_CPU_NS: KeyDef = KeyDef::optional("lb_cpu_ns", COST_NS);
 
 /// The keys of `[locks]`.
 pub(super) const LOCKS: &[KeyDef] = &[
@@ -204,11 +201,10 @@ pub(super) fn costs(walk: &mut Walk, top: &Table, costs: &mut KernelCosts) {
     for (key, field) in line_fields(costs) {
         set(field, table.int(walk, key));
     }
-    lb_cpu(walk, &table, &mut costs.lb_cpu_ns);
 }
 
 /// The keys of `[costs]` that are times, in ns.
-pub(super) fn time_fields(costs: &mut KernelCosts) -> [(&'static str, &mut u64); 18] {
+pub(super) fn time_fields(costs: &mut KernelCosts) -> [(&'static str, &mut u64); 19] {
     [
         ("pick_ns", &mut costs.pick_ns),
         ("dequeue_ns", &mut costs.dequeue_ns),
@@ -224,6 +220,7 @@ pub(super) fn time_fields(costs: &mut KernelCosts) -> [(&'static str, &mut u64);
         ("idle_loop_ns", &mut costs.idle_loop_ns),
         ("scan_cpu_ns", &mut costs.scan_cpu_ns),
         ("lb_domain_ns", &mut costs.lb_domain_ns),
+        ("lb_cpu_ns", &mut costs.lb_cpu_ns),
         ("blocked_ns", &mut costs.blocked_ns),
         ("blocked_group_ns", &mut costs.blocked_group_ns),
         ("pull_ns", &mut costs.pull_ns),
@@ -237,23 +234,6 @@ pub(super) fn line_fields(costs: &mut KernelCosts) -> [(&'static str, &mut u32);
         ("enqueue_remote_lines", &mut costs.enqueue_remote_lines),
         ("wake_list_lines", &mut costs.wake_list_lines),
     ]
-}
-
-/// `lb_cpu_ns = [same, smt, llc, node, socket]`.
-fn lb_cpu(walk: &mut Walk, table: &Table, lb_cpu_ns: &mut [u64; 5]) {
-    let Some(array) = table.list(walk, "lb_cpu_ns") else {
-        return;
-    };
-    if array.len() != lb_cpu_ns.len() {
-        let message = format!("`lb_cpu_ns` has {} numbers; it must have 5", array.len());
-        let fault = Fault::at(table.span_of("lb_cpu_ns"), message);
-        walk.fault(fault.help("the order is [same, smt, llc, node, socket]"));
-        return;
-    }
-    for (value, field) in array.iter().zip(lb_cpu_ns) {
-        let ns = walk.value(value, &LB_CPU_NS).and_then(|ns| ns.int());
-        set(field, ns.map(|ns| ns as u64));
-    }
 }
 
 /// `[locks]`: what is absent keeps its scaled default.

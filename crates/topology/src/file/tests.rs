@@ -35,11 +35,11 @@ fn absent_keys_have_defaults() {
 
 #[test]
 fn costs_scale_with_the_clock_unless_given() {
-    let text = "cores = 4\nclock_mhz = 1500\n[costs]\npick_ns = 7\nlb_cpu_ns = [1, 2, 3, 4, 5]";
+    let text = "cores = 4\nclock_mhz = 1500\n[costs]\npick_ns = 7\nlb_cpu_ns = 5";
     let machine = ok(text);
     assert_eq!((machine.costs.pick_ns, machine.costs.dequeue_ns), (7, 300));
     assert_eq!(machine.costs.enqueue_remote_lines, 6);
-    assert_eq!(machine.costs.lb_cpu_ns, [1, 2, 3, 4, 5]);
+    assert_eq!(machine.costs.lb_cpu_ns, 5);
     assert_eq!(machine.locks.fast_ns, 30);
 }
 
@@ -84,7 +84,7 @@ fn wrong_numbers_are_reported_not_replaced() {
     check(
         "cores_per_llc = 4\nhz = 0\nclock_mhz = 0\ntick_skew_ns = -1\npreemptible_kernel = 1
 [smt]\nbusy = nan\nspinning = inf
-[costs]\npick_ns = 1e9\ntick_ns = 99999999999999999999999999\nlb_cpu_ns = [1, -2]",
+[costs]\npick_ns = 1e9\ntick_ns = 99999999999999999999999999\nlb_cpu_ns = -2",
         expect![[r#"
             2 | 0 | `hz` must be at least 24 (allowed: 24 to 1200) | -
             3 | 0 | `clock_mhz` must be at least 100 (allowed: 100 to 10000) | -
@@ -94,7 +94,7 @@ fn wrong_numbers_are_reported_not_replaced() {
             8 | inf | `spinning` must be a finite number | -
             10 | 1e9 | `pick_ns` must be a whole number (this is a floating-point number) | -
             11 | 99999999999999999999999999 | `tick_ns` must be at most 50000 (allowed: 0 to 50000) | -
-            12 | [1, -2] | `lb_cpu_ns` has 2 numbers; it must have 5 | the order is [same, smt, llc, node, socket]"#]],
+            12 | -2 | `lb_cpu_ns` must not be negative (allowed: 0 to 10000000) | -"#]],
     );
 }
 

@@ -198,14 +198,11 @@ impl Writer<'_> {
     fn costs(&self) -> Block {
         let mut costs = self.machine.costs;
         let mut default = KernelCosts::at_clock(self.machine.clock_mhz);
-        let per_cpu = costs.lb_cpu_ns == default.lb_cpu_ns;
-        let per_cpu = ("lb_cpu_ns", numbers(&costs.lb_cpu_ns), per_cpu);
         let times = time_fields(&mut costs).into_iter().zip(time_fields(&mut default));
         let times = times.map(|((key, ns), (_, absent))| (key, ns.to_string(), ns == absent));
         let mut keys: Vec<_> = times.collect();
         let lines = line_fields(&mut costs).into_iter().zip(line_fields(&mut default));
         keys.extend(lines.map(|((key, n), (_, absent))| (key, n.to_string(), n == absent)));
-        keys.push(per_cpu);
         self.section("costs", keys)
     }
 

@@ -272,15 +272,18 @@ impl<S: Discipline> Fair<S> {
     }
 
     /// `update_idle_cpu_scan`: the budget of SIS_UTIL, from the LLC's utilization.
-    fn write_idle_scan(&mut self, w: &World, exec: CpuId, sum_util: u64) {
+    fn write_idle_scan(&mut self, w: &mut World, exec: CpuId, sum_util: u64) {
         let lb = &self.balance.paths[exec].lb;
         let d = &w.machine.domains.domains[lb.domain];
         let weight = w.machine.domains.llc_size[lb.dst];
         // The budget is made where the domain is the whole LLC.
         if d.weight() == weight {
-            let llc = w.machine.cpus[lb.dst].llc as usize;
-            self.llcs[llc].nr_idle_scan =
-                nr_idle_scan(sum_util, weight.into(), d.imbalance_pct.into());
+            let llc = w.machine.cpus[lb.dst].llc;
+            let new = nr_idle_scan(sum_util, weight.into(), d.imbalance_pct.into());
+            // Unless it changes the line is left alone.
+            if std::mem::replace(&mut self.llcs[llc as usize].nr_idle_scan, new) != new {
+                w.write_llc_line(llc);
+            }
         }
     }
 

@@ -249,7 +249,8 @@ impl<S: Discipline> Fair<S> {
                     return ControlFlow::Continue(());
                 }
                 IlbStage::Next => {
-                    w.charge(w.scan_ns(target));
+                    w.look_at_rq(target);
+                    w.charge(w.machine.costs.scan_cpu_ns);
                     self.ilb_stats_stage(w, exec, ilb, target)
                 }
                 IlbStage::Blocked => {

@@ -207,17 +207,9 @@ impl<S: Discipline> Fair<S> {
             self.lb_balanced(w, exec);
             return (None, LbStage::Done);
         }
-        // The sum over a whole domain was made at boot; without the CPUs struck off it is made
-        // anew.
-        let cost = if exec == lb.cpu && path.removed.is_empty() {
-            self.balance.scan_cost[exec][lb.level as usize]
-        } else {
-            let costs = &w.machine.costs;
-            let d = &w.machine.domains.domains[lb.domain];
-            let others = d.cpus.iter().filter(|c| !path.removed.contains(c));
-            let read = others.map(|c| costs.lb_cpu_ns[w.distance(exec, *c) as usize]);
-            costs.lb_domain_ns + read.sum::<u64>()
-        };
+        let domain = lb.domain;
+        let n_removed = path.removed.len();
+        let cost = w.machine.costs.lb_domain_ns + w.read_domain(domain, n_removed);
         (Some(Step::Spend(cost)), LbStage::Stats)
     }
 

@@ -49,7 +49,7 @@ impl<S: Discipline> Fair<S> {
             }
             let weight = d.weight();
             self.catch_up_domain(w, link.domain);
-            time += self.read_cost(w, this, cpu, l);
+            time += w.read_domain(link.domain, 0);
             let Some(group) = self.find_idlest_group(w, p, cpu, l) else {
                 continue;
             };
@@ -62,18 +62,6 @@ impl<S: Discipline> Fair<S> {
             level = self.level_below(w, cpu, weight, sd_flag);
         }
         (cpu, time)
-    }
-
-    /// Time to read the statistics of a domain of `cpu`, by the executing CPU.
-    fn read_cost(&self, w: &World, exec: CpuId, cpu: CpuId, level: usize) -> Ns {
-        let costs = &w.machine.costs;
-        if exec == cpu {
-            return self.balance.scan_cost[cpu][level] - costs.lb_domain_ns;
-        }
-        domain_at(w, cpu, level).map_or(0, |(d, _)| {
-            let read = |c: &CpuId| costs.lb_cpu_ns[w.distance(exec, *c) as usize];
-            d.cpus.iter().map(read).sum()
-        })
     }
 
     /// The highest level of `cpu`'s chain below `weight` CPUs that has the flag.

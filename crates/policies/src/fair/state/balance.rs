@@ -53,8 +53,6 @@ pub struct BalanceState {
     pub(crate) group_llcs: IdVec<DomainId, Option<Members<u32>>>,
     /// Cores of a group, by domain and group.
     pub(crate) cores: IdVec<DomainId, Vec<u32>>,
-    /// Time to read a domain's statistics, by CPU and level, ns.
-    pub(crate) scan_cost: PerCpu<Vec<Ns>>,
     /// `max_load_balance_interval`, jiffies.
     pub(crate) max_interval: u64,
     /// By domain: all ticks of its CPUs before this instant are replayed.
@@ -68,16 +66,6 @@ pub struct BalanceState {
 impl BalanceState {
     pub(crate) fn new(machine: &Machine, jiffies: u64, serialize: LockId) -> Self {
         let n = machine.n_cpus();
-        // A pass reads the runqueue of each CPU: the farther away, the longer it takes.
-        let read = |cpu, other| machine.costs.lb_cpu_ns[machine.distance(cpu, other) as usize];
-        let cost = |cpu: CpuId, link: &ChainLink| {
-            let cpus = &domain_of(machine, link).cpus;
-            machine.costs.lb_domain_ns + cpus.iter().map(|c| read(cpu, *c)).sum::<Ns>()
-        };
-        let costs = |(cpu, chain): (usize, &Vec<ChainLink>)| {
-            let cpu = CpuId(cpu as u32);
-            chain.iter().map(|link| cost(cpu, link)).collect()
-        };
         let domains = &machine.domains;
         Self {
             paths: (0..n as u32).map(LbPath::new).collect(),
@@ -87,7 +75,6 @@ impl BalanceState {
             group_llcs: domains.domains.iter().map(|d| group_llcs(machine, d)).collect(),
             cores: domains.domains.iter().map(|d| cores_of(machine, d)).collect(),
             imbalanced: (domains.domains.iter()).map(|d| vec![false; d.groups.len()]).collect(),
-            scan_cost: domains.chains.iter().enumerate().map(costs).collect(),
             caught_up_to: vec![0; domains.domains.len()].into(),
             max_interval: max_load_balance_interval(machine.hz, n),
             swq: SwqStats::default(),

@@ -12,11 +12,12 @@ impl<S: QueueKind> Fair<S> {
     }
 
     /// `__update_idle_core`: `cpu` goes idle, and perhaps its whole core with it.
-    pub(crate) fn update_idle_core(&mut self, w: &World, cpu: CpuId) {
+    pub(crate) fn update_idle_core(&mut self, w: &mut World, cpu: CpuId) {
         let llc = self.topo.llc[cpu] as usize;
         // The flag is set here and cleared by a scan that found no idle core.
         if self.topo.smt && !self.llcs[llc].has_idle_cores && self.is_idle_core(w, cpu) {
             self.llcs[llc].has_idle_cores = true;
+            w.write_llc_line(llc as u32);
         }
     }
 

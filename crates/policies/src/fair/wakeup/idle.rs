@@ -1,21 +1,21 @@
 //! The search for an idle CPU near a target: `select_idle_sibling`. SIS_NODE, which
 //! goes on to other LLCs, is in `node`.
 //!
-//! Reads of the target, the previous and the recently used CPU belong to the fixed cost of a
-//! wake-up; every CPU that a loop looks at beyond them costs time, returned with the
-//! answer.
+//! Looks at the target, the previous and the recently used CPU belong to the fixed cost of a
+//! wake-up, but for the transfer of a line that was written there; every CPU that a loop looks at
+//! beyond them costs time, returned with the answer.
 
 use crate::fair::queue::Discipline;
 use crate::fair::state::{Fair, reasons};
-use sim_core::{Choice, Decision, MaskId, Ns, Reason, TaskId, World};
-use topology::{CpuId, Distance};
+use sim_core::{Choice, Decision, MaskId, Ns, Reads, Reason, TaskId, World};
+use topology::CpuId;
 
 /// What a scan has read so far.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Scan {
     /// It only asks how long the scan takes: nothing is noted.
     dry: bool,
-    pub(super) ns: Ns,
+    pub(super) reads: Reads,
     n_cpus: u64,
     /// Should it find nothing: why.
     ended_by: &'static Reason,
@@ -25,15 +25,37 @@ pub(super) struct Scan {
 
 impl Default for Scan {
     fn default() -> Self {
-        Self { dry: false, ns: 0, n_cpus: 0, ended_by: reasons::NO_IDLE_IN_LLC, skipped_llc: None }
+        Self {
+            dry: false,
+            reads: Reads::default(),
+            n_cpus: 0,
+            ended_by: reasons::NO_IDLE_IN_LLC,
+            skipped_llc: None,
+        }
     }
 }
 
 impl Scan {
+    pub(super) fn dry() -> Self {
+        Self { dry: true, ..Self::default() }
+    }
+
     #[inline]
-    fn read_cpu(&mut self, w: &World, cpu: CpuId) {
-        self.ns += w.scan_ns(cpu);
+    fn read_cpu(&mut self, w: &mut World, cpu: CpuId) {
+        w.read_rq_line(cpu, &mut self.reads, !self.dry);
         self.n_cpus += 1;
+    }
+
+    /// `sd_llc_shared` of an LLC: `has_idle_cores` and `nr_idle_scan`.
+    #[inline]
+    pub(super) fn read_llc(&mut self, w: &mut World, llc: u32) {
+        w.read_llc_line(llc, &mut self.reads, !self.dry);
+    }
+
+    /// How long it has taken so far, ns.
+    #[inline]
+    fn ns(&self, w: &World) -> Ns {
+        w.scan_ns(self.n_cpus, &self.reads)
     }
 }
 
@@ -53,13 +75,14 @@ impl<S: Discipline> Fair<S> {
             w.tell(Decision::Searched { task: p, found: Some(cpu), scanned: None });
             return Choice { cpu, scan_ns: 0 };
         }
-        let mut scan = Scan { dry: true, ..Scan::default() };
+        let mut scan = Scan::dry();
         self.scan_all(w, p, target, &mut scan);
-        if scan.ns == 0 {
+        let scan_ns = scan.ns(w);
+        if scan_ns == 0 {
             // It is over as soon as it has begun.
             return self.search_llc(w, p, target);
         }
-        Choice { cpu: target, scan_ns: scan.ns }
+        Choice { cpu: target, scan_ns }
     }
 
     /// The search of the target's LLC and beyond, as it ends: what it has found, and the time that
@@ -83,14 +106,14 @@ impl<S: Discipline> Fair<S> {
             None => self.why_not_elsewhere(&scan),
         };
         w.note_placed(p, why);
-        Choice { cpu: found.unwrap_or(target), scan_ns: scan.ns }
+        Choice { cpu: found.unwrap_or(target), scan_ns: scan.ns(w) }
     }
 
     /// The LLC of `target`, then with SIS_NODE the others of its node: the CPU found, and what
     /// ended the scan of the first LLC if it was in vain.
     fn scan_all(
         &mut self,
-        w: &World,
+        w: &mut World,
         p: TaskId,
         target: CpuId,
         scan: &mut Scan,
@@ -139,11 +162,11 @@ impl<S: Discipline> Fair<S> {
         in_irq: bool,
     ) -> Option<CpuId> {
         let prev = w.tasks[p].wake_cpu;
-        if self.is_available(w, target) {
+        if self.look_available(w, target) {
             return Some(target);
         }
         // The caches of `prev` are warm, and it is as near as the target.
-        if prev != target && self.topo.share_cache(prev, target) && self.is_available(w, prev) {
+        if prev != target && self.topo.share_cache(prev, target) && self.look_available(w, prev) {
             return Some(prev);
         }
         let this = w.this;
@@ -160,14 +183,21 @@ impl<S: Discipline> Fair<S> {
         let elsewhere = recent != prev && recent != target;
         let near = elsewhere && self.topo.share_cache(recent, target);
         // The fixed form of the test: v6.4 looks up prev in the mask by mistake.
-        let hit = near && self.is_available(w, recent) && w.allowed(p, recent);
+        let hit = near && self.look_available(w, recent) && w.allowed(p, recent);
         w.stat.sis.recent_hits += u64::from(hit);
         hit.then_some(recent)
     }
 
     /// Steps 6 and 7: the sibling threads of `prev`, then the LLC of the target.
-    fn scan_llc(&mut self, w: &World, p: TaskId, target: CpuId, scan: &mut Scan) -> Option<CpuId> {
+    fn scan_llc(
+        &mut self,
+        w: &mut World,
+        p: TaskId,
+        target: CpuId,
+        scan: &mut Scan,
+    ) -> Option<CpuId> {
         let prev = w.tasks[p].wake_cpu;
+        scan.read_llc(w, self.topo.llc[target]);
         let idle_cores = self.test_idle_cores(target);
         // Without an idle core in sight a sibling of `prev` shares its L1 and L2 with the task.
         if self.topo.smt && !idle_cores && self.topo.share_cache(prev, target) {
@@ -185,20 +215,38 @@ impl<S: Discipline> Fair<S> {
         w.cpus[cpu].idle || self.sched_idle_cpu(w, cpu)
     }
 
+    /// The same of a CPU that is looked at alone, so that the CPU waits for its line.
+    #[inline]
+    fn look_available(&self, w: &mut World, cpu: CpuId) -> bool {
+        w.look_at_rq(cpu);
+        self.is_available(w, cpu)
+    }
+
     /// `select_idle_smt`: an idle sibling thread of `prev`.
-    fn select_idle_smt(&self, w: &World, p: TaskId, prev: CpuId, scan: &mut Scan) -> Option<CpuId> {
-        let siblings = self.topo.smt_mask(prev).iter().copied();
-        siblings.filter(|c| *c != prev && w.allowed(p, *c)).find(|c| {
-            scan.read_cpu(w, *c);
-            self.is_available(w, *c)
-        })
+    fn select_idle_smt(
+        &self,
+        w: &mut World,
+        p: TaskId,
+        prev: CpuId,
+        scan: &mut Scan,
+    ) -> Option<CpuId> {
+        for &c in self.topo.smt_mask(prev) {
+            if c == prev || !w.allowed(p, c) {
+                continue;
+            }
+            scan.read_cpu(w, c);
+            if self.is_available(w, c) {
+                return Some(c);
+            }
+        }
+        None
     }
 
     /// `select_idle_cpu`: looks through the LLC of `target`, for an idle core if there may be one
     /// (`idle_cores`), else for any idle CPU, and then at no more than the scan budget.
     pub(super) fn select_idle_cpu(
         &mut self,
-        w: &World,
+        w: &mut World,
         p: TaskId,
         target: CpuId,
         idle_cores: bool,
@@ -219,7 +267,7 @@ impl<S: Discipline> Fair<S> {
                 return None;
             }
         }
-        let start_ns = scan.ns;
+        let start_ns = scan.ns(w);
         let found = if idle_cores {
             let found = self.scan_cores(w, p, target, scan);
             found.unwrap_or_else(|fallback| {
@@ -227,6 +275,7 @@ impl<S: Discipline> Fair<S> {
                 // idle.
                 if !scan.dry {
                     self.llcs[llc].has_idle_cores = false;
+                    w.write_llc_line(llc as u32);
                 }
                 fallback
             })
@@ -238,7 +287,7 @@ impl<S: Discipline> Fair<S> {
             return None;
         };
         if timed && !scan.dry {
-            self.sis_prop_account(w, scan.ns - start_ns);
+            self.sis_prop_account(w, scan.ns(w) - start_ns);
         }
         found
     }
@@ -247,7 +296,7 @@ impl<S: Discipline> Fair<S> {
     /// ran out; `Some(None)`: the whole LLC was looked at in vain.
     fn scan_cpus(
         &self,
-        w: &World,
+        w: &mut World,
         p: TaskId,
         target: CpuId,
         budget: u64,
@@ -262,7 +311,7 @@ impl<S: Discipline> Fair<S> {
 
     pub(super) fn scan_one_by_one(
         &self,
-        w: &World,
+        w: &mut World,
         p: TaskId,
         target: CpuId,
         mut budget: u64,
@@ -289,7 +338,7 @@ impl<S: Discipline> Fair<S> {
     /// cost are those of a look at one CPU after the other.
     pub(super) fn scan_idle_cpus(
         &self,
-        w: &World,
+        w: &mut World,
         target: CpuId,
         budget: u64,
         scan: &mut Scan,
@@ -305,19 +354,19 @@ impl<S: Discipline> Fair<S> {
             _ => in_vain,
         };
         scan.n_cpus += n_looked;
-        if self.topo.llc[w.this] as usize != llc {
-            scan.ns += n_looked * w.scan_ns(target);
-            return result;
+        if n_looked > 0 {
+            let last = self.scanned(target, n_looked);
+            w.read_llc_rqs(llc as u32, target, last, &mut scan.reads, !scan.dry);
         }
-        let mut n_others = n_looked;
-        for &near in self.topo.smt_mask(w.this) {
-            if self.scan_pos(target, near) <= n_looked {
-                scan.ns += w.scan_ns(near);
-                n_others -= 1;
-            }
-        }
-        scan.ns += n_others * w.scan_ns_at(Distance::Llc);
         result
+    }
+
+    /// The `n`th CPU that a scan of the target's LLC looks at, from 1.
+    #[inline]
+    fn scanned(&self, target: CpuId, n: u64) -> CpuId {
+        let cpus = &self.topo.llc_cpus[self.topo.llc[target] as usize];
+        let at = self.topo.llc_pos[target] as usize + n as usize;
+        cpus[if at < cpus.len() { at } else { at - cpus.len() }]
     }
 
     /// Which CPU of the target's LLC a scan looks at as its first, second, …: that of `cpu`.
@@ -343,7 +392,7 @@ impl<S: Discipline> Fair<S> {
     /// Looks for a core with all threads idle. `Err`: there is none, but perhaps an idle CPU.
     fn scan_cores(
         &mut self,
-        w: &World,
+        w: &mut World,
         p: TaskId,
         target: CpuId,
         scan: &mut Scan,
@@ -372,7 +421,7 @@ impl<S: Discipline> Fair<S> {
     /// `select_idle_core`: are all threads of a core idle? Notes the first idle CPU seen at all.
     fn select_idle_core(
         &self,
-        w: &World,
+        w: &mut World,
         p: TaskId,
         core: usize,
         fallback: &mut Option<CpuId>,

@@ -26,7 +26,7 @@ impl<S: Discipline> Fair<S> {
     /// `select_idle_node`: the other LLCs, one by one, each with its own budget.
     pub(super) fn select_idle_node(
         &mut self,
-        w: &World,
+        w: &mut World,
         p: TaskId,
         target: CpuId,
         scan: &mut Scan,
@@ -44,7 +44,8 @@ impl<S: Discipline> Fair<S> {
         scan.skipped_llc = (range.len() < n).then_some(reasons::NODE_PAIR);
         let place = |i: usize| range.start + (own - range.start + i) % range.len();
         let mut left = self.tunables.sis_node_limit;
-        for group in (0..range.len()).map(|i| &parent.groups[place(i)]) {
+        for i in 0..range.len() {
+            let group = &w.machine.domains.domains[link.domain].groups[place(i)];
             let first = group.cpus[0];
             // The patch compares domain objects, which every CPU has its own of: the target's
             // group is recognized only from its lowest CPU.
@@ -61,8 +62,7 @@ impl<S: Discipline> Fair<S> {
                 return None;
             }
             left = left.map(|n| n - 1);
-            // nr_idle_scan and has_idle_cores of that LLC are remote lines.
-            scan.ns += w.scan_ns(first);
+            scan.read_llc(w, self.topo.llc[first]);
             let idle_cores = self.test_idle_cores(first);
             let found = self.select_idle_cpu(w, p, first, idle_cores, scan);
             if found.is_some() {

@@ -4,6 +4,7 @@ use super::*;
 use crate::fair::features::Features;
 use crate::fair::nr_idle_scan;
 use crate::fair::testing::{RYZEN, Rig};
+use sim_core::Reads;
 use test_support::{Random, Shape};
 use topology::CpuSet;
 
@@ -220,17 +221,26 @@ fn a_scan_of_the_set_equals_one_of_the_cpus() {
         let mut rig = Rig::new(shape, 250);
         let n = rig.w.cpus.len() as u64;
         let share = draw(40);
-        (0..n as u32).for_each(|c| rig.set_busy(c, draw(40) >= share));
+        for c in 0..n as u32 {
+            rig.w.this = CpuId(draw(n) as u32);
+            rig.set_busy(c, draw(40) >= share);
+        }
         let p = rig.new_task(0, 0);
         (rig.w.this, rig.w.now) = (CpuId(draw(n) as u32), 1);
         let target = CpuId(draw(n) as u32);
         let budget = if draw(2) == 0 { u64::MAX } else { 2 + draw(n) };
-        let (mut fast, mut slow) = (idle::Scan::default(), idle::Scan::default());
+        let (mut fast, mut slow) = (idle::Scan::dry(), idle::Scan::dry());
         assert_eq!(
-            rig.f.scan_idle_cpus(&rig.w, target, budget, &mut fast),
-            rig.f.scan_one_by_one(&rig.w, p, target, budget, &mut slow),
+            rig.f.scan_idle_cpus(&mut rig.w, target, budget, &mut fast),
+            rig.f.scan_one_by_one(&mut rig.w, p, target, budget, &mut slow),
         );
         assert_eq!(fast, slow, "{target} from {}, budget {budget}", rig.w.this);
+        // Once they are read for good, nothing of them is left to be fetched.
+        let (mut first, mut again) = (idle::Scan::default(), idle::Scan::default());
+        rig.f.scan_idle_cpus(&mut rig.w, target, budget, &mut first);
+        assert_eq!(first.reads, fast.reads);
+        rig.f.scan_one_by_one(&mut rig.w, p, target, budget, &mut again);
+        assert_eq!(again.reads, Reads::default());
     }
 }
 
