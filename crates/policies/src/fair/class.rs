@@ -32,7 +32,7 @@ impl<S: Discipline> Policy for Fair<S> {
         let first_decay = self.first_flip_decay(w);
         let idle_wakees = self.rqs.iter_mut().map(|rq| &mut rq.idle_wakee);
         idle_wakees.for_each(|wakee| wakee.decay_due = first_decay);
-        self.groups.init(n);
+        self.groups.init(w);
         S::init(self);
         self.init_balance(w);
     }

@@ -112,7 +112,7 @@ impl<const GROUPS: bool> Discipline for Cfs<GROUPS> {
 
     #[inline(always)]
     fn set_next_entity(f: &mut Fair<Self>, w: &mut World, cpu: CpuId, p: TaskId, prev: TaskId) {
-        f.set_next(w.now, cpu, p, prev);
+        f.set_next(w, cpu, p, prev);
     }
 
     #[inline(always)]

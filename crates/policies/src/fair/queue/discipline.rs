@@ -34,8 +34,8 @@ pub trait Discipline: QueueKind {
 
     /// Averages of `cpu`'s queues alone, up to now (`__update_blocked_fair`).
     #[inline]
-    fn update_blocked(f: &mut Fair<Self>, w: &World, cpu: CpuId) {
-        f.update_blocked_queues(w.now, cpu);
+    fn update_blocked(f: &mut Fair<Self>, w: &mut World, cpu: CpuId) {
+        f.update_blocked_queues(w, cpu);
     }
 
     /// The averages of the queues that [`Discipline::update_blocked`] looks at beside the root's.

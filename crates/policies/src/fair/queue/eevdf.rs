@@ -313,7 +313,7 @@ impl<const GROUPS: bool> Discipline for Eevdf<GROUPS> {
 
     #[inline]
     fn set_next_entity(f: &mut Fair<Self>, w: &mut World, cpu: CpuId, p: TaskId, prev: TaskId) {
-        f.set_next(w.now, cpu, p, prev);
+        f.set_next(w, cpu, p, prev);
     }
 
     #[inline(always)]
@@ -332,7 +332,7 @@ impl<const GROUPS: bool> Discipline for Eevdf<GROUPS> {
         let mut level = Some((f.queue_of(cpu, curr), curr));
         while let Some((queue, se)) = level {
             f.charge_curr(w, queue);
-            f.update_averages(w.now, queue, se);
+            f.update_averages(w, queue, se);
             f.update_group(w, se);
             level = f.above(queue);
         }

@@ -218,9 +218,11 @@ impl<S: Discipline> Fair<S> {
             return;
         }
         let (queue, index) = (self.groups.parent(below), self.groups.index(below));
-        let groups = &mut self.groups;
-        let on_cpu = &mut groups.on_cpus[index];
-        let shares = on_cpu.calc_group_shares(&groups.groups[usize::from(below.group.0) - 1]);
+        let group = self.groups.group(below.group);
+        if let Some(line) = group.load_line {
+            w.look_at_line(line);
+        }
+        let shares = self.groups.on_cpus[index].calc_group_shares(group);
         // `scale_load_down`
         let weight = (shares >> SHARES_SHIFT).max(2) as u32;
         S::reweight_group(self, w, queue, se, weight);

@@ -8,7 +8,7 @@ use super::bandwidth::{Bandwidth, BandwidthStat, CpuMax, QueueRuntime};
 use super::rq::FairRq;
 use super::task::FairTask;
 use super::weights::{NICE_0_WEIGHT, rq_inverse};
-use sim_core::{GroupId, NEVER, Ns, TASKS_MAX, TaskAttr, TaskId};
+use sim_core::{GroupId, LineId, NEVER, Ns, TASKS_MAX, TaskAttr, TaskId, World};
 use topology::{CpuId, PerCpu};
 
 /// The numbers of group entities begin here.
@@ -69,8 +69,10 @@ pub(crate) struct Group {
     pub parent: GroupId,
     /// Its weight, in units of 1/1024.
     pub shares: u64,
-    /// The sum of what its queues contribute.
+    /// The sum of what its queues contribute, …
     pub load_avg: u64,
+    /// … and its cache line, once the run begins.
+    pub load_line: Option<LineId>,
     /// The CPU time that its queues may take, if that is limited.
     pub bandwidth: Option<Bandwidth>,
 }
@@ -79,7 +81,7 @@ impl Group {
     pub(crate) fn new(spec: &GroupSpec) -> Self {
         let shares = u64::from(spec.weight()) << SHARES_SHIFT;
         let bandwidth = spec.max.map(Bandwidth::new);
-        Self { parent: spec.parent, shares, load_avg: 0, bandwidth }
+        Self { parent: spec.parent, shares, load_avg: 0, load_line: None, bandwidth }
     }
 }
 
@@ -98,6 +100,8 @@ pub(crate) struct GroupOnCpu<E, Q> {
     pub prop_runnable_sum: i64,
     /// What the queue has added to the group's `load_avg`.
     pub tg_load_avg_contrib: u64,
+    /// It adds no more to it before this instant, ns (`last_update_tg_load_avg`).
+    pub tg_load_avg_from: Ns,
     /// Its averages are not zero yet: `update_blocked_averages` looks at it.
     pub on_leaf_list: bool,
     /// The load of the queue as the root sees it, …
@@ -121,6 +125,7 @@ impl<E: Default, Q: Default> GroupOnCpu<E, Q> {
             propagate: false,
             prop_runnable_sum: 0,
             tg_load_avg_contrib: 0,
+            tg_load_avg_from: 0,
             on_leaf_list: false,
             h_load: 0,
             h_load_at: u64::MAX,
@@ -173,8 +178,12 @@ impl<E: Clone + Default, Q: Clone + Default> Groups<E, Q> {
         }
     }
 
-    /// The queues are empty, on each of so many CPUs.
-    pub(crate) fn init(&mut self, n_cpus: usize) {
+    /// The queues are empty, on each of the CPUs.
+    pub(crate) fn init(&mut self, w: &mut World) {
+        let n_cpus = w.cpus.len();
+        for group in &mut self.groups {
+            group.load_line = Some(w.new_line());
+        }
         let new = |group| std::iter::repeat_n(GroupOnCpu::new(group), n_cpus);
         self.on_cpus = self.groups.iter().flat_map(new).collect();
         self.root_curr = vec![TaskId::NONE; n_cpus].into();

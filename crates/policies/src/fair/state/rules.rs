@@ -3,7 +3,7 @@
 //! A row of the table says what a version changes. Where the modeled versions are far apart, the
 //! version in which a rule came is given with it. `docs/KERNELS.md` has the table in full.
 
-use sim_core::WakeList;
+use sim_core::{Ns, WakeList};
 
 /// Kernel versions whose rules are modeled, in order of age. Stable trees have rules that came to
 /// mainline later, so a version's rules are a row of facts ([`KernelRules`]) and no step of a
@@ -102,6 +102,9 @@ pub struct KernelRules {
     pub(crate) hands_slices_up: bool,
     /// `update_cfs_group()` leaves a group's entity as heavy as it was while its queue is empty.
     pub(crate) keeps_weight_of_empty_group: bool,
+    /// `update_tg_load_avg()` writes what a queue adds to its group's load at most once in so many
+    /// ns: v6.7. Before, whenever it had changed by a 64th.
+    pub(crate) tg_load_avg_period_ns: Ns,
     /// `reweight_entity()` places an entity anew by its lag: v6.13. Before, vruntime and deadline
     /// were scaled around V.
     pub(crate) places_after_reweight: bool,
@@ -141,6 +144,7 @@ const V5_19: KernelRules = KernelRules {
     prefers_current_at_tie: false,
     hands_slices_up: false,
     keeps_weight_of_empty_group: false,
+    tg_load_avg_period_ns: 0,
     places_after_reweight: false,
     yields_rest_of_slice: false,
     normalized_base_slice_ns: 750_000,
@@ -184,6 +188,7 @@ const V6_12: KernelRules = KernelRules {
     protection: Protection::UntilCancelled,
     prefers_current_at_tie: false,
     hands_slices_up: true,
+    tg_load_avg_period_ns: 1_000_000,
     // The stable tree has these from v6.13 to v6.18.
     keeps_nohz_kick: true,
     sync_ignores_delayed: true,

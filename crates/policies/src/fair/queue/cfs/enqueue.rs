@@ -63,7 +63,7 @@ impl<const GROUPS: bool> Fair<Cfs<GROUPS>> {
         if renorm && !is_curr {
             self.add_min_vruntime(queue, se);
         }
-        self.join_averages(w.now, queue, se);
+        self.join_averages(w, queue, se);
         self.update_group(w, se);
         self.add_weight(queue, se);
         if f.wakeup {
@@ -115,7 +115,7 @@ impl<const GROUPS: bool> Fair<Cfs<GROUPS>> {
         kind: DequeueKind,
     ) {
         self.charge_curr(w, queue);
-        self.leave_averages(w.now, queue, se, kind != DequeueKind::Move);
+        self.leave_averages(w, queue, se, kind != DequeueKind::Move);
         self.take_off(queue, se);
         if kind == DequeueKind::Move {
             self.sub_min_vruntime(queue, se);
@@ -131,7 +131,7 @@ impl<const GROUPS: bool> Fair<Cfs<GROUPS>> {
     pub(super) fn restore(&mut self, w: &mut World, cpu: CpuId, p: TaskId) {
         let queue = self.queue_of(cpu, p);
         self.util_est_enqueue(cpu, p);
-        self.update_averages(w.now, queue, p);
+        self.update_averages(w, queue, p);
         self.add_weight(queue, p);
         self.tasks[p].on_rq = true;
         if self.curr_of(queue) != p {
@@ -231,7 +231,7 @@ impl<const GROUPS: bool> Fair<Cfs<GROUPS>> {
 
     /// Averages and weight of a group's entity that stays on its queue.
     fn refresh_group(&mut self, w: &mut World, queue: QueueId, group: TaskId) {
-        self.update_averages(w.now, queue, group);
+        self.update_averages(w, queue, group);
         self.update_group(w, group);
     }
 

@@ -16,7 +16,7 @@ impl<const GROUPS: bool> Fair<Cfs<GROUPS>> {
     #[inline]
     pub(super) fn entity_tick(&mut self, w: &mut World, queue: QueueId, curr: TaskId) {
         self.charge_curr(w, queue);
-        self.update_averages(w.now, queue, curr);
+        self.update_averages(w, queue, curr);
         self.update_group(w, curr);
         if Cfs::nr_entities(self, queue) > 1 {
             self.check_preempt_tick(w, queue, curr);
@@ -231,10 +231,10 @@ impl<const GROUPS: bool> Fair<Cfs<GROUPS>> {
 
     /// `set_next_task_fair`, after `prev`: what both are part of goes on.
     #[inline(always)]
-    pub(super) fn set_next(&mut self, now: Ns, cpu: CpuId, p: TaskId, prev: TaskId) {
+    pub(super) fn set_next(&mut self, w: &mut World, cpu: CpuId, p: TaskId, prev: TaskId) {
         let mut level = Some((self.queue_of(cpu, p), p));
         while let Some((queue, se)) = level {
-            self.set_next_entity(now, queue, se);
+            self.set_next_entity(w, queue, se);
             self.set_curr_of(queue, se);
             let goes_on = GROUPS && self.entity_on(queue, prev).is_some();
             level = if goes_on { None } else { self.above(queue) };
@@ -245,15 +245,15 @@ impl<const GROUPS: bool> Fair<Cfs<GROUPS>> {
 
     /// `set_next_entity`
     #[inline(always)]
-    fn set_next_entity(&mut self, now: Ns, queue: QueueId, se: TaskId) {
+    fn set_next_entity(&mut self, w: &mut World, queue: QueueId, se: TaskId) {
         self.clear_buddies(queue, se);
         let (rq, entity) = self.queue_and_entity(queue, se);
         if entity.on_rq {
             rq.tree_remove(entity.vruntime, se);
-            self.update_averages(now, queue, se);
+            self.update_averages(w, queue, se);
         }
         let entity = self.entity_mut(se);
-        entity.exec_start = now;
+        entity.exec_start = w.now;
         entity.prev_sum_exec_runtime = entity.sum_exec_runtime;
     }
 

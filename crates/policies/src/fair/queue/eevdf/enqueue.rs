@@ -61,7 +61,7 @@ impl<const GROUPS: bool> Fair<Eevdf<GROUPS>> {
             self.place(queue, se, initial);
         }
         self.charge_curr(w, queue);
-        self.join_averages(w.now, queue, se);
+        self.join_averages(w, queue, se);
         self.update_group(w, se);
         if !is_curr {
             self.place(queue, se, initial);
@@ -172,7 +172,7 @@ impl<const GROUPS: bool> Fair<Eevdf<GROUPS>> {
 
     /// Averages, weight and slice of a group's entity that stays on its queue.
     fn refresh_group(&mut self, w: &mut World, queue: QueueId, group: TaskId, slice: Option<Ns>) {
-        self.update_averages(w.now, queue, group);
+        self.update_averages(w, queue, group);
         self.update_group(w, group);
         let Some(slice) = slice else {
             return;
@@ -227,7 +227,7 @@ impl<const GROUPS: bool> Fair<Eevdf<GROUPS>> {
             self.set_delayed(queue, se);
             return false;
         }
-        self.leave_averages(w.now, queue, se, g.sleep);
+        self.leave_averages(w, queue, se, g.sleep);
         self.take_off(w, queue, se);
         if !g.sleep && self.features.place_rel_deadline {
             let entity = self.entity_mut(se);
@@ -404,7 +404,7 @@ impl<const GROUPS: bool> Fair<Eevdf<GROUPS>> {
             self.util_est_dequeue(cpu, p);
         }
         self.charge_curr(w, queue);
-        self.update_averages(w.now, queue, p);
+        self.update_averages(w, queue, p);
         self.clear_buddies(queue, p);
         let v = self.avg_vruntime(queue);
         if self.rqs[cpu].curr != p {
@@ -435,7 +435,7 @@ impl<const GROUPS: bool> Fair<Eevdf<GROUPS>> {
         if !se.ext.sched_delayed {
             self.util_est_enqueue(cpu, p);
         }
-        self.update_averages(w.now, queue, p);
+        self.update_averages(w, queue, p);
         self.add_weight(queue, p);
         self.tasks[p].on_rq = true;
         if self.rqs[cpu].curr != p {

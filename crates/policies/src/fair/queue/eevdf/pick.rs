@@ -120,10 +120,10 @@ impl<const GROUPS: bool> Fair<Eevdf<GROUPS>> {
 
     /// `set_next_task_fair`, after `prev`: what both are part of goes on, and keeps its protection.
     #[inline]
-    pub(super) fn set_next(&mut self, now: Ns, cpu: CpuId, p: TaskId, prev: TaskId) {
+    pub(super) fn set_next(&mut self, w: &mut World, cpu: CpuId, p: TaskId, prev: TaskId) {
         let mut level = Some((self.queue_of(cpu, p), p));
         while let Some((queue, se)) = level {
-            self.set_next_entity(now, queue, se);
+            self.set_next_entity(w, queue, se);
             self.set_curr_of(queue, se);
             let goes_on = GROUPS && self.entity_on(queue, prev).is_some();
             level = if goes_on { None } else { self.above(queue) };
@@ -135,15 +135,15 @@ impl<const GROUPS: bool> Fair<Eevdf<GROUPS>> {
     /// `set_next_entity`. The protection begins here; it does not where the task that ran is picked
     /// again, because then this is not called.
     #[inline]
-    fn set_next_entity(&mut self, now: Ns, queue: QueueId, se: TaskId) {
+    fn set_next_entity(&mut self, w: &mut World, queue: QueueId, se: TaskId) {
         self.clear_buddies(queue, se);
         if self.entity(se).on_rq {
             self.tree_remove(queue, se);
-            self.update_averages(now, queue, se);
+            self.update_averages(w, queue, se);
             self.entity_mut(se).ext.protect = self.protection(queue, se);
         }
         let se = self.entity_mut(se);
-        se.exec_start = now;
+        se.exec_start = w.now;
         se.prev_sum_exec_runtime = se.sum_exec_runtime;
     }
 

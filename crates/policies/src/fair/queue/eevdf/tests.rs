@@ -92,7 +92,8 @@ fn limit(rules: Rules, nice: i8) -> i64 {
     let (mut rig, tasks) = hogs(rules, 250, &[0, nice]);
     let curr = rig.w.cpus[CpuId(0)].curr;
     rig.f.put_prev(&mut rig.w, CPU0, curr, TaskId::NONE);
-    rig.f.set_next(0, CPU0, tasks[1], TaskId::NONE);
+    rig.w.now = 0;
+    rig.f.set_next(&mut rig.w, CPU0, tasks[1], TaskId::NONE);
     rig.f.tasks[tasks[1]].vruntime -= 1_000_000 * MS;
     rig.f.entity_lag(&rig.w, ROOT, tasks[1], rig.f.avg_vruntime(ROOT))
 }
@@ -158,7 +159,8 @@ fn a_moved_task_keeps_what_is_left_of_its_slice_since_6_12() {
         // The first one has run for 2 ms of its 3; it makes way and is moved.
         rig.w.now = 2 * MS;
         rig.f.put_prev(&mut rig.w, CPU0, tasks[0], TaskId::NONE);
-        rig.f.set_next(2 * MS, CPU0, tasks[1], TaskId::NONE);
+        rig.w.now = 2 * MS;
+        rig.f.set_next(&mut rig.w, CPU0, tasks[1], TaskId::NONE);
         rig.w.cpus[CpuId(0)].curr = tasks[1];
         rig.dequeue(tasks[0], false);
         rig.w.set_task_cpu(tasks[0], CpuId(1), moves::BALANCE);
@@ -299,7 +301,8 @@ fn owed_preempts(rules: Rules, run_to_parity: bool) -> bool {
     rig.f.tree_insert(ROOT, ahead);
     rig.f.tasks[hog].ext.deadline = rig.vruntime(hog) + 3 * MS;
     rig.f.put_prev(&mut rig.w, CPU0, hog, TaskId::NONE);
-    rig.f.set_next(0, CPU0, hog, TaskId::NONE);
+    rig.w.now = 0;
+    rig.f.set_next(&mut rig.w, CPU0, hog, TaskId::NONE);
     // Joining two others inflates its lag by a half: it comes to stand before the hog.
     let behind = rig.f.avg_vruntime(ROOT) - rig.vruntime(hog) + MS;
     rig.f.tasks[p].ext.vlag = behind as i64 * 2 / 3;
@@ -336,7 +339,8 @@ fn protection_lasts_for_the_shortest_slice() {
     rig.f.tree_insert(ROOT, tasks[1]);
     let start = rig.vruntime(tasks[0]);
     rig.f.put_prev(&mut rig.w, CPU0, tasks[0], TaskId::NONE);
-    rig.f.set_next(0, CPU0, tasks[0], TaskId::NONE);
+    rig.w.now = 0;
+    rig.f.set_next(&mut rig.w, CPU0, tasks[0], TaskId::NONE);
     assert_eq!(rig.f.tasks[tasks[0]].ext.protect, start + MS);
     let features = Features { run_to_parity: false, ..Features::for_rules(Rules::V6_18) };
     let mut rig = Rig::eevdf(Rules::V6_18, 1000, features);

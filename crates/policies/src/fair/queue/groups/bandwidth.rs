@@ -199,7 +199,7 @@ impl<S: Discipline> Fair<S> {
             if joins {
                 S::enqueue_group(self, w, queue, se);
             } else {
-                self.update_averages(w.now, queue, se);
+                self.update_averages(w, queue, se);
                 self.note_runnable(below);
             }
             self.count(queue, count);

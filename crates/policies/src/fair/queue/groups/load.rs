@@ -17,9 +17,14 @@ use topology::CpuId;
 impl<S: Discipline> Fair<S> {
     /// `update_load_avg`: the averages of `se` (unless detached) and of its queue, up to `now`.
     #[inline]
-    pub(in crate::fair::queue) fn update_averages(&mut self, now: Ns, queue: QueueId, se: TaskId) {
-        if self.update_averages_no_tg(now, queue, se) {
-            self.update_tg_load_avg(queue);
+    pub(in crate::fair::queue) fn update_averages(
+        &mut self,
+        w: &mut World,
+        queue: QueueId,
+        se: TaskId,
+    ) {
+        if self.update_averages_no_tg(w.now, queue, se) {
+            self.update_tg_load_avg(w, queue);
         }
     }
 
@@ -61,17 +66,22 @@ impl<S: Discipline> Fair<S> {
     /// The averages of `se`, which joins the queue, and of the queue; those that it brings along
     /// join, too.
     #[inline]
-    pub(in crate::fair::queue) fn join_averages(&mut self, now: Ns, queue: QueueId, se: TaskId) {
-        let changed = self.update_averages_no_tg(now, queue, se);
+    pub(in crate::fair::queue) fn join_averages(
+        &mut self,
+        w: &mut World,
+        queue: QueueId,
+        se: TaskId,
+    ) {
+        let changed = self.update_averages_no_tg(w.now, queue, se);
         let (rq, entity) = self.queue_and_entity(queue, se);
         if entity.avg.last_update_time == DETACHED {
             // It comes with averages of its own, which the levels above do not know yet.
             rq.avg.attach(&mut entity.avg, u64::from(entity.weight));
             let sum = entity.avg.load_sum as i64;
             self.add_tg_cfs_propagate(queue, sum);
-            self.update_tg_load_avg(queue);
+            self.update_tg_load_avg(w, queue);
         } else if changed {
-            self.update_tg_load_avg(queue);
+            self.update_tg_load_avg(w, queue);
         }
     }
 
@@ -80,20 +90,20 @@ impl<S: Discipline> Fair<S> {
     #[inline]
     pub(in crate::fair::queue) fn leave_averages(
         &mut self,
-        now: Ns,
+        w: &mut World,
         queue: QueueId,
         se: TaskId,
         sleep: bool,
     ) {
-        let changed = self.update_averages_no_tg(now, queue, se);
+        let changed = self.update_averages_no_tg(w.now, queue, se);
         if !sleep {
             let (rq, entity) = self.queue_and_entity(queue, se);
             let sum = entity.avg.load_sum as i64;
             rq.avg.detach(&mut entity.avg, u64::from(entity.weight));
             self.add_tg_cfs_propagate(queue, -sum);
-            self.update_tg_load_avg(queue);
+            self.update_tg_load_avg(w, queue);
         } else if changed {
-            self.update_tg_load_avg(queue);
+            self.update_tg_load_avg(w, queue);
         }
     }
 
@@ -131,19 +141,25 @@ impl<S: Discipline> Fair<S> {
         }
     }
 
-    /// `update_tg_load_avg`: tells the group what it has on this CPU, if that is news.
+    /// `update_tg_load_avg`: tells the group what it has on this CPU, if that is news, and, since
+    /// v6.7, if the last news were some time ago. In the kernel all CPUs write this one variable.
     #[inline]
-    fn update_tg_load_avg(&mut self, queue: QueueId) {
+    pub(in crate::fair::queue) fn update_tg_load_avg(&mut self, w: &mut World, queue: QueueId) {
         if !S::GROUPS || queue.group == GroupId::ROOT {
             return;
         }
+        let period_ns = self.discipline.kernel().tg_load_avg_period_ns;
         let on_cpu = self.on_cpu_mut(queue);
         let (old, new) = (on_cpu.tg_load_avg_contrib, on_cpu.rq.avg.load_avg);
-        // Small changes are not told: in the kernel all CPUs write this one variable.
-        if new.abs_diff(old) > old / 64 {
-            on_cpu.tg_load_avg_contrib = new;
-            let group = &mut self.groups.groups[usize::from(queue.group.0) - 1];
-            group.load_avg = group.load_avg + new - old;
+        if new.abs_diff(old) <= old / 64 || w.now < on_cpu.tg_load_avg_from {
+            return;
+        }
+        on_cpu.tg_load_avg_contrib = new;
+        on_cpu.tg_load_avg_from = w.now + period_ns;
+        let group = &mut self.groups.groups[usize::from(queue.group.0) - 1];
+        group.load_avg = group.load_avg + new - old;
+        if let Some(line) = group.load_line {
+            w.add_to_line(line);
         }
     }
 
@@ -169,7 +185,8 @@ impl<S: Discipline> Fair<S> {
     }
 
     /// `__update_blocked_fair`: the averages of all queues of `cpu`.
-    pub(in crate::fair::queue) fn update_blocked_queues(&mut self, now: Ns, cpu: CpuId) {
+    pub(in crate::fair::queue) fn update_blocked_queues(&mut self, w: &mut World, cpu: CpuId) {
+        let now = w.now;
         if !S::GROUPS {
             return self.update_rq_load_avg(now, cpu);
         }
@@ -180,13 +197,13 @@ impl<S: Discipline> Fair<S> {
                 continue;
             }
             if self.update_queue(now, queue) {
-                self.update_tg_load_avg(queue);
+                self.update_tg_load_avg(w, queue);
             }
             let on_cpu = self.on_cpu(queue);
             let avg = &on_cpu.se.avg;
             if (avg.load_avg | avg.util_avg) != 0 || on_cpu.propagate {
                 let (parent, se) = self.above(queue).expect("it is a group's queue");
-                self.update_averages(now, parent, se);
+                self.update_averages(w, parent, se);
             }
             self.on_cpu_mut(queue).on_leaf_list = !self.is_decayed(queue);
         }

@@ -179,7 +179,7 @@ fn a_wake_up_competes_as_its_group() {
         // As heavy as if the group had the rest of its load elsewhere.
         let load = u64::from(1024 * (1024 - weight) / weight);
         rig.f.groups.groups[0].load_avg += load;
-        rig.f.update_averages(rig.w.now, FIRST, sleeper);
+        rig.f.update_averages(&mut rig.w, FIRST, sleeper);
         rig.w.cpus[CpuId(0)].need_resched = false;
         let min = rig.f.rqs[CpuId(0)].min_vruntime;
         rig.f.tasks[hog].vruntime = min + ahead - 12 * MS;

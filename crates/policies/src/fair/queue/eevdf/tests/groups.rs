@@ -200,3 +200,24 @@ fn a_group_is_the_next_buddy_when_one_of_its_tasks_sleeps() {
         assert_eq!(rig.f.rqs[CPU0].next, first(&rig), "{rules:?}");
     }
 }
+
+#[test]
+fn a_queue_tells_its_group_at_once_and_since_6_7_once_per_ms() {
+    for (rules, limited) in [(Rules::V6_6, false), (Rules::V6_12, true), (Rules::V6_18, true)] {
+        let (mut rig, _) = hogs(rules, &[100], &[1]);
+        // The load that the group knows of, if the queue had so much at that time.
+        let mut told = |load: u64, now: u64| {
+            rig.w.now = now;
+            rig.f.on_cpu_mut(FIRST).rq.avg.load_avg = load;
+            rig.f.update_tg_load_avg(&mut rig.w, FIRST);
+            rig.f.groups.groups[0].load_avg
+        };
+        let at = 100 * MS;
+        assert_eq!(told(640, at), 640, "{rules:?}");
+        assert_eq!(told(650, at + 2 * MS), 640, "{rules:?}: less than a 64th more");
+        assert_eq!(told(700, at + 2 * MS), 700, "{rules:?}: nothing was told since 2 ms");
+        let soon = told(800, at + 3 * MS - 1);
+        assert_eq!(soon, if limited { 700 } else { 800 }, "{rules:?}");
+        assert_eq!(told(900, at + 3 * MS), 900, "{rules:?}");
+    }
+}
