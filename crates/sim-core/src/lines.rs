@@ -83,9 +83,8 @@ const PLACE_BITS: u32 = 16;
 /// `Distance as usize` of two CPUs by their places.
 #[inline]
 fn apart(a: u64, b: u64) -> u8 {
-    let differs = a ^ b;
-    let beyond = |fields: u32| u8::from(differs >> (fields * PLACE_BITS) != 0);
-    beyond(0) + beyond(1) + beyond(2) + beyond(3)
+    // No bit differs: 64 zeros, so 0.
+    4 - ((a ^ b).leading_zeros() / PLACE_BITS) as u8
 }
 
 fn place_of(cpu: CpuId, place: &CpuPlace) -> u64 {
@@ -170,12 +169,19 @@ impl Lines {
     fn drop_copies(&mut self, line: usize, holders: u64) {
         let mut left = holders;
         while left != 0 {
-            let first = left.trailing_zeros() as usize;
+            let mut llc = left.trailing_zeros() as usize;
             left &= left - 1;
-            for llc in (first..self.n_llcs).step_by(64) {
+            while llc < self.n_llcs {
                 self.copies[llc * self.n_words + line / 64] &= !(1 << (line % 64));
+                llc += 64;
             }
         }
+    }
+
+    /// Has the LLC of the CPU at this place a copy of the line?
+    #[inline]
+    fn has_copy(&self, line: usize, place: u64) -> bool {
+        self.copies[llc_of(place) * self.n_words + line / 64] >> (line % 64) & 1 == 1
     }
 
     /// `by` reads the lines whose bits are set in `wanted`, the first 64 and so on. With `notes`
@@ -249,7 +255,11 @@ impl World {
 
     #[inline]
     fn read_line(&mut self, line: usize, reads: &mut Reads, notes: bool) {
-        if self.this.idx() < self.cpus.len() {
+        let Some(&place) = self.lines.place.get(self.this.idx()) else {
+            return;
+        };
+        // Most lines are there.
+        if !self.lines.has_copy(line, place) && self.lines.lines[line].writer != place {
             let wanted = std::iter::once((line / 64, 1 << (line % 64)));
             self.lines.read(self.this, wanted, &self.times.line_ns, notes, reads);
         }
@@ -285,12 +295,15 @@ impl World {
         n_cpus * machine.costs.lb_cpu_ns + reads.ns(STATS_LINES, machine.caches.mlp)
     }
 
-    /// One read of `cpu`'s runqueue on its own: its wait is charged to the executing CPU.
+    /// One read of `cpu`'s runqueue on its own: its wait is charged to the executing CPU, to which
+    /// its own line comes with the lock.
     #[inline]
     pub fn look_at_rq(&mut self, cpu: CpuId) {
-        let mut reads = Reads::default();
-        self.read_rq_line(cpu, &mut reads, true);
-        self.charge(reads.ns(1, 1));
+        if cpu != self.this {
+            let mut reads = Reads::default();
+            self.read_rq_line(cpu, &mut reads, true);
+            self.charge(reads.sum_ns);
+        }
     }
 
     /// A line of the policy's own. To be called before the run begins.
