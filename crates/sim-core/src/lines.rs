@@ -2,9 +2,10 @@
 //!
 //! There is a line for each runqueue (`nr_running`, `curr`, `ttwu_pending`, the load: what searches
 //! and balancing read of another CPU), one for what the CPUs of an LLC share (`sd_llc_shared`), and
-//! those that a policy asks for ([`World::new_line`]). A write leaves the only copy with its CPU. The first read from behind an LLC
-//! brings a copy there, at the distance of the writer; until the next write all reads from behind
-//! that LLC are cheap. A writer whose line others have read must call their copies back first.
+//! those that a policy asks for ([`World::new_line`]). A write leaves the only copy with its CPU.
+//! The first read from behind an LLC brings a copy there, at the distance of the writer; until the
+//! next write all reads from behind that LLC are cheap. A writer whose line others have read must
+//! call their copies back first.
 //!
 //! The first lines have the numbers of their CPUs, so sets of CPUs are sets of lines. A line that
 //! is read over and over costs a bit test; one that was written costs as much as its write did.
@@ -13,9 +14,9 @@ use crate::Ns;
 use crate::World;
 use topology::{CpuId, CpuPlace, DomainId, Machine, PerCpu};
 
-/// Lines of a runqueue that its part of `struct sg_lb_stats` comes from (v6.1, v6.12): the first one
-/// with `nr_running`, that of `curr`, and that of the averages of `cfs`, which has a line of its
-/// own. All are written at about the same time.
+/// Lines of a runqueue that its part of `struct sg_lb_stats` comes from (v6.1, v6.12): the first
+/// one with `nr_running`, that of `curr`, and that of the averages of `cfs`, which has a line of
+/// its own. All are written at about the same time.
 const STATS_LINES: u64 = 3;
 
 /// What a CPU has read of other CPUs' lines in one go.
@@ -365,7 +366,7 @@ mod tests {
     use super::*;
     use crate::Config;
     use proptest::prelude::*;
-    use topology::RegularSpec;
+    use topology::{Distance, RegularSpec};
 
     /// The obvious model: a line's story, of which all is looked at again each time.
     #[derive(Clone)]
@@ -379,9 +380,9 @@ mod tests {
         Machine::regular(spec)
     }
 
-    fn farthest(machine: &Machine, story: &Story) -> topology::Distance {
+    fn farthest(machine: &Machine, story: &Story) -> Distance {
         let all = story.readers.iter().map(|r| (story.writer, *r));
-        all.map(|(w, r)| machine.distance(w, r)).max().unwrap_or(topology::Distance::Same)
+        all.map(|(w, r)| machine.distance(w, r)).max().unwrap_or(Distance::Same)
     }
 
     proptest! {
@@ -407,7 +408,7 @@ mod tests {
                 let story = &mut stories[line];
                 if what == 0 {
                     let own = story.writer == by;
-                    let far = if own { farthest(&machine, story) } else { topology::Distance::Same };
+                    let far = if own { farthest(&machine, story) } else { Distance::Same };
                     prop_assert_eq!(lines.write(line, by), far as u8);
                     *story = new(by);
                     continue;
@@ -428,7 +429,9 @@ mod tests {
         /// Between two CPUs, around the end if need be: one by one.
         #[test]
         fn a_range_of_cpus_is_cut_into_words(first in 0u32..200, last in 0u32..200) {
-            let set: Vec<u32> = (0..200).filter(|c| between(*c as usize / 64, CpuId(first), CpuId(last)) >> (c % 64) & 1 == 1).collect();
+            let (first_cpu, last_cpu) = (CpuId(first), CpuId(last));
+            let bit = |c: &u32| between(*c as usize / 64, first_cpu, last_cpu) >> (c % 64) & 1 == 1;
+            let set: Vec<u32> = (0..200).filter(bit).collect();
             let is_in = |c: &u32| match first < last {
                 true => *c > first && *c <= last,
                 false => *c > first || *c <= last,
