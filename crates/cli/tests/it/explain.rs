@@ -40,48 +40,48 @@ fn rules_commands_and_meanings_are_printed() {
         str![[r#"
 two LLCs
 machine short, 4 CPUs in 2 LLCs   workload short   variant as it is   seed 1
-CPUs idled for 31.3 ms while a task waited that they may run, 7.83 % of all CPU time
+CPUs idled for 34.5 ms while a task waited that they may run, 8.63 % of all CPU time
 
 by rule   the later of two decisions; right: how far off the idle CPU was
                                               CPU time   share    waits  longest   llc  node
-where the task was put                         20.7 ms   66.1%
-  select_idle_cpu: SIS_UTIL, no look           10.2 ms   32.5%      667   108 us   70%   30%
-  select_idle_sibling: LLC has no idle CPU     7.33 ms   23.4%      767  68.3 us    1%   99%
-  idle exit: its CPU is waking up              2.98 ms    9.5%     4304  3.04 us   59%   41%
-  select_task_rq: idle CPU taken meanwhile      216 us    0.7%       25  40.5 us        100%
-what the idle CPU looked for                   10.6 ms   33.9%
-  can_migrate_task: cache hot                  10.3 ms   33.0%      535   147 us   75%   25%
-  find_busiest_queue: another queue             165 us    0.5%       20  34.7 us        100%
-  find_busiest_group: busiest not overloaded    111 us    0.4%       11  31.2 us        100%
+where the task was put                         23.5 ms   68.0%
+  select_idle_cpu: SIS_UTIL, no look           11.7 ms   33.8%      782   108 us   69%   31%
+  select_idle_sibling: LLC has no idle CPU     8.43 ms   24.4%      920  69.1 us    1%   99%
+  idle exit: its CPU is waking up              3.18 ms    9.2%     4154  3.39 us   61%   39%
+  select_task_rq: idle CPU taken meanwhile      181 us    0.5%       25  30.5 us        100%
+what the idle CPU looked for                   11.1 ms   32.0%
+  can_migrate_task: cache hot                  10.8 ms   31.3%      575   145 us   75%   25%
+  find_busiest_queue: another queue             191 us    0.6%       21  21.2 us        100%
+  find_busiest_group: busiest not overloaded   56.0 us    0.2%       13  15.0 us        100%
 
 who waited for whom   commands; nobody: the CPU was switching, or not awake yet
-  short behind short                           27.9 ms   89.0%
-  short behind nobody                          3.43 ms   11.0%
+  short behind short                           30.8 ms   89.3%
+  short behind nobody                          3.71 ms   10.7%
 
 longest waits   to be looked at with schedlab trace, same variant and seed
   task                              at   CPU   waited  behind          rule
-  short:1002                1.004147 s     0   166 us  short           select_idle_cpu: SIS_UTIL, no look
-  short:1003                1.052228 s     2   150 us  short           can_migrate_task: cache hot
-  short:1000                1.055119 s     2   144 us  short           can_migrate_task: cache hot
-  short:1002                1.016227 s     0   141 us  short           can_migrate_task: cache hot
-  short:1002                1.099273 s     3   139 us  short           can_migrate_task: cache hot
-  short:1002                1.013825 s     0   138 us  short           can_migrate_task: cache hot
-  short:1002                1.007842 s     0   132 us  short           select_idle_cpu: SIS_UTIL, no look
-  short:1003                1.061738 s     2   124 us  short           can_migrate_task: cache hot
+  short:1002                1.004147 s     0   169 us  short           select_idle_cpu: SIS_UTIL, no look
+  short:1003                1.070711 s     2   145 us  short           can_migrate_task: cache hot
+  short:1002                1.016228 s     0   142 us  short           can_migrate_task: cache hot
+  short:1002                1.013831 s     0   136 us  short           can_migrate_task: cache hot
+  short:1002                1.007845 s     0   131 us  short           select_idle_cpu: SIS_UTIL, no look
+  short:1003                1.046893 s     2   123 us  short           can_migrate_task: cache hot
+  short:1003                1.094371 s     2   121 us  short           can_migrate_task: cache hot
+  short:1005                1.013830 s     0   118 us  short           select_idle_cpu: SIS_UTIL, no look
 
 what the rules mean   beside them: features and tunables that change them
-  can_migrate_task: cache hot                  migration_cost_ns
-      the tasks on the busiest queue ran there less than migration_cost ago
   select_idle_cpu: SIS_UTIL, no look           NO_SIS_UTIL
       an idle CPU was there, but by the LLC's utilization (nr_idle_scan is 0) nobody looks
+  can_migrate_task: cache hot                  migration_cost_ns
+      the tasks on the busiest queue ran there less than migration_cost ago
   select_idle_sibling: LLC has no idle CPU     SIS_NODE
       a wake-up looks behind the LLC of its target only, where no CPU that it may use was idle
   idle exit: its CPU is waking up
       the task has an idle CPU of its own, which is on its way: interrupt, exit latency, switch
-  select_task_rq: idle CPU taken meanwhile
-      the CPU chosen was idle, and somebody else was there first
   find_busiest_queue: another queue
       the search chose another queue to pull from than the one where the task waits
+  select_task_rq: idle CPU taken meanwhile
+      the CPU chosen was idle, and somebody else was there first
   find_busiest_group: busiest not overloaded
       the group that ranks as busiest has as many idle CPUs, or one task; others may have more
 

@@ -21,8 +21,8 @@ fn every_row_stands_beside_the_simulated_one() {
     lab().run(["fidelity", "small.toml"]).success().stderr_eq("").stdout_eq(str![[r#"
 small: a small build (seeds 1-2)
  elapsed [s]                 published   change  simulated   change  95 % interval
-  NO_SWQUEUE                      1.50 baseline      0.650           level -56.67%  calibrated
-  SWQUEUE                         1.40   -6.67%      0.643   -1.10%  [-13.5, +11.3] differs unknown
+  NO_SWQUEUE                      1.50 baseline      0.648           level -56.78%  calibrated
+  SWQUEUE                         1.40   -6.67%      0.644   -0.68%  [-13.6, +12.3] differs unknown
 
 sources
   made up
@@ -134,8 +134,8 @@ fn one_seed_has_no_interval_and_says_so() {
     lab.run(["fidelity", "small.toml", "--seeds", "1"]).success().stdout_eq(str![[r#"
 small: a small build (seeds 1)
  elapsed [s]                 published   change  simulated   change
-  NO_SWQUEUE                      1.50 baseline      0.674           level -55.04%  calibrated
-  SWQUEUE                         1.40   -6.67%      0.661   -2.00%                 differs unknown
+  NO_SWQUEUE                      1.50 baseline      0.672           level -55.20%  calibrated
+  SWQUEUE                         1.40   -6.67%      0.661   -1.64%                 differs unknown
 
 sources
   made up

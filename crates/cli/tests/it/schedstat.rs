@@ -10,7 +10,7 @@ use std::collections::HashMap;
 const SHORT: &str = r#"title    = "two LLCs"
 policy   = "POLICY"
 workload = { kind = "short", tasks = 11, run_ns = 60000, sleep_ns = 40000 }
-run      = { seeds = 1, until = "200ms" }
+run      = { seeds = 1, until = "202ms" }
 
 [[variant]]
 name     = "as it is"
@@ -305,18 +305,18 @@ fn the_text_is_the_kernels_and_nothing_else() {
         str![[r#"
 version 17
 timestamp 50
-cpu0 0 0 3999 708 2819 2812 173953114 183828245 3291
+cpu0 0 0 4024 663 2914 2909 178423516 215981828 3361
+domain0 MC 3 8 7 1 373 0 0 0 0 0 0 7
+domain1 PKG f 4 4 0 0 0 0 0 0 0 0 4
+cpu1 0 0 3980 764 2805 2799 172435863 176707965 3216
 domain0 MC 3 7 7 0 0 0 0 0 0 0 0 7
-domain1 PKG f 4 3 1 376 0 0 0 0 0 0 3
-cpu1 0 0 3972 774 2770 2765 169837708 179528480 3198
-domain0 MC 3 7 7 0 0 0 0 0 0 0 0 7
-domain1 PKG f 3 3 0 0 0 0 0 0 0 0 0
-cpu2 0 0 3772 986 2458 2453 152939632 113648032 2786
-domain0 MC c 7 7 0 0 0 0 0 0 0 0 7
-domain1 PKG f 3 1 2 980 0 0 0 0 0 0 1
-cpu3 0 0 3854 754 2694 2690 167700717 183318157 3100
-domain0 MC c 7 7 0 0 0 0 0 0 0 0 7
 domain1 PKG f 4 4 0 0 0 0 0 0 0 0 0
+cpu2 0 0 3989 660 2856 2851 178979789 201995512 3329
+domain0 MC c 8 8 0 0 0 0 0 0 0 0 8
+domain1 PKG f 4 0 4 1446 357 0 0 0 0 0 0
+cpu3 0 0 3728 1164 2294 2289 141644728 70803070 2564
+domain0 MC c 6 6 0 0 0 0 0 0 0 0 6
+domain1 PKG f 3 3 0 0 0 0 0 0 0 0 0
 "#]]
     );
 }
