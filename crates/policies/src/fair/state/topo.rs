@@ -3,7 +3,8 @@
 //! `sd_llc_id`, `sd_llc_size`, `cpu_smt_mask` and the CPUs behind a last-level cache as sorted
 //! lists, so that a scan is a walk over a slice.
 
-use topology::{CpuId, Machine, PerCpu};
+use std::ops::Range;
+use topology::{CpuId, CpuSet, Machine, PerCpu};
 
 /// See the module's documentation.
 #[derive(Clone, Debug, Default)]
@@ -26,6 +27,8 @@ pub struct Topo {
     pub llc_pos: PerCpu<u32>,
     /// Per LLC: CPUs of the `sd_llc` domain, increasing.
     pub llc_cpus: Vec<Vec<CpuId>>,
+    /// Per LLC: the words of a [`CpuSet`] that have CPUs of it.
+    pub llc_words: Vec<Range<usize>>,
     /// Per CPU: its core.
     pub core: PerCpu<u32>,
     /// Per core: `cpu_smt_mask`, increasing.
@@ -55,6 +58,7 @@ impl Topo {
             llc_size: domains.llc_size.clone(),
             llc_level: domains.llc_level.clone().into(),
             llc_pos: (0..n).map(position).collect(),
+            llc_words: machine.llcs.iter().map(words_of).collect(),
             core: machine.cpus.iter().map(|p| p.core).collect(),
             core_cpus: machine.cores.iter().map(|c| c.iter().collect()).collect(),
             core_seen: vec![0; machine.cores.len()],
@@ -74,4 +78,11 @@ impl Topo {
     pub fn smt_mask(&self, cpu: CpuId) -> &[CpuId] {
         &self.core_cpus[self.core[cpu] as usize]
     }
+}
+
+/// The words from the first to the last that is not zero.
+fn words_of(set: &CpuSet) -> Range<usize> {
+    let first = set.words().iter().position(|word| *word != 0).unwrap_or(0);
+    let end = set.words().iter().rposition(|word| *word != 0).map_or(first, |last| last + 1);
+    first..end
 }

@@ -17,6 +17,8 @@ pub(super) struct Scan {
     dry: bool,
     pub(super) reads: Reads,
     n_cpus: u64,
+    /// It leaves more behind than what it has found.
+    has_effects: bool,
     /// Should it find nothing: why.
     ended_by: &'static Reason,
     /// SIS_NODE left out an LLC of the node: why.
@@ -29,6 +31,7 @@ impl Default for Scan {
             dry: false,
             reads: Reads::default(),
             n_cpus: 0,
+            has_effects: false,
             ended_by: reasons::NO_IDLE_IN_LLC,
             skipped_llc: None,
         }
@@ -57,6 +60,12 @@ impl Scan {
     fn ns(&self, w: &World) -> Ns {
         w.scan_ns(self.n_cpus, &self.reads)
     }
+
+    /// The scan has an effect beside its answer, and should have it.
+    fn takes_effect(&mut self) -> bool {
+        self.has_effects = true;
+        !self.dry
+    }
 }
 
 impl<S: Discipline> Fair<S> {
@@ -76,13 +85,17 @@ impl<S: Discipline> Fair<S> {
             return Choice { cpu, scan_ns: 0 };
         }
         let mut scan = Scan::dry();
-        self.scan_all(w, p, target, &mut scan);
+        let (found, ended_by) = self.scan_all(w, p, target, &mut scan);
         let scan_ns = scan.ns(w);
-        if scan_ns == 0 {
-            // It is over as soon as it has begun.
+        if scan_ns > 0 {
+            return Choice { cpu: target, scan_ns };
+        }
+        // It is over as soon as it has begun, and has read no line that was not there.
+        if scan.has_effects || self.topo.llc_level[target].is_none() {
             return self.search_llc(w, p, target);
         }
-        Choice { cpu: target, scan_ns }
+        w.stat.sis.domain_searches += 1;
+        self.conclude(w, p, target, &scan, (found, ended_by))
     }
 
     /// The search of the target's LLC and beyond, as it ends: what it has found, and the time that
@@ -96,17 +109,45 @@ impl<S: Discipline> Fair<S> {
             return Choice { cpu: target, scan_ns: 0 };
         }
         let mut scan = Scan::default();
-        let (found, ended_by) = self.scan_all(w, p, target, &mut scan);
+        let end = self.scan_all(w, p, target, &mut scan);
+        self.conclude(w, p, target, &scan, end)
+    }
+
+    /// The answer of a search, its counts and notes.
+    fn conclude(
+        &self,
+        w: &mut World,
+        p: TaskId,
+        target: CpuId,
+        scan: &Scan,
+        (found, ended_by): (Option<CpuId>, &'static Reason),
+    ) -> Choice {
         w.stat.sis.domain_scanned += scan.n_cpus;
         w.stat.sis.failed += u64::from(found.is_none());
         w.tell(Decision::Searched { task: p, found, scanned: Some(scan.n_cpus) });
         let why = match found {
             Some(cpu) => self.why_chosen(w, cpu),
-            None if self.llc_has_idle(w, p, target) => ended_by,
-            None => self.why_not_elsewhere(&scan),
+            None => self.why_in_vain(w, p, target, scan, ended_by),
         };
         w.note_placed(p, why);
         Choice { cpu: found.unwrap_or(target), scan_ns: scan.ns(w) }
+    }
+
+    /// Why a search has found nothing, of which the scan of the first LLC was ended by a rule.
+    fn why_in_vain(
+        &self,
+        w: &World,
+        p: TaskId,
+        target: CpuId,
+        scan: &Scan,
+        ended_by: &'static Reason,
+    ) -> &'static Reason {
+        let elsewhere = self.why_not_elsewhere(scan);
+        // Often the two are the same.
+        if std::ptr::eq(ended_by, elsewhere) || self.llc_has_idle(w, p, target) {
+            return ended_by;
+        }
+        elsewhere
     }
 
     /// The LLC of `target`, then with SIS_NODE the others of its node: the CPU found, and what
@@ -140,9 +181,14 @@ impl<S: Discipline> Fair<S> {
 
     /// Is a CPU behind the target's LLC idle that `p` may use?
     fn llc_has_idle(&self, w: &World, p: TaskId, target: CpuId) -> bool {
-        let llc = &w.machine.llcs[self.topo.llc[target] as usize];
-        let words = w.idle_cpus.words().iter().zip(llc.words()).zip(w.allowed_set(p).words());
-        words.into_iter().any(|((idle, llc), allowed)| idle & llc & allowed != 0)
+        let llc = self.topo.llc[target] as usize;
+        if w.llc_counts(llc as u32).n_idle == 0 {
+            return false;
+        }
+        let words = self.topo.llc_words[llc].clone();
+        let (idle, allowed) = (w.idle_cpus.words(), w.allowed_set(p).words());
+        let llc = w.machine.llcs[llc].words();
+        words.into_iter().any(|i| idle[i] & llc[i] & allowed[i] != 0)
     }
 
     /// The own LLC had nothing to offer: why none behind another one was taken.
@@ -273,7 +319,7 @@ impl<S: Discipline> Fair<S> {
             found.unwrap_or_else(|fallback| {
                 // The whole LLC was searched: no wake-up needs to look for a core until one goes
                 // idle.
-                if !scan.dry {
+                if scan.takes_effect() {
                     self.llcs[llc].has_idle_cores = false;
                     w.write_llc_line(llc as u32);
                 }
@@ -286,7 +332,7 @@ impl<S: Discipline> Fair<S> {
             scan.ended_by = if util { reasons::SIS_UTIL } else { reasons::SIS_PROP };
             return None;
         };
-        if timed && !scan.dry {
+        if timed && scan.takes_effect() {
             self.sis_prop_account(w, scan.ns(w) - start_ns);
         }
         found
@@ -345,7 +391,11 @@ impl<S: Discipline> Fair<S> {
     ) -> Option<Option<CpuId>> {
         let llc = self.topo.llc[target] as usize;
         let n = self.topo.llc_cpus[llc].len() as u64;
-        let found = next_common(w.idle_cpus.words(), w.machine.llcs[llc].words(), target);
+        let words = self.topo.llc_words[llc].clone();
+        let target_at = target.idx() - 64 * words.start;
+        let (idle, of_llc) = (w.idle_cpus.words(), w.machine.llcs[llc].words());
+        let found = next_common(&idle[words.clone()], &of_llc[words.clone()], target_at)
+            .map(|at| CpuId((64 * words.start + at) as u32));
         let in_vain = if n < budget { (n, Some(None)) } else { (budget - 1, None) };
         let (n_looked, result) = match found {
             Some(cpu) if self.scan_pos(target, cpu) < budget => {
@@ -479,21 +529,22 @@ impl<S: Discipline> Fair<S> {
     }
 }
 
-/// The first CPU of both sets after `cpu`, around to itself.
-fn next_common(a: &[u64], b: &[u64], cpu: CpuId) -> Option<CpuId> {
-    let start = cpu.idx() / 64;
+/// The first bit of both sets after bit `at`, around to itself.
+#[inline]
+fn next_common(a: &[u64], b: &[u64], at: usize) -> Option<usize> {
+    let start = at / 64;
     let n = a.len();
-    let above = !1 << (cpu.idx() % 64);
+    let above = !1 << (at % 64);
     for i in 0..=n {
-        let at = if start + i < n { start + i } else { start + i - n };
+        let word = if start + i < n { start + i } else { start + i - n };
         let wanted = match i {
             0 => above,
             _ if i == n => !above,
             _ => !0,
         };
-        let both = a[at] & b[at] & wanted;
+        let both = a[word] & b[word] & wanted;
         if both != 0 {
-            return Some(CpuId(at as u32 * 64 + both.trailing_zeros()));
+            return Some(64 * word + both.trailing_zeros() as usize);
         }
     }
     None
