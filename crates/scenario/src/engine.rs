@@ -132,11 +132,13 @@ fn simulate<P: Policy, O: Observer>(
     // The next look of the sampler, or the end.
     let mut stop_at = sampler.as_ref().map_or(until, |sampler| sampler.every_ns.min(until));
     let mut measured = sim.program.is_under_way();
-    let mut events = 0;
     let end = loop {
-        // The measurement begins right after the event that gets the program under way.
-        let n = if measured { EVENTS_PER_REPORT } else { 1 };
-        if let Some(end) = sim.run_events(n, stop_at) {
+        let end = if measured {
+            sim.run_events(EVENTS_PER_REPORT, stop_at)
+        } else {
+            sim.start_up(EVENTS_PER_REPORT, stop_at)
+        };
+        if let Some(end) = end {
             if let (Some(sampler), StopReason::Until) = (&mut sampler, &end) {
                 (sampler.look)(&sim.w, &sim.program);
                 if stop_at < until {
@@ -146,15 +148,7 @@ fn simulate<P: Policy, O: Observer>(
             }
             break end;
         }
-        if !measured && sim.program.is_under_way() {
-            sim.begin_measurement();
-            measured = true;
-        }
-        events += n;
-        if events < EVENTS_PER_REPORT {
-            continue;
-        }
-        events = 0;
+        measured |= sim.program.is_under_way();
         progress(if until == LONGEST_RUN_NS {
             sim.program.progress()
         } else {

@@ -84,8 +84,8 @@ pub struct Simulation<P: Policy, W: Program, O: Observer> {
     /// What watches the run.
     pub observer: O,
     pub(crate) stop: Option<StopReason>,
-    /// The limit of the present call of [`Simulation::run_events`] or its like.
-    until: Ns,
+    /// What comes at this instant or later needs a turn of the loop of its own.
+    before: Ns,
     ops_at_once: u32,
     last_op_at: Ns,
     watched: profile::Watched,
@@ -108,7 +108,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
             program,
             observer,
             stop: None,
-            until: 0,
+            before: 0,
             ops_at_once: 0,
             last_op_at: NEVER,
             watched: profile::Watched::default(),
@@ -131,19 +131,38 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     pub fn run_events(&mut self, n: u32, until: Ns) -> Option<StopReason> {
         let in_order = self.observer.heeds_order() || self.w.config.simulate_every_tick;
         self.let_run_ahead(!in_order);
+        self.before = until.saturating_add(1);
         self.go_on(n, until)
     }
 
-    /// Handles one event, and those after it that no other event can come between; no CPU runs
-    /// ahead. `Some` if the run is over; all times are then accounted.
+    /// Handles one event and no other; no CPU runs ahead. `Some` if the run is over; all times are
+    /// then accounted.
     #[inline]
     pub fn step(&mut self, until: Ns) -> Option<StopReason> {
         self.let_run_ahead(false);
+        self.before = 0;
         self.go_on(1, until)
     }
 
+    /// Handles up to `n` events, until all that the program starts is there. The measurement then
+    /// begins, at the end of that instant: not between two of its events, so it does not matter how
+    /// far the engine goes in one go. `Some` if the run is over before.
+    pub fn start_up(&mut self, n: u32, until: Ns) -> Option<StopReason> {
+        for _ in 0..n {
+            if let Some(reason) = self.step(until) {
+                return Some(reason);
+            }
+            if self.program.is_under_way() {
+                let at = self.w.now;
+                while self.stop.is_none() && self.one_event(at) {}
+                self.begin_measurement();
+                return self.stop.is_some().then(|| self.end(until));
+            }
+        }
+        None
+    }
+
     fn go_on(&mut self, n: u32, until: Ns) -> Option<StopReason> {
-        self.until = until;
         for _ in 0..n {
             if !self.one_event(until) || self.stop.is_some() {
                 return Some(self.end(until));
@@ -393,7 +412,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
             // With interrupts off the CPU's next event is the end of a step, whatever else happens.
             let plain_step = c.depth > 0 && c.top.irq_off && !c.waiting_now;
             let leads = || self.w.events.first_id() == cpu.0 && self.is_before_rest(key);
-            if !plain_step || !leads() || at > self.until || self.stop.is_some() {
+            if !plain_step || !leads() || at >= self.before || self.stop.is_some() {
                 return;
             }
             // No other event lies before it, so the CPU goes on without a turn of the outer loop.

@@ -145,7 +145,8 @@ pub trait Program {
     }
 
     /// True when all that the workload starts is there, so that the measurement can begin. Called
-    /// after each event until then; [`Program::measurement_begins`] follows.
+    /// after each event until then; [`Program::measurement_begins`] follows at the end of the
+    /// instant.
     fn is_under_way(&self) -> bool {
         true
     }

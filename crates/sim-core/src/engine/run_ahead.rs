@@ -185,7 +185,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     /// `edge`. A CPU whose tick comes before that end gets a window of its own, if it may.
     fn has_room(&mut self, cpu: CpuId, edge: Ns) -> bool {
         let end = edge + self.w.turn_ns(cpu);
-        if end > self.until || end >= self.w.next_without_cpus() {
+        if end >= self.before || end >= self.w.next_without_cpus() {
             return false;
         }
         loop {
@@ -213,7 +213,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         self.w.now = start;
         let turn_ns = self.w.turn_ns(cpu);
         let first = EventQueue::time_of_key(self.w.events.first_key());
-        let horizon = first.min(self.w.next_without_cpus()).min(self.until.saturating_add(1));
+        let horizon = first.min(self.w.next_without_cpus()).min(self.before);
         self.w.this = cpu;
         let mut edge = start;
         while edge + turn_ns < horizon {

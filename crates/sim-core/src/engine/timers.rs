@@ -117,7 +117,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         let key = self.w.next_key(cpu);
         let at = EventQueue::time_of_key(key);
         let leads = self.w.events.would_lead(cpu.0, key) && self.is_before_rest(key);
-        if !leads || at > self.until {
+        if !leads || at >= self.before {
             self.w.events.set_key(cpu.0, key);
             return None;
         }

@@ -5,6 +5,7 @@ mod cyclictest;
 mod dm_crypt;
 mod fuse;
 mod hackbench;
+mod measurement;
 mod netperf;
 mod perf_bench;
 mod rt_app;
