@@ -108,6 +108,14 @@ pub enum Step {
     Done,
 }
 
+impl Step {
+    /// True for [`Step::Done`]. Whether two steps are equal takes longer to see.
+    #[inline]
+    pub const fn is_done(&self) -> bool {
+        matches!(self, Self::Done)
+    }
+}
+
 /// Work for a CPU's stopper thread (`struct cpu_stop_work`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum StopWork {

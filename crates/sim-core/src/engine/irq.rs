@@ -3,8 +3,7 @@
 use crate::cpu::{Irq, N_IRQ};
 use crate::frame::{Flow, Frame, Path, Pc};
 use crate::{
-    Category, EnqueueFlags, LockId, NEVER, Observer, Policy, Program, Simulation, Site, Step,
-    TaskId,
+    Category, EnqueueFlags, LockId, NEVER, Observer, Policy, Program, Simulation, Site, TaskId,
 };
 use topology::CpuId;
 
@@ -176,7 +175,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         loop {
             let first = std::mem::take(&mut self.w.cpus[cpu].top().first);
             let step = self.policy.softirq(&mut self.w, cpu, first);
-            if step == Step::Done {
+            if step.is_done() {
                 return self.pop_frame(cpu);
             }
             if let Some(flow) = self.carry_out(cpu, step, Pc::Softirq) {

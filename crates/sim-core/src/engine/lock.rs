@@ -188,7 +188,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
                 return Some(self.enter_wake(cpu, task, sync, category));
             }
             Step::IrqOff | Step::IrqOn => {
-                self.w.cpus[cpu].top().irq_off = step == Step::IrqOff;
+                self.w.cpus[cpu].top().irq_off = matches!(step, Step::IrqOff);
                 Flow::Again
             }
             Step::Done => Flow::Again,

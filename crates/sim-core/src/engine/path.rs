@@ -56,7 +56,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     fn resume_path(&mut self, cpu: CpuId, pc: Pc, ask: impl Fn(&mut Self) -> Step) -> Flow {
         loop {
             let step = ask(self);
-            if step == Step::Done {
+            if step.is_done() {
                 return self.pop_frame(cpu);
             }
             if let Some(flow) = self.carry_out(cpu, step, pc) {

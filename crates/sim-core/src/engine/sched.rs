@@ -4,8 +4,8 @@
 use crate::cpu::Base;
 use crate::frame::{Flow, Path, Pc};
 use crate::{
-    DequeueFlags, Hook, LockId, Ns, Observer, Policy, Program, Simulation, Site, Step, TaskId,
-    TaskState, World,
+    DequeueFlags, Hook, LockId, Ns, Observer, Policy, Program, Simulation, Site, TaskId, TaskState,
+    World,
 };
 use topology::CpuId;
 
@@ -96,7 +96,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
             let first = std::mem::take(&mut top.first);
             let prev = top.other;
             let step = self.policy.before_idle(&mut self.w, cpu, prev, first);
-            if step == Step::Done {
+            if step.is_done() {
                 return self.sched_pick_again(cpu);
             }
             if let Some(flow) = self.carry_out(cpu, step, Pc::SchedBeforeIdle) {

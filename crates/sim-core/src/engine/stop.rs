@@ -4,8 +4,8 @@
 
 use crate::frame::{Flow, Pc};
 use crate::{
-    EnqueueFlags, LockId, MigrationCause, Observer, Policy, Program, Simulation, Site, Step,
-    StopWork, TaskId,
+    EnqueueFlags, LockId, MigrationCause, Observer, Policy, Program, Simulation, Site, StopWork,
+    TaskId,
 };
 use topology::CpuId;
 
@@ -96,7 +96,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
             let first = std::mem::take(&mut top.first);
             let to = top.target;
             let step = self.policy.stopper(&mut self.w, cpu, to, first);
-            if step == Step::Done {
+            if step.is_done() {
                 return self.w.goto(cpu, Pc::StopEnd);
             }
             if let Some(flow) = self.carry_out(cpu, step, Pc::StopPush) {
