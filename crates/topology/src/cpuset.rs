@@ -73,6 +73,21 @@ impl CpuSet {
         (0..self.words.len()).find(|i| word(*i) != 0).map(|i| bit(i, word(i).trailing_zeros()))
     }
 
+    /// The lowest CPU of `self & other` from CPU number `from` on.
+    #[inline]
+    pub fn next_common(&self, other: &Self, from: usize) -> Option<CpuId> {
+        let start = from / 64;
+        let mut wanted = !0 << (from % 64);
+        for (i, (a, b)) in self.words.iter().zip(&other.words).enumerate().skip(start) {
+            let both = a & b & wanted;
+            if both != 0 {
+                return Some(bit(i, both.trailing_zeros()));
+            }
+            wanted = !0;
+        }
+        None
+    }
+
     /// True if both sets share a CPU.
     pub fn intersects(&self, other: &Self) -> bool {
         self.words.iter().zip(&other.words).any(|(a, b)| a & b != 0)
@@ -171,5 +186,16 @@ mod tests {
         assert_eq!(a.first_common(&b), Some(CpuId(70)));
         assert!(b.is_subset(&a));
         assert!(!a.is_subset(&b));
+    }
+
+    #[test]
+    fn the_next_shared_cpu_is_the_first_that_both_have_from_there_on() {
+        let a = CpuSet::of(200, [0, 3, 63, 64, 70, 190, 199].map(CpuId));
+        let b = CpuSet::of(200, [3, 5, 64, 71, 190, 199].map(CpuId));
+        for from in 0..=200 {
+            let obvious = (from..200).map(|c| CpuId(c as u32));
+            let obvious = obvious.into_iter().find(|c| a.contains(*c) && b.contains(*c));
+            assert_eq!(a.next_common(&b, from), obvious, "from {from}");
+        }
     }
 }

@@ -240,7 +240,8 @@ impl<S: Discipline> Fair<S> {
                     return ControlFlow::Continue(());
                 }
                 IlbStage::Next if !self.ilb_wants(w, target) => {
-                    self.balance.paths[exec].ilb.n_passed += 1;
+                    let skips = self.ilb_skips(w, target, n - ilb.n_passed);
+                    self.balance.paths[exec].ilb.n_passed += skips;
                     IlbStage::Next
                 }
                 // The balancer has a task to run: the rest is asked for again.
@@ -291,8 +292,17 @@ impl<S: Discipline> Fair<S> {
         c.need_resched && !(self.discipline.kernel().keeps_nohz_kick && c.idle)
     }
 
-    fn ilb_wants(&self, w: &World, target: CpuId) -> bool {
+    pub(super) fn ilb_wants(&self, w: &World, target: CpuId) -> bool {
         self.rqs[target].nohz_idle && w.cpus[target].idle
+    }
+
+    /// How many of the next `n_left` CPUs are not wanted, from `target` on, which is not.
+    pub(super) fn ilb_skips(&self, w: &World, target: CpuId, n_left: u32) -> u32 {
+        let next = |from| self.balance.nohz.idle_cpus_mask.next_common(&w.idle_cpus, from);
+        let n = self.rqs.len() as u32;
+        let ahead = next(target.idx()).map(|cpu| cpu.0 - target.0);
+        let skips = ahead.or_else(|| next(0).map(|cpu| cpu.0 + n - target.0));
+        skips.unwrap_or(n_left).min(n_left)
     }
 
     /// `update_nohz_stats`: nothing to do without blocked load, or twice in one jiffy.

@@ -8,6 +8,7 @@ mod steal;
 mod storm;
 mod sums;
 mod swq;
+mod walk;
 
 use crate::fair::features::{Features, Tunables};
 use crate::fair::state::FairTask;
