@@ -4,5 +4,6 @@
 //! constant; the benchmarks divide it by the time that the run takes. `cargo run --release -p
 //! benches --example one -- NAME` runs one of them once, for a profiler.
 
+pub mod bare;
 pub mod machines;
 pub mod runs;

@@ -78,8 +78,12 @@ pub fn short_128x1024_ext() -> Simulation<Ext<Fifo>, Short, NoObserver> {
 
 /// Eight short tasks per CPU on LLCs of 16 CPUs: the load of a CPU does not depend on their number.
 pub fn short(cpus: u32) -> Simulation<Fair, Short, NoObserver> {
+    short_after(cpus, u64::from(cpus) * 1_300_000 + 100 * MS)
+}
+
+/// The same after less time: the first LLCs still have more than their share of the tasks.
+pub fn short_after(cpus: u32, warm_up: Ns) -> Simulation<Fair, Short, NoObserver> {
     let program = Short::new(8 * cpus, 20_000, 150_000, 0, 1);
-    let warm_up = u64::from(cpus) * 1_300_000 + 100 * MS;
     cfs(machines::llcs(cpus / 16, 16), Features::default(), program, warm_up)
 }
 
@@ -106,7 +110,7 @@ pub struct Waits {
 
 impl Default for Waits {
     fn default() -> Self {
-        Self { histogram: Histogram::new(2).expect("two digits are allowed") }
+        Self { histogram: crate::bare::histogram() }
     }
 }
 
@@ -114,6 +118,11 @@ impl Observer for Waits {
     #[inline]
     fn sched_delay(&mut self, _w: &World, _task: TaskId, ns: Ns) {
         self.histogram.saturating_record(ns);
+    }
+
+    // A histogram has no order.
+    fn heeds_order(&self) -> bool {
+        false
     }
 }
 

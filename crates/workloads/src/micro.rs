@@ -206,6 +206,11 @@ impl OpenQueue {
             asleep: vec![false; pool as usize],
         }
     }
+
+    /// Customers that have begun their service.
+    pub fn served(&self) -> u64 {
+        self.served
+    }
 }
 
 impl Program for OpenQueue {
