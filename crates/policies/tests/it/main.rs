@@ -9,6 +9,7 @@ mod freq_scale;
 mod groups;
 mod invariants;
 mod nested;
+mod scale;
 mod sched_stat;
 mod shared_runq;
 mod steal;

@@ -82,8 +82,11 @@ pub(crate) fn group_cpus(domain: &Domain) -> Members<CpuId> {
 pub(crate) fn group_llcs(machine: &Machine, domain: &Domain) -> Option<Members<u32>> {
     let span = |llc: &u32| &machine.llcs[*llc as usize];
     let llcs_in = |group: &Group| {
-        let all = 0..machine.llcs.len() as u32;
-        all.filter(|llc| span(llc).is_subset(&group.span)).collect()
+        let mut llcs: Vec<u32> = group.cpus.iter().map(|c| machine.cpus[*c].llc).collect();
+        llcs.sort_unstable();
+        llcs.dedup();
+        llcs.retain(|llc| span(llc).is_subset(&group.span));
+        llcs
     };
     let llcs = Members::new(domain.groups.iter().map(llcs_in));
     let n_cpus = |i| llcs.of(i).iter().map(|llc| span(llc).len()).sum::<usize>();
