@@ -2,7 +2,6 @@
 
 use super::cpu_stats::{Members, group_cpus, group_llcs};
 use super::path::LbPath;
-use super::read_costs::ReadCosts;
 use super::shared_queues::SwqStats;
 use super::steals::Steals;
 use sim_core::{LockId, NEVER, Ns};
