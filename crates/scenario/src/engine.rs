@@ -6,6 +6,7 @@
 mod ledger;
 mod metrics;
 mod profile;
+mod record;
 mod sched_stat;
 mod times;
 mod workqueue;

@@ -43,6 +43,11 @@ pub fn machine_info(machine: &Machine) -> MachineInfo {
     }
 }
 
+/// Where each CPU of a machine sits: its socket, node, LLC and core.
+pub fn places(machine: &Machine) -> Vec<[u32; 4]> {
+    machine.cpus.iter().map(|c| [c.socket, c.node, c.llc, c.core]).collect()
+}
+
 /// Reads the text of a machine file; `path` names it.
 pub fn load_machine(path: &Path, text: &str) -> Result<Machine, Vec<Fault>> {
     topology::load(path, text)

@@ -50,6 +50,7 @@ mod mock;
 mod output;
 mod parse;
 mod profile;
+pub mod recorded;
 mod remember;
 mod run;
 mod run_spec;

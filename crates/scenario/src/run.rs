@@ -55,12 +55,22 @@ pub(crate) fn run_specs(
     jobs: usize,
     observer: &dyn Observer,
 ) -> Result<Vec<RunOutput>, Failure> {
+    side_by_side(specs, jobs, observer, |spec, progress| executor.run(spec, progress))
+}
+
+/// The same for runs that give something else.
+pub(crate) fn side_by_side<T: Send>(
+    specs: &[RunSpec],
+    jobs: usize,
+    observer: &dyn Observer,
+    run: impl Fn(&RunSpec, &dyn Fn(f64)) -> Result<T, RunError> + Sync,
+) -> Result<Vec<T>, Failure> {
     let jobs = jobs.clamp(1, specs.len().max(1));
     let pool = rayon::ThreadPoolBuilder::new()
         .num_threads(jobs)
         .build()
         .map_err(|e| specs[0].failed(RunError::Threads(e.to_string())))?;
-    pool.install(|| run_all(specs, executor, observer))
+    pool.install(|| run_all(specs, &run, observer))
 }
 
 impl RunSpec {
@@ -71,11 +81,11 @@ impl RunSpec {
     }
 }
 
-fn run_all(
+fn run_all<T: Send>(
     specs: &[RunSpec],
-    executor: &dyn Executor,
+    run: &(impl Fn(&RunSpec, &dyn Fn(f64)) -> Result<T, RunError> + Sync),
     observer: &dyn Observer,
-) -> Result<Vec<RunOutput>, Failure> {
+) -> Result<Vec<T>, Failure> {
     let first_failed = AtomicUsize::new(usize::MAX);
     let shares = Mutex::new(vec![0.0; specs.len()]);
     let report = |idx: usize, share: f64| {
@@ -84,14 +94,15 @@ fn run_all(
             observer.progress(shares.iter().sum::<f64>() / shares.len() as f64);
         }
     };
-    let outputs: Vec<Option<Result<RunOutput, Failure>>> = specs
+    let outputs: Vec<Option<Result<T, Failure>>> = specs
         .par_iter()
         .enumerate()
         .map(|(idx, spec)| {
             if idx > first_failed.load(Ordering::Relaxed) {
                 return None;
             }
-            let result = run_one(spec, executor, &|share| report(idx, share));
+            // A broken invariant panics; the message then names the run, and others are not lost.
+            let result = guarded(|| run(spec, &|share| report(idx, share)));
             report(idx, 1.0);
             if result.is_err() {
                 first_failed.fetch_min(idx, Ordering::Relaxed);
@@ -100,15 +111,6 @@ fn run_all(
         })
         .collect();
     outputs.into_iter().flatten().collect()
-}
-
-/// A broken invariant panics; the message then names the run, and other runs are not lost.
-fn run_one(
-    spec: &RunSpec,
-    executor: &dyn Executor,
-    progress: &dyn Fn(f64),
-) -> Result<RunOutput, RunError> {
-    guarded(|| executor.run(spec, progress))
 }
 
 #[cfg(test)]

@@ -265,6 +265,13 @@ impl Cpu {
         self.hrtimers.first().map_or(NEVER, |first| first.hard)
     }
 
+    /// True if an interrupt or a softirq is being handled: what is executed now is none of the
+    /// current task's doing.
+    #[inline]
+    pub fn in_interrupt(&self) -> bool {
+        self.depth > 0 && matches!(self.top.category, Category::Irq | Category::Softirq)
+    }
+
     /// Tasks of this runqueue that wait for the CPU.
     #[inline]
     pub fn waiting(&self) -> u32 {

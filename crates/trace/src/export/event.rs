@@ -1,7 +1,7 @@
 //! The common event model: the scheduler's tracepoints with the kernel's fields, ready to be
 //! written in any format. An event is small and holds all its names itself.
 
-use sim_core::{Ns, Pid};
+use sim_core::{Ns, Pid, SleepState, TaskId, TaskState, World};
 use topology::CpuId;
 
 /// A command name as the kernel keeps it: at most 15 bytes, padded with zeros.
@@ -70,6 +70,25 @@ pub enum PrevState {
 }
 
 impl PrevState {
+    /// The state in which `prev` leaves its CPU, asked at the switch.
+    pub fn of(w: &World, prev: TaskId) -> Self {
+        if !prev.is_task() {
+            return match prev {
+                TaskId::STOP => Self::Interruptible,
+                _ => Self::Runnable,
+            };
+        }
+        let t = &w.tasks[prev];
+        match (t.state, t.sleeps) {
+            (TaskState::Runnable, _) if t.in_kernel && t.work_left > 0 => Self::Preempted,
+            (TaskState::Runnable, _) => Self::Runnable,
+            (TaskState::Dead, _) => Self::Dead,
+            (_, SleepState::Interruptible) => Self::Interruptible,
+            (_, SleepState::Uninterruptible) => Self::Uninterruptible,
+            (_, SleepState::Idle) => Self::Idle,
+        }
+    }
+
     /// What `perf script` prints.
     pub fn letters(self) -> &'static str {
         match self {

@@ -10,7 +10,7 @@ use super::event::{Comm, Event, PrevState, What, Who};
 use super::out_file::TraceError;
 use super::sink::Sink;
 use super::ticks::TickEdges;
-use sim_core::{MigrationCause, Ns, Observer, PerTask, Pid, SleepState, TaskId, TaskState, World};
+use sim_core::{MigrationCause, Ns, Observer, PerTask, Pid, TaskId, World};
 use topology::{CpuId, Machine, PerCpu};
 
 /// The tools' clock at the beginning of a run: many take 0 for "never", so it starts at 1 s.
@@ -206,24 +206,6 @@ impl Tracer {
         }
     }
 
-    fn prev_state(w: &World, prev: TaskId) -> PrevState {
-        if !prev.is_task() {
-            return match prev {
-                TaskId::STOP => PrevState::Interruptible,
-                _ => PrevState::Runnable,
-            };
-        }
-        let t = &w.tasks[prev];
-        match (t.state, t.sleeps) {
-            (TaskState::Runnable, _) if t.in_kernel && t.work_left > 0 => PrevState::Preempted,
-            (TaskState::Runnable, _) => PrevState::Runnable,
-            (TaskState::Dead, _) => PrevState::Dead,
-            (_, SleepState::Interruptible) => PrevState::Interruptible,
-            (_, SleepState::Uninterruptible) => PrevState::Uninterruptible,
-            (_, SleepState::Idle) => PrevState::Idle,
-        }
-    }
-
     fn tell_length(&mut self, w: &World, cpu: CpuId) {
         let n = w.cpus[cpu].nr_running;
         if std::mem::replace(&mut self.nr_running[cpu], n) != n {
@@ -235,7 +217,7 @@ impl Tracer {
 impl Observer for Tracer {
     fn switch(&mut self, w: &World, cpu: CpuId, prev: TaskId, next: TaskId) {
         self.charge(w, cpu);
-        let state = Self::prev_state(w, prev);
+        let state = PrevState::of(w, prev);
         let (prev_who, next_who) = (self.who(w, cpu, prev), self.who(w, cpu, next));
         self.now(w, What::Switch { prev: prev_who, state, next: next_who });
         self.totals.switches += 1;
