@@ -72,7 +72,7 @@ pub struct RunArgs {
 }
 
 /// Changes of a scenario on the command line.
-#[derive(Args)]
+#[derive(Args, Clone)]
 pub struct Sets {
     /// Put VALUE in place of what the scenario says of KEY: a key of the workload, a tunable, or a
     /// place such as machine.KEY, run.until or variant.NAME.KEY; chooses a point of a sweep; may
@@ -91,8 +91,16 @@ fn percent(text: &str) -> Result<f64, String> {
     }
 }
 
+impl HowToRun {
+    /// Simulations to run at a time.
+    pub fn n_jobs(&self) -> usize {
+        let cores = || std::thread::available_parallelism().map_or(1, usize::from);
+        self.jobs.map_or_else(cores, |n| n as usize)
+    }
+}
+
 /// What all commands that run whole experiments share.
-#[derive(Args)]
+#[derive(Args, Clone)]
 pub struct HowToRun {
     /// Run seeds 1 to N instead of the scenario's
     #[arg(long, value_name = "N", allow_negative_numbers = true,
@@ -143,6 +151,12 @@ pub enum Command {
     /// Shows every published row beside the simulated one, also where they differ, and a score.
     /// Rows that a constant was fitted to are told apart and count for nothing.
     Fidelity(FidelityArgs),
+    /// Write results as one HTML page: verdicts, tables, curves, maps, and a timeline to zoom into
+    ///
+    /// The page needs no network and no other file. It shows all seeds in its tables, and one seed
+    /// of each variant turn by turn: who ran where, how long it had waited, who woke it, and which
+    /// rule put it there.
+    Report(ReportArgs),
     /// Run one seed of one variant and write a trace of all that happens
     ///
     /// Without a file, the text that `perf script --ns` prints goes to standard output.
@@ -194,6 +208,52 @@ impl Command {
     /// True if it looks at files and runs nothing.
     pub fn only_reads(&self) -> bool {
         matches!(self, Self::Check { .. } | Self::Topology { .. })
+    }
+}
+
+/// Arguments of `schedlab report`.
+#[derive(Args)]
+pub struct ReportArgs {
+    /// Scenario files, each a chapter of the page; - is standard input
+    #[arg(required = true, value_name = "SCENARIO.toml", value_parser = input())]
+    pub scenarios: Vec<PathBuf>,
+    #[command(flatten)]
+    pub how: HowToRun,
+    /// Run only this variant and the baseline; may be repeated
+    #[arg(long = "variant", value_name = "NAME")]
+    pub variants: Vec<String>,
+    #[command(flatten)]
+    pub set: Sets,
+    /// Write the page there
+    #[arg(long, value_name = "FILE.html", required_unless_present = "out")]
+    pub html: Option<PathBuf>,
+    /// Write results.json, results.csv and plots there too, as without `report`; and the page, as
+    /// report.html, unless --html says where
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// The seed of the timelines [default: the scenario's first]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    pub seed: Option<u64>,
+    /// The part of the run of which each single turn is kept, such as 1s..1.5s [default: from the
+    /// beginning, as many as --slices]
+    #[arg(long, value_name = "FROM..TO", value_parser = window)]
+    pub window: Option<(u64, u64)>,
+    /// Single turns that a page keeps at most, all timelines together
+    #[arg(long, value_name = "N", default_value_t = 2_000_000, allow_negative_numbers = true,
+          value_parser = clap::value_parser!(u64).range(1..=50_000_000))]
+    pub slices: u64,
+}
+
+/// A part of simulated time, `1s..1.5s`, ns; an end that is left out is the run's.
+fn window(text: &str) -> Result<(u64, u64), String> {
+    let (from, to) = text.split_once("..").ok_or("write two times, such as 1s..1.5s")?;
+    let at = |text: &str, default: u64| match text.trim() {
+        "" => Ok(default),
+        time => scenario::parse_time(time),
+    };
+    match (at(from, 0)?, at(to, u64::MAX)?) {
+        (from, to) if from < to => Ok((from, to)),
+        _ => Err("the first time must be before the second".to_string()),
     }
 }
 

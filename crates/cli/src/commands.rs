@@ -6,6 +6,7 @@ pub mod fidelity;
 pub mod generate;
 pub mod list;
 pub mod profile;
+pub mod report;
 pub mod run;
 pub mod schedstat;
 pub mod topology;
@@ -15,7 +16,7 @@ pub mod wq;
 use crate::args::{OneRun, STDIN};
 use crate::output::Stop;
 use crate::progress::Bar;
-use report::OneRun as OneRunReport;
+use ::report::OneRun as OneRunReport;
 use scenario::{Experiment, Faults, Observer, RunError, RunSpec, Study, Variant, nearest};
 use std::path::{Path, PathBuf};
 
@@ -105,4 +106,12 @@ fn no_such_variant(experiment: &Experiment, name: &str) -> Stop {
     };
     let scenario = &experiment.name;
     Stop::BadInput(format!("scenario `{scenario}` has no variant `{name}`; {hint}"))
+}
+
+/// One name per file, there or not; none for devices, which take any number of writers.
+fn place(file: &Path) -> Option<PathBuf> {
+    match file.canonicalize() {
+        Ok(found) => found.is_file().then_some(found),
+        Err(_) => std::path::absolute(file).ok(),
+    }
 }

@@ -25,6 +25,7 @@ fn main() -> ExitCode {
         None => commands::run::run(&cli.run),
         Some(Command::Check { files }) => commands::check::check(&files),
         Some(Command::Fidelity(args)) => commands::fidelity::fidelity(&args),
+        Some(Command::Report(args)) => commands::report::report(&args),
         Some(Command::Trace(args)) => commands::trace::trace(&args),
         Some(Command::List { what }) => commands::list::list(what),
         Some(Command::Wq(args)) => commands::wq::wq(&args),

@@ -11,6 +11,7 @@ pub mod explain;
 pub mod fidelity;
 pub mod out;
 pub mod pad;
+pub mod page;
 pub mod profile;
 mod recorded;
 pub mod schedstat;

@@ -57,6 +57,31 @@ pub fn prepare(dir: &Path) -> Result<(), OutError> {
     tempfile::NamedTempFile::new_in(dir).map(drop).map_err(fault)
 }
 
+/// Checks that a file can be made there, before hours are spent on what it shall hold.
+///
+/// # Errors
+/// Its directory is missing, or cannot be written to.
+pub fn check_file(path: &Path) -> Result<(), OutError> {
+    let _guard = uninterrupted();
+    let dir = dir_of(path);
+    if !dir.is_dir() {
+        return Err(OutError::NoDirectory { path: path.to_path_buf(), dir: dir.to_path_buf() });
+    }
+    let fault = |source| OutError::File { path: path.to_path_buf(), source };
+    if path.is_dir() {
+        return Err(fault(std::io::ErrorKind::IsADirectory.into()));
+    }
+    tempfile::NamedTempFile::new_in(dir).map(drop).map_err(fault)
+}
+
+/// The directory that a file is in.
+fn dir_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(dir) if !dir.as_os_str().is_empty() => dir,
+        _ => Path::new("."),
+    }
+}
+
 /// Removes a file, if it is there.
 pub(crate) fn remove(path: &Path) -> Result<(), OutError> {
     match std::fs::remove_file(path) {
@@ -69,10 +94,7 @@ pub(crate) fn remove(path: &Path) -> Result<(), OutError> {
 
 /// Writes one file, whole or not at all.
 pub fn write_file(path: &Path, content: &str) -> Result<(), OutError> {
-    let dir = match path.parent() {
-        Some(dir) if !dir.as_os_str().is_empty() => dir,
-        _ => Path::new("."),
-    };
+    let dir = dir_of(path);
     let fault = |source| OutError::File { path: path.to_path_buf(), source };
     let name = path.file_name().and_then(|name| name.to_str());
     let name = name.ok_or_else(|| fault(std::io::ErrorKind::InvalidFilename.into()))?;

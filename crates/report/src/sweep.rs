@@ -8,7 +8,7 @@
 pub mod curves;
 mod json;
 mod markdown;
-mod rows;
+pub(crate) mod rows;
 mod text;
 
 pub use json::{json, json_line};

@@ -73,7 +73,7 @@ fn must_be_metrics(names: &[String]) -> Result<(), Stop> {
 }
 
 /// Applies `--seeds` and `--variant`.
-fn choose(study: &mut Study, args: &RunArgs) -> Result<(), Stop> {
+pub(super) fn choose(study: &mut Study, args: &RunArgs) -> Result<(), Stop> {
     if let Some(n) = args.how.seeds {
         study.set_seeds(n);
     }
@@ -98,7 +98,7 @@ fn choose(study: &mut Study, args: &RunArgs) -> Result<(), Stop> {
 }
 
 /// The output directory of each experiment, made and checked before hours are spent running.
-fn directories(out: Option<&Path>, studies: &[Study]) -> Result<Vec<PathBuf>, Stop> {
+pub(super) fn directories(out: Option<&Path>, studies: &[Study]) -> Result<Vec<PathBuf>, Stop> {
     let Some(out) = out else {
         return Ok(Vec::new());
     };
@@ -123,7 +123,7 @@ fn directories(out: Option<&Path>, studies: &[Study]) -> Result<Vec<PathBuf>, St
 
 /// Runs a study. A sweep or a search keeps its finished runs in `dir`; with `--until-significant` a
 /// point gets more seeds until its intervals are narrow enough.
-fn run_study(
+pub(super) fn run_study(
     study: &mut Study,
     engine: &dyn Executor,
     args: &RunArgs,
@@ -174,8 +174,7 @@ pub(super) fn run_once(
     how: &HowToRun,
     metrics: &[String],
 ) -> Result<Outcome, Stop> {
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let jobs = how.jobs.map_or(cores, |n| n as usize);
+    let jobs = how.n_jobs();
     let bar = Bar::new(label, how.quiet);
     let results = study.run(engine, jobs, &bar);
     bar.clear();

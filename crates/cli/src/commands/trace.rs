@@ -1,11 +1,11 @@
 //! `schedlab trace`: one run, written down event by event for other tools.
 
-use super::Chosen;
+use super::{Chosen, place};
 use crate::args::TraceArgs;
 use crate::output::{Stop, remark};
 use scenario::glue::TraceError;
 use scenario::{Experiment, TraceFailure, TraceFiles, Traced};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// Runs one seed of one variant and writes its trace.
 pub fn trace(args: &TraceArgs) -> Result<(), Stop> {
@@ -42,14 +42,6 @@ fn must_differ(files: &TraceFiles, experiment: &Experiment) -> Result<(), Stop> 
         taken.push(place);
     }
     Ok(())
-}
-
-/// One name per file, there or not; none for devices, which take any number of writers.
-fn place(file: &Path) -> Option<PathBuf> {
-    match file.canonicalize() {
-        Ok(found) => found.is_file().then_some(found),
-        Err(_) => std::path::absolute(file).ok(),
-    }
 }
 
 fn stop(chosen: &Chosen, failure: TraceFailure) -> Stop {

@@ -52,17 +52,19 @@ pub fn curves_svg(sweep: &SweepAnalysis) -> Option<String> {
 }
 
 /// One metric along one axis, at fixed values of the others.
-struct Panel<'a> {
-    metric: &'a str,
-    unit: &'a str,
+pub(crate) struct Panel<'a> {
+    /// Name of the metric.
+    pub metric: &'a str,
+    /// Its unit.
+    pub unit: &'a str,
     /// The values of the other axes, in words; empty if there are none.
-    at: String,
+    pub at: String,
     /// The points, in the order of the axis.
-    points: Vec<&'a SweepPoint>,
+    pub points: Vec<&'a SweepPoint>,
 }
 
 /// The axis that runs along the panels.
-fn along(sweep: &SweepAnalysis) -> usize {
+pub(crate) fn along(sweep: &SweepAnalysis) -> usize {
     let rank = |idx: &usize| {
         let axis = &sweep.axes[*idx];
         (axis.numbers().is_some(), axis.values.len(), std::cmp::Reverse(*idx))
@@ -70,7 +72,7 @@ fn along(sweep: &SweepAnalysis) -> usize {
     (0..sweep.axes.len()).max_by_key(rank).unwrap_or(0)
 }
 
-fn panels(sweep: &SweepAnalysis) -> Vec<Panel<'_>> {
+pub(crate) fn panels(sweep: &SweepAnalysis) -> Vec<Panel<'_>> {
     let along = along(sweep);
     let others = |point: &SweepPoint| {
         let all = sweep.axes.iter().zip(sweep.values(point)).enumerate();
