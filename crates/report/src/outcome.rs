@@ -17,7 +17,8 @@ pub enum Outcome {
 
 /// Files that a report may have besides its results. One that this report has not is left from
 /// another report.
-const PICTURES: [&str; 3] = ["deltas.svg", "utilization.svg", "curves.svg"];
+const PICTURES: [&str; 5] =
+    ["deltas.svg", "utilization.svg", "curves.svg", "wakeup_latency.svg", "migrations.svg"];
 
 impl Outcome {
     /// Analyzes the results of a study, one per point. `metrics` get a table in a sweep, if there
@@ -78,8 +79,10 @@ impl Outcome {
     /// A file cannot be written; then none is.
     pub fn write(&self, dir: &Path) -> Result<Vec<PathBuf>, OutError> {
         let plots = match self {
-            Self::One(analysis) => [deltas_svg(analysis), utilization_svg(analysis), None],
-            Self::Sweep(sweep) => [None, None, sweep::curves::curves_svg(sweep)],
+            Self::One(analysis) => {
+                [deltas_svg(analysis), utilization_svg(analysis), None, None, None]
+            }
+            Self::Sweep(sweep) => [None, None, sweep::curves::curves_svg(sweep), None, None],
         };
         let mut files = vec![("results.json", self.json()), ("results.csv", csv([self]))];
         let mut absent = Vec::new();

@@ -19,6 +19,7 @@ mod summary;
 mod sweep_tables;
 mod tail;
 
+use crate::plot::{moves_svg, wakeups_svg};
 use crate::{Outcome, TOOL};
 use markup::escape;
 use scenario::Experiment;
@@ -95,6 +96,20 @@ pub fn page(chapters: &[Chapter<'_>], command: &str) -> String {
         ("{{scripts}}", SCRIPTS.join("\n")),
     ];
     filled(TEMPLATE, &parts)
+}
+
+/// The pictures that only a recording has, as files.
+pub fn pictures(chapter: &Chapter<'_>) -> Vec<(&'static str, String)> {
+    let Outcome::One(analysis) = chapter.outcome else {
+        return Vec::new();
+    };
+    let (recorded, seed) = (chapter.recorded, chapter.seed);
+    let wakeups = wakeups_svg(analysis, recorded, seed);
+    let moves = moves_svg(analysis, recorded, seed);
+    [("wakeup_latency.svg", wakeups), ("migrations.svg", moves)]
+        .into_iter()
+        .filter_map(|(name, svg)| Some((name, svg?)))
+        .collect()
 }
 
 /// The title of a scenario.

@@ -1,31 +1,46 @@
 //! The plot of paired changes: a panel per metric, a row per variant.
 //!
-//! A filled dot with a bar is the simulated change with its 95 % interval, whose ends are seen even
-//! where the dot is wider than the bar; a hollow circle is the published change. The vertical line
-//! at zero is the baseline.
+//! A filled mark with a bar is the simulated change with its 95 % interval, whose ends are seen
+//! even where the mark is wider than the bar; a hollow circle is the published change. The line
+//! through all panels is the baseline: zero, or a ratio of one. What a change amounts to is told by
+//! the shape of its mark and by a color, and by the colors' lightness.
 
-use crate::analysis::{Analysis, Metric, PublishedRow, VariantAnalysis, Verdict};
+mod moves;
+mod panel;
+mod wakeups;
+
+pub use moves::moves_svg;
+pub use wakeups::wakeups_svg;
+
+use crate::analysis::{Analysis, VariantAnalysis};
 use crate::{pad, view};
-use plotters::coord::types::RangedCoordf64;
+use panel::{Mark, Panel, Row, Tone};
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 type Area<'a> = DrawingArea<SVGBackend<'a>, plotters::coord::Shift>;
-type Plane = Cartesian2d<RangedCoordf64, RangedCoordf64>;
-type Chart<'a, 'b> = ChartContext<'a, SVGBackend<'b>, Plane>;
 type Failed = DrawingAreaErrorKind<std::io::Error>;
 
 const WIDTH: u32 = 860;
 /// Columns of text that a title of that width has room for.
 pub(crate) const TITLE: usize = 78;
-const ROW: u32 = 30;
-const LEFT: u32 = 250;
+const ROW: i32 = 28;
+/// The ends of the axes.
+const LEFT: i32 = 250;
+const RIGHT: i32 = 830;
+/// Heights of a panel above and below its rows.
+const ABOVE: i32 = 26;
+const BELOW: i32 = 46;
+const HEAD: i32 = 52;
+const LEGEND: i32 = 62;
+/// Half the size of a mark.
 const DOT: i32 = 5;
-/// Half the height of a mark at an end of an interval: more than a dot's, and a circle's.
+/// Half the height of a mark at an end of an interval: more than a mark's, and a circle's.
 const END: i32 = 8;
-const GREEN_DOT: RGBColor = RGBColor(26, 127, 55);
-const RED_DOT: RGBColor = RGBColor(207, 34, 46);
-const GRAY_DOT: RGBColor = RGBColor(110, 119, 129);
+/// Of Okabe and Ito (2008), which color-blind people tell apart.
+const BETTER: RGBColor = RGBColor(0, 114, 178);
+const WORSE: RGBColor = RGBColor(213, 94, 0);
+const NEITHER: RGBColor = RGBColor(110, 119, 129);
 const INK: RGBColor = RGBColor(36, 41, 47);
 const GRID: RGBColor = RGBColor(225, 228, 232);
 
@@ -34,164 +49,176 @@ pub fn deltas_svg(analysis: &Analysis) -> Option<String> {
     let others: Vec<&VariantAnalysis> = analysis.variants.iter().filter(|v| !v.baseline).collect();
     let mut metrics = view::headlines(analysis);
     metrics.extend(view::details(analysis).into_iter().filter(|m| m.name.ends_with("p99")));
-    metrics.retain(|m| others.iter().any(|v| says_something(v, m)));
-    if metrics.is_empty() {
+    metrics.extend(view::details(analysis).into_iter().filter(|m| m.name == "spin_pct"));
+    let panel = |metric| Panel::new(analysis, metric, &others);
+    let panels: Vec<Panel<'_>> = metrics.into_iter().filter_map(panel).collect();
+    if panels.is_empty() {
         return None;
     }
-    let panel = 62 + ROW * others.len() as u32;
-    let height = 84 + panel * metrics.len() as u32;
+    let each = ABOVE + BELOW + ROW * others.len() as i32;
+    let height = HEAD + each * panels.len() as i32 + LEGEND;
     let mut svg = String::new();
-    let drawn = draw(&mut svg, (WIDTH, height), panel, analysis, &metrics, &others);
-    drawn.ok().map(|()| svg)
+    draw(&mut svg, (WIDTH, height as u32), each, analysis, &panels).ok()?;
+    Some(svg)
 }
 
 fn draw(
     svg: &mut String,
     size: (u32, u32),
-    panel: u32,
+    each: i32,
     analysis: &Analysis,
-    metrics: &[&Metric],
-    others: &[&VariantAnalysis],
+    panels: &[Panel<'_>],
 ) -> Result<(), Failed> {
     let root = SVGBackend::with_string(svg, size).into_drawing_area();
     root.fill(&WHITE)?;
     let title = ("sans-serif", 18).into_font().style(FontStyle::Bold).color(&INK);
     root.draw(&Text::new(pad::short(&analysis.title, TITLE), (16, 14), title))?;
-    let (_, mut rest) = root.split_vertically(44);
-    for metric in metrics {
-        let (area, below) = rest.split_vertically(panel);
-        draw_panel(&area, metric, others)?;
-        rest = below;
+    let zero = zero(panels);
+    let baseline = analysis.baseline().map_or("", |b| &b.name);
+    for (idx, panel) in panels.iter().enumerate() {
+        let top = HEAD + each * idx as i32;
+        draw_panel(&root, top, panel, zero, baseline)?;
     }
-    legend(&rest, analysis)?;
+    legend(&root, HEAD + each * panels.len() as i32, analysis)?;
     root.present()
 }
 
-fn draw_panel(area: &Area<'_>, metric: &Metric, others: &[&VariantAnalysis]) -> Result<(), Failed> {
-    let bold = ("sans-serif", 14).into_font().style(FontStyle::Bold).color(&INK);
-    let heading = format!("{}{}", metric.name, view::direction(metric));
-    area.draw(&Text::new(heading, (16, 4), bold))?;
-    let rows = others.len() as f64;
-    let (low, high) = range(metric, others);
-    let mut chart = ChartBuilder::on(area)
-        .margin_top(22)
-        .margin_right(30)
-        .set_label_area_size(LabelAreaPosition::Left, LEFT)
-        .set_label_area_size(LabelAreaPosition::Bottom, 26)
-        .build_cartesian_2d(low..high, 0.0..rows)?;
-    let small = ("sans-serif", 12).into_font().color(&INK);
-    chart
-        .configure_mesh()
-        .disable_y_mesh()
-        .disable_y_axis()
-        .x_labels(7)
-        .x_label_formatter(&|x| tick_label(*x, high - low))
-        .x_label_style(small.clone())
-        .bold_line_style(GRID)
-        .light_line_style(TRANSPARENT)
-        .axis_style(GRID)
-        .draw()?;
-    chart.draw_series([PathElement::new([(0.0, 0.0), (0.0, rows)], INK.stroke_width(1))])?;
-    let names = small.pos(Pos::new(HPos::Right, VPos::Center));
-    for (idx, variant) in others.iter().enumerate() {
-        let y = rows - idx as f64 - 0.5;
-        let (_, pixel_y) = chart.backend_coord(&(low, y));
-        let at = area.get_pixel_range();
-        let place = (LEFT as i32 - 10, pixel_y - at.1.start);
-        let name = pad::short(&variant.name, 34);
-        area.draw(&Text::new(name, place, names.clone()))?;
-        draw_marks(&mut chart, y, variant, metric)?;
-    }
-    Ok(())
-}
-
-/// The simulated change with its interval, and the published one, at height `y`.
-fn draw_marks(
-    chart: &mut Chart<'_, '_>,
-    y: f64,
-    variant: &VariantAnalysis,
-    metric: &Metric,
-) -> Result<(), Failed> {
-    if let Some((mean, ci95, color)) = change(variant, metric) {
-        if let Some([from, to]) = ci95 {
-            let bar = PathElement::new([(from, y), (to, y)], color.stroke_width(3));
-            chart.draw_series([bar])?;
-            let end = |x| EmptyElement::at((x, y)) + end_mark((0, 0), color);
-            chart.draw_series([from, to].map(end))?;
-        }
-        chart.draw_series([Circle::new((mean, y), DOT, color.filled())])?;
-    }
-    if let Some(published) = variant.published(&metric.name).and_then(PublishedRow::delta_pct) {
-        chart.draw_series([Circle::new((published, y), 7, INK.stroke_width(2))])?;
-    }
-    Ok(())
-}
-
-/// An end of an interval.
-fn end_mark((x, y): (i32, i32), color: RGBColor) -> PathElement<(i32, i32)> {
-    PathElement::new([(x, y - END), (x, y + END)], color.stroke_width(2))
-}
-
-/// Mean, interval and color of a change.
-fn change(v: &VariantAnalysis, metric: &Metric) -> Option<(f64, Option<[f64; 2]>, RGBColor)> {
-    let delta = v.delta(&metric.name)?;
-    let color = match delta.verdict {
-        _ if !delta.by_interval => GRAY_DOT,
-        Verdict::Better => GREEN_DOT,
-        Verdict::Worse => RED_DOT,
-        _ => GRAY_DOT,
+/// Where all panels have their zero: so that the marks of both sides have room.
+fn zero(panels: &[Panel<'_>]) -> i32 {
+    let reaches: Vec<(f64, f64)> = panels.iter().map(Panel::reach).collect();
+    let left = |(left, right): &(f64, f64)| left / (left + right).max(f64::MIN_POSITIVE);
+    let mean = reaches.iter().map(left).sum::<f64>() / reaches.len() as f64;
+    let share = match reaches.iter().all(|(left, _)| *left == 0.0) {
+        true => 0.05,
+        false => mean.clamp(0.25, 0.95),
     };
-    Some((delta.pct.filter(|p| p.is_finite())?, delta.ci95, color))
+    let share = if reaches.iter().any(|(_, right)| *right > 0.0) { share.min(0.75) } else { share };
+    LEFT + (share * f64::from(RIGHT - LEFT)).round() as i32
 }
 
-/// True if there is a mark to draw, and not just a simulated zero.
-fn says_something(v: &VariantAnalysis, metric: &Metric) -> bool {
-    let published = v.published(&metric.name).is_some_and(|p| p.change.is_some());
-    published
-        || change(v, metric)
-            .is_some_and(|(mean, ci95, _)| mean != 0.0 || ci95.is_some_and(|ci95| ci95 != [0.0; 2]))
+/// From the units of a panel's axis to pixels.
+struct Scale {
+    zero: i32,
+    per_unit: f64,
 }
 
-/// The range of the axis: all marks and zero, with some air.
-fn range(metric: &Metric, others: &[&VariantAnalysis]) -> (f64, f64) {
-    let mut marks = vec![0.0];
-    for variant in others {
-        if let Some((mean, ci95, _)) = change(variant, metric) {
-            marks.push(mean);
-            marks.extend(ci95.into_iter().flatten());
-        }
-        marks.extend(variant.published(&metric.name).and_then(PublishedRow::delta_pct));
+impl Scale {
+    fn new(panel: &Panel<'_>, zero: i32) -> Self {
+        let room = |pixels: i32, reach: f64| match reach {
+            0.0 => f64::INFINITY,
+            reach => f64::from(pixels - 2 * DOT) / reach,
+        };
+        let (left, right) = panel.reach();
+        let per_unit = room(zero - LEFT, left).min(room(RIGHT - zero, right));
+        // Nothing to show but zeros: any scale will do.
+        Self { zero, per_unit: if per_unit.is_finite() { per_unit } else { 1.0 } }
     }
-    let low = marks.iter().copied().fold(f64::INFINITY, f64::min);
-    let high = marks.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    let air = ((high - low) * 0.08).max(0.02);
-    (low - air, high + air)
-}
 
-fn tick_label(x: f64, span: f64) -> String {
-    let digits = if span < 0.5 { 2 } else { usize::from(span < 20.0) };
-    match format!("{x:+.digits$}%") {
-        zero if zero.trim_matches(['+', '-', '0', '.', '%']).is_empty() => "0".to_string(),
-        label => label,
+    fn pixel(&self, at: f64) -> i32 {
+        self.zero + (at * self.per_unit).round() as i32
+    }
+
+    fn value(&self, pixel: i32) -> f64 {
+        f64::from(pixel - self.zero) / self.per_unit
     }
 }
 
-fn legend(area: &Area<'_>, analysis: &Analysis) -> Result<(), Failed> {
-    let baseline = analysis.baseline().map_or("", |b| &b.name);
-    let ink = ("sans-serif", 12).into_font().color(&INK).pos(Pos::new(HPos::Left, VPos::Center));
-    let (x, y) = (24, 18);
-    area.draw(&PathElement::new([(x - 8, y), (x + 8, y)], GRAY_DOT.stroke_width(3)))?;
-    area.draw(&end_mark((x - 8, y), GRAY_DOT))?;
-    area.draw(&end_mark((x + 8, y), GRAY_DOT))?;
-    area.draw(&Circle::new((x, y), DOT, GRAY_DOT.filled()))?;
-    let words = format!("simulated change from {baseline}, 95 % interval over seeds");
-    let shift = 30 + 7 * words.chars().count() as i32;
-    area.draw(&Text::new(words, (x + 16, y), ink.clone()))?;
-    if analysis.agreement().1 > 0 {
-        area.draw(&Circle::new((x + shift, y), 7, INK.stroke_width(2)))?;
-        area.draw(&Text::new("published", (x + shift + 14, y), ink))?;
+fn draw_panel(
+    root: &Area<'_>,
+    top: i32,
+    panel: &Panel<'_>,
+    zero: i32,
+    baseline: &str,
+) -> Result<(), Failed> {
+    let bold = ("sans-serif", 14).into_font().style(FontStyle::Bold).color(&INK);
+    let heading = format!("{}{}", view::heading(panel.metric), view::direction(panel.metric));
+    root.draw(&Text::new(heading, (16, top + 4), bold))?;
+    let scale = Scale::new(panel, zero);
+    let first = top + ABOVE;
+    let bottom = first + ROW * panel.rows.len() as i32;
+    let small = ("sans-serif", 12).into_font().color(&INK);
+    let below = small.clone().pos(Pos::new(HPos::Center, VPos::Top));
+    for (at, label) in panel.ticks(scale.value(LEFT), scale.value(RIGHT)) {
+        let x = scale.pixel(at);
+        root.draw(&PathElement::new([(x, first), (x, bottom + 4)], GRID))?;
+        root.draw(&Text::new(label, (x, bottom + 6), below.clone()))?;
+    }
+    root.draw(&PathElement::new([(LEFT, bottom), (RIGHT, bottom)], GRID))?;
+    root.draw(&PathElement::new([(zero, first), (zero, bottom)], INK.stroke_width(1)))?;
+    let title = pad::short(&panel.title(baseline), 74);
+    root.draw(&Text::new(title, ((LEFT + RIGHT) / 2, bottom + 22), below))?;
+    for (idx, row) in panel.rows.iter().enumerate() {
+        draw_row(root, first + ROW * idx as i32 + ROW / 2, row, &scale)?;
     }
     Ok(())
+}
+
+/// The name of a variant, its simulated change with its interval, and the published one.
+fn draw_row(root: &Area<'_>, y: i32, row: &Row<'_>, scale: &Scale) -> Result<(), Failed> {
+    let names = ("sans-serif", 12).into_font().color(&INK);
+    let names = names.pos(Pos::new(HPos::Right, VPos::Center));
+    root.draw(&Text::new(pad::short(row.name, 34), (LEFT - 10, y), names))?;
+    if let Some(Mark { at, ci95, tone }) = row.mark {
+        if let Some([from, to]) = ci95.map(|ends| ends.map(|end| scale.pixel(end))) {
+            let color = color(tone);
+            root.draw(&PathElement::new([(from, y), (to, y)], color.stroke_width(3)))?;
+            for x in [from, to] {
+                root.draw(&PathElement::new([(x, y - END), (x, y + END)], color.stroke_width(2)))?;
+            }
+        }
+        dot(root, (scale.pixel(at), y), tone)?;
+    }
+    match row.published {
+        Some(at) => root.draw(&Circle::new((scale.pixel(at), y), 7, INK.stroke_width(2))),
+        None => Ok(()),
+    }
+}
+
+fn color(tone: Tone) -> RGBColor {
+    match tone {
+        Tone::Better => BETTER,
+        Tone::Worse => WORSE,
+        Tone::Neither => NEITHER,
+    }
+}
+
+/// A mean: a dot for the better, a diamond for the worse, a square for neither.
+fn dot(root: &Area<'_>, (x, y): (i32, i32), tone: Tone) -> Result<(), Failed> {
+    let color = color(tone).filled();
+    let shape = |corners: [(i32, i32); 4]| {
+        Polygon::new(corners.map(|(dx, dy)| (x + dx, y + dy)).to_vec(), color)
+    };
+    match tone {
+        Tone::Better => root.draw(&Circle::new((x, y), DOT, color)),
+        Tone::Worse => {
+            root.draw(&shape([(0, -DOT - 2), (DOT + 2, 0), (0, DOT + 2), (-DOT - 2, 0)]))
+        }
+        Tone::Neither => root.draw(&shape([(-4, -4), (4, -4), (4, 4), (-4, 4)])),
+    }
+}
+
+fn legend(root: &Area<'_>, top: i32, analysis: &Analysis) -> Result<(), Failed> {
+    let ink = ("sans-serif", 12).into_font().color(&INK).pos(Pos::new(HPos::Left, VPos::Center));
+    let y = top + 16;
+    let mut x = 24;
+    let words = [(Tone::Better, "better"), (Tone::Worse, "worse"), (Tone::Neither, "neither")];
+    for (tone, word) in words {
+        dot(root, (x, y), tone)?;
+        root.draw(&Text::new(word, (x + 12, y), ink.clone()))?;
+        x += 80;
+    }
+    if analysis.agreement().1 > 0 {
+        root.draw(&Circle::new((x, y), 7, INK.stroke_width(2)))?;
+        root.draw(&Text::new("published", (x + 14, y), ink.clone()))?;
+    }
+    let seeds = analysis.seeds.len();
+    let words = match seeds {
+        1 => "one seed: no interval, so nothing is told apart from chance".to_string(),
+        n => format!(
+            "bar: 95 % interval over {n} seeds; neither: it contains zero, or nobody says what is good"
+        ),
+    };
+    root.draw(&Text::new(words, (16, y + 24), ink))
 }
 
 #[cfg(test)]
@@ -224,10 +251,10 @@ mod tests {
         analysis.variants[1].deltas.retain(|(name, _)| name == "elapsed");
         for (_, delta) in &mut analysis.variants[1].deltas {
             (delta.pct, delta.ci95) = (Some(50.0), Some([49.8, 50.2]));
-            delta.verdict = super::Verdict::Worse;
+            delta.verdict = crate::Verdict::Worse;
         }
         let svg = super::deltas_svg(&analysis).unwrap();
-        let ends = upright(&svg, "#CF222E");
+        let ends = upright(&svg, "#D55E00");
         let [(from, height), (to, _)] = ends[..] else { panic!("{ends:?}") };
         assert!(from < to && to - from < 2 * super::DOT && 2 * super::DOT < height, "{ends:?}");
     }

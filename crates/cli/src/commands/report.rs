@@ -6,7 +6,7 @@ use crate::args::{Format, ReportArgs, RunArgs};
 use crate::output::{Stop, remark};
 use crate::progress::Bar;
 use report::Outcome;
-use report::page::{Chapter, page};
+use report::page::{Chapter, page, pictures};
 use scenario::Study;
 use scenario::recorded::{Keep, Recorded};
 use std::path::{Path, PathBuf};
@@ -39,6 +39,12 @@ pub fn report(args: &ReportArgs) -> Result<(), Stop> {
         done.push(run(study, &run_args, args.seed, keep, dirs.get(idx).map(PathBuf::as_path))?);
     }
     let chapters: Vec<Chapter<'_>> = done.iter().map(Done::chapter).collect();
+    for (dir, chapter) in dirs.iter().zip(&chapters) {
+        for (name, svg) in pictures(chapter) {
+            let written = ::report::out::write_file(&dir.join(name), &svg);
+            written.map_err(|e| Stop::RunFailed(e.to_string()))?;
+        }
+    }
     let text = page(&chapters, &command(args));
     ::report::out::write_file(&target, &text).map_err(|e| Stop::RunFailed(e.to_string()))?;
     if !args.how.quiet {

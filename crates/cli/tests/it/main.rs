@@ -7,6 +7,7 @@ mod files;
 mod lab;
 mod profile;
 mod replay;
+mod report;
 mod results;
 mod rt_app;
 mod schedstat;

@@ -10,7 +10,7 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use miniz_oxide::deflate::compress_to_vec;
-use scenario::recorded::{Named, Recorded, Slice, Timeline};
+use scenario::recorded::{Came, Named, Recorded, Slice, Timeline};
 
 /// How hard the compressor tries, of 10: more takes far longer and gains a per cent.
 const LEVEL: u8 = 7;
@@ -54,13 +54,12 @@ fn turns(out: &mut Numbers, timeline: &Timeline) {
         out.put_signed(i64::from(slice.task) - before.map_or(0, |before| i64::from(before.task)));
     });
     each(timeline, |slice, _| out.put(slice.waited_ns));
-    // 0 stands for nobody.
+    // Who runs where a task is woken, when it is, has mostly been told already: 0 stands for that.
     each(timeline, |slice, _| match slice.waker {
-        None => out.put(0),
-        Some(waker) => {
-            let distance = i64::from(waker) - i64::from(slice.task);
-            out.put_signed(if distance >= 0 { distance + 1 } else { distance });
-        }
+        None if matches!(slice.came, Came::Preempted | Came::Started) => out.put(0),
+        waker if waker == running(timeline, slice) => out.put(0),
+        None => out.put(1),
+        Some(waker) => out.put(u64::from(waker) + 2),
     });
     for (cpu, slices) in timeline.cpus.iter().enumerate() {
         slices.iter().for_each(|s| out.put_signed(i64::from(s.waker_cpu) - cpu as i64));
@@ -70,6 +69,14 @@ fn turns(out: &mut Numbers, timeline: &Timeline) {
     }
     each(timeline, |slice, _| out.put(u64::from(slice.rule)));
     each(timeline, |slice, _| out.put(slice.came as u64 * 8 + slice.end as u64));
+}
+
+/// The task whose turn it is where and when another one becomes runnable, before a turn of that.
+fn running(timeline: &Timeline, slice: &Slice) -> Option<u32> {
+    let at = slice.at_ns - slice.waited_ns;
+    let slices = &timeline.cpus[slice.waker_cpu as usize];
+    let there = slices.get(slices.partition_point(|s| s.at_ns + s.ns <= at))?;
+    (there.at_ns <= at).then_some(there.task)
 }
 
 /// Hands out every turn with the one before it on its CPU.

@@ -27,7 +27,7 @@ const INK: RGBColor = RGBColor(36, 41, 47);
 const GRID: RGBColor = RGBColor(225, 228, 232);
 /// Colors that color-blind people tell apart (Okabe and Ito 2008), without yellow, which is hard
 /// to see on white.
-const COLORS: [RGBColor; 7] = [
+pub(crate) const COLORS: [RGBColor; 7] = [
     RGBColor(0, 0, 0),
     RGBColor(0, 114, 178),
     RGBColor(213, 94, 0),
@@ -227,7 +227,7 @@ fn draw_curve(
 }
 
 /// The mark of a variant, a shape of its own.
-fn mark(area: &Area<'_>, (x, y): (i32, i32), idx: usize) -> Result<(), Failed> {
+pub(crate) fn mark(area: &Area<'_>, (x, y): (i32, i32), idx: usize) -> Result<(), Failed> {
     let color = COLORS[idx % COLORS.len()];
     let shape = |corners: &[(i32, i32)]| {
         let corners = corners.iter().map(|(dx, dy)| (x + dx, y + dy)).collect::<Vec<_>>();

@@ -316,13 +316,13 @@ class Timeline {
   select(variant, i) {
     const turns = this.loaded.get(variant);
     const cpu = turns.cpuOf(i);
-    this.selected = { variant, i, cpu, at: turns.at[i], task: turns.task[i] };
+    this.selected = { variant, i, cpu, at: turns.at[i], pid: turns.pid[turns.task[i]] };
     this.matches = null;
     const lines = turnInWords(turns, i, cpu);
     this.say(["selected", ...lines]);
     this.info.replaceChildren(`${this.chapter.variants[variant].letter}: ${lines.join("\n")}\n`);
     const go = (text, act) => make("button", { type: "button", onclick: () => { act(); this.changed(); } }, text);
-    const waker = turns.waker[i];
+    const waker = turns.waker(i);
     this.info.append(go("turn before (P)", () => this.jumpToTask(false)), " ", go("turn after (N)", () => this.jumpToTask(true)), " ",
       go("zoom to it (Z)", () => this.showSelected()));
     if (waker !== NOBODY) {
@@ -357,7 +357,7 @@ class Timeline {
     const from = this.selected?.at ?? this.#center();
     if (this.query) return this.#toTurn(variant, this.#nextMatch(variant, from, forward));
     if (!this.selected) return this.say(["select a task, or search one"]);
-    const i = turns.neighbour(this.selected.task, from, forward);
+    const i = turns.neighbour(this.selected.pid, from, forward);
     return this.#toTurn(variant, i);
   }
 
@@ -417,7 +417,7 @@ class Timeline {
     for (const index of this.shown) {
       const turns = this.loaded.get(index);
       const isWanted = (task) => {
-        if (!query) return this.selected?.variant === index && this.selected.task === task;
+        if (!query) return this.selected?.variant === index && this.selected.pid === turns.pid[task];
         const comm = turns.run.comms[turns.commOf[task]].toLowerCase();
         return comm === query || String(turns.pid[task]) === query || `${comm}:${turns.pid[task]}`.startsWith(query) ||
           (query.length > 1 && comm.includes(query));

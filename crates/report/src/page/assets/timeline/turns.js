@@ -53,10 +53,11 @@ class Turns {
   }
 
   #readWakers(numbers) {
-    this.waker = new Int32Array(this.n);
+    /** Wakers that do not follow from whose turn it was. */
+    this.wakersTold = new Map();
     for (let i = 0; i < this.n; i++) {
-      const distance = numbers.nextSigned();
-      this.waker[i] = distance === 0 ? NOBODY : this.task[i] + (distance > 0 ? distance - 1 : distance);
+      const told = numbers.next();
+      if (told > 0) this.wakersTold.set(i, told === 1 ? NOBODY : told - 2);
     }
     this.wakerCpu = this.#readCpus(numbers);
     this.lastCpu = this.#readCpus(numbers);
@@ -91,6 +92,14 @@ class Turns {
 
   name(task) {
     return `${this.run.comms[this.commOf[task]]}:${this.pid[task]}`;
+  }
+
+  /** The task that was current where a turn's task became runnable, or NOBODY. */
+  waker(i) {
+    if (this.came[i] === CAME.PREEMPTED || this.came[i] === CAME.STARTED) return NOBODY;
+    if (this.wakersTold.has(i)) return this.wakersTold.get(i);
+    const running = this.turnAt(this.wakerCpu[i], this.at[i] - this.waited[i]);
+    return running === NOBODY ? NOBODY : this.task[running];
   }
 
   /** The first turn of a CPU that ends after `t`; the number behind the last if there is none. */
@@ -145,11 +154,11 @@ class Turns {
     return sums[bucket] + (sums[bucket + 1] - sums[bucket]) * part;
   }
 
-  /** The next turn of a task after an instant, or the last before it. */
-  neighbour(task, t, forward) {
+  /** The next turn of a process after an instant, or the last before it; its name may change. */
+  neighbour(pid, t, forward) {
     let found = NOBODY;
     for (let i = 0; i < this.n; i++) {
-      if (this.task[i] !== task) continue;
+      if (this.pid[this.task[i]] !== pid) continue;
       const nearer = found === NOBODY || (forward ? this.at[i] < this.at[found] : this.at[i] > this.at[found]);
       if ((forward ? this.at[i] > t : this.at[i] < t) && nearer) found = i;
     }

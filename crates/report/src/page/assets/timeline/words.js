@@ -4,7 +4,8 @@ const ENDED = ["sleeps", "sleeps uninterruptibly (D)", "has no more work (I)", "
 
 /** Who or what made a task runnable before a turn. */
 function cameBy(turns, i) {
-  const by = turns.waker[i] === NOBODY ? null : turns.name(turns.waker[i]);
+  const waker = turns.waker(i);
+  const by = waker === NOBODY ? null : turns.name(waker);
   const cpu = turns.wakerCpu[i];
   switch (turns.came[i]) {
     case CAME.WOKEN:
