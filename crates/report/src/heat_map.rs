@@ -175,7 +175,7 @@ fn span(base: &LlcUtilization, panels: &[(&str, &LlcUtilization)]) -> f32 {
 }
 
 fn time_axis(root: &Area<'_>, y: i32, end_s: f64, (from, to): (i32, i32)) -> Result<(), Failed> {
-    let wanted = f64::from(to - from) / 110.0;
+    let wanted = f64::from(to - from) / 75.0;
     let raw = end_s / wanted;
     let scale = 10_f64.powf(raw.log10().floor());
     let step = [1.0, 2.0, 5.0, 10.0].map(|n| n * scale).into_iter().find(|s| *s >= raw);

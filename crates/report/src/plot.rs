@@ -168,6 +168,9 @@ fn draw_row(root: &Area<'_>, y: i32, row: &Row<'_>, scale: &Scale) -> Result<(),
         }
         dot(root, (scale.pixel(at), y), tone)?;
     }
+    if let Some(x) = row.base.map(|at| scale.pixel(at)) {
+        root.draw(&PathElement::new([(x, y - END - 3), (x, y + END + 3)], INK.stroke_width(2)))?;
+    }
     match row.published {
         Some(at) => root.draw(&Circle::new((scale.pixel(at), y), 7, INK.stroke_width(2))),
         None => Ok(()),

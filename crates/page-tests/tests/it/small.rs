@@ -6,7 +6,7 @@ use fantoccini::key::Key;
 use report::page::{Chapter, page};
 use report::{Analysis, Outcome};
 use scenario::recorded::Keep;
-use scenario::{Silent, load_str};
+use scenario::{Silent, load_str, load_study_str};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tempfile::TempDir;
@@ -291,8 +291,32 @@ fn a_window_says_that_it_is_one_and_still_shows_the_rest() {
     with_page(400, async |browser, _| {
         let legend = browser.text("document.querySelector('.tl-legend').textContent").await;
         assert!(legend.contains("single turns are kept from 0.0000 s"), "{legend}");
+        // At first it is what is kept that is shown.
+        let (_, to) = browser.span().await;
+        assert!(to < 40e6, "{to}");
+        browser.press(CANVAS, &Key::Home.to_string()).await;
+        assert!(browser.span().await.1 >= 80e6);
         point_at(browser, 0.95, 0.3).await;
         let tip = browser.text("document.querySelector('.tl-tip').textContent").await;
         assert!(tip.contains("% busy") && tip.contains("not kept here"), "{tip}");
+    });
+}
+
+#[test]
+fn a_sweep_has_curves_and_its_own_chapter() {
+    with_page(usize::MAX, async |browser, made| {
+        let text = TEXT.replace("until = \"80ms\"", "until = \"20ms\"");
+        let text = format!("{text}\n[sweep]\nmachine.hz = [100, 250, 1000]\n");
+        let study = load_study_str(Path::new("sweep.toml"), text, &[])
+            .unwrap_or_else(|faults| panic!("{}", faults.render(false)));
+        let results = study.run(scenario::engine().as_ref(), 1, &Silent).unwrap();
+        let outcome = Outcome::new(&study, &results, &[]);
+        let chapter = || Chapter { outcome: &outcome, experiment: None, seed: 1, recorded: &[] };
+        let file = made.dir.path().join("sweep.html");
+        std::fs::write(&file, page(&[chapter(), chapter()], "schedlab")).unwrap();
+        browser.open(&file, "").await;
+        let charts = browser.number("document.querySelectorAll('.uplot').length").await;
+        assert!(charts >= 2.0, "{charts}");
+        assert_eq!(browser.eval("document.querySelectorAll('nav a').length").await, 2);
     });
 }

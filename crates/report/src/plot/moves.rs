@@ -23,7 +23,7 @@ const NUMBERED: i32 = 26;
 pub fn moves_svg(analysis: &Analysis, recorded: &[Recorded], seed: u64) -> Option<String> {
     let most = recorded.iter().flat_map(|run| &run.moves).copied().max().filter(|n| *n > 0)?;
     let rows = recorded.len().div_ceil(2) as i32;
-    let height = HEAD + rows * (ABOVE + SIZE + GAP) + 24;
+    let height = HEAD + rows * each(recorded) + 24;
     let mut svg = String::new();
     draw(&mut svg, height, analysis, recorded, (seed, most)).ok()?;
     Some(svg.replacen("<svg ", "<svg shape-rendering=\"crispEdges\" ", 1))
@@ -46,11 +46,22 @@ fn draw(
     root.draw(&Text::new(what, (16, 42), small.clone()))?;
     for (idx, run) in recorded.iter().enumerate() {
         let left = LEFT + (idx as i32 % 2) * (SIZE + 80);
-        let top = HEAD + (idx as i32 / 2) * (ABOVE + SIZE + GAP);
+        let top = HEAD + (idx as i32 / 2) * each(recorded);
         matrix(&root, (left, top), &analysis.variants[idx].name, &run.moves, most)?;
     }
     let words = format!("color: 0 (white) to {most} moves (dark), by the square root");
     root.draw(&Text::new(words, (16, height - 24), small)).and_then(|()| root.present())
+}
+
+/// The size of a cell.
+fn cell(n_llcs: usize) -> i32 {
+    (SIZE / n_llcs.max(1) as i32).clamp(2, 60)
+}
+
+/// What a matrix needs from top to bottom.
+fn each(recorded: &[Recorded]) -> i32 {
+    let n_llcs = recorded.iter().map(|run| run.moves.len().isqrt()).max().unwrap_or(0);
+    ABOVE + cell(n_llcs) * n_llcs as i32 + GAP
 }
 
 fn matrix(
@@ -61,7 +72,7 @@ fn matrix(
     most: u64,
 ) -> Result<(), Failed> {
     let n = moves.len().isqrt();
-    let cell = (SIZE / n.max(1) as i32).clamp(2, 60);
+    let cell = cell(n);
     let bold = ("sans-serif", 13).into_font().style(FontStyle::Bold).color(&INK);
     root.draw(&Text::new(pad::short(name, 48), (left, top), bold))?;
     let small = ("sans-serif", 11).into_font();

@@ -2,10 +2,12 @@
 //! the same place of the picture.
 //!
 //! The axis is in percent of the baseline, or a logarithmic one of ratios where an effect is a
-//! factor: beside a threefold value a change of 5 % would not be seen on an axis of percents. A
-//! share of the time, such as spinning, changes by points: "+3000 %" of nearly nothing says nothing.
+//! factor: beside a threefold value a change of 5 % would not be seen on an axis of percents. Of a
+//! share of the time, such as spinning, the share itself is shown, and the baseline's beside it:
+//! "+3000 %" of nearly nothing says nothing.
 
 use crate::analysis::{Analysis, Metric, PublishedRow, VariantAnalysis, Verdict};
+use crate::number::is_tiny;
 
 /// Changes of so many percent, or to such a part of the baseline, are told as ratios.
 const FACTOR_PCT: f64 = 100.0;
@@ -22,8 +24,8 @@ pub enum Kind {
     Percent,
     /// Binary logarithms of ratios to the baseline.
     Ratio,
-    /// Points of a percentage.
-    Points,
+    /// A share itself, in percent: no change.
+    Share,
 }
 
 /// What a change amounts to, as far as a mark shows it.
@@ -56,6 +58,8 @@ pub struct Row<'a> {
     pub mark: Option<Mark>,
     /// The published change in the units of the axis.
     pub published: Option<f64>,
+    /// Where the baseline is, if not at zero.
+    pub base: Option<f64>,
 }
 
 /// One metric.
@@ -79,12 +83,15 @@ impl<'a> Panel<'a> {
         let base = analysis.baseline()?;
         let row = |v: &&'a VariantAnalysis| Row {
             name: &v.name,
-            mark: mark(kind, metric, base, v),
-            published: published(kind, metric, base, v),
+            mark: mark(kind, metric, v),
+            published: published(kind, metric, v),
+            base: base.metric(&metric.name).map(|m| m.mean).filter(|_| kind == Kind::Share),
         };
         let rows: Vec<Row<'_>> = others.iter().map(row).collect();
         let says = |row: &Row<'_>| {
             let moved = |m: Mark| m.at != 0.0 || m.ci95.is_some_and(|ci95| ci95 != [0.0; 2]);
+            // A share that everybody prints as nothing.
+            let moved = |m: Mark| moved(m) && !(kind == Kind::Share && is_tiny(m.at));
             row.published.is_some() || row.mark.is_some_and(moved)
         };
         rows.iter().any(says).then_some(Self { metric, kind, rows })
@@ -94,7 +101,13 @@ impl<'a> Panel<'a> {
     pub fn reach(&self) -> (f64, f64) {
         let of_row = |row: &Row<'_>| {
             let ends = row.mark.and_then(|m| m.ci95).into_iter().flatten();
-            row.mark.map(|m| m.at).into_iter().chain(ends).chain(row.published).collect::<Vec<_>>()
+            row.mark
+                .map(|m| m.at)
+                .into_iter()
+                .chain(ends)
+                .chain(row.published)
+                .chain(row.base)
+                .collect::<Vec<_>>()
         };
         let marks: Vec<f64> = self.rows.iter().flat_map(of_row).collect();
         let low = marks.iter().copied().fold(0.0, f64::min);
@@ -107,8 +120,9 @@ impl<'a> Panel<'a> {
         match self.kind {
             Kind::Ratio => ratio_ticks(low, high),
             kind => {
-                let unit = if kind == Kind::Percent { "%" } else { "" };
-                linear_ticks(low, high, unit)
+                let of_change = kind == Kind::Percent;
+                let low = if of_change { low } else { low.max(0.0) };
+                linear_ticks(low, high, of_change)
             }
         }
     }
@@ -118,19 +132,19 @@ impl<'a> Panel<'a> {
         match self.kind {
             Kind::Percent => format!("change from {baseline} [%]"),
             Kind::Ratio => format!("ratio to {baseline} (logarithmic)"),
-            Kind::Points => format!("change from {baseline} [points]"),
+            Kind::Share => format!("share of busy time [%]; the stroke is {baseline}"),
         }
     }
 }
 
-/// A share of something, in percent, whose changes are told in points.
+/// A share of the busy time, in percent.
 fn is_share(metric: &Metric) -> bool {
     metric.name.starts_with("spin_pct")
 }
 
 fn kind(metric: &Metric, others: &[&VariantAnalysis]) -> Kind {
     if is_share(metric) {
-        return Kind::Points;
+        return Kind::Share;
     }
     let is_factor = |pct: f64| pct >= FACTOR_PCT || 1.0 + pct / 100.0 <= FACTOR_PART;
     let changes = |v: &&VariantAnalysis| {
@@ -144,52 +158,40 @@ fn kind(metric: &Metric, others: &[&VariantAnalysis]) -> Kind {
     }
 }
 
-/// A change in percent, in the units of an axis.
-fn place(kind: Kind, base: f64, pct: f64) -> f64 {
+/// A change in percent, in the units of an axis of changes.
+fn place(kind: Kind, pct: f64) -> f64 {
     match kind {
-        Kind::Percent => pct,
+        Kind::Percent | Kind::Share => pct,
         Kind::Ratio => (1.0 + pct / 100.0).max(LEAST_RATIO).log2(),
-        Kind::Points => pct / 100.0 * base,
     }
 }
 
-fn mark(
-    kind: Kind,
-    metric: &Metric,
-    base: &VariantAnalysis,
-    variant: &VariantAnalysis,
-) -> Option<Mark> {
+fn mark(kind: Kind, metric: &Metric, variant: &VariantAnalysis) -> Option<Mark> {
     let delta = variant.delta(&metric.name)?;
-    let base = base.metric(&metric.name)?.mean;
-    let own = variant.metric(&metric.name)?.mean;
+    let own = variant.metric(&metric.name)?;
     let tone = match delta.verdict {
         _ if !delta.by_interval => Tone::Neither,
         Verdict::Better => Tone::Better,
         Verdict::Worse => Tone::Worse,
         _ => Tone::Neither,
     };
-    let at = match kind {
-        Kind::Points => own - base,
-        _ => place(kind, base, delta.pct.filter(|pct| pct.is_finite())?),
-    };
-    let ci95 = delta.ci95.map(|ends| ends.map(|pct| place(kind, base.abs(), pct)));
+    if kind == Kind::Share {
+        return Some(Mark { at: own.mean, ci95: own.ci95, tone });
+    }
+    let at = place(kind, delta.pct.filter(|pct| pct.is_finite())?);
+    let ci95 = delta.ci95.map(|ends| ends.map(|pct| place(kind, pct)));
     Some(Mark { at, ci95, tone })
 }
 
-fn published(
-    kind: Kind,
-    metric: &Metric,
-    base: &VariantAnalysis,
-    variant: &VariantAnalysis,
-) -> Option<f64> {
+fn published(kind: Kind, metric: &Metric, variant: &VariantAnalysis) -> Option<f64> {
     let row = variant.published(&metric.name)?;
     match kind {
-        Kind::Points => Some(row.value - base.published(&metric.name)?.value),
-        kind => row.delta_pct().map(|pct| place(kind, 1.0, pct)),
+        Kind::Share => Some(row.value),
+        kind => row.delta_pct().map(|pct| place(kind, pct)),
     }
 }
 
-fn linear_ticks(low: f64, high: f64, unit: &str) -> Vec<(f64, String)> {
+fn linear_ticks(low: f64, high: f64, of_change: bool) -> Vec<(f64, String)> {
     let rough = (-low).max(high) / TICKS_MAX;
     let power = 10_f64.powf(rough.log10().floor());
     let step = [1.0, 2.0, 5.0, 10.0].map(|n| n * power).into_iter().find(|s| *s >= rough);
@@ -197,7 +199,8 @@ fn linear_ticks(low: f64, high: f64, unit: &str) -> Vec<(f64, String)> {
     let digits = (-step.log10().floor()).max(0.0) as usize;
     let label = |n: i32| match n {
         0 => "0".to_string(),
-        n => format!("{:+.digits$}{unit}", f64::from(n) * step),
+        n if of_change => format!("{:+.digits$}%", f64::from(n) * step),
+        n => format!("{:.digits$}%", f64::from(n) * step),
     };
     let range = (low / step).ceil() as i32..=(high / step).floor() as i32;
     range.map(|n| (f64::from(n) * step, label(n))).collect()
@@ -275,8 +278,8 @@ mod tests {
         let labels = |ticks: Vec<(f64, String)>| {
             ticks.into_iter().map(|(_, label)| label).collect::<Vec<_>>().join(" ")
         };
-        assert_eq!(labels(linear_ticks(-1.0, 4.1, "%")), "0 +2% +4%");
-        assert_eq!(labels(linear_ticks(-0.02, 0.04, "")), "-0.02 -0.01 0 +0.01 +0.02 +0.03 +0.04");
+        assert_eq!(labels(linear_ticks(-1.0, 4.1, true)), "0 +2% +4%");
+        assert_eq!(labels(linear_ticks(0.0, 0.04, false)), "0 0.01% 0.02% 0.03% 0.04%");
         assert_eq!(labels(ratio_ticks(-3.4, 3.4)), "x1/10 x1/5 x1/2 x1 x2 x5 x10");
         assert_eq!(
             labels(ratio_ticks(-0.4, 1.1)),

@@ -13,7 +13,7 @@ use scenario::recorded::{Count, Recorded};
 const WIDTH: i32 = 860;
 const LEFT: i32 = 86;
 const RIGHT: i32 = 836;
-const HEAD: i32 = 70;
+const HEAD: i32 = 88;
 const PANEL: i32 = 230;
 const GAP: i32 = 60;
 /// Marks along a line, that tell lines apart without colors.

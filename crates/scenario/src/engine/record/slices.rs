@@ -21,10 +21,12 @@ struct Known {
     last_cpu: Option<u32>,
 }
 
+const NO_NAME: u32 = u32::MAX;
+
 const UNKNOWN: Known = Known {
     pid: Pid(u32::MAX),
     comm: 0,
-    index: 0,
+    index: NO_NAME,
     since: 0,
     came: Came::Started,
     waker: None,
@@ -37,8 +39,8 @@ pub(super) struct SliceWatcher {
     keep: Keep,
     n: usize,
     known: PerTask<Known>,
-    /// The turns under way, by CPU.
-    open: PerCpu<Option<Slice>>,
+    /// The turns under way, by CPU, and whose they are.
+    open: PerCpu<Option<(TaskId, Slice)>>,
     /// Stoppers that are shown.
     stoppers: BTreeMap<CpuId, u32>,
     timeline: Timeline,
@@ -66,26 +68,33 @@ impl SliceWatcher {
     /// What is known of a task. An id that was used before is another task by its pid.
     fn known(&mut self, w: &World, p: TaskId) -> &mut Known {
         self.known.cover(p, || UNKNOWN);
+        let pid = w.tasks[p].pid;
+        let known = &mut self.known[p];
+        if known.pid != pid {
+            *known = Known { pid, ..UNKNOWN };
+        }
+        known
+    }
+
+    /// The place of a task under its present name, which it has from here on if it had none.
+    fn named(&mut self, w: &World, p: TaskId) -> u32 {
+        self.known(w, p);
         let t = &w.tasks[p];
         let known = &mut self.known[p];
-        if known.pid != t.pid {
-            *known = Known { pid: t.pid, ..UNKNOWN };
-            known.index = u32::MAX;
-        }
-        if known.index == u32::MAX || known.comm != t.attr.comm {
+        if known.index == NO_NAME || known.comm != t.attr.comm {
             known.comm = t.attr.comm;
             known.index = self.timeline.tasks.len() as u32;
             let comm = w.comms.get(usize::from(t.attr.comm)).cloned().unwrap_or_default();
             self.timeline.tasks.push(Named { pid: t.pid.0, comm });
         }
-        known
+        known.index
     }
 
     /// The place of the task that is current on the executing CPU, if it is not idle.
     fn current(&mut self, w: &World) -> Option<u32> {
         // A timer of the policy's own is on no CPU.
         let curr = w.cpus.get(w.this.idx())?.curr;
-        curr.is_task().then(|| self.known(w, curr).index)
+        curr.is_task().then(|| self.named(w, curr))
     }
 
     /// `p` has become runnable now, by what is executing.
@@ -118,28 +127,30 @@ impl SliceWatcher {
     /// The turn of `next`, which begins now.
     fn begin(&mut self, w: &World, cpu: CpuId, next: TaskId) -> Slice {
         if !next.is_task() {
-            let task = self.stopper(w, cpu);
-            return Slice { waker_cpu: cpu.0, ..turn(w.now, task, cpu, UNKNOWN) };
+            return Slice { waker_cpu: cpu.0, ..turn(w.now, cpu, UNKNOWN) };
         }
         let rule = self.rule(w.tasks[next].placed);
         let known = *self.known(w, next);
         self.known[next].last_cpu = Some(cpu.0);
-        Slice { rule, waited_ns: w.now - known.since, ..turn(w.now, known.index, cpu, known) }
+        Slice { rule, waited_ns: w.now - known.since, ..turn(w.now, cpu, known) }
     }
 
-    /// Ends the turn on a CPU.
-    fn end_turn(&mut self, cpu: CpuId, now: Ns, end: SliceEnd) {
-        let Some(slice) = self.open[cpu].take() else { return };
-        if now < self.keep.from_ns {
+    /// Ends the turn on a CPU. It has the name that its task has by then: a process that begins as
+    /// a copy of its parent and executes another program is the latter for most of its turn.
+    fn end_turn(&mut self, w: &World, cpu: CpuId, end: SliceEnd) {
+        let Some((p, slice)) = self.open[cpu].take() else { return };
+        if w.now < self.keep.from_ns {
             return;
         }
-        self.timeline.cpus[cpu.idx()].push(Slice { ns: now - slice.at_ns, end, ..slice });
+        let task = if p.is_task() { self.named(w, p) } else { self.stopper(w, cpu) };
+        let ns = w.now - slice.at_ns;
+        self.timeline.cpus[cpu.idx()].push(Slice { task, ns, end, ..slice });
     }
 
     /// Ends all turns: no more are kept.
-    fn close(&mut self, now: Ns) {
+    fn close(&mut self, w: &World) {
         for cpu in (0..self.open.len() as u32).map(CpuId) {
-            self.end_turn(cpu, now, SliceEnd::Goes);
+            self.end_turn(w, cpu, SliceEnd::Goes);
         }
     }
 
@@ -148,12 +159,13 @@ impl SliceWatcher {
     }
 }
 
-fn turn(at_ns: Ns, task: u32, cpu: CpuId, known: Known) -> Slice {
+/// A turn that has just begun, without its name.
+fn turn(at_ns: Ns, cpu: CpuId, known: Known) -> Slice {
     Slice {
         at_ns,
         ns: 0,
         waited_ns: 0,
-        task,
+        task: 0,
         came: known.came,
         waker: known.waker,
         waker_cpu: known.waker_cpu,
@@ -177,7 +189,7 @@ impl Observer for SliceWatcher {
     fn switch(&mut self, w: &World, cpu: CpuId, prev: TaskId, next: TaskId) {
         if prev != TaskId::IDLE {
             let end = end_of(w, prev);
-            self.end_turn(cpu, w.now, end);
+            self.end_turn(w, cpu, end);
             if prev.is_task() && end == SliceEnd::Preempted {
                 let known = self.known(w, prev);
                 (known.since, known.came) = (w.now, Came::Preempted);
@@ -190,12 +202,12 @@ impl Observer for SliceWatcher {
         if self.n == self.keep.slices_max {
             self.timeline.is_full = true;
             self.timeline.to_ns = w.now;
-            self.close(w.now);
+            self.close(w);
             return;
         }
         // A turn before the window may reach into it; until then it counts for nothing.
         self.n += usize::from(w.now >= self.keep.from_ns);
-        self.open[cpu] = Some(self.begin(w, cpu, next));
+        self.open[cpu] = Some((next, self.begin(w, cpu, next)));
     }
 
     fn waking(&mut self, w: &World, task: TaskId) {
@@ -220,7 +232,7 @@ impl Observer for SliceWatcher {
     }
 
     fn end(&mut self, w: &World) {
-        self.close(w.now);
+        self.close(w);
         self.timeline.to_ns = self.timeline.to_ns.min(w.now);
         self.timeline.from_ns = self.timeline.from_ns.min(self.timeline.to_ns);
     }

@@ -19,8 +19,8 @@ class Palette {
     this.wait = pixel(rgb(css("--wait")));
     // Tasks of one command differ in shade, so that one ends visibly where the next begins.
     this.shades = comms.map((color) => SHADES.map((part) => mixed(color[dark ? 1 : 0], this.ground, part)));
-    this.dimmed = comms.map((color) => mixed(color[dark ? 1 : 0], this.ground, 0.82));
-    this.dimRamp = Uint32Array.from(grays(), (color) => pixel(mixed(color, this.ground, 0.82)));
+    this.dimmed = comms.map((color) => mixed(color[dark ? 1 : 0], this.ground, 0.72));
+    this.dimRamp = Uint32Array.from(grays(), (color) => pixel(mixed(color, this.ground, 0.72)));
     this.found = pixel(rgb(css("--mark")));
     this.idlePixel = pixel(this.idle);
   }

@@ -50,6 +50,7 @@ class Timeline {
     addEventListener("hashchange", restoreHash);
     redraws.push(() => {
       this.palette = null;
+      this.#describe();
       this.draw();
     });
     new ResizeObserver(this.changed).observe(this.body);
@@ -142,7 +143,7 @@ class Timeline {
     const items = this.frequent.map((comm, rank) => key(colors[rank], comm));
     if (this.hasOthers) items.push(key("rgb(130 130 130)", "other commands"));
     items.push(key(css("--raised"), "idle"), key(css("--wait"), "below a row: a task waits for this CPU"));
-    items.push(make("span", {}, "many turns in one column:"), colorBar(grays));
+    items.push(make("span", {}, "many turns in one column:"), (this.bar ??= colorBar(grays)));
     this.legend.replaceChildren(...items);
     const parts = this.recorded.filter(({ run }) => run.is_full || run.from_ns > 0 || run.to_ns < run.end_ns);
     for (const { variant, run } of parts) {
@@ -157,9 +158,12 @@ class Timeline {
     return this.cursor?.t ?? (this.view.from + this.view.to) / 2;
   }
 
+  /** At first all single turns are in view, and a little beside them. */
   #firstView() {
-    const { run } = this.recorded[0];
-    if (run.to_ns < run.end_ns || run.from_ns > 0) this.view.show(0, this.end);
+    const runs = this.shown.map((index) => this.chapter.variants[index].recorded);
+    const from = Math.min(...runs.map((run) => run.from_ns));
+    const to = Math.max(...runs.map((run) => run.to_ns));
+    if (from > 0 || to < this.end) this.view.show(from - (to - from) * 0.02, to + (to - from) * 0.05);
   }
 
   #restore(state) {
@@ -585,7 +589,8 @@ class Timeline {
     context.beginPath();
     context.rect(GUTTER, top, this.plotWidth, height);
     context.clip();
-    context.fillStyle = "#fff";
+    const isDimmed = this.query !== "" || this.selected != null;
+    context.fillStyle = isDimmed ? css("--dim") : "#fff";
     context.font = `${clamp(this.rowHeight - 5, 8, 12)}px system-ui, sans-serif`;
     context.textAlign = "left";
     const least = (42 / this.plotWidth) * this.view.span;
