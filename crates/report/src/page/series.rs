@@ -35,10 +35,12 @@ pub fn of(sweep: &SweepAnalysis) -> Vec<Curves<'_>> {
         let values = panel.points.iter().map(|p| p.at[along]);
         let numbers = axis.numbers();
         let line = |variant: usize| line(&panel, variant);
-        let direction = sweep.metric(panel.metric).map_or("", view::direction);
+        let of = |f: fn(&crate::Metric) -> String| sweep.metric(panel.metric).map(f);
+        let heading = of(view::heading).unwrap_or_default();
+        let direction = of(|m| view::direction(m).to_string()).unwrap_or_default();
         let at = if panel.at.is_empty() { String::new() } else { format!(", {}", panel.at) };
         Curves {
-            title: format!("{}{at}{direction}", panel.metric),
+            title: format!("{heading}{at}{direction}"),
             metric: panel.metric.to_string(),
             unit: sweep.metric(panel.metric).map_or("", |m| m.unit),
             axis: match axis.unit {

@@ -136,8 +136,7 @@ function distribution(all, isTail) {
 function drawSweep(place, chapter) {
   const charts = make("div", { class: "charts" });
   for (const curves of chapter.curves) {
-    const unit = curves.unit ? ` [${curves.unit}]` : "";
-    charts.append(chart(`${curves.title}${unit}`, () => sweep(chapter, curves)));
+    charts.append(chart(curves.title, () => sweep(chapter, curves)));
   }
   place.append(charts);
 }
@@ -148,6 +147,8 @@ function sweep(chapter, curves) {
     const known = values.filter((v) => v != null);
     return Math.min(...known) > 0 && Math.max(...known) > 10 * Math.min(...known);
   };
+  const isLog = curves.x != null && spans(x);
+  const everywhere = (_, splits) => splits;
   const series = [{ label: curves.axis, value: (_, at) => curves.labels[x.indexOf(at)] ?? "-" }];
   const data = [x];
   const bands = [];
@@ -170,11 +171,16 @@ function sweep(chapter, curves) {
     series,
     legend: { markers: { width: 2 } },
     scales: {
-      x: { time: false, distr: curves.x && spans(x) ? 3 : 1 },
+      x: isLog ? { time: false, distr: 3, range: (_, low, high) => [low / 1.15, high * 1.15] } : { time: false },
       y: spans(data.slice(1).flat()) ? { distr: 3 } : {},
     },
     axes: [
-      axis(curves.axis, (at) => curves.labels[x.indexOf(at)] ?? "", { splits: () => x }),
+      axis(curves.axis, (at) => curves.labels[x.indexOf(at)] ?? "", {
+        splits: () => x,
+        filter: everywhere,
+        grid: { stroke: css("--line"), width: 1, filter: everywhere },
+        ticks: { stroke: css("--line"), width: 1, filter: everywhere },
+      }),
       axis(curves.unit, null, { size: 76 }),
     ],
   };
