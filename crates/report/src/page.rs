@@ -44,7 +44,7 @@ const STYLES: [&str; 2] =
     [include_str!("page/assets/uplot/uPlot.min.css"), include_str!("page/assets/page.css")];
 
 /// The scripts, each of which uses those before it.
-const SCRIPTS: [&str; 16] = [
+const SCRIPTS: [&str; 18] = [
     include_str!("page/assets/uplot/uPlot.iife.min.js"),
     include_str!("page/assets/base.js"),
     include_str!("page/assets/colors.js"),
@@ -59,6 +59,8 @@ const SCRIPTS: [&str; 16] = [
     include_str!("page/assets/timeline/state.js"),
     include_str!("page/assets/timeline/view.js"),
     include_str!("page/assets/timeline/keys.js"),
+    include_str!("page/assets/timeline/draw.js"),
+    include_str!("page/assets/timeline/parts.js"),
     include_str!("page/assets/timeline/timeline.js"),
     include_str!("page/assets/main.js"),
 ];

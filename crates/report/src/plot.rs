@@ -218,7 +218,7 @@ fn legend(root: &Area<'_>, top: i32, analysis: &Analysis) -> Result<(), Failed> 
     let words = match seeds {
         1 => "one seed: no interval, so nothing is told apart from chance".to_string(),
         n => format!(
-            "bar: 95 % interval over {n} seeds; neither: it contains zero, or nobody says what is good"
+            "bar: 95 % interval over {n} seeds; neither: it contains zero, or neither is better"
         ),
     };
     root.draw(&Text::new(words, (16, y + 24), ink))

@@ -283,6 +283,10 @@ fn a_wait_of_the_ledger_leads_into_the_timeline() {
         let from: f64 = from.parse().unwrap();
         assert!(seen_from <= from && from <= seen_to && seen_to - seen_from < 60e6);
         assert!(browser.text(STATUS).await.contains("CPU "));
+        // The task that waited stands out.
+        let pid = browser.text("document.querySelector('button.jump').dataset.pid").await;
+        let info = browser.text("document.querySelector('.tl-info').textContent").await;
+        assert!(info.contains(&format!(":{pid} on CPU ")), "{pid}: {info}");
     });
 }
 
@@ -315,8 +319,7 @@ fn a_sweep_has_curves_and_its_own_chapter() {
         let file = made.dir.path().join("sweep.html");
         std::fs::write(&file, page(&[chapter(), chapter()], "schedlab")).unwrap();
         browser.open(&file, "").await;
-        let charts = browser.number("document.querySelectorAll('.uplot').length").await;
-        assert!(charts >= 2.0, "{charts}");
+        browser.wait_for("document.querySelectorAll('.uplot').length >= 2").await;
         assert_eq!(browser.eval("document.querySelectorAll('nav a').length").await, 2);
     });
 }

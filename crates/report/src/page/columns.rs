@@ -4,8 +4,8 @@
 //! Each column holds one field of all turns, CPU after CPU, as variable-length integers: seven bits
 //! to a byte, the lowest first. What may be negative is folded (0, -1, 1, -2, …). Times are
 //! distances from the end of the turn before, and tasks are distances from the task before, so most
-//! of the numbers take one byte or two. After the turns come the tasks, and the use of the CPUs over
-//! time.
+//! of the numbers take one byte or two. After the turns come the tasks, and the use of the CPUs
+//! over time.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;

@@ -113,9 +113,9 @@ fn longest(run: &Explanation, variant: usize) -> String {
         let (comm, pid) = &wait.task;
         let from = wait.at_ns - TRACE_START_NS;
         let button = format!(
-            "<td class=\"number\"><button type=\"button\" class=\"jump\" data-variant=\"{variant}\" \
-             data-cpu=\"{}\" data-from=\"{from}\" data-ns=\"{}\" title=\"show it in the \
-             timeline\">{:.6} s</button></td>",
+            "<td class=\"number\"><button type=\"button\" class=\"jump\" \
+             data-variant=\"{variant}\" data-cpu=\"{}\" data-from=\"{from}\" data-ns=\"{}\" \
+             data-pid=\"{pid}\" title=\"show it in the timeline\">{:.6} s</button></td>",
             wait.cpu,
             wait.ns,
             from as f64 * 1e-9

@@ -42,7 +42,12 @@ const COMMAND_COLORS = {
 
 /** A bar that tells what the colors of a ramp mean. */
 function colorBar(colors = ramp) {
-  const canvas = make("canvas", { width: 256, height: 12, role: "img", "aria-label": "colors from 0 % to 100 % busy" });
+  const canvas = make("canvas", {
+    width: 256,
+    height: 12,
+    role: "img",
+    "aria-label": "colors from 0 % to 100 % busy",
+  });
   const draw = () => {
     const context = canvas.getContext("2d");
     colors().forEach((color, i) => {
@@ -52,6 +57,8 @@ function colorBar(colors = ramp) {
   };
   redraws.push(draw);
   draw();
-  const numbers = ["0 %", "25 %", "50 %", "75 %", "100 % busy"].map((text) => make("span", {}, text));
+  const numbers = ["0 %", "25 %", "50 %", "75 %", "100 % busy"].map((text) =>
+    make("span", {}, text),
+  );
   return make("div", { class: "colorbar" }, canvas, make("div", { class: "ticks" }, ...numbers));
 }

@@ -63,7 +63,9 @@ function line(variant, index, more = {}) {
 
 /** The recorded variants of a chapter with their places. */
 const recordedOf = (chapter) =>
-  chapter.variants.map((variant, index) => ({ variant, index, run: variant.recorded })).filter((v) => v.run);
+  chapter.variants
+    .map((variant, index) => ({ variant, index, run: variant.recorded }))
+    .filter((v) => v.run);
 
 /** Busy CPUs, waiting tasks, and CPUs that idle while tasks wait, over simulated time. */
 function drawOverTime(place, chapter) {
@@ -82,15 +84,23 @@ function drawOverTime(place, chapter) {
 }
 
 function overTime(all, field, sync) {
-  const tables = all.map(({ run }) => [run[field].map((_, i) => (i * run.bucket_ns) / 1e9), run[field]]);
+  const tables = all.map(({ run }) => [
+    run[field].map((_, i) => (i * run.bucket_ns) / 1e9),
+    run[field],
+  ]);
   return {
     data: uPlot.join(tables),
     cursor: { sync: { key: sync } },
-    scales: { x: { time: false }, y: { range: (_, low, high) => [0, Math.max(high * 1.05, 0.01)] } },
+    scales: {
+      x: { time: false },
+      y: { range: (_, low, high) => [0, Math.max(high * 1.05, 0.01)] },
+    },
     axes: [axis("simulated time [s]"), axis("", null, { size: 60 })],
     series: [
       { label: "time [s]", value: (_, x) => (x == null ? "-" : x.toFixed(4)) },
-      ...all.map(({ variant, index }) => line(variant, index, { spanGaps: true, paths: uPlot.paths.stepped({ align: 1 }) })),
+      ...all.map(({ variant, index }) =>
+        line(variant, index, { spanGaps: true, paths: uPlot.paths.stepped({ align: 1 }) }),
+      ),
     ],
   };
 }
@@ -100,7 +110,9 @@ function drawWakeups(place, chapter) {
   const all = recordedOf(chapter).filter(({ run }) => run.wakeups.n > 0);
   if (all.length === 0) return;
   const charts = make("div", { class: "charts" });
-  charts.append(chart("share of wake-ups that are at most so long", () => distribution(all, false)));
+  charts.append(
+    chart("share of wake-ups that are at most so long", () => distribution(all, false)),
+  );
   charts.append(chart("the tail: share that is longer", () => distribution(all, true)));
   place.append(charts);
 }
@@ -154,15 +166,32 @@ function sweep(chapter, curves) {
   const bands = [];
   curves.lines.forEach((one, index) => {
     const variant = chapter.variants[index];
-    const hidden = { ...line(variant, index), width: 0, label: "", class: "unlisted", value: () => "" };
+    const hidden = {
+      ...line(variant, index),
+      width: 0,
+      label: "",
+      class: "unlisted",
+      value: () => "",
+    };
     data.push(one.mean, one.high, one.low);
     series.push(line(variant, index, { points: { show: true, size: 6 } }), hidden, { ...hidden });
     const fill = `rgba(${rgb(variantColor(index))}, 0.15)`;
     bands.push({ series: [series.length - 2, series.length - 1], fill });
     if (one.published.some((v) => v != null)) {
-      const points = { show: true, size: 11, width: 2, fill: "transparent", stroke: variantColor(index) };
+      const points = {
+        show: true,
+        size: 11,
+        width: 2,
+        fill: "transparent",
+        stroke: variantColor(index),
+      };
       data.push(one.published);
-      series.push({ label: `${variant.letter} published`, stroke: variantColor(index), width: 0, points });
+      series.push({
+        label: `${variant.letter} published`,
+        stroke: variantColor(index),
+        width: 0,
+        points,
+      });
     }
   });
   return {
@@ -171,7 +200,9 @@ function sweep(chapter, curves) {
     series,
     legend: { markers: { width: 2 } },
     scales: {
-      x: isLog ? { time: false, distr: 3, range: (_, low, high) => [low / 1.15, high * 1.15] } : { time: false },
+      x: isLog
+        ? { time: false, distr: 3, range: (_, low, high) => [low / 1.15, high * 1.15] }
+        : { time: false },
       y: spans(data.slice(1).flat()) ? { distr: 3 } : {},
     },
     axes: [

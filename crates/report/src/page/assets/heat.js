@@ -9,7 +9,9 @@ async function drawHeat(place, chapter, turnsOf) {
       role: "img",
       "aria-label": `CPU use of ${llcs.length} LLCs over time, ${variant.name}`,
     });
-    place.append(make("figure", {}, make("figcaption", {}, `${variant.letter} ${variant.name}`), canvas));
+    place.append(
+      make("figure", {}, make("figcaption", {}, `${variant.letter} ${variant.name}`), canvas),
+    );
     const draw = () => heatMap(canvas, llcs, turns, run, end);
     redraws.push(draw);
     new ResizeObserver(() => requestAnimationFrame(draw)).observe(place);
@@ -47,7 +49,8 @@ function heatMap(canvas, llcs, turns, run, end) {
     const perPixel = end / pixels.length;
     for (let x = 0; x < pixels.length; x++) {
       const [from, to] = [x * perPixel, Math.min((x + 1) * perPixel, run.end_ns)];
-      const busy = from < to ? cpus.reduce((sum, cpu) => sum + turns.useBetween(cpu, from, to), 0) : 0;
+      const busy =
+        from < to ? cpus.reduce((sum, cpu) => sum + turns.useBetween(cpu, from, to), 0) : 0;
       const share = from < to ? busy / (to - from) / cpus.length : null;
       pixels[x] = share == null ? 0 : pixel(colors[Math.round(clamp(share, 0, 1) * 255)]);
     }

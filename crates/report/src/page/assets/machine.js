@@ -20,7 +20,11 @@ async function drawMachine(place, chapter, turnsOf) {
       bar.querySelectorAll("button").forEach((b) => b.setAttribute("aria-pressed", b === button));
       draw();
     };
-    const button = make("button", { type: "button", class: "chooser", "aria-pressed": index === shown, onclick: press }, `${variant.letter} ${variant.name}`);
+    const button = make(
+      "button",
+      { type: "button", class: "chooser", "aria-pressed": index === shown, onclick: press },
+      `${variant.letter} ${variant.name}`,
+    );
     bar.append(button);
   }
   place.append(bar, boxes, colorBar());
@@ -43,7 +47,12 @@ function machineBoxes(cpus, use) {
       return make("div", { class: "box" }, label, content);
     });
   };
-  let levels = [[0, "socket"], [1, "node"], [2, "LLC"], [3, "core"]];
+  let levels = [
+    [0, "socket"],
+    [1, "node"],
+    [2, "LLC"],
+    [3, "core"],
+  ];
   // Boxes around a single box tell nothing.
   const sockets = ids(everyCpu, 0).length;
   if (ids(everyCpu, 1).length === sockets) levels = levels.filter(([column]) => column !== 1);
@@ -57,7 +66,11 @@ function coreBox(cpus, use, colors) {
     // Dark letters on bright colors.
     const bright = color[0] * 0.3 + color[1] * 0.59 + color[2] * 0.11 > 140;
     const style = `background: rgb(${color}); color: ${bright ? "#111" : "#fff"}`;
-    return make("span", { class: "cpu", style, title: `CPU ${cpu}: ${(share * 100).toFixed(1)} % busy` }, `${cpu}`);
+    return make(
+      "span",
+      { class: "cpu", style, title: `CPU ${cpu}: ${(share * 100).toFixed(1)} % busy` },
+      `${cpu}`,
+    );
   };
   return make("span", { class: "core" }, ...cpus.map(cell));
 }

@@ -17,7 +17,8 @@ async function start() {
     // Columns are read once, and only those that are shown.
     const read = new Map();
     const turnsOf = (index) => {
-      if (!read.has(index)) read.set(index, readTurns(chapter.idx, index, chapter.variants[index].recorded));
+      if (!read.has(index))
+        read.set(index, readTurns(chapter.idx, index, chapter.variants[index].recorded));
       return read.get(index);
     };
     const article = document.getElementById(`chapter-${chapter.idx}`);
@@ -34,7 +35,8 @@ async function start() {
     } catch (error) {
       console.error(`${name}: ${error.stack ?? error}`);
     }
-    if (name === "timeline") document.documentElement.dataset.usable = String(Math.round(performance.now()));
+    if (name === "timeline")
+      document.documentElement.dataset.usable = String(Math.round(performance.now()));
     await new Promise((resume) => setTimeout(resume));
   }
   document.documentElement.dataset.ready = String(Math.round(performance.now()));

@@ -1,7 +1,10 @@
 // Keyboard and pointer. Each key is a row of a table, which is its help, too.
 
 const KEYS = [
-  ["W S", "zoom in and out at the cursor (also the wheel, once the timeline has the focus; + and -)"],
+  [
+    "W S",
+    "zoom in and out at the cursor (also the wheel, once the timeline has the focus; + and -)",
+  ],
   ["A D", "earlier and later (also dragging)"],
   ["← →", "the turn before and after on the cursor's CPU"],
   ["↑ ↓", "the CPU above and below"],
@@ -25,28 +28,62 @@ function pressed(timeline, event) {
   const { view, cursor } = timeline;
   const center = cursor?.t ?? (view.from + view.to) / 2;
   switch (event.key) {
-    case "w": case "W": case "+": case "=": return view.zoom(center, 1 / 1.4);
-    case "s": case "S": case "-": return view.zoom(center, 1.4);
-    case "a": case "A": return view.pan(-0.15);
-    case "d": case "D": return view.pan(0.15);
-    case "ArrowLeft": return timeline.step(-1);
-    case "ArrowRight": return timeline.step(1);
-    case "ArrowUp": return timeline.stepCpu(-1);
-    case "ArrowDown": return timeline.stepCpu(1);
-    case "Enter": case " ": return timeline.selectAtCursor();
-    case "n": case "N": return timeline.jumpToTask(true);
-    case "p": case "P": return timeline.jumpToTask(false);
-    case "1": case "2": return timeline.mark(Number(event.key) - 1, center);
-    case "0": return timeline.unmark();
-    case "[": return timeline.setRowHeight(timeline.rowHeight - 1);
-    case "]": return timeline.setRowHeight(timeline.rowHeight + 1);
-    case "PageUp": return timeline.scrollBy(-0.8 * timeline.paneRowsHeight);
-    case "PageDown": return timeline.scrollBy(0.8 * timeline.paneRowsHeight);
-    case "Home": return view.fit();
-    case "z": case "Z": return timeline.showSelected();
-    case "/": return timeline.search.focus();
-    case "Escape": return timeline.clear();
-    default: return false;
+    case "w":
+    case "W":
+    case "+":
+    case "=":
+      return view.zoom(center, 1 / 1.4);
+    case "s":
+    case "S":
+    case "-":
+      return view.zoom(center, 1.4);
+    case "a":
+    case "A":
+      return view.pan(-0.15);
+    case "d":
+    case "D":
+      return view.pan(0.15);
+    case "ArrowLeft":
+      return timeline.step(-1);
+    case "ArrowRight":
+      return timeline.step(1);
+    case "ArrowUp":
+      return timeline.stepCpu(-1);
+    case "ArrowDown":
+      return timeline.stepCpu(1);
+    case "Enter":
+    case " ":
+      return timeline.selectAtCursor();
+    case "n":
+    case "N":
+      return timeline.jumpToTask(true);
+    case "p":
+    case "P":
+      return timeline.jumpToTask(false);
+    case "1":
+    case "2":
+      return timeline.mark(Number(event.key) - 1, center);
+    case "0":
+      return timeline.unmark();
+    case "[":
+      return timeline.setRowHeight(timeline.rowHeight - 1);
+    case "]":
+      return timeline.setRowHeight(timeline.rowHeight + 1);
+    case "PageUp":
+      return timeline.scrollBy(-0.8 * timeline.paneRowsHeight);
+    case "PageDown":
+      return timeline.scrollBy(0.8 * timeline.paneRowsHeight);
+    case "Home":
+      return view.fit();
+    case "z":
+    case "Z":
+      return timeline.showSelected();
+    case "/":
+      return timeline.search.focus();
+    case "Escape":
+      return timeline.clear();
+    default:
+      return false;
   }
 }
 
@@ -75,7 +112,8 @@ function turned(timeline, event) {
   if (document.activeElement !== timeline.canvas && !event.ctrlKey) return;
   event.preventDefault();
   if (event.shiftKey) timeline.scrollBy(event.deltaY || event.deltaX);
-  else if (Math.abs(event.deltaX) > Math.abs(event.deltaY)) timeline.view.pan(event.deltaX / timeline.plotWidth);
+  else if (Math.abs(event.deltaX) > Math.abs(event.deltaY))
+    timeline.view.pan(event.deltaX / timeline.plotWidth);
   else timeline.view.zoom(timeline.timeAt(event.offsetX), 1.0015 ** clamp(event.deltaY, -400, 400));
   timeline.changed();
 }
@@ -105,5 +143,7 @@ function drag(timeline, event) {
   };
   canvas.addEventListener("pointermove", move);
   canvas.addEventListener("pointerup", end, { once: true });
-  canvas.addEventListener("pointercancel", () => canvas.removeEventListener("pointermove", move), { once: true });
+  canvas.addEventListener("pointercancel", () => canvas.removeEventListener("pointermove", move), {
+    once: true,
+  });
 }

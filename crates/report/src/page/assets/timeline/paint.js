@@ -18,7 +18,9 @@ class Palette {
     this.unknown = pixel(mixed(this.idle, rgb(css("--line")), 0.6));
     this.wait = pixel(rgb(css("--wait")));
     // Tasks of one command differ in shade, so that one ends visibly where the next begins.
-    this.shades = comms.map((color) => SHADES.map((part) => mixed(color[dark ? 1 : 0], this.ground, part)));
+    this.shades = comms.map((color) =>
+      SHADES.map((part) => mixed(color[dark ? 1 : 0], this.ground, part)),
+    );
     this.dimmed = comms.map((color) => mixed(color[dark ? 1 : 0], this.ground, 0.72));
     this.dimRamp = Uint32Array.from(grays(), (color) => pixel(mixed(color, this.ground, 0.72)));
     this.found = pixel(rgb(css("--mark")));
@@ -49,7 +51,8 @@ function paintRow(line, turns, cpu, from, perPixel, palette, matches) {
       line[x] = paintUse(turns, cpu, t0, t1, palette, matches);
       continue;
     }
-    while (i < last && end[i] <= t0) i = end[i] + perPixel > t0 ? i + 1 : turns.firstAfter(cpu, t0, i);
+    while (i < last && end[i] <= t0)
+      i = end[i] + perPixel > t0 ? i + 1 : turns.firstAfter(cpu, t0, i);
     if (i >= last || at[i] >= t1) {
       line[x] = palette.idlePixel;
       continue;
@@ -65,7 +68,8 @@ function paintRow(line, turns, cpu, from, perPixel, palette, matches) {
     const part = clamp(busy / perPixel, 0, 1);
     const isFound = matches && matches[next] > matches[i];
     if (isFound) line[x] = palette.found;
-    else if (next - i > TURNS_TOLD) line[x] = (matches ? palette.dimRamp : palette.ramp)[useColor(part)];
+    else if (next - i > TURNS_TOLD)
+      line[x] = (matches ? palette.dimRamp : palette.ramp)[useColor(part)];
     else line[x] = paintFew(turns, i, next, t0, t1, part, palette, matches);
   }
 }

@@ -20,10 +20,19 @@ function writeState(timeline) {
 
 /** What a hash says of a timeline; null if it is about something else. */
 function readState(chapter, hash = location.hash) {
-  const parts = new Map(hash.slice(1).split("&").map((part) => part.split("=")));
+  const parts = new Map(
+    hash
+      .slice(1)
+      .split("&")
+      .map((part) => part.split("=")),
+  );
   if (parts.get("timeline") !== String(chapter.idx)) return null;
   const number = (key) => (parts.has(key) && parts.get(key) !== "" ? Number(parts.get(key)) : null);
-  const list = (key) => parts.get(key)?.split(",").map((x) => (x === "" ? null : Number(x))) ?? [];
+  const list = (key) =>
+    parts
+      .get(key)
+      ?.split(",")
+      .map((x) => (x === "" ? null : Number(x))) ?? [];
   const isVariant = (index) => chapter.variants[index]?.recorded != null;
   const state = {
     shown: [number("a"), number("b")].filter((index) => index != null && isVariant(index)),

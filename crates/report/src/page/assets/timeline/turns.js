@@ -66,7 +66,8 @@ class Turns {
   #readCpus(numbers) {
     const cpus = new Int16Array(this.n);
     for (let cpu = 0; cpu + 1 < this.begin.length; cpu++) {
-      for (let i = this.begin[cpu]; i < this.begin[cpu + 1]; i++) cpus[i] = cpu + numbers.nextSigned();
+      for (let i = this.begin[cpu]; i < this.begin[cpu + 1]; i++)
+        cpus[i] = cpu + numbers.nextSigned();
     }
     return cpus;
   }
@@ -159,7 +160,8 @@ class Turns {
     let found = NOBODY;
     for (let i = 0; i < this.n; i++) {
       if (this.pid[this.task[i]] !== pid) continue;
-      const nearer = found === NOBODY || (forward ? this.at[i] < this.at[found] : this.at[i] > this.at[found]);
+      const nearer =
+        found === NOBODY || (forward ? this.at[i] < this.at[found] : this.at[i] > this.at[found]);
       if ((forward ? this.at[i] > t : this.at[i] < t) && nearer) found = i;
     }
     return found;

@@ -1,6 +1,13 @@
 // What is said of a turn, or of an instant at which a CPU idles: in the tip, below, and aloud.
 
-const ENDED = ["sleeps", "sleeps uninterruptibly (D)", "has no more work (I)", "is preempted", "exits", "goes on"];
+const ENDED = [
+  "sleeps",
+  "sleeps uninterruptibly (D)",
+  "has no more work (I)",
+  "is preempted",
+  "exits",
+  "goes on",
+];
 
 /** Who or what made a task runnable before a turn. */
 function cameBy(turns, i) {
@@ -47,7 +54,8 @@ function placeInWords(turns, cpu, t) {
     const share = turns.useBetween(cpu, bucket, to) / (to - bucket);
     return [
       `CPU ${cpu}: ${(share * 100).toFixed(1)} % busy`,
-      `on average from ${instant(bucket, run.bucket_ns)} to ${instant(to, run.bucket_ns)}; single turns are not kept here`,
+      `on average from ${instant(bucket, run.bucket_ns)} to ${instant(to, run.bucket_ns)}; ` +
+        "single turns are not kept here",
     ];
   }
   const i = turns.turnAt(cpu, t);
@@ -61,7 +69,8 @@ function idleInWords(turns, cpu, t) {
   const lines = [`CPU ${cpu} idles`, `${instant(from)} to ${instant(to)}: ${duration(to - from)}`];
   const waiting = turns.waitingAt(t, 3);
   if (waiting.n === 0) return [...lines, "no task waits at this instant"];
-  const task = (i) => `${turns.name(turns.task[i])} for CPU ${turns.cpuOf(i)} (${duration(turns.waited[i])})`;
+  const task = (i) =>
+    `${turns.name(turns.task[i])} for CPU ${turns.cpuOf(i)} (${duration(turns.waited[i])})`;
   lines.push(`${waiting.n === 1 ? "1 task waits" : `${waiting.n} tasks wait`} at this instant:`);
   waiting.longest.forEach((i) => lines.push(`  ${task(i)}`));
   if (waiting.n > 3) lines.push("  …");
