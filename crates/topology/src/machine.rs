@@ -155,7 +155,7 @@ impl KernelCosts {
             idle_loop_ns: times(self.idle_loop_ns),
             scan_cpu_ns: times(self.scan_cpu_ns),
             lb_domain_ns: times(self.lb_domain_ns),
-            lb_cpu_ns: self.lb_cpu_ns.map(times),
+            lb_cpu_ns: times(self.lb_cpu_ns),
             blocked_ns: times(self.blocked_ns),
             blocked_group_ns: times(self.blocked_group_ns),
             pull_ns: times(self.pull_ns),
