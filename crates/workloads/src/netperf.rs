@@ -19,7 +19,7 @@ mod stream;
 use crate::spread::Spread;
 use sim_core::{Calls, Ns, Op, Program, ProgramCx, TaskAttr, TaskId};
 use stream::{Connection, Turn};
-use topology::{CpuId, Machine};
+use topology::{CpuId, Machine, REFERENCE_MHZ};
 
 /// The tests of netperf that are simulated.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -50,10 +50,9 @@ pub const WRITE_BYTES: u64 = 16_384;
 /// The sender's stack up to the wake-up; the receiver's copy, its return and its next call.
 pub(crate) const SEND_SHARE: u64 = 40;
 pub(crate) const RECEIVE_SHARE: u64 = 24;
-/// From the peer's wake-up to the sleep in the next receive, the way out of the stack and of the
-/// call, and into the socket that has nothing: measured on a guest beside the other two
-/// (docs/CALIBRATION.md).
-const AFTER_SHARE: u64 = 39;
+/// From the peer's wake-up to the sleep in the next receive: the way out of the stack and of the
+/// call, and into the socket that has nothing, ns at [`REFERENCE_MHZ`]: unverified.
+pub(crate) const AFTER_NS: Ns = 800;
 /// What changes with the place of the peer (docs/CALIBRATION.md).
 struct Peer {
     /// Cache lines that come from its CPU if it is another one: of a send and of a receive.
@@ -122,6 +121,7 @@ enum Launch {
 /// The running benchmark.
 pub struct Netperf {
     config: Config,
+    after_ns: Ns,
     ends: Vec<End>,
     /// A stream's connections, by pair.
     connections: Vec<Connection>,
@@ -144,6 +144,7 @@ impl Netperf {
         };
         Self {
             config,
+            after_ns: AFTER_NS,
             ends: (0..2 * config.clients).map(end).collect(),
             connections: vec![Connection::default(); config.clients as usize],
             spread: Spread::new(config.spread, 2 * config.clients, config.seed),
@@ -194,7 +195,10 @@ impl Netperf {
                 self.ends[me].state = State::After;
                 self.deliver(me)
             }
-            State::After => self.then(machine, me, State::Receive, AFTER_SHARE, 0),
+            State::After => {
+                self.ends[me].state = State::Receive;
+                Op::Kernel(self.spread.vary(me, self.after_ns))
+            }
             State::Receive => self.receive(machine, me),
         }
     }
@@ -261,6 +265,8 @@ impl Netperf {
 
 impl Program for Netperf {
     fn start(&mut self, cx: &mut ProgramCx<'_>) {
+        let clock_mhz = u64::from(cx.machine().clock_mhz);
+        self.after_ns = AFTER_NS * u64::from(REFERENCE_MHZ) / clock_mhz;
         let (client, server) = (cx.comm("netperf"), cx.comm("netserver"));
         for i in 0..2 * self.config.clients {
             let comm = if i.is_multiple_of(2) { client } else { server };

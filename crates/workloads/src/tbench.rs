@@ -16,15 +16,12 @@
 //! measured on a guest of an EPYC at 4.5 GHz (docs/BENCHMARKS.md). Left out: the window of a
 //! connection, and the listening server that forks the others.
 
-use crate::netperf::{RECEIVE_SHARE, SEND_SHARE, calls};
+use crate::netperf::{AFTER_NS, RECEIVE_SHARE, SEND_SHARE, calls};
 use crate::random::{self, Purpose, Stream};
 use crate::spread::Spread;
 use rand::RngExt;
 use sim_core::{Calls, Ns, Op, Program, ProgramCx, TaskAttr, TaskId};
 use topology::REFERENCE_MHZ;
-
-/// From the peer's wake-up to the sleep in the next receive, ns at [`REFERENCE_MHZ`]: unverified.
-const AFTER_NS: Ns = 800;
 
 /// A kind of request of the mix.
 #[derive(Clone, Copy, Debug)]

@@ -58,13 +58,13 @@ fn a_shell_and_its_child() {
         |         swapper     0 [000]     1.004691677:       sched:sched_wakeup: comm=a long-winded c pid=1001 prio=125 target_cpu=000
         |         swapper     0 [000]     1.004692292:       sched:sched_switch: prev_comm=swapper/0 prev_pid=0 prev_prio=120 prev_state=R ==> next_comm=a long-winded c next_pid=1001 next_prio=125
         | a long-winded c  1001 [000]     1.004692964:       sched:sched_waking: comm=sh pid=1000 prio=120 target_cpu=000
-        | a long-winded c  1001 [000]     1.004693004: sched:sched_migrate_task: comm=sh pid=1000 prio=120 orig_cpu=0 dest_cpu=1
-        | a long-winded c  1001 [000]     1.004693369: sched:sched_stat_runtime: comm=a long-winded c pid=1001 runtime=1077 [ns]
-        | a long-winded c  1001 [000]     1.004693369:       sched:sched_switch: prev_comm=a long-winded c prev_pid=1001 prev_prio=125 prev_state=X ==> next_comm=swapper/0 next_pid=0 next_prio=120
-        |         swapper     0 [001]     1.004694516:       sched:sched_wakeup: comm=sh pid=1000 prio=120 target_cpu=001
-        |         swapper     0 [001]     1.004694681:       sched:sched_switch: prev_comm=swapper/1 prev_pid=0 prev_prio=120 prev_state=R ==> next_comm=sh next_pid=1000 next_prio=120
-        |              sh  1000 [001]     1.004695618: sched:sched_stat_runtime: comm=sh pid=1000 runtime=937 [ns]
-        |              sh  1000 [001]     1.004695618:       sched:sched_switch: prev_comm=sh prev_pid=1000 prev_prio=120 prev_state=X ==> next_comm=swapper/1 next_pid=0 next_prio=120
+        | a long-winded c  1001 [000]     1.004693005: sched:sched_migrate_task: comm=sh pid=1000 prio=120 orig_cpu=0 dest_cpu=1
+        | a long-winded c  1001 [000]     1.004693370: sched:sched_stat_runtime: comm=a long-winded c pid=1001 runtime=1078 [ns]
+        | a long-winded c  1001 [000]     1.004693370:       sched:sched_switch: prev_comm=a long-winded c prev_pid=1001 prev_prio=125 prev_state=X ==> next_comm=swapper/0 next_pid=0 next_prio=120
+        |         swapper     0 [001]     1.004694517:       sched:sched_wakeup: comm=sh pid=1000 prio=120 target_cpu=001
+        |         swapper     0 [001]     1.004694682:       sched:sched_switch: prev_comm=swapper/1 prev_pid=0 prev_prio=120 prev_state=R ==> next_comm=sh next_pid=1000 next_prio=120
+        |              sh  1000 [001]     1.004695619: sched:sched_stat_runtime: comm=sh pid=1000 runtime=937 [ns]
+        |              sh  1000 [001]     1.004695619:       sched:sched_switch: prev_comm=sh prev_pid=1000 prev_prio=120 prev_state=X ==> next_comm=swapper/1 next_pid=0 next_prio=120
     "#]].assert_eq(&traced.text().lines().map(|l| format!("|{l}\n")).collect::<String>());
 }
 
