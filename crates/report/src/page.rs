@@ -4,10 +4,10 @@
 //! scripts, on paper and for a screen reader, and its numbers are those of the JSON. What people
 //! look at (curves, maps, the timeline) is drawn in the browser by the scripts of `assets/`, from
 //! data that the page carries. A script of the page is a file there, put in as it is, in the order
-//! of [`SCRIPTS`]; there is no build step.
+//! of `SCRIPTS`; there is no build step.
 //!
 //! The page forbids itself to load anything (`Content-Security-Policy`). Names come from scenario
-//! files: whatever is in them, [`markup::escape`] makes it text.
+//! files: whatever is in them, `markup::escape` makes it text.
 
 mod chapter;
 mod columns;
@@ -42,6 +42,9 @@ const TEMPLATE: &str = include_str!("page/assets/page.html");
 
 const STYLES: [&str; 2] =
     [include_str!("page/assets/uplot/uPlot.min.css"), include_str!("page/assets/page.css")];
+
+/// Of the library among the scripts: whoever passes on a page passes on a copy of that.
+const LICENSE: &str = include_str!("page/assets/uplot/LICENSE");
 
 /// The scripts, each of which uses those before it.
 const SCRIPTS: [&str; 18] = [
@@ -90,6 +93,7 @@ pub fn page(chapters: &[Chapter<'_>], command: &str) -> String {
         ("{{title}}", escape(&title)),
         ("{{tool}}", escape(TOOL)),
         ("{{command}}", escape(command)),
+        ("{{license}}", LICENSE.to_string()),
         ("{{styles}}", STYLES.join("\n")),
         ("{{contents}}", contents(chapters)),
         ("{{chapters}}", body),

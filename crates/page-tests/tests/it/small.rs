@@ -5,7 +5,7 @@ use fantoccini::actions::{InputSource, MouseActions, PointerAction, WheelAction,
 use fantoccini::key::Key;
 use report::page::{Chapter, page};
 use report::{Analysis, Outcome};
-use scenario::recorded::Keep;
+use scenario::recorded::{Came, Keep, Recorded, Slice};
 use scenario::{Silent, load_str, load_study_str};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -33,10 +33,11 @@ const TEXT: &str = r#"
 const CANVAS: &str = ".tl-canvas";
 const STATUS: &str = "document.querySelector('.tl-status').textContent";
 
-/// The page in a directory of its own, and the JSON of the same runs.
+/// The page in a directory of its own, the JSON of the same runs, and what was recorded of them.
 struct Made {
     dir: TempDir,
     json: serde_json::Value,
+    recorded: Vec<Recorded>,
 }
 
 impl Made {
@@ -49,11 +50,11 @@ impl Made {
         let outcome = Outcome::One(Box::new(analysis));
         let keep = Keep { from_ns: 0, to_ns: u64::MAX, slices_max };
         let recorded = experiment.record(1, keep, 1, &Silent).unwrap();
-        let (experiment, recorded) = (Some(&experiment), recorded.as_slice());
-        let chapter = Chapter { outcome: &outcome, experiment, seed: 1, recorded };
+        let experiment = Some(&experiment);
+        let chapter = Chapter { outcome: &outcome, experiment, seed: 1, recorded: &recorded };
         let dir = tempfile::tempdir().unwrap();
         std::fs::write(dir.path().join("page.html"), page(&[chapter], "schedlab")).unwrap();
-        Self { dir, json }
+        Self { dir, json, recorded }
     }
 
     fn path(&self) -> PathBuf {
@@ -112,6 +113,60 @@ fn numbers_of_the_page_are_those_of_the_json() {
             }
         }
         assert!(compared > 20, "{compared}");
+    });
+}
+
+/// Reads the columns of a variant once more, and tells every turn.
+const READ: &str = "
+    const [text, variant, done] = arguments;
+    const chapter = JSON.parse(document.getElementById('data').textContent)[0];
+    const element = make('script', { type: 'text/plain', id: 'columns-7-0' });
+    element.textContent = text;
+    document.body.append(element);
+    readTurns(7, 0, chapter.variants[variant].recorded).then((turns) => {
+      const { at, end, waited, task, wakerCpu, lastCpu, rule, came, ended, run } = turns;
+      const name = (task) => (task < 0 ? null : turns.name(task));
+      const told = (i) => [at[i], end[i] - at[i], waited[i], name(task[i]), name(turns.waker(i)),
+        wakerCpu[i], lastCpu[i], run.rules[rule[i]][0], came[i], ended[i]];
+      done([...run.n_slices, ...Array.from({ length: turns.n }, (_, i) => told(i))]);
+    });
+";
+
+#[test]
+fn what_the_browser_reads_is_what_was_recorded() {
+    with_page(usize::MAX, async |browser, made| {
+        let html = std::fs::read_to_string(made.path()).unwrap();
+        for (variant, recorded) in made.recorded.iter().enumerate() {
+            let (_, text) = html.split_once(&format!("id=\"columns-0-{variant}\">")).unwrap();
+            let text = text.split('<').next().unwrap();
+            let read = browser.client.execute_async(READ, vec![text.into(), variant.into()]).await;
+            let timeline = &recorded.timeline;
+            let name = |task: u32| {
+                let task = &timeline.tasks[task as usize];
+                format!("{}:{}", task.comm, task.pid)
+            };
+            let told = |s: &Slice| {
+                // A preempted task has nobody who woke it.
+                let woken = !matches!(s.came, Came::Preempted | Came::Started);
+                let waker = s.waker.filter(|_| woken).map(name);
+                let rule = timeline.rules[usize::from(s.rule)].0;
+                let (came, end) = (s.came as u8, s.end as u8);
+                let cpus = (s.waker_cpu, s.last_cpu);
+                let (times, task) = ((s.at_ns, s.ns, s.waited_ns), name(s.task));
+                serde_json::json!([
+                    times.0, times.1, times.2, task, waker, cpus.0, cpus.1, rule, came, end
+                ])
+            };
+            let counts = timeline.cpus.iter().map(|slices| slices.len().into());
+            let slices = timeline.cpus.iter().flatten().map(told);
+            let expected: Vec<serde_json::Value> = counts.chain(slices).collect();
+            let read = read.unwrap();
+            let read = read.as_array().unwrap();
+            assert_eq!(read.len(), expected.len());
+            for (read, expected) in read.iter().zip(&expected) {
+                assert_eq!(read, expected);
+            }
+        }
     });
 }
 

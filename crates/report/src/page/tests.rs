@@ -11,8 +11,8 @@ use std::path::Path;
 const TEXT: &str = r#"
     title    = "Two <b>schedulers</b> & \"one\" machine"
     policy   = "cfs"
-    workload = { kind = "ping-pong", pairs = 3 }
-    run      = { seeds = 2, until = "20ms" }
+    workload = { kind = "kernel-build", work_seconds = 1 }
+    run      = { seeds = 2, until = "80ms" }
     variant  = [{ name = "</script><script>alert(1)</script>" }, { name = "b", policy = "fifo" }]
     [machine]
     llcs_per_socket = 2
@@ -23,15 +23,31 @@ const TEXT: &str = r#"
 
 const ALL: Keep = Keep { from_ns: 0, to_ns: u64::MAX, slices_max: usize::MAX };
 
-/// The page of a real run.
-fn recorded_page() -> String {
+/// What is made of a real run.
+fn of_a_run<T>(make: impl Fn(&Chapter<'_>) -> T) -> T {
     let experiment = load_str(Path::new("two.toml"), TEXT.to_string())
         .unwrap_or_else(|faults| panic!("{}", faults.render(false)));
     let results = experiment.run(scenario::engine().as_ref(), 1, &Silent).unwrap();
     let outcome = Outcome::One(Box::new(crate::Analysis::new(&experiment, &results)));
     let recorded = experiment.record(1, ALL, 1, &Silent).unwrap();
     let (experiment, recorded) = (Some(&experiment), recorded.as_slice());
-    page(&[Chapter { outcome: &outcome, experiment, seed: 1, recorded }], "schedlab report <x>")
+    make(&Chapter { outcome: &outcome, experiment, seed: 1, recorded })
+}
+
+fn recorded_page() -> String {
+    of_a_run(|chapter| page(std::slice::from_ref(chapter), "schedlab report <x>"))
+}
+
+#[test]
+fn pictures_of_a_recording_name_all_variants_and_hold_no_markup() {
+    let pictures = of_a_run(pictures);
+    let names: Vec<_> = pictures.iter().map(|(name, _)| *name).collect();
+    assert_eq!(names, ["wakeup_latency.svg", "migrations.svg"]);
+    for (_, svg) in pictures {
+        assert!(svg.starts_with("<svg") && svg.trim_end().ends_with("</svg>"));
+        assert!(svg.contains("&lt;/script&gt;") && !svg.contains("<script"));
+        assert!(svg.lines().any(|line| line.trim() == "b" || line.trim() == "B b"), "{svg}");
+    }
 }
 
 #[test]
@@ -42,6 +58,7 @@ fn a_page_loads_nothing_and_no_name_is_markup() {
         assert!(!page.contains(loads), "{loads}");
     }
     assert!(page.contains("default-src 'none'"));
+    assert!(page.contains("Copyright (c) 2022 Leon Sorokin") && !LICENSE.contains("--"));
     assert!(!page.contains("alert(1)</script>"));
     // One of data, one of code, and the columns of two variants.
     assert_eq!((page.matches("<script").count(), page.matches("</script>").count()), (4, 4));
