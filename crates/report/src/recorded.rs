@@ -256,6 +256,7 @@ mod tests {
         "#]].assert_eq(&text(&replay(false)));
         expect![[r#"
             perf lost 3 events: what threads did around them is a guess.
-            Recorded on another machine, where it took 300.73 s."#]].assert_eq(&remarks(&replay(false)).join("\n"));
+            Recorded on another machine, where it took 300.73 s."#]]
+        .assert_eq(&remarks(&replay(false)).join("\n"));
     }
 }

@@ -45,11 +45,12 @@ pub struct Config {
     pub seed: u64,
 }
 
-/// CPU work to write or to read 100 bytes of a pipe on one CPU, ns at [`REFERENCE_MHZ`]: measured on
-/// a guest of an EPYC at 4.5 GHz, with Linux 6.18, for 0.32 us.
+/// CPU work to write or to read 100 bytes of a pipe on one CPU, ns at [`REFERENCE_MHZ`]: measured
+/// on a guest of an EPYC at 4.5 GHz, with Linux 6.18, for 0.32 us.
 pub(crate) const PIPE_NS: Ns = 480;
-/// The same of a Unix stream socket: a pipe's by the instructions of both, 2390 to 1280 in Debian's
-/// 6.1 and 6.12. The guest's kernel takes 3 times a pipe's: it pays for each return and each object.
+/// The same of a Unix stream socket: a pipe's by the instructions of both, 2390 to 1280 in
+/// Debian's 6.1 and 6.12. The guest's kernel takes 3 times a pipe's: it pays for each return and
+/// each object.
 const SOCKET_NS: Ns = PIPE_NS * 2390 / 1280;
 /// The end of a process and of a thread: the kernel build's 100 us at 4.5 GHz, and unverified.
 const EXIT_NS: Ns = 150_000;

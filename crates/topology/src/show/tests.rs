@@ -102,7 +102,7 @@ fn two_sockets_show_their_distances() {
               C6           133           600  a store
 
             how sure (proxy: measured on a sibling part)
-              unverified  numa_distances, clock_mhz, hz, caches.l3_kib, caches.l3_hit_ns, caches.mem_ns
+              unverified  numa_distances, clock_mhz, hz, caches.l3_kib, caches.l3_hit_ns, caches.mem_ns, cstate
               inferred    caches.mlp
               proxy       caches.l1d_kib, caches.l2_kib, latency, locks.fast_ns
         "#]],

@@ -27,8 +27,8 @@ pub enum Medium {
     Pipe,
 }
 
-/// What a message costs more if the CPU at the other end is another one. Measured beside the time of
-/// a line, on a guest whose CPUs were 22 ns apart in some runs and 124 ns in others
+/// What a message costs more if the CPU at the other end is another one. Measured beside the time
+/// of a line, on a guest whose CPUs were 22 ns apart in some runs and 124 ns in others
 /// (`scripts/measure-messages`): what grew with the distance is lines, the rest is work.
 struct Apart {
     /// Tenths of a cache line. A write to, and a read from, what another CPU has touched last.
