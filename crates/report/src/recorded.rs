@@ -232,28 +232,34 @@ mod tests {
         analysis
     }
 
+    /// The table behind a bar: `expect!` takes away what all lines begin with.
+    fn table(here: bool) -> String {
+        text(&replay(here)).lines().map(|line| format!("|{line}\n")).collect()
+    }
+
     #[test]
     fn a_replay_stands_beside_its_recording() {
         expect![[r#"
-             command                                   run [ms]    switches wake-up p50         p90    p99 [us]
-             make            recorded                    100.00       12.00           -           -         200
-                             off                         101.00           -           -           -        90.0
-                             on                          101.00           -           -           -        90.0
-        "#]].assert_eq(&text(&replay(true)));
+            | command                                   run [ms]    switches wake-up p50         p90    p99 [us]
+            | make            recorded                    100.00       12.00           -           -         200
+            |                 off                         101.00           -           -           -        90.0
+            |                 on                          101.00           -           -           -        90.0
+        "#]].assert_eq(&table(true));
         expect![[r#"
             perf lost 3 events: what threads did around them is a guess.
             Kernel paths took 0.500 of the machine's costs when it was recorded; here, too.
             Recorded: elapsed 300.73 s, simulated with off: 300.73 s (0.00%).
-            Further than a quarter from the recording, so trust changes of these the less: wakeup_p99.make -55.00%."#]].assert_eq(&remarks(&replay(true)).join("\n"));
+            Further than a quarter from the recording, so trust changes of these the less: wakeup_p99.make -55.00%."#]]
+        .assert_eq(&remarks(&replay(true)).join("\n"));
     }
 
     #[test]
     fn on_another_machine_there_is_nothing_to_compare() {
         expect![[r#"
-             command                                   run [ms]    switches wake-up p50         p90    p99 [us]
-             make            off                         101.00           -           -           -        90.0
-                             on                          101.00           -           -           -        90.0
-        "#]].assert_eq(&text(&replay(false)));
+            | command                                   run [ms]    switches wake-up p50         p90    p99 [us]
+            | make            off                         101.00           -           -           -        90.0
+            |                 on                          101.00           -           -           -        90.0
+        "#]].assert_eq(&table(false));
         expect![[r#"
             perf lost 3 events: what threads did around them is a guess.
             Recorded on another machine, where it took 300.73 s."#]]

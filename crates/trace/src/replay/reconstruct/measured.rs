@@ -1,8 +1,8 @@
 //! Whose end counts: the recorded command and its descendants.
 //!
-//! `perf record COMMAND` prepares a process before the first event, named `perf-exec`, which becomes
-//! the command. What it starts, and what these start, belongs to it. All other threads are the
-//! machine's own: daemons, kernel threads, perf itself.
+//! `perf record COMMAND` prepares a process before the first event, named `perf-exec`, which
+//! becomes the command. What it starts, and what these start, belongs to it. All other threads are
+//! the machine's own: daemons, kernel threads, perf itself.
 
 use super::Reconstruction;
 use crate::replay::thread::{Doing, Live};
