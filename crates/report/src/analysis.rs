@@ -7,7 +7,7 @@
 //! (one seed, or seeds that change nothing) it needs a change of at least 0.15 %.
 
 use crate::agree::{Measured, PublishedChange};
-use crate::recorded::Recorded;
+use crate::replayed::Recorded;
 use crate::stats;
 use scenario::glue::{MachineInfo, machine_info};
 use scenario::{

@@ -3,7 +3,7 @@
 
 use crate::TOOL;
 use crate::analysis::{Analysis, Delta, Metric, PublishedRow, VariantAnalysis};
-use crate::recorded::{COLUMNS, Recorded};
+use crate::replayed::{COLUMNS, Recorded};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
 /// Version of the format, the field `schema`.

@@ -13,7 +13,7 @@ pub mod out;
 pub mod pad;
 pub mod page;
 pub mod profile;
-mod recorded;
+mod replayed;
 pub mod schedstat;
 pub mod seeds_needed;
 pub mod sweep;

@@ -12,7 +12,7 @@
 use crate::TOOL;
 use crate::analysis::{Analysis, Delta, Metric, PublishedRow, VariantAnalysis, Verdict};
 use crate::number::{interval, number, percent};
-use crate::{pad, recorded, view};
+use crate::{pad, replayed, view};
 use anstyle::{AnsiColor, Style};
 use std::fmt::Write;
 
@@ -49,7 +49,7 @@ pub fn text(analysis: &Analysis, columns: usize) -> String {
         out.push('\n');
         block(&mut out, analysis, metric);
     }
-    let commands = recorded::text(analysis);
+    let commands = replayed::text(analysis);
     if !commands.is_empty() {
         let _ = write!(out, "\n{commands}");
     }

@@ -7,7 +7,7 @@
 use crate::agree;
 use crate::analysis::{Analysis, Delta, Metric, VariantAnalysis, Verdict};
 use crate::number::{is_tiny, number, percent};
-use crate::recorded;
+use crate::replayed;
 use scenario::Better;
 use scenario::glue::MachineInfo;
 use scenario::registry::{Show, metric};
@@ -191,7 +191,7 @@ pub fn directions(metrics: &[&Metric]) -> Option<String> {
 
 /// Remarks below the tables: what their words mean.
 pub fn remarks(analysis: &Analysis) -> Vec<String> {
-    let mut remarks = recorded::remarks(analysis);
+    let mut remarks = replayed::remarks(analysis);
     let (agree, all) = analysis.agreement();
     if all > 0 {
         remarks.push(format!("agrees ({agree} of {all}): {}", agree::rule()));
