@@ -142,9 +142,9 @@ impl RtApp {
                 Some(micro) => self.micro(cx, me, micro),
                 None => self.advance(cx, me),
             };
-            if let Some(op) = op {
-                return op;
-            }
+            let Some(op) = op else { continue };
+            self.thread(me).slept |= matches!(op, Op::Sleep(_) | Op::SleepUntil(_) | Op::Wait);
+            return op;
         }
     }
 
@@ -175,8 +175,9 @@ impl RtApp {
         if phase.loops.is_some_and(|n| t.phase_round >= n) {
             (t.phase, t.phase_round) = (t.phase + 1, 0);
         }
+        let slept = std::mem::take(&mut t.slept);
         self.rounds += 1;
-        Some(Op::Run(self.costs.round()))
+        Some(Op::Run(self.costs.round(slept)))
     }
 }
 

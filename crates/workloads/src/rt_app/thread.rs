@@ -71,6 +71,8 @@ pub(super) struct Thread {
     pub phase_round: u64,
     /// Index of the next event of the phase.
     pub event: usize,
+    /// It has slept in this round of its phase.
+    pub slept: bool,
     /// Small steps to do, the next one last.
     pub todo: Vec<Micro>,
     /// From when its timers count, ns: the start that all threads share, and its delay.
@@ -94,6 +96,7 @@ impl Thread {
             phase: 0,
             phase_round: 0,
             event: 0,
+            slept: false,
             todo: Vec::new(),
             started_at: 0,
             wakes: VecDeque::new(),
