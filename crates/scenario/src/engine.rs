@@ -76,7 +76,13 @@ impl Job<'_> {
     ) -> Result<RunOutput, RunError> {
         let policy = build(self.spec);
         let program = (self.spec.workload.def.build)(&self.spec.load());
-        let program = WithBackground::new(program, &self.spec.machine.background, self.spec.seed);
+        // A recording has its own system's threads in it.
+        let recorded = matches!(self.spec.workload.file, Some(WorkloadFile::Recording { .. }));
+        let program = if recorded {
+            WithBackground::none(program)
+        } else {
+            WithBackground::new(program, &self.spec.machine, self.spec.seed)
+        };
         let mut recorder = Recorder::new(&self.spec.machine);
         if let Some(WorkloadFile::Recording { recording, .. }) = &self.spec.workload.file {
             recorder.commands = Some(ByCommand::new(recording, self.spec.machine.n_cpus()));

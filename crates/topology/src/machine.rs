@@ -3,7 +3,7 @@
 mod company;
 mod regular;
 
-pub use company::{BackgroundThread, Variation};
+pub use company::{BackgroundThread, Per, Variation};
 pub(crate) use regular::{DEFAULT_MEMORY_GIB, default_distance};
 pub use regular::{REFERENCE_MHZ, RegularSpec};
 

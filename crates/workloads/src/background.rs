@@ -4,7 +4,7 @@
 use crate::random::{self, Purpose, Stream};
 use sim_core::{Calls, Ns, Op, Program, ProgramCx, Stack, Step, TaskAttr, TaskId};
 use std::any::Any;
-use topology::{BackgroundThread, CpuId, CpuSet};
+use topology::{BackgroundThread, CpuId, CpuSet, Machine};
 
 /// Address spaces of background processes are numbered from here, away from a workload's.
 const FIRST_MM: u32 = 1 << 30;
@@ -21,6 +21,10 @@ pub struct WithBackground<W> {
 /// One background thread.
 struct Daemon {
     of: BackgroundThread,
+    /// Its own name, with the number of its CPU or node.
+    name: String,
+    /// The CPUs that it may use; `None`: all.
+    cpus: Option<CpuSet>,
     rng: Stream,
     /// Times it has worked.
     runs: u32,
@@ -28,14 +32,23 @@ struct Daemon {
 }
 
 impl<W: Program> WithBackground<W> {
-    /// The workload and these threads; the seed decides when each of them works first.
-    pub fn new(workload: W, threads: &[BackgroundThread], seed: u64) -> Self {
-        let daemon = |(i, of): (usize, &BackgroundThread)| {
+    /// The workload and this machine's threads; the seed decides when each of them works first.
+    pub fn new(workload: W, machine: &Machine, seed: u64) -> Self {
+        let each = machine
+            .background
+            .iter()
+            .flat_map(|of| of.each(machine).into_iter().map(move |(name, cpus)| (of, name, cpus)));
+        let daemon = |(i, (of, name, cpus)): (usize, (&BackgroundThread, _, _))| {
             let rng = random::stream(seed, i as u64, Purpose::Daemon);
-            Daemon { of: of.clone(), rng, runs: 0, works: true }
+            Daemon { of: of.clone(), name, cpus, rng, runs: 0, works: true }
         };
-        let threads = threads.iter().enumerate().map(daemon).collect();
+        let threads = each.enumerate().map(daemon).collect();
         Self { workload, threads, first: u32::MAX }
+    }
+
+    /// The workload alone, whatever the machine has.
+    pub fn none(workload: W) -> Self {
+        Self { workload, threads: Vec::new(), first: u32::MAX }
     }
 
     /// Index of the background thread that `task` is.
@@ -76,13 +89,24 @@ impl Daemon {
     }
 }
 
+/// A random CPU of those that the thread may use.
+fn anywhere(daemon: &mut Daemon, n_cpus: usize) -> CpuId {
+    let n = daemon.cpus.as_ref().map_or(n_cpus, CpuSet::len);
+    let i = (random::unit(&mut daemon.rng) * n as f64) as usize;
+    let i = i.min(n - 1);
+    match &daemon.cpus {
+        Some(cpus) => cpus.iter().nth(i).expect("one of them"),
+        None => CpuId(i as u32),
+    }
+}
+
 #[deny(clippy::missing_trait_methods, reason = "a forgotten method would take the default")]
 impl<W: Program> Program for WithBackground<W> {
     fn start(&mut self, cx: &mut ProgramCx<'_>) {
         self.workload.start(cx);
         for (i, daemon) in self.threads.iter_mut().enumerate() {
             let mut attr = TaskAttr {
-                comm: cx.comm(&daemon.of.name),
+                comm: cx.comm(&daemon.name),
                 nice: daemon.of.nice,
                 kthread: daemon.of.kthread,
                 daemon: true,
@@ -91,13 +115,13 @@ impl<W: Program> Program for WithBackground<W> {
                 mm: FIRST_MM + i as u32,
                 ..TaskAttr::default()
             };
-            if let Some(cpu) = daemon.of.cpu {
-                attr.allowed = cx.mask(CpuSet::of(cx.n_cpus(), [cpu]));
-            } else {
+            let bound = daemon.cpus.as_ref().is_some_and(|cpus| cpus.len() == 1);
+            if let Some(cpus) = &daemon.cpus {
+                attr.allowed = cx.mask(cpus.clone());
+            }
+            if !bound {
                 // It has been there for long before the run, so it may be anywhere.
-                let n = cx.n_cpus() as u32;
-                let cpu = (random::unit(&mut daemon.rng) * f64::from(n)) as u32;
-                attr.start_cpu = Some(CpuId(cpu.min(n - 1)));
+                attr.start_cpu = Some(anywhere(daemon, cx.n_cpus()));
             }
             let task = cx.start_task(attr);
             self.first = self.first.min(task.0);

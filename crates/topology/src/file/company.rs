@@ -1,8 +1,8 @@
 //! `[[background]]` and `[variation]`: what the workload shares the machine with.
 
 use super::set;
-use crate::{BackgroundThread, CpuId, Variation};
-use input::{KeyDef, Kind, Table, Walk};
+use crate::{BackgroundThread, CpuId, Per, Variation};
+use input::{Fault, KeyDef, Kind, Table, Walk, words};
 
 /// No thread works or sleeps for longer than a day.
 pub(super) const DAY_NS: u64 = 86_400_000_000_000;
@@ -13,6 +13,7 @@ const SHARE: Kind = Kind::Float { min: 0.0, max: 1.0 };
 /// The keys of `[[background]]`.
 pub(super) const BACKGROUND: &[KeyDef] = &[
     KeyDef::required("name", Kind::Text),
+    KeyDef::optional("per", Kind::Word(&words(&Per::NAMES))),
     KeyDef::optional("cpu", Kind::Int { min: 0, max: u32::MAX as i64 }),
     KeyDef::optional("nice", Kind::Int { min: -20, max: 19 }),
     KeyDef::optional("kthread", Kind::Switch),
@@ -38,9 +39,16 @@ pub(super) fn background(
 ) {
     for table in top.tables(walk, "background").unwrap_or_default() {
         let last = n_cpus.map_or(u64::from(u32::MAX), |n| n.saturating_sub(1) as u64);
+        let per = table.word(walk, "per", &Per::NAMES).unwrap_or_default();
+        let cpu = table.int_within(walk, "cpu", 0..=last).map(|n| CpuId(n as u32));
+        if cpu.is_some() && per != Per::Machine {
+            let message = format!("`cpu` bounds one thread; there is one for each {}", per.name());
+            walk.fault(Fault::at(table.span_of("cpu"), message).help("leave `cpu` out"));
+        }
         threads.push(BackgroundThread {
             name: table.text(walk, "name").unwrap_or_default(),
-            cpu: table.int_within(walk, "cpu", 0..=last).map(|n| CpuId(n as u32)),
+            per,
+            cpu,
             nice: table.int(walk, "nice").unwrap_or(0),
             kthread: table.switch(walk, "kthread").unwrap_or(true),
             run_ns: table.int(walk, "run_ns").unwrap_or(1),

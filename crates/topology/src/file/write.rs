@@ -300,10 +300,11 @@ fn cstate(state: &CState) -> Block {
 }
 
 fn background(thread: &BackgroundThread) -> Block {
-    let BackgroundThread { name, cpu, nice, kthread, run_ns, sleep_ns, long_every, long_ns } =
-        thread;
+    let BackgroundThread { name, per, cpu, nice, kthread, .. } = thread;
+    let BackgroundThread { run_ns, sleep_ns, long_every, long_ns, .. } = thread;
     let mut block = Block::new("[[background]]");
     block.key("name", quoted(name));
+    block.key("per", quoted(per.name()));
     if let Some(cpu) = cpu {
         block.key("cpu", cpu.to_string());
     }

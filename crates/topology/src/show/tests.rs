@@ -58,7 +58,7 @@ fn bergamo_fits_on_a_screen() {
 
             how sure (proxy: measured on a sibling part)
               unverified  hz, caches.mem_ns, cstate
-              inferred    freq_scale, caches.l3_hit_ns, caches.mlp, latency.smt_ns, latency.llc_ns, latency.node_ns
+              inferred    freq_scale, caches.l3_hit_ns, caches.mlp, latency.smt_ns, latency.llc_ns, latency.node_ns, background
               proxy       caches.l1d_kib, caches.l2_kib, caches.l3_kib, locks.fast_ns
         "#]],
     );
@@ -103,7 +103,7 @@ fn two_sockets_show_their_distances() {
 
             how sure (proxy: measured on a sibling part)
               unverified  numa_distances, clock_mhz, hz, caches.l3_kib, caches.l3_hit_ns, caches.mem_ns, cstate
-              inferred    caches.mlp
+              inferred    caches.mlp, background
               proxy       caches.l1d_kib, caches.l2_kib, latency, locks.fast_ns
         "#]],
     );

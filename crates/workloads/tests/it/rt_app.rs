@@ -6,7 +6,7 @@ use sim_core::{Config, NoObserver, Ns, Observer, Program, Simulation, StopReason
 use std::collections::HashMap;
 use std::sync::Arc;
 use test_support::{TraceHash, free_machine, simulate};
-use topology::{BackgroundThread, CpuId, CpuSet, Machine, Variation};
+use topology::{BackgroundThread, CpuId, CpuSet, Machine, Per, Variation};
 use workloads::background::WithBackground;
 use workloads::rt_app::{
     Attrs, BarrierSpec, Config as AppConfig, Event, PhaseSpec, RtApp, Spec, TaskSpec, TimerSpec,
@@ -322,6 +322,7 @@ fn a_delay_comes_before_the_first_event_and_timers_count_from_its_end() {
 fn daemon(name: &str, cpu: Option<CpuId>) -> BackgroundThread {
     BackgroundThread {
         name: name.to_string(),
+        per: Per::Machine,
         cpu,
         nice: 0,
         kthread: true,
@@ -333,9 +334,10 @@ fn daemon(name: &str, cpu: Option<CpuId>) -> BackgroundThread {
 }
 
 fn with_daemons(threads: &[BackgroundThread], tasks: Vec<TaskSpec>) -> (StopReason, u64) {
-    let machine = free_machine(2);
+    let mut machine = free_machine(2);
+    machine.background = threads.to_vec();
     let policy = Fair::new(Features::default(), Tunables::for_cpus(2));
-    let program = WithBackground::new(program(file(tasks, None)), threads, 1);
+    let program = WithBackground::new(program(file(tasks, None)), &machine, 1);
     let mut sim = simulate(machine, Config::default(), policy, program, TraceHash::default());
     let end = sim.run_until(10_000 * MS);
     (end, sim.observer.hash)
@@ -343,11 +345,11 @@ fn with_daemons(threads: &[BackgroundThread], tasks: Vec<TaskSpec>) -> (StopReas
 
 #[test]
 fn background_threads_work_and_do_not_keep_a_run_going() {
-    let machine: Machine = free_machine(2);
+    let mut machine: Machine = free_machine(2);
+    machine.background = vec![daemon("free", None), daemon("bound", Some(CpuId(1)))];
     let policy = Fair::new(Features::default(), Tunables::for_cpus(2));
     let app = program(file(vec![task("t", Some(1), vec![Event::Sleep(1000 * MS)])], None));
-    let threads = [daemon("free", None), daemon("bound", Some(CpuId(1)))];
-    let program = WithBackground::new(app, &threads, 1);
+    let program = WithBackground::new(app, &machine, 1);
     let mut sim = simulate(machine, Config::default(), policy, program, Stays::default());
     assert_eq!(sim.run_until(u64::MAX), StopReason::Done);
     for name in ["free", "bound"] {
@@ -355,6 +357,23 @@ fn background_threads_work_and_do_not_keep_a_run_going() {
         let share = sim.observer.total(name) as f64 / sim.w.now as f64;
         assert!((0.13..0.17).contains(&share), "{name}: {share}");
     }
+}
+
+#[test]
+fn each_cpu_and_each_node_has_its_own_thread() {
+    let mut machine: Machine = free_machine(2);
+    let of_cpu = BackgroundThread { per: Per::Cpu, ..daemon("ksoftirqd/{}", None) };
+    let of_node = BackgroundThread { per: Per::Node, ..daemon("kcompactd{}", None) };
+    machine.background = vec![of_cpu, of_node];
+    let policy = Fair::new(Features::default(), Tunables::for_cpus(2));
+    let app = program(file(vec![task("t", Some(1), vec![Event::Sleep(1000 * MS)])], None));
+    let program = WithBackground::new(app, &machine, 1);
+    let mut sim = simulate(machine, Config::default(), policy, program, Stays::default());
+    assert_eq!(sim.run_until(u64::MAX), StopReason::Done);
+    for name in ["ksoftirqd/0", "ksoftirqd/1", "kcompactd0"] {
+        assert!(sim.observer.total(name) > 0, "{name} never ran");
+    }
+    assert!(sim.observer.of("kcompactd1").is_empty(), "there is one node");
 }
 
 #[test]
