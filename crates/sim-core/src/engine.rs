@@ -25,10 +25,10 @@ mod timers;
 mod wake;
 mod work;
 
-use crate::frame::Flow;
+use crate::frame::{Flow, Frame, Path};
 pub(crate) use work::stretch;
 
-use crate::cpu::Base;
+use crate::cpu::{Base, Cpu, Irq};
 use crate::events::EventQueue;
 use crate::{
     NEVER, Ns, Observer, Policy, Program, ProgramCx, SelectKind, TaskId, TaskState, World,
@@ -476,8 +476,24 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     /// True if only daemons will ever run again: all other tasks sleep without a timer.
     #[cold]
     fn only_daemons_go_on(&self) -> bool {
-        let ids = (0..self.w.tasks.len() as u32).map(TaskId);
-        self.w.n_alive > 0 && ids.into_iter().all(|p| self.is_blocked_or_daemon(p))
+        if self.w.n_alive == 0 || self.device_may_wake() {
+            return false;
+        }
+        // The newest tasks are the ones that are alive.
+        let ids = (0..self.w.tasks.len() as u32).rev().map(TaskId);
+        ids.into_iter().all(|p| self.is_blocked_or_daemon(p))
+    }
+
+    /// True if a device works, or the end of its work is under way to a task.
+    fn device_may_wake(&self) -> bool {
+        let under_way = |c: &Cpu| {
+            let depth = c.depth as usize;
+            let handles = |frame: &Frame| frame.path == Path::Handler;
+            c.irq_at[Irq::Device as usize] != NEVER
+                || c.device_irq
+                || depth > 0 && (handles(&c.top) || c.below[..depth - 1].iter().any(handles))
+        };
+        self.w.device_at != NEVER || self.w.cpus.iter().any(under_way)
     }
 
     fn is_blocked_or_daemon(&self, p: TaskId) -> bool {

@@ -6,7 +6,8 @@ use policies::fcfs::Fcfs;
 use proptest::prelude::*;
 use sim_core::{Config, NoObserver, Ns, Observer, Program, Simulation, StopReason, TaskId, World};
 use test_support::{TraceHash, free_machine, run_checked, shapes, simulate};
-use topology::{CState, CpuId, Machine, RegularSpec};
+use topology::{BackgroundThread, CState, CpuId, Machine, Per, RegularSpec};
+use workloads::background::WithBackground;
 use workloads::fuse::{self, File, Fuse, Mode};
 use workloads::kernel_build::{self, Files, KernelBuild};
 
@@ -65,6 +66,28 @@ fn machine() -> Machine {
     machine.clock_mhz = 3900;
     (machine.caches.l3_hit_ns, machine.caches.mem_ns) = (0, 0);
     machine
+}
+
+/// While the SSD works all others may sleep without a timer. Only the kernel's threads wake up then,
+/// and that is no end.
+#[test]
+fn a_run_that_waits_for_the_ssd_is_not_stuck() {
+    let mut machine = machine();
+    machine.background = vec![BackgroundThread {
+        name: "kworker/{}:1".to_string(),
+        per: Per::Cpu,
+        cpu: None,
+        nice: 0,
+        kthread: true,
+        run_ns: 1_000,
+        sleep_ns: MS,
+        long_every: 0,
+        long_ns: 1,
+    }];
+    let slow = fuse::Config { ssd_mb_s: 20.0, ..config(Mode::Daemon, File::Read) };
+    let program = WithBackground::new(Fuse::new(slow), &machine, 1);
+    let mut sim = simulate(machine, Config::default(), Fcfs::default(), program, NoObserver);
+    assert_eq!(sim.run_until(LONG), StopReason::Until);
 }
 
 /// ns per block, and per block: wake-ups and switches, on a machine where only work takes time.
