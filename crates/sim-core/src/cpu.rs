@@ -165,6 +165,8 @@ pub struct Cpu {
     pub(crate) base_end: Ns,
     /// An interrupt has ended the C-state; the way out of the idle loop is still to come.
     pub(crate) loop_exit_due: bool,
+    /// An interrupt ended the idle loop, and what `schedule()` does before it locks has passed.
+    pub(crate) pick_begun: bool,
     /// Further work for the stopper, after `stop_work`.
     pub(crate) stop_queue: VecDeque<StopWork>,
     // waiting for a lock or a task's state
@@ -218,6 +220,7 @@ impl Cpu {
             base: Base::Idle,
             base_end: NEVER,
             loop_exit_due: false,
+            pick_begun: false,
             since: 0,
             stall: 0,
             speed: FULL_SPEED,

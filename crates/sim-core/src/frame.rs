@@ -105,7 +105,8 @@ pub(crate) struct Frame {
     pub path: Path,
     /// Interrupts wait until the path is through.
     pub irq_off: bool,
-    /// A resumable path is asked for the first time.
+    /// A resumable path is asked for the first time. In `schedule()` before it picks: what passes
+    /// before the lock has passed.
     pub first: bool,
     /// The wake is SYNC.
     pub sync: bool,

@@ -66,7 +66,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
                 let t = &self.w.tasks[c.curr];
                 // At the end of a segment the flag is seen in any kernel: a system call returns.
                 if c.need_resched && (t.work_left == 0 || self.w.is_preemptible(t)) {
-                    return self.enter_schedule(cpu, Path::Preempt);
+                    return self.enter_preempt(cpu);
                 }
                 if t.work_left > 0 {
                     return Flow::Wait;
@@ -79,6 +79,17 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
             _ => {}
         }
         self.next_operation(cpu)
+    }
+
+    /// An interrupt preempts the task, or its segment is at its end.
+    fn enter_preempt(&mut self, cpu: CpuId) -> Flow {
+        if self.w.tasks[self.w.cpus[cpu].curr].work_left == 0 {
+            return self.enter_schedule(cpu, Path::Preempt);
+        }
+        let frame = Frame::at(Pc::SchedLock, Path::Preempt, Category::Kernel);
+        self.w.push_frame(cpu, Frame { first: true, ..frame });
+        let ns = self.w.machine.costs.pick_before_lock_ns();
+        self.w.spend(cpu, ns, Pc::SchedLock)
     }
 
     pub(crate) fn enter_schedule(&mut self, cpu: CpuId, path: Path) -> Flow {
@@ -168,7 +179,10 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
             }
             // `tick_nohz_idle_exit()`
             self.w.start_tick(cpu);
-            return self.enter_schedule(cpu, Path::Preempt);
+            let first = std::mem::take(&mut self.w.cpus[cpu].pick_begun);
+            let frame = Frame::at(Pc::SchedLock, Path::Preempt, Category::Kernel);
+            self.w.push_frame(cpu, Frame { first, ..frame });
+            return Flow::Again;
         }
         // After an interrupt that brought no task the loop comes here with its tick stopped.
         let was_stopped = c.tick_stopped;
@@ -242,11 +256,13 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
 
     /// The interrupt that woke the CPU is over, and the idle loop ends.
     fn exit_idle_loop(&mut self, cpu: CpuId) -> Flow {
-        let loop_ns = self.w.machine.costs.idle_loop_ns;
+        let costs = &self.w.machine.costs;
+        let loop_ns = costs.idle_loop_ns + costs.pick_before_lock_ns();
         self.w.settle(cpu);
         let now = self.w.now;
         let c = &mut self.w.cpus[cpu];
         c.loop_exit_due = false;
+        c.pick_begun = true;
         c.base = Base::Leaving;
         c.category = Category::Exit;
         c.base_end = now + stretch(loop_ns, c.speed);
@@ -273,7 +289,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         c.menu.period_ends(now - c.idle_since, by_tick, self.w.times.tick_ns);
         c.base = Base::Leaving;
         c.category = Category::Exit;
-        c.loop_exit_due = by_interrupt;
+        (c.loop_exit_due, c.pick_begun) = (by_interrupt, false);
         c.base_end = now + exit + if by_interrupt { 0 } else { loop_ns };
     }
 

@@ -74,8 +74,8 @@ impl World {
         let line_ns = Ns::from(self.machine.line.ns.into_iter().max().unwrap_or(0));
         let switch_ns = costs.switch_ns + costs.mm_switch_ns;
         let ns = costs.tick_ns + locks.fast_ns + line_ns + costs.pick_ns + switch_ns + c.carry;
-        // Three steps are stretched, each rounded up by itself.
-        stretch(ns, c.speed) + 4
+        // Four steps are stretched, each rounded up by itself.
+        stretch(ns, c.speed) + 5
     }
 
     /// May `cpu`, about to take a tick, run ahead as far as the mechanism knows?
@@ -252,7 +252,8 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         let begin = self.w.now;
         self.w.advance(cpu, begin);
         let costs = &self.w.machine.costs;
-        let pick_ns = costs.pick_ns;
+        let before_ns = costs.pick_before_lock_ns();
+        let pick_ns = costs.pick_ns - before_ns;
         let lock_ns = self.w.machine.locks.fast_ns;
         let last = self.w.locks.pass(LockId::rq(cpu), cpu, Site::SCHEDULE_RQ_LOCK);
         let ns = pick_ns + lock_ns + self.w.line_ns(last, cpu);
@@ -261,9 +262,9 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         let speed = c.speed;
         debug_assert!(self.w.tasks[prev].work_left > 0, "{prev:?} is through");
         // The policy may have charged costs to this path, such as a nohz kick in the tick.
-        self.w.now += stretch(ns + std::mem::take(&mut c.carry), speed);
+        self.w.now += stretch(before_ns + std::mem::take(&mut c.carry), speed) + stretch(ns, speed);
         // The events are counted as if each step had been one.
-        self.w.counters.events += 2;
+        self.w.counters.events += 3;
         let next = self.policy.pick_next_task(&mut self.w, cpu).unwrap_or(prev);
         if next == prev {
             let c = &mut self.w.cpus[cpu];

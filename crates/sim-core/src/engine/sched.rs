@@ -41,9 +41,12 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     pub(crate) fn sched_body(&mut self, cpu: CpuId) -> Flow {
         let prev = self.w.cpus[cpu].curr;
         let sleeps = self.falls_asleep(cpu, prev);
+        let top = self.w.cpus[cpu].top();
+        top.other = prev;
+        let begun = std::mem::take(&mut top.first);
         let costs = &self.w.machine.costs;
-        let ns = costs.pick_ns + if sleeps { costs.dequeue_ns } else { 0 };
-        self.w.cpus[cpu].top().other = prev;
+        let begun_ns = if begun { costs.pick_before_lock_ns() } else { 0 };
+        let ns = costs.pick_ns - begun_ns + if sleeps { costs.dequeue_ns } else { 0 };
         self.w.spend(cpu, ns, Pc::SchedDequeue)
     }
 

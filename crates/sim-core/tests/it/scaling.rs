@@ -51,6 +51,8 @@ fn machine((sockets, llcs, cores): (u32, u32, u32), k: u32) -> Machine {
         ..RegularSpec::default()
     });
     machine.governor = Governor::Haltpoll;
+    // A multiple of what it is divided by.
+    machine.costs.pick_ns = u64::from(320 * k);
     machine.line.ns.iter_mut().for_each(|ns| *ns *= k);
     for state in &mut machine.cstates {
         state.exit_ns *= Ns::from(k);
