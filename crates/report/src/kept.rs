@@ -7,7 +7,7 @@
 
 use crate::out::{self, OutError};
 use scenario::registry::metric;
-use scenario::{Executor, LlcUtilization, MetricValue, RunError, RunOutput, RunSpec};
+use scenario::{Executor, LlcUtilization, LongWait, MetricValue, RunError, RunOutput, RunSpec};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -73,6 +73,31 @@ struct Run {
     /// The metrics, in the order of the run.
     metrics: Vec<(String, f64)>,
     utilization: Option<Utilization>,
+    longest_waits: Vec<Wait>,
+}
+
+#[derive(serde::Serialize, serde::Deserialize)]
+struct Wait {
+    at_ns: u64,
+    ns: u64,
+    task: (String, u32),
+    cpu: u32,
+    behind: Option<(String, u32)>,
+    goes_on: bool,
+}
+
+impl From<&LongWait> for Wait {
+    fn from(wait: &LongWait) -> Self {
+        let LongWait { at_ns, ns, task, cpu, behind, goes_on } = wait.clone();
+        Self { at_ns, ns, task, cpu, behind, goes_on }
+    }
+}
+
+impl From<Wait> for LongWait {
+    fn from(wait: Wait) -> Self {
+        let Wait { at_ns, ns, task, cpu, behind, goes_on } = wait;
+        Self { at_ns, ns, task, cpu, behind, goes_on }
+    }
 }
 
 #[derive(serde::Serialize, serde::Deserialize)]
@@ -93,6 +118,7 @@ fn write(spec: &RunSpec, output: &RunOutput) -> String {
             .utilization
             .as_ref()
             .map(|u| Utilization { bucket_ns: u.bucket_ns, shares: u.shares.clone() }),
+        longest_waits: output.longest_waits.iter().map(Wait::from).collect(),
     };
     serde_json::to_string(&run).unwrap_or_default() + "\n"
 }
@@ -109,6 +135,7 @@ fn read(text: &str) -> Option<RunOutput> {
         utilization: run
             .utilization
             .map(|u| LlcUtilization { bucket_ns: u.bucket_ns, shares: u.shares }),
+        longest_waits: run.longest_waits.into_iter().map(LongWait::from).collect(),
         finished: run.finished,
     })
 }
@@ -167,6 +194,14 @@ mod tests {
         output.metrics[0].value = 0.1 + 0.2;
         output.utilization =
             Some(LlcUtilization { bucket_ns: 7, shares: vec![vec![0.1, 1.0 / 3.0]] });
+        output.longest_waits = vec![LongWait {
+            at_ns: 1,
+            ns: u64::MAX,
+            task: ("a \"b\"".into(), 7),
+            cpu: 3,
+            behind: None,
+            goes_on: true,
+        }];
         assert_eq!(read(&write(&spec, &output)), Some(output));
     }
 }

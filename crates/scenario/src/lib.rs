@@ -59,6 +59,7 @@ mod search;
 mod study;
 mod trace_run;
 mod units;
+mod waits;
 mod workload;
 pub mod wq;
 
@@ -82,4 +83,5 @@ pub use search::engine;
 pub use study::{Axis, Point, RUNS_MAX, Results, Study, VariantRuns};
 pub use trace_run::{TraceFailure, TraceFiles, Traced};
 pub use units::parse_time;
+pub use waits::{LongWait, N_LONGEST_WAITS};
 pub use workload::{WorkloadFile, WorkloadSpec, WorkqueueChange};

@@ -2,24 +2,22 @@
 
 use crate::commands::ByCommand;
 use crate::output::LlcUtilization;
-use hdrhistogram::Histogram;
+use crate::waits::{LongWait, Longest, Times};
 use sim_core::{Category, Cpu, Ns, Observer, Site, TaskId, World};
 use topology::{CpuId, Distance, Machine, PerCpu};
 
-/// Longest scheduling delay told apart, ns; longer ones count as this.
-const LONGEST_DELAY_NS: u64 = 3_600_000_000_000;
-/// Significant digits that the histogram of delays keeps.
-const DIGITS: u8 = 3;
 /// First length of a utilization bucket, ns; it doubles when there are too many.
 const FIRST_BUCKET_NS: Ns = 1_000_000;
 /// Buckets at most.
 const MAX_BUCKETS: usize = 512;
 
-/// Watches scheduling delays and the use of each LLC over time.
+/// Watches waits for CPUs and the use of each LLC over time.
 pub struct Recorder {
-    delays: Histogram<u64>,
-    /// The histogram's own is rounded, ns.
-    pub(crate) longest_delay: Ns,
+    /// From a wake-up to running.
+    pub(crate) delays: Times,
+    /// From being runnable to running, whatever it began with.
+    pub(crate) waits: Times,
+    longest: Longest,
     busy_since: PerCpu<Ns>,
     llc_of: PerCpu<u32>,
     bucket_ns: Ns,
@@ -32,10 +30,10 @@ pub struct Recorder {
 impl Recorder {
     /// A recorder for a machine.
     pub fn new(machine: &Machine) -> Self {
-        let delays = Histogram::new_with_bounds(1, LONGEST_DELAY_NS, DIGITS);
         Self {
-            delays: delays.expect("the bounds are constant and valid"),
-            longest_delay: 0,
+            delays: Times::new(),
+            waits: Times::new(),
+            longest: Longest::default(),
             busy_since: vec![0; machine.n_cpus()].into(),
             llc_of: machine.cpus.iter().map(|c| c.llc).collect(),
             bucket_ns: FIRST_BUCKET_NS,
@@ -67,6 +65,13 @@ impl Recorder {
         for buckets in &mut self.busy {
             *buckets = buckets.chunks(2).map(|pair| pair.iter().sum()).collect();
         }
+    }
+
+    /// The longest waits for a CPU, those of tasks that wait at the end of the run among them.
+    pub fn longest_waits(&mut self, w: &World) -> Vec<LongWait> {
+        let mut longest = std::mem::take(&mut self.longest);
+        longest.end(w);
+        longest.into_waits()
     }
 
     /// The use of each LLC up to now.
@@ -132,10 +137,7 @@ impl Measured<'_> {
 
     /// A quantile of the scheduling delays, us.
     pub fn delay_us(&self, quantile: f64) -> f64 {
-        let delays = &self.recorder.delays;
-        // The histogram's value is the upper end of a bucket.
-        let ns = delays.value_at_quantile(quantile).min(self.recorder.longest_delay);
-        ns as f64 * 1e-3
+        self.recorder.delays.quantile_ns(quantile) as f64 * 1e-3
     }
 
     /// Moves of tasks over a distance.
@@ -158,15 +160,20 @@ impl Observer for Recorder {
 
     fn measurement_begins(&mut self, _w: &World) {
         self.delays.reset();
-        self.longest_delay = 0;
+        self.waits.reset();
+        self.longest = Longest::default();
     }
 
     fn sched_delay(&mut self, w: &World, task: TaskId, ns: Ns) {
         if let Some(commands) = &mut self.commands {
             commands.waited(w, task, ns);
         }
-        self.delays.saturating_record(ns.max(1));
-        self.longest_delay = self.longest_delay.max(ns);
+        self.delays.add(ns);
+    }
+
+    fn waited_for_cpu(&mut self, w: &World, cpu: CpuId, task: TaskId, prev: TaskId, ns: Ns) {
+        self.waits.add(ns);
+        self.longest.over(w, cpu, task, prev, ns);
     }
 
     /// All that is kept are sums. Without commands only switches to and from idle are looked at.

@@ -35,7 +35,12 @@ impl Executor for MockExecutor {
                 MetricValue { name: m.name.into(), unit: m.unit, better: m.better, value }
             })
             .collect();
-        Ok(RunOutput { metrics, utilization: Some(utilization(spec)), finished: true })
+        Ok(RunOutput {
+            metrics,
+            utilization: Some(utilization(spec)),
+            finished: true,
+            ..RunOutput::default()
+        })
     }
 }
 

@@ -1,6 +1,7 @@
 //! What one run gives: its metrics, or why it failed.
 
 use crate::registry::key::Better;
+use crate::waits::LongWait;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// One measured number of one run.
@@ -32,6 +33,10 @@ pub struct RunOutput {
     pub metrics: Vec<MetricValue>,
     /// CPU use over time, if it was recorded.
     pub utilization: Option<LlcUtilization>,
+    /// The longest waits for a CPU, the longest first; at most [`N_LONGEST_WAITS`].
+    ///
+    /// [`N_LONGEST_WAITS`]: crate::N_LONGEST_WAITS
+    pub longest_waits: Vec<LongWait>,
     /// True if the workload came to its end; false if the run was cut off at a prescribed time.
     pub finished: bool,
 }

@@ -182,7 +182,7 @@ mod tests {
             let (name, unit) = ("wakeup_latency_p99".to_string(), "us");
             let better = crate::Better::Lower;
             let metrics = vec![MetricValue { name, unit, better, value }];
-            Ok(RunOutput { metrics, utilization: None, finished: true })
+            Ok(RunOutput { metrics, finished: true, ..RunOutput::default() })
         }
     }
 

@@ -52,6 +52,11 @@ pub trait Observer {
     #[inline]
     fn sched_delay(&mut self, _w: &World, _task: TaskId, _ns: Ns) {}
 
+    /// `task`, current on `cpu` from here on, waited this long for it: since its wake-up, its fork,
+    /// or its last turn, if it was preempted. `prev` had the CPU before.
+    #[inline]
+    fn waited_for_cpu(&mut self, _w: &World, _cpu: CpuId, _task: TaskId, _prev: TaskId, _ns: Ns) {}
+
     /// `task` moves to another CPU.
     #[inline]
     fn migrate(
@@ -110,7 +115,8 @@ pub trait Observer {
 
     /// True if the observer needs every switch, and all events in the order of time across CPUs.
     /// Otherwise [`Simulation::run_events`] may leave out switches between tasks that only compute,
-    /// and the events around them. It may also tell [`Observer::sched_delay`] early.
+    /// and the events around them. It may also tell [`Observer::sched_delay`] and
+    /// [`Observer::waited_for_cpu`] early.
     ///
     /// [`Simulation::run_events`]: crate::Simulation::run_events
     #[inline]
@@ -163,6 +169,7 @@ macro_rules! hand_on {
             fork(cpu: CpuId, parent: TaskId, child: TaskId);
             stopper_woken(cpu: CpuId);
             sched_delay(task: TaskId, ns: Ns);
+            waited_for_cpu(cpu: CpuId, task: TaskId, prev: TaskId, ns: Ns);
             migrate(task: TaskId, from: CpuId, to: CpuId, why: MigrationCause);
             waited(cpu: CpuId, site: &'static Site, ns: Ns);
             time_passed(cpu: CpuId, what: Category, at: &Stack, ns: Ns);

@@ -250,7 +250,8 @@ pub struct Task {
     pub placed: &'static Reason,
     /// Number of CPUs on which it may run.
     pub nr_cpus_allowed: u32,
-    /// Since when it waits for a CPU (enqueue or put back), for the latency metrics.
+    /// Since when it has waited for a CPU, or had before it ran: its wake-up, its fork, or its last
+    /// turn, if it was preempted. Moves from queue to queue change nothing.
     pub runnable_since: Ns,
     /// Since when it waits on the present runqueue for its CPU ([`NEVER`](crate::NEVER): it does
     /// not), as `sched_info.last_queued`.

@@ -16,6 +16,7 @@
 pub(crate) mod calls;
 mod stream;
 
+use crate::latency::Latency;
 use crate::spread::Spread;
 use sim_core::{Calls, Ns, Op, Program, ProgramCx, TaskAttr, TaskId};
 use stream::{Connection, Turn};
@@ -105,6 +106,8 @@ struct End {
     asleep: bool,
     /// Where it was last seen.
     cpu: CpuId,
+    /// Of a client: when its last send began, ns.
+    sent: Option<Ns>,
 }
 
 /// What the shell that starts the pairs does next.
@@ -131,6 +134,8 @@ pub struct Netperf {
     launch: Launch,
     /// Transactions, or bytes read, that were measured so far.
     done: u64,
+    /// Of transactions: from before a send to after the receive (netperf's `MEAN_LATENCY`, …).
+    latency: Latency,
 }
 
 impl Netperf {
@@ -141,6 +146,7 @@ impl Netperf {
             queued: 0,
             asleep: false,
             cpu: CpuId(0),
+            sent: None,
         };
         Self {
             config,
@@ -151,6 +157,7 @@ impl Netperf {
             started: 0,
             launch: Launch::Client,
             done: 0,
+            latency: Latency::new(),
         }
     }
 
@@ -185,9 +192,14 @@ impl Netperf {
         self.then(machine, me, State::Send, RECEIVE_SHARE, lines)
     }
 
-    fn round_trip(&mut self, machine: &Machine, me: usize) -> Op {
+    fn round_trip(&mut self, machine: &Machine, now: Ns, me: usize) -> Op {
         match self.ends[me].state {
             State::Send => {
+                // A client's receive ends where its next send begins.
+                let sent = self.ends[me].sent.replace(now);
+                if let Some(sent) = sent.filter(|_| me.is_multiple_of(2)) {
+                    self.latency.record(now - sent);
+                }
                 let lines = self.peer().send_lines;
                 self.then(machine, me, State::Deliver, SEND_SHARE, lines)
             }
@@ -282,7 +294,7 @@ impl Program for Netperf {
             return self.launch();
         }
         self.ends[me].cpu = cx.cpu();
-        if self.streams() { self.stream(me) } else { self.round_trip(cx.machine(), me) }
+        if self.streams() { self.stream(me) } else { self.round_trip(cx.machine(), cx.now(), me) }
     }
 
     fn calls(&self, task: TaskId, op: &Op) -> Calls {
@@ -311,7 +323,7 @@ impl Program for Netperf {
     }
 
     fn measurement_begins(&mut self) {
-        self.done = 0;
+        (self.done, self.latency) = (0, Latency::new());
     }
 
     fn results(&self, elapsed_ns: Ns) -> Vec<(&'static str, f64)> {
@@ -320,7 +332,11 @@ impl Program for Netperf {
             Test::TcpStream => {
                 vec![("throughput_mbit", per_s * 8e-6)]
             }
-            _ => vec![("throughput", per_s)],
+            _ => {
+                let mut results = vec![("throughput", per_s)];
+                results.extend(self.latency.results(Latency::NAMES));
+                results
+            }
         }
     }
 
@@ -353,7 +369,7 @@ mod tests {
         pair.ends[1].cpu = server;
         let op = match test {
             Test::TcpStream => pair.stream(0),
-            _ => pair.round_trip(&machine, 0),
+            _ => pair.round_trip(&machine, 0, 0),
         };
         let Op::Kernel(ns) = op else { panic!("{op:?} is no work") };
         ns
@@ -385,7 +401,7 @@ mod tests {
             let mut pair = Netperf::new(Config { test, clients: 1, service_ns, spread: 0.1, seed: 1 });
             for me in turns {
                 if !pair.ends[me].asleep {
-                    pair.round_trip(&machine, me);
+                    pair.round_trip(&machine, 0, me);
                 }
                 prop_assert_eq!(pair.outstanding(), 1);
                 prop_assert!(pair.ends.iter().any(|e| !e.asleep));

@@ -72,6 +72,8 @@ fn recorded(out: &mut String, chapter: &Chapter<'_>, analysis: &Analysis) {
     let remark = format!("{seed} From the wake-up of a task (sched_waking) until it runs.");
     let tail = tail::wakeups(analysis, chapter.recorded) + &frame("wakeups");
     *out += &section("Wake-up latency", "wakeups", &remark, &tail);
+    let remark = "From being woken, forked or preempted until running; means over all seeds.";
+    *out += &section("Waits for a CPU", "tails", remark, &tail::waits(analysis));
     let remark = "Percentiles as means over all seeds.";
     *out += &section("Latency of the workload", "tails", remark, &tail::workload(analysis));
     let remark = format!(

@@ -47,6 +47,11 @@ pub fn wakeups(analysis: &Analysis, recorded: &[Recorded]) -> String {
 const FAMILIES: [&str; 2] = ["latency_", "queue_latency_"];
 const TAILS: [&str; 6] = ["p50", "p90", "p95", "p99", "p999", "max"];
 
+/// Percentiles of all waits for a CPU.
+pub fn waits(analysis: &Analysis) -> String {
+    tails(analysis, "runqueue_wait_")
+}
+
 /// Percentiles that the workload measured.
 pub fn workload(analysis: &Analysis) -> String {
     FAMILIES.iter().map(|family| tails(analysis, family)).collect()

@@ -16,7 +16,9 @@ pub fn output<P: Policy, W: Program, O: Observer>(
     let measured = Measured { w, recorder, counted: sim.policy.results(), samples };
     let results = sim.program.results(w.now - w.measured_from);
     let metrics = read(METRICS, &measured, results);
-    RunOutput { metrics, utilization: Some(recorder.utilization(w)), finished }
+    let utilization = Some(recorder.utilization(w));
+    let longest_waits = sim.observer.0.longest_waits(&sim.w);
+    RunOutput { metrics, utilization, longest_waits, finished }
 }
 
 /// The values of these rows. What the program measured itself comes where the first of its rows
@@ -94,6 +96,7 @@ mod tests {
         let expected = [
             ("mean", 50.5),
             ("p50", 50.0),
+            ("p90", 90.0),
             ("p95", 95.0),
             ("p99", 99.0),
             ("p999", 100.0),
@@ -103,6 +106,6 @@ mod tests {
             assert_eq!(*name, format!("latency_{suffix}"));
             assert!((value - us).abs() < 1e-9, "{name} {value}");
         }
-        assert_eq!(found.len(), 6);
+        assert_eq!(found.len(), 7);
     }
 }

@@ -6,6 +6,7 @@
 
 use super::key::Better;
 use crate::measured::Measured;
+use crate::waits::Times;
 use policies::fair::sites;
 use sim_core::{IdleType, LbStat, Ns, SdStat, SisStat, Site, World};
 use topology::{CpuId, Distance, Domain, Level};
@@ -13,7 +14,15 @@ use workloads::lock_sites;
 use workloads::replay::Command;
 
 /// Families whose tails are the names of threads in a recording; tables show this one.
-const BY_COMMAND: [&str; 5] = ["run_ms.", "switches.", "wakeup_p50.", "wakeup_p90.", "wakeup_p99."];
+const BY_COMMAND: [&str; 7] = [
+    "run_ms.",
+    "switches.",
+    "wakeup_p50.",
+    "wakeup_p90.",
+    "wakeup_p99.",
+    "wakeup_p999.",
+    "wakeup_max.",
+];
 const A_COMMAND: &str = "COMMAND";
 
 /// What is told of the lengths of requests and calls: `latency_p99`.
@@ -231,11 +240,15 @@ pub const METRICS: &[MetricDef] = &[
         "latency_",
         "us",
         Lower,
-        "time of one request, or what a benchmark measures: mean, p50, p95, p99, p999 (99.9 %), \
-         max, and for some min, p75, p90, p995",
+        "time of one request, or what a benchmark measures: mean, p50, p90, p95, p99, p999 \
+         (99.9 %), max, and for some min, p75, p995",
     )
     .family(latencies)
-    .show(Show::Tails(&[("p99", Show::Headline(7)), ("p999", Show::Hidden)])),
+    .show(Show::Tails(&[
+        ("p99", Show::Headline(7)),
+        ("p95", Show::Hidden),
+        ("p999", Show::Hidden),
+    ])),
     row(
         "time_",
         "us",
@@ -255,8 +268,14 @@ pub const METRICS: &[MetricDef] = &[
         "CPU time idle while tasks waited that may run there",
     )
     .value(|m| Some(m.w.idle_while_runnable_ns as f64 * 1e-9)),
+    row("wakeup_latency_mean", "us", Lower, "sched_waking to running, arithmetic mean")
+        .value(|m| Some(m.recorder.delays.mean_us()))
+        .hidden(),
     row("wakeup_latency_p50", "us", Lower, "sched_waking to running, median")
         .value(|m| Some(m.delay_us(0.5))),
+    row("wakeup_latency_p90", "us", Lower, "sched_waking to running, 90th percentile")
+        .value(|m| Some(m.delay_us(0.9)))
+        .hidden(),
     row("wakeup_latency_p95", "us", Lower, "sched_waking to running, 95th percentile")
         .value(|m| Some(m.delay_us(0.95)))
         .hidden(),
@@ -266,7 +285,15 @@ pub const METRICS: &[MetricDef] = &[
         .value(|m| Some(m.delay_us(0.999)))
         .hidden(),
     row("wakeup_latency_max", "us", Lower, "sched_waking to running, the longest")
-        .value(|m| Some(m.recorder.longest_delay as f64 * 1e-3)),
+        .value(|m| Some(m.recorder.delays.max_ns() as f64 * 1e-3)),
+    row(
+        "runqueue_wait_",
+        "us",
+        Lower,
+        "runnable (woken, forked or preempted) to running: mean, p50, p90, p95, p99, p999, max",
+    )
+    .family(|m, add| waits(&m.recorder.waits, add))
+    .hidden(),
     row(
         "spin_pct",
         "%",
@@ -297,6 +324,12 @@ pub const METRICS: &[MetricDef] = &[
         .hidden(),
     row("wakeup_p99.", "us", Lower, "sched_waking to running of these threads, 99th percentile")
         .family(|m, add| by_command(m, add, |command| command.wait_us(99.0)))
+        .hidden(),
+    row("wakeup_p999.", "us", Lower, "sched_waking to running of these threads, 99.9th percentile")
+        .family(|m, add| by_command(m, add, |command| command.wait_us(99.9)))
+        .hidden(),
+    row("wakeup_max.", "us", Lower, "sched_waking to running of these threads, the longest")
+        .family(|m, add| by_command(m, add, |command| command.wait_us(100.0)))
         .hidden(),
     row("switches", "", Neither, "context switches").value(|m| Some(m.w.counters.switches as f64)),
     row("wakeups", "", Neither, "wake-ups").value(|m| Some(m.w.counters.wakeups as f64)),
@@ -426,11 +459,23 @@ fn latencies(m: &Measured<'_>, add: &mut dyn FnMut(&str, f64)) {
     let us = |ns: Ns| ns as f64 * 1e-3;
     let sum: u128 = sorted.iter().map(|ns| u128::from(*ns)).sum();
     add("mean", sum as f64 / sorted.len() as f64 * 1e-3);
-    for (name, permille) in [("p50", 500), ("p95", 950), ("p99", 990), ("p999", 999)] {
+    for (name, permille) in [("p50", 500), ("p90", 900), ("p95", 950), ("p99", 990), ("p999", 999)]
+    {
         let rank = (sorted.len() * permille).div_ceil(1000);
         add(name, us(sorted[rank - 1]));
     }
     add("max", us(*max));
+}
+
+/// Mean, percentiles and the longest of these times, us.
+fn waits(times: &Times, add: &mut dyn FnMut(&str, f64)) {
+    add("mean", times.mean_us());
+    for (name, quantile) in
+        [("p50", 0.5), ("p90", 0.9), ("p95", 0.95), ("p99", 0.99), ("p999", 0.999)]
+    {
+        add(name, times.quantile_ns(quantile) as f64 * 1e-3);
+    }
+    add("max", times.max_ns() as f64 * 1e-3);
 }
 
 /// What the threads of each name did, if the workload is a recording.

@@ -409,7 +409,7 @@ fn bad_searches_are_told_with_place_and_hint() {
         "tasks = \"wakeup_latency_p98 <= 5 ms\"\nrange = [1, 2]",
         expect![[r#"
         11: unknown metric `wakeup_latency_p98`
-            did you mean `wakeup_latency_p95`?"#]],
+            did you mean `wakeup_latency_p90`?"#]],
     );
     free(
         "tasks = \"wakeup_latency_p99 <= 5 MiB\"\nrange = [1, 2]",

@@ -65,6 +65,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     /// The first enqueue of a task that exists at time 0. No CPU contends then, so a nested
     /// critical section takes no time.
     pub(crate) fn enqueue_first(&mut self, cpu: CpuId, p: TaskId) {
+        self.w.tasks[p].runnable_since = self.w.now;
         let mut hook = self.enqueue(cpu, p, FORKED);
         while let Some(nested) = hook {
             hook = self.policy.nested_done(&mut self.w, cpu, nested);

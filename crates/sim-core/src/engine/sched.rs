@@ -150,7 +150,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
             t.ran_ns += now - since;
             // A preempted task waits from here on.
             if t.on_rq && !t.sched_delayed {
-                t.queued_at = now;
+                (t.queued_at, t.runnable_since) = (now, now);
             }
             // Before `first_run` asks what is left of the next task's cache contents.
             t.cache_mark = self.w.cpus[cpu].footprint.leave(prev, t.attr.working_set_kib);
@@ -165,7 +165,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         self.observer.switch(&self.w, cpu, prev, next);
         self.w.cpus[cpu].top.task = next;
         if next.is_task() {
-            self.first_run(cpu, next);
+            self.first_run(cpu, prev, next);
         } else {
             self.w.count_other(cpu, next);
         }
@@ -173,7 +173,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     }
 
     #[inline(always)]
-    fn first_run(&mut self, cpu: CpuId, next: TaskId) {
+    fn first_run(&mut self, cpu: CpuId, prev: TaskId, next: TaskId) {
         let now = self.w.now;
         let debt = self.w.cache_debt(cpu, next);
         let t = &mut self.w.tasks[next];
@@ -184,10 +184,11 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         t.cache_cpu = cpu;
         let queued_at = std::mem::replace(&mut t.queued_at, crate::NEVER);
         self.w.cpus[cpu].stat.run_delay_ns += now - queued_at;
+        let delay = now - t.runnable_since;
         if std::mem::take(&mut t.woken) {
-            let delay = now - t.runnable_since;
             self.observer.sched_delay(&self.w, next, delay);
         }
+        self.observer.waited_for_cpu(&self.w, cpu, next, prev, delay);
     }
 
     pub(crate) fn sched_switch(&mut self, cpu: CpuId) -> Flow {

@@ -13,10 +13,6 @@ impl World {
         t.on_rq = true;
         t.migrating = false;
         t.queued_at = now;
-        // A woken task has waited since its wake-up, not only since this enqueue.
-        if !t.woken {
-            t.runnable_since = now;
-        }
         // The migration has ended: CPUs that wait for its end go on.
         if t.spinner != u32::MAX {
             self.release_spinners(p);

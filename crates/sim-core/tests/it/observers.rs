@@ -1,10 +1,10 @@
 //! What observers are told: every step of a task's life, in the order of the kernel's tracepoints.
 
-use policies::fair::Fair;
 use policies::fair::features::{Features, Tunables};
+use policies::fair::{Fair, Rules};
 use policies::fcfs::Fcfs;
 use sim_core::{
-    Config, MigrationCause, Observer, Pid, Policy, StopReason, TaskId, TaskState, World,
+    Config, MigrationCause, Ns, Observer, Pid, Policy, StopReason, TaskId, TaskState, World,
 };
 use std::collections::BTreeMap;
 use test_support::{TraceHash, simulate};
@@ -160,4 +160,62 @@ fn a_pair_of_observers_hears_what_each_alone_hears() {
         sim.observer.hash
     };
     assert_eq!(hash(true), hash(false));
+}
+
+/// Since when each task waits for a CPU, by what else is told.
+#[derive(Default)]
+struct Waits {
+    since: BTreeMap<Pid, Ns>,
+    told: u64,
+    preempted: u64,
+}
+
+impl Observer for Waits {
+    fn switch(&mut self, w: &World, _cpu: CpuId, prev: TaskId, _next: TaskId) {
+        if prev.is_task() && w.tasks[prev].on_rq && !w.tasks[prev].sched_delayed {
+            self.since.insert(w.tasks[prev].pid, w.now);
+            self.preempted += 1;
+        }
+    }
+
+    fn waking(&mut self, w: &World, task: TaskId) {
+        if !w.tasks[task].on_rq || w.tasks[task].sched_delayed {
+            self.since.insert(w.tasks[task].pid, w.now);
+        }
+    }
+
+    fn enqueued(&mut self, w: &World, _cpu: CpuId, task: TaskId) {
+        self.since.entry(w.tasks[task].pid).or_insert(w.now);
+    }
+
+    fn waited_for_cpu(&mut self, w: &World, cpu: CpuId, task: TaskId, prev: TaskId, ns: Ns) {
+        let since = self.since.remove(&w.tasks[task].pid);
+        assert_eq!(since, Some(w.now - ns), "{task:?} on {cpu} after {prev:?}");
+        assert!(w.cpus[cpu].curr == task && task != prev);
+        self.told += 1;
+    }
+}
+
+#[test]
+fn a_wait_for_a_cpu_lasts_from_being_runnable_to_running_wherever_it_is_moved() {
+    fn check<P: Policy>(policy: P, machine: &Machine) {
+        let config = kernel_build::Config {
+            objects: 60,
+            directories: 12,
+            work_s: 3.0,
+            link_s: 0.1,
+            prepare_s: 0.1,
+            ..Default::default()
+        };
+        let (program, watch) = (KernelBuild::new(config), Waits::default());
+        let mut sim = simulate(machine.clone(), Config::default(), policy, program, watch);
+        assert_eq!(sim.run_until(u64::MAX), StopReason::Done);
+        assert!(sim.observer.told > 300 && sim.observer.preempted > 10, "{}", sim.observer.told);
+    }
+    let spec = RegularSpec { cores_per_llc: 2, llcs_per_socket: 2, ..RegularSpec::default() };
+    let machine = Machine::regular(spec);
+    let features = Features { swqueue: true, ..Features::default() };
+    check(Fair::new(features, Tunables::for_cpus(machine.n_cpus())), &machine);
+    check(test_support::eevdf(Rules::V6_12, 0, machine.n_cpus()), &machine);
+    check(Fcfs::default(), &machine);
 }

@@ -18,6 +18,7 @@ struct Delays {
     heeds_order: bool,
     sum_ns: Ns,
     n_told: u64,
+    waits: u64,
     /// Locks released by the paths of `schedule()` that were walked step by step, and others.
     n_released: u64,
 }
@@ -26,6 +27,12 @@ impl Observer for Delays {
     fn sched_delay(&mut self, _w: &World, _task: TaskId, ns: Ns) {
         self.sum_ns += ns;
         self.n_told += 1;
+    }
+
+    fn waited_for_cpu(&mut self, _w: &World, cpu: CpuId, p: TaskId, prev: TaskId, ns: Ns) {
+        // Which waits there were, in whatever order they are told.
+        let who = u64::from(cpu.0) << 32 ^ u64::from(p.0) << 16 ^ u64::from(prev.0);
+        self.waits = self.waits.wrapping_add((ns + 1).wrapping_mul(who | 1));
     }
 
     fn released(&mut self, _w: &World, _cpu: CpuId, _lock: LockId) {
@@ -146,7 +153,8 @@ proptest! {
         };
         let ((ahead, delays, _), (in_order, told, _)) = (both(false), both(true));
         prop_assert_eq!(ahead, in_order);
-        prop_assert_eq!((delays.sum_ns, delays.n_told), (told.sum_ns, told.n_told));
+        prop_assert_eq!((delays.sum_ns, delays.n_told, delays.waits),
+            (told.sum_ns, told.n_told, told.waits));
     }
 }
 

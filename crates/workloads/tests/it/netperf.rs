@@ -44,6 +44,21 @@ fn a_round_trip_is_two_sends_and_two_receives() {
     check(rate(Test::UdpRr, 1, 2, service_ns), 1e9 / (2.0 * service_ns as f64));
 }
 
+/// One transaction after the other: as many times their mean latency as there were is the time.
+#[test]
+fn a_transaction_takes_from_one_send_to_the_next() {
+    let (test, service_ns) = (Test::UdpRr, 6400);
+    let config = netperf::Config { test, clients: 1, service_ns, spread: 0.0, seed: 1 };
+    let (policy, program) = (Fcfs::default(), Netperf::new(config));
+    let mut sim = simulate(free_machine(2), Config::default(), policy, program, NoObserver);
+    sim.run_until(1_000 * MS);
+    let results = sim.program.results(sim.w.now);
+    for name in ["latency_mean", "latency_p50", "latency_max"] {
+        let us = results.iter().find(|(known, _)| *known == name).unwrap().1;
+        check(us, 2.0 * service_ns as f64 * 1e-3);
+    }
+}
+
 /// With a CPU for each task pairs do not disturb each other.
 #[test]
 fn pairs_with_cpus_of_their_own_add_up() {
