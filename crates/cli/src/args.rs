@@ -2,6 +2,7 @@
 
 use clap::builder::{PathBufValueParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use scenario::latency::Beyond;
 use std::path::{Path, PathBuf};
 
 /// A deterministic simulator of the Linux CPU scheduler.
@@ -65,6 +66,8 @@ pub struct RunArgs {
     #[arg(long, value_name = "N", default_value_t = 100, requires = "until_significant",
           value_parser = clap::value_parser!(u64).range(1..=10_000))]
     pub max_seeds: u64,
+    #[command(flatten)]
+    pub stall: StallArgs,
     /// Write results.json, results.csv and plots there too (into one directory per scenario if
     /// there are several); a sweep keeps its finished runs there and goes on from them
     #[arg(long, value_name = "DIR")]
@@ -231,6 +234,8 @@ pub struct ReportArgs {
     /// report.html, unless --html says where
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
+    #[command(flatten)]
+    pub stall: StallArgs,
     /// The seed of the timelines [default: the scenario's first]
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub seed: Option<u64>,
@@ -318,11 +323,31 @@ pub struct ProfileArgs {
     pub format: ProfileFormat,
 }
 
+/// What is done about tasks that could run and did not.
+#[derive(Args, Clone, Copy)]
+pub struct StallArgs {
+    /// Name each task that could run and waited longer than this for a CPU
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = scenario::parse_time)]
+    pub stall: u64,
+    /// Fail (exit code 1) if a task has waited so long
+    #[arg(long)]
+    pub fail_on_stall: bool,
+}
+
 /// Arguments of `schedlab explain`.
 #[derive(Args)]
 pub struct ExplainArgs {
     #[command(flatten)]
     pub run: OneRun,
+    /// Show why wake-ups took long instead: behind whom each slow one waited, by which rules
+    #[arg(long)]
+    pub latency: bool,
+    /// Wake-ups that are slow: beyond a percentile (p50, p90, p95, p99, p99.9) or longer than a
+    /// time, such as "2 ms"; 0: all [default: p99]
+    #[arg(long, value_name = "P|TIME", requires = "latency", value_parser = Beyond::parse)]
+    pub beyond: Option<Beyond>,
+    #[command(flatten)]
+    pub stall: StallArgs,
     /// Output on standard output
     #[arg(long, value_enum, default_value_t = ExplainFormat::Text)]
     pub format: ExplainFormat,

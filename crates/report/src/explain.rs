@@ -4,6 +4,7 @@
 //! up to it to the nanosecond.
 
 mod json;
+pub mod latency;
 mod text;
 
 pub use json::json;

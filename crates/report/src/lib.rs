@@ -16,6 +16,7 @@ pub mod profile;
 mod replayed;
 pub mod schedstat;
 pub mod seeds_needed;
+pub mod stalls;
 pub mod sweep;
 pub mod wq;
 

@@ -44,6 +44,7 @@ mod explain;
 mod find;
 mod hash;
 mod kind;
+pub mod latency;
 mod load;
 mod measured;
 mod mock;

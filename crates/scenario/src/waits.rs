@@ -69,7 +69,6 @@ impl Times {
     }
 
     /// All times added up, ns.
-    #[cfg(test)]
     pub fn sum_ns(&self) -> u128 {
         self.sum_ns
     }

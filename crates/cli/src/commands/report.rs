@@ -1,12 +1,13 @@
 //! `schedlab report`: everything about some scenarios as one HTML page.
 
-use super::run::{choose, directories, run_study};
+use super::run::{choose, directories, run_study, tell_stalls};
 use super::{load_all, place};
 use crate::args::{Format, ReportArgs, RunArgs};
 use crate::output::{Stop, remark};
 use crate::progress::Bar;
 use report::Outcome;
 use report::page::{Chapter, page, pictures};
+use report::stalls::Stalls;
 use scenario::Study;
 use scenario::recorded::{Keep, Recorded};
 use std::path::{Path, PathBuf};
@@ -34,9 +35,11 @@ pub fn report(args: &ReportArgs) -> Result<(), Stop> {
     let dirs = directories(args.out.as_deref(), &studies)?;
     ::report::out::check_file(&target).map_err(|e| Stop::BadInput(e.to_string()))?;
     let keep = keep(args, &studies);
+    let stalls = Stalls::new(run_args.stall.stall);
     let mut done = Vec::new();
     for (idx, study) in studies.into_iter().enumerate() {
-        done.push(run(study, &run_args, args.seed, keep, dirs.get(idx).map(PathBuf::as_path))?);
+        let dir = dirs.get(idx).map(PathBuf::as_path);
+        done.push(run(study, (&run_args, &stalls), args.seed, keep, dir)?);
     }
     let chapters: Vec<Chapter<'_>> = done.iter().map(Done::chapter).collect();
     for (dir, chapter) in dirs.iter().zip(&chapters) {
@@ -50,7 +53,7 @@ pub fn report(args: &ReportArgs) -> Result<(), Stop> {
     if !args.how.quiet {
         remark(&format!("{}: {:.1} MB", target.display(), text.len() as f64 * 1e-6));
     }
-    Ok(())
+    tell_stalls(&stalls, &run_args)
 }
 
 /// The arguments of the main job, which a report begins with.
@@ -65,6 +68,7 @@ fn run_args(args: &ReportArgs) -> RunArgs {
         until_significant: None,
         max_seeds: 1,
         out: args.out.clone(),
+        stall: args.stall,
     }
 }
 
@@ -98,13 +102,13 @@ fn keep(args: &ReportArgs, studies: &[Study]) -> Keep {
 /// Runs a study, then one seed of each variant again with everything recorded.
 fn run(
     mut study: Study,
-    args: &RunArgs,
+    (args, stalls): (&RunArgs, &Stalls),
     seed: Option<u64>,
     keep: Keep,
     dir: Option<&Path>,
 ) -> Result<Done, Stop> {
     let engine = scenario::engine();
-    let outcome = run_study(&mut study, engine.as_ref(), args, dir)?;
+    let outcome = run_study(&mut study, engine.as_ref(), args, dir, stalls)?;
     if let Some(dir) = dir {
         outcome.write(dir).map_err(|error| Stop::RunFailed(error.to_string()))?;
     }

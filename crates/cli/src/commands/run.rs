@@ -7,6 +7,7 @@ use crate::progress::Bar;
 use crate::terminal;
 use clap::CommandFactory;
 use report::seeds_needed::{self, go_on_with};
+use report::stalls::Stalls;
 use report::{Kept, Outcome};
 use scenario::registry::{METRICS, MetricDef, metric};
 use scenario::{Executor, RUNS_MAX, Remembering, Study, fingerprint_of_file, nearest};
@@ -22,11 +23,12 @@ pub fn run(args: &RunArgs) -> Result<(), Stop> {
     }
     let dirs = directories(args.out.as_deref(), &studies)?;
     let engine = scenario::engine();
+    let stalls = Stalls::new(args.stall.stall);
     let mut outcomes = Vec::new();
     let n_studies = studies.len();
     for (idx, mut study) in studies.into_iter().enumerate() {
         let dir = dirs.get(idx).map(PathBuf::as_path);
-        let outcome = run_study(&mut study, engine.as_ref(), args, dir)?;
+        let outcome = run_study(&mut study, engine.as_ref(), args, dir, &stalls)?;
         // Results took time to compute: they are printed even if the files cannot be written.
         let written = dir.map(|dir| outcome.write(dir));
         print(&shown(&outcome, args, idx, n_studies))?;
@@ -35,10 +37,25 @@ pub fn run(args: &RunArgs) -> Result<(), Stop> {
         }
         outcomes.push(outcome);
     }
-    match args.format {
-        Format::Csv => print(&report::csv(&outcomes)),
-        _ => Ok(()),
+    if args.format == Format::Csv {
+        print(&report::csv(&outcomes))?;
     }
+    tell_stalls(&stalls, args)
+}
+
+/// Names the tasks that have stalled, if there are any, and fails if that was asked for.
+pub(super) fn tell_stalls(stalls: &Stalls, args: &RunArgs) -> Result<(), Stop> {
+    let lines = stalls.lines();
+    if lines.is_empty() {
+        return Ok(());
+    }
+    if args.stall.fail_on_stall {
+        return Err(Stop::RunFailed(format!("tasks have stalled\n  {}", lines.join("\n  "))));
+    }
+    if !args.how.quiet {
+        lines.iter().for_each(|line| remark(line));
+    }
+    Ok(())
 }
 
 /// A single word that is no file was meant as a command.
@@ -128,6 +145,7 @@ pub(super) fn run_study(
     engine: &dyn Executor,
     args: &RunArgs,
     dir: Option<&Path>,
+    stalls: &Stalls,
 ) -> Result<Outcome, Stop> {
     let takes_long = study.points.len() > 1
         || args.until_significant.is_some()
@@ -137,6 +155,8 @@ pub(super) fn run_study(
         None => None,
     };
     let engine = kept.as_ref().map_or(engine, |kept| kept as &dyn Executor);
+    let watching = stalls.watch(engine);
+    let engine: &dyn Executor = &watching;
     let remembering = Remembering::new(engine);
     let engine: &dyn Executor =
         if args.until_significant.is_some() { &remembering } else { engine };

@@ -5,6 +5,7 @@ mod explain;
 mod fidelity;
 mod files;
 mod lab;
+mod latency;
 mod profile;
 mod replay;
 mod report;

@@ -48,6 +48,8 @@ const N_LONGEST: usize = 8;
 struct Pair {
     rule: usize,
     near: Near,
+    /// Who idles.
+    idle: Option<CpuId>,
     /// Who waits.
     waiter: TaskId,
     /// Command names of who waits and who runs there.
@@ -234,6 +236,18 @@ impl Ledger {
         }
     }
 
+    /// A pair that there is at present, if there are so many: the task that waits, the CPU that
+    /// idles, how far that is, and the rule to blame; nothing if it is not one of a task.
+    #[expect(clippy::option_option, reason = "the end of the list, and a gap in it")]
+    pub(super) fn paired(
+        &self,
+        at: usize,
+    ) -> Option<Option<(TaskId, CpuId, Near, &'static Reason)>> {
+        let pair = self.pairs.get(at)?;
+        let told = pair.idle.filter(|_| pair.waiter.is_task());
+        Some(told.map(|idle| (pair.waiter, idle, pair.near, self.rows[pair.rule].reason)))
+    }
+
     /// Makes the pairs anew.
     fn pair_up(&mut self, w: &World) {
         self.pairs.clear();
@@ -257,7 +271,7 @@ impl Ledger {
         while self.pairs.len() < n {
             let rule = self.row(Kind::Placed, &Reason::UNTOLD);
             let (near, waiter, comms) = (Near::Core, TaskId::NONE, (NOBODY, NOBODY));
-            self.pairs.push(Pair { rule, near, waiter, comms });
+            self.pairs.push(Pair { rule, near, idle: None, waiter, comms });
         }
     }
 
@@ -321,7 +335,7 @@ impl Ledger {
         let comms = (comm_of(p), comm_of(curr));
         if !p.is_task() {
             let rule = self.row(Kind::Placed, &Reason::STOPPER);
-            return Pair { rule, near, waiter: p, comms };
+            return Pair { rule, near, idle: Some(cpu), waiter: p, comms };
         }
         let first = self.queues[at].first() == Some(&p);
         let surplus = if first { self.surplus(w, p, at) } else { p };
@@ -336,7 +350,7 @@ impl Ledger {
             None => (Kind::Placed, placed),
         };
         let rule = self.row(kind, reason);
-        Pair { rule, near, waiter: p, comms }
+        Pair { rule, near, idle: Some(cpu), waiter: p, comms }
     }
 
     /// Who came after `p`, the first on its queue: whoever runs there, if it is of that queue.
