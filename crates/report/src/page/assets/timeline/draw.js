@@ -101,6 +101,19 @@ function peakOf(timeline, index) {
   return timeline.peaks.get(index);
 }
 
+/** Pixels of all rows of a pane, and of one row: empty ones, used again as long as they fit. */
+function rowsImage(timeline, context, width, height) {
+  const known = timeline.rowsImage;
+  if (known?.image.width === width && known.image.height === height) {
+    known.pixels.fill(0);
+    return known;
+  }
+  const image = context.createImageData(width, height);
+  const pixels = new Uint32Array(image.data.buffer);
+  timeline.rowsImage = { image, pixels, line: new Uint32Array(width) };
+  return timeline.rowsImage;
+}
+
 function drawRows(timeline, context, index, pane) {
   const scale = devicePixelRatio || 1;
   const turns = timeline.loaded.get(index);
@@ -109,9 +122,7 @@ function drawRows(timeline, context, index, pane) {
     Math.round(timeline.paneRowsHeight * scale),
   ];
   if (width < 1 || height < 1) return;
-  const image = context.createImageData(width, height);
-  const pixels = new Uint32Array(image.data.buffer);
-  const line = new Uint32Array(width);
+  const { image, pixels, line } = rowsImage(timeline, context, width, height);
   const palette = timeline.palette.get(index);
   const perPixel = timeline.view.span / width;
   const isSearching = timeline.query !== "" || timeline.selected != null;

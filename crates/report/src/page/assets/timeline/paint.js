@@ -22,6 +22,9 @@ class Palette {
       SHADES.map((part) => mixed(color[dark ? 1 : 0], this.ground, part)),
     );
     this.dimmed = comms.map((color) => mixed(color[dark ? 1 : 0], this.ground, 0.72));
+    /** Pixels by color and share of the column, made when they are first needed: a frame has
+     * hundreds of thousands of them. */
+    this.pixels = new Map();
     this.dimRamp = Uint32Array.from(grays(), (color) => pixel(mixed(color, this.ground, 0.72)));
     this.found = pixel(rgb(css("--mark")));
     this.idlePixel = pixel(this.idle);
@@ -30,8 +33,18 @@ class Palette {
   /** The color of a task that fills a part of a column. */
   task(turns, task, part, isDimmed) {
     const comm = turns.commOf[task];
-    const color = isDimmed ? this.dimmed[comm] : this.shades[comm][turns.pid[task] % SHADES.length];
-    return pixel(mixed(this.idle, color, 0.25 + 0.75 * part));
+    const shade = isDimmed ? SHADES.length : turns.pid[task] % SHADES.length;
+    const key = comm * (SHADES.length + 1) + shade;
+    const pixels = this.pixels.get(key) ?? this.#make(key, comm, shade);
+    return pixels[Math.round(part * 255)];
+  }
+
+  #make(key, comm, shade) {
+    const color = shade === SHADES.length ? this.dimmed[comm] : this.shades[comm][shade];
+    const made = (_, i) => pixel(mixed(this.idle, color, 0.25 + (0.75 * i) / 255));
+    const pixels = Uint32Array.from({ length: 256 }, made);
+    this.pixels.set(key, pixels);
+    return pixels;
   }
 }
 
