@@ -247,6 +247,10 @@ pub struct ReportArgs {
     #[arg(long, value_name = "N", default_value_t = 2_000_000, allow_negative_numbers = true,
           value_parser = clap::value_parser!(u64).range(1..=50_000_000))]
     pub slices: u64,
+    /// Record util_avg, runnable_avg and load_avg of the runqueues, to be drawn into the rows of
+    /// the timelines
+    #[arg(long)]
+    pub signals: bool,
 }
 
 /// A part of simulated time, `1s..1.5s`, ns; an end that is left out is the run's.
@@ -311,6 +315,10 @@ pub struct TraceArgs {
     /// Write a Perfetto trace for ui.perfetto.dev and trace_processor; - is standard output
     #[arg(long, value_name = "FILE")]
     pub perfetto: Option<PathBuf>,
+    /// Put util_avg, load_avg, runnable_avg and the frequency scale into the Perfetto trace, of
+    /// each CPU and of the tasks that run
+    #[arg(long, requires = "perfetto")]
+    pub signals: bool,
 }
 
 /// Arguments of `schedlab profile`.

@@ -16,6 +16,8 @@ pub struct Keep {
     pub to_ns: u64,
     /// At most so many are kept, the first ones.
     pub slices_max: usize,
+    /// The policy's averages of the runqueues are recorded, too.
+    pub signals: bool,
 }
 
 /// One run, as it is shown.
@@ -39,6 +41,22 @@ pub struct Recorded {
     pub sites: Vec<SiteTime>,
     /// Why CPUs idled while tasks waited.
     pub explanation: Explanation,
+    /// The policy's averages, if they were asked for and it has any.
+    pub signals: Option<SignalsOverTime>,
+}
+
+/// Signals of a runqueue that are recorded.
+pub const N_SIGNALS: usize = 3;
+/// Their names, in the order in which they are kept.
+pub const SIGNALS: [&str; N_SIGNALS] = ["util_avg", "runnable_avg", "load_avg"];
+
+/// PELT averages of the runqueues over time, in buckets of equal length. The first begins at 0.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SignalsOverTime {
+    /// Length of a bucket, ns. The last one ends with the run.
+    pub bucket_ns: u64,
+    /// Of each signal, per CPU: the mean by bucket, each value counted for as long as it stood.
+    pub signals: [Vec<Vec<u64>>; N_SIGNALS],
 }
 
 /// How many times were as long as this, to three significant digits.

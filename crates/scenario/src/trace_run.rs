@@ -2,6 +2,7 @@
 
 use crate::engine;
 use crate::output::{RunError, RunOutput, guarded};
+use crate::registry::Class;
 use crate::run_spec::RunSpec;
 use std::path::{Path, PathBuf};
 use trace::export::{
@@ -19,6 +20,8 @@ pub struct TraceFiles {
     pub trace_dat: Option<PathBuf>,
     /// Perfetto's protobuf.
     pub perfetto: Option<PathBuf>,
+    /// The Perfetto trace has the policy's signals, too.
+    pub signals: bool,
 }
 
 impl TraceFiles {
@@ -53,6 +56,11 @@ pub struct Traced {
 }
 
 impl RunSpec {
+    /// True if the policy keeps PELT averages.
+    pub fn has_signals(&self) -> bool {
+        self.policy.0.class == Class::Fair
+    }
+
     /// Runs the simulation and writes its trace. Files appear if all goes well, and then all.
     ///
     /// # Errors
@@ -64,6 +72,9 @@ impl RunSpec {
     ) -> Result<Traced, TraceFailure> {
         let mut tracer =
             Tracer::new(&self.machine, files.sinks(&self.origin()).map_err(TraceFailure::Target)?);
+        if files.signals {
+            tracer = tracer.with_signals();
+        }
         let run = guarded(|| engine::run_watched(self, &mut tracer, progress));
         match run {
             Ok(output) => Ok(Traced { output, totals: tracer.finish()? }),

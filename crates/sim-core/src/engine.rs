@@ -95,6 +95,8 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     /// Prepares the policy and places the program's first tasks at time 0.
     pub fn new(mut w: World, mut policy: P, mut program: W, observer: O) -> Self {
         w.after.tells_decisions = observer.watches_decisions();
+        // A tick that is only accounted changes averages, too.
+        w.config.simulate_every_tick |= observer.watches_signals();
         policy.init(&mut w);
         for cpu in (0..w.cpus.len() as u32).map(CpuId) {
             w.this = cpu;
@@ -309,6 +311,10 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
             && let Err(violation) = self.w.check_cpu(self.w.this)
         {
             panic!("at {} ns: {violation}", self.w.now);
+        }
+        // A timer of the policy's own is on no CPU.
+        if self.observer.watches_signals() && self.w.this.idx() < self.w.cpus.len() {
+            self.observer.signals(&self.w, self.w.this, &self.policy);
         }
         self.observer.after_event(&self.w);
     }

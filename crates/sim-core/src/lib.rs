@@ -121,6 +121,7 @@ mod policy;
 mod program;
 mod reason;
 mod sched_stat;
+mod signals;
 mod stack;
 mod task;
 mod world;
@@ -142,6 +143,7 @@ pub use reason::{Attempt, Reason, Sought, Takers};
 pub use sched_stat::{
     IdleType, LbStat, N_IDLE_TYPES, RqStat, SchedStat, SdStat, SisStat, WakeTargets,
 };
+pub use signals::{SignalSource, Signals};
 pub use stack::{Calls, PathGroup, Stack, Within};
 pub use task::{
     GroupId, MaskId, PerTask, Pid, SchedAttr, SchedPolicy, SleepState, Task, TaskAttr, TaskId,

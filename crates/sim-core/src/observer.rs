@@ -1,6 +1,8 @@
 //! What happened, told to an observer: metrics, a trace, a profile.
 
-use crate::{Category, Decision, LockId, MigrationCause, Ns, Site, Stack, TaskId, World};
+use crate::{
+    Category, Decision, LockId, MigrationCause, Ns, SignalSource, Site, Stack, TaskId, World,
+};
 use topology::CpuId;
 
 /// Is told of events at the instant when they happen. A run without an observer pays nothing for
@@ -96,6 +98,17 @@ pub trait Observer {
     #[inline]
     fn decided(&mut self, _w: &World, _what: &Decision) {}
 
+    /// True if [`Observer::signals`] is to be called. Every tick is simulated then.
+    #[inline]
+    fn watches_signals(&self) -> bool {
+        false
+    }
+
+    /// An event on `cpu` is over, such as a switch or a tick: its signals may have changed, and
+    /// those of the tasks that it concerned. Called only if [`Observer::watches_signals`].
+    #[inline]
+    fn signals(&mut self, _w: &World, _cpu: CpuId, _source: &dyn SignalSource) {}
+
     /// `cpu` owns `lock` now and goes on; it waited for `wait`, if it had to. `last` is the CPU
     /// that owned it before.
     #[inline]
@@ -174,6 +187,7 @@ macro_rules! hand_on {
             waited(cpu: CpuId, site: &'static Site, ns: Ns);
             time_passed(cpu: CpuId, what: Category, at: &Stack, ns: Ns);
             decided(what: &Decision);
+            signals(cpu: CpuId, source: &dyn SignalSource);
             acquired(cpu: CpuId, lock: LockId, last: CpuId, wait: Option<Ns>);
             released(cpu: CpuId, lock: LockId);
             measurement_begins();
@@ -215,6 +229,11 @@ impl<A: Observer, B: Observer> Observer for (A, B) {
     }
 
     #[inline]
+    fn watches_signals(&self) -> bool {
+        self.0.watches_signals() || self.1.watches_signals()
+    }
+
+    #[inline]
     fn heeds_order(&self) -> bool {
         self.0.heeds_order() || self.1.heeds_order()
     }
@@ -237,6 +256,11 @@ impl<O: Observer + ?Sized> Observer for &mut O {
     #[inline]
     fn watches_decisions(&self) -> bool {
         (**self).watches_decisions()
+    }
+
+    #[inline]
+    fn watches_signals(&self) -> bool {
+        (**self).watches_signals()
     }
 
     #[inline]

@@ -5,7 +5,7 @@
 //! with the next [`Step`]; the mechanism carries the step out and asks again. Each step reads the
 //! world, and changes it, at the instant when the step before it has ended.
 
-use crate::{LockId, MaskId, Ns, SchedAttr, Site, Stack, TaskId, Within, World};
+use crate::{LockId, MaskId, Ns, SchedAttr, Signals, Site, Stack, TaskId, Within, World};
 use topology::CpuId;
 
 /// The occasion at which a CPU is chosen.
@@ -272,6 +272,16 @@ pub trait Policy {
     /// What the policy has counted since the measurement began: metrics by name.
     fn results(&self) -> Vec<(&'static str, f64)> {
         Vec::new()
+    }
+
+    /// PELT averages of the runqueue of `cpu`, as of their last update, if the policy keeps any.
+    fn cpu_signals(&self, _cpu: CpuId) -> Option<Signals> {
+        None
+    }
+
+    /// The same of a task.
+    fn task_signals(&self, _p: TaskId) -> Option<Signals> {
+        None
     }
 
     /// For profiles: adds the functions of this policy that a path of `cpu` is in, and changes the

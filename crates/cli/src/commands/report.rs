@@ -96,7 +96,7 @@ fn keep(args: &ReportArgs, studies: &[Study]) -> Keep {
     let (from_ns, to_ns) = args.window.unwrap_or((0, u64::MAX));
     let timelines: usize = studies.iter().filter_map(Study::only).map(|e| e.variants.len()).sum();
     let slices_max = (args.slices as usize / timelines.max(1)).max(1);
-    Keep { from_ns, to_ns, slices_max }
+    Keep { from_ns, to_ns, slices_max, signals: args.signals }
 }
 
 /// Runs a study, then one seed of each variant again with everything recorded.
@@ -153,5 +153,8 @@ fn command(args: &ReportArgs) -> String {
     let time = |ns: u64| if ns == 0 || ns == u64::MAX { String::new() } else { format!("{ns}ns") };
     option("window", args.window.map(|(from, to)| format!("{}..{}", time(from), time(to))));
     option("slices", (args.slices != 2_000_000).then(|| args.slices.to_string()));
+    if args.signals {
+        words.push("--signals".into());
+    }
     words.join(" ") + " --html FILE"
 }

@@ -12,7 +12,13 @@ pub fn trace(args: &TraceArgs) -> Result<(), Stop> {
     let chosen = Chosen::load(&args.run)?;
     let files = files(args);
     must_differ(&files, &chosen.experiment)?;
-    let traced = chosen.run(|spec, progress| spec.trace(&files, progress));
+    let traced = chosen.run(|spec, progress| {
+        if files.signals && !spec.has_signals() && !args.run.quiet {
+            let policy = spec.policy.name();
+            remark(&format!("policy `{policy}` keeps no averages: the trace has no signals"));
+        }
+        spec.trace(&files, progress)
+    });
     let traced = traced.map_err(|failure| stop(&chosen, failure))?;
     if !args.run.quiet {
         remark(&sums(&traced));
@@ -26,6 +32,7 @@ fn files(args: &TraceArgs) -> TraceFiles {
         perf_data: args.perf_data.clone(),
         trace_dat: args.trace_dat.clone(),
         perfetto: args.perfetto.clone(),
+        signals: args.signals,
     }
 }
 

@@ -48,7 +48,7 @@ impl Made {
         let analysis = Analysis::new(&experiment, &results);
         let json = serde_json::from_str(&report::json(&analysis)).unwrap();
         let outcome = Outcome::One(Box::new(analysis));
-        let keep = Keep { from_ns: 0, to_ns: u64::MAX, slices_max };
+        let keep = Keep { from_ns: 0, to_ns: u64::MAX, slices_max, signals: true };
         let recorded = experiment.record(1, keep, 1, &Silent).unwrap();
         let experiment = Some(&experiment);
         let chapter = Chapter { outcome: &outcome, experiment, seed: 1, recorded: &recorded };
@@ -376,5 +376,34 @@ fn a_sweep_has_curves_and_its_own_chapter() {
         browser.open(&file, "").await;
         browser.wait_for("document.querySelectorAll('.uplot').length >= 2").await;
         assert_eq!(browser.eval("document.querySelectorAll('nav a').length").await, 2);
+    });
+}
+
+#[test]
+fn averages_are_lines_that_can_be_chosen_and_are_told() {
+    with_page(usize::MAX, async |browser, _| {
+        let shown = "document.querySelector('.tl-signal').value";
+        let legend = "document.querySelector('.tl-legend').textContent";
+        assert_eq!(browser.text(shown).await, "0");
+        assert!(browser.text(legend).await.contains("line: util_avg, from 0 to "));
+        let picture = "document.querySelector('.tl-canvas').toDataURL()";
+        let mut pictures = vec![browser.text(picture).await];
+        for (chosen, name) in [("1", "runnable_avg"), ("2", "load_avg"), ("", "")] {
+            browser.press(".tl-canvas", "u").await;
+            assert_eq!(browser.text(shown).await, chosen);
+            let told = browser.text(legend).await;
+            assert_eq!(told.contains("line: "), !name.is_empty());
+            assert!(told.contains(name), "{told}");
+            tokio::time::sleep(std::time::Duration::from_millis(200)).await;
+            pictures.push(browser.text(picture).await);
+        }
+        pictures.sort();
+        pictures.dedup();
+        assert!(pictures.len() >= 3, "{}", pictures.len());
+        browser.press(".tl-canvas", "\u{e014}").await;
+        let told = browser.text("document.querySelector('.tl-tip').textContent").await;
+        for name in ["util_avg ", "runnable_avg ", "load_avg "] {
+            assert!(told.contains(name), "{told}");
+        }
     });
 }

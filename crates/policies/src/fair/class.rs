@@ -13,7 +13,7 @@ use super::state::topo::Topo;
 use super::state::{Fair, FairCounters, FairRq, FairTask, SwqStats, reasons, sites};
 use sim_core::{
     Choice, DequeueFlags, EnqueueFlags, Hook, MaskId, Nested, Ns, Policy, SchedAttr, SelectKind,
-    Stack, Step, TaskId, Within, World,
+    Signals, Stack, Step, TaskId, Within, World,
 };
 use topology::CpuId;
 
@@ -214,6 +214,14 @@ impl<S: Discipline> Policy for Fair<S> {
             ]);
         }
         results
+    }
+
+    fn cpu_signals(&self, cpu: CpuId) -> Option<Signals> {
+        Some(self.rqs[cpu].avg.signals())
+    }
+
+    fn task_signals(&self, p: TaskId) -> Option<Signals> {
+        Some(self.tasks.get(p.idx())?.avg.signals())
     }
 
     fn unwind(&self, w: &World, cpu: CpuId, at: Within, stack: &mut Stack) {

@@ -12,5 +12,6 @@ mod nested;
 mod scale;
 mod sched_stat;
 mod shared_runq;
+mod signals;
 mod steal;
 mod wakers;

@@ -4,8 +4,8 @@
 //! Each column holds one field of all turns, CPU after CPU, as variable-length integers: seven bits
 //! to a byte, the lowest first. What may be negative is folded (0, -1, 1, -2, …). Times are
 //! distances from the end of the turn before, and tasks are distances from the task before, so most
-//! of the numbers take one byte or two. After the turns come the tasks, and the use of the CPUs
-//! over time.
+//! of the numbers take one byte or two. After the turns come the tasks, the use of the CPUs
+//! over time, and the policy's averages, if they are recorded.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -41,6 +41,7 @@ pub fn packed(recorded: &Recorded) -> String {
     turns(&mut out, &recorded.timeline);
     tasks(&mut out, &recorded.timeline.tasks);
     load(&mut out, recorded);
+    signals(&mut out, recorded);
     STANDARD.encode(compress_to_vec(&out.0, LEVEL))
 }
 
@@ -122,6 +123,19 @@ fn load(out: &mut Numbers, recorded: &Recorded) {
             let least = u64::from(*ns > 0);
             let most = if *ns < length { USE_PARTS - 1 } else { USE_PARTS };
             out.put(parts.clamp(least, most));
+        }
+    }
+}
+
+/// Averages, as differences from one bucket to the next.
+fn signals(out: &mut Numbers, recorded: &Recorded) {
+    let rows = recorded.signals.iter().flat_map(|s| &s.signals).flatten();
+    for row in rows {
+        let mut before = 0;
+        for value in row {
+            let value = i64::try_from(*value).unwrap_or(i64::MAX);
+            out.put_signed(value - before);
+            before = value;
         }
     }
 }

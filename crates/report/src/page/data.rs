@@ -6,7 +6,7 @@ use crate::analysis::Analysis;
 use crate::sweep::SweepAnalysis;
 use crate::view::letter;
 use scenario::glue;
-use scenario::recorded::{Count, Recorded};
+use scenario::recorded::{Count, N_SIGNALS, Recorded, SIGNALS};
 use serde::Serialize;
 
 /// Points that a curve has at most: a screen shows no more.
@@ -53,6 +53,16 @@ struct Run<'a> {
     /// Number of CPUs that were busy, on average.
     busy: Vec<f32>,
     wakeups: Distribution,
+    /// Averages of the runqueues, which are in the columns.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    signals: Option<Signals>,
+}
+
+#[derive(Serialize)]
+struct Signals {
+    names: [&'static str; N_SIGNALS],
+    bucket_ns: u64,
+    n_buckets: usize,
 }
 
 /// Of how many times a share is at most as long: `share[i]` of all are at most `ns[i]`.
@@ -118,6 +128,11 @@ fn run(recorded: &Recorded) -> Run<'_> {
         wasted: means(&over_time.wasted_ns),
         busy: (0..n_buckets).map(|bucket| mean(bucket, busy(bucket))).collect(),
         wakeups: distribution(&recorded.wakeups),
+        signals: recorded.signals.as_ref().map(|signals| Signals {
+            names: SIGNALS,
+            bucket_ns: signals.bucket_ns,
+            n_buckets: signals.signals[0].first().map_or(0, Vec::len),
+        }),
     }
 }
 

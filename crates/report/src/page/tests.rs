@@ -21,7 +21,7 @@ const TEXT: &str = r#"
     caches = { l1d_kib = 32, l2_kib = 1024, l3_kib = 32768, l3_hit_ns = 15, mem_ns = 105 }
 "#;
 
-const ALL: Keep = Keep { from_ns: 0, to_ns: u64::MAX, slices_max: usize::MAX };
+const ALL: Keep = Keep { from_ns: 0, to_ns: u64::MAX, slices_max: usize::MAX, signals: true };
 
 /// What is made of a real run.
 fn of_a_run<T>(make: impl Fn(&Chapter<'_>) -> T) -> T {

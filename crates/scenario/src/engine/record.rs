@@ -1,6 +1,7 @@
 //! The observers behind `schedlab report`: a run is recorded once, for all that a page shows.
 
 mod over_time;
+mod signals;
 mod slices;
 mod sums;
 
@@ -13,6 +14,7 @@ use crate::recorded::{Keep, Recorded};
 use crate::run::{Failure, Observer, side_by_side};
 use crate::run_spec::RunSpec;
 use over_time::LoadWatcher;
+use signals::SignalWatcher;
 use slices::SliceWatcher;
 use sums::SumWatcher;
 
@@ -23,11 +25,12 @@ impl RunSpec {
     /// The run fails.
     pub fn record(&self, keep: Keep, progress: &dyn Fn(f64)) -> Result<Recorded, RunError> {
         let n_cpus = self.machine.n_cpus();
-        let turns = (SliceWatcher::new(n_cpus, keep), LoadWatcher::new(n_cpus));
+        let over_time = (LoadWatcher::new(n_cpus), SignalWatcher::new(n_cpus, keep.signals));
+        let turns = (SliceWatcher::new(n_cpus, keep), over_time);
         let sums = (SumWatcher::new(&self.machine), Ledger::new(&self.machine));
         let mut watch = (turns, sums);
         let output = guarded(|| run_watched(self, &mut watch, progress))?;
-        let ((slices, load), (sums, ledger)) = watch;
+        let ((slices, (load, signals)), (sums, ledger)) = watch;
         let mut explanation = ledger.result;
         for rule in &mut explanation.rules {
             rule.knob = knobs::left(self, &rule.knob);
@@ -42,6 +45,7 @@ impl RunSpec {
             moves: sums.moves,
             sites: sums.sites,
             explanation,
+            signals: signals.result(sums.end_ns),
         })
     }
 }

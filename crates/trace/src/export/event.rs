@@ -193,13 +193,60 @@ pub enum What {
         /// The smaller of idle CPUs and waiting tasks.
         n: u32,
     },
+    /// No tracepoint: an average of a runqueue, or the scale of its CPU's frequency, is another.
+    CpuSignal {
+        /// The CPU of the runqueue.
+        cpu: CpuId,
+        /// Which of them.
+        signal: Signal,
+        /// Its value.
+        value: u64,
+    },
+    /// No tracepoint: an average of a task is another.
+    TaskSignal {
+        /// The task.
+        task: Who,
+        /// Which of them.
+        signal: Signal,
+        /// Its value.
+        value: u64,
+    },
+}
+
+/// What a policy knows of how busy a CPU or a task is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Signal {
+    /// `util_avg`: how much it ran, of 1024.
+    Util,
+    /// `load_avg`: how much it was runnable, by weight.
+    Load,
+    /// `runnable_avg`: how much it was runnable, of 1024 per task.
+    Runnable,
+    /// `arch_scale_freq_capacity()`: the clock, of 1024.
+    FreqScale,
+}
+
+impl Signal {
+    /// The kernel's name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Util => "util_avg",
+            Self::Load => "load_avg",
+            Self::Runnable => "runnable_avg",
+            Self::FreqScale => "freq_scale",
+        }
+    }
 }
 
 impl What {
     /// False for what the kernel has no tracepoint for; some formats have other means to say it.
     pub fn is_tracepoint(&self) -> bool {
-        use What::{Exit, IdleWhileRunnable, NrRunning, Renamed};
-        !matches!(self, Renamed { .. } | Exit { .. } | NrRunning { .. } | IdleWhileRunnable { .. })
+        use What::{CpuSignal, Exit, IdleWhileRunnable, NrRunning, Renamed, TaskSignal};
+        let is_counter = matches!(
+            self,
+            NrRunning { .. } | IdleWhileRunnable { .. } | CpuSignal { .. } | TaskSignal { .. }
+        );
+        !is_counter && !matches!(self, Renamed { .. } | Exit { .. })
     }
 }
 

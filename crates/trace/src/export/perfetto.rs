@@ -6,7 +6,7 @@
 
 pub mod proto;
 
-use super::event::{Comm, Event, What, Who};
+use super::event::{Comm, Event, Signal, What, Who};
 use super::out_file::{OutFile, TraceError};
 use super::sink::{Origin, Sink};
 use proto::{
@@ -14,6 +14,7 @@ use proto::{
     SchedMigrateTask, SchedProcessFree, SchedSwitch, SystemInfo, TaskNewtask, TracePacket,
     TrackDescriptor, TrackEvent, Utsname, Wake,
 };
+use std::collections::BTreeSet;
 
 /// Events after which a bundle is written.
 const BUNDLE: usize = 256;
@@ -29,12 +30,19 @@ const CLONE_PROCESS: u64 = 17;
 const LENGTHS: u64 = 1;
 const IDLE_WHILE_RUNNABLE: u64 = 2;
 const FIRST_LENGTH: u64 = 16;
+/// Groups of signals, of CPUs and of tasks: these and the signal's place. Their members: the group
+/// times so much, and the CPU or the pid.
+const CPU_SIGNALS: u64 = 4;
+const TASK_SIGNALS: u64 = 8;
+const MEMBERS: u64 = 1 << 40;
 
 /// Writes Perfetto traces.
 pub struct Perfetto {
     out: OutFile,
     bundles: Vec<Vec<FtraceEvent>>,
     buffer: Vec<u8>,
+    /// Tracks of signals that there are: they are made when they are first needed.
+    signal_tracks: BTreeSet<u64>,
 }
 
 impl Perfetto {
@@ -44,7 +52,7 @@ impl Perfetto {
     /// The file cannot be written.
     pub fn new(out: OutFile, origin: &Origin) -> Result<Self, TraceError> {
         let bundles = (0..origin.n_cpus).map(|_| Vec::with_capacity(BUNDLE)).collect();
-        let mut new = Self { out, bundles, buffer: Vec::new() };
+        let mut new = Self { out, bundles, buffer: Vec::new(), signal_tracks: BTreeSet::new() };
         let utsname = Utsname {
             sysname: "Linux".into(),
             version: origin.command.join(" "),
@@ -86,10 +94,30 @@ impl Perfetto {
         self.packet(None, Data::TrackDescriptor(track))
     }
 
-    fn counter(&mut self, at: u64, track_uuid: u64, value: u32) -> Result<(), TraceError> {
-        let event =
-            TrackEvent { r#type: TYPE_COUNTER, track_uuid, counter_value: i64::from(value) };
+    fn counter(&mut self, at: u64, track_uuid: u64, value: u64) -> Result<(), TraceError> {
+        let counter_value = i64::try_from(value).unwrap_or(i64::MAX);
+        let event = TrackEvent { r#type: TYPE_COUNTER, track_uuid, counter_value };
         self.packet(Some(at), Data::TrackEvent(event))
+    }
+
+    /// A signal of a member of a group of tracks.
+    fn signal(
+        &mut self,
+        at: u64,
+        (groups, of): (u64, &str),
+        (member, name): (u64, String),
+        (signal, value): (Signal, u64),
+    ) -> Result<(), TraceError> {
+        let group = groups + signal as u64;
+        let uuid = group * MEMBERS + member;
+        if self.signal_tracks.insert(group) {
+            self.track(group, format!("{}{of}", signal.name()), None, None)?;
+        }
+        if self.signal_tracks.insert(uuid) {
+            let name = format!("{} {name}", signal.name());
+            self.track(uuid, name, Some(group), Some("of 1024"))?;
+        }
+        self.counter(at, uuid, value)
     }
 
     fn process(
@@ -116,9 +144,20 @@ impl Sink for Perfetto {
     fn event(&mut self, event: &Event) -> Result<(), TraceError> {
         match &event.what {
             What::NrRunning { cpu, n } => {
-                self.counter(event.at, FIRST_LENGTH + u64::from(cpu.0), *n)?;
+                self.counter(event.at, FIRST_LENGTH + u64::from(cpu.0), u64::from(*n))?;
             }
-            What::IdleWhileRunnable { n } => self.counter(event.at, IDLE_WHILE_RUNNABLE, *n)?,
+            What::IdleWhileRunnable { n } => {
+                self.counter(event.at, IDLE_WHILE_RUNNABLE, u64::from(*n))?;
+            }
+            What::CpuSignal { cpu, signal, value } => {
+                let member = (u64::from(cpu.0), cpu.to_string());
+                self.signal(event.at, (CPU_SIGNALS, ""), member, (*signal, *value))?;
+            }
+            What::TaskSignal { task, signal, value } => {
+                let name = format!("{}:{}", task.comm.as_str(), task.pid);
+                let member = (u64::from(task.pid.0), name);
+                self.signal(event.at, (TASK_SIGNALS, " of tasks"), member, (*signal, *value))?;
+            }
             What::Renamed { task } => self.process(event.at, pid(task), None, &task.comm)?,
             What::Fork { parent, child } => {
                 self.process(event.at, pid(child), Some(pid(parent)), &child.comm)?;

@@ -6,11 +6,13 @@
 //! runqueue, and at each tick. Whatever their number, the charges of a stay add up to the time from
 //! the task's switch-in to its dequeue or switch-out.
 
-use super::event::{Comm, Event, PrevState, What, Who};
+use super::event::{Comm, Event, PrevState, Signal, What, Who};
 use super::out_file::TraceError;
 use super::sink::Sink;
 use super::ticks::TickEdges;
-use sim_core::{MigrationCause, Ns, Observer, PerTask, Pid, TaskId, World};
+use sim_core::{
+    MigrationCause, Ns, Observer, PerTask, Pid, SignalSource, Signals, TaskId, TaskState, World,
+};
 use topology::{CpuId, Machine, PerCpu};
 
 /// The tools' clock at the beginning of a run: many take 0 for "never", so it starts at 1 s.
@@ -60,6 +62,16 @@ pub struct Tracer {
     nr_running: PerCpu<u32>,
     wasted: u32,
     last: Ns,
+    signals: Option<SignalsTold>,
+}
+
+/// What was last told of signals.
+struct SignalsTold {
+    cpus: PerCpu<Option<Signals>>,
+    /// With the pid, as ids are used again.
+    tasks: PerTask<(Pid, Signals)>,
+    /// Tasks that have left a CPU in this event.
+    left: Vec<TaskId>,
 }
 
 impl Tracer {
@@ -82,7 +94,16 @@ impl Tracer {
             nr_running: vec![0; n].into(),
             wasted: 0,
             last: 0,
+            signals: None,
         }
+    }
+
+    /// Tells of signals, too, as far as the policy has any.
+    #[must_use]
+    pub fn with_signals(mut self) -> Self {
+        let cpus = vec![None; self.stints.len()].into();
+        self.signals = Some(SignalsTold { cpus, tasks: PerTask::new(), left: Vec::new() });
+        self
     }
 
     /// Completes the files.
@@ -206,6 +227,31 @@ impl Tracer {
         }
     }
 
+    /// Tells those signals of a CPU that are not what was told last.
+    fn tell_cpu(&mut self, w: &World, cpu: CpuId, now: Signals) {
+        let Some(told) = &mut self.signals else { return };
+        let before = told.cpus[cpu].replace(now);
+        if before.is_none() {
+            let value = u64::from(w.machine.freq_scale);
+            self.now(w, What::CpuSignal { cpu, signal: Signal::FreqScale, value });
+        }
+        for (signal, value) in changed(before, now) {
+            self.now(w, What::CpuSignal { cpu, signal, value });
+        }
+    }
+
+    /// The same of a task.
+    fn tell_task(&mut self, w: &World, cpu: CpuId, p: TaskId, now: Signals) {
+        let pid = w.tasks[p].pid;
+        let Some(told) = &mut self.signals else { return };
+        told.tasks.cover(p, || (Pid(0), Signals::default()));
+        let (known, before) = std::mem::replace(&mut told.tasks[p], (pid, now));
+        for (signal, value) in changed((known == pid).then_some(before), now) {
+            let task = self.who(w, cpu, p);
+            self.now(w, What::TaskSignal { task, signal, value });
+        }
+    }
+
     fn tell_length(&mut self, w: &World, cpu: CpuId) {
         let n = w.cpus[cpu].nr_running;
         if std::mem::replace(&mut self.nr_running[cpu], n) != n {
@@ -214,8 +260,22 @@ impl Tracer {
     }
 }
 
+/// The signals that are not as they were.
+fn changed(before: Option<Signals>, now: Signals) -> impl Iterator<Item = (Signal, u64)> {
+    let values = |s: Signals| [s.util_avg, s.load_avg, s.runnable_avg];
+    let before = before.map(values);
+    let all = [Signal::Util, Signal::Load, Signal::Runnable].into_iter().zip(values(now));
+    let is_new = move |i: usize, value: u64| before.is_none_or(|before| before[i] != value);
+    all.enumerate().filter(move |(i, (_, value))| is_new(*i, *value)).map(|(_, told)| told)
+}
+
 impl Observer for Tracer {
     fn switch(&mut self, w: &World, cpu: CpuId, prev: TaskId, next: TaskId) {
+        if let Some(told) = &mut self.signals
+            && prev.is_task()
+        {
+            told.left.push(prev);
+        }
         self.charge(w, cpu);
         let state = PrevState::of(w, prev);
         let (prev_who, next_who) = (self.who(w, cpu, prev), self.who(w, cpu, next));
@@ -288,6 +348,37 @@ impl Observer for Tracer {
         let task = self.who(w, to, task);
         self.now(w, What::Migrate { task, from, to });
         self.dirty.extend([from, to]);
+    }
+
+    fn watches_signals(&self) -> bool {
+        self.signals.is_some()
+    }
+
+    fn signals(&mut self, w: &World, cpu: CpuId, source: &dyn SignalSource) {
+        // What was charged before comes before.
+        self.take_ticks(w);
+        if let Some(now) = source.of_cpu(cpu) {
+            self.tell_cpu(w, cpu, now);
+        }
+        let Some(told) = &mut self.signals else { return };
+        let mut tasks = std::mem::take(&mut told.left);
+        let curr = w.cpus[cpu].curr;
+        // A child has the name of its parent until it executes another program, soon. Its track has
+        // the name that it has when it first leaves a CPU or has run for a tick.
+        let is_known = |p: TaskId| told.tasks.get(p.idx()).is_some_and(|t| t.0 == w.tasks[p].pid);
+        if curr.is_task() && (is_known(curr) || w.now >= self.stints[cpu].start + w.tick_ns()) {
+            tasks.push(curr);
+        }
+        for p in &tasks {
+            let is_gone = w.tasks[*p].state == TaskState::Dead;
+            if let Some(now) = source.of_task(*p).filter(|_| !is_gone) {
+                self.tell_task(w, cpu, *p, now);
+            }
+        }
+        tasks.clear();
+        if let Some(told) = &mut self.signals {
+            told.left = tasks;
+        }
     }
 
     fn after_event(&mut self, w: &World) {

@@ -6,7 +6,7 @@
 //! (`pelt_clock`). `clock_task` is the simulated clock: the simulator keeps no irq time apart, and
 //! capacities are equal (simplifications).
 
-use sim_core::Ns;
+use sim_core::{Ns, Signals};
 
 /// The sum of a full past: an entity that always was active.
 pub const LOAD_AVG_MAX: u32 = 47742;
@@ -112,6 +112,12 @@ impl Activity {
 }
 
 impl SchedAvg {
+    /// The averages, without their sums.
+    pub fn signals(&self) -> Signals {
+        let Self { util_avg, load_avg, runnable_avg, .. } = *self;
+        Signals { util_avg, load_avg, runnable_avg }
+    }
+
     /// Brings sums and averages up to `now`; true if the averages changed. The weight is the
     /// task's, or 1 for a runqueue (whose `load` is weighted already).
     #[inline]

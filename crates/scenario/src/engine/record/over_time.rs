@@ -11,18 +11,18 @@ const FIRST_BUCKET_NS: Ns = 1_000;
 const BUCKETS_MAX: usize = 2_048;
 
 /// Sums of several rows.
-struct Buckets {
+pub(super) struct Buckets {
     ns: Ns,
     rows: Vec<Vec<u64>>,
 }
 
 impl Buckets {
-    fn new(rows: usize) -> Self {
+    pub fn new(rows: usize) -> Self {
         Self { ns: FIRST_BUCKET_NS, rows: vec![Vec::new(); rows] }
     }
 
     /// Adds `rate` times the length of an interval to a row, each part of it to its bucket.
-    fn add(&mut self, row: usize, from: Ns, to: Ns, rate: u64) {
+    pub fn add(&mut self, row: usize, from: Ns, to: Ns, rate: u64) {
         if rate == 0 {
             return;
         }
@@ -50,7 +50,7 @@ impl Buckets {
     }
 
     /// All rows, each up to the bucket in which the run ends.
-    fn complete(mut self, end: Ns) -> (Ns, Vec<Vec<u64>>) {
+    pub fn complete(mut self, end: Ns) -> (Ns, Vec<Vec<u64>>) {
         self.make_room(end);
         let n = end.div_ceil(self.ns) as usize;
         self.rows.iter_mut().for_each(|row| row.resize(n, 0));

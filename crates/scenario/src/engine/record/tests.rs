@@ -3,10 +3,10 @@
 use super::*;
 use crate::engine::SimulationExecutor;
 use crate::engine::tests::spec;
-use crate::recorded::{Came, Count, Slice, SliceEnd};
+use crate::recorded::{Came, Count, SignalsOverTime, Slice, SliceEnd};
 use crate::run::Executor;
 
-const ALL: Keep = Keep { from_ns: 0, to_ns: u64::MAX, slices_max: usize::MAX };
+const ALL: Keep = Keep { from_ns: 0, to_ns: u64::MAX, slices_max: usize::MAX, signals: true };
 
 fn messages() -> RunSpec {
     spec("eevdf", "", "kind = \"hackbench\"\ngroups = 2")
@@ -120,4 +120,28 @@ fn a_window_keeps_whole_turns_and_no_more_than_asked() {
     let few = record(&messages(), Keep { slices_max: 100, ..ALL }).timeline;
     assert_eq!((few.n_slices(), few.is_full, few.from_ns), (100, true, 0));
     assert!(few.to_ns < all.to_ns && few.cpus.iter().flatten().all(|s| s.at_ns < few.to_ns));
+}
+
+/// A hog keeps one CPU busy: its averages come to 1024 and stay there. The others idle.
+#[test]
+fn averages_of_the_runqueues_are_recorded_if_the_policy_has_any() {
+    let hog = |policy: &str| {
+        let mut spec = spec(policy, "", "kind = \"spinners\"\ntasks = 1");
+        spec.until = crate::Until::Time(1_000_000_000);
+        record(&spec, ALL)
+    };
+    for policy in ["cfs", "eevdf"] {
+        let recorded = hog(policy);
+        let SignalsOverTime { bucket_ns, signals } = recorded.signals.unwrap();
+        let n_buckets = recorded.end_ns.div_ceil(bucket_ns) as usize;
+        for rows in &signals {
+            assert_eq!(rows.len(), recorded.timeline.cpus.len());
+            assert!(rows.iter().all(|row| row.len() == n_buckets));
+            let late: Vec<u64> = rows.iter().map(|row| row[n_buckets - 2]).collect();
+            assert_eq!(late.iter().filter(|value| (1020..=1024).contains(*value)).count(), 1);
+            assert_eq!(late.iter().filter(|value| **value == 0).count(), late.len() - 1);
+        }
+    }
+    assert_eq!(hog("fifo").signals, None);
+    assert_eq!(record(&messages(), Keep { signals: false, ..ALL }).signals, None);
 }

@@ -158,6 +158,43 @@ function drawRows(timeline, context, index, pane) {
     Math.round(timeline.rowsTop(pane) * scale),
   );
   if (timeline.rowHeight >= 12) drawNames(timeline, context, turns, pane);
+  if (timeline.signal != null && timeline.rowHeight >= SIGNAL_ROW)
+    drawSignal(timeline, context, turns, pane);
+}
+
+/** A row of this height has room for a line. */
+const SIGNAL_ROW = 6;
+
+/** A line through each row: the mean of an average over each two pixels. */
+function drawSignal(timeline, context, turns, pane) {
+  const signal = turns.signals[timeline.signal];
+  if (!signal) return;
+  const { view, rows, rowHeight, plotWidth } = timeline;
+  const [top, height, full] = [timeline.rowsTop(pane), timeline.paneRowsHeight, timeline.fullSignal()];
+  const per = view.span / plotWidth;
+  context.save();
+  context.beginPath();
+  context.rect(GUTTER, top, plotWidth, height);
+  context.clip();
+  context.strokeStyle = css("--ink");
+  context.lineWidth = 1;
+  context.beginPath();
+  for (const cpu of rows.cpus) {
+    const y = rows.topOf(cpu) - timeline.scroll;
+    if (y < -rowHeight || y > height) continue;
+    for (let [x, begun] = [0, false]; x < plotWidth; x += 2) {
+      const t0 = Math.max(0, view.from + x * per);
+      const t1 = Math.min(turns.run.end_ns, view.from + (x + 2) * per);
+      if (t0 >= t1) continue;
+      const part = Math.min(1, turns.signalBetween(signal, cpu, t0, t1) / full);
+      const at = top + y + (rowHeight - 1.5) * (1 - part) + 0.5;
+      if (begun) context.lineTo(GUTTER + x, at);
+      else context.moveTo(GUTTER + x, at);
+      begun = true;
+    }
+  }
+  context.stroke();
+  context.restore();
 }
 
 /** Names in turns that have room for them. */

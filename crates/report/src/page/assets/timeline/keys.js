@@ -12,6 +12,7 @@ const KEYS = [
   ["P N", "the selected or found task's turn before and after"],
   ["1 2", "set a marker at the cursor; 0 removes both"],
   ["[ ]", "lower and higher rows; Page Up and Page Down scroll (also Shift and the wheel)"],
+  ["U", "the next average as a line in the rows (of a page with --signals)"],
   ["/", "search a task by command, pid, or both (cc1:412)"],
   ["Home", "the whole run; Z: the selected turn"],
   ["Esc", "selects nothing, searches nothing"],
@@ -65,6 +66,9 @@ function pressed(timeline, event) {
       return timeline.mark(Number(event.key) - 1, center);
     case "0":
       return timeline.unmark();
+    case "u":
+    case "U":
+      return timeline.nextSignal();
     case "[":
       return timeline.setRowHeight(timeline.rowHeight - 1);
     case "]":

@@ -44,6 +44,7 @@ function buildParts(timeline) {
     button("whole run", "show the whole run", () => timeline.view.fit()),
     button("rows −", "lower rows", () => timeline.setRowHeight(timeline.rowHeight - 1)),
     button("rows +", "higher rows", () => timeline.setRowHeight(timeline.rowHeight + 1)),
+    ...signalChoice(timeline),
     make("label", {}, "find", timeline.search),
     timeline.found,
     timeline.readout,
@@ -76,6 +77,25 @@ function buildParts(timeline) {
   document.addEventListener("click", (event) => timeline.jumped(event));
 }
 
+/** Which average is drawn, if any is recorded. */
+function signalChoice(timeline) {
+  const names = timeline.signalNames;
+  if (names.length === 0) return [];
+  const options = names.map((name, at) => make("option", { value: at }, name));
+  const chosen = () => {
+    const { value } = timeline.signalChooser;
+    timeline.setSignal(value === "" ? null : Number(value));
+    timeline.changed();
+  };
+  timeline.signalChooser = make(
+    "select",
+    { onchange: chosen, class: "tl-signal" },
+    make("option", { value: "" }, "none"),
+    ...options,
+  );
+  return [make("label", {}, "line", timeline.signalChooser)];
+}
+
 /** The legend, and whether all turns are there. */
 function describe(timeline) {
   const dark = document.documentElement.dataset.theme === "dark";
@@ -85,8 +105,13 @@ function describe(timeline) {
   if (timeline.hasOthers) items.push(key("rgb(130 130 130)", "other commands"));
   items.push(
     key(css("--raised"), "idle"),
-    key(css("--wait"), "below a row: a task waits for timeline CPU"),
+    key(css("--wait"), "below a row: a task waits for this CPU"),
   );
+  if (timeline.signal != null) {
+    const name = timeline.signalNames[timeline.signal];
+    const full = timeline.fullSignal().toLocaleString("en-US");
+    items.push(key(css("--ink"), `line: ${name}, from 0 to ${full} at the row's upper edge`));
+  }
   items.push(make("span", {}, "many turns in one column:"), (timeline.bar ??= colorBar(grays)));
   timeline.legend.replaceChildren(...items);
   const parts = timeline.recorded.filter(

@@ -8,6 +8,7 @@ function writeState(timeline) {
   parts.from = Math.round(timeline.view.from);
   parts.to = Math.round(timeline.view.to);
   parts.row = timeline.rowHeight;
+  if (timeline.signal != null) parts.signal = timeline.signal;
   if (timeline.scroll > 0) parts.y = Math.round(timeline.scroll);
   if (timeline.query) parts.q = encodeURIComponent(timeline.query);
   const marks = timeline.marks.map((t) => (t == null ? "" : Math.round(t)));
@@ -39,6 +40,7 @@ function readState(chapter, hash = location.hash) {
     from: number("from"),
     to: number("to"),
     rowHeight: number("row"),
+    signal: number("signal"),
     scroll: number("y") ?? 0,
     query: parts.has("q") ? decoded(parts.get("q")) : "",
     marks: [list("m")[0] ?? null, list("m")[1] ?? null].map((t) => (Number.isFinite(t) ? t : null)),

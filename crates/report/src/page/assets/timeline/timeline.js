@@ -24,6 +24,8 @@ class Timeline {
     this.marks = [null, null];
     this.cursor = null;
     this.selected = null;
+    /** Which average the lines in the rows show; null: none. */
+    this.signal = null;
     this.loaded = new Map();
     this.changed = oncePerFrame(() => this.draw());
   }
@@ -35,7 +37,10 @@ class Timeline {
     await this.#load(state?.shown ?? this.shown);
     this.#colorCommands();
     if (state) this.#restore(state);
-    else this.#firstView();
+    else {
+      this.#firstView();
+      if (this.signalNames.length > 0) this.setSignal(0);
+    }
     const restoreHash = async () => {
       const state = readState(this.chapter);
       if (!state) return;
@@ -100,6 +105,34 @@ class Timeline {
       return [rgb(COMMAND_COLORS.light[rank]), rgb(COMMAND_COLORS.dark[rank])];
     });
   }
+
+  /** Names of the averages that are recorded. */
+  get signalNames() {
+    return this.recorded.find(({ run }) => run.signals)?.run.signals.names ?? [];
+  }
+
+  /** What the height of a row stands for: one scale for both runs. */
+  fullSignal() {
+    const peaks = [...this.loaded.values()].map((turns) => turns.signals[this.signal]?.peak ?? 0);
+    return Math.max(1024, ...peaks);
+  }
+
+  /** Shows an average; rows that are too low for its line become higher. */
+  setSignal(signal) {
+    this.signal = signal;
+    if (this.signalChooser) this.signalChooser.value = signal ?? "";
+    if (signal != null) this.rowHeight = Math.max(this.rowHeight, SIGNAL_ROW + 4);
+    describe(this);
+  }
+
+  /** The next of them, and none after the last. */
+  nextSignal() {
+    if (this.signalNames.length === 0) return this.say(["no averages are recorded: --signals"]);
+    const next = this.signal == null ? 0 : this.signal + 1;
+    this.setSignal(next < this.signalNames.length ? next : null);
+    this.say([this.signal == null ? "no average" : this.signalNames[this.signal]]);
+  }
+
   center() {
     return this.cursor?.t ?? (this.view.from + this.view.to) / 2;
   }
@@ -115,6 +148,8 @@ class Timeline {
 
   #restore(state) {
     this.view.show(state.from, state.to);
+    const isSignal = state.signal != null && state.signal < this.signalNames.length;
+    this.setSignal(isSignal ? state.signal : null);
     if (state.rowHeight) this.rowHeight = clamp(state.rowHeight, 1, ROW_MAX);
     this.scroll = state.scroll;
     this.marks = state.marks;

@@ -20,6 +20,7 @@ class Turns {
     this.ended = kinds.map((kind) => kind & 7);
     this.#readNames(numbers, run);
     this.#readUse(numbers, run);
+    this.#readSignals(numbers, run);
   }
 
   #readTimes(numbers) {
@@ -91,6 +92,32 @@ class Turns {
     });
   }
 
+  /** Of each average, if they are recorded: its peak, and per CPU sums before each bucket. */
+  #readSignals(numbers, run) {
+    this.signals = (run.signals?.names ?? []).map((name) => {
+      const { bucket_ns, n_buckets } = run.signals;
+      const signal = { name, peak: 0, before: [] };
+      signal.before = run.n_slices.map(() => {
+        const sums = new Float64Array(n_buckets + 1);
+        let value = 0;
+        for (let b = 0; b < n_buckets; b++) {
+          value += numbers.nextSigned();
+          signal.peak = Math.max(signal.peak, value);
+          sums[b + 1] = sums[b] + value * Math.min(bucket_ns, run.end_ns - b * bucket_ns);
+        }
+        return sums;
+      });
+      return signal;
+    });
+  }
+
+  /** The mean of an average of a CPU between two instants of the run. */
+  signalBetween(signal, cpu, from, to) {
+    const { bucket_ns } = this.run.signals;
+    const sums = signal.before[cpu];
+    return (this.#sumUntil(sums, bucket_ns, to) - this.#sumUntil(sums, bucket_ns, from)) / (to - from);
+  }
+
   name(task) {
     return `${this.run.comms[this.commOf[task]]}:${this.pid[task]}`;
   }
@@ -147,10 +174,14 @@ class Turns {
   }
 
   #useUntil(cpu, t) {
-    const sums = this.useBefore[cpu];
-    const bucket = Math.min(Math.floor(t / this.run.bucket_ns), sums.length - 2);
-    const from = bucket * this.run.bucket_ns;
-    const length = Math.min(this.run.bucket_ns, this.run.end_ns - from);
+    return this.#sumUntil(this.useBefore[cpu], this.run.bucket_ns, t);
+  }
+
+  /** A sum up to an instant, of which those before each bucket are known. */
+  #sumUntil(sums, bucketNs, t) {
+    const bucket = Math.min(Math.floor(t / bucketNs), sums.length - 2);
+    const from = bucket * bucketNs;
+    const length = Math.min(bucketNs, this.run.end_ns - from);
     const part = length > 0 ? Math.min(1, (t - from) / length) : 0;
     return sums[bucket] + (sums[bucket + 1] - sums[bucket]) * part;
   }

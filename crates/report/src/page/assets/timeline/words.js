@@ -48,6 +48,17 @@ function turnInWords(turns, i, cpu) {
 function placeInWords(turns, cpu, t) {
   const { run } = turns;
   if (t < 0 || t >= run.end_ns) return ["not a part of the run"];
+  const lines = whatIsThere(turns, cpu, t);
+  if (turns.signals.length === 0) return lines;
+  const bucket = Math.floor(t / run.signals.bucket_ns) * run.signals.bucket_ns;
+  const to = Math.min(bucket + run.signals.bucket_ns, run.end_ns);
+  const value = (s) => `${s.name} ${Math.round(turns.signalBetween(s, cpu, bucket, to))}`;
+  const all = turns.signals.map(value).join(", ");
+  return [...lines, `${all} (mean of ${duration(to - bucket)})`];
+}
+
+function whatIsThere(turns, cpu, t) {
+  const { run } = turns;
   if (t < run.from_ns || t >= run.to_ns) {
     const bucket = Math.floor(t / run.bucket_ns) * run.bucket_ns;
     const to = Math.min(bucket + run.bucket_ns, run.end_ns);
