@@ -18,7 +18,11 @@ use output::Stop;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(help) if !help.use_stderr() => return finish(output::print_help(&help), false),
+        Err(error) => error.exit(),
+    };
     let would_run = !cli.command.as_ref().is_some_and(Command::only_reads);
     interrupt::leave_nothing_behind();
     let done = match cli.command {
@@ -37,26 +41,23 @@ fn main() -> ExitCode {
         Some(Command::Completions { shell }) => commands::generate::completions(shell),
         Some(Command::Man { command }) => commands::generate::man(&command),
     };
-    match done {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(stop) => finish(stop, would_run),
-    }
+    finish(done, would_run)
 }
 
-/// Says why the program stops, and turns it into an exit code.
-fn finish(stop: Stop, would_run: bool) -> ExitCode {
-    match stop {
+/// Says why the program stops, if not at its end, and turns it into an exit code.
+fn finish(done: Result<(), Stop>, would_run: bool) -> ExitCode {
+    match done {
         // The reader has closed our output, as `head` does: that is no failure.
-        Stop::ReaderGone => ExitCode::SUCCESS,
-        Stop::RunFailed(message) => {
+        Ok(()) | Err(Stop::ReaderGone) => ExitCode::SUCCESS,
+        Err(Stop::RunFailed(message)) => {
             output::complain(&message);
             ExitCode::from(1)
         }
-        Stop::BadInput(message) => {
+        Err(Stop::BadInput(message)) => {
             output::complain(&message);
             ExitCode::from(2)
         }
-        Stop::Faults(faults) => {
+        Err(Stop::Faults(faults)) => {
             output::show_faults(&faults, would_run);
             ExitCode::from(2)
         }

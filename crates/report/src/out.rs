@@ -2,7 +2,7 @@
 //!
 //! Everything is put together in memory first, then written to temporary files beside the targets,
 //! then renamed over them. A full disk is noticed before the first rename. [`uninterrupted`] lets
-//! a signal handler wait for that short moment.
+//! a signal handler wait for that short moment. Pipes and devices are written in place.
 
 use scenario::glue;
 use std::io::Write;
@@ -68,8 +68,11 @@ pub fn check_file(path: &Path) -> Result<(), OutError> {
         return Err(OutError::NoDirectory { path: path.to_path_buf(), dir: dir.to_path_buf() });
     }
     let fault = |source| OutError::File { path: path.to_path_buf(), source };
-    if path.is_dir() {
+    if path.is_dir() || ends_in_slash(path) {
         return Err(fault(std::io::ErrorKind::IsADirectory.into()));
+    }
+    if is_special(path) {
+        return Ok(());
     }
     tempfile::NamedTempFile::new_in(dir).map(drop).map_err(fault)
 }
@@ -82,6 +85,16 @@ fn dir_of(path: &Path) -> &Path {
     }
 }
 
+/// True for a name that only a directory can have.
+fn ends_in_slash(path: &Path) -> bool {
+    path.as_os_str().as_encoded_bytes().ends_with(b"/")
+}
+
+/// True for a pipe or a device, which is written in place: a file must not replace it.
+fn is_special(path: &Path) -> bool {
+    std::fs::metadata(path).is_ok_and(|there| !there.is_file() && !there.is_dir())
+}
+
 /// Removes a file, if it is there.
 pub(crate) fn remove(path: &Path) -> Result<(), OutError> {
     match std::fs::remove_file(path) {
@@ -92,13 +105,25 @@ pub(crate) fn remove(path: &Path) -> Result<(), OutError> {
     }
 }
 
-/// Writes one file, whole or not at all.
+/// Writes one file, whole or not at all; a pipe or a device is written as it is.
 pub fn write_file(path: &Path, content: &str) -> Result<(), OutError> {
     let dir = dir_of(path);
     let fault = |source| OutError::File { path: path.to_path_buf(), source };
+    if is_special(path) {
+        // Without the guard: a pipe may wait for its reader as long as it likes.
+        let mut file = std::fs::File::options().write(true).open(path).map_err(fault)?;
+        return file.write_all(content.as_bytes()).map_err(fault);
+    }
+    if ends_in_slash(path) {
+        return Err(fault(std::io::ErrorKind::IsADirectory.into()));
+    }
     let name = path.file_name().and_then(|name| name.to_str());
     let name = name.ok_or_else(|| fault(std::io::ErrorKind::InvalidFilename.into()))?;
-    write_all(dir, &[(name, content.to_owned())]).map(drop)
+    // The file's name in messages is the one that was asked for.
+    write_all(dir, &[(name, content.to_owned())]).map(drop).map_err(|error| match error {
+        OutError::File { source, .. } => fault(source),
+        other => other,
+    })
 }
 
 /// Makes a directory that `fill` fills; it must not be there yet, or be empty.
@@ -117,7 +142,7 @@ pub fn write_dir(
         builder.permissions(std::fs::Permissions::from_mode(0o777));
     }
     let staged = builder.tempdir_in(parent.unwrap_or(Path::new("."))).map_err(fault)?;
-    fill(staged.path()).map_err(fault)?;
+    fill(staged.path()).map_err(|source| OutError::File { path: dir.to_path_buf(), source })?;
     // A rename replaces an empty directory and nothing else.
     std::fs::rename(staged.path(), dir).map_err(fault)?;
     let _ = staged.keep();

@@ -2,6 +2,7 @@
 
 use crate::args::{ImportFrom, Topology};
 use crate::output::{Stop, note, print};
+use report::out::OutError;
 use scenario::{Dump, Fault, glue};
 use std::path::{Path, PathBuf};
 
@@ -12,8 +13,10 @@ pub fn topology(command: &Topology) -> Result<(), Stop> {
         Topology::Import { from, out } => import(from, out.as_deref()),
         Topology::Export { machine, sysfs } => {
             let (machine, stem) = load(machine)?;
-            report::out::write_sysfs(&machine, &stem, sysfs)
-                .map_err(|e| Stop::BadInput(e.to_string()))
+            report::out::write_sysfs(&machine, &stem, sysfs).map_err(|e| match e {
+                OutError::File { .. } => Stop::RunFailed(e.to_string()),
+                _ => Stop::BadInput(e.to_string()),
+            })
         }
     }
 }

@@ -2,16 +2,19 @@
 
 use super::{Chosen, place};
 use crate::args::TraceArgs;
-use crate::output::{Stop, remark};
+use crate::output::{Stop, remark, warn_if_closed};
 use scenario::glue::TraceError;
 use scenario::{Experiment, TraceFailure, TraceFiles, Traced};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Runs one seed of one variant and writes its trace.
 pub fn trace(args: &TraceArgs) -> Result<(), Stop> {
     let chosen = Chosen::load(&args.run)?;
     let files = files(args);
     must_differ(&files, &chosen.experiment)?;
+    if files.named().next().is_none() || files.named().any(|file| file == Path::new("-")) {
+        warn_if_closed();
+    }
     let traced = chosen.run(|spec, progress| {
         if files.signals && !spec.has_signals() && !args.run.quiet {
             let policy = spec.policy.name();

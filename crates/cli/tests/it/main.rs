@@ -16,5 +16,6 @@ mod signals;
 mod sweep;
 mod topology;
 mod trace;
+mod whole;
 mod wide;
 mod wq;

@@ -1,4 +1,4 @@
-//! Ctrl-C and SIGTERM: the terminal and the directory are left as they were.
+//! Ctrl-C, SIGTERM and a closed terminal: the terminal and the directory are left as they were.
 #![cfg(unix)]
 
 use crate::lab::Lab;
@@ -7,6 +7,7 @@ use nix::sys::termios::{FlowArg, tcflow};
 use std::fs::File;
 use std::io::Read;
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
 /// A run that ends in hours.
 fn long() -> Lab {
@@ -35,21 +36,46 @@ fn names(lab: &Lab) -> Vec<String> {
     names
 }
 
+fn wait_until_it_writes(lab: &Lab, child: &mut Child) {
+    while names(lab).len() <= 2 {
+        assert_eq!(child.try_wait().unwrap(), None, "it ended before it wrote");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
 #[test]
 fn no_half_written_file_is_left() {
-    for (signal, code) in [("-INT", 130), ("-TERM", 143)] {
+    for (signal, code) in [("-INT", 130), ("-TERM", 143), ("-HUP", 129), ("-XCPU", 152)] {
         for format in ["--perf-script", "--perf-data", "--trace-dat", "--perfetto"] {
             let lab = long();
             let args = ["trace", "small.toml", "--variant", "SWQUEUE", format, "t"];
             let mut child = start(&lab, &args, Stdio::null());
-            while names(&lab).len() <= 2 {
-                assert_eq!(child.try_wait().unwrap(), None, "it ended before it wrote");
-                std::thread::sleep(std::time::Duration::from_millis(1));
-            }
+            wait_until_it_writes(&lab, &mut child);
             send(signal, &child);
             assert_eq!(child.wait().unwrap().code(), Some(code), "{signal} {format}");
             assert_eq!(names(&lab), ["machines", "small.toml"], "{signal} {format}");
         }
+    }
+}
+
+/// `nohup` starts a program with SIGHUP ignored, and a shell without job control starts a job in
+/// the background with SIGINT ignored.
+#[test]
+fn a_signal_that_is_ignored_stays_ignored() {
+    for (signal, name) in [("-HUP", "HUP"), ("-INT", "INT")] {
+        let lab = long();
+        let program = env!("CARGO_BIN_EXE_schedlab");
+        let line = format!("trap '' {name}; exec '{program}' trace small.toml --variant SWQUEUE");
+        let mut shell = Command::new("sh");
+        shell.args(["-c", &format!("{line} --perfetto t")]).current_dir(lab.path("."));
+        let mut child = shell.spawn().unwrap();
+        wait_until_it_writes(&lab, &mut child);
+        send(signal, &child);
+        std::thread::sleep(Duration::from_millis(300));
+        assert_eq!(child.try_wait().unwrap(), None, "{signal} ended it");
+        send("-TERM", &child);
+        assert_eq!(child.wait().unwrap().code(), Some(143));
+        assert_eq!(names(&lab), ["machines", "small.toml"]);
     }
 }
 
@@ -104,7 +130,7 @@ fn a_second_signal_does_not_wait() {
     read(&mut File::from(pty.master.try_clone().unwrap()), "to go");
     // The terminal takes nothing any more, so the progress bar cannot be wiped away.
     tcflow(&slave, FlowArg::TCOOFF).unwrap();
-    let pause = std::time::Duration::from_millis(300);
+    let pause = Duration::from_millis(300);
     std::thread::sleep(pause);
     send("-INT", &child);
     std::thread::sleep(pause);
@@ -114,4 +140,24 @@ fn a_second_signal_does_not_wait() {
     let ended = child.try_wait().unwrap();
     child.kill().unwrap();
     assert_eq!(ended.and_then(|status| status.code()), Some(143));
+}
+
+/// A terminal that is closed sends SIGHUP twice: the kernel to the group in the foreground, and the
+/// shell to its jobs.
+#[test]
+fn a_second_hangup_is_not_impatient() {
+    let lab = long();
+    let pty = open_terminal();
+    let slave = pty.slave.try_clone().unwrap();
+    let mut child = start(&lab, &["small.toml"], Stdio::from(pty.slave));
+    read(&mut File::from(pty.master.try_clone().unwrap()), "to go");
+    tcflow(&slave, FlowArg::TCOOFF).unwrap();
+    let pause = Duration::from_millis(300);
+    for _ in 0..3 {
+        std::thread::sleep(pause);
+        assert_eq!(child.try_wait().unwrap(), None, "it did not clean up");
+        send("-HUP", &child);
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
 }

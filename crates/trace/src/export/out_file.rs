@@ -94,6 +94,10 @@ impl OutFile {
         let fault = |source| TraceError::File { path: path.to_path_buf(), source };
         let target = match std::fs::metadata(path) {
             Ok(there) if there.is_dir() => return Err(fault(io::ErrorKind::IsADirectory.into())),
+            // Only a directory can have such a name.
+            Err(_) if path.as_os_str().as_encoded_bytes().ends_with(b"/") => {
+                return Err(fault(io::ErrorKind::IsADirectory.into()));
+            }
             Ok(there) if !there.is_file() => {
                 Target::InPlace(File::options().write(true).open(path).map_err(fault)?)
             }
