@@ -19,7 +19,8 @@ use std::path::{Path, PathBuf};
     arg_required_else_help = true,
     max_term_width = 100,
     after_help = "Exit codes: 0 done, 1 the run failed, 2 bad usage or bad input.\n\
-                  Example: schedlab scenarios/bergamo.toml --seeds 10 --out results"
+                  Examples: schedlab bergamo --seeds 10 --out results; \
+                  schedlab init my; schedlab my.toml"
 )]
 pub struct Cli {
     #[command(subcommand)]
@@ -42,8 +43,9 @@ fn input() -> impl TypedValueParser<Value = PathBuf> {
 /// Arguments of the main job: running scenarios.
 #[derive(Args)]
 pub struct RunArgs {
-    /// Scenario files to run, one after another; - is standard input
-    #[arg(required = true, value_name = "SCENARIO.toml", value_parser = input())]
+    /// Scenarios to run, one after another: files, or names of `schedlab list scenarios`; - is
+    /// standard input
+    #[arg(required = true, value_name = "SCENARIO", value_parser = input())]
     pub scenarios: Vec<PathBuf>,
     #[command(flatten)]
     pub how: HowToRun,
@@ -164,7 +166,13 @@ pub enum Command {
     ///
     /// Without a file, the text that `perf script --ns` prints goes to standard output.
     Trace(TraceArgs),
-    /// List what scenarios can name
+    /// Write a scenario to begin with: it runs at once, and says what can be changed
+    Init {
+        /// What to call it; the file is NAME.toml, which must not be there yet
+        #[arg(default_value = "my")]
+        name: PathBuf,
+    },
+    /// List what comes with schedlab, and what scenarios can name
     List {
         /// What to list [default: all of it]
         what: Option<Listed>,
@@ -217,8 +225,8 @@ impl Command {
 /// Arguments of `schedlab report`.
 #[derive(Args)]
 pub struct ReportArgs {
-    /// Scenario files, each a chapter of the page; - is standard input
-    #[arg(required = true, value_name = "SCENARIO.toml", value_parser = input())]
+    /// Scenarios (files or names), each a chapter of the page; - is standard input
+    #[arg(required = true, value_name = "SCENARIO", value_parser = input())]
     pub scenarios: Vec<PathBuf>,
     #[command(flatten)]
     pub how: HowToRun,
@@ -269,8 +277,9 @@ fn window(text: &str) -> Result<(u64, u64), String> {
 /// Arguments of `schedlab fidelity`.
 #[derive(Args)]
 pub struct FidelityArgs {
-    /// Scenario files; - is standard input [default: all below scenarios with published rows]
-    #[arg(value_name = "SCENARIO.toml", value_parser = input())]
+    /// Scenarios (files or names); - is standard input [default: all that come with schedlab and
+    /// have published rows]
+    #[arg(value_name = "SCENARIO", value_parser = input())]
     pub scenarios: Vec<PathBuf>,
     #[command(flatten)]
     pub how: HowToRun,
@@ -282,8 +291,8 @@ pub struct FidelityArgs {
 /// One seed of one variant.
 #[derive(Args)]
 pub struct OneRun {
-    /// Scenario file; - is standard input
-    #[arg(value_name = "SCENARIO.toml", value_parser = input())]
+    /// Scenario: a file, or a name of `schedlab list scenarios`; - is standard input
+    #[arg(value_name = "SCENARIO", value_parser = input())]
     pub scenario: PathBuf,
     /// The variant to run; needed if the scenario has several
     #[arg(long, value_name = "NAME")]
@@ -394,7 +403,9 @@ pub enum ProfileFormat {
 /// The lists of `schedlab list`.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Listed {
-    /// Machine files below scenarios/machines
+    /// Scenarios that come with schedlab
+    Scenarios,
+    /// Machines that come with schedlab
     Machines,
     /// Scheduling policies
     Policies,
@@ -422,7 +433,7 @@ pub enum Schema {
 pub enum Topology {
     /// Draw a machine as a tree
     Show {
-        /// A machine file, the name of one in scenarios/machines, or a description as hwloc's
+        /// A machine file, a name of `schedlab list machines`, or a description as hwloc's
         /// synthetic ones: "pack:2 l3:4 core:8 pu:2"
         #[arg(value_parser = input())]
         machine: PathBuf,
@@ -445,7 +456,7 @@ pub enum Topology {
     /// Write a machine as a tree like /sys, for `lscpu --sysroot DIR`,
     /// `lstopo --input DIR --if fsroot` and `SCX_SYSFS_PREFIX=DIR`
     Export {
-        /// A machine file, the name of one in scenarios/machines, or a description as hwloc's
+        /// A machine file, a name of `schedlab list machines`, or a description as hwloc's
         /// synthetic ones: "pack:2 l3:4 core:8 pu:2"
         #[arg(value_parser = input())]
         machine: PathBuf,

@@ -4,6 +4,7 @@ pub mod check;
 pub mod explain;
 pub mod fidelity;
 pub mod generate;
+pub mod init;
 pub mod list;
 pub mod profile;
 pub mod report;
@@ -14,7 +15,7 @@ pub mod trace;
 pub mod wq;
 
 use crate::args::{OneRun, STDIN};
-use crate::output::Stop;
+use crate::output::{Stop, remark};
 use crate::progress::Bar;
 use ::report::OneRun as OneRunReport;
 use scenario::{Experiment, Faults, Observer, RunError, RunSpec, Study, Variant, nearest};
@@ -29,7 +30,7 @@ fn stdin_at_most_once(paths: &[PathBuf]) -> Result<(), Stop> {
 }
 
 /// Loads all scenarios, each with these changes, or gives the faults of all of them.
-fn load_all(paths: &[PathBuf], sets: &[String]) -> Result<Vec<Study>, Stop> {
+fn load_all(paths: &[PathBuf], sets: &[String], quiet: bool) -> Result<Vec<Study>, Stop> {
     stdin_at_most_once(paths)?;
     let mut studies = Vec::new();
     let mut faults = Faults::default();
@@ -39,7 +40,24 @@ fn load_all(paths: &[PathBuf], sets: &[String]) -> Result<Vec<Study>, Stop> {
             Err(found) => faults.0.extend(found.0),
         }
     }
-    if faults.0.is_empty() { Ok(studies) } else { Err(Stop::Faults(faults)) }
+    if !faults.0.is_empty() {
+        return Err(Stop::Faults(faults));
+    }
+    if !quiet {
+        show_remarks(studies.iter().flat_map(Study::remarks));
+    }
+    Ok(studies)
+}
+
+/// Prints what people should know of scenarios, each remark once.
+fn show_remarks<'a>(remarks: impl Iterator<Item = &'a String>) {
+    let mut said: Vec<&String> = Vec::new();
+    for text in remarks {
+        if !said.contains(&text) {
+            remark(text);
+            said.push(text);
+        }
+    }
 }
 
 /// The scenario, variant and seed that one run is made of.
@@ -54,6 +72,9 @@ impl Chosen {
     fn load(args: &OneRun) -> Result<Self, Stop> {
         let sets = &args.set.sets;
         let experiment = scenario::load(&args.scenario, sets).map_err(Stop::Faults)?;
+        if !args.quiet {
+            show_remarks(experiment.remarks.iter());
+        }
         let variant = choose(&experiment, args.variant.as_deref())?.clone();
         let seed = args.seed.unwrap_or(experiment.seeds[0]);
         Ok(Self { experiment, variant, seed, quiet: args.quiet })

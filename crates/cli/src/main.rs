@@ -31,6 +31,7 @@ fn main() -> ExitCode {
         Some(Command::Fidelity(args)) => commands::fidelity::fidelity(&args),
         Some(Command::Report(args)) => commands::report::report(&args),
         Some(Command::Trace(args)) => commands::trace::trace(&args),
+        Some(Command::Init { name }) => commands::init::init(&name),
         Some(Command::List { what }) => commands::list::list(what),
         Some(Command::Wq(args)) => commands::wq::wq(&args),
         Some(Command::Topology { command }) => commands::topology::topology(&command),

@@ -28,6 +28,12 @@ pub enum OutError {
         /// Its directory.
         dir: PathBuf,
     },
+    /// A file is there already, and must not be replaced.
+    #[error("{path} is there already: choose another name, or remove it")]
+    Exists {
+        /// The file.
+        path: PathBuf,
+    },
     /// A file cannot be written.
     #[error("cannot write {path}: {source}")]
     File {
@@ -123,6 +129,24 @@ pub fn write_file(path: &Path, content: &str) -> Result<(), OutError> {
     write_all(dir, &[(name, content.to_owned())]).map(drop).map_err(|error| match error {
         OutError::File { source, .. } => fault(source),
         other => other,
+    })
+}
+
+/// Writes a file that is not there yet, whole or not at all.
+///
+/// # Errors
+/// It is there, or cannot be written.
+pub fn write_new(path: &Path, content: &str) -> Result<(), OutError> {
+    let _guard = uninterrupted();
+    let dir = dir_of(path);
+    if !dir.is_dir() {
+        return Err(OutError::NoDirectory { path: path.to_path_buf(), dir: dir.to_path_buf() });
+    }
+    let fault = |source| OutError::File { path: path.to_path_buf(), source };
+    let staged = stage(dir, content).map_err(fault)?;
+    staged.persist_noclobber(path).map(drop).map_err(|e| match e.error.kind() {
+        std::io::ErrorKind::AlreadyExists => OutError::Exists { path: path.to_path_buf() },
+        _ => fault(e.error),
     })
 }
 

@@ -35,6 +35,8 @@ pub struct Experiment {
     pub hash: String,
     /// The files it was read from: the scenario itself, then those that it names.
     pub files: Vec<PathBuf>,
+    /// What people should know of it that is no fault, such as two machines of one name.
+    pub remarks: Vec<String>,
 }
 
 impl Experiment {

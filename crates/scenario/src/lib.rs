@@ -34,6 +34,7 @@
 pub mod glue;
 pub mod registry;
 pub mod schema;
+pub mod shipped;
 
 mod commands;
 mod dump;

@@ -11,8 +11,8 @@ pub(crate) use text::{open_text, read_text_to};
 
 use crate::experiment::Experiment;
 use crate::glue::{self, Machine};
-use crate::kind;
 use crate::study::Study;
+use crate::{kind, shipped};
 use input::{Fault, Faults, Source};
 use machine::machine_of;
 use std::path::Path;
@@ -44,13 +44,15 @@ pub enum Described {
 
 /// Reads and checks a file of either kind.
 pub fn load_any(path: &Path) -> Result<Described, Faults> {
-    let text = text_of(path, "file")?;
+    let (place, remark) = shipped::find_scenario(path);
+    let text = scenario_text(path, &place, "file")?;
     let is_machine = input::parse(&text).is_ok_and(|doc| kind::is_machine(doc.get_ref()));
     if is_machine {
         let (machine, _) = machine_of(path, text)?;
         return Ok(Described::Machine(Box::new(machine)));
     }
-    Ok(Described::Scenario(Box::new(load_study_str(path, text, &[])?)))
+    let study = remarked(load_study_str(&place, text, &[]), remark)?;
+    Ok(Described::Scenario(Box::new(study)))
 }
 
 /// Checks the text of a scenario; `path` names it in messages and finds the machine file.
@@ -61,13 +63,41 @@ pub fn load_str(path: &Path, text: String) -> Result<Experiment, Faults> {
     the_only(path, load_study_str(path, text, &[])?)
 }
 
-/// Reads and checks a scenario file, with the values of `sets` (`KEY=VALUE`) in place of what it
-/// says. A key that the scenario sweeps keeps that value only.
+/// Reads and checks a scenario file, or the scenario of that name that comes with the program.
+/// The values of `sets` (`KEY=VALUE`) stand in place of what it says. A key that the scenario sweeps
+/// keeps that value only.
 ///
 /// # Errors
 /// All faults of the file and of `sets`.
 pub fn load_study(path: &Path, sets: &[String]) -> Result<Study, Faults> {
-    load_study_str(path, text_of(path, "scenario")?, sets)
+    let (place, remark) = shipped::find_scenario(path);
+    let text = scenario_text(path, &place, "scenario")?;
+    remarked(load_study_str(&place, text, sets), remark)
+}
+
+/// The text of a scenario that was asked for by `path` and is at `place`.
+fn scenario_text(path: &Path, place: &Path, what: &str) -> Result<String, Faults> {
+    text_of(place, what).map_err(|mut faults| {
+        let absent = faults.0.first_mut().filter(|fault| fault.help.is_none() && !path.exists());
+        if let Some(fault) = absent {
+            fault.help = shipped::scenario_hint(path);
+        }
+        faults
+    })
+}
+
+/// A study with one more remark; or its faults, of which that may be the cause.
+fn remarked(found: Result<Study, Faults>, remark: Option<String>) -> Result<Study, Faults> {
+    let add = |mut study: Study| {
+        study.points.iter_mut().for_each(|point| point.experiment.remarks.extend(remark.clone()));
+        study
+    };
+    found.map(add).map_err(|mut faults| {
+        if let Some(fault) = faults.0.first_mut().filter(|fault| fault.help.is_none()) {
+            fault.help = remark.clone();
+        }
+        faults
+    })
 }
 
 /// Checks the text of a scenario, as [`load_study`] does a file's.
@@ -101,8 +131,8 @@ fn the_only(path: &Path, study: Study) -> Result<Experiment, Faults> {
     Err(fault.help(format!("choose one, such as --set {first}")).into())
 }
 
-/// Reads and checks a machine file by itself. What is no path but one of hwloc's synthetic
-/// descriptions is a machine, too.
+/// Reads and checks a machine file by itself, or the machine of that name that comes with the
+/// program. What is no path but one of hwloc's synthetic descriptions is a machine, too.
 pub fn load_machine_file(path: &Path) -> Result<Machine, Faults> {
     let shown = path.display().to_string();
     if glue::is_synthetic(&shown) && !path.exists() {
@@ -110,8 +140,15 @@ pub fn load_machine_file(path: &Path) -> Result<Machine, Faults> {
         let machine = glue::synthetic_machine(&source.text);
         return machine.map_err(|faults| Faults::of(faults, &source));
     }
-    let text = text_of(path, "machine")?;
-    machine_of(path, text).map(|(machine, _)| machine)
+    let (place, _) = shipped::find_machine(path, path);
+    let text = text_of(&place, "machine").map_err(|mut faults| {
+        let absent = faults.0.first_mut().filter(|fault| fault.help.is_none() && !path.exists());
+        if let Some(fault) = absent {
+            fault.help = shipped::machine_hint(path);
+        }
+        faults
+    })?;
+    machine_of(&place, text).map(|(machine, _)| machine)
 }
 
 /// The one about `machine` needs to be told what else there is.

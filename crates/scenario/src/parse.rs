@@ -72,6 +72,7 @@ pub(crate) fn experiment(
         published,
         hash: String::new(),
         files: Vec::new(),
+        remarks: Vec::new(),
     })
 }
 
@@ -81,7 +82,7 @@ pub(crate) fn required<'a>(walk: &mut Walk, doc: &'a DeTable<'a>, key: &str) -> 
     let found = walk.required("the scenario", 0..0, doc, &names(SCENARIO), key);
     if let Some(missing) = walk.faults.get_mut(faults) {
         missing.help = Some(match key {
-            "machine" => "give the path of a machine file, or \"pack:2 l3:4 core:8 pu:2\"".into(),
+            "machine" => "name one of `schedlab list machines`, or a machine file".into(),
             "workload" => "`schedlab list workloads` prints all kinds and their keys".into(),
             _ => format!("begin one with [[{key}]] and a `name`"),
         });

@@ -81,6 +81,11 @@ impl Study {
         }
     }
 
+    /// What people should know of it that is no fault; the same may be there several times.
+    pub fn remarks(&self) -> impl Iterator<Item = &String> {
+        self.points.iter().flat_map(|point| &point.experiment.remarks)
+    }
+
     /// Number of runs: points x variants x seeds.
     pub fn n_runs(&self) -> usize {
         let runs = |p: &Point| p.experiment.variants.len() * p.experiment.seeds.len();

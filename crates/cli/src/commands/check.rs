@@ -1,6 +1,6 @@
 //! `schedlab check`: reads scenarios and machines, runs nothing.
 
-use super::stdin_at_most_once;
+use super::{show_remarks, stdin_at_most_once};
 use crate::output::{Stop, count, print};
 use scenario::glue::{Machine, machine_info};
 use scenario::{Described, Faults, Study};
@@ -12,7 +12,12 @@ pub fn check(paths: &[PathBuf]) -> Result<(), Stop> {
     let (mut right, mut faults) = (String::new(), Faults::default());
     for path in paths {
         match scenario::load_any(path) {
-            Ok(found) => right += &format!("{}: ok, {}\n", path.display(), described(&found)),
+            Ok(found) => {
+                right += &format!("{}: ok, {}\n", path.display(), described(&found));
+                if let Described::Scenario(study) = &found {
+                    show_remarks(study.remarks());
+                }
+            }
             Err(found) => faults.0.extend(found.0),
         }
     }

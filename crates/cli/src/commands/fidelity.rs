@@ -1,12 +1,10 @@
 //! `schedlab fidelity`: all that was published beside what is simulated, and a score.
 
-use super::list::{SCENARIOS, scenario_files};
 use super::{load_all, run::run_once};
 use crate::args::{FidelityArgs, FidelityFormat};
 use crate::output::{Stop, print, remark};
 use report::fidelity::{Compared, Fidelity, json, scenario_text, score_text};
-use scenario::Study;
-use std::path::PathBuf;
+use scenario::{Study, shipped};
 
 /// Runs all scenarios that have published rows. Text appears scenario by scenario, as they end.
 pub fn fidelity(args: &FidelityArgs) -> Result<(), Stop> {
@@ -32,7 +30,8 @@ pub fn fidelity(args: &FidelityArgs) -> Result<(), Stop> {
 /// The scenarios that have published rows, with the points and variants that these rows are about.
 fn studies(args: &FidelityArgs) -> Result<Vec<Study>, Stop> {
     let chosen = !args.scenarios.is_empty();
-    let paths = if chosen { args.scenarios.clone() } else { shipped()? };
+    let shipped = || shipped::scenarios().map(shipped::scenario_path).collect();
+    let paths = if chosen { args.scenarios.clone() } else { shipped() };
     // One file may have several names.
     let places: Vec<_> =
         paths.iter().map(|p| p.canonicalize().unwrap_or_else(|_| p.clone())).collect();
@@ -40,7 +39,7 @@ fn studies(args: &FidelityArgs) -> Result<Vec<Study>, Stop> {
         return Err(Stop::BadInput(format!("{} is given twice", paths[n].display())));
     }
     let (mut with, without): (Vec<Study>, Vec<Study>) =
-        load_all(&paths, &[])?.into_iter().partition(Study::is_published);
+        load_all(&paths, &[], args.how.quiet)?.into_iter().partition(Study::is_published);
     if with.is_empty() {
         return Err(Stop::BadInput(nothing_published(&without)));
     }
@@ -56,18 +55,6 @@ fn studies(args: &FidelityArgs) -> Result<Vec<Study>, Stop> {
     Ok(with)
 }
 
-/// The scenarios that come with schedlab.
-fn shipped() -> Result<Vec<PathBuf>, Stop> {
-    let files = scenario_files();
-    if files.is_empty() {
-        let message = format!(
-            "no scenario files in {SCENARIOS} here: go to schedlab's sources, or name scenarios"
-        );
-        return Err(Stop::BadInput(message));
-    }
-    Ok(files)
-}
-
 fn nothing_published(scenarios: &[Study]) -> String {
     let names: Vec<&str> = scenarios.iter().map(|e| e.name.as_str()).collect();
     let (names, has) = (names.join(", "), if names.len() == 1 { "has" } else { "have" });
@@ -75,4 +62,22 @@ fn nothing_published(scenarios: &[Study]) -> String {
         "{names} {has} no published row to compare with; a [[published]] table in a scenario \
          gives one: variant, metric, value, source"
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::args::{Cli, Command};
+    use clap::Parser;
+
+    #[test]
+    fn without_arguments_all_scenarios_of_the_project_are_compared() {
+        let cli = Cli::try_parse_from(["schedlab", "fidelity"]).unwrap();
+        let Some(Command::Fidelity(args)) = cli.command else { panic!("not the command") };
+        let Ok(studies) = studies(&args) else { panic!("faults in scenarios of the project") };
+        let names: Vec<&str> = studies.iter().map(|study| study.name.as_str()).collect();
+        assert!(names.contains(&"bergamo") && names.contains(&"truncate"), "{names:?}");
+        // Nothing was published for these.
+        assert!(!names.contains(&"hackbench") && !names.contains(&"alone"), "{names:?}");
+    }
 }

@@ -5,17 +5,11 @@ use crate::output::{Stop, count, print};
 use anstyle::Style;
 use report::pad;
 use scenario::glue::machine_info;
-use scenario::nearest;
 use scenario::registry::{
     COMMON, FEATURES, Fallback, FeatureDef, KeyDef, Kind, METRICS, POLICIES, TUNABLES, TunableDef,
     WORKLOADS, WORKQUEUE, WorkloadDef,
 };
-use std::path::{Path, PathBuf};
-
-/// Where the scenarios of the project are.
-pub const SCENARIOS: &str = "scenarios";
-/// Where the machine files of the project are.
-pub const MACHINES: &str = "scenarios/machines";
+use scenario::shipped::{self, Summary};
 
 const BOLD: Style = Style::new().bold();
 const DIM: Style = Style::new().dimmed();
@@ -31,6 +25,7 @@ pub fn list(what: Option<Listed>) -> Result<(), Stop> {
         (Listed::Workloads, "workloads"),
         (Listed::Metrics, "metrics"),
         (Listed::Machines, "machines"),
+        (Listed::Scenarios, "scenarios"),
     ];
     if let Some(what) = what {
         return print(&table(what));
@@ -44,7 +39,8 @@ pub fn list(what: Option<Listed>) -> Result<(), Stop> {
 
 fn table(what: Listed) -> String {
     match what {
-        Listed::Machines => machines(),
+        Listed::Scenarios => aligned(&scenarios()),
+        Listed::Machines => aligned(&machines()),
         Listed::Policies => aligned(&policies()),
         Listed::Features => aligned(&features()),
         Listed::Tunables => aligned(&TUNABLES.iter().map(tunable_row).collect()),
@@ -150,72 +146,26 @@ fn bound(x: f64) -> String {
     if x.abs() >= 1e5 || (x != 0.0 && x.abs() < 1e-3) { format!("{x:e}") } else { x.to_string() }
 }
 
-fn machines() -> String {
-    let files = machine_files();
-    if files.is_empty() {
-        return format!("  {}\n", no_machines());
-    }
-    aligned(&files.iter().map(|path| machine_row(path)).collect())
+fn scenarios() -> Rows {
+    let machine = |s: &Summary| s.machine.clone().unwrap_or_else(|| "its own".into());
+    let row = |s: Summary| vec![s.name.into(), machine(&s), s.workload, s.title];
+    shipped::summaries().into_iter().map(row).collect()
 }
 
-fn machine_files() -> Vec<PathBuf> {
-    let mut files = entries(Path::new(MACHINES));
-    files.retain(|path| is_toml(path));
-    files
+fn machines() -> Rows {
+    shipped::machines().map(machine_row).collect()
 }
 
-/// The scenarios that come with the project, in order of their paths.
-pub fn scenario_files() -> Vec<PathBuf> {
-    let (mut files, mut folders) = (Vec::new(), vec![PathBuf::from(SCENARIOS)]);
-    while let Some(folder) = folders.pop() {
-        let (inner, rest): (Vec<_>, Vec<_>) =
-            entries(&folder).into_iter().partition(|p| p.is_dir());
-        folders.extend(inner.into_iter().filter(|folder| folder != Path::new(MACHINES)));
-        files.extend(rest.into_iter().filter(|path| is_toml(path)));
-    }
-    files.sort_by_key(|file| file.with_extension(""));
-    files
-}
-
-/// What is in a folder, in order; nothing if there is none.
-fn entries(folder: &Path) -> Vec<PathBuf> {
-    let found = std::fs::read_dir(folder);
-    let paths = found.map(|dir| dir.filter_map(|entry| Some(entry.ok()?.path())).collect());
-    let mut paths: Vec<PathBuf> = paths.unwrap_or_default();
-    paths.sort();
-    paths
-}
-
-fn is_toml(path: &Path) -> bool {
-    path.extension().is_some_and(|extension| extension == "toml")
-}
-
-fn no_machines() -> String {
-    format!("no machine files in {MACHINES} here: go to schedlab's sources, or give a path")
-}
-
-/// The remedy for a name that no machine has.
-pub fn no_such_machine(name: &Path) -> String {
-    let files = machine_files();
-    let names: Vec<_> = files.iter().filter_map(|file| file.file_stem()?.to_str()).collect();
-    match name.to_str().and_then(|name| nearest(name, names.iter().copied())) {
-        _ if names.is_empty() => no_machines(),
-        Some(near) => format!("did you mean `{near}`?"),
-        None => format!("known: {}, or the path of a machine file", names.join(", ")),
-    }
-}
-
-fn machine_row(path: &Path) -> Vec<String> {
-    let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-    let (size, title) = match scenario::load_machine_file(path) {
+fn machine_row(name: &str) -> Vec<String> {
+    let (size, title) = match scenario::load_machine_file(&shipped::machine_path(name)) {
         Ok(machine) => {
             let info = machine_info(&machine);
             let size = format!("{}, {}", count(info.cpus, "CPU"), count(info.llcs, "LLC"));
             (size, info.title)
         }
-        Err(_) => ("-".to_string(), format!("has faults: schedlab topology show {name}")),
+        Err(_) => ("-".to_string(), "-".to_string()),
     };
-    vec![name, size, title]
+    vec![name.into(), size, title]
 }
 
 /// Columns as wide as their widest cell; the last one as it is.

@@ -26,7 +26,7 @@ struct Done {
 /// Runs all scenarios and writes the page.
 pub fn report(args: &ReportArgs) -> Result<(), Stop> {
     let run_args = run_args(args);
-    let mut studies = load_all(&args.scenarios, &args.set.sets)?;
+    let mut studies = load_all(&args.scenarios, &args.set.sets, args.how.quiet)?;
     for study in &mut studies {
         choose(study, &run_args)?;
     }

@@ -10,14 +10,14 @@ use report::seeds_needed::{self, go_on_with};
 use report::stalls::Stalls;
 use report::{Kept, Outcome};
 use scenario::registry::{METRICS, MetricDef, metric};
-use scenario::{Executor, RUNS_MAX, Remembering, Study, fingerprint_of_file, nearest};
+use scenario::{Executor, RUNS_MAX, Remembering, Study, fingerprint_of_file, nearest, shipped};
 use std::path::{Path, PathBuf};
 
 /// Runs all scenarios, in the order given.
 pub fn run(args: &RunArgs) -> Result<(), Stop> {
     not_a_mistyped_command(&args.scenarios)?;
     must_be_metrics(&args.metrics)?;
-    let mut studies = load_all(&args.scenarios, &args.set.sets)?;
+    let mut studies = load_all(&args.scenarios, &args.set.sets, args.how.quiet)?;
     for study in &mut studies {
         choose(study, args)?;
     }
@@ -58,22 +58,27 @@ pub(super) fn tell_stalls(stalls: &Stalls, args: &RunArgs) -> Result<(), Stop> {
     Ok(())
 }
 
-/// A single word that is no file was meant as a command.
+/// A single word that is neither a file nor a shipped scenario was meant as one, or as a command.
 fn not_a_mistyped_command(scenarios: &[PathBuf]) -> Result<(), Stop> {
-    let Some(word) = scenarios.first().filter(|path| !path.exists()).and_then(|p| p.to_str())
+    let is_known =
+        |path: &Path| path.exists() || shipped::scenarios().any(|s| path == Path::new(s));
+    let Some(word) = scenarios.first().filter(|path| !is_known(path)).and_then(|p| p.to_str())
     else {
         return Ok(());
     };
-    if !word.chars().all(|c| c.is_ascii_alphabetic() || c == '-') {
+    if !word.chars().all(|c| c.is_ascii_alphanumeric() || c == '-') {
         return Ok(());
     }
     let cli = Cli::command();
-    let hint = match nearest(word, cli.get_subcommands().map(clap::Command::get_name)) {
-        Some(command) => format!("did you mean `schedlab {command}`?"),
-        None if scenarios.len() > 1 => "scenarios need no command: schedlab SCENARIO.toml".into(),
-        None => "`schedlab --help` prints the commands".into(),
+    let commands = cli.get_subcommands().map(|command| command.get_name().to_string());
+    let known: Vec<String> = commands.chain(shipped::scenarios().map(String::from)).collect();
+    let hint = match nearest(word, known.iter().map(String::as_str)) {
+        Some(near) => format!("did you mean `schedlab {near}`?"),
+        None if scenarios.len() > 1 => "scenarios need no command: schedlab SCENARIO".into(),
+        None => "see `schedlab --help` and `schedlab list scenarios`".into(),
     };
-    Err(Stop::BadInput(format!("`{word}` is neither a file nor a command; {hint}")))
+    let message = format!("`{word}` is neither a file, nor a scenario of schedlab, nor a command");
+    Err(Stop::BadInput(format!("{message}; {hint}")))
 }
 
 /// The complaint about a metric that does not exist.

@@ -1,10 +1,10 @@
 //! `schedlab topology`: machines shown, made from dumps of real ones, and written for other tools.
 
 use crate::args::{ImportFrom, Topology};
-use crate::output::{Stop, note, print};
+use crate::output::{Stop, note, print, remark};
 use report::out::OutError;
-use scenario::{Dump, Fault, glue};
-use std::path::{Path, PathBuf};
+use scenario::{Dump, glue, shipped};
+use std::path::Path;
 
 /// Runs a command of `schedlab topology`.
 pub fn topology(command: &Topology) -> Result<(), Stop> {
@@ -56,32 +56,16 @@ fn dump(from: &ImportFrom) -> Dump<'_> {
 }
 
 /// A machine and the stem of its file.
-fn load(machine: &Path) -> Result<(glue::Machine, String), Stop> {
-    let path = find(machine);
-    let machine = scenario::load_machine_file(&path).map_err(|mut faults| {
-        let is_absent = |fault: &&mut Fault| fault.span.is_none() && !path.exists();
-        if let Some(first) = faults.0.first_mut().filter(is_absent).filter(|_| is_name(machine)) {
-            first.help = Some(super::list::no_such_machine(machine));
-        }
-        Stop::Faults(faults)
-    })?;
-    let stem = if path.is_file() { stem(&path) } else { machine.name.clone() };
+fn load(path: &Path) -> Result<(glue::Machine, String), Stop> {
+    let machine = scenario::load_machine_file(path).map_err(Stop::Faults)?;
+    if let Some(text) = shipped::find_machine(path, path).1 {
+        remark(&text);
+    }
+    let stem = if path.is_file() { stem(path) } else { machine.name.clone() };
     Ok((machine, stem))
 }
 
 /// The name of the file without its extension.
 fn stem(path: &Path) -> String {
     path.file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned())
-}
-
-/// The file itself, or the one of that name among the machines that come with the project.
-fn find(machine: &Path) -> PathBuf {
-    let known = Path::new(super::list::MACHINES).join(machine).with_extension("toml");
-    let is_known = is_name(machine) && !machine.is_file() && known.is_file();
-    if is_known { known } else { machine.to_path_buf() }
-}
-
-/// True if it may be the name of a machine that comes with the project.
-fn is_name(machine: &Path) -> bool {
-    machine.components().count() == 1 && machine.extension().is_none()
 }

@@ -391,11 +391,11 @@ error: 1 fault in the input
 fn a_mistyped_command() {
     let lab = Lab::new();
     lab.run(["lst"]).code(2).stdout_eq("").stderr_eq(str![[r#"
-error: `lst` is neither a file nor a command; did you mean `schedlab list`?
+error: `lst` is neither a file, nor a scenario of schedlab, nor a command; did you mean `schedlab list`?
 
 "#]]);
     lab.run(["run", "small.toml"]).code(2).stdout_eq("").stderr_eq(str![[r#"
-error: `run` is neither a file nor a command; scenarios need no command: schedlab SCENARIO.toml
+error: `run` is neither a file, nor a scenario of schedlab, nor a command; scenarios need no command: schedlab SCENARIO
 
 "#]]);
 }

@@ -1,6 +1,6 @@
 //! `schedlab fidelity`: published rows beside simulated ones, a score, and bad input.
 
-use crate::lab::{Lab, MACHINE, SCENARIO};
+use crate::lab::{Lab, SCENARIO};
 use crate::results::{RESULTS_MD, names};
 use snapbox::str;
 
@@ -71,30 +71,6 @@ fn only_variants_with_rows_run() {
     let scenario = std::fs::read_to_string(lab.path("small.toml")).unwrap();
     lab.file("small.toml", scenario + more);
     assert_eq!(lab.output(["fidelity", "small.toml", "--quiet"]), text);
-}
-
-#[test]
-fn without_arguments_all_scenarios_of_the_project_are_compared() {
-    let lab = lab();
-    lab.run(["fidelity"]).code(2).stdout_eq("").stderr_eq(str![[r#"
-error: no scenario files in scenarios here: go to schedlab's sources, or name scenarios
-
-"#]]);
-    for folder in ["scenarios/machines", "scenarios/more"] {
-        std::fs::create_dir_all(lab.path(folder)).unwrap();
-    }
-    lab.file("scenarios/machines/small.toml", MACHINE);
-    lab.file("scenarios/b.toml", SCENARIO);
-    lab.file("scenarios/bare.toml", without_rows());
-    lab.file("scenarios/more/a.toml", SCENARIO.replace("machines/", "../machines/"));
-    let done = lab.run(["fidelity", "--seeds", "1", "--format", "json"]).success().stderr_eq("");
-    let doc: serde_json::Value = serde_json::from_slice(&done.get_output().stdout).unwrap();
-    let compared = doc["scenarios"].as_array().unwrap().iter();
-    let rows = compared.map(|c| (c["scenario"].as_str().unwrap(), c["rows"].as_array().unwrap()));
-    let n_rows: Vec<(&str, usize)> = rows.map(|(name, rows)| (name, rows.len())).collect();
-    assert_eq!(n_rows, [("b", 2), ("a", 2)]);
-    lab.file("scenarios/more/a.toml", "title = 3");
-    lab.run(["fidelity"]).code(2).stdout_eq("");
 }
 
 #[test]

@@ -12,6 +12,7 @@ mod report;
 mod results;
 mod rt_app;
 mod schedstat;
+mod shipped;
 mod signals;
 mod sweep;
 mod topology;

@@ -172,18 +172,14 @@ fn lists_name_everything_a_scenario_can_use() {
 #[test]
 fn a_machine_can_be_shown_by_file_or_by_name() {
     let lab = Lab::new();
-    let tree = lab.output(["topology", "show", "machines/small.toml"]);
-    assert!(tree.contains("small"), "{tree}");
-    std::fs::create_dir_all(lab.path("scenarios/machines")).unwrap();
-    std::fs::rename(lab.path("machines/small.toml"), lab.path("scenarios/machines/small.toml"))
-        .unwrap();
-    assert_eq!(lab.output(["topology", "show", "small"]), tree);
-    assert!(lab.output(["topology", "show", "small", "--table"]).contains("CPU"));
-    let written = lab.output(["topology", "show", "small", "--toml"]);
-    lab.file("machines/small.toml", &written);
-    assert_eq!(lab.output(["topology", "show", "small"]), tree);
-    assert_eq!(lab.output(["topology", "show", "small", "--toml"]), written);
-    assert!(lab.output(["list", "machines"]).contains("8 CPUs"));
+    let tree = lab.output(["topology", "show", "zen4"]);
+    assert!(tree.contains("zen4"), "{tree}");
+    assert!(lab.output(["topology", "show", "zen4", "--table"]).contains("CPU"));
+    let written = lab.output(["topology", "show", "zen4", "--toml"]);
+    lab.file("machines/zen4.toml", &written);
+    assert_eq!(lab.output(["topology", "show", "machines/zen4.toml"]), tree);
+    assert_eq!(lab.output(["topology", "show", "machines/zen4.toml", "--toml"]), written);
+    assert!(lab.output(["list", "machines"]).contains("32 CPUs, 2 LLCs"));
 }
 
 #[test]

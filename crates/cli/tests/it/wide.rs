@@ -41,8 +41,8 @@ fn tables(name: &str) -> String {
     std::fs::create_dir_all(lab.path("scenarios/machines")).unwrap();
     let cstates =
         "[[cstate]]\nname = \"NAME\"\nexit_ns = 800\nresidency_ns = 2000\npolling = true\n";
-    lab.file(&named("scenarios/machines/NAME.toml"), named(&format!("{MACHINE}{cstates}")));
-    lab.file("scenarios/machines/Other.toml", MACHINE);
+    let machine = named("scenarios/machines/NAME.toml");
+    lab.file(&machine, named(&format!("{MACHINE}{cstates}")));
     lab.file(&named("NAME.toml"), named(SCENARIO));
     lab.file("load.json", named(LOAD));
     let file = named("NAME.toml");
@@ -52,8 +52,7 @@ fn tables(name: &str) -> String {
     for args in [
         vec![file.as_str(), "--quiet"],
         vec!["fidelity", file.as_str(), "--quiet"],
-        vec!["list", "machines"],
-        vec!["topology", "show", name],
+        vec!["topology", "show", machine.as_str()],
         [vec!["explain"], one.to_vec()].concat(),
         [vec!["profile"], one.to_vec()].concat(),
     ] {

@@ -1,9 +1,9 @@
 //! The machine of a scenario: a file, a table, or one of hwloc's descriptions.
 
-use super::text::{beside, in_machines, names_nothing, read_text, stem, unreadable};
+use super::text::{in_machines, machine_place, names_nothing, read_text, stem, unreadable};
 use crate::edit::{self, Edit, Target};
 use crate::glue::{self, Machine};
-use crate::{kind, parse};
+use crate::{kind, parse, shipped};
 use input::{Fault, Faults, Node, Source, Walk};
 use std::ops::Range;
 use std::path::Path;
@@ -101,13 +101,15 @@ pub(super) fn machine_file(
     if names_nothing(walk, node, file, "machine file") {
         return None;
     }
-    let path = beside(place.scenario, file);
+    let (path, _) = machine_place(place.scenario, file);
     match read_text(&path) {
         Ok(text) if place.changes.is_empty() => walk.keep(machine_of(&path, text)),
         Ok(text) => changed_machine(walk, &path, text, place.changes),
         Err(why) => {
             let mut fault = unreadable(node, &path, "machine file", &why);
-            fault.help = fault.help.or_else(|| in_machines(place.scenario, &path));
+            let is_absent = !path.exists();
+            let known = || shipped::machine_hint(Path::new(file)).filter(|_| is_absent);
+            fault.help = fault.help.or_else(|| in_machines(place.scenario, &path)).or_else(known);
             walk.fault(fault);
             None
         }

@@ -5,7 +5,7 @@
 //! scenario. Machines and recordings that are the same at several points are read once.
 
 use super::machine::{MachinePlace, find_machine};
-use super::text::{files, stem};
+use super::text::{files, machine_place, stem};
 use super::workload;
 use crate::edit::{self, Edit, Target, Texts, shown};
 use crate::experiment::Experiment;
@@ -240,6 +240,8 @@ impl Reader<'_> {
         experiment.hash = fingerprint(texts.iter().map(String::as_str));
         experiment.files = files(self.path, &there);
         experiment.at = at.join(", ");
+        let machine = there.get("machine").and_then(|node| node.get_ref().as_str());
+        experiment.remarks.extend(machine.and_then(|file| machine_place(self.path, file).1));
         Some(experiment)
     }
 

@@ -1,5 +1,6 @@
 //! Texts of files: what may be read, and what is said of a file that cannot be.
 
+use crate::shipped;
 use input::{Fault, Faults, Node, Walk, nearest};
 use std::fs::File;
 use std::io::{Cursor, ErrorKind, Read};
@@ -112,14 +113,17 @@ pub(crate) fn read_text_to(path: &Path, bytes_max: u64) -> Result<String, String
 
 /// Opens a text behind its byte order mark, if it begins with one as some editors of other systems
 /// have it.
-pub(crate) fn open_text(path: &Path) -> std::io::Result<impl Read> {
+pub(crate) fn open_text(path: &Path) -> std::io::Result<Box<dyn Read>> {
+    if let Some(text) = shipped::text(path) {
+        return Ok(Box::new(text.as_bytes()));
+    }
     let mut file = open(path)?;
     let mut start = Vec::new();
     (&mut file).take(BYTE_ORDER_MARK.len() as u64).read_to_end(&mut start)?;
     if start == BYTE_ORDER_MARK {
         start.clear();
     }
-    Ok(Cursor::new(start).chain(file))
+    Ok(Box::new(Cursor::new(start).chain(file)))
 }
 
 /// Opens an input file. A FIFO in a directory is refused, since nobody may ever write to it, and
@@ -140,17 +144,29 @@ fn open(path: &Path) -> std::io::Result<File> {
 pub(super) fn files(scenario: &Path, doc: &DeTable<'_>) -> Vec<PathBuf> {
     let workload = doc.get("workload").and_then(|node| node.get_ref().as_table());
     let of_workload = |key| workload.and_then(|table| table.get(key));
-    let named = [doc.get("machine"), of_workload("file"), of_workload("recorded_on")];
-    let named = named.into_iter().flatten().filter_map(|node| node.get_ref().as_str());
-    let named = named.map(|file| beside(scenario, file));
-    std::iter::once(scenario.to_path_buf()).chain(named).collect()
+    let text = |node: Option<Node<'_>>| node.and_then(|n| n.get_ref().as_str().map(String::from));
+    let machines = [text(doc.get("machine")), text(of_workload("recorded_on"))];
+    let machines = machines.into_iter().flatten().map(|file| machine_place(scenario, &file).0);
+    let file = text(of_workload("file")).map(|file| beside(scenario, &file));
+    std::iter::once(scenario.to_path_buf()).chain(machines).chain(file).collect()
 }
 
 /// The path of a file that a scenario names. A scenario that comes through a pipe (/dev/stdin,
-/// /dev/fd/63) stands in the current directory.
+/// /dev/fd/63) stands in the current directory; one that comes with the program, too, for what does
+/// not come with it.
 pub(super) fn beside(scenario: &Path, file: &str) -> PathBuf {
     let folder = scenario.parent().filter(|folder| !folder.starts_with("/dev"));
-    folder.unwrap_or(Path::new("")).join(file)
+    let path = folder.unwrap_or(Path::new("")).join(file);
+    match shipped::is_inside(&path) && shipped::text(&path).is_none() {
+        true => PathBuf::from(file),
+        false => path,
+    }
+}
+
+/// Where the machine is that a scenario names by a path or by the name of one that comes with the
+/// program, and a remark if it might be either.
+pub(super) fn machine_place(scenario: &Path, file: &str) -> (PathBuf, Option<String>) {
+    shipped::find_machine(Path::new(file), &beside(scenario, file))
 }
 
 /// What the system says, in our words.

@@ -37,8 +37,8 @@ pub const SCENARIO: &[KeyDef] = &[
     must(
         "machine",
         Kind::Special(shapes::machine_of_scenario),
-        "a machine file, relative to this one; or a description such as \"pack:2 l3:4 core:8 \
-         pu:2\"; or a table",
+        "one of `schedlab list machines`; a machine file, relative to this one; or a description \
+         such as \"pack:2 l3:4 core:8 pu:2\"; or a table",
     ),
     POLICY,
     RULES,

@@ -393,7 +393,7 @@ fn shapes() {
         "[variant]\nname = \"x\"",
         expect![[r#"
             0: the scenario has no `machine`
-                give the path of a machine file, or "pack:2 l3:4 core:8 pu:2"
+                name one of `schedlab list machines`, or a machine file
             0: the scenario has no `workload`
                 `schedlab list workloads` prints all kinds and their keys
             1: `variant` must be an array of tables
@@ -409,7 +409,9 @@ fn shapes() {
     );
     check_brief(
         &with(MACHINE, "machine = \"no.toml\""),
-        expect!["4: cannot read the machine file: no such file"],
+        expect![[r#"
+            4: cannot read the machine file: no such file
+                `schedlab list machines` prints those that come with schedlab"#]],
     );
     let both = "machine = \"no.toml\"\n[machine]\ncpus = 3";
     check_brief(
