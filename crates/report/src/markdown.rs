@@ -2,7 +2,7 @@
 
 use crate::TOOL;
 use crate::analysis::{Analysis, Metric, VariantAnalysis};
-use crate::number::{number, percent};
+use crate::number::{Shown, percent};
 use crate::view;
 use std::fmt::Write;
 
@@ -26,7 +26,8 @@ pub fn markdown(analysis: &Analysis) -> String {
 }
 
 fn block(out: &mut String, analysis: &Analysis, metric: &Metric) {
-    let heading = format!("{}{}", view::heading(metric), view::direction(metric));
+    let shown = view::in_block(analysis, metric);
+    let heading = format!("{}{}", shown.heading(&metric.name), view::direction(metric));
     let published = analysis.variants.iter().any(|v| v.published(&metric.name).is_some());
     let (head, rule) = match published {
         true => (" published | change | |", " ---: | ---: | --- |"),
@@ -36,10 +37,10 @@ fn block(out: &mut String, analysis: &Analysis, metric: &Metric) {
     let _ = writeln!(out, "| --- | ---: | ---: | :---: | --- |{rule}");
     for variant in &analysis.variants {
         let _ = write!(out, "| {} |", escape(&variant.name));
-        let mean = variant.metric(&metric.name).map_or("-".into(), |m| number(m.mean, m.unit));
+        let mean = variant.metric(&metric.name).map_or("-".into(), |m| shown.number(m.mean));
         let _ = write!(out, " {mean} | {} |", change(variant, metric));
         if published {
-            let _ = write!(out, " {} |", beside(variant, metric));
+            let _ = write!(out, " {} |", beside(variant, metric, shown));
         }
         out.push('\n');
     }
@@ -61,7 +62,7 @@ fn change(variant: &VariantAnalysis, metric: &Metric) -> String {
 }
 
 /// Published value, its change, and whether it agrees: three cells.
-fn beside(variant: &VariantAnalysis, metric: &Metric) -> String {
+fn beside(variant: &VariantAnalysis, metric: &Metric, shown: Shown) -> String {
     let Some(row) = variant.published(&metric.name) else {
         return "| | ".to_string();
     };
@@ -71,7 +72,7 @@ fn beside(variant: &VariantAnalysis, metric: &Metric) -> String {
         None => "",
     };
     let change = row.delta_pct().map_or(String::new(), percent);
-    format!("{} | {change} | {mark}", number(row.value, metric.unit))
+    format!("{} | {change} | {mark}", shown.number(row.value))
 }
 
 fn matrix(out: &mut String, analysis: &Analysis) {
@@ -85,10 +86,11 @@ fn matrix(out: &mut String, analysis: &Analysis) {
     let _ = writeln!(out, "\n| metric | {baseline} |{names}");
     let _ = writeln!(out, "| --- | ---: |{}", " ---: |".repeat(others.len()));
     for metric in details {
-        let heading = view::heading(metric);
-        let _ = write!(out, "| {heading} | {} |", number(metric.mean, metric.unit));
+        let shown = view::in_matrix(analysis, metric);
+        let heading = shown.heading(&metric.name);
+        let _ = write!(out, "| {heading} | {} |", shown.number(metric.mean));
         for variant in &others {
-            let _ = write!(out, " {} |", view::relative(variant, metric));
+            let _ = write!(out, " {} |", view::relative(variant, metric, shown));
         }
         out.push('\n');
     }

@@ -5,7 +5,7 @@
 //! can be trusted.
 
 use crate::analysis::{Analysis, VariantAnalysis};
-use crate::number::{number, percent};
+use crate::number::{Shown, number, percent, with_unit};
 use crate::pad;
 use scenario::glue::Command;
 use scenario::{Experiment, WorkloadFile};
@@ -138,8 +138,8 @@ pub(crate) fn remarks(analysis: &Analysis) -> Vec<String> {
     let mut remarks = losses(recorded);
     if !recorded.here {
         remarks.push(format!(
-            "Recorded on another machine, where it took {} s.",
-            number(recorded.elapsed_s, "s")
+            "Recorded on another machine, where it took {}.",
+            with_unit("elapsed", recorded.elapsed_s, "s")
         ));
         return remarks;
     }
@@ -151,11 +151,12 @@ pub(crate) fn remarks(analysis: &Analysis) -> Vec<String> {
     }
     if let Some(elapsed) = baseline.metric("elapsed") {
         let off = (elapsed.mean / recorded.elapsed_s - 1.0) * 100.0;
+        let shown = Shown::of("elapsed", "s", [recorded.elapsed_s, elapsed.mean]);
         remarks.push(format!(
-            "Recorded: elapsed {} s, simulated with {}: {} s ({}).",
-            number(recorded.elapsed_s, "s"),
+            "Recorded: elapsed {}, simulated with {}: {} ({}).",
+            shown.with_unit(recorded.elapsed_s),
             baseline.name,
-            number(elapsed.mean, "s"),
+            shown.with_unit(elapsed.mean),
             percent(off)
         ));
     }

@@ -11,7 +11,7 @@
 
 use crate::TOOL;
 use crate::analysis::{Analysis, Delta, Metric, PublishedRow, VariantAnalysis, Verdict};
-use crate::number::{interval, number, percent};
+use crate::number::{Shown, interval, percent};
 use crate::{pad, replayed, view};
 use anstyle::{AnsiColor, Style};
 use std::fmt::Write;
@@ -55,8 +55,9 @@ pub fn text(analysis: &Analysis, columns: usize) -> String {
     }
     matrix(&mut out, analysis, columns);
     out.push('\n');
+    let without_direction = |m: &&Metric| direction(m, view::in_block(analysis, m)).is_empty();
     let without: Vec<&Metric> =
-        view::headlines(analysis).into_iter().filter(|m| direction(m).is_empty()).collect();
+        view::headlines(analysis).into_iter().filter(without_direction).collect();
     for remark in view::directions(&without).into_iter().chain(view::remarks(analysis)) {
         let _ = writeln!(out, "{remark}");
     }
@@ -73,7 +74,8 @@ pub fn text(analysis: &Analysis, columns: usize) -> String {
 fn block(out: &mut String, analysis: &Analysis, metric: &Metric) {
     let compares = analysis.variants.len() > 1;
     let published = analysis.variants.iter().any(|v| v.published(&metric.name).is_some());
-    let (heading, direction) = (view::heading(metric), direction(metric));
+    let shown = view::in_block(analysis, metric);
+    let (heading, direction) = (shown.heading(&metric.name), direction(metric, shown));
     let mut head = format!("{:>9}", "simulated");
     if compares {
         let title = if analysis.seeds.len() > 1 { "95 % interval" } else { "" };
@@ -88,25 +90,26 @@ fn block(out: &mut String, analysis: &Analysis, metric: &Metric) {
     for (idx, variant) in analysis.variants.iter().enumerate() {
         let name = pad::left(&pad::short(&variant.name, NAME), NAME);
         let mut row = format!("{:>2} {name}", view::letter(idx));
-        row.push_str(&simulated(variant, metric));
+        row.push_str(&simulated(variant, metric, shown));
         if compares {
             row.push_str(&change(variant, metric));
         }
         if let Some(row_published) = variant.published(&metric.name) {
-            row.push_str(&beside(row_published, metric));
+            row.push_str(&beside(row_published, shown));
         }
         let _ = writeln!(out, "{}", row.trim_end());
     }
 }
 
 /// The good direction, if the heading has room for it.
-fn direction(metric: &Metric) -> &'static str {
-    let fits = |words: &&str| view::heading(metric).chars().count() + words.len() < INDENT;
+fn direction(metric: &Metric, shown: Shown) -> &'static str {
+    let heading = shown.heading(&metric.name);
+    let fits = |words: &&str| heading.chars().count() + words.len() < INDENT;
     Some(view::direction(metric)).filter(fits).unwrap_or("")
 }
 
-fn simulated(variant: &VariantAnalysis, metric: &Metric) -> String {
-    let mean = variant.metric(&metric.name).map_or("-".into(), |m| number(m.mean, m.unit));
+fn simulated(variant: &VariantAnalysis, metric: &Metric, shown: Shown) -> String {
+    let mean = variant.metric(&metric.name).map_or("-".into(), |m| shown.number(m.mean));
     format!(" {mean:>8}")
 }
 
@@ -126,8 +129,8 @@ fn change(variant: &VariantAnalysis, metric: &Metric) -> String {
     format!("  {pct}  {interval:<14} {}{:gap$}", paint(style, &word), "")
 }
 
-fn beside(row: &PublishedRow, metric: &Metric) -> String {
-    let value = number(row.value, metric.unit);
+fn beside(row: &PublishedRow, shown: Shown) -> String {
+    let value = shown.number(row.value);
     let change = row.delta_pct().map_or(String::new(), percent);
     let mark = match row.agrees {
         Some(true) => paint(GOOD, "agrees"),
@@ -163,11 +166,12 @@ fn matrix(out: &mut String, analysis: &Analysis, columns: usize) {
         let head = format!("   {what:<33}{base:>3}{letters}");
         let _ = write!(out, "\n{}\n", paint(DIM, &head));
         for metric in &details {
-            let unit = paint(DIM, &format!("{:<6}", metric.unit));
-            let value = number(metric.mean, metric.unit);
+            let shown = view::in_matrix(analysis, metric);
+            let unit = paint(DIM, &format!("{:<6}", shown.unit));
+            let value = shown.number(metric.mean);
             let _ = write!(out, "   {:<20} {unit}{value:>9}", metric.name);
             for (_, variant) in chunk {
-                out.push_str(&cell(variant, metric));
+                out.push_str(&cell(variant, metric, shown));
             }
             out.push('\n');
         }
@@ -178,11 +182,11 @@ fn matrix(out: &mut String, analysis: &Analysis, columns: usize) {
 }
 
 /// One change of the matrix: [`MATRIX_CHANGE`] columns.
-fn cell(variant: &VariantAnalysis, metric: &Metric) -> String {
+fn cell(variant: &VariantAnalysis, metric: &Metric, shown: Shown) -> String {
     let Some(delta) = variant.delta(&metric.name) else {
         return format!("  {:>9}", "-");
     };
-    let text = view::relative(variant, metric);
+    let text = view::relative(variant, metric, shown);
     format!("  {}", paint(style(delta), &format!("{text:>9}")))
 }
 

@@ -6,7 +6,7 @@
 
 use crate::agree;
 use crate::analysis::{Analysis, Delta, Metric, VariantAnalysis, Verdict};
-use crate::number::{is_tiny, number, percent};
+use crate::number::{Shown, is_tiny, percent};
 use crate::replayed;
 use scenario::Better;
 use scenario::glue::MachineInfo;
@@ -109,6 +109,24 @@ pub fn heading(metric: &Metric) -> String {
     }
 }
 
+/// How the block of a metric shows its values: those of all variants, and the published ones.
+pub fn in_block(analysis: &Analysis, metric: &Metric) -> Shown {
+    let variants = || analysis.variants.iter();
+    let simulated = variants().filter_map(|v| Some(v.metric(&metric.name)?.mean));
+    let published = variants().filter_map(|v| Some(v.published(&metric.name)?.value));
+    Shown::of(&metric.name, metric.unit, simulated.chain(published))
+}
+
+/// How the matrix shows the values of a metric: the baseline's, or those of all variants if it has
+/// nothing that others could be a percentage of.
+pub fn in_matrix(analysis: &Analysis, metric: &Metric) -> Shown {
+    if metric.mean != 0.0 && !is_tiny(metric.mean) {
+        return Shown::of(&metric.name, metric.unit, [metric.mean]);
+    }
+    let means = analysis.variants.iter().filter_map(|v| Some(v.metric(&metric.name)?.mean));
+    Shown::of(&metric.name, metric.unit, means)
+}
+
 /// True if values that look equal are equal. Latencies come rounded from a histogram: two that look
 /// equal may differ.
 pub fn is_exact(metric: &Metric) -> bool {
@@ -133,8 +151,8 @@ fn doubt(delta: &Delta) -> &'static str {
 }
 
 /// One change of the matrix, or the value itself where a percentage of the baseline says nothing.
-pub fn relative(variant: &VariantAnalysis, metric: &Metric) -> String {
-    let own = variant.metric(&metric.name).map(|own| number(own.mean, own.unit));
+pub fn relative(variant: &VariantAnalysis, metric: &Metric, shown: Shown) -> String {
+    let own = variant.metric(&metric.name).map(|own| shown.number(own.mean));
     let Some(delta) = variant.delta(&metric.name) else {
         return "-".to_string();
     };
@@ -156,7 +174,7 @@ pub fn notes(analysis: &Analysis, baseline: &str) -> Option<String> {
     let (mut bracketed, mut values) = (false, false);
     for metric in details(analysis) {
         for variant in analysis.variants.iter().filter(|v| !v.baseline) {
-            let cell = relative(variant, metric);
+            let cell = relative(variant, metric, in_matrix(analysis, metric));
             bracketed |= cell.contains('(');
             values |= !cell.contains(['%', '=', 'x']) && cell != "-";
         }
@@ -247,7 +265,8 @@ fn lacks_interval(analysis: &Analysis) -> bool {
     let others = || analysis.variants.iter().filter(|v| !v.baseline);
     let doubts = |v: &VariantAnalysis, m: &Metric| v.delta(&m.name).is_some_and(|d| !d.by_interval);
     let in_block = |m: &&Metric| others().any(|v| doubts(v, m));
-    let in_cell = |m: &&Metric| others().any(|v| relative(v, m).contains('?'));
+    let in_cell =
+        |m: &&Metric| others().any(|v| relative(v, m, in_matrix(analysis, m)).contains('?'));
     headlines(analysis).iter().any(in_block) || details(analysis).iter().any(in_cell)
 }
 

@@ -64,8 +64,8 @@ pub fn load_str(path: &Path, text: String) -> Result<Experiment, Faults> {
 }
 
 /// Reads and checks a scenario file, or the scenario of that name that comes with the program.
-/// The values of `sets` (`KEY=VALUE`) stand in place of what it says. A key that the scenario sweeps
-/// keeps that value only.
+/// The values of `sets` (`KEY=VALUE`) stand in place of what it says. A key that the scenario
+/// sweeps keeps that value only.
 ///
 /// # Errors
 /// All faults of the file and of `sets`.

@@ -20,9 +20,9 @@ fn without_rows() -> &'static str {
 fn every_row_stands_beside_the_simulated_one() {
     lab().run(["fidelity", "small.toml"]).success().stderr_eq("").stdout_eq(str![[r#"
 small: a small build (seeds 1-2)
- elapsed [s]                 published   change  simulated   change  95 % interval
-  NO_SWQUEUE                      1.50 baseline      0.648           level -56.78%  calibrated
-  SWQUEUE                         1.40   -6.67%      0.644   -0.68%  [-13.6, +12.3] differs unknown
+ elapsed [ms]                published   change  simulated   change  95 % interval
+  NO_SWQUEUE                   1500.00 baseline     648.34           level -56.78%  calibrated
+  SWQUEUE                      1400.00   -6.67%     643.92   -0.68%  [-13.6, +12.3] differs unknown
 
 sources
   made up
@@ -109,9 +109,9 @@ fn one_seed_has_no_interval_and_says_so() {
     let lab = lab();
     lab.run(["fidelity", "small.toml", "--seeds", "1"]).success().stdout_eq(str![[r#"
 small: a small build (seeds 1)
- elapsed [s]                 published   change  simulated   change
-  NO_SWQUEUE                      1.50 baseline      0.672           level -55.20%  calibrated
-  SWQUEUE                         1.40   -6.67%      0.661   -1.64%                 differs unknown
+ elapsed [ms]                published   change  simulated   change
+  NO_SWQUEUE                   1500.00 baseline     672.03           level -55.20%  calibrated
+  SWQUEUE                      1400.00   -6.67%     660.99   -1.64%                 differs unknown
 
 sources
   made up

@@ -8,7 +8,7 @@
 
 use super::{By, Compared, Fidelity, Part, Row, Score, view};
 use crate::TOOL;
-use crate::number::{interval, number, percent, seeds};
+use crate::number::{Shown, interval, percent, seeds};
 use crate::pad;
 use crate::text::{BAD, BOLD, DIM, GOOD, paint};
 use std::fmt::Write;
@@ -23,19 +23,21 @@ pub fn scenario_text(compared: &Compared) -> String {
     let remark = paint(DIM, &format!("(seeds {})", seeds(&compared.seeds)));
     let _ = writeln!(out, "{name}: {} {remark}", compared.title);
     let mut metric = "";
+    let mut shown = Shown::as_it_is("");
     for row in &compared.rows {
         if row.published.metric != metric {
             metric = &row.published.metric;
-            heading(&mut out, row, compared.has_intervals());
+            shown = view::shown(compared, row);
+            heading(&mut out, row, shown, compared.has_intervals());
         }
-        line(&mut out, row);
+        line(&mut out, row, shown);
     }
     out.push('\n');
     out
 }
 
-fn heading(out: &mut String, row: &Row, intervals: bool) {
-    let metric = format!(" {}", name(&view::metric(row), NAME));
+fn heading(out: &mut String, row: &Row, shown: Shown, intervals: bool) {
+    let metric = format!(" {}", name(&shown.heading(&row.published.metric), NAME));
     let interval = if intervals { "  95 % interval" } else { "" };
     let head = format!(
         " {:>9} {:>8}  {:>9} {:>8}{interval}",
@@ -44,10 +46,10 @@ fn heading(out: &mut String, row: &Row, intervals: bool) {
     let _ = writeln!(out, "{metric}{}", paint(DIM, &head));
 }
 
-fn line(out: &mut String, row: &Row) {
+fn line(out: &mut String, row: &Row, shown: Shown) {
     let (name, p) = (name(&row.variant, NAME - 1), &row.published);
-    let value = number(p.value, row.unit);
-    let simulated = p.simulated.map_or("-".into(), |mean| number(mean, row.unit));
+    let value = shown.number(p.value);
+    let simulated = p.simulated.map_or("-".into(), |mean| shown.number(mean));
     let _ = write!(out, "  {name} {value:>9} {:>8}", view::published_change(row));
     let (change, ci95) = match row.by {
         By::Change => {

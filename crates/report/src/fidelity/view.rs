@@ -2,18 +2,17 @@
 
 use super::{By, CLEAR_PCT, Compared, Fidelity, LEVEL_PCT, Part, Row, Score, Tally};
 use crate::agree;
-use crate::number::percent;
+use crate::number::{Shown, percent};
 use scenario::Mechanism;
 
 /// Titles of the score's columns.
 pub const SCORE: [&str; 4] = ["changes", "1 % and up", "levels", "calibrated"];
 
-/// A metric and its unit.
-pub fn metric(row: &Row) -> String {
-    match row.unit {
-        "" => row.published.metric.clone(),
-        unit => format!("{} [{unit}]", row.published.metric),
-    }
+/// How the rows of a metric show their values: those of one scenario share a unit.
+pub fn shown(compared: &Compared, row: &Row) -> Shown {
+    let metric = &row.published.metric;
+    let rows = compared.rows.iter().map(|row| &row.published).filter(|p| p.metric == *metric);
+    Shown::of(metric, row.unit, rows.flat_map(|p| p.simulated.into_iter().chain([p.value])))
 }
 
 /// The published change, marked if it was not told apart from zero.

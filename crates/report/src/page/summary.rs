@@ -2,7 +2,7 @@
 
 use super::markup::{cell, escape, number_cell, plain_number, row, table};
 use crate::analysis::{Analysis, Delta, Metric, VariantAnalysis, Verdict};
-use crate::number::{interval, number, percent};
+use crate::number::{Shown, interval, number, percent};
 use crate::view;
 use std::fmt::Write;
 
@@ -247,7 +247,11 @@ pub fn matrix(analysis: &Analysis) -> String {
         for (_, variant) in &others {
             let name = format!("{}/{}/delta_pct", variant.name, metric.name);
             let pct = variant.delta(&metric.name).and_then(|delta| delta.pct);
-            cells.push(number_cell(&view::relative(variant, metric), &name, pct));
+            cells.push(number_cell(
+                &view::relative(variant, metric, Shown::as_it_is(metric.unit)),
+                &name,
+                pct,
+            ));
         }
         row(&escape(&view::heading(metric)), &cells)
     };

@@ -43,7 +43,8 @@ fn metric(sweep: &SweepAnalysis, name: &str) -> String {
         for variant in &point.analysis.variants {
             let own = variant.metric(name).map(|m| m.mean);
             let key = format!("{}/{}/{name}/mean", point.analysis.at, variant.name);
-            let shown = match Change::of(variant, name) {
+            let shown = match Change::of(variant, name, crate::number::Shown::as_it_is(metric.unit))
+            {
                 Some((change, _)) => format!("{} {} {}", change.pct, change.half, change.word),
                 None => own.map_or("-".into(), |mean| crate::number::number(mean, metric.unit)),
             };

@@ -1,7 +1,7 @@
 //! The profile as tables for people.
 
 use super::{SLOWPATH, View, tree};
-use crate::number::{number, time};
+use crate::number::{time, with_unit};
 use crate::pad;
 use anstyle::Style;
 use scenario::{SiteTime, Spread};
@@ -28,13 +28,12 @@ pub fn text(view: &View<'_>) -> String {
 fn head(out: &mut String, view: &View<'_>) {
     let p = view.profile;
     *out += &view.run.head();
-    let seconds = |ns: u64| number(ns as f64 * 1e-9, "s");
     let all = p.elapsed_ns.saturating_mul(p.cpus as u64).max(1);
     let _ = writeln!(
         out,
-        "{} s simulated, {} CPU-s busy ({:.1} % of all CPUs): 100 % of the cycles below",
-        seconds(p.elapsed_ns),
-        seconds(p.busy_ns),
+        "{} simulated, {} busy ({:.1} % of all CPUs): 100 % of the cycles below",
+        with_unit("", p.elapsed_ns as f64 * 1e-9, "s"),
+        with_unit("", p.busy_ns as f64 * 1e-9, "CPU-s"),
         p.busy_ns as f64 / all as f64 * 100.0
     );
 }

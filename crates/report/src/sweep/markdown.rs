@@ -17,7 +17,9 @@ pub fn markdown(sweep: &SweepAnalysis) -> String {
     for metric in sweep.metrics.iter().filter_map(|name| sweep.metric(name)) {
         let others: Vec<usize> =
             (0..first.variants.len()).filter(|idx| !first.variants[*idx].baseline).collect();
-        let _ = writeln!(out, "\n**{}{}**\n", view::heading(metric), view::direction(metric));
+        let shown = rows::shown(sweep, metric);
+        let heading = shown.heading(&metric.name);
+        let _ = writeln!(out, "\n**{heading}{}**\n", view::direction(metric));
         let mut head: Vec<String> = sweep.axes.iter().map(|axis| escape(&axis.key)).collect();
         head.extend(first.baseline().map(|base| escape(&base.name)));
         head.extend(rows::has_shares(sweep).then(|| "share".to_string()));
@@ -26,12 +28,12 @@ pub fn markdown(sweep: &SweepAnalysis) -> String {
         let _ = writeln!(out, "|{}", " ---: |".repeat(head.len()));
         for point in &sweep.points {
             let mut cells: Vec<String> = sweep.values(point).map(escape).collect();
-            cells.push(rows::level(point, &metric.name));
+            cells.push(rows::level(point, &metric.name, shown));
             if rows::has_shares(sweep) {
                 cells.push(rows::share(sweep, point, &metric.name).unwrap_or("-".into()));
             }
             cells.extend(others.iter().map(|idx| {
-                let change = Change::of(&point.analysis.variants[*idx], &metric.name);
+                let change = Change::of(&point.analysis.variants[*idx], &metric.name, shown);
                 change.map_or("-".into(), |(change, _)| cell(&change))
             }));
             let _ = writeln!(out, "| {} |", cells.join(" | "));

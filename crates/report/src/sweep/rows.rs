@@ -3,7 +3,7 @@
 use super::{SweepAnalysis, SweepPoint};
 use crate::agree;
 use crate::analysis::{Delta, Metric, SAME_PCT, VariantAnalysis, Verdict};
-use crate::number::{number, percent};
+use crate::number::{Shown, number, percent};
 use crate::{stats, view};
 
 /// The machine, workload and so on, as far as all points have them in common.
@@ -16,10 +16,17 @@ pub fn facts(sweep: &SweepAnalysis) -> Vec<(&'static str, String)> {
     facts
 }
 
+/// How the table of a metric shows its values: those of the baseline at all points.
+pub fn shown(sweep: &SweepAnalysis, metric: &Metric) -> Shown {
+    let baselines = sweep.points.iter().filter_map(|point| point.analysis.baseline());
+    let means = baselines.filter_map(|base| Some(base.metric(&metric.name)?.mean));
+    Shown::of(&metric.name, metric.unit, means)
+}
+
 /// The level of the baseline at a point.
-pub fn level(point: &SweepPoint, name: &str) -> String {
+pub fn level(point: &SweepPoint, name: &str, shown: Shown) -> String {
     let metric = point.analysis.baseline().and_then(|base| base.metric(name));
-    metric.map_or("-".into(), |m| number(m.mean, m.unit))
+    metric.map_or("-".into(), |m| shown.number(m.mean))
 }
 
 /// The level of the baseline as a share of that of the reference point's, if there is one.
@@ -47,11 +54,11 @@ pub struct Change {
 
 impl Change {
     /// The change of a variant at a point; `None` for the baseline, or if it was not measured.
-    pub fn of(variant: &VariantAnalysis, name: &str) -> Option<(Self, Delta)> {
+    pub fn of(variant: &VariantAnalysis, name: &str, shown: Shown) -> Option<(Self, Delta)> {
         let (delta, own) = (*variant.delta(name)?, variant.metric(name)?);
         let (pct, ci95, word) = view::change(&delta, own);
         // From a baseline of 0 there is no percentage: the value itself is shown.
-        let pct = if delta.pct.is_none() { number(own.mean, own.unit) } else { pct };
+        let pct = if delta.pct.is_none() { shown.number(own.mean) } else { pct };
         Some((Self { pct, half: ci95.map_or(String::new(), half), word }, delta))
     }
 }
@@ -111,6 +118,8 @@ pub fn published(sweep: &SweepAnalysis, name: &str) -> Vec<String> {
                 continue;
             };
             let unit = variant.metric(name).map_or("", |metric| metric.unit);
+            let values = row.simulated.into_iter().chain([row.value]);
+            let shown = Shown::of(name, unit, values);
             let mark = match row.agrees {
                 _ if row.calibrated => ", calibrated on it",
                 Some(true) => ", agrees",
@@ -118,12 +127,12 @@ pub fn published(sweep: &SweepAnalysis, name: &str) -> Vec<String> {
                 None => "",
             };
             let change = row.delta_pct().map_or(String::new(), |pct| format!(" {}", percent(pct)));
-            let simulated = row.simulated.map_or("-".into(), |value| number(value, unit));
+            let simulated = row.simulated.map_or("-".into(), |value| shown.with_unit(value));
             lines.push(format!(
                 "published at {}, {}: {}{change}; simulated {simulated}{mark}",
                 point.analysis.at,
                 variant.name,
-                number(row.value, unit)
+                shown.with_unit(row.value)
             ));
         }
     }

@@ -68,8 +68,8 @@ fn a_table_has_a_row_per_point() {
             4    300.54   x0.995   +0.09% ±0.19  same
             8    302.10    x1.00   -0.03% ±0.19  same
          geometric mean            -0.15% ±0.19  same
-           published at jobs=4, off: 300.00; simulated 300.54
-           published at jobs=4, on: 298.50 -0.50%; simulated 300.81, differs
+           published at jobs=4, off: 300.00 s; simulated 300.54 s
+           published at jobs=4, on: 298.50 s -0.50%; simulated 300.81 s, differs
 
         cpu_pct [%]: mean of A, then changes from it
          jobs         A    share  B on
@@ -103,8 +103,8 @@ fn markdown_has_the_same_rows() {
         | 8 | 302.10 | x1.00 | -0.03% ±0.19 same |
         | geometric mean | | | -0.15% ±0.19 same |
 
-        - published at jobs=4, off: 300.00; simulated 300.54
-        - published at jobs=4, on: 298.50 -0.50%; simulated 300.81, differs
+        - published at jobs=4, off: 300.00 s; simulated 300.54 s
+        - published at jobs=4, on: 298.50 s -0.50%; simulated 300.81 s, differs
 
         **cpu_pct [%]**
 

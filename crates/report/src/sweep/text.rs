@@ -59,7 +59,8 @@ fn table(out: &mut String, sweep: &SweepAnalysis, metric: &Metric, columns: usiz
     let others: Vec<usize> =
         (0..first.variants.len()).filter(|idx| !first.variants[*idx].baseline).collect();
     let base = first.variants.iter().position(|v| v.baseline).map_or(String::new(), view::letter);
-    let (heading, direction) = (view::heading(metric), view::direction(metric));
+    let shown = rows::shown(sweep, metric);
+    let (heading, direction) = (shown.heading(&metric.name), view::direction(metric));
     let what = match others[..] {
         [] => "mean".to_string(),
         _ => format!("mean of {base}, then changes from it"),
@@ -77,14 +78,14 @@ fn table(out: &mut String, sweep: &SweepAnalysis, metric: &Metric, columns: usiz
         head(out, sweep, &widths, chunk);
         for point in &sweep.points {
             let mut row = places(&widths, sweep.values(point));
-            let _ = write!(row, " {:>9}", rows::level(point, &metric.name));
+            let _ = write!(row, " {:>9}", rows::level(point, &metric.name, shown));
             if rows::has_shares(sweep) {
                 let share = rows::share(sweep, point, &metric.name).unwrap_or("-".into());
                 let _ = write!(row, " {share:>8}");
             }
             for idx in chunk {
                 let variant = &point.analysis.variants[*idx];
-                row += &Change::of(variant, &metric.name).map_or_else(
+                row += &Change::of(variant, &metric.name, shown).map_or_else(
                     || format!("  {:>7}{}", "-", " ".repeat(CHANGE - 9)),
                     |(change, delta)| cell(&change, Some(&delta)),
                 );
@@ -97,7 +98,7 @@ fn table(out: &mut String, sweep: &SweepAnalysis, metric: &Metric, columns: usiz
         head(out, sweep, &widths, &[]);
         for point in &sweep.points {
             let row = places(&widths, sweep.values(point));
-            let _ = writeln!(out, "{row} {:>9}", rows::level(point, &metric.name));
+            let _ = writeln!(out, "{row} {:>9}", rows::level(point, &metric.name, shown));
         }
     }
     for line in rows::published(sweep, &metric.name) {
