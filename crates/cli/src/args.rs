@@ -162,6 +162,12 @@ pub enum Command {
     /// of each variant turn by turn: who ran where, how long it had waited, who woke it, and which
     /// rule put it there.
     Report(ReportArgs),
+    /// Compare two files of results: of two versions of schedlab, two machines, two policies
+    ///
+    /// Results are matched by the scenario's title, the variant and the metric. Values of the same
+    /// workload and the same seeds are compared seed by seed, others by their means (Welch); which
+    /// of the two it is is said.
+    Compare(CompareArgs),
     /// Run one seed of one variant and write a trace of all that happens
     ///
     /// Without a file, the text that `perf script --ns` prints goes to standard output.
@@ -218,7 +224,7 @@ pub enum Command {
 impl Command {
     /// True if it looks at files and runs nothing.
     pub fn only_reads(&self) -> bool {
-        matches!(self, Self::Check { .. } | Self::Topology { .. })
+        matches!(self, Self::Check { .. } | Self::Compare(_) | Self::Topology { .. })
     }
 }
 
@@ -286,6 +292,42 @@ pub struct FidelityArgs {
     /// Output on standard output
     #[arg(long, value_enum, default_value_t = FidelityFormat::Text)]
     pub format: FidelityFormat,
+}
+
+/// Arguments of `schedlab compare`.
+#[derive(Args)]
+pub struct CompareArgs {
+    /// What it is compared with: results of --format json, or a directory that --out wrote; - is
+    /// standard input
+    #[arg(value_name = "A.json", value_parser = input())]
+    pub a: PathBuf,
+    /// What is looked at: changes are those from A to B
+    #[arg(value_name = "B.json", value_parser = input())]
+    pub b: PathBuf,
+    /// Output on standard output
+    #[arg(long, value_enum, default_value_t = CompareFormat::Text)]
+    pub format: CompareFormat,
+    /// End with exit code 1 if a change is beyond this, such as 'throughput < -1%' or
+    /// 'SWQUEUE: wakeup_latency_p99 > 5%'; may be repeated
+    #[arg(long, value_name = "[VARIANT:] METRIC <|> PERCENT")]
+    pub fail_if: Vec<report::compare::Condition>,
+    /// Show this metric, whether it has changed or not; may be repeated
+    #[arg(long = "metric", value_name = "NAME")]
+    pub metrics: Vec<String>,
+    /// Show all metrics, not only those that have changed
+    #[arg(long, conflicts_with = "metrics")]
+    pub all: bool,
+}
+
+/// How a comparison is printed.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum CompareFormat {
+    /// Tables for people
+    Text,
+    /// Everything, schema version 1
+    Json,
+    /// Tables for a pull request
+    Markdown,
 }
 
 /// One seed of one variant.

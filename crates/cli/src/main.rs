@@ -28,6 +28,7 @@ fn main() -> ExitCode {
     let done = match cli.command {
         None => commands::run::run(&cli.run),
         Some(Command::Check { files }) => commands::check::check(&files),
+        Some(Command::Compare(args)) => commands::compare::compare(&args),
         Some(Command::Fidelity(args)) => commands::fidelity::fidelity(&args),
         Some(Command::Report(args)) => commands::report::report(&args),
         Some(Command::Trace(args)) => commands::trace::trace(&args),

@@ -35,6 +35,8 @@ pub struct Analysis {
     pub machine: MachineInfo,
     /// Kind of the workload, such as `netperf`.
     pub workload: &'static str,
+    /// Fingerprint of what the tasks do.
+    pub workload_hash: String,
     /// The workload comes to an end by itself.
     pub ends: bool,
     /// When runs ended: `done` or a time.
@@ -225,6 +227,7 @@ impl Analysis {
             hash: experiment.hash.clone(),
             machine: machine_info(&experiment.machine),
             workload: experiment.workload.def.kind,
+            workload_hash: experiment.workload.fingerprint(),
             ends: experiment.workload.ends(),
             until: experiment.until.to_string(),
             seeds: experiment.seeds.clone(),
@@ -315,10 +318,30 @@ fn metrics(runs: &VariantRuns) -> Vec<Metric> {
 
 /// The paired change of a metric from the baseline's values of the same seeds.
 fn delta(metric: &Metric, baseline: &[f64]) -> Delta {
-    let differences: Vec<f64> =
-        metric.values.iter().zip(baseline).map(|(own, base)| own - base).collect();
-    let difference = stats::mean(&differences);
-    let interval = stats::ci95(&differences).filter(|_| seeds_matter(&metric.values, baseline));
+    paired(&metric.values, baseline, metric.better)
+}
+
+/// The change of values from those of the same seeds.
+pub(crate) fn paired(own: &[f64], baseline: &[f64], better: Better) -> Delta {
+    let differences: Vec<f64> = own.iter().zip(baseline).map(|(own, base)| own - base).collect();
+    change(own, baseline, better, stats::mean(&differences), stats::ci95(&differences))
+}
+
+/// The change of values from others that they have nothing in common with (Welch).
+pub(crate) fn unpaired(own: &[f64], baseline: &[f64], better: Better) -> Delta {
+    let difference = stats::mean(own) - stats::mean(baseline);
+    change(own, baseline, better, difference, stats::welch95(own, baseline))
+}
+
+/// What a difference of the means, with its 95 % interval, amounts to.
+fn change(
+    own: &[f64],
+    baseline: &[f64],
+    better: Better,
+    difference: f64,
+    interval: Option<[f64; 2]>,
+) -> Delta {
+    let interval = interval.filter(|_| seeds_matter(own, baseline));
     // From 0 to 0 there is no change; from 0 to something there is no percentage.
     let base = stats::mean(baseline).abs();
     let percent = |x: f64| if x == 0.0 { 0.0 } else { x / base * 100.0 };
@@ -329,8 +352,8 @@ fn delta(metric: &Metric, baseline: &[f64]) -> Delta {
         Some([low, high]) => low <= 0.0 && high >= 0.0 || is_nothing(NOTHING_PCT),
         None => is_nothing(SAME_PCT),
     };
-    let verdict = if same { Verdict::Same } else { Verdict::of(difference, metric.better) };
-    let identical = metric.values == baseline;
+    let verdict = if same { Verdict::Same } else { Verdict::of(difference, better) };
+    let identical = own == baseline;
     Delta { pct, ci95, verdict, by_interval: interval.is_some(), identical }
 }
 

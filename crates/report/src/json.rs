@@ -33,6 +33,7 @@ pub(crate) struct Document<'a> {
     title: &'a str,
     machine: Machine<'a>,
     workload: &'a str,
+    workload_hash: &'a str,
     until: &'a str,
     seeds: &'a [u64],
     variants: Vec<Variant<'a>>,
@@ -141,6 +142,7 @@ pub(crate) fn document(analysis: &Analysis) -> Document<'_> {
         title: &analysis.title,
         machine: Machine { name: &machine.name, cpus: machine.cpus, llcs: machine.llcs },
         workload: analysis.workload,
+        workload_hash: &analysis.workload_hash,
         until: &analysis.until,
         seeds: &analysis.seeds,
         variants: analysis.variants.iter().map(variant).collect(),
@@ -341,7 +343,8 @@ mod tests {
                   }
                 }
               ],
-              "workload": "kernel-build"
+              "workload": "kernel-build",
+              "workload_hash": "af0ae95d49e967ed"
             }"#]]
         .assert_eq(&outline(&json(&analysis)));
         assert_eq!(outline(&json_line(&analysis)), outline(&json(&analysis)));

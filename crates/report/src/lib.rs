@@ -7,6 +7,7 @@
 //! The functions that print give a `String`: text is always colored, the other formats never are.
 //! The caller that writes it to a stream strips the colors where they are not wanted.
 
+pub mod compare;
 pub mod explain;
 pub mod fidelity;
 pub mod out;

@@ -33,6 +33,24 @@ pub fn ci95(values: &[f64]) -> Option<[f64; 2]> {
     Some([mean - half, mean + half])
 }
 
+/// The 95 % interval of the difference between two means of independent samples (Welch's, with the
+/// degrees of freedom of Welch and Satterthwaite, rounded down); `None` if one has fewer than two
+/// values. Two samples that do not vary at all differ by exactly that much.
+pub fn welch95(own: &[f64], other: &[f64]) -> Option<[f64; 2]> {
+    let (n, m) = (own.len() as f64, other.len() as f64);
+    if own.len() < 2 || other.len() < 2 {
+        return None;
+    }
+    let difference = mean(own) - mean(other);
+    let (v, w) = (sd(own).powi(2) / n, sd(other).powi(2) / m);
+    if v + w == 0.0 {
+        return Some([difference; 2]);
+    }
+    let df = (v + w).powi(2) / (v.powi(2) / (n - 1.0) + w.powi(2) / (m - 1.0));
+    let half = t975((df as usize).max(1)) * (v + w).sqrt();
+    Some([difference - half, difference + half])
+}
+
 /// The 97.5 % quantile of Student's t for `df` degrees of freedom, at least 1.
 ///
 /// A table up to 30, then Cornish and Fisher's expansion around the normal quantile, which is
@@ -64,6 +82,19 @@ mod tests {
         assert!((low - 1.036_757).abs() < 1e-5, "{low}");
         assert!((high - 4.963_243).abs() < 1e-5, "{high}");
         assert_eq!(ci95(&[1.0]), None);
+    }
+
+    /// R: t.test(c(1, 2, 3, 4, 5), c(2, 4, 6)) has 3.2 degrees of freedom; here they are 3.
+    #[test]
+    fn welch_heeds_both_spreads() {
+        let [low, high] = welch95(&[1.0, 2.0, 3.0, 4.0, 5.0], &[2.0, 4.0, 6.0]).unwrap();
+        let half = 3.182446 * (0.5_f64 + 4.0 / 3.0).sqrt();
+        assert!(
+            (low + 1.0 + half).abs() < 1e-9 && (high + 1.0 - half).abs() < 1e-9,
+            "{low} {high}"
+        );
+        assert_eq!(welch95(&[1.0], &[1.0, 2.0]), None);
+        assert_eq!(welch95(&[2.0, 2.0], &[1.0, 1.0]), Some([1.0, 1.0]));
     }
 
     #[test]

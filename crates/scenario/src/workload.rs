@@ -165,6 +165,13 @@ pub enum WorkloadFile {
 }
 
 impl WorkloadSpec {
+    /// The fingerprint of what tasks do, the same for all variants: runs of two scenarios with the
+    /// same one and the same seed meet the same arrivals and service times.
+    pub fn fingerprint(&self) -> String {
+        let stated = format!("{} {:?}", self.def.kind, self.values);
+        crate::hash::fingerprint([stated.as_str(), &self.file_hash])
+    }
+
     /// True if it comes to an end by itself, as far as its file, if it has one, could be read.
     pub fn ends(&self) -> bool {
         (self.def.ends)(self)

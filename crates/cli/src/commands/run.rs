@@ -82,7 +82,7 @@ fn not_a_mistyped_command(scenarios: &[PathBuf]) -> Result<(), Stop> {
 }
 
 /// The complaint about a metric that does not exist.
-fn must_be_metrics(names: &[String]) -> Result<(), Stop> {
+pub(super) fn must_be_metrics(names: &[String]) -> Result<(), Stop> {
     let Some(name) = names.iter().find(|name| metric(name).is_none()) else {
         return Ok(());
     };

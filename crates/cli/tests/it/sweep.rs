@@ -52,7 +52,7 @@ fn every_point_has_a_row_and_the_published_one_is_compared_there() {
     let text = lab.output(["small.toml"]);
     let rows = text.lines().filter(|line| line.starts_with("   ") && !line.contains("jobs"));
     assert_eq!(rows.count(), 40, "{text}");
-    assert!(text.contains("published at jobs=4, SWQUEUE: 1400.00 ms -6.67%; simulated"), "{text}");
+    assert!(text.contains("published at jobs=4, SWQUEUE: 1.40 s -6.67%; simulated"), "{text}");
     assert_eq!(text.matches("published at").count(), 2);
     assert_eq!(text, lab.output(["small.toml", "--jobs", "1"]));
 }
