@@ -77,13 +77,29 @@ pub struct RunArgs {
 }
 
 /// Changes of a scenario on the command line.
-#[derive(Args, Clone)]
+#[derive(Args, Clone, Default)]
 pub struct Sets {
     /// Put VALUE in place of what the scenario says of KEY: a key of the workload, a tunable, or a
     /// place such as machine.KEY, run.until or variant.NAME.KEY; chooses a point of a sweep; may
     /// be repeated
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub sets: Vec<String>,
+    /// Run on this machine instead: a file, a name of `schedlab list machines`, or a description;
+    /// several, separated by commas, make a sweep with a row for each
+    #[arg(long = "machine", value_name = "MACHINE,...")]
+    machines: Vec<String>,
+}
+
+impl Sets {
+    /// The machines that are asked for.
+    pub fn machines(&self) -> Vec<String> {
+        // A description may have commas in brackets.
+        let split = |text: &String| match text.contains('(') {
+            true => vec![text.clone()],
+            false => text.split(',').map(|name| name.trim().to_string()).collect(),
+        };
+        self.machines.iter().flat_map(split).collect()
+    }
 }
 
 /// A share in percent, with or without the sign.

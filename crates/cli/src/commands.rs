@@ -15,11 +15,11 @@ pub mod topology;
 pub mod trace;
 pub mod wq;
 
-use crate::args::{OneRun, STDIN};
+use crate::args::{OneRun, STDIN, Sets};
 use crate::output::{Stop, remark};
 use crate::progress::Bar;
 use ::report::OneRun as OneRunReport;
-use scenario::{Experiment, Faults, Observer, RunError, RunSpec, Study, Variant, nearest};
+use scenario::{Changes, Experiment, Faults, Observer, RunError, RunSpec, Study, Variant, nearest};
 use std::path::{Path, PathBuf};
 
 /// Standard input can be read once only.
@@ -31,12 +31,14 @@ fn stdin_at_most_once(paths: &[PathBuf]) -> Result<(), Stop> {
 }
 
 /// Loads all scenarios, each with these changes, or gives the faults of all of them.
-fn load_all(paths: &[PathBuf], sets: &[String], quiet: bool) -> Result<Vec<Study>, Stop> {
+fn load_all(paths: &[PathBuf], set: &Sets, quiet: bool) -> Result<Vec<Study>, Stop> {
     stdin_at_most_once(paths)?;
     let mut studies = Vec::new();
     let mut faults = Faults::default();
+    let machines = set.machines();
+    let changes = Changes { sets: &set.sets, machines: &machines };
     for path in paths {
-        match scenario::load_study(path, sets) {
+        match scenario::load_study(path, changes) {
             Ok(study) => studies.push(study),
             Err(found) => faults.0.extend(found.0),
         }
@@ -71,8 +73,9 @@ struct Chosen {
 
 impl Chosen {
     fn load(args: &OneRun) -> Result<Self, Stop> {
-        let sets = &args.set.sets;
-        let experiment = scenario::load(&args.scenario, sets).map_err(Stop::Faults)?;
+        let machines = args.set.machines();
+        let changes = Changes { sets: &args.set.sets, machines: &machines };
+        let experiment = scenario::load(&args.scenario, changes).map_err(Stop::Faults)?;
         if !args.quiet {
             show_remarks(experiment.remarks.iter());
         }

@@ -7,6 +7,7 @@
 //! (one seed, or seeds that change nothing) it needs a change of at least 0.15 %.
 
 use crate::agree::{Measured, PublishedChange};
+use crate::expected::{Expected, expected};
 use crate::replayed::Recorded;
 use crate::stats;
 use scenario::glue::{MachineInfo, machine_info};
@@ -47,6 +48,8 @@ pub struct Analysis {
     pub variants: Vec<VariantAnalysis>,
     /// What was recorded, if the workload is a recording.
     pub recorded: Option<Recorded>,
+    /// What the scenario expects, and what came of it.
+    pub expected: Vec<Expected>,
 }
 
 /// What the runs of one variant say.
@@ -220,7 +223,7 @@ impl Analysis {
             let baseline = (idx != base).then(|| &results.variants[base]);
             analyze(experiment, variant, &results.variants[idx], baseline)
         };
-        Self {
+        let mut analysis = Self {
             scenario: experiment.name.clone(),
             at: experiment.at.clone(),
             title: experiment.title.clone(),
@@ -233,7 +236,10 @@ impl Analysis {
             seeds: experiment.seeds.clone(),
             variants: experiment.variants.iter().enumerate().map(variant).collect(),
             recorded: Recorded::of(experiment),
-        }
+            expected: Vec::new(),
+        };
+        analysis.expected = expected(&analysis, &experiment.expect);
+        analysis
     }
 
     /// The variant that the others are compared with.

@@ -3,6 +3,7 @@
 
 use crate::TOOL;
 use crate::analysis::{Analysis, Delta, Metric, PublishedRow, VariantAnalysis};
+use crate::expected::Expected;
 use crate::replayed::{COLUMNS, Recorded};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
@@ -39,6 +40,18 @@ pub(crate) struct Document<'a> {
     variants: Vec<Variant<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     recorded: Option<RecordedOut>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    expected: Vec<ExpectedOut<'a>>,
+}
+
+#[derive(serde::Serialize)]
+struct ExpectedOut<'a> {
+    expect: &'a str,
+    place: &'a str,
+    variant: &'a str,
+    mean: Option<f64>,
+    ci95: Option<[f64; 2]>,
+    holds: bool,
 }
 
 /// What was recorded, for a replay; its metrics by name, as those of variants.
@@ -147,6 +160,18 @@ pub(crate) fn document(analysis: &Analysis) -> Document<'_> {
         seeds: &analysis.seeds,
         variants: analysis.variants.iter().map(variant).collect(),
         recorded: analysis.recorded.as_ref().map(recorded),
+        expected: analysis.expected.iter().map(expected).collect(),
+    }
+}
+
+fn expected(e: &Expected) -> ExpectedOut<'_> {
+    ExpectedOut {
+        expect: &e.expectation.text,
+        place: &e.expectation.place,
+        variant: &e.variant,
+        mean: e.mean,
+        ci95: e.ci95,
+        holds: e.holds,
     }
 }
 

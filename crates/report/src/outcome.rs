@@ -40,6 +40,12 @@ impl Outcome {
         }
     }
 
+    /// What the scenario expects and did not get, with its place and what was measured.
+    pub fn unexpected(&self) -> Vec<String> {
+        let all = self.analyses().into_iter().flat_map(|analysis| &analysis.expected);
+        all.filter(|expected| !expected.holds).map(ToString::to_string).collect()
+    }
+
     /// Tables for people, for a terminal of so many columns.
     pub fn text(&self, columns: usize) -> String {
         match self {

@@ -7,7 +7,7 @@
 use crate::agree;
 use crate::analysis::{Analysis, Delta, Metric, VariantAnalysis, Verdict};
 use crate::number::{Shown, is_tiny, percent};
-use crate::replayed;
+use crate::{expected, replayed};
 use scenario::Better;
 use scenario::glue::MachineInfo;
 use scenario::registry::{Show, metric};
@@ -217,6 +217,7 @@ pub fn remarks(analysis: &Analysis) -> Vec<String> {
             remarks.extend(agree::ERRORS.map(String::from));
         }
     }
+    remarks.extend(expected::remark(analysis));
     let cut_off: usize = analysis.variants.iter().map(|v| v.cut_off).sum();
     if cut_off > 0 {
         let n_runs = analysis.variants.len() * analysis.seeds.len();

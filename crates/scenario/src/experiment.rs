@@ -1,5 +1,6 @@
 //! What a scenario means once it is known to be right.
 
+use crate::expect::Expectation;
 use crate::find::Find;
 use crate::glue::Machine;
 use crate::run_spec::{Feature, PolicyKind, RunSpec, Until};
@@ -31,6 +32,8 @@ pub struct Experiment {
     pub variants: Vec<Variant>,
     /// Measured values from publications, for comparison only.
     pub published: Vec<Published>,
+    /// What the means are to keep.
+    pub expect: Vec<Expectation>,
     /// Fingerprint of the scenario and machine files.
     pub hash: String,
     /// The files it was read from: the scenario itself, then those that it names.
@@ -76,6 +79,8 @@ impl Experiment {
         self.variants.retain(|v| v.baseline || names.contains(&v.name));
         let kept: Vec<&str> = self.variants.iter().map(|v| v.name.as_str()).collect();
         self.published.retain(|p| kept.contains(&p.variant.as_str()));
+        let is_kept = |name: &String| kept.contains(&name.as_str());
+        self.expect.retain(|e| e.variant.as_ref().is_none_or(is_kept));
     }
 }
 

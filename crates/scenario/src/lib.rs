@@ -40,6 +40,7 @@ mod commands;
 mod dump;
 mod edit;
 mod engine;
+mod expect;
 mod experiment;
 mod explain;
 mod find;
@@ -66,13 +67,14 @@ mod workload;
 pub mod wq;
 
 pub use dump::{Dump, import_machine};
+pub use expect::{Expectation, Sign};
 pub use experiment::{Experiment, Mechanism, Published, Variant};
 pub use explain::{Blame, Explanation, Kind, N_NEAR, Near, RuleTime, Wait};
 pub use find::{Condition, Find};
 pub use hash::{fingerprint, fingerprint_of_file};
 pub use input::{Fault, Faults, Source, Value, nearest};
 pub use load::{
-    Described, load, load_any, load_machine_file, load_str, load_study, load_study_str,
+    Changes, Described, load, load_any, load_machine_file, load_str, load_study, load_study_str,
 };
 pub use mock::MockExecutor;
 pub use output::{LlcUtilization, MetricValue, RunError, RunOutput};

@@ -18,13 +18,41 @@ use machine::machine_of;
 use std::path::Path;
 use text::text_of;
 
-/// Reads and checks a scenario file and its machine; `sets` (`KEY=VALUE`) chooses the point of a
-/// sweep, or changes other keys.
+/// What is to be other than a scenario says.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Changes<'a> {
+    /// `KEY=VALUE`: values in place of its own; a key that is swept keeps that value only.
+    pub sets: &'a [String],
+    /// Machines to run on instead of its own: files, names or descriptions. If there are several,
+    /// each is a point of a sweep. Published rows are of the scenario's own machine.
+    pub machines: &'a [String],
+}
+
+impl<'a> From<&'a [String]> for Changes<'a> {
+    fn from(sets: &'a [String]) -> Self {
+        Self { sets, machines: &[] }
+    }
+}
+
+impl<'a> From<&'a Vec<String>> for Changes<'a> {
+    fn from(sets: &'a Vec<String>) -> Self {
+        Self { sets, machines: &[] }
+    }
+}
+
+impl<'a, const N: usize> From<&'a [String; N]> for Changes<'a> {
+    fn from(sets: &'a [String; N]) -> Self {
+        Self { sets, machines: &[] }
+    }
+}
+
+/// Reads and checks a scenario file and its machine, changed as is asked; so the point of a sweep
+/// is chosen, too.
 ///
 /// # Errors
-/// All faults of the file and of `sets`, or that it is a sweep of several points.
-pub fn load(path: &Path, sets: &[String]) -> Result<Experiment, Faults> {
-    let experiment = the_only(path, load_study(path, sets)?)?;
+/// All faults of the file and of the changes, or that it is a sweep of several points.
+pub fn load<'a>(path: &Path, changes: impl Into<Changes<'a>>) -> Result<Experiment, Faults> {
+    let experiment = the_only(path, load_study(path, changes)?)?;
     let Some(find) = &experiment.find else {
         return Ok(experiment);
     };
@@ -51,7 +79,7 @@ pub fn load_any(path: &Path) -> Result<Described, Faults> {
         let (machine, _) = machine_of(path, text)?;
         return Ok(Described::Machine(Box::new(machine)));
     }
-    let study = remarked(load_study_str(&place, text, &[]), remark)?;
+    let study = remarked(load_study_str(&place, text, Changes::default()), remark)?;
     Ok(Described::Scenario(Box::new(study)))
 }
 
@@ -60,19 +88,18 @@ pub fn load_any(path: &Path) -> Result<Described, Faults> {
 /// # Errors
 /// All faults of the text. A sweep is one, too: it is more than one experiment.
 pub fn load_str(path: &Path, text: String) -> Result<Experiment, Faults> {
-    the_only(path, load_study_str(path, text, &[])?)
+    the_only(path, load_study_str(path, text, Changes::default())?)
 }
 
-/// Reads and checks a scenario file, or the scenario of that name that comes with the program.
-/// The values of `sets` (`KEY=VALUE`) stand in place of what it says. A key that the scenario
-/// sweeps keeps that value only.
+/// Reads and checks a scenario file, or the scenario of that name that comes with the program,
+/// changed as is asked.
 ///
 /// # Errors
-/// All faults of the file and of `sets`.
-pub fn load_study(path: &Path, sets: &[String]) -> Result<Study, Faults> {
+/// All faults of the file and of the changes.
+pub fn load_study<'a>(path: &Path, changes: impl Into<Changes<'a>>) -> Result<Study, Faults> {
     let (place, remark) = shipped::find_scenario(path);
     let text = scenario_text(path, &place, "scenario")?;
-    remarked(load_study_str(&place, text, sets), remark)
+    remarked(load_study_str(&place, text, changes), remark)
 }
 
 /// The text of a scenario that was asked for by `path` and is at `place`.
@@ -103,8 +130,12 @@ fn remarked(found: Result<Study, Faults>, remark: Option<String>) -> Result<Stud
 /// Checks the text of a scenario, as [`load_study`] does a file's.
 ///
 /// # Errors
-/// All faults of the text and of `sets`.
-pub fn load_study_str(path: &Path, text: String, sets: &[String]) -> Result<Study, Faults> {
+/// All faults of the text and of the changes.
+pub fn load_study_str<'a>(
+    path: &Path,
+    text: String,
+    changes: impl Into<Changes<'a>>,
+) -> Result<Study, Faults> {
     let source = Source::new(path.display().to_string(), text);
     if source.text.trim().is_empty() {
         return Err(Fault::of_file(&source.path, "the scenario is empty").into());
@@ -115,7 +146,7 @@ pub fn load_study_str(path: &Path, text: String, sets: &[String]) -> Result<Stud
         let fault = Fault::of_file(&source.path, "this looks like a machine file");
         return Err(fault.help(help).into());
     }
-    study::study(path, &source, doc.get_ref(), sets)
+    study::study(path, &source, doc.get_ref(), changes.into())
 }
 
 /// The experiment of a study that is one.

@@ -3,6 +3,7 @@
 //! Each part is read on its own and notes its own faults, so one look shows all of them. A part
 //! that could not be read is `None`; the experiment is put together only if there is no fault.
 
+mod expect;
 pub(crate) mod find;
 mod policy;
 mod published;
@@ -46,6 +47,7 @@ pub(crate) fn experiment(
     let (variants, known) = variants::variants(walk, list, policy, def);
     let published = published::published(walk, doc, &known);
     let find = find::find(walk, doc, def);
+    let expect = expect::expectations(walk, doc);
     if let Some((until, _)) = run {
         workqueue::must_come_in_time(walk, doc, until);
     }
@@ -70,6 +72,7 @@ pub(crate) fn experiment(
         seeds: (1..=seeds).collect(),
         variants,
         published,
+        expect,
         hash: String::new(),
         files: Vec::new(),
         remarks: Vec::new(),

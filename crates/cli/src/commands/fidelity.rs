@@ -1,7 +1,7 @@
 //! `schedlab fidelity`: all that was published beside what is simulated, and a score.
 
 use super::{load_all, run::run_once};
-use crate::args::{FidelityArgs, FidelityFormat};
+use crate::args::{FidelityArgs, FidelityFormat, Sets};
 use crate::output::{Stop, print, remark};
 use report::fidelity::{Compared, Fidelity, json, scenario_text, score_text};
 use scenario::{Study, shipped};
@@ -39,7 +39,9 @@ fn studies(args: &FidelityArgs) -> Result<Vec<Study>, Stop> {
         return Err(Stop::BadInput(format!("{} is given twice", paths[n].display())));
     }
     let (mut with, without): (Vec<Study>, Vec<Study>) =
-        load_all(&paths, &[], args.how.quiet)?.into_iter().partition(Study::is_published);
+        load_all(&paths, &Sets::default(), args.how.quiet)?
+            .into_iter()
+            .partition(Study::is_published);
     if with.is_empty() {
         return Err(Stop::BadInput(nothing_published(&without)));
     }

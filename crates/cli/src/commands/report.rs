@@ -1,6 +1,6 @@
 //! `schedlab report`: everything about some scenarios as one HTML page.
 
-use super::run::{choose, directories, run_study, tell_stalls};
+use super::run::{choose, directories, must_be_expected, run_study, tell_stalls};
 use super::{load_all, place};
 use crate::args::{Format, ReportArgs, RunArgs};
 use crate::output::{Stop, remark};
@@ -26,7 +26,7 @@ struct Done {
 /// Runs all scenarios and writes the page.
 pub fn report(args: &ReportArgs) -> Result<(), Stop> {
     let run_args = run_args(args);
-    let mut studies = load_all(&args.scenarios, &args.set.sets, args.how.quiet)?;
+    let mut studies = load_all(&args.scenarios, &args.set, args.how.quiet)?;
     for study in &mut studies {
         choose(study, &run_args)?;
     }
@@ -53,7 +53,8 @@ pub fn report(args: &ReportArgs) -> Result<(), Stop> {
     if !args.how.quiet {
         remark(&format!("{}: {:.1} MB", target.display(), text.len() as f64 * 1e-6));
     }
-    tell_stalls(&stalls, &run_args)
+    tell_stalls(&stalls, &run_args)?;
+    must_be_expected(done.iter().map(|done| &done.outcome))
 }
 
 /// The arguments of the main job, which a report begins with.
@@ -149,6 +150,9 @@ fn command(args: &ReportArgs) -> String {
     }
     for set in &args.set.sets {
         option("set", Some(set.clone()));
+    }
+    for machine in args.set.machines() {
+        option("machine", Some(format!("\"{machine}\"")));
     }
     let time = |ns: u64| if ns == 0 || ns == u64::MAX { String::new() } else { format!("{ns}ns") };
     option("window", args.window.map(|(from, to)| format!("{}..{}", time(from), time(to))));

@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 pub fn run(args: &RunArgs) -> Result<(), Stop> {
     not_a_mistyped_command(&args.scenarios)?;
     must_be_metrics(&args.metrics)?;
-    let mut studies = load_all(&args.scenarios, &args.set.sets, args.how.quiet)?;
+    let mut studies = load_all(&args.scenarios, &args.set, args.how.quiet)?;
     for study in &mut studies {
         choose(study, args)?;
     }
@@ -40,7 +40,19 @@ pub fn run(args: &RunArgs) -> Result<(), Stop> {
     if args.format == Format::Csv {
         print(&report::csv(&outcomes))?;
     }
-    tell_stalls(&stalls, args)
+    tell_stalls(&stalls, args)?;
+    must_be_expected(&outcomes)
+}
+
+/// Fails if a scenario expects what its runs did not come to.
+pub(super) fn must_be_expected<'a>(
+    outcomes: impl IntoIterator<Item = &'a Outcome>,
+) -> Result<(), Stop> {
+    let unexpected: Vec<String> = outcomes.into_iter().flat_map(Outcome::unexpected).collect();
+    match unexpected[..] {
+        [] => Ok(()),
+        _ => Err(Stop::RunFailed(unexpected.join("\nerror: "))),
+    }
 }
 
 /// Names the tasks that have stalled, if there are any, and fails if that was asked for.

@@ -2,11 +2,13 @@
 
 mod bad_input;
 mod compare;
+mod expect;
 mod explain;
 mod fidelity;
 mod files;
 mod lab;
 mod latency;
+mod machines;
 mod profile;
 mod replay;
 mod report;

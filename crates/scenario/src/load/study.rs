@@ -4,12 +4,13 @@
 //! For each point its values are put into a copy of the document, which is then read like any
 //! scenario. Machines and recordings that are the same at several points are read once.
 
+use super::Changes;
 use super::machine::{MachinePlace, find_machine};
 use super::text::{files, machine_place, stem};
 use super::workload;
 use crate::edit::{self, Edit, Target, Texts, shown};
 use crate::experiment::Experiment;
-use crate::glue::Machine;
+use crate::glue::{self, Machine};
 use crate::hash::fingerprint;
 use crate::parse;
 use crate::parse::find;
@@ -23,15 +24,17 @@ use std::sync::Arc;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-/// Reads the document of a scenario, with `sets` (`KEY=VALUE`) in place of what it says.
+/// Reads the document of a scenario, changed as is asked.
 pub(super) fn study(
     path: &Path,
     source: &Arc<Source>,
     doc: &DeTable<'_>,
-    sets: &[String],
+    changes: Changes<'_>,
 ) -> Result<Study, Faults> {
-    let mut texts: Vec<Arc<Source>> =
-        sets.iter().map(|set| Source::new("--set", set.as_str())).collect();
+    let Changes { sets, machines } = changes;
+    let of_set = sets.iter().map(|set| Source::new("--set", set.as_str()));
+    let of_machine = machines.iter().map(|name| Source::new("--machine", name.as_str()));
+    let mut texts: Vec<Arc<Source>> = of_set.chain(of_machine).collect();
     texts.push(source.clone());
     let mut reader = Reader {
         path,
@@ -42,7 +45,7 @@ pub(super) fn study(
         workload_files: BTreeMap::new(),
     };
     let probes: Vec<String> = sets.iter().map(|set| as_toml(set)).collect();
-    let found = reader.study(doc, sets, &probes);
+    let found = reader.study(doc, changes, &probes);
     let mut faults = reader.walk.faults;
     let texts = Texts(texts);
     faults.iter_mut().for_each(|fault| texts.settle(fault));
@@ -86,9 +89,10 @@ impl Reader<'_> {
     fn study<'a>(
         &mut self,
         doc: &DeTable<'a>,
-        sets: &[String],
+        changes: Changes<'_>,
         probes: &'a [String],
     ) -> Option<Study> {
+        let sets = changes.sets;
         let mut doc = doc.clone();
         let edits = self.set_values(&doc, sets, probes)?;
         let mut sweep = Sweep::default();
@@ -106,8 +110,9 @@ impl Reader<'_> {
         if !self.walk.faults.is_empty() && !sweep.axes.is_empty() {
             return None;
         }
-        let doc = Document { doc, sweep, rows, of_machine: set.of_machine };
-        let mut study = self.points(&doc, sets)?;
+        let own_machine = self.on_machines(&mut doc, &mut sweep, changes);
+        let doc = Document { doc, sweep, rows, of_machine: set.of_machine, own_machine };
+        let mut study = self.points(&doc, changes)?;
         study.published_dropped = published_dropped;
         Some(study)
     }
@@ -163,6 +168,39 @@ impl Reader<'_> {
         set
     }
 
+    /// Has the scenario run on the machines that were asked for, if any were; gives its own one.
+    fn on_machines<'a>(
+        &mut self,
+        doc: &mut DeTable<'a>,
+        sweep: &mut Sweep<'a>,
+        changes: Changes<'_>,
+    ) -> Option<OwnMachine> {
+        let (first, names) = (changes.sets.len(), changes.machines);
+        if names.is_empty() {
+            return None;
+        }
+        let (scenario, source, name) = (self.path, &*self.source, &*self.name);
+        let place = MachinePlace { scenario, source, name, changes: &[] };
+        // One that cannot be read is no fault: it is not to be used.
+        let own = find_machine(&mut Walk::default(), doc, &place);
+        let text = own.map_or(String::new(), |(machine, _)| without_name(&machine));
+        let asked = names.iter().enumerate().map(|(idx, name)| {
+            let span = Texts::place(first + idx, 0..name.len());
+            let value = DeValue::String(from_here(self.path, name).into());
+            (label(name), Spanned::new(span, value))
+        });
+        let mut asked: Vec<_> = asked.collect();
+        let is_axis = asked.len() > 1;
+        if is_axis {
+            sweep.on_machines(&mut self.walk, asked);
+        } else if let Some((_, value)) = asked.pop() {
+            sweep.on_machines(&mut self.walk, Vec::new());
+            doc.remove("machine");
+            doc.insert(Spanned::new(value.span(), "machine".into()), value);
+        }
+        Some(OwnMachine { text, is_axis })
+    }
+
     fn put<'a>(&mut self, doc: &mut DeTable<'a>, edit: &Edit<'a>) {
         if let Err(name) = edit::apply(doc, edit) {
             self.walk.fault(Fault::at(edit.key.clone(), format!("`{name}` is not a table")));
@@ -170,12 +208,12 @@ impl Reader<'_> {
     }
 
     /// All points, each an experiment of its own.
-    fn points(&mut self, doc: &Document<'_>, sets: &[String]) -> Option<Study> {
+    fn points(&mut self, doc: &Document<'_>, changes: Changes<'_>) -> Option<Study> {
         let n = doc.sweep.points().unwrap_or(usize::MAX);
         let mut points = Vec::new();
         self.must_be_few(&doc.sweep, n)?;
         for idx in 0..n {
-            let experiment = self.point(doc, &doc.sweep.at(idx), sets);
+            let experiment = self.point(doc, &doc.sweep.at(idx), changes);
             // A point that is wrong does not keep others from being read: their faults are told.
             let Some(experiment) = experiment.filter(|_| self.walk.faults.is_empty()) else {
                 if self.walk.faults.len() >= Faults::SHOWN_MAX {
@@ -214,9 +252,14 @@ impl Reader<'_> {
     }
 
     /// The experiment at a point.
-    fn point(&mut self, doc: &Document<'_>, at: &[usize], sets: &[String]) -> Option<Experiment> {
+    fn point(
+        &mut self,
+        doc: &Document<'_>,
+        at: &[usize],
+        Changes { sets, machines }: Changes<'_>,
+    ) -> Option<Experiment> {
         let mut there = doc.doc.clone();
-        let edits = doc.sweep.edits(at, sets.len());
+        let edits = doc.sweep.edits(at, sets.len() + machines.len());
         edits.iter().for_each(|edit| self.put(&mut there, edit));
         self.begin_search(&mut there);
         doc.keep_published(&mut there, at);
@@ -229,6 +272,7 @@ impl Reader<'_> {
         let of_machine = words(Target::is_of_machine);
         let of_file = of_machine.clone() + &words(Target::is_of_file);
         let (machine, machine_text) = self.machine(doc, &there, &edits, of_machine).unzip();
+        doc.keep_published_of(&mut there, machine.as_deref());
         let (file, file_text) = self.file(&there, machine.as_deref(), of_file).unzip();
         let mut experiment = parse::experiment(&mut self.walk, &there, &self.name, machine, file)?;
         let at = doc.sweep.words(at);
@@ -240,6 +284,11 @@ impl Reader<'_> {
         experiment.hash = fingerprint(texts.iter().map(String::as_str));
         experiment.files = files(self.path, &there);
         experiment.at = at.join(", ");
+        for expected in &mut experiment.expect {
+            let before = self.source.text.get(..expected.span.start).unwrap_or_default();
+            let line = 1 + before.matches('\n').count();
+            expected.place = format!("{}:{line}", self.source.path);
+        }
         let machine = there.get("machine").and_then(|node| node.get_ref().as_str());
         experiment.remarks.extend(machine.and_then(|file| machine_place(self.path, file).1));
         Some(experiment)
@@ -329,18 +378,66 @@ struct Document<'a> {
     rows: Vec<Option<Vec<String>>>,
     /// Changes of the machine, the same at all points.
     of_machine: Vec<Edit<'a>>,
+    /// The scenario's own machine, if others are asked for.
+    own_machine: Option<OwnMachine>,
+}
+
+/// The machine of a scenario that is to run on others: what was published was measured there.
+struct OwnMachine {
+    /// The text of a machine file.
+    text: String,
+    /// The others are the last axis of the sweep.
+    is_axis: bool,
+}
+
+/// A machine as the text of a file, whatever it is called.
+fn without_name(machine: &Machine) -> String {
+    let nameless = Machine { name: String::new(), title: String::new(), ..machine.clone() };
+    glue::machine_file(&nameless, "")
+}
+
+/// The path that a machine has for a scenario, of one that was asked for on the command line: a file
+/// there is one of the current directory.
+fn from_here(scenario: &Path, name: &str) -> String {
+    let is_beside = scenario.parent().is_none_or(|folder| folder.as_os_str().is_empty());
+    match std::path::absolute(name) {
+        Ok(path) if !is_beside && path.is_file() => path.display().to_string(),
+        _ => name.to_string(),
+    }
+}
+
+/// What tables call a machine.
+fn label(name: &str) -> String {
+    match glue::is_synthetic(name) {
+        true => name.to_string(),
+        false => stem(Path::new(name)),
+    }
 }
 
 impl Document<'_> {
+    /// Leaves published rows on their own machine only.
+    fn keep_published_of(&self, there: &mut DeTable<'_>, machine: Option<&Machine>) {
+        let (Some(own), Some(machine)) = (&self.own_machine, machine) else {
+            return;
+        };
+        if without_name(machine) != own.text {
+            there.remove("published");
+        }
+    }
+
     /// Leaves the published rows of that point only.
     fn keep_published(&self, there: &mut DeTable<'_>, at: &[usize]) {
         let Some(DeValue::Array(list)) = there.get_mut("published").map(Spanned::get_mut) else {
             return;
         };
-        if self.sweep.axes.is_empty() {
+        let mut here = self.sweep.values(at);
+        if self.own_machine.as_ref().is_some_and(|own| own.is_axis) {
+            // Machines that were asked for come last; rows know nothing of them.
+            here.pop();
+        }
+        if here.is_empty() {
             return;
         }
-        let here = self.sweep.values(at);
         let rows = list.iter().zip(&self.rows);
         let kept = rows.filter(|(_, row)| row.as_deref() == Some(&here[..]));
         *list = kept.map(|(row, _)| row.clone()).collect();

@@ -117,7 +117,7 @@ fn condition(walk: &mut Walk, node: Node<'_>) -> Option<Condition> {
 }
 
 /// A number in the unit of a metric, from one in that unit or, for times, another one.
-fn amount(text: &str, unit: &str) -> Result<f64, String> {
+pub(super) fn amount(text: &str, unit: &str) -> Result<f64, String> {
     let digits =
         text.find(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | '_'))).unwrap_or(text.len());
     let (number, own) = (text[..digits].replace('_', ""), text[digits..].trim());
@@ -126,7 +126,13 @@ fn amount(text: &str, unit: &str) -> Result<f64, String> {
         return Err("the limit must be more than 0".to_string());
     }
     let length = |name: &str| TIMES.iter().find(|(unit, _)| *unit == name).map(|(_, ns)| *ns);
-    match (length(own), length(unit)) {
+    // CPU-ms and CPU-s are as far apart as ms and s.
+    let (of_cpus, unit_of_cpus) = (own.strip_prefix("CPU-"), unit.strip_prefix("CPU-"));
+    let lengths = match (of_cpus, unit_of_cpus) {
+        (Some(own), Some(unit)) => (length(own), length(unit)),
+        _ => (length(own), length(unit)),
+    };
+    match lengths {
         _ if own == unit || own.is_empty() => Ok(value),
         (Some(own), Some(unit)) => Ok(value * own / unit),
         _ if unit.is_empty() => Err(format!("the metric has no unit, `{own}` is one")),

@@ -35,6 +35,8 @@ pub(crate) struct SweepAxis<'a> {
     pub place: Range<usize>,
     /// Its values, in order.
     pub values: Vec<Placed<'a>>,
+    /// What tables show instead of the values; empty if these are shown themselves.
+    pub labels: Vec<String>,
 }
 
 impl<'a> Sweep<'a> {
@@ -80,7 +82,7 @@ impl<'a> Sweep<'a> {
 
     /// The values of a point, as tables show them.
     pub fn values(&self, at: &[usize]) -> Vec<String> {
-        let value = |(axis, idx): (&SweepAxis<'_>, &usize)| shown(axis.values[*idx].get_ref());
+        let value = |(axis, idx): (&SweepAxis<'_>, &usize)| axis.label(*idx);
         self.axes.iter().zip(at).map(value).collect()
     }
 
@@ -111,6 +113,26 @@ impl<'a> Sweep<'a> {
         Some(point)
     }
 
+    /// Has machines that were asked for, each with its label, in place of those that the sweep
+    /// has.
+    pub fn on_machines(&mut self, walk: &mut Walk, machines: Vec<(String, Placed<'a>)>) {
+        let target = Target::Scenario(vec!["machine".to_string()]);
+        self.axes.retain(|axis| axis.target != target);
+        let Some((_, first)) = machines.first() else {
+            return;
+        };
+        let place = first.span();
+        if self.zip && !self.axes.is_empty() {
+            walk.fault(
+                Fault::at(place, "the keys of this sweep have their values side by side (`zip`)")
+                    .help("choose a point with --set, then ask for machines"),
+            );
+            return;
+        }
+        let (labels, values) = machines.into_iter().unzip();
+        self.axes.push(SweepAxis { key: "machine".to_string(), target, place, values, labels });
+    }
+
     /// Chooses a value of a key that is swept; false if it is not.
     pub fn choose(&mut self, walk: &mut Walk, edit: &Edit<'a>) -> bool {
         let Some(idx) = self.axis_of(&edit.target) else {
@@ -137,10 +159,16 @@ impl<'a> Sweep<'a> {
 }
 
 impl SweepAxis<'_> {
+    /// A value as tables show it.
+    fn label(&self, idx: usize) -> String {
+        let own = || shown(self.values[idx].get_ref());
+        self.labels.get(idx).cloned().unwrap_or_else(own)
+    }
+
     /// What people see of it.
     pub fn described(&self, workload: &WorkloadSpec) -> Axis {
         let unit = self.target.workload_key(workload.def).map_or("", |key| key.unit);
-        let values = self.values.iter().map(|value| shown(value.get_ref())).collect();
+        let values = (0..self.values.len()).map(|idx| self.label(idx)).collect();
         Axis { key: self.key.clone(), unit, values }
     }
 }
@@ -241,7 +269,7 @@ fn axis<'a>(
         seen.insert(text);
     }
     let target = edit::target(walk, doc, words, place.clone())?;
-    Some(SweepAxis { key, target, place, values })
+    Some(SweepAxis { key, target, place, values, labels: Vec::new() })
 }
 
 /// One place has one list of values, however its key is spelled.

@@ -31,6 +31,13 @@ const RULES: KeyDef = may(
     "the kernel whose rules apply; default: the policy's newest",
 );
 
+const EXPECT: KeyDef = may(
+    "expect",
+    Kind::List(&Kind::Special(shapes::expectation)),
+    "what the means over the seeds must keep, such as \"wakeup_latency_p99 < 2 ms\", or the exit \
+     code is 1; in a variant of that one, else of all",
+);
+
 /// Keys of the scenario itself.
 pub const SCENARIO: &[KeyDef] = &[
     may("title", Kind::Line, "what people call it; default: the name of the file"),
@@ -48,6 +55,7 @@ pub const SCENARIO: &[KeyDef] = &[
         "what the tasks do, the same in all variants",
     ),
     may("run", Kind::Table(RUN), "how often and how long"),
+    EXPECT,
     must("variant", Kind::Tables(VARIANT), "what is compared"),
     may(
         "sweep",
@@ -78,6 +86,7 @@ pub const RUN: &[KeyDef] = &[
         Kind::Special(shapes::time_or_done),
         "\"done\" (default), or a simulated time such as \"10s\"",
     ),
+    EXPECT,
 ];
 
 /// Keys of `[[variant]]`.
@@ -97,6 +106,7 @@ pub const VARIANT: &[KeyDef] = &[
         Kind::Special(shapes::workload_of_variant),
         "how the kernel serves the workload, if it can in several ways",
     ),
+    EXPECT,
     may("baseline", Kind::Switch, "the others are compared with it; default: the first variant"),
 ];
 

@@ -23,6 +23,11 @@ pub(super) fn time_or_done() -> Value {
     json!({ "type": "string", "pattern": format!("^done$|{}", units::pattern()) })
 }
 
+/// A metric, a sign, and a value with its unit.
+pub(super) fn expectation() -> Value {
+    json!({ "type": "string", "pattern": r"^\s*[^\s<>=]+\s*(<|<=|>|>=)\s*[0-9._]+\s*\S*\s*$" })
+}
+
 /// Two numbers, the smaller one first.
 pub(super) fn range() -> Value {
     json!({ "type": "array", "items": { "type": "number" }, "minItems": 2, "maxItems": 2 })
