@@ -456,6 +456,8 @@ pub enum ProfileFormat {
     Json,
     /// Collapsed stacks, in ns, for flame graph tools
     Folded,
+    /// A flame graph, without scripts
+    Svg,
 }
 
 /// The lists of `schedlab list`.

@@ -1,13 +1,15 @@
-//! The profile of one run: tables for people, JSON, and collapsed stacks for flame graphs.
+//! The profile of one run: tables for people, JSON, a flame graph, and collapsed stacks.
 //!
 //! All shares are of busy time, which is what perf counts: an idle CPU has no cycles. So the parts
 //! of each table add up to 100 %, and to the busy time in the JSON to the nanosecond.
 
+mod flame;
 mod folded;
 mod json;
 mod text;
 mod tree;
 
+pub use flame::svg;
 pub use folded::folded;
 pub use json::json;
 pub use text::text;

@@ -3,7 +3,7 @@
 use super::Chosen;
 use crate::args::{ProfileArgs, ProfileFormat};
 use crate::output::{Stop, print};
-use report::profile::{View, folded, json, text};
+use report::profile::{View, folded, json, svg, text};
 
 /// Runs one variant under one seed and prints its profile.
 pub fn profile(args: &ProfileArgs) -> Result<(), Stop> {
@@ -15,5 +15,6 @@ pub fn profile(args: &ProfileArgs) -> Result<(), Stop> {
         ProfileFormat::Text => text(&view),
         ProfileFormat::Json => json(&view),
         ProfileFormat::Folded => folded(profile),
+        ProfileFormat::Svg => svg(&view),
     })
 }

@@ -109,3 +109,32 @@ error: scenario `net` has no variant `SWQEUE`; did you mean `SWQUEUE`?
     lab.run(["profile", "net.toml"]).code(2).stdout_eq("");
     lab.run(["profile", "nte.toml", "--variant", "SWQUEUE"]).code(2).stdout_eq("");
 }
+
+/// A number of an attribute.
+fn attribute(frame: &str, name: &str) -> f64 {
+    let value = frame.split(&format!(" {name}=\"")).nth(1).unwrap();
+    value.split('"').next().unwrap().parse().unwrap()
+}
+
+#[test]
+fn the_flame_graph_has_a_frame_for_what_can_be_seen_and_no_script() {
+    let lab = lab();
+    let svg = lab.output(profile("svg"));
+    assert_eq!(svg, lab.output(profile("svg")));
+    assert!(svg.starts_with("<svg ") && svg.ends_with("</svg>\n") && !svg.contains("script>"));
+    let frames: Vec<&str> = svg.lines().filter(|line| line.starts_with("<g><title>")).collect();
+    assert!(frames.len() > 30, "{}", frames.len());
+    assert!(frames[0].starts_with("<g><title>all: ") && frames[0].contains(", 100.00 %<"));
+    // The commands stand side by side on the root, and fill it but for what cannot be seen.
+    let row = |y: f64| frames.iter().filter(move |frame| attribute(frame, "y") == y);
+    let base = attribute(frames[0], "y");
+    let width: f64 = row(base - 18.0).map(|frame| attribute(frame, "width")).sum();
+    assert!((width - 1180.0).abs() < 5.0, "{width}");
+    // A frame's share is that of the folded stacks through it.
+    let stacks = folded(&lab);
+    let all: u64 = stacks.iter().map(|(_, ns)| ns).sum();
+    let through = stacks.iter().filter(|(stack, _)| stack.starts_with("netperf;"));
+    let share = through.map(|(_, ns)| ns).sum::<u64>() as f64 / all as f64 * 100.0;
+    let title = frames.iter().find(|frame| frame.starts_with("<g><title>netperf: ")).unwrap();
+    assert!(title.contains(&format!(", {share:.2} %<")), "{title} {share}");
+}

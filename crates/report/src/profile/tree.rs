@@ -1,6 +1,7 @@
 //! The call graph from the outermost callers down, drawn as `perf report -g caller` draws it.
 
 use super::View;
+use scenario::Profile;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
@@ -9,18 +10,36 @@ const LEAST: f64 = 0.5;
 /// A call that takes all of its caller's time but 1 in so many parts is drawn as its continuation.
 const NEARLY_ALL: u64 = 50;
 
+/// A function, or a command, with the time of all that it calls.
 #[derive(Default)]
-struct Node<'a> {
-    ns: u64,
+pub(super) struct Node<'a> {
+    /// Its time, that of its calls included, ns.
+    pub ns: u64,
     calls: BTreeMap<&'a str, Node<'a>>,
 }
 
 impl<'a> Node<'a> {
+    /// All commands together.
+    pub fn of(profile: &'a Profile) -> Self {
+        let mut root = Node::default();
+        for stack in &profile.stacks {
+            let mut functions = vec![stack.comm.as_str()];
+            functions.extend(&stack.functions);
+            root.add(&functions, stack.ns);
+        }
+        root
+    }
+
     fn add(&mut self, functions: &[&'a str], ns: u64) {
         self.ns += ns;
         if let Some((first, rest)) = functions.split_first() {
             self.calls.entry(first).or_default().add(rest, ns);
         }
+    }
+
+    /// Called functions by name.
+    pub fn by_name(&self) -> impl Iterator<Item = (&'a str, &Node<'a>)> {
+        self.calls.iter().map(|(name, node)| (*name, node))
     }
 
     /// Called functions, the dearest first.
@@ -33,12 +52,7 @@ impl<'a> Node<'a> {
 
 /// The call graph of all commands together.
 pub(super) fn tree(view: &View<'_>) -> String {
-    let mut root = Node::default();
-    for stack in &view.profile.stacks {
-        let mut functions = vec![stack.comm.as_str()];
-        functions.extend(&stack.functions);
-        root.add(&functions, stack.ns);
-    }
+    let root = Node::of(view.profile);
     let mut out = String::new();
     for (comm, node) in root.sorted() {
         if view.share(node.ns) >= LEAST {
