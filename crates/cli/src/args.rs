@@ -198,6 +198,9 @@ pub enum Command {
     List {
         /// What to list [default: all of it]
         what: Option<Listed>,
+        /// Output on standard output
+        #[arg(long, value_enum, default_value_t = ListFormat::Text)]
+        format: ListFormat,
     },
     /// Show where the cycles of one run go: by kernel path, spinning by call site, lockstat
     Profile(ProfileArgs),
@@ -458,6 +461,15 @@ pub enum ProfileFormat {
     Folded,
     /// A flame graph, without scripts
     Svg,
+}
+
+/// How a list is printed.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ListFormat {
+    /// Tables for people
+    Text,
+    /// A page of the reference
+    Markdown,
 }
 
 /// The lists of `schedlab list`.

@@ -33,7 +33,7 @@ fn main() -> ExitCode {
         Some(Command::Report(args)) => commands::report::report(&args),
         Some(Command::Trace(args)) => commands::trace::trace(&args),
         Some(Command::Init { name }) => commands::init::init(&name),
-        Some(Command::List { what }) => commands::list::list(what),
+        Some(Command::List { what, format }) => commands::list::list(what, format),
         Some(Command::Wq(args)) => commands::wq::wq(&args),
         Some(Command::Topology { command }) => commands::topology::topology(&command),
         Some(Command::Explain(args)) => commands::explain::explain(&args),

@@ -1,6 +1,8 @@
 //! `schedlab list`: the names that scenarios can use, from the registry.
 
-use crate::args::Listed;
+mod markdown;
+
+use crate::args::{ListFormat, Listed};
 use crate::output::{Stop, count, print};
 use anstyle::Style;
 use report::pad;
@@ -16,36 +18,48 @@ const DIM: Style = Style::new().dimmed();
 
 type Rows = Vec<Vec<String>>;
 
+/// All lists with their titles, in the order in which all are printed.
+const ALL: [(Listed, &str); 7] = [
+    (Listed::Policies, "policies"),
+    (Listed::Features, "features"),
+    (Listed::Tunables, "tunables"),
+    (Listed::Workloads, "workloads"),
+    (Listed::Metrics, "metrics"),
+    (Listed::Machines, "machines"),
+    (Listed::Scenarios, "scenarios"),
+];
+
 /// Prints one list, or all of them with titles.
-pub fn list(what: Option<Listed>) -> Result<(), Stop> {
-    let all = [
-        (Listed::Policies, "policies"),
-        (Listed::Features, "features"),
-        (Listed::Tunables, "tunables"),
-        (Listed::Workloads, "workloads"),
-        (Listed::Metrics, "metrics"),
-        (Listed::Machines, "machines"),
-        (Listed::Scenarios, "scenarios"),
-    ];
-    if let Some(what) = what {
-        return print(&table(what));
-    }
-    for (idx, (what, title)) in all.iter().enumerate() {
+pub fn list(what: Option<Listed>, format: ListFormat) -> Result<(), Stop> {
+    let wanted = ALL.iter().filter(|(one, _)| what.is_none_or(|what| what == *one));
+    for (idx, (one, title)) in wanted.enumerate() {
         let gap = if idx == 0 { "" } else { "\n" };
-        print(&format!("{gap}{BOLD}{title}{BOLD:#}\n{}", table(*what)))?;
+        print(&match (format, what) {
+            (ListFormat::Markdown, _) => format!("{gap}{}", markdown::page(*one, title)),
+            (ListFormat::Text, Some(_)) => table(*one),
+            (ListFormat::Text, None) => format!("{gap}{BOLD}{title}{BOLD:#}\n{}", table(*one)),
+        })?;
     }
     Ok(())
 }
 
 fn table(what: Listed) -> String {
     match what {
-        Listed::Scenarios => aligned(&scenarios()),
-        Listed::Machines => aligned(&machines()),
-        Listed::Policies => aligned(&policies()),
-        Listed::Features => aligned(&features()),
-        Listed::Tunables => aligned(&TUNABLES.iter().map(tunable_row).collect()),
         Listed::Workloads => workloads(),
-        Listed::Metrics => aligned(&metrics()),
+        _ => aligned(&rows(what)),
+    }
+}
+
+/// The rows of a list; those of workloads have tables of their own.
+fn rows(what: Listed) -> Rows {
+    match what {
+        Listed::Scenarios => scenarios(),
+        Listed::Machines => machines(),
+        Listed::Policies => policies(),
+        Listed::Features => features(),
+        Listed::Tunables => TUNABLES.iter().map(tunable_row).collect(),
+        Listed::Metrics => metrics(),
+        Listed::Workloads => Rows::new(),
     }
 }
 

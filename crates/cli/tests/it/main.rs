@@ -10,6 +10,7 @@ mod lab;
 mod latency;
 mod machines;
 mod profile;
+mod reference;
 mod replay;
 mod report;
 mod results;
