@@ -184,6 +184,12 @@ pub enum Command {
     /// workload and the same seeds are compared seed by seed, others by their means (Welch); which
     /// of the two it is is said.
     Compare(CompareArgs),
+    /// Replay a recording of a real machine under other policies, or on another machine
+    ///
+    /// Takes the text that `perf script --ns` prints of a recording by `perf sched record`. Needs no
+    /// scenario; --write makes one, to go on from there. docs/TRACE.md says what is kept of a
+    /// recording, and how far to trust the answer.
+    Replay(ReplayArgs),
     /// Run one seed of one variant and write a trace of all that happens
     ///
     /// Without a file, the text that `perf script --ns` prints goes to standard output.
@@ -284,6 +290,66 @@ pub struct ReportArgs {
     /// the timelines
     #[arg(long)]
     pub signals: bool,
+}
+
+/// Arguments of `schedlab replay`.
+#[derive(Args)]
+pub struct ReplayArgs {
+    /// The text of `perf script --ns`
+    #[arg(value_name = "RECORDING")]
+    pub recording: PathBuf,
+    /// The machine that it was made on: a file, a name of `schedlab list machines`, or a
+    /// description [default: one LLC with as many cores as the recording names CPUs]
+    #[arg(long, value_name = "MACHINE")]
+    pub recorded_on: Option<String>,
+    /// Replay it on this machine instead; may be repeated, which gives a row for each
+    #[arg(long, value_name = "MACHINE")]
+    pub on: Vec<String>,
+    /// Policies, separated by commas; the first is the baseline
+    #[arg(long = "policy", value_name = "POLICY,...", value_delimiter = ',',
+          default_values = ["eevdf", "cfs"])]
+    pub policies: Vec<String>,
+    /// Names of threads whose end counts, with their descendants, separated by commas [default: the
+    /// recorded command]
+    #[arg(long, value_name = "NAME,...")]
+    pub measure: Option<String>,
+    /// What `ps -eLo tid=,sid=` printed before the recording: who shares an autogroup
+    #[arg(long, value_name = "FILE")]
+    pub sessions: Option<PathBuf>,
+    /// Write the scenario to this new file instead of running it
+    #[arg(long, value_name = "FILE.toml")]
+    pub write: Option<PathBuf>,
+    #[command(flatten)]
+    pub how: HowToRun,
+    /// Output on standard output
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    pub format: Format,
+    /// Put VALUE in place of what the scenario would say of KEY, such as a tunable; may be repeated
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub sets: Vec<String>,
+    /// Write results.json, results.csv and plots there too
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    #[command(flatten)]
+    pub stall: StallArgs,
+}
+
+impl ReplayArgs {
+    /// The arguments of the main job, which a replay becomes.
+    pub fn run_args(&self) -> RunArgs {
+        RunArgs {
+            scenarios: Vec::new(),
+            how: self.how.clone(),
+            format: self.format,
+            variants: Vec::new(),
+            set: Sets::default(),
+            metrics: Vec::new(),
+            until_significant: None,
+            max_seeds: 1,
+            out: self.out.clone(),
+            stall: self.stall,
+        }
+    }
 }
 
 /// A part of simulated time, `1s..1.5s`, ns; an end that is left out is the run's.

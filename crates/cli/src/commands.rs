@@ -8,6 +8,7 @@ pub mod generate;
 pub mod init;
 pub mod list;
 pub mod profile;
+pub mod replay;
 pub mod report;
 pub mod run;
 pub mod schedstat;

@@ -116,6 +116,11 @@ pub fn load_recording(
     trace::replay::read(input, machine, asked)
 }
 
+/// How many CPUs a recording names.
+pub fn recorded_cpus(input: impl std::io::BufRead) -> std::io::Result<u32> {
+    trace::replay::cpus(input)
+}
+
 /// The machine as a tree for people.
 pub fn machine_tree(machine: &Machine) -> String {
     topology::show::tree(machine)

@@ -55,6 +55,7 @@ mod parse;
 mod profile;
 pub mod recorded;
 mod remember;
+pub mod replay;
 mod run;
 mod run_spec;
 pub mod schedstat;

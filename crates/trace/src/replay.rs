@@ -84,10 +84,44 @@ pub fn read(
     Ok(Recording { costs: Some(costs), costs_factor, ..recording })
 }
 
+/// How many CPUs a recording names: one more than the highest number. What cannot be understood
+/// counts for nothing here; [`read`] complains of it.
+///
+/// # Errors
+/// An error of reading it.
+pub fn cpus(input: impl BufRead) -> io::Result<u32> {
+    let mut n_cpus = 0;
+    let done = for_each_line(input, |line, _, _| {
+        if let Ok(Some(parsed)) = Line::parse(line) {
+            n_cpus = n_cpus.max(parsed.cpu.0 + 1);
+        }
+        Ok::<(), io::Error>(())
+    });
+    done.map(|()| n_cpus)
+}
+
 fn read_into(
     mut reconstruction: Reconstruction,
-    mut input: impl BufRead,
+    input: impl BufRead,
 ) -> Result<Recording, ReplayError> {
+    for_each_line(input, |line, number, whole| {
+        let taken = match Line::parse(line) {
+            Ok(Some(_)) if !whole => Err(Fault::at(0..1, "the line is longer than 64 KiB")),
+            Ok(Some(parsed)) => reconstruction.take(&parsed),
+            Ok(None) => Ok(()),
+            Err(fault) => Err(fault),
+        };
+        taken.map_err(|fault| shown(line, number, fault))
+    })?;
+    reconstruction.finish().map_err(ReplayError::Whole)
+}
+
+/// Calls `take` with each line, its number from 1, and whether it is whole: of a line that is too
+/// long it sees pieces.
+fn for_each_line<E: From<io::Error>>(
+    mut input: impl BufRead,
+    mut take: impl FnMut(&[u8], u64, bool) -> Result<(), E>,
+) -> Result<(), E> {
     let mut bytes = Vec::with_capacity(512);
     let mut number = 0;
     loop {
@@ -95,19 +129,12 @@ fn read_into(
         number += 1;
         let n = input.by_ref().take(LINE_BYTES_MAX).read_until(b'\n', &mut bytes)?;
         if n == 0 {
-            return reconstruction.finish().map_err(ReplayError::Whole);
+            return Ok(());
         }
         let line = bytes.strip_suffix(b"\n").unwrap_or(&bytes);
         let line = line.strip_suffix(b"\r").unwrap_or(line);
         // The last line may lack its newline, but then it is shorter than the limit.
-        let whole = bytes.len() > line.len() || n < LINE_BYTES_MAX as usize;
-        let taken = match Line::parse(line) {
-            Ok(Some(_)) if !whole => Err(Fault::at(0..1, "the line is longer than 64 KiB")),
-            Ok(Some(parsed)) => reconstruction.take(&parsed),
-            Ok(None) => Ok(()),
-            Err(fault) => Err(fault),
-        };
-        taken.map_err(|fault| shown(line, number, fault))?;
+        take(line, number, bytes.len() > line.len() || n < LINE_BYTES_MAX as usize)?;
     }
 }
 

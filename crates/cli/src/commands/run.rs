@@ -21,6 +21,11 @@ pub fn run(args: &RunArgs) -> Result<(), Stop> {
     for study in &mut studies {
         choose(study, args)?;
     }
+    run_studies(studies, args)
+}
+
+/// Runs what was loaded and chosen, in this order.
+pub(super) fn run_studies(studies: Vec<Study>, args: &RunArgs) -> Result<(), Stop> {
     let dirs = directories(args.out.as_deref(), &studies)?;
     let engine = scenario::engine();
     let stalls = Stalls::new(args.stall.stall);

@@ -162,3 +162,63 @@ error: 1 fault in the input
     replays(&lab, "recorded_on = \"machines/small.toml\"\ntimers = \"relative\"\ntimed = \"cc\"\n");
     lab.output(["check", "again.toml"]);
 }
+
+/// The recording that comes with the project.
+fn recording() -> String {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/replay");
+    folder.join("pipe.perf.txt").to_str().unwrap().to_string()
+}
+
+#[test]
+fn a_recording_needs_no_scenario() {
+    let lab = Lab::new();
+    let recording = recording();
+    let scenario = recording.replace(".perf.txt", ".toml");
+    let guest = recording.replace("replay/pipe.perf.txt", "machines/vm-2cpu.toml");
+    let how = ["--format", "csv", "--quiet"];
+    let replay = ["replay", &recording, "--recorded-on", &guest, "--policy", "eevdf,cfs,fifo"];
+    let without = lab.output(replay.into_iter().chain(how));
+    let with = lab.output([scenario.as_str()].into_iter().chain(how));
+    for variant in ["eevdf", "cfs", "fifo"] {
+        for name in ["elapsed", "switches", "wakeups"] {
+            let values = [&without, &with].map(|csv| metric(csv, variant, name));
+            assert_eq!(values[0], values[1], "{variant}: {name}");
+        }
+    }
+}
+
+#[test]
+fn a_replay_becomes_a_scenario_that_gives_the_same() {
+    let lab = Lab::new();
+    let recording = recording();
+    let replay = ["replay", &recording, "--on", "milan", "--policy", "llc-fifo,cfs"];
+    lab.output(replay.into_iter().chain(["--write", "mine.toml"]));
+    lab.output(["check", "mine.toml"]);
+    let how = ["--format", "csv", "--quiet"];
+    let now = lab.output(replay.into_iter().chain(how));
+    let later = lab.output(["mine.toml"].into_iter().chain(how));
+    for variant in ["llc-fifo", "cfs"] {
+        let values = [&now, &later].map(|csv| metric(csv, variant, "elapsed"));
+        assert_eq!(values[0], values[1], "{variant}");
+    }
+    // Nothing is overwritten.
+    lab.run(replay.into_iter().chain(["--write", "mine.toml"])).code(2);
+}
+
+#[test]
+fn what_is_no_recording_is_told_apart() {
+    let lab = Lab::new();
+    lab.file("perf.data", "PERFILE2 and so on");
+    lab.run(["replay", "perf.data"]).code(2).stderr_eq(str![[r#"
+error: this is perf's own format, not the text of it
+--> perf.data
+ |
+ = help: `perf script --ns -i perf.data` prints what is needed
+
+error: 1 fault in the input; nothing was run
+
+"#]]);
+    lab.run(["replay", "absent.txt"]).code(2);
+    lab.file("empty.txt", "");
+    lab.run(["replay", "empty.txt"]).code(2);
+}
