@@ -176,8 +176,6 @@ function drawSignal(timeline, context, turns, pane) {
   context.beginPath();
   context.rect(GUTTER, top, plotWidth, height);
   context.clip();
-  context.strokeStyle = css("--ink");
-  context.lineWidth = 1;
   context.beginPath();
   for (const cpu of rows.cpus) {
     const y = rows.topOf(cpu) - timeline.scroll;
@@ -193,7 +191,15 @@ function drawSignal(timeline, context, turns, pane) {
       begun = true;
     }
   }
-  context.stroke();
+  // A margin sets the line off from the turns.
+  for (const [color, width] of [
+    ["--ground", 3.5],
+    ["--ink", 1.3],
+  ]) {
+    context.strokeStyle = css(color);
+    context.lineWidth = width;
+    context.stroke();
+  }
   context.restore();
 }
 

@@ -110,7 +110,7 @@ function describe(timeline) {
   if (timeline.signal != null) {
     const name = timeline.signalNames[timeline.signal];
     const full = timeline.fullSignal().toLocaleString("en-US");
-    items.push(key(css("--ink"), `line: ${name}, from 0 to ${full} at the row's upper edge`));
+    items.push(key(css("--ink"), `line: ${name}, from 0 to ${full} or more at the row's upper edge`));
   }
   items.push(make("span", {}, "many turns in one column:"), (timeline.bar ??= colorBar(grays)));
   timeline.legend.replaceChildren(...items);

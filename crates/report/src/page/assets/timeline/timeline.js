@@ -111,8 +111,10 @@ class Timeline {
     return this.recorded.find(({ run }) => run.signals)?.run.signals.names ?? [];
   }
 
-  /** What the height of a row stands for: one scale for both runs. */
+  /** What the height of a row stands for: one scale for both runs. A CPU is full at 1024: what new
+   * tasks bring along beyond that is cut off, as schedutil and the balancer do. */
   fullSignal() {
+    if (this.signalNames[this.signal] === "util_avg") return 1024;
     const peaks = [...this.loaded.values()].map((turns) => turns.signals[this.signal]?.peak ?? 0);
     return Math.max(1024, ...peaks);
   }
@@ -121,7 +123,7 @@ class Timeline {
   setSignal(signal) {
     this.signal = signal;
     if (this.signalChooser) this.signalChooser.value = signal ?? "";
-    if (signal != null) this.rowHeight = Math.max(this.rowHeight, SIGNAL_ROW + 4);
+    if (signal != null) this.rowHeight = Math.max(this.rowHeight, SIGNAL_ROW + 5);
     describe(this);
   }
 
