@@ -211,6 +211,8 @@ pub enum Command {
     /// Show where the cycles of one run go: by kernel path, spinning by call site, lockstat
     Profile(ProfileArgs),
     /// Show why CPUs idled while tasks waited: each CPU-second by the rule that let it happen
+    ///
+    /// With --latency: why wake-ups took long, behind whom the tasks waited and by which rules.
     Explain(ExplainArgs),
     /// Print one run's /proc/schedstat, version 17: what the scheduler counted by CPU and domain
     ///

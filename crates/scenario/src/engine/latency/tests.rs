@@ -156,6 +156,26 @@ fn slow_are_those_beyond_the_percentile_of_the_same_run() {
     assert!(slow.n_slow * slow.beyond_ns < slow.slow_ns);
 }
 
+/// Five tasks to a CPU, each of which keeps it for 20 ms in the mean.
+#[test]
+fn a_stall_that_has_ended_counts_too() {
+    let load = "kind = \"short\"\ntasks = 40\nrun_ns = 20_000_000\nsleep_ns = 1_000_000";
+    let mut spec = spec("fcfs", "", load);
+    spec.until = crate::Until::Time(STALL_NS);
+    let question = LatencyQuestion { beyond: Beyond::DEFAULT, stall_ns: 60_000_000 };
+    let x = spec.explain_latency(&question, &|_| ()).unwrap();
+    assert!(x.n_stalls > 16 && x.stalls.len() == 16, "{x:?}");
+    assert!(x.stalls.iter().filter(|told| !told.goes_on).count() > 8, "{x:?}");
+    for told in &x.stalls {
+        let behind: Ns = told.behind.iter().map(|b| b.ns).sum();
+        assert!(told.ns > question.stall_ns && behind > told.ns * 9 / 10, "{told:?}");
+    }
+    // What a plain run keeps is the same.
+    let output = super::super::run_unwatched(&spec, &|_| ()).unwrap();
+    let kept = output.longest_waits.iter().map(|wait| (wait.ns, wait.goes_on));
+    assert!(kept.eq(x.stalls.iter().map(|told| (told.ns, told.goes_on))), "{output:?}");
+}
+
 /// On a first-come-first-served CPU a task that computes on and on keeps all others waiting.
 #[test]
 fn a_task_that_never_runs_has_stalled() {
