@@ -154,6 +154,8 @@ pub fn percent(change: f64) -> String {
 /// long as the changes stay below a thousand.
 pub fn interval([low, high]: [f64; 2]) -> String {
     let bare = |x: f64| match x.abs() {
+        // Factors, as the change itself is one then.
+        size if size >= 1000.0 => format!("x{:.0}", 1.0 + x / 100.0),
         size if size >= 100.0 => format!("{x:+.0}"),
         size if size >= 10.0 => format!("{x:+.1}"),
         _ => format!("{x:+.2}"),
@@ -230,5 +232,7 @@ mod tests {
         assert_eq!(percent(-0.279), "-0.28%");
         assert_eq!(percent(0.0004), "0.00%");
         assert_eq!(percent(1234.5), "x13");
+        assert_eq!(interval([800.0, 1234.5]), "[+800, x13]");
+        assert_eq!(interval([-0.5, 12.34]), "[-0.50, +12.3]");
     }
 }

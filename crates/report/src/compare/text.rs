@@ -11,8 +11,8 @@ use std::fmt::Write;
 /// Width of the column of metrics with their units.
 const NAME: usize = 30;
 
-/// The comparison as tables with colors. `chosen` metrics are shown whatever became of them; without
-/// any, the headlines and what has changed.
+/// The comparison as tables with colors. `chosen` metrics are shown whatever became of them;
+/// without any, what has changed is.
 pub fn text(comparison: &Comparison, chosen: &[String], all: bool) -> String {
     let mut out = String::new();
     let sides = comparison.names.iter().zip(&comparison.tools);
@@ -138,8 +138,8 @@ pub(super) fn rest(variant: &PairOfVariants, n_shown: usize) -> String {
     match (identical, changed) {
         (identical, _) if identical == n => format!("all {n} metrics are the same, value by value"),
         _ => format!(
-            "of {n} metrics {changed} changed, {identical} are the same value by value, {} cannot be \
-             told apart ({n_shown} shown)",
+            "of {n} metrics {changed} changed, {identical} are the same value by value, {} cannot \
+             be told apart ({n_shown} shown)",
             n - changed - identical
         ),
     }

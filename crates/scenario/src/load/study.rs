@@ -396,8 +396,8 @@ fn without_name(machine: &Machine) -> String {
     glue::machine_file(&nameless, "")
 }
 
-/// The path that a machine has for a scenario, of one that was asked for on the command line: a file
-/// there is one of the current directory.
+/// The path that a machine has for a scenario, if it was asked for on the command line: a file is
+/// one of the current directory there.
 fn from_here(scenario: &Path, name: &str) -> String {
     let is_beside = scenario.parent().is_none_or(|folder| folder.as_os_str().is_empty());
     match std::path::absolute(name) {

@@ -51,7 +51,11 @@ fn table(heads: &[&str], rows: &Rows) -> String {
     let mut out = format!("| {} |\n|{}\n", heads.join(" | "), " --- |".repeat(heads.len()));
     for row in rows {
         let (name, rest) = row.split_first().map_or(("", &[][..]), |(n, rest)| (n.as_str(), rest));
-        let cells: Vec<String> = rest.iter().map(|cell| escape(cell)).collect();
+        let bare = |(cell, head): (&String, &&str)| match *head {
+            "default" => escape(cell.trim_start_matches("default ")),
+            _ => escape(cell),
+        };
+        let cells: Vec<String> = rest.iter().zip(&heads[1..]).map(bare).collect();
         let _ = writeln!(out, "| `{name}` | {} |", cells.join(" | "));
     }
     out
