@@ -60,7 +60,7 @@ pub fn prepare(dir: &Path) -> Result<(), OutError> {
         std::io::ErrorKind::AlreadyExists => fault(std::io::ErrorKind::NotADirectory.into()),
         _ => fault(e),
     })?;
-    tempfile::NamedTempFile::new_in(dir).map(drop).map_err(fault)
+    tempfile::NamedTempFile::new_in(dir).map(drop).map_err(|e| fault(unnamed(&e)))
 }
 
 /// Checks that a file can be made there, before hours are spent on what it shall hold.
@@ -80,7 +80,7 @@ pub fn check_file(path: &Path) -> Result<(), OutError> {
     if is_special(path) {
         return Ok(());
     }
-    tempfile::NamedTempFile::new_in(dir).map(drop).map_err(fault)
+    tempfile::NamedTempFile::new_in(dir).map(drop).map_err(|e| fault(unnamed(&e)))
 }
 
 /// The directory that a file is in.
@@ -165,7 +165,8 @@ pub fn write_dir(
         use std::os::unix::fs::PermissionsExt;
         builder.permissions(std::fs::Permissions::from_mode(0o777));
     }
-    let staged = builder.tempdir_in(parent.unwrap_or(Path::new("."))).map_err(fault)?;
+    let staged =
+        builder.tempdir_in(parent.unwrap_or(Path::new("."))).map_err(|e| fault(unnamed(&e)))?;
     fill(staged.path()).map_err(|source| OutError::File { path: dir.to_path_buf(), source })?;
     // A rename replaces an empty directory and nothing else.
     std::fs::rename(staged.path(), dir).map_err(fault)?;
@@ -224,6 +225,11 @@ pub(crate) fn write_all(dir: &Path, files: &[(&str, String)]) -> Result<Vec<Path
     Ok(written)
 }
 
+/// An error without the name of the temporary file, which nobody asked for.
+fn unnamed(error: &std::io::Error) -> std::io::Error {
+    error.kind().into()
+}
+
 /// A temporary file with the content, with the permissions that any new file gets.
 fn stage(dir: &Path, content: &str) -> std::io::Result<tempfile::NamedTempFile> {
     let mut builder = tempfile::Builder::new();
@@ -233,7 +239,7 @@ fn stage(dir: &Path, content: &str) -> std::io::Result<tempfile::NamedTempFile> 
         use std::os::unix::fs::PermissionsExt;
         builder.permissions(std::fs::Permissions::from_mode(0o666));
     }
-    let mut file = builder.tempfile_in(dir)?;
+    let mut file = builder.tempfile_in(dir).map_err(|e| unnamed(&e))?;
     // Not through `file` itself: its errors would name the temporary file, too.
     file.as_file_mut().write_all(content.as_bytes())?;
     file.as_file().sync_all()?;

@@ -130,6 +130,16 @@ fn a_directory_that_cannot_be_written_is_said_before_anything_runs() {
             "small.toml --out small.toml/o",
             "cannot use small.toml/o as output directory: not a directory",
         ),
+        // In /proc nobody may make a file, not even root.
+        ("report small.toml --html /proc/t", "cannot write /proc/t: entity not found"),
+        (
+            "trace small.toml --variant SWQUEUE --perfetto /proc/t",
+            "cannot write /proc/t: entity not found",
+        ),
+        (
+            "small.toml --out /proc/o",
+            "cannot use /proc/o as output directory: no such file or directory",
+        ),
         ("report small.toml --html no/t", "cannot write no/t: there is no directory no"),
         ("report small.toml --html t/", "cannot write t/: is a directory"),
         ("trace small.toml --variant SWQUEUE --perfetto t/", "cannot write t/: is a directory"),

@@ -207,7 +207,8 @@ fn temporary(path: &Path) -> io::Result<NamedTempFile> {
     // A missing directory is reported without the temporary file's name.
     std::fs::metadata(directory(path))?;
     let mut unfinished = unfinished();
-    let file = builder.tempfile_in(directory(path))?;
+    // Not with the name of the temporary file, which nobody asked for.
+    let file = builder.tempfile_in(directory(path)).map_err(|e| io::Error::from(e.kind()))?;
     unfinished.push(file.path().to_path_buf());
     Ok(file)
 }
