@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
     subcommand_negates_reqs = true,
     arg_required_else_help = true,
     max_term_width = 100,
-    after_help = "Exit codes: 0 done, 1 the run failed, 2 bad usage or bad input.\n\
+    after_help = "Exit codes: 0 done, 1 the run or a condition failed, 2 bad usage or bad input.\n\
                   Examples: schedlab bergamo --seeds 10 --out results; \
                   schedlab init my; schedlab my.toml"
 )]

@@ -3,7 +3,7 @@
 //!
 //! Commands, flags and exit codes live here and nothing else: `scenario` reads and runs, `report`
 //! prints. Results go to standard output, progress and diagnostics to standard error. Exit codes:
-//! 0 done, 1 the run failed, 2 bad usage or bad input.
+//! 0 done, 1 the run or a condition failed, 2 bad usage or bad input.
 
 mod args;
 mod commands;
