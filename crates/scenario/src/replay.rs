@@ -83,12 +83,19 @@ fn beside(place: &Path, file: &Path) -> PathBuf {
 
 fn cpus(recording: &Path) -> Result<u32, Faults> {
     let fault = |message: String| Fault::of_file(recording.display().to_string(), message);
-    let unreadable = |error: std::io::Error| Faults::from(fault(format!("cannot read it: {error}")));
+    let unreadable =
+        |error: std::io::Error| Faults::from(fault(format!("cannot read it: {error}")));
     let mut start = Vec::new();
-    File::open(recording).map_err(unreadable)?.take(8).read_to_end(&mut start).map_err(unreadable)?;
+    File::open(recording)
+        .map_err(unreadable)?
+        .take(8)
+        .read_to_end(&mut start)
+        .map_err(unreadable)?;
     if start == b"PERFILE2" {
         let help = format!("`perf script --ns -i {}` prints what is needed", recording.display());
-        return Err(fault("this is perf's own format, not the text of it".into()).help(help).into());
+        return Err(fault("this is perf's own format, not the text of it".into())
+            .help(help)
+            .into());
     }
     let input = BufReader::with_capacity(1 << 16, File::open(recording).map_err(unreadable)?);
     glue::recorded_cpus(input).map_err(unreadable)

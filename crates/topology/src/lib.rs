@@ -23,6 +23,6 @@ pub use file::{MAX_CPUS, MAX_NODES, from_table, load, schema, write};
 pub use id_vec::{DenseId, IdVec, PerCpu};
 pub use machine::{
     BackgroundThread, CState, Caches, Confidence, CpuPlace, Distance, Governor, KernelCosts,
-    LineLatency, LockCosts, Machine, Per, REFERENCE_MHZ, RegularSpec, SmtFactors, Source, Variation,
-    WorkqueueCosts,
+    LineLatency, LockCosts, Machine, Per, REFERENCE_MHZ, RegularSpec, SmtFactors, Source,
+    Variation, WorkqueueCosts,
 };
