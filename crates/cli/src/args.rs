@@ -186,8 +186,8 @@ pub enum Command {
     Compare(CompareArgs),
     /// Replay a recording of a real machine under other policies, or on another machine
     ///
-    /// Takes the text that `perf script --ns` prints of a recording by `perf sched record`. Needs no
-    /// scenario; --write makes one, to go on from there. docs/TRACE.md says what is kept of a
+    /// Takes the text that `perf script --ns` prints of a recording by `perf sched record`. Needs
+    /// no scenario; --write makes one, to go on from there. docs/TRACE.md says what is kept of a
     /// recording, and how far to trust the answer.
     Replay(ReplayArgs),
     /// Run one seed of one variant and write a trace of all that happens

@@ -45,14 +45,14 @@ CPUs idled for 34.5 ms while a task waited that they may run, 8.63 % of all CPU 
 by rule   the later of two decisions; right: how far off the idle CPU was
                                               CPU time   share    waits  longest   llc  node
 where the task was put                         23.5 ms   68.0%
-  select_idle_cpu: SIS_UTIL, no look           11.7 ms   33.8%      782   108 us   69%   31%
-  select_idle_sibling: LLC has no idle CPU     8.43 ms   24.4%      920  69.1 us    1%   99%
-  idle exit: its CPU is waking up              3.18 ms    9.2%     4154  3.39 us   61%   39%
+  select_idle_cpu: SIS_UTIL, no look           11.7 ms   33.8%      781   108 us   70%   30%
+  select_idle_sibling: LLC has no idle CPU     8.44 ms   24.4%      921  69.1 us    1%   99%
+  idle exit: its CPU is waking up              3.18 ms    9.2%     4153  3.39 us   61%   39%
   select_task_rq: idle CPU taken meanwhile      181 us    0.5%       25  30.5 us        100%
 what the idle CPU looked for                   11.1 ms   32.0%
-  can_migrate_task: cache hot                  10.8 ms   31.3%      575   145 us   75%   25%
-  find_busiest_queue: another queue             191 us    0.6%       21  21.2 us        100%
-  find_busiest_group: busiest not overloaded   56.0 us    0.2%       13  15.0 us        100%
+  can_migrate_task: cache hot                  10.8 ms   31.3%      574   145 us   75%   25%
+  find_busiest_queue: another queue             192 us    0.6%       21  21.2 us        100%
+  find_busiest_group: busiest not overloaded   55.9 us    0.2%       13  15.0 us        100%
 
 who waited for whom   commands; nobody: the CPU was switching, or not awake yet
   short behind short                           30.8 ms   89.3%

@@ -220,23 +220,23 @@ the slowest   by the clock of schedlab trace, same variant and seed
        CPU 2 (node) idled for 3.39 us of it: can_migrate_task: cache hot
        1 more idle CPUs or rules: 1.65 us
   4. short:1000 waited 126 us for CPU 3
-        1.044232107 s  woken by an interrupt on CPU 3
-        1.044232372 s  on the runqueue of CPU 3: select_idle_cpu: SIS_UTIL, no look
-        1.044357658 s  runs on CPU 3
+        1.044232023 s  woken by an interrupt on CPU 3
+        1.044232288 s  on the runqueue of CPU 3: select_idle_cpu: SIS_UTIL, no look
+        1.044357574 s  runs on CPU 3
        behind short:1001 125 us, nobody 615 ns
-       CPU 2 (llc) idled for 63.7 us of it: can_migrate_task: cache hot
+       CPU 2 (llc) idled for 63.6 us of it: can_migrate_task: cache hot
        CPU 0 (node) idled for 21.2 us of it: find_busiest_queue: another queue
-       CPU 2 (llc) idled for 6.50 us of it: select_idle_cpu: SIS_UTIL, no look
+       CPU 2 (llc) idled for 6.59 us of it: select_idle_cpu: SIS_UTIL, no look
        3 more idle CPUs or rules: 10.3 us
   5. short:1003 waited 124 us for CPU 2
         1.046892963 s  woken by an interrupt on CPU 2
         1.046893228 s  on the runqueue of CPU 2: select_idle_sibling: LLC has no idle CPU
         1.047017197 s  runs on CPU 2
        behind short:1005 123 us, nobody 615 ns
-       CPU 3 (llc) idled for 96.8 us of it: can_migrate_task: cache hot
-       CPU 0 (node) idled for 12.6 us of it: select_idle_sibling: LLC has no idle CPU
-       CPU 0 (node) idled for 9.22 us of it: can_migrate_task: cache hot
-       1 more idle CPUs or rules: 4.65 us
+       CPU 3 (llc) idled for 96.9 us of it: can_migrate_task: cache hot
+       CPU 0 (node) idled for 12.5 us of it: select_idle_sibling: LLC has no idle CPU
+       CPU 0 (node) idled for 9.14 us of it: can_migrate_task: cache hot
+       1 more idle CPUs or rules: 4.73 us
   6. short:1005 waited 123 us for CPU 0
         1.014291416 s  woken by an interrupt on CPU 0
         1.014291681 s  on the runqueue of CPU 0: select_idle_cpu: SIS_UTIL, no look

@@ -19,16 +19,16 @@ elapsed [ms], lower is better: mean of A, then changes from it
                  machine         A  B SWQUEUE
                    small    648.34   -0.68% ±12.9  same
                      big    433.93   -1.32% ±0.56  better
-                    zen4    421.77   +4.47% ±15.4  same
+                    zen4    424.35   +0.74% ±30.9  same
  pack:1 l3:1 core:2 pu:1   2071.94   +0.01% ±0.01  worse
- geometric mean                      +0.58% ±2.00  same
+ geometric mean                      -0.20% ±11.4  same
    published at machine=small, NO_SWQUEUE: 1500.00 ms; simulated 648.34 ms
    published at machine=small, SWQUEUE: 1400.00 ms -6.67%; simulated 643.92 ms, differs
 
 agrees (0 of 1): same direction or both under 0.15 %, and within 1 point or 1/4 of the change.
 ±: half the 95 % interval over seeds, in points; same: it contains zero.
 Other tables: --metric NAME.
-schedlab 0.1.0, scenario 66224727a7a75fb1. All 79 metrics of every run: --format json or csv.
+schedlab 0.1.0, scenario d945fbd3fa0bab70. All 88 metrics of every run: --format json or csv.
 
 "#]]);
     let json = lab.output(args.into_iter().chain(["--format", "json"]));

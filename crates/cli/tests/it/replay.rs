@@ -212,7 +212,6 @@ fn what_is_no_recording_is_told_apart() {
     lab.run(["replay", "perf.data"]).code(2).stderr_eq(str![[r#"
 error: this is perf's own format, not the text of it
 --> perf.data
- |
  = help: `perf script --ns -i perf.data` prints what is needed
 
 error: 1 fault in the input; nothing was run
