@@ -2,7 +2,7 @@
 //!
 //! A name is the path below `scenarios/` (below `scenarios/machines/` for a machine) without its
 //! extension: `bergamo`, `rt-app/alone`. A file that is named exactly so wins over what comes with
-//! the program. Inside the loader a shipped file has a path that begins with [`ROOT`], so that the
+//! the program. Inside the loader a shipped file has a path that begins with `ROOT`, so that the
 //! files that it names are found beside it.
 
 use input::{nearest, parse};
