@@ -7,8 +7,9 @@ async function drawTimeline(place, chapter, turnsOf) {
   await timeline.start();
 }
 
-/** Commands that share a color: the stoppers of all CPUs. */
-const kindOf = (comm) => comm.replace(/^migration\/\d+$/, "migration");
+/** Commands that share a color: a kind of kernel thread on all CPUs or nodes. */
+const kindOf = (comm) =>
+  comm.replace(/^(migration|ksoftirqd|kworker)\/.+$/, "$1").replace(/^(kcompactd)\d+$/, "$1");
 
 class Timeline {
   constructor(place, chapter, turnsOf) {
