@@ -80,6 +80,11 @@ impl Shown {
         number(value * self.factor, self.own)
     }
 
+    /// A published standard deviation: as it was published, unless the table has another unit.
+    pub fn deviation(&self, sd: f64) -> String {
+        if self.factor == 1.0 { sd.to_string() } else { self.number(sd) }
+    }
+
     /// A value with its unit.
     pub fn with_unit(&self, value: f64) -> String {
         match self.unit {
@@ -225,6 +230,8 @@ mod tests {
         assert_eq!(unit(&[1e-8, 30.0]), "ms");
         assert_eq!(unit(&[]), "s");
         assert_eq!(Shown::of("elapsed", "s", [0.05]).heading("elapsed"), "elapsed [ms]");
+        let deviation = |value| Shown::of("elapsed", "s", [value]).deviation(0.697);
+        assert_eq!([deviation(0.9), deviation(144.6)], ["697.00", "0.697"]);
     }
 
     #[test]

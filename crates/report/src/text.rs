@@ -137,7 +137,7 @@ fn beside(row: &PublishedRow, shown: Shown) -> String {
         Some(false) => paint(BAD, "differs"),
         None => String::new(),
     };
-    let sd = row.sd.map_or(String::new(), |sd| format!(" \u{b1}{sd}"));
+    let sd = row.sd.map_or(String::new(), |sd| format!(" \u{b1}{}", shown.deviation(sd)));
     format!("  {value:>8}  {change:>7} {mark}{sd}")
 }
 

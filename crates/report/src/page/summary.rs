@@ -110,30 +110,29 @@ fn block(analysis: &Analysis, metric: &Metric) -> String {
         head.extend([">published", ">change", ""]);
     }
     let span = span(analysis, metric);
+    let shown = view::in_block(analysis, metric);
     let line = |(idx, variant): (usize, &VariantAnalysis)| {
-        let mut cells = level(variant, metric);
+        let mut cells = level(variant, metric, shown);
         if compares {
             cells.extend(change(variant, metric, span));
         }
         if published {
-            cells.extend(beside(variant, metric));
+            cells.extend(beside(variant, metric, shown));
         }
         row(&named(idx, variant), &cells)
     };
     let rows: Vec<String> = analysis.variants.iter().enumerate().map(line).collect();
     let caption =
-        format!("<b>{}</b>{}", escape(&view::heading(metric)), escape(view::direction(metric)));
+        format!("<b>{}</b>{}", escape(&shown.heading(&metric.name)), view::direction(metric));
     let head: Vec<String> = head.into_iter().map(String::from).collect();
     table("block", &caption, &head, &rows)
 }
 
-fn level(variant: &VariantAnalysis, metric: &Metric) -> Vec<String> {
+fn level(variant: &VariantAnalysis, metric: &Metric, shown: Shown) -> Vec<String> {
     let own = variant.metric(&metric.name);
-    let mean = own.map_or("-".into(), |m| number(m.mean, m.unit));
-    let bare = |x: f64| number(x, metric.unit);
-    let ci95 = own
-        .and_then(|m| m.ci95)
-        .map_or(String::new(), |[low, high]| format!("{} to {}", bare(low), bare(high)));
+    let mean = own.map_or("-".into(), |m| shown.number(m.mean));
+    let ends = |[low, high]: [f64; 2]| format!("{} to {}", shown.number(low), shown.number(high));
+    let ci95 = own.and_then(|m| m.ci95).map_or(String::new(), ends);
     let name = format!("{}/{}/mean", variant.name, metric.name);
     vec![number_cell(&mean, &name, own.map(|m| m.mean)), plain_number(&ci95)]
 }
@@ -153,11 +152,11 @@ fn change(variant: &VariantAnalysis, metric: &Metric, span: (f64, f64)) -> Vec<S
     ]
 }
 
-fn beside(variant: &VariantAnalysis, metric: &Metric) -> Vec<String> {
+fn beside(variant: &VariantAnalysis, metric: &Metric, shown: Shown) -> Vec<String> {
     let Some(row) = variant.published(&metric.name) else {
         return vec![cell(""), cell(""), cell("")];
     };
-    let sd = row.sd.map_or(String::new(), |sd| format!(" \u{b1}{sd}"));
+    let sd = row.sd.map_or(String::new(), |sd| format!(" \u{b1}{}", shown.deviation(sd)));
     let word = match row.agrees {
         _ if row.calibrated => "calibrated on it",
         Some(true) => "agrees",
@@ -167,7 +166,7 @@ fn beside(variant: &VariantAnalysis, metric: &Metric) -> Vec<String> {
     let value = format!(
         "<td class=\"number\" title=\"{}\">{}{sd}</td>",
         escape(&row.source),
-        number(row.value, metric.unit)
+        shown.number(row.value)
     );
     let pct = row.delta_pct().map_or(String::new(), percent);
     vec![value, plain_number(&pct), format!("<td><span class=\"{word}\">{word}</span></td>")]
@@ -242,18 +241,14 @@ pub fn matrix(analysis: &Analysis) -> String {
     head.extend(others.iter().map(|(idx, v)| format!(">{}", named(*idx, v))));
     let line = |metric: &&Metric| {
         let name = format!("{}/{}/mean", baseline.name, metric.name);
-        let mut cells =
-            vec![number_cell(&number(metric.mean, metric.unit), &name, Some(metric.mean))];
+        let shown = view::in_matrix(analysis, metric);
+        let mut cells = vec![number_cell(&shown.number(metric.mean), &name, Some(metric.mean))];
         for (_, variant) in &others {
             let name = format!("{}/{}/delta_pct", variant.name, metric.name);
             let pct = variant.delta(&metric.name).and_then(|delta| delta.pct);
-            cells.push(number_cell(
-                &view::relative(variant, metric, Shown::as_it_is(metric.unit)),
-                &name,
-                pct,
-            ));
+            cells.push(number_cell(&view::relative(variant, metric, shown), &name, pct));
         }
-        row(&escape(&view::heading(metric)), &cells)
+        row(&escape(&shown.heading(&metric.name)), &cells)
     };
     let rows: Vec<String> = details.iter().map(line).collect();
     let notes = view::notes(analysis, &baseline.name);
