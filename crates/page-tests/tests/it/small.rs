@@ -324,6 +324,12 @@ fn colors_follow_the_button_and_paper_is_white() {
         assert!(before.0 != after.0 && before.1 != after.1, "{before:?} {after:?}");
         browser.eval("dispatchEvent(new Event('beforeprint'))").await;
         assert_eq!(browser.text(theme).await, "light");
+        // Charts and timelines are drawn anew, no wider than the paper.
+        let widest = "Math.max(...[...document.querySelectorAll('main canvas')]
+                      .map(e => e.getBoundingClientRect().right
+                                - document.querySelector('main').getBoundingClientRect().left))";
+        let widest = browser.eval(widest).await.as_f64().unwrap();
+        assert!((300.0..=701.0).contains(&widest), "{widest}");
         browser.eval("dispatchEvent(new Event('afterprint'))").await;
         assert_eq!(browser.text(theme).await, after.0);
     });

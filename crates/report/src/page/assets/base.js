@@ -74,8 +74,14 @@ function startTheme() {
     chosen = wanted() === "dark" ? "light" : "dark";
     apply(chosen);
   });
-  // Paper is white.
-  addEventListener("beforeprint", () => apply("light"));
-  addEventListener("afterprint", () => apply(wanted()));
+  // Paper is white, and narrower than a window: all is drawn anew for it.
+  addEventListener("beforeprint", () => {
+    root.dataset.paper = "yes";
+    apply("light");
+  });
+  addEventListener("afterprint", () => {
+    delete root.dataset.paper;
+    apply(wanted());
+  });
   apply(wanted());
 }
