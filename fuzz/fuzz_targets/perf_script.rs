@@ -7,7 +7,7 @@ use policies::fair::features::{Features, Tunables};
 use sim_core::{Config, NoObserver, Simulation, World};
 use std::sync::{Arc, LazyLock};
 use topology::{Machine, RegularSpec};
-use trace::replay::{ReplayError, read};
+use trace::replay::{Asked, ReplayError, read};
 use workloads::replay::{Recording, Replay, Timers};
 
 /// Threads beyond this number only take time.
@@ -27,7 +27,7 @@ fn simulate(recording: Recording, timers: Timers) {
 }
 
 libfuzzer_sys::fuzz_target!(|text: &[u8]| {
-    match read(text, &MACHINE, &["a"]) {
+    match read(text, &MACHINE, Asked { timed: &["a"], ..Asked::default() }) {
         Err(ReplayError::Line { text, fault, .. }) => {
             let span = fault.span.unwrap_or(0..0);
             assert!(span.start <= span.end && span.end <= text.len());

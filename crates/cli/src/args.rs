@@ -297,11 +297,12 @@ pub struct ReportArgs {
 /// Arguments of `schedlab replay`.
 #[derive(Args)]
 pub struct ReplayArgs {
-    /// The text of `perf script --ns`
+    /// What `perf sched record` wrote, or the text of `perf script --ns`
     #[arg(value_name = "RECORDING")]
     pub recording: PathBuf,
     /// The machine that it was made on: a file, a name of `schedlab list machines`, or a
-    /// description [default: one LLC with as many cores as the recording names CPUs]
+    /// description [default: the one that perf.data describes, else one LLC with as many cores as
+    /// the recording names CPUs]
     #[arg(long, value_name = "MACHINE")]
     pub recorded_on: Option<String>,
     /// Replay it on this machine instead; may be repeated, which gives a row for each
@@ -622,6 +623,9 @@ pub struct ImportFrom {
     /// A directory that `hwloc-gather-cpuid` wrote
     #[arg(long, value_name = "DIR")]
     pub cpuid: Option<PathBuf>,
+    /// A recording that `perf record` wrote: its header describes the machine
+    #[arg(long, value_name = "FILE", value_parser = input())]
+    pub perf_data: Option<PathBuf>,
 }
 
 #[cfg(test)]

@@ -1,8 +1,9 @@
 //! Dumps of real machines on the disk, read for `topology`'s importers.
 
-use crate::glue::{self, FileTree, Imported, Machine};
+use crate::glue::{self, FileTree, Imported, Machine, RecordingError};
 use crate::load::{open_text, read_text_to};
 use input::{Fault, Faults, Source};
+use std::fs::File;
 use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -21,6 +22,8 @@ pub enum Dump<'a> {
     Lscpu(&'a Path),
     /// A directory that `hwloc-gather-cpuid` wrote.
     Cpuid(&'a Path),
+    /// A recording in perf's own format.
+    PerfData(&'a Path),
 }
 
 /// Makes a machine of that name from a dump, with remarks on what the machine does not say.
@@ -31,6 +34,7 @@ pub fn import_machine(dump: Dump<'_>, name: &str) -> Result<(Machine, Vec<String
     let imported = match dump {
         Dump::Hwloc(path) => text(path, |text| glue::import_hwloc(name, text)),
         Dump::Lscpu(path) => text(path, |text| glue::import_lscpu(name, text)),
+        Dump::PerfData(path) => perf_data(path, name),
         Dump::Sysfs(dir) => tree(&sysfs(dir)?, |tree| glue::import_sysfs(name, tree)),
         Dump::Cpuid(dir) => {
             let dir = directory(dir)?.to_path_buf();
@@ -39,6 +43,23 @@ pub fn import_machine(dump: Dump<'_>, name: &str) -> Result<(Machine, Vec<String
         }
     };
     imported.map(|Imported { machine, remarks }| (machine, remarks))
+}
+
+/// The machine in the header of a recording.
+pub(crate) fn perf_data(path: &Path, name: &str) -> Result<Imported, Faults> {
+    let shown = path.display().to_string();
+    if !path.is_file() {
+        return Err(Fault::of_file(&shown, "there is no such file").into());
+    }
+    let imported = File::open(path)
+        .map_err(RecordingError::Io)
+        .and_then(|file| glue::import_perf_data(name, file))
+        .map_err(|error| Fault::of_file(&shown, error.to_string()))?;
+    let none = || {
+        let message = "the recording does not describe its machine";
+        Fault::of_file(&shown, message).help("`perf record` writes it unless it writes into a pipe")
+    };
+    imported.ok_or_else(|| none().into())
 }
 
 fn text(

@@ -5,6 +5,7 @@
 //! simulator.
 
 use input::Fault;
+use std::io::{BufRead, Read, Seek};
 use std::ops::Range;
 use std::path::Path;
 use toml::de::DeTable;
@@ -107,18 +108,41 @@ pub fn export_sysfs<E>(
     topology::export::sysfs(machine, stem, put)
 }
 
-/// Reads a recording, for the machine that it was made on or that is like it.
+/// Reads the text of a recording, for the machine that it was made on or that is like it.
 pub fn load_recording(
-    input: impl std::io::BufRead,
+    input: impl BufRead,
     machine: &Machine,
     asked: Asked<'_>,
 ) -> Result<Recording, RecordingError> {
     trace::replay::read(input, machine, asked)
 }
 
+/// As [`load_recording`], from perf's own format.
+pub fn load_perf_data(
+    input: impl Read + Seek,
+    machine: &Machine,
+    asked: Asked<'_>,
+) -> Result<Recording, RecordingError> {
+    trace::replay::perf_data::read(input, machine, asked)
+}
+
+/// What perf's own format begins with.
+pub const PERF_DATA_MAGIC: &[u8; 8] = trace::replay::perf_data::MAGIC;
+
+/// The machine that a recording in perf's own format was made on; `None` if it does not tell.
+pub fn import_perf_data(
+    name: &str,
+    input: impl Read + Seek,
+) -> Result<Option<Imported>, RecordingError> {
+    trace::replay::perf_data::machine(name, input)
+}
+
 /// How many CPUs a recording names.
-pub fn recorded_cpus(input: impl std::io::BufRead) -> std::io::Result<u32> {
-    trace::replay::cpus(input)
+pub fn recorded_cpus(mut input: impl BufRead + Seek) -> Result<u32, RecordingError> {
+    match input.fill_buf()?.starts_with(PERF_DATA_MAGIC) {
+        true => trace::replay::perf_data::cpus(input),
+        false => Ok(trace::replay::cpus(input)?),
+    }
 }
 
 /// The machine as a tree for people.

@@ -14,7 +14,7 @@ use crate::glue::{self, Machine};
 use crate::study::Study;
 use crate::{kind, shipped};
 use input::{Fault, Faults, Source};
-use machine::machine_of;
+use machine::{is_perf_data, machine_of, recorded_machine};
 use std::path::Path;
 use text::text_of;
 
@@ -172,6 +172,9 @@ pub fn load_machine_file(path: &Path) -> Result<Machine, Faults> {
         return machine.map_err(|faults| Faults::of(faults, &source));
     }
     let (place, _) = shipped::find_machine(path, path);
+    if is_perf_data(&place) {
+        return machine_of(&place, recorded_machine(&place)?).map(|(machine, _)| machine);
+    }
     let text = text_of(&place, "machine").map_err(|mut faults| {
         let absent = faults.0.first_mut().filter(|fault| fault.help.is_none() && !path.exists());
         if let Some(fault) = absent {

@@ -1,18 +1,22 @@
 //! A scenario for a recording, so that nobody has to write one: `schedlab replay`.
 
-use crate::{Fault, Faults, glue};
+use crate::glue::{self, RecordingError};
+use crate::{Fault, Faults};
 use std::fmt::Write as _;
 use std::fs::File;
-use std::io::{BufReader, Read};
+use std::io::BufReader;
 use std::path::{Path, PathBuf};
+
+/// Bytes of a recording that are read at once.
+const BUFFER_BYTES: usize = 1 << 18;
 
 /// What is asked about a recording.
 #[derive(Clone, Copy, Debug)]
 pub struct Replay<'a> {
-    /// The text of `perf script --ns`.
+    /// What `perf sched record` wrote, or the text of `perf script --ns`.
     pub recording: &'a Path,
-    /// The machine that it was made on, as a scenario names one; `None`: one LLC with as many
-    /// cores as the recording names CPUs.
+    /// The machine that it was made on, as a scenario names one; `None`: the one that the recording
+    /// describes, or one LLC with as many cores as it names CPUs.
     pub recorded_on: Option<&'a str>,
     /// Machines to replay it on; none: the one that it was made on.
     pub on: &'a [String],
@@ -32,6 +36,9 @@ impl Replay<'_> {
     pub fn scenario(&self, place: &Path) -> Result<String, Faults> {
         let recorded_on = match self.recorded_on {
             Some(machine) => machine.to_string(),
+            None if crate::dump::perf_data(self.recording, "recorded").is_ok() => {
+                beside(place, self.recording).to_string_lossy().into_owned()
+            }
             None => format!("pack:1 [numa] l3:1 core:{} pu:1", cpus(self.recording)?.max(1)),
         };
         let machine = self.on.first().unwrap_or(&recorded_on);
@@ -82,23 +89,19 @@ fn beside(place: &Path, file: &Path) -> PathBuf {
 }
 
 fn cpus(recording: &Path) -> Result<u32, Faults> {
-    let fault = |message: String| Fault::of_file(recording.display().to_string(), message);
-    let unreadable =
-        |error: std::io::Error| Faults::from(fault(format!("cannot read it: {error}")));
-    let mut start = Vec::new();
-    File::open(recording)
-        .map_err(unreadable)?
-        .take(8)
-        .read_to_end(&mut start)
-        .map_err(unreadable)?;
-    if start == b"PERFILE2" {
-        let help = format!("`perf script --ns -i {}` prints what is needed", recording.display());
-        return Err(fault("this is perf's own format, not the text of it".into())
-            .help(help)
-            .into());
+    let name = recording.display().to_string();
+    // A pipe could be read only once, and a FIFO might never be written to.
+    if recording.exists() && !recording.is_file() {
+        return Err(Fault::of_file(name, "a recording must be a file").into());
     }
-    let input = BufReader::with_capacity(1 << 16, File::open(recording).map_err(unreadable)?);
-    glue::recorded_cpus(input).map_err(unreadable)
+    let file = File::open(recording).map_err(RecordingError::Io);
+    let cpus = file
+        .and_then(|file| glue::recorded_cpus(BufReader::with_capacity(BUFFER_BYTES, file)))
+        .map_err(|error| match error {
+            RecordingError::Io(error) => format!("cannot read it: {error}"),
+            error => error.to_string(),
+        });
+    cpus.map_err(|message| Fault::of_file(name, message).into())
 }
 
 fn quoted(text: &str) -> String {

@@ -22,3 +22,14 @@ pub enum Category {
 
 /// Number of [`Category`] values.
 pub const N_CATEGORIES: usize = 7;
+
+/// On whose behalf a CPU works in the kernel, as `common_flags` of ftrace's events tell it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Context {
+    /// The current task's.
+    Task,
+    /// A softirq's. The current task may have raised it itself.
+    Softirq,
+    /// A hardware interrupt's: a timer's, a device's, another CPU's.
+    Hardirq,
+}

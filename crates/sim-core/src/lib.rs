@@ -126,7 +126,7 @@ mod stack;
 mod task;
 mod world;
 
-pub use category::{Category, N_CATEGORIES};
+pub use category::{Category, Context, N_CATEGORIES};
 pub use cpu::Cpu;
 pub use decision::{BalanceEnd, Decision};
 pub use engine::{Simulation, StopReason, TASKS_MAX, Waiting};

@@ -8,6 +8,7 @@ mod tick;
 
 use crate::after_event::{AfterEvent, Moved};
 use crate::ahead::RunAhead;
+use crate::category::{Category, Context};
 use crate::cpu::{Base, Cpu, Occupancy};
 use crate::lines::Lines;
 use crate::llc_counts::{Counts, LlcCounts};
@@ -289,6 +290,16 @@ impl World {
     /// The set of CPUs that `p` may use.
     pub fn allowed_set(&self, p: TaskId) -> &CpuSet {
         &self.masks[self.tasks[p].attr.allowed]
+    }
+
+    /// On whose behalf `cpu` works.
+    pub fn context(&self, cpu: CpuId) -> Context {
+        let c = &self.cpus[cpu];
+        match c.top.category {
+            Category::Irq if c.depth > 0 => Context::Hardirq,
+            Category::Softirq if c.depth > 0 => Context::Softirq,
+            _ => Context::Task,
+        }
     }
 
     /// What tools call the task `p` on `cpu`: 0 for the idle task, a number by CPU for its stopper.

@@ -7,14 +7,17 @@
 
 mod clock;
 mod costs;
+mod event;
 mod line;
 mod pace;
+pub mod perf_data;
 mod reconstruct;
 mod sleep_pattern;
 mod thread;
 
 use input::Fault;
 use line::Line;
+use pace::Pace;
 use reconstruct::Reconstruction;
 use std::io::{self, BufRead, Read};
 use topology::Machine;
@@ -43,6 +46,14 @@ pub enum ReplayError {
         /// The line, or its beginning if it is very long.
         text: String,
         /// What is wrong, and where in the line.
+        fault: Box<Fault>,
+    },
+    /// An event contradicts the events before.
+    #[error("event {event}: {}", fault.message)]
+    Event {
+        /// Its number in order of time, from 1.
+        event: u64,
+        /// What is wrong.
         fault: Box<Fault>,
     },
     /// The recording as a whole cannot be replayed; the text says why.
@@ -77,7 +88,10 @@ pub fn read(
 ) -> Result<Recording, ReplayError> {
     let mut beginning = Vec::new();
     input.by_ref().take(BEGINNING_BYTES).read_to_end(&mut beginning)?;
-    let (costs, costs_factor) = pace::costs(&beginning, machine);
+    let mut pace = Pace::default();
+    let lines = beginning.split(|byte| *byte == b'\n');
+    let _ = lines.flat_map(Line::parse).flatten().all(|line| pace.see(&line.event));
+    let (costs, costs_factor) = pace.costs(machine);
     let machine = Machine { costs, ..machine.clone() };
     let reconstruction = Reconstruction::new(&machine, asked, MEMORY_MAX);
     let recording = read_into(reconstruction, beginning.as_slice().chain(input))?;
@@ -93,7 +107,7 @@ pub fn cpus(input: impl BufRead) -> io::Result<u32> {
     let mut n_cpus = 0;
     let done = for_each_line(input, |line, _, _| {
         if let Ok(Some(parsed)) = Line::parse(line) {
-            n_cpus = n_cpus.max(parsed.cpu.0 + 1);
+            n_cpus = n_cpus.max(parsed.event.cpu.0 + 1);
         }
         Ok::<(), io::Error>(())
     });
@@ -104,16 +118,21 @@ fn read_into(
     mut reconstruction: Reconstruction,
     input: impl BufRead,
 ) -> Result<Recording, ReplayError> {
+    let mut in_ns = false;
     for_each_line(input, |line, number, whole| {
         let taken = match Line::parse(line) {
             Ok(Some(_)) if !whole => Err(Fault::at(0..1, "the line is longer than 64 KiB")),
-            Ok(Some(parsed)) => reconstruction.take(&parsed),
+            Ok(Some(parsed)) => {
+                in_ns |= parsed.in_ns;
+                reconstruction.take(&parsed.event).map_err(|trouble| parsed.fault(trouble))
+            }
             Ok(None) => Ok(()),
             Err(fault) => Err(fault),
         };
         taken.map_err(|fault| shown(line, number, fault))
     })?;
-    reconstruction.finish().map_err(ReplayError::Whole)
+    let recording = reconstruction.finish().map_err(ReplayError::Whole)?;
+    Ok(Recording { in_ns, ..recording })
 }
 
 /// Calls `take` with each line, its number from 1, and whether it is whole: of a line that is too

@@ -9,11 +9,13 @@
 
 mod acts;
 mod commands;
+mod jitter;
 
 pub use acts::{Act, Acts};
 pub use commands::Command;
 
 use acts::Cursor;
+use jitter::Jitter;
 use sim_core::{
     GroupId, MaskId, Ns, Op, PerTask, Pid, Program, ProgramCx, SchedAttr, TaskAttr, TaskId,
 };
@@ -117,6 +119,8 @@ pub enum Timers {
 pub struct Replay {
     recording: Arc<Recording>,
     timers: Timers,
+    /// None: all is as it was recorded.
+    jitter: Option<Jitter>,
     states: Vec<State>,
     /// By `TaskId`: the thread.
     thread_of: PerTask<u32>,
@@ -141,13 +145,22 @@ impl Replay {
             n_measured: recording.threads.iter().filter(|t| t.measured).count(),
             recording,
             timers,
+            jitter: None,
         }
+    }
+
+    /// The same, but not quite: lengths of work and where threads begin vary with the seed.
+    #[must_use]
+    pub fn varied(self, seed: u64) -> Self {
+        Self { jitter: Some(Jitter::new(&self.recording, seed)), ..self }
     }
 
     fn attr(&self, cx: &mut ProgramCx<'_>, thread: usize) -> TaskAttr {
         let t = &self.recording.threads[thread];
         let fits = |cpu: &CpuId| cpu.idx() < cx.n_cpus();
-        let start_cpu = t.bound_to.or(t.first_cpu).filter(fits);
+        let varied = self.jitter.as_ref().filter(|_| t.first_cpu.is_some());
+        let first = varied.map(|jitter| jitter.start_cpu(thread, cx.n_cpus())).or(t.first_cpu);
+        let start_cpu = t.bound_to.or(first).filter(fits);
         let bound_to = t.bound_to.filter(fits);
         let allowed = bound_to.map_or(MaskId::ALL, |cpu| {
             let mut only = CpuSet::empty(cx.n_cpus());
@@ -213,7 +226,11 @@ impl Replay {
     /// Does one act; `None` if it takes no time.
     fn act(&mut self, cx: &mut ProgramCx<'_>, task: TaskId, me: usize, act: Act) -> Option<Op> {
         match act {
-            Act::Run(ns) => Some(Op::Run(ns)),
+            Act::Run(ns) => {
+                let place = self.states[me].at.byte();
+                let varied = self.jitter.as_ref().map(|jitter| jitter.run(me, place, ns));
+                Some(Op::Run(varied.unwrap_or(ns)))
+            }
             Act::Wake { thread, sync } => self.wake(thread as usize, sync),
             Act::Start(thread) => Some(self.start_thread(cx, thread as usize)),
             Act::Timer { at, repeats, .. } if self.is_absolute(repeats) => {

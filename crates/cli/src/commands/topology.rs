@@ -48,9 +48,13 @@ fn import(from: &ImportFrom, out: Option<&Path>) -> Result<(), Stop> {
 
 /// The source that was given; clap makes sure that there is exactly one.
 fn dump(from: &ImportFrom) -> Dump<'_> {
-    let ImportFrom { sysfs, hwloc, lscpu, cpuid } = from;
+    let ImportFrom { sysfs, hwloc, lscpu, cpuid, perf_data } = from;
     let sysfs = sysfs.as_deref().map(Dump::Sysfs);
-    let others = [hwloc.as_deref().map(Dump::Hwloc), lscpu.as_deref().map(Dump::Lscpu)];
+    let others = [
+        hwloc.as_deref().map(Dump::Hwloc),
+        lscpu.as_deref().map(Dump::Lscpu),
+        perf_data.as_deref().map(Dump::PerfData),
+    ];
     let other = others.into_iter().flatten().next().or(cpuid.as_deref().map(Dump::Cpuid));
     sysfs.or(other).unwrap_or(Dump::Sysfs(Path::new("/sys")))
 }

@@ -210,9 +210,8 @@ fn what_is_no_recording_is_told_apart() {
     let lab = Lab::new();
     lab.file("perf.data", "PERFILE2 and so on");
     lab.run(["replay", "perf.data"]).code(2).stderr_eq(str![[r#"
-error: this is perf's own format, not the text of it
+error: this perf.data is damaged: it is cut off in its header
 --> perf.data
- = help: `perf script --ns -i perf.data` prints what is needed
 
 error: 1 fault in the input; nothing was run
 

@@ -2,9 +2,11 @@
 
 use super::text::{in_machines, machine_place, names_nothing, read_text, stem, unreadable};
 use crate::edit::{self, Edit, Target};
-use crate::glue::{self, Machine};
-use crate::{kind, parse, shipped};
+use crate::glue::{self, Machine, PERF_DATA_MAGIC};
+use crate::{dump, kind, parse, shipped};
 use input::{Fault, Faults, Node, Source, Walk};
+use std::fs::File;
+use std::io::Read;
 use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
@@ -20,6 +22,25 @@ pub(super) fn machine_of(path: &Path, text: String) -> Result<(Machine, String),
         Ok(machine) => Ok((machine, source.text.clone())),
         Err(faults) => Err(Faults::of(faults, &source)),
     }
+}
+
+/// True if a file is a recording in perf's own format.
+pub(super) fn is_perf_data(path: &Path) -> bool {
+    // Nobody may ever write to a FIFO: it would be waited for here.
+    if !path.is_file() {
+        return false;
+    }
+    let mut start = [0; PERF_DATA_MAGIC.len()];
+    // What cannot be opened is told where it is read.
+    let read = File::open(path).and_then(|mut file| file.read_exact(&mut start));
+    read.is_ok() && &start == PERF_DATA_MAGIC
+}
+
+/// The machine of a recording in perf's own format, as the text of a machine file.
+pub(super) fn recorded_machine(path: &Path) -> Result<String, Faults> {
+    let name = stem(path);
+    let imported = dump::perf_data(path, &name)?;
+    Ok(glue::machine_file(&imported.machine, &name))
 }
 
 /// Where the machine of a scenario is asked for.
@@ -102,6 +123,10 @@ pub(super) fn machine_file(
         return None;
     }
     let (path, _) = machine_place(place.scenario, file);
+    if is_perf_data(&path) {
+        let text = walk.keep(recorded_machine(&path))?;
+        return changed_machine(walk, &path, text, place.changes);
+    }
     match read_text(&path) {
         Ok(text) if place.changes.is_empty() => walk.keep(machine_of(&path, text)),
         Ok(text) => changed_machine(walk, &path, text, place.changes),

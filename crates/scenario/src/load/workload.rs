@@ -2,12 +2,13 @@
 
 use super::machine::{MachinePlace, machine_file, synthetic};
 use super::text::{beside, neighboring_text, open_text, unreadable, why};
-use crate::glue::{self, Asked, Machine, RecordingError};
-use crate::hash::HashingReader;
+use crate::glue::{self, Asked, Machine, PERF_DATA_MAGIC, Recording, RecordingError};
+use crate::hash::{HashingReader, fingerprint_of_file};
 use crate::workload::WorkloadFile;
 use input::{Fault, Faults, Node, Source, Walk, did_you_mean};
 use std::borrow::Cow;
-use std::io::BufReader;
+use std::fs::File;
+use std::io::{BufReader, Cursor, Read};
 use std::path::Path;
 use std::sync::Arc;
 use toml::de::DeTable;
@@ -64,12 +65,7 @@ fn recording(
     let asked = Asked { timed: &timed, measure: &measure, sessions: &sessions };
     let text = |machine: &Machine| glue::machine_file(machine, "machine");
     let recorded_here = place.machine.is_some_and(|here| text(here) == text(&machine));
-    let loaded = open_text(&path).map_err(RecordingError::Io).and_then(|text| {
-        let mut reader = HashingReader::new(BufReader::with_capacity(BUFFER_BYTES, text));
-        let recording = glue::load_recording(&mut reader, &machine, asked)?;
-        Ok((recording, reader.fingerprint()))
-    });
-    match loaded {
+    match read_recording(&path, &machine, asked) {
         Ok((recording, hash)) => {
             are_known(walk, table.get("timed"), &timed, &recording.names);
             are_known(walk, table.get("measure"), &measure, &recording.names);
@@ -84,6 +80,25 @@ fn recording(
             None
         }
     }
+}
+
+/// Reads a recording as text or in perf's own format, and takes its fingerprint.
+fn read_recording(
+    path: &Path,
+    machine: &Machine,
+    asked: Asked<'_>,
+) -> Result<(Recording, String), RecordingError> {
+    let mut text = open_text(path)?;
+    let mut start = Vec::new();
+    (&mut text).take(PERF_DATA_MAGIC.len() as u64).read_to_end(&mut start)?;
+    if start == PERF_DATA_MAGIC {
+        let recording = glue::load_perf_data(File::open(path)?, machine, asked)?;
+        return Ok((recording, fingerprint_of_file(path)?));
+    }
+    let text = BufReader::with_capacity(BUFFER_BYTES, Cursor::new(start).chain(text));
+    let mut reader = HashingReader::new(text);
+    let recording = glue::load_recording(&mut reader, machine, asked)?;
+    Ok((recording, reader.fingerprint()))
 }
 
 /// The machine that a recording was made on, and the text of its file: it is the scenario's if
@@ -158,6 +173,10 @@ fn cannot_replay(walk: &mut Walk, node: Node<'_>, path: &Path, error: RecordingE
         }
         RecordingError::Line { line, text, fault } => {
             walk.fault(fault.of(&Source::part(shown, text, line as usize)));
+        }
+        RecordingError::Event { event, mut fault } => {
+            fault.message = format!("event {event}: {}", fault.message);
+            walk.fault(fault.of(&Source::new(shown, "")));
         }
         RecordingError::Whole(message) => walk.fault(Fault::of_file(shown, message)),
     }

@@ -1,7 +1,7 @@
 //! The common event model: the scheduler's tracepoints with the kernel's fields, ready to be
 //! written in any format. An event is small and holds all its names itself.
 
-use sim_core::{Ns, Pid, SleepState, TaskId, TaskState, World};
+use sim_core::{Context, Ns, Pid, SleepState, TaskId, TaskState, World};
 use topology::CpuId;
 
 /// A command name as the kernel keeps it: at most 15 bytes, padded with zeros.
@@ -132,6 +132,8 @@ pub enum What {
         task: Who,
         /// The CPU on which it last was.
         target: CpuId,
+        /// Who wakes it: the current task, or an interrupt.
+        by: Context,
     },
     /// `sched_wakeup`: the task is on a runqueue now.
     Wakeup {

@@ -73,7 +73,7 @@ fn fields(line: &mut Vec<u8>, what: &What) -> std::io::Result<()> {
             next.pid,
             next.prio
         ),
-        What::Waking { task, target }
+        What::Waking { task, target, .. }
         | What::Wakeup { task, target }
         | What::WakeupNew { task, target } => {
             whom(line, task)?;

@@ -205,7 +205,7 @@ fn ftrace(what: &What) -> Option<proto::Event> {
             next_pid: pid(next),
             next_prio: next.prio,
         }),
-        What::Waking { task, target } => E::SchedWaking(wake(task, target.0)),
+        What::Waking { task, target, .. } => E::SchedWaking(wake(task, target.0)),
         What::Wakeup { task, target } => E::SchedWakeup(wake(task, target.0)),
         What::WakeupNew { task, target } => E::SchedWakeupNew(wake(task, target.0)),
         What::Migrate { task, from, to } => E::SchedMigrateTask(SchedMigrateTask {

@@ -5,6 +5,7 @@
 //! printed forms of the fields are those of Linux 6.18.
 
 use super::event::{Comm, Event, What};
+use sim_core::Context;
 
 /// One kind of event.
 pub(super) struct Tracepoint {
@@ -149,6 +150,9 @@ impl Tracepoint {
 
 /// TRACE_FLAG_IRQS_OFF: the scheduler works with interrupts off …
 const FLAGS: u8 = 1;
+/// TRACE_FLAG_HARDIRQ and TRACE_FLAG_SOFTIRQ: on behalf of an interrupt.
+const FLAG_HARDIRQ: u8 = 8;
+const FLAG_SOFTIRQ: u8 = 0x10;
 /// … and holds a runqueue's lock.
 const PREEMPT_COUNT: u8 = 2;
 
@@ -158,7 +162,12 @@ pub(super) fn encode(event: &Event, out: &mut Vec<u8>) {
         return;
     };
     out.extend(TRACEPOINTS[kind].id.to_le_bytes());
-    out.extend([FLAGS, PREEMPT_COUNT]);
+    let by = match event.what {
+        What::Waking { by: Context::Hardirq, .. } => FLAG_HARDIRQ,
+        What::Waking { by: Context::Softirq, .. } => FLAG_SOFTIRQ,
+        _ => 0,
+    };
+    out.extend([FLAGS | by, PREEMPT_COUNT]);
     put(out, event.current.pid.0);
     match &event.what {
         What::Switch { prev, state, next } => {
@@ -170,7 +179,7 @@ pub(super) fn encode(event: &Event, out: &mut Vec<u8>) {
             put(out, next.pid.0);
             put(out, next.prio as u32);
         }
-        What::Waking { task, target }
+        What::Waking { task, target, .. }
         | What::Wakeup { task, target }
         | What::WakeupNew { task, target } => {
             name(out, &task.comm);
@@ -270,7 +279,7 @@ mod tests {
         let (task, target) = (who(7), CpuId(3));
         let all = [
             What::Switch { prev: task, state: PrevState::Preempted, next: who(8) },
-            What::Waking { task, target },
+            What::Waking { task, target, by: Context::Task },
             What::Wakeup { task, target },
             What::WakeupNew { task, target },
             What::Migrate { task, from: CpuId(1), to: target },

@@ -296,7 +296,8 @@ impl Observer for Tracer {
         self.take_ticks(w);
         let target = w.tasks[task].cpu;
         let task = self.who(w, target, task);
-        self.now(w, What::Waking { task, target });
+        let by = w.context(self.executing(w));
+        self.now(w, What::Waking { task, target, by });
     }
 
     fn wakeup(&mut self, w: &World, cpu: CpuId, task: TaskId, new: bool) {
@@ -332,7 +333,8 @@ impl Observer for Tracer {
     fn stopper_woken(&mut self, w: &World, cpu: CpuId) {
         self.charge(w, cpu);
         let task = self.who(w, cpu, TaskId::STOP);
-        self.now(w, What::Waking { task, target: cpu });
+        let by = w.context(self.executing(w));
+        self.now(w, What::Waking { task, target: cpu, by });
         self.now(w, What::Wakeup { task, target: cpu });
         self.dirty.push(cpu);
     }

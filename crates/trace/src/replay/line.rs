@@ -1,15 +1,14 @@
-//! One line of `perf script`: the current task, the CPU, the time, and what happened.
+//! One line of `perf script`.
 //!
 //! A process may choose any name, also one with spaces, brackets and `pid=`. So the head is found
 //! by its shape, and fields are taken from the right, where the numbers are.
 
+use super::event::{CPUS_MAX, Event, Left, Named, Part, Trouble, What};
 use input::{Fault, nearest};
 use sim_core::Ns;
 use std::ops::Range;
 use topology::CpuId;
 
-/// CPUs that a line may name.
-const CPUS_MAX: u64 = 8192;
 /// Pids that Linux has.
 const PID_MAX: u64 = 1 << 22;
 /// The latest time stamp, s: about a century.
@@ -27,70 +26,36 @@ const NEEDED: &[&str] = &[
     "sched_stat_runtime",
     "sched_process_fork",
 ];
+/// One that `perf sched record` has many of, and no replay needs.
+const MIGRATE: &str = "sched_migrate_task";
 
 /// A line with an event.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Line<'a> {
-    /// Name of the current task, as perf knows it.
-    pub comm: &'a [u8],
-    /// Thread id of the current task; `None` late in its exit, when it has none any more.
-    pub tid: Option<u32>,
-    /// Its process, if the line says so.
-    pub process: Option<u32>,
-    /// The CPU that the event happened on.
-    pub cpu: CpuId,
+    pub event: Event<'a>,
     /// Where the line says which CPU.
     pub cpu_span: (usize, usize),
-    /// The time stamp, ns.
-    pub at: Ns,
     /// Where the line says when.
     pub at_span: (usize, usize),
     /// True if the time stamp has all nine digits, as `perf script --ns` prints them.
     pub in_ns: bool,
-    /// What happened.
-    pub what: What<'a>,
-}
-
-/// A task as a line names it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Named<'a> {
-    /// Its name.
-    pub comm: &'a [u8],
-    /// Its thread id; 0 is an idle task.
-    pub tid: u32,
-}
-
-/// How a task leaves its CPU.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Left {
-    /// The letter of its state, `R` if it could go on.
-    pub state: u8,
-    /// True if the kernel says that it was preempted (`R+`). It does not say that of a task that
-    /// gives way on its return to user space.
-    pub preempted: bool,
-}
-
-/// What happened.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum What<'a> {
-    /// One task gives way to another.
-    Switch { prev: Named<'a>, prev_prio: i32, state: Left, next: Named<'a>, next_prio: i32 },
-    /// A task is being woken (`sched_waking`), or was (`sched_wakeup`). Most wake-ups have both
-    /// lines; the first one counts.
-    Wake { task: Named<'a>, prio: i32, target: CpuId },
-    /// A task was woken for the first time.
-    WakeNew { task: Named<'a>, prio: i32, target: CpuId },
-    /// A task was charged for this long.
-    Runtime { task: Named<'a>, ns: Ns },
-    /// A task was made.
-    Fork { parent: Named<'a>, child: Named<'a> },
-    /// perf could not write down so many events.
-    Lost(u64),
-    /// Nothing that replay needs.
-    Other,
 }
 
 impl<'a> Line<'a> {
+    /// A trouble with the line's event, at its place in the line.
+    pub(super) fn fault(&self, trouble: Trouble) -> Fault {
+        let span = match trouble.part {
+            Part::Cpu => self.cpu_span,
+            Part::Time => self.at_span,
+            Part::Whole => (0, 1),
+        };
+        let fault = Fault::at(span.0..span.1, trouble.message);
+        match trouble.help {
+            Some(help) => fault.help(help),
+            None => fault,
+        }
+    }
+
     /// Reads a line; `None` if there is no event on it.
     pub(super) fn parse(line: &'a [u8]) -> Result<Option<Self>, Fault> {
         // Comments, blank lines between events with call chains, and the chains.
@@ -123,7 +88,8 @@ struct Head<'a> {
 impl<'a> Head<'a> {
     fn with(self, what: What<'a>) -> Line<'a> {
         let Head { comm, tid, process, cpu, cpu_span, at, at_span, in_ns, .. } = self;
-        Line { comm, tid, process, cpu, cpu_span, at, at_span, in_ns, what }
+        let event = Event { comm, tid, process, cpu, at, context: None, what };
+        Line { event, cpu_span, at_span, in_ns }
     }
 
     fn find(line: &'a [u8]) -> Result<Self, Fault> {
@@ -248,9 +214,9 @@ fn event(line: &[u8], at: usize) -> Result<(&[u8], usize), Fault> {
         let message = format!("`{full}` is no event of the scheduler");
         return Err(Fault::at(span, message).help("keep the lines with `sched:` only"));
     }
-    let known = |list: &[&str]| list.iter().any(|k| k.as_bytes() == event);
+    let known = NEEDED.iter().chain([&MIGRATE]).any(|known| known.as_bytes() == event);
     // A name that is nearly that of a needed event is a damaged one.
-    if let Some(near) = nearest(&name(event), NEEDED.iter().copied()).filter(|_| !known(NEEDED)) {
+    if !known && let Some(near) = nearest(&name(event), NEEDED.iter().copied()) {
         let message = format!("unknown event `{}`", name(event));
         return Err(Fault::at(span, message).help(format!("did you mean `{near}`?")));
     }

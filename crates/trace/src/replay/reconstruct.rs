@@ -7,17 +7,17 @@
 //! instant.
 
 mod measured;
+pub(super) mod replies;
 mod threads;
 mod uncertain_sleeps;
 
 use super::Asked;
 use super::clock::Clocks;
 use super::costs::Costs;
-use super::line::{Left, Line, Named, What};
+use super::event::{Event, Left, Named, Part, Trouble, What};
 use super::sleep_pattern::{End, NOBODY, SleepPattern};
 use super::thread::{Doing, Live, UncertainSleep};
-use input::Fault;
-use sim_core::{Ns, SleepState};
+use sim_core::{Context, Ns, SleepState};
 use std::collections::HashMap;
 use topology::{CpuId, Machine, PerCpu};
 use workloads::replay::{Act, Command, Recording};
@@ -35,6 +35,9 @@ const HAND_OVER_NS: Ns = 30_000;
 /// Otherwise it yields.
 const PREEMPTED_WITHIN_NS: Ns = 100_000;
 const SLICE_AT_LEAST_NS: Ns = 500_000;
+/// A wake-up that comes while a thread goes to sleep may be seen so long before the charge in the
+/// dequeue, ns. A thread that need not sleep goes on for longer.
+const DEQUEUE_NS: Ns = 2_000;
 /// The longest name of a thread; Linux has 15 bytes, for kernel threads up to 63.
 const NAME_BYTES_MAX: usize = 255;
 
@@ -84,8 +87,6 @@ pub(super) struct Reconstruction {
     n_events: u32,
     /// Events that perf could not write down.
     lost_events: u64,
-    /// A time stamp had nine digits.
-    in_ns: bool,
     memory_max: usize,
     first: Option<Ns>,
     /// True once a sched_switch was read.
@@ -112,7 +113,6 @@ impl Reconstruction {
             commands: Vec::new(),
             n_events: 0,
             lost_events: 0,
-            in_ns: false,
             memory_max,
             first: None,
             has_switches: false,
@@ -120,40 +120,41 @@ impl Reconstruction {
         }
     }
 
-    /// Takes the next line.
-    pub(super) fn take(&mut self, line: &Line<'_>) -> Result<(), Fault> {
-        self.passes(line)?;
-        let (cpu, n_cpus) = (line.cpu, self.cpus.len());
+    /// Takes the next event.
+    pub(super) fn take(&mut self, event: &Event<'_>) -> Result<(), Trouble> {
+        self.passes(event.at)?;
+        let (cpu, n_cpus) = (event.cpu, self.cpus.len());
         if cpu.idx() >= n_cpus {
             let last = n_cpus - 1;
             let message =
                 format!("the machine of the recording has no CPU {cpu}, only 0 to {last}");
-            let fault = Fault::at(line.cpu_span.0..line.cpu_span.1, message);
-            return Err(fault.help("`recorded_on` names the machine that it was recorded on"));
+            let help = "`recorded_on` names the machine that it was recorded on";
+            return Err(Trouble::new(Part::Cpu, message, help));
         }
-        self.event(line).map_err(|too_many| Fault::at(0..1, too_many))?;
+        self.event(event)?;
         self.cpus[cpu].seen = self.now;
         Ok(())
     }
 
-    /// Sets the clock to the line's time.
-    fn passes(&mut self, line: &Line<'_>) -> Result<(), Fault> {
+    /// Sets the clock to an event's time.
+    fn passes(&mut self, at: Ns) -> Result<(), Trouble> {
         self.n_events = (self.n_events + 1) % LOOK_EVERY;
         if self.n_events == 0 && self.memory() > self.memory_max {
             let message =
                 format!("the recording takes more than {} MiB of memory", self.memory_max >> 20);
-            return Err(Fault::at(0..1, message).help("`perf script --time` prints a part of it"));
+            let help = "`perf script --time` prints a part of it";
+            return Err(Trouble::new(Part::Whole, message, help));
         }
-        let first = *self.first.get_or_insert(line.at);
-        if line.at >= first + self.now {
-            self.now = line.at - first;
+        let first = *self.first.get_or_insert(at);
+        if at >= first + self.now {
+            self.now = at - first;
             return Ok(());
         }
         let shown = |ns: Ns| format!("{}.{:09}", ns / 1_000_000_000, ns % 1_000_000_000);
-        let (was, is) = (shown(first + self.now), shown(line.at));
-        let span = line.at_span.0..line.at_span.1;
-        let fault = Fault::at(span, format!("time runs backwards, from {was} to {is}"));
-        Err(fault.help("`perf script` prints events in order of time"))
+        let message =
+            format!("time runs backwards, from {} to {}", shown(first + self.now), shown(at));
+        let help = "`perf script` prints events in order of time";
+        Err(Trouble::new(Part::Time, message, help))
     }
 
     /// Bytes that are kept, those of hash tables estimated.
@@ -174,10 +175,9 @@ impl Reconstruction {
             + size_of::<Cpu>() * self.cpus.len()
     }
 
-    fn event(&mut self, line: &Line<'_>) -> Result<(), String> {
-        let cpu = line.cpu;
-        self.in_ns |= line.in_ns;
-        if let What::Lost(n) = line.what {
+    fn event(&mut self, event: &Event<'_>) -> Result<(), String> {
+        let cpu = event.cpu;
+        if let What::Lost(n) = event.what {
             self.lost_events = self.lost_events.saturating_add(n);
             // Whatever came and went meanwhile, nobody knows what runs here now.
             if let Some(thread) = self.running(cpu) {
@@ -186,23 +186,22 @@ impl Reconstruction {
             return Ok(());
         }
         let own_charge =
-            matches!(line.what, What::Runtime { task, .. } if line.tid == Some(task.tid));
+            matches!(event.what, What::Runtime { task, .. } if event.tid == Some(task.tid));
         // A task's own charge says since when it runs; `must_run` would have to guess.
-        if !own_charge && !matches!(line.what, What::Switch { .. }) {
-            self.must_run(line)?;
+        if !own_charge && !matches!(event.what, What::Switch { .. }) {
+            self.must_run(event)?;
         }
-        match line.what {
+        match event.what {
             What::Switch { prev, prev_prio, state, next, next_prio } => {
                 self.has_switches = true;
                 let preempted = state.preempted || is_stopper(next) || next_prio < 100;
                 let state = Left { preempted, ..state };
-                let left = self.leaves(line, prev, prev_prio, state)?;
-                let sleeper = left.filter(|(_, sleeps)| *sleeps).map(|(thread, _)| thread);
-                self.comes(cpu, sleeper, next, next_prio)
+                let left = self.leaves(event, prev, prev_prio, state)?;
+                self.comes(cpu, left, next, next_prio)
             }
-            What::Wake { task, prio, target } => self.woken(line, task, prio, target, false),
-            What::WakeNew { task, prio, target } => self.woken(line, task, prio, target, true),
-            What::Runtime { task, ns } if own_charge => self.charged(line, task, ns),
+            What::Wake { task, prio, target } => self.woken(event, task, prio, target, false),
+            What::WakeNew { task, prio, target } => self.woken(event, task, prio, target, true),
+            What::Runtime { task, ns } if own_charge => self.charged(event, task, ns),
             What::Fork { parent, child } => self.forked(cpu, parent, child),
             What::Runtime { .. } | What::Lost(_) | What::Other => Ok(()),
         }
@@ -238,8 +237,7 @@ impl Reconstruction {
         };
         let threads = self.lives.into_iter().map(complete).collect();
         let (names, length_ns) = (self.names, self.now);
-        let rest =
-            Recording { lost_events: self.lost_events, in_ns: self.in_ns, ..Recording::default() };
+        let rest = Recording { lost_events: self.lost_events, ..Recording::default() };
         Ok(Recording { names, threads, length_ns, elapsed_ns, commands, other_sessions, ..rest })
     }
 
@@ -247,12 +245,12 @@ impl Reconstruction {
     /// `None` for an idle task or a stopper.
     fn leaves(
         &mut self,
-        line: &Line<'_>,
+        event: &Event<'_>,
         prev: Named<'_>,
         prio: i32,
         how: Left,
     ) -> Result<Option<(u32, bool)>, String> {
-        let cpu = line.cpu;
+        let cpu = event.cpu;
         if prev.tid == 0 || is_stopper(prev) {
             if let Some(thread) = self.running(cpu) {
                 self.lost(thread, cpu);
@@ -263,7 +261,7 @@ impl Reconstruction {
         if self.live(thread).doing != Doing::Running(cpu) {
             self.runs(thread, cpu, self.cpus[cpu].seen);
         }
-        self.belongs(thread, line);
+        self.belongs(thread, event);
         let name = self.name(prev.comm)?;
         self.live(thread).named(name);
         self.live(thread).nice(nice(prio));
@@ -281,6 +279,16 @@ impl Reconstruction {
         }
         self.account_sleeper(thread, cpu);
         self.live(thread).left = Some(cpu);
+        // The wake-up came about when the dequeue charged it, and before the switch.
+        let live = self.live(thread);
+        let last = live.charged.saturating_sub(DEQUEUE_NS);
+        if let Some(since) = live.woken_early.take().filter(|at| last <= *at)
+            && !b"XZx".contains(&how.state)
+        {
+            (live.doing, live.woken) = (Doing::Runnable { since }, true);
+            return Ok(Some((thread, true)));
+        }
+        self.answers(thread);
         self.live(thread).doing = match how.state {
             b'X' | b'Z' | b'x' => {
                 // Its tid may be given to a new thread.
@@ -304,12 +312,12 @@ impl Reconstruction {
         ran < SLICE_AT_LEAST_NS && !was_woken
     }
 
-    /// The next task of a switch. If the previous thread woke it and sleeps now (`sleeper`), that
-    /// wake-up was a SYNC one.
+    /// The next task of a switch. If the previous thread woke it and sleeps now (as `left` says),
+    /// that wake-up was a SYNC one.
     fn comes(
         &mut self,
         cpu: CpuId,
-        sleeper: Option<u32>,
+        left: Option<(u32, bool)>,
         next: Named<'_>,
         prio: i32,
     ) -> Result<(), String> {
@@ -333,8 +341,15 @@ impl Reconstruction {
         let live = self.live(thread);
         live.named(name);
         live.nice(nice(prio));
-        if let Some((waker, place)) = live.woken_by.take()
-            && sleeper == Some(waker)
+        let woken_by = live.woken_by.take();
+        if let Some((waker, Some(_))) = woken_by
+            && left == Some((waker, false))
+        {
+            self.preempts_waker(thread, waker);
+        }
+        let live = self.live(thread);
+        if let Some((waker, place)) = woken_by
+            && left == Some((waker, true))
         {
             if waited <= HAND_OVER_NS {
                 live.pattern.iter_mut().for_each(|pattern| pattern.was_ended_by_a_thread());
@@ -350,13 +365,13 @@ impl Reconstruction {
 
     fn woken(
         &mut self,
-        line: &Line<'_>,
+        event: &Event<'_>,
         task: Named<'_>,
         prio: i32,
         target: CpuId,
         new: bool,
     ) -> Result<(), String> {
-        let cpu = line.cpu;
+        let cpu = event.cpu;
         if task.tid == 0 || is_stopper(task) {
             return Ok(());
         }
@@ -383,7 +398,7 @@ impl Reconstruction {
                 // `wake_up_new_task()` is a part of the fork's cost, not of the parent's work.
                 self.scheduler_worked(cpu, 0);
             }
-            // The second line of the wake-up: `sched_waking` came before, this is `sched_wakeup`.
+            // The second event of the wake-up: `sched_waking` came before, this is `sched_wakeup`.
             // In between the waker's CPU chose a CPU and enqueued the task.
             Doing::Runnable { .. } => {
                 let waker = self.live(thread).woken_by.map(|(waker, _)| waker);
@@ -393,11 +408,11 @@ impl Reconstruction {
             }
             Doing::Asleep { since, how } => {
                 let waker = self.running(cpu).filter(|a| *a != thread);
-                let end = self.how_ends(thread, cpu, waker, since);
+                let end = self.how_ends(thread, event, waker, since);
                 let is_timer = timed || end.is_some_and(|end| end.is_timer);
                 match waker {
                     Some(waker) if !is_timer => {
-                        self.goes_by(waker, line)?;
+                        self.goes_by(waker, event)?;
                         let (wake, wait) = self.wakes(waker, cpu, thread, how);
                         if end.is_some() && how != SleepState::Uninterruptible {
                             let length = now - since;
@@ -417,27 +432,45 @@ impl Reconstruction {
                     }
                 }
             }
+            Doing::Running(elsewhere) if elsewhere != cpu => self.woken_early(thread, event),
             _ => {}
         }
         Ok(())
     }
 
-    /// Notes the process of the line's current task, this thread, if the line tells it.
-    fn belongs(&mut self, thread: u32, line: &Line<'_>) {
-        if let (Some(process), Some(tid)) = (line.process, line.tid) {
+    /// A thread is woken that still runs on another CPU. It is on its way to sleep: a wake-up of
+    /// any other thread is not traced (`try_to_wake_up()`). It may find that it need not sleep.
+    fn woken_early(&mut self, thread: u32, event: &Event<'_>) {
+        let waker = self.running(event.cpu).filter(|_| event.context != Some(Context::Hardirq));
+        let (Some(waker), Doing::Running(cpu)) = (waker, self.live(thread).doing) else {
+            return;
+        };
+        self.account(thread, cpu, 0);
+        self.flush(thread);
+        let how = self.live(thread).sleep_state();
+        self.wakes(waker, event.cpu, thread, how);
+        let now = self.now;
+        let live = self.live(thread);
+        (live.doing, live.woken_early) = (Doing::Running(cpu), Some(now));
+    }
+
+    /// Notes the process of the event's current task, this thread, if the event tells it.
+    fn belongs(&mut self, thread: u32, event: &Event<'_>) {
+        if let (Some(process), Some(tid)) = (event.process, event.tid) {
             let leader = *self.processes.entry(process).or_insert(thread);
             let live = self.live(thread);
             live.thread.process = leader;
+            live.tgid = Some(process);
             live.may_exec &= process == tid;
         }
     }
 
     /// Notes a new name of the current task, which an `execve` may have changed since the switch. A
     /// kworker's name is left alone: perf adds what the worker works on.
-    fn goes_by(&mut self, thread: u32, line: &Line<'_>) -> Result<(), String> {
-        let (known, comm) = (self.live(thread).name(), line.comm);
+    fn goes_by(&mut self, thread: u32, event: &Event<'_>) -> Result<(), String> {
+        let (known, comm) = (self.live(thread).name(), event.comm);
         let same = self.names[known as usize].as_bytes() == comm;
-        if !same && line.tid.is_some() && !comm.starts_with(b"kworker") {
+        if !same && event.tid.is_some() && !comm.starts_with(b"kworker") {
             let name = self.name(comm)?;
             self.live(thread).named(name);
         }
@@ -447,19 +480,28 @@ impl Reconstruction {
     /// What the end of a sleep looks like beside the thread's earlier ones; `None` if it is no
     /// timer for another reason. A timer fires on the CPU where its thread went to sleep. And a
     /// parent that a child wakes has waited for it: children take equally long, as timers do.
-    fn how_ends(&mut self, thread: u32, cpu: CpuId, waker: Option<u32>, since: Ns) -> Option<End> {
+    fn how_ends(
+        &mut self,
+        thread: u32,
+        event: &Event<'_>,
+        waker: Option<u32>,
+        since: Ns,
+    ) -> Option<End> {
+        let (context, now) = (event.context, self.now);
         let by_a_child = waker.is_some_and(|waker| self.live(waker).parent == Some(thread));
-        let now = self.now;
         let live = self.live(thread);
-        if live.left != Some(cpu) || by_a_child {
-            live.pattern.iter_mut().for_each(|pattern| pattern.other_end());
+        let by_interrupt = context == Some(Context::Hardirq)
+            // Kernel threads wait for timers of the timer wheel, and for no packets.
+            || context == Some(Context::Softirq) && live.thread.kthread;
+        let elsewhere = live.left != Some(event.cpu);
+        if context == Some(Context::Task) || !by_interrupt && (elsewhere || by_a_child) {
+            let pattern = live.pattern.get_or_insert_default();
+            pattern.other_end(now - since, elsewhere);
             return None;
         }
-        Some(live.pattern.get_or_insert_default().sleep_ends(
-            now - since,
-            now,
-            waker.unwrap_or(NOBODY),
-        ))
+        let pattern = live.pattern.get_or_insert_default();
+        let end = pattern.sleep_ends(now - since, now, waker.unwrap_or(NOBODY));
+        Some(End { is_timer: end.is_timer || by_interrupt, ..end })
     }
 
     /// A timer's interrupt wakes a thread, in the time of the current thread.
@@ -476,6 +518,7 @@ impl Reconstruction {
     fn wakes(&mut self, waker: u32, cpu: CpuId, thread: u32, how: SleepState) -> (usize, usize) {
         self.account(waker, cpu, self.costs.wake_before);
         self.flush(waker);
+        self.message(waker, thread);
         let (after, now) = (self.costs.wake_after, self.now);
         let by = self.live(waker);
         let wake = by.thread.acts.end();
@@ -508,8 +551,8 @@ impl Reconstruction {
     }
 
     /// A charge shows that the task runs, even if no switch to it was recorded.
-    fn charged(&mut self, line: &Line<'_>, task: Named<'_>, ns: Ns) -> Result<(), String> {
-        let cpu = line.cpu;
+    fn charged(&mut self, event: &Event<'_>, task: Named<'_>, ns: Ns) -> Result<(), String> {
+        let cpu = event.cpu;
         if task.tid == 0 || is_stopper(task) {
             return Ok(());
         }
@@ -518,7 +561,7 @@ impl Reconstruction {
             let since = self.now.saturating_sub(ns).max(self.cpus[cpu].seen);
             self.runs(thread, cpu, since);
         }
-        self.belongs(thread, line);
+        self.belongs(thread, event);
         let name = self.name(task.comm)?;
         let now = self.now;
         let live = self.live(thread);

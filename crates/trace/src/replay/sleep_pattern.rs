@@ -21,6 +21,8 @@ const SEEN_MAX: u8 = 16;
 const OTHERS: u8 = 2;
 /// If so many of the last eight sleeps are a pattern, or of a usual length, this one is, too.
 const MOSTLY: u32 = 6;
+/// A thread with a timer has so many times as many sleeps that end where they began.
+const HERE_AT_LEAST: u32 = 3;
 /// Habits that a thread may have at a time.
 const HABITS: usize = 4;
 /// A thread that is late for a period waits for one of the next: so many are tried.
@@ -114,6 +116,10 @@ pub(super) struct SleepPattern {
     lengths: Spans,
     gaps: Spans,
     last_end: Ns,
+    /// Long sleeps that ended on the CPU where they began, and those that ended on another one:
+    /// no timer ended those.
+    here: u32,
+    elsewhere: u32,
     /// One of its patterns has gone on whatever thread ran: it has a timer.
     several: bool,
     /// Since that is known: all sleeps, those that timers ended, and those as long as others.
@@ -132,7 +138,10 @@ impl SleepPattern {
         let gap = at - std::mem::replace(&mut self.last_end, at);
         let length = self.lengths.see(slept, beside, 1);
         let rhythm = self.gaps.see(gap, beside, PERIODS);
-        self.several |= length == Some(true) || rhythm == Some(true);
+        self.here += u32::from(slept >= SHORTEST_NS);
+        // In a crowd that takes turns sleeps are alike by chance, but they end on any CPU.
+        let mostly_here = self.here >= HERE_AT_LEAST * self.elsewhere;
+        self.several |= mostly_here && (length == Some(true) || rhythm == Some(true));
         let like_a_timer = self.several && (length.is_some() || rhythm.is_some());
         self.lately = self.lately << 1 | u8::from(like_a_timer);
         self.lengths_lately = self.lengths_lately << 1 | u8::from(length.is_some());
@@ -145,9 +154,10 @@ impl SleepPattern {
         End { repeats, is_timer }
     }
 
-    /// A sleep ends from which nothing can be learned.
-    pub(super) fn other_end(&mut self) {
+    /// A sleep ends, and no timer ended it. `elsewhere`: because it ended on another CPU.
+    pub(super) fn other_end(&mut self, slept: Ns, elsewhere: bool) {
         (self.lengths.last, self.gaps.last) = (None, None);
+        self.elsewhere += u32::from(elsewhere && slept >= SHORTEST_NS);
     }
 
     /// The thread that ran at the end of the last sleep ended it, for certain. It may have ended
@@ -235,10 +245,26 @@ mod tests {
         // That is about the sleep that was looked at last, and once.
         for i in 50..60 {
             pattern.sleep_ends(MS, i * 2 * MS, i as u32 % 3);
-            pattern.other_end();
+            pattern.other_end(0, false);
             pattern.was_ended_by_a_thread();
         }
         assert!(!pattern.may_become_known(MS));
+    }
+
+    #[test]
+    fn who_is_often_woken_from_elsewhere_has_no_timer() {
+        let ends = |elsewhere: u64| {
+            let mut pattern = SleepPattern::default();
+            let mut end = |i: u64| {
+                if i % 4 < elsewhere {
+                    pattern.other_end(MS, true);
+                    return false;
+                }
+                pattern.sleep_ends(MS, i * 2 * MS, i as u32 % 3).is_timer
+            };
+            (1..40).filter(|i| end(*i)).count()
+        };
+        assert_eq!([ends(0) > 30, ends(1) > 20, ends(2) > 0], [true, true, false]);
     }
 
     #[test]

@@ -2,12 +2,14 @@
 
 mod measured;
 
-use super::line::{Line, What};
+use super::event::What;
+use super::line::Line;
 use super::reconstruct::Reconstruction;
 use super::{Asked, ReplayError, read, read_into};
 use expect_test::{Expect, expect};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use topology::{Machine, RegularSpec};
 use workloads::replay::Recording;
 
@@ -105,6 +107,60 @@ fn a_thread_wakes_another_one_and_sleeps() {
             pong/11 nice 0 on 2: Wait Run(28000) Wake { thread: 0, sync: false } Run(10000)
         "#]],
     );
+}
+
+/// The first wake-up comes between a dequeue, which charges, and its switch: that sleep has ended.
+/// The second finds a thread that goes on, and sleeps later.
+#[test]
+fn a_thread_is_woken_on_its_way_to_sleep() {
+    check(
+        "0 100 switch swapper/0 R a/10
+         2 110 switch swapper/0 R b/11
+         2 129 runtime b/11 19
+         0 130 waking b/11 2
+         2 131 switch b/11 S swapper/0
+         2 135 switch swapper/0 R b/11
+         0 150 waking b/11 2
+         2 190 runtime b/11 55
+         2 191 switch b/11 S swapper/0
+         0 200 switch a/10 S swapper/0",
+        expect![[r#"
+            a/10 nice 0 on 0: Run(20000) Wake { thread: 1, sync: false } Run(12000) Wake { thread: 1, sync: false } Run(29500)
+            b/11 nice 0 on 2: Timer { at: 10000, length: 10000, repeats: false } Run(10000) Wait Run(500) Run(7500) Wait Run(20000)
+        "#]],
+    );
+}
+
+/// Seven messages that were answered, then one for which the partner preempts its waker.
+#[test]
+fn an_answer_that_nobody_had_to_wait_for_is_added() {
+    let mut lines = String::from("0 0 switch swapper/0 R ask/10\n");
+    for at in (0..7).map(|i| 100 * i) {
+        let _ = write!(
+            lines,
+            "0 {} waking tell/11 0\n0 {} switch ask/10 S tell/11\n\
+             0 {} waking ask/10 0\n0 {} switch tell/11 S ask/10\n",
+            at + 10,
+            at + 20,
+            at + 30,
+            at + 40
+        );
+    }
+    let preempts = "0 750 waking tell/11 0
+                    0 755 switch ask/10 R tell/11
+                    0 770 switch tell/11 S ask/10
+                    0 790 switch ask/10 X swapper/0";
+    let acts_of = |lines: &str| {
+        let recording = read(script(lines).as_bytes(), &machine(), TIMER).unwrap();
+        acts(&recording).lines().map(str::to_string).collect::<Vec<_>>()
+    };
+    let told = acts_of(&(lines.clone() + preempts));
+    let asked = "Run(110000) Wake { thread: 1, sync: false } Run(5000) Wait Run(20000)";
+    assert!(told[0].ends_with(asked), "{}", told[0]);
+    assert!(told[1].ends_with("Wait Run(15000) Wake { thread: 0, sync: false }"), "{}", told[1]);
+    // Two who have not talked before owe each other nothing.
+    let told = acts_of(&format!("0 700 switch swapper/0 R ask/10\n{preempts}"));
+    assert!(told[0].ends_with("Wake { thread: 1, sync: false } Run(25000)"), "{}", told[0]);
 }
 
 #[test]
@@ -333,7 +389,7 @@ fn lines_of_real_recordings_are_understood() {
         "swapper 0 [000] 1.0: sched:sched_wait_task: comm=x pid=15 prio=120",
     ];
     let seen = lines.map(|line| {
-        let l = Line::parse(line.as_bytes()).unwrap().unwrap();
+        let l = Line::parse(line.as_bytes()).unwrap().unwrap().event;
         let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
         let what = match l.what {
             What::Switch { prev, prev_prio, state, next, next_prio } => format!(

@@ -1,6 +1,7 @@
 //! A thread of the recording while it is read: what it is doing, and what it has done.
 
 use super::clock::Mark;
+use super::reconstruct::replies::Partner;
 use super::sleep_pattern::SleepPattern;
 use sim_core::{Ns, SleepState};
 use topology::CpuId;
@@ -51,6 +52,14 @@ pub(super) struct Live {
     /// The thread that ran at the last wake-up, and the place of the wake-up among that thread's
     /// acts; no place if a timer was the waker.
     pub woken_by: Option<(u32, Option<usize>)>,
+    /// When another thread woke it while it still ran, on its way to sleep.
+    pub woken_early: Option<Ns>,
+    /// The thread that it talks to most.
+    pub partner: Partner,
+    /// The thread that woke it last, if it took that one's CPU then.
+    pub preempted: Option<u32>,
+    /// Its process's id, if the recording tells it.
+    pub tgid: Option<u32>,
     /// The thread that started it, if that is in the recording.
     pub parent: Option<u32>,
     /// Since when it is on its CPU; meaningful while it runs.
@@ -115,6 +124,10 @@ impl Live {
             nice,
             may_exec: true,
             woken_by: None,
+            tgid: None,
+            woken_early: None,
+            partner: Partner::default(),
+            preempted: None,
             parent: None,
             came: 0,
             woken: false,
@@ -150,6 +163,11 @@ impl Live {
         if ns > 0 {
             self.thread.acts.push(Act::Run(ns));
         }
+    }
+
+    /// The state in which it slept last.
+    pub(super) fn sleep_state(&self) -> SleepState {
+        self.sleeps
     }
 
     /// It sleeps, or slept, in this state.

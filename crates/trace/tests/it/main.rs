@@ -1,6 +1,7 @@
 //! Traces of simulated runs, in every format.
 
 mod perf_data;
+mod perf_data_again;
 mod perf_script;
 mod perfetto;
 mod replay;

@@ -52,6 +52,13 @@ pub(super) struct Cursor {
     instant: Ns,
 }
 
+impl Cursor {
+    /// Its number of bytes from the beginning.
+    pub(super) fn byte(self) -> usize {
+        self.byte
+    }
+}
+
 /// Acts in order, packed into bytes.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Acts {

@@ -23,7 +23,7 @@ const KEYS: &[KeyDef] = &[
         kind: Kind::File,
         unit: "",
         default: Required,
-        help: "the text that `perf script --ns` prints of a `perf sched record`",
+        help: "what `perf sched record` wrote, or the text of it that `perf script --ns` prints",
     },
     KeyDef {
         name: "recorded_on",
@@ -71,5 +71,7 @@ fn build(load: &Load<'_>) -> Box<dyn Program> {
         "relative" => Timers::Relative,
         _ => Timers::AsSeen,
     };
-    Box::new(Replay::new(Arc::clone(recording), timers))
+    let replay = Replay::new(Arc::clone(recording), timers);
+    // The first seed is the recording itself.
+    Box::new(if load.seed > 1 { replay.varied(load.seed) } else { replay })
 }

@@ -47,7 +47,10 @@ impl Reconstruction {
         }
         let mut ids: Vec<Option<u32>> = Vec::with_capacity(self.lives.len());
         for live in &self.lives {
-            let listed = self.sessions.get(&live.thread.tid).filter(|_| live.parent.is_none());
+            // A thread that came after the list was made is in its process's session.
+            let session = |tid: u32| self.sessions.get(&tid);
+            let listed = session(live.thread.tid).or_else(|| session(live.tgid?));
+            let listed = listed.filter(|_| live.parent.is_none());
             let parents = live.parent.and_then(|parent| ids[parent as usize]);
             ids.push(listed.copied().or(parents));
         }

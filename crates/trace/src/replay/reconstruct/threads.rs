@@ -1,7 +1,7 @@
 //! Threads: their first event, their stays on CPUs, and the ends of stays that no event tells.
 
 use super::{Curr, NAME_BYTES_MAX, NAMES_MAX, Reconstruction, is_stopper, nice};
-use crate::replay::line::{Line, Named};
+use crate::replay::event::{Event, Named};
 use crate::replay::thread::{Doing, Live};
 use sim_core::{Ns, SleepState};
 use topology::CpuId;
@@ -158,14 +158,14 @@ impl Reconstruction {
         self.cpus[cpu].curr = Curr::Unknown;
     }
 
-    /// The current task of a line runs, even if no switch to it was recorded. A task late in its
-    /// exit has no pid any more: such a line tells nothing.
-    pub(super) fn must_run(&mut self, line: &Line<'_>) -> Result<(), String> {
-        let Some(tid) = line.tid else {
+    /// The current task of an event runs, even if no switch to it was recorded. A task late in its
+    /// exit has no pid any more: such an event tells nothing.
+    pub(super) fn must_run(&mut self, event: &Event<'_>) -> Result<(), String> {
+        let Some(tid) = event.tid else {
             return Ok(());
         };
-        let cpu = line.cpu;
-        let task = Named { comm: line.comm, tid };
+        let cpu = event.cpu;
+        let task = Named { comm: event.comm, tid };
         if tid == 0 || is_stopper(task) {
             if let Some(thread) = self.running(cpu) {
                 self.lost(thread, cpu);
@@ -176,7 +176,7 @@ impl Reconstruction {
         if self.live(thread).doing != Doing::Running(cpu) {
             self.runs(thread, cpu, self.cpus[cpu].seen);
         }
-        self.belongs(thread, line);
+        self.belongs(thread, event);
         Ok(())
     }
 }

@@ -2,7 +2,7 @@
 
 use super::{machine, script};
 use crate::replay::{Asked, read};
-use workloads::replay::{Act, Recording};
+use workloads::replay::{Act, Recording, Thread};
 
 /// A command that starts a child, beside a daemon that outlives them.
 const COMMAND: &str = "0 100 switch swapper/0 R perf-exec/10
@@ -76,6 +76,23 @@ fn listed_sessions_are_told_apart() {
     assert_eq!((two.other_sessions, of(&two)), (1, vec![0, 0, 1]));
     let same = recording(COMMAND, asked(&[(10, 7), (12, 7)]));
     assert_eq!((same.other_sessions, of(&same)), (0, vec![0, 0, 0]));
+}
+
+/// It came after the list was made, and nobody saw who made it; its process is listed.
+#[test]
+fn a_thread_that_is_not_listed_is_in_the_session_of_its_process() {
+    let sessions = [(12, 7), (20, 8)];
+    let asked = Asked { sessions: &sessions, ..Asked::default() };
+    let text = script(&format!(
+        "{COMMAND}\n0 900 switch swapper/0 R late/21\n0 990 switch late/21 S swapper/0"
+    ))
+    .replace("late    21 [", "late 20/21 [");
+    let recording = read(text.as_bytes(), &machine(), asked).unwrap();
+    let of = |name: &str| {
+        let is = |thread: &&Thread| recording.names[thread.name as usize] == name;
+        recording.threads.iter().find(is).map(|thread| thread.session)
+    };
+    assert_eq!((of("late"), recording.other_sessions), (Some(2), 2));
 }
 
 /// The acts of the thread that gives way at 50 us.
