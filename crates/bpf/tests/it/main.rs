@@ -1,0 +1,6 @@
+//! Tests of the BPF crate.
+
+mod asm;
+mod speed;
+mod twin;
+mod vectors;
