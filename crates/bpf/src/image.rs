@@ -3,6 +3,7 @@
 use crate::fault::{Line, Place};
 use crate::insn::{BadInsn, Code, Insn, Raw, decode};
 use crate::native;
+use std::collections::BTreeMap;
 
 /// A function's stretch of the code.
 #[derive(Clone, Debug)]
@@ -38,6 +39,8 @@ pub struct Image {
     /// From which instruction on a line holds, in order.
     pub(crate) lines: Vec<(usize, Line)>,
     pub(crate) programs: Vec<Program>,
+    /// Addresses and sizes of global variables.
+    pub(crate) variables: BTreeMap<String, (u64, usize)>,
 }
 
 impl Image {
@@ -69,6 +72,11 @@ impl Image {
     /// The program with this name.
     pub fn program(&self, name: &str) -> Option<ProgramId> {
         self.programs.iter().position(|program| program.name == name).map(ProgramId)
+    }
+
+    /// The address and size in bytes of a global variable.
+    pub fn variable(&self, name: &str) -> Option<(u64, usize)> {
+        self.variables.get(name).copied()
     }
 
     /// What could not be resolved, and is a fault when it is executed.

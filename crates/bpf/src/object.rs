@@ -1,0 +1,231 @@
+//! An object as a compiler has made it: programs, maps, global variables, `struct_ops`, and what it
+//! wants from a kernel.
+//!
+//! It can be changed before it is loaded, as a loader in user space does: variables are set by
+//! name, maps resized, programs left out.
+
+mod maps;
+mod read;
+mod struct_ops;
+
+use crate::btf::{Btf, TypeId};
+use crate::fault::Line;
+use crate::insn::Raw;
+use crate::map::MapDef;
+use std::collections::{BTreeMap, BTreeSet};
+
+pub(crate) use maps::special_fields;
+pub use struct_ops::{OpsMember, StructOps};
+
+/// A section with instructions.
+#[derive(Clone, Debug)]
+pub(crate) struct CodeSection {
+    pub name: String,
+    pub raw: Vec<Raw>,
+    /// Functions: name and first instruction, in order.
+    pub functions: Vec<(String, usize)>,
+    pub lines: Vec<(usize, Line)>,
+}
+
+/// What a section of global variables is for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum DataKind {
+    /// Constants while programs run; a loader sets them before.
+    ReadOnly,
+    /// Variables.
+    Writable,
+    /// Variables in the arena.
+    Arena,
+    /// Options of the kernel's configuration.
+    Config,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct DataSection {
+    pub name: String,
+    pub kind: DataKind,
+    pub bytes: Vec<u8>,
+}
+
+/// A global variable.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Variable {
+    /// The number of its section.
+    pub(crate) section: usize,
+    /// Where it is in its section, bytes.
+    pub(crate) offset: usize,
+    /// Its size, bytes.
+    pub size: usize,
+    /// Its type.
+    pub type_id: TypeId,
+    /// What its section is for.
+    pub kind: DataKind,
+}
+
+/// A name that the kernel is to supply.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Extern {
+    /// The name.
+    pub name: String,
+    /// May it be missing?
+    pub is_weak: bool,
+    /// Is it a function? Otherwise it is a variable.
+    pub is_function: bool,
+}
+
+/// What an instruction or a pointer in data refers to.
+#[derive(Clone, Debug)]
+pub(crate) enum Target {
+    Map(String),
+    Data {
+        section: usize,
+        offset: usize,
+    },
+    Code {
+        section: usize,
+        insn: usize,
+    },
+    Extern(usize),
+    /// A name for which there is nothing.
+    Unknown(String),
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Relocation {
+    pub section: usize,
+    pub insn: usize,
+    pub target: Target,
+}
+
+/// A relocation against the kernel's types.
+#[derive(Clone, Debug)]
+pub(crate) struct CoreRelocation {
+    pub section: usize,
+    pub insn: usize,
+    pub type_id: TypeId,
+    pub access: String,
+    pub kind: u32,
+}
+
+/// An object.
+#[derive(Clone, Debug, Default)]
+pub struct Object {
+    pub(crate) btf: Btf,
+    pub(crate) code: Vec<CodeSection>,
+    pub(crate) data: Vec<DataSection>,
+    pub(crate) variables: BTreeMap<String, Variable>,
+    pub(crate) externs: Vec<Extern>,
+    pub(crate) relocations: Vec<Relocation>,
+    pub(crate) core: Vec<CoreRelocation>,
+    pub(crate) left_out: BTreeSet<String>,
+    asked_for: BTreeSet<String>,
+    /// The maps that it defines, which may be resized.
+    pub maps: Vec<MapDef>,
+    /// The sets of operations that it defines.
+    pub struct_ops: Vec<StructOps>,
+    /// Its license.
+    pub license: String,
+}
+
+/// No variable with this name and size.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum SetError {
+    /// No such variable.
+    #[error("no variable `{0}`")]
+    Unknown(String),
+    /// It has another size.
+    #[error("`{name}` has {size} bytes, not {given}")]
+    Size {
+        /// The variable.
+        name: String,
+        /// Its size, bytes.
+        size: usize,
+        /// What was given, bytes.
+        given: usize,
+    },
+}
+
+impl Object {
+    /// Its types.
+    pub fn btf(&self) -> &Btf {
+        &self.btf
+    }
+
+    /// Programs: name of the function and section. Functions of `.text` are called by these.
+    pub fn programs(&self) -> impl Iterator<Item = (&str, &str)> {
+        let sections = self.code.iter().filter(|section| section.name != ".text");
+        sections.flat_map(|s| s.functions.iter().map(|(name, _)| (name.as_str(), s.name.as_str())))
+    }
+
+    /// Sections of global variables: name, what they are for, bytes.
+    pub fn sections(&self) -> impl Iterator<Item = (&str, DataKind, usize)> {
+        self.data.iter().map(|s| (s.name.as_str(), s.kind, s.bytes.len()))
+    }
+
+    /// Global variables by name.
+    pub fn variables(&self) -> &BTreeMap<String, Variable> {
+        &self.variables
+    }
+
+    /// What the kernel is to supply by name.
+    pub fn externs(&self) -> &[Extern] {
+        &self.externs
+    }
+
+    /// The initial bytes of a variable.
+    pub fn variable(&self, name: &str) -> Option<&[u8]> {
+        let v = self.variables.get(name)?;
+        self.data[v.section].bytes.get(v.offset..v.offset + v.size)
+    }
+
+    /// The same for writing.
+    pub fn variable_mut(&mut self, name: &str) -> Option<&mut [u8]> {
+        let v = self.variables.get(name)?;
+        self.data[v.section].bytes.get_mut(v.offset..v.offset + v.size)
+    }
+
+    /// Sets a variable before the object is loaded.
+    pub fn set(&mut self, name: &str, bytes: &[u8]) -> Result<(), SetError> {
+        let place = self.variable_mut(name).ok_or_else(|| SetError::Unknown(name.to_string()))?;
+        let (size, given) = (place.len(), bytes.len());
+        if size != given {
+            return Err(SetError::Size { name: name.to_string(), size, given });
+        }
+        place.copy_from_slice(bytes);
+        Ok(())
+    }
+
+    /// Sets an integer or `bool` of any size before the object is loaded.
+    pub fn set_int(&mut self, name: &str, value: u64) -> Result<(), SetError> {
+        let size = self.variable(name).map_or(0, <[u8]>::len);
+        let bytes = value.to_le_bytes();
+        self.set(name, bytes.get(..size).unwrap_or(&bytes))
+    }
+
+    /// Leaves a program out: nobody will call it, so what it needs need not exist.
+    pub fn leave_out(&mut self, program: &str) {
+        self.left_out.insert(program.to_string());
+    }
+
+    /// Has a program loaded whose section begins with `?`: it is optional, and nobody uses it yet.
+    pub fn want(&mut self, program: &str) {
+        self.asked_for.insert(program.to_string());
+    }
+
+    /// The numbers of all helpers that instructions call.
+    pub fn helpers(&self) -> BTreeSet<u32> {
+        let all = self.code.iter().flat_map(|section| &section.raw);
+        let calls = all.filter(|raw| raw.opcode == crate::insn::CALL && raw.src == 0);
+        calls.map(|raw| raw.imm as u32).collect()
+    }
+
+    /// Programs that run: not left out, and either asked for or used by a set of operations.
+    pub(crate) fn is_wanted(&self, program: &str, section: &str) -> bool {
+        let is_used = || {
+            let members = self.struct_ops.iter().flat_map(|ops| &ops.members);
+            members.into_iter().any(|member| member.program.as_deref() == Some(program))
+        };
+        let is_asked_for = !section.starts_with('?') || self.asked_for.contains(program);
+        !self.left_out.contains(program) && (is_asked_for || is_used())
+    }
+}

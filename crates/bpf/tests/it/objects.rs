@@ -1,0 +1,332 @@
+//! Objects of our own, compiled by clang: what their programs return is known.
+
+use crate::lab::{
+    Lab, TASK, bytes, call, end, folder, kernel, load, new_kernel, object, once, variable,
+};
+use bpf::{End, FaultKind, LoadError, Object, Options, Run, Unresolved, Vm};
+use std::process::Command;
+
+#[test]
+fn programs_return_what_they_should() {
+    let table: &[(&str, &str, u64)] = &[
+        ("globals", "read_rodata", 4341),
+        ("globals", "write_globals", 6024),
+        ("globals", "call_functions", 61),
+        ("globals", "compare_text", 1),
+        ("maps", "use_array", 1008),
+        ("maps", "use_hash", 101),
+        ("maps", "use_lru", 0b1101),
+        ("maps", "use_percpu", 703),
+        ("maps", "use_lines", 122_432),
+        ("maps", "use_storage", 12),
+        ("maps", "use_outer", 90),
+        ("maps", "iterate", 2_122_233),
+        ("maps", "iterate_array", 64),
+        ("calls", "loop", 4_510_105),
+        ("calls", "nested", 4210),
+        ("calls", "numbers", 3456),
+        ("calls", "text", 35),
+        ("calls", "suspended", 2103),
+        ("calls", "weak", 1),
+        ("trees", "sorted", 143_133_508_285),
+        ("trees", "walk", 6421),
+        ("trees", "listed", 342_1),
+        ("trees", "kept", 6),
+        ("trees", "churn", 4),
+        ("v4", "division", (-301_i64) as u64),
+        ("v4", "signs", (-30_303_i64) as u64),
+        ("v4", "bytes", 0x0403_0201 + 0x0403_0201_0000_0000),
+        ("v4", "atomics", 5794),
+    ];
+    for (name, program, expected) in table {
+        assert_eq!(once(name, program, &[TASK, 5]), *expected, "{name}: {program}");
+    }
+}
+
+#[test]
+fn a_loader_sets_constants_and_reads_variables() {
+    let mut object = object("globals");
+    assert_eq!(object.license, "Dual MIT/GPL");
+    object.set_int("slice_us", 1000).unwrap();
+    object.set_int("is_wide", 1).unwrap();
+    object.set("table", &[0; 32]).unwrap();
+    assert!(object.set_int("no_such", 1).is_err() && object.set("table", &[0; 8]).is_err());
+    let (mut vm, mut lab) = (load(&object, &kernel()), Lab::new());
+    assert_eq!(call(&mut vm, &mut lab, "read_rodata", &[]), 1_000_000);
+    assert_eq!(call(&mut vm, &mut lab, "read_context", &[4, 2]), 402);
+    assert_eq!(call(&mut vm, &mut lab, "write_globals", &[]), 6024);
+    assert_eq!(call(&mut vm, &mut lab, "write_globals", &[]), 7045);
+    assert_eq!(variable(&vm, "in_own_section"), 700);
+    assert_eq!(variable(&vm, "zeroed"), 4);
+    let program = vm.image().program("write_globals").unwrap();
+    let count = vm.count(program);
+    assert!(count.calls == 2 && count.instructions > 20, "{count:?}");
+}
+
+fn task() -> Lab {
+    let mut lab = Lab::new();
+    lab.put(40, &7_u32.to_le_bytes());
+    lab.put(48 + 8, &5_u64.to_le_bytes());
+    lab.put(80 + 8, &3_u32.to_le_bytes());
+    lab.put(112, &(0b1_1001 << 7 | 0x7f_u32).to_le_bytes());
+    lab.put(120, &0x1_0000_0009_u64.to_le_bytes());
+    lab.put(160, &100_u32.to_le_bytes());
+    lab
+}
+
+#[test]
+fn fields_are_where_the_kernel_has_them() {
+    let (mut vm, mut lab) = (load(&object("core"), &kernel()), task());
+    assert_eq!(call(&mut vm, &mut lab, "offsets", &[TASK]), 7_005_103);
+    assert_eq!(call(&mut vm, &mut lab, "store", &[TASK]), 77);
+    assert_eq!(lab.task[48 + 16], 77);
+    assert_eq!(call(&mut vm, &mut lab, "sizes", &[TASK]), 816_009);
+    assert_eq!(call(&mut vm, &mut lab, "bits", &[TASK]), 0b1_1001);
+    assert_eq!(call(&mut vm, &mut lab, "existence", &[TASK]), 601_001);
+    assert_eq!(call(&mut vm, &mut lab, "type_info", &[TASK]), 2001);
+}
+
+#[test]
+fn what_the_kernel_lacks_is_named_unless_it_is_guarded() {
+    let mut core = object("core");
+    assert!(Vm::load(&core, &kernel(), Options::default()).is_ok(), "it is optional");
+    let unresolved = Options { unresolved: Unresolved::Fault, ..Options::default() };
+    let vm = Vm::load(&core, &kernel(), unresolved).unwrap();
+    let listed: Vec<&str> = vm.image().unresolved().iter().map(String::as_str).collect();
+    assert!(listed.contains(&"the kernel has no offset of field task.gone"), "{listed:?}");
+
+    core.want("unguarded");
+    match Vm::load(&core, &kernel(), Options::default()) {
+        Err(LoadError::Unresolved(all)) => {
+            assert_eq!(all.len(), 1, "{all:?}");
+            assert_eq!(all[0].0.function, "unguarded");
+            assert_eq!(all[0].1, "the kernel has no offset of field task.gone");
+            let line = all[0].0.line.as_ref().expect("lines are known");
+            assert!(line.text.contains("p->gone"), "{line:?}");
+        }
+        other => panic!("{:?}", other.err()),
+    }
+    core.leave_out("unguarded");
+    assert!(Vm::load(&core, &kernel(), Options::default()).is_ok());
+}
+
+#[test]
+fn a_weak_function_is_called_where_it_exists() {
+    let mut vm = load(&object("calls"), &new_kernel());
+    assert_eq!(call(&mut vm, &mut Lab::new(), "weak", &[]), 35);
+    let mut kernel = kernel();
+    kernel.functions.remove("lab_double");
+    let refused = Vm::load(&object("calls"), &kernel, Options::default());
+    assert_eq!(refused.err(), Some(LoadError::Extern("lab_double".to_string())));
+}
+
+#[test]
+fn a_function_of_this_crate_may_be_newer_than_the_kernel() {
+    let mut kernel = kernel();
+    kernel.absent.push("bpf_iter_num_new".to_string());
+    let refused = Vm::load(&object("calls"), &kernel, Options::default());
+    assert_eq!(refused.err(), Some(LoadError::Extern("bpf_iter_num_new".to_string())));
+}
+
+#[test]
+fn options_and_variables_of_the_kernel() {
+    let mut lab = Lab::new();
+    lab.put(0, &8_u32.to_le_bytes());
+    let mut vm = load(&object("calls"), &kernel());
+    assert_eq!(call(&mut vm, &mut lab, "options", &[]), 0x6_0c00 * 10 + 8_000_000);
+}
+
+#[test]
+fn text_is_printed_and_memory_is_probed() {
+    let (mut vm, mut lab) = (load(&object("calls"), &kernel()), Lab::new());
+    call(&mut vm, &mut lab, "text", &[]);
+    assert_eq!(lab.lines, ["cpu 1 at 1000"]);
+    lab.put(0, &6_u64.to_le_bytes());
+    assert_eq!(call(&mut vm, &mut lab, "probe", &[TASK]), 641);
+}
+
+#[test]
+fn may_goto_ends_a_loop() {
+    let mut vm = load(&object("calls"), &kernel());
+    let program = vm.image().program("endless").unwrap();
+    let mut run = Run::new(u64::MAX);
+    vm.begin(&mut run, program, &[]);
+    assert_eq!(vm.run(&mut run, &mut Lab::new()), End::Done(8 << 20));
+}
+
+#[test]
+fn memory_is_bounded_and_used_again() {
+    let object = object("trees");
+    let options = Options { n_cpus: 4, bytes_max: 4096, ..Options::default() };
+    let mut vm = Vm::load(&object, &kernel(), options).unwrap();
+    for _ in 0..100 {
+        assert_eq!(call(&mut vm, &mut Lab::new(), "sorted", &[]), 143_133_508_285);
+        assert_eq!(call(&mut vm, &mut Lab::new(), "churn", &[]), 4);
+    }
+    let none = Options { bytes_max: 10, ..options };
+    assert!(matches!(Vm::load(&object, &kernel(), none), Err(LoadError::OutOfMemory(_))));
+}
+
+#[test]
+fn arenas() {
+    let (mut vm, mut lab) = (load(&object("arena"), &kernel()), Lab::new());
+    // Page 1 has the variables, 15 others are left of 16.
+    assert_eq!(call(&mut vm, &mut lab, "build", &[]), 8194 * 100 + 42);
+    assert_eq!(call(&mut vm, &mut lab, "refill", &[]), 50 + 4);
+}
+
+#[test]
+fn rings() {
+    let (mut vm, mut lab) = (load(&object("rings"), &kernel()), Lab::new());
+    let events = vm.memory.map("events").unwrap();
+    assert_eq!(call(&mut vm, &mut lab, "produce", &[]), 0);
+    assert_eq!(vm.memory.ring_take(events).unwrap(), [1, 0, 0, 0, 10, 0, 0, 0]);
+    assert_eq!(vm.memory.ring_take(events).unwrap(), [3, 0, 0, 0, 30, 0, 0, 0]);
+    assert_eq!(vm.memory.ring_take(events), None);
+    // 16 bytes per record, in whatever place the ring is.
+    for _ in 0..3 {
+        assert_eq!(call(&mut vm, &mut lab, "fill", &[]), 256);
+        assert_eq!(std::iter::from_fn(|| vm.memory.ring_take(events)).count(), 256);
+        assert_eq!(call(&mut vm, &mut lab, "produce", &[]), 0);
+        assert_eq!(std::iter::from_fn(|| vm.memory.ring_take(events)).count(), 2);
+    }
+    let orders = vm.memory.map("orders").unwrap();
+    assert!(vm.memory.ring_put(orders, &[1, 0, 0, 0, 2, 0, 0, 0]));
+    assert!(vm.memory.ring_put(orders, &[3, 0, 0, 0, 4, 0, 0, 0]));
+    assert_eq!(call(&mut vm, &mut lab, "consume", &[]), 120_342);
+    assert_eq!(call(&mut vm, &mut lab, "consume", &[]), 0);
+}
+
+/// Lets the only armed timer fire.
+fn fire(vm: &mut Vm, lab: &mut Lab) {
+    let (timer, at) = lab.timers.pop_first().expect("a timer is armed");
+    lab.now_ns = at;
+    let mut run = Run::new(1000);
+    assert!(vm.begin_timer(&mut run, timer));
+    assert_eq!(vm.run(&mut run, lab), End::Done(0));
+}
+
+#[test]
+fn timers() {
+    let (mut vm, mut lab) = (load(&object("timers"), &kernel()), Lab::new());
+    assert_eq!(call(&mut vm, &mut lab, "start", &[]), 0);
+    for (fired, at) in [(1, 1500), (2, 2500), (3, 4500)] {
+        fire(&mut vm, &mut lab);
+        assert_eq!((variable(&vm, "last"), lab.now_ns), (200 + fired, at));
+    }
+    assert!(lab.timers.is_empty());
+    assert_eq!(call(&mut vm, &mut lab, "start_hash", &[]), 0);
+    fire(&mut vm, &mut lab);
+    assert_eq!(variable(&vm, "last"), 0x12_3456_7890);
+    assert_eq!(call(&mut vm, &mut lab, "cancel", &[]), 0);
+}
+
+#[test]
+fn a_timer_goes_with_its_value() {
+    let (mut vm, mut lab) = (load(&object("timers"), &kernel()), Lab::new());
+    assert_eq!(call(&mut vm, &mut lab, "start_hash", &[]), 0);
+    let timer = *lab.timers.first_key_value().unwrap().0;
+    assert_eq!(call(&mut vm, &mut lab, "delete_hash", &[]), 0);
+    assert!(lab.timers.is_empty() && !vm.begin_timer(&mut Run::new(10), timer));
+}
+
+#[test]
+fn a_set_of_operations() {
+    let object = object("ops");
+    let [ops] = &object.struct_ops[..] else { panic!("{:?}", object.struct_ops) };
+    assert_eq!((ops.name.as_str(), ops.type_name.as_str()), ("ops", "lab_ops"));
+    assert_eq!(ops.member("choose").unwrap().program.as_deref(), Some("choose"));
+    assert_eq!(ops.member("unused").unwrap().program, None);
+    assert_eq!(ops.member("flags").unwrap().number(), 0x11);
+    assert_eq!(ops.member("timeout_ms").unwrap().number(), 5000);
+    assert_eq!(ops.member("name").unwrap().text(), "lab");
+    let (mut vm, mut lab) = (load(&object, &kernel()), Lab::new());
+    assert_eq!(vm.image().program("never"), None, "nobody asks for it");
+    assert_eq!(call(&mut vm, &mut lab, "choose", &[TASK, 9, 0]), 9);
+    assert_eq!(call(&mut vm, &mut lab, "choose", &[TASK, 2, 0]), 3);
+    assert_eq!(call(&mut vm, &mut lab, "enqueue", &[TASK, 8]), 0);
+    assert_eq!(lab.inserted, [[TASK, 1, 20_000_000, 0], [TASK, 2, 20_000_000, 8]]);
+    assert_eq!(variable(&vm, "n_enqueued"), 1);
+}
+
+#[test]
+fn masks_of_cpus() {
+    let mut lab = Lab::new();
+    for cpu in [3, 64, 129_usize] {
+        lab.task[cpu / 8] |= 1 << (cpu % 8);
+    }
+    let options = Options { n_cpus: 130, ..Options::default() };
+    let mut vm = Vm::load(&object("cpumasks"), &kernel(), options).unwrap();
+    assert_eq!(call(&mut vm, &mut lab, "masks", &[TASK]), 130_003);
+}
+
+#[test]
+fn faults_name_their_line() {
+    let mut vm = load(&object("faults"), &kernel());
+    let mut fault = |program: &str| match end(&mut vm, &mut Lab::new(), program, &[]) {
+        End::Fault(fault) => *fault,
+        other => panic!("{program}: {other:?}"),
+    };
+    let null = fault("store_null");
+    assert_eq!(null.kind, FaultKind::BadStore { address: 8, size: 8 });
+    assert_eq!(null.place.function, "spoil");
+    let line = null.place.line.as_ref().unwrap();
+    assert!(line.text.contains("the bad store") && line.file.ends_with("faults.c"), "{line:?}");
+    assert!(null.to_string().contains("faults.c:14"), "{null}");
+    assert!(matches!(fault("store_constant").kind, FaultKind::BadStore { .. }));
+    assert_eq!(fault("forever").kind, FaultKind::Budget(1_000_000));
+    assert_eq!(call(&mut vm, &mut Lab::new(), "load_null", &[]), 8);
+    let bad: Vec<(usize, u64)> = vm.memory.bad_loads().iter().map(|(pc, n)| (*pc, *n)).collect();
+    assert_eq!(bad.iter().map(|(_, n)| n).sum::<u64>(), 3);
+    let line = vm.image().place(bad[0].0).line.unwrap();
+    assert!(line.text.contains("t->count"), "{line:?}");
+}
+
+#[test]
+fn maps_are_as_they_were_defined() {
+    let mut object = object("maps");
+    let storage = object.maps.iter().find(|map| map.name == "storage").unwrap();
+    assert_eq!((storage.flags, storage.value_size), (1, 8));
+    let array = object.maps.iter_mut().find(|map| map.name == "array").unwrap();
+    assert_eq!((array.key_size, array.value_size, array.max_entries), (4, 16, 4));
+    assert_eq!(array.special.iter().map(|f| f.offset).collect::<Vec<_>>(), [8]);
+    array.max_entries = 9;
+    let mut vm = load(&object, &kernel());
+    assert_eq!(call(&mut vm, &mut Lab::new(), "iterate_array", &[]), 369);
+    let hash = vm.memory.map("hash").unwrap();
+    assert_eq!(vm.memory.update(hash, &5_u64.to_le_bytes(), &[1, 2, 3, 4], 0), 0);
+    let at = vm.memory.lookup(hash, &5_u64.to_le_bytes(), 0).unwrap();
+    assert_eq!(vm.memory.bytes(at, 4).unwrap(), [1, 2, 3, 4]);
+    assert_eq!(vm.memory.keys(hash), [5_u64.to_le_bytes()]);
+    let outer = vm.memory.map("outer_hash").unwrap();
+    assert_eq!(vm.memory.update(outer, &8_u32.to_le_bytes(), b"inner_a", 0), 0);
+    assert_eq!(call(&mut vm, &mut Lab::new(), "use_outer", &[]), 91);
+}
+
+#[test]
+fn other_files_are_refused() {
+    assert!(matches!(Object::read(b"no"), Err(LoadError::Elf(_))));
+    let mut native = bytes("ops");
+    native[18] = 62;
+    assert_eq!(Object::read(&native).err(), Some(LoadError::NotBpf));
+}
+
+/// The objects beside the sources are what clang makes of these.
+#[test]
+fn objects_are_those_of_their_sources() {
+    let version = Command::new("clang-19").arg("--version").output();
+    let is_there = version.is_ok_and(|v| String::from_utf8_lossy(&v.stdout).contains("19.1.7"));
+    if !is_there {
+        eprintln!("clang-19 19.1.7 is not there: NOBODY LOOKS WHETHER THE OBJECTS ARE THE SAME");
+        return;
+    }
+    let to = std::env::temp_dir().join(format!("bpf-objects-{}", std::process::id()));
+    std::fs::create_dir_all(&to).unwrap();
+    assert!(Command::new(folder().join("build")).arg(&to).status().unwrap().success());
+    for entry in std::fs::read_dir(&to).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_str().unwrap().trim_end_matches(".bpf.o");
+        assert!(std::fs::read(&path).unwrap() == bytes(name), "{name}: run tests/objects/build");
+    }
+    std::fs::remove_dir_all(&to).unwrap();
+}
