@@ -87,7 +87,8 @@ pub enum Type {
         prototype: TypeId,
     },
     Prototype {
-        n_args: u32,
+        returns: TypeId,
+        args: Vec<TypeId>,
     },
     Variable {
         name: Name,
@@ -253,6 +254,35 @@ impl Btf {
         None
     }
 
+    /// The kinds of a function's result and arguments, a word each: `int(p:struct,int)`.
+    ///
+    /// `int` stands for integers of any size, `struct` for unions, too, and `p:` for a pointer:
+    /// what libbpf does not tell apart when it looks for a kernel's function.
+    pub fn shape(&self, function: TypeId) -> Option<String> {
+        let Type::Function { prototype, .. } = self.get(function) else {
+            return None;
+        };
+        let Type::Prototype { returns, args } = self.get(*prototype) else {
+            return None;
+        };
+        let args: Vec<String> = args.iter().map(|arg| self.shape_of(*arg, 0)).collect();
+        Some(format!("{}({})", self.shape_of(*returns, 0), args.join(",")))
+    }
+
+    fn shape_of(&self, id: TypeId, depth: u32) -> String {
+        String::from(match self.resolved(id) {
+            Type::Pointer(to) if depth < DEPTH_MAX => {
+                return format!("p:{}", self.shape_of(*to, depth + 1));
+            }
+            Type::Int { .. } => "int",
+            Type::Struct { .. } | Type::Forward { .. } => "struct",
+            Type::Enum { .. } => "enum",
+            Type::Prototype { .. } => "fn",
+            Type::Void => "void",
+            _ => "?",
+        })
+    }
+
     /// The variables of a section with their names.
     pub fn section(&self, section: &str) -> impl Iterator<Item = (&str, SectionVariable)> {
         let own = self.types.iter().find_map(|t| match t {
@@ -294,8 +324,12 @@ fn read_type(r: &mut Reader<'_>, id: TypeId) -> Result<Type, BtfError> {
         9..=11 => Type::Modifier(word),
         12 => Type::Function { name, prototype: word },
         13 => {
-            r.at += 8 * n as usize;
-            Type::Prototype { n_args: n }
+            let arg = |r: &mut Reader<'_>| {
+                r.u32()?;
+                r.u32()
+            };
+            let args = (0..n).map(|_| arg(r)).collect::<Result<_, _>>()?;
+            Type::Prototype { returns: word, args }
         }
         14 => {
             r.u32()?;

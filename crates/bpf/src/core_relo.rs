@@ -6,7 +6,7 @@
 
 use crate::btf::{Btf, Type, TypeId};
 use crate::insn::Raw;
-use crate::types::{FieldType, Kernel};
+use crate::types::{FieldType, Kernel, essential};
 
 /// Kinds of relocations (`enum bpf_core_relo_kind`).
 mod kind {
@@ -48,11 +48,6 @@ pub(crate) struct Patch {
     pub value: u64,
     /// The field's size, if the instruction is to access as many bytes.
     pub access_bytes: Option<u32>,
-}
-
-/// A name without the program's own remark.
-fn essential(name: &str) -> &str {
-    name.split_once("___").map_or(name, |(name, _)| name)
 }
 
 /// A step from a type to a part of it.

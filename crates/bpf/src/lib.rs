@@ -34,5 +34,5 @@ pub use memory::{Memory, OutOfMemory};
 pub use native::names as native_names;
 pub use object::{DataKind, Extern, Object, OpsMember, SetError, StructOps, Variable};
 pub use run::Run;
-pub use types::{Field, FieldType, Kernel, Struct};
+pub use types::{Field, FieldType, Kernel, KernelFunction, Struct};
 pub use vm::{Count, End, Vm};

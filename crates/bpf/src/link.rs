@@ -14,10 +14,10 @@ use crate::insn::{CALL, Code, IMMEDIATE, Insn, PSEUDO_CALL, Raw, decode};
 use crate::map::MapId;
 use crate::memory::{FUNCTIONS, Memory, SYMBOLS, address};
 use crate::native;
-use crate::object::{DataKind, Object, Target, special_fields};
+use crate::object::{DataKind, Extern, Object, Target, special_fields};
 use crate::owned::Layout;
 use crate::reach::reachable;
-use crate::types::Kernel;
+use crate::types::{Kernel, essential};
 use crate::vm::Vm;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -200,8 +200,7 @@ impl Loading<'_> {
                     Some(Insn { off, ..Insn::plain(Code::Call, 0) })
                 }
                 Target::Extern(number) if is_call => {
-                    let called = &self.object.externs[*number];
-                    self.call(pc, &called.name, called.is_weak)?
+                    self.call(pc, &self.object.externs[*number])?
                 }
                 target if insn.is_wide() => {
                     let value = self.value(target)?;
@@ -228,22 +227,24 @@ impl Loading<'_> {
     }
 
     /// A call of the kernel.
-    fn call(&mut self, pc: usize, name: &str, weak: bool) -> Result<Option<Insn>, LoadError> {
-        if let Some(number) = self.kernel.functions.get(name) {
-            return Ok(Some(Insn::plain(Code::CallHost, i64::from(*number))));
+    fn call(&mut self, pc: usize, called: &Extern) -> Result<Option<Insn>, LoadError> {
+        if let Some(function) = self.kernel.function(called) {
+            return Ok(Some(Insn::plain(Code::CallHost, i64::from(function.number))));
         }
-        match native::of_function(name).filter(|_| !self.is_absent(name)) {
+        match self.native(&called.name) {
             Some(number) => Ok(Some(Insn::plain(Code::CallNative, number))),
-            None if weak => {
-                self.poison(pc, format!("the kernel has no function {name}"));
+            None if called.is_weak => {
+                self.poison(pc, format!("the kernel has no function {}", called.name));
                 Ok(None)
             }
-            None => Err(LoadError::Extern(name.to_string())),
+            None => Err(LoadError::Extern(called.name.clone())),
         }
     }
 
-    fn is_absent(&self, name: &str) -> bool {
-        self.kernel.absent.iter().any(|absent| absent == name)
+    /// A kfunc of this crate, if the kernel has it.
+    fn native(&self, name: &str) -> Option<i64> {
+        let name = essential(name);
+        native::of_function(name).filter(|_| !self.kernel.absent.iter().any(|own| own == name))
     }
 
     /// What a 64-bit constant stands for.
@@ -266,8 +267,8 @@ impl Loading<'_> {
     fn symbol(&mut self, number: usize) -> Result<u64, LoadError> {
         let symbol = &self.object.externs[number];
         let name = &symbol.name;
-        let has_own = || native::of_function(name).is_some() && !self.is_absent(name);
-        if self.kernel.functions.contains_key(name) || (symbol.is_function && has_own()) {
+        let is_native = symbol.is_function && self.native(name).is_some();
+        if is_native || self.kernel.function(symbol).is_some() {
             return Ok(address(SYMBOLS, number as u32 + 1));
         }
         if let Some(at) = self.kernel.variables.get(name).or_else(|| self.config.get(name)) {

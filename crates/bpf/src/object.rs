@@ -71,6 +71,8 @@ pub struct Extern {
     pub is_weak: bool,
     /// Is it a function? Otherwise it is a variable.
     pub is_function: bool,
+    /// The [`Btf::shape`] of a function.
+    pub shape: Option<String>,
 }
 
 /// What an instruction or a pointer in data refers to.

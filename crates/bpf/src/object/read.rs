@@ -165,20 +165,20 @@ impl<'a> Reading<'a> {
 
     /// Undefined symbols. What they are is in the sections `.ksyms` and `.kconfig` of BTF.
     fn externs(&self, btf: &Btf) -> Vec<Extern> {
-        let functions: Vec<&str> = btf
-            .types()
-            .filter_map(|(_, t)| match t {
-                Type::Function { name, .. } => Some(btf.text(*name)),
-                _ => None,
-            })
-            .collect();
+        let mut functions = BTreeMap::new();
+        for (id, t) in btf.types() {
+            if let Type::Function { name, .. } = t {
+                functions.insert(btf.text(*name), btf.shape(id));
+            }
+        }
         let undefined = self.file.symbols().filter(|symbol| symbol.is_undefined());
         let named = undefined.filter_map(|symbol| Some((symbol.name().ok()?, symbol.is_weak())));
         named
             .filter(|(name, _)| !name.is_empty())
             .map(|(name, is_weak)| {
-                let is_function = functions.contains(&name);
-                Extern { name: name.to_string(), is_weak, is_function }
+                let function = functions.get(name);
+                let (is_function, shape) = (function.is_some(), function.cloned().flatten());
+                Extern { name: name.to_string(), is_weak, is_function, shape }
             })
             .collect()
     }

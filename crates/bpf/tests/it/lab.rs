@@ -123,7 +123,7 @@ pub fn kernel() -> Kernel {
     kernel.enums.insert("kind".to_string(), BTreeMap::from(values));
     let functions =
         [("lab_sleep", SLEEP), ("lab_double", DOUBLE), ("lab_insert", INSERT), ("lab_idle", IDLE)];
-    kernel.functions.extend(functions.map(|(name, number)| (name.to_string(), number)));
+    kernel.functions.extend(functions.map(|(name, number)| (name.to_string(), number.into())));
     kernel.variables.insert("lab_variable".to_string(), TASK);
     kernel.config.insert("LINUX_KERNEL_VERSION".to_string(), 0x6_0c00);
     kernel
@@ -132,7 +132,7 @@ pub fn kernel() -> Kernel {
 /// The same, with a function that others lack.
 pub fn new_kernel() -> Kernel {
     let mut kernel = kernel();
-    kernel.functions.insert("lab_new".to_string(), NEW);
+    kernel.functions.insert("lab_new".to_string(), NEW.into());
     kernel
 }
 
