@@ -72,7 +72,7 @@ impl Hash {
     pub fn oldest(&mut self) -> Option<u32> {
         let seen = self.seen.as_mut()?;
         let n = self.used.len() as u32;
-        for _ in 0..=2 * n {
+        for _ in 0..2 * n {
             let slot = self.hand % n;
             self.hand = slot + 1;
             let was_seen = std::mem::take(&mut seen[slot as usize]);

@@ -203,8 +203,8 @@ impl Memory {
     /// Copies bytes out, wherever they are; false if some are nowhere.
     pub fn read<H: Host>(&self, host: &mut H, address: u64, to: &mut [u8]) -> bool {
         if address >= HOST {
-            return to.iter_mut().zip(address..).all(|(byte, at)| {
-                let value = host.load(at, 1);
+            return to.iter_mut().zip(0..).all(|(byte, i)| {
+                let value = host.load(address.wrapping_add(i), 1);
                 *byte = value.unwrap_or(0) as u8;
                 value.is_some()
             });

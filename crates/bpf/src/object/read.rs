@@ -225,7 +225,9 @@ impl<'a> Reading<'a> {
             _ => return Target::Unknown(name),
         };
         if let Some(own) = self.code_of.get(&section) {
-            return Target::Code { section: *own, insn: (at / 8) as usize };
+            let insn = usize::try_from(at / 8).ok();
+            let insn = insn.filter(|insn| *insn < object.code[*own].raw.len());
+            return insn.map_or(Target::Unknown(name), |insn| Target::Code { section: *own, insn });
         }
         if let Some(own) = self.data_of.get(&section) {
             return Target::Data { section: *own, offset: at as usize };

@@ -64,16 +64,16 @@ impl Host for Lab {
     fn call(&mut self, function: u32, args: [u64; 5], _memory: &mut Memory) -> Answer {
         match function {
             SLEEP => {
-                self.now_ns += args[0];
+                self.now_ns = self.now_ns.wrapping_add(args[0]);
                 Answer::Suspend
             }
-            DOUBLE => Answer::Value(args[0] * 2),
+            DOUBLE => Answer::Value(args[0].wrapping_mul(2)),
             INSERT => {
                 self.inserted.push([args[0], args[1], args[2], args[3]]);
                 Answer::Value(0)
             }
             IDLE => Answer::Value(if args[0] == 9 { -1_i64 as u64 } else { 3 }),
-            NEW => Answer::Value(args[0] * 7),
+            NEW => Answer::Value(args[0].wrapping_mul(7)),
             other => Answer::Stop(format!("there is no function {other}")),
         }
     }
@@ -95,7 +95,7 @@ impl Host for Lab {
     }
 
     fn start_timer(&mut self, timer: u64, delay_ns: u64, _flags: u64) {
-        self.timers.insert(timer, self.now_ns + delay_ns);
+        self.timers.insert(timer, self.now_ns.wrapping_add(delay_ns));
     }
 
     fn cancel_timer(&mut self, timer: u64) {
@@ -161,7 +161,7 @@ pub fn end(vm: &mut Vm, lab: &mut Lab, program: &str, args: &[u64]) -> End {
     loop {
         let before = lab.now_ns;
         match vm.run(&mut run, lab) {
-            End::Suspended => run.resume(lab.now_ns - before),
+            End::Suspended => run.resume(lab.now_ns.wrapping_sub(before)),
             end => return end,
         }
     }

@@ -1,6 +1,7 @@
 //! Tests of the BPF crate.
 
 mod asm;
+mod damage;
 mod lab;
 mod objects;
 mod speed;
