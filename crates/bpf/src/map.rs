@@ -184,7 +184,7 @@ fn round_up_8(n: u32) -> Option<u32> {
 
 impl Memory {
     /// Makes a map. Arrays and rings take their memory now, the others when they need it.
-    pub(crate) fn add_map(&mut self, def: MapDef) -> Result<MapId, OutOfMemory> {
+    pub fn add_map(&mut self, def: MapDef) -> Result<MapId, OutOfMemory> {
         let copies = if def.kind.is_percpu() { self.n_cpus } else { 1 };
         let stride = round_up_8(def.value_size).and_then(|size| size.checked_mul(copies));
         let stride = stride.ok_or(OutOfMemory)?;

@@ -3,6 +3,7 @@
 mod asm;
 mod damage;
 mod lab;
+mod models;
 mod objects;
 mod speed;
 mod twin;

@@ -330,3 +330,71 @@ fn objects_are_those_of_their_sources() {
     }
     std::fs::remove_dir_all(&to).unwrap();
 }
+
+/// Loads one of the programs of `guards` and runs it.
+fn guarded(program: &str, set: &[(&str, u64)], kernel: &bpf::Kernel) -> Result<u64, LoadError> {
+    let mut object = object("guards");
+    for (name, value) in set {
+        object.set_int(name, *value).unwrap();
+    }
+    object.want(program);
+    let mut vm = Vm::load(&object, kernel, Options::default())?;
+    Ok(call(&mut vm, &mut Lab::new(), program, &[TASK]))
+}
+
+#[test]
+fn guards_are_seen_through() {
+    let (old, new) = (kernel(), new_kernel());
+    for (program, value) in
+        [("by_constant", 2), ("by_comparison", 3), ("by_argument", 11), ("by_both", 4)]
+    {
+        assert_eq!(guarded(program, &[], &old), Ok(value), "{program}");
+    }
+    let opened: &[(&str, &[(&str, u64)])] = &[
+        ("by_constant", &[("use_new", 1)]),
+        ("by_comparison", &[("level", 4)]),
+        ("by_comparison", &[("level", 1)]),
+        ("by_argument", &[("use_new", 1)]),
+        ("by_variable", &[]),
+    ];
+    for (program, set) in opened {
+        match guarded(program, set, &old) {
+            Err(LoadError::Unresolved(all)) => {
+                assert_eq!(all[0].1, "the kernel has no function lab_new", "{program}");
+            }
+            other => panic!("{program}: {other:?}"),
+        }
+        assert!(guarded(program, set, &new).is_ok(), "{program}");
+    }
+}
+
+#[test]
+fn the_version_of_a_function_is_told_by_its_shape() {
+    let mut kernel = kernel();
+    assert_eq!(guarded("by_version", &[], &kernel), Ok(40), "without a shape, all names are it");
+    let double = kernel.functions.get_mut("lab_double").unwrap();
+    double.shape = Some("int(int)".to_string());
+    assert_eq!(guarded("by_version", &[], &kernel), Ok(20));
+    kernel.functions.remove("lab_double");
+    assert_eq!(guarded("by_version", &[], &kernel), Ok(0));
+}
+
+#[test]
+fn types_may_come_from_btf() {
+    let core = object("core");
+    let mut own = kernel();
+    own.structs.clear();
+    own.add_types(core.btf());
+    let mut lab = Lab::new();
+    lab.put(0, &6_u32.to_le_bytes());
+    let mut vm = load(&core, &own);
+    // pid, scx (8), cpus (24), bits (40), grown (44), gone (48), comm (52), a union (72)
+    assert_eq!(own.structs["task"].size, 80);
+    lab.put(16, &4_u64.to_le_bytes());
+    lab.put(32, &2_u32.to_le_bytes());
+    lab.put(72, &9_u32.to_le_bytes());
+    assert_eq!(call(&mut vm, &mut lab, "offsets", &[TASK]), 6_004_011);
+    lab.put(40, &(0b1_0110 << 3 | 7_u32).to_le_bytes());
+    assert_eq!(call(&mut vm, &mut lab, "bits", &[TASK]), 0b1_0110);
+    assert_eq!(call(&mut vm, &mut lab, "type_info", &[TASK]), 801);
+}
