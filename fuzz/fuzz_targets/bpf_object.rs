@@ -23,7 +23,8 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     };
     let mut kernel = Kernel::default();
     kernel.add_types(object.btf());
-    for (name, number) in ["lab_sleep", "lab_double", "lab_insert", "lab_idle"].iter().zip(0_u32..) {
+    let names = ["lab_sleep", "lab_double", "lab_insert", "lab_idle"];
+    for (name, number) in names.iter().zip(0_u32..) {
         kernel.functions.insert(name.to_string(), number.into());
     }
     let options = Options { n_cpus: 3, bytes_max: 4 << 20, unresolved: Unresolved::Fault };

@@ -1,8 +1,8 @@
 //! Instructions: eight bytes of an object become one decoded, checked [`Insn`].
 //!
-//! The instruction set is that of the kernel's `Documentation/bpf/standardization/instruction-set.rst`,
-//! versions 1 to 4, with `may_goto` and arena casts. One decoded instruction stands at the place of
-//! each raw one, so numbers of instructions are the same as in the object; the second half of a
+//! The instruction set is that of `Documentation/bpf/standardization/instruction-set.rst` of the
+//! kernel, versions 1 to 4, with `may_goto` and arena casts. One decoded instruction stands at the
+//! place of each raw one, so numbers of instructions are the same as in the object; the second half of a
 //! 16-byte instruction is a [`Code::Hole`].
 
 /// Number of registers, and of the last one: the frame pointer.

@@ -23,7 +23,8 @@
 //! }
 //!
 //! // r0 = bpf_ktime_get_ns(); r0 += 2; return r0
-//! let code = [[0x85, 0, 0, 0, 5, 0, 0, 0], [7, 0, 0, 0, 2, 0, 0, 0], [0x95, 0, 0, 0, 0, 0, 0, 0]];
+//! let code: [[u8; 8]; 3] =
+//!     [[0x85, 0, 0, 0, 5, 0, 0, 0], [7, 0, 0, 0, 2, 0, 0, 0], [0x95, 0, 0, 0, 0, 0, 0, 0]];
 //! let image = Image::of_code("later", &code.map(Raw::from_bytes))?;
 //! let program = image.program("later").expect("it was just made");
 //! let mut vm = Vm::new(Arc::new(image), Memory::new(1, 1 << 20));
@@ -33,8 +34,8 @@
 //! # Ok::<(), bpf::insn::BadInsn>(())
 //! ```
 //!
-//! **What is checked when.** The kernel's verifier proves a program before it runs; here each access
-//! is checked when it happens. Memory is regions, and an address is `region << 32 | offset`
+//! **What is checked when.** The kernel's verifier proves a program before it runs; here each
+//! access is checked when it happens. Memory is regions, and an address is `region << 32 | offset`
 //! ([`memory`]): a load that hits nothing gives 0 and is counted by its place, a store that hits
 //! nothing ends the program with a [`Fault`], which names function, instruction and line.
 //! Each call has a budget of instructions; what helpers copy is charged to it.
@@ -59,11 +60,13 @@ mod core_relo;
 mod errno;
 mod error;
 mod fault;
+mod find;
 mod format;
 mod hash;
 pub mod host;
 mod image;
 pub mod insn;
+mod inspect;
 mod interpret;
 mod link;
 pub mod map;
@@ -80,8 +83,10 @@ mod vm;
 
 pub use error::LoadError;
 pub use fault::{Fault, FaultKind, Line, Place};
+pub use find::objects_in;
 pub use host::{Answer, Host};
 pub use image::{Image, Program, ProgramId};
+pub use inspect::{Known, inspect};
 pub use link::{Options, Unresolved};
 pub use memory::{Memory, OutOfMemory};
 pub use native::names as native_names;

@@ -334,7 +334,8 @@ impl Loading<'_> {
         match native::of_helper(number) {
             Some(own) => Insn::plain(Code::CallNative, own),
             None => {
-                self.poison(pc, format!("the kernel has no helper {number}"));
+                let name = native::helper_name(number);
+                self.poison(pc, format!("the kernel has no {name} (helper {number})"));
                 self.decided[&pc]
             }
         }

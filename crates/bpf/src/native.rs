@@ -196,6 +196,39 @@ pub(crate) fn of_function(name: &str) -> Option<i64> {
     TABLE.iter().position(|(own, n, _)| *own == name && *n == 0).map(|at| at as i64)
 }
 
+/// Helpers that only a host can supply, for messages.
+const OTHERS: &[(u32, &str)] = &[
+    (12, "bpf_tail_call"),
+    (14, "bpf_get_current_pid_tgid"),
+    (15, "bpf_get_current_uid_gid"),
+    (16, "bpf_get_current_comm"),
+    (25, "bpf_perf_event_output"),
+    (35, "bpf_get_current_task"),
+    (42, "bpf_get_numa_node_id"),
+    (80, "bpf_get_current_cgroup_id"),
+    (118, "bpf_jiffies64"),
+    (123, "bpf_get_current_ancestor_cgroup_id"),
+    (126, "bpf_seq_printf"),
+    (148, "bpf_copy_from_user"),
+    (153, "bpf_per_cpu_ptr"),
+    (154, "bpf_this_cpu_ptr"),
+    (158, "bpf_get_current_task_btf"),
+    (173, "bpf_get_func_ip"),
+    (174, "bpf_get_attach_cookie"),
+    (175, "bpf_task_pt_regs"),
+    (183, "bpf_get_func_arg"),
+    (184, "bpf_get_func_ret"),
+    (191, "bpf_copy_from_user_task"),
+    (198, "bpf_ringbuf_reserve_dynptr"),
+];
+
+/// The name of a helper.
+pub(crate) fn helper_name(number: u32) -> &'static str {
+    let own = TABLE.iter().find(|(_, n, _)| *n == number && number != 0).map(|(name, ..)| *name);
+    let other = || OTHERS.iter().find(|(n, _)| *n == number).map(|(_, name)| *name);
+    own.or_else(other).unwrap_or("a helper")
+}
+
 /// The names of all helpers and kfuncs of this crate, helpers first.
 pub fn names() -> impl Iterator<Item = &'static str> {
     TABLE.iter().map(|(name, _, _)| *name)

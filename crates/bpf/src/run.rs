@@ -125,6 +125,11 @@ impl Run {
         self.charged += cost;
     }
 
+    /// The arguments, or the bytes of a `syscall` program's context, as the program has left them.
+    pub fn context(&self) -> &[u8] {
+        &self.context
+    }
+
     /// The stack of the outermost function.
     pub fn stack_bytes(&self) -> &[u8] {
         &self.stack[..FRAME_BYTES]

@@ -2,6 +2,7 @@
 
 mod asm;
 mod damage;
+mod inspection;
 mod lab;
 mod models;
 mod objects;
