@@ -189,8 +189,9 @@ pub(crate) fn resolve(
     match number {
         kind::TYPE_ID_LOCAL => plain(u64::from(type_id)),
         kind::TYPE_EXISTS | kind::TYPE_MATCHES => plain(kernel.type_named(root).is_some().into()),
-        kind::TYPE_ID_TARGET => plain(kernel.type_named(root)?.0.into()),
-        kind::TYPE_SIZE => plain(kernel.type_named(root)?.1.into()),
+        // What is said of a type that does not exist is 0, and not an error.
+        kind::TYPE_ID_TARGET => plain(kernel.type_named(root).map_or(0, |(id, _)| id).into()),
+        kind::TYPE_SIZE => plain(kernel.type_named(root).map_or(0, |(_, size)| size).into()),
         kind::ENUMVAL_EXISTS => plain(enumerator(btf, kernel, type_id, access).is_some().into()),
         kind::ENUMVAL_VALUE => plain(enumerator(btf, kernel, type_id, access)?),
         _ => field(btf, kernel, (type_id, root), access, number),

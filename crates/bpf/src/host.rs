@@ -18,6 +18,9 @@ pub enum Answer {
 /// Addresses from [`crate::memory::HOST`] on are the host's: it decides what they mean.
 pub trait Host {
     /// A load of `size` bytes (1, 2, 4 or 8) from an object of the host; `None` for a bad address.
+    ///
+    /// A helper that copies from there asks for the whole if that is a number's size, as a field
+    /// is, and for parts of it only if that is refused.
     fn load(&mut self, _address: u64, _size: u32) -> Option<u64> {
         None
     }

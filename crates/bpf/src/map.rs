@@ -356,8 +356,9 @@ impl Memory {
         }
     }
 
-    /// What a value's special fields hold goes with it.
-    fn release_value(&mut self, map: MapId, value: u64) {
+    /// What a value's special fields hold goes with it; also when the value is replaced
+    /// (`bpf_obj_free_fields` in the maps' `update_elem`).
+    pub(crate) fn release_value(&mut self, map: MapId, value: u64) {
         for i in 0..self.maps[map.0 as usize].def.special.len() {
             let field = self.maps[map.0 as usize].def.special[i];
             self.release_field(value + u64::from(field.offset), field.kind);
@@ -490,6 +491,14 @@ impl Memory {
             used[from..end as usize].fill(true);
         }
         address(region, (from as u64 * PAGE_BYTES) as u32)
+    }
+
+    /// Pages of an arena that were ever in use.
+    pub(crate) fn arena_len(&self, map: MapId) -> u64 {
+        match &self.maps[map.0 as usize].store {
+            Store::Arena(used) => used.len() as u64,
+            _ => 0,
+        }
     }
 
     /// Gives pages of an arena back; they read as zeros.

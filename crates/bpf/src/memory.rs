@@ -203,11 +203,7 @@ impl Memory {
     /// Copies bytes out, wherever they are; false if some are nowhere.
     pub fn read<H: Host>(&self, host: &mut H, address: u64, to: &mut [u8]) -> bool {
         if address >= HOST {
-            return to.iter_mut().zip(0..).all(|(byte, i)| {
-                let value = host.load(address.wrapping_add(i), 1);
-                *byte = value.unwrap_or(0) as u8;
-                value.is_some()
-            });
+            return read_host(host, address, to);
         }
         self.bytes(address, to.len()).map(|bytes| to.copy_from_slice(bytes)).is_some()
     }
@@ -244,4 +240,21 @@ impl Memory {
         }
         Some(String::from_utf8_lossy(&bytes).into_owned())
     }
+}
+
+/// Reads from an object of the host: in one load if the length is that of a number, because a host
+/// may know whole fields only; else eight bytes at a time, or byte by byte.
+fn read_host<H: Host>(host: &mut H, address: u64, to: &mut [u8]) -> bool {
+    if matches!(to.len(), 1 | 2 | 4 | 8)
+        && let Some(value) = host.load(address, to.len() as u32)
+    {
+        to.copy_from_slice(&value.to_le_bytes()[..to.len()]);
+        return true;
+    }
+    if to.len() == 1 {
+        return false;
+    }
+    let len = if to.len() > 8 { 8 } else { 1 };
+    let mut pieces = to.chunks_mut(len).zip(0..);
+    pieces.all(|(piece, i)| read_host(host, address.wrapping_add(i * len as u64), piece))
 }

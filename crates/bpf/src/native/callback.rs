@@ -187,6 +187,8 @@ pub(super) fn rbtree_add<H: Host>(c: &mut Call<'_, H>) -> Result<Outcome, Outcom
         return Ok(Outcome::errno(errno::EINVAL));
     }
     let high = c.memory.row_len(root);
+    // Those behind it move.
+    c.run.charge(8 * high as u64);
     Ok(start(c, Pending::Insert { callback, root, node, low: 0, high }))
 }
 

@@ -72,7 +72,11 @@ pub(super) fn update<H: Host>(c: &mut Call<'_, H>) -> Result<Outcome, Outcome> {
         Some(Err(errno)) => Ok(Outcome::errno(errno)),
         Some(Ok(slot)) => {
             let to = c.memory.value_address(map, slot, cpu);
-            Ok(if copy_value(c, map, to, value) { Outcome::Value(0) } else { bad_address() })
+            if !copy_value(c, map, to, value) {
+                return Ok(bad_address());
+            }
+            c.memory.release_value(map, to);
+            Ok(Outcome::Value(0))
         }
     }
 }
@@ -172,7 +176,8 @@ pub(super) fn ring_query<H: Host>(c: &mut Call<'_, H>) -> Result<Outcome, Outcom
 pub(super) fn arena_alloc<H: Host>(c: &mut Call<'_, H>) -> Result<Outcome, Outcome> {
     let map = c.map(0)?;
     let n = c.args[2] as u32;
-    c.run.charge(u64::from(n) * 4096);
+    // The search for a gap looks at all pages.
+    c.run.charge(u64::from(n) * 4096 + 64 * c.memory.arena_len(map));
     Ok(Outcome::Value(c.memory.arena_pages(map, n)))
 }
 

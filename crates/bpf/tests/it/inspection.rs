@@ -11,7 +11,10 @@ fn check(name: &str, known: &Known, expected: Expect) {
 #[test]
 fn a_set_of_operations_is_shown() {
     let known = Known { names: ["lab_idle".to_string()].into(), ..Known::default() };
-    check("ops", &known, expect![[r#"
+    check(
+        "ops",
+        &known,
+        expect![[r#"
         license: Dual MIT/GPL
 
         programs:
@@ -33,80 +36,94 @@ fn a_set_of_operations_is_shown() {
         functions of the kernel:
           lab_idle
         - lab_insert
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn maps_and_relocations_are_shown() {
-    check("core", &Known::default(), expect![[r#"
-        license: Dual MIT/GPL
+    check(
+        "core",
+        &Known::default(),
+        expect![[r#"
+            license: Dual MIT/GPL
 
-        programs:
-          offsets (syscall)
-          store (syscall)
-          sizes (syscall)
-          bits (syscall)
-          existence (syscall)
-          type_info (syscall)
-          unguarded (?syscall)
+            programs:
+              offsets (syscall)
+              store (syscall)
+              sizes (syscall)
+              bits (syscall)
+              existence (syscall)
+              type_info (syscall)
+              unguarded (?syscall)
 
-        of the kernel's types:
-          existence of enumerator kind::KIND_B
-          existence of enumerator kind::KIND_NEW
-          existence of field task.gone
-          existence of field task.pid
-          existence of field task___old.renamed
-          existence of type missing
-          existence of type task
-          left shift of field task.state
-          offset of field task.cpus[2]
-          offset of field task.gone
-          offset of field task.grown
-          offset of field task.in_union
-          offset of field task.pid
-          offset of field task.scx.slice
-          offset of field task.scx.vtime
-          offset of field task.state
-          offset of field task___old.renamed
-          right shift of field task.state
-          signedness of field task.pid
-          size of field task.comm
-          size of field task.grown
-          size of field task.state
-          size of type task
-          value of enumerator kind::KIND_B
-          value of enumerator kind::KIND_NEW
-    "#]]);
-    check("timers", &Known::default(), expect![[r#"
-        license: Dual MIT/GPL
+            of the kernel's types:
+              existence of enumerator kind::KIND_B
+              existence of enumerator kind::KIND_NEW
+              existence of field task.gone
+              existence of field task.pid
+              existence of field task___old.renamed
+              existence of type missing
+              existence of type task
+              left shift of field task.state
+              offset of field task.cpus[2]
+              offset of field task.gone
+              offset of field task.grown
+              offset of field task.in_union
+              offset of field task.pid
+              offset of field task.scx.slice
+              offset of field task.scx.vtime
+              offset of field task.state
+              offset of field task___old.renamed
+              right shift of field task.state
+              signedness of field task.pid
+              size of field task.comm
+              size of field task.grown
+              size of field task.state
+              size of type missing
+              size of type task
+              value of enumerator kind::KIND_B
+              value of enumerator kind::KIND_NEW
+        "#]],
+    );
+    check(
+        "timers",
+        &Known::default(),
+        expect![[r#"
+            license: Dual MIT/GPL
 
-        programs:
-          start (syscall)
-          start_hash (syscall)
-          delete_hash (syscall)
-          cancel (syscall)
+            programs:
+              start (syscall)
+              start_hash (syscall)
+              delete_hash (syscall)
+              cancel (syscall)
+              replace_hash (syscall)
 
-        maps:
-          slots Array, 4 -> 24 bytes, 4 entries
-          by_id Hash, 8 -> 24 bytes, 4 entries
+            maps:
+              slots Array, 4 -> 24 bytes, 4 entries
+              by_id Hash, 8 -> 24 bytes, 4 entries
 
-        variables:
-          .bss Writable, 8 bytes
+            variables:
+              .bss Writable, 8 bytes
 
-        helpers:
-          bpf_map_lookup_elem (1)
-          bpf_map_update_elem (2)
-          bpf_map_delete_elem (3)
-          bpf_timer_init (169)
-          bpf_timer_set_callback (170)
-          bpf_timer_start (171)
-          bpf_timer_cancel (172)
-    "#]]);
+            helpers:
+              bpf_map_lookup_elem (1)
+              bpf_map_update_elem (2)
+              bpf_map_delete_elem (3)
+              bpf_timer_init (169)
+              bpf_timer_set_callback (170)
+              bpf_timer_start (171)
+              bpf_timer_cancel (172)
+        "#]],
+    );
 }
 
 #[test]
 fn weak_names_are_marked() {
-    check("guards", &Known::default(), expect![[r#"
+    check(
+        "guards",
+        &Known::default(),
+        expect![[r#"
         license: Dual MIT/GPL
 
         programs:
@@ -129,7 +146,8 @@ fn weak_names_are_marked() {
         of the kernel's types:
           existence of field gone.x
           offset of field gone.x
-    "#]]);
+    "#]],
+    );
 }
 
 /// A program with two objects in a section `.bpf.objs`, as small as ELF allows.

@@ -145,6 +145,27 @@ fn text_is_printed_and_memory_is_probed() {
     assert_eq!(call(&mut vm, &mut lab, "probe", &[TASK]), 641);
 }
 
+/// Knows its fields whole, and nothing in between.
+struct Fields;
+
+impl bpf::Host for Fields {
+    fn load(&mut self, address: u64, size: u32) -> Option<u64> {
+        (address == TASK && size == 8).then_some(6)
+    }
+    fn call(&mut self, _: u32, _: [u64; 5], _: &mut bpf::Memory) -> bpf::Answer {
+        unreachable!("nothing is called")
+    }
+}
+
+#[test]
+fn a_field_is_copied_whole() {
+    let mut vm = load(&object("calls"), &kernel());
+    let program = vm.image().program("probe").unwrap();
+    let mut run = Run::new(1000);
+    vm.begin(&mut run, program, &[TASK]);
+    assert_eq!(vm.run(&mut run, &mut Fields), End::Done(641));
+}
+
 #[test]
 fn may_goto_ends_a_loop() {
     let mut vm = load(&object("calls"), &kernel());
@@ -227,6 +248,9 @@ fn a_timer_goes_with_its_value() {
     assert_eq!(call(&mut vm, &mut lab, "start_hash", &[]), 0);
     let timer = *lab.timers.first_key_value().unwrap().0;
     assert_eq!(call(&mut vm, &mut lab, "delete_hash", &[]), 0);
+    assert!(lab.timers.is_empty() && !vm.begin_timer(&mut Run::new(10), timer));
+    assert_eq!(call(&mut vm, &mut lab, "start_hash", &[]), 0);
+    assert_eq!(call(&mut vm, &mut lab, "replace_hash", &[]), 0);
     assert!(lab.timers.is_empty() && !vm.begin_timer(&mut Run::new(10), timer));
 }
 
@@ -388,7 +412,7 @@ fn types_may_come_from_btf() {
     let mut lab = Lab::new();
     lab.put(0, &6_u32.to_le_bytes());
     let mut vm = load(&core, &own);
-    // pid, scx (8), cpus (24), bits (40), grown (44), gone (48), comm (52), a union (72)
+    // The 5 is the size of `missing` and a sign. pid, scx (8), cpus (24), bits (40), grown (44), gone (48), comm (52), a union (72)
     assert_eq!(own.structs["task"].size, 80);
     lab.put(16, &4_u64.to_le_bytes());
     lab.put(32, &2_u32.to_le_bytes());
@@ -396,5 +420,5 @@ fn types_may_come_from_btf() {
     assert_eq!(call(&mut vm, &mut lab, "offsets", &[TASK]), 6_004_011);
     lab.put(40, &(0b1_0110 << 3 | 7_u32).to_le_bytes());
     assert_eq!(call(&mut vm, &mut lab, "bits", &[TASK]), 0b1_0110);
-    assert_eq!(call(&mut vm, &mut lab, "type_info", &[TASK]), 801);
+    assert_eq!(call(&mut vm, &mut lab, "type_info", &[TASK]), 805);
 }

@@ -107,7 +107,7 @@ u64 type_info(u64 *ctx)
 {
 	struct task *p = (void *)ctx[0];
 
-	return type_size(struct task) * 10 + field_signed(p->pid);
+	return type_size(struct task) * 10 + field_signed(p->pid) + type_size(struct missing);
 }
 
 SEC("?syscall")

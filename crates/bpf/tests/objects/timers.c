@@ -74,3 +74,13 @@ u64 cancel(void *ctx)
 
 	return s ? bpf_timer_cancel(&s->timer) * 10 + bpf_timer_cancel(&s->timer) : 5;
 }
+
+/* A value that is replaced loses its timer. */
+SEC("syscall")
+u64 replace_hash(void *ctx)
+{
+	u64 key = 0x1234567890;
+	struct slot empty = {};
+
+	return bpf_map_update_elem(&by_id, &key, &empty, 0);
+}
