@@ -73,7 +73,13 @@ fn write(out: &mut String, object: &Object, known: &Known) -> std::fmt::Result {
             writeln!(out, "{mark} {}{weak}", symbol.name)?;
         }
     }
-    write_core(out, object)
+    write_core(out, object)?;
+    let is_unknown = |e: &&Extern| !known.has(e);
+    let lacks_helper = object.helpers().iter().any(|helper| !known.has_helper(*helper));
+    if lacks_helper || object.externs().iter().any(|e| is_unknown(&e)) {
+        writeln!(out, "\n-: not known here; ?: a kernel may lack it")?;
+    }
+    Ok(())
 }
 
 fn write_maps(out: &mut String, object: &Object) -> std::fmt::Result {

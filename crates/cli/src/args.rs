@@ -226,6 +226,11 @@ pub enum Command {
         #[command(subcommand)]
         command: Topology,
     },
+    /// Look at BPF objects of sched_ext schedulers
+    Bpf {
+        #[command(subcommand)]
+        command: Bpf,
+    },
     /// Print a JSON Schema, for editors that complete and check the keys of a file
     ///
     /// Taplo (Even Better TOML) takes it from the first line of the file:
@@ -251,7 +256,10 @@ pub enum Command {
 impl Command {
     /// True if it looks at files and runs nothing.
     pub fn only_reads(&self) -> bool {
-        matches!(self, Self::Check { .. } | Self::Compare(_) | Self::Topology { .. })
+        matches!(
+            self,
+            Self::Check { .. } | Self::Compare(_) | Self::Topology { .. } | Self::Bpf { .. }
+        )
     }
 }
 
@@ -567,6 +575,20 @@ pub enum Schema {
     Scenario,
     /// Machine files
     Machine,
+}
+
+/// The commands of `schedlab bpf`.
+#[derive(Subcommand)]
+pub enum Bpf {
+    /// Say what objects have and want: operations, maps, variables, helpers, kernel functions
+    ///
+    /// Marked are the helpers and functions that schedlab does not have, and what of these may be
+    /// missing in a kernel, too.
+    Inspect {
+        /// Objects (`.bpf.o`), or programs that carry some in their section `.bpf.objs`
+        #[arg(required = true, value_name = "FILE")]
+        files: Vec<PathBuf>,
+    },
 }
 
 /// The commands of `schedlab topology`.

@@ -27,6 +27,7 @@ fn main() -> ExitCode {
     interrupt::leave_nothing_behind();
     let done = match cli.command {
         None => commands::run::run(&cli.run),
+        Some(Command::Bpf { command }) => commands::bpf::bpf(&command),
         Some(Command::Check { files }) => commands::check::check(&files),
         Some(Command::Compare(args)) => commands::compare::compare(&args),
         Some(Command::Fidelity(args)) => commands::fidelity::fidelity(&args),

@@ -15,28 +15,30 @@ fn a_set_of_operations_is_shown() {
         "ops",
         &known,
         expect![[r#"
-        license: Dual MIT/GPL
+            license: Dual MIT/GPL
 
-        programs:
-          choose (struct_ops/choose)
-          enqueue (struct_ops/enqueue)
-          never (?struct_ops/never)
+            programs:
+              choose (struct_ops/choose)
+              enqueue (struct_ops/enqueue)
+              never (?struct_ops/never)
 
-        operations ops of type lab_ops:
-          choose = choose
-          enqueue = enqueue
-          flags = 0x11
-          timeout_ms = 0x1388
-          name = "lab"
+            operations ops of type lab_ops:
+              choose = choose
+              enqueue = enqueue
+              flags = 0x11
+              timeout_ms = 0x1388
+              name = "lab"
 
-        variables:
-          .rodata ReadOnly, 8 bytes
-          .bss Writable, 8 bytes
+            variables:
+              .rodata ReadOnly, 8 bytes
+              .bss Writable, 8 bytes
 
-        functions of the kernel:
-          lab_idle
-        - lab_insert
-    "#]],
+            functions of the kernel:
+              lab_idle
+            - lab_insert
+
+            -: not known here; ?: a kernel may lack it
+        "#]],
     );
 }
 
@@ -124,29 +126,31 @@ fn weak_names_are_marked() {
         "guards",
         &Known::default(),
         expect![[r#"
-        license: Dual MIT/GPL
+            license: Dual MIT/GPL
 
-        programs:
-          by_constant (?syscall)
-          by_comparison (?syscall)
-          by_argument (?syscall)
-          by_both (?syscall)
-          by_version (?syscall)
-          by_variable (?syscall)
+            programs:
+              by_constant (?syscall)
+              by_comparison (?syscall)
+              by_argument (?syscall)
+              by_both (?syscall)
+              by_version (?syscall)
+              by_variable (?syscall)
 
-        variables:
-          .rodata ReadOnly, 5 bytes
-          .bss Writable, 4 bytes
+            variables:
+              .rodata ReadOnly, 5 bytes
+              .bss Writable, 4 bytes
 
-        functions of the kernel:
-        - lab_new?
-        - lab_double___v2?
-        - lab_double___v1?
+            functions of the kernel:
+            - lab_new?
+            - lab_double___v2?
+            - lab_double___v1?
 
-        of the kernel's types:
-          existence of field gone.x
-          offset of field gone.x
-    "#]],
+            of the kernel's types:
+              existence of field gone.x
+              offset of field gone.x
+
+            -: not known here; ?: a kernel may lack it
+        "#]],
     );
 }
 

@@ -1,6 +1,7 @@
 //! The real binary: exit codes, messages, files.
 
 mod bad_input;
+mod bpf;
 mod compare;
 mod expect;
 mod explain;

@@ -1,0 +1,66 @@
+//! `schedlab bpf inspect`: objects, and what is none.
+
+use crate::lab::Lab;
+use snapbox::str;
+use std::path::PathBuf;
+
+fn object(name: &str) -> String {
+    let objects = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../bpf/tests/objects");
+    objects.join(name).to_str().expect("the path is a text").to_string()
+}
+
+#[test]
+fn an_object_is_shown() {
+    let lab = Lab::new();
+    lab.run(["bpf", "inspect", &object("ops.bpf.o")])
+        .code(0)
+        .stderr_eq("")
+        .stdout_eq(str![[r#"
+license: Dual MIT/GPL
+
+programs:
+  choose (struct_ops/choose)
+  enqueue (struct_ops/enqueue)
+  never (?struct_ops/never)
+
+operations ops of type lab_ops:
+  choose = choose
+  enqueue = enqueue
+  flags = 0x11
+  timeout_ms = 0x1388
+  name = "lab"
+
+variables:
+  .rodata ReadOnly, 8 bytes
+  .bss Writable, 8 bytes
+
+functions of the kernel:
+- lab_idle
+- lab_insert
+
+-: not known here; ?: a kernel may lack it
+
+"#]]);
+}
+
+#[test]
+fn several_objects_have_headings() {
+    let lab = Lab::new();
+    let [a, b] = [object("ops.bpf.o"), object("timers.bpf.o")];
+    let text = lab.output(["bpf", "inspect", &a, &b]);
+    assert!(text.contains(&format!("{a}\n\nlicense: ")) && text.contains(&format!("\n{b}\n\n")));
+}
+
+#[test]
+fn other_files_are_refused() {
+    let lab = Lab::new();
+    let source = object("ops.c");
+    lab.run(["bpf", "inspect", &source]).code(2).stdout_eq("").stderr_eq(str![[r#"
+error: [..]ops.c is no BPF object, and has none inside
+
+"#]]);
+    lab.run(["bpf", "inspect", "none.o"]).code(2).stdout_eq("").stderr_eq(str![[r#"
+error: cannot read none.o: No such file or directory (os error 2)
+
+"#]]);
+}
