@@ -2,10 +2,10 @@
 //!
 //! The instruction set is that of `Documentation/bpf/standardization/instruction-set.rst` of the
 //! kernel, versions 1 to 4, with `may_goto` and arena casts. One decoded instruction stands at the
-//! place of each raw one, so numbers of instructions are the same as in the object; the second half of a
-//! 16-byte instruction is a [`Code::Hole`].
+//! place of each raw one, so numbers of instructions are the same as in the object; the second half
+//! of a 16-byte instruction is a [`Code::Hole`].
 
-/// Number of registers, and of the last one: the frame pointer.
+/// The last register: the frame pointer.
 pub const FRAME_POINTER: u8 = 10;
 /// As source register: the immediate is the operand.
 pub const IMMEDIATE: u8 = 15;

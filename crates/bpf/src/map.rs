@@ -1,8 +1,8 @@
 //! Maps: where their values are, and how a key finds them.
 //!
 //! The values of a map are one region: element `slot` begins at `slot * element size`, so
-//! addresses of values stay when a map grows. A hash map's order of iteration is that of its slots: it depends
-//! on what was inserted and deleted, and on nothing else.
+//! addresses of values stay when a map grows. A hash map's order of iteration is that of its slots:
+//! it depends on what was inserted and deleted, and on nothing else.
 
 use crate::errno;
 use crate::hash::Hash;
