@@ -8,7 +8,7 @@ mod maps;
 mod read;
 mod struct_ops;
 
-use crate::btf::{Btf, TypeId};
+use crate::btf::{Btf, Type, TypeId};
 use crate::fault::Line;
 use crate::insn::Raw;
 use crate::map::MapDef;
@@ -16,6 +16,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 pub(crate) use maps::special_fields;
 pub use struct_ops::{OpsMember, StructOps};
+
+/// A section of variables cannot grow beyond this.
+const SECTION_BYTES_MAX: u32 = 64 << 20;
 
 /// A section with instructions.
 #[derive(Clone, Debug)]
@@ -135,6 +138,9 @@ pub enum SetError {
     /// No such variable.
     #[error("no variable `{0}`")]
     Unknown(String),
+    /// It is no array at the end of its section, or would become too large.
+    #[error("`{0}` cannot have another size")]
+    Fixed(String),
     /// It has another size.
     #[error("`{name}` has {size} bytes, not {given}")]
     Size {
@@ -202,6 +208,29 @@ impl Object {
         let size = self.variable(name).map_or(0, <[u8]>::len);
         let bytes = value.to_le_bytes();
         self.set(name, bytes.get(..size).unwrap_or(&bytes))
+    }
+
+    /// Gives an array another number of elements, as a loader does with one element per CPU. It has
+    /// to be the last variable of its section; its bytes keep their values as far as they stay.
+    pub fn resize(&mut self, name: &str, n: u32) -> Result<(), SetError> {
+        let unknown = || SetError::Unknown(name.to_string());
+        let fixed = || SetError::Fixed(name.to_string());
+        let own = self.variables.get(name).ok_or_else(unknown)?;
+        let Type::Array { element, .. } = self.btf.resolved(own.type_id) else {
+            return Err(fixed());
+        };
+        let element = self.btf.size_of(*element).and_then(|size| size.checked_mul(n));
+        let size = element.filter(|size| *size <= SECTION_BYTES_MAX).ok_or_else(fixed)? as usize;
+        let (section, end) = (own.section, own.offset + own.size);
+        if end < self.data[section].bytes.len() {
+            return Err(fixed());
+        }
+        let start = own.offset;
+        self.data[section].bytes.resize(start + size, 0);
+        if let Some(own) = self.variables.get_mut(name) {
+            own.size = size;
+        }
+        Ok(())
     }
 
     /// Leaves a program out: nobody will call it, so what it needs need not exist.

@@ -63,6 +63,24 @@ fn a_loader_sets_constants_and_reads_variables() {
     assert!(count.calls == 2 && count.instructions > 20, "{count:?}");
 }
 
+#[test]
+fn an_array_may_get_an_element_per_cpu() {
+    let mut object = object("globals");
+    assert!(object.resize("table", 3).is_err(), "others are behind it");
+    assert!(object.resize("counter", 3).is_err() && object.resize("nothing", 3).is_err());
+    assert!(object.resize("per_cpu_counts", u32::MAX).is_err());
+    let counts = |object: &Object| {
+        let (mut vm, mut lab) = (load(object, &kernel()), Lab::new());
+        [0, 0, 2, 2].map(|cpu| match end(&mut vm, &mut lab, "count", &[cpu]) {
+            End::Done(count) => Some(count),
+            _ => None,
+        })
+    };
+    assert_eq!(counts(&object), [Some(3), Some(4), None, None]);
+    object.resize("per_cpu_counts", 3).unwrap();
+    assert_eq!(counts(&object), [Some(3), Some(4), Some(0), Some(1)]);
+}
+
 fn task() -> Lab {
     let mut lab = Lab::new();
     lab.put(40, &7_u32.to_le_bytes());

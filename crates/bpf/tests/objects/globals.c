@@ -15,6 +15,8 @@ struct pair {
 
 private(LOCKED) u64 in_own_section;
 
+u64 per_cpu_counts[1] SEC(".data.per_cpu_counts") = { 3 };
+
 __noinline u64 shared_add(u64 a, u64 b)
 {
 	return a + b + hidden_count++;
@@ -64,4 +66,13 @@ SEC("syscall")
 u64 read_context(u64 *ctx)
 {
 	return ctx[0] * 100 + ctx[1];
+}
+
+SEC("syscall")
+u64 count(u32 *ctx)
+{
+	u32 cpu = ctx[0];
+
+	barrier_var(cpu);
+	return per_cpu_counts[cpu]++;
 }
