@@ -11,7 +11,7 @@ use crate::error::LoadError;
 use crate::fault::Place;
 use crate::image::{Function, Image, Program};
 use crate::insn::{CALL, Code, IMMEDIATE, Insn, PSEUDO_CALL, Raw, decode};
-use crate::map::MapId;
+use crate::map::{MapId, MapKind};
 use crate::memory::{FUNCTIONS, Memory, SYMBOLS, address};
 use crate::native;
 use crate::object::{DataKind, Extern, Object, Target, special_fields};
@@ -123,18 +123,18 @@ impl Loading<'_> {
 
     fn add_data(&mut self) -> Result<(), LoadError> {
         for section in &self.object.data {
-            let bytes = section.bytes.clone();
+            let bytes = &section.bytes;
             let place = match (section.kind, self.memory.arena) {
                 (DataKind::Arena, Some(region)) => {
                     let pages = bytes.len().div_ceil(ARENA_START) as u32;
                     let map = self.memory.map_of_value(address(region, 0));
                     let place = map.map_or(0, |map| self.memory.arena_pages(map, pages));
                     if let Some(to) = self.memory.bytes_mut(place, bytes.len()) {
-                        to.copy_from_slice(&bytes);
+                        to.copy_from_slice(bytes);
                     }
                     place
                 }
-                (kind, _) => address(self.memory.add(bytes, kind != DataKind::ReadOnly)?, 0),
+                (kind, _) => address(self.memory.add_copy(bytes, kind != DataKind::ReadOnly)?, 0),
             };
             self.data.push(place);
         }
@@ -203,7 +203,7 @@ impl Loading<'_> {
                     self.call(pc, &self.object.externs[*number])?
                 }
                 target if insn.is_wide() => {
-                    let value = self.value(target)?;
+                    let value = self.value(pc, target)?;
                     let (src, code) = (IMMEDIATE, Code::MovWide);
                     value.map(|imm| Insn { code, dst: insn.dst, src, off: 0, imm: imm as i64 })
                 }
@@ -241,6 +241,15 @@ impl Loading<'_> {
         }
     }
 
+    /// The number of a map's kind, if that is not known here.
+    fn unknown_kind(&self, map: &str) -> Option<u32> {
+        let map = self.memory.map(map)?;
+        match self.memory.map_def(map).kind {
+            MapKind::Other(number) => Some(number),
+            _ => None,
+        }
+    }
+
     /// A kfunc of this crate, if the kernel has it.
     fn native(&self, name: &str) -> Option<i64> {
         let name = essential(name);
@@ -248,9 +257,15 @@ impl Loading<'_> {
     }
 
     /// What a 64-bit constant stands for.
-    fn value(&mut self, target: &Target) -> Result<Option<u64>, LoadError> {
+    fn value(&mut self, pc: usize, target: &Target) -> Result<Option<u64>, LoadError> {
         Ok(match target {
-            Target::Map(name) => self.memory.map(name).map(MapId::address),
+            Target::Map(name) => {
+                if let Some(number) = self.unknown_kind(name) {
+                    self.poison(pc, format!("map {name} is of an unknown type ({number})"));
+                    return Ok(None);
+                }
+                self.memory.map(name).map(MapId::address)
+            }
             Target::Data { section, offset } => {
                 let offset = u32::try_from(*offset).ok();
                 offset.map(|offset| self.data[*section].wrapping_add(u64::from(offset)))

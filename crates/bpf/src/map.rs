@@ -36,13 +36,15 @@ pub enum MapKind {
     UserRingBuf,
     CgrpStorage,
     Arena,
+    /// One that is not known here, by its number: it can be defined, but not used.
+    Other(u32),
 }
 
 impl MapKind {
     /// The kind with this number.
-    pub fn from_number(number: u32) -> Option<Self> {
+    pub fn from_number(number: u32) -> Self {
         use MapKind::*;
-        Some(match number {
+        match number {
             1 => Hash,
             2 => Array,
             5 => PercpuHash,
@@ -58,8 +60,8 @@ impl MapKind {
             31 => UserRingBuf,
             32 => CgrpStorage,
             33 => Arena,
-            _ => return None,
-        })
+            other => Other(other),
+        }
     }
 
     fn is_hash(self) -> bool {
@@ -153,6 +155,8 @@ pub(crate) enum Store {
     Ring(Ring),
     /// Which pages are in use.
     Arena(Vec<bool>),
+    /// Of a kind that is not known.
+    Nothing,
 }
 
 /// A map.
@@ -195,6 +199,7 @@ impl Memory {
                 (elements.checked_mul(2), Store::Ring(Ring::new(def.max_entries)))
             }
             MapKind::Arena => (Some(0), Store::Arena(Vec::new())),
+            MapKind::Other(_) => (Some(0), Store::Nothing),
             MapKind::Queue | MapKind::Stack => (all, Store::Line { head: 0, len: 0 }),
             kind if kind.is_array() => (all, Store::Array),
             kind => {
@@ -239,7 +244,7 @@ impl Memory {
             }
             Store::Hash(_) if key.len() != map.def.key_size as usize => None,
             Store::Hash(hash) => hash.find(&self.regions[map.keys as usize].bytes, key),
-            Store::Line { .. } | Store::Ring(_) | Store::Arena(_) => None,
+            Store::Line { .. } | Store::Ring(_) | Store::Arena(_) | Store::Nothing => None,
         }
     }
 
@@ -398,7 +403,7 @@ impl Memory {
                 let slot = hash.next_used(from)?;
                 Some((address(m.keys, slot * m.def.key_size), slot))
             }
-            Store::Line { .. } | Store::Ring(_) | Store::Arena(_) => None,
+            Store::Line { .. } | Store::Ring(_) | Store::Arena(_) | Store::Nothing => None,
         }
     }
 

@@ -107,6 +107,14 @@ impl Memory {
         Ok(self.regions.len() as u32 - 1)
     }
 
+    /// A new region with a copy of these bytes, which are many, perhaps.
+    pub(crate) fn add_copy(&mut self, bytes: &[u8], writable: bool) -> Result<u32, OutOfMemory> {
+        if bytes.len() > self.bytes_left {
+            return Err(OutOfMemory);
+        }
+        self.add(bytes.to_vec(), writable)
+    }
+
     /// A new region of so many zeros.
     pub(crate) fn add_zeros(&mut self, len: usize) -> Result<u32, OutOfMemory> {
         if len > self.bytes_left {

@@ -126,6 +126,14 @@ impl Kernel {
                     let named = values.iter().map(|(n, value)| (btf.text(*n).to_string(), *value));
                     self.enums.entry(name.to_string()).or_default().extend(named);
                 }
+                Type::Typedef { to, .. } if btf.type_name(btf.resolve(*to)).is_empty() => {
+                    // A struct that has no other name.
+                    if let Type::Struct { size, members, .. } = btf.resolved(*to) {
+                        let mut own = Struct::new(*size);
+                        add_fields(btf, members, 0, 0, &mut own);
+                        self.structs.insert(name.to_string(), own);
+                    }
+                }
                 Type::Int { .. } | Type::Typedef { .. } if !name.is_empty() => {
                     self.scalars.insert(name.to_string(), btf.size_of(id).unwrap_or(0));
                 }

@@ -117,7 +117,7 @@ fn map(btf: &Btf, name: &str, id: TypeId, depth: u32) -> Result<MapDef, LoadErro
         }
     }
     let kind = kind.ok_or_else(|| bad("it has no type"))?;
-    def.kind = MapKind::from_number(kind).ok_or_else(|| bad("its type is not known here"))?;
+    def.kind = MapKind::from_number(kind);
     // Storage is found by the address of its owner.
     def.key_size = if def.kind.is_storage() { 8 } else { def.key_size };
     let by_index = matches!(def.kind, MapKind::Array | MapKind::PercpuArray | MapKind::ArrayOfMaps);

@@ -17,7 +17,7 @@ use ::object::{
 use std::collections::BTreeMap;
 
 /// `.bss` may ask for more memory than the file has bytes; this much at most.
-const BSS_BYTES_MAX: u64 = 64 << 20;
+const BSS_BYTES_MAX: u64 = 256 << 20;
 
 type File<'a> = ElfFile64<'a, LittleEndian>;
 

@@ -57,6 +57,7 @@ fn maps_and_relocations_are_shown() {
               bits (syscall)
               existence (syscall)
               type_info (syscall)
+              by_typedef (?syscall)
               unguarded (?syscall)
 
             of the kernel's types:
@@ -68,6 +69,7 @@ fn maps_and_relocations_are_shown() {
               existence of type missing
               existence of type task
               left shift of field task.state
+              offset of field plain_t.value
               offset of field task.cpus[2]
               offset of field task.gone
               offset of field task.grown
@@ -135,10 +137,17 @@ fn weak_names_are_marked() {
               by_both (?syscall)
               by_version (?syscall)
               by_variable (?syscall)
+              by_map (?syscall)
+
+            maps:
+              unknown_map Other(4), 4 -> 4 bytes, 4 entries
 
             variables:
               .rodata ReadOnly, 5 bytes
               .bss Writable, 4 bytes
+
+            helpers:
+              bpf_map_lookup_elem (1)
 
             functions of the kernel:
             - lab_new?

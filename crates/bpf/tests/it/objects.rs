@@ -105,6 +105,24 @@ fn fields_are_where_the_kernel_has_them() {
 }
 
 #[test]
+fn a_struct_may_be_named_by_a_typedef() {
+    let mut core = object("core");
+    core.want("by_typedef");
+    let refused = Vm::load(&core, &kernel(), Options::default());
+    assert!(refused.is_err_and(|e| e.to_string().contains("offset of field plain_t.value")));
+    let int = bpf::FieldType::Int { size: 4, is_signed: false };
+    let mut with = kernel();
+    with.structs.insert("plain_t".to_string(), bpf::Struct::new(16).with("value", 12, int));
+    let mut lab = Lab::new();
+    lab.put(4, &8_u32.to_le_bytes());
+    lab.put(12, &9_u32.to_le_bytes());
+    assert_eq!(call(&mut load(&core, &with), &mut lab, "by_typedef", &[TASK]), 9);
+    let mut own = kernel();
+    own.add_types(core.btf());
+    assert_eq!(call(&mut load(&core, &own), &mut lab, "by_typedef", &[TASK]), 8);
+}
+
+#[test]
 fn what_the_kernel_lacks_is_named_unless_it_is_guarded() {
     let mut core = object("core");
     assert!(Vm::load(&core, &kernel(), Options::default()).is_ok(), "it is optional");
@@ -407,6 +425,17 @@ fn guards_are_seen_through() {
             other => panic!("{program}: {other:?}"),
         }
         assert!(guarded(program, set, &new).is_ok(), "{program}");
+    }
+}
+
+#[test]
+fn a_map_of_an_unknown_type_may_be_there_but_not_used() {
+    assert_eq!(guarded("by_map", &[], &kernel()), Ok(6));
+    match guarded("by_map", &[("use_new", 1)], &kernel()) {
+        Err(LoadError::Unresolved(all)) => {
+            assert_eq!(all[0].1, "map unknown_map is of an unknown type (4)");
+        }
+        other => panic!("{other:?}"),
     }
 }
 

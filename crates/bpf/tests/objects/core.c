@@ -34,6 +34,11 @@ struct missing {
 	int x;
 };
 
+typedef struct {
+	u32 before;
+	u32 value;
+} plain_t;
+
 #pragma clang attribute pop
 
 SEC("syscall")
@@ -108,6 +113,14 @@ u64 type_info(u64 *ctx)
 	struct task *p = (void *)ctx[0];
 
 	return type_size(struct task) * 10 + field_signed(p->pid) + type_size(struct missing);
+}
+
+SEC("?syscall")
+u64 by_typedef(u64 *ctx)
+{
+	plain_t *p = (void *)ctx[0];
+
+	return p->value;
 }
 
 SEC("?syscall")

@@ -10,6 +10,9 @@ struct gone {
 	int x;
 } __attribute__((preserve_access_index));
 
+/* A perf event array: no map that is known. */
+struct { __uint(type, 4); __uint(max_entries, 4); __type(key, u32); __type(value, u32); } unknown_map SEC(".maps");
+
 extern u64 lab_new(u64 n) __ksym __weak;
 extern u64 lab_double___v1(u64 n) __ksym __weak;
 extern u64 lab_double___v2(u64 n, u64 more) __ksym __weak;
@@ -65,4 +68,14 @@ u64 by_variable(void *ctx)
 	if (unknown)
 		return lab_new(1);
 	return 5;
+}
+
+SEC("?syscall")
+u64 by_map(void *ctx)
+{
+	u32 key = 0;
+
+	if (use_new)
+		return bpf_map_lookup_elem(&unknown_map, &key) != NULL;
+	return 6;
 }
