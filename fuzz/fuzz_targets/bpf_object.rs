@@ -23,7 +23,7 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     };
     let mut kernel = Kernel::default();
     kernel.add_types(object.btf());
-    let names = ["lab_sleep", "lab_double", "lab_insert", "lab_idle"];
+    let names = ["lab_sleep", "lab_double", "lab_insert", "lab_idle", "lab_ask"];
     for (name, number) in names.iter().zip(0_u32..) {
         kernel.functions.insert(name.to_string(), number.into());
     }

@@ -8,6 +8,7 @@ pub enum Answer {
     /// The call returns this.
     Value(u64),
     /// The call takes simulated time: the run stops, and [`crate::Run::resume`] brings the value.
+    /// Meanwhile the program's stack is reached by [`crate::Run::bytes_mut`].
     Suspend,
     /// The program may not go on, because of this.
     Stop(String),

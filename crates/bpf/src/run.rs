@@ -1,6 +1,6 @@
 //! One run of a program: registers, stack, calls under way. It can stop and go on.
 
-use crate::memory::{STACK, address};
+use crate::memory::{CONTEXT, STACK, address, offset_of, region_of};
 use crate::native::Pending;
 
 /// Functions and callbacks that may be under way inside each other (`MAX_CALL_FRAMES`).
@@ -105,6 +105,18 @@ impl Run {
         assert!(self.phase == Phase::Suspended, "the run waits for nothing");
         self.registers[0] = value;
         self.phase = Phase::Ready;
+    }
+
+    /// Bytes of the program's own stack or arguments while it is suspended: a call that has an
+    /// argument for a result writes there before it answers. Other memory is [`crate::Memory`]'s.
+    pub fn bytes_mut(&mut self, address: u64, len: usize) -> Option<&mut [u8]> {
+        let bytes = match region_of(address) {
+            STACK => &mut self.stack,
+            CONTEXT => &mut self.context,
+            _ => return None,
+        };
+        let start = offset_of(address) as usize;
+        bytes.get_mut(start..start.checked_add(len)?)
     }
 
     /// True if a call of the host is to be answered.

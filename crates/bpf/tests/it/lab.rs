@@ -13,6 +13,7 @@ const DOUBLE: u32 = 2;
 const INSERT: u32 = 3;
 const IDLE: u32 = 4;
 const NEW: u32 = 5;
+const ASK: u32 = 6;
 
 pub struct Lab {
     pub now_ns: u64,
@@ -24,6 +25,8 @@ pub struct Lab {
     pub timers: BTreeMap<u64, u64>,
     /// Arguments of calls of `lab_insert`.
     pub inserted: Vec<[u64; 4]>,
+    /// The argument of the last call of `lab_ask`.
+    pub asked: u64,
 }
 
 impl Lab {
@@ -35,6 +38,7 @@ impl Lab {
             lines: Vec::new(),
             timers: BTreeMap::new(),
             inserted: Vec::new(),
+            asked: 0,
         }
     }
 
@@ -73,6 +77,10 @@ impl Host for Lab {
                 Answer::Value(0)
             }
             IDLE => Answer::Value(if args[0] == 9 { -1_i64 as u64 } else { 3 }),
+            ASK => {
+                self.asked = args[0];
+                Answer::Suspend
+            }
             NEW => Answer::Value(args[0].wrapping_mul(7)),
             other => Answer::Stop(format!("there is no function {other}")),
         }
@@ -121,8 +129,13 @@ pub fn kernel() -> Kernel {
     kernel.structs.insert("task".to_string(), task);
     let values = [("KIND_A", 5), ("KIND_B", 6)].map(|(name, value)| (name.to_string(), value));
     kernel.enums.insert("kind".to_string(), BTreeMap::from(values));
-    let functions =
-        [("lab_sleep", SLEEP), ("lab_double", DOUBLE), ("lab_insert", INSERT), ("lab_idle", IDLE)];
+    let functions = [
+        ("lab_sleep", SLEEP),
+        ("lab_double", DOUBLE),
+        ("lab_insert", INSERT),
+        ("lab_idle", IDLE),
+        ("lab_ask", ASK),
+    ];
     kernel.functions.extend(functions.map(|(name, number)| (name.to_string(), number.into())));
     kernel.variables.insert("lab_variable".to_string(), TASK);
     kernel.config.insert("LINUX_KERNEL_VERSION".to_string(), 0x6_0c00);

@@ -129,6 +129,16 @@ u64 weak(void *ctx)
 	return 1;
 }
 
+extern u64 lab_ask(u64 *answer) __ksym;
+
+SEC("syscall")
+u64 asks(void *ctx)
+{
+	u64 answer = 1, n = lab_ask(&answer);
+
+	return n * 100 + answer;
+}
+
 extern int LINUX_KERNEL_VERSION __kconfig;
 extern bool CONFIG_NOT_THERE __kconfig __weak;
 extern const int lab_variable __ksym;

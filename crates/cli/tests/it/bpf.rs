@@ -12,10 +12,7 @@ fn object(name: &str) -> String {
 #[test]
 fn an_object_is_shown() {
     let lab = Lab::new();
-    lab.run(["bpf", "inspect", &object("ops.bpf.o")])
-        .code(0)
-        .stderr_eq("")
-        .stdout_eq(str![[r#"
+    lab.run(["bpf", "inspect", &object("ops.bpf.o")]).code(0).stderr_eq("").stdout_eq(str![[r#"
 license: Dual MIT/GPL
 
 programs:
