@@ -90,7 +90,7 @@ pub use inspect::{Known, inspect};
 pub use link::{Options, Unresolved};
 pub use memory::{Memory, OutOfMemory};
 pub use native::names as native_names;
-pub use object::{DataKind, Extern, Object, OpsMember, SetError, StructOps, Variable};
+pub use object::{DataKind, Extern, Object, OpsMember, Part, SetError, StructOps, Variable};
 pub use run::Run;
 pub use types::{Field, FieldType, Kernel, KernelFunction, Struct};
 pub use vm::{Count, End, Vm};

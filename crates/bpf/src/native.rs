@@ -205,6 +205,7 @@ const OTHERS: &[(u32, &str)] = &[
     (25, "bpf_perf_event_output"),
     (35, "bpf_get_current_task"),
     (42, "bpf_get_numa_node_id"),
+    (55, "bpf_perf_event_read_value"),
     (80, "bpf_get_current_cgroup_id"),
     (118, "bpf_jiffies64"),
     (123, "bpf_get_current_ancestor_cgroup_id"),

@@ -5,6 +5,7 @@
 //! name, maps resized, programs left out.
 
 mod maps;
+mod path;
 mod read;
 mod struct_ops;
 
@@ -13,8 +14,10 @@ use crate::fault::Line;
 use crate::insn::Raw;
 use crate::map::MapDef;
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
 pub(crate) use maps::special_fields;
+pub use path::Part;
 pub use struct_ops::{OpsMember, StructOps};
 
 /// A section of variables cannot grow beyond this.
@@ -180,34 +183,38 @@ impl Object {
         &self.externs
     }
 
-    /// The initial bytes of a variable.
-    pub fn variable(&self, name: &str) -> Option<&[u8]> {
-        let v = self.variables.get(name)?;
-        self.data[v.section].bytes.get(v.offset..v.offset + v.size)
+    /// The initial bytes of a variable, or of a part of it, as `table[3]` or `pair.second`.
+    pub fn variable(&self, path: &str) -> Option<&[u8]> {
+        let (section, range) = self.place(path).ok()?;
+        self.data[section].bytes.get(range)
     }
 
-    /// The same for writing.
-    pub fn variable_mut(&mut self, name: &str) -> Option<&mut [u8]> {
-        let v = self.variables.get(name)?;
-        self.data[v.section].bytes.get_mut(v.offset..v.offset + v.size)
+    /// The number of the section and the bytes of it that a path means.
+    fn place(&self, path: &str) -> Result<(usize, Range<usize>), SetError> {
+        let part = self.part(path)?;
+        let variable = &self.variables[&part.variable];
+        let start = variable.offset + part.offset;
+        Ok((variable.section, start..start + part.size))
     }
 
-    /// Sets a variable before the object is loaded.
-    pub fn set(&mut self, name: &str, bytes: &[u8]) -> Result<(), SetError> {
-        let place = self.variable_mut(name).ok_or_else(|| SetError::Unknown(name.to_string()))?;
-        let (size, given) = (place.len(), bytes.len());
-        if size != given {
-            return Err(SetError::Size { name: name.to_string(), size, given });
+    /// Sets a variable, or a part of it, before the object is loaded.
+    pub fn set(&mut self, path: &str, bytes: &[u8]) -> Result<(), SetError> {
+        let (section, range) = self.place(path)?;
+        let (size, given) = (range.len(), bytes.len());
+        match self.data[section].bytes.get_mut(range) {
+            Some(place) if size == given => {
+                place.copy_from_slice(bytes);
+                Ok(())
+            }
+            _ => Err(SetError::Size { name: path.to_string(), size, given }),
         }
-        place.copy_from_slice(bytes);
-        Ok(())
     }
 
     /// Sets an integer or `bool` of any size before the object is loaded.
-    pub fn set_int(&mut self, name: &str, value: u64) -> Result<(), SetError> {
-        let size = self.variable(name).map_or(0, <[u8]>::len);
+    pub fn set_int(&mut self, path: &str, value: u64) -> Result<(), SetError> {
+        let size = self.part(path)?.size;
         let bytes = value.to_le_bytes();
-        self.set(name, bytes.get(..size).unwrap_or(&bytes))
+        self.set(path, bytes.get(..size).unwrap_or(&bytes))
     }
 
     /// Gives an array another number of elements, as a loader does with one element per CPU. It has

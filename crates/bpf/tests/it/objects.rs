@@ -64,6 +64,28 @@ fn a_loader_sets_constants_and_reads_variables() {
 }
 
 #[test]
+fn parts_of_variables_are_set_by_their_names() {
+    let mut object = object("globals");
+    object.set_int("table[3]", 5000).unwrap();
+    object.set_int("pair.second", -8_i64 as u64).unwrap();
+    object.set_int("table[0]", 2).unwrap();
+    assert_eq!(object.variable("pair").unwrap(), [7, 0, 0, 0, 0xf8, 0xff, 0, 0]);
+    assert_eq!(object.variable("table[3]").unwrap(), 5000_u64.to_le_bytes());
+    let part = object.part("pair.second").unwrap();
+    assert_eq!((part.variable.as_str(), part.offset, part.size), ("pair", 4, 2));
+    for path in ["table[4]", "table[", "table[x]", "table[0", "pair.third", "pair[0]", "pair.", ""]
+    {
+        assert!(object.part(path).is_err(), "{path}");
+    }
+    assert!(object.part("table.x").is_err() && object.part("table[4000000000]").is_err());
+    object.resize("per_cpu_counts", 3).unwrap();
+    object.set_int("per_cpu_counts[2]", 9).unwrap();
+    let (mut vm, mut lab) = (load(&object, &kernel()), Lab::new());
+    assert_eq!(call(&mut vm, &mut lab, "read_rodata", &[]), 20 + 2 + 20 + 300 + 5000);
+    assert_eq!(call(&mut vm, &mut lab, "count", &[2]), 9);
+}
+
+#[test]
 fn an_array_may_get_an_element_per_cpu() {
     let mut object = object("globals");
     assert!(object.resize("table", 3).is_err(), "others are behind it");
