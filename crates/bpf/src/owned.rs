@@ -246,3 +246,74 @@ impl Memory {
         Some(MapId(at as u32))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ROOT: u64 = 1;
+
+    fn with_nodes(n: u64) -> Memory {
+        let mut memory = Memory::new(1, 1 << 20);
+        for i in 0..n {
+            memory.row_insert(ROOT, i as usize, 100 + i).expect("there is room");
+        }
+        memory
+    }
+
+    /// The nodes below and including `node`, left ones first, and how deep they are.
+    fn walk(memory: &Memory, node: Option<u64>, depth: u32, seen: &mut Vec<(u64, u32)>) {
+        if let Some(node) = node {
+            let [left, right] = memory.row_children(node);
+            walk(memory, left, depth + 1, seen);
+            seen.push((node, depth));
+            walk(memory, right, depth + 1, seen);
+        }
+    }
+
+    #[test]
+    fn children_make_a_balanced_tree_of_the_row() {
+        for n in 0..70_u64 {
+            let memory = with_nodes(n);
+            let root = memory.row_at(ROOT, memory.row_len(ROOT) / 2);
+            let mut seen = Vec::new();
+            walk(&memory, root, 1, &mut seen);
+            let nodes: Vec<u64> = seen.iter().map(|(node, _)| *node).collect();
+            assert_eq!(nodes, (100..100 + n).collect::<Vec<_>>());
+            let depth = seen.iter().map(|(_, depth)| *depth).max().unwrap_or(0);
+            assert_eq!(depth, u64::BITS - n.leading_zeros(), "{n} nodes");
+        }
+    }
+
+    #[test]
+    fn a_node_is_in_one_row_at_a_time() {
+        let mut memory = with_nodes(5);
+        assert!(memory.is_linked(102) && !memory.is_linked(105));
+        assert!(!memory.row_remove(2, 102), "it is in another one");
+        assert!(memory.row_remove(ROOT, 102) && !memory.row_remove(ROOT, 102));
+        assert_eq!(memory.row_children(102), [None, None]);
+        assert_eq!(memory.row_pop(ROOT, End::Back), Some(104));
+        assert_eq!(memory.row_pop(ROOT, End::Front), Some(100));
+        assert_eq!(memory.row_len(ROOT), 2);
+    }
+
+    #[test]
+    fn the_last_reference_frees_what_an_object_holds() {
+        let mut memory = Memory::new(1, 1 << 20);
+        let kptr = SpecialField { offset: 8, size: 8, kind: SpecialKind::Kptr };
+        memory.owned.layouts.insert(7, Layout { size: 20, special: vec![kptr] });
+        let [a, b] = [7, 7].map(|kind| memory.allocate(kind).expect("there is room"));
+        assert_eq!(b - a, 24);
+        memory.bytes_mut(a + 8, 8).expect("it is there").copy_from_slice(&b.to_le_bytes());
+        assert!(memory.acquire(a));
+        memory.release(a);
+        assert!(memory.acquire(b), "a still holds it");
+        memory.release(b);
+        memory.release(a);
+        assert!(!memory.acquire(a) && !memory.acquire(b));
+        let again = [7, 7].map(|kind| memory.allocate(kind).expect("there is room"));
+        assert!(again.contains(&a) && again.contains(&b), "their places are used again");
+        assert_eq!(memory.bytes(a + 8, 8), Some(&[0; 8][..]));
+        assert_eq!(memory.allocate(8), Ok(0), "a type that is not known");
+    }
+}

@@ -110,6 +110,35 @@ proptest! {
     }
 }
 
+proptest! {
+    /// Records come out as they went in, and there is room for as many bytes as there should be.
+    #[test]
+    fn a_ring_is_a_queue_of_records(
+        ops in proptest::collection::vec((any::<bool>(), 0_usize..700, any::<u8>()), 1..200),
+    ) {
+        let mut memory = Memory::new(1, 1 << 20);
+        let map = memory.add_map(def(MapKind::UserRingBuf, 4096)).unwrap();
+        let mut model = std::collections::VecDeque::new();
+        let mut used = 0;
+        for (is_put, len, byte) in ops {
+            if is_put {
+                let record = vec![byte; len];
+                let room = (len + 8).div_ceil(8) * 8;
+                let fits = used + room <= 4096;
+                prop_assert_eq!(memory.ring_put(map, &record), fits);
+                if fits {
+                    used += room;
+                    model.push_back(record);
+                }
+            } else {
+                let expected: Option<Vec<u8>> = model.pop_front();
+                used -= expected.as_ref().map_or(0, |record| (record.len() + 8).div_ceil(8) * 8);
+                prop_assert_eq!(memory.ring_take(map), expected);
+            }
+        }
+    }
+}
+
 #[test]
 fn a_map_larger_than_the_memory_is_refused() {
     let mut memory = Memory::new(2, 1000);
