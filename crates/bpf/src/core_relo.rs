@@ -46,8 +46,18 @@ const KINDS: &[&str] = &[
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Patch {
     pub value: u64,
-    /// The field's size, if the instruction is to access as many bytes.
-    pub access_bytes: Option<u32>,
+    pub access: Access,
+}
+
+/// What becomes of the size of an instruction that accesses a field.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Access {
+    /// The field has the size that it was compiled with. (The instruction may access less of it.)
+    Same,
+    /// It has another one, bytes.
+    Resized { from: u32, to: u32 },
+    /// It has another one, and is no unsigned number and no pointer: a load would change its value.
+    Impossible,
 }
 
 /// A step from a type to a part of it.
@@ -184,7 +194,7 @@ pub(crate) fn resolve(
     access: &str,
     number: u32,
 ) -> Option<Patch> {
-    let plain = |value| Some(Patch { value, access_bytes: None });
+    let plain = |value| Some(Patch { value, access: Access::Same });
     let root = essential(btf.type_name(type_id));
     match number {
         kind::TYPE_ID_LOCAL => plain(u64::from(type_id)),
@@ -214,7 +224,7 @@ fn field(
     access: &str,
     number: u32,
 ) -> Option<Patch> {
-    let plain = |value| Some(Patch { value, access_bytes: None });
+    let plain = |value| Some(Patch { value, access: Access::Same });
     let path = follow(btf, type_id, access)?;
     let found = find(kernel, root, &path.steps).filter(|found| fits(btf, path.end, found.kind));
     if number == kind::FIELD_EXISTS {
@@ -230,14 +240,31 @@ fn field(
     let bits = u64::from(found.bits.unwrap_or(size.checked_mul(8)?));
     match number {
         kind::FIELD_BYTE_OFFSET => {
-            let is_whole = found.bits.is_none() && matches!(storage, 1 | 2 | 4 | 8);
-            Some(Patch { value: offset, access_bytes: is_whole.then_some(storage) })
+            let access = changed_access(btf, path.end, &found, size);
+            Some(Patch { value: offset, access })
         }
         kind::FIELD_BYTE_SIZE => plain(storage.into()),
         kind::FIELD_SIGNED => plain(is_signed.into()),
         kind::FIELD_LSHIFT_U64 => plain(64_u64.checked_sub(bits + found.bit_offset - offset * 8)?),
         kind::FIELD_RSHIFT_U64 => plain(64_u64.checked_sub(bits)?),
         _ => None,
+    }
+}
+
+/// How an instruction has to change that accesses a field (`fail_memsz_adjust` of libbpf).
+fn changed_access(btf: &Btf, own: TypeId, found: &Found<'_>, to: u32) -> Access {
+    let from = btf.size_of(own).unwrap_or(to);
+    let can_change = match (btf.get(own), found.kind) {
+        (Type::Pointer(_), _) => true,
+        (Type::Int { is_signed, .. }, FoundType::Field(FieldType::Int { is_signed: now, .. })) => {
+            !is_signed && !now
+        }
+        _ => false,
+    };
+    match (from == to || found.bits.is_some(), can_change) {
+        (true, _) => Access::Same,
+        (false, true) => Access::Resized { from, to },
+        (false, false) => Access::Impossible,
     }
 }
 
@@ -270,12 +297,15 @@ pub(crate) fn patch(raw: &mut [Raw], at: usize, patch: Patch) -> Option<()> {
             insn.off = i16::try_from(patch.value).ok()?;
             let sizes = [4, 2, 1, 8];
             let own = sizes[(insn.opcode >> 3 & 3) as usize];
-            let wanted = patch.access_bytes.filter(|wanted| *wanted != own);
-            if let Some(wanted) = wanted {
-                let code = sizes.iter().position(|size| *size == wanted)? as u8;
-                // An atomic operation or a sign extension of another width is another thing.
-                let is_plain = insn.opcode & 0xe0 == 0x60;
-                insn.opcode = if is_plain { insn.opcode & !0x18 | code << 3 } else { return None };
+            // An atomic operation or a sign extension of another width is another thing.
+            let is_plain = insn.opcode & 0xe0 == 0x60;
+            match patch.access {
+                Access::Same => {}
+                Access::Resized { from, to } if from == own && is_plain => {
+                    let code = sizes.iter().position(|size| *size == to)? as u8;
+                    insn.opcode = insn.opcode & !0x18 | code << 3;
+                }
+                Access::Resized { .. } | Access::Impossible => return None,
             }
         }
         4 | 7 if insn.opcode & 8 == 0 => insn.imm = i32::try_from(patch.value as i64).ok()?,

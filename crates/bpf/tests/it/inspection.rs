@@ -58,6 +58,9 @@ fn maps_and_relocations_are_shown() {
               existence (syscall)
               type_info (syscall)
               by_typedef (?syscall)
+              narrow (?syscall)
+              narrow_grown (?syscall)
+              signed_grown (?syscall)
               unguarded (?syscall)
 
             of the kernel's types:
@@ -73,6 +76,7 @@ fn maps_and_relocations_are_shown() {
               offset of field task.cpus[2]
               offset of field task.gone
               offset of field task.grown
+              offset of field task.grown_signed
               offset of field task.in_union
               offset of field task.pid
               offset of field task.scx.slice

@@ -122,6 +122,7 @@ pub fn kernel() -> Kernel {
         .with_bits("flags", (896, 7), 4)
         .with_bits("state", (903, 5), 4)
         .with("grown", 120, int(8, false))
+        .with("grown_signed", 168, int(8, true))
         .with("comm", 128, FieldType::Array(Box::new(int(1, true)), 16))
         .with("in_union", 160, int(4, false));
     let mut kernel = Kernel::default();

@@ -127,6 +127,22 @@ fn fields_are_where_the_kernel_has_them() {
 }
 
 #[test]
+fn loads_change_their_size_only_where_that_is_right() {
+    let mut core = object("core");
+    core.want("narrow");
+    core.want("narrow_grown");
+    let (mut vm, mut lab) = (load(&core, &kernel()), task());
+    lab.put(40, &0x1_0203_u32.to_le_bytes());
+    lab.put(88, &0x4_0005_u32.to_le_bytes());
+    assert_eq!(call(&mut vm, &mut lab, "narrow", &[TASK]), 3005);
+    assert_eq!(call(&mut vm, &mut lab, "narrow_grown", &[TASK]), 9);
+    core.want("signed_grown");
+    let refused = Vm::load(&core, &kernel(), Options::default());
+    let what = "offset of field task.grown_signed";
+    assert!(refused.is_err_and(|e| e.to_string().contains(what)));
+}
+
+#[test]
 fn a_struct_may_be_named_by_a_typedef() {
     let mut core = object("core");
     core.want("by_typedef");
@@ -498,7 +514,8 @@ fn types_may_come_from_btf() {
     let mut lab = Lab::new();
     lab.put(0, &6_u32.to_le_bytes());
     let mut vm = load(&core, &own);
-    // The 5 is the size of `missing` and a sign. pid, scx (8), cpus (24), bits (40), grown (44), gone (48), comm (52), a union (72)
+    // pid, scx (8), cpus (24), bits (40), grown (44), grown_signed (48), gone (52), comm (56), a
+    // union (72). The 5 below is the size of `missing` and a sign.
     assert_eq!(own.structs["task"].size, 80);
     lab.put(16, &4_u64.to_le_bytes());
     lab.put(32, &2_u32.to_le_bytes());

@@ -18,6 +18,7 @@ struct task {
 	u32 flags : 3;
 	u32 state : 5;
 	u32 grown;
+	int grown_signed;
 	int gone;
 	char comm[16];
 	union {
@@ -121,6 +122,30 @@ u64 by_typedef(u64 *ctx)
 	plain_t *p = (void *)ctx[0];
 
 	return p->value;
+}
+
+SEC("?syscall")
+u64 narrow(u64 *ctx)
+{
+	struct task *p = (void *)ctx[0];
+
+	return (u8)p->pid * 1000 + (u16)p->cpus[2];
+}
+
+SEC("?syscall")
+u64 narrow_grown(u64 *ctx)
+{
+	struct task *p = (void *)ctx[0];
+
+	return (u8)p->grown;
+}
+
+SEC("?syscall")
+u64 signed_grown(u64 *ctx)
+{
+	struct task *p = (void *)ctx[0];
+
+	return p->grown_signed;
 }
 
 SEC("?syscall")
