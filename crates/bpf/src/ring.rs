@@ -43,10 +43,10 @@ impl Ring {
         Self { len, produced: 0, used: 0, records: VecDeque::new() }
     }
 
-    /// Where a record of this length goes.
-    fn reserve(&mut self, len: u32) -> Option<u32> {
+    /// Where a record of this length goes. `spare` bytes stay free.
+    fn reserve(&mut self, len: u32, spare: u64) -> Option<u32> {
         let room = room_of(len);
-        if self.used + room > u64::from(self.len) {
+        if self.used + room + spare > u64::from(self.len) {
             return None;
         }
         let offset = (self.produced % u64::from(self.len)) as u32 + HEADER_BYTES;
@@ -92,8 +92,14 @@ impl Memory {
     }
 
     /// The address of a new record, or `None` if there is no room.
+    ///
+    /// The kernel never fills a ring to its last byte (`__bpf_ringbuf_reserve`); user space does.
     pub(crate) fn ring_reserve(&mut self, map: MapId, len: u32) -> Option<u64> {
-        let offset = self.ring(map)?.reserve(len)?;
+        self.ring_place(map, len, 1)
+    }
+
+    fn ring_place(&mut self, map: MapId, len: u32, spare: u64) -> Option<u64> {
+        let offset = self.ring(map)?.reserve(len, spare)?;
         Some(address(self.maps[map.0 as usize].values, offset))
     }
 
@@ -126,8 +132,8 @@ impl Memory {
 
     /// Puts a record into a user ring buffer; false if there is no room.
     pub fn ring_put(&mut self, map: MapId, record: &[u8]) -> bool {
-        let Some(at) = u32::try_from(record.len()).ok().and_then(|len| self.ring_reserve(map, len))
-        else {
+        let len = u32::try_from(record.len()).ok();
+        let Some(at) = len.and_then(|len| self.ring_place(map, len, 0)) else {
             return false;
         };
         if let Some(place) = self.bytes_mut(at, record.len()) {

@@ -32,7 +32,12 @@ pub(super) fn probe_read_str<H: Host>(c: &mut Call<'_, H>) -> Outcome {
             return c.fault("nothing can be written there");
         }
         match byte {
-            None => return bad_address(),
+            None => {
+                if let Some(place) = c.memory.bytes_mut(to, len as usize) {
+                    place.fill(0);
+                }
+                return bad_address();
+            }
             Some(0) => return Outcome::Value(i + 1),
             Some(_) => {}
         }

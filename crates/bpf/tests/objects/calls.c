@@ -85,6 +85,10 @@ u64 probe(u64 *ctx)
 	if (bpf_probe_read_kernel(&value, sizeof(value), (void *)ctx[0]))
 		return 2;
 	long n = bpf_probe_read_kernel_str(name, sizeof(name), "abc");
+	char gone[4] = "xyz";
+
+	if (bpf_probe_read_kernel_str(gone, sizeof(gone), (void *)16) != -14 || gone[1])
+		return 3;
 	return value * 100 + n * 10 + (name[2] == 'c');
 }
 
