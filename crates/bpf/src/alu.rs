@@ -7,7 +7,8 @@ use crate::insn::Code;
 
 /// The result of an arithmetic instruction on `a` (the destination) and `b` (the operand).
 ///
-/// For a code that is none, it is `a`.
+/// For a code that is none, it is `a`. One flat `match`, with nothing before it: so the compiler
+/// makes one jump of it and of the interpreter's `match` around it.
 #[inline(always)]
 pub fn alu(code: Code, a: u64, b: u64) -> u64 {
     match code {
@@ -29,38 +30,29 @@ pub fn alu(code: Code, a: u64, b: u64) -> u64 {
         Code::MovSx8To64 => b as i8 as u64,
         Code::MovSx16To64 => b as i16 as u64,
         Code::MovSx32To64 => b as i32 as u64,
+        Code::Add32 => u64::from((a as u32).wrapping_add(b as u32)),
+        Code::Sub32 => u64::from((a as u32).wrapping_sub(b as u32)),
+        Code::Mul32 => u64::from((a as u32).wrapping_mul(b as u32)),
+        Code::Div32 => u64::from((a as u32).checked_div(b as u32).unwrap_or(0)),
+        Code::SDiv32 => u64::from(sdiv32(a as i32, b as i32) as u32),
+        Code::Mod32 => u64::from((a as u32).checked_rem(b as u32).unwrap_or(a as u32)),
+        Code::SMod32 => u64::from(smod32(a as i32, b as i32) as u32),
+        Code::Or32 => u64::from(a as u32 | b as u32),
+        Code::And32 => u64::from(a as u32 & b as u32),
+        Code::Xor32 => u64::from(a as u32 ^ b as u32),
+        Code::Lsh32 => u64::from((a as u32).wrapping_shl(b as u32)),
+        Code::Rsh32 => u64::from((a as u32).wrapping_shr(b as u32)),
+        Code::Arsh32 => u64::from((a as i32).wrapping_shr(b as u32) as u32),
+        Code::Neg32 => u64::from((a as u32).wrapping_neg()),
+        Code::Mov32 => u64::from(b as u32),
+        Code::MovSx8To32 => u64::from(b as i8 as u32),
+        Code::MovSx16To32 => u64::from(b as i16 as u32),
         Code::Zext16 => u64::from(b as u16),
         Code::Swap16 => u64::from((b as u16).swap_bytes()),
         Code::Swap32 => u64::from((b as u32).swap_bytes()),
         Code::Swap64 => b.swap_bytes(),
-        _ => alu32(code, a, b),
+        _ => a,
     }
-}
-
-#[inline(always)]
-fn alu32(code: Code, whole_a: u64, whole_b: u64) -> u64 {
-    let (a, b) = (whole_a as u32, whole_b as u32);
-    let result = match code {
-        Code::Add32 => a.wrapping_add(b),
-        Code::Sub32 => a.wrapping_sub(b),
-        Code::Mul32 => a.wrapping_mul(b),
-        Code::Div32 => a.checked_div(b).unwrap_or(0),
-        Code::SDiv32 => sdiv32(a as i32, b as i32) as u32,
-        Code::Mod32 => a.checked_rem(b).unwrap_or(a),
-        Code::SMod32 => smod32(a as i32, b as i32) as u32,
-        Code::Or32 => a | b,
-        Code::And32 => a & b,
-        Code::Xor32 => a ^ b,
-        Code::Lsh32 => a.wrapping_shl(b),
-        Code::Rsh32 => a.wrapping_shr(b),
-        Code::Arsh32 => (a as i32).wrapping_shr(b) as u32,
-        Code::Neg32 => a.wrapping_neg(),
-        Code::Mov32 => b,
-        Code::MovSx8To32 => b as i8 as u32,
-        Code::MovSx16To32 => b as i16 as u32,
-        _ => return whole_a,
-    };
-    u64::from(result)
 }
 
 fn sdiv64(a: i64, b: i64) -> i64 {
@@ -82,7 +74,6 @@ fn smod32(a: i32, b: i32) -> i32 {
 /// True if a conditional jump on `a` and `b` is taken; false for a code that is none.
 #[inline(always)]
 pub fn is_taken(code: Code, a: u64, b: u64) -> bool {
-    let (a32, b32) = (a as u32, b as u32);
     match code {
         Code::Jeq64 => a == b,
         Code::Jne64 => a != b,
@@ -95,17 +86,17 @@ pub fn is_taken(code: Code, a: u64, b: u64) -> bool {
         Code::Jsge64 => a as i64 >= b as i64,
         Code::Jslt64 => (a as i64) < b as i64,
         Code::Jsle64 => a as i64 <= b as i64,
-        Code::Jeq32 => a32 == b32,
-        Code::Jne32 => a32 != b32,
-        Code::Jgt32 => a32 > b32,
-        Code::Jge32 => a32 >= b32,
-        Code::Jlt32 => a32 < b32,
-        Code::Jle32 => a32 <= b32,
-        Code::Jset32 => a32 & b32 != 0,
-        Code::Jsgt32 => a32 as i32 > b32 as i32,
-        Code::Jsge32 => a32 as i32 >= b32 as i32,
-        Code::Jslt32 => (a32 as i32) < b32 as i32,
-        Code::Jsle32 => a32 as i32 <= b32 as i32,
+        Code::Jeq32 => a as u32 == b as u32,
+        Code::Jne32 => a as u32 != b as u32,
+        Code::Jgt32 => a as u32 > b as u32,
+        Code::Jge32 => a as u32 >= b as u32,
+        Code::Jlt32 => (a as u32) < b as u32,
+        Code::Jle32 => a as u32 <= b as u32,
+        Code::Jset32 => a as u32 & b as u32 != 0,
+        Code::Jsgt32 => a as i32 > b as i32,
+        Code::Jsge32 => a as i32 >= b as i32,
+        Code::Jslt32 => (a as i32) < b as i32,
+        Code::Jsle32 => a as i32 <= b as i32,
         _ => false,
     }
 }

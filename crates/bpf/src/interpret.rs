@@ -1,6 +1,6 @@
 //! The interpreter: one loop, one `match`.
 
-use crate::alu::{alu, atomic, is_alu, is_taken};
+use crate::alu::{alu, atomic, is_taken};
 use crate::fault::FaultKind;
 use crate::host::{Answer, Host};
 use crate::insn::{Code, IMMEDIATE, Insn, atomic as op};
@@ -127,7 +127,6 @@ fn compute<H: Host>(code: &[Insn], run: &mut Run, memory: &mut Memory, host: &mu
         let from_register = reg!(r, insn.src);
         let b = if insn.src == IMMEDIATE { insn.imm as u64 } else { from_register };
         match insn.code {
-            code if is_alu(code) => reg!(r, insn.dst) = alu(code, a, b),
             Code::MovWide => {
                 reg!(r, insn.dst) = b;
                 pc += 1;
@@ -223,11 +222,33 @@ fn compute<H: Host>(code: &[Insn], run: &mut Run, memory: &mut Memory, host: &mu
             Code::Exit => break Pause::Exit,
             Code::Poison => break Pause::Poison(insn.imm as usize),
             Code::Hole => break Pause::NoInstruction,
-            code => {
+            code @ (Code::Jeq64
+            | Code::Jne64
+            | Code::Jgt64
+            | Code::Jge64
+            | Code::Jlt64
+            | Code::Jle64
+            | Code::Jset64
+            | Code::Jsgt64
+            | Code::Jsge64
+            | Code::Jslt64
+            | Code::Jsle64
+            | Code::Jeq32
+            | Code::Jne32
+            | Code::Jgt32
+            | Code::Jge32
+            | Code::Jlt32
+            | Code::Jle32
+            | Code::Jset32
+            | Code::Jsgt32
+            | Code::Jsge32
+            | Code::Jslt32
+            | Code::Jsle32) => {
                 if is_taken(code, a, b) {
                     pc = insn.off as usize;
                 }
             }
+            code => reg!(r, insn.dst) = alu(code, a, b),
         }
     };
     (run.pc, run.left) = (pc, left);
