@@ -162,6 +162,9 @@ pub struct TaskAttr {
     pub timer_slack_ns: Option<u32>,
     /// Address space; tasks with the same number switch without `mm_switch_ns`.
     pub mm: u32,
+    /// It was there before the run and slept for so long that its averages (PELT) are 0. Any other
+    /// task starts as one that was just forked.
+    pub rested: bool,
     /// A kernel thread (PF_KTHREAD).
     pub kthread: bool,
     /// A thread of the system's own that never ends: it does not keep a run going.
@@ -184,6 +187,7 @@ impl Default for TaskAttr {
             start_cpu: None,
             timer_slack_ns: None,
             mm: 0,
+            rested: false,
             kthread: false,
             daemon: false,
             working_set_kib: 0,

@@ -48,6 +48,14 @@ pub struct Thread {
     pub acts: Acts,
 }
 
+impl Thread {
+    /// True if the first thing that it does is to sleep.
+    fn begins_asleep(&self) -> bool {
+        let first = self.acts.iter().find(|act| !matches!(act, Act::Sleeps(_)));
+        matches!(first, Some(Act::Wait | Act::Timer { .. } | Act::For(_)))
+    }
+}
+
 /// What all threads of a recording did.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Recording {
@@ -177,6 +185,7 @@ impl Replay {
             timer_slack_ns: Some(0),
             mm: t.process,
             kthread: t.kthread,
+            rested: t.first_cpu.is_some() && t.begins_asleep(),
             group: GroupId(t.session),
             ..TaskAttr::default()
         }

@@ -490,9 +490,15 @@ impl Reconstruction {
         let (context, now) = (event.context, self.now);
         let by_a_child = waker.is_some_and(|waker| self.live(waker).parent == Some(thread));
         let live = self.live(thread);
-        let by_interrupt = context == Some(Context::Hardirq)
-            // Kernel threads wait for timers of the timer wheel, and for no packets.
-            || context == Some(Context::Softirq) && live.thread.kthread;
+        // Who waits for a packet sleeps interruptibly, and is no kernel thread. Disks, RCU and the
+        // timer wheel wake in softirqs, too, whatever task they hit.
+        let uninterruptible =
+            matches!(live.doing, Doing::Asleep { how: SleepState::Uninterruptible, .. });
+        let by_interrupt = match context {
+            Some(Context::Hardirq) => true,
+            Some(Context::Softirq) => live.thread.kthread || uninterruptible,
+            _ => false,
+        };
         let elsewhere = live.left != Some(event.cpu);
         if context == Some(Context::Task) || !by_interrupt && (elsewhere || by_a_child) {
             let pattern = live.pattern.get_or_insert_default();

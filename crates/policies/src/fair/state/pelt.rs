@@ -232,6 +232,13 @@ impl SchedAvg {
         self.load_avg += se.load_avg;
     }
 
+    /// All that a task did has decayed.
+    pub fn rest(&mut self) {
+        (self.load_sum, self.load_avg) = (0, 0);
+        (self.util_sum, self.util_avg) = (0, 0);
+        (self.runnable_sum, self.runnable_avg) = (0, 0);
+    }
+
     /// `post_init_entity_util_avg`: a new task gets half of what `rq` has left, at most, scaled by
     /// its weight against the load that is there.
     pub fn post_init(&mut self, rq: &SchedAvg, weight: u64) {

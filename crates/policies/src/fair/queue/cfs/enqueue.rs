@@ -35,7 +35,10 @@ impl<const GROUPS: bool> Fair<Cfs<GROUPS>> {
         if f.initial {
             // By the averages as wake_up_new_task finds them, before the enqueue updates them.
             let (rq, se) = self.queue_and_entity(queue, p);
-            se.avg.post_init(&rq.avg, u64::from(se.weight));
+            match w.tasks[p].attr.rested {
+                true => se.avg.rest(),
+                false => se.avg.post_init(&rq.avg, u64::from(se.weight)),
+            }
         }
         self.util_est_enqueue(cpu, p);
         self.enqueue_entity(w, queue, p, f);

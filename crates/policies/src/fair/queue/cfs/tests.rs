@@ -127,6 +127,20 @@ fn a_new_task_takes_half_of_what_the_last_update_left() {
 }
 
 #[test]
+fn a_task_that_slept_for_long_before_the_run_brings_no_load() {
+    let loads = |rested: bool| {
+        let (mut rig, _) = hogs(250, &[]);
+        let p = rig.new_task(0, 0);
+        rig.w.tasks[p].attr.rested = rested;
+        rig.enqueue(p, EnqueueFlags { initial: true, ..EnqueueFlags::default() });
+        let (task, queue) = (rig.f.tasks[p].avg, rig.f.rqs[CpuId(0)].avg);
+        [task.load_avg, task.util_avg, queue.load_avg, queue.util_avg]
+    };
+    assert_eq!(loads(true), [0; 4]);
+    assert!(loads(false).iter().all(|load| *load > 0), "{:?}", loads(false));
+}
+
+#[test]
 fn a_long_sleeper_preempts_and_a_short_one_keeps_its_place() {
     let (mut rig, tasks) = hogs(250, &[0, 0]);
     let sleeper = rig.w.cpus[CpuId(0)].curr;

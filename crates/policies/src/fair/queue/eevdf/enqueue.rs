@@ -33,7 +33,10 @@ impl<const GROUPS: bool> Fair<Eevdf<GROUPS>> {
         if f.initial {
             // By the averages as wake_up_new_task finds them, before the enqueue updates them.
             let (rq, se) = self.queue_and_entity(queue, p);
-            se.avg.post_init(&rq.avg, u64::from(se.weight));
+            match w.tasks[p].attr.rested {
+                true => se.avg.rest(),
+                false => se.avg.post_init(&rq.avg, u64::from(se.weight)),
+            }
         }
         let delayed = self.tasks[p].ext.sched_delayed;
         if !delayed {
