@@ -1,5 +1,7 @@
 //! What can be typed. The comments here are the help texts and the manual page.
 
+pub mod sweep;
+
 use clap::builder::{PathBufValueParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use scenario::latency::Beyond;
@@ -91,6 +93,11 @@ pub struct Sets {
 }
 
 impl Sets {
+    /// These changes.
+    pub fn new(sets: Vec<String>, machines: Vec<String>) -> Self {
+        Self { sets, machines }
+    }
+
     /// The machines that are asked for.
     pub fn machines(&self) -> Vec<String> {
         // A description may have commas in brackets.
@@ -208,6 +215,14 @@ pub enum Command {
         #[arg(long, value_enum, default_value_t = ListFormat::Text)]
         format: ListFormat,
     },
+    /// Do a sweep in units, on several processes or computers: plan, run, status, merge
+    ///
+    /// Finished units are kept in a folder, and nothing is lost, whatever is killed. docs/SWEEPS.md
+    /// says how.
+    Sweep {
+        #[command(subcommand)]
+        command: sweep::Sweep,
+    },
     /// Show where the cycles of one run go: by kernel path, spinning by call site, lockstat
     Profile(ProfileArgs),
     /// Show why CPUs idled while tasks waited: each CPU-second by the rule that let it happen
@@ -256,12 +271,18 @@ pub enum Command {
 impl Command {
     /// True if it looks at files and runs nothing.
     pub fn only_reads(&self) -> bool {
-        matches!(
-            self,
-            Self::Check { .. } | Self::Compare(_) | Self::Topology { .. } | Self::Bpf { .. }
-        )
+        use sweep::Sweep;
+        let plans = matches!(self, Self::Sweep { command: Sweep::Plan(_) });
+        plans
+            || matches!(
+                self,
+                Self::Check { .. } | Self::Compare(_) | Self::Topology { .. } | Self::Bpf { .. }
+            )
     }
 }
+
+/// Single turns that a page keeps if nothing else is said.
+pub const SLICES: u64 = 2_000_000;
 
 /// Arguments of `schedlab report`.
 #[derive(Args)]
@@ -293,13 +314,32 @@ pub struct ReportArgs {
     #[arg(long, value_name = "FROM..TO", value_parser = window)]
     pub window: Option<(u64, u64)>,
     /// Single turns that a page keeps at most, all timelines together
-    #[arg(long, value_name = "N", default_value_t = 2_000_000, allow_negative_numbers = true,
+    #[arg(long, value_name = "N", default_value_t = SLICES, allow_negative_numbers = true,
           value_parser = clap::value_parser!(u64).range(1..=50_000_000))]
     pub slices: u64,
     /// Record util_avg, runnable_avg and load_avg of the runqueues, to be drawn into the rows of
     /// the timelines
     #[arg(long)]
     pub signals: bool,
+}
+
+impl ReportArgs {
+    /// The page of what the main job would run.
+    pub fn of(args: &RunArgs, html: PathBuf) -> Self {
+        Self {
+            scenarios: args.scenarios.clone(),
+            how: args.how.clone(),
+            variants: args.variants.clone(),
+            set: args.set.clone(),
+            html: Some(html),
+            out: None,
+            stall: args.stall,
+            seed: None,
+            window: None,
+            slices: SLICES,
+            signals: false,
+        }
+    }
 }
 
 /// Arguments of `schedlab replay`.

@@ -13,6 +13,7 @@ pub mod replay;
 pub mod report;
 pub mod run;
 pub mod schedstat;
+pub mod sweep;
 pub mod topology;
 pub mod trace;
 pub mod wq;

@@ -38,6 +38,7 @@ fn main() -> ExitCode {
         Some(Command::List { what, format }) => commands::list::list(what, format),
         Some(Command::Wq(args)) => commands::wq::wq(&args),
         Some(Command::Topology { command }) => commands::topology::topology(&command),
+        Some(Command::Sweep { command }) => commands::sweep::sweep(&command),
         Some(Command::Explain(args)) => commands::explain::explain(&args),
         Some(Command::Profile(args)) => commands::profile::profile(&args),
         Some(Command::Schedstat(args)) => commands::schedstat::schedstat(&args),

@@ -18,7 +18,9 @@ mod replayed;
 pub mod schedstat;
 pub mod seeds_needed;
 pub mod stalls;
+pub mod store;
 pub mod sweep;
+pub mod units;
 pub mod wq;
 
 mod agree;

@@ -7,7 +7,7 @@
 use scenario::glue;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 /// Why files could not be written.
 #[derive(Debug, thiserror::Error)]
@@ -44,17 +44,31 @@ pub enum OutError {
     },
 }
 
-static WRITING: Mutex<()> = Mutex::new(());
+/// Any number of writers, or one that ends the program.
+static WRITING: RwLock<()> = RwLock::new(());
 
-/// Held while files are written. A signal handler that takes it before it ends the program leaves
-/// no temporary file behind.
-pub fn uninterrupted() -> MutexGuard<'static, ()> {
-    WRITING.lock().unwrap_or_else(PoisonError::into_inner)
+/// What temporary files are called, to begin with.
+pub(crate) const TEMPORARY: &str = ".schedlab-";
+
+/// Waits until no file is being written. A signal handler that takes it before it ends the program
+/// leaves no temporary file behind.
+pub fn uninterrupted() -> RwLockWriteGuard<'static, ()> {
+    WRITING.write().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Held while files are written; not twice by one thread.
+pub(crate) fn writing() -> RwLockReadGuard<'static, ()> {
+    WRITING.read().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// True for the name of a temporary file of this program.
+pub(crate) fn is_temporary(name: &str) -> bool {
+    name.starts_with(TEMPORARY)
 }
 
 /// Makes the directory if it is missing, and checks that files can be made in it.
 pub fn prepare(dir: &Path) -> Result<(), OutError> {
-    let _guard = uninterrupted();
+    let _guard = writing();
     let fault = |source| OutError::Directory { dir: dir.to_path_buf(), source };
     std::fs::create_dir_all(dir).map_err(|e| match e.kind() {
         std::io::ErrorKind::AlreadyExists => fault(std::io::ErrorKind::NotADirectory.into()),
@@ -68,7 +82,7 @@ pub fn prepare(dir: &Path) -> Result<(), OutError> {
 /// # Errors
 /// Its directory is missing, or cannot be written to.
 pub fn check_file(path: &Path) -> Result<(), OutError> {
-    let _guard = uninterrupted();
+    let _guard = writing();
     let dir = dir_of(path);
     if !dir.is_dir() {
         return Err(OutError::NoDirectory { path: path.to_path_buf(), dir: dir.to_path_buf() });
@@ -84,7 +98,7 @@ pub fn check_file(path: &Path) -> Result<(), OutError> {
 }
 
 /// The directory that a file is in.
-fn dir_of(path: &Path) -> &Path {
+pub(crate) fn dir_of(path: &Path) -> &Path {
     match path.parent() {
         Some(dir) if !dir.as_os_str().is_empty() => dir,
         _ => Path::new("."),
@@ -137,13 +151,13 @@ pub fn write_file(path: &Path, content: &str) -> Result<(), OutError> {
 /// # Errors
 /// It is there, or cannot be written.
 pub fn write_new(path: &Path, content: &str) -> Result<(), OutError> {
-    let _guard = uninterrupted();
+    let _guard = writing();
     let dir = dir_of(path);
     if !dir.is_dir() {
         return Err(OutError::NoDirectory { path: path.to_path_buf(), dir: dir.to_path_buf() });
     }
     let fault = |source| OutError::File { path: path.to_path_buf(), source };
-    let staged = stage(dir, content).map_err(fault)?;
+    let staged = stage(dir, content.as_bytes()).map_err(fault)?;
     staged.persist_noclobber(path).map(drop).map_err(|e| match e.error.kind() {
         std::io::ErrorKind::AlreadyExists => OutError::Exists { path: path.to_path_buf() },
         _ => fault(e.error),
@@ -155,11 +169,11 @@ pub fn write_dir(
     dir: &Path,
     fill: impl FnOnce(&Path) -> std::io::Result<()>,
 ) -> Result<(), OutError> {
-    let _guard = uninterrupted();
+    let _guard = writing();
     let fault = |source| OutError::Directory { dir: dir.to_path_buf(), source };
     let parent = dir.parent().filter(|dir| !dir.as_os_str().is_empty());
     let mut builder = tempfile::Builder::new();
-    builder.prefix(".schedlab-");
+    builder.prefix(TEMPORARY);
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;
@@ -203,15 +217,15 @@ fn link(_: &str, path: &Path) -> std::io::Result<()> {
 
 /// Writes several files, all or none.
 pub(crate) fn write_all(dir: &Path, files: &[(&str, String)]) -> Result<Vec<PathBuf>, OutError> {
-    let _guard = uninterrupted();
+    let _guard = writing();
     let mut staged = Vec::new();
     for (name, content) in files {
         let path = dir.join(name);
         if !dir.is_dir() {
             return Err(OutError::NoDirectory { path, dir: dir.to_path_buf() });
         }
-        let file =
-            stage(dir, content).map_err(|source| OutError::File { path: path.clone(), source })?;
+        let file = stage(dir, content.as_bytes())
+            .map_err(|source| OutError::File { path: path.clone(), source })?;
         staged.push((path, file));
     }
     let mut written = Vec::new();
@@ -231,9 +245,9 @@ fn unnamed(error: &std::io::Error) -> std::io::Error {
 }
 
 /// A temporary file with the content, with the permissions that any new file gets.
-fn stage(dir: &Path, content: &str) -> std::io::Result<tempfile::NamedTempFile> {
+pub(crate) fn stage(dir: &Path, content: &[u8]) -> std::io::Result<tempfile::NamedTempFile> {
     let mut builder = tempfile::Builder::new();
-    builder.prefix(".schedlab-");
+    builder.prefix(TEMPORARY);
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;
@@ -241,7 +255,7 @@ fn stage(dir: &Path, content: &str) -> std::io::Result<tempfile::NamedTempFile> 
     }
     let mut file = builder.tempfile_in(dir).map_err(|e| unnamed(&e))?;
     // Not through `file` itself: its errors would name the temporary file, too.
-    file.as_file_mut().write_all(content.as_bytes())?;
+    file.as_file_mut().write_all(content)?;
     file.as_file().sync_all()?;
     Ok(file)
 }

@@ -1,9 +1,8 @@
 //! Dumps of real machines on the disk, read for `topology`'s importers.
 
 use crate::glue::{self, FileTree, Imported, Machine, RecordingError};
-use crate::load::{open_text, read_text_to};
+use crate::load::{Disk, Files, open_text, read_text_to};
 use input::{Fault, Faults, Source};
-use std::fs::File;
 use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -34,7 +33,7 @@ pub fn import_machine(dump: Dump<'_>, name: &str) -> Result<(Machine, Vec<String
     let imported = match dump {
         Dump::Hwloc(path) => text(path, |text| glue::import_hwloc(name, text)),
         Dump::Lscpu(path) => text(path, |text| glue::import_lscpu(name, text)),
-        Dump::PerfData(path) => perf_data(path, name),
+        Dump::PerfData(path) => perf_data(&Disk, path, name),
         Dump::Sysfs(dir) => tree(&sysfs(dir)?, |tree| glue::import_sysfs(name, tree)),
         Dump::Cpuid(dir) => {
             let dir = directory(dir)?.to_path_buf();
@@ -46,12 +45,13 @@ pub fn import_machine(dump: Dump<'_>, name: &str) -> Result<(Machine, Vec<String
 }
 
 /// The machine in the header of a recording.
-pub(crate) fn perf_data(path: &Path, name: &str) -> Result<Imported, Faults> {
+pub(crate) fn perf_data(files: &dyn Files, path: &Path, name: &str) -> Result<Imported, Faults> {
     let shown = path.display().to_string();
-    if !path.is_file() {
+    if !files.is_regular(path) {
         return Err(Fault::of_file(&shown, "there is no such file").into());
     }
-    let imported = File::open(path)
+    let imported = files
+        .open(path)
         .map_err(RecordingError::Io)
         .and_then(|file| glue::import_perf_data(name, file))
         .map_err(|error| Fault::of_file(&shown, error.to_string()))?;
@@ -67,7 +67,7 @@ fn text(
     import: impl FnOnce(&str) -> Result<Imported, Vec<Fault>>,
 ) -> Result<Imported, Faults> {
     let shown = path.display().to_string();
-    let text = read_text_to(path, BYTES_MAX)
+    let text = read_text_to(&Disk, path, BYTES_MAX)
         .map_err(|why| Fault::of_file(&shown, format!("cannot read the dump: {why}")))?;
     let source = Source::new(shown, text);
     import(&source.text).map_err(|faults| Faults::of(faults, &source))
@@ -112,7 +112,7 @@ impl FileTree for DiskTree {
         let Some(path) = self.path(path) else {
             return Ok(None);
         };
-        let file = match open_text(&path) {
+        let file = match open_text(&Disk, &path) {
             Ok(file) => file,
             Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
                 return Ok(None);

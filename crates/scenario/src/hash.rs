@@ -1,6 +1,8 @@
-//! A fingerprint of the input files, so that a result names what it was computed from.
+//! Fingerprints of the input files, so that a result names what it was computed from, and digests
+//! that finished runs are named by.
 //!
-//! FNV-1a over 64 bits: it tells edited files apart, it does not resist an attacker.
+//! A fingerprint is FNV-1a over 64 bits: it tells edited files apart, it does not resist an
+//! attacker. A digest does.
 
 use std::io::{BufRead, Read};
 
@@ -18,74 +20,64 @@ pub fn fingerprint<'a>(texts: impl IntoIterator<Item = &'a str>) -> String {
     format!("{hash:016x}")
 }
 
-/// The fingerprint of a file of any kind.
+/// Digits of a digest: 128 bits, which two inputs do not share by chance.
+const DIGEST_DIGITS: usize = 32;
+
+/// The digest of several texts, in order, as 32 hexadecimal digits. Finished runs are named by it,
+/// so no two inputs may have the same one: it is made with BLAKE3.
+pub fn digest<'a>(texts: impl IntoIterator<Item = &'a str>) -> String {
+    let mut hasher = blake3::Hasher::new();
+    for text in texts {
+        hasher.update(&(text.len() as u64).to_le_bytes());
+        hasher.update(text.as_bytes());
+    }
+    digits(&hasher)
+}
+
+/// The digest of a file of any kind.
 ///
 /// # Errors
 /// It cannot be read.
-pub fn fingerprint_of_file(path: &std::path::Path) -> std::io::Result<String> {
-    let file = std::fs::File::open(path)?;
-    let mut reader = HashingReader::new(std::io::BufReader::with_capacity(1 << 18, file));
-    std::io::copy(&mut reader, &mut std::io::sink())?;
-    Ok(reader.fingerprint())
+pub fn digest_of_file(path: &std::path::Path) -> std::io::Result<String> {
+    digest_of(std::fs::File::open(path)?)
 }
 
-/// Takes the fingerprint of all that is read through it. Eight bytes at a time: recordings are
-/// long.
+/// The digest of all that can be read.
+///
+/// # Errors
+/// It cannot be read.
+pub fn digest_of(reader: impl Read) -> std::io::Result<String> {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update_reader(reader)?;
+    Ok(digits(&hasher))
+}
+
+fn digits(hasher: &blake3::Hasher) -> String {
+    hasher.finalize().to_hex()[..DIGEST_DIGITS].to_string()
+}
+
+/// Takes the digest of all that is read through it.
 pub struct HashingReader<R> {
     inner: R,
-    state: Words,
-}
-
-/// A fingerprint over words of eight bytes.
-struct Words {
-    hash: u64,
-    /// Bytes that do not make a word yet, the oldest highest, and how many.
-    word: u64,
-    n: u32,
+    hasher: blake3::Hasher,
 }
 
 impl<R: BufRead> HashingReader<R> {
     /// Nothing is read yet.
     pub fn new(inner: R) -> Self {
-        Self { inner, state: Words { hash: START, word: 0, n: 0 } }
+        Self { inner, hasher: blake3::Hasher::new() }
     }
 
     /// Of what has been read.
-    pub fn fingerprint(&self) -> String {
-        let Words { hash, word, n } = self.state;
-        let add = |hash: u64, word: u64| (hash ^ word).wrapping_mul(PRIME);
-        format!("{:016x}", add(add(hash, word), u64::from(n)))
-    }
-}
-
-impl Words {
-    fn feed(&mut self, mut bytes: &[u8]) {
-        while let (true, Some((first, rest))) = (self.n > 0, bytes.split_first()) {
-            self.byte(*first);
-            bytes = rest;
-        }
-        let words = bytes.chunks_exact(8);
-        let rest = words.remainder();
-        for word in words {
-            let word = u64::from_be_bytes(word.try_into().expect("a chunk has eight bytes"));
-            self.hash = (self.hash ^ word).wrapping_mul(PRIME);
-        }
-        rest.iter().for_each(|b| self.byte(*b));
-    }
-
-    fn byte(&mut self, byte: u8) {
-        (self.word, self.n) = ((self.word << 8) | u64::from(byte), self.n + 1);
-        if self.n == 8 {
-            self.hash = (self.hash ^ self.word).wrapping_mul(PRIME);
-            (self.word, self.n) = (0, 0);
-        }
+    pub fn digest(&self) -> String {
+        digits(&self.hasher)
     }
 }
 
 impl<R: BufRead> Read for HashingReader<R> {
     fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
         let n = self.inner.read(into)?;
-        self.state.feed(&into[..n]);
+        self.hasher.update(&into[..n]);
         Ok(n)
     }
 }
@@ -98,7 +90,7 @@ impl<R: BufRead> BufRead for HashingReader<R> {
     fn consume(&mut self, n: usize) {
         // What is consumed is still in the buffer, so nothing is read here.
         if let Ok(buffer) = self.inner.fill_buf() {
-            self.state.feed(&buffer[..n.min(buffer.len())]);
+            self.hasher.update(&buffer[..n.min(buffer.len())]);
         }
         self.inner.consume(n);
     }
@@ -109,14 +101,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_fingerprint_does_not_depend_on_how_a_file_is_read() {
+    fn a_digest_does_not_depend_on_how_a_file_is_read() {
         let text: Vec<u8> = (0..=255).cycle().take(1003).collect();
         let read = |buffer: usize, from: usize| {
             let reader = std::io::BufReader::with_capacity(buffer, &text[from..]);
             let mut reader = HashingReader::new(reader);
             let mut line = Vec::new();
             while reader.read_until(b'\n', &mut line).unwrap() > 0 {}
-            reader.fingerprint()
+            reader.digest()
         };
         assert_eq!(read(1, 0), read(1000, 0));
         assert_eq!(read(13, 0), read(8, 0));
@@ -127,5 +119,8 @@ mod tests {
     fn the_border_between_texts_counts() {
         assert_ne!(fingerprint(["ab", "c"]), fingerprint(["a", "bc"]));
         assert_eq!(fingerprint([]), "cbf29ce484222325");
+        assert_ne!(digest(["ab", "c"]), digest(["a", "bc"]));
+        assert_ne!(digest(["ab"]), digest(["a", "b"]));
+        assert_eq!(digest([]), "af1349b9f5f9a1a6a0404dea36dcc949");
     }
 }

@@ -72,17 +72,18 @@ pub use expect::{Expectation, Sign};
 pub use experiment::{Experiment, Mechanism, Published, Variant};
 pub use explain::{Blame, Explanation, Kind, N_NEAR, Near, RuleTime, Wait};
 pub use find::{Condition, Find};
-pub use hash::{fingerprint, fingerprint_of_file};
+pub use hash::{digest, digest_of_file, fingerprint};
 pub use input::{Fault, Faults, Source, Value, nearest};
 pub use load::{
-    Changes, Described, load, load_any, load_machine_file, load_str, load_study, load_study_str,
+    Changes, Described, Disk, Files, load, load_any, load_machine_file, load_str, load_study,
+    load_study_of, load_study_str,
 };
 pub use mock::MockExecutor;
 pub use output::{LlcUtilization, MetricValue, RunError, RunOutput};
 pub use profile::{LockClass, Profile, SiteTime, Spread, StackTime};
 pub use registry::Better;
 pub use remember::Remembering;
-pub use run::{Executor, Failure, Observer, Silent};
+pub use run::{Executor, Failure, Observer, Silent, attempt, for_each_run};
 pub use run_spec::{Feature, PolicyKind, RunSpec, Until};
 pub use search::engine;
 pub use study::{Axis, Point, RUNS_MAX, Results, Study, VariantRuns};

@@ -3,10 +3,12 @@
 //! With `dump`, the only place of this crate that touches the file system.
 
 mod machine;
+mod source_files;
 mod study;
 mod text;
 mod workload;
 
+pub use source_files::{Disk, Files};
 pub(crate) use text::{open_text, read_text_to};
 
 use crate::experiment::Experiment;
@@ -15,6 +17,7 @@ use crate::study::Study;
 use crate::{kind, shipped};
 use input::{Fault, Faults, Source};
 use machine::{is_perf_data, machine_of, recorded_machine};
+use std::collections::BTreeSet;
 use std::path::Path;
 use text::text_of;
 
@@ -72,8 +75,8 @@ pub enum Described {
 
 /// Reads and checks a file of either kind.
 pub fn load_any(path: &Path) -> Result<Described, Faults> {
-    let (place, remark) = shipped::find_scenario(path);
-    let text = scenario_text(path, &place, "file")?;
+    let (place, remark) = shipped::find_scenario(&Disk, path);
+    let text = scenario_text(&Disk, path, &place, "file")?;
     let is_machine = input::parse(&text).is_ok_and(|doc| kind::is_machine(doc.get_ref()));
     if is_machine {
         let (machine, _) = machine_of(path, text)?;
@@ -97,14 +100,34 @@ pub fn load_str(path: &Path, text: String) -> Result<Experiment, Faults> {
 /// # Errors
 /// All faults of the file and of the changes.
 pub fn load_study<'a>(path: &Path, changes: impl Into<Changes<'a>>) -> Result<Study, Faults> {
-    let (place, remark) = shipped::find_scenario(path);
-    let text = scenario_text(path, &place, "scenario")?;
-    remarked(load_study_str(&place, text, changes), remark)
+    load_study_of(&Disk, path, changes.into(), None)
+}
+
+/// The same with files from elsewhere. If `points` are named, by their indexes, only these are read
+/// and are in the study.
+///
+/// # Errors
+/// All faults of the file and of the changes.
+pub fn load_study_of(
+    files: &dyn Files,
+    path: &Path,
+    changes: Changes<'_>,
+    points: Option<&BTreeSet<usize>>,
+) -> Result<Study, Faults> {
+    let (place, remark) = shipped::find_scenario(files, path);
+    let text = scenario_text(files, path, &place, "scenario")?;
+    let asked = study::Asked { files, path: &place, changes, points };
+    remarked(study_of_text(&asked, text), remark)
 }
 
 /// The text of a scenario that was asked for by `path` and is at `place`.
-fn scenario_text(path: &Path, place: &Path, what: &str) -> Result<String, Faults> {
-    text_of(place, what).map_err(|mut faults| {
+fn scenario_text(
+    files: &dyn Files,
+    path: &Path,
+    place: &Path,
+    what: &str,
+) -> Result<String, Faults> {
+    text_of(files, place, what).map_err(|mut faults| {
         let absent = faults.0.first_mut().filter(|fault| fault.help.is_none() && !path.exists());
         if let Some(fault) = absent {
             fault.help = shipped::scenario_hint(path);
@@ -136,7 +159,12 @@ pub fn load_study_str<'a>(
     text: String,
     changes: impl Into<Changes<'a>>,
 ) -> Result<Study, Faults> {
-    let source = Source::new(path.display().to_string(), text);
+    let changes = changes.into();
+    study_of_text(&study::Asked { files: &Disk, path, changes, points: None }, text)
+}
+
+fn study_of_text(asked: &study::Asked<'_>, text: String) -> Result<Study, Faults> {
+    let source = Source::new(asked.path.display().to_string(), text);
     if source.text.trim().is_empty() {
         return Err(Fault::of_file(&source.path, "the scenario is empty").into());
     }
@@ -146,7 +174,7 @@ pub fn load_study_str<'a>(
         let fault = Fault::of_file(&source.path, "this looks like a machine file");
         return Err(fault.help(help).into());
     }
-    study::study(path, &source, doc.get_ref(), changes.into())
+    study::study(asked, &source, doc.get_ref())
 }
 
 /// The experiment of a study that is one.
@@ -171,11 +199,11 @@ pub fn load_machine_file(path: &Path) -> Result<Machine, Faults> {
         let machine = glue::synthetic_machine(&source.text);
         return machine.map_err(|faults| Faults::of(faults, &source));
     }
-    let (place, _) = shipped::find_machine(path, path);
-    if is_perf_data(&place) {
-        return machine_of(&place, recorded_machine(&place)?).map(|(machine, _)| machine);
+    let (place, _) = shipped::find_machine(&Disk, path, path);
+    if is_perf_data(&Disk, &place) {
+        return machine_of(&place, recorded_machine(&Disk, &place)?).map(|(machine, _)| machine);
     }
-    let text = text_of(&place, "machine").map_err(|mut faults| {
+    let text = text_of(&Disk, &place, "machine").map_err(|mut faults| {
         let absent = faults.0.first_mut().filter(|fault| fault.help.is_none() && !path.exists());
         if let Some(fault) = absent {
             fault.help = shipped::machine_hint(path);

@@ -36,7 +36,9 @@ impl Replay<'_> {
     pub fn scenario(&self, place: &Path) -> Result<String, Faults> {
         let recorded_on = match self.recorded_on {
             Some(machine) => machine.to_string(),
-            None if crate::dump::perf_data(self.recording, "recorded").is_ok() => {
+            None if crate::dump::perf_data(&crate::load::Disk, self.recording, "recorded")
+                .is_ok() =>
+            {
                 beside(place, self.recording).to_string_lossy().into_owned()
             }
             None => format!("pack:1 [numa] l3:1 core:{} pu:1", cpus(self.recording)?.max(1)),

@@ -58,6 +58,32 @@ pub(crate) fn run_specs(
     side_by_side(specs, jobs, observer, |spec, progress| executor.run(spec, progress))
 }
 
+/// Has each of these seen to on `jobs` threads. What `each` is given beside the run wants to be
+/// told which share of it is done (0 to 1). If `each` fails, runs that have not begun are left out.
+///
+/// # Errors
+/// The first failure, by the order of the runs; or that there are no threads.
+pub fn for_each_run(
+    specs: &[RunSpec],
+    jobs: usize,
+    observer: &dyn Observer,
+    each: impl Fn(&RunSpec, &dyn Fn(f64)) -> Result<(), RunError> + Sync,
+) -> Result<(), Failure> {
+    side_by_side(specs, jobs, observer, each).map(drop)
+}
+
+/// Runs one; a broken invariant is an error like others.
+///
+/// # Errors
+/// Why it failed.
+pub fn attempt(
+    executor: &dyn Executor,
+    spec: &RunSpec,
+    progress: &dyn Fn(f64),
+) -> Result<RunOutput, RunError> {
+    guarded(|| executor.run(spec, progress))
+}
+
 /// The same for runs that give something else.
 pub(crate) fn side_by_side<T: Send>(
     specs: &[RunSpec],
@@ -87,11 +113,15 @@ fn run_all<T: Send>(
     observer: &dyn Observer,
 ) -> Result<Vec<T>, Failure> {
     let first_failed = AtomicUsize::new(usize::MAX);
-    let shares = Mutex::new(vec![0.0; specs.len()]);
+    // The share of each run that is done, and their sum: there may be very many runs.
+    let shares = Mutex::new((vec![0.0; specs.len()], 0.0));
     let report = |idx: usize, share: f64| {
         if let Ok(mut shares) = shares.lock() {
-            shares[idx] = share.clamp(0.0, 1.0);
-            observer.progress(shares.iter().sum::<f64>() / shares.len() as f64);
+            let (of_run, sum) = &mut *shares;
+            let share = share.clamp(0.0, 1.0);
+            *sum += share - of_run[idx];
+            of_run[idx] = share;
+            observer.progress(*sum / specs.len() as f64);
         }
     };
     let outputs: Vec<Option<Result<T, Failure>>> = specs
@@ -167,6 +197,25 @@ mod tests {
                  make/0 waits for the pipe"
             );
         }
+    }
+
+    #[test]
+    fn each_run_is_seen_to_although_others_fail() {
+        let specs = experiment().specs();
+        for jobs in [1, 3] {
+            let told = Mutex::new(Vec::new());
+            let each = |spec: &RunSpec, progress: &dyn Fn(f64)| {
+                told.lock().unwrap().push(attempt(&Fails, spec, progress).is_ok());
+                Ok(())
+            };
+            for_each_run(&specs, jobs, &Silent, each).unwrap();
+            let told = told.into_inner().unwrap();
+            assert_eq!(told.len(), 21);
+            assert_eq!(told.iter().filter(|is_ok| **is_ok).count(), 7 + 5);
+        }
+        let full = |_: &RunSpec, _: &dyn Fn(f64)| Err(RunError::NotKept("the disk is full".into()));
+        let failure = for_each_run(&specs, 2, &Silent, full).unwrap_err();
+        assert_eq!((failure.variant.as_str(), failure.seed), ("a", 1));
     }
 
     struct Panics;

@@ -2,7 +2,7 @@
 
 use crate::find::Find;
 use crate::glue::Machine;
-use crate::hash::fingerprint;
+use crate::hash::digest;
 use crate::output::{RunError, RunOutput};
 use crate::registry::features::feature;
 use crate::registry::key::Class;
@@ -129,21 +129,21 @@ pub struct RunSpec {
 }
 
 impl RunSpec {
-    /// The fingerprint of all that decides what the run comes to, but for the program and the
-    /// machine, whose fingerprints come as `others`. Names are no part of it.
-    pub fn fingerprint(&self, others: &[&str]) -> String {
+    /// The digest of all that decides what the run comes to, but for the program and the machine,
+    /// whose digests come as `others`. Names are no part of it.
+    pub fn digest(&self, others: &[&str]) -> String {
         let load = &self.workload;
         let policy = (self.policy.name(), self.rules, &self.features, &self.tunables);
         let policy = format!("{policy:?} {:?}", self.workqueue);
         let workload = format!("{} {:?} {:?}", load.def.kind, load.values, load.changes);
         let run = format!("{:?} {:?} {}", self.find, self.until, self.seed);
         let own = [policy.as_str(), &workload, &load.file_hash, &run];
-        fingerprint(others.iter().copied().chain(own))
+        digest(others.iter().copied().chain(own))
     }
 
-    /// The fingerprint of its machine.
-    pub fn machine_fingerprint(&self) -> String {
-        fingerprint([format!("{:?}", self.machine).as_str()])
+    /// The digest of its machine.
+    pub fn machine_digest(&self) -> String {
+        digest([format!("{:?}", self.machine).as_str()])
     }
 
     /// True if a feature is on: as the scenario says, else by the kernel's default.

@@ -5,6 +5,7 @@
 //! the program. Inside the loader a shipped file has a path that begins with `ROOT`, so that the
 //! files that it names are found beside it.
 
+use crate::load::Files;
 use input::{nearest, parse};
 use std::path::{Component, Path, PathBuf};
 
@@ -88,22 +89,27 @@ fn summary(name: &'static str) -> Summary {
 
 /// Where to find a scenario that was asked for, and what is to be remarked on if a file has the
 /// same name.
-pub fn find_scenario(asked: &Path) -> (PathBuf, Option<String>) {
-    find(asked, asked, "", "scenario")
+pub(crate) fn find_scenario(files: &dyn Files, asked: &Path) -> (PathBuf, Option<String>) {
+    find(files, (asked, asked), "", "scenario")
 }
 
 /// The same for a machine; `beside` is the file that its name would be the path of.
-pub fn find_machine(asked: &Path, beside: &Path) -> (PathBuf, Option<String>) {
-    find(asked, beside, MACHINES, "machine")
+pub fn find_machine(files: &dyn Files, asked: &Path, beside: &Path) -> (PathBuf, Option<String>) {
+    find(files, (asked, beside), MACHINES, "machine")
 }
 
-fn find(asked: &Path, file: &Path, folder: &str, what: &str) -> (PathBuf, Option<String>) {
+fn find(
+    files: &dyn Files,
+    (asked, file): (&Path, &Path),
+    folder: &str,
+    what: &str,
+) -> (PathBuf, Option<String>) {
     let name = asked.to_str().unwrap_or_default();
     let shipped = path_of(&format!("{folder}{name}"));
     if text(&shipped).is_none() || text(file).is_some() {
         return (file.to_path_buf(), None);
     }
-    if file.exists() && !file.is_dir() {
+    if files.is_there(file) {
         let remark = format!("`{name}` is the file of that name, not schedlab's own {what}");
         return (file.to_path_buf(), Some(remark));
     }
@@ -112,7 +118,7 @@ fn find(asked: &Path, file: &Path, folder: &str, what: &str) -> (PathBuf, Option
         let neighbor = neighbor.display();
         format!("`{name}` is the {what} that comes with schedlab; {neighbor} is another one")
     };
-    (shipped, neighbor.is_file().then(remark))
+    (shipped, files.is_there(&neighbor).then(remark))
 }
 
 /// A hint for a scenario that is not there: the shipped one of its name, or of the nearest one.

@@ -135,7 +135,7 @@ pub struct WorkloadSpec {
     pub values: Vec<(&'static str, Value)>,
     /// What the file says that the workload names.
     pub file: Option<WorkloadFile>,
-    /// Fingerprint of that file; empty without one.
+    /// Digest of that file; empty without one.
     pub file_hash: String,
     /// What is changed of its workqueue during the run, in the file's order.
     pub changes: Vec<WorkqueueChange>,

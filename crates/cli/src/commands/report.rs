@@ -1,8 +1,8 @@
 //! `schedlab report`: everything about some scenarios as one HTML page.
 
-use super::run::{choose, directories, must_be_expected, run_study, tell_stalls};
+use super::run::{Engine, choose, directories, must_be_expected, run_study, tell_stalls};
 use super::{load_all, place};
-use crate::args::{Format, ReportArgs, RunArgs};
+use crate::args::{Format, ReportArgs, RunArgs, SLICES};
 use crate::output::{Stop, remark};
 use crate::progress::Bar;
 use report::Outcome;
@@ -30,6 +30,17 @@ pub fn report(args: &ReportArgs) -> Result<(), Stop> {
     for study in &mut studies {
         choose(study, &run_args)?;
     }
+    let engine = scenario::engine();
+    write_page(studies, args, Engine::Simulating(engine.as_ref()))
+}
+
+/// Writes the page of what was loaded and chosen.
+pub(super) fn write_page(
+    studies: Vec<Study>,
+    args: &ReportArgs,
+    engine: Engine<'_>,
+) -> Result<(), Stop> {
+    let run_args = run_args(args);
     let target = target(args);
     must_be_new(&target, &studies)?;
     let dirs = directories(args.out.as_deref(), &studies)?;
@@ -39,7 +50,7 @@ pub fn report(args: &ReportArgs) -> Result<(), Stop> {
     let mut done = Vec::new();
     for (idx, study) in studies.into_iter().enumerate() {
         let dir = dirs.get(idx).map(PathBuf::as_path);
-        done.push(run(study, (&run_args, &stalls), args.seed, keep, dir)?);
+        done.push(run(study, engine, (&run_args, &stalls), (args.seed, keep), dir)?);
     }
     let chapters: Vec<Chapter<'_>> = done.iter().map(Done::chapter).collect();
     for (dir, chapter) in dirs.iter().zip(&chapters) {
@@ -103,13 +114,12 @@ fn keep(args: &ReportArgs, studies: &[Study]) -> Keep {
 /// Runs a study, then one seed of each variant again with everything recorded.
 fn run(
     mut study: Study,
+    engine: Engine<'_>,
     (args, stalls): (&RunArgs, &Stalls),
-    seed: Option<u64>,
-    keep: Keep,
+    (seed, keep): (Option<u64>, Keep),
     dir: Option<&Path>,
 ) -> Result<Done, Stop> {
-    let engine = scenario::engine();
-    let outcome = run_study(&mut study, engine.as_ref(), args, dir, stalls)?;
+    let outcome = run_study(&mut study, engine, args, dir, stalls)?;
     if let Some(dir) = dir {
         outcome.write(dir).map_err(|error| Stop::RunFailed(error.to_string()))?;
     }
@@ -156,7 +166,7 @@ fn command(args: &ReportArgs) -> String {
     }
     let time = |ns: u64| if ns == 0 || ns == u64::MAX { String::new() } else { format!("{ns}ns") };
     option("window", args.window.map(|(from, to)| format!("{}..{}", time(from), time(to))));
-    option("slices", (args.slices != 2_000_000).then(|| args.slices.to_string()));
+    option("slices", (args.slices != SLICES).then(|| args.slices.to_string()));
     if args.signals {
         words.push("--signals".into());
     }

@@ -10,7 +10,7 @@ use report::seeds_needed::{self, go_on_with};
 use report::stalls::Stalls;
 use report::{Kept, Outcome};
 use scenario::registry::{METRICS, MetricDef, metric};
-use scenario::{Executor, RUNS_MAX, Remembering, Study, fingerprint_of_file, nearest, shipped};
+use scenario::{Executor, RUNS_MAX, Remembering, Study, nearest, shipped};
 use std::path::{Path, PathBuf};
 
 /// Runs all scenarios, in the order given.
@@ -24,16 +24,41 @@ pub fn run(args: &RunArgs) -> Result<(), Stop> {
     run_studies(studies, args)
 }
 
+/// Where the output of runs comes from.
+#[derive(Clone, Copy)]
+pub(super) enum Engine<'a> {
+    /// They are simulated; those that take long are kept in the output directory.
+    Simulating(&'a dyn Executor),
+    /// They are done, and are read.
+    Reading(&'a dyn Executor),
+}
+
+impl<'a> Engine<'a> {
+    fn executor(self) -> &'a dyn Executor {
+        let (Self::Simulating(executor) | Self::Reading(executor)) = self;
+        executor
+    }
+}
+
 /// Runs what was loaded and chosen, in this order.
 pub(super) fn run_studies(studies: Vec<Study>, args: &RunArgs) -> Result<(), Stop> {
-    let dirs = directories(args.out.as_deref(), &studies)?;
     let engine = scenario::engine();
+    report_studies(studies, args, Engine::Simulating(engine.as_ref()))
+}
+
+/// Prints the results of what was loaded and chosen, in this order.
+pub(super) fn report_studies(
+    studies: Vec<Study>,
+    args: &RunArgs,
+    engine: Engine<'_>,
+) -> Result<(), Stop> {
+    let dirs = directories(args.out.as_deref(), &studies)?;
     let stalls = Stalls::new(args.stall.stall);
     let mut outcomes = Vec::new();
     let n_studies = studies.len();
     for (idx, mut study) in studies.into_iter().enumerate() {
         let dir = dirs.get(idx).map(PathBuf::as_path);
-        let outcome = run_study(&mut study, engine.as_ref(), args, dir, &stalls)?;
+        let outcome = run_study(&mut study, engine, args, dir, &stalls)?;
         // Results took time to compute: they are printed even if the files cannot be written.
         let written = dir.map(|dir| outcome.write(dir));
         print(&shown(&outcome, args, idx, n_studies))?;
@@ -164,7 +189,7 @@ pub(super) fn directories(out: Option<&Path>, studies: &[Study]) -> Result<Vec<P
 /// point gets more seeds until its intervals are narrow enough.
 pub(super) fn run_study(
     study: &mut Study,
-    engine: &dyn Executor,
+    engine: Engine<'_>,
     args: &RunArgs,
     dir: Option<&Path>,
     stalls: &Stalls,
@@ -172,11 +197,11 @@ pub(super) fn run_study(
     let takes_long = study.points.len() > 1
         || args.until_significant.is_some()
         || study.points[0].experiment.find.is_some();
-    let kept = match dir.filter(|_| takes_long) {
-        Some(dir) => Some(kept(engine, dir)?),
-        None => None,
+    let kept = match (dir.filter(|_| takes_long), engine) {
+        (Some(dir), Engine::Simulating(engine)) => Some(kept(engine, dir)?),
+        _ => None,
     };
-    let engine = kept.as_ref().map_or(engine, |kept| kept as &dyn Executor);
+    let engine = kept.as_ref().map_or(engine.executor(), |kept| kept as &dyn Executor);
     let watching = stalls.watch(engine);
     let engine: &dyn Executor = &watching;
     let remembering = Remembering::new(engine);
@@ -203,8 +228,8 @@ pub(super) fn run_study(
 
 /// Keeps finished runs in a directory, for this very program.
 fn kept<'a>(engine: &'a dyn Executor, dir: &Path) -> Result<Kept<'a>, Stop> {
-    let program = std::env::current_exe().and_then(|path| fingerprint_of_file(&path));
-    let program = program.map_err(|e| Stop::RunFailed(format!("cannot read this program: {e}")))?;
+    let program = report::store::program()
+        .map_err(|e| Stop::RunFailed(format!("cannot read this program: {e}")))?;
     Kept::new(engine, dir, program).map_err(|e| Stop::BadInput(e.to_string()))
 }
 

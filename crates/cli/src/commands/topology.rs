@@ -62,7 +62,7 @@ fn dump(from: &ImportFrom) -> Dump<'_> {
 /// A machine and the stem of its file.
 fn load(path: &Path) -> Result<(glue::Machine, String), Stop> {
     let machine = scenario::load_machine_file(path).map_err(Stop::Faults)?;
-    if let Some(text) = shipped::find_machine(path, path).1 {
+    if let Some(text) = shipped::find_machine(&scenario::Disk, path, path).1 {
         remark(&text);
     }
     let stem = if path.is_file() { stem(path) } else { machine.name.clone() };

@@ -1,11 +1,11 @@
 //! The machine of a scenario: a file, a table, or one of hwloc's descriptions.
 
+use super::source_files::Files;
 use super::text::{in_machines, machine_place, names_nothing, read_text, stem, unreadable};
 use crate::edit::{self, Edit, Target};
 use crate::glue::{self, Machine, PERF_DATA_MAGIC};
 use crate::{dump, kind, parse, shipped};
 use input::{Fault, Faults, Node, Source, Walk};
-use std::fs::File;
 use std::io::Read;
 use std::ops::Range;
 use std::path::Path;
@@ -25,26 +25,27 @@ pub(super) fn machine_of(path: &Path, text: String) -> Result<(Machine, String),
 }
 
 /// True if a file is a recording in perf's own format.
-pub(super) fn is_perf_data(path: &Path) -> bool {
+pub(super) fn is_perf_data(files: &dyn Files, path: &Path) -> bool {
     // Nobody may ever write to a FIFO: it would be waited for here.
-    if !path.is_file() {
+    if !files.is_regular(path) {
         return false;
     }
     let mut start = [0; PERF_DATA_MAGIC.len()];
     // What cannot be opened is told where it is read.
-    let read = File::open(path).and_then(|mut file| file.read_exact(&mut start));
+    let read = files.open(path).and_then(|mut file| file.read_exact(&mut start));
     read.is_ok() && &start == PERF_DATA_MAGIC
 }
 
 /// The machine of a recording in perf's own format, as the text of a machine file.
-pub(super) fn recorded_machine(path: &Path) -> Result<String, Faults> {
+pub(super) fn recorded_machine(files: &dyn Files, path: &Path) -> Result<String, Faults> {
     let name = stem(path);
-    let imported = dump::perf_data(path, &name)?;
+    let imported = dump::perf_data(files, path, &name)?;
     Ok(glue::machine_file(&imported.machine, &name))
 }
 
 /// Where the machine of a scenario is asked for.
 pub(super) struct MachinePlace<'a> {
+    pub files: &'a dyn Files,
     pub scenario: &'a Path,
     /// The scenario's text.
     pub source: &'a Source,
@@ -122,12 +123,12 @@ pub(super) fn machine_file(
     if names_nothing(walk, node, file, "machine file") {
         return None;
     }
-    let (path, _) = machine_place(place.scenario, file);
-    if is_perf_data(&path) {
-        let text = walk.keep(recorded_machine(&path))?;
+    let (path, _) = machine_place(place.files, place.scenario, file);
+    if is_perf_data(place.files, &path) {
+        let text = walk.keep(recorded_machine(place.files, &path))?;
         return changed_machine(walk, &path, text, place.changes);
     }
-    match read_text(&path) {
+    match read_text(place.files, &path) {
         Ok(text) if place.changes.is_empty() => walk.keep(machine_of(&path, text)),
         Ok(text) => changed_machine(walk, &path, text, place.changes),
         Err(why) => {

@@ -6,38 +6,51 @@
 
 use super::Changes;
 use super::machine::{MachinePlace, find_machine};
+use super::source_files::Files;
 use super::text::{files, machine_place, stem};
 use super::workload;
 use crate::edit::{self, Edit, Target, Texts, shown};
 use crate::experiment::Experiment;
 use crate::glue::{self, Machine};
-use crate::hash::fingerprint;
+use crate::hash::{digest, fingerprint};
 use crate::parse;
 use crate::parse::find;
 use crate::parse::sweep::{self, Sweep};
 use crate::study::{Axis, Point, RUNS_MAX, Study};
 use crate::workload::WorkloadFile;
 use input::{Fault, Faults, Source, Walk};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
+/// A scenario to be read.
+pub(super) struct Asked<'a> {
+    /// Where the files are that it names.
+    pub files: &'a dyn Files,
+    pub path: &'a Path,
+    pub changes: Changes<'a>,
+    /// The points to be read, by their indexes; all if nothing is said.
+    pub points: Option<&'a BTreeSet<usize>>,
+}
+
 /// Reads the document of a scenario, changed as is asked.
 pub(super) fn study(
-    path: &Path,
+    asked: &Asked<'_>,
     source: &Arc<Source>,
     doc: &DeTable<'_>,
-    changes: Changes<'_>,
 ) -> Result<Study, Faults> {
+    let Asked { files, path, changes, points } = *asked;
     let Changes { sets, machines } = changes;
     let of_set = sets.iter().map(|set| Source::new("--set", set.as_str()));
     let of_machine = machines.iter().map(|name| Source::new("--machine", name.as_str()));
     let mut texts: Vec<Arc<Source>> = of_set.chain(of_machine).collect();
     texts.push(source.clone());
     let mut reader = Reader {
+        files,
         path,
+        wanted: points,
         name: stem(path),
         source: source.clone(),
         walk: Walk::default(),
@@ -74,7 +87,10 @@ fn quoted(text: &str) -> String {
 }
 
 struct Reader<'p> {
+    files: &'p dyn Files,
     path: &'p Path,
+    /// The points to be read; all if nothing is said.
+    wanted: Option<&'p BTreeSet<usize>>,
     name: String,
     /// The scenario's text.
     source: Arc<Source>,
@@ -179,14 +195,15 @@ impl Reader<'_> {
         if names.is_empty() {
             return None;
         }
-        let (scenario, source, name) = (self.path, &*self.source, &*self.name);
-        let place = MachinePlace { scenario, source, name, changes: &[] };
+        let (files, scenario) = (self.files, self.path);
+        let (source, name) = (&*self.source, &*self.name);
+        let place = MachinePlace { files, scenario, source, name, changes: &[] };
         // One that cannot be read is no fault: it is not to be used.
         let own = find_machine(&mut Walk::default(), doc, &place);
         let text = own.map_or(String::new(), |(machine, _)| without_name(&machine));
         let asked = names.iter().enumerate().map(|(idx, name)| {
             let span = Texts::place(first + idx, 0..name.len());
-            let value = DeValue::String(from_here(self.path, name).into());
+            let value = DeValue::String(from_here(self.files, self.path, name).into());
             (label(name), Spanned::new(span, value))
         });
         let mut asked: Vec<_> = asked.collect();
@@ -212,7 +229,8 @@ impl Reader<'_> {
         let n = doc.sweep.points().unwrap_or(usize::MAX);
         let mut points = Vec::new();
         self.must_be_few(&doc.sweep, n)?;
-        for idx in 0..n {
+        let wanted = self.wanted;
+        for idx in (0..n).filter(|idx| wanted.is_none_or(|wanted| wanted.contains(idx))) {
             let experiment = self.point(doc, &doc.sweep.at(idx), changes);
             // A point that is wrong does not keep others from being read: their faults are told.
             let Some(experiment) = experiment.filter(|_| self.walk.faults.is_empty()) else {
@@ -277,12 +295,12 @@ impl Reader<'_> {
         let mut experiment = parse::experiment(&mut self.walk, &there, &self.name, machine, file)?;
         let at = doc.sweep.words(at);
         experiment.workload.file_hash =
-            file_text.as_deref().map_or(String::new(), |t| fingerprint([t]));
+            file_text.as_deref().map_or(String::new(), |text| digest([text]));
         let own_text = self.source.text.clone();
         let texts = [Some(own_text), machine_text, file_text].into_iter().flatten();
         let texts: Vec<String> = texts.chain(sets.iter().cloned()).chain(at.clone()).collect();
         experiment.hash = fingerprint(texts.iter().map(String::as_str));
-        experiment.files = files(self.path, &there);
+        experiment.files = files(self.files, self.path, &there);
         experiment.at = at.join(", ");
         for expected in &mut experiment.expect {
             let before = self.source.text.get(..expected.span.start).unwrap_or_default();
@@ -290,7 +308,9 @@ impl Reader<'_> {
             expected.place = format!("{}:{line}", self.source.path);
         }
         let machine = there.get("machine").and_then(|node| node.get_ref().as_str());
-        experiment.remarks.extend(machine.and_then(|file| machine_place(self.path, file).1));
+        experiment
+            .remarks
+            .extend(machine.and_then(|file| machine_place(self.files, self.path, file).1));
         Some(experiment)
     }
 
@@ -336,8 +356,9 @@ impl Reader<'_> {
         }
         let of_sweep = edits.iter().filter(|edit| matches!(edit.target, Target::Machine(_)));
         let changes: Vec<Edit<'_>> = doc.of_machine.iter().chain(of_sweep).cloned().collect();
-        let (scenario, source, name) = (self.path, &*self.source, &*self.name);
-        let place = MachinePlace { scenario, source, name, changes: &changes };
+        let (files, scenario) = (self.files, self.path);
+        let (source, name) = (&*self.source, &*self.name);
+        let place = MachinePlace { files, scenario, source, name, changes: &changes };
         let found = find_machine(&mut self.walk, there, &place);
         self.machines.insert(said, found.clone());
         found
@@ -353,8 +374,8 @@ impl Reader<'_> {
         if let Some(known) = self.workload_files.get(&said) {
             return known.clone();
         }
-        let (scenario, source) = (self.path, &*self.source);
-        let place = workload::Place { doc: there, scenario, source, machine };
+        let (files, scenario, source) = (self.files, self.path, &*self.source);
+        let place = workload::Place { doc: there, files, scenario, source, machine };
         let found = workload::file(&mut self.walk, &place);
         self.workload_files.insert(said, found.clone());
         found
@@ -398,10 +419,10 @@ fn without_name(machine: &Machine) -> String {
 
 /// The path that a machine has for a scenario, if it was asked for on the command line: a file is
 /// one of the current directory there.
-fn from_here(scenario: &Path, name: &str) -> String {
+fn from_here(files: &dyn Files, scenario: &Path, name: &str) -> String {
     let is_beside = scenario.parent().is_none_or(|folder| folder.as_os_str().is_empty());
     match std::path::absolute(name) {
-        Ok(path) if !is_beside && path.is_file() => path.display().to_string(),
+        Ok(path) if !is_beside && files.is_there(&path) => path.display().to_string(),
         _ => name.to_string(),
     }
 }

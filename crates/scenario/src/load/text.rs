@@ -1,8 +1,8 @@
 //! Texts of files: what may be read, and what is said of a file that cannot be.
 
+use super::source_files::Files;
 use crate::shipped;
 use input::{Fault, Faults, Node, Walk, nearest};
-use std::fs::File;
 use std::io::{Cursor, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 use toml::de::DeTable;
@@ -12,9 +12,9 @@ const BYTES_MAX: u64 = 1 << 20;
 /// U+FEFF in UTF-8.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-pub(super) fn text_of(path: &Path, what: &str) -> Result<String, Faults> {
+pub(super) fn text_of(files: &dyn Files, path: &Path, what: &str) -> Result<String, Faults> {
     let shown = path.display().to_string();
-    read_text(path).map_err(|why| {
+    read_text(files, path).map_err(|why| {
         let fault = Fault::of_file(&shown, format!("cannot read the {what}: {why}"));
         fault.help_if(neighbor(path, &shown)).into()
     })
@@ -24,15 +24,15 @@ pub(super) fn text_of(path: &Path, what: &str) -> Result<String, Faults> {
 pub(super) fn neighboring_text(
     walk: &mut Walk,
     node: Node<'_>,
-    scenario: &Path,
-    file: &str,
+    (files, scenario): (&dyn Files, &Path),
     what: &str,
 ) -> Option<(PathBuf, String)> {
+    let file = node.get_ref().as_str()?;
     if names_nothing(walk, node, file, what) {
         return None;
     }
     let path = beside(scenario, file);
-    match read_text(&path) {
+    match read_text(files, &path) {
         Ok(text) => Some((path, text)),
         Err(why) => {
             let fault = unreadable(node, &path, what, &why);
@@ -92,14 +92,18 @@ pub(super) fn stem(path: &Path) -> String {
 }
 
 /// The text of a file, or why it cannot be read.
-pub(super) fn read_text(path: &Path) -> Result<String, String> {
-    read_text_to(path, BYTES_MAX)
+pub(super) fn read_text(files: &dyn Files, path: &Path) -> Result<String, String> {
+    read_text_to(files, path, BYTES_MAX)
 }
 
 /// The text of a file of at most so many bytes, or why it cannot be read.
-pub(crate) fn read_text_to(path: &Path, bytes_max: u64) -> Result<String, String> {
+pub(crate) fn read_text_to(
+    files: &dyn Files,
+    path: &Path,
+    bytes_max: u64,
+) -> Result<String, String> {
     let mut bytes = Vec::new();
-    let text = open_text(path).map_err(why)?;
+    let text = open_text(files, path).map_err(why)?;
     text.take(bytes_max + 1).read_to_end(&mut bytes).map_err(why)?;
     if bytes.len() as u64 > bytes_max {
         return Err(format!("it is larger than {} MiB", bytes_max >> 20));
@@ -113,11 +117,11 @@ pub(crate) fn read_text_to(path: &Path, bytes_max: u64) -> Result<String, String
 
 /// Opens a text behind its byte order mark, if it begins with one as some editors of other systems
 /// have it.
-pub(crate) fn open_text(path: &Path) -> std::io::Result<Box<dyn Read>> {
+pub(crate) fn open_text(files: &dyn Files, path: &Path) -> std::io::Result<Box<dyn Read>> {
     if let Some(text) = shipped::text(path) {
         return Ok(Box::new(text.as_bytes()));
     }
-    let mut file = open(path)?;
+    let mut file = files.open(path)?;
     let mut start = Vec::new();
     (&mut file).take(BYTE_ORDER_MARK.len() as u64).read_to_end(&mut start)?;
     if start == BYTE_ORDER_MARK {
@@ -126,27 +130,14 @@ pub(crate) fn open_text(path: &Path) -> std::io::Result<Box<dyn Read>> {
     Ok(Box::new(Cursor::new(start).chain(file)))
 }
 
-/// Opens an input file. A FIFO in a directory is refused, since nobody may ever write to it, and
-/// so are devices; a pipe that is there already, as /dev/stdin or a shell's `<(...)`, has no such
-/// name.
-fn open(path: &Path) -> std::io::Result<File> {
-    let kind = std::fs::metadata(path)?.file_type();
-    if kind.is_dir() {
-        return Err(ErrorKind::IsADirectory.into());
-    }
-    if !kind.is_file() && std::fs::canonicalize(path).is_ok() {
-        return Err(std::io::Error::other("it is a device or a FIFO, not a file"));
-    }
-    File::open(path)
-}
-
 /// The scenario, and what it names by a path.
-pub(super) fn files(scenario: &Path, doc: &DeTable<'_>) -> Vec<PathBuf> {
+pub(super) fn files(files: &dyn Files, scenario: &Path, doc: &DeTable<'_>) -> Vec<PathBuf> {
     let workload = doc.get("workload").and_then(|node| node.get_ref().as_table());
     let of_workload = |key| workload.and_then(|table| table.get(key));
     let text = |node: Option<Node<'_>>| node.and_then(|n| n.get_ref().as_str().map(String::from));
     let machines = [text(doc.get("machine")), text(of_workload("recorded_on"))];
-    let machines = machines.into_iter().flatten().map(|file| machine_place(scenario, &file).0);
+    let machines =
+        machines.into_iter().flatten().map(|file| machine_place(files, scenario, &file).0);
     let file = text(of_workload("file")).map(|file| beside(scenario, &file));
     std::iter::once(scenario.to_path_buf()).chain(machines).chain(file).collect()
 }
@@ -165,8 +156,12 @@ pub(super) fn beside(scenario: &Path, file: &str) -> PathBuf {
 
 /// Where the machine is that a scenario names by a path or by the name of one that comes with the
 /// program, and a remark if it might be either.
-pub(super) fn machine_place(scenario: &Path, file: &str) -> (PathBuf, Option<String>) {
-    shipped::find_machine(Path::new(file), &beside(scenario, file))
+pub(super) fn machine_place(
+    files: &dyn Files,
+    scenario: &Path,
+    file: &str,
+) -> (PathBuf, Option<String>) {
+    shipped::find_machine(files, Path::new(file), &beside(scenario, file))
 }
 
 /// What the system says, in our words.

@@ -1,13 +1,13 @@
 //! The file that a workload is made from: rt-app's JSON, or a recording.
 
 use super::machine::{MachinePlace, machine_file, synthetic};
+use super::source_files::Files;
 use super::text::{beside, neighboring_text, open_text, unreadable, why};
 use crate::glue::{self, Asked, Machine, PERF_DATA_MAGIC, Recording, RecordingError};
-use crate::hash::{HashingReader, fingerprint_of_file};
+use crate::hash::{HashingReader, digest_of};
 use crate::workload::WorkloadFile;
 use input::{Fault, Faults, Node, Source, Walk, did_you_mean};
 use std::borrow::Cow;
-use std::fs::File;
 use std::io::{BufReader, Cursor, Read};
 use std::path::Path;
 use std::sync::Arc;
@@ -19,6 +19,7 @@ const BUFFER_BYTES: usize = 1 << 18;
 /// Where a workload's file is asked for.
 pub(super) struct Place<'a> {
     pub doc: &'a DeTable<'a>,
+    pub files: &'a dyn Files,
     pub scenario: &'a Path,
     /// The scenario's text.
     pub source: &'a Source,
@@ -40,8 +41,8 @@ pub(super) fn file(walk: &mut Walk, place: &Place<'_>) -> Option<(WorkloadFile, 
 }
 
 fn rt_app(walk: &mut Walk, place: &Place<'_>, node: Node<'_>) -> Option<(WorkloadFile, String)> {
-    let file = node.get_ref().as_str()?;
-    let (path, text) = neighboring_text(walk, node, place.scenario, file, "rt-app file")?;
+    let beside = (place.files, place.scenario);
+    let (path, text) = neighboring_text(walk, node, beside, "rt-app file")?;
     let source = Source::new(path.display().to_string(), text);
     let n_cpus = place.machine.map_or(glue::CPUS_MAX, Machine::n_cpus);
     let spec = glue::load_rt_app(&source.text, n_cpus);
@@ -65,7 +66,7 @@ fn recording(
     let asked = Asked { timed: &timed, measure: &measure, sessions: &sessions };
     let text = |machine: &Machine| glue::machine_file(machine, "machine");
     let recorded_here = place.machine.is_some_and(|here| text(here) == text(&machine));
-    match read_recording(&path, &machine, asked) {
+    match read_recording(place.files, &path, &machine, asked) {
         Ok((recording, hash)) => {
             are_known(walk, table.get("timed"), &timed, &recording.names);
             are_known(walk, table.get("measure"), &measure, &recording.names);
@@ -82,23 +83,24 @@ fn recording(
     }
 }
 
-/// Reads a recording as text or in perf's own format, and takes its fingerprint.
+/// Reads a recording as text or in perf's own format, and takes its digest.
 fn read_recording(
+    files: &dyn Files,
     path: &Path,
     machine: &Machine,
     asked: Asked<'_>,
 ) -> Result<(Recording, String), RecordingError> {
-    let mut text = open_text(path)?;
+    let mut text = open_text(files, path)?;
     let mut start = Vec::new();
     (&mut text).take(PERF_DATA_MAGIC.len() as u64).read_to_end(&mut start)?;
     if start == PERF_DATA_MAGIC {
-        let recording = glue::load_perf_data(File::open(path)?, machine, asked)?;
-        return Ok((recording, fingerprint_of_file(path)?));
+        let recording = glue::load_perf_data(files.open(path)?, machine, asked)?;
+        return Ok((recording, digest_of(files.open(path)?)?));
     }
     let text = BufReader::with_capacity(BUFFER_BYTES, Cursor::new(start).chain(text));
     let mut reader = HashingReader::new(text);
     let recording = glue::load_recording(&mut reader, machine, asked)?;
-    Ok((recording, reader.fingerprint()))
+    Ok((recording, reader.digest()))
 }
 
 /// The machine that a recording was made on, and the text of its file: it is the scenario's if
@@ -112,8 +114,8 @@ fn recorded_on<'a>(
         return Some((Cow::Borrowed(place.machine?), String::new()));
     };
     let text = node.get_ref().as_str()?;
-    let Place { scenario, source, .. } = *place;
-    let place = MachinePlace { scenario, source, name: "", changes: &[] };
+    let Place { files, scenario, source, .. } = *place;
+    let place = MachinePlace { files, scenario, source, name: "", changes: &[] };
     let (machine, text) = match glue::is_synthetic(text) {
         true => (synthetic(walk, node, &place, text)?, String::new()),
         false => machine_file(walk, node, &place, text)?,
@@ -126,8 +128,8 @@ fn sessions(walk: &mut Walk, place: &Place<'_>, node: Option<Node<'_>>) -> Optio
     let Some(node) = node else {
         return Some(Vec::new());
     };
-    let file = node.get_ref().as_str()?;
-    let (path, text) = neighboring_text(walk, node, place.scenario, file, "list of sessions")?;
+    let beside = (place.files, place.scenario);
+    let (path, text) = neighboring_text(walk, node, beside, "list of sessions")?;
     let mut sessions = Vec::new();
     for (i, line) in text.lines().enumerate() {
         let words: Vec<_> = line.split_ascii_whitespace().map(str::parse).collect();
