@@ -11,9 +11,11 @@ use crate::expected::{Expected, expected};
 use crate::replayed::Recorded;
 use crate::stats;
 use scenario::glue::{MachineInfo, machine_info};
+use scenario::registry::metric;
 use scenario::{
     Better, Experiment, LlcUtilization, Mechanism, Published, Results, Variant, VariantRuns,
 };
+use std::borrow::Cow;
 
 /// Changes below this, in percent, are taken for the same where there is no interval.
 pub(crate) const SAME_PCT: f64 = 0.15;
@@ -76,7 +78,7 @@ pub struct VariantAnalysis {
     /// All metrics, in the order of the runs.
     pub metrics: Vec<Metric>,
     /// Changes from the baseline, one per metric that both have; empty for the baseline.
-    pub deltas: Vec<(String, Delta)>,
+    pub deltas: Vec<(Cow<'static, str>, Delta)>,
     /// Its published values, beside the simulated ones.
     pub published: Vec<PublishedRow>,
     /// CPU use over time of the first seed.
@@ -103,8 +105,8 @@ impl VariantAnalysis {
 /// A metric over all seeds.
 #[derive(Clone, Debug)]
 pub struct Metric {
-    /// Its name, as `schedlab list` shows it.
-    pub name: String,
+    /// Its name, as `schedlab list` shows it. Mostly that of the registry: a sweep has very many.
+    pub name: Cow<'static, str>,
     /// Unit; empty for counts.
     pub unit: &'static str,
     /// Whether more of it is better, or less, or neither.
@@ -281,10 +283,11 @@ fn analyze(
     let any_cut_off = cut_off + baseline.map_or(0, n_cut_off) > 0;
     let compared: Vec<&Metric> =
         metrics.iter().filter(|m| m.name != "elapsed" || !any_cut_off).collect();
-    let deltas: Vec<(String, Delta)> = baseline.map_or_else(Vec::new, |baseline| {
+    let mut deltas: Vec<(Cow<'static, str>, Delta)> = baseline.map_or_else(Vec::new, |baseline| {
         let delta = |m: &&Metric| Some((m.name.clone(), delta(m, &baseline.values(&m.name)?)));
         compared.iter().filter_map(delta).collect()
     });
+    deltas.shrink_to_fit();
     let rows = experiment.published.iter().filter(|p| p.variant == variant.name);
     let published = rows.map(|row| published_row(experiment, row, &compared, &deltas)).collect();
     VariantAnalysis {
@@ -304,13 +307,21 @@ fn analyze(
     }
 }
 
+/// The name of a metric; that of the registry, unless it is one of a family.
+fn registered(name: &str) -> Cow<'static, str> {
+    match metric(name) {
+        Some(def) if def.name == name => Cow::Borrowed(def.name),
+        _ => Cow::Owned(name.to_string()),
+    }
+}
+
 /// The metrics that every run of the variant measured.
 fn metrics(runs: &VariantRuns) -> Vec<Metric> {
     let first = runs.runs.first().map_or(&[][..], |run| &run.metrics);
     let metric = |m: &scenario::MetricValue| {
         let values = runs.values(&m.name)?;
         Some(Metric {
-            name: m.name.clone(),
+            name: registered(&m.name),
             unit: m.unit,
             better: m.better,
             mean: stats::mean(&values),
@@ -319,7 +330,10 @@ fn metrics(runs: &VariantRuns) -> Vec<Metric> {
             values,
         })
     };
-    first.iter().filter_map(metric).collect()
+    let mut metrics: Vec<Metric> = first.iter().filter_map(metric).collect();
+    // There may be very many points.
+    metrics.shrink_to_fit();
+    metrics
 }
 
 /// The paired change of a metric from the baseline's values of the same seeds.
@@ -374,7 +388,7 @@ fn published_row(
     experiment: &Experiment,
     row: &Published,
     metrics: &[&Metric],
-    deltas: &[(String, Delta)],
+    deltas: &[(Cow<'static, str>, Delta)],
 ) -> PublishedRow {
     let baseline = &experiment.variants[experiment.baseline()].name;
     let base = experiment
@@ -465,7 +479,8 @@ pub(crate) mod tests {
         let judged = |mean| {
             let (name, values) = ("elapsed".to_string(), vec![mean]);
             let (unit, better) = ("s", scenario::Better::Lower);
-            let metric = Metric { name, unit, better, mean, sd: 0.0, ci95: None, values };
+            let metric =
+                Metric { name: name.into(), unit, better, mean, sd: 0.0, ci95: None, values };
             let deltas = [(metric.name.clone(), delta(&metric, &metric.values))];
             published_row(&experiment, row, &[&metric], &deltas).agrees
         };
@@ -487,14 +502,22 @@ pub(crate) mod tests {
             let shown = (headlines[0].name.clone(), change);
             (row.simulated.is_some(), row.agrees.is_some(), shown, said)
         };
-        assert_eq!(judged(&results), (true, true, ("elapsed".to_string(), true), false));
+        assert_eq!(judged(&results), (true, true, ("elapsed".into(), true), false));
         results.variants[0].runs[1].finished = false;
-        assert_eq!(judged(&results), (false, false, ("cpu_pct".to_string(), false), true));
+        assert_eq!(judged(&results), (false, false, ("cpu_pct".into(), false), true));
     }
 
     fn metric(values: &[f64]) -> Metric {
         let (name, better) = (String::new(), Better::Lower);
-        Metric { name, unit: "s", better, mean: 0.0, sd: 0.0, ci95: None, values: values.into() }
+        Metric {
+            name: name.into(),
+            unit: "s",
+            better,
+            mean: 0.0,
+            sd: 0.0,
+            ci95: None,
+            values: values.into(),
+        }
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use crate::Outcome;
 use crate::analysis::Analysis;
+use std::io::{self, Write};
 
 const BEFORE: [&str; 2] = ["scenario", "machine"];
 const AFTER: [&str; 10] = [
@@ -12,15 +13,26 @@ const AFTER: [&str; 10] = [
 /// The samples of several studies as one table. The keys that any of them sweeps have a column
 /// each, between the machine and the variant.
 pub fn csv<'a>(outcomes: impl IntoIterator<Item = &'a Outcome>) -> String {
+    let mut bytes = Vec::new();
+    write(outcomes, &mut bytes).expect("memory takes it, and each record has all fields");
+    String::from_utf8(bytes).unwrap_or_default()
+}
+
+/// Writes that table line by line: it may be long.
+pub(crate) fn write<'a>(
+    outcomes: impl IntoIterator<Item = &'a Outcome>,
+    to: &mut dyn Write,
+) -> io::Result<()> {
     let outcomes: Vec<&Outcome> = outcomes.into_iter().collect();
     let keys = swept(&outcomes);
-    let mut writer = csv::Writer::from_writer(Vec::new());
+    let mut writer = csv::Writer::from_writer(to);
     let header = BEFORE.into_iter().chain(keys.iter().copied()).chain(AFTER);
-    // Writing to memory cannot fail, and every record has as many fields as the header.
-    let _ = writer.write_record(header);
+    writer.write_record(header).map_err(of_io)?;
     for outcome in outcomes {
         match outcome {
-            Outcome::One(analysis) => samples(&mut writer, analysis, &vec![""; keys.len()]),
+            Outcome::One(analysis) => {
+                samples(&mut writer, analysis, &vec![""; keys.len()]).map_err(of_io)?
+            }
             Outcome::Sweep(sweep) => {
                 for point in &sweep.points {
                     let own: Vec<(&str, &str)> = sweep
@@ -32,13 +44,20 @@ pub fn csv<'a>(outcomes: impl IntoIterator<Item = &'a Outcome>) -> String {
                     let value =
                         |key: &&str| own.iter().find(|(own, _)| own == key).map_or("", |(_, v)| v);
                     let at: Vec<&str> = keys.iter().map(value).collect();
-                    samples(&mut writer, &point.analysis, &at);
+                    samples(&mut writer, &point.analysis, &at).map_err(of_io)?;
                 }
             }
         }
     }
-    let bytes = writer.into_inner().unwrap_or_default();
-    String::from_utf8(bytes).unwrap_or_default()
+    writer.flush()
+}
+
+/// What the system said; each record has as many fields as the header.
+fn of_io(error: csv::Error) -> io::Error {
+    match error.into_kind() {
+        csv::ErrorKind::Io(error) => error,
+        kind => io::Error::other(format!("{kind:?}")),
+    }
 }
 
 /// The keys that studies sweep, each once.
@@ -57,7 +76,11 @@ fn swept<'a>(outcomes: &[&'a Outcome]) -> Vec<&'a str> {
 }
 
 /// A line for each sample of an experiment, at these values of the swept keys.
-fn samples(writer: &mut csv::Writer<Vec<u8>>, analysis: &Analysis, at: &[&str]) {
+fn samples(
+    writer: &mut csv::Writer<&mut dyn Write>,
+    analysis: &Analysis,
+    at: &[&str],
+) -> csv::Result<()> {
     for variant in &analysis.variants {
         let features = variant.features.join(" ");
         for metric in &variant.metrics {
@@ -76,10 +99,11 @@ fn samples(writer: &mut csv::Writer<Vec<u8>>, analysis: &Analysis, at: &[&str]) 
                     metric.better.word(),
                     &value,
                 ];
-                let _ = writer.write_record(before.iter().chain(at).chain(&after));
+                writer.write_record(before.iter().chain(at).chain(&after))?;
             }
         }
     }
+    Ok(())
 }
 
 #[cfg(test)]

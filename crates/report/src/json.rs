@@ -203,8 +203,8 @@ fn variant(v: &VariantAnalysis) -> Variant<'_> {
         workqueue: values(&v.workqueue),
         workload: values(&v.workload),
         cut_off: v.cut_off,
-        metrics: InOrder(v.metrics.iter().map(|m| (m.name.clone(), metric(m))).collect()),
-        vs_baseline: InOrder(v.deltas.iter().map(|(k, d)| (k.clone(), delta(d))).collect()),
+        metrics: InOrder(v.metrics.iter().map(|m| (m.name.to_string(), metric(m))).collect()),
+        vs_baseline: InOrder(v.deltas.iter().map(|(k, d)| (k.to_string(), delta(d))).collect()),
         published: v.published.iter().map(published).collect(),
     }
 }

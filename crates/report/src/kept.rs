@@ -24,6 +24,7 @@ impl<'a> Kept<'a> {
     pub fn new(inner: &'a dyn Executor, dir: &Path, program: String) -> Result<Self, StoreError> {
         let store = Store::new(dir);
         store.prepare()?;
+        store.remove_remains();
         Ok(Self { inner, store, names: Names::new(program) })
     }
 }

@@ -5,7 +5,7 @@
 //! a signal handler wait for that short moment. Pipes and devices are written in place.
 
 use scenario::glue;
-use std::io::Write;
+use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
@@ -74,7 +74,7 @@ pub fn prepare(dir: &Path) -> Result<(), OutError> {
         std::io::ErrorKind::AlreadyExists => fault(std::io::ErrorKind::NotADirectory.into()),
         _ => fault(e),
     })?;
-    tempfile::NamedTempFile::new_in(dir).map(drop).map_err(|e| fault(unnamed(&e)))
+    temporary(dir).map(drop).map_err(fault)
 }
 
 /// Checks that a file can be made there, before hours are spent on what it shall hold.
@@ -94,7 +94,7 @@ pub fn check_file(path: &Path) -> Result<(), OutError> {
     if is_special(path) {
         return Ok(());
     }
-    tempfile::NamedTempFile::new_in(dir).map(drop).map_err(|e| fault(unnamed(&e)))
+    temporary(dir).map(drop).map_err(fault)
 }
 
 /// The directory that a file is in.
@@ -140,10 +140,15 @@ pub fn write_file(path: &Path, content: &str) -> Result<(), OutError> {
     let name = path.file_name().and_then(|name| name.to_str());
     let name = name.ok_or_else(|| fault(std::io::ErrorKind::InvalidFilename.into()))?;
     // The file's name in messages is the one that was asked for.
-    write_all(dir, &[(name, content.to_owned())]).map(drop).map_err(|error| match error {
+    write_all(dir, &[(name, text(content))]).map(drop).map_err(|error| match error {
         OutError::File { source, .. } => fault(source),
         other => other,
     })
+}
+
+/// Writes a text.
+pub(crate) fn text(content: &str) -> Fill<'_> {
+    Box::new(|to| to.write_all(content.as_bytes()))
 }
 
 /// Writes a file that is not there yet, whole or not at all.
@@ -215,16 +220,19 @@ fn link(_: &str, path: &Path) -> std::io::Result<()> {
     std::fs::create_dir_all(path)
 }
 
+/// What writes the content of a file.
+pub(crate) type Fill<'a> = Box<dyn Fn(&mut dyn Write) -> std::io::Result<()> + 'a>;
+
 /// Writes several files, all or none.
-pub(crate) fn write_all(dir: &Path, files: &[(&str, String)]) -> Result<Vec<PathBuf>, OutError> {
+pub(crate) fn write_all(dir: &Path, files: &[(&str, Fill<'_>)]) -> Result<Vec<PathBuf>, OutError> {
     let _guard = writing();
     let mut staged = Vec::new();
-    for (name, content) in files {
+    for (name, fill) in files {
         let path = dir.join(name);
         if !dir.is_dir() {
             return Err(OutError::NoDirectory { path, dir: dir.to_path_buf() });
         }
-        let file = stage(dir, content.as_bytes())
+        let file = stage_with(dir, fill)
             .map_err(|source| OutError::File { path: path.clone(), source })?;
         staged.push((path, file));
     }
@@ -244,8 +252,13 @@ fn unnamed(error: &std::io::Error) -> std::io::Error {
     error.kind().into()
 }
 
-/// A temporary file with the content, with the permissions that any new file gets.
+/// A temporary file with the content.
 pub(crate) fn stage(dir: &Path, content: &[u8]) -> std::io::Result<tempfile::NamedTempFile> {
+    stage_with(dir, |to| to.write_all(content))
+}
+
+/// An empty temporary file, with the permissions that any new file gets.
+pub(crate) fn temporary(dir: &Path) -> std::io::Result<tempfile::NamedTempFile> {
     let mut builder = tempfile::Builder::new();
     builder.prefix(TEMPORARY);
     #[cfg(unix)]
@@ -253,9 +266,20 @@ pub(crate) fn stage(dir: &Path, content: &[u8]) -> std::io::Result<tempfile::Nam
         use std::os::unix::fs::PermissionsExt;
         builder.permissions(std::fs::Permissions::from_mode(0o666));
     }
-    let mut file = builder.tempfile_in(dir).map_err(|e| unnamed(&e))?;
+    builder.tempfile_in(dir).map_err(|e| unnamed(&e))
+}
+
+/// A temporary file that is filled.
+fn stage_with(
+    dir: &Path,
+    fill: impl Fn(&mut dyn Write) -> std::io::Result<()>,
+) -> std::io::Result<tempfile::NamedTempFile> {
+    let file = temporary(dir)?;
     // Not through `file` itself: its errors would name the temporary file, too.
-    file.as_file_mut().write_all(content)?;
+    let mut writer = BufWriter::new(file.as_file());
+    fill(&mut writer)?;
+    writer.flush()?;
+    drop(writer);
     file.as_file().sync_all()?;
     Ok(file)
 }
@@ -267,8 +291,8 @@ mod tests {
     #[test]
     fn files_are_replaced_whole_and_nothing_else_is_left() {
         let dir = tempfile::tempdir().unwrap();
-        write_all(dir.path(), &[("a", "one".into())]).unwrap();
-        write_all(dir.path(), &[("a", "two".into()), ("b", "three".into())]).unwrap();
+        write_all(dir.path(), &[("a", text("one"))]).unwrap();
+        write_all(dir.path(), &[("a", text("two")), ("b", text("three"))]).unwrap();
         let mut names: Vec<_> =
             std::fs::read_dir(dir.path()).unwrap().map(|e| e.unwrap().file_name()).collect();
         names.sort();

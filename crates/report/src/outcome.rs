@@ -1,9 +1,11 @@
 //! The report of a study: that of a single experiment, or that of a sweep.
 
-use crate::out::{self, OutError};
+use crate::out::{self, Fill, OutError};
 use crate::sweep::{self, SweepAnalysis};
-use crate::{Analysis, csv, deltas_svg, json, json_line, markdown, text, utilization_svg};
+use crate::{Analysis, csv_table, deltas_svg, json, json_line, markdown, text, utilization_svg};
 use scenario::{Results, Study};
+use std::convert::Infallible;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 /// The analysis of a study.
@@ -23,12 +25,30 @@ const PICTURES: [&str; 5] =
 impl Outcome {
     /// Analyzes the results of a study, one per point. `metrics` get a table in a sweep, if there
     /// are any.
-    pub fn new(study: &Study, results: &[Results], metrics: &[String]) -> Self {
-        match (study.only(), results) {
-            (Some(experiment), [results]) if metrics.is_empty() => {
-                Self::One(Box::new(Analysis::new(experiment, results)))
+    pub fn new(study: &Study, results: Vec<Results>, metrics: &[String]) -> Self {
+        let results = results.into_iter().map(Ok::<Results, Infallible>);
+        match Self::try_new(study, results, metrics) {
+            Ok(outcome) => outcome,
+            Err(never) => match never {},
+        }
+    }
+
+    /// Analyzes the results of a study as they come, one per point. The results of a point are gone
+    /// before those of the next one are asked for: there may be very many.
+    ///
+    /// # Errors
+    /// The first one of the results.
+    pub fn try_new<E>(
+        study: &Study,
+        mut results: impl Iterator<Item = Result<Results, E>>,
+        metrics: &[String],
+    ) -> Result<Self, E> {
+        match study.only() {
+            Some(experiment) if metrics.is_empty() => {
+                let results = results.next().expect("a study has a point")?;
+                Ok(Self::One(Box::new(Analysis::new(experiment, &results))))
             }
-            _ => Self::Sweep(SweepAnalysis::new(study, results, metrics)),
+            _ => Ok(Self::Sweep(SweepAnalysis::try_new(study, results, metrics)?)),
         }
     }
 
@@ -70,6 +90,14 @@ impl Outcome {
         }
     }
 
+    /// Writes that document piece by piece: it may be long.
+    fn write_json(&self, to: &mut dyn Write) -> std::io::Result<()> {
+        match self {
+            Self::One(analysis) => to.write_all(json(analysis).as_bytes()),
+            Self::Sweep(sweep) => sweep::write_json(sweep, to),
+        }
+    }
+
     /// A JSON document on one line.
     pub fn json_line(&self) -> String {
         match self {
@@ -90,11 +118,13 @@ impl Outcome {
             }
             Self::Sweep(sweep) => [None, None, sweep::curves::curves_svg(sweep), None, None],
         };
-        let mut files = vec![("results.json", self.json()), ("results.csv", csv([self]))];
+        let json: Fill<'_> = Box::new(|to| self.write_json(to));
+        let csv: Fill<'_> = Box::new(|to| csv_table::write([self], to));
+        let mut files = vec![("results.json", json), ("results.csv", csv)];
         let mut absent = Vec::new();
-        for (name, svg) in PICTURES.into_iter().zip(plots) {
+        for (name, svg) in PICTURES.into_iter().zip(&plots) {
             match svg {
-                Some(svg) => files.push((name, svg)),
+                Some(svg) => files.push((name, out::text(svg))),
                 None => absent.push(name),
             }
         }

@@ -215,7 +215,7 @@ mod tests {
             let template = variant.metrics[0].clone();
             for (metric, mean) in [("run_ms.make", 101.0), ("wakeup_p99.make", 90.0)] {
                 variant.metrics.push(crate::Metric {
-                    name: metric.to_string(),
+                    name: metric.to_string().into(),
                     mean,
                     ..template.clone()
                 });

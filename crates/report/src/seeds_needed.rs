@@ -59,7 +59,7 @@ fn need(
         _ => seeds_for(sd_pct, target_pct),
     };
     let (variant, metric) = (variant.name.clone(), metric.name.clone());
-    Some(Need { variant, metric, half_pct: half, seeds })
+    Some(Need { variant, metric: metric.into_owned(), half_pct: half, seeds })
 }
 
 /// The fewest seeds whose interval is at most `target` to each side, where differences spread so.

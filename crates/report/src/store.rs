@@ -110,19 +110,23 @@ impl Store {
         Self { dir: dir.to_path_buf() }
     }
 
-    /// Makes the folder of runs, checks that it can be written to, and removes what writers have
-    /// left behind that were killed long ago.
+    /// Makes the folder of runs, and checks that it can be written to.
     ///
     /// # Errors
     /// The folder cannot be made or written to.
     pub fn prepare(&self) -> Result<(), StoreError> {
-        out::prepare(&self.dir.join(RUNS))?;
+        Ok(out::prepare(&self.dir.join(RUNS))?)
+    }
+
+    /// Removes what writers have left behind that were killed long ago. It does no harm, so this is
+    /// for who has the time.
+    pub fn remove_remains(&self) {
+        let _guard = out::writing();
         for folder in [RUNS, FAILED, ALARMS].map(|name| self.dir.join(name)) {
             if folder.is_dir() {
                 publish::remove_remains(&folder);
             }
         }
-        Ok(())
     }
 
     /// The file of a run.

@@ -11,6 +11,7 @@ mod markdown;
 pub(crate) mod rows;
 mod text;
 
+pub(crate) use json::write as write_json;
 pub use json::{json, json_line};
 pub use markdown::markdown;
 pub use text::text;
@@ -50,23 +51,34 @@ pub struct SweepPoint {
 impl SweepAnalysis {
     /// Analyzes the results of a sweep, one per point. `wanted` names the metrics that get a
     /// table; if it is empty, the scenario chooses them, or else they are the headlines.
-    pub fn new(study: &Study, results: &[Results], wanted: &[String]) -> Self {
-        let point = |(point, results): (&scenario::Point, &Results)| SweepPoint {
-            at: point.at.clone(),
-            reference: point.reference,
-            analysis: Analysis::new(&point.experiment, results),
+    /// The results of a point are gone before those of the next one are asked for.
+    ///
+    /// # Errors
+    /// The first one of the results.
+    pub fn try_new<E>(
+        study: &Study,
+        results: impl Iterator<Item = Result<Results, E>>,
+        wanted: &[String],
+    ) -> Result<Self, E> {
+        let point = |(point, results): (&scenario::Point, Result<Results, E>)| {
+            Ok(SweepPoint {
+                at: point.at.clone(),
+                reference: point.reference,
+                analysis: Analysis::new(&point.experiment, &results?),
+            })
         };
-        let points: Vec<SweepPoint> = study.points.iter().zip(results).map(point).collect();
+        let points = study.points.iter().zip(results).map(point);
+        let points: Vec<SweepPoint> = points.collect::<Result<_, E>>()?;
         let chosen = if wanted.is_empty() { &study.metrics } else { wanted };
         let metrics = if chosen.is_empty() { headlines(&points) } else { chosen.to_vec() };
-        Self {
+        Ok(Self {
             scenario: study.name.clone(),
             title: study.title.clone(),
             hash: study.hash.clone(),
             axes: study.axes.clone(),
             points,
             metrics,
-        }
+        })
     }
 
     /// The analysis of the first point, for what all points have in common.
@@ -95,8 +107,8 @@ impl SweepAnalysis {
 fn headlines(points: &[SweepPoint]) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for metric in points.iter().flat_map(|point| view::headlines(&point.analysis)) {
-        if !names.contains(&metric.name) {
-            names.push(metric.name.clone());
+        if !names.iter().any(|name| *name == metric.name) {
+            names.push(metric.name.to_string());
         }
     }
     names

@@ -35,9 +35,9 @@ pub fn details(analysis: &Analysis) -> Vec<&Metric> {
     let Some(baseline) = analysis.baseline() else {
         return Vec::new();
     };
-    let blocks: Vec<&str> = headlines(analysis).iter().map(|m| m.name.as_str()).collect();
+    let blocks: Vec<&str> = headlines(analysis).iter().map(|m| m.name.as_ref()).collect();
     let wanted = |m: &&Metric| {
-        let name = m.name.as_str();
+        let name = m.name.as_ref();
         !blocks.contains(&name) && shown(name) == Show::Table && is_used(analysis, name)
     };
     baseline.metrics.iter().filter(wanted).collect()
@@ -104,7 +104,7 @@ fn policies(analysis: &Analysis) -> String {
 /// A metric and its unit, as a heading.
 pub fn heading(metric: &Metric) -> String {
     match metric.unit {
-        "" => metric.name.clone(),
+        "" => metric.name.to_string(),
         unit => format!("{} [{unit}]", metric.name),
     }
 }
@@ -198,7 +198,7 @@ pub fn direction(metric: &Metric) -> &'static str {
 /// The good directions of some metrics in a line, for headings that have no room for them.
 pub fn directions(metrics: &[&Metric]) -> Option<String> {
     let of = |better, word: &str| {
-        let names = metrics.iter().filter(|m| m.better == better).map(|m| m.name.as_str());
+        let names = metrics.iter().filter(|m| m.better == better).map(|m| m.name.as_ref());
         let names: Vec<&str> = names.collect();
         (!names.is_empty()).then(|| format!("{word} {}", names.join(", ")))
     };

@@ -101,7 +101,7 @@ pub(crate) fn side_by_side<T: Send>(
 
 impl RunSpec {
     /// The failure of this run.
-    fn failed(&self, error: RunError) -> Failure {
+    pub(crate) fn failed(&self, error: RunError) -> Failure {
         let (at, variant, seed) = (self.at.clone(), self.variant.clone(), self.seed);
         Failure { at, variant, seed, error }
     }

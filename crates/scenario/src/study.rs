@@ -169,6 +169,22 @@ impl Experiment {
         Ok(results.remove(0))
     }
 
+    /// The same on this thread, for runs that are done and only read.
+    ///
+    /// # Errors
+    /// The failure of the first run by variant and seed.
+    pub fn run_here(&self, executor: &dyn Executor) -> Result<Results, Failure> {
+        let run = |variant, seed| {
+            let spec = self.spec(variant, seed);
+            executor.run(&spec, &|_| {}).map_err(|error| spec.failed(error))
+        };
+        let runs = |variant| {
+            let runs = self.seeds.iter().map(|seed| run(variant, *seed));
+            Ok(VariantRuns { runs: runs.collect::<Result<_, _>>()? })
+        };
+        Ok(Results { variants: self.variants.iter().map(runs).collect::<Result<_, _>>()? })
+    }
+
     /// All runs, in the order of variants and seeds.
     pub(crate) fn specs(&self) -> Vec<RunSpec> {
         let of_variant = |v| self.seeds.iter().map(move |seed| self.spec(v, *seed));

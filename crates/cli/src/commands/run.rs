@@ -10,7 +10,7 @@ use report::seeds_needed::{self, go_on_with};
 use report::stalls::Stalls;
 use report::{Kept, Outcome};
 use scenario::registry::{METRICS, MetricDef, metric};
-use scenario::{Executor, RUNS_MAX, Remembering, Study, nearest, shipped};
+use scenario::{Executor, Failure, RUNS_MAX, Remembering, Study, nearest, shipped};
 use std::path::{Path, PathBuf};
 
 /// Runs all scenarios, in the order given.
@@ -31,13 +31,6 @@ pub(super) enum Engine<'a> {
     Simulating(&'a dyn Executor),
     /// They are done, and are read.
     Reading(&'a dyn Executor),
-}
-
-impl<'a> Engine<'a> {
-    fn executor(self) -> &'a dyn Executor {
-        let (Self::Simulating(executor) | Self::Reading(executor)) = self;
-        executor
-    }
 }
 
 /// Runs what was loaded and chosen, in this order.
@@ -197,11 +190,15 @@ pub(super) fn run_study(
     let takes_long = study.points.len() > 1
         || args.until_significant.is_some()
         || study.points[0].experiment.find.is_some();
-    let kept = match (dir.filter(|_| takes_long), engine) {
-        (Some(dir), Engine::Simulating(engine)) => Some(kept(engine, dir)?),
-        _ => None,
+    let engine = match engine {
+        Engine::Reading(engine) => return read(study, &stalls.watch(engine), &args.metrics),
+        Engine::Simulating(engine) => engine,
     };
-    let engine = kept.as_ref().map_or(engine.executor(), |kept| kept as &dyn Executor);
+    let kept = match dir.filter(|_| takes_long) {
+        Some(dir) => Some(kept(engine, dir)?),
+        None => None,
+    };
+    let engine = kept.as_ref().map_or(engine, |kept| kept as &dyn Executor);
     let watching = stalls.watch(engine);
     let engine: &dyn Executor = &watching;
     let remembering = Remembering::new(engine);
@@ -226,6 +223,16 @@ pub(super) fn run_study(
     }
 }
 
+/// Reads the runs of a study, a point after the other: there may be very many.
+fn read(study: &Study, engine: &dyn Executor, metrics: &[String]) -> Result<Outcome, Stop> {
+    let results = study.points.iter().map(|point| point.experiment.run_here(engine));
+    Outcome::try_new(study, results, metrics).map_err(|failure| failed(study, &failure))
+}
+
+fn failed(study: &Study, failure: &Failure) -> Stop {
+    Stop::RunFailed(format!("{}: {failure}", study.name))
+}
+
 /// Keeps finished runs in a directory, for this very program.
 fn kept<'a>(engine: &'a dyn Executor, dir: &Path) -> Result<Kept<'a>, Stop> {
     let program = report::store::program()
@@ -246,8 +253,8 @@ pub(super) fn run_once(
     let results = study.run(engine, jobs, &bar);
     bar.clear();
     match results {
-        Ok(results) => Ok(Outcome::new(study, &results, metrics)),
-        Err(failure) => Err(Stop::RunFailed(format!("{}: {failure}", study.name))),
+        Ok(results) => Ok(Outcome::new(study, results, metrics)),
+        Err(failure) => Err(failed(study, &failure)),
     }
 }
 

@@ -83,6 +83,7 @@ fn plan(args: &PlanArgs) -> Result<(), Stop> {
 
 fn run(args: &SweepRunArgs) -> Result<(), Stop> {
     let sweep = open(&args.dir)?;
+    sweep.store.remove_remains();
     let units = sweep.units().map_err(stop)?;
     let all: Vec<&Unit> = units.iter().collect();
     let how = HowToRun { seeds: None, jobs: args.jobs, quiet: args.quiet };

@@ -22,6 +22,7 @@ mod signals;
 mod sweep;
 mod topology;
 mod trace;
+mod unit_faults;
 mod units;
 mod whole;
 mod wide;

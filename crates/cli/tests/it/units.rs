@@ -29,11 +29,11 @@ fn json(text: &str) -> serde_json::Value {
     serde_json::from_str(text).unwrap()
 }
 
-fn status(lab: &Lab, dir: &str) -> serde_json::Value {
+pub fn status(lab: &Lab, dir: &str) -> serde_json::Value {
     json(&lab.output(["sweep", "status", dir, "--format", "json"]))
 }
 
-fn names(dir: PathBuf) -> Vec<String> {
+pub fn names(dir: PathBuf) -> Vec<String> {
     let entries = std::fs::read_dir(dir).unwrap();
     let mut names: Vec<_> =
         entries.map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
@@ -171,7 +171,7 @@ fn units_are_chosen_by_name_by_number_and_by_a_list() {
 }
 
 /// The complaint of a command that ends with that code.
-fn complaint(lab: &Lab, code: i32, args: &[&str]) -> String {
+pub fn complaint(lab: &Lab, code: i32, args: &[&str]) -> String {
     let output = lab.run(args.iter().copied()).code(code).get_output().stderr.clone();
     String::from_utf8(output).unwrap()
 }

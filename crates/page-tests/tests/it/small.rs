@@ -375,7 +375,7 @@ fn a_sweep_has_curves_and_its_own_chapter() {
         let study = load_study_str(Path::new("sweep.toml"), text, &[])
             .unwrap_or_else(|faults| panic!("{}", faults.render(false)));
         let results = study.run(scenario::engine().as_ref(), 1, &Silent).unwrap();
-        let outcome = Outcome::new(&study, &results, &[]);
+        let outcome = Outcome::new(&study, results, &[]);
         let chapter = || Chapter { outcome: &outcome, experiment: None, seed: 1, recorded: &[] };
         let file = made.dir.path().join("sweep.html");
         std::fs::write(&file, page(&[chapter(), chapter()], "schedlab")).unwrap();

@@ -75,7 +75,7 @@ fn sync_folder(folder: &Path) -> Result<()> {
 /// Removes temporary files of writers that were killed long ago. The time is that of the folder's
 /// file system: clocks of computers may differ.
 pub(super) fn remove_remains(folder: &Path) {
-    let Some(now) = out::stage(folder, b"").ok().and_then(|file| changed(file.path())) else {
+    let Some(now) = out::temporary(folder).ok().and_then(|file| changed(file.path())) else {
         return;
     };
     for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {

@@ -121,7 +121,7 @@ fn what_killed_writers_left_behind_is_removed_once_it_is_old() {
     left(".schedlab-young", 60);
     left("old-and-not-ours", 7200);
     assert_eq!(store.known().unwrap().done.len(), 1);
-    store.prepare().unwrap();
+    store.remove_remains();
     assert_eq!(names(&runs), [".schedlab-young", "a.json", "old-and-not-ours"]);
 }
 

@@ -90,7 +90,7 @@ pub(crate) fn panels(sweep: &SweepAnalysis) -> Vec<Panel<'_>> {
             match panels[begin..].iter_mut().find(|panel| panel.at == at) {
                 Some(panel) => panel.points.push(point),
                 None => {
-                    let (metric, unit) = (metric.name.as_str(), metric.unit);
+                    let (metric, unit) = (metric.name.as_ref(), metric.unit);
                     panels.push(Panel { metric, unit, at, points: vec![point] });
                 }
             }

@@ -4,12 +4,20 @@
 use super::SweepAnalysis;
 use crate::TOOL;
 use crate::json::{Document, SCHEMA, document};
+use serde::ser::{Serialize, Serializer};
+use std::io::Write;
 
 /// The sweep as an indented document.
 pub fn json(sweep: &SweepAnalysis) -> String {
     let mut text = serde_json::to_string_pretty(&of(sweep)).unwrap_or_default();
     text.push('\n');
     text
+}
+
+/// Writes the sweep as an indented document.
+pub(crate) fn write(sweep: &SweepAnalysis, to: &mut dyn Write) -> std::io::Result<()> {
+    serde_json::to_writer_pretty(&mut *to, &of(sweep))?;
+    to.write_all(b"\n")
 }
 
 /// The sweep as a document on one line.
@@ -27,7 +35,21 @@ struct Sweep<'a> {
     scenario_hash: &'a str,
     title: &'a str,
     axes: Vec<AxisOut<'a>>,
-    points: Vec<PointOut<'a>>,
+    points: Points<'a>,
+}
+
+/// The points, of which one is put together at a time.
+struct Points<'a>(&'a SweepAnalysis);
+
+impl Serialize for Points<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let point = |point| PointOut {
+            at: self.0.values(point).map(value).collect(),
+            relative_to: point.reference,
+            result: document(&point.analysis),
+        };
+        serializer.collect_seq(self.0.points.iter().map(point))
+    }
 }
 
 #[derive(serde::Serialize)]
@@ -59,15 +81,7 @@ fn of(sweep: &SweepAnalysis) -> Sweep<'_> {
             .iter()
             .map(|a| AxisOut { key: &a.key, unit: a.unit, values: axis(a) })
             .collect(),
-        points: sweep
-            .points
-            .iter()
-            .map(|point| PointOut {
-                at: sweep.values(point).map(value).collect(),
-                relative_to: point.reference,
-                result: document(&point.analysis),
-            })
-            .collect(),
+        points: Points(sweep),
     }
 }
 

@@ -46,7 +46,8 @@ fn analyzed(rest: &str) -> SweepAnalysis {
     let study = scenario::load_study_str("sweep.toml".as_ref(), text, &[])
         .unwrap_or_else(|faults| panic!("{}", faults.render(false)));
     let results = study.run(&MockExecutor, 2, &Silent).unwrap();
-    SweepAnalysis::new(&study, &results, &[])
+    let results = results.into_iter().map(Ok::<_, std::convert::Infallible>);
+    SweepAnalysis::try_new(&study, results, &[]).expect("nothing fails")
 }
 
 fn plain(text: &str) -> String {

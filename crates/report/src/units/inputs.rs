@@ -32,7 +32,7 @@ impl Copying {
 
     fn copy(&self, path: &Path) -> Result<String> {
         let mut from = Disk.open(path)?;
-        let staged = out::stage(&self.folder, b"")?;
+        let staged = out::temporary(&self.folder)?;
         std::io::copy(&mut from, &mut staged.as_file())?;
         staged.as_file().sync_all()?;
         let digest = digest_of_file(staged.path())?;
