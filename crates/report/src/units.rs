@@ -17,6 +17,7 @@ mod merged;
 mod opened;
 mod plan;
 mod run;
+pub mod slurm;
 mod status;
 
 pub use draft::Draft;
@@ -127,6 +128,9 @@ pub enum UnitsError {
         /// How many there are.
         units: usize,
     },
+    /// Slurm does not do what it should.
+    #[error("{0}")]
+    Engine(String),
     /// Threads cannot be started, or results cannot be kept.
     #[error("{0}")]
     Stopped(String),

@@ -20,6 +20,13 @@ pub enum Sweep {
     Run(SweepRunArgs),
     /// Do some units, for job arrays and shells
     Unit(UnitArgs),
+    /// Hand what is missing to a cluster, or take it back
+    ///
+    /// Slurm runs job arrays, whose tasks do some units each. A job that is lost, killed or
+    /// submitted twice changes nothing: what is done is told by the folder alone, which all nodes
+    /// must see under the same path, as they must this program. Submit again for what is missing
+    /// then.
+    Submit(SubmitArgs),
     /// Say how many units are done, have failed and are missing
     Status(StatusArgs),
     /// Print and write the results, as if all units had been run here
@@ -102,6 +109,47 @@ pub struct UnitArgs {
     /// No progress, no remarks: only errors
     #[arg(long, short)]
     pub quiet: bool,
+}
+
+/// Arguments of `schedlab sweep submit`.
+#[derive(Args)]
+pub struct SubmitArgs {
+    /// The folder of the sweep
+    #[arg(value_name = "DIR")]
+    pub dir: PathBuf,
+    /// Who runs the jobs
+    #[arg(long, value_enum, default_value_t = Engine::Slurm)]
+    pub engine: Engine,
+    /// Submit to this partition
+    #[arg(long, value_name = "NAME")]
+    pub partition: Option<String>,
+    /// The time limit of a task, as sbatch takes it: what it has done until then is kept
+    #[arg(long, value_name = "TIME")]
+    pub time: Option<String>,
+    /// Units that a task does, one after the other: more if they are short
+    #[arg(long, value_name = "N", default_value_t = 1, allow_negative_numbers = true,
+          value_parser = clap::value_parser!(u64).range(1..=100_000))]
+    pub units_per_task: u64,
+    /// Tasks of a job array at most [default: as many as the cluster's MaxArraySize allows]
+    #[arg(long, value_name = "N", allow_negative_numbers = true,
+          value_parser = clap::value_parser!(u64).range(1..=4_000_000))]
+    pub array_chunk: Option<u64>,
+    /// Submit units again that have failed
+    #[arg(long)]
+    pub retry_failed: bool,
+    /// Print what would be submitted
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Cancel the jobs of this sweep instead
+    #[arg(long)]
+    pub cancel: bool,
+}
+
+/// What runs jobs.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Engine {
+    /// Slurm: sbatch, scancel and scontrol
+    Slurm,
 }
 
 /// Arguments of `schedlab sweep status`.

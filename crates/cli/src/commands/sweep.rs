@@ -1,5 +1,7 @@
 //! `schedlab sweep`: a sweep in units, which several processes and computers may do.
 
+mod submit;
+
 use super::report::write_page;
 use super::run::{Engine, choose, must_be_metrics, report_studies};
 use super::{show_remarks, stdin_at_most_once};
@@ -23,6 +25,7 @@ pub fn sweep(command: &Command) -> Result<(), Stop> {
         Command::Plan(args) => plan(args),
         Command::Run(args) => run(args),
         Command::Unit(args) => unit(args),
+        Command::Submit(args) => submit::submit(args),
         Command::Status(args) => status(args),
         Command::Merge(args) => merge(args),
     }
@@ -35,6 +38,7 @@ fn stop(error: UnitsError) -> Stop {
         UnitsError::Faults(faults) => Stop::Faults(faults),
         // The input is right, and what came of it is not.
         UnitsError::Stopped(_)
+        | UnitsError::Engine(_)
         | UnitsError::Missing { .. }
         | UnitsError::Store(
             StoreError::Differs { .. } | StoreError::Write { .. } | StoreError::Damaged { .. },

@@ -19,6 +19,7 @@ mod rt_app;
 mod schedstat;
 mod shipped;
 mod signals;
+mod submit;
 mod sweep;
 mod topology;
 mod trace;
