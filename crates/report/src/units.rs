@@ -16,6 +16,7 @@ mod inputs;
 mod merged;
 mod opened;
 mod plan;
+pub mod ray;
 mod run;
 pub mod slurm;
 mod status;
@@ -128,7 +129,7 @@ pub enum UnitsError {
         /// How many there are.
         units: usize,
     },
-    /// Slurm does not do what it should.
+    /// Slurm or Ray does not do what it should.
     #[error("{0}")]
     Engine(String),
     /// Threads cannot be started, or results cannot be kept.

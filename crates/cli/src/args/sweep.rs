@@ -22,7 +22,8 @@ pub enum Sweep {
     Unit(UnitArgs),
     /// Hand what is missing to a cluster, or take it back
     ///
-    /// Slurm runs job arrays, whose tasks do some units each. A job that is lost, killed or
+    /// Slurm runs job arrays, whose tasks do some units each. Ray is waited for; it needs the
+    /// package in python/. A job that is lost, killed or
     /// submitted twice changes nothing: what is done is told by the folder alone, which all nodes
     /// must see under the same path, as they must this program. Submit again for what is missing
     /// then.
@@ -120,17 +121,20 @@ pub struct SubmitArgs {
     /// Who runs the jobs
     #[arg(long, value_enum, default_value_t = Engine::Slurm)]
     pub engine: Engine,
-    /// Submit to this partition
+    /// Slurm: submit to this partition
     #[arg(long, value_name = "NAME")]
     pub partition: Option<String>,
-    /// The time limit of a task, as sbatch takes it: what it has done until then is kept
+    /// Ray: the address of the cluster [default: RAY_ADDRESS, or a cluster on this computer]
+    #[arg(long, value_name = "ADDRESS")]
+    pub address: Option<String>,
+    /// Slurm: the time limit of a task, as sbatch takes it: what it has done until then is kept
     #[arg(long, value_name = "TIME")]
     pub time: Option<String>,
     /// Units that a task does, one after the other: more if they are short
     #[arg(long, value_name = "N", default_value_t = 1, allow_negative_numbers = true,
           value_parser = clap::value_parser!(u64).range(1..=100_000))]
     pub units_per_task: u64,
-    /// Tasks of a job array at most [default: as many as the cluster's MaxArraySize allows]
+    /// Slurm: tasks of a job array at most [default: as many as the cluster's MaxArraySize allows]
     #[arg(long, value_name = "N", allow_negative_numbers = true,
           value_parser = clap::value_parser!(u64).range(1..=4_000_000))]
     pub array_chunk: Option<u64>,
@@ -140,7 +144,7 @@ pub struct SubmitArgs {
     /// Print what would be submitted
     #[arg(long)]
     pub dry_run: bool,
-    /// Cancel the jobs of this sweep instead
+    /// Slurm: cancel the jobs of this sweep instead
     #[arg(long)]
     pub cancel: bool,
 }
@@ -150,6 +154,8 @@ pub struct SubmitArgs {
 pub enum Engine {
     /// Slurm: sbatch, scancel and scontrol
     Slurm,
+    /// Ray, by Python: `pip install ./python[ray]`; SCHEDLAB_PYTHON names one other than python3
+    Ray,
 }
 
 /// Arguments of `schedlab sweep status`.

@@ -113,6 +113,25 @@ fn what_slurm_refuses_is_told_with_what_it_took() {
 }
 
 #[test]
+fn ray_is_started_by_python() {
+    let lab = lab(1001);
+    let shown = printed(submit(&lab, &["--engine", "ray", "--address", "auto", "--dry-run"]));
+    let start = "'python3' '-m' 'schedlab.ray_engine' 'it's' '--program' '";
+    assert!(shown.starts_with(start), "{shown}");
+    assert!(shown.ends_with("' '--units-per-task' '1' '--address' 'auto'\n"), "{shown}");
+    let refused = |args: &[&str]| {
+        let output = submit(&lab, args).assert().code(2).get_output().clone();
+        String::from_utf8(output.stderr).unwrap()
+    };
+    assert!(refused(&["--engine", "ray", "--cancel"]).contains("ray has no --cancel"));
+    assert!(refused(&["--address", "auto"]).contains("slurm has no --address"));
+    let none = submit(&lab, &["--engine", "ray"]).env("SCHEDLAB_PYTHON", "no-such-python");
+    let said = none.assert().code(1).get_output().stderr.clone();
+    let said = String::from_utf8(said).unwrap();
+    assert!(said.contains("cannot run no-such-python: ") && said.contains("SCHEDLAB_PYTHON names"));
+}
+
+#[test]
 fn xargs_is_a_cluster_of_one_computer() {
     let lab = lab(1001);
     let program = env!("CARGO_BIN_EXE_schedlab");

@@ -3,12 +3,14 @@
 use super::{open, stop};
 use crate::args::sweep::{Engine, SubmitArgs};
 use crate::output::{Stop, count, print, remark};
-use report::units::Unit;
+use report::units::ray::Ray;
 use report::units::slurm::{self, MAX_ARRAY_SIZE, Slurm, Submission};
+use report::units::{Sweep, Unit};
+use std::path::PathBuf;
 
 /// Submits what is missing, or cancels what was submitted.
 pub fn submit(args: &SubmitArgs) -> Result<(), Stop> {
-    let Engine::Slurm = args.engine;
+    for_that_engine_only(args)?;
     let sweep = open(&args.dir)?;
     if args.cancel {
         slurm::cancel(&sweep).map_err(stop)?;
@@ -27,6 +29,9 @@ pub fn submit(args: &SubmitArgs) -> Result<(), Stop> {
     }
     let program = std::env::current_exe();
     let program = program.map_err(|e| Stop::RunFailed(format!("where is this program? {e}")))?;
+    if args.engine == Engine::Ray {
+        return ray(args, &sweep, program);
+    }
     let how = Slurm {
         program,
         tasks_max: tasks_max(args)?,
@@ -43,6 +48,35 @@ pub fn submit(args: &SubmitArgs) -> Result<(), Stop> {
             print(&format!("{units} in {arrays}: {}\n", ids.join(" ")))
         }
     }
+}
+
+/// Refuses what the other engine alone knows.
+fn for_that_engine_only(args: &SubmitArgs) -> Result<(), Stop> {
+    let of_slurm = [
+        ("--partition", args.partition.is_some()),
+        ("--time", args.time.is_some()),
+        ("--array-chunk", args.array_chunk.is_some()),
+        ("--cancel", args.cancel),
+    ];
+    let (engine, others) = match args.engine {
+        Engine::Slurm => ("slurm", &[("--address", args.address.is_some())][..]),
+        Engine::Ray => ("ray", &of_slurm[..]),
+    };
+    match others.iter().find(|(_, is_given)| *is_given) {
+        Some((option, _)) => Err(Stop::BadInput(format!("--engine {engine} has no {option}"))),
+        None => Ok(()),
+    }
+}
+
+fn ray(args: &SubmitArgs, sweep: &Sweep, program: PathBuf) -> Result<(), Stop> {
+    let (units_per_task, address) = (args.units_per_task as usize, args.address.clone());
+    let how = Ray { program, units_per_task, address };
+    if args.dry_run {
+        let words: Vec<String> =
+            how.command(sweep).iter().map(|word| format!("'{}'", word.display())).collect();
+        return print(&format!("{}\n", words.join(" ")));
+    }
+    how.submit(sweep).map_err(stop)
 }
 
 /// Tasks of an array: what the cluster allows, or fewer if that is asked for.
