@@ -122,7 +122,7 @@ impl Store {
     /// for who has the time.
     pub fn remove_remains(&self) {
         let _guard = out::writing();
-        for folder in [RUNS, FAILED, ALARMS].map(|name| self.dir.join(name)) {
+        for folder in ["", RUNS, FAILED, ALARMS].map(|name| self.dir.join(name)) {
             if folder.is_dir() {
                 publish::remove_remains(&folder);
             }

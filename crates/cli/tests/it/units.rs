@@ -103,6 +103,27 @@ fn a_search_in_units_gives_the_bytes_of_a_local_run() {
 }
 
 #[test]
+fn files_of_workloads_are_a_part_of_the_plan() {
+    let lab = Lab::new();
+    let rt_app = r#"{ "tasks": { "t": { "loop": 20, "run": 2000, "sleep": 1000 } } }"#;
+    lab.file("tasks.json", rt_app);
+    let text = FIND.split_once("[find]").unwrap().0;
+    let workload = "workload = { kind = \"rt-app\", file = \"tasks.json\" }";
+    let text: String = text.lines().fold(String::new(), |all, line| {
+        all + if line.starts_with("workload") { workload } else { line } + "\n"
+    });
+    lab.file("tasks.toml", text);
+    both_agree(&lab, &["tasks.toml"]);
+    assert_eq!(names(lab.path("units/inputs")).len(), 2);
+    // Another content is another plan, and gives other units.
+    let first = std::fs::read(lab.path("units/units.csv")).unwrap();
+    lab.file("tasks.json", rt_app.replace("2000", "2001"));
+    complaint(&lab, 2, &["sweep", "plan", "tasks.toml", "--out", "units"]);
+    lab.output(["sweep", "plan", "tasks.toml", "--out", "others"]);
+    assert_ne!(std::fs::read(lab.path("others/units.csv")).unwrap(), first);
+}
+
+#[test]
 fn changes_of_the_command_line_are_a_part_of_the_plan() {
     let lab = swept();
     lab.file("mine.toml", crate::lab::MACHINE.replace("cores_per_llc = 4", "cores_per_llc = 2"));

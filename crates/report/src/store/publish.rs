@@ -83,7 +83,10 @@ pub(super) fn remove_remains(folder: &Path) {
         let age = || now.duration_since(changed(&entry.path())?).ok();
         if is_temporary && age().is_some_and(|age| age > REMAINS_AGE) {
             // Somebody else may be doing the same.
-            let _ = std::fs::remove_file(entry.path());
+            let _ = match entry.path().is_dir() {
+                true => std::fs::remove_dir_all(entry.path()),
+                false => std::fs::remove_file(entry.path()),
+            };
         }
     }
 }

@@ -120,9 +120,16 @@ fn what_killed_writers_left_behind_is_removed_once_it_is_old() {
     left(".schedlab-old", 7200);
     left(".schedlab-young", 60);
     left("old-and-not-ours", 7200);
+    // Of a killed planner.
+    let copies = dir.path().join(".schedlab-copies");
+    std::fs::create_dir(&copies).unwrap();
+    std::fs::write(copies.join("file"), "").unwrap();
+    let long_ago = SystemTime::now() - Duration::from_secs(7200);
+    std::fs::File::open(&copies).unwrap().set_modified(long_ago).unwrap();
     assert_eq!(store.known().unwrap().done.len(), 1);
     store.remove_remains();
     assert_eq!(names(&runs), [".schedlab-young", "a.json", "old-and-not-ours"]);
+    assert!(!copies.exists());
 }
 
 #[test]

@@ -17,21 +17,38 @@ pub struct Draft {
     pub studies: Vec<Study>,
     dir: PathBuf,
     asked: Asked,
+    inputs: BTreeMap<String, String>,
     /// The copies, until they are moved.
     copies: tempfile::TempDir,
-    inputs: BTreeMap<String, String>,
-    /// The copies are removed, also if the program is ended.
+    _folder: Folder,
+    /// The copies are removed before the program is ended.
     _guard: RwLockReadGuard<'static, ()>,
 }
 
+/// A folder that vanishes again if nothing has come into it.
+struct Folder {
+    dir: PathBuf,
+    was_there: bool,
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        if !self.was_there {
+            let _ = std::fs::remove_dir(&self.dir);
+        }
+    }
+}
+
 impl Draft {
-    /// Reads scenarios for a plan that is to be in `dir`, of which nothing is written yet.
+    /// Reads scenarios for a plan that is to be in `dir`, which gets a temporary folder until then.
     ///
     /// # Errors
     /// All faults of the scenarios, or no place for the copies.
     pub fn read(dir: &Path, mut asked: Asked) -> Result<Self, UnitsError> {
+        let _folder = Folder { dir: dir.to_path_buf(), was_there: dir.exists() };
+        out::prepare(dir)?;
         let _guard = out::writing();
-        let copies = tempfile::Builder::new().prefix(out::TEMPORARY).tempdir_in(ancestor(dir));
+        let copies = tempfile::Builder::new().prefix(out::TEMPORARY).tempdir_in(dir);
         let copies = copies.map_err(|e| UnitsError::write(dir, e.kind().into()))?;
         asked.machine_files = asked.machines.iter().map(|name| from_anywhere(name)).collect();
         let copying = Copying::to(copies.path());
@@ -54,7 +71,7 @@ impl Draft {
             None => Err(UnitsError::NotText(path)),
         };
         let inputs = copying.copied().into_iter().map(named).collect::<Result<_, _>>()?;
-        Ok(Self { studies, dir: dir.to_path_buf(), asked, copies, inputs, _guard })
+        Ok(Self { studies, dir: dir.to_path_buf(), asked, inputs, copies, _folder, _guard })
     }
 
     /// Writes the plan, for the program with that digest; true if the same one was there.
@@ -157,11 +174,4 @@ fn from_anywhere(name: &str) -> String {
         Ok(path) if path.is_file() => path.to_str().map_or(name.to_string(), String::from),
         _ => name.to_string(),
     }
-}
-
-/// The folder, or the nearest one around it that there is: copies are moved within a file system.
-fn ancestor(dir: &Path) -> PathBuf {
-    let absolute = std::path::absolute(dir).unwrap_or(dir.to_path_buf());
-    let there = absolute.ancestors().find(|folder| folder.is_dir());
-    there.unwrap_or(Path::new(".")).to_path_buf()
 }
