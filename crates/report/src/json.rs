@@ -61,6 +61,7 @@ struct RecordedOut {
     elapsed: f64,
     costs_factor: f64,
     lost_events: u64,
+    answers_added: u64,
     metrics: InOrder<f64>,
 }
 
@@ -188,6 +189,7 @@ fn recorded(recorded: &Recorded) -> RecordedOut {
         elapsed: recorded.elapsed_s,
         costs_factor: recorded.costs_factor,
         lost_events: recorded.lost_events,
+        answers_added: recorded.answers_added,
         metrics: InOrder(recorded.commands.iter().flat_map(named).collect()),
     }
 }

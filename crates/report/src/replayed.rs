@@ -42,6 +42,8 @@ pub struct Recorded {
     pub here: bool,
     /// Events that were lost when it was recorded.
     pub lost_events: u64,
+    /// Waits for answers that were added.
+    pub answers_added: u64,
     /// False if its times are in microseconds.
     pub in_ns: bool,
     /// The kernel's paths took so many times as long as the machine's costs say.
@@ -68,6 +70,7 @@ impl Recorded {
             commands: recording.commands.iter().map(command).collect(),
             here: *recorded_here,
             lost_events: recording.lost_events,
+            answers_added: recording.answers_added,
             in_ns: recording.in_ns,
             costs_factor: recording.costs_factor,
         })
@@ -178,6 +181,12 @@ fn losses(recorded: &Recorded) -> Vec<String> {
         let n = recorded.lost_events;
         remarks.push(format!("perf lost {n} events: what threads did around them is a guess."));
     }
+    if recorded.answers_added > 0 {
+        let n = recorded.answers_added;
+        remarks.push(format!(
+            "Waits for answers were added at {n} wake-ups at which the partner preempted its waker."
+        ));
+    }
     if !recorded.in_ns {
         remarks.push("The recording's times are in us: `perf script --ns` prints ns.".to_string());
     }
@@ -227,6 +236,7 @@ mod tests {
             commands: vec![("make".to_string(), values)],
             here,
             lost_events: 3,
+            answers_added: 0,
             in_ns: true,
             costs_factor: 0.5,
         });

@@ -1,6 +1,6 @@
 //! Dumps of real machines on the disk, read for `topology`'s importers.
 
-use crate::glue::{self, FileTree, Imported, Machine, RecordingError};
+use crate::glue::{self, FileTree, Imported, Machine, RecordedMachine, RecordingError};
 use crate::load::{Disk, Files, open_text, read_text_to};
 use input::{Fault, Faults, Source};
 use std::io::{ErrorKind, Read};
@@ -9,6 +9,10 @@ use std::sync::Arc;
 
 /// No dump is larger: a machine of 8192 CPUs has some 20 MB of hwloc XML.
 const BYTES_MAX: u64 = 64 << 20;
+
+/// What is said of a recording without a description of its machine.
+pub(crate) const NO_MACHINE: &str = "the recording does not describe its machine";
+pub(crate) const IN_A_PIPE: &str = "`perf record` writes it unless it writes into a pipe";
 
 /// What describes a real machine.
 #[derive(Clone, Copy, Debug)]
@@ -33,7 +37,10 @@ pub fn import_machine(dump: Dump<'_>, name: &str) -> Result<(Machine, Vec<String
     let imported = match dump {
         Dump::Hwloc(path) => text(path, |text| glue::import_hwloc(name, text)),
         Dump::Lscpu(path) => text(path, |text| glue::import_lscpu(name, text)),
-        Dump::PerfData(path) => perf_data(&Disk, path, name),
+        Dump::PerfData(path) => {
+            let none = || Fault::of_file(path.display().to_string(), NO_MACHINE).help(IN_A_PIPE);
+            Ok(perf_data(&Disk, path, name)?.ok_or_else(none)?.imported)
+        }
         Dump::Sysfs(dir) => tree(&sysfs(dir)?, |tree| glue::import_sysfs(name, tree)),
         Dump::Cpuid(dir) => {
             let dir = directory(dir)?.to_path_buf();
@@ -44,22 +51,22 @@ pub fn import_machine(dump: Dump<'_>, name: &str) -> Result<(Machine, Vec<String
     imported.map(|Imported { machine, remarks }| (machine, remarks))
 }
 
-/// The machine in the header of a recording.
-pub(crate) fn perf_data(files: &dyn Files, path: &Path, name: &str) -> Result<Imported, Faults> {
+/// The machine in the header of a recording; `None` if it does not tell.
+pub(crate) fn perf_data(
+    files: &dyn Files,
+    path: &Path,
+    name: &str,
+) -> Result<Option<RecordedMachine>, Faults> {
     let shown = path.display().to_string();
     if !files.is_regular(path) {
         return Err(Fault::of_file(&shown, "there is no such file").into());
     }
-    let imported = files
+    let recorded = files
         .open(path)
         .map_err(RecordingError::Io)
         .and_then(|file| glue::import_perf_data(name, file))
-        .map_err(|error| Fault::of_file(&shown, error.to_string()))?;
-    let none = || {
-        let message = "the recording does not describe its machine";
-        Fault::of_file(&shown, message).help("`perf record` writes it unless it writes into a pipe")
-    };
-    imported.ok_or_else(|| none().into())
+        .map_err(|error| Fault::of_file(&shown, error.to_string()));
+    Ok(recorded?)
 }
 
 fn text(

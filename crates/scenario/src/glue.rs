@@ -14,6 +14,7 @@ pub use topology::Machine;
 pub use topology::export::Entry;
 pub use topology::import::{FileTree, Imported};
 pub use trace::export::{TraceError, abandon_unfinished as abandon_unfinished_traces};
+pub use trace::replay::perf_data::Recorded as RecordedMachine;
 pub use trace::replay::{Asked, ReplayError as RecordingError};
 pub use workloads::replay::{Command, Recording};
 pub use workloads::rt_app::Spec as RtAppFile;
@@ -133,7 +134,7 @@ pub const PERF_DATA_MAGIC: &[u8; 8] = trace::replay::perf_data::MAGIC;
 pub fn import_perf_data(
     name: &str,
     input: impl Read + Seek,
-) -> Result<Option<Imported>, RecordingError> {
+) -> Result<Option<RecordedMachine>, RecordingError> {
     trace::replay::perf_data::machine(name, input)
 }
 

@@ -1,7 +1,8 @@
 //! A scenario for a recording, so that nobody has to write one: `schedlab replay`.
 
 use crate::glue::{self, RecordingError};
-use crate::{Fault, Faults};
+use crate::load::{Disk, is_perf_data};
+use crate::{Fault, Faults, dump};
 use std::fmt::Write as _;
 use std::fs::File;
 use std::io::BufReader;
@@ -29,6 +30,16 @@ pub struct Replay<'a> {
 }
 
 impl Replay<'_> {
+    /// True if the recording describes a machine whose CPUs it names by the same numbers.
+    fn tells_its_machine(&self) -> Result<bool, Faults> {
+        let path = self.recording;
+        if !is_perf_data(&Disk, path) {
+            return Ok(false);
+        }
+        let recorded = dump::perf_data(&Disk, path, "recorded")?;
+        Ok(recorded.is_some_and(|recorded| recorded.is_numbered_alike))
+    }
+
     /// The scenario, as the text of a file at `place`.
     ///
     /// # Errors
@@ -36,9 +47,7 @@ impl Replay<'_> {
     pub fn scenario(&self, place: &Path) -> Result<String, Faults> {
         let recorded_on = match self.recorded_on {
             Some(machine) => machine.to_string(),
-            None if crate::dump::perf_data(&crate::load::Disk, self.recording, "recorded")
-                .is_ok() =>
-            {
+            None if self.tells_its_machine()? => {
                 beside(place, self.recording).to_string_lossy().into_owned()
             }
             None => format!("pack:1 [numa] l3:1 core:{} pu:1", cpus(self.recording)?.max(1)),

@@ -73,6 +73,8 @@ pub struct Recording {
     pub costs_factor: f64,
     /// Events that were lost when it was recorded.
     pub lost_events: u64,
+    /// Waits for answers that were added: in the recording they were there in time.
+    pub answers_added: u64,
     /// False if its times are in microseconds.
     pub in_ns: bool,
     /// Sessions of user threads beside that of what was measured.
@@ -91,6 +93,7 @@ impl Default for Recording {
             elapsed_ns: 0,
             costs: None,
             lost_events: 0,
+            answers_added: 0,
             in_ns: true,
             costs_factor: 1.0,
             other_sessions: 0,

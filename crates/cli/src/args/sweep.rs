@@ -10,8 +10,8 @@ use std::path::PathBuf;
 pub enum Sweep {
     /// List the units of scenarios in a folder that holds all they need
     ///
-    /// A unit is one run: a variant, a point of a sweep and a seed; of [find], a whole search. The
-    /// same command again changes nothing.
+    /// A unit is one run: a variant, a point of a sweep and a seed; of `[find]`, a whole search.
+    /// The same command again changes nothing.
     Plan(PlanArgs),
     /// Do all units that are not done yet
     ///

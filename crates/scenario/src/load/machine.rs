@@ -2,9 +2,10 @@
 
 use super::source_files::Files;
 use super::text::{in_machines, machine_place, names_nothing, read_text, stem, unreadable};
+use crate::dump::{self, IN_A_PIPE, NO_MACHINE};
 use crate::edit::{self, Edit, Target};
 use crate::glue::{self, Machine, PERF_DATA_MAGIC};
-use crate::{dump, kind, parse, shipped};
+use crate::{kind, parse, shipped};
 use input::{Fault, Faults, Node, Source, Walk};
 use std::io::Read;
 use std::ops::Range;
@@ -25,7 +26,7 @@ pub(super) fn machine_of(path: &Path, text: String) -> Result<(Machine, String),
 }
 
 /// True if a file is a recording in perf's own format.
-pub(super) fn is_perf_data(files: &dyn Files, path: &Path) -> bool {
+pub(crate) fn is_perf_data(files: &dyn Files, path: &Path) -> bool {
     // Nobody may ever write to a FIFO: it would be waited for here.
     if !files.is_regular(path) {
         return false;
@@ -39,8 +40,16 @@ pub(super) fn is_perf_data(files: &dyn Files, path: &Path) -> bool {
 /// The machine of a recording in perf's own format, as the text of a machine file.
 pub(super) fn recorded_machine(files: &dyn Files, path: &Path) -> Result<String, Faults> {
     let name = stem(path);
-    let imported = dump::perf_data(files, path, &name)?;
-    Ok(glue::machine_file(&imported.machine, &name))
+    let fault = |message| Fault::of_file(path.display().to_string(), message);
+    match dump::perf_data(files, path, &name)? {
+        None => Err(fault(NO_MACHINE).help(IN_A_PIPE).into()),
+        Some(recorded) if !recorded.is_numbered_alike => {
+            let message = "CPUs were offline: its events number CPUs otherwise than its machine";
+            let help = "name a machine file with all CPUs";
+            Err(fault(message).help(help).into())
+        }
+        Some(recorded) => Ok(glue::machine_file(&recorded.imported.machine, &name)),
+    }
 }
 
 /// Where the machine of a scenario is asked for.

@@ -16,7 +16,7 @@ use super::event::Trouble;
 use super::pace::Pace;
 use super::reconstruct::Reconstruction;
 use super::{Asked, MEMORY_MAX, ReplayError};
-pub use machine::machine;
+pub use machine::{Recorded, machine};
 
 use events::Events;
 use file::Header;

@@ -84,6 +84,8 @@ pub(super) struct Reconstruction {
     sessions: HashMap<u32, u32>,
     /// What threads did, by name.
     commands: Vec<Command>,
+    /// Waits for answers that were added.
+    answers_added: u64,
     n_events: u32,
     /// Events that perf could not write down.
     lost_events: u64,
@@ -106,6 +108,7 @@ impl Reconstruction {
             by_tid: HashMap::new(),
             processes: HashMap::new(),
             names: Vec::new(),
+            answers_added: 0,
             by_name: HashMap::new(),
             timed: asked.timed.iter().map(|name| name.as_bytes().to_vec()).collect(),
             measure: asked.measure.iter().map(|name| (*name).to_string()).collect(),
@@ -197,6 +200,12 @@ impl Reconstruction {
                 let preempted = state.preempted || is_stopper(next) || next_prio < 100;
                 let state = Left { preempted, ..state };
                 let left = self.leaves(event, prev, prev_prio, state)?;
+                let is_new = !self.by_tid.contains_key(&next.tid);
+                if is_new && prev.tid != 0 && next.tid != 0 && !is_stopper(next) {
+                    // Nobody was seen to wake it, and the CPU was taken: it has waited so long.
+                    let thread = self.meet(next, next_prio, cpu)?;
+                    self.live(thread).doing = Doing::Runnable { since: 0 };
+                }
                 self.comes(cpu, left, next, next_prio)
             }
             What::Wake { task, prio, target } => self.woken(event, task, prio, target, false),
@@ -237,7 +246,8 @@ impl Reconstruction {
         };
         let threads = self.lives.into_iter().map(complete).collect();
         let (names, length_ns) = (self.names, self.now);
-        let rest = Recording { lost_events: self.lost_events, ..Recording::default() };
+        let (lost_events, answers_added) = (self.lost_events, self.answers_added);
+        let rest = Recording { lost_events, answers_added, ..Recording::default() };
         Ok(Recording { names, threads, length_ns, elapsed_ns, commands, other_sessions, ..rest })
     }
 
@@ -285,7 +295,7 @@ impl Reconstruction {
         if let Some(since) = live.woken_early.take().filter(|at| last <= *at)
             && !b"XZx".contains(&how.state)
         {
-            (live.doing, live.woken) = (Doing::Runnable { since }, true);
+            (live.doing, live.woken, live.preempted) = (Doing::Runnable { since }, true, None);
             return Ok(Some((thread, true)));
         }
         self.answers(thread);
@@ -432,7 +442,9 @@ impl Reconstruction {
                     }
                 }
             }
-            Doing::Running(elsewhere) if elsewhere != cpu => self.woken_early(thread, event),
+            Doing::Running(elsewhere) if elsewhere != cpu => {
+                self.woken_early(thread, event, timed);
+            }
             _ => {}
         }
         Ok(())
@@ -440,18 +452,22 @@ impl Reconstruction {
 
     /// A thread is woken that still runs on another CPU. It is on its way to sleep: a wake-up of
     /// any other thread is not traced (`try_to_wake_up()`). It may find that it need not sleep.
-    fn woken_early(&mut self, thread: u32, event: &Event<'_>) {
-        let waker = self.running(event.cpu).filter(|_| event.context != Some(Context::Hardirq));
-        let (Some(waker), Doing::Running(cpu)) = (waker, self.live(thread).doing) else {
-            return;
-        };
-        self.account(thread, cpu, 0);
-        self.flush(thread);
-        let how = self.live(thread).sleep_state();
-        self.wakes(waker, event.cpu, thread, how);
+    fn woken_early(&mut self, thread: u32, event: &Event<'_>, timed: bool) {
         let now = self.now;
         let live = self.live(thread);
-        (live.doing, live.woken_early) = (Doing::Running(cpu), Some(now));
+        // The second event of the wake-up (`ttwu_runnable()`) tells nothing new.
+        let (Doing::Running(cpu), None) = (live.doing, live.woken_early.replace(now)) else {
+            return;
+        };
+        let outside = timed || by_interrupt(event, live);
+        let how = live.sleep_state();
+        // If no thread woke it, the sleep just does not take place.
+        if let Some(waker) = self.running(event.cpu).filter(|_| !outside) {
+            self.account(thread, cpu, 0);
+            self.flush(thread);
+            self.wakes(waker, event.cpu, thread, how);
+            self.live(thread).doing = Doing::Running(cpu);
+        }
     }
 
     /// Notes the process of the event's current task, this thread, if the event tells it.
@@ -490,15 +506,7 @@ impl Reconstruction {
         let (context, now) = (event.context, self.now);
         let by_a_child = waker.is_some_and(|waker| self.live(waker).parent == Some(thread));
         let live = self.live(thread);
-        // Who waits for a packet sleeps interruptibly, and is no kernel thread. Disks, RCU and the
-        // timer wheel wake in softirqs, too, whatever task they hit.
-        let uninterruptible =
-            matches!(live.doing, Doing::Asleep { how: SleepState::Uninterruptible, .. });
-        let by_interrupt = match context {
-            Some(Context::Hardirq) => true,
-            Some(Context::Softirq) => live.thread.kthread || uninterruptible,
-            _ => false,
-        };
+        let by_interrupt = by_interrupt(event, live);
         let elsewhere = live.left != Some(event.cpu);
         if context == Some(Context::Task) || !by_interrupt && (elsewhere || by_a_child) {
             let pattern = live.pattern.get_or_insert_default();
@@ -595,6 +603,19 @@ impl Reconstruction {
         self.live(thread).parent = Some(parent);
         self.live(parent).thread.acts.push(Act::Start(thread));
         Ok(())
+    }
+}
+
+/// True if an interrupt wakes this thread, whatever task it has hit. As a rule, who waits for a
+/// packet sleeps interruptibly and is no kernel thread; disks, RCU and the timer wheel wake in
+/// softirqs, too.
+fn by_interrupt(event: &Event<'_>, live: &Live) -> bool {
+    let uninterruptible =
+        matches!(live.doing, Doing::Asleep { how: SleepState::Uninterruptible, .. });
+    match event.context {
+        Some(Context::Hardirq) => true,
+        Some(Context::Softirq) => live.thread.kthread || uninterruptible,
+        _ => false,
     }
 }
 

@@ -121,12 +121,31 @@ fn a_thread_is_woken_on_its_way_to_sleep() {
          2 131 switch b/11 S swapper/0
          2 135 switch swapper/0 R b/11
          0 150 waking b/11 2
+         0 151 wakeup b/11 2
          2 190 runtime b/11 55
          2 191 switch b/11 S swapper/0
          0 200 switch a/10 S swapper/0",
         expect![[r#"
             a/10 nice 0 on 0: Run(20000) Wake { thread: 1, sync: false } Run(12000) Wake { thread: 1, sync: false } Run(29500)
             b/11 nice 0 on 2: Timer { at: 10000, length: 10000, repeats: false } Run(10000) Wait Run(500) Run(7500) Wait Run(20000)
+        "#]],
+    );
+}
+
+/// Nobody was seen to wake b, which takes the CPU from another: it has waited for it. The CPU that c
+/// comes to was idle.
+#[test]
+fn who_had_to_wait_when_the_recording_began_waits_again() {
+    check(
+        "0 100 switch swapper/0 R a/10
+         0 150 switch a/10 R b/11
+         0 200 switch b/11 S swapper/0
+         2 250 switch swapper/0 R c/12
+         2 300 switch c/12 S swapper/0",
+        expect![[r#"
+            a/10 nice 0 on 0: Run(50000) Yield
+            b/11 nice 0 on 0: Run(50000)
+            c/12 nice 0 on 2: Timer { at: 150000, length: 150000, repeats: false } Run(50000)
         "#]],
     );
 }

@@ -56,8 +56,9 @@ pub(super) struct Live {
     pub woken_early: Option<Ns>,
     /// The thread that it talks to most.
     pub partner: Partner,
-    /// The thread that woke it last, if it took that one's CPU then.
-    pub preempted: Option<u32>,
+    /// The thread that woke it last, and since when that one had run, if it took that one's CPU
+    /// then.
+    pub preempted: Option<(u32, Ns)>,
     /// Its process's id, if the recording tells it.
     pub tgid: Option<u32>,
     /// The thread that started it, if that is in the recording.

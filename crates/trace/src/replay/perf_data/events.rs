@@ -5,7 +5,7 @@ use super::format::{Kind, Layout, layouts};
 use super::records::Records;
 use crate::replay::ReplayError;
 use crate::replay::event::{CPUS_MAX, Event, Left, Named, What};
-use linux_perf_event_reader::{CommonData, EventRecord};
+use linux_perf_event_reader::{CommonData, EventRecord, RawEventRecord, RecordType, SampleFormat};
 use sim_core::{Context, Ns};
 use std::collections::HashMap;
 use std::io::{Read, Seek};
@@ -19,6 +19,10 @@ const FLAG_NMI: u8 = 0x40;
 /// bit of a task that was preempted.
 const STATES: &[u8; 8] = b"SDTtXZPI";
 const PREEMPTED: i64 = 0x100;
+/// Pids that Linux has.
+const PID_MAX: u32 = 1 << 22;
+/// The latest time, ns.
+const AT_MAX: Ns = 1 << 62;
 /// The longest name that is kept; the kernel's have 15 bytes.
 const NAME_BYTES: usize = 64;
 
@@ -65,13 +69,16 @@ impl<'a, R: Read + Seek> Events<'a, R> {
 
     /// The next event; `None` after the last one.
     pub(super) fn next(&mut self) -> Result<Option<Event<'_>>, ReplayError> {
-        let too_short = |_| damaged("a record is shorter than its contents");
+        let too_short = || damaged("a record is shorter than its contents");
         loop {
             let Some(record) = self.records.next()? else {
                 return Ok(None);
             };
-            let common = record.common_data().map_err(too_short)?;
-            match record.parse().map_err(too_short)? {
+            let common = record.common_data().map_err(|_| too_short())?;
+            if !chain_fits(&record) {
+                return Err(too_short());
+            }
+            match record.parse().map_err(|_| too_short())? {
                 EventRecord::Sample(sample) => {
                     let Some(raw) = sample.raw else { continue };
                     self.raw.clear();
@@ -80,11 +87,11 @@ impl<'a, R: Read + Seek> Events<'a, R> {
                     self.number += 1;
                     return self.event(place).map(Some);
                 }
-                EventRecord::Comm(comm) => {
+                EventRecord::Comm(comm) if (0..=PID_MAX as i32).contains(&comm.tid) => {
                     let (tid, name) = (comm.tid as u32, comm.name.as_slice());
                     set(&mut self.comms, Named { comm: &name, tid });
                 }
-                EventRecord::Fork(fork) => {
+                EventRecord::Fork(fork) if (0..=PID_MAX as i32).contains(&fork.tid) => {
                     let name = self.comms.get(&(fork.ptid as u32)).cloned();
                     self.comms.insert(fork.tid as u32, name.unwrap_or_default());
                 }
@@ -100,7 +107,7 @@ impl<'a, R: Read + Seek> Events<'a, R> {
 
     /// The event whose fields were read last.
     fn event(&mut self, place: Place) -> Result<Event<'_>, ReplayError> {
-        let too_short = || damaged("an event is shorter than its fields");
+        let too_short = || damaged("an event is shorter than its fields, or has impossible ones");
         let [id0, id1, flags, ..] = self.raw[..] else {
             return Err(too_short());
         };
@@ -132,17 +139,45 @@ impl Place {
     }
 }
 
+/// True if the call chain of a sample is no longer than the sample. The reader multiplies its
+/// length before it looks.
+fn chain_fits(record: &RawEventRecord<'_>) -> bool {
+    let format = record.parse_info.sample_format;
+    if record.record_type != RecordType::SAMPLE || !format.contains(SampleFormat::CALLCHAIN) {
+        return true;
+    }
+    let before = [
+        SampleFormat::IDENTIFIER,
+        SampleFormat::IP,
+        SampleFormat::TID,
+        SampleFormat::TIME,
+        SampleFormat::ADDR,
+        SampleFormat::ID,
+        SampleFormat::STREAM_ID,
+        SampleFormat::CPU,
+        SampleFormat::PERIOD,
+    ];
+    let mut data = record.data;
+    let skipped = data.skip(8 * before.into_iter().filter(|f| format.contains(*f)).count());
+    let length = skipped.and_then(|()| data.read_u64::<byteorder::LittleEndian>());
+    length.is_ok_and(|n| n <= data.len() as u64 / 8)
+}
+
 /// Where and when a record was made.
 fn place(common: &CommonData) -> Result<Place, ReplayError> {
     let pid = |pid: Option<i32>| pid.and_then(|pid| u32::try_from(pid).ok());
+    if [common.pid, common.tid].into_iter().filter_map(pid).any(|pid| pid > PID_MAX) {
+        return Err(damaged("a sample's pid is above 4194304"));
+    }
     let (Some(cpu), Some(at)) = (common.cpu, common.timestamp) else {
         return Err(damaged("a sample tells no CPU or no time"));
     };
     if u64::from(cpu) >= CPUS_MAX {
         return Err(damaged("a sample's CPU is not below 8192"));
     }
-    // Late times leave no room for what is added to them.
-    let at = at.min(Ns::MAX / 4);
+    if at >= AT_MAX {
+        return Err(damaged("a sample's time is more than a century after the start"));
+    }
     Ok(Place { cpu: CpuId(cpu), at, tid: pid(common.tid), process: pid(common.pid) })
 }
 
@@ -163,7 +198,7 @@ fn comm(comms: &HashMap<u32, Vec<u8>>, tid: Option<u32>) -> &[u8] {
 fn what<'e>(layout: &Layout, raw: &'e [u8]) -> Option<What<'e>> {
     let field = |i: usize| layout.fields[i];
     let task = |i: usize| {
-        let tid = u32::try_from(field(i + 1).number(raw)?).ok()?;
+        let tid = u32::try_from(field(i + 1).number(raw)?).ok().filter(|tid| *tid <= PID_MAX)?;
         Some(Named { comm: field(i).text(raw)?, tid })
     };
     // As in the text: 0 to 139, and -1 for a deadline task.

@@ -14,6 +14,8 @@ use std::io::{Read, Seek, SeekFrom};
 const HEADER_BYTES: u64 = 104;
 /// Bytes that a section about the recording may have. A format text of an event has 1 KiB.
 const SECTION_BYTES_MAX: u64 = 1 << 26;
+/// Events that a file may have.
+const EVENTS_MAX: usize = 1 << 16;
 /// Bits of the header's set of sections.
 const FEATURES: u32 = 256;
 
@@ -54,6 +56,8 @@ pub(super) struct Header {
     pub parse_infos: Vec<RecordParseInfo>,
     /// Which event a record of this id belongs to.
     pub event_of: HashMap<u64, usize>,
+    /// True if records begin with the id of their event. Otherwise all events' are alike.
+    pub has_ids: bool,
     /// True if records that are no samples have ids, too.
     pub sample_id_all: bool,
 }
@@ -75,6 +79,9 @@ impl Header {
         let attr_bytes = rest.u64().unwrap_or(0);
         let mut section = || section(&mut rest, file_bytes);
         let (attrs, data) = (section()?, section()?);
+        if data.bytes == 0 {
+            return Err(damaged("it has no records; perf did not come to its end"));
+        }
         section()?;
         let set = rest.0;
         let has = |bit: u32| set[bit as usize / 8] >> (bit % 8) & 1 == 1;
@@ -83,6 +90,7 @@ impl Header {
             data: (data.offset, data.bytes),
             parse_infos: Vec::new(),
             event_of: HashMap::new(),
+            has_ids: true,
             sample_id_all: true,
         };
         let bits: Vec<u32> = (0..FEATURES).filter(|bit| has(*bit)).collect();
@@ -116,16 +124,29 @@ impl Header {
         let text = bytes_of(input, attrs)?;
         let size = usize::try_from(attr_bytes).ok().filter(|n| *n > 16 && *n <= text.len());
         let size = size.ok_or_else(|| damaged("it names no event"))?;
-        for (event, attr) in text.chunks_exact(size).enumerate() {
+        let mut first: Option<SampleFormat> = None;
+        let mut ids_bytes = 0;
+        for (event, attr) in text.chunks_exact(size).take(EVENTS_MAX).enumerate() {
             let (attr, ids) = attr.split_at(size - 16);
             let (attr, _) = PerfEventAttr::parse::<_, byteorder::LittleEndian>(attr)
                 .map_err(|_| damaged("an event's attributes cannot be read"))?;
-            if !attr.sample_format.contains(SampleFormat::IDENTIFIER) && text.len() > size {
+            let format = attr.sample_format;
+            if format.contains(SampleFormat::READ) {
+                return Err(other_format("its samples hold counters"));
+            }
+            self.has_ids &= format.contains(SampleFormat::IDENTIFIER);
+            if !self.has_ids && *first.get_or_insert(format) != format {
                 return Err(other_format("its events have no common place for their ids"));
             }
+            first = first.or(Some(format));
             self.sample_id_all &= attr.flags.contains(AttrFlags::SAMPLE_ID_ALL);
             self.parse_infos.push(RecordParseInfo::new(&attr, Endianness::LittleEndian));
-            let ids = bytes_of(input, section(&mut Bytes(ids), file_bytes)?)?;
+            let ids = section(&mut Bytes(ids), file_bytes)?;
+            ids_bytes += ids.bytes;
+            if ids_bytes > SECTION_BYTES_MAX {
+                return Err(damaged("its events have more than 64 MiB of ids"));
+            }
+            let ids = bytes_of(input, ids)?;
             let mut ids = Bytes(&ids);
             while let Some(id) = ids.u64() {
                 self.event_of.insert(id, event);

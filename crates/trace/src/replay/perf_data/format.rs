@@ -46,6 +46,9 @@ impl Field {
     /// Its number, with its sign; `None` beyond the event's end.
     pub(super) fn number(self, event: &[u8]) -> Option<i64> {
         let bytes = event.get(self.offset..)?.get(..self.bytes)?;
+        if bytes.is_empty() {
+            return None;
+        }
         let mut wide = [0; 8];
         wide.get_mut(..bytes.len())?.copy_from_slice(bytes);
         let shift = 64 - 8 * bytes.len() as u32;
@@ -153,6 +156,8 @@ mod tests {
         assert_eq!((pid.number(&event), prio.number(&event)), (Some(4711), Some(-1)));
         assert_eq!(target.number(&event[..22]), None);
         assert_eq!(comm.text(&event[..26]), None);
+        let of = |bytes| Field { offset: 0, bytes, is_pointer: false }.number(&event);
+        assert_eq!([of(0), of(9)], [None, None]);
     }
 
     #[test]

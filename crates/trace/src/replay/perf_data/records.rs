@@ -17,7 +17,7 @@ type Endian = byteorder::LittleEndian;
 
 /// Bytes that are read at once.
 const BUFFER_BYTES: usize = 1 << 18;
-/// Bytes of records that may wait for their round to end: perf's buffers are no larger.
+/// Bytes of records that may wait for their round to end. perf's buffers have 4 MiB per CPU.
 const PENDING_BYTES_MAX: usize = 1 << 30;
 /// Kinds of records that perf itself adds.
 const FINISHED_ROUND: u32 = 68;
@@ -129,8 +129,9 @@ impl<'a, R: Read + Seek> Records<'a, R> {
         let body = body.ok_or_else(|| damaged("a record is shorter than its head"))?;
         self.left = self.left.checked_sub(u64::from(size)).ok_or_else(cut_off)?;
         let start = self.bytes.len();
-        if start + body > PENDING_BYTES_MAX {
-            return Err(damaged("its records are in no order: more than 1 GiB would have to wait"));
+        if start + body + self.pending.len() * size_of::<Pending>() > PENDING_BYTES_MAX {
+            let why = "more than 1 GiB of records would have to wait for their round to end";
+            return Err(super::file::other_format(why));
         }
         self.bytes.resize(start + body, 0);
         self.input.read_exact(&mut self.bytes[start..]).map_err(|_| cut_off())?;
@@ -153,7 +154,10 @@ impl<'a, R: Read + Seek> Records<'a, R> {
         let bytes = start..self.bytes.len();
         let (header, data) = (self.header, || RawData::from(&self.bytes[bytes.clone()]));
         let kind = RecordType(kind);
-        let id = get_record_identifier::<Endian>(kind, data(), header.sample_id_all);
+        let id = header
+            .has_ids
+            .then(|| get_record_identifier::<Endian>(kind, data(), header.sample_id_all))
+            .flatten();
         let event = id.and_then(|id| header.event_of.get(&id).copied()).unwrap_or(0);
         let info = &header.parse_infos[event];
         let at = get_record_timestamp::<Endian>(kind, data(), info).unwrap_or(0);

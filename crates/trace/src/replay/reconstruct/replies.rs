@@ -21,7 +21,7 @@ pub(in crate::replay) struct Partner {
     /// Which one; meaningful if `score > 0`.
     thread: u32,
     /// Goes up by one with each message that it waited for an answer to, and down by two with each
-    /// other one.
+    /// that it did not wait for. One at which it was preempted tells nothing.
     score: u8,
     /// Since the last message: it slept, and the partner woke it.
     answered: bool,
@@ -58,7 +58,7 @@ impl Partner {
 }
 
 impl Reconstruction {
-    /// A thread wakes another one, which slept.
+    /// A thread wakes another one.
     pub(super) fn message(&mut self, from: u32, to: u32) {
         self.live(from).partner.message(to);
         let partner = &mut self.live(to).partner;
@@ -70,19 +70,25 @@ impl Reconstruction {
         let partner = &mut self.live(waker).partner;
         if partner.is(woken) {
             partner.preempted = true;
-            self.live(woken).preempted = Some(waker);
+            let came = self.live(waker).came;
+            self.live(woken).preempted = Some((waker, came));
         }
     }
 
     /// A thread is about to sleep. If it took its CPU from its partner, it has answered.
     pub(super) fn answers(&mut self, thread: u32) {
-        let Some(waker) = self.live(thread).preempted.take() else {
+        let Some((waker, came)) = self.live(thread).preempted.take() else {
             return;
         };
+        // The waker may have run since, and wait for its CPU for another reason.
+        if self.live(waker).came != came {
+            return;
+        }
         let in_turns = self.live(thread).partner.waits_for(waker)
             && self.live(waker).partner.waits_for(thread);
         if in_turns && matches!(self.live(waker).doing, Doing::Runnable { .. }) {
             self.flush(waker);
+            self.answers_added += 1;
             let live = self.live(waker);
             (live.partner.answered, live.partner.preempted) = (true, false);
             live.thread.acts.push(Act::Wait);

@@ -132,7 +132,7 @@ impl Reconstruction {
         self.cpus[cpu].curr = Curr::Thread(thread);
         let live = self.live(thread);
         (live.doing, live.mark, live.came) = (Doing::Running(cpu), mark, since);
-        live.woken = false;
+        (live.woken, live.woken_early) = (false, None);
         let process = live.thread.process;
         let same_mm = std::mem::replace(&mut self.cpus[cpu].mm, process) == process;
         let mm_switch = if same_mm { 0 } else { self.costs.mm_switch };
