@@ -9,9 +9,11 @@
 //! scheduling, the bypass mode and the watchdog, and the time that a scheduler's own code takes.
 //! Rules: Linux 6.12 or 6.18.
 
+pub mod bpf;
 mod check;
 mod class;
 mod cx;
+mod deferred;
 mod dispatch;
 mod fifo;
 mod idle;

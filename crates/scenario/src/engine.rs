@@ -212,6 +212,7 @@ fn stopped(w: &World, why: StopReason) -> RunError {
             "task {} does operation after operation without time passing, at {at_s:.6} s",
             task.comm
         )),
+        StopReason::GivenUp(why) => RunError::GivenUp { at_s, why },
         StopReason::TooManyTasks(parent) => {
             let attr = &w.tasks[parent].attr;
             let comm = w.comms.get(attr.comm as usize).map_or("", String::as_str);

@@ -52,6 +52,14 @@ pub enum RunError {
         /// Who waits for what, one line each.
         waiting: Vec<String>,
     },
+    /// The scheduler itself has ended the run.
+    #[error("the scheduler gave up at {at_s:.6} s: {why}")]
+    GivenUp {
+        /// When, in seconds of simulated time.
+        at_s: f64,
+        /// What it said, or what was wrong with it.
+        why: String,
+    },
     /// The machine and the workload do not fit together.
     #[error("{0}")]
     Impossible(String),

@@ -27,6 +27,8 @@ pub(crate) struct AfterEvent {
     pub tells_decisions: bool,
     /// Decisions that the observer has not been told of.
     pub decisions: Vec<Decision>,
+    /// The policy cannot go on, for this reason.
+    pub given_up: Option<String>,
     /// One of the lists has an entry. Most events leave none, and then cost this one test.
     pub disturbed: bool,
 }

@@ -71,6 +71,8 @@ pub enum StopReason {
     Livelock(Waiting),
     /// There are [`TASKS_MAX`] tasks, and this one would start one more.
     TooManyTasks(TaskId),
+    /// The policy has given up, for this reason ([`World::give_up`]).
+    GivenUp(String),
 }
 
 /// A machine, a policy, a workload and an observer.
@@ -303,6 +305,9 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         // Most events have affected no other CPU.
         if self.w.after.disturbed {
             self.w.after.disturbed = false;
+            if let Some(why) = self.w.after.given_up.take() {
+                self.stop = Some(StopReason::GivenUp(why));
+            }
             self.tell_moves();
             self.settle_surroundings();
         }

@@ -376,6 +376,12 @@ impl World {
         self.policy_timer = at;
     }
 
+    /// The policy cannot go on: the run ends after this event, with the first such reason.
+    pub fn give_up(&mut self, why: String) {
+        self.after.disturbed = true;
+        self.after.given_up.get_or_insert(why);
+    }
+
     /// Distance class of two CPUs.
     #[inline]
     pub fn distance(&self, a: CpuId, b: CpuId) -> Distance {

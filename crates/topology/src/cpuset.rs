@@ -40,6 +40,13 @@ impl CpuSet {
         self.words[cpu.idx() / 64] |= 1 << (cpu.idx() % 64);
     }
 
+    /// Replaces the 64 CPUs from `word * 64` on; those beyond the set's capacity are dropped.
+    pub fn set_word(&mut self, word: usize, bits: u64) {
+        if let Some(own) = self.words.get_mut(word) {
+            *own = bits;
+        }
+    }
+
     /// Removes a CPU.
     #[inline]
     pub fn remove(&mut self, cpu: CpuId) {

@@ -21,7 +21,19 @@ impl<S: Ops> Ext<S> {
     /// Puts a task on the local queue, or asks for the lock of another; `cpu`'s runqueue lock is
     /// held.
     fn carry_out(&mut self, w: &mut World, p: TaskId) -> Hook {
-        let wanted = self.state.tasks[p].wanted?;
+        let mut wanted = self.state.tasks[p].wanted?;
+        if let Dsq::LocalOn(to) = wanted.to
+            && to != w.tasks[p].cpu
+        {
+            if w.allowed(p, to) {
+                w.note_placed(p, reasons::LOCAL);
+                self.defer(w, p, to, wanted);
+                return None;
+            }
+            w.give_up(format!("{} dispatched to CPU {}, where it may not run", p.0, to.0));
+            wanted.to = Dsq::Global;
+            self.state.tasks[p].wanted = Some(wanted);
+        }
         match self.state.locked_queue(w, p, wanted.to) {
             None => {
                 w.note_placed(p, reasons::LOCAL);
@@ -188,7 +200,7 @@ impl<S: Ops> Policy for Ext<S> {
             }
             return Some(p);
         }
-        if stays && dispatched {
+        if stays && dispatched && !(self.ops.enqueues_last() && self.state.tasks[curr].slice == 0) {
             let t = &mut self.state.tasks[curr];
             if t.slice == 0 {
                 t.slice = self.state.tunables.slice_ns;
@@ -209,7 +221,12 @@ impl<S: Ops> Policy for Ext<S> {
         if prev == TaskId::IDLE {
             self.set_idle(w, cpu, false);
         } else if prev.is_task() && w.tasks[prev].on_rq {
+            self.state.is_last = next == TaskId::IDLE;
             hook = self.put_prev(w, cpu, prev);
+            if std::mem::take(&mut self.state.is_last) && !self.state.rqs[cpu].local.is_empty() {
+                // It was enqueued where it ran: it goes on.
+                w.resched_curr(cpu);
+            }
         }
         if next == TaskId::IDLE {
             self.set_idle(w, cpu, true);
@@ -234,7 +251,7 @@ impl<S: Ops> Policy for Ext<S> {
             return;
         }
         self.state.update_curr(w, cpu);
-        if S::TICKS {
+        if self.ops.ticks() {
             self.ops.tick(&mut Cx::new(w, &mut self.state), curr);
         }
         if self.state.tasks[curr].slice == 0 {
@@ -250,7 +267,7 @@ impl<S: Ops> Policy for Ext<S> {
         }
         let t = &self.state.tasks[curr];
         let end = t.exec_start.saturating_add(t.slice);
-        if S::TICKS || end <= tick_next {
+        if self.ops.ticks() || end <= tick_next {
             tick_next
         } else if t.slice == SLICE_INF {
             NEVER
@@ -281,11 +298,11 @@ impl<S: Ops> Policy for Ext<S> {
 
     /// The kernel takes a queued task off and enqueues it anew; here it keeps its place in a queue,
     /// for its new CPUs. A CPU that is about to fetch it may no longer be allowed.
-    fn set_cpus_allowed(&mut self, w: &mut World, p: TaskId, _allowed: MaskId) -> Hook {
-        self.ops.set_cpumask(&mut Cx::new(w, &mut self.state), p);
+    fn set_cpus_allowed(&mut self, w: &mut World, p: TaskId, allowed: MaskId) -> Hook {
+        self.ops.set_cpumask(&mut Cx::new(w, &mut self.state), p, allowed);
         match self.state.tasks[p].place {
             Place::Kept => self.ops.dequeue(&mut Cx::new(w, &mut self.state), p),
-            Place::InFlight(_) => {}
+            Place::InFlight(_) | Place::Deferred => {}
             Place::Off | Place::Local | Place::Dsq(_) => return None,
         }
         let cpu = w.tasks[p].cpu;
@@ -294,6 +311,15 @@ impl<S: Ops> Policy for Ext<S> {
             w.resched_curr(cpu);
         }
         hook
+    }
+
+    fn softirq(&mut self, w: &mut World, cpu: CpuId, _first: bool) -> Step {
+        self.deferred_step(w, cpu)
+    }
+
+    fn policy_timer(&mut self, w: &mut World) {
+        let (_, cpu) = std::mem::replace(&mut self.state.timer, (NEVER, CpuId(0)));
+        w.in_timer(cpu, |w| self.ops.timer(&mut Cx::new(w, &mut self.state)));
     }
 
     fn unwind(&self, _w: &World, _cpu: CpuId, at: Within, stack: &mut Stack) {

@@ -5,7 +5,7 @@ use super::queue::Order;
 use super::state::{Place, State, is_at_rest};
 use super::types::{Dsq, DsqId, Insert, Kick, Wake, Wanted, Why};
 use sim_core::{Ns, TaskId, World};
-use topology::{CpuId, Machine};
+use topology::{CpuId, CpuSet, Machine};
 
 /// Handed to every operation.
 pub struct Cx<'a> {
@@ -139,6 +139,56 @@ impl<'a> Cx<'a> {
         }
     }
 
+    /// True if `p` is runnable and the scheduler keeps it: it may be inserted by `dispatch`.
+    pub fn is_kept(&self, p: TaskId) -> bool {
+        self.state.tasks[p].place == Place::Kept
+    }
+
+    /// True if an insertion of `p` is decided and not yet carried out.
+    pub fn is_inserted(&self, p: TaskId) -> bool {
+        self.state.tasks[p].wanted.is_some()
+    }
+
+    /// In `enqueue`: true if the CPU has nothing else to run (`SCX_ENQ_LAST`).
+    pub fn is_last(&self) -> bool {
+        self.state.is_last
+    }
+
+    /// The first task of a queue.
+    pub fn dsq_first(&self, id: DsqId) -> Option<TaskId> {
+        self.state.dsq(id).queue.first(&self.state.nodes)
+    }
+
+    /// The task behind one that is on this queue; `None` if it has left it meanwhile.
+    pub fn dsq_next(&self, id: DsqId, p: TaskId) -> Option<TaskId> {
+        let is_there = self.state.tasks[p].place == Place::Dsq(id);
+        is_there.then(|| self.state.dsq(id).queue.next(&self.state.nodes, p))?
+    }
+
+    /// Tasks on the built-in global queue of the CPU's node.
+    pub fn global_nr_queued(&self, cpu: CpuId) -> u32 {
+        self.state.dsq(self.state.global_of(self.w, cpu)).queue.len()
+    }
+
+    // --- time and the end ---
+
+    /// Asks for one call of [`super::Ops::timer`] at `at`, on this CPU; it takes the place of an
+    /// earlier one. [`sim_core::NEVER`]: none.
+    pub fn set_timer(&mut self, at: Ns, on: CpuId) {
+        self.state.timer = (at, on);
+        self.w.set_policy_timer(at);
+    }
+
+    /// Adds time to what the executing CPU does next, ns.
+    pub fn charge(&mut self, ns: Ns) {
+        self.w.charge(ns);
+    }
+
+    /// `scx_bpf_error`: the run ends, and this is said.
+    pub fn give_up(&mut self, why: String) {
+        self.w.give_up(why);
+    }
+
     // --- CPUs ---
 
     /// `scx_bpf_select_cpu_dfl`: the kernel's choice, claimed if it was idle.
@@ -151,6 +201,21 @@ impl<'a> Cx<'a> {
     /// is one (`cores_only`: of nothing less).
     pub fn pick_idle_cpu(&mut self, p: TaskId, cores_only: bool) -> Option<CpuId> {
         self.state.idle.pick(self.w, p, cores_only)
+    }
+
+    /// The same among these CPUs, whatever `p` is.
+    pub fn pick_idle_cpu_in(&mut self, among: &CpuSet, cores_only: bool) -> Option<CpuId> {
+        self.state.idle.pick_among(self.w, among, cores_only)
+    }
+
+    /// `scx_bpf_get_idle_cpumask`: as it is at this instant.
+    pub fn idle_cpus(&self) -> &CpuSet {
+        self.state.idle.cpus()
+    }
+
+    /// `scx_bpf_get_idle_smtmask`; without SMT that of all idle CPUs.
+    pub fn idle_cores(&self) -> &CpuSet {
+        self.state.idle.cores()
     }
 
     /// `scx_bpf_test_and_clear_cpu_idle`: claims a CPU if it idles.
@@ -169,6 +234,7 @@ impl<'a> Cx<'a> {
     pub fn kick_cpu(&mut self, cpu: CpuId, kick: Kick) {
         match kick {
             Kick::Preempt => self.state.preempt(self.w, cpu),
+            Kick::Resched => self.w.resched_curr(cpu),
             Kick::Idle if self.w.cpus[cpu].curr == TaskId::IDLE => self.w.resched_curr(cpu),
             Kick::Idle => {}
         }

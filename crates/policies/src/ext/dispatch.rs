@@ -40,7 +40,8 @@ impl<S: Ops> Ext<S> {
                 DispatchStage::FlushHold | DispatchStage::FlushInsert => {
                     self.flush_into(w, cpu, stage)
                 }
-                DispatchStage::Ask(attempt) => self.ask(w, cpu, attempt),
+                DispatchStage::Ask(attempt) => (None, self.ask(w, cpu, attempt)),
+                DispatchStage::Consumed => (None, self.consumed(w, cpu)),
                 DispatchStage::Done => {
                     self.state.rqs[cpu].path.is_over = true;
                     w.note_gave_up(cpu, 0, reasons::NOTHING_DISPATCHED);
@@ -105,9 +106,21 @@ impl<S: Ops> Ext<S> {
         self.state.remove(w, p);
         if w.tasks[p].cpu == cpu {
             self.state.insert_local(w, p, self.as_it_is(p));
-            return DispatchStage::Done;
+            return self.found(cpu);
         }
         self.hold(w, cpu, p, None)
+    }
+
+    /// A queue had a task, which is on the local queue now.
+    fn found(&mut self, cpu: CpuId) -> DispatchStage {
+        let path = &mut self.state.rqs[cpu].path;
+        match path.purpose {
+            Purpose::First | Purpose::After => DispatchStage::Done,
+            Purpose::Attempt(_) => {
+                path.n_dispatched += 1;
+                DispatchStage::Consumed
+            }
+        }
     }
 
     /// Goes for a task that counts on another CPU's runqueue.
@@ -116,7 +129,12 @@ impl<S: Ops> Ext<S> {
         self.state.tasks[p].place = Place::InFlight(cpu);
         let path = &mut self.state.rqs[cpu].path;
         (path.task, path.wanted, path.src) = (p, wanted, w.tasks[p].cpu);
-        DispatchStage::DropOwn
+        path.dst = match wanted.map(|wanted| wanted.to) {
+            Some(Dsq::LocalOn(dst)) => dst,
+            _ => cpu,
+        };
+        // The own lock is that of the source already.
+        if path.src == cpu { DispatchStage::SourceLocked } else { DispatchStage::DropOwn }
     }
 
     /// A task moves to the local queue with the slice that it has.
@@ -148,8 +166,8 @@ impl<S: Ops> Ext<S> {
     ) -> (Option<Step>, DispatchStage) {
         let path = &self.state.rqs[cpu].path;
         let p = path.task;
-        let src = path.src;
-        let (own, other) = (LockId::rq(cpu), LockId::rq(src));
+        let (src, dst) = (path.src, path.dst);
+        let (own, other, target) = (LockId::rq(cpu), LockId::rq(src), LockId::rq(dst));
         match stage {
             DispatchStage::DropOwn => (Some(Step::Unlock(own)), DispatchStage::LockSource),
             DispatchStage::LockSource => {
@@ -159,24 +177,52 @@ impl<S: Ops> Ext<S> {
                 // Between the two locks the task may have been dequeued, or fetched by another CPU.
                 let is_ours = self.state.tasks[p].place == Place::InFlight(cpu);
                 self.state.rqs[cpu].path.is_ours = is_ours;
-                if !is_ours {
-                    return (Some(Step::Unlock(other)), DispatchStage::Relock);
+                if is_ours && src == dst {
+                    self.arrive(w, cpu, p);
                 }
-                // The source's runqueue is remote: its lines come here.
-                let lines = PULL_LINES * w.line_ns(cpu, src);
+                if !is_ours || src == dst {
+                    return match src == cpu {
+                        true => (None, DispatchStage::Attach),
+                        false => (Some(Step::Unlock(other)), DispatchStage::Relock),
+                    };
+                }
+                // The other runqueue is remote: its lines come here.
+                let lines = PULL_LINES * w.line_ns(cpu, if src == cpu { dst } else { src });
                 (Some(Step::Spend(w.machine.costs.pull_ns + lines)), DispatchStage::Fetch)
             }
             DispatchStage::Fetch => {
                 self.catch_up(w, src);
                 w.deactivate(src, p);
                 w.tasks[p].migrating = true;
-                w.set_task_cpu(p, cpu, moves::BALANCE);
-                (Some(Step::Unlock(other)), DispatchStage::Relock)
+                w.set_task_cpu(p, dst, moves::BALANCE);
+                let next = if dst == cpu { DispatchStage::Relock } else { DispatchStage::LockTarget };
+                (Some(Step::Unlock(other)), next)
+            }
+            DispatchStage::LockTarget => {
+                (Some(Step::Lock(target, CONSUME_RQ_LOCK)), DispatchStage::TargetLocked)
+            }
+            DispatchStage::TargetLocked => {
+                w.activate(dst, p);
+                self.arrive(w, cpu, p);
+                (Some(Step::Unlock(target)), DispatchStage::Relock)
             }
             DispatchStage::Relock => {
                 (Some(Step::Lock(own, CONSUME_RQ_LOCK)), DispatchStage::Attach)
             }
             _ => (None, self.attach(w, cpu)),
+        }
+    }
+
+    /// The task is on the runqueue of the other CPU that it was dispatched to, whose lock is held.
+    fn arrive(&mut self, w: &mut World, cpu: CpuId, p: TaskId) {
+        let path = &mut self.state.rqs[cpu].path;
+        path.is_ours = false;
+        if let Some(wanted) = path.wanted {
+            self.state.insert_local(w, p, wanted);
+        }
+        let dst = w.tasks[p].cpu;
+        if w.cpus[dst].curr == TaskId::IDLE {
+            w.resched_curr(dst);
         }
     }
 
@@ -193,22 +239,38 @@ impl<S: Ops> Ext<S> {
         }
         match (wanted, is_ours) {
             (Some(_), _) => DispatchStage::Flush,
-            (None, true) => DispatchStage::Done,
+            (None, true) => self.found(cpu),
             (None, false) => DispatchStage::Look,
         }
     }
 
     // --- ops.dispatch and finish_dispatch ---
 
-    fn ask(&mut self, w: &mut World, cpu: CpuId, attempt: u32) -> (Option<Step>, DispatchStage) {
+    fn ask(&mut self, w: &mut World, cpu: CpuId, attempt: u32) -> DispatchStage {
         let curr = w.cpus[cpu].curr;
         let prev = (curr.is_task() && w.tasks[curr].on_rq).then_some(curr);
         let mut cx = Cx { w, state: &mut self.state, dispatching: Some(cpu) };
-        self.state.rqs[cpu].path.consumes = match self.ops.dispatch(&mut cx, cpu, prev, attempt) {
+        let next = self.ops.dispatch(&mut cx, cpu, prev, attempt);
+        self.answered(cpu, next, attempt)
+    }
+
+    /// `scx_bpf_consume` returns true, and `dispatch` goes on.
+    fn consumed(&mut self, w: &mut World, cpu: CpuId) -> DispatchStage {
+        let mut cx = Cx { w, state: &mut self.state, dispatching: Some(cpu) };
+        let next = self.ops.consumed(&mut cx, cpu);
+        let attempt = match self.state.rqs[cpu].path.purpose {
+            Purpose::Attempt(n) => n + 1,
+            Purpose::First | Purpose::After => 0,
+        };
+        self.answered(cpu, next, attempt)
+    }
+
+    fn answered(&mut self, cpu: CpuId, next: Next, attempt: u32) -> DispatchStage {
+        self.state.rqs[cpu].path.consumes = match next {
             Next::Consume(id) => Some((id, attempt)),
             Next::Done => None,
         };
-        (None, DispatchStage::Flush)
+        DispatchStage::Flush
     }
 
     /// Carries out the insertions one after another.
@@ -217,8 +279,12 @@ impl<S: Ops> Ext<S> {
         let Some((p, n_enqueued, mut wanted)) = next else {
             return (None, self.flushed(w, cpu));
         };
-        if wanted.to == Dsq::Local && !w.allowed(p, cpu) {
-            // As the kernel does with a task that may not run on the dispatching CPU.
+        let dst = match wanted.to {
+            Dsq::LocalOn(dst) => dst,
+            _ => cpu,
+        };
+        if matches!(wanted.to, Dsq::Local | Dsq::LocalOn(_)) && !w.allowed(p, dst) {
+            // As the kernel does with a task that may not run on that CPU.
             wanted.to = Dsq::Global;
         }
         if !self.state.is_kept_since(p, n_enqueued) {
@@ -233,7 +299,7 @@ impl<S: Ops> Ext<S> {
             (path.wanted, path.queue) = (Some(wanted), id);
             return (Some(Step::Lock(self.state.dsq(id).lock, DSQ_LOCK)), DispatchStage::FlushHold);
         }
-        if w.tasks[p].cpu != cpu {
+        if w.tasks[p].cpu != cpu || dst != cpu {
             return (None, self.hold(w, cpu, p, Some(wanted)));
         }
         self.state.insert_local(w, p, wanted);

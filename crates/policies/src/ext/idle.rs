@@ -54,6 +54,16 @@ impl IdleMasks {
         self.cpus.contains(cpu)
     }
 
+    /// CPUs that idle.
+    pub fn cpus(&self) -> &CpuSet {
+        &self.cpus
+    }
+
+    /// CPUs of cores that idle as a whole; without SMT all that idle.
+    pub fn cores(&self) -> &CpuSet {
+        if self.has_smt { &self.cores } else { &self.cpus }
+    }
+
     /// `__scx_update_idle`
     pub fn update(&mut self, w: &mut World, cpu: CpuId, idle: bool) {
         self.touch(w, Mask::Cpus);
@@ -95,6 +105,30 @@ impl IdleMasks {
             true => None,
             false => self.pick_within(w, p, None, Mask::Cpus),
         })
+    }
+
+    /// The same among any CPUs.
+    pub fn pick_among(&mut self, w: &mut World, among: &CpuSet, cores: bool) -> Option<CpuId> {
+        let (first, last) = (!self.has_smt as usize, 2 - cores as usize);
+        [Mask::Cores, Mask::Cpus].get(first..last)?.iter().find_map(|mask| {
+            self.touch(w, *mask);
+            let sets = [self.mask(*mask), among, among];
+            let cpu = next_common(sets, w.cpus.len(), self.last_found[w.this])?;
+            self.found(w, cpu)
+        })
+    }
+
+    fn mask(&self, mask: Mask) -> &CpuSet {
+        match mask {
+            Mask::Cpus => &self.cpus,
+            Mask::Cores => &self.cores,
+        }
+    }
+
+    fn found(&mut self, w: &mut World, cpu: CpuId) -> Option<CpuId> {
+        self.last_found[w.this] = cpu;
+        self.claim(w, cpu);
+        Some(cpu)
     }
 
     /// Claims an idle CPU that `p` may use and that `fits`, near a CPU first; ours.
@@ -140,18 +174,12 @@ impl IdleMasks {
         mask: Mask,
     ) -> Option<CpuId> {
         self.touch(w, mask);
-        let idle = match mask {
-            Mask::Cpus => &self.cpus,
-            Mask::Cores => &self.cores,
-        };
         let allowed = w.allowed_set(p);
         let within = near.map_or(allowed, |near| near.cpus(w));
         // From the CPU found last: the first one of the mask would get all the work.
-        let sets = [idle, allowed, within];
+        let sets = [self.mask(mask), allowed, within];
         let cpu = next_common(sets, w.cpus.len(), self.last_found[w.this])?;
-        self.last_found[w.this] = cpu;
-        self.claim(w, cpu);
-        Some(cpu)
+        self.found(w, cpu)
     }
 
     /// `scx_select_cpu_dfl`

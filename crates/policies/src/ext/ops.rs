@@ -6,13 +6,21 @@
 
 use super::cx::Cx;
 use super::types::{Dsq, Next, Wake, Why};
-use sim_core::{EnqueueFlags, TaskId};
+use sim_core::{EnqueueFlags, MaskId, TaskId};
 use topology::CpuId;
 
 /// A scheduler.
 pub trait Ops {
     /// True if [`Ops::tick`] is to be called: then no tick is computed away.
-    const TICKS: bool = false;
+    fn ticks(&self) -> bool {
+        false
+    }
+
+    /// True if a task whose slice is over is enqueued even if its CPU has nothing else to run
+    /// (`SCX_OPS_ENQ_LAST`); else the CPU keeps it.
+    fn enqueues_last(&self) -> bool {
+        false
+    }
 
     /// The scheduler is loaded; no task exists yet.
     fn init(&mut self, _cx: &mut Cx<'_>) {}
@@ -59,7 +67,16 @@ pub trait Ops {
         Next::Done
     }
 
-    /// A tick found `p` running. Only if [`Ops::TICKS`].
+    /// The queue that `dispatch` has named had a task for `cpu`, which is on its local queue now:
+    /// what else? As `dispatch` answers.
+    fn consumed(&mut self, _cx: &mut Cx<'_>, _cpu: CpuId) -> Next {
+        Next::Done
+    }
+
+    /// The instant of [`Cx::set_timer`] has come. No CPU executes this.
+    fn timer(&mut self, _cx: &mut Cx<'_>) {}
+
+    /// A tick found `p` running. Only if [`Ops::ticks`].
     fn tick(&mut self, _cx: &mut Cx<'_>, _p: TaskId) {}
 
     /// `p` becomes runnable.
@@ -85,8 +102,8 @@ pub trait Ops {
     /// The weight of `p` was set or has changed (100: nice 0).
     fn set_weight(&mut self, _cx: &mut Cx<'_>, _p: TaskId, _weight: u32) {}
 
-    /// The allowed CPUs of `p` are about to change.
-    fn set_cpumask(&mut self, _cx: &mut Cx<'_>, _p: TaskId) {}
+    /// The allowed CPUs of `p` are about to become these.
+    fn set_cpumask(&mut self, _cx: &mut Cx<'_>, _p: TaskId, _allowed: MaskId) {}
 
     /// A higher class has taken `cpu` (here: the stopper).
     fn cpu_release(&mut self, _cx: &mut Cx<'_>, _cpu: CpuId) {}

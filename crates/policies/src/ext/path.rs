@@ -32,8 +32,13 @@ pub(super) enum DispatchStage {
     LockSource,
     SourceLocked,
     Fetch,
+    /// The task goes to a third CPU, whose lock is needed.
+    LockTarget,
+    TargetLocked,
     Relock,
     Attach,
+    /// A queue that `dispatch` has named had a task: `dispatch` goes on.
+    Consumed,
     /// Carry out what `dispatch` has inserted.
     Flush,
     FlushHold,
@@ -59,6 +64,8 @@ pub(super) struct Path {
     pub wanted: Option<Wanted>,
     pub n_enqueued: u64,
     pub src: CpuId,
+    /// Where it goes: this CPU, or another one (`SCX_DSQ_LOCAL_ON`).
+    pub dst: CpuId,
     /// It was fetched; false: another CPU was faster.
     pub is_ours: bool,
     /// This schedule has dispatched: what is on the local queue now is all there is.
@@ -79,6 +86,7 @@ impl Default for Path {
             wanted: None,
             n_enqueued: 0,
             src: CpuId(0),
+            dst: CpuId(0),
             is_ours: false,
             is_over: false,
         }
@@ -94,6 +102,8 @@ impl Path {
     /// True if a task has been taken and is being fetched.
     pub fn has_task(&self) -> bool {
         use DispatchStage::{Attach, DropOwn, Fetch, LockSource, Relock, SourceLocked};
-        matches!(self.stage, DropOwn | LockSource | SourceLocked | Fetch | Relock | Attach)
+        let is_moving =
+            matches!(self.stage, DropOwn | LockSource | SourceLocked | Fetch | Relock | Attach);
+        is_moving && self.src != self.dst
     }
 }

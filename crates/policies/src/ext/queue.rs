@@ -6,7 +6,7 @@
 
 use sim_core::{PerTask, TaskId};
 
-/// The order of a queue; fixed when it is made.
+/// The order of a queue; fixed while it has tasks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Order {
     /// First come, first served.
@@ -74,6 +74,14 @@ impl Queue {
     /// Its order.
     pub fn order(&self) -> Order {
         self.order
+    }
+
+    /// Gives an empty queue another order; false if it has another one and is not empty.
+    pub fn set_order(&mut self, order: Order) -> bool {
+        if self.is_empty() {
+            self.order = order;
+        }
+        self.order == order
     }
 
     /// Number of tasks.

@@ -1,5 +1,6 @@
 //! What the layer knows: dispatch queues, tasks and CPUs in dense arrays.
 
+use super::deferred::Deferred;
 use super::idle::IdleMasks;
 use super::path::Path;
 use super::queue::{Node, Order, Queue};
@@ -23,6 +24,8 @@ pub(super) enum Place {
     Local,
     /// On a queue with a lock.
     Dsq(DsqId),
+    /// To be moved to another CPU's local queue (`ddsp_deferred_locals`).
+    Deferred,
     /// Taken off its queue by a CPU that has yet to fetch it (`holding_cpu`).
     InFlight(CpuId),
 }
@@ -75,6 +78,8 @@ pub(super) struct Rq {
     pub path: Path,
     /// The stopper has taken the CPU.
     pub is_released: bool,
+    /// Moves to other CPUs that it has to make.
+    pub deferred: Deferred,
 }
 
 /// Everything but the scheduler itself.
@@ -90,6 +95,10 @@ pub(super) struct State {
     pub idle: IdleMasks,
     /// Number of insertions so far.
     seq: u64,
+    /// What is being enqueued is all that its CPU has (`SCX_ENQ_LAST`).
+    pub is_last: bool,
+    /// The scheduler's timer, and the CPU that it runs on.
+    pub timer: (Ns, CpuId),
 }
 
 /// The class that a scheduler runs in.
@@ -119,13 +128,15 @@ impl State {
             globals: Vec::new(),
             idle: IdleMasks::default(),
             seq: 0,
+            is_last: false,
+            timer: (sim_core::NEVER, CpuId(0)),
         }
     }
 
     /// Prepares for a machine at rest.
     pub fn init(&mut self, w: &mut World) {
         let rq =
-            || Rq { local: Queue::new(Order::Fifo), path: Path::default(), is_released: false };
+            || Rq { local: Queue::new(Order::Fifo), path: Path::default(), is_released: false, deferred: Deferred::default() };
         self.rqs = w.cpus.iter().map(|_| rq()).collect();
         self.idle = IdleMasks::new(w, self.rules);
         self.globals = (0..w.machine.nodes.len()).map(|_| self.create(w, Order::Fifo)).collect();
@@ -151,7 +162,7 @@ impl State {
     /// The queue with a lock that an insertion goes to; `None`: a local one.
     pub fn locked_queue(&self, w: &World, p: TaskId, to: Dsq) -> Option<DsqId> {
         match to {
-            Dsq::Local => None,
+            Dsq::Local | Dsq::LocalOn(_) => None,
             Dsq::Global => Some(self.global_of(w, w.tasks[p].cpu)),
             Dsq::User(id) => Some(id),
         }
@@ -207,7 +218,10 @@ impl State {
         self.seq += 1;
         let queue = &mut self.dsqs[id].queue;
         let Wanted { vtime, flags, .. } = wanted;
-        debug_assert_eq!(vtime.is_some(), queue.order() == Order::Vtime, "{id:?} has one order");
+        let order = if vtime.is_some() { Order::Vtime } else { Order::Fifo };
+        if !queue.set_order(order) {
+            w.give_up(format!("dispatch queue {} has tasks in another order", id.0));
+        }
         match (flags.head || flags.preempt) && queue.order() == Order::Fifo {
             true => queue.push_front(&mut self.nodes, p, self.seq),
             false => queue.push(&mut self.nodes, p, vtime.unwrap_or(0), self.seq),

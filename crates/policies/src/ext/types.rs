@@ -1,10 +1,10 @@
 //! What a scheduler and the class say to each other: queues, flags, answers; rules and tunables.
 
 use sim_core::Ns;
-use topology::DenseId;
+use topology::{CpuId, DenseId};
 
 /// The kernel version whose rules hold; they differ in the built-in choice of a CPU.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub enum Rules {
     /// Any idle CPU is as good as another.
     V6_12,
@@ -47,6 +47,8 @@ pub enum Dsq {
     /// `SCX_DSQ_LOCAL`: the own queue of the CPU that the task is on; inside `dispatch`, of the
     /// dispatching CPU.
     Local,
+    /// `SCX_DSQ_LOCAL_ON`: the own queue of this CPU, on which the task may run.
+    LocalOn(CpuId),
     /// `SCX_DSQ_GLOBAL`: the built-in queue of the task's NUMA node.
     Global,
     /// A queue made by [`super::Cx::create_dsq`].
@@ -93,6 +95,8 @@ pub enum Kick {
     Idle,
     /// `SCX_KICK_PREEMPT`: its current task gives way.
     Preempt,
+    /// No flag: it schedules once; its current task may stay.
+    Resched,
 }
 
 /// Answer of [`super::Ops::dispatch`].

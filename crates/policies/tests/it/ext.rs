@@ -1,4 +1,5 @@
 //! Schedulers of the sched_ext shape: what the layer promises them, and what they promise.
 
+mod bpf;
 mod life;
 mod load;

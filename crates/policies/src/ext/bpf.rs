@@ -1,0 +1,25 @@
+//! Schedulers that are BPF objects: [`Ops`] whose operations are an object's `struct_ops` programs.
+//!
+//! [`Scheduler::load`] takes an [`Object`], fills what a loader fills, and resolves it against the
+//! table of a kernel ([`kernel()`]). What that kernel or this model does not have is refused there,
+//! by name. Programs take no simulated time, unless it is asked for by instruction
+//! ([`Settings::ps_per_insn`]); their helpers cost what those of [`Cx`] cost. A scheduler that ends
+//! itself (`scx_bpf_error`), or does what may not be done, ends the run.
+//!
+//! Not called: `cpu_online`, `cpu_offline`, `core_sched_before`, operations of cgroups, dumps and
+//! `exit`. `dispatch` is given the previous task only if that is runnable.
+
+mod calls;
+mod host;
+mod kernel;
+mod load;
+mod objects;
+mod ops;
+
+pub use ::bpf::{LoadError, Object, SetError};
+pub use kernel::{constants, kernel};
+pub use load::{Refused, Scheduler, Settings};
+pub use ops::Bpf;
+
+#[expect(unused_imports, reason = "for the documentation")]
+use super::{Cx, Ops};

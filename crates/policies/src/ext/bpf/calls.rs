@@ -1,0 +1,454 @@
+//! Functions of the kernel that programs call.
+
+use super::host::{Doing, Here};
+use super::objects::{Mask, What};
+use crate::ext::Rules;
+use crate::ext::queue::Order;
+use crate::ext::types::{Dsq, DsqId, Insert, Kick, Wake, Why};
+use ::bpf::{Answer, Memory};
+use sim_core::TaskId;
+use topology::CpuId;
+
+/// A function, and which kernels have it.
+pub(super) struct Row {
+    pub name: &'static str,
+    pub since: Rules,
+    pub until: Option<Rules>,
+    /// The number of a helper; `None`: a kfunc.
+    pub helper: Option<u32>,
+    /// Its prototype, if that is another one in other kernels.
+    pub shape: Option<&'static str>,
+    call: Call,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Call {
+    CreateDsq,
+    Insert,
+    InsertVtime,
+    Consume,
+    NrQueued,
+    Slots,
+    SelectDfl,
+    SelectAnd,
+    TestAndClear,
+    PickIdle,
+    PickAny,
+    Kick,
+    AllCpus,
+    IdleCpus,
+    IdleCores,
+    Nothing,
+    NrCpuIds,
+    NrNodes,
+    CpuNode,
+    TaskCpu,
+    TaskRunning,
+    FromPid,
+    CurrentTask,
+    CpuRq,
+    CpuCurr,
+    PerfCap,
+    Now,
+    Error,
+    Exit,
+    IterNew,
+    IterNext,
+    Same,
+}
+
+const fn row(name: &'static str, call: Call) -> Row {
+    Row { name, call, since: Rules::V6_12, until: None, helper: None, shape: None }
+}
+
+/// Renamed since 6.12.
+const fn old(name: &'static str, call: Call) -> Row {
+    Row { until: Some(Rules::V6_12), ..row(name, call) }
+}
+
+/// New since 6.12.
+const fn new(name: &'static str, call: Call) -> Row {
+    Row { since: Rules::V6_18, ..row(name, call) }
+}
+
+/// All of them; the number of a function is its place.
+pub(super) const CALLS: &[Row] = &[
+    row("scx_bpf_create_dsq", Call::CreateDsq),
+    old("scx_bpf_dispatch", Call::Insert),
+    old("scx_bpf_dispatch_vtime", Call::InsertVtime),
+    old("scx_bpf_consume", Call::Consume),
+    // Later ones return bool, and take flags.
+    Row {
+        shape: Some("void(p:struct,int,int,int)"),
+        ..new("scx_bpf_dsq_insert", Call::Insert)
+    },
+    new("scx_bpf_dsq_insert_vtime", Call::InsertVtime),
+    Row { shape: Some("int(int)"), ..new("scx_bpf_dsq_move_to_local", Call::Consume) },
+    row("scx_bpf_dsq_nr_queued", Call::NrQueued),
+    row("scx_bpf_dispatch_nr_slots", Call::Slots),
+    row("scx_bpf_select_cpu_dfl", Call::SelectDfl),
+    Row {
+        shape: Some("int(p:struct,int,int,p:struct,int)"),
+        ..new("scx_bpf_select_cpu_and", Call::SelectAnd)
+    },
+    row("scx_bpf_test_and_clear_cpu_idle", Call::TestAndClear),
+    row("scx_bpf_pick_idle_cpu", Call::PickIdle),
+    row("scx_bpf_pick_any_cpu", Call::PickAny),
+    row("scx_bpf_kick_cpu", Call::Kick),
+    row("scx_bpf_get_possible_cpumask", Call::AllCpus),
+    row("scx_bpf_get_online_cpumask", Call::AllCpus),
+    row("scx_bpf_put_cpumask", Call::Nothing),
+    row("scx_bpf_get_idle_cpumask", Call::IdleCpus),
+    row("scx_bpf_get_idle_smtmask", Call::IdleCores),
+    row("scx_bpf_put_idle_cpumask", Call::Nothing),
+    row("scx_bpf_nr_cpu_ids", Call::NrCpuIds),
+    new("scx_bpf_nr_node_ids", Call::NrNodes),
+    new("scx_bpf_cpu_node", Call::CpuNode),
+    row("scx_bpf_task_cpu", Call::TaskCpu),
+    row("scx_bpf_task_running", Call::TaskRunning),
+    row("bpf_task_from_pid", Call::FromPid),
+    row("bpf_task_acquire", Call::Same),
+    row("bpf_task_release", Call::Nothing),
+    row("scx_bpf_cpu_rq", Call::CpuRq),
+    new("scx_bpf_cpu_curr", Call::CpuCurr),
+    row("scx_bpf_cpuperf_cap", Call::PerfCap),
+    row("scx_bpf_cpuperf_cur", Call::PerfCap),
+    row("scx_bpf_cpuperf_set", Call::Nothing),
+    new("scx_bpf_now", Call::Now),
+    row("scx_bpf_error_bstr", Call::Error),
+    row("scx_bpf_exit_bstr", Call::Exit),
+    row("bpf_iter_scx_dsq_new", Call::IterNew),
+    row("bpf_iter_scx_dsq_next", Call::IterNext),
+    row("bpf_iter_scx_dsq_destroy", Call::Nothing),
+    Row { helper: Some(158), ..row("bpf_get_current_task_btf", Call::CurrentTask) },
+];
+
+const DSQ_BUILTIN: u64 = 1 << 63;
+const DSQ_GLOBAL: u64 = DSQ_BUILTIN | 1;
+const DSQ_LOCAL: u64 = DSQ_BUILTIN | 2;
+const DSQ_LOCAL_ON: u64 = 3 << 62;
+const ENQ_HEAD: u64 = 0x10;
+const ENQ_PREEMPT: u64 = 1 << 32;
+const WAKE_FORK: u64 = 4;
+const WAKE_SYNC: u64 = 0x10;
+const PICK_IDLE_CORE: u64 = 1;
+const EBUSY: i64 = -16;
+const EINVAL: i64 = -22;
+const EEXIST: i64 = -17;
+
+type Outcome = Result<u64, Answer>;
+
+fn stop<T>(why: String) -> Result<T, Answer> {
+    Err(Answer::Stop(why))
+}
+
+impl Here<'_, '_> {
+    /// Carries out the call with this number.
+    pub fn carry_out(&mut self, function: u32, a: [u64; 5], memory: &mut Memory) -> Answer {
+        match self.outcome(function, a, memory) {
+            Ok(value) => Answer::Value(value),
+            Err(answer) => answer,
+        }
+    }
+
+    fn outcome(&mut self, function: u32, a: [u64; 5], memory: &mut Memory) -> Outcome {
+        let Some(row) = CALLS.get(function as usize) else {
+            return stop(format!("there is no function {function}"));
+        };
+        match row.call {
+            Call::CreateDsq => Ok(self.create_dsq(a[0])),
+            Call::Insert => self.insert(a[0], a[1], a[2], None, a[3]),
+            Call::InsertVtime => self.insert(a[0], a[1], a[2], Some(a[3]), a[4]),
+            Call::Consume => self.consume(a[0]),
+            Call::NrQueued => self.nr_queued(a[0]),
+            Call::Slots => Ok(self.cx.dispatch_nr_slots() as u64),
+            Call::SelectDfl => self.select_dfl(a, memory),
+            Call::SelectAnd => self.select_and(a, memory),
+            Call::TestAndClear => {
+                let cpu = self.cpu(a[0])?;
+                Ok(self.cx.test_and_clear_cpu_idle(cpu).into())
+            }
+            Call::PickIdle => {
+                self.read_mask(a[0], memory);
+                let cores_only = a[1] & PICK_IDLE_CORE != 0;
+                Ok(as_u64(self.cx.pick_idle_cpu_in(&self.books.mask, cores_only), EBUSY))
+            }
+            Call::PickAny => {
+                self.read_mask(a[0], memory);
+                let cores_only = a[1] & PICK_IDLE_CORE != 0;
+                let idle = self.cx.pick_idle_cpu_in(&self.books.mask, cores_only);
+                Ok(as_u64(idle.or_else(|| self.books.mask.first()), EBUSY))
+            }
+            Call::Kick => self.kick(a[0], a[1]),
+            Call::AllCpus => Ok(What::Mask(Mask::All).address()),
+            Call::IdleCpus => Ok(What::Mask(Mask::IdleCpus).address()),
+            Call::IdleCores => Ok(What::Mask(Mask::IdleCores).address()),
+            Call::Nothing => Ok(0),
+            Call::NrCpuIds => Ok(self.cx.machine().n_cpus() as u64),
+            Call::NrNodes => Ok(self.cx.machine().nodes.len() as u64),
+            Call::CpuNode => {
+                let cpu = self.cpu(a[0])?;
+                Ok(u64::from(self.cx.machine().cpus[cpu].node))
+            }
+            Call::TaskCpu => self.task_cpu(a[0]),
+            Call::TaskRunning => Ok(self.task_running(a[0])?.into()),
+            Call::FromPid => Ok(self.from_pid(a[0])),
+            Call::CurrentTask => {
+                let cpu = self.cx.this_cpu();
+                Ok(self.curr(cpu))
+            }
+            Call::CpuRq => Ok(What::Rq(self.cpu(a[0])?).address()),
+            Call::CpuCurr => {
+                let cpu = self.cpu(a[0])?;
+                Ok(self.curr(cpu))
+            }
+            Call::PerfCap => Ok(1024),
+            Call::Now => Ok(self.cx.now()),
+            Call::Error => {
+                let text = memory.format_at(self, a[0], a[1], a[2] as u32);
+                stop(format!("scx_bpf_error: {}", text.trim_end()))
+            }
+            Call::Exit => {
+                let text = memory.format_at(self, a[1], a[2], a[3] as u32);
+                stop(format!("scx_bpf_exit({}): {}", a[0] as i64, text.trim_end()))
+            }
+            Call::IterNew => self.iter_new(a, memory),
+            Call::IterNext => self.iter_next(a[0], memory),
+            Call::Same => Ok(a[0]),
+        }
+    }
+
+    // --- queues ---
+
+    fn create_dsq(&mut self, id: u64) -> u64 {
+        if id & DSQ_BUILTIN != 0 {
+            return EINVAL as u64;
+        }
+        match self.books.queues.binary_search_by_key(&id, |(id, _)| *id) {
+            Ok(_) => EEXIST as u64,
+            Err(at) => {
+                // The first insertion decides the order.
+                let queue = self.cx.create_dsq(Order::Fifo);
+                self.books.queues.insert(at, (id, queue));
+                0
+            }
+        }
+    }
+
+    fn queue(&self, id: u64) -> Result<DsqId, Answer> {
+        let queues = &self.books.queues;
+        match queues.binary_search_by_key(&id, |(id, _)| *id) {
+            Ok(at) => Ok(queues[at].1),
+            Err(_) => stop(format!("non-existent DSQ {id:#x}")),
+        }
+    }
+
+    fn target(&self, id: u64) -> Result<Dsq, Answer> {
+        match id {
+            DSQ_LOCAL => Ok(Dsq::Local),
+            DSQ_GLOBAL => Ok(Dsq::Global),
+            _ if id & DSQ_LOCAL_ON == DSQ_LOCAL_ON => {
+                Ok(Dsq::LocalOn(self.cpu(id & 0xffff_ffff)?))
+            }
+            _ => self.queue(id).map(Dsq::User),
+        }
+    }
+
+    /// `scx_bpf_dispatch`, `scx_bpf_dispatch_vtime`; of `mark_direct_dispatch` and
+    /// `finish_dispatch` what concerns the scheduler's faults.
+    fn insert(&mut self, p: u64, to: u64, slice: u64, vtime: Option<u64>, flags: u64) -> Outcome {
+        let p = self.task(p)?;
+        let to = self.target(to)?;
+        match self.books.doing {
+            Doing::Placing(own) if own != p => {
+                return stop(format!(
+                    "scheduling for task {} but trying to direct-dispatch task {}",
+                    own.0, p.0
+                ));
+            }
+            Doing::Placing(_) if self.cx.is_inserted(p) => {
+                return stop(format!("task {} already direct-dispatched", p.0));
+            }
+            Doing::Placing(_) => {}
+            Doing::Dispatching if self.cx.dispatch_nr_slots() == 0 => {
+                return stop("dispatch buffer overflow".to_string());
+            }
+            // Someone else already got to it.
+            Doing::Dispatching if !self.cx.is_kept(p) => return Ok(1),
+            Doing::Dispatching => {}
+            Doing::Other => return stop("an insertion in an operation without".to_string()),
+        }
+        let head = flags & ENQ_HEAD != 0;
+        let flags = Insert { head, preempt: flags & ENQ_PREEMPT != 0, kick_idle: false };
+        match (vtime, to) {
+            (None, to) => self.cx.insert_with(p, to, slice, flags),
+            (Some(vtime), Dsq::User(to)) => self.cx.insert_vtime(p, to, slice, vtime, flags),
+            (Some(_), _) => {
+                return stop("cannot use vtime ordering for built-in DSQs".to_string());
+            }
+        }
+        Ok(1)
+    }
+
+    /// It lasts: the caller of `dispatch` carries it out.
+    fn consume(&mut self, id: u64) -> Outcome {
+        if self.books.doing != Doing::Dispatching {
+            return stop("a queue is consumed outside of dispatch".to_string());
+        }
+        self.books.consumes = Some(self.queue(id)?);
+        Err(Answer::Suspend)
+    }
+
+    fn nr_queued(&mut self, id: u64) -> Outcome {
+        let this = self.cx.this_cpu();
+        let n = match id {
+            DSQ_LOCAL => self.cx.local_nr_queued(this),
+            DSQ_GLOBAL => self.cx.global_nr_queued(this),
+            _ if id & DSQ_LOCAL_ON == DSQ_LOCAL_ON => {
+                let cpu = self.cpu(id & 0xffff_ffff)?;
+                self.cx.local_nr_queued(cpu)
+            }
+            _ => match self.queue(id) {
+                Ok(queue) => self.cx.dsq_nr_queued(queue),
+                Err(_) => return Ok(-2_i64 as u64),
+            },
+        };
+        Ok(n.into())
+    }
+
+    /// The iterator's own bytes hold the queue and the last task, each plus 1.
+    fn iter_new(&mut self, [it, id, flags, ..]: [u64; 5], memory: &mut Memory) -> Outcome {
+        if flags != 0 {
+            return stop("iterating over a queue backwards is not modeled".to_string());
+        }
+        let queue = self.queue(id).map(|queue| u64::from(queue.0) + 1);
+        memory.store(self, it, 8, *queue.as_ref().unwrap_or(&0));
+        memory.store(self, it + 8, 8, 0);
+        Ok(if queue.is_ok() { 0 } else { -2_i64 as u64 })
+    }
+
+    fn iter_next(&mut self, it: u64, memory: &mut Memory) -> Outcome {
+        let queue = memory.load(self, it, 8).unwrap_or(0) as u32;
+        let last = memory.load(self, it + 8, 8).unwrap_or(0) as u32;
+        let Some(queue) = queue.checked_sub(1).map(DsqId) else {
+            return Ok(0);
+        };
+        let next = match last.checked_sub(1) {
+            None => self.cx.dsq_first(queue),
+            Some(last) => self.cx.dsq_next(queue, TaskId(last)),
+        };
+        let Some(p) = next else {
+            return Ok(0);
+        };
+        memory.store(self, it + 8, 8, u64::from(p.0) + 1);
+        Ok(What::Task(p).address())
+    }
+
+    // --- CPUs ---
+
+    fn select_dfl(&mut self, a: [u64; 5], memory: &mut Memory) -> Outcome {
+        let [p, prev, wake, is_idle, _] = a;
+        let (p, prev) = (self.task(p)?, self.cpu(prev)?);
+        let (cpu, why) = self.cx.select_cpu_dfl(p, prev, wake_of(wake));
+        if !memory.store(self, is_idle, 1, u64::from(why != Why::Prev)) {
+            return stop("scx_bpf_select_cpu_dfl: is_idle cannot be written".to_string());
+        }
+        Ok(cpu.0.into())
+    }
+
+    /// `scx_bpf_select_cpu_and(p, prev, wake_flags, allowed, flags)`: as the kernel's own choice if
+    /// all CPUs of `p` are allowed; else any idle one, `prev` first.
+    fn select_and(&mut self, a: [u64; 5], memory: &mut Memory) -> Outcome {
+        let [p, prev, wake, among, flags] = a;
+        let (p, prev) = (self.task(p)?, self.cpu(prev)?);
+        self.read_mask(among, memory);
+        let allowed = self.cx.world().allowed_set(p);
+        let cores_only = flags & PICK_IDLE_CORE != 0;
+        if allowed.is_subset(&self.books.mask) && !cores_only {
+            let (cpu, why) = self.cx.select_cpu_dfl(p, prev, wake_of(wake));
+            return Ok(as_u64((why != Why::Prev).then_some(cpu), EBUSY));
+        }
+        for word in 0..allowed.words().len() {
+            let both = allowed.words()[word] & self.books.mask.words()[word];
+            self.books.mask.set_word(word, both);
+        }
+        if !cores_only && self.books.mask.contains(prev) && self.cx.test_and_clear_cpu_idle(prev) {
+            return Ok(prev.0.into());
+        }
+        Ok(as_u64(self.cx.pick_idle_cpu_in(&self.books.mask, cores_only), EBUSY))
+    }
+
+    fn kick(&mut self, cpu: u64, flags: u64) -> Outcome {
+        let cpu = self.cpu(cpu)?;
+        let kick = match flags {
+            0 => Kick::Resched,
+            1 => Kick::Idle,
+            2 => Kick::Preempt,
+            _ => return stop(format!("kick flags {flags:#x} (SCX_KICK_WAIT?) are not modeled")),
+        };
+        self.cx.kick_cpu(cpu, kick);
+        Ok(0)
+    }
+
+    fn cpu(&self, cpu: u64) -> Result<CpuId, Answer> {
+        let cpu = cpu as u32;
+        match (cpu as usize) < self.cx.machine().n_cpus() {
+            true => Ok(CpuId(cpu)),
+            false => stop(format!("invalid CPU {}", cpu as i32)),
+        }
+    }
+
+    /// Reads a mask of CPUs, the host's or the program's own.
+    fn read_mask(&mut self, address: u64, memory: &mut Memory) {
+        for word in 0..self.books.mask.words().len() {
+            let bits = memory.load(self, address + 8 * word as u64, 8).unwrap_or(0);
+            self.books.mask.set_word(word, bits);
+        }
+    }
+
+    // --- tasks ---
+
+    fn task(&self, address: u64) -> Result<TaskId, Answer> {
+        match What::at(address) {
+            Some((What::Task(p), 0)) => Ok(p),
+            _ => stop(format!("no task is at {address:#x}")),
+        }
+    }
+
+    fn task_cpu(&self, address: u64) -> Outcome {
+        match What::at(address) {
+            Some((What::Idle(cpu), 0)) => Ok(cpu.0.into()),
+            _ => Ok(self.cx.task_cpu(self.task(address)?).0.into()),
+        }
+    }
+
+    fn task_running(&self, address: u64) -> Result<bool, Answer> {
+        let w = self.cx.world();
+        match What::at(address) {
+            Some((What::Idle(cpu), 0)) => Ok(w.cpus[cpu].curr == TaskId::IDLE),
+            _ => {
+                let p = self.task(address)?;
+                Ok(w.cpus[w.tasks[p].cpu].curr == p)
+            }
+        }
+    }
+
+    fn from_pid(&self, pid: u64) -> u64 {
+        let found = self.books.by_pid.get(pid as u32 as usize).copied();
+        found.filter(|p| p.is_task()).map_or(0, |p| What::Task(p).address())
+    }
+
+    /// The current task of a CPU; the stopper counts as its idle task.
+    pub fn curr(&self, cpu: CpuId) -> u64 {
+        let curr = self.cx.world().cpus[cpu].curr;
+        if curr.is_task() { What::Task(curr).address() } else { What::Idle(cpu).address() }
+    }
+}
+
+fn wake_of(flags: u64) -> Wake {
+    Wake { sync: flags & WAKE_SYNC != 0, fork: flags & WAKE_FORK != 0 }
+}
+
+fn as_u64(cpu: Option<CpuId>, none: i64) -> u64 {
+    cpu.map_or(none as u64, |cpu| cpu.0.into())
+}

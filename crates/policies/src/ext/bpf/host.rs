@@ -1,0 +1,235 @@
+//! The kernel around a program: its objects, its clock, its timers.
+
+use super::objects::{Field, Mask, What, field};
+use crate::ext::cx::Cx;
+use crate::ext::types::DsqId;
+use ::bpf::{Answer, Host, Memory};
+use sim_core::{MaskId, NEVER, Ns, TaskId};
+use std::collections::BTreeMap;
+use topology::{CpuId, CpuSet};
+
+/// `BPF_F_TIMER_ABS`
+const TIMER_ABS: u64 = 1;
+/// PF_IDLE
+const PF_IDLE: u64 = 0x2;
+/// PF_EXITING
+const PF_EXITING: u64 = 0x4;
+/// PF_KTHREAD
+const PF_KTHREAD: u64 = 0x20_0000;
+/// `SCX_CPU_PREEMPT_STOP`
+const PREEMPT_STOP: u64 = 2;
+/// DEFAULT_PRIO
+const DEFAULT_PRIO: i64 = 120;
+
+/// What a program is called for, which decides what it may do.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Doing {
+    Other,
+    /// `select_cpu` or `enqueue` of this task.
+    Placing(TaskId),
+    Dispatching,
+}
+
+/// What is kept besides the program's own memory.
+pub(super) struct Books {
+    pub doing: Doing,
+    /// By their numbers in the program, ascending.
+    pub queues: Vec<(u64, DsqId)>,
+    /// By pid; `TaskId::NONE`: no such task.
+    pub by_pid: Vec<TaskId>,
+    /// Armed timers by address: when, and on which CPU.
+    pub timers: BTreeMap<u64, (Ns, CpuId)>,
+    /// The queue that the suspended program wants to consume.
+    pub consumes: Option<DsqId>,
+    /// The CPUs that a task is about to be allowed.
+    pub allowed: Option<(TaskId, MaskId)>,
+    /// A mask that a call was given.
+    pub mask: CpuSet,
+    /// All CPUs of the machine.
+    pub all: CpuSet,
+    /// Of `bpf_get_prandom_u32`.
+    pub random: u64,
+}
+
+impl Books {
+    pub fn new(n_cpus: usize) -> Self {
+        Self {
+            doing: Doing::Other,
+            queues: Vec::new(),
+            by_pid: Vec::new(),
+            timers: BTreeMap::new(),
+            consumes: None,
+            allowed: None,
+            mask: CpuSet::empty(n_cpus),
+            all: CpuSet::full(n_cpus),
+            random: 0,
+        }
+    }
+
+    /// The timer that fires first, the one with the lowest address if there are several.
+    pub fn first_timer(&self) -> Option<(u64, Ns, CpuId)> {
+        let all = self.timers.iter().map(|(timer, (at, cpu))| (*timer, *at, *cpu));
+        all.min_by_key(|(timer, at, _)| (*at, *timer))
+    }
+}
+
+/// The world of one call.
+pub(super) struct Here<'a, 'w> {
+    pub cx: &'a mut Cx<'w>,
+    pub books: &'a mut Books,
+}
+
+impl Here<'_, '_> {
+    fn task_field(&mut self, p: TaskId, field: Field) -> Option<u64> {
+        let t = self.cx.world().tasks.get(p.idx())?;
+        Some(match field {
+            Field::Pid => t.pid.0.into(),
+            Field::Flags => {
+                let kthread = if t.attr.kthread { PF_KTHREAD } else { 0 };
+                kthread | if t.exiting { PF_EXITING } else { 0 }
+            }
+            Field::Comm(at) => self.comm(t.attr.comm, at),
+            Field::CpusPtr => {
+                let changing = self.books.allowed.filter(|(own, _)| *own == p);
+                let allowed = changing.map_or(t.attr.allowed, |(_, new)| new);
+                What::Mask(Mask::Allowed(allowed)).address()
+            }
+            Field::NrCpusAllowed => t.nr_cpus_allowed.into(),
+            Field::StaticPrio => (DEFAULT_PRIO + i64::from(t.attr.nice)) as u64,
+            Field::OnCpu => t.on_cpu.into(),
+            Field::WakeCpu => t.wake_cpu.0.into(),
+            Field::Itself => What::Task(p).address(),
+            // A pointer that only says whether there is one.
+            Field::Mm => u64::from(!t.attr.kthread),
+            Field::Slice => self.cx.slice(p),
+            Field::Vtime => self.cx.vtime(p),
+            Field::Weight => self.cx.weight(p).into(),
+            Field::ScxFlags => t.on_rq.into(),
+            Field::MigrationDisabled | Field::Disallow => 0,
+            _ => return None,
+        })
+    }
+
+    fn idle_field(&self, cpu: CpuId, field: Field) -> Option<u64> {
+        Some(match field {
+            Field::Flags => PF_IDLE | PF_KTHREAD,
+            Field::NrCpusAllowed => 1,
+            Field::StaticPrio => DEFAULT_PRIO as u64,
+            Field::OnCpu => (self.cx.world().cpus[cpu].curr == TaskId::IDLE).into(),
+            Field::WakeCpu => cpu.0.into(),
+            Field::CpusPtr => What::Mask(Mask::All).address(),
+            Field::Itself => What::Idle(cpu).address(),
+            Field::Curr | Field::Cpu | Field::NrRunning | Field::Fork | Field::Reason => {
+                return None;
+            }
+            _ => 0,
+        })
+    }
+
+    /// Eight bytes of a command's name from one on.
+    fn comm(&self, comm: u16, at: u32) -> u64 {
+        let name = self.cx.world().comms.get(comm as usize).map_or("", String::as_str);
+        // The last of 16 bytes is 0.
+        let bytes = name.as_bytes().iter().take(15).skip(at as usize).take(8);
+        bytes.zip(0..).fold(0, |sum, (byte, i)| sum | u64::from(*byte) << (8 * i))
+    }
+
+    fn mask_word(&self, mask: Mask, word: usize) -> u64 {
+        let set = match mask {
+            Mask::All => &self.books.all,
+            Mask::IdleCpus => self.cx.idle_cpus(),
+            Mask::IdleCores => self.cx.idle_cores(),
+            Mask::Allowed(id) => match self.cx.world().masks.get(id.0 as usize) {
+                Some(set) => set,
+                None => return 0,
+            },
+        };
+        set.words().get(word).copied().unwrap_or(0)
+    }
+
+    fn value(&mut self, address: u64, size: u32) -> Option<u64> {
+        let (what, offset) = What::at(address)?;
+        if let What::Mask(mask) = what {
+            let word = self.mask_word(mask, offset as usize / 8);
+            return Some(word >> (offset % 8 * 8));
+        }
+        let field = field(what, offset, size)?;
+        match what {
+            What::Task(p) => self.task_field(p, field),
+            What::Idle(cpu) => self.idle_field(cpu, field),
+            What::Rq(cpu) => match field {
+                Field::Curr => Some(self.curr(cpu)),
+                Field::Cpu => Some(cpu.0.into()),
+                Field::NrRunning => Some(self.cx.world().cpus[cpu].nr_running.into()),
+                _ => None,
+            },
+            What::Args { fork } => match field {
+                Field::Fork => Some(fork.into()),
+                Field::Reason => Some(PREEMPT_STOP),
+                _ => Some(0),
+            },
+            What::Mask(_) => None,
+        }
+    }
+}
+
+impl Host for Here<'_, '_> {
+    fn load(&mut self, address: u64, size: u32) -> Option<u64> {
+        let value = self.value(address, size)?;
+        Some(if size < 8 { value & ((1 << (8 * size)) - 1) } else { value })
+    }
+
+    fn store(&mut self, address: u64, size: u32, value: u64) -> bool {
+        let Some((What::Task(p), offset)) = What::at(address) else {
+            return false;
+        };
+        match field(What::Task(p), offset, size) {
+            Some(Field::Slice) if size == 8 => self.cx.set_slice(p, value),
+            Some(Field::Vtime) if size == 8 => self.cx.set_vtime(p, value),
+            Some(Field::Disallow) => {}
+            _ => return false,
+        }
+        true
+    }
+
+    fn call(&mut self, function: u32, args: [u64; 5], memory: &mut Memory) -> Answer {
+        self.carry_out(function, args, memory)
+    }
+
+    fn now_ns(&mut self) -> u64 {
+        self.cx.now()
+    }
+
+    fn cpu(&mut self) -> u32 {
+        self.cx.this_cpu().0
+    }
+
+    /// The same in every run (splitmix64).
+    fn random(&mut self) -> u32 {
+        self.books.random = self.books.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let z = (self.books.random ^ (self.books.random >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (z ^ (z >> 31)) as u32
+    }
+
+    /// Every timer fires on the CPU that has started it last, as pinned ones do.
+    fn start_timer(&mut self, timer: u64, delay_ns: u64, flags: u64) {
+        let now = self.cx.now();
+        let at = if flags & TIMER_ABS != 0 { delay_ns.max(now) } else { now.saturating_add(delay_ns) };
+        self.books.timers.insert(timer, (at, self.cx.this_cpu()));
+        self.arm();
+    }
+
+    fn cancel_timer(&mut self, timer: u64) {
+        self.books.timers.remove(&timer);
+        self.arm();
+    }
+}
+
+impl Here<'_, '_> {
+    /// Has the first timer fire.
+    pub fn arm(&mut self) {
+        let (at, on) = self.books.first_timer().map_or((NEVER, CpuId(0)), |(_, at, on)| (at, on));
+        self.cx.set_timer(at, on);
+    }
+}

@@ -1,0 +1,171 @@
+//! Loading: what a loader in user space does, and what is refused.
+
+use super::kernel::{constants, kernel};
+use crate::ext::Rules;
+use ::bpf::{LoadError, Object, Options, ProgramId, SetError, StructOps, Vm};
+
+/// Bytes that the maps of a scheduler may take.
+const BYTES_MAX: usize = 1 << 30;
+
+/// Operations that are called.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Op {
+    Init,
+    InitTask,
+    ExitTask,
+    Enable,
+    Disable,
+    SelectCpu,
+    Enqueue,
+    Dequeue,
+    Dispatch,
+    Tick,
+    Runnable,
+    Running,
+    Stopping,
+    Quiescent,
+    Yield,
+    UpdateIdle,
+    SetWeight,
+    SetCpumask,
+    CpuAcquire,
+    CpuRelease,
+}
+
+const OPS: [(&str, Op); 20] = [
+    ("init", Op::Init),
+    ("init_task", Op::InitTask),
+    ("exit_task", Op::ExitTask),
+    ("enable", Op::Enable),
+    ("disable", Op::Disable),
+    ("select_cpu", Op::SelectCpu),
+    ("enqueue", Op::Enqueue),
+    ("dequeue", Op::Dequeue),
+    ("dispatch", Op::Dispatch),
+    ("tick", Op::Tick),
+    ("runnable", Op::Runnable),
+    ("running", Op::Running),
+    ("stopping", Op::Stopping),
+    ("quiescent", Op::Quiescent),
+    ("yield", Op::Yield),
+    ("update_idle", Op::UpdateIdle),
+    ("set_weight", Op::SetWeight),
+    ("set_cpumask", Op::SetCpumask),
+    ("cpu_acquire", Op::CpuAcquire),
+    ("cpu_release", Op::CpuRelease),
+];
+
+/// `SCX_OPS_KEEP_BUILTIN_IDLE`
+const KEEP_BUILTIN_IDLE: u64 = 1;
+/// `SCX_OPS_ENQ_LAST`
+const ENQ_LAST: u64 = 2;
+/// Flags that are not modeled, and change what a scheduler sees.
+const REFUSED_FLAGS: [(u64, &str); 2] =
+    [(1 << 3, "SCX_OPS_SWITCH_PARTIAL"), (1 << 6, "SCX_OPS_BUILTIN_IDLE_PER_NODE")];
+
+/// What a run says of a scheduler besides its object.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Settings {
+    /// The kernel.
+    pub rules: Rules,
+    /// CPUs of the machine.
+    pub n_cpus: u32,
+    /// Simulated time that an instruction takes, 10^-12 s.
+    pub ps_per_insn: u64,
+}
+
+/// Why an object cannot be a scheduler here.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum Refused {
+    /// The object itself, or what it wants of the kernel.
+    #[error(transparent)]
+    Load(#[from] LoadError),
+    /// It has no operations of sched_ext.
+    #[error("it has no struct_ops of type sched_ext_ops")]
+    NoScheduler,
+    /// A flag that is not modeled.
+    #[error("its flag {0} is not modeled")]
+    Flag(&'static str),
+    /// Its own idle tracking is not modeled.
+    #[error("its update_idle without SCX_OPS_KEEP_BUILTIN_IDLE is not modeled")]
+    OwnIdle,
+    /// A variable cannot be set.
+    #[error(transparent)]
+    Set(#[from] SetError),
+}
+
+/// A loaded scheduler. Runs of different seeds share its code.
+#[derive(Clone, Debug)]
+pub struct Scheduler {
+    pub(super) vm: Vm,
+    pub(super) programs: [Option<ProgramId>; OPS.len()],
+    pub(super) enqueues_last: bool,
+    pub(super) settings: Settings,
+}
+
+impl Scheduler {
+    /// Loads an object whose own variables have been set.
+    ///
+    /// # Errors
+    /// Everything that the object has or wants and that is not known here, by name.
+    pub fn load(object: &Object, settings: Settings) -> Result<Self, Refused> {
+        let ops = operations(object).ok_or(Refused::NoScheduler)?.clone();
+        let flags = ops.member("flags").map_or(0, |member| member.number());
+        if let Some((_, name)) = REFUSED_FLAGS.iter().find(|(flag, _)| flags & flag != 0) {
+            return Err(Refused::Flag(name));
+        }
+        let program = |name| ops.member(name)?.program.as_deref();
+        if program("update_idle").is_some() && flags & KEEP_BUILTIN_IDLE == 0 {
+            return Err(Refused::OwnIdle);
+        }
+        let mut object = object.clone();
+        fill(&mut object, settings.n_cpus)?;
+        leave_out(&mut object, &ops);
+        let options =
+            Options { n_cpus: settings.n_cpus, bytes_max: BYTES_MAX, ..Options::default() };
+        let vm = Vm::load(&object, &kernel(settings.rules), options)?;
+        let programs = OPS.map(|(name, _)| vm.image().program(program(name)?));
+        Ok(Self { vm, programs, enqueues_last: flags & ENQ_LAST != 0, settings })
+    }
+
+    pub(super) fn program(&self, op: Op) -> Option<ProgramId> {
+        self.programs[op as usize]
+    }
+}
+
+/// The scheduler of an object.
+fn operations(object: &Object) -> Option<&StructOps> {
+    object.struct_ops.iter().find(|ops| ops.type_name == "sched_ext_ops")
+}
+
+/// Sets what loaders set without being asked: constants of the kernel, and the number of CPUs.
+fn fill(object: &mut Object, n_cpus: u32) -> Result<(), SetError> {
+    let all = constants().map(|(name, value)| (format!("__{name}"), value));
+    for (name, value) in all.chain([("nr_cpu_ids".to_string(), u64::from(n_cpus))]) {
+        if object.variables().contains_key(&name) {
+            object.set_int(&name, value)?;
+        }
+    }
+    Ok(())
+}
+
+/// Programs that nobody calls here: what they need need not exist.
+fn leave_out(object: &mut Object, ops: &StructOps) {
+    let is_called = |name: &str| {
+        OPS.iter().any(|(op, _)| ops.member(op).is_some_and(|m| m.program.as_deref() == Some(name)))
+    };
+    let all: Vec<String> = object.programs().map(|(name, _)| name.to_string()).collect();
+    all.iter().filter(|name| !is_called(name)).for_each(|name| object.leave_out(name));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_operation_is_at_its_own_number() {
+        for (i, (_, op)) in OPS.iter().enumerate() {
+            assert_eq!(*op as usize, i);
+        }
+    }
+}

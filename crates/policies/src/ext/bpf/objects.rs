@@ -1,0 +1,234 @@
+//! Objects of the kernel as programs see them: an address names the object, an offset the field.
+//!
+//! Offsets are ours: objects are relocated against this table, so only names and types matter.
+
+use ::bpf::memory::HOST;
+use ::bpf::{FieldType, Kernel, Struct};
+use sim_core::{MaskId, TaskId};
+use topology::CpuId;
+
+/// Where the fields of `task_struct.scx` begin, bytes.
+const SCX: u32 = 256;
+
+/// A field that programs can read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Field {
+    Pid,
+    Flags,
+    /// Its bytes: eight from this one on.
+    Comm(u32),
+    CpusPtr,
+    NrCpusAllowed,
+    StaticPrio,
+    OnCpu,
+    WakeCpu,
+    MigrationDisabled,
+    Itself,
+    Mm,
+    Slice,
+    Vtime,
+    Weight,
+    ScxFlags,
+    Disallow,
+    /// Of a runqueue.
+    Curr,
+    Cpu,
+    NrRunning,
+    /// Of arguments.
+    Fork,
+    Reason,
+    Zero,
+}
+
+/// Structure, name, offset, bytes, is it signed?, what it is.
+type Row = (&'static str, &'static str, u32, u32, bool, Field);
+
+const TASK: &str = "task_struct";
+const ENTITY: &str = "sched_ext_entity";
+const RQ: &str = "rq";
+
+#[rustfmt::skip]
+const FIELDS: &[Row] = &[
+    (TASK, "pid", 0, 4, true, Field::Pid),
+    (TASK, "tgid", 8, 4, true, Field::Pid),
+    (TASK, "flags", 16, 4, false, Field::Flags),
+    (TASK, "nr_cpus_allowed", 24, 4, true, Field::NrCpusAllowed),
+    (TASK, "static_prio", 32, 4, true, Field::StaticPrio),
+    (TASK, "prio", 40, 4, true, Field::StaticPrio),
+    (TASK, "on_cpu", 48, 4, true, Field::OnCpu),
+    (TASK, "wake_cpu", 56, 4, true, Field::WakeCpu),
+    (TASK, "migration_disabled", 64, 2, false, Field::MigrationDisabled),
+    (ENTITY, "weight", 0, 4, false, Field::Weight),
+    (ENTITY, "flags", 8, 4, false, Field::ScxFlags),
+    (ENTITY, "slice", 16, 8, false, Field::Slice),
+    (ENTITY, "dsq_vtime", 24, 8, false, Field::Vtime),
+    (ENTITY, "disallow", 32, 1, false, Field::Disallow),
+    (RQ, "cpu", 0, 4, true, Field::Cpu),
+    (RQ, "nr_running", 8, 4, false, Field::NrRunning),
+    ("scx_init_task_args", "fork", 0, 1, false, Field::Fork),
+    ("scx_exit_task_args", "cancelled", 8, 1, false, Field::Zero),
+    ("scx_cpu_release_args", "reason", 16, 4, false, Field::Reason),
+];
+
+/// Fields that are pointers.
+const POINTERS: &[(&str, &str, u32, Field)] = &[
+    (TASK, "cpus_ptr", 72, Field::CpusPtr),
+    (TASK, "group_leader", 80, Field::Itself),
+    (TASK, "mm", 88, Field::Mm),
+    (RQ, "curr", 16, Field::Curr),
+    ("scx_cpu_release_args", "task", 24, Field::Zero),
+];
+
+const COMM: u32 = 96;
+const COMM_BYTES: u32 = 16;
+/// Bytes of the largest object.
+const OBJECT_BYTES: u32 = 320;
+
+/// The types of this table.
+pub(super) fn add_types(kernel: &mut Kernel) {
+    let mut add = |owner: &str, name: &str, offset, kind| {
+        let own = kernel.structs.remove(owner).unwrap_or_else(|| Struct::new(OBJECT_BYTES));
+        kernel.structs.insert(owner.to_string(), own.with(name, offset, kind));
+    };
+    for (owner, name, offset, size, is_signed, _) in FIELDS {
+        add(owner, name, *offset, FieldType::Int { size: *size, is_signed: *is_signed });
+    }
+    for (owner, name, offset, _) in POINTERS {
+        add(owner, name, *offset, FieldType::Pointer);
+    }
+    let byte = FieldType::Int { size: 1, is_signed: true };
+    add(TASK, "comm", COMM, FieldType::Array(Box::new(byte), COMM_BYTES));
+    add(TASK, "scx", SCX, FieldType::Struct(ENTITY.to_string()));
+    if let Some(entity) = kernel.structs.get_mut(ENTITY) {
+        entity.size = OBJECT_BYTES - SCX;
+    }
+}
+
+/// The field and the number of its byte that is meant, if `size` bytes from there are in it.
+pub(super) fn field(object: What, offset: u32, size: u32) -> Option<Field> {
+    let owner = match object {
+        What::Task(_) | What::Idle(_) if (COMM..COMM + COMM_BYTES).contains(&offset) => {
+            let at = offset - COMM;
+            return (at + size <= COMM_BYTES).then_some(Field::Comm(at));
+        }
+        What::Task(_) | What::Idle(_) if offset >= SCX => ENTITY,
+        What::Task(_) | What::Idle(_) => TASK,
+        What::Rq(_) => RQ,
+        What::Args { .. } => "",
+        What::Mask(_) => return None,
+    };
+    let offset = if owner == ENTITY { offset - SCX } else { offset };
+    let is_it = |own: &str, at: u32| at == offset && (own == owner || owner.is_empty() && is_args(own));
+    let fields = FIELDS.iter().find(|row| is_it(row.0, row.2) && size <= row.3).map(|row| row.5);
+    fields.or_else(|| {
+        let mut pointers = POINTERS.iter();
+        pointers.find(|row| is_it(row.0, row.2) && size == 8).map(|row| row.3)
+    })
+}
+
+fn is_args(owner: &str) -> bool {
+    owner.ends_with("_args")
+}
+
+/// A mask of CPUs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Mask {
+    /// All CPUs of the machine.
+    All,
+    IdleCpus,
+    IdleCores,
+    Allowed(MaskId),
+}
+
+/// An object of the kernel.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum What {
+    Task(TaskId),
+    /// The idle task of a CPU.
+    Idle(CpuId),
+    Mask(Mask),
+    Rq(CpuId),
+    /// Arguments of an operation; `fork`: the task was made by another one.
+    Args { fork: bool },
+}
+
+const OFFSET_BITS: u32 = 20;
+const KIND_AT: u32 = 56;
+
+impl What {
+    /// The pointer that programs have for it.
+    pub fn address(self) -> u64 {
+        let (kind, index) = match self {
+            Self::Task(p) => (1, p.0),
+            Self::Idle(cpu) => (2, cpu.0),
+            Self::Mask(Mask::All) => (3, 0),
+            Self::Mask(Mask::IdleCpus) => (3, 1),
+            Self::Mask(Mask::IdleCores) => (3, 2),
+            Self::Mask(Mask::Allowed(mask)) => (4, mask.0),
+            Self::Rq(cpu) => (5, cpu.0),
+            Self::Args { fork } => (6, u32::from(fork)),
+        };
+        HOST | kind << KIND_AT | u64::from(index) << OFFSET_BITS
+    }
+
+    /// The object at an address, and the offset in it.
+    pub fn at(address: u64) -> Option<(Self, u32)> {
+        let offset = address as u32 & ((1 << OFFSET_BITS) - 1);
+        let index = u32::try_from((address & ((1 << KIND_AT) - 1)) >> OFFSET_BITS).ok()?;
+        let what = match (address & !HOST) >> KIND_AT {
+            1 => Self::Task(TaskId(index)),
+            2 => Self::Idle(CpuId(index)),
+            3 => Self::Mask(match index {
+                0 => Mask::All,
+                1 => Mask::IdleCpus,
+                _ => Mask::IdleCores,
+            }),
+            4 => Self::Mask(Mask::Allowed(MaskId(index))),
+            5 => Self::Rq(CpuId(index)),
+            6 => Self::Args { fork: index == 1 },
+            _ => return None,
+        };
+        Some((what, offset))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_names_its_object() {
+        let all = [
+            What::Task(TaskId(70_000)),
+            What::Idle(CpuId(511)),
+            What::Mask(Mask::All),
+            What::Mask(Mask::IdleCpus),
+            What::Mask(Mask::IdleCores),
+            What::Mask(Mask::Allowed(MaskId(3))),
+            What::Rq(CpuId(0)),
+            What::Args { fork: true },
+        ];
+        for what in all {
+            assert_eq!(What::at(what.address() + 24), Some((what, 24)));
+        }
+        assert_eq!(What::at(HOST), None);
+    }
+
+    #[test]
+    fn fields_do_not_overlap_and_are_found() {
+        let task = What::Task(TaskId(1));
+        assert_eq!(field(task, 0, 4), Some(Field::Pid));
+        assert_eq!(field(task, 0, 8), None);
+        assert_eq!(field(task, SCX + 24, 8), Some(Field::Vtime));
+        assert_eq!(field(task, COMM + 8, 8), Some(Field::Comm(8)));
+        assert_eq!(field(task, COMM + 9, 8), None);
+        assert_eq!(field(What::Args { fork: false }, 16, 4), Some(Field::Reason));
+        let mut at: Vec<(&str, u32, u32)> = FIELDS.iter().map(|r| (r.0, r.2, r.3)).collect();
+        at.extend(POINTERS.iter().map(|r| (r.0, r.2, 8)));
+        at.push((TASK, COMM, COMM_BYTES));
+        at.sort_unstable();
+        for pair in at.windows(2) {
+            assert!(pair[0].0 != pair[1].0 || pair[0].1 + pair[0].2 <= pair[1].1, "{pair:?}");
+        }
+    }
+}

@@ -1,0 +1,299 @@
+//! The operations of a loaded scheduler: each runs its program.
+
+use super::host::{Books, Doing, Here};
+use super::load::{Op, Scheduler};
+use super::objects::{Mask, What};
+use crate::ext::cx::Cx;
+use crate::ext::ops::Ops;
+use crate::ext::types::{Dsq, Next, Wake, Why};
+use ::bpf::{End, Run};
+use sim_core::{EnqueueFlags, MaskId, TaskId};
+use topology::{CpuId, PerCpu};
+
+/// Instructions that one call may execute.
+const BUDGET: u64 = 1 << 25;
+
+/// A scheduler that runs.
+pub struct Bpf {
+    scheduler: Scheduler,
+    books: Books,
+    run: Run,
+    /// By CPU: its `dispatch`, which is suspended while a queue is consumed.
+    dispatches: PerCpu<Run>,
+    /// It was ended: no program runs any more.
+    is_over: bool,
+}
+
+impl Bpf {
+    /// A run of a scheduler.
+    pub fn new(scheduler: &Scheduler) -> Self {
+        let n_cpus = scheduler.settings.n_cpus as usize;
+        Self {
+            scheduler: scheduler.clone(),
+            books: Books::new(n_cpus),
+            run: Run::new(BUDGET),
+            dispatches: vec![Run::new(BUDGET); n_cpus].into(),
+            is_over: false,
+        }
+    }
+
+    /// Names of its programs, how often each was called, and how many instructions it executed.
+    pub fn counts(&self) -> Vec<(String, u64, u64)> {
+        let vm = &self.scheduler.vm;
+        let programs = vm.image().programs().iter().zip(0..);
+        let counts = programs.map(|(program, i)| {
+            let count = vm.count(::bpf::ProgramId(i));
+            (program.name.clone(), count.calls, count.instructions)
+        });
+        counts.collect()
+    }
+
+    fn has(&self, op: Op) -> bool {
+        !self.is_over && self.scheduler.program(op).is_some()
+    }
+
+    /// Runs an operation's program to its end; `None` if there is none.
+    fn call(&mut self, cx: &mut Cx<'_>, op: Op, doing: Doing, args: &[u64]) -> Option<u64> {
+        let program = self.scheduler.program(op).filter(|_| !self.is_over)?;
+        self.scheduler.vm.begin(&mut self.run, program, args);
+        self.go_on(cx, doing)
+    }
+
+    fn go_on(&mut self, cx: &mut Cx<'_>, doing: Doing) -> Option<u64> {
+        self.books.doing = doing;
+        let mut here = Here { cx, books: &mut self.books };
+        let end = self.scheduler.vm.run(&mut self.run, &mut here);
+        charge(cx, &self.run, self.scheduler.settings.ps_per_insn);
+        match end {
+            End::Done(value) => Some(value),
+            End::Suspended => None,
+            End::Fault(fault) => {
+                self.end(cx, fault.to_string());
+                None
+            }
+        }
+    }
+
+    fn end(&mut self, cx: &mut Cx<'_>, why: String) {
+        self.is_over = true;
+        cx.give_up(why);
+    }
+
+    /// An operation that may fail with an error number.
+    fn must(&mut self, cx: &mut Cx<'_>, op: Op, args: &[u64]) {
+        let result = self.call(cx, op, Doing::Other, args).unwrap_or(0) as i32;
+        if result != 0 {
+            self.end(cx, format!("{op:?} failed with error {result}"));
+        }
+    }
+
+    fn tell(&mut self, cx: &mut Cx<'_>, op: Op, args: &[u64]) {
+        self.call(cx, op, Doing::Other, args);
+    }
+
+    /// Runs the `dispatch` of a CPU until it is done or names a queue.
+    fn dispatch_on(&mut self, cx: &mut Cx<'_>, cpu: CpuId) -> Next {
+        self.books.doing = Doing::Dispatching;
+        self.books.consumes = None;
+        let run = &mut self.dispatches[cpu];
+        let mut here = Here { cx, books: &mut self.books };
+        let end = self.scheduler.vm.run(run, &mut here);
+        match (end, self.books.consumes.take()) {
+            (End::Suspended, Some(queue)) => return Next::Consume(queue),
+            (End::Fault(fault), _) => self.end(cx, fault.to_string()),
+            _ => charge(cx, &self.dispatches[cpu], self.scheduler.settings.ps_per_insn),
+        }
+        Next::Done
+    }
+
+    /// Answers the suspended `dispatch` of a CPU: did the queue have a task?
+    fn resume(&mut self, cx: &mut Cx<'_>, cpu: CpuId, found: bool) -> Next {
+        if self.is_over || !self.dispatches[cpu].is_suspended() {
+            return Next::Done;
+        }
+        self.dispatches[cpu].resume(found.into());
+        self.dispatch_on(cx, cpu)
+    }
+
+    fn note_pid(&mut self, cx: &Cx<'_>, p: TaskId, is_alive: bool) {
+        let pid = cx.world().tasks[p].pid.0 as usize;
+        let by_pid = &mut self.books.by_pid;
+        if by_pid.len() <= pid {
+            by_pid.resize(pid + 1, TaskId::NONE);
+        }
+        by_pid[pid] = if is_alive { p } else { TaskId::NONE };
+    }
+}
+
+/// The time that the instructions of a call take.
+fn charge(cx: &mut Cx<'_>, run: &Run, ps_per_insn: u64) {
+    if ps_per_insn > 0 {
+        cx.charge(run.executed() * ps_per_insn / 1000);
+    }
+}
+
+fn task(p: TaskId) -> u64 {
+    What::Task(p).address()
+}
+
+/// ENQUEUE_*: NOCLOCK always, WAKEUP, INITIAL, RQ_SELECTED.
+fn enqueue_flags(cx: &Cx<'_>, p: TaskId, flags: EnqueueFlags) -> u64 {
+    let came = flags.wakeup || flags.initial;
+    let was_selected = came && cx.world().tasks[p].nr_cpus_allowed > 1;
+    u64::from(flags.wakeup)
+        | u64::from(came) << 3
+        | u64::from(flags.initial) << 7
+        | u64::from(was_selected) << 10
+        | u64::from(cx.is_last()) << 41
+}
+
+impl Ops for Bpf {
+    fn ticks(&self) -> bool {
+        self.has(Op::Tick)
+    }
+
+    fn enqueues_last(&self) -> bool {
+        self.scheduler.enqueues_last && !self.is_over
+    }
+
+    fn init(&mut self, cx: &mut Cx<'_>) {
+        self.must(cx, Op::Init, &[]);
+    }
+
+    fn init_task(&mut self, cx: &mut Cx<'_>, p: TaskId, parent: Option<TaskId>) {
+        self.note_pid(cx, p, true);
+        let args = What::Args { fork: parent.is_some() };
+        self.must(cx, Op::InitTask, &[task(p), args.address()]);
+    }
+
+    fn enable(&mut self, cx: &mut Cx<'_>, p: TaskId) {
+        self.tell(cx, Op::Enable, &[task(p)]);
+    }
+
+    fn disable(&mut self, cx: &mut Cx<'_>, p: TaskId) {
+        self.tell(cx, Op::Disable, &[task(p)]);
+    }
+
+    fn exit_task(&mut self, cx: &mut Cx<'_>, p: TaskId) {
+        self.tell(cx, Op::ExitTask, &[task(p), What::Args { fork: false }.address()]);
+        self.note_pid(cx, p, false);
+        self.scheduler.vm.memory.forget_owner(task(p));
+    }
+
+    fn select_cpu(&mut self, cx: &mut Cx<'_>, p: TaskId, prev: CpuId, wake: Wake) -> CpuId {
+        if !self.has(Op::SelectCpu) {
+            let (cpu, why) = cx.select_cpu_dfl(p, prev, wake);
+            if why != Why::Prev {
+                cx.insert(p, Dsq::Local, cx.slice_dfl());
+            }
+            return cpu;
+        }
+        // WF_FORK, or WF_TTWU with or without WF_SYNC.
+        let flags = if wake.fork { 4 } else { 8 | u64::from(wake.sync) << 4 };
+        let args = [task(p), prev.0.into(), flags];
+        let Some(cpu) = self.call(cx, Op::SelectCpu, Doing::Placing(p), &args) else {
+            return prev;
+        };
+        if cpu as u32 as usize >= cx.machine().n_cpus() {
+            self.end(cx, format!("select_cpu returned invalid CPU {}", cpu as i32));
+            return prev;
+        }
+        CpuId(cpu as u32)
+    }
+
+    fn enqueue(&mut self, cx: &mut Cx<'_>, p: TaskId, flags: EnqueueFlags) {
+        let flags = enqueue_flags(cx, p, flags);
+        if self.call(cx, Op::Enqueue, Doing::Placing(p), &[task(p), flags]).is_none() {
+            cx.insert(p, Dsq::Global, cx.slice_dfl());
+        }
+    }
+
+    fn dequeue(&mut self, cx: &mut Cx<'_>, p: TaskId) {
+        self.tell(cx, Op::Dequeue, &[task(p), 0]);
+    }
+
+    fn dispatch(
+        &mut self,
+        cx: &mut Cx<'_>,
+        cpu: CpuId,
+        prev: Option<TaskId>,
+        attempt: u32,
+    ) -> Next {
+        if attempt > 0 {
+            return self.resume(cx, cpu, false);
+        }
+        let Some(program) = self.scheduler.program(Op::Dispatch).filter(|_| !self.is_over) else {
+            return Next::Done;
+        };
+        let args = [cpu.0.into(), prev.map_or(0, task)];
+        self.scheduler.vm.begin(&mut self.dispatches[cpu], program, &args);
+        self.dispatch_on(cx, cpu)
+    }
+
+    fn consumed(&mut self, cx: &mut Cx<'_>, cpu: CpuId) -> Next {
+        self.resume(cx, cpu, true)
+    }
+
+    fn timer(&mut self, cx: &mut Cx<'_>) {
+        let now = cx.now();
+        if let Some((timer, at, _)) = self.books.first_timer()
+            && at <= now
+            && !self.is_over
+        {
+            self.books.timers.remove(&timer);
+            if self.scheduler.vm.begin_timer(&mut self.run, timer) {
+                self.go_on(cx, Doing::Other);
+            }
+        }
+        Here { cx, books: &mut self.books }.arm();
+    }
+
+    fn tick(&mut self, cx: &mut Cx<'_>, p: TaskId) {
+        self.tell(cx, Op::Tick, &[task(p)]);
+    }
+
+    fn runnable(&mut self, cx: &mut Cx<'_>, p: TaskId, flags: EnqueueFlags) {
+        let flags = enqueue_flags(cx, p, flags);
+        self.tell(cx, Op::Runnable, &[task(p), flags]);
+    }
+
+    fn running(&mut self, cx: &mut Cx<'_>, p: TaskId) {
+        self.tell(cx, Op::Running, &[task(p)]);
+    }
+
+    fn stopping(&mut self, cx: &mut Cx<'_>, p: TaskId, runnable: bool) {
+        self.tell(cx, Op::Stopping, &[task(p), runnable.into()]);
+    }
+
+    fn quiescent(&mut self, cx: &mut Cx<'_>, p: TaskId) {
+        // SCX_DEQ_SLEEP
+        self.tell(cx, Op::Quiescent, &[task(p), 1]);
+    }
+
+    fn yield_task(&mut self, cx: &mut Cx<'_>, p: TaskId) -> bool {
+        self.call(cx, Op::Yield, Doing::Other, &[task(p), 0]).is_some_and(|yielded| yielded as u8 != 0)
+    }
+
+    fn update_idle(&mut self, cx: &mut Cx<'_>, cpu: CpuId, idle: bool) {
+        self.tell(cx, Op::UpdateIdle, &[cpu.0.into(), idle.into()]);
+    }
+
+    fn set_weight(&mut self, cx: &mut Cx<'_>, p: TaskId, weight: u32) {
+        self.tell(cx, Op::SetWeight, &[task(p), weight.into()]);
+    }
+
+    fn set_cpumask(&mut self, cx: &mut Cx<'_>, p: TaskId, allowed: MaskId) {
+        self.books.allowed = Some((p, allowed));
+        let mask = What::Mask(Mask::Allowed(allowed)).address();
+        self.tell(cx, Op::SetCpumask, &[task(p), mask]);
+        self.books.allowed = None;
+    }
+
+    fn cpu_release(&mut self, cx: &mut Cx<'_>, cpu: CpuId) {
+        self.tell(cx, Op::CpuRelease, &[cpu.0.into(), What::Args { fork: false }.address()]);
+    }
+
+    fn cpu_acquire(&mut self, cx: &mut Cx<'_>, cpu: CpuId) {
+        self.tell(cx, Op::CpuAcquire, &[cpu.0.into(), What::Args { fork: false }.address()]);
+    }
+}

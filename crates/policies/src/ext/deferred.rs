@@ -1,0 +1,104 @@
+//! A task that is enqueued on one CPU and inserted into the local queue of another one
+//! (`SCX_DSQ_LOCAL_ON`): the CPU that has decided it moves the task later, in a softirq.
+//!
+//! In Linux: `direct_dispatch`, `schedule_deferred` and `process_ddsp_deferred_locals`, `ext.c`
+//! v6.12, which do it when the runqueue's lock is next dropped, or in an interrupt; the softirq
+//! stands for both.
+
+use super::dispatch::CONSUME_RQ_LOCK;
+use super::ops::Ops;
+use super::state::{Ext, Place};
+use super::types::Wanted;
+use crate::fair::state::balance::PULL_LINES;
+use crate::moves;
+use sim_core::{LockId, Policy, Step, TaskId, World};
+use std::collections::VecDeque;
+use topology::CpuId;
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+enum Stage {
+    #[default]
+    Next,
+    SourceLocked,
+    Move,
+    LockTarget,
+    Arrive,
+}
+
+/// Moves that a CPU has to make, and the one under way.
+#[derive(Default)]
+pub(super) struct Deferred {
+    /// Task, its enqueue, target, and what was decided.
+    moves: VecDeque<(TaskId, u64, CpuId, Wanted)>,
+    stage: Stage,
+    src: Option<CpuId>,
+}
+
+impl<S: Ops> Ext<S> {
+    /// The executing CPU shall put `p` on the local queue of `to`.
+    pub(super) fn defer(&mut self, w: &mut World, p: TaskId, to: CpuId, wanted: Wanted) {
+        let t = &mut self.state.tasks[p];
+        (t.place, t.wanted) = (Place::Deferred, None);
+        let cpu = w.this;
+        self.state.rqs[cpu].deferred.moves.push_back((p, t.n_enqueued, to, wanted));
+        w.raise_softirq(cpu);
+    }
+
+    /// `Policy::softirq`
+    pub(super) fn deferred_step(&mut self, w: &mut World, cpu: CpuId) -> Step {
+        loop {
+            let deferred = &self.state.rqs[cpu].deferred;
+            let Some(&(p, n_enqueued, dst, wanted)) = deferred.moves.front() else {
+                return Step::Done;
+            };
+            let stage = deferred.stage;
+            let src = deferred.src.unwrap_or(cpu);
+            let t = &self.state.tasks[p];
+            let is_due = t.place == Place::Deferred && t.n_enqueued == n_enqueued;
+            let (step, next) = match stage {
+                Stage::Next if is_due => {
+                    let src = w.tasks[p].cpu;
+                    self.state.rqs[cpu].deferred.src = Some(src);
+                    (Some(Step::Lock(LockId::rq(src), CONSUME_RQ_LOCK)), Stage::SourceLocked)
+                }
+                Stage::Next => (None, self.next_move(cpu)),
+                Stage::SourceLocked if is_due && w.tasks[p].cpu == src => {
+                    self.state.tasks[p].place = Place::InFlight(cpu);
+                    let lines = PULL_LINES * w.line_ns(src, dst);
+                    (Some(Step::Spend(w.machine.costs.pull_ns + lines)), Stage::Move)
+                }
+                Stage::SourceLocked => {
+                    (Some(Step::Unlock(LockId::rq(src))), self.next_move(cpu))
+                }
+                Stage::Move => {
+                    self.catch_up(w, src);
+                    w.deactivate(src, p);
+                    w.tasks[p].migrating = true;
+                    w.set_task_cpu(p, dst, moves::BALANCE);
+                    (Some(Step::Unlock(LockId::rq(src))), Stage::LockTarget)
+                }
+                Stage::LockTarget => {
+                    (Some(Step::Lock(LockId::rq(dst), CONSUME_RQ_LOCK)), Stage::Arrive)
+                }
+                Stage::Arrive => {
+                    w.activate(dst, p);
+                    self.state.insert_local(w, p, wanted);
+                    if w.cpus[dst].curr == TaskId::IDLE {
+                        w.resched_curr(dst);
+                    }
+                    (Some(Step::Unlock(LockId::rq(dst))), self.next_move(cpu))
+                }
+            };
+            self.state.rqs[cpu].deferred.stage = next;
+            if let Some(step) = step {
+                return step;
+            }
+        }
+    }
+
+    /// The first move is over, or void.
+    fn next_move(&mut self, cpu: CpuId) -> Stage {
+        self.state.rqs[cpu].deferred.moves.pop_front();
+        Stage::Next
+    }
+}
