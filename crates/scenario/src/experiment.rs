@@ -1,5 +1,6 @@
 //! What a scenario means once it is known to be right.
 
+use crate::bpf_policy::BpfPolicy;
 use crate::expect::Expectation;
 use crate::find::Find;
 use crate::glue::Machine;
@@ -58,6 +59,7 @@ impl Experiment {
             variant: variant.name.clone(),
             machine: self.machine.clone(),
             policy: variant.policy,
+            bpf: variant.bpf.clone(),
             rules: variant.rules,
             features: variant.features.clone(),
             tunables: variant.tunables.clone(),
@@ -93,6 +95,8 @@ pub struct Variant {
     pub baseline: bool,
     /// Policy.
     pub policy: PolicyKind,
+    /// The scheduler itself, if it is a BPF object.
+    pub bpf: Option<Arc<BpfPolicy>>,
     /// Kernel version whose rules apply; `None` for policies without.
     pub rules: Option<&'static str>,
     /// Features that differ from their defaults, or are said explicitly, in the file's order.

@@ -36,6 +36,7 @@ pub mod registry;
 pub mod schema;
 pub mod shipped;
 
+mod bpf_policy;
 mod commands;
 mod dump;
 mod edit;
@@ -67,6 +68,7 @@ mod waits;
 mod workload;
 pub mod wq;
 
+pub use bpf_policy::BpfPolicy;
 pub use dump::{Dump, import_machine};
 pub use expect::{Expectation, Sign};
 pub use experiment::{Experiment, Mechanism, Published, Variant};

@@ -3,6 +3,7 @@
 //! With `dump`, the only place of this crate that touches the file system.
 
 mod machine;
+mod objects;
 mod source_files;
 mod study;
 mod text;

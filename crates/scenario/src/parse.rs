@@ -3,6 +3,7 @@
 //! Each part is read on its own and notes its own faults, so one look shows all of them. A part
 //! that could not be read is `None`; the experiment is put together only if there is no fault.
 
+pub(crate) mod bpf;
 mod expect;
 pub(crate) mod find;
 mod policy;
@@ -12,12 +13,14 @@ mod variants;
 mod workload;
 mod workqueue;
 
+use crate::bpf_policy::ObjectFiles;
 use crate::experiment::Experiment;
 use crate::glue::Machine;
 use crate::registry::{RUN, SCENARIO, SEEDS_MAX, names};
 use crate::run_spec::Until;
 use crate::units::parse_time;
 use crate::workload::{WorkloadFile, WorkloadSpec};
+use bpf::Objects;
 use input::{Fault, Node, Walk};
 use policy::{PolicyChoice, policy_choice};
 use std::sync::Arc;
@@ -33,18 +36,21 @@ pub(crate) fn experiment(
     name: &str,
     machine: Option<Arc<Machine>>,
     file: Option<WorkloadFile>,
+    objects: &ObjectFiles,
 ) -> Option<Experiment> {
     walk.check_keys("the scenario", doc, &names(SCENARIO));
     let title = match doc.get("title") {
         Some(node) => walk.name(node, "title").map(str::to_string),
         None => Some(name.to_string()),
     };
-    let policy = policy_choice(walk, doc, PolicyChoice::default());
+    let n_cpus = machine.as_ref().map(|machine| machine.n_cpus());
+    let mut objects = Objects { files: objects, n_cpus, policies: Vec::new() };
+    let policy = policy_choice(walk, doc, PolicyChoice::default(), &mut objects);
     let workload = required(walk, doc, "workload").and_then(|n| workload::workload(walk, n, file));
     let run = run(walk, doc, workload.as_ref());
     let def = workload.as_ref().map(|w| w.def);
     let list = required(walk, doc, "variant");
-    let (variants, known) = variants::variants(walk, list, policy, def);
+    let (variants, known) = variants::variants(walk, list, policy, def, &mut objects);
     let published = published::published(walk, doc, &known);
     let find = find::find(walk, doc, def);
     let expect = expect::expectations(walk, doc);

@@ -1,5 +1,6 @@
 //! One run: its policy, its workload and its seed, and what is asked of it.
 
+use crate::bpf_policy::BpfPolicy;
 use crate::find::Find;
 use crate::glue::Machine;
 use crate::hash::digest;
@@ -110,6 +111,8 @@ pub struct RunSpec {
     pub machine: Arc<Machine>,
     /// Policy.
     pub policy: PolicyKind,
+    /// The scheduler itself, if it is a BPF object.
+    pub bpf: Option<Arc<BpfPolicy>>,
     /// Kernel version whose rules apply.
     pub rules: Option<&'static str>,
     /// Feature toggles that the scenario states.
@@ -138,7 +141,8 @@ impl RunSpec {
         let workload = format!("{} {:?} {:?}", load.def.kind, load.values, load.changes);
         let run = format!("{:?} {:?} {}", self.find, self.until, self.seed);
         let own = [policy.as_str(), &workload, &load.file_hash, &run];
-        digest(others.iter().copied().chain(own))
+        let bpf = self.bpf.as_ref().map(|bpf| bpf.fingerprint());
+        digest(others.iter().copied().chain(own).chain(bpf))
     }
 
     /// The digest of its machine.

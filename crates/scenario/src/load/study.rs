@@ -6,9 +6,11 @@
 
 use super::Changes;
 use super::machine::{MachinePlace, find_machine};
+use super::objects;
 use super::source_files::Files;
 use super::text::{files, machine_place, stem};
 use super::workload;
+use crate::bpf_policy::ObjectFiles;
 use crate::edit::{self, Edit, Target, Texts, shown};
 use crate::experiment::Experiment;
 use crate::glue::{self, Machine};
@@ -55,6 +57,7 @@ pub(super) fn study(
         source: source.clone(),
         walk: Walk::default(),
         machines: BTreeMap::new(),
+        objects: ObjectFiles::new(),
         workload_files: BTreeMap::new(),
     };
     let probes: Vec<String> = sets.iter().map(|set| as_toml(set)).collect();
@@ -97,6 +100,8 @@ struct Reader<'p> {
     walk: Walk,
     /// Machines by what the points say of them, each with the text of its file.
     machines: BTreeMap<String, Option<(Arc<Machine>, String)>>,
+    /// BPF objects that policies are.
+    objects: ObjectFiles,
     /// Files of workloads by what the points say of them, each with a text for the fingerprint.
     workload_files: BTreeMap<String, Option<(WorkloadFile, String)>>,
 }
@@ -292,12 +297,17 @@ impl Reader<'_> {
         let (machine, machine_text) = self.machine(doc, &there, &edits, of_machine).unzip();
         doc.keep_published_of(&mut there, machine.as_deref());
         let (file, file_text) = self.file(&there, machine.as_deref(), of_file).unzip();
-        let mut experiment = parse::experiment(&mut self.walk, &there, &self.name, machine, file)?;
+        objects::read(&mut self.walk, self.files, &there, self.path, &mut self.objects);
+        let (walk, name) = (&mut self.walk, &self.name);
+        let mut experiment =
+            parse::experiment(walk, &there, name, machine, file, &self.objects)?;
         let at = doc.sweep.words(at);
         experiment.workload.file_hash =
             file_text.as_deref().map_or(String::new(), |text| digest([text]));
         let own_text = self.source.text.clone();
         let texts = [Some(own_text), machine_text, file_text].into_iter().flatten();
+        let objects = experiment.variants.iter().filter_map(|v| v.bpf.as_ref());
+        let texts = texts.chain(objects.map(|bpf| bpf.fingerprint().to_string()));
         let texts: Vec<String> = texts.chain(sets.iter().cloned()).chain(at.clone()).collect();
         experiment.hash = fingerprint(texts.iter().map(String::as_str));
         experiment.files = files(self.files, self.path, &there);

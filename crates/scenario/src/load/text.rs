@@ -139,7 +139,8 @@ pub(super) fn files(files: &dyn Files, scenario: &Path, doc: &DeTable<'_>) -> Ve
     let machines =
         machines.into_iter().flatten().map(|file| machine_place(files, scenario, &file).0);
     let file = text(of_workload("file")).map(|file| beside(scenario, &file));
-    std::iter::once(scenario.to_path_buf()).chain(machines).chain(file).collect()
+    let named = machines.chain(file).chain(super::objects::paths(doc, scenario));
+    std::iter::once(scenario.to_path_buf()).chain(named).collect()
 }
 
 /// The path of a file that a scenario names. A scenario that comes through a pipe (/dev/stdin,

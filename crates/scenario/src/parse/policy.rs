@@ -1,5 +1,6 @@
 //! `policy` and `rules`, which the scenario says for all variants, or a variant for itself.
 
+use super::bpf::Objects;
 use crate::registry;
 use crate::run_spec::PolicyKind;
 use input::{Fault, Node, Walk, did_you_mean};
@@ -14,6 +15,8 @@ pub(super) struct PolicyChoice {
     pub stated: bool,
     /// Kernel version whose rules apply.
     pub rules: Option<&'static str>,
+    /// The number of its scheduler in [`Objects`], if it is a BPF object.
+    pub bpf: Option<usize>,
 }
 
 /// Reads `policy` and `rules` of a table; what it does not say is taken from `outer`.
@@ -21,20 +24,37 @@ pub(super) fn policy_choice(
     walk: &mut Walk,
     table: &DeTable<'_>,
     outer: PolicyChoice,
+    objects: &mut Objects<'_>,
 ) -> PolicyChoice {
     let mut choice = outer;
     if let Some(node) = table.get("policy") {
-        choice = PolicyChoice { kind: policy(walk, node), stated: true, rules: None };
+        let stated = PolicyChoice { stated: true, ..PolicyChoice::default() };
+        choice = match node.get_ref().as_table() {
+            Some(_) => {
+                let bpf = objects.policy(walk, node);
+                let kind = bpf.and_then(|_| registry::policy("bpf")).map(PolicyKind);
+                PolicyChoice { kind, bpf, ..stated }
+            }
+            None => PolicyChoice { kind: policy(walk, node), ..stated },
+        };
         choice.rules = choice.kind.and_then(|p| p.0.rules.first().copied());
     }
     if let Some(node) = table.get("rules") {
         choice.rules = rules(walk, node, choice.kind).or(choice.rules);
+    }
+    if let Some(node) = table.get("policy").or(table.get("rules")) {
+        objects.check(walk, node, choice);
     }
     choice
 }
 
 fn policy(walk: &mut Walk, node: Node<'_>) -> Option<PolicyKind> {
     let name = walk.text(node, "policy")?;
+    if name == "bpf" {
+        let fault = Fault::at(node.span(), "the policy `bpf` needs an object");
+        walk.fault(fault.help("name it: policy = { bpf = \"FILE.bpf.o\" }"));
+        return None;
+    }
     let found = registry::policy(name).map(PolicyKind);
     if found.is_none() {
         walk.fault(

@@ -1,5 +1,6 @@
 //! The `[[variant]]` tables: names, the one baseline, policies, features, tunables.
 
+use super::bpf::Objects;
 use super::policy::{PolicyChoice, policy_choice};
 use super::{workload, workqueue};
 use crate::experiment::Variant;
@@ -18,6 +19,7 @@ pub(super) fn variants(
     list: Option<Node<'_>>,
     outer: PolicyChoice,
     workload: Option<&'static WorkloadDef>,
+    objects: &mut Objects<'_>,
 ) -> (Vec<Variant>, Vec<String>) {
     let Some(list) = list else {
         return (Vec::new(), Vec::new());
@@ -30,7 +32,7 @@ pub(super) fn variants(
         walk.fault(Fault::at(list.span(), "there is no variant to run"));
     }
     for (node, table) in tables {
-        variants.extend(variant(walk, node, table, outer, &mut seen));
+        variants.extend(variant(walk, node, table, outer, (&mut seen, objects)));
     }
     if seen.baseline.is_none()
         && let Some(first) = variants.first_mut()
@@ -59,12 +61,12 @@ fn variant<'a>(
     node: Node<'a>,
     table: &'a DeTable<'a>,
     outer: PolicyChoice,
-    seen: &mut Seen,
+    (seen, objects): (&mut Seen, &mut Objects<'_>),
 ) -> Option<Variant> {
     walk.check_keys("[[variant]]", table, &names(VARIANT));
     let name = name(walk, node.span(), table, seen);
     seen.name_faults |= name.is_none();
-    let choice = policy_choice(walk, table, outer);
+    let choice = policy_choice(walk, table, outer, objects);
     if !choice.stated && !seen.policy_missing {
         seen.policy_missing = true;
         walk.fault(
@@ -85,6 +87,7 @@ fn variant<'a>(
         name,
         baseline,
         policy,
+        bpf: choice.bpf.map(|number| objects.policies[number].clone()),
         rules,
         features,
         tunables,

@@ -25,6 +25,14 @@ const POLICY: KeyDef = may(
     "the scheduling policy; at the top, of all variants without one",
 );
 
+/// Keys of a policy that is a BPF object.
+pub const BPF_POLICY: &[KeyDef] = &[
+    must("bpf", Kind::File, "the object, FILE.bpf.o, relative to the scenario"),
+    may("rodata", Kind::Special(shapes::variables), "values of its variables, by name"),
+    may("resize", Kind::Special(shapes::sizes), "elements of its arrays, by name"),
+    may("ns_per_insn", Kind::Special(shapes::amount), "simulated time of an instruction, ns"),
+];
+
 const RULES: KeyDef = may(
     "rules",
     Kind::Special(shapes::rules),

@@ -2,9 +2,11 @@
 
 use super::features::tunable;
 use super::key::Class;
+use crate::bpf_policy::ext_rules;
 use crate::output::{RunError, RunOutput};
 use crate::run_spec::{Job, PolicyDef, RunSpec};
 use input::Value;
+use policies::ext::bpf::Bpf;
 use policies::ext::{self, Ext, Fifo, LlcFifo, Ops, Vtime};
 use policies::fair::features::{Features, TUNABLES, Tunables};
 use policies::fair::{Eevdf, Fair, Rules};
@@ -47,6 +49,13 @@ pub const POLICIES: &[PolicyDef] = &[
         class: Class::Ext,
         help: "sched_ext: one queue per LLC, first come first served, with stealing",
         run: |job| job.with(|spec| ext(spec, LlcFifo::new(recheck(spec)))),
+    },
+    PolicyDef {
+        name: "bpf",
+        rules: EXT_RULES,
+        class: Class::Ext,
+        help: "sched_ext: a BPF object, policy = { bpf = \"FILE.bpf.o\" }",
+        run: bpf_job,
     },
     PolicyDef {
         name: "fcfs",
@@ -93,13 +102,17 @@ pub(crate) fn eevdf(spec: &RunSpec) -> Fair<Eevdf> {
     Fair::eevdf(rules(spec), features(spec), tunables(spec))
 }
 
+/// The scheduler of a BPF object.
+fn bpf_job(job: Job<'_>) -> Result<RunOutput, RunError> {
+    let spec = job.spec;
+    let policy = spec.bpf.as_ref().expect("a scenario's policy `bpf` has its object");
+    let scheduler = policy.load(spec.rules, spec.machine.n_cpus())?;
+    job.with(|spec| ext(spec, Bpf::new(&scheduler)))
+}
+
 /// A scheduler of the sched_ext shape under the rules and tunables of the run.
 fn ext<S: Ops>(spec: &RunSpec, ops: S) -> Ext<S> {
-    let rules = match spec.rules {
-        Some("6.12") => ext::Rules::V6_12,
-        _ => ext::Rules::V6_18,
-    };
-    Ext::new(ops, rules, ext_tunables(spec))
+    Ext::new(ops, ext_rules(spec.rules), ext_tunables(spec))
 }
 
 pub(crate) fn recheck(spec: &RunSpec) -> bool {

@@ -1,6 +1,7 @@
 //! What values look like that have readers of their own, as JSON Schemas: names of rows, times,
 //! the table of a workload.
 
+use super::document::BPF_POLICY;
 use super::features::{FEATURES, TUNABLES};
 use super::metrics::{METRICS, MetricDef};
 use super::policies::POLICIES;
@@ -47,8 +48,20 @@ pub(super) fn machine_of_scenario() -> Value {
     schema
 }
 
+/// A name, or a table with a BPF object.
 pub(super) fn policy() -> Value {
-    words(POLICIES.iter().map(|p| (p.name.to_string(), p.help.to_string())))
+    let named = POLICIES.iter().filter(|p| p.name != "bpf");
+    let named = words(named.map(|p| (p.name.to_string(), p.help.to_string())));
+    json!({ "anyOf": [named, table(keys(BPF_POLICY))] })
+}
+
+/// Variables with whole numbers, or `true` and `false`.
+pub(super) fn variables() -> Value {
+    json!({ "type": "object", "additionalProperties": { "type": ["integer", "boolean"] } })
+}
+
+pub(super) fn sizes() -> Value {
+    json!({ "type": "object", "additionalProperties": { "type": "integer", "minimum": 1 } })
 }
 
 pub(super) fn tunables() -> Value {

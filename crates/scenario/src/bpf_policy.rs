@@ -1,0 +1,96 @@
+//! A policy that is a BPF object: `policy = { bpf = "FILE.bpf.o", … }`.
+
+use crate::output::RunError;
+use policies::ext::bpf::{Object, Refused, Scheduler, Settings};
+use policies::ext::{Rules, bpf::SetError};
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::sync::Arc;
+
+/// A file with an object, as it was read.
+#[derive(Clone, Debug)]
+pub(crate) struct ObjectFile {
+    /// What is in it.
+    pub object: Arc<Object>,
+    /// Fingerprint of its bytes.
+    pub hash: String,
+}
+
+/// Objects by what scenarios call their files.
+pub(crate) type ObjectFiles = BTreeMap<String, ObjectFile>;
+
+/// A scheduler that a scenario states: its object, with its variables set.
+#[derive(Clone, Debug)]
+pub struct BpfPolicy {
+    object: Object,
+    /// Fingerprint of the file, and what the scenario has changed.
+    said: String,
+    ps_per_insn: u64,
+}
+
+impl BpfPolicy {
+    /// The object of a file, as it is.
+    pub(crate) fn new(file: &ObjectFile) -> Self {
+        Self { object: Object::clone(&file.object), said: file.hash.clone(), ps_per_insn: 0 }
+    }
+
+    /// Names of the object's variables.
+    pub(crate) fn variables(&self) -> impl Iterator<Item = &str> {
+        self.object.variables().keys().map(String::as_str)
+    }
+
+    /// Sets a variable, or a part of it; `Ok(false)`: the number does not fit.
+    pub(crate) fn set(&mut self, path: &str, value: i64) -> Result<bool, SetError> {
+        let bits = 8 * self.object.part(path)?.size as u32;
+        let fits = bits >= 64 || (-(1 << (bits - 1))..1 << bits).contains(&i128::from(value));
+        if fits {
+            self.object.set_int(path, value as u64)?;
+            self.note(path, value);
+        }
+        Ok(fits)
+    }
+
+    /// Gives an array at the end of its section so many elements.
+    pub(crate) fn resize(&mut self, name: &str, n: u32) -> Result<(), SetError> {
+        self.object.resize(name, n)?;
+        self.note(name, n.into());
+        Ok(())
+    }
+
+    /// Has each instruction take simulated time, ns.
+    pub(crate) fn set_ns_per_insn(&mut self, ns: f64) {
+        self.ps_per_insn = (ns * 1000.0).round() as u64;
+        self.note("ns_per_insn", self.ps_per_insn as i64);
+    }
+
+    fn note(&mut self, what: &str, value: i64) {
+        // Writing to a string does not fail.
+        let _ = write!(self.said, " {what}={value}");
+    }
+
+    /// What decides the results of its runs, as a text.
+    pub(crate) fn fingerprint(&self) -> &str {
+        &self.said
+    }
+
+    /// Loads it for a machine of so many CPUs.
+    pub(crate) fn load(&self, rules: Option<&str>, n_cpus: usize) -> Result<Scheduler, Refused> {
+        let rules = ext_rules(rules);
+        let settings = Settings { rules, n_cpus: n_cpus as u32, ps_per_insn: self.ps_per_insn };
+        Scheduler::load(&self.object, settings)
+    }
+}
+
+/// The rules of a kernel for sched_ext.
+pub(crate) fn ext_rules(rules: Option<&str>) -> Rules {
+    match rules {
+        Some("6.12") => Rules::V6_12,
+        _ => Rules::V6_18,
+    }
+}
+
+impl From<Refused> for RunError {
+    fn from(refused: Refused) -> Self {
+        Self::Impossible(format!("the BPF scheduler cannot be loaded: {refused}"))
+    }
+}

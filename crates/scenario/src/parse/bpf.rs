@@ -1,0 +1,121 @@
+//! The table of a policy that is a BPF object.
+
+use super::policy::PolicyChoice;
+use crate::bpf_policy::{BpfPolicy, ObjectFiles};
+use crate::registry::{BPF_POLICY, names};
+use input::{Fault, Node, Walk, did_you_mean};
+use policies::ext::bpf::{Refused, SetError};
+use std::sync::Arc;
+use toml::de::{DeTable, DeValue};
+
+/// Elements that an array may be given.
+const ELEMENTS_MAX: i64 = 1 << 20;
+/// ns per instruction beyond which it is taken for a slip.
+const NS_PER_INSN_MAX: f64 = 1e6;
+
+/// Objects that scenarios name, and the schedulers that they are made into.
+pub(crate) struct Objects<'a> {
+    pub files: &'a ObjectFiles,
+    /// CPUs of the machine, if it is known.
+    pub n_cpus: Option<usize>,
+    /// By their numbers in [`PolicyChoice::bpf`].
+    pub policies: Vec<Arc<BpfPolicy>>,
+}
+
+impl Objects<'_> {
+    /// Reads the table of a policy; the number of its scheduler.
+    pub(super) fn policy(&mut self, walk: &mut Walk, node: Node<'_>) -> Option<usize> {
+        let table = node.get_ref().as_table()?;
+        let known = names(BPF_POLICY);
+        walk.check_keys("this policy", table, &known);
+        let file = walk.required("this policy", node.span(), table, &known, "bpf")?;
+        // A file that cannot be read is a fault already.
+        let file = self.files.get(walk.text(file, "bpf")?)?;
+        let mut policy = BpfPolicy::new(file);
+        let faults = walk.faults.len();
+        resize(walk, table, &mut policy);
+        set(walk, table, &mut policy);
+        if let Some(node) = table.get("ns_per_insn")
+            && let Some(ns) = walk.number(node, "ns_per_insn")
+        {
+            match (0.0..=NS_PER_INSN_MAX).contains(&ns) {
+                true => policy.set_ns_per_insn(ns),
+                false => {
+                    let bounds = [0.0, NS_PER_INSN_MAX];
+                    let span = node.span();
+                    walk.fault(Fault::out_of_range(span, "ns_per_insn", ns < 0.0, bounds, "ns"));
+                }
+            }
+        }
+        if walk.faults.len() > faults {
+            return None;
+        }
+        self.policies.push(Arc::new(policy));
+        Some(self.policies.len() - 1)
+    }
+
+    /// What the kernel lacks that is to load it, or this model.
+    pub(super) fn check(&self, walk: &mut Walk, node: Node<'_>, choice: PolicyChoice) {
+        let Some(policy) = choice.bpf.map(|number| &self.policies[number]) else {
+            return;
+        };
+        if let Err(refused) = policy.load(choice.rules, self.n_cpus.unwrap_or(1)) {
+            let rules = choice.rules.unwrap_or_default();
+            let text = refused.to_string();
+            let help = match &refused {
+                Refused::Load(_) if rules != "6.12" && policy.load(Some("6.12"), 1).is_ok() => {
+                    "kernel 6.12 has it: add `rules = \"6.12\"`".to_string()
+                }
+                _ => "docs/BPF.md lists what is there".to_string(),
+            };
+            let message = format!("this object cannot be loaded into {rules}: {text}");
+            walk.fault(Fault::at(node.span(), message).help(help));
+        }
+    }
+}
+
+fn set(walk: &mut Walk, table: &DeTable<'_>, policy: &mut BpfPolicy) {
+    let Some(variables) = table.get("rodata").and_then(|node| walk.table(node, "rodata")) else {
+        return;
+    };
+    for (key, node) in variables {
+        let name: &str = key.get_ref();
+        let value = match node.get_ref() {
+            DeValue::Boolean(on) => Some(i64::from(*on)),
+            _ => walk.int(node, name, i64::MIN..=i64::MAX, ""),
+        };
+        let Some(value) = value else {
+            continue;
+        };
+        match policy.set(name, value) {
+            Ok(true) => {}
+            Ok(false) => {
+                walk.fault(Fault::at(node.span(), format!("`{name}` cannot hold {value}")));
+            }
+            Err(why) => refuse(walk, node, name, policy, &why),
+        }
+    }
+}
+
+fn resize(walk: &mut Walk, table: &DeTable<'_>, policy: &mut BpfPolicy) {
+    let Some(arrays) = table.get("resize").and_then(|node| walk.table(node, "resize")) else {
+        return;
+    };
+    for (key, node) in arrays {
+        let name: &str = key.get_ref();
+        if let Some(n) = walk.int(node, name, 1..=ELEMENTS_MAX, "elements")
+            && let Err(why) = policy.resize(name, n as u32)
+        {
+            refuse(walk, node, name, policy, &why);
+        }
+    }
+}
+
+fn refuse(walk: &mut Walk, node: Node<'_>, name: &str, policy: &BpfPolicy, why: &SetError) {
+    let fault = Fault::at(node.span(), why.to_string());
+    let fault = match why {
+        SetError::Unknown(_) => fault.help(did_you_mean(name, policy.variables())),
+        _ => fault,
+    };
+    walk.fault(fault);
+}
