@@ -192,7 +192,7 @@ impl Here<'_, '_> {
             }
             Call::TaskCpu => self.task_cpu(a[0]),
             Call::TaskRunning => Ok(self.task_running(a[0])?.into()),
-            Call::FromPid => Ok(self.from_pid(a[0])),
+            Call::FromPid => Ok(self.task_of_pid(a[0])),
             Call::CurrentTask => {
                 let cpu = self.cx.this_cpu();
                 Ok(self.curr(cpu))
@@ -433,7 +433,7 @@ impl Here<'_, '_> {
         }
     }
 
-    fn from_pid(&self, pid: u64) -> u64 {
+    fn task_of_pid(&self, pid: u64) -> u64 {
         let found = self.books.by_pid.get(pid as u32 as usize).copied();
         found.filter(|p| p.is_task()).map_or(0, |p| What::Task(p).address())
     }

@@ -3,7 +3,7 @@
 use policies::ext::bpf::{Bpf, Object, Refused, Scheduler, Settings};
 use policies::ext::{Ext, Fifo, Ops, Rules, Tunables, Vtime};
 use sim_core::{Config, MigrationCause, Ns, Observer, Program, TaskId, World};
-use test_support::{simulate, small_build};
+use test_support::{run_checked, simulate, small_build};
 use topology::{CpuId, Machine, RegularSpec};
 use workloads::micro::{PingPong, Short, Spinners};
 
@@ -119,4 +119,120 @@ fn another_slice_is_another_trace() {
         events(machine, Bpf::new(&scheduler), Rules::V6_12, hogs(12))
     };
     assert!(run(20 * MS) != run(5 * MS));
+}
+
+/// How a run under a scheduler ended.
+fn end(scheduler: &Scheduler, machine: &Machine, program: impl Program) -> String {
+    let policy = Ext::new(Bpf::new(scheduler), Rules::V6_12, Tunables::default());
+    let mut sim = simulate(machine.clone(), Config::default(), policy, program, sim_core::NoObserver);
+    let end = sim.run_until(400 * MS);
+    sim.policy.check(&sim.w).unwrap();
+    format!("{end:?}")
+}
+
+/// What a scheduler may not do ends the run and says where.
+#[test]
+fn a_fault_of_the_scheduler_ends_the_run() {
+    let machine = &machines()[0];
+    for (fault, said) in [
+        (1, "scx_bpf_error: task "),
+        (2, "non-existent DSQ 0x63"),
+        (3, "already direct-dispatched"),
+        (4, "invalid CPU 4096"),
+        (5, "more instructions than the budget"),
+        (6, "cannot use vtime ordering for built-in DSQs"),
+        (7, "where nothing may be written"),
+        (8, "InitTask failed with error -12"),
+        (9, "outside of dispatch"),
+        (10, "but trying to direct-dispatch"),
+    ] {
+        let mut object = object("faults");
+        object.set_int("fault", fault).unwrap();
+        let scheduler = load(&object, Rules::V6_12, machine).unwrap();
+        let end = end(&scheduler, machine, Short::new(12, 300_000, 100_000, 20, 1));
+        assert!(end.starts_with("GivenUp") && end.contains(said), "{fault}: {end}");
+    }
+}
+
+/// Without a fault the same object schedules.
+#[test]
+fn the_scheduler_of_faults_has_none_of_its_own() {
+    let machine = &machines()[0];
+    let scheduler = load(&object("faults"), Rules::V6_12, machine).unwrap();
+    assert_eq!(end(&scheduler, machine, Short::new(12, 300_000, 100_000, 20, 1)), "Done");
+}
+
+/// Tasks are kept in a map by pid, handed out by one CPU for all (`SCX_DSQ_LOCAL_ON`), and a timer
+/// wakes that CPU.
+#[test]
+fn one_cpu_decides_for_all_with_maps_timers_and_other_cpus_queues() {
+    for machine in machines() {
+        for rules in [Rules::V6_12, Rules::V6_18] {
+            let scheduler = load(&object("center"), rules, &machine).unwrap();
+            let n = machine.n_cpus() as u32;
+            let program = Short::new(n * 3 / 2, 300_000, 100_000, 20, 1);
+            let policy = Ext::new(Bpf::new(&scheduler), rules, Tunables::default());
+            let config = Config::default();
+            let mut sim = simulate(machine.clone(), config, policy, program, sim_core::NoObserver);
+            let end = run_checked(&mut sim, 4000 * MS, |sim| sim.policy.check(&sim.w));
+            assert_eq!(end, Ok(sim_core::StopReason::Done), "{n} CPUs");
+            let counts = sim.policy.ops.counts();
+            assert!(counts.iter().all(|(_, calls, _)| *calls > 0), "{counts:?}");
+        }
+    }
+}
+
+/// `enqueue` sends each task to the local queue of a CPU that it has chosen itself.
+#[test]
+fn tasks_are_moved_to_the_cpu_that_enqueue_names() {
+    for machine in machines() {
+        let scheduler = load(&object("spread"), Rules::V6_12, &machine).unwrap();
+        let n = machine.n_cpus() as u32;
+        let policy = Ext::new(Bpf::new(&scheduler), Rules::V6_12, Tunables::default());
+        let program = Short::new(n, 300_000, 100_000, 20, 1);
+        let config = Config::default();
+        let mut sim = simulate(machine.clone(), config, policy, program, sim_core::NoObserver);
+        let end = run_checked(&mut sim, 4000 * MS, |sim| sim.policy.check(&sim.w));
+        assert_eq!(end, Ok(sim_core::StopReason::Done), "{n} CPUs");
+        let busy = sim.w.cpus.iter().filter(|c| c.time[0] > 0).count();
+        assert_eq!(busy as u32, n, "all have got some");
+    }
+}
+
+/// What a kernel lacks is refused by its name, before anything runs.
+#[test]
+fn what_is_unknown_is_refused_by_name() {
+    let machine = &machines()[0];
+    let why = |name: &str| match load(&object(name), Rules::V6_12, machine) {
+        Err(refused) => refused.to_string(),
+        Ok(_) => "nothing".to_string(),
+    };
+    let unknown = why("unknown");
+    for name in ["scx_bpf_not_there", "task_struct.not_there"] {
+        assert!(unknown.contains(name), "{unknown}");
+    }
+    assert_eq!(why("partial"), "its flag SCX_OPS_SWITCH_PARTIAL is not modeled");
+}
+
+/// The objects are what their sources say.
+#[test]
+fn objects_are_compiled_from_their_sources() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/objects");
+    let version = std::process::Command::new("clang-19").arg("--version").output();
+    let is_there = version.is_ok_and(|v| String::from_utf8_lossy(&v.stdout).contains("19.1.7"));
+    assert!(is_there || std::env::var_os("SCHEDLAB_NEEDS_CLANG").is_none(), "no clang-19 19.1.7");
+    if !is_there {
+        eprintln!("clang-19 19.1.7 is not there: NOBODY LOOKS WHETHER THE OBJECTS ARE THE SAME");
+        return;
+    }
+    let to = std::env::temp_dir().join(format!("schedlab-objects-{}", std::process::id()));
+    std::fs::create_dir_all(&to).unwrap();
+    let built = std::process::Command::new(format!("{folder}/build")).arg(&to).status().unwrap();
+    assert!(built.success());
+    for entry in std::fs::read_dir(&to).unwrap() {
+        let path = entry.unwrap().path();
+        let kept = std::path::Path::new(folder).join(path.file_name().unwrap());
+        assert!(std::fs::read(&kept).unwrap() == std::fs::read(&path).unwrap(), "{path:?}");
+    }
+    std::fs::remove_dir_all(&to).unwrap();
 }

@@ -27,11 +27,26 @@ policies::features! {
 struct Scratch {
     features: Features,
     queue: DsqId,
+    /// Tasks that were made and have not gone.
+    known: Vec<bool>,
 }
 
 impl Ops for Scratch {
     fn init(&mut self, cx: &mut Cx<'_>) {
         self.queue = cx.create_dsq(Order::Fifo);
+    }
+
+    fn init_task(&mut self, _: &mut Cx<'_>, p: TaskId, _parent: Option<TaskId>) {
+        self.known.resize(self.known.len().max(p.idx() + 1), false);
+        assert!(!std::mem::replace(&mut self.known[p.idx()], true), "{p:?} is made twice");
+    }
+
+    fn exit_task(&mut self, _: &mut Cx<'_>, p: TaskId) {
+        assert!(std::mem::take(&mut self.known[p.idx()]), "{p:?} goes twice");
+    }
+
+    fn running(&mut self, _: &mut Cx<'_>, p: TaskId) {
+        assert!(self.known[p.idx()], "{p:?} runs and was never made");
     }
 
     fn select_cpu(&mut self, cx: &mut Cx<'_>, p: TaskId, prev: CpuId, wake: Wake) -> CpuId {
@@ -61,7 +76,7 @@ const POLICY: PolicyDef = PolicyDef {
         job.with(|spec| {
             let mut features = Features::for_rules(Rules::V6_18);
             spec.features.iter().for_each(|stated| features.set(stated.name, stated.on));
-            let scratch = Scratch { features, queue: DsqId::default() };
+            let scratch = Scratch { features, queue: DsqId::default(), known: Vec::new() };
             Ext::new(scratch, policies::ext::Rules::V6_18, Default::default())
         })
     },
@@ -149,6 +164,23 @@ fn a_feature_a_workload_and_a_policy_need_their_code_and_their_row() {
     spec.workload.values = vec![("tasks", Value::Int(1_000_000))];
     let said = "1000000 pairs of 2 tasks; at most 1000000 are simulated";
     assert_eq!(excess(&spec).as_deref(), Some(said));
+}
+
+/// What a policy keeps for each task it makes in `init_task`, whatever the workload does.
+#[test]
+fn a_policy_is_told_of_every_task_before_it_runs() {
+    let workloads = [
+        "kind = \"kernel-build\"\nwork_seconds = 0.5\nobjects = 8\ndirectories = 2",
+        "kind = \"hackbench\"\ngroups = 1\nloops = 5",
+        "kind = \"short\"\ntasks = 8",
+        "kind = \"dm-crypt\"",
+        "kind = \"netperf\"",
+    ];
+    for workload in workloads {
+        let mut spec = spec("fifo", "", workload);
+        spec.policy = PolicyKind(const { &POLICY });
+        SimulationExecutor.run(&spec, &|_| ()).unwrap_or_else(|e| panic!("{workload}: {e}"));
+    }
 }
 
 #[test]
