@@ -26,12 +26,15 @@ pub struct BpfPolicy {
     /// Fingerprint of the file, and what the scenario has changed.
     said: String,
     ps_per_insn: u64,
+    /// Those that the scenario adds.
+    flags: u64,
 }
 
 impl BpfPolicy {
     /// The object of a file, as it is.
     pub(crate) fn new(file: &ObjectFile) -> Self {
-        Self { object: Object::clone(&file.object), said: file.hash.clone(), ps_per_insn: 0 }
+        let (object, said) = (Object::clone(&file.object), file.hash.clone());
+        Self { object, said, ps_per_insn: 0, flags: 0 }
     }
 
     /// Names of the object's variables.
@@ -63,6 +66,12 @@ impl BpfPolicy {
         self.note("ns_per_insn", self.ps_per_insn as i64);
     }
 
+    /// Sets flags that the scheduler's loader sets.
+    pub(crate) fn set_flags(&mut self, flags: u64) {
+        self.flags = flags;
+        self.note("flags", flags as i64);
+    }
+
     fn note(&mut self, what: &str, value: i64) {
         // Writing to a string does not fail.
         let _ = write!(self.said, " {what}={value}");
@@ -75,9 +84,9 @@ impl BpfPolicy {
 
     /// Loads it for a machine of so many CPUs.
     pub(crate) fn load(&self, rules: Option<&str>, n_cpus: usize) -> Result<Scheduler, Refused> {
-        let rules = ext_rules(rules);
-        let settings = Settings { rules, n_cpus: n_cpus as u32, ps_per_insn: self.ps_per_insn };
-        Scheduler::load(&self.object, settings)
+        let (ps_per_insn, flags) = (self.ps_per_insn, self.flags);
+        let (rules, n_cpus) = (ext_rules(rules), n_cpus as u32);
+        Scheduler::load(&self.object, Settings { rules, n_cpus, ps_per_insn, flags })
     }
 }
 

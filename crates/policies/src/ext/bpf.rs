@@ -17,7 +17,7 @@ mod objects;
 mod ops;
 
 pub use ::bpf::{LoadError, Object, SetError};
-pub use kernel::{constants, kernel};
+pub use kernel::{constants, flags, kernel};
 pub use load::{Refused, Scheduler, Settings};
 pub use ops::Bpf;
 

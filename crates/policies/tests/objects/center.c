@@ -47,9 +47,9 @@ int center_enqueue(u64 *ctx)
 	s32 pid = p->pid;
 
 	if (bpf_map_push_elem(&waiting, &pid, 0))
-		insert(p, FALLBACK, SCX_SLICE_DFL, ctx[1]);
+		insert(p, FALLBACK, SCX_SLICE_INF, ctx[1]);
 	else
-		scx_bpf_kick_cpu(0, SCX_KICK_IDLE);
+		scx_bpf_kick_cpu(0, SCX_KICK_PREEMPT);
 	return 0;
 }
 
@@ -63,7 +63,7 @@ static inline bool give(s32 cpu)
 	p = bpf_task_from_pid(pid);
 	if (!p)
 		return 1;
-	insert(p, SCX_DSQ_LOCAL_ON | cpu, SCX_SLICE_DFL, 0);
+	insert(p, SCX_DSQ_LOCAL_ON | cpu, SCX_SLICE_INF, 0);
 	bpf_task_release(p);
 	return 1;
 }
@@ -91,7 +91,11 @@ int center_dispatch(u64 *ctx)
 
 static int look_again(void *map, u32 *key, struct clock *clock)
 {
-	scx_bpf_kick_cpu(0, SCX_KICK_IDLE);
+	/* Who has others behind it has run long enough. */
+	for (u32 cpu = 0; cpu < 1024 && cpu < nr_cpu_ids; cpu++)
+		if (scx_bpf_dsq_nr_queued(SCX_DSQ_LOCAL_ON | cpu))
+			scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
+	scx_bpf_kick_cpu(0, SCX_KICK_PREEMPT);
 	bpf_timer_start(&clock->timer, PERIOD_NS, 0);
 	return 0;
 }

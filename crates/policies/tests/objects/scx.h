@@ -44,11 +44,13 @@ struct scx_init_task_args {
 
 /* The kernel's interface. */
 #define SCX_SLICE_DFL 20000000ULL
+#define SCX_SLICE_INF (~0ULL)
 #define SCX_DSQ_GLOBAL 0x8000000000000001ULL
 #define SCX_DSQ_LOCAL 0x8000000000000002ULL
 #define SCX_DSQ_LOCAL_ON 0xc000000000000000ULL
 #define SCX_ENQ_PREEMPT (1ULL << 32)
 #define SCX_KICK_IDLE 1ULL
+#define SCX_KICK_PREEMPT 2ULL
 #define SCX_OPS_ENQ_LAST 2ULL
 
 struct sched_ext_ops {

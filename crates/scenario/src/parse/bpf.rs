@@ -4,7 +4,7 @@ use super::policy::PolicyChoice;
 use crate::bpf_policy::{BpfPolicy, ObjectFiles};
 use crate::registry::{BPF_POLICY, names};
 use input::{Fault, Node, Walk, did_you_mean};
-use policies::ext::bpf::{Refused, SetError};
+use policies::ext::bpf::{Refused, SetError, flags};
 use std::sync::Arc;
 use toml::de::{DeTable, DeValue};
 
@@ -35,6 +35,7 @@ impl Objects<'_> {
         let faults = walk.faults.len();
         resize(walk, table, &mut policy);
         set(walk, table, &mut policy);
+        set_flags(walk, table, &mut policy);
         if let Some(node) = table.get("ns_per_insn")
             && let Some(ns) = walk.number(node, "ns_per_insn")
         {
@@ -95,6 +96,26 @@ fn set(walk: &mut Walk, table: &DeTable<'_>, policy: &mut BpfPolicy) {
             Err(why) => refuse(walk, node, name, policy, &why),
         }
     }
+}
+
+fn set_flags(walk: &mut Walk, table: &DeTable<'_>, policy: &mut BpfPolicy) {
+    let Some(list) = table.get("flags").and_then(|node| walk.array(node, "flags")) else {
+        return;
+    };
+    let mut all = 0;
+    for node in list {
+        let Some(name) = walk.text(node, "flags") else {
+            continue;
+        };
+        match flags().find(|(known, _)| *known == name) {
+            Some((_, flag)) => all |= flag,
+            None => {
+                let help = did_you_mean(name, flags().map(|(known, _)| known));
+                walk.fault(Fault::at(node.span(), format!("unknown flag `{name}`")).help(help));
+            }
+        }
+    }
+    policy.set_flags(all);
 }
 
 fn resize(walk: &mut Walk, table: &DeTable<'_>, policy: &mut BpfPolicy) {

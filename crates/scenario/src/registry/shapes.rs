@@ -60,6 +60,11 @@ pub(super) fn variables() -> Value {
     json!({ "type": "object", "additionalProperties": { "type": ["integer", "boolean"] } })
 }
 
+/// A flag of a scheduler.
+pub(super) fn ops_flags() -> Value {
+    words(policies::ext::bpf::flags().map(|(name, _)| (name.to_string(), String::new())))
+}
+
 pub(super) fn sizes() -> Value {
     json!({ "type": "object", "additionalProperties": { "type": "integer", "minimum": 1 } })
 }

@@ -105,7 +105,7 @@ impl Here<'_, '_> {
             Field::Vtime => self.cx.vtime(p),
             Field::Weight => self.cx.weight(p).into(),
             Field::ScxFlags => t.on_rq.into(),
-            Field::MigrationDisabled | Field::Disallow => 0,
+            Field::MigrationDisabled | Field::Disallow | Field::Zero => 0,
             _ => return None,
         })
     }

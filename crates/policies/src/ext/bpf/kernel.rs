@@ -28,6 +28,9 @@ const ENUMS: &[(&str, &[(&str, u64)])] = &[
         ("SCX_OPS_ENQ_LAST", 1 << 1),
         ("SCX_OPS_ENQ_EXITING", 1 << 2),
         ("SCX_OPS_SWITCH_PARTIAL", 1 << 3),
+        ("SCX_OPS_ENQ_MIGRATION_DISABLED", 1 << 4),
+        ("SCX_OPS_ALLOW_QUEUED_WAKEUP", 1 << 5),
+        ("SCX_OPS_BUILTIN_IDLE_PER_NODE", 1 << 6),
     ]),
     ("scx_enq_flags", &[
         ("SCX_ENQ_WAKEUP", 1),
@@ -53,6 +56,11 @@ const ENUMS: &[(&str, &[(&str, u64)])] = &[
 /// All constants with their values.
 pub fn constants() -> impl Iterator<Item = (&'static str, u64)> {
     ENUMS.iter().flat_map(|(_, values)| values.iter().copied())
+}
+
+/// Flags of a scheduler by name, `SCX_OPS_*`.
+pub fn flags() -> impl Iterator<Item = (&'static str, u64)> {
+    constants().filter(|(name, _)| name.starts_with("SCX_OPS_") && *name != "SCX_OPS_NAME_LEN")
 }
 
 /// The kernel whose rules hold.

@@ -72,6 +72,8 @@ pub struct Settings {
     pub n_cpus: u32,
     /// Simulated time that an instruction takes, 10^-12 s.
     pub ps_per_insn: u64,
+    /// Flags that its loader sets, besides those of the object.
+    pub flags: u64,
 }
 
 /// Why an object cannot be a scheduler here.
@@ -110,7 +112,7 @@ impl Scheduler {
     /// Everything that the object has or wants and that is not known here, by name.
     pub fn load(object: &Object, settings: Settings) -> Result<Self, Refused> {
         let ops = operations(object).ok_or(Refused::NoScheduler)?.clone();
-        let flags = ops.member("flags").map_or(0, |member| member.number());
+        let flags = settings.flags | ops.member("flags").map_or(0, |member| member.number());
         if let Some((_, name)) = REFUSED_FLAGS.iter().find(|(flag, _)| flags & flag != 0) {
             return Err(Refused::Flag(name));
         }

@@ -77,9 +77,12 @@ const POINTERS: &[(&str, &str, u32, Field)] = &[
     (TASK, "mm", 88, Field::Mm),
     (RQ, "curr", 16, Field::Curr),
     ("scx_cpu_release_args", "task", 24, Field::Zero),
+    // No task is in a cgroup of sched_ext, and none has a memory policy.
+    ("scx_init_task_args", "cgroup", 32, Field::Zero),
+    (TASK, "mempolicy", 112, Field::Zero),
 ];
 
-const COMM: u32 = 96;
+const COMM: u32 = 128;
 const COMM_BYTES: u32 = 16;
 /// Bytes of the largest object.
 const OBJECT_BYTES: u32 = 320;
@@ -99,6 +102,12 @@ pub(super) fn add_types(kernel: &mut Kernel) {
     let byte = FieldType::Int { size: 1, is_signed: true };
     add(TASK, "comm", COMM, FieldType::Array(Box::new(byte), COMM_BYTES));
     add(TASK, "scx", SCX, FieldType::Struct(ENTITY.to_string()));
+    // What no pointer leads to need not be anywhere.
+    add("mempolicy", "mode", 0, FieldType::Int { size: 2, is_signed: false });
+    add("mempolicy", "home_node", 8, FieldType::Int { size: 4, is_signed: true });
+    add("mempolicy", "nodes", 16, FieldType::Struct("nodemask_t".to_string()));
+    let word = FieldType::Int { size: 8, is_signed: false };
+    add("nodemask_t", "bits", 0, FieldType::Array(Box::new(word), 16));
     if let Some(entity) = kernel.structs.get_mut(ENTITY) {
         entity.size = OBJECT_BYTES - SCX;
     }

@@ -2,7 +2,9 @@
 
 use policies::ext::bpf::{Bpf, Object, Refused, Scheduler, Settings};
 use policies::ext::{Ext, Fifo, Ops, Rules, Tunables, Vtime};
-use sim_core::{Config, MigrationCause, Ns, Observer, Program, TaskId, World};
+use sim_core::{
+    Config, MigrationCause, NoObserver, Ns, Observer, Program, StopReason, TaskId, World,
+};
 use test_support::{run_checked, simulate, small_build};
 use topology::{CpuId, Machine, RegularSpec};
 use workloads::micro::{PingPong, Short, Spinners};
@@ -15,7 +17,7 @@ fn object(name: &str) -> Object {
 }
 
 fn load(object: &Object, rules: Rules, machine: &Machine) -> Result<Scheduler, Refused> {
-    let settings = Settings { rules, n_cpus: machine.n_cpus() as u32, ps_per_insn: 0 };
+    let settings = Settings { rules, n_cpus: machine.n_cpus() as u32, ps_per_insn: 0, flags: 0 };
     Scheduler::load(object, settings)
 }
 
@@ -124,7 +126,7 @@ fn another_slice_is_another_trace() {
 /// How a run under a scheduler ended.
 fn end(scheduler: &Scheduler, machine: &Machine, program: impl Program) -> String {
     let policy = Ext::new(Bpf::new(scheduler), Rules::V6_12, Tunables::default());
-    let mut sim = simulate(machine.clone(), Config::default(), policy, program, sim_core::NoObserver);
+    let mut sim = simulate(machine.clone(), Config::default(), policy, program, NoObserver);
     let end = sim.run_until(400 * MS);
     sim.policy.check(&sim.w).unwrap();
     format!("{end:?}")
@@ -170,14 +172,19 @@ fn one_cpu_decides_for_all_with_maps_timers_and_other_cpus_queues() {
         for rules in [Rules::V6_12, Rules::V6_18] {
             let scheduler = load(&object("center"), rules, &machine).unwrap();
             let n = machine.n_cpus() as u32;
-            let program = Short::new(n * 3 / 2, 300_000, 100_000, 20, 1);
-            let policy = Ext::new(Bpf::new(&scheduler), rules, Tunables::default());
-            let config = Config::default();
-            let mut sim = simulate(machine.clone(), config, policy, program, sim_core::NoObserver);
+            let new = || Ext::new(Bpf::new(&scheduler), rules, Tunables::default());
+            let short = Short::new(n * 3 / 2, 300_000, 100_000, 20, 1);
+            let mut sim = simulate(machine.clone(), Config::default(), new(), short, NoObserver);
             let end = run_checked(&mut sim, 4000 * MS, |sim| sim.policy.check(&sim.w));
-            assert_eq!(end, Ok(sim_core::StopReason::Done), "{n} CPUs");
+            assert_eq!(end, Ok(StopReason::Done), "{n} CPUs");
             let counts = sim.policy.ops.counts();
             assert!(counts.iter().all(|(_, calls, _)| *calls > 0), "{counts:?}");
+            let build = small_build(0.6);
+            let mut sim = simulate(machine.clone(), Config::default(), new(), build, NoObserver);
+            let end = run_checked(&mut sim, 4000 * MS, |sim| sim.policy.check(&sim.w));
+            assert_eq!(end, Ok(StopReason::Done), "{n} CPUs");
+            let ran: Ns = sim.w.cpus.iter().map(|c| c.time[0]).sum();
+            assert!((600 * MS..1200 * MS).contains(&ran), "{ran} ns on {n} CPUs");
         }
     }
 }
@@ -191,9 +198,9 @@ fn tasks_are_moved_to_the_cpu_that_enqueue_names() {
         let policy = Ext::new(Bpf::new(&scheduler), Rules::V6_12, Tunables::default());
         let program = Short::new(n, 300_000, 100_000, 20, 1);
         let config = Config::default();
-        let mut sim = simulate(machine.clone(), config, policy, program, sim_core::NoObserver);
+        let mut sim = simulate(machine.clone(), config, policy, program, NoObserver);
         let end = run_checked(&mut sim, 4000 * MS, |sim| sim.policy.check(&sim.w));
-        assert_eq!(end, Ok(sim_core::StopReason::Done), "{n} CPUs");
+        assert_eq!(end, Ok(StopReason::Done), "{n} CPUs");
         let busy = sim.w.cpus.iter().filter(|c| c.time[0] > 0).count();
         assert_eq!(busy as u32, n, "all have got some");
     }
@@ -208,7 +215,7 @@ fn what_is_unknown_is_refused_by_name() {
         Ok(_) => "nothing".to_string(),
     };
     let unknown = why("unknown");
-    for name in ["scx_bpf_not_there", "task_struct.not_there"] {
+    for name in ["scx_bpf_not_there", "task_struct___other.not_there"] {
         assert!(unknown.contains(name), "{unknown}");
     }
     assert_eq!(why("partial"), "its flag SCX_OPS_SWITCH_PARTIAL is not modeled");
