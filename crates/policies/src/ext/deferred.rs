@@ -67,9 +67,7 @@ impl<S: Ops> Ext<S> {
                     let lines = PULL_LINES * w.line_ns(src, dst);
                     (Some(Step::Spend(w.machine.costs.pull_ns + lines)), Stage::Move)
                 }
-                Stage::SourceLocked => {
-                    (Some(Step::Unlock(LockId::rq(src))), self.next_move(cpu))
-                }
+                Stage::SourceLocked => (Some(Step::Unlock(LockId::rq(src))), self.next_move(cpu)),
                 Stage::Move => {
                     self.catch_up(w, src);
                     w.deactivate(src, p);

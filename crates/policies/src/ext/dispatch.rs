@@ -195,7 +195,8 @@ impl<S: Ops> Ext<S> {
                 w.deactivate(src, p);
                 w.tasks[p].migrating = true;
                 w.set_task_cpu(p, dst, moves::BALANCE);
-                let next = if dst == cpu { DispatchStage::Relock } else { DispatchStage::LockTarget };
+                let next =
+                    if dst == cpu { DispatchStage::Relock } else { DispatchStage::LockTarget };
                 (Some(Step::Unlock(other)), next)
             }
             DispatchStage::LockTarget => {

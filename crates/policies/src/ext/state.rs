@@ -135,8 +135,12 @@ impl State {
 
     /// Prepares for a machine at rest.
     pub fn init(&mut self, w: &mut World) {
-        let rq =
-            || Rq { local: Queue::new(Order::Fifo), path: Path::default(), is_released: false, deferred: Deferred::default() };
+        let rq = || Rq {
+            local: Queue::new(Order::Fifo),
+            path: Path::default(),
+            is_released: false,
+            deferred: Deferred::default(),
+        };
         self.rqs = w.cpus.iter().map(|_| rq()).collect();
         self.idle = IdleMasks::new(w, self.rules);
         self.globals = (0..w.machine.nodes.len()).map(|_| self.create(w, Order::Fifo)).collect();

@@ -299,8 +299,7 @@ impl Reader<'_> {
         let (file, file_text) = self.file(&there, machine.as_deref(), of_file).unzip();
         objects::read(&mut self.walk, self.files, &there, self.path, &mut self.objects);
         let (walk, name) = (&mut self.walk, &self.name);
-        let mut experiment =
-            parse::experiment(walk, &there, name, machine, file, &self.objects)?;
+        let mut experiment = parse::experiment(walk, &there, name, machine, file, &self.objects)?;
         let at = doc.sweep.words(at);
         experiment.workload.file_hash =
             file_text.as_deref().map_or(String::new(), |text| digest([text]));

@@ -78,10 +78,7 @@ pub(super) const CALLS: &[Row] = &[
     old("scx_bpf_dispatch_vtime", Call::InsertVtime),
     old("scx_bpf_consume", Call::Consume),
     // Later ones return bool, and take flags.
-    Row {
-        shape: Some("void(p:struct,int,int,int)"),
-        ..new("scx_bpf_dsq_insert", Call::Insert)
-    },
+    Row { shape: Some("void(p:struct,int,int,int)"), ..new("scx_bpf_dsq_insert", Call::Insert) },
     new("scx_bpf_dsq_insert_vtime", Call::InsertVtime),
     Row { shape: Some("int(int)"), ..new("scx_bpf_dsq_move_to_local", Call::Consume) },
     row("scx_bpf_dsq_nr_queued", Call::NrQueued),
@@ -247,9 +244,7 @@ impl Here<'_, '_> {
         match id {
             DSQ_LOCAL => Ok(Dsq::Local),
             DSQ_GLOBAL => Ok(Dsq::Global),
-            _ if id & DSQ_LOCAL_ON == DSQ_LOCAL_ON => {
-                Ok(Dsq::LocalOn(self.cpu(id & 0xffff_ffff)?))
-            }
+            _ if id & DSQ_LOCAL_ON == DSQ_LOCAL_ON => Ok(Dsq::LocalOn(self.cpu(id & 0xffff_ffff)?)),
             _ => self.queue(id).map(Dsq::User),
         }
     }

@@ -215,7 +215,8 @@ impl Host for Here<'_, '_> {
     /// Every timer fires on the CPU that has started it last, as pinned ones do.
     fn start_timer(&mut self, timer: u64, delay_ns: u64, flags: u64) {
         let now = self.cx.now();
-        let at = if flags & TIMER_ABS != 0 { delay_ns.max(now) } else { now.saturating_add(delay_ns) };
+        let at =
+            if flags & TIMER_ABS != 0 { delay_ns.max(now) } else { now.saturating_add(delay_ns) };
         self.books.timers.insert(timer, (at, self.cx.this_cpu()));
         self.arm();
     }

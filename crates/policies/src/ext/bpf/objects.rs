@@ -127,7 +127,8 @@ pub(super) fn field(object: What, offset: u32, size: u32) -> Option<Field> {
         What::Mask(_) => return None,
     };
     let offset = if owner == ENTITY { offset - SCX } else { offset };
-    let is_it = |own: &str, at: u32| at == offset && (own == owner || owner.is_empty() && is_args(own));
+    let is_it =
+        |own: &str, at: u32| at == offset && (own == owner || owner.is_empty() && is_args(own));
     let fields = FIELDS.iter().find(|row| is_it(row.0, row.2) && size <= row.3).map(|row| row.5);
     fields.or_else(|| {
         let mut pointers = POINTERS.iter();
@@ -158,7 +159,9 @@ pub(super) enum What {
     Mask(Mask),
     Rq(CpuId),
     /// Arguments of an operation; `fork`: the task was made by another one.
-    Args { fork: bool },
+    Args {
+        fork: bool,
+    },
 }
 
 const OFFSET_BITS: u32 = 20;

@@ -271,7 +271,8 @@ impl Ops for Bpf {
     }
 
     fn yield_task(&mut self, cx: &mut Cx<'_>, p: TaskId) -> bool {
-        self.call(cx, Op::Yield, Doing::Other, &[task(p), 0]).is_some_and(|yielded| yielded as u8 != 0)
+        self.call(cx, Op::Yield, Doing::Other, &[task(p), 0])
+            .is_some_and(|yielded| yielded as u8 != 0)
     }
 
     fn update_idle(&mut self, cx: &mut Cx<'_>, cpu: CpuId, idle: bool) {
