@@ -5,8 +5,10 @@
 //! scheduler that implements [`Ops`] what to do. So a scheduler can be sketched here before it is
 //! written in BPF. [`Fifo`], [`Vtime`] and [`LlcFifo`] come with it.
 //!
-//! Left out: `SCX_DSQ_LOCAL_ON`, `SCX_OPS_ENQ_LAST` and other flags of a scheduler, cgroups, core
-//! scheduling, the bypass mode and the watchdog, and the time that a scheduler's own code takes.
+//! One that is written in BPF runs as it is: [`bpf`].
+//!
+//! Left out: flags of a scheduler but `SCX_OPS_ENQ_LAST`, cgroups, core scheduling, the bypass mode
+//! and the watchdog, and the time that a scheduler's own code takes.
 //! Rules: Linux 6.12 or 6.18.
 
 pub mod bpf;

@@ -5,7 +5,7 @@ use super::dispatch::DSQ_LOCK;
 use super::ops::Ops;
 use super::reasons;
 use super::state::{Ext, Place, SLICE_INF, weight};
-use super::types::{Dsq, Insert, Wake, Wanted};
+use super::types::{Dsq, Insert, Kick, Wake, Wanted};
 use sim_core::{
     Choice, DequeueFlags, EnqueueFlags, Hook, MaskId, NEVER, Nested, Ns, PathGroup, Policy,
     SchedAttr, SelectKind, Stack, Step, TaskId, Within, World,
@@ -217,6 +217,7 @@ impl<S: Ops> Policy for Ext<S> {
 
     fn switch_task(&mut self, w: &mut World, cpu: CpuId, prev: TaskId, next: TaskId) -> Hook {
         self.state.rqs[cpu].path.is_over = false;
+        self.state.is_switching = true;
         let mut hook = None;
         if prev == TaskId::IDLE {
             self.set_idle(w, cpu, false);
@@ -225,7 +226,7 @@ impl<S: Ops> Policy for Ext<S> {
             hook = self.put_prev(w, cpu, prev);
             if std::mem::take(&mut self.state.is_last) && !self.state.rqs[cpu].local.is_empty() {
                 // It was enqueued where it ran: it goes on.
-                w.resched_curr(cpu);
+                self.state.kick_later(w, cpu, Kick::Resched);
             }
         }
         if next == TaskId::IDLE {
@@ -238,6 +239,7 @@ impl<S: Ops> Policy for Ext<S> {
             self.state.tasks[next].exec_start = w.now;
             self.ops.running(&mut Cx::new(w, &mut self.state), next);
         }
+        self.state.is_switching = false;
         hook
     }
 

@@ -232,11 +232,10 @@ impl<'a> Cx<'a> {
 
     /// `scx_bpf_kick_cpu`
     pub fn kick_cpu(&mut self, cpu: CpuId, kick: Kick) {
-        match kick {
-            Kick::Preempt => self.state.preempt(self.w, cpu),
-            Kick::Resched => self.w.resched_curr(cpu),
-            Kick::Idle if self.w.cpus[cpu].curr == TaskId::IDLE => self.w.resched_curr(cpu),
-            Kick::Idle => {}
+        if self.state.is_switching && cpu == self.w.this {
+            self.state.kick_later(self.w, cpu, kick);
+        } else {
+            self.state.kick(self.w, cpu, kick);
         }
     }
 }

@@ -7,8 +7,8 @@
 
 use super::dispatch::CONSUME_RQ_LOCK;
 use super::ops::Ops;
-use super::state::{Ext, Place};
-use super::types::Wanted;
+use super::state::{Ext, Place, State};
+use super::types::{Kick, Wanted};
 use crate::fair::state::balance::PULL_LINES;
 use crate::moves;
 use sim_core::{LockId, Policy, Step, TaskId, World};
@@ -31,7 +31,19 @@ pub(super) struct Deferred {
     /// Task, its enqueue, target, and what was decided.
     moves: VecDeque<(TaskId, u64, CpuId, Wanted)>,
     stage: Stage,
+    /// The CPU itself is to be kicked.
+    kick: Option<Kick>,
     src: Option<CpuId>,
+}
+
+impl State {
+    /// Kicks the executing CPU when it has switched: until then a flag would be served by the
+    /// switch that is under way (`kick_cpus_irq_workfn`).
+    pub(super) fn kick_later(&mut self, w: &mut World, cpu: CpuId, kick: Kick) {
+        let wanted = &mut self.rqs[cpu].deferred.kick;
+        *wanted = (*wanted).max(Some(kick));
+        w.raise_softirq(cpu);
+    }
 }
 
 impl<S: Ops> Ext<S> {
@@ -46,6 +58,9 @@ impl<S: Ops> Ext<S> {
 
     /// `Policy::softirq`
     pub(super) fn deferred_step(&mut self, w: &mut World, cpu: CpuId) -> Step {
+        if let Some(kick) = self.state.rqs[cpu].deferred.kick.take() {
+            self.state.kick(w, cpu, kick);
+        }
         loop {
             let deferred = &self.state.rqs[cpu].deferred;
             let Some(&(p, n_enqueued, dst, wanted)) = deferred.moves.front() else {

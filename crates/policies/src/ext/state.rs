@@ -4,7 +4,7 @@ use super::deferred::Deferred;
 use super::idle::IdleMasks;
 use super::path::Path;
 use super::queue::{Node, Order, Queue};
-use super::types::{Dsq, DsqId, Insert, Rules, Tunables, Wanted};
+use super::types::{Dsq, DsqId, Insert, Kick, Rules, Tunables, Wanted};
 use crate::fair::state::weights::{NICE_0_WEIGHT, weight_of};
 use sim_core::{LockId, Ns, PerTask, SchedAttr, TaskId, World};
 use topology::{CpuId, IdVec, PerCpu};
@@ -97,6 +97,8 @@ pub(super) struct State {
     seq: u64,
     /// What is being enqueued is all that its CPU has (`SCX_ENQ_LAST`).
     pub is_last: bool,
+    /// The executing CPU switches: what it is asked to do waits until it has.
+    pub is_switching: bool,
     /// The scheduler's timer, and the CPU that it runs on.
     pub timer: (Ns, CpuId),
 }
@@ -129,6 +131,7 @@ impl State {
             idle: IdleMasks::default(),
             seq: 0,
             is_last: false,
+            is_switching: false,
             timer: (sim_core::NEVER, CpuId(0)),
         }
     }
@@ -268,10 +271,22 @@ impl State {
         }
     }
 
+    /// `kick_one_cpu`, `kick_one_cpu_if_idle`
+    pub fn kick(&mut self, w: &mut World, cpu: CpuId, kick: Kick) {
+        let idles = w.cpus[cpu].curr == TaskId::IDLE || self.rqs[cpu].path.is_under_way();
+        match kick {
+            Kick::Preempt => self.preempt(w, cpu),
+            Kick::Idle if !idles => {}
+            Kick::Resched | Kick::Idle => w.resched_curr(cpu),
+        }
+    }
+
     /// The current task of a CPU gives way.
     pub fn preempt(&mut self, w: &mut World, cpu: CpuId) {
         let curr = w.cpus[cpu].curr;
         if curr.is_task() {
+            // Else the slice would end at a tick that has passed.
+            self.catch_up(w, curr);
             self.update_curr(w, cpu);
             self.tasks[curr].slice = 0;
         }

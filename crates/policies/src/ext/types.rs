@@ -88,15 +88,15 @@ pub enum Why {
     Prev,
 }
 
-/// What [`super::Cx::kick_cpu`] is for.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+/// What [`super::Cx::kick_cpu`] is for; the later ones do what the earlier ones do.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Kick {
     /// `SCX_KICK_IDLE`: only if it idles.
     Idle,
-    /// `SCX_KICK_PREEMPT`: its current task gives way.
-    Preempt,
     /// No flag: it schedules once; its current task may stay.
     Resched,
+    /// `SCX_KICK_PREEMPT`: its current task gives way.
+    Preempt,
 }
 
 /// Answer of [`super::Ops::dispatch`].

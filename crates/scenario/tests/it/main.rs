@@ -1,5 +1,6 @@
 //! Scenario files, good and bad, as people write them.
 
+mod bpf;
 mod faults;
 mod mutations;
 mod schema;

@@ -1,7 +1,7 @@
 //! The life of a wake-up under a sched_ext scheduler, step by step.
 
 use policies::ext::{
-    Cx, Dsq, DsqId, Ext, Fifo, Insert, LlcFifo, Next, Ops, Order, Rules, SLICE_INF, Tunables,
+    Cx, Dsq, DsqId, Ext, Fifo, Insert, Kick, LlcFifo, Next, Ops, Order, Rules, SLICE_INF, Tunables,
     Vtime, Wake, Why,
 };
 use sim_core::{Config, EnqueueFlags, NoObserver, Ns, Op, Simulation, TaskAttr, TaskId, World};
@@ -428,6 +428,33 @@ fn a_slice_set_from_another_cpu_ends_at_the_tick_that_finds_it_used() {
     assert_eq!(run(20 * MS, 30 * MS), (4 * MS, 48), "longer than it was");
     assert_eq!(run(SLICE_INF, 5 * MS), (SLICE_INF, 24));
     assert_eq!(run(20 * MS, SLICE_INF), (4 * MS, 0));
+}
+
+/// Slices without end; task 1, when it has slept, takes CPU 0 from whoever runs there.
+struct Kicks;
+
+impl Ops for Kicks {
+    fn enqueue(&mut self, cx: &mut Cx<'_>, p: TaskId, _flags: EnqueueFlags) {
+        cx.insert(p, Dsq::Local, SLICE_INF);
+    }
+
+    fn running(&mut self, cx: &mut Cx<'_>, p: TaskId) {
+        if p == TaskId(1) && cx.now() > 0 {
+            cx.kick_cpu(CpuId(0), Kick::Preempt);
+        }
+    }
+}
+
+/// Ticks that have decided nothing for long do not come again when the slice is taken away.
+#[test]
+fn a_kick_ends_a_slice_without_end_at_once() {
+    let tasks = vec![
+        (on(0), vec![]),
+        (on(1), vec![Op::Sleep(50 * MS), Op::Run(MS), Op::Sleep(1000 * MS)]),
+        (on(0), vec![]),
+    ];
+    let sim = run(Kicks, 2, tasks, 60 * MS);
+    assert_eq!(sim.w.tasks[TaskId(0)].ran_ns, 50 * MS);
 }
 
 /// `p->wake_cpu` is where a wake-up looks first, and workqueues write it.

@@ -1,0 +1,115 @@
+//! Policies that are BPF objects.
+
+use scenario::{Experiment, Faults, load_str};
+use std::path::Path;
+
+/// A scenario with this policy, beside the objects of `policies`.
+fn load(policy: &str, rest: &str) -> Result<Experiment, Faults> {
+    let objects = concat!(env!("CARGO_MANIFEST_DIR"), "/../policies/tests/objects/x.toml");
+    let text = format!(
+        r#"
+        machine = "pack:1 l3:2 core:4 pu:1"
+        run = {{ seeds = 1, until = "done" }}
+        [workload]
+        kind = "hackbench"
+        groups = 1
+        loops = 20
+        [[variant]]
+        name = "x"
+        policy = {policy}
+        {rest}
+        "#
+    );
+    load_str(Path::new(objects), text)
+}
+
+/// What is said of a policy that cannot be.
+fn fault(policy: &str, rest: &str) -> String {
+    let faults = load(policy, rest).expect_err(policy);
+    let said = |f: &scenario::Fault| format!("{} | {}", f.message, f.help.as_deref().unwrap_or(""));
+    faults.0.iter().map(said).collect::<Vec<_>>().join("\n")
+}
+
+fn hash(policy: &str, rest: &str) -> [String; 2] {
+    let experiment = load(policy, rest).unwrap_or_else(|f| panic!("{}", f.render(false)));
+    let spec = experiment.spec(&experiment.variants[0], 1);
+    [experiment.hash.clone(), spec.fingerprint(&[])]
+}
+
+/// All metrics of a run.
+fn run(policy: &str, rest: &str) -> String {
+    let experiment = load(policy, rest).unwrap_or_else(|f| panic!("{}", f.render(false)));
+    let spec = experiment.spec(&experiment.variants[0], 1);
+    format!("{:?}", scenario::engine().run(&spec, &|_| ()).map(|output| output.metrics))
+}
+
+#[test]
+fn an_object_runs_as_the_native_scheduler_does() {
+    let native = run("\"fifo\"", "tunables = { recheck = false }");
+    assert!(native.starts_with("Ok([") && native.contains("elapsed"), "{native}");
+    assert_eq!(run("{ bpf = \"fifo.bpf.o\" }", ""), native);
+    let slices = "{ bpf = \"fifo.bpf.o\", rodata = { slice_ns = 100_000 } }";
+    assert_ne!(run(slices, ""), native);
+    assert_ne!(run("{ bpf = \"fifo.bpf.o\", ns_per_insn = 4 }", ""), native);
+}
+
+/// The bytes of the object and all that is said of it decide what a run comes to.
+#[test]
+fn what_decides_a_run_is_in_its_fingerprint() {
+    let all = [
+        hash("{ bpf = \"fifo.bpf.o\" }", ""),
+        hash("{ bpf = \"vtime.bpf.o\" }", ""),
+        hash("{ bpf = \"fifo.bpf.o\", rodata = { slice_ns = 1 } }", ""),
+        hash("{ bpf = \"fifo.bpf.o\", ns_per_insn = 0.5 }", ""),
+        hash("{ bpf = \"fifo.bpf.o\", flags = [\"SCX_OPS_ENQ_LAST\"] }", ""),
+        hash("{ bpf = \"fifo.bpf.o\" }", "rules = \"6.12\""),
+    ];
+    for (i, one) in all.iter().enumerate() {
+        for other in &all[..i] {
+            assert!(one[0] != other[0] && one[1] != other[1], "{i}");
+        }
+    }
+    let experiment = load("{ bpf = \"fifo.bpf.o\" }", "").unwrap();
+    assert!(experiment.files.iter().any(|file| file.ends_with("fifo.bpf.o")));
+}
+
+#[test]
+fn faults_have_hints() {
+    for (policy, said) in [
+        ("\"bpf\"", "the policy `bpf` needs an object | name it"),
+        (
+            "{ bpf = \"fifi.bpf.o\" }",
+            "cannot read the BPF object: no such file | did you mean `fifo.bpf.o`",
+        ),
+        ("{ bpf = \"fifo.c\" }", "no BPF object is in this file"),
+        ("{ bpf = \"\" }", "an empty text names no BPF object"),
+        ("{ bfp = \"fifo.bpf.o\" }", "unknown key `bfp` in this policy | did you mean `bpf`"),
+        (
+            "{ bpf = \"fifo.bpf.o\", rodata = { slice_n = 1 } }",
+            "no variable `slice_n` | did you mean `slice_ns`",
+        ),
+        (
+            "{ bpf = \"fifo.bpf.o\", rodata = { slice_ns = 1.5 } }",
+            "`slice_ns` must be a whole number",
+        ),
+        ("{ bpf = \"faults.bpf.o\", rodata = { fault = 5_000_000_000 } }", "`fault` cannot hold"),
+        (
+            "{ bpf = \"fifo.bpf.o\", resize = { slice_ns = 3 } }",
+            "`slice_ns` cannot have another size",
+        ),
+        ("{ bpf = \"fifo.bpf.o\", flags = [\"SCX_OPS_LAST\"] }", "unknown flag `SCX_OPS_LAST`"),
+        ("{ bpf = \"fifo.bpf.o\", ns_per_insn = -1 }", "ns_per_insn"),
+        ("{ bpf = \"unknown.bpf.o\" }", "the kernel has no function scx_bpf_not_there"),
+        ("{ bpf = \"partial.bpf.o\" }", "its flag SCX_OPS_SWITCH_PARTIAL is not modeled"),
+    ] {
+        let fault = fault(policy, "");
+        assert!(fault.contains(said), "{policy}: {fault}");
+    }
+}
+
+/// A scheduler that ends itself ends the run, and its place in the source is named.
+#[test]
+fn an_error_of_the_scheduler_is_the_runs() {
+    let said = run("{ bpf = \"faults.bpf.o\", rodata = { fault = 1 } }", "");
+    assert!(said.starts_with("Err(GivenUp") && said.contains("faults.c:"), "{said}");
+}
