@@ -457,6 +457,51 @@ fn a_kick_ends_a_slice_without_end_at_once() {
     assert_eq!(sim.w.tasks[TaskId(0)].ran_ns, 50 * MS);
 }
 
+/// Enqueues a task even if it is the last one of its CPU (`SCX_OPS_ENQ_LAST`).
+struct Last {
+    shared: DsqId,
+    local: bool,
+    kicks: bool,
+    /// How often it was the last one.
+    n: u32,
+}
+
+impl Ops for Last {
+    fn enqueues_last(&self) -> bool {
+        true
+    }
+
+    fn init(&mut self, cx: &mut Cx<'_>) {
+        self.shared = cx.create_dsq(Order::Fifo);
+    }
+
+    fn enqueue(&mut self, cx: &mut Cx<'_>, p: TaskId, _flags: EnqueueFlags) {
+        self.n += u32::from(cx.is_last());
+        let to = if self.local { Dsq::Local } else { Dsq::User(self.shared) };
+        cx.insert(p, to, cx.slice_dfl());
+        if cx.is_last() && self.kicks {
+            cx.kick_cpu(cx.task_cpu(p), Kick::Idle);
+        }
+    }
+
+    fn dispatch(&mut self, _: &mut Cx<'_>, _: CpuId, _: Option<TaskId>, attempt: u32) -> Next {
+        if attempt == 0 { Next::Consume(self.shared) } else { Next::Done }
+    }
+}
+
+/// On the own local queue it goes on; elsewhere its CPU idles, unless it is kicked.
+#[test]
+fn the_last_task_is_enqueued_if_the_scheduler_wants_it() {
+    let run = |local, kicks| {
+        let ops = Last { shared: DsqId::default(), local, kicks, n: 0 };
+        let sim = run(ops, 1, vec![(on(0), vec![])], 100 * MS);
+        (sim.policy.ops.n, sim.w.cpus[CpuId(0)].time[0] / MS)
+    };
+    assert_eq!(run(true, false), (5, 100));
+    assert_eq!(run(false, true), (5, 100));
+    assert_eq!(run(false, false), (1, 20));
+}
+
 /// `p->wake_cpu` is where a wake-up looks first, and workqueues write it.
 #[test]
 fn a_wake_up_begins_at_wake_cpu() {
