@@ -33,7 +33,7 @@ fn fault(policy: &str, rest: &str) -> String {
 fn hash(policy: &str, rest: &str) -> [String; 2] {
     let experiment = load(policy, rest).unwrap_or_else(|f| panic!("{}", f.render(false)));
     let spec = experiment.spec(&experiment.variants[0], 1);
-    [experiment.hash.clone(), spec.fingerprint(&[])]
+    [experiment.hash.clone(), spec.digest(&[])]
 }
 
 /// All metrics of a run.

@@ -1,4 +1,5 @@
 //! Schedulers that are BPF objects, against the same ones in Rust and against what they may not do.
+#![expect(clippy::disallowed_methods, reason = "tests read the objects beside them")]
 
 use policies::ext::bpf::{Bpf, Object, Refused, Scheduler, Settings};
 use policies::ext::{Ext, Fifo, Ops, Rules, Tunables, Vtime};
