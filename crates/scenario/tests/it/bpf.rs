@@ -13,7 +13,7 @@ fn load(policy: &str, rest: &str) -> Result<Experiment, Faults> {
         [workload]
         kind = "hackbench"
         groups = 1
-        loops = 20
+        loops = 400
         [[variant]]
         name = "x"
         policy = {policy}

@@ -2,13 +2,14 @@
 //! docs/ARCHITECTURE.md names: what it does, and its line or row. They run as those of the registry
 //! do, so a row that needs more than that does not compile here.
 
-use super::spec;
+use super::{smallest, spec};
 use crate::engine::metrics::read;
 use crate::engine::{SimulationExecutor, run_sampled};
 use crate::measured::{Measured, Recorder};
 use crate::output::RunOutput;
 use crate::registry::key::{Better, Class};
 use crate::registry::metrics::{MetricDef, row};
+use crate::registry::workload;
 use crate::run::Executor;
 use crate::run_spec::{Feature, PolicyDef, PolicyKind, RunSpec};
 use crate::workload::{Excess, Load, WorkloadDef, few_tasks};
@@ -169,15 +170,9 @@ fn a_feature_a_workload_and_a_policy_need_their_code_and_their_row() {
 /// What a policy keeps for each task it makes in `init_task`, whatever the workload does.
 #[test]
 fn a_policy_is_told_of_every_task_before_it_runs() {
-    let workloads = [
-        "kind = \"kernel-build\"\nwork_seconds = 0.5\nobjects = 8\ndirectories = 2",
-        "kind = \"hackbench\"\ngroups = 1\nloops = 5",
-        "kind = \"short\"\ntasks = 8",
-        "kind = \"dm-crypt\"",
-        "kind = \"netperf\"",
-    ];
-    for workload in workloads {
-        let mut spec = spec("fifo", "", workload);
+    for kind in ["kernel-build", "hackbench", "short", "dm-crypt", "netperf", "schbench"] {
+        let workload = smallest(workload(kind).unwrap_or_else(|| panic!("{kind}")));
+        let mut spec = spec("fifo", "", &workload);
         spec.policy = PolicyKind(const { &POLICY });
         SimulationExecutor.run(&spec, &|_| ()).unwrap_or_else(|e| panic!("{workload}: {e}"));
     }
