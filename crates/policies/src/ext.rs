@@ -19,6 +19,7 @@ mod deferred;
 mod dispatch;
 mod fifo;
 mod idle;
+mod later;
 mod llc_fifo;
 mod ops;
 mod path;

@@ -6,45 +6,14 @@
 //! stands for both.
 
 use super::dispatch::CONSUME_RQ_LOCK;
+use super::later::Stage;
 use super::ops::Ops;
-use super::state::{Ext, Place, State};
-use super::types::{Kick, Wanted};
+use super::state::{Ext, Place};
+use super::types::Wanted;
 use crate::fair::state::balance::PULL_LINES;
 use crate::moves;
 use sim_core::{LockId, Policy, Step, TaskId, World};
-use std::collections::VecDeque;
 use topology::CpuId;
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-enum Stage {
-    #[default]
-    Next,
-    SourceLocked,
-    Move,
-    LockTarget,
-    Arrive,
-}
-
-/// Moves that a CPU has to make, and the one under way.
-#[derive(Default)]
-pub(super) struct Deferred {
-    /// Task, its enqueue, target, and what was decided.
-    moves: VecDeque<(TaskId, u64, CpuId, Wanted)>,
-    stage: Stage,
-    /// The CPU itself is to be kicked.
-    kick: Option<Kick>,
-    src: Option<CpuId>,
-}
-
-impl State {
-    /// Kicks the executing CPU when it has switched: until then a flag would be served by the
-    /// switch that is under way (`kick_cpus_irq_workfn`).
-    pub(super) fn kick_later(&mut self, w: &mut World, cpu: CpuId, kick: Kick) {
-        let wanted = &mut self.rqs[cpu].deferred.kick;
-        *wanted = (*wanted).max(Some(kick));
-        w.raise_softirq(cpu);
-    }
-}
 
 impl<S: Ops> Ext<S> {
     /// The executing CPU shall put `p` on the local queue of `to`.

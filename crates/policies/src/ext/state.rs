@@ -1,7 +1,7 @@
 //! What the layer knows: dispatch queues, tasks and CPUs in dense arrays.
 
-use super::deferred::Deferred;
 use super::idle::IdleMasks;
+use super::later::Deferred;
 use super::path::Path;
 use super::queue::{Node, Order, Queue};
 use super::types::{Dsq, DsqId, Insert, Kick, Rules, Tunables, Wanted};
@@ -279,6 +279,14 @@ impl State {
             Kick::Idle if !idles => {}
             Kick::Resched | Kick::Idle => w.resched_curr(cpu),
         }
+    }
+
+    /// Kicks the executing CPU when it has switched: until then a flag would be served by the
+    /// switch that is under way (`kick_cpus_irq_workfn`).
+    pub fn kick_later(&mut self, w: &mut World, cpu: CpuId, kick: Kick) {
+        let wanted = &mut self.rqs[cpu].deferred.kick;
+        *wanted = (*wanted).max(Some(kick));
+        w.raise_softirq(cpu);
     }
 
     /// The current task of a CPU gives way.
