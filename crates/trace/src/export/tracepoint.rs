@@ -150,11 +150,11 @@ impl Tracepoint {
 
 /// TRACE_FLAG_IRQS_OFF: the scheduler works with interrupts off …
 const FLAGS: u8 = 1;
+/// … and holds a runqueue's lock.
+const PREEMPT_COUNT: u8 = 2;
 /// TRACE_FLAG_HARDIRQ and TRACE_FLAG_SOFTIRQ: on behalf of an interrupt.
 const FLAG_HARDIRQ: u8 = 8;
 const FLAG_SOFTIRQ: u8 = 0x10;
-/// … and holds a runqueue's lock.
-const PREEMPT_COUNT: u8 = 2;
 
 /// Appends an event's record as the format describes it; nothing if it is no tracepoint.
 pub(super) fn encode(event: &Event, out: &mut Vec<u8>) {

@@ -6,6 +6,8 @@ use topology::CpuId;
 
 /// CPUs that an event may name.
 pub(super) const CPUS_MAX: u64 = 8192;
+/// Pids that Linux has.
+pub(super) const PID_MAX: u64 = 1 << 22;
 
 /// An event.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -3,14 +3,12 @@
 //! A process may choose any name, also one with spaces, brackets and `pid=`. So the head is found
 //! by its shape, and fields are taken from the right, where the numbers are.
 
-use super::event::{CPUS_MAX, Event, Left, Named, Part, Trouble, What};
+use super::event::{CPUS_MAX, Event, Left, Named, PID_MAX, Part, Trouble, What};
 use input::{Fault, nearest};
 use sim_core::Ns;
 use std::ops::Range;
 use topology::CpuId;
 
-/// Pids that Linux has.
-const PID_MAX: u64 = 1 << 22;
 /// The latest time stamp, s: about a century.
 const SECONDS_MAX: u64 = 1 << 32;
 
@@ -49,11 +47,7 @@ impl<'a> Line<'a> {
             Part::Time => self.at_span,
             Part::Whole => (0, 1),
         };
-        let fault = Fault::at(span.0..span.1, trouble.message);
-        match trouble.help {
-            Some(help) => fault.help(help),
-            None => fault,
-        }
+        Fault::at(span.0..span.1, trouble.message).help_if(trouble.help)
     }
 
     /// Reads a line; `None` if there is no event on it.

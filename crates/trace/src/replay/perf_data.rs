@@ -28,7 +28,7 @@ use workloads::replay::Recording;
 /// What a `perf.data` begins with, from a little-endian machine.
 pub const MAGIC: &[u8; 8] = b"PERFILE2";
 /// Events at the beginning that tell how long the kernel's paths took.
-const BEGINNING_EVENTS: u64 = 60_000;
+const BEGINNING_EVENTS: u32 = 60_000;
 
 /// Reads a recording in perf's own format. It was made on `machine`, or on one like it.
 ///
@@ -46,10 +46,13 @@ pub fn read(
     let header = Header::read(&mut input)?;
     let mut pace = Pace::default();
     let mut events = Events::new(&header, &mut input)?;
-    while events.number() < BEGINNING_EVENTS
-        && let Ok(Some(event)) = events.next()
-        && pace.see(&event)
-    {}
+    for _ in 0..BEGINNING_EVENTS {
+        // What is wrong with the file is told when all of it is read.
+        let Ok(Some(event)) = events.next() else { break };
+        if !pace.see(&event) {
+            break;
+        }
+    }
     let (costs, costs_factor) = pace.costs(machine);
     let machine = Machine { costs, ..machine.clone() };
     let mut reconstruction = Reconstruction::new(&machine, asked, MEMORY_MAX);
@@ -78,10 +81,6 @@ pub fn cpus(mut input: impl Read + Seek) -> Result<u32, ReplayError> {
 }
 
 fn at_event(event: u64, trouble: Trouble) -> ReplayError {
-    let fault = Fault::whole(trouble.message);
-    let fault = match trouble.help {
-        Some(help) => fault.help(help),
-        None => fault,
-    };
+    let fault = Fault::whole(trouble.message).help_if(trouble.help);
     ReplayError::Event { event, fault: Box::new(fault) }
 }

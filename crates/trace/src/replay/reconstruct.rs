@@ -416,36 +416,35 @@ impl Reconstruction {
                     self.scheduler_worked(cpu, self.costs.wake_after);
                 }
             }
-            Doing::Asleep { since, how } => {
-                let waker = self.running(cpu).filter(|a| *a != thread);
-                let end = self.how_ends(thread, event, waker, since);
-                let is_timer = timed || end.is_some_and(|end| end.is_timer);
-                match waker {
-                    Some(waker) if !is_timer => {
-                        self.goes_by(waker, event)?;
-                        let (wake, wait) = self.wakes(waker, cpu, thread, how);
-                        if end.is_some() && how != SleepState::Uninterruptible {
-                            let length = now - since;
-                            self.live(thread).note_uncertain(UncertainSleep {
-                                wait,
-                                waker,
-                                wake,
-                                at: now,
-                                length,
-                            });
-                        }
-                    }
-                    _ => {
-                        self.interrupts(waker, cpu);
-                        self.outside_ends(thread, now, end.is_some_and(|end| end.repeats));
-                        self.live(thread).woken_by = waker.map(|waker| (waker, None));
-                    }
-                }
-            }
+            Doing::Asleep { .. } => self.sleep_ends(thread, event, timed)?,
             Doing::Running(elsewhere) if elsewhere != cpu => {
                 self.woken_early(thread, event, timed);
             }
             _ => {}
+        }
+        Ok(())
+    }
+
+    /// A sleep ends. `timed`: only timers and devices end the thread's sleeps.
+    fn sleep_ends(&mut self, thread: u32, event: &Event<'_>, timed: bool) -> Result<(), String> {
+        let (cpu, now) = (event.cpu, self.now);
+        let Doing::Asleep { since, how } = self.live(thread).doing else {
+            return Ok(());
+        };
+        let current = self.running(cpu).filter(|current| *current != thread);
+        let end = self.how_ends(thread, event, current, since);
+        let is_timer = timed || end.is_some_and(|end| end.is_timer);
+        let Some(waker) = current.filter(|_| !is_timer) else {
+            self.interrupts(current, cpu);
+            self.outside_ends(thread, now, end.is_some_and(|end| end.repeats));
+            self.live(thread).woken_by = current.map(|current| (current, None));
+            return Ok(());
+        };
+        self.goes_by(waker, event)?;
+        let (wake, wait) = self.wakes(waker, cpu, thread, how);
+        if end.is_some() && how != SleepState::Uninterruptible {
+            let sleep = UncertainSleep { wait, waker, wake, at: now, length: now - since };
+            self.live(thread).note_uncertain(sleep);
         }
         Ok(())
     }

@@ -4,7 +4,7 @@ use super::file::{Feature, Header, damaged};
 use super::format::{Kind, Layout, layouts};
 use super::records::Records;
 use crate::replay::ReplayError;
-use crate::replay::event::{CPUS_MAX, Event, Left, Named, What};
+use crate::replay::event::{CPUS_MAX, Event, Left, Named, PID_MAX, What};
 use linux_perf_event_reader::{CommonData, EventRecord, RawEventRecord, RecordType, SampleFormat};
 use sim_core::{Context, Ns};
 use std::collections::HashMap;
@@ -19,8 +19,6 @@ const FLAG_NMI: u8 = 0x40;
 /// bit of a task that was preempted.
 const STATES: &[u8; 8] = b"SDTtXZPI";
 const PREEMPTED: i64 = 0x100;
-/// Pids that Linux has.
-const PID_MAX: u32 = 1 << 22;
 /// The latest time, ns.
 const AT_MAX: Ns = 1 << 62;
 /// The longest name that is kept; the kernel's have 15 bytes.
@@ -34,7 +32,6 @@ pub(super) struct Events<'a, R> {
     comms: HashMap<u32, Vec<u8>>,
     /// The present event's fields.
     raw: Vec<u8>,
-    number: u64,
 }
 
 /// What every record tells.
@@ -59,12 +56,7 @@ impl<'a, R: Read + Seek> Events<'a, R> {
             return Err(none());
         }
         let records = Records::new(header, input)?;
-        Ok(Self { records, layouts, comms: HashMap::new(), raw: Vec::new(), number: 0 })
-    }
-
-    /// How many events there were so far.
-    pub(super) fn number(&self) -> u64 {
-        self.number
+        Ok(Self { records, layouts, comms: HashMap::new(), raw: Vec::new() })
     }
 
     /// The next event; `None` after the last one.
@@ -84,19 +76,17 @@ impl<'a, R: Read + Seek> Events<'a, R> {
                     self.raw.clear();
                     self.raw.extend_from_slice(&raw.as_slice());
                     let place = place(&common)?;
-                    self.number += 1;
                     return self.event(place).map(Some);
                 }
-                EventRecord::Comm(comm) if (0..=PID_MAX as i32).contains(&comm.tid) => {
+                EventRecord::Comm(comm) if is_pid(comm.tid as u32) => {
                     let (tid, name) = (comm.tid as u32, comm.name.as_slice());
                     set(&mut self.comms, Named { comm: &name, tid });
                 }
-                EventRecord::Fork(fork) if (0..=PID_MAX as i32).contains(&fork.tid) => {
+                EventRecord::Fork(fork) if is_pid(fork.tid as u32) => {
                     let name = self.comms.get(&(fork.ptid as u32)).cloned();
                     self.comms.insert(fork.tid as u32, name.unwrap_or_default());
                 }
                 EventRecord::Lost(lost) => {
-                    self.number += 1;
                     let (place, what) = (place(&common)?, What::Lost(lost.count));
                     return Ok(Some(place.event(b"", None, what)));
                 }
@@ -163,10 +153,15 @@ fn chain_fits(record: &RawEventRecord<'_>) -> bool {
     length.is_ok_and(|n| n <= data.len() as u64 / 8)
 }
 
+/// True if Linux may have such a pid.
+fn is_pid(pid: u32) -> bool {
+    u64::from(pid) <= PID_MAX
+}
+
 /// Where and when a record was made.
 fn place(common: &CommonData) -> Result<Place, ReplayError> {
     let pid = |pid: Option<i32>| pid.and_then(|pid| u32::try_from(pid).ok());
-    if [common.pid, common.tid].into_iter().filter_map(pid).any(|pid| pid > PID_MAX) {
+    if [common.pid, common.tid].into_iter().filter_map(pid).any(|pid| !is_pid(pid)) {
         return Err(damaged("a sample's pid is above 4194304"));
     }
     let (Some(cpu), Some(at)) = (common.cpu, common.timestamp) else {
@@ -198,7 +193,7 @@ fn comm(comms: &HashMap<u32, Vec<u8>>, tid: Option<u32>) -> &[u8] {
 fn what<'e>(layout: &Layout, raw: &'e [u8]) -> Option<What<'e>> {
     let field = |i: usize| layout.fields[i];
     let task = |i: usize| {
-        let tid = u32::try_from(field(i + 1).number(raw)?).ok().filter(|tid| *tid <= PID_MAX)?;
+        let tid = u32::try_from(field(i + 1).number(raw)?).ok().filter(|tid| is_pid(*tid))?;
         Some(Named { comm: field(i).text(raw)?, tid })
     };
     // As in the text: 0 to 139, and -1 for a deadline task.
