@@ -196,7 +196,13 @@ pub enum Command {
     /// Takes the text that `perf script --ns` prints of a recording by `perf sched record`. Needs
     /// no scenario; --write makes one, to go on from there. docs/TRACE.md says what is kept of a
     /// recording, and how far to trust the answer.
-    Replay(ReplayArgs),
+    Replay(RecordingArgs),
+    /// Make a model of a recorded service, whose load can be another one
+    ///
+    /// Threads become roles with rates and lengths: what begins their turns, how much they work,
+    /// whom they wake. Prints the model beside the recording; --write makes a scenario of it, whose
+    /// `load = 1.5` is half as much traffic again. docs/TRACE.md says what a model keeps.
+    Fit(RecordingArgs),
     /// Run one seed of one variant and write a trace of all that happens
     ///
     /// Without a file, the text that `perf script --ns` prints goes to standard output.
@@ -342,9 +348,9 @@ impl ReportArgs {
     }
 }
 
-/// Arguments of `schedlab replay`.
+/// Arguments of `schedlab replay` and `schedlab fit`.
 #[derive(Args)]
-pub struct ReplayArgs {
+pub struct RecordingArgs {
     /// What `perf sched record` wrote, or the text of `perf script --ns`
     #[arg(value_name = "RECORDING")]
     pub recording: PathBuf,
@@ -353,7 +359,7 @@ pub struct ReplayArgs {
     /// the recording names CPUs]
     #[arg(long, value_name = "MACHINE")]
     pub recorded_on: Option<String>,
-    /// Replay it on this machine instead; may be repeated, which gives a row for each
+    /// Run it on this machine instead; may be repeated, which gives a row for each
     #[arg(long, value_name = "MACHINE")]
     pub on: Vec<String>,
     /// Policies, separated by commas; the first is the baseline
@@ -385,8 +391,8 @@ pub struct ReplayArgs {
     pub stall: StallArgs,
 }
 
-impl ReplayArgs {
-    /// The arguments of the main job, which a replay becomes.
+impl RecordingArgs {
+    /// The arguments of the main job, which a replay or a model becomes.
     pub fn run_args(&self) -> RunArgs {
         RunArgs {
             scenarios: Vec::new(),

@@ -33,6 +33,7 @@ fn main() -> ExitCode {
         Some(Command::Fidelity(args)) => commands::fidelity::fidelity(&args),
         Some(Command::Report(args)) => commands::report::report(&args),
         Some(Command::Replay(args)) => commands::replay::replay(&args),
+        Some(Command::Fit(args)) => commands::replay::fit(&args),
         Some(Command::Trace(args)) => commands::trace::trace(&args),
         Some(Command::Init { name }) => commands::init::init(&name),
         Some(Command::List { what, format }) => commands::list::list(what, format),

@@ -127,6 +127,11 @@ impl<'a> Table<'a> {
         words.iter().find(|(name, _)| *name == word).map(|(_, meant)| *meant)
     }
 
+    /// The value of a key, which is not checked.
+    pub fn any(&self, key: &str) -> Option<Node<'a>> {
+        Some(self.node(key)?.1)
+    }
+
     /// The elements of an array, which are not checked.
     pub fn list(&self, walk: &mut Walk, key: &str) -> Option<Vec<Node<'a>>> {
         walk.array(self.node(key)?.1, key)

@@ -7,7 +7,7 @@
 use crate::analysis::{Analysis, VariantAnalysis};
 use crate::number::{Shown, number, percent, with_unit};
 use crate::pad;
-use scenario::glue::Command;
+use scenario::glue::{Command, Recording};
 use scenario::{Experiment, WorkloadFile};
 use std::fmt::Write;
 
@@ -53,10 +53,18 @@ pub struct Recorded {
 impl Recorded {
     /// The recording that the experiment's workload is made from, if it is one.
     pub(crate) fn of(experiment: &Experiment) -> Option<Self> {
-        let Some(WorkloadFile::Recording { recording, recorded_here }) = &experiment.workload.file
-        else {
-            return None;
-        };
+        match experiment.workload.file.as_ref()? {
+            WorkloadFile::Recording { recording, recorded_here } => {
+                Some(Self::recording(recording, *recorded_here))
+            }
+            WorkloadFile::Service { fitted_to: Some(recording), .. } => {
+                Some(Self::recording(recording, true))
+            }
+            _ => None,
+        }
+    }
+
+    fn recording(recording: &Recording, here: bool) -> Self {
         let values = |command: &Command| {
             let waits = [50.0, 90.0, 99.0].map(|percentile| command.wait_us(percentile));
             let [p50, p90, p99] = waits;
@@ -65,15 +73,15 @@ impl Recorded {
         let command = |(name, command): &(u16, Command)| {
             (recording.names[usize::from(*name)].clone(), values(command))
         };
-        Some(Self {
+        Self {
             elapsed_s: recording.elapsed_ns as f64 * 1e-9,
             commands: recording.commands.iter().map(command).collect(),
-            here: *recorded_here,
+            here,
             lost_events: recording.lost_events,
             answers_added: recording.answers_added,
             in_ns: recording.in_ns,
             costs_factor: recording.costs_factor,
-        })
+        }
     }
 }
 

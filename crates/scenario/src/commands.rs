@@ -1,8 +1,8 @@
-//! What the threads of each name did, beside what was recorded of them: for replays.
+//! What the threads of each name did, beside what was recorded of them: for replays and services.
 
 use sim_core::{Ns, TaskId, World};
 use topology::{CpuId, PerCpu};
-use workloads::replay::{Command, Recording};
+use workloads::replay::Command;
 
 /// Watches switches and wake-ups, by the names of threads.
 pub(crate) struct ByCommand {
@@ -15,14 +15,9 @@ pub(crate) struct ByCommand {
 }
 
 impl ByCommand {
-    /// For the commands that were measured in a recording.
-    pub fn new(recording: &Recording, n_cpus: usize) -> Self {
-        let name = |(name, _): &(u16, Command)| recording.names[usize::from(*name)].clone();
-        Self {
-            names: recording.commands.iter().map(name).collect(),
-            came: vec![0; n_cpus].into(),
-            commands: Vec::new(),
-        }
+    /// For the commands of these names.
+    pub fn new(names: Vec<String>, n_cpus: usize) -> Self {
+        Self { names, came: vec![0; n_cpus].into(), commands: Vec::new() }
     }
 
     fn of(&mut self, w: &World, task: TaskId) -> &mut Command {

@@ -90,8 +90,8 @@ impl Job<'_> {
             WithBackground::new(program, &self.spec.machine, self.spec.seed)
         };
         let mut recorder = Recorder::new(&self.spec.machine);
-        if let Some(WorkloadFile::Recording { recording, .. }) = &self.spec.workload.file {
-            recorder.commands = Some(ByCommand::new(recording, self.spec.machine.n_cpus()));
+        if let Some(names) = self.spec.workload.commands() {
+            recorder.commands = Some(ByCommand::new(names, self.spec.machine.n_cpus()));
         }
         let world = world(self.spec);
         let sampler = match self.watch {

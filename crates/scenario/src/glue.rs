@@ -18,6 +18,7 @@ pub use trace::replay::perf_data::Recorded as RecordedMachine;
 pub use trace::replay::{Asked, ReplayError as RecordingError};
 pub use workloads::replay::{Command, Recording};
 pub use workloads::rt_app::Spec as RtAppFile;
+pub use workloads::service;
 
 /// No machine has more CPUs.
 pub const CPUS_MAX: usize = topology::MAX_CPUS as usize;

@@ -45,6 +45,7 @@ mod expect;
 mod experiment;
 mod explain;
 mod find;
+pub mod fit;
 mod hash;
 mod kind;
 pub mod latency;

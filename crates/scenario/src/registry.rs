@@ -25,7 +25,7 @@ pub use features::{FEATURES, FeatureDef, KERNELS, TUNABLES, TunableDef, feature,
 pub use key::{Better, Class};
 pub use metrics::{METRICS, MetricDef, Show, metric};
 pub use policies::{GROUP_POLICIES, POLICIES, policy};
-pub use workloads::{WORKLOADS, workload};
+pub use workloads::{ROLE, WAKES, WORKLOADS, workload};
 pub use workqueue::{CHANGE, CHANGE_AT, SCOPES, WORKQUEUE};
 
 #[cfg(test)]

@@ -45,26 +45,12 @@ impl Replay<'_> {
     /// # Errors
     /// The recording cannot be read, or is not text.
     pub fn scenario(&self, place: &Path) -> Result<String, Faults> {
-        let recorded_on = match self.recorded_on {
-            Some(machine) => machine.to_string(),
-            None if self.tells_its_machine()? => {
-                beside(place, self.recording).to_string_lossy().into_owned()
-            }
-            None => format!("pack:1 [numa] l3:1 core:{} pu:1", cpus(self.recording)?.max(1)),
-        };
-        let machine = self.on.first().unwrap_or(&recorded_on);
-        let stem = self.recording.file_name().unwrap_or_default().to_string_lossy();
+        let head = self.head("replayed", place)?;
         let file = |path: &Path| quoted(&beside(place, path).to_string_lossy());
-        let baseline = self.policies.first().map_or("eevdf", String::as_str);
         let mut text = format!(
-            "# The recording {stem}, run again. docs/TRACE.md says what is kept of it.\n\n\
-             title   = {}\nmachine = {machine}\npolicy  = {}\n\n\
-             [workload]\nkind        = \"perf-script\"\nfile        = {}\nrecorded_on = {}\n",
-            quoted(&format!("{stem}, replayed")),
-            quoted(baseline),
+            "{head}\n[workload]\nkind        = \"perf-script\"\nfile        = {}\nrecorded_on = {}\n",
             file(self.recording),
-            quoted(&recorded_on),
-            machine = quoted(machine),
+            quoted(&self.recorded_on(place)?),
         );
         if let Some(names) = self.measure {
             let _ = writeln!(text, "measure     = {}", quoted(names));
@@ -73,6 +59,39 @@ impl Replay<'_> {
             let _ = writeln!(text, "sessions    = {}", file(sessions));
         }
         text.push_str("\n[run]\nseeds = 1\n");
+        Ok(text + &self.variants())
+    }
+
+    /// The machine that it was made on.
+    fn recorded_on(&self, place: &Path) -> Result<String, Faults> {
+        Ok(match self.recorded_on {
+            Some(machine) => machine.to_string(),
+            None if self.tells_its_machine()? => {
+                beside(place, self.recording).to_string_lossy().into_owned()
+            }
+            None => format!("pack:1 [numa] l3:1 core:{} pu:1", cpus(self.recording)?.max(1)),
+        })
+    }
+
+    /// What a scenario at `place` begins with: what becomes of the recording, on which machine,
+    /// under which policy.
+    pub(crate) fn head(&self, what: &str, place: &Path) -> Result<String, Faults> {
+        let recorded_on = self.recorded_on(place)?;
+        let machine = self.on.first().unwrap_or(&recorded_on);
+        let stem = self.recording.file_name().unwrap_or_default().to_string_lossy();
+        let baseline = self.policies.first().map_or("eevdf", String::as_str);
+        Ok(format!(
+            "# The recording {stem}, {what}. docs/TRACE.md says what is kept of it.\n\n\
+             title   = {}\nmachine = {}\npolicy  = {}\n",
+            quoted(&format!("{stem}, {what}")),
+            quoted(machine),
+            quoted(baseline),
+        ))
+    }
+
+    /// The machines and policies that are compared.
+    pub(crate) fn variants(&self) -> String {
+        let mut text = String::new();
         if self.on.len() > 1 {
             let machines: Vec<String> = self.on.iter().map(|name| quoted(name)).collect();
             let _ = write!(text, "\n[sweep]\nmachine = [{}]\n", machines.join(", "));
@@ -85,7 +104,7 @@ impl Replay<'_> {
             };
             let _ = write!(text, "\n[[variant]]\nname = {name}\n{more}\n");
         }
-        Ok(text)
+        text
     }
 }
 
@@ -115,6 +134,7 @@ fn cpus(recording: &Path) -> Result<u32, Faults> {
     cpus.map_err(|message| Fault::of_file(name, message).into())
 }
 
-fn quoted(text: &str) -> String {
+/// A text as TOML has it.
+pub(crate) fn quoted(text: &str) -> String {
     toml::Value::from(text).to_string()
 }

@@ -3,6 +3,7 @@
 //! Rows are in `registry/workloads`, one file per kind: keys with units and bounds, limits against
 //! the machine, and how the keys become a program.
 
+use crate::glue::service::Spec as Service;
 use crate::glue::{Machine, Recording, RtAppFile};
 use input::{Fallback, KeyDef, Kind, Value};
 use sim_core::Program;
@@ -150,7 +151,7 @@ pub struct WorkqueueChange {
     pub values: Vec<(&'static str, Value)>,
 }
 
-/// A file that a workload is made from.
+/// A file that a workload is made from, or as much text in the scenario.
 #[derive(Clone, Debug)]
 pub enum WorkloadFile {
     /// rt-app's JSON.
@@ -161,6 +162,13 @@ pub enum WorkloadFile {
         recording: Arc<Recording>,
         /// True if it was made on the scenario's machine.
         recorded_here: bool,
+    },
+    /// The roles of a service, which the scenario itself tells.
+    Service {
+        /// Its roles.
+        spec: Arc<Service>,
+        /// The recording that they were just taken from, on whose machine they run.
+        fitted_to: Option<Arc<Recording>>,
     },
 }
 
@@ -177,12 +185,35 @@ impl WorkloadSpec {
         (self.def.ends)(self)
     }
 
-    /// Sessions of a recording beside that of what was measured. Each of them is a task group, as
+    /// Sessions of a recording or a service beside that of what was measured. Each of them is a task group, as
     /// on a machine with autogroups.
     pub(crate) fn other_sessions(&self) -> usize {
         match &self.file {
             Some(WorkloadFile::Recording { recording, .. }) => recording.other_sessions.into(),
+            Some(WorkloadFile::Service { spec, .. }) => {
+                spec.roles.iter().map(|role| role.session.into()).max().unwrap_or(0)
+            }
             _ => 0,
+        }
+    }
+
+    /// Names of the commands that are told one by one: a recording's, or a service's.
+    pub(crate) fn commands(&self) -> Option<Vec<String>> {
+        match self.file.as_ref()? {
+            WorkloadFile::Recording { recording, .. } => {
+                let name = |(name, _): &(u16, _)| recording.names[usize::from(*name)].clone();
+                Some(recording.commands.iter().map(name).collect())
+            }
+            WorkloadFile::Service { spec, .. } => {
+                let mut names: Vec<String> = Vec::new();
+                for role in spec.roles.iter().filter(|role| !role.background) {
+                    if !names.contains(&role.comm) {
+                        names.push(role.comm.clone());
+                    }
+                }
+                Some(names)
+            }
+            WorkloadFile::RtApp(_) => None,
         }
     }
 

@@ -20,6 +20,7 @@ pub mod replay;
 pub mod rt_app;
 pub mod schbench;
 pub mod schbench_old;
+pub mod service;
 pub mod speed;
 mod spread;
 mod ssd;

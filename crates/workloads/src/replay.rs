@@ -44,6 +44,8 @@ pub struct Thread {
     pub measured: bool,
     /// Its session: 0 for that of what was measured and for kernel threads, others from 1.
     pub session: u16,
+    /// How long it was on CPUs or waited for one, ns.
+    pub active_ns: Ns,
     /// What it does, from its first event to the last.
     pub acts: Acts,
 }

@@ -301,8 +301,9 @@ impl Reader<'_> {
         let (walk, name) = (&mut self.walk, &self.name);
         let mut experiment = parse::experiment(walk, &there, name, machine, file, &self.objects)?;
         let at = doc.sweep.words(at);
-        experiment.workload.file_hash =
-            file_text.as_deref().map_or(String::new(), |text| digest([text]));
+        if let Some(text) = &file_text {
+            experiment.workload.file_hash = digest([text.as_str()]);
+        }
         let own_text = self.source.text.clone();
         let texts = [Some(own_text), machine_text, file_text].into_iter().flatten();
         let objects = experiment.variants.iter().filter_map(|v| v.bpf.as_ref());

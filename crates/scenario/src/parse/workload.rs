@@ -1,11 +1,13 @@
 //! The `[workload]` table: a kind, and the keys that this kind has.
 
-use super::workqueue;
+use super::{service, workqueue};
 use crate::experiment::Variant;
 use crate::glue::Machine;
+use crate::hash::digest;
 use crate::registry::{self, GROUP_POLICIES, Value, nearest};
 use crate::workload::{GROUP_KEYS, Load, WorkloadFile, WorkloadSpec, stated};
 use input::{Fault, Node, Walk, did_you_mean};
+use std::sync::Arc;
 use toml::de::{DeString, DeTable};
 
 /// Reads the workload table.
@@ -41,7 +43,13 @@ pub(super) fn workload(
     let changes = table.get("change").filter(|_| def.workqueue);
     let changes = changes.map_or_else(Vec::new, |node| workqueue::changes(walk, node));
     let values = values(walk, table, def.all_keys());
-    Some(WorkloadSpec { def, values, file, file_hash: String::new(), changes })
+    let mut spec = WorkloadSpec { def, values, file, file_hash: String::new(), changes };
+    if def.kind == "service" {
+        let service = Arc::new(service::roles(walk, table)?);
+        spec.file_hash = digest([format!("{service:?}").as_str()]);
+        spec.file = Some(WorkloadFile::Service { spec: service, fitted_to: None });
+    }
+    Some(spec)
 }
 
 /// Reads what a variant says of the workload: how the kernel serves it, and nothing else.

@@ -20,6 +20,14 @@ pub(super) fn amount() -> Value {
     json!({ "type": "number", "minimum": 0 })
 }
 
+/// A length in us, or the means of the classes of lengths.
+pub(super) fn lengths() -> Value {
+    let n = workloads::service::N_CLASSES;
+    let length = json!({ "type": "number", "minimum": 0 });
+    let means = json!({ "type": "array", "items": length, "minItems": n, "maxItems": n });
+    json!({ "anyOf": [length, means] })
+}
+
 pub(super) fn time_or_done() -> Value {
     json!({ "type": "string", "pattern": format!("^done$|{}", units::pattern()) })
 }

@@ -17,10 +17,13 @@ mod queue_work;
 mod rt_app;
 mod schbench;
 mod schbench_old;
+mod service;
 mod stress_ng;
 mod tbench;
 mod truncate;
 mod web;
+
+pub use service::{ROLE, WAKES};
 
 use crate::workload::WorkloadDef;
 
@@ -37,6 +40,7 @@ pub const WORKLOADS: &[WorkloadDef] = &[
     cyclictest::ROW,
     stress_ng::ROW,
     web::ROW,
+    service::ROW,
     rt_app::ROW,
     dm_crypt::ROW,
     fuse::ROW,

@@ -232,7 +232,9 @@ impl Reconstruction {
             if let Doing::Running(cpu) = self.live(thread).doing {
                 self.account(thread, cpu, 0);
                 let (name, came) = (self.live(thread).name(), self.live(thread).came);
-                self.commands[name as usize].left(self.now - came);
+                let ran = self.now - came;
+                self.commands[name as usize].left(ran);
+                self.live(thread).thread.active_ns += ran;
             }
             self.flush(thread);
         }
@@ -278,6 +280,7 @@ impl Reconstruction {
         self.cpus[cpu].curr = Curr::Unknown;
         let ran = self.now.saturating_sub(self.live(thread).came);
         self.commands[name as usize].left(ran);
+        self.live(thread).thread.active_ns += ran;
         if how.state == b'R' {
             self.account(thread, cpu, self.costs.pick);
             if !how.preempted && self.yields(cpu, ran) {
@@ -342,6 +345,7 @@ impl Reconstruction {
             Doing::Runnable { since } => self.now - since,
             _ => 0,
         };
+        self.live(thread).thread.active_ns += waited;
         let woken = std::mem::take(&mut self.live(thread).woken);
         self.runs(thread, cpu, self.now);
         let name = self.name(next.comm)?;

@@ -111,6 +111,7 @@ impl Live {
             first_cpu,
             measured: true,
             session: 0,
+            active_ns: 0,
             acts: Default::default(),
         };
         Self {

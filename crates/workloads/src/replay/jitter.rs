@@ -74,6 +74,7 @@ mod tests {
             first_cpu: Some(CpuId(0)),
             measured: true,
             session: 0,
+            active_ns: 0,
             acts,
         };
         Recording { threads: vec![thread], ..Recording::default() }

@@ -11,6 +11,7 @@ mod perf_bench;
 mod rt_app;
 mod schbench;
 mod schbench_old;
+mod service;
 mod stress_ng;
 mod tbench;
 mod truncate;

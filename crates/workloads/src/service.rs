@@ -1,0 +1,427 @@
+//! A service as statistics: threads by role, what a turn of each takes, and who wakes whom.
+//!
+//! ```text
+//! arrivals from outside ──> role ── wakes ──> role ── wakes ──> ...
+//! ```
+//!
+//! A *turn* is what a thread does from the end of one sleep to the beginning of the next: it works,
+//! waits for disks, wakes others. A message begins it: from outside (a device's interrupt), or from
+//! a turn of another thread, which wakes the one that takes it. A thread that finds another message
+//! at the end of its turn does not sleep. A share of the sleeps are for the thread's own timer.
+//!
+//! Messages of a role come and go in whole numbers: if a turn of one wakes 0.7 of another, ten turns
+//! send seven messages. So what circles in a closed loop neither dies out nor grows.
+//! Lengths are drawn by the number of the role's turn: all policies meet the same ones.
+//!
+//! How such numbers are found in a recording is in [`fit`].
+
+pub mod fit;
+mod lengths;
+mod spec;
+mod threads;
+
+pub use lengths::{Lengths, N_CLASSES};
+pub use spec::{Gaps, Pause, Role, Spec, Wakes};
+
+use crate::latency::Latency;
+use crate::random::{self, Purpose, Stream};
+use lengths::exponential;
+use sim_core::{
+    Calls, GroupId, NEVER, Ns, Op, PerTask, Program, ProgramCx, SleepState, Stack, Step, TaskAttr,
+    TaskId,
+};
+use std::collections::VecDeque;
+use std::sync::Arc;
+use threads::{Act, Message, State, Thread};
+use topology::{CpuId, PerCpu};
+
+/// Parameters of the running service.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// Its roles.
+    pub spec: Arc<Spec>,
+    /// Factor of what comes from outside, and of what circles within.
+    pub load: f64,
+    /// Seed of all lengths and arrivals.
+    pub seed: u64,
+}
+
+/// Arrivals that wait for a thread of a role at most; further ones are refused.
+const BACKLOG: usize = 1 << 16;
+
+/// What the threads of one role share.
+struct Shared {
+    /// The first of its threads; the others follow.
+    first: u32,
+    /// Threads that wait, the one that has waited for the longest first: who, and the number of its
+    /// wait. An entry of a wait that is over is skipped.
+    waiting: VecDeque<(u32, u32)>,
+    /// Messages that no thread was free for.
+    backlog: VecDeque<Message>,
+    /// What of a timer, a disk access, a yield, a message to anybody is owed.
+    owed: [f64; N_OWED],
+    /// What of a message to each of those whom it wakes is owed; less than 0: too many were sent.
+    owed_to: Vec<f64>,
+    /// Its own random numbers.
+    lengths: Stream,
+    gaps: Stream,
+    next_arrival: Ns,
+}
+
+/// The running service.
+pub struct Service {
+    spec: Arc<Spec>,
+    load: f64,
+    roles: Vec<Shared>,
+    threads: Vec<Thread>,
+    /// By `TaskId`: the thread.
+    thread_of: PerTask<u32>,
+    /// Roles of the arrivals that each CPU has to take in.
+    receive: PerCpu<VecDeque<u32>>,
+    /// Which CPU is interrupted.
+    interrupts: Stream,
+    latency: Latency,
+    done: u64,
+}
+
+impl Service {
+    /// The service with these parameters, not started.
+    pub fn new(config: Config) -> Self {
+        let stream = |role: usize, purpose| random::stream(config.seed, role as u64, purpose);
+        let (mut roles, mut threads) = (Vec::new(), Vec::new());
+        for (number, role) in config.spec.roles.iter().enumerate() {
+            roles.push(Shared {
+                first: threads.len() as u32,
+                waiting: VecDeque::new(),
+                backlog: VecDeque::new(),
+                // What is owed in the beginning keeps the few messages of a small loop from
+                // ending as parts of many.
+                owed: [0.0, 0.0, 0.0, 1.0 - f64::EPSILON],
+                owed_to: vec![0.0; role.wakes.len()],
+                lengths: stream(number, Purpose::Service),
+                gaps: stream(number, Purpose::Arrival),
+                next_arrival: NEVER,
+            });
+            threads.extend((0..role.threads).map(|_| Thread::new(number as u32)));
+        }
+        Self {
+            interrupts: stream(roles.len(), Purpose::Arrival),
+            spec: config.spec,
+            load: config.load,
+            roles,
+            threads,
+            thread_of: PerTask::new(),
+            receive: PerCpu::new(),
+            latency: Latency::new(),
+            done: 0,
+        }
+    }
+
+    /// The factor of a role's messages.
+    fn load_of(&self, role: &Role) -> f64 {
+        if role.background { 1.0 } else { self.load }
+    }
+
+    /// The time until the next arrival for a role, ns.
+    fn gap(&mut self, role: usize) -> Ns {
+        let rng = &mut self.roles[role].gaps;
+        let gap = match &self.spec.roles[role].gaps {
+            None => return NEVER,
+            Some(Gaps::Poisson { per_s }) => exponential(rng, 1e9 / per_s),
+            Some(Gaps::Seen(gaps)) => gaps.draw(rng) as f64,
+        };
+        ((gap / self.load_of(&self.spec.roles[role])).round() as Ns).max(1)
+    }
+
+    fn next_event(&self) -> Ns {
+        self.roles.iter().map(|role| role.next_arrival).min().unwrap_or(NEVER)
+    }
+
+    /// Gives a message to a thread of a role: to this one, or to any that waits, or to the next one
+    /// that is done. Returns whom to wake.
+    fn give(&mut self, role: usize, to: Option<u32>, message: Message) -> Option<TaskId> {
+        let me = match to {
+            Some(thread) => thread,
+            None => match self.roles[role].next_waiting(&self.threads) {
+                Some(thread) => thread,
+                None => {
+                    self.roles[role].backlog.push_back(message);
+                    return None;
+                }
+            },
+        };
+        let thread = &mut self.threads[me as usize];
+        thread.mailbox.push_back(message);
+        thread.is_woken().then_some(thread.task)
+    }
+
+    /// The message that `me` works on has had its effect: another is sent, or its way ends here.
+    fn send(&mut self, now: Ns, me: usize, wakes: usize) -> Option<Op> {
+        let role = self.threads[me].role as usize;
+        let Wakes { role: to, sync, own, .. } = self.spec.roles[role].wakes[wakes];
+        let to = to as usize;
+        let partner = own.then(|| self.partner(me, to));
+        let message = self.threads[me].message.following(now);
+        self.threads[me].has_sent = true;
+        self.give(to, partner, message).map(|task| Op::Wake { task, sync })
+    }
+
+    /// The thread of a role to which this one always turns; one of its own ones by turns, if there
+    /// are several for each.
+    fn partner(&mut self, me: usize, to: usize) -> u32 {
+        let thread = &mut self.threads[me];
+        let from = thread.role as usize;
+        let index = me as u64 - u64::from(self.roles[from].first);
+        if from == to {
+            let last = u64::from(self.spec.roles[to].threads) - 1;
+            let is_odd_one = index == last && index % 2 == 0;
+            let neighbor = if is_odd_one { last.saturating_sub(1) } else { index ^ 1 };
+            return self.roles[to].first + neighbor as u32;
+        }
+        let [mine, theirs] = [from, to].map(|role| u64::from(self.spec.roles[role].threads));
+        let begin = index * theirs / mine;
+        let end = ((index + 1) * theirs / mine).max(begin + 1);
+        thread.turns_to += 1;
+        self.roles[to].first + (begin + u64::from(thread.turns_to) % (end - begin)) as u32
+    }
+
+    /// What is next after a turn: the next one, a timer, or a wait for a message.
+    fn look(&mut self, now: Ns, me: usize) -> Option<Op> {
+        let role = self.threads[me].role as usize;
+        let thread = &mut self.threads[me];
+        let message = thread.mailbox.pop_front().or_else(|| self.roles[role].backlog.pop_front());
+        if let Some(message) = message {
+            self.begin_turn(me, message);
+            return None;
+        }
+        if let State::Timer { due } = thread.state {
+            if due <= now {
+                self.begin_turn(me, Message::open(now));
+                return None;
+            }
+            self.waits(me);
+            return Some(Op::Sleep(due - now));
+        }
+        let shared = &mut self.roles[role];
+        if let Some(timer) = &self.spec.roles[role].timer
+            && shared.is_due(OWED_TIMER, timer.per_turn) > 0
+        {
+            let length = timer.length.draw(&mut shared.lengths).max(1);
+            self.threads[me].state = State::Timer { due: now + length };
+            self.waits(me);
+            return Some(Op::Sleep(length));
+        }
+        self.threads[me].state = State::Idle;
+        self.waits(me);
+        Some(Op::Wait)
+    }
+
+    fn waits(&mut self, me: usize) {
+        let thread = &mut self.threads[me];
+        thread.wait += 1;
+        thread.can_be_woken = true;
+        self.roles[thread.role as usize].waiting.push_back((me as u32, thread.wait));
+    }
+
+    /// Draws what this turn will be.
+    fn begin_turn(&mut self, me: usize, message: Message) {
+        let thread = &mut self.threads[me];
+        let (spec, shared) =
+            (&self.spec.roles[thread.role as usize], &mut self.roles[thread.role as usize]);
+        thread.message = message;
+        thread.has_sent = false;
+        thread.can_be_woken = false;
+        thread.state = State::Turn;
+        // A turn without end would take no time.
+        let work = spec.work.draw(&mut shared.lengths).max(1);
+        thread.plan(work, spec, shared);
+    }
+
+    fn end_turn(&mut self, now: Ns, me: usize) {
+        let thread = &mut self.threads[me];
+        // What has gone on to another thread ends there.
+        let goes_on = thread.has_sent && thread.message.is_open;
+        if !goes_on && !self.spec.roles[thread.role as usize].background {
+            self.latency.record(now - thread.message.began);
+            self.done += 1;
+        }
+        thread.state = State::Idle;
+    }
+
+    fn act(&mut self, cx: &mut ProgramCx<'_>, me: usize, act: Act) -> Option<Op> {
+        match act {
+            Act::Run { ns, yields: 0 } => Some(Op::Run(ns)),
+            Act::Run { ns, yields } => {
+                let piece = ns / Ns::from(yields + 1);
+                let rest = Act::Run { ns: ns - piece, yields: yields - 1 };
+                self.threads[me].todo.extend([rest, Act::Yield]);
+                (piece > 0).then_some(Op::Run(piece))
+            }
+            Act::Wake(wakes) => self.send(cx.now(), me, wakes),
+            Act::Yield => Some(Op::Yield),
+            Act::Disk(ns) => {
+                cx.set_sleep_state(self.threads[me].task, SleepState::Uninterruptible);
+                Some(Op::Sleep(ns))
+            }
+            Act::DiskDone => {
+                cx.set_sleep_state(self.threads[me].task, SleepState::Interruptible);
+                None
+            }
+        }
+    }
+}
+
+/// What a role owes, by number.
+const N_OWED: usize = 4;
+const OWED_TIMER: usize = 0;
+const OWED_DISK: usize = 1;
+const OWED_YIELD: usize = 2;
+const OWED_MESSAGE: usize = 3;
+
+impl Shared {
+    /// How many of what happens `per_turn` times happen in this turn.
+    fn is_due(&mut self, what: usize, per_turn: f64) -> u32 {
+        self.owed[what] += per_turn;
+        let n = self.owed[what].floor();
+        self.owed[what] -= n;
+        n as u32
+    }
+
+    /// Whom the messages of this turn go to, by number of `wakes`: those first to whom most is owed.
+    fn recipients(&mut self, role: &Role) -> impl Iterator<Item = usize> {
+        let n = self.is_due(OWED_MESSAGE, role.wakes.iter().map(|wakes| wakes.per_turn).sum());
+        self.owed_to.iter_mut().zip(&role.wakes).for_each(|(owed, wakes)| *owed += wakes.per_turn);
+        let owed_to = &mut self.owed_to;
+        (0..n).filter_map(move |_| {
+            let most = (0..owed_to.len()).max_by(|a, b| owed_to[*a].total_cmp(&owed_to[*b]))?;
+            owed_to[most] -= 1.0;
+            Some(most)
+        })
+    }
+
+    /// The thread that has waited for the longest.
+    fn next_waiting(&mut self, threads: &[Thread]) -> Option<u32> {
+        loop {
+            let (me, wait) = self.waiting.pop_front()?;
+            let thread = &threads[me as usize];
+            if thread.can_be_woken && thread.wait == wait {
+                return Some(me);
+            }
+        }
+    }
+}
+
+impl Program for Service {
+    fn start(&mut self, cx: &mut ProgramCx<'_>) {
+        self.receive = vec![VecDeque::new(); cx.n_cpus()].into();
+        let spec = Arc::clone(&self.spec);
+        let mut n_processes = 0;
+        for (number, role) in spec.roles.iter().enumerate() {
+            let comm = cx.comm(&role.comm);
+            for index in 0..role.threads {
+                let process =
+                    u64::from(index) * u64::from(role.processes) / u64::from(role.threads);
+                let attr = TaskAttr {
+                    comm,
+                    nice: role.nice,
+                    mm: n_processes + process as u32,
+                    timer_slack_ns: Some(0),
+                    rested: true,
+                    group: GroupId(role.session),
+                    ..TaskAttr::default()
+                };
+                let me = self.roles[number].first + index;
+                let task = cx.start_task(attr);
+                self.threads[me as usize].task = task;
+                self.thread_of.cover(task, || 0);
+                self.thread_of[task] = me;
+            }
+            n_processes += role.processes;
+            let under_way = (role.busy * self.load_of(role)).round() as u32;
+            for message in 0..under_way {
+                // As far from each other as can be: neighbors may be partners.
+                let place = u64::from(message) * u64::from(role.threads) / u64::from(under_way);
+                let me = self.roles[number].first + place as u32;
+                self.threads[me as usize].mailbox.push_back(Message::closed(0));
+            }
+            // The others wait from the beginning, although they have yet to go to sleep.
+            for me in self.roles[number].first..self.roles[number].first + role.threads {
+                if self.threads[me as usize].mailbox.is_empty() {
+                    self.waits(me as usize);
+                }
+            }
+            self.roles[number].next_arrival = self.gap(number);
+        }
+        cx.set_device(self.next_event());
+    }
+
+    fn next(&mut self, cx: &mut ProgramCx<'_>, task: TaskId) -> Op {
+        let me = self.thread_of[task] as usize;
+        loop {
+            let op = if self.threads[me].state != State::Turn {
+                self.look(cx.now(), me)
+            } else if let Some(act) = self.threads[me].todo.pop() {
+                self.act(cx, me, act)
+            } else {
+                self.end_turn(cx.now(), me);
+                None
+            };
+            if let Some(op) = op {
+                return op;
+            }
+        }
+    }
+
+    fn device(&mut self, cx: &mut ProgramCx<'_>) {
+        for role in 0..self.roles.len() {
+            while self.roles[role].next_arrival <= cx.now() {
+                let n = self.receive.len();
+                let cpu = (random::unit(&mut self.interrupts) * n as f64) as usize;
+                let cpu = CpuId(cpu.min(n - 1) as u32);
+                if self.roles[role].backlog.len() < BACKLOG {
+                    self.receive[cpu].push_back(role as u32);
+                    cx.raise(cpu);
+                }
+                self.roles[role].next_arrival += self.gap(role);
+            }
+        }
+        cx.set_device(self.next_event());
+    }
+
+    fn interrupt(&mut self, cx: &mut ProgramCx<'_>) -> Step {
+        while let Some(role) = self.receive[cx.cpu()].pop_front() {
+            if let Some(task) = self.give(role as usize, None, Message::open(cx.now())) {
+                return Step::Wake { task, sync: false };
+            }
+        }
+        Step::Done
+    }
+
+    fn measurement_begins(&mut self) {
+        (self.latency, self.done) = (Latency::new(), 0);
+    }
+
+    fn results(&self, elapsed_ns: Ns) -> Vec<(&'static str, f64)> {
+        let per_s = self.done as f64 / (elapsed_ns.max(1) as f64 * 1e-9);
+        let mut results = vec![("throughput", per_s)];
+        results.extend(self.latency.results(Latency::NAMES));
+        results
+    }
+
+    fn calls(&self, _task: TaskId, op: &Op) -> Calls {
+        match op {
+            Op::Wait => &["entry_SYSCALL_64", "do_syscall_64", "__x64_sys_epoll_wait", "ep_poll"],
+            _ => op.calls(),
+        }
+    }
+
+    fn unwind(&self, _cpu: CpuId, task: Option<TaskId>, stack: &mut Stack) {
+        if task.is_none() {
+            stack.call(&["asm_common_interrupt", "net_rx_action", "napi_poll"]);
+        }
+    }
+
+    fn waits_for(&self, _task: TaskId) -> String {
+        "a message".into()
+    }
+}
