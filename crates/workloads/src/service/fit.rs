@@ -128,8 +128,10 @@ impl Fitting<'_> {
         let turns = work.len().max(1) as f64;
         let all_work: Ns = work.iter().sum();
         let yields: u64 = self.seen_of(role).map(|seen| seen.yields).sum();
-        let pause = |mut lengths: Vec<Ns>| {
-            let per_turn = lengths.len() as f64 / turns;
+        // A sleep is between two turns: there are as many as turns that were seen to begin.
+        let sleeps = turns - self.seen_of(role).filter(|seen| seen.begins).count() as f64;
+        let pause = |mut lengths: Vec<Ns>, among: f64| {
+            let per_turn = lengths.len() as f64 / among;
             Lengths::of(&mut lengths).map(|length| Pause { per_turn, length })
         };
         let timers = self.seen_of(role).flat_map(|s| s.timers.iter().copied()).collect();
@@ -146,8 +148,8 @@ impl Fitting<'_> {
             work: Lengths::of(&mut work).unwrap_or(Lengths::constant(0.0)),
             busy: self.busy(role),
             gaps: self.gaps(role),
-            timer: pause(timers),
-            disk: pause(disks),
+            timer: pause(timers, sleeps),
+            disk: pause(disks, turns),
             yields_per_ms: yields as f64 * 1e6 / all_work.max(1) as f64,
             wakes: self.wakes(role, turns),
         }

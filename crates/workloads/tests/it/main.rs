@@ -12,6 +12,7 @@ mod rt_app;
 mod schbench;
 mod schbench_old;
 mod service;
+mod service_fit;
 mod stress_ng;
 mod tbench;
 mod truncate;

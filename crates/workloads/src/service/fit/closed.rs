@@ -29,7 +29,6 @@ pub(super) struct Begun {
 
 /// Makes loops that nothing feeds go on for ever, and threads that never slept.
 pub(super) fn keep_going(spec: &mut Spec, begun: &[Begun]) {
-    sleepless(spec);
     forget_rare_messages(spec, begun);
     let n = spec.roles.len();
     let reaches = reaches(spec);
@@ -52,6 +51,7 @@ pub(super) fn keep_going(spec: &mut Spec, begun: &[Begun]) {
         }
         members.iter().for_each(|role| is_fed[*role] = Some(fed || is_loop));
     }
+    sleepless(spec);
 }
 
 /// How many messages of a role came to these in the recording.

@@ -50,13 +50,41 @@ pub struct Seen {
     pub sent: BTreeMap<u32, Sent>,
 }
 
+/// What began a turn.
+#[derive(Clone, Copy)]
+enum Begin {
+    /// It was under way when the thread was first seen.
+    First,
+    Message,
+    /// A timer of its own, after so long, ns.
+    Timer(Ns),
+    /// Something from outside, at this instant, ns.
+    Outside(Ns),
+}
+
 /// A turn, as far as it has been read.
-#[derive(Default)]
 struct Turn {
+    begin: Begin,
     work: Ns,
     /// Whom it told, and after how much of the work.
     sent: Vec<(u32, Sent, Ns)>,
     is_empty: bool,
+}
+
+impl Turn {
+    fn new(begin: Begin) -> Self {
+        Self { begin, work: 0, sent: Vec::new(), is_empty: true }
+    }
+
+    fn works(&mut self, ns: Ns) {
+        self.work += ns;
+        self.is_empty = false;
+    }
+
+    fn sends(&mut self, other: u32, sent: Sent) {
+        self.sent.push((other, sent, self.work));
+        self.is_empty = false;
+    }
 }
 
 impl Seen {
@@ -64,58 +92,72 @@ impl Seen {
     pub fn of(thread: &Thread) -> Self {
         let mut seen = Self { name: thread.name, ..Self::default() };
         let mut work_by_name: BTreeMap<u16, Ns> = BTreeMap::new();
-        let mut name = thread.name;
-        let mut turn = Turn { is_empty: true, ..Turn::default() };
-        let mut how = SleepState::Interruptible;
-        let mut is_first = true;
+        let (mut name, mut how) = (thread.name, SleepState::Interruptible);
+        let mut turn = Turn::new(Begin::First);
         for act in thread.acts.iter() {
-            let sent = |other, sync: bool, starts: bool| {
-                let [wakes, starts] = [!starts, starts].map(u64::from);
-                (other, Sent { wakes, starts, sync: sync.into(), places: 0.0 })
-            };
-            match act {
+            let begin = match act {
                 Act::Run(ns) => {
-                    turn.work += ns;
-                    turn.is_empty = false;
+                    turn.works(ns);
                     *work_by_name.entry(name).or_default() += ns;
+                    continue;
                 }
-                Act::Wake { thread, sync } => turn.sends(sent(thread, sync, false)),
-                Act::Start(thread) => turn.sends(sent(thread, false, true)),
+                Act::Wake { thread, sync } => {
+                    turn.sends(thread, Sent { wakes: 1, sync: sync.into(), ..Sent::default() });
+                    continue;
+                }
+                Act::Start(thread) => {
+                    turn.sends(thread, Sent { starts: 1, ..Sent::default() });
+                    continue;
+                }
                 Act::Yield => {
                     seen.yields += 1;
                     turn.is_empty = false;
+                    continue;
                 }
-                Act::Sleeps(state) => how = state,
-                Act::Named(new) | Act::Exec(new) => name = new,
-                Act::Nice(_) => {}
-                Act::For(ns) => seen.disks.push(ns),
+                Act::Sleeps(state) => {
+                    how = state;
+                    continue;
+                }
+                Act::Named(new) | Act::Exec(new) => {
+                    name = new;
+                    continue;
+                }
+                Act::Nice(_) => continue,
+                Act::For(ns) => {
+                    seen.disks.push(ns);
+                    continue;
+                }
                 Act::Timer { length, .. } if how == SleepState::Uninterruptible => {
                     seen.disks.push(length);
+                    continue;
                 }
-                Act::Wait | Act::Timer { .. } => {
-                    seen.ends(&mut turn, &mut is_first);
-                    match act {
-                        Act::Timer { length, repeats: true, .. } => seen.timers.push(length),
-                        Act::Timer { at, .. } => seen.outside.push(at),
-                        _ => seen.messages += 1,
-                    }
-                }
+                Act::Wait => Begin::Message,
+                Act::Timer { length, repeats: true, .. } => Begin::Timer(length),
+                Act::Timer { at, .. } => Begin::Outside(at),
+            };
+            // Before its first sleep a thread may have done nothing yet.
+            let is_one = !(turn.is_empty && matches!(turn.begin, Begin::First));
+            let ended = std::mem::replace(&mut turn, Turn::new(begin));
+            if is_one {
+                seen.ends(ended);
             }
         }
-        seen.ends(&mut turn, &mut is_first);
+        // It may sleep when the recording ends.
+        if !turn.is_empty {
+            seen.ends(turn);
+        }
         let longest = work_by_name.into_iter().max_by_key(|(_, work)| *work);
         seen.name = longest.map_or(thread.name, |(name, _)| name);
         seen
     }
 
-    /// A turn ends. What was before the first sleep is one only if something was done.
-    fn ends(&mut self, turn: &mut Turn, is_first: &mut bool) {
-        let turn = std::mem::replace(turn, Turn { is_empty: true, ..Turn::default() });
-        let is_first = std::mem::take(is_first);
-        if is_first && turn.is_empty {
-            return;
+    fn ends(&mut self, turn: Turn) {
+        match turn.begin {
+            Begin::First => self.begins = true,
+            Begin::Message => self.messages += 1,
+            Begin::Timer(length) => self.timers.push(length),
+            Begin::Outside(at) => self.outside.push(at),
         }
-        self.begins |= is_first;
         self.turns.push(turn.work);
         for (other, mut sent, after) in turn.sent {
             sent.places = if turn.work == 0 { 1.0 } else { after as f64 / turn.work as f64 };
@@ -131,12 +173,5 @@ impl Seen {
     /// All its work, ns.
     pub fn work_ns(&self) -> Ns {
         self.turns.iter().sum()
-    }
-}
-
-impl Turn {
-    fn sends(&mut self, (other, sent): (u32, Sent)) {
-        self.sent.push((other, sent, self.work));
-        self.is_empty = false;
     }
 }
