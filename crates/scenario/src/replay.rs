@@ -48,7 +48,8 @@ impl Replay<'_> {
         let head = self.head("replayed", place)?;
         let file = |path: &Path| quoted(&beside(place, path).to_string_lossy());
         let mut text = format!(
-            "{head}\n[workload]\nkind        = \"perf-script\"\nfile        = {}\nrecorded_on = {}\n",
+            "{head}\n[workload]\nkind        = \"perf-script\"\nfile        = {}\n\
+             recorded_on = {}\n",
             file(self.recording),
             quoted(&self.recorded_on(place)?),
         );

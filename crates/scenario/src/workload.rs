@@ -185,8 +185,8 @@ impl WorkloadSpec {
         (self.def.ends)(self)
     }
 
-    /// Sessions of a recording or a service beside that of what was measured. Each of them is a task group, as
-    /// on a machine with autogroups.
+    /// Sessions of a recording or a service beside that of what was measured. Each of them is a
+    /// task group, as on a machine with autogroups.
     pub(crate) fn other_sessions(&self) -> usize {
         match &self.file {
             Some(WorkloadFile::Recording { recording, .. }) => recording.other_sessions.into(),

@@ -9,8 +9,8 @@
 //! a turn of another thread, which wakes the one that takes it. A thread that finds another message
 //! at the end of its turn does not sleep. A share of the sleeps are for the thread's own timer.
 //!
-//! Messages of a role come and go in whole numbers: if a turn of one wakes 0.7 of another, ten turns
-//! send seven messages. So what circles in a closed loop neither dies out nor grows.
+//! Messages of a role come and go in whole numbers: if a turn of one wakes 0.7 of another, ten
+//! turns send seven messages. So what circles in a closed loop neither dies out nor grows.
 //! Lengths are drawn by the number of the role's turn: all policies meet the same ones.
 //!
 //! How such numbers are found in a recording is in [`fit`].
@@ -287,7 +287,7 @@ impl Shared {
         n as u32
     }
 
-    /// Whom the messages of this turn go to, by number of `wakes`: those first to whom most is owed.
+    /// Whom the messages of this turn go to, by number of `wakes`: those to whom most is owed.
     fn recipients(&mut self, role: &Role) -> impl Iterator<Item = usize> {
         let n = self.is_due(OWED_MESSAGE, role.wakes.iter().map(|wakes| wakes.per_turn).sum());
         self.owed_to.iter_mut().zip(&role.wakes).for_each(|(owed, wakes)| *owed += wakes.per_turn);

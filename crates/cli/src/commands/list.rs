@@ -102,6 +102,11 @@ fn workloads() -> String {
         text += &format!("  {BOLD}{}{BOLD:#}  {}\n", w.kind, w.help);
         let rows: Rows = w.keys.iter().map(key_row).collect();
         text += &indented(&rows);
+        for (name, keys) in inner(w.keys, "workload") {
+            text += &format!("    in {name}\n");
+            let rows: Rows = keys.iter().map(key_row).collect();
+            text += &indented(&rows);
+        }
         if !w.kernel_keys.is_empty() {
             text += "    here, or in the `workload` of a variant\n";
             let rows: Rows = w.kernel_keys.iter().map(key_row).collect();
@@ -121,6 +126,19 @@ fn workloads() -> String {
     text
 }
 
+/// The arrays of tables among these keys, and those in them: how they are written, and their keys.
+fn inner(keys: &'static [KeyDef], of: &str) -> Vec<(String, &'static [KeyDef])> {
+    let mut all = Vec::new();
+    for key in keys {
+        if let Kind::Tables(keys) = key.kind {
+            let path = format!("{of}.{}", key.name);
+            all.push((format!("[[{path}]]"), keys));
+            all.extend(inner(keys, &path));
+        }
+    }
+    all
+}
+
 /// The rows of a table below its title.
 fn indented(rows: &Rows) -> String {
     aligned(rows).lines().map(|line| format!("  {line}\n")).collect()
@@ -138,7 +156,11 @@ fn key_row(key: &KeyDef) -> Vec<String> {
         Kind::Names => "names".to_string(),
         Kind::Text | Kind::Line => "a text".to_string(),
         Kind::List(_) => "a list".to_string(),
-        Kind::Table(_) | Kind::Tables(_) | Kind::Special(_) => "a table".to_string(),
+        Kind::Tables(_) => "tables".to_string(),
+        Kind::Special(schema) if schema()["anyOf"][0]["type"] == "number" => {
+            "a number or several".to_string()
+        }
+        Kind::Table(_) | Kind::Special(_) => "a table".to_string(),
     };
     vec![key.name.into(), range, default(key.default), key.help.into()]
 }

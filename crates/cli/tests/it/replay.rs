@@ -357,7 +357,7 @@ error: `work_us` has 2 numbers
 26 | work_us = [1, 2]
    |           ^^^^^^
    |
-   = help: write one number, or thirteen: the means of the shortest tenth, of the next ones up to 90 %, up to 95, 99 and 99.9 %, and of the longest
+   = help: write one number, or the means of thirteen classes (docs/TRACE.md)
 
 error: 3 processes of 2 threads
   --> faulty.toml:32:13

@@ -169,10 +169,8 @@ fn lengths(walk: &mut Walk, table: &Table<'_>, key: &str) -> Option<Lengths> {
     let span: Range<usize> = node.span();
     let Ok(means) = <[f64; N_CLASSES]>::try_from(means) else {
         let message = format!("`{key}` has {} numbers", nodes.len());
-        walk.fault(Fault::at(span, message).help(
-            "write one number, or thirteen: the means of the shortest tenth, of the next ones up \
-             to 90 %, up to 95, 99 and 99.9 %, and of the longest",
-        ));
+        let help = "write one number, or the means of thirteen classes (docs/TRACE.md)";
+        walk.fault(Fault::at(span, message).help(help));
         return None;
     };
     if !means.is_sorted() {

@@ -191,6 +191,7 @@ fn workloads() -> Vec<Value> {
         Kind::Int { min, .. } => json!(min),
         Kind::Float { min, .. } => json!(min),
         Kind::Word(words) => json!(words[0]),
+        Kind::Tables(_) => json!([{ "name": "one", "work_us": 1 }]),
         _ => panic!("{} has no default", key.name),
     };
     let smallest = |def: &WorkloadDef| {

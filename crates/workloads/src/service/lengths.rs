@@ -100,10 +100,13 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_mean_is_that_of_what_was_seen(mut seen in prop::collection::vec(0..1u64 << 40, 1..300)) {
+        fn the_mean_is_that_of_what_was_seen(
+            mut seen in prop::collection::vec(0..1u64 << 40, 1..300),
+        ) {
             let mean = seen.iter().sum::<Ns>() as f64 / seen.len() as f64;
             let lengths = Lengths::of(&mut seen).unwrap();
-            prop_assert!((lengths.mean() - mean).abs() <= 1e-9 * mean.max(1.0), "{}", lengths.mean());
+            let off = (lengths.mean() - mean).abs();
+            prop_assert!(off <= 1e-9 * mean.max(1.0), "{off} {mean}");
             prop_assert!(lengths.means().is_sorted());
         }
     }

@@ -158,8 +158,9 @@ proptest! {
     fn any_service_runs(roles in prop::collection::vec(any_role(3), 3), cpus in 1u32..4) {
         let spec = Arc::new(Spec { roles });
         let program = Service::new(service::Config { spec, load: 1.5, seed: 7 });
-        let sim = simulate(free_machine(cpus), Config::default(), Fcfs::default(), program, NoObserver);
-        let mut sim = sim;
+        let machine = free_machine(cpus);
+        let mut sim =
+            simulate(machine, Config::default(), Fcfs::default(), program, NoObserver);
         let reason = run_checked(&mut sim, 5_000_000, |_| Ok(()));
         prop_assert!(reason.is_ok(), "{reason:?}");
     }

@@ -1,6 +1,6 @@
 //! Lists as pages of the reference in docs/.
 
-use super::{Rows, key_row, rows};
+use super::{Rows, inner, key_row, rows};
 use crate::args::Listed;
 use scenario::registry::{COMMON, KeyDef, WORKLOADS, WORKQUEUE};
 use std::fmt::Write;
@@ -73,6 +73,9 @@ fn workloads() -> String {
         let _ = writeln!(out, "## {}\n\n{}.\n", def.kind, escape(def.help));
         if !def.keys.is_empty() {
             let _ = writeln!(out, "{}", keys(def.keys));
+        }
+        for (name, inner) in inner(def.keys, "workload") {
+            let _ = writeln!(out, "### `{name}`\n\n{}", keys(inner));
         }
         if !def.kernel_keys.is_empty() {
             let _ = writeln!(out, "Here, or in the `workload` of a variant:\n");

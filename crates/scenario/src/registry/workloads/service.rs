@@ -109,7 +109,7 @@ pub const WAKES: &[KeyDef] = &[
     },
     KeyDef {
         default: Fallback::Bool(false),
-        help: "to a thread of its own (in its own role: its neighbor); else to who has waited longest",
+        help: "to a thread of its own (in its role: its neighbor), not to who has waited longest",
         ..KeyDef::optional("own", Kind::Switch)
     },
 ];
