@@ -166,11 +166,71 @@ fn short(x: f64, digits: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     #[test]
     fn numbers_have_as_many_digits_as_are_asked_for() {
         let short = |x| short(x, 4);
         assert_eq!([0.0, 12.0, 0.12345, 123_456.0].map(short), ["0", "12", "0.1235", "123456"]);
         assert_eq!([0.000_123_46, 99.999, 1.5].map(short), ["0.0001235", "100", "1.5"]);
+    }
+
+    fn read(text: &str) -> Result<Spec, String> {
+        let mut walk = input::Walk::default();
+        let doc = input::parse(text).map_err(|faults| format!("{faults:?}"))?;
+        let table = doc.get_ref().get("workload").and_then(|node| node.get_ref().as_table());
+        let spec = table.and_then(|table| crate::parse::service::roles(&mut walk, table));
+        spec.ok_or_else(|| format!("{:?}\n{text}", walk.faults))
+    }
+
+    fn lengths_of(us: f64) -> impl Strategy<Value = Lengths> {
+        prop::collection::vec(0.0..us * 1e3, 13).prop_map(|mut means| {
+            means.sort_unstable_by(f64::total_cmp);
+            Lengths::new(means.try_into().unwrap())
+        })
+    }
+
+    prop_compose! {
+        fn any_role()(
+            name in "[^\\p{Cc}]{0,20}[a-z]",
+            numbers in (1u32..100, 0.0..50.0, -20i8..20, 0u16..65, any::<bool>(), 0.0..1e4),
+            work in lengths_of(1e6),
+            gaps in prop::option::of(lengths_of(1e7)),
+            timer in prop::option::of((0.0..=1.0, lengths_of(1e5))),
+            disk in prop::option::of((0.0..1e3, lengths_of(1e5))),
+            wakes in prop::collection::vec((0.0..100.0, 0.0..=1.0, any::<[bool; 2]>()), 0..3),
+        ) -> Role {
+            let (threads, busy, nice, session, background, yields_per_ms) = numbers;
+            let pause = |(per_turn, length)| Pause { per_turn, length };
+            let wakes = wakes.into_iter().map(|(per_turn, at, [sync, own])| {
+                service::Wakes { role: 0, per_turn, at, sync, own }
+            });
+            Role {
+                comm: name.clone(),
+                name,
+                threads,
+                processes: threads,
+                nice,
+                session,
+                background,
+                work,
+                busy,
+                gaps: gaps.map(Gaps::Seen),
+                timer: timer.map(pause),
+                disk: disk.map(pause),
+                yields_per_ms,
+                wakes: wakes.collect(),
+            }
+        }
+    }
+
+    proptest! {
+        /// Numbers come back rounded; written once more they are the same text.
+        #[test]
+        fn what_is_written_can_be_read(role in any_role()) {
+            let text = workload(&Spec { roles: vec![role] });
+            let again = read(&text).map_err(TestCaseError::fail)?;
+            prop_assert_eq!(workload(&again), text);
+        }
     }
 }

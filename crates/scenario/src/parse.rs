@@ -8,7 +8,7 @@ mod expect;
 pub(crate) mod find;
 mod policy;
 mod published;
-mod service;
+pub(crate) mod service;
 pub(crate) mod sweep;
 mod variants;
 mod workload;

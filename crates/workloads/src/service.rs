@@ -46,7 +46,7 @@ pub struct Config {
     pub seed: u64,
 }
 
-/// Arrivals that wait for a thread of a role at most; further ones are refused.
+/// Messages that wait for a thread, or for any of a role, at most; further ones are refused.
 const BACKLOG: usize = 1 << 16;
 
 /// What the threads of one role share.
@@ -145,13 +145,15 @@ impl Service {
             None => match self.roles[role].next_waiting(&self.threads) {
                 Some(thread) => thread,
                 None => {
-                    self.roles[role].backlog.push_back(message);
+                    self.roles[role].keep(message);
                     return None;
                 }
             },
         };
         let thread = &mut self.threads[me as usize];
-        thread.mailbox.push_back(message);
+        if thread.mailbox.len() < BACKLOG {
+            thread.mailbox.push_back(message);
+        }
         thread.is_woken().then_some(thread.task)
     }
 
@@ -299,6 +301,13 @@ impl Shared {
         })
     }
 
+    /// A message that no thread is free for waits, unless too many do.
+    fn keep(&mut self, message: Message) {
+        if self.backlog.len() < BACKLOG {
+            self.backlog.push_back(message);
+        }
+    }
+
     /// The thread that has waited for the longest.
     fn next_waiting(&mut self, threads: &[Thread]) -> Option<u32> {
         loop {
@@ -378,10 +387,8 @@ impl Program for Service {
                 let n = self.receive.len();
                 let cpu = (random::unit(&mut self.interrupts) * n as f64) as usize;
                 let cpu = CpuId(cpu.min(n - 1) as u32);
-                if self.roles[role].backlog.len() < BACKLOG {
-                    self.receive[cpu].push_back(role as u32);
-                    cx.raise(cpu);
-                }
+                self.receive[cpu].push_back(role as u32);
+                cx.raise(cpu);
                 self.roles[role].next_arrival += self.gap(role);
             }
         }

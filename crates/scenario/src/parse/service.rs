@@ -8,11 +8,9 @@ use toml::de::{DeTable, DeValue};
 
 /// The longest length, us: an hour.
 const LENGTH_MAX_US: f64 = 3.6e9;
-/// A command name's bytes at most (`TASK_COMM_LEN`).
-const COMM_MAX: usize = 15;
 
 /// The roles of a workload's table; `None` if there are none, or one is wrong.
-pub(super) fn roles(walk: &mut Walk, table: &DeTable<'_>) -> Option<Spec> {
+pub(crate) fn roles(walk: &mut Walk, table: &DeTable<'_>) -> Option<Spec> {
     let faults = walk.faults.len();
     let node = table.get("role")?;
     let tables = walk.tables(node, "role")?;
@@ -46,7 +44,6 @@ fn names(walk: &mut Walk, tables: &[Table<'_>]) -> Vec<String> {
 
 fn role(walk: &mut Walk, table: &Table<'_>, names: &[String]) -> Option<Role> {
     let name = table.text(walk, "name")?;
-    let comm = comm(walk, table, &name)?;
     let [threads, processes] = ["threads", "processes"].map(|key| whole(walk, table, key) as u32);
     if processes > threads {
         let message = format!("{processes} processes of {threads} threads");
@@ -65,8 +62,8 @@ fn role(walk: &mut Walk, table: &Table<'_>, names: &[String]) -> Option<Role> {
     }
     let pause = |length: Option<Lengths>, per_turn| length.map(|length| Pause { per_turn, length });
     Some(Role {
+        comm: table.text(walk, "comm").unwrap_or_else(|| name.clone()),
         name,
-        comm,
         threads,
         processes,
         nice: whole(walk, table, "nice") as i8,
@@ -80,20 +77,6 @@ fn role(walk: &mut Walk, table: &Table<'_>, names: &[String]) -> Option<Role> {
         yields_per_ms: number(walk, table, "yields_per_ms"),
         wakes: wakes(walk, table, names),
     })
-}
-
-/// The threads' command name.
-fn comm(walk: &mut Walk, table: &Table<'_>, name: &str) -> Option<String> {
-    let (key, comm) = match table.has("comm") {
-        true => ("comm", table.text(walk, "comm")?),
-        false => ("name", name.to_string()),
-    };
-    if comm.len() > COMM_MAX {
-        let message = format!("a command name has {COMM_MAX} bytes at most");
-        let help = "say a shorter `comm`";
-        walk.fault(Fault::at(table.span_of(key), message).help(help));
-    }
-    Some(comm)
 }
 
 fn gaps(walk: &mut Walk, table: &Table<'_>) -> Option<Gaps> {

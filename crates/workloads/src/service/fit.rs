@@ -90,17 +90,23 @@ fn roles(recording: &Recording, seen: &[Option<Seen>]) -> Vec<Vec<usize>> {
 /// A name for each role: the command's, with a number if there are several of it.
 fn names(recording: &Recording, seen: &[Option<Seen>], members: &[Vec<usize>]) -> Vec<String> {
     let mut taken = BTreeSet::new();
-    let comm = |threads: &Vec<usize>| {
-        let name = threads.first().and_then(|first| seen[*first].as_ref()).map_or(0, |s| s.name);
-        recording.names[usize::from(name)].clone()
-    };
     let free = |comm: String| {
         let numbered = (2..).map(|n| format!("{comm} {n}"));
-        let name =
-            std::iter::once(comm.clone()).chain(numbered).find(|name| taken.insert(name.clone()));
-        name.unwrap_or(comm)
+        let all = std::iter::once(comm.clone()).chain(numbered);
+        all.into_iter().find(|name| taken.insert(name.clone())).unwrap_or(comm)
     };
-    members.iter().map(comm).map(free).collect()
+    members.iter().map(|threads| comm(recording, seen, threads)).map(free).collect()
+}
+
+/// The command name of threads. Any bytes may be in one; what no file could say is left out.
+fn comm(recording: &Recording, seen: &[Option<Seen>], threads: &[usize]) -> String {
+    let first = threads.first().and_then(|first| seen[*first].as_ref());
+    let name = &recording.names[usize::from(first.map_or(0, |seen| seen.name))];
+    let shown = |c: char| if c.is_control() { '?' } else { c };
+    match name.trim().is_empty() {
+        true => "?".to_string(),
+        false => name.chars().map(shown).collect(),
+    }
 }
 
 /// What the numbers of a role are taken from.
@@ -136,9 +142,8 @@ impl Fitting<'_> {
         };
         let timers = self.seen_of(role).flat_map(|s| s.timers.iter().copied()).collect();
         let disks = self.seen_of(role).flat_map(|s| s.disks.iter().copied()).collect();
-        let comm = self.seen_of(role).next().map_or(0, |seen| seen.name);
         Role {
-            comm: self.recording.names[usize::from(comm)].clone(),
+            comm: comm(self.recording, self.seen, threads),
             name,
             threads: threads.len() as u32,
             processes: processes.len() as u32,

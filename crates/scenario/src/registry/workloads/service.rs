@@ -92,7 +92,7 @@ pub const ROLE: &[KeyDef] = &[
     lengths("sleep_us", Words("no timers"), "sleeps for a timer of its own after a turn"),
     rate("sleeps_per_turn", 1.0, "", Float(1.0), "part of the turns that such a sleep follows"),
     lengths("disk_us", Words("no disks"), "waits for a disk in the course of a turn"),
-    rate("disks_per_turn", 1000.0, "", Float(1.0), "how many of them a turn has"),
+    rate("disks_per_turn", 1e6, "", Float(1.0), "how many of them a turn has"),
     rate("yields_per_ms", 1e6, "1/ms", Float(0.0), "calls of sched_yield in a ms of work"),
     KeyDef { help: "whom a turn wakes", ..KeyDef::optional("wakes", Kind::Tables(WAKES)) },
 ];
@@ -100,7 +100,7 @@ pub const ROLE: &[KeyDef] = &[
 /// Keys of an element of `wakes`.
 pub const WAKES: &[KeyDef] = &[
     KeyDef { help: "the role that is woken", ..KeyDef::required("role", Kind::Line) },
-    rate("per_turn", 1000.0, "", Float(1.0), "messages that a turn sends"),
+    rate("per_turn", 1e6, "", Float(1.0), "messages that a turn sends"),
     rate("at", 1.0, "", Float(1.0), "where in the work of the turn; the mean if there are several"),
     KeyDef {
         default: Fallback::Bool(false),
