@@ -20,6 +20,7 @@ pub mod seeds_needed;
 pub mod stalls;
 pub mod store;
 pub mod sweep;
+pub mod tune;
 pub mod units;
 pub mod wq;
 

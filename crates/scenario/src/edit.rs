@@ -168,7 +168,8 @@ pub(crate) fn workload(doc: &DeTable<'_>) -> Option<&'static WorkloadDef> {
     registry::workload(doc.get("workload")?.get_ref().get("kind")?.get_ref().as_str()?)
 }
 
-fn variant_names<'a>(doc: &'a DeTable<'_>) -> Vec<&'a str> {
+/// The names of the document's variants.
+pub(crate) fn variant_names<'a>(doc: &'a DeTable<'_>) -> Vec<&'a str> {
     let list = doc.get("variant").and_then(|node| node.get_ref().as_array());
     let name = |node: &'a Spanned<DeValue<'_>>| node.get_ref().get("name")?.get_ref().as_str();
     list.map_or_else(Vec::new, |list| list.iter().filter_map(name).collect())

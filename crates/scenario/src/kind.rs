@@ -7,7 +7,7 @@ use toml::de::{DeTable, DeValue};
 
 /// Keys that only scenarios have.
 const SCENARIO: &[&str] =
-    &["machine", "workload", "run", "variant", "published", "policy", "sweep"];
+    &["machine", "workload", "run", "variant", "published", "policy", "sweep", "tune"];
 
 /// Keys that only machines have.
 const MACHINE: &[&str] = &[

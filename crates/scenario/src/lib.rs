@@ -64,6 +64,7 @@ pub mod schedstat;
 mod search;
 mod study;
 mod trace_run;
+pub mod tune;
 mod units;
 mod waits;
 mod workload;
@@ -79,7 +80,7 @@ pub use hash::{digest, digest_of_file, fingerprint};
 pub use input::{Fault, Faults, Source, Value, nearest};
 pub use load::{
     Changes, Described, Disk, Files, load, load_any, load_machine_file, load_str, load_study,
-    load_study_of, load_study_str,
+    load_study_of, load_study_str, load_tuned,
 };
 pub use mock::MockExecutor;
 pub use output::{LlcUtilization, MetricValue, RunError, RunOutput};
@@ -91,6 +92,7 @@ pub use run_spec::{Feature, PolicyKind, RunSpec, Until};
 pub use search::engine;
 pub use study::{Axis, Point, RUNS_MAX, Results, Study, VariantRuns};
 pub use trace_run::{TraceFailure, TraceFiles, Traced};
+pub use tune::Tune;
 pub use units::parse_time;
 pub use waits::{LongWait, N_LONGEST_WAITS};
 pub use workload::{WorkloadFile, WorkloadSpec, WorkqueueChange};

@@ -15,6 +15,7 @@ pub(crate) use text::{open_text, read_text_to};
 use crate::experiment::Experiment;
 use crate::glue::{self, Machine};
 use crate::study::Study;
+use crate::tune::{Coordinate, Tune};
 use crate::{kind, shipped};
 use input::{Fault, Faults, Source};
 pub(crate) use machine::is_perf_data;
@@ -118,8 +119,33 @@ pub fn load_study_of(
 ) -> Result<Study, Faults> {
     let (place, remark) = shipped::find_scenario(files, path);
     let text = scenario_text(files, path, &place, "scenario")?;
-    let asked = study::Asked { files, path: &place, changes, points };
+    let asked = study::Asked { files, path: &place, changes, points, is_tuned: false };
     remarked(study_of_text(&asked, text), remark)
+}
+
+/// Reads a scenario for a search: at a point of it, or as it is. It has the variant that is tuned
+/// only, and no published rows.
+///
+/// # Errors
+/// The values of the point do not go together; or the file has changed.
+pub fn load_tuned(
+    path: &Path,
+    changes: Changes<'_>,
+    tune: &Tune,
+    point: Option<&[Coordinate]>,
+) -> Result<Experiment, Faults> {
+    let (place, _) = shipped::find_scenario(&Disk, path);
+    let text = scenario_text(&Disk, path, &place, "scenario")?;
+    let mut sets = changes.sets.to_vec();
+    sets.extend(point.map_or_else(Vec::new, |point| tune.sets(point)));
+    let changes = Changes { sets: &sets, machines: changes.machines };
+    let asked = study::Asked { files: &Disk, path: &place, changes, points: None, is_tuned: true };
+    let mut experiment = the_only(path, study_of_text(&asked, text)?)?;
+    experiment.variants.retain(|variant| variant.name == tune.variant);
+    experiment.variants.iter_mut().for_each(|variant| variant.baseline = true);
+    experiment.published.clear();
+    experiment.expect.clear();
+    Ok(experiment)
 }
 
 /// The text of a scenario that was asked for by `path` and is at `place`.
@@ -162,7 +188,8 @@ pub fn load_study_str<'a>(
     changes: impl Into<Changes<'a>>,
 ) -> Result<Study, Faults> {
     let changes = changes.into();
-    study_of_text(&study::Asked { files: &Disk, path, changes, points: None }, text)
+    let is_tuned = false;
+    study_of_text(&study::Asked { files: &Disk, path, changes, points: None, is_tuned }, text)
 }
 
 fn study_of_text(asked: &study::Asked<'_>, text: String) -> Result<Study, Faults> {

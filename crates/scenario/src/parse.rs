@@ -10,6 +10,7 @@ mod policy;
 mod published;
 pub(crate) mod service;
 pub(crate) mod sweep;
+pub(crate) mod tune;
 mod variants;
 mod workload;
 mod workqueue;

@@ -18,8 +18,8 @@ pub(crate) mod workqueue;
 pub use crate::run_spec::PolicyDef;
 pub use crate::workload::{COMMON, TASKS_MAX, WorkloadDef};
 pub use document::{
-    BPF_POLICY, FIND, MECHANISM, PRECISION, PUBLISHED, RUN, RUNS, SCENARIO, SEEDS_MAX, SWEEP,
-    VARIANT, names,
+    BPF_POLICY, FIND, MECHANISM, PRECISION, PUBLISHED, RUN, RUNS, SCENARIO, SEEDS_MAX, SWEEP, TUNE,
+    TUNED_RANGE, VARIANT, names,
 };
 pub use features::{FEATURES, FeatureDef, KERNELS, TUNABLES, TunableDef, feature, tunable};
 pub use key::{Better, Class};

@@ -16,6 +16,7 @@ use crate::experiment::Experiment;
 use crate::output::RunOutput;
 use crate::run::{Executor, Failure, Observer, run_specs};
 use crate::run_spec::RunSpec;
+use crate::tune::Tune;
 use std::path::PathBuf;
 
 /// Runs of one study at most: points x variants x seeds.
@@ -36,6 +37,8 @@ pub struct Study {
     pub points: Vec<Point>,
     /// Metrics that the scenario asks tables for; if it names none, the headlines get one.
     pub metrics: Vec<String>,
+    /// What `schedlab sweep tune` looks for; nothing else minds it.
+    pub tune: Option<Tune>,
     /// Published rows are left out: `--set` changed what was measured.
     pub published_dropped: bool,
     /// The files it was read from: the scenario itself, then those that it names.

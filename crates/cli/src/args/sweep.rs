@@ -28,6 +28,12 @@ pub enum Sweep {
     /// must see under the same path, as they must this program. Submit again for what is missing
     /// then.
     Submit(SubmitArgs),
+    /// Look for the best values of the keys that `[tune]` names
+    ///
+    /// An optimizer (Optuna, in Python) says where to look next; its points are run here, a batch
+    /// at a time. The same command again gives the same result, whatever --jobs, and goes on where
+    /// it was stopped. The winner is tried again with fresh seeds.
+    Tune(TuneArgs),
     /// Say how many units are done, have failed and are missing
     Status(StatusArgs),
     /// Print and write the results, as if all units had been run here
@@ -156,6 +162,58 @@ pub enum Engine {
     Slurm,
     /// Ray, by Python: `pip install ./python[ray]`; SCHEDLAB_PYTHON names one other than python3
     Ray,
+}
+
+/// Arguments of `schedlab sweep tune`.
+#[derive(Args)]
+pub struct TuneArgs {
+    /// A scenario with `[tune]`: a file, or a name of `schedlab list scenarios`
+    #[arg(value_name = "SCENARIO", value_parser = input())]
+    pub scenario: PathBuf,
+    /// Keep finished runs there
+    #[arg(long, value_name = "DIR")]
+    pub out: PathBuf,
+    /// Look at N different points at most
+    #[arg(long, value_name = "N", default_value_t = 100, allow_negative_numbers = true,
+          value_parser = clap::value_parser!(u64).range(1..=100_000))]
+    pub points: u64,
+    /// Ask for N points at a time, which run side by side: another N is another search
+    #[arg(long, value_name = "N", default_value_t = 8, allow_negative_numbers = true,
+          value_parser = clap::value_parser!(u64).range(1..=1000))]
+    pub batch: u64,
+    /// Run seeds 1 to N of each point instead of the scenario's
+    #[arg(long, value_name = "N", allow_negative_numbers = true,
+          value_parser = clap::value_parser!(u64).range(1..=10_000))]
+    pub seeds: Option<u64>,
+    /// Try the winner again with N further seeds; 0 does not
+    #[arg(long, value_name = "N", default_value_t = 10, allow_negative_numbers = true,
+          value_parser = clap::value_parser!(u64).range(0..=10_000))]
+    pub fresh: u64,
+    /// The seed of the optimizer: another one is another search
+    #[arg(long, value_name = "N", default_value_t = 1, allow_negative_numbers = true,
+          value_parser = clap::value_parser!(u64).range(0..=4_294_967_295))]
+    pub search_seed: u64,
+    #[command(flatten)]
+    pub set: Sets,
+    /// Do N runs at a time [default: all cores]
+    #[arg(long, value_name = "N", allow_negative_numbers = true,
+          value_parser = clap::value_parser!(u64).range(1..=4096))]
+    pub jobs: Option<u64>,
+    /// Output on standard output
+    #[arg(long, value_enum, default_value_t = TuneFormat::Text)]
+    pub format: TuneFormat,
+    /// No progress, no remarks: only results and errors
+    #[arg(long, short)]
+    pub quiet: bool,
+}
+
+/// How the result of a search is printed.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum TuneFormat {
+    /// Lines for people
+    Text,
+    /// Everything, schema version 1
+    Json,
 }
 
 /// Arguments of `schedlab sweep status`.

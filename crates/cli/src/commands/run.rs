@@ -234,7 +234,7 @@ fn failed(study: &Study, failure: &Failure) -> Stop {
 }
 
 /// Keeps finished runs in a directory, for this very program.
-fn kept<'a>(engine: &'a dyn Executor, dir: &Path) -> Result<Kept<'a>, Stop> {
+pub(super) fn kept<'a>(engine: &'a dyn Executor, dir: &Path) -> Result<Kept<'a>, Stop> {
     let program = report::store::program()
         .map_err(|e| Stop::RunFailed(format!("cannot read this program: {e}")))?;
     Kept::new(engine, dir, program).map_err(|e| Stop::BadInput(e.to_string()))

@@ -1,6 +1,7 @@
 //! `schedlab sweep`: a sweep in units, which several processes and computers may do.
 
 mod submit;
+mod tune;
 
 use super::report::write_page;
 use super::run::{Engine, choose, must_be_metrics, report_studies};
@@ -26,6 +27,7 @@ pub fn sweep(command: &Command) -> Result<(), Stop> {
         Command::Run(args) => run(args),
         Command::Unit(args) => unit(args),
         Command::Submit(args) => submit::submit(args),
+        Command::Tune(args) => tune::tune(args),
         Command::Status(args) => status(args),
         Command::Merge(args) => merge(args),
     }

@@ -18,7 +18,9 @@ use crate::hash::{digest, fingerprint};
 use crate::parse;
 use crate::parse::find;
 use crate::parse::sweep::{self, Sweep};
+use crate::parse::tune::{self, Tuned};
 use crate::study::{Axis, Point, RUNS_MAX, Study};
+use crate::tune::Tune;
 use crate::workload::WorkloadFile;
 use input::{Fault, Faults, Source, Walk};
 use std::collections::{BTreeMap, BTreeSet};
@@ -35,6 +37,8 @@ pub(super) struct Asked<'a> {
     pub changes: Changes<'a>,
     /// The points to be read, by their indexes; all if nothing is said.
     pub points: Option<&'a BTreeSet<usize>>,
+    /// It is a point of a search: what is looked for is known, and was checked.
+    pub is_tuned: bool,
 }
 
 /// Reads the document of a scenario, changed as is asked.
@@ -43,7 +47,7 @@ pub(super) fn study(
     source: &Arc<Source>,
     doc: &DeTable<'_>,
 ) -> Result<Study, Faults> {
-    let Asked { files, path, changes, points } = *asked;
+    let Asked { files, path, changes, points, is_tuned } = *asked;
     let Changes { sets, machines } = changes;
     let of_set = sets.iter().map(|set| Source::new("--set", set.as_str()));
     let of_machine = machines.iter().map(|name| Source::new("--machine", name.as_str()));
@@ -53,6 +57,7 @@ pub(super) fn study(
         files,
         path,
         wanted: points,
+        is_tuned,
         name: stem(path),
         source: source.clone(),
         walk: Walk::default(),
@@ -94,6 +99,8 @@ struct Reader<'p> {
     path: &'p Path,
     /// The points to be read; all if nothing is said.
     wanted: Option<&'p BTreeSet<usize>>,
+    /// What is looked for was read before.
+    is_tuned: bool,
     name: String,
     /// The scenario's text.
     source: Arc<Source>,
@@ -117,6 +124,8 @@ impl Reader<'_> {
         let mut doc = doc.clone();
         let edits = self.set_values(&doc, sets, probes)?;
         let mut sweep = Sweep::default();
+        tune::must_be_no_sweep(&mut self.walk, &doc);
+        let searched = doc.remove("tune").filter(|_| !self.is_tuned);
         match doc.remove("sweep") {
             Some(node) => sweep = sweep::sweep(&mut self.walk, &doc, &node),
             None => sweep::no_points(&mut self.walk, &doc),
@@ -126,6 +135,8 @@ impl Reader<'_> {
             false => Vec::new(),
         };
         let set = self.apply(&mut doc, &mut sweep, edits);
+        let text = Arc::clone(&self.source);
+        let tuned = searched.map(|node| tune::tune(&mut self.walk, &doc, &node, &text.text));
         // What is said of a scenario that was changed was not measured of it.
         let published_dropped = set.is_changed && doc.remove("published").is_some();
         if !self.walk.faults.is_empty() && !sweep.axes.is_empty() {
@@ -135,7 +146,35 @@ impl Reader<'_> {
         let doc = Document { doc, sweep, rows, of_machine: set.of_machine, own_machine };
         let mut study = self.points(&doc, changes)?;
         study.published_dropped = published_dropped;
+        if let Some(tuned) = tuned {
+            study.tune = Some(self.tuned(&doc, tuned?, changes)?);
+        }
         Some(study)
+    }
+
+    /// What is looked for, if its keys take all their values: each is put in place alone.
+    fn tuned(
+        &mut self,
+        doc: &Document<'_>,
+        Tuned { tune, probes }: Tuned<'_>,
+        changes: Changes<'_>,
+    ) -> Option<Tune> {
+        for axis in probes {
+            let n = axis.values.len();
+            let doc = Document {
+                doc: doc.doc.clone(),
+                sweep: Sweep { axes: vec![axis], ..Sweep::default() },
+                rows: Vec::new(),
+                of_machine: doc.of_machine.clone(),
+                own_machine: None,
+            };
+            for value in 0..n {
+                if self.walk.faults.len() < Faults::SHOWN_MAX {
+                    self.point(&doc, &[value], changes);
+                }
+            }
+        }
+        self.walk.faults.is_empty().then_some(tune)
     }
 
     /// What `--set` says, each value with its place.
@@ -259,7 +298,18 @@ impl Reader<'_> {
             _ => fingerprint(points.iter().map(|point| point.experiment.hash.as_str())),
         };
         let metrics = doc.sweep.metrics.clone();
-        Some(Study { name, title, hash, axes, points, metrics, published_dropped: false, files })
+        let published_dropped = false;
+        Some(Study {
+            name,
+            title,
+            hash,
+            axes,
+            points,
+            metrics,
+            tune: None,
+            published_dropped,
+            files,
+        })
     }
 
     fn must_be_few(&mut self, sweep: &Sweep<'_>, n_runs: usize) -> Option<()> {

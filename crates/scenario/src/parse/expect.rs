@@ -34,6 +34,15 @@ fn read(walk: &mut Walk, list: Node<'_>, variant: Option<&str>, found: &mut Vec<
     }
 }
 
+/// Reads a list of bounds that stands elsewhere.
+pub(super) fn bounds(walk: &mut Walk, list: Node<'_>) -> Vec<Expectation> {
+    let mut found = Vec::new();
+    for node in walk.array(list, "while").unwrap_or_default() {
+        found.extend(one(walk, node, None));
+    }
+    found
+}
+
 /// Reads `METRIC < VALUE UNIT`.
 fn one(walk: &mut Walk, node: Node<'_>, variant: Option<&str>) -> Option<Expectation> {
     const HINT: &str = "write METRIC < VALUE UNIT, such as \"wakeup_latency_p99 < 2 ms\"";

@@ -77,6 +77,11 @@ pub const SCENARIO: &[KeyDef] = &[
         "a key of the workload whose highest value is searched that keeps a condition",
     ),
     may(
+        "tune",
+        Kind::Special(tune),
+        "keys and features whose best values `schedlab sweep tune` looks for",
+    ),
+    may(
         "published",
         Kind::Tables(PUBLISHED),
         "a measured value, shown beside the simulated one (schedlab fidelity)",
@@ -186,6 +191,33 @@ pub const PRECISION: KeyDef = KeyDef {
     help: "how near the value is found, in percent of it; default 0.5",
 };
 
+/// Keys of `[tune]` beside those that are tuned.
+pub const TUNE: &[KeyDef] = &[
+    may("variant", Kind::Special(shapes::text), "the variant that is tuned; default: the baseline"),
+    may("maximize", Kind::Special(shapes::metrics), "a metric that is to be high, or several"),
+    may(
+        "minimize",
+        Kind::Special(shapes::metrics),
+        "a metric that is to be low, or several; the first one of both decides what is best",
+    ),
+    may(
+        "while",
+        Kind::List(&Kind::Special(shapes::expectation)),
+        "what the means over the seeds must keep, such as \"wakeup_latency_p99 < 2 ms\"",
+    ),
+    may(
+        "features",
+        Kind::List(&Kind::Special(shapes::features)),
+        "scheduler features that may be on or off, each without `NO_`",
+    ),
+];
+
+/// Keys of a range of `[tune]`.
+pub const TUNED_RANGE: &[KeyDef] = &[
+    must("range", Kind::Special(shapes::range), "the smallest and the largest value"),
+    may("log", Kind::Switch, "values are looked for by their ratios, not their differences"),
+];
+
 /// The names of the keys of a table.
 pub fn names(keys: &[KeyDef]) -> Vec<&'static str> {
     keys.iter().map(|key| key.name).collect()
@@ -206,4 +238,11 @@ fn sweep() -> Value {
 /// A key of the workload with a condition, beside a few of its own.
 fn find() -> Value {
     open(FIND, shapes::text())
+}
+
+/// Keys of the scenario with lists or ranges of values, beside a few of its own.
+fn tune() -> Value {
+    let choices = json!({ "type": "array", "minItems": 1 });
+    let deeper = json!({ "type": "object" });
+    open(TUNE, json!({ "anyOf": [choices, table(keys(TUNED_RANGE)), deeper] }))
 }

@@ -115,6 +115,11 @@ pub(super) fn metric() -> Value {
     words(METRICS.iter().flat_map(named))
 }
 
+/// A metric, or a list of them.
+pub(super) fn metrics() -> Value {
+    json!({ "anyOf": [metric(), { "type": "array", "items": metric(), "minItems": 1 }] })
+}
+
 /// The unit of a metric.
 pub(super) fn unit() -> Value {
     let mut units: Vec<&str> = METRICS.iter().map(|m| m.unit).collect();

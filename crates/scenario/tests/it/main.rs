@@ -5,4 +5,5 @@ mod faults;
 mod mutations;
 mod schema;
 mod sweeps;
+mod tunes;
 mod workqueues;
