@@ -3,7 +3,7 @@
 The program starts this with `python3 -m schedlab.tune` and speaks first. It describes the search,
 then asks for points and tells what came of them, in turn; each line gets a line in answer:
 
-    {"space": [{"name": "hz", "choices": 3}, ...], "directions": ["maximize"], "limits": 1, "seed": 1}
+    {"space": [{"name": "hz", "choices": 3}, ...], "directions": ["maximize"], "seed": 1}
     {"ask": 8}             ->  {"points": [[0, 1234.5], ...]}: indexes of choices, and numbers
     {"tell": [...]}        ->  {}: of the points that were asked for last; null if one cannot run
 """
@@ -32,12 +32,7 @@ class Search:
         # Random points first; of a small space no more than a fifth.
         startup = max(5, min(20, _points(self.space) // 5))
         sampler = optuna.samplers.TPESampler(
-            n_startup_trials=startup,
-            multivariate=True,
-            group=False,
-            constant_liar=True,
-            constraints_func=_excess if description["limits"] else None,
-            seed=description["seed"],
+            n_startup_trials=startup, multivariate=True, constant_liar=True, seed=description["seed"]
         )
         directions = description["directions"]
         self.study = optuna.create_study(directions=directions, sampler=sampler)
@@ -59,7 +54,8 @@ class Search:
             if outcome is None:
                 self.study.tell(trial, state=optuna.trial.TrialState.FAIL)
                 continue
-            trial.set_user_attr("excess", outcome["excess"])
+            for limit, excess in enumerate(outcome["excess"]):
+                trial.set_constraint(str(limit), excess)
             self.study.tell(trial, outcome["values"])
         self.asked = []
 
@@ -77,10 +73,6 @@ def _suggested(trial: optuna.trial.Trial, key: Json) -> float:
         return trial.suggest_categorical(key["name"], range(key["choices"]))
     suggest = trial.suggest_int if key["whole"] else trial.suggest_float
     return suggest(key["name"], key["low"], key["high"], log=key["log"])
-
-
-def _excess(trial: optuna.trial.FrozenTrial) -> list[float]:
-    return trial.user_attrs["excess"]
 
 
 def answers(lines: Iterable[str]) -> Iterator[Json]:

@@ -23,6 +23,7 @@ mod submit;
 mod sweep;
 mod topology;
 mod trace;
+mod tune;
 mod unit_faults;
 mod units;
 mod whole;

@@ -42,7 +42,6 @@ impl<'a> Python<'a> {
         let question = json!({
             "space": space,
             "directions": goals.collect::<Vec<_>>(),
-            "limits": tune.limits.len(),
             "seed": search_seed,
         });
         let answer = optimizer.talk(&question)?;

@@ -220,6 +220,6 @@ fn people_see_the_winner_and_what_the_limit_costs() {
 
         Pareto front: no point is better in all
           throughput [1/s]               change  wakeup_latency_p99 [us]           change  limits  point
-                     61.00  -93.91% ±0.00 worse                     60.0  -94.00% better?  broken  rate=60 hz=100
+                     55.00  -94.51% ±0.00 worse                     54.0  -94.60% better?  broken  rate=54 hz=100
     "#]].assert_eq(&begin);
 }

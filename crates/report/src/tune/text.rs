@@ -140,7 +140,10 @@ fn front(report: &TuneReport) -> String {
     }
     head.extend(["limits".to_string(), "point".to_string()]);
     let mut rows = vec![head];
-    for idx in report.front.iter().take(FRONT_MAX) {
+    // Those beside the best one: what a little more, or less, of each would cost.
+    let best = report.front.iter().position(|idx| Some(*idx) == report.best).unwrap_or(0);
+    let begin = best.saturating_sub(FRONT_MAX / 2);
+    for idx in report.front.iter().skip(begin).take(FRONT_MAX) {
         let Some(found) = found(idx) else {
             continue;
         };
@@ -153,8 +156,8 @@ fn front(report: &TuneReport) -> String {
         row.push(report.words(&report.looked[*idx].point).join(" "));
         rows.push(row);
     }
-    let more = report.front.len().saturating_sub(FRONT_MAX);
-    let more = match more {
+    let n_shown = rows.len() - 1;
+    let more = match report.front.len() - n_shown {
         0 => String::new(),
         n => format!("  and {n} more: --format json\n"),
     };
