@@ -3,6 +3,7 @@
 mod bpf;
 mod faults;
 mod mutations;
+mod random;
 mod schema;
 mod sweeps;
 mod tunes;
