@@ -9,13 +9,13 @@ fn lab() -> Lab {
     let scenario = std::fs::read_to_string(lab.path("small.toml")).unwrap();
     let scenario = scenario.split("[[published]]").next().unwrap();
     let tune = "[tune]\nminimize = \"elapsed\"\nfeatures = [\"SIS_UTIL\"]\nobjects = [20, 40]\n";
-    lab.file("tuned.toml", &format!("{scenario}\n{tune}"));
+    lab.file("tuned.toml", format!("{scenario}\n{tune}"));
     lab
 }
 
 /// What the command says with that optimizer, and the code that it ends with.
 fn said(lab: &Lab, optimizer: &str, code: i32, args: &[&str]) -> String {
-    lab.file("optimizer", &format!("#!/bin/sh\n{optimizer}\n"));
+    lab.file("optimizer", format!("#!/bin/sh\n{optimizer}\n"));
     let program = lab.path("optimizer");
     let executable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
     std::fs::set_permissions(&program, executable).unwrap();
@@ -89,7 +89,7 @@ fn points_are_run_once_and_told_in_both_formats() {
 fn limits_that_no_point_keeps_are_a_failure() {
     let lab = lab();
     let scenario = std::fs::read_to_string(lab.path("tuned.toml")).unwrap();
-    lab.file("tight.toml", &(scenario + "while = [\"wakeup_latency_max < 1 ns\"]\n"));
+    lab.file("tight.toml", scenario + "while = [\"wakeup_latency_max < 1 ns\"]\n");
     let args = ["tight.toml", "--points", "2", "--batch", "2", "--fresh", "1"];
     assert!(said(&lab, TWO, 1, &args).contains("no point keeps the limits of [tune]"));
 }

@@ -68,6 +68,13 @@ impl Scan {
     }
 }
 
+/// A search of domains counts when it ends, all of it at once: the measurement may begin while it is
+/// under way, and then it would be one that looked beyond its target without having begun.
+fn count_search(w: &mut World) {
+    w.stat.sis.searches += 1;
+    w.stat.sis.domain_searches += 1;
+}
+
 impl<S: Discipline> Fair<S> {
     /// `select_idle_sibling`: an idle CPU that shares the target's cache, or the target. The first
     /// looks are made at once. If they are in vain, the answer says how long the search takes.
@@ -78,8 +85,8 @@ impl<S: Discipline> Fair<S> {
         target: CpuId,
         in_irq: bool,
     ) -> Choice {
-        w.stat.sis.searches += 1;
         if let Some(cpu) = self.check_nearby(w, p, target, in_irq) {
+            w.stat.sis.searches += 1;
             w.note_placed(p, self.why_chosen(w, cpu));
             w.tell(Decision::Searched { task: p, found: Some(cpu), scanned: None });
             return Choice { cpu, scan_ns: 0 };
@@ -94,14 +101,14 @@ impl<S: Discipline> Fair<S> {
         if scan.has_effects || self.topo.llc_level[target].is_none() {
             return self.search_llc(w, p, target);
         }
-        w.stat.sis.domain_searches += 1;
+        count_search(w);
         self.conclude(w, p, target, &scan, (found, ended_by))
     }
 
     /// The search of the target's LLC and beyond, as it ends: what it has found, and the time that
     /// it has taken.
     pub(crate) fn search_llc(&mut self, w: &mut World, p: TaskId, target: CpuId) -> Choice {
-        w.stat.sis.domain_searches += 1;
+        count_search(w);
         if self.topo.llc_level[target].is_none() {
             w.note_placed(p, reasons::NO_LLC);
             w.stat.sis.failed += 1;

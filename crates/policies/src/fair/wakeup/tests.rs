@@ -314,7 +314,8 @@ fn what_a_search_notes_it_notes_at_its_end() {
     let p = rig.new_task(4, 0);
     let choice = rig.f.select_task_rq(&mut rig.w, p, ASYNC);
     let counts = |rig: &Rig| (rig.w.stat.sis.searches, rig.w.stat.sis.domain_searches);
-    assert_eq!((rig.f.llcs[0].has_idle_cores, counts(&rig)), (true, (1, 0)));
+    // The measurement may begin before it ends: then it is counted as a whole, or not at all.
+    assert_eq!((rig.f.llcs[0].has_idle_cores, counts(&rig)), (true, (0, 0)));
     assert_eq!(ended(&mut rig, p, choice), CpuId(6));
     assert_eq!((rig.f.llcs[0].has_idle_cores, counts(&rig)), (false, (1, 1)));
 }

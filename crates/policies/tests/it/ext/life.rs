@@ -540,3 +540,59 @@ fn the_slice_that_dispatch_gives_to_the_current_task_stays() {
     // A tick of 4 ms finds 3 ms used up, and then each second one 7 ms.
     assert_eq!(sim.policy.ops.asked_at, [4, 12, 20]);
 }
+
+/// Notes who becomes runnable and who no longer is, and how long the global queue is.
+#[derive(Default)]
+struct Counts {
+    lines: Vec<String>,
+}
+
+impl Ops for Counts {
+    fn runnable(&mut self, cx: &mut Cx<'_>, p: TaskId, flags: EnqueueFlags) {
+        let why = if flags.wakeup { "woken" } else { "new" };
+        self.lines.push(format!("{} {} {why}", cx.now() / MS, p.0));
+    }
+
+    fn quiescent(&mut self, cx: &mut Cx<'_>, p: TaskId) {
+        self.lines.push(format!("{} {} sleeps", cx.now() / MS, p.0));
+    }
+
+    fn stopping(&mut self, cx: &mut Cx<'_>, p: TaskId, _: bool) {
+        let queued = cx.global_nr_queued(cx.task_cpu(p));
+        self.lines.push(format!("{} {} stops, {queued} wait", cx.now() / MS, p.0));
+    }
+}
+
+/// `ops.runnable` in `enqueue_task_scx` (v6.12): of new tasks and of woken ones, each once, and not
+/// of those that are enqueued again.
+#[test]
+fn who_becomes_runnable_is_told_and_the_global_queue_is_counted() {
+    let nap = |run| vec![Op::Run(run), Op::Sleep(60 * MS), Op::Run(MS / 2), Op::Sleep(1000 * MS)];
+    let tasks = vec![(on(0), nap(25 * MS)), (on(0), nap(MS)), (on(0), nap(MS))];
+    let sim = run(Counts::default(), 1, tasks, 100 * MS);
+    let lines: Vec<&str> = sim.policy.ops.lines.iter().map(String::as_str).collect();
+    assert_eq!(
+        lines,
+        [
+            "0 0 new",
+            "0 1 new",
+            "0 2 new",
+            "20 0 stops, 1 wait",
+            "21 1 stops, 2 wait",
+            "21 1 sleeps",
+            "22 2 stops, 1 wait",
+            "22 2 sleeps",
+            "27 0 stops, 0 wait",
+            "27 0 sleeps",
+            "81 1 woken",
+            "81 1 stops, 0 wait",
+            "81 1 sleeps",
+            "82 2 woken",
+            "82 2 stops, 0 wait",
+            "82 2 sleeps",
+            "87 0 woken",
+            "87 0 stops, 0 wait",
+            "87 0 sleeps",
+        ]
+    );
+}
