@@ -249,7 +249,11 @@ fn range<'a>(
     key: &str,
     table: &DeTable<'a>,
 ) -> Option<(Values, Vec<Placed<'a>>)> {
+    let n_faults = walk.faults.len();
     walk.check_keys(&format!("`{key}`"), table, &names(TUNED_RANGE));
+    if walk.faults.len() > n_faults {
+        return None;
+    }
     let log = match table.get("log") {
         Some(node) => walk.switch(node, "log")?,
         None => false,

@@ -258,14 +258,14 @@ fn ranges_have_two_ends_that_the_key_takes() {
     wrong(
         "maximize = \"cpu_pct\"\ntasks = { rnge = [1, 2] }",
         &expect![[r#"
-        error: `tasks.rnge` is no key of a scenario
-          --> s.toml:12:11
-           |
-        12 | tasks = { rnge = [1, 2] }
-           |           ^^^^
-           |
-           = help: such as workload.KEY, machine.KEY, tunables.KEY, variant.NAME.KEY, run.until
-    "#]],
+            error: unknown key `rnge` in `tasks`
+              --> s.toml:12:11
+               |
+            12 | tasks = { rnge = [1, 2] }
+               |           ^^^^ not a key of this table
+               |
+               = help: did you mean `range`?
+        "#]],
     );
     wrong(
         "maximize = \"cpu_pct\"\ntasks = { range = [0, 24], log = true }",

@@ -71,6 +71,14 @@ impl Books {
         let all = self.timers.iter().map(|(timer, (at, cpu))| (*timer, *at, *cpu));
         all.min_by_key(|(timer, at, _)| (*at, *timer))
     }
+
+    /// The next random number: the same ones in every run (splitmix64).
+    fn draw(&mut self) -> u32 {
+        self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let z = (self.random ^ (self.random >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (z ^ (z >> 31)) as u32
+    }
 }
 
 /// The world of one call.
@@ -204,12 +212,8 @@ impl Host for Here<'_, '_> {
         self.cx.this_cpu().0
     }
 
-    /// The same in every run (splitmix64).
     fn random(&mut self) -> u32 {
-        self.books.random = self.books.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let z = (self.books.random ^ (self.books.random >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (z ^ (z >> 31)) as u32
+        self.books.draw()
     }
 
     /// Every timer fires on the CPU that has started it last, as pinned ones do.
@@ -232,5 +236,27 @@ impl Here<'_, '_> {
     pub fn arm(&mut self) {
         let (at, on) = self.books.first_timer().map_or((NEVER, CpuId(0)), |(_, at, on)| (at, on));
         self.cx.set_timer(at, on);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The lower halves of what splitmix64 gives from 0.
+    #[test]
+    fn random_numbers_are_those_of_splitmix64() {
+        let mut books = Books::new(1);
+        assert_eq!([0; 3].map(|_| books.draw()), [0x7b1d_cdaf, 0xa1b9_65f4, 0x8009_454f]);
+    }
+
+    #[test]
+    fn the_earliest_timer_is_first_and_of_equals_the_lowest() {
+        let mut books = Books::new(1);
+        assert_eq!(books.first_timer(), None);
+        for (timer, at) in [(9, 5), (7, 3), (4, 3), (1, 8)] {
+            books.timers.insert(timer, (at, CpuId(timer as u32)));
+        }
+        assert_eq!(books.first_timer(), Some((4, 3, CpuId(4))));
     }
 }

@@ -136,15 +136,18 @@ fn task(p: TaskId) -> u64 {
     What::Task(p).address()
 }
 
-/// ENQUEUE_*: NOCLOCK always, WAKEUP, INITIAL, RQ_SELECTED.
 fn enqueue_flags(cx: &Cx<'_>, p: TaskId, flags: EnqueueFlags) -> u64 {
+    enqueue_bits(flags, cx.world().tasks[p].nr_cpus_allowed > 1, cx.is_last())
+}
+
+/// ENQUEUE_*: NOCLOCK always, WAKEUP, INITIAL, RQ_SELECTED; `SCX_ENQ_LAST`.
+fn enqueue_bits(flags: EnqueueFlags, has_choice: bool, is_last: bool) -> u64 {
     let came = flags.wakeup || flags.initial;
-    let was_selected = came && cx.world().tasks[p].nr_cpus_allowed > 1;
     u64::from(flags.wakeup)
         | u64::from(came) << 3
         | u64::from(flags.initial) << 7
-        | u64::from(was_selected) << 10
-        | u64::from(cx.is_last()) << 41
+        | u64::from(came && has_choice) << 10
+        | u64::from(is_last) << 41
 }
 
 impl Ops for Bpf {
@@ -296,5 +299,29 @@ impl Ops for Bpf {
 
     fn cpu_acquire(&mut self, cx: &mut Cx<'_>, cpu: CpuId) {
         self.tell(cx, Op::CpuAcquire, &[cpu.0.into(), What::Args { fork: false }.address()]);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The bits of `kernel/sched/sched.h` (v6.12), and of `enum scx_enq_flags`.
+    #[test]
+    fn a_task_that_is_enqueued_says_why() {
+        const WAKEUP: u64 = 0x1;
+        const NOCLOCK: u64 = 0x8;
+        const INITIAL: u64 = 0x80;
+        const RQ_SELECTED: u64 = 0x400;
+        const LAST: u64 = 1 << 41;
+        let bits = |wakeup, initial, has_choice, is_last| {
+            let flags = EnqueueFlags { wakeup, initial, ..EnqueueFlags::default() };
+            enqueue_bits(flags, has_choice, is_last)
+        };
+        assert_eq!(bits(true, false, true, false), WAKEUP | NOCLOCK | RQ_SELECTED);
+        assert_eq!(bits(true, false, false, false), WAKEUP | NOCLOCK);
+        assert_eq!(bits(false, true, true, false), INITIAL | NOCLOCK | RQ_SELECTED);
+        assert_eq!(bits(false, false, true, false), 0);
+        assert_eq!(bits(false, false, true, true), LAST);
     }
 }
