@@ -9,8 +9,8 @@
 //! features          = ["SIS_UTIL", "TTWU_QUEUE"]         # each on or off
 //! ```
 //!
-//! A point of the search is a value for each key. It is put into the scenario as `--set` does, so it
-//! is checked as if it had been written there.
+//! A point of the search is a value for each key. It is put into the scenario as `--set` does, so
+//! it is checked as if it had been written there.
 
 use crate::expect::Expectation;
 

@@ -68,8 +68,8 @@ impl Scan {
     }
 }
 
-/// A search of domains counts when it ends, all of it at once: the measurement may begin while it is
-/// under way, and then it would be one that looked beyond its target without having begun.
+/// A search of domains counts when it ends, all of it at once: the measurement may begin while it
+/// is under way, and then it would be one that looked beyond its target without having begun.
 fn count_search(w: &mut World) {
     w.stat.sis.searches += 1;
     w.stat.sis.domain_searches += 1;
