@@ -176,7 +176,7 @@ impl Service {
         let index = me as u64 - u64::from(self.roles[from].first);
         if from == to {
             let last = u64::from(self.spec.roles[to].threads) - 1;
-            let is_odd_one = index == last && index % 2 == 0;
+            let is_odd_one = index == last && index.is_multiple_of(2);
             let neighbor = if is_odd_one { last.saturating_sub(1) } else { index ^ 1 };
             return self.roles[to].first + neighbor as u32;
         }
