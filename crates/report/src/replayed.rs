@@ -40,6 +40,8 @@ pub struct Recorded {
     pub commands: Vec<(String, [Option<f64>; 5])>,
     /// True if it was recorded on the machine of the experiment.
     pub here: bool,
+    /// True if what runs is a model of it, and no replay.
+    pub is_model: bool,
     /// Events that were lost when it was recorded.
     pub lost_events: u64,
     /// Waits for answers that were added.
@@ -58,7 +60,7 @@ impl Recorded {
                 Some(Self::recording(recording, *recorded_here))
             }
             WorkloadFile::Service { fitted_to: Some(recording), .. } => {
-                Some(Self::recording(recording, true))
+                Some(Self { is_model: true, ..Self::recording(recording, true) })
             }
             _ => None,
         }
@@ -77,6 +79,7 @@ impl Recorded {
             elapsed_s: recording.elapsed_ns as f64 * 1e-9,
             commands: recording.commands.iter().map(command).collect(),
             here,
+            is_model: false,
             lost_events: recording.lost_events,
             answers_added: recording.answers_added,
             in_ns: recording.in_ns,
@@ -163,12 +166,15 @@ pub(crate) fn remarks(analysis: &Analysis) -> Vec<String> {
         return remarks;
     }
     if (recorded.costs_factor - 1.0).abs() > COSTS_NEAR {
+        let now = if recorded.is_model { "the model has all of them" } else { "here, too" };
         remarks.push(format!(
-            "Kernel paths took {} of the machine's costs when it was recorded; here, too.",
+            "Kernel paths took {} of the machine's costs when it was recorded; {now}.",
             number(recorded.costs_factor, "x")
         ));
     }
-    if let Some(elapsed) = baseline.metric("elapsed") {
+    if recorded.is_model {
+        remarks.extend(doubts(analysis, baseline));
+    } else if let Some(elapsed) = baseline.metric("elapsed") {
         let off = (elapsed.mean / recorded.elapsed_s - 1.0) * 100.0;
         let shown = Shown::of("elapsed", "s", [recorded.elapsed_s, elapsed.mean]);
         remarks.push(format!(
@@ -188,6 +194,20 @@ pub(crate) fn remarks(analysis: &Analysis) -> Vec<String> {
         ));
     }
     remarks
+}
+
+/// When the recorded machine is so busy, threads often find a message without having slept.
+const BUSY: f64 = 0.75;
+
+/// What a model does not know.
+fn doubts(analysis: &Analysis, baseline: &VariantAnalysis) -> Option<String> {
+    let cpus = analysis.machine.cpus as f64;
+    let busy = baseline.metric("cpu_pct")?.mean / (100.0 * cpus);
+    (busy > BUSY).then(|| {
+        "This machine is busy. Messages that find their thread awake are in no recording: the \
+         service may have had more of them than the model."
+            .to_string()
+    })
 }
 
 /// What the recording lacks.
@@ -251,6 +271,7 @@ mod tests {
             elapsed_s,
             commands: vec![("make".to_string(), values)],
             here,
+            is_model: false,
             lost_events: 3,
             answers_added: 0,
             in_ns: true,

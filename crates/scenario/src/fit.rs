@@ -3,8 +3,8 @@
 //! A replay does what was recorded, and no more. A model has roles, rates and lengths instead, so
 //! its load can be another one.
 
-use crate::glue::Recording;
 use crate::glue::service::{self, Gaps, Lengths, Pause, Role, Spec};
+use crate::glue::{self, Machine, Recording};
 use crate::replay::{Replay, quoted};
 use crate::workload::WorkloadFile;
 use crate::{Fault, Faults, Study, load_study_str};
@@ -18,8 +18,8 @@ pub struct Fit {
     /// The scenario, as the text of a file.
     pub scenario: String,
     recording: Arc<Recording>,
-    /// True if the scenario's machine is that of the recording.
-    here: bool,
+    /// The machine that it was recorded on, if the scenario is of that.
+    machine: Option<String>,
 }
 
 impl Fit {
@@ -29,8 +29,10 @@ impl Fit {
     /// The recording cannot be read, or there is nothing in it to make a model of.
     pub fn of(replay: &Replay<'_>, place: &Path) -> Result<Self, Faults> {
         let once = load_study_str(place, replay.scenario(place)?, &[])?;
-        let file = once.points.into_iter().next().and_then(|point| point.experiment.workload.file);
-        let Some(WorkloadFile::Recording { recording, .. }) = file else {
+        let first = once.points.into_iter().next().map(|point| point.experiment);
+        let machine = first.as_ref().map(|experiment| file_of(&experiment.machine));
+        let file = first.and_then(|experiment| experiment.workload.file);
+        let Some(WorkloadFile::Recording { recording, recorded_here }) = file else {
             unreachable!("the scenario of a replay has a recording");
         };
         let Some(spec) = service::fit::fit(&recording) else {
@@ -40,23 +42,29 @@ impl Fit {
         };
         let head = replay.head("a model of what was recorded", place)?;
         let scenario = head + &workload(&spec) + &run(&recording) + &replay.variants(place);
-        Ok(Self { scenario, recording, here: replay.on.is_empty() })
+        Ok(Self { scenario, recording, machine: machine.filter(|_| recorded_here) })
     }
 
     /// Puts what was recorded beside what this study of the model's scenario gives, if it is of the
     /// same machine and load.
     pub fn compare(&self, study: &mut Study) {
         for point in &mut study.points {
+            let here = self.machine.as_ref() == Some(&file_of(&point.experiment.machine));
             let workload = &mut point.experiment.workload;
             let same_load = workload.get("load").and_then(|load| load.float()) == Some(1.0);
             if let Some(WorkloadFile::Service { fitted_to, .. }) = &mut workload.file
-                && self.here
+                && here
                 && same_load
             {
                 *fitted_to = Some(Arc::clone(&self.recording));
             }
         }
     }
+}
+
+/// A machine as text, to compare it.
+fn file_of(machine: &Machine) -> String {
+    glue::machine_file(machine, "machine")
 }
 
 fn run(recording: &Recording) -> String {

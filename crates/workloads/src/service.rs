@@ -17,6 +17,7 @@
 
 pub mod fit;
 mod lengths;
+mod requests;
 mod spec;
 mod threads;
 
@@ -26,6 +27,7 @@ pub use spec::{Gaps, Pause, Role, Spec, Wakes};
 use crate::latency::Latency;
 use crate::random::{self, Purpose, Stream};
 use lengths::exponential;
+use requests::Requests;
 use sim_core::{
     Calls, GroupId, NEVER, Ns, Op, PerTask, Program, ProgramCx, SleepState, Stack, Step, TaskAttr,
     TaskId,
@@ -49,6 +51,9 @@ pub struct Config {
 /// Messages that wait for a thread, or for any of a role, at most; further ones are refused.
 const BACKLOG: usize = 1 << 16;
 
+/// A queue of waiting threads that is as short as this is not looked through.
+const WAITING_MIN: usize = 64;
+
 /// What the threads of one role share.
 struct Shared {
     /// The first of its threads; the others follow.
@@ -58,10 +63,12 @@ struct Shared {
     waiting: VecDeque<(u32, u32)>,
     /// Messages that no thread was free for.
     backlog: VecDeque<Message>,
-    /// What of a timer, a disk access, a yield, a message to anybody is owed.
+    /// What of a timer, a disk access, a yield, a message within its loop is owed.
     owed: [f64; N_OWED],
     /// What of a message to each of those whom it wakes is owed; less than 0: too many were sent.
     owed_to: Vec<f64>,
+    /// Which of those are in a loop with it.
+    in_loop: Vec<bool>,
     /// Its own random numbers.
     lengths: Stream,
     gaps: Stream,
@@ -78,6 +85,7 @@ pub struct Service {
     thread_of: PerTask<u32>,
     /// Roles of the arrivals that each CPU has to take in.
     receive: PerCpu<VecDeque<u32>>,
+    requests: Requests,
     /// Which CPU is interrupted.
     interrupts: Stream,
     latency: Latency,
@@ -89,20 +97,22 @@ impl Service {
     pub fn new(config: Config) -> Self {
         let stream = |role: usize, purpose| random::stream(config.seed, role as u64, purpose);
         let (mut roles, mut threads) = (Vec::new(), Vec::new());
+        let reaches = config.spec.reaches();
         for (number, role) in config.spec.roles.iter().enumerate() {
             roles.push(Shared {
                 first: threads.len() as u32,
                 waiting: VecDeque::new(),
                 backlog: VecDeque::new(),
-                // What is owed in the beginning keeps the few messages of a small loop from
-                // ending as parts of many.
-                owed: [0.0, 0.0, 0.0, 1.0 - f64::EPSILON],
+                // What is owed in the beginning keeps a clock from missing its first beat, and the
+                // few messages of a small loop from ending as parts of many.
+                owed: [ALMOST_ONE, 0.0, 0.0, ALMOST_ONE],
                 owed_to: vec![0.0; role.wakes.len()],
+                in_loop: role.wakes.iter().map(|to| reaches[to.role as usize][number]).collect(),
                 lengths: stream(number, Purpose::Service),
                 gaps: stream(number, Purpose::Arrival),
                 next_arrival: NEVER,
             });
-            threads.extend((0..role.threads).map(|_| Thread::new(number as u32)));
+            threads.extend((0..role.threads).map(|_| Thread::new(number as u32, role)));
         }
         Self {
             interrupts: stream(roles.len(), Purpose::Arrival),
@@ -112,6 +122,7 @@ impl Service {
             threads,
             thread_of: PerTask::new(),
             receive: PerCpu::new(),
+            requests: Requests::default(),
             latency: Latency::new(),
             done: 0,
         }
@@ -120,6 +131,33 @@ impl Service {
     /// The factor of a role's messages.
     fn load_of(&self, role: &Role) -> f64 {
         if role.background { 1.0 } else { self.load }
+    }
+
+    /// Messages that are there at the beginning, by role. What circles in a loop are whole messages
+    /// of all its roles together, and at least one if there is any.
+    fn under_way(&self) -> Vec<u32> {
+        let (roles, reaches) = (&self.spec.roles, self.spec.reaches());
+        let mut given = vec![0; roles.len()];
+        for first in 0..roles.len() {
+            let with = |other: &usize| reaches[first][*other] && reaches[*other][first];
+            let members: Vec<usize> =
+                (first..roles.len()).filter(|role| *role == first || with(role)).collect();
+            if (0..first).any(|before| with(&before)) {
+                continue;
+            }
+            let busy = |role: &usize| roles[*role].busy * self.load_of(&roles[*role]);
+            let all: f64 = members.iter().map(busy).sum();
+            let whole = if all > 0.0 { all.round().max(1.0) } else { 0.0 };
+            let (mut asked, mut sum) = (0.0, 0);
+            for role in &members {
+                asked += busy(role);
+                // The last one brings the sum to the whole, whatever rounding did before.
+                let up_to = (whole * asked / all.max(f64::MIN_POSITIVE) + 1e-9).floor() as u32;
+                given[*role] = up_to - sum;
+                sum = up_to;
+            }
+        }
+        given
     }
 
     /// The time until the next arrival for a role, ns.
@@ -145,7 +183,11 @@ impl Service {
             None => match self.roles[role].next_waiting(&self.threads) {
                 Some(thread) => thread,
                 None => {
-                    self.roles[role].keep(message);
+                    if self.roles[role].backlog.len() < BACKLOG {
+                        self.roles[role].backlog.push_back(message);
+                    } else {
+                        self.refuse(message);
+                    }
                     return None;
                 }
             },
@@ -153,26 +195,47 @@ impl Service {
         let thread = &mut self.threads[me as usize];
         if thread.mailbox.len() < BACKLOG {
             thread.mailbox.push_back(message);
+        } else {
+            self.refuse(message);
         }
+        let thread = &mut self.threads[me as usize];
         thread.is_woken().then_some(thread.task)
     }
 
-    /// The message that `me` works on has had its effect: another is sent, or its way ends here.
+    /// Too many wait: this one is lost.
+    fn refuse(&mut self, message: Message) {
+        if let Some(request) = message.request {
+            self.requests.ends(request);
+        }
+    }
+
+    /// A request from outside, or from a timer, in the hands of a first thread.
+    fn request(&mut self, now: Ns) -> Message {
+        Message { began: now, request: Some(self.requests.begin(now)) }
+    }
+
+    /// The message that `me` works on has had its effect: another is sent.
     fn send(&mut self, now: Ns, me: usize, wakes: usize) -> Option<Op> {
         let role = self.threads[me].role as usize;
         let Wakes { role: to, sync, own, .. } = self.spec.roles[role].wakes[wakes];
         let to = to as usize;
-        let partner = own.then(|| self.partner(me, to));
-        let message = self.threads[me].message.following(now);
-        self.threads[me].has_sent = true;
+        let partner = own.then(|| self.partner(me, wakes));
+        let mut message = self.threads[me].message.following(now);
+        match message.request {
+            // Nobody waits for what the machine's own threads do about it.
+            Some(_) if self.spec.roles[to].background => message.request = None,
+            Some(request) => self.requests.goes_on(request),
+            None => {}
+        }
         self.give(to, partner, message).map(|task| Op::Wake { task, sync })
     }
 
     /// The thread of a role to which this one always turns; one of its own ones by turns, if there
     /// are several for each.
-    fn partner(&mut self, me: usize, to: usize) -> u32 {
+    fn partner(&mut self, me: usize, wakes: usize) -> u32 {
         let thread = &mut self.threads[me];
         let from = thread.role as usize;
+        let to = self.spec.roles[from].wakes[wakes].role as usize;
         let index = me as u64 - u64::from(self.roles[from].first);
         if from == to {
             let last = u64::from(self.spec.roles[to].threads) - 1;
@@ -183,8 +246,8 @@ impl Service {
         let [mine, theirs] = [from, to].map(|role| u64::from(self.spec.roles[role].threads));
         let begin = index * theirs / mine;
         let end = ((index + 1) * theirs / mine).max(begin + 1);
-        thread.turns_to += 1;
-        self.roles[to].first + (begin + u64::from(thread.turns_to) % (end - begin)) as u32
+        thread.turns_to[wakes] += 1;
+        self.roles[to].first + (begin + u64::from(thread.turns_to[wakes]) % (end - begin)) as u32
     }
 
     /// What is next after a turn: the next one, a timer, or a wait for a message.
@@ -198,7 +261,8 @@ impl Service {
         }
         if let State::Timer { due } = thread.state {
             if due <= now {
-                self.begin_turn(me, Message::open(now));
+                let message = self.request(now);
+                self.begin_turn(me, message);
                 return None;
             }
             self.waits(me);
@@ -222,7 +286,14 @@ impl Service {
         let thread = &mut self.threads[me];
         thread.wait += 1;
         thread.can_be_woken = true;
-        self.roles[thread.role as usize].waiting.push_back((me as u32, thread.wait));
+        let (role, entry) = (thread.role as usize, (me as u32, thread.wait));
+        let waiting = &mut self.roles[role].waiting;
+        waiting.push_back(entry);
+        // Waits that messages of their own or timers have ended are still in it.
+        if waiting.len() > 2 * self.spec.roles[role].threads as usize + WAITING_MIN {
+            let threads = &self.threads;
+            waiting.retain(|(me, wait)| threads[*me as usize].waits(*wait));
+        }
     }
 
     /// Draws what this turn will be.
@@ -231,7 +302,6 @@ impl Service {
         let (spec, shared) =
             (&self.spec.roles[thread.role as usize], &mut self.roles[thread.role as usize]);
         thread.message = message;
-        thread.has_sent = false;
         thread.can_be_woken = false;
         thread.state = State::Turn;
         // A turn without end would take no time.
@@ -241,20 +311,25 @@ impl Service {
 
     fn end_turn(&mut self, now: Ns, me: usize) {
         let thread = &mut self.threads[me];
-        // What has gone on to another thread ends there.
-        let goes_on = thread.has_sent && thread.message.is_open;
-        if !goes_on && !self.spec.roles[thread.role as usize].background {
-            self.latency.record(now - thread.message.began);
+        thread.state = State::Idle;
+        let message = thread.message;
+        // A request ends with the last turn that it led to; what circles ends nowhere.
+        let began = match message.request {
+            Some(request) => self.requests.ends(request),
+            None => Some(message.began),
+        };
+        let background = self.spec.roles[thread.role as usize].background;
+        if let Some(began) = began.filter(|_| !background) {
+            self.latency.record(now - began);
             self.done += 1;
         }
-        thread.state = State::Idle;
     }
 
     fn act(&mut self, cx: &mut ProgramCx<'_>, me: usize, act: Act) -> Option<Op> {
         match act {
             Act::Run { ns, yields: 0 } => Some(Op::Run(ns)),
             Act::Run { ns, yields } => {
-                let piece = ns / Ns::from(yields + 1);
+                let piece = ns / (Ns::from(yields) + 1);
                 let rest = Act::Run { ns: ns - piece, yields: yields - 1 };
                 self.threads[me].todo.extend([rest, Act::Yield]);
                 (piece > 0).then_some(Op::Run(piece))
@@ -278,7 +353,8 @@ const N_OWED: usize = 4;
 const OWED_TIMER: usize = 0;
 const OWED_DISK: usize = 1;
 const OWED_YIELD: usize = 2;
-const OWED_MESSAGE: usize = 3;
+const OWED_IN_LOOP: usize = 3;
+const ALMOST_ONE: f64 = 1.0 - f64::EPSILON;
 
 impl Shared {
     /// How many of what happens `per_turn` times happen in this turn.
@@ -289,22 +365,26 @@ impl Shared {
         n as u32
     }
 
-    /// Whom the messages of this turn go to, by number of `wakes`: those to whom most is owed.
-    fn recipients(&mut self, role: &Role) -> impl Iterator<Item = usize> {
-        let n = self.is_due(OWED_MESSAGE, role.wakes.iter().map(|wakes| wakes.per_turn).sum());
-        self.owed_to.iter_mut().zip(&role.wakes).for_each(|(owed, wakes)| *owed += wakes.per_turn);
-        let owed_to = &mut self.owed_to;
-        (0..n).filter_map(move |_| {
-            let most = (0..owed_to.len()).max_by(|a, b| owed_to[*a].total_cmp(&owed_to[*b]))?;
-            owed_to[most] -= 1.0;
-            Some(most)
-        })
-    }
-
-    /// A message that no thread is free for waits, unless too many do.
-    fn keep(&mut self, message: Message) {
-        if self.backlog.len() < BACKLOG {
-            self.backlog.push_back(message);
+    /// Whom the messages of this turn go to, by number of `wakes`. What goes round in a loop is
+    /// counted together, and those get it to whom most is owed: no other message takes its place.
+    fn recipients(&mut self, role: &Role, to: &mut Vec<usize>) {
+        let per_turn = |number: usize| role.wakes[number].per_turn;
+        let (owed_to, in_loop) = (&mut self.owed_to, &self.in_loop);
+        owed_to.iter_mut().enumerate().for_each(|(number, owed)| *owed += per_turn(number));
+        for number in (0..owed_to.len()).filter(|number| !in_loop[*number]) {
+            let n = owed_to[number].floor();
+            owed_to[number] -= n;
+            to.extend(std::iter::repeat_n(number, n as usize));
+        }
+        let within = || (0..in_loop.len()).filter(|number| in_loop[*number]);
+        self.owed[OWED_IN_LOOP] += within().map(per_turn).sum::<f64>();
+        let n = self.owed[OWED_IN_LOOP].floor();
+        self.owed[OWED_IN_LOOP] -= n;
+        for _ in 0..n as u32 {
+            let most = within().max_by(|a, b| self.owed_to[*a].total_cmp(&self.owed_to[*b]));
+            let Some(most) = most else { return };
+            self.owed_to[most] -= 1.0;
+            to.push(most);
         }
     }
 
@@ -312,8 +392,7 @@ impl Shared {
     fn next_waiting(&mut self, threads: &[Thread]) -> Option<u32> {
         loop {
             let (me, wait) = self.waiting.pop_front()?;
-            let thread = &threads[me as usize];
-            if thread.can_be_woken && thread.wait == wait {
+            if threads[me as usize].waits(wait) {
                 return Some(me);
             }
         }
@@ -325,6 +404,7 @@ impl Program for Service {
         self.receive = vec![VecDeque::new(); cx.n_cpus()].into();
         let spec = Arc::clone(&self.spec);
         let mut n_processes = 0;
+        let under_way = self.under_way();
         for (number, role) in spec.roles.iter().enumerate() {
             let comm = cx.comm(&role.comm);
             for index in 0..role.threads {
@@ -346,10 +426,10 @@ impl Program for Service {
                 self.thread_of[task] = me;
             }
             n_processes += role.processes;
-            let under_way = (role.busy * self.load_of(role)).round() as u32;
-            for message in 0..under_way {
+            for message in 0..under_way[number] {
                 // As far from each other as can be: neighbors may be partners.
-                let place = u64::from(message) * u64::from(role.threads) / u64::from(under_way);
+                let place =
+                    u64::from(message) * u64::from(role.threads) / u64::from(under_way[number]);
                 let me = self.roles[number].first + place as u32;
                 self.threads[me as usize].mailbox.push_back(Message::closed(0));
             }
@@ -397,7 +477,8 @@ impl Program for Service {
 
     fn interrupt(&mut self, cx: &mut ProgramCx<'_>) -> Step {
         while let Some(role) = self.receive[cx.cpu()].pop_front() {
-            if let Some(task) = self.give(role as usize, None, Message::open(cx.now())) {
+            let message = self.request(cx.now());
+            if let Some(task) = self.give(role as usize, None, message) {
                 return Step::Wake { task, sync: false };
             }
         }

@@ -309,6 +309,16 @@ fn a_model_is_found_again_in_its_own_recording() {
     near("store", "disk_us", 400.0, 0.05);
     near("clock", "sleep_us", 4000.0, 0.05);
     near("pair", "busy", 1.0, 0.01);
+    // And it does the same.
+    let how = ["--seeds", "1", "--format", "csv", "--quiet"];
+    let [was, is] =
+        ["service.toml", "found.toml"].map(|file| lab.output([file].into_iter().chain(how)));
+    let names = ["front", "store", "clock", "pair"];
+    for name in names.iter().flat_map(|name| [format!("run_ms.{name}"), format!("switches.{name}")])
+    {
+        let [was, is] = [&was, &is].map(|csv| metric(csv, "eevdf", &name));
+        assert!((is / was - 1.0).abs() < 0.1, "{name}: {is}, and was {was}");
+    }
 }
 
 #[test]

@@ -6,14 +6,16 @@ use input::{Fallback, Fault, KeyDef, Node, Table, Walk, did_you_mean};
 use std::ops::Range;
 use toml::de::{DeTable, DeValue};
 
-/// The longest length, us: an hour.
-const LENGTH_MAX_US: f64 = 3.6e9;
+/// The shortest mean time between messages, ns.
+const GAP_MIN_NS: f64 = 1.0;
+/// The longest length, us: eleven days.
+const LENGTH_MAX_US: f64 = 1e12;
 
 /// The roles of a workload's table; `None` if there are none, or one is wrong.
 pub(crate) fn roles(walk: &mut Walk, table: &DeTable<'_>) -> Option<Spec> {
     let faults = walk.faults.len();
     let node = table.get("role")?;
-    let tables = walk.tables(node, "role")?;
+    let tables = walk.tables(node, "workload.role")?;
     let tables: Vec<Table<'_>> = tables
         .into_iter()
         .map(|(node, table)| walk.open("this role".to_string(), node.span(), table, ROLE))
@@ -33,7 +35,7 @@ fn names(walk: &mut Walk, tables: &[Table<'_>]) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for table in tables {
         let name = table.text(walk, "name").unwrap_or_default();
-        if names.contains(&name) {
+        if !name.is_empty() && names.contains(&name) {
             let message = format!("there is a role `{name}` already");
             walk.fault(Fault::at(table.span_of("name"), message));
         }
@@ -87,6 +89,12 @@ fn gaps(walk: &mut Walk, table: &Table<'_>) -> Option<Gaps> {
             let message = "`arrivals_per_s` beside `arrival_gap_us`";
             let fault = Fault::at(table.span_of("arrivals_per_s"), message);
             walk.fault(fault.help("leave one of them out: both say when messages come"));
+            None
+        }
+        Some(gaps) if gaps.mean() < GAP_MIN_NS => {
+            let message = "messages that come all at once";
+            let fault = Fault::at(table.span_of("arrival_gap_us"), message);
+            walk.fault(fault.help("the mean of `arrival_gap_us` must be 0.001 at least"));
             None
         }
         Some(gaps) => Some(Gaps::Seen(gaps)),

@@ -25,6 +25,8 @@ const FEW_ARRIVALS: u64 = 2;
 const GAPS_MIN: usize = 10;
 /// Wake-ups go to a thread of one's own if so many of them go to the same one.
 const OWN: f64 = 0.9;
+/// Nothing happens more often in a turn than a model can have it.
+pub const PER_TURN_MAX: f64 = 1e4;
 /// Threads that were active for more than this part of the recording were so all the time.
 const ALL_THE_TIME: f64 = 0.8;
 /// Other threads matter that worked for more than one part in so many of the recording.
@@ -137,7 +139,7 @@ impl Fitting<'_> {
         // A sleep is between two turns: there are as many as turns that were seen to begin.
         let sleeps = turns - self.seen_of(role).filter(|seen| seen.begins).count() as f64;
         let pause = |mut lengths: Vec<Ns>, among: f64| {
-            let per_turn = lengths.len() as f64 / among;
+            let per_turn = (lengths.len() as f64 / among).min(PER_TURN_MAX);
             Lengths::of(&mut lengths).map(|length| Pause { per_turn, length })
         };
         let timers = self.seen_of(role).flat_map(|s| s.timers.iter().copied()).collect();
@@ -221,7 +223,8 @@ impl Fitting<'_> {
 
     /// Times between wake-ups by what is not of the service.
     fn gaps(&self, role: usize) -> Option<Gaps> {
-        let mut at: Vec<Ns> = self.seen_of(role).flat_map(|s| s.outside.iter().copied()).collect();
+        let mut at: Vec<Ns> =
+            self.seen_of(role).flat_map(|s| s.outside.iter().map(|(at, _)| *at)).collect();
         let mut others = self.by_others(role) as usize;
         match self.comes_and_goes(role) {
             true => others += self.beginnings(role) as usize,
@@ -260,7 +263,7 @@ impl Fitting<'_> {
             let n = all.n() as f64;
             Wakes {
                 role: role as u32,
-                per_turn: n / turns,
+                per_turn: (n / turns).min(PER_TURN_MAX),
                 at: (all.places / n).clamp(0.0, 1.0),
                 sync: 2 * all.sync > all.n(),
                 own: self.members[role].len() > 1 && to_the_same as f64 >= OWN * n,

@@ -9,6 +9,24 @@ pub struct Spec {
     pub roles: Vec<Role>,
 }
 
+impl Spec {
+    /// By role, then by role: whether messages of the one come to the other, over others too.
+    pub(super) fn reaches(&self) -> Vec<Vec<bool>> {
+        let n = self.roles.len();
+        let mut reaches = vec![vec![false; n]; n];
+        for (from, role) in self.roles.iter().enumerate() {
+            role.wakes.iter().for_each(|wakes| reaches[from][wakes.role as usize] = true);
+        }
+        for by in 0..n {
+            let further = reaches[by].clone();
+            for to in reaches.iter_mut().filter(|to| to[by]) {
+                to.iter_mut().zip(&further).for_each(|(to, also)| *to |= also);
+            }
+        }
+        reaches
+    }
+}
+
 /// Threads that do the same.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Role {

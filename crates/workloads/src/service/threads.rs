@@ -7,26 +7,21 @@ use std::collections::VecDeque;
 /// Something to be done.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Message {
-    /// When it came from outside; of a closed loop, when it was sent, ns.
+    /// When it was sent, ns.
     pub began: Ns,
-    /// True if it came from outside, or a timer began it: its way has an end.
-    pub is_open: bool,
+    /// The request that it belongs to; `None`: it circles in a loop.
+    pub request: Option<u32>,
 }
 
 impl Message {
-    /// From outside, now.
-    pub fn open(now: Ns) -> Self {
-        Self { began: now, is_open: true }
-    }
-
     /// One that circles.
     pub fn closed(now: Ns) -> Self {
-        Self { began: now, is_open: false }
+        Self { began: now, request: None }
     }
 
     /// What is sent because of it.
     pub fn following(self, now: Ns) -> Self {
-        if self.is_open { self } else { Self::closed(now) }
+        Self { began: now, ..self }
     }
 }
 
@@ -68,16 +63,14 @@ pub(super) struct Thread {
     pub mailbox: VecDeque<Message>,
     /// The one that it works on.
     pub message: Message,
-    /// Others have been told of it in this turn.
-    pub has_sent: bool,
     /// What is left of the turn, the next step at the end.
     pub todo: Vec<Act>,
     /// The number of its present or last wait.
     pub wait: u32,
     /// It waits, and nobody has woken it yet.
     pub can_be_woken: bool,
-    /// Messages sent to threads of its own.
-    pub turns_to: u32,
+    /// Messages sent to threads of its own, by number of the role's [`super::Wakes`].
+    pub turns_to: Vec<u32>,
     /// Steps of the turn and their places in it, while it is drawn.
     places: Vec<(f64, Act)>,
     /// Whom it tells in the turn, while it is drawn.
@@ -86,21 +79,25 @@ pub(super) struct Thread {
 
 impl Thread {
     /// One that has not begun.
-    pub fn new(role: u32) -> Self {
+    pub fn new(number: u32, role: &Role) -> Self {
         Self {
             task: TaskId::NONE,
-            role,
+            role: number,
             state: State::Idle,
             mailbox: VecDeque::new(),
             message: Message::closed(0),
-            has_sent: false,
             todo: Vec::new(),
             wait: 0,
             can_be_woken: false,
-            turns_to: 0,
+            turns_to: vec![0; role.wakes.len()],
             places: Vec::new(),
             sends: Vec::new(),
         }
+    }
+
+    /// True if it still waits, and this is that wait.
+    pub fn waits(&self, wait: u32) -> bool {
+        self.can_be_woken && self.wait == wait
     }
 
     /// A message is there. True if it has to be woken for it: it waits, and this is the first.
@@ -117,7 +114,7 @@ impl Thread {
             }
         }
         self.sends.clear();
-        self.sends.extend(shared.recipients(role));
+        shared.recipients(role, &mut self.sends);
         self.sends.sort_unstable();
         for alike in self.sends.chunk_by(|a, b| a == b) {
             let at = role.wakes[alike[0]].at;

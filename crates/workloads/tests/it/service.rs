@@ -65,12 +65,14 @@ fn twice_the_load_is_twice_the_arrivals() {
     }
 }
 
-/// A request ends where nobody is told of it any more: with each of the two answers.
+/// A request ends with the last of the turns that it led to.
 #[test]
 fn latency_is_from_the_arrival_to_the_last_turn() {
     let gaps = Some(Gaps::Seen(Lengths::constant(10.0 * MS)));
     let front = Role { gaps, wakes: vec![wakes(1, 2.0)], ..role("front", 4, 1.0) };
-    check(measure(8, 1.0, vec![front, role("back", 4, 2.0)]), (200.0, 3.0), 0.01);
+    let logs = Role { background: true, ..role("logs", 1, 30.0) };
+    let back = Role { wakes: vec![wakes(2, 0.1)], ..role("back", 4, 2.0) };
+    check(measure(8, 1.0, vec![front, back, logs]), (100.0, 3.0), 0.01);
 }
 
 /// Three messages circle, each for four milliseconds.
@@ -91,6 +93,41 @@ fn parts_of_messages_are_neither_lost_nor_won() {
     let (throughput, _) = measure(40, 1.0, vec![often, seldom]);
     let of = |circling: f64| circling * 1.3 / 1.9e-3;
     assert!((of(9.99)..of(12.01)).contains(&throughput), "{throughput}");
+}
+
+/// One message circles, although a turn of its loop also wakes others now and then.
+#[test]
+fn what_circles_does_not_end_in_a_leaf() {
+    let a = Role { wakes: vec![wakes(1, 0.5), wakes(2, 0.5)], busy: 1.0, ..role("a", 4, 1.0) };
+    let b = Role { wakes: vec![wakes(0, 2.0)], ..role("b", 4, 1.0) };
+    let (throughput, _) = measure(12, 1.0, vec![a, b, role("leaf", 4, 1.0)]);
+    // Two of three turns are of a, which wakes a leaf with every second one.
+    let of = |circling: f64| circling * 4.0 / 3.0 * 1000.0;
+    assert!((of(0.99)..of(3.01)).contains(&throughput), "{throughput}");
+}
+
+/// Half a message does not circle, and none does not either.
+#[test]
+fn at_a_low_load_one_message_circles() {
+    let pair = || {
+        let there = Role { wakes: vec![wakes(1, 1.0)], busy: 0.7, ..role("there", 1, 1.0) };
+        let back = Role { wakes: vec![wakes(0, 1.0)], busy: 0.3, ..role("back", 1, 1.0) };
+        vec![there, back]
+    };
+    for (load, circling) in [(0.01, 1.0), (1.4, 1.0), (1.6, 2.0)] {
+        check(measure(2, load, pair()), (circling * 1000.0, 1.0), 0.01);
+    }
+}
+
+/// Each of those whom it wakes gets to know both threads of the other role.
+#[test]
+fn partners_take_turns_for_each_that_wakes_them() {
+    let own = |role| Wakes { own: true, ..wakes(role, 1.0) };
+    let gaps = Some(Gaps::Seen(Lengths::constant(10.0 * MS)));
+    let asks = Role { gaps, wakes: vec![own(1), own(2)], ..role("asks", 1, 1.0) };
+    // One thread alone could not do it: 15 of 10 ms.
+    let roles = vec![asks, role("x", 2, 15.0), role("y", 2, 15.0)];
+    check(measure(8, 1.0, roles), (100.0, 16.0), 0.01);
 }
 
 #[test]

@@ -7,10 +7,11 @@ use input::Fallback::{Float, Int, Required, Words};
 use input::{Fallback, KeyDef, Kind};
 use sim_core::Program;
 use std::sync::Arc;
+use workloads::service::fit::PER_TURN_MAX;
 use workloads::service::{Config, Service};
 
 pub(super) const ROW: WorkloadDef = WorkloadDef {
-    limits: &[few_threads],
+    limits: &[few_threads, few_messages],
     ..WorkloadDef::new(
         "service",
         "threads by role: what their turns take, and who wakes whom (docs/TRACE.md)",
@@ -92,7 +93,7 @@ pub const ROLE: &[KeyDef] = &[
     lengths("sleep_us", Words("no timers"), "sleeps for a timer of its own after a turn"),
     rate("sleeps_per_turn", 1.0, "", Float(1.0), "part of the turns that such a sleep follows"),
     lengths("disk_us", Words("no disks"), "waits for a disk in the course of a turn"),
-    rate("disks_per_turn", 1e6, "", Float(1.0), "how many of them a turn has"),
+    rate("disks_per_turn", PER_TURN_MAX, "", Float(1.0), "how many of them a turn has"),
     rate("yields_per_ms", 1e6, "1/ms", Float(0.0), "calls of sched_yield in a ms of work"),
     KeyDef { help: "whom a turn wakes", ..KeyDef::optional("wakes", Kind::Tables(WAKES)) },
 ];
@@ -100,7 +101,7 @@ pub const ROLE: &[KeyDef] = &[
 /// Keys of an element of `wakes`.
 pub const WAKES: &[KeyDef] = &[
     KeyDef { help: "the role that is woken", ..KeyDef::required("role", Kind::Line) },
-    rate("per_turn", 1e6, "", Float(1.0), "messages that a turn sends"),
+    rate("per_turn", PER_TURN_MAX, "", Float(1.0), "messages that a turn sends"),
     rate("at", 1.0, "", Float(1.0), "where in the work of the turn; the mean if there are several"),
     KeyDef {
         default: Fallback::Bool(false),
@@ -127,4 +128,18 @@ fn few_threads(load: &Load<'_>) -> Option<Excess> {
         return None;
     };
     few_in_all("role", spec.roles.iter().map(|role| u64::from(role.threads)).sum(), 0)
+}
+
+/// Messages that are there at the beginning at most.
+const MESSAGES_MAX: f64 = 1e6;
+
+fn few_messages(load: &Load<'_>) -> Option<Excess> {
+    let Some(WorkloadFile::Service { spec, .. }) = &load.spec.file else {
+        return None;
+    };
+    let n = spec.roles.iter().map(|role| role.busy).sum::<f64>() * load.maybe_float("load")?;
+    (n > MESSAGES_MAX).then(|| {
+        let message = format!("{n:.0} messages are there at the beginning");
+        Excess::new("load", message).label(format!("at most {MESSAGES_MAX}: it multiplies `busy`"))
+    })
 }

@@ -31,7 +31,7 @@ pub(super) struct Begun {
 pub(super) fn keep_going(spec: &mut Spec, begun: &[Begun]) {
     forget_rare_messages(spec, begun);
     let n = spec.roles.len();
-    let reaches = reaches(spec);
+    let reaches = spec.reaches();
     let mut is_fed: Vec<Option<bool>> = vec![None; n];
     // Upstream first: a role is fed by those before it, if they are.
     while let Some(next) = (0..n).find(|role| {
@@ -63,7 +63,7 @@ fn messages(spec: &Spec, begun: &[Begun], from: usize, to: &[usize]) -> f64 {
 
 /// Leaves out messages that would close a loop, but began hardly any turn of those who got them.
 fn forget_rare_messages(spec: &mut Spec, begun: &[Begun]) {
-    let reaches = reaches(spec);
+    let reaches = spec.reaches();
     for (from, role) in spec.roles.iter_mut().enumerate() {
         role.wakes.retain(|wakes| {
             let to = wakes.role as usize;
@@ -71,22 +71,6 @@ fn forget_rare_messages(spec: &mut Spec, begun: &[Begun]) {
             !(is_rare && reaches[to][from])
         });
     }
-}
-
-/// Which roles the messages of which role come to, over others too.
-fn reaches(spec: &Spec) -> Vec<Vec<bool>> {
-    let n = spec.roles.len();
-    let mut reaches = vec![vec![false; n]; n];
-    for (from, role) in spec.roles.iter().enumerate() {
-        role.wakes.iter().for_each(|wakes| reaches[from][wakes.role as usize] = true);
-    }
-    for by in 0..n {
-        let further = reaches[by].clone();
-        for to in reaches.iter_mut().filter(|to| to[by]) {
-            to.iter_mut().zip(&further).for_each(|(to, also)| *to |= also);
-        }
-    }
-    reaches
 }
 
 /// Scales the messages among these roles until as many come as go. As many circle as threads were
@@ -112,40 +96,18 @@ fn close(spec: &mut Spec, members: &[usize], begun: &[Begun]) {
     if gain <= 0.0 {
         return;
     }
-    let mut under_way = UnderWay::new(members.iter().map(|member| begun[*member].active));
+    let active: f64 = members.iter().map(|member| begun[*member].active).sum();
+    // Each role owes half a message in the mean.
+    let circle = (active - 0.5 * members.len() as f64).round().max(1.0);
     for member in members {
         let role = &mut spec.roles[*member];
         (role.gaps, role.timer) = (None, None);
-        role.busy = under_way.of(begun[*member].active);
+        role.busy = circle * begun[*member].active / active.max(f64::MIN_POSITIVE);
         for wakes in &mut role.wakes {
             if within(wakes.role).is_some() {
                 wakes.per_turn /= gain;
             }
         }
-    }
-}
-
-/// Whole messages for the roles of a loop: as many in all as threads were active, but for what each
-/// role owes on average, and at least one.
-struct UnderWay {
-    scale: f64,
-    given: f64,
-    asked: f64,
-}
-
-impl UnderWay {
-    fn new(active: impl ExactSizeIterator<Item = f64>) -> Self {
-        let owed = 0.5 * active.len() as f64;
-        let sum: f64 = active.sum();
-        let all = (sum - owed).round().max(1.0);
-        Self { scale: all / sum.max(f64::MIN_POSITIVE), given: 0.0, asked: 0.0 }
-    }
-
-    fn of(&mut self, active: f64) -> f64 {
-        self.asked += active * self.scale;
-        let now = (self.asked + 1e-9).floor() - self.given;
-        self.given += now;
-        now
     }
 }
 

@@ -4,6 +4,9 @@ use crate::replay::{Act, Thread};
 use sim_core::{Ns, SleepState};
 use std::collections::BTreeMap;
 
+/// One sleep in so many is odd.
+const ODD_SHARE: usize = 20;
+
 /// Wake-ups and starts of one thread by another.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Sent {
@@ -37,8 +40,8 @@ pub struct Seen {
     pub turns: Vec<Ns>,
     /// Lengths of sleeps for a timer of its own, ns.
     pub timers: Vec<Ns>,
-    /// When something from outside woke it, ns.
-    pub outside: Vec<Ns>,
+    /// When something from outside woke it, and after how long a sleep, ns.
+    pub outside: Vec<(Ns, Ns)>,
     /// Sleeps that other threads ended.
     pub messages: u64,
     /// Lengths of waits for disks, ns.
@@ -58,8 +61,8 @@ enum Begin {
     Message,
     /// A timer of its own, after so long, ns.
     Timer(Ns),
-    /// Something from outside, at this instant, ns.
-    Outside(Ns),
+    /// Something from outside: at which instant, and after how long a sleep, ns.
+    Outside(Ns, Ns),
 }
 
 /// A turn, as far as it has been read.
@@ -133,7 +136,7 @@ impl Seen {
                 }
                 Act::Wait => Begin::Message,
                 Act::Timer { length, repeats: true, .. } => Begin::Timer(length),
-                Act::Timer { at, .. } => Begin::Outside(at),
+                Act::Timer { at, length, .. } => Begin::Outside(at, length),
             };
             // Before its first sleep a thread may have done nothing yet.
             let is_one = !(turn.is_empty && matches!(turn.begin, Begin::First));
@@ -146,9 +149,17 @@ impl Seen {
         if !turn.is_empty {
             seen.ends(turn);
         }
+        seen.odd_timers();
         let longest = work_by_name.into_iter().max_by_key(|(_, work)| *work);
         seen.name = longest.map_or(thread.name, |(name, _)| name);
         seen
+    }
+
+    /// A few sleeps of another length beside many for timers are for timers, too.
+    fn odd_timers(&mut self) {
+        if self.outside.len() * ODD_SHARE < self.timers.len() {
+            self.timers.extend(self.outside.drain(..).map(|(_, length)| length));
+        }
     }
 
     fn ends(&mut self, turn: Turn) {
@@ -156,7 +167,7 @@ impl Seen {
             Begin::First => self.begins = true,
             Begin::Message => self.messages += 1,
             Begin::Timer(length) => self.timers.push(length),
-            Begin::Outside(at) => self.outside.push(at),
+            Begin::Outside(at, length) => self.outside.push((at, length)),
         }
         self.turns.push(turn.work);
         for (other, mut sent, after) in turn.sent {
