@@ -136,15 +136,9 @@ impl Service {
     /// Messages that are there at the beginning, by role. What circles in a loop are whole messages
     /// of all its roles together, and at least one if there is any.
     fn under_way(&self) -> Vec<u32> {
-        let (roles, reaches) = (&self.spec.roles, self.spec.reaches());
+        let roles = &self.spec.roles;
         let mut given = vec![0; roles.len()];
-        for first in 0..roles.len() {
-            let with = |other: &usize| reaches[first][*other] && reaches[*other][first];
-            let members: Vec<usize> =
-                (first..roles.len()).filter(|role| *role == first || with(role)).collect();
-            if (0..first).any(|before| with(&before)) {
-                continue;
-            }
+        for members in self.spec.loops() {
             let busy = |role: &usize| roles[*role].busy * self.load_of(&roles[*role]);
             let all: f64 = members.iter().map(busy).sum();
             let whole = if all > 0.0 { all.round().max(1.0) } else { 0.0 };

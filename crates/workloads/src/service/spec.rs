@@ -25,6 +25,21 @@ impl Spec {
         }
         reaches
     }
+
+    /// The roles by loops: those whose messages come to each other are one, any other is alone.
+    pub(super) fn loops(&self) -> Vec<Vec<usize>> {
+        let reaches = self.reaches();
+        let mut loops: Vec<Vec<usize>> = Vec::new();
+        for role in 0..self.roles.len() {
+            let with =
+                |members: &&mut Vec<usize>| reaches[members[0]][role] && reaches[role][members[0]];
+            match loops.iter_mut().find(with) {
+                Some(members) => members.push(role),
+                None => loops.push(vec![role]),
+            }
+        }
+        loops
+    }
 }
 
 /// Threads that do the same.
