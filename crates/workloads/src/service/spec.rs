@@ -30,9 +30,11 @@ impl Spec {
     pub(super) fn loops(&self) -> Vec<Vec<usize>> {
         let reaches = self.reaches();
         let mut loops: Vec<Vec<usize>> = Vec::new();
-        for role in 0..self.roles.len() {
-            let with =
-                |members: &&mut Vec<usize>| reaches[members[0]][role] && reaches[role][members[0]];
+        for (role, reached) in reaches.iter().enumerate() {
+            let with = |members: &&mut Vec<usize>| {
+                let first = members[0];
+                reaches[first][role] && reached[first]
+            };
             match loops.iter_mut().find(with) {
                 Some(members) => members.push(role),
                 None => loops.push(vec![role]),
