@@ -7,8 +7,8 @@
 //!
 //! One that is written in BPF runs as it is: [`bpf`].
 //!
-//! Left out: flags of a scheduler but `SCX_OPS_ENQ_LAST`, cgroups, core scheduling, the bypass mode
-//! and the watchdog, and the time that a scheduler's own code takes.
+//! Left out: flags of a scheduler but `SCX_OPS_ENQ_LAST`, cgroups, core scheduling, the bypass mode,
+//! and the time that a scheduler's own code takes.
 //! Rules: Linux 6.12 or 6.18.
 
 pub mod bpf;
@@ -28,6 +28,7 @@ mod reasons;
 mod state;
 mod types;
 mod vtime;
+mod watchdog;
 
 pub use cx::Cx;
 pub use fifo::Fifo;

@@ -262,7 +262,8 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
             return false;
         }
         // The policy's timer alone must not keep a run going in which no task ever runs again.
-        if self.everything_rests() {
+        // A task that waits is the policy's own business: it may have the timer for that.
+        if self.everything_rests() && self.w.n_waiting == 0 {
             self.stop_if_stuck();
             return true;
         }

@@ -6,6 +6,7 @@ use super::ops::Ops;
 use super::reasons;
 use super::state::{Ext, Place, SLICE_INF, weight};
 use super::types::{Dsq, Insert, Kick, Wake, Wanted};
+use super::watchdog::Watchdog;
 use sim_core::{
     Choice, DequeueFlags, EnqueueFlags, Hook, MaskId, NEVER, Nested, Ns, PathGroup, Policy,
     SchedAttr, SelectKind, Stack, Step, TaskId, Within, World,
@@ -86,6 +87,8 @@ impl<S: Ops> Policy for Ext<S> {
         w.config.ttwu_queue = false;
         self.state.init(w);
         self.ops.init(&mut Cx::new(w, &mut self.state));
+        self.state.watchdog = Watchdog::new(self.ops.timeout_ns(), w.now);
+        self.state.arm(w);
     }
 
     fn task_fork(&mut self, w: &mut World, p: TaskId, parent: Option<TaskId>) {
@@ -320,8 +323,13 @@ impl<S: Ops> Policy for Ext<S> {
     }
 
     fn policy_timer(&mut self, w: &mut World) {
-        let (_, cpu) = std::mem::replace(&mut self.state.timer, (NEVER, CpuId(0)));
-        w.in_timer(cpu, |w| self.ops.timer(&mut Cx::new(w, &mut self.state)));
+        let (at, cpu) = self.state.timer;
+        if at <= w.now {
+            self.state.timer = (NEVER, CpuId(0));
+            w.in_timer(cpu, |w| self.ops.timer(&mut Cx::new(w, &mut self.state)));
+        }
+        self.state.watchdog.look(w);
+        self.state.arm(w);
     }
 
     fn unwind(&self, _w: &World, _cpu: CpuId, at: Within, stack: &mut Stack) {

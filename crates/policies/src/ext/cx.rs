@@ -176,7 +176,7 @@ impl<'a> Cx<'a> {
     /// earlier one. [`sim_core::NEVER`]: none.
     pub fn set_timer(&mut self, at: Ns, on: CpuId) {
         self.state.timer = (at, on);
-        self.w.set_policy_timer(at);
+        self.state.arm(self.w);
     }
 
     /// Adds time to what the executing CPU does next, ns.

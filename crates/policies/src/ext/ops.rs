@@ -6,7 +6,8 @@
 
 use super::cx::Cx;
 use super::types::{Dsq, Next, Wake, Why};
-use sim_core::{EnqueueFlags, MaskId, TaskId};
+use super::watchdog::TIMEOUT_NS;
+use sim_core::{EnqueueFlags, MaskId, Ns, TaskId};
 use topology::CpuId;
 
 /// A scheduler.
@@ -20,6 +21,11 @@ pub trait Ops {
     /// (`SCX_OPS_ENQ_LAST`); else the CPU keeps it.
     fn enqueues_last(&self) -> bool {
         false
+    }
+
+    /// How long a task may be runnable and not run before the run ends (`timeout_ms`), ns.
+    fn timeout_ns(&self) -> Ns {
+        TIMEOUT_NS
     }
 
     /// The scheduler is loaded; no task exists yet.

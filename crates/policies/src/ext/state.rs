@@ -5,6 +5,7 @@ use super::later::Deferred;
 use super::path::Path;
 use super::queue::{Node, Order, Queue};
 use super::types::{Dsq, DsqId, Insert, Kick, Rules, Tunables, Wanted};
+use super::watchdog::Watchdog;
 use crate::fair::state::weights::{NICE_0_WEIGHT, weight_of};
 use sim_core::{LockId, Ns, PerTask, SchedAttr, TaskId, World};
 use topology::{CpuId, IdVec, PerCpu};
@@ -101,6 +102,7 @@ pub(super) struct State {
     pub is_switching: bool,
     /// The scheduler's timer, and the CPU that it runs on.
     pub timer: (Ns, CpuId),
+    pub watchdog: Watchdog,
 }
 
 /// The class that a scheduler runs in.
@@ -133,6 +135,7 @@ impl State {
             is_last: false,
             is_switching: false,
             timer: (sim_core::NEVER, CpuId(0)),
+            watchdog: Watchdog::default(),
         }
     }
 
@@ -152,6 +155,11 @@ impl State {
     pub fn create(&mut self, w: &mut World, order: Order) -> DsqId {
         self.dsqs.push(Dispatch { lock: w.new_lock("dsq"), queue: Queue::new(order) });
         DsqId(self.dsqs.len() as u32 - 1)
+    }
+
+    /// Asks for the scheduler's timer or the look of the watchdog, whichever comes first.
+    pub fn arm(&self, w: &mut World) {
+        w.set_policy_timer(self.timer.0.min(self.watchdog.at));
     }
 
     pub fn add_task(&mut self, w: &World, p: TaskId) {

@@ -3,3 +3,4 @@
 mod bpf;
 mod life;
 mod load;
+mod watchdog;

@@ -7,6 +7,7 @@
 const volatile u32 fault;
 const char text[] = "task %d";
 static struct task_struct *last;
+static u64 lost;
 
 SEC("struct_ops/faults_select_cpu")
 s32 faults_select_cpu(u64 *ctx)
@@ -41,6 +42,10 @@ int faults_enqueue(u64 *ctx)
 	if (fault == 10 && last)
 		p = last;
 	last = (void *)ctx[0];
+	if (fault == 11 && (!lost || lost == pid)) {
+		lost = pid;
+		return 0;
+	}
 	insert(p, SHARED, SCX_SLICE_DFL, ctx[1]);
 	return 0;
 }
@@ -71,5 +76,6 @@ struct sched_ext_ops faults_ops = {
 	.dispatch = (void *)faults_dispatch,
 	.init_task = (void *)faults_init_task,
 	.init = (void *)faults_init,
+	.timeout_ms = 100,
 	.name = "faults",
 };

@@ -73,6 +73,7 @@ struct sched_ext_ops {
 	s32 (*init)(void);
 	void (*exit)(void *info);
 	u64 flags;
+	u32 timeout_ms;
 	char name[128];
 };
 

@@ -2,7 +2,9 @@
 
 use super::kernel::{constants, kernel};
 use crate::ext::Rules;
+use crate::ext::watchdog::TIMEOUT_NS;
 use ::bpf::{LoadError, Object, Options, ProgramId, SetError, StructOps, Vm};
+use sim_core::Ns;
 
 /// Bytes that the maps of a scheduler may take.
 const BYTES_MAX: usize = 1 << 30;
@@ -88,6 +90,9 @@ pub enum Refused {
     /// A flag that is not modeled.
     #[error("its flag {0} is not modeled")]
     Flag(&'static str),
+    /// It wants to wait longer for a task than the kernel lets it.
+    #[error("its timeout_ms is {0}, and the kernel allows at most 30000")]
+    Timeout(u64),
     /// Its own idle tracking is not modeled.
     #[error("its update_idle without SCX_OPS_KEEP_BUILTIN_IDLE is not modeled")]
     OwnIdle,
@@ -102,6 +107,7 @@ pub struct Scheduler {
     pub(super) vm: Vm,
     pub(super) programs: [Option<ProgramId>; OPS.len()],
     pub(super) enqueues_last: bool,
+    pub(super) timeout_ns: Ns,
     pub(super) settings: Settings,
 }
 
@@ -120,6 +126,7 @@ impl Scheduler {
         if program("update_idle").is_some() && flags & KEEP_BUILTIN_IDLE == 0 {
             return Err(Refused::OwnIdle);
         }
+        let timeout_ns = timeout_ns(&ops)?;
         let mut object = object.clone();
         fill(&mut object, settings.n_cpus)?;
         leave_out(&mut object, &ops);
@@ -127,11 +134,20 @@ impl Scheduler {
             Options { n_cpus: settings.n_cpus, bytes_max: BYTES_MAX, ..Options::default() };
         let vm = Vm::load(&object, &kernel(settings.rules), options)?;
         let programs = OPS.map(|(name, _)| vm.image().program(program(name)?));
-        Ok(Self { vm, programs, enqueues_last: flags & ENQ_LAST != 0, settings })
+        Ok(Self { vm, programs, enqueues_last: flags & ENQ_LAST != 0, timeout_ns, settings })
     }
 
     pub(super) fn program(&self, op: Op) -> Option<ProgramId> {
         self.programs[op as usize]
+    }
+}
+
+/// How long a task may wait, ns (`bpf_scx_init_member`).
+fn timeout_ns(ops: &StructOps) -> Result<Ns, Refused> {
+    match ops.member("timeout_ms").map_or(0, |member| member.number()) {
+        0 => Ok(TIMEOUT_NS),
+        ms if ms <= TIMEOUT_NS / 1_000_000 => Ok(ms * 1_000_000),
+        ms => Err(Refused::Timeout(ms)),
     }
 }
 

@@ -7,7 +7,7 @@ use crate::ext::cx::Cx;
 use crate::ext::ops::Ops;
 use crate::ext::types::{Dsq, Next, Wake, Why};
 use ::bpf::{End, Run};
-use sim_core::{EnqueueFlags, MaskId, TaskId};
+use sim_core::{EnqueueFlags, MaskId, Ns, TaskId};
 use topology::{CpuId, PerCpu};
 
 /// Instructions that one call may execute.
@@ -157,6 +157,10 @@ impl Ops for Bpf {
 
     fn enqueues_last(&self) -> bool {
         self.scheduler.enqueues_last && !self.is_over
+    }
+
+    fn timeout_ns(&self) -> Ns {
+        self.scheduler.timeout_ns
     }
 
     fn init(&mut self, cx: &mut Cx<'_>) {

@@ -148,6 +148,7 @@ fn a_fault_of_the_scheduler_ends_the_run() {
         (8, "InitTask failed with error -12"),
         (9, "outside of dispatch"),
         (10, "but trying to direct-dispatch"),
+        (11, "runnable task stall: "),
     ] {
         let mut object = object("faults");
         object.set_int("fault", fault).unwrap();
