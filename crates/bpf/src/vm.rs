@@ -54,6 +54,11 @@ impl Vm {
         self.counts[program.0]
     }
 
+    /// What programs have cost counts from here.
+    pub fn restart_counts(&mut self) {
+        self.counts.fill(Count::default());
+    }
+
     /// Sets out for an operation with these arguments: the program gets the address of them all.
     ///
     /// # Panics

@@ -3,7 +3,7 @@
 use crate::commands::ByCommand;
 use crate::output::LlcUtilization;
 use crate::waits::{LongWait, Longest, Times};
-use sim_core::{Category, Cpu, Ns, Observer, Site, TaskId, World};
+use sim_core::{Category, Cpu, Ns, Observer, OperationCount, Site, TaskId, World};
 use topology::{CpuId, Distance, Machine, PerCpu};
 
 /// First length of a utilization bucket, ns; it doubles when there are too many.
@@ -105,6 +105,8 @@ pub(crate) struct Measured<'a> {
     pub recorder: &'a Recorder,
     /// What the policy counted itself.
     pub counted: Vec<(&'static str, f64)>,
+    /// What its operations have cost.
+    pub operations: Vec<OperationCount>,
     /// What the workload recorded, the shortest first.
     pub samples: Vec<Ns>,
 }

@@ -136,7 +136,8 @@ pub use llc_counts::LlcCounts;
 pub use locks::{LockId, Locks, Site, SiteStats};
 pub use observer::{NoObserver, Observer};
 pub use policy::{
-    Choice, DequeueFlags, EnqueueFlags, Hook, Nested, Policy, SelectKind, Step, StopWork,
+    Choice, DequeueFlags, EnqueueFlags, Hook, Nested, OperationCount, Policy, SelectKind, Step,
+    StopWork,
 };
 pub use program::{Op, Program, ProgramCx};
 pub use reason::{Attempt, Reason, Sought, Takers};

@@ -125,6 +125,17 @@ pub enum StopWork {
     Push(CpuId),
 }
 
+/// What an operation of a policy has cost.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct OperationCount {
+    /// Its name.
+    pub name: &'static str,
+    /// Calls that are over.
+    pub calls: u64,
+    /// Instructions of these.
+    pub instructions: u64,
+}
+
 /// A scheduling class. All methods get the world at the present instant, `w.now`.
 ///
 /// Which CPU executes is `w.this`: costs of side effects (an IPI sent by [`World::resched_curr`])
@@ -271,6 +282,12 @@ pub trait Policy {
 
     /// What the policy has counted since the measurement began: metrics by name.
     fn results(&self) -> Vec<(&'static str, f64)> {
+        Vec::new()
+    }
+
+    /// What its operations have cost since the measurement began, if they are programs whose
+    /// instructions are counted.
+    fn operations(&self) -> Vec<OperationCount> {
         Vec::new()
     }
 

@@ -18,7 +18,7 @@ mod ops;
 
 pub use ::bpf::{LoadError, Object, SetError};
 pub use kernel::{constants, flags, kernel};
-pub use load::{Refused, Scheduler, Settings};
+pub use load::{Refused, Scheduler, Settings, counted};
 pub use ops::Bpf;
 
 #[expect(unused_imports, reason = "for the documentation")]

@@ -8,8 +8,8 @@ use super::state::{Ext, Place, SLICE_INF, weight};
 use super::types::{Dsq, Insert, Kick, Wake, Wanted};
 use super::watchdog::Watchdog;
 use sim_core::{
-    Choice, DequeueFlags, EnqueueFlags, Hook, MaskId, NEVER, Nested, Ns, PathGroup, Policy,
-    SchedAttr, SelectKind, Stack, Step, TaskId, Within, World,
+    Choice, DequeueFlags, EnqueueFlags, Hook, MaskId, NEVER, Nested, Ns, OperationCount, PathGroup,
+    Policy, SchedAttr, SelectKind, Stack, Step, TaskId, Within, World,
 };
 use topology::CpuId;
 
@@ -330,6 +330,14 @@ impl<S: Ops> Policy for Ext<S> {
         }
         self.state.watchdog.look(w);
         self.state.arm(w);
+    }
+
+    fn measurement_begins(&mut self) {
+        self.ops.measurement_begins();
+    }
+
+    fn operations(&self) -> Vec<OperationCount> {
+        self.ops.operations()
     }
 
     fn unwind(&self, _w: &World, _cpu: CpuId, at: Within, stack: &mut Stack) {

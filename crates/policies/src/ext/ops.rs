@@ -7,7 +7,7 @@
 use super::cx::Cx;
 use super::types::{Dsq, Next, Wake, Why};
 use super::watchdog::TIMEOUT_NS;
-use sim_core::{EnqueueFlags, MaskId, Ns, TaskId};
+use sim_core::{EnqueueFlags, MaskId, Ns, OperationCount, TaskId};
 use topology::CpuId;
 
 /// A scheduler.
@@ -26,6 +26,14 @@ pub trait Ops {
     /// How long a task may be runnable and not run before the run ends (`timeout_ms`), ns.
     fn timeout_ns(&self) -> Ns {
         TIMEOUT_NS
+    }
+
+    /// The measurement begins here: what the scheduler counts starts again.
+    fn measurement_begins(&mut self) {}
+
+    /// What its operations have cost since then, if that is counted.
+    fn operations(&self) -> Vec<OperationCount> {
+        Vec::new()
     }
 
     /// The scheduler is loaded; no task exists yet.

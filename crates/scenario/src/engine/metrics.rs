@@ -13,7 +13,8 @@ pub fn output<P: Policy, W: Program, O: Observer>(
     let mut samples = std::mem::take(&mut sim.w.samples);
     samples.sort_unstable();
     let (w, recorder) = (&sim.w, &sim.observer.0);
-    let measured = Measured { w, recorder, counted: sim.policy.results(), samples };
+    let (counted, operations) = (sim.policy.results(), sim.policy.operations());
+    let measured = Measured { w, recorder, counted, operations, samples };
     let results = sim.program.results(w.now - w.measured_from);
     let metrics = read(METRICS, &measured, results);
     let utilization = Some(recorder.utilization(w));
@@ -86,7 +87,8 @@ mod tests {
         let recorder = Recorder::new(&machine);
         let w = World::new(machine.into(), Config::default());
         let latencies = |samples: Vec<Ns>| {
-            let measured = Measured { w: &w, recorder: &recorder, counted: Vec::new(), samples };
+            let (counted, operations) = (Vec::new(), Vec::new());
+            let measured = Measured { w: &w, recorder: &recorder, counted, operations, samples };
             let row = metric("latency_p50").unwrap();
             read(std::slice::from_ref(row), &measured, Vec::new())
         };

@@ -176,6 +176,7 @@ impl MetricDef {
                 sites.chain(SPIN_GROUPS).collect()
             }
             name if BY_COMMAND.contains(&name) => vec![A_COMMAND],
+            "bpf_calls." | "bpf_insns." => policies::ext::bpf::counted().collect(),
             "time_" => FILE_TIMES.to_vec(),
             "bogo_ops_" => vec!["cpu", "yield"],
             "latency_" => LENGTHS.into_iter().chain(MORE_LENGTHS).collect(),
@@ -310,6 +311,11 @@ pub const METRICS: &[MetricDef] = &[
     )
     .family(spinning)
     .hidden(),
+    row("bpf_calls.", "", Neither, "calls of an operation of a BPF scheduler, or of its timers")
+        .family(|m, add| m.operations.iter().for_each(|op| add(op.name, op.calls as f64)))
+        .hidden(),
+    row("bpf_insns.", "", Neither, "instructions that such a call executes, mean")
+        .family(instructions),
     row("run_ms.", "ms", Neither, "time on CPUs of a recording's threads of that name")
         .family(|m, add| by_command(m, add, |command| Some(command.run_ns as f64 * 1e-6)))
         .hidden(),
@@ -489,6 +495,13 @@ fn by_command(
     };
     for (name, command) in commands.told(m.w) {
         value(command).into_iter().for_each(|value| add(name, value));
+    }
+}
+
+/// Of operations that were called.
+fn instructions(m: &Measured<'_>, add: &mut dyn FnMut(&str, f64)) {
+    for op in m.operations.iter().filter(|op| op.calls > 0) {
+        add(op.name, op.instructions as f64 / op.calls as f64);
     }
 }
 

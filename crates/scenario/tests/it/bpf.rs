@@ -1,6 +1,6 @@
 //! Policies that are BPF objects.
 
-use scenario::{Experiment, Faults, load_str};
+use scenario::{Experiment, Faults, MetricValue, RunError, load_str};
 use std::path::Path;
 
 /// A scenario with this policy, beside the objects of `policies`.
@@ -36,11 +36,35 @@ fn hash(policy: &str, rest: &str) -> [String; 2] {
     [experiment.hash.clone(), spec.digest(&[])]
 }
 
-/// All metrics of a run.
-fn run(policy: &str, rest: &str) -> String {
+fn metrics(policy: &str, rest: &str) -> Result<Vec<MetricValue>, RunError> {
     let experiment = load(policy, rest).unwrap_or_else(|f| panic!("{}", f.render(false)));
     let spec = experiment.spec(&experiment.variants[0], 1);
-    format!("{:?}", scenario::engine().run(&spec, &|_| ()).map(|output| output.metrics))
+    scenario::engine().run(&spec, &|_| ()).map(|output| output.metrics)
+}
+
+/// All metrics of a run but what is counted of programs, which only objects have.
+fn run(policy: &str, rest: &str) -> String {
+    let mut metrics = metrics(policy, rest);
+    let of_programs = |m: &MetricValue| m.name.starts_with("bpf_");
+    metrics.iter_mut().for_each(|all| all.retain(|m| !of_programs(m)));
+    format!("{metrics:?}")
+}
+
+/// `fifo.c` has no loops: `enqueue` inserts once, whatever the task is.
+#[test]
+fn instructions_of_each_operation_are_counted() {
+    let metrics = metrics("{ bpf = \"fifo.bpf.o\" }", "").unwrap();
+    let of = |name: &str| metrics.iter().find(|m| m.name == name).map(|m| m.value);
+    let calls = of("bpf_calls.select_cpu").unwrap();
+    assert!(of("bpf_calls.enqueue").unwrap() > 100.0, "{metrics:?}");
+    assert_eq!(calls, of("wakeups").unwrap(), "each wake-up asks once");
+    let enqueue = of("bpf_insns.enqueue").unwrap();
+    assert!(enqueue.fract() == 0.0 && (4.0..20.0).contains(&enqueue), "{enqueue}");
+    assert!(of("bpf_insns.dispatch").unwrap() >= 3.0);
+    assert_eq!(of("bpf_calls.init"), Some(0.0), "before the measurement");
+    assert_eq!(of("bpf_insns.init"), None);
+    let native = self::metrics("\"fifo\"", "").unwrap();
+    assert!(native.iter().all(|m| !m.name.starts_with("bpf_")));
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use super::kernel::{constants, kernel};
 use crate::ext::Rules;
 use crate::ext::watchdog::TIMEOUT_NS;
-use ::bpf::{LoadError, Object, Options, ProgramId, SetError, StructOps, Vm};
+use ::bpf::{Count, LoadError, Object, Options, ProgramId, SetError, StructOps, Vm};
 use sim_core::Ns;
 
 /// Bytes that the maps of a scheduler may take.
@@ -56,6 +56,14 @@ const OPS: [(&str, Op); 20] = [
     ("cpu_acquire", Op::CpuAcquire),
     ("cpu_release", Op::CpuRelease),
 ];
+
+/// What the callbacks of timers are called where operations are counted.
+pub(super) const TIMERS: &str = "timer";
+
+/// Names under which instructions are counted: operations, and callbacks of timers.
+pub fn counted() -> impl Iterator<Item = &'static str> {
+    OPS.iter().map(|(name, _)| *name).chain([TIMERS])
+}
 
 /// `SCX_OPS_KEEP_BUILTIN_IDLE`
 const KEEP_BUILTIN_IDLE: u64 = 1;
@@ -135,6 +143,12 @@ impl Scheduler {
         let vm = Vm::load(&object, &kernel(settings.rules), options)?;
         let programs = OPS.map(|(name, _)| vm.image().program(program(name)?));
         Ok(Self { vm, programs, enqueues_last: flags & ENQ_LAST != 0, timeout_ns, settings })
+    }
+
+    /// What each of its operations has cost so far.
+    pub(super) fn counts(&self) -> impl Iterator<Item = (&'static str, Count)> {
+        let own = OPS.iter().filter_map(|(name, op)| Some((*name, self.program(*op)?)));
+        own.map(|(name, program)| (name, self.vm.count(program)))
     }
 
     pub(super) fn program(&self, op: Op) -> Option<ProgramId> {

@@ -1,13 +1,13 @@
 //! The operations of a loaded scheduler: each runs its program.
 
 use super::host::{Books, Doing, Here};
-use super::load::{Op, Scheduler};
+use super::load::{Op, Scheduler, TIMERS};
 use super::objects::{Mask, What};
 use crate::ext::cx::Cx;
 use crate::ext::ops::Ops;
 use crate::ext::types::{Dsq, Next, Wake, Why};
-use ::bpf::{End, Run};
-use sim_core::{EnqueueFlags, MaskId, Ns, TaskId};
+use ::bpf::{Count, End, Run};
+use sim_core::{EnqueueFlags, MaskId, Ns, OperationCount, TaskId};
 use topology::{CpuId, PerCpu};
 
 /// Instructions that one call may execute.
@@ -20,6 +20,8 @@ pub struct Bpf {
     run: Run,
     /// By CPU: its `dispatch`, which is suspended while a queue is consumed.
     dispatches: PerCpu<Run>,
+    /// What callbacks of timers have cost.
+    timers: Count,
     /// It was ended: no program runs any more.
     is_over: bool,
 }
@@ -33,19 +35,9 @@ impl Bpf {
             books: Books::new(n_cpus),
             run: Run::new(BUDGET),
             dispatches: vec![Run::new(BUDGET); n_cpus].into(),
+            timers: Count::default(),
             is_over: false,
         }
-    }
-
-    /// Names of its programs, how often each was called, and how many instructions it executed.
-    pub fn counts(&self) -> Vec<(String, u64, u64)> {
-        let vm = &self.scheduler.vm;
-        let programs = vm.image().programs().iter().zip(0..);
-        let counts = programs.map(|(program, i)| {
-            let count = vm.count(::bpf::ProgramId(i));
-            (program.name.clone(), count.calls, count.instructions)
-        });
-        counts.collect()
     }
 
     fn has(&self, op: Op) -> bool {
@@ -163,6 +155,19 @@ impl Ops for Bpf {
         self.scheduler.timeout_ns
     }
 
+    fn measurement_begins(&mut self) {
+        self.scheduler.vm.restart_counts();
+        self.timers = Count::default();
+    }
+
+    fn operations(&self) -> Vec<OperationCount> {
+        let timers = (self.timers.calls > 0).then_some((TIMERS, self.timers));
+        let all = self.scheduler.counts().chain(timers);
+        let told =
+            |(name, Count { calls, instructions })| OperationCount { name, calls, instructions };
+        all.map(told).collect()
+    }
+
     fn init(&mut self, cx: &mut Cx<'_>) {
         self.must(cx, Op::Init, &[]);
     }
@@ -250,6 +255,8 @@ impl Ops for Bpf {
             self.books.timers.remove(&timer);
             if self.scheduler.vm.begin_timer(&mut self.run, timer) {
                 self.go_on(cx, Doing::Other);
+                self.timers.calls += 1;
+                self.timers.instructions += self.run.executed();
             }
         }
         Here { cx, books: &mut self.books }.arm();

@@ -179,8 +179,10 @@ fn one_cpu_decides_for_all_with_maps_timers_and_other_cpus_queues() {
             let mut sim = simulate(machine.clone(), Config::default(), new(), short, NoObserver);
             let end = run_checked(&mut sim, 4000 * MS, |sim| sim.policy.check(&sim.w));
             assert_eq!(end, Ok(StopReason::Done), "{n} CPUs");
-            let counts = sim.policy.ops.counts();
-            assert!(counts.iter().all(|(_, calls, _)| *calls > 0), "{counts:?}");
+            let counts = sim.policy.ops.operations();
+            let names: Vec<&str> = counts.iter().map(|count| count.name).collect();
+            assert_eq!(names, ["init", "select_cpu", "enqueue", "dispatch", "timer"]);
+            assert!(counts.iter().all(|c| c.calls > 0 && c.instructions > c.calls), "{counts:?}");
             let build = small_build(0.6);
             let mut sim = simulate(machine.clone(), Config::default(), new(), build, NoObserver);
             let end = run_checked(&mut sim, 4000 * MS, |sim| sim.policy.check(&sim.w));

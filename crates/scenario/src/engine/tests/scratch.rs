@@ -183,8 +183,13 @@ fn a_metric_needs_its_row_and_its_value() {
     let mut seen = Vec::new();
     let mut look = |w: &World, _: &dyn Program| {
         let recorder = Recorder::new(&w.machine);
-        let measured =
-            Measured { w, recorder: &recorder, counted: Vec::new(), samples: Vec::new() };
+        let measured = Measured {
+            w,
+            recorder: &recorder,
+            counted: Vec::new(),
+            operations: Vec::new(),
+            samples: Vec::new(),
+        };
         seen = read(&[METRIC], &measured, Vec::new());
     };
     let output = run_sampled(&scratch_spec(false), 200_000_000, &mut look, &|_| ()).unwrap();
