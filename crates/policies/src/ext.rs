@@ -36,7 +36,7 @@ pub use llc_fifo::LlcFifo;
 pub use ops::Ops;
 pub use queue::Order;
 pub use state::{Ext, SLICE_INF};
-pub use types::{Dsq, DsqId, Insert, Kick, Next, Rules, Tunables, Wake, Why};
+pub use types::{Dsq, DsqId, Insert, Kick, Move, Next, Rules, Tunables, Wake, Why};
 pub use vtime::Vtime;
 
 /// Where this class takes locks (see [`sim_core::Site`]).

@@ -1,7 +1,7 @@
 //! A policy that is a BPF object: `policy = { bpf = "FILE.bpf.o", … }`.
 
 use crate::output::RunError;
-use policies::ext::bpf::{Object, Refused, Scheduler, Settings};
+use policies::ext::bpf::{Object, Refused, Scheduler, Settings, Start};
 use policies::ext::{Rules, bpf::SetError};
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -28,13 +28,15 @@ pub struct BpfPolicy {
     ps_per_insn: u64,
     /// Those that the scenario adds.
     flags: u64,
+    /// Calls before the start.
+    start: Vec<Start>,
 }
 
 impl BpfPolicy {
     /// The object of a file, as it is.
     pub(crate) fn new(file: &ObjectFile) -> Self {
         let (object, said) = (Object::clone(&file.object), file.hash.clone());
-        Self { object, said, ps_per_insn: 0, flags: 0 }
+        Self { object, said, ps_per_insn: 0, flags: 0, start: Vec::new() }
     }
 
     /// Names of the object's variables.
@@ -72,6 +74,13 @@ impl BpfPolicy {
         self.note("flags", flags as i64);
     }
 
+    /// Has a program called before the scheduler starts.
+    pub(crate) fn add_start(&mut self, start: Start) {
+        // Writing to a string does not fail.
+        let _ = write!(self.said, " {start:?}");
+        self.start.push(start);
+    }
+
     fn note(&mut self, what: &str, value: i64) {
         // Writing to a string does not fail.
         let _ = write!(self.said, " {what}={value}");
@@ -86,7 +95,7 @@ impl BpfPolicy {
     pub(crate) fn load(&self, rules: Option<&str>, n_cpus: usize) -> Result<Scheduler, Refused> {
         let (ps_per_insn, flags) = (self.ps_per_insn, self.flags);
         let (rules, n_cpus) = (ext_rules(rules), n_cpus as u32);
-        Scheduler::load(&self.object, Settings { rules, n_cpus, ps_per_insn, flags })
+        Scheduler::load(&self.object, Settings { rules, n_cpus, ps_per_insn, flags }, &self.start)
     }
 }
 

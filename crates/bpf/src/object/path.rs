@@ -4,6 +4,8 @@ use super::{Object, SetError};
 use crate::btf::{Btf, Type, TypeId};
 
 const DEPTH_MAX: u32 = 8;
+/// An argument of a program is not larger than this.
+const ARGUMENT_BYTES_MAX: u32 = 4096;
 
 /// A part of a global variable.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -67,23 +69,65 @@ impl Object {
         let unknown = || SetError::Unknown(path.to_string());
         let (name, steps) = parse(path).ok_or_else(unknown)?;
         let variable = self.variables.get(name).ok_or_else(unknown)?;
-        let (mut offset, mut id, mut size) = (0_usize, variable.type_id, variable.size);
+        // The variable may have been resized: what counts is its size, not its type's.
+        let whole = (variable.type_id, variable.size);
+        let (offset, size, type_id) = self.inside(whole, steps).ok_or_else(unknown)?;
+        Ok(Part { variable: name.to_string(), offset, size, type_id })
+    }
+
+    /// The field of a program's argument that a path leads to: the argument is a pointer to a
+    /// structure, as those of section `syscall` have it.
+    pub fn argument(&self, program: &str, path: &str) -> Result<Part, SetError> {
+        let unknown = || SetError::Unknown(format!("{path}` of `{program}"));
+        let (name, steps) = parse(path).ok_or_else(unknown)?;
+        let steps = std::iter::once(Step::Field(name)).chain(steps);
+        let whole = self.argument_type(program).ok_or_else(unknown)?;
+        let (offset, size, type_id) = self.inside(whole, steps).ok_or_else(unknown)?;
+        Ok(Part { variable: program.to_string(), offset, size, type_id })
+    }
+
+    /// Bytes of the structure that a program's argument points to; `None`: it is something else.
+    pub fn argument_bytes(&self, program: &str) -> Option<usize> {
+        self.argument_type(program).map(|(_, size)| size)
+    }
+
+    /// The structure that a program's argument points to, and its bytes.
+    fn argument_type(&self, program: &str) -> Option<(TypeId, usize)> {
+        let function = |t: &Type| match t {
+            Type::Function { name, prototype } => {
+                (self.btf.text(*name) == program).then_some(*prototype)
+            }
+            _ => None,
+        };
+        let prototype = self.btf.types().find_map(|(_, t)| function(t))?;
+        let Type::Prototype { args, .. } = self.btf.get(prototype) else {
+            return None;
+        };
+        let Type::Pointer(to) = self.btf.resolved(*args.first()?) else {
+            return None;
+        };
+        let size = self.btf.size_of(*to).filter(|size| *size <= ARGUMENT_BYTES_MAX)?;
+        matches!(self.btf.resolved(*to), Type::Struct { .. }).then_some((*to, size as usize))
+    }
+
+    /// Offset, size and type of a part of something that has this type and so many bytes.
+    fn inside<'a>(
+        &self,
+        (whole, bytes): (TypeId, usize),
+        steps: impl IntoIterator<Item = Step<'a>>,
+    ) -> Option<(usize, usize, TypeId)> {
+        let (mut offset, mut id, mut size) = (0_usize, whole, bytes);
         for step in steps {
             let (by, inside) = match (step, self.btf.resolved(id)) {
-                (Step::Field(name), _) => field(&self.btf, id, name, 0).ok_or_else(unknown)?,
+                (Step::Field(name), _) => field(&self.btf, id, name, 0)?,
                 (Step::Index(at), Type::Array { element, .. }) => {
-                    let stride = self.btf.size_of(*element).ok_or_else(unknown)?;
-                    (at.checked_mul(stride).ok_or_else(unknown)?, *element)
+                    (at.checked_mul(self.btf.size_of(*element)?)?, *element)
                 }
-                (Step::Index(_), _) => return Err(unknown()),
+                (Step::Index(_), _) => return None,
             };
             (offset, id) = (offset + by as usize, inside);
-            size = self.btf.size_of(id).ok_or_else(unknown)? as usize;
+            size = self.btf.size_of(id)? as usize;
         }
-        // The variable may have been resized: what counts is its size, not its type's.
-        if offset + size > variable.size {
-            return Err(unknown());
-        }
-        Ok(Part { variable: name.to_string(), offset, size, type_id: id })
+        (offset + size <= bytes).then_some((offset, size, id))
     }
 }

@@ -11,15 +11,18 @@
 
 mod calls;
 mod host;
+mod iterate;
 mod kernel;
 mod load;
 mod objects;
 mod ops;
+mod start;
 
 pub use ::bpf::{LoadError, Object, SetError};
 pub use kernel::{constants, flags, kernel};
 pub use load::{Refused, Scheduler, Settings, counted};
 pub use ops::Bpf;
+pub use start::{Arg, Start};
 
 #[expect(unused_imports, reason = "for the documentation")]
 use super::{Cx, Ops};

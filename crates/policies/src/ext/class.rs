@@ -75,6 +75,30 @@ impl<S: Ops> Ext<S> {
         self.enqueue(w, prev, EnqueueFlags::default())
     }
 
+    /// `scx_bpf_reenqueue_local`: the scheduler gave up what waits for a CPU that the stopper has.
+    fn take_off_local(&mut self, w: &World, cpu: CpuId) {
+        if !std::mem::take(&mut self.state.gives_up_local) {
+            return;
+        }
+        while let Some(p) = self.state.rqs[cpu].local.first(&self.state.nodes) {
+            self.state.remove(w, p);
+            self.state.reenqueued.push_back(p);
+        }
+    }
+
+    /// Enqueues such tasks anew, up to one that needs a queue's lock.
+    fn reenqueue(&mut self, w: &mut World) -> Hook {
+        while let Some(p) = self.state.reenqueued.pop_front() {
+            self.state.is_reenqueue = true;
+            let hook = self.enqueue(w, p, EnqueueFlags::default());
+            self.state.is_reenqueue = false;
+            if hook.is_some() {
+                return hook;
+            }
+        }
+        None
+    }
+
     fn set_idle(&mut self, w: &mut World, cpu: CpuId, idle: bool) {
         self.state.idle.update(w, cpu, idle);
         self.ops.update_idle(&mut Cx::new(w, &mut self.state), cpu, idle);
@@ -175,7 +199,7 @@ impl<S: Ops> Policy for Ext<S> {
         {
             self.state.insert_dsq(w, id, p, wanted);
         }
-        None
+        self.reenqueue(w)
     }
 
     /// A CPU that idles looks for something to do, wherever the task was put.
@@ -193,9 +217,10 @@ impl<S: Ops> Policy for Ext<S> {
         let dispatched = std::mem::take(&mut self.state.rqs[cpu].path.is_over);
         if stays && !dispatched {
             self.state.update_curr(w, cpu);
-            if self.state.tasks[curr].slice > 0 {
-                return Some(curr);
-            }
+        }
+        // Also a slice that `dispatch` has given it comes before the local queue.
+        if stays && self.state.tasks[curr].slice > 0 {
+            return Some(curr);
         }
         if let Some(p) = self.state.rqs[cpu].local.first(&self.state.nodes) {
             if self.state.tasks[p].slice == 0 {
@@ -237,6 +262,8 @@ impl<S: Ops> Policy for Ext<S> {
         } else if next == TaskId::STOP {
             self.state.rqs[cpu].is_released = true;
             self.ops.cpu_release(&mut Cx::new(w, &mut self.state), cpu);
+            self.take_off_local(w, cpu);
+            hook = hook.or_else(|| self.reenqueue(w));
         } else {
             self.state.remove(w, next);
             self.state.tasks[next].exec_start = w.now;

@@ -3,7 +3,7 @@
 use super::path::BATCH_MAX;
 use super::queue::Order;
 use super::state::{Place, State, is_at_rest};
-use super::types::{Dsq, DsqId, Insert, Kick, Wake, Wanted, Why};
+use super::types::{Dsq, DsqId, Insert, Kick, Move, Wake, Wanted, Why};
 use sim_core::{Ns, TaskId, World};
 use topology::{CpuId, CpuSet, Machine};
 
@@ -79,6 +79,11 @@ impl<'a> Cx<'a> {
     /// `p->scx.weight`, 1 to 10000; 100 is nice 0.
     pub fn weight(&self, p: TaskId) -> u32 {
         self.state.tasks[p].weight
+    }
+
+    /// True if there is such a task, or was.
+    pub fn is_known(&self, p: TaskId) -> bool {
+        p.idx() < self.state.tasks.len()
     }
 
     // --- queues ---
@@ -161,8 +166,63 @@ impl<'a> Cx<'a> {
 
     /// The task behind one that is on this queue; `None` if it has left it meanwhile.
     pub fn dsq_next(&self, id: DsqId, p: TaskId) -> Option<TaskId> {
-        let is_there = self.state.tasks[p].place == Place::Dsq(id);
+        let is_there = self.is_on_dsq(id, p);
         is_there.then(|| self.state.dsq(id).queue.next(&self.state.nodes, p))?
+    }
+
+    /// The last task of this queue.
+    pub fn dsq_last(&self, id: DsqId) -> Option<TaskId> {
+        self.state.dsq(id).queue.last(&self.state.nodes)
+    }
+
+    /// The task before one that is on this queue; `None` if it has left it meanwhile.
+    pub fn dsq_prev(&self, id: DsqId, p: TaskId) -> Option<TaskId> {
+        let is_there = self.is_on_dsq(id, p);
+        is_there.then(|| self.state.dsq(id).queue.prev(&self.state.nodes, p))?
+    }
+
+    /// True if the task is on this queue.
+    pub fn is_on_dsq(&self, id: DsqId, p: TaskId) -> bool {
+        self.state.tasks.get(p.idx()).is_some_and(|t| t.place == Place::Dsq(id))
+    }
+
+    /// The number of the last insertion anywhere.
+    pub fn last_seq(&self) -> u64 {
+        self.state.seq()
+    }
+
+    /// The number of a task's last insertion.
+    pub fn seq(&self, p: TaskId) -> u64 {
+        self.state.nodes[p].seq()
+    }
+
+    /// `scx_bpf_dsq_move` where no dispatch is under way, as in a timer, to a queue with a lock; the
+    /// move takes no time. False: the task is not on that queue, or it would go to a CPU.
+    pub fn move_now(&mut self, m: Move) -> bool {
+        let t = &self.state.tasks[m.task];
+        let is_there = t.place == Place::Dsq(m.from) && self.w.tasks[m.task].on_rq;
+        let slice = m.slice.unwrap_or(t.slice);
+        let to = self.state.locked_queue(self.w, m.task, m.to).filter(|_| is_there);
+        let Some(id) = to else {
+            return false;
+        };
+        self.state.remove(self.w, m.task);
+        let wanted = Wanted { to: m.to, slice, vtime: m.vtime, flags: m.flags };
+        self.state.insert_dsq(self.w, id, m.task, wanted);
+        true
+    }
+
+    /// `scx_bpf_reenqueue_local`: when this operation is over, what waits on the local queue of the
+    /// executing CPU is enqueued anew. In [`super::Ops::cpu_release`] only. Returns how many tasks
+    /// these are.
+    pub fn reenqueue_local(&mut self) -> u32 {
+        self.state.gives_up_local = true;
+        self.local_nr_queued(self.w.this)
+    }
+
+    /// True if what is being enqueued was given up so (`SCX_ENQ_REENQ`).
+    pub fn is_reenqueue(&self) -> bool {
+        self.state.is_reenqueue
     }
 
     /// Tasks on the built-in global queue of the CPU's node.

@@ -13,7 +13,7 @@ use super::ops::Ops;
 use super::path::{DispatchStage, Path, Purpose};
 use super::reasons;
 use super::state::{Ext, Place};
-use super::types::{Dsq, Insert, Next, Wanted};
+use super::types::{Dsq, Insert, Move, Next, Wanted};
 use crate::fair::state::balance::PULL_LINES;
 use crate::moves;
 use sim_core::{LockId, Policy, Site, Step, TaskId, World};
@@ -41,6 +41,10 @@ impl<S: Ops> Ext<S> {
                     self.flush_into(w, cpu, stage)
                 }
                 DispatchStage::Ask(attempt) => (None, self.ask(w, cpu, attempt)),
+                DispatchStage::MoveLock => {
+                    let lock = self.state.dsq(self.state.rqs[cpu].path.queue).lock;
+                    (Some(Step::Lock(lock, DSQ_LOCK)), DispatchStage::FlushHold)
+                }
                 DispatchStage::Consumed => (None, self.consumed(w, cpu)),
                 DispatchStage::Done => {
                     self.state.rqs[cpu].path.is_over = true;
@@ -92,13 +96,53 @@ impl<S: Ops> Ext<S> {
                 (Some(Step::Spend(ns)), DispatchStage::Take)
             }
             _ => {
-                let next = match self.state.first_for(w, id, cpu).0 {
-                    None => self.found_nothing(cpu),
-                    Some(p) => self.take(w, cpu, p),
+                let next = match self.state.rqs[cpu].path.moves.take() {
+                    Some(moves) => self.take_for_move(w, cpu, moves),
+                    None => match self.state.first_for(w, id, cpu).0 {
+                        None => self.found_nothing(cpu),
+                        Some(p) => self.take(w, cpu, p),
+                    },
                 };
                 (Some(Step::Unlock(lock)), next)
             }
         }
+    }
+
+    /// `scx_dispatch_from_dsq`: the lock of the source queue is held. The kernel holds the lock of
+    /// the task's runqueue, too, also if the task stays on it.
+    fn take_for_move(
+        &mut self,
+        w: &mut World,
+        cpu: CpuId,
+        (m, n_enqueued): (Move, u64),
+    ) -> DispatchStage {
+        let t = &self.state.tasks[m.task];
+        // Did someone else get to it?
+        let is_there = t.place == Place::Dsq(m.from) && t.n_enqueued == n_enqueued;
+        if !is_there || !w.tasks[m.task].on_rq {
+            return self.found_nothing(cpu);
+        }
+        let slice = m.slice.unwrap_or(t.slice);
+        let dst = match m.to {
+            Dsq::LocalOn(dst) => dst,
+            _ => cpu,
+        };
+        let is_local = matches!(m.to, Dsq::Local | Dsq::LocalOn(_));
+        let to = if is_local && !w.allowed(m.task, dst) { Dsq::Global } else { m.to };
+        let wanted = Wanted { to, slice, vtime: m.vtime, flags: m.flags };
+        self.state.remove(w, m.task);
+        self.state.rqs[cpu].path.is_move = true;
+        if let Some(id) = self.state.locked_queue(w, m.task, to) {
+            self.state.tasks[m.task].place = Place::InFlight(cpu);
+            let path = &mut self.state.rqs[cpu].path;
+            (path.task, path.wanted, path.queue) = (m.task, Some(wanted), id);
+            return DispatchStage::MoveLock;
+        }
+        if w.tasks[m.task].cpu != cpu || dst != cpu {
+            return self.hold(w, cpu, m.task, Some(wanted));
+        }
+        self.state.insert_local(w, m.task, wanted);
+        DispatchStage::Flush
     }
 
     /// A task was found on the queue whose lock is held.
@@ -145,6 +189,7 @@ impl<S: Ops> Ext<S> {
 
     fn found_nothing(&mut self, cpu: CpuId) -> DispatchStage {
         let path = &mut self.state.rqs[cpu].path;
+        path.moves = None;
         match path.purpose {
             Purpose::First => DispatchStage::Ask(0),
             Purpose::Attempt(n) => DispatchStage::Ask(n + 1),
@@ -267,15 +312,24 @@ impl<S: Ops> Ext<S> {
     }
 
     fn answered(&mut self, cpu: CpuId, next: Next, attempt: u32) -> DispatchStage {
-        self.state.rqs[cpu].path.consumes = match next {
+        let path = &mut self.state.rqs[cpu].path;
+        path.consumes = match next {
             Next::Consume(id) => Some((id, attempt)),
             Next::Done => None,
+            Next::Move(m) => {
+                path.moves = Some((m, self.state.tasks[m.task].n_enqueued));
+                (path.queue, path.purpose) = (m.from, Purpose::Attempt(attempt));
+                return DispatchStage::Look;
+            }
         };
         DispatchStage::Flush
     }
 
     /// Carries out the insertions one after another.
     fn flush(&mut self, w: &mut World, cpu: CpuId) -> (Option<Step>, DispatchStage) {
+        if std::mem::take(&mut self.state.rqs[cpu].path.is_move) {
+            return (None, DispatchStage::Consumed);
+        }
         let next = self.state.rqs[cpu].path.inserted.pop_front();
         let Some((p, n_enqueued, mut wanted)) = next else {
             return (None, self.flushed(w, cpu));
@@ -322,9 +376,13 @@ impl<S: Ops> Ext<S> {
             let ns = self.state.section_ns(w, id, self.state.nodes_touched(id));
             return (Some(Step::Spend(ns)), DispatchStage::FlushInsert);
         }
-        if let Some(wanted) = path.wanted.take()
-            && self.state.is_kept_since(p, n_enqueued)
-        {
+        let is_move = path.is_move;
+        let wanted = path.wanted.take();
+        let is_ours = match is_move {
+            true => self.state.tasks[p].place == Place::InFlight(cpu),
+            false => self.state.is_kept_since(p, n_enqueued),
+        };
+        if let Some(wanted) = wanted.filter(|_| is_ours) {
             self.state.insert_dsq(w, id, p, wanted);
         }
         (Some(Step::Unlock(self.state.dsq(id).lock)), DispatchStage::Flush)
@@ -337,7 +395,9 @@ impl<S: Ops> Ext<S> {
             (path.queue, path.purpose) = (id, Purpose::Attempt(attempt));
             return DispatchStage::Look;
         }
-        if !self.state.rqs[cpu].local.is_empty() {
+        let curr = w.cpus[cpu].curr;
+        let goes_on = curr.is_task() && w.tasks[curr].on_rq && self.state.tasks[curr].slice > 0;
+        if goes_on || !self.state.rqs[cpu].local.is_empty() {
             return DispatchStage::Done;
         }
         let queue = self.state.global_of(w, cpu);

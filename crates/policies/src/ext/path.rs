@@ -1,6 +1,6 @@
 //! A dispatch in progress on one CPU (the steps are in `dispatch`).
 
-use super::types::{DsqId, Wanted};
+use super::types::{DsqId, Move, Wanted};
 use sim_core::TaskId;
 use std::collections::VecDeque;
 use topology::CpuId;
@@ -39,6 +39,8 @@ pub(super) enum DispatchStage {
     Attach,
     /// A queue that `dispatch` has named had a task: `dispatch` goes on.
     Consumed,
+    /// A task that is moved needs the lock of the queue that it goes to.
+    MoveLock,
     /// Carry out what `dispatch` has inserted.
     Flush,
     FlushHold,
@@ -59,6 +61,8 @@ pub(super) struct Path {
     pub inserted: VecDeque<(TaskId, u64, Wanted)>,
     /// What it wants to consume, in which attempt, when that is carried out.
     pub consumes: Option<(DsqId, u32)>,
+    /// What the scheduler wants to move from this queue, and at which enqueue of it that was.
+    pub moves: Option<(Move, u64)>,
     /// The task being fetched or inserted.
     pub task: TaskId,
     pub wanted: Option<Wanted>,
@@ -66,6 +70,8 @@ pub(super) struct Path {
     pub src: CpuId,
     /// Where it goes: this CPU, or another one (`SCX_DSQ_LOCAL_ON`).
     pub dst: CpuId,
+    /// The insertion is the second half of a move.
+    pub is_move: bool,
     /// It was fetched; false: another CPU was faster.
     pub is_ours: bool,
     /// This schedule has dispatched: what is on the local queue now is all there is.
@@ -82,11 +88,13 @@ impl Default for Path {
             n_dispatched: 0,
             inserted: VecDeque::new(),
             consumes: None,
+            moves: None,
             task: TaskId::NONE,
             wanted: None,
             n_enqueued: 0,
             src: CpuId(0),
             dst: CpuId(0),
+            is_move: false,
             is_ours: false,
             is_over: false,
         }

@@ -45,6 +45,11 @@ impl Node {
         z ^ (z >> 31)
     }
 
+    /// Its number among all insertions.
+    pub fn seq(&self) -> u64 {
+        self.seq
+    }
+
     /// Wrap-safe, as vtimes are compared in the kernel.
     fn is_before(&self, other: &Node) -> bool {
         match self.key.wrapping_sub(other.key) as i64 {
@@ -124,29 +129,49 @@ impl Queue {
 
     /// The first task.
     pub fn first(&self, nodes: &PerTask<Node>) -> Option<TaskId> {
-        let mut first = self.head;
-        // The leftmost node of the tree.
-        if self.order == Order::Vtime && first.is_task() {
-            while nodes[first].a.is_task() {
-                first = nodes[first].a;
-            }
-        }
+        let first = match self.order {
+            Order::Fifo => self.head,
+            Order::Vtime => outermost(nodes, self.head, |node| node.a),
+        };
         first.is_task().then_some(first)
+    }
+
+    /// The last task.
+    pub fn last(&self, nodes: &PerTask<Node>) -> Option<TaskId> {
+        let last = match self.order {
+            Order::Fifo => self.tail,
+            Order::Vtime => outermost(nodes, self.head, |node| node.b),
+        };
+        last.is_task().then_some(last)
     }
 
     /// The task behind one that is on the queue.
     pub fn next(&self, nodes: &PerTask<Node>, p: TaskId) -> Option<TaskId> {
-        let mut next = nodes[p].b;
+        self.neighbor(nodes, p, |node| node.b, |node| node.a)
+    }
+
+    /// The task before one that is on the queue.
+    pub fn prev(&self, nodes: &PerTask<Node>, p: TaskId) -> Option<TaskId> {
+        self.neighbor(nodes, p, |node| node.a, |node| node.b)
+    }
+
+    /// The next task in the direction of `ahead`; `back` is the other one.
+    fn neighbor(
+        &self,
+        nodes: &PerTask<Node>,
+        p: TaskId,
+        ahead: impl Fn(&Node) -> TaskId,
+        back: impl Fn(&Node) -> TaskId,
+    ) -> Option<TaskId> {
+        let mut next = ahead(&nodes[p]);
         if self.order == Order::Vtime {
             if next.is_task() {
-                while nodes[next].a.is_task() {
-                    next = nodes[next].a;
-                }
+                next = outermost(nodes, next, back);
             } else {
-                // No right subtree: up to the first ancestor that `p` is to the left of.
+                // No subtree there: up to the first ancestor that `p` is on the other side of.
                 let mut child = p;
                 next = nodes[p].parent;
-                while next.is_task() && nodes[next].b == child {
+                while next.is_task() && ahead(&nodes[next]) == child {
                     (child, next) = (next, nodes[next].parent);
                 }
             }
@@ -262,6 +287,15 @@ impl Queue {
     }
 }
 
+/// The end of a tree on one side.
+fn outermost(nodes: &PerTask<Node>, root: TaskId, side: impl Fn(&Node) -> TaskId) -> TaskId {
+    let mut at = root;
+    while at.is_task() && side(&nodes[at]).is_task() {
+        at = side(&nodes[at]);
+    }
+    at
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -302,7 +336,12 @@ mod tests {
                     twin.insert(at, (key, p));
                 }
                 let expected: Vec<TaskId> = twin.iter().map(|(_, p)| *p).collect();
-                prop_assert_eq!(in_order(&queue, &nodes), expected);
+                prop_assert_eq!(in_order(&queue, &nodes), &expected[..]);
+                let last = queue.last(&nodes);
+                let back = std::iter::successors(last, |p| queue.prev(&nodes, *p));
+                let mut back: Vec<TaskId> = back.collect();
+                back.reverse();
+                prop_assert_eq!(back, expected);
                 prop_assert_eq!(queue.len() as usize, twin.len());
             }
         }

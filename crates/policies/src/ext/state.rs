@@ -8,6 +8,7 @@ use super::types::{Dsq, DsqId, Insert, Kick, Rules, Tunables, Wanted};
 use super::watchdog::Watchdog;
 use crate::fair::state::weights::{NICE_0_WEIGHT, weight_of};
 use sim_core::{LockId, Ns, PerTask, SchedAttr, TaskId, World};
+use std::collections::VecDeque;
 use topology::{CpuId, IdVec, PerCpu};
 
 /// A slice that never ends (`SCX_SLICE_INF`).
@@ -98,6 +99,12 @@ pub(super) struct State {
     seq: u64,
     /// What is being enqueued is all that its CPU has (`SCX_ENQ_LAST`).
     pub is_last: bool,
+    /// What is being enqueued was on the local queue of a CPU that was lost (`SCX_ENQ_REENQ`).
+    pub is_reenqueue: bool,
+    /// The scheduler gives up the local queue of the CPU that it loses.
+    pub gives_up_local: bool,
+    /// What was on it and is to be enqueued anew, under the lock of that CPU's runqueue.
+    pub reenqueued: VecDeque<TaskId>,
     /// The executing CPU switches: what it is asked to do waits until it has.
     pub is_switching: bool,
     /// The scheduler's timer, and the CPU that it runs on.
@@ -133,6 +140,9 @@ impl State {
             idle: IdleMasks::default(),
             seq: 0,
             is_last: false,
+            is_reenqueue: false,
+            gives_up_local: false,
+            reenqueued: VecDeque::new(),
             is_switching: false,
             timer: (sim_core::NEVER, CpuId(0)),
             watchdog: Watchdog::default(),
@@ -168,6 +178,11 @@ impl State {
         let weight = weight(w.tasks[p].attr.sched());
         self.tasks[p] =
             Task { slice: self.tunables.slice_ns, weight, touched_by: w.this, ..Task::default() };
+    }
+
+    /// The number of the last insertion.
+    pub fn seq(&self) -> u64 {
+        self.seq
     }
 
     pub fn dsq(&self, id: DsqId) -> &Dispatch {

@@ -1,6 +1,6 @@
 //! What a scheduler and the class say to each other: queues, flags, answers; rules and tunables.
 
-use sim_core::Ns;
+use sim_core::{Ns, TaskId};
 use topology::{CpuId, DenseId};
 
 /// The kernel version whose rules hold; they differ in the built-in choice of a CPU.
@@ -105,8 +105,28 @@ pub enum Next {
     /// `scx_bpf_consume`: move the first task of this queue that may run here to the local queue.
     /// If there is none, `dispatch` is asked for the next attempt.
     Consume(DsqId),
+    /// `scx_bpf_dsq_move`: move this task, if it is still where it was. `dispatch` is asked for the
+    /// next attempt if it is not, else `consumed`. What was inserted before waits.
+    Move(Move),
     /// Nothing more; what was inserted meanwhile is carried out.
     Done,
+}
+
+/// A task that is to go from a queue to another one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Move {
+    /// The task.
+    pub task: TaskId,
+    /// The queue that it is on.
+    pub from: DsqId,
+    /// Where it goes. [`Dsq::Local`]: to the dispatching CPU.
+    pub to: Dsq,
+    /// Its slice there, ns; `None`: the one that it has.
+    pub slice: Option<Ns>,
+    /// Its vtime; only if `to` is by vtime.
+    pub vtime: Option<u64>,
+    /// As for an insertion.
+    pub flags: Insert,
 }
 
 /// A decided insertion.

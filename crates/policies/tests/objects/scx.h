@@ -3,6 +3,7 @@
 #pragma once
 
 typedef unsigned char u8;
+typedef unsigned short u16;
 typedef unsigned int u32;
 typedef unsigned long long u64;
 typedef int s32;
@@ -49,6 +50,7 @@ struct scx_init_task_args {
 #define SCX_DSQ_LOCAL 0x8000000000000002ULL
 #define SCX_DSQ_LOCAL_ON 0xc000000000000000ULL
 #define SCX_ENQ_PREEMPT (1ULL << 32)
+#define SCX_ENQ_REENQ (1ULL << 40)
 #define SCX_KICK_IDLE 1ULL
 #define SCX_KICK_PREEMPT 2ULL
 #define SCX_OPS_ENQ_LAST 2ULL
@@ -66,6 +68,7 @@ struct sched_ext_ops {
 	void (*update_idle)(s32 cpu, bool idle);
 	void (*set_weight)(struct task_struct *p, u32 weight);
 	void (*set_cpumask)(struct task_struct *p, const struct cpumask *mask);
+	void (*cpu_release)(s32 cpu, void *args);
 	s32 (*init_task)(struct task_struct *p, struct scx_init_task_args *args);
 	void (*exit_task)(struct task_struct *p, void *args);
 	void (*enable)(struct task_struct *p);
@@ -99,6 +102,50 @@ extern void scx_bpf_dsq_insert(struct task_struct *p, u64 dsq_id, u64 slice,
 extern void scx_bpf_dsq_insert_vtime(struct task_struct *p, u64 dsq_id, u64 slice, u64 vtime,
 				     u64 enq_flags) __ksym __weak;
 extern bool scx_bpf_dsq_move_to_local(u64 dsq_id) __ksym __weak;
+
+/* Iterators over queues, and moves of what they find. */
+struct bpf_iter_scx_dsq {
+	u64 opaque[6];
+} __attribute__((aligned(8)));
+#define SCX_DSQ_ITER_REV (1ULL << 16)
+extern int bpf_iter_scx_dsq_new(struct bpf_iter_scx_dsq *it, u64 dsq_id, u64 flags) __ksym;
+extern struct task_struct *bpf_iter_scx_dsq_next(struct bpf_iter_scx_dsq *it) __ksym;
+extern void bpf_iter_scx_dsq_destroy(struct bpf_iter_scx_dsq *it) __ksym;
+extern void scx_bpf_dispatch_from_dsq_set_slice(struct bpf_iter_scx_dsq *it,
+						u64 slice) __ksym __weak;
+extern void scx_bpf_dispatch_from_dsq_set_vtime(struct bpf_iter_scx_dsq *it,
+						u64 vtime) __ksym __weak;
+extern bool scx_bpf_dispatch_from_dsq(struct bpf_iter_scx_dsq *it, struct task_struct *p,
+				      u64 dsq_id, u64 enq_flags) __ksym __weak;
+extern bool scx_bpf_dispatch_vtime_from_dsq(struct bpf_iter_scx_dsq *it, struct task_struct *p,
+					    u64 dsq_id, u64 enq_flags) __ksym __weak;
+extern void scx_bpf_dsq_move_set_slice(struct bpf_iter_scx_dsq *it, u64 slice) __ksym __weak;
+extern void scx_bpf_dsq_move_set_vtime(struct bpf_iter_scx_dsq *it, u64 vtime) __ksym __weak;
+extern bool scx_bpf_dsq_move(struct bpf_iter_scx_dsq *it, struct task_struct *p, u64 dsq_id,
+			     u64 enq_flags) __ksym __weak;
+extern bool scx_bpf_dsq_move_vtime(struct bpf_iter_scx_dsq *it, struct task_struct *p, u64 dsq_id,
+				   u64 enq_flags) __ksym __weak;
+extern u32 scx_bpf_reenqueue_local(void) __ksym;
+
+static inline bool move(struct bpf_iter_scx_dsq *it, struct task_struct *p, u64 dsq_id)
+{
+	if (scx_bpf_dsq_move)
+		return scx_bpf_dsq_move(it, p, dsq_id, 0);
+	return scx_bpf_dispatch_from_dsq(it, p, dsq_id, 0);
+}
+
+static inline bool move_vtime(struct bpf_iter_scx_dsq *it, struct task_struct *p, u64 dsq_id,
+			      u64 slice, u64 vtime)
+{
+	if (scx_bpf_dsq_move_vtime) {
+		scx_bpf_dsq_move_set_slice(it, slice);
+		scx_bpf_dsq_move_set_vtime(it, vtime);
+		return scx_bpf_dsq_move_vtime(it, p, dsq_id, 0);
+	}
+	scx_bpf_dispatch_from_dsq_set_slice(it, slice);
+	scx_bpf_dispatch_from_dsq_set_vtime(it, vtime);
+	return scx_bpf_dispatch_vtime_from_dsq(it, p, dsq_id, 0);
+}
 
 static inline void insert(struct task_struct *p, u64 dsq_id, u64 slice, u64 enq_flags)
 {

@@ -4,7 +4,7 @@ use super::policy::PolicyChoice;
 use crate::bpf_policy::{BpfPolicy, ObjectFiles};
 use crate::registry::{BPF_POLICY, names};
 use input::{Fault, Node, Walk, did_you_mean};
-use policies::ext::bpf::{Refused, SetError, flags};
+use policies::ext::bpf::{Arg, Refused, SetError, Start, flags};
 use std::sync::Arc;
 use toml::de::{DeTable, DeValue};
 
@@ -36,6 +36,7 @@ impl Objects<'_> {
         resize(walk, table, &mut policy);
         set(walk, table, &mut policy);
         set_flags(walk, table, &mut policy);
+        set_start(walk, table, &mut policy);
         if let Some(node) = table.get("ns_per_insn")
             && let Some(ns) = walk.number(node, "ns_per_insn")
         {
@@ -116,6 +117,48 @@ fn set_flags(walk: &mut Walk, table: &DeTable<'_>, policy: &mut BpfPolicy) {
         }
     }
     policy.set_flags(all);
+}
+
+/// Calls before the start, `{ call = "enable_cpu", args = { cpu = "cpu" } }`.
+fn set_start(walk: &mut Walk, table: &DeTable<'_>, policy: &mut BpfPolicy) {
+    let Some(list) = table.get("start").and_then(|node| walk.array(node, "start")) else {
+        return;
+    };
+    let known = ["call", "args"];
+    for node in list {
+        let Some(table) = walk.table(node, "start") else {
+            continue;
+        };
+        walk.check_keys("this call", table, &known);
+        let call = walk.required("this call", node.span(), table, &known, "call");
+        let Some(call) = call.and_then(|node| walk.text(node, "call")) else {
+            continue;
+        };
+        let fields = table.get("args").and_then(|node| walk.table(node, "args"));
+        let fields = fields.into_iter().flatten().filter_map(|(key, node)| {
+            Some((key.get_ref().to_string(), argument(walk, key.get_ref(), node)?))
+        });
+        let args = fields.collect();
+        policy.add_start(Start { call: call.to_string(), args });
+    }
+}
+
+/// A number, or what differs between the calls for the CPUs.
+fn argument(walk: &mut Walk, name: &str, node: Node<'_>) -> Option<Arg> {
+    let words = || Arg::WORDS.iter().map(|(word, _)| *word);
+    match node.get_ref() {
+        DeValue::Boolean(on) => Some(Arg::Number(i64::from(*on))),
+        DeValue::String(word) => {
+            let found = Arg::WORDS.iter().find(|(known, _)| known == word).map(|(_, arg)| *arg);
+            if found.is_none() {
+                let help = did_you_mean(word, words());
+                let message = format!("`{name}` cannot be `{word}`");
+                walk.fault(Fault::at(node.span(), message).help(help));
+            }
+            found
+        }
+        _ => walk.int(node, name, i64::MIN..=i64::MAX, "").map(Arg::Number),
+    }
 }
 
 fn resize(walk: &mut Walk, table: &DeTable<'_>, policy: &mut BpfPolicy) {

@@ -31,6 +31,7 @@ pub const BPF_POLICY: &[KeyDef] = &[
     may("rodata", Kind::Special(shapes::variables), "values of its variables, by name"),
     may("resize", Kind::Special(shapes::sizes), "elements of its arrays, by name"),
     may("flags", Kind::List(&Kind::Special(shapes::ops_flags)), "flags that its loader sets"),
+    may("start", Kind::List(&Kind::Special(shapes::start)), "calls that its loader makes first"),
     may("ns_per_insn", Kind::Special(shapes::amount), "simulated time of an instruction, ns"),
 ];
 

@@ -73,6 +73,22 @@ pub(super) fn ops_flags() -> Value {
     words(policies::ext::bpf::flags().map(|(name, _)| (name.to_string(), String::new())))
 }
 
+/// A call of a program before the scheduler starts.
+pub(super) fn start() -> Value {
+    let fields = policies::ext::bpf::Arg::WORDS.map(|(word, _)| json!({ "const": word }));
+    let number = [json!({ "type": ["integer", "boolean"] })];
+    let value: Vec<Value> = number.into_iter().chain(fields).collect();
+    json!({
+        "type": "object",
+        "required": ["call"],
+        "additionalProperties": false,
+        "properties": {
+            "call": { "type": "string" },
+            "args": { "type": "object", "additionalProperties": { "anyOf": value } },
+        },
+    })
+}
+
 pub(super) fn sizes() -> Value {
     json!({ "type": "object", "additionalProperties": { "type": "integer", "minimum": 1 } })
 }

@@ -1,10 +1,11 @@
 //! Functions of the kernel that programs call.
 
 use super::host::{Doing, Here};
+use super::iterate::Given;
 use super::objects::{Mask, What};
 use crate::ext::Rules;
 use crate::ext::queue::Order;
-use crate::ext::types::{Dsq, DsqId, Insert, Kick, Wake, Why};
+use crate::ext::types::{Dsq, DsqId, Insert, Kick, Next, Wake, Why};
 use ::bpf::{Answer, Memory};
 use sim_core::TaskId;
 use topology::CpuId;
@@ -54,6 +55,11 @@ enum Call {
     Exit,
     IterNew,
     IterNext,
+    Move,
+    MoveVtime,
+    SetSlice,
+    SetVtime,
+    Reenqueue,
     Same,
 }
 
@@ -117,6 +123,15 @@ pub(super) const CALLS: &[Row] = &[
     row("bpf_iter_scx_dsq_new", Call::IterNew),
     row("bpf_iter_scx_dsq_next", Call::IterNext),
     row("bpf_iter_scx_dsq_destroy", Call::Nothing),
+    old("scx_bpf_dispatch_from_dsq", Call::Move),
+    old("scx_bpf_dispatch_vtime_from_dsq", Call::MoveVtime),
+    old("scx_bpf_dispatch_from_dsq_set_slice", Call::SetSlice),
+    old("scx_bpf_dispatch_from_dsq_set_vtime", Call::SetVtime),
+    new("scx_bpf_dsq_move", Call::Move),
+    new("scx_bpf_dsq_move_vtime", Call::MoveVtime),
+    new("scx_bpf_dsq_move_set_slice", Call::SetSlice),
+    new("scx_bpf_dsq_move_set_vtime", Call::SetVtime),
+    row("scx_bpf_reenqueue_local", Call::Reenqueue),
     Row { helper: Some(158), ..row("bpf_get_current_task_btf", Call::CurrentTask) },
 ];
 
@@ -133,9 +148,9 @@ const EBUSY: i64 = -16;
 const EINVAL: i64 = -22;
 const EEXIST: i64 = -17;
 
-type Outcome = Result<u64, Answer>;
+pub(super) type Outcome = Result<u64, Answer>;
 
-fn stop<T>(why: String) -> Result<T, Answer> {
+pub(super) fn stop<T>(why: String) -> Result<T, Answer> {
     Err(Answer::Stop(why))
 }
 
@@ -211,6 +226,14 @@ impl Here<'_, '_> {
             }
             Call::IterNew => self.iter_new(a, memory),
             Call::IterNext => self.iter_next(a[0], memory),
+            Call::Move => self.move_task(a, false, memory),
+            Call::MoveVtime => self.move_task(a, true, memory),
+            Call::SetSlice => Ok(self.set_for_move(a[0], Given::Slice, a[1], memory)),
+            Call::SetVtime => Ok(self.set_for_move(a[0], Given::Vtime, a[1], memory)),
+            Call::Reenqueue if self.books.doing == Doing::Releasing => {
+                Ok(self.cx.reenqueue_local().into())
+            }
+            Call::Reenqueue => Ok(0),
             Call::Same => Ok(a[0]),
         }
     }
@@ -232,7 +255,7 @@ impl Here<'_, '_> {
         }
     }
 
-    fn queue(&self, id: u64) -> Result<DsqId, Answer> {
+    pub(super) fn queue(&self, id: u64) -> Result<DsqId, Answer> {
         let queues = &self.books.queues;
         match queues.binary_search_by_key(&id, |(id, _)| *id) {
             Ok(at) => Ok(queues[at].1),
@@ -240,7 +263,7 @@ impl Here<'_, '_> {
         }
     }
 
-    fn target(&self, id: u64) -> Result<Dsq, Answer> {
+    pub(super) fn target(&self, id: u64) -> Result<Dsq, Answer> {
         match id {
             DSQ_LOCAL => Ok(Dsq::Local),
             DSQ_GLOBAL => Ok(Dsq::Global),
@@ -271,10 +294,11 @@ impl Here<'_, '_> {
             // Someone else already got to it.
             Doing::Dispatching if !self.cx.is_kept(p) => return Ok(1),
             Doing::Dispatching => {}
-            Doing::Other => return stop("an insertion in an operation without".to_string()),
+            Doing::Other | Doing::Releasing => {
+                return stop("an insertion in an operation without".to_string());
+            }
         }
-        let head = flags & ENQ_HEAD != 0;
-        let flags = Insert { head, preempt: flags & ENQ_PREEMPT != 0, kick_idle: false };
+        let flags = insert_flags(flags);
         match (vtime, to) {
             (None, to) => self.cx.insert_with(p, to, slice, flags),
             (Some(vtime), Dsq::User(to)) => self.cx.insert_vtime(p, to, slice, vtime, flags),
@@ -290,7 +314,7 @@ impl Here<'_, '_> {
         if self.books.doing != Doing::Dispatching {
             return stop("a queue is consumed outside of dispatch".to_string());
         }
-        self.books.consumes = Some(self.queue(id)?);
+        self.books.asks = Some(Next::Consume(self.queue(id)?));
         Err(Answer::Suspend)
     }
 
@@ -309,34 +333,6 @@ impl Here<'_, '_> {
             },
         };
         Ok(n.into())
-    }
-
-    /// The iterator's own bytes hold the queue and the last task, each plus 1.
-    fn iter_new(&mut self, [it, id, flags, ..]: [u64; 5], memory: &mut Memory) -> Outcome {
-        if flags != 0 {
-            return stop("iterating over a queue backwards is not modeled".to_string());
-        }
-        let queue = self.queue(id).map(|queue| u64::from(queue.0) + 1);
-        memory.store(self, it, 8, *queue.as_ref().unwrap_or(&0));
-        memory.store(self, it + 8, 8, 0);
-        Ok(if queue.is_ok() { 0 } else { -2_i64 as u64 })
-    }
-
-    fn iter_next(&mut self, it: u64, memory: &mut Memory) -> Outcome {
-        let queue = memory.load(self, it, 8).unwrap_or(0) as u32;
-        let last = memory.load(self, it + 8, 8).unwrap_or(0) as u32;
-        let Some(queue) = queue.checked_sub(1).map(DsqId) else {
-            return Ok(0);
-        };
-        let next = match last.checked_sub(1) {
-            None => self.cx.dsq_first(queue),
-            Some(last) => self.cx.dsq_next(queue, TaskId(last)),
-        };
-        let Some(p) = next else {
-            return Ok(0);
-        };
-        memory.store(self, it + 8, 8, u64::from(p.0) + 1);
-        Ok(What::Task(p).address())
     }
 
     // --- CPUs ---
@@ -403,15 +399,15 @@ impl Here<'_, '_> {
 
     // --- tasks ---
 
-    fn task(&self, address: u64) -> Result<TaskId, Answer> {
-        match What::at(address) {
+    pub(super) fn task(&self, address: u64) -> Result<TaskId, Answer> {
+        match self.at(address) {
             Some((What::Task(p), 0)) => Ok(p),
             _ => stop(format!("no task is at {address:#x}")),
         }
     }
 
     fn task_cpu(&self, address: u64) -> Outcome {
-        match What::at(address) {
+        match self.at(address) {
             Some((What::Idle(cpu), 0)) => Ok(cpu.0.into()),
             _ => Ok(self.cx.task_cpu(self.task(address)?).0.into()),
         }
@@ -419,7 +415,7 @@ impl Here<'_, '_> {
 
     fn task_running(&self, address: u64) -> Result<bool, Answer> {
         let w = self.cx.world();
-        match What::at(address) {
+        match self.at(address) {
             Some((What::Idle(cpu), 0)) => Ok(w.cpus[cpu].curr == TaskId::IDLE),
             _ => {
                 let p = self.task(address)?;
@@ -438,6 +434,12 @@ impl Here<'_, '_> {
         let curr = self.cx.world().cpus[cpu].curr;
         if curr.is_task() { What::Task(curr).address() } else { What::Idle(cpu).address() }
     }
+}
+
+/// The flags of an insertion.
+pub(super) fn insert_flags(flags: u64) -> Insert {
+    let head = flags & ENQ_HEAD != 0;
+    Insert { head, preempt: flags & ENQ_PREEMPT != 0, kick_idle: false }
 }
 
 fn wake_of(flags: u64) -> Wake {

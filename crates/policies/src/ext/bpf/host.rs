@@ -2,7 +2,7 @@
 
 use super::objects::{Field, Mask, What, field};
 use crate::ext::cx::Cx;
-use crate::ext::types::DsqId;
+use crate::ext::types::{DsqId, Next};
 use ::bpf::{Answer, Host, Memory};
 use sim_core::{MaskId, NEVER, Ns, TaskId};
 use std::collections::BTreeMap;
@@ -28,6 +28,8 @@ pub(super) enum Doing {
     /// `select_cpu` or `enqueue` of this task.
     Placing(TaskId),
     Dispatching,
+    /// `cpu_release`
+    Releasing,
 }
 
 /// What is kept besides the program's own memory.
@@ -39,8 +41,8 @@ pub(super) struct Books {
     pub by_pid: Vec<TaskId>,
     /// Armed timers by address: when, and on which CPU.
     pub timers: BTreeMap<u64, (Ns, CpuId)>,
-    /// The queue that the suspended program wants to consume.
-    pub consumes: Option<DsqId>,
+    /// What the suspended program wants: a queue consumed, or a task moved.
+    pub asks: Option<Next>,
     /// The CPUs that a task is about to be allowed.
     pub allowed: Option<(TaskId, MaskId)>,
     /// A mask that a call was given.
@@ -58,7 +60,7 @@ impl Books {
             queues: Vec::new(),
             by_pid: Vec::new(),
             timers: BTreeMap::new(),
-            consumes: None,
+            asks: None,
             allowed: None,
             mask: CpuSet::empty(n_cpus),
             all: CpuSet::full(n_cpus),
@@ -88,6 +90,17 @@ pub(super) struct Here<'a, 'w> {
 }
 
 impl Here<'_, '_> {
+    /// The object at an address, if there is one: programs may make addresses up.
+    pub fn at(&self, address: u64) -> Option<(What, u32)> {
+        let (what, offset) = What::at(address)?;
+        let is_there = match what {
+            What::Task(p) => self.cx.world().tasks.get(p.idx()).is_some() && self.cx.is_known(p),
+            What::Idle(cpu) | What::Rq(cpu) => cpu.idx() < self.cx.machine().n_cpus(),
+            What::Mask(_) | What::Args { .. } => true,
+        };
+        is_there.then_some((what, offset))
+    }
+
     fn task_field(&mut self, p: TaskId, field: Field) -> Option<u64> {
         let t = self.cx.world().tasks.get(p.idx())?;
         Some(match field {
@@ -156,7 +169,7 @@ impl Here<'_, '_> {
     }
 
     fn value(&mut self, address: u64, size: u32) -> Option<u64> {
-        let (what, offset) = What::at(address)?;
+        let (what, offset) = self.at(address)?;
         if let What::Mask(mask) = what {
             let word = self.mask_word(mask, offset as usize / 8);
             return Some(word >> (offset % 8 * 8));
@@ -188,7 +201,7 @@ impl Host for Here<'_, '_> {
     }
 
     fn store(&mut self, address: u64, size: u32, value: u64) -> bool {
-        let Some((What::Task(p), offset)) = What::at(address) else {
+        let Some((What::Task(p), offset)) = self.at(address) else {
             return false;
         };
         match field(What::Task(p), offset, size) {

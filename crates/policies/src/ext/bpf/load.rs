@@ -1,6 +1,7 @@
 //! Loading: what a loader in user space does, and what is refused.
 
 use super::kernel::{constants, kernel};
+use super::start::{Start, StartCall, is_callable};
 use crate::ext::Rules;
 use crate::ext::watchdog::TIMEOUT_NS;
 use ::bpf::{Count, LoadError, Object, Options, ProgramId, SetError, StructOps, Vm};
@@ -104,6 +105,9 @@ pub enum Refused {
     /// Its own idle tracking is not modeled.
     #[error("its update_idle without SCX_OPS_KEEP_BUILTIN_IDLE is not modeled")]
     OwnIdle,
+    /// A call before the start that cannot be.
+    #[error("it has no program `{0}` in a section `syscall`")]
+    Start(String),
     /// A variable cannot be set.
     #[error(transparent)]
     Set(#[from] SetError),
@@ -114,17 +118,19 @@ pub enum Refused {
 pub struct Scheduler {
     pub(super) vm: Vm,
     pub(super) programs: [Option<ProgramId>; OPS.len()],
+    pub(super) start: Vec<StartCall>,
     pub(super) enqueues_last: bool,
     pub(super) timeout_ns: Ns,
     pub(super) settings: Settings,
 }
 
 impl Scheduler {
-    /// Loads an object whose own variables have been set.
+    /// Loads an object whose own variables have been set, and makes the calls ready that its loader
+    /// makes before the start.
     ///
     /// # Errors
     /// Everything that the object has or wants and that is not known here, by name.
-    pub fn load(object: &Object, settings: Settings) -> Result<Self, Refused> {
+    pub fn load(object: &Object, settings: Settings, start: &[Start]) -> Result<Self, Refused> {
         let ops = operations(object).ok_or(Refused::NoScheduler)?.clone();
         let flags = settings.flags | ops.member("flags").map_or(0, |member| member.number());
         if let Some((_, name)) = REFUSED_FLAGS.iter().find(|(flag, _)| flags & flag != 0) {
@@ -137,12 +143,18 @@ impl Scheduler {
         let timeout_ns = timeout_ns(&ops)?;
         let mut object = object.clone();
         fill(&mut object, settings.n_cpus)?;
-        leave_out(&mut object, &ops);
+        let called: Vec<&str> = start.iter().map(|start| start.call.as_str()).collect();
+        if let Some(name) = called.iter().find(|name| !is_callable(&object, name)) {
+            return Err(Refused::Start(name.to_string()));
+        }
+        leave_out(&mut object, &ops, &called);
         let options =
             Options { n_cpus: settings.n_cpus, bytes_max: BYTES_MAX, ..Options::default() };
         let vm = Vm::load(&object, &kernel(settings.rules), options)?;
         let programs = OPS.map(|(name, _)| vm.image().program(program(name)?));
-        Ok(Self { vm, programs, enqueues_last: flags & ENQ_LAST != 0, timeout_ns, settings })
+        let start = start.iter().map(|start| StartCall::new(start, &object, vm.image()));
+        let start = start.collect::<Result<_, _>>()?;
+        Ok(Self { vm, programs, start, enqueues_last: flags & ENQ_LAST != 0, timeout_ns, settings })
     }
 
     /// What each of its operations has cost so far.
@@ -182,9 +194,13 @@ fn fill(object: &mut Object, n_cpus: u32) -> Result<(), SetError> {
 }
 
 /// Programs that nobody calls here: what they need need not exist.
-fn leave_out(object: &mut Object, ops: &StructOps) {
+fn leave_out(object: &mut Object, ops: &StructOps, called: &[&str]) {
+    called.iter().for_each(|name| object.want(name));
     let is_called = |name: &str| {
-        OPS.iter().any(|(op, _)| ops.member(op).is_some_and(|m| m.program.as_deref() == Some(name)))
+        called.contains(&name)
+            || OPS
+                .iter()
+                .any(|(op, _)| ops.member(op).is_some_and(|m| m.program.as_deref() == Some(name)))
     };
     let all: Vec<String> = object.programs().map(|(name, _)| name.to_string()).collect();
     all.iter().filter(|name| !is_called(name)).for_each(|name| object.leave_out(name));

@@ -79,26 +79,42 @@ impl Bpf {
         }
     }
 
+    /// The calls that a loader makes before the scheduler starts.
+    fn start(&mut self, cx: &mut Cx<'_>) {
+        for call in self.scheduler.start.clone() {
+            for argument in call.arguments(cx.machine()) {
+                if self.is_over {
+                    return;
+                }
+                self.scheduler.vm.begin_with_bytes(&mut self.run, call.program, &argument);
+                let result = self.go_on(cx, Doing::Other).unwrap_or(0) as i32;
+                if result != 0 {
+                    self.end(cx, format!("{} failed with error {result}", call.name));
+                }
+            }
+        }
+    }
+
     fn tell(&mut self, cx: &mut Cx<'_>, op: Op, args: &[u64]) {
         self.call(cx, op, Doing::Other, args);
     }
 
-    /// Runs the `dispatch` of a CPU until it is done or names a queue.
+    /// Runs the `dispatch` of a CPU until it is done, names a queue, or moves a task.
     fn dispatch_on(&mut self, cx: &mut Cx<'_>, cpu: CpuId) -> Next {
         self.books.doing = Doing::Dispatching;
-        self.books.consumes = None;
+        self.books.asks = None;
         let run = &mut self.dispatches[cpu];
         let mut here = Here { cx, books: &mut self.books };
         let end = self.scheduler.vm.run(run, &mut here);
-        match (end, self.books.consumes.take()) {
-            (End::Suspended, Some(queue)) => return Next::Consume(queue),
+        match (end, self.books.asks.take()) {
+            (End::Suspended, Some(next)) => return next,
             (End::Fault(fault), _) => self.end(cx, fault.to_string()),
             _ => charge(cx, &self.dispatches[cpu], self.scheduler.settings.ps_per_insn),
         }
         Next::Done
     }
 
-    /// Answers the suspended `dispatch` of a CPU: did the queue have a task?
+    /// Answers the suspended `dispatch` of a CPU: did it get the task?
     fn resume(&mut self, cx: &mut Cx<'_>, cpu: CpuId, found: bool) -> Next {
         if self.is_over || !self.dispatches[cpu].is_suspended() {
             return Next::Done;
@@ -128,8 +144,12 @@ fn task(p: TaskId) -> u64 {
     What::Task(p).address()
 }
 
+/// `SCX_ENQ_REENQ`
+const REENQ_BIT: u32 = 40;
+
 fn enqueue_flags(cx: &Cx<'_>, p: TaskId, flags: EnqueueFlags) -> u64 {
-    enqueue_bits(flags, cx.world().tasks[p].nr_cpus_allowed > 1, cx.is_last())
+    let has_choice = cx.world().tasks[p].nr_cpus_allowed > 1;
+    enqueue_bits(flags, has_choice, cx.is_last()) | u64::from(cx.is_reenqueue()) << REENQ_BIT
 }
 
 /// ENQUEUE_*: NOCLOCK always, WAKEUP, INITIAL, RQ_SELECTED; `SCX_ENQ_LAST`.
@@ -169,6 +189,7 @@ impl Ops for Bpf {
     }
 
     fn init(&mut self, cx: &mut Cx<'_>) {
+        self.start(cx);
         self.must(cx, Op::Init, &[]);
     }
 
@@ -305,7 +326,8 @@ impl Ops for Bpf {
     }
 
     fn cpu_release(&mut self, cx: &mut Cx<'_>, cpu: CpuId) {
-        self.tell(cx, Op::CpuRelease, &[cpu.0.into(), What::Args { fork: false }.address()]);
+        let args = [cpu.0.into(), What::Args { fork: false }.address()];
+        self.call(cx, Op::CpuRelease, Doing::Releasing, &args);
     }
 
     fn cpu_acquire(&mut self, cx: &mut Cx<'_>, cpu: CpuId) {

@@ -1,6 +1,9 @@
 //! Schedulers that are BPF objects, against the same ones in Rust and against what they may not do.
 #![expect(clippy::disallowed_methods, reason = "tests read the objects beside them")]
 
+mod moves;
+mod start;
+
 use policies::ext::bpf::{Bpf, Object, Refused, Scheduler, Settings};
 use policies::ext::{Ext, Fifo, Ops, Rules, Tunables, Vtime};
 use sim_core::{
@@ -19,7 +22,7 @@ fn object(name: &str) -> Object {
 
 fn load(object: &Object, rules: Rules, machine: &Machine) -> Result<Scheduler, Refused> {
     let settings = Settings { rules, n_cpus: machine.n_cpus() as u32, ps_per_insn: 0, flags: 0 };
-    Scheduler::load(object, settings)
+    Scheduler::load(object, settings, &[])
 }
 
 /// Everything that happens, in order.

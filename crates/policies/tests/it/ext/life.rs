@@ -534,6 +534,48 @@ impl Ops for Prolongs {
     }
 }
 
+/// Its `dispatch` gives the current task a slice and its CPU another task.
+struct Extends {
+    kept: Option<TaskId>,
+    n_prolonged: u32,
+}
+
+impl Ops for Extends {
+    fn select_cpu(&mut self, _: &mut Cx<'_>, _: TaskId, prev: CpuId, _: Wake) -> CpuId {
+        prev
+    }
+
+    fn enqueue(&mut self, cx: &mut Cx<'_>, p: TaskId, _flags: EnqueueFlags) {
+        match p {
+            TaskId(1) => self.kept = Some(p),
+            _ => cx.insert(p, Dsq::Local, 3 * MS),
+        }
+    }
+
+    fn dispatch(&mut self, cx: &mut Cx<'_>, _: CpuId, prev: Option<TaskId>, _: u32) -> Next {
+        if prev == Some(TaskId(0))
+            && let Some(p) = self.kept.take()
+        {
+            cx.insert(p, Dsq::Local, 3 * MS);
+            cx.set_slice(TaskId(0), 7 * MS);
+            self.n_prolonged += 1;
+        }
+        Next::Done
+    }
+}
+
+/// `balance_one` of 6.12: what `dispatch` has given the current task comes before the local queue.
+#[test]
+fn a_slice_from_dispatch_keeps_the_current_task_before_others() {
+    let tasks = vec![(on(0), vec![Op::Run(100 * MS)]), (on(0), vec![Op::Run(100 * MS)])];
+    let mut sim = run(Extends { kept: None, n_prolonged: 0 }, 1, tasks, 11 * MS);
+    assert_eq!(sim.policy.ops.n_prolonged, 1);
+    // A slice of 3 ms ends at the tick at 4 ms, 7 ms more at that at 12 ms.
+    assert_eq!(sim.w.cpus[CpuId(0)].curr, TaskId(0));
+    sim.run_until(13 * MS);
+    assert_eq!(sim.w.cpus[CpuId(0)].curr, TaskId(1));
+}
+
 #[test]
 fn the_slice_that_dispatch_gives_to_the_current_task_stays() {
     let sim = run(Prolongs::default(), 1, vec![(on(0), vec![Op::Run(100 * MS)])], 25 * MS);

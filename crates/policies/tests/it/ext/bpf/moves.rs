@@ -1,0 +1,115 @@
+//! Iterators over queues, and moves from queue to queue: `moves.c` and `sift.c`.
+
+use super::{MS, end, hogs, load, machines, object, same};
+use policies::ext::{Cx, Dsq, DsqId, Insert, Move, Next, Ops, Order, Rules, Wake, Why};
+use sim_core::{EnqueueFlags, Ns, TaskId};
+use topology::{CpuId, PerCpu};
+use workloads::micro::Short;
+
+const SLICE_NS: Ns = 3 * MS;
+
+/// What a CPU's `dispatch` does next.
+#[derive(Clone, Copy, Default)]
+enum Doing {
+    #[default]
+    Sort,
+    Take,
+    Nothing,
+}
+
+/// `moves.c` in Rust.
+#[derive(Default)]
+struct Moves {
+    fresh: DsqId,
+    sorted: DsqId,
+    n_sorted: u64,
+    doing: PerCpu<Doing>,
+}
+
+impl Moves {
+    fn go_on(&mut self, cx: &mut Cx<'_>, cpu: CpuId) -> Next {
+        loop {
+            let doing = &mut self.doing[cpu];
+            let (task, from, to, slice, vtime) = match doing {
+                Doing::Sort => {
+                    *doing = Doing::Take;
+                    let Some(p) = cx.dsq_last(self.fresh) else {
+                        continue;
+                    };
+                    let n = self.n_sorted;
+                    self.n_sorted += 1;
+                    (p, self.fresh, Dsq::User(self.sorted), Some(SLICE_NS), Some(n * 7 % 5))
+                }
+                Doing::Take => {
+                    *doing = Doing::Nothing;
+                    let Some(p) = cx.dsq_first(self.sorted) else {
+                        continue;
+                    };
+                    (p, self.sorted, Dsq::LocalOn(cpu), None, None)
+                }
+                Doing::Nothing => return Next::Done,
+            };
+            vtime.into_iter().for_each(|vtime| cx.set_vtime(task, vtime));
+            let flags = Insert::default();
+            return Next::Move(Move { task, from, to, slice, vtime, flags });
+        }
+    }
+}
+
+impl Ops for Moves {
+    fn init(&mut self, cx: &mut Cx<'_>) {
+        self.fresh = cx.create_dsq(Order::Fifo);
+        self.sorted = cx.create_dsq(Order::Fifo);
+        self.doing = vec![Doing::Nothing; cx.machine().n_cpus()].into();
+    }
+
+    fn select_cpu(&mut self, cx: &mut Cx<'_>, p: TaskId, prev: CpuId, wake: Wake) -> CpuId {
+        let (cpu, why) = cx.select_cpu_dfl(p, prev, wake);
+        if why != Why::Prev {
+            cx.insert(p, Dsq::Local, cx.slice_dfl());
+        }
+        cpu
+    }
+
+    fn enqueue(&mut self, cx: &mut Cx<'_>, p: TaskId, _flags: EnqueueFlags) {
+        cx.insert(p, Dsq::User(self.fresh), cx.slice_dfl());
+    }
+
+    fn dispatch(&mut self, cx: &mut Cx<'_>, cpu: CpuId, _: Option<TaskId>, attempt: u32) -> Next {
+        if attempt == 0 {
+            self.doing[cpu] = Doing::Sort;
+        }
+        self.go_on(cx, cpu)
+    }
+
+    fn consumed(&mut self, cx: &mut Cx<'_>, cpu: CpuId) -> Next {
+        self.go_on(cx, cpu)
+    }
+}
+
+#[test]
+fn moves_of_an_object_are_those_of_rust_event_by_event() {
+    same("moves", Moves::default);
+}
+
+/// The object looks at all that its iterators tell, and ends the run if that is wrong.
+#[test]
+fn iterators_tell_both_ways_what_was_there_when_they_began() {
+    for machine in machines() {
+        for rules in [Rules::V6_12, Rules::V6_18] {
+            let n = machine.n_cpus() as u32;
+            let sift = |fault: u64| {
+                let mut object = object("sift");
+                object.set_int("fault", fault).unwrap();
+                let scheduler = load(&object, rules, &machine).unwrap();
+                end(&scheduler, &machine, hogs(3 * n))
+            };
+            assert_eq!(sift(0), "Done", "{n} CPUs");
+            let wrong = sift(1);
+            assert!(wrong.contains("scx_bpf_error: wrong: "), "{wrong}");
+        }
+    }
+    let machine = &machines()[0];
+    let scheduler = load(&object("sift"), Rules::V6_12, machine).unwrap();
+    assert_eq!(end(&scheduler, machine, Short::new(40, 300_000, 100_000, 20, 1)), "Done");
+}
