@@ -3,6 +3,7 @@
 use crate::alu::{alu, atomic, is_taken};
 use crate::fault::FaultKind;
 use crate::host::{Answer, Host};
+use crate::image::Image;
 use crate::insn::{Code, IMMEDIATE, Insn, atomic as op};
 use crate::memory::{CONTEXT, HOST, Memory, STACK, address, offset_of};
 use crate::native::{self, Outcome};
@@ -21,14 +22,13 @@ pub(crate) enum Stop {
 ///
 /// After a fault `run.pc` is the instruction behind the one that has failed.
 pub(crate) fn interpret<H: Host>(
-    code: &[Insn],
-    poison: &[String],
+    image: &Image,
     run: &mut Run,
     memory: &mut Memory,
     host: &mut H,
 ) -> Stop {
     exchange(run, memory);
-    let stop = go(code, poison, run, memory, host);
+    let stop = go(image, run, memory, host);
     exchange(run, memory);
     run.phase = match stop {
         Stop::Suspended => Phase::Suspended,
@@ -44,15 +44,9 @@ fn exchange(run: &mut Run, memory: &mut Memory) {
 }
 
 /// Runs, and does what the loop of [`compute`] leaves to others: calls and returns.
-fn go<H: Host>(
-    code: &[Insn],
-    poison: &[String],
-    run: &mut Run,
-    memory: &mut Memory,
-    host: &mut H,
-) -> Stop {
+fn go<H: Host>(image: &Image, run: &mut Run, memory: &mut Memory, host: &mut H) -> Stop {
     loop {
-        match compute(code, run, memory, host) {
+        match compute(&image.code, run, memory, host) {
             Pause::Call(pc) => {
                 if !run.enter(pc, After::Return) {
                     return Stop::Fault(FaultKind::Depth);
@@ -77,7 +71,7 @@ fn go<H: Host>(
                 }
             }
             Pause::Poison(number) => {
-                let what = poison.get(number).cloned().unwrap_or_default();
+                let what = image.poison.get(number).cloned().unwrap_or_default();
                 return Stop::Fault(FaultKind::Unresolved(what));
             }
             Pause::Budget => return Stop::Fault(FaultKind::Budget(run.budget)),

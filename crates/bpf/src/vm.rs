@@ -115,7 +115,7 @@ impl Vm {
     pub fn run<H: Host>(&mut self, run: &mut Run, host: &mut H) -> End {
         assert!(run.phase == Phase::Ready, "the run was not begun, or waits for an answer");
         let image = &self.image;
-        let stop = interpret(&image.code, &image.poison, run, &mut self.memory, host);
+        let stop = interpret(image, run, &mut self.memory, host);
         if stop != Stop::Suspended
             && let Some(count) = run.program.and_then(|program| self.counts.get_mut(program))
         {

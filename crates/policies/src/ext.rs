@@ -7,7 +7,7 @@
 //!
 //! One that is written in BPF runs as it is: [`bpf`].
 //!
-//! Left out: flags of a scheduler but `SCX_OPS_ENQ_LAST`, cgroups, core scheduling, the bypass mode,
+//! Left out: a part of the flags of a scheduler, cgroups, core scheduling, the bypass mode,
 //! and the time that a scheduler's own code takes.
 //! Rules: Linux 6.12 or 6.18.
 

@@ -1,7 +1,9 @@
 //! A policy that is a BPF object: `policy = { bpf = "FILE.bpf.o", … }`.
 
 use crate::output::RunError;
-use policies::ext::bpf::{Object, Refused, Scheduler, Settings, Start};
+pub(crate) use policies::ext::bpf::Object;
+pub use policies::ext::bpf::inspect as inspect_object;
+use policies::ext::bpf::{Refused, Scheduler, Settings, Start};
 use policies::ext::{Rules, bpf::SetError};
 use std::collections::BTreeMap;
 use std::fmt::Write;

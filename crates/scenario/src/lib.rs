@@ -70,7 +70,7 @@ mod waits;
 mod workload;
 pub mod wq;
 
-pub use bpf_policy::BpfPolicy;
+pub use bpf_policy::{BpfPolicy, inspect_object};
 pub use dump::{Dump, import_machine};
 pub use expect::{Expectation, Sign};
 pub use experiment::{Experiment, Mechanism, Published, Variant};

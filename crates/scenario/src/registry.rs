@@ -24,7 +24,7 @@ pub use document::{
 pub use features::{FEATURES, FeatureDef, KERNELS, TUNABLES, TunableDef, feature, tunable};
 pub use key::{Better, Class};
 pub use metrics::{METRICS, MetricDef, Show, metric};
-pub use policies::{GROUP_POLICIES, POLICIES, policy};
+pub use policies::{GROUP_POLICIES, OF_OBJECTS, POLICIES, policy};
 pub use workloads::{ROLE, WAKES, WORKLOADS, workload};
 pub use workqueue::{CHANGE, CHANGE_AT, SCOPES, WORKQUEUE};
 

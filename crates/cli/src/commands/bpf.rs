@@ -2,7 +2,8 @@
 
 use crate::args::Bpf;
 use crate::output::{Stop, print};
-use bpf::{Known, Object, inspect, objects_in};
+use bpf::{Object, objects_in};
+use scenario::inspect_object;
 use std::path::{Path, PathBuf};
 
 /// Does what was asked.
@@ -32,7 +33,7 @@ fn inspect_file(file: &Path, is_one_of_many: bool) -> Result<Vec<String>, Stop> 
     let n = objects.len();
     let read = objects.into_iter().zip(1..).map(|(object, number)| {
         let object = Object::read(object).map_err(|e| Stop::BadInput(format!("{shown}: {e}")))?;
-        let text = inspect(&object, &Known::default());
+        let text = inspect_object(&object);
         Ok(match (is_one_of_many, n) {
             (false, 1) => text,
             (true, 1) => format!("{shown}\n\n{text}"),

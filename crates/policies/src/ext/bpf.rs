@@ -7,10 +7,11 @@
 //! itself (`scx_bpf_error`), or does what may not be done, ends the run.
 //!
 //! Not called: `cpu_online`, `cpu_offline`, `core_sched_before`, operations of cgroups, dumps and
-//! `exit`. `dispatch` is given the previous task only if that is runnable.
+//! `exit`.
 
 mod calls;
 mod host;
+mod inspect;
 mod iterate;
 mod kernel;
 mod load;
@@ -19,6 +20,7 @@ mod ops;
 mod start;
 
 pub use ::bpf::{LoadError, Object, SetError};
+pub use inspect::inspect;
 pub use kernel::{constants, flags, kernel};
 pub use load::{Refused, Scheduler, Settings, counted};
 pub use ops::Bpf;

@@ -80,7 +80,7 @@ impl<S: Ops> Ext<S> {
         if !std::mem::take(&mut self.state.gives_up_local) {
             return;
         }
-        while let Some(p) = self.state.rqs[cpu].local.first(&self.state.nodes) {
+        for p in self.state.to_give_up(w, cpu) {
             self.state.remove(w, p);
             self.state.reenqueued.push_back(p);
         }
@@ -99,8 +99,14 @@ impl<S: Ops> Ext<S> {
         None
     }
 
+    fn update_masks(&mut self, w: &mut World, cpu: CpuId, idle: bool) {
+        if self.ops.builtin_idle() {
+            self.state.idle.update(w, cpu, idle);
+        }
+    }
+
     fn set_idle(&mut self, w: &mut World, cpu: CpuId, idle: bool) {
-        self.state.idle.update(w, cpu, idle);
+        self.update_masks(w, cpu, idle);
         self.ops.update_idle(&mut Cx::new(w, &mut self.state), cpu, idle);
     }
 }
@@ -238,7 +244,7 @@ impl<S: Ops> Policy for Ext<S> {
         if dispatched && curr == TaskId::IDLE {
             // From idle to idle: a wake-up that claimed this CPU has sent it no task, so it must be
             // found again. The scheduler is not told.
-            self.state.idle.update(w, cpu, true);
+            self.update_masks(w, cpu, true);
         }
         None
     }

@@ -217,7 +217,7 @@ impl<'a> Cx<'a> {
     /// these are.
     pub fn reenqueue_local(&mut self) -> u32 {
         self.state.gives_up_local = true;
-        self.local_nr_queued(self.w.this)
+        self.state.to_give_up(self.w, self.w.this).len() as u32
     }
 
     /// True if what is being enqueued was given up so (`SCX_ENQ_REENQ`).

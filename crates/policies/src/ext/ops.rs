@@ -23,6 +23,13 @@ pub trait Ops {
         false
     }
 
+    /// True if the class keeps its masks of idle CPUs: of a scheduler that implements
+    /// `update_idle`, only with `SCX_OPS_KEEP_BUILTIN_IDLE`. Without them the built-in choice of a
+    /// CPU must not be asked for.
+    fn builtin_idle(&self) -> bool {
+        true
+    }
+
     /// How long a task may be runnable and not run before the run ends (`timeout_ms`), ns.
     fn timeout_ns(&self) -> Ns {
         TIMEOUT_NS

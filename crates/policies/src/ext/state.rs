@@ -202,6 +202,13 @@ impl State {
         self.globals[w.machine.cpus[cpu].node as usize]
     }
 
+    /// Tasks on the local queue of a CPU, but those that the stopper is about to move.
+    pub fn to_give_up(&self, w: &World, cpu: CpuId) -> Vec<TaskId> {
+        let queue = &self.rqs[cpu].local;
+        let all = std::iter::successors(queue.first(&self.nodes), |p| queue.next(&self.nodes, *p));
+        all.filter(|p| !w.tasks[*p].misplaced).collect()
+    }
+
     /// Takes what the current task has run off its slice (`update_curr_scx`).
     pub fn update_curr(&mut self, w: &World, cpu: CpuId) {
         let curr = w.cpus[cpu].curr;

@@ -9,13 +9,7 @@ const volatile u64 slice_ns = SCX_SLICE_DFL;
 SEC("struct_ops/fifo_select_cpu")
 s32 fifo_select_cpu(u64 *ctx)
 {
-	struct task_struct *p = (void *)ctx[0];
-	bool is_idle = 0;
-	s32 cpu = scx_bpf_select_cpu_dfl(p, ctx[1], ctx[2], &is_idle);
-
-	if (is_idle)
-		insert(p, SCX_DSQ_LOCAL, slice_ns, 0);
-	return cpu;
+	return select_idle(ctx, slice_ns);
 }
 
 SEC("struct_ops/fifo_enqueue")

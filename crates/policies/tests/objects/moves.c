@@ -12,13 +12,7 @@ static u64 n_sorted;
 SEC("struct_ops/moves_select_cpu")
 s32 moves_select_cpu(u64 *ctx)
 {
-	struct task_struct *p = (void *)ctx[0];
-	bool is_idle = 0;
-	s32 cpu = scx_bpf_select_cpu_dfl(p, ctx[1], ctx[2], &is_idle);
-
-	if (is_idle)
-		insert(p, SCX_DSQ_LOCAL, SCX_SLICE_DFL, 0);
-	return cpu;
+	return select_idle(ctx, SCX_SLICE_DFL);
 }
 
 SEC("struct_ops/moves_enqueue")

@@ -19,7 +19,7 @@ typedef _Bool bool;
 /* Of the kernel's types the fields that are used; a loader finds where they are. */
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 struct cpumask {
-	u64 bits[1];
+	u64 bits[8];
 };
 struct sched_ext_entity {
 	u64 slice;
@@ -162,6 +162,18 @@ static inline void insert_vtime(struct task_struct *p, u64 dsq_id, u64 slice, u6
 		scx_bpf_dsq_insert_vtime(p, dsq_id, slice, vtime, enq_flags);
 	else
 		scx_bpf_dispatch_vtime(p, dsq_id, slice, vtime, enq_flags);
+}
+
+/* The kernel's choice; a task for which it is an idle CPU goes there at once. */
+static inline s32 select_idle(u64 *ctx, u64 slice)
+{
+	struct task_struct *p = (void *)ctx[0];
+	bool is_idle = 0;
+	s32 cpu = scx_bpf_select_cpu_dfl(p, ctx[1], ctx[2], &is_idle);
+
+	if (is_idle)
+		insert(p, SCX_DSQ_LOCAL, slice, 0);
+	return cpu;
 }
 
 static inline bool move_to_local(u64 dsq_id)

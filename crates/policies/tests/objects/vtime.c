@@ -15,13 +15,7 @@ static inline bool is_before(u64 a, u64 b)
 SEC("struct_ops/vtime_select_cpu")
 s32 vtime_select_cpu(u64 *ctx)
 {
-	struct task_struct *p = (void *)ctx[0];
-	bool is_idle = 0;
-	s32 cpu = scx_bpf_select_cpu_dfl(p, ctx[1], ctx[2], &is_idle);
-
-	if (is_idle)
-		insert(p, SCX_DSQ_LOCAL, slice_ns, 0);
-	return cpu;
+	return select_idle(ctx, slice_ns);
 }
 
 SEC("struct_ops/vtime_enqueue")

@@ -274,7 +274,7 @@ fn a_scheduler_of_the_sched_ext_shape_gets_its_tunables() {
 #[test]
 fn each_name_of_the_sched_ext_shape_is_its_own() {
     // A BPF object is what it is.
-    let is_named = |row: &&PolicyDef| row.class == Class::Ext && row.name != "bpf";
+    let is_named = |row: &&PolicyDef| row.class == Class::Ext && row.name != registry::OF_OBJECTS;
     let names = POLICIES.iter().filter(is_named).map(|row| row.name);
     let mut seen = BTreeMap::new();
     for name in names {

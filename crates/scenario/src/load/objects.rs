@@ -2,10 +2,9 @@
 
 use super::source_files::Files;
 use super::text::{beside, names_nothing, unreadable};
-use crate::bpf_policy::{ObjectFile, ObjectFiles};
+use crate::bpf_policy::{Object, ObjectFile, ObjectFiles};
 use crate::hash::digest_of;
 use input::{Fault, Node, Walk};
-use policies::ext::bpf::Object;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

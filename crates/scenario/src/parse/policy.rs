@@ -32,7 +32,7 @@ pub(super) fn policy_choice(
         choice = match node.get_ref().as_table() {
             Some(_) => {
                 let bpf = objects.policy(walk, node);
-                let kind = bpf.and_then(|_| registry::policy("bpf")).map(PolicyKind);
+                let kind = bpf.and_then(|_| registry::policy(registry::OF_OBJECTS)).map(PolicyKind);
                 PolicyChoice { kind, bpf, ..stated }
             }
             None => PolicyChoice { kind: policy(walk, node), ..stated },
@@ -50,7 +50,7 @@ pub(super) fn policy_choice(
 
 fn policy(walk: &mut Walk, node: Node<'_>) -> Option<PolicyKind> {
     let name = walk.text(node, "policy")?;
-    if name == "bpf" {
+    if name == registry::OF_OBJECTS {
         let fault = Fault::at(node.span(), "the policy `bpf` needs an object");
         walk.fault(fault.help("name it: policy = { bpf = \"FILE.bpf.o\" }"));
         return None;

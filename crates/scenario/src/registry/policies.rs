@@ -51,7 +51,7 @@ pub const POLICIES: &[PolicyDef] = &[
         run: |job| job.with(|spec| ext(spec, LlcFifo::new(recheck(spec)))),
     },
     PolicyDef {
-        name: "bpf",
+        name: OF_OBJECTS,
         rules: EXT_RULES,
         class: Class::Ext,
         help: "sched_ext: a BPF object, policy = { bpf = \"FILE.bpf.o\" }",
@@ -65,6 +65,9 @@ pub const POLICIES: &[PolicyDef] = &[
         run: |job| job.with(|_| Fcfs::default()),
     },
 ];
+
+/// The policy whose schedulers are BPF objects: it stands in a table, not by its name.
+pub const OF_OBJECTS: &str = "bpf";
 
 /// The policies that task groups are modeled for.
 pub const GROUP_POLICIES: &[&str] = &["cfs", "eevdf"];

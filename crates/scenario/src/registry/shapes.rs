@@ -4,7 +4,7 @@
 use super::document::BPF_POLICY;
 use super::features::{FEATURES, TUNABLES};
 use super::metrics::{METRICS, MetricDef};
-use super::policies::POLICIES;
+use super::policies::{OF_OBJECTS, POLICIES};
 use super::workloads::WORKLOADS;
 use super::workqueue::{CHANGE, CHANGE_AT};
 use crate::units;
@@ -58,7 +58,7 @@ pub(super) fn machine_of_scenario() -> Value {
 
 /// A name, or a table with a BPF object.
 pub(super) fn policy() -> Value {
-    let named = POLICIES.iter().filter(|p| p.name != "bpf");
+    let named = POLICIES.iter().filter(|p| p.name != OF_OBJECTS);
     let named = words(named.map(|p| (p.name.to_string(), p.help.to_string())));
     json!({ "anyOf": [named, table(keys(BPF_POLICY))] })
 }

@@ -131,6 +131,34 @@ fn faults_have_hints() {
     }
 }
 
+/// Eight CPUs without siblings, the last four behind the second LLC: 5 + 6 + 7 + 8.
+#[test]
+fn a_scheduler_is_told_of_the_machine_before_it_starts() {
+    let places = "{ call = \"tell\", args = { cpu = \"cpu\", sibling = \"sibling\", \
+                  llc = \"llc\", node = \"node\" } }";
+    let mode = "{ call = \"set_mode\", args = { number = 5, \"part[1].on\" = true, \
+                \"part[1].level\" = -3 } }";
+    let with = |llcs: u32, calls: &str| {
+        format!("{{ bpf = \"start.bpf.o\", rodata = {{ llcs = {llcs} }}, start = [{calls}] }}")
+    };
+    let both = format!("{places}, {mode}");
+    assert!(run(&with(26, &both), "").starts_with("Ok("), "{}", run(&with(26, &both), ""));
+    assert!(run(&with(25, &both), "").contains("and 26 of the LLCs"));
+    assert!(run(&with(26, places), "").contains("Init failed with error -1"));
+    assert_ne!(hash(&with(26, places), ""), hash(&with(26, &both), ""));
+    for (calls, said) in [
+        ("{ call = \"tall\" }", "it has no program `tall` in a section `syscall`"),
+        ("{ call = \"tell\", args = { cpus = 1 } }", "no variable `cpus` of `tell`"),
+        ("{ call = \"tell\", args = { cpu = \"cpus\" } }", "`cpu` cannot be `cpus` | did you mean"),
+        ("{ call = \"tell\", args = { cpu = 1.5 } }", "`cpu` must be a whole number"),
+        ("{ calls = \"tell\" }", "unknown key `calls` in this call"),
+        ("3", "`start` must be a table"),
+    ] {
+        let fault = fault(&with(26, calls), "");
+        assert!(fault.contains(said), "{calls}: {fault}");
+    }
+}
+
 /// A scheduler that ends itself ends the run, and its place in the source is named.
 #[test]
 fn an_error_of_the_scheduler_is_the_runs() {

@@ -63,6 +63,15 @@ enum Call {
     Same,
 }
 
+impl Call {
+    /// True for those that a scheduler with idle tracking of its own may not call
+    /// (`scx_builtin_idle_enabled`).
+    fn needs_idle_masks(self) -> bool {
+        use Call::{IdleCores, IdleCpus, PickIdle, SelectAnd, SelectDfl, TestAndClear};
+        matches!(self, IdleCores | IdleCpus | PickIdle | SelectAnd | SelectDfl | TestAndClear)
+    }
+}
+
 const fn row(name: &'static str, call: Call) -> Row {
     Row { name, call, since: Rules::V6_12, until: None, helper: None, shape: None }
 }
@@ -167,6 +176,9 @@ impl Here<'_, '_> {
         let Some(row) = CALLS.get(function as usize) else {
             return stop(format!("there is no function {function}"));
         };
+        if row.call.needs_idle_masks() && !self.books.builtin_idle {
+            return stop("built-in idle tracking is disabled".to_string());
+        }
         match row.call {
             Call::CreateDsq => Ok(self.create_dsq(a[0])),
             Call::Insert => self.insert(a[0], a[1], a[2], None, a[3]),
@@ -188,7 +200,10 @@ impl Here<'_, '_> {
             Call::PickAny => {
                 self.read_mask(a[0], memory);
                 let cores_only = a[1] & PICK_IDLE_CORE != 0;
-                let idle = self.cx.pick_idle_cpu_in(&self.books.mask, cores_only);
+                let idle = match self.books.builtin_idle {
+                    true => self.cx.pick_idle_cpu_in(&self.books.mask, cores_only),
+                    false => None,
+                };
                 Ok(as_u64(idle.or_else(|| self.books.mask.first()), EBUSY))
             }
             Call::Kick => self.kick(a[0], a[1]),

@@ -1,6 +1,6 @@
 //! The kernel around a program: its objects, its clock, its timers.
 
-use super::objects::{Field, Mask, What, field};
+use super::objects::{Field, Fields, Mask, What};
 use crate::ext::cx::Cx;
 use crate::ext::types::{DsqId, Next};
 use ::bpf::{Answer, Host, Memory};
@@ -49,12 +49,16 @@ pub(super) struct Books {
     pub mask: CpuSet,
     /// All CPUs of the machine.
     pub all: CpuSet,
+    /// Where the fields of the kernel's objects are.
+    pub fields: Fields,
+    /// The kernel keeps masks of idle CPUs.
+    pub builtin_idle: bool,
     /// Of `bpf_get_prandom_u32`.
     pub random: u64,
 }
 
 impl Books {
-    pub fn new(n_cpus: usize) -> Self {
+    pub fn new(n_cpus: usize, builtin_idle: bool) -> Self {
         Self {
             doing: Doing::Other,
             queues: Vec::new(),
@@ -64,6 +68,8 @@ impl Books {
             allowed: None,
             mask: CpuSet::empty(n_cpus),
             all: CpuSet::full(n_cpus),
+            fields: Fields::new(),
+            builtin_idle,
             random: 0,
         }
     }
@@ -174,7 +180,7 @@ impl Here<'_, '_> {
             let word = self.mask_word(mask, offset as usize / 8);
             return Some(word >> (offset % 8 * 8));
         }
-        let field = field(what, offset, size)?;
+        let field = self.books.fields.at(what, offset, size)?;
         match what {
             What::Task(p) => self.task_field(p, field),
             What::Idle(cpu) => self.idle_field(cpu, field),
@@ -204,7 +210,7 @@ impl Host for Here<'_, '_> {
         let Some((What::Task(p), offset)) = self.at(address) else {
             return false;
         };
-        match field(What::Task(p), offset, size) {
+        match self.books.fields.at(What::Task(p), offset, size) {
             Some(Field::Slice) if size == 8 => self.cx.set_slice(p, value),
             Some(Field::Vtime) if size == 8 => self.cx.set_vtime(p, value),
             Some(Field::Disallow) => {}
@@ -259,13 +265,13 @@ mod tests {
     /// The lower halves of what splitmix64 gives from 0.
     #[test]
     fn random_numbers_are_those_of_splitmix64() {
-        let mut books = Books::new(1);
+        let mut books = Books::new(1, true);
         assert_eq!([0; 3].map(|_| books.draw()), [0x7b1d_cdaf, 0xa1b9_65f4, 0x8009_454f]);
     }
 
     #[test]
     fn the_earliest_timer_is_first_and_of_equals_the_lowest() {
-        let mut books = Books::new(1);
+        let mut books = Books::new(1, true);
         assert_eq!(books.first_timer(), None);
         for (timer, at) in [(9, 5), (7, 3), (4, 3), (1, 8)] {
             books.timers.insert(timer, (at, CpuId(timer as u32)));

@@ -102,9 +102,6 @@ pub enum Refused {
     /// It wants to wait longer for a task than the kernel lets it.
     #[error("its timeout_ms is {0}, and the kernel allows at most 30000")]
     Timeout(u64),
-    /// Its own idle tracking is not modeled.
-    #[error("its update_idle without SCX_OPS_KEEP_BUILTIN_IDLE is not modeled")]
-    OwnIdle,
     /// A call before the start that cannot be.
     #[error("it has no program `{0}` in a section `syscall`")]
     Start(String),
@@ -120,6 +117,8 @@ pub struct Scheduler {
     pub(super) programs: [Option<ProgramId>; OPS.len()],
     pub(super) start: Vec<StartCall>,
     pub(super) enqueues_last: bool,
+    /// The class keeps masks of idle CPUs for it.
+    pub(super) builtin_idle: bool,
     pub(super) timeout_ns: Ns,
     pub(super) settings: Settings,
 }
@@ -137,9 +136,7 @@ impl Scheduler {
             return Err(Refused::Flag(name));
         }
         let program = |name| ops.member(name)?.program.as_deref();
-        if program("update_idle").is_some() && flags & KEEP_BUILTIN_IDLE == 0 {
-            return Err(Refused::OwnIdle);
-        }
+        let builtin_idle = program("update_idle").is_none() || flags & KEEP_BUILTIN_IDLE != 0;
         let timeout_ns = timeout_ns(&ops)?;
         let mut object = object.clone();
         fill(&mut object, settings.n_cpus)?;
@@ -154,7 +151,8 @@ impl Scheduler {
         let programs = OPS.map(|(name, _)| vm.image().program(program(name)?));
         let start = start.iter().map(|start| StartCall::new(start, &object, vm.image()));
         let start = start.collect::<Result<_, _>>()?;
-        Ok(Self { vm, programs, start, enqueues_last: flags & ENQ_LAST != 0, timeout_ns, settings })
+        let enqueues_last = flags & ENQ_LAST != 0;
+        Ok(Self { vm, programs, start, enqueues_last, builtin_idle, timeout_ns, settings })
     }
 
     /// What each of its operations has cost so far.

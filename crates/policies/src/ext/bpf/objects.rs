@@ -40,6 +40,12 @@ pub(super) enum Field {
     Zero,
 }
 
+impl Field {
+    fn is_pointer(self) -> bool {
+        matches!(self, Self::CpusPtr | Self::Itself | Self::Mm | Self::Curr)
+    }
+}
+
 /// Structure, name, offset, bytes, is it signed?, what it is.
 type Row = (&'static str, &'static str, u32, u32, bool, Field);
 
@@ -107,37 +113,59 @@ pub(super) fn add_types(kernel: &mut Kernel) {
     add("mempolicy", "home_node", 8, FieldType::Int { size: 4, is_signed: true });
     add("mempolicy", "nodes", 16, FieldType::Struct("nodemask_t".to_string()));
     let word = FieldType::Int { size: 8, is_signed: false };
-    add("nodemask_t", "bits", 0, FieldType::Array(Box::new(word), 16));
+    add("nodemask_t", "bits", 0, FieldType::Array(Box::new(word.clone()), 16));
+    add("cpumask", "bits", 0, FieldType::Array(Box::new(word), 128));
     if let Some(entity) = kernel.structs.get_mut(ENTITY) {
         entity.size = OBJECT_BYTES - SCX;
     }
 }
 
-/// The field and the number of its byte that is meant, if `size` bytes from there are in it.
-pub(super) fn field(object: What, offset: u32, size: u32) -> Option<Field> {
-    let owner = match object {
-        What::Task(_) | What::Idle(_) if (COMM..COMM + COMM_BYTES).contains(&offset) => {
-            let at = offset - COMM;
-            return (at + size <= COMM_BYTES).then_some(Field::Comm(at));
-        }
-        What::Task(_) | What::Idle(_) if offset >= SCX => ENTITY,
-        What::Task(_) | What::Idle(_) => TASK,
-        What::Rq(_) => RQ,
-        What::Args { .. } => "",
-        What::Mask(_) => return None,
-    };
-    let offset = if owner == ENTITY { offset - SCX } else { offset };
-    let is_it =
-        |own: &str, at: u32| at == offset && (own == owner || owner.is_empty() && is_args(own));
-    let fields = FIELDS.iter().find(|row| is_it(row.0, row.2) && size <= row.3).map(|row| row.5);
-    fields.or_else(|| {
-        let mut pointers = POINTERS.iter();
-        pointers.find(|row| is_it(row.0, row.2) && size == 8).map(|row| row.3)
-    })
+/// Which field is where, by kind of object and offset.
+#[derive(Clone, Debug)]
+pub(super) struct Fields {
+    task: Places,
+    rq: Places,
+    args: Places,
 }
 
-fn is_args(owner: &str) -> bool {
-    owner.ends_with("_args")
+/// Bytes of the field that begins at an offset, and what it is.
+type Places = Vec<Option<(u32, Field)>>;
+
+impl Fields {
+    pub fn new() -> Self {
+        let empty = || vec![None; OBJECT_BYTES as usize];
+        let mut fields = Self { task: empty(), rq: empty(), args: empty() };
+        let numbers = FIELDS.iter().map(|row| (row.0, row.2, row.3, row.5));
+        let pointers = POINTERS.iter().map(|row| (row.0, row.2, 8, row.3));
+        for (owner, at, size, field) in numbers.chain(pointers) {
+            let (places, at) = match owner {
+                TASK => (&mut fields.task, at),
+                ENTITY => (&mut fields.task, SCX + at),
+                RQ => (&mut fields.rq, at),
+                _ => (&mut fields.args, at),
+            };
+            places[at as usize] = Some((size, field));
+        }
+        fields
+    }
+
+    /// The field that `size` bytes from an offset on are in; of names the number of the byte.
+    pub fn at(&self, object: What, offset: u32, size: u32) -> Option<Field> {
+        let places = match object {
+            What::Task(_) | What::Idle(_) if (COMM..COMM + COMM_BYTES).contains(&offset) => {
+                let at = offset - COMM;
+                return (at + size <= COMM_BYTES).then_some(Field::Comm(at));
+            }
+            What::Task(_) | What::Idle(_) => &self.task,
+            What::Rq(_) => &self.rq,
+            What::Args { .. } => &self.args,
+            What::Mask(_) => return None,
+        };
+        let (bytes, field) = (*places.get(offset as usize)?)?;
+        // A pointer is read as a whole.
+        let fits = if field.is_pointer() { size == 8 } else { size <= bytes };
+        fits.then_some(field)
+    }
 }
 
 /// A mask of CPUs.
@@ -229,12 +257,25 @@ mod tests {
     #[test]
     fn fields_do_not_overlap_and_are_found() {
         let task = What::Task(TaskId(1));
-        assert_eq!(field(task, 0, 4), Some(Field::Pid));
-        assert_eq!(field(task, 0, 8), None);
-        assert_eq!(field(task, SCX + 24, 8), Some(Field::Vtime));
-        assert_eq!(field(task, COMM + 8, 8), Some(Field::Comm(8)));
-        assert_eq!(field(task, COMM + 9, 8), None);
-        assert_eq!(field(What::Args { fork: false }, 16, 4), Some(Field::Reason));
+        let fields = Fields::new();
+        assert_eq!(fields.at(task, 0, 4), Some(Field::Pid));
+        assert_eq!(fields.at(task, 0, 8), None);
+        assert_eq!(fields.at(task, SCX + 24, 8), Some(Field::Vtime));
+        assert_eq!(fields.at(task, 72, 8), Some(Field::CpusPtr));
+        assert_eq!(fields.at(task, 72, 4), None);
+        assert_eq!(fields.at(task, OBJECT_BYTES, 1), None);
+        assert_eq!(fields.at(task, COMM + 8, 8), Some(Field::Comm(8)));
+        assert_eq!(fields.at(task, COMM + 9, 8), None);
+        assert_eq!(fields.at(What::Args { fork: false }, 16, 4), Some(Field::Reason));
+        for (owner, name, at, size, _, field) in FIELDS {
+            let (object, at) = match *owner {
+                TASK => (task, *at),
+                ENTITY => (task, SCX + at),
+                RQ => (What::Rq(CpuId(0)), *at),
+                _ => (What::Args { fork: true }, *at),
+            };
+            assert_eq!(fields.at(object, at, *size), Some(*field), "{owner}.{name}");
+        }
         let mut at: Vec<(&str, u32, u32)> = FIELDS.iter().map(|r| (r.0, r.2, r.3)).collect();
         at.extend(POINTERS.iter().map(|r| (r.0, r.2, 8)));
         at.push((TASK, COMM, COMM_BYTES));

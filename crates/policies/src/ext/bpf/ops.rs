@@ -7,7 +7,7 @@ use crate::ext::cx::Cx;
 use crate::ext::ops::Ops;
 use crate::ext::types::{Dsq, Next, Wake, Why};
 use ::bpf::{Count, End, Run};
-use sim_core::{EnqueueFlags, MaskId, Ns, OperationCount, TaskId};
+use sim_core::{EnqueueFlags, MaskId, Ns, OperationCount, TaskId, TaskState};
 use topology::{CpuId, PerCpu};
 
 /// Instructions that one call may execute.
@@ -29,12 +29,17 @@ pub struct Bpf {
 impl Bpf {
     /// A run of a scheduler.
     pub fn new(scheduler: &Scheduler) -> Self {
+        Self::with_budget(scheduler, BUDGET)
+    }
+
+    /// A run of a scheduler, each of whose calls may execute so many instructions.
+    pub fn with_budget(scheduler: &Scheduler, budget: u64) -> Self {
         let n_cpus = scheduler.settings.n_cpus as usize;
         Self {
             scheduler: scheduler.clone(),
-            books: Books::new(n_cpus),
-            run: Run::new(BUDGET),
-            dispatches: vec![Run::new(BUDGET); n_cpus].into(),
+            books: Books::new(n_cpus, scheduler.builtin_idle),
+            run: Run::new(budget),
+            dispatches: vec![Run::new(budget); n_cpus].into(),
             timers: Count::default(),
             is_over: false,
         }
@@ -171,6 +176,10 @@ impl Ops for Bpf {
         self.scheduler.enqueues_last && !self.is_over
     }
 
+    fn builtin_idle(&self) -> bool {
+        self.scheduler.builtin_idle
+    }
+
     fn timeout_ns(&self) -> Ns {
         self.scheduler.timeout_ns
     }
@@ -214,6 +223,10 @@ impl Ops for Bpf {
     }
 
     fn select_cpu(&mut self, cx: &mut Cx<'_>, p: TaskId, prev: CpuId, wake: Wake) -> CpuId {
+        if !self.scheduler.builtin_idle && !self.has(Op::SelectCpu) {
+            self.end(cx, "built-in idle tracking is disabled".to_string());
+            return prev;
+        }
         if !self.has(Op::SelectCpu) {
             let (cpu, why) = cx.select_cpu_dfl(p, prev, wake);
             if why != Why::Prev {
@@ -258,6 +271,10 @@ impl Ops for Bpf {
         let Some(program) = self.scheduler.program(Op::Dispatch).filter(|_| !self.is_over) else {
             return Next::Done;
         };
+        // `balance_one` names the previous task also if it sleeps now.
+        let curr = cx.world().cpus[cpu].curr;
+        let is_there = curr.is_task() && cx.world().tasks[curr].state != TaskState::Dead;
+        let prev = prev.or(is_there.then_some(curr));
         let args = [cpu.0.into(), prev.map_or(0, task)];
         self.scheduler.vm.begin(&mut self.dispatches[cpu], program, &args);
         self.dispatch_on(cx, cpu)

@@ -1,7 +1,8 @@
 //! Schedulers that are BPF objects, against the same ones in Rust and against what they may not do.
 #![expect(clippy::disallowed_methods, reason = "tests read the objects beside them")]
 
-mod moves;
+mod damage;
+pub mod moves;
 mod start;
 
 use policies::ext::bpf::{Bpf, Object, Refused, Scheduler, Settings};
@@ -15,9 +16,13 @@ use workloads::micro::{PingPong, Short, Spinners};
 
 const MS: Ns = 1_000_000;
 
-fn object(name: &str) -> Object {
+fn object_bytes(name: &str) -> Vec<u8> {
     let path = format!("{}/tests/objects/{name}.bpf.o", env!("CARGO_MANIFEST_DIR"));
-    Object::read(&std::fs::read(path).unwrap()).unwrap()
+    std::fs::read(path).unwrap()
+}
+
+fn object(name: &str) -> Object {
+    Object::read(&object_bytes(name)).unwrap()
 }
 
 fn load(object: &Object, rules: Rules, machine: &Machine) -> Result<Scheduler, Refused> {
@@ -210,6 +215,25 @@ fn tasks_are_moved_to_the_cpu_that_enqueue_names() {
         assert_eq!(end, Ok(StopReason::Done), "{n} CPUs");
         let busy = sim.w.cpus.iter().filter(|c| c.time[0] > 0).count();
         assert_eq!(busy as u32, n, "all have got some");
+    }
+}
+
+/// `update_idle` without `SCX_OPS_KEEP_BUILTIN_IDLE`: the kernel's masks are not kept.
+#[test]
+fn a_scheduler_may_track_idle_cpus_itself() {
+    for machine in machines() {
+        let run = |fault: u64, flags: u64| {
+            let mut object = object("idle");
+            object.set_int("fault", fault).unwrap();
+            let n_cpus = machine.n_cpus() as u32;
+            let settings = Settings { rules: Rules::V6_12, n_cpus, ps_per_insn: 0, flags };
+            let scheduler = Scheduler::load(&object, settings, &[]).unwrap();
+            end(&scheduler, &machine, Short::new(n_cpus * 3 / 2, 300_000, 100_000, 20, 1))
+        };
+        assert_eq!(run(0, 0), "Done");
+        assert!(run(1, 0).contains("built-in idle tracking is disabled"));
+        let keeps = 1;
+        assert_eq!(run(1, keeps), "Done");
     }
 }
 

@@ -4,7 +4,9 @@ use policies::ext::{
     Cx, Dsq, DsqId, Ext, Fifo, Insert, Kick, LlcFifo, Next, Ops, Order, Rules, SLICE_INF, Tunables,
     Vtime, Wake, Why,
 };
-use sim_core::{Config, EnqueueFlags, NoObserver, Ns, Op, Simulation, TaskAttr, TaskId, World};
+use sim_core::{
+    Config, EnqueueFlags, MaskId, NoObserver, Ns, Op, Simulation, TaskAttr, TaskId, World,
+};
 use test_support::{Scripts, free_machine, run_checked};
 use topology::{CpuId, CpuSet};
 
@@ -532,6 +534,50 @@ impl Ops for Prolongs {
         }
         Next::Done
     }
+}
+
+/// All wait on local queues, and give those up that the stopper blocks.
+#[derive(Default)]
+pub struct GivesUp {
+    given_up: u32,
+    reenqueued: Vec<TaskId>,
+}
+
+impl Ops for GivesUp {
+    fn select_cpu(&mut self, _: &mut Cx<'_>, _: TaskId, prev: CpuId, _: Wake) -> CpuId {
+        prev
+    }
+
+    fn enqueue(&mut self, cx: &mut Cx<'_>, p: TaskId, _flags: EnqueueFlags) {
+        if cx.is_reenqueue() {
+            self.reenqueued.push(p);
+        }
+        let to = if cx.is_reenqueue() { Dsq::Global } else { Dsq::Local };
+        cx.insert(p, to, 20 * MS);
+    }
+
+    fn cpu_release(&mut self, cx: &mut Cx<'_>, _cpu: CpuId) {
+        self.given_up += cx.reenqueue_local();
+    }
+}
+
+/// `scx_bpf_reenqueue_local`: CPU 0 loses its task to CPU 1, and all that wait there are asked for
+/// again, but for the task that the stopper is to move.
+#[test]
+fn what_waits_for_a_cpu_that_the_stopper_has_is_enqueued_anew() {
+    // Masks 1 and 2 allow CPU 0 and CPU 1.
+    let moves = Op::SetAffinity { task: TaskId(0), allowed: MaskId(2) };
+    let tasks = vec![
+        (on(0), vec![Op::Run(100 * MS)]),
+        (on(0), vec![Op::Run(100 * MS)]),
+        (on(0), vec![Op::Run(100 * MS)]),
+        (on(1), vec![Op::Run(5 * MS), moves, Op::Sleep(1000 * MS)]),
+    ];
+    let sim = run(GivesUp::default(), 2, tasks, 6 * MS);
+    let ops = &sim.policy.ops;
+    assert_eq!(ops.given_up as usize, ops.reenqueued.len());
+    assert_eq!(ops.reenqueued, [TaskId(1), TaskId(2)]);
+    assert_eq!(sim.w.tasks[TaskId(0)].cpu, CpuId(1));
 }
 
 /// Its `dispatch` gives the current task a slice and its CPU another task.

@@ -1,6 +1,7 @@
 //! Random machines and loads: invariants, conservation of work, twins, shares.
 
-use super::life::Lifo;
+use super::bpf::moves::Moves;
+use super::life::{GivesUp, Lifo};
 use policies::ext::{Ext, Fifo, LlcFifo, Ops, Rules, Tunables, Vtime};
 use proptest::prelude::*;
 use sim_core::{
@@ -116,7 +117,7 @@ proptest! {
         shape in shapes(),
         rules in rules(),
         program in meddlers(),
-        kind in 0..5,
+        kind in 0..7,
         recheck: bool,
     ) {
         fn holds<S: Ops>(
@@ -132,6 +133,8 @@ proptest! {
             1 => holds(Vtime::new(recheck), on, program),
             2 => holds(LlcFifo::new(recheck), on, program),
             3 => holds(Lifo::default(), on, program),
+            4 => holds(GivesUp::default(), on, program),
+            5 => holds(Moves::default(), on, program),
             _ => holds(Nothing, on, program),
         };
         prop_assert_eq!(end, Ok(()));

@@ -19,7 +19,7 @@ enum Doing {
 
 /// `moves.c` in Rust.
 #[derive(Default)]
-struct Moves {
+pub struct Moves {
     fresh: DsqId,
     sorted: DsqId,
     n_sorted: u64,
