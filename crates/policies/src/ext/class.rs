@@ -351,8 +351,8 @@ impl<S: Ops> Policy for Ext<S> {
         hook
     }
 
-    fn softirq(&mut self, w: &mut World, cpu: CpuId, _first: bool) -> Step {
-        self.deferred_step(w, cpu)
+    fn softirq(&mut self, w: &mut World, cpu: CpuId, first: bool) -> Step {
+        self.deferred_step(w, cpu, first)
     }
 
     fn policy_timer(&mut self, w: &mut World) {

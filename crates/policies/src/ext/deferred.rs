@@ -26,7 +26,11 @@ impl<S: Ops> Ext<S> {
     }
 
     /// `Policy::softirq`
-    pub(super) fn deferred_step(&mut self, w: &mut World, cpu: CpuId) -> Step {
+    pub(super) fn deferred_step(&mut self, w: &mut World, cpu: CpuId, first: bool) -> Step {
+        // Runqueue locks are taken with interrupts off.
+        if first && !self.state.rqs[cpu].deferred.moves.is_empty() {
+            return Step::IrqOff;
+        }
         if let Some(kick) = self.state.rqs[cpu].deferred.kick.take() {
             self.state.kick(w, cpu, kick);
         }

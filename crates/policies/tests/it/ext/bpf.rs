@@ -218,6 +218,22 @@ fn tasks_are_moved_to_the_cpu_that_enqueue_names() {
     }
 }
 
+/// The moves take runqueue locks, for which CPUs queue, and timers interrupt all the time: a lock
+/// that is waited for with interrupts on would lose its place in time.
+#[test]
+fn moves_to_other_cpus_are_not_interrupted() {
+    for machine in machines() {
+        let scheduler = load(&object("spread"), Rules::V6_12, &machine).unwrap();
+        let n = machine.n_cpus() as u32;
+        let policy = Ext::new(Bpf::new(&scheduler), Rules::V6_12, Tunables::default());
+        let program = Short::new(3 * n, 20_000, 30_000, 200, 1);
+        let mut sim = simulate(machine.clone(), Config::default(), policy, program, NoObserver);
+        assert_eq!(sim.run_until(4000 * MS), StopReason::Done, "{n} CPUs");
+        let time = |cpu: &sim_core::Cpu| cpu.time.iter().sum::<Ns>();
+        assert!(sim.w.cpus.iter().all(|cpu| time(cpu) == sim.w.now), "{n} CPUs");
+    }
+}
+
 /// `update_idle` without `SCX_OPS_KEEP_BUILTIN_IDLE`: the kernel's masks are not kept.
 #[test]
 fn a_scheduler_may_track_idle_cpus_itself() {
