@@ -17,10 +17,33 @@ fn scheduler(name: &str) -> String {
 #[test]
 fn a_scheduler_is_shown() {
     let lab = Lab::new();
-    lab.run(["bpf", "inspect", &scheduler("unknown.bpf.o")])
-        .code(0)
-        .stderr_eq("")
-        .stdout_eq(str![]);
+    lab.run(["bpf", "inspect", &scheduler("unknown.bpf.o")]).code(0).stderr_eq("").stdout_eq(str![
+        [r#"
+license: Dual MIT/GPL
+
+programs:
+  unknown_enqueue (struct_ops/unknown_enqueue)
+
+operations unknown_ops of type sched_ext_ops:
+  enqueue = unknown_enqueue
+  name = "unknown"
+
+functions of the kernel:
+- scx_bpf_not_there?
+
+of the kernel's types:
+  offset of field task_struct___other.not_there
+
+-: not known here; ?: a kernel may lack it
+
+as a scheduler:
+  6.18: refused: [..] the kernel has no function scx_bpf_not_there
+  [..] the kernel has no offset of field task_struct___other.not_there
+  6.12: refused: [..] the kernel has no function scx_bpf_not_there
+  [..] the kernel has no offset of field task_struct___other.not_there
+
+"#]
+    ]);
 }
 
 #[test]

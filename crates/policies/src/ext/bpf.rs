@@ -17,13 +17,15 @@ mod kernel;
 mod load;
 mod objects;
 mod ops;
+mod refused;
 mod start;
 
 pub use ::bpf::{LoadError, Object, SetError};
 pub use inspect::inspect;
 pub use kernel::{constants, flags, kernel};
-pub use load::{Refused, Scheduler, Settings, counted};
+pub use load::{Scheduler, Settings, counted};
 pub use ops::Bpf;
+pub use refused::Refused;
 pub use start::{Arg, Start};
 
 #[expect(unused_imports, reason = "for the documentation")]

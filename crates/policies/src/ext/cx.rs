@@ -196,8 +196,8 @@ impl<'a> Cx<'a> {
         self.state.nodes[p].seq()
     }
 
-    /// `scx_bpf_dsq_move` where no dispatch is under way, as in a timer, to a queue with a lock; the
-    /// move takes no time. False: the task is not on that queue, or it would go to a CPU.
+    /// `scx_bpf_dsq_move` where no dispatch is under way, as in a timer, to a queue with a lock.
+    /// It takes no time. False: the task is not on that queue, or it would go to a CPU.
     pub fn move_now(&mut self, m: Move) -> bool {
         let t = &self.state.tasks[m.task];
         let is_there = t.place == Place::Dsq(m.from) && self.w.tasks[m.task].on_rq;

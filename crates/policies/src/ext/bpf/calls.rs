@@ -1,7 +1,6 @@
 //! Functions of the kernel that programs call.
 
-use super::host::{Doing, Here};
-use super::iterate::Given;
+use super::host::{Doing, Given, Here};
 use super::objects::{Mask, What};
 use crate::ext::Rules;
 use crate::ext::queue::Order;

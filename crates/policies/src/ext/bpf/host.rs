@@ -32,6 +32,13 @@ pub(super) enum Doing {
     Releasing,
 }
 
+/// What a move was given before.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Given {
+    Slice = 1,
+    Vtime = 2,
+}
+
 /// What is kept besides the program's own memory.
 pub(super) struct Books {
     pub doing: Doing,

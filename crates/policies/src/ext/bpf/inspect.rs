@@ -2,7 +2,8 @@
 
 use super::calls::CALLS;
 use super::kernel::kernel;
-use super::load::{Refused, Scheduler, Settings};
+use super::load::{Scheduler, Settings};
+use super::refused::Refused;
 use crate::ext::Rules;
 use ::bpf::{Known, Object};
 use std::fmt::Write;

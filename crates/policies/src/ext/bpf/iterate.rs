@@ -4,7 +4,7 @@
 //! tasks that were on the queue when it began.
 
 use super::calls::{Outcome, insert_flags, stop};
-use super::host::{Doing, Here};
+use super::host::{Doing, Given, Here};
 use super::objects::What;
 use crate::ext::types::{Dsq, DsqId, Move, Next};
 use ::bpf::Memory;
@@ -26,13 +26,6 @@ mod word {
     pub const FLAGS: u64 = 24;
     pub const SLICE: u64 = 32;
     pub const VTIME: u64 = 40;
-}
-
-/// What a move was given before.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Given {
-    Slice = 1,
-    Vtime = 2,
 }
 
 impl Here<'_, '_> {

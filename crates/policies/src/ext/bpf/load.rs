@@ -1,10 +1,11 @@
 //! Loading: what a loader in user space does, and what is refused.
 
 use super::kernel::{constants, kernel};
+use super::refused::Refused;
 use super::start::{Start, StartCall, is_callable};
 use crate::ext::Rules;
 use crate::ext::watchdog::TIMEOUT_NS;
-use ::bpf::{Count, LoadError, Object, Options, ProgramId, SetError, StructOps, Vm};
+use ::bpf::{Count, Object, Options, ProgramId, SetError, StructOps, Vm};
 use sim_core::Ns;
 
 /// Bytes that the maps of a scheduler may take.
@@ -85,29 +86,6 @@ pub struct Settings {
     pub ps_per_insn: u64,
     /// Flags that its loader sets, besides those of the object.
     pub flags: u64,
-}
-
-/// Why an object cannot be a scheduler here.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-pub enum Refused {
-    /// The object itself, or what it wants of the kernel.
-    #[error(transparent)]
-    Load(#[from] LoadError),
-    /// It has no operations of sched_ext.
-    #[error("it has no struct_ops of type sched_ext_ops")]
-    NoScheduler,
-    /// A flag that is not modeled.
-    #[error("its flag {0} is not modeled")]
-    Flag(&'static str),
-    /// It wants to wait longer for a task than the kernel lets it.
-    #[error("its timeout_ms is {0}, and the kernel allows at most 30000")]
-    Timeout(u64),
-    /// A call before the start that cannot be.
-    #[error("it has no program `{0}` in a section `syscall`")]
-    Start(String),
-    /// A variable cannot be set.
-    #[error(transparent)]
-    Set(#[from] SetError),
 }
 
 /// A loaded scheduler. Runs of different seeds share its code.

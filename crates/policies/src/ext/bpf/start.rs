@@ -3,7 +3,7 @@
 //! What a loader in user space tells its scheduler of the machine, it often tells by such calls: a
 //! scheduler of the scx family hears of SMT siblings in no other way.
 
-use super::load::Refused;
+use super::refused::Refused;
 use ::bpf::{Image, Object, ProgramId};
 use topology::{CpuId, Machine};
 

@@ -1,0 +1,26 @@
+//! Why an object cannot be a scheduler here.
+
+use ::bpf::{LoadError, SetError};
+
+/// Why an object cannot be a scheduler here.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum Refused {
+    /// The object itself, or what it wants of the kernel.
+    #[error(transparent)]
+    Load(#[from] LoadError),
+    /// It has no operations of sched_ext.
+    #[error("it has no struct_ops of type sched_ext_ops")]
+    NoScheduler,
+    /// A flag that is not modeled.
+    #[error("its flag {0} is not modeled")]
+    Flag(&'static str),
+    /// It wants to wait longer for a task than the kernel lets it.
+    #[error("its timeout_ms is {0}, and the kernel allows at most 30000")]
+    Timeout(u64),
+    /// A call before the start that cannot be.
+    #[error("it has no program `{0}` in a section `syscall`")]
+    Start(String),
+    /// A variable cannot be set.
+    #[error(transparent)]
+    Set(#[from] SetError),
+}
