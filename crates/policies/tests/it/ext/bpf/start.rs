@@ -28,8 +28,8 @@ fn told(machine: &Machine) -> Object {
     let (mut siblings, mut llcs) = (0, 0);
     for cpu in 0..machine.n_cpus() as u64 {
         let own = &machine.cpus[CpuId(cpu as u32)];
-        let others = machine.cores[own.core as usize].iter().map(|c| u64::from(c.0));
-        let sibling = others.filter(|other| *other != cpu).next();
+        let mut others = machine.cores[own.core as usize].iter().map(|c| u64::from(c.0));
+        let sibling = others.find(|other| *other != cpu);
         siblings += sibling.map_or(0, |other| other + 1) * (cpu + 1);
         llcs += u64::from(own.llc) * (cpu + 1) + u64::from(own.node);
     }
