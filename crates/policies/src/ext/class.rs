@@ -15,6 +15,8 @@ use topology::CpuId;
 
 /// [`Nested::op`]: insert into a dispatch queue.
 const INSERT: u8 = 0;
+/// A slice that ends later never does, ns: with `SLICE_INF` all that would pass the end of time.
+const LONGEST: Ns = SLICE_INF / 2;
 /// [`Nested::op`]: take off it.
 const REMOVE: u8 = 1;
 
@@ -307,7 +309,7 @@ impl<S: Ops> Policy for Ext<S> {
         let end = t.exec_start.saturating_add(t.slice);
         if self.ops.ticks() || end <= tick_next {
             tick_next
-        } else if t.slice == SLICE_INF {
+        } else if end > LONGEST {
             NEVER
         } else {
             w.tick_after(cpu, end - 1)

@@ -580,6 +580,29 @@ fn what_waits_for_a_cpu_that_the_stopper_has_is_enqueued_anew() {
     assert_eq!(sim.w.tasks[TaskId(0)].cpu, CpuId(1));
 }
 
+/// Gives all tasks this slice.
+struct Slices(Ns);
+
+impl Ops for Slices {
+    fn select_cpu(&mut self, _: &mut Cx<'_>, _: TaskId, prev: CpuId, _: Wake) -> CpuId {
+        prev
+    }
+
+    fn enqueue(&mut self, cx: &mut Cx<'_>, p: TaskId, _flags: EnqueueFlags) {
+        cx.insert(p, Dsq::Local, self.0);
+    }
+}
+
+/// Instants beyond the end of time are no ticks.
+#[test]
+fn a_slice_of_centuries_is_one_without_end() {
+    for slice in [SLICE_INF, SLICE_INF - 1, SLICE_INF - 100 * MS, SLICE_INF / 2] {
+        let sim = run(Slices(slice), 1, vec![(on(0), vec![]), (on(0), vec![])], 100 * MS);
+        assert_eq!(sim.w.cpus[CpuId(0)].time[0] / MS, 100, "{slice}");
+        assert_eq!(sim.w.counters.switches, 1, "{slice}");
+    }
+}
+
 /// Its `dispatch` gives the current task a slice and its CPU another task.
 struct Extends {
     kept: Option<TaskId>,
