@@ -406,7 +406,7 @@ impl Here<'_, '_> {
     /// Reads a mask of CPUs, the host's or the program's own.
     fn read_mask(&mut self, address: u64, memory: &mut Memory) {
         for word in 0..self.books.mask.words().len() {
-            let bits = memory.load(self, address + 8 * word as u64, 8).unwrap_or(0);
+            let bits = memory.load(self, address.wrapping_add(8 * word as u64), 8).unwrap_or(0);
             self.books.mask.set_word(word, bits);
         }
     }

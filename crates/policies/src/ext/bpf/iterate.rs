@@ -31,7 +31,7 @@ mod word {
 impl Here<'_, '_> {
     pub(super) fn iter_new(&mut self, a: [u64; 5], memory: &mut Memory) -> Outcome {
         let [it, id, flags, ..] = a;
-        memory.store(self, it + word::QUEUE, 8, 0);
+        self.set_word(it, word::QUEUE, 0, memory);
         if flags & !REVERSE != 0 {
             return Ok(EINVAL as u64);
         }
@@ -46,7 +46,7 @@ impl Here<'_, '_> {
             (word::FLAGS, flags),
         ];
         for (at, value) in words {
-            memory.store(self, it + at, 8, value);
+            self.set_word(it, at, value, memory);
         }
         Ok(0)
     }
@@ -74,7 +74,7 @@ impl Here<'_, '_> {
             return Ok(0);
         };
         let behind = self.neighbor(queue, p, is_reverse).map_or(0, |p| u64::from(p.0) + 1);
-        memory.store(self, it + word::AT, 8, behind << 32 | (u64::from(p.0) + 1));
+        self.set_word(it, word::AT, behind << 32 | (u64::from(p.0) + 1), memory);
         Ok(What::Task(p).address())
     }
 
@@ -87,9 +87,9 @@ impl Here<'_, '_> {
         memory: &mut Memory,
     ) -> u64 {
         let at = if given == Given::Slice { word::SLICE } else { word::VTIME };
-        memory.store(self, it + at, 8, value);
+        self.set_word(it, at, value, memory);
         let flags = self.word(it, word::FLAGS, memory) | given as u64;
-        memory.store(self, it + word::FLAGS, 8, flags);
+        self.set_word(it, word::FLAGS, flags, memory);
         0
     }
 
@@ -138,7 +138,7 @@ impl Here<'_, '_> {
     /// The slice and vtime that the next move was given, once.
     fn given(&mut self, it: u64, memory: &mut Memory) -> (Option<u64>, Option<u64>) {
         let flags = self.word(it, word::FLAGS, memory);
-        memory.store(self, it + word::FLAGS, 8, flags & REVERSE);
+        self.set_word(it, word::FLAGS, flags & REVERSE, memory);
         let slice = self.word(it, word::SLICE, memory);
         let vtime = self.word(it, word::VTIME, memory);
         let has = |given: Given| flags & given as u64 != 0;
@@ -155,6 +155,11 @@ impl Here<'_, '_> {
 
     fn neighbor(&self, queue: DsqId, p: TaskId, is_reverse: bool) -> Option<TaskId> {
         if is_reverse { self.cx.dsq_prev(queue, p) } else { self.cx.dsq_next(queue, p) }
+    }
+
+    /// A program may call with any address: where nothing is, nothing is stored.
+    fn set_word(&mut self, it: u64, at: u64, value: u64, memory: &mut Memory) {
+        memory.store(self, it.wrapping_add(at), 8, value);
     }
 
     fn word(&mut self, it: u64, at: u64, memory: &mut Memory) -> u64 {
