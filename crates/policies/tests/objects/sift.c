@@ -27,7 +27,7 @@ struct {
 	__type(value, struct clock);
 } clocks SEC(".maps");
 
-const volatile bool fault;
+const volatile u32 fault;
 const char text[] = "wrong: %llu, %llu, %llu";
 static u64 n_moved;
 
@@ -83,12 +83,12 @@ static int sift(void *map, u32 *key, struct clock *clock)
 	bpf_iter_scx_dsq_destroy(&it);
 	n_moved += moved;
 	left = scx_bpf_dsq_nr_queued(FRESH);
-	if (seen != queued || moved != (queued + 1) / 2 || left + moved != queued + fault) {
+	if (seen != queued || moved != (queued + 1) / 2 || left + moved != queued + (fault == 1)) {
 		u64 all[3] = { seen, moved, left };
 
 		scx_bpf_error_bstr((char *)text, all, sizeof(all));
 	}
-	bpf_timer_start(&clock->timer, PERIOD_NS, 0);
+	bpf_timer_start(&clock->timer, fault == 2 ? 0 : PERIOD_NS, 0);
 	return 0;
 }
 

@@ -247,6 +247,8 @@ impl Host for Here<'_, '_> {
         let now = self.cx.now();
         let at =
             if flags & TIMER_ABS != 0 { delay_ns.max(now) } else { now.saturating_add(delay_ns) };
+        // No sooner than an interrupt is over: a timer without delay would stop time.
+        let at = at.max(now + self.cx.machine().costs.irq_ns.max(1));
         self.books.timers.insert(timer, (at, self.cx.this_cpu()));
         self.arm();
     }

@@ -109,7 +109,17 @@ fn iterators_tell_both_ways_what_was_there_when_they_began() {
             assert!(wrong.contains("scx_bpf_error: wrong: "), "{wrong}");
         }
     }
+}
+
+/// A timer that starts itself without delay fires again and again, and time passes all the same.
+#[test]
+fn a_timer_without_delay_does_not_stop_time() {
     let machine = &machines()[0];
-    let scheduler = load(&object("sift"), Rules::V6_12, machine).unwrap();
-    assert_eq!(end(&scheduler, machine, Short::new(40, 300_000, 100_000, 20, 1)), "Done");
+    for fault in [0, 2] {
+        let mut object = object("sift");
+        object.set_int("fault", fault).unwrap();
+        let scheduler = load(&object, Rules::V6_12, machine).unwrap();
+        let program = Short::new(40, 300_000, 100_000, 20, 1);
+        assert_eq!(end(&scheduler, machine, program), "Done", "{fault}");
+    }
 }
