@@ -79,7 +79,7 @@ fn winner(report: &TuneReport, best: usize) -> String {
     text
 }
 
-/// The change of a metric. What [tune] wants of a goal is what is better.
+/// The change of a metric. What `[tune]` wants of a goal is what is better.
 fn delta(report: &TuneReport, base: &Found, found: &Found, place: usize) -> Delta {
     let better = match report.tune.goals.get(place) {
         Some(goal) if goal.maximize => Better::Higher,
