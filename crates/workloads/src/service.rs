@@ -26,7 +26,6 @@ pub use spec::{Gaps, Pause, Role, Spec, Wakes};
 
 use crate::latency::Latency;
 use crate::random::{self, Purpose, Stream};
-use lengths::exponential;
 use requests::Requests;
 use sim_core::{
     Calls, GroupId, NEVER, Ns, Op, PerTask, Program, ProgramCx, SleepState, Stack, Step, TaskAttr,
@@ -159,7 +158,7 @@ impl Service {
         let rng = &mut self.roles[role].gaps;
         let gap = match &self.spec.roles[role].gaps {
             None => return NEVER,
-            Some(Gaps::Poisson { per_s }) => exponential(rng, 1e9 / per_s),
+            Some(Gaps::Poisson { per_s }) => random::exponential(rng) * (1e9 / per_s),
             Some(Gaps::Seen(gaps)) => gaps.draw(rng) as f64,
         };
         ((gap / self.load_of(&self.spec.roles[role])).round() as Ns).max(1)

@@ -71,11 +71,6 @@ fn sum(seen: &[Ns], from: usize, to: usize) -> u128 {
     (from / ALL..to.div_ceil(ALL)).map(|i| u128::from(seen[i]) * parts(i) as u128).sum()
 }
 
-/// An exponential time, ns.
-pub(super) fn exponential(rng: &mut Stream, mean_ns: f64) -> f64 {
-    random::exponential(rng) * mean_ns
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
