@@ -18,6 +18,7 @@
 pub mod fit;
 mod lengths;
 mod requests;
+mod shared;
 mod spec;
 mod threads;
 
@@ -27,6 +28,7 @@ pub use spec::{Gaps, Pause, Role, Spec, Wakes};
 use crate::latency::Latency;
 use crate::random::{self, Purpose, Stream};
 use requests::Requests;
+use shared::{OWED_TIMER, Shared};
 use sim_core::{
     Calls, GroupId, NEVER, Ns, Op, PerTask, Program, ProgramCx, SleepState, Stack, Step, TaskAttr,
     TaskId,
@@ -50,30 +52,6 @@ pub struct Config {
 /// Messages that wait for a thread, or for any of a role, at most; further ones are refused.
 const BACKLOG: usize = 1 << 16;
 
-/// A queue of waiting threads that is as short as this is not looked through.
-const WAITING_MIN: usize = 64;
-
-/// What the threads of one role share.
-struct Shared {
-    /// The first of its threads; the others follow.
-    first: u32,
-    /// Threads that wait, the one that has waited for the longest first: who, and the number of its
-    /// wait. An entry of a wait that is over is skipped.
-    waiting: VecDeque<(u32, u32)>,
-    /// Messages that no thread was free for.
-    backlog: VecDeque<Message>,
-    /// What of a timer, a disk access, a yield, a message within its loop is owed.
-    owed: [f64; N_OWED],
-    /// What of a message to each of those whom it wakes is owed; less than 0: too many were sent.
-    owed_to: Vec<f64>,
-    /// Which of those are in a loop with it.
-    in_loop: Vec<bool>,
-    /// Its own random numbers.
-    lengths: Stream,
-    gaps: Stream,
-    next_arrival: Ns,
-}
-
 /// The running service.
 pub struct Service {
     spec: Arc<Spec>,
@@ -89,6 +67,7 @@ pub struct Service {
     interrupts: Stream,
     latency: Latency,
     done: u64,
+    refused: u64,
 }
 
 impl Service {
@@ -98,19 +77,9 @@ impl Service {
         let (mut roles, mut threads) = (Vec::new(), Vec::new());
         let reaches = config.spec.reaches();
         for (number, role) in config.spec.roles.iter().enumerate() {
-            roles.push(Shared {
-                first: threads.len() as u32,
-                waiting: VecDeque::new(),
-                backlog: VecDeque::new(),
-                // What is owed in the beginning keeps a clock from missing its first beat, and the
-                // few messages of a small loop from ending as parts of many.
-                owed: [ALMOST_ONE, 0.0, 0.0, ALMOST_ONE],
-                owed_to: vec![0.0; role.wakes.len()],
-                in_loop: role.wakes.iter().map(|to| reaches[to.role as usize][number]).collect(),
-                lengths: stream(number, Purpose::Service),
-                gaps: stream(number, Purpose::Arrival),
-                next_arrival: NEVER,
-            });
+            let in_loop = role.wakes.iter().map(|to| reaches[to.role as usize][number]).collect();
+            let streams = [Purpose::Service, Purpose::Arrival].map(|what| stream(number, what));
+            roles.push(Shared::new(threads.len() as u32, in_loop, streams));
             threads.extend((0..role.threads).map(|_| Thread::new(number as u32, role)));
         }
         Self {
@@ -124,6 +93,7 @@ impl Service {
             requests: Requests::default(),
             latency: Latency::new(),
             done: 0,
+            refused: 0,
         }
     }
 
@@ -197,6 +167,7 @@ impl Service {
 
     /// Too many wait: this one is lost.
     fn refuse(&mut self, message: Message) {
+        self.refused += 1;
         if let Some(request) = message.request {
             self.requests.ends(request);
         }
@@ -276,17 +247,9 @@ impl Service {
     }
 
     fn waits(&mut self, me: usize) {
-        let thread = &mut self.threads[me];
-        thread.wait += 1;
-        thread.can_be_woken = true;
-        let (role, entry) = (thread.role as usize, (me as u32, thread.wait));
-        let waiting = &mut self.roles[role].waiting;
-        waiting.push_back(entry);
-        // Waits that messages of their own or timers have ended are still in it.
-        if waiting.len() > 2 * self.spec.roles[role].threads as usize + WAITING_MIN {
-            let threads = &self.threads;
-            waiting.retain(|(me, wait)| threads[*me as usize].waits(*wait));
-        }
+        let wait = self.threads[me].begin_wait();
+        let role = self.threads[me].role as usize;
+        self.roles[role].waits(me as u32, wait, &self.threads, &self.spec.roles[role]);
     }
 
     /// Draws what this turn will be.
@@ -294,9 +257,7 @@ impl Service {
         let thread = &mut self.threads[me];
         let (spec, shared) =
             (&self.spec.roles[thread.role as usize], &mut self.roles[thread.role as usize]);
-        thread.message = message;
-        thread.can_be_woken = false;
-        thread.state = State::Turn;
+        thread.begin_turn(message);
         // A turn without end would take no time.
         let work = spec.work.draw(&mut shared.lengths).max(1);
         thread.plan(work, spec, shared);
@@ -336,57 +297,6 @@ impl Service {
             Act::DiskDone => {
                 cx.set_sleep_state(self.threads[me].task, SleepState::Interruptible);
                 None
-            }
-        }
-    }
-}
-
-/// What a role owes, by number.
-const N_OWED: usize = 4;
-const OWED_TIMER: usize = 0;
-const OWED_DISK: usize = 1;
-const OWED_YIELD: usize = 2;
-const OWED_IN_LOOP: usize = 3;
-const ALMOST_ONE: f64 = 1.0 - f64::EPSILON;
-
-impl Shared {
-    /// How many of what happens `per_turn` times happen in this turn.
-    fn is_due(&mut self, what: usize, per_turn: f64) -> u32 {
-        self.owed[what] += per_turn;
-        let n = self.owed[what].floor();
-        self.owed[what] -= n;
-        n as u32
-    }
-
-    /// Whom the messages of this turn go to, by number of `wakes`. What goes round in a loop is
-    /// counted together, and those get it to whom most is owed: no other message takes its place.
-    fn recipients(&mut self, role: &Role, to: &mut Vec<usize>) {
-        let per_turn = |number: usize| role.wakes[number].per_turn;
-        let (owed_to, in_loop) = (&mut self.owed_to, &self.in_loop);
-        owed_to.iter_mut().enumerate().for_each(|(number, owed)| *owed += per_turn(number));
-        for number in (0..owed_to.len()).filter(|number| !in_loop[*number]) {
-            let n = owed_to[number].floor();
-            owed_to[number] -= n;
-            to.extend(std::iter::repeat_n(number, n as usize));
-        }
-        let within = || (0..in_loop.len()).filter(|number| in_loop[*number]);
-        self.owed[OWED_IN_LOOP] += within().map(per_turn).sum::<f64>();
-        let n = self.owed[OWED_IN_LOOP].floor();
-        self.owed[OWED_IN_LOOP] -= n;
-        for _ in 0..n as u32 {
-            let most = within().max_by(|a, b| self.owed_to[*a].total_cmp(&self.owed_to[*b]));
-            let Some(most) = most else { return };
-            self.owed_to[most] -= 1.0;
-            to.push(most);
-        }
-    }
-
-    /// The thread that has waited for the longest.
-    fn next_waiting(&mut self, threads: &[Thread]) -> Option<u32> {
-        loop {
-            let (me, wait) = self.waiting.pop_front()?;
-            if threads[me as usize].waits(wait) {
-                return Some(me);
             }
         }
     }
@@ -479,13 +389,14 @@ impl Program for Service {
     }
 
     fn measurement_begins(&mut self) {
-        (self.latency, self.done) = (Latency::new(), 0);
+        (self.latency, self.done, self.refused) = (Latency::new(), 0, 0);
     }
 
     fn results(&self, elapsed_ns: Ns) -> Vec<(&'static str, f64)> {
         let per_s = self.done as f64 / (elapsed_ns.max(1) as f64 * 1e-9);
         let mut results = vec![("throughput", per_s)];
         results.extend(self.latency.results(Latency::NAMES));
+        results.push(("refused", self.refused as f64));
         results
     }
 

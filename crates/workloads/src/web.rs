@@ -111,6 +111,7 @@ pub struct Web {
     spread: Spread,
     latency: Latency,
     done: u64,
+    refused: u64,
 }
 
 impl Web {
@@ -128,6 +129,7 @@ impl Web {
             spread: Spread::new(config.spread, 0, config.seed),
             latency: Latency::new(),
             done: 0,
+            refused: 0,
             config,
         }
     }
@@ -215,6 +217,8 @@ impl Web {
                 let Some(thread) = self.idle.pop() else {
                     if self.backlog.len() < BACKLOG {
                         self.backlog.push_back((number, at));
+                    } else {
+                        self.refused += 1;
                     }
                     return None;
                 };
@@ -235,6 +239,8 @@ impl Web {
         let queue = &mut self.receive[CpuId(cpu as u32)].queue;
         if queue.len() < BACKLOG {
             queue.push_back(message);
+        } else {
+            self.refused += 1;
         }
         self.next_arrival += self.gap(rps);
         CpuId(cpu as u32)
@@ -301,13 +307,14 @@ impl Program for Web {
     }
 
     fn measurement_begins(&mut self) {
-        (self.latency, self.done) = (Latency::new(), 0);
+        (self.latency, self.done, self.refused) = (Latency::new(), 0, 0);
     }
 
     fn results(&self, elapsed_ns: Ns) -> Vec<(&'static str, f64)> {
         let per_s = self.done as f64 / (elapsed_ns.max(1) as f64 * 1e-9);
         let mut results = vec![("throughput", per_s)];
         results.extend(self.latency.results(Latency::NAMES));
+        results.push(("refused", self.refused as f64));
         results
     }
 
@@ -376,7 +383,7 @@ mod tests {
         for number in 0..5000 {
             web.deliver(Message::Request { number, at: 0 });
         }
-        assert_eq!(web.backlog.len(), BACKLOG);
+        assert_eq!((web.backlog.len(), web.refused), (BACKLOG, (5000 - BACKLOG) as u64));
     }
 
     #[test]

@@ -102,8 +102,9 @@ fn every_run_has_the_same_metrics() {
     let names = |def| {
         let spec = spec("fcfs", "", &smallest(def));
         let output = SimulationExecutor.run(&spec, &|_| ()).unwrap();
-        const OWN: [&str; 12] = [
+        const OWN: [&str; 13] = [
             "throughput",
+            "refused",
             "time_",
             "spin_pct.tree_lock",
             "latency_",

@@ -229,6 +229,12 @@ pub const METRICS: &[MetricDef] = &[
         "requests, transactions or (rt-app) rounds of all threads per second",
     )
     .show(Show::Headline(2)),
+    row(
+        "refused",
+        "",
+        Lower,
+        "requests and messages that came to a full queue, and were lost (web, service)",
+    ),
     row("usecs_per_op", "us", Lower, "time of one round trip, perf bench's `usecs/op`"),
     row("throughput_mbit", "Mbit/s", Higher, "bulk transfer, as netperf prints it")
         .show(Show::Headline(4)),

@@ -77,6 +77,28 @@ pub struct Role {
     pub wakes: Vec<Wakes>,
 }
 
+impl Role {
+    /// One thread, which only works: it is to be told when.
+    pub fn new(name: &str, work: Lengths) -> Self {
+        Self {
+            name: name.to_string(),
+            comm: name.to_string(),
+            threads: 1,
+            processes: 1,
+            nice: 0,
+            session: 0,
+            background: false,
+            work,
+            busy: 0.0,
+            gaps: None,
+            timer: None,
+            disk: None,
+            yields_per_ms: 0.0,
+            wakes: Vec::new(),
+        }
+    }
+}
+
 /// Times between arrivals from outside.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Gaps {

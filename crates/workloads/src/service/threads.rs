@@ -1,6 +1,7 @@
 //! A thread of a service: its messages, and what of its turn is left.
 
-use super::{OWED_DISK, OWED_YIELD, Role, Shared};
+use super::Role;
+use super::shared::{OWED_DISK, OWED_YIELD, Shared};
 use sim_core::{Ns, TaskId};
 use std::collections::VecDeque;
 
@@ -66,9 +67,9 @@ pub(super) struct Thread {
     /// What is left of the turn, the next step at the end.
     pub todo: Vec<Act>,
     /// The number of its present or last wait.
-    pub wait: u32,
+    wait: u32,
     /// It waits, and nobody has woken it yet.
-    pub can_be_woken: bool,
+    can_be_woken: bool,
     /// Messages sent to threads of its own, by number of the role's [`super::Wakes`].
     pub turns_to: Vec<u32>,
     /// Steps of the turn and their places in it, while it is drawn.
@@ -95,6 +96,13 @@ impl Thread {
         }
     }
 
+    /// It waits for messages from now on. Returns the number of this wait.
+    pub fn begin_wait(&mut self) -> u32 {
+        self.wait += 1;
+        self.can_be_woken = true;
+        self.wait
+    }
+
     /// True if it still waits, and this is that wait.
     pub fn waits(&self, wait: u32) -> bool {
         self.can_be_woken && self.wait == wait
@@ -103,6 +111,13 @@ impl Thread {
     /// A message is there. True if it has to be woken for it: it waits, and this is the first.
     pub fn is_woken(&mut self) -> bool {
         std::mem::take(&mut self.can_be_woken)
+    }
+
+    /// It has a message to work on.
+    pub fn begin_turn(&mut self, message: Message) {
+        self.message = message;
+        self.can_be_woken = false;
+        self.state = State::Turn;
     }
 
     /// Lays out a turn with so much work: what happens in it, and where.

@@ -12,38 +12,29 @@ const MS: f64 = 1e6;
 
 /// Threads that only work, for so long a turn.
 fn role(name: &str, threads: u32, work_ms: f64) -> Role {
-    Role {
-        name: name.to_string(),
-        comm: name.to_string(),
-        threads,
-        processes: 1,
-        nice: 0,
-        session: 0,
-        background: false,
-        work: Lengths::constant(work_ms * MS),
-        busy: 0.0,
-        gaps: None,
-        timer: None,
-        disk: None,
-        yields_per_ms: 0.0,
-        wakes: Vec::new(),
-    }
+    Role { threads, ..Role::new(name, Lengths::constant(work_ms * MS)) }
 }
 
 fn wakes(role: u32, per_turn: f64) -> Wakes {
     Wakes { role, per_turn, at: 1.0, sync: false, own: false }
 }
 
-/// Throughput in 1/s and mean latency in ms on so many CPUs, over 100 seconds.
-fn measure(cpus: u32, load: f64, roles: Vec<Role>) -> (f64, f64) {
+/// The program after so long, ns, on so many CPUs.
+fn run(cpus: u32, load: f64, roles: Vec<Role>, ns: u64) -> impl Fn(&str) -> f64 {
     let config = Config { timer_slack_ns: 0, ..Config::default() };
     let spec = Arc::new(Spec { roles });
     let program = Service::new(service::Config { spec, load, seed: 1 });
     let mut sim = simulate(free_machine(cpus), config, Fcfs::default(), program, NoObserver);
-    sim.run_until(100 * SECOND);
+    sim.run_until(ns);
     let results = sim.program.results(sim.w.now);
-    assert_eq!(results[0].0, "throughput");
-    (results[0].1, results.get(1).map_or(0.0, |mean| mean.1 / 1000.0))
+    move |name| results.iter().find(|result| result.0 == name).map_or(0.0, |result| result.1)
+}
+
+/// Throughput in 1/s and mean latency in ms on so many CPUs, over 100 seconds.
+fn measure(cpus: u32, load: f64, roles: Vec<Role>) -> (f64, f64) {
+    let value = run(cpus, load, roles, 100 * SECOND);
+    assert_eq!(value("refused"), 0.0);
+    (value("throughput"), value("latency_mean") / 1000.0)
 }
 
 fn check((value, latency): (f64, f64), expected: (f64, f64), within: f64) {
@@ -147,6 +138,32 @@ fn disks_and_yields_are_within_the_turn() {
     let gaps = Some(Gaps::Seen(Lengths::constant(20.0 * MS)));
     let reads = Role { disk, gaps, yields_per_ms: 3.0, ..role("reads", 2, 1.0) };
     check(measure(2, 1.0, vec![reads]), (50.0, 4.0), 0.01);
+}
+
+/// Of 200 000 messages the one thread has two, and 65 536 wait for it.
+#[test]
+fn messages_to_a_full_queue_are_refused_and_counted() {
+    let gaps = || Some(Gaps::Seen(Lengths::constant(1e3)));
+    let server = Role { gaps: gaps(), ..role("server", 1, 150.0) };
+    let value = run(1, 1.0, vec![server], 200 * 1_000_000);
+    assert_eq!(value("refused"), 200_000.0 - 2.0 - 65_536.0);
+    assert_eq!(value("throughput"), 1.0 / 0.2);
+    // The queue of a thread of its own is as long, and what is lost on the way ends its request.
+    let own = vec![Wakes { own: true, ..wakes(1, 1.0) }];
+    let front = Role { gaps: gaps(), wakes: own, ..role("front", 1, 0.0) };
+    let value = run(2, 1.0, vec![front, role("back", 1, 150.0)], 200 * 1_000_000);
+    let lost = 200_000.0 - 2.0 - 65_536.0;
+    assert!((lost - 2.0..=lost).contains(&value("refused")), "{}", value("refused"));
+    assert_eq!(value("throughput"), (value("refused") + 1.0) / 0.2);
+}
+
+/// More calls than can be counted: the turn goes on, in pieces of less than three microseconds.
+#[test]
+fn calls_of_a_turn_may_be_countless() {
+    let gaps = Some(Gaps::Seen(Lengths::constant(MS)));
+    let hog = Role { gaps, yields_per_ms: 1e6, ..role("hog", 1, 1e7) };
+    let value = run(1, 1.0, vec![hog], 100 * 1_000_000);
+    assert_eq!((value("throughput"), value("refused")), (0.0, 0.0));
 }
 
 #[test]
