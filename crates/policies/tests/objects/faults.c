@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0 */
-/* A FIFO that does one thing that it may not, if it is told to. */
+/* A FIFO that does one thing that it may not, or need not, if it is told to. */
 #include "scx.h"
 
 #define SHARED 3
@@ -53,6 +53,9 @@ int faults_enqueue(u64 *ctx)
 SEC("struct_ops/faults_dispatch")
 int faults_dispatch(u64 *ctx)
 {
+	/* It still runs, or has gone to sleep: nobody gave it to us. */
+	if (fault == 12 && ctx[1])
+		insert((void *)ctx[1], SHARED, SCX_SLICE_DFL, 0);
 	move_to_local(SHARED);
 	return 0;
 }

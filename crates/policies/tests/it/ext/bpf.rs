@@ -174,6 +174,21 @@ fn the_scheduler_of_faults_has_none_of_its_own() {
     assert_eq!(end(&scheduler, machine, Short::new(12, 300_000, 100_000, 20, 1)), "Done");
 }
 
+/// `dispatch` may insert what it likes: of a task that it was not given nothing comes
+/// (`finish_dispatch`, 6.12).
+#[test]
+fn a_task_that_is_not_the_schedulers_is_passed_over() {
+    let machine = &machines()[0];
+    let events_with = |fault| {
+        let mut object = object("faults");
+        object.set_int("fault", fault).unwrap();
+        let scheduler = load(&object, Rules::V6_12, machine).unwrap();
+        let program = Short::new(12, 300_000, 100_000, 20, 1);
+        events(machine, Bpf::new(&scheduler), Rules::V6_12, program)
+    };
+    assert_eq!(events_with(12), events_with(0));
+}
+
 /// Tasks are kept in a map by pid, handed out by one CPU for all (`SCX_DSQ_LOCAL_ON`), and a timer
 /// wakes that CPU.
 #[test]

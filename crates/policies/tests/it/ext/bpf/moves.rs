@@ -1,8 +1,11 @@
 //! Iterators over queues, and moves from queue to queue: `moves.c` and `sift.c`.
 
-use super::{MS, end, hogs, load, machines, object, same};
-use policies::ext::{Cx, Dsq, DsqId, Insert, Move, Next, Ops, Order, Rules, Wake, Why};
-use sim_core::{EnqueueFlags, Ns, TaskId};
+use super::{MS, end, events, hogs, load, machines, object, same};
+use policies::ext::{
+    Cx, Dsq, DsqId, Ext, Insert, Move, Next, Ops, Order, Rules, Tunables, Wake, Why,
+};
+use sim_core::{Config, EnqueueFlags, NoObserver, Ns, StopReason, TaskId};
+use test_support::{run_checked, simulate};
 use topology::{CpuId, PerCpu};
 use workloads::micro::Short;
 
@@ -90,6 +93,30 @@ impl Ops for Moves {
 #[test]
 fn moves_of_an_object_are_those_of_rust_event_by_event() {
     same("moves", Moves::default);
+}
+
+/// Also what moves to a CPU's local queue from another CPU is in one place after every event.
+#[test]
+fn moves_keep_the_invariants() {
+    for machine in &machines()[..2] {
+        let n = machine.n_cpus() as u32;
+        let policy = Ext::new(Moves::default(), Rules::V6_12, Tunables::default());
+        let program = Short::new(n * 3 / 2, 300_000, 100_000, 50, 1);
+        let mut sim = simulate(machine.clone(), Config::default(), policy, program, NoObserver);
+        let end = run_checked(&mut sim, 4000 * MS, |sim| sim.policy.check(&sim.w));
+        assert_eq!(end, Ok(StopReason::Done), "{n} CPUs");
+    }
+}
+
+/// Tasks that never sleep change the CPU only if a move to a local queue takes them there.
+#[test]
+fn a_move_to_a_local_queue_brings_the_task_to_that_cpu() {
+    for machine in machines() {
+        let n = machine.n_cpus() as u32;
+        let events = events(&machine, Moves::default(), Rules::V6_12, hogs(2 * n));
+        let moved = events.iter().filter(|event| event.contains(" migrate ")).count();
+        assert!(moved > n as usize, "{moved} of {n} CPUs");
+    }
 }
 
 /// The object looks at all that its iterators tell, and ends the run if that is wrong.
