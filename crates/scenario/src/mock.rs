@@ -20,7 +20,7 @@ impl Executor for MockExecutor {
         let metrics = METRICS
             .iter()
             .filter(|m| {
-                let own = ["throughput", "bandwidth", "highest_load"]
+                let own = ["throughput", "refused", "bandwidth", "highest_load"]
                     .iter()
                     .any(|own| m.name.starts_with(own));
                 !m.is_family() && !own
