@@ -64,7 +64,7 @@ impl MapKind {
         }
     }
 
-    fn is_hash(self) -> bool {
+    pub(crate) fn is_hash(self) -> bool {
         use MapKind::*;
         matches!(
             self,

@@ -11,6 +11,10 @@ use crate::map::{MapDef, MapKind, SpecialField, SpecialKind};
 
 /// Types that a search for special fields looks at.
 const VISITS_MAX: u32 = 10_000;
+/// Bytes of a key and its value: less than this (`htab_map_alloc_check`, KMALLOC_MAX_SIZE, 6.12).
+/// Programs hand over keys as long as the map says, so that a length without end would take all
+/// memory.
+const ELEMENT_MAX: u64 = 4 << 20;
 
 /// Reads the definitions of all maps.
 pub(super) fn define(object: &mut Object, reading: &mut Reading<'_>) -> Result<(), LoadError> {
@@ -125,6 +129,10 @@ fn map(btf: &Btf, name: &str, id: TypeId, depth: u32) -> Result<MapDef, LoadErro
         return Err(bad("the key of an array has 4 bytes"));
     }
     def.value_size = if def.kind.is_outer() { 4 } else { def.value_size };
+    let element = u64::from(def.key_size) + u64::from(def.value_size);
+    if def.kind.is_hash() && element >= ELEMENT_MAX {
+        return Err(bad("a key and its value have less than 4 MiB"));
+    }
     Ok(def)
 }
 

@@ -3,6 +3,7 @@
 use crate::lab::{
     Lab, TASK, bytes, call, end, folder, kernel, load, new_kernel, object, once, variable,
 };
+use bpf::map::MapKind;
 use bpf::{End, FaultKind, LoadError, Object, Options, Run, Unresolved, Vm};
 use std::process::Command;
 
@@ -394,6 +395,26 @@ fn faults_name_their_line() {
     assert_eq!(bad.iter().map(|(_, n)| n).sum::<u64>(), 3);
     let line = vm.image().place(bad[0].0).line.unwrap();
     assert!(line.text.contains("t->count"), "{line:?}");
+}
+
+/// Programs read keys as long as the map says: a damaged length must not take all memory.
+#[test]
+fn keys_and_values_are_of_a_size_that_the_kernel_takes() {
+    let sound = bytes("timers");
+    let mut n_refused = 0;
+    for at in (0..sound.len() - 4).step_by(4) {
+        let mut damaged = sound.clone();
+        damaged[at..at + 4].copy_from_slice(&0xffff_fc08_u32.to_le_bytes());
+        match Object::read(&damaged) {
+            Ok(object) => {
+                let mut hashes = object.maps.iter().filter(|map| map.kind == MapKind::Hash);
+                assert!(hashes.all(|map| map.key_size < 4 << 20), "word at {at}");
+            }
+            Err(LoadError::Map { what, .. }) => n_refused += usize::from(what.contains("4 MiB")),
+            Err(_) => {}
+        }
+    }
+    assert!(n_refused >= 2, "{n_refused}");
 }
 
 #[test]
