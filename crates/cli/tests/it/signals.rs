@@ -4,9 +4,12 @@
 use crate::lab::Lab;
 use nix::pty::{OpenptyResult, Winsize, openpty};
 use nix::sys::termios::{FlowArg, tcflow};
+use signal_hook::consts::{SIGHUP, SIGINT};
+use signal_hook::flag;
 use std::fs::File;
 use std::io::Read;
 use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Once, atomic::AtomicBool};
 use std::time::Duration;
 
 /// A run that ends in hours.
@@ -16,7 +19,20 @@ fn long() -> Lab {
     lab
 }
 
+/// Has children hear these signals also when the tests themselves were started under `nohup` or in
+/// the background of a script: what is ignored stays ignored in a child, what is handled does not.
+fn hear_signals() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        for signal in [SIGHUP, SIGINT] {
+            let always = Arc::new(AtomicBool::new(true));
+            flag::register_conditional_shutdown(signal, 128 + signal, always).unwrap();
+        }
+    });
+}
+
 fn start(lab: &Lab, args: &[&str], stderr: Stdio) -> Child {
+    hear_signals();
     let mut command = Command::new(env!("CARGO_BIN_EXE_schedlab"));
     command.args(args).current_dir(lab.path(".")).env("TERM", "xterm");
     command.stdout(Stdio::null()).stderr(stderr).spawn().unwrap()
