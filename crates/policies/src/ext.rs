@@ -5,7 +5,8 @@
 //! scheduler that implements [`Ops`] what to do. So a scheduler can be sketched here before it is
 //! written in BPF. [`Fifo`], [`Vtime`] and [`LlcFifo`] come with it.
 //!
-//! One that is written in BPF runs as it is: [`bpf`].
+//! One that is written in BPF runs as it is: [`bpf`]. One that has only a part of the tasks runs
+//! beside the fair class: [`Partial`].
 //!
 //! Left out: a part of the flags of a scheduler, cgroups, core scheduling, the bypass mode,
 //! and the time that a scheduler's own code takes.
@@ -22,6 +23,7 @@ mod idle;
 mod later;
 mod llc_fifo;
 mod ops;
+mod partial;
 mod path;
 mod queue;
 mod reasons;
@@ -34,6 +36,7 @@ pub use cx::Cx;
 pub use fifo::Fifo;
 pub use llc_fifo::LlcFifo;
 pub use ops::Ops;
+pub use partial::Partial;
 pub use queue::Order;
 pub use state::{Ext, SLICE_INF};
 pub use types::{Dsq, DsqId, Insert, Kick, Move, Next, Rules, Tunables, Wake, Why};

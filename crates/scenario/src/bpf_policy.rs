@@ -3,7 +3,7 @@
 use crate::output::RunError;
 pub(crate) use policies::ext::bpf::Object;
 pub use policies::ext::bpf::inspect as inspect_object;
-use policies::ext::bpf::{Refused, Scheduler, Settings, Start};
+use policies::ext::bpf::{Refused, Scheduler, Settings, Start, is_partial};
 use policies::ext::{Rules, bpf::SetError};
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -74,6 +74,11 @@ impl BpfPolicy {
     pub(crate) fn set_flags(&mut self, flags: u64) {
         self.flags = flags;
         self.note("flags", flags as i64);
+    }
+
+    /// True if it takes only tasks that ask for it (`SCX_OPS_SWITCH_PARTIAL`).
+    pub(crate) fn switches_partially(&self) -> bool {
+        is_partial(&self.object, self.flags)
     }
 
     /// Has a program called before the scheduler starts.

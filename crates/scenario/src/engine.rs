@@ -185,9 +185,22 @@ fn simulate<P: Policy, O: Observer>(
             until as f64 * 1e-9
         ))),
         StopReason::Done | StopReason::Until => {
+            every_command_came(spec, &sim.w)?;
             Ok(metrics::output(&mut sim, end == StopReason::Done))
         }
         other => Err(stopped(&sim.w, other)),
+    }
+}
+
+/// A misspelled command would leave the scheduler without tasks, and nobody would see why.
+fn every_command_came(spec: &RunSpec, w: &World) -> Result<(), RunError> {
+    let is_missing = |name: &&String| !w.comms.contains(name);
+    match spec.sched_ext.iter().find(is_missing) {
+        None => Ok(()),
+        Some(name) => Err(RunError::Impossible(format!(
+            "`sched_ext` names `{name}`, and no task has this name; there are: {}",
+            w.comms.join(", ")
+        ))),
     }
 }
 

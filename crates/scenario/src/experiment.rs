@@ -63,6 +63,7 @@ impl Experiment {
             rules: variant.rules,
             features: variant.features.clone(),
             tunables: variant.tunables.clone(),
+            sched_ext: variant.sched_ext.clone(),
             workqueue: variant.workqueue.clone(),
             workload,
             find: self.find.clone(),
@@ -103,6 +104,8 @@ pub struct Variant {
     pub features: Vec<Feature>,
     /// Tunables that are said explicitly, by name.
     pub tunables: Vec<(&'static str, Value)>,
+    /// Commands that run under SCHED_EXT; none: all tasks are the scheduler's, if it is one.
+    pub sched_ext: Vec<String>,
     /// Properties of the workload's workqueue that are said explicitly, by name.
     pub workqueue: Vec<(&'static str, Value)>,
     /// How the kernel serves the workload, where this variant says it itself, by key.

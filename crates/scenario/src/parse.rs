@@ -6,6 +6,7 @@
 pub(crate) mod bpf;
 mod expect;
 pub(crate) mod find;
+mod partial;
 mod policy;
 mod published;
 pub(crate) mod service;

@@ -119,6 +119,8 @@ pub struct RunSpec {
     pub features: Vec<Feature>,
     /// Tunables that the scenario states.
     pub tunables: Vec<(&'static str, Value)>,
+    /// Commands that run under SCHED_EXT, beside EEVDF; none: all do, if the policy is of that kind.
+    pub sched_ext: Vec<String>,
     /// Properties of the workload's workqueue that the scenario states.
     pub workqueue: Vec<(&'static str, Value)>,
     /// Workload.
@@ -142,7 +144,8 @@ impl RunSpec {
         let run = format!("{:?} {:?} {}", self.find, self.until, self.seed);
         let own = [policy.as_str(), &workload, &load.file_hash, &run];
         let bpf = self.bpf.as_ref().map(|bpf| bpf.fingerprint());
-        digest(others.iter().copied().chain(own).chain(bpf))
+        let partial = (!self.sched_ext.is_empty()).then(|| format!("{:?}", self.sched_ext));
+        digest(others.iter().copied().chain(own).chain(bpf).chain(partial.as_deref()))
     }
 
     /// The digest of its machine.

@@ -269,7 +269,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         }
         self.w.now = at.max(self.w.now);
         self.w.this = CpuId(u32::MAX);
-        self.w.policy_timer = NEVER;
+        self.w.take_policy_timers();
         self.policy.policy_timer(&mut self.w);
         self.finish_event();
         true

@@ -76,6 +76,9 @@ pub enum SchedPolicy {
     Batch,
     /// SCHED_IDLE
     Idle,
+    /// SCHED_EXT: a task of a sched_ext scheduler that has not taken all tasks
+    /// (`SCX_OPS_SWITCH_PARTIAL`). It stays one.
+    Ext,
 }
 
 /// Life of a task as `try_to_wake_up` sees it.
@@ -201,8 +204,12 @@ impl TaskAttr {
         SchedAttr { policy: self.policy, nice: self.nice, slice_ns: self.slice_ns }
     }
 
+    /// A task of sched_ext stays one: programs do not know that it is.
     pub(crate) fn set_sched(&mut self, sched: SchedAttr) {
-        (self.policy, self.nice, self.slice_ns) = (sched.policy, sched.nice, sched.slice_ns);
+        (self.nice, self.slice_ns) = (sched.nice, sched.slice_ns);
+        if self.policy != SchedPolicy::Ext {
+            self.policy = sched.policy;
+        }
     }
 }
 

@@ -29,6 +29,9 @@ const FIRST_STOPPER_PID: u32 = 16;
 /// Pids of a workload's tasks begin here, or after the stoppers on a very large machine.
 const FIRST_PID: u32 = 1000;
 
+/// Classes of a policy: the fair one, and sched_ext beside it.
+const CLASSES_MAX: usize = 2;
+
 /// Which wake-ups go through the wake list of the target's CPU (`ttwu_queue_cond()`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum WakeList {
@@ -197,6 +200,8 @@ pub struct World {
     pub(crate) timers: EventQueue,
     pub(crate) ahead: RunAhead,
     pub(crate) policy_timer: Ns,
+    /// What the classes of the policy have asked for; the earliest is `policy_timer`.
+    class_timers: [Ns; CLASSES_MAX],
     /// Tasks that are [`crate::Task::throttled`].
     pub n_throttled: u32,
     /// When [`crate::Program::device`] wants to be called.
@@ -250,6 +255,7 @@ impl World {
             timers: EventQueue::new(n),
             ahead: RunAhead::new(n),
             policy_timer: NEVER,
+            class_timers: [NEVER; CLASSES_MAX],
             n_throttled: 0,
             device_at: NEVER,
             siblings: (0..n).map(sibling_list).collect(),
@@ -371,9 +377,19 @@ impl World {
         self.cpus[self.this].carry += ns;
     }
 
-    /// Asks for one call of [`crate::Policy::policy_timer`] at `at` ([`NEVER`]: none).
-    pub fn set_policy_timer(&mut self, at: Ns) {
-        self.policy_timer = at;
+    /// Asks for one call of [`crate::Policy::policy_timer`] at `at` ([`NEVER`]: none), in place of
+    /// what the same class of the policy has asked for before. A policy of one class is class 0.
+    pub fn set_policy_timer(&mut self, class: usize, at: Ns) {
+        self.class_timers[class] = at;
+        self.policy_timer = self.class_timers.into_iter().fold(NEVER, Ns::min);
+    }
+
+    /// The timers that are due by now are about to be served.
+    pub(crate) fn take_policy_timers(&mut self) {
+        let now = self.now;
+        let due = self.class_timers.iter_mut().filter(|at| **at <= now);
+        due.for_each(|at| *at = NEVER);
+        self.policy_timer = self.class_timers.into_iter().fold(NEVER, Ns::min);
     }
 
     /// The policy cannot go on: the run ends after this event, with the first such reason.

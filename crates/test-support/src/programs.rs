@@ -80,11 +80,17 @@ impl Program for Meddlers {
     }
 }
 
-/// Random [`Meddlers`].
+/// Random [`Meddlers`] of the fair class.
 pub fn meddlers() -> impl Strategy<Value = Meddlers> {
-    let attr = (-20i8..20, 0u32..3, 0u32..4).prop_map(|(nice, policy, start)| TaskAttr {
+    meddlers_of(&[SchedPolicy::Normal, SchedPolicy::Batch, SchedPolicy::Idle])
+}
+
+/// Random [`Meddlers`] of these policies.
+pub fn meddlers_of(policies: &'static [SchedPolicy]) -> impl Strategy<Value = Meddlers> {
+    let n = policies.len();
+    let attr = (-20i8..20, 0..n, 0u32..4).prop_map(|(nice, policy, start)| TaskAttr {
         nice,
-        policy: [SchedPolicy::Normal, SchedPolicy::Batch, SchedPolicy::Idle][policy as usize],
+        policy: policies[policy],
         start_cpu: start.checked_sub(1).map(CpuId),
         ..TaskAttr::default()
     });

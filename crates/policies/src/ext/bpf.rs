@@ -23,7 +23,7 @@ mod start;
 pub use ::bpf::{LoadError, Object, SetError};
 pub use inspect::inspect;
 pub use kernel::{constants, flags, kernel};
-pub use load::{Scheduler, Settings, counted};
+pub use load::{Scheduler, Settings, counted, is_partial};
 pub use ops::Bpf;
 pub use refused::Refused;
 pub use start::{Arg, Start};

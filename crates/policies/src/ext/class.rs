@@ -101,6 +101,22 @@ impl<S: Ops> Ext<S> {
         None
     }
 
+    /// `balance_one` begins: if a higher class had the CPU, the scheduler hears that it is back.
+    pub(super) fn acquire(&mut self, w: &mut World, cpu: CpuId) {
+        if std::mem::take(&mut self.state.rqs[cpu].is_released) {
+            self.ops.cpu_acquire(&mut Cx::new(w, &mut self.state), cpu);
+        }
+    }
+
+    /// True if `cpu` has something to run without a dispatch: its current task has slice left, or
+    /// the local queue has a task.
+    pub(super) fn has_next(&mut self, w: &World, cpu: CpuId) -> bool {
+        self.state.update_curr(w, cpu);
+        let curr = self.state.own_curr(w, cpu);
+        curr.is_some_and(|p| w.tasks[p].on_rq && self.state.tasks[p].slice > 0)
+            || !self.state.rqs[cpu].local.is_empty()
+    }
+
     fn update_masks(&mut self, w: &mut World, cpu: CpuId, idle: bool) {
         if self.ops.builtin_idle() {
             self.state.idle.update(w, cpu, idle);
@@ -116,7 +132,7 @@ impl<S: Ops> Ext<S> {
 impl<S: Ops> Policy for Ext<S> {
     fn init(&mut self, w: &mut World) {
         // Its tasks never use the wake list, unless a scheduler asks for it (6.18 only).
-        w.config.ttwu_queue = false;
+        w.config.ttwu_queue &= self.state.is_partial;
         self.state.init(w);
         self.ops.init(&mut Cx::new(w, &mut self.state));
         self.state.watchdog = Watchdog::new(self.ops.timeout_ns(), w.now);
@@ -126,15 +142,22 @@ impl<S: Ops> Policy for Ext<S> {
     fn task_fork(&mut self, w: &mut World, p: TaskId, parent: Option<TaskId>) {
         self.state.add_task(w, p);
         let weight = self.state.tasks[p].weight;
+        let is_own = self.state.is_own(w, p);
         let cx = &mut Cx::new(w, &mut self.state);
         self.ops.init_task(cx, p, parent);
+        if !is_own {
+            return;
+        }
         self.ops.enable(cx, p);
         self.ops.set_weight(cx, p, weight);
     }
 
     fn task_dead(&mut self, w: &mut World, p: TaskId) {
+        let is_own = self.state.is_own(w, p);
         let cx = &mut Cx::new(w, &mut self.state);
-        self.ops.disable(cx, p);
+        if is_own {
+            self.ops.disable(cx, p);
+        }
         self.ops.exit_task(cx, p);
     }
 
@@ -221,8 +244,11 @@ impl<S: Ops> Policy for Ext<S> {
     /// local queue has a task; else [`Policy::before_idle`] dispatches, and asks again.
     fn pick_next_task(&mut self, w: &mut World, cpu: CpuId) -> Option<TaskId> {
         let curr = w.cpus[cpu].curr;
-        let stays = curr.is_task() && w.tasks[curr].on_rq;
+        let stays = self.state.is_own(w, curr) && w.tasks[curr].on_rq;
         let dispatched = std::mem::take(&mut self.state.rqs[cpu].path.is_over);
+        if !dispatched {
+            self.acquire(w, cpu);
+        }
         if stays && !dispatched {
             self.state.update_curr(w, cpu);
         }
@@ -254,10 +280,11 @@ impl<S: Ops> Policy for Ext<S> {
     fn switch_task(&mut self, w: &mut World, cpu: CpuId, prev: TaskId, next: TaskId) -> Hook {
         self.state.rqs[cpu].path.is_over = false;
         self.state.is_switching = true;
+        let was_own = self.state.is_own(w, prev);
         let mut hook = None;
         if prev == TaskId::IDLE {
             self.set_idle(w, cpu, false);
-        } else if prev.is_task() && w.tasks[prev].on_rq {
+        } else if was_own && w.tasks[prev].on_rq {
             self.state.is_last = next == TaskId::IDLE;
             hook = self.put_prev(w, cpu, prev);
             if std::mem::take(&mut self.state.is_last) && !self.state.rqs[cpu].local.is_empty() {
@@ -267,15 +294,15 @@ impl<S: Ops> Policy for Ext<S> {
         }
         if next == TaskId::IDLE {
             self.set_idle(w, cpu, true);
-        } else if next == TaskId::STOP {
-            self.state.rqs[cpu].is_released = true;
-            self.ops.cpu_release(&mut Cx::new(w, &mut self.state), cpu);
-            self.take_off_local(w, cpu);
-            hook = hook.or_else(|| self.reenqueue(w));
-        } else {
+        } else if self.state.is_own(w, next) {
             self.state.remove(w, next);
             self.state.tasks[next].exec_start = w.now;
             self.ops.running(&mut Cx::new(w, &mut self.state), next);
+        } else if was_own && !std::mem::replace(&mut self.state.rqs[cpu].is_released, true) {
+            // `switch_class`: a higher class takes the CPU from a task of this one.
+            self.ops.cpu_release(&mut Cx::new(w, &mut self.state), cpu, next);
+            self.take_off_local(w, cpu);
+            hook = hook.or_else(|| self.reenqueue(w));
         }
         self.state.is_switching = false;
         hook
@@ -286,10 +313,9 @@ impl<S: Ops> Policy for Ext<S> {
     }
 
     fn task_tick(&mut self, w: &mut World, cpu: CpuId) {
-        let curr = w.cpus[cpu].curr;
-        if !curr.is_task() {
+        let Some(curr) = self.state.own_curr(w, cpu) else {
             return;
-        }
+        };
         self.state.update_curr(w, cpu);
         if self.ops.ticks() {
             self.ops.tick(&mut Cx::new(w, &mut self.state), curr);
@@ -363,7 +389,7 @@ impl<S: Ops> Policy for Ext<S> {
             self.state.timer = (NEVER, CpuId(0));
             w.in_timer(cpu, |w| self.ops.timer(&mut Cx::new(w, &mut self.state)));
         }
-        self.state.watchdog.look(w);
+        self.state.watchdog.look(w, self.state.is_partial);
         self.state.arm(w);
     }
 

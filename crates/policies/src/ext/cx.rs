@@ -225,6 +225,11 @@ impl<'a> Cx<'a> {
         self.state.is_reenqueue
     }
 
+    /// The current task of a CPU, if it is this scheduler's.
+    pub fn curr(&self, cpu: CpuId) -> Option<TaskId> {
+        self.state.own_curr(self.w, cpu)
+    }
+
     /// Tasks on the built-in global queue of the CPU's node.
     pub fn global_nr_queued(&self, cpu: CpuId) -> u32 {
         self.state.dsq(self.state.global_of(self.w, cpu)).queue.len()

@@ -60,16 +60,12 @@ impl<S: Ops> Ext<S> {
         }
     }
 
-    fn begin_dispatch(&mut self, w: &mut World, cpu: CpuId) {
+    fn begin_dispatch(&mut self, w: &World, cpu: CpuId) {
         let queue = self.state.global_of(w, cpu);
         let rq = &mut self.state.rqs[cpu];
         let inserted = std::mem::take(&mut rq.path.inserted);
         debug_assert!(inserted.is_empty(), "each dispatch carries out what it has inserted");
         rq.path = Path { stage: DispatchStage::Look, queue, inserted, ..Path::default() };
-        // The stopper had the CPU: the scheduler hears that it is back.
-        if std::mem::take(&mut rq.is_released) {
-            self.ops.cpu_acquire(&mut Cx::new(w, &mut self.state), cpu);
-        }
     }
 
     // --- consume_dispatch_q ---
@@ -293,8 +289,7 @@ impl<S: Ops> Ext<S> {
     // --- ops.dispatch and finish_dispatch ---
 
     fn ask(&mut self, w: &mut World, cpu: CpuId, attempt: u32) -> DispatchStage {
-        let curr = w.cpus[cpu].curr;
-        let prev = (curr.is_task() && w.tasks[curr].on_rq).then_some(curr);
+        let prev = self.state.own_curr(w, cpu).filter(|curr| w.tasks[*curr].on_rq);
         let mut cx = Cx { w, state: &mut self.state, dispatching: Some(cpu) };
         let next = self.ops.dispatch(&mut cx, cpu, prev, attempt);
         self.answered(cpu, next, attempt)
@@ -395,8 +390,8 @@ impl<S: Ops> Ext<S> {
             (path.queue, path.purpose) = (id, Purpose::Attempt(attempt));
             return DispatchStage::Look;
         }
-        let curr = w.cpus[cpu].curr;
-        let goes_on = curr.is_task() && w.tasks[curr].on_rq && self.state.tasks[curr].slice > 0;
+        let curr = self.state.own_curr(w, cpu);
+        let goes_on = curr.is_some_and(|p| w.tasks[p].on_rq && self.state.tasks[p].slice > 0);
         if goes_on || !self.state.rqs[cpu].local.is_empty() {
             return DispatchStage::Done;
         }

@@ -126,8 +126,9 @@ pub trait Ops {
     /// The allowed CPUs of `p` are about to become these.
     fn set_cpumask(&mut self, _cx: &mut Cx<'_>, _p: TaskId, _allowed: MaskId) {}
 
-    /// A higher class has taken `cpu` (here: the stopper).
-    fn cpu_release(&mut self, _cx: &mut Cx<'_>, _cpu: CpuId) {}
+    /// A higher class takes `cpu`: `by` is the stopper ([`TaskId::STOP`]), or a task of the fair
+    /// class.
+    fn cpu_release(&mut self, _cx: &mut Cx<'_>, _cpu: CpuId, _by: TaskId) {}
 
     /// `cpu` is back.
     fn cpu_acquire(&mut self, _cx: &mut Cx<'_>, _cpu: CpuId) {}

@@ -7,7 +7,7 @@ use super::queue::{Node, Order, Queue};
 use super::types::{Dsq, DsqId, Insert, Kick, Rules, Tunables, Wanted};
 use super::watchdog::Watchdog;
 use crate::fair::state::weights::{NICE_0_WEIGHT, weight_of};
-use sim_core::{LockId, Ns, PerTask, SchedAttr, TaskId, World};
+use sim_core::{LockId, Ns, PerTask, SchedAttr, SchedPolicy, TaskId, World};
 use std::collections::VecDeque;
 use topology::{CpuId, IdVec, PerCpu};
 
@@ -78,7 +78,7 @@ pub(super) struct Rq {
     pub local: Queue,
     /// The dispatch under way.
     pub path: Path,
-    /// The stopper has taken the CPU.
+    /// A higher class has taken the CPU (`cpu_released`).
     pub is_released: bool,
     /// Moves to other CPUs that it has to make.
     pub deferred: Deferred,
@@ -88,6 +88,8 @@ pub(super) struct Rq {
 pub(super) struct State {
     pub rules: Rules,
     pub tunables: Tunables,
+    /// Tasks of the fair class are there, too (`SCX_OPS_SWITCH_PARTIAL`).
+    pub is_partial: bool,
     pub tasks: PerTask<Task>,
     pub nodes: PerTask<Node>,
     pub rqs: PerCpu<Rq>,
@@ -132,6 +134,7 @@ impl State {
         Self {
             rules,
             tunables,
+            is_partial: false,
             tasks: IdVec::new(),
             nodes: IdVec::new(),
             rqs: IdVec::new(),
@@ -169,7 +172,7 @@ impl State {
 
     /// Asks for the scheduler's timer or the look of the watchdog, whichever comes first.
     pub fn arm(&self, w: &mut World) {
-        w.set_policy_timer(self.timer.0.min(self.watchdog.at));
+        w.set_policy_timer(usize::from(self.is_partial), self.timer.0.min(self.watchdog.at));
     }
 
     pub fn add_task(&mut self, w: &World, p: TaskId) {
@@ -209,12 +212,22 @@ impl State {
         all.filter(|p| !w.tasks[*p].misplaced).collect()
     }
 
+    /// True if it is a task, and of this class.
+    pub fn is_own(&self, w: &World, p: TaskId) -> bool {
+        p.is_task() && (!self.is_partial || w.tasks[p].attr.policy == SchedPolicy::Ext)
+    }
+
+    /// The current task of a CPU, if it is of this class.
+    pub fn own_curr(&self, w: &World, cpu: CpuId) -> Option<TaskId> {
+        let curr = w.cpus[cpu].curr;
+        self.is_own(w, curr).then_some(curr)
+    }
+
     /// Takes what the current task has run off its slice (`update_curr_scx`).
     pub fn update_curr(&mut self, w: &World, cpu: CpuId) {
-        let curr = w.cpus[cpu].curr;
-        if !curr.is_task() {
+        let Some(curr) = self.own_curr(w, cpu) else {
             return;
-        }
+        };
         let t = &mut self.tasks[curr];
         let ran = w.now.saturating_sub(t.exec_start);
         t.exec_start = w.now;
@@ -245,7 +258,8 @@ impl State {
         }
         let t = &mut self.tasks[p];
         (t.place, t.slice, t.touched_by) = (Place::Local, wanted.slice, w.this);
-        if preempt {
+        // A task of a higher class runs on.
+        if preempt && (!self.is_partial || self.own_curr(w, cpu).is_some()) {
             self.preempt(w, cpu);
         }
     }
@@ -321,8 +335,7 @@ impl State {
 
     /// The current task of a CPU gives way.
     pub fn preempt(&mut self, w: &mut World, cpu: CpuId) {
-        let curr = w.cpus[cpu].curr;
-        if curr.is_task() {
+        if let Some(curr) = self.own_curr(w, cpu) {
             // Else the slice would end at a tick that has passed.
             self.catch_up(w, curr);
             self.update_curr(w, cpu);
@@ -387,7 +400,6 @@ pub(super) fn weight(attr: SchedAttr) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use sim_core::SchedPolicy;
 
     #[test]
     fn weights_are_those_of_cgroups() {

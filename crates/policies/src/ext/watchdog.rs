@@ -3,7 +3,7 @@
 //! It looks at all tasks each half of the timeout and costs nothing in between; here its look takes
 //! no time. In Linux: `scx_watchdog_workfn` and `check_rq_for_timeouts`, `ext.c` v6.12.
 
-use sim_core::{NEVER, Ns, Task, TaskState, World};
+use sim_core::{NEVER, Ns, SchedPolicy, Task, TaskState, World};
 
 /// `SCX_WATCHDOG_MAX_TIMEOUT`, ns: the default, and no scheduler may ask for more.
 pub(super) const TIMEOUT_NS: Ns = 30_000_000_000;
@@ -27,21 +27,23 @@ impl Watchdog {
     }
 
     /// Looks, if it is time to.
-    pub fn look(&mut self, w: &mut World) {
+    pub fn look(&mut self, w: &mut World, is_partial: bool) {
         if w.now < self.at {
             return;
         }
         self.at = w.now + (self.timeout_ns / 2).max(1);
-        if let Some(why) = self.stall(w) {
+        if let Some(why) = self.stall(w, is_partial) {
             w.give_up(why);
         }
     }
 
     /// Who has waited for too long: as in the kernel, of the first CPU that has such a task the one
     /// that has waited longest.
-    fn stall(&self, w: &World) -> Option<String> {
+    fn stall(&self, w: &World, is_partial: bool) -> Option<String> {
         let since = w.now.checked_sub(self.timeout_ns)?;
-        let stalled = w.tasks.iter().filter(|t| t.runnable_since < since && waits(w, t));
+        let is_own = |t: &Task| !is_partial || t.attr.policy == SchedPolicy::Ext;
+        let waits = |t: &&Task| t.runnable_since < since && is_own(t) && waits(w, t);
+        let stalled = w.tasks.iter().filter(waits);
         let t = stalled.min_by_key(|t| (t.cpu, t.runnable_since, t.pid))?;
         let comm = w.comms.get(t.attr.comm as usize).map_or("", String::as_str);
         let ms = (w.now - t.runnable_since) / 1_000_000;

@@ -5,6 +5,7 @@
 
 mod attr;
 mod calls;
+mod foreign;
 mod init;
 
 use super::queue::Discipline;
@@ -48,11 +49,7 @@ impl<S: Discipline> Policy for Fair<S> {
         } else {
             se.wakee.decay_due = self.first_flip_decay(w);
         }
-        // Tasks are made in the order of their ids, but need not start in it.
-        while self.tasks.len() <= p.idx() {
-            let next = TaskId(self.tasks.len() as u32);
-            self.tasks.push(FairTask::new(&w.tasks[next].attr));
-        }
+        self.cover(w, p);
         self.tasks[p] = se;
         S::task_fork(self, w, cpu, p);
     }

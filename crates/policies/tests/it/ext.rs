@@ -3,4 +3,5 @@
 mod bpf;
 mod life;
 mod load;
+mod partial;
 mod watchdog;

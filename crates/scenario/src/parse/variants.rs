@@ -2,7 +2,7 @@
 
 use super::bpf::Objects;
 use super::policy::{PolicyChoice, policy_choice};
-use super::{workload, workqueue};
+use super::{partial, workload, workqueue};
 use crate::experiment::Variant;
 use crate::registry::{
     self, Class, FEATURES, TUNABLES, TunableDef, VARIANT, Value, WorkloadDef, names, nearest,
@@ -76,6 +76,7 @@ fn variant<'a>(
     }
     let features = table.get("features").map_or_else(Vec::new, |n| features(walk, n, choice));
     let tunables = table.get("tunables").map_or_else(Vec::new, |n| tunables(walk, n, choice));
+    let sched_ext = partial::commands(walk, node, table, choice, objects);
     let queue = table.get("workqueue");
     let queue = queue.map_or_else(Vec::new, |n| workqueue::workqueue(walk, n, seen.workload));
     let served = table.get("workload");
@@ -91,6 +92,7 @@ fn variant<'a>(
         rules,
         features,
         tunables,
+        sched_ext,
         workqueue: queue,
         workload: served,
     })

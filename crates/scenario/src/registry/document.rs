@@ -115,6 +115,12 @@ pub const VARIANT: &[KeyDef] = &[
         "scheduler features: NAME turns one on, NO_NAME off",
     ),
     may("tunables", Kind::Special(shapes::tunables), "scheduler tunables"),
+    may(
+        "sched_ext",
+        Kind::List(&Kind::Line),
+        "a sched_ext scheduler has only these commands and what they fork (SCX_OPS_SWITCH_PARTIAL); \
+         all others stay under EEVDF; default: it has all tasks",
+    ),
     may("workqueue", Kind::Table(WORKQUEUE), "properties of the workload's workqueue"),
     may(
         "workload",

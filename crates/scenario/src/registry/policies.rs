@@ -7,7 +7,7 @@ use crate::output::{RunError, RunOutput};
 use crate::run_spec::{Job, PolicyDef, RunSpec};
 use input::Value;
 use policies::ext::bpf::Bpf;
-use policies::ext::{self, Ext, Fifo, LlcFifo, Ops, Vtime};
+use policies::ext::{self, Ext, Fifo, LlcFifo, Ops, Partial, Vtime};
 use policies::fair::features::{Features, TUNABLES, Tunables};
 use policies::fair::{Eevdf, Fair, Rules};
 use policies::fcfs::Fcfs;
@@ -34,21 +34,21 @@ pub const POLICIES: &[PolicyDef] = &[
         rules: EXT_RULES,
         class: Class::Ext,
         help: "sched_ext: one queue for the whole machine, first come first served (scx_simple -f)",
-        run: |job| job.with(|spec| ext(spec, Fifo::new(recheck(spec)))),
+        run: |job| ext_job(job, |spec| Fifo::new(recheck(spec))),
     },
     PolicyDef {
         name: "vtime",
         rules: EXT_RULES,
         class: Class::Ext,
         help: "sched_ext: one queue for the whole machine, by weighted run time (scx_simple)",
-        run: |job| job.with(|spec| ext(spec, Vtime::new(recheck(spec)))),
+        run: |job| ext_job(job, |spec| Vtime::new(recheck(spec))),
     },
     PolicyDef {
         name: "llc-fifo",
         rules: EXT_RULES,
         class: Class::Ext,
         help: "sched_ext: one queue per LLC, first come first served, with stealing",
-        run: |job| job.with(|spec| ext(spec, LlcFifo::new(recheck(spec)))),
+        run: |job| ext_job(job, |spec| LlcFifo::new(recheck(spec))),
     },
     PolicyDef {
         name: OF_OBJECTS,
@@ -110,7 +110,18 @@ fn bpf_job(job: Job<'_>) -> Result<RunOutput, RunError> {
     let spec = job.spec;
     let policy = spec.bpf.as_ref().expect("a scenario's policy `bpf` has its object");
     let scheduler = policy.load(spec.rules, spec.machine.n_cpus())?;
-    job.with(|spec| ext(spec, Bpf::new(&scheduler)))
+    ext_job(job, |_| Bpf::new(&scheduler))
+}
+
+/// A scheduler of the sched_ext shape, which has all tasks, or some of them beside EEVDF.
+fn ext_job<S: Ops>(
+    job: Job<'_>,
+    ops: impl FnOnce(&RunSpec) -> S,
+) -> Result<RunOutput, RunError> {
+    if job.spec.sched_ext.is_empty() {
+        return job.with(|spec| ext(spec, ops(spec)));
+    }
+    job.with(|spec| Partial::new(eevdf(spec), ext(spec, ops(spec)), spec.sched_ext.clone()))
 }
 
 /// A scheduler of the sched_ext shape under the rules and tunables of the run.

@@ -124,7 +124,10 @@ fn faults_have_hints() {
         ("{ bpf = \"fifo.bpf.o\", flags = [\"SCX_OPS_LAST\"] }", "unknown flag `SCX_OPS_LAST`"),
         ("{ bpf = \"fifo.bpf.o\", ns_per_insn = -1 }", "ns_per_insn"),
         ("{ bpf = \"unknown.bpf.o\" }", "the kernel has no function scx_bpf_not_there"),
-        ("{ bpf = \"partial.bpf.o\" }", "its flag SCX_OPS_SWITCH_PARTIAL is not modeled"),
+        (
+            "{ bpf = \"partial.bpf.o\" }",
+            "this scheduler has SCX_OPS_SWITCH_PARTIAL, and no task asks for it | name commands",
+        ),
     ] {
         let fault = fault(policy, "");
         assert!(fault.contains(said), "{policy}: {fault}");
@@ -164,4 +167,52 @@ fn a_scheduler_is_told_of_the_machine_before_it_starts() {
 fn an_error_of_the_scheduler_is_the_runs() {
     let said = run("{ bpf = \"faults.bpf.o\", rodata = { fault = 1 } }", "");
     assert!(said.starts_with("Err(GivenUp") && said.contains("faults.c:"), "{said}");
+}
+
+/// netserver answers and so wakes netperf, which is of the fair class and takes the CPU at once.
+#[test]
+fn a_scheduler_may_have_some_commands_only() {
+    let run = |policy: &str, names: &str| {
+        let objects = concat!(env!("CARGO_MANIFEST_DIR"), "/../policies/tests/objects/x.toml");
+        let text = format!(
+            r#"
+            machine = "pack:1 l3:1 core:1 pu:1"
+            run = {{ seeds = 1, until = "20 ms" }}
+            workload = {{ kind = "netperf", test = "UDP_RR", service_ns = 300 }}
+            [[variant]]
+            name = "x"
+            policy = {policy}
+            sched_ext = {names}
+            "#
+        );
+        let experiment = load_str(Path::new(objects), text).unwrap();
+        let spec = experiment.spec(&experiment.variants[0], 1);
+        let ran = scenario::engine().run(&spec, &|_| ());
+        (ran.map(|output| output.metrics.len()).map_err(|e| e.to_string()), spec.digest(&[]))
+    };
+    let partial = "{ bpf = \"partial.bpf.o\", rodata = { last_loss = 5 } }";
+    let (ended, digest) = run(partial, "[\"netserver\"]");
+    let why = ended.expect_err("it ends itself");
+    assert!(why.contains("1 of ") && why.contains(" tasks, 5 for 1"), "{why}");
+    let never = run("{ bpf = \"partial.bpf.o\" }", "[\"netserver\"]");
+    assert!(never.0.is_ok() && never.1 != digest, "{never:?}");
+    // Under the scheduler both, so that nobody takes a CPU from it; and a native one.
+    assert!(run(partial, "[\"netserver\", \"netperf\"]").0.is_ok());
+    assert!(run("\"vtime\"", "[\"netserver\"]").0.is_ok());
+    let missing = run("\"fifo\"", "[\"netservr\"]").0.expect_err("no such task");
+    assert!(missing.contains("names `netservr`, and no task has this name; there are: "), "{missing}");
+    assert!(missing.contains("netserver"), "{missing}");
+}
+
+#[test]
+fn what_cannot_be_shared_is_told() {
+    for (policy, rest, said) in [
+        ("\"eevdf\"", "sched_ext = [\"hackbench\"]", "policy `eevdf` is no sched_ext scheduler"),
+        ("\"fifo\"", "sched_ext = []", "`sched_ext` names no command | name some"),
+        ("\"fifo\"", "sched_ext = \"hackbench\"", "`sched_ext` must be an array"),
+        ("\"fifo\"", "sched_ext = [3]", "`sched_ext` must be"),
+    ] {
+        let fault = fault(policy, rest);
+        assert!(fault.contains(said), "{rest}: {fault}");
+    }
 }

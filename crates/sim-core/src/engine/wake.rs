@@ -3,15 +3,16 @@
 use crate::frame::{Flow, Frame, Path, Pc};
 use crate::{
     Category, Choice, EnqueueFlags, Hook, LockId, MigrationCause, Observer, Policy, Program,
-    Reason, SelectKind, Simulation, Site, TaskId, TaskState, WakeList, World,
+    Reason, SchedPolicy, SelectKind, Simulation, Site, TaskId, TaskState, WakeList, World,
 };
 use topology::CpuId;
 
 impl World {
     /// `ttwu_queue_cond()`: may a wake-up executed here use `target`'s wake list? `on_cpu`: the
-    /// task is being switched out there (WF_ON_CPU).
-    pub(crate) fn wake_list_allowed(&self, target: CpuId, on_cpu: bool) -> bool {
-        if !self.config.ttwu_queue || target == self.this {
+    /// task is being switched out there (WF_ON_CPU). Never for a task of sched_ext, whose scheduler
+    /// wants to see its wake-ups at once (v6.12).
+    pub(crate) fn wake_list_allowed(&self, of: SchedPolicy, target: CpuId, on_cpu: bool) -> bool {
+        if !self.config.ttwu_queue || target == self.this || of == SchedPolicy::Ext {
             return false;
         }
         let llc_id = &self.machine.domains.llc_id;
@@ -130,7 +131,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
             return self.wake_select(cpu);
         }
         let at = t.cpu;
-        if self.w.wake_list_allowed(at, true) && self.w.allowed(p, at) {
+        if self.w.wake_list_allowed(t.attr.policy, at, true) && self.w.allowed(p, at) {
             // Its CPU enqueues it when it takes interrupts again. No other CPU is looked for.
             self.w.note_placed(p, &Reason::ON_CPU);
             self.w.count_wakeup(at, at);
@@ -176,7 +177,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
             self.observer.migrate(&self.w, p, from, target, MigrationCause::Wake);
             self.w.set_task_cpu(p, target, MigrationCause::Wake);
         }
-        if self.w.wake_list_allowed(target, false) {
+        if self.w.wake_list_allowed(self.w.tasks[p].attr.policy, target, false) {
             return self.begin_push(cpu, target);
         }
         self.w.cpus[cpu].top().target = target;
@@ -358,7 +359,9 @@ mod tests {
             w.this = CpuId(0);
             w.cpus[CpuId(target)].nr_running = nr_running;
             let case = format!("{feature} {rule:?} {target} {nr_running} {on_cpu}");
-            assert_eq!(w.wake_list_allowed(CpuId(target), on_cpu), allowed, "{case}");
+            let is_allowed = |of| w.wake_list_allowed(of, CpuId(target), on_cpu);
+            assert_eq!(is_allowed(SchedPolicy::Normal), allowed, "{case}");
+            assert!(!is_allowed(SchedPolicy::Ext), "{case}");
         }
     }
 }

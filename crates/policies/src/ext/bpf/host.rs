@@ -18,6 +18,8 @@ const PF_EXITING: u64 = 0x4;
 const PF_KTHREAD: u64 = 0x20_0000;
 /// `SCX_CPU_PREEMPT_STOP`
 const PREEMPT_STOP: u64 = 2;
+/// `SCX_CPU_PREEMPT_UNKNOWN`, which is the fair class.
+const PREEMPT_UNKNOWN: u64 = 3;
 /// DEFAULT_PRIO
 const DEFAULT_PRIO: i64 = 120;
 
@@ -60,6 +62,8 @@ pub(super) struct Books {
     pub fields: Fields,
     /// The kernel keeps masks of idle CPUs.
     pub builtin_idle: bool,
+    /// Who has taken the CPU that was released last.
+    pub taken_by: TaskId,
     /// Of `bpf_get_prandom_u32`.
     pub random: u64,
 }
@@ -77,6 +81,7 @@ impl Books {
             all: CpuSet::full(n_cpus),
             fields: Fields::new(),
             builtin_idle,
+            taken_by: TaskId::STOP,
             random: 0,
         }
     }
@@ -199,7 +204,15 @@ impl Here<'_, '_> {
             },
             What::Args { fork } => match field {
                 Field::Fork => Some(fork.into()),
-                Field::Reason => Some(PREEMPT_STOP),
+                Field::Reason => Some(match self.books.taken_by {
+                    TaskId::STOP => PREEMPT_STOP,
+                    _ => PREEMPT_UNKNOWN,
+                }),
+                Field::Taker => Some(match self.books.taken_by {
+                    // The model's stopper is no task.
+                    TaskId::STOP => 0,
+                    p => What::Task(p).address(),
+                }),
                 _ => Some(0),
             },
             What::Mask(_) => None,

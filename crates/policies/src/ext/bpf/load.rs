@@ -72,8 +72,9 @@ const KEEP_BUILTIN_IDLE: u64 = 1;
 /// `SCX_OPS_ENQ_LAST`
 const ENQ_LAST: u64 = 2;
 /// Flags that are not modeled, and change what a scheduler sees.
-const REFUSED_FLAGS: [(u64, &str); 2] =
-    [(1 << 3, "SCX_OPS_SWITCH_PARTIAL"), (1 << 6, "SCX_OPS_BUILTIN_IDLE_PER_NODE")];
+const REFUSED_FLAGS: [(u64, &str); 1] = [(1 << 6, "SCX_OPS_BUILTIN_IDLE_PER_NODE")];
+/// `SCX_OPS_SWITCH_PARTIAL`
+const SWITCH_PARTIAL: u64 = 1 << 3;
 
 /// What a run says of a scheduler besides its object.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -109,7 +110,7 @@ impl Scheduler {
     /// Everything that the object has or wants and that is not known here, by name.
     pub fn load(object: &Object, settings: Settings, start: &[Start]) -> Result<Self, Refused> {
         let ops = operations(object).ok_or(Refused::NoScheduler)?.clone();
-        let flags = settings.flags | ops.member("flags").map_or(0, |member| member.number());
+        let flags = settings.flags | flags_of(&ops);
         if let Some((_, name)) = REFUSED_FLAGS.iter().find(|(flag, _)| flags & flag != 0) {
             return Err(Refused::Flag(name));
         }
@@ -151,6 +152,17 @@ fn timeout_ns(ops: &StructOps) -> Result<Ns, Refused> {
         ms if ms <= TIMEOUT_NS / 1_000_000 => Ok(ms * 1_000_000),
         ms => Err(Refused::Timeout(ms)),
     }
+}
+
+/// True if the object, or its loader with these flags, leaves tasks to the fair class that do not
+/// ask for it (`SCX_OPS_SWITCH_PARTIAL`): see [`crate::ext::Partial`].
+pub fn is_partial(object: &Object, flags: u64) -> bool {
+    let own = operations(object).map_or(0, flags_of);
+    (flags | own) & SWITCH_PARTIAL != 0
+}
+
+fn flags_of(ops: &StructOps) -> u64 {
+    ops.member("flags").map_or(0, |member| member.number())
 }
 
 /// The scheduler of an object.

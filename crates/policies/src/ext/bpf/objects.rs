@@ -37,6 +37,7 @@ pub(super) enum Field {
     /// Of arguments.
     Fork,
     Reason,
+    Taker,
     Zero,
 }
 
@@ -82,7 +83,7 @@ const POINTERS: &[(&str, &str, u32, Field)] = &[
     (TASK, "group_leader", 80, Field::Itself),
     (TASK, "mm", 88, Field::Mm),
     (RQ, "curr", 16, Field::Curr),
-    ("scx_cpu_release_args", "task", 24, Field::Zero),
+    ("scx_cpu_release_args", "task", 24, Field::Taker),
     // No task is in a cgroup of sched_ext, and none has a memory policy.
     ("scx_init_task_args", "cgroup", 32, Field::Zero),
     (TASK, "mempolicy", 112, Field::Zero),

@@ -272,9 +272,8 @@ impl Ops for Bpf {
             return Next::Done;
         };
         // `balance_one` names the previous task also if it sleeps now.
-        let curr = cx.world().cpus[cpu].curr;
-        let is_there = curr.is_task() && cx.world().tasks[curr].state != TaskState::Dead;
-        let prev = prev.or(is_there.then_some(curr));
+        let curr = cx.curr(cpu).filter(|curr| cx.world().tasks[*curr].state != TaskState::Dead);
+        let prev = prev.or(curr);
         let args = [cpu.0.into(), prev.map_or(0, task)];
         self.scheduler.vm.begin(&mut self.dispatches[cpu], program, &args);
         self.dispatch_on(cx, cpu)
@@ -342,7 +341,8 @@ impl Ops for Bpf {
         self.books.allowed = None;
     }
 
-    fn cpu_release(&mut self, cx: &mut Cx<'_>, cpu: CpuId) {
+    fn cpu_release(&mut self, cx: &mut Cx<'_>, cpu: CpuId, by: TaskId) {
+        self.books.taken_by = by;
         let args = [cpu.0.into(), What::Args { fork: false }.address()];
         self.call(cx, Op::CpuRelease, Doing::Releasing, &args);
     }

@@ -11,7 +11,7 @@ use super::rules::{KernelRules, Rules};
 use super::shared_queues::{SharedQueues, Swqueue};
 use super::task::FairTask;
 use super::topo::Topo;
-use sim_core::{PerTask, World};
+use sim_core::{Ns, PerTask, World};
 use std::fmt::Debug;
 use topology::{IdVec, PerCpu};
 
@@ -82,10 +82,16 @@ pub struct Fair<S: QueueKind> {
 }
 
 impl<S: QueueKind> Fair<S> {
+    /// When [`sim_core::Policy::policy_timer`] is due.
+    #[inline]
+    pub(crate) fn timer_at(&self) -> Ns {
+        self.balance.nohz.timer_at.min(self.groups.timer_at)
+    }
+
     /// Sets the policy's timer to the first of those that share it.
     #[inline]
     pub(crate) fn set_policy_timer(&self, w: &mut World) {
-        w.set_policy_timer(self.balance.nohz.timer_at.min(self.groups.timer_at));
+        w.set_policy_timer(0, self.timer_at());
     }
 
     pub(crate) fn with(

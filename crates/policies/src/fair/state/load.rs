@@ -143,7 +143,9 @@ impl<S: QueueKind> Fair<S> {
             return;
         }
         let cap = 2 * rq.max_idle_balance_cost;
-        rq.avg_idle = avg_idle_after(rq.avg_idle, w.now - rq.idle_stamp, cap);
+        // The stamp of instant 0 is 1.
+        let idle_ns = w.now.saturating_sub(rq.idle_stamp);
+        rq.avg_idle = avg_idle_after(rq.avg_idle, idle_ns, cap);
         // For SIS_PROP: the idle time that wake-ups may use for their scans.
         rq.wake_stamp = jiffies;
         rq.wake_avg_idle = rq.avg_idle / 2;

@@ -280,7 +280,14 @@ fn what_is_unknown_is_refused_by_name() {
     for name in ["scx_bpf_not_there", "task_struct___other.not_there"] {
         assert!(unknown.contains(name), "{unknown}");
     }
-    assert_eq!(why("partial"), "its flag SCX_OPS_SWITCH_PARTIAL is not modeled");
+    let per_node = Settings {
+        rules: Rules::V6_18,
+        n_cpus: machine.n_cpus() as u32,
+        ps_per_insn: 0,
+        flags: 1 << 6,
+    };
+    let refused = Scheduler::load(&object("fifo"), per_node, &[]).map(|_| ());
+    assert_eq!(refused, Err(Refused::Flag("SCX_OPS_BUILTIN_IDLE_PER_NODE")));
 }
 
 /// The objects are what their sources say.

@@ -556,7 +556,7 @@ impl Ops for GivesUp {
         cx.insert(p, to, 20 * MS);
     }
 
-    fn cpu_release(&mut self, cx: &mut Cx<'_>, _cpu: CpuId) {
+    fn cpu_release(&mut self, cx: &mut Cx<'_>, _cpu: CpuId, _by: TaskId) {
         self.given_up += cx.reenqueue_local();
     }
 }

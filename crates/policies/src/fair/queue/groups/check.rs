@@ -3,7 +3,7 @@
 use crate::fair::queue::discipline::Discipline;
 use crate::fair::state::Fair;
 use crate::fair::state::groups::{GroupOnCpu, QueueId, SHARES_SHIFT};
-use sim_core::{GroupId, TaskId, World};
+use sim_core::{GroupId, SchedPolicy, TaskId, World};
 use topology::CpuId;
 
 /// What a queue counts, as its entities say it.
@@ -53,7 +53,9 @@ impl<S: Discipline> Fair<S> {
     /// The tasks on each queue of `cpu`, by its group.
     fn count_tasks(&self, w: &World, cpu: CpuId, counts: &mut [Counts]) {
         let ids = (0..w.tasks.len().min(self.tasks.len()) as u32).map(TaskId);
-        for p in ids.filter(|p| w.tasks[*p].on_rq && w.tasks[*p].cpu == cpu) {
+        let is_here = |p: &TaskId| w.tasks[*p].on_rq && w.tasks[*p].cpu == cpu;
+        let is_fair = |p: &TaskId| w.tasks[*p].attr.policy != SchedPolicy::Ext;
+        for p in ids.filter(is_here).filter(is_fair) {
             let se = &self.tasks[p];
             debug_assert_eq!(w.tasks[p].throttled, self.in_throttled(self.queue_of(cpu, p)));
             let counts = &mut counts[usize::from(self.queue_of(cpu, p).group.0)];

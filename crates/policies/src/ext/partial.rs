@@ -1,0 +1,328 @@
+//! A sched_ext scheduler beside the fair class: it has the tasks of SCHED_EXT, and all others stay
+//! where they are (`SCX_OPS_SWITCH_PARTIAL`).
+//!
+//! The fair class is the higher one. Its tasks take a CPU from those of the scheduler at once, and
+//! the scheduler sees it by `cpu_release` and `cpu_acquire`. Its balancing counts tasks of both
+//! classes where the kernel counts `rq->nr_running`, and moves only its own.
+//!
+//! In Linux: `prev_balance`, `__pick_next_task` and `wakeup_preempt`, `core.c` v6.12. Left out: a
+//! detour there. If newidle balance finds a task of the other class on the runqueue, `balance_scx`
+//! is skipped, the CPU goes idle, kicks itself, and asks the scheduler then; here it asks at once.
+
+use super::dispatch::DSQ_LOCK;
+use super::ops::Ops;
+use super::state::Ext;
+use crate::fair::{Discipline, Fair};
+use sim_core::{
+    Choice, DequeueFlags, EnqueueFlags, Hook, MaskId, Nested, Ns, OperationCount, Policy,
+    SchedAttr, SchedPolicy, SelectKind, Signals, Stack, Step, TaskId, Within, World,
+};
+use topology::{CpuId, PerCpu};
+
+/// Who is resumed next, in a path that both classes have a part of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+enum Turn {
+    /// The fair class, which is called for the first time if `first`.
+    Fair,
+    #[default]
+    Ext,
+}
+
+/// What both classes are doing on one CPU.
+#[derive(Clone, Copy, Default)]
+struct OnCpu {
+    balance: Turn,
+    /// This `schedule()` has balanced: what can be picked now is all there is.
+    has_balanced: bool,
+    softirq: Turn,
+}
+
+/// A scheduler of the sched_ext shape that has only a part of the tasks.
+pub struct Partial<D: Discipline, S> {
+    /// The class of all other tasks.
+    pub fair: Fair<D>,
+    /// The scheduler and its class.
+    pub ext: Ext<S>,
+    /// Tasks that begin with these names are of SCHED_EXT, besides those whose program says so; and
+    /// all that they fork.
+    commands: Vec<String>,
+    cpus: PerCpu<OnCpu>,
+}
+
+impl<D: Discipline, S: Ops> Partial<D, S> {
+    /// The two classes. The scheduler has the tasks that begin with one of these names, as if they
+    /// were started by `chrt --ext`, and all that they fork.
+    pub fn new(fair: Fair<D>, mut ext: Ext<S>, commands: Vec<String>) -> Self {
+        ext.state.is_partial = true;
+        Self { fair, ext, commands, cpus: PerCpu::new() }
+    }
+
+    fn is_ext(w: &World, p: TaskId) -> bool {
+        p.is_task() && w.tasks[p].attr.policy == SchedPolicy::Ext
+    }
+
+    /// What the fair class sees of a task: one that is not its own is like the stopper, which takes
+    /// a CPU and leaves it.
+    fn as_fair_sees(w: &World, p: TaskId) -> TaskId {
+        if Self::is_ext(w, p) { TaskId::STOP } else { p }
+    }
+
+    /// True if what can be picked is asked of sched_ext first: it is, if `prev` is of its class or
+    /// below.
+    fn begins_with_ext(w: &World, prev: TaskId) -> bool {
+        prev == TaskId::IDLE || Self::is_ext(w, prev)
+    }
+
+    /// The end of the path before a CPU goes idle.
+    fn has_balanced(&mut self, w: &mut World, cpu: CpuId, prev: TaskId) -> Step {
+        self.cpus[cpu].has_balanced = true;
+        if prev == TaskId::IDLE && w.cpus[cpu].nr_running == 0 {
+            // It stays idle: no switch follows, but the idle task is picked all the same.
+            self.fair.update_idle_core(w, cpu);
+        }
+        Step::Done
+    }
+}
+
+impl<D: Discipline, S: Ops> Policy for Partial<D, S> {
+    fn init(&mut self, w: &mut World) {
+        self.cpus = w.cpus.iter().map(|_| OnCpu::default()).collect();
+        self.fair.init(w);
+        self.ext.init(w);
+    }
+
+    fn task_fork(&mut self, w: &mut World, p: TaskId, parent: Option<TaskId>) {
+        let comm = w.comms.get(w.tasks[p].attr.comm as usize);
+        let is_named = comm.is_some_and(|comm| self.commands.contains(comm));
+        if is_named || parent.is_some_and(|parent| Self::is_ext(w, parent)) {
+            w.tasks[p].attr.policy = SchedPolicy::Ext;
+        }
+        if Self::is_ext(w, p) {
+            self.fair.add_foreign(w, p, parent);
+        } else {
+            self.fair.task_fork(w, p, parent);
+        }
+        // The scheduler hears of tasks of other classes, too (`scx_fork`).
+        self.ext.task_fork(w, p, parent);
+    }
+
+    fn task_dead(&mut self, w: &mut World, p: TaskId) {
+        if !Self::is_ext(w, p) {
+            self.fair.task_dead(w, p);
+        }
+        self.ext.task_dead(w, p);
+    }
+
+    fn select_task_rq(&mut self, w: &mut World, p: TaskId, kind: SelectKind) -> Choice {
+        match Self::is_ext(w, p) {
+            true => self.ext.select_task_rq(w, p, kind),
+            false => self.fair.select_task_rq(w, p, kind),
+        }
+    }
+
+    fn migrate_task_rq(&mut self, w: &mut World, p: TaskId, from: CpuId, to: CpuId) {
+        if !Self::is_ext(w, p) {
+            self.fair.migrate_task_rq(w, p, from, to);
+        }
+    }
+
+    fn enqueue_task(&mut self, w: &mut World, cpu: CpuId, p: TaskId, flags: EnqueueFlags) -> Hook {
+        if !Self::is_ext(w, p) {
+            return self.fair.enqueue_task(w, cpu, p, flags);
+        }
+        self.fair.note_foreign(w, cpu, flags.wakeup);
+        self.ext.enqueue_task(w, cpu, p, flags)
+    }
+
+    fn dequeue_task(&mut self, w: &mut World, cpu: CpuId, p: TaskId, flags: DequeueFlags) -> Hook {
+        match Self::is_ext(w, p) {
+            true => self.ext.dequeue_task(w, cpu, p, flags),
+            false => self.fair.dequeue_task(w, cpu, p, flags),
+        }
+    }
+
+    fn nested_hold(&self, w: &World, cpu: CpuId, n: Nested) -> Ns {
+        match Self::is_ext(w, n.task) {
+            true => self.ext.nested_hold(w, cpu, n),
+            false => self.fair.nested_hold(w, cpu, n),
+        }
+    }
+
+    fn wake_delayed(&mut self, w: &mut World, cpu: CpuId, p: TaskId) {
+        self.fair.wake_delayed(w, cpu, p);
+    }
+
+    fn nested_done(&mut self, w: &mut World, cpu: CpuId, n: Nested) -> Hook {
+        match Self::is_ext(w, n.task) {
+            true => self.ext.nested_done(w, cpu, n),
+            false => self.fair.nested_done(w, cpu, n),
+        }
+    }
+
+    fn wakeup_preempt(&mut self, w: &mut World, cpu: CpuId, p: TaskId, flags: EnqueueFlags) {
+        match (Self::is_ext(w, p), Self::is_ext(w, w.cpus[cpu].curr)) {
+            (true, _) => self.ext.wakeup_preempt(w, cpu, p, flags),
+            (false, false) => self.fair.wakeup_preempt(w, cpu, p, flags),
+            // The higher class.
+            (false, true) => w.resched_curr(cpu),
+        }
+    }
+
+    /// The first question of a schedule is answered if `dispatch` and newidle balance have nothing
+    /// to say before; else [`Policy::before_idle`] follows, and the last question.
+    fn pick_next_task(&mut self, w: &mut World, cpu: CpuId) -> Option<TaskId> {
+        let has_balanced = std::mem::take(&mut self.cpus[cpu].has_balanced);
+        let begins_with_ext = Self::begins_with_ext(w, w.cpus[cpu].curr);
+        if !has_balanced && begins_with_ext {
+            self.ext.acquire(w, cpu);
+            if !self.ext.has_next(w, cpu) {
+                return None;
+            }
+        }
+        let fair = self.fair.pick_next_task(w, cpu);
+        if fair.is_some() || !has_balanced && !begins_with_ext {
+            return fair;
+        }
+        self.ext.pick_next_task(w, cpu)
+    }
+
+    fn switch_task(&mut self, w: &mut World, cpu: CpuId, prev: TaskId, next: TaskId) -> Hook {
+        self.cpus[cpu].has_balanced = false;
+        let [fair_prev, fair_next] = [prev, next].map(|p| Self::as_fair_sees(w, p));
+        let fair = self.fair.switch_task(w, cpu, fair_prev, fair_next);
+        let ext = self.ext.switch_task(w, cpu, prev, next);
+        fair.or(ext)
+    }
+
+    fn before_idle(&mut self, w: &mut World, cpu: CpuId, prev: TaskId, first: bool) -> Step {
+        let mut begins = first;
+        if first {
+            let begins_with_ext = Self::begins_with_ext(w, prev);
+            self.cpus[cpu].balance = if begins_with_ext { Turn::Ext } else { Turn::Fair };
+        }
+        if self.cpus[cpu].balance == Turn::Fair {
+            let step = self.fair.before_idle(w, cpu, prev, first);
+            if !step.is_done() {
+                return step;
+            }
+            if self.fair.rqs[cpu].h_nr_running > 0 {
+                return self.has_balanced(w, cpu, prev);
+            }
+            (self.cpus[cpu].balance, begins) = (Turn::Ext, true);
+            self.ext.acquire(w, cpu);
+            if self.ext.has_next(w, cpu) {
+                return self.has_balanced(w, cpu, prev);
+            }
+        }
+        let step = self.ext.before_idle(w, cpu, prev, begins);
+        if step.is_done() { self.has_balanced(w, cpu, prev) } else { step }
+    }
+
+    fn task_tick(&mut self, w: &mut World, cpu: CpuId) {
+        self.ext.task_tick(w, cpu);
+        self.fair.task_tick(w, cpu);
+    }
+
+    /// Every tick: a class that replays the ticks of a CPU would leave out the other's part.
+    fn next_deciding_tick(&self, w: &World, cpu: CpuId) -> Ns {
+        w.cpus[cpu].tick_next
+    }
+
+    fn softirq(&mut self, w: &mut World, cpu: CpuId, first: bool) -> Step {
+        let mut begins = first;
+        if first {
+            let is_fairs = self.fair.wants_softirq(w, cpu);
+            self.cpus[cpu].softirq = if is_fairs { Turn::Fair } else { Turn::Ext };
+        }
+        if self.cpus[cpu].softirq == Turn::Fair {
+            let step = self.fair.softirq(w, cpu, first);
+            if !step.is_done() {
+                return step;
+            }
+            (self.cpus[cpu].softirq, begins) = (Turn::Ext, true);
+        }
+        self.ext.softirq(w, cpu, begins)
+    }
+
+    fn stopper(&mut self, w: &mut World, cpu: CpuId, target: CpuId, first: bool) -> Step {
+        self.fair.stopper(w, cpu, target, first)
+    }
+
+    fn stopper_woken(&mut self, w: &mut World, cpu: CpuId) {
+        self.fair.stopper_woken(w, cpu);
+    }
+
+    fn idles_with_queued(&self) -> bool {
+        true
+    }
+
+    fn idle_enter(&mut self, w: &mut World, cpu: CpuId, stops_tick: bool) {
+        self.fair.idle_enter(w, cpu, stops_tick);
+    }
+
+    fn yield_task(&mut self, w: &mut World, cpu: CpuId) {
+        match Self::is_ext(w, w.cpus[cpu].curr) {
+            true => self.ext.yield_task(w, cpu),
+            false => self.fair.yield_task(w, cpu),
+        }
+    }
+
+    fn set_scheduler(&mut self, w: &mut World, p: TaskId, attr: SchedAttr) -> Hook {
+        match Self::is_ext(w, p) {
+            true => self.ext.set_scheduler(w, p, attr),
+            false => self.fair.set_scheduler(w, p, attr),
+        }
+    }
+
+    fn set_cpus_allowed(&mut self, w: &mut World, p: TaskId, allowed: MaskId) -> Hook {
+        match Self::is_ext(w, p) {
+            true => self.ext.set_cpus_allowed(w, p, allowed),
+            false => self.fair.set_cpus_allowed(w, p, allowed),
+        }
+    }
+
+    fn nohz_kick(&mut self, w: &mut World, cpu: CpuId) {
+        self.fair.nohz_kick(w, cpu);
+    }
+
+    fn measurement_begins(&mut self) {
+        self.fair.measurement_begins();
+        self.ext.measurement_begins();
+    }
+
+    fn results(&self) -> Vec<(&'static str, f64)> {
+        let mut all = self.fair.results();
+        all.extend(self.ext.results());
+        all
+    }
+
+    fn operations(&self) -> Vec<OperationCount> {
+        self.ext.operations()
+    }
+
+    /// Of the fair class: tasks of sched_ext have no averages.
+    fn cpu_signals(&self, cpu: CpuId) -> Option<Signals> {
+        self.fair.cpu_signals(cpu)
+    }
+
+    fn unwind(&self, w: &World, cpu: CpuId, at: Within, stack: &mut Stack) {
+        let is_fairs = match at {
+            Within::Nested(site) => !std::ptr::eq(site, DSQ_LOCK),
+            Within::BeforeIdle => self.cpus[cpu].balance == Turn::Fair,
+            Within::Softirq => self.cpus[cpu].softirq == Turn::Fair,
+            // Only the fair class asks for searches and for the stopper.
+            Within::Select(_) | Within::Enqueue | Within::Stopper => true,
+        };
+        match is_fairs {
+            true => self.fair.unwind(w, cpu, at, stack),
+            false => self.ext.unwind(w, cpu, at, stack),
+        }
+    }
+
+    fn policy_timer(&mut self, w: &mut World) {
+        if self.fair.timer_at() <= w.now {
+            self.fair.policy_timer(w);
+        }
+        self.ext.policy_timer(w);
+    }
+}
