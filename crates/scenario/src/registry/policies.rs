@@ -96,9 +96,11 @@ fn eevdf_job(job: Job<'_>) -> Result<RunOutput, RunError> {
     if job.spec.groups().is_empty() {
         return job.with(eevdf);
     }
-    job.with(|spec| {
-        Fair::eevdf_with_groups(rules(spec), features(spec), tunables(spec), &spec.groups())
-    })
+    job.with(eevdf_with_groups)
+}
+
+fn eevdf_with_groups(spec: &RunSpec) -> Fair<Eevdf<true>> {
+    Fair::eevdf_with_groups(rules(spec), features(spec), tunables(spec), &spec.groups())
 }
 
 pub(crate) fn eevdf(spec: &RunSpec) -> Fair<Eevdf> {
@@ -121,7 +123,10 @@ fn ext_job<S: Ops>(
     if job.spec.sched_ext.is_empty() {
         return job.with(|spec| ext(spec, ops(spec)));
     }
-    job.with(|spec| Partial::new(eevdf(spec), ext(spec, ops(spec)), spec.sched_ext.clone()))
+    job.with(|spec| {
+        let fair = eevdf_with_groups(spec);
+        Partial::new(fair, ext(spec, ops(spec)), spec.sched_ext.clone())
+    })
 }
 
 /// A scheduler of the sched_ext shape under the rules and tunables of the run.
