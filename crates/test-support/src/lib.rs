@@ -11,6 +11,8 @@ mod run;
 
 pub use fair::{FairChecks, check_class, eevdf, eevdfs, fingerprint_of, grouped_eevdf};
 pub use machine::{Shape, free_machine, shapes, shapes_of_many_llcs};
-pub use programs::{EachItsOwn, Meddlers, Scripts, Storm, meddlers, meddlers_of, small_build, small_dm_crypt};
+pub use programs::{
+    EachItsOwn, Meddlers, Scripts, Storm, meddlers, meddlers_of, small_build, small_dm_crypt,
+};
 pub use random::Random;
 pub use run::{TraceHash, longest_waste, run_checked, simulate, wastes};

@@ -116,10 +116,7 @@ fn bpf_job(job: Job<'_>) -> Result<RunOutput, RunError> {
 }
 
 /// A scheduler of the sched_ext shape, which has all tasks, or some of them beside EEVDF.
-fn ext_job<S: Ops>(
-    job: Job<'_>,
-    ops: impl FnOnce(&RunSpec) -> S,
-) -> Result<RunOutput, RunError> {
+fn ext_job<S: Ops>(job: Job<'_>, ops: impl FnOnce(&RunSpec) -> S) -> Result<RunOutput, RunError> {
     if job.spec.sched_ext.is_empty() {
         return job.with(|spec| ext(spec, ops(spec)));
     }

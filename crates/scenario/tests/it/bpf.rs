@@ -200,7 +200,10 @@ fn a_scheduler_may_have_some_commands_only() {
     assert!(run(partial, "[\"netserver\", \"netperf\"]").0.is_ok());
     assert!(run("\"vtime\"", "[\"netserver\"]").0.is_ok());
     let missing = run("\"fifo\"", "[\"netservr\"]").0.expect_err("no such task");
-    assert!(missing.contains("names `netservr`, and no task has this name; there are: "), "{missing}");
+    assert!(
+        missing.contains("names `netservr`, and no task has this name; there are: "),
+        "{missing}"
+    );
     assert!(missing.contains("netserver"), "{missing}");
 }
 

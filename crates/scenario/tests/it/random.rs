@@ -70,9 +70,8 @@ fn value(random: &mut Random, key: &KeyDef) -> Option<String> {
     }
 }
 
-/// A policy with its rules, features and tunables, as lines of a variant; true if it is of the fair
-/// class.
-fn policy(random: &mut Random) -> (String, bool) {
+/// A policy with its rules, features and tunables, as lines of a variant; and its class.
+fn policy(random: &mut Random) -> (String, Class) {
     let known: Vec<&PolicyDef> = POLICIES.iter().filter(|policy| policy.name != "bpf").collect();
     let policy = known[random.below(known.len() as u64) as usize];
     let mut text = format!("policy = \"{}\"\n", policy.name);
@@ -105,7 +104,22 @@ fn policy(random: &mut Random) -> (String, bool) {
         }
     }
     let _ = writeln!(text, "tunables = {{ {} }}", tunables.join(", "));
-    (text, policy.class == Class::Fair)
+    (text, policy.class)
+}
+
+/// A command of a workload that a scheduler may have for itself.
+fn command(kind: &str) -> Option<&'static str> {
+    Some(match kind {
+        "fuse" => "passthrough_hp",
+        "hackbench" => "hackbench",
+        "kernel-build" => "make",
+        "netperf" => "netserver",
+        "schbench" | "schbench-old" => "schbench",
+        "stress-ng" => "stress-ng-cpu",
+        "tbench" => "tbench_srv",
+        "web" => "web",
+        _ => return None,
+    })
 }
 
 /// A scenario.
@@ -116,9 +130,9 @@ fn scenario(seed: u64) -> String {
     let workloads: Vec<_> =
         WORKLOADS.iter().filter(|def| !["rt-app", "perf-script"].contains(&def.kind)).collect();
     let def = workloads[random.below(workloads.len() as u64) as usize];
-    let (policy, is_fair) = policy(random);
+    let (mut policy, class) = policy(random);
     // Task groups are the fair class's.
-    let of_group = if is_fair && chance(random, 50) { def.common() } else { &[] };
+    let of_group = if class == Class::Fair && chance(random, 50) { def.common() } else { &[] };
     let mut keys = String::new();
     for key in def.keys.iter().chain(def.kernel_keys).chain(of_group) {
         let is_part = key.name.starts_with("cpu_max_") && !keys.contains("cpu_max =");
@@ -127,6 +141,12 @@ fn scenario(seed: u64) -> String {
         }
     }
     let until_us = 200 + random.below(4000);
+    if class == Class::Ext
+        && let Some(command) = command(def.kind)
+        && chance(random, 50)
+    {
+        let _ = writeln!(policy, "sched_ext = [\"{command}\"]");
+    }
     format!(
         "machine = \"pack:{packs} [numa] l3:{llcs} core:{cores} pu:{pus}\"\n[workload]\nkind = \
          \"{}\"\n{keys}[run]\nseeds = 1\nuntil = \"{until_us}us\"\n[[variant]]\nname = \"a\"\n{policy}",

@@ -107,7 +107,10 @@ fn of(policy: SchedPolicy) -> TaskAttr {
     TaskAttr { policy, ..TaskAttr::default() }
 }
 
-fn life(tasks: Vec<(TaskAttr, Vec<Op>)>, until: Ns) -> Simulation<Both<Hears>, Scripts, NoObserver> {
+fn life(
+    tasks: Vec<(TaskAttr, Vec<Op>)>,
+    until: Ns,
+) -> Simulation<Both<Hears>, Scripts, NoObserver> {
     let policy = beside_eevdf(Hears::default(), Rules::V6_12, 1);
     checked(free_machine(1), policy, Scripts(tasks), until).expect("all is kept").1
 }
@@ -132,8 +135,7 @@ fn a_fair_task_takes_the_cpu_and_the_scheduler_is_told() {
 /// While fair tasks compute, a task of the scheduler waits, until the watchdog has enough.
 #[test]
 fn hogs_of_the_fair_class_starve_the_scheduler_and_the_watchdog_names_its_task() {
-    let tasks =
-        vec![(of(SchedPolicy::Normal), vec![]), (of(SchedPolicy::Ext), vec![Op::Run(MS)])];
+    let tasks = vec![(of(SchedPolicy::Normal), vec![]), (of(SchedPolicy::Ext), vec![Op::Run(MS)])];
     let sim = simulate(
         free_machine(1),
         Config::default(),
