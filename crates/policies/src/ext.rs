@@ -39,7 +39,7 @@ pub use ops::Ops;
 pub use partial::Partial;
 pub use queue::Order;
 pub use state::{Ext, SLICE_INF};
-pub use types::{Dsq, DsqId, Insert, Kick, Move, Next, Rules, Tunables, Wake, Why};
+pub use types::{Dsq, DsqId, Insert, Kick, Move, Next, Pick, Rules, Tunables, Wake, Why};
 pub use vtime::Vtime;
 
 /// Where this class takes locks (see [`sim_core::Site`]).

@@ -11,6 +11,7 @@
 
 mod calls;
 mod host;
+mod idle;
 mod inspect;
 mod iterate;
 mod kernel;

@@ -133,7 +133,7 @@ impl<S: Ops> Policy for Ext<S> {
     fn init(&mut self, w: &mut World) {
         // Its tasks never use the wake list, unless a scheduler asks for it (6.18 only).
         w.config.ttwu_queue &= self.state.is_partial;
-        self.state.init(w);
+        self.state.init(w, self.ops.idle_per_node());
         self.ops.init(&mut Cx::new(w, &mut self.state));
         self.state.watchdog = Watchdog::new(self.ops.timeout_ns(), w.now);
         self.state.arm(w);

@@ -1,9 +1,11 @@
 //! What a scheduler may ask and do: the helpers of sched_ext, without their `scx_bpf_`.
 
+use super::idle::Allowed;
+use super::idle::select::Question;
 use super::path::BATCH_MAX;
 use super::queue::Order;
 use super::state::{Place, State, is_at_rest};
-use super::types::{Dsq, DsqId, Insert, Kick, Move, Wake, Wanted, Why};
+use super::types::{Dsq, DsqId, Insert, Kick, Move, Pick, Wake, Wanted, Why};
 use sim_core::{Ns, TaskId, World};
 use topology::{CpuId, CpuSet, Machine};
 
@@ -258,22 +260,62 @@ impl<'a> Cx<'a> {
 
     /// `scx_bpf_select_cpu_dfl`: the kernel's choice, claimed if it was idle.
     pub fn select_cpu_dfl(&mut self, p: TaskId, prev: CpuId, wake: Wake) -> (CpuId, Why) {
+        self.select(Allowed::Task(p), prev, wake, Pick::default())
+    }
+
+    /// `scx_bpf_select_cpu_and` (6.18): the same among these CPUs, all of which the task may use.
+    /// `None`: no CPU will do.
+    pub fn select_cpu_and(
+        &mut self,
+        among: &CpuSet,
+        prev: CpuId,
+        wake: Wake,
+        pick: Pick,
+    ) -> Option<CpuId> {
+        let (cpu, why) = self.select(Allowed::Set(among), prev, wake, pick);
+        (why != Why::Prev).then_some(cpu)
+    }
+
+    fn select(
+        &mut self,
+        allowed: Allowed<'_>,
+        prev: CpuId,
+        wake: Wake,
+        pick: Pick,
+    ) -> (CpuId, Why) {
         let local_is_empty = self.state.rqs[self.w.this].local.is_empty();
-        self.state.idle.select_cpu_dfl(self.w, p, prev, wake, local_is_empty)
+        let question = Question { prev, wake, local_is_empty, allowed, pick };
+        self.state.idle.select_cpu_dfl(self.w, question)
     }
 
     /// `scx_bpf_pick_idle_cpu`: claims an idle CPU that `p` may use, of a whole idle core if there
-    /// is one (`cores_only`: of nothing less).
+    /// is one (`cores_only`: of nothing less). Not with masks per node.
     pub fn pick_idle_cpu(&mut self, p: TaskId, cores_only: bool) -> Option<CpuId> {
-        self.state.idle.pick(self.w, p, cores_only)
+        self.pick(Allowed::Task(p), None, Pick { core: cores_only, in_node: false })
     }
 
     /// The same among these CPUs, whatever `p` is.
     pub fn pick_idle_cpu_in(&mut self, among: &CpuSet, cores_only: bool) -> Option<CpuId> {
-        self.state.idle.pick_among(self.w, among, cores_only)
+        self.pick(Allowed::Set(among), None, Pick { core: cores_only, in_node: false })
     }
 
-    /// `scx_bpf_get_idle_cpumask`: as it is at this instant.
+    /// `scx_bpf_pick_idle_cpu_node`: claims an idle CPU among these, in a node first and then in
+    /// the others, nearest first. Only with masks per node ([`super::Ops::idle_per_node`]).
+    pub fn pick_idle_cpu_node(&mut self, among: &CpuSet, node: u32, pick: Pick) -> Option<CpuId> {
+        self.pick(Allowed::Set(among), Some(node), pick)
+    }
+
+    fn pick(&mut self, allowed: Allowed<'_>, node: Option<u32>, pick: Pick) -> Option<CpuId> {
+        if node.is_some() != self.state.idle.is_per_node() {
+            let is = if node.is_some() { "disabled" } else { "enabled" };
+            self.w.give_up(format!("per-node idle tracking is {is}"));
+            return None;
+        }
+        self.state.idle.pick(self.w, allowed, node, pick)
+    }
+
+    /// `scx_bpf_get_idle_cpumask`: as it is at this instant. With masks per node all of them; the
+    /// part in a node is that node's (`scx_bpf_get_idle_cpumask_node`).
     pub fn idle_cpus(&self) -> &CpuSet {
         self.state.idle.cpus()
     }

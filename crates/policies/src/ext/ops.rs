@@ -30,6 +30,12 @@ pub trait Ops {
         true
     }
 
+    /// True if each NUMA node shall have masks of idle CPUs of its own, and not the machine one
+    /// (`SCX_OPS_BUILTIN_IDLE_PER_NODE`, since 6.15). A search then begins in a node.
+    fn idle_per_node(&self) -> bool {
+        false
+    }
+
     /// How long a task may be runnable and not run before the run ends (`timeout_ms`), ns.
     fn timeout_ns(&self) -> Ns {
         TIMEOUT_NS

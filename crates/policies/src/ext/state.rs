@@ -153,7 +153,7 @@ impl State {
     }
 
     /// Prepares for a machine at rest.
-    pub fn init(&mut self, w: &mut World) {
+    pub fn init(&mut self, w: &mut World, idle_per_node: bool) {
         let rq = || Rq {
             local: Queue::new(Order::Fifo),
             path: Path::default(),
@@ -161,7 +161,7 @@ impl State {
             deferred: Deferred::default(),
         };
         self.rqs = w.cpus.iter().map(|_| rq()).collect();
-        self.idle = IdleMasks::new(w, self.rules);
+        self.idle = IdleMasks::new(w, self.rules, idle_per_node);
         self.globals = (0..w.machine.nodes.len()).map(|_| self.create(w, Order::Fifo)).collect();
     }
 

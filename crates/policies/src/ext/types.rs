@@ -77,6 +77,16 @@ pub struct Wake {
     pub fork: bool,
 }
 
+/// Flags of a search for an idle CPU.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Pick {
+    /// `SCX_PICK_IDLE_CORE`: of a whole idle core, or none. Without SMT it says nothing.
+    pub core: bool,
+    /// `SCX_PICK_IDLE_IN_NODE`: in the node where the search begins, or none. Without masks per
+    /// node it says nothing.
+    pub in_node: bool,
+}
+
 /// Why [`super::Cx::select_cpu_dfl`] has chosen a CPU.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Why {

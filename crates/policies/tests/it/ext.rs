@@ -3,5 +3,6 @@
 mod bpf;
 mod life;
 mod load;
+mod nodes;
 mod partial;
 mod watchdog;

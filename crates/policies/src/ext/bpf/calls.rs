@@ -4,7 +4,7 @@ use super::host::{Doing, Given, Here};
 use super::objects::{Mask, What};
 use crate::ext::Rules;
 use crate::ext::queue::Order;
-use crate::ext::types::{Dsq, DsqId, Insert, Kick, Next, Wake, Why};
+use crate::ext::types::{Dsq, DsqId, Insert, Kick, Next};
 use ::bpf::{Answer, Memory};
 use sim_core::TaskId;
 use topology::CpuId;
@@ -34,10 +34,14 @@ enum Call {
     TestAndClear,
     PickIdle,
     PickAny,
+    PickIdleNode,
+    PickAnyNode,
     Kick,
     AllCpus,
     IdleCpus,
     IdleCores,
+    IdleCpusNode,
+    IdleCoresNode,
     Nothing,
     NrCpuIds,
     NrNodes,
@@ -68,6 +72,21 @@ impl Call {
     fn needs_idle_masks(self) -> bool {
         use Call::{IdleCores, IdleCpus, PickIdle, SelectAnd, SelectDfl, TestAndClear};
         matches!(self, IdleCores | IdleCpus | PickIdle | SelectAnd | SelectDfl | TestAndClear)
+    }
+
+    /// What the kernel says of those that do not fit to masks of the machine, or per node.
+    fn misfit(self, per_node: bool) -> Option<&'static str> {
+        match (self, per_node) {
+            (Self::IdleCpus | Self::IdleCores, true) => {
+                Some("SCX_OPS_BUILTIN_IDLE_PER_NODE enabled")
+            }
+            (Self::PickIdle | Self::PickAny, true) => Some("per-node idle tracking is enabled"),
+            (
+                Self::IdleCpusNode | Self::IdleCoresNode | Self::PickIdleNode | Self::PickAnyNode,
+                false,
+            ) => Some("per-node idle tracking is disabled"),
+            _ => None,
+        }
     }
 }
 
@@ -105,12 +124,16 @@ pub(super) const CALLS: &[Row] = &[
     row("scx_bpf_test_and_clear_cpu_idle", Call::TestAndClear),
     row("scx_bpf_pick_idle_cpu", Call::PickIdle),
     row("scx_bpf_pick_any_cpu", Call::PickAny),
+    new("scx_bpf_pick_idle_cpu_node", Call::PickIdleNode),
+    new("scx_bpf_pick_any_cpu_node", Call::PickAnyNode),
     row("scx_bpf_kick_cpu", Call::Kick),
     row("scx_bpf_get_possible_cpumask", Call::AllCpus),
     row("scx_bpf_get_online_cpumask", Call::AllCpus),
     row("scx_bpf_put_cpumask", Call::Nothing),
     row("scx_bpf_get_idle_cpumask", Call::IdleCpus),
     row("scx_bpf_get_idle_smtmask", Call::IdleCores),
+    new("scx_bpf_get_idle_cpumask_node", Call::IdleCpusNode),
+    new("scx_bpf_get_idle_smtmask_node", Call::IdleCoresNode),
     row("scx_bpf_put_idle_cpumask", Call::Nothing),
     row("scx_bpf_nr_cpu_ids", Call::NrCpuIds),
     new("scx_bpf_nr_node_ids", Call::NrNodes),
@@ -149,10 +172,6 @@ const DSQ_LOCAL: u64 = DSQ_BUILTIN | 2;
 const DSQ_LOCAL_ON: u64 = 3 << 62;
 const ENQ_HEAD: u64 = 0x10;
 const ENQ_PREEMPT: u64 = 1 << 32;
-const WAKE_FORK: u64 = 4;
-const WAKE_SYNC: u64 = 0x10;
-const PICK_IDLE_CORE: u64 = 1;
-const EBUSY: i64 = -16;
 const EINVAL: i64 = -22;
 const EEXIST: i64 = -17;
 
@@ -175,6 +194,9 @@ impl Here<'_, '_> {
         let Some(row) = CALLS.get(function as usize) else {
             return stop(format!("there is no function {function}"));
         };
+        if let Some(why) = row.call.misfit(self.books.idle_per_node) {
+            return stop(why.to_string());
+        }
         if row.call.needs_idle_masks() && !self.books.builtin_idle {
             return stop("built-in idle tracking is disabled".to_string());
         }
@@ -191,24 +213,16 @@ impl Here<'_, '_> {
                 let cpu = self.cpu(a[0])?;
                 Ok(self.cx.test_and_clear_cpu_idle(cpu).into())
             }
-            Call::PickIdle => {
-                self.read_mask(a[0], memory);
-                let cores_only = a[1] & PICK_IDLE_CORE != 0;
-                Ok(as_u64(self.cx.pick_idle_cpu_in(&self.books.mask, cores_only), EBUSY))
-            }
-            Call::PickAny => {
-                self.read_mask(a[0], memory);
-                let cores_only = a[1] & PICK_IDLE_CORE != 0;
-                let idle = match self.books.builtin_idle {
-                    true => self.cx.pick_idle_cpu_in(&self.books.mask, cores_only),
-                    false => None,
-                };
-                Ok(as_u64(idle.or_else(|| self.books.mask.first()), EBUSY))
-            }
+            Call::PickIdle => Ok(self.pick_idle(a[0], a[1], memory)),
+            Call::PickAny => Ok(self.pick_any(a[0], a[1], memory)),
+            Call::PickIdleNode => self.pick_node(a, false, memory),
+            Call::PickAnyNode => self.pick_node(a, true, memory),
             Call::Kick => self.kick(a[0], a[1]),
             Call::AllCpus => Ok(What::Mask(Mask::All).address()),
             Call::IdleCpus => Ok(What::Mask(Mask::IdleCpus).address()),
             Call::IdleCores => Ok(What::Mask(Mask::IdleCores).address()),
+            Call::IdleCpusNode => self.mask_of_node(a[0], Mask::IdleCpusOf),
+            Call::IdleCoresNode => self.mask_of_node(a[0], Mask::IdleCoresOf),
             Call::Nothing => Ok(0),
             Call::NrCpuIds => Ok(self.cx.machine().n_cpus() as u64),
             Call::NrNodes => Ok(self.cx.machine().nodes.len() as u64),
@@ -351,38 +365,6 @@ impl Here<'_, '_> {
 
     // --- CPUs ---
 
-    fn select_dfl(&mut self, a: [u64; 5], memory: &mut Memory) -> Outcome {
-        let [p, prev, wake, is_idle, _] = a;
-        let (p, prev) = (self.task(p)?, self.cpu(prev)?);
-        let (cpu, why) = self.cx.select_cpu_dfl(p, prev, wake_of(wake));
-        if !memory.store(self, is_idle, 1, u64::from(why != Why::Prev)) {
-            return stop("scx_bpf_select_cpu_dfl: is_idle cannot be written".to_string());
-        }
-        Ok(cpu.0.into())
-    }
-
-    /// `scx_bpf_select_cpu_and(p, prev, wake_flags, allowed, flags)`: as the kernel's own choice if
-    /// all CPUs of `p` are allowed; else any idle one, `prev` first.
-    fn select_and(&mut self, a: [u64; 5], memory: &mut Memory) -> Outcome {
-        let [p, prev, wake, among, flags] = a;
-        let (p, prev) = (self.task(p)?, self.cpu(prev)?);
-        self.read_mask(among, memory);
-        let allowed = self.cx.world().allowed_set(p);
-        let cores_only = flags & PICK_IDLE_CORE != 0;
-        if allowed.is_subset(&self.books.mask) && !cores_only {
-            let (cpu, why) = self.cx.select_cpu_dfl(p, prev, wake_of(wake));
-            return Ok(as_u64((why != Why::Prev).then_some(cpu), EBUSY));
-        }
-        for word in 0..allowed.words().len() {
-            let both = allowed.words()[word] & self.books.mask.words()[word];
-            self.books.mask.set_word(word, both);
-        }
-        if !cores_only && self.books.mask.contains(prev) && self.cx.test_and_clear_cpu_idle(prev) {
-            return Ok(prev.0.into());
-        }
-        Ok(as_u64(self.cx.pick_idle_cpu_in(&self.books.mask, cores_only), EBUSY))
-    }
-
     fn kick(&mut self, cpu: u64, flags: u64) -> Outcome {
         let cpu = self.cpu(cpu)?;
         let kick = match flags {
@@ -395,19 +377,11 @@ impl Here<'_, '_> {
         Ok(0)
     }
 
-    fn cpu(&self, cpu: u64) -> Result<CpuId, Answer> {
+    pub(super) fn cpu(&self, cpu: u64) -> Result<CpuId, Answer> {
         let cpu = cpu as u32;
         match (cpu as usize) < self.cx.machine().n_cpus() {
             true => Ok(CpuId(cpu)),
             false => stop(format!("invalid CPU {}", cpu as i32)),
-        }
-    }
-
-    /// Reads a mask of CPUs, the host's or the program's own.
-    fn read_mask(&mut self, address: u64, memory: &mut Memory) {
-        for word in 0..self.books.mask.words().len() {
-            let bits = memory.load(self, address.wrapping_add(8 * word as u64), 8).unwrap_or(0);
-            self.books.mask.set_word(word, bits);
         }
     }
 
@@ -454,12 +428,4 @@ impl Here<'_, '_> {
 pub(super) fn insert_flags(flags: u64) -> Insert {
     let head = flags & ENQ_HEAD != 0;
     Insert { head, preempt: flags & ENQ_PREEMPT != 0, kick_idle: false }
-}
-
-fn wake_of(flags: u64) -> Wake {
-    Wake { sync: flags & WAKE_SYNC != 0, fork: flags & WAKE_FORK != 0 }
-}
-
-fn as_u64(cpu: Option<CpuId>, none: i64) -> u64 {
-    cpu.map_or(none as u64, |cpu| cpu.0.into())
 }

@@ -64,12 +64,14 @@ pub(super) struct Books {
     pub builtin_idle: bool,
     /// Who has taken the CPU that was released last.
     pub taken_by: TaskId,
+    /// It keeps them per node.
+    pub idle_per_node: bool,
     /// Of `bpf_get_prandom_u32`.
     pub random: u64,
 }
 
 impl Books {
-    pub fn new(n_cpus: usize, builtin_idle: bool) -> Self {
+    pub fn new(n_cpus: usize, builtin_idle: bool, idle_per_node: bool) -> Self {
         Self {
             doing: Doing::Other,
             queues: Vec::new(),
@@ -82,6 +84,7 @@ impl Books {
             fields: Fields::new(),
             builtin_idle,
             taken_by: TaskId::STOP,
+            idle_per_node,
             random: 0,
         }
     }
@@ -174,16 +177,18 @@ impl Here<'_, '_> {
     }
 
     fn mask_word(&self, mask: Mask, word: usize) -> u64 {
-        let set = match mask {
-            Mask::All => &self.books.all,
-            Mask::IdleCpus => self.cx.idle_cpus(),
-            Mask::IdleCores => self.cx.idle_cores(),
-            Mask::Allowed(id) => match self.cx.world().masks.get(id.0 as usize) {
-                Some(set) => set,
-                None => return 0,
-            },
-        };
-        set.words().get(word).copied().unwrap_or(0)
+        let of = |set: &CpuSet| set.words().get(word).copied().unwrap_or(0);
+        // A program may name a node that is none.
+        let in_node = |node: u32| self.cx.machine().nodes.get(node as usize).map_or(0, of);
+        match mask {
+            Mask::All => of(&self.books.all),
+            Mask::IdleCpus => of(self.cx.idle_cpus()),
+            Mask::IdleCores => of(self.cx.idle_cores()),
+            Mask::IdleCpusOf(node) => of(self.cx.idle_cpus()) & in_node(node),
+            Mask::IdleCoresOf(node) => of(self.cx.idle_cores()) & in_node(node),
+            Mask::Empty => 0,
+            Mask::Allowed(id) => self.cx.world().masks.get(id.0 as usize).map_or(0, of),
+        }
     }
 
     fn value(&mut self, address: u64, size: u32) -> Option<u64> {
@@ -287,13 +292,13 @@ mod tests {
     /// The lower halves of what splitmix64 gives from 0.
     #[test]
     fn random_numbers_are_those_of_splitmix64() {
-        let mut books = Books::new(1, true);
+        let mut books = Books::new(1, true, false);
         assert_eq!([0; 3].map(|_| books.draw()), [0x7b1d_cdaf, 0xa1b9_65f4, 0x8009_454f]);
     }
 
     #[test]
     fn the_earliest_timer_is_first_and_of_equals_the_lowest() {
-        let mut books = Books::new(1, true);
+        let mut books = Books::new(1, true, false);
         assert_eq!(books.first_timer(), None);
         for (timer, at) in [(9, 5), (7, 3), (4, 3), (1, 8)] {
             books.timers.insert(timer, (at, CpuId(timer as u32)));

@@ -42,7 +42,7 @@ const ENUMS: &[(&str, &[(&str, u64)])] = &[
     ]),
     ("scx_deq_flags", &[("SCX_DEQ_SLEEP", 1), ("SCX_DEQ_CORE_SCHED_EXEC", 1 << 32)]),
     ("scx_wake_flags", &[("SCX_WAKE_FORK", 4), ("SCX_WAKE_TTWU", 8), ("SCX_WAKE_SYNC", 0x10)]),
-    ("scx_pick_idle_cpu_flags", &[("SCX_PICK_IDLE_CORE", 1)]),
+    ("scx_pick_idle_cpu_flags", &[("SCX_PICK_IDLE_CORE", 1), ("SCX_PICK_IDLE_IN_NODE", 2)]),
     ("scx_kick_flags", &[("SCX_KICK_IDLE", 1), ("SCX_KICK_PREEMPT", 2), ("SCX_KICK_WAIT", 4)]),
     ("scx_dsq_iter_flags", &[("SCX_DSQ_ITER_REV", 1 << 16)]),
     ("scx_ent_flags", &[("SCX_TASK_QUEUED", 1)]),

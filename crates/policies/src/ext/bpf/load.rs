@@ -71,8 +71,8 @@ pub fn counted() -> impl Iterator<Item = &'static str> {
 const KEEP_BUILTIN_IDLE: u64 = 1;
 /// `SCX_OPS_ENQ_LAST`
 const ENQ_LAST: u64 = 2;
-/// Flags that are not modeled, and change what a scheduler sees.
-const REFUSED_FLAGS: [(u64, &str); 1] = [(1 << 6, "SCX_OPS_BUILTIN_IDLE_PER_NODE")];
+/// `SCX_OPS_BUILTIN_IDLE_PER_NODE`
+const IDLE_PER_NODE: u64 = 1 << 6;
 /// `SCX_OPS_SWITCH_PARTIAL`
 const SWITCH_PARTIAL: u64 = 1 << 3;
 
@@ -98,6 +98,8 @@ pub struct Scheduler {
     pub(super) enqueues_last: bool,
     /// The class keeps masks of idle CPUs for it.
     pub(super) builtin_idle: bool,
+    /// A pair of masks for each node.
+    pub(super) idle_per_node: bool,
     pub(super) timeout_ns: Ns,
     pub(super) settings: Settings,
 }
@@ -111,11 +113,15 @@ impl Scheduler {
     pub fn load(object: &Object, settings: Settings, start: &[Start]) -> Result<Self, Refused> {
         let ops = operations(object).ok_or(Refused::NoScheduler)?.clone();
         let flags = settings.flags | flags_of(&ops);
-        if let Some((_, name)) = REFUSED_FLAGS.iter().find(|(flag, _)| flags & flag != 0) {
-            return Err(Refused::Flag(name));
-        }
         let program = |name| ops.member(name)?.program.as_deref();
         let builtin_idle = program("update_idle").is_none() || flags & KEEP_BUILTIN_IDLE != 0;
+        let idle_per_node = flags & IDLE_PER_NODE != 0;
+        if idle_per_node && settings.rules < Rules::V6_18 {
+            return Err(Refused::LaterFlag("SCX_OPS_BUILTIN_IDLE_PER_NODE", "6.15"));
+        }
+        if idle_per_node && !builtin_idle {
+            return Err(Refused::NodesWithoutMasks);
+        }
         let timeout_ns = timeout_ns(&ops)?;
         let mut object = object.clone();
         fill(&mut object, settings.n_cpus)?;
@@ -131,7 +137,16 @@ impl Scheduler {
         let start = start.iter().map(|start| StartCall::new(start, &object, vm.image()));
         let start = start.collect::<Result<_, _>>()?;
         let enqueues_last = flags & ENQ_LAST != 0;
-        Ok(Self { vm, programs, start, enqueues_last, builtin_idle, timeout_ns, settings })
+        Ok(Self {
+            vm,
+            programs,
+            start,
+            enqueues_last,
+            builtin_idle,
+            idle_per_node,
+            timeout_ns,
+            settings,
+        })
     }
 
     /// What each of its operations has cost so far.

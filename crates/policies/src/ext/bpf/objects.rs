@@ -176,6 +176,11 @@ pub(super) enum Mask {
     All,
     IdleCpus,
     IdleCores,
+    /// Those of a node.
+    IdleCpusOf(u32),
+    IdleCoresOf(u32),
+    /// `cpu_none_mask`
+    Empty,
     Allowed(MaskId),
 }
 
@@ -205,6 +210,9 @@ impl What {
             Self::Mask(Mask::All) => (3, 0),
             Self::Mask(Mask::IdleCpus) => (3, 1),
             Self::Mask(Mask::IdleCores) => (3, 2),
+            Self::Mask(Mask::Empty) => (3, 3),
+            Self::Mask(Mask::IdleCpusOf(node)) => (3, 4 + 2 * node),
+            Self::Mask(Mask::IdleCoresOf(node)) => (3, 5 + 2 * node),
             Self::Mask(Mask::Allowed(mask)) => (4, mask.0),
             Self::Rq(cpu) => (5, cpu.0),
             Self::Args { fork } => (6, u32::from(fork)),
@@ -222,7 +230,10 @@ impl What {
             3 => Self::Mask(match index {
                 0 => Mask::All,
                 1 => Mask::IdleCpus,
-                _ => Mask::IdleCores,
+                2 => Mask::IdleCores,
+                3 => Mask::Empty,
+                even if even % 2 == 0 => Mask::IdleCpusOf(even / 2 - 2),
+                odd => Mask::IdleCoresOf(odd / 2 - 2),
             }),
             4 => Self::Mask(Mask::Allowed(MaskId(index))),
             5 => Self::Rq(CpuId(index)),
@@ -245,6 +256,10 @@ mod tests {
             What::Mask(Mask::All),
             What::Mask(Mask::IdleCpus),
             What::Mask(Mask::IdleCores),
+            What::Mask(Mask::Empty),
+            What::Mask(Mask::IdleCpusOf(0)),
+            What::Mask(Mask::IdleCoresOf(0)),
+            What::Mask(Mask::IdleCpusOf(31)),
             What::Mask(Mask::Allowed(MaskId(3))),
             What::Rq(CpuId(0)),
             What::Args { fork: true },

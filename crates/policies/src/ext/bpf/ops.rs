@@ -37,7 +37,7 @@ impl Bpf {
         let n_cpus = scheduler.settings.n_cpus as usize;
         Self {
             scheduler: scheduler.clone(),
-            books: Books::new(n_cpus, scheduler.builtin_idle),
+            books: Books::new(n_cpus, scheduler.builtin_idle, scheduler.idle_per_node),
             run: Run::new(budget),
             dispatches: vec![Run::new(budget); n_cpus].into(),
             timers: Count::default(),
@@ -178,6 +178,10 @@ impl Ops for Bpf {
 
     fn builtin_idle(&self) -> bool {
         self.scheduler.builtin_idle
+    }
+
+    fn idle_per_node(&self) -> bool {
+        self.scheduler.idle_per_node
     }
 
     fn timeout_ns(&self) -> Ns {

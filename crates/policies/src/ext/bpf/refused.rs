@@ -11,9 +11,15 @@ pub enum Refused {
     /// It has no operations of sched_ext.
     #[error("it has no struct_ops of type sched_ext_ops")]
     NoScheduler,
-    /// A flag that is not modeled.
-    #[error("its flag {0} is not modeled")]
-    Flag(&'static str),
+    /// A flag that its kernel does not have yet, and the first one that has it.
+    #[error("its flag {0} came with Linux {1}")]
+    LaterFlag(&'static str, &'static str),
+    /// `validate_ops`
+    #[error(
+        "its flag SCX_OPS_BUILTIN_IDLE_PER_NODE requires masks of idle CPUs, which a scheduler with \
+         update_idle has only with SCX_OPS_KEEP_BUILTIN_IDLE"
+    )]
+    NodesWithoutMasks,
     /// It wants to wait longer for a task than the kernel lets it.
     #[error("its timeout_ms is {0}, and the kernel allows at most 30000")]
     Timeout(u64),

@@ -1,6 +1,8 @@
 //! The built-in choice of a CPU, rule by rule.
 
+use super::select::Question;
 use super::*;
+use crate::ext::types::{Wake, Why};
 use proptest::prelude::*;
 use sim_core::{Config, MaskId, TaskAttr};
 use topology::{Machine, RegularSpec};
@@ -16,6 +18,15 @@ struct Rig {
 impl Rig {
     /// All CPUs are busy but these.
     fn idle(cpus: &[u32]) -> Self {
+        Self::new(cpus, false)
+    }
+
+    /// The same with masks for each socket, which is a node.
+    fn per_node(cpus: &[u32]) -> Self {
+        Self::new(cpus, true)
+    }
+
+    fn new(cpus: &[u32], per_node: bool) -> Self {
         let machine = Machine::regular(RegularSpec {
             sockets: 2,
             llcs_per_socket: 2,
@@ -25,7 +36,7 @@ impl Rig {
         });
         let mut w = World::new(machine.into(), Config::default());
         let task = w.new_task(TaskAttr::default());
-        let mut masks = IdleMasks::new(&w, Rules::default());
+        let mut masks = IdleMasks::new(&w, Rules::default(), per_node);
         for cpu in (0..16).filter(|cpu| !cpus.contains(cpu)) {
             masks.update(&mut w, CpuId(cpu), false);
         }
@@ -40,11 +51,24 @@ impl Rig {
 
     /// Where the task goes that was on `prev`, woken on CPU 2 whose local queue is empty.
     fn choose(&mut self, rules: Rules, prev: u32, sync: bool) -> (u32, Why) {
-        self.w.this = CpuId(2);
-        let wake = Wake { sync, fork: false };
         self.masks.rules = rules;
-        let (w, p) = (&mut self.w, self.task);
-        let (cpu, why) = self.masks.select_cpu_dfl(w, p, CpuId(prev), wake, true);
+        let question = Question { wake: Wake { sync, fork: false }, ..self.question(prev) };
+        self.ask(question)
+    }
+
+    fn question(&self, prev: u32) -> Question<'static> {
+        Question {
+            prev: CpuId(prev),
+            wake: Wake::default(),
+            local_is_empty: true,
+            allowed: Allowed::Task(self.task),
+            pick: Pick::default(),
+        }
+    }
+
+    fn ask(&mut self, question: Question<'_>) -> (u32, Why) {
+        self.w.this = CpuId(2);
+        let (cpu, why) = self.masks.select_cpu_dfl(&mut self.w, question);
         (cpu.0, why)
     }
 }
@@ -133,11 +157,10 @@ fn a_sync_wake_up_goes_to_the_waker_if_some_cpu_idles() {
         rig.allow(&[4, 5]);
         assert_eq!(rig.choose(rules, 5, true), (5, Why::Idle), "not allowed at the waker");
         let mut rig = Rig::idle(&[0]);
-        rig.w.this = CpuId(2);
         let wake = Wake { sync: true, fork: false };
         rig.masks.rules = rules;
-        let (cpu, _) = rig.masks.select_cpu_dfl(&mut rig.w, rig.task, CpuId(5), wake, false);
-        assert_eq!(cpu, CpuId(0), "somebody waits at the waker already");
+        let waits = Question { wake, local_is_empty: false, ..rig.question(5) };
+        assert_eq!(rig.ask(waits).0, 0, "somebody waits at the waker already");
     }
 }
 
@@ -160,6 +183,120 @@ fn the_second_look_begins_nearby() {
     assert_eq!(near(&mut rig, 16), Some(CpuId(13)));
     assert_eq!(near(&mut rig, 7), Some(CpuId(0)));
     assert_eq!(near(&mut rig, 7), None);
+}
+
+/// Without SMT any idle CPU is a whole core (`pick_idle_cpu_in_node`).
+#[test]
+fn a_machine_without_smt_has_whole_cores_only() {
+    let spec = RegularSpec { threads_per_core: 1, ..RegularSpec::default() };
+    let mut w = World::new(Machine::regular(spec).into(), Config::default());
+    let task = w.new_task(TaskAttr::default());
+    let mut masks = IdleMasks::new(&w, Rules::default(), false);
+    masks.update(&mut w, CpuId(0), false);
+    let core = Pick { core: true, ..Pick::default() };
+    assert_eq!(masks.pick(&mut w, Allowed::Task(task), None, core), Some(CpuId(1)));
+}
+
+/// With masks per node the search begins in the node of the previous CPU, after its LLC.
+#[test]
+fn masks_per_node_are_searched_from_the_own_node_on() {
+    let choose = |idle: &[u32], prev| Rig::per_node(idle).choose(Rules::V6_18, prev, false).0;
+    assert_eq!(choose(&[0, 4, 7], 5), 4);
+    assert_eq!(choose(&[0, 7], 5), 7);
+    assert_eq!(choose(&[0], 5), 0);
+    // A whole core of the other node before half of one in the own.
+    assert_eq!(choose(&[0, 8, 7], 5), 0);
+    assert_eq!(choose(&[0, 8, 7, 15], 5), 7);
+}
+
+/// `SCX_PICK_IDLE_IN_NODE`, `SCX_PICK_IDLE_CORE` and a set of CPUs narrow the search.
+#[test]
+fn a_search_with_flags_goes_no_further() {
+    let in_node = Pick { in_node: true, ..Pick::default() };
+    let core = Pick { core: true, ..Pick::default() };
+    let ask = |idle: &[u32], pick| {
+        let mut rig = Rig::per_node(idle);
+        let question = Question { pick, ..rig.question(5) };
+        rig.ask(question)
+    };
+    assert_eq!(ask(&[0, 8], in_node), (5, Why::Prev));
+    assert_eq!(ask(&[0, 8, 7], in_node), (7, Why::Idle));
+    assert_eq!(ask(&[0, 5, 7], core), (5, Why::Prev), "halves only, its own among them");
+    assert_eq!(ask(&[0, 8, 7], core).1, Why::Idle, "a core of the other node");
+    let mut rig = Rig::per_node(&[4, 5, 6, 0]);
+    let among = CpuSet::of(16, [CpuId(6), CpuId(0)]);
+    let question = Question { allowed: Allowed::Set(&among), ..rig.question(5) };
+    assert_eq!(rig.ask(question), (6, Why::Idle));
+    assert_eq!(rig.ask(question), (0, Why::Idle));
+    assert_eq!(rig.ask(question), (5, Why::Prev), "it idles, but is not among them");
+}
+
+/// A SYNC wake-up looks for idle CPUs in the waker's node only; the waker is CPU 2.
+#[test]
+fn a_sync_wake_up_asks_for_room_in_the_wakers_node() {
+    let sync = Wake { sync: true, fork: false };
+    let ask = |idle: &[u32], pick| {
+        let mut rig = Rig::per_node(idle);
+        let question = Question { wake: sync, pick, ..rig.question(5) };
+        rig.ask(question)
+    };
+    assert_eq!(ask(&[1], Pick::default()), (2, Why::Waker));
+    assert_eq!(ask(&[4], Pick::default()), (4, Why::Idle), "room in the other node only");
+    let in_node = Pick { in_node: true, ..Pick::default() };
+    assert_eq!(ask(&[1], in_node), (5, Why::Prev), "the waker is in another node than prev");
+}
+
+/// The other nodes come in the order of their distance, of equals the lowest first.
+#[test]
+fn the_nearest_node_with_an_idle_cpu_is_found() {
+    #[rustfmt::skip]
+    let numa_distance = Some(vec![
+        10, 30, 20, 20,
+        30, 10, 20, 12,
+        20, 20, 10, 40,
+        20, 12, 40, 10,
+    ]);
+    let spec = RegularSpec {
+        sockets: 4,
+        cores_per_llc: 1,
+        threads_per_core: 1,
+        numa_distance,
+        ..RegularSpec::default()
+    };
+    let machine = Machine::regular(spec);
+    assert_eq!(rounds(&machine), [[0, 2, 3, 1], [1, 3, 2, 0], [2, 0, 1, 3], [3, 1, 0, 2]]);
+    let mut w = World::new(machine.into(), Config::default());
+    let task = w.new_task(TaskAttr::default());
+    let mut masks = IdleMasks::new(&w, Rules::V6_18, true);
+    let mut find = |node| masks.pick(&mut w, Allowed::Task(task), Some(node), Pick::default());
+    let found: Vec<_> = (0..5).map(|_| find(1)).collect();
+    assert_eq!(found, [Some(CpuId(1)), Some(CpuId(3)), Some(CpuId(2)), Some(CpuId(0)), None]);
+}
+
+/// A node's masks are lines of its own: what the CPUs of another node do does not take them away.
+#[test]
+fn masks_per_node_stay_in_their_node() {
+    let owners = |mut rig: Rig| {
+        for cpu in [0, 4] {
+            rig.w.this = CpuId(cpu);
+            rig.masks.update(&mut rig.w, CpuId(cpu), true);
+        }
+        rig.masks.lines
+    };
+    let of = |cpu| [Some(CpuId(cpu)); 2];
+    assert_eq!(owners(Rig::idle(&[])), [of(4)]);
+    assert_eq!(owners(Rig::per_node(&[])), [of(0), of(4)]);
+}
+
+/// The second look goes from node to node.
+#[test]
+fn the_second_look_goes_through_the_masks_of_all_nodes() {
+    let mut rig = Rig::per_node(&[0, 4, 13, 7]);
+    rig.w.this = CpuId(2);
+    let found: Vec<_> =
+        (0..5).map(|_| rig.masks.pick_near(&mut rig.w, rig.task, CpuId(5), |_, _| true)).collect();
+    let cpus = [13, 4, 7, 0].map(|cpu| Some(CpuId(cpu)));
+    assert_eq!(found, [cpus[0], cpus[1], cpus[2], cpus[3], None]);
 }
 
 proptest! {

@@ -3,6 +3,7 @@
 
 mod damage;
 pub mod moves;
+mod nodes;
 mod start;
 
 use policies::ext::bpf::{Bpf, Object, Refused, Scheduler, Settings};
@@ -14,7 +15,7 @@ use test_support::{run_checked, simulate, small_build};
 use topology::{CpuId, Machine, RegularSpec};
 use workloads::micro::{PingPong, Short, Spinners};
 
-const MS: Ns = 1_000_000;
+pub const MS: Ns = 1_000_000;
 
 fn object_bytes(name: &str) -> Vec<u8> {
     let path = format!("{}/tests/objects/{name}.bpf.o", env!("CARGO_MANIFEST_DIR"));
@@ -52,7 +53,12 @@ impl Observer for Events {
     }
 }
 
-fn events<S: Ops>(machine: &Machine, ops: S, rules: Rules, program: impl Program) -> Vec<String> {
+pub fn events<S: Ops>(
+    machine: &Machine,
+    ops: S,
+    rules: Rules,
+    program: impl Program,
+) -> Vec<String> {
     let policy = Ext::new(ops, rules, Tunables::default());
     let events = Events::default();
     let mut sim = simulate(machine.clone(), Config::default(), policy, program, events);
@@ -64,7 +70,7 @@ fn events<S: Ops>(machine: &Machine, ops: S, rules: Rules, program: impl Program
 }
 
 /// 8, 32 and 176 CPUs.
-fn machines() -> [Machine; 3] {
+pub fn machines() -> [Machine; 3] {
     let machine = |sockets, llcs_per_socket, cores_per_llc| {
         let rest = RegularSpec::default();
         Machine::regular(RegularSpec { sockets, llcs_per_socket, cores_per_llc, ..rest })
@@ -73,7 +79,7 @@ fn machines() -> [Machine; 3] {
 }
 
 /// Tasks that never sleep, of three weights.
-fn hogs(n: u32) -> Spinners {
+pub fn hogs(n: u32) -> Spinners {
     Spinners::new((0..n).map(|i| (i % 3) as i8).collect(), 80 * MS)
 }
 
@@ -280,14 +286,6 @@ fn what_is_unknown_is_refused_by_name() {
     for name in ["scx_bpf_not_there", "task_struct___other.not_there"] {
         assert!(unknown.contains(name), "{unknown}");
     }
-    let per_node = Settings {
-        rules: Rules::V6_18,
-        n_cpus: machine.n_cpus() as u32,
-        ps_per_insn: 0,
-        flags: 1 << 6,
-    };
-    let refused = Scheduler::load(&object("fifo"), per_node, &[]).map(|_| ());
-    assert_eq!(refused, Err(Refused::Flag("SCX_OPS_BUILTIN_IDLE_PER_NODE")));
 }
 
 /// The objects are what their sources say.
