@@ -30,7 +30,7 @@ impl<S: Ops> Ext<S> {
         {
             if w.allowed(p, to) {
                 w.note_placed(p, reasons::LOCAL);
-                self.defer(w, p, to, wanted);
+                self.state.defer(w, p, to, wanted);
                 return None;
             }
             w.give_up(format!("{} dispatched to CPU {}, where it may not run", p.0, to.0));

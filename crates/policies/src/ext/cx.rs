@@ -198,19 +198,34 @@ impl<'a> Cx<'a> {
         self.state.nodes[p].seq()
     }
 
-    /// `scx_bpf_dsq_move` where no dispatch is under way, as in a timer, to a queue with a lock.
-    /// It takes no time. False: the task is not on that queue, or it would go to a CPU.
+    /// `scx_bpf_dsq_move` in a timer. To a queue with a lock it takes no time; on a CPU's local
+    /// queue ([`Dsq::Local`]: that of the executing CPU) the task arrives by a softirq of the
+    /// executing CPU. False: the task is not on that queue.
     pub fn move_now(&mut self, m: Move) -> bool {
         let t = &self.state.tasks[m.task];
-        let is_there = t.place == Place::Dsq(m.from) && self.w.tasks[m.task].on_rq;
-        let slice = m.slice.unwrap_or(t.slice);
-        let to = self.state.locked_queue(self.w, m.task, m.to).filter(|_| is_there);
-        let Some(id) = to else {
+        if t.place != Place::Dsq(m.from) || !self.w.tasks[m.task].on_rq {
             return false;
-        };
-        self.state.remove(self.w, m.task);
+        }
+        let slice = m.slice.unwrap_or(t.slice);
         let wanted = Wanted { to: m.to, slice, vtime: m.vtime, flags: m.flags };
-        self.state.insert_dsq(self.w, id, m.task, wanted);
+        let dst = match m.to {
+            Dsq::LocalOn(cpu) => cpu,
+            _ => self.w.this,
+        };
+        match self.state.locked_queue(self.w, m.task, m.to) {
+            Some(id) => {
+                self.state.remove(self.w, m.task);
+                self.state.insert_dsq(self.w, id, m.task, wanted);
+            }
+            // `task_can_run_on_remote_rq`
+            None if !self.w.allowed(m.task, dst) => {
+                self.give_up(format!("{} moved to CPU {}, where it may not run", m.task.0, dst.0));
+            }
+            None => {
+                self.state.remove(self.w, m.task);
+                self.state.defer(self.w, m.task, dst, wanted);
+            }
+        }
         true
     }
 

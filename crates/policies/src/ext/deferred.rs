@@ -1,30 +1,34 @@
 //! A task that is enqueued on one CPU and inserted into the local queue of another one
-//! (`SCX_DSQ_LOCAL_ON`): the CPU that has decided it moves the task later, in a softirq.
+//! (`SCX_DSQ_LOCAL_ON`), or that a timer moves to a CPU's local queue: the CPU that has decided it
+//! moves the task later, in a softirq.
 //!
 //! In Linux: `direct_dispatch`, `schedule_deferred` and `process_ddsp_deferred_locals`, `ext.c`
 //! v6.12, which do it when the runqueue's lock is next dropped, or in an interrupt; the softirq
-//! stands for both.
+//! stands for both. Of a timer `scx_dispatch_from_dsq` takes the locks itself; a timer's callback
+//! takes no time here, so what it moves is taken off its queue at once and arrives later.
 
 use super::dispatch::CONSUME_RQ_LOCK;
 use super::later::Stage;
 use super::ops::Ops;
-use super::state::{Ext, Place};
+use super::state::{Ext, Place, State};
 use super::types::Wanted;
 use crate::fair::state::balance::PULL_LINES;
 use crate::moves;
 use sim_core::{LockId, Policy, Step, TaskId, World};
 use topology::CpuId;
 
-impl<S: Ops> Ext<S> {
-    /// The executing CPU shall put `p` on the local queue of `to`.
-    pub(super) fn defer(&mut self, w: &mut World, p: TaskId, to: CpuId, wanted: Wanted) {
-        let t = &mut self.state.tasks[p];
+impl State {
+    /// The executing CPU shall put `p`, which is on no queue, on the local queue of `to`.
+    pub fn defer(&mut self, w: &mut World, p: TaskId, to: CpuId, wanted: Wanted) {
+        let t = &mut self.tasks[p];
         (t.place, t.wanted) = (Place::Deferred, None);
         let cpu = w.this;
-        self.state.rqs[cpu].deferred.moves.push_back((p, t.n_enqueued, to, wanted));
+        self.rqs[cpu].deferred.moves.push_back((p, t.n_enqueued, to, wanted));
         w.raise_softirq(cpu);
     }
+}
 
+impl<S: Ops> Ext<S> {
     /// `Policy::softirq`
     pub(super) fn deferred_step(&mut self, w: &mut World, cpu: CpuId, first: bool) -> Step {
         // Runqueue locks are taken with interrupts off.
@@ -50,6 +54,10 @@ impl<S: Ops> Ext<S> {
                     (Some(Step::Lock(LockId::rq(src), CONSUME_RQ_LOCK)), Stage::SourceLocked)
                 }
                 Stage::Next => (None, self.next_move(cpu)),
+                Stage::SourceLocked if is_due && w.tasks[p].cpu == src && src == dst => {
+                    self.arrive_by_softirq(w, p, wanted);
+                    (Some(Step::Unlock(LockId::rq(src))), self.next_move(cpu))
+                }
                 Stage::SourceLocked if is_due && w.tasks[p].cpu == src => {
                     self.state.tasks[p].place = Place::InFlight(cpu);
                     let lines = PULL_LINES * w.line_ns(src, dst);
@@ -68,10 +76,7 @@ impl<S: Ops> Ext<S> {
                 }
                 Stage::Arrive => {
                     w.activate(dst, p);
-                    self.state.insert_local(w, p, wanted);
-                    if w.cpus[dst].curr == TaskId::IDLE {
-                        w.resched_curr(dst);
-                    }
+                    self.arrive_by_softirq(w, p, wanted);
                     (Some(Step::Unlock(LockId::rq(dst))), self.next_move(cpu))
                 }
             };
@@ -79,6 +84,15 @@ impl<S: Ops> Ext<S> {
             if let Some(step) = step {
                 return step;
             }
+        }
+    }
+
+    /// The task counts on the CPU that it goes to, whose lock is held.
+    fn arrive_by_softirq(&mut self, w: &mut World, p: TaskId, wanted: Wanted) {
+        self.state.insert_local(w, p, wanted);
+        let dst = w.tasks[p].cpu;
+        if w.cpus[dst].curr == TaskId::IDLE {
+            w.resched_curr(dst);
         }
     }
 

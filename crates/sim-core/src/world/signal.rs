@@ -24,15 +24,16 @@ impl World {
     }
 
     /// Carries out `handler`, the handler of a timer of the policy on `on`, at one instant: what it
-    /// charges is that CPU's, and if it asks the current task there to give way, an interrupt says
-    /// so.
+    /// charges is that CPU's, and if it asks the current task there to give way, or raises the
+    /// softirq, an interrupt says so.
     pub fn in_timer(&mut self, on: CpuId, handler: impl FnOnce(&mut Self)) {
         let this = std::mem::replace(&mut self.this, on);
-        let before = self.cpus[on].need_resched;
+        let asked = |w: &Self| (w.cpus[on].need_resched, w.cpus[on].softirq);
+        let before = asked(self);
         handler(self);
         self.this = this;
         self.touch(on);
-        if self.cpus[on].need_resched && !before {
+        if asked(self) > before {
             self.raise(on, Irq::Resched, self.now);
         }
     }

@@ -322,7 +322,7 @@ impl Here<'_, '_> {
             // Someone else already got to it.
             Doing::Dispatching if !self.cx.is_kept(p) => return Ok(1),
             Doing::Dispatching => {}
-            Doing::Other | Doing::Releasing => {
+            Doing::Other | Doing::Releasing | Doing::Timer => {
                 return stop("an insertion in an operation without".to_string());
             }
         }

@@ -32,6 +32,8 @@ pub(super) enum Doing {
     Dispatching,
     /// `cpu_release`
     Releasing,
+    /// A timer's callback: no runqueue's lock is held.
+    Timer,
 }
 
 /// What a move was given before.

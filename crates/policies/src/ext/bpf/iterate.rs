@@ -93,8 +93,8 @@ impl Here<'_, '_> {
         0
     }
 
-    /// In `dispatch` it lasts; elsewhere, as in a timer, it takes no time, and no task can be moved
-    /// to a CPU.
+    /// In `dispatch` it lasts; in a timer it takes no time, but a task that goes to a CPU arrives
+    /// later. No other operation may (`scx_kf_allowed`).
     pub(super) fn move_task(
         &mut self,
         a: [u64; 5],
@@ -122,15 +122,12 @@ impl Here<'_, '_> {
         };
         let flags = insert_flags(flags);
         let m = Move { task: p, from, to, slice, vtime, flags };
-        match (self.books.doing, to) {
-            (Doing::Dispatching, _) => {
+        match self.books.doing {
+            Doing::Dispatching => {
                 self.books.asks = Some(Next::Move(m));
                 Err(::bpf::Answer::Suspend)
             }
-            (Doing::Other, Dsq::Local | Dsq::LocalOn(_)) => {
-                stop("a move to a CPU outside of dispatch is not modeled".to_string())
-            }
-            (Doing::Other, _) => Ok(self.cx.move_now(m).into()),
+            Doing::Timer => Ok(self.cx.move_now(m).into()),
             _ => stop("a task is moved in an operation that may not".to_string()),
         }
     }

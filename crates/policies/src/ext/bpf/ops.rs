@@ -295,7 +295,7 @@ impl Ops for Bpf {
         {
             self.books.timers.remove(&timer);
             if self.scheduler.vm.begin_timer(&mut self.run, timer) {
-                self.go_on(cx, Doing::Other);
+                self.go_on(cx, Doing::Timer);
                 self.timers.calls += 1;
                 self.timers.instructions += self.run.executed();
             }

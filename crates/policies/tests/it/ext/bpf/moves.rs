@@ -1,12 +1,15 @@
 //! Iterators over queues, and moves from queue to queue: `moves.c` and `sift.c`.
 
 use super::{MS, end, events, hogs, load, machines, object, same};
+use policies::ext::bpf::Bpf;
 use policies::ext::{
     Cx, Dsq, DsqId, Ext, Insert, Move, Next, Ops, Order, Rules, Tunables, Wake, Why,
 };
-use sim_core::{Config, EnqueueFlags, NoObserver, Ns, StopReason, TaskId};
-use test_support::{run_checked, simulate};
-use topology::{CpuId, PerCpu};
+use sim_core::{
+    Config, EnqueueFlags, NoObserver, Ns, Op, Simulation, StopReason, TaskAttr, TaskId, World,
+};
+use test_support::{Scripts, run_checked, simulate};
+use topology::{CpuId, CpuSet, PerCpu};
 use workloads::micro::Short;
 
 const SLICE_NS: Ns = 3 * MS;
@@ -149,4 +152,93 @@ fn a_timer_without_delay_does_not_stop_time() {
         let program = Short::new(40, 300_000, 100_000, 20, 1);
         assert_eq!(end(&scheduler, machine, program), "Done", "{fault}");
     }
+}
+
+/// Nobody but a timer gives tasks to CPUs: they go to its own and to all others.
+#[test]
+fn a_timer_moves_tasks_to_the_local_queues_of_cpus() {
+    for machine in machines() {
+        for rules in [Rules::V6_12, Rules::V6_18] {
+            let n = machine.n_cpus() as u32;
+            let scheduler = load(&object("hand"), rules, &machine).unwrap();
+            let policy = Ext::new(Bpf::new(&scheduler), rules, Tunables::default());
+            let program = Short::new(n * 2, 300_000, 100_000, 10, 1);
+            let config = Config::default();
+            let mut sim = simulate(machine.clone(), config, policy, program, NoObserver);
+            let end = run_checked(&mut sim, 4000 * MS, |sim| sim.policy.check(&sim.w));
+            assert_eq!(end, Ok(StopReason::Done), "{n} CPUs");
+            // The last CPUs get nothing if all tasks are given to those before them.
+            let busy = sim.w.cpus.iter().filter(|c| c.time[0] > 0).count();
+            assert!(busy as u32 * 2 > n && sim.w.cpus[CpuId(0)].time[0] > 0, "{busy} of {n}");
+        }
+    }
+}
+
+/// `SCX_DSQ_LOCAL` in a timer is the queue of the CPU that it fires on, and another operation that
+/// holds a runqueue's lock may move nothing.
+#[test]
+fn a_timer_knows_its_own_cpu_and_other_operations_may_not_move() {
+    let machine = &machines()[0];
+    let hand = |fault| {
+        let mut object = object("hand");
+        object.set_int("fault", fault).unwrap();
+        load(&object, Rules::V6_12, machine).unwrap()
+    };
+    let policy = Ext::new(Bpf::new(&hand(1)), Rules::V6_12, Tunables::default());
+    let program = Short::new(12, 300_000, 100_000, 10, 1);
+    let mut sim = simulate(machine.clone(), Config::default(), policy, program, NoObserver);
+    assert_eq!(sim.run_until(4000 * MS), StopReason::Done);
+    let busy: Vec<u32> = sim.w.cpus.iter().map(|c| (c.time[0] > 0).into()).collect();
+    assert_eq!(busy, [1, 0, 0, 0, 0, 0, 0, 0]);
+    let end = end(&hand(2), machine, Short::new(12, 300_000, 100_000, 10, 1));
+    assert!(end.contains("moved in an operation that may not"), "{end}");
+}
+
+/// A timer that moves the first task that waits to CPU 0.
+#[derive(Default)]
+struct ToFirst {
+    waiting: DsqId,
+}
+
+impl Ops for ToFirst {
+    fn init(&mut self, cx: &mut Cx<'_>) {
+        self.waiting = cx.create_dsq(Order::Fifo);
+        cx.set_timer(MS, CpuId(1));
+    }
+
+    fn enqueue(&mut self, cx: &mut Cx<'_>, p: TaskId, _flags: EnqueueFlags) {
+        cx.insert(p, Dsq::User(self.waiting), cx.slice_dfl());
+    }
+
+    fn select_cpu(&mut self, _: &mut Cx<'_>, _: TaskId, prev: CpuId, _: Wake) -> CpuId {
+        prev
+    }
+
+    fn timer(&mut self, cx: &mut Cx<'_>) {
+        let (from, to) = (self.waiting, Dsq::LocalOn(CpuId(0)));
+        if let Some(task) = cx.dsq_first(from) {
+            let flags = Insert::default();
+            let m = Move { task, from, to, slice: None, vtime: None, flags };
+            assert!(cx.move_now(m), "it is there");
+        }
+        cx.set_timer(cx.now() + MS, CpuId(1));
+    }
+}
+
+/// `task_can_run_on_remote_rq`: the scheduler has to know where a task may run.
+#[test]
+fn a_timer_that_moves_a_task_where_it_may_not_run_ends_the_run() {
+    let end = |cpu: u32| {
+        let machine = machines()[0].clone();
+        let policy = Ext::new(ToFirst::default(), Rules::V6_18, Tunables::default());
+        let mut world = World::new(machine.into(), Config::default());
+        let allowed = world.mask(CpuSet::of(8, [CpuId(cpu)]));
+        let task = TaskAttr { allowed, ..TaskAttr::default() };
+        let script = vec![(task, vec![Op::Run(MS), Op::Exit])];
+        let mut sim = Simulation::new(world, policy, Scripts(script), NoObserver);
+        sim.run_until(20 * MS)
+    };
+    assert_eq!(end(0), StopReason::Done);
+    let why = "0 moved to CPU 0, where it may not run".to_string();
+    assert_eq!(end(1), StopReason::GivenUp(why));
 }
