@@ -18,6 +18,7 @@ mod class;
 mod cx;
 mod deferred;
 mod dispatch;
+mod events;
 mod fifo;
 mod idle;
 mod later;
@@ -33,6 +34,7 @@ mod vtime;
 mod watchdog;
 
 pub use cx::Cx;
+pub use events::Events;
 pub use fifo::Fifo;
 pub use llc_fifo::LlcFifo;
 pub use ops::Ops;

@@ -171,12 +171,16 @@ impl<S: Ops> Policy for Ext<S> {
             }
         };
         let cpu = self.ops.select_cpu(&mut Cx::new(w, &mut self.state), p, prev, wake);
+        self.state.tasks[p].selected = Some(cpu);
         // Looking at the masks was charged to the next step.
         Choice { cpu, scan_ns: 0 }
     }
 
-    fn enqueue_task(&mut self, w: &mut World, _cpu: CpuId, p: TaskId, flags: EnqueueFlags) -> Hook {
+    fn enqueue_task(&mut self, w: &mut World, cpu: CpuId, p: TaskId, flags: EnqueueFlags) -> Hook {
         if flags.wakeup || flags.initial {
+            let selected = self.state.tasks[p].selected.take();
+            let is_fallback = selected.is_some_and(|selected| selected != cpu);
+            self.state.events.select_cpu_fallback += u64::from(is_fallback);
             self.ops.runnable(&mut Cx::new(w, &mut self.state), p, flags);
         }
         self.enqueue(w, p, flags)
@@ -258,14 +262,14 @@ impl<S: Ops> Policy for Ext<S> {
         }
         if let Some(p) = self.state.rqs[cpu].local.first(&self.state.nodes) {
             if self.state.tasks[p].slice == 0 {
-                self.state.tasks[p].slice = self.state.tunables.slice_ns;
+                self.state.refill_slice(p);
             }
             return Some(p);
         }
         if stays && dispatched && !(self.ops.enqueues_last() && self.state.tasks[curr].slice == 0) {
-            let t = &mut self.state.tasks[curr];
-            if t.slice == 0 {
-                t.slice = self.state.tunables.slice_ns;
+            if self.state.tasks[curr].slice == 0 {
+                self.state.events.dispatch_keep_last += 1;
+                self.state.refill_slice(curr);
             }
             return Some(curr);
         }

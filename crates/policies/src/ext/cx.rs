@@ -1,5 +1,6 @@
 //! What a scheduler may ask and do: the helpers of sched_ext, without their `scx_bpf_`.
 
+use super::events::Events;
 use super::idle::Allowed;
 use super::idle::select::Question;
 use super::path::BATCH_MAX;
@@ -250,6 +251,17 @@ impl<'a> Cx<'a> {
     /// Tasks on the built-in global queue of the CPU's node.
     pub fn global_nr_queued(&self, cpu: CpuId) -> u32 {
         self.state.dsq(self.state.global_of(self.w, cpu)).queue.len()
+    }
+
+    /// What the layer has counted (`scx_bpf_events`, since 6.15).
+    pub fn events(&self) -> Events {
+        self.state.events
+    }
+
+    /// The default slice for a task that the scheduler gives none: the layer counts it.
+    pub(super) fn refill_slice(&mut self, p: TaskId) -> Ns {
+        self.state.refill_slice(p);
+        self.slice_dfl()
     }
 
     // --- time and the end ---

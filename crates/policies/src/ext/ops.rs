@@ -69,14 +69,16 @@ pub trait Ops {
     fn select_cpu(&mut self, cx: &mut Cx<'_>, p: TaskId, prev: CpuId, wake: Wake) -> CpuId {
         let (cpu, why) = cx.select_cpu_dfl(p, prev, wake);
         if why != Why::Prev {
-            cx.insert(p, Dsq::Local, cx.slice_dfl());
+            let slice = cx.refill_slice(p);
+            cx.insert(p, Dsq::Local, slice);
         }
         cpu
     }
 
     /// `p` is runnable on `cx.task_cpu(p)` and not inserted anywhere: insert it, or keep it.
     fn enqueue(&mut self, cx: &mut Cx<'_>, p: TaskId, _flags: EnqueueFlags) {
-        cx.insert(p, Dsq::Global, cx.slice_dfl());
+        let slice = cx.refill_slice(p);
+        cx.insert(p, Dsq::Global, slice);
     }
 
     /// `p`, which the scheduler keeps, is taken away (its affinity changes).

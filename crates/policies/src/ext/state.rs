@@ -1,5 +1,6 @@
 //! What the layer knows: dispatch queues, tasks and CPUs in dense arrays.
 
+use super::events::Events;
 use super::idle::IdleMasks;
 use super::later::Deferred;
 use super::path::Path;
@@ -49,6 +50,8 @@ pub(super) struct Task {
     pub wanted: Option<Wanted>,
     /// The CPU that wrote its links last.
     pub touched_by: CpuId,
+    /// The CPU that was chosen for it, until it is enqueued (`SCX_ENQ_CPU_SELECTED`).
+    pub selected: Option<CpuId>,
 }
 
 impl Default for Task {
@@ -62,6 +65,7 @@ impl Default for Task {
             n_enqueued: 0,
             wanted: None,
             touched_by: CpuId(0),
+            selected: None,
         }
     }
 }
@@ -112,6 +116,7 @@ pub(super) struct State {
     /// The scheduler's timer, and the CPU that it runs on.
     pub timer: (Ns, CpuId),
     pub watchdog: Watchdog,
+    pub events: Events,
 }
 
 /// The class that a scheduler runs in.
@@ -125,6 +130,11 @@ impl<S> Ext<S> {
     /// The class with a scheduler, its rules and tunables.
     pub fn new(ops: S, rules: Rules, tunables: Tunables) -> Self {
         Self { ops, state: State::empty(rules, tunables) }
+    }
+
+    /// What the layer has counted so far.
+    pub fn events(&self) -> Events {
+        self.state.events
     }
 }
 
@@ -149,6 +159,7 @@ impl State {
             is_switching: false,
             timer: (sim_core::NEVER, CpuId(0)),
             watchdog: Watchdog::default(),
+            events: Events::default(),
         }
     }
 
@@ -243,6 +254,12 @@ impl State {
         if w.cpus[cpu].curr == p {
             w.replay_ticks(cpu, |w| self.update_curr(w, cpu));
         }
+    }
+
+    /// `refill_task_slice_dfl`
+    pub fn refill_slice(&mut self, p: TaskId) {
+        self.tasks[p].slice = self.tunables.slice_ns;
+        self.events.refill_slice_dfl += 1;
     }
 
     /// Inserts into the local queue of the task's CPU, whose runqueue lock is held.

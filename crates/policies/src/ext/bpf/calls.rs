@@ -1,7 +1,7 @@
 //! Functions of the kernel that programs call.
 
 use super::host::{Doing, Given, Here};
-use super::objects::{Mask, What};
+use super::objects::{Mask, What, event_words};
 use crate::ext::Rules;
 use crate::ext::queue::Order;
 use crate::ext::types::{Dsq, DsqId, Insert, Kick, Next};
@@ -63,6 +63,7 @@ enum Call {
     SetSlice,
     SetVtime,
     Reenqueue,
+    Events,
     Same,
 }
 
@@ -163,6 +164,7 @@ pub(super) const CALLS: &[Row] = &[
     new("scx_bpf_dsq_move_set_slice", Call::SetSlice),
     new("scx_bpf_dsq_move_set_vtime", Call::SetVtime),
     row("scx_bpf_reenqueue_local", Call::Reenqueue),
+    new("scx_bpf_events", Call::Events),
     Row { helper: Some(158), ..row("bpf_get_current_task_btf", Call::CurrentTask) },
 ];
 
@@ -262,6 +264,7 @@ impl Here<'_, '_> {
                 Ok(self.cx.reenqueue_local().into())
             }
             Call::Reenqueue => Ok(0),
+            Call::Events => Ok(self.events(a[0], a[1], memory)),
             Call::Same => Ok(a[0]),
         }
     }
@@ -361,6 +364,15 @@ impl Here<'_, '_> {
             },
         };
         Ok(n.into())
+    }
+
+    /// Of a structure that is shorter than the kernel's its part is filled.
+    fn events(&mut self, to: u64, bytes: u64, memory: &mut Memory) -> u64 {
+        let words = event_words(self.cx.events());
+        for (at, word) in (0..bytes / 8).zip(words) {
+            memory.store(self, to.wrapping_add(8 * at), 8, word);
+        }
+        0
     }
 
     // --- CPUs ---

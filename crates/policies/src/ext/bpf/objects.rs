@@ -2,6 +2,7 @@
 //!
 //! Offsets are ours: objects are relocated against this table, so only names and types matter.
 
+use crate::ext::Events;
 use ::bpf::memory::HOST;
 use ::bpf::{FieldType, Kernel, Struct};
 use sim_core::{MaskId, TaskId};
@@ -89,6 +90,25 @@ const POINTERS: &[(&str, &str, u32, Field)] = &[
     (TASK, "mempolicy", 112, Field::Zero),
 ];
 
+/// Words of `struct scx_event_stats`, in order (6.18).
+const EVENTS: [&str; 9] = [
+    "SCX_EV_SELECT_CPU_FALLBACK",
+    "SCX_EV_DISPATCH_LOCAL_DSQ_OFFLINE",
+    "SCX_EV_DISPATCH_KEEP_LAST",
+    "SCX_EV_ENQ_SKIP_EXITING",
+    "SCX_EV_ENQ_SKIP_MIGRATION_DISABLED",
+    "SCX_EV_REFILL_SLICE_DFL",
+    "SCX_EV_BYPASS_DURATION",
+    "SCX_EV_BYPASS_DISPATCH",
+    "SCX_EV_BYPASS_ACTIVATE",
+];
+
+/// What a program finds there.
+pub(super) fn event_words(events: Events) -> [u64; EVENTS.len()] {
+    let Events { select_cpu_fallback, dispatch_keep_last, refill_slice_dfl } = events;
+    [select_cpu_fallback, 0, dispatch_keep_last, 0, 0, refill_slice_dfl, 0, 0, 0]
+}
+
 const COMM: u32 = 128;
 const COMM_BYTES: u32 = 16;
 /// Bytes of the largest object.
@@ -116,6 +136,9 @@ pub(super) fn add_types(kernel: &mut Kernel) {
     let word = FieldType::Int { size: 8, is_signed: false };
     add("nodemask_t", "bits", 0, FieldType::Array(Box::new(word.clone()), 16));
     add("cpumask", "bits", 0, FieldType::Array(Box::new(word), 128));
+    for (name, at) in EVENTS.iter().zip(0..) {
+        add("scx_event_stats", name, 8 * at, FieldType::Int { size: 8, is_signed: true });
+    }
     if let Some(entity) = kernel.structs.get_mut(ENTITY) {
         entity.size = OBJECT_BYTES - SCX;
     }

@@ -234,7 +234,8 @@ impl Ops for Bpf {
         if !self.has(Op::SelectCpu) {
             let (cpu, why) = cx.select_cpu_dfl(p, prev, wake);
             if why != Why::Prev {
-                cx.insert(p, Dsq::Local, cx.slice_dfl());
+                let slice = cx.refill_slice(p);
+                cx.insert(p, Dsq::Local, slice);
             }
             return cpu;
         }
@@ -254,7 +255,8 @@ impl Ops for Bpf {
     fn enqueue(&mut self, cx: &mut Cx<'_>, p: TaskId, flags: EnqueueFlags) {
         let flags = enqueue_flags(cx, p, flags);
         if self.call(cx, Op::Enqueue, Doing::Placing(p), &[task(p), flags]).is_none() {
-            cx.insert(p, Dsq::Global, cx.slice_dfl());
+            let slice = cx.refill_slice(p);
+            cx.insert(p, Dsq::Global, slice);
         }
     }
 

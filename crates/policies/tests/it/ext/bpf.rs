@@ -2,6 +2,7 @@
 #![expect(clippy::disallowed_methods, reason = "tests read the objects beside them")]
 
 mod damage;
+mod events;
 pub mod moves;
 mod nodes;
 mod start;
