@@ -17,8 +17,11 @@ extern s32 scx_bpf_pick_idle_cpu_node(const struct cpumask *mask, s32 node, u64 
 extern s32 scx_bpf_pick_any_cpu_node(const struct cpumask *mask, s32 node, u64 flags) __ksym;
 extern const struct cpumask *scx_bpf_get_idle_cpumask_node(s32 node) __ksym;
 extern const struct cpumask *scx_bpf_get_idle_smtmask_node(s32 node) __ksym;
+extern s32 scx_bpf_select_cpu_and(struct task_struct *p, s32 prev, u64 wake_flags,
+				  const struct cpumask *mask, u64 flags) __ksym;
 
 const volatile u32 nr_cpu_ids = 1;
+/* 1 to 5: calls that end the run; 6: another search. */
 const volatile u32 fault;
 const char text[] = "wrong: %llu, CPU %llu, node %llu";
 
@@ -75,6 +78,19 @@ static inline void misuse(const struct cpumask *mask)
 	}
 }
 
+/* The kernel's own search, held in the node: also a waker elsewhere is no answer. */
+static inline s32 stay(struct task_struct *p, s32 prev, u64 wake_flags, s32 node)
+{
+	s32 cpu = scx_bpf_select_cpu_and(p, prev, wake_flags, p->cpus_ptr, SCX_PICK_IDLE_IN_NODE);
+
+	if (cpu >= 0 && scx_bpf_cpu_node(cpu) != node)
+		wrong(8, cpu, node);
+	if (cpu == -EBUSY)
+		return prev;
+	insert(p, SCX_DSQ_LOCAL, SCX_SLICE_DFL, 0);
+	return cpu;
+}
+
 SEC("struct_ops/nodes_select_cpu")
 s32 nodes_select_cpu(u64 *ctx)
 {
@@ -82,6 +98,8 @@ s32 nodes_select_cpu(u64 *ctx)
 	s32 prev = ctx[1], node = scx_bpf_cpu_node(prev), cpu;
 
 	look(node);
+	if (fault == 6)
+		return stay(p, prev, ctx[2], node);
 	misuse(p->cpus_ptr);
 	if (scx_bpf_pick_idle_cpu_node(p->cpus_ptr, NO_NODE, 0) != -ENOENT)
 		wrong(4, prev, node);

@@ -4,7 +4,7 @@ use super::{MS, end, events, load, machines, object};
 use policies::ext::bpf::{Bpf, Refused, Scheduler, Settings};
 use policies::ext::{Ext, Rules, Tunables};
 use sim_core::{Config, NoObserver, StopReason};
-use test_support::{run_checked, simulate};
+use test_support::{run_checked, simulate, small_build};
 use topology::{Machine, RegularSpec};
 use workloads::micro::{PingPong, Short};
 
@@ -30,17 +30,26 @@ fn nodes() -> [Machine; 3] {
     [machine(1, 4, 1, 2), machine(4, 2, 2, 2), machine(2, 8, 2, 1)]
 }
 
-/// The object looks at all that it is told, and ends the run if that is wrong.
+/// The object looks at all that it is told, and ends the run if that is wrong. Its two searches
+/// are its own, and the kernel's held in the node (`SCX_PICK_IDLE_IN_NODE`).
 #[test]
 fn idle_cpus_are_found_node_by_node() {
     for machine in nodes() {
-        let n = machine.n_cpus() as u32;
-        let scheduler = load_with("nodes", 0, PER_NODE, &machine).unwrap();
-        let policy = Ext::new(Bpf::new(&scheduler), Rules::V6_18, Tunables::default());
-        let program = Short::new(n * 3 / 2, 300_000, 100_000, 20, 1);
-        let mut sim = simulate(machine.clone(), Config::default(), policy, program, NoObserver);
-        let end = run_checked(&mut sim, 4000 * MS, |sim| sim.policy.check(&sim.w));
-        assert_eq!(end, Ok(StopReason::Done), "{n} CPUs");
+        for search in [0, 6] {
+            let n = machine.n_cpus() as u32;
+            let scheduler = load_with("nodes", search, PER_NODE, &machine).unwrap();
+            let policy = || Ext::new(Bpf::new(&scheduler), Rules::V6_18, Tunables::default());
+            let short = Short::new(n * 3 / 2, 300_000, 100_000, 20, 1);
+            let config = Config::default();
+            let mut sim = simulate(machine.clone(), config, policy(), short, NoObserver);
+            let end = run_checked(&mut sim, 4000 * MS, |sim| sim.policy.check(&sim.w));
+            assert_eq!(end, Ok(StopReason::Done), "{n} CPUs");
+            // It has SYNC wake-ups and forks.
+            let (build, config) = (small_build(0.3), Config::default());
+            let mut sim = simulate(machine.clone(), config, policy(), build, NoObserver);
+            let end = run_checked(&mut sim, 4000 * MS, |sim| sim.policy.check(&sim.w));
+            assert_eq!(end, Ok(StopReason::Done), "{n} CPUs");
+        }
     }
 }
 
