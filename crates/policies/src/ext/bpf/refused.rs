@@ -16,8 +16,8 @@ pub enum Refused {
     LaterFlag(&'static str, &'static str),
     /// `validate_ops`
     #[error(
-        "its flag SCX_OPS_BUILTIN_IDLE_PER_NODE requires masks of idle CPUs, which a scheduler with \
-         update_idle has only with SCX_OPS_KEEP_BUILTIN_IDLE"
+        "its flag SCX_OPS_BUILTIN_IDLE_PER_NODE requires the kernel's masks of idle CPUs, which a \
+         scheduler with update_idle has only with SCX_OPS_KEEP_BUILTIN_IDLE"
     )]
     NodesWithoutMasks,
     /// It wants to wait longer for a task than the kernel lets it.
