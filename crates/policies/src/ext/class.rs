@@ -117,6 +117,14 @@ impl<S: Ops> Ext<S> {
             || !self.state.rqs[cpu].local.is_empty()
     }
 
+    /// `scx_cgroup_init`
+    fn init_cgroups(&mut self, w: &mut World) {
+        for cgroup in self.state.cgroups.pre_order().to_vec() {
+            let args = self.state.cgroups.init(cgroup).expect("the order has cgroups only");
+            self.ops.cgroup_init(&mut Cx::new(w, &mut self.state), cgroup, args);
+        }
+    }
+
     fn update_masks(&mut self, w: &mut World, cpu: CpuId, idle: bool) {
         if self.ops.builtin_idle() {
             self.state.idle.update(w, cpu, idle);
@@ -135,6 +143,7 @@ impl<S: Ops> Policy for Ext<S> {
         w.config.ttwu_queue &= self.state.is_partial;
         self.state.init(w, self.ops.idle_per_node());
         self.ops.init(&mut Cx::new(w, &mut self.state));
+        self.init_cgroups(w);
         self.state.watchdog = Watchdog::new(self.ops.timeout_ns(), w.now);
         self.state.arm(w);
     }

@@ -1,5 +1,6 @@
 //! What a scheduler may ask and do: the helpers of sched_ext, without their `scx_bpf_`.
 
+use super::cgroups::{CgroupInit, CgroupWalk};
 use super::events::Events;
 use super::idle::Allowed;
 use super::idle::select::Question;
@@ -7,7 +8,7 @@ use super::path::BATCH_MAX;
 use super::queue::Order;
 use super::state::{Place, State, is_at_rest};
 use super::types::{Dsq, DsqId, Insert, Kick, Move, Pick, Wake, Wanted, Why};
-use sim_core::{Ns, TaskId, World};
+use sim_core::{GroupId, Ns, TaskId, World};
 use topology::{CpuId, CpuSet, Machine};
 
 /// Handed to every operation.
@@ -84,9 +85,61 @@ impl<'a> Cx<'a> {
         self.state.tasks[p].weight
     }
 
+    /// `p->se.sum_exec_runtime`: how long `p` has run, ns; if it runs, as of its CPU's last tick.
+    pub fn ran_ns(&mut self, p: TaskId) -> Ns {
+        self.state.catch_up(self.w, p);
+        let since = match self.w.cpus[self.w.tasks[p].cpu].curr == p {
+            true => self.w.now.saturating_sub(self.state.tasks[p].exec_start),
+            false => 0,
+        };
+        self.w.ran_ns(p).saturating_sub(since)
+    }
+
     /// True if there is such a task, or was.
     pub fn is_known(&self, p: TaskId) -> bool {
         p.idx() < self.state.tasks.len()
+    }
+
+    // --- cgroups ---
+
+    /// All cgroups, the root first, each before those in it.
+    pub fn cgroups(&self) -> &[GroupId] {
+        self.state.cgroups.pre_order()
+    }
+
+    /// True if this is a cgroup; an autogroup is none.
+    pub fn is_cgroup(&self, cgroup: GroupId) -> bool {
+        self.state.cgroups.has(cgroup)
+    }
+
+    /// What a cgroup is given, as [`super::Ops::cgroup_init`] was told.
+    pub fn cgroup_given(&self, cgroup: GroupId) -> Option<CgroupInit> {
+        self.state.cgroups.init(cgroup)
+    }
+
+    /// `scx_bpf_task_cgroup`: the cgroup of `p`; of a task in an autogroup, the root.
+    pub fn task_cgroup(&self, p: TaskId) -> GroupId {
+        self.state.cgroups.of_group(self.w.tasks[p].attr.group)
+    }
+
+    /// `cgrp->level`: how many others it is in; 0 is the root's.
+    pub fn cgroup_level(&self, cgroup: GroupId) -> u32 {
+        self.state.cgroups.level(cgroup)
+    }
+
+    /// The cgroup that this one is in.
+    pub fn cgroup_parent(&self, cgroup: GroupId) -> Option<GroupId> {
+        self.state.cgroups.parent(cgroup)
+    }
+
+    /// `bpf_cgroup_ancestor`: what it is in at this level; at its own, itself.
+    pub fn cgroup_ancestor(&self, cgroup: GroupId, level: u32) -> Option<GroupId> {
+        self.state.cgroups.ancestor(cgroup, level)
+    }
+
+    /// `bpf_iter_css`: the `n`th cgroup, from 0, on a way that begins with this one.
+    pub fn cgroup_nth(&self, start: GroupId, walk: CgroupWalk, n: usize) -> Option<GroupId> {
+        self.state.cgroups.nth(start, walk, n)
     }
 
     // --- queues ---
@@ -94,6 +147,15 @@ impl<'a> Cx<'a> {
     /// `scx_bpf_create_dsq`. In `init` only.
     pub fn create_dsq(&mut self, order: Order) -> DsqId {
         self.state.create(self.w, order)
+    }
+
+    /// `scx_bpf_destroy_dsq`: nobody may insert there any more. Tasks on it are a fault.
+    pub fn destroy_dsq(&mut self, id: DsqId) {
+        let n = self.dsq_nr_queued(id);
+        if n > 0 {
+            self.give_up(format!("attempting to destroy in-use dsq {} (nr={n})", id.0));
+        }
+        self.state.dsqs[id].is_destroyed = true;
     }
 
     /// `scx_bpf_dsq_nr_queued`

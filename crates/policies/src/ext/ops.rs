@@ -4,10 +4,11 @@
 //! the kernel's defaults, so that an empty implementation already is a scheduler. In Linux:
 //! `kernel/sched/ext.c`, v6.12.
 
+use super::cgroups::CgroupInit;
 use super::cx::Cx;
 use super::types::{Dsq, Next, Wake, Why};
 use super::watchdog::TIMEOUT_NS;
-use sim_core::{EnqueueFlags, MaskId, Ns, OperationCount, TaskId};
+use sim_core::{EnqueueFlags, GroupId, MaskId, Ns, OperationCount, TaskId};
 use topology::CpuId;
 
 /// A scheduler.
@@ -52,7 +53,11 @@ pub trait Ops {
     /// The scheduler is loaded; no task exists yet.
     fn init(&mut self, _cx: &mut Cx<'_>) {}
 
-    /// A task was made by `parent` (or exists from the start).
+    /// A cgroup is there, the root first, each before those in it; no task exists yet. Of one that
+    /// has no `cpu.weight` of its own it is 100. No cgroup changes or goes during a run.
+    fn cgroup_init(&mut self, _cx: &mut Cx<'_>, _cgroup: GroupId, _args: CgroupInit) {}
+
+    /// A task was made by `parent` (or exists from the start), in the cgroup [`Cx::task_cgroup`].
     fn init_task(&mut self, _cx: &mut Cx<'_>, _p: TaskId, _parent: Option<TaskId>) {}
 
     /// The task enters the scheduler; `set_weight` follows.

@@ -1,5 +1,6 @@
 //! What the layer knows: dispatch queues, tasks and CPUs in dense arrays.
 
+use super::cgroups::Cgroups;
 use super::events::Events;
 use super::idle::IdleMasks;
 use super::later::Deferred;
@@ -7,6 +8,7 @@ use super::path::Path;
 use super::queue::{Node, Order, Queue};
 use super::types::{Dsq, DsqId, Insert, Kick, Rules, Tunables, Wanted};
 use super::watchdog::Watchdog;
+use crate::fair::GroupSpec;
 use crate::fair::state::weights::{NICE_0_WEIGHT, weight_of};
 use sim_core::{LockId, Ns, PerTask, SchedAttr, SchedPolicy, TaskId, World};
 use std::collections::VecDeque;
@@ -74,6 +76,8 @@ impl Default for Task {
 pub(super) struct Dispatch {
     pub lock: LockId,
     pub queue: Queue,
+    /// The scheduler has given it up (`SCX_DSQ_INVALID`).
+    pub is_destroyed: bool,
 }
 
 /// One CPU.
@@ -101,6 +105,7 @@ pub(super) struct State {
     /// Built-in queues, by NUMA node.
     pub globals: Vec<DsqId>,
     pub idle: IdleMasks,
+    pub cgroups: Cgroups,
     /// Number of insertions so far.
     seq: u64,
     /// What is being enqueued is all that its CPU has (`SCX_ENQ_LAST`).
@@ -136,6 +141,13 @@ impl<S> Ext<S> {
     pub fn events(&self) -> Events {
         self.state.events
     }
+
+    /// The class with these task groups: number 1 is the first one.
+    #[must_use]
+    pub fn with_groups(mut self, groups: &[GroupSpec]) -> Self {
+        self.state.cgroups = Cgroups::new(groups);
+        self
+    }
 }
 
 impl State {
@@ -151,6 +163,7 @@ impl State {
             dsqs: IdVec::new(),
             globals: Vec::new(),
             idle: IdleMasks::default(),
+            cgroups: Cgroups::default(),
             seq: 0,
             is_last: false,
             is_reenqueue: false,
@@ -177,7 +190,8 @@ impl State {
     }
 
     pub fn create(&mut self, w: &mut World, order: Order) -> DsqId {
-        self.dsqs.push(Dispatch { lock: w.new_lock("dsq"), queue: Queue::new(order) });
+        let (lock, queue) = (w.new_lock("dsq"), Queue::new(order));
+        self.dsqs.push(Dispatch { lock, queue, is_destroyed: false });
         DsqId(self.dsqs.len() as u32 - 1)
     }
 
@@ -284,6 +298,9 @@ impl State {
     /// Inserts into a queue whose lock is held.
     pub fn insert_dsq(&mut self, w: &mut World, id: DsqId, p: TaskId, wanted: Wanted) {
         self.seq += 1;
+        if self.dsqs[id].is_destroyed {
+            w.give_up("attempting to dispatch to a destroyed dsq".to_string());
+        }
         let queue = &mut self.dsqs[id].queue;
         let Wanted { vtime, flags, .. } = wanted;
         let order = if vtime.is_some() { Order::Vtime } else { Order::Fifo };

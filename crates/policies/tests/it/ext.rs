@@ -1,6 +1,7 @@
 //! Schedulers of the sched_ext shape: what the layer promises them, and what they promise.
 
 mod bpf;
+mod cgroups;
 mod life;
 mod load;
 mod nodes;

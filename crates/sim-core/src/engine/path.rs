@@ -20,7 +20,7 @@ impl World {
     }
 
     /// `se.sum_exec_runtime`: how long `p` has been current, interrupts included, ns.
-    pub(crate) fn ran_ns(&self, p: TaskId) -> Ns {
+    pub fn ran_ns(&self, p: TaskId) -> Ns {
         let t = &self.tasks[p];
         let c = &self.cpus[t.cpu];
         t.ran_ns + if c.curr == p { self.now - c.curr_since } else { 0 }

@@ -24,6 +24,7 @@ pub(super) struct Row {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Call {
     CreateDsq,
+    DestroyDsq,
     Insert,
     InsertVtime,
     Consume,
@@ -64,6 +65,11 @@ enum Call {
     SetVtime,
     Reenqueue,
     Events,
+    TaskCgroup,
+    CgroupOfId,
+    CgroupAncestor,
+    CssNew,
+    CssNext,
     Same,
 }
 
@@ -108,6 +114,7 @@ const fn new(name: &'static str, call: Call) -> Row {
 /// All of them; the number of a function is its place.
 pub(super) const CALLS: &[Row] = &[
     row("scx_bpf_create_dsq", Call::CreateDsq),
+    row("scx_bpf_destroy_dsq", Call::DestroyDsq),
     old("scx_bpf_dispatch", Call::Insert),
     old("scx_bpf_dispatch_vtime", Call::InsertVtime),
     old("scx_bpf_consume", Call::Consume),
@@ -165,6 +172,14 @@ pub(super) const CALLS: &[Row] = &[
     new("scx_bpf_dsq_move_set_vtime", Call::SetVtime),
     row("scx_bpf_reenqueue_local", Call::Reenqueue),
     new("scx_bpf_events", Call::Events),
+    row("scx_bpf_task_cgroup", Call::TaskCgroup),
+    row("bpf_cgroup_from_id", Call::CgroupOfId),
+    row("bpf_cgroup_ancestor", Call::CgroupAncestor),
+    row("bpf_cgroup_acquire", Call::Same),
+    row("bpf_cgroup_release", Call::Nothing),
+    row("bpf_iter_css_new", Call::CssNew),
+    row("bpf_iter_css_next", Call::CssNext),
+    row("bpf_iter_css_destroy", Call::Nothing),
     Row { helper: Some(158), ..row("bpf_get_current_task_btf", Call::CurrentTask) },
 ];
 
@@ -204,6 +219,7 @@ impl Here<'_, '_> {
         }
         match row.call {
             Call::CreateDsq => Ok(self.create_dsq(a[0])),
+            Call::DestroyDsq => self.destroy_dsq(a[0]),
             Call::Insert => self.insert(a[0], a[1], a[2], None, a[3]),
             Call::InsertVtime => self.insert(a[0], a[1], a[2], Some(a[3]), a[4]),
             Call::Consume => self.consume(a[0]),
@@ -265,6 +281,11 @@ impl Here<'_, '_> {
             }
             Call::Reenqueue => Ok(0),
             Call::Events => Ok(self.events(a[0], a[1], memory)),
+            Call::TaskCgroup => self.task_cgroup(a[0]),
+            Call::CgroupOfId => Ok(self.cgroup_of_id(a[0])),
+            Call::CgroupAncestor => self.cgroup_ancestor(a[0], a[1]),
+            Call::CssNew => self.css_new(a, memory),
+            Call::CssNext => Ok(self.css_next(a[0], memory)),
             Call::Same => Ok(a[0]),
         }
     }
@@ -284,6 +305,21 @@ impl Here<'_, '_> {
                 0
             }
         }
+    }
+
+    /// One that does not exist is passed over.
+    fn destroy_dsq(&mut self, id: u64) -> Outcome {
+        let queues = &mut self.books.queues;
+        let Ok(at) = queues.binary_search_by_key(&id, |(id, _)| *id) else {
+            return Ok(0);
+        };
+        let n = self.cx.dsq_nr_queued(queues[at].1);
+        if n > 0 {
+            return stop(format!("attempting to destroy in-use dsq {id:#x} (nr={n})"));
+        }
+        let (_, queue) = queues.remove(at);
+        self.cx.destroy_dsq(queue);
+        Ok(0)
     }
 
     pub(super) fn queue(&self, id: u64) -> Result<DsqId, Answer> {

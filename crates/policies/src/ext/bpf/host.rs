@@ -46,6 +46,8 @@ pub(super) enum Given {
 /// What is kept besides the program's own memory.
 pub(super) struct Books {
     pub doing: Doing,
+    /// What the operation is about, if it holds the lock of that task's runqueue; 0: nothing.
+    pub subject: u64,
     /// By their numbers in the program, ascending.
     pub queues: Vec<(u64, DsqId)>,
     /// By pid; `TaskId::NONE`: no such task.
@@ -76,6 +78,7 @@ impl Books {
     pub fn new(n_cpus: usize, builtin_idle: bool, idle_per_node: bool) -> Self {
         Self {
             doing: Doing::Other,
+            subject: 0,
             queues: Vec::new(),
             by_pid: Vec::new(),
             timers: BTreeMap::new(),
@@ -119,7 +122,8 @@ impl Here<'_, '_> {
         let is_there = match what {
             What::Task(p) => self.cx.world().tasks.get(p.idx()).is_some() && self.cx.is_known(p),
             What::Idle(cpu) | What::Rq(cpu) => cpu.idx() < self.cx.machine().n_cpus(),
-            What::Mask(_) | What::Args { .. } => true,
+            What::Mask(_) => true,
+            What::Args { cgroup, .. } | What::Cgroup(cgroup) => self.cx.is_cgroup(cgroup),
         };
         is_there.then_some((what, offset))
     }
@@ -147,6 +151,7 @@ impl Here<'_, '_> {
             Field::Mm => u64::from(!t.attr.kthread),
             Field::Slice => self.cx.slice(p),
             Field::Vtime => self.cx.vtime(p),
+            Field::RunTime => self.cx.ran_ns(p),
             Field::Weight => self.cx.weight(p).into(),
             Field::ScxFlags => t.on_rq.into(),
             Field::MigrationDisabled | Field::Disallow | Field::Zero => 0,
@@ -209,7 +214,7 @@ impl Here<'_, '_> {
                 Field::NrRunning => Some(self.cx.world().cpus[cpu].nr_running.into()),
                 _ => None,
             },
-            What::Args { fork } => match field {
+            What::Args { fork, cgroup } => match field {
                 Field::Fork => Some(fork.into()),
                 Field::Reason => Some(match self.books.taken_by {
                     TaskId::STOP => PREEMPT_STOP,
@@ -220,8 +225,11 @@ impl Here<'_, '_> {
                     TaskId::STOP => 0,
                     p => What::Task(p).address(),
                 }),
-                _ => Some(0),
+                Field::Cgroup => Some(super::cgroups::pointer(cgroup)),
+                Field::Zero => Some(0),
+                _ => self.cgroup_given(cgroup, field),
             },
+            What::Cgroup(cgroup) => self.cgroup_field(cgroup, field),
             What::Mask(_) => None,
         }
     }

@@ -155,11 +155,11 @@ impl Here<'_, '_> {
     }
 
     /// A program may call with any address: where nothing is, nothing is stored.
-    fn set_word(&mut self, it: u64, at: u64, value: u64, memory: &mut Memory) {
+    pub(super) fn set_word(&mut self, it: u64, at: u64, value: u64, memory: &mut Memory) {
         memory.store(self, it.wrapping_add(at), 8, value);
     }
 
-    fn word(&mut self, it: u64, at: u64, memory: &mut Memory) -> u64 {
+    pub(super) fn word(&mut self, it: u64, at: u64, memory: &mut Memory) -> u64 {
         memory.load(self, it.wrapping_add(at), 8).unwrap_or(0)
     }
 }

@@ -31,6 +31,7 @@ const ENUMS: &[(&str, &[(&str, u64)])] = &[
         ("SCX_OPS_ENQ_MIGRATION_DISABLED", 1 << 4),
         ("SCX_OPS_ALLOW_QUEUED_WAKEUP", 1 << 5),
         ("SCX_OPS_BUILTIN_IDLE_PER_NODE", 1 << 6),
+        ("SCX_OPS_HAS_CGROUP_WEIGHT", 1 << 16),
     ]),
     ("scx_enq_flags", &[
         ("SCX_ENQ_WAKEUP", 1),
@@ -67,7 +68,7 @@ pub fn flags() -> impl Iterator<Item = (&'static str, u64)> {
 /// The kernel whose rules hold.
 pub fn kernel(rules: Rules) -> Kernel {
     let mut kernel = Kernel::default();
-    objects::add_types(&mut kernel);
+    objects::add_types(&mut kernel, rules);
     for (name, values) in ENUMS {
         let values = values.iter().map(|(name, value)| (name.to_string(), *value));
         kernel.enums.insert(name.to_string(), BTreeMap::from_iter(values));

@@ -34,9 +34,10 @@ pub(super) enum Op {
     SetCpumask,
     CpuAcquire,
     CpuRelease,
+    CgroupInit,
 }
 
-const OPS: [(&str, Op); 20] = [
+const OPS: [(&str, Op); 21] = [
     ("init", Op::Init),
     ("init_task", Op::InitTask),
     ("exit_task", Op::ExitTask),
@@ -57,6 +58,7 @@ const OPS: [(&str, Op); 20] = [
     ("set_cpumask", Op::SetCpumask),
     ("cpu_acquire", Op::CpuAcquire),
     ("cpu_release", Op::CpuRelease),
+    ("cgroup_init", Op::CgroupInit),
 ];
 
 /// What the callbacks of timers are called where operations are counted.

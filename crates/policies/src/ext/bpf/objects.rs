@@ -2,14 +2,18 @@
 //!
 //! Offsets are ours: objects are relocated against this table, so only names and types matter.
 
-use crate::ext::Events;
+use crate::ext::{Events, Rules};
 use ::bpf::memory::HOST;
 use ::bpf::{FieldType, Kernel, Struct};
-use sim_core::{MaskId, TaskId};
+use sim_core::{GroupId, MaskId, TaskId};
 use topology::CpuId;
 
 /// Where the fields of `task_struct.scx` begin, bytes.
 const SCX: u32 = 256;
+/// Where those of `task_struct.se` begin.
+const SE: u32 = 160;
+/// Where in a cgroup its `kernfs_node` begins.
+pub(super) const KERNFS: u32 = 128;
 
 /// A field that programs can read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -31,6 +35,7 @@ pub(super) enum Field {
     Weight,
     ScxFlags,
     Disallow,
+    RunTime,
     /// Of a runqueue.
     Curr,
     Cpu,
@@ -39,12 +44,23 @@ pub(super) enum Field {
     Fork,
     Reason,
     Taker,
+    Cgroup,
+    Period,
+    Quota,
+    Burst,
+    /// Of a cgroup.
+    Css,
+    CssParent,
+    Level,
+    Kernfs,
+    Id,
     Zero,
 }
 
 impl Field {
     fn is_pointer(self) -> bool {
-        matches!(self, Self::CpusPtr | Self::Itself | Self::Mm | Self::Curr)
+        use Field::{Cgroup, CpusPtr, Css, CssParent, Curr, Itself, Kernfs, Mm};
+        matches!(self, Cgroup | CpusPtr | Css | CssParent | Curr | Itself | Kernfs | Mm)
     }
 }
 
@@ -53,7 +69,13 @@ type Row = (&'static str, &'static str, u32, u32, bool, Field);
 
 const TASK: &str = "task_struct";
 const ENTITY: &str = "sched_ext_entity";
+const RUN: &str = "sched_entity";
 const RQ: &str = "rq";
+const CGROUP: &str = "cgroup";
+const CSS: &str = "cgroup_subsys_state";
+const NODE: &str = "kernfs_node";
+const INIT_TASK: &str = "scx_init_task_args";
+const INIT_CGROUP: &str = "scx_cgroup_init_args";
 
 #[rustfmt::skip]
 const FIELDS: &[Row] = &[
@@ -71,11 +93,19 @@ const FIELDS: &[Row] = &[
     (ENTITY, "slice", 16, 8, false, Field::Slice),
     (ENTITY, "dsq_vtime", 24, 8, false, Field::Vtime),
     (ENTITY, "disallow", 32, 1, false, Field::Disallow),
+    (RUN, "sum_exec_runtime", 0, 8, false, Field::RunTime),
     (RQ, "cpu", 0, 4, true, Field::Cpu),
     (RQ, "nr_running", 8, 4, false, Field::NrRunning),
-    ("scx_init_task_args", "fork", 0, 1, false, Field::Fork),
+    (INIT_TASK, "fork", 0, 1, false, Field::Fork),
     ("scx_exit_task_args", "cancelled", 8, 1, false, Field::Zero),
     ("scx_cpu_release_args", "reason", 16, 4, false, Field::Reason),
+    (INIT_CGROUP, "weight", 40, 4, false, Field::Weight),
+    (INIT_CGROUP, "bw_period_us", 48, 8, false, Field::Period),
+    (INIT_CGROUP, "bw_quota_us", 56, 8, false, Field::Quota),
+    (INIT_CGROUP, "bw_burst_us", 64, 8, false, Field::Burst),
+    (CSS, "id", 16, 4, true, Field::Id),
+    (CGROUP, "level", 32, 4, true, Field::Level),
+    (NODE, "id", 0, 8, false, Field::Id),
 ];
 
 /// Fields that are pointers.
@@ -85,10 +115,17 @@ const POINTERS: &[(&str, &str, u32, Field)] = &[
     (TASK, "mm", 88, Field::Mm),
     (RQ, "curr", 16, Field::Curr),
     ("scx_cpu_release_args", "task", 24, Field::Taker),
-    // No task is in a cgroup of sched_ext, and none has a memory policy.
-    ("scx_init_task_args", "cgroup", 32, Field::Zero),
+    (INIT_TASK, "cgroup", 32, Field::Cgroup),
+    (CSS, "cgroup", 0, Field::Css),
+    (CSS, "parent", 8, Field::CssParent),
+    (CGROUP, "kn", 40, Field::Kernfs),
+    // No task has a memory policy.
     (TASK, "mempolicy", 112, Field::Zero),
 ];
+
+/// Fields that 6.12 does not have.
+const NEW: &[(&str, &str)] =
+    &[(INIT_CGROUP, "bw_period_us"), (INIT_CGROUP, "bw_quota_us"), (INIT_CGROUP, "bw_burst_us")];
 
 /// Words of `struct scx_event_stats`, in order (6.18).
 const EVENTS: [&str; 9] = [
@@ -115,7 +152,7 @@ const COMM_BYTES: u32 = 16;
 const OBJECT_BYTES: u32 = 320;
 
 /// The types of this table.
-pub(super) fn add_types(kernel: &mut Kernel) {
+pub(super) fn add_types(kernel: &mut Kernel, rules: Rules) {
     let mut add = |owner: &str, name: &str, offset, kind| {
         let own = kernel.structs.remove(owner).unwrap_or_else(|| Struct::new(OBJECT_BYTES));
         kernel.structs.insert(owner.to_string(), own.with(name, offset, kind));
@@ -129,6 +166,8 @@ pub(super) fn add_types(kernel: &mut Kernel) {
     let byte = FieldType::Int { size: 1, is_signed: true };
     add(TASK, "comm", COMM, FieldType::Array(Box::new(byte), COMM_BYTES));
     add(TASK, "scx", SCX, FieldType::Struct(ENTITY.to_string()));
+    add(TASK, "se", SE, FieldType::Struct(RUN.to_string()));
+    add(CGROUP, "self", 0, FieldType::Struct(CSS.to_string()));
     // What no pointer leads to need not be anywhere.
     add("mempolicy", "mode", 0, FieldType::Int { size: 2, is_signed: false });
     add("mempolicy", "home_node", 8, FieldType::Int { size: 4, is_signed: true });
@@ -139,8 +178,11 @@ pub(super) fn add_types(kernel: &mut Kernel) {
     for (name, at) in EVENTS.iter().zip(0..) {
         add("scx_event_stats", name, 8 * at, FieldType::Int { size: 8, is_signed: true });
     }
-    if let Some(entity) = kernel.structs.get_mut(ENTITY) {
-        entity.size = OBJECT_BYTES - SCX;
+    for (inner, size) in [(ENTITY, OBJECT_BYTES - SCX), (RUN, 8), (CSS, 24)] {
+        kernel.structs.entry(inner.to_string()).and_modify(|own| own.size = size);
+    }
+    for (owner, name) in NEW.iter().filter(|_| rules < Rules::V6_18) {
+        kernel.structs.entry(owner.to_string()).and_modify(|own| drop(own.fields.remove(*name)));
     }
 }
 
@@ -150,6 +192,7 @@ pub(super) struct Fields {
     task: Places,
     rq: Places,
     args: Places,
+    cgroup: Places,
 }
 
 /// Bytes of the field that begins at an offset, and what it is.
@@ -158,14 +201,17 @@ type Places = Vec<Option<(u32, Field)>>;
 impl Fields {
     pub fn new() -> Self {
         let empty = || vec![None; OBJECT_BYTES as usize];
-        let mut fields = Self { task: empty(), rq: empty(), args: empty() };
+        let mut fields = Self { task: empty(), rq: empty(), args: empty(), cgroup: empty() };
         let numbers = FIELDS.iter().map(|row| (row.0, row.2, row.3, row.5));
         let pointers = POINTERS.iter().map(|row| (row.0, row.2, 8, row.3));
         for (owner, at, size, field) in numbers.chain(pointers) {
             let (places, at) = match owner {
                 TASK => (&mut fields.task, at),
                 ENTITY => (&mut fields.task, SCX + at),
+                RUN => (&mut fields.task, SE + at),
                 RQ => (&mut fields.rq, at),
+                CGROUP | CSS => (&mut fields.cgroup, at),
+                NODE => (&mut fields.cgroup, KERNFS + at),
                 _ => (&mut fields.args, at),
             };
             places[at as usize] = Some((size, field));
@@ -183,6 +229,7 @@ impl Fields {
             What::Task(_) | What::Idle(_) => &self.task,
             What::Rq(_) => &self.rq,
             What::Args { .. } => &self.args,
+            What::Cgroup(_) => &self.cgroup,
             What::Mask(_) => return None,
         };
         let (bytes, field) = (*places.get(offset as usize)?)?;
@@ -190,6 +237,10 @@ impl Fields {
         let fits = if field.is_pointer() { size == 8 } else { size <= bytes };
         fits.then_some(field)
     }
+}
+
+fn group(index: u32) -> Option<GroupId> {
+    u16::try_from(index).ok().map(GroupId)
 }
 
 /// A mask of CPUs.
@@ -218,7 +269,9 @@ pub(super) enum What {
     /// Arguments of an operation; `fork`: the task was made by another one.
     Args {
         fork: bool,
+        cgroup: GroupId,
     },
+    Cgroup(GroupId),
 }
 
 const OFFSET_BITS: u32 = 20;
@@ -238,7 +291,8 @@ impl What {
             Self::Mask(Mask::IdleCoresOf(node)) => (3, 5 + 2 * node),
             Self::Mask(Mask::Allowed(mask)) => (4, mask.0),
             Self::Rq(cpu) => (5, cpu.0),
-            Self::Args { fork } => (6, u32::from(fork)),
+            Self::Args { fork, cgroup } => (6, u32::from(cgroup.0) << 1 | u32::from(fork)),
+            Self::Cgroup(cgroup) => (7, cgroup.0.into()),
         };
         HOST | kind << KIND_AT | u64::from(index) << OFFSET_BITS
     }
@@ -260,7 +314,8 @@ impl What {
             }),
             4 => Self::Mask(Mask::Allowed(MaskId(index))),
             5 => Self::Rq(CpuId(index)),
-            6 => Self::Args { fork: index == 1 },
+            6 => Self::Args { fork: index & 1 == 1, cgroup: group(index >> 1)? },
+            7 => Self::Cgroup(group(index)?),
             _ => return None,
         };
         Some((what, offset))
@@ -285,7 +340,8 @@ mod tests {
             What::Mask(Mask::IdleCpusOf(31)),
             What::Mask(Mask::Allowed(MaskId(3))),
             What::Rq(CpuId(0)),
-            What::Args { fork: true },
+            What::Args { fork: true, cgroup: GroupId(300) },
+            What::Cgroup(GroupId(u16::MAX)),
         ];
         for what in all {
             assert_eq!(What::at(what.address() + 24), Some((what, 24)));
@@ -305,13 +361,17 @@ mod tests {
         assert_eq!(fields.at(task, OBJECT_BYTES, 1), None);
         assert_eq!(fields.at(task, COMM + 8, 8), Some(Field::Comm(8)));
         assert_eq!(fields.at(task, COMM + 9, 8), None);
-        assert_eq!(fields.at(What::Args { fork: false }, 16, 4), Some(Field::Reason));
+        let args = What::Args { fork: true, cgroup: GroupId::ROOT };
+        assert_eq!(fields.at(args, 16, 4), Some(Field::Reason));
         for (owner, name, at, size, _, field) in FIELDS {
             let (object, at) = match *owner {
                 TASK => (task, *at),
                 ENTITY => (task, SCX + at),
+                RUN => (task, SE + *at),
                 RQ => (What::Rq(CpuId(0)), *at),
-                _ => (What::Args { fork: true }, *at),
+                CGROUP | CSS => (What::Cgroup(GroupId(1)), *at),
+                NODE => (What::Cgroup(GroupId(1)), KERNFS + *at),
+                _ => (args, *at),
             };
             assert_eq!(fields.at(object, at, *size), Some(*field), "{owner}.{name}");
         }

@@ -1,13 +1,15 @@
 //! The operations of a loaded scheduler: each runs its program.
 
+use super::cgroups;
 use super::host::{Books, Doing, Here};
 use super::load::{Op, Scheduler, TIMERS};
 use super::objects::{Mask, What};
+use crate::ext::cgroups::CgroupInit;
 use crate::ext::cx::Cx;
 use crate::ext::ops::Ops;
 use crate::ext::types::{Dsq, Next, Wake, Why};
 use ::bpf::{Count, End, Run};
-use sim_core::{EnqueueFlags, MaskId, Ns, OperationCount, TaskId, TaskState};
+use sim_core::{EnqueueFlags, GroupId, MaskId, Ns, OperationCount, TaskId, TaskState};
 use topology::{CpuId, PerCpu};
 
 /// Instructions that one call may execute.
@@ -53,6 +55,9 @@ impl Bpf {
     fn call(&mut self, cx: &mut Cx<'_>, op: Op, doing: Doing, args: &[u64]) -> Option<u64> {
         let program = self.scheduler.program(op).filter(|_| !self.is_over)?;
         self.scheduler.vm.begin(&mut self.run, program, args);
+        // `init_task` runs without a lock.
+        self.books.subject =
+            if op == Op::InitTask { 0 } else { args.first().copied().unwrap_or(0) };
         self.go_on(cx, doing)
     }
 
@@ -60,6 +65,7 @@ impl Bpf {
         self.books.doing = doing;
         let mut here = Here { cx, books: &mut self.books };
         let end = self.scheduler.vm.run(&mut self.run, &mut here);
+        self.books.subject = 0;
         charge(cx, &self.run, self.scheduler.settings.ps_per_insn);
         match end {
             End::Done(value) => Some(value),
@@ -145,6 +151,9 @@ fn charge(cx: &mut Cx<'_>, run: &Run, ps_per_insn: u64) {
     }
 }
 
+/// Arguments that say nothing.
+const NO_ARGS: What = What::Args { fork: false, cgroup: GroupId::ROOT };
+
 fn task(p: TaskId) -> u64 {
     What::Task(p).address()
 }
@@ -206,9 +215,14 @@ impl Ops for Bpf {
         self.must(cx, Op::Init, &[]);
     }
 
+    fn cgroup_init(&mut self, cx: &mut Cx<'_>, cgroup: GroupId, _args: CgroupInit) {
+        let args = What::Args { fork: false, cgroup };
+        self.must(cx, Op::CgroupInit, &[cgroups::pointer(cgroup), args.address()]);
+    }
+
     fn init_task(&mut self, cx: &mut Cx<'_>, p: TaskId, parent: Option<TaskId>) {
         self.note_pid(cx, p, true);
-        let args = What::Args { fork: parent.is_some() };
+        let args = What::Args { fork: parent.is_some(), cgroup: cx.task_cgroup(p) };
         self.must(cx, Op::InitTask, &[task(p), args.address()]);
     }
 
@@ -221,7 +235,7 @@ impl Ops for Bpf {
     }
 
     fn exit_task(&mut self, cx: &mut Cx<'_>, p: TaskId) {
-        self.tell(cx, Op::ExitTask, &[task(p), What::Args { fork: false }.address()]);
+        self.tell(cx, Op::ExitTask, &[task(p), NO_ARGS.address()]);
         self.note_pid(cx, p, false);
         self.scheduler.vm.memory.forget_owner(task(p));
     }
@@ -349,12 +363,12 @@ impl Ops for Bpf {
 
     fn cpu_release(&mut self, cx: &mut Cx<'_>, cpu: CpuId, by: TaskId) {
         self.books.taken_by = by;
-        let args = [cpu.0.into(), What::Args { fork: false }.address()];
+        let args = [cpu.0.into(), NO_ARGS.address()];
         self.call(cx, Op::CpuRelease, Doing::Releasing, &args);
     }
 
     fn cpu_acquire(&mut self, cx: &mut Cx<'_>, cpu: CpuId) {
-        self.tell(cx, Op::CpuAcquire, &[cpu.0.into(), What::Args { fork: false }.address()]);
+        self.tell(cx, Op::CpuAcquire, &[cpu.0.into(), NO_ARGS.address()]);
     }
 }
 

@@ -29,12 +29,14 @@ pub struct GroupSpec {
     pub parent: GroupId,
     /// `cpu.max`, if it has a limit.
     pub max: Option<CpuMax>,
+    /// It is an autogroup and no cgroup, which schedulers of the sched_ext shape can tell.
+    pub is_autogroup: bool,
 }
 
 impl Default for GroupSpec {
-    /// A new cgroup, or an autogroup.
+    /// A new cgroup.
     fn default() -> Self {
-        Self { cpu_weight: 100, parent: GroupId::ROOT, max: None }
+        Self { cpu_weight: 100, parent: GroupId::ROOT, max: None, is_autogroup: false }
     }
 }
 

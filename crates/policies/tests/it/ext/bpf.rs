@@ -1,6 +1,7 @@
 //! Schedulers that are BPF objects, against the same ones in Rust and against what they may not do.
 #![expect(clippy::disallowed_methods, reason = "tests read the objects beside them")]
 
+mod cgroups;
 mod damage;
 mod events;
 pub mod moves;
