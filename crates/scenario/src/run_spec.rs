@@ -170,15 +170,17 @@ impl RunSpec {
         self.tunable(name).and_then(Value::int)
     }
 
-    /// The cgroups of the workload, an outer one before what is in it; its user tasks are in the
+    /// The task groups of the workload, an outer one before what is in it; its user tasks are in the
     /// last. None: they are in the root group.
     pub(crate) fn groups(&self) -> Vec<GroupSpec> {
         let of = |key| self.workload.int(key);
         let stated = |key: &&str| stated(&self.workload.values, key).is_some();
         let default = GroupSpec::default();
         // The other sessions of a recorded machine, before the group of the command.
-        let others = vec![default; self.workload.other_sessions()];
-        if others.is_empty() && !GROUP_KEYS.iter().any(stated) {
+        let session = GroupSpec { is_autogroup: true, ..default };
+        let others = vec![session; self.workload.other_sessions()];
+        let is_cgroup = GROUP_KEYS.iter().any(stated);
+        if others.is_empty() && !is_cgroup {
             return Vec::new();
         }
         let weight = |key| of(key).map(|weight| weight as u32);
@@ -196,6 +198,7 @@ impl RunSpec {
                 Some(_) => GroupId(1 + others.len() as u16),
             },
             max,
+            is_autogroup: !is_cgroup,
         };
         others.into_iter().chain(slice).chain([own]).collect()
     }

@@ -25,7 +25,9 @@ fn groups(schema: &mut Value) {
     let of = |key: &&str| json!({ "required": [key] });
     let some: Vec<Value> = GROUP_KEYS.iter().map(of).collect();
     let workload = json!({ "type": "object", "anyOf": some });
-    let policy = json!({ "properties": { "policy": { "enum": GROUP_POLICIES } } });
+    // A table is a BPF object.
+    let known = json!({ "anyOf": [{ "enum": GROUP_POLICIES }, { "type": "object" }] });
+    let policy = json!({ "properties": { "policy": known } });
     let of_their_own = json!({ "variant": { "items": { "required": ["policy"] } } });
     schema["if"] = json!({ "required": ["workload"], "properties": { "workload": workload } });
     schema["then"] = json!({

@@ -79,21 +79,22 @@ pub const COMMON: &[KeyDef] = &[
         kind: Kind::Int { min: 1, max: 10_000 },
         unit: "",
         default: Fallback::Words("none: root group"),
-        help: "cpu.weight of a cgroup that its user tasks are in; an autogroup: 100 (cfs, eevdf)",
+        help: "cpu.weight of a cgroup that its user tasks are in; an autogroup: 100 (cfs, eevdf, bpf)",
     },
     KeyDef {
         name: "slice_weight",
         kind: Kind::Int { min: 1, max: 10_000 },
         unit: "",
         default: Fallback::Words("none: below the root"),
-        help: "cpu.weight of a cgroup around that one, such as a slice of systemd (cfs, eevdf)",
+        help: "cpu.weight of a cgroup around that one, such as a slice of systemd (cfs, eevdf, bpf)",
     },
     KeyDef {
         name: "cpu_max",
         kind: Kind::Int { min: 1_000, max: 1_000_000_000 },
         unit: "us",
         default: Fallback::Words("max: no limit"),
-        help: "cpu.max of the tasks' cgroup: CPU time of all of them in each period (cfs, eevdf)",
+        help: "cpu.max of the tasks' cgroup: CPU time of all of them in each period (cfs, eevdf; a \
+               BPF object is told since 6.18)",
     },
     KeyDef {
         name: "cpu_max_period",

@@ -4,7 +4,7 @@ use super::{service, workqueue};
 use crate::experiment::Variant;
 use crate::glue::Machine;
 use crate::hash::digest;
-use crate::registry::{self, GROUP_POLICIES, Value, nearest};
+use crate::registry::{self, GROUP_POLICIES, OF_OBJECTS, Value, nearest};
 use crate::workload::{GROUP_KEYS, Load, WorkloadFile, WorkloadSpec, stated};
 use input::{Fault, Node, Walk, did_you_mean};
 use std::sync::Arc;
@@ -132,19 +132,44 @@ pub(super) fn must_know_groups(
                 .help(format!("leave `{key}` out")),
         );
     }
-    if let Some(v) = variants.iter().find(|v| !GROUP_POLICIES.contains(&v.policy.name())) {
+    let knows = |name| name == OF_OBJECTS || GROUP_POLICIES.contains(&name);
+    if let Some(v) = variants.iter().find(|v| !knows(v.policy.name())) {
         let policies = GROUP_POLICIES.join("` or `");
         let (name, policy) = (&v.name, v.policy.name());
         walk.fault(
             Fault::at(
                 node.span(),
-                format!("`{key}` needs policy `{policies}`, but variant `{name}` has `{policy}`"),
+                format!(
+                    "`{key}` needs policy `{policies}` or a BPF object, but variant `{name}` has \
+                     `{policy}`"
+                ),
             )
-            .label(format!("task groups are modeled for `{policies}` only"))
+            .label("task groups are modeled for these only")
             .help(format!("leave `{key}` out, or put such variants into a scenario of their own")),
         );
     }
     must_have_a_limit(walk, doc, workload);
+    must_tell_of_a_limit(walk, doc, workload, variants);
+}
+
+/// Under sched_ext a limit is kept by the scheduler if by anyone, so that it has to be told.
+fn must_tell_of_a_limit(
+    walk: &mut Walk,
+    doc: &DeTable<'_>,
+    workload: &WorkloadSpec,
+    variants: &[Variant],
+) {
+    let is_untold = |v: &&Variant| v.policy.name() == OF_OBJECTS && v.rules == Some("6.12");
+    if let (Some(v), Some(node), Some(_)) =
+        (variants.iter().find(is_untold), place(doc, "cpu_max"), workload.int("cpu_max"))
+    {
+        let name = &v.name;
+        walk.fault(
+            Fault::at(node.span(), format!("variant `{name}` would never hear of `cpu_max`"))
+                .label("sched_ext of 6.12 does not keep it, nor tell its scheduler")
+                .help("leave `cpu_max` out, or say `rules = \"6.18\"` for that variant"),
+        );
+    }
 }
 
 /// A period and a burst say something of a limit, and a burst is no more than that.

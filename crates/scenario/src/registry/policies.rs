@@ -69,7 +69,8 @@ pub const POLICIES: &[PolicyDef] = &[
 /// The policy whose schedulers are BPF objects: it stands in a table, not by its name.
 pub const OF_OBJECTS: &str = "bpf";
 
-/// The policies that task groups are modeled for.
+/// The policies that task groups are modeled for, but for BPF objects: what one of these makes of
+/// them is its own.
 pub const GROUP_POLICIES: &[&str] = &["cfs", "eevdf"];
 
 /// Kernels whose sched_ext is modeled.
@@ -128,7 +129,7 @@ fn ext_job<S: Ops>(job: Job<'_>, ops: impl FnOnce(&RunSpec) -> S) -> Result<RunO
 
 /// A scheduler of the sched_ext shape under the rules and tunables of the run.
 fn ext<S: Ops>(spec: &RunSpec, ops: S) -> Ext<S> {
-    Ext::new(ops, ext_rules(spec.rules), ext_tunables(spec))
+    Ext::new(ops, ext_rules(spec.rules), ext_tunables(spec)).with_groups(&spec.groups())
 }
 
 pub(crate) fn recheck(spec: &RunSpec) -> bool {

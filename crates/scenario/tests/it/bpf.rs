@@ -5,6 +5,11 @@ use std::path::Path;
 
 /// A scenario with this policy, beside the objects of `policies`.
 fn load(policy: &str, rest: &str) -> Result<Experiment, Faults> {
+    load_in("", policy, rest)
+}
+
+/// The same with more keys of the workload.
+fn load_in(workload: &str, policy: &str, rest: &str) -> Result<Experiment, Faults> {
     let objects = concat!(env!("CARGO_MANIFEST_DIR"), "/../policies/tests/objects/x.toml");
     let text = format!(
         r#"
@@ -14,6 +19,7 @@ fn load(policy: &str, rest: &str) -> Result<Experiment, Faults> {
         kind = "hackbench"
         groups = 1
         loops = 400
+        {workload}
         [[variant]]
         name = "x"
         policy = {policy}
@@ -25,7 +31,10 @@ fn load(policy: &str, rest: &str) -> Result<Experiment, Faults> {
 
 /// What is said of a policy that cannot be.
 fn fault(policy: &str, rest: &str) -> String {
-    let faults = load(policy, rest).expect_err(policy);
+    told(load(policy, rest).expect_err(policy))
+}
+
+fn told(faults: Faults) -> String {
     let said = |f: &scenario::Fault| format!("{} | {}", f.message, f.help.as_deref().unwrap_or(""));
     faults.0.iter().map(said).collect::<Vec<_>>().join("\n")
 }
@@ -48,6 +57,41 @@ fn run(policy: &str, rest: &str) -> String {
     let of_programs = |m: &MetricValue| m.name.starts_with("bpf_");
     metrics.iter_mut().for_each(|all| all.retain(|m| !of_programs(m)));
     format!("{metrics:?}")
+}
+
+/// The cgroups of `[workload]` are there, and its tasks are in the inner one.
+#[test]
+fn an_object_meets_the_cgroups_of_the_workload() {
+    let said = |stop_at: u32, nth: u32| {
+        let policy = format!(
+            "{{ bpf = \"cgroups.bpf.o\", rodata = {{ stop_at = {stop_at}, nth = {nth} }} }}"
+        );
+        let keys = "cpu_weight = 300\nslice_weight = 50\ncpu_max = 20_000";
+        let experiment =
+            load_in(keys, &policy, "").unwrap_or_else(|f| panic!("{}", f.render(false)));
+        let spec = experiment.spec(&experiment.variants[0], 1);
+        scenario::engine().run(&spec, &|_| ()).expect_err("it ends itself").to_string()
+    };
+    assert!(said(1, 1).contains("id 2, level 1, weight 50, in 1"), "{}", said(1, 1));
+    assert!(said(1, 2).contains("id 3, level 2, weight 300, in 2"), "{}", said(1, 2));
+    assert!(said(2, 2).contains("20000 of 100000 us"), "{}", said(2, 2));
+    assert!(said(4, 0).contains(" in 3, tasks "), "{}", said(4, 0));
+}
+
+#[test]
+fn a_limit_that_nobody_is_told_of_is_refused() {
+    let keys = "cpu_max = 20_000";
+    let old = "rules = \"6.12\"";
+    let fifo = "{ bpf = \"fifo.bpf.o\" }";
+    assert_eq!(
+        told(load_in(keys, fifo, old).expect_err("6.12 does not tell")),
+        "variant `x` would never hear of `cpu_max` | leave `cpu_max` out, or say `rules = \"6.18\"` \
+         for that variant"
+    );
+    assert!(load_in(keys, fifo, "").is_ok());
+    assert!(load_in("cpu_weight = 20", fifo, old).is_ok());
+    let native = told(load_in("cpu_weight = 20", "\"fifo\"", "").expect_err("it knows none"));
+    assert!(native.starts_with("`cpu_weight` needs policy"), "{native}");
 }
 
 /// `fifo.c` has no loops: `enqueue` inserts once, whatever the task is.

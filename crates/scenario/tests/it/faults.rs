@@ -467,7 +467,7 @@ fn task_groups_are_for_the_fair_class_and_for_user_tasks() {
     check_brief(
         &right.replace("\"cfs\"", "\"fcfs\""),
         expect![[r#"
-        11: `cpu_weight` needs policy `cfs` or `eevdf`, but variant `A` has `fcfs`
+        11: `cpu_weight` needs policy `cfs` or `eevdf` or a BPF object, but variant `A` has `fcfs`
             leave `cpu_weight` out, or put such variants into a scenario of their own
         24: policy `fcfs` has no features
             remove them
