@@ -192,7 +192,7 @@ mod tests {
         assert_eq!(walk(5, CgroupWalk::Post), [6, 5]);
         assert_eq!(walk(4, CgroupWalk::Up), [4, 3, 1, 0]);
         for way in [CgroupWalk::Pre, CgroupWalk::Post, CgroupWalk::Up] {
-            assert_eq!(walk(2, way), [], "an autogroup is no cgroup");
+            assert!(walk(2, way).is_empty(), "an autogroup is no cgroup");
         }
     }
 
