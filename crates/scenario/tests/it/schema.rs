@@ -76,6 +76,7 @@ const OF_SEVERAL_KEYS: &[&str] = &[
     "it must have ",
     "a row of ",
     "the list of C-states is empty",
+    "would never hear of `cpu_max`",
 ];
 
 /// In what parser and schema disagree about a text.
