@@ -8,8 +8,8 @@
 //! One that is written in BPF runs as it is: [`bpf`]. One that has only a part of the tasks runs
 //! beside the fair class: [`Partial`].
 //!
-//! Left out: a part of the flags of a scheduler, core scheduling, the bypass mode, and the time that
-//! a scheduler's own code takes.
+//! Left out: a part of the flags of a scheduler, core scheduling, the bypass mode, and the time
+//! that a scheduler's own code takes.
 //! Rules: Linux 6.12 or 6.18.
 
 pub mod bpf;

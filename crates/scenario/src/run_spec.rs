@@ -170,8 +170,8 @@ impl RunSpec {
         self.tunable(name).and_then(Value::int)
     }
 
-    /// The task groups of the workload, an outer one before what is in it; its user tasks are in the
-    /// last. None: they are in the root group.
+    /// The task groups of the workload, an outer one before what is in it; its user tasks are in
+    /// the last. None: they are in the root group.
     pub(crate) fn groups(&self) -> Vec<GroupSpec> {
         let of = |key| self.workload.int(key);
         let stated = |key: &&str| stated(&self.workload.values, key).is_some();

@@ -79,14 +79,16 @@ pub const COMMON: &[KeyDef] = &[
         kind: Kind::Int { min: 1, max: 10_000 },
         unit: "",
         default: Fallback::Words("none: root group"),
-        help: "cpu.weight of a cgroup that its user tasks are in; an autogroup: 100 (cfs, eevdf, bpf)",
+        help: "cpu.weight of a cgroup that its user tasks are in; an autogroup: 100 (cfs, eevdf, \
+               bpf)",
     },
     KeyDef {
         name: "slice_weight",
         kind: Kind::Int { min: 1, max: 10_000 },
         unit: "",
         default: Fallback::Words("none: below the root"),
-        help: "cpu.weight of a cgroup around that one, such as a slice of systemd (cfs, eevdf, bpf)",
+        help: "cpu.weight of a cgroup around that one, such as a slice of systemd (cfs, eevdf, \
+               bpf)",
     },
     KeyDef {
         name: "cpu_max",

@@ -6,8 +6,8 @@
 //! ([`Settings::ps_per_insn`]); their helpers cost what those of [`Cx`] cost. A scheduler that ends
 //! itself (`scx_bpf_error`), or does what may not be done, ends the run.
 //!
-//! Not called: `cpu_online`, `cpu_offline`, `core_sched_before`, dumps and `exit`; and of cgroups, which
-//! stay as they are during a run, all operations but `cgroup_init`.
+//! Not called: `cpu_online`, `cpu_offline`, `core_sched_before`, dumps and `exit`; and of
+//! cgroups, which stay as they are during a run, all operations but `cgroup_init`.
 
 mod calls;
 mod cgroups;

@@ -75,7 +75,7 @@ impl Cgroups {
         cgroups
     }
 
-    /// Puts a cgroup and what is in it into both orders. A cgroup's children come as they were made.
+    /// Puts a cgroup and what is in it into both orders. Its children come as they were made.
     fn visit(&mut self, at: GroupId) {
         self.pre_order.push(at);
         for child in (1..self.all.len()).map(|number| GroupId(number as u16)) {

@@ -85,8 +85,8 @@ fn a_limit_that_nobody_is_told_of_is_refused() {
     let fifo = "{ bpf = \"fifo.bpf.o\" }";
     assert_eq!(
         told(load_in(keys, fifo, old).expect_err("6.12 does not tell")),
-        "variant `x` would never hear of `cpu_max` | leave `cpu_max` out, or say `rules = \"6.18\"` \
-         for that variant"
+        "variant `x` would never hear of `cpu_max` | leave `cpu_max` out, or say \
+         `rules = \"6.18\"` for that variant"
     );
     assert!(load_in(keys, fifo, "").is_ok());
     assert!(load_in("cpu_weight = 20", fifo, old).is_ok());

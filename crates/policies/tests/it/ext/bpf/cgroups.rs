@@ -158,10 +158,10 @@ fn faults_with_cgroups_end_the_run() {
     assert_eq!(said(NONE), "Until");
 }
 
-/// Two groups that never sleep, of weights 100 and 300: one has a quarter of the CPUs' time, however
-/// many tasks each has. Run time is charged when a task stops, so what they have may differ from
-/// that by one slice on every CPU: two ticks of 4 ms, 0.4 % of 2 s, which is 1.6 % of a quarter and
-/// 0.5 % of the rest.
+/// Two groups that never sleep, of weights 100 and 300: one has a quarter of the CPUs' time,
+/// however many tasks each has. Run time is charged when a task stops, so what they have may
+/// differ from that by one slice on every CPU: two ticks of 4 ms, 0.4 % of 2 s, which is 1.6 % of
+/// a quarter and 0.5 % of the rest.
 #[test]
 fn saturated_cgroups_share_by_their_weights() {
     for machine in machines() {
