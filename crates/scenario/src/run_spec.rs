@@ -119,7 +119,7 @@ pub struct RunSpec {
     pub features: Vec<Feature>,
     /// Tunables that the scenario states.
     pub tunables: Vec<(&'static str, Value)>,
-    /// Commands that run under SCHED_EXT, beside EEVDF; none: all do, if the policy is of that kind.
+    /// Commands that run under SCHED_EXT, beside EEVDF; none: all do, if the policy is such a one.
     pub sched_ext: Vec<String>,
     /// Properties of the workload's workqueue that the scenario states.
     pub workqueue: Vec<(&'static str, Value)>,

@@ -118,8 +118,8 @@ pub const VARIANT: &[KeyDef] = &[
     may(
         "sched_ext",
         Kind::List(&Kind::Line),
-        "a sched_ext scheduler has only these commands and what they fork (SCX_OPS_SWITCH_PARTIAL); \
-         all others stay under EEVDF; default: it has all tasks",
+        "a sched_ext scheduler has only these commands and what they fork \
+         (SCX_OPS_SWITCH_PARTIAL), and all others stay under EEVDF; default: it has all tasks",
     ),
     may("workqueue", Kind::Table(WORKQUEUE), "properties of the workload's workqueue"),
     may(

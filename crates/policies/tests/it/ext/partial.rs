@@ -34,13 +34,16 @@ fn fair(rules: Rules, n_cpus: usize) -> Fair<Eevdf> {
     eevdf(rules, 0, n_cpus)
 }
 
+/// How a run ended, and what it left.
+type Ended<S, W> = (StopReason, Simulation<Both<S>, W, NoObserver>);
+
 /// Runs until an instant, with both classes checked after every event.
 fn checked<S: Ops, W: Program>(
     machine: Machine,
     policy: Both<S>,
     program: W,
     until: Ns,
-) -> Result<(StopReason, Simulation<Both<S>, W, NoObserver>), String> {
+) -> Result<Ended<S, W>, String> {
     let mut sim = simulate(machine, Config::default(), policy, program, NoObserver);
     let end = run_checked(&mut sim, until, |sim| {
         sim.policy.ext.check(&sim.w)?;
@@ -178,6 +181,16 @@ fn a_command_and_all_that_it_forks_are_the_schedulers() {
     assert!(sim.w.counters.switches > 100);
 }
 
+fn kept<S: Ops>(
+    machine: Machine,
+    ops: S,
+    rules: Rules,
+    program: impl Program,
+) -> Result<(), String> {
+    let policy = beside_eevdf(ops, rules, machine.n_cpus());
+    checked(machine, policy, program, 40 * MS).map(|_| ())
+}
+
 const POLICIES: &[SchedPolicy] =
     &[SchedPolicy::Normal, SchedPolicy::Ext, SchedPolicy::Idle, SchedPolicy::Ext];
 
@@ -193,13 +206,11 @@ proptest! {
         program in meddlers_of(POLICIES),
     ) {
         let machine = shape.machine();
-        let n = machine.n_cpus();
         let rules = if is_new { Rules::V6_18 } else { Rules::V6_12 };
-        let until = 40 * MS;
         let end = match which {
-            0 => checked(machine, beside_eevdf(Fifo::new(true), rules, n), program, until).map(|e| e.0),
-            1 => checked(machine, beside_eevdf(Vtime::new(false), rules, n), program, until).map(|e| e.0),
-            _ => checked(machine, beside_eevdf(LlcFifo::new(true), rules, n), program, until).map(|e| e.0),
+            0 => kept(machine, Fifo::new(true), rules, program),
+            1 => kept(machine, Vtime::new(false), rules, program),
+            _ => kept(machine, LlcFifo::new(true), rules, program),
         };
         prop_assert!(end.is_ok(), "{end:?}");
     }
