@@ -69,6 +69,8 @@ pub struct VariantAnalysis {
     pub features: Vec<String>,
     /// Tunables as stated.
     pub tunables: Vec<(&'static str, scenario::Value)>,
+    /// The commands that its sched_ext scheduler has, if not all.
+    pub sched_ext: Vec<String>,
     /// Properties of the workload's workqueue as stated.
     pub workqueue: Vec<(&'static str, scenario::Value)>,
     /// How the kernel serves the workload, as stated.
@@ -297,6 +299,7 @@ fn analyze(
         rules: variant.rules,
         features: variant.features.iter().map(ToString::to_string).collect(),
         tunables: variant.tunables.clone(),
+        sched_ext: variant.sched_ext.clone(),
         workqueue: variant.workqueue.clone(),
         workload: variant.workload.clone(),
         cut_off,

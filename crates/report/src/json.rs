@@ -80,6 +80,8 @@ struct Variant<'a> {
     rules: Option<&'a str>,
     features: &'a [String],
     tunables: InOrder<serde_json::Value>,
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    sched_ext: &'a [String],
     #[serde(skip_serializing_if = "InOrder::is_empty")]
     workqueue: InOrder<serde_json::Value>,
     #[serde(skip_serializing_if = "InOrder::is_empty")]
@@ -202,6 +204,7 @@ fn variant(v: &VariantAnalysis) -> Variant<'_> {
         rules: v.rules,
         features: &v.features,
         tunables: values(&v.tunables),
+        sched_ext: &v.sched_ext,
         workqueue: values(&v.workqueue),
         workload: values(&v.workload),
         cut_off: v.cut_off,

@@ -10,8 +10,9 @@ use workloads::micro::Short;
 
 use super::{MS, object_bytes};
 
-/// Objects per source. More of them: `BPF_DAMAGED=10000 cargo test -p policies damage`.
-const DAMAGED: u64 = 150;
+/// Objects per source. More of them: `BPF_DAMAGED=10000 cargo test -p policies damage`, and others
+/// with `BPF_SEED=100`.
+const DAMAGED: u64 = 100;
 /// Instructions that one call may execute.
 const BUDGET: u64 = 20_000;
 
@@ -57,12 +58,17 @@ fn outcome(bytes: &[u8], rules: Rules, machine: &Machine) -> &'static str {
 
 #[test]
 fn damaged_schedulers_are_refused_end_or_run() {
-    let n = std::env::var("BPF_DAMAGED").ok().and_then(|n| n.parse().ok()).unwrap_or(DAMAGED);
+    let stated = |name| std::env::var(name).ok().and_then(|n| n.parse().ok());
+    let n = stated("BPF_DAMAGED").unwrap_or(DAMAGED);
+    let first_seed = stated("BPF_SEED").unwrap_or(0);
     let machine = Machine::regular(RegularSpec { cores_per_llc: 1, ..RegularSpec::default() });
     assert_eq!(machine.n_cpus(), 2);
     let mut outcomes: BTreeMap<&str, u32> = BTreeMap::new();
-    let names = ["fifo", "vtime", "center", "spread", "faults", "moves", "sift"];
-    for (name, seed) in names.iter().zip(0..) {
+    let names = [
+        "fifo", "vtime", "center", "spread", "faults", "moves", "sift", "cgroups", "shares",
+        "hand", "events", "partial",
+    ];
+    for (name, seed) in names.iter().zip(first_seed..) {
         let whole = object_bytes(name);
         let mut random = Random::new(seed);
         for i in 0..n {
