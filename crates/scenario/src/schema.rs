@@ -19,8 +19,8 @@ pub fn scenario() -> String {
     finished(schema, "schedlab scenario")
 }
 
-/// Where there is a task group, all variants have a policy that it is modeled for: their own, or
-/// that at the top.
+/// Where there is a task group, all variants have a policy that it is modeled for: their own, that
+/// at the top, or the fair class beside a scheduler that has some commands only.
 fn groups(schema: &mut Value) {
     let of = |key: &&str| json!({ "required": [key] });
     let some: Vec<Value> = GROUP_KEYS.iter().map(of).collect();
@@ -28,10 +28,12 @@ fn groups(schema: &mut Value) {
     // A table is a BPF object.
     let known = json!({ "anyOf": [{ "enum": GROUP_POLICIES }, { "type": "object" }] });
     let policy = json!({ "properties": { "policy": known } });
-    let of_their_own = json!({ "variant": { "items": { "required": ["policy"] } } });
+    let is_partial = json!({ "required": ["sched_ext"] });
+    let has_own = json!({ "anyOf": [{ "required": ["policy"] }, is_partial] });
+    let of_their_own = json!({ "variant": { "items": has_own } });
     schema["if"] = json!({ "required": ["workload"], "properties": { "workload": workload } });
     schema["then"] = json!({
-        "properties": { "variant": { "items": policy } },
+        "properties": { "variant": { "items": { "anyOf": [policy, is_partial] } } },
         "anyOf": [policy, { "properties": of_their_own }],
     });
 }

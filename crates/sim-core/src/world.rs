@@ -15,8 +15,8 @@ use crate::llc_counts::{Counts, LlcCounts};
 use crate::machine_times::MachineTimes;
 use crate::pinned_waiters::PinnedWaiters;
 use crate::{
-    EventQueue, GroupId, LockId, Locks, MaskId, NEVER, Ns, PerTask, Pid, SchedStat, Site, Sought,
-    Task, TaskAttr, TaskId,
+    EventQueue, GroupId, LockId, Locks, MaskId, NEVER, Ns, PerTask, Pid, SchedPolicy, SchedStat,
+    Site, Sought, Task, TaskAttr, TaskId,
 };
 use std::sync::Arc;
 use topology::{CpuId, CpuSet, Distance, IdVec, Machine, PerCpu};
@@ -291,6 +291,12 @@ impl World {
         let waits = |c: &&Cpu| c.waiting_now && c.wait_site == site;
         let now: Ns = self.cpus.iter().filter(waits).map(|c| self.now - c.wait_since).sum();
         self.locks.site(site).wait_ns + now
+    }
+
+    /// True if it is a task, and of SCHED_EXT.
+    #[inline]
+    pub fn is_ext(&self, p: TaskId) -> bool {
+        p.is_task() && self.tasks[p].attr.policy == SchedPolicy::Ext
     }
 
     /// The set of CPUs that `p` may use.

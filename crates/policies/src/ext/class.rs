@@ -108,6 +108,17 @@ impl<S: Ops> Ext<S> {
         }
     }
 
+    /// A kick of the executing CPU when it has switched.
+    pub(super) fn kick_later(&mut self, w: &mut World, cpu: CpuId, kick: Kick) {
+        self.state.kick_later(w, cpu, kick);
+    }
+
+    /// True if a CPU has two tasks or more since the last question, and this class brought the
+    /// second one there.
+    pub(super) fn take_overload(&mut self) -> bool {
+        std::mem::take(&mut self.state.overloads)
+    }
+
     /// True if `cpu` has something to run without a dispatch: its current task has slice left, or
     /// the local queue has a task.
     pub(super) fn has_next(&mut self, w: &World, cpu: CpuId) -> bool {
@@ -115,6 +126,39 @@ impl<S: Ops> Ext<S> {
         let curr = self.state.own_curr(w, cpu);
         curr.is_some_and(|p| w.tasks[p].on_rq && self.state.tasks[p].slice > 0)
             || !self.state.rqs[cpu].local.is_empty()
+    }
+
+    /// `pick_task_scx`, before the dispatch or behind it.
+    pub(super) fn pick_task(&mut self, w: &mut World, cpu: CpuId) -> Option<TaskId> {
+        let curr = w.cpus[cpu].curr;
+        let stays = self.state.is_own(w, curr) && w.tasks[curr].on_rq;
+        let dispatched = std::mem::take(&mut self.state.rqs[cpu].path.is_over);
+        if stays && !dispatched {
+            self.state.update_curr(w, cpu);
+        }
+        // Also a slice that `dispatch` has given it comes before the local queue.
+        if stays && self.state.tasks[curr].slice > 0 {
+            return Some(curr);
+        }
+        if let Some(p) = self.state.rqs[cpu].local.first(&self.state.nodes) {
+            if self.state.tasks[p].slice == 0 {
+                self.state.refill_slice(p);
+            }
+            return Some(p);
+        }
+        if stays && dispatched && !(self.ops.enqueues_last() && self.state.tasks[curr].slice == 0) {
+            if self.state.tasks[curr].slice == 0 {
+                self.state.events.dispatch_keep_last += 1;
+                self.state.refill_slice(curr);
+            }
+            return Some(curr);
+        }
+        if dispatched && curr == TaskId::IDLE {
+            // From idle to idle: a wake-up that claimed this CPU has sent it no task, so it must be
+            // found again. The scheduler is not told.
+            self.update_masks(w, cpu, true);
+        }
+        None
     }
 
     /// `scx_cgroup_init`
@@ -256,38 +300,10 @@ impl<S: Ops> Policy for Ext<S> {
     /// The first question of a schedule is answered if the current task has slice left or the
     /// local queue has a task; else [`Policy::before_idle`] dispatches, and asks again.
     fn pick_next_task(&mut self, w: &mut World, cpu: CpuId) -> Option<TaskId> {
-        let curr = w.cpus[cpu].curr;
-        let stays = self.state.is_own(w, curr) && w.tasks[curr].on_rq;
-        let dispatched = std::mem::take(&mut self.state.rqs[cpu].path.is_over);
-        if !dispatched {
+        if !self.state.rqs[cpu].path.is_over {
             self.acquire(w, cpu);
         }
-        if stays && !dispatched {
-            self.state.update_curr(w, cpu);
-        }
-        // Also a slice that `dispatch` has given it comes before the local queue.
-        if stays && self.state.tasks[curr].slice > 0 {
-            return Some(curr);
-        }
-        if let Some(p) = self.state.rqs[cpu].local.first(&self.state.nodes) {
-            if self.state.tasks[p].slice == 0 {
-                self.state.refill_slice(p);
-            }
-            return Some(p);
-        }
-        if stays && dispatched && !(self.ops.enqueues_last() && self.state.tasks[curr].slice == 0) {
-            if self.state.tasks[curr].slice == 0 {
-                self.state.events.dispatch_keep_last += 1;
-                self.state.refill_slice(curr);
-            }
-            return Some(curr);
-        }
-        if dispatched && curr == TaskId::IDLE {
-            // From idle to idle: a wake-up that claimed this CPU has sent it no task, so it must be
-            // found again. The scheduler is not told.
-            self.update_masks(w, cpu, true);
-        }
-        None
+        self.pick_task(w, cpu)
     }
 
     fn switch_task(&mut self, w: &mut World, cpu: CpuId, prev: TaskId, next: TaskId) -> Hook {

@@ -75,7 +75,7 @@ impl<S: Ops> Ext<S> {
                     (Some(Step::Lock(LockId::rq(dst), CONSUME_RQ_LOCK)), Stage::Arrive)
                 }
                 Stage::Arrive => {
-                    w.activate(dst, p);
+                    self.state.activate(w, dst, p);
                     self.arrive_by_softirq(w, p, wanted);
                     (Some(Step::Unlock(LockId::rq(dst))), self.next_move(cpu))
                 }

@@ -244,7 +244,7 @@ impl<S: Ops> Ext<S> {
                 (Some(Step::Lock(target, CONSUME_RQ_LOCK)), DispatchStage::TargetLocked)
             }
             DispatchStage::TargetLocked => {
-                w.activate(dst, p);
+                self.state.activate(w, dst, p);
                 self.arrive(w, cpu, p);
                 (Some(Step::Unlock(target)), DispatchStage::Relock)
             }
@@ -275,7 +275,7 @@ impl<S: Ops> Ext<S> {
         let is_ours = path.is_ours;
         let wanted = path.wanted.take();
         if is_ours {
-            w.activate(cpu, p);
+            self.state.activate(w, cpu, p);
             let wanted = wanted.unwrap_or_else(|| self.as_it_is(p));
             self.state.insert_local(w, p, wanted);
         }

@@ -143,6 +143,7 @@ pub trait Ops {
     /// class.
     fn cpu_release(&mut self, _cx: &mut Cx<'_>, _cpu: CpuId, _by: TaskId) {}
 
-    /// `cpu` is back.
+    /// The first balance of this class on `cpu` since then. It may come some time after its tasks
+    /// run there again, as those of the local queue need none.
     fn cpu_acquire(&mut self, _cx: &mut Cx<'_>, _cpu: CpuId) {}
 }

@@ -5,14 +5,14 @@
 //! the scheduler sees it by `cpu_release` and `cpu_acquire`. Its balancing counts tasks of both
 //! classes where the kernel counts `rq->nr_running`, and moves only its own.
 //!
-//! In Linux: `prev_balance`, `__pick_next_task` and `wakeup_preempt`, `core.c` v6.12. Left out: a
-//! detour there. If newidle balance finds a task of the other class on the runqueue, `balance_scx`
-//! is skipped, the CPU goes idle, kicks itself, and asks the scheduler then; here it asks at once.
+//! In Linux: `prev_balance`, `__pick_next_task` and `wakeup_preempt`, `core.c` v6.12;
+//! `balance_fair` and `pick_task_scx`.
 
 use super::dispatch::DSQ_LOCK;
 use super::ops::Ops;
 use super::state::Ext;
-use crate::fair::{Discipline, Fair};
+use super::types::Kick;
+use crate::fair::{Discipline, Fair, QueueId};
 use sim_core::{
     Choice, DequeueFlags, EnqueueFlags, Hook, MaskId, Nested, Ns, OperationCount, Policy,
     SchedAttr, SchedPolicy, SelectKind, Signals, Stack, Step, TaskId, Within, World,
@@ -34,6 +34,8 @@ struct OnCpu {
     balance: Turn,
     /// This `schedule()` has balanced: what can be picked now is all there is.
     has_balanced: bool,
+    /// The fair class had tasks before it was asked for one (`sched_fair_runnable`).
+    is_fair_runnable: bool,
     softirq: Turn,
 }
 
@@ -57,30 +59,35 @@ impl<D: Discipline, S: Ops> Partial<D, S> {
         Self { fair, ext, commands, cpus: PerCpu::new() }
     }
 
-    fn is_ext(w: &World, p: TaskId) -> bool {
-        p.is_task() && w.tasks[p].attr.policy == SchedPolicy::Ext
-    }
-
     /// What the fair class sees of a task: one that is not its own is like the stopper, which takes
     /// a CPU and leaves it.
     fn as_fair_sees(w: &World, p: TaskId) -> TaskId {
-        if Self::is_ext(w, p) { TaskId::STOP } else { p }
+        if w.is_ext(p) { TaskId::STOP } else { p }
     }
 
     /// True if what can be picked is asked of sched_ext first: it is, if `prev` is of its class or
     /// below.
     fn begins_with_ext(w: &World, prev: TaskId) -> bool {
-        prev == TaskId::IDLE || Self::is_ext(w, prev)
+        prev == TaskId::IDLE || w.is_ext(prev)
     }
 
-    /// The end of the path before a CPU goes idle.
-    fn has_balanced(&mut self, w: &mut World, cpu: CpuId, prev: TaskId) -> Step {
-        self.cpus[cpu].has_balanced = true;
-        if prev == TaskId::IDLE && w.cpus[cpu].nr_running == 0 {
-            // It stays idle: no switch follows, but the idle task is picked all the same.
-            self.fair.update_idle_core(w, cpu);
+    /// The fair class has said that there is something to run, so the scheduler is not asked
+    /// (`SCX_RQ_BAL_PENDING` stays). If nothing can be picked after all, the CPU goes idle, kicks
+    /// itself, and asks then.
+    fn ends_unasked(&mut self, w: &mut World, cpu: CpuId) -> Step {
+        let has_fair = self.fair.rqs[cpu].h_nr_runnable() > 0;
+        if !has_fair && !self.ext.has_next(w, cpu) {
+            self.ext.kick_later(w, cpu, Kick::Idle);
         }
+        self.cpus[cpu].has_balanced = true;
         Step::Done
+    }
+
+    /// Notes that a CPU has two tasks or more, if the scheduler has just brought it there.
+    fn note_overload(&mut self) {
+        if self.ext.take_overload() {
+            self.fair.overload = true;
+        }
     }
 }
 
@@ -94,10 +101,10 @@ impl<D: Discipline, S: Ops> Policy for Partial<D, S> {
     fn task_fork(&mut self, w: &mut World, p: TaskId, parent: Option<TaskId>) {
         let comm = w.comms.get(w.tasks[p].attr.comm as usize);
         let is_named = comm.is_some_and(|comm| self.commands.contains(comm));
-        if is_named || parent.is_some_and(|parent| Self::is_ext(w, parent)) {
+        if is_named || parent.is_some_and(|parent| w.is_ext(parent)) {
             w.tasks[p].attr.policy = SchedPolicy::Ext;
         }
-        if Self::is_ext(w, p) {
+        if w.is_ext(p) {
             self.fair.add_foreign(w, p, parent);
         } else {
             self.fair.task_fork(w, p, parent);
@@ -107,27 +114,27 @@ impl<D: Discipline, S: Ops> Policy for Partial<D, S> {
     }
 
     fn task_dead(&mut self, w: &mut World, p: TaskId) {
-        if !Self::is_ext(w, p) {
+        if !w.is_ext(p) {
             self.fair.task_dead(w, p);
         }
         self.ext.task_dead(w, p);
     }
 
     fn select_task_rq(&mut self, w: &mut World, p: TaskId, kind: SelectKind) -> Choice {
-        match Self::is_ext(w, p) {
+        match w.is_ext(p) {
             true => self.ext.select_task_rq(w, p, kind),
             false => self.fair.select_task_rq(w, p, kind),
         }
     }
 
     fn migrate_task_rq(&mut self, w: &mut World, p: TaskId, from: CpuId, to: CpuId) {
-        if !Self::is_ext(w, p) {
+        if !w.is_ext(p) {
             self.fair.migrate_task_rq(w, p, from, to);
         }
     }
 
     fn enqueue_task(&mut self, w: &mut World, cpu: CpuId, p: TaskId, flags: EnqueueFlags) -> Hook {
-        if !Self::is_ext(w, p) {
+        if !w.is_ext(p) {
             return self.fair.enqueue_task(w, cpu, p, flags);
         }
         self.fair.note_foreign(w, cpu, flags.wakeup);
@@ -135,14 +142,14 @@ impl<D: Discipline, S: Ops> Policy for Partial<D, S> {
     }
 
     fn dequeue_task(&mut self, w: &mut World, cpu: CpuId, p: TaskId, flags: DequeueFlags) -> Hook {
-        match Self::is_ext(w, p) {
+        match w.is_ext(p) {
             true => self.ext.dequeue_task(w, cpu, p, flags),
             false => self.fair.dequeue_task(w, cpu, p, flags),
         }
     }
 
     fn nested_hold(&self, w: &World, cpu: CpuId, n: Nested) -> Ns {
-        match Self::is_ext(w, n.task) {
+        match w.is_ext(n.task) {
             true => self.ext.nested_hold(w, cpu, n),
             false => self.fair.nested_hold(w, cpu, n),
         }
@@ -153,18 +160,16 @@ impl<D: Discipline, S: Ops> Policy for Partial<D, S> {
     }
 
     fn nested_done(&mut self, w: &mut World, cpu: CpuId, n: Nested) -> Hook {
-        match Self::is_ext(w, n.task) {
+        match w.is_ext(n.task) {
             true => self.ext.nested_done(w, cpu, n),
             false => self.fair.nested_done(w, cpu, n),
         }
     }
 
     fn wakeup_preempt(&mut self, w: &mut World, cpu: CpuId, p: TaskId, flags: EnqueueFlags) {
-        match (Self::is_ext(w, p), Self::is_ext(w, w.cpus[cpu].curr)) {
-            (true, _) => self.ext.wakeup_preempt(w, cpu, p, flags),
-            (false, false) => self.fair.wakeup_preempt(w, cpu, p, flags),
-            // The higher class.
-            (false, true) => w.resched_curr(cpu),
+        match w.is_ext(p) {
+            true => self.ext.wakeup_preempt(w, cpu, p, flags),
+            false => self.fair.wakeup_preempt(w, cpu, p, flags),
         }
     }
 
@@ -179,11 +184,16 @@ impl<D: Discipline, S: Ops> Policy for Partial<D, S> {
                 return None;
             }
         }
+        let begins_with_fair = !has_balanced && !begins_with_ext;
+        if begins_with_fair {
+            let root = QueueId::root(cpu);
+            self.cpus[cpu].is_fair_runnable = D::nr_entities(&self.fair, root) > 0;
+        }
         let fair = self.fair.pick_next_task(w, cpu);
-        if fair.is_some() || !has_balanced && !begins_with_ext {
+        if fair.is_some() || begins_with_fair {
             return fair;
         }
-        self.ext.pick_next_task(w, cpu)
+        self.ext.pick_task(w, cpu)
     }
 
     fn switch_task(&mut self, w: &mut World, cpu: CpuId, prev: TaskId, next: TaskId) -> Hook {
@@ -191,6 +201,7 @@ impl<D: Discipline, S: Ops> Policy for Partial<D, S> {
         let [fair_prev, fair_next] = [prev, next].map(|p| Self::as_fair_sees(w, p));
         let fair = self.fair.switch_task(w, cpu, fair_prev, fair_next);
         let ext = self.ext.switch_task(w, cpu, prev, next);
+        debug_assert!(fair.is_none() || ext.is_none(), "one hook a switch");
         fair.or(ext)
     }
 
@@ -201,21 +212,29 @@ impl<D: Discipline, S: Ops> Policy for Partial<D, S> {
             self.cpus[cpu].balance = if begins_with_ext { Turn::Ext } else { Turn::Fair };
         }
         if self.cpus[cpu].balance == Turn::Fair {
-            let step = self.fair.before_idle(w, cpu, prev, first);
+            if first && self.cpus[cpu].is_fair_runnable {
+                // All of them slept, and have left the queue as they were picked.
+                return self.ends_unasked(w, cpu);
+            }
+            // `balance_fair`: the slow pick, as behind the stopper.
+            let step = self.fair.before_idle(w, cpu, TaskId::STOP, first);
             if !step.is_done() {
                 return step;
             }
-            if self.fair.rqs[cpu].h_nr_running > 0 {
-                return self.has_balanced(w, cpu, prev);
+            if self.fair.newidle_found(w, cpu) {
+                return self.ends_unasked(w, cpu);
             }
             (self.cpus[cpu].balance, begins) = (Turn::Ext, true);
             self.ext.acquire(w, cpu);
             if self.ext.has_next(w, cpu) {
-                return self.has_balanced(w, cpu, prev);
+                self.cpus[cpu].has_balanced = true;
+                return Step::Done;
             }
         }
         let step = self.ext.before_idle(w, cpu, prev, begins);
-        if step.is_done() { self.has_balanced(w, cpu, prev) } else { step }
+        self.cpus[cpu].has_balanced = step.is_done();
+        self.note_overload();
+        step
     }
 
     fn task_tick(&mut self, w: &mut World, cpu: CpuId) {
@@ -231,7 +250,7 @@ impl<D: Discipline, S: Ops> Policy for Partial<D, S> {
     fn softirq(&mut self, w: &mut World, cpu: CpuId, first: bool) -> Step {
         let mut begins = first;
         if first {
-            let is_fairs = self.fair.wants_softirq(w, cpu);
+            let is_fairs = self.fair.takes_softirq(cpu);
             self.cpus[cpu].softirq = if is_fairs { Turn::Fair } else { Turn::Ext };
         }
         if self.cpus[cpu].softirq == Turn::Fair {
@@ -241,7 +260,9 @@ impl<D: Discipline, S: Ops> Policy for Partial<D, S> {
             }
             (self.cpus[cpu].softirq, begins) = (Turn::Ext, true);
         }
-        self.ext.softirq(w, cpu, begins)
+        let step = self.ext.softirq(w, cpu, begins);
+        self.note_overload();
+        step
     }
 
     fn stopper(&mut self, w: &mut World, cpu: CpuId, target: CpuId, first: bool) -> Step {
@@ -261,21 +282,21 @@ impl<D: Discipline, S: Ops> Policy for Partial<D, S> {
     }
 
     fn yield_task(&mut self, w: &mut World, cpu: CpuId) {
-        match Self::is_ext(w, w.cpus[cpu].curr) {
+        match w.is_ext(w.cpus[cpu].curr) {
             true => self.ext.yield_task(w, cpu),
             false => self.fair.yield_task(w, cpu),
         }
     }
 
     fn set_scheduler(&mut self, w: &mut World, p: TaskId, attr: SchedAttr) -> Hook {
-        match Self::is_ext(w, p) {
+        match w.is_ext(p) {
             true => self.ext.set_scheduler(w, p, attr),
             false => self.fair.set_scheduler(w, p, attr),
         }
     }
 
     fn set_cpus_allowed(&mut self, w: &mut World, p: TaskId, allowed: MaskId) -> Hook {
-        match Self::is_ext(w, p) {
+        match w.is_ext(p) {
             true => self.ext.set_cpus_allowed(w, p, allowed),
             false => self.fair.set_cpus_allowed(w, p, allowed),
         }
@@ -303,6 +324,11 @@ impl<D: Discipline, S: Ops> Policy for Partial<D, S> {
     /// Of the fair class: tasks of sched_ext have no averages.
     fn cpu_signals(&self, cpu: CpuId) -> Option<Signals> {
         self.fair.cpu_signals(cpu)
+    }
+
+    fn task_signals(&self, p: TaskId) -> Option<Signals> {
+        let is_ext = self.fair.tasks.get(p.idx())?.policy == SchedPolicy::Ext;
+        if is_ext { None } else { self.fair.task_signals(p) }
     }
 
     fn unwind(&self, w: &World, cpu: CpuId, at: Within, stack: &mut Stack) {

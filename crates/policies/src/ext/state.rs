@@ -10,7 +10,7 @@ use super::types::{Dsq, DsqId, Insert, Kick, Rules, Tunables, Wanted};
 use super::watchdog::Watchdog;
 use crate::fair::GroupSpec;
 use crate::fair::state::weights::{NICE_0_WEIGHT, weight_of};
-use sim_core::{LockId, Ns, PerTask, SchedAttr, SchedPolicy, TaskId, World};
+use sim_core::{LockId, Ns, PerTask, SchedAttr, TaskId, World};
 use std::collections::VecDeque;
 use topology::{CpuId, IdVec, PerCpu};
 
@@ -118,6 +118,8 @@ pub(super) struct State {
     pub reenqueued: VecDeque<TaskId>,
     /// The executing CPU switches: what it is asked to do waits until it has.
     pub is_switching: bool,
+    /// A task that was fetched has become the second of its CPU (`add_nr_running`).
+    pub overloads: bool,
     /// The scheduler's timer, and the CPU that it runs on.
     pub timer: (Ns, CpuId),
     pub watchdog: Watchdog,
@@ -170,6 +172,7 @@ impl State {
             gives_up_local: false,
             reenqueued: VecDeque::new(),
             is_switching: false,
+            overloads: false,
             timer: (sim_core::NEVER, CpuId(0)),
             watchdog: Watchdog::default(),
             events: Events::default(),
@@ -239,7 +242,7 @@ impl State {
 
     /// True if it is a task, and of this class.
     pub fn is_own(&self, w: &World, p: TaskId) -> bool {
-        p.is_task() && (!self.is_partial || w.tasks[p].attr.policy == SchedPolicy::Ext)
+        p.is_task() && (!self.is_partial || w.is_ext(p))
     }
 
     /// The current task of a CPU, if it is of this class.
@@ -274,6 +277,12 @@ impl State {
     pub fn refill_slice(&mut self, p: TaskId) {
         self.tasks[p].slice = self.tunables.slice_ns;
         self.events.refill_slice_dfl += 1;
+    }
+
+    /// A task that was fetched counts on a CPU's runqueue, whose lock is held.
+    pub fn activate(&mut self, w: &mut World, cpu: CpuId, p: TaskId) {
+        w.activate(cpu, p);
+        self.overloads |= w.cpus[cpu].nr_running == 2;
     }
 
     /// Inserts into the local queue of the task's CPU, whose runqueue lock is held.

@@ -11,7 +11,7 @@ mod init;
 use super::queue::Discipline;
 use super::state::cpu_stats::CpuStats;
 use super::state::topo::Topo;
-use super::state::{Fair, FairCounters, FairRq, FairTask, SwqStats, reasons, sites};
+use super::state::{Fair, FairCounters, FairRq, SwqStats, reasons, sites};
 use sim_core::{
     Choice, DequeueFlags, EnqueueFlags, Hook, MaskId, Nested, Ns, Policy, SchedAttr, SelectKind,
     Signals, Stack, Step, TaskId, Within, World,
@@ -39,16 +39,10 @@ impl<S: Discipline> Policy for Fair<S> {
     }
 
     fn task_fork(&mut self, w: &mut World, p: TaskId, parent: Option<TaskId>) {
-        let mut se = FairTask::new(&w.tasks[p].attr);
+        let mut se = self.made_task(w, p, parent);
         let cpu = w.tasks[parent.unwrap_or(p)].cpu;
         (se.recent_used_cpu, se.swq_cpu) = (cpu, cpu);
         self.sched_idle_used |= se.is_idle_policy();
-        // A child begins with the wakees of its parent, as `dup_task_struct` copies them.
-        if let Some(parent) = parent {
-            se.wakee = self.tasks[parent].wakee;
-        } else {
-            se.wakee.decay_due = self.first_flip_decay(w);
-        }
         self.cover(w, p);
         self.tasks[p] = se;
         S::task_fork(self, w, cpu, p);

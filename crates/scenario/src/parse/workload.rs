@@ -132,8 +132,12 @@ pub(super) fn must_know_groups(
                 .help(format!("leave `{key}` out")),
         );
     }
-    let knows = |name| name == OF_OBJECTS || GROUP_POLICIES.contains(&name);
-    if let Some(v) = variants.iter().find(|v| !knows(v.policy.name())) {
+    // Beside a sched_ext scheduler that has some tasks only, EEVDF has groups.
+    let knows = |v: &Variant| {
+        let name = v.policy.name();
+        name == OF_OBJECTS || GROUP_POLICIES.contains(&name) || !v.sched_ext.is_empty()
+    };
+    if let Some(v) = variants.iter().find(|v| !knows(v)) {
         let policies = GROUP_POLICIES.join("` or `");
         let (name, policy) = (&v.name, v.policy.name());
         walk.fault(
@@ -159,7 +163,9 @@ fn must_tell_of_a_limit(
     workload: &WorkloadSpec,
     variants: &[Variant],
 ) {
-    let is_untold = |v: &&Variant| v.policy.name() == OF_OBJECTS && v.rules == Some("6.12");
+    let is_untold = |v: &&Variant| {
+        v.policy.name() == OF_OBJECTS && v.sched_ext.is_empty() && v.rules == Some("6.12")
+    };
     if let (Some(v), Some(node), Some(_)) =
         (variants.iter().find(is_untold), place(doc, "cpu_max"), workload.int("cpu_max"))
     {

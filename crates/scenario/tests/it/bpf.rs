@@ -92,6 +92,10 @@ fn a_limit_that_nobody_is_told_of_is_refused() {
     assert!(load_in("cpu_weight = 20", fifo, old).is_ok());
     let native = told(load_in("cpu_weight = 20", "\"fifo\"", "").expect_err("it knows none"));
     assert!(native.starts_with("`cpu_weight` needs policy"), "{native}");
+    // Beside a scheduler of some tasks the fair class keeps it for the others.
+    let some = "sched_ext = [\"make\"]";
+    assert!(load_in(keys, fifo, &format!("{old}\n{some}")).is_ok());
+    assert!(load_in(keys, "\"fifo\"", some).is_ok());
 }
 
 /// `fifo.c` has no loops: `enqueue` inserts once, whatever the task is.

@@ -56,6 +56,20 @@ fn every_file_of_the_project_is_valid() {
     }
 }
 
+/// What EEVDF beside a scheduler of some tasks makes right, the schema takes.
+#[test]
+fn a_group_beside_a_scheduler_of_some_tasks_is_valid() {
+    let judge = validator(&scenario::schema::scenario());
+    let of = |variant: &str| {
+        let workload = "[workload]\nkind = \"hackbench\"\ncpu_weight = 20";
+        complaints(&judge, &format!("machine = \"7950x\"\n{workload}\n[[variant]]\n{variant}"))
+    };
+    let fifo = "name = \"A\"\npolicy = \"fifo\"\n";
+    assert_eq!(of(&format!("{fifo}sched_ext = [\"make\"]")), [""; 0]);
+    assert_eq!(of("name = \"A\"\npolicy = \"eevdf\""), [""; 0]);
+    assert_ne!(of(fifo), [""; 0]);
+}
+
 /// Faults that the schemas do not see: they depend on other keys, on files, or on how many values
 /// there are.
 const OF_SEVERAL_KEYS: &[&str] = &[

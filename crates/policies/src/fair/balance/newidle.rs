@@ -36,7 +36,7 @@ impl<S: Discipline> Fair<S> {
             // Behind the stopper only the slow pick is taken, without the wakequeue's hook.
             let slow_pick = prev == TaskId::STOP;
             // With a task queued the slow pick does not balance.
-            if slow_pick && w.cpus[cpu].nr_running > 0 {
+            if slow_pick && self.rqs[cpu].h_nr_running > 0 {
                 return Step::Done;
             }
             let pulls_first = self.shared.rules.pull == PullHook::BeforeNewidle && !slow_pick;

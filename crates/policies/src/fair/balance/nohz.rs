@@ -34,7 +34,7 @@ impl<S: Discipline> Fair<S> {
             if path.ilb.pending == 0 && !w.cpus[cpu].need_resched {
                 path.ilb.granted |= STATS;
                 path.idle_at_tick = true;
-                w.raise_softirq(cpu);
+                self.raise_softirq(w, cpu);
             }
         }
         if !stops_tick {
@@ -204,7 +204,7 @@ impl<S: Discipline> Fair<S> {
         let drops = !self.discipline.kernel().keeps_nohz_kick && w.cpus[cpu].need_resched;
         if path.idle_at_tick && !drops {
             path.ilb.granted = flags;
-            w.raise_softirq(cpu);
+            self.raise_softirq(w, cpu);
         }
     }
 

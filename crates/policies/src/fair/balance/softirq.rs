@@ -14,14 +14,19 @@ impl<S: Discipline> Fair<S> {
     pub(crate) fn balance_tick(&mut self, w: &mut World, cpu: CpuId) {
         let idle = w.cpus[cpu].idle;
         self.balance.paths[cpu].idle_at_tick = idle;
-        let rq = &self.rqs[cpu];
-        if w.jiffies() >= rq.next_balance {
-            w.raise_softirq(cpu);
+        if w.jiffies() >= self.rqs[cpu].next_balance {
+            self.raise_softirq(w, cpu);
         }
         // The first tick while busy takes the CPU out of the mask.
-        if rq.nohz_idle && !idle {
+        if self.rqs[cpu].nohz_idle && !idle {
             self.nohz_exit_idle(w, cpu);
         }
+    }
+
+    /// SCHED_SOFTIRQ on the executing CPU.
+    pub(super) fn raise_softirq(&mut self, w: &mut World, cpu: CpuId) {
+        self.balance.paths[cpu].has_raised = true;
+        w.raise_softirq(cpu);
     }
 
     /// The earliest tick edge of `cpu` at which balancing may do something (see

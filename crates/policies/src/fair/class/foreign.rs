@@ -8,14 +8,25 @@ use topology::CpuId;
 impl<S: Discipline> Fair<S> {
     /// A task of another class was made. It may wake tasks of this one, so its wakees are counted.
     pub(crate) fn add_foreign(&mut self, w: &World, p: TaskId, parent: Option<TaskId>) {
-        let decay_due = self.first_flip_decay(w);
+        let se = self.made_task(w, p, parent);
         self.cover(w, p);
+        self.tasks[p] = se;
+    }
+
+    /// A task as it is made: it begins with the wakees of its parent, as `dup_task_struct` copies
+    /// them.
+    pub(super) fn made_task(
+        &self,
+        w: &World,
+        p: TaskId,
+        parent: Option<TaskId>,
+    ) -> FairTask<S::Entity> {
         let mut se = FairTask::new(&w.tasks[p].attr);
         match parent {
             Some(parent) => se.wakee = self.tasks[parent].wakee,
-            None => se.wakee.decay_due = decay_due,
+            None => se.wakee.decay_due = self.first_flip_decay(w),
         }
-        self.tasks[p] = se;
+        se
     }
 
     /// Makes room for a task. Tasks are made in the order of their ids, but need not start in it.
@@ -35,9 +46,16 @@ impl<S: Discipline> Fair<S> {
         }
     }
 
-    /// True if a softirq of `cpu` has something to do for this class.
-    pub(crate) fn wants_softirq(&self, w: &World, cpu: CpuId) -> bool {
-        let was_asked = self.balance.paths[cpu].ilb.granted != 0;
-        was_asked || w.jiffies() >= self.rqs[cpu].next_balance
+    /// True if this class has raised the softirq of `cpu` since it was last served.
+    pub(crate) fn takes_softirq(&mut self, cpu: CpuId) -> bool {
+        std::mem::take(&mut self.balance.paths[cpu].has_raised)
+    }
+
+    /// What newidle balance says behind the stopper: a task was pulled or came meanwhile, of this
+    /// class or, if it searched, of another one.
+    pub(crate) fn newidle_found(&self, w: &World, cpu: CpuId) -> bool {
+        let n_fair = self.rqs[cpu].h_nr_running;
+        let searched = self.balance.paths[cpu].newidle.searched();
+        n_fair > 0 || searched && w.cpus[cpu].nr_running > n_fair
     }
 }

@@ -92,8 +92,13 @@ impl<S: Discipline> Fair<S> {
         let curr = w.cpus[cpu].curr;
         if curr == TaskId::IDLE {
             w.resched_curr(cpu);
-        } else if curr.is_task() && curr != p {
-            S::check_preempt_wakeup(self, w, cpu, p, f);
+        } else if curr == self.rqs[cpu].curr {
+            if curr != p {
+                S::check_preempt_wakeup(self, w, cpu, p, f);
+            }
+        } else if curr.is_task() {
+            // One of a lower class.
+            w.resched_curr(cpu);
         }
         // The stopper is of a higher class and runs on.
     }

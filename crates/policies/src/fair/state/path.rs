@@ -148,6 +148,11 @@ impl NewidlePath {
     pub(crate) fn pulls(&self) -> bool {
         self.stage == NewidleStage::Pull
     }
+
+    /// It has ended, and had searched the domains before.
+    pub(crate) fn searched(&self) -> bool {
+        self.stage == NewidleStage::Finish
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -276,6 +281,8 @@ pub(crate) struct LbPath {
     pub removed: Vec<CpuId>,
     /// `rq->idle_balance`: idle at the last tick or kick.
     pub idle_at_tick: bool,
+    /// The softirq was raised for balancing, not by another class.
+    pub has_raised: bool,
     /// State of the draws of NI_RANDOM on this CPU.
     pub draws: u32,
     /// `rq->last_blocked_load_update_tick`, jiffies.
@@ -297,6 +304,7 @@ impl LbPath {
             detached: Vec::with_capacity(64),
             removed: Vec::with_capacity(16),
             idle_at_tick: false,
+            has_raised: false,
             draws: (cpu + 1).wrapping_mul(0x9e37_79b9),
             blocked_tick: 0,
         }
