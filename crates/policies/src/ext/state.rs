@@ -443,6 +443,7 @@ pub(super) fn weight(attr: SchedAttr) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use sim_core::SchedPolicy;
 
     #[test]
     fn weights_are_those_of_cgroups() {
