@@ -120,8 +120,8 @@ impl<S: Discipline> Policy for Fair<S> {
 
     fn before_idle(&mut self, w: &mut World, cpu: CpuId, prev: TaskId, first: bool) -> Step {
         let step = self.newidle_step(w, cpu, prev, first);
-        if step.is_done() && prev == TaskId::IDLE && w.cpus[cpu].nr_running == 0 {
-            // It stays idle: no switch follows, but the idle task is picked all the same.
+        let stays_idle = prev == TaskId::IDLE && w.cpus[cpu].nr_running == 0;
+        if step.is_done() && stays_idle && self.discipline.kernel().picks_idle_anew {
             self.update_idle_core(w, cpu);
         }
         step

@@ -310,16 +310,20 @@ fn a_kick_is_lost_on_an_idle_cpu_that_polls() {
     assert_eq!(rig.cpu_of(waiting), 2);
 }
 
-/// `pick_next_task_idle` looks at the core, whether or not the idle task was current before.
+/// `pick_next_task_idle` looks at the core, whether or not the idle task was current before; since
+/// v6.12 only if it was not.
 #[test]
 fn an_idle_cpu_that_stays_idle_finds_its_core_idle() {
-    let mut rig = Rig::desktop();
-    rig.running(1, MaskId::ALL);
-    for (cpu, is_idle) in [(17, false), (2, true)] {
+    fn finds<S: Discipline>(mut rig: Rig<S>, cpu: u32) -> bool {
+        rig.running(1, MaskId::ALL);
         rig.fair.llcs[0].has_idle_cores = false;
         rig.newidle(cpu, TaskId::IDLE);
-        assert_eq!(rig.fair.llcs[0].has_idle_cores, is_idle, "CPU {cpu}");
+        rig.fair.llcs[0].has_idle_cores
     }
+    assert!(!finds(Rig::desktop(), 17), "its sibling works");
+    assert!(finds(Rig::desktop(), 2));
+    assert!(finds(Rig::desktop_with(Rules::V6_6), 2));
+    assert!(!finds(Rig::desktop_with(Rules::V6_12), 2));
 }
 
 /// v6.13 and the stable trees of v6.1 and v6.12.
