@@ -15,12 +15,13 @@ mod workqueue;
 use crate::commands::ByCommand;
 use crate::measured::Recorder;
 use crate::output::{RunError, RunOutput};
+use crate::registry::OF_OBJECTS;
 use crate::run::Executor;
 use crate::run_spec::{Job, RunSpec, Sampler, Until, Watch};
 use crate::workload::WorkloadFile;
 use sim_core::{
-    Config, GroupId, NEVER, NoObserver, Ns, Observer, Policy, Program, Simulation, StopReason,
-    TASKS_MAX, Waiting, World,
+    Config, GroupId, NEVER, NoObserver, Ns, Observer, Policy, Program, SchedPolicy, Simulation,
+    StopReason, TASKS_MAX, Task, Waiting, World,
 };
 use std::sync::Arc;
 use workloads::background::WithBackground;
@@ -186,6 +187,7 @@ fn simulate<P: Policy, O: Observer>(
         ))),
         StopReason::Done | StopReason::Until => {
             every_command_came(spec, &sim.w)?;
+            someone_is_limited(spec, &sim.w)?;
             Ok(metrics::output(&mut sim, end == StopReason::Done))
         }
         other => Err(stopped(&sim.w, other)),
@@ -202,6 +204,21 @@ fn every_command_came(spec: &RunSpec, w: &World) -> Result<(), RunError> {
             w.comms.join(", ")
         ))),
     }
+}
+
+/// Beside a sched_ext scheduler that has the whole group, the fair class limits nobody.
+fn someone_is_limited(spec: &RunSpec, w: &World) -> Result<(), RunError> {
+    let is_told = spec.policy.name() == OF_OBJECTS && spec.rules != Some("6.12");
+    let is_fair = |t: &Task| t.attr.group != GroupId(0) && t.attr.policy != SchedPolicy::Ext;
+    let is_limited = spec.workload.int("cpu_max").is_some();
+    if spec.sched_ext.is_empty() || is_told || !is_limited || w.tasks.iter().any(is_fair) {
+        return Ok(());
+    }
+    Err(RunError::Impossible(
+        "`cpu_max` limits nobody: `sched_ext` names all tasks of the workload, and their scheduler \
+         does not keep it"
+            .to_string(),
+    ))
 }
 
 fn too_many_samples(now: Ns) -> RunError {

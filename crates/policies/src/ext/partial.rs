@@ -12,7 +12,7 @@ use super::dispatch::DSQ_LOCK;
 use super::ops::Ops;
 use super::state::Ext;
 use super::types::Kick;
-use crate::fair::{Discipline, Fair, QueueId};
+use crate::fair::{Discipline, Fair};
 use sim_core::{
     Choice, DequeueFlags, EnqueueFlags, Hook, MaskId, Nested, Ns, OperationCount, Policy,
     SchedAttr, SchedPolicy, SelectKind, Signals, Stack, Step, TaskId, Within, World,
@@ -28,14 +28,22 @@ enum Turn {
     Ext,
 }
 
+/// Whether this `schedule()` has balanced. If it has, what can be picked now is all there is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+enum Balanced {
+    #[default]
+    No,
+    Yes,
+    /// The fair class has said that there is something to run, so the scheduler was not asked
+    /// (`SCX_RQ_BAL_PENDING` is set still).
+    WithoutExt,
+}
+
 /// What both classes are doing on one CPU.
 #[derive(Clone, Copy, Default)]
 struct OnCpu {
     balance: Turn,
-    /// This `schedule()` has balanced: what can be picked now is all there is.
-    has_balanced: bool,
-    /// The fair class had tasks before it was asked for one (`sched_fair_runnable`).
-    is_fair_runnable: bool,
+    balanced: Balanced,
     softirq: Turn,
 }
 
@@ -69,18 +77,6 @@ impl<D: Discipline, S: Ops> Partial<D, S> {
     /// below.
     fn begins_with_ext(w: &World, prev: TaskId) -> bool {
         prev == TaskId::IDLE || w.is_ext(prev)
-    }
-
-    /// The fair class has said that there is something to run, so the scheduler is not asked
-    /// (`SCX_RQ_BAL_PENDING` stays). If nothing can be picked after all, the CPU goes idle, kicks
-    /// itself, and asks then.
-    fn ends_unasked(&mut self, w: &mut World, cpu: CpuId) -> Step {
-        let has_fair = self.fair.rqs[cpu].h_nr_runnable() > 0;
-        if !has_fair && !self.ext.has_next(w, cpu) {
-            self.ext.kick_later(w, cpu, Kick::Idle);
-        }
-        self.cpus[cpu].has_balanced = true;
-        Step::Done
     }
 
     /// Notes that a CPU has two tasks or more, if the scheduler has just brought it there.
@@ -176,28 +172,28 @@ impl<D: Discipline, S: Ops> Policy for Partial<D, S> {
     /// The first question of a schedule is answered if `dispatch` and newidle balance have nothing
     /// to say before; else [`Policy::before_idle`] follows, and the last question.
     fn pick_next_task(&mut self, w: &mut World, cpu: CpuId) -> Option<TaskId> {
-        let has_balanced = std::mem::take(&mut self.cpus[cpu].has_balanced);
+        let balanced = std::mem::take(&mut self.cpus[cpu].balanced);
         let begins_with_ext = Self::begins_with_ext(w, w.cpus[cpu].curr);
-        if !has_balanced && begins_with_ext {
+        if balanced == Balanced::No && begins_with_ext {
             self.ext.acquire(w, cpu);
             if !self.ext.has_next(w, cpu) {
                 return None;
             }
         }
-        let begins_with_fair = !has_balanced && !begins_with_ext;
-        if begins_with_fair {
-            let root = QueueId::root(cpu);
-            self.cpus[cpu].is_fair_runnable = D::nr_entities(&self.fair, root) > 0;
-        }
         let fair = self.fair.pick_next_task(w, cpu);
-        if fair.is_some() || begins_with_fair {
+        if fair.is_some() || balanced == Balanced::No && !begins_with_ext {
             return fair;
         }
-        self.ext.pick_task(w, cpu)
+        let ext = self.ext.pick_task(w, cpu);
+        if ext.is_none() && balanced == Balanced::WithoutExt {
+            // It asks as it leaves idle.
+            self.ext.kick_later(w, cpu, Kick::Idle);
+        }
+        ext
     }
 
     fn switch_task(&mut self, w: &mut World, cpu: CpuId, prev: TaskId, next: TaskId) -> Hook {
-        self.cpus[cpu].has_balanced = false;
+        self.cpus[cpu].balanced = Balanced::No;
         let [fair_prev, fair_next] = [prev, next].map(|p| Self::as_fair_sees(w, p));
         let fair = self.fair.switch_task(w, cpu, fair_prev, fair_next);
         let ext = self.ext.switch_task(w, cpu, prev, next);
@@ -212,27 +208,26 @@ impl<D: Discipline, S: Ops> Policy for Partial<D, S> {
             self.cpus[cpu].balance = if begins_with_ext { Turn::Ext } else { Turn::Fair };
         }
         if self.cpus[cpu].balance == Turn::Fair {
-            if first && self.cpus[cpu].is_fair_runnable {
-                // All of them slept, and have left the queue as they were picked.
-                return self.ends_unasked(w, cpu);
-            }
             // `balance_fair`: the slow pick, as behind the stopper.
             let step = self.fair.before_idle(w, cpu, TaskId::STOP, first);
             if !step.is_done() {
                 return step;
             }
-            if self.fair.newidle_found(w, cpu) {
-                return self.ends_unasked(w, cpu);
+            if self.fair.balance_says_yes(cpu) {
+                self.cpus[cpu].balanced = Balanced::WithoutExt;
+                return Step::Done;
             }
             (self.cpus[cpu].balance, begins) = (Turn::Ext, true);
             self.ext.acquire(w, cpu);
             if self.ext.has_next(w, cpu) {
-                self.cpus[cpu].has_balanced = true;
+                self.cpus[cpu].balanced = Balanced::Yes;
                 return Step::Done;
             }
         }
         let step = self.ext.before_idle(w, cpu, prev, begins);
-        self.cpus[cpu].has_balanced = step.is_done();
+        if step.is_done() {
+            self.cpus[cpu].balanced = Balanced::Yes;
+        }
         self.note_overload();
         step
     }

@@ -11,7 +11,7 @@ mod init;
 use super::queue::Discipline;
 use super::state::cpu_stats::CpuStats;
 use super::state::topo::Topo;
-use super::state::{Fair, FairCounters, FairRq, SwqStats, reasons, sites};
+use super::state::{Fair, FairCounters, FairRq, QueueId, SwqStats, reasons, sites};
 use sim_core::{
     Choice, DequeueFlags, EnqueueFlags, Hook, MaskId, Nested, Ns, Policy, SchedAttr, SelectKind,
     Signals, Stack, Step, TaskId, Within, World,
@@ -95,6 +95,7 @@ impl<S: Discipline> Policy for Fair<S> {
     }
 
     fn pick_next_task(&mut self, w: &mut World, cpu: CpuId) -> Option<TaskId> {
+        self.rqs[cpu].was_runnable = S::nr_entities(self, QueueId::root(cpu)) > 0;
         S::pick_next_entity(self, w, cpu)
     }
 

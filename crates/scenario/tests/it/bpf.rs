@@ -96,6 +96,11 @@ fn a_limit_that_nobody_is_told_of_is_refused() {
     let some = "sched_ext = [\"make\"]";
     assert!(load_in(keys, fifo, &format!("{old}\n{some}")).is_ok());
     assert!(load_in(keys, "\"fifo\"", some).is_ok());
+    // If it has all of them nobody keeps it, as the run shows.
+    let all = load_in(keys, "\"fifo\"", "sched_ext = [\"hackbench\"]").unwrap();
+    let spec = all.spec(&all.variants[0], 1);
+    let end = scenario::engine().run(&spec, &|_| ()).expect_err("it limits nobody").to_string();
+    assert!(end.starts_with("`cpu_max` limits nobody"), "{end}");
 }
 
 /// `fifo.c` has no loops: `enqueue` inserts once, whatever the task is.

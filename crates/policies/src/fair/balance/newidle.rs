@@ -35,8 +35,9 @@ impl<S: Discipline> Fair<S> {
         if first {
             // Behind the stopper only the slow pick is taken, without the wakequeue's hook.
             let slow_pick = prev == TaskId::STOP;
-            // With a task queued the slow pick does not balance.
-            if slow_pick && self.rqs[cpu].h_nr_running > 0 {
+            // `balance_fair`: what was queued before the pick, and be it asleep, is something to run.
+            if slow_pick && self.rqs[cpu].was_runnable {
+                self.balance.paths[cpu].newidle.says_yes = true;
                 return Step::Done;
             }
             let pulls_first = self.shared.rules.pull == PullHook::BeforeNewidle && !slow_pick;
@@ -202,7 +203,8 @@ impl<S: Discipline> Fair<S> {
         let avg_idle = self.rqs[cpu].avg_idle;
         let gate = (self.sds[cpu].get(level))
             .is_some_and(|sd| self.features.newidle_avg_idle && avg_idle < sd.max_newidle_lb_cost);
-        if gate || !self.overload && !self.shared.rules.pulls_if_overloaded {
+        let no_domain = self.sds[cpu].is_empty() && self.discipline.kernel().newidle_needs_domain;
+        if gate || no_domain || !self.overload && !self.shared.rules.pulls_if_overloaded {
             return (None, self.newidle_closed(w, cpu, level));
         }
         self.counters.newidle_attempts += 1;
@@ -321,6 +323,7 @@ impl<S: Discipline> Fair<S> {
         // It caps `avg_idle`; it goes down at periodic balance only.
         rq.max_idle_balance_cost = rq.max_idle_balance_cost.max(path.curr_cost);
         let obtained = path.n_pulled > 0 || w.cpus[cpu].nr_running > 0;
+        self.balance.paths[cpu].newidle.says_yes = obtained;
         self.counters.newidle_pulls += u64::from(path.n_pulled > 0);
         self.newidle_out(w, cpu, obtained);
     }

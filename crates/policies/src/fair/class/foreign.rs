@@ -51,11 +51,8 @@ impl<S: Discipline> Fair<S> {
         std::mem::take(&mut self.balance.paths[cpu].has_raised)
     }
 
-    /// What newidle balance says behind the stopper: a task was pulled or came meanwhile, of this
-    /// class or, if it searched, of another one.
-    pub(crate) fn newidle_found(&self, w: &World, cpu: CpuId) -> bool {
-        let n_fair = self.rqs[cpu].h_nr_running;
-        let searched = self.balance.paths[cpu].newidle.searched();
-        n_fair > 0 || searched && w.cpus[cpu].nr_running > n_fair
+    /// `balance_fair`, when its path is over: there is something to run, or was.
+    pub(crate) fn balance_says_yes(&self, cpu: CpuId) -> bool {
+        self.balance.paths[cpu].newidle.says_yes
     }
 }

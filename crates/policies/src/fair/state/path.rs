@@ -124,6 +124,8 @@ pub(crate) struct NewidlePath {
     pub continue_balancing: bool,
     /// NI_RANDOM: what a success counts at this level.
     pub success_weight: u32,
+    /// What it answers: something was pulled or has come, and is there or was.
+    pub says_yes: bool,
 }
 
 impl Default for NewidlePath {
@@ -139,6 +141,7 @@ impl Default for NewidlePath {
             next_balance: 0,
             continue_balancing: true,
             success_weight: 1,
+            says_yes: false,
         }
     }
 }
@@ -147,11 +150,6 @@ impl NewidlePath {
     /// The shared queue is asked.
     pub(crate) fn pulls(&self) -> bool {
         self.stage == NewidleStage::Pull
-    }
-
-    /// It has ended, and had searched the domains before.
-    pub(crate) fn searched(&self) -> bool {
-        self.stage == NewidleStage::Finish
     }
 }
 

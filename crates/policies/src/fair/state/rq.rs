@@ -42,6 +42,8 @@ pub struct FairRq<Q> {
     pub next_balance: u64,
     /// In `nohz.idle_cpus_mask`.
     pub nohz_idle: bool,
+    /// `sched_fair_runnable()` before the last pick: entities were queued, awake or not.
+    pub was_runnable: bool,
     pub active_balance: bool,
     pub push_cpu: CpuId,
     /// Wakee flips of the idle task, the waker of an interrupt on an idle CPU.
@@ -86,6 +88,7 @@ impl<Q: Default> FairRq<Q> {
             max_idle_balance_cost: migration_cost_ns,
             next_balance: 0,
             nohz_idle: false,
+            was_runnable: false,
             active_balance: false,
             push_cpu: CpuId(0),
             idle_wakee: Wakee::default(),

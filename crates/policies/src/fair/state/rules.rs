@@ -79,10 +79,12 @@ pub struct KernelRules {
     /// A nohz kick that has set `need_resched` on an idle CPU neither drops itself nor ends the
     /// balance on behalf of others: v6.13, and stable trees.
     pub(crate) keeps_nohz_kick: bool,
-    /// A CPU that was idle and stays so picks its idle task as if anew, which marks its core as idle
-    /// (`set_next_task_idle()`). Since v6.12 nothing is set if the next task is the previous one
-    /// (`put_prev_set_next_task()`).
+    /// A CPU that was idle and stays so picks its idle task as if anew, which marks its core as
+    /// idle (`set_next_task_idle()`). Since v6.12 nothing is set if the next task is the previous
+    /// one (`put_prev_set_next_task()`).
     pub(crate) picks_idle_anew: bool,
+    /// `sched_balance_newidle()` of a CPU without a domain ends before it counts who has come.
+    pub(crate) newidle_needs_domain: bool,
     /// `wake_affine_idle()`: a SYNC waker is alone if all other tasks on its queue sleep there.
     pub(crate) sync_ignores_delayed: bool,
     /// The enqueue of a new task passes ENQUEUE_INITIAL. In v6.6 only `task_fork_fair()` does, and
@@ -138,6 +140,7 @@ const V5_19: KernelRules = KernelRules {
     newidle_trusts_balance: false,
     keeps_nohz_kick: false,
     picks_idle_anew: true,
+    newidle_needs_domain: false,
     sync_ignores_delayed: false,
     places_new_tasks_once: false,
     keeps_one_util_estimate: false,
@@ -194,6 +197,7 @@ const V6_12: KernelRules = KernelRules {
     prefers_current_at_tie: false,
     hands_slices_up: true,
     picks_idle_anew: false,
+    newidle_needs_domain: true,
     tg_load_avg_period_ns: 1_000_000,
     // The stable tree has these from v6.13 to v6.18.
     keeps_nohz_kick: true,

@@ -6,14 +6,14 @@ use policies::ext::{
 use policies::fair::{Discipline, Eevdf, Fair};
 use proptest::prelude::*;
 use sim_core::{
-    Config, EnqueueFlags, NoObserver, Ns, Op, Program, SchedPolicy, Simulation, StopReason,
-    TaskAttr, TaskId,
+    Config, EnqueueFlags, NoObserver, Ns, Op, Program, ProgramCx, SchedPolicy, Simulation,
+    StopReason, TaskAttr, TaskId,
 };
 use test_support::{
     Scripts, TraceHash, eevdf, free_machine, meddlers_of, run_checked, shapes, simulate,
     small_build,
 };
-use topology::{CpuId, Machine};
+use topology::{CpuId, CpuSet, Machine};
 use workloads::micro::Short;
 
 const MS: Ns = 1_000_000;
@@ -118,6 +118,24 @@ fn of(policy: SchedPolicy) -> TaskAttr {
     TaskAttr { policy, ..TaskAttr::default() }
 }
 
+/// Tasks that stay on CPU 0.
+struct OnCpu0(Scripts);
+
+impl Program for OnCpu0 {
+    fn start(&mut self, cx: &mut ProgramCx<'_>) {
+        let cpu = CpuId(0);
+        let allowed = cx.mask(CpuSet::of(cx.n_cpus(), [cpu]));
+        for (attr, _) in &mut self.0.0 {
+            (attr.allowed, attr.start_cpu) = (allowed, Some(cpu));
+        }
+        self.0.start(cx);
+    }
+
+    fn next(&mut self, cx: &mut ProgramCx<'_>, task: TaskId) -> Op {
+        self.0.next(cx, task)
+    }
+}
+
 fn life(
     tasks: Vec<(TaskAttr, Vec<Op>)>,
     until: Ns,
@@ -136,12 +154,25 @@ fn a_fair_task_takes_the_cpu_and_the_scheduler_is_told() {
     let sim = life(tasks, 60 * MS);
     let ops = &sim.policy.ext.ops;
     // It had 20 ms, and has run 5 of them: nobody else is there, so it goes on without a stop.
-    // Newidle balance has seen it wait, so the fair class says that there is something to run: the
-    // scheduler hears that the CPU is its own only when it is asked again, at the slice's end.
-    let told = ["0 run 0", "5 stop 0 true", "5 lose 0 to 1", "35 run 0", "52 have 0"];
+    let told = ["0 run 0", "5 stop 0 true", "5 lose 0 to 1", "35 have 0", "35 run 0"];
     assert_eq!(ops.lines, told);
     assert_eq!((ops.tasks.as_slice(), ops.enabled.as_slice()), (&[0, 1][..], &[0][..]));
     assert_eq!(sim.w.tasks[TaskId(1)].ran_ns, 30 * MS);
+}
+
+/// With another CPU to look at, newidle balance sees the task that waits, and says that there is
+/// something to run: the scheduler hears that the CPU is its own when it is asked again.
+#[test]
+fn a_scheduler_is_not_asked_if_newidle_balance_has_seen_its_task() {
+    let fair = vec![Op::Sleep(5 * MS), Op::Run(30 * MS), Op::Sleep(500 * MS)];
+    let program = OnCpu0(Scripts(vec![
+        (of(SchedPolicy::Ext), vec![Op::Run(100 * MS)]),
+        (of(SchedPolicy::Normal), fair),
+    ]));
+    let policy = beside_eevdf(Hears::default(), Rules::V6_12, 2);
+    let (_, sim) = checked(free_machine(2), policy, program, 60 * MS).expect("all is kept");
+    let told = ["0 run 0", "5 stop 0 true", "5 lose 0 to 1", "35 run 0", "52 have 0"];
+    assert_eq!(sim.policy.ext.ops.lines, told);
 }
 
 /// The first task has run more than its share when it falls asleep, so it stays on the queue. When
