@@ -1,6 +1,6 @@
-//! Recordings as workloads: the text of `perf script` becomes what threads do.
+//! Recordings as workloads: perf's files and text and trace-cmd's files become what threads do.
 //!
-//! A recording is read once, line by line, and kept as a few bytes per event, in all no more than
+//! A text is read once, line by line, and kept as a few bytes per event, in all no more than
 //! [`MEMORY_MAX`]. A thread's work is the time that it was on a CPU, without what the simulation
 //! adds again: the machine's known costs of switches, wake-ups, forks and ticks, and the slowness
 //! beside a busy SMT sibling.
@@ -8,13 +8,17 @@
 mod clock;
 mod costs;
 mod event;
+mod file_fields;
+mod ftrace;
 mod line;
 mod pace;
 pub mod perf_data;
 mod reconstruct;
 mod sleep_pattern;
 mod thread;
+pub mod trace_dat;
 
+use event::Trouble;
 use input::Fault;
 use line::Line;
 use pace::Pace;
@@ -59,6 +63,31 @@ pub enum ReplayError {
     /// The recording as a whole cannot be replayed; the text says why.
     #[error("{0}")]
     Whole(String),
+}
+
+/// The formats of recordings.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Format {
+    /// The text of `perf script`, and whatever is neither of the others.
+    Text,
+    /// perf's own, `perf.data`.
+    PerfData,
+    /// trace-cmd's own, `trace.dat`.
+    TraceDat,
+}
+
+impl Format {
+    /// Bytes at the beginning of a file that tell its format.
+    pub const MAGIC_BYTES: usize = trace_dat::MAGIC.len();
+
+    /// The format of a file that begins so.
+    pub fn of(start: &[u8]) -> Self {
+        match start {
+            _ if start.starts_with(perf_data::MAGIC) => Self::PerfData,
+            _ if start.starts_with(trace_dat::MAGIC) => Self::TraceDat,
+            _ => Self::Text,
+        }
+    }
 }
 
 /// What a reader of a recording knows of its threads.
@@ -155,6 +184,11 @@ fn for_each_line<E: From<io::Error>>(
         // The last line may lack its newline, but then it is shorter than the limit.
         take(line, number, bytes.len() > line.len() || n < LINE_BYTES_MAX as usize)?;
     }
+}
+
+fn at_event(event: u64, trouble: Trouble) -> ReplayError {
+    let fault = Fault::whole(trouble.message).help_if(trouble.help);
+    ReplayError::Event { event, fault: Box::new(fault) }
 }
 
 /// The fault with so much of its line as people can look at.

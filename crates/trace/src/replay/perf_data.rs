@@ -8,19 +8,16 @@
 mod bytes;
 mod events;
 mod file;
-mod format;
 mod machine;
 mod records;
 
-use super::event::Trouble;
 use super::pace::Pace;
 use super::reconstruct::Reconstruction;
-use super::{Asked, MEMORY_MAX, ReplayError};
+use super::{Asked, MEMORY_MAX, ReplayError, at_event};
 pub use machine::{Recorded, machine};
 
 use events::Events;
 use file::Header;
-use input::Fault;
 use std::io::{Read, Seek};
 use topology::Machine;
 use workloads::replay::Recording;
@@ -78,9 +75,4 @@ pub fn cpus(mut input: impl Read + Seek) -> Result<u32, ReplayError> {
         n_cpus = n_cpus.max(event.cpu.0 + 1);
     }
     Ok(n_cpus)
-}
-
-fn at_event(event: u64, trouble: Trouble) -> ReplayError {
-    let fault = Fault::whole(trouble.message).help_if(trouble.help);
-    ReplayError::Event { event, fault: Box::new(fault) }
 }

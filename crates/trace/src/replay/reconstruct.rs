@@ -145,7 +145,7 @@ impl Reconstruction {
         if self.n_events == 0 && self.memory() > self.memory_max {
             let message =
                 format!("the recording takes more than {} MiB of memory", self.memory_max >> 20);
-            let help = "`perf script --time` prints a part of it";
+            let help = "`perf script --time` prints a part of it, `trace-cmd split` writes one";
             return Err(Trouble::new(Part::Whole, message, help));
         }
         let first = *self.first.get_or_insert(at);

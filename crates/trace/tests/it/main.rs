@@ -7,3 +7,4 @@ mod perfetto;
 mod replay;
 mod support;
 mod trace_dat;
+mod trace_dat_again;

@@ -23,20 +23,6 @@ impl<'a> Bytes<'a> {
         self.array().map(u64::from_le_bytes)
     }
 
-    /// As many bytes as the 64-bit number before them says.
-    pub(super) fn block(&mut self) -> Option<&'a [u8]> {
-        let n = usize::try_from(self.u64()?).ok()?;
-        self.take(n)
-    }
-
-    /// A text that ends with a zero.
-    pub(super) fn text(&mut self) -> Option<&'a [u8]> {
-        let end = self.0.iter().position(|byte| *byte == 0)?;
-        let text = self.take(end)?;
-        self.take(1)?;
-        Some(text)
-    }
-
     /// A text of `struct perf_header_string`: its length with padding, then it.
     pub(super) fn header_string(&mut self) -> Option<&'a str> {
         let n = usize::try_from(self.u32()?).ok()?;

@@ -1,35 +1,26 @@
 //! The samples of a `perf.data` as events.
 
 use super::file::{Feature, Header, damaged};
-use super::format::{Kind, Layout, layouts};
 use super::records::Records;
 use crate::replay::ReplayError;
-use crate::replay::event::{CPUS_MAX, Event, Left, Named, PID_MAX, What};
+use crate::replay::event::{CPUS_MAX, Event, Named, What};
+use crate::replay::file_fields::FileFields;
+use crate::replay::ftrace::{Formats, Names, is_pid};
 use linux_perf_event_reader::{CommonData, EventRecord, RawEventRecord, RecordType, SampleFormat};
 use sim_core::{Context, Ns};
-use std::collections::HashMap;
 use std::io::{Read, Seek};
 use topology::CpuId;
 
-/// Bits of `common_flags` (`include/linux/trace_events.h`).
-const FLAG_HARDIRQ: u8 = 0x08;
-const FLAG_SOFTIRQ: u8 = 0x10;
-const FLAG_NMI: u8 = 0x40;
-/// The letters of a sleeper's state, from its lowest bit (`prev_state`, since Linux 4.14), and the
-/// bit of a task that was preempted.
-const STATES: &[u8; 8] = b"SDTtXZPI";
-const PREEMPTED: i64 = 0x100;
+/// What the section of formats begins with (`tools/perf/util/trace-event-info.c`).
+const MAGIC: &[u8] = b"\x17\x08\x44tracing";
 /// The latest time, ns.
 const AT_MAX: Ns = 1 << 62;
-/// The longest name that is kept; the kernel's have 15 bytes.
-const NAME_BYTES: usize = 64;
 
 /// The events that are left.
 pub(super) struct Events<'a, R> {
     records: Records<'a, R>,
-    layouts: HashMap<u16, Layout>,
-    /// The names of threads, by tid.
-    comms: HashMap<u32, Vec<u8>>,
+    formats: Formats,
+    names: Names,
     /// The present event's fields.
     raw: Vec<u8>,
 }
@@ -50,13 +41,13 @@ impl<'a, R: Read + Seek> Events<'a, R> {
             ReplayError::Whole(format!("there are no events of the scheduler in it; {how}"))
         };
         let section = header.feature(Feature::TracingData).ok_or_else(none)?;
-        let layouts =
-            layouts(section).ok_or_else(|| damaged("its formats of events cannot be read"))?;
-        if !layouts.values().any(|layout| layout.kind == Kind::Switch) {
+        let formats =
+            formats(section).ok_or_else(|| damaged("its formats of events cannot be read"))?;
+        if !formats.have_switches() {
             return Err(none());
         }
         let records = Records::new(header, input)?;
-        Ok(Self { records, layouts, comms: HashMap::new(), raw: Vec::new() })
+        Ok(Self { records, formats, names: Names::default(), raw: Vec::new() })
     }
 
     /// The next event; `None` after the last one.
@@ -80,11 +71,10 @@ impl<'a, R: Read + Seek> Events<'a, R> {
                 }
                 EventRecord::Comm(comm) if is_pid(comm.tid as u32) => {
                     let (tid, name) = (comm.tid as u32, comm.name.as_slice());
-                    set(&mut self.comms, Named { comm: &name, tid });
+                    self.names.set(Named { comm: &name, tid });
                 }
                 EventRecord::Fork(fork) if is_pid(fork.tid as u32) => {
-                    let name = self.comms.get(&(fork.ptid as u32)).cloned();
-                    self.comms.insert(fork.tid as u32, name.unwrap_or_default());
+                    self.names.forked(fork.ptid as u32, fork.tid as u32);
                 }
                 EventRecord::Lost(lost) => {
                     let (place, what) = (place(&common)?, What::Lost(lost.count));
@@ -98,27 +88,9 @@ impl<'a, R: Read + Seek> Events<'a, R> {
     /// The event whose fields were read last.
     fn event(&mut self, place: Place) -> Result<Event<'_>, ReplayError> {
         let too_short = || damaged("an event is shorter than its fields, or has impossible ones");
-        let [id0, id1, flags, ..] = self.raw[..] else {
-            return Err(too_short());
-        };
-        let Some(layout) = self.layouts.get(&u16::from_le_bytes([id0, id1])) else {
-            let comm = comm(&self.comms, place.tid);
-            return Ok(place.event(comm, None, What::Other));
-        };
-        // The interrupt that brings a wake-up to its CPU is not the one that made it: who woke is
-        // seen at `sched_waking` only.
-        let context = (layout.kind == Kind::Waking).then_some(match flags {
-            _ if flags & (FLAG_HARDIRQ | FLAG_NMI) != 0 => Context::Hardirq,
-            _ if flags & FLAG_SOFTIRQ != 0 => Context::Softirq,
-            _ => Context::Task,
-        });
-        let what = what(layout, &self.raw).ok_or_else(too_short)?;
-        if let What::Switch { prev, next, .. } = what {
-            for task in [prev, next] {
-                set(&mut self.comms, task);
-            }
-        }
-        Ok(place.event(comm(&self.comms, place.tid), context, what))
+        let (what, context) = self.formats.event(&self.raw).ok_or_else(too_short)?;
+        self.names.see(&what);
+        Ok(place.event(self.names.of(place.tid), context, what))
     }
 }
 
@@ -153,9 +125,21 @@ fn chain_fits(record: &RawEventRecord<'_>) -> bool {
     length.is_ok_and(|n| n <= data.len() as u64 / 8)
 }
 
-/// True if Linux may have such a pid.
-fn is_pid(pid: u32) -> bool {
-    u64::from(pid) <= PID_MAX
+/// The formats in the section of them, which begins as a trace.dat does.
+fn formats(section: &[u8]) -> Option<Formats> {
+    let mut fields = FileFields::of(section);
+    (fields.bytes(MAGIC.len() as u64)? == MAGIC).then_some(())?;
+    fields.text()?;
+    // Byte order, the size of a long, and that of a page.
+    fields.skip(6)?;
+    for _ in ["header_page", "header_event"] {
+        fields.text()?;
+        fields.skip_block()?;
+    }
+    for _ in 0..fields.u32()? {
+        fields.skip_block()?;
+    }
+    Formats::of_systems(&mut fields)
 }
 
 /// Where and when a record was made.
@@ -174,51 +158,4 @@ fn place(common: &CommonData) -> Result<Place, ReplayError> {
         return Err(damaged("a sample's time is more than a century after the start"));
     }
     Ok(Place { cpu: CpuId(cpu), at, tid: pid(common.tid), process: pid(common.pid) })
-}
-
-/// Notes the name of a thread.
-fn set(comms: &mut HashMap<u32, Vec<u8>>, task: Named<'_>) {
-    let known = comms.entry(task.tid).or_default();
-    if known != task.comm {
-        known.clear();
-        known.extend_from_slice(&task.comm[..task.comm.len().min(NAME_BYTES)]);
-    }
-}
-
-fn comm(comms: &HashMap<u32, Vec<u8>>, tid: Option<u32>) -> &[u8] {
-    tid.and_then(|tid| comms.get(&tid)).map_or(b"", Vec::as_slice)
-}
-
-/// What happened, by the fields of an event; `None` if it is shorter than they are.
-fn what<'e>(layout: &Layout, raw: &'e [u8]) -> Option<What<'e>> {
-    let field = |i: usize| layout.fields[i];
-    let task = |i: usize| {
-        let tid = u32::try_from(field(i + 1).number(raw)?).ok().filter(|tid| is_pid(*tid))?;
-        Some(Named { comm: field(i).text(raw)?, tid })
-    };
-    // As in the text: 0 to 139, and -1 for a deadline task.
-    let prio = |i: usize| Some(field(i).number(raw)?.clamp(-1, 139) as i32);
-    let target = || Some(CpuId(u32::try_from(field(3).number(raw)?).ok()?));
-    Some(match layout.kind {
-        Kind::Switch => {
-            let (prev, next) = (task(0)?, task(4)?);
-            let (prev_prio, next_prio) = (prio(2)?, prio(6)?);
-            What::Switch { prev, prev_prio, state: left(field(3).number(raw)?), next, next_prio }
-        }
-        Kind::Waking | Kind::Wakeup => {
-            What::Wake { task: task(0)?, prio: prio(2)?, target: target()? }
-        }
-        Kind::WakeupNew => What::WakeNew { task: task(0)?, prio: prio(2)?, target: target()? },
-        Kind::Runtime => {
-            let ns = u64::try_from(field(2).number(raw)?).ok()?;
-            What::Runtime { task: task(0)?, ns }
-        }
-        Kind::Fork => What::Fork { parent: task(0)?, child: task(2)? },
-    })
-}
-
-/// How a task leaves its CPU, by `prev_state`.
-fn left(state: i64) -> Left {
-    let letter = STATES.iter().enumerate().find(|(bit, _)| state >> bit & 1 == 1);
-    Left { state: letter.map_or(b'R', |(_, letter)| *letter), preempted: state & PREEMPTED != 0 }
 }

@@ -1,16 +1,18 @@
 //! Whose end counts: the recorded command and its descendants.
 //!
 //! `perf record COMMAND` prepares a process before the first event, named `perf-exec`, which
-//! becomes the command. What it starts, and what these start, belongs to it. All other threads are
-//! the machine's own: daemons, kernel threads, perf itself.
+//! becomes the command. `trace-cmd record COMMAND` does so, too, but the process has the name of
+//! trace-cmd's own ones, which keep it. What the command starts, and what these start, belongs to
+//! it. All other threads are the machine's own: daemons, kernel threads, perf itself.
 
 use super::Reconstruction;
 use crate::replay::thread::{Doing, Live};
 use sim_core::Ns;
 use workloads::replay::{Act, Command};
 
-/// The name of the process that becomes the command.
+/// The name of the process that becomes the command: of perf's, and of trace-cmd's.
 const BEFORE_EXEC: &str = "perf-exec";
+const TRACE_CMD: &str = "trace-cmd";
 /// A command that only says how long the recording was to be.
 const PASTIME: &str = "sleep";
 /// Sessions that are told apart; all further ones are one.
@@ -77,14 +79,19 @@ impl Reconstruction {
             let name = &self.names[name as usize];
             self.measure.iter().any(|asked| asked == name)
         };
+        let mut acts = live.thread.acts.iter();
         if self.measure.is_empty() {
-            return self.names[live.thread.name as usize] == BEFORE_EXEC;
+            return match self.names[live.thread.name as usize].as_str() {
+                BEFORE_EXEC => true,
+                TRACE_CMD => acts.any(|act| matches!(act, Act::Named(_) | Act::Exec(_))),
+                _ => false,
+            };
         }
         let renamed = |act| match act {
             Act::Named(name) | Act::Exec(name) => asked(name),
             _ => false,
         };
-        asked(live.thread.name) || live.thread.acts.iter().any(renamed)
+        asked(live.thread.name) || acts.any(renamed)
     }
 
     /// When the last measured thread ended, ns since the first event: at the last event if one of
@@ -106,12 +113,14 @@ impl Reconstruction {
                 }
             });
         }
+        let is_asked = |name: &str| self.measure.iter().any(|asked| asked == name);
         let commands = std::mem::take(&mut self.commands);
         let mut told: Vec<(u16, Command)> = (0..).zip(commands).collect();
         told.retain(|(name, command)| {
             is_measured[*name as usize]
                 && command.switches > 0
                 && self.names[*name as usize] != BEFORE_EXEC
+                && (self.names[*name as usize] != TRACE_CMD || is_asked(TRACE_CMD))
         });
         told.sort_by_key(|(name, command)| (std::cmp::Reverse(command.run_ns), *name));
         told.truncate(COMMANDS_MAX);

@@ -48,6 +48,18 @@ fn the_recorded_command_and_its_children_are_measured() {
     assert!(make.3.is_some_and(|us| (us / 5.0 - 1.0).abs() < 0.01), "{make:?}");
 }
 
+/// trace-cmd's own processes keep the name that its child has before it becomes the command.
+#[test]
+fn a_command_begins_with_a_process_of_trace_cmds_name() {
+    let lines = COMMAND.replace("perf-exec", "trace-cmd").replace("daemon", "trace-cmd");
+    let recording = recording(&lines, Asked::default());
+    assert_eq!(measured(&recording), [10, 11]);
+    let told = recording.commands.iter().map(|(name, _)| &recording.names[usize::from(*name)]);
+    assert_eq!(told.collect::<Vec<_>>(), ["make", "cc1"]);
+    let asked = Asked { measure: &["trace-cmd"], ..Asked::default() };
+    assert_eq!(measured(&self::recording(&lines, asked)), [10, 11, 12]);
+}
+
 #[test]
 fn names_take_the_place_of_the_recorded_command() {
     let asked = |measure| Asked { measure, ..Asked::default() };

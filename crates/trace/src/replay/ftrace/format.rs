@@ -1,11 +1,9 @@
 //! Where the fields of the scheduler's events are, as the recorded kernel says: the copies of
-//! `/sys/kernel/tracing/events/*/format` in a recording (`tools/perf/util/trace-event-info.c`).
+//! `/sys/kernel/tracing/events/*/format` in a recording.
 
-use super::bytes::Bytes;
+use crate::replay::file_fields::FileFields;
 use std::collections::HashMap;
-
-/// What the section begins with.
-const MAGIC: &[u8] = b"\x17\x08\x44tracing";
+use std::io::{Read, Seek};
 
 /// The events that replay is made from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -35,9 +33,9 @@ const WAKE: &[&str] = &["comm", "pid", "prio", "target_cpu"];
 
 /// A field of an event.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Field {
-    offset: usize,
-    bytes: usize,
+pub(in crate::replay) struct Field {
+    pub offset: usize,
+    pub bytes: usize,
     /// Its contents are elsewhere: it tells where (`__data_loc`).
     is_pointer: bool,
 }
@@ -77,27 +75,18 @@ pub(super) struct Layout {
     pub fields: Vec<Field>,
 }
 
-/// The layouts of the events that are needed, by their number (`common_type`).
-pub(super) fn layouts(section: &[u8]) -> Option<HashMap<u16, Layout>> {
-    let mut rest = Bytes(section);
-    (rest.take(MAGIC.len())? == MAGIC).then_some(())?;
-    rest.text()?;
-    // Byte order, the size of a long, and that of a page.
-    rest.take(6)?;
-    for _ in ["header_page", "header_event"] {
-        rest.text()?;
-        rest.block()?;
-    }
-    for _ in 0..rest.u32()? {
-        rest.block()?;
-    }
+/// The layouts of the events that are needed, by their number (`common_type`): the formats of all
+/// systems, and before them how many systems there are.
+pub(super) fn layouts<R: Read + Seek>(fields: &mut FileFields<R>) -> Option<HashMap<u16, Layout>> {
     let mut layouts = HashMap::new();
-    for _ in 0..rest.u32()? {
-        let is_sched = rest.text()? == b"sched";
-        for _ in 0..rest.u32()? {
-            let format = std::str::from_utf8(rest.block()?).ok()?;
+    for _ in 0..fields.u32()? {
+        let is_sched = fields.text()? == b"sched";
+        for _ in 0..fields.u32()? {
             if is_sched {
-                layouts.extend(layout(format));
+                let format = fields.block()?;
+                layouts.extend(layout(std::str::from_utf8(&format).ok()?));
+            } else {
+                fields.skip_block()?;
             }
         }
     }
@@ -115,7 +104,7 @@ fn layout(format: &str) -> Option<(u16, Layout)> {
 }
 
 /// A field, from a line such as `field:pid_t pid; offset:24; size:4; signed:1;`.
-fn field(format: &str, name: &str) -> Option<Field> {
+pub(in crate::replay) fn field(format: &str, name: &str) -> Option<Field> {
     format.lines().find_map(|line| {
         let mut parts = line.trim().split(';').map(str::trim);
         let declaration = parts.next()?.strip_prefix("field:")?;
