@@ -1,7 +1,9 @@
 //! Dumps of real machines on the disk, read for `topology`'s importers.
 
-use crate::glue::{self, FileTree, Imported, Machine, RecordedMachine, RecordingError};
-use crate::load::{Disk, Files, open_text, read_text_to};
+use crate::glue::{
+    self, FileTree, Imported, Machine, RecordedMachine, RecordingError, RecordingFormat,
+};
+use crate::load::{Disk, Files, open_text, read_text_to, recording_format};
 use input::{Fault, Faults, Source};
 use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
@@ -12,6 +14,7 @@ const BYTES_MAX: u64 = 64 << 20;
 
 /// What is said of a recording without a description of its machine.
 pub(crate) const NO_MACHINE: &str = "the recording does not describe its machine";
+const BY_TRACE_CMD: &str = "a trace.dat does not describe its machine";
 pub(crate) const IN_A_PIPE: &str = "`perf record` writes it unless it writes into a pipe";
 
 /// What describes a real machine.
@@ -60,6 +63,10 @@ pub(crate) fn perf_data(
     let shown = path.display().to_string();
     if !files.is_regular(path) {
         return Err(Fault::of_file(&shown, "there is no such file").into());
+    }
+    if recording_format(files, path) == RecordingFormat::TraceDat {
+        let help = "name a machine file; `schedlab topology import` on that machine writes one";
+        return Err(Fault::of_file(&shown, BY_TRACE_CMD).help(help).into());
     }
     let recorded = files
         .open(path)

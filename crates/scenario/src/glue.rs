@@ -15,7 +15,7 @@ pub use topology::export::Entry;
 pub use topology::import::{FileTree, Imported};
 pub use trace::export::{TraceError, abandon_unfinished as abandon_unfinished_traces};
 pub use trace::replay::perf_data::Recorded as RecordedMachine;
-pub use trace::replay::{Asked, ReplayError as RecordingError};
+pub use trace::replay::{Asked, Format as RecordingFormat, ReplayError as RecordingError};
 pub use workloads::replay::{Command, Recording};
 pub use workloads::rt_app::Spec as RtAppFile;
 pub use workloads::service;
@@ -119,17 +119,19 @@ pub fn load_recording(
     trace::replay::read(input, machine, asked)
 }
 
-/// As [`load_recording`], from perf's own format.
-pub fn load_perf_data(
+/// As [`load_recording`], from a format of binary files; nothing if it is text.
+pub fn load_binary_recording(
     input: impl Read + Seek,
+    format: RecordingFormat,
     machine: &Machine,
     asked: Asked<'_>,
-) -> Result<Recording, RecordingError> {
-    trace::replay::perf_data::read(input, machine, asked)
+) -> Option<Result<Recording, RecordingError>> {
+    match format {
+        RecordingFormat::Text => None,
+        RecordingFormat::PerfData => Some(trace::replay::perf_data::read(input, machine, asked)),
+        RecordingFormat::TraceDat => Some(trace::replay::trace_dat::read(input, machine, asked)),
+    }
 }
-
-/// What perf's own format begins with.
-pub const PERF_DATA_MAGIC: &[u8; 8] = trace::replay::perf_data::MAGIC;
 
 /// The machine that a recording in perf's own format was made on; `None` if it does not tell.
 pub fn import_perf_data(
@@ -141,9 +143,10 @@ pub fn import_perf_data(
 
 /// How many CPUs a recording names.
 pub fn recorded_cpus(mut input: impl BufRead + Seek) -> Result<u32, RecordingError> {
-    match input.fill_buf()?.starts_with(PERF_DATA_MAGIC) {
-        true => trace::replay::perf_data::cpus(input),
-        false => Ok(trace::replay::cpus(input)?),
+    match RecordingFormat::of(input.fill_buf()?) {
+        RecordingFormat::Text => Ok(trace::replay::cpus(input)?),
+        RecordingFormat::PerfData => trace::replay::perf_data::cpus(input),
+        RecordingFormat::TraceDat => trace::replay::trace_dat::cpus(input),
     }
 }
 

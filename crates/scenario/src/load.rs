@@ -18,8 +18,8 @@ use crate::study::Study;
 use crate::tune::{Coordinate, Tune};
 use crate::{kind, shipped};
 use input::{Fault, Faults, Source};
-pub(crate) use machine::is_perf_data;
-use machine::{machine_of, recorded_machine};
+pub(crate) use machine::{is_perf_data, recording_format};
+use machine::{is_recording, machine_of, recorded_machine};
 use std::collections::BTreeSet;
 use std::path::Path;
 use text::text_of;
@@ -229,7 +229,7 @@ pub fn load_machine_file(path: &Path) -> Result<Machine, Faults> {
         return machine.map_err(|faults| Faults::of(faults, &source));
     }
     let (place, _) = shipped::find_machine(&Disk, path, path);
-    if is_perf_data(&Disk, &place) {
+    if is_recording(&Disk, &place) {
         return machine_of(&place, recorded_machine(&Disk, &place)?).map(|(machine, _)| machine);
     }
     let text = text_of(&Disk, &place, "machine").map_err(|mut faults| {

@@ -159,7 +159,7 @@ pub struct WorkqueueChange {
 pub enum WorkloadFile {
     /// rt-app's JSON.
     RtApp(Arc<RtAppFile>),
-    /// A recording of `perf sched record`.
+    /// A recording by perf or trace-cmd.
     Recording {
         /// What it holds.
         recording: Arc<Recording>,

@@ -4,7 +4,7 @@ use super::source_files::Files;
 use super::text::{in_machines, machine_place, names_nothing, read_text, stem, unreadable};
 use crate::dump::{self, IN_A_PIPE, NO_MACHINE};
 use crate::edit::{self, Edit, Target};
-use crate::glue::{self, Machine, PERF_DATA_MAGIC};
+use crate::glue::{self, Machine, RecordingFormat};
 use crate::{kind, parse, shipped};
 use input::{Fault, Faults, Node, Source, Walk};
 use std::io::Read;
@@ -27,17 +27,29 @@ pub(super) fn machine_of(path: &Path, text: String) -> Result<(Machine, String),
 
 /// True if a file is a recording in perf's own format.
 pub(crate) fn is_perf_data(files: &dyn Files, path: &Path) -> bool {
-    // Nobody may ever write to a FIFO: it would be waited for here.
-    if !files.is_regular(path) {
-        return false;
-    }
-    let mut start = [0; PERF_DATA_MAGIC.len()];
-    // What cannot be opened is told where it is read.
-    let read = files.open(path).and_then(|mut file| file.read_exact(&mut start));
-    read.is_ok() && &start == PERF_DATA_MAGIC
+    recording_format(files, path) == RecordingFormat::PerfData
 }
 
-/// The machine of a recording in perf's own format, as the text of a machine file.
+/// True if a file is a recording in a format of binary files.
+pub(super) fn is_recording(files: &dyn Files, path: &Path) -> bool {
+    recording_format(files, path) != RecordingFormat::Text
+}
+
+/// The format of a file, if it is a recording.
+pub(crate) fn recording_format(files: &dyn Files, path: &Path) -> RecordingFormat {
+    // Nobody may ever write to a FIFO: it would be waited for here.
+    if !files.is_regular(path) {
+        return RecordingFormat::Text;
+    }
+    let mut start = Vec::new();
+    // What cannot be opened is told where it is read.
+    let read = files
+        .open(path)
+        .and_then(|file| file.take(RecordingFormat::MAGIC_BYTES as u64).read_to_end(&mut start));
+    if read.is_ok() { RecordingFormat::of(&start) } else { RecordingFormat::Text }
+}
+
+/// The machine of a recording in a format of binary files, as the text of a machine file.
 pub(super) fn recorded_machine(files: &dyn Files, path: &Path) -> Result<String, Faults> {
     let name = stem(path);
     let fault = |message| Fault::of_file(path.display().to_string(), message);
@@ -133,7 +145,7 @@ pub(super) fn machine_file(
         return None;
     }
     let (path, _) = machine_place(place.files, place.scenario, file);
-    if is_perf_data(place.files, &path) {
+    if is_recording(place.files, &path) {
         let text = walk.keep(recorded_machine(place.files, &path))?;
         return changed_machine(walk, &path, text, place.changes);
     }

@@ -3,7 +3,7 @@
 use super::machine::{MachinePlace, machine_file, synthetic};
 use super::source_files::Files;
 use super::text::{beside, neighboring_text, open_text, unreadable, why};
-use crate::glue::{self, Asked, Machine, PERF_DATA_MAGIC, Recording, RecordingError};
+use crate::glue::{self, Asked, Machine, Recording, RecordingError, RecordingFormat};
 use crate::hash::{HashingReader, digest_of};
 use crate::workload::WorkloadFile;
 use input::{Fault, Faults, Node, Source, Walk, did_you_mean};
@@ -83,7 +83,7 @@ fn recording(
     }
 }
 
-/// Reads a recording as text or in perf's own format, and takes its digest.
+/// Reads a recording as text or in perf's or trace-cmd's own format, and takes its digest.
 fn read_recording(
     files: &dyn Files,
     path: &Path,
@@ -92,10 +92,13 @@ fn read_recording(
 ) -> Result<(Recording, String), RecordingError> {
     let mut text = open_text(files, path)?;
     let mut start = Vec::new();
-    (&mut text).take(PERF_DATA_MAGIC.len() as u64).read_to_end(&mut start)?;
-    if start == PERF_DATA_MAGIC {
-        let recording = glue::load_perf_data(files.open(path)?, machine, asked)?;
-        return Ok((recording, digest_of(files.open(path)?)?));
+    (&mut text).take(RecordingFormat::MAGIC_BYTES as u64).read_to_end(&mut start)?;
+    let format = RecordingFormat::of(&start);
+    if format != RecordingFormat::Text {
+        let input = files.open(path)?;
+        if let Some(recording) = glue::load_binary_recording(input, format, machine, asked) {
+            return Ok((recording?, digest_of(files.open(path)?)?));
+        }
     }
     let text = BufReader::with_capacity(BUFFER_BYTES, Cursor::new(start).chain(text));
     let mut reader = HashingReader::new(text);

@@ -23,7 +23,7 @@ const KEYS: &[KeyDef] = &[
         kind: Kind::File,
         unit: "",
         default: Required,
-        help: "what `perf sched record` wrote, or the text of it that `perf script --ns` prints",
+        help: "what `perf sched record` or `trace-cmd record -e sched` wrote, or perf's text of it",
     },
     KeyDef {
         name: "recorded_on",
