@@ -35,7 +35,7 @@ impl<S: Discipline> Fair<S> {
         if first {
             // Behind the stopper only the slow pick is taken, without the wakequeue's hook.
             let slow_pick = prev == TaskId::STOP;
-            // `balance_fair`: what was queued before the pick, and be it asleep, is something to run.
+            // `balance_fair`: what was queued before the pick is something to run, also asleep.
             if slow_pick && self.rqs[cpu].was_runnable {
                 self.balance.paths[cpu].newidle.says_yes = true;
                 return Step::Done;
