@@ -91,6 +91,8 @@ pub struct Simulation<P: Policy, W: Program, O: Observer> {
     ops_at_once: u32,
     last_op_at: Ns,
     watched: profile::Watched,
+    /// The task on whose account the run last went on though a daemon woke up.
+    goes_on: TaskId,
 }
 
 impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
@@ -116,6 +118,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
             ops_at_once: 0,
             last_op_at: NEVER,
             watched: profile::Watched::default(),
+            goes_on: TaskId::NONE,
         };
         starting.into_iter().for_each(|p| sim.place_first(p));
         sim
@@ -486,14 +489,28 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     }
 
     /// True if only daemons will ever run again: all other tasks sleep without a timer.
+    fn only_daemons_go_on(&mut self) -> bool {
+        // Each wake-up of a daemon asks, and mostly the task goes on that went on the last time.
+        if self.goes_on.idx() < self.w.tasks.len() && !self.is_blocked_or_daemon(self.goes_on) {
+            return false;
+        }
+        self.look_for_others_than_daemons()
+    }
+
     #[cold]
-    fn only_daemons_go_on(&self) -> bool {
+    fn look_for_others_than_daemons(&mut self) -> bool {
         if self.w.n_alive == 0 || self.device_may_wake() {
             return false;
         }
         // The newest tasks are the ones that are alive.
-        let ids = (0..self.w.tasks.len() as u32).rev().map(TaskId);
-        ids.into_iter().all(|p| self.is_blocked_or_daemon(p))
+        let mut ids = (0..self.w.tasks.len() as u32).rev().map(TaskId);
+        match ids.find(|p| !self.is_blocked_or_daemon(*p)) {
+            Some(p) => {
+                self.goes_on = p;
+                false
+            }
+            None => true,
+        }
     }
 
     /// True if a device works, or the end of its work is under way to a task.
