@@ -50,6 +50,8 @@ pub struct Recorded {
     pub in_ns: bool,
     /// The kernel's paths took so many times as long as the machine's costs say.
     pub costs_factor: f64,
+    /// From CPU to CPU an interrupt took so long, us, and longer than the machine says.
+    pub slow_ipi_us: Option<f64>,
 }
 
 impl Recorded {
@@ -75,6 +77,8 @@ impl Recorded {
         let command = |(name, command): &(u16, Command)| {
             (recording.names[usize::from(*name)].clone(), values(command))
         };
+        let paths = recording.paths.as_ref();
+        let slow_ipi = paths.filter(|paths| paths.ipi_is_slow);
         Self {
             elapsed_s: recording.elapsed_ns as f64 * 1e-9,
             commands: recording.commands.iter().map(command).collect(),
@@ -83,7 +87,8 @@ impl Recorded {
             lost_events: recording.lost_events,
             answers_added: recording.answers_added,
             in_ns: recording.in_ns,
-            costs_factor: recording.costs_factor,
+            costs_factor: paths.map_or(1.0, |paths| paths.factor),
+            slow_ipi_us: slow_ipi.map(|paths| paths.costs.ipi_delivery_ns as f64 * 1e-3),
         }
     }
 }
@@ -165,11 +170,17 @@ pub(crate) fn remarks(analysis: &Analysis) -> Vec<String> {
         ));
         return remarks;
     }
+    let now = if recorded.is_model { "the model has all of them" } else { "here, too" };
     if (recorded.costs_factor - 1.0).abs() > COSTS_NEAR {
-        let now = if recorded.is_model { "the model has all of them" } else { "here, too" };
         remarks.push(format!(
             "Kernel paths took {} of the machine's costs when it was recorded; {now}.",
             number(recorded.costs_factor, "x")
+        ));
+    }
+    if let Some(us) = recorded.slow_ipi_us {
+        remarks.push(format!(
+            "Interrupts took {} from CPU to CPU when it was recorded; {now}.",
+            with_unit("ipi", us, "us")
         ));
     }
     if recorded.is_model {
@@ -276,6 +287,7 @@ mod tests {
             answers_added: 0,
             in_ns: true,
             costs_factor: 0.5,
+            slow_ipi_us: Some(11.9),
         });
         analysis
     }
@@ -296,6 +308,7 @@ mod tests {
         expect![[r#"
             perf lost 3 events: what threads did around them is a guess.
             Kernel paths took 0.500 of the machine's costs when it was recorded; here, too.
+            Interrupts took 11.9 us from CPU to CPU when it was recorded; here, too.
             Recorded: elapsed 300.73 s, simulated with off: 300.73 s (0.00%).
             Further than a quarter from the recording, so trust changes of these the less: wakeup_p99.make -55.00%."#]]
         .assert_eq(&remarks(&replay(true)).join("\n"));

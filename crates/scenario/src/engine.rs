@@ -123,9 +123,9 @@ fn world(spec: &RunSpec) -> World {
     }
     // On the machine of the recording the kernel's paths take as long as they did.
     if let Some(WorkloadFile::Recording { recording, recorded_here: true }) = &spec.workload.file
-        && let Some(costs) = recording.costs
+        && let Some(paths) = recording.paths
     {
-        Arc::make_mut(&mut machine).costs = costs;
+        paths.put_into(Arc::make_mut(&mut machine));
     }
     World::new(machine, config)
 }

@@ -120,11 +120,11 @@ pub fn read(
     let mut pace = Pace::default();
     let lines = beginning.split(|byte| *byte == b'\n');
     let _ = lines.flat_map(Line::parse).flatten().all(|line| pace.see(&line.event));
-    let (costs, costs_factor) = pace.costs(machine);
-    let machine = Machine { costs, ..machine.clone() };
+    let paths = pace.paths(machine);
+    let machine = Machine { costs: paths.costs, ..machine.clone() };
     let reconstruction = Reconstruction::new(&machine, asked, MEMORY_MAX);
     let recording = read_into(reconstruction, beginning.as_slice().chain(input))?;
-    Ok(Recording { costs: Some(costs), costs_factor, ..recording })
+    Ok(Recording { paths: Some(paths), ..recording })
 }
 
 /// How many CPUs a recording names: one more than the highest number. What cannot be understood

@@ -10,9 +10,11 @@
 mod acts;
 mod commands;
 mod jitter;
+mod paths;
 
 pub use acts::{Act, Acts};
 pub use commands::Command;
+pub use paths::Paths;
 
 use acts::Cursor;
 use jitter::Jitter;
@@ -20,7 +22,7 @@ use sim_core::{
     GroupId, MaskId, Ns, Op, PerTask, Pid, Program, ProgramCx, SchedAttr, TaskAttr, TaskId,
 };
 use std::sync::Arc;
-use topology::{CpuId, CpuSet, KernelCosts};
+use topology::{CpuId, CpuSet};
 
 /// A thread of a recording.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -69,10 +71,8 @@ pub struct Recording {
     pub length_ns: Ns,
     /// From the first event to the end of the last measured thread, ns.
     pub elapsed_ns: Ns,
-    /// What kernel paths took on its machine, as far as it shows that.
-    pub costs: Option<KernelCosts>,
-    /// What to multiply the machine's costs of `schedule()` by to have those of the recording.
-    pub costs_factor: f64,
+    /// What kernel paths took on its machine; `None` if nobody has looked.
+    pub paths: Option<Paths>,
     /// Events that were lost when it was recorded.
     pub lost_events: u64,
     /// Waits for answers that were added: in the recording they were there in time.
@@ -93,11 +93,10 @@ impl Default for Recording {
             threads: Vec::new(),
             length_ns: 0,
             elapsed_ns: 0,
-            costs: None,
             lost_events: 0,
             answers_added: 0,
             in_ns: true,
-            costs_factor: 1.0,
+            paths: None,
             other_sessions: 0,
             commands: Vec::new(),
         }

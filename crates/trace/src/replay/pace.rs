@@ -4,28 +4,49 @@
 //! itself takes time. If its costs are higher than what was recorded, threads that switch often
 //! have less work left than none, and take longer in the simulation than they did.
 //!
-//! Two paths can be seen. The end of a sleep's or a yield's `schedule()`: the task is charged in
+//! Three paths can be seen. The end of a sleep's or a yield's `schedule()`: the task is charged in
 //! `update_curr()` (`sched_stat_runtime`), then the next one is chosen, then comes `sched_switch`.
-//! And a wake-up that preempts its waker at once: from `sched_waking` to the switch.
+//! A wake-up that preempts its waker at once: from `sched_waking` to the switch. And a wake-up that
+//! runs on another CPU at once, which preempts its current task or was idle: what that takes longer
+//! is the way of an interrupt from CPU to CPU and out of a C-state, which a hypervisor makes long.
 
 use super::event::{Event, Named, What};
 use sim_core::Ns;
+use std::collections::BTreeMap;
 use topology::{CpuId, KernelCosts, Machine};
+use workloads::replay::Paths;
 
 /// Spans of a path that are looked at, and the fewest that tell something.
 const SPANS_MAX: usize = 20_000;
 const SPANS_MIN: usize = 50;
 /// A factor's limits: beyond them it is rather the machine file that is wrong.
 const FACTOR: (f64, f64) = (0.1, 4.0);
+/// A preemption from another CPU that takes longer was another one: the slice had ended, ns.
+const REMOTE_MAX_NS: Ns = 100_000;
+
+/// Adds a span, if there is room.
+fn push(spans: &mut Vec<Ns>, span: Option<Ns>) {
+    if spans.len() < SPANS_MAX {
+        spans.extend(span);
+    }
+}
 
 /// The median beside what was expected.
 fn factor(spans: &mut [Ns], expected: Ns) -> Option<f64> {
-    if spans.len() < SPANS_MIN || expected == 0 {
+    if expected == 0 {
+        return None;
+    }
+    let median = median(spans)?;
+    Some((median as f64 / expected as f64).clamp(FACTOR.0, FACTOR.1))
+}
+
+/// `None` of too few.
+fn median(spans: &mut [Ns]) -> Option<Ns> {
+    if spans.len() < SPANS_MIN {
         return None;
     }
     let middle = spans.len() / 2;
-    let (_, median, _) = spans.select_nth_unstable(middle);
-    Some((*median as f64 / expected as f64).clamp(FACTOR.0, FACTOR.1))
+    Some(*spans.select_nth_unstable(middle).1)
 }
 
 /// Lengths of both paths, as the first events show them.
@@ -36,6 +57,12 @@ pub(super) struct Pace {
     schedule: Vec<Ns>,
     /// From a wake-up to the switch from the waker to the wakee.
     wake: Vec<Ns>,
+    /// From a wake-up on one CPU to the switch from a preempted task to the wakee on another.
+    remote: Vec<Ns>,
+    /// The same to the switch from the idle task.
+    idle: Vec<Ns>,
+    /// By CPU: the last one that another CPU woke to run there, and when.
+    coming: BTreeMap<u32, (u32, Ns)>,
     /// The last charge and the last wake-up: where, whom and when.
     charged: Option<Place>,
     woken: Option<Place>,
@@ -55,21 +82,36 @@ impl Pace {
             What::Wake { task, target, .. } if target == event.cpu => {
                 self.woken = Some((event.cpu, task.tid, event.at));
             }
+            What::Wake { task, target, .. } => {
+                // The second event of a wake-up is not its beginning.
+                let known = self.coming.get(&target.0).is_some_and(|(tid, _)| *tid == task.tid);
+                if !known {
+                    self.coming.insert(target.0, (task.tid, event.at));
+                }
+            }
             What::Switch { prev, state, next, .. } => {
                 let came_back = next.tid != 0 && prev.tid != 0;
                 let preempts = came_back && state.state == b'R';
                 let (charged, woken) = (self.charged.take(), self.woken.take());
-                self.schedule.extend(same(charged, prev).filter(|_| came_back));
-                self.wake.extend(same(woken, next).filter(|_| preempts));
+                push(&mut self.schedule, same(charged, prev).filter(|_| came_back));
+                push(&mut self.wake, same(woken, next).filter(|_| preempts));
+                let coming = self.coming.remove(&event.cpu.0);
+                let came = coming.filter(|(tid, _)| *tid == next.tid);
+                let took = came.map(|(_, at)| event.at.saturating_sub(at));
+                let took = took.filter(|ns| *ns < REMOTE_MAX_NS);
+                push(&mut self.remote, took.filter(|_| preempts));
+                push(&mut self.idle, took.filter(|_| prev.tid == 0));
             }
             _ => {}
         }
-        self.schedule.len() + self.wake.len() < SPANS_MAX
+        [&self.schedule, &self.wake, &self.remote, &self.idle]
+            .iter()
+            .any(|spans| spans.len() < SPANS_MAX)
     }
 
-    /// The machine's costs as the events show them, and by how much `schedule()` differs: 0.5 if
-    /// it took half as long; 1 if too little is to be seen.
-    pub(super) fn costs(mut self, machine: &Machine) -> (KernelCosts, f64) {
+    /// What the events show of the machine's costs; where too little is to be seen, what the
+    /// machine says.
+    pub(super) fn paths(mut self, machine: &Machine) -> Paths {
         let (costs, lock) = (&machine.costs, machine.locks.fast_ns);
         let schedule = factor(&mut self.schedule, costs.pick_ns + costs.dequeue_ns + lock);
         let paced = costs.times(schedule.unwrap_or(1.0));
@@ -78,6 +120,17 @@ impl Pace {
         self.wake.iter_mut().for_each(|ns| *ns = ns.saturating_sub(pick_ns));
         let wake = factor(&mut self.wake, costs.enqueue_ns + lock).or(schedule).unwrap_or(1.0);
         let enqueue_ns = (costs.enqueue_ns as f64 * wake).round() as u64;
-        (KernelCosts { enqueue_ns, ..paced }, schedule.unwrap_or(1.0))
+        // What the way to another CPU takes beside the paths that both CPUs walk.
+        let walked = enqueue_ns + lock + pick_ns;
+        let by_ipi = walked + costs.ipi_send_ns + paced.irq_ns;
+        let seen = median(&mut self.remote).map_or(0, |ns| ns.saturating_sub(by_ipi));
+        let ipi_delivery_ns = costs.ipi_delivery_ns.max(seen);
+        let from_idle = walked + paced.idle_loop_ns;
+        Paths {
+            costs: KernelCosts { enqueue_ns, ipi_delivery_ns, ..paced },
+            factor: schedule.unwrap_or(1.0),
+            idle_wake_ns: median(&mut self.idle).map_or(0, |ns| ns.saturating_sub(from_idle)),
+            ipi_is_slow: seen > costs.ipi_delivery_ns,
+        }
     }
 }

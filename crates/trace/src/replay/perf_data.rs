@@ -50,8 +50,8 @@ pub fn read(
             break;
         }
     }
-    let (costs, costs_factor) = pace.costs(machine);
-    let machine = Machine { costs, ..machine.clone() };
+    let paths = pace.paths(machine);
+    let machine = Machine { costs: paths.costs, ..machine.clone() };
     let mut reconstruction = Reconstruction::new(&machine, asked, MEMORY_MAX);
     let mut events = Events::new(&header, &mut input)?;
     let mut number = 0;
@@ -60,7 +60,7 @@ pub fn read(
         reconstruction.take(&event).map_err(|trouble| at_event(number, trouble))?;
     }
     let recording = reconstruction.finish().map_err(ReplayError::Whole)?;
-    Ok(Recording { costs: Some(costs), costs_factor, in_ns: true, ..recording })
+    Ok(Recording { paths: Some(paths), in_ns: true, ..recording })
 }
 
 /// How many CPUs a recording's events name: one more than the highest number.

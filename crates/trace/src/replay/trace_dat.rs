@@ -44,8 +44,8 @@ pub fn read(
 ) -> Result<Recording, ReplayError> {
     let header = Header::read(&mut input)?;
     let (pace, names) = beginning(&header, &mut input)?;
-    let (costs, costs_factor) = pace.costs(machine);
-    let machine = Machine { costs, ..machine.clone() };
+    let paths = pace.paths(machine);
+    let machine = Machine { costs: paths.costs, ..machine.clone() };
     let mut reconstruction = Reconstruction::new(&machine, asked, MEMORY_MAX);
     let mut events = Events::new(&header, &mut input, names)?;
     let mut number = 0;
@@ -54,7 +54,7 @@ pub fn read(
         reconstruction.take(&event).map_err(|trouble| at_event(number, trouble))?;
     }
     let recording = reconstruction.finish().map_err(ReplayError::Whole)?;
-    Ok(Recording { costs: Some(costs), costs_factor, in_ns: true, ..recording })
+    Ok(Recording { paths: Some(paths), in_ns: true, ..recording })
 }
 
 /// What the first events tell.

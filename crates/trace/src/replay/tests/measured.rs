@@ -156,10 +156,48 @@ fn kernel_paths_take_what_the_recording_shows() {
         lines += &format!("0 {at} runtime {from} 40\n0 {} switch {from} S {to}\n", at + 2);
     }
     let recording = read(script(&lines).as_bytes(), &slow, Asked::default()).unwrap();
-    assert_eq!(recording.costs_factor, 0.5);
-    let costs = recording.costs.unwrap();
+    let paths = recording.paths.unwrap();
+    assert_eq!((paths.factor, paths.ipi_is_slow, paths.idle_wake_ns), (0.5, false, 0));
+    let costs = paths.costs;
     assert_eq!((costs.pick_ns, costs.switch_ns), (2000, 500));
     let few = lines.lines().take(60).collect::<Vec<_>>().join("\n");
     let recording = read(script(&few).as_bytes(), &slow, Asked::default()).unwrap();
-    assert_eq!(recording.costs_factor, 1.0);
+    assert_eq!(recording.paths.unwrap().factor, 1.0);
+}
+
+/// A guest's interrupts go through its host, which the header of a recording does not tell.
+#[test]
+fn the_way_to_another_cpu_takes_what_the_recording_shows() {
+    let mut machine = machine();
+    (machine.costs.irq_ns, machine.costs.ipi_send_ns) = (600, 400);
+    (machine.costs.idle_loop_ns, machine.costs.ipi_delivery_ns) = (2000, 500);
+    // a/10 on CPU 0 wakes b/11 on CPU 1: it preempts c/12 after 14 us, or idle after 19 us.
+    let mut lines = String::from("0 0 switch swapper/0 R a/10\n");
+    for i in 0..100u64 {
+        let at = 200 * i + 10;
+        let [left, came] = [at + 50, at + 60];
+        lines += &format!("1 {at} switch swapper/0 R c/12\n0 {left} waking b/11 1\n");
+        lines +=
+            &format!("1 {} switch c/12 R b/11\n1 {} switch b/11 S c/12\n", left + 14, left + 20);
+        lines +=
+            &format!("1 {} switch c/12 S swapper/0\n0 {} waking b/11 1\n", came + 20, came + 30);
+        lines += &format!(
+            "1 {} switch swapper/0 R b/11\n1 {} switch b/11 S swapper/0\n",
+            came + 49,
+            came + 60
+        );
+    }
+    let paths = |lines: &str| {
+        read(script(lines).as_bytes(), &machine, Asked::default()).unwrap().paths.unwrap()
+    };
+    let seen = paths(&lines);
+    assert_eq!((seen.costs.ipi_delivery_ns, seen.ipi_is_slow), (13_000, true));
+    assert_eq!(seen.idle_wake_ns, 17_000);
+    let few = paths(&lines.lines().take(300).collect::<Vec<_>>().join("\n"));
+    assert_eq!((few.costs.ipi_delivery_ns, few.ipi_is_slow, few.idle_wake_ns), (500, false, 0));
+    // What the machine says stands if the recording was faster.
+    machine.costs.ipi_delivery_ns = 20_000;
+    let slower = read(script(&lines).as_bytes(), &machine, Asked::default()).unwrap();
+    let slower = slower.paths.unwrap();
+    assert_eq!((slower.costs.ipi_delivery_ns, slower.ipi_is_slow), (20_000, false));
 }

@@ -1,0 +1,59 @@
+//! What kernel paths took where a recording was made, as far as it shows that.
+
+use sim_core::Ns;
+use topology::{KernelCosts, Machine};
+
+/// Kernel paths of a recording.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Paths {
+    /// The machine's costs as they were.
+    pub costs: KernelCosts,
+    /// What to multiply the machine's costs of `schedule()` by to have those of the recording.
+    pub factor: f64,
+    /// From a wake-up to an idle CPU's first step out of idle, without the paths that CPUs walk,
+    /// ns; 0 if the recording does not show it.
+    pub idle_wake_ns: Ns,
+    /// True if an interrupt took longer from CPU to CPU than the machine says.
+    pub ipi_is_slow: bool,
+}
+
+impl Paths {
+    /// Gives the machine of the recording these paths. A C-state is left no sooner than was
+    /// recorded: the header of a recording does not tell a guest from a host, and its C-states are
+    /// a guess.
+    pub fn put_into(&self, machine: &mut Machine) {
+        let costs = &self.costs;
+        let by_ipi = costs.ipi_send_ns + costs.ipi_delivery_ns + costs.irq_ns;
+        for state in &mut machine.cstates {
+            let before = if state.polling { 0 } else { by_ipi };
+            state.exit_ns = state.exit_ns.max(self.idle_wake_ns.saturating_sub(before));
+        }
+        machine.costs = self.costs;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use topology::{CState, RegularSpec};
+
+    #[test]
+    fn an_idle_cpu_is_awake_no_sooner_than_was_recorded() {
+        let mut machine = Machine::regular(RegularSpec::default());
+        let state = |name: &str, exit_ns, polling| CState {
+            name: name.into(),
+            exit_ns,
+            residency_ns: 0,
+            polling,
+        };
+        machine.cstates =
+            vec![state("C1", 800, true), state("HLT", 800, false), state("C6", 90_000, true)];
+        let mut costs = machine.costs;
+        (costs.ipi_send_ns, costs.ipi_delivery_ns, costs.irq_ns) = (200, 9_000, 800);
+        let paths = Paths { costs, factor: 1.0, idle_wake_ns: 15_000, ipi_is_slow: true };
+        paths.put_into(&mut machine);
+        let exits: Vec<Ns> = machine.cstates.iter().map(|state| state.exit_ns).collect();
+        assert_eq!(exits, [15_000, 5_000, 90_000]);
+        assert_eq!(machine.costs, costs);
+    }
+}
