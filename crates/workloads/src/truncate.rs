@@ -68,8 +68,14 @@ pub struct Config {
     pub batch: Batch,
     /// Removing one shadow entry, without the lock, ns at full speed.
     pub entry_ns: f64,
+    /// What it takes more if it is removed under a lock of its own, ns at full speed.
+    pub alone_ns: f64,
     /// Removing one page, without the lock, ns at full speed; at least `entry_ns`.
     pub page_ns: f64,
+    /// Locked instructions for a page, beside those of the `tree_lock`.
+    pub page_locked: f64,
+    /// Sections with interrupts off for a page, beside those of the `tree_lock`.
+    pub page_irqs: f64,
     /// The rest of an unlink, ns at full speed.
     pub file_ns: f64,
     /// User time between two files, ns.
@@ -95,16 +101,28 @@ impl Config {
 #[derive(Clone, Copy, Default, Debug)]
 struct Costs {
     entry_ps: u64,
+    /// What an entry of a round of its own takes more.
+    alone_ps: u64,
     page_ps: u64,
     /// Work that is not yet a whole ns.
     owed_ps: u64,
 }
 
 impl Costs {
-    /// The time for so many entries and, beyond that of an entry, for so many pages, ns.
-    fn time(&mut self, entries: u32, pages: u32) -> Ns {
+    /// What comes before the lock: for pages all but the entry itself.
+    fn before(&mut self, round: Round) -> Ns {
         let more = self.page_ps.saturating_sub(self.entry_ps);
-        self.owed_ps += u64::from(entries) * self.entry_ps + u64::from(pages) * more;
+        self.time(if round.pages { u64::from(round.entries) * more } else { self.alone_ps })
+    }
+
+    /// What is done under the lock.
+    fn hold(&mut self, round: Round) -> Ns {
+        self.time(u64::from(round.entries) * self.entry_ps)
+    }
+
+    /// Whole ns of it and of what is owed.
+    fn time(&mut self, ps: u64) -> Ns {
+        self.owed_ps += ps;
         let ns = self.owed_ps / 1000;
         self.owed_ps %= 1000;
         ns
@@ -142,11 +160,10 @@ impl Critical {
     /// The next step of the round; none if it is over. `irq_ns` is the way into `spin_lock_irq`
     /// and out of it, beside the locked instruction.
     fn step(&mut self, round: Round, lock: LockId, irq_ns: Ns, costs: &mut Costs) -> Option<Step> {
-        let pages = if round.pages { round.entries } else { 0 };
         let (next, step) = match self.stage {
-            PathStep::Before => (PathStep::Lock, Step::Spend(irq_ns + costs.time(0, pages))),
+            PathStep::Before => (PathStep::Lock, Step::Spend(irq_ns + costs.before(round))),
             PathStep::Lock => (PathStep::Hold, Step::Lock(lock, TREE_LOCK_SITE)),
-            PathStep::Hold => (PathStep::Unlock, Step::Spend(costs.time(round.entries, 0))),
+            PathStep::Hold => (PathStep::Unlock, Step::Spend(costs.hold(round))),
             PathStep::Unlock => (PathStep::Over, Step::Unlock(lock)),
             PathStep::Over => {
                 self.stage = PathStep::Before;
@@ -175,6 +192,8 @@ pub struct Truncate {
     files: Files,
     locks: Vec<LockId>,
     irq_ns: Ns,
+    /// What a page's locked instructions take, which do not overlap with others, ns.
+    locked_ns: f64,
     spread: Spread,
     at: TaskStep,
     /// The clock when the call began.
@@ -195,6 +214,7 @@ impl Truncate {
             files: Files::new(config.files, config.pages, config.cached()),
             locks: Vec::new(),
             irq_ns: 0,
+            locked_ns: 0.0,
             spread: Spread::new(config.spread, 0, config.seed),
             at: TaskStep::Between,
             began: 0,
@@ -215,7 +235,13 @@ impl Truncate {
         let mut stream = random::stream(self.config.seed, u64::from(file), Purpose::Service);
         let one = self.spread.draw(&mut stream, 1_000_000) as f64 * 1e-6;
         let ps = |ns: f64| (ns * one * 1e3).round() as u64;
-        Costs { entry_ps: ps(self.config.entry_ns), page_ps: ps(self.config.page_ns), owed_ps: 0 }
+        let alone = if self.config.batch == Batch::Entry { self.config.alone_ns } else { 0.0 };
+        Costs {
+            entry_ps: ps(self.config.entry_ns),
+            alone_ps: ps(alone),
+            page_ps: ps(self.config.page_ns + self.locked_ns),
+            owed_ps: 0,
+        }
     }
 
     /// The rest of a file's unlink, ns.
@@ -286,7 +312,10 @@ const DELETER: TaskId = TaskId(0);
 
 impl Program for Truncate {
     fn start(&mut self, cx: &mut ProgramCx<'_>) {
-        self.irq_ns = cx.machine().locks.queue_hold_ns;
+        let costs = cx.machine().locks;
+        self.irq_ns = costs.queue_hold_ns;
+        self.locked_ns = self.config.page_locked * costs.fast_ns as f64
+            + self.config.page_irqs * costs.queue_hold_ns as f64;
         self.locks = (0..self.config.files).map(|_| cx.new_lock("tree_lock")).collect();
         let comm = cx.comm("sparsetruncate");
         let deleter = cx.start_task(TaskAttr { comm, ..TaskAttr::default() });

@@ -21,7 +21,10 @@ fn config() -> truncate::Config {
         cache_pct: 100.0,
         batch: Batch::Entry,
         entry_ns: 26.5,
+        alone_ns: 0.0,
         page_ns: 140.25,
+        page_locked: 0.0,
+        page_irqs: 0.0,
         file_ns: 2000.0,
         between_ns: 1000,
         spread: 0.0,
@@ -79,6 +82,23 @@ fn an_uncontended_file_takes_the_sum_of_its_parts() {
             let found = one_file(200.0, batch, pages);
             assert!(close(found, file + n * 140.25 + vectors * lock), "{pages}: {found}");
         }
+    }
+}
+
+#[test]
+fn locked_instructions_cost_pages_what_the_machine_says_and_lone_entries_their_calls() {
+    let of = |config: truncate::Config| {
+        let config = truncate::Config { files: 1, pages: 140, ..config };
+        run(machine_of_locks(1), Fcfs::default(), config).w.now
+    };
+    let pages = truncate::Config { cache_pct: 200.0, spread: 0.5, ..config() };
+    // 140 pages with 6.5 locked instructions of 6 ns and half a section of 7 ns: no spread in it.
+    let more = truncate::Config { page_locked: 6.5, page_irqs: 0.5, alone_ns: 10.0, ..pages };
+    assert_eq!(of(more) - of(pages), 140 * 85 / 2);
+    for (batch, expected) in [(Batch::Entry, 140 * 10), (Batch::Pagevec, 0)] {
+        let shadows = truncate::Config { batch, cache_pct: 1e-9, ..config() };
+        let more = truncate::Config { page_locked: 6.5, alone_ns: 10.0, ..shadows };
+        assert_eq!(of(more) - of(shadows), expected);
     }
 }
 

@@ -24,8 +24,11 @@ const KEYS: &[KeyDef] = &[
     count("pages", 1_048_576, Int(1024), "pages of each, all read once"),
     percent("data_pct", Float(200.0), "data of all files, share of the machine's memory"),
     percent("cache_pct", Float(97.0), "what the page cache holds, share of that memory"),
-    work("entry_work", 450.0, "removing a shadow entry, without the lock"),
-    work("page_work", 1638.0, "removing a page, without the lock"),
+    work("entry_work", 268.0, "removing a shadow entry, without the lock"),
+    work("alone_work", 25.0, "what an entry with a lock of its own takes more, without the lock"),
+    work("page_work", 931.0, "removing a page, without the lock"),
+    number("page_locked", 6.1, "locked instructions for a page, without the tree_lock"),
+    number("page_irqs", 0.21, "sections with interrupts off for a page, without the tree_lock"),
     work("file_work", 13_323.0, "the rest of deleting a file"),
     KeyDef {
         name: "instruction_ns",
@@ -57,7 +60,13 @@ const fn percent(name: &'static str, default: Fallback, help: &'static str) -> K
     KeyDef { name, kind: Kind::Float { min: 0.1, max: 1e6 }, unit: "%", default, help }
 }
 
-/// Work that was counted on Linux 6.1 (docs/CALIBRATION.md).
+const fn number(name: &'static str, default: f64, help: &'static str) -> KeyDef {
+    let kind = Kind::Float { min: 0.0, max: 1e3 };
+    KeyDef { name, kind, unit: "", default: Float(default), help }
+}
+
+/// Work that was counted with the rules of Linux 4.14 and 4.15, a file's rest on 6.1
+/// (docs/CALIBRATION.md).
 const fn work(name: &'static str, default: f64, help: &'static str) -> KeyDef {
     let kind = Kind::Float { min: 0.1, max: 1e9 };
     KeyDef { name, kind, unit: "instructions", default: Float(default), help }
@@ -72,7 +81,10 @@ fn build(load: &Load<'_>) -> Box<dyn Program> {
         cache_pct: load.float("cache_pct"),
         batch: Batch::by_name(&load.word("batch")).expect("the key lists them"),
         entry_ns: ns("entry_work"),
+        alone_ns: ns("alone_work"),
         page_ns: ns("page_work"),
+        page_locked: load.float("page_locked"),
+        page_irqs: load.float("page_irqs"),
         file_ns: ns("file_work"),
         between_ns: load.int("between_ns"),
         spread: load.float("spread"),
