@@ -192,8 +192,8 @@ pub struct Truncate {
     files: Files,
     locks: Vec<LockId>,
     irq_ns: Ns,
-    /// What a page's locked instructions take, which do not overlap with others, ns.
-    locked_ns: f64,
+    /// What a page's locked instructions take, in every file, thousandths of a ns.
+    locked_ps: u64,
     spread: Spread,
     at: TaskStep,
     /// The clock when the call began.
@@ -214,7 +214,7 @@ impl Truncate {
             files: Files::new(config.files, config.pages, config.cached()),
             locks: Vec::new(),
             irq_ns: 0,
-            locked_ns: 0.0,
+            locked_ps: 0,
             spread: Spread::new(config.spread, 0, config.seed),
             at: TaskStep::Between,
             began: 0,
@@ -239,7 +239,7 @@ impl Truncate {
         Costs {
             entry_ps: ps(self.config.entry_ns),
             alone_ps: ps(alone),
-            page_ps: ps(self.config.page_ns + self.locked_ns),
+            page_ps: ps(self.config.page_ns) + self.locked_ps,
             owed_ps: 0,
         }
     }
@@ -314,8 +314,9 @@ impl Program for Truncate {
     fn start(&mut self, cx: &mut ProgramCx<'_>) {
         let costs = cx.machine().locks;
         self.irq_ns = costs.queue_hold_ns;
-        self.locked_ns = self.config.page_locked * costs.fast_ns as f64
+        let locked_ns = self.config.page_locked * costs.fast_ns as f64
             + self.config.page_irqs * costs.queue_hold_ns as f64;
+        self.locked_ps = (locked_ns * 1e3).round() as u64;
         self.locks = (0..self.config.files).map(|_| cx.new_lock("tree_lock")).collect();
         let comm = cx.comm("sparsetruncate");
         let deleter = cx.start_task(TaskAttr { comm, ..TaskAttr::default() });
