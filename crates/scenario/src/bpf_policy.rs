@@ -1,13 +1,14 @@
 //! A policy that is a BPF object: `policy = { bpf = "FILE.bpf.o", … }`.
 
 use crate::output::RunError;
-pub(crate) use policies::ext::bpf::Object;
+pub(crate) use policies::ext::bpf::{DataKind, Object};
 pub use policies::ext::bpf::inspect as inspect_object;
-use policies::ext::bpf::{Refused, Scheduler, Settings, Start, is_partial};
-use policies::ext::{Rules, bpf::SetError};
+use policies::ext::bpf::{Fill, FillError, Refused, Scheduler, SetError, Settings, Start, is_partial};
+use policies::ext::Rules;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::sync::Arc;
+use topology::Machine;
 
 /// A file with an object, as it was read.
 #[derive(Clone, Debug)]
@@ -32,13 +33,15 @@ pub struct BpfPolicy {
     flags: u64,
     /// Calls before the start.
     start: Vec<Start>,
+    /// Variables that are set once the machine is known.
+    fills: Vec<Fill>,
 }
 
 impl BpfPolicy {
     /// The object of a file, as it is.
     pub(crate) fn new(file: &ObjectFile) -> Self {
         let (object, said) = (Object::clone(&file.object), file.hash.clone());
-        Self { object, said, ps_per_insn: 0, flags: 0, start: Vec::new() }
+        Self { object, said, ps_per_insn: 0, flags: 0, start: Vec::new(), fills: Vec::new() }
     }
 
     /// Names of the object's variables.
@@ -46,15 +49,22 @@ impl BpfPolicy {
         self.object.variables().keys().map(String::as_str)
     }
 
-    /// Sets a variable, or a part of it; `Ok(false)`: the number does not fit.
-    pub(crate) fn set(&mut self, path: &str, value: i64) -> Result<bool, SetError> {
-        let bits = 8 * self.object.part(path)?.size as u32;
-        let fits = bits >= 64 || (-(1 << (bits - 1))..1 << bits).contains(&i128::from(value));
-        if fits {
-            self.object.set_int(path, value as u64)?;
-            self.note(path, value);
+    /// True if the program may write the variable, or the part of it, while it runs.
+    pub(crate) fn is_writable(&self, name: &str) -> Option<bool> {
+        let end = name.find(['.', '[']).unwrap_or(name.len());
+        let variable = self.object.variables().get(&name[..end])?;
+        Some(variable.kind != DataKind::ReadOnly)
+    }
+
+    /// Sets a variable, or a part of it: now, or as soon as the machine is known.
+    pub(crate) fn set(&mut self, fill: Fill, machine: Option<&Machine>) -> Result<(), FillError> {
+        if let Some(machine) = machine {
+            fill.apply(&mut self.object.clone(), machine)?;
         }
-        Ok(fits)
+        // Writing to a string does not fail.
+        let _ = write!(self.said, " {fill:?}");
+        self.fills.push(fill);
+        Ok(())
     }
 
     /// Gives an array at the end of its section so many elements.
@@ -98,11 +108,13 @@ impl BpfPolicy {
         &self.said
     }
 
-    /// Loads it for a machine of so many CPUs.
-    pub(crate) fn load(&self, rules: Option<&str>, n_cpus: usize) -> Result<Scheduler, Refused> {
+    /// Loads it for a machine.
+    pub(crate) fn load(&self, rules: Option<&str>, machine: &Machine) -> Result<Scheduler, Refused> {
         let (ps_per_insn, flags) = (self.ps_per_insn, self.flags);
-        let (rules, n_cpus) = (ext_rules(rules), n_cpus as u32);
-        Scheduler::load(&self.object, Settings { rules, n_cpus, ps_per_insn, flags }, &self.start)
+        let (rules, n_cpus) = (ext_rules(rules), machine.n_cpus() as u32);
+        let mut object = self.object.clone();
+        self.fills.iter().try_for_each(|fill| fill.apply(&mut object, machine))?;
+        Scheduler::load(&object, Settings { rules, n_cpus, ps_per_insn, flags }, &self.start)
     }
 }
 

@@ -46,8 +46,7 @@ pub(crate) fn experiment(
         Some(node) => walk.name(node, "title").map(str::to_string),
         None => Some(name.to_string()),
     };
-    let n_cpus = machine.as_ref().map(|machine| machine.n_cpus());
-    let mut objects = Objects { files: objects, n_cpus, policies: Vec::new() };
+    let mut objects = Objects { files: objects, machine: machine.clone(), policies: Vec::new() };
     let policy = policy_choice(walk, doc, PolicyChoice::default(), &mut objects);
     let workload = required(walk, doc, "workload").and_then(|n| workload::workload(walk, n, file));
     let run = run(walk, doc, workload.as_ref());

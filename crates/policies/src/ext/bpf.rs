@@ -10,6 +10,7 @@
 //! cgroups, which stay as they are during a run, all operations but `cgroup_init`.
 
 mod calls;
+mod fill;
 mod cgroups;
 mod host;
 mod idle;
@@ -22,7 +23,8 @@ mod ops;
 mod refused;
 mod start;
 
-pub use ::bpf::{LoadError, Object, SetError};
+pub use ::bpf::{DataKind, LoadError, Object, SetError};
+pub use fill::{Fill, FillError, Value, Word};
 pub use inspect::inspect;
 pub use kernel::{constants, flags, kernel};
 pub use load::{Scheduler, Settings, counted, is_partial};

@@ -4,9 +4,12 @@ use super::policy::PolicyChoice;
 use crate::bpf_policy::{BpfPolicy, ObjectFiles};
 use crate::registry::{BPF_POLICY, names};
 use input::{Fault, Node, Walk, did_you_mean};
-use policies::ext::bpf::{Arg, Refused, SetError, Start, flags};
+use policies::ext::bpf::{
+    Arg, Fill, FillError, Refused, SetError, Start, Value, Word, flags,
+};
 use std::sync::Arc;
 use toml::de::{DeTable, DeValue};
+use topology::Machine;
 
 /// Elements that an array may be given.
 const ELEMENTS_MAX: i64 = 1 << 20;
@@ -16,8 +19,8 @@ const NS_PER_INSN_MAX: f64 = 1e6;
 /// Objects that scenarios name, and the schedulers that they are made into.
 pub(crate) struct Objects<'a> {
     pub files: &'a ObjectFiles,
-    /// CPUs of the machine, if it is known.
-    pub n_cpus: Option<usize>,
+    /// The machine, if it is known.
+    pub machine: Option<Arc<Machine>>,
     /// By their numbers in [`PolicyChoice::bpf`].
     pub policies: Vec<Arc<BpfPolicy>>,
 }
@@ -34,7 +37,9 @@ impl Objects<'_> {
         let mut policy = BpfPolicy::new(file);
         let faults = walk.faults.len();
         resize(walk, table, &mut policy);
-        set(walk, table, &mut policy);
+        for key in ["rodata", "bss"] {
+            self.set(walk, table, key, &mut policy);
+        }
         set_flags(walk, table, &mut policy);
         set_start(walk, table, &mut policy);
         if let Some(node) = table.get("ns_per_insn")
@@ -56,16 +61,48 @@ impl Objects<'_> {
         Some(self.policies.len() - 1)
     }
 
+    /// Variables that programs only read, or those that they may write.
+    fn set(&self, walk: &mut Walk, table: &DeTable<'_>, key: &str, policy: &mut BpfPolicy) {
+        let Some(variables) = table.get(key).and_then(|node| walk.table(node, key)) else {
+            return;
+        };
+        for (path, node) in variables {
+            let path: &str = path.get_ref();
+            let Some(value) = value(walk, path, node) else {
+                continue;
+            };
+            if policy.is_writable(path).is_some_and(|is_writable| is_writable != (key == "bss")) {
+                let (other, what) = match key {
+                    "bss" => ("rodata", "is only read by its programs"),
+                    _ => ("bss", "may be written by its programs"),
+                };
+                let fault = Fault::at(node.span(), format!("`{path}` {what}"));
+                walk.fault(fault.help(format!("write it under `{other}`")));
+                continue;
+            }
+            let fill = Fill { path: path.to_string(), value };
+            match policy.set(fill, self.machine.as_deref()) {
+                Ok(()) => {}
+                Err(FillError::Set(why)) => refuse(walk, node, path, policy, &why),
+                Err(why) => walk.fault(Fault::at(node.span(), why.to_string())),
+            }
+        }
+    }
+
     /// What the kernel lacks that is to load it, or this model.
     pub(super) fn check(&self, walk: &mut Walk, node: Node<'_>, choice: PolicyChoice) {
         let Some(policy) = choice.bpf.map(|number| &self.policies[number]) else {
             return;
         };
-        if let Err(refused) = policy.load(choice.rules, self.n_cpus.unwrap_or(1)) {
+        // Without a machine there is a fault already.
+        let Some(machine) = &self.machine else {
+            return;
+        };
+        if let Err(refused) = policy.load(choice.rules, machine) {
             let rules = choice.rules.unwrap_or_default();
             let text = refused.to_string();
             let help = match &refused {
-                Refused::Load(_) if rules != "6.12" && policy.load(Some("6.12"), 1).is_ok() => {
+                Refused::Load(_) if rules != "6.12" && policy.load(Some("6.12"), machine).is_ok() => {
                     "kernel 6.12 has it: add `rules = \"6.12\"`".to_string()
                 }
                 _ => "docs/BPF.md lists what is there".to_string(),
@@ -76,26 +113,24 @@ impl Objects<'_> {
     }
 }
 
-fn set(walk: &mut Walk, table: &DeTable<'_>, policy: &mut BpfPolicy) {
-    let Some(variables) = table.get("rodata").and_then(|node| walk.table(node, "rodata")) else {
-        return;
-    };
-    for (key, node) in variables {
-        let name: &str = key.get_ref();
-        let value = match node.get_ref() {
-            DeValue::Boolean(on) => Some(i64::from(*on)),
-            _ => walk.int(node, name, i64::MIN..=i64::MAX, ""),
-        };
-        let Some(value) = value else {
-            continue;
-        };
-        match policy.set(name, value) {
-            Ok(true) => {}
-            Ok(false) => {
-                walk.fault(Fault::at(node.span(), format!("`{name}` cannot hold {value}")));
+/// A number, a list of them, or what the machine says.
+fn value(walk: &mut Walk, name: &str, node: Node<'_>) -> Option<Value> {
+    match node.get_ref() {
+        DeValue::Boolean(on) => Some(Value::Number((*on).into())),
+        DeValue::String(word) => {
+            let found = Word::ALL.iter().find(|(known, _)| known == word);
+            if found.is_none() {
+                let help = did_you_mean(word, Word::ALL.iter().map(|(word, _)| *word));
+                let message = format!("`{name}` cannot be `{word}`");
+                walk.fault(Fault::at(node.span(), message).help(help));
             }
-            Err(why) => refuse(walk, node, name, policy, &why),
+            found.map(|(_, word)| Value::Word(*word))
         }
+        DeValue::Array(list) => {
+            let numbers = list.iter().map(|node| walk.int(node, name, i64::MIN..=i64::MAX, ""));
+            numbers.collect::<Option<_>>().map(Value::List)
+        }
+        _ => walk.int(node, name, i64::MIN..=i64::MAX, "").map(Value::Number),
     }
 }
 

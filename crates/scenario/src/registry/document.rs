@@ -28,7 +28,8 @@ const POLICY: KeyDef = may(
 /// Keys of a policy that is a BPF object.
 pub const BPF_POLICY: &[KeyDef] = &[
     must("bpf", Kind::File, "the object, FILE.bpf.o, relative to the scenario"),
-    may("rodata", Kind::Special(shapes::variables), "values of its variables, by name"),
+    may("rodata", Kind::Special(shapes::variables), "values of its constants, by name"),
+    may("bss", Kind::Special(shapes::variables), "first values of its other variables, by name"),
     may("resize", Kind::Special(shapes::sizes), "elements of its arrays, by name"),
     may("flags", Kind::List(&Kind::Special(shapes::ops_flags)), "flags that its loader sets"),
     may("start", Kind::List(&Kind::Special(shapes::start)), "calls that its loader makes first"),

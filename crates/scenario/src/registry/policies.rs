@@ -112,7 +112,7 @@ pub(crate) fn eevdf(spec: &RunSpec) -> Fair<Eevdf> {
 fn bpf_job(job: Job<'_>) -> Result<RunOutput, RunError> {
     let spec = job.spec;
     let policy = spec.bpf.as_ref().expect("a scenario's policy `bpf` has its object");
-    let scheduler = policy.load(spec.rules, spec.machine.n_cpus())?;
+    let scheduler = policy.load(spec.rules, &spec.machine)?;
     ext_job(job, |_| Bpf::new(&scheduler))
 }
 

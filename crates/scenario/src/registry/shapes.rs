@@ -65,7 +65,13 @@ pub(super) fn policy() -> Value {
 
 /// Variables with whole numbers, or `true` and `false`.
 pub(super) fn variables() -> Value {
-    json!({ "type": "object", "additionalProperties": { "type": ["integer", "boolean"] } })
+    let words = policies::ext::bpf::Word::ALL.map(|(word, _)| json!({ "const": word }));
+    let value = [
+        json!({ "type": ["integer", "boolean"] }),
+        json!({ "type": "array", "items": { "type": "integer" } }),
+    ];
+    let value: Vec<Value> = value.into_iter().chain(words).collect();
+    json!({ "type": "object", "additionalProperties": { "anyOf": value } })
 }
 
 /// A flag of a scheduler.

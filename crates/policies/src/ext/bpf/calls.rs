@@ -1,7 +1,7 @@
 //! Functions of the kernel that programs call.
 
 use super::host::{Doing, Given, Here};
-use super::objects::{Mask, What, event_words};
+use super::objects::{Mask, PerCpuVariable, What, event_words};
 use crate::ext::Rules;
 use crate::ext::queue::Order;
 use crate::ext::types::{Dsq, DsqId, Insert, Kick, Next};
@@ -71,6 +71,8 @@ enum Call {
     CssNew,
     CssNext,
     Same,
+    PerCpuPtr,
+    ThisCpuPtr,
 }
 
 impl Call {
@@ -180,6 +182,8 @@ pub(super) const CALLS: &[Row] = &[
     row("bpf_iter_css_new", Call::CssNew),
     row("bpf_iter_css_next", Call::CssNext),
     row("bpf_iter_css_destroy", Call::Nothing),
+    Row { helper: Some(153), ..row("bpf_per_cpu_ptr", Call::PerCpuPtr) },
+    Row { helper: Some(154), ..row("bpf_this_cpu_ptr", Call::ThisCpuPtr) },
     Row { helper: Some(158), ..row("bpf_get_current_task_btf", Call::CurrentTask) },
 ];
 
@@ -287,6 +291,8 @@ impl Here<'_, '_> {
             Call::CssNew => self.css_new(a, memory),
             Call::CssNext => Ok(self.css_next(a[0], memory)),
             Call::Same => Ok(a[0]),
+            Call::PerCpuPtr => self.per_cpu(a[0], a[1]),
+            Call::ThisCpuPtr => self.per_cpu(a[0], self.cx.this_cpu().0.into()),
         }
     }
 
@@ -430,6 +436,17 @@ impl Here<'_, '_> {
         match (cpu as usize) < self.cx.machine().n_cpus() {
             true => Ok(CpuId(cpu)),
             false => stop(format!("invalid CPU {}", cpu as i32)),
+        }
+    }
+
+    /// A variable of a CPU; 0 if there is no such CPU.
+    fn per_cpu(&self, variable: u64, cpu: u64) -> Outcome {
+        let cpu = CpuId(cpu as u32);
+        match self.at(variable) {
+            Some((What::PerCpu(_), _)) if cpu.idx() >= self.cx.machine().n_cpus() => Ok(0),
+            Some((What::PerCpu(PerCpuVariable::Runqueues), 0)) => Ok(What::Rq(cpu).address()),
+            Some((What::PerCpu(_), _)) => Ok(variable),
+            _ => stop(format!("{variable:#x} is no variable of CPUs")),
         }
     }
 

@@ -1,10 +1,10 @@
 //! The kernel around a program: its objects, its clock, its timers.
 
-use super::objects::{Field, Fields, Mask, What};
+use super::objects::{Field, Fields, Mask, PerCpuVariable, What};
 use crate::ext::cx::Cx;
 use crate::ext::types::{DsqId, Next};
 use ::bpf::{Answer, Host, Memory};
-use sim_core::{MaskId, NEVER, Ns, TaskId};
+use sim_core::{MaskId, NEVER, Ns, Pid, TaskId, TaskState};
 use std::collections::BTreeMap;
 use topology::{CpuId, CpuSet};
 
@@ -20,6 +20,12 @@ const PF_KTHREAD: u64 = 0x20_0000;
 const PREEMPT_STOP: u64 = 2;
 /// `SCX_CPU_PREEMPT_UNKNOWN`, which is the fair class.
 const PREEMPT_UNKNOWN: u64 = 3;
+const TASK_RUNNING: u64 = 0;
+/// All sleepers, whoever may wake them.
+const TASK_INTERRUPTIBLE: u64 = 1;
+const TASK_DEAD: u64 = 0x80;
+const TASK_WAKING: u64 = 0x200;
+const TASK_NEW: u64 = 0x800;
 /// DEFAULT_PRIO
 const DEFAULT_PRIO: i64 = 120;
 
@@ -52,6 +58,8 @@ pub(super) struct Books {
     pub queues: Vec<(u64, DsqId)>,
     /// By pid; `TaskId::NONE`: no such task.
     pub by_pid: Vec<TaskId>,
+    /// By task: who has forked it.
+    pub parents: Vec<Option<(TaskId, Pid)>>,
     /// Armed timers by address: when, and on which CPU.
     pub timers: BTreeMap<u64, (Ns, CpuId)>,
     /// What the suspended program wants: a queue consumed, or a task moved.
@@ -81,6 +89,7 @@ impl Books {
             subject: 0,
             queues: Vec::new(),
             by_pid: Vec::new(),
+            parents: Vec::new(),
             timers: BTreeMap::new(),
             asks: None,
             allowed: None,
@@ -122,7 +131,7 @@ impl Here<'_, '_> {
         let is_there = match what {
             What::Task(p) => self.cx.world().tasks.get(p.idx()).is_some() && self.cx.is_known(p),
             What::Idle(cpu) | What::Rq(cpu) => cpu.idx() < self.cx.machine().n_cpus(),
-            What::Mask(_) => true,
+            What::Mask(_) | What::PerCpu(_) => true,
             What::Args { cgroup, .. } | What::Cgroup(cgroup) => self.cx.is_cgroup(cgroup),
         };
         is_there.then_some((what, offset))
@@ -136,6 +145,14 @@ impl Here<'_, '_> {
                 let kthread = if t.attr.kthread { PF_KTHREAD } else { 0 };
                 kthread | if t.exiting { PF_EXITING } else { 0 }
             }
+            Field::State => match t.state {
+                TaskState::New => TASK_NEW,
+                TaskState::Runnable => TASK_RUNNING,
+                TaskState::Sleeping => TASK_INTERRUPTIBLE,
+                TaskState::Waking => TASK_WAKING,
+                TaskState::Dead => TASK_DEAD,
+            },
+            Field::RealParent => self.parent(p),
             Field::Comm(at) => self.comm(t.attr.comm, at),
             Field::CpusPtr => {
                 let changing = self.books.allowed.filter(|(own, _)| *own == p);
@@ -167,12 +184,24 @@ impl Here<'_, '_> {
             Field::OnCpu => (self.cx.world().cpus[cpu].curr == TaskId::IDLE).into(),
             Field::WakeCpu => cpu.0.into(),
             Field::CpusPtr => What::Mask(Mask::All).address(),
-            Field::Itself => What::Idle(cpu).address(),
+            Field::Itself | Field::RealParent => What::Idle(cpu).address(),
             Field::Curr | Field::Cpu | Field::NrRunning | Field::Fork | Field::Reason => {
                 return None;
             }
             _ => 0,
         })
+    }
+
+    /// The task that has forked it, if that still is; else the ancestor of all, `swapper/0`.
+    fn parent(&self, p: TaskId) -> u64 {
+        let parent = self.books.parents.get(p.idx()).and_then(|parent| *parent);
+        let is_there = |(parent, pid): &(TaskId, Pid)| {
+            self.cx.is_known(*parent) && self.cx.world().tasks[*parent].pid == *pid
+        };
+        parent
+            .filter(is_there)
+            .map_or(What::Idle(CpuId(0)), |(parent, _)| What::Task(parent))
+            .address()
     }
 
     /// Eight bytes of a command's name from one on.
@@ -204,6 +233,9 @@ impl Here<'_, '_> {
             let word = self.mask_word(mask, offset as usize / 8);
             return Some(word >> (offset % 8 * 8));
         }
+        if what == What::PerCpu(PerCpuVariable::CpufreqData) {
+            return Some(0);
+        }
         let field = self.books.fields.at(what, offset, size)?;
         match what {
             What::Task(p) => self.task_field(p, field),
@@ -212,6 +244,13 @@ impl Here<'_, '_> {
                 Field::Curr => Some(self.curr(cpu)),
                 Field::Cpu => Some(cpu.0.into()),
                 Field::NrRunning => Some(self.cx.world().cpus[cpu].nr_running.into()),
+                Field::Clock => Some(self.cx.now()),
+                // As fast as the CPU is, of the highest speed that the firmware tells of.
+                Field::ClockPelt => {
+                    let scale = u128::from(self.cx.machine().freq_scale);
+                    Some((u128::from(self.cx.now()) * scale / 1024) as u64)
+                }
+                Field::Zero => Some(0),
                 _ => None,
             },
             What::Args { fork, cgroup } => match field {
@@ -230,7 +269,7 @@ impl Here<'_, '_> {
                 _ => self.cgroup_given(cgroup, field),
             },
             What::Cgroup(cgroup) => self.cgroup_field(cgroup, field),
-            What::Mask(_) => None,
+            What::Mask(_) | What::PerCpu(_) => None,
         }
     }
 }

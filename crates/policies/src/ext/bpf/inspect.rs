@@ -44,7 +44,8 @@ fn load(object: &Object, rules: Rules) -> Result<Scheduler, Refused> {
 fn known() -> Known {
     let is_function = |row: &&super::calls::Row| row.helper.is_none();
     let functions = CALLS.iter().filter(is_function).map(|row| row.name.to_string());
-    let options = kernel(Rules::V6_18).config.into_keys();
+    let kernel = kernel(Rules::V6_18);
+    let options = kernel.config.into_keys().chain(kernel.variables.into_keys());
     Known {
         names: functions.chain(options).collect(),
         helpers: CALLS.iter().filter_map(|row| row.helper).collect(),

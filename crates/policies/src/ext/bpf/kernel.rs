@@ -1,7 +1,7 @@
 //! What a kernel has by name: functions, constants, options. The types are in `objects`.
 
 use super::calls::CALLS;
-use super::objects;
+use super::objects::{self, What};
 use crate::ext::Rules;
 use ::bpf::{Kernel, KernelFunction};
 use std::collections::BTreeMap;
@@ -90,6 +90,11 @@ pub fn kernel(rules: Rules) -> Kernel {
         Rules::V6_18 => (6, 18),
     };
     kernel.config.insert("LINUX_KERNEL_VERSION".to_string(), major << 16 | minor << 8);
+    // As many as machines may have here.
+    kernel.config.insert("CONFIG_NR_CPUS".to_string(), topology::MAX_CPUS.into());
+    for (name, variable) in objects::PER_CPU {
+        kernel.variables.insert(name.to_string(), What::PerCpu(variable).address());
+    }
     kernel.config.insert("CONFIG_PREEMPT_RCU".to_string(), 1);
     kernel
 }

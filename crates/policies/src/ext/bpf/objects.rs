@@ -20,6 +20,8 @@ pub(super) const KERNFS: u32 = 128;
 pub(super) enum Field {
     Pid,
     Flags,
+    State,
+    RealParent,
     /// Its bytes: eight from this one on.
     Comm(u32),
     CpusPtr,
@@ -40,6 +42,8 @@ pub(super) enum Field {
     Curr,
     Cpu,
     NrRunning,
+    Clock,
+    ClockPelt,
     /// Of arguments.
     Fork,
     Reason,
@@ -59,8 +63,11 @@ pub(super) enum Field {
 
 impl Field {
     fn is_pointer(self) -> bool {
-        use Field::{Cgroup, CpusPtr, Css, CssParent, Curr, Itself, Kernfs, Mm};
-        matches!(self, Cgroup | CpusPtr | Css | CssParent | Curr | Itself | Kernfs | Mm)
+        use Field::{Cgroup, CpusPtr, Css, CssParent, Curr, Itself, Kernfs, Mm, RealParent};
+        matches!(
+            self,
+            Cgroup | CpusPtr | Css | CssParent | Curr | Itself | Kernfs | Mm | RealParent
+        )
     }
 }
 
@@ -88,6 +95,7 @@ const FIELDS: &[Row] = &[
     (TASK, "on_cpu", 48, 4, true, Field::OnCpu),
     (TASK, "wake_cpu", 56, 4, true, Field::WakeCpu),
     (TASK, "migration_disabled", 64, 2, false, Field::MigrationDisabled),
+    (TASK, "__state", 120, 4, false, Field::State),
     (ENTITY, "weight", 0, 4, false, Field::Weight),
     (ENTITY, "flags", 8, 4, false, Field::ScxFlags),
     (ENTITY, "slice", 16, 8, false, Field::Slice),
@@ -96,6 +104,10 @@ const FIELDS: &[Row] = &[
     (RUN, "sum_exec_runtime", 0, 8, false, Field::RunTime),
     (RQ, "cpu", 0, 4, true, Field::Cpu),
     (RQ, "nr_running", 8, 4, false, Field::NrRunning),
+    (RQ, "clock", 24, 8, false, Field::Clock),
+    (RQ, "clock_task", 32, 8, false, Field::Clock),
+    (RQ, "clock_pelt", 40, 8, false, Field::ClockPelt),
+    (RQ, "lost_idle_time", 48, 8, false, Field::Zero),
     (INIT_TASK, "fork", 0, 1, false, Field::Fork),
     ("scx_exit_task_args", "cancelled", 8, 1, false, Field::Zero),
     ("scx_cpu_release_args", "reason", 16, 4, false, Field::Reason),
@@ -113,6 +125,7 @@ const POINTERS: &[(&str, &str, u32, Field)] = &[
     (TASK, "cpus_ptr", 72, Field::CpusPtr),
     (TASK, "group_leader", 80, Field::Itself),
     (TASK, "mm", 88, Field::Mm),
+    (TASK, "real_parent", 96, Field::RealParent),
     (RQ, "curr", 16, Field::Curr),
     ("scx_cpu_release_args", "task", 24, Field::Taker),
     (INIT_TASK, "cgroup", 32, Field::Cgroup),
@@ -169,6 +182,12 @@ pub(super) fn add_types(kernel: &mut Kernel, rules: Rules) {
     add(TASK, "se", SE, FieldType::Struct(RUN.to_string()));
     add(CGROUP, "self", 0, FieldType::Struct(CSS.to_string()));
     // What no pointer leads to need not be anywhere.
+    for name in ["cpuinfo", "max"] {
+        let own = FieldType::Int { size: 4, is_signed: false };
+        let kind = if name == "max" { own } else { FieldType::Struct("cpufreq_cpuinfo".into()) };
+        add("cpufreq_policy", name, if name == "max" { 8 } else { 0 }, kind);
+    }
+    add("cpufreq_cpuinfo", "max_freq", 0, FieldType::Int { size: 4, is_signed: false });
     add("mempolicy", "mode", 0, FieldType::Int { size: 2, is_signed: false });
     add("mempolicy", "home_node", 8, FieldType::Int { size: 4, is_signed: true });
     add("mempolicy", "nodes", 16, FieldType::Struct("nodemask_t".to_string()));
@@ -230,7 +249,7 @@ impl Fields {
             What::Rq(_) => &self.rq,
             What::Args { .. } => &self.args,
             What::Cgroup(_) => &self.cgroup,
-            What::Mask(_) => return None,
+            What::Mask(_) | What::PerCpu(_) => return None,
         };
         let (bytes, field) = (*places.get(offset as usize)?)?;
         // A pointer is read as a whole.
@@ -258,6 +277,20 @@ pub(super) enum Mask {
     Allowed(MaskId),
 }
 
+/// A variable of the kernel that each CPU has.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum PerCpuVariable {
+    Runqueues,
+    /// Pointers that are all null: no driver sets frequencies.
+    CpufreqData,
+}
+
+/// Their names.
+pub(super) const PER_CPU: [(&str, PerCpuVariable); 2] = [
+    ("runqueues", PerCpuVariable::Runqueues),
+    ("cpufreq_cpu_data", PerCpuVariable::CpufreqData),
+];
+
 /// An object of the kernel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum What {
@@ -272,6 +305,7 @@ pub(super) enum What {
         cgroup: GroupId,
     },
     Cgroup(GroupId),
+    PerCpu(PerCpuVariable),
 }
 
 const OFFSET_BITS: u32 = 20;
@@ -293,6 +327,7 @@ impl What {
             Self::Rq(cpu) => (5, cpu.0),
             Self::Args { fork, cgroup } => (6, u32::from(cgroup.0) << 1 | u32::from(fork)),
             Self::Cgroup(cgroup) => (7, cgroup.0.into()),
+            Self::PerCpu(variable) => (8, variable as u32),
         };
         HOST | kind << KIND_AT | u64::from(index) << OFFSET_BITS
     }
@@ -316,6 +351,7 @@ impl What {
             5 => Self::Rq(CpuId(index)),
             6 => Self::Args { fork: index & 1 == 1, cgroup: group(index >> 1)? },
             7 => Self::Cgroup(group(index)?),
+            8 => Self::PerCpu(PER_CPU.get(index as usize)?.1),
             _ => return None,
         };
         Some((what, offset))
@@ -342,6 +378,8 @@ mod tests {
             What::Rq(CpuId(0)),
             What::Args { fork: true, cgroup: GroupId(300) },
             What::Cgroup(GroupId(u16::MAX)),
+            What::PerCpu(PerCpuVariable::Runqueues),
+            What::PerCpu(PerCpuVariable::CpufreqData),
         ];
         for what in all {
             assert_eq!(What::at(what.address() + 24), Some((what, 24)));

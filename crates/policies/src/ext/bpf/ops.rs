@@ -222,6 +222,9 @@ impl Ops for Bpf {
 
     fn init_task(&mut self, cx: &mut Cx<'_>, p: TaskId, parent: Option<TaskId>) {
         self.note_pid(cx, p, true);
+        let parents = &mut self.books.parents;
+        parents.resize(parents.len().max(p.idx() + 1), None);
+        parents[p.idx()] = parent.map(|parent| (parent, cx.world().tasks[parent].pid));
         let args = What::Args { fork: parent.is_some(), cgroup: cx.task_cgroup(p) };
         self.must(cx, Op::InitTask, &[task(p), args.address()]);
     }

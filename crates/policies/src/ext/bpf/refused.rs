@@ -1,5 +1,6 @@
 //! Why an object cannot be a scheduler here.
 
+use super::fill::FillError;
 use ::bpf::{LoadError, SetError};
 
 /// Why an object cannot be a scheduler here.
@@ -29,4 +30,7 @@ pub enum Refused {
     /// A variable cannot be set.
     #[error(transparent)]
     Set(#[from] SetError),
+    /// A variable cannot be filled.
+    #[error(transparent)]
+    Fill(#[from] FillError),
 }

@@ -49,7 +49,7 @@ impl Arg {
 }
 
 /// The next thread of the CPU's core, the first one behind the last.
-fn sibling(machine: &Machine, cpu: CpuId) -> Option<CpuId> {
+pub(super) fn sibling(machine: &Machine, cpu: CpuId) -> Option<CpuId> {
     let core = &machine.cores[machine.cpus[cpu].core as usize];
     let next = core.iter().find(|other| *other > cpu);
     next.or_else(|| core.first()).filter(|other| *other != cpu)
