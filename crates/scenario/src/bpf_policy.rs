@@ -1,10 +1,12 @@
 //! A policy that is a BPF object: `policy = { bpf = "FILE.bpf.o", … }`.
 
 use crate::output::RunError;
-pub(crate) use policies::ext::bpf::{DataKind, Object};
-pub use policies::ext::bpf::inspect as inspect_object;
-use policies::ext::bpf::{Fill, FillError, Refused, Scheduler, SetError, Settings, Start, is_partial};
 use policies::ext::Rules;
+pub use policies::ext::bpf::inspect as inspect_object;
+pub(crate) use policies::ext::bpf::{DataKind, Object};
+use policies::ext::bpf::{
+    Fill, FillError, Refused, Scheduler, SetError, Settings, Start, UserHalfDef, is_partial,
+};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::sync::Arc;
@@ -23,7 +25,7 @@ pub(crate) struct ObjectFile {
 pub(crate) type ObjectFiles = BTreeMap<String, ObjectFile>;
 
 /// A scheduler that a scenario states: its object, with its variables set.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct BpfPolicy {
     object: Object,
     /// Fingerprint of the file, and what the scenario has changed.
@@ -35,13 +37,23 @@ pub struct BpfPolicy {
     start: Vec<Start>,
     /// Variables that are set once the machine is known.
     fills: Vec<Fill>,
+    /// Its halves in user space.
+    user: Vec<&'static UserHalfDef>,
 }
 
 impl BpfPolicy {
     /// The object of a file, as it is.
     pub(crate) fn new(file: &ObjectFile) -> Self {
         let (object, said) = (Object::clone(&file.object), file.hash.clone());
-        Self { object, said, ps_per_insn: 0, flags: 0, start: Vec::new(), fills: Vec::new() }
+        Self {
+            object,
+            said,
+            ps_per_insn: 0,
+            flags: 0,
+            start: Vec::new(),
+            fills: Vec::new(),
+            user: Vec::new(),
+        }
     }
 
     /// Names of the object's variables.
@@ -98,6 +110,13 @@ impl BpfPolicy {
         self.start.push(start);
     }
 
+    /// Gives it a half in user space.
+    pub(crate) fn add_user(&mut self, def: &'static UserHalfDef) {
+        // Writing to a string does not fail.
+        let _ = write!(self.said, " user {}", def.name);
+        self.user.push(def);
+    }
+
     fn note(&mut self, what: &str, value: i64) {
         // Writing to a string does not fail.
         let _ = write!(self.said, " {what}={value}");
@@ -109,12 +128,17 @@ impl BpfPolicy {
     }
 
     /// Loads it for a machine.
-    pub(crate) fn load(&self, rules: Option<&str>, machine: &Machine) -> Result<Scheduler, Refused> {
+    pub(crate) fn load(
+        &self,
+        rules: Option<&str>,
+        machine: &Machine,
+    ) -> Result<Scheduler, Refused> {
         let (ps_per_insn, flags) = (self.ps_per_insn, self.flags);
         let (rules, n_cpus) = (ext_rules(rules), machine.n_cpus() as u32);
         let mut object = self.object.clone();
         self.fills.iter().try_for_each(|fill| fill.apply(&mut object, machine))?;
-        Scheduler::load(&object, Settings { rules, n_cpus, ps_per_insn, flags }, &self.start)
+        let settings = Settings { rules, n_cpus, ps_per_insn, flags };
+        Scheduler::load_with_user(&object, settings, &self.start, &self.user)
     }
 }
 
@@ -123,6 +147,12 @@ pub(crate) fn ext_rules(rules: Option<&str>) -> Rules {
     match rules {
         Some("6.12") => Rules::V6_12,
         _ => Rules::V6_18,
+    }
+}
+
+impl std::fmt::Debug for BpfPolicy {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("BpfPolicy").field(&self.said).finish()
     }
 }
 

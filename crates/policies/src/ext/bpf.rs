@@ -10,8 +10,8 @@
 //! cgroups, which stay as they are during a run, all operations but `cgroup_init`.
 
 mod calls;
-mod fill;
 mod cgroups;
+mod fill;
 mod host;
 mod idle;
 mod inspect;
@@ -22,6 +22,7 @@ mod objects;
 mod ops;
 mod refused;
 mod start;
+mod user;
 
 pub use ::bpf::{DataKind, LoadError, Object, SetError};
 pub use fill::{Fill, FillError, Value, Word};
@@ -31,6 +32,7 @@ pub use load::{Scheduler, Settings, counted, is_partial};
 pub use ops::Bpf;
 pub use refused::Refused;
 pub use start::{Arg, Start};
+pub use user::{Again, Hands, USER_HALVES, UserHalf, UserHalfDef};
 
 #[expect(unused_imports, reason = "for the documentation")]
 use super::{Cx, Ops};

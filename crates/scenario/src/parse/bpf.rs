@@ -5,7 +5,7 @@ use crate::bpf_policy::{BpfPolicy, ObjectFiles};
 use crate::registry::{BPF_POLICY, names};
 use input::{Fault, Node, Walk, did_you_mean};
 use policies::ext::bpf::{
-    Arg, Fill, FillError, Refused, SetError, Start, Value, Word, flags,
+    Arg, Fill, FillError, Refused, SetError, Start, USER_HALVES, Value, Word, flags,
 };
 use std::sync::Arc;
 use toml::de::{DeTable, DeValue};
@@ -42,6 +42,7 @@ impl Objects<'_> {
         }
         set_flags(walk, table, &mut policy);
         set_start(walk, table, &mut policy);
+        set_user(walk, table, &mut policy);
         if let Some(node) = table.get("ns_per_insn")
             && let Some(ns) = walk.number(node, "ns_per_insn")
         {
@@ -102,7 +103,9 @@ impl Objects<'_> {
             let rules = choice.rules.unwrap_or_default();
             let text = refused.to_string();
             let help = match &refused {
-                Refused::Load(_) if rules != "6.12" && policy.load(Some("6.12"), machine).is_ok() => {
+                Refused::Load(_)
+                    if rules != "6.12" && policy.load(Some("6.12"), machine).is_ok() =>
+                {
                     "kernel 6.12 has it: add `rules = \"6.12\"`".to_string()
                 }
                 _ => "docs/BPF.md lists what is there".to_string(),
@@ -152,6 +155,24 @@ fn set_flags(walk: &mut Walk, table: &DeTable<'_>, policy: &mut BpfPolicy) {
         }
     }
     policy.set_flags(all);
+}
+
+/// Halves in user space, `["scx-arena"]`.
+fn set_user(walk: &mut Walk, table: &DeTable<'_>, policy: &mut BpfPolicy) {
+    let list = table.get("user").and_then(|node| walk.array(node, "user"));
+    for node in list.into_iter().flatten() {
+        let Some(name) = walk.text(node, "user") else {
+            continue;
+        };
+        match USER_HALVES.iter().find(|def| def.name == name) {
+            Some(def) => policy.add_user(def),
+            None => {
+                let help = did_you_mean(name, USER_HALVES.iter().map(|def| def.name));
+                let message = format!("no half in user space is called `{name}`");
+                walk.fault(Fault::at(node.span(), message).help(help));
+            }
+        }
+    }
 }
 
 /// Calls before the start, `{ call = "enable_cpu", args = { cpu = "cpu" } }`.

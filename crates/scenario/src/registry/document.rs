@@ -33,6 +33,7 @@ pub const BPF_POLICY: &[KeyDef] = &[
     may("resize", Kind::Special(shapes::sizes), "elements of its arrays, by name"),
     may("flags", Kind::List(&Kind::Special(shapes::ops_flags)), "flags that its loader sets"),
     may("start", Kind::List(&Kind::Special(shapes::start)), "calls that its loader makes first"),
+    may("user", Kind::List(&Kind::Special(shapes::user_halves)), "its halves in user space"),
     may("ns_per_insn", Kind::Special(shapes::amount), "simulated time of an instruction, ns"),
 ];
 

@@ -79,6 +79,12 @@ pub(super) fn ops_flags() -> Value {
     words(policies::ext::bpf::flags().map(|(name, _)| (name.to_string(), String::new())))
 }
 
+/// A half of a scheduler in user space.
+pub(super) fn user_halves() -> Value {
+    let all = policies::ext::bpf::USER_HALVES.iter();
+    words(all.map(|def| (def.name.to_string(), def.help.to_string())))
+}
+
 /// A call of a program before the scheduler starts.
 pub(super) fn start() -> Value {
     let fields = policies::ext::bpf::Arg::WORDS.map(|(word, _)| json!({ "const": word }));

@@ -176,6 +176,34 @@ fn faults_have_hints() {
         ),
         ("{ bpf = \"fifo.bpf.o\", flags = [\"SCX_OPS_LAST\"] }", "unknown flag `SCX_OPS_LAST`"),
         ("{ bpf = \"fifo.bpf.o\", ns_per_insn = -1 }", "ns_per_insn"),
+        (
+            "{ bpf = \"fifo.bpf.o\", bss = { slice_ns = 3 } }",
+            "`slice_ns` is only read by its programs | write it under `rodata`",
+        ),
+        (
+            "{ bpf = \"user.bpf.o\", rodata = { n_seen = 3 } }",
+            "`n_seen` may be written by its programs | write it under `bss`",
+        ),
+        (
+            "{ bpf = \"fifo.bpf.o\", rodata = { slice_ns = \"cpuz\" } }",
+            "`slice_ns` cannot be `cpuz`",
+        ),
+        (
+            "{ bpf = \"fifo.bpf.o\", rodata = { slice_ns = \"near_llcs\" } }",
+            "cannot be `near_llcs`",
+        ),
+        (
+            "{ bpf = \"kin.bpf.o\", rodata = { llc_of = [1, 2.5] } }",
+            "`llc_of` must be a whole number",
+        ),
+        (
+            "{ bpf = \"user.bpf.o\", user = [\"scx-rust\"] }",
+            "no half in user space is called `scx-rust` | did you mean `scx-rusty`",
+        ),
+        (
+            "{ bpf = \"user.bpf.o\", user = [\"scx-arena\"] }",
+            "it has no program `arena_topology_init` in a section `syscall`",
+        ),
         ("{ bpf = \"unknown.bpf.o\" }", "the kernel has no function scx_bpf_not_there"),
         (
             "{ bpf = \"partial.bpf.o\" }",
@@ -213,6 +241,27 @@ fn a_scheduler_is_told_of_the_machine_before_it_starts() {
         let fault = fault(&with(26, calls), "");
         assert!(fault.contains(said), "{calls}: {fault}");
     }
+}
+
+/// What the object looks at is that of eight CPUs without siblings behind two LLCs.
+#[test]
+fn words_say_what_a_loader_knows_of_the_machine() {
+    let with = |expected: &str, rest: &str| {
+        format!(
+            "{{ bpf = \"kin.bpf.o\", rodata = {{ n_llcs = \"n_llcs\", n_nodes = \"n_nodes\", \
+             \"llc_of[cpu]\" = \"llc\", \"sibling_of[cpu]\" = \"sibling\", \
+             \"node_of_llc[llc]\" = \"node\", \"cpus_of_llc[llc]\" = \"cpus\", \
+             expected = {expected} }}, bss = {{ \"domains[llc].cpus\" = \"cpus\", \
+             \"domains[llc].near\" = \"near_llcs\", \"domains[llc].n_near\" = \"n_near_llcs\" {rest} }} }}"
+        )
+    };
+    let there = ", \"domains[llc].is_there\" = true";
+    // 1 + 2 + 3 + 4 and twice 5 + 6 + 7 + 8; four CPUs twice; one near LLC each: 1 and twice 0.
+    let right = run(&with("[62, 12, 0, 1]", there), "");
+    assert!(right.starts_with("Ok("), "{right}");
+    assert!(run(&with("[62, 12, 0, 2]", there), "").contains("fault 23: 1 of 2"));
+    assert!(run(&with("[62, 12, 0, 1]", ""), "").contains("fault 15: 0 of 1"));
+    assert_ne!(hash(&with("[62, 12, 0, 1]", there), ""), hash(&with("[62, 12, 0]", there), ""));
 }
 
 /// A scheduler that ends itself ends the run, and its place in the source is named.

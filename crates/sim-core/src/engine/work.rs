@@ -46,6 +46,12 @@ impl Cpu {
         self.since = now;
     }
 
+    /// Time spent in a category so far, the present stretch included, ns.
+    pub fn time_in(&self, category: Category, now: Ns) -> Ns {
+        let open = if self.category == category { now - self.since } else { 0 };
+        self.time[category as usize] + open
+    }
+
     #[inline]
     pub(crate) fn account(&mut self, category: Category, ns: Ns) {
         self.time[category as usize] += ns;

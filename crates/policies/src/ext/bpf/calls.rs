@@ -73,6 +73,7 @@ enum Call {
     Same,
     PerCpuPtr,
     ThisCpuPtr,
+    CurrentPid,
 }
 
 impl Call {
@@ -182,6 +183,7 @@ pub(super) const CALLS: &[Row] = &[
     row("bpf_iter_css_new", Call::CssNew),
     row("bpf_iter_css_next", Call::CssNext),
     row("bpf_iter_css_destroy", Call::Nothing),
+    Row { helper: Some(14), ..row("bpf_get_current_pid_tgid", Call::CurrentPid) },
     Row { helper: Some(153), ..row("bpf_per_cpu_ptr", Call::PerCpuPtr) },
     Row { helper: Some(154), ..row("bpf_this_cpu_ptr", Call::ThisCpuPtr) },
     Row { helper: Some(158), ..row("bpf_get_current_task_btf", Call::CurrentTask) },
@@ -291,6 +293,13 @@ impl Here<'_, '_> {
             Call::CssNew => self.css_new(a, memory),
             Call::CssNext => Ok(self.css_next(a[0], memory)),
             Call::Same => Ok(a[0]),
+            Call::CurrentPid => {
+                let w = self.cx.world();
+                let curr = w.cpus[self.cx.this_cpu()].curr;
+                // A task is its own thread group; pid 0 idles.
+                let pid = if curr.is_task() { u64::from(w.tasks[curr].pid.0) } else { 0 };
+                Ok(pid << 32 | pid)
+            }
             Call::PerCpuPtr => self.per_cpu(a[0], a[1]),
             Call::ThisCpuPtr => self.per_cpu(a[0], self.cx.this_cpu().0.into()),
         }

@@ -248,8 +248,7 @@ mod tests {
 
     #[test]
     fn near_llcs_go_round_both_ways() {
-        let machine =
-            Machine::regular(RegularSpec { llcs_per_node: 8, ..RegularSpec::default() });
+        let machine = Machine::regular(RegularSpec { llcs_per_node: 8, ..RegularSpec::default() });
         assert_eq!(near_llcs(&machine, 0), [1, 7, 2, 6, 3, 5, 4]);
         assert_eq!(near_llcs(&machine, 7), [0, 6, 1, 5, 2, 4, 3]);
     }

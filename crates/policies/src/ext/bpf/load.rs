@@ -3,10 +3,12 @@
 use super::kernel::{constants, kernel};
 use super::refused::Refused;
 use super::start::{Start, StartCall, is_callable};
+use super::user::UserHalfDef;
 use crate::ext::Rules;
 use crate::ext::watchdog::TIMEOUT_NS;
 use ::bpf::{Count, Object, Options, ProgramId, SetError, StructOps, Vm};
 use sim_core::Ns;
+use std::sync::Arc;
 
 /// Bytes that the maps of a scheduler may take.
 const BYTES_MAX: usize = 1 << 30;
@@ -92,9 +94,12 @@ pub struct Settings {
 }
 
 /// A loaded scheduler. Runs of different seeds share its code.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Scheduler {
     pub(super) vm: Vm,
+    /// What the user halves find variables by.
+    pub(super) object: Arc<Object>,
+    pub(super) user: Vec<&'static UserHalfDef>,
     pub(super) programs: [Option<ProgramId>; OPS.len()],
     pub(super) start: Vec<StartCall>,
     pub(super) enqueues_last: bool,
@@ -113,6 +118,19 @@ impl Scheduler {
     /// # Errors
     /// Everything that the object has or wants and that is not known here, by name.
     pub fn load(object: &Object, settings: Settings, start: &[Start]) -> Result<Self, Refused> {
+        Self::load_with_user(object, settings, start, &[])
+    }
+
+    /// The same for a scheduler that has halves in user space.
+    ///
+    /// # Errors
+    /// As for [`Scheduler::load`].
+    pub fn load_with_user(
+        object: &Object,
+        settings: Settings,
+        start: &[Start],
+        user: &[&'static UserHalfDef],
+    ) -> Result<Self, Refused> {
         let ops = operations(object).ok_or(Refused::NoScheduler)?.clone();
         let flags = settings.flags | flags_of(&ops);
         let program = |name| ops.member(name)?.program.as_deref();
@@ -127,7 +145,9 @@ impl Scheduler {
         let timeout_ns = timeout_ns(&ops)?;
         let mut object = object.clone();
         fill(&mut object, settings.n_cpus)?;
-        let called: Vec<&str> = start.iter().map(|start| start.call.as_str()).collect();
+        let called = start.iter().map(|start| start.call.as_str());
+        let called: Vec<&str> =
+            called.chain(user.iter().flat_map(|def| def.programs).copied()).collect();
         if let Some(name) = called.iter().find(|name| !is_callable(&object, name)) {
             return Err(Refused::Start(name.to_string()));
         }
@@ -141,6 +161,8 @@ impl Scheduler {
         let enqueues_last = flags & ENQ_LAST != 0;
         Ok(Self {
             vm,
+            object: Arc::new(object),
+            user: user.to_vec(),
             programs,
             start,
             enqueues_last,

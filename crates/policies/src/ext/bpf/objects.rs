@@ -286,10 +286,8 @@ pub(super) enum PerCpuVariable {
 }
 
 /// Their names.
-pub(super) const PER_CPU: [(&str, PerCpuVariable); 2] = [
-    ("runqueues", PerCpuVariable::Runqueues),
-    ("cpufreq_cpu_data", PerCpuVariable::CpufreqData),
-];
+pub(super) const PER_CPU: [(&str, PerCpuVariable); 2] =
+    [("runqueues", PerCpuVariable::Runqueues), ("cpufreq_cpu_data", PerCpuVariable::CpufreqData)];
 
 /// An object of the kernel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -4,6 +4,7 @@ use super::cgroups;
 use super::host::{Books, Doing, Here};
 use super::load::{Op, Scheduler, TIMERS};
 use super::objects::{Mask, What};
+use super::user::{self, UserHalves};
 use crate::ext::cgroups::CgroupInit;
 use crate::ext::cx::Cx;
 use crate::ext::ops::Ops;
@@ -24,6 +25,7 @@ pub struct Bpf {
     dispatches: PerCpu<Run>,
     /// What callbacks of timers have cost.
     timers: Count,
+    user: UserHalves,
     /// It was ended: no program runs any more.
     is_over: bool,
 }
@@ -43,6 +45,7 @@ impl Bpf {
             run: Run::new(budget),
             dispatches: vec![Run::new(budget); n_cpus].into(),
             timers: Count::default(),
+            user: UserHalves::new(scheduler),
             is_over: false,
         }
     }
@@ -103,6 +106,15 @@ impl Bpf {
                     self.end(cx, format!("{} failed with error {result}", call.name));
                 }
             }
+        }
+    }
+
+    /// Has a half in user space act.
+    fn act(&mut self, cx: &mut Cx<'_>, number: usize, is_start: bool) {
+        let (vm, run) = (&mut self.scheduler.vm, &mut self.run);
+        let (user, books) = (&mut self.user, &mut self.books);
+        if let Err(why) = user.act(number, is_start, (vm, run), (&mut *cx, books)) {
+            self.end(cx, why);
         }
     }
 
@@ -212,6 +224,11 @@ impl Ops for Bpf {
 
     fn init(&mut self, cx: &mut Cx<'_>) {
         self.start(cx);
+        for number in 0..self.user.len() {
+            if !self.is_over {
+                self.act(cx, number, true);
+            }
+        }
         self.must(cx, Op::Init, &[]);
     }
 
@@ -313,7 +330,9 @@ impl Ops for Bpf {
             && !self.is_over
         {
             self.books.timers.remove(&timer);
-            if self.scheduler.vm.begin_timer(&mut self.run, timer) {
+            if let Some(number) = user::of_timer(timer) {
+                self.act(cx, number, false);
+            } else if self.scheduler.vm.begin_timer(&mut self.run, timer) {
                 self.go_on(cx, Doing::Timer);
                 self.timers.calls += 1;
                 self.timers.instructions += self.run.executed();

@@ -4,9 +4,11 @@
 mod cgroups;
 mod damage;
 mod events;
+mod fill;
 pub mod moves;
 mod nodes;
 mod start;
+mod user;
 
 use policies::ext::bpf::{Bpf, Object, Refused, Scheduler, Settings};
 use policies::ext::{Ext, Fifo, Ops, Rules, Tunables, Vtime};
