@@ -12,6 +12,7 @@ struct task_struct___kin {
 };
 struct rq___kin {
 	s32 cpu;
+	struct task_struct *curr;
 	u64 clock;
 	u64 clock_task;
 	u64 clock_pelt;
@@ -128,9 +129,12 @@ s32 kin_init_task(u64 *ctx)
 SEC("struct_ops.s/kin_init")
 s32 kin_init(u64 *ctx)
 {
+	struct rq___kin *rq = bpf_this_cpu_ptr(&runqueues);
 	u64 sums[4] = {}, bits;
 	u32 i, j;
 
+	/* The idle task has a slice that nobody uses. */
+	rq->curr->scx.slice = 1;
 	expect(14, CONFIG_NR_CPUS >= nr_cpu_ids, 1);
 	for (i = 0; i < nr_cpu_ids && i < 512; i++)
 		sums[0] += (llc_of[i] + 1) * (i + 1) + (sibling_of[i] + 1) * (i + 2);

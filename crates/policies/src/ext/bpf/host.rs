@@ -281,8 +281,14 @@ impl Host for Here<'_, '_> {
     }
 
     fn store(&mut self, address: u64, size: u32, value: u64) -> bool {
-        let Some((What::Task(p), offset)) = self.at(address) else {
-            return false;
+        let (p, offset) = match self.at(address) {
+            Some((What::Task(p), offset)) => (p, offset),
+            // The idle task has these fields, too, and nobody reads them.
+            Some((idle @ What::Idle(_), offset)) => {
+                let field = self.books.fields.at(idle, offset, size);
+                return matches!(field, Some(Field::Slice | Field::Vtime | Field::Disallow));
+            }
+            _ => return false,
         };
         match self.books.fields.at(What::Task(p), offset, size) {
             Some(Field::Slice) if size == 8 => self.cx.set_slice(p, value),
