@@ -5,7 +5,8 @@ use policies::fair::features::{Features, Tunables};
 use policies::fcfs::Fcfs;
 use proptest::prelude::*;
 use sim_core::{
-    Category, Config, LockId, N_CATEGORIES, Ns, Observer, PathGroup, Policy, Program, Stack, World,
+    Category, Config, LockId, N_CATEGORIES, Ns, Observer, PathGroup, Policy, Program, Stack,
+    TaskId, World,
 };
 use std::collections::BTreeMap;
 use test_support::{TraceHash, shapes, simulate, small_build};
@@ -38,6 +39,8 @@ impl Observer for Ledger {
         self.time.entry(cpu.0).or_default()[what as usize] += ns;
         assert_eq!(at.site.is_some(), what == Category::Spin, "{at:?}");
         assert_eq!(at.group == PathGroup::User, what == Category::User, "{at:?}");
+        let of_stopper = at.functions().contains(&"cpu_stopper_thread");
+        assert!(!of_stopper || at.task == TaskId::STOP, "{at:?}");
         if let Some(site) = at.site {
             *self.spin.entry(site.name).or_default() += ns;
         }
@@ -162,6 +165,8 @@ fn a_contended_queue_shows_up_under_its_callers() {
     }
     assert!(time("swapper", &["do_idle", "schedule_idle", "__schedule"]) > 0);
     assert!(time("swapper", &["sched_ttwu_pending", "ttwu_do_activate"]) > 0);
+    // What an idle CPU that polls was sent comes without an interrupt.
+    assert!(time("swapper", &["do_idle", "flush_smp_call_function_queue"]) > 0);
     let idle = ledger.stacks.keys().find(|(_, f)| f.contains(&"[user]"));
     assert_eq!(idle, None, "netperf has no work in user mode");
 }

@@ -184,6 +184,18 @@ fn the_scheduler_of_faults_has_none_of_its_own() {
     assert_eq!(end(&scheduler, machine, Short::new(12, 300_000, 100_000, 20, 1)), "Done");
 }
 
+/// What a CPU runs, the idle task too, is where the kernel says that it is (`asks.c`).
+#[test]
+fn answers_of_the_kernel_agree_with_each_other() {
+    for machine in machines() {
+        for rules in [Rules::V6_12, Rules::V6_18] {
+            let scheduler = load(&object("asks"), rules, &machine).unwrap();
+            // Hogs for the ticks, and fewer than CPUs: some are idle.
+            assert_eq!(end(&scheduler, &machine, hogs(3)), "Done", "{rules:?}");
+        }
+    }
+}
+
 /// `dispatch` may insert what it likes: of a task that it was not given nothing comes
 /// (`finish_dispatch`, 6.12).
 #[test]
