@@ -496,6 +496,14 @@ mod tests {
     }
 
     #[test]
+    fn idle_tasks_have_no_pid_and_each_stopper_has_its_own() {
+        let w = World::new(Arc::new(Machine::regular(RegularSpec::default())), Config::default());
+        let pids = |p| [0, 1].map(|cpu| w.pid(CpuId(cpu), p).0);
+        assert_eq!((pids(TaskId::IDLE), pids(TaskId::NONE)), ([0, 0], [0, 0]));
+        assert_eq!(pids(TaskId::STOP), [FIRST_STOPPER_PID, FIRST_STOPPER_PID + 1]);
+    }
+
+    #[test]
     fn the_idle_task_polls_while_entering_and_in_an_mwait_state_only() {
         let state = |polling| CState { name: "C".into(), exit_ns: 1, residency_ns: 0, polling };
         let cstates = vec![state(true), state(false)];

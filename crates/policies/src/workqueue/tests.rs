@@ -497,3 +497,10 @@ fn the_scope_can_change_while_items_wait() {
     assert_eq!(pools.len(), 24, "only those of the new scope are in use");
     assert!(pools.iter().all(|p| p.refs == 1 && p.workers >= 1), "{pools:?}");
 }
+
+#[test]
+fn each_name_of_a_scope_leads_to_it() {
+    let found = Scope::NAMES.map(|name| Scope::by_name(name, 4).map_or("none", Scope::name));
+    assert_eq!(found, Scope::NAMES);
+    assert_eq!(Scope::by_name("cache_shard", 4), Some(Scope::CacheShard(4)));
+}

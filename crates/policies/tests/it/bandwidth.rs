@@ -117,6 +117,23 @@ fn a_limit_of_the_parent_holds_for_its_children_together() {
     }
 }
 
+/// A group that may run again joins a parent that has been running meanwhile.
+#[test]
+fn a_limit_of_a_child_leaves_the_rest_to_its_sibling() {
+    for kernel in ALL {
+        let child = GroupSpec { parent: sim_core::GroupId(1), ..GroupSpec::default() };
+        let max = Some(CpuMax::of_100_ms(20 * MS));
+        let specs = [GroupSpec::default(), GroupSpec { max, ..child }, child];
+        let out =
+            kernel.run(1, &specs, Run { groups: vec![2, 3, 0], n_cpus: 1, until: 20_000 * MS });
+        let parts = [0, 1, 2].map(|i| out.ran[i] as f64 / 2e10);
+        // Half is the parent's, and the limit is below a quarter.
+        for (part, expected) in parts.iter().zip([0.2, 0.3, 0.5]) {
+            assert!((part - expected).abs() < 0.02, "{kernel:?}: {parts:?}");
+        }
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 

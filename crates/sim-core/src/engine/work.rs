@@ -199,3 +199,14 @@ impl World {
         if tick <= at { (tick, CLASS_TICK) } else { (at, CLASS_CPU) }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn at_half_of_the_speed_a_duration_is_twice_as_long() {
+        assert_eq!(stretch(1001, FULL_SPEED), 1001);
+        assert_eq!(stretch(1001, FULL_SPEED / 2), 2002);
+    }
+}

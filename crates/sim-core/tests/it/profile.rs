@@ -162,6 +162,9 @@ fn a_contended_queue_shows_up_under_its_callers() {
         assert!(time(comm, &sleeps) > 0, "{comm}");
         let picks = ["__schedule", "pick_next_task_fair", "swqueue_remove_task", slowpath];
         assert!(time(comm, &picks) > 0, "{comm}");
+        for pulls in ["swqueue_pull_task", "task_rq_lock", "migrate_task_to"] {
+            assert!(time(comm, &["swqueue_pick_next_task", pulls]) > 0, "{comm}: {pulls}");
+        }
     }
     assert!(time("swapper", &["do_idle", "schedule_idle", "__schedule"]) > 0);
     assert!(time("swapper", &["sched_ttwu_pending", "ttwu_do_activate"]) > 0);

@@ -365,6 +365,22 @@ fn sis_prop_looks_at_four_cpus_when_it_expects_no_idle_time() {
     assert!(rig.f.sds[CpuId(0)][1].avg_scan_cost > 0);
 }
 
+/// SIS_PROP before v6.4: `wake_avg_idle` is halved for each jiffy since the last search.
+#[test]
+fn a_cpu_that_stays_busy_expects_half_the_idle_time_with_each_jiffy() {
+    let features = Features { sis_prop: true, sis_util: false, ..Features::default() };
+    let mut rig = rig_with_idle(RYZEN, features, &[]);
+    rig.f.topo.smt = false;
+    rig.w.now = 100_000_000;
+    let jiffies = rig.w.jiffies();
+    let rq = &mut rig.f.rqs[CpuId(0)];
+    (rq.wake_avg_idle, rq.wake_stamp) = (1_000_000, jiffies - 3);
+    search_in(&mut rig, 3, 3);
+    // The search itself is taken from it, too.
+    assert!((62_501..=125_000).contains(&rig.f.rqs[CpuId(0)].wake_avg_idle));
+    assert_eq!(rig.f.rqs[CpuId(0)].wake_stamp, jiffies);
+}
+
 fn sis_node() -> Features {
     Features { sis_node: true, ..Features::default() }
 }

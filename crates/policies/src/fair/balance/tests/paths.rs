@@ -483,6 +483,17 @@ fn a_cpu_left_with_idle_policy_only_balances_at_once() {
     assert_eq!(rig.fair.rqs[CpuId(1)].next_balance, rig.w.jiffies());
 }
 
+/// `sched_idle_cpu`: all tasks of the CPU are of that policy, and there is one.
+#[test]
+fn a_cpu_with_idle_policy_only_is_as_good_as_idle() {
+    let mut rig = pair_with_idle_policy();
+    rig.running(3, MaskId::ALL);
+    let is_so = |rig: &Rig| [1, 3, 5].map(|c| rig.fair.sched_idle_cpu(&rig.w, CpuId(c)));
+    assert_eq!(is_so(&rig), [false; 3]);
+    rig.newidle(2, TaskId::IDLE);
+    assert_eq!(is_so(&rig), [true, false, false]);
+}
+
 /// CPU 1 runs a SCHED_IDLE task while an ordinary one, which is not hot, waits there.
 fn pair_with_idle_policy() -> Rig {
     let (mut rig, _) = pair_on_cpu_1(5 * MS);

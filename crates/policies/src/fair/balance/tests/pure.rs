@@ -273,6 +273,14 @@ fn three_tasks_against_an_idle_llc_move_one() {
     assert_eq!(moved, Some((MigrationType::Task, 1)));
 }
 
+/// `sibling_imbalance` (6.6): each group is to have tasks as it has cores.
+#[test]
+fn of_six_tasks_eight_cores_obtain_four_and_four_cores_keep_two() {
+    let d = DomainFacts { kernel: Rules::V6_6.kernel(), cores: Some((8, 4)), ..DIE };
+    let (local, busiest) = (group(16, 0, 16, 0, 0), group(8, 6, 2, 6000, 6144));
+    assert_eq!(decide(local, busiest, &d, IdleType::Idle), Some((MigrationType::Task, 4)));
+}
+
 #[test]
 fn an_overloaded_llc_gives_utilization() {
     let full = 16 * 1024;
