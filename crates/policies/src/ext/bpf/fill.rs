@@ -173,7 +173,7 @@ fn near_llcs(machine: &Machine, llc: usize) -> Vec<i64> {
 }
 
 fn node_of_llc(machine: &Machine, llc: usize) -> u32 {
-    machine.llcs[llc].first().map_or(0, |cpu| machine.cpus[cpu].node.into())
+    machine.llcs[llc].first().map_or(0, |cpu| machine.cpus[cpu].node)
 }
 
 impl Place {
@@ -248,7 +248,8 @@ mod tests {
 
     #[test]
     fn near_llcs_go_round_both_ways() {
-        let machine = Machine::regular(RegularSpec { llcs_per_node: 8, ..RegularSpec::default() });
+        let machine =
+            Machine::regular(RegularSpec { llcs_per_socket: 8, ..RegularSpec::default() });
         assert_eq!(near_llcs(&machine, 0), [1, 7, 2, 6, 3, 5, 4]);
         assert_eq!(near_llcs(&machine, 7), [0, 6, 1, 5, 2, 4, 3]);
     }

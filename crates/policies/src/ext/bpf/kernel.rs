@@ -91,7 +91,7 @@ pub fn kernel(rules: Rules) -> Kernel {
     };
     kernel.config.insert("LINUX_KERNEL_VERSION".to_string(), major << 16 | minor << 8);
     // As many as machines may have here.
-    kernel.config.insert("CONFIG_NR_CPUS".to_string(), topology::MAX_CPUS.into());
+    kernel.config.insert("CONFIG_NR_CPUS".to_string(), topology::MAX_CPUS);
     for (name, variable) in objects::PER_CPU {
         kernel.variables.insert(name.to_string(), What::PerCpu(variable).address());
     }
