@@ -37,6 +37,13 @@ struct told {
 u64 n_sent, n_back, n_seen;
 u64 seen_cpus[8];
 
+/* The kernel's own choice would run tasks at once where a CPU is idle. */
+SEC("struct_ops/user_select_cpu")
+s32 user_select_cpu(u64 *ctx)
+{
+	return ctx[1];
+}
+
 SEC("struct_ops/user_enqueue")
 int user_enqueue(u64 *ctx)
 {
@@ -96,6 +103,7 @@ s32 user_init(u64 *ctx)
 
 SEC(".struct_ops.link")
 struct sched_ext_ops user_ops = {
+	.select_cpu = (void *)user_select_cpu,
 	.enqueue = (void *)user_enqueue,
 	.dispatch = (void *)user_dispatch,
 	.init = (void *)user_init,
