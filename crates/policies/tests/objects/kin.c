@@ -79,6 +79,8 @@ int kin_running(u64 *ctx)
 	u32 cpu = bpf_get_smp_processor_id();
 	struct cpufreq_policy *freq = (void *)1;
 	u64 now = bpf_ktime_get_ns();
+	/* The task before still has the CPU. */
+	u64 pid = rq->curr->pid;
 
 	expect(1, p->__state, 0);
 	expect(2, rq->cpu, cpu);
@@ -90,7 +92,7 @@ int kin_running(u64 *ctx)
 	expect(7, rq->clock_pelt - rq->lost_idle_time, now * scale / 1024);
 	expect(8, bpf_probe_read_kernel(&freq, sizeof(freq), &cpufreq_cpu_data + cpu), 0);
 	expect(9, (u64)freq, 0);
-	expect(10, bpf_get_current_pid_tgid(), (u64)p->pid << 32 | p->pid);
+	expect(10, bpf_get_current_pid_tgid(), pid << 32 | pid);
 	return 0;
 }
 

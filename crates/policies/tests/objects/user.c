@@ -6,6 +6,8 @@
 #define MAP_USER_RINGBUF 31
 #define SHARED 1
 
+extern u32 scx_bpf_dispatch_nr_slots(void) __ksym;
+
 struct bpf_dynptr {
 	u64 opaque[2];
 } __attribute__((aligned(8)));
@@ -73,7 +75,8 @@ static long take(struct bpf_dynptr *order, void *ctx)
 		return 0;
 	insert(p, SHARED, SCX_SLICE_DFL, 0);
 	bpf_task_release(p);
-	return 0;
+	/* The others stay in the ring. */
+	return !scx_bpf_dispatch_nr_slots();
 }
 
 SEC("struct_ops/user_dispatch")
