@@ -91,8 +91,8 @@ impl World {
                 format!("one place: cpu {cpu} runs {:?} {t:?}", c.curr)
             })?;
         }
-        // `ttwu_queue_wakelist` sets it before the task is on the list, and only a CPU that has found
-        // its list empty takes it away: so the CPU is not idle to others in between.
+        // `ttwu_queue_wakelist` sets it before the task is on the list, and only a CPU that has
+        // found its list empty takes it away: so the CPU is not idle to others in between.
         let expects = c.wake_head != TaskId::NONE || c.pushes_under_way > 0;
         ensure(c.ttwu_pending || !expects, || {
             format!("ttwu_pending: cpu {cpu} expects {:?} and does not say so", c.wake_head)

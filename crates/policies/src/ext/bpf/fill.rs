@@ -6,8 +6,8 @@
 use ::bpf::{Object, SetError};
 use topology::{CpuId, CpuSet, Machine};
 
-/// A variable or a part of it, and what it is set to. `[cpu]`, `[llc]`, `[node]` and `[core]` in its
-/// path stand for all of them.
+/// A variable or a part of it, and what it is set to. `[cpu]`, `[llc]`, `[node]` and `[core]` in
+/// its path stand for all of them.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Fill {
     /// As `table[3].first`, or `table[cpu].first`.

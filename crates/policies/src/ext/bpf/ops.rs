@@ -45,7 +45,7 @@ impl Bpf {
             run: Run::new(budget),
             dispatches: vec![Run::new(budget); n_cpus].into(),
             timers: Count::default(),
-            user: UserHalves::new(scheduler),
+            user: UserHalves::new(scheduler.object.clone(), &scheduler.user),
             is_over: false,
         }
     }

@@ -9,7 +9,6 @@ mod arena;
 mod rusty;
 
 use super::host::{Books, Doing, Here};
-use super::load::Scheduler;
 use crate::ext::cx::Cx;
 use ::bpf::{End, Memory, Object, Run, SetError, Vm};
 use sim_core::{Category, Ns};
@@ -194,9 +193,9 @@ pub(super) struct UserHalves {
 }
 
 impl UserHalves {
-    pub fn new(scheduler: &Scheduler) -> Self {
-        let all = scheduler.user.iter().map(|def| (def.name, (def.make)()));
-        Self { object: scheduler.object.clone(), all: all.collect() }
+    pub fn new(object: std::sync::Arc<Object>, defs: &[&'static UserHalfDef]) -> Self {
+        let all = defs.iter().map(|def| (def.name, (def.make)()));
+        Self { object, all: all.collect() }
     }
 
     pub fn len(&self) -> usize {
