@@ -221,3 +221,17 @@ impl Locks {
         Acquire::Taken { last }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_waits_at_the_head_of_a_lock_is_known() {
+        let mut locks = Locks::default();
+        let lock = locks.add("a lock");
+        assert_eq!(locks.first_waiter(lock), None);
+        (locks.locks[lock].head, locks.locks[lock].tail) = (3, 5);
+        assert_eq!(locks.first_waiter(lock), Some(CpuId(3)));
+    }
+}

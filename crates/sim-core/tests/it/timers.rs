@@ -1,7 +1,7 @@
 //! Timers with a soft and a hard expiry: which of them wake their tasks in one interrupt.
 
 use policies::fcfs::Fcfs;
-use sim_core::{Config, Ns, Observer, Op, StopReason, TaskAttr, TaskId, World};
+use sim_core::{Config, NoObserver, Ns, Observer, Op, StopReason, TaskAttr, TaskId, World};
 use test_support::{Scripts, free_machine, simulate};
 use topology::{Machine, RegularSpec};
 
@@ -139,4 +139,21 @@ fn a_timer_of_centuries_never_comes() {
     let mut sim = simulate(free_machine(1), config, Fcfs::default(), program, Wakings::default());
     assert!(matches!(sim.run_until(u64::MAX), StopReason::NoProgress(_)));
     assert_eq!(sim.observer.0, [(1, MS)]);
+}
+
+/// A daemon's timers are no reason to go on once all other tasks have ended, or wait for ever.
+#[test]
+fn daemons_do_not_keep_a_run_going() {
+    let end_with = |other: &[Op]| {
+        let attr = TaskAttr { daemon: true, ..TaskAttr::default() };
+        let daemon = (attr, (1..100).map(|n| Op::SleepUntil(n * MS)).collect());
+        let program = Scripts(vec![daemon, (TaskAttr::default(), other.to_vec())]);
+        let machine = free_machine(2);
+        let mut sim = simulate(machine, Config::default(), Fcfs::default(), program, NoObserver);
+        (sim.run_until(90 * MS), sim.w.now / MS)
+    };
+    assert_eq!(end_with(&[Op::Run(3 * MS), Op::Exit]).0, StopReason::Done);
+    assert_eq!(end_with(&[Op::SleepUntil(50 * MS), Op::Exit]), (StopReason::Done, 50));
+    let (end, at_ms) = end_with(&[Op::Run(3 * MS), Op::Wait]);
+    assert!(matches!(end, StopReason::NoProgress(_)) && at_ms <= 5, "{end:?} at {at_ms} ms");
 }

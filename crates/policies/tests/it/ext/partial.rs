@@ -6,7 +6,7 @@ use policies::ext::{
 use policies::fair::{Discipline, Eevdf, Fair};
 use proptest::prelude::*;
 use sim_core::{
-    Config, EnqueueFlags, NoObserver, Ns, Op, Program, ProgramCx, SchedPolicy, Simulation,
+    Config, EnqueueFlags, NoObserver, Ns, Op, Policy, Program, ProgramCx, SchedPolicy, Simulation,
     StopReason, TaskAttr, TaskId,
 };
 use test_support::{
@@ -53,6 +53,17 @@ fn checked<S: Ops, W: Program>(
         Ok(())
     })?;
     Ok((end, sim))
+}
+
+#[test]
+fn the_results_are_those_of_both_classes() {
+    let policy = beside_eevdf(Fifo::new(false), Rules::V6_12, 4);
+    let names = |results: Vec<(&'static str, f64)>| -> Vec<_> {
+        results.into_iter().map(|(name, _)| name).collect()
+    };
+    let (fair, ext) = (names(policy.fair.results()), names(policy.ext.results()));
+    assert!(!fair.is_empty() && !ext.is_empty());
+    assert_eq!(names(policy.results()), [fair, ext].concat());
 }
 
 /// One queue, and a list of what it is told of higher classes.
