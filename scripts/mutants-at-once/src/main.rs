@@ -3,8 +3,8 @@
 //!
 //! `mutants-at-once MUTANTS.json < NUMBERS`, in a copy of the tree: MUTANTS.json is what `cargo
 //! mutants --list --json` says, NUMBERS are those of the list that are wanted. What it writes has
-//! comments `/*<7*/ … /*>7*/` around mutant 7, so that a compiler's error has an owner. Numbers of mutants
-//! that cannot be written behind a switch are printed.
+//! comments `/*<7*/ … /*>7*/` around mutant 7, so that an error of the compiler has an owner.
+//! Numbers of mutants that cannot be written behind a switch are printed.
 
 mod places;
 
