@@ -87,7 +87,7 @@ fn every_workload_of_the_registry_runs() {
             "cyclictest" | "stress-ng" => 0.195..0.2,
             "dm-crypt" => 0.07..0.1,
             // Its files are made before; then it ends.
-            "truncate" => 0.06..0.07,
+            "truncate" => 0.035..0.045,
             // A recording ends with its command.
             "perf-script" => 0.008..0.009,
             _ => 0.2..0.200_001,
