@@ -16,20 +16,14 @@ use std::collections::BTreeMap;
 use topology::{CpuId, KernelCosts, Machine};
 use workloads::replay::Paths;
 
-/// Spans of a path that are looked at, and the fewest that tell something.
+/// Spans of all kinds together that end the look, and the fewest of a kind that tell something. To
+/// wait for so many of each kind would be to read most recordings twice, as one kind may be rare.
 const SPANS_MAX: usize = 20_000;
 const SPANS_MIN: usize = 50;
 /// A factor's limits: beyond them it is rather the machine file that is wrong.
 const FACTOR: (f64, f64) = (0.1, 4.0);
 /// A preemption from another CPU that takes longer was another one: the slice had ended, ns.
 const REMOTE_MAX_NS: Ns = 100_000;
-
-/// Adds a span, if there is room.
-fn push(spans: &mut Vec<Ns>, span: Option<Ns>) {
-    if spans.len() < SPANS_MAX {
-        spans.extend(span);
-    }
-}
 
 /// The median beside what was expected.
 fn factor(spans: &mut [Ns], expected: Ns) -> Option<f64> {
@@ -49,7 +43,7 @@ fn median(spans: &mut [Ns]) -> Option<Ns> {
     Some(*spans.select_nth_unstable(middle).1)
 }
 
-/// Lengths of both paths, as the first events show them.
+/// Lengths of these paths, as the first events show them.
 #[derive(Default)]
 pub(super) struct Pace {
     /// From a sleeper's or a yielding task's charge to the switch away from it, where another task
@@ -93,20 +87,19 @@ impl Pace {
                 let came_back = next.tid != 0 && prev.tid != 0;
                 let preempts = came_back && state.state == b'R';
                 let (charged, woken) = (self.charged.take(), self.woken.take());
-                push(&mut self.schedule, same(charged, prev).filter(|_| came_back));
-                push(&mut self.wake, same(woken, next).filter(|_| preempts));
+                self.schedule.extend(same(charged, prev).filter(|_| came_back));
+                self.wake.extend(same(woken, next).filter(|_| preempts));
                 let coming = self.coming.remove(&event.cpu.0);
                 let came = coming.filter(|(tid, _)| *tid == next.tid);
                 let took = came.map(|(_, at)| event.at.saturating_sub(at));
                 let took = took.filter(|ns| *ns < REMOTE_MAX_NS);
-                push(&mut self.remote, took.filter(|_| preempts));
-                push(&mut self.idle, took.filter(|_| prev.tid == 0));
+                self.remote.extend(took.filter(|_| preempts));
+                self.idle.extend(took.filter(|_| prev.tid == 0));
             }
             _ => {}
         }
-        [&self.schedule, &self.wake, &self.remote, &self.idle]
-            .iter()
-            .any(|spans| spans.len() < SPANS_MAX)
+        let spans = [&self.schedule, &self.wake, &self.remote, &self.idle];
+        spans.into_iter().map(Vec::len).sum::<usize>() < SPANS_MAX
     }
 
     /// What the events show of the machine's costs; where too little is to be seen, what the
@@ -132,5 +125,42 @@ impl Pace {
             idle_wake_ns: median(&mut self.idle).map_or(0, |ns| ns.saturating_sub(from_idle)),
             ipi_is_slow: seen > costs.ipi_delivery_ns,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::event::Left;
+    use super::*;
+
+    /// One kind of span alone ends it, so a long recording is not kept.
+    #[test]
+    fn the_beginning_is_enough() {
+        let task = |tid| Named { comm: b"a", tid };
+        let on = |cpu, at, what| Event {
+            comm: b"a",
+            tid: None,
+            process: None,
+            cpu: CpuId(cpu),
+            at,
+            context: None,
+            what,
+        };
+        let left = Left { state: b'R', preempted: true };
+        let mut pace = Pace::default();
+        let mut enough_after = None;
+        for nth in 1..=2 * SPANS_MAX {
+            let at = nth as Ns * 1000;
+            let woken = What::Wake { task: task(2), prio: 120, target: CpuId(1) };
+            pace.see(&on(0, at, woken));
+            let (prev, next) = (task(1), task(2));
+            let what = What::Switch { prev, prev_prio: 120, state: left, next, next_prio: 120 };
+            if !pace.see(&on(1, at + 500, what)) {
+                enough_after = Some(nth);
+                break;
+            }
+        }
+        assert_eq!(enough_after, Some(SPANS_MAX));
+        assert_eq!(median(&mut pace.remote), Some(500));
     }
 }
