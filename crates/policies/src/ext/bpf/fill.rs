@@ -154,12 +154,17 @@ fn set_list(object: &mut Object, path: &str, list: &[i64]) -> Result<(), FillErr
 /// An array of words of any size, the lowest CPU first.
 fn set_mask(object: &mut Object, path: &str, cpus: &CpuSet) -> Result<(), FillError> {
     let size = object.part(path)?.size;
-    let mut bytes: Vec<u8> = cpus.words().iter().flat_map(|word| word.to_le_bytes()).collect();
+    let mut bytes = mask_bytes(cpus);
     if bytes.iter().skip(size).any(|byte| *byte != 0) {
         return Err(FillError::Mask(path.to_string(), 8 * size + 1));
     }
     bytes.resize(size, 0);
     Ok(object.set(path, &bytes)?)
+}
+
+/// The words of a mask, the lowest CPU first.
+pub(super) fn mask_bytes(cpus: &CpuSet) -> Vec<u8> {
+    cpus.words().iter().flat_map(|word| word.to_le_bytes()).collect()
 }
 
 /// The other LLCs of a node: the next one, the one before, the next but one, and so on in a ring.

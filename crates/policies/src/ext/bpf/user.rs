@@ -8,6 +8,7 @@
 mod arena;
 mod rusty;
 
+use super::fill::mask_bytes;
 use super::host::{Books, Doing, Here};
 use crate::ext::cx::Cx;
 use ::bpf::{End, Memory, Object, Run, SetError, Vm};
@@ -99,8 +100,7 @@ impl Hands<'_, '_> {
     /// There is none.
     pub fn get(&mut self, path: &str) -> Result<u64, String> {
         let (at, size) = self.place(path)?;
-        let bytes = self.vm.memory.bytes(at, size).unwrap_or(&[]);
-        Ok(bytes.iter().take(8).rev().fold(0, |sum, byte| sum << 8 | u64::from(*byte)))
+        Ok(number(self.vm.memory.bytes(at, size).unwrap_or(&[])))
     }
 
     /// Sets a variable, or a part of it.
@@ -168,14 +168,13 @@ impl Hands<'_, '_> {
         }
         let left =
             out.and_then(|part| self.run.context().get(part.offset..part.offset + part.size));
-        let left = left.unwrap_or(&[]).iter().take(8).rev();
-        Ok(left.fold(0, |sum, byte| sum << 8 | u64::from(*byte)))
+        Ok(number(left.unwrap_or(&[])))
     }
 }
 
-/// The words of a mask, the lowest CPU first.
-fn mask_bytes(cpus: &CpuSet) -> Vec<u8> {
-    cpus.words().iter().flat_map(|word| word.to_le_bytes()).collect()
+/// The number in the first eight bytes, or fewer.
+fn number(bytes: &[u8]) -> u64 {
+    bytes.iter().take(8).rev().fold(0, |sum, byte| sum << 8 | u64::from(*byte))
 }
 
 /// Timers of user halves: their numbers from here on, where no map value is.

@@ -1,6 +1,7 @@
 //! Schedulers with the arena library of the scx repository hear of the machine by its programs.
 
-use super::{Again, Hands, UserHalf, UserHalfDef, mask_bytes};
+use super::{Again, Hands, UserHalf, UserHalfDef};
+use crate::ext::bpf::fill::mask_bytes;
 use topology::{CpuId, CpuSet, Machine};
 
 pub(super) const ARENA: UserHalfDef = UserHalfDef {
