@@ -13,6 +13,7 @@ mod base;
 mod cache;
 mod fork;
 mod frame;
+mod idle_exit;
 mod irq;
 mod lock;
 mod path;

@@ -505,7 +505,13 @@ mod tests {
 
     #[test]
     fn the_idle_task_polls_while_entering_and_in_an_mwait_state_only() {
-        let state = |polling| CState { name: "C".into(), exit_ns: 1, residency_ns: 0, polling };
+        let state = |polling| CState {
+            name: "C".into(),
+            exit_ns: 1,
+            core_exit_ns: 1,
+            residency_ns: 0,
+            polling,
+        };
         let cstates = vec![state(true), state(false)];
         let machine = Machine::regular(RegularSpec { cstates, ..RegularSpec::default() });
         let mut w = World::new(Arc::new(machine), Config::default());

@@ -59,8 +59,11 @@ pub struct LineLatency {
 pub struct CState {
     /// Name as cpuidle shows it: `C1`, `C1E`, `C6`, `POLL`.
     pub name: String,
-    /// Time from the wake-up to the first instruction, in ns.
+    /// Time from the wake-up to the first instruction, in ns, if the whole package sleeps. The
+    /// governor goes by it, as drivers list the worst case.
     pub exit_ns: u64,
+    /// The same while another core of the package is awake, in ns; no more than `exit_ns`.
+    pub core_exit_ns: u64,
     /// The idle length from which the governor prefers this state, in ns.
     pub residency_ns: u64,
     /// True if the CPU watches its need-resched flag (MWAIT, poll): a waker needs no IPI.

@@ -190,8 +190,13 @@ fn cstates(machine: &Machine) -> String {
     let mut columns = Columns::new(header, &[Left, Right, Right, Left]).indented();
     for state in &machine.cstates {
         let woken_by = if state.polling { "a store" } else { "an IPI" };
-        let (exit, residency) = (us(state.exit_ns), us(state.residency_ns));
-        columns.row([state.name.clone(), exit, residency, woken_by.into()]);
+        let exit = match us(state.exit_ns) {
+            exit if state.core_exit_ns < state.exit_ns => {
+                format!("{} to {exit}", us(state.core_exit_ns))
+            }
+            exit => exit,
+        };
+        columns.row([state.name.clone(), exit, us(state.residency_ns), woken_by.into()]);
     }
     format!("\nidle states\n{columns}")
 }

@@ -19,9 +19,9 @@ elapsed [ms], lower is better: mean of A, then changes from it
                  machine         A  B SWQUEUE
                    small    648.34   -0.68% ±12.9  same
                      big    433.93   -1.32% ±0.56  better
-                    zen4    424.35   +0.74% ±30.9  same
+                    zen4    440.96   -1.90% ±12.0  same
  pack:1 l3:1 core:2 pu:1   2071.94   +0.01% ±0.01  worse
- geometric mean                      -0.20% ±11.4  same
+ geometric mean                      -0.94% ±4.98  same
    published at machine=small, NO_SWQUEUE: 1500.00 ms; simulated 648.34 ms
    published at machine=small, SWQUEUE: 1400.00 ms -6.67%; simulated 643.92 ms, differs
 

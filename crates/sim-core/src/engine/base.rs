@@ -279,8 +279,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         let c = &self.w.cpus[cpu];
         // Before the C-state is reached there is nothing to leave: the idle loop still polls.
         let entering = now < c.cstate_from;
-        let state = &self.w.machine.cstates[c.cstate as usize];
-        let exit = if entering { 0 } else { state.exit_ns };
+        let exit = if entering { 0 } else { self.w.idle_exit_ns(cpu) };
         let loop_ns = stretch(costs.idle_loop_ns, c.speed);
         let by_tick = !c.tick_stopped && c.tick_next <= now && c.irq_first > now;
         let is_due = |(kind, at): (usize, &Ns)| kind != Irq::Poll as usize && *at <= now;
@@ -312,7 +311,7 @@ mod tests {
     fn world() -> World {
         let state = |name: &str, exit_ns, residency_ns| {
             let name = name.to_string();
-            CState { name, exit_ns, residency_ns, polling: true }
+            CState { name, exit_ns, core_exit_ns: exit_ns, residency_ns, polling: true }
         };
         let cstates = vec![state("C1", 2_000, 2_000), state("C3", 33_000, 100_000)];
         let machine = Machine::regular(RegularSpec { cstates, ..RegularSpec::default() });

@@ -412,7 +412,7 @@ impl Program for Noise {
 fn an_interrupt_leaves_an_idle_cpu_without_its_tick() {
     let cstate = |exit_ns: Ns, residency_ns| {
         let (name, polling) = (exit_ns.to_string(), true);
-        CState { name, exit_ns, residency_ns, polling }
+        CState { name, exit_ns, core_exit_ns: exit_ns, residency_ns, polling }
     };
     let machine = Machine {
         cstates: vec![cstate(800, 2_000), cstate(25_000, 2_000_000)],

@@ -56,6 +56,7 @@ fn machine((sockets, llcs, cores): (u32, u32, u32), k: u32) -> Machine {
     machine.line.ns.iter_mut().for_each(|ns| *ns *= k);
     for state in &mut machine.cstates {
         state.exit_ns *= Ns::from(k);
+        state.core_exit_ns *= Ns::from(k);
         state.residency_ns *= Ns::from(k);
     }
     machine

@@ -7,7 +7,7 @@ use crate::{
     CState, Caches, CpuPlace, Distance, KernelCosts, LineLatency, LockCosts, SmtFactors,
     WorkqueueCosts,
 };
-use input::{Fault, KeyDef, Kind, Table, Walk};
+use input::{Fallback, Fault, KeyDef, Kind, Table, Walk};
 
 /// No kernel path takes longer than 10 ms.
 const COST_NS: Kind = Kind::Int { min: 0, max: 10_000_000 };
@@ -42,6 +42,7 @@ pub(super) const CACHES: &[KeyDef] = &[
 pub(super) const CSTATE: &[KeyDef] = &[
     KeyDef::required("name", Kind::Text),
     KeyDef::required("exit_ns", COST_NS),
+    KeyDef::optional("core_exit_ns", COST_NS),
     KeyDef::required("residency_ns", Kind::Int { min: 0, max: 10_000_000_000 }),
     KeyDef::required("polling", Kind::Switch),
 ];
@@ -158,20 +159,37 @@ pub(super) fn cstates(walk: &mut Walk, top: &Table, states: &mut Vec<CState>) {
     states.clear();
     for table in tables {
         let n_faults = walk.faults.len();
+        let exit_ns = table.int(walk, "exit_ns").unwrap_or(0);
         let state = CState {
             name: table.text(walk, "name").unwrap_or_default(),
-            exit_ns: table.int(walk, "exit_ns").unwrap_or(0),
+            exit_ns,
+            core_exit_ns: table.int(walk, "core_exit_ns").unwrap_or(exit_ns),
             residency_ns: table.int(walk, "residency_ns").unwrap_or(0),
             polling: table.switch(walk, "polling").unwrap_or(false),
         };
-        let is_whole = CSTATE.iter().all(|key| table.has(key.name));
+        let required = CSTATE.iter().filter(|key| key.default == Fallback::Required);
+        let is_whole = required.map(|key| key.name).all(|name| table.has(name));
         if is_whole
             && walk.faults.len() == n_faults
             && let Some(before) = states.last()
         {
             check_deeper(walk, &table, before, &state);
         }
+        if is_whole {
+            check_core_exit(walk, &table, &state);
+        }
         states.push(state);
+    }
+}
+
+/// A package that sleeps makes an exit longer, never shorter.
+fn check_core_exit(walk: &mut Walk, table: &Table, state: &CState) {
+    let CState { name, exit_ns, core_exit_ns, .. } = state;
+    if core_exit_ns > exit_ns {
+        let message =
+            format!("{name} has `exit_ns` {exit_ns}, less than `core_exit_ns` {core_exit_ns}");
+        let fault = Fault::at(table.span_of("core_exit_ns"), message);
+        walk.fault(fault.help("it is the exit while another core of the package is awake"));
     }
 }
 

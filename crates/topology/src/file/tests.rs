@@ -168,6 +168,13 @@ fn idle_states_go_from_shallow_to_deep() {
             14 | -5 | `exit_ns` must not be negative (allowed: 0 to 10000000) | -
             15 | poling | unknown key `poling` in [[cstate]] (not a key of this table) | did you mean `polling`?"#]],
     );
+    check(
+        "cores = 1
+[[cstate]]\nname = 'C6'\nexit_ns = 90\ncore_exit_ns = 91\nresidency_ns = 900\npolling = true",
+        expect![
+            "5 | 91 | C6 has `exit_ns` 90, less than `core_exit_ns` 91 | it is the exit while another core of the package is awake"
+        ],
+    );
 }
 
 #[test]

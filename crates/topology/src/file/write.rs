@@ -290,10 +290,13 @@ impl Writer<'_> {
 }
 
 fn cstate(state: &CState) -> Block {
-    let CState { name, exit_ns, residency_ns, polling } = state;
+    let CState { name, exit_ns, core_exit_ns, residency_ns, polling } = state;
     let mut block = Block::new("[[cstate]]");
     block.key("name", quoted(name));
     block.key("exit_ns", exit_ns.to_string());
+    if core_exit_ns != exit_ns {
+        block.key("core_exit_ns", core_exit_ns.to_string());
+    }
     block.key("residency_ns", residency_ns.to_string());
     block.key("polling", polling.to_string());
     block

@@ -78,7 +78,13 @@ pub(super) fn cstates(is_guest: bool) -> (Vec<CState>, &'static str) {
     if !is_guest {
         return (CState::defaults(), "no idle states in the dump: one MWAIT state, a default");
     }
-    let halt = CState { name: "HLT".into(), exit_ns: 10_000, residency_ns: 10_000, polling: false };
+    let halt = CState {
+        name: "HLT".into(),
+        exit_ns: 10_000,
+        core_exit_ns: 10_000,
+        residency_ns: 10_000,
+        polling: false,
+    };
     (vec![halt], "a guest halts: its waker sends an IPI through the hypervisor; a guess")
 }
 

@@ -169,7 +169,13 @@ impl Machine {
         self.workqueue = WorkqueueCosts { queue_ns: 0, work_ns: 0, lines: 0, create_worker_ns: 0 };
         self.line.ns = [0; 5];
         self.locks = LockCosts { fast_ns: 0, contended_lines: 0, queue_hold_ns: 0 };
-        let poll = CState { name: "POLL".into(), exit_ns: 0, residency_ns: 0, polling: true };
+        let poll = CState {
+            name: "POLL".into(),
+            exit_ns: 0,
+            core_exit_ns: 0,
+            residency_ns: 0,
+            polling: true,
+        };
         self.cstates = vec![poll];
         self
     }
@@ -256,7 +262,13 @@ impl Default for SmtFactors {
 impl CState {
     /// One MWAIT state, C1, which a store ends without an IPI.
     pub fn defaults() -> Vec<Self> {
-        vec![Self { name: "C1".into(), exit_ns: 800, residency_ns: 2_000, polling: true }]
+        vec![Self {
+            name: "C1".into(),
+            exit_ns: 800,
+            core_exit_ns: 800,
+            residency_ns: 2_000,
+            polling: true,
+        }]
     }
 }
 

@@ -96,10 +96,10 @@ fn two_sockets_show_their_distances() {
               memory            90
 
             idle states
-              C-state  exit us  residency us  woken by
-              C1           0.8             2  a store
-              C1E           10            20  a store
-              C6           133           600  a store
+              C-state    exit us  residency us  woken by
+              C1             0.8             2  a store
+              C1E             10            20  a store
+              C6       92 to 133           600  a store
 
             how sure (proxy: measured on a sibling part)
               unverified  numa_distances, clock_mhz, hz, caches.l3_kib, caches.l3_hit_ns, caches.mem_ns, cstate

@@ -26,7 +26,9 @@ impl Paths {
         let by_ipi = costs.ipi_send_ns + costs.ipi_delivery_ns + costs.irq_ns;
         for state in &mut machine.cstates {
             let before = if state.polling { 0 } else { by_ipi };
-            state.exit_ns = state.exit_ns.max(self.idle_wake_ns.saturating_sub(before));
+            let least = self.idle_wake_ns.saturating_sub(before);
+            state.exit_ns = state.exit_ns.max(least);
+            state.core_exit_ns = state.core_exit_ns.max(least);
         }
         machine.costs = self.costs;
     }
@@ -43,6 +45,7 @@ mod tests {
         let state = |name: &str, exit_ns, polling| CState {
             name: name.into(),
             exit_ns,
+            core_exit_ns: exit_ns.min(10_000),
             residency_ns: 0,
             polling,
         };
@@ -54,6 +57,7 @@ mod tests {
         paths.put_into(&mut machine);
         let exits: Vec<Ns> = machine.cstates.iter().map(|state| state.exit_ns).collect();
         assert_eq!(exits, [15_000, 5_000, 90_000]);
+        assert_eq!(machine.cstates[2].core_exit_ns, 15_000);
         assert_eq!(machine.costs, costs);
     }
 }

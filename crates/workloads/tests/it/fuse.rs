@@ -168,6 +168,7 @@ fn the_ssd_does_not_find_the_cpu_of_who_waits_for_it_in_a_deep_state() {
     let state = |name: &str, exit_ns, residency_ns| CState {
         name: name.to_string(),
         exit_ns,
+        core_exit_ns: exit_ns,
         residency_ns,
         polling: true,
     };

@@ -131,6 +131,7 @@ fn idle_states<T: FileTree>(
         let state = times.map(|(exit, residency)| CState {
             name: name.clone(),
             exit_ns: exit as u64 * 1000,
+            core_exit_ns: exit as u64 * 1000,
             residency_ns: residency as u64 * 1000,
             polling,
         });

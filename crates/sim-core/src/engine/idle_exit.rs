@@ -1,0 +1,134 @@
+//! How long a CPU takes out of idle: what its core and its package let each other do.
+
+use crate::cpu::Base;
+use crate::{Ns, World};
+use topology::{CpuId, CpuPlace};
+
+impl World {
+    /// How long `cpu` takes out of the C-state it sits in, ns.
+    ///
+    /// The governor asks for a state of one CPU; the hardware sleeps by cores and packages (Intel,
+    /// datasheets of Xeon E3-1200 v3, 4.2.4 and 4.2.5; `intel_idle: Adjust the SKX C6 parameters if
+    /// PC6 is disabled`, Linux 64233338499126). A core is as awake as its most awake thread. While
+    /// another core of the package is awake, the package does not sleep: what is left is the exit
+    /// of the core alone. A package that is on its way counts as awake.
+    pub(super) fn idle_exit_ns(&self, cpu: CpuId) -> Ns {
+        let own = self.reached(cpu).unwrap_or(0);
+        let of_core = self.siblings[cpu].iter().map(|&s| self.reached(s).unwrap_or(0));
+        let state = of_core.fold(own, u8::min);
+        let cstate = &self.machine.cstates[state as usize];
+        let depends = cstate.core_exit_ns < cstate.exit_ns;
+        let exit_ns = if depends && self.package_is_awake(cpu, state) {
+            cstate.core_exit_ns
+        } else {
+            cstate.exit_ns
+        };
+        exit_ns.max(self.core_leaves_in(cpu))
+    }
+
+    /// The C-state `cpu` has reached; `None` if it is awake.
+    fn reached(&self, cpu: CpuId) -> Option<u8> {
+        let c = &self.cpus[cpu];
+        (c.base == Base::Idle && self.now >= c.cstate_from).then_some(c.cstate)
+    }
+
+    /// Is a CPU of another core in the package of `cpu` in no state as deep as `state`?
+    fn package_is_awake(&self, cpu: CpuId, state: u8) -> bool {
+        let places = &self.machine.cpus;
+        let (core, socket) = (places[cpu].core, places[cpu].socket);
+        let is_other = |p: &CpuPlace| p.socket == socket && p.core != core;
+        let mut others = places.entries().filter(|(_, place)| is_other(place));
+        others.any(|(other, _)| self.reached(other).is_none_or(|reached| reached < state))
+    }
+
+    /// How long it takes until the core of `cpu` is awake, if a sibling is on its way, ns.
+    fn core_leaves_in(&self, cpu: CpuId) -> Ns {
+        let leaves = |s: &&CpuId| self.cpus[**s].base == Base::Leaving;
+        let at = self.siblings[cpu].iter().filter(leaves).map(|&s| self.cpus[s].base_end).max();
+        at.map_or(0, |at| at.saturating_sub(self.now))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Config;
+    use std::sync::Arc;
+    use topology::{CState, Machine, RegularSpec};
+
+    /// Two sockets of two cores with two threads each, all in C6.
+    fn asleep() -> World {
+        let state = |name: &str, exit_ns, core_exit_ns| CState {
+            name: name.into(),
+            exit_ns,
+            core_exit_ns,
+            residency_ns: 0,
+            polling: true,
+        };
+        let cstates = vec![
+            state("C1", 2_000, 2_000),
+            state("C1E", 10_000, 10_000),
+            state("C6", 133_000, 92_000),
+        ];
+        let spec = RegularSpec { sockets: 2, cores_per_llc: 2, cstates, ..RegularSpec::default() };
+        let mut w = World::new(Arc::new(Machine::regular(spec)), Config::default());
+        assert_eq!(w.machine.n_cpus(), 8);
+        w.now = 1_000_000;
+        w
+    }
+
+    fn set(w: &mut World, cpu: CpuId, base: Base, cstate: u8) {
+        (w.cpus[cpu].base, w.cpus[cpu].cstate) = (base, cstate);
+    }
+
+    /// A CPU, its sibling, one of the other core of its socket, and one of the other socket.
+    fn some(w: &World) -> [CpuId; 4] {
+        let cpu = CpuId(0);
+        let places = &w.machine.cpus;
+        let find = |is: &dyn Fn(&CpuPlace, &CpuPlace) -> bool| {
+            places.entries().find(|(id, p)| *id != cpu && is(p, &places[cpu])).unwrap().0
+        };
+        let sibling = find(&|a, b| a.core == b.core);
+        let near = find(&|a, b| a.socket == b.socket && a.core != b.core);
+        [cpu, sibling, near, find(&|a, b| a.socket != b.socket)]
+    }
+
+    #[test]
+    fn a_core_is_left_sooner_while_its_package_is_awake() {
+        let mut w = asleep();
+        let [cpu, _, near, far] = some(&w);
+        assert_eq!(w.idle_exit_ns(cpu), 133_000);
+        set(&mut w, far, Base::Work, 2);
+        assert_eq!(w.idle_exit_ns(cpu), 133_000, "the other package is another one");
+        for (base, cstate) in [(Base::Work, 2), (Base::Idle, 1), (Base::Leaving, 2)] {
+            set(&mut w, near, base, cstate);
+            assert_eq!(w.idle_exit_ns(cpu), 92_000);
+        }
+        // On its way into C6 it is awake still.
+        set(&mut w, near, Base::Idle, 2);
+        w.cpus[near].cstate_from = w.now + 1;
+        assert_eq!(w.idle_exit_ns(cpu), 92_000);
+    }
+
+    #[test]
+    fn a_core_is_as_awake_as_its_most_awake_thread() {
+        let mut w = asleep();
+        let [cpu, sibling, ..] = some(&w);
+        set(&mut w, sibling, Base::Work, 2);
+        assert_eq!(w.idle_exit_ns(cpu), 2_000);
+        set(&mut w, sibling, Base::Idle, 1);
+        assert_eq!(w.idle_exit_ns(cpu), 10_000);
+        // What the sibling waits for it waits for, too.
+        set(&mut w, sibling, Base::Leaving, 2);
+        w.cpus[sibling].base_end = w.now + 50_000;
+        assert_eq!(w.idle_exit_ns(cpu), 50_000);
+    }
+
+    #[test]
+    fn the_governor_goes_by_the_exit_of_a_package_that_sleeps() {
+        let mut w = asleep();
+        let [cpu, _, near, _] = some(&w);
+        set(&mut w, near, Base::Work, 2);
+        assert_eq!(w.idle_exit_latency(cpu), Some(133_000));
+    }
+}
