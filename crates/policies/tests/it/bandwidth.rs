@@ -6,6 +6,7 @@ use policies::fair::{BandwidthStat, CpuMax, Discipline, Fair, GroupSpec, Rules};
 use proptest::prelude::*;
 use sim_core::{Config, NoObserver, Ns, Policy};
 use test_support::{free_machine, simulate};
+use topology::CpuId;
 
 const ALL: [Kernel; 4] = [
     Kernel::Cfs,
@@ -131,6 +132,41 @@ fn a_limit_of_a_child_leaves_the_rest_to_its_sibling() {
         for (part, expected) in parts.iter().zip([0.2, 0.3, 0.5]) {
             assert!((part - expected).abs() < 0.02, "{kernel:?}: {parts:?}");
         }
+    }
+}
+
+/// Weight and number of tasks of CPU 0's own queue, 10 ms before and after each period's beginning.
+struct RootQueue(Vec<u16>);
+
+impl With for RootQueue {
+    type Out = Vec<(u64, u32)>;
+
+    fn with<S: Discipline>(self, policy: Fair<S>) -> Self::Out {
+        let program = Hogs(self.0);
+        let mut sim = simulate(free_machine(1), Config::default(), policy, program, NoObserver);
+        let at =
+            (1..10).flat_map(|period| [period * 100 * MS - 10 * MS, period * 100 * MS + 10 * MS]);
+        at.map(|until| {
+            sim.run_until(until);
+            let rq = &sim.policy.rqs[CpuId(0)];
+            (rq.load_weight, rq.h_nr_running)
+        })
+        .collect()
+    }
+}
+
+/// A child of a group comes back while the group is queued for its sibling: the group is not queued
+/// a second time (`unthrottle_cfs_rq`: `if (se->on_rq) break`, v6.4).
+#[test]
+fn a_group_that_is_queued_is_not_queued_anew_when_its_child_comes_back() {
+    for kernel in ALL {
+        let child = GroupSpec { parent: sim_core::GroupId(1), ..GroupSpec::default() };
+        let max = Some(CpuMax::of_100_ms(20 * MS));
+        let specs = [GroupSpec::default(), GroupSpec { max, ..child }, child];
+        let seen = kernel.run(1, &specs, RootQueue(vec![2, 3, 0]));
+        // A group and a hog weigh as two tasks, whether the child has time left or not.
+        assert!(seen.iter().all(|(weight, _)| *weight == 2048), "{kernel:?}: {seen:?}");
+        assert!([2, 3].iter().all(|n| seen.iter().any(|(_, tasks)| tasks == n)), "{kernel:?}");
     }
 }
 

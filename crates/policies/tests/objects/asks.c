@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0 */
 /* Asks the kernel at each tick what is known already, and ends the run where an answer is another:
-   who is current on a CPU runs there, the idle task, too. */
+   who is current on a CPU runs there, the idle task, too; threads of the kernel and idle tasks have
+   their flags, and only they. */
 #include "scx.h"
 
 #define FRESH 1
+#define PF_IDLE 0x00000002
+#define PF_KTHREAD 0x00200000
 
 extern u32 scx_bpf_nr_cpu_ids(void) __ksym;
 extern struct rq *scx_bpf_cpu_rq(s32 cpu) __ksym;
@@ -38,12 +41,16 @@ int asks_tick(u64 *ctx)
 	must(!scx_bpf_test_and_clear_cpu_idle(here), 5, here);
 	must(scx_bpf_cpuperf_cap(here) == 1024, 6, here);
 	must(scx_bpf_cpuperf_cur(here) == 1024, 7, here);
+	/* Threads of the kernel are called so. */
+	must(p->flags == (p->comm[0] == 'k' ? PF_KTHREAD : 0), 11, p->flags);
 	for (u32 cpu = 0; cpu < 512 && cpu < nr_cpu_ids; cpu++) {
 		struct task_struct *curr = scx_bpf_cpu_rq(cpu)->curr;
 
 		must(scx_bpf_task_running(curr), 8, cpu);
 		must(scx_bpf_task_cpu(curr) == cpu, 9, cpu);
 		must((curr == p) == (cpu == here), 10, cpu);
+		if (!curr->pid)
+			must(curr->flags == (PF_IDLE | PF_KTHREAD), 12, curr->flags);
 	}
 	return 0;
 }

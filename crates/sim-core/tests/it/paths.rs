@@ -425,3 +425,36 @@ fn an_interrupt_leaves_an_idle_cpu_without_its_tick() {
     assert!(cpu.tick_stopped);
     assert_eq!((cpu.ticks, cpu.cstate), (0, 1));
 }
+
+/// A device that does nothing, a number of times.
+struct Quiet(u32);
+
+impl Program for Quiet {
+    fn start(&mut self, cx: &mut ProgramCx<'_>) {
+        cx.start_task(TaskAttr::default());
+        self.device(cx);
+    }
+
+    fn next(&mut self, cx: &mut ProgramCx<'_>, _task: TaskId) -> Op {
+        if cx.now() < 1_000_000 { Op::Run(50_000_000) } else { Op::Exit }
+    }
+
+    fn device(&mut self, cx: &mut ProgramCx<'_>) {
+        if self.0 > 0 {
+            self.0 -= 1;
+            cx.set_device(cx.now() + 700_000);
+        }
+    }
+}
+
+#[test]
+fn an_instant_of_the_devices_is_an_event() {
+    let events = |n| {
+        let machine = Machine::regular(RegularSpec::default());
+        let policy = Fair::new(Features::default(), Tunables::for_cpus(machine.n_cpus()));
+        let mut sim = simulate(machine, Config::default(), policy, Quiet(n), NoObserver);
+        assert_eq!(sim.run_until(1_000_000_000), StopReason::Done);
+        sim.w.counters.events
+    };
+    assert_eq!(events(20) - events(0), 20);
+}
