@@ -407,6 +407,16 @@ fn a_bound_pool_runs_one_item_at_a_time_unless_it_blocks_or_is_intensive() {
 }
 
 #[test]
+fn a_bound_workqueue_is_not_unbound() {
+    let is_unbound = |spec| {
+        let sim = run(Rig::new(spec, items(1, MS), vec![burst(5, MS, 1)]));
+        sim.program.wq.as_ref().unwrap().is_unbound(WqId(0))
+    };
+    assert!(!is_unbound(WqSpec::new("bound", Kind::Bound)));
+    assert!(is_unbound(unbound(Scope::Smt)));
+}
+
+#[test]
 fn a_hog_is_found_by_the_tick_and_others_then_run() {
     let spec = WqSpec::new("bound", Kind::Bound);
     let sim = run(Rig::new(spec, items(2, 40 * MS), vec![burst(5, MS, 2)]));

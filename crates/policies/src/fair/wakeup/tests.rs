@@ -365,6 +365,19 @@ fn sis_prop_looks_at_four_cpus_when_it_expects_no_idle_time() {
     assert!(rig.f.sds[CpuId(0)][1].avg_scan_cost > 0);
 }
 
+/// `ttwu_do_activate()`, v5.19: an eighth of the way to what the CPU has just idled, and for the
+/// scans of wake-ups half of that.
+#[test]
+fn wake_ups_may_scan_for_half_of_the_idle_time_that_is_expected() {
+    let mut rig = rig_with_idle(RYZEN, Features::default(), &[]);
+    rig.w.now = 100_000_000;
+    let rq = &mut rig.f.rqs[CpuId(0)];
+    (rq.avg_idle, rq.idle_stamp, rq.max_idle_balance_cost) = (100_000, 99_600_000, 500_000);
+    rig.f.avg_idle_update(&rig.w, CpuId(0));
+    let rq = &rig.f.rqs[CpuId(0)];
+    assert_eq!((rq.avg_idle, rq.wake_avg_idle, rq.idle_stamp), (137_500, 68_750, 0));
+}
+
 /// SIS_PROP before v6.4: `wake_avg_idle` is halved for each jiffy since the last search.
 #[test]
 fn a_cpu_that_stays_busy_expects_half_the_idle_time_with_each_jiffy() {

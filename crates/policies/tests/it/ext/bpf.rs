@@ -212,6 +212,37 @@ fn answers_of_the_kernel_agree_with_each_other() {
     }
 }
 
+/// Three tasks that exit, and one that outlives them.
+struct Survivor;
+
+impl Program for Survivor {
+    fn start(&mut self, cx: &mut ProgramCx<'_>) {
+        for name in ["last", "first", "first", "first"] {
+            let comm = cx.comm(name);
+            cx.start_task(TaskAttr { comm, ..TaskAttr::default() });
+        }
+    }
+
+    fn next(&mut self, cx: &mut ProgramCx<'_>, task: TaskId) -> Op {
+        match (cx.now() < MS, task) {
+            (true, TaskId(0)) => Op::Sleep(30 * MS),
+            (true, _) => Op::Run(10 * MS),
+            (false, _) => Op::Exit,
+        }
+    }
+}
+
+/// `exit_task` and `disable` come once for each task (`scx_disable_task`, `scx_exit_task`, 6.18);
+/// an idle CPU is found (`scx_bpf_select_cpu_and`).
+#[test]
+fn tasks_that_exit_are_taken_from_the_scheduler() {
+    for machine in machines() {
+        let scheduler = load(&object("lives"), Rules::V6_18, &machine).unwrap();
+        let end = end(&scheduler, &machine, Survivor);
+        assert!(end.contains("1 tasks, 1 enabled"), "{end}");
+    }
+}
+
 /// `dispatch` may insert what it likes: of a task that it was not given nothing comes
 /// (`finish_dispatch`, 6.12).
 #[test]

@@ -66,6 +66,17 @@ fn the_results_are_those_of_both_classes() {
     assert_eq!(names(policy.results()), [fair, ext].concat());
 }
 
+/// Averages are those of the fair class: a CPU that it keeps busy has all of its capacity in use.
+#[test]
+fn the_signals_of_a_cpu_are_those_of_the_fair_class() {
+    let policy = beside_eevdf(Fifo::new(false), Rules::V6_12, 2);
+    let program = workloads::micro::Spinners::new(vec![0], 0);
+    let mut sim = simulate(free_machine(2), Config::default(), policy, program, NoObserver);
+    sim.run_until(1000 * MS);
+    let utils = [0, 1].map(|cpu| sim.policy.cpu_signals(CpuId(cpu)).unwrap().util_avg);
+    assert!(utils[0].max(utils[1]) > 1000 && utils[0].min(utils[1]) < 100, "{utils:?}");
+}
+
 /// One queue, and a list of what it is told of higher classes.
 #[derive(Default)]
 struct Hears {

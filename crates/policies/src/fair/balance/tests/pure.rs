@@ -289,6 +289,17 @@ fn an_overloaded_llc_gives_utilization() {
     assert_eq!(moved, Some((MigrationType::Util, full as i64)));
 }
 
+/// Averages lag: a CPU that idles in a group which looks full obtains a task all the same
+/// (`calculate_imbalance()`, v6.4).
+#[test]
+fn a_group_that_looks_full_gives_its_idle_cpu_one_task() {
+    let full = 16 * 1024;
+    let (local, busiest) = (group(16, 15, 1, full, full), group(16, 20, 0, full, 20 * 1024));
+    let moved = |idle| decide(local, busiest, &DIE, idle);
+    assert_eq!(moved(IdleType::NewlyIdle), Some((MigrationType::Task, 1)));
+    assert_eq!(moved(IdleType::NotIdle), None);
+}
+
 #[test]
 fn seventeen_percent_of_imbalance_are_tolerated() {
     let full = 2 * 1024;

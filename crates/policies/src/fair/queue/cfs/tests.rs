@@ -1,5 +1,6 @@
 //! Slices, placement, preemption and picking.
 
+use crate::fair::features::Features;
 use crate::fair::testing::{RYZEN, Rig};
 use crate::fair::{QueueId, Rules};
 use crate::moves;
@@ -185,8 +186,12 @@ fn a_wakee_preempts_beyond_its_granularity() {
 /// A wake-up beside eight tasks that preempts, unless only a task of normal policy may do so: the
 /// next and the last buddy after it.
 fn buddies(curr: SchedPolicy, wakee: SchedPolicy, next_buddy: bool) -> [TaskId; 2] {
+    buddies_with(curr, wakee, Features { next_buddy, ..Features::default() })
+}
+
+fn buddies_with(curr: SchedPolicy, wakee: SchedPolicy, features: Features) -> [TaskId; 2] {
     let (mut rig, tasks) = hogs(250, &[0; 8]);
-    rig.f.features.next_buddy = next_buddy;
+    rig.f.features = features;
     let (running, woken) = (rig.w.cpus[CpuId(0)].curr, tasks[0]);
     rig.f.tasks[running].policy = curr;
     rig.f.tasks[woken].policy = wakee;
@@ -206,6 +211,14 @@ fn an_idle_policy_task_is_the_last_buddy_only() {
     assert_eq!(buddies(Idle, Normal, false), [none, running]);
     assert_eq!(buddies(Idle, Normal, true), [woken, running]);
     assert_eq!(buddies(Normal, Idle, true), [none, none]);
+}
+
+/// `LAST_BUDDY` alone decides it, however many tasks there are (`check_preempt_wakeup()`, v6.4).
+#[test]
+fn without_the_feature_nobody_is_the_last_buddy() {
+    let normal = SchedPolicy::Normal;
+    let features = Features { last_buddy: false, ..Features::default() };
+    assert_eq!(buddies_with(normal, normal, features), [TaskId(0), TaskId::NONE]);
 }
 
 #[test]
