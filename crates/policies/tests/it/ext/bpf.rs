@@ -5,6 +5,7 @@ mod cgroups;
 mod damage;
 mod events;
 mod fill;
+mod front;
 pub mod moves;
 mod nodes;
 mod start;

@@ -66,7 +66,7 @@ fn damaged_schedulers_are_refused_end_or_run() {
     let mut outcomes: BTreeMap<&str, u32> = BTreeMap::new();
     let names = [
         "fifo", "vtime", "center", "spread", "faults", "moves", "sift", "cgroups", "shares",
-        "hand", "events", "partial", "asks", "lives",
+        "hand", "events", "partial", "asks", "lives", "front",
     ];
     for (name, seed) in names.iter().zip(first_seed..) {
         let whole = object_bytes(name);
