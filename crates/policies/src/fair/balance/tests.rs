@@ -1,6 +1,7 @@
 //! Tests of balancing on hand-made worlds: a rig performs the steps of one path and checks that no
 //! two runqueue locks are ever held.
 
+mod choices;
 mod nohz;
 mod paths;
 mod pure;
