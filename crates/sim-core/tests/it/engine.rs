@@ -4,8 +4,8 @@ use policies::fair::features::{Features, Tunables};
 use policies::fair::{Fair, Rules};
 use policies::fcfs::Fcfs;
 use sim_core::{
-    Category, Config, MigrationCause, NoObserver, Observer, Op, Program, ProgramCx, Simulation,
-    StopReason, TaskAttr, TaskId, TaskState, World,
+    Category, Config, MigrationCause, NoObserver, Observer, Op, Pid, Program, ProgramCx,
+    Simulation, StopReason, TaskAttr, TaskId, TaskState, World,
 };
 use std::collections::BTreeMap;
 use test_support::simulate;
@@ -315,4 +315,35 @@ fn a_task_woken_while_it_is_delayed_stays_although_another_cpu_is_idle() {
     };
     assert_eq!(after_its_nap(true), (0, true));
     assert_eq!(after_its_nap(false), (1, false));
+}
+
+/// Tasks of which one asks for a pid, after pids were reserved.
+struct Reserves(Pid);
+
+impl Program for Reserves {
+    fn start(&mut self, cx: &mut ProgramCx<'_>) {
+        cx.reserve_pids(Pid(70_000));
+        for pid in [None, Some(self.0), None] {
+            cx.start_task(TaskAttr { pid, ..TaskAttr::default() });
+        }
+    }
+
+    fn next(&mut self, cx: &mut ProgramCx<'_>, _task: TaskId) -> Op {
+        if cx.now() < 1_000_000 { Op::Run(50_000_000) } else { Op::Exit }
+    }
+}
+
+#[test]
+fn a_reserved_pid_is_for_the_task_that_asks_for_it() {
+    let machine = Machine::regular(RegularSpec::default());
+    let pids = |asked| {
+        let policy = fair(&machine, Features::default());
+        let program = Reserves(Pid(asked));
+        let mut sim = simulate(machine.clone(), Config::default(), policy, program, NoObserver);
+        sim.run_until(2_000_000);
+        [0, 1, 2].map(|task| sim.w.tasks[TaskId(task)].pid.0)
+    };
+    assert_eq!(pids(69_000), [70_001, 69_000, 70_002]);
+    // Whoever asks for one that is not reserved moves the next ones up.
+    assert_eq!(pids(80_000), [70_001, 80_000, 80_001]);
 }
