@@ -42,7 +42,7 @@ pub(crate) enum Pc {
     IrqBody,
     TickBody,
     FlushLock,
-    FlushTake,
+    FlushNext,
     FlushEnqueue,
     FlushPreempt,
     Softirq,

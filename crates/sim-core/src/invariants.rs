@@ -92,9 +92,11 @@ impl World {
             })?;
         }
         // `ttwu_queue_wakelist` sets it before the task is on the list, and only a CPU that has
-        // found its list empty takes it away: so the CPU is not idle to others in between.
+        // found its list empty takes it away: so the CPU is not idle to others in between. Before
+        // v6.2 a CPU takes it away whoever is about to push.
         let expects = c.wake_head != TaskId::NONE || c.pushes_under_way > 0;
-        ensure(c.ttwu_pending || !expects, || {
+        let says_so = c.ttwu_pending || self.config.clears_pending_first;
+        ensure(says_so || !expects, || {
             format!("ttwu_pending: cpu {cpu} expects {:?} and does not say so", c.wake_head)
         })?;
         let at_rest = c.depth == 0 && matches!(c.base, Base::Work | Base::Idle);

@@ -49,6 +49,9 @@ pub struct Config {
     pub ttwu_queue: bool,
     /// Which of them may.
     pub wake_list: WakeList,
+    /// `sched_ttwu_pending()` takes `rq->ttwu_pending` away before it enqueues what was on the wake
+    /// list; since v6.2 after that.
+    pub clears_pending_first: bool,
     /// Timer slack of normal tasks, ns: their timers fire this much later than asked.
     pub timer_slack_ns: Ns,
     /// Task group of user tasks for which their program says none, as of all that a login shell
@@ -63,6 +66,7 @@ impl Default for Config {
         Self {
             ttwu_queue: true,
             wake_list: WakeList::OtherLlcOrIdle,
+            clears_pending_first: false,
             timer_slack_ns: 50_000,
             user_group: GroupId::ROOT,
             simulate_every_tick: false,

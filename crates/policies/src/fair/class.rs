@@ -24,7 +24,9 @@ impl<S: Discipline> Policy for Fair<S> {
         w.stat.is_fair = true;
         // The feature lives on both floors: either may turn it off.
         w.config.ttwu_queue &= self.features.ttwu_queue;
-        w.config.wake_list = self.discipline.kernel().wake_list;
+        let kernel = self.discipline.kernel();
+        w.config.wake_list = kernel.wake_list;
+        w.config.clears_pending_first = kernel.clears_pending_first;
         let migration_cost = self.tunables.migration_cost_ns.max(0) as Ns;
         let n = w.machine.n_cpus();
         self.rqs = (0..n).map(|_| FairRq::new(migration_cost)).collect();

@@ -1,17 +1,20 @@
 //! Two wake-ups that choose a CPU within each other's windows. The wake list marks the CPU as taken
 //! at the choice (`ttwu_pending`), a direct enqueue only when it ends.
 
-use policies::fair::Fair;
 use policies::fair::features::{Features, Tunables};
+use policies::fair::{Fair, Rules};
 use sim_core::{Config, Ns, Observer, Op, Program, ProgramCx, TaskAttr, TaskId, World};
 use test_support::simulate;
 use topology::{CpuId, CpuSet, Machine, RegularSpec};
 
 const MS: Ns = 1_000_000;
 
-/// Tasks 0 and 1 run on CPUs 0 and 1 and wake tasks 2 and 3 at once; those may use CPUs 2 and 3.
+/// Tasks 0 and 1 run on CPUs 0 and 1 and wake tasks 2 and 3, the second one `late_ns` after the
+/// first; those may use CPUs 2 and 3.
+#[derive(Default)]
 struct TwoWakers {
     steps: [u8; 4],
+    late_ns: Ns,
 }
 
 impl Program for TwoWakers {
@@ -26,7 +29,8 @@ impl Program for TwoWakers {
     fn next(&mut self, _cx: &mut ProgramCx<'_>, task: TaskId) -> Op {
         let step = std::mem::replace(&mut self.steps[task.idx()], 1);
         match (task.0, step) {
-            (0 | 1, 0) => Op::Run(10 * MS),
+            (0, 0) => Op::Run(10 * MS),
+            (1, 0) => Op::Run(10 * MS + self.late_ns),
             (0 | 1, _) if self.steps[task.idx() + 2] == 1 => {
                 self.steps[task.idx() + 2] = 2;
                 Op::Wake { task: TaskId(task.0 + 2), sync: false }
@@ -50,14 +54,15 @@ impl Observer for Woken {
     }
 }
 
-/// The CPUs of tasks 2 and 3, which both slept on CPU 2, after they were woken at once.
-fn chosen(ttwu_queue: bool) -> Vec<u32> {
+/// The CPUs of tasks 2 and 3, which both slept on CPU 2, after they were woken.
+fn chosen(ttwu_queue: bool, rules: Rules, late_ns: Ns) -> Vec<u32> {
     let spec = RegularSpec { cores_per_llc: 4, threads_per_core: 1, ..RegularSpec::default() };
     let machine = Machine::regular(RegularSpec { llcs_per_socket: 1, ..spec });
     let config = Config { ttwu_queue, ..Config::default() };
     let features = Features { ttwu_queue, ..Features::default() };
-    let policy = Fair::new(features, Tunables::for_cpus(4));
-    let mut sim = simulate(machine, config, policy, TwoWakers { steps: [0; 4] }, Woken::default());
+    let policy = Fair::new(features, Tunables::for_cpus(4)).with_rules(rules);
+    let wakers = TwoWakers { late_ns, ..TwoWakers::default() };
+    let mut sim = simulate(machine, config, policy, wakers, Woken::default());
     sim.run_until(5 * MS);
     for sleeper in [2, 3] {
         let t = &mut sim.w.tasks[TaskId(sleeper)];
@@ -71,10 +76,26 @@ fn chosen(ttwu_queue: bool) -> Vec<u32> {
 
 #[test]
 fn the_second_of_two_wakers_sees_that_the_cpu_is_taken() {
-    assert_eq!(chosen(true), [2, 3]);
+    assert_eq!(chosen(true, Rules::V6_4, 0), [2, 3]);
 }
 
 #[test]
 fn without_the_wake_list_two_wakers_may_stack_on_one_cpu() {
-    assert_eq!(chosen(false), [2, 2]);
+    assert_eq!(chosen(false, Rules::V6_4, 0), [2, 2]);
+}
+
+/// `sched_ttwu_pending()` took `ttwu_pending` away before it enqueued until v6.2 turned the two
+/// around: in between neither that nor `nr_running` tells that the CPU is taken.
+#[test]
+fn up_to_6_1_a_cpu_looks_idle_while_it_enqueues_what_was_on_its_wake_list() {
+    const STEP: Ns = 20;
+    let stacked_ns = |rules| {
+        let stacks = |late: &Ns| chosen(true, rules, *late) == [2, 2];
+        (0..4000).step_by(STEP as usize).filter(stacks).count() as Ns * STEP
+    };
+    assert_eq!(stacked_ns(Rules::V6_4), 0);
+    let machine = Machine::regular(RegularSpec::default());
+    let (lock_ns, enqueue_ns) = (machine.locks.fast_ns, machine.costs.enqueue_ns);
+    let wide = stacked_ns(Rules::V6_1);
+    assert!(wide.abs_diff(lock_ns + enqueue_ns) <= STEP, "{wide} ns");
 }

@@ -109,27 +109,29 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
 
     // --- `sched_ttwu_pending()`: the target empties its wake list ---
 
+    /// Takes the whole list. What is pushed from now on needs a signal of its own.
     pub(crate) fn flush_lock(&mut self, cpu: CpuId) -> Flow {
-        self.w.cpus[cpu].top().target = cpu;
-        self.lock(cpu, LockId::rq(cpu), Site::TTWU_PENDING_RQ_LOCK, Pc::FlushTake)
-    }
-
-    /// Takes the whole list under one hold. What is pushed from now on needs a signal of its own.
-    pub(crate) fn flush_take(&mut self, cpu: CpuId) -> Flow {
         let c = &mut self.w.cpus[cpu];
+        c.top().target = cpu;
         c.top().task = c.wake_head;
         (c.wake_head, c.wake_tail) = (TaskId::NONE, TaskId::NONE);
-        self.flush_next(cpu)
+        if self.w.config.clears_pending_first {
+            // Also if a waker is about to push here: until the enqueue others find the CPU idle.
+            self.w.change_rq(cpu, |c| c.ttwu_pending = false);
+        }
+        self.lock(cpu, LockId::rq(cpu), Site::TTWU_PENDING_RQ_LOCK, Pc::FlushNext)
     }
 
     pub(crate) fn flush_next(&mut self, cpu: CpuId) -> Flow {
         if self.w.cpus[cpu].top().task != TaskId::NONE {
             return self.w.spend(cpu, self.w.machine.costs.enqueue_ns, Pc::FlushEnqueue);
         }
-        // Wakers on their way to push here keep the CPU from looking idle.
-        let pending =
-            self.w.cpus[cpu].wake_head != TaskId::NONE || self.w.cpus[cpu].pushes_under_way > 0;
-        self.w.change_rq(cpu, |c| c.ttwu_pending = pending);
+        if !self.w.config.clears_pending_first {
+            // Wakers on their way to push here keep the CPU from looking idle.
+            self.w.change_rq(cpu, |c| {
+                c.ttwu_pending = c.wake_head != TaskId::NONE || c.pushes_under_way > 0;
+            });
+        }
         self.unlock(cpu, LockId::rq(cpu));
         self.pop_frame(cpu)
     }

@@ -92,6 +92,7 @@ impl World {
             && c.stop_work.is_none()
             && c.wake_head == TaskId::NONE
             && !c.ttwu_pending
+            && c.pushes_under_way == 0
             && c.curr.is_task()
             && self.locks.owner(LockId::rq(cpu)).is_none()
             && self.turn_ns(cpu) < self.times.tick_ns

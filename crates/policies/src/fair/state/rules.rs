@@ -40,6 +40,9 @@ pub enum Protection {
 pub struct KernelRules {
     /// `ttwu_queue_cond()`: which wake-ups go through the wake list.
     pub(crate) wake_list: WakeList,
+    /// `sched_ttwu_pending()`: the CPU that enqueues what was on its wake list looks idle until it
+    /// has; since v6.2 it does not.
+    pub(crate) clears_pending_first: bool,
     /// `migrate_se_pelt_lag()`: averages of a sleeper that leaves an idle CPU decay to now, not to
     /// when the CPU went idle: v6.0.
     pub(crate) estimates_pelt_lag: bool,
@@ -123,6 +126,7 @@ pub struct KernelRules {
 
 const V5_19: KernelRules = KernelRules {
     wake_list: WakeList::OtherLlcOrOnCpu,
+    clears_pending_first: true,
     estimates_pelt_lag: false,
     caps_slice_at_latency: false,
     newidle_yields_to_wakeup: false,
@@ -171,6 +175,7 @@ const V6_1: KernelRules = KernelRules {
     ..V5_19
 };
 const V6_4: KernelRules = KernelRules {
+    clears_pending_first: false,
     caps_slice_at_latency: true,
     ends_detach_at_loop_max: false,
     shifts_util_by_failures: false,
