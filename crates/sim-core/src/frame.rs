@@ -12,6 +12,7 @@ pub(crate) enum Pc {
     SchedDequeue,
     SchedPick,
     SchedBeforeIdle,
+    SchedPickAgain,
     SchedSwitch,
     SchedDone,
     NestLock,
@@ -122,8 +123,8 @@ pub(crate) struct Frame {
     pub other: TaskId,
     /// The target CPU.
     pub target: CpuId,
-    /// Time that a search took, ns.
-    pub scan_ns: u32,
+    /// A time that a later step asks for, ns: what a search took, what is left of a pick.
+    pub kept_ns: u32,
 }
 
 impl Frame {
@@ -139,7 +140,7 @@ impl Frame {
         task: TaskId::NONE,
         other: TaskId::NONE,
         target: CpuId(0),
-        scan_ns: 0,
+        kept_ns: 0,
     };
 
     pub(crate) fn at(pc: Pc, path: Path, category: Category) -> Frame {

@@ -29,7 +29,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         let child = self.w.cpus[cpu].top().task;
         let choice = self.select(child, SelectKind::Fork);
         let top = self.w.cpus[cpu].top();
-        (top.target, top.scan_ns) = (choice.cpu, choice.scan_ns as u32);
+        (top.target, top.kept_ns) = (choice.cpu, choice.scan_ns as u32);
         self.w.spend(cpu, choice.scan_ns, Pc::ForkCommit)
     }
 
@@ -81,7 +81,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         // The search has noted a reason, but the task has not moved yet and may stay.
         self.w.note_placed(p, placed);
         let top = self.w.cpus[cpu].top();
-        (top.task, top.target, top.scan_ns) = (p, choice.cpu, choice.scan_ns as u32);
+        (top.task, top.target, top.kept_ns) = (p, choice.cpu, choice.scan_ns as u32);
         self.w.spend(cpu, choice.scan_ns, Pc::ExecCommit)
     }
 

@@ -45,9 +45,19 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         top.other = prev;
         let begun = std::mem::take(&mut top.first);
         let costs = &self.w.machine.costs;
-        let begun_ns = if begun { costs.pick_before_lock_ns() } else { 0 };
-        let ns = costs.pick_ns - begun_ns + if sleeps { costs.dequeue_ns } else { 0 };
-        self.w.spend(cpu, ns, Pc::SchedDequeue)
+        let (pick_ns, look_ns) = match begun {
+            true => (costs.pick_ns - costs.pick_before_lock_ns(), 0),
+            false => (costs.pick_ns, costs.pick_before_look_ns()),
+        };
+        let dequeue_ns = if sleeps { costs.dequeue_ns } else { 0 };
+        // `pick_next_task_fair()` of an empty runqueue looks elsewhere before all else. With
+        // something left to run nothing can come between, as the lock is held: one step will do.
+        // What sched_ext does after `ops.dispatch()` was not counted: its look ends the pick.
+        let is_left = self.w.cpus[cpu].nr_running > u32::from(sleeps);
+        let looks = !is_left && !self.policy.idles_with_queued();
+        let first_ns = if looks { look_ns } else { pick_ns };
+        self.w.cpus[cpu].top().kept_ns = (pick_ns - first_ns) as u32;
+        self.w.spend(cpu, first_ns + dequeue_ns, Pc::SchedDequeue)
     }
 
     /// Does `prev` leave the runqueue? A task that is preempted does not, even if it has prepared
@@ -81,16 +91,23 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     pub(crate) fn sched_pick(&mut self, cpu: CpuId) -> Flow {
         // The stopper's class comes before all others.
         if self.w.cpus[cpu].stop_work.is_some() {
-            return self.switch_to(cpu, TaskId::STOP);
+            return self.found_at_once(cpu, TaskId::STOP);
         }
         match self.policy.pick_next_task(&mut self.w, cpu) {
-            Some(next) => self.switch_to(cpu, next),
+            Some(next) => self.found_at_once(cpu, next),
             None => {
                 self.w.cpus[cpu].top().first = true;
                 self.w.cpus[cpu].top().pc = Pc::SchedBeforeIdle;
                 self.sched_before_idle(cpu)
             }
         }
+    }
+
+    /// There was something to run, so the look elsewhere for which the pick was cut did not come.
+    fn found_at_once(&mut self, cpu: CpuId, next: TaskId) -> Flow {
+        let left_ns = self.w.cpus[cpu].top().kept_ns;
+        self.w.charge(u64::from(left_ns));
+        self.switch_to(cpu, next)
     }
 
     pub(crate) fn sched_before_idle(&mut self, cpu: CpuId) -> Flow {
@@ -100,7 +117,8 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
             let prev = top.other;
             let step = self.policy.before_idle(&mut self.w, cpu, prev, first);
             if step.is_done() {
-                return self.sched_pick_again(cpu);
+                let left_ns = u64::from(self.w.cpus[cpu].top().kept_ns);
+                return self.w.spend(cpu, left_ns, Pc::SchedPickAgain);
             }
             if let Some(flow) = self.carry_out(cpu, step, Pc::SchedBeforeIdle) {
                 return flow;

@@ -15,6 +15,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
             Pc::SchedDequeue => self.sched_dequeue(cpu),
             Pc::SchedPick => self.sched_pick(cpu),
             Pc::SchedBeforeIdle => self.sched_before_idle(cpu),
+            Pc::SchedPickAgain => self.sched_pick_again(cpu),
             Pc::SchedSwitch => self.sched_switch(cpu),
             Pc::SchedDone => self.sched_done(cpu),
             Pc::NestLock => self.nest_lock(cpu),

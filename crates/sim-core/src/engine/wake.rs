@@ -150,7 +150,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
             return self.wake_commit(cpu, choice.cpu);
         }
         let top = self.w.cpus[cpu].top();
-        (top.target, top.scan_ns) = (choice.cpu, choice.scan_ns as u32);
+        (top.target, top.kept_ns) = (choice.cpu, choice.scan_ns as u32);
         self.w.spend(cpu, choice.scan_ns, Pc::WakeSearched)
     }
 
@@ -160,7 +160,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         let top = self.w.cpus[cpu].top();
         let p = top.task;
         let target = top.target;
-        let spent = u64::from(top.scan_ns);
+        let spent = u64::from(top.kept_ns);
         let choice = self.select(p, SelectKind::Search { target });
         self.w.charge(choice.scan_ns.saturating_sub(spent));
         self.wake_commit(cpu, choice.cpu)

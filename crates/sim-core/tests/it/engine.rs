@@ -4,10 +4,10 @@ use policies::fair::features::{Features, Tunables};
 use policies::fair::{Fair, Rules};
 use policies::fcfs::Fcfs;
 use sim_core::{
-    Category, Config, MigrationCause, NoObserver, Observer, Op, Pid, Program, ProgramCx,
+    Category, Config, MigrationCause, NoObserver, Ns, Observer, Op, Pid, Program, ProgramCx,
     Simulation, StopReason, TaskAttr, TaskId, TaskState, World,
 };
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use test_support::simulate;
 use topology::{CpuId, CpuSet, Governor, Machine, RegularSpec};
 use workloads::kernel_build::{self, KernelBuild};
@@ -63,6 +63,62 @@ fn run_script(machine: Machine, ops: Vec<Op>) -> Simulation<Fair, Script, NoObse
     let mut sim = simulate(machine, Config::default(), policy, script, NoObserver);
     assert_eq!(sim.run_until(u64::MAX), StopReason::Done);
     sim
+}
+
+/// When tasks leave their queue, and when the next one is chosen.
+#[derive(Default)]
+struct Leaves(Vec<Ns>, Vec<Ns>);
+
+impl Observer for Leaves {
+    fn dequeue(&mut self, w: &World, _cpu: CpuId, _task: TaskId) {
+        self.0.push(w.now);
+    }
+
+    fn switch(&mut self, w: &World, _cpu: CpuId, prev: TaskId, _next: TaskId) {
+        if prev.is_task() {
+            self.1.push(w.now);
+        }
+    }
+}
+
+/// So many tasks work for a millisecond each; when they have.
+struct Brief {
+    tasks: u32,
+    begun: BTreeSet<TaskId>,
+    over: Vec<Ns>,
+}
+
+impl Program for Brief {
+    fn start(&mut self, cx: &mut ProgramCx<'_>) {
+        for _ in 0..self.tasks {
+            cx.start_task(TaskAttr::default());
+        }
+    }
+
+    fn next(&mut self, cx: &mut ProgramCx<'_>, task: TaskId) -> Op {
+        if self.begun.insert(task) {
+            return Op::Run(1_000_000);
+        }
+        self.over.push(cx.now());
+        Op::Exit
+    }
+}
+
+/// `pick_next_task_fair()` goes to look for tasks elsewhere as soon as the last one is off the
+/// queue, and not when the pick is over.
+#[test]
+fn a_cpu_looks_elsewhere_right_after_its_last_task_has_left() {
+    let mut machine = one_cpu();
+    (machine.costs.pick_ns, machine.costs.dequeue_ns) = (10_000, 3_000);
+    let lock_ns = machine.locks.fast_ns;
+    let brief = Brief { tasks: 2, begun: BTreeSet::new(), over: Vec::new() };
+    let mut sim = simulate(machine, Config::default(), Fcfs::default(), brief, Leaves::default());
+    assert_eq!(sim.run_until(Ns::MAX), StopReason::Done);
+    let (over, Leaves(left, chosen)) = (&sim.program.over, &sim.observer);
+    let after = |times: &[Ns]| [0, 1].map(|task| times[task] - over[task] - lock_ns);
+    // The first one leaves another behind, which is picked in one go with the dequeue.
+    assert_eq!(after(left), [13_000, 9_000]);
+    assert_eq!(after(chosen), [13_000, 13_000]);
 }
 
 #[test]
