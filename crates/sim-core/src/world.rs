@@ -52,6 +52,8 @@ pub struct Config {
     /// `sched_ttwu_pending()` takes `rq->ttwu_pending` away before it enqueues what was on the wake
     /// list; since v6.2 after that.
     pub clears_pending_first: bool,
+    /// An enqueue shows its task on a queue that other CPUs pull from (`SWQUEUE`).
+    pub appends: bool,
     /// Timer slack of normal tasks, ns: their timers fire this much later than asked.
     pub timer_slack_ns: Ns,
     /// Task group of user tasks for which their program says none, as of all that a login shell
@@ -67,6 +69,7 @@ impl Default for Config {
             ttwu_queue: true,
             wake_list: WakeList::OtherLlcOrIdle,
             clears_pending_first: false,
+            appends: false,
             timer_slack_ns: 50_000,
             user_group: GroupId::ROOT,
             simulate_every_tick: false,

@@ -3,7 +3,7 @@
 
 use policies::fair::features::{Features, Tunables};
 use policies::fair::{Fair, Rules};
-use sim_core::{Config, Ns, Observer, Op, Program, ProgramCx, TaskAttr, TaskId, World};
+use sim_core::{Config, LockId, Ns, Observer, Op, Program, ProgramCx, TaskAttr, TaskId, World};
 use test_support::simulate;
 use topology::{CpuId, CpuSet, Machine, RegularSpec};
 
@@ -98,4 +98,50 @@ fn up_to_6_1_a_cpu_looks_idle_while_it_enqueues_what_was_on_its_wake_list() {
     let (lock_ns, enqueue_ns) = (machine.locks.fast_ns, machine.costs.enqueue_ns);
     let wide = stacked_ns(Rules::V6_1);
     assert!(wide.abs_diff(lock_ns + enqueue_ns) <= STEP, "{wide} ns");
+}
+
+/// For how long a runqueue's lock is held on after an enqueue has appended to a shared queue, ns.
+#[derive(Default)]
+struct HeldOn {
+    enqueues: bool,
+    appended: Option<Ns>,
+    ns: Vec<Ns>,
+}
+
+impl Observer for HeldOn {
+    fn enqueued(&mut self, w: &World, _cpu: CpuId, _task: TaskId) {
+        // What exists at time 0 is queued without locks.
+        (self.enqueues, self.appended) = (w.now > 0, None);
+    }
+
+    fn released(&mut self, w: &World, _cpu: CpuId, lock: LockId) {
+        // The runqueues' locks come first.
+        if (lock.0 as usize) >= w.cpus.len() {
+            self.appended = self.enqueues.then_some(w.now);
+        } else if let Some(at) = self.appended.take() {
+            self.ns.push(w.now - at);
+            self.enqueues = false;
+        }
+    }
+}
+
+/// The hook of the shared wakequeue is the end of `enqueue_task_fair()`; what is left under the lock
+/// is little, whoever enqueues.
+#[test]
+fn a_waking_task_is_on_the_shared_queue_shortly_before_the_lock_is_given_back() {
+    let spec = RegularSpec { cores_per_llc: 4, threads_per_core: 1, ..RegularSpec::default() };
+    let mut machine = Machine::regular(RegularSpec { llcs_per_socket: 1, ..spec });
+    let rest_ns = machine.costs.enqueue_rest_ns;
+    assert_eq!(rest_ns, machine.costs.enqueue_ns / 15);
+    for (ttwu_queue, rest_ns) in [(true, rest_ns), (false, rest_ns), (true, 100), (false, 100)] {
+        machine.costs.enqueue_rest_ns = rest_ns;
+        let features = Features { ttwu_queue, swqueue: true, ..Features::default() };
+        let policy = Fair::new(features, Tunables::for_cpus(4));
+        // One wake-up after the other.
+        let wakers = TwoWakers { late_ns: MS, ..TwoWakers::default() };
+        let mut sim =
+            simulate(machine.clone(), Config::default(), policy, wakers, HeldOn::default());
+        sim.run_until(15 * MS);
+        assert_eq!(sim.observer.ns, [rest_ns; 2], "{ttwu_queue}");
+    }
 }

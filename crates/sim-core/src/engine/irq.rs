@@ -124,7 +124,9 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
 
     pub(crate) fn flush_next(&mut self, cpu: CpuId) -> Flow {
         if self.w.cpus[cpu].top().task != TaskId::NONE {
-            return self.w.spend(cpu, self.w.machine.costs.enqueue_ns, Pc::FlushEnqueue);
+            let rest_ns = self.keep_enqueue_rest(cpu, Pc::FlushEnqueue);
+            let ns = self.w.machine.costs.enqueue_ns - rest_ns;
+            return self.w.spend(cpu, ns, Pc::FlushEnqueue);
         }
         if !self.w.config.clears_pending_first {
             // Wakers on their way to push here keep the CPU from looking idle.
@@ -146,6 +148,9 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     /// Of the wake flags the list keeps only WF_MIGRATED (`p->sched_remote_wakeup`, v6.4), not
     /// WF_SYNC.
     pub(crate) fn flush_preempt(&mut self, cpu: CpuId) -> Flow {
+        if let Some(flow) = self.spend_enqueue_rest(cpu) {
+            return flow;
+        }
         let p = self.w.cpus[cpu].top().task;
         let flags = self.wakeup_flags(p);
         self.policy.wakeup_preempt(&mut self.w, cpu, p, flags);

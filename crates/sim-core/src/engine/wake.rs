@@ -2,7 +2,7 @@
 
 use crate::frame::{Flow, Frame, Path, Pc};
 use crate::{
-    Category, Choice, EnqueueFlags, Hook, LockId, MigrationCause, Observer, Policy, Program,
+    Category, Choice, EnqueueFlags, Hook, LockId, MigrationCause, Ns, Observer, Policy, Program,
     Reason, SchedPolicy, SelectKind, Simulation, Site, TaskId, TaskState, WakeList, World,
 };
 use topology::CpuId;
@@ -227,7 +227,26 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         // One of these lines is the lock's, which was paid for with the lock.
         let lines = u64::from(costs.enqueue_remote_lines.saturating_sub(1));
         let lines = lines * self.w.line_ns(cpu, target);
-        self.w.spend(cpu, costs.enqueue_ns + lines, pc)
+        let ns = costs.enqueue_ns - self.keep_enqueue_rest(cpu, pc);
+        self.w.spend(cpu, ns + lines, pc)
+    }
+
+    /// What of an enqueue is to pass after `pc`, which puts the task on its queue, ns. If it joins
+    /// no shared queue nobody can tell, as the runqueue's lock is held, and one step will do.
+    pub(crate) fn keep_enqueue_rest(&mut self, cpu: CpuId, pc: Pc) -> Ns {
+        let appends = self.w.config.appends
+            && matches!(pc, Pc::WakeEnqueue | Pc::ForkEnqueue | Pc::FlushEnqueue);
+        let rest_ns = if appends { self.w.machine.costs.enqueue_rest_ns } else { 0 };
+        self.w.cpus[cpu].top().kept_ns = rest_ns as u32;
+        rest_ns
+    }
+
+    /// Lets that pass, now that the task is on its queue.
+    pub(crate) fn spend_enqueue_rest(&mut self, cpu: CpuId) -> Option<Flow> {
+        let top = self.w.cpus[cpu].top();
+        let rest_ns = u64::from(std::mem::take(&mut top.kept_ns));
+        let pc = top.pc;
+        (rest_ns > 0).then(|| self.w.spend(cpu, rest_ns, pc))
     }
 
     pub(crate) fn wake_enqueue(&mut self, cpu: CpuId) -> Flow {
@@ -237,6 +256,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         let flags = self.wakeup_flags(p);
         let hook = self.enqueue(target, p, flags);
         if hook.is_none() {
+            self.w.cpus[cpu].top().pc = Pc::WakePreempt;
             return self.wake_preempt(cpu);
         }
         self.run_hook(cpu, hook, Pc::WakePreempt)
@@ -244,6 +264,9 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
 
     /// Last part of a direct enqueue, by a wake-up or a fork.
     pub(crate) fn wake_preempt(&mut self, cpu: CpuId) -> Flow {
+        if let Some(flow) = self.spend_enqueue_rest(cpu) {
+            return flow;
+        }
         let top = self.w.cpus[cpu].top();
         let p = top.task;
         let target = top.target;

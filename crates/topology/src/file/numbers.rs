@@ -57,6 +57,7 @@ pub(super) const COSTS: &[KeyDef] = &[
     KeyDef::optional("irq_ns", COST_NS),
     KeyDef::optional("ttwu_fixed_ns", COST_NS),
     KeyDef::optional("enqueue_ns", COST_NS),
+    KeyDef::optional("enqueue_rest_ns", COST_NS),
     KeyDef::optional("enqueue_remote_lines", LINES),
     KeyDef::optional("wake_list_lines", LINES),
     KeyDef::optional("ipi_send_ns", COST_NS),
@@ -216,13 +217,22 @@ pub(super) fn costs(walk: &mut Walk, top: &Table, costs: &mut KernelCosts) {
     for (key, field) in time_fields(costs) {
         set(field, table.int(walk, key));
     }
+    if !table.has("enqueue_rest_ns") {
+        costs.enqueue_rest_ns = KernelCosts::rest_of_enqueue(costs.enqueue_ns);
+    } else if costs.enqueue_rest_ns > costs.enqueue_ns {
+        let KernelCosts { enqueue_ns, enqueue_rest_ns, .. } = costs;
+        let message =
+            format!("`enqueue_rest_ns` {enqueue_rest_ns} is more than `enqueue_ns` {enqueue_ns}");
+        let fault = Fault::at(table.span_of("enqueue_rest_ns"), message);
+        walk.fault(fault.help("it is the part of the enqueue that comes after the append"));
+    }
     for (key, field) in line_fields(costs) {
         set(field, table.int(walk, key));
     }
 }
 
 /// The keys of `[costs]` that are times, in ns.
-pub(super) fn time_fields(costs: &mut KernelCosts) -> [(&'static str, &mut u64); 19] {
+pub(super) fn time_fields(costs: &mut KernelCosts) -> [(&'static str, &mut u64); 20] {
     [
         ("pick_ns", &mut costs.pick_ns),
         ("dequeue_ns", &mut costs.dequeue_ns),
@@ -232,6 +242,7 @@ pub(super) fn time_fields(costs: &mut KernelCosts) -> [(&'static str, &mut u64);
         ("irq_ns", &mut costs.irq_ns),
         ("ttwu_fixed_ns", &mut costs.ttwu_fixed_ns),
         ("enqueue_ns", &mut costs.enqueue_ns),
+        ("enqueue_rest_ns", &mut costs.enqueue_rest_ns),
         ("ipi_send_ns", &mut costs.ipi_send_ns),
         ("ipi_delivery_ns", &mut costs.ipi_delivery_ns),
         ("idle_entry_ns", &mut costs.idle_entry_ns),

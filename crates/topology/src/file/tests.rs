@@ -35,12 +35,24 @@ fn absent_keys_have_defaults() {
 
 #[test]
 fn costs_scale_with_the_clock_unless_given() {
-    let text = "cores = 4\nclock_mhz = 1500\n[costs]\npick_ns = 7\nlb_cpu_ns = 5";
+    let text =
+        "cores = 4\nclock_mhz = 1500\n[costs]\npick_ns = 7\nlb_cpu_ns = 5\nenqueue_ns = 1500";
     let machine = ok(text);
+    assert_eq!(machine.costs.enqueue_rest_ns, 100);
     assert_eq!((machine.costs.pick_ns, machine.costs.dequeue_ns), (7, 300));
     assert_eq!(machine.costs.enqueue_remote_lines, 6);
     assert_eq!(machine.costs.lb_cpu_ns, 5);
     assert_eq!(machine.locks.fast_ns, 30);
+}
+
+#[test]
+fn what_follows_the_append_is_a_part_of_the_enqueue() {
+    check(
+        "cores = 1\n[costs]\nenqueue_ns = 90\nenqueue_rest_ns = 91",
+        expect![
+            "4 | 91 | `enqueue_rest_ns` 91 is more than `enqueue_ns` 90 | it is the part of the enqueue that comes after the append"
+        ],
+    );
 }
 
 #[test]
@@ -58,7 +70,7 @@ fn all_unknown_keys_are_reported() {
             1 | cores_per_lcl | unknown key `cores_per_lcl` in the machine (not a key of this table) | did you mean `cores_per_llc`?
             2 | clok_mhz | unknown key `clok_mhz` in the machine (not a key of this table) | did you mean `clock_mhz`?
             4 | smtns | unknown key `smtns` in [latency] (not a key of this table) | did you mean `smt_ns`?
-            6 | foo | unknown key `foo` in [costs] (not a key of this table) | known: pick_ns, dequeue_ns, switch_ns, mm_switch_ns, tick_ns, irq_ns, ttwu_fixed_ns, enqueue_ns, enqueue_remote_lines, wake_list_lines, ipi_send_ns, ipi_delivery_ns, idle_entry_ns, idle_loop_ns, scan_cpu_ns, lb_domain_ns, lb_cpu_ns, blocked_ns, blocked_group_ns, pull_ns, fork_ns"#]],
+            6 | foo | unknown key `foo` in [costs] (not a key of this table) | known: pick_ns, dequeue_ns, switch_ns, mm_switch_ns, tick_ns, irq_ns, ttwu_fixed_ns, enqueue_ns, enqueue_rest_ns, enqueue_remote_lines, wake_list_lines, ipi_send_ns, ipi_delivery_ns, idle_entry_ns, idle_loop_ns, scan_cpu_ns, lb_domain_ns, lb_cpu_ns, blocked_ns, blocked_group_ns, pull_ns, fork_ns"#]],
     );
 }
 
