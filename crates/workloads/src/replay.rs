@@ -2,10 +2,13 @@
 //!
 //! The recording decides how much each thread computes between two sleeps, which threads it wakes
 //! and starts on the way, and what ends its sleeps. A sleep that another thread ended ends when
-//! that thread has come as far again. Any other sleep (for a timer, a device) ends at the recorded
-//! instant or after the recorded time, as [`Timers`] say. An uninterruptible one always ends after
-//! the recorded time: a disk takes as long as it takes. The simulation decides where a thread runs
-//! and when it has to wait.
+//! that thread has come as far again. If that one was there before, the sleep takes place and takes
+//! no time, unless the two talk in turns. For messages to a thread that is awake are in no
+//! recording: where one sleep is lost, nobody knows of the one that comes instead.
+//!
+//! Any other sleep (for a timer, a device) ends at the recorded instant or after the recorded time,
+//! as [`Timers`] say. An uninterruptible one always ends after the recorded time: a disk takes as
+//! long as it takes. The simulation decides where a thread runs and when it has to wait.
 
 mod acts;
 mod commands;
@@ -56,7 +59,7 @@ impl Thread {
     /// True if the first thing that it does is to sleep.
     fn begins_asleep(&self) -> bool {
         let first = self.acts.iter().find(|act| !matches!(act, Act::Sleeps(_)));
-        matches!(first, Some(Act::Wait | Act::Timer { .. } | Act::For(_)))
+        matches!(first, Some(Act::Wait | Act::Answer | Act::Timer { .. } | Act::For(_)))
     }
 }
 
@@ -110,6 +113,8 @@ struct State {
     task: TaskId,
     /// Wake-ups by other threads that it has not yet waited for.
     woken: u32,
+    /// It has come to a wait and not gone on since.
+    waits: bool,
     /// When its present sleep ends; `None` if no timer ends it.
     due: Option<Ns>,
 }
@@ -147,7 +152,8 @@ pub struct Replay {
 impl Replay {
     /// A replay from the beginning.
     pub fn new(recording: Arc<Recording>, timers: Timers) -> Self {
-        let state = State { at: Cursor::default(), task: TaskId::NONE, woken: 0, due: None };
+        let state =
+            State { at: Cursor::default(), task: TaskId::NONE, woken: 0, waits: false, due: None };
         Self {
             states: vec![state; recording.threads.len()],
             thread_of: PerTask::new(),
@@ -216,6 +222,22 @@ impl Replay {
         task.is_task().then_some(Op::Wake { task, sync })
     }
 
+    /// Waits for one wake-up. If that has come already, a sleep that is `kept` takes no time, but
+    /// takes place: others may run, and the thread waits for its turn again.
+    fn wait(&mut self, me: usize, kept: bool) -> Option<Op> {
+        let state = &mut self.states[me];
+        let comes = !std::mem::replace(&mut state.waits, true);
+        if state.woken == 0 {
+            return Some(Op::Wait);
+        }
+        if comes && kept {
+            return Some(Op::Sleep(0));
+        }
+        state.woken -= 1;
+        state.waits = false;
+        None
+    }
+
     /// True if a sleep ends at its recorded instant; `repeats`: others of the thread took as long.
     fn is_absolute(&self, repeats: bool) -> bool {
         match self.timers {
@@ -253,14 +275,8 @@ impl Replay {
                 let due = self.states[me].due.unwrap_or(cx.now() + ns);
                 self.sleep_until(cx.now(), me, due)
             }
-            Act::Wait => {
-                let state = &mut self.states[me];
-                if state.woken == 0 {
-                    return Some(Op::Wait);
-                }
-                state.woken -= 1;
-                None
-            }
+            Act::Wait => self.wait(me, true),
+            Act::Answer => self.wait(me, false),
             Act::Sleeps(how) => {
                 cx.set_sleep_state(task, how);
                 None

@@ -537,6 +537,7 @@ impl Reconstruction {
         self.flush(waker);
         self.message(waker, thread);
         let (after, now) = (self.costs.wake_after, self.now);
+        let in_turns = self.talk_in_turns(thread, waker);
         let by = self.live(waker);
         let wake = by.thread.acts.end();
         by.thread.acts.push(Act::Wake { thread, sync: false });
@@ -544,7 +545,7 @@ impl Reconstruction {
         let live = self.live(thread);
         live.sleeps(how);
         let wait = live.thread.acts.end();
-        live.thread.acts.push(Act::Wait);
+        live.thread.acts.push(if in_turns { Act::Answer } else { Act::Wait });
         live.doing = Doing::Runnable { since: now };
         live.woken_by = Some((waker, Some(wake)));
         (wake, wait)

@@ -31,7 +31,7 @@ fn sums(recording: &Recording) -> ([usize; 4], u64) {
     let count = |is: fn(&Act) -> bool| acts().filter(is).count();
     let counts = [
         count(|act| matches!(act, Act::Wake { .. })),
-        count(|act| matches!(act, Act::Wait)),
+        count(|act| matches!(act, Act::Wait | Act::Answer)),
         count(|act| matches!(act, Act::Timer { .. } | Act::For(_))),
         count(|act| matches!(act, Act::Start(_))),
     ];

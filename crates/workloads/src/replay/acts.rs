@@ -19,8 +19,11 @@ pub enum Act {
     },
     /// Starts another thread, by index.
     Start(u32),
-    /// Sleeps until another thread wakes it once more than it has waited so far.
+    /// Sleeps until another thread wakes it once more than it has waited so far; for no time if
+    /// that has come already.
     Wait,
+    /// The same, of two threads that talk in turns: it does not sleep if the answer is there.
+    Answer,
     /// Sleeps until a timer, or something else from outside, ends it.
     Timer {
         /// When the sleep ended, ns since the beginning of the recording.
@@ -80,6 +83,7 @@ const NICE: u8 = 9;
 const EXEC: u8 = 10;
 const TIMER_AGAIN: u8 = 11;
 const YIELD: u8 = 12;
+const ANSWER: u8 = 13;
 
 impl Acts {
     /// Number of acts.
@@ -116,6 +120,7 @@ impl Acts {
             }
             Act::Start(thread) => self.put(START, u64::from(thread)),
             Act::Wait => self.kind(WAIT),
+            Act::Answer => self.kind(ANSWER),
             Act::Yield => self.kind(YIELD),
             Act::Timer { at, length, repeats } => {
                 let kind = if repeats { TIMER_AGAIN } else { TIMER };
@@ -172,12 +177,14 @@ impl Acts {
     pub(super) fn at(&self, at: Cursor) -> Option<(Act, Cursor)> {
         let kind = *self.bytes.get(at.byte)?;
         let mut after = Cursor { byte: at.byte + 1, ..at };
-        let number = if matches!(kind, WAIT | YIELD) { 0 } else { self.number(&mut after.byte) };
+        let number =
+            if matches!(kind, WAIT | ANSWER | YIELD) { 0 } else { self.number(&mut after.byte) };
         let act = match kind {
             RUN => Act::Run(number),
             WAKE | WAKE_SYNC => Act::Wake { thread: number as u32, sync: kind == WAKE_SYNC },
             START => Act::Start(number as u32),
             WAIT => Act::Wait,
+            ANSWER => Act::Answer,
             YIELD => Act::Yield,
             TIMER | TIMER_AGAIN => {
                 after.instant += number;
@@ -244,6 +251,7 @@ mod tests {
             Act::For(127),
             Act::For(128),
             Act::Wait,
+            Act::Answer,
             Act::Wake { thread: u32::MAX, sync: false },
             Act::Wake { thread: 0, sync: true },
             Act::Start(300),
@@ -259,7 +267,7 @@ mod tests {
         let mut acts = Acts::default();
         all.into_iter().for_each(|act| acts.push(act));
         assert_eq!(acts.iter().collect::<Vec<_>>(), all);
-        assert_eq!((acts.len(), acts.bytes()), (19, 69));
+        assert_eq!((acts.len(), acts.bytes()), (20, 70));
     }
 
     #[test]

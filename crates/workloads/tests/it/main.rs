@@ -8,6 +8,7 @@ mod hackbench;
 mod measurement;
 mod netperf;
 mod perf_bench;
+mod replay;
 mod rt_app;
 mod schbench;
 mod schbench_old;

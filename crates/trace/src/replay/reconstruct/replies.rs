@@ -65,6 +65,13 @@ impl Reconstruction {
         partner.answered |= partner.is(from);
     }
 
+    /// Each of the two waits for the other one's answers. So there are no messages between them
+    /// that no sleep shows.
+    pub(super) fn talk_in_turns(&self, one: u32, other: u32) -> bool {
+        let waits_for = |one: u32, other| self.lives[one as usize].partner.waits_for(other);
+        waits_for(one, other) && waits_for(other, one)
+    }
+
     /// The woken thread takes its waker's CPU.
     pub(super) fn preempts_waker(&mut self, woken: u32, waker: u32) {
         let partner = &mut self.live(waker).partner;
@@ -84,14 +91,14 @@ impl Reconstruction {
         if self.live(waker).came != came {
             return;
         }
-        let in_turns = self.live(thread).partner.waits_for(waker)
-            && self.live(waker).partner.waits_for(thread);
-        if in_turns && matches!(self.live(waker).doing, Doing::Runnable { .. }) {
+        if self.talk_in_turns(thread, waker)
+            && matches!(self.live(waker).doing, Doing::Runnable { .. })
+        {
             self.flush(waker);
             self.answers_added += 1;
             let live = self.live(waker);
             (live.partner.answered, live.partner.preempted) = (true, false);
-            live.thread.acts.push(Act::Wait);
+            live.thread.acts.push(Act::Answer);
             self.live(thread).thread.acts.push(Act::Wake { thread: waker, sync: false });
         }
     }

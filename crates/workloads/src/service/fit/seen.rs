@@ -134,7 +134,7 @@ impl Seen {
                     seen.disks.push(length);
                     continue;
                 }
-                Act::Wait => Begin::Message,
+                Act::Wait | Act::Answer => Begin::Message,
                 Act::Timer { length, repeats: true, .. } => Begin::Timer(length),
                 Act::Timer { at, length, .. } => Begin::Outside(at, length),
             };
