@@ -150,7 +150,8 @@ fn who_had_to_wait_when_the_recording_began_waits_again() {
     );
 }
 
-/// Seven messages that were answered, then one for which the partner preempts its waker.
+/// Seven messages that were answered, then one for which the partner preempts its waker. After the
+/// first ones the two are known to talk in turns.
 #[test]
 fn an_answer_that_nobody_had_to_wait_for_is_added() {
     let mut lines = String::from("0 0 switch swapper/0 R ask/10\n");
@@ -174,9 +175,9 @@ fn an_answer_that_nobody_had_to_wait_for_is_added() {
         acts(&recording).lines().map(str::to_string).collect::<Vec<_>>()
     };
     let told = acts_of(&(lines.clone() + preempts));
-    let asked = "Run(110000) Wake { thread: 1, sync: false } Run(5000) Wait Run(20000)";
+    let asked = "Run(110000) Wake { thread: 1, sync: false } Run(5000) Answer Run(20000)";
     assert!(told[0].ends_with(asked), "{}", told[0]);
-    assert!(told[1].ends_with("Wait Run(15000) Wake { thread: 0, sync: false }"), "{}", told[1]);
+    assert!(told[1].ends_with("Answer Run(15000) Wake { thread: 0, sync: false }"), "{}", told[1]);
     // Two who have not talked before owe each other nothing.
     let told = acts_of(&format!("0 700 switch swapper/0 R ask/10\n{preempts}"));
     assert!(told[0].ends_with("Wake { thread: 1, sync: false } Run(25000)"), "{}", told[0]);
