@@ -240,13 +240,19 @@ fn the_mouse_tells_what_is_there_and_the_wheel_zooms_once_it_is_asked_to() {
 #[test]
 fn arrows_go_from_turn_to_turn_and_say_so() {
     with_page(usize::MAX, async |browser, _| {
-        browser.press(CANVAS, &Key::Right.to_string()).await;
-        browser.press(CANVAS, &Key::Right.to_string()).await;
-        let said = browser.text(STATUS).await;
-        assert!(said.contains("on CPU 0") && said.contains("waited"), "{said}");
+        let mut turns = Vec::new();
+        for _ in 0..4 {
+            browser.press(CANVAS, &Key::Right.to_string()).await;
+            turns.push(browser.text(STATUS).await);
+        }
+        // Each is another one; a stopper's does not wait.
+        assert!(turns.windows(2).all(|two| two[0] != two[1]), "{turns:?}");
+        assert!(turns[1..].iter().all(|said| said.contains("on CPU 0")), "{turns:?}");
+        assert!(turns.iter().any(|said| said.contains("waited")), "{turns:?}");
+        let said = &turns[3];
         browser.press(CANVAS, &Key::Down.to_string()).await;
         let below = browser.text(STATUS).await;
-        assert!(below.contains("CPU 1") && below != said, "{below}");
+        assert!(below.contains("CPU 1") && below != *said, "{below}");
         assert_eq!(browser.text("document.querySelector('.tl-status').ariaLive").await, "polite");
     });
 }
