@@ -159,8 +159,8 @@ impl KernelCosts {
         self.pick_ns * 9 / 16
     }
 
-    /// Of `pick_ns` what passes before a CPU that has nothing left to run looks elsewhere, beside the
-    /// dequeue of the task that goes to sleep. Counted in Debian's 6.1, in an emulator: 283
+    /// Of `pick_ns` what passes before a CPU that has nothing left to run looks elsewhere, beside
+    /// the dequeue of the task that goes to sleep. Counted in Debian's 6.1, in an emulator: 283
     /// instructions from `schedule()` to `newidle_balance()` without the dequeue, 205 from there to
     /// the choice of the idle task.
     pub fn pick_before_look_ns(&self) -> u64 {

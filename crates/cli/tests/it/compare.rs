@@ -77,8 +77,8 @@ fn a_condition_that_fails_says_its_line() {
     keep(&lab, "b");
     let fails = ["compare", "a", "b", "--fail-if", "elapsed > 10%", "--fail-if", "elapsed > 900%"];
     lab.run(fails).code(1).stderr_eq(str![[r#"
-error: `elapsed > 10%`: a small build, NO_SWQUEUE: 648.34 ms became 1280.81 ms, +97.55% [+20.3, +175]
-error: `elapsed > 10%`: a small build, SWQUEUE: 643.92 ms became 1279.97 ms, +98.78% [+13.9, +184]
+error: `elapsed > 10%`: a small build, NO_SWQUEUE: 648.34 ms became 1281.07 ms, +97.59% [+20.0, +175]
+error: `elapsed > 10%`: a small build, SWQUEUE: 642.49 ms became 1280.97 ms, +99.38% [+15.5, +183]
 
 "#]]);
     for (condition, message) in [

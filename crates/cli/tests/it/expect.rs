@@ -35,7 +35,7 @@ fn what_does_not_hold_is_told_with_its_line_and_its_interval() {
 error: small.toml:4: expected elapsed < 645 ms; NO_SWQUEUE has 648.34 ms [347.39, 949.30]
 error: small.toml:4: expected throughput > 1 1/s; NO_SWQUEUE does not measure it
 error: small.toml:4: expected throughput > 1 1/s; SWQUEUE does not measure it
-error: small.toml:24: expected elapsed < 2 ms; SWQUEUE has 643.92 ms [426.91, 860.92]
+error: small.toml:24: expected elapsed < 2 ms; SWQUEUE has 642.49 ms [417.15, 867.82]
 
 "#]]);
     let text = String::from_utf8(done.get_output().stdout.clone()).unwrap();

@@ -40,34 +40,33 @@ fn rules_commands_and_meanings_are_printed() {
         str![[r#"
 two LLCs
 machine short, 4 CPUs in 2 LLCs   workload short   variant as it is   seed 1
-CPUs idled for 34.5 ms while a task waited that they may run, 8.63 % of all CPU time
+CPUs idled for 33.9 ms while a task waited that they may run, 8.48 % of all CPU time
 
 by rule   the later of two decisions; right: how far off the idle CPU was
                                               CPU time   share    waits  longest   llc  node
-where the task was put                         23.5 ms   68.0%
-  select_idle_cpu: SIS_UTIL, no look           11.7 ms   33.8%      781   108 us   70%   30%
-  select_idle_sibling: LLC has no idle CPU     8.44 ms   24.4%      921  69.1 us    1%   99%
-  idle exit: its CPU is waking up              3.18 ms    9.2%     4153  3.39 us   61%   39%
-  select_task_rq: idle CPU taken meanwhile      181 us    0.5%       25  30.5 us        100%
-what the idle CPU looked for                   11.1 ms   32.0%
-  can_migrate_task: cache hot                  10.8 ms   31.3%      574   145 us   75%   25%
-  find_busiest_queue: another queue             192 us    0.6%       21  21.2 us        100%
-  find_busiest_group: busiest not overloaded   55.9 us    0.2%       13  15.0 us        100%
+where the task was put                         23.0 ms   68.0%
+  select_idle_cpu: SIS_UTIL, no look           13.4 ms   39.5%      817   108 us   66%   34%
+  select_idle_sibling: LLC has no idle CPU     6.32 ms   18.6%      654  62.3 us    2%   98%
+  idle exit: its CPU is waking up              3.14 ms    9.3%     4314  3.89 us   60%   40%
+  select_task_rq: idle CPU taken meanwhile      197 us    0.6%       31  23.2 us        100%
+what the idle CPU looked for                   10.9 ms   32.0%
+  can_migrate_task: cache hot                  10.7 ms   31.7%      546   119 us   70%   30%
+  find_busiest_group: busiest not overloaded    130 us    0.4%       20  49.1 us        100%
 
 who waited for whom   commands; nobody: the CPU was switching, or not awake yet
-  short behind short                           30.8 ms   89.3%
-  short behind nobody                          3.71 ms   10.7%
+  short behind short                           30.3 ms   89.3%
+  short behind nobody                          3.63 ms   10.7%
 
 longest waits   to be looked at with schedlab trace, same variant and seed
   task                              at   CPU   waited  behind          rule
-  short:1002                1.004147 s     0   169 us  short           select_idle_cpu: SIS_UTIL, no look
-  short:1003                1.070711 s     2   145 us  short           can_migrate_task: cache hot
-  short:1002                1.016228 s     0   142 us  short           can_migrate_task: cache hot
-  short:1002                1.013831 s     0   136 us  short           can_migrate_task: cache hot
-  short:1002                1.007845 s     0   131 us  short           select_idle_cpu: SIS_UTIL, no look
-  short:1003                1.046893 s     2   123 us  short           can_migrate_task: cache hot
-  short:1003                1.094371 s     2   121 us  short           can_migrate_task: cache hot
-  short:1005                1.013830 s     0   118 us  short           select_idle_cpu: SIS_UTIL, no look
+  short:1000                1.014080 s     1   172 us  short           can_migrate_task: cache hot
+  short:1002                1.024912 s     1   143 us  short           can_migrate_task: cache hot
+  short:1003                1.095311 s     2   140 us  short           can_migrate_task: cache hot
+  short:1003                1.083788 s     3   131 us  short           can_migrate_task: cache hot
+  short:1000                1.019584 s     1   130 us  short           can_migrate_task: cache hot
+  short:1000                1.055214 s     0   127 us  short           can_migrate_task: cache hot
+  short:1002                1.045535 s     1   125 us  short           select_idle_cpu: SIS_UTIL, no look
+  short:1002                1.068070 s     1   125 us  short           can_migrate_task: cache hot
 
 what the rules mean   beside them: features and tunables that change them
   select_idle_cpu: SIS_UTIL, no look           NO_SIS_UTIL
@@ -78,8 +77,6 @@ what the rules mean   beside them: features and tunables that change them
       a wake-up looks behind the LLC of its target only, where no CPU that it may use was idle
   idle exit: its CPU is waking up
       the task has an idle CPU of its own, which is on its way: interrupt, exit latency, switch
-  find_busiest_queue: another queue
-      the search chose another queue to pull from than the one where the task waits
   select_task_rq: idle CPU taken meanwhile
       the CPU chosen was idle, and somebody else was there first
   find_busiest_group: busiest not overloaded

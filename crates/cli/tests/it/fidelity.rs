@@ -22,7 +22,7 @@ fn every_row_stands_beside_the_simulated_one() {
 small: a small build (seeds 1-2)
  elapsed [ms]                published   change  simulated   change  95 % interval
   NO_SWQUEUE                   1500.00 baseline     648.34           level -56.78%  calibrated
-  SWQUEUE                      1400.00   -6.67%     643.92   -0.68%  [-13.6, +12.3] differs unknown
+  SWQUEUE                      1400.00   -6.67%     642.49   -0.90%  [-12.6, +10.8] differs unknown
 
 sources
   made up
@@ -111,7 +111,7 @@ fn one_seed_has_no_interval_and_says_so() {
 small: a small build (seeds 1)
  elapsed [ms]                published   change  simulated   change
   NO_SWQUEUE                   1500.00 baseline     672.03           level -55.20%  calibrated
-  SWQUEUE                      1400.00   -6.67%     660.99   -1.64%                 differs unknown
+  SWQUEUE                      1400.00   -6.67%     660.22   -1.76%                 differs unknown
 
 sources
   made up

@@ -162,124 +162,120 @@ machine short, 4 CPUs in 2 LLCs   workload short   variant as it is   seed 1
 
 waits for a CPU   runnable to running; wake-ups: from sched_waking
                    waits    in all      mean       p50       p90       p99     p99.9       max
-  woken             2914   21.1 ms   7.22 us    990 ns   23.8 us   81.2 us    134 us    169 us
+  woken             2872   24.6 ms   8.58 us    990 ns   30.3 us   88.0 us    130 us    189 us
   forked               6   10.6 us   1.76 us   1.38 us   3.10 us   3.10 us   3.10 us   3.10 us
-  preempted           38   1.08 ms   28.4 us   18.6 us   73.4 us    149 us    149 us    149 us
+  preempted           77   2.01 ms   26.0 us   23.3 us   56.4 us   75.6 us   75.6 us   75.6 us
 
-16 wake-ups took longer than 100 us: 1.92 ms, 9.1 % of the time of all wake-ups
+13 wake-ups took longer than 100 us: 1.62 ms, 6.6 % of the time of all wake-ups
 
 what held them up   and the rule to blame; n: slow wake-ups with a part of it
                                                   time   share        n  longest
-on the way to a runqueue                       4.27 us    0.2%       16   298 ns
-no CPU idled for it; put there by               146 us    7.6%
-  select_idle_cpu: SIS_UTIL, no look            138 us    7.2%        9  66.8 us
-  select_task_rq: idle CPU taken meanwhile     6.37 us    0.3%        2  4.13 us
-  1 more, each below 0.1 %                     1.45 us    0.1%
-a CPU idled that might have run it             1.77 ms   92.2%
-  can_migrate_task: cache hot                   895 us   46.7%       15   112 us
-  select_idle_cpu: SIS_UTIL, no look            753 us   39.3%       12   108 us
-  select_idle_sibling: LLC has no idle CPU     78.9 us    4.1%        3  36.6 us
-  find_busiest_queue: another queue            21.2 us    1.1%        1  21.2 us
-  select_task_rq: idle CPU taken meanwhile     12.4 us    0.6%        1  12.4 us
-  idle exit: its CPU is waking up              4.25 us    0.2%        3  1.65 us
-  1 more, each below 0.1 %                      324 ns    0.0%
+on the way to a runqueue                       3.49 us    0.2%       13   306 ns
+no CPU idled for it; put there by              77.1 us    4.8%
+  select_idle_sibling: LLC has no idle CPU     45.8 us    2.8%        4  19.8 us
+  select_task_rq: idle CPU taken meanwhile     20.0 us    1.2%        4  17.3 us
+  select_idle_cpu: SIS_UTIL, no look           11.3 us    0.7%        4  7.89 us
+a CPU idled that might have run it             1.54 ms   95.0%
+  can_migrate_task: cache hot                   950 us   58.7%       13   102 us
+  select_idle_cpu: SIS_UTIL, no look            425 us   26.2%        8   108 us
+  select_idle_sibling: LLC has no idle CPU      141 us    8.7%        7  57.1 us
+  find_busiest_group: busiest not overloaded   17.4 us    1.1%        2  9.35 us
+  idle exit: its CPU is waking up              6.07 us    0.4%        4  1.65 us
 
 who ran meanwhile   where they waited; nobody: the CPU was leaving idle
-  short behind short                           1.90 ms   99.1%
-  short behind nobody                          13.7 us    0.7%
-
-who was preempted by whom   until they ran again, if that took longer than 100 us
-  short by short                                149 us
+  short behind short                           1.60 ms   99.0%
+  short behind nobody                          13.4 us    0.8%
 
 the slowest   by the clock of schedlab trace, same variant and seed
-  1. short:1002 waited 169 us for CPU 0
-        1.004146563 s  woken by an interrupt on CPU 0, where short:1005 ran
-        1.004146828 s  on the runqueue of CPU 0: select_idle_cpu: SIS_UTIL, no look
-        1.004316003 s  runs on CPU 0
-       behind short:1004 107 us, short:1005 61.7 us
-       CPU 1 (llc) idled for 47.7 us of it: can_migrate_task: cache hot
-       CPU 1 (llc) idled for 46.0 us of it: select_idle_cpu: SIS_UTIL, no look
-       CPU 2 (node) idled for 21.2 us of it: can_migrate_task: cache hot
-       3 more idle CPUs or rules: 53.7 us
-  2. short:1002 waited 152 us for CPU 0
-        1.013830405 s  woken by an interrupt on CPU 0
-        1.013830670 s  on the runqueue of CPU 0: select_idle_cpu: SIS_UTIL, no look
-        1.013982836 s  runs on CPU 0
-       behind short:1004 117 us, short:1005 34.2 us, nobody 615 ns
-       CPU 2 (node) idled for 46.9 us of it: can_migrate_task: cache hot
-       CPU 3 (node) idled for 36.5 us of it: can_migrate_task: cache hot
-       CPU 1 (llc) idled for 28.4 us of it: can_migrate_task: cache hot
-       3 more idle CPUs or rules: 24.3 us
-  3. short:1002 waited 134 us for CPU 0
-        1.007844849 s  woken by an interrupt on CPU 0
-        1.007845114 s  on the runqueue of CPU 0: select_task_rq: idle CPU taken meanwhile
-        1.007978725 s  runs on CPU 0
-       behind short:1004 97.4 us, short:1005 34.6 us, nobody 1.65 us
-       CPU 1 (llc) idled for 106 us of it: select_idle_cpu: SIS_UTIL, no look
-       CPU 1 (llc) idled for 20.6 us of it: can_migrate_task: cache hot
-       CPU 2 (node) idled for 3.39 us of it: can_migrate_task: cache hot
-       1 more idle CPUs or rules: 1.65 us
-  4. short:1000 waited 126 us for CPU 3
-        1.044232023 s  woken by an interrupt on CPU 3
-        1.044232288 s  on the runqueue of CPU 3: select_idle_cpu: SIS_UTIL, no look
-        1.044357574 s  runs on CPU 3
-       behind short:1001 125 us, nobody 615 ns
-       CPU 2 (llc) idled for 63.6 us of it: can_migrate_task: cache hot
-       CPU 0 (node) idled for 21.2 us of it: find_busiest_queue: another queue
-       CPU 2 (llc) idled for 6.59 us of it: select_idle_cpu: SIS_UTIL, no look
-       3 more idle CPUs or rules: 10.3 us
-  5. short:1003 waited 124 us for CPU 2
-        1.046892963 s  woken by an interrupt on CPU 2
-        1.046893228 s  on the runqueue of CPU 2: select_idle_sibling: LLC has no idle CPU
-        1.047017197 s  runs on CPU 2
-       behind short:1005 123 us, nobody 615 ns
-       CPU 3 (llc) idled for 96.9 us of it: can_migrate_task: cache hot
-       CPU 0 (node) idled for 12.5 us of it: select_idle_sibling: LLC has no idle CPU
-       CPU 0 (node) idled for 9.14 us of it: can_migrate_task: cache hot
-       1 more idle CPUs or rules: 4.73 us
-  6. short:1005 waited 123 us for CPU 0
-        1.014291416 s  woken by an interrupt on CPU 0
-        1.014291681 s  on the runqueue of CPU 0: select_idle_cpu: SIS_UTIL, no look
-        1.014413963 s  runs on CPU 0
-       behind short:1004 122 us, nobody 615 ns
-       CPU 1 (llc) idled for 65.8 us of it: select_idle_cpu: SIS_UTIL, no look
-       CPU 1 (llc) idled for 39.2 us of it: can_migrate_task: cache hot
-       CPU 3 (node) idled for 2.80 us of it: can_migrate_task: cache hot
-       2 more idle CPUs or rules: 2.51 us
-  7. short:1005 waited 119 us for CPU 0
-        1.013829890 s  woken by an interrupt on CPU 0
-        1.013830155 s  on the runqueue of CPU 0: select_idle_cpu: SIS_UTIL, no look
-        1.013948603 s  runs on CPU 0
-       behind short:1004 117 us, nobody 1.13 us
-       CPU 1 (llc) idled for 85.1 us of it: select_idle_cpu: SIS_UTIL, no look
-       CPU 1 (llc) idled for 23.8 us of it: can_migrate_task: cache hot
-       CPU 2 (node) idled for 8.42 us of it: can_migrate_task: cache hot
-       1 more idle CPUs or rules: 1.13 us
-  8. short:1002 waited 118 us for CPU 0
-        1.009355871 s  woken by an interrupt on CPU 0
-        1.009356136 s  on the runqueue of CPU 0: select_idle_cpu: SIS_UTIL, no look
-        1.009474030 s  runs on CPU 0
-       behind short:1004 78.3 us, short:1005 39.0 us, nobody 615 ns
-       CPU 1 (llc) idled for 71.9 us of it: can_migrate_task: cache hot
-       CPU 2 (node) idled for 20.2 us of it: select_idle_cpu: SIS_UTIL, no look
-       CPU 2 (node) idled for 9.28 us of it: can_migrate_task: cache hot
-       2 more idle CPUs or rules: 15.9 us
-  9. short:1000 waited 112 us for CPU 1
-        1.027095980 s  woken by an interrupt on CPU 1
-        1.027096278 s  on the runqueue of CPU 1: select_idle_sibling: LLC has no idle CPU
-        1.027208110 s  runs on CPU 1
-       behind short:1005 69.2 us, short:1002 41.5 us, nobody 1.10 us
-       CPU 0 (llc) idled for 61.9 us of it: can_migrate_task: cache hot
-       CPU 2 (node) idled for 35.7 us of it: can_migrate_task: cache hot
-       CPU 3 (node) idled for 12.4 us of it: select_task_rq: idle CPU taken meanwhile
-       1 more idle CPUs or rules: 1.10 us
- 10. short:1002 waited 109 us for CPU 0
-        1.020326780 s  woken by an interrupt on CPU 0
-        1.020327045 s  on the runqueue of CPU 0: select_idle_cpu: SIS_UTIL, no look
-        1.020435340 s  runs on CPU 0
-       behind short:1005 84.7 us, short:1004 23.0 us, nobody 615 ns
-       CPU 1 (llc) idled for 108 us of it: select_idle_cpu: SIS_UTIL, no look
-       CPU 2 (node) idled for 615 ns of it: select_idle_cpu: SIS_UTIL, no look
+  1. short:1000 waited 189 us for CPU 1
+        1.014080104 s  woken by an interrupt on CPU 1
+        1.014080369 s  on the runqueue of CPU 1: select_task_rq: idle CPU taken meanwhile
+        1.014269255 s  runs on CPU 1
+       behind short:1005 132 us, short:1002 55.4 us, nobody 1.65 us
+       CPU 0 (llc) idled for 77.5 us of it: can_migrate_task: cache hot
+       CPU 2 (node) idled for 57.1 us of it: select_idle_sibling: LLC has no idle CPU
+       CPU 2 (node) idled for 22.7 us of it: can_migrate_task: cache hot
+       4 more idle CPUs or rules: 14.2 us
+  2. short:1002 waited 144 us for CPU 1
+        1.024911649 s  woken by an interrupt on CPU 1
+        1.024911914 s  on the runqueue of CPU 1: select_idle_cpu: SIS_UTIL, no look
+        1.025056071 s  runs on CPU 1
+       behind short:1000 98.0 us, short:1005 45.1 us, nobody 1.13 us
+       CPU 0 (llc) idled for 59.9 us of it: can_migrate_task: cache hot
+       CPU 2 (node) idled for 32.1 us of it: select_idle_cpu: SIS_UTIL, no look
+       CPU 3 (node) idled for 27.8 us of it: can_migrate_task: cache hot
+       4 more idle CPUs or rules: 23.0 us
+  3. short:1000 waited 130 us for CPU 1
+        1.019584099 s  woken by an interrupt on CPU 1
+        1.019584364 s  on the runqueue of CPU 1: select_idle_cpu: SIS_UTIL, no look
+        1.019714382 s  runs on CPU 1
+       behind short:1005 83.5 us, short:1002 45.3 us, nobody 1.13 us
+       CPU 0 (llc) idled for 99.9 us of it: can_migrate_task: cache hot
+       CPU 0 (llc) idled for 19.2 us of it: select_idle_cpu: SIS_UTIL, no look
+       CPU 2 (node) idled for 9.67 us of it: select_idle_cpu: SIS_UTIL, no look
+       1 more idle CPUs or rules: 1.23 us
+  4. short:1002 waited 126 us for CPU 1
+        1.045534680 s  woken by an interrupt on CPU 1
+        1.045534945 s  on the runqueue of CPU 1: select_task_rq: idle CPU taken meanwhile
+        1.045660579 s  runs on CPU 1
+       behind short:1005 125 us, nobody 1.13 us
+       CPU 0 (llc) idled for 81.5 us of it: select_idle_cpu: SIS_UTIL, no look
+       CPU 2 (node) idled for 34.3 us of it: can_migrate_task: cache hot
+       CPU 0 (llc) idled for 7.36 us of it: can_migrate_task: cache hot
+       2 more idle CPUs or rules: 1.86 us
+  5. short:1002 waited 125 us for CPU 1
+        1.007321005 s  woken by an interrupt on CPU 1
+        1.007321270 s  on the runqueue of CPU 1: select_idle_sibling: LLC has no idle CPU
+        1.007445951 s  runs on CPU 1
+       behind short:1000 95.5 us, short:1005 28.9 us, nobody 315 ns
+       CPU 0 (llc) idled for 51.7 us of it: can_migrate_task: cache hot
+       CPU 2 (node) idled for 42.1 us of it: can_migrate_task: cache hot
+       CPU 2 (node) idled for 9.35 us of it: find_busiest_group: busiest not overloaded
+       2 more idle CPUs or rules: 10.3 us
+  6. short:1000 waited 125 us for CPU 1
+        1.047006584 s  woken by an interrupt on CPU 1
+        1.047006849 s  on the runqueue of CPU 1: select_task_rq: idle CPU taken meanwhile
+        1.047131241 s  runs on CPU 1
+       behind short:1005 85.7 us, short:1002 37.0 us, nobody 1.65 us
+       CPU 0 (llc) idled for 76.7 us of it: can_migrate_task: cache hot
+       CPU 2 (node) idled for 26.1 us of it: select_idle_cpu: SIS_UTIL, no look
+       CPU 0 (llc) idled for 11.1 us of it: select_idle_cpu: SIS_UTIL, no look
+       3 more idle CPUs or rules: 9.20 us
+  7. short:1000 waited 122 us for CPU 1
+        1.041192311 s  woken by an interrupt on CPU 1
+        1.041192576 s  on the runqueue of CPU 1: select_idle_cpu: SIS_UTIL, no look
+        1.041313961 s  runs on CPU 1
+       behind short:1005 121 us, nobody 615 ns
+       CPU 0 (llc) idled for 63.7 us of it: can_migrate_task: cache hot
+       CPU 2 (node) idled for 41.0 us of it: select_idle_cpu: SIS_UTIL, no look
+       CPU 0 (llc) idled for 14.3 us of it: select_idle_cpu: SIS_UTIL, no look
+       3 more idle CPUs or rules: 1.69 us
+  8. short:1000 waited 120 us for CPU 1
+        1.004233651 s  woken by an interrupt on CPU 1
+        1.004233916 s  on the runqueue of CPU 1: select_idle_sibling: LLC has no idle CPU
+        1.004353309 s  runs on CPU 1
+       behind short:1005 61.4 us, short:1002 57.4 us, nobody 615 ns
+       CPU 3 (node) idled for 52.7 us of it: can_migrate_task: cache hot
+       CPU 2 (node) idled for 30.8 us of it: can_migrate_task: cache hot
+       CPU 0 (llc) idled for 12.0 us of it: can_migrate_task: cache hot
+       1 more idle CPUs or rules: 4.12 us
+  9. short:1000 waited 119 us for CPU 1
+        1.044664188 s  woken by an interrupt on CPU 1
+        1.044664453 s  on the runqueue of CPU 1: select_idle_cpu: SIS_UTIL, no look
+        1.044783237 s  runs on CPU 1
+       behind short:1005 62.8 us, short:1002 54.9 us, nobody 1.13 us
+       CPU 0 (llc) idled for 107 us of it: select_idle_cpu: SIS_UTIL, no look
+       CPU 2 (node) idled for 9.52 us of it: can_migrate_task: cache hot
+       CPU 2 (node) idled for 1.13 us of it: select_idle_cpu: SIS_UTIL, no look
+ 10. short:1000 waited 108 us for CPU 1
+        1.046578180 s  woken by an interrupt on CPU 1
+        1.046578445 s  on the runqueue of CPU 1: select_idle_cpu: SIS_UTIL, no look
+        1.046686249 s  runs on CPU 1
+       behind short:1002 91.0 us, short:1005 16.2 us, nobody 615 ns
+       CPU 0 (llc) idled for 54.2 us of it: select_idle_cpu: SIS_UTIL, no look
+       CPU 0 (llc) idled for 29.9 us of it: can_migrate_task: cache hot
+       CPU 2 (node) idled for 8.03 us of it: find_busiest_group: busiest not overloaded
+       2 more idle CPUs or rules: 7.84 us
 
 what the rules mean   beside them: features and tunables that change them
   can_migrate_task: cache hot                  migration_cost_ns
@@ -288,10 +284,10 @@ what the rules mean   beside them: features and tunables that change them
       an idle CPU was there, but by the LLC's utilization (nr_idle_scan is 0) nobody looks
   select_idle_sibling: LLC has no idle CPU     SIS_NODE
       a wake-up looks behind the LLC of its target only, where no CPU that it may use was idle
-  find_busiest_queue: another queue
-      the search chose another queue to pull from than the one where the task waits
   select_task_rq: idle CPU taken meanwhile
       the CPU chosen was idle, and somebody else was there first
+  find_busiest_group: busiest not overloaded
+      the group that ranks as busiest has as many idle CPUs, or one task; others may have more
   idle exit: its CPU is waking up
       the task has an idle CPU of its own, which is on its way: interrupt, exit latency, switch
 

@@ -17,13 +17,13 @@ workload kernel-build   policy cfs 6.4   seeds 1-2
 
 elapsed [ms], lower is better: mean of A, then changes from it
                  machine         A  B SWQUEUE
-                   small    648.34   -0.68% ±12.9  same
-                     big    433.93   -1.32% ±0.56  better
-                    zen4    440.96   -1.90% ±12.0  same
+                   small    648.34   -0.90% ±11.7  same
+                     big    433.93   -1.33% ±0.15  better
+                    zen4    440.96   -1.14% ±21.7  same
  pack:1 l3:1 core:2 pu:1   2071.94   +0.01% ±0.01  worse
- geometric mean                      -0.94% ±4.98  same
+ geometric mean                      -0.76% ±7.45  same
    published at machine=small, NO_SWQUEUE: 1500.00 ms; simulated 648.34 ms
-   published at machine=small, SWQUEUE: 1400.00 ms -6.67%; simulated 643.92 ms, differs
+   published at machine=small, SWQUEUE: 1400.00 ms -6.67%; simulated 642.49 ms, differs
 
 agrees (0 of 1): same direction or both under 0.15 %, and within 1 point or 1/4 of the change.
 ±: half the 95 % interval over seeds, in points; same: it contains zero.

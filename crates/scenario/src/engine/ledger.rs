@@ -313,8 +313,12 @@ impl Ledger {
                 t.on_rq && !t.sched_delayed && !t.throttled && t.cpu == cpu && c.curr != **p
             };
             let queue = self.queues[cpu].iter().filter(waits);
+            // From its dequeue to the switch a task is current still, and `waiting` leaves one out
+            // for it. Of tasks that are pinned the engine counts each.
+            let leaves = w.masks.len() > 1 && c.curr.is_task() && !w.tasks[c.curr].on_rq;
+            let n_waiting = (c.waiting() + u32::from(leaves)) as usize;
             let n = self.waiting.len() + c.waiting() as usize;
-            self.waiting.extend(queue.take(c.waiting() as usize).map(|p| (*p, cpu)));
+            self.waiting.extend(queue.take(n_waiting).map(|p| (*p, cpu)));
             if self.waiting.len() < n && c.stop_work.is_some() && c.curr != TaskId::STOP {
                 self.waiting.push((TaskId::STOP, cpu));
             }

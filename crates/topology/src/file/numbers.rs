@@ -222,7 +222,7 @@ pub(super) fn costs(walk: &mut Walk, top: &Table, costs: &mut KernelCosts) {
     } else if costs.enqueue_rest_ns > costs.enqueue_ns {
         let KernelCosts { enqueue_ns, enqueue_rest_ns, .. } = costs;
         let message =
-            format!("`enqueue_rest_ns` {enqueue_rest_ns} is more than `enqueue_ns` {enqueue_ns}");
+            format!("`enqueue_ns` is {enqueue_ns}, less than `enqueue_rest_ns` {enqueue_rest_ns}");
         let fault = Fault::at(table.span_of("enqueue_rest_ns"), message);
         walk.fault(fault.help("it is the part of the enqueue that comes after the append"));
     }

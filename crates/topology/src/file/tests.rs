@@ -50,7 +50,7 @@ fn what_follows_the_append_is_a_part_of_the_enqueue() {
     check(
         "cores = 1\n[costs]\nenqueue_ns = 90\nenqueue_rest_ns = 91",
         expect![
-            "4 | 91 | `enqueue_rest_ns` 91 is more than `enqueue_ns` 90 | it is the part of the enqueue that comes after the append"
+            "4 | 91 | `enqueue_ns` is 90, less than `enqueue_rest_ns` 91 | it is the part of the enqueue that comes after the append"
         ],
     );
 }
