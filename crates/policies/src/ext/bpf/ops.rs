@@ -398,21 +398,6 @@ impl Ops for Bpf {
 mod tests {
     use super::*;
 
-    /// The bits of `enum scx_enq_flags` (v6.12). Others that an object may set say nothing to us.
-    #[test]
-    fn a_task_is_inserted_as_its_flags_say() {
-        const HEAD: u64 = 1 << 4;
-        const PREEMPT: u64 = 1 << 32;
-        const REENQ: u64 = 1 << 40;
-        let flags = |bits| {
-            let insert = crate::ext::bpf::calls::insert_flags(bits);
-            (insert.head, insert.preempt)
-        };
-        assert_eq!([0, HEAD].map(flags), [(false, false), (true, false)]);
-        assert_eq!([PREEMPT, HEAD | PREEMPT].map(flags), [(false, true), (true, true)]);
-        assert_eq!(flags(REENQ), (false, false));
-    }
-
     /// The bits of `kernel/sched/sched.h` (v6.12), and of `enum scx_enq_flags`.
     #[test]
     fn a_task_that_is_enqueued_says_why() {
