@@ -89,7 +89,7 @@ fn every_workload_of_the_registry_runs() {
             // Its files are made before; then it ends.
             "truncate" => 0.035..0.045,
             // A recording ends with its command.
-            "perf-script" => 0.008..0.01,
+            "perf-script" => 0.009..0.01,
             _ => 0.2..0.200_001,
         };
         assert!(expected.contains(&elapsed), "{} {elapsed}", def.kind);
