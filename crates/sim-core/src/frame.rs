@@ -123,7 +123,8 @@ pub(crate) struct Frame {
     pub other: TaskId,
     /// The target CPU.
     pub target: CpuId,
-    /// A time that a later step asks for, ns: what a search took, what is left of a pick.
+    /// A time that a later step asks for, ns: what a search took, what is left of a pick or of an
+    /// enqueue.
     pub kept_ns: u32,
 }
 
