@@ -22,6 +22,7 @@ mod dispatch;
 mod events;
 mod fifo;
 mod idle;
+mod kicks;
 mod later;
 mod llc_fifo;
 mod ops;
@@ -47,4 +48,5 @@ pub use types::{Dsq, DsqId, Insert, Kick, Move, Next, Pick, Rules, Tunables, Wak
 pub use vtime::Vtime;
 
 /// Where this class takes locks (see [`sim_core::Site`]).
-pub const LOCK_SITES: [&sim_core::Site; 2] = [dispatch::DSQ_LOCK, dispatch::CONSUME_RQ_LOCK];
+pub const LOCK_SITES: [&sim_core::Site; 3] =
+    [dispatch::DSQ_LOCK, dispatch::CONSUME_RQ_LOCK, kicks::KICK_RQ_LOCK];

@@ -108,9 +108,9 @@ impl<S: Ops> Ext<S> {
         }
     }
 
-    /// A kick of the executing CPU when it has switched.
-    pub(super) fn kick_later(&mut self, w: &mut World, cpu: CpuId, kick: Kick) {
-        self.state.kick_later(w, cpu, kick);
+    /// A kick, as the scheduler may ask for it.
+    pub(super) fn kick_cpu(&mut self, w: &mut World, cpu: CpuId, kick: Kick) {
+        self.state.kick_cpu(w, cpu, kick);
     }
 
     /// True if a CPU has two tasks or more since the last question, and this class brought the
@@ -308,7 +308,6 @@ impl<S: Ops> Policy for Ext<S> {
 
     fn switch_task(&mut self, w: &mut World, cpu: CpuId, prev: TaskId, next: TaskId) -> Hook {
         self.state.rqs[cpu].path.is_over = false;
-        self.state.is_switching = true;
         let was_own = self.state.is_own(w, prev);
         let mut hook = None;
         if prev == TaskId::IDLE {
@@ -318,7 +317,7 @@ impl<S: Ops> Policy for Ext<S> {
             hook = self.put_prev(w, cpu, prev);
             if std::mem::take(&mut self.state.is_last) && !self.state.rqs[cpu].local.is_empty() {
                 // It was enqueued where it ran: it goes on.
-                self.state.kick_later(w, cpu, Kick::Resched);
+                self.state.kick_cpu(w, cpu, Kick::Resched);
             }
         }
         if next == TaskId::IDLE {
@@ -333,7 +332,6 @@ impl<S: Ops> Policy for Ext<S> {
             self.take_off_local(w, cpu);
             hook = hook.or_else(|| self.reenqueue(w));
         }
-        self.state.is_switching = false;
         hook
     }
 

@@ -426,12 +426,9 @@ impl<'a> Cx<'a> {
         is_at_rest(&self.state.rqs, self.w, cpu)
     }
 
-    /// `scx_bpf_kick_cpu`
+    /// `scx_bpf_kick_cpu`: takes effect when the executing CPU has interrupts on again; a task that
+    /// is being enqueued is in its queue by then.
     pub fn kick_cpu(&mut self, cpu: CpuId, kick: Kick) {
-        if self.state.is_switching && cpu == self.w.this {
-            self.state.kick_later(self.w, cpu, kick);
-        } else {
-            self.state.kick(self.w, cpu, kick);
-        }
+        self.state.kick_cpu(self.w, cpu, kick);
     }
 }

@@ -31,12 +31,16 @@ impl State {
 impl<S: Ops> Ext<S> {
     /// `Policy::softirq`
     pub(super) fn deferred_step(&mut self, w: &mut World, cpu: CpuId, first: bool) -> Step {
+        let deferred = &self.state.rqs[cpu].deferred;
         // Runqueue locks are taken with interrupts off.
-        if first && !self.state.rqs[cpu].deferred.moves.is_empty() {
+        if first && !(deferred.kicks.is_empty() && deferred.moves.is_empty()) {
             return Step::IrqOff;
         }
-        if let Some(kick) = self.state.rqs[cpu].deferred.kick.take() {
-            self.state.kick(w, cpu, kick);
+        // A timer's handler may ask for a kick while a move is under way.
+        if deferred.stage == Stage::Next
+            && let Some(step) = self.state.kick_step(w, cpu)
+        {
+            return step;
         }
         loop {
             let deferred = &self.state.rqs[cpu].deferred;

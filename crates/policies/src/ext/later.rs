@@ -1,6 +1,7 @@
 //! What a CPU has to do later (the steps are in `deferred`).
 
-use super::types::{Kick, Wanted};
+use super::kicks::Kicks;
+use super::types::Wanted;
 use sim_core::TaskId;
 use std::collections::VecDeque;
 use topology::CpuId;
@@ -15,13 +16,12 @@ pub(super) enum Stage {
     Arrive,
 }
 
-/// Moves that a CPU has to make, and the one under way.
+/// Moves that a CPU has to make, the one under way, and kicks, which come first.
 #[derive(Default)]
 pub(super) struct Deferred {
     /// Task, its enqueue, target, and what was decided.
     pub moves: VecDeque<(TaskId, u64, CpuId, Wanted)>,
     pub stage: Stage,
-    /// The CPU itself is to be kicked.
-    pub kick: Option<Kick>,
+    pub kicks: Kicks,
     pub src: Option<CpuId>,
 }

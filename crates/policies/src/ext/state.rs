@@ -6,7 +6,7 @@ use super::idle::IdleMasks;
 use super::later::Deferred;
 use super::path::Path;
 use super::queue::{Node, Order, Queue};
-use super::types::{Dsq, DsqId, Insert, Kick, Rules, Tunables, Wanted};
+use super::types::{Dsq, DsqId, Insert, Rules, Tunables, Wanted};
 use super::watchdog::Watchdog;
 use crate::fair::GroupSpec;
 use crate::fair::state::weights::{NICE_0_WEIGHT, weight_of};
@@ -116,8 +116,6 @@ pub(super) struct State {
     pub gives_up_local: bool,
     /// What was on it and is to be enqueued anew, under the lock of that CPU's runqueue.
     pub reenqueued: VecDeque<TaskId>,
-    /// The executing CPU switches: what it is asked to do waits until it has.
-    pub is_switching: bool,
     /// A task that was fetched has become the second of its CPU (`add_nr_running`).
     pub overloads: bool,
     /// The scheduler's timer, and the CPU that it runs on.
@@ -171,7 +169,6 @@ impl State {
             is_reenqueue: false,
             gives_up_local: false,
             reenqueued: VecDeque::new(),
-            is_switching: false,
             overloads: false,
             timer: (sim_core::NEVER, CpuId(0)),
             watchdog: Watchdog::default(),
@@ -356,24 +353,6 @@ impl State {
             Place::Dsq(id) => self.dsqs[id].queue.remove(&mut self.nodes, p),
             _ => {}
         }
-    }
-
-    /// `kick_one_cpu`, `kick_one_cpu_if_idle`
-    pub fn kick(&mut self, w: &mut World, cpu: CpuId, kick: Kick) {
-        let idles = w.cpus[cpu].curr == TaskId::IDLE || self.rqs[cpu].path.is_under_way();
-        match kick {
-            Kick::Preempt => self.preempt(w, cpu),
-            Kick::Idle if !idles => {}
-            Kick::Resched | Kick::Idle => w.resched_curr(cpu),
-        }
-    }
-
-    /// Kicks the executing CPU when it has switched: until then a flag would be served by the
-    /// switch that is under way (`kick_cpus_irq_workfn`).
-    pub fn kick_later(&mut self, w: &mut World, cpu: CpuId, kick: Kick) {
-        let wanted = &mut self.rqs[cpu].deferred.kick;
-        *wanted = (*wanted).max(Some(kick));
-        w.raise_softirq(cpu);
     }
 
     /// The current task of a CPU gives way.

@@ -1,0 +1,112 @@
+//! A CPU that tells others, or itself, to schedule (`scx_bpf_kick_cpu`).
+//!
+//! A kick is a wish at first. An interrupt of the kicking CPU carries it out, and thus not before
+//! that CPU has interrupts on again: after the insertion that the kick belongs to, and when it
+//! holds no lock of a runqueue. A CPU that is told to look for a task so finds it.
+//!
+//! In Linux: `scx_bpf_kick_cpu`, `kick_cpus_irq_workfn`, `ext.c` v6.12; `irq_work_queue` sends the
+//! CPU an interrupt of its own. The softirq stands for that interrupt.
+
+use super::state::State;
+use super::types::Kick;
+use sim_core::{LockId, Site, Step, TaskId, World};
+use topology::CpuId;
+
+/// `kick_one_cpu()`, `kick_one_cpu_if_idle()`: the runqueue of the kicked CPU.
+pub const KICK_RQ_LOCK: &Site = &Site::new(23, "kick_rq_lock", Site::RQ_LOCKS);
+
+/// The kicks that a CPU has still to carry out.
+#[derive(Default)]
+pub(super) struct Kicks {
+    /// Each CPU once, in the order of [`rank`].
+    wanted: Vec<(CpuId, Kick)>,
+    stage: Stage,
+}
+
+#[derive(Clone, Copy, Default)]
+enum Stage {
+    /// The interrupt has not been taken yet.
+    #[default]
+    Asleep,
+    Next,
+    /// The lock of this CPU's runqueue is held.
+    Locked(CpuId, Kick),
+}
+
+/// Masks of CPUs are gone through one after the other, that of `SCX_KICK_IDLE` last.
+fn rank((cpu, kick): (CpuId, Kick)) -> (bool, u32) {
+    (kick == Kick::Idle, cpu.0)
+}
+
+impl Kicks {
+    pub fn is_empty(&self) -> bool {
+        self.wanted.is_empty() && matches!(self.stage, Stage::Asleep)
+    }
+
+    /// A CPU that is kicked in two ways is kicked in the stronger one.
+    fn add(&mut self, cpu: CpuId, kick: Kick) {
+        if let Some(at) = self.wanted.iter().position(|&(c, _)| c == cpu) {
+            if self.wanted[at].1 >= kick {
+                return;
+            }
+            self.wanted.remove(at);
+        }
+        let at = self.wanted.partition_point(|&k| rank(k) < rank((cpu, kick)));
+        self.wanted.insert(at, (cpu, kick));
+    }
+}
+
+impl State {
+    /// `scx_bpf_kick_cpu`: the executing CPU shall kick `cpu`.
+    pub fn kick_cpu(&mut self, w: &mut World, cpu: CpuId, kick: Kick) {
+        // `raw_spin_rq_trylock`: the CPU is left alone at once only if its runqueue can be looked at.
+        let is_free = w.locks.owner(LockId::rq(cpu)).is_none();
+        if kick == Kick::Idle && is_free && !self.may_idle(w, cpu) {
+            return;
+        }
+        let this = w.this;
+        let kicks = &mut self.rqs[this].deferred.kicks;
+        if kicks.is_empty() {
+            w.charge(w.machine.costs.ipi_send_ns);
+        }
+        kicks.add(cpu, kick);
+        w.raise_softirq(this);
+    }
+
+    /// `!can_skip_idle_kick(rq)`: the CPU idles, or asks its scheduler for a task.
+    fn may_idle(&self, w: &World, cpu: CpuId) -> bool {
+        w.cpus[cpu].curr == TaskId::IDLE || self.rqs[cpu].path.is_under_way()
+    }
+
+    /// The next step of carrying out `cpu`'s kicks (`kick_cpus_irq_workfn`); interrupts are off.
+    pub(super) fn kick_step(&mut self, w: &mut World, cpu: CpuId) -> Option<Step> {
+        let kicks = &mut self.rqs[cpu].deferred.kicks;
+        match std::mem::take(&mut kicks.stage) {
+            Stage::Asleep if kicks.wanted.is_empty() => None,
+            Stage::Asleep => {
+                kicks.stage = Stage::Next;
+                Some(Step::Spend(w.machine.costs.irq_ns))
+            }
+            Stage::Next if kicks.wanted.is_empty() => None,
+            Stage::Next => {
+                let (target, kick) = kicks.wanted.remove(0);
+                kicks.stage = Stage::Locked(target, kick);
+                Some(Step::Lock(LockId::rq(target), KICK_RQ_LOCK))
+            }
+            Stage::Locked(target, kick) => {
+                kicks.stage = Stage::Next;
+                self.kick(w, target, kick);
+                Some(Step::Unlock(LockId::rq(target)))
+            }
+        }
+    }
+
+    /// `kick_one_cpu`, `kick_one_cpu_if_idle`
+    fn kick(&mut self, w: &mut World, cpu: CpuId, kick: Kick) {
+        match kick {
+            Kick::Preempt => self.preempt(w, cpu),
+            Kick::Idle if !self.may_idle(w, cpu) => {}
+            Kick::Resched | Kick::Idle => w.resched_curr(cpu),
+        }
+    }
+}
