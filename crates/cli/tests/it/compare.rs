@@ -20,11 +20,11 @@ B b/results.json schedlab 0.1.0
 a small build
 machine small, 8 CPUs   seeds 1-2   paired by seed
 NO_SWQUEUE
-  all 88 metrics are the same, value by value
+  all 89 metrics are the same, value by value
 SWQUEUE
-  all 88 metrics are the same, value by value
+  all 89 metrics are the same, value by value
 
-No difference: 176 metrics, value by value.
+No difference: 178 metrics, value by value.
 schedlab 0.1.0. All metrics: --all, --format json.
 
 "#]]);

@@ -28,7 +28,7 @@ elapsed [ms], lower is better: mean of A, then changes from it
 agrees (0 of 1): same direction or both under 0.15 %, and within 1 point or 1/4 of the change.
 ±: half the 95 % interval over seeds, in points; same: it contains zero.
 Other tables: --metric NAME.
-schedlab 0.1.0, scenario d945fbd3fa0bab70. All 88 metrics of every run: --format json or csv.
+schedlab 0.1.0, scenario d945fbd3fa0bab70. All 89 metrics of every run: --format json or csv.
 
 "#]]);
     let json = lab.output(args.into_iter().chain(["--format", "json"]));
