@@ -7,6 +7,7 @@
 //! In Linux: `scx_bpf_kick_cpu`, `kick_cpus_irq_workfn`, `ext.c` v6.12; `irq_work_queue` sends the
 //! CPU an interrupt of its own. The softirq stands for that interrupt.
 
+use super::later::Kicking;
 use super::state::State;
 use super::types::Kick;
 use sim_core::{LockId, Site, Step, TaskId, World};
@@ -15,51 +16,10 @@ use topology::CpuId;
 /// `kick_one_cpu()`, `kick_one_cpu_if_idle()`: the runqueue of the kicked CPU.
 pub const KICK_RQ_LOCK: &Site = &Site::new(23, "kick_rq_lock", Site::RQ_LOCKS);
 
-/// The kicks that a CPU has still to carry out.
-#[derive(Default)]
-pub(super) struct Kicks {
-    /// Each CPU once, in the order of [`rank`].
-    wanted: Vec<(CpuId, Kick)>,
-    stage: Stage,
-}
-
-#[derive(Clone, Copy, Default)]
-enum Stage {
-    /// The interrupt has not been taken yet.
-    #[default]
-    Asleep,
-    Next,
-    /// The lock of this CPU's runqueue is held.
-    Locked(CpuId, Kick),
-}
-
-/// Masks of CPUs are gone through one after the other, that of `SCX_KICK_IDLE` last.
-fn rank((cpu, kick): (CpuId, Kick)) -> (bool, u32) {
-    (kick == Kick::Idle, cpu.0)
-}
-
-impl Kicks {
-    pub fn is_empty(&self) -> bool {
-        self.wanted.is_empty() && matches!(self.stage, Stage::Asleep)
-    }
-
-    /// A CPU that is kicked in two ways is kicked in the stronger one.
-    fn add(&mut self, cpu: CpuId, kick: Kick) {
-        if let Some(at) = self.wanted.iter().position(|&(c, _)| c == cpu) {
-            if self.wanted[at].1 >= kick {
-                return;
-            }
-            self.wanted.remove(at);
-        }
-        let at = self.wanted.partition_point(|&k| rank(k) < rank((cpu, kick)));
-        self.wanted.insert(at, (cpu, kick));
-    }
-}
-
 impl State {
     /// `scx_bpf_kick_cpu`: the executing CPU shall kick `cpu`.
     pub fn kick_cpu(&mut self, w: &mut World, cpu: CpuId, kick: Kick) {
-        // `raw_spin_rq_trylock`: the CPU is left alone at once only if its runqueue can be looked at.
+        // `raw_spin_rq_trylock`: the CPU is left alone only if its runqueue can be looked at now.
         let is_free = w.locks.owner(LockId::rq(cpu)).is_none();
         if kick == Kick::Idle && is_free && !self.may_idle(w, cpu) {
             return;
@@ -82,19 +42,19 @@ impl State {
     pub(super) fn kick_step(&mut self, w: &mut World, cpu: CpuId) -> Option<Step> {
         let kicks = &mut self.rqs[cpu].deferred.kicks;
         match std::mem::take(&mut kicks.stage) {
-            Stage::Asleep if kicks.wanted.is_empty() => None,
-            Stage::Asleep => {
-                kicks.stage = Stage::Next;
+            Kicking::Asleep if kicks.wanted.is_empty() => None,
+            Kicking::Asleep => {
+                kicks.stage = Kicking::Next;
                 Some(Step::Spend(w.machine.costs.irq_ns))
             }
-            Stage::Next if kicks.wanted.is_empty() => None,
-            Stage::Next => {
+            Kicking::Next if kicks.wanted.is_empty() => None,
+            Kicking::Next => {
                 let (target, kick) = kicks.wanted.remove(0);
-                kicks.stage = Stage::Locked(target, kick);
+                kicks.stage = Kicking::Locked(target, kick);
                 Some(Step::Lock(LockId::rq(target), KICK_RQ_LOCK))
             }
-            Stage::Locked(target, kick) => {
-                kicks.stage = Stage::Next;
+            Kicking::Locked(target, kick) => {
+                kicks.stage = Kicking::Next;
                 self.kick(w, target, kick);
                 Some(Step::Unlock(LockId::rq(target)))
             }

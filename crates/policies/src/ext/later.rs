@@ -1,7 +1,6 @@
-//! What a CPU has to do later (the steps are in `deferred`).
+//! What a CPU has to do later (the steps are in `deferred` and `kicks`).
 
-use super::kicks::Kicks;
-use super::types::Wanted;
+use super::types::{Kick, Wanted};
 use sim_core::TaskId;
 use std::collections::VecDeque;
 use topology::CpuId;
@@ -24,4 +23,45 @@ pub(super) struct Deferred {
     pub stage: Stage,
     pub kicks: Kicks,
     pub src: Option<CpuId>,
+}
+
+/// The kicks that a CPU has still to carry out.
+#[derive(Default)]
+pub(super) struct Kicks {
+    /// Each CPU once, in the order of [`rank`].
+    pub wanted: Vec<(CpuId, Kick)>,
+    pub stage: Kicking,
+}
+
+#[derive(Clone, Copy, Default)]
+pub(super) enum Kicking {
+    /// The interrupt has not been taken yet.
+    #[default]
+    Asleep,
+    Next,
+    /// The lock of this CPU's runqueue is held.
+    Locked(CpuId, Kick),
+}
+
+/// Masks of CPUs are gone through one after the other, that of `SCX_KICK_IDLE` last.
+fn rank((cpu, kick): (CpuId, Kick)) -> (bool, u32) {
+    (kick == Kick::Idle, cpu.0)
+}
+
+impl Kicks {
+    pub fn is_empty(&self) -> bool {
+        self.wanted.is_empty() && matches!(self.stage, Kicking::Asleep)
+    }
+
+    /// A CPU that is kicked in two ways is kicked in the stronger one.
+    pub fn add(&mut self, cpu: CpuId, kick: Kick) {
+        if let Some(at) = self.wanted.iter().position(|&(c, _)| c == cpu) {
+            if self.wanted[at].1 >= kick {
+                return;
+            }
+            self.wanted.remove(at);
+        }
+        let at = self.wanted.partition_point(|&k| rank(k) < rank((cpu, kick)));
+        self.wanted.insert(at, (cpu, kick));
+    }
 }
