@@ -35,7 +35,7 @@ pub(crate) fn mutant(number: u32) -> bool {
 }
 """
 # Property tests draw the same cases each time, so that a mutant is caught in each run or in none.
-ENV = os.environ | {"PROPTEST_RNG_SEED": "1", "RUST_BACKTRACE": "0"}
+ENV = {"PROPTEST_RNG_SEED": "1"} | os.environ | {"RUST_BACKTRACE": "0"}
 ENV.pop("MUTANT", None)
 
 

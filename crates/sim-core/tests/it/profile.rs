@@ -11,6 +11,7 @@ use sim_core::{
 use std::collections::BTreeMap;
 use test_support::{TraceHash, shapes, simulate, small_build};
 use topology::{CpuId, Machine};
+use workloads::kernel_build::{self, KernelBuild};
 use workloads::micro::{PingPong, Short};
 use workloads::netperf::{self, Netperf};
 
@@ -172,4 +173,23 @@ fn a_contended_queue_shows_up_under_its_callers() {
     assert!(time("swapper", &["do_idle", "flush_smp_call_function_queue"]) > 0);
     let idle = ledger.stacks.keys().find(|(_, f)| f.contains(&"[user]"));
     assert_eq!(idle, None, "netperf has no work in user mode");
+}
+
+/// What moves a task that runs is the stopper, a thread of its own (`migration_cpu_stop`).
+#[test]
+fn the_work_of_stoppers_is_told_as_theirs() {
+    let spec = topology::RegularSpec { llcs_per_socket: 2, ..topology::RegularSpec::default() };
+    let machine = Machine::regular(spec);
+    let n_cpus = machine.n_cpus();
+    let features = Features { swqueue: true, ..Features::default() };
+    let fair = || Fair::new(features, Tunables::for_cpus(n_cpus));
+    // Compilers that begin (`exec`) leave a busy CPU.
+    let config =
+        kernel_build::Config { objects: 120, directories: 12, work_s: 6.0, ..Default::default() };
+    let build = || KernelBuild::new(config.clone());
+    let ledger = check(&machine, fair, build, Ns::MAX).unwrap();
+    let of_stoppers = |stack: &&(String, Vec<&str>)| stack.1.contains(&"cpu_stopper_thread");
+    let theirs: Vec<_> = ledger.stacks.keys().filter(of_stoppers).collect();
+    assert!(!theirs.is_empty(), "tasks that run were moved");
+    assert!(theirs.iter().all(|(comm, _)| comm == "swapper"), "{theirs:?}");
 }

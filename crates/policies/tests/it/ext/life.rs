@@ -320,6 +320,45 @@ fn what_is_inserted_before_a_queue_is_consumed_comes_first() {
     assert_eq!(ran, [MS, MS, MS, 0]);
 }
 
+/// Puts one task aside each time that it is asked, where no CPU finds it.
+#[derive(Default)]
+struct Aside {
+    kept: Vec<TaskId>,
+    aside: DsqId,
+    asked: u32,
+}
+
+impl Ops for Aside {
+    fn init(&mut self, cx: &mut Cx<'_>) {
+        self.aside = cx.create_dsq(Order::Fifo);
+    }
+
+    fn enqueue(&mut self, _: &mut Cx<'_>, p: TaskId, _flags: EnqueueFlags) {
+        self.kept.push(p);
+    }
+
+    fn dispatch(&mut self, cx: &mut Cx<'_>, _: CpuId, _: Option<TaskId>, _: u32) -> Next {
+        self.asked += 1;
+        if let Some(p) = self.kept.pop() {
+            cx.insert(p, Dsq::User(self.aside), cx.slice_dfl());
+        }
+        Next::Done
+    }
+}
+
+/// Who dispatches something, but nothing for this CPU, is asked again, 32 times in all
+/// (`balance_one`, 6.12: `SCX_DSP_MAX_LOOPS`).
+#[test]
+fn a_scheduler_is_asked_again_while_it_dispatches() {
+    let asked = |tasks| {
+        let tasks = (0..tasks).map(|_| (on(0), vec![Op::Run(MS)])).collect();
+        run(Aside::default(), 1, tasks, MS).policy.ops.asked
+    };
+    // The last time it has nothing.
+    assert_eq!([1, 20, 31].map(asked), [2, 21, 32]);
+    assert_eq!([32, 40].map(asked), [32, 32]);
+}
+
 #[test]
 fn a_yield_gives_up_the_slice() {
     let tasks = vec![

@@ -102,3 +102,21 @@ fn who_waits_counts_as_utilization_since_v6_5() {
     assert_eq!(older.fair.util_to_balance(CpuId(3)), 500);
     assert_eq!(newer.fair.util_to_balance(CpuId(3)), 900);
 }
+
+/// `smt_balance` (v6.6): an idle CPU takes a task from a core only if that has several.
+#[test]
+fn a_core_with_one_task_does_not_ask_for_smt_balance() {
+    let busiest = |tasks: &[u32]| {
+        let mut rig = Rig::desktop_with(Rules::V6_6);
+        for cpu in tasks {
+            rig.running(*cpu, MaskId::ALL);
+            rig.fair.publish(CpuId(*cpu));
+        }
+        let link = rig.w.machine.domains.chains[CpuId(1)][1];
+        let (domain, own_group) = (link.domain, link.own_group);
+        let lb = LoadBalance { domain, own_group, idle: IdleType::Idle, ..LoadBalance::default() };
+        rig.fair.update_sd_lb_stats(&rig.w, &lb, &[]).busiest.map(|(_, g)| g.group_type)
+    };
+    assert_eq!(busiest(&[0]), Some(GroupType::HasSpare));
+    assert_eq!(busiest(&[0, 16]), Some(GroupType::SmtBalance));
+}

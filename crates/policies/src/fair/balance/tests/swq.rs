@@ -182,3 +182,27 @@ fn a_critical_section_pulls_the_nodes_that_it_writes() {
         assert_eq!(section(&mut rig, 0, q), u64::from(line), "now CPU 0 has lost its line");
     }
 }
+
+/// Between the pop and the lock its CPU has run it, and it sleeps.
+#[test]
+fn a_task_that_sleeps_by_then_is_lost_too() {
+    let mut rig = rig();
+    let p = woken(&mut rig, 0);
+    rig.w.tasks[p].on_rq = false;
+    rig.newidle(1, TaskId::IDLE);
+    let swq = &rig.fair.balance.swq;
+    assert_eq!((swq.popped_but_running, swq.popped_otherwise), (0, 1));
+    assert_eq!((rig.fair.counters.pull_lost, rig.cpu_of(p)), (1, 0));
+}
+
+/// Other CPUs take at any time what waits on its queue.
+#[test]
+fn with_a_shared_queue_no_cpu_runs_ahead() {
+    let until = |mut rig: Rig| {
+        let p = rig.running(0, MaskId::ALL);
+        rig.w.tasks[p].work_left = 1_000_000_000;
+        rig.fair.only_ticks_until(&rig.w, CpuId(0))
+    };
+    assert!(until(Rig::desktop()) > 0);
+    assert_eq!(until(rig()), 0);
+}

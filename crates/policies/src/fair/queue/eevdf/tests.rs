@@ -479,3 +479,14 @@ fn random_operations_keep_the_books() {
         }
     }
 }
+
+/// `task_hot`: balancing spares the next buddy, and nobody else for that reason.
+#[test]
+fn the_next_buddy_alone_is_a_buddy() {
+    for rules in ALL_RULES {
+        let (mut rig, tasks) = hogs(rules, 1000, &[0, 0, 0]);
+        rig.f.set_next_buddy(ROOT, tasks[2]);
+        let buddies: Vec<_> = tasks.iter().map(|p| Eevdf::is_buddy(&rig.f, CPU0, *p)).collect();
+        assert_eq!(buddies, [false, false, true]);
+    }
+}
