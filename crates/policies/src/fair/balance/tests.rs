@@ -15,7 +15,9 @@ mod walk;
 use crate::fair::features::{Features, Tunables};
 use crate::fair::state::FairTask;
 use crate::fair::{Cfs, Discipline, Eevdf, Fair, Rules};
-use sim_core::{Config, EnqueueFlags, LockId, MaskId, Policy, Step, TaskAttr, TaskId, World};
+use sim_core::{
+    Config, EnqueueFlags, LockId, MaskId, Policy, Step, TaskAttr, TaskId, TaskState, World,
+};
 use std::sync::Arc;
 use test_support::Shape;
 use topology::*;

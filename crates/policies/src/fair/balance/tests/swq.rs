@@ -200,7 +200,9 @@ fn a_task_that_sleeps_by_then_is_lost_too() {
 fn with_a_shared_queue_no_cpu_runs_ahead() {
     let until = |mut rig: Rig| {
         let p = rig.running(0, MaskId::ALL);
-        rig.w.tasks[p].work_left = 1_000_000_000;
+        let t = &mut rig.w.tasks[p];
+        (t.state, t.work_left) = (TaskState::Runnable, 1 << 50);
+        rig.fair.rqs[CpuId(0)].nohz_idle = false;
         rig.fair.only_ticks_until(&rig.w, CpuId(0))
     };
     assert!(until(Rig::desktop()) > 0);
