@@ -128,6 +128,19 @@ def owners(tree, messages):
     return found, others
 
 
+def before(tree, messages):
+    """The last mutant that ends before each error, in its line."""
+    found = set()
+    for message in messages:
+        if message.get("reason") != "compiler-message" or message["message"]["level"] != "error":
+            continue
+        for span in message["message"]["spans"]:
+            line = (tree.path / span["file_name"]).read_bytes()[:span["byte_start"]]
+            ends = re.findall(rb"/\*>(\d+)\*/", line.splitlines()[-1])
+            found |= {int(number) for number in ends[-1:]}
+    return found
+
+
 def around(text, start, end):
     """The innermost mutant around a place, or those inside of it if there is none around."""
     around, inside = [], set()
@@ -153,6 +166,9 @@ def together(tool, tree, mutants, mutants_file):
             return sorted(wanted), sorted(alone)
         found, others = owners(tree, messages)
         print(f"  {len(found)} of {len(wanted)} do not compile behind a switch", flush=True)
+        if not found & wanted:
+            # A function that gives one of two types: the error is behind the mutant.
+            found = before(tree, messages)
         if not found & wanted:
             sys.exit("\n".join(others) or stderr)
         wanted -= found

@@ -188,6 +188,20 @@ mod tests {
         assert_eq!(typical_us(&[&three[..], &[100, 200, 300, 400, 500]].concat()), None);
     }
 
+    /// A timer that is due now says nothing of how far others may be believed, nor does a long idle
+    /// period.
+    #[test]
+    fn without_a_distance_to_the_timer_it_is_believed() {
+        let mut menu = Menu::NEW;
+        menu.by_timer(0, false);
+        let before = menu.factors;
+        menu.period_ends(5_000, false, 4_000_000);
+        assert_eq!(menu.factors, before);
+        menu.by_timer(200_000_000, false);
+        menu.period_ends(100_000_000, false, 4_000_000);
+        assert_eq!(menu.factors, before);
+    }
+
     #[test]
     fn a_timer_that_never_fires_in_time_is_believed_less() {
         let mut menu = Menu::NEW;

@@ -170,3 +170,42 @@ impl World {
         self.sought[cpu].gave_up = (level, Attempt { at: self.now, reason, queue: None });
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Config;
+    use topology::{Machine, RegularSpec};
+
+    #[test]
+    fn the_highest_levels_share_a_note() {
+        let machine = Machine::regular(RegularSpec::default());
+        let (mut w, cpu) = (World::new(machine.into(), Config::default()), CpuId(0));
+        w.now = 5;
+        w.note_sought(cpu, 3, &Reason::ONE_CPU);
+        w.note_sought(cpu, LEVELS + 1, &Reason::EXEC);
+        let at = |level| w.sought[cpu].at_level(level).reason.name;
+        assert_eq!(
+            [2, 3, 4].map(at),
+            [&Reason::UNTOLD, &Reason::ONE_CPU, &Reason::UNTOLD].map(|r| r.name)
+        );
+        assert_eq!([LEVELS - 1, LEVELS, LEVELS + 9].map(at), [Reason::EXEC.name; 3]);
+    }
+
+    /// Of two notes the later says why.
+    #[test]
+    fn who_gave_up_did_not_look_at_what_is_above() {
+        let machine = Machine::regular(RegularSpec::default());
+        let (mut w, cpu) = (World::new(machine.into(), Config::default()), CpuId(0));
+        w.now = 5;
+        w.note_sought(cpu, 1, &Reason::ONE_CPU);
+        w.now = 6;
+        w.note_gave_up(cpu, 1, &Reason::EXEC);
+        w.note_sought(cpu, 0, &Reason::START);
+        w.now = 7;
+        w.note_sought(cpu, 2, &Reason::ON_CPU);
+        let names = [0, 1, 2, 3].map(|level| w.sought[cpu].at_level(level).reason.name);
+        let expected = [&Reason::START, &Reason::EXEC, &Reason::ON_CPU, &Reason::EXEC];
+        assert_eq!(names, expected.map(|reason| reason.name));
+    }
+}

@@ -301,6 +301,15 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    #[test]
+    fn a_node_knows_the_number_of_its_insertion() {
+        let mut nodes = PerTask::filled(Node::default(), 2);
+        let mut queue = Queue::new(Order::Fifo);
+        queue.push(&mut nodes, TaskId(0), 0, 7);
+        queue.push_front(&mut nodes, TaskId(1), 9);
+        assert_eq!([0, 1].map(|p| nodes[TaskId(p)].seq()), [7, 9]);
+    }
+
     fn in_order(queue: &Queue, nodes: &PerTask<Node>) -> Vec<TaskId> {
         let first = queue.first(nodes);
         std::iter::successors(first, |p| queue.next(nodes, *p)).collect()

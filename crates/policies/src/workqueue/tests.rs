@@ -416,6 +416,21 @@ fn a_bound_workqueue_is_not_unbound() {
     assert!(is_unbound(unbound(Scope::Smt)));
 }
 
+/// Two CPUs of a core are of one pod.
+#[test]
+fn workqueues_tell_their_names_and_pools() {
+    let sim = run(Rig::new(unbound(Scope::Smt), items(1, MS), vec![burst(5, MS, 1)]));
+    let wq = sim.program.wq.as_ref().unwrap();
+    assert_eq!(wq.names().count() as u32, wq.n_wqs());
+    assert_eq!(wq.names().next(), Some(wq.spec(WqId(0)).name.as_str()));
+    let (pools, machine) = (wq.pool_by_cpu(WqId(0)), &sim.w.machine);
+    assert_eq!(pools.len(), machine.n_cpus());
+    for (a, b) in (0..pools.len()).flat_map(|a| (0..a).map(move |b| (a, b))) {
+        let core = |cpu: usize| machine.cpus[CpuId(cpu as u32)].core;
+        assert_eq!(pools[a] == pools[b], core(a) == core(b), "{a} and {b}");
+    }
+}
+
 #[test]
 fn a_hog_is_found_by_the_tick_and_others_then_run() {
     let spec = WqSpec::new("bound", Kind::Bound);

@@ -59,7 +59,8 @@ impl Observer for Watch {
     }
 
     fn waking(&mut self, w: &World, task: TaskId) {
-        self.events.add(format_args!("{} waking {} by {}", w.now, task.0, w.this.0));
+        let whose = (w.this.idx() < w.cpus.len()).then(|| w.context(w.this));
+        self.events.add(format_args!("{} waking {} by {} {whose:?}", w.now, task.0, w.this.0));
     }
 
     fn enqueued(&mut self, w: &World, cpu: CpuId, task: TaskId) {
@@ -140,7 +141,8 @@ impl Observer for Watch {
     }
 
     fn acquired(&mut self, w: &World, cpu: CpuId, lock: LockId, last: CpuId, wait: Option<Ns>) {
-        self.locks.add(format_args!("{} {} has {} of {} {wait:?}", w.now, cpu.0, lock.0, last.0));
+        let class = w.locks.class(lock);
+        self.locks.add(format_args!("{} {} has {} of {} {wait:?}", w.now, cpu.0, class, last.0));
     }
 
     fn released(&mut self, w: &World, cpu: CpuId, lock: LockId) {

@@ -8,6 +8,7 @@ mod fairness;
 mod freq_scale;
 mod groups;
 mod invariants;
+mod names;
 mod nested;
 mod scale;
 mod sched_stat;

@@ -2,6 +2,7 @@
 
 mod attr;
 mod closed_forms;
+mod defaults;
 mod engine;
 mod limits;
 mod locks;

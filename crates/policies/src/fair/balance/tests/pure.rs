@@ -55,6 +55,8 @@ fn newidle_costs_decay_by_one_percent_a_second() {
         assert!(sd.update_newidle_cost(0, 10 + 251 * i, 250));
     }
     assert_eq!(sd.max_newidle_lb_cost, 94_274);
+    // A cost that is no higher is none that a decay has to wait for.
+    assert!(sd.update_newidle_cost(94_274, 10 + 251 * 6, 250));
 }
 
 fn group(weight: u32, nr: u32, idle_cpus: u32, util: u64, load: u64) -> GroupStats {

@@ -2,7 +2,7 @@
 
 use crate::fair::features::Features;
 use crate::fair::testing::{RYZEN, Rig};
-use crate::fair::{QueueId, Rules};
+use crate::fair::{Cfs, Discipline, QueueId, Rules};
 use crate::moves;
 use sim_core::{EnqueueFlags, MigrationCause, Policy, SchedPolicy, TaskId};
 use topology::CpuId;
@@ -391,4 +391,15 @@ fn a_sleeper_that_wakes_elsewhere_is_missed_at_the_next_update() {
     assert!(old.f.tasks[tasks[0]].avg.util_avg.abs_diff(before) < 16);
     rig.f.update_blocked_averages(&mut rig.w, CpuId(0));
     assert_eq!(rig.f.rqs[CpuId(0)].avg.util_avg, 0);
+}
+
+/// `task_hot`: balancing spares the next buddy and the last one, and nobody else for that reason.
+#[test]
+fn the_next_and_the_last_buddy_are_buddies() {
+    let (mut rig, tasks) = hogs(1000, &[0; 4]);
+    let root = QueueId::root(CPU0);
+    let rq = rig.f.queue_mut(root);
+    (rq.next, rq.queue.last) = (tasks[2], tasks[3]);
+    let buddies = tasks.iter().map(|p| Cfs::is_buddy(&rig.f, CPU0, *p));
+    assert_eq!(buddies.collect::<Vec<_>>(), [false, false, true, true]);
 }
