@@ -473,6 +473,12 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         // The costs of placing it belong to no instant of the run.
         self.w.cpus.iter_mut().for_each(|c| c.carry = 0);
         self.w.this = CpuId(u32::MAX);
+        for asked in [CpuId(0), cpu] {
+            if self.w.cpus[asked].softirq {
+                // No path of this CPU ends, at whose end the flag would be seen.
+                self.w.raise(asked, Irq::Resched, self.w.now);
+            }
+        }
         self.w.after.touched.push(cpu);
         self.w.after.disturbed = true;
         self.finish_event();

@@ -55,6 +55,7 @@ const MACHINE: &[KeyDef] = &[
     KeyDef::optional("cpus", shape::COUNT),
     KeyDef::optional("cpu", Kind::Tables(cpus::CPU)),
     KeyDef::optional("l3_as_numa", Kind::Switch),
+    KeyDef::optional("numa", Kind::Switch),
     KeyDef::optional("numa_distances", Kind::List(&Kind::List(&numa::DISTANCE.kind))),
     KeyDef::optional("reclaim_distance", Kind::Int { min: 10, max: 255 }),
     KeyDef::optional("clock_mhz", Kind::Int { min: 100, max: 10_000 }),
@@ -141,7 +142,8 @@ fn read(name: &str, walk: &mut Walk, table: &DeTable<'_>, span: Range<usize>) ->
     machine.title = top.text(walk, "title").unwrap_or_else(|| machine.name.clone());
     read_kernel(walk, top, &mut machine);
     let l3_as_numa = top.switch(walk, "l3_as_numa").unwrap_or(false);
-    let places = shape::read(walk, top, l3_as_numa);
+    let numa = top.switch(walk, "numa").unwrap_or(true);
+    let places = shape::read(walk, top, numa, l3_as_numa);
     let n_nodes = places.as_ref().map(|p| p.iter().map(|p| p.node + 1).max().unwrap_or(1));
     let distance = numa::read(walk, top, n_nodes, l3_as_numa);
     let reclaim_distance = top.int(walk, "reclaim_distance").unwrap_or(30);

@@ -3,7 +3,7 @@
 
 use super::ops::Ops;
 use super::queue::Queue;
-use super::state::{Ext, Place, State, is_at_rest};
+use super::state::{Ext, Place, State, is_at_rest, is_told};
 use super::types::DsqId;
 use sim_core::{PerTask, TaskId, World};
 use topology::CpuId;
@@ -59,7 +59,7 @@ impl<S: Ops> Ext<S> {
     fn will_look(&self, w: &World, cpu: CpuId) -> bool {
         let c = &w.cpus[cpu];
         let rq = &self.state.rqs[cpu];
-        let told = c.curr == TaskId::IDLE && c.need_resched;
+        let told = c.curr == TaskId::IDLE && is_told(&self.state.rqs, w, cpu);
         rq.local.is_empty() && if rq.path.is_under_way() { !rq.path.has_task() } else { told }
     }
 }

@@ -5,7 +5,7 @@ use super::dispatch::DSQ_LOCK;
 use super::ops::Ops;
 use super::reasons;
 use super::state::{Ext, Place, SLICE_INF, weight};
-use super::types::{Dsq, Insert, Kick, Wake, Wanted};
+use super::types::{Dsq, Insert, Wake, Wanted};
 use super::watchdog::Watchdog;
 use sim_core::{
     Choice, DequeueFlags, EnqueueFlags, Hook, MaskId, NEVER, Nested, Ns, OperationCount, PathGroup,
@@ -106,11 +106,6 @@ impl<S: Ops> Ext<S> {
         if std::mem::take(&mut self.state.rqs[cpu].is_released) {
             self.ops.cpu_acquire(&mut Cx::new(w, &mut self.state), cpu);
         }
-    }
-
-    /// A kick, as the scheduler may ask for it.
-    pub(super) fn kick_cpu(&mut self, w: &mut World, cpu: CpuId, kick: Kick) {
-        self.state.kick_cpu(w, cpu, kick);
     }
 
     /// True if a CPU has two tasks or more since the last question, and this class brought the
@@ -317,7 +312,8 @@ impl<S: Ops> Policy for Ext<S> {
             hook = self.put_prev(w, cpu, prev);
             if std::mem::take(&mut self.state.is_last) && !self.state.rqs[cpu].local.is_empty() {
                 // It was enqueued where it ran: it goes on.
-                self.state.kick_cpu(w, cpu, Kick::Resched);
+                self.state.rqs[cpu].deferred.resched = true;
+                w.raise_softirq(cpu);
             }
         }
         if next == TaskId::IDLE {

@@ -4,7 +4,8 @@
 //!
 //! In Linux: `direct_dispatch`, `schedule_deferred` and `process_ddsp_deferred_locals`, `ext.c`
 //! v6.12, which do it when the runqueue's lock is next dropped, or in an interrupt; the softirq
-//! stands for both. Of a timer `scx_dispatch_from_dsq` takes the locks itself; a timer's callback
+//! stands for both. Kicks come after the moves: `irq_work_run_list` runs what was queued last
+//! first, and a task that wakes up is moved before the lock is dropped. Of a timer `scx_dispatch_from_dsq` takes the locks itself; a timer's callback
 //! takes no time here, so what it moves is taken off its queue at once and arrives later.
 
 use super::dispatch::CONSUME_RQ_LOCK;
@@ -36,16 +37,17 @@ impl<S: Ops> Ext<S> {
         if first && !(deferred.kicks.is_empty() && deferred.moves.is_empty()) {
             return Step::IrqOff;
         }
-        // A timer's handler may ask for a kick while a move is under way.
-        if deferred.stage == Stage::Next
-            && let Some(step) = self.state.kick_step(w, cpu)
-        {
-            return step;
+        if deferred.kicks.is_locked() {
+            // A timer's handler may have asked for a move meanwhile.
+            return self.state.kick_step(w, cpu);
         }
         loop {
             let deferred = &self.state.rqs[cpu].deferred;
             let Some(&(p, n_enqueued, dst, wanted)) = deferred.moves.front() else {
-                return Step::Done;
+                if std::mem::take(&mut self.state.rqs[cpu].deferred.resched) {
+                    w.resched_curr(cpu);
+                }
+                return self.state.kick_step(w, cpu);
             };
             let stage = deferred.stage;
             let src = deferred.src.unwrap_or(cpu);

@@ -13,7 +13,7 @@ use super::ops::Ops;
 use super::path::{DispatchStage, Path, Purpose};
 use super::reasons;
 use super::state::{Ext, Place};
-use super::types::{Dsq, Insert, Move, Next, Wanted};
+use super::types::{Dsq, Insert, Kick, Move, Next, Wanted};
 use crate::fair::state::balance::PULL_LINES;
 use crate::moves;
 use sim_core::{LockId, Policy, Site, Step, TaskId, World};
@@ -82,7 +82,7 @@ impl<S: Ops> Ext<S> {
             DispatchStage::Look => {
                 // Read without the lock, as in the kernel.
                 if self.state.dsq(id).queue.is_empty() {
-                    return (None, self.found_nothing(cpu));
+                    return (None, self.found_nothing(w, cpu));
                 }
                 (Some(Step::Lock(lock, DSQ_LOCK)), DispatchStage::Hold)
             }
@@ -95,7 +95,7 @@ impl<S: Ops> Ext<S> {
                 let next = match self.state.rqs[cpu].path.moves.take() {
                     Some(moves) => self.take_for_move(w, cpu, moves),
                     None => match self.state.first_for(w, id, cpu).0 {
-                        None => self.found_nothing(cpu),
+                        None => self.found_nothing(w, cpu),
                         Some(p) => self.take(w, cpu, p),
                     },
                 };
@@ -116,7 +116,7 @@ impl<S: Ops> Ext<S> {
         // Did someone else get to it?
         let is_there = t.place == Place::Dsq(m.from) && t.n_enqueued == n_enqueued;
         if !is_there || !w.tasks[m.task].on_rq {
-            return self.found_nothing(cpu);
+            return self.found_nothing(w, cpu);
         }
         let slice = m.slice.unwrap_or(t.slice);
         let dst = match m.to {
@@ -183,13 +183,18 @@ impl<S: Ops> Ext<S> {
         Wanted { to: Dsq::Local, slice, vtime: None, flags: Insert::default() }
     }
 
-    fn found_nothing(&mut self, cpu: CpuId) -> DispatchStage {
+    fn found_nothing(&mut self, w: &mut World, cpu: CpuId) -> DispatchStage {
         let path = &mut self.state.rqs[cpu].path;
         path.moves = None;
         match path.purpose {
             Purpose::First => DispatchStage::Ask(0),
             Purpose::Attempt(n) => DispatchStage::Ask(n + 1),
-            Purpose::After if path.n_dispatched > 0 && path.loops > 0 => {
+            Purpose::After if path.loops == 0 => {
+                // The CPU schedules anew, so that others than its scheduler have their turn.
+                self.state.kick_cpu(w, cpu, Kick::Resched);
+                DispatchStage::Done
+            }
+            Purpose::After if path.n_dispatched > 0 => {
                 path.n_dispatched = 0;
                 DispatchStage::Ask(0)
             }

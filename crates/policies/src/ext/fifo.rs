@@ -8,13 +8,13 @@
 //! go idle, and a claimed one may have got something else to do. And a SYNC wake-up while some CPU
 //! idles puts the task on the waker's local queue, where it waits until the waker sleeps.
 //! [`Fifo::recheck`] does without all three: a local queue is used only if its CPU rests when the
-//! task is enqueued, and an insertion into the shared queue kicks a CPU that idles by then. So no
-//! CPU idles beside a task that waits.
+//! task is enqueued, an insertion into the shared queue kicks a CPU that idles by then, and a CPU
+//! that goes idle looks a last time. So no CPU idles beside a task that waits.
 
 use super::cx::Cx;
 use super::ops::Ops;
 use super::queue::Order;
-use super::types::{Dsq, DsqId, Insert, Next, Wake, Why};
+use super::types::{Dsq, DsqId, Insert, Kick, Next, Wake, Why};
 use sim_core::{EnqueueFlags, TaskId};
 use topology::CpuId;
 
@@ -51,6 +51,20 @@ impl Ops for Fifo {
 
     fn dispatch(&mut self, _: &mut Cx<'_>, _: CpuId, _: Option<TaskId>, attempt: u32) -> Next {
         if attempt == 0 { Next::Consume(self.shared) } else { Next::Done }
+    }
+
+    fn update_idle(&mut self, cx: &mut Cx<'_>, cpu: CpuId, idle: bool) {
+        if self.recheck && idle {
+            look_again(cx, cpu, self.shared);
+        }
+    }
+}
+
+/// A CPU goes idle. What was put into the queue since `dispatch` looked has kicked nobody, as this
+/// CPU did not rest yet.
+pub(super) fn look_again(cx: &mut Cx<'_>, cpu: CpuId, shared: DsqId) {
+    if cx.dsq_nr_queued(shared) > 0 {
+        cx.kick_cpu(cpu, Kick::Idle);
     }
 }
 

@@ -20,11 +20,15 @@ impl State {
     /// `scx_bpf_kick_cpu`: the executing CPU shall kick `cpu`.
     pub fn kick_cpu(&mut self, w: &mut World, cpu: CpuId, kick: Kick) {
         // `raw_spin_rq_trylock`: the CPU is left alone only if its runqueue can be looked at now.
-        let is_free = w.locks.owner(LockId::rq(cpu)).is_none();
-        if kick == Kick::Idle && is_free && !self.may_idle(w, cpu) {
-            return;
-        }
         let this = w.this;
+        let lock = LockId::rq(cpu);
+        if kick == Kick::Idle && w.locks.owner(lock).is_none() {
+            let last = w.locks.last_owner(lock).unwrap_or(this);
+            w.charge(w.machine.locks.fast_ns + w.line_ns(last, this));
+            if !self.may_idle(w, cpu) {
+                return;
+            }
+        }
         let kicks = &mut self.rqs[this].deferred.kicks;
         if kicks.is_empty() {
             w.charge(w.machine.costs.ipi_send_ns);
@@ -39,24 +43,28 @@ impl State {
     }
 
     /// The next step of carrying out `cpu`'s kicks (`kick_cpus_irq_workfn`); interrupts are off.
-    pub(super) fn kick_step(&mut self, w: &mut World, cpu: CpuId) -> Option<Step> {
+    pub(super) fn kick_step(&mut self, w: &mut World, cpu: CpuId) -> Step {
         let kicks = &mut self.rqs[cpu].deferred.kicks;
         match std::mem::take(&mut kicks.stage) {
-            Kicking::Asleep if kicks.wanted.is_empty() => None,
+            Kicking::Asleep | Kicking::Next if kicks.wanted.is_empty() => Step::Done,
             Kicking::Asleep => {
                 kicks.stage = Kicking::Next;
-                Some(Step::Spend(w.machine.costs.irq_ns))
+                Step::Spend(w.machine.costs.irq_ns)
             }
-            Kicking::Next if kicks.wanted.is_empty() => None,
             Kicking::Next => {
                 let (target, kick) = kicks.wanted.remove(0);
                 kicks.stage = Kicking::Locked(target, kick);
-                Some(Step::Lock(LockId::rq(target), KICK_RQ_LOCK))
+                Step::Lock(LockId::rq(target), KICK_RQ_LOCK)
             }
             Kicking::Locked(target, kick) => {
-                kicks.stage = Kicking::Next;
+                kicks.stage = Kicking::Kicked(target);
                 self.kick(w, target, kick);
-                Some(Step::Unlock(LockId::rq(target)))
+                // What the lock and the interrupt cost passes before the next CPU is kicked.
+                Step::Spend(0)
+            }
+            Kicking::Kicked(target) => {
+                kicks.stage = Kicking::Next;
+                Step::Unlock(LockId::rq(target))
             }
         }
     }

@@ -15,13 +15,15 @@ pub(super) enum Stage {
     Arrive,
 }
 
-/// Moves that a CPU has to make, the one under way, and kicks, which come first.
+/// Moves that a CPU has to make, the one under way, and kicks, which come after them.
 #[derive(Default)]
 pub(super) struct Deferred {
     /// Task, its enqueue, target, and what was decided.
     pub moves: VecDeque<(TaskId, u64, CpuId, Wanted)>,
     pub stage: Stage,
     pub kicks: Kicks,
+    /// The task that runs next shall give way at once (`set_tsk_need_resched`).
+    pub resched: bool,
     pub src: Option<CpuId>,
 }
 
@@ -41,6 +43,8 @@ pub(super) enum Kicking {
     Next,
     /// The lock of this CPU's runqueue is held.
     Locked(CpuId, Kick),
+    /// It is still held, while the interrupt is sent.
+    Kicked(CpuId),
 }
 
 /// Masks of CPUs are gone through one after the other, that of `SCX_KICK_IDLE` last.
@@ -51,6 +55,20 @@ fn rank((cpu, kick): (CpuId, Kick)) -> (bool, u32) {
 impl Kicks {
     pub fn is_empty(&self) -> bool {
         self.wanted.is_empty() && matches!(self.stage, Kicking::Asleep)
+    }
+
+    /// True if this CPU is to be kicked.
+    pub fn kicks(&self, cpu: CpuId) -> bool {
+        let now = match self.stage {
+            Kicking::Locked(target, _) => target == cpu,
+            _ => false,
+        };
+        now || self.wanted.iter().any(|&(target, _)| target == cpu)
+    }
+
+    /// True while the runqueue of a kicked CPU is locked.
+    pub fn is_locked(&self) -> bool {
+        matches!(self.stage, Kicking::Locked(..) | Kicking::Kicked(_))
     }
 
     /// A CPU that is kicked in two ways is kicked in the stronger one.

@@ -187,7 +187,7 @@ impl<D: Discipline, S: Ops> Policy for Partial<D, S> {
         let ext = self.ext.pick_task(w, cpu);
         if ext.is_none() && balanced == Balanced::WithoutExt {
             // It asks as it leaves idle.
-            self.ext.kick_cpu(w, cpu, Kick::Idle);
+            self.ext.state.kick_cpu(w, cpu, Kick::Idle);
         }
         ext
     }

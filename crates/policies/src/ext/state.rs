@@ -408,9 +408,16 @@ impl State {
 
 /// True if a CPU idles and has not been told to look for something to do.
 pub(super) fn is_at_rest(rqs: &PerCpu<Rq>, w: &World, cpu: CpuId) -> bool {
-    let c = &w.cpus[cpu];
     let rq = &rqs[cpu];
-    c.curr == TaskId::IDLE && !c.need_resched && rq.local.is_empty() && !rq.path.is_under_way()
+    w.cpus[cpu].curr == TaskId::IDLE
+        && !is_told(rqs, w, cpu)
+        && rq.local.is_empty()
+        && !rq.path.is_under_way()
+}
+
+/// True if a CPU was told to schedule, or is about to tell itself.
+pub(super) fn is_told(rqs: &PerCpu<Rq>, w: &World, cpu: CpuId) -> bool {
+    w.cpus[cpu].need_resched || rqs[cpu].deferred.kicks.kicks(cpu)
 }
 
 /// The weight in the units of `cpu.weight` (`sched_weight_to_cgroup`).

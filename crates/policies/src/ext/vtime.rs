@@ -6,7 +6,7 @@
 //! dispatches as [`super::Fifo`] does, second look included.
 
 use super::cx::Cx;
-use super::fifo::{insert_at_rest, select_cpu};
+use super::fifo::{insert_at_rest, look_again, select_cpu};
 use super::ops::Ops;
 use super::queue::Order;
 use super::types::{DsqId, Insert, Next, Wake};
@@ -61,6 +61,12 @@ impl Ops for Vtime {
 
     fn dispatch(&mut self, _: &mut Cx<'_>, _: CpuId, _: Option<TaskId>, attempt: u32) -> Next {
         if attempt == 0 { Next::Consume(self.shared) } else { Next::Done }
+    }
+
+    fn update_idle(&mut self, cx: &mut Cx<'_>, cpu: CpuId, idle: bool) {
+        if self.recheck && idle {
+            look_again(cx, cpu, self.shared);
+        }
     }
 
     fn running(&mut self, cx: &mut Cx<'_>, p: TaskId) {

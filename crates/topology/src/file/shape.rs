@@ -20,10 +20,15 @@ const REGULAR_KEYS: [&str; 8] = [
 ];
 
 /// The place of every CPU. `None` if that cannot be known; the faults say why.
-pub(super) fn read(walk: &mut Walk, top: &Table, l3_as_numa: bool) -> Option<Vec<CpuPlace>> {
+pub(super) fn read(
+    walk: &mut Walk,
+    top: &Table,
+    numa: bool,
+    l3_as_numa: bool,
+) -> Option<Vec<CpuPlace>> {
     let Some(list) = top.tables(walk, "cpu") else {
         let counts = Counts::read(walk, top)?;
-        return if top.has("cpu") { None } else { counts.places(walk, top, l3_as_numa) };
+        return if top.has("cpu") { None } else { counts.places(walk, top, numa, l3_as_numa) };
     };
     for key in REGULAR_KEYS {
         if top.has(key) {
@@ -31,9 +36,11 @@ pub(super) fn read(walk: &mut Walk, top: &Table, l3_as_numa: bool) -> Option<Vec
             walk.fault(Fault::at(top.span_of(key), message).help("keep only one of them"));
         }
     }
-    if top.has("l3_as_numa") {
-        let fault = Fault::at(top.span_of("l3_as_numa"), "`l3_as_numa` needs a regular machine");
-        walk.fault(fault.help("give the `node` of each [[cpu]] instead"));
+    for key in ["l3_as_numa", "numa"] {
+        if top.has(key) {
+            let fault = Fault::at(top.span_of(key), format!("`{key}` needs a regular machine"));
+            walk.fault(fault.help("give the `node` of each [[cpu]] instead"));
+        }
     }
     cpus::read(walk, top, list)
 }
@@ -84,7 +91,13 @@ impl Counts {
         })
     }
 
-    fn places(self, walk: &mut Walk, top: &Table, l3_as_numa: bool) -> Option<Vec<CpuPlace>> {
+    fn places(
+        self,
+        walk: &mut Walk,
+        top: &Table,
+        numa: bool,
+        l3_as_numa: bool,
+    ) -> Option<Vec<CpuPlace>> {
         let n_llcs = self.sockets * self.llcs_per_socket;
         let n_cores = n_llcs.saturating_mul(self.cores_per_llc);
         let n_cpus = n_cores.saturating_mul(self.threads_per_core);
@@ -94,7 +107,7 @@ impl Counts {
             walk.fault(Fault::at(top.span_of("cores_per_llc"), message));
             return None;
         }
-        if !self.nodes_fit(walk, top, l3_as_numa) {
+        if !self.nodes_fit(walk, top, numa, l3_as_numa) {
             return None;
         }
         let spec = RegularSpec {
@@ -105,15 +118,25 @@ impl Counts {
             cores_per_llc: self.cores_per_llc as u32,
             threads_per_core: self.threads_per_core as u32,
             l3_as_numa,
+            numa,
             ..RegularSpec::default()
         };
         Some(spec.places())
     }
 
-    fn nodes_fit(&self, walk: &mut Walk, top: &Table, l3_as_numa: bool) -> bool {
+    fn nodes_fit(&self, walk: &mut Walk, top: &Table, numa: bool, l3_as_numa: bool) -> bool {
+        if !numa && (l3_as_numa || self.nodes_per_socket > 1) {
+            let key = if l3_as_numa { "l3_as_numa" } else { "nodes_per_socket" };
+            let message = format!("`{key}` makes several nodes; `numa = false` makes one");
+            walk.fault(Fault::at(top.span_of(key), message).help("keep only one of them"));
+            return false;
+        }
         let span = top.span_of("nodes_per_socket");
         let (nodes, llcs) = (self.nodes_per_socket, self.llcs_per_socket);
-        let n_nodes = self.sockets * if l3_as_numa { llcs } else { nodes };
+        let n_nodes = match numa {
+            false => 1,
+            true => self.sockets * if l3_as_numa { llcs } else { nodes },
+        };
         let message = if !llcs.is_multiple_of(nodes) {
             format!("{llcs} LLCs per socket do not divide into {nodes} nodes")
         } else if l3_as_numa && nodes > 1 {

@@ -214,6 +214,33 @@ fn distance_tables_are_square_symmetric_and_10_on_the_diagonal() {
 }
 
 #[test]
+fn without_numa_all_sockets_are_one_node() {
+    let text = |numa: &str| {
+        format!(
+            "{numa}sockets = 2\nllcs_per_socket = 2\ncores_per_llc = 2\nclock_mhz = 3000\n\
+             [latency]\nllc_ns = 25\nnode_ns = 110\nsocket_ns = 200\n\
+             [caches]\nl1d_kib = 32\nl2_kib = 1024\nl3_kib = 32768\nl3_hit_ns = 15\n\
+             mem_ns = 105\n"
+        )
+    };
+    let machine = load("m.toml", &text("numa = false\n")).expect("a machine");
+    let weights = |m: &Machine| m.domains.chain(CpuId(0)).map(|d| d.weight()).collect::<Vec<_>>();
+    // The domain over a node spans both packages.
+    assert_eq!((machine.nodes.len(), weights(&machine)), (1, vec![2, 8]));
+    let with_nodes = load("m.toml", &text("")).expect("a machine");
+    assert_eq!((with_nodes.nodes.len(), weights(&with_nodes)), (2, vec![2, 4, 8]));
+    // Lines between packages are as slow as they are.
+    assert_eq!(machine.line_ns(CpuId(0), CpuId(4)), 200);
+    let again = super::write(&machine, "m");
+    assert!(again.contains("numa = false"), "{again}");
+    assert_eq!(load("m.toml", &again).expect("a machine").cpus, machine.cpus);
+    check(
+        "numa = false\nnodes_per_socket = 2\nllcs_per_socket = 2\ncores_per_llc = 1",
+        expect![[""]],
+    );
+}
+
+#[test]
 fn a_core_of_a_list_has_eight_threads_at_most() {
     let cpu = |n: u32| format!("[[cpu]]\ncpu = {n}\ncore = 0\nllc = 0\nnode = 0\nsocket = 0\n");
     let tables = "[latency]\nsmt_ns = 5\n[caches]\nl1d_kib = 32\nl2_kib = 1024\nl3_kib = 32768\n\

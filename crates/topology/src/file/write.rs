@@ -124,6 +124,9 @@ impl Writer<'_> {
         for (key, value) in counts {
             block.key(key, value.to_string());
         }
+        if !spec.numa || self.named("numa") {
+            block.key("numa", spec.numa.to_string());
+        }
         if self.named("l3_as_numa") {
             block.key("l3_as_numa", l3_as_numa.to_string());
         }

@@ -50,6 +50,9 @@ pub struct RegularSpec {
     pub threads_per_core: u32,
     /// Every LLC is a node of its own ("L3 as NUMA domain").
     pub l3_as_numa: bool,
+    /// False: all sockets are one node, as Linux takes them to be with `numa=off`, or in a guest
+    /// that was told of no nodes.
+    pub numa: bool,
     /// Node distances, row-major; `None`: 10 local, 12 in the socket, 32 across.
     pub numa_distance: Option<Vec<u32>>,
     /// `node_reclaim_distance`: beyond it NUMA domains do not balance on exec, fork and wake-up.
@@ -76,6 +79,7 @@ impl Default for RegularSpec {
             cores_per_llc: 4,
             threads_per_core: 2,
             l3_as_numa: false,
+            numa: true,
             numa_distance: None,
             reclaim_distance: 30,
             clock_mhz: REFERENCE_MHZ,
@@ -93,9 +97,11 @@ impl RegularSpec {
         let n = |id: fn(&CpuPlace) -> u32| places.iter().map(|p| id(p) + 1).max();
         let (sockets, nodes, llcs) = (n(|p| p.socket)?, n(|p| p.node)?, n(|p| p.llc)?);
         let (cores, threads_per_core) = (n(|p| p.core)?, n(|p| p.thread)?);
+        let numa = nodes > 1 || sockets == 1;
         let spec = Self {
             sockets,
-            nodes_per_socket: nodes / sockets,
+            nodes_per_socket: if numa { nodes / sockets } else { 1 },
+            numa,
             llcs_per_socket: llcs / sockets,
             llcs_per_ccd: places.iter().filter(|p| p.ccd == 0).map(|p| p.llc + 1).max()?,
             cores_per_llc: cores / llcs,
@@ -138,7 +144,11 @@ impl RegularSpec {
             thread,
             llc,
             ccd: socket * ccds_per_socket + llc_in_socket / self.llcs_per_ccd,
-            node: if self.l3_as_numa { llc } else { node },
+            node: match self.numa {
+                false => 0,
+                true if self.l3_as_numa => llc,
+                true => node,
+            },
             socket,
         }
     }

@@ -1,6 +1,8 @@
 //! What happens between a kick and the look of the CPU that was kicked.
 
-use policies::ext::{Cx, Dsq, DsqId, Ext, Kick, Next, Ops, Order, Rules, Tunables, Wake};
+use policies::ext::{
+    Cx, Dsq, DsqId, Ext, Kick, Next, Ops, Order, Rules, SLICE_INF, Tunables, Wake,
+};
 use sim_core::{Config, EnqueueFlags, NoObserver, Ns, Op, Simulation, TaskAttr, TaskId, World};
 use test_support::{Scripts, run_checked};
 use topology::{CpuId, CpuSet, Machine, RegularSpec};
@@ -144,4 +146,84 @@ fn a_kick_is_not_lost_in_a_schedule_that_is_under_way() {
         ops.kicked_at
     );
     assert!(ops.looked_at.iter().any(|&at| at > last + 200 * US), "{:?}", ops.looked_at);
+}
+
+/// Sends tasks to the local queue of CPU 1, whose task has a slice without end and gives way.
+#[derive(Default)]
+struct Sends {
+    sent_at: Vec<Ns>,
+    arrived_at: Vec<Ns>,
+}
+
+impl Ops for Sends {
+    fn select_cpu(&mut self, _: &mut Cx<'_>, _: TaskId, prev: CpuId, _: Wake) -> CpuId {
+        prev
+    }
+
+    fn enqueue(&mut self, cx: &mut Cx<'_>, p: TaskId, _flags: EnqueueFlags) {
+        if cx.task_cpu(p) == CpuId(1) {
+            return cx.insert(p, Dsq::Local, SLICE_INF);
+        }
+        if cx.now() < MS {
+            return cx.insert(p, Dsq::Local, cx.slice_dfl());
+        }
+        self.sent_at.push(cx.now());
+        cx.insert(p, Dsq::LocalOn(CpuId(1)), cx.slice_dfl());
+        cx.kick_cpu(CpuId(1), Kick::Preempt);
+    }
+
+    fn running(&mut self, cx: &mut Cx<'_>, p: TaskId) {
+        if p != TaskId(0) && cx.task_cpu(p) == CpuId(1) {
+            self.arrived_at.push(cx.now());
+        }
+    }
+}
+
+/// Else the preempted task, enqueued anew with another slice without end, would come first.
+#[test]
+fn a_task_sent_to_a_cpu_is_there_before_the_kick() {
+    let spec = RegularSpec { cores_per_llc: 2, ..RegularSpec::default() };
+    let w = World::new(Machine::regular(spec).into(), Config::default());
+    let policy = Ext::new(Sends::default(), Rules::V6_12, Tunables::default());
+    let hog = |cpu| (TaskAttr { start_cpu: Some(CpuId(cpu)), ..TaskAttr::default() }, vec![]);
+    let tasks: Vec<(TaskAttr, Vec<Op>)> = vec![hog(1), hog(0), hog(0)];
+    let mut sim = Simulation::new(w, policy, Scripts(tasks), NoObserver);
+    run_checked(&mut sim, 30 * MS, |sim| sim.policy.check(&sim.w)).expect("every invariant holds");
+    let ops = sim.policy.ops;
+    let waited = ops.arrived_at[0] - ops.sent_at[0];
+    assert!(waited < 50 * US, "{waited} ns");
+}
+
+/// Puts all tasks into a queue from which CPU 2 takes them.
+#[derive(Default)]
+struct Starts {
+    queue: DsqId,
+}
+
+impl Ops for Starts {
+    fn init(&mut self, cx: &mut Cx<'_>) {
+        self.queue = cx.create_dsq(Order::Fifo);
+    }
+
+    fn enqueue(&mut self, cx: &mut Cx<'_>, p: TaskId, _flags: EnqueueFlags) {
+        cx.insert(p, Dsq::User(self.queue), cx.slice_dfl());
+        cx.kick_cpu(CpuId(2), Kick::Idle);
+    }
+
+    fn dispatch(&mut self, _: &mut Cx<'_>, cpu: CpuId, _: Option<TaskId>, attempt: u32) -> Next {
+        if cpu == CpuId(2) && attempt == 0 { Next::Consume(self.queue) } else { Next::Done }
+    }
+}
+
+/// A task that is there from the start is placed before any CPU executes anything.
+#[test]
+fn a_kick_before_the_first_instant_is_carried_out() {
+    let spec = RegularSpec { cores_per_llc: 3, threads_per_core: 1, ..RegularSpec::default() };
+    let w = World::new(Machine::regular(spec).into(), Config::default());
+    let policy = Ext::new(Starts::default(), Rules::V6_12, Tunables::default());
+    let on_1 = TaskAttr { start_cpu: Some(CpuId(1)), ..TaskAttr::default() };
+    let mut sim = Simulation::new(w, policy, Scripts(vec![(on_1, vec![])]), NoObserver);
+    run_checked(&mut sim, 10 * MS, |sim| sim.policy.check(&sim.w)).expect("every invariant holds");
+    let busy = sim.w.cpus[CpuId(2)].time[0];
+    assert!(busy > 9 * MS, "{busy} ns");
 }
