@@ -127,8 +127,8 @@ impl Counts {
     fn nodes_fit(&self, walk: &mut Walk, top: &Table, numa: bool, l3_as_numa: bool) -> bool {
         if !numa && (l3_as_numa || self.nodes_per_socket > 1) {
             let key = if l3_as_numa { "l3_as_numa" } else { "nodes_per_socket" };
-            let message = format!("`{key}` makes several nodes; `numa = false` makes one");
-            walk.fault(Fault::at(top.span_of(key), message).help("keep only one of them"));
+            let message = format!("`{key}` makes several nodes, `numa = false` one");
+            walk.fault(Fault::at(top.span_of(key), message).help("keep one of them"));
             return false;
         }
         let span = top.span_of("nodes_per_socket");
