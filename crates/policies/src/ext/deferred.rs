@@ -5,8 +5,9 @@
 //! In Linux: `direct_dispatch`, `schedule_deferred` and `process_ddsp_deferred_locals`, `ext.c`
 //! v6.12, which do it when the runqueue's lock is next dropped, or in an interrupt; the softirq
 //! stands for both. Kicks come after the moves: `irq_work_run_list` runs what was queued last
-//! first, and a task that wakes up is moved before the lock is dropped. Of a timer `scx_dispatch_from_dsq` takes the locks itself; a timer's callback
-//! takes no time here, so what it moves is taken off its queue at once and arrives later.
+//! first, and a task that wakes up is moved before the lock is dropped. Of a timer
+//! `scx_dispatch_from_dsq` takes the locks itself; a timer's callback takes no time here, so what
+//! it moves is taken off its queue at once and arrives later.
 
 use super::dispatch::CONSUME_RQ_LOCK;
 use super::later::Stage;

@@ -24,6 +24,8 @@ use topology::{CpuId, PerCpu};
 enum Turn {
     /// The fair class, which is called for the first time if `first`.
     Fair,
+    /// The fair class, for the first time.
+    FairBegins,
     #[default]
     Ext,
 }
@@ -242,22 +244,23 @@ impl<D: Discipline, S: Ops> Policy for Partial<D, S> {
         w.cpus[cpu].tick_next
     }
 
+    /// The scheduler's part comes first: in Linux it is done in interrupts.
     fn softirq(&mut self, w: &mut World, cpu: CpuId, first: bool) -> Step {
-        let mut begins = first;
         if first {
-            let is_fairs = self.fair.takes_softirq(cpu);
-            self.cpus[cpu].softirq = if is_fairs { Turn::Fair } else { Turn::Ext };
+            self.cpus[cpu].softirq = Turn::Ext;
         }
-        if self.cpus[cpu].softirq == Turn::Fair {
-            let step = self.fair.softirq(w, cpu, first);
-            if !step.is_done() {
-                return step;
-            }
-            (self.cpus[cpu].softirq, begins) = (Turn::Ext, true);
+        let turn = self.cpus[cpu].softirq;
+        if turn != Turn::Ext {
+            self.cpus[cpu].softirq = Turn::Fair;
+            return self.fair.softirq(w, cpu, turn == Turn::FairBegins);
         }
-        let step = self.ext.softirq(w, cpu, begins);
+        let step = self.ext.softirq(w, cpu, first);
         self.note_overload();
-        step
+        if !step.is_done() || !self.fair.takes_softirq(cpu) {
+            return step;
+        }
+        self.cpus[cpu].softirq = Turn::FairBegins;
+        Step::IrqOn
     }
 
     fn stopper(&mut self, w: &mut World, cpu: CpuId, target: CpuId, first: bool) -> Step {
