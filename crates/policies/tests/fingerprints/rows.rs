@@ -77,6 +77,12 @@ fn none<P>(_: &P) -> String {
     String::new()
 }
 
+/// The words that are not empty.
+fn named(words: &[&str]) -> String {
+    let words: Vec<_> = words.iter().copied().filter(|word| !word.is_empty()).collect();
+    words.join(" ")
+}
+
 struct Table(String);
 
 impl Table {
@@ -84,7 +90,7 @@ impl Table {
     fn fair(&mut self, rules: Rules, words: &str, at: &Place) {
         let n = at.machine.n_cpus();
         let (features, tunables) = (features(rules, words), tunables(rules, words, n));
-        let name = format!("{rules:?} {words} {}", at.name);
+        let name = named(&[&format!("{rules:?}"), words, at.name]);
         let place = (&at.machine, Config::default());
         self.0 += &if rules <= Rules::V6_4 {
             let policy = || Fair::new(features, tunables).with_rules(rules);
@@ -100,7 +106,7 @@ impl Table {
         let n = at.machine.n_cpus();
         let (features, tunables) = (features(rules, words), tunables(rules, words, n));
         let kind = if limited { "limits" } else { "groups" };
-        let name = format!("{rules:?} {kind} {words} {}", at.name);
+        let name = named(&[&format!("{rules:?} {kind}"), words, at.name]);
         let config = Config { user_group: GroupId(1), ..Config::default() };
         let (place, groups) = ((&at.machine, config), groups(limited));
         self.0 += &if rules <= Rules::V6_4 {
