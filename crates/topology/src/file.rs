@@ -142,8 +142,7 @@ fn read(name: &str, walk: &mut Walk, table: &DeTable<'_>, span: Range<usize>) ->
     machine.title = top.text(walk, "title").unwrap_or_else(|| machine.name.clone());
     read_kernel(walk, top, &mut machine);
     let l3_as_numa = top.switch(walk, "l3_as_numa").unwrap_or(false);
-    let numa = top.switch(walk, "numa").unwrap_or(true);
-    let places = shape::read(walk, top, numa, l3_as_numa);
+    let places = shape::read(walk, top, l3_as_numa);
     let n_nodes = places.as_ref().map(|p| p.iter().map(|p| p.node + 1).max().unwrap_or(1));
     let distance = numa::read(walk, top, n_nodes, l3_as_numa);
     let reclaim_distance = top.int(walk, "reclaim_distance").unwrap_or(30);

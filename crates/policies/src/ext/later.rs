@@ -57,13 +57,10 @@ impl Kicks {
         self.wanted.is_empty() && matches!(self.stage, Kicking::Asleep)
     }
 
-    /// True if this CPU is to be kicked.
-    pub fn kicks(&self, cpu: CpuId) -> bool {
-        let now = match self.stage {
-            Kicking::Locked(target, _) => target == cpu,
-            _ => false,
-        };
-        now || self.wanted.iter().any(|&(target, _)| target == cpu)
+    /// True if this CPU has still to be kicked.
+    pub fn has(&self, cpu: CpuId) -> bool {
+        let is_next = matches!(self.stage, Kicking::Locked(target, _) if target == cpu);
+        is_next || self.wanted.iter().any(|&(target, _)| target == cpu)
     }
 
     /// True while the runqueue of a kicked CPU is locked.

@@ -417,7 +417,7 @@ pub(super) fn is_at_rest(rqs: &PerCpu<Rq>, w: &World, cpu: CpuId) -> bool {
 
 /// True if a CPU was told to schedule, or is about to tell itself.
 pub(super) fn is_told(rqs: &PerCpu<Rq>, w: &World, cpu: CpuId) -> bool {
-    w.cpus[cpu].need_resched || rqs[cpu].deferred.kicks.kicks(cpu)
+    w.cpus[cpu].need_resched || rqs[cpu].deferred.kicks.has(cpu)
 }
 
 /// The weight in the units of `cpu.weight` (`sched_weight_to_cgroup`).

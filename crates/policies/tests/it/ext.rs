@@ -7,4 +7,5 @@ mod life;
 mod load;
 mod nodes;
 mod partial;
+mod slices;
 mod watchdog;

@@ -20,15 +20,10 @@ const REGULAR_KEYS: [&str; 8] = [
 ];
 
 /// The place of every CPU. `None` if that cannot be known; the faults say why.
-pub(super) fn read(
-    walk: &mut Walk,
-    top: &Table,
-    numa: bool,
-    l3_as_numa: bool,
-) -> Option<Vec<CpuPlace>> {
+pub(super) fn read(walk: &mut Walk, top: &Table, l3_as_numa: bool) -> Option<Vec<CpuPlace>> {
     let Some(list) = top.tables(walk, "cpu") else {
         let counts = Counts::read(walk, top)?;
-        return if top.has("cpu") { None } else { counts.places(walk, top, numa, l3_as_numa) };
+        return if top.has("cpu") { None } else { counts.places(walk, top, l3_as_numa) };
     };
     for key in REGULAR_KEYS {
         if top.has(key) {
@@ -47,6 +42,8 @@ pub(super) fn read(
 
 /// The counts of a regular machine; all at least 1 and at most [`MAX_CPUS`].
 struct Counts {
+    /// False: one node, whatever the counts are.
+    numa: bool,
     sockets: u64,
     nodes_per_socket: u64,
     llcs_per_socket: u64,
@@ -57,6 +54,7 @@ struct Counts {
 
 impl Counts {
     fn read(walk: &mut Walk, top: &Table) -> Option<Self> {
+        let numa = top.switch(walk, "numa").unwrap_or(true);
         // All keys are read before the first `?`, so that all faults are found.
         let mut count = |key| {
             let value = top.int::<u64>(walk, key);
@@ -82,6 +80,7 @@ impl Counts {
             None => threads.unwrap_or(1),
         };
         Some(Self {
+            numa,
             sockets,
             nodes_per_socket: nodes_per_socket?,
             llcs_per_socket,
@@ -91,13 +90,7 @@ impl Counts {
         })
     }
 
-    fn places(
-        self,
-        walk: &mut Walk,
-        top: &Table,
-        numa: bool,
-        l3_as_numa: bool,
-    ) -> Option<Vec<CpuPlace>> {
+    fn places(self, walk: &mut Walk, top: &Table, l3_as_numa: bool) -> Option<Vec<CpuPlace>> {
         let n_llcs = self.sockets * self.llcs_per_socket;
         let n_cores = n_llcs.saturating_mul(self.cores_per_llc);
         let n_cpus = n_cores.saturating_mul(self.threads_per_core);
@@ -107,7 +100,7 @@ impl Counts {
             walk.fault(Fault::at(top.span_of("cores_per_llc"), message));
             return None;
         }
-        if !self.nodes_fit(walk, top, numa, l3_as_numa) {
+        if !self.nodes_fit(walk, top, l3_as_numa) {
             return None;
         }
         let spec = RegularSpec {
@@ -118,14 +111,14 @@ impl Counts {
             cores_per_llc: self.cores_per_llc as u32,
             threads_per_core: self.threads_per_core as u32,
             l3_as_numa,
-            numa,
+            numa: self.numa,
             ..RegularSpec::default()
         };
         Some(spec.places())
     }
 
-    fn nodes_fit(&self, walk: &mut Walk, top: &Table, numa: bool, l3_as_numa: bool) -> bool {
-        if !numa && (l3_as_numa || self.nodes_per_socket > 1) {
+    fn nodes_fit(&self, walk: &mut Walk, top: &Table, l3_as_numa: bool) -> bool {
+        if !self.numa && (l3_as_numa || self.nodes_per_socket > 1) {
             let key = if l3_as_numa { "l3_as_numa" } else { "nodes_per_socket" };
             let message = format!("`{key}` makes several nodes, `numa = false` one");
             walk.fault(Fault::at(top.span_of(key), message).help("keep one of them"));
@@ -133,7 +126,7 @@ impl Counts {
         }
         let span = top.span_of("nodes_per_socket");
         let (nodes, llcs) = (self.nodes_per_socket, self.llcs_per_socket);
-        let n_nodes = match numa {
+        let n_nodes = match self.numa {
             false => 1,
             true => self.sockets * if l3_as_numa { llcs } else { nodes },
         };
