@@ -42,7 +42,7 @@ pub(super) struct Costs {
     /// The main thread's work between the creation of two threads, without the fork. In the
     /// recordings, with the fork, 20-30 us and now and then 50-150 us, for page faults.
     pub create: AtLeast,
-    /// A new thread's work until it has set its properties and comes to the barrier: 20-60 us
+    /// A new thread's work until it has set its nice level and comes to the barrier: 20-60 us
     /// there.
     pub set_up: AtLeast,
 }

@@ -59,7 +59,7 @@ impl RtApp {
             Micro::Do(op) => Some(op),
             Micro::SetUp => {
                 let kind = self.thread(me).kind as usize;
-                self.change_props(me, kind, 0);
+                self.set_sched(me, kind);
                 None
             }
             Micro::Start => self.arrive(me, cx.now()),

@@ -39,6 +39,17 @@ pub(super) fn of_task(cx: &mut ProgramCx<'_>, task: &TaskSpec) -> Vec<Props> {
 }
 
 impl RtApp {
+    /// A new thread takes its policy and nice level before it meets the others. The CPUs that it is
+    /// kept to come with its first phase only, after its delay: until then it is placed like any
+    /// other (rt-app 1.0, `thread_body()`).
+    pub(super) fn set_sched(&mut self, me: TaskId, kind: usize) {
+        let wanted = self.props[kind][0].sched;
+        let thread = self.thread(me);
+        if std::mem::replace(&mut thread.props.sched, wanted) != wanted {
+            thread.first([Micro::Do(Op::SetScheduler { task: me, attr: wanted })]);
+        }
+    }
+
     /// A phase begins: sets the properties that differ in it. False if none does.
     pub(super) fn change_props(&mut self, me: TaskId, kind: usize, phase: usize) -> bool {
         let wanted = self.props[kind][phase];

@@ -300,6 +300,45 @@ impl Observer for NiceTimes {
 }
 
 #[test]
+fn a_thread_keeps_to_its_cpus_from_its_first_phase_on_and_not_before() {
+    // Forks spread over both CPUs, so threads wait on CPU 1 for the end of their delay.
+    let mut t = task("t", Some(1), vec![Event::Run(10 * MS)]);
+    (t.instances, t.delay_ns) = (4, 20 * MS);
+    t.attrs = Attrs { cpus: Some(CpuSet::of(2, [CpuId(0)])), ..Attrs::default() };
+    let (machine, tunables) = (free_machine(2), Tunables::for_cpus(2));
+    let policy = Fair::new(Features::default(), tunables);
+    let program = program(file(vec![t], None));
+    let mut sim = simulate(machine, Config::default(), policy, program, OnCpu1::default());
+    assert_eq!(sim.run_until(u64::MAX), StopReason::Done);
+    let seen = &sim.observer;
+    assert!(seen.last - seen.first > 19 * MS, "{} ns", seen.last - seen.first);
+    assert!(seen.total < MS, "{} ns", seen.total);
+}
+
+/// When threads named `t` were on CPU 1.
+#[derive(Default)]
+struct OnCpu1 {
+    since: Ns,
+    first: Ns,
+    last: Ns,
+    total: Ns,
+}
+
+impl Observer for OnCpu1 {
+    fn switch(&mut self, w: &World, cpu: CpuId, prev: TaskId, _next: TaskId) {
+        if cpu != CpuId(1) {
+            return;
+        }
+        let since = std::mem::replace(&mut self.since, w.now);
+        if prev.is_task() && w.comms[w.tasks[prev].attr.comm as usize] == "t" {
+            self.first = if self.first == 0 { since } else { self.first };
+            self.last = w.now;
+            self.total += w.now - since;
+        }
+    }
+}
+
+#[test]
 fn forked_threads_run_and_do_not_wait_for_the_start() {
     let mut child = task("child", Some(1), vec![Event::Run(2 * MS)]);
     child.instances = 0;
