@@ -102,6 +102,9 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         w.after.tells_decisions = observer.watches_decisions();
         // A tick that is only accounted changes averages, too.
         w.config.simulate_every_tick |= observer.watches_signals();
+        // Each tick may change the clock.
+        w.config.simulate_every_tick |= w.clocks.is_some();
+        w.set_first_clocks();
         policy.init(&mut w);
         for cpu in (0..w.cpus.len() as u32).map(CpuId) {
             w.this = cpu;
@@ -364,20 +367,27 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         self.w.cpus[cpu].deciding_tick = deciding;
     }
 
-    /// The siblings of `cpu`, whose occupancy changed, go on at another speed.
+    /// The siblings of `cpu`, whose occupancy or frequency changed, go on at another speed; for
+    /// another frequency `cpu` does, too.
     fn apply_speed(&mut self, cpu: CpuId) {
         for i in 0..self.w.siblings[cpu].len() {
-            let sibling = self.w.siblings[cpu][i];
-            let speed = self.w.speed_of(sibling);
-            if speed == self.w.cpus[sibling].speed {
-                continue;
-            }
-            // The time up to now has passed at the old speed.
-            self.catch_up(sibling);
-            self.w.settle(sibling);
-            self.w.cpus[sibling].speed = speed;
-            self.w.rearm(sibling);
+            self.set_speed(self.w.siblings[cpu][i]);
         }
+        if self.w.clocks.is_some() {
+            self.set_speed(cpu);
+        }
+    }
+
+    fn set_speed(&mut self, cpu: CpuId) {
+        let speed = self.w.speed_of(cpu);
+        if speed == self.w.cpus[cpu].speed {
+            return;
+        }
+        // The time up to now has passed at the old speed.
+        self.catch_up(cpu);
+        self.w.settle(cpu);
+        self.w.cpus[cpu].speed = speed;
+        self.w.rearm(cpu);
     }
 
     /// Takes the ticks that `cpu` has passed in its segment.

@@ -102,6 +102,7 @@ mod after_event;
 mod ahead;
 mod category;
 mod cpu;
+mod cpufreq;
 mod decision;
 mod engine;
 mod events;

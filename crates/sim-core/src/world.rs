@@ -10,6 +10,7 @@ use crate::after_event::{AfterEvent, Moved};
 use crate::ahead::RunAhead;
 use crate::category::{Category, Context};
 use crate::cpu::{Base, Cpu, Occupancy};
+use crate::cpufreq::Clocks;
 use crate::lines::Lines;
 use crate::llc_counts::{Counts, LlcCounts};
 use crate::machine_times::MachineTimes;
@@ -216,6 +217,8 @@ pub struct World {
     pub(crate) siblings: PerCpu<Vec<CpuId>>,
     pub(crate) lines: Lines,
     pub(crate) times: MachineTimes,
+    /// The CPUs' clocks, if they follow the load.
+    pub(crate) clocks: Option<Clocks>,
     pub(crate) after: AfterEvent,
 }
 
@@ -268,6 +271,7 @@ impl World {
             siblings: (0..n).map(sibling_list).collect(),
             lines: Lines::new(&machine),
             times: MachineTimes::new(&machine),
+            clocks: Clocks::new(&machine),
             after: AfterEvent::default(),
             machine,
         }
@@ -470,7 +474,7 @@ impl World {
         }
     }
 
-    /// The speed that `cpu` has now: that beside its busiest sibling.
+    /// The speed that `cpu` has now: that beside its busiest sibling, at the clock of its core.
     pub(crate) fn speed_of(&self, cpu: CpuId) -> u32 {
         let worst = self.siblings[cpu].iter().map(|s| self.cpus[*s].occupancy).fold(
             Occupancy::Idle,
@@ -480,7 +484,7 @@ impl World {
                 _ => Occupancy::Idle,
             },
         );
-        self.times.speeds[worst as usize]
+        self.at_core_clock(cpu, self.times.speeds[worst as usize])
     }
 }
 

@@ -8,6 +8,7 @@
 //! `Default`s of the parts). A key that is wrong never falls back to it: it is a fault.
 
 mod company;
+mod cpufreq;
 mod cpus;
 mod numa;
 mod numbers;
@@ -65,6 +66,7 @@ const MACHINE: &[KeyDef] = &[
     KeyDef::optional("preemptible_kernel", Kind::Switch),
     KeyDef::optional("memory_gib", Kind::Int { min: 1, max: 1024 * 1024 }),
     KeyDef::optional("governor", Kind::Word(&words(&Governor::NAMES))),
+    KeyDef::optional("cpufreq", Kind::Table(cpufreq::CPUFREQ)),
     KeyDef::optional("latency", Kind::Table(numbers::LATENCY)),
     KeyDef::optional("caches", Kind::Table(numbers::CACHES)),
     KeyDef::optional("cstate", Kind::Tables(numbers::CSTATE)),
@@ -141,6 +143,7 @@ fn read(name: &str, walk: &mut Walk, table: &DeTable<'_>, span: Range<usize>) ->
     set(&mut machine.name, top.text(walk, "name"));
     machine.title = top.text(walk, "title").unwrap_or_else(|| machine.name.clone());
     read_kernel(walk, top, &mut machine);
+    machine.cpufreq = cpufreq::read(walk, top);
     let l3_as_numa = top.switch(walk, "l3_as_numa").unwrap_or(false);
     let places = shape::read(walk, top, l3_as_numa);
     let n_nodes = places.as_ref().map(|p| p.iter().map(|p| p.node + 1).max().unwrap_or(1));

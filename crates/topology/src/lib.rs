@@ -7,6 +7,7 @@
 //! written here; texts come in, values and texts go out.
 
 mod cpu;
+mod cpufreq;
 mod cpuset;
 mod domains;
 pub mod export;
@@ -17,6 +18,7 @@ mod machine;
 pub mod show;
 
 pub use cpu::CpuId;
+pub use cpufreq::{CpuFreq, FreqGovernor};
 pub use cpuset::CpuSet;
 pub use domains::{ChainLink, Domain, DomainId, Group, Level, SchedDomains, SdFlags};
 pub use file::{MAX_CPUS, MAX_NODES, from_table, load, schema, write};

@@ -7,7 +7,7 @@ pub use company::{BackgroundThread, Per, Variation};
 pub(crate) use regular::{DEFAULT_MEMORY_GIB, default_distance};
 pub use regular::{REFERENCE_MHZ, RegularSpec};
 
-use crate::{CpuId, CpuSet, PerCpu, SchedDomains};
+use crate::{CpuFreq, CpuId, CpuSet, PerCpu, SchedDomains};
 
 /// How far apart two CPUs are, nearest first. The order is meaningful: a larger distance never
 /// has a smaller latency class.
@@ -331,8 +331,11 @@ pub struct Machine {
     pub numa_distance: Vec<u32>,
     /// `node_reclaim_distance`: farther NUMA domains do not balance on exec, fork and wake-up.
     pub reclaim_distance: u32,
-    /// Core clock while running, MHz. It is constant: no boost, no frequency scaling.
+    /// Core clock while running, MHz: that to which all costs belong. It is constant unless
+    /// `cpufreq` says how it follows the load.
     pub clock_mhz: u32,
+    /// How the clock follows the load.
+    pub cpufreq: Option<CpuFreq>,
     /// `arch_scale_freq_capacity()` of all CPUs at that clock, of 1024: what the kernel takes it
     /// for, beside the highest frequency that the firmware tells of. PELT's clocks run so fast.
     pub freq_scale: u32,

@@ -70,9 +70,12 @@ fn head(machine: &Machine) -> String {
         counted(machine.sockets.len(), "socket"),
     ];
     let Machine { name, title, clock_mhz, hz, .. } = machine;
+    let follows = machine.cpufreq.map_or_else(String::new, |f| {
+        format!(" ({}: {} to {} MHz)", f.governor.name(), f.min_mhz, f.max_mhz)
+    });
     let title = if title == name { String::new() } else { format!(": {title}") };
     let counts = counts.join(", ");
-    format!("{name}{title}\n{counts}; {clock_mhz} MHz, {hz} Hz\n")
+    format!("{name}{title}\n{counts}; {clock_mhz} MHz{follows}, {hz} Hz\n")
 }
 
 /// `1 core`, `2 cores`.

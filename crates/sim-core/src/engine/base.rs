@@ -290,6 +290,9 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         c.category = Category::Exit;
         (c.loop_exit_due, c.pick_begun) = (by_interrupt, false);
         c.base_end = now + exit + if by_interrupt { 0 } else { loop_ns };
+        if let Some(clocks) = &mut self.w.clocks {
+            clocks.was_idle(cpu, now - c.idle_since + exit, c.n_io_waits > 0);
+        }
     }
 
     /// The exit latency is over.
@@ -299,6 +302,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         c.base = Base::IdleLoop;
         c.category = Category::Kernel;
         self.w.set_occupancy(cpu, Occupancy::Busy);
+        self.w.sample_clock(cpu, self.w.now);
     }
 }
 

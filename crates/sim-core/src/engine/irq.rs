@@ -31,6 +31,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         c.tick_next = next;
         c.ticks += 1;
         c.tick_untold = true;
+        self.w.sample_clock(cpu, self.w.now);
         self.policy.task_tick(&mut self.w, cpu);
     }
 

@@ -85,6 +85,7 @@ impl World {
         c.tick_next = next;
         c.ticks += 1;
         c.tick_untold = true;
+        self.sample_clock(cpu, edge);
         edge
     }
 }

@@ -2,6 +2,7 @@
 
 mod attr;
 mod closed_forms;
+mod cpufreq;
 mod defaults;
 mod engine;
 mod limits;

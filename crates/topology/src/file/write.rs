@@ -11,8 +11,8 @@ use super::company::DAY_NS;
 use super::numbers::{LATENCY_KEYS, line_fields, time_fields};
 use crate::machine::{DEFAULT_MEMORY_GIB, default_distance};
 use crate::{
-    BackgroundThread, CState, Caches, CpuPlace, Distance, Governor, KernelCosts, LockCosts,
-    Machine, RegularSpec, SmtFactors, Variation, WorkqueueCosts,
+    BackgroundThread, CState, Caches, CpuFreq, CpuPlace, Distance, Governor, KernelCosts,
+    LockCosts, Machine, RegularSpec, SmtFactors, Variation, WorkqueueCosts,
 };
 use text::{Block, quoted, wrapped};
 
@@ -33,6 +33,7 @@ const HEAD: &str = "# A machine for schedlab. [[source]] says where a number is 
 pub fn write(machine: &Machine, stem: &str) -> String {
     let writer = Writer { machine, stem };
     let mut blocks = vec![writer.names(), writer.shape(), writer.kernel()];
+    blocks.extend(machine.cpufreq.as_ref().map(cpufreq));
     blocks.extend([writer.caches(), writer.latency()]);
     blocks.extend(machine.cstates.iter().map(cstate));
     blocks.extend([writer.costs(), writer.locks(), writer.workqueue(), writer.smt()]);
@@ -290,6 +291,17 @@ impl Writer<'_> {
             }
         }
     }
+}
+
+fn cpufreq(freq: &CpuFreq) -> Block {
+    let CpuFreq { governor, min_mhz, max_mhz, sampling_us, io_is_busy } = freq;
+    let mut block = Block::new("[cpufreq]");
+    block.key("governor", quoted(governor.name()));
+    block.key("min_mhz", min_mhz.to_string());
+    block.key("max_mhz", max_mhz.to_string());
+    block.key("sampling_us", sampling_us.to_string());
+    block.key("io_is_busy", io_is_busy.to_string());
+    block
 }
 
 fn cstate(state: &CState) -> Block {

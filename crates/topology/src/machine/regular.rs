@@ -203,6 +203,7 @@ impl Machine {
             numa_distance: vec![10],
             reclaim_distance: 30,
             clock_mhz,
+            cpufreq: None,
             freq_scale: 1024,
             hz: 250,
             tick_skew_ns: 0,
