@@ -24,7 +24,7 @@ mod words;
 use super::ftrace::Names;
 use super::pace::Pace;
 use super::reconstruct::Reconstruction;
-use super::{Asked, MEMORY_MAX, ReplayError, at_event};
+use super::{Asked, Format, MEMORY_MAX, ReplayError, at_event};
 use events::Events;
 use std::io::{Read, Seek};
 use survey::Survey;
@@ -36,13 +36,13 @@ use workloads::replay::Recording;
 const BEGINNING_EVENTS: u32 = 60_000;
 /// What a trace begins with: the key of a packet. It is a new line in a text.
 const FIRST: u8 = b'\n';
-const HOW: &str = "record with `tracebox -c sched.cfg -o FILE`, as docs/TRACE.md shows";
+const HOW: &str = "record them as docs/TRACE.md shows";
 
 /// True if a file that begins so is a Perfetto trace. It has no magic number: it begins as a text
 /// may, but no text has the bytes behind.
 pub(super) fn begins(start: &[u8]) -> bool {
     let is_control = |byte: &u8| byte.is_ascii_control() && !byte.is_ascii_whitespace();
-    start.first() == Some(&FIRST) && start.iter().any(is_control)
+    start.first() == Some(&FIRST) && start.iter().take(Format::MAGIC_BYTES).any(is_control)
 }
 
 /// Reads a recording by Perfetto. It was made on `machine`, or on one like it. Who woke is told as

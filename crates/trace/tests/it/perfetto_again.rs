@@ -13,7 +13,7 @@ use std::sync::LazyLock;
 use topology::Machine;
 use trace::replay::{Asked, Format, ReplayError, perfetto, trace_dat};
 use workloads::micro::{PingPong, Short};
-use workloads::replay::Recording;
+use workloads::replay::{Act, Recording};
 
 fn read(file: &[u8], machine: &Machine) -> Recording {
     perfetto::read(Cursor::new(file), machine, Asked::default()).unwrap()
@@ -44,6 +44,54 @@ fn it_says_what_the_text_says() {
             }
         }
     }
+}
+
+/// A recording of `perf bench sched pipe` on a guest with two CPUs (Linux 6.18): perf's text of it,
+/// written down by Google's protobuf library in columns, with zlib. Names of other programs are
+/// changed.
+const PIPE: &[u8] = include_bytes!("../recorded/pipe.pftrace");
+
+/// perf counts 122 switches from threads of that name. At the first of them nobody has told the
+/// thread's new name.
+#[test]
+fn what_a_foreign_library_wrote_is_read() {
+    let recording = read(PIPE, &small_machine());
+    let of = |wanted: &str| {
+        let mut commands = recording.commands.iter();
+        let found = commands.find(|(name, _)| recording.names[*name as usize] == wanted);
+        found.map(|(_, command)| command.switches)
+    };
+    assert_eq!((of("sched-pipe"), of("other"), recording.lost_events), (Some(121), None, 0));
+    assert_eq!(perfetto::cpus(Cursor::new(PIPE)).unwrap(), 2);
+}
+
+/// A thread sleeps three times for times of its own, and is woken while another one runs.
+#[test]
+fn columns_tell_who_woke() {
+    let with_flags = |flags: Vec<u32>| {
+        let columns = CompactSched {
+            intern_table: vec!["a".into(), "b".into()],
+            switch_timestamp: vec![1000, 99_000, 50_000, 250_000, 60_000, 440_000],
+            switch_prev_state: vec![0, 1, 0, 1, 0, 1],
+            switch_next_pid: vec![7, 8, 7, 8, 7, 8],
+            switch_next_prio: vec![120; 6],
+            switch_next_comm_index: vec![0, 1, 0, 1, 0, 1],
+            waking_timestamp: vec![149_000, 310_000],
+            waking_pid: vec![7; 2],
+            waking_target_cpu: vec![0; 2],
+            waking_prio: vec![120; 2],
+            waking_comm_index: vec![0; 2],
+            waking_common_flags: flags,
+        };
+        let compact_sched = Some(columns);
+        let bundle = Bundle { cpu: Some(0), compact_sched, ..Bundle::default() };
+        let packet = Packet { ftrace_events: Some(bundle), ..Packet::default() };
+        let recording = read(&file(vec![packet], Packing::None), &small_machine());
+        let acts = recording.threads.iter().flat_map(|thread| thread.acts.iter());
+        acts.filter(|act| matches!(act, Act::Wake { .. })).count()
+    };
+    // Nobody knows, the current task, a hardware interrupt.
+    assert_eq!([vec![], vec![0; 2], vec![8; 2]].map(with_flags), [2, 2, 0]);
 }
 
 /// What we write lacks charges, and tells of a fork by `task_newtask`.
@@ -270,8 +318,8 @@ fn what_is_wrong_is_told() {
         this Perfetto trace is damaged at byte 0: no packet begins there
         this Perfetto trace is damaged at byte 0: a compressed packet cannot be unpacked, or to more than 16 MiB
         this Perfetto trace is damaged at byte 0: a compressed packet cannot be unpacked, or to more than 16 MiB
-        there are no events of the scheduler in this Perfetto trace; record with `tracebox -c sched.cfg -o FILE`, as docs/TRACE.md shows
-        there are no events of the scheduler in this Perfetto trace, only what programs write down themselves; record with `tracebox -c sched.cfg -o FILE`, as docs/TRACE.md shows
+        there are no events of the scheduler in this Perfetto trace; record them as docs/TRACE.md shows
+        there are no events of the scheduler in this Perfetto trace, only what programs write down themselves; record them as docs/TRACE.md shows
         this Perfetto trace cannot be read here: Linux 4.9.337 recorded it; before 4.14 the states of tasks had other numbers
         this Perfetto trace is damaged at byte 0: a CPU is not below 8192
         event 1: the machine of the recording has no CPU 99, only 0 to 3

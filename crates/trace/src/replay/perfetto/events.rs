@@ -4,7 +4,7 @@ use super::order::Order;
 use super::record::{Record, Task, Told};
 use super::survey::Survey;
 use crate::replay::ReplayError;
-use crate::replay::event::{Event, Left, Named, What};
+use crate::replay::event::{CPUS_MAX, Event, Left, Named, What};
 use crate::replay::ftrace::{Names, context};
 use sim_core::Context;
 use std::collections::HashMap;
@@ -38,7 +38,7 @@ impl<'a, R: Read + Seek> Events<'a, R> {
             names,
             processes: survey.processes.clone(),
             prios: HashMap::new(),
-            current: vec![None; survey.n_cpus as usize].into(),
+            current: vec![None; CPUS_MAX as usize].into(),
         })
     }
 
