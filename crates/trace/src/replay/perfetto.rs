@@ -6,8 +6,8 @@
 //! as a whole before its events are read in order. Switches and wake-ups are written down one by
 //! one, or in columns that leave the current task out.
 //!
-//! It is read here: Perfetto's own reader is a program in C++, and the crates that know its messages
-//! write them. Only fields that are needed are read (`wire`).
+//! It is read here: Perfetto's own reader is a program in C++, and the crates that know its
+//! messages write them. Only fields that are needed are read (`wire`).
 
 mod bundle;
 mod compact;
