@@ -193,8 +193,8 @@ pub enum Command {
     Compare(CompareArgs),
     /// Replay a recording of a real machine under other policies, or on another machine
     ///
-    /// Takes what `perf sched record` or `trace-cmd record -e sched` wrote, or the text of it that
-    /// `perf script --ns` prints. Needs no scenario; --write makes one, to go on from there.
+    /// Takes what `perf sched record`, `trace-cmd record -e sched` or Perfetto wrote, or the text
+    /// that `perf script --ns` prints. Needs no scenario; --write makes one, to go on from there.
     /// docs/TRACE.md says what is kept of a recording, and how far to trust the answer.
     Replay(RecordingArgs),
     /// Make a model of a recorded service, whose load can be another one
@@ -351,8 +351,8 @@ impl ReportArgs {
 /// Arguments of `schedlab replay` and `schedlab fit`.
 #[derive(Args)]
 pub struct RecordingArgs {
-    /// What `perf sched record` or `trace-cmd record -e sched` wrote, or the text of `perf script
-    /// --ns`
+    /// What `perf sched record`, `trace-cmd record -e sched` or Perfetto wrote, or the text of
+    /// `perf script --ns`
     #[arg(value_name = "RECORDING")]
     pub recording: PathBuf,
     /// The machine that it was made on: a file, a name of `schedlab list machines`, or a

@@ -226,7 +226,7 @@ fn losses(recorded: &Recorded) -> Vec<String> {
     let mut remarks = Vec::new();
     if recorded.lost_events > 0 {
         let n = recorded.lost_events;
-        remarks.push(format!("perf lost {n} events: what threads did around them is a guess."));
+        remarks.push(format!("{n} events were lost: what threads did around them is a guess."));
     }
     if recorded.answers_added > 0 {
         let n = recorded.answers_added;
@@ -306,7 +306,7 @@ mod tests {
             |                 on                          101.00           -           -           -        90.0
         "#]].assert_eq(&table(true));
         expect![[r#"
-            perf lost 3 events: what threads did around them is a guess.
+            3 events were lost: what threads did around them is a guess.
             Kernel paths took 0.500 of the machine's costs when it was recorded; here, too.
             Interrupts took 11.9 us from CPU to CPU when it was recorded; here, too.
             Recorded: elapsed 300.73 s, simulated with off: 300.73 s (0.00%).
@@ -322,7 +322,7 @@ mod tests {
             |                 on                          101.00           -           -           -        90.0
         "#]].assert_eq(&table(false));
         expect![[r#"
-            perf lost 3 events: what threads did around them is a guess.
+            3 events were lost: what threads did around them is a guess.
             Recorded on another machine, where it took 300.73 s."#]]
         .assert_eq(&remarks(&replay(false)).join("\n"));
     }

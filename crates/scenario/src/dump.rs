@@ -15,6 +15,7 @@ const BYTES_MAX: u64 = 64 << 20;
 /// What is said of a recording without a description of its machine.
 pub(crate) const NO_MACHINE: &str = "the recording does not describe its machine";
 const BY_TRACE_CMD: &str = "a trace.dat does not describe its machine";
+const BY_PERFETTO: &str = "a Perfetto trace does not describe its machine";
 pub(crate) const IN_A_PIPE: &str = "`perf record` writes it unless it writes into a pipe";
 
 /// What describes a real machine.
@@ -64,9 +65,14 @@ pub(crate) fn perf_data(
     if !files.is_regular(path) {
         return Err(Fault::of_file(&shown, "there is no such file").into());
     }
-    if recording_format(files, path) == RecordingFormat::TraceDat {
+    let undescribed = match recording_format(files, path) {
+        RecordingFormat::TraceDat => Some(BY_TRACE_CMD),
+        RecordingFormat::Perfetto => Some(BY_PERFETTO),
+        RecordingFormat::PerfData | RecordingFormat::Text => None,
+    };
+    if let Some(message) = undescribed {
         let help = "name a machine file; `schedlab topology import` on that machine writes one";
-        return Err(Fault::of_file(&shown, BY_TRACE_CMD).help(help).into());
+        return Err(Fault::of_file(&shown, message).help(help).into());
     }
     let recorded = files
         .open(path)

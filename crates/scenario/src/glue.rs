@@ -130,6 +130,7 @@ pub fn load_binary_recording(
         RecordingFormat::Text => None,
         RecordingFormat::PerfData => Some(trace::replay::perf_data::read(input, machine, asked)),
         RecordingFormat::TraceDat => Some(trace::replay::trace_dat::read(input, machine, asked)),
+        RecordingFormat::Perfetto => Some(trace::replay::perfetto::read(input, machine, asked)),
     }
 }
 
@@ -147,6 +148,7 @@ pub fn recorded_cpus(mut input: impl BufRead + Seek) -> Result<u32, RecordingErr
         RecordingFormat::Text => Ok(trace::replay::cpus(input)?),
         RecordingFormat::PerfData => trace::replay::perf_data::cpus(input),
         RecordingFormat::TraceDat => trace::replay::trace_dat::cpus(input),
+        RecordingFormat::Perfetto => trace::replay::perfetto::cpus(input),
     }
 }
 

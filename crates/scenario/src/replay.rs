@@ -14,7 +14,8 @@ const BUFFER_BYTES: usize = 1 << 18;
 /// What is asked about a recording.
 #[derive(Clone, Copy, Debug)]
 pub struct Replay<'a> {
-    /// What `perf sched record` or `trace-cmd record` wrote, or the text of `perf script --ns`.
+    /// What `perf sched record`, `trace-cmd record` or Perfetto wrote, or the text of `perf script
+    /// --ns`.
     pub recording: &'a Path,
     /// The machine that it was made on, as a scenario names one; `None`: the one that the recording
     /// describes, or one LLC with as many cores as it names CPUs.

@@ -159,7 +159,7 @@ pub struct WorkqueueChange {
 pub enum WorkloadFile {
     /// rt-app's JSON.
     RtApp(Arc<RtAppFile>),
-    /// A recording by perf or trace-cmd.
+    /// A recording by perf, trace-cmd or Perfetto.
     Recording {
         /// What it holds.
         recording: Arc<Recording>,

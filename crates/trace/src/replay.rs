@@ -1,4 +1,5 @@
-//! Recordings as workloads: perf's files and text and trace-cmd's files become what threads do.
+//! Recordings as workloads: perf's files and text, trace-cmd's files and Perfetto's traces become
+//! what threads do.
 //!
 //! A text is read once, line by line, and kept as a few bytes per event, in all no more than
 //! [`MEMORY_MAX`]. A thread's work is the time that it was on a CPU, without what the simulation
@@ -13,6 +14,7 @@ mod ftrace;
 mod line;
 mod pace;
 pub mod perf_data;
+pub mod perfetto;
 mod reconstruct;
 mod sleep_pattern;
 mod thread;
@@ -74,17 +76,20 @@ pub enum Format {
     PerfData,
     /// trace-cmd's own, `trace.dat`.
     TraceDat,
+    /// Perfetto's.
+    Perfetto,
 }
 
 impl Format {
     /// Bytes at the beginning of a file that tell its format.
-    pub const MAGIC_BYTES: usize = trace_dat::MAGIC.len();
+    pub const MAGIC_BYTES: usize = 64;
 
     /// The format of a file that begins so.
     pub fn of(start: &[u8]) -> Self {
         match start {
             _ if start.starts_with(perf_data::MAGIC) => Self::PerfData,
             _ if start.starts_with(trace_dat::MAGIC) => Self::TraceDat,
+            _ if perfetto::begins(start) => Self::Perfetto,
             _ => Self::Text,
         }
     }

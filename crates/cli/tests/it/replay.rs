@@ -57,6 +57,27 @@ fn a_trace_dat_is_replayed_as_its_perf_data() {
     lab.output(["fit", "a.dat", "--write", "model.toml"]);
 }
 
+/// So is a Perfetto trace. Ours has no charges, so where a thread's work ends before a sleep is a
+/// guess.
+#[test]
+fn a_perfetto_trace_is_replayed_as_its_trace_dat() {
+    let lab = Lab::new();
+    let trace = ["trace", "small.toml", "--variant", "NO_SWQUEUE"];
+    lab.output(trace.into_iter().chain(["--perfetto", "a.pftrace", "--trace-dat", "a.dat"]));
+    let of = |file: &str| {
+        let how = ["--recorded-on", "pack:1 [numa] l3:1 core:8 pu:1", "--policy", "cfs"];
+        let csv = ["--format", "csv", "--quiet"];
+        let csv = lab.output(["replay", file].into_iter().chain(how).chain(csv));
+        ["elapsed", "wakeups", "switches"].map(|name| metric(&csv, "cfs", name))
+    };
+    for (perfetto, dat) in of("a.pftrace").into_iter().zip(of("a.dat")) {
+        assert!((perfetto / dat - 1.0).abs() < 0.05, "{perfetto}, and {dat}");
+    }
+    lab.output(["replay", "a.pftrace", "--write", "mine.toml"]);
+    lab.output(["check", "mine.toml"]);
+    lab.output(["fit", "a.pftrace", "--write", "model.toml"]);
+}
+
 /// CPU time that threads of each name were charged for, ns.
 fn run_times(text: &str) -> BTreeMap<&str, u64> {
     let mut sums = BTreeMap::new();
@@ -250,6 +271,31 @@ error: 1 fault in the input; nothing was run
     lab.run(["topology", "import", "--perf-data", "perf.data"]).code(2).stderr_eq(str![[r#"
 error: a trace.dat does not describe its machine
 --> perf.data
+ = help: name a machine file; `schedlab topology import` on that machine writes one
+
+error: 1 fault in the input
+
+"#]]);
+    // A packet of a Perfetto trace that only says when it was written, and one that is cut off.
+    std::fs::write(lab.path("a.pftrace"), [0x0a, 2, 0x40, 17]).unwrap();
+    lab.run(["replay", "a.pftrace"]).code(2).stderr_eq(str![[r#"
+error: there are no events of the scheduler in this Perfetto trace; record them as docs/TRACE.md shows
+--> a.pftrace
+
+error: 1 fault in the input; nothing was run
+
+"#]]);
+    std::fs::write(lab.path("a.pftrace"), [0x0a, 3, 0x40, 17]).unwrap();
+    lab.run(["replay", "a.pftrace"]).code(2).stderr_eq(str![[r#"
+error: this Perfetto trace is damaged at byte 0: it is cut off in a packet
+--> a.pftrace
+
+error: 1 fault in the input; nothing was run
+
+"#]]);
+    lab.run(["topology", "import", "--perf-data", "a.pftrace"]).code(2).stderr_eq(str![[r#"
+error: a Perfetto trace does not describe its machine
+--> a.pftrace
  = help: name a machine file; `schedlab topology import` on that machine writes one
 
 error: 1 fault in the input

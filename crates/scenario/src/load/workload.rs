@@ -83,7 +83,7 @@ fn recording(
     }
 }
 
-/// Reads a recording as text or in perf's or trace-cmd's own format, and takes its digest.
+/// Reads a recording as text or in a recorder's own format, and takes its digest.
 fn read_recording(
     files: &dyn Files,
     path: &Path,

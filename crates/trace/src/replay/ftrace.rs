@@ -1,5 +1,5 @@
 //! The kernel's records of the scheduler's tracepoints, as perf and trace-cmd keep them: what each
-//! says, by the formats that come with a recording.
+//! says, by the formats that come with a recording. Perfetto writes the same fields in its own way.
 
 mod format;
 mod names;
@@ -48,12 +48,17 @@ impl Formats {
         };
         // The interrupt that brings a wake-up to its CPU is not the one that made it: who woke is
         // seen at `sched_waking` only.
-        let context = (layout.kind == Kind::Waking).then_some(match flags {
-            _ if flags & (FLAG_HARDIRQ | FLAG_NMI) != 0 => Context::Hardirq,
-            _ if flags & FLAG_SOFTIRQ != 0 => Context::Softirq,
-            _ => Context::Task,
-        });
+        let context = (layout.kind == Kind::Waking).then(|| context(flags));
         Some((what(layout, raw)?, context))
+    }
+}
+
+/// On whose behalf a CPU worked at an event, by its `common_flags`.
+pub(super) fn context(flags: u8) -> Context {
+    match flags {
+        _ if flags & (FLAG_HARDIRQ | FLAG_NMI) != 0 => Context::Hardirq,
+        _ if flags & FLAG_SOFTIRQ != 0 => Context::Softirq,
+        _ => Context::Task,
     }
 }
 
@@ -91,7 +96,7 @@ fn what<'e>(layout: &Layout, raw: &'e [u8]) -> Option<What<'e>> {
 }
 
 /// How a task leaves its CPU, by `prev_state`.
-fn left(state: i64) -> Left {
+pub(super) fn left(state: i64) -> Left {
     let letter = STATES.iter().enumerate().find(|(bit, _)| state >> bit & 1 == 1);
     Left { state: letter.map_or(b'R', |(_, letter)| *letter), preempted: state & PREEMPTED != 0 }
 }

@@ -15,7 +15,6 @@ mod pages;
 mod sections;
 mod unpack;
 
-use super::event::{Named, What};
 use super::ftrace::Names;
 use super::pace::Pace;
 use super::reconstruct::Reconstruction;
@@ -66,29 +65,9 @@ fn beginning(header: &Header, input: impl Read + Seek) -> Result<(Pace, Names), 
         // What is wrong with the file is told when all of it is read.
         let Ok(Some(event)) = events.next() else { break };
         goes_on = goes_on && pace.see(&event);
-        note_first(&mut names, &event.what);
+        names.see_first(&event.what);
     }
     Ok((pace, names))
-}
-
-/// Notes the names of threads of which none is known. An event does not tell that of its current
-/// task: if a thread ran when the recording began, only a later event does.
-fn note_first(names: &mut Names, what: &What<'_>) {
-    let mut note = |task: Named<'_>| names.set_first(task);
-    match *what {
-        What::Switch { prev, next, .. } => {
-            note(prev);
-            note(next);
-        }
-        What::Wake { task, .. } | What::WakeNew { task, .. } | What::Runtime { task, .. } => {
-            note(task);
-        }
-        What::Fork { parent, child } => {
-            note(parent);
-            note(child);
-        }
-        What::Lost(_) | What::Other => {}
-    }
 }
 
 /// How many CPUs have events in a recording: one more than the highest number.

@@ -23,7 +23,7 @@ const KEYS: &[KeyDef] = &[
         kind: Kind::File,
         unit: "",
         default: Required,
-        help: "what `perf sched record` or `trace-cmd record -e sched` wrote, or perf's text of it",
+        help: "what `perf sched record`, `trace-cmd record` or Perfetto wrote, or perf's text",
     },
     KeyDef {
         name: "recorded_on",

@@ -41,6 +41,32 @@ impl Names {
         }
     }
 
+    /// Notes the names of threads that have none yet. An event does not tell that of its current
+    /// task: if a thread ran when the recording began, only a later event does.
+    pub(in crate::replay) fn see_first(&mut self, what: &What<'_>) {
+        match *what {
+            What::Switch { prev, next, .. } => {
+                self.set_first(prev);
+                self.set_first(next);
+            }
+            What::Wake { task, .. } | What::WakeNew { task, .. } | What::Runtime { task, .. } => {
+                self.set_first(task);
+            }
+            What::Fork { parent, child } => {
+                self.set_first(parent);
+                self.set_first(child);
+            }
+            What::Lost(_) | What::Other => {}
+        }
+    }
+
+    /// Adds the names of threads that have none yet.
+    pub(in crate::replay) fn add_first(&mut self, others: Self) {
+        for (tid, comm) in others.0 {
+            self.set_first(Named { comm: &comm, tid });
+        }
+    }
+
     /// The name of a thread, empty if nothing told it.
     pub(in crate::replay) fn of(&self, tid: Option<u32>) -> &[u8] {
         tid.and_then(|tid| self.0.get(&tid)).map_or(b"", Vec::as_slice)
