@@ -44,7 +44,7 @@ impl Recorder {
 
     /// Spreads a busy interval of a CPU over the buckets.
     fn add_busy(&mut self, cpu: CpuId, from: Ns, to: Ns) {
-        while (to / self.bucket_ns) as usize >= MAX_BUCKETS {
+        while to >= MAX_BUCKETS as Ns * self.bucket_ns {
             self.coarsen();
         }
         let buckets = &mut self.busy[self.llc_of[cpu] as usize];

@@ -220,8 +220,12 @@ impl<S: Discipline> Fair<S> {
         }
         let d = &w.machine.domains.domains[lb.domain];
         let group = &d.groups[lb.own_group as usize];
-        let is_idle = |c: &CpuId| w.cpus[*c].idle && (removed.is_empty() || !removed.contains(c));
-        let mut first_idle = group.balance_mask.iter().find(is_idle);
+        let is_idle = |c: &CpuId| w.idle_cpus.contains(*c) && !removed.contains(c);
+        let mut first_idle = if removed.is_empty() {
+            group.balance_mask.next_common(&w.idle_cpus, 0)
+        } else {
+            group.balance_mask.iter().find(is_idle)
+        };
         let between_cores = !d.flags.has(SdFlags::SHARE_CPUCAPACITY);
         if self.discipline.kernel().balances_cores && between_cores {
             // A CPU of an idle core before the sibling of a busy one.

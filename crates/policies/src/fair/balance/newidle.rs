@@ -224,14 +224,15 @@ impl<S: Discipline> Fair<S> {
     }
 
     fn newidle_level(&mut self, w: &mut World, cpu: CpuId) -> NewidleStage {
-        let path = self.balance.paths[cpu].newidle;
+        let path = &self.balance.paths[cpu].newidle;
         let level = path.level as usize;
+        let curr_cost = path.curr_cost;
         let Some(max_cost) = self.sds[cpu].get(level).map(|sd| sd.max_newidle_lb_cost) else {
             return NewidleStage::Relock;
         };
         self.newidle_next_balance(w, cpu, level);
         // A search that is likely to take longer than the CPU idles does not begin.
-        let expected = path.curr_cost + max_cost;
+        let expected = curr_cost + max_cost;
         if self.features.newidle_avg_idle && self.rqs[cpu].avg_idle < expected {
             w.note_gave_up(cpu, level, reasons::AVG_IDLE);
             return NewidleStage::Relock;
@@ -318,12 +319,12 @@ impl<S: Discipline> Fair<S> {
     }
 
     fn newidle_finish(&mut self, w: &mut World, cpu: CpuId) {
-        let path = self.balance.paths[cpu].newidle;
+        let path = &mut self.balance.paths[cpu].newidle;
         let rq = &mut self.rqs[cpu];
         // It caps `avg_idle`; it goes down at periodic balance only.
         rq.max_idle_balance_cost = rq.max_idle_balance_cost.max(path.curr_cost);
         let obtained = path.n_pulled > 0 || w.cpus[cpu].nr_running > 0;
-        self.balance.paths[cpu].newidle.says_yes = obtained;
+        path.says_yes = obtained;
         self.counters.newidle_pulls += u64::from(path.n_pulled > 0);
         self.newidle_out(w, cpu, obtained);
     }

@@ -15,6 +15,9 @@ pub(super) struct Without {
     pub task: TaskId,
     /// `task_h_load` on the CPU that it is on; of no account for a new child.
     pub h_load: u64,
+    /// The only group of the domain in which it is counted. None: the groups are asked one by one,
+    /// each of which has its set of CPUs in cache lines of its own.
+    pub only_group: Option<u32>,
 }
 
 impl<S: Discipline> Fair<S> {
@@ -82,10 +85,26 @@ impl<S: Discipline> Fair<S> {
     ) -> GroupStats {
         let mut g = self.sum_group(w, domain, group);
         let cpu = w.tasks[without.task].cpu;
-        if w.machine.domains.domains[domain].groups[group].span.contains(cpu) {
+        let is_counted = match without.only_group {
+            Some(only) => only as usize == group,
+            None => w.machine.domains.domains[domain].groups[group].span.contains(cpu),
+        };
+        if is_counted {
             self.leave_out(w, &mut g, cpu, without);
         }
         g
+    }
+
+    /// The only group of a domain that `cpu` is in, by the chain of that CPU; none if the groups
+    /// overlap.
+    pub(super) fn only_group(&self, w: &World, cpu: CpuId, domain: DomainId) -> Option<u32> {
+        let domains = &w.machine.domains;
+        // Overlapping groups have more members than the domain has CPUs.
+        if self.balance.group_cpus[domain].len() != domains.domains[domain].cpus.len() {
+            return None;
+        }
+        let mut chain = domains.chains[cpu].iter();
+        chain.find(|link| link.domain == domain).map(|link| link.own_group)
     }
 
     /// Takes a task out of the statistics of a group in which its CPU is counted.
@@ -121,7 +140,8 @@ impl<S: Discipline> Fair<S> {
     ) -> Option<usize> {
         let (d, link) = domain_at(w, cpu, level)?;
         let own_cpu = w.tasks[p].cpu;
-        let mut without = Without { task: p, h_load: 0 };
+        let only_group = self.only_group(w, own_cpu, link.domain);
+        let mut without = Without { task: p, h_load: 0, only_group };
         // A new child is in no average: its load is not asked for, which would update that of its
         // group's queue.
         if d.span.contains(own_cpu) && self.tasks[p].avg.last_update_time != DETACHED {

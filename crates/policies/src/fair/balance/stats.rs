@@ -138,7 +138,12 @@ impl<S: Discipline> Fair<S> {
         // A CPU whose path delays its tick takes it by itself when the path ends, so nothing is
         // missed until the next edge; with staggered ticks that comes too soon to be worth it.
         if w.machine.tick_skew_ns == 0 {
-            self.balance.caught_up_to[domain] = (w.jiffies() + 1) * w.tick_ns();
+            let next_edge = (w.jiffies() + 1) * w.tick_ns();
+            self.balance.caught_up_to[domain] = next_edge;
+            // A walk over all CPUs was one over those of each domain.
+            if n == w.cpus.len() {
+                self.balance.caught_up_to.fill(next_edge);
+            }
         }
     }
 

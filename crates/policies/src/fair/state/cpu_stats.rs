@@ -60,6 +60,12 @@ impl<T> Members<T> {
         this
     }
 
+    /// The members of all groups.
+    #[inline]
+    pub(crate) fn len(&self) -> usize {
+        self.members.len()
+    }
+
     /// By group: its only member, if each group has no more.
     #[inline]
     pub(crate) fn one_each(&self) -> Option<&[T]> {

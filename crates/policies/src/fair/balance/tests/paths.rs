@@ -401,7 +401,8 @@ fn the_slow_path_leaves_out_what_the_task_itself_contributes() {
     rig.fair.publish(CpuId(0));
     let smt = rig.w.machine.domains.chains[CpuId(0)][0];
     let stats = |rig: &Rig, p: TaskId| {
-        let without = Without { task: p, h_load: rig.fair.task_load(p) };
+        let h_load = rig.fair.task_load(p);
+        let without = Without { task: p, h_load, only_group: Some(smt.own_group) };
         let own = smt.own_group as usize;
         let g = rig.fair.wakeup_stats(&rig.w, smt.domain, own, &without);
         (g.load, g.util, g.nr, g.idle_cpus)

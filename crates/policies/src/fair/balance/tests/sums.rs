@@ -48,7 +48,8 @@ pub(super) fn check(rig: &Rig, p: TaskId) {
         for (i, group) in domain.groups.iter().enumerate() {
             let kept = of(&rig.fair.sum_group(&rig.w, id, i));
             assert_eq!(kept, plain(rig, group, None), "group {i} of {id:?}");
-            let without = Without { task: p, h_load: rig.fair.task_load(p) };
+            let only_group = rig.fair.only_group(&rig.w, rig.w.tasks[p].cpu, id);
+            let without = Without { task: p, h_load: rig.fair.task_load(p), only_group };
             let without = of(&rig.fair.wakeup_stats(&rig.w, id, i, &without));
             assert_eq!(without, plain(rig, group, Some(p)), "{i} of {id:?} without {p:?}");
         }
