@@ -9,6 +9,7 @@
 mod clock;
 mod costs;
 mod event;
+mod events_of_file;
 mod file_fields;
 mod ftrace;
 mod line;
@@ -20,7 +21,6 @@ mod sleep_pattern;
 mod thread;
 pub mod trace_dat;
 
-use event::Trouble;
 use input::Fault;
 use line::Line;
 use pace::Pace;
@@ -189,11 +189,6 @@ fn for_each_line<E: From<io::Error>>(
         // The last line may lack its newline, but then it is shorter than the limit.
         take(line, number, bytes.len() > line.len() || n < LINE_BYTES_MAX as usize)?;
     }
-}
-
-fn at_event(event: u64, trouble: Trouble) -> ReplayError {
-    let fault = Fault::whole(trouble.message).help_if(trouble.help);
-    ReplayError::Event { event, fault: Box::new(fault) }
 }
 
 /// The fault with so much of its line as people can look at.
