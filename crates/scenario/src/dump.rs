@@ -3,7 +3,7 @@
 use crate::glue::{
     self, FileTree, Imported, Machine, RecordedMachine, RecordingError, RecordingFormat,
 };
-use crate::load::{Disk, Files, open_text, read_text_to, recording_format};
+use crate::load::{Disk, Files, open_recording, open_text, read_text_to, recording_format};
 use input::{Fault, Faults, Source};
 use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
@@ -74,10 +74,9 @@ pub(crate) fn perf_data(
         let help = "name a machine file; `schedlab topology import` on that machine writes one";
         return Err(Fault::of_file(&shown, message).help(help).into());
     }
-    let recorded = files
-        .open(path)
+    let recorded = open_recording(files, path)
         .map_err(RecordingError::Io)
-        .and_then(|file| glue::import_perf_data(name, file))
+        .and_then(|file| glue::import_perf_data(name, file.into_whole()?))
         .map_err(|error| Fault::of_file(&shown, error.to_string()));
     Ok(recorded?)
 }

@@ -4,8 +4,9 @@
 //! loader is called here and nowhere else, and `engine` alone knows policies, workloads and the
 //! simulator.
 
+use crate::hash::{HashingReader, digest_of};
 use input::Fault;
-use std::io::{BufRead, Read, Seek};
+use std::io::{BufReader, Read, Seek};
 use std::ops::Range;
 use std::path::Path;
 use toml::de::DeTable;
@@ -15,13 +16,17 @@ pub use topology::export::Entry;
 pub use topology::import::{FileTree, Imported};
 pub use trace::export::{TraceError, abandon_unfinished as abandon_unfinished_traces};
 pub use trace::replay::perf_data::Recorded as RecordedMachine;
-pub use trace::replay::{Asked, Format as RecordingFormat, ReplayError as RecordingError};
+pub use trace::replay::{
+    Asked, Format as RecordingFormat, ReadSeek, RecordingFile, ReplayError as RecordingError,
+};
 pub use workloads::replay::{Command, Recording};
 pub use workloads::rt_app::Spec as RtAppFile;
 pub use workloads::service;
 
 /// No machine has more CPUs.
 pub const CPUS_MAX: usize = topology::MAX_CPUS as usize;
+/// Bytes of a recording's text that are read at once.
+const BUFFER_BYTES: usize = 1 << 18;
 
 /// What reports say about a machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -110,28 +115,40 @@ pub fn export_sysfs<E>(
     topology::export::sysfs(machine, stem, put)
 }
 
-/// Reads the text of a recording, for the machine that it was made on or that is like it.
+/// Reads a recording, for the machine that it was made on or that is like it, and takes the digest
+/// of its content.
 pub fn load_recording(
-    input: impl BufRead,
+    file: RecordingFile<impl Read + Seek>,
     machine: &Machine,
     asked: Asked<'_>,
-) -> Result<Recording, RecordingError> {
-    trace::replay::read(input, machine, asked)
+) -> Result<(Recording, String), RecordingError> {
+    match file.format() {
+        RecordingFormat::Text => {
+            let mut text = HashingReader::new(buffered(file.into_stream()));
+            let recording = trace::replay::read(&mut text, machine, asked)?;
+            Ok((recording, text.digest()))
+        }
+        RecordingFormat::PerfData => {
+            with_digest(file, |whole| trace::replay::perf_data::read(whole, machine, asked))
+        }
+        RecordingFormat::TraceDat => {
+            with_digest(file, |whole| trace::replay::trace_dat::read(whole, machine, asked))
+        }
+        RecordingFormat::Perfetto => {
+            with_digest(file, |whole| trace::replay::perfetto::read(whole, machine, asked))
+        }
+    }
 }
 
-/// As [`load_recording`], from a format of binary files; nothing if it is text.
-pub fn load_binary_recording(
-    input: impl Read + Seek,
-    format: RecordingFormat,
-    machine: &Machine,
-    asked: Asked<'_>,
-) -> Option<Result<Recording, RecordingError>> {
-    match format {
-        RecordingFormat::Text => None,
-        RecordingFormat::PerfData => Some(trace::replay::perf_data::read(input, machine, asked)),
-        RecordingFormat::TraceDat => Some(trace::replay::trace_dat::read(input, machine, asked)),
-        RecordingFormat::Perfetto => Some(trace::replay::perfetto::read(input, machine, asked)),
-    }
+/// What `read` makes of a recorder's own format, and the digest of the content.
+fn with_digest(
+    file: RecordingFile<impl Read + Seek>,
+    read: impl FnOnce(&mut dyn ReadSeek) -> Result<Recording, RecordingError>,
+) -> Result<(Recording, String), RecordingError> {
+    let mut whole = file.into_whole()?;
+    let recording = read(&mut whole)?;
+    whole.rewind()?;
+    Ok((recording, digest_of(whole)?))
 }
 
 /// The machine that a recording in perf's own format was made on; `None` if it does not tell.
@@ -143,13 +160,18 @@ pub fn import_perf_data(
 }
 
 /// How many CPUs a recording names.
-pub fn recorded_cpus(mut input: impl BufRead + Seek) -> Result<u32, RecordingError> {
-    match RecordingFormat::of(input.fill_buf()?) {
-        RecordingFormat::Text => Ok(trace::replay::cpus(input)?),
-        RecordingFormat::PerfData => trace::replay::perf_data::cpus(input),
-        RecordingFormat::TraceDat => trace::replay::trace_dat::cpus(input),
-        RecordingFormat::Perfetto => trace::replay::perfetto::cpus(input),
+pub fn recorded_cpus(file: RecordingFile<impl Read + Seek>) -> Result<u32, RecordingError> {
+    match file.format() {
+        RecordingFormat::Text => Ok(trace::replay::cpus(buffered(file.into_stream()))?),
+        RecordingFormat::PerfData => trace::replay::perf_data::cpus(file.into_whole()?),
+        RecordingFormat::TraceDat => trace::replay::trace_dat::cpus(file.into_whole()?),
+        RecordingFormat::Perfetto => trace::replay::perfetto::cpus(file.into_whole()?),
     }
+}
+
+/// A text is read in large pieces.
+fn buffered<R: Read>(input: R) -> BufReader<R> {
+    BufReader::with_capacity(BUFFER_BYTES, input)
 }
 
 /// The machine as a tree for people.

@@ -4,6 +4,7 @@
 
 mod machine;
 mod objects;
+mod recording;
 mod source_files;
 mod study;
 mod text;
@@ -18,8 +19,9 @@ use crate::study::Study;
 use crate::tune::{Coordinate, Tune};
 use crate::{kind, shipped};
 use input::{Fault, Faults, Source};
-pub(crate) use machine::{is_perf_data, recording_format};
-use machine::{is_recording, machine_of, recorded_machine};
+use machine::{machine_of, recorded_machine};
+use recording::is_recording;
+pub(crate) use recording::{is_perf_data, open_recording, recording_format};
 use std::collections::BTreeSet;
 use std::path::Path;
 use text::text_of;

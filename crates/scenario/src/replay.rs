@@ -1,15 +1,10 @@
 //! A scenario for a recording, so that nobody has to write one: `schedlab replay`.
 
 use crate::glue::{self, RecordingError};
-use crate::load::{Disk, is_perf_data};
+use crate::load::{Disk, is_perf_data, open_recording};
 use crate::{Fault, Faults, dump};
 use std::fmt::Write as _;
-use std::fs::File;
-use std::io::BufReader;
 use std::path::{Path, PathBuf};
-
-/// Bytes of a recording that are read at once.
-const BUFFER_BYTES: usize = 1 << 18;
 
 /// What is asked about a recording.
 #[derive(Clone, Copy, Debug)]
@@ -136,13 +131,11 @@ fn cpus(recording: &Path) -> Result<u32, Faults> {
     if recording.exists() && !recording.is_file() {
         return Err(Fault::of_file(name, "a recording must be a file").into());
     }
-    let file = File::open(recording).map_err(RecordingError::Io);
-    let cpus = file
-        .and_then(|file| glue::recorded_cpus(BufReader::with_capacity(BUFFER_BYTES, file)))
-        .map_err(|error| match error {
-            RecordingError::Io(error) => format!("cannot read it: {error}"),
-            error => error.to_string(),
-        });
+    let file = open_recording(&Disk, recording).map_err(RecordingError::Io);
+    let cpus = file.and_then(glue::recorded_cpus).map_err(|error| match error {
+        RecordingError::Io(error) => format!("cannot read it: {error}"),
+        error => error.to_string(),
+    });
     cpus.map_err(|message| Fault::of_file(name, message).into())
 }
 

@@ -9,22 +9,25 @@
 mod clock;
 mod costs;
 mod event;
+mod events_of_file;
 mod file_fields;
 mod ftrace;
 mod line;
 mod pace;
+mod packed;
 pub mod perf_data;
 pub mod perfetto;
 mod reconstruct;
+mod recording_file;
 mod sleep_pattern;
 mod thread;
 pub mod trace_dat;
 
-use event::Trouble;
 use input::Fault;
 use line::Line;
 use pace::Pace;
 use reconstruct::Reconstruction;
+pub use recording_file::{ReadSeek, RecordingFile};
 use std::io::{self, BufRead, Read};
 use topology::Machine;
 use workloads::replay::Recording;
@@ -189,11 +192,6 @@ fn for_each_line<E: From<io::Error>>(
         // The last line may lack its newline, but then it is shorter than the limit.
         take(line, number, bytes.len() > line.len() || n < LINE_BYTES_MAX as usize)?;
     }
-}
-
-fn at_event(event: u64, trouble: Trouble) -> ReplayError {
-    let fault = Fault::whole(trouble.message).help_if(trouble.help);
-    ReplayError::Event { event, fault: Box::new(fault) }
 }
 
 /// The fault with so much of its line as people can look at.

@@ -1,8 +1,11 @@
 //! A scenario whose workload is a recording.
 
 use crate::lab::{Lab, SCENARIO};
+use flate2::Compression;
+use flate2::write::GzEncoder;
 use snapbox::str;
 use std::collections::BTreeMap;
+use std::io::Write as _;
 use std::path::Path;
 
 /// Adds a scenario that replays `run.txt`.
@@ -76,6 +79,78 @@ fn a_perfetto_trace_is_replayed_as_its_trace_dat() {
     lab.output(["replay", "a.pftrace", "--write", "mine.toml"]);
     lab.output(["check", "mine.toml"]);
     lab.output(["fit", "a.pftrace", "--write", "model.toml"]);
+}
+
+/// Writes a compressed copy of a file beside it, and gives its name.
+fn gzip(lab: &Lab, name: &str) -> String {
+    let mut packer = GzEncoder::new(Vec::new(), Compression::fast());
+    packer.write_all(&std::fs::read(lab.path(name)).unwrap()).unwrap();
+    let packed = format!("{name}.gz");
+    lab.file(&packed, packer.finish().unwrap());
+    packed
+}
+
+/// Of a perf.data without `--recorded-on` the machine is unpacked, too.
+#[test]
+fn a_compressed_recording_is_replayed_as_the_plain_one() {
+    let lab = Lab::new();
+    let trace = ["trace", "small.toml", "--variant", "NO_SWQUEUE", "--perf-script", "a.txt"];
+    let others = ["--perf-data", "a.data", "--trace-dat", "a.dat", "--perfetto", "a.pftrace"];
+    lab.output(trace.into_iter().chain(others));
+    for plain in ["a.txt", "a.data", "a.dat", "a.pftrace"] {
+        let of = |file: &str| {
+            let replay = ["replay", file, "--policy", "cfs", "--format", "csv", "--quiet"];
+            let csv = lab.output(replay);
+            ["elapsed", "wakeups", "switches"].map(|name| metric(&csv, "cfs", name))
+        };
+        let packed = gzip(&lab, plain);
+        assert_eq!(of(plain), of(&packed), "{plain}");
+        let model = |file: &str, to: &str| {
+            lab.output(["fit", file, "--recorded-on", "pack:1 core:8 pu:1", "--write", to]);
+            let text = std::fs::read_to_string(lab.path(to)).unwrap();
+            text.split_once("[workload]").unwrap().1.to_string()
+        };
+        let of_plain = model(plain, &format!("{plain}.toml"));
+        let of_packed = model(&packed, &format!("{packed}.toml"));
+        assert_eq!(of_plain, of_packed, "{plain}");
+    }
+}
+
+#[test]
+fn a_compressed_recording_that_is_cut_off_is_refused() {
+    let lab = Lab::new();
+    let trace = ["trace", "small.toml", "--variant", "NO_SWQUEUE", "--perf-script", "run.txt"];
+    lab.output(trace.into_iter().chain(["--perf-data", "a.data"]));
+    for name in ["run.txt", "a.data"] {
+        let packed = gzip(&lab, name);
+        let whole = std::fs::read(lab.path(packed)).unwrap();
+        lab.file(name, &whole[..20_000]);
+    }
+    lab.run(["replay", "run.txt"]).code(2).stderr_eq(str![[r#"
+error: cannot read it: it is gzip and ends early, at byte 20000: is it a whole copy?
+--> run.txt
+
+error: 1 fault in the input; nothing was run
+
+"#]]);
+    lab.run(["replay", "a.data"]).code(2).stderr_eq(str![[r#"
+error: it is gzip and ends early, at byte 20000: is it a whole copy?
+--> a.data
+
+error: 1 fault in the input; nothing was run
+
+"#]]);
+    replays(&lab, "");
+    lab.run(["check", "again.toml"]).code(2).stderr_eq(str![[r#"
+error: cannot read the recording: it is gzip and ends early, at byte 20000: is it a whole copy?
+ --> again.toml:7:8
+  |
+7 | file = "run.txt"
+  |        ^^^^^^^^^ looked at run.txt
+
+error: 1 fault in the input
+
+"#]]);
 }
 
 /// CPU time that threads of each name were charged for, ns.

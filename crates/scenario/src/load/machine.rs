@@ -1,13 +1,13 @@
 //! The machine of a scenario: a file, a table, or one of hwloc's descriptions.
 
+use super::recording::is_recording;
 use super::source_files::Files;
 use super::text::{in_machines, machine_place, names_nothing, read_text, stem, unreadable};
 use crate::dump::{self, IN_A_PIPE, NO_MACHINE};
 use crate::edit::{self, Edit, Target};
-use crate::glue::{self, Machine, RecordingFormat};
+use crate::glue::{self, Machine};
 use crate::{kind, parse, shipped};
 use input::{Fault, Faults, Node, Source, Walk};
-use std::io::Read;
 use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
@@ -23,30 +23,6 @@ pub(super) fn machine_of(path: &Path, text: String) -> Result<(Machine, String),
         Ok(machine) => Ok((machine, source.text.clone())),
         Err(faults) => Err(Faults::of(faults, &source)),
     }
-}
-
-/// True if a file is a recording in perf's own format.
-pub(crate) fn is_perf_data(files: &dyn Files, path: &Path) -> bool {
-    recording_format(files, path) == RecordingFormat::PerfData
-}
-
-/// True if a file is a recording in a format of binary files.
-pub(super) fn is_recording(files: &dyn Files, path: &Path) -> bool {
-    recording_format(files, path) != RecordingFormat::Text
-}
-
-/// The format of a file, if it is a recording.
-pub(crate) fn recording_format(files: &dyn Files, path: &Path) -> RecordingFormat {
-    // Nobody may ever write to a FIFO: it would be waited for here.
-    if !files.is_regular(path) {
-        return RecordingFormat::Text;
-    }
-    let mut start = Vec::new();
-    // What cannot be opened is told where it is read.
-    let read = files
-        .open(path)
-        .and_then(|file| file.take(RecordingFormat::MAGIC_BYTES as u64).read_to_end(&mut start));
-    if read.is_ok() { RecordingFormat::of(&start) } else { RecordingFormat::Text }
 }
 
 /// The machine of a recording in a format of binary files, as the text of a machine file.

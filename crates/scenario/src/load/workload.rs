@@ -1,20 +1,16 @@
 //! The file that a workload is made from: rt-app's JSON, or a recording.
 
 use super::machine::{MachinePlace, machine_file, synthetic};
+use super::recording::open_recording;
 use super::source_files::Files;
-use super::text::{beside, neighboring_text, open_text, unreadable, why};
-use crate::glue::{self, Asked, Machine, Recording, RecordingError, RecordingFormat};
-use crate::hash::{HashingReader, digest_of};
+use super::text::{beside, neighboring_text, unreadable, why};
+use crate::glue::{self, Asked, Machine, RecordingError};
 use crate::workload::WorkloadFile;
 use input::{Fault, Faults, Node, Source, Walk, did_you_mean};
 use std::borrow::Cow;
-use std::io::{BufReader, Cursor, Read};
 use std::path::Path;
 use std::sync::Arc;
 use toml::de::DeTable;
-
-/// Bytes of a recording that are read at once.
-const BUFFER_BYTES: usize = 1 << 18;
 
 /// Where a workload's file is asked for.
 pub(super) struct Place<'a> {
@@ -66,7 +62,8 @@ fn recording(
     let asked = Asked { timed: &timed, measure: &measure, sessions: &sessions };
     let text = |machine: &Machine| glue::machine_file(machine, "machine");
     let recorded_here = place.machine.is_some_and(|here| text(here) == text(&machine));
-    match read_recording(place.files, &path, &machine, asked) {
+    let file = open_recording(place.files, &path).map_err(RecordingError::Io);
+    match file.and_then(|file| glue::load_recording(file, &machine, asked)) {
         Ok((recording, hash)) => {
             are_known(walk, table.get("timed"), &timed, &recording.names);
             are_known(walk, table.get("measure"), &measure, &recording.names);
@@ -81,29 +78,6 @@ fn recording(
             None
         }
     }
-}
-
-/// Reads a recording as text or in a recorder's own format, and takes its digest.
-fn read_recording(
-    files: &dyn Files,
-    path: &Path,
-    machine: &Machine,
-    asked: Asked<'_>,
-) -> Result<(Recording, String), RecordingError> {
-    let mut text = open_text(files, path)?;
-    let mut start = Vec::new();
-    (&mut text).take(RecordingFormat::MAGIC_BYTES as u64).read_to_end(&mut start)?;
-    let format = RecordingFormat::of(&start);
-    if format != RecordingFormat::Text {
-        let input = files.open(path)?;
-        if let Some(recording) = glue::load_binary_recording(input, format, machine, asked) {
-            return Ok((recording?, digest_of(files.open(path)?)?));
-        }
-    }
-    let text = BufReader::with_capacity(BUFFER_BYTES, Cursor::new(start).chain(text));
-    let mut reader = HashingReader::new(text);
-    let recording = glue::load_recording(&mut reader, machine, asked)?;
-    Ok((recording, reader.digest()))
 }
 
 /// The machine that a recording was made on, and the text of its file: it is the scenario's if

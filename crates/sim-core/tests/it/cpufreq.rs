@@ -1,9 +1,14 @@
 //! Clocks that follow the load, in whole runs.
 
-use policies::fair::Fair;
 use policies::fair::features::{Features, Tunables};
-use sim_core::{Config, NoObserver, Ns, Op, Program, ProgramCx, StopReason, TaskAttr, TaskId};
-use test_support::{free_machine, simulate};
+use policies::fair::{Discipline, Fair};
+use proptest::prelude::*;
+use sim_core::{
+    Config, NoObserver, Ns, Op, Program, ProgramCx, Simulation, StopReason, TaskAttr, TaskId,
+};
+use test_support::{
+    FairChecks, Meddlers, eevdf, eevdfs, free_machine, meddlers, run_checked, shapes, simulate,
+};
 use topology::{CpuFreq, FreqGovernor, Machine};
 use workloads::micro::Short;
 
@@ -81,4 +86,77 @@ fn the_machines_own_clock_all_the_time_changes_nothing() {
     let mut without = machine(2, FreqGovernor::Performance);
     without.cpufreq = None;
     assert_eq!(ends(machine(2, FreqGovernor::Performance), short()), ends(without, short()));
+}
+
+/// Meddlers some of whose sleeps wait for a disk.
+#[derive(Clone, Debug)]
+struct WithDisk(Meddlers);
+
+impl Program for WithDisk {
+    fn start(&mut self, cx: &mut ProgramCx<'_>) {
+        self.0.start(cx);
+    }
+
+    fn next(&mut self, cx: &mut ProgramCx<'_>, task: TaskId) -> Op {
+        let op = self.0.next(cx, task);
+        cx.set_io_wait(task, matches!(op, Op::Sleep(ns) if ns % 2 == 0));
+        op
+    }
+}
+
+/// Ondemand between any two frequencies, which looks more or less often than ticks come.
+fn ondemands() -> impl Strategy<Value = CpuFreq> {
+    let governor = FreqGovernor::Ondemand;
+    let sampling_us = prop_oneof![100u32..1000, 1000u32..20_000];
+    (100u32..5000, 0u32..5000, sampling_us, any::<bool>()).prop_map(
+        move |(min_mhz, more_mhz, sampling_us, io_is_busy)| {
+            let max_mhz = min_mhz + more_mhz;
+            CpuFreq { governor, min_mhz, max_mhz, sampling_us, io_is_busy }
+        },
+    )
+}
+
+/// What a run shows: why and when it ended, switches, wake-ups.
+type Shown = (StopReason, Ns, u64, u64);
+
+/// A run whose invariants are checked after each event, and the same in one go.
+fn checked_and_in_one_go<S: Discipline>(
+    machine: &Machine,
+    class: impl Fn() -> Fair<S>,
+    program: &WithDisk,
+) -> Result<[Shown; 2], String> {
+    let new = || simulate(machine.clone(), Config::default(), class(), program.clone(), NoObserver);
+    let shown = |end, sim: Simulation<Fair<S>, WithDisk, NoObserver>| {
+        (end, sim.w.now, sim.w.counters.switches, sim.w.counters.wakeups)
+    };
+    let (mut checks, mut checked) = (FairChecks::default(), new());
+    let end = run_checked(&mut checked, 100 * MS, |sim| checks.check(sim))?;
+    let checked = shown(end, checked);
+    let mut in_one_go = new();
+    let end = in_one_go.run_until(100 * MS);
+    Ok([checked, shown(end, in_one_go)])
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(96))]
+
+    #[test]
+    fn changes_of_the_clock_break_no_invariant(
+        shape in shapes(),
+        freq in ondemands(),
+        program in meddlers().prop_map(WithDisk),
+        rules in prop::option::of(eevdfs()),
+    ) {
+        let machine = Machine { cpufreq: Some(freq), ..shape.machine() };
+        let n = machine.n_cpus();
+        let fair = || Fair::new(Features::default(), Tunables::for_cpus(n));
+        let both = match rules {
+            Some((rules, bits)) => {
+                checked_and_in_one_go(&machine, || eevdf(rules, bits, n), &program)
+            }
+            None => checked_and_in_one_go(&machine, fair, &program),
+        };
+        let [checked, in_one_go] = both.map_err(TestCaseError::fail)?;
+        prop_assert_eq!(checked, in_one_go);
+    }
 }

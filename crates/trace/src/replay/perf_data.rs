@@ -11,9 +11,8 @@ mod file;
 mod machine;
 mod records;
 
-use super::pace::Pace;
-use super::reconstruct::Reconstruction;
-use super::{Asked, MEMORY_MAX, ReplayError, at_event};
+use super::events_of_file::{EventsOfFile, beginning, recording};
+use super::{Asked, ReplayError};
 pub use machine::{Recorded, machine};
 
 use events::Events;
@@ -24,8 +23,6 @@ use workloads::replay::Recording;
 
 /// What a `perf.data` begins with, from a little-endian machine.
 pub const MAGIC: &[u8; 8] = b"PERFILE2";
-/// Events at the beginning that tell how long the kernel's paths took.
-const BEGINNING_EVENTS: u32 = 60_000;
 
 /// Reads a recording in perf's own format. It was made on `machine`, or on one like it.
 ///
@@ -41,26 +38,9 @@ pub fn read(
     asked: Asked<'_>,
 ) -> Result<Recording, ReplayError> {
     let header = Header::read(&mut input)?;
-    let mut pace = Pace::default();
-    let mut events = Events::new(&header, &mut input)?;
-    for _ in 0..BEGINNING_EVENTS {
-        // What is wrong with the file is told when all of it is read.
-        let Ok(Some(event)) = events.next() else { break };
-        if !pace.see(&event) {
-            break;
-        }
-    }
-    let paths = pace.paths(machine);
-    let machine = Machine { costs: paths.costs, ..machine.clone() };
-    let mut reconstruction = Reconstruction::new(&machine, asked, MEMORY_MAX);
-    let mut events = Events::new(&header, &mut input)?;
-    let mut number = 0;
-    while let Some(event) = events.next()? {
-        number += 1;
-        reconstruction.take(&event).map_err(|trouble| at_event(number, trouble))?;
-    }
-    let recording = reconstruction.finish().map_err(ReplayError::Whole)?;
-    Ok(Recording { paths: Some(paths), in_ns: true, ..recording })
+    // The names that events tell are not needed: records of their own tell them earlier.
+    let (pace, _) = beginning(Events::new(&header, &mut input)?);
+    recording(Events::new(&header, &mut input)?, pace, machine, asked)
 }
 
 /// How many CPUs a recording's events name: one more than the highest number.

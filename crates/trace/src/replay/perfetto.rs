@@ -21,19 +21,15 @@ mod survey;
 mod wire;
 mod words;
 
+use super::events_of_file::{beginning, recording};
 use super::ftrace::Names;
-use super::pace::Pace;
-use super::reconstruct::Reconstruction;
-use super::{Asked, Format, MEMORY_MAX, ReplayError, at_event};
+use super::{Asked, Format, ReplayError};
 use events::Events;
 use std::io::{Read, Seek};
 use survey::Survey;
 use topology::Machine;
 use workloads::replay::Recording;
 
-/// Events at the beginning that tell how long the kernel's paths took, and the first names of
-/// threads.
-const BEGINNING_EVENTS: u32 = 60_000;
 /// What a trace begins with: the key of a packet. It is a new line in a text.
 const FIRST: u8 = b'\n';
 const HOW: &str = "record them as docs/TRACE.md shows";
@@ -57,34 +53,11 @@ pub fn read(
     asked: Asked<'_>,
 ) -> Result<Recording, ReplayError> {
     let mut survey = Survey::of(&mut input)?;
-    let (pace, names) = beginning(&mut survey, &mut input)?;
-    let paths = pace.paths(machine);
-    let machine = Machine { costs: paths.costs, ..machine.clone() };
-    let mut reconstruction = Reconstruction::new(&machine, asked, MEMORY_MAX);
-    let mut events = Events::new(&survey, &mut input, names)?;
-    let mut number = 0;
-    while let Some(event) = events.next()? {
-        number += 1;
-        reconstruction.take(&event).map_err(|trouble| at_event(number, trouble))?;
-    }
-    let recording = reconstruction.finish().map_err(ReplayError::Whole)?;
-    Ok(Recording { paths: Some(paths), in_ns: true, ..recording })
-}
-
-/// What the first events tell. Names in events are newer than those that `/proc` had.
-fn beginning(survey: &mut Survey, input: impl Read + Seek) -> Result<(Pace, Names), ReplayError> {
-    let (mut pace, mut names) = (Pace::default(), Names::default());
     let of_proc = std::mem::take(&mut survey.names);
-    let mut events = Events::new(survey, input, Names::default())?;
-    let mut goes_on = true;
-    for _ in 0..BEGINNING_EVENTS {
-        // What is wrong with the file is told when all of it is read.
-        let Ok(Some(event)) = events.next() else { break };
-        goes_on = goes_on && pace.see(&event);
-        names.see_first(&event.what);
-    }
+    let (pace, mut names) = beginning(Events::new(&survey, &mut input, Names::default())?);
+    // Names in events are newer than those that `/proc` had.
     names.add_first(of_proc);
-    Ok((pace, names))
+    recording(Events::new(&survey, &mut input, names)?, pace, machine, asked)
 }
 
 /// How many CPUs a recording names: one more than the highest number, or as many as it says that

@@ -15,10 +15,9 @@ mod pages;
 mod sections;
 mod unpack;
 
+use super::events_of_file::{beginning, recording};
 use super::ftrace::Names;
-use super::pace::Pace;
-use super::reconstruct::Reconstruction;
-use super::{Asked, MEMORY_MAX, ReplayError, at_event};
+use super::{Asked, ReplayError};
 use events::Events;
 use file::Header;
 use std::io::{Read, Seek};
@@ -27,9 +26,6 @@ use workloads::replay::Recording;
 
 /// What a `trace.dat` begins with.
 pub const MAGIC: &[u8; 10] = b"\x17\x08\x44tracing";
-/// Events at the beginning that tell how long the kernel's paths took, and the first names of
-/// threads.
-const BEGINNING_EVENTS: u32 = 60_000;
 
 /// Reads a recording by trace-cmd. It was made on `machine`, or on one like it. Who woke is told as
 /// in a perf.data ([`super::perf_data::read`]).
@@ -42,32 +38,8 @@ pub fn read(
     asked: Asked<'_>,
 ) -> Result<Recording, ReplayError> {
     let header = Header::read(&mut input)?;
-    let (pace, names) = beginning(&header, &mut input)?;
-    let paths = pace.paths(machine);
-    let machine = Machine { costs: paths.costs, ..machine.clone() };
-    let mut reconstruction = Reconstruction::new(&machine, asked, MEMORY_MAX);
-    let mut events = Events::new(&header, &mut input, names)?;
-    let mut number = 0;
-    while let Some(event) = events.next()? {
-        number += 1;
-        reconstruction.take(&event).map_err(|trouble| at_event(number, trouble))?;
-    }
-    let recording = reconstruction.finish().map_err(ReplayError::Whole)?;
-    Ok(Recording { paths: Some(paths), in_ns: true, ..recording })
-}
-
-/// What the first events tell.
-fn beginning(header: &Header, input: impl Read + Seek) -> Result<(Pace, Names), ReplayError> {
-    let (mut pace, mut names) = (Pace::default(), Names::default());
-    let mut events = Events::new(header, input, Names::default())?;
-    let mut goes_on = true;
-    for _ in 0..BEGINNING_EVENTS {
-        // What is wrong with the file is told when all of it is read.
-        let Ok(Some(event)) = events.next() else { break };
-        goes_on = goes_on && pace.see(&event);
-        names.see_first(&event.what);
-    }
-    Ok((pace, names))
+    let (pace, names) = beginning(Events::new(&header, &mut input, Names::default())?);
+    recording(Events::new(&header, &mut input, names)?, pace, machine, asked)
 }
 
 /// How many CPUs have events in a recording: one more than the highest number.

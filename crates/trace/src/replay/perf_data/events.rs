@@ -4,6 +4,7 @@ use super::file::{Feature, Header, damaged};
 use super::records::Records;
 use crate::replay::ReplayError;
 use crate::replay::event::{CPUS_MAX, Event, Named, What};
+use crate::replay::events_of_file::EventsOfFile;
 use crate::replay::file_fields::FileFields;
 use crate::replay::ftrace::{Formats, Names, is_pid};
 use linux_perf_event_reader::{CommonData, EventRecord, RawEventRecord, RecordType, SampleFormat};
@@ -50,8 +51,17 @@ impl<'a, R: Read + Seek> Events<'a, R> {
         Ok(Self { records, formats, names: Names::default(), raw: Vec::new() })
     }
 
-    /// The next event; `None` after the last one.
-    pub(super) fn next(&mut self) -> Result<Option<Event<'_>>, ReplayError> {
+    /// The event whose fields were read last.
+    fn event(&mut self, place: Place) -> Result<Event<'_>, ReplayError> {
+        let too_short = || damaged("an event is shorter than its fields, or has impossible ones");
+        let (what, context) = self.formats.event(&self.raw).ok_or_else(too_short)?;
+        self.names.see(&what);
+        Ok(place.event(self.names.of(place.tid), context, what))
+    }
+}
+
+impl<R: Read + Seek> EventsOfFile for Events<'_, R> {
+    fn next(&mut self) -> Result<Option<Event<'_>>, ReplayError> {
         let too_short = || damaged("a record is shorter than its contents");
         loop {
             let Some(record) = self.records.next()? else {
@@ -83,14 +93,6 @@ impl<'a, R: Read + Seek> Events<'a, R> {
                 _ => {}
             }
         }
-    }
-
-    /// The event whose fields were read last.
-    fn event(&mut self, place: Place) -> Result<Event<'_>, ReplayError> {
-        let too_short = || damaged("an event is shorter than its fields, or has impossible ones");
-        let (what, context) = self.formats.event(&self.raw).ok_or_else(too_short)?;
-        self.names.see(&what);
-        Ok(place.event(self.names.of(place.tid), context, what))
     }
 }
 

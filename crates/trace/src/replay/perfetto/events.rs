@@ -5,6 +5,7 @@ use super::record::{Record, Task, Told};
 use super::survey::Survey;
 use crate::replay::ReplayError;
 use crate::replay::event::{CPUS_MAX, Event, Left, Named, What};
+use crate::replay::events_of_file::EventsOfFile;
 use crate::replay::ftrace::{Names, context};
 use sim_core::Context;
 use std::collections::HashMap;
@@ -40,21 +41,6 @@ impl<'a, R: Read + Seek> Events<'a, R> {
             prios: HashMap::new(),
             current: vec![None; CPUS_MAX as usize].into(),
         })
-    }
-
-    /// The next event; `None` after the last one.
-    pub(super) fn next(&mut self) -> Result<Option<Event<'_>>, ReplayError> {
-        let Some(record) = self.order.next()? else {
-            return Ok(None);
-        };
-        let cpu = CpuId(record.cpu);
-        let tid = record.tid.or(self.current[cpu]);
-        self.current[cpu] = tid;
-        self.note(&record, tid);
-        let (what, context) = self.what(&record, tid);
-        let process = tid.and_then(|tid| self.processes.get(&tid)).copied();
-        let comm = self.names.of(tid);
-        Ok(Some(Event { comm, tid, process, cpu, at: record.at, context, what }))
     }
 
     /// Notes what a record tells of tasks.
@@ -135,5 +121,21 @@ impl<'a, R: Read + Seek> Events<'a, R> {
             Told::Lost(n) => What::Lost(n),
         };
         (what, None)
+    }
+}
+
+impl<R: Read + Seek> EventsOfFile for Events<'_, R> {
+    fn next(&mut self) -> Result<Option<Event<'_>>, ReplayError> {
+        let Some(record) = self.order.next()? else {
+            return Ok(None);
+        };
+        let cpu = CpuId(record.cpu);
+        let tid = record.tid.or(self.current[cpu]);
+        self.current[cpu] = tid;
+        self.note(&record, tid);
+        let (what, context) = self.what(&record, tid);
+        let process = tid.and_then(|tid| self.processes.get(&tid)).copied();
+        let comm = self.names.of(tid);
+        Ok(Some(Event { comm, tid, process, cpu, at: record.at, context, what }))
     }
 }

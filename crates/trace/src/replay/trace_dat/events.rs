@@ -5,6 +5,7 @@ use super::page::Entry;
 use super::pages::{CpuEntries, Reader};
 use crate::replay::ReplayError;
 use crate::replay::event::{Event, What};
+use crate::replay::events_of_file::EventsOfFile;
 use crate::replay::ftrace::{Names, is_pid};
 use sim_core::Ns;
 use std::cmp::Reverse;
@@ -43,9 +44,10 @@ impl<'a, R: Read + Seek> Events<'a, R> {
         }
         Ok(Self { header, reader, cpus, next, taken: None, names })
     }
+}
 
-    /// The next event; `None` after the last one.
-    pub(super) fn next(&mut self) -> Result<Option<Event<'_>>, ReplayError> {
+impl<R: Read + Seek> EventsOfFile for Events<'_, R> {
+    fn next(&mut self) -> Result<Option<Event<'_>>, ReplayError> {
         if let Some(taken) = self.taken.take()
             && let Some(at) = self.cpus[taken].advance(&mut self.reader)?
         {
