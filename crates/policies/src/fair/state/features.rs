@@ -114,7 +114,8 @@ features! {
     SIS_NODE sis_node [N N N N N N] "look for an idle CPU in the other LLCs of the node too";
     SIS_NODE_TOPOEXT sis_node_topoext [N N N N N N]
         "SIS_NODE looks no further than the neighboring LLC, as was tried in June 2023";
-    SIS_UTIL sis_util [X Y Y Y Y Y] "scan fewer CPUs for an idle one as the LLC fills";
+    // 5.19 is the kernel that its commit (70fb5ccf2ebb) was measured on, on and off.
+    SIS_UTIL sis_util [N Y Y Y Y Y] "scan fewer CPUs for an idle one as the LLC fills";
     SIS_PROP sis_prop [Y N N N X X] "scan CPUs in proportion to the average idle time";
     NEWIDLE_AVG_IDLE newidle_avg_idle [Y Y Y Y Y Y]
         "stop newidle balance early when avg_idle is short (our name)";

@@ -1,6 +1,7 @@
 //! wake_wide, wake_affine, the idle search and SIS_NODE.
 
 use super::*;
+use crate::fair::Rules;
 use crate::fair::features::Features;
 use crate::fair::nr_idle_scan;
 use crate::fair::testing::{RYZEN, Rig};
@@ -76,6 +77,13 @@ fn a_search_in_vain_says_which_rule_ended_it() {
     let mut rig = busy(Features::default(), &[9]);
     rig.f.llcs[0].nr_idle_scan = 2;
     assert_eq!(placed(&mut rig, 0, 0), "select_idle_cpu: SIS_UTIL, scan ended");
+    rig.f.llcs[0].nr_idle_scan = 0;
+    assert_eq!(placed(&mut rig, 0, 0), "select_idle_cpu: SIS_UTIL, no look");
+
+    // 5.19 had the other budget; that of its successor may be tried on it.
+    let old = Features::for_rules(Rules::V5_19);
+    assert!(old.sis_prop && !old.sis_util);
+    let mut rig = busy(Features { sis_prop: false, sis_util: true, ..old }, &[9]);
     rig.f.llcs[0].nr_idle_scan = 0;
     assert_eq!(placed(&mut rig, 0, 0), "select_idle_cpu: SIS_UTIL, no look");
 
