@@ -1,11 +1,18 @@
 //! What can be typed. The comments here are the help texts and the manual page.
 
+mod one_run;
+mod recording;
 pub mod sweep;
+mod topology;
 
 use clap::builder::{PathBufValueParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use scenario::latency::Beyond;
+pub use one_run::{
+    ExplainArgs, ExplainFormat, OneRun, ProfileArgs, ProfileFormat, TraceArgs, WqArgs,
+};
+pub use recording::RecordingArgs;
 use std::path::{Path, PathBuf};
+pub use topology::{ImportFrom, Topology};
 
 /// A deterministic simulator of the Linux CPU scheduler.
 ///
@@ -348,68 +355,6 @@ impl ReportArgs {
     }
 }
 
-/// Arguments of `schedlab replay` and `schedlab fit`.
-#[derive(Args)]
-pub struct RecordingArgs {
-    /// What `perf sched record`, `trace-cmd record -e sched` or Perfetto wrote, or the text of
-    /// `perf script --ns`
-    #[arg(value_name = "RECORDING")]
-    pub recording: PathBuf,
-    /// The machine that it was made on: a file, a name of `schedlab list machines`, or a
-    /// description [default: the one that a perf.data describes, else one LLC with as many cores
-    /// as the recording names CPUs]
-    #[arg(long, value_name = "MACHINE")]
-    pub recorded_on: Option<String>,
-    /// Run it on this machine instead; may be repeated, which gives a row for each
-    #[arg(long, value_name = "MACHINE")]
-    pub on: Vec<String>,
-    /// Policies, separated by commas; the first is the baseline
-    #[arg(long = "policy", value_name = "POLICY,...", value_delimiter = ',',
-          default_values = ["eevdf", "cfs"])]
-    pub policies: Vec<String>,
-    /// Names of threads whose end counts, with their descendants, separated by commas [default: the
-    /// recorded command]
-    #[arg(long, value_name = "NAME,...")]
-    pub measure: Option<String>,
-    /// What `ps -eLo tid=,sid=` printed before the recording: who shares an autogroup
-    #[arg(long, value_name = "FILE")]
-    pub sessions: Option<PathBuf>,
-    /// Write the scenario to this new file instead of running it
-    #[arg(long, value_name = "FILE.toml")]
-    pub write: Option<PathBuf>,
-    #[command(flatten)]
-    pub how: HowToRun,
-    /// Output on standard output
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    pub format: Format,
-    /// Put VALUE in place of what the scenario would say of KEY, such as a tunable; may be repeated
-    #[arg(long = "set", value_name = "KEY=VALUE")]
-    pub sets: Vec<String>,
-    /// Write results.json, results.csv and plots there too
-    #[arg(long, value_name = "DIR")]
-    pub out: Option<PathBuf>,
-    #[command(flatten)]
-    pub stall: StallArgs,
-}
-
-impl RecordingArgs {
-    /// The arguments of the main job, which a replay or a model becomes.
-    pub fn run_args(&self) -> RunArgs {
-        RunArgs {
-            scenarios: Vec::new(),
-            how: self.how.clone(),
-            format: self.format,
-            variants: Vec::new(),
-            set: Sets::default(),
-            metrics: Vec::new(),
-            until_significant: None,
-            max_seeds: 1,
-            out: self.out.clone(),
-            stall: self.stall,
-        }
-    }
-}
-
 /// A part of simulated time, `1s..1.5s`, ns; an end that is left out is the run's.
 fn window(text: &str) -> Result<(u64, u64), String> {
     let (from, to) = text.split_once("..").ok_or("write two times, such as 1s..1.5s")?;
@@ -473,58 +418,6 @@ pub enum CompareFormat {
     Markdown,
 }
 
-/// One seed of one variant.
-#[derive(Args)]
-pub struct OneRun {
-    /// Scenario: a file, or a name of `schedlab list scenarios`; - is standard input
-    #[arg(value_name = "SCENARIO", value_parser = input())]
-    pub scenario: PathBuf,
-    /// The variant to run; needed if the scenario has several
-    #[arg(long, value_name = "NAME")]
-    pub variant: Option<String>,
-    /// The seed to run [default: the scenario's first]
-    #[arg(long, value_name = "N", allow_negative_numbers = true)]
-    pub seed: Option<u64>,
-    #[command(flatten)]
-    pub set: Sets,
-    /// No progress, no remarks: only results and errors
-    #[arg(long, short)]
-    pub quiet: bool,
-}
-
-/// Arguments of `schedlab trace`.
-#[derive(Args)]
-pub struct TraceArgs {
-    #[command(flatten)]
-    pub run: OneRun,
-    /// Write the text that `perf script --ns` prints; - is standard output
-    #[arg(long, value_name = "FILE")]
-    pub perf_script: Option<PathBuf>,
-    /// Write perf.data for perf sched timehist, latency, map and perf script
-    #[arg(long, value_name = "FILE")]
-    pub perf_data: Option<PathBuf>,
-    /// Write trace.dat for trace-cmd and KernelShark
-    #[arg(long, value_name = "FILE")]
-    pub trace_dat: Option<PathBuf>,
-    /// Write a Perfetto trace for ui.perfetto.dev and trace_processor; - is standard output
-    #[arg(long, value_name = "FILE")]
-    pub perfetto: Option<PathBuf>,
-    /// Put util_avg, load_avg, runnable_avg and the frequency scale into the Perfetto trace, of
-    /// each CPU and of the tasks that run
-    #[arg(long, requires = "perfetto")]
-    pub signals: bool,
-}
-
-/// Arguments of `schedlab profile`.
-#[derive(Args)]
-pub struct ProfileArgs {
-    #[command(flatten)]
-    pub run: OneRun,
-    /// Output on standard output
-    #[arg(long, value_enum, default_value_t = ProfileFormat::Text)]
-    pub format: ProfileFormat,
-}
-
 /// What is done about tasks that could run and did not.
 #[derive(Args, Clone, Copy)]
 pub struct StallArgs {
@@ -534,57 +427,6 @@ pub struct StallArgs {
     /// Fail (exit code 1) if a task has waited so long
     #[arg(long)]
     pub fail_on_stall: bool,
-}
-
-/// Arguments of `schedlab explain`.
-#[derive(Args)]
-pub struct ExplainArgs {
-    #[command(flatten)]
-    pub run: OneRun,
-    /// Show why wake-ups took long instead: behind whom each slow one waited, by which rules
-    #[arg(long)]
-    pub latency: bool,
-    /// Wake-ups that are slow: beyond a percentile (p50, p90, p95, p99, p99.9) or longer than a
-    /// time, such as "2 ms"; 0: all [default: p99]
-    #[arg(long, value_name = "P|TIME", requires = "latency", value_parser = Beyond::parse)]
-    pub beyond: Option<Beyond>,
-    #[command(flatten)]
-    pub stall: StallArgs,
-    /// Output on standard output
-    #[arg(long, value_enum, default_value_t = ExplainFormat::Text)]
-    pub format: ExplainFormat,
-}
-
-/// Arguments of `schedlab wq`.
-#[derive(Args)]
-pub struct WqArgs {
-    #[command(flatten)]
-    pub run: OneRun,
-    /// Simulated time between two looks, such as 1s [default: a tenth of the run]
-    #[arg(long, value_name = "TIME")]
-    pub interval: Option<String>,
-}
-
-/// How an explanation is printed.
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum ExplainFormat {
-    /// Tables for people
-    Text,
-    /// Everything, schema version 1
-    Json,
-}
-
-/// How a profile is printed.
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum ProfileFormat {
-    /// Tables and a call graph for people
-    Text,
-    /// Everything, schema version 1
-    Json,
-    /// Collapsed stacks, in ns, for flame graph tools
-    Folded,
-    /// A flame graph, without scripts
-    Svg,
 }
 
 /// How a list is printed.
@@ -636,65 +478,6 @@ pub enum Bpf {
         #[arg(required = true, value_name = "FILE")]
         files: Vec<PathBuf>,
     },
-}
-
-/// The commands of `schedlab topology`.
-#[derive(Subcommand)]
-pub enum Topology {
-    /// Draw a machine as a tree
-    Show {
-        /// A machine file, a name of `schedlab list machines`, or a description as hwloc's
-        /// synthetic ones: "pack:2 l3:4 core:8 pu:2"
-        #[arg(value_parser = input())]
-        machine: PathBuf,
-        /// Print the table of `lscpu -e` instead
-        #[arg(long)]
-        table: bool,
-        /// Print the machine file instead, in the form in which every machine is written
-        #[arg(long, conflicts_with = "table")]
-        toml: bool,
-    },
-    /// Make a machine file from a description of a real machine; constants that it does not tell
-    /// get defaults, marked as unverified
-    Import {
-        #[command(flatten)]
-        from: ImportFrom,
-        /// Write the machine file there instead of printing it
-        #[arg(long, value_name = "FILE.toml")]
-        out: Option<PathBuf>,
-    },
-    /// Write a machine as a tree like /sys, for `lscpu --sysroot DIR`,
-    /// `lstopo --input DIR --if fsroot` and `SCX_SYSFS_PREFIX=DIR`
-    Export {
-        /// A machine file, a name of `schedlab list machines`, or a description as hwloc's
-        /// synthetic ones: "pack:2 l3:4 core:8 pu:2"
-        #[arg(value_parser = input())]
-        machine: PathBuf,
-        /// The directory; it must not exist yet, or be empty
-        #[arg(long, value_name = "DIR")]
-        sysfs: PathBuf,
-    },
-}
-
-/// Where a machine comes from.
-#[derive(Args)]
-#[group(required = true, multiple = false)]
-pub struct ImportFrom {
-    /// /sys, or a directory with sys (and proc) in it, such as an unpacked dump
-    #[arg(long, value_name = "DIR")]
-    pub sysfs: Option<PathBuf>,
-    /// XML of hwloc 2 or 3: `lstopo FILE.xml`
-    #[arg(long, value_name = "FILE.xml", value_parser = input())]
-    pub hwloc: Option<PathBuf>,
-    /// Output of `lscpu -p`, `lscpu -e` or `lscpu -J -e`
-    #[arg(long, value_name = "FILE", value_parser = input())]
-    pub lscpu: Option<PathBuf>,
-    /// A directory that `hwloc-gather-cpuid` wrote
-    #[arg(long, value_name = "DIR")]
-    pub cpuid: Option<PathBuf>,
-    /// A recording that `perf record` wrote: its header describes the machine
-    #[arg(long, value_name = "FILE", value_parser = input())]
-    pub perf_data: Option<PathBuf>,
 }
 
 #[cfg(test)]
