@@ -106,8 +106,7 @@ pub(crate) struct Frame {
     pub path: Path,
     /// Interrupts wait until the path is through.
     pub irq_off: bool,
-    /// A resumable path is asked for the first time. In `schedule()` before it picks: what passes
-    /// before the lock has passed.
+    /// A resumable path is asked for the first time.
     pub first: bool,
     /// The wake is SYNC.
     pub sync: bool,
@@ -123,8 +122,8 @@ pub(crate) struct Frame {
     pub other: TaskId,
     /// The target CPU.
     pub target: CpuId,
-    /// A time that a later step asks for, ns: what a search took, what is left of a pick or of an
-    /// enqueue.
+    /// A time that a later step asks for, ns: what a search took, what is left of an enqueue; of a
+    /// pick what has passed, then what is left.
     pub kept_ns: u32,
 }
 

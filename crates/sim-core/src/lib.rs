@@ -151,7 +151,7 @@ pub use task::{
     GroupId, MaskId, PerTask, Pid, SchedAttr, SchedPolicy, SleepState, Task, TaskAttr, TaskId,
     TaskState,
 };
-pub use world::{Config, Counters, MigrationCause, PolicyMove, WakeList, World};
+pub use world::{Appends, Config, Counters, MigrationCause, PolicyMove, WakeList, World};
 
 /// Nanoseconds: an instant since the start of the run, or a length of time. Always integer.
 pub type Ns = u64;

@@ -43,6 +43,18 @@ pub enum WakeList {
     OtherLlcOrOnCpu,
 }
 
+/// Where in `enqueue_task_fair()` a task is shown to other CPUs, beside its own queue.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Appends {
+    /// Nowhere.
+    Never,
+    /// At the end.
+    AtEnd,
+    /// Where the task enters the tree of its `cfs_rq` (`__enqueue_entity()`); its group's entity
+    /// comes after that.
+    InTree,
+}
+
 /// Kernel knobs of a run that belong to the mechanism.
 #[derive(Clone, Copy, Debug)]
 pub struct Config {
@@ -53,8 +65,8 @@ pub struct Config {
     /// `sched_ttwu_pending()` takes `rq->ttwu_pending` away before it enqueues what was on the wake
     /// list; since v6.2 after that.
     pub clears_pending_first: bool,
-    /// An enqueue shows its task on a queue that other CPUs pull from (`SWQUEUE`).
-    pub appends: bool,
+    /// Where an enqueue shows its task on a queue that other CPUs pull from (`SWQUEUE`).
+    pub appends: Appends,
     /// Timer slack of normal tasks, ns: their timers fire this much later than asked.
     pub timer_slack_ns: Ns,
     /// Task group of user tasks for which their program says none, as of all that a login shell
@@ -70,7 +82,7 @@ impl Default for Config {
             ttwu_queue: true,
             wake_list: WakeList::OtherLlcOrIdle,
             clears_pending_first: false,
-            appends: false,
+            appends: Appends::Never,
             timer_slack_ns: 50_000,
             user_group: GroupId::ROOT,
             simulate_every_tick: false,

@@ -38,7 +38,7 @@ impl<S: Discipline> Policy for Fair<S> {
         self.groups.init(w);
         S::init(self);
         self.init_balance(w);
-        w.config.appends = !self.swqueues.is_empty();
+        w.config.appends = self.shared.appends();
     }
 
     fn task_fork(&mut self, w: &mut World, p: TaskId, parent: Option<TaskId>) {

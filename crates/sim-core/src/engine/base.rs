@@ -7,7 +7,7 @@ use crate::frame::{Flow, Frame, Path, Pc};
 use crate::menu::{ALWAYS_STEADY_US, typical_us};
 use crate::world::MAX_SEGMENT_NS;
 use crate::{
-    Category, NEVER, Ns, Observer, Op, Policy, Program, ProgramCx, Simulation, StopReason,
+    Appends, Category, NEVER, Ns, Observer, Op, Policy, Program, ProgramCx, Simulation, StopReason,
     TASKS_MAX, TaskId, TaskState, World,
 };
 use topology::{CpuId, Governor};
@@ -86,10 +86,14 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         if self.w.tasks[self.w.cpus[cpu].curr].work_left == 0 {
             return self.enter_schedule(cpu, Path::Preempt);
         }
+        self.enter_schedule_after(cpu, self.w.machine.costs.pick_before_lock_ns())
+    }
+
+    /// `schedule()` by preemption, of whose pick so many ns pass before the lock is taken.
+    fn enter_schedule_after(&mut self, cpu: CpuId, before_ns: Ns) -> Flow {
         let frame = Frame::at(Pc::SchedLock, Path::Preempt, Category::Kernel);
-        self.w.push_frame(cpu, Frame { first: true, ..frame });
-        let ns = self.w.machine.costs.pick_before_lock_ns();
-        self.w.spend(cpu, ns, Pc::SchedLock)
+        self.w.push_frame(cpu, Frame { kept_ns: before_ns as u32, ..frame });
+        self.w.spend(cpu, before_ns, Pc::SchedLock)
     }
 
     pub(crate) fn enter_schedule(&mut self, cpu: CpuId, path: Path) -> Flow {
@@ -179,9 +183,18 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
             }
             // `tick_nohz_idle_exit()`
             self.w.start_tick(cpu);
-            let first = std::mem::take(&mut self.w.cpus[cpu].pick_begun);
+            let costs = &self.w.machine.costs;
+            let begun = std::mem::take(&mut self.w.cpus[cpu].pick_begun);
+            let (passed_ns, polled_ns) =
+                (costs.pick_before_lock_ns(), costs.pick_before_lock_polled_ns());
+            // Who polled has come from its wake list. What is on a shared queue since then can be
+            // taken until the lock is; without one nobody can tell, and one step will do.
+            if !begun && self.w.config.appends != Appends::Never {
+                return self.enter_schedule_after(cpu, polled_ns);
+            }
             let frame = Frame::at(Pc::SchedLock, Path::Preempt, Category::Kernel);
-            self.w.push_frame(cpu, Frame { first, ..frame });
+            let kept_ns = if begun { passed_ns as u32 } else { 0 };
+            self.w.push_frame(cpu, Frame { kept_ns, ..frame });
             return Flow::Again;
         }
         // After an interrupt that brought no task the loop comes here with its tick stopped.

@@ -231,6 +231,10 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     }
 
     pub(crate) fn nest_lock(&mut self, cpu: CpuId) -> Flow {
+        // What the path was charged so far passes before it takes the lock, not behind it.
+        if self.w.cpus[cpu].carry > 0 {
+            return self.w.spend(cpu, 0, Pc::NestLock);
+        }
         match self.w.cpus[cpu].nested {
             Some(n) => self.lock(cpu, n.lock, n.site, Pc::NestHold),
             None => self.w.goto(cpu, self.w.cpus[cpu].after_nested),

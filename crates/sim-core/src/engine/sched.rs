@@ -43,12 +43,12 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         let sleeps = self.falls_asleep(cpu, prev);
         let top = self.w.cpus[cpu].top();
         top.other = prev;
-        let begun = std::mem::take(&mut top.first);
+        let before_ns = u64::from(std::mem::take(&mut top.kept_ns));
         let costs = &self.w.machine.costs;
-        let (pick_ns, look_ns) = match begun {
-            true => (costs.pick_ns - costs.pick_before_lock_ns(), 0),
-            false => (costs.pick_ns, costs.pick_before_look_ns()),
-        };
+        let pick_ns = costs.pick_ns - before_ns;
+        // The share that was counted after an interrupt reaches as far as the look.
+        let by_interrupt = before_ns >= costs.pick_before_lock_ns();
+        let look_ns = if by_interrupt { 0 } else { costs.pick_before_look_ns() - before_ns };
         let dequeue_ns = if sleeps { costs.dequeue_ns } else { 0 };
         // `pick_next_task_fair()` of an empty runqueue looks elsewhere before all else. With
         // something left to run nothing can come between, as the lock is held: one step will do.

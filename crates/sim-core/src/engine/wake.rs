@@ -2,8 +2,9 @@
 
 use crate::frame::{Flow, Frame, Path, Pc};
 use crate::{
-    Category, Choice, EnqueueFlags, Hook, LockId, MigrationCause, Ns, Observer, Policy, Program,
-    Reason, SchedPolicy, SelectKind, Simulation, Site, TaskId, TaskState, WakeList, World,
+    Appends, Category, Choice, EnqueueFlags, GroupId, Hook, LockId, MigrationCause, Ns, Observer,
+    Policy, Program, Reason, SchedPolicy, SelectKind, Simulation, Site, TaskId, TaskState,
+    WakeList, World,
 };
 use topology::CpuId;
 
@@ -234,9 +235,16 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     /// What of an enqueue is to pass after `pc`, which puts the task on its queue, ns. If it joins
     /// no shared queue nobody can tell, as the runqueue's lock is held, and one step will do.
     pub(crate) fn keep_enqueue_rest(&mut self, cpu: CpuId, pc: Pc) -> Ns {
-        let appends = self.w.config.appends
-            && matches!(pc, Pc::WakeEnqueue | Pc::ForkEnqueue | Pc::FlushEnqueue);
-        let rest_ns = if appends { self.w.machine.costs.enqueue_rest_ns } else { 0 };
+        let shows = matches!(pc, Pc::WakeEnqueue | Pc::ForkEnqueue | Pc::FlushEnqueue);
+        let p = self.w.cpus[cpu].top().task;
+        let costs = &self.w.machine.costs;
+        let rest_ns = match self.w.config.appends {
+            Appends::AtEnd if shows => costs.enqueue_rest_ns,
+            Appends::InTree if shows => {
+                costs.enqueue_rest_from_tree_ns(self.w.tasks[p].attr.group != GroupId::ROOT)
+            }
+            _ => 0,
+        };
         self.w.cpus[cpu].top().kept_ns = rest_ns as u32;
         rest_ns
     }

@@ -3,7 +3,7 @@
 
 use super::features::{Features, Tunables};
 use super::shared_runq::{EnqueueRule, Version, VersionRules};
-use sim_core::{LockId, TaskId};
+use sim_core::{Appends, LockId, TaskId};
 use topology::{CpuId, IdVec, Machine, PerCpu};
 
 /// One shared queue: a FIFO list threaded through the tasks, and its lock.
@@ -103,6 +103,15 @@ impl SharedQueues {
         let (first, n) = self.of_llc[cpu];
         let start = self.own[cpu] - first;
         (i < n).then(|| (first + (start + i) % n) as usize)
+    }
+
+    /// Where an enqueue appends its task.
+    pub(crate) fn appends(&self) -> Appends {
+        match self.rules.enqueue {
+            _ if self.len == 0 => Appends::Never,
+            EnqueueRule::Enqueue | EnqueueRule::Wakeup => Appends::AtEnd,
+            EnqueueRule::Tree | EnqueueRule::TreeNonempty => Appends::InTree,
+        }
     }
 
     /// Tasks are queued whenever they start to wait.
