@@ -3,6 +3,7 @@
 
 use super::Rules;
 use super::shared_runq::{SharedRunq, Version};
+use sim_core::Ns;
 
 /// The place of a kernel in [`Rules::NAMES`]; policies that are no kernel's count as the oldest.
 pub fn index(rules: Option<&str>) -> usize {
@@ -224,6 +225,8 @@ pub struct Tunables {
     pub migration_cost_ns: i64,
     /// Tasks examined per balance pass.
     pub nr_migrate: u32,
+    /// Ours: a queue writes its share of its group's `tg->load_avg` at most once in so many ns.
+    pub tg_load_avg_period_ns: Ns,
     /// SIS_NODE skips the target's own LLC.
     pub sis_node_skip_own: bool,
     /// SIS_NODE searches at most so many LLCs beside the target's; `None`: all of the node.
@@ -267,6 +270,7 @@ impl Tunables {
             nr_latency: 8,
             migration_cost_ns: 500_000,
             nr_migrate: 32,
+            tg_load_avg_period_ns: rules.kernel().tg_load_avg_period_ns,
             sis_node_skip_own: true,
             sis_node_limit: None,
         }
@@ -351,6 +355,15 @@ pub const TUNABLES: &[TunableDef] = &[
         exists: ALL,
         help: "tasks looked at by one balance pass",
         set: |t, v| t.nr_migrate = v as u32,
+    },
+    TunableDef {
+        name: "tg_load_avg_period_ns",
+        range: Range::Int { min: 0, max: SECOND },
+        unit: "ns",
+        default: Unstated::Words("1000000 (up to 6.6: 0)"),
+        exists: ALL,
+        help: "a CPU adds to its task group's load_avg at most once in so long (our name)",
+        set: |t, v| t.tg_load_avg_period_ns = v as u64,
     },
     TunableDef {
         name: "sis_node_skip_own",

@@ -148,7 +148,7 @@ impl<S: Discipline> Fair<S> {
         if !S::GROUPS || queue.group == GroupId::ROOT {
             return;
         }
-        let period_ns = self.discipline.kernel().tg_load_avg_period_ns;
+        let period_ns = self.tunables.tg_load_avg_period_ns;
         let on_cpu = self.on_cpu_mut(queue);
         let (old, new) = (on_cpu.tg_load_avg_contrib, on_cpu.rq.avg.load_avg);
         if new.abs_diff(old) <= old / 64 || w.now < on_cpu.tg_load_avg_from {
