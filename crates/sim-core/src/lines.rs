@@ -12,7 +12,7 @@
 
 use crate::Ns;
 use crate::World;
-use topology::{CpuId, CpuPlace, DomainId, Machine, PerCpu};
+use topology::{CpuId, CpuPlace, Distance, DomainId, Machine, PerCpu};
 
 /// Lines of a runqueue that its part of `struct sg_lb_stats` comes from (v6.1, v6.12): the first
 /// one with `nr_running`, that of `curr`, and that of the averages of `cfs`, which has a line of
@@ -75,8 +75,17 @@ pub(crate) struct Lines {
     /// By CPU: socket, LLC, core and CPU, [`PLACE_BITS`] each, so that the first bits that differ
     /// tell how far two CPUs are apart.
     place: PerCpu<u64>,
-    /// By line of the policy: when the last of the additions to it ends that are under way, ns.
-    busy_until: Vec<Ns>,
+    /// The lines of the policy.
+    own: Vec<OwnLine>,
+}
+
+/// What else is known of a line that a policy has asked for. All CPUs write it again and again, so
+/// that it matters which core has read it, and not only which LLC.
+struct OwnLine {
+    /// When the last of the transfers that are under way ends, ns.
+    busy_until: Ns,
+    /// The cores that have read it since it was written last, as bits; not that of the writer.
+    readers: Vec<u64>,
 }
 
 const PLACE_BITS: u32 = 16;
@@ -111,22 +120,15 @@ impl Lines {
         let lines: Vec<Line> = writers.map(at_rest).collect();
         let n_words = lines.len().div_ceil(64);
         let n_llcs = machine.llcs.len();
-        Self {
-            lines,
-            copies: vec![0; n_llcs * n_words],
-            n_words,
-            n_llcs,
-            place,
-            busy_until: Vec::new(),
-        }
+        Self { lines, copies: vec![0; n_llcs * n_words], n_words, n_llcs, place, own: Vec::new() }
     }
 
     /// One more line, at rest.
-    fn add(&mut self) -> LineId {
+    fn add(&mut self, n_cores: usize) -> LineId {
         let line = self.lines.len();
         let writer = self.place[CpuId(0)];
         self.lines.push(Line { writer, holders: 0, farthest: 0 });
-        self.busy_until.push(0);
+        self.own.push(OwnLine { busy_until: 0, readers: vec![0; n_cores.div_ceil(64)] });
         if line / 64 == self.n_words {
             // Each LLC's row of bits becomes longer.
             let rows = self.copies.chunks(self.n_words);
@@ -136,10 +138,10 @@ impl Lines {
         LineId(line as u32)
     }
 
-    /// The index in `busy_until` of a line of the policy's.
+    /// The index in `own` of a line of the policy's.
     #[inline]
     fn own_index(&self, line: LineId) -> usize {
-        line.0 as usize - (self.lines.len() - self.busy_until.len())
+        line.0 as usize - (self.lines.len() - self.own.len())
     }
 
     /// The line of what the CPUs of an LLC share.
@@ -309,7 +311,7 @@ impl World {
 
     /// A line of the policy's own. To be called before the run begins.
     pub fn new_line(&mut self) -> LineId {
-        self.lines.add()
+        self.lines.add(self.machine.cores.len())
     }
 
     /// The executing CPU adds to a number in a line with an atomic instruction, for which the line
@@ -325,21 +327,46 @@ impl World {
         let distance = apart(before.writer, self.lines.place[this]).max(before.farthest);
         self.lines.write(i, this);
         let own = self.lines.own_index(line);
-        let free = self.lines.busy_until[own].max(self.now);
+        let own = &mut self.lines.own[own];
+        own.readers.fill(0);
+        let free = own.busy_until.max(self.now);
         let until = free + self.times.line_ns[usize::from(distance)] + self.machine.locks.fast_ns;
-        self.lines.busy_until[own] = until;
+        own.busy_until = until;
         self.charge(until - self.now);
     }
 
-    /// The executing CPU reads a number in a line of the policy's, if need be after the additions
-    /// that are under way, and waits for it.
+    /// The executing CPU reads a number in a line of the policy's, and waits for it: after the
+    /// transfers that are under way, once for each core and write. The first reader behind an LLC
+    /// has it from the writer; the line's home serves such requests one after the other, as it does
+    /// additions. Readers after it have it from the LLC, and nobody waits for them.
     pub fn look_at_line(&mut self, line: LineId) {
-        let mut reads = Reads::default();
-        self.read_line(line.0 as usize, &mut reads, true);
-        if reads != Reads::default() {
-            let busy = self.lines.busy_until[self.lines.own_index(line)];
-            self.charge(busy.saturating_sub(self.now) + reads.ns(1, 1));
+        let this = self.this;
+        let Some(&place) = self.lines.place.get(this.idx()) else {
+            return;
+        };
+        let i = line.0 as usize;
+        let apart_from_writer = apart(self.lines.lines[i].writer, place);
+        let core = self.machine.cpus[this].core as usize;
+        let own = self.lines.own_index(line);
+        let readers = &mut self.lines.own[own].readers[core / 64];
+        let bit = 1 << (core % 64);
+        if apart_from_writer <= Distance::Smt as u8 || *readers & bit != 0 {
+            return;
         }
+        *readers |= bit;
+        let mut reads = Reads::default();
+        let in_llc = self.lines.has_copy(i, place);
+        if in_llc {
+            reads.add(self.times.line_ns[Distance::Llc as usize]);
+        } else {
+            self.read_line(i, &mut reads, true);
+        }
+        let own = &mut self.lines.own[own];
+        let until = own.busy_until.max(self.now) + reads.sum_ns;
+        if !in_llc {
+            own.busy_until = until;
+        }
+        self.charge(until - self.now);
     }
 
     /// Time of a search that has looked at so many CPUs and has read these lines, ns.
@@ -366,7 +393,7 @@ mod tests {
     use super::*;
     use crate::Config;
     use proptest::prelude::*;
-    use topology::{Distance, RegularSpec};
+    use topology::RegularSpec;
 
     /// The obvious model: a line's story, of which all is looked at again each time.
     #[derive(Clone)]
@@ -496,9 +523,13 @@ mod tests {
         assert_eq!(paid(fast, 4, 98, true), fast + socket, "another line is not busy");
         let later = 10_000;
         assert_eq!([paid(later, 4, 99, false), paid(later, 0, 99, false)], [0, socket]);
-        assert_eq!(paid(later, 1, 99, false), 0, "a copy is behind this LLC");
-        assert_eq!(paid(later, 4, 99, true), fast + socket, "the copy is called back");
+        let after_0 = socket + llc;
+        assert_eq!(paid(later, 1, 99, false), after_0, "the LLC waits for its copy");
+        assert_eq!([paid(later, 9, 99, false), paid(later, 0, 99, false)], [0, 0], "per core");
+        let later = 20_000;
+        assert_eq!(paid(later, 4, 99, true), fast + socket, "the copies are called back");
         let again = fast + socket + socket;
         assert_eq!(paid(later, 0, 99, false), again, "the reader waits for the writer");
+        assert_eq!(paid(later, 4, 99, true), again + fast + socket, "who waits for the reader");
     }
 }
