@@ -52,19 +52,19 @@ fn a_shell_and_its_child() {
         |              sh  1000 [000]     1.000037051: sched:sched_migrate_task: comm=sh pid=1001 prio=125 orig_cpu=1 dest_cpu=0
         |              sh  1000 [000]     1.000037173:       sched:sched_switch: prev_comm=sh prev_pid=1000 prev_prio=120 prev_state=D ==> next_comm=sh next_pid=1001 next_prio=125
         | a long-winded c  1001 [000]     1.004000000: sched:sched_stat_runtime: comm=a long-winded c pid=1001 runtime=3962827 [ns]
-        | a long-winded c  1001 [000]     1.004540595: sched:sched_stat_runtime: comm=a long-winded c pid=1001 runtime=540595 [ns]
-        | a long-winded c  1001 [000]     1.004540680:       sched:sched_switch: prev_comm=a long-winded c prev_pid=1001 prev_prio=125 prev_state=S ==> next_comm=swapper/0 next_pid=0 next_prio=120
-        |         swapper     0 [000]     1.004691565:       sched:sched_waking: comm=a long-winded c pid=1001 prio=125 target_cpu=000
-        |         swapper     0 [000]     1.004691852:       sched:sched_wakeup: comm=a long-winded c pid=1001 prio=125 target_cpu=000
-        |         swapper     0 [000]     1.004692467:       sched:sched_switch: prev_comm=swapper/0 prev_pid=0 prev_prio=120 prev_state=R ==> next_comm=a long-winded c next_pid=1001 next_prio=125
-        | a long-winded c  1001 [000]     1.004693139:       sched:sched_waking: comm=sh pid=1000 prio=120 target_cpu=000
-        | a long-winded c  1001 [000]     1.004693180: sched:sched_migrate_task: comm=sh pid=1000 prio=120 orig_cpu=0 dest_cpu=1
-        | a long-winded c  1001 [000]     1.004693485: sched:sched_stat_runtime: comm=a long-winded c pid=1001 runtime=1018 [ns]
-        | a long-winded c  1001 [000]     1.004693545:       sched:sched_switch: prev_comm=a long-winded c prev_pid=1001 prev_prio=125 prev_state=X ==> next_comm=swapper/0 next_pid=0 next_prio=120
-        |         swapper     0 [001]     1.004694692:       sched:sched_wakeup: comm=sh pid=1000 prio=120 target_cpu=001
-        |         swapper     0 [001]     1.004694857:       sched:sched_switch: prev_comm=swapper/1 prev_pid=0 prev_prio=120 prev_state=R ==> next_comm=sh next_pid=1000 next_prio=120
-        |              sh  1000 [001]     1.004695734: sched:sched_stat_runtime: comm=sh pid=1000 runtime=877 [ns]
-        |              sh  1000 [001]     1.004695794:       sched:sched_switch: prev_comm=sh prev_pid=1000 prev_prio=120 prev_state=X ==> next_comm=swapper/1 next_pid=0 next_prio=120
+        | a long-winded c  1001 [000]     1.004540560: sched:sched_stat_runtime: comm=a long-winded c pid=1001 runtime=540560 [ns]
+        | a long-winded c  1001 [000]     1.004540645:       sched:sched_switch: prev_comm=a long-winded c prev_pid=1001 prev_prio=125 prev_state=S ==> next_comm=swapper/0 next_pid=0 next_prio=120
+        |         swapper     0 [000]     1.004691530:       sched:sched_waking: comm=a long-winded c pid=1001 prio=125 target_cpu=000
+        |         swapper     0 [000]     1.004691817:       sched:sched_wakeup: comm=a long-winded c pid=1001 prio=125 target_cpu=000
+        |         swapper     0 [000]     1.004692432:       sched:sched_switch: prev_comm=swapper/0 prev_pid=0 prev_prio=120 prev_state=R ==> next_comm=a long-winded c next_pid=1001 next_prio=125
+        | a long-winded c  1001 [000]     1.004693104:       sched:sched_waking: comm=sh pid=1000 prio=120 target_cpu=000
+        | a long-winded c  1001 [000]     1.004693145: sched:sched_migrate_task: comm=sh pid=1000 prio=120 orig_cpu=0 dest_cpu=1
+        | a long-winded c  1001 [000]     1.004693450: sched:sched_stat_runtime: comm=a long-winded c pid=1001 runtime=1018 [ns]
+        | a long-winded c  1001 [000]     1.004693510:       sched:sched_switch: prev_comm=a long-winded c prev_pid=1001 prev_prio=125 prev_state=X ==> next_comm=swapper/0 next_pid=0 next_prio=120
+        |         swapper     0 [001]     1.004694657:       sched:sched_wakeup: comm=sh pid=1000 prio=120 target_cpu=001
+        |         swapper     0 [001]     1.004694822:       sched:sched_switch: prev_comm=swapper/1 prev_pid=0 prev_prio=120 prev_state=R ==> next_comm=sh next_pid=1000 next_prio=120
+        |              sh  1000 [001]     1.004695699: sched:sched_stat_runtime: comm=sh pid=1000 runtime=877 [ns]
+        |              sh  1000 [001]     1.004695759:       sched:sched_switch: prev_comm=sh prev_pid=1000 prev_prio=120 prev_state=X ==> next_comm=swapper/1 next_pid=0 next_prio=120
     "#]].assert_eq(&traced.text().lines().map(|l| format!("|{l}\n")).collect::<String>());
 }
 
