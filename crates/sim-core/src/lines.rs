@@ -224,6 +224,11 @@ impl Lines {
 }
 
 impl World {
+    /// Has a policy asked for lines of its own?
+    pub fn has_own_lines(&self) -> bool {
+        !self.lines.own.is_empty()
+    }
+
     /// The executing CPU writes the line of `cpu`'s runqueue; outside of all CPUs, that one does. A
     /// CPU that writes its own line once more is charged for the copies that it calls back.
     #[inline]
@@ -332,6 +337,7 @@ impl World {
         let free = own.busy_until.max(self.now);
         let until = free + self.times.line_ns[usize::from(distance)] + self.machine.locks.fast_ns;
         own.busy_until = until;
+        self.counters.line_write_wait_ns += until - self.now;
         self.charge(until - self.now);
     }
 
@@ -366,6 +372,7 @@ impl World {
         if !in_llc {
             own.busy_until = until;
         }
+        self.counters.line_read_wait_ns += until - self.now;
         self.charge(until - self.now);
     }
 
@@ -531,5 +538,25 @@ mod tests {
         let again = fast + socket + socket;
         assert_eq!(paid(later, 0, 99, false), again, "the reader waits for the writer");
         assert_eq!(paid(later, 4, 99, true), again + fast + socket, "who waits for the reader");
+    }
+
+    #[test]
+    fn waits_for_lines_of_the_policy_are_counted() {
+        let mut w = World::new(machine(2, 2, 2).into(), Config::default());
+        assert!(!w.has_own_lines());
+        let line = w.new_line();
+        assert!(w.has_own_lines());
+        for cpu in [4, 0, 5] {
+            w.this = CpuId(cpu);
+            w.add_to_line(line);
+            w.look_at_line(line);
+        }
+        let written: Ns = [4, 0, 5].map(|cpu| w.cpus[CpuId(cpu)].carry).into_iter().sum();
+        assert_eq!((w.counters.line_write_wait_ns, w.counters.line_read_wait_ns), (written, 0));
+        w.look_at_line(line);
+        w.this = CpuId(1);
+        w.look_at_line(line);
+        assert_eq!(w.counters.line_read_wait_ns, w.cpus[CpuId(1)].carry);
+        assert!(w.counters.line_read_wait_ns > 0 && w.counters.line_write_wait_ns == written);
     }
 }

@@ -161,6 +161,10 @@ pub struct Counters {
     pub ipis: u64,
     /// Events handled by the engine.
     pub events: u64,
+    /// Waits for lines of the policy that were written, of all CPUs together, ns.
+    pub line_write_wait_ns: Ns,
+    /// The same for lines that were read.
+    pub line_read_wait_ns: Ns,
 }
 
 /// Pids of the workload's tasks.

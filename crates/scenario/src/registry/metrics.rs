@@ -317,6 +317,20 @@ pub const METRICS: &[MetricDef] = &[
     )
     .family(spinning)
     .hidden(),
+    row(
+        "update_tg_load_avg_pct",
+        "%",
+        Lower,
+        "share of busy time spent writing task groups' load_avg, whose line all CPUs write",
+    )
+    .value(|m| m.load_avg_pct(m.w.counters.line_write_wait_ns)),
+    row(
+        "update_cfs_group_pct",
+        "%",
+        Lower,
+        "share of busy time spent waiting for that line to read it",
+    )
+    .value(|m| m.load_avg_pct(m.w.counters.line_read_wait_ns)),
     row("bpf_calls.", "", Neither, "calls of an operation of a BPF scheduler, or of its timers")
         .family(|m, add| m.operations.iter().for_each(|op| add(op.name, op.calls as f64)))
         .hidden(),
