@@ -4,7 +4,8 @@
 //! and balancing read of another CPU), one for what the CPUs of an LLC share (`sd_llc_shared`), and
 //! those that a policy asks for ([`World::new_line`]). A write leaves the only copy with its CPU.
 //! The first read from behind an LLC brings a copy there, at the distance of the writer; until the
-//! next write all reads from behind that LLC are cheap. A writer whose line others have read must
+//! next write all reads from behind that LLC are cheap (a line of a policy's own is written so often
+//! that it is read by cores: [`World::look_at_line`]). A writer whose line others have read must
 //! call their copies back first.
 //!
 //! The first lines have the numbers of their CPUs, so sets of CPUs are sets of lines. A line that
@@ -84,6 +85,10 @@ pub(crate) struct Lines {
 struct OwnLine {
     /// When the last of the transfers that are under way ends, ns.
     busy_until: Ns,
+    /// By LLC: when its copy has come, ns.
+    arrived: Vec<Ns>,
+    /// When it was asked for last, but for the past, ns.
+    asked: Ns,
     /// The cores that have read it since it was written last, as bits; not that of the writer.
     readers: Vec<u64>,
 }
@@ -128,7 +133,8 @@ impl Lines {
         let line = self.lines.len();
         let writer = self.place[CpuId(0)];
         self.lines.push(Line { writer, holders: 0, farthest: 0 });
-        self.own.push(OwnLine { busy_until: 0, readers: vec![0; n_cores.div_ceil(64)] });
+        let (arrived, readers) = (vec![0; self.n_llcs], vec![0; n_cores.div_ceil(64)]);
+        self.own.push(OwnLine { busy_until: 0, arrived, asked: 0, readers });
         if line / 64 == self.n_words {
             // Each LLC's row of bits becomes longer.
             let rows = self.copies.chunks(self.n_words);
@@ -331,20 +337,35 @@ impl World {
         let before = self.lines.lines[i];
         let distance = apart(before.writer, self.lines.place[this]).max(before.farthest);
         self.lines.write(i, this);
+        let ns = self.times.line_ns[usize::from(distance)] + self.machine.locks.fast_ns;
         let own = self.lines.own_index(line);
-        let own = &mut self.lines.own[own];
-        own.readers.fill(0);
-        let free = own.busy_until.max(self.now);
-        let until = free + self.times.line_ns[usize::from(distance)] + self.machine.locks.fast_ns;
-        own.busy_until = until;
-        self.counters.line_write_wait_ns += until - self.now;
-        self.charge(until - self.now);
+        self.lines.own[own].readers.fill(0);
+        let wait_ns = self.take_turn_at_home(own, ns);
+        self.counters.line_write_wait_ns += wait_ns;
+        self.charge(wait_ns);
     }
 
-    /// The executing CPU reads a number in a line of the policy's, and waits for it: after the
-    /// transfers that are under way, once for each core and write. The first reader behind an LLC
-    /// has it from the writer; the line's home serves such requests one after the other, as it does
-    /// additions. Readers after it have it from the LLC, and nobody waits for them.
+    /// The executing CPU asks for a line of the policy's, whose home serves all that do one after
+    /// the other; its own turn takes so long. The time until it is over, ns.
+    fn take_turn_at_home(&mut self, own: usize, ns: Ns) -> Ns {
+        let now = self.now;
+        // What the path was charged before passes before.
+        let at = now + self.cpus[self.this].carry;
+        let own = &mut self.lines.own[own];
+        // A tick that is replayed asks for it in the past. What was asked for since then did not
+        // make it wait, and does not wait for it.
+        if now < own.asked {
+            return ns;
+        }
+        own.asked = now;
+        own.busy_until = own.busy_until.max(at) + ns;
+        own.busy_until - at
+    }
+
+    /// The executing CPU reads a number in a line of the policy's, and waits for it: once for each
+    /// core and write. The first reader behind an LLC has it from the cache of the core that wrote
+    /// it, in turn with additions and other such readers. Those after it have it from the LLC,
+    /// once it is there.
     pub fn look_at_line(&mut self, line: LineId) {
         let this = self.this;
         let Some(&place) = self.lines.place.get(this.idx()) else {
@@ -360,20 +381,20 @@ impl World {
             return;
         }
         *readers |= bit;
-        let mut reads = Reads::default();
-        let in_llc = self.lines.has_copy(i, place);
-        if in_llc {
-            reads.add(self.times.line_ns[Distance::Llc as usize]);
+        let at = self.now + self.cpus[this].carry;
+        let wait_ns = if self.lines.has_copy(i, place) {
+            let own = &self.lines.own[own];
+            let there = if self.now < own.asked { 0 } else { own.arrived[llc_of(place)] };
+            there.saturating_sub(at) + self.times.line_ns[Distance::Llc as usize]
         } else {
+            let mut reads = Reads::default();
             self.read_line(i, &mut reads, true);
-        }
-        let own = &mut self.lines.own[own];
-        let until = own.busy_until.max(self.now) + reads.sum_ns;
-        if !in_llc {
-            own.busy_until = until;
-        }
-        self.counters.line_read_wait_ns += until - self.now;
-        self.charge(until - self.now);
+            let wait_ns = self.take_turn_at_home(own, reads.sum_ns);
+            self.lines.own[own].arrived[llc_of(place)] = at + wait_ns;
+            wait_ns
+        };
+        self.counters.line_read_wait_ns += wait_ns;
+        self.charge(wait_ns);
     }
 
     /// Time of a search that has looked at so many CPUs and has read these lines, ns.
@@ -538,6 +559,32 @@ mod tests {
         let again = fast + socket + socket;
         assert_eq!(paid(later, 0, 99, false), again, "the reader waits for the writer");
         assert_eq!(paid(later, 4, 99, true), again + fast + socket, "who waits for the reader");
+    }
+
+    #[test]
+    fn what_is_behind_an_llc_waits_for_nobody_and_a_step_pays_once() {
+        let machine = machine(3, 1, 4);
+        let fast = machine.locks.fast_ns;
+        let [_, _, llc, _, socket] = machine.line.ns.map(Ns::from);
+        let mut w = World::new(machine.into(), Config::default());
+        let line = w.new_line();
+        let step = |w: &mut World, at: Ns, by: u32, what: &[bool]| {
+            (w.now, w.this) = (at, CpuId(by));
+            let ask = |adds: &bool| if *adds { w.add_to_line(line) } else { w.look_at_line(line) };
+            what.iter().for_each(ask);
+            std::mem::take(&mut w.cpus[CpuId(by)].carry)
+        };
+        let (add, look) = (true, false);
+        assert_eq!(step(&mut w, 0, 0, &[add, add]), 2 * fast, "twice in one step");
+        let at = 10_000;
+        // The first CPUs of the other sockets; then a second one of each.
+        assert_eq!(step(&mut w, at, 4, &[look]), socket);
+        assert_eq!(step(&mut w, at, 8, &[look, look]), 2 * socket);
+        assert_eq!(step(&mut w, at, 5, &[look]), socket + llc, "its LLC's copy came first");
+        assert_eq!(step(&mut w, at, 9, &[look]), 2 * socket + llc);
+        assert_eq!(step(&mut w, at + 2 * socket, 10, &[look]), llc);
+        assert_eq!(step(&mut w, at - 1, 8, &[add]), fast + socket, "a replayed tick");
+        assert_eq!(step(&mut w, at + 2 * socket, 4, &[add]), fast + socket, "and delays nobody");
     }
 
     #[test]

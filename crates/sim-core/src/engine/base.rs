@@ -183,19 +183,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
             }
             // `tick_nohz_idle_exit()`
             self.w.start_tick(cpu);
-            let costs = &self.w.machine.costs;
-            let begun = std::mem::take(&mut self.w.cpus[cpu].pick_begun);
-            let (passed_ns, polled_ns) =
-                (costs.pick_before_lock_ns(), costs.pick_before_lock_polled_ns());
-            // Who polled has come from its wake list. What is on a shared queue since then can be
-            // taken until the lock is; without one nobody can tell, and one step will do.
-            if !begun && self.w.config.appends != Appends::Never {
-                return self.enter_schedule_after(cpu, polled_ns);
-            }
-            let frame = Frame::at(Pc::SchedLock, Path::Preempt, Category::Kernel);
-            let kept_ns = if begun { passed_ns as u32 } else { 0 };
-            self.w.push_frame(cpu, Frame { kept_ns, ..frame });
-            return Flow::Again;
+            return self.schedule_idle(cpu);
         }
         // After an interrupt that brought no task the loop comes here with its tick stopped.
         let was_stopped = c.tick_stopped;
@@ -229,6 +217,23 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         }
         self.w.set_occupancy(cpu, Occupancy::Idle);
         Flow::Wait
+    }
+
+    /// `schedule_idle()`. If no interrupt's way out was walked before it (as a rule the CPU polled,
+    /// and has come from its wake list) a part of the pick passes before the lock. What is on a
+    /// shared queue by then can be taken until it is locked; without one that hardly matters, and
+    /// one step will do.
+    fn schedule_idle(&mut self, cpu: CpuId) -> Flow {
+        let costs = &self.w.machine.costs;
+        let polled_ns = costs.pick_before_lock_polled_ns();
+        let begun = std::mem::take(&mut self.w.cpus[cpu].pick_begun);
+        if !begun && self.w.config.appends != Appends::Never {
+            return self.enter_schedule_after(cpu, polled_ns);
+        }
+        let passed_ns = if begun { costs.pick_before_lock_ns() } else { 0 };
+        let frame = Frame::at(Pc::SchedLock, Path::Preempt, Category::Kernel);
+        self.w.push_frame(cpu, Frame { kept_ns: passed_ns as u32, ..frame });
+        Flow::Again
     }
 
     /// What follows from the predicted idle length (`menu_select()`, v6.4). If there is a typical

@@ -46,7 +46,8 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         let before_ns = u64::from(std::mem::take(&mut top.kept_ns));
         let costs = &self.w.machine.costs;
         let pick_ns = costs.pick_ns - before_ns;
-        // The share that was counted after an interrupt reaches as far as the look.
+        // The share after an interrupt was counted from another point: it has the interrupt's way
+        // out in it, so what is left to the look was never told apart. None is assumed.
         let by_interrupt = before_ns >= costs.pick_before_lock_ns();
         let look_ns = if by_interrupt { 0 } else { costs.pick_before_look_ns() - before_ns };
         let dequeue_ns = if sleeps { costs.dequeue_ns } else { 0 };

@@ -254,7 +254,9 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         let top = self.w.cpus[cpu].top();
         let rest_ns = u64::from(std::mem::take(&mut top.kept_ns));
         let pc = top.pc;
-        (rest_ns > 0).then(|| self.w.spend(cpu, rest_ns, pc))
+        // The lock is held while the enqueue waits for a group's line, shared queue or not.
+        let waits = self.w.cpus[cpu].carry > 0 && self.w.has_own_lines();
+        (rest_ns > 0 || waits).then(|| self.w.spend(cpu, rest_ns, pc))
     }
 
     pub(crate) fn wake_enqueue(&mut self, cpu: CpuId) -> Flow {
