@@ -117,7 +117,7 @@ mod tests {
         let outcome = Outcome::One(Box::new(example(2, &["off", "on"])));
         let text = csv([&outcome]);
         let lines: Vec<&str> = text.lines().collect();
-        assert_eq!(lines.len(), 1 + 48 * 2 * 2);
+        assert_eq!(lines.len(), 1 + 50 * 2 * 2);
         expect![[r#"
             scenario,machine,variant,baseline,policy,rules,features,seed,metric,unit,better,value
             example,example,off,true,cfs,6.4,,1,elapsed,s,lower,300.72750483122707

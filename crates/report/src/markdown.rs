@@ -135,6 +135,8 @@ mod tests {
             | wakeup_latency_p99 [us] | 301 | +0.30% |
             | wakeup_latency_max [us] | 299 | -0.46% |
             | spin_pct [%] | 300.48 | (-0.07%) |
+            | load_avg_write_pct [%] | 298.74 | -0.33% |
+            | load_avg_read_pct [%] | 300.81 | +0.34% |
             | switches | 1006429 | (-0.10%) |
             | wakeups | 1002905 | -0.33% |
             | migrations_smt | 995795 | +0.57% |

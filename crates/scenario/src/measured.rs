@@ -142,7 +142,7 @@ impl Measured<'_> {
         self.recorder.delays.quantile_ns(quantile) as f64 * 1e-3
     }
 
-    /// So many ns of waits for `tg->load_avg`, as a share of busy time, if there are task groups, %.
+    /// So many ns of waits for `tg->load_avg` in busy time, %, if there are task groups.
     pub fn load_avg_pct(&self, ns: u64) -> Option<f64> {
         let busy_ns = self.busy_ns().max(1) as f64;
         self.w.has_own_lines().then(|| 100.0 * ns as f64 / busy_ns)

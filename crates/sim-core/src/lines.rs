@@ -4,9 +4,9 @@
 //! and balancing read of another CPU), one for what the CPUs of an LLC share (`sd_llc_shared`), and
 //! those that a policy asks for ([`World::new_line`]). A write leaves the only copy with its CPU.
 //! The first read from behind an LLC brings a copy there, at the distance of the writer; until the
-//! next write all reads from behind that LLC are cheap (a line of a policy's own is written so often
-//! that it is read by cores: [`World::look_at_line`]). A writer whose line others have read must
-//! call their copies back first.
+//! next write all reads from behind that LLC are cheap. (A line of a policy's own is written so
+//! often that it is read by cores: [`World::look_at_line`].) A writer whose line others have read
+//! must call their copies back first.
 //!
 //! The first lines have the numbers of their CPUs, so sets of CPUs are sets of lines. A line that
 //! is read over and over costs a bit test; one that was written costs as much as its write did.

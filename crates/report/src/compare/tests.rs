@@ -52,20 +52,20 @@ fn what_has_changed_is_shown_and_nothing_else() {
         An example
         machine example, 16 CPUs   seeds 1-3   paired by seed   input files differ
         off
-          all 48 metrics are the same, value by value
+          all 50 metrics are the same, value by value
         on                                     A         B   change  95 % interval
           tunables.migration_cost_ns: (nothing stated) became 5
           wakeup_latency_p99 [us]            302       308   +2.00%  [+1.98, +2.02] worse
-          of 48 metrics 1 changed, 47 are the same value by value, 0 cannot be told apart (1 shown)
+          of 50 metrics 1 changed, 49 are the same value by value, 0 cannot be told apart (1 shown)
 
-        1 of 96 metrics changed; settings that differ: 1.
+        1 of 100 metrics changed; settings that differ: 1.
         schedlab 0.1.0. All metrics: --all, --format json.
     "#]]
     .assert_eq(&shown);
     expect![[r#"
         ## b.json (schedlab 0.1.0) beside a.json (schedlab 0.1.0)
 
-        **1 of 96 metrics changed; settings that differ: 1.**
+        **1 of 100 metrics changed; settings that differ: 1.**
 
         ### An example
 
@@ -73,7 +73,7 @@ fn what_has_changed_is_shown_and_nothing_else() {
 
         #### off
 
-        all 48 metrics are the same, value by value
+        all 50 metrics are the same, value by value
 
         #### on
 
@@ -83,7 +83,7 @@ fn what_has_changed_is_shown_and_nothing_else() {
         | --- | ---: | ---: | ---: | :---: | --- |
         | wakeup_latency_p99 [us] | 302 | 308 | +2.00% | [+1.98, +2.02] | worse |
 
-        of 48 metrics 1 changed, 47 are the same value by value, 0 cannot be told apart (1 shown)
+        of 50 metrics 1 changed, 49 are the same value by value, 0 cannot be told apart (1 shown)
 
         schedlab 0.1.0
     "#]]

@@ -83,7 +83,7 @@ fn a_table_has_a_row_per_point() {
         agrees (0 of 1): same direction or both under 0.15 %, and within 1 point or 1/4 of the change.
         ±: half the 95 % interval over seeds, in points; same: it contains zero.
         Other tables: --metric NAME.
-        schedlab 0.1.0, scenario 0488f3bcd8367137. All 48 metrics of every run: --format json or csv.
+        schedlab 0.1.0, scenario 0488f3bcd8367137. All 50 metrics of every run: --format json or csv.
     "#]].assert_eq(&plain(&text(&example(), crate::COLUMNS_MIN)));
 }
 

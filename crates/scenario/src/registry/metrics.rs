@@ -318,17 +318,17 @@ pub const METRICS: &[MetricDef] = &[
     .family(spinning)
     .hidden(),
     row(
-        "update_tg_load_avg_wait_pct",
+        "load_avg_write_pct",
         "%",
         Lower,
-        "waits for the line of task groups' load_avg to write it, as a share of busy time",
+        "waits of update_tg_load_avg() for the line of a group's load_avg, share of busy time",
     )
     .value(|m| m.load_avg_pct(m.w.counters.line_write_wait_ns)),
     row(
-        "update_cfs_group_wait_pct",
+        "load_avg_read_pct",
         "%",
         Lower,
-        "the same to read it; neither has what a busy sibling takes",
+        "the same of update_cfs_group(), which reads it; neither has what a busy sibling takes",
     )
     .value(|m| m.load_avg_pct(m.w.counters.line_read_wait_ns)),
     row("bpf_calls.", "", Neither, "calls of an operation of a BPF scheduler, or of its timers")
