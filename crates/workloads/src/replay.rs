@@ -22,10 +22,19 @@ pub use paths::Paths;
 use acts::Cursor;
 use jitter::Jitter;
 use sim_core::{
-    GroupId, MaskId, Ns, Op, PerTask, Pid, Program, ProgramCx, SchedAttr, TaskAttr, TaskId,
+    Calls, GroupId, MaskId, Ns, Op, PerTask, Pid, Program, ProgramCx, SchedAttr, Step, TaskAttr,
+    TaskId,
 };
 use std::sync::Arc;
 use topology::{CpuId, CpuSet};
+
+/// Less work of its own than this between two wake-ups: the thread is taken to have been in the
+/// kernel all the time. (Out of a system call, into the next one and to whom it wakes takes longer
+/// on most machines. Within one call this is what the machine's costs leave over, such as lines
+/// that come from another CPU.)
+const BETWEEN_CALLS_NS: Ns = 400;
+/// So many are woken at a time: `WAITQUEUE_WALK_BREAK_CNT` (up to v6.5). Interrupts wait meanwhile.
+const WAKES_OF_PATH_MAX: u32 = 64;
 
 /// A thread of a recording.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -117,6 +126,8 @@ struct State {
     waits: bool,
     /// When its present sleep ends; `None` if no timer ends it.
     due: Option<Ns>,
+    /// Wake-ups that may still be part of its kernel path; 0: there is none, or none is to come.
+    in_path: u32,
 }
 
 /// The rule by which a sleep ends that no thread ended.
@@ -147,14 +158,24 @@ pub struct Replay {
     n_acts: u64,
     /// Measured threads that have not ended.
     n_measured: usize,
+    between_calls_ns: Ns,
 }
 
 impl Replay {
     /// A replay from the beginning.
     pub fn new(recording: Arc<Recording>, timers: Timers) -> Self {
-        let state =
-            State { at: Cursor::default(), task: TaskId::NONE, woken: 0, waits: false, due: None };
+        let state = State {
+            at: Cursor::default(),
+            task: TaskId::NONE,
+            woken: 0,
+            waits: false,
+            due: None,
+            in_path: 0,
+        };
+        // Where kernel paths took longer, that way did, too.
+        let slow = recording.paths.map_or(1.0, |paths| paths.factor.max(1.0));
         Self {
+            between_calls_ns: (BETWEEN_CALLS_NS as f64 * slow) as Ns,
             states: vec![state; recording.threads.len()],
             thread_of: PerTask::new(),
             comms: Vec::new(),
@@ -214,12 +235,43 @@ impl Replay {
         Op::Fork(child)
     }
 
-    /// A wake-up counts when its waker has come to it, whether or not the other one sleeps yet.
-    fn wake(&mut self, thread: usize, sync: bool) -> Option<Op> {
+    /// A wake-up counts when its waker has come to it, whether or not the other one sleeps yet. The
+    /// task to wake, if the thread has begun.
+    fn wake(&mut self, thread: usize) -> Option<TaskId> {
         let other = &mut self.states[thread];
         other.woken += 1;
         let task = other.task;
-        task.is_task().then_some(Op::Wake { task, sync })
+        task.is_task().then_some(task)
+    }
+
+    fn act_at(&self, me: usize, at: Cursor) -> Option<(Act, Cursor)> {
+        self.recording.threads[me].acts.at(at)
+    }
+
+    /// Is a further wake-up of the same kernel path to come? So `wake_up_all()` wakes many, its
+    /// lock held: a wakee that is to preempt the waker waits for the end. `FUTEX_WAKE` does the
+    /// same unless the kernel is preemptible, which no recording tells. Where one shows a
+    /// preemption in between, there are two pieces of work.
+    fn path_goes_on(&self, me: usize, after: Cursor) -> bool {
+        let mut next = self.act_at(me, after);
+        if let Some((Act::Run(ns), end)) = next
+            && ns < self.between_calls_ns
+        {
+            next = self.act_at(me, end);
+        }
+        matches!(next, Some((Act::Wake { .. }, _)))
+    }
+
+    /// How long the recorded work takes that the thread has come to.
+    fn work(&self, me: usize, recorded_ns: Ns) -> Ns {
+        let place = self.states[me].at.byte();
+        let varied = self.jitter.as_ref().map(|jitter| jitter.run(me, place, recorded_ns));
+        varied.unwrap_or(recorded_ns)
+    }
+
+    fn go_on(&mut self, me: usize, after: Cursor) {
+        self.states[me].at = after;
+        self.acts_done += 1;
     }
 
     /// Waits for one wake-up. If that has come already, a sleep that is `kept` takes no time, but
@@ -259,14 +311,22 @@ impl Replay {
     }
 
     /// Does one act; `None` if it takes no time.
-    fn act(&mut self, cx: &mut ProgramCx<'_>, task: TaskId, me: usize, act: Act) -> Option<Op> {
+    fn act(
+        &mut self,
+        cx: &mut ProgramCx<'_>,
+        task: TaskId,
+        (act, after): (Act, Cursor),
+    ) -> Option<Op> {
+        let me = self.thread_of[task] as usize;
         match act {
-            Act::Run(ns) => {
-                let place = self.states[me].at.byte();
-                let varied = self.jitter.as_ref().map(|jitter| jitter.run(me, place, ns));
-                Some(Op::Run(varied.unwrap_or(ns)))
+            Act::Run(ns) => Some(Op::Run(self.work(me, ns))),
+            Act::Wake { .. } if self.path_goes_on(me, after) => {
+                self.states[me].in_path = WAKES_OF_PATH_MAX;
+                Some(Op::Path)
             }
-            Act::Wake { thread, sync } => self.wake(thread as usize, sync),
+            Act::Wake { thread, sync } => {
+                self.wake(thread as usize).map(|task| Op::Wake { task, sync })
+            }
             Act::Start(thread) => Some(self.start_thread(cx, thread as usize)),
             Act::Timer { at, repeats, .. } if self.is_absolute(repeats) => {
                 self.sleep_until(cx.now(), me, at)
@@ -315,13 +375,13 @@ impl Program for Replay {
 
     fn next(&mut self, cx: &mut ProgramCx<'_>, task: TaskId) -> Op {
         let me = self.thread_of[task] as usize;
-        while let Some((act, after)) = self.recording.threads[me].acts.at(self.states[me].at) {
-            let op = self.act(cx, task, me, act);
+        while let Some((act, after)) = self.act_at(me, self.states[me].at) {
+            let op = self.act(cx, task, (act, after));
             // A sleeper looks at the act again when it wakes up: it may have been woken too early.
-            let sleeps = matches!(op, Some(Op::Sleep(_) | Op::Wait));
-            if !sleeps {
-                self.states[me].at = after;
-                self.acts_done += 1;
+            // A path begins with the act.
+            let stays = matches!(op, Some(Op::Sleep(_) | Op::Wait | Op::Path));
+            if !stays {
+                self.go_on(me, after);
             }
             if let Some(op) = op {
                 return op;
@@ -330,6 +390,37 @@ impl Program for Replay {
         self.states[me].task = TaskId::NONE;
         self.n_measured -= usize::from(self.recording.threads[me].measured);
         Op::Exit
+    }
+
+    /// Wake-ups of one path, one after the other.
+    fn path(&mut self, _cx: &mut ProgramCx<'_>, task: TaskId) -> Step {
+        let me = self.thread_of[task] as usize;
+        while self.states[me].in_path > 0
+            && let Some((act, after)) = self.act_at(me, self.states[me].at)
+        {
+            let step = match act {
+                Act::Wake { thread, sync } => {
+                    let goes_on = self.path_goes_on(me, after);
+                    let left = &mut self.states[me].in_path;
+                    *left = if goes_on { *left - 1 } else { 0 };
+                    self.wake(thread as usize).map(|task| Step::Wake { task, sync })
+                }
+                Act::Run(ns) => Some(Step::Spend(self.work(me, ns))),
+                _ => unreachable!("a path is of wake-ups and what lies between them"),
+            };
+            self.go_on(me, after);
+            if let Some(step) = step {
+                return step;
+            }
+        }
+        Step::Done
+    }
+
+    fn calls(&self, _task: TaskId, op: &Op) -> Calls {
+        match op {
+            Op::Path => Op::Wake { task: TaskId::NONE, sync: false }.calls(),
+            _ => op.calls(),
+        }
     }
 
     /// Threads that were not measured may go on for long.

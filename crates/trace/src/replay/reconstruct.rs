@@ -287,6 +287,7 @@ impl Reconstruction {
                 self.flush(thread);
                 self.live(thread).thread.acts.push(Act::Yield);
             }
+            self.live(thread).leaves_path();
             self.live(thread).doing = Doing::Runnable { since: self.now };
             return Ok(Some((thread, false)));
         }
@@ -534,6 +535,7 @@ impl Reconstruction {
     /// acts.
     fn wakes(&mut self, waker: u32, cpu: CpuId, thread: u32, how: SleepState) -> (usize, usize) {
         self.account(waker, cpu, self.costs.wake_before);
+        self.live(waker).split_work();
         self.flush(waker);
         self.message(waker, thread);
         let (after, now) = (self.costs.wake_after, self.now);
@@ -541,6 +543,7 @@ impl Reconstruction {
         let by = self.live(waker);
         let wake = by.thread.acts.end();
         by.thread.acts.push(Act::Wake { thread, sync: false });
+        by.wake_ended_at = by.thread.acts.end();
         by.owe(after);
         let live = self.live(thread);
         live.sleeps(how);

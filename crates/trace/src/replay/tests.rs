@@ -132,6 +132,27 @@ fn a_thread_is_woken_on_its_way_to_sleep() {
     );
 }
 
+/// A replay takes wake-ups with next to no work between them for one path, in which nobody preempts
+/// the waker. Here somebody did: two pieces of work say so.
+#[test]
+fn a_preemption_between_two_wake_ups_is_kept() {
+    check(
+        "0 100 switch swapper/0 R a/10
+         0 120 waking b/11 0
+         0 121 switch a/10 R b/11
+         0 130 switch b/11 S a/10
+         0 131 waking c/12 0
+         0 132 waking d/13 0
+         0 150 switch a/10 S swapper/0",
+        expect![[r#"
+            a/10 nice 0 on 0: Run(20000) Wake { thread: 1, sync: false } Run(1) Run(1999) Wake { thread: 2, sync: false } Run(1000) Wake { thread: 3, sync: false } Run(18000)
+            b/11 nice 0 on 0: Wait Run(9000)
+            c/12 nice 0 on 0: Wait
+            d/13 nice 0 on 0: Wait
+        "#]],
+    );
+}
+
 /// Nobody was seen to wake b, which takes the CPU from another: it has waited for it. The CPU that c
 /// comes to was idle.
 #[test]

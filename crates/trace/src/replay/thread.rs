@@ -52,6 +52,10 @@ pub(super) struct Live {
     /// The thread that ran at the last wake-up, and the place of the wake-up among that thread's
     /// acts; no place if a timer was the waker.
     pub woken_by: Option<(u32, Option<usize>)>,
+    /// The place among its acts after the last wake-up of another thread.
+    pub wake_ended_at: usize,
+    /// It was preempted right after a wake-up, so that one's path had ended.
+    left_path: bool,
     /// When another thread woke it while it still ran, on its way to sleep.
     pub woken_early: Option<Ns>,
     /// The thread that it talks to most.
@@ -127,6 +131,8 @@ impl Live {
             may_exec: true,
             woken_by: None,
             tgid: None,
+            wake_ended_at: 0,
+            left_path: false,
             woken_early: None,
             partner: Partner::default(),
             preempted: None,
@@ -164,6 +170,20 @@ impl Live {
         let ns = without_ticks(own);
         if ns > 0 {
             self.thread.acts.push(Act::Run(ns));
+        }
+    }
+
+    /// It is preempted.
+    pub(super) fn leaves_path(&mut self) {
+        self.left_path |= self.wake_ended_at > 0 && self.wake_ended_at == self.thread.acts.end();
+    }
+
+    /// Before a wake-up: a piece of work more shows that the wake-up before was not of the same
+    /// path (see [`workloads::replay`]).
+    pub(super) fn split_work(&mut self) {
+        if std::mem::take(&mut self.left_path) && self.work > 1 {
+            self.thread.acts.push(Act::Run(1));
+            self.work -= 1;
         }
     }
 

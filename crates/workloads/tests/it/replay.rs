@@ -1,5 +1,7 @@
 //! Replays of recordings whose threads were made for the purpose: which sleeps take place.
 
+use policies::fair::Fair;
+use policies::fair::features::{Features, Tunables};
 use policies::fcfs::Fcfs;
 use sim_core::{Config, Ns, Observer, StopReason, TaskId, World};
 use std::sync::Arc;
@@ -76,4 +78,41 @@ fn each_sleep_takes_place_once() {
     let sleeper = [Act::Run(MS), Act::Wait, Act::Run(MS), Act::Wait, Act::Run(MS), Act::Wait];
     // Two of no time, one of 3 ms, and the end.
     assert_eq!(two(&early, &sleeper), (4, 6 * MS));
+}
+
+/// Who leaves the only CPU, one after the other, from the first time that the thread leaves it that
+/// wakes three others, with so much work between. They preempt it.
+fn waker_and_three(between: Ns) -> Vec<u32> {
+    let wake = |thread| Act::Wake { thread, sync: false };
+    let waker = [
+        Act::Run(20 * MS),
+        wake(1),
+        Act::Run(between),
+        wake(2),
+        Act::Run(between),
+        wake(3),
+        Act::Run(MS),
+    ];
+    let mut threads = vec![thread(1010, &waker)];
+    threads.extend((1011..=1013).map(|tid| thread(tid, &[Act::Wait, Act::Run(100_000)])));
+    threads.iter_mut().for_each(|thread| thread.first_cpu = Some(CpuId(0)));
+    let recording = Recording { names: vec!["a".into()], threads, ..Recording::default() };
+    let program = Replay::new(Arc::new(recording), Timers::default());
+    let policy: Fair = Fair::new(Features::default(), Tunables::for_cpus(1));
+    let mut sim = simulate(free_machine(1), Config::default(), policy, program, Left::default());
+    assert_eq!(sim.run_until(1000 * MS), StopReason::Done);
+    let is_waker = |tid: &u32| *tid == 1010;
+    let from = sim.observer.0.iter().position(is_waker).expect("it has ended");
+    sim.observer.0[from..].to_vec()
+}
+
+/// `wake_up_all()` is one path: the first wakee that is to preempt comes when all are awake. Who
+/// has time for a system call in between is preempted at the end of each.
+#[test]
+fn wake_ups_of_one_path_are_not_interrupted() {
+    for between in [0, 1, 399] {
+        assert_eq!(waker_and_three(between), [1010, 1011, 1012, 1013, 1010], "{between} ns");
+    }
+    assert_eq!(waker_and_three(400), [1010, 1011, 1010, 1012, 1010, 1013, 1010]);
+    assert_eq!(waker_and_three(3000), [1010, 1011, 1010, 1012, 1010, 1013, 1010]);
 }
