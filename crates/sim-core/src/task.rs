@@ -251,6 +251,8 @@ pub struct Task {
     /// Its affinity was changed while it ran (or was being woken) where it may no longer be, and it
     /// has not been moved yet.
     pub misplaced: bool,
+    /// Where it goes then: who changes an affinity chooses a CPU (`affine_move_task()`, v6.1).
+    pub affine_dest: CpuId,
     /// The wake being carried out changed its CPU.
     pub wake_migrated: bool,
     /// `task_cpu(p)`.
@@ -313,6 +315,7 @@ impl Task {
             sched_delayed: false,
             throttled: false,
             misplaced: false,
+            affine_dest: cpu,
             wake_migrated: false,
             cpu,
             wake_cpu: cpu,

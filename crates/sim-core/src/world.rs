@@ -65,6 +65,8 @@ pub struct Config {
     /// `sched_ttwu_pending()` takes `rq->ttwu_pending` away before it enqueues what was on the wake
     /// list; since v6.2 after that.
     pub clears_pending_first: bool,
+    /// `schedule_idle()` of a CPU with nothing queued ends without a pick (SM_IDLE, v6.12).
+    pub idles_on_without_pick: bool,
     /// Where an enqueue shows its task on a queue that other CPUs pull from (`SWQUEUE`).
     pub appends: Appends,
     /// Timer slack of normal tasks, ns: their timers fire this much later than asked.
@@ -82,6 +84,7 @@ impl Default for Config {
             ttwu_queue: true,
             wake_list: WakeList::OtherLlcOrIdle,
             clears_pending_first: false,
+            idles_on_without_pick: false,
             appends: Appends::Never,
             timer_slack_ns: 50_000,
             user_group: GroupId::ROOT,

@@ -32,10 +32,10 @@ fn what_holds_is_said_and_the_exit_code_is_0() {
 fn what_does_not_hold_is_told_with_its_line_and_its_interval() {
     let lab = lab(r#"["elapsed < 645 ms", "throughput > 1 1/s"]"#, r#"["elapsed < 2 ms"]"#);
     let done = lab.run(["small.toml", "--out", "o"]).code(1).stderr_eq(str![[r#"
-error: small.toml:4: expected elapsed < 645 ms; NO_SWQUEUE has 648.34 ms [347.39, 949.30]
+error: small.toml:4: expected elapsed < 645 ms; NO_SWQUEUE has 646.80 ms [363.75, 929.86]
 error: small.toml:4: expected throughput > 1 1/s; NO_SWQUEUE does not measure it
 error: small.toml:4: expected throughput > 1 1/s; SWQUEUE does not measure it
-error: small.toml:24: expected elapsed < 2 ms; SWQUEUE has 642.49 ms [417.15, 867.82]
+error: small.toml:24: expected elapsed < 2 ms; SWQUEUE has 642.58 ms [413.75, 871.41]
 
 "#]]);
     let text = String::from_utf8(done.get_output().stdout.clone()).unwrap();

@@ -21,8 +21,8 @@ fn every_row_stands_beside_the_simulated_one() {
     lab().run(["fidelity", "small.toml"]).success().stderr_eq("").stdout_eq(str![[r#"
 small: a small build (seeds 1-2)
  elapsed [ms]                published   change  simulated   change  95 % interval
-  NO_SWQUEUE                   1500.00 baseline     648.34           level -56.78%  calibrated
-  SWQUEUE                      1400.00   -6.67%     642.49   -0.90%  [-12.6, +10.8] differs unknown
+  NO_SWQUEUE                   1500.00 baseline     646.80           level -56.88%  calibrated
+  SWQUEUE                      1400.00   -6.67%     642.58   -0.65%  [-9.04, +7.73] differs unknown
 
 sources
   made up
@@ -110,8 +110,8 @@ fn one_seed_has_no_interval_and_says_so() {
     lab.run(["fidelity", "small.toml", "--seeds", "1"]).success().stdout_eq(str![[r#"
 small: a small build (seeds 1)
  elapsed [ms]                published   change  simulated   change
-  NO_SWQUEUE                   1500.00 baseline     672.03           level -55.20%  calibrated
-  SWQUEUE                      1400.00   -6.67%     660.22   -1.76%                 differs unknown
+  NO_SWQUEUE                   1500.00 baseline     669.08           level -55.39%  calibrated
+  SWQUEUE                      1400.00   -6.67%     660.59   -1.27%                 differs unknown
 
 sources
   made up

@@ -17,13 +17,13 @@ workload kernel-build   policy cfs 6.4   seeds 1-2
 
 elapsed [ms], lower is better: mean of A, then changes from it
                  machine         A  B SWQUEUE
-                   small    648.34   -0.90% ±11.7  same
-                     big    433.93   -1.34% ±0.05  better
-                    zen4    440.96   -1.18% ±21.2  same
+                   small    646.80   -0.65% ±8.38  same
+                     big    441.45   -2.78% ±17.7  same
+                    zen4    444.96   -0.03% ±11.1  same
  pack:1 l3:1 core:2 pu:1   2071.94   +0.01% ±0.01  worse
- geometric mean                      -0.78% ±7.33  same
-   published at machine=small, NO_SWQUEUE: 1500.00 ms; simulated 648.34 ms
-   published at machine=small, SWQUEUE: 1400.00 ms -6.67%; simulated 642.49 ms, differs
+ geometric mean                      -0.93% ±5.74  same
+   published at machine=small, NO_SWQUEUE: 1500.00 ms; simulated 646.80 ms
+   published at machine=small, SWQUEUE: 1400.00 ms -6.67%; simulated 642.58 ms, differs
 
 agrees (0 of 1): same direction or both under 0.15 %, and within 1 point or 1/4 of the change.
 ±: half the 95 % interval over seeds, in points; same: it contains zero.

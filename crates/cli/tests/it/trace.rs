@@ -16,7 +16,7 @@ fn without_a_file_the_text_goes_to_standard_output() {
     assert!(first.starts_with(begins), "{first}");
     let again = [&ONE[..], &["--perf-script", "t.txt", "--seed", "1"]].concat();
     lab.run(again).success().stdout_eq("").stderr_eq(str![[r#"
-note: 14547 events in 0.660220 s: 3578 switches, 4.057346 s of run time
+note: 14549 events in 0.660592 s: 3589 switches, 4.058358 s of run time
 
 "#]]);
     assert_eq!(std::fs::read_to_string(lab.path("t.txt")).unwrap(), text);

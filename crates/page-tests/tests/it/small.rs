@@ -263,6 +263,10 @@ fn a_turn_can_be_selected_and_its_task_followed() {
         for _ in 0..3 {
             browser.press(CANVAS, &Key::Right.to_string()).await;
         }
+        // A turn that is not the task's last.
+        while browser.text(STATUS).await.contains("then exits") {
+            browser.press(CANVAS, &Key::Right.to_string()).await;
+        }
         browser.press(CANVAS, &Key::Enter.to_string()).await;
         let info = "document.querySelector('.tl-info').textContent";
         let first = browser.text(info).await;

@@ -94,6 +94,8 @@ impl<D: Discipline, S: Ops> Policy for Partial<D, S> {
         self.cpus = w.cpus.iter().map(|_| OnCpu::default()).collect();
         self.fair.init(w);
         self.ext.init(w);
+        // With sched_ext, `ops.dispatch()` is to be asked (`scx_enabled()` in `__schedule()`).
+        w.config.idles_on_without_pick = false;
     }
 
     fn task_fork(&mut self, w: &mut World, p: TaskId, parent: Option<TaskId>) {

@@ -27,6 +27,7 @@ impl<S: Discipline> Policy for Fair<S> {
         let kernel = self.discipline.kernel();
         w.config.wake_list = kernel.wake_list;
         w.config.clears_pending_first = kernel.clears_pending_first;
+        w.config.idles_on_without_pick = kernel.idles_on_without_pick;
         let migration_cost = self.tunables.migration_cost_ns.max(0) as Ns;
         let n = w.machine.n_cpus();
         self.rqs = (0..n).map(|_| FairRq::new(migration_cost)).collect();
@@ -99,7 +100,11 @@ impl<S: Discipline> Policy for Fair<S> {
 
     fn pick_next_task(&mut self, w: &mut World, cpu: CpuId) -> Option<TaskId> {
         self.rqs[cpu].was_runnable = S::nr_entities(self, QueueId::root(cpu)) > 0;
-        S::pick_next_entity(self, w, cpu)
+        let picked = S::pick_next_entity(self, w, cpu)?;
+        if picked == self.rqs[cpu].curr && self.discipline.kernel().relists_kept_task {
+            self.list_rotate_to_head(cpu, picked);
+        }
+        Some(picked)
     }
 
     fn switch_task(&mut self, w: &mut World, cpu: CpuId, prev: TaskId, next: TaskId) -> Hook {

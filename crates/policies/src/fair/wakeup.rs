@@ -170,6 +170,9 @@ impl<S: Discipline> Fair<S> {
         // Capacities are equal on both sides, so they are left out, but for the scale of `sync`.
         let capacity = 1024;
         let from = w.tasks[p].cpu;
+        if from != prev {
+            self.catch_up(w, from);
+        }
         let load = S::task_h_load(self, w, from, p) as i64;
         let (mut a, mut b) = (here + load, self.cpu_load(prev) as i64 - load);
         if self.features.wa_bias {

@@ -7,6 +7,7 @@ mod ext;
 mod fairness;
 mod freq_scale;
 mod groups;
+mod idle;
 mod invariants;
 mod names;
 mod nested;

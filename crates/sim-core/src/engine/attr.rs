@@ -31,6 +31,21 @@ impl World {
         }
     }
 
+    /// `set_user_nice()` and `__set_cpus_allowed_ptr_locked()` end if nothing is new.
+    fn changes_nothing(&self, p: TaskId, change: Change) -> bool {
+        match change {
+            Change::Scheduler(attr) => attr == self.tasks[p].attr.sched(),
+            Change::Affinity(mask) => self.masks[mask] == *self.allowed_set(p),
+        }
+    }
+
+    /// Where the task goes if it has to move for its new affinity, which nobody knows yet.
+    fn choose_dest(&mut self, p: TaskId, change: Change) {
+        if let Change::Affinity(mask) = change {
+            self.tasks[p].affine_dest = self.any_distribute(mask);
+        }
+    }
+
     /// `cpumask_any_and_distribute`: the CPUs of a mask in turn, by a counter of the executing CPU
     /// that is the same for all masks.
     pub(crate) fn any_distribute(&mut self, mask: MaskId) -> CpuId {
@@ -40,10 +55,6 @@ impl World {
         let chosen = next.expect("an affinity mask allows at least one CPU");
         self.cpus[self.this].distributed = chosen;
         chosen
-    }
-
-    pub(crate) fn any_allowed(&mut self, p: TaskId) -> CpuId {
-        self.any_distribute(self.tasks[p].attr.allowed)
     }
 }
 
@@ -88,6 +99,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
             TaskState::Dead => return self.pop_frame(cpu),
             // On no runqueue yet: nothing but the attribute changes.
             TaskState::New => {
+                self.w.choose_dest(p, change);
                 self.w.store(p, change);
                 return self.pop_frame(cpu);
             }
@@ -124,6 +136,10 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
             return self.w.goto(cpu, pc);
         }
         let p = self.w.cpus[cpu].top().task;
+        if self.w.changes_nothing(p, self.w.cpus[cpu].change) {
+            self.unlock(cpu, LockId::rq(self.w.tasks[p].cpu));
+            return self.pop_frame(cpu);
+        }
         let costs = &self.w.machine.costs;
         let queued = self.w.tasks[p].on_rq;
         let ns = if queued { costs.dequeue_ns + costs.enqueue_ns } else { 0 };
@@ -142,6 +158,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         let at = top.target;
         let change = self.w.cpus[cpu].change;
         self.catch_up(at);
+        self.w.choose_dest(p, change);
         let hook = match change {
             Change::Scheduler(attr) => self.policy.set_scheduler(&mut self.w, p, attr),
             Change::Affinity(mask) => self.policy.set_cpus_allowed(&mut self.w, p, mask),
@@ -179,7 +196,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     /// `move_queued_task`, first half: `p` leaves the runqueue of `from`, whose lock is held.
     fn move_waiting(&mut self, cpu: CpuId, p: TaskId, from: CpuId) -> Flow {
         self.catch_up(from);
-        let to = self.w.any_allowed(p);
+        let to = self.w.tasks[p].affine_dest;
         let hook = self.take_off(p, to, MigrationCause::Affinity);
         let pc = self.attr_next(cpu, AttrStep::Moved);
         self.run_hook(cpu, hook, pc)
@@ -188,6 +205,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     /// Takes `p` off its runqueue, whose lock is held: it is in transit to another CPU.
     #[inline(never)]
     pub(crate) fn take_off(&mut self, p: TaskId, to: CpuId, why: MigrationCause) -> Hook {
+        debug_assert!(self.w.allowed(p, to), "{p:?} is sent to {to:?}, where it may not run");
         let from = self.w.tasks[p].cpu;
         let hook = self.policy.dequeue_task(&mut self.w, from, p, DequeueFlags { sleep: false });
         self.w.deactivate(from, p);
@@ -236,7 +254,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     fn stop_misplaced(&mut self, cpu: CpuId, p: TaskId) {
         // The change may have taken time.
         self.catch_up(cpu);
-        let work = StopWork::Migrate(p, self.w.any_allowed(p));
+        let work = StopWork::Migrate(p, self.w.tasks[p].affine_dest);
         if self.w.stop_one_cpu(cpu, work) {
             self.policy.stopper_woken(&mut self.w, cpu);
         }

@@ -10,6 +10,12 @@ use crate::{
 use topology::CpuId;
 
 impl World {
+    /// Nothing is queued on `cpu`, and no stopper is wanted (`!rq->nr_running`).
+    fn is_empty(&self, cpu: CpuId) -> bool {
+        let c = &self.cpus[cpu];
+        c.nr_running == 0 && c.stop_work.is_none()
+    }
+
     /// Time of the switch of `cpu` to `next`, whose address space it loads.
     #[inline]
     pub(super) fn switch_ns(&mut self, cpu: CpuId, next: TaskId) -> Ns {
@@ -40,6 +46,9 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
 
     pub(crate) fn sched_body(&mut self, cpu: CpuId) -> Flow {
         let prev = self.w.cpus[cpu].curr;
+        if prev == TaskId::IDLE && self.w.config.idles_on_without_pick && self.w.is_empty(cpu) {
+            return self.stay(cpu);
+        }
         let sleeps = self.falls_asleep(cpu, prev);
         let top = self.w.cpus[cpu].top();
         top.other = prev;
@@ -106,7 +115,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
 
     /// There was something to run, so the look elsewhere for which the pick was cut did not come.
     fn found_at_once(&mut self, cpu: CpuId, next: TaskId) -> Flow {
-        let left_ns = self.w.cpus[cpu].top().kept_ns;
+        let left_ns = std::mem::take(&mut self.w.cpus[cpu].top().kept_ns);
         self.w.charge(u64::from(left_ns));
         self.switch_to(cpu, next)
     }
@@ -118,8 +127,8 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
             let prev = top.other;
             let step = self.policy.before_idle(&mut self.w, cpu, prev, first);
             if step.is_done() {
-                let left_ns = u64::from(self.w.cpus[cpu].top().kept_ns);
-                return self.w.spend(cpu, left_ns, Pc::SchedPickAgain);
+                let left_ns = std::mem::take(&mut self.w.cpus[cpu].top().kept_ns);
+                return self.w.spend(cpu, left_ns.into(), Pc::SchedPickAgain);
             }
             if let Some(flow) = self.carry_out(cpu, step, Pc::SchedBeforeIdle) {
                 return flow;
@@ -141,18 +150,23 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     fn switch_to(&mut self, cpu: CpuId, next: TaskId) -> Flow {
         let prev = self.w.cpus[cpu].top().other;
         if next == prev {
-            let c = &mut self.w.cpus[cpu];
-            c.need_resched = false;
-            c.stat.kept += 1;
-            self.observer.stays(&self.w, cpu);
-            self.unlock(cpu, LockId::rq(cpu));
-            return self.pop_frame(cpu);
+            return self.stay(cpu);
         }
         let hook = self.change_current(cpu, prev, next);
         if hook.is_none() {
             return self.sched_switch(cpu);
         }
         self.run_hook(cpu, hook, Pc::SchedSwitch)
+    }
+
+    /// The current task stays, without a switch.
+    fn stay(&mut self, cpu: CpuId) -> Flow {
+        let c = &mut self.w.cpus[cpu];
+        c.need_resched = false;
+        c.stat.kept += 1;
+        self.observer.stays(&self.w, cpu);
+        self.unlock(cpu, LockId::rq(cpu));
+        self.pop_frame(cpu)
     }
 
     /// `curr` becomes `next`, which is another than `prev`.

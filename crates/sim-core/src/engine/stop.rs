@@ -42,14 +42,18 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         let is_here = t.on_rq && t.cpu == cpu && !t.on_cpu;
         let misplaced = t.misplaced && !self.w.allowed(p, t.cpu);
         let wanted = if t.misplaced { misplaced } else { self.w.allowed(p, to) };
+        if misplaced && !t.on_rq && !t.migrating && t.cpu == cpu {
+            // It has gone to sleep first: its wake-up begins there (`migration_cpu_stop()`).
+            self.w.tasks[p].wake_cpu = t.affine_dest;
+        }
         self.w.tasks[p].misplaced = misplaced;
         if !is_here || !wanted {
             self.unlock(cpu, LockId::rq(cpu));
             return self.w.goto(cpu, Pc::StopEnd);
         }
-        // Exec has chosen a CPU. For a new affinity any allowed CPU will do.
+        // Exec has chosen a CPU, and so has who changed the affinity the last time.
         let hook = if misplaced {
-            let to = self.w.any_allowed(p);
+            let to = self.w.tasks[p].affine_dest;
             self.take_off(p, to, MigrationCause::Affinity)
         } else {
             self.take_off(p, to, MigrationCause::Exec)

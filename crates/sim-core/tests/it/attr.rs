@@ -105,6 +105,39 @@ fn a_running_task_moves_itself<S: Discipline>(class: Class<S>) {
     assert!(!sim.w.tasks[TaskId(0)].misplaced);
 }
 
+/// Who changes an affinity chooses a CPU, by a counter of the CPU that it runs on
+/// (`cpumask_any_and_distribute`): of four threads that each confine themselves, from CPU 0, two go
+/// to each of two CPUs.
+#[test]
+fn threads_that_confine_themselves_are_dealt_out() {
+    let machine = free_machine(4);
+    let n = machine.n_cpus();
+    let mut w = sim_core::World::new(machine.into(), Config::default());
+    let pair = w.mask(CpuSet::of(n, [CpuId(2), CpuId(3)]));
+    let start = TaskAttr { start_cpu: Some(CpuId(0)), ..attr() };
+    let confines = |p| Op::SetAffinity { task: TaskId(p), allowed: pair };
+    // One after the other, so that none is moved before it has confined itself.
+    let ops = |p| vec![Op::SleepUntil(u64::from(p + 1) * 10 * MS), confines(p), Op::Run(900 * MS)];
+    let pinned = TaskAttr { allowed: w.mask(CpuSet::of(n, [CpuId(0)])), ..start };
+    let tasks = (0..4).map(|p| (pinned, ops(p))).collect();
+    let class = Fair::new(Features::default(), Tunables::for_cpus(n));
+    let mut sim = Simulation::new(w, class, Scripts(tasks), NoObserver);
+    run_checked(&mut sim, 45 * MS, |_| Ok(())).expect("every invariant holds");
+    let cpus: Vec<u32> = sim.w.tasks.iter().map(|t| t.cpu.0).collect();
+    assert_eq!(cpus, [2, 3, 2, 3]);
+}
+
+/// `__set_cpus_allowed_ptr_locked()` ends if the mask is the same: the turn goes on.
+#[test]
+fn the_same_affinity_again_changes_nothing() {
+    let class = |n| Fair::new(Features::default(), Tunables::for_cpus(n));
+    let same = Op::SetAffinity { task: TaskId(0), allowed: only(1) };
+    let on = TaskAttr { allowed: only(1), ..attr() };
+    let ops = vec![Op::Run(MS), same, Op::Run(MS)];
+    let sim = run(class, 2, vec![(on, ops)], MS + MS / 2);
+    assert_eq!(sim.policy.tasks[TaskId(0)].prev_sum_exec_runtime, 0);
+}
+
 fn a_waiting_a_sleeping_and_a_running_task_are_moved_by_another<S: Discipline>(class: Class<S>) {
     let on = |c| TaskAttr { start_cpu: Some(CpuId(c)), allowed: only(c), ..attr() };
     let mv = |p| Op::SetAffinity { task: TaskId(p), allowed: only(2) };

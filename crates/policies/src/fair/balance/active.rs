@@ -12,7 +12,7 @@ use crate::fair::state::domain::domain_at;
 use crate::fair::state::path::{Flow, StopPath, StopStage};
 use crate::fair::state::{Fair, reasons};
 use crate::moves;
-use sim_core::{IdleType, LockId, Policy, SdStat, Site, Step, StopWork, World};
+use sim_core::{IdleType, LockId, Policy, SdStat, Site, Step, StopWork, TaskId, World};
 use std::ops::ControlFlow;
 use topology::CpuId;
 
@@ -108,7 +108,7 @@ impl<S: Discipline> Fair<S> {
         let level = (0..levels).find(spans_both);
         let mut p = self.list_tail(cpu);
         // No test of hotness: the push comes after several passes that moved nothing.
-        while p.is_task() && (!w.allowed(p, target) || w.cpus[cpu].curr == p) {
+        while p.is_task() && !self.may_push(w, p, cpu, target) {
             p = self.tasks[p].list_prev;
         }
         if let Some(level) = level {
@@ -123,6 +123,14 @@ impl<S: Discipline> Fair<S> {
             self.sds[target][level].nr_balance_failed = 0;
         }
         (None, StopStage::Unlink)
+    }
+}
+
+impl<S: Discipline> Fair<S> {
+    /// `can_migrate_task` under LBF_ACTIVE_LB: where its group may not run a task is of no use.
+    fn may_push(&self, w: &World, p: TaskId, from: CpuId, target: CpuId) -> bool {
+        let throttled = w.tasks[p].throttled || self.in_throttled(self.queue_of(target, p));
+        !throttled && w.allowed(p, target) && w.cpus[from].curr != p
     }
 }
 

@@ -83,13 +83,20 @@ impl<S: Discipline> Fair<S> {
         group: usize,
         without: &Without,
     ) -> GroupStats {
-        let mut g = self.sum_group(w, domain, group);
-        let cpu = w.tasks[without.task].cpu;
+        let p = without.task;
+        let cpu = w.tasks[p].cpu;
+        let masked = w.tasks[p].attr.allowed != MaskId::ALL
+            && self.discipline.kernel().counts_allowed_cpus_only;
+        let mut g = if masked {
+            self.sum_allowed(w, domain, group, p)
+        } else {
+            self.sum_group(w, domain, group)
+        };
         let is_counted = match without.only_group {
             Some(only) => only as usize == group,
             None => w.machine.domains.domains[domain].groups[group].span.contains(cpu),
         };
-        if is_counted {
+        if is_counted && (!masked || w.allowed(p, cpu)) {
             self.leave_out(w, &mut g, cpu, without);
         }
         g

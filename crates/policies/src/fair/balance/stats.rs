@@ -7,7 +7,7 @@
 use crate::fair::queue::Discipline;
 use crate::fair::state::lb_env::LoadBalance;
 use crate::fair::state::{Fair, FairRq};
-use sim_core::{IdleType, Policy, World};
+use sim_core::{IdleType, Policy, TaskId, World};
 use topology::{CpuId, Domain, DomainId};
 
 /// `enum group_type`, ascending pull priority.
@@ -165,6 +165,18 @@ impl<S: Discipline> Fair<S> {
             Some(llcs) => self.sum_llcs(w, llcs.of(i)),
             None => self.sum_cpus(w, self.balance.group_cpus[domain].of(i), |_| true),
         }
+    }
+
+    /// The sums over those CPUs of group `i` that `p` may use; the weight is the whole group's.
+    #[cold]
+    pub(super) fn sum_allowed(
+        &self,
+        w: &World,
+        domain: DomainId,
+        i: usize,
+        p: TaskId,
+    ) -> GroupStats {
+        self.sum_cpus(w, self.balance.group_cpus[domain].of(i), |cpu| w.allowed(p, *cpu))
     }
 
     /// The sums over those CPUs of a group that are `in_play`.

@@ -2,8 +2,8 @@
 //! `__set_cpus_allowed_ptr`).
 //!
 //! Whatever changes, a queued task is taken off its queue, changed and put back, and a current one
-//! starts a new turn. Its place in virtual time stays; a new weight only changes how fast it moves
-//! on from there. Its load follows the weight at once.
+//! starts a new turn. Under CFS its place in virtual time stays, and a new weight changes how fast
+//! it moves on from there; under EEVDF its lag stays. Its load follows the weight at once.
 
 use crate::fair::queue::Discipline;
 use crate::fair::state::{Fair, QueueId, weights};

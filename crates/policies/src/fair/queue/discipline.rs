@@ -49,9 +49,6 @@ pub trait Discipline: QueueKind {
     /// is or slept.
     #[inline]
     fn task_h_load(f: &mut Fair<Self>, w: &World, cpu: CpuId, p: TaskId) -> u64 {
-        if !Self::GROUPS {
-            return f.task_load(p);
-        }
         f.update_cfs_rq_h_load(w, f.queue_of(cpu, p));
         f.group_task_h_load(cpu, p)
     }

@@ -240,15 +240,15 @@ impl SchedAvg {
     }
 
     /// `post_init_entity_util_avg`: a new task gets half of what `rq` has left, at most, scaled by
-    /// its weight against the load that is there.
-    pub fn post_init(&mut self, rq: &SchedAvg, weight: u64) {
+    /// its weight against the load that is there: 1024 times its weight before v6.10
+    /// ([`crate::fair::Rules`]).
+    pub fn post_init(&mut self, rq: &SchedAvg, scaled_weight: u64) {
         let cap = 1024u64.saturating_sub(rq.util_avg) / 2;
         if cap == 0 {
             // Utilization stays zero, and runnable follows it.
         } else if rq.util_avg == 0 {
             self.util_avg = cap;
         } else {
-            let scaled_weight = weight << 10;
             self.util_avg = (rq.util_avg * scaled_weight / (rq.load_avg + 1)).min(cap);
         }
         self.runnable_avg = self.util_avg;

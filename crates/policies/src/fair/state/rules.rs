@@ -86,6 +86,18 @@ pub struct KernelRules {
     /// idle (`set_next_task_idle()`). Since v6.12 nothing is set if the next task is the previous
     /// one (`put_prev_set_next_task()`).
     pub(crate) picks_idle_anew: bool,
+    /// `schedule_idle()` of a CPU with nothing queued ends without a pick (SM_IDLE): it looks
+    /// for no task elsewhere, and its idle time goes on: v6.12.
+    pub(crate) idles_on_without_pick: bool,
+    /// `pick_next_task_fair()` puts the task that it picks at the head of `cfs_tasks`, the one that
+    /// runs already, too. Since v6.12 only another one.
+    pub(crate) relists_kept_task: bool,
+    /// `update_sg_wakeup_stats()` counts those CPUs of a group that the task may use: v6.19, and
+    /// stable trees.
+    pub(crate) counts_allowed_cpus_only: bool,
+    /// `post_init_entity_util_avg()` scales a new task's utilization by its weight as it is, not
+    /// 1024 times that: v6.10.
+    pub(crate) weighs_new_util: bool,
     /// `sched_balance_newidle()` of a CPU without a domain ends before it counts who has come.
     pub(crate) newidle_needs_domain: bool,
     /// `wake_affine_idle()`: a SYNC waker is alone if all other tasks on its queue sleep there.
@@ -124,6 +136,13 @@ pub struct KernelRules {
     pub(crate) normalized_base_slice_ns: u64,
 }
 
+impl KernelRules {
+    /// By how many bits a new task's weight is scaled where its utilization begins.
+    pub(crate) fn new_util_shift(&self) -> u32 {
+        if self.weighs_new_util { 0 } else { 10 }
+    }
+}
+
 const V5_19: KernelRules = KernelRules {
     wake_list: WakeList::OtherLlcOrOnCpu,
     clears_pending_first: true,
@@ -144,6 +163,10 @@ const V5_19: KernelRules = KernelRules {
     newidle_trusts_balance: false,
     keeps_nohz_kick: false,
     picks_idle_anew: true,
+    idles_on_without_pick: false,
+    relists_kept_task: true,
+    counts_allowed_cpus_only: false,
+    weighs_new_util: false,
     newidle_needs_domain: false,
     sync_ignores_delayed: false,
     places_new_tasks_once: false,
@@ -168,10 +191,12 @@ const V6_1: KernelRules = KernelRules {
     fork_heeds_numa_difference: true,
     halves_after_numa_test: true,
     tolerates_quarter_node: false,
-    // The following three came to mainline later, and to the stable tree from there.
+    // The following came to mainline later, and to the stable tree from there.
     compares_local_with_average: true,
     shifts_util_by_failures: true,
     keeps_nohz_kick: true,
+    counts_allowed_cpus_only: true,
+    newidle_needs_domain: true,
     ..V5_19
 };
 const V6_4: KernelRules = KernelRules {
@@ -180,6 +205,8 @@ const V6_4: KernelRules = KernelRules {
     ends_detach_at_loop_max: false,
     shifts_util_by_failures: false,
     keeps_nohz_kick: false,
+    counts_allowed_cpus_only: false,
+    newidle_needs_domain: false,
     ..V6_1
 };
 const V6_6: KernelRules = KernelRules {
@@ -202,10 +229,14 @@ const V6_12: KernelRules = KernelRules {
     prefers_current_at_tie: false,
     hands_slices_up: true,
     picks_idle_anew: false,
+    idles_on_without_pick: true,
+    relists_kept_task: false,
+    weighs_new_util: true,
     newidle_needs_domain: true,
     tg_load_avg_period_ns: 1_000_000,
-    // The stable tree has these from v6.13 to v6.18.
+    // The stable tree has these from later versions.
     keeps_nohz_kick: true,
+    counts_allowed_cpus_only: true,
     sync_ignores_delayed: true,
     keeps_weight_of_empty_group: true,
     unprotects_idle_policy: true,

@@ -19,13 +19,18 @@ const PRIO_TO_WEIGHT: [u32; 40] = [
     110, 87, 70, 56, 45, 36, 29, 23, 18, 15,
 ];
 
-/// The weight of a task and its table inverse, round(2^32 / weight).
+/// Weights whose inverse in the kernel's table (`sched_prio_to_wmult`) is rounded down, where all
+/// others are rounded to the nearest: nice 13, 14, 16 and 17.
+const ROUNDED_DOWN: [u32; 4] = [56, 45, 29, 23];
+
+/// The weight of a task and its table inverse, 2^32 / weight.
 pub fn weight_of(nice: i8, policy: SchedPolicy) -> (u32, u32) {
     let weight = match policy {
         SchedPolicy::Idle => WEIGHT_IDLEPRIO,
         _ => PRIO_TO_WEIGHT[(i32::from(nice).clamp(-20, 19) + 20) as usize],
     };
-    let inverse = ((1u64 << 32) + u64::from(weight) / 2) / u64::from(weight);
+    let half = if ROUNDED_DOWN.contains(&weight) { 0 } else { u64::from(weight) / 2 };
+    let inverse = ((1u64 << 32) + half) / u64::from(weight);
     (weight, inverse as u32)
 }
 
@@ -93,6 +98,25 @@ mod tests {
             let (weight, inv) = weight_of(nice, SchedPolicy::Normal);
             let got = [1_000_000, 3_000_000, 4_000_000].map(|d| calc_delta_fair(d, weight, inv));
             assert_eq!(got, expected, "nice {nice}");
+        }
+    }
+
+    /// Entries of `sched_prio_to_wmult` around those that are rounded down.
+    #[test]
+    fn inverses_are_those_of_the_kernels_table() {
+        let vectors = [
+            (0, 4194304),
+            (12, 61356676),
+            (13, 76695844),
+            (14, 95443717),
+            (15, 119304647),
+            (16, 148102320),
+            (17, 186737708),
+            (18, 238609294),
+            (19, 286331153),
+        ];
+        for (nice, inverse) in vectors {
+            assert_eq!(weight_of(nice, SchedPolicy::Normal).1, inverse, "nice {nice}");
         }
     }
 

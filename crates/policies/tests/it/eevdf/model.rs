@@ -83,8 +83,12 @@ fn virtual_time(delta: i128, weight: i128) -> i128 {
     if weight == 1024 {
         return delta;
     }
-    // round(2^32 / weight)
-    let mut factor = 1024 * (((1 << 33) / weight + 1) / 2);
+    // round(2^32 / weight), but for nice 13, 14, 16 and 17, which the kernel's table rounds down.
+    let inverse = match weight {
+        56 | 45 | 29 | 23 => (1 << 32) / weight,
+        _ => ((1 << 33) / weight + 1) / 2,
+    };
+    let mut factor = 1024 * inverse;
     let mut shift = 32;
     while factor >= 1 << 32 {
         factor /= 2;

@@ -415,6 +415,27 @@ fn the_slow_path_leaves_out_what_the_task_itself_contributes() {
     assert_eq!(stats(&rig, child), (1024, 700, 1, 0));
 }
 
+/// `update_sg_wakeup_stats()` of v6.1.192 and later: of a group's CPUs those count that the task
+/// may use. The weight is the group's.
+#[test]
+fn the_slow_path_counts_the_cpus_of_the_tasks_mask() {
+    let idle = |rules| {
+        let mut rig = Rig::desktop_cfs(rules);
+        let mask = rig.w.mask(CpuSet::of(rig.w.cpus.len(), [CpuId(0), CpuId(1), CpuId(8)]));
+        rig.running(1, MaskId::ALL);
+        let p = rig.running(0, mask);
+        let llc = *rig.w.machine.domains.chains[CpuId(0)].last().expect("two LLCs");
+        [0, 1].map(|i| {
+            let without = Without { task: p, h_load: 0, only_group: Some(llc.own_group) };
+            let g = rig.fair.wakeup_stats(&rig.w, llc.domain, i, &without);
+            (g.idle_cpus, g.weight)
+        })
+    };
+    // CPU 1 is busy, and CPU 0 as well, but for the task itself.
+    assert_eq!(idle(Rules::V6_4), [(15, 16), (16, 16)]);
+    assert_eq!(idle(Rules::V6_1), [(1, 16), (1, 16)]);
+}
+
 #[test]
 fn a_woken_stopper_overloads_its_cpu_and_ends_a_stale_idle_stamp() {
     let mut rig = Rig::desktop();

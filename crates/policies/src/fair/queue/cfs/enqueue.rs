@@ -34,10 +34,11 @@ impl<const GROUPS: bool> Fair<Cfs<GROUPS>> {
         let queue = self.queue_of(cpu, p);
         if f.initial {
             // By the averages as wake_up_new_task finds them, before the enqueue updates them.
+            let shift = self.discipline.kernel.new_util_shift();
             let (rq, se) = self.queue_and_entity(queue, p);
             match w.tasks[p].attr.rested {
                 true => se.avg.rest(),
-                false => se.avg.post_init(&rq.avg, u64::from(se.weight)),
+                false => se.avg.post_init(&rq.avg, u64::from(se.weight) << shift),
             }
         }
         self.util_est_enqueue(cpu, p);

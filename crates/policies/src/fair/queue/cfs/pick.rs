@@ -135,9 +135,10 @@ impl<const GROUPS: bool> Fair<Cfs<GROUPS>> {
         self.set_last_buddy(of_curr, curr, many && rival == curr);
     }
 
-    /// `curr` is to come back: also if its policy is SCHED_IDLE.
+    /// `set_last_buddy`: `curr` is to come back, unless its policy is SCHED_IDLE.
     fn set_last_buddy(&mut self, queue: QueueId, curr: TaskId, may: bool) {
-        if !self.features.last_buddy || !may || !self.tasks[curr].on_rq {
+        let task = &self.tasks[curr];
+        if !self.features.last_buddy || !may || !task.on_rq || task.is_idle_policy() {
             return;
         }
         let mut level = Some((queue, curr));

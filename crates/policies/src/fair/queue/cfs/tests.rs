@@ -201,15 +201,15 @@ fn buddies_with(curr: SchedPolicy, wakee: SchedPolicy, features: Features) -> [T
     [rig.f.rqs[CpuId(0)].next, rig.f.rqs[CpuId(0)].queue.last]
 }
 
-/// A SCHED_IDLE task is no next buddy, but it is the last one if it was preempted.
+/// `set_next_buddy` and `set_last_buddy` ask `se_is_idle`.
 #[test]
-fn an_idle_policy_task_is_the_last_buddy_only() {
+fn an_idle_policy_task_is_no_buddy() {
     use SchedPolicy::{Idle, Normal};
     let (none, running, woken) = (TaskId::NONE, TaskId(7), TaskId(0));
     assert_eq!(buddies(Normal, Normal, false), [woken, running]);
     assert_eq!(buddies(Normal, Normal, true), [woken, running]);
-    assert_eq!(buddies(Idle, Normal, false), [none, running]);
-    assert_eq!(buddies(Idle, Normal, true), [woken, running]);
+    assert_eq!(buddies(Idle, Normal, false), [none, none]);
+    assert_eq!(buddies(Idle, Normal, true), [woken, none]);
     assert_eq!(buddies(Normal, Idle, true), [none, none]);
 }
 
@@ -219,6 +219,38 @@ fn without_the_feature_nobody_is_the_last_buddy() {
     let normal = SchedPolicy::Normal;
     let features = Features { last_buddy: false, ..Features::default() };
     assert_eq!(buddies_with(normal, normal, features), [TaskId(0), TaskId::NONE]);
+}
+
+/// `task_h_load`: `h_load` is that of the jiffy's first look, the divisor is the queue's load now.
+/// So each task that a pass of balance takes from a queue counts for more than the one before.
+#[test]
+fn without_groups_too_a_tasks_load_is_its_part_of_its_queues() {
+    let (mut rig, tasks) = hogs(250, &[0; 9]);
+    let p = tasks[0];
+    rig.f.tasks[p].avg.load_avg = 1024;
+    let load = |rig: &mut Rig<Cfs>, queue: u64| {
+        rig.f.rqs[CpuId(0)].avg.load_avg = queue;
+        Cfs::task_h_load(&mut rig.f, &rig.w, CPU0, p)
+    };
+    assert_eq!(load(&mut rig, 9216), 1023);
+    assert_eq!(load(&mut rig, 8192), 1151);
+    assert_eq!(load(&mut rig, 4096), 2303);
+    rig.w.now += 4 * MS;
+    assert_eq!(load(&mut rig, 4096), 1023);
+}
+
+/// `pick_next_task_fair` moves what it picks to the head of `cfs_tasks`, also if it runs already,
+/// up to v6.11. (Balancing takes from the tail.)
+#[test]
+fn a_task_that_goes_on_is_put_at_the_head_of_the_list() {
+    let (mut rig, _) = hogs(250, &[0]);
+    let running = rig.w.cpus[CpuId(0)].curr;
+    let woken = rig.new_task(0, 0);
+    rig.f.tasks[woken].vruntime = rig.vruntime(running) + 20 * MS;
+    rig.enqueue(woken, EnqueueFlags::default());
+    assert_eq!(rig.f.list_tail(CPU0), running);
+    assert_eq!(rig.schedule(0), running);
+    assert_eq!(rig.f.list_tail(CPU0), woken);
 }
 
 #[test]

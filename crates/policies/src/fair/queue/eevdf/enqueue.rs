@@ -32,10 +32,11 @@ impl<const GROUPS: bool> Fair<Eevdf<GROUPS>> {
         let queue = self.queue_of(cpu, p);
         if f.initial {
             // By the averages as wake_up_new_task finds them, before the enqueue updates them.
+            let shift = self.discipline.kernel.new_util_shift();
             let (rq, se) = self.queue_and_entity(queue, p);
             match w.tasks[p].attr.rested {
                 true => se.avg.rest(),
-                false => se.avg.post_init(&rq.avg, u64::from(se.weight)),
+                false => se.avg.post_init(&rq.avg, u64::from(se.weight) << shift),
             }
         }
         let delayed = self.tasks[p].ext.sched_delayed;
@@ -96,7 +97,19 @@ impl<const GROUPS: bool> Fair<Eevdf<GROUPS>> {
     pub(super) fn dequeue_group(&mut self, w: &mut World, queue: QueueId, se: TaskId) {
         let finish = self.entity(se).ext.sched_delayed;
         self.dequeue_entity(w, queue, se, Leave { sleep: true, at_once: true, finish });
-        self.entity_mut(se).ext.sched_delayed = false;
+        if finish {
+            self.entity_mut(se).ext.sched_delayed = false;
+            self.forget_gain(se);
+        }
+    }
+
+    /// `finish_delayed_dequeue_entity`: with DELAY_ZERO it was not to gain by staying.
+    fn forget_gain(&mut self, se: TaskId) {
+        let delay_zero = self.features.delay_zero;
+        let ext = &mut self.entity_mut(se).ext;
+        if delay_zero {
+            ext.vlag = ext.vlag.min(0);
+        }
     }
 
     /// `account_entity_enqueue`
@@ -232,15 +245,24 @@ impl<const GROUPS: bool> Fair<Eevdf<GROUPS>> {
         }
         self.leave_averages(w, queue, se, g.sleep);
         self.take_off(w, queue, se);
-        if !g.sleep && self.features.place_rel_deadline {
-            let entity = self.entity_mut(se);
-            entity.ext.deadline = entity.ext.deadline.wrapping_sub(entity.vruntime);
+        if !g.sleep {
             // What is left of the slice goes along to the next queue.
-            entity.ext.rel_deadline = true;
+            self.keep_slice(se);
         }
         self.return_runtime(w, queue);
         self.update_group(w, se);
         true
+    }
+
+    /// With PLACE_REL_DEADLINE the deadline of `se`, which has left its queue, is kept relative to
+    /// its vruntime.
+    #[inline]
+    fn keep_slice(&mut self, se: TaskId) {
+        if self.features.place_rel_deadline {
+            let entity = self.entity_mut(se);
+            entity.ext.deadline = entity.ext.deadline.wrapping_sub(entity.vruntime);
+            entity.ext.rel_deadline = true;
+        }
     }
 
     /// An entity has left this queue: what that does to those above. If its task sleeps, what is
@@ -282,12 +304,7 @@ impl<const GROUPS: bool> Fair<Eevdf<GROUPS>> {
         let finish = Leave { sleep: true, at_once: false, finish: true };
         self.dequeue_entity(w, queue, se, finish);
         self.clear_delayed(queue, se);
-        let delay_zero = self.features.delay_zero;
-        let ext = &mut self.entity_mut(se).ext;
-        if delay_zero {
-            // It was not to gain by staying.
-            ext.vlag = ext.vlag.min(0);
-        }
+        self.forget_gain(se);
         if GROUPS && is_group(se) {
             // Its tasks have left already.
             self.leave_levels(w, queue, Count { n: 0, idle: 0, delayed: 0 }, true);
@@ -400,7 +417,7 @@ impl<const GROUPS: bool> Fair<Eevdf<GROUPS>> {
         }
     }
 
-    /// DEQUEUE_SAVE. Its lag, not limited, is kept in `vlag`.
+    /// DEQUEUE_SAVE: `p` keeps its lag and, with PLACE_REL_DEADLINE, what is left of its slice.
     pub(super) fn save(&mut self, w: &mut World, cpu: CpuId, p: TaskId) {
         let queue = self.queue_of(cpu, p);
         if !self.tasks[p].ext.sched_delayed {
@@ -409,14 +426,8 @@ impl<const GROUPS: bool> Fair<Eevdf<GROUPS>> {
         self.charge_curr(w, queue);
         self.update_averages(w, queue, p);
         self.clear_buddies(queue, p);
-        let v = self.avg_vruntime(queue);
-        if self.rqs[cpu].curr != p {
-            self.tree_remove(queue, p);
-        }
-        let se = &mut self.tasks[p];
-        se.ext.vlag = v.wrapping_sub(se.vruntime) as i64;
-        se.on_rq = false;
-        self.take_weight(queue, p);
+        self.take_off(w, queue, p);
+        self.keep_slice(p);
         self.list_del(cpu, p);
         let count = self.count_of(p);
         self.leave_levels(w, queue, count, false);
@@ -424,21 +435,24 @@ impl<const GROUPS: bool> Fair<Eevdf<GROUPS>> {
         self.publish(cpu);
     }
 
-    /// ENQUEUE_RESTORE: lag and what is left of the slice are kept, in time of the CPU.
+    /// ENQUEUE_RESTORE, after `reweight_entity()`: the lag is kept in time of the CPU, and since
+    /// v6.13 what is left of the slice as well. (In v6.12 that stays as it was in virtual time.)
     pub(super) fn restore(&mut self, w: &mut World, cpu: CpuId, p: TaskId, old_weight: u32) {
         let queue = self.queue_of(cpu, p);
+        let keeps_ns = self.discipline.kernel.places_after_reweight;
         let se = &mut self.tasks[p];
         if old_weight != se.weight {
-            let v = se.vruntime.wrapping_add_signed(se.ext.vlag);
-            let left = se.ext.deadline.wrapping_sub(se.vruntime) as i64;
-            let vlag = rescale(se.ext.vlag, old_weight, se.weight);
-            se.vruntime = v.wrapping_sub(vlag as u64);
-            se.ext.deadline = se.vruntime.wrapping_add_signed(rescale(left, old_weight, se.weight));
+            se.ext.vlag = rescale(se.ext.vlag, old_weight, se.weight);
+            if se.ext.rel_deadline && keeps_ns {
+                let left = rescale(se.ext.deadline as i64, old_weight, se.weight);
+                se.ext.deadline = left as u64;
+            }
         }
         if !se.ext.sched_delayed {
             self.util_est_enqueue(cpu, p);
         }
         self.update_averages(w, queue, p);
+        self.place(queue, p, false);
         self.add_weight(queue, p);
         self.tasks[p].on_rq = true;
         if self.rqs[cpu].curr != p {

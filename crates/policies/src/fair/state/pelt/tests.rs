@@ -142,9 +142,15 @@ fn a_new_task_gets_half_of_what_is_left() {
     let (mut rq, mut se) = (task(), task());
     se.post_init(&rq, 1024);
     assert_eq!((se.util_avg, se.runnable_avg), (512, 512));
-    (rq.util_avg, rq.load_avg) = (600, 2048);
-    se.post_init(&rq, 1024);
-    assert_eq!(se.util_avg, 212);
+    // Up to v6.9 the weight is scaled, so that what is left decides; then the load does.
+    let vectors = [(600, 2048, 212, 212), (100, 300, 462, 340), (300, 2864, 362, 107)];
+    for (util, load, scaled, plain) in vectors {
+        (rq.util_avg, rq.load_avg) = (util, load);
+        se.post_init(&rq, 1024 << 10);
+        assert_eq!(se.util_avg, scaled);
+        se.post_init(&rq, 1024);
+        assert_eq!(se.util_avg, plain);
+    }
     (rq.util_avg, rq.load_avg) = (1024, 2048);
     let mut full = task();
     full.post_init(&rq, 1024);

@@ -1,7 +1,7 @@
 //! What can happen to the tasks of the model: ticks, wake-ups, sleeps, moves, other properties.
 
 use super::{Entity, Kernel, Kind, Model, weight};
-use Kernel::{V6_6, V6_12};
+use Kernel::{V6_6, V6_12, V6_18};
 
 impl Model {
     pub fn advance_to(&mut self, now: u64) {
@@ -109,20 +109,26 @@ impl Model {
         if on_rq {
             self.update_curr();
         }
-        let (old, new) = (self.e[p].weight, weight(kind, nice.1));
-        let v = self.v();
-        (self.e[p].kind, self.e[p].weight) = (kind, new);
-        if !on_rq {
-            self.e[p].vlag = self.e[p].vlag * old / new;
-        } else {
-            if old != new {
-                let left = self.e[p].d - self.e[p].v;
-                self.e[p].v = v - (v - self.e[p].v) * old / new;
-                self.e[p].d = self.e[p].v + left * old / new;
+        if on_rq {
+            self.update_lag(p);
+            self.e[p].on_rq = false;
+            if self.s.place_rel_deadline {
+                self.e[p].d -= self.e[p].v;
+                self.e[p].rel_deadline = true;
             }
-            self.arrives(p);
+        }
+        let (old, new) = (self.e[p].weight, weight(kind, nice.1));
+        (self.e[p].kind, self.e[p].weight) = (kind, new);
+        self.e[p].vlag = self.e[p].vlag * old / new;
+        if self.e[p].rel_deadline && self.s.kernel >= V6_18 {
+            self.e[p].d = self.e[p].d * old / new;
         }
         self.set_slice(p, slice);
+        if on_rq {
+            self.place(p, false);
+            self.e[p].on_rq = true;
+            self.arrives(p);
+        }
         if on_rq && self.curr == Some(p) {
             self.set_next(p);
         }
