@@ -158,6 +158,7 @@ pub struct Replay {
     n_acts: u64,
     /// Measured threads that have not ended.
     n_measured: usize,
+    /// [`BETWEEN_CALLS_NS`] where the recording was made.
     between_calls_ns: Ns,
 }
 

@@ -124,9 +124,7 @@ impl<S: Discipline> Fair<S> {
         }
         (None, StopStage::Unlink)
     }
-}
 
-impl<S: Discipline> Fair<S> {
     /// `can_migrate_task` under LBF_ACTIVE_LB: where its group may not run a task is of no use.
     fn may_push(&self, w: &World, p: TaskId, from: CpuId, target: CpuId) -> bool {
         let throttled = w.tasks[p].throttled || self.in_throttled(self.queue_of(target, p));
