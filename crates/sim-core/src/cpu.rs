@@ -79,6 +79,8 @@ pub struct Cpu {
     pub need_resched: bool,
     /// The tick is stopped (nohz idle).
     pub tick_stopped: bool,
+    /// `ts->got_idle_tick`: the tick has ended this sleep.
+    pub(crate) got_idle_tick: bool,
     /// Number of frames on the stack.
     pub(crate) depth: u8,
     pub(crate) base: Base,
@@ -205,6 +207,7 @@ impl Cpu {
             idle: true,
             tick_next,
             tick_stopped: true,
+            got_idle_tick: false,
             idle_since: 0,
             // At boot every CPU has been asleep for long.
             cstate: deepest,

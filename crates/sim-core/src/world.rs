@@ -67,6 +67,9 @@ pub struct Config {
     pub clears_pending_first: bool,
     /// `schedule_idle()` of a CPU with nothing queued ends without a pick (SM_IDLE, v6.12).
     pub idles_on_without_pick: bool,
+    /// A guest with one idle state asks no governor, and its tick goes on until it has come in
+    /// idle (`cpuidle_idle_call(got_tick)`). Before, it stopped at once.
+    pub lone_state_keeps_tick: bool,
     /// Where an enqueue shows its task on a queue that other CPUs pull from (`SWQUEUE`).
     pub appends: Appends,
     /// Timer slack of normal tasks, ns: their timers fire this much later than asked.
@@ -85,6 +88,7 @@ impl Default for Config {
             wake_list: WakeList::OtherLlcOrIdle,
             clears_pending_first: false,
             idles_on_without_pick: false,
+            lone_state_keeps_tick: false,
             appends: Appends::Never,
             timer_slack_ns: 50_000,
             user_group: GroupId::ROOT,

@@ -77,7 +77,8 @@ pub enum Governor {
     #[default]
     Menu,
     /// A guest's: the CPU halts in the deepest state and stops its tick, however short the sleep
-    /// may be.
+    /// may be. With one state it stands for a guest without a cpuidle driver, whose tick stops
+    /// when it has come in idle once, if the kernel has that rule.
     Haltpoll,
 }
 

@@ -180,6 +180,8 @@ impl<S: Ops> Policy for Ext<S> {
     fn init(&mut self, w: &mut World) {
         // Its tasks never use the wake list, unless a scheduler asks for it (6.18 only).
         w.config.ttwu_queue &= self.state.is_partial;
+        // Both kernels, 6.12.117 and 6.18's stable tree, have it.
+        w.config.lone_state_keeps_tick = true;
         self.state.init(w, self.ops.idle_per_node());
         self.ops.init(&mut Cx::new(w, &mut self.state));
         self.init_cgroups(w);

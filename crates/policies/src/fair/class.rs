@@ -28,6 +28,7 @@ impl<S: Discipline> Policy for Fair<S> {
         w.config.wake_list = kernel.wake_list;
         w.config.clears_pending_first = kernel.clears_pending_first;
         w.config.idles_on_without_pick = kernel.idles_on_without_pick;
+        w.config.lone_state_keeps_tick = kernel.lone_state_keeps_tick;
         let migration_cost = self.tunables.migration_cost_ns.max(0) as Ns;
         let n = w.machine.n_cpus();
         self.rqs = (0..n).map(|_| FairRq::new(migration_cost)).collect();

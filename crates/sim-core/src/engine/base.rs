@@ -176,6 +176,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
 
     /// The idle loop: something to run, or a C-state.
     fn idle_loop(&mut self, cpu: CpuId) -> Flow {
+        let got_tick = std::mem::take(&mut self.w.cpus[cpu].got_idle_tick);
         let c = &self.w.cpus[cpu];
         if c.need_resched || c.nr_running > 0 && !self.policy.idles_with_queued() {
             if self.w.cpus[cpu].loop_exit_due {
@@ -187,10 +188,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         }
         // After an interrupt that brought no task the loop comes here with its tick stopped.
         let was_stopped = c.tick_stopped;
-        let (deepest, stops_tick) = match self.w.machine.governor {
-            Governor::Menu => self.predict_idle(cpu),
-            Governor::Haltpoll => self.w.judge_idle(NEVER),
-        };
+        let (deepest, stops_tick) = self.choose_idle(cpu, got_tick);
         self.w.settle(cpu);
         let now = self.w.now;
         let entry_ns = self.w.machine.costs.idle_entry_ns;
@@ -217,6 +215,18 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         }
         self.w.set_occupancy(cpu, Occupancy::Idle);
         Flow::Wait
+    }
+
+    /// The C-state that comes next, and whether the tick stops (`cpuidle_idle_call()`, v6.12.117).
+    /// `got_tick` says that the CPU's last sleep ended with its tick.
+    fn choose_idle(&mut self, cpu: CpuId, got_tick: bool) -> (u8, bool) {
+        let keeps_tick = self.w.config.lone_state_keeps_tick && !got_tick;
+        match self.w.machine.governor {
+            Governor::Menu => self.predict_idle(cpu),
+            // With one state no governor is asked. (Menu's drivers have one to poll in besides.)
+            Governor::Haltpoll if self.w.machine.cstates.len() == 1 => (0, !keeps_tick),
+            Governor::Haltpoll => self.w.judge_idle(NEVER),
+        }
     }
 
     /// `schedule_idle()`. If no interrupt's way out was walked before it (as a rule the CPU polled,
@@ -299,11 +309,13 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         let entering = now < c.cstate_from;
         let exit = if entering { 0 } else { self.w.idle_exit_ns(cpu) };
         let loop_ns = stretch(costs.idle_loop_ns, c.speed);
-        let by_tick = !c.tick_stopped && c.tick_next <= now && c.irq_first > now;
+        let ticks = !c.tick_stopped && c.tick_next <= now;
+        let by_tick = ticks && c.irq_first > now;
         let is_due = |(kind, at): (usize, &Ns)| kind != Irq::Poll as usize && *at <= now;
         let by_interrupt = by_tick || c.irq_at.iter().enumerate().any(is_due);
         let c = &mut self.w.cpus[cpu];
         c.menu.period_ends(now - c.idle_since, by_tick, self.w.times.tick_ns);
+        c.got_idle_tick = ticks;
         c.base = Base::Leaving;
         c.category = Category::Exit;
         (c.loop_exit_due, c.pick_begun) = (by_interrupt, false);

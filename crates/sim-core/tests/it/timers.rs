@@ -3,7 +3,7 @@
 use policies::fcfs::Fcfs;
 use sim_core::{Config, NoObserver, Ns, Observer, Op, StopReason, TaskAttr, TaskId, World};
 use test_support::{Scripts, free_machine, simulate};
-use topology::{Machine, RegularSpec};
+use topology::{Governor, Machine, RegularSpec};
 
 const US: Ns = 1_000;
 const MS: Ns = 1_000_000;
@@ -70,6 +70,34 @@ fn a_tick_runs_timers_too() {
     // A CPU that sleeps has stopped its tick.
     let no_tick = [(0, 16_010 * US), (1, 16_010 * US), (2, 16_010 * US)];
     assert_eq!(wakings(&sleepers), no_tick);
+}
+
+#[test]
+fn a_guest_with_one_idle_state_keeps_its_tick_until_it_has_come_in_idle() {
+    // Ticks come each 4 ms. The first task sleeps from 1 to `until` and may be woken at 8 ms if the
+    // tick still goes on; it has come in idle at 4 ms. The second may be woken at 12 ms.
+    let wakings = |keeps: bool, states: usize, until: Ns| {
+        let mut machine = Machine { governor: Governor::Haltpoll, ..free_machine(1) };
+        machine.cstates = vec![machine.cstates[0].clone(); states];
+        let config = Config { lone_state_keeps_tick: keeps, ..Config::default() };
+        let runs = vec![Op::Run(MS), Op::SleepUntil(until), Op::Exit];
+        let tasks = vec![(sleeper(0, 50 * US).0, runs), sleeper(11_970 * US, 50 * US)];
+        let program = Scripts(tasks);
+        let mut sim = simulate(machine, config, Fcfs::default(), program, Wakings::default());
+        while sim.w.now < 20 * MS && sim.step(20 * MS).is_none() {
+            sim.w.check_invariants().expect("every invariant holds");
+        }
+        sim.observer.0
+    };
+    let late = 12_020 * US;
+    // From 8.02 ms on the tick runs again, and has not come in idle before 12 ms.
+    assert_eq!(wakings(true, 1, 7_970 * US), [(0, 8_020 * US), (1, 12 * MS)]);
+    // At 12 ms it has come at 4 ms, and the CPU has slept all the time.
+    assert_eq!(wakings(true, 1, 15_000 * US), [(1, late), (0, 15_050 * US)]);
+    // Where it stops at once it wakes nobody.
+    for (keeps, states) in [(false, 1), (true, 2)] {
+        assert_eq!(wakings(keeps, states, 7_970 * US), [(0, 8_020 * US), (1, late)]);
+    }
 }
 
 #[test]

@@ -89,6 +89,9 @@ pub struct KernelRules {
     /// `schedule_idle()` of a CPU with nothing queued ends without a pick (SM_IDLE): it looks
     /// for no task elsewhere, and its idle time goes on: v6.12.
     pub(crate) idles_on_without_pick: bool,
+    /// `cpuidle_idle_call()`: a guest with one idle state keeps its tick until it has come in
+    /// idle. Stable trees of 2026 have it.
+    pub(crate) lone_state_keeps_tick: bool,
     /// `pick_next_task_fair()` puts the task that it picks at the head of `cfs_tasks`, the one that
     /// runs already, too. Since v6.12 only another one.
     pub(crate) relists_kept_task: bool,
@@ -164,6 +167,7 @@ const V5_19: KernelRules = KernelRules {
     keeps_nohz_kick: false,
     picks_idle_anew: true,
     idles_on_without_pick: false,
+    lone_state_keeps_tick: false,
     relists_kept_task: true,
     counts_allowed_cpus_only: false,
     weighs_new_util: false,
@@ -197,6 +201,7 @@ const V6_1: KernelRules = KernelRules {
     keeps_nohz_kick: true,
     counts_allowed_cpus_only: true,
     newidle_needs_domain: true,
+    lone_state_keeps_tick: true,
     ..V5_19
 };
 const V6_4: KernelRules = KernelRules {
@@ -207,6 +212,7 @@ const V6_4: KernelRules = KernelRules {
     keeps_nohz_kick: false,
     counts_allowed_cpus_only: false,
     newidle_needs_domain: false,
+    lone_state_keeps_tick: false,
     ..V6_1
 };
 const V6_6: KernelRules = KernelRules {
@@ -237,6 +243,7 @@ const V6_12: KernelRules = KernelRules {
     // The stable tree has these from later versions.
     keeps_nohz_kick: true,
     counts_allowed_cpus_only: true,
+    lone_state_keeps_tick: true,
     sync_ignores_delayed: true,
     keeps_weight_of_empty_group: true,
     unprotects_idle_policy: true,
