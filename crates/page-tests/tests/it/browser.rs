@@ -162,8 +162,10 @@ impl Browser {
 
     /// The span of time that a timeline shows, ns.
     pub async fn span(&self) -> (f64, f64) {
-        // The hash follows what is seen after a moment.
-        tokio::time::sleep(Duration::from_millis(400)).await;
+        // The hash follows what is seen 200 ms later, by a timer of the page. A later timer of the
+        // page fires after that one, however busy the machine is.
+        let later = "requestAnimationFrame(() => setTimeout(arguments[0], 250))";
+        self.client.execute_async(later, Vec::new()).await.expect("the page has frames and timers");
         let hash = self.text("location.hash").await;
         let of = |key: &str| {
             let part = hash.split(['#', '&']).find_map(|part| part.strip_prefix(key));
