@@ -28,8 +28,7 @@ fn busy() -> (TaskAttr, Vec<Op>) {
     (TaskAttr::default(), vec![])
 }
 
-fn wakings_on(machine: Machine, every_tick: bool, tasks: &[(TaskAttr, Vec<Op>)]) -> Vec<(u32, Ns)> {
-    let config = Config { simulate_every_tick: every_tick, ..Config::default() };
+fn wakings_on(machine: Machine, config: Config, tasks: &[(TaskAttr, Vec<Op>)]) -> Vec<(u32, Ns)> {
     let program = Scripts(tasks.to_vec());
     let mut sim = simulate(machine, config, Fcfs::default(), program, Wakings::default());
     while sim.w.now < 20 * MS && sim.step(20 * MS).is_none() {
@@ -40,7 +39,10 @@ fn wakings_on(machine: Machine, every_tick: bool, tasks: &[(TaskAttr, Vec<Op>)])
 
 /// On one CPU on which nothing costs time: with and without events for ticks.
 fn wakings(tasks: &[(TaskAttr, Vec<Op>)]) -> Vec<(u32, Ns)> {
-    let run = |every_tick| wakings_on(free_machine(1), every_tick, tasks);
+    let run = |simulate_every_tick| {
+        let config = Config { simulate_every_tick, ..Config::default() };
+        wakings_on(free_machine(1), config, tasks)
+    };
     assert_eq!(run(false), run(true));
     run(false)
 }
@@ -81,13 +83,8 @@ fn a_guest_with_one_idle_state_keeps_its_tick_until_it_has_come_in_idle() {
         machine.cstates = vec![machine.cstates[0].clone(); states];
         let config = Config { lone_state_keeps_tick: keeps, ..Config::default() };
         let runs = vec![Op::Run(MS), Op::SleepUntil(until), Op::Exit];
-        let tasks = vec![(sleeper(0, 50 * US).0, runs), sleeper(11_970 * US, 50 * US)];
-        let program = Scripts(tasks);
-        let mut sim = simulate(machine, config, Fcfs::default(), program, Wakings::default());
-        while sim.w.now < 20 * MS && sim.step(20 * MS).is_none() {
-            sim.w.check_invariants().expect("every invariant holds");
-        }
-        sim.observer.0
+        let tasks = [(sleeper(0, 50 * US).0, runs), sleeper(11_970 * US, 50 * US)];
+        wakings_on(machine, config, &tasks)
     };
     let late = 12_020 * US;
     // From 8.02 ms on the tick runs again, and has not come in idle before 12 ms.
@@ -137,7 +134,7 @@ fn the_wake_ups_of_one_interrupt_follow_each_other_before_the_first_wakee_runs()
     assert_eq!(machine.n_cpus(), 1);
     let costs = machine.costs;
     let tasks = [1000, 1010, 1020].map(|at| sleeper(at * US, 50 * US));
-    let got = wakings_on(machine, false, &tasks);
+    let got = wakings_on(machine, Config::default(), &tasks);
     let order: Vec<u32> = got.iter().map(|(p, _)| *p).collect();
     assert_eq!(order, [0, 1, 2]);
     let gap = got[2].1 - got[1].1;
@@ -153,7 +150,8 @@ fn what_falls_due_in_an_interrupt_is_run_in_it() {
     let mut machine = free_machine(1);
     machine.costs.ttwu_fixed_ns = 1_000;
     machine.costs.irq_ns = 10_000;
-    let got: Vec<Ns> = wakings_on(machine, false, &tasks).iter().map(|(_, at)| *at).collect();
+    let got: Vec<Ns> =
+        wakings_on(machine, Config::default(), &tasks).iter().map(|(_, at)| *at).collect();
     // After the way into the interrupt, which is half of its cost.
     let first = 1005 * US + 1_000;
     assert_eq!(got, [0, 1, 2, 3, 4].map(|i| first + 1_000 * i), "one entry for all");

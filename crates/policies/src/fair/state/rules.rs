@@ -90,7 +90,7 @@ pub struct KernelRules {
     /// for no task elsewhere, and its idle time goes on: v6.12.
     pub(crate) idles_on_without_pick: bool,
     /// `cpuidle_idle_call()`: a guest with one idle state keeps its tick until it has come in
-    /// idle. Stable trees of 2026 have it.
+    /// idle. The stable trees have it (6.1.192, 6.12.113, 6.18.44).
     pub(crate) lone_state_keeps_tick: bool,
     /// `pick_next_task_fair()` puts the task that it picks at the head of `cfs_tasks`, the one that
     /// runs already, too. Since v6.12 only another one.
