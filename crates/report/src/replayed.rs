@@ -48,7 +48,7 @@ pub struct Recorded {
     pub answers_added: u64,
     /// False if its times are in microseconds.
     pub in_ns: bool,
-    /// The kernel's paths took so many times as long as the machine's costs say.
+    /// The end of `schedule()` took so many times as long as the machine's costs say.
     pub costs_factor: f64,
     /// From CPU to CPU an interrupt took so long, us, and longer than the machine says.
     pub slow_ipi_us: Option<f64>,
@@ -170,10 +170,13 @@ pub(crate) fn remarks(analysis: &Analysis) -> Vec<String> {
         ));
         return remarks;
     }
-    let now = if recorded.is_model { "the model has all of them" } else { "here, too" };
+    let now =
+        if recorded.is_model { "in the model as its machine's file says" } else { "here, too" };
     if (recorded.costs_factor - 1.0).abs() > COSTS_NEAR {
+        // Those that cannot be seen are not taken to be slower than there is room for.
+        let up_to = if recorded.costs_factor > 1.0 { "up to " } else { "" };
         remarks.push(format!(
-            "Kernel paths took {} of the machine's costs when it was recorded; {now}.",
+            "Kernel paths took {up_to}{} of the machine's costs when it was recorded; {now}.",
             number(recorded.costs_factor, "x")
         ));
     }

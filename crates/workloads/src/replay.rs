@@ -174,7 +174,7 @@ impl Replay {
             in_path: 0,
         };
         // Where kernel paths took longer, that way did, too.
-        let slow = recording.paths.map_or(1.0, |paths| paths.factor.max(1.0));
+        let slow = recording.paths.map_or(1.0, |paths| paths.others.max(1.0));
         Self {
             between_calls_ns: (BETWEEN_CALLS_NS as f64 * slow) as Ns,
             states: vec![state; recording.threads.len()],
@@ -236,20 +236,20 @@ impl Replay {
         Op::Fork(child)
     }
 
-    /// A wake-up counts when its waker has come to it, whether or not the other one sleeps yet. The
-    /// task to wake, if the thread has begun.
+    /// A wake-up counts when its waker has come to it, whether or not the other one waits yet. The
+    /// task to wake, if it does: who sends to a thread that does not wait finds nobody to wake.
     fn wake(&mut self, thread: usize) -> Option<TaskId> {
         let other = &mut self.states[thread];
         other.woken += 1;
         let task = other.task;
-        task.is_task().then_some(task)
+        (other.waits && task.is_task()).then_some(task)
     }
 
     fn act_at(&self, me: usize, at: Cursor) -> Option<(Act, Cursor)> {
         self.recording.threads[me].acts.at(at)
     }
 
-    /// Is a further wake-up of the same kernel path to come? So `wake_up_all()` wakes many, its
+    /// Is more of the same kernel path to come? With a further wake-up `wake_up_all()` goes on, its
     /// lock held: a wakee that is to preempt the waker waits for the end. `FUTEX_WAKE` does the
     /// same unless the kernel is preemptible, which no recording tells. Where one shows a
     /// preemption in between, there are two pieces of work.
@@ -260,7 +260,7 @@ impl Replay {
         {
             next = self.act_at(me, end);
         }
-        matches!(next, Some((Act::Wake { .. }, _)))
+        matches!(next, Some((Act::Wake { .. } | Act::InPath(_), _)))
     }
 
     /// How long the recorded work takes that the thread has come to.
@@ -321,6 +321,7 @@ impl Replay {
         let me = self.thread_of[task] as usize;
         match act {
             Act::Run(ns) => Some(Op::Run(self.work(me, ns))),
+            Act::InPath(ns) => Some(Op::Kernel(ns)),
             Act::Wake { .. } if self.path_goes_on(me, after) => {
                 self.states[me].in_path = WAKES_OF_PATH_MAX;
                 Some(Op::Path)
@@ -393,7 +394,7 @@ impl Program for Replay {
         Op::Exit
     }
 
-    /// Wake-ups of one path, one after the other.
+    /// Wake-ups of one path, one after the other, and its rest.
     fn path(&mut self, _cx: &mut ProgramCx<'_>, task: TaskId) -> Step {
         let me = self.thread_of[task] as usize;
         while self.states[me].in_path > 0
@@ -407,7 +408,11 @@ impl Program for Replay {
                     self.wake(thread as usize).map(|task| Step::Wake { task, sync })
                 }
                 Act::Run(ns) => Some(Step::Spend(self.work(me, ns))),
-                _ => unreachable!("a path is of wake-ups and what lies between them"),
+                Act::InPath(ns) => {
+                    self.states[me].in_path = 0;
+                    Some(Step::Spend(ns))
+                }
+                _ => unreachable!("a path is of wake-ups, what lies between them, and its rest"),
             };
             self.go_on(me, after);
             if let Some(step) = step {

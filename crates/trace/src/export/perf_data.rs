@@ -138,7 +138,7 @@ impl PerfData {
         put32(&mut self.record, task.pid.0);
         put32(&mut self.record, task.pid.0);
         self.record.extend(task.comm.bytes());
-        self.sample_id(event, task);
+        self.sample_id(event, &event.current);
         self.end()
     }
 

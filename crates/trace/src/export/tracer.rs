@@ -186,7 +186,8 @@ impl Tracer {
             _ => false,
         };
         if is_new {
-            self.emit(self.last, cpu, who, What::Renamed { task: who });
+            let current = self.name(w, cpu, self.stints[cpu].curr);
+            self.emit(self.last, cpu, current, What::Renamed { task: who });
         }
         who
     }

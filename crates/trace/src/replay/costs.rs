@@ -32,6 +32,6 @@ impl Costs {
     }
 
     pub(super) fn without_ticks(&self, ns: Ns) -> Ns {
-        ns - ((u128::from(ns) * u128::from(self.ticks)) >> 16) as Ns
+        ns.saturating_sub(((u128::from(ns) * u128::from(self.ticks)) >> 16) as Ns)
     }
 }

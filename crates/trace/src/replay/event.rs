@@ -62,6 +62,8 @@ pub(super) enum What<'a> {
     Runtime { task: Named<'a>, ns: Ns },
     /// A task was made.
     Fork { parent: Named<'a>, child: Named<'a> },
+    /// The current task has the event's name from now on.
+    Renamed,
     /// perf could not write down so many events.
     Lost(u64),
     /// Nothing that replay needs.

@@ -14,7 +14,7 @@ use workloads::replay::Recording;
 
 /// Events at the beginning that tell how long the kernel's paths took, and the first names of
 /// threads.
-const BEGINNING_EVENTS: u32 = 60_000;
+const BEGINNING_EVENTS: u32 = 300_000;
 
 /// The events that are left in a file, in order of time.
 pub(super) trait EventsOfFile {

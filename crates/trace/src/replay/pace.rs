@@ -9,38 +9,53 @@
 //! A wake-up that preempts its waker at once: from `sched_waking` to the switch. And a wake-up that
 //! runs on another CPU at once, which preempts its current task or was idle: what that takes longer
 //! is the way of an interrupt from CPU to CPU and out of a C-state, which a hypervisor makes long.
+//!
+//! What cannot be seen is taken to be as slow as the end of `schedule()`, but not slower than the
+//! quickest spans in which it lies leave room for: recording takes its time where the events are,
+//! and more than what was recorded would make a replay longer than the recording.
 
 use super::event::{Event, Named, What};
-use sim_core::Ns;
-use std::collections::BTreeMap;
+use sim_core::{Context, Ns};
+use std::collections::{BTreeMap, BTreeSet};
 use topology::{CpuId, KernelCosts, Machine};
 use workloads::replay::Paths;
 
 /// Spans of all kinds together that end the look, and the fewest of a kind that tell something. To
 /// wait for so many of each kind would be to read most recordings twice, as one kind may be rare.
-const SPANS_MAX: usize = 20_000;
-const SPANS_MIN: usize = 50;
-/// A factor's limits: beyond them it is rather the machine file that is wrong.
-const FACTOR: (f64, f64) = (0.1, 4.0);
+const SPANS_MAX: usize = 100_000;
+const SPANS_MIN: usize = 16;
+/// A factor's limits. Recording itself takes the most, more than a microsecond per event on some
+/// guests, so ten times and more is no mistake.
+const FACTOR: (f64, f64) = (0.1, 100.0);
+/// One part in so many of spans is quick: threads have next to no work of their own there.
+const QUICK_PART: usize = 10;
+/// A tick takes no more than a machine's file may say: tasks need time, too.
+const TICK_NS_MAX: Ns = 50_000;
 /// A preemption from another CPU that takes longer was another one: the slice had ended, ns.
 const REMOTE_MAX_NS: Ns = 100_000;
 
-/// The median beside what was expected.
-fn factor(spans: &mut [Ns], expected: Ns) -> Option<f64> {
+/// The span with one part in `part` of the others below it, beside what was expected.
+fn factor(spans: &mut [Ns], part: usize, expected: Ns) -> Option<f64> {
     if expected == 0 {
         return None;
     }
-    let median = median(spans)?;
-    Some((median as f64 / expected as f64).clamp(FACTOR.0, FACTOR.1))
+    let span = quantile(spans, part)?;
+    Some((span as f64 / expected as f64).clamp(FACTOR.0, FACTOR.1))
 }
 
 /// `None` of too few.
 fn median(spans: &mut [Ns]) -> Option<Ns> {
+    quantile(spans, 2)
+}
+
+/// The span with one part in `part` of the others below it; `None` of too few, and if the clock of
+/// the recording is too coarse for it.
+fn quantile(spans: &mut [Ns], part: usize) -> Option<Ns> {
     if spans.len() < SPANS_MIN {
         return None;
     }
-    let middle = spans.len() / 2;
-    Some(*spans.select_nth_unstable(middle).1)
+    let place = spans.len() / part;
+    Some(*spans.select_nth_unstable(place).1).filter(|ns| *ns > 0)
 }
 
 /// Lengths of these paths, as the first events show them.
@@ -51,12 +66,19 @@ pub(super) struct Pace {
     schedule: Vec<Ns>,
     /// From a wake-up to the switch from the waker to the wakee.
     wake: Vec<Ns>,
+    /// From a switch to a task to the next event there: that it wakes another one, or is charged.
+    until_wake: Vec<Ns>,
+    until_charge: Vec<Ns>,
     /// From a wake-up on one CPU to the switch from a preempted task to the wakee on another.
     remote: Vec<Ns>,
-    /// The same to the switch from the idle task.
+    /// The same to the switch from the idle task, or to where the first charge begins.
     idle: Vec<Ns>,
     /// By CPU: the last one that another CPU woke to run there, and when.
     coming: BTreeMap<u32, (u32, Ns)>,
+    /// By CPU: when a task came to it, if nothing has happened there since.
+    came: BTreeMap<u32, Ns>,
+    /// CPUs that idle: their last switch was to the idle task.
+    idles: BTreeSet<u32>,
     /// The last charge and the last wake-up: where, whom and when.
     charged: Option<Place>,
     woken: Option<Place>,
@@ -71,8 +93,25 @@ impl Pace {
             let (cpu, tid, at) = place?;
             (cpu == event.cpu && tid == task.tid).then(|| event.at.saturating_sub(at))
         };
+        if let Some(came) = self.came.remove(&event.cpu.0) {
+            let span = event.at.saturating_sub(came);
+            let by_interrupt = event.context.is_some_and(|context| context != Context::Task);
+            match event.what {
+                What::Wake { .. } if !by_interrupt => self.until_wake.push(span),
+                What::Runtime { .. } => self.until_charge.push(span),
+                _ => {}
+            }
+        }
         match event.what {
-            What::Runtime { task, .. } => self.charged = Some((event.cpu, task.tid, event.at)),
+            What::Runtime { task, ns } => {
+                self.charged = Some((event.cpu, task.tid, event.at));
+                let coming = self.coming.get(&event.cpu.0).map(|(tid, _)| *tid);
+                if coming == Some(task.tid) && self.idles.remove(&event.cpu.0) {
+                    // A guest's switch from idle was not recorded: the first charge tells its time.
+                    let took = self.took(event.cpu, task.tid, event.at.saturating_sub(ns));
+                    self.idle.extend(took.filter(|ns| *ns > 0));
+                }
+            }
             What::Wake { task, target, .. } if target == event.cpu => {
                 self.woken = Some((event.cpu, task.tid, event.at));
             }
@@ -89,10 +128,14 @@ impl Pace {
                 let (charged, woken) = (self.charged.take(), self.woken.take());
                 self.schedule.extend(same(charged, prev).filter(|_| came_back));
                 self.wake.extend(same(woken, next).filter(|_| preempts));
-                let coming = self.coming.remove(&event.cpu.0);
-                let came = coming.filter(|(tid, _)| *tid == next.tid);
-                let took = came.map(|(_, at)| event.at.saturating_sub(at));
-                let took = took.filter(|ns| *ns < REMOTE_MAX_NS);
+                match next.tid {
+                    0 => self.idles.insert(event.cpu.0),
+                    _ => self.idles.remove(&event.cpu.0),
+                };
+                if next.tid != 0 {
+                    self.came.insert(event.cpu.0, event.at);
+                }
+                let took = self.took(event.cpu, next.tid, event.at);
                 self.remote.extend(took.filter(|_| preempts));
                 self.idle.extend(took.filter(|_| prev.tid == 0));
             }
@@ -102,16 +145,41 @@ impl Pace {
         spans.into_iter().map(Vec::len).sum::<usize>() < SPANS_MAX
     }
 
+    /// From the wake-up by another CPU to this instant, at which this task runs.
+    fn took(&mut self, cpu: CpuId, tid: u32, until: Ns) -> Option<Ns> {
+        let (_, at) = self.coming.remove(&cpu.0).filter(|(coming, _)| *coming == tid)?;
+        Some(until.saturating_sub(at)).filter(|ns| *ns < REMOTE_MAX_NS)
+    }
+
+    /// The largest factor of what a switch and the beginning of a wake-up cost that the quickest
+    /// spans have room for.
+    fn most_of_others(&mut self, costs: &KernelCosts) -> f64 {
+        let switch_ns = costs.switch_ns + costs.mm_switch_ns;
+        let charge = factor(&mut self.until_charge, QUICK_PART, switch_ns);
+        let wake = factor(&mut self.until_wake, QUICK_PART, switch_ns + costs.ttwu_fixed_ns);
+        charge.unwrap_or(f64::MAX).min(wake.unwrap_or(f64::MAX))
+    }
+
     /// What the events show of the machine's costs; where too little is to be seen, what the
     /// machine says.
     pub(super) fn paths(mut self, machine: &Machine) -> Paths {
         let (costs, lock) = (&machine.costs, machine.locks.fast_ns);
-        let schedule = factor(&mut self.schedule, costs.pick_ns + costs.dequeue_ns + lock);
-        let paced = costs.times(schedule.unwrap_or(1.0));
+        let schedule = factor(&mut self.schedule, 2, costs.pick_ns + costs.dequeue_ns + lock);
+        // The paths that cannot be seen took no longer than the spans in which they lie.
+        let others = schedule.map_or(1.0, |schedule| schedule.min(self.most_of_others(costs)));
+        let schedule = schedule.unwrap_or(1.0);
+        let seen = costs.times(schedule);
+        let unseen = costs.times(others);
+        let paced = KernelCosts {
+            pick_ns: seen.pick_ns,
+            dequeue_ns: seen.dequeue_ns,
+            tick_ns: unseen.tick_ns.min(TICK_NS_MAX),
+            ..unseen
+        };
         // What is left of a preempting wake-up without its `schedule()`.
-        let pick_ns = paced.pick_ns + lock;
+        let pick_ns = seen.pick_ns + lock;
         self.wake.iter_mut().for_each(|ns| *ns = ns.saturating_sub(pick_ns));
-        let wake = factor(&mut self.wake, costs.enqueue_ns + lock).or(schedule).unwrap_or(1.0);
+        let wake = factor(&mut self.wake, 2, costs.enqueue_ns + lock).unwrap_or(schedule);
         let enqueue_ns = (costs.enqueue_ns as f64 * wake).round() as u64;
         // What the way to another CPU takes beside the paths that both CPUs walk.
         let walked = enqueue_ns + lock + pick_ns;
@@ -121,7 +189,8 @@ impl Pace {
         let from_idle = walked + paced.idle_loop_ns;
         Paths {
             costs: KernelCosts { enqueue_ns, ipi_delivery_ns, ..paced },
-            factor: schedule.unwrap_or(1.0),
+            factor: schedule,
+            others,
             idle_wake_ns: median(&mut self.idle).map_or(0, |ns| ns.saturating_sub(from_idle)),
             ipi_is_slow: seen > costs.ipi_delivery_ns,
         }

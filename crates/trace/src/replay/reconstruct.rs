@@ -212,6 +212,7 @@ impl Reconstruction {
             What::WakeNew { task, prio, target } => self.woken(event, task, prio, target, true),
             What::Runtime { task, ns } if own_charge => self.charged(event, task, ns),
             What::Fork { parent, child } => self.forked(cpu, parent, child),
+            What::Renamed => self.renamed(event),
             What::Runtime { .. } | What::Lost(_) | What::Other => Ok(()),
         }
     }
@@ -318,6 +319,21 @@ impl Reconstruction {
         Ok(Some((thread, true)))
     }
 
+    /// A thread of this name comes to a CPU: how long it has waited for that, ns. It counts if the
+    /// thread was woken.
+    fn waited(&mut self, thread: u32, name: u16, until: Ns) -> Ns {
+        let live = self.live(thread);
+        let Doing::Runnable { since } = live.doing else {
+            return 0;
+        };
+        let waited = until.saturating_sub(since);
+        live.thread.active_ns += waited;
+        if std::mem::take(&mut live.woken) {
+            self.commands[name as usize].waited(waited);
+        }
+        waited
+    }
+
     /// True if a task that could go on lets others run after so long on this CPU: nothing is to be
     /// seen that would have preempted it.
     fn yields(&self, cpu: CpuId, ran: Ns) -> bool {
@@ -342,24 +358,20 @@ impl Reconstruction {
             return Ok(());
         }
         let thread = self.meet(next, prio, cpu)?;
-        let waited = match self.live(thread).doing {
-            Doing::Runnable { since } => self.now - since,
-            _ => 0,
-        };
-        self.live(thread).thread.active_ns += waited;
-        let woken = std::mem::take(&mut self.live(thread).woken);
-        self.runs(thread, cpu, self.now);
         let name = self.name(next.comm)?;
-        if woken {
-            self.commands[name as usize].waited(waited);
-        }
+        let waited = self.waited(thread, name, self.now);
+        let woken_by = self.live(thread).woken_by;
+        self.runs(thread, cpu, self.now);
         let live = self.live(thread);
         live.named(name);
         live.nice(nice(prio));
-        let woken_by = live.woken_by.take();
         if let Some((waker, Some(_))) = woken_by
             && left == Some((waker, false))
         {
+            // What takes longer was no preemption at once: a tick came, or others ran meanwhile.
+            if waited <= HAND_OVER_NS {
+                self.live(waker).is_preempted_by(thread);
+            }
             self.preempts_waker(thread, waker);
         }
         let live = self.live(thread);
@@ -497,6 +509,21 @@ impl Reconstruction {
         Ok(())
     }
 
+    /// The current task has a new name, by `execve` as a rule: what it did before was no work of
+    /// that name.
+    fn renamed(&mut self, event: &Event<'_>) -> Result<(), String> {
+        let Some(thread) = self.running(event.cpu) else {
+            return Ok(());
+        };
+        let known = self.live(thread).name();
+        if self.names[known as usize].as_bytes() == event.comm {
+            return Ok(());
+        }
+        self.account(thread, event.cpu, 0);
+        self.flush(thread);
+        self.goes_by(thread, event)
+    }
+
     /// What the end of a sleep looks like beside the thread's earlier ones; `None` if it is no
     /// timer for another reason. A timer fires on the CPU where its thread went to sleep. And a
     /// parent that a child wakes has waited for it: children take equally long, as timers do.
@@ -543,7 +570,7 @@ impl Reconstruction {
         let by = self.live(waker);
         let wake = by.thread.acts.end();
         by.thread.acts.push(Act::Wake { thread, sync: false });
-        by.wake_ended_at = by.thread.acts.end();
+        by.last_wake = Some((thread, by.thread.acts.end()));
         by.owe(after);
         let live = self.live(thread);
         live.sleeps(how);
@@ -577,13 +604,17 @@ impl Reconstruction {
         if task.tid == 0 || is_stopper(task) {
             return Ok(());
         }
-        let thread = self.meet(task, 120, cpu)?;
+        let (thread, name) = (self.meet(task, 120, cpu)?, self.name(task.comm)?);
         if self.live(thread).doing != Doing::Running(cpu) {
+            // A guest's switches from idle are often not recorded.
             let since = self.now.saturating_sub(ns).max(self.cpus[cpu].seen);
+            self.waited(thread, name, since);
             self.runs(thread, cpu, since);
+        } else if let Some(woken) = self.live(thread).came_unseen.take() {
+            let came = self.now.saturating_sub(ns);
+            self.commands[name as usize].waited(came.saturating_sub(woken));
         }
         self.belongs(thread, event);
-        let name = self.name(task.comm)?;
         let now = self.now;
         let live = self.live(thread);
         live.charged = now;

@@ -145,7 +145,7 @@ fn a_preemption_between_two_wake_ups_is_kept() {
          0 132 waking d/13 0
          0 150 switch a/10 S swapper/0",
         expect![[r#"
-            a/10 nice 0 on 0: Run(20000) Wake { thread: 1, sync: false } Run(1) Run(1999) Wake { thread: 2, sync: false } Run(1000) Wake { thread: 3, sync: false } Run(18000)
+            a/10 nice 0 on 0: Run(20000) Wake { thread: 1, sync: false } InPath(1000) Run(1000) Wake { thread: 2, sync: false } Run(1000) Wake { thread: 3, sync: false } Run(18000)
             b/11 nice 0 on 0: Wait Run(9000)
             c/12 nice 0 on 0: Wait
             d/13 nice 0 on 0: Wait
@@ -196,12 +196,16 @@ fn an_answer_that_nobody_had_to_wait_for_is_added() {
         acts(&recording).lines().map(str::to_string).collect::<Vec<_>>()
     };
     let told = acts_of(&(lines.clone() + preempts));
-    let asked = "Run(110000) Wake { thread: 1, sync: false } Run(5000) Answer Run(20000)";
+    let asked = "Run(110000) Wake { thread: 1, sync: false } InPath(5000) Answer Run(20000)";
     assert!(told[0].ends_with(asked), "{}", told[0]);
     assert!(told[1].ends_with("Answer Run(15000) Wake { thread: 0, sync: false }"), "{}", told[1]);
     // Two who have not talked before owe each other nothing.
     let told = acts_of(&format!("0 700 switch swapper/0 R ask/10\n{preempts}"));
-    assert!(told[0].ends_with("Wake { thread: 1, sync: false } Run(25000)"), "{}", told[0]);
+    assert!(
+        told[0].ends_with("Wake { thread: 1, sync: false } InPath(5000) Run(20000)"),
+        "{}",
+        told[0]
+    );
 }
 
 #[test]
@@ -306,7 +310,7 @@ fn a_preempted_thread_goes_on_where_it_was() {
          1 500 switch b/11 S a/10
          1 600 switch a/10 S swapper/0",
         expect![[r#"
-            a/10 nice 0 on 1: Run(400000) Wake { thread: 1, sync: false } Run(101000)
+            a/10 nice 0 on 1: Run(400000) Wake { thread: 1, sync: false } InPath(1000) Run(100000)
             b/11 nice 0 on 1: Wait Run(99000)
         "#]],
     );
@@ -348,7 +352,7 @@ fn a_wake_up_right_before_the_sleep_on_the_same_cpu_is_sync() {
          3 60 switch reader/11 S swapper/0",
         expect![[r#"
             writer/10 nice 0 on 3: Run(20000) Wake { thread: 1, sync: true } Run(5000) Wait Run(5000)
-            reader/11 nice 0 on 3: Wait Run(15000) Wake { thread: 0, sync: false } Run(15000)
+            reader/11 nice 0 on 3: Wait Run(15000) Wake { thread: 0, sync: false } InPath(5000) Run(10000)
         "#]],
     );
 }

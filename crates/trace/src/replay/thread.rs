@@ -9,7 +9,7 @@ use workloads::replay::{Act, Thread};
 
 /// However high the machine's costs are, one part in so many of a piece of work is the thread's
 /// own: the costs in a machine file may be those of another kernel than the recorded one.
-const OWN_SHARE: Ns = 4;
+const OWN_SHARE: Ns = 16;
 /// Waits of a thread that are kept because timers may turn out to have ended them.
 const UNCERTAIN_SLEEPS_MAX: usize = 16;
 /// Costs that exceed a piece of work are taken off the next one, up to this much, ns.
@@ -52,8 +52,8 @@ pub(super) struct Live {
     /// The thread that ran at the last wake-up, and the place of the wake-up among that thread's
     /// acts; no place if a timer was the waker.
     pub woken_by: Option<(u32, Option<usize>)>,
-    /// The place among its acts after the last wake-up of another thread.
-    pub wake_ended_at: usize,
+    /// The thread that it woke last, and the place among its acts after that.
+    pub last_wake: Option<(u32, usize)>,
     /// It was preempted right after a wake-up, so that one's path had ended.
     left_path: bool,
     /// When another thread woke it while it still ran, on its way to sleep.
@@ -71,6 +71,8 @@ pub(super) struct Live {
     pub came: Ns,
     /// It was woken and has not run since.
     pub woken: bool,
+    /// Since when it had waited when it came to its CPU, if it was woken and nobody saw it come.
+    pub came_unseen: Option<Ns>,
     /// When it exited, if it has.
     pub ended: Ns,
     /// The CPU on which it went to sleep last.
@@ -131,7 +133,7 @@ impl Live {
             may_exec: true,
             woken_by: None,
             tgid: None,
-            wake_ended_at: 0,
+            last_wake: None,
             left_path: false,
             woken_early: None,
             partner: Partner::default(),
@@ -139,6 +141,7 @@ impl Live {
             parent: None,
             came: 0,
             woken: false,
+            came_unseen: None,
             ended: 0,
             left: first_cpu,
             pattern: None,
@@ -164,18 +167,33 @@ impl Live {
 
     /// Turns the work so far into an act, without the machine's costs and the share of ticks.
     pub(super) fn flush(&mut self, without_ticks: impl Fn(Ns) -> Ns) {
-        let own = self.work.saturating_sub(self.owed).max(self.work / OWN_SHARE);
-        self.owed = self.owed.saturating_sub(self.work - own).min(OWED_MAX);
-        self.work = 0;
-        let ns = without_ticks(own);
+        let ns = without_ticks(self.own_work(self.work / OWN_SHARE));
         if ns > 0 {
             self.thread.acts.push(Act::Run(ns));
         }
     }
 
+    /// Takes the work so far without the machine's costs, or `least` of it.
+    fn own_work(&mut self, least: Ns) -> Ns {
+        let own = self.work.saturating_sub(self.owed).max(least);
+        self.owed = self.owed.saturating_sub(self.work - own).min(OWED_MAX);
+        self.work = 0;
+        own
+    }
+
     /// It is preempted.
     pub(super) fn leaves_path(&mut self) {
-        self.left_path |= self.wake_ended_at > 0 && self.wake_ended_at == self.thread.acts.end();
+        self.left_path |= self.last_wake.is_some_and(|(_, end)| end == self.thread.acts.end());
+    }
+
+    /// The thread that it has just woken preempts it at once: the way from the wake-up to here was
+    /// the kernel's.
+    pub(super) fn is_preempted_by(&mut self, wakee: u32) {
+        if self.last_wake == Some((wakee, self.thread.acts.end())) {
+            let ns = self.own_work(0);
+            self.thread.acts.push(Act::InPath(ns));
+            self.left_path = false;
+        }
     }
 
     /// Before a wake-up: a piece of work more shows that the wake-up before was not of the same

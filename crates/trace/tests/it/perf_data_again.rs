@@ -35,7 +35,8 @@ fn sums(recording: &Recording) -> ([usize; 4], u64) {
         count(|act| matches!(act, Act::Timer { .. } | Act::For(_))),
         count(|act| matches!(act, Act::Start(_))),
     ];
-    let run = acts().map(|act| if let Act::Run(ns) = act { ns } else { 0 }).sum();
+    let work = |act| if let Act::Run(ns) | Act::InPath(ns) = act { ns } else { 0 };
+    let run = acts().map(work).sum();
     (counts, run)
 }
 

@@ -17,6 +17,8 @@ pub enum Act {
         /// WF_SYNC: it is about to sleep.
         sync: bool,
     },
+    /// Goes on in the kernel path of the wake-up before, ns: who is to preempt it comes then.
+    InPath(Ns),
     /// Starts another thread, by index.
     Start(u32),
     /// Sleeps until another thread wakes it once more than it has waited so far; for no time if
@@ -84,6 +86,7 @@ const EXEC: u8 = 10;
 const TIMER_AGAIN: u8 = 11;
 const YIELD: u8 = 12;
 const ANSWER: u8 = 13;
+const IN_PATH: u8 = 14;
 
 impl Acts {
     /// Number of acts.
@@ -118,6 +121,7 @@ impl Acts {
             Act::Wake { thread, sync } => {
                 self.put(if sync { WAKE_SYNC } else { WAKE }, u64::from(thread));
             }
+            Act::InPath(ns) => self.put(IN_PATH, ns),
             Act::Start(thread) => self.put(START, u64::from(thread)),
             Act::Wait => self.kind(WAIT),
             Act::Answer => self.kind(ANSWER),
@@ -181,6 +185,7 @@ impl Acts {
             if matches!(kind, WAIT | ANSWER | YIELD) { 0 } else { self.number(&mut after.byte) };
         let act = match kind {
             RUN => Act::Run(number),
+            IN_PATH => Act::InPath(number),
             WAKE | WAKE_SYNC => Act::Wake { thread: number as u32, sync: kind == WAKE_SYNC },
             START => Act::Start(number as u32),
             WAIT => Act::Wait,
@@ -245,6 +250,7 @@ mod tests {
         let all = [
             Act::Run(0),
             Act::Run(u64::MAX),
+            Act::InPath(300),
             Act::Timer { at: 5, length: 3, repeats: true },
             Act::Timer { at: 1 << 40, length: 0, repeats: false },
             Act::Timer { at: 1 << 40, length: 1 << 50, repeats: false },
@@ -267,7 +273,7 @@ mod tests {
         let mut acts = Acts::default();
         all.into_iter().for_each(|act| acts.push(act));
         assert_eq!(acts.iter().collect::<Vec<_>>(), all);
-        assert_eq!((acts.len(), acts.bytes()), (20, 70));
+        assert_eq!((acts.len(), acts.bytes()), (21, 73));
     }
 
     #[test]

@@ -8,8 +8,11 @@ use topology::{KernelCosts, Machine};
 pub struct Paths {
     /// The machine's costs as they were.
     pub costs: KernelCosts,
-    /// What to multiply the machine's costs of `schedule()` by to have those of the recording.
+    /// What to multiply the machine's costs of the end of `schedule()` by to have those of the
+    /// recording.
     pub factor: f64,
+    /// The same of paths that cannot be seen in it: no more than it has room for.
+    pub others: f64,
     /// From a wake-up to an idle CPU's first step out of idle, without the paths that CPUs walk,
     /// ns; 0 if the recording does not show it.
     pub idle_wake_ns: Ns,
@@ -53,7 +56,8 @@ mod tests {
             vec![state("C1", 800, true), state("HLT", 800, false), state("C6", 90_000, true)];
         let mut costs = machine.costs;
         (costs.ipi_send_ns, costs.ipi_delivery_ns, costs.irq_ns) = (200, 9_000, 800);
-        let paths = Paths { costs, factor: 1.0, idle_wake_ns: 15_000, ipi_is_slow: true };
+        let paths =
+            Paths { costs, factor: 1.0, others: 1.0, idle_wake_ns: 15_000, ipi_is_slow: true };
         paths.put_into(&mut machine);
         let exits: Vec<Ns> = machine.cstates.iter().map(|state| state.exit_ns).collect();
         assert_eq!(exits, [15_000, 5_000, 90_000]);

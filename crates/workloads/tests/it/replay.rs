@@ -11,14 +11,14 @@ use workloads::replay::{Act, Acts, Recording, Replay, Thread, Timers};
 
 const MS: Ns = 1_000_000;
 
-/// Counts how often each thread left its CPU, by its tid.
+/// Which threads left their CPUs, by their tids, and when.
 #[derive(Default)]
-struct Left(Vec<u32>);
+struct Left(Vec<(u32, Ns)>);
 
 impl Observer for Left {
     fn switch(&mut self, w: &World, cpu: CpuId, prev: TaskId, _next: TaskId) {
         if prev.is_task() {
-            self.0.push(w.pid(cpu, prev).0);
+            self.0.push((w.pid(cpu, prev).0, w.now));
         }
     }
 }
@@ -51,7 +51,7 @@ fn two(first: &[Act], second: &[Act]) -> (usize, Ns) {
     let policy = Fcfs::default();
     let mut sim = simulate(free_machine(2), Config::default(), policy, program, Left::default());
     assert_eq!(sim.run_until(1000 * MS), StopReason::Done);
-    (sim.observer.0.iter().filter(|tid| **tid == 1011).count(), sim.w.now)
+    (sim.observer.0.iter().filter(|left| left.0 == 1011).count(), sim.w.now)
 }
 
 fn wake() -> Act {
@@ -80,19 +80,15 @@ fn each_sleep_takes_place_once() {
     assert_eq!(two(&early, &sleeper), (4, 6 * MS));
 }
 
-/// Who leaves the only CPU, one after the other, from the first time that the thread leaves it that
-/// wakes three others, with so much work between. They preempt it.
-fn waker_and_three(between: Ns) -> Vec<u32> {
-    let wake = |thread| Act::Wake { thread, sync: false };
-    let waker = [
-        Act::Run(20 * MS),
-        wake(1),
-        Act::Run(between),
-        wake(2),
-        Act::Run(between),
-        wake(3),
-        Act::Run(MS),
-    ];
+/// Who leaves the only CPU, one after the other and when, from the first time that the thread leaves
+/// it that wakes three others, which preempt it; with these acts after a wake-up.
+fn waker_and_three(after: &[Act]) -> Vec<(u32, Ns)> {
+    let mut waker = vec![Act::Run(20 * MS)];
+    for thread in 1..=3 {
+        waker.push(Act::Wake { thread, sync: false });
+        waker.extend_from_slice(after);
+    }
+    waker.push(Act::Run(MS));
     let mut threads = vec![thread(1010, &waker)];
     threads.extend((1011..=1013).map(|tid| thread(tid, &[Act::Wait, Act::Run(100_000)])));
     threads.iter_mut().for_each(|thread| thread.first_cpu = Some(CpuId(0)));
@@ -101,9 +97,13 @@ fn waker_and_three(between: Ns) -> Vec<u32> {
     let policy: Fair = Fair::new(Features::default(), Tunables::for_cpus(1));
     let mut sim = simulate(free_machine(1), Config::default(), policy, program, Left::default());
     assert_eq!(sim.run_until(1000 * MS), StopReason::Done);
-    let is_waker = |tid: &u32| *tid == 1010;
+    let is_waker = |left: &(u32, Ns)| left.0 == 1010;
     let from = sim.observer.0.iter().position(is_waker).expect("it has ended");
     sim.observer.0[from..].to_vec()
+}
+
+fn tids(left: &[(u32, Ns)]) -> Vec<u32> {
+    left.iter().map(|(tid, _)| *tid).collect()
 }
 
 /// `wake_up_all()` is one path: the first wakee that is to preempt comes when all are awake. Who
@@ -111,8 +111,36 @@ fn waker_and_three(between: Ns) -> Vec<u32> {
 #[test]
 fn wake_ups_of_one_path_are_not_interrupted() {
     for between in [0, 1, 399] {
-        assert_eq!(waker_and_three(between), [1010, 1011, 1012, 1013, 1010], "{between} ns");
+        let left = waker_and_three(&[Act::Run(between)]);
+        assert_eq!(tids(&left), [1010, 1011, 1012, 1013, 1010], "{between} ns");
     }
-    assert_eq!(waker_and_three(400), [1010, 1011, 1010, 1012, 1010, 1013, 1010]);
-    assert_eq!(waker_and_three(3000), [1010, 1011, 1010, 1012, 1010, 1013, 1010]);
+    for between in [400, 3000] {
+        let left = waker_and_three(&[Act::Run(between)]);
+        assert_eq!(tids(&left), [1010, 1011, 1010, 1012, 1010, 1013, 1010], "{between} ns");
+    }
+}
+
+/// What the kernel still did after a wake-up, before the wakee took the CPU, comes before that
+/// again.
+#[test]
+fn a_wakee_waits_for_the_end_of_the_path() {
+    for in_path in [1, 5_000, 70_000] {
+        let left = waker_and_three(&[Act::InPath(in_path)]);
+        assert_eq!(tids(&left), [1010, 1011, 1010, 1012, 1010, 1013, 1010], "{in_path} ns");
+        // Nothing else takes time on this machine: a wake-up comes when a wakee has ended.
+        for (wakee, waker) in left[1..].iter().step_by(2).zip(left[2..].iter().step_by(2)) {
+            let last = waker.0 == 1010 && waker.1 > wakee.1 + in_path;
+            assert!(last || waker.1 - wakee.1 == in_path, "{left:?}");
+        }
+        assert!(left[6].1 - left[5].1 >= MS);
+    }
+}
+
+/// Who sends to a thread that does not wait finds nobody to wake, not even if that one sleeps for
+/// another reason.
+#[test]
+fn a_message_to_a_thread_that_does_not_wait_wakes_nobody() {
+    let sender = [Act::Run(MS), wake(), Act::Run(MS)];
+    let nap = Act::For(3 * MS);
+    assert_eq!(two(&sender, &[nap, Act::Wait, Act::Run(MS)]), (3, 4 * MS));
 }

@@ -56,7 +56,7 @@ impl Names {
                 self.set_first(parent);
                 self.set_first(child);
             }
-            What::Lost(_) | What::Other => {}
+            What::Renamed | What::Lost(_) | What::Other => {}
         }
     }
 

@@ -82,6 +82,13 @@ impl<R: Read + Seek> EventsOfFile for Events<'_, R> {
                 EventRecord::Comm(comm) if is_pid(comm.tid as u32) => {
                     let (tid, name) = (comm.tid as u32, comm.name.as_slice());
                     self.names.set(Named { comm: &name, tid });
+                    // What perf writes of threads that were there before has no time.
+                    let own =
+                        common.timestamp.is_some_and(|at| at > 0) && common.tid == Some(comm.tid);
+                    if own && let Ok(place) = place(&common) {
+                        let name = self.names.of(place.tid);
+                        return Ok(Some(place.event(name, None, What::Renamed)));
+                    }
                 }
                 EventRecord::Fork(fork) if is_pid(fork.tid as u32) => {
                     self.names.forked(fork.ptid as u32, fork.tid as u32);

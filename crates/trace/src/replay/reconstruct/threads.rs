@@ -92,14 +92,16 @@ impl Reconstruction {
     }
 
     /// Adds the last piece of work before a sleep. It ends with the charge in the dequeue: after
-    /// that the CPU may have looked for other work (newidle balance) before it switched.
+    /// that the CPU may have looked for other work (newidle balance) before it switched. What came
+    /// after the charge is no more in the work.
     pub(super) fn account_sleeper(&mut self, thread: u32, cpu: CpuId) {
         let Live { charged, mark, .. } = *self.live(thread);
-        let now = self.now;
+        let (now, mut costs) = (self.now, self.costs.sleep);
         if charged > mark.at {
             self.now = charged;
+            costs = costs.saturating_sub(now - charged);
         }
-        self.account(thread, cpu, self.costs.sleep);
+        self.account(thread, cpu, costs);
         self.now = now;
         self.flush(thread);
     }
@@ -132,7 +134,8 @@ impl Reconstruction {
         self.cpus[cpu].curr = Curr::Thread(thread);
         let live = self.live(thread);
         (live.doing, live.mark, live.came) = (Doing::Running(cpu), mark, since);
-        (live.woken, live.woken_early) = (false, None);
+        (live.woken, live.woken_by, live.woken_early) = (false, None, None);
+        live.came_unseen = None;
         let process = live.thread.process;
         let same_mm = std::mem::replace(&mut self.cpus[cpu].mm, process) == process;
         let mm_switch = if same_mm { 0 } else { self.costs.mm_switch };
@@ -173,8 +176,14 @@ impl Reconstruction {
             return Ok(());
         }
         let thread = self.meet(task, 120, cpu)?;
-        if self.live(thread).doing != Doing::Running(cpu) {
+        let live = self.live(thread);
+        if live.doing != Doing::Running(cpu) {
+            let woken = match live.doing {
+                Doing::Runnable { since } if live.woken => Some(since),
+                _ => None,
+            };
             self.runs(thread, cpu, self.cpus[cpu].seen);
+            self.live(thread).came_unseen = woken;
         }
         self.belongs(thread, event);
         Ok(())

@@ -2,7 +2,7 @@
 
 use super::{machine, script};
 use crate::replay::{Asked, read};
-use workloads::replay::{Act, Recording, Thread};
+use workloads::replay::{Act, Command, Recording, Thread};
 
 /// A command that starts a child, beside a daemon that outlives them.
 const COMMAND: &str = "0 100 switch swapper/0 R perf-exec/10
@@ -160,9 +160,32 @@ fn kernel_paths_take_what_the_recording_shows() {
     assert_eq!((paths.factor, paths.ipi_is_slow, paths.idle_wake_ns), (0.5, false, 0));
     let costs = paths.costs;
     assert_eq!((costs.pick_ns, costs.switch_ns), (2000, 500));
-    let few = lines.lines().take(60).collect::<Vec<_>>().join("\n");
+    let few = lines.lines().take(30).collect::<Vec<_>>().join("\n");
     let recording = read(script(&few).as_bytes(), &slow, Asked::default()).unwrap();
     assert_eq!(recording.paths.unwrap().factor, 1.0);
+}
+
+/// What cannot be seen took no longer than the time in which it lies. The rest of `schedule()` is
+/// ten times as slow as the machine, but the quickest come to their next charge in 3 us.
+#[test]
+fn other_paths_have_no_more_than_there_is_room_for() {
+    let mut machine = machine();
+    (machine.costs.pick_ns, machine.costs.dequeue_ns) = (200, 0);
+    (machine.costs.switch_ns, machine.costs.mm_switch_ns) = (900, 100);
+    (machine.costs.tick_ns, machine.locks.fast_ns) = (1000, 0);
+    let (mut lines, mut at) = (String::from("0 0 switch swapper/0 R a/10\n"), 0);
+    for i in 0..100 {
+        let [from, to] = [["a/10", "b/11"], ["b/11", "a/10"]][i % 2];
+        // One in four is quick.
+        at += if i % 4 == 0 { 3 } else { 50 };
+        lines += &format!("0 {at} runtime {from} 3\n0 {} switch {from} S {to}\n", at + 2);
+        at += 2;
+    }
+    let recording = read(script(&lines).as_bytes(), &machine, Asked::default()).unwrap();
+    let paths = recording.paths.unwrap();
+    assert_eq!((paths.factor, paths.others), (10.0, 3.0));
+    let costs = paths.costs;
+    assert_eq!((costs.pick_ns, costs.switch_ns, costs.tick_ns), (2000, 2700, 3000));
 }
 
 /// A guest's interrupts go through its host, which the header of a recording does not tell.
@@ -193,11 +216,39 @@ fn the_way_to_another_cpu_takes_what_the_recording_shows() {
     let seen = paths(&lines);
     assert_eq!((seen.costs.ipi_delivery_ns, seen.ipi_is_slow), (13_000, true));
     assert_eq!(seen.idle_wake_ns, 17_000);
-    let few = paths(&lines.lines().take(300).collect::<Vec<_>>().join("\n"));
+    // Where the switches from idle were not recorded, the first charges tell it.
+    let charged = |line: &str| match line.strip_suffix(" switch swapper/0 R b/11") {
+        Some(place) => {
+            let at: u64 = place.split_once(' ').unwrap().1.parse().unwrap();
+            format!("1 {} runtime b/11 6\n", at + 6)
+        }
+        None => format!("{line}\n"),
+    };
+    let unseen: String = lines.lines().map(charged).collect();
+    assert_eq!(paths(&unseen).idle_wake_ns, 17_000);
+    let few = paths(&lines.lines().take(100).collect::<Vec<_>>().join("\n"));
     assert_eq!((few.costs.ipi_delivery_ns, few.ipi_is_slow, few.idle_wake_ns), (500, false, 0));
     // What the machine says stands if the recording was faster.
     machine.costs.ipi_delivery_ns = 20_000;
     let slower = read(script(&lines).as_bytes(), &machine, Asked::default()).unwrap();
     let slower = slower.paths.unwrap();
     assert_eq!((slower.costs.ipi_delivery_ns, slower.ipi_is_slow), (20_000, false));
+}
+
+/// A guest does not record all its switches from idle: the first charge tells since when a thread
+/// runs.
+#[test]
+fn a_wait_ends_where_the_first_charge_begins() {
+    let lines = "0 0 switch swapper/0 R a/10
+                 0 50 switch a/10 S swapper/0
+                 1 60 switch swapper/0 R b/11
+                 1 100 waking a/10 0
+                 0 130 runtime a/10 20
+                 0 150 switch a/10 S swapper/0";
+    let recording = recording(lines, Asked::default());
+    let wait_us = |(name, command): &(u16, Command)| {
+        (recording.names[usize::from(*name)].clone(), command.wait_us(50.0).map(f64::round))
+    };
+    let waits: Vec<_> = recording.commands.iter().map(wait_us).collect();
+    assert_eq!(waits, [("a".to_string(), Some(10.0)), ("b".to_string(), None)]);
 }
