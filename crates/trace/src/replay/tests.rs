@@ -1,6 +1,7 @@
 //! Lines of real and made-up recordings, and what is made of them.
 
 mod measured;
+mod paths;
 
 use super::event::What;
 use super::line::Line;

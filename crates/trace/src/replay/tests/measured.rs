@@ -2,7 +2,7 @@
 
 use super::{machine, script};
 use crate::replay::{Asked, read};
-use workloads::replay::{Act, Command, Recording, Thread};
+use workloads::replay::{Act, Recording, Thread};
 
 /// A command that starts a child, beside a daemon that outlives them.
 const COMMAND: &str = "0 100 switch swapper/0 R perf-exec/10
@@ -233,22 +233,4 @@ fn the_way_to_another_cpu_takes_what_the_recording_shows() {
     let slower = read(script(&lines).as_bytes(), &machine, Asked::default()).unwrap();
     let slower = slower.paths.unwrap();
     assert_eq!((slower.costs.ipi_delivery_ns, slower.ipi_is_slow), (20_000, false));
-}
-
-/// A guest does not record all its switches from idle: the first charge tells since when a thread
-/// runs.
-#[test]
-fn a_wait_ends_where_the_first_charge_begins() {
-    let lines = "0 0 switch swapper/0 R a/10
-                 0 50 switch a/10 S swapper/0
-                 1 60 switch swapper/0 R b/11
-                 1 100 waking a/10 0
-                 0 130 runtime a/10 20
-                 0 150 switch a/10 S swapper/0";
-    let recording = recording(lines, Asked::default());
-    let wait_us = |(name, command): &(u16, Command)| {
-        (recording.names[usize::from(*name)].clone(), command.wait_us(50.0).map(f64::round))
-    };
-    let waits: Vec<_> = recording.commands.iter().map(wait_us).collect();
-    assert_eq!(waits, [("a".to_string(), Some(10.0)), ("b".to_string(), None)]);
 }

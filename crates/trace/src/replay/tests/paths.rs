@@ -1,0 +1,114 @@
+//! The rest of a wake-up's path, stays whose beginning was not recorded, and names in time.
+
+use super::{acts, check, machine, script};
+use crate::replay::event::{Event, Left, Named, What};
+use crate::replay::reconstruct::Reconstruction;
+use crate::replay::{Asked, MEMORY_MAX, read};
+use expect_test::expect;
+use sim_core::Ns;
+use topology::CpuId;
+use workloads::replay::{Command, Recording};
+
+/// Who is preempted 30 us after a wake-up at most was in the kernel all the time. Later there was a
+/// tick, or another preemption.
+#[test]
+fn a_late_preemption_is_not_of_the_wake_ups_path() {
+    check(
+        "0 0 switch swapper/0 R a/10
+         0 100 waking b/11 0
+         0 130 switch a/10 R b/11
+         0 200 switch b/11 S a/10
+         0 300 waking b/11 0
+         0 331 switch a/10 R b/11
+         0 400 switch b/11 S a/10
+         0 450 switch a/10 S swapper/0",
+        expect![[r#"
+            a/10 nice 0 on 0: Run(100000) Wake { thread: 1, sync: false } InPath(30000) Run(100000) Wake { thread: 1, sync: false } Run(81000)
+            b/11 nice 0 on 0: Wait Run(70000) Wait Run(69000)
+        "#]],
+    );
+}
+
+/// b was woken to run on CPU 1, where a charge is the first that is seen of it. It is preempted
+/// there and comes to CPU 0: a is not preempted by its own wake-up.
+#[test]
+fn a_wake_up_is_over_when_the_wakee_has_run() {
+    check(
+        "0 0 switch swapper/0 R a/10
+         1 5 switch swapper/0 R c/12
+         1 10 switch c/12 S swapper/0
+         0 100 waking b/11 1
+         1 110 runtime b/11 5
+         1 112 switch b/11 R c/12
+         0 120 switch a/10 R b/11
+         0 200 switch b/11 S a/10
+         0 250 switch a/10 S swapper/0",
+        expect![[r#"
+            a/10 nice 0 on 0: Run(100000) Wake { thread: 2, sync: false } Run(20000) Yield Run(50000)
+            c/12 nice 0 on 1: Timer { at: 5000, length: 5000, repeats: false } Run(5000) Timer { at: 112000, length: 102000, repeats: false } Run(138000)
+            b/11 nice 0 on 1: Wait Run(7000) Yield Run(80000)
+        "#]],
+    );
+}
+
+/// The waits of all commands, by name, in us.
+fn waits(recording: &Recording) -> Vec<(&str, Option<f64>)> {
+    let wait_us = |(name, command): &(u16, Command)| {
+        (usize::from(*name), command.wait_us(50.0).map(f64::round))
+    };
+    let waits = recording.commands.iter().map(wait_us);
+    waits.map(|(name, us)| (recording.names[name].as_str(), us)).collect()
+}
+
+/// A guest does not record all its switches from idle: the first charge tells since when a thread
+/// runs, even if it has woken another one before.
+#[test]
+fn a_wait_ends_where_the_first_charge_begins() {
+    let begin = "0 0 switch swapper/0 R a/10
+                 0 50 switch a/10 S swapper/0
+                 1 60 switch swapper/0 R b/11
+                 1 100 waking a/10 0\n";
+    let end = "0 130 runtime a/10 20
+               0 150 switch a/10 S swapper/0";
+    let wakes = "               a    10 [000]     0.000125: sched:sched_waking: comm=c pid=12 \
+                 prio=120 target_cpu=002\n";
+    for between in ["", wakes] {
+        let text = script(begin) + between + &script(end);
+        let recording = read(text.as_bytes(), &machine(), Asked::default()).unwrap();
+        let told = waits(&recording);
+        assert_eq!(told[..2], [("a", Some(10.0)), ("b", None)], "{between}");
+    }
+}
+
+/// What a thread did before `execve` was no work of the new program.
+#[test]
+fn a_new_name_is_told_when_it_is_given() {
+    let task = |comm, tid| Named { comm, tid };
+    let event = |at: Ns, comm, tid, what| Event {
+        comm,
+        tid: Some(tid),
+        process: Some(tid),
+        cpu: CpuId(0),
+        at,
+        context: None,
+        what,
+    };
+    let switch = |prev, state, next| {
+        let state = Left { state, preempted: false };
+        What::Switch { prev, prev_prio: 120, state, next, next_prio: 120 }
+    };
+    let (make, gcc, idle) = (task(b"make", 10), task(b"gcc", 10), task(b"swapper", 0));
+    let mut reconstruction = Reconstruction::new(&machine(), Asked::default(), MEMORY_MAX);
+    for event in [
+        event(0, idle.comm, 0, switch(idle, b'R', make)),
+        event(30_000, gcc.comm, 10, What::Renamed),
+        event(40_000, gcc.comm, 10, What::Renamed),
+        event(100_000, gcc.comm, 10, switch(gcc, b'S', idle)),
+    ] {
+        assert!(reconstruction.take(&event).is_ok());
+    }
+    expect![[r#"
+        make/10 nice 0 on 0: Run(30000) Named(1) Run(70000)
+    "#]]
+    .assert_eq(&acts(&reconstruction.finish().unwrap()));
+}
