@@ -21,6 +21,7 @@ kind = "rt-app"
 file = {file}
 {loop}
 {round}
+{cgroups}
 [run]
 until = "{until}"
 [[variant]]
@@ -42,6 +43,12 @@ COUNTERS = {
 }
 
 
+def cgroups(app):
+    """What the groups of a file are given: NAME.cgroups beside NAME.json, if it is there."""
+    beside = app.path.with_suffix(".cgroups")
+    return beside.read_text() if beside.exists() else ""
+
+
 def scenario(app, setup):
     """The scenario of one file on one machine under one kernel."""
     return SCENARIO.format(
@@ -52,6 +59,7 @@ def scenario(app, setup):
         file=json.dumps(str(app.path.resolve())),
         loop=f"loop_ns = {setup.loop_ns}" if setup.loop_ns else "",
         round=f"round_ns = {setup.round_ns}" if setup.round_ns else "",
+        cgroups=cgroups(app),
         until=setup.until or app.until(),
         features=json.dumps(setup.features or []),
         tunables=", ".join(f"{key} = {value}" for key, value in (setup.tunables or {}).items()),

@@ -12,6 +12,7 @@ mod sched_stat;
 mod times;
 mod workqueue;
 
+use crate::cgroups;
 use crate::commands::ByCommand;
 use crate::measured::Recorder;
 use crate::output::{RunError, RunOutput};
@@ -114,7 +115,7 @@ fn world(spec: &RunSpec) -> World {
     let config = Config {
         ttwu_queue: spec.feature("TTWU_QUEUE"),
         timer_slack_ns: slack.map_or(default.timer_slack_ns, |v| v as Ns),
-        user_group: GroupId(spec.groups().len() as u16),
+        user_group: cgroups::user_group(&spec.workload),
         ..default
     };
     let mut machine = Arc::clone(&spec.machine);
@@ -210,7 +211,7 @@ fn every_command_came(spec: &RunSpec, w: &World) -> Result<(), RunError> {
 fn someone_is_limited(spec: &RunSpec, w: &World) -> Result<(), RunError> {
     let is_told = spec.policy.name() == OF_OBJECTS && spec.rules != Some("6.12");
     let is_fair = |t: &Task| t.attr.group != GroupId(0) && t.attr.policy != SchedPolicy::Ext;
-    let is_limited = spec.workload.int("cpu_max").is_some();
+    let is_limited = cgroups::is_limited(&spec.workload);
     if spec.sched_ext.is_empty() || is_told || !is_limited || w.tasks.iter().any(is_fair) {
         return Ok(());
     }

@@ -37,6 +37,7 @@ pub mod schema;
 pub mod shipped;
 
 mod bpf_policy;
+pub mod cgroups;
 mod commands;
 mod dump;
 mod edit;

@@ -4,6 +4,7 @@
 //! that could not be read is `None`; the experiment is put together only if there is no fault.
 
 pub(crate) mod bpf;
+mod cgroups;
 mod expect;
 pub(crate) mod find;
 mod partial;
@@ -60,7 +61,7 @@ pub(crate) fn experiment(
         workqueue::must_come_in_time(walk, doc, until);
     }
     if let Some(workload) = &workload {
-        workload::must_know_groups(walk, doc, workload, &variants);
+        cgroups::must_be_known(walk, doc, workload, &variants);
     }
     if let (Some(workload), Some(machine)) = (&workload, &machine) {
         workload::must_keep_limits(walk, doc, workload, machine);

@@ -1,16 +1,17 @@
 //! One run: its policy, its workload and its seed, and what is asked of it.
 
 use crate::bpf_policy::BpfPolicy;
+use crate::cgroups;
 use crate::find::Find;
 use crate::glue::Machine;
 use crate::hash::digest;
 use crate::output::{RunError, RunOutput};
 use crate::registry::features::feature;
 use crate::registry::key::Class;
-use crate::workload::{GROUP_KEYS, Load, WorkloadSpec, stated};
+use crate::workload::{Load, WorkloadSpec};
 use input::Value;
-use policies::fair::{CpuMax, GroupSpec};
-use sim_core::{GroupId, Ns, Observer, Program, World};
+use policies::fair::GroupSpec;
+use sim_core::{Ns, Observer, Program, World};
 use std::sync::Arc;
 
 /// One scheduling policy.
@@ -145,7 +146,9 @@ impl RunSpec {
         let own = [policy.as_str(), &workload, &load.file_hash, &run];
         let bpf = self.bpf.as_ref().map(|bpf| bpf.fingerprint());
         let partial = (!self.sched_ext.is_empty()).then(|| format!("{:?}", self.sched_ext));
-        digest(others.iter().copied().chain(own).chain(bpf).chain(partial.as_deref()))
+        let cgroups = (!load.cgroups.is_empty()).then(|| format!("{:?}", load.cgroups));
+        let some = partial.as_deref().into_iter().chain(cgroups.as_deref());
+        digest(others.iter().copied().chain(own).chain(bpf).chain(some))
     }
 
     /// The digest of its machine.
@@ -170,37 +173,10 @@ impl RunSpec {
         self.tunable(name).and_then(Value::int)
     }
 
-    /// The task groups of the workload, an outer one before what is in it; its user tasks are in
-    /// the last. None: they are in the root group.
+    /// The task groups of the workload, an outer one before what is in it. None: all tasks are in
+    /// the root group.
     pub(crate) fn groups(&self) -> Vec<GroupSpec> {
-        let of = |key| self.workload.int(key);
-        let stated = |key: &&str| stated(&self.workload.values, key).is_some();
-        let default = GroupSpec::default();
-        // The other sessions of a recorded machine, before the group of the command.
-        let session = GroupSpec { is_autogroup: true, ..default };
-        let others = vec![session; self.workload.other_sessions()];
-        let is_cgroup = GROUP_KEYS.iter().any(stated);
-        if others.is_empty() && !is_cgroup {
-            return Vec::new();
-        }
-        let weight = |key| of(key).map(|weight| weight as u32);
-        let slice = weight("slice_weight").map(|cpu_weight| GroupSpec { cpu_weight, ..default });
-        let ns = |key| of(key).unwrap_or(0) * 1000;
-        let max = of("cpu_max").map(|_| CpuMax {
-            quota_ns: ns("cpu_max"),
-            period_ns: ns("cpu_max_period"),
-            burst_ns: ns("cpu_max_burst"),
-        });
-        let own = GroupSpec {
-            cpu_weight: weight("cpu_weight").unwrap_or(default.cpu_weight),
-            parent: match &slice {
-                None => GroupId::ROOT,
-                Some(_) => GroupId(1 + others.len() as u16),
-            },
-            max,
-            is_autogroup: !is_cgroup,
-        };
-        others.into_iter().chain(slice).chain([own]).collect()
+        cgroups::groups(&self.workload)
     }
 
     /// The workload on the machine.

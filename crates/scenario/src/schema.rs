@@ -4,8 +4,9 @@
 //! the parser uses. What depends on several keys (which kernel has which feature, a run that must
 //! end) is left to `schedlab check`. A file that the parser accepts, the schema accepts.
 
+use crate::cgroups::GROUP;
 use crate::registry::{GROUP_POLICIES, SCENARIO};
-use crate::workload::GROUP_KEYS;
+use input::KeyDef;
 use input::schema::{keys, table};
 use serde_json::{Value, json};
 
@@ -22,8 +23,8 @@ pub fn scenario() -> String {
 /// Where there is a task group, all variants have a policy that it is modeled for: their own, that
 /// at the top, or the fair class beside a scheduler that has some commands only.
 fn groups(schema: &mut Value) {
-    let of = |key: &&str| json!({ "required": [key] });
-    let some: Vec<Value> = GROUP_KEYS.iter().map(of).collect();
+    let of = |key: &KeyDef| json!({ "required": [key.name] });
+    let some: Vec<Value> = GROUP.iter().map(of).collect();
     let workload = json!({ "type": "object", "anyOf": some });
     // A table is a BPF object.
     let known = json!({ "anyOf": [{ "enum": GROUP_POLICIES }, { "type": "object" }] });

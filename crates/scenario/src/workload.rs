@@ -3,9 +3,10 @@
 //! Rows are in `registry/workloads`, one file per kind: keys with units and bounds, limits against
 //! the machine, and how the keys become a program.
 
+use crate::cgroups::{Cgroup, GROUP};
 use crate::glue::service::Spec as Service;
 use crate::glue::{Machine, Recording, RtAppFile};
-use input::{Fallback, KeyDef, Kind, Value};
+use input::{KeyDef, Value};
 use sim_core::Program;
 use std::sync::Arc;
 
@@ -21,6 +22,8 @@ pub struct WorkloadDef {
     pub workqueue: bool,
     /// True if all its tasks are kernel threads, which are in the root group.
     pub kernel_threads: bool,
+    /// True if its file names cgroups, of which the scenario says what they are given.
+    pub cgroups: bool,
     /// One line for people.
     pub help: &'static str,
     /// Its keys.
@@ -53,6 +56,7 @@ impl WorkloadDef {
             ends: |_| false,
             workqueue: false,
             kernel_threads: false,
+            cgroups: false,
             help,
             keys,
             kernel_keys: &[],
@@ -73,51 +77,7 @@ impl WorkloadDef {
 }
 
 /// Keys of every kind of workload that has user tasks.
-pub const COMMON: &[KeyDef] = &[
-    KeyDef {
-        name: "cpu_weight",
-        kind: Kind::Int { min: 1, max: 10_000 },
-        unit: "",
-        default: Fallback::Words("none: root group"),
-        help: "cpu.weight of a cgroup that its user tasks are in; an autogroup: 100 (cfs, eevdf, \
-               bpf)",
-    },
-    KeyDef {
-        name: "slice_weight",
-        kind: Kind::Int { min: 1, max: 10_000 },
-        unit: "",
-        default: Fallback::Words("none: below the root"),
-        help: "cpu.weight of a cgroup around that one, such as a slice of systemd (cfs, eevdf, \
-               bpf)",
-    },
-    KeyDef {
-        name: "cpu_max",
-        kind: Kind::Int { min: 1_000, max: 1_000_000_000 },
-        unit: "us",
-        default: Fallback::Words("max: no limit"),
-        help: "cpu.max of the tasks' cgroup: CPU time of all of them in each period (cfs, eevdf; a \
-               BPF object is told since 6.18)",
-    },
-    KeyDef {
-        name: "cpu_max_period",
-        kind: Kind::Int { min: 1_000, max: 1_000_000 },
-        unit: "us",
-        default: Fallback::Int(100_000),
-        help: "the period, the second number of cpu.max",
-    },
-    KeyDef {
-        name: "cpu_max_burst",
-        kind: Kind::Int { min: 0, max: 1_000_000_000 },
-        unit: "us",
-        default: Fallback::Int(0),
-        help: "cpu.max.burst: how much of cpu_max that was left over a later period may use; at \
-               most cpu_max",
-    },
-];
-
-/// Those of them that say that the tasks are in a cgroup of their own.
-pub const GROUP_KEYS: &[&str] =
-    &["cpu_weight", "slice_weight", "cpu_max", "cpu_max_period", "cpu_max_burst"];
+pub const COMMON: &[KeyDef] = GROUP;
 
 /// Tasks of a workload at most.
 pub const TASKS_MAX: i64 = 1_000_000;
@@ -143,6 +103,8 @@ pub struct WorkloadSpec {
     pub file_hash: String,
     /// What is changed of its workqueue during the run, in the file's order.
     pub changes: Vec<WorkqueueChange>,
+    /// What is said of the cgroups that its file names.
+    pub cgroups: Vec<Cgroup>,
 }
 
 /// A change of the workload's workqueue, the same one in all variants.

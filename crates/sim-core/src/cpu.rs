@@ -117,6 +117,9 @@ pub struct Cpu {
     pub(crate) carry: Ns,
     /// The first tick edge that may decide something.
     pub(crate) deciding_tick: Ns,
+    /// `rq_clock()` of whoever holds the runqueue's lock, as of its last `update_rq_clock()`: what
+    /// follows an enqueue under the same lock goes by it, however long the rest of that takes.
+    pub rq_clock: Ns,
     /// Work queued for the stopper.
     pub stop_work: Option<StopWork>,
 
@@ -259,6 +262,7 @@ impl Cpu {
             footprint: Footprint::NEW,
             mm: u32::MAX,
             deciding_tick: tick_next,
+            rq_clock: 0,
             tick_untold: false,
             curr_since: 0,
             ticks: 0,

@@ -23,6 +23,8 @@ use workloads::rt_app::{Attrs, Spec};
 const THREADS_MAX: u64 = 100_000;
 /// More kinds of threads than this are taken for a mistake.
 const KINDS_MAX: usize = 10_000;
+/// More task groups than this are taken for a mistake.
+const TASKGROUPS_MAX: usize = 1000;
 /// The longest duration, s: a day.
 const DURATION_MAX_S: i64 = 86_400;
 
@@ -115,6 +117,11 @@ impl Reader {
             self.faults.push(fault(value, message));
         }
         self.tables.fill(&mut spec);
+        let groups = spec.taskgroups.len();
+        if groups > TASKGROUPS_MAX {
+            let message = format!("{groups} task groups; at most {TASKGROUPS_MAX} are simulated");
+            self.faults.push(fault(value, message));
+        }
         spec
     }
 

@@ -140,6 +140,7 @@ impl<S: Discipline> Rig<S> {
         if self.w.tasks[p].sched_delayed {
             let cpu = self.w.tasks[p].cpu;
             self.w.tasks[p].state = TaskState::Runnable;
+            self.w.update_rq_clock(cpu);
             self.f.wake_delayed(&mut self.w, cpu, p);
             return self.f.wakeup_preempt(&mut self.w, cpu, p, EnqueueFlags::default());
         }

@@ -58,6 +58,7 @@ impl Real {
         if !self.w.tasks[p].sched_delayed {
             return self.enqueue(p, flags);
         }
+        self.w.update_rq_clock(CPU);
         self.f.wake_delayed(&mut self.w, CPU, p);
         self.f.wakeup_preempt(&mut self.w, CPU, p, flags);
         self.w.tasks[p].state = TaskState::Runnable;

@@ -11,6 +11,7 @@ mod idle;
 mod invariants;
 mod names;
 mod nested;
+mod rq_clock;
 mod scale;
 mod sched_stat;
 mod shared_runq;

@@ -1,11 +1,10 @@
 //! The `[workload]` table: a kind, and the keys that this kind has.
 
-use super::{service, workqueue};
-use crate::experiment::Variant;
+use super::{cgroups, service, workqueue};
 use crate::glue::Machine;
 use crate::hash::digest;
-use crate::registry::{self, GROUP_POLICIES, OF_OBJECTS, Value, nearest};
-use crate::workload::{GROUP_KEYS, Load, WorkloadFile, WorkloadSpec, stated};
+use crate::registry::{self, Value, nearest};
+use crate::workload::{Load, WorkloadFile, WorkloadSpec, stated};
 use input::{Fault, Node, Walk, did_you_mean};
 use std::sync::Arc;
 use toml::de::{DeString, DeTable};
@@ -35,6 +34,9 @@ pub(super) fn workload(
     if def.workqueue {
         known.push("change");
     }
+    if def.cgroups {
+        known.push("cgroup");
+    }
     let what = format!("workload `{kind}`");
     walk.check_keys(&what, table, &known);
     for key in def.keys.iter().filter(|key| key.default == registry::Fallback::Required) {
@@ -42,8 +44,10 @@ pub(super) fn workload(
     }
     let changes = table.get("change").filter(|_| def.workqueue);
     let changes = changes.map_or_else(Vec::new, |node| workqueue::changes(walk, node));
+    let cgroups = table.get("cgroup").filter(|_| def.cgroups);
+    let cgroups = cgroups.map_or_else(Vec::new, |node| cgroups::cgroups(walk, node, file.as_ref()));
     let values = values(walk, table, def.all_keys());
-    let mut spec = WorkloadSpec { def, values, file, file_hash: String::new(), changes };
+    let mut spec = WorkloadSpec { def, values, file, file_hash: String::new(), changes, cgroups };
     if def.kind == "service" {
         let service = Arc::new(service::roles(walk, table)?);
         spec.file_hash = digest([format!("{service:?}").as_str()]);
@@ -94,7 +98,7 @@ fn as_str<'a>(key: &'a toml::Spanned<DeString<'_>>) -> &'a str {
     key.get_ref()
 }
 
-fn values(
+pub(super) fn values(
     walk: &mut Walk,
     table: &DeTable<'_>,
     keys: impl Iterator<Item = &'static registry::KeyDef>,
@@ -110,101 +114,13 @@ fn values(
     values
 }
 
-/// Task groups are modeled for some policies, and hold user tasks.
-pub(super) fn must_know_groups(
-    walk: &mut Walk,
-    doc: &DeTable<'_>,
-    workload: &WorkloadSpec,
-    variants: &[Variant],
-) {
-    let said = |key: &&&str| stated(&workload.values, key).is_some();
-    let Some(&key) = GROUP_KEYS.iter().find(said) else {
-        return;
-    };
-    let Some(node) = place(doc, key) else {
-        return;
-    };
-    if workload.def.kernel_threads {
-        let kind = workload.def.kind;
-        walk.fault(
-            Fault::at(node.span(), format!("all tasks of workload `{kind}` are kernel threads"))
-                .label("they are in the root group")
-                .help(format!("leave `{key}` out")),
-        );
-    }
-    // Beside a sched_ext scheduler that has some tasks only, EEVDF has groups.
-    let knows = |v: &Variant| {
-        let name = v.policy.name();
-        name == OF_OBJECTS || GROUP_POLICIES.contains(&name) || !v.sched_ext.is_empty()
-    };
-    if let Some(v) = variants.iter().find(|v| !knows(v)) {
-        let policies = GROUP_POLICIES.join("` or `");
-        let (name, policy) = (&v.name, v.policy.name());
-        walk.fault(
-            Fault::at(
-                node.span(),
-                format!(
-                    "`{key}` needs policy `{policies}` or a BPF object, but variant `{name}` has \
-                     `{policy}`"
-                ),
-            )
-            .label("task groups are modeled for these only")
-            .help(format!("leave `{key}` out, or put such variants into a scenario of their own")),
-        );
-    }
-    must_have_a_limit(walk, doc, workload);
-    must_tell_of_a_limit(walk, doc, workload, variants);
-}
-
-/// Under sched_ext a limit is kept by the scheduler if by anyone, so that it has to be told.
-fn must_tell_of_a_limit(
-    walk: &mut Walk,
-    doc: &DeTable<'_>,
-    workload: &WorkloadSpec,
-    variants: &[Variant],
-) {
-    let is_untold = |v: &&Variant| {
-        v.policy.name() == OF_OBJECTS && v.sched_ext.is_empty() && v.rules == Some("6.12")
-    };
-    if let (Some(v), Some(node), Some(_)) =
-        (variants.iter().find(is_untold), place(doc, "cpu_max"), workload.int("cpu_max"))
-    {
-        let name = &v.name;
-        walk.fault(
-            Fault::at(node.span(), format!("variant `{name}` would never hear of `cpu_max`"))
-                .label("sched_ext of 6.12 does not keep it, nor tell its scheduler")
-                .help("leave `cpu_max` out, or say `rules = \"6.18\"` for that variant"),
-        );
-    }
-}
-
-/// A period and a burst say something of a limit, and a burst is no more than that.
-fn must_have_a_limit(walk: &mut Walk, doc: &DeTable<'_>, workload: &WorkloadSpec) {
-    for key in ["cpu_max_period", "cpu_max_burst"] {
-        let Some(node) = place(doc, key).filter(|_| is_said(doc, key)) else {
-            continue;
-        };
-        let fault = match workload.int("cpu_max") {
-            None => Fault::at(node.span(), format!("`{key}` without `cpu_max`"))
-                .label("there is no limit that it belongs to")
-                .help("say `cpu_max` too: the group's CPU time in each period, us"),
-            Some(max) if key == "cpu_max_burst" && workload.int(key) > Some(max) => {
-                Fault::at(node.span(), format!("`{key}` is more than `cpu_max`"))
-                    .help(format!("the kernel takes {max} at most"))
-            }
-            Some(_) => continue,
-        };
-        walk.fault(fault);
-    }
-}
-
 fn is_said(doc: &DeTable<'_>, key: &str) -> bool {
     let table = doc.get("workload").and_then(|node| node.get_ref().as_table());
     table.is_some_and(|table| table.contains_key(key))
 }
 
 /// Where a key of the workload stands, or else its kind.
-fn place<'a>(doc: &'a DeTable<'a>, key: &str) -> Option<Node<'a>> {
+pub(super) fn place<'a>(doc: &'a DeTable<'a>, key: &str) -> Option<Node<'a>> {
     let table = doc.get("workload")?.get_ref().as_table()?;
     table.get(key).or_else(|| table.get("kind"))
 }

@@ -1,6 +1,7 @@
 //! Scenario files, good and bad, as people write them.
 
 mod bpf;
+mod cgroups;
 mod faults;
 mod mutations;
 mod random;

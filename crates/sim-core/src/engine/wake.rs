@@ -94,6 +94,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
             if waits {
                 // It was preempted before it slept: should it run now?
                 self.catch_up(target);
+                self.w.update_rq_clock(target);
                 let flags = EnqueueFlags { wakeup: true, ..EnqueueFlags::default() };
                 self.policy.wakeup_preempt(&mut self.w, target, p, flags);
             }
@@ -111,6 +112,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         let p = top.task;
         let target = top.target;
         self.catch_up(target);
+        self.w.update_rq_clock(target);
         self.policy.wake_delayed(&mut self.w, target, p);
         if self.w.cpus[target].curr != p {
             self.w.tasks[p].queued_at = self.w.now;

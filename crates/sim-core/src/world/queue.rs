@@ -19,7 +19,14 @@ impl World {
         }
         self.touch(cpu);
         self.recount(p, false);
+        self.update_rq_clock(cpu);
         self.set_nr_running(cpu, self.cpus[cpu].nr_running + 1);
+    }
+
+    /// `update_rq_clock`: what follows on `cpu`'s runqueue under the lock that is held is now.
+    #[inline]
+    pub fn update_rq_clock(&mut self, cpu: CpuId) {
+        self.cpus[cpu].rq_clock = self.now;
     }
 
     /// Counts `p` off `cpu`'s runqueue (`deactivate_task`, after the policy's dequeue).

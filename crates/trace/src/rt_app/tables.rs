@@ -11,6 +11,8 @@ pub(super) struct Tables {
     conds: Vec<String>,
     timers: Vec<String>,
     barriers: Vec<BarrierSpec>,
+    /// Paths of task groups, an outer one before what is in it.
+    taskgroups: Vec<String>,
 }
 
 impl Tables {
@@ -24,6 +26,16 @@ impl Tables {
 
     pub fn timer(&mut self, name: &str) -> u32 {
         number(&mut self.timers, name)
+    }
+
+    /// The task group of this path, with all groups that it is in; `None` is the root.
+    pub fn taskgroup(&mut self, path: &str) -> Option<u16> {
+        let ends = path.match_indices('/').skip(1).map(|(end, _)| end);
+        let outer: Vec<&str> = ends.map(|end| &path[..end]).collect();
+        for outer in outer {
+            number(&mut self.taskgroups, outer);
+        }
+        (path != "/").then(|| number(&mut self.taskgroups, path) as u16)
     }
 
     /// The barrier of this name. One more event, of `users` threads, refers to it.
@@ -43,6 +55,7 @@ impl Tables {
         spec.mutexes = std::mem::take(&mut self.mutexes);
         spec.conds = std::mem::take(&mut self.conds);
         spec.barriers = std::mem::take(&mut self.barriers);
+        spec.taskgroups = std::mem::take(&mut self.taskgroups);
         spec.timers = std::mem::take(&mut self.timers).into_iter().map(timer).collect();
     }
 }

@@ -15,12 +15,13 @@ const LOOPS_MAX: i64 = 1_000_000_000_000;
 const INSTANCES_MAX: i64 = 100_000;
 
 /// Properties of a thread object beside those that a phase has, too.
-const TASK_KEYS: [&str; 3] = ["instance", "delay", "phases"];
+const TASK_KEYS: [&str; 4] = ["instance", "delay", "phases", TASKGROUP];
+const TASKGROUP: &str = "taskgroup";
 /// Properties of a phase.
 const PHASE_KEYS: [&str; 5] = ["loop", "cpus", "policy", "priority", "dl-runtime"];
 /// Properties that rt-app has and the simulator has not.
-const UNSUPPORTED_KEYS: [&str; 6] =
-    ["dl-period", "dl-deadline", "util_min", "util_max", "taskgroup", "nodes_membind"];
+const UNSUPPORTED_KEYS: [&str; 5] =
+    ["dl-period", "dl-deadline", "util_min", "util_max", "nodes_membind"];
 /// Events; a name stands before those that it begins with (`runtime` before `run`).
 const EVENTS: [&str; 14] = [
     "runtime", "run", "sleep", "timer", "lock", "unlock", "wait", "signal", "broad", "sync",
@@ -57,6 +58,7 @@ impl Reader {
             instances,
             delay_ns: delay_us * 1000,
             loops: loops.unwrap_or(None),
+            taskgroup: self.taskgroup(&table),
             attrs: self.with_defaults(attrs),
             phases: Vec::new(),
         };
@@ -90,6 +92,20 @@ impl Reader {
             let events = self.events(within, &what, object, &PHASE_KEYS);
             task.phases.push(PhaseSpec { loops, attrs, events });
         }
+    }
+
+    /// `taskgroup`: the path of a group below the mount of the cpu controller; `/` is its root.
+    fn taskgroup(&mut self, table: &Table<'_>) -> Option<u16> {
+        let (path, at) = table.text(TASKGROUP, &mut self.faults)?;
+        let names = path.strip_prefix('/').map(|names| names.split('/'));
+        let is_good = |name: &str| !name.is_empty() && name != "." && name != "..";
+        let is_path = path == "/" || names.is_some_and(|mut names| names.all(is_good));
+        if !is_path {
+            let bad = Fault::at(at, format!("`{TASKGROUP}` is \"{path}\", which is no path"));
+            self.faults.push(bad.help("write it from the root on: \"/a/b\""));
+            return None;
+        }
+        self.tables.taskgroup(path)
     }
 
     /// `loop`: a number of rounds, or -1 for ever.
@@ -293,6 +309,10 @@ fn unknown(what: &str, prop: &ObjectProp<'_>, known: &[&str]) -> Fault {
     }
     if UNSUPPORTED_KEYS.contains(&key) {
         return Fault::at(at, format!("`{key}` is not simulated"));
+    }
+    if key == TASKGROUP {
+        let fault = Fault::at(at, "a thread stays in one `taskgroup` here");
+        return fault.help("name it beside `phases`");
     }
     let names = EVENTS.iter().chain([&FORK]).chain(known).copied();
     let fault = Fault::at(at, format!("{what} has neither an event nor a property `{key}`"));

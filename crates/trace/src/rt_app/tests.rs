@@ -137,6 +137,45 @@ fn properties_of_threads_and_phases() {
 }
 
 #[test]
+fn task_groups_are_numbered_from_the_outside_in() {
+    let spec = good(
+        r#"{ "tasks": {
+            "deep": { "run": 1, "taskgroup": "/a/b/c" }, "none": { "run": 1 },
+            "root": { "run": 1, "taskgroup": "/" }, "wide": { "run": 1, "taskgroup": "/a/d" },
+            "again": { "run": 1, "taskgroup": "/a/b" } } }"#,
+    );
+    assert_eq!(spec.taskgroups, ["/a", "/a/b", "/a/b/c", "/a/d"]);
+    let groups: Vec<_> = spec.tasks.iter().map(|t| t.taskgroup).collect();
+    assert_eq!(groups, [Some(2), None, None, Some(3), Some(1)]);
+}
+
+#[test]
+fn a_task_group_is_a_path_and_belongs_to_a_thread() {
+    let text = r#"{ "tasks": {
+        "a": { "run": 1, "taskgroup": "a" },
+        "b": { "run": 1, "taskgroup": "/a//b" },
+        "c": { "run": 1, "taskgroup": "/a/../b" },
+        "d": { "phases": { "p": { "run": 1, "taskgroup": "/a" } } } } }"#;
+    faults(
+        text,
+        expect![[r#"
+            2:39 `taskgroup` is "a", which is no path (write it from the root on: "/a/b")
+            3:39 `taskgroup` is "/a//b", which is no path (write it from the root on: "/a/b")
+            4:39 `taskgroup` is "/a/../b", which is no path (write it from the root on: "/a/b")
+            5:45 a thread stays in one `taskgroup` here (name it beside `phases`)
+        "#]],
+    );
+    let many: String =
+        (0..1001).map(|n| format!("\"t{n}\": {{ \"taskgroup\": \"/{n}\" }},")).collect();
+    faults(
+        &format!("{{ \"tasks\": {{ {many} }} }}"),
+        expect![[r#"
+            1:1 1001 task groups; at most 1000 are simulated
+        "#]],
+    );
+}
+
+#[test]
 fn all_faults_are_told_with_their_places() {
     faults(
         r#"{ "tasks": {

@@ -21,6 +21,8 @@ pub struct Spec {
     pub barriers: Vec<BarrierSpec>,
     /// Timers; one that every thread has of its own stands here once.
     pub timers: Vec<TimerSpec>,
+    /// Paths of the task groups that threads are in, an outer one before what is in it.
+    pub taskgroups: Vec<String>,
 }
 
 /// A barrier: rt-app counts its users from the file.
@@ -65,6 +67,8 @@ pub struct TaskSpec {
     pub delay_ns: Ns,
     /// Rounds through the phases; `None`: for ever.
     pub loops: Option<u64>,
+    /// Index of its task group; `None`: that of the main thread.
+    pub taskgroup: Option<u16>,
     /// Scheduling properties.
     pub attrs: Attrs,
     /// The phases; at least one.

@@ -9,7 +9,7 @@
 use super::RtApp;
 use super::thread::{Micro, Thread, Waits, wake};
 use crate::random::{self, Purpose, Stream};
-use sim_core::{Ns, Op, ProgramCx, TaskAttr, TaskId};
+use sim_core::{GroupId, Ns, Op, ProgramCx, TaskAttr, TaskId};
 use std::sync::Arc;
 use topology::CpuId;
 
@@ -140,7 +140,10 @@ impl RtApp {
         let spec = Arc::clone(&self.spec);
         let of = &spec.tasks[kind];
         let comm = cx.comm(&of.name);
-        let task = cx.new_task(TaskAttr { comm, ..TaskAttr::default() });
+        // The groups of the file are the first that there are. A thread of rt-app moves into its
+        // group as it starts; here it is born there.
+        let group = of.taskgroup.map_or(GroupId::ROOT, |idx| GroupId(idx + 1));
+        let task = cx.new_task(TaskAttr { comm, group, ..TaskAttr::default() });
         let jitter = random::stream(self.seed, self.made, Purpose::Service);
         let mut thread = Thread::new(kind as u32, jitter);
         thread.first([Micro::Begin(of.delay_ns)]);

@@ -18,6 +18,7 @@ const MS: Ns = 1_000_000;
 /// A thread object with one phase.
 fn task(name: &str, loops: Option<u64>, events: Vec<Event>) -> TaskSpec {
     TaskSpec {
+        taskgroup: None,
         name: name.to_string(),
         instances: 1,
         delay_ns: 0,
@@ -39,6 +40,7 @@ fn file(tasks: Vec<TaskSpec>, duration_ns: Option<Ns>) -> Spec {
         tasks.iter().map(uses).sum()
     };
     Spec {
+        taskgroups: Vec::new(),
         duration_ns,
         calibration_ns: None,
         mutexes: names(),

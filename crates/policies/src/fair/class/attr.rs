@@ -85,6 +85,7 @@ impl<S: Discipline> Fair<S> {
             return;
         }
         if self.rqs[cpu].curr != p {
+            w.update_rq_clock(cpu);
             self.check_preempt(w, cpu, p, EnqueueFlags::default());
         } else if lower {
             w.resched_curr(cpu);

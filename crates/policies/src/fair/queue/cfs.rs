@@ -185,7 +185,12 @@ impl<const GROUPS: bool> Fair<Cfs<GROUPS>> {
 
     #[inline]
     pub(crate) fn charge_curr(&mut self, w: &mut World, queue: QueueId) {
-        let now = w.now;
+        self.charge_until(w, queue, w.now);
+    }
+
+    /// The same up to another instant, such as that of the enqueue under the same lock.
+    #[inline]
+    pub(super) fn charge_until(&mut self, w: &mut World, queue: QueueId, now: Ns) {
         let curr = self.curr_of(queue);
         if !curr.is_task() {
             return;

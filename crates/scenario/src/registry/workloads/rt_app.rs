@@ -10,6 +10,7 @@ use workloads::speed::Speed;
 
 pub(super) const ROW: WorkloadDef = WorkloadDef {
     ends,
+    cgroups: true,
     ..WorkloadDef::new(
         "rt-app",
         "the threads of an rt-app file; runs for the file's duration",

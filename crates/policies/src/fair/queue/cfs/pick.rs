@@ -123,7 +123,7 @@ impl<const GROUPS: bool> Fair<Cfs<GROUPS>> {
         }
         // `find_matching_se`: what of `curr` competes with what of `p`.
         let (queue, rival, woken) = self.matching(cpu, curr, p);
-        self.charge_curr(w, queue);
+        self.charge_until(w, queue, w.cpus[cpu].rq_clock);
         if !self.is_ahead(rival, woken) {
             return;
         }

@@ -200,7 +200,9 @@ impl<const GROUPS: bool> Fair<Eevdf<GROUPS>> {
         if self.tasks[p].policy != SchedPolicy::Normal || !self.features.wakeup_preemption {
             return;
         }
-        self.charge_curr(w, queue);
+        // What has passed since the enqueue is nobody's yet: else a task that has the same vruntime
+        // as the one that runs would be ahead of it.
+        self.charge_until(w, queue, w.cpus[cpu].rq_clock);
         if self.preempts(w, queue, rival, woken, fork || still_delayed) {
             w.resched_curr(cpu);
         }

@@ -7,7 +7,7 @@ use super::state::Eevdf;
 use crate::fair::queue::discipline::Discipline;
 use crate::fair::state::weights::calc_delta_fair;
 use crate::fair::state::{Fair, Protection, QueueId};
-use sim_core::{TaskId, World};
+use sim_core::{Ns, TaskId, World};
 
 /// (vruntime - base) * weight
 #[inline]
@@ -127,7 +127,12 @@ impl<const GROUPS: bool> Fair<Eevdf<GROUPS>> {
     /// `update_curr`: charges the current task for the time up to now; a deadline that has passed
     /// is renewed, and the task gives way if another one waits.
     pub(super) fn charge_curr(&mut self, w: &mut World, queue: QueueId) {
-        let now = w.now;
+        self.charge_until(w, queue, w.now);
+    }
+
+    /// The same up to another instant, such as that of the enqueue under the same lock.
+    #[inline]
+    pub(super) fn charge_until(&mut self, w: &mut World, queue: QueueId, now: Ns) {
         let curr = self.curr_of(queue);
         if !curr.is_task() {
             return;
