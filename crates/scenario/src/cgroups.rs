@@ -56,14 +56,12 @@ const CPU_MAX_BURST: KeyDef = KeyDef {
 /// Keys of `[workload]` about the cgroup of all its tasks. Any of them says that there is one.
 pub const GROUP: &[KeyDef] = &[CPU_WEIGHT, SLICE_WEIGHT, CPU_MAX, CPU_MAX_PERIOD, CPU_MAX_BURST];
 
-/// The key of `[[workload.cgroup]]` that says which one is meant.
-pub const CGROUP_PATH: KeyDef = KeyDef {
-    help: "its path, as the workload's file names it, such as \"/a/b\"",
-    ..KeyDef::required("path", Kind::Line)
-};
-
-/// Its other keys.
+/// Keys of `[[workload.cgroup]]`.
 pub const CGROUP: &[KeyDef] = &[
+    KeyDef {
+        help: "its path, as the workload's file names it, such as \"/a/b\"",
+        ..KeyDef::required("path", Kind::Line)
+    },
     KeyDef {
         default: Fallback::Int(100),
         help: "cpu.weight; a task of nice 0 in the same cgroup weighs 100",
@@ -109,9 +107,15 @@ pub(crate) fn user_group(workload: &WorkloadSpec) -> GroupId {
     }
 }
 
-/// True if one of its cgroups has a limit.
-pub(crate) fn is_limited(workload: &WorkloadSpec) -> bool {
-    groups(workload).iter().any(|group| group.max.is_some())
+/// The task groups that have a limit, or are in one that has.
+pub(crate) fn limited(workload: &WorkloadSpec) -> Vec<GroupId> {
+    let mut limited = Vec::new();
+    for (idx, group) in groups(workload).iter().enumerate() {
+        if group.max.is_some() || limited.contains(&group.parent) {
+            limited.push(GroupId(idx as u16 + 1));
+        }
+    }
+    limited
 }
 
 /// The group of this path, which is one of `paths`, as that of the one around it is.
@@ -119,11 +123,12 @@ fn group_of(workload: &WorkloadSpec, paths: &[String], path: &str) -> GroupSpec 
     let said = workload.cgroups.iter().find(|cgroup| cgroup.path == path);
     let values = said.map_or(&[][..], |cgroup| &cgroup.values);
     let outer = path.rsplit_once('/').and_then(|(outer, _)| paths.iter().position(|p| p == outer));
-    let group = GroupSpec { max: max(values), ..GroupSpec::default() };
+    let default = GroupSpec::default();
     GroupSpec {
-        cpu_weight: int(values, &CPU_WEIGHT).map_or(group.cpu_weight, |weight| weight as u32),
+        cpu_weight: int(values, &CPU_WEIGHT).map_or(default.cpu_weight, |weight| weight as u32),
         parent: outer.map_or(GroupId::ROOT, |idx| GroupId(idx as u16 + 1)),
-        ..group
+        max: max(values),
+        ..default
     }
 }
 

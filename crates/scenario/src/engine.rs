@@ -21,8 +21,8 @@ use crate::run::Executor;
 use crate::run_spec::{Job, RunSpec, Sampler, Until, Watch};
 use crate::workload::WorkloadFile;
 use sim_core::{
-    Config, GroupId, NEVER, NoObserver, Ns, Observer, Policy, Program, SchedPolicy, Simulation,
-    StopReason, TASKS_MAX, Task, Waiting, World,
+    Config, NEVER, NoObserver, Ns, Observer, Policy, Program, SchedPolicy, Simulation, StopReason,
+    TASKS_MAX, Task, Waiting, World,
 };
 use std::sync::Arc;
 use workloads::background::WithBackground;
@@ -210,9 +210,11 @@ fn every_command_came(spec: &RunSpec, w: &World) -> Result<(), RunError> {
 /// Beside a sched_ext scheduler that has the whole group, the fair class limits nobody.
 fn someone_is_limited(spec: &RunSpec, w: &World) -> Result<(), RunError> {
     let is_told = spec.policy.name() == OF_OBJECTS && spec.rules != Some("6.12");
-    let is_fair = |t: &Task| t.attr.group != GroupId(0) && t.attr.policy != SchedPolicy::Ext;
-    let is_limited = cgroups::is_limited(&spec.workload);
-    if spec.sched_ext.is_empty() || is_told || !is_limited || w.tasks.iter().any(is_fair) {
+    let limited = cgroups::limited(&spec.workload);
+    let is_limited = |t: &Task| limited.contains(&t.attr.group);
+    let is_fair = |t: &Task| is_limited(t) && t.attr.policy != SchedPolicy::Ext;
+    let nobody = !limited.is_empty() && !w.tasks.iter().any(is_fair);
+    if spec.sched_ext.is_empty() || is_told || !nobody {
         return Ok(());
     }
     Err(RunError::Impossible(

@@ -117,9 +117,6 @@ pub struct Cpu {
     pub(crate) carry: Ns,
     /// The first tick edge that may decide something.
     pub(crate) deciding_tick: Ns,
-    /// `rq_clock()` of whoever holds the runqueue's lock, as of its last `update_rq_clock()`: what
-    /// follows an enqueue under the same lock goes by it, however long the rest of that takes.
-    pub rq_clock: Ns,
     /// Work queued for the stopper.
     pub stop_work: Option<StopWork>,
 
@@ -146,6 +143,9 @@ pub struct Cpu {
     pub(crate) footprint: Footprint,
     /// The address space that is loaded.
     pub(crate) mm: u32,
+    /// `rq_clock()` of the last enqueue or wake-up on this runqueue: the wake-up's end, under the
+    /// same lock, goes by it, however long the rest of the enqueue takes. Nothing else sets it.
+    pub rq_clock: Ns,
 
     // --- fifth line: what /proc/schedstat counts ---
     /// Counters of the runqueue.
@@ -261,8 +261,8 @@ impl Cpu {
             timers_until: None,
             footprint: Footprint::NEW,
             mm: u32::MAX,
-            deciding_tick: tick_next,
             rq_clock: 0,
+            deciding_tick: tick_next,
             tick_untold: false,
             curr_since: 0,
             ticks: 0,

@@ -16,15 +16,13 @@ use input::{Fault, did_you_mean};
 use jsonc_parser::ast::{Object, Value};
 use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
 use object::{Table, fault, integer, span};
-use tables::Tables;
+use tables::{TASKGROUPS_MAX, Tables};
 use workloads::rt_app::{Attrs, Spec};
 
 /// More threads than this are taken for a mistake.
 const THREADS_MAX: u64 = 100_000;
 /// More kinds of threads than this are taken for a mistake.
 const KINDS_MAX: usize = 10_000;
-/// More task groups than this are taken for a mistake.
-const TASKGROUPS_MAX: usize = 1000;
 /// The longest duration, s: a day.
 const DURATION_MAX_S: i64 = 86_400;
 
@@ -117,9 +115,8 @@ impl Reader {
             self.faults.push(fault(value, message));
         }
         self.tables.fill(&mut spec);
-        let groups = spec.taskgroups.len();
-        if groups > TASKGROUPS_MAX {
-            let message = format!("{groups} task groups; at most {TASKGROUPS_MAX} are simulated");
+        if spec.taskgroups.len() > TASKGROUPS_MAX {
+            let message = format!("more than {TASKGROUPS_MAX} task groups are not simulated");
             self.faults.push(fault(value, message));
         }
         spec

@@ -6,6 +6,7 @@ use crate::args::{ListFormat, Listed};
 use crate::output::{Stop, count, print};
 use anstyle::Style;
 use report::pad;
+use scenario::cgroups::CGROUP;
 use scenario::glue::machine_info;
 use scenario::registry::{
     COMMON, FEATURES, Fallback, FeatureDef, KeyDef, Kind, METRICS, POLICIES, TUNABLES, TunableDef,
@@ -122,6 +123,9 @@ fn workloads() -> String {
     text += &indented(&rows);
     text += &format!("  in [variant.workqueue], for {}\n", kinds(|w| w.workqueue));
     let rows: Rows = WORKQUEUE.iter().map(key_row).collect();
+    text += &indented(&rows);
+    text += &format!("  in [[workload.cgroup]], for {}\n", kinds(|w| w.cgroups));
+    let rows: Rows = CGROUP.iter().map(key_row).collect();
     text += &indented(&rows);
     text
 }

@@ -1,5 +1,5 @@
-//! One hold of a runqueue's lock is one instant of its clock (`update_rq_clock()`), whatever the
-//! path under the lock takes.
+//! From an enqueue to the end of the wake-up, under one hold of the runqueue's lock, its clock
+//! (`update_rq_clock()`) stands still, whatever the path takes.
 
 use crate::nested::{Kernel, MS, With};
 use policies::fair::{Discipline, Fair, GroupSpec, Rules};
@@ -61,12 +61,12 @@ impl With for Count {
 }
 
 /// A wakee without lag has the vruntime of the one that runs, whose slice is protected: what the
-/// rest of the enqueue takes after the wakee was placed must not make the other ineligible. Linux
-/// 6.12 preempts none of them.
+/// rest of the enqueue takes after the wakee was placed must not make the other ineligible. One or
+/// two meet at the start, before their first sleep, when there is lag.
 #[test]
 fn the_rest_of_an_enqueue_makes_nobody_ineligible() {
     for rules in [Rules::V6_6, Rules::V6_12, Rules::V6_18] {
         let preempted = Kernel::Eevdf(rules, 0).run(2, &[GroupSpec::default()], Count);
-        assert!(preempted <= 2, "{rules:?}: {preempted} of some 1100 wake-ups");
+        assert!(preempted <= 2, "{rules:?}: {preempted} of 2000 and more wake-ups");
     }
 }

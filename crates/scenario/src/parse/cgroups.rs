@@ -1,7 +1,7 @@
 //! The cgroups of a workload: `[[workload.cgroup]]`, and what must be true of all of them.
 
 use super::workload::{place, values};
-use crate::cgroups::{CGROUP, CGROUP_PATH, Cgroup, GROUP, is_limited, named};
+use crate::cgroups::{CGROUP, Cgroup, GROUP, limited, named};
 use crate::experiment::Variant;
 use crate::registry::{GROUP_POLICIES, OF_OBJECTS, names};
 use crate::workload::{Values, WorkloadFile, WorkloadSpec, stated};
@@ -13,11 +13,10 @@ use toml::de::DeTable;
 pub(super) fn cgroups(walk: &mut Walk, node: Node<'_>, file: Option<&WorkloadFile>) -> Vec<Cgroup> {
     let mut cgroups: Vec<Cgroup> = Vec::new();
     for (node, table) in walk.tables(node, "cgroup").unwrap_or_default() {
-        let mut known = names(CGROUP);
-        known.push(CGROUP_PATH.name);
+        let known = names(CGROUP);
         walk.check_keys("[[workload.cgroup]]", table, &known);
-        let path = walk.required("this cgroup", node.span(), table, &known, CGROUP_PATH.name);
-        let values = values(walk, table, CGROUP.iter());
+        let path = walk.required("this cgroup", node.span(), table, &known, "path");
+        let values = values(walk, table, CGROUP.iter().filter(|key| !key.is_required()));
         limit_is_whole(walk, table, &values);
         let Some((at, path)) = path.and_then(|node| Some((node, walk.name(node, "path")?))) else {
             continue;
@@ -110,9 +109,12 @@ fn must_tell_of_a_limit(
     let is_untold = |v: &&Variant| {
         v.policy.name() == OF_OBJECTS && v.sched_ext.is_empty() && v.rules == Some("6.12")
     };
-    if let (Some(v), Some(node), true) =
-        (variants.iter().find(is_untold), place(doc, "cpu_max"), is_limited(workload))
-    {
+    if limited(workload).is_empty() {
+        return;
+    }
+    let of_all = stated(&workload.values, "cpu_max").is_some();
+    let place = place(doc, if of_all { "cpu_max" } else { "cgroup" });
+    if let (Some(v), Some(node)) = (variants.iter().find(is_untold), place) {
         let name = &v.name;
         walk.fault(
             Fault::at(node.span(), format!("variant `{name}` would never hear of `cpu_max`"))
@@ -130,6 +132,8 @@ fn limit_is_whole(walk: &mut Walk, table: &DeTable<'_>, values: &Values) {
         };
         let of = |key| stated(values, key).and_then(Value::int);
         let fault = match of("cpu_max") {
+            // It is there, and wrong by itself.
+            None if table.contains_key("cpu_max") => continue,
             None => Fault::at(node.span(), format!("`{key}` without `cpu_max`"))
                 .label("there is no limit that it belongs to")
                 .help("say `cpu_max` too: the group's CPU time in each period, us"),

@@ -7,7 +7,7 @@ use super::metrics::{METRICS, MetricDef};
 use super::policies::{OF_OBJECTS, POLICIES};
 use super::workloads::WORKLOADS;
 use super::workqueue::{CHANGE, CHANGE_AT};
-use crate::cgroups::{CGROUP, CGROUP_PATH};
+use crate::cgroups::CGROUP;
 use crate::units;
 use crate::workload::{COMMON, WorkloadDef};
 use input::schema::{Property, key, key_of, keys, table, words};
@@ -195,10 +195,8 @@ fn keys_of(def: &WorkloadDef) -> Vec<Property> {
         properties.push(("change", change, false));
     }
     if def.cgroups {
-        let mut of_cgroup = vec![key(&CGROUP_PATH)];
-        of_cgroup.extend(keys(CGROUP));
         let help = "what a cgroup is given that its file names; others have the defaults";
-        let items = table(of_cgroup);
+        let items = table(keys(CGROUP));
         let cgroup = json!({ "type": "array", "items": items, "description": help });
         properties.push(("cgroup", cgroup, false));
     }

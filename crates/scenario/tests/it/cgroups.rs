@@ -92,3 +92,11 @@ fn keys_of_a_cgroup_are_those_of_the_cgroup_of_all_tasks() {
                 leave `taskgroup` out, or put such variants into a scenario of their own"#]],
     );
 }
+
+/// Results are kept by the scenario's hash: another weight is another scenario.
+#[test]
+fn what_a_cgroup_is_given_is_part_of_the_hash() {
+    let heavier = SHIPPED.replacen("cpu_weight = 300", "cpu_weight = 301", 1);
+    let hash = |text: &str| load(text).unwrap().hash;
+    assert_ne!(hash(SHIPPED), hash(&heavier));
+}

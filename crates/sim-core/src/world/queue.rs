@@ -23,7 +23,8 @@ impl World {
         self.set_nr_running(cpu, self.cpus[cpu].nr_running + 1);
     }
 
-    /// `update_rq_clock`: what follows on `cpu`'s runqueue under the lock that is held is now.
+    /// `update_rq_clock`, for what may end in [`crate::Policy::wakeup_preempt`] under the lock that
+    /// is held.
     #[inline]
     pub fn update_rq_clock(&mut self, cpu: CpuId) {
         self.cpus[cpu].rq_clock = self.now;

@@ -2,6 +2,9 @@
 
 use workloads::rt_app::{BarrierSpec, Spec, TimerSpec};
 
+/// More task groups than this are taken for a mistake.
+pub(super) const TASKGROUPS_MAX: usize = 1000;
+
 /// Names met so far.
 #[derive(Default)]
 pub(super) struct Tables {
@@ -28,14 +31,21 @@ impl Tables {
         number(&mut self.timers, name)
     }
 
-    /// The task group of this path, with all groups that it is in; `None` is the root.
+    /// The task group of this path, with all groups that it is in; `None` is the root. No more are
+    /// kept than tell that there are too many.
     pub fn taskgroup(&mut self, path: &str) -> Option<u16> {
-        let ends = path.match_indices('/').skip(1).map(|(end, _)| end);
-        let outer: Vec<&str> = ends.map(|end| &path[..end]).collect();
-        for outer in outer {
-            number(&mut self.taskgroups, outer);
+        if path == "/" {
+            return None;
         }
-        (path != "/").then(|| number(&mut self.taskgroups, path) as u16)
+        let outer = path.match_indices('/').skip(1).map(|(end, _)| &path[..end]);
+        let mut last = None;
+        for path in outer.chain([path]) {
+            if self.taskgroups.len() > TASKGROUPS_MAX {
+                break;
+            }
+            last = Some(number(&mut self.taskgroups, path) as u16);
+        }
+        last
     }
 
     /// The barrier of this name. One more event, of `users` threads, refers to it.

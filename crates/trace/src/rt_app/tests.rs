@@ -170,7 +170,15 @@ fn a_task_group_is_a_path_and_belongs_to_a_thread() {
     faults(
         &format!("{{ \"tasks\": {{ {many} }} }}"),
         expect![[r#"
-            1:1 1001 task groups; at most 1000 are simulated
+            1:1 more than 1000 task groups are not simulated
+        "#]],
+    );
+    // A path of a hundred thousand names is told as soon.
+    let deep = "/a".repeat(100_000);
+    faults(
+        &format!("{{ \"tasks\": {{ \"t\": {{ \"taskgroup\": \"{deep}\" }} }} }}"),
+        expect![[r#"
+            1:1 more than 1000 task groups are not simulated
         "#]],
     );
 }

@@ -2,6 +2,7 @@
 
 use super::{Rows, inner, key_row, rows};
 use crate::args::Listed;
+use scenario::cgroups::CGROUP;
 use scenario::registry::{COMMON, KeyDef, WORKLOADS, WORKQUEUE};
 use std::fmt::Write;
 
@@ -89,6 +90,8 @@ fn workloads() -> String {
     let _ =
         writeln!(out, "## Every workload but {}\n\n{}", names(|d| d.kernel_threads), keys(COMMON));
     let queues = names(|def| def.workqueue);
-    let _ = write!(out, "## [variant.workqueue], for {queues}\n\n{}", keys(WORKQUEUE));
+    let _ = writeln!(out, "## [variant.workqueue], for {queues}\n\n{}", keys(WORKQUEUE));
+    let cgroups = names(|def| def.cgroups);
+    let _ = write!(out, "## [[workload.cgroup]], for {cgroups}\n\n{}", keys(CGROUP));
     out
 }
