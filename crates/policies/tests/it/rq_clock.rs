@@ -61,12 +61,12 @@ impl With for Count {
 }
 
 /// A wakee without lag has the vruntime of the one that runs, whose slice is protected: what the
-/// rest of the enqueue takes after the wakee was placed must not make the other ineligible. One or
-/// two meet at the start, before their first sleep, when there is lag.
+/// rest of the enqueue takes after the wakee was placed must not make the other ineligible. One is
+/// let pass: under 6.18's rules there is one, which was not looked into.
 #[test]
 fn the_rest_of_an_enqueue_makes_nobody_ineligible() {
     for rules in [Rules::V6_6, Rules::V6_12, Rules::V6_18] {
         let preempted = Kernel::Eevdf(rules, 0).run(2, &[GroupSpec::default()], Count);
-        assert!(preempted <= 2, "{rules:?}: {preempted} of 2000 and more wake-ups");
+        assert!(preempted <= 1, "{rules:?}: {preempted} of 2000 and more wake-ups");
     }
 }
