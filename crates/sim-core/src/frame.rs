@@ -43,7 +43,7 @@ pub(crate) enum Pc {
     IrqBody,
     TickBody,
     FlushLock,
-    FlushNext,
+    FlushLocked,
     FlushEnqueue,
     FlushPreempt,
     Softirq,

@@ -70,3 +70,75 @@ fn the_rest_of_an_enqueue_makes_nobody_ineligible() {
         assert!(preempted <= 1, "{rules:?}: {preempted} of 2000 and more wake-ups");
     }
 }
+
+/// A hog on CPU 0, and two tasks there that two others, behind another LLC, wake at one instant:
+/// both go onto CPU 0's wake list.
+#[derive(Default)]
+struct Pairs {
+    wakees: Vec<TaskId>,
+    works: [bool; 5],
+    rounds: [u64; 5],
+}
+
+impl Program for Pairs {
+    fn start(&mut self, cx: &mut ProgramCx<'_>) {
+        for cpu in [0, 0, 0, 3, 4] {
+            let n = cx.n_cpus();
+            let allowed: MaskId = cx.mask(CpuSet::of(n, [CpuId(cpu)]));
+            self.wakees.push(cx.start_task(TaskAttr { allowed, ..TaskAttr::default() }));
+        }
+    }
+
+    fn next(&mut self, _cx: &mut ProgramCx<'_>, task: TaskId) -> Op {
+        let i = task.idx();
+        self.works[i] = !self.works[i];
+        let works = self.works[i];
+        match i {
+            0 => Op::Run(MS),
+            1 | 2 if works => Op::Run(700_000),
+            1 | 2 => Op::Wait,
+            _ if works => {
+                self.rounds[i] += 1;
+                Op::SleepUntil(self.rounds[i] * 5 * MS)
+            }
+            _ => Op::Wake { task: self.wakees[i - 2], sync: false },
+        }
+    }
+}
+
+/// How often the hog gave way at once to one of a list.
+#[derive(Default)]
+struct HogPreempted(u32);
+
+impl Observer for HogPreempted {
+    fn switch(&mut self, w: &World, cpu: CpuId, prev: TaskId, _next: TaskId) {
+        let at_once = w.now % (5 * MS) < 200_000;
+        let goes_on = prev == TaskId(0) && w.tasks[prev].state == TaskState::Runnable;
+        self.0 += u32::from(cpu == CpuId(0) && at_once && goes_on);
+    }
+}
+
+struct Lists;
+
+impl With for Lists {
+    type Out = u32;
+
+    fn with<S: Discipline>(self, policy: Fair<S>) -> u32 {
+        let machine = Shape::new(2, 3, 1).machine();
+        let (program, observer) = (Pairs::default(), HogPreempted::default());
+        let mut sim = simulate(machine, Config::default(), policy, program, observer);
+        sim.run_until(10_000 * MS);
+        sim.observer.0
+    }
+}
+
+/// `sched_ttwu_pending()`: what the first of the list takes is not the hog's when the second comes.
+/// Three of four times a wakee has lag and preempts it rightly; with a clock for each enqueue the
+/// hog gives way in 1998 of 2000 rounds.
+#[test]
+fn a_wake_list_has_one_clock() {
+    for rules in [Rules::V6_12, Rules::V6_18] {
+        let preempted = Kernel::Eevdf(rules, 0).run(6, &[], Lists);
+        assert!(preempted < 1700, "{rules:?}: {preempted} of 2000 rounds");
+    }
+}

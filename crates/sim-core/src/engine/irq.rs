@@ -120,7 +120,13 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
             // Also if a waker is about to push here: until the enqueue others find the CPU idle.
             self.w.change_rq(cpu, |c| c.ttwu_pending = false);
         }
-        self.lock(cpu, LockId::rq(cpu), Site::TTWU_PENDING_RQ_LOCK, Pc::FlushNext)
+        self.lock(cpu, LockId::rq(cpu), Site::TTWU_PENDING_RQ_LOCK, Pc::FlushLocked)
+    }
+
+    /// The queue's clock is looked at once for the whole list.
+    pub(crate) fn flush_locked(&mut self, cpu: CpuId) -> Flow {
+        self.w.update_rq_clock(cpu);
+        self.flush_next(cpu)
     }
 
     pub(crate) fn flush_next(&mut self, cpu: CpuId) -> Flow {
@@ -142,7 +148,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     pub(crate) fn flush_enqueue(&mut self, cpu: CpuId) -> Flow {
         let p = self.w.cpus[cpu].top().task;
         let flags = self.wakeup_flags(p);
-        let hook = self.enqueue(cpu, p, flags);
+        let hook = self.enqueue_noclock(cpu, p, flags);
         self.run_hook(cpu, hook, Pc::FlushPreempt)
     }
 

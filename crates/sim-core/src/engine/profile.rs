@@ -180,7 +180,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
                 stack.group = PathGroup::TtwuPending;
                 stack.call(&["sched_ttwu_pending"]);
                 match f.pc {
-                    Pc::FlushNext => stack.call(RQ_LOCK),
+                    Pc::FlushLocked => stack.call(RQ_LOCK),
                     Pc::Pop => self.unwind_activation(cpu, f, stack, RESCHED),
                     _ => self.unwind_activation(cpu, f, stack, &[]),
                 }

@@ -38,7 +38,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
             Pc::IrqBody => self.irq_body(cpu),
             Pc::TickBody => self.tick_body(cpu),
             Pc::FlushLock => self.flush_lock(cpu),
-            Pc::FlushNext => self.flush_next(cpu),
+            Pc::FlushLocked => self.flush_locked(cpu),
             Pc::FlushEnqueue => self.flush_enqueue(cpu),
             Pc::FlushPreempt => self.flush_preempt(cpu),
             Pc::Softirq => self.softirq_step(cpu),

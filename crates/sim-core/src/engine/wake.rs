@@ -296,8 +296,14 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
 
     /// Puts `p` on `cpu`'s runqueue, whose lock is held.
     pub(crate) fn enqueue(&mut self, cpu: CpuId, p: TaskId, flags: EnqueueFlags) -> Hook {
+        self.w.update_rq_clock(cpu);
+        self.enqueue_noclock(cpu, p, flags)
+    }
+
+    /// ENQUEUE_NOCLOCK: the queue's clock is that of the lock that is held.
+    pub(crate) fn enqueue_noclock(&mut self, cpu: CpuId, p: TaskId, flags: EnqueueFlags) -> Hook {
         self.catch_up(cpu);
-        self.w.activate(cpu, p);
+        self.w.activate_noclock(cpu, p);
         self.observer.enqueued(&self.w, cpu, p);
         self.policy.enqueue_task(&mut self.w, cpu, p, flags)
     }

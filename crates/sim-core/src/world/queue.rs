@@ -7,6 +7,12 @@ use topology::CpuId;
 impl World {
     /// Counts `p` onto `cpu`'s runqueue (`activate_task`, before the policy's enqueue).
     pub fn activate(&mut self, cpu: CpuId, p: TaskId) {
+        self.update_rq_clock(cpu);
+        self.activate_noclock(cpu, p);
+    }
+
+    /// ENQUEUE_NOCLOCK: the queue's clock is that of the lock that is held.
+    pub(crate) fn activate_noclock(&mut self, cpu: CpuId, p: TaskId) {
         let now = self.now;
         let t = &mut self.tasks[p];
         debug_assert!(!t.on_rq && t.cpu == cpu, "{p:?} activated on {cpu}: {t:?}");
@@ -19,7 +25,6 @@ impl World {
         }
         self.touch(cpu);
         self.recount(p, false);
-        self.update_rq_clock(cpu);
         self.set_nr_running(cpu, self.cpus[cpu].nr_running + 1);
     }
 

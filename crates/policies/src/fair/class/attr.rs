@@ -39,6 +39,7 @@ impl<S: Discipline> Fair<S> {
         let old_weight = self.tasks[p].weight;
         if queued {
             // A queued task is off its queue while it changes: sums and order depend on its weight.
+            w.update_rq_clock(cpu);
             S::save_entity(self, w, cpu, p);
         }
         if let Some(attr) = attr {

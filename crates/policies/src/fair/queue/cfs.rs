@@ -207,6 +207,13 @@ impl<const GROUPS: bool> Fair<Cfs<GROUPS>> {
         self.account_runtime(w, queue, delta);
     }
 
+    /// A wake-up goes by the queue's clock, which one wake list shares.
+    #[inline]
+    pub(super) fn charge_at_enqueue(&mut self, w: &mut World, queue: QueueId, f: EnqueueFlags) {
+        let clock = if f.wakeup { w.cpus[queue.cpu].rq_clock } else { w.now };
+        self.charge_until(w, queue, clock);
+    }
+
     /// The smallest vruntime of the queue, never going back.
     #[inline]
     fn update_min_vruntime(&mut self, queue: QueueId) {

@@ -63,7 +63,7 @@ impl<const GROUPS: bool> Fair<Cfs<GROUPS>> {
         if renorm && is_curr {
             self.add_min_vruntime(queue, se);
         }
-        self.charge_curr(w, queue);
+        self.charge_at_enqueue(w, queue, f);
         if renorm && !is_curr {
             self.add_min_vruntime(queue, se);
         }

@@ -187,6 +187,7 @@ impl<S: Discipline> Fair<S> {
         let pool = self.pool(queue.group).expect("it has a limit");
         pool.stat.throttled_ns += w.now - since;
         pool.throttled.retain(|c| *c != cpu);
+        w.update_rq_clock(cpu);
         self.start_averages(w.now, queue);
         if self.queue(queue).load_weight == 0 {
             return;
