@@ -143,8 +143,8 @@ pub struct Cpu {
     pub(crate) footprint: Footprint,
     /// The address space that is loaded.
     pub(crate) mm: u32,
-    /// `rq_clock()` of the last enqueue or wake-up on this runqueue: the wake-up's end, under the
-    /// same lock, goes by it, however long the rest of the enqueue takes. Nothing else sets it.
+    /// `rq_clock()` by which enqueues and the preemption check charge the current task, however
+    /// long their paths take. Who enqueues sets it, a wake list at its lock.
     pub rq_clock: Ns,
 
     // --- fifth line: what /proc/schedstat counts ---

@@ -1,4 +1,4 @@
-//! From an enqueue to the end of the wake-up, under one hold of the runqueue's lock, its clock
+//! From an enqueue, or the lock of a wake list, to the end of the wake-up the runqueue's clock
 //! (`update_rq_clock()`) stands still, whatever the path takes.
 
 use crate::nested::{Kernel, MS, With};
@@ -75,7 +75,7 @@ fn the_rest_of_an_enqueue_makes_nobody_ineligible() {
 /// both go onto CPU 0's wake list.
 #[derive(Default)]
 struct Pairs {
-    wakees: Vec<TaskId>,
+    tasks: Vec<TaskId>,
     works: [bool; 5],
     rounds: [u64; 5],
 }
@@ -85,7 +85,7 @@ impl Program for Pairs {
         for cpu in [0, 0, 0, 3, 4] {
             let n = cx.n_cpus();
             let allowed: MaskId = cx.mask(CpuSet::of(n, [CpuId(cpu)]));
-            self.wakees.push(cx.start_task(TaskAttr { allowed, ..TaskAttr::default() }));
+            self.tasks.push(cx.start_task(TaskAttr { allowed, ..TaskAttr::default() }));
         }
     }
 
@@ -101,7 +101,7 @@ impl Program for Pairs {
                 self.rounds[i] += 1;
                 Op::SleepUntil(self.rounds[i] * 5 * MS)
             }
-            _ => Op::Wake { task: self.wakees[i - 2], sync: false },
+            _ => Op::Wake { task: self.tasks[i - 2], sync: false },
         }
     }
 }
@@ -133,12 +133,12 @@ impl With for Lists {
 }
 
 /// `sched_ttwu_pending()`: what the first of the list takes is not the hog's when the second comes.
-/// Three of four times a wakee has lag and preempts it rightly; with a clock for each enqueue the
-/// hog gives way in 1998 of 2000 rounds.
+/// The hog gives way in 1531 of 2000 rounds, to wakees that have lag. With a clock for each enqueue
+/// it does in 1998.
 #[test]
 fn a_wake_list_has_one_clock() {
     for rules in [Rules::V6_12, Rules::V6_18] {
         let preempted = Kernel::Eevdf(rules, 0).run(6, &[], Lists);
-        assert!(preempted < 1700, "{rules:?}: {preempted} of 2000 rounds");
+        assert!((1300..1700).contains(&preempted), "{rules:?}: {preempted} of 2000 rounds");
     }
 }

@@ -300,7 +300,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         self.enqueue_noclock(cpu, p, flags)
     }
 
-    /// ENQUEUE_NOCLOCK: the queue's clock is that of the lock that is held.
+    /// ENQUEUE_NOCLOCK: the caller has set the queue's clock.
     pub(crate) fn enqueue_noclock(&mut self, cpu: CpuId, p: TaskId, flags: EnqueueFlags) -> Hook {
         self.catch_up(cpu);
         self.w.activate_noclock(cpu, p);

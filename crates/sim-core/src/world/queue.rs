@@ -11,7 +11,7 @@ impl World {
         self.activate_noclock(cpu, p);
     }
 
-    /// ENQUEUE_NOCLOCK: the queue's clock is that of the lock that is held.
+    /// ENQUEUE_NOCLOCK: the caller has set the queue's clock.
     pub(crate) fn activate_noclock(&mut self, cpu: CpuId, p: TaskId) {
         let now = self.now;
         let t = &mut self.tasks[p];
@@ -28,8 +28,7 @@ impl World {
         self.set_nr_running(cpu, self.cpus[cpu].nr_running + 1);
     }
 
-    /// `update_rq_clock`, for what may end in [`crate::Policy::wakeup_preempt`] under the lock that
-    /// is held.
+    /// `update_rq_clock`, for what enqueues or may preempt under the lock that is held.
     #[inline]
     pub fn update_rq_clock(&mut self, cpu: CpuId) {
         self.cpus[cpu].rq_clock = self.now;

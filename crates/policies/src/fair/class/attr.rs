@@ -38,8 +38,8 @@ impl<S: Discipline> Fair<S> {
         let queued = self.tasks[p].on_rq;
         let old_weight = self.tasks[p].weight;
         if queued {
-            // A queued task is off its queue while it changes: sums and order depend on its weight.
             w.update_rq_clock(cpu);
+            // A queued task is off its queue while it changes: sums and order depend on its weight.
             S::save_entity(self, w, cpu, p);
         }
         if let Some(attr) = attr {
@@ -86,7 +86,6 @@ impl<S: Discipline> Fair<S> {
             return;
         }
         if self.rqs[cpu].curr != p {
-            w.update_rq_clock(cpu);
             self.check_preempt(w, cpu, p, EnqueueFlags::default());
         } else if lower {
             w.resched_curr(cpu);

@@ -188,7 +188,7 @@ impl<const GROUPS: bool> Fair<Cfs<GROUPS>> {
         self.charge_until(w, queue, w.now);
     }
 
-    /// The same up to another instant, such as that of the enqueue under the same lock.
+    /// The same up to another instant, such as the queue's clock (`Cpu::rq_clock`).
     #[inline]
     pub(super) fn charge_until(&mut self, w: &mut World, queue: QueueId, now: Ns) {
         let curr = self.curr_of(queue);
@@ -205,13 +205,6 @@ impl<const GROUPS: bool> Fair<Cfs<GROUPS>> {
         se.vruntime += calc_delta_fair(delta, se.weight, se.inv_weight);
         rq.update_min_vruntime(se.on_rq.then_some(se.vruntime));
         self.account_runtime(w, queue, delta);
-    }
-
-    /// A wake-up goes by the queue's clock, which one wake list shares.
-    #[inline]
-    pub(super) fn charge_at_enqueue(&mut self, w: &mut World, queue: QueueId, f: EnqueueFlags) {
-        let clock = if f.wakeup { w.cpus[queue.cpu].rq_clock } else { w.now };
-        self.charge_until(w, queue, clock);
     }
 
     /// The smallest vruntime of the queue, never going back.

@@ -63,7 +63,7 @@ impl<const GROUPS: bool> Fair<Cfs<GROUPS>> {
         if renorm && is_curr {
             self.add_min_vruntime(queue, se);
         }
-        self.charge_at_enqueue(w, queue, f);
+        self.charge_until(w, queue, w.cpus[queue.cpu].rq_clock);
         if renorm && !is_curr {
             self.add_min_vruntime(queue, se);
         }

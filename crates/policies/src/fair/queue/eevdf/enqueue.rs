@@ -64,7 +64,7 @@ impl<const GROUPS: bool> Fair<Eevdf<GROUPS>> {
         if is_curr {
             self.place(queue, se, initial);
         }
-        self.charge_at_enqueue(w, queue, f);
+        self.charge_until(w, queue, w.cpus[queue.cpu].rq_clock);
         self.join_averages(w, queue, se);
         self.update_group(w, se);
         if !is_curr {

@@ -200,8 +200,8 @@ impl<const GROUPS: bool> Fair<Eevdf<GROUPS>> {
         if self.tasks[p].policy != SchedPolicy::Normal || !self.features.wakeup_preemption {
             return;
         }
-        // What has passed since the enqueue is nobody's yet: else a task that has the same vruntime
-        // as the one that runs would be ahead of it.
+        // What has passed since the queue's clock was set is nobody's yet: else a task that has the
+        // same vruntime as the one that runs would be ahead of it.
         self.charge_until(w, queue, w.cpus[cpu].rq_clock);
         if self.preempts(w, queue, rival, woken, fork || still_delayed) {
             w.resched_curr(cpu);

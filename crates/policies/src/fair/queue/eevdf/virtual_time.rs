@@ -7,7 +7,7 @@ use super::state::Eevdf;
 use crate::fair::queue::discipline::Discipline;
 use crate::fair::state::weights::calc_delta_fair;
 use crate::fair::state::{Fair, Protection, QueueId};
-use sim_core::{EnqueueFlags, Ns, TaskId, World};
+use sim_core::{Ns, TaskId, World};
 
 /// (vruntime - base) * weight
 #[inline]
@@ -130,7 +130,7 @@ impl<const GROUPS: bool> Fair<Eevdf<GROUPS>> {
         self.charge_until(w, queue, w.now);
     }
 
-    /// The same up to another instant, such as that of the enqueue under the same lock.
+    /// The same up to another instant, such as the queue's clock (`Cpu::rq_clock`).
     #[inline]
     pub(super) fn charge_until(&mut self, w: &mut World, queue: QueueId, now: Ns) {
         let curr = self.curr_of(queue);
@@ -162,13 +162,6 @@ impl<const GROUPS: bool> Fair<Eevdf<GROUPS>> {
             self.clear_buddies(queue, curr);
             w.resched_curr(queue.cpu);
         }
-    }
-
-    /// A wake-up goes by the queue's clock, which one wake list shares.
-    #[inline]
-    pub(super) fn charge_at_enqueue(&mut self, w: &mut World, queue: QueueId, f: EnqueueFlags) {
-        let clock = if f.wakeup { w.cpus[queue.cpu].rq_clock } else { w.now };
-        self.charge_until(w, queue, clock);
     }
 
     /// The current task may not go on although its slice is not over.
