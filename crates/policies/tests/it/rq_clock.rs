@@ -133,8 +133,8 @@ impl With for Lists {
 }
 
 /// `sched_ttwu_pending()`: what the first of the list takes is not the hog's when the second comes.
-/// The hog gives way in 1531 of 2000 rounds, to wakees that have lag. With a clock for each enqueue
-/// it does in 1998.
+/// The hog gives way in 1531 of 2000 rounds, and in 1998 with a clock for each enqueue. The bounds
+/// lie around the first; nothing but the rule tells what it should be.
 #[test]
 fn a_wake_list_has_one_clock() {
     for rules in [Rules::V6_12, Rules::V6_18] {
