@@ -143,9 +143,11 @@ pub struct Cpu {
     pub(crate) footprint: Footprint,
     /// The address space that is loaded.
     pub(crate) mm: u32,
-    /// `rq_clock()` by which enqueues and the preemption check charge the current task, however
-    /// long their paths take. Who enqueues sets it, a wake list at its lock.
-    pub rq_clock: Ns,
+    /// `rq_clock()`, which stands still while the runqueue's lock is held: see
+    /// [`World::update_rq_clock`].
+    pub(crate) rq_clock: Ns,
+    /// RQCF_REQ_SKIP
+    pub(crate) skips_clock: bool,
 
     // --- fifth line: what /proc/schedstat counts ---
     /// Counters of the runqueue.
@@ -262,6 +264,7 @@ impl Cpu {
             footprint: Footprint::NEW,
             mm: u32::MAX,
             rq_clock: 0,
+            skips_clock: false,
             deciding_tick: tick_next,
             tick_untold: false,
             curr_since: 0,

@@ -186,8 +186,8 @@ pub trait Policy {
     }
 
     /// `check_preempt_curr`: `p` was put on `cpu`'s queue; call [`World::resched_curr`] if it
-    /// should run. The queue's clock is still that of the enqueue or of its wake list
-    /// (`Cpu::rq_clock`), under the same lock, though the path may have taken time since.
+    /// should run. The queue's clock ([`World::rq_clock`]) is still that of the lock, though the
+    /// path may have taken time since.
     fn wakeup_preempt(&mut self, w: &mut World, cpu: CpuId, p: TaskId, flags: EnqueueFlags);
 
     /// The task that should run on `cpu`, or `None` if no task of this class is runnable. The

@@ -67,6 +67,9 @@ pub struct Config {
     pub clears_pending_first: bool,
     /// `schedule_idle()` of a CPU with nothing queued ends without a pick (SM_IDLE, v6.12).
     pub idles_on_without_pick: bool,
+    /// A wish to skip the clock's update is forgotten at the end of each `schedule()`, though it
+    /// came in its midst; since v6.6 it is kept for the next one (5ebde09d9170).
+    pub ends_skip_with_schedule: bool,
     /// A guest with one idle state asks no governor, and its tick goes on until it has come in
     /// idle (`cpuidle_idle_call(got_tick)`). Before, it stopped at once.
     pub lone_state_keeps_tick: bool,
@@ -88,6 +91,7 @@ impl Default for Config {
             wake_list: WakeList::OtherLlcOrIdle,
             clears_pending_first: false,
             idles_on_without_pick: false,
+            ends_skip_with_schedule: false,
             lone_state_keeps_tick: false,
             appends: Appends::Never,
             timer_slack_ns: 50_000,

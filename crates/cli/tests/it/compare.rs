@@ -77,8 +77,8 @@ fn a_condition_that_fails_says_its_line() {
     keep(&lab, "b");
     let fails = ["compare", "a", "b", "--fail-if", "elapsed > 10%", "--fail-if", "elapsed > 900%"];
     lab.run(fails).code(1).stderr_eq(str![[r#"
-error: `elapsed > 10%`: a small build, NO_SWQUEUE: 646.80 ms became 1288.42 ms, +99.20% [+17.3, +181]
-error: `elapsed > 10%`: a small build, SWQUEUE: 642.58 ms became 1278.69 ms, +98.99% [+18.6, +179]
+error: `elapsed > 10%`: a small build, NO_SWQUEUE: 646.80 ms became 1287.31 ms, +99.03% [+15.3, +183]
+error: `elapsed > 10%`: a small build, SWQUEUE: 642.58 ms became 1279.30 ms, +99.09% [+19.2, +179]
 
 "#]]);
     for (condition, message) in [

@@ -40,33 +40,34 @@ fn rules_commands_and_meanings_are_printed() {
         str![[r#"
 two LLCs
 machine short, 4 CPUs in 2 LLCs   workload short   variant as it is   seed 1
-CPUs idled for 33.9 ms while a task waited that they may run, 8.48 % of all CPU time
+CPUs idled for 32.0 ms while a task waited that they may run, 8.00 % of all CPU time
 
 by rule   the later of two decisions; right: how far off the idle CPU was
                                               CPU time   share    waits  longest   llc  node
-where the task was put                         23.0 ms   68.0%
-  select_idle_cpu: SIS_UTIL, no look           13.4 ms   39.5%      817   108 us   66%   34%
-  select_idle_sibling: LLC has no idle CPU     6.32 ms   18.6%      654  62.3 us    2%   98%
-  idle exit: its CPU is waking up              3.14 ms    9.3%     4314  3.89 us   60%   40%
-  select_task_rq: idle CPU taken meanwhile      197 us    0.6%       31  23.2 us        100%
-what the idle CPU looked for                   10.9 ms   32.0%
-  can_migrate_task: cache hot                  10.7 ms   31.7%      546   119 us   70%   30%
-  find_busiest_group: busiest not overloaded    130 us    0.4%       20  49.1 us        100%
+where the task was put                         21.2 ms   66.3%
+  select_idle_cpu: SIS_UTIL, no look           12.0 ms   37.4%      772   107 us   68%   32%
+  select_idle_sibling: LLC has no idle CPU     6.00 ms   18.7%      634  63.9 us    2%   98%
+  idle exit: its CPU is waking up              3.07 ms    9.6%     4297  3.78 us   61%   39%
+  select_task_rq: idle CPU taken meanwhile      182 us    0.6%       21  25.4 us        100%
+what the idle CPU looked for                   10.8 ms   33.7%
+  can_migrate_task: cache hot                  10.5 ms   32.9%      495   114 us   74%   26%
+  find_busiest_queue: another queue             182 us    0.6%        8  58.0 us        100%
+  find_busiest_group: busiest not overloaded   99.3 us    0.3%       16  34.2 us        100%
 
 who waited for whom   commands; nobody: the CPU was switching, or not awake yet
-  short behind short                           30.3 ms   89.3%
-  short behind nobody                          3.63 ms   10.7%
+  short behind short                           28.5 ms   89.0%
+  short behind nobody                          3.53 ms   11.0%
 
 longest waits   to be looked at with schedlab trace, same variant and seed
   task                              at   CPU   waited  behind          rule
-  short:1000                1.014080 s     1   172 us  short           can_migrate_task: cache hot
-  short:1002                1.024912 s     1   143 us  short           can_migrate_task: cache hot
-  short:1003                1.095311 s     2   140 us  short           can_migrate_task: cache hot
-  short:1003                1.083788 s     3   131 us  short           can_migrate_task: cache hot
-  short:1000                1.019584 s     1   130 us  short           can_migrate_task: cache hot
-  short:1000                1.055214 s     0   127 us  short           can_migrate_task: cache hot
-  short:1002                1.045535 s     1   125 us  short           select_idle_cpu: SIS_UTIL, no look
-  short:1002                1.068070 s     1   125 us  short           can_migrate_task: cache hot
+  short:1002                1.038612 s     0   183 us  short           can_migrate_task: cache hot
+  short:1002                1.035693 s     0   170 us  short           select_idle_cpu: SIS_UTIL, no look
+  short:1002                1.004147 s     0   169 us  short           select_idle_cpu: SIS_UTIL, no look
+  short:1002                1.032548 s     0   146 us  short           can_migrate_task: cache hot
+  short:1002                1.016251 s     0   142 us  short           select_idle_cpu: SIS_UTIL, no look
+  short:1002                1.024870 s     0   138 us  short           can_migrate_task: cache hot
+  short:1000                1.055108 s     3   136 us  short           can_migrate_task: cache hot
+  short:1002                1.033215 s     0   135 us  short           can_migrate_task: cache hot
 
 what the rules mean   beside them: features and tunables that change them
   select_idle_cpu: SIS_UTIL, no look           NO_SIS_UTIL
@@ -79,6 +80,8 @@ what the rules mean   beside them: features and tunables that change them
       the task has an idle CPU of its own, which is on its way: interrupt, exit latency, switch
   select_task_rq: idle CPU taken meanwhile
       the CPU chosen was idle, and somebody else was there first
+  find_busiest_queue: another queue
+      the search chose another queue to pull from than the one where the task waits
   find_busiest_group: busiest not overloaded
       the group that ranks as busiest has as many idle CPUs, or one task; others may have more
 

@@ -162,120 +162,123 @@ machine short, 4 CPUs in 2 LLCs   workload short   variant as it is   seed 1
 
 waits for a CPU   runnable to running; wake-ups: from sched_waking
                    waits    in all      mean       p50       p90       p99     p99.9       max
-  woken             2872   24.6 ms   8.58 us    990 ns   30.3 us   88.0 us    130 us    189 us
+  woken             2895   22.6 ms   7.82 us    990 ns   26.0 us   87.3 us    169 us    188 us
   forked               6   10.6 us   1.76 us   1.38 us   3.10 us   3.10 us   3.10 us   3.10 us
-  preempted           77   2.01 ms   26.0 us   23.3 us   56.4 us   75.6 us   75.6 us   75.6 us
+  preempted           51   1.50 ms   29.4 us   20.8 us   73.4 us    149 us    149 us    149 us
 
-13 wake-ups took longer than 100 us: 1.62 ms, 6.6 % of the time of all wake-ups
+18 wake-ups took longer than 100 us: 2.38 ms, 10.5 % of the time of all wake-ups
 
 what held them up   and the rule to blame; n: slow wake-ups with a part of it
                                                   time   share        n  longest
-on the way to a runqueue                       3.49 us    0.2%       13   306 ns
-no CPU idled for it; put there by              77.1 us    4.8%
-  select_idle_sibling: LLC has no idle CPU     45.8 us    2.8%        4  19.8 us
-  select_task_rq: idle CPU taken meanwhile     20.0 us    1.2%        4  17.3 us
-  select_idle_cpu: SIS_UTIL, no look           11.3 us    0.7%        4  7.89 us
-a CPU idled that might have run it             1.54 ms   95.0%
-  can_migrate_task: cache hot                   950 us   58.7%       13   102 us
-  select_idle_cpu: SIS_UTIL, no look            425 us   26.2%        8   108 us
-  select_idle_sibling: LLC has no idle CPU      141 us    8.7%        7  57.1 us
-  find_busiest_group: busiest not overloaded   17.4 us    1.1%        2  9.35 us
-  idle exit: its CPU is waking up              6.07 us    0.4%        4  1.65 us
+on the way to a runqueue                       4.77 us    0.2%       18   265 ns
+no CPU idled for it; put there by              64.1 us    2.7%
+  select_idle_cpu: SIS_UTIL, no look           57.9 us    2.4%        8  19.1 us
+  select_task_rq: idle CPU taken meanwhile     6.21 us    0.3%        5  2.03 us
+a CPU idled that might have run it             2.31 ms   97.1%
+  can_migrate_task: cache hot                  1.14 ms   48.0%       16   114 us
+  select_idle_cpu: SIS_UTIL, no look           1.01 ms   42.6%       15   107 us
+  select_idle_sibling: LLC has no idle CPU      107 us    4.5%        5  36.6 us
+  find_busiest_group: busiest not overloaded   34.7 us    1.5%        2  34.2 us
+  idle exit: its CPU is waking up              13.0 us    0.5%        8  1.65 us
 
 who ran meanwhile   where they waited; nobody: the CPU was leaving idle
-  short behind short                           1.60 ms   99.0%
-  short behind nobody                          13.4 us    0.8%
+  short behind short                           2.35 ms   99.0%
+  short behind nobody                          19.0 us    0.8%
+
+who was preempted by whom   until they ran again, if that took longer than 100 us
+  short by short                                257 us
 
 the slowest   by the clock of schedlab trace, same variant and seed
-  1. short:1000 waited 189 us for CPU 1
-        1.014080104 s  woken by an interrupt on CPU 1
-        1.014080369 s  on the runqueue of CPU 1: select_task_rq: idle CPU taken meanwhile
-        1.014269255 s  runs on CPU 1
-       behind short:1005 132 us, short:1002 55.4 us, nobody 1.65 us
-       CPU 0 (llc) idled for 77.5 us of it: can_migrate_task: cache hot
-       CPU 2 (node) idled for 57.1 us of it: select_idle_sibling: LLC has no idle CPU
-       CPU 2 (node) idled for 22.7 us of it: can_migrate_task: cache hot
-       4 more idle CPUs or rules: 14.2 us
-  2. short:1002 waited 144 us for CPU 1
-        1.024911649 s  woken by an interrupt on CPU 1
-        1.024911914 s  on the runqueue of CPU 1: select_idle_cpu: SIS_UTIL, no look
-        1.025056071 s  runs on CPU 1
-       behind short:1000 98.0 us, short:1005 45.1 us, nobody 1.13 us
-       CPU 0 (llc) idled for 59.9 us of it: can_migrate_task: cache hot
-       CPU 2 (node) idled for 32.1 us of it: select_idle_cpu: SIS_UTIL, no look
-       CPU 3 (node) idled for 27.8 us of it: can_migrate_task: cache hot
-       4 more idle CPUs or rules: 23.0 us
-  3. short:1000 waited 130 us for CPU 1
-        1.019584099 s  woken by an interrupt on CPU 1
-        1.019584364 s  on the runqueue of CPU 1: select_idle_cpu: SIS_UTIL, no look
-        1.019714382 s  runs on CPU 1
-       behind short:1005 83.5 us, short:1002 45.3 us, nobody 1.13 us
-       CPU 0 (llc) idled for 99.9 us of it: can_migrate_task: cache hot
-       CPU 0 (llc) idled for 19.2 us of it: select_idle_cpu: SIS_UTIL, no look
-       CPU 2 (node) idled for 9.67 us of it: select_idle_cpu: SIS_UTIL, no look
-       1 more idle CPUs or rules: 1.23 us
-  4. short:1002 waited 126 us for CPU 1
-        1.045534680 s  woken by an interrupt on CPU 1
-        1.045534945 s  on the runqueue of CPU 1: select_task_rq: idle CPU taken meanwhile
-        1.045660579 s  runs on CPU 1
-       behind short:1005 125 us, nobody 1.13 us
-       CPU 0 (llc) idled for 81.5 us of it: select_idle_cpu: SIS_UTIL, no look
-       CPU 2 (node) idled for 34.3 us of it: can_migrate_task: cache hot
-       CPU 0 (llc) idled for 7.36 us of it: can_migrate_task: cache hot
-       2 more idle CPUs or rules: 1.86 us
-  5. short:1002 waited 125 us for CPU 1
-        1.007321005 s  woken by an interrupt on CPU 1
-        1.007321270 s  on the runqueue of CPU 1: select_idle_sibling: LLC has no idle CPU
-        1.007445951 s  runs on CPU 1
-       behind short:1000 95.5 us, short:1005 28.9 us, nobody 315 ns
-       CPU 0 (llc) idled for 51.7 us of it: can_migrate_task: cache hot
-       CPU 2 (node) idled for 42.1 us of it: can_migrate_task: cache hot
-       CPU 2 (node) idled for 9.35 us of it: find_busiest_group: busiest not overloaded
-       2 more idle CPUs or rules: 10.3 us
-  6. short:1000 waited 125 us for CPU 1
-        1.047006584 s  woken by an interrupt on CPU 1
-        1.047006849 s  on the runqueue of CPU 1: select_task_rq: idle CPU taken meanwhile
-        1.047131241 s  runs on CPU 1
-       behind short:1005 85.7 us, short:1002 37.0 us, nobody 1.65 us
-       CPU 0 (llc) idled for 76.7 us of it: can_migrate_task: cache hot
-       CPU 2 (node) idled for 26.1 us of it: select_idle_cpu: SIS_UTIL, no look
-       CPU 0 (llc) idled for 11.1 us of it: select_idle_cpu: SIS_UTIL, no look
-       3 more idle CPUs or rules: 9.20 us
-  7. short:1000 waited 122 us for CPU 1
-        1.041192311 s  woken by an interrupt on CPU 1
-        1.041192576 s  on the runqueue of CPU 1: select_idle_cpu: SIS_UTIL, no look
-        1.041313961 s  runs on CPU 1
-       behind short:1005 121 us, nobody 615 ns
-       CPU 0 (llc) idled for 63.7 us of it: can_migrate_task: cache hot
-       CPU 2 (node) idled for 41.0 us of it: select_idle_cpu: SIS_UTIL, no look
-       CPU 0 (llc) idled for 14.3 us of it: select_idle_cpu: SIS_UTIL, no look
-       3 more idle CPUs or rules: 1.69 us
-  8. short:1000 waited 120 us for CPU 1
-        1.004233651 s  woken by an interrupt on CPU 1
-        1.004233916 s  on the runqueue of CPU 1: select_idle_sibling: LLC has no idle CPU
-        1.004353309 s  runs on CPU 1
-       behind short:1005 61.4 us, short:1002 57.4 us, nobody 615 ns
-       CPU 3 (node) idled for 52.7 us of it: can_migrate_task: cache hot
-       CPU 2 (node) idled for 30.8 us of it: can_migrate_task: cache hot
-       CPU 0 (llc) idled for 12.0 us of it: can_migrate_task: cache hot
-       1 more idle CPUs or rules: 4.12 us
-  9. short:1000 waited 119 us for CPU 1
-        1.044664188 s  woken by an interrupt on CPU 1
-        1.044664453 s  on the runqueue of CPU 1: select_idle_cpu: SIS_UTIL, no look
-        1.044783237 s  runs on CPU 1
-       behind short:1005 62.8 us, short:1002 54.9 us, nobody 1.13 us
-       CPU 0 (llc) idled for 107 us of it: select_idle_cpu: SIS_UTIL, no look
-       CPU 2 (node) idled for 9.52 us of it: can_migrate_task: cache hot
-       CPU 2 (node) idled for 1.13 us of it: select_idle_cpu: SIS_UTIL, no look
- 10. short:1000 waited 108 us for CPU 1
-        1.046578180 s  woken by an interrupt on CPU 1
-        1.046578445 s  on the runqueue of CPU 1: select_idle_cpu: SIS_UTIL, no look
-        1.046686249 s  runs on CPU 1
-       behind short:1002 91.0 us, short:1005 16.2 us, nobody 615 ns
-       CPU 0 (llc) idled for 54.2 us of it: select_idle_cpu: SIS_UTIL, no look
-       CPU 0 (llc) idled for 29.9 us of it: can_migrate_task: cache hot
-       CPU 2 (node) idled for 8.03 us of it: find_busiest_group: busiest not overloaded
-       2 more idle CPUs or rules: 7.84 us
+  1. short:1002 waited 188 us for CPU 0
+        1.035692538 s  woken by an interrupt on CPU 0
+        1.035692803 s  on the runqueue of CPU 0: select_idle_cpu: SIS_UTIL, no look
+        1.035880361 s  runs on CPU 0
+       behind short:1004 109 us, short:1005 78.0 us, nobody 615 ns
+       CPU 1 (llc) idled for 64.9 us of it: can_migrate_task: cache hot
+       CPU 1 (llc) idled for 57.5 us of it: select_idle_cpu: SIS_UTIL, no look
+       CPU 2 (node) idled for 24.3 us of it: select_idle_cpu: SIS_UTIL, no look
+       3 more idle CPUs or rules: 23.3 us
+  2. short:1002 waited 184 us for CPU 0
+        1.038611674 s  woken by an interrupt on CPU 0
+        1.038611939 s  on the runqueue of CPU 0: select_idle_cpu: SIS_UTIL, no look
+        1.038796129 s  runs on CPU 0
+       behind short:1004 117 us, short:1005 67.1 us, nobody 615 ns
+       CPU 2 (node) idled for 90.6 us of it: can_migrate_task: cache hot
+       CPU 1 (llc) idled for 57.7 us of it: select_idle_cpu: SIS_UTIL, no look
+       CPU 2 (node) idled for 23.2 us of it: select_idle_cpu: SIS_UTIL, no look
+       2 more idle CPUs or rules: 11.3 us
+  3. short:1002 waited 169 us for CPU 0
+        1.004146563 s  woken by an interrupt on CPU 0, where short:1005 ran
+        1.004146828 s  on the runqueue of CPU 0: select_idle_cpu: SIS_UTIL, no look
+        1.004315978 s  runs on CPU 0
+       behind short:1004 107 us, short:1005 61.7 us
+       CPU 1 (llc) idled for 47.7 us of it: can_migrate_task: cache hot
+       CPU 1 (llc) idled for 46.0 us of it: select_idle_cpu: SIS_UTIL, no look
+       CPU 2 (node) idled for 21.2 us of it: can_migrate_task: cache hot
+       3 more idle CPUs or rules: 53.7 us
+  4. short:1002 waited 153 us for CPU 0
+        1.013847500 s  woken by an interrupt on CPU 0
+        1.013847765 s  on the runqueue of CPU 0: select_idle_cpu: SIS_UTIL, no look
+        1.014000016 s  runs on CPU 0
+       behind short:1004 117 us, short:1005 34.3 us, nobody 615 ns
+       CPU 2 (node) idled for 59.8 us of it: can_migrate_task: cache hot
+       CPU 3 (node) idled for 37.4 us of it: select_idle_cpu: SIS_UTIL, no look
+       CPU 1 (llc) idled for 28.4 us of it: can_migrate_task: cache hot
+       2 more idle CPUs or rules: 7.51 us
+  5. short:1002 waited 147 us for CPU 0
+        1.032547346 s  woken by an interrupt on CPU 0
+        1.032547611 s  on the runqueue of CPU 0: select_task_rq: idle CPU taken meanwhile
+        1.032694839 s  runs on CPU 0
+       behind short:1004 82.6 us, short:1005 63.0 us, nobody 1.65 us
+       CPU 1 (llc) idled for 75.2 us of it: can_migrate_task: cache hot
+       CPU 1 (llc) idled for 37.4 us of it: select_idle_cpu: SIS_UTIL, no look
+       CPU 2 (node) idled for 19.0 us of it: can_migrate_task: cache hot
+       2 more idle CPUs or rules: 14.4 us
+  6. short:1002 waited 139 us for CPU 0
+        1.024869810 s  woken by an interrupt on CPU 0
+        1.024870075 s  on the runqueue of CPU 0: select_task_rq: idle CPU taken meanwhile
+        1.025008404 s  runs on CPU 0
+       behind short:1004 72.6 us, short:1005 64.1 us, nobody 1.65 us
+       CPU 1 (llc) idled for 98.6 us of it: can_migrate_task: cache hot
+       CPU 2 (node) idled for 21.7 us of it: select_idle_sibling: LLC has no idle CPU
+       CPU 2 (node) idled for 15.1 us of it: can_migrate_task: cache hot
+       2 more idle CPUs or rules: 2.37 us
+  7. short:1002 waited 135 us for CPU 0
+        1.033215221 s  woken by an interrupt on CPU 0
+        1.033215486 s  on the runqueue of CPU 0: select_idle_cpu: SIS_UTIL, no look
+        1.033350464 s  runs on CPU 0
+       behind short:1004 120 us, short:1005 13.9 us, nobody 615 ns
+       CPU 1 (llc) idled for 83.5 us of it: can_migrate_task: cache hot
+       CPU 1 (llc) idled for 35.3 us of it: select_idle_cpu: SIS_UTIL, no look
+       CPU 2 (node) idled for 15.6 us of it: select_idle_cpu: SIS_UTIL, no look
+       1 more idle CPUs or rules: 615 ns
+  8. short:1002 waited 134 us for CPU 0
+        1.039109290 s  woken by an interrupt on CPU 0
+        1.039109555 s  on the runqueue of CPU 0: select_task_rq: idle CPU taken meanwhile
+        1.039243231 s  runs on CPU 0
+       behind short:1005 76.2 us, short:1004 55.8 us, nobody 1.65 us
+       CPU 1 (llc) idled for 60.1 us of it: can_migrate_task: cache hot
+       CPU 2 (node) idled for 34.2 us of it: find_busiest_group: busiest not overloaded
+       CPU 2 (node) idled for 17.2 us of it: select_idle_sibling: LLC has no idle CPU
+       3 more idle CPUs or rules: 20.2 us
+  9. short:1002 waited 133 us for CPU 0
+        1.007864975 s  woken by an interrupt on CPU 0
+        1.007865240 s  on the runqueue of CPU 0: select_task_rq: idle CPU taken meanwhile
+        1.007998276 s  runs on CPU 0
+       behind short:1004 97.2 us, short:1005 34.2 us, nobody 1.65 us
+       CPU 1 (llc) idled for 85.0 us of it: select_idle_cpu: SIS_UTIL, no look
+       CPU 1 (llc) idled for 40.7 us of it: can_migrate_task: cache hot
+       CPU 2 (node) idled for 4.00 us of it: can_migrate_task: cache hot
+       1 more idle CPUs or rules: 1.65 us
+ 10. short:1005 waited 122 us for CPU 0
+        1.014308511 s  woken by an interrupt on CPU 0
+        1.014308776 s  on the runqueue of CPU 0: select_idle_cpu: SIS_UTIL, no look
+        1.014430838 s  runs on CPU 0
+       behind short:1004 121 us, nobody 615 ns
+       CPU 1 (llc) idled for 56.0 us of it: can_migrate_task: cache hot
+       CPU 1 (llc) idled for 48.8 us of it: select_idle_cpu: SIS_UTIL, no look
+       CPU 3 (node) idled for 2.74 us of it: can_migrate_task: cache hot
+       1 more idle CPUs or rules: 2.31 us
 
 what the rules mean   beside them: features and tunables that change them
   can_migrate_task: cache hot                  migration_cost_ns
@@ -284,12 +287,12 @@ what the rules mean   beside them: features and tunables that change them
       an idle CPU was there, but by the LLC's utilization (nr_idle_scan is 0) nobody looks
   select_idle_sibling: LLC has no idle CPU     SIS_NODE
       a wake-up looks behind the LLC of its target only, where no CPU that it may use was idle
-  select_task_rq: idle CPU taken meanwhile
-      the CPU chosen was idle, and somebody else was there first
   find_busiest_group: busiest not overloaded
       the group that ranks as busiest has as many idle CPUs, or one task; others may have more
   idle exit: its CPU is waking up
       the task has an idle CPU of its own, which is on its way: interrupt, exit latency, switch
+  select_task_rq: idle CPU taken meanwhile
+      the CPU chosen was idle, and somebody else was there first
 
 schedlab 0.1.0, scenario 1fdab8b03e20e86d.
 

@@ -90,7 +90,7 @@ pool[02] ref=  1 nice=  0 idle/workers=  1/  1 cpu=  0
 pool[03] ref=  1 nice=  0 idle/workers=  1/  1 cpu=  1
 pool[04] ref=  1 nice=  0 idle/workers=  1/  1 cpu=  2
 pool[05] ref=  1 nice=  0 idle/workers=  1/  1 cpu=  3
-pool[06] ref=  4 nice=  0 idle/workers=  2/  5 cpus=0000000f
+pool[06] ref=  4 nice=  0 idle/workers=  3/  5 cpus=0000000f
 
 Workqueue CPU -> pool
 =====================
@@ -117,7 +117,7 @@ kcryptd                        267     1      0.0       -        94        6    
 kcryptd_io                       0     0      0.0       0         -        0       0       0
 
 0.200 s                      total  infl  CPUtime  CPUhog  CPUlocal  CMW/RPR  mayday rescued
-kcryptd                        644     3      0.1       -       127        6       0       0
+kcryptd                        661     2      0.1       -       116        6       0       0
 kcryptd_io                       0     0      0.0       0         -        0       0       0
 
 

@@ -292,6 +292,7 @@ impl<S: Ops> Policy for Ext<S> {
         if w.cpus[cpu].curr == TaskId::IDLE {
             w.resched_curr(cpu);
         }
+        w.skip_clock_if_resched(cpu);
     }
 
     /// The first question of a schedule is answered if the current task has slice left or the

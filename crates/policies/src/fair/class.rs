@@ -27,6 +27,7 @@ impl<S: Discipline> Policy for Fair<S> {
         let kernel = self.discipline.kernel();
         w.config.wake_list = kernel.wake_list;
         w.config.clears_pending_first = kernel.clears_pending_first;
+        w.config.ends_skip_with_schedule = kernel.ends_skip_with_schedule;
         w.config.idles_on_without_pick = kernel.idles_on_without_pick;
         w.config.lone_state_keeps_tick = kernel.lone_state_keeps_tick;
         let migration_cost = self.tunables.migration_cost_ns.max(0) as Ns;
@@ -111,7 +112,7 @@ impl<S: Discipline> Policy for Fair<S> {
     fn switch_task(&mut self, w: &mut World, cpu: CpuId, prev: TaskId, next: TaskId) -> Hook {
         let mut put = None;
         if prev == TaskId::IDLE {
-            self.rqs[cpu].pelt_clock.leave_idle(w.now);
+            self.rqs[cpu].pelt_clock.leave_idle(w.rq_clock(cpu));
         }
         if prev.is_task() {
             self.put_prev(w, cpu, prev, next);
@@ -121,8 +122,9 @@ impl<S: Discipline> Policy for Fair<S> {
             S::set_next_entity(self, w, cpu, next, prev);
             return put.or_else(|| self.swq_remove(w, cpu, next, sites::PICK_REMOVE));
         } else if next == TaskId::IDLE {
+            let clock = w.rq_clock(cpu);
             let rq = &mut self.rqs[cpu];
-            rq.pelt_clock.enter_idle(w.now, self.topo.freq_scale, rq.avg.util_sum);
+            rq.pelt_clock.enter_idle(clock, self.topo.freq_scale, rq.avg.util_sum);
             self.update_idle_core(w, cpu);
         }
         put
@@ -138,6 +140,7 @@ impl<S: Discipline> Policy for Fair<S> {
     }
 
     fn task_tick(&mut self, w: &mut World, cpu: CpuId) {
+        w.update_rq_clock(cpu);
         let curr = self.rqs[cpu].curr;
         if curr.is_task() {
             S::tick(self, w, cpu, curr);

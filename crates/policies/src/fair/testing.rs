@@ -98,6 +98,7 @@ impl<S: Discipline> Rig<S> {
 
     pub fn enqueue(&mut self, p: TaskId, flags: EnqueueFlags) {
         let cpu = self.w.tasks[p].cpu;
+        self.w.update_rq_clock(cpu);
         self.w.activate(cpu, p);
         self.w.tasks[p].state = TaskState::Runnable;
         self.f.enqueue_task(&mut self.w, cpu, p, flags);
@@ -109,6 +110,7 @@ impl<S: Discipline> Rig<S> {
         if sleep {
             self.w.tasks[p].state = TaskState::Sleeping;
         }
+        self.w.update_rq_clock(cpu);
         self.f.dequeue_task(&mut self.w, cpu, p, DequeueFlags { sleep });
         if !self.w.tasks[p].sched_delayed {
             self.w.deactivate(cpu, p);
@@ -119,6 +121,7 @@ impl<S: Discipline> Rig<S> {
     pub fn schedule(&mut self, cpu: u32) -> TaskId {
         let cpu = CpuId(cpu);
         let prev = self.w.cpus[cpu].curr;
+        self.w.update_rq_clock(cpu);
         let next = self.f.pick_next_task(&mut self.w, cpu).unwrap_or(TaskId::IDLE);
         if next != prev {
             self.f.switch_task(&mut self.w, cpu, prev, next);
@@ -151,7 +154,8 @@ impl<S: Discipline> Rig<S> {
     pub fn run(&mut self, end: Ns) -> Vec<(Ns, TaskId)> {
         let mut switches = Vec::new();
         while self.w.cpus[CpuId(0)].tick_next <= end {
-            self.w.now = self.w.cpus[CpuId(0)].tick_next;
+            // One that was due before the last step comes late.
+            self.w.now = self.w.now.max(self.w.cpus[CpuId(0)].tick_next);
             self.w.cpus[CpuId(0)].tick_next = self.w.tick_after(CpuId(0), self.w.now);
             self.f.task_tick(&mut self.w, CpuId(0));
             if self.w.cpus[CpuId(0)].need_resched {

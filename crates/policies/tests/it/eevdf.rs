@@ -289,6 +289,7 @@ fn run_set(seed: u64, rules: Rules, kernel: Kernel) -> (u64, u64) {
             _ => 1_000_000 * both.r.below(6),
         };
         both.real.w.now = now;
+        both.real.w.update_rq_clock(CPU);
         both.model.advance_to(now);
         both.happen();
         both.compare();

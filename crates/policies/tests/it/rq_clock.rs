@@ -1,13 +1,14 @@
-//! From an enqueue, or the lock of a wake list, to the end of the wake-up the runqueue's clock
-//! (`update_rq_clock()`) stands still, whatever the path takes.
+//! From a lock of the runqueue to its end the runqueue's clock (`update_rq_clock()`) stands still,
+//! whatever the path takes.
 
-use crate::nested::{Kernel, MS, With};
+use crate::nested::{Kernel, MS, With, kernels};
 use policies::fair::{Discipline, Fair, GroupSpec, Rules};
+use proptest::prelude::*;
 use sim_core::{
-    Config, GroupId, MaskId, Ns, Observer, Op, Program, ProgramCx, TaskAttr, TaskId, TaskState,
-    World,
+    Config, GroupId, LockId, MaskId, Ns, Observer, Op, Program, ProgramCx, TaskAttr, TaskId,
+    TaskState, World,
 };
-use test_support::{Shape, simulate};
+use test_support::{Shape, Storm, shapes, simulate};
 use topology::{CpuId, CpuSet};
 
 /// Tasks of one group that run for 0.7 ms and sleep for 1 ms: two on CPU 0, one on CPU 1.
@@ -140,5 +141,89 @@ fn a_wake_list_has_one_clock() {
     for rules in [Rules::V6_12, Rules::V6_18] {
         let preempted = Kernel::Eevdf(rules, 0).run(6, &[], Lists);
         assert!((1300..1700).contains(&preempted), "{rules:?}: {preempted} of 2000 rounds");
+    }
+}
+
+/// The clock at each enqueue, beside the instant of the lock.
+#[derive(Default)]
+struct Clocks {
+    /// By CPU: when its runqueue's lock was taken last, and the tick that was next then.
+    locked: Vec<(Ns, Ns)>,
+    n_enqueues: u32,
+    /// By CPU: the clock when a task was put on its queue last, and the task.
+    enqueued: [(Ns, Option<TaskId>); 2],
+    /// Switches from idle by that clock.
+    n_kept: u32,
+    n_from_idle: u32,
+}
+
+impl Observer for Clocks {
+    fn acquired(&mut self, w: &World, _by: CpuId, lock: LockId, _last: CpuId, _wait: Option<Ns>) {
+        self.locked.resize(w.cpus.len(), (0, 0));
+        let cpu = CpuId(lock.0);
+        if cpu.idx() < w.cpus.len() {
+            self.locked[cpu.idx()] = (w.now, w.cpus[cpu].tick_next);
+        }
+    }
+
+    fn enqueued(&mut self, w: &World, cpu: CpuId, task: TaskId) {
+        let Some((locked, tick_next)) = self.locked.get(cpu.idx()).copied() else {
+            // What exists at the start is put there without a lock.
+            return;
+        };
+        let clock = w.rq_clock(cpu);
+        let no_tick = w.cpus[cpu].tick_next == tick_next;
+        assert!(clock >= locked && clock <= w.now, "{locked} {clock} {}", w.now);
+        assert!(clock == locked || !no_tick, "{task:?}: {clock}, locked at {locked}");
+        self.n_enqueues += 1;
+        if let Some(enqueued) = self.enqueued.get_mut(cpu.idx()) {
+            *enqueued = (clock, Some(task));
+        }
+    }
+
+    fn switch(&mut self, w: &World, cpu: CpuId, prev: TaskId, next: TaskId) {
+        let Some((clock, Some(task))) = self.enqueued.get(cpu.idx()).copied() else {
+            return;
+        };
+        if (prev, next) == (TaskId::IDLE, task) {
+            self.n_from_idle += 1;
+            self.n_kept += u32::from(w.rq_clock(cpu) == clock);
+        }
+    }
+}
+
+struct Watch<W>(Shape, W);
+
+impl<W: Program> With for Watch<W> {
+    type Out = Clocks;
+
+    fn with<S: Discipline>(self, policy: Fair<S>) -> Clocks {
+        let Self(shape, program) = self;
+        let observer = Clocks::default();
+        let mut sim = simulate(shape.machine(), Config::default(), policy, program, observer);
+        sim.run_until(500 * MS);
+        sim.observer
+    }
+}
+
+/// `rq_clock_skip_update()`: what is woken on an idle CPU runs from its enqueue on, but where the
+/// softirq of a tick has read the clock in between. (Without the rule: never.)
+#[test]
+fn who_is_woken_on_an_idle_cpu_runs_from_its_enqueue_on() {
+    for kernel in [Kernel::Cfs, Kernel::Eevdf(Rules::V6_12, 0)] {
+        let watch = Watch(Shape::new(1, 2, 1), Shifts::default());
+        let Clocks { n_kept, n_from_idle, .. } = kernel.run(2, &[GroupSpec::default()], watch);
+        assert!(n_from_idle > 250 && 10 * n_kept > 9 * n_from_idle, "{n_kept} of {n_from_idle}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn an_enqueue_goes_by_the_clock_of_its_lock(
+        kernel in kernels(), shape in shapes(), n_tasks in 1..40u32, seed: u64,
+    ) {
+        let n_cpus = shape.machine().n_cpus();
+        let clocks = kernel.run(n_cpus, &[], Watch(shape, Storm::new(n_tasks, seed)));
+        prop_assert!(clocks.n_enqueues > 0 || n_tasks < 4, "{}", clocks.n_enqueues);
     }
 }

@@ -140,6 +140,8 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
             self.unlock(cpu, LockId::rq(self.w.tasks[p].cpu));
             return self.pop_frame(cpu);
         }
+        let at = self.w.tasks[p].cpu;
+        self.update_rq_clock(at);
         let costs = &self.w.machine.costs;
         let queued = self.w.tasks[p].on_rq;
         let ns = if queued { costs.dequeue_ns + costs.enqueue_ns } else { 0 };

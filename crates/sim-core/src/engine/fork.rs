@@ -66,6 +66,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     /// critical section takes no time.
     pub(crate) fn enqueue_first(&mut self, cpu: CpuId, p: TaskId) {
         self.w.tasks[p].runnable_since = self.w.now;
+        self.update_rq_clock(cpu);
         let mut hook = self.enqueue(cpu, p, FORKED);
         while let Some(nested) = hook {
             hook = self.policy.nested_done(&mut self.w, cpu, nested);

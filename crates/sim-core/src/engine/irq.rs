@@ -125,7 +125,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
 
     /// The queue's clock is looked at once for the whole list.
     pub(crate) fn flush_locked(&mut self, cpu: CpuId) -> Flow {
-        self.w.update_rq_clock(cpu);
+        self.update_rq_clock(cpu);
         self.flush_next(cpu)
     }
 
@@ -148,7 +148,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     pub(crate) fn flush_enqueue(&mut self, cpu: CpuId) -> Flow {
         let p = self.w.cpus[cpu].top().task;
         let flags = self.wakeup_flags(p);
-        let hook = self.enqueue_noclock(cpu, p, flags);
+        let hook = self.enqueue(cpu, p, flags);
         self.run_hook(cpu, hook, Pc::FlushPreempt)
     }
 

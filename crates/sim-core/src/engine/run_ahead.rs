@@ -263,7 +263,9 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         let speed = c.speed;
         debug_assert!(self.w.tasks[prev].work_left > 0, "{prev:?} is through");
         // The policy may have charged costs to this path, such as a nohz kick in the tick.
-        self.w.now += stretch(before_ns + std::mem::take(&mut c.carry), speed) + stretch(ns, speed);
+        self.w.now += stretch(before_ns + std::mem::take(&mut c.carry), speed);
+        self.w.update_clock_to_schedule(cpu);
+        self.w.now += stretch(ns, speed);
         // The events are counted as if each step had been one.
         self.w.counters.events += 3;
         let next = self.policy.pick_next_task(&mut self.w, cpu).unwrap_or(prev);

@@ -45,6 +45,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     }
 
     pub(crate) fn sched_body(&mut self, cpu: CpuId) -> Flow {
+        self.w.update_clock_to_schedule(cpu);
         let prev = self.w.cpus[cpu].curr;
         if prev == TaskId::IDLE && self.w.config.idles_on_without_pick && self.w.is_empty(cpu) {
             return self.stay(cpu);
@@ -163,6 +164,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     fn stay(&mut self, cpu: CpuId) -> Flow {
         let c = &mut self.w.cpus[cpu];
         c.need_resched = false;
+        c.skips_clock &= !self.w.config.ends_skip_with_schedule;
         c.stat.kept += 1;
         self.observer.stays(&self.w, cpu);
         self.unlock(cpu, LockId::rq(cpu));
@@ -192,7 +194,9 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         self.w.set_curr(cpu, next);
         self.w.cpus[cpu].nr_switches += 1;
         // `switch_task` may have set the flag as it charged the previous task: it is served, too.
-        self.w.cpus[cpu].need_resched = false;
+        let c = &mut self.w.cpus[cpu];
+        c.need_resched = false;
+        c.skips_clock &= !self.w.config.ends_skip_with_schedule;
         self.w.counters.switches += 1;
         self.tell_moves();
         self.observer.switch(&self.w, cpu, prev, next);

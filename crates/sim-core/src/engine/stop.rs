@@ -29,6 +29,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     }
 
     pub(crate) fn stop_locked(&mut self, cpu: CpuId) -> Flow {
+        self.update_rq_clock(cpu);
         self.w.spend(cpu, self.w.machine.costs.pull_ns, Pc::StopDetach)
     }
 
@@ -115,6 +116,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
 
     /// The stopper goes to sleep and `schedule()` picks anew, unless there is more work.
     pub(crate) fn stop_relocked(&mut self, cpu: CpuId) -> Flow {
+        self.w.update_clock_to_schedule(cpu);
         if let Some(work) = self.w.cpus[cpu].stop_queue.pop_front() {
             self.w.cpus[cpu].stop_work = Some(work);
             self.unlock(cpu, LockId::rq(cpu));

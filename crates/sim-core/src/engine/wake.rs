@@ -74,9 +74,10 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     pub(crate) fn wake_on_rq(&mut self, cpu: CpuId) -> Flow {
         let top = self.w.cpus[cpu].top();
         let p = top.task;
-        let rq = LockId::rq(top.target);
+        let target = top.target;
+        let rq = LockId::rq(target);
         let t = &mut self.w.tasks[p];
-        let still = t.on_rq && t.state == TaskState::Sleeping && t.cpu == top.target;
+        let still = t.on_rq && t.state == TaskState::Sleeping && t.cpu == target;
         if still && t.sched_delayed {
             t.woken = true;
             t.runnable_since = self.w.now;
@@ -85,7 +86,6 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
             return self.spend_enqueue(cpu, Pc::WakeDelayed);
         }
         if still {
-            let target = t.cpu;
             let waits = !t.on_cpu;
             t.state = TaskState::Runnable;
             self.w.counters.wakeups_coalesced += 1;
@@ -93,8 +93,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
             self.observer.waking(&self.w, p);
             if waits {
                 // It was preempted before it slept: should it run now?
-                self.catch_up(target);
-                self.w.update_rq_clock(target);
+                self.update_rq_clock(target);
                 let flags = EnqueueFlags { wakeup: true, ..EnqueueFlags::default() };
                 self.policy.wakeup_preempt(&mut self.w, target, p, flags);
             }
@@ -112,7 +111,6 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         let p = top.task;
         let target = top.target;
         self.catch_up(target);
-        self.w.update_rq_clock(target);
         self.policy.wake_delayed(&mut self.w, target, p);
         if self.w.cpus[target].curr != p {
             self.w.tasks[p].queued_at = self.w.now;
@@ -224,8 +222,10 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         self.spend_enqueue(cpu, Pc::WakeEnqueue)
     }
 
+    /// The lock of the target's runqueue has just been taken: an enqueue takes its time.
     pub(crate) fn spend_enqueue(&mut self, cpu: CpuId, pc: Pc) -> Flow {
         let target = self.w.cpus[cpu].top().target;
+        self.update_rq_clock(target);
         let costs = &self.w.machine.costs;
         // One of these lines is the lock's, which was paid for with the lock.
         let lines = u64::from(costs.enqueue_remote_lines.saturating_sub(1));
@@ -294,16 +294,17 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
 
     // --- shared by wake-ups, forks and the wake list ---
 
-    /// Puts `p` on `cpu`'s runqueue, whose lock is held.
-    pub(crate) fn enqueue(&mut self, cpu: CpuId, p: TaskId, flags: EnqueueFlags) -> Hook {
+    /// `update_rq_clock`, after the ticks that have passed on `cpu`.
+    #[inline]
+    pub(crate) fn update_rq_clock(&mut self, cpu: CpuId) {
+        self.catch_up(cpu);
         self.w.update_rq_clock(cpu);
-        self.enqueue_noclock(cpu, p, flags)
     }
 
-    /// ENQUEUE_NOCLOCK: the caller has set the queue's clock.
-    pub(crate) fn enqueue_noclock(&mut self, cpu: CpuId, p: TaskId, flags: EnqueueFlags) -> Hook {
+    /// Puts `p` on `cpu`'s runqueue, whose lock is held.
+    pub(crate) fn enqueue(&mut self, cpu: CpuId, p: TaskId, flags: EnqueueFlags) -> Hook {
         self.catch_up(cpu);
-        self.w.activate_noclock(cpu, p);
+        self.w.activate(cpu, p);
         self.observer.enqueued(&self.w, cpu, p);
         self.policy.enqueue_task(&mut self.w, cpu, p, flags)
     }

@@ -1,18 +1,13 @@
 //! On and off the runqueues, and from one to another.
 
 use super::{MigrationCause, Moved, World};
-use crate::{NEVER, TaskId};
+use crate::{LockId, NEVER, Ns, TaskId};
 use topology::CpuId;
 
 impl World {
-    /// Counts `p` onto `cpu`'s runqueue (`activate_task`, before the policy's enqueue).
+    /// Counts `p` onto `cpu`'s runqueue (`activate_task`, before the policy's enqueue). Who has
+    /// taken the lock has read the clock.
     pub fn activate(&mut self, cpu: CpuId, p: TaskId) {
-        self.update_rq_clock(cpu);
-        self.activate_noclock(cpu, p);
-    }
-
-    /// ENQUEUE_NOCLOCK: the caller has set the queue's clock.
-    pub(crate) fn activate_noclock(&mut self, cpu: CpuId, p: TaskId) {
         let now = self.now;
         let t = &mut self.tasks[p];
         debug_assert!(!t.on_rq && t.cpu == cpu, "{p:?} activated on {cpu}: {t:?}");
@@ -28,10 +23,52 @@ impl World {
         self.set_nr_running(cpu, self.cpus[cpu].nr_running + 1);
     }
 
-    /// `update_rq_clock`, for what enqueues or may preempt under the lock that is held.
+    /// `update_rq_clock`: who has taken `cpu`'s runqueue lock reads the clock for all that is done
+    /// under it, however long that takes.
     #[inline]
     pub fn update_rq_clock(&mut self, cpu: CpuId) {
+        debug_assert!(self.cpus[cpu].rq_clock <= self.now, "{cpu}: the clock goes back");
         self.cpus[cpu].rq_clock = self.now;
+    }
+
+    /// The same for what takes `cpu`'s lock in the kernel and none here: while another CPU holds
+    /// the lock, its clock stands.
+    pub fn update_clock_if_unlocked(&mut self, cpu: CpuId) {
+        if self.locks.owner(LockId::rq(cpu)).is_none() {
+            self.update_rq_clock(cpu);
+        }
+    }
+
+    /// `rq_clock`
+    #[inline]
+    pub fn rq_clock(&self, cpu: CpuId) -> Ns {
+        self.cpus[cpu].rq_clock
+    }
+
+    /// The end of `check_preempt_curr` (v6.1): `schedule()` follows at once, so the next one on
+    /// `cpu` goes by the clock as it is. A task that preempts, or ends idling, is charged from the
+    /// lock of its enqueue on.
+    #[inline]
+    pub fn skip_clock_if_resched(&mut self, cpu: CpuId) {
+        let c = &self.cpus[cpu];
+        let curr_queued = !c.curr.is_task() || self.tasks[c.curr].on_rq;
+        if c.need_resched && curr_queued {
+            self.skip_clock_update(cpu);
+        }
+    }
+
+    /// `rq_clock_skip_update`: the next `schedule()` of `cpu` goes by the clock as it is.
+    #[inline]
+    pub fn skip_clock_update(&mut self, cpu: CpuId) {
+        self.cpus[cpu].skips_clock = true;
+    }
+
+    /// `update_rq_clock` of `__schedule()`, which ends a skip.
+    #[inline]
+    pub(crate) fn update_clock_to_schedule(&mut self, cpu: CpuId) {
+        if !std::mem::take(&mut self.cpus[cpu].skips_clock) {
+            self.update_rq_clock(cpu);
+        }
     }
 
     /// Counts `p` off `cpu`'s runqueue (`deactivate_task`, after the policy's dequeue).

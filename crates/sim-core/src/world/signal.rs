@@ -88,8 +88,10 @@ impl World {
         self.count_wakeup_on_rq(cpu);
         self.after.disturbed = true;
         // The stopper's wake-up takes no steps: it counts as runnable at once.
+        self.update_clock_if_unlocked(cpu);
         self.set_nr_running(cpu, self.cpus[cpu].nr_running + 1);
         self.resched_curr(cpu);
+        self.skip_clock_if_resched(cpu);
         true
     }
 

@@ -66,6 +66,7 @@ impl<S: Discipline> Fair<S> {
         match stop.stage {
             StopStage::Lock => (Some(Step::Lock(src, Site::STOP_RQ_LOCK)), StopStage::Look),
             StopStage::Look => {
+                self.update_rq_clock(w, cpu);
                 let work = w.machine.costs.pull_ns + PULL_LINES * w.line_ns(cpu, target);
                 (Some(Step::Spend(work)), StopStage::Detach)
             }

@@ -203,7 +203,7 @@ impl<S: Discipline> Fair<S> {
             -1 => true,
             0 => false,
             // 0 means "just migrated", at whatever time.
-            _ => exec_start != 0 && ((w.now - exec_start) as i64) < cost,
+            _ => exec_start != 0 && (w.rq_clock(lb.src).wrapping_sub(exec_start) as i64) < cost,
         }
     }
 }

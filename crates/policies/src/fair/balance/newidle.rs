@@ -159,7 +159,7 @@ impl<S: Discipline> Fair<S> {
         let rules = &self.shared.rules;
         if !rules.stamps_after_pull {
             // 0 means that no stamp is set.
-            self.rqs[cpu].idle_stamp = w.now.max(1);
+            self.rqs[cpu].idle_stamp = w.rq_clock(cpu).max(1);
         }
         if rules.pull != PullHook::InNewidle {
             return NewidleStage::Gates;
@@ -193,7 +193,7 @@ impl<S: Discipline> Fair<S> {
     fn newidle_gates(&mut self, w: &mut World, cpu: CpuId) -> (Option<Step>, NewidleStage) {
         let rules = &self.shared.rules;
         if rules.stamps_after_pull {
-            self.rqs[cpu].idle_stamp = w.now.max(1);
+            self.rqs[cpu].idle_stamp = w.rq_clock(cpu).max(1);
         }
         // The pull gave wakers time to come here.
         if rules.pulls_if_overloaded && w.cpus[cpu].ttwu_pending {
@@ -210,6 +210,7 @@ impl<S: Discipline> Fair<S> {
         self.counters.newidle_attempts += 1;
         self.balance.paths[cpu].newidle.t0 = w.now;
         // The kernel drops the lock and takes it again at once for the update: one hold here.
+        self.update_rq_clock(w, cpu);
         (Some(Step::Spend(self.blocked_ns(w, cpu))), NewidleStage::Blocked)
     }
 

@@ -152,12 +152,17 @@ impl<S: Discipline> Fair<S> {
             S::Stats => self.lb_stats(w, exec),
             S::Again => lb.lock_src(),
             S::LockSrc => (Some(Step::Lock(LockId::rq(lb.src), lb.site())), S::Look),
-            // The lock is held only now: the queue may have emptied since the statistics were read.
-            S::Look if w.cpus[lb.src].nr_running > 1 => {
-                let lines = PULL_LINES * w.line_ns(exec, lb.src);
-                (Some(Step::Spend(lines)), S::Detach)
+            S::Look => {
+                let src = lb.src;
+                self.update_rq_clock(w, src);
+                // The lock is held only now: the queue may have emptied since the statistics were
+                // read.
+                if w.cpus[src].nr_running <= 1 {
+                    return (None, S::Detach);
+                }
+                (Some(Step::Spend(PULL_LINES * w.line_ns(exec, src))), S::Detach)
             }
-            S::Look | S::Detach => {
+            S::Detach => {
                 let n = self.detach_tasks(w, exec);
                 if n == 0 {
                     return self.balance.paths[exec].lb.unlock_src();

@@ -92,7 +92,10 @@ impl<S: Discipline> Fair<S> {
         let (step, next) = match stage {
             S::IrqOff => (Step::IrqOff, S::Lock),
             S::Lock => (Step::Lock(LockId::rq(target), site), S::Spend),
-            S::Spend => (Step::Spend(self.blocked_ns(w, target)), S::Update),
+            S::Spend => {
+                self.update_rq_clock(w, target);
+                (Step::Spend(self.blocked_ns(w, target)), S::Update)
+            }
             S::Update => {
                 self.catch_up(w, target);
                 self.update_blocked_averages(w, target);

@@ -140,6 +140,7 @@ impl<S: Discipline> Rig<S> {
 
     /// `before_idle` on `cpu`, which holds its runqueue lock.
     pub fn newidle(&mut self, cpu: u32, prev: TaskId) -> Vec<Step> {
+        self.w.update_rq_clock(CpuId(cpu));
         self.held = vec![LockId(cpu)];
         let steps = self.drive(cpu, |f, w, first| f.before_idle(w, CpuId(cpu), prev, first));
         assert_eq!(self.held, [LockId(cpu)]);

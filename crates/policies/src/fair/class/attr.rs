@@ -38,7 +38,6 @@ impl<S: Discipline> Fair<S> {
         let queued = self.tasks[p].on_rq;
         let old_weight = self.tasks[p].weight;
         if queued {
-            w.update_rq_clock(cpu);
             // A queued task is off its queue while it changes: sums and order depend on its weight.
             S::save_entity(self, w, cpu, p);
         }

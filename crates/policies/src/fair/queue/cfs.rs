@@ -61,12 +61,13 @@ impl<const GROUPS: bool> Discipline for Cfs<GROUPS> {
     fn task_fork(f: &mut Fair<Self>, w: &mut World, cpu: CpuId, p: TaskId) {
         // The parent's, whatever the child's group is.
         let queue = f.queue_of(cpu, f.rqs[cpu].curr);
+        w.update_clock_if_unlocked(cpu);
         f.charge_curr(w, queue);
         let curr = f.curr_of(queue);
         if curr.is_task() {
             f.tasks[p].vruntime = f.entity(curr).vruntime;
         }
-        f.place_entity(w.now, queue, p, true);
+        f.place_entity(w, queue, p, true);
         // Relative until it is put on the queue that fork balancing chooses.
         f.sub_min_vruntime(queue, p);
     }
@@ -185,16 +186,11 @@ impl<const GROUPS: bool> Fair<Cfs<GROUPS>> {
 
     #[inline]
     pub(crate) fn charge_curr(&mut self, w: &mut World, queue: QueueId) {
-        self.charge_until(w, queue, w.now);
-    }
-
-    /// The same up to another instant, such as the queue's clock (`Cpu::rq_clock`).
-    #[inline]
-    pub(super) fn charge_until(&mut self, w: &mut World, queue: QueueId, now: Ns) {
         let curr = self.curr_of(queue);
         if !curr.is_task() {
             return;
         }
+        let now = w.rq_clock(queue.cpu);
         let (rq, se) = self.queue_and_entity(queue, curr);
         if now <= se.exec_start {
             return;
@@ -278,7 +274,7 @@ impl<const GROUPS: bool> Fair<Cfs<GROUPS>> {
 
     /// `place_entity`: a new task starts a slice late, a sleeper gets credit of half a latency
     /// (so that it can preempt), and no task gains by sleeping.
-    fn place_entity(&mut self, now: Ns, queue: QueueId, se: TaskId, initial: bool) {
+    fn place_entity(&mut self, w: &World, queue: QueueId, se: TaskId, initial: bool) {
         let mut vruntime = self.queue(queue).min_vruntime;
         if initial {
             if self.features.start_debit {
@@ -292,6 +288,7 @@ impl<const GROUPS: bool> Fair<Cfs<GROUPS>> {
             };
             vruntime -= credit >> u32::from(self.features.gentle_fair_sleepers);
         }
+        let now = w.rq_clock(queue.cpu);
         let se = self.entity_mut(se);
         let long_sleeper = se.exec_start != 0 && now.saturating_sub(se.exec_start) > LONG_SLEEP_NS;
         se.vruntime = if long_sleeper { vruntime } else { se.vruntime.max(vruntime) };

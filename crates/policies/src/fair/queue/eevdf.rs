@@ -238,6 +238,7 @@ impl<const GROUPS: bool> Discipline for Eevdf<GROUPS> {
         // The place that v6.6 gives the child here is forgotten at its enqueue.
         if f.discipline.kernel.charges_parent_at_fork {
             let queue = f.queue_of(cpu, f.rqs[cpu].curr);
+            w.update_clock_if_unlocked(cpu);
             f.charge_curr(w, queue);
         }
         f.discipline.trees.make_room(p);

@@ -35,7 +35,14 @@ impl<S: Discipline> Fair<S> {
         self.tasks[p].avg.last_update_time = DETACHED;
     }
 
-    /// Averages of `cpu`'s runqueue alone, up to now (`update_blocked_averages`).
+    /// `update_rq_clock`, after the ticks that have passed on `cpu`.
+    #[inline]
+    pub(crate) fn update_rq_clock(&mut self, w: &mut World, cpu: CpuId) {
+        self.catch_up(w, cpu);
+        w.update_rq_clock(cpu);
+    }
+
+    /// Averages of `cpu`'s runqueue alone, up to its clock (`update_blocked_averages`).
     pub(crate) fn update_blocked_averages(&mut self, w: &mut World, cpu: CpuId) {
         self.catch_up(w, cpu);
         S::update_blocked(self, w, cpu);
@@ -83,7 +90,7 @@ impl<S: Discipline> Fair<S> {
         self.check_runtime(w, queue);
         if self.entity(se).on_rq {
             S::insert(self, queue, se);
-            self.update_averages_no_tg(w.now, queue, se);
+            self.update_averages_no_tg(w, queue, se);
         }
     }
 
@@ -101,5 +108,6 @@ impl<S: Discipline> Fair<S> {
             w.resched_curr(cpu);
         }
         // The stopper is of a higher class and runs on.
+        w.skip_clock_if_resched(cpu);
     }
 }

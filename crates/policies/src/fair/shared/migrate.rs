@@ -2,9 +2,7 @@
 
 use crate::fair::queue::Discipline;
 use crate::fair::state::Fair;
-use sim_core::{
-    Decision, DequeueFlags, EnqueueFlags, MigrationCause, Policy, Reason, TaskId, World,
-};
+use sim_core::{Decision, DequeueFlags, EnqueueFlags, MigrationCause, Reason, TaskId, World};
 use topology::CpuId;
 
 impl<S: Discipline> Fair<S> {
@@ -39,7 +37,8 @@ impl<S: Discipline> Fair<S> {
         why: &'static Reason,
     ) {
         w.note_placed(p, why);
-        self.catch_up(w, dst);
+        // The lock has just been taken.
+        self.update_rq_clock(w, dst);
         w.activate(dst, p);
         w.tell(Decision::Attached { task: p, cpu: dst });
         let flags = EnqueueFlags { migrated: true, ..EnqueueFlags::default() };

@@ -184,6 +184,7 @@ impl<S: Discipline> Fair<S> {
         // A task that runs, or is being switched out, is not taken from its CPU.
         let waits = t.on_rq && !t.on_cpu && w.cpus[path.src].curr != path.task;
         if waits && path.src != cpu && w.allowed(path.task, cpu) {
+            self.update_rq_clock(w, path.src);
             let lines = PULL_LINES * w.line_ns(cpu, path.src);
             return (Some(Step::Spend(w.machine.costs.pull_ns + lines)), PullStage::Move);
         }

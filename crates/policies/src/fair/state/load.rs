@@ -144,7 +144,7 @@ impl<S: QueueKind> Fair<S> {
         }
         let cap = 2 * rq.max_idle_balance_cost;
         // The stamp of instant 0 is 1.
-        let idle_ns = w.now.saturating_sub(rq.idle_stamp);
+        let idle_ns = w.rq_clock(cpu).saturating_sub(rq.idle_stamp);
         rq.avg_idle = avg_idle_after(rq.avg_idle, idle_ns, cap);
         // For SIS_PROP: the idle time that wake-ups may use for their scans.
         rq.wake_stamp = jiffies;

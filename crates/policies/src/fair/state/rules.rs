@@ -86,6 +86,8 @@ pub struct KernelRules {
     /// idle (`set_next_task_idle()`). Since v6.12 nothing is set if the next task is the previous
     /// one (`put_prev_set_next_task()`).
     pub(crate) picks_idle_anew: bool,
+    /// `__schedule()` ends with RQCF_REQ_SKIP cleared, before v6.6.
+    pub(crate) ends_skip_with_schedule: bool,
     /// `schedule_idle()` of a CPU with nothing queued ends without a pick (SM_IDLE): it looks
     /// for no task elsewhere, and its idle time goes on: v6.12.
     pub(crate) idles_on_without_pick: bool,
@@ -166,6 +168,7 @@ const V5_19: KernelRules = KernelRules {
     newidle_trusts_balance: false,
     keeps_nohz_kick: false,
     picks_idle_anew: true,
+    ends_skip_with_schedule: true,
     idles_on_without_pick: false,
     lone_state_keeps_tick: false,
     relists_kept_task: true,
@@ -216,6 +219,7 @@ const V6_4: KernelRules = KernelRules {
     ..V6_1
 };
 const V6_6: KernelRules = KernelRules {
+    ends_skip_with_schedule: false,
     balances_cores: true,
     takes_last_full_group: true,
     counts_waiting_as_util: true,

@@ -381,6 +381,7 @@ fn wake_ups_may_scan_for_half_of_the_idle_time_that_is_expected() {
     rig.w.now = 100_000_000;
     let rq = &mut rig.f.rqs[CpuId(0)];
     (rq.avg_idle, rq.idle_stamp, rq.max_idle_balance_cost) = (100_000, 99_600_000, 500_000);
+    rig.w.update_rq_clock(CpuId(0));
     rig.f.avg_idle_update(&rig.w, CpuId(0));
     let rq = &rig.f.rqs[CpuId(0)];
     assert_eq!((rq.avg_idle, rq.wake_avg_idle, rq.idle_stamp), (137_500, 68_750, 0));

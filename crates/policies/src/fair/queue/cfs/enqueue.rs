@@ -63,7 +63,7 @@ impl<const GROUPS: bool> Fair<Cfs<GROUPS>> {
         if renorm && is_curr {
             self.add_min_vruntime(queue, se);
         }
-        self.charge_until(w, queue, w.cpus[queue.cpu].rq_clock);
+        self.charge_curr(w, queue);
         if renorm && !is_curr {
             self.add_min_vruntime(queue, se);
         }
@@ -71,7 +71,7 @@ impl<const GROUPS: bool> Fair<Cfs<GROUPS>> {
         self.update_group(w, se);
         self.add_weight(queue, se);
         if f.wakeup {
-            self.place_entity(w.now, queue, se, false);
+            self.place_entity(w, queue, se, false);
         }
         let entity = self.entity_mut(se);
         if f.migrated {

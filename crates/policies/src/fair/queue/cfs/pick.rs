@@ -123,7 +123,7 @@ impl<const GROUPS: bool> Fair<Cfs<GROUPS>> {
         }
         // `find_matching_se`: what of `curr` competes with what of `p`.
         let (queue, rival, woken) = self.matching(cpu, curr, p);
-        self.charge_until(w, queue, w.cpus[cpu].rq_clock);
+        self.charge_curr(w, queue);
         if !self.is_ahead(rival, woken) {
             return;
         }
@@ -254,7 +254,7 @@ impl<const GROUPS: bool> Fair<Cfs<GROUPS>> {
             self.update_averages(w, queue, se);
         }
         let entity = self.entity_mut(se);
-        entity.exec_start = w.now;
+        entity.exec_start = w.rq_clock(queue.cpu);
         entity.prev_sum_exec_runtime = entity.sum_exec_runtime;
     }
 
@@ -266,7 +266,11 @@ impl<const GROUPS: bool> Fair<Cfs<GROUPS>> {
         }
         let queue = self.queue_of(cpu, curr);
         self.clear_buddies(queue, curr);
-        self.charge_curr(w, queue);
+        if self.tasks[curr].policy != SchedPolicy::Batch {
+            w.update_clock_if_unlocked(cpu);
+            self.charge_curr(w, queue);
+            w.skip_clock_update(cpu);
+        }
         let mut level = Some((queue, curr));
         while let Some((queue, se)) = level {
             self.queue_mut(queue).queue.skip = se;

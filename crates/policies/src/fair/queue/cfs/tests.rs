@@ -88,6 +88,7 @@ fn a_long_slice_is_cut_at_the_latency_since_v6_3() {
 fn cpu_time_follows_weight() {
     let (mut rig, tasks) = hogs(1000, &[0, 5]);
     rig.run(10_000 * MS);
+    rig.w.update_rq_clock(CPU0);
     rig.f.charge_curr(&mut rig.w, QueueId::root(CPU0));
     let ran = |p: TaskId| rig.f.tasks[p].sum_exec_runtime;
     let total = ran(tasks[0]) + ran(tasks[1]);
@@ -149,6 +150,7 @@ fn a_long_sleeper_preempts_and_a_short_one_keeps_its_place() {
     let other = rig.w.cpus[CpuId(0)].curr;
     assert!(tasks.contains(&other) && other != sleeper);
     rig.w.now = 100 * MS;
+    rig.w.update_rq_clock(CPU0);
     rig.f.charge_curr(&mut rig.w, QueueId::root(CPU0));
     let min = rig.f.rqs[CpuId(0)].min_vruntime;
     rig.wake(sleeper);
@@ -421,6 +423,7 @@ fn a_sleeper_that_wakes_elsewhere_is_missed_at_the_next_update() {
     old.w.now += 32 * 1024 * 1024;
     old.f.migrate_task_rq(&mut old.w, tasks[0], CpuId(0), CpuId(1));
     assert!(old.f.tasks[tasks[0]].avg.util_avg.abs_diff(before) < 16);
+    rig.w.update_rq_clock(CpuId(0));
     rig.f.update_blocked_averages(&mut rig.w, CpuId(0));
     assert_eq!(rig.f.rqs[CpuId(0)].avg.util_avg, 0);
 }

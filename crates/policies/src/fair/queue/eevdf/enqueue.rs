@@ -64,7 +64,7 @@ impl<const GROUPS: bool> Fair<Eevdf<GROUPS>> {
         if is_curr {
             self.place(queue, se, initial);
         }
-        self.charge_until(w, queue, w.cpus[queue.cpu].rq_clock);
+        self.charge_curr(w, queue);
         self.join_averages(w, queue, se);
         self.update_group(w, se);
         if !is_curr {
@@ -239,7 +239,7 @@ impl<const GROUPS: bool> Fair<Eevdf<GROUPS>> {
         self.clear_buddies(queue, se);
         let may_delay = g.sleep && !g.at_once && !g.finish && self.features.delay_dequeue;
         if may_delay && !self.is_eligible(queue, se) {
-            self.update_averages_no_tg(w.now, queue, se);
+            self.update_averages_no_tg(w, queue, se);
             self.set_delayed(queue, se);
             return false;
         }
@@ -395,7 +395,7 @@ impl<const GROUPS: bool> Fair<Eevdf<GROUPS>> {
                 self.place_without_lag(queue, se);
             }
         }
-        self.update_averages_no_tg(w.now, queue, se);
+        self.update_averages_no_tg(w, queue, se);
         self.clear_delayed(queue, se);
     }
 

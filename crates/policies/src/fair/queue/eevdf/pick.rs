@@ -143,7 +143,7 @@ impl<const GROUPS: bool> Fair<Eevdf<GROUPS>> {
             self.entity_mut(se).ext.protect = self.protection(queue, se);
         }
         let se = self.entity_mut(se);
-        se.exec_start = w.now;
+        se.exec_start = w.rq_clock(queue.cpu);
         se.prev_sum_exec_runtime = se.sum_exec_runtime;
     }
 
@@ -202,7 +202,7 @@ impl<const GROUPS: bool> Fair<Eevdf<GROUPS>> {
         }
         // What has passed since the queue's clock was set is nobody's yet: else a task that has the
         // same vruntime as the one that runs would be ahead of it.
-        self.charge_until(w, queue, w.cpus[cpu].rq_clock);
+        self.charge_curr(w, queue);
         if self.preempts(w, queue, rival, woken, fork || still_delayed) {
             w.resched_curr(cpu);
         }
@@ -332,7 +332,9 @@ impl<const GROUPS: bool> Fair<Eevdf<GROUPS>> {
         }
         let queue = self.queue_of(cpu, curr);
         self.clear_buddies(queue, curr);
+        w.update_clock_if_unlocked(cpu);
         self.charge_curr(w, queue);
+        w.skip_clock_update(cpu);
         let yields_rest = self.discipline.kernel.yields_rest_of_slice;
         if yields_rest && !self.is_eligible(queue, curr) {
             return;

@@ -73,6 +73,7 @@ fn after_40_ms_the_vruntimes_are_those_of_the_worked_trace() {
         let (mut rig, tasks) = hogs(rules, 1000, &[0, 5]);
         let start = rig.vruntime(tasks[0]);
         rig.run(40 * MS);
+        rig.w.update_rq_clock(ROOT.cpu);
         rig.f.charge_curr(&mut rig.w, ROOT);
         let v = tasks.iter().map(|p| rig.vruntime(*p) - start);
         assert_eq!(v.collect::<Vec<_>>(), [28_000_000, 36_680_592], "{rules:?}");
@@ -129,6 +130,7 @@ fn a_sleeper_comes_back_with_the_lag_it_left_with() {
         // The first one leaves when it has just begun to run: it is behind.
         rig.run(7 * MS);
         let p = tasks.iter().copied().find(|p| rig.w.cpus[CpuId(0)].curr != *p).unwrap();
+        rig.w.update_rq_clock(ROOT.cpu);
         rig.f.charge_curr(&mut rig.w, ROOT);
         let before = rig.f.avg_vruntime(ROOT) as i64 - rig.vruntime(p) as i64;
         rig.dequeue(p, false);
@@ -158,8 +160,8 @@ fn a_moved_task_keeps_what_is_left_of_its_slice_since_6_12() {
         let (mut rig, tasks) = hogs(rules, 1000, &[0, 0]);
         // The first one has run for 2 ms of its 3; it makes way and is moved.
         rig.w.now = 2 * MS;
+        rig.w.update_rq_clock(CPU0);
         rig.f.put_prev(&mut rig.w, CPU0, tasks[0], TaskId::NONE);
-        rig.w.now = 2 * MS;
         rig.f.set_next(&mut rig.w, CPU0, tasks[1], TaskId::NONE);
         rig.w.cpus[CpuId(0)].curr = tasks[1];
         rig.dequeue(tasks[0], false);
@@ -251,6 +253,7 @@ fn who_has_more_than_paid_starts_afresh() {
     let (mut rig, p) = one_asleep_in_debt(Rules::V6_18);
     // The other two go on for long without a pick.
     rig.w.now += 50 * MS;
+    rig.w.update_rq_clock(ROOT.cpu);
     rig.f.charge_curr(&mut rig.w, ROOT);
     rig.wake(p);
     let se = &rig.f.tasks[p];
@@ -387,6 +390,7 @@ fn a_renice_keeps_the_lag_in_time_of_the_cpu() {
     for rules in ALL_RULES {
         let (mut rig, tasks) = hogs(rules, 1000, &[0, 0, 0]);
         rig.run(7 * MS);
+        rig.w.update_rq_clock(ROOT.cpu);
         rig.f.charge_curr(&mut rig.w, ROOT);
         for p in tasks {
             let state = |rig: &Rig<Eevdf>| {

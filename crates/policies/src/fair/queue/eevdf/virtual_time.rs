@@ -7,7 +7,7 @@ use super::state::Eevdf;
 use crate::fair::queue::discipline::Discipline;
 use crate::fair::state::weights::calc_delta_fair;
 use crate::fair::state::{Fair, Protection, QueueId};
-use sim_core::{Ns, TaskId, World};
+use sim_core::{TaskId, World};
 
 /// (vruntime - base) * weight
 #[inline]
@@ -124,19 +124,14 @@ impl<const GROUPS: bool> Fair<Eevdf<GROUPS>> {
         se.on_rq.then_some(se.ext.slice)
     }
 
-    /// `update_curr`: charges the current task for the time up to now; a deadline that has passed
+    /// `update_curr`: charges the current task up to the queue's clock; a deadline that has passed
     /// is renewed, and the task gives way if another one waits.
     pub(super) fn charge_curr(&mut self, w: &mut World, queue: QueueId) {
-        self.charge_until(w, queue, w.now);
-    }
-
-    /// The same up to another instant, such as the queue's clock (`Cpu::rq_clock`).
-    #[inline]
-    pub(super) fn charge_until(&mut self, w: &mut World, queue: QueueId, now: Ns) {
         let curr = self.curr_of(queue);
         if !curr.is_task() {
             return;
         }
+        let now = w.rq_clock(queue.cpu);
         let base_slice = self.tunables.base_slice_ns;
         let se = self.entity_mut(curr);
         if now <= se.exec_start {

@@ -149,7 +149,8 @@ impl<S: Discipline> Fair<S> {
         }
         let cpu = queue.cpu;
         self.pool(queue.group).expect("it has a limit").throttled.push(cpu);
-        self.stop_averages(w.now, queue);
+        let clock = w.rq_clock(cpu);
+        self.stop_averages(clock, queue);
         let count = self.count_of_queue(queue);
         let mut below = queue;
         let mut leaves = true;
@@ -160,7 +161,7 @@ impl<S: Discipline> Fair<S> {
             if leaves {
                 S::dequeue_group(self, w, queue, se);
             } else {
-                self.update_averages_no_tg(w.now, queue, se);
+                self.update_averages_no_tg(w, queue, se);
                 self.note_runnable(below);
             }
             self.discount(queue, count);
@@ -168,7 +169,7 @@ impl<S: Discipline> Fair<S> {
             below = queue;
         }
         let runtime = &mut self.on_cpu_mut(queue).runtime;
-        (runtime.throttled, runtime.throttled_at) = (true, w.now);
+        (runtime.throttled, runtime.throttled_at) = (true, clock);
         for p in self.list_of(cpu) {
             if self.entity_on(queue, p).is_some() && !w.tasks[p].throttled {
                 w.set_throttled(p, true);
@@ -181,14 +182,15 @@ impl<S: Discipline> Fair<S> {
     /// `unthrottle_cfs_rq`
     fn unthrottle(&mut self, w: &mut World, queue: QueueId) {
         let cpu = queue.cpu;
+        w.update_rq_clock(cpu);
+        let clock = w.rq_clock(cpu);
         let runtime = &mut self.on_cpu_mut(queue).runtime;
         runtime.throttled = false;
         let since = runtime.throttled_at;
         let pool = self.pool(queue.group).expect("it has a limit");
-        pool.stat.throttled_ns += w.now - since;
+        pool.stat.throttled_ns += clock - since;
         pool.throttled.retain(|c| *c != cpu);
-        w.update_rq_clock(cpu);
-        self.start_averages(w.now, queue);
+        self.start_averages(clock, queue);
         if self.queue(queue).load_weight == 0 {
             return;
         }

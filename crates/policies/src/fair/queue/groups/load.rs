@@ -15,7 +15,8 @@ use sim_core::{GroupId, Ns, TaskId, World};
 use topology::CpuId;
 
 impl<S: Discipline> Fair<S> {
-    /// `update_load_avg`: the averages of `se` (unless detached) and of its queue, up to `now`.
+    /// `update_load_avg`: the averages of `se` (unless detached) and of its queue, up to
+    /// its clock.
     #[inline]
     pub(in crate::fair::queue) fn update_averages(
         &mut self,
@@ -23,7 +24,7 @@ impl<S: Discipline> Fair<S> {
         queue: QueueId,
         se: TaskId,
     ) {
-        if self.update_averages_no_tg(w.now, queue, se) {
+        if self.update_averages_no_tg(w, queue, se) {
             self.update_tg_load_avg(w, queue);
         }
     }
@@ -32,10 +33,11 @@ impl<S: Discipline> Fair<S> {
     #[inline]
     pub(in crate::fair::queue) fn update_averages_no_tg(
         &mut self,
-        now: Ns,
+        w: &World,
         queue: QueueId,
         se: TaskId,
     ) -> bool {
+        let now = w.rq_clock(queue.cpu);
         if !S::GROUPS {
             self.update_load_avg(now, queue.cpu, se);
             return false;
@@ -72,7 +74,7 @@ impl<S: Discipline> Fair<S> {
         queue: QueueId,
         se: TaskId,
     ) {
-        let changed = self.update_averages_no_tg(w.now, queue, se);
+        let changed = self.update_averages_no_tg(w, queue, se);
         let (rq, entity) = self.queue_and_entity(queue, se);
         if entity.avg.last_update_time == DETACHED {
             // It comes with averages of its own, which the levels above do not know yet.
@@ -95,7 +97,7 @@ impl<S: Discipline> Fair<S> {
         se: TaskId,
         sleep: bool,
     ) {
-        let changed = self.update_averages_no_tg(w.now, queue, se);
+        let changed = self.update_averages_no_tg(w, queue, se);
         if !sleep {
             let (rq, entity) = self.queue_and_entity(queue, se);
             let sum = entity.avg.load_sum as i64;
@@ -186,7 +188,7 @@ impl<S: Discipline> Fair<S> {
 
     /// `__update_blocked_fair`: the averages of all queues of `cpu`.
     pub(in crate::fair::queue) fn update_blocked_queues(&mut self, w: &mut World, cpu: CpuId) {
-        let now = w.now;
+        let now = w.rq_clock(cpu);
         if !S::GROUPS {
             return self.update_rq_load_avg(now, cpu);
         }

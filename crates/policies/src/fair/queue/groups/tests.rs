@@ -208,6 +208,22 @@ fn a_wake_up_in_the_group_that_runs_charges_its_entity() {
     assert_eq!(rig.f.rqs[CpuId(0)].min_vruntime, before + 3 * MS);
 }
 
+/// Each group that gets another weight is charged with the old one first, up to the clock: what an
+/// enqueue takes after its lock is nobody's yet.
+#[test]
+fn a_group_that_gets_another_weight_is_charged_up_to_the_clock() {
+    let (mut rig, tasks) = hogs(&[100], &[1, 1]);
+    let (curr, other) = (rig.w.cpus[CPU0].curr, tasks[1]);
+    rig.w.now = 2 * MS;
+    rig.dequeue(other, true);
+    rig.w.now = 3 * MS;
+    rig.w.update_rq_clock(CPU0);
+    rig.w.now += 2000;
+    rig.w.activate(CPU0, other);
+    rig.f.enqueue_task(&mut rig.w, CPU0, other, EnqueueFlags::default());
+    assert_eq!((ran(&rig, curr), rig.f.on_cpu(FIRST).se.sum_exec_runtime), (3 * MS, 3 * MS));
+}
+
 #[test]
 fn the_load_of_an_entity_is_rounded_anew_though_its_weight_stays() {
     let (mut rig, tasks) = hogs(&[100], &[1]);
@@ -239,6 +255,7 @@ fn a_renice_of_a_groups_only_task_leaves_its_group_where_it_is() {
     // It waits, and holds the root's min_vruntime back.
     let waits = rig.f.entity(group).vruntime;
     assert_eq!(rig.f.rqs[CpuId(0)].leftmost(), Some(group));
+    rig.w.update_rq_clock(CPU0);
     rig.f.set_scheduler(&mut rig.w, other, SchedAttr { nice: 5, ..SchedAttr::default() });
     assert!(rig.vruntime(hog) > waits + 4 * MS, "the hog is further on");
     assert_eq!((rig.f.rqs[CpuId(0)].min_vruntime, rig.f.entity(group).vruntime), (waits, waits));
@@ -293,6 +310,7 @@ fn what_was_taken_away_in_sleep_leaves_the_entity_too() {
     rig.sleep(0);
     rig.f.migrate_task_rq(&mut rig.w, tasks[0], CPU0, CpuId(1));
     rig.w.now += 2 * MS;
+    rig.w.update_rq_clock(CPU0);
     rig.f.update_blocked_averages(&mut rig.w, CPU0);
     let on_cpu = rig.f.on_cpu(FIRST);
     assert!(on_cpu.rq.avg.util_avg < 5 && on_cpu.se.avg.util_avg < 5, "{:?}", on_cpu.se.avg);
@@ -308,10 +326,12 @@ fn a_group_is_looked_at_until_its_averages_are_gone() {
     rig.sleep(0);
     for _ in 0..3 {
         rig.w.now += 10 * MS;
+        rig.w.update_rq_clock(CPU0);
         rig.f.update_blocked_averages(&mut rig.w, CPU0);
         assert_eq!(n(&rig), 1);
     }
     rig.w.now += 10_000 * MS;
+    rig.w.update_rq_clock(CPU0);
     rig.f.update_blocked_averages(&mut rig.w, CPU0);
     assert_eq!(n(&rig), 0);
     assert_eq!(rig.f.groups.groups[0].load_avg, 0);

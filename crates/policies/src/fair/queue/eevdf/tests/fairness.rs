@@ -33,6 +33,7 @@ fn check_set(rules: Rules, hz: u32, set: &[SchedAttr]) {
     let total: i128 = weights.iter().sum();
     for at in (1..=400 * MS / tick).map(|n| n * tick) {
         rig.run(at);
+        rig.w.update_rq_clock(ROOT.cpu);
         rig.f.charge_curr(&mut rig.w, ROOT);
         let v = rig.f.avg_vruntime(ROOT);
         for (p, weight) in tasks.iter().zip(&weights) {
