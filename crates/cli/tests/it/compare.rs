@@ -78,7 +78,7 @@ fn a_condition_that_fails_says_its_line() {
     let fails = ["compare", "a", "b", "--fail-if", "elapsed > 10%", "--fail-if", "elapsed > 900%"];
     lab.run(fails).code(1).stderr_eq(str![[r#"
 error: `elapsed > 10%`: a small build, NO_SWQUEUE: 646.80 ms became 1287.31 ms, +99.03% [+15.3, +183]
-error: `elapsed > 10%`: a small build, SWQUEUE: 642.58 ms became 1279.30 ms, +99.09% [+19.2, +179]
+error: `elapsed > 10%`: a small build, SWQUEUE: 642.58 ms became 1279.49 ms, +99.12% [+20.1, +178]
 
 "#]]);
     for (condition, message) in [

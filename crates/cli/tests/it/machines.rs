@@ -19,9 +19,9 @@ elapsed [ms], lower is better: mean of A, then changes from it
                  machine         A  B SWQUEUE
                    small    646.80   -0.65% ±8.38  same
                      big    432.50   -0.75% ±5.08  same
-                    zen4    439.51   -2.62% ±47.8  same
+                    zen4    439.51   -2.51% ±49.2  same
  pack:1 l3:1 core:2 pu:1   2071.94   +0.01% ±0.01  worse
- geometric mean                      -0.85% ±14.1  same
+ geometric mean                      -0.81% ±14.5  same
    published at machine=small, NO_SWQUEUE: 1500.00 ms; simulated 646.80 ms
    published at machine=small, SWQUEUE: 1400.00 ms -6.67%; simulated 642.58 ms, differs
 

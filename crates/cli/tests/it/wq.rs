@@ -117,7 +117,7 @@ kcryptd                        267     1      0.0       -        94        6    
 kcryptd_io                       0     0      0.0       0         -        0       0       0
 
 0.200 s                      total  infl  CPUtime  CPUhog  CPUlocal  CMW/RPR  mayday rescued
-kcryptd                        661     2      0.1       -       116        6       0       0
+kcryptd                        658     2      0.1       -       118        6       0       0
 kcryptd_io                       0     0      0.0       0         -        0       0       0
 
 

@@ -162,19 +162,20 @@ fn every_workload_measures_the_same_if_cpus_run_ahead() {
 
 /// Where queues are even from the start, CPUs run ahead nearly always. (A pass of balance is
 /// public, and keeps the ticks of its instant in their order. The forks of the other numbers leave
-/// queues uneven, and how often passes come then is up to the balance.)
+/// queues uneven. Under CFS a pass comes at nearly every tick then, for how long hangs on where the
+/// forks went: 1 in 40 to 1 in 3 of the locks goes unseen in 20 s. Nothing is asked of that.)
 #[test]
 fn hogs_run_ahead_and_nobody_can_tell() {
     for policy in ["cfs", "eevdf"] {
         let [even, others @ ..] = [24, 32, 40, 48].map(|tasks| {
             let mut spec = spec(policy, "", &format!("kind = \"spinners\"\ntasks = {tasks}"));
-            spec.until = Until::Time(2_000_000_000);
+            spec.until = Until::Time(20_000_000_000);
             twins(&spec).1
         });
         let [ahead, in_order] = even;
         assert!(ahead < in_order / 5, "{policy}, even: {ahead} of {in_order}");
         let [ahead, in_order] = [0, 1].map(|of| others.iter().map(|n| n[of]).sum::<u64>());
-        assert!(ahead < in_order * 3 / 4, "{policy}, uneven: {ahead} of {in_order}");
+        assert!(policy == "cfs" || ahead < in_order / 2, "uneven: {ahead} of {in_order}");
     }
 }
 
