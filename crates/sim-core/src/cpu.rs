@@ -144,7 +144,7 @@ pub struct Cpu {
     /// The address space that is loaded.
     pub(crate) mm: u32,
     /// `rq_clock()`, which stands still while the runqueue's lock is held: see
-    /// [`World::update_rq_clock`].
+    /// `World::update_rq_clock`.
     pub(crate) rq_clock: Ns,
     /// RQCF_REQ_SKIP
     pub(crate) skips_clock: bool,
