@@ -196,8 +196,8 @@ pub struct Cpu {
     pub(crate) change: Change,
     /// Where that path goes on.
     pub(crate) attr_step: AttrStep,
-    /// The CPU that an affinity change executed here chose last.
-    pub(crate) distributed: CpuId,
+    /// The CPU that was chosen here last of those that may be; `None`: nothing is known of it yet.
+    pub(crate) distributed: Option<CpuId>,
 }
 
 impl Cpu {
@@ -248,7 +248,7 @@ impl Cpu {
             stop_queue: VecDeque::new(),
             change: Change::Affinity(MaskId::ALL),
             attr_step: AttrStep::Begin,
-            distributed: CpuId(0),
+            distributed: Some(CpuId(0)),
             next_waiter: u32::MAX,
             wait_since: 0,
             wait_site: Site::SCHEDULE_RQ_LOCK,

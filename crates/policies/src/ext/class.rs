@@ -182,6 +182,7 @@ impl<S: Ops> Policy for Ext<S> {
         w.config.ttwu_queue &= self.state.is_partial;
         // Both kernels, 6.12.117 and 6.18's stable tree, have it.
         w.config.lone_state_keeps_tick = true;
+        w.forget_distributed();
         self.state.init(w, self.ops.idle_per_node());
         self.ops.init(&mut Cx::new(w, &mut self.state));
         self.init_cgroups(w);

@@ -30,6 +30,9 @@ impl<S: Discipline> Policy for Fair<S> {
         w.config.ends_skip_with_schedule = kernel.ends_skip_with_schedule;
         w.config.idles_on_without_pick = kernel.idles_on_without_pick;
         w.config.lone_state_keeps_tick = kernel.lone_state_keeps_tick;
+        if kernel.scatters_affine_moves {
+            w.forget_distributed();
+        }
         let migration_cost = self.tunables.migration_cost_ns.max(0) as Ns;
         let n = w.machine.n_cpus();
         self.rqs = (0..n).map(|_| FairRq::new(migration_cost)).collect();

@@ -49,13 +49,28 @@ impl World {
     /// `cpumask_any_and_distribute`: the CPUs of a mask in turn, by a counter of the executing CPU
     /// that is the same for all masks.
     pub(crate) fn any_distribute(&mut self, mask: MaskId) -> CpuId {
-        let last = self.cpus[self.this].distributed;
         let set = &self.masks[mask];
-        let next = set.iter().find(|c| *c > last).or_else(|| set.first());
+        let next = match self.cpus[self.this].distributed {
+            Some(last) => set.iter().find(|c| *c > last).or_else(|| set.first()),
+            None => set.iter().nth(scattered(self.this, set.len())),
+        };
         let chosen = next.expect("an affinity mask allows at least one CPU");
-        self.cpus[self.this].distributed = chosen;
+        self.cpus[self.this].distributed = Some(chosen);
         chosen
     }
+
+    /// Others may have used the counters of `any_distribute` since boot: where a CPU's stands is
+    /// not known, so its first pick is one of the mask by its own number. No seed is asked.
+    pub fn forget_distributed(&mut self) {
+        self.cpus.iter_mut().for_each(|c| c.distributed = None);
+    }
+}
+
+/// A number below `n` for each CPU: the top of a multiplicative hash (Knuth, TAOCP 6.4), which
+/// puts neighbors far apart.
+fn scattered(cpu: CpuId, n: usize) -> usize {
+    let hash = (cpu.0 + 1).wrapping_mul(0x9E37_79B1);
+    ((u64::from(hash) * n as u64) >> 32) as usize
 }
 
 impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {

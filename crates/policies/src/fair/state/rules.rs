@@ -88,6 +88,9 @@ pub struct KernelRules {
     pub(crate) picks_idle_anew: bool,
     /// `__schedule()` ends with RQCF_REQ_SKIP cleared, before v6.6.
     pub(crate) ends_skip_with_schedule: bool,
+    /// Where a CPU's counter of `cpumask_any_and_distribute()` stands is not known: since v6.6
+    /// `kick_pool()` moves it, too, when it calls a worker back to its pod, and in v6.12 RCU.
+    pub(crate) scatters_affine_moves: bool,
     /// `schedule_idle()` of a CPU with nothing queued ends without a pick (SM_IDLE): it looks
     /// for no task elsewhere, and its idle time goes on: v6.12.
     pub(crate) idles_on_without_pick: bool,
@@ -169,6 +172,7 @@ const V5_19: KernelRules = KernelRules {
     keeps_nohz_kick: false,
     picks_idle_anew: true,
     ends_skip_with_schedule: true,
+    scatters_affine_moves: false,
     idles_on_without_pick: false,
     lone_state_keeps_tick: false,
     relists_kept_task: true,
@@ -220,6 +224,7 @@ const V6_4: KernelRules = KernelRules {
 };
 const V6_6: KernelRules = KernelRules {
     ends_skip_with_schedule: false,
+    scatters_affine_moves: true,
     balances_cores: true,
     takes_last_full_group: true,
     counts_waiting_as_util: true,
