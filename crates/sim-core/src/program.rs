@@ -22,6 +22,11 @@ pub enum Op {
     /// Sleep on a timer that expires at this instant, ns (timer slack is added). An instant that
     /// has passed does not block.
     SleepUntil(Ns),
+    /// Go to sleep although the wake-up has come: the task leaves its CPU and is runnable at once.
+    /// Who woke it has spent the time of the wake-up before, so neither that nor an interrupt takes
+    /// time from others here. A CPU that idles by then has to be told, and takes its time. (So does
+    /// a replay where threads come in another order than they were recorded.)
+    SleepWoken,
     /// Wake a task. Nothing happens if it is not asleep when the wake-up looks at it.
     Wake {
         /// The task to wake.
@@ -78,7 +83,7 @@ impl Op {
             Op::Wake { .. } => {
                 &["entry_SYSCALL_64", "do_syscall_64", "__x64_sys_futex", "futex_wake", "wake_up_q"]
             }
-            Op::Wait => &[
+            Op::Wait | Op::SleepWoken => &[
                 "entry_SYSCALL_64",
                 "do_syscall_64",
                 "__x64_sys_futex",

@@ -271,6 +271,8 @@ pub struct Task {
     pub(crate) queued_at: Ns,
     /// True between a wake-up and the first run after it.
     pub woken: bool,
+    /// The wake-up that ends its sleep costs nothing ([`Op::SleepWoken`](crate::Op::SleepWoken)).
+    pub(crate) wake_paid: bool,
     /// Where its cache contents are: the CPU it last ran on.
     pub cache_cpu: CpuId,
     /// What that CPU's caches had seen when it left.
@@ -324,6 +326,7 @@ impl Task {
             runnable_since: 0,
             queued_at: crate::NEVER,
             woken: false,
+            wake_paid: false,
             cache_cpu: cpu,
             cache_mark: 0,
             work_left: 0,

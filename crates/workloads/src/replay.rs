@@ -2,9 +2,10 @@
 //!
 //! The recording decides how much each thread computes between two sleeps, which threads it wakes
 //! and starts on the way, and what ends its sleeps. A sleep that another thread ended ends when
-//! that thread has come as far again. If that one was there before, the sleep takes place and takes
-//! no time, unless the two talk in turns. For messages to a thread that is awake are in no
-//! recording: where one sleep is lost, nobody knows of the one that comes instead.
+//! that thread has come as far again. If that one was there before, it has spent what a wake-up
+//! takes, and the sleep takes place and takes no time, unless the two talk in turns. For messages
+//! to a thread that is awake are in no recording: where one sleep is lost, nobody knows of the one
+//! that comes instead.
 //!
 //! Any other sleep (for a timer, a device) ends at the recorded instant or after the recorded time,
 //! as [`Timers`] say. An uninterruptible one always ends after the recorded time: a disk takes as
@@ -15,7 +16,7 @@ mod commands;
 mod jitter;
 mod paths;
 
-pub use acts::{Act, Acts};
+pub use acts::{Act, Acts, Timed};
 pub use commands::Command;
 pub use paths::Paths;
 
@@ -26,13 +27,15 @@ use sim_core::{
     TaskId,
 };
 use std::sync::Arc;
-use topology::{CpuId, CpuSet};
+use topology::{CpuId, CpuSet, Machine};
 
 /// Less work of its own than this between two wake-ups: the thread is taken to have been in the
 /// kernel all the time. (Out of a system call, into the next one and to whom it wakes takes longer
 /// on most machines. Within one call this is what the machine's costs leave over, such as lines
 /// that come from another CPU.)
 const BETWEEN_CALLS_NS: Ns = 400;
+/// Who talks in turns waits for its answer before it has done so many acts.
+const LOOK_AHEAD: usize = 64;
 /// So many are woken at a time: `WAITQUEUE_WALK_BREAK_CNT` (up to v6.5). Interrupts wait meanwhile.
 const WAKES_OF_PATH_MAX: u32 = 64;
 
@@ -115,6 +118,16 @@ impl Default for Recording {
     }
 }
 
+/// Whom a wake-up finds.
+enum Wakee {
+    /// A task that waits for it.
+    Sleeper(TaskId),
+    /// A thread that was asleep when it was recorded, and here is not yet.
+    Late,
+    /// None that it has to wake.
+    Nobody,
+}
+
 /// How far a thread has come.
 #[derive(Clone, Copy, Debug)]
 struct State {
@@ -133,8 +146,8 @@ struct State {
 /// The rule by which a sleep ends that no thread ended.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum Timers {
-    /// After the recorded time if others of the thread's sleeps took as long; else at the recorded
-    /// instant.
+    /// After the recorded time if others of the thread's sleeps took as long, or a high-resolution
+    /// timer ended it without a rhythm; else at the recorded instant.
     #[default]
     AsSeen,
     /// At the recorded instant: a thread that is late does not sleep.
@@ -236,13 +249,33 @@ impl Replay {
         Op::Fork(child)
     }
 
-    /// A wake-up counts when its waker has come to it, whether or not the other one waits yet. The
-    /// task to wake, if it does: who sends to a thread that does not wait finds nobody to wake.
-    fn wake(&mut self, thread: usize) -> Option<TaskId> {
-        let other = &mut self.states[thread];
-        other.woken += 1;
-        let task = other.task;
-        (other.waits && task.is_task()).then_some(task)
+    /// A wake-up counts when its waker has come to it, whether or not the other one waits yet.
+    fn wake(&mut self, thread: usize) -> Wakee {
+        self.states[thread].woken += 1;
+        let other = self.states[thread];
+        match other.task {
+            task if !task.is_task() => Wakee::Nobody,
+            task if other.waits && other.woken == 1 => Wakee::Sleeper(task),
+            _ if self.will_sleep(thread) => Wakee::Late,
+            _ => Wakee::Nobody,
+        }
+    }
+
+    /// True if the thread's next wait takes place though the wake-up has come.
+    fn will_sleep(&self, thread: usize) -> bool {
+        let state = &self.states[thread];
+        let mut next = self.act_at(thread, state.at);
+        if state.waits {
+            next = next.and_then(|(_, after)| self.act_at(thread, after));
+        }
+        for _ in 0..LOOK_AHEAD {
+            match next {
+                Some((Act::Wait, _)) => return true,
+                Some((Act::Answer, _)) | None => return false,
+                Some((_, after)) => next = self.act_at(thread, after),
+            }
+        }
+        true
     }
 
     fn act_at(&self, me: usize, at: Cursor) -> Option<(Act, Cursor)> {
@@ -284,17 +317,17 @@ impl Replay {
             return Some(Op::Wait);
         }
         if comes && kept {
-            return Some(Op::Sleep(0));
+            return Some(Op::SleepWoken);
         }
         state.woken -= 1;
         state.waits = false;
         None
     }
 
-    /// True if a sleep ends at its recorded instant; `repeats`: others of the thread took as long.
-    fn is_absolute(&self, repeats: bool) -> bool {
+    /// True if a sleep ends at its recorded instant.
+    fn is_absolute(&self, timed: Timed) -> bool {
         match self.timers {
-            Timers::AsSeen => !repeats,
+            Timers::AsSeen => timed == Timed::Until,
             Timers::Absolute => true,
             Timers::Relative => false,
         }
@@ -326,11 +359,13 @@ impl Replay {
                 self.states[me].in_path = WAKES_OF_PATH_MAX;
                 Some(Op::Path)
             }
-            Act::Wake { thread, sync } => {
-                self.wake(thread as usize).map(|task| Op::Wake { task, sync })
-            }
+            Act::Wake { thread, sync, to_idle } => match self.wake(thread as usize) {
+                Wakee::Sleeper(task) => Some(Op::Wake { task, sync }),
+                Wakee::Late => Some(Op::Kernel(wake_up_ns(cx.machine(), to_idle))),
+                Wakee::Nobody => None,
+            },
             Act::Start(thread) => Some(self.start_thread(cx, thread as usize)),
-            Act::Timer { at, repeats, .. } if self.is_absolute(repeats) => {
+            Act::Timer { at, timed, .. } if self.is_absolute(timed) => {
                 self.sleep_until(cx.now(), me, at)
             }
             Act::Timer { length: ns, .. } | Act::For(ns) => {
@@ -360,6 +395,13 @@ impl Replay {
     }
 }
 
+/// What a wake-up takes its waker, with the enqueue or, `to_idle`, with a signal to the idle CPU.
+fn wake_up_ns(machine: &Machine, to_idle: bool) -> Ns {
+    let costs = &machine.costs;
+    let enqueue_ns = costs.enqueue_ns + machine.locks.fast_ns;
+    costs.ttwu_fixed_ns + if to_idle { costs.ipi_send_ns } else { enqueue_ns }
+}
+
 impl Program for Replay {
     fn start(&mut self, cx: &mut ProgramCx<'_>) {
         let recording = Arc::clone(&self.recording);
@@ -381,7 +423,7 @@ impl Program for Replay {
             let op = self.act(cx, task, (act, after));
             // A sleeper looks at the act again when it wakes up: it may have been woken too early.
             // A path begins with the act.
-            let stays = matches!(op, Some(Op::Sleep(_) | Op::Wait | Op::Path));
+            let stays = matches!(op, Some(Op::Sleep(_) | Op::SleepWoken | Op::Wait | Op::Path));
             if !stays {
                 self.go_on(me, after);
             }
@@ -395,17 +437,21 @@ impl Program for Replay {
     }
 
     /// Wake-ups of one path, one after the other, and its rest.
-    fn path(&mut self, _cx: &mut ProgramCx<'_>, task: TaskId) -> Step {
+    fn path(&mut self, cx: &mut ProgramCx<'_>, task: TaskId) -> Step {
         let me = self.thread_of[task] as usize;
         while self.states[me].in_path > 0
             && let Some((act, after)) = self.act_at(me, self.states[me].at)
         {
             let step = match act {
-                Act::Wake { thread, sync } => {
+                Act::Wake { thread, sync, to_idle } => {
                     let goes_on = self.path_goes_on(me, after);
                     let left = &mut self.states[me].in_path;
                     *left = if goes_on { *left - 1 } else { 0 };
-                    self.wake(thread as usize).map(|task| Step::Wake { task, sync })
+                    match self.wake(thread as usize) {
+                        Wakee::Sleeper(task) => Some(Step::Wake { task, sync }),
+                        Wakee::Late => Some(Step::Spend(wake_up_ns(cx.machine(), to_idle))),
+                        Wakee::Nobody => None,
+                    }
                 }
                 Act::Run(ns) => Some(Step::Spend(self.work(me, ns))),
                 Act::InPath(ns) => {

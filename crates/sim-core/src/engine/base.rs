@@ -113,6 +113,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
             // An absolute timer that has passed does not block.
             Op::SleepUntil(at) if at <= self.w.now => Flow::Again,
             Op::SleepUntil(at) => self.sleep_until(cpu, p, at),
+            Op::SleepWoken => self.sleep_woken(cpu, p),
             Op::Wait => self.wait(cpu, p),
             Op::Exit => self.block(cpu, p, TaskState::Dead),
             Op::Wake { task, sync } => self.enter_wake(cpu, task, sync, Category::Kernel),
@@ -164,6 +165,15 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         let slack = self.w.tasks[p].attr.timer_slack_ns;
         let slack = slack.map_or(self.w.config.timer_slack_ns, Ns::from);
         self.w.arm_timer(cpu, p, at, at.saturating_add(slack));
+        self.block(cpu, p, TaskState::Sleeping)
+    }
+
+    /// The wake-up is a timer's that is due at once, and free.
+    #[inline(never)]
+    fn sleep_woken(&mut self, cpu: CpuId, p: TaskId) -> Flow {
+        let now = self.w.now;
+        self.w.tasks[p].wake_paid = true;
+        self.w.arm_timer(cpu, p, now, now);
         self.block(cpu, p, TaskState::Sleeping)
     }
 

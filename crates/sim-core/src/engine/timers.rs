@@ -73,6 +73,16 @@ impl World {
         None
     }
 
+    /// True if the first timer of `cpu` stands for a wake-up that has cost its time before. An idle
+    /// CPU has to be told all the same.
+    pub(crate) fn is_paid_timer(&mut self, cpu: CpuId) -> bool {
+        let Some(&Hrtimer { task, .. }) = self.cpus[cpu].hrtimers.first() else {
+            return false;
+        };
+        self.tasks[task].wake_paid &= self.cpus[cpu].curr.is_task();
+        self.tasks[task].wake_paid
+    }
+
     /// Takes the first timer of `cpu` if it may run at `until`.
     fn take_expired(&mut self, cpu: CpuId, until: Ns) -> Option<TaskId> {
         let c = &self.cpus[cpu];

@@ -36,7 +36,12 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     ) -> Flow {
         let frame = Frame { task: p, sync, ..Frame::at(Pc::WakeBegin, Path::Wake, category) };
         self.w.push_frame(cpu, frame);
-        let ns = self.w.machine.costs.ttwu_fixed_ns + self.w.take_pi_lock(p);
+        let lock_ns = self.w.take_pi_lock(p);
+        let ns = if self.w.tasks[p].wake_paid {
+            0
+        } else {
+            self.w.machine.costs.ttwu_fixed_ns + lock_ns
+        };
         self.w.spend(cpu, ns, Pc::WakeBegin)
     }
 
@@ -224,8 +229,12 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
 
     /// The lock of the target's runqueue has just been taken: an enqueue takes its time.
     pub(crate) fn spend_enqueue(&mut self, cpu: CpuId, pc: Pc) -> Flow {
-        let target = self.w.cpus[cpu].top().target;
+        let Frame { target, task: p, .. } = *self.w.cpus[cpu].top();
         self.update_rq_clock(target);
+        if std::mem::take(&mut self.w.tasks[p].wake_paid) {
+            self.w.cpus[cpu].top().kept_ns = 0;
+            return self.w.spend(cpu, 0, pc);
+        }
         let costs = &self.w.machine.costs;
         // One of these lines is the lock's, which was paid for with the lock.
         let lines = u64::from(costs.enqueue_remote_lines.saturating_sub(1));

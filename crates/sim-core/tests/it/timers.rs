@@ -183,3 +183,30 @@ fn daemons_do_not_keep_a_run_going() {
     let (end, at_ms) = end_with(&[Op::Run(3 * MS), Op::Wait]);
     assert!(matches!(end, StopReason::NoProgress(_)) && at_ms <= 5, "{end:?} at {at_ms} ms");
 }
+
+/// When all tasks have ended on one CPU: one sleeps by this operation, others may run beside it.
+fn end_after(sleep: Op, wake_up_costs: bool, beside: bool) -> Ns {
+    let mut machine = free_machine(1);
+    if wake_up_costs {
+        let costs = &mut machine.costs;
+        (costs.irq_ns, costs.ttwu_fixed_ns, costs.enqueue_ns) = (1_000, 2_000, 4_000);
+    }
+    let attr = TaskAttr { timer_slack_ns: Some(0), ..TaskAttr::default() };
+    let mut tasks = vec![(attr, vec![Op::Run(MS), sleep, Op::Run(MS), Op::Exit])];
+    if beside {
+        tasks.push((TaskAttr::default(), vec![Op::Run(10 * MS), Op::Exit]));
+    }
+    let mut sim = simulate(machine, Config::default(), Fcfs::default(), Scripts(tasks), NoObserver);
+    assert_eq!(sim.run_until(1000 * MS), StopReason::Done);
+    sim.w.now
+}
+
+#[test]
+fn who_is_awake_before_it_sleeps_costs_others_no_time() {
+    assert_eq!(end_after(Op::SleepWoken, true, true), end_after(Op::SleepWoken, false, true));
+    // A timer's interrupt does.
+    let timer = end_after(Op::Sleep(0), true, true) - end_after(Op::Sleep(0), false, true);
+    assert!(timer >= 7_000, "{timer} ns");
+    // An idle CPU has to be told, in time that nobody else wants.
+    assert_eq!(end_after(Op::SleepWoken, true, false), end_after(Op::Sleep(0), true, false));
+}

@@ -11,7 +11,11 @@ pub(super) struct Costs {
     pub sleep: Ns,
     pub wake_before: Ns,
     pub wake_after: Ns,
+    /// What a waker saves of that if the woken task's CPU idles: that one enqueues it.
+    pub wake_list: Ns,
     pub fork: Ns,
+    /// The way into an interrupt and out of it.
+    pub irq: Ns,
     /// Share of a busy CPU's time that ticks take, in 1/65536.
     ticks: u64,
 }
@@ -26,7 +30,9 @@ impl Costs {
             sleep: c.pick_ns + c.dequeue_ns + lock,
             wake_before: c.ttwu_fixed_ns,
             wake_after: c.enqueue_ns + lock,
+            wake_list: (c.enqueue_ns + lock).saturating_sub(c.ipi_send_ns),
             fork: c.fork_ns,
+            irq: c.irq_ns,
             ticks: (c.tick_ns << 16) / machine.tick_ns(),
         }
     }

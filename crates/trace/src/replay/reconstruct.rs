@@ -20,7 +20,7 @@ use super::thread::{Doing, Live, UncertainSleep};
 use sim_core::{Context, Ns, SleepState};
 use std::collections::HashMap;
 use topology::{CpuId, Machine, PerCpu};
-use workloads::replay::{Act, Command, Recording};
+use workloads::replay::{Act, Command, Recording, Timed};
 
 /// Names that a recording may have; the simulator numbers them with 16 bits.
 const NAMES_MAX: usize = 1 << 16;
@@ -40,6 +40,14 @@ const SLICE_AT_LEAST_NS: Ns = 500_000;
 const DEQUEUE_NS: Ns = 2_000;
 /// The longest name of a thread; Linux has 15 bytes, for kernel threads up to 63.
 const NAME_BYTES_MAX: usize = 255;
+
+/// What the end of a sleep tells that no thread need have ended.
+#[derive(Clone, Copy)]
+struct Ended {
+    /// A timer ended it, or a device.
+    is_timer: bool,
+    timed: Timed,
+}
 
 /// What a CPU runs, as far as the events tell.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -199,6 +207,7 @@ impl Reconstruction {
                 self.has_switches = true;
                 let preempted = state.preempted || is_stopper(next) || next_prio < 100;
                 let state = Left { preempted, ..state };
+                self.may_be_told_by_ipi(cpu, next);
                 let left = self.leaves(event, prev, prev_prio, state)?;
                 let is_new = !self.by_tid.contains_key(&next.tid);
                 if is_new && prev.tid != 0 && next.tid != 0 && !is_stopper(next) {
@@ -252,6 +261,19 @@ impl Reconstruction {
         let (lost_events, answers_added) = (self.lost_events, self.answers_added);
         let rest = Recording { lost_events, answers_added, ..Recording::default() };
         Ok(Recording { names, threads, length_ns, elapsed_ns, commands, other_sessions, ..rest })
+    }
+
+    /// A task comes that another CPU has woken: the interrupt that told so was in the time of the
+    /// current thread.
+    fn may_be_told_by_ipi(&mut self, cpu: CpuId, next: Named<'_>) {
+        let thread = self.by_tid.get(&next.tid);
+        let from = thread.and_then(|thread| self.lives[*thread as usize].woken_from);
+        if let Some(current) = self.running(cpu)
+            && from.is_some_and(|from| from != cpu)
+        {
+            let irq = self.costs.irq;
+            self.live(current).owe(irq);
+        }
     }
 
     /// The previous task of a switch. Returns which thread it is, and whether it sleeps or ends;
@@ -416,6 +438,7 @@ impl Reconstruction {
         let timed = self.timed.iter().any(|name| name == task.comm);
         if matches!(self.live(thread).doing, Doing::New | Doing::Asleep { .. }) {
             self.live(thread).woken = true;
+            self.live(thread).woken_from = Some(cpu);
         }
         match self.live(thread).doing {
             Doing::New => {
@@ -453,7 +476,7 @@ impl Reconstruction {
         let is_timer = timed || end.is_some_and(|end| end.is_timer);
         let Some(waker) = current.filter(|_| !is_timer) else {
             self.interrupts(current, cpu);
-            self.outside_ends(thread, now, end.is_some_and(|end| end.repeats));
+            self.outside_ends(thread, now, end.map_or(Timed::Until, |end| end.timed));
             self.live(thread).woken_by = current.map(|current| (current, None));
             return Ok(());
         };
@@ -533,11 +556,11 @@ impl Reconstruction {
         event: &Event<'_>,
         waker: Option<u32>,
         since: Ns,
-    ) -> Option<End> {
+    ) -> Option<Ended> {
         let (context, now) = (event.context, self.now);
         let by_a_child = waker.is_some_and(|waker| self.live(waker).parent == Some(thread));
         let live = self.live(thread);
-        let by_interrupt = by_interrupt(event, live);
+        let (by_interrupt, is_kthread) = (by_interrupt(event, live), live.thread.kthread);
         let elsewhere = live.left != Some(event.cpu);
         if context == Some(Context::Task) || !by_interrupt && (elsewhere || by_a_child) {
             let pattern = live.pattern.get_or_insert_default();
@@ -546,15 +569,23 @@ impl Reconstruction {
         }
         let pattern = live.pattern.get_or_insert_default();
         let end = pattern.sleep_ends(now - since, now, waker.unwrap_or(NOBODY));
-        Some(End { is_timer: end.is_timer || by_interrupt, ..end })
+        // hrtimers wake in the interrupt itself, devices mostly in a softirq. The former are set by
+        // `nanosleep()` and by timeouts, for a time, unless their thread keeps a rhythm.
+        let hrtimer = context == Some(Context::Hardirq) && !is_kthread && !end.in_rhythm;
+        let timed = match end {
+            End { repeats: true, .. } => Timed::Usual,
+            _ if hrtimer => Timed::For,
+            _ => Timed::Until,
+        };
+        Some(Ended { is_timer: end.is_timer || by_interrupt, timed })
     }
 
     /// A timer's interrupt wakes a thread, in the time of the current thread.
     fn interrupts(&mut self, current: Option<u32>, cpu: CpuId) {
         if let Some(current) = current {
             self.account(current, cpu, self.costs.wake_before);
-            let after = self.costs.wake_after;
-            self.live(current).owe(after);
+            let rest = self.costs.wake_after + self.costs.irq;
+            self.live(current).owe(rest);
         }
     }
 
@@ -569,7 +600,7 @@ impl Reconstruction {
         let in_turns = self.talk_in_turns(thread, waker);
         let by = self.live(waker);
         let wake = by.thread.acts.end();
-        by.thread.acts.push(Act::Wake { thread, sync: false });
+        by.thread.acts.push(Act::Wake { thread, sync: false, to_idle: false });
         by.last_wake = Some((thread, by.thread.acts.end()));
         by.owe(after);
         let live = self.live(thread);
@@ -581,9 +612,8 @@ impl Reconstruction {
         (wake, wait)
     }
 
-    /// Something outside of all threads ends a thread's sleep: a device, or a timer. `repeats`: the
-    /// sleep was as long as others before.
-    fn outside_ends(&mut self, thread: u32, at: Ns, repeats: bool) {
+    /// Something outside of all threads ends a thread's sleep: a device, or a timer.
+    fn outside_ends(&mut self, thread: u32, at: Ns, timed: Timed) {
         let live = self.live(thread);
         let Doing::Asleep { since, how } = live.doing else {
             return;
@@ -593,7 +623,7 @@ impl Reconstruction {
         if how == SleepState::Uninterruptible {
             live.thread.acts.push(Act::For(at - since));
         } else if at > 0 {
-            live.thread.acts.push(Act::Timer { at, length: at - since, repeats });
+            live.thread.acts.push(Act::Timer { at, length: at - since, timed });
         }
         (live.doing, live.woken_by) = (Doing::Runnable { since: at }, None);
     }

@@ -108,6 +108,8 @@ pub(super) struct End {
     pub repeats: bool,
     /// A timer ended it: its pattern goes on whatever thread runs, or nearly all sleeps have one.
     pub is_timer: bool,
+    /// It ended in the rhythm in which others of the thread ended.
+    pub in_rhythm: bool,
 }
 
 /// How a thread's sleeps have ended so far.
@@ -151,7 +153,7 @@ impl SleepPattern {
         self.n += u32::from(self.several);
         self.n_timers += u32::from(is_timer);
         self.n_repeat += u32::from(repeats && self.several);
-        End { repeats, is_timer }
+        End { repeats, is_timer, in_rhythm: rhythm.is_some() }
     }
 
     /// A sleep ends, and no timer ended it. `elsewhere`: because it ended on another CPU.

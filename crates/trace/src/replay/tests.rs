@@ -1,5 +1,6 @@
 //! Lines of real and made-up recordings, and what is made of them.
 
+mod interrupts;
 mod measured;
 mod paths;
 
@@ -104,8 +105,8 @@ fn a_thread_wakes_another_one_and_sleeps() {
          0 195 switch swapper/0 R ping/10
          0 200 switch ping/10 X swapper/0",
         expect![[r#"
-            ping/10 nice 0 on 0: Run(30000) Wake { thread: 1, sync: false } Run(20000) Wait Run(5000)
-            pong/11 nice 0 on 2: Wait Run(28000) Wake { thread: 0, sync: false } Run(10000)
+            ping/10 nice 0 on 0: Run(30000) Wake { thread: 1, sync: false, to_idle: false } Run(20000) Wait Run(5000)
+            pong/11 nice 0 on 2: Wait Run(28000) Wake { thread: 0, sync: false, to_idle: true } Run(10000)
         "#]],
     );
 }
@@ -127,8 +128,8 @@ fn a_thread_is_woken_on_its_way_to_sleep() {
          2 191 switch b/11 S swapper/0
          0 200 switch a/10 S swapper/0",
         expect![[r#"
-            a/10 nice 0 on 0: Run(20000) Wake { thread: 1, sync: false } Run(12000) Wake { thread: 1, sync: false } Run(29500)
-            b/11 nice 0 on 2: Timer { at: 10000, length: 10000, repeats: false } Run(10000) Wait Run(500) Run(7500) Wait Run(20000)
+            a/10 nice 0 on 0: Run(20000) Wake { thread: 1, sync: false, to_idle: false } Run(12000) Wake { thread: 1, sync: false, to_idle: false } Run(29500)
+            b/11 nice 0 on 2: Timer { at: 10000, length: 10000, timed: Until } Run(10000) Wait Run(500) Run(7500) Wait Run(20000)
         "#]],
     );
 }
@@ -146,7 +147,7 @@ fn a_preemption_between_two_wake_ups_is_kept() {
          0 132 waking d/13 0
          0 150 switch a/10 S swapper/0",
         expect![[r#"
-            a/10 nice 0 on 0: Run(20000) Wake { thread: 1, sync: false } InPath(1000) Run(1000) Wake { thread: 2, sync: false } Run(1000) Wake { thread: 3, sync: false } Run(18000)
+            a/10 nice 0 on 0: Run(20000) Wake { thread: 1, sync: false, to_idle: false } InPath(1000) Run(1000) Wake { thread: 2, sync: false, to_idle: false } Run(1000) Wake { thread: 3, sync: false, to_idle: false } Run(18000)
             b/11 nice 0 on 0: Wait Run(9000)
             c/12 nice 0 on 0: Wait
             d/13 nice 0 on 0: Wait
@@ -167,7 +168,7 @@ fn who_had_to_wait_when_the_recording_began_waits_again() {
         expect![[r#"
             a/10 nice 0 on 0: Run(50000) Yield
             b/11 nice 0 on 0: Run(50000)
-            c/12 nice 0 on 2: Timer { at: 150000, length: 150000, repeats: false } Run(50000)
+            c/12 nice 0 on 2: Timer { at: 150000, length: 150000, timed: Until } Run(50000)
         "#]],
     );
 }
@@ -197,13 +198,18 @@ fn an_answer_that_nobody_had_to_wait_for_is_added() {
         acts(&recording).lines().map(str::to_string).collect::<Vec<_>>()
     };
     let told = acts_of(&(lines.clone() + preempts));
-    let asked = "Run(110000) Wake { thread: 1, sync: false } InPath(5000) Answer Run(20000)";
+    let asked = "Run(110000) Wake { thread: 1, sync: false, to_idle: false } InPath(5000) Answer Run(20000)";
     assert!(told[0].ends_with(asked), "{}", told[0]);
-    assert!(told[1].ends_with("Answer Run(15000) Wake { thread: 0, sync: false }"), "{}", told[1]);
+    assert!(
+        told[1].ends_with("Answer Run(15000) Wake { thread: 0, sync: false, to_idle: false }"),
+        "{}",
+        told[1]
+    );
     // Two who have not talked before owe each other nothing.
     let told = acts_of(&format!("0 700 switch swapper/0 R ask/10\n{preempts}"));
     assert!(
-        told[0].ends_with("Wake { thread: 1, sync: false } InPath(5000) Run(20000)"),
+        told[0]
+            .ends_with("Wake { thread: 1, sync: false, to_idle: false } InPath(5000) Run(20000)"),
         "{}",
         told[0]
     );
@@ -223,7 +229,7 @@ fn timers_and_disks_end_sleeps() {
          0 1500 switch swapper/0 R a/10
          0 1600 switch a/10 S swapper/0",
         expect![[r#"
-            a/10 nice 0 on 0: Run(50000) Timer { at: 800000, length: 750000, repeats: false } Run(45000) Sleeps(Uninterruptible) For(40000) Run(4000) Sleeps(Idle) Timer { at: 1400000, length: 501000, repeats: false } Run(100000)
+            a/10 nice 0 on 0: Run(50000) Timer { at: 800000, length: 750000, timed: Until } Run(45000) Sleeps(Uninterruptible) For(40000) Run(4000) Sleeps(Idle) Timer { at: 1400000, length: 501000, timed: Until } Run(100000)
         "#]],
     );
 }
@@ -236,8 +242,8 @@ fn an_interrupt_is_told_from_a_thread_by_the_name_of_who_is_woken() {
          0 400 waking other/12 2
          0 500 switch hog/10 S swapper/0",
         expect![[r#"
-            hog/10 nice 0 on 0: Run(400000) Wake { thread: 2, sync: false } Run(100000)
-            timer/11 nice 0 on 2: Timer { at: 300000, length: 300000, repeats: false }
+            hog/10 nice 0 on 0: Run(400000) Wake { thread: 2, sync: false, to_idle: false } Run(100000)
+            timer/11 nice 0 on 2: Timer { at: 300000, length: 300000, timed: Until }
             other/12 nice 0 on 2: Wait
         "#]],
     );
@@ -294,7 +300,7 @@ fn no_timer_fires_on_another_cpu() {
 #[test]
 fn who_sleeps_as_long_as_ever_beside_anybody_has_a_timer() {
     let text = naps(1);
-    assert_eq!(text.matches("repeats: true").count(), 8, "{text}");
+    assert_eq!(text.matches("timed: Usual").count(), 8, "{text}");
     assert!(!text.contains("Wa"), "{text}");
     // Waits of any length: the thread that runs may have ended them.
     let text = naps(100);
@@ -311,7 +317,7 @@ fn a_preempted_thread_goes_on_where_it_was() {
          1 500 switch b/11 S a/10
          1 600 switch a/10 S swapper/0",
         expect![[r#"
-            a/10 nice 0 on 1: Run(400000) Wake { thread: 1, sync: false } InPath(1000) Run(100000)
+            a/10 nice 0 on 1: Run(400000) Wake { thread: 1, sync: false, to_idle: false } InPath(1000) Run(100000)
             b/11 nice 0 on 1: Wait Run(99000)
         "#]],
     );
@@ -335,7 +341,7 @@ fn a_shell_starts_a_command() {
          0 140 switch sh/11 Z swapper/0",
         expect![[r#"
             sh/10 nice 0 on 0: Run(50000) Start(1) Run(10000) Wait Run(9000) Start(2) Run(4000)
-            sh/11 nice 0 started: Exec(1) Run(25000) Wake { thread: 0, sync: false } Run(10000)
+            sh/11 nice 0 started: Exec(1) Run(25000) Wake { thread: 0, sync: false, to_idle: true } Run(10000)
             sh/11 nice 0 started: Run(15000)
         "#]],
     );
@@ -352,8 +358,8 @@ fn a_wake_up_right_before_the_sleep_on_the_same_cpu_is_sync() {
          3 50 switch writer/10 S reader/11
          3 60 switch reader/11 S swapper/0",
         expect![[r#"
-            writer/10 nice 0 on 3: Run(20000) Wake { thread: 1, sync: true } Run(5000) Wait Run(5000)
-            reader/11 nice 0 on 3: Wait Run(15000) Wake { thread: 0, sync: false } InPath(5000) Run(10000)
+            writer/10 nice 0 on 3: Run(20000) Wake { thread: 1, sync: true, to_idle: false } Run(5000) Wait Run(5000)
+            reader/11 nice 0 on 3: Wait Run(15000) Wake { thread: 0, sync: false, to_idle: false } InPath(5000) Run(10000)
         "#]],
     );
 }
@@ -373,7 +379,7 @@ fn work_beside_a_busy_sibling_is_less() {
         &text,
         expect![[r#"
             a/10 nice 0 on 0: Run(300000)
-            b/11 nice 0 on 2: Timer { at: 100000, length: 100000, repeats: false } Run(100000)
+            b/11 nice 0 on 2: Timer { at: 100000, length: 100000, timed: Until } Run(100000)
         "#]],
     );
 }
@@ -389,9 +395,9 @@ fn holes_are_filled_with_what_is_likeliest() {
          0 300 switch a/10 S swapper/0
          1 400 switch c/12 S swapper/0",
         expect![[r#"
-            c/12 nice 0 on 0: Timer { at: 170000, length: 170000, repeats: false } Run(230000)
-            d/13 nice 0 on 0: Timer { at: 100000, length: 100000, repeats: false }
-            b/11 nice 0 on 1: Timer { at: 150000, length: 150000, repeats: false } Run(20000) Wake { thread: 3, sync: false }
+            c/12 nice 0 on 0: Timer { at: 170000, length: 170000, timed: Until } Run(230000)
+            d/13 nice 0 on 0: Timer { at: 100000, length: 100000, timed: Until }
+            b/11 nice 0 on 1: Timer { at: 150000, length: 150000, timed: Until } Run(20000) Wake { thread: 3, sync: false, to_idle: true }
             a/10 nice 0 on 0: Wait Run(130000)
         "#]],
     );
@@ -402,7 +408,7 @@ fn holes_are_filled_with_what_is_likeliest() {
     let recording = read(text.as_bytes(), &machine(), Asked::default()).unwrap();
     expect![[r#"
         x/9 nice 0 on 0: Run(10000)
-        a/10 nice 0 on 0: Timer { at: 460000, length: 460000, repeats: false } Run(40000)
+        a/10 nice 0 on 0: Timer { at: 460000, length: 460000, timed: Until } Run(40000)
     "#]]
     .assert_eq(&acts(&recording));
 }
@@ -418,7 +424,7 @@ fn stoppers_are_the_simulators_own_and_kernel_threads_stay_on_their_cpus() {
          1 40 switch a/10 S kworker/1:2/22
          1 60 switch kworker/1:2/22 I swapper/0",
         expect![[r#"
-            a/10 nice 0 on 1: Run(25000) Wake { thread: 1, sync: true } Run(10000)
+            a/10 nice 0 on 1: Run(25000) Wake { thread: 1, sync: true, to_idle: false } Run(10000)
             kworker/1:2/22 nice 0 bound to 1: Wait Run(20000)
         "#]],
     );

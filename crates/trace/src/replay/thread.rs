@@ -71,6 +71,8 @@ pub(super) struct Live {
     pub came: Ns,
     /// It was woken and has not run since.
     pub woken: bool,
+    /// The CPU that woke it, if it has not run since.
+    pub woken_from: Option<CpuId>,
     /// Since when it had waited when it came to its CPU, if it was woken and nobody saw it come.
     pub came_unseen: Option<Ns>,
     /// When it exited, if it has.
@@ -141,6 +143,7 @@ impl Live {
             parent: None,
             came: 0,
             woken: false,
+            woken_from: None,
             came_unseen: None,
             ended: 0,
             left: first_cpu,

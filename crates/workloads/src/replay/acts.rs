@@ -16,6 +16,8 @@ pub enum Act {
         thread: u32,
         /// WF_SYNC: it is about to sleep.
         sync: bool,
+        /// The thread's CPU idled, and enqueued it itself.
+        to_idle: bool,
     },
     /// Goes on in the kernel path of the wake-up before, ns: who is to preempt it comes then.
     InPath(Ns),
@@ -32,8 +34,8 @@ pub enum Act {
         at: Ns,
         /// How long it slept, ns.
         length: Ns,
-        /// Others of its sleeps took as long.
-        repeats: bool,
+        /// Whether it was for this long, or until that instant.
+        timed: Timed,
     },
     /// Sleeps for this long, ns, whatever the timers' rule is.
     For(Ns),
@@ -47,6 +49,17 @@ pub enum Act {
     Nice(i8),
     /// Lets others run (`sched_yield`).
     Yield,
+}
+
+/// What a sleep that no thread ended was for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Timed {
+    /// Until an instant, or something from outside that came then.
+    Until,
+    /// For a time, by a high-resolution timer that keeps no rhythm.
+    For,
+    /// For a time that others of the thread's sleeps took, too.
+    Usual,
 }
 
 /// A place among acts.
@@ -83,10 +96,13 @@ const SLEEPS: u8 = 7;
 const NAMED: u8 = 8;
 const NICE: u8 = 9;
 const EXEC: u8 = 10;
-const TIMER_AGAIN: u8 = 11;
+const TIMER_USUAL: u8 = 11;
 const YIELD: u8 = 12;
 const ANSWER: u8 = 13;
 const IN_PATH: u8 = 14;
+const WAKE_IDLE: u8 = 15;
+const WAKE_SYNC_IDLE: u8 = 16;
+const TIMER_FOR: u8 = 17;
 
 impl Acts {
     /// Number of acts.
@@ -118,16 +134,26 @@ impl Acts {
     pub fn push(&mut self, act: Act) {
         match act {
             Act::Run(ns) => self.put(RUN, ns),
-            Act::Wake { thread, sync } => {
-                self.put(if sync { WAKE_SYNC } else { WAKE }, u64::from(thread));
+            Act::Wake { thread, sync, to_idle } => {
+                let kind = match (sync, to_idle) {
+                    (false, false) => WAKE,
+                    (true, false) => WAKE_SYNC,
+                    (false, true) => WAKE_IDLE,
+                    (true, true) => WAKE_SYNC_IDLE,
+                };
+                self.put(kind, u64::from(thread));
             }
             Act::InPath(ns) => self.put(IN_PATH, ns),
             Act::Start(thread) => self.put(START, u64::from(thread)),
             Act::Wait => self.kind(WAIT),
             Act::Answer => self.kind(ANSWER),
             Act::Yield => self.kind(YIELD),
-            Act::Timer { at, length, repeats } => {
-                let kind = if repeats { TIMER_AGAIN } else { TIMER };
+            Act::Timer { at, length, timed } => {
+                let kind = match timed {
+                    Timed::Until => TIMER,
+                    Timed::For => TIMER_FOR,
+                    Timed::Usual => TIMER_USUAL,
+                };
                 self.put(kind, at.saturating_sub(self.instant));
                 self.varint(length);
                 self.instant = self.instant.max(at);
@@ -147,8 +173,23 @@ impl Acts {
 
     /// Makes the wake-up at this place a SYNC one; anything else there stays.
     pub fn make_sync(&mut self, place: usize) {
-        if let Some(kind @ &mut WAKE) = self.bytes.get_mut(place) {
-            *kind = WAKE_SYNC;
+        if let Some(kind) = self.bytes.get_mut(place) {
+            *kind = match *kind {
+                WAKE => WAKE_SYNC,
+                WAKE_IDLE => WAKE_SYNC_IDLE,
+                other => other,
+            };
+        }
+    }
+
+    /// Makes the wake-up at this place one for an idle CPU; anything else there stays.
+    pub fn make_to_idle(&mut self, place: usize) {
+        if let Some(kind) = self.bytes.get_mut(place) {
+            *kind = match *kind {
+                WAKE => WAKE_IDLE,
+                WAKE_SYNC => WAKE_SYNC_IDLE,
+                other => other,
+            };
         }
     }
 
@@ -186,15 +227,24 @@ impl Acts {
         let act = match kind {
             RUN => Act::Run(number),
             IN_PATH => Act::InPath(number),
-            WAKE | WAKE_SYNC => Act::Wake { thread: number as u32, sync: kind == WAKE_SYNC },
+            WAKE | WAKE_SYNC | WAKE_IDLE | WAKE_SYNC_IDLE => Act::Wake {
+                thread: number as u32,
+                sync: matches!(kind, WAKE_SYNC | WAKE_SYNC_IDLE),
+                to_idle: matches!(kind, WAKE_IDLE | WAKE_SYNC_IDLE),
+            },
             START => Act::Start(number as u32),
             WAIT => Act::Wait,
             ANSWER => Act::Answer,
             YIELD => Act::Yield,
-            TIMER | TIMER_AGAIN => {
+            TIMER | TIMER_FOR | TIMER_USUAL => {
                 after.instant += number;
                 let (at, length) = (after.instant, self.number(&mut after.byte));
-                Act::Timer { at, length, repeats: kind == TIMER_AGAIN }
+                let timed = match kind {
+                    TIMER => Timed::Until,
+                    TIMER_FOR => Timed::For,
+                    _ => Timed::Usual,
+                };
+                Act::Timer { at, length, timed }
             }
             FOR => Act::For(number),
             SLEEPS => Act::Sleeps(match number {
@@ -251,15 +301,17 @@ mod tests {
             Act::Run(0),
             Act::Run(u64::MAX),
             Act::InPath(300),
-            Act::Timer { at: 5, length: 3, repeats: true },
-            Act::Timer { at: 1 << 40, length: 0, repeats: false },
-            Act::Timer { at: 1 << 40, length: 1 << 50, repeats: false },
+            Act::Timer { at: 5, length: 3, timed: Timed::Usual },
+            Act::Timer { at: 1 << 40, length: 0, timed: Timed::Until },
+            Act::Timer { at: 1 << 40, length: 1 << 50, timed: Timed::For },
             Act::For(127),
             Act::For(128),
             Act::Wait,
             Act::Answer,
-            Act::Wake { thread: u32::MAX, sync: false },
-            Act::Wake { thread: 0, sync: true },
+            Act::Wake { thread: u32::MAX, sync: false, to_idle: false },
+            Act::Wake { thread: 0, sync: true, to_idle: false },
+            Act::Wake { thread: 1, sync: false, to_idle: true },
+            Act::Wake { thread: 2, sync: true, to_idle: true },
             Act::Start(300),
             Act::Sleeps(SleepState::Idle),
             Act::Sleeps(SleepState::Interruptible),
@@ -273,12 +325,12 @@ mod tests {
         let mut acts = Acts::default();
         all.into_iter().for_each(|act| acts.push(act));
         assert_eq!(acts.iter().collect::<Vec<_>>(), all);
-        assert_eq!((acts.len(), acts.bytes()), (21, 73));
+        assert_eq!((acts.len(), acts.bytes()), (23, 77));
     }
 
     #[test]
     fn some_acts_are_put_in_place_of_others() {
-        let timer = |at| Act::Timer { at, length: 7, repeats: false };
+        let timer = |at| Act::Timer { at, length: 7, timed: Timed::Until };
         let (mut acts, mut places) = (Acts::default(), Vec::new());
         for act in [Act::Wait, timer(500), Act::Wait, Act::Run(300), timer(900)] {
             places.push(acts.end());
@@ -292,13 +344,15 @@ mod tests {
     }
 
     #[test]
-    fn only_a_wake_up_becomes_sync() {
+    fn only_a_wake_up_becomes_sync_or_one_for_an_idle_cpu() {
         let mut acts = Acts::default();
         acts.push(Act::Wait);
         let place = acts.end();
-        acts.push(Act::Wake { thread: 1, sync: false });
+        acts.push(Act::Wake { thread: 1, sync: false, to_idle: false });
+        let wake = |sync, to_idle| [Act::Wait, Act::Wake { thread: 1, sync, to_idle }];
         [0, place, 99].into_iter().for_each(|at| acts.make_sync(at));
-        let wake = Act::Wake { thread: 1, sync: true };
-        assert_eq!(acts.iter().collect::<Vec<_>>(), [Act::Wait, wake]);
+        assert_eq!(acts.iter().collect::<Vec<_>>(), wake(true, false));
+        [0, place, 99].into_iter().for_each(|at| acts.make_to_idle(at));
+        assert_eq!(acts.iter().collect::<Vec<_>>(), wake(true, true));
     }
 }

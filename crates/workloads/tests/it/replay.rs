@@ -55,7 +55,7 @@ fn two(first: &[Act], second: &[Act]) -> (usize, Ns) {
 }
 
 fn wake() -> Act {
-    Act::Wake { thread: 1, sync: false }
+    Act::Wake { thread: 1, sync: false, to_idle: false }
 }
 
 #[test]
@@ -72,6 +72,27 @@ fn a_recorded_sleep_takes_place_though_its_waker_came_first() {
     assert_eq!(two(&late, &sleeper(Act::Answer)), (2, 6 * MS));
 }
 
+/// In the recording the waker spent the time of a wake-up, so it does where its wakee comes later.
+#[test]
+fn a_wake_up_before_the_sleep_takes_its_waker_as_long() {
+    let waker_ends = |wait| {
+        let mut machine = free_machine(2);
+        (machine.costs.ttwu_fixed_ns, machine.costs.enqueue_ns) = (1_000, 2_000);
+        let waker = thread(1010, &[Act::Run(MS), wake()]);
+        let wakee = thread(1011, &[Act::Run(3 * MS), wait, Act::Run(MS)]);
+        let threads = vec![waker, wakee];
+        let recording = Recording { names: vec!["a".into()], threads, ..Recording::default() };
+        let program = Replay::new(Arc::new(recording), Timers::default());
+        let (config, policy) = (Config::default(), Fcfs::default());
+        let mut sim = simulate(machine, config, policy, program, Left::default());
+        assert_eq!(sim.run_until(1000 * MS), StopReason::Done);
+        let end = sim.observer.0.iter().find(|left| left.0 == 1010);
+        end.expect("it has ended").1
+    };
+    // Nothing was to be woken for an answer that is there.
+    assert_eq!(waker_ends(Act::Wait) - waker_ends(Act::Answer), 3_000);
+}
+
 #[test]
 fn each_sleep_takes_place_once() {
     let early = [wake(), wake(), Act::Run(6 * MS), wake()];
@@ -85,7 +106,7 @@ fn each_sleep_takes_place_once() {
 fn waker_and_three(after: &[Act]) -> Vec<(u32, Ns)> {
     let mut waker = vec![Act::Run(20 * MS)];
     for thread in 1..=3 {
-        waker.push(Act::Wake { thread, sync: false });
+        waker.push(Act::Wake { thread, sync: false, to_idle: false });
         waker.extend_from_slice(after);
     }
     waker.push(Act::Run(MS));

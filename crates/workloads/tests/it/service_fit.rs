@@ -2,7 +2,7 @@
 
 use sim_core::{Ns, SleepState};
 use topology::CpuId;
-use workloads::replay::{Act, Acts, Recording, Thread};
+use workloads::replay::{Act, Acts, Recording, Thread, Timed};
 use workloads::service::fit::fit;
 use workloads::service::{Gaps, Role, Spec};
 
@@ -40,7 +40,7 @@ fn role<'a>(spec: &'a Spec, name: &str) -> &'a Role {
 }
 
 fn wake(thread: u32) -> Act {
-    Act::Wake { thread, sync: false }
+    Act::Wake { thread, sync: false, to_idle: false }
 }
 
 fn repeat(n: usize, acts: &[Act]) -> Vec<Act> {
@@ -53,8 +53,9 @@ fn near(value: f64, expected: f64) {
 
 #[test]
 fn wake_ups_from_outside_are_arrivals() {
-    let arrival =
-        |i: u64| [Act::Timer { at: 7 * i * MS, length: MS, repeats: false }, Act::Run(500_000)];
+    let arrival = |i: u64| {
+        [Act::Timer { at: 7 * i * MS, length: MS, timed: Timed::Until }, Act::Run(500_000)]
+    };
     let spec = model(vec![thread(0, (1..100).flat_map(arrival))]);
     let served = role(&spec, "a");
     let Some(Gaps::Seen(gaps)) = &served.gaps else { panic!("{served:?}") };
@@ -65,7 +66,7 @@ fn wake_ups_from_outside_are_arrivals() {
 
 #[test]
 fn a_timer_that_repeats_is_the_threads_own() {
-    let sleep = Act::Timer { at: 0, length: 3 * MS, repeats: true };
+    let sleep = Act::Timer { at: 0, length: 3 * MS, timed: Timed::Usual };
     let spec = model(vec![thread(0, repeat(50, &[Act::Run(MS), sleep]))]);
     let clock = role(&spec, "a");
     let timer = clock.timer.as_ref().unwrap();
@@ -97,7 +98,7 @@ fn a_loop_that_is_fed_stays_as_it_was() {
     let arrival = |i: u64| {
         let at = 9 * i * MS;
         [
-            Act::Timer { at, length: MS, repeats: false },
+            Act::Timer { at, length: MS, timed: Timed::Until },
             Act::Run(MS),
             wake(1),
             Act::Wait,
@@ -124,7 +125,8 @@ fn a_hog_goes_on() {
 
 #[test]
 fn who_works_much_more_has_another_role() {
-    let acts = |ns| repeat(20, &[Act::Run(ns), Act::Timer { at: 0, length: MS, repeats: true }]);
+    let acts =
+        |ns| repeat(20, &[Act::Run(ns), Act::Timer { at: 0, length: MS, timed: Timed::Usual }]);
     let threads = [1, 2, 100].map(|n| thread(0, acts(n * MS / 10)));
     let spec = model(threads.to_vec());
     let [most, less] = ["a", "a 2"].map(|name| role(&spec, name));
@@ -145,7 +147,8 @@ fn partners_and_pools_are_told_apart() {
 #[test]
 fn others_are_background_if_they_worked() {
     let other = |name, ns| {
-        let acts = repeat(30, &[Act::Run(ns), Act::Timer { at: 0, length: MS, repeats: true }]);
+        let acts =
+            repeat(30, &[Act::Run(ns), Act::Timer { at: 0, length: MS, timed: Timed::Usual }]);
         Thread { measured: false, session: 2, ..thread(name, acts) }
     };
     let kthread = Thread { kthread: true, ..other(3, MS) };
@@ -165,7 +168,7 @@ fn disks_are_waited_for_within_a_turn() {
     let reads = thread(0, acts.chain([Act::Run(2 * MS), Act::Yield]));
     let wakes = thread(
         1,
-        repeat(2, &[Act::Run(MS), wake(0), Act::Timer { at: 0, length: MS, repeats: true }]),
+        repeat(2, &[Act::Run(MS), wake(0), Act::Timer { at: 0, length: MS, timed: Timed::Usual }]),
     );
     let spec = model(vec![reads, wakes]);
     let reads = role(&spec, "a");

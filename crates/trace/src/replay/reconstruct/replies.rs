@@ -99,7 +99,11 @@ impl Reconstruction {
             let live = self.live(waker);
             (live.partner.answered, live.partner.preempted) = (true, false);
             live.thread.acts.push(Act::Answer);
-            self.live(thread).thread.acts.push(Act::Wake { thread: waker, sync: false });
+            self.live(thread).thread.acts.push(Act::Wake {
+                thread: waker,
+                sync: false,
+                to_idle: false,
+            });
         }
     }
 }

@@ -3,7 +3,7 @@
 use super::Reconstruction;
 use crate::replay::thread::UncertainSleep;
 use std::collections::BTreeMap;
-use workloads::replay::Act;
+use workloads::replay::{Act, Timed};
 
 impl Reconstruction {
     /// Decides, at the end of the recording, what the first sleeps of a thread were: if timers
@@ -16,7 +16,8 @@ impl Reconstruction {
                 continue;
             };
             for UncertainSleep { wait, waker, wake, at, length } in uncertain_sleeps {
-                let timer = Act::Timer { at, length, repeats };
+                let timed = if repeats { Timed::Usual } else { Timed::Until };
+                let timer = Act::Timer { at, length, timed };
                 changes.entry(thread).or_default().push((wait, Some(timer)));
                 changes.entry(waker).or_default().push((wake, None));
             }

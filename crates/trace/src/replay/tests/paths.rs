@@ -23,7 +23,7 @@ fn a_late_preemption_is_not_of_the_wake_ups_path() {
          0 400 switch b/11 S a/10
          0 450 switch a/10 S swapper/0",
         expect![[r#"
-            a/10 nice 0 on 0: Run(100000) Wake { thread: 1, sync: false } InPath(30000) Run(100000) Wake { thread: 1, sync: false } Run(81000)
+            a/10 nice 0 on 0: Run(100000) Wake { thread: 1, sync: false, to_idle: false } InPath(30000) Run(100000) Wake { thread: 1, sync: false, to_idle: false } Run(81000)
             b/11 nice 0 on 0: Wait Run(70000) Wait Run(69000)
         "#]],
     );
@@ -44,8 +44,8 @@ fn a_wake_up_is_over_when_the_wakee_has_run() {
          0 200 switch b/11 S a/10
          0 250 switch a/10 S swapper/0",
         expect![[r#"
-            a/10 nice 0 on 0: Run(100000) Wake { thread: 2, sync: false } Run(20000) Yield Run(50000)
-            c/12 nice 0 on 1: Timer { at: 5000, length: 5000, repeats: false } Run(5000) Timer { at: 112000, length: 102000, repeats: false } Run(138000)
+            a/10 nice 0 on 0: Run(100000) Wake { thread: 2, sync: false, to_idle: true } Run(20000) Yield Run(50000)
+            c/12 nice 0 on 1: Timer { at: 5000, length: 5000, timed: Until } Run(5000) Timer { at: 112000, length: 102000, timed: Until } Run(138000)
             b/11 nice 0 on 1: Wait Run(7000) Yield Run(80000)
         "#]],
     );

@@ -1,6 +1,6 @@
 //! What one thread did, turn by turn.
 
-use crate::replay::{Act, Thread};
+use crate::replay::{Act, Thread, Timed};
 use sim_core::{Ns, SleepState};
 use std::collections::BTreeMap;
 
@@ -104,7 +104,7 @@ impl Seen {
                     *work_by_name.entry(name).or_default() += ns;
                     continue;
                 }
-                Act::Wake { thread, sync } => {
+                Act::Wake { thread, sync, .. } => {
                     turn.sends(thread, Sent { wakes: 1, sync: sync.into(), ..Sent::default() });
                     continue;
                 }
@@ -135,7 +135,7 @@ impl Seen {
                     continue;
                 }
                 Act::Wait | Act::Answer => Begin::Message,
-                Act::Timer { length, repeats: true, .. } => Begin::Timer(length),
+                Act::Timer { length, timed: Timed::Usual, .. } => Begin::Timer(length),
                 Act::Timer { at, length, .. } => Begin::Outside(at, length),
             };
             // Before its first sleep a thread may have done nothing yet.

@@ -1,0 +1,105 @@
+//! What interrupts did: whether a timer was for a time, and whose time they took.
+
+use super::{machine, script};
+use crate::replay::event::{Event, Left, Named, What};
+use crate::replay::reconstruct::Reconstruction;
+use crate::replay::{Asked, MEMORY_MAX, read};
+use sim_core::{Context, Ns};
+use topology::CpuId;
+use workloads::replay::{Act, Timed};
+
+/// A thread that works and sleeps eight times: whether it slept for a time each time that a hardirq
+/// ended its sleep.
+fn naps(work_and_lengths: [(Ns, Ns); 8]) -> Vec<bool> {
+    let task = |comm, tid| Named { comm, tid };
+    let (napper, idle) = (task(b"napper", 10), task(b"swapper", 0));
+    let mut reconstruction = Reconstruction::new(&machine(), Asked::default(), MEMORY_MAX);
+    let mut take = |at, current: Named<'static>, context, what| {
+        let (comm, tid) = (current.comm, Some(current.tid));
+        let event = Event { comm, tid, process: tid, cpu: CpuId(0), at, context, what };
+        assert!(reconstruction.take(&event).is_ok());
+    };
+    let switch = |prev, state, next| {
+        let state = Left { state, preempted: false };
+        What::Switch { prev, prev_prio: 120, state, next, next_prio: 120 }
+    };
+    take(0, idle, None, switch(idle, b'R', napper));
+    let mut at = 0;
+    for (work, length) in work_and_lengths {
+        at += work;
+        take(at, napper, None, switch(napper, b'S', idle));
+        at += length;
+        let woken = What::Wake { task: napper, prio: 120, target: CpuId(0) };
+        take(at, idle, Some(Context::Hardirq), woken);
+        take(at, idle, None, switch(idle, b'R', napper));
+    }
+    let recording = reconstruction.finish().unwrap();
+    let timed = |act| match act {
+        Act::Timer { timed, .. } => Some(timed != Timed::Until),
+        _ => None,
+    };
+    recording.threads[0].acts.iter().filter_map(timed).collect()
+}
+
+/// A high-resolution timer is set for a time, so a replay that is late sleeps as long. It is not
+/// if a thread keeps a rhythm: that one sleeps until an instant, and catches up.
+#[test]
+fn sleeps_that_a_hardirq_ends_are_for_a_time_unless_they_keep_a_rhythm() {
+    let backoff = [20, 40, 80, 160, 320, 640, 1280, 2560].map(|us| (30_000 + us * 700, us * 1000));
+    assert_eq!(naps(backoff), [true; 8]);
+    // A period of 4 ms: work and sleep vary.
+    let periodic = [9, 17, 6, 14, 8, 19, 11, 7].map(|n| (n * 100_000, (40 - n) * 100_000));
+    let until_known = naps(periodic);
+    assert_eq!(until_known[5..], [false; 3], "{until_known:?}");
+}
+
+/// The work of the thread `a` where an interrupt takes 1 us, an enqueue 4 us and sending an
+/// interrupt 0.5 us.
+fn work_of_a(lines: &str) -> Ns {
+    let mut machine = machine();
+    let costs = &mut machine.costs;
+    (costs.irq_ns, costs.enqueue_ns, costs.ipi_send_ns) = (1_000, 4_000, 500);
+    let text = script(lines);
+    let recording = read(text.as_bytes(), &machine, Asked::default()).unwrap();
+    let a = recording.threads.iter().find(|thread| thread.tid == 10).expect("it was recorded");
+    let ns = |act| match act {
+        Act::Run(ns) | Act::InPath(ns) => ns,
+        _ => 0,
+    };
+    a.acts.iter().map(ns).sum()
+}
+
+/// What interrupts took is no work of the thread that they hit.
+#[test]
+fn an_interrupt_that_brings_a_task_is_not_the_current_threads_work() {
+    let preempted = |by| {
+        work_of_a(&format!(
+            "0 0 switch swapper/0 R b/11
+             1 0 switch swapper/0 R a/10
+             1 20 switch a/10 R c/12
+             1 30 switch c/12 S a/10
+             {by} 60 waking c/12 1
+             1 70 switch a/10 R c/12
+             1 90 switch c/12 S swapper/0"
+        ))
+    };
+    assert_eq!(preempted(0), 20_000 + 40_000 - 1_000, "told by CPU 0");
+    assert_eq!(preempted(1), 20_000 + 40_000 - 4_000, "it was the waker itself, with an enqueue");
+}
+
+/// A wakee for an idle CPU goes to that CPU's wake list: the CPU enqueues it.
+#[test]
+fn a_waker_does_not_enqueue_for_an_idle_cpu() {
+    let wakes = |before| {
+        work_of_a(&format!(
+            "0 0 switch swapper/0 R a/10
+             1 0 switch swapper/0 R b/11
+             1 10 switch b/11 S {before}
+             0 50 waking b/11 1
+             1 55 switch {before} R b/11
+             0 100 switch a/10 S swapper/0"
+        ))
+    };
+    assert_eq!(wakes("swapper/0"), 100_000 - 500);
+    assert_eq!(wakes("c/12"), 100_000 - 4_000);
+}
