@@ -75,7 +75,9 @@ impl World {
         ensure(!t.on_rq || may_stay, || broken("affinity: queued where it may not run"))?;
         ensure(t.state != TaskState::Runnable || t.on_rq || t.migrating, || {
             broken("no lost wake-up: runnable, but nowhere")
-        })
+        })?;
+        let awake = t.state == TaskState::Runnable;
+        ensure(!(awake && t.wake_paid), || broken("a free wake-up is over, and another to come"))
     }
 
     /// Every nanosecond counts once, the current task is here, and a CPU at rest holds no lock.

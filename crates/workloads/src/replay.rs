@@ -34,7 +34,8 @@ use topology::{CpuId, CpuSet, Machine};
 /// on most machines. Within one call this is what the machine's costs leave over, such as lines
 /// that come from another CPU.)
 const BETWEEN_CALLS_NS: Ns = 400;
-/// Who talks in turns waits for its answer before it has done so many acts.
+/// Who talks in turns waits for its answer soon; it is not looked further ahead, so that a wake-up
+/// takes no long search.
 const LOOK_AHEAD: usize = 64;
 /// So many are woken at a time: `WAITQUEUE_WALK_BREAK_CNT` (up to v6.5). Interrupts wait meanwhile.
 const WAKES_OF_PATH_MAX: u32 = 64;

@@ -93,6 +93,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         if still {
             let waits = !t.on_cpu;
             t.state = TaskState::Runnable;
+            t.wake_paid = false;
             self.w.counters.wakeups_coalesced += 1;
             self.w.cancel_timer(p);
             self.observer.waking(&self.w, p);
@@ -200,6 +201,9 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         self.w.cpus[target].pushes_under_way += 1;
         let top = self.w.cpus[cpu].top();
         (top.target, top.path) = (target, Path::WakeList);
+        let p = top.task;
+        // The idle CPU enqueues it, which takes nobody's time.
+        self.w.tasks[p].wake_paid = false;
         let lines = u64::from(self.w.machine.costs.wake_list_lines);
         self.w.spend(cpu, lines * self.w.line_ns(cpu, target), Pc::WakePush)
     }

@@ -1,9 +1,11 @@
 //! Timers with a soft and a hard expiry: which of them wake their tasks in one interrupt.
 
+use policies::fair::Fair;
+use policies::fair::features::{Features, Tunables};
 use policies::fcfs::Fcfs;
 use sim_core::{Config, NoObserver, Ns, Observer, Op, StopReason, TaskAttr, TaskId, World};
 use test_support::{Scripts, free_machine, simulate};
-use topology::{Governor, Machine, RegularSpec};
+use topology::{CpuId, Governor, Machine, RegularSpec};
 
 const US: Ns = 1_000;
 const MS: Ns = 1_000_000;
@@ -182,6 +184,27 @@ fn daemons_do_not_keep_a_run_going() {
     assert_eq!(end_with(&[Op::SleepUntil(50 * MS), Op::Exit]), (StopReason::Done, 50));
     let (end, at_ms) = end_with(&[Op::Run(3 * MS), Op::Wait]);
     assert!(matches!(end, StopReason::NoProgress(_)) && at_ms <= 5, "{end:?} at {at_ms} ms");
+}
+
+/// Also a CPU that was idle may come to have the task: its wake list costs as ever, and so does the
+/// wake-up after that.
+#[test]
+fn only_the_wake_up_that_has_come_is_free() {
+    let mut machine = free_machine(2);
+    let costs = &mut machine.costs;
+    (costs.irq_ns, costs.ttwu_fixed_ns, costs.enqueue_ns) = (1_000, 2_000, 4_000);
+    let on = |cpu, ops| (TaskAttr { start_cpu: Some(CpuId(cpu)), ..TaskAttr::default() }, ops);
+    let sleeps = [Op::Run(MS), Op::SleepWoken, Op::Run(MS), Op::Sleep(MS)];
+    let program = Scripts(vec![
+        on(0, [&sleeps[..], &sleeps, &[Op::Exit]].concat()),
+        on(0, vec![Op::Run(20 * MS), Op::Exit]),
+        on(1, vec![Op::Run(MS / 2), Op::Exit]),
+    ]);
+    let policy: Fair = Fair::new(Features::default(), Tunables::for_cpus(2));
+    let mut sim = simulate(machine, Config::default(), policy, program, NoObserver);
+    while sim.step(100 * MS).is_none() {
+        sim.w.check_invariants().expect("every invariant holds");
+    }
 }
 
 /// When all tasks have ended on one CPU: one sleeps by this operation, others may run beside it.

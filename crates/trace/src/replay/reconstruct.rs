@@ -6,6 +6,7 @@
 //! switched to although no wake-up was recorded, something outside of all threads woke it at that
 //! instant.
 
+mod interrupts;
 mod measured;
 pub(super) mod replies;
 mod threads;
@@ -207,7 +208,9 @@ impl Reconstruction {
                 self.has_switches = true;
                 let preempted = state.preempted || is_stopper(next) || next_prio < 100;
                 let state = Left { preempted, ..state };
-                self.may_be_told_by_ipi(cpu, next);
+                if state.state == b'R' {
+                    self.may_be_told_by_ipi(cpu, next);
+                }
                 let left = self.leaves(event, prev, prev_prio, state)?;
                 let is_new = !self.by_tid.contains_key(&next.tid);
                 if is_new && prev.tid != 0 && next.tid != 0 && !is_stopper(next) {
@@ -261,19 +264,6 @@ impl Reconstruction {
         let (lost_events, answers_added) = (self.lost_events, self.answers_added);
         let rest = Recording { lost_events, answers_added, ..Recording::default() };
         Ok(Recording { names, threads, length_ns, elapsed_ns, commands, other_sessions, ..rest })
-    }
-
-    /// A task comes that another CPU has woken: the interrupt that told so was in the time of the
-    /// current thread.
-    fn may_be_told_by_ipi(&mut self, cpu: CpuId, next: Named<'_>) {
-        let thread = self.by_tid.get(&next.tid);
-        let from = thread.and_then(|thread| self.lives[*thread as usize].woken_from);
-        if let Some(current) = self.running(cpu)
-            && from.is_some_and(|from| from != cpu)
-        {
-            let irq = self.costs.irq;
-            self.live(current).owe(irq);
-        }
     }
 
     /// The previous task of a switch. Returns which thread it is, and whether it sleeps or ends;
@@ -453,6 +443,7 @@ impl Reconstruction {
             Doing::Runnable { .. } => {
                 let waker = self.live(thread).woken_by.map(|(waker, _)| waker);
                 if waker.is_some() && waker == self.running(cpu) {
+                    self.live(thread).enqueued_by_waker = true;
                     self.scheduler_worked(cpu, self.costs.wake_after);
                 }
             }
@@ -578,15 +569,6 @@ impl Reconstruction {
             _ => Timed::Until,
         };
         Some(Ended { is_timer: end.is_timer || by_interrupt, timed })
-    }
-
-    /// A timer's interrupt wakes a thread, in the time of the current thread.
-    fn interrupts(&mut self, current: Option<u32>, cpu: CpuId) {
-        if let Some(current) = current {
-            self.account(current, cpu, self.costs.wake_before);
-            let rest = self.costs.wake_after + self.costs.irq;
-            self.live(current).owe(rest);
-        }
     }
 
     /// A thread wakes another one. Returns the places of the wake-up and of the wait among their

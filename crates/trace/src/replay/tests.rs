@@ -106,7 +106,7 @@ fn a_thread_wakes_another_one_and_sleeps() {
          0 200 switch ping/10 X swapper/0",
         expect![[r#"
             ping/10 nice 0 on 0: Run(30000) Wake { thread: 1, sync: false, to_idle: false } Run(20000) Wait Run(5000)
-            pong/11 nice 0 on 2: Wait Run(28000) Wake { thread: 0, sync: false, to_idle: true } Run(10000)
+            pong/11 nice 0 on 2: Wait Run(28000) Wake { thread: 0, sync: false, to_idle: false } Run(10000)
         "#]],
     );
 }

@@ -73,6 +73,8 @@ pub(super) struct Live {
     pub woken: bool,
     /// The CPU that woke it, if it has not run since.
     pub woken_from: Option<CpuId>,
+    /// That CPU was seen to enqueue it.
+    pub enqueued_by_waker: bool,
     /// Since when it had waited when it came to its CPU, if it was woken and nobody saw it come.
     pub came_unseen: Option<Ns>,
     /// When it exited, if it has.
@@ -144,6 +146,7 @@ impl Live {
             came: 0,
             woken: false,
             woken_from: None,
+            enqueued_by_waker: false,
             came_unseen: None,
             ended: 0,
             left: first_cpu,

@@ -136,28 +136,12 @@ impl Reconstruction {
         let live = self.live(thread);
         (live.doing, live.mark, live.came) = (Doing::Running(cpu), mark, since);
         (live.woken, live.woken_by, live.woken_early) = (false, None, None);
-        (live.came_unseen, live.woken_from) = (None, None);
+        (live.came_unseen, live.woken_from, live.enqueued_by_waker) = (None, None, false);
         let process = live.thread.process;
         let same_mm = std::mem::replace(&mut self.cpus[cpu].mm, process) == process;
         let mm_switch = if same_mm { 0 } else { self.costs.mm_switch };
         let costs = self.costs.switch + mm_switch;
         self.live(thread).owe(costs);
-    }
-
-    /// Whoever wakes a thread for an idle CPU puts it on that one's wake list (`ttwu_queue_cond()`,
-    /// v6.0 and later) and leaves the rest to it.
-    fn may_come_from_wake_list(&mut self, thread: u32, cpu: CpuId) {
-        let live = self.live(thread);
-        let by_another = live.woken_from.is_some_and(|from| from != cpu);
-        if let Some((waker, Some(place))) = live.woken_by
-            && by_another
-            && self.curr(cpu) == Curr::Idle
-        {
-            let saved = self.costs.wake_list;
-            let waker = self.live(waker);
-            waker.owes_less(saved);
-            waker.thread.acts.make_to_idle(place);
-        }
     }
 
     /// A thread has left its CPU and no event tells when: it is taken to sleep since the CPU's last

@@ -78,28 +78,36 @@ fn an_interrupt_that_brings_a_task_is_not_the_current_threads_work() {
              1 0 switch swapper/0 R a/10
              1 20 switch a/10 R c/12
              1 30 switch c/12 S a/10
-             {by} 60 waking c/12 1
+             {by} waking c/12 1
              1 70 switch a/10 R c/12
              1 90 switch c/12 S swapper/0"
         ))
     };
-    assert_eq!(preempted(0), 20_000 + 40_000 - 1_000, "told by CPU 0");
-    assert_eq!(preempted(1), 20_000 + 40_000 - 4_000, "it was the waker itself, with an enqueue");
+    assert_eq!(preempted("0 60"), 20_000 + 40_000 - 1_000, "told by CPU 0");
+    assert_eq!(preempted("0 35"), 20_000 + 40_000, "and the slice has ended meanwhile");
+    assert_eq!(
+        preempted("1 60"),
+        20_000 + 40_000 - 4_000,
+        "it was the waker itself, with an enqueue"
+    );
 }
 
 /// A wakee for an idle CPU goes to that CPU's wake list: the CPU enqueues it.
 #[test]
 fn a_waker_does_not_enqueue_for_an_idle_cpu() {
-    let wakes = |before| {
+    let wakes = |before, seen| {
         work_of_a(&format!(
             "0 0 switch swapper/0 R a/10
              1 0 switch swapper/0 R b/11
              1 10 switch b/11 S {before}
              0 50 waking b/11 1
+             {seen}
              1 55 switch {before} R b/11
              0 100 switch a/10 S swapper/0"
         ))
     };
-    assert_eq!(wakes("swapper/0"), 100_000 - 500);
-    assert_eq!(wakes("c/12"), 100_000 - 4_000);
+    assert_eq!(wakes("swapper/0", ""), 100_000 - 500);
+    assert_eq!(wakes("c/12", ""), 100_000 - 4_000);
+    // It enqueued the task itself, for another reason: what that took is known.
+    assert_eq!(wakes("swapper/0", "0 53 wakeup b/11 1"), 100_000 - 3_000);
 }

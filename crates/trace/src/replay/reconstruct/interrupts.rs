@@ -1,0 +1,51 @@
+//! What interrupts and wake lists did in the time of threads, or for them: no work of theirs.
+
+use super::{Curr, HAND_OVER_NS, Reconstruction};
+use crate::replay::event::Named;
+use crate::replay::thread::Doing;
+use topology::CpuId;
+
+impl Reconstruction {
+    /// A timer's interrupt wakes a thread, in the time of the current thread.
+    pub(super) fn interrupts(&mut self, current: Option<u32>, cpu: CpuId) {
+        if let Some(current) = current {
+            self.account(current, cpu, self.costs.wake_before);
+            let rest = self.costs.wake_after + self.costs.irq;
+            self.live(current).owe(rest);
+        }
+    }
+
+    /// A task comes that another CPU has woken just now, in the place of one that could go on: the
+    /// interrupt that told so was in the time of that one.
+    pub(super) fn may_be_told_by_ipi(&mut self, cpu: CpuId, next: Named<'_>) {
+        let next = self.by_tid.get(&next.tid).map(|thread| &self.lives[*thread as usize]);
+        let told = next.is_some_and(|next| match next.doing {
+            Doing::Runnable { since } if self.now - since <= HAND_OVER_NS => {
+                next.woken_from.is_some_and(|from| from != cpu)
+            }
+            _ => false,
+        });
+        if let Some(current) = self.running(cpu)
+            && told
+        {
+            let irq = self.costs.irq;
+            self.live(current).owe(irq);
+        }
+    }
+
+    /// Whoever wakes a thread for an idle CPU puts it on that one's wake list (`ttwu_queue_cond()`,
+    /// v6.0 and later) and leaves the rest to it.
+    pub(super) fn may_come_from_wake_list(&mut self, thread: u32, cpu: CpuId) {
+        let live = self.live(thread);
+        let by_another = !live.enqueued_by_waker && live.woken_from.is_some_and(|from| from != cpu);
+        if let Some((waker, Some(place))) = live.woken_by
+            && by_another
+            && self.curr(cpu) == Curr::Idle
+        {
+            let saved = self.costs.wake_list;
+            let waker = self.live(waker);
+            waker.owes_less(saved);
+            waker.thread.acts.make_to_idle(place);
+        }
+    }
+}
