@@ -73,9 +73,9 @@ impl World {
         None
     }
 
-    /// True if the first timer of `cpu` stands for a wake-up that has cost its time before. An idle
-    /// CPU has to be told all the same.
-    pub(crate) fn is_paid_timer(&mut self, cpu: CpuId) -> bool {
+    /// True if the first timer of `cpu` stands for a wake-up that has cost its time before. On an
+    /// idle CPU it is one like others from now on: that CPU has to be told all the same.
+    pub(crate) fn settle_paid_timer(&mut self, cpu: CpuId) -> bool {
         let Some(&Hrtimer { task, .. }) = self.cpus[cpu].hrtimers.first() else {
             return false;
         };
