@@ -242,12 +242,13 @@ fn hackbench_again(medium: Medium) -> (f64, f64) {
 }
 
 /// Messages to a receiver that is awake are in no recording, and in a replay others come first than
-/// did.
+/// did. The same with no sleep kept shows what keeping them is worth: it is three times as far away
+/// as is allowed.
 #[test]
 fn messages_of_many_senders_again() {
     let (kept, without) = hackbench_again(Medium::Socket);
     assert!(kept.abs() < 5.0, "{kept:+.1} % more switches");
-    assert!(without < -20.0, "{without:+.1} % more switches with no sleep kept");
+    assert!(without < -15.0, "{without:+.1} % more switches with no sleep kept");
     // Pipes are small, so writers sleep, too.
     let (kept, without) = hackbench_again(Medium::Pipe);
     assert!(kept.abs() < 5.0, "{kept:+.1} % more switches");
