@@ -70,6 +70,19 @@ pub struct CState {
     pub polling: bool,
 }
 
+/// How long a CPU is out of reach once it has idled for so long, whatever C-state it asked for.
+///
+/// The CPU of a guest that halts is polled by its host for a while (`halt_poll_ns` of KVM); then the
+/// host lets others run or sleeps itself, and takes longer and longer to come back.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct IdleWake {
+    /// From this idle length on, ns.
+    pub idle_ns: u64,
+    /// From a wake-up by another CPU to the first step out of idle, at least, without the paths
+    /// that the two CPUs walk, ns.
+    pub wake_ns: u64,
+}
+
 /// The cpuidle governor: the rule by which an idle CPU chooses its C-state.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Governor {
@@ -145,6 +158,11 @@ pub struct KernelCosts {
 }
 
 impl KernelCosts {
+    /// An interrupt's way from CPU to CPU, with its entry and exit.
+    pub fn ipi_ns(&self) -> u64 {
+        self.ipi_send_ns + self.ipi_delivery_ns + self.irq_ns
+    }
+
     /// [`Self::enqueue_rest_ns`] for an enqueue that takes so long. Counted in Debian's 6.1, in an
     /// emulator: of 1136 instructions between taking and giving back the lock in
     /// `sched_ttwu_pending()` 75 come after the end of `enqueue_task_fair()`.
@@ -373,6 +391,9 @@ pub struct Machine {
     pub memory_gib: u32,
     /// Idle states, shallow to deep; never empty.
     pub cstates: Vec<CState>,
+    /// What the length of a stay in idle adds to what its C-state says, by ascending length. Only a
+    /// recording tells it; in a machine's file there is none.
+    pub idle_wakes: Vec<IdleWake>,
     /// How an idle state is chosen.
     pub governor: Governor,
     /// Costs of kernel paths, scaled to `clock_mhz`.

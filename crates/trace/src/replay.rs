@@ -129,7 +129,8 @@ pub fn read(
     let lines = beginning.split(|byte| *byte == b'\n');
     let _ = lines.flat_map(Line::parse).flatten().all(|line| pace.see(&line.event));
     let paths = pace.paths(machine);
-    let machine = Machine { costs: paths.costs, ..machine.clone() };
+    let mut machine = machine.clone();
+    paths.put_into(&mut machine);
     let reconstruction = Reconstruction::new(&machine, asked, MEMORY_MAX);
     let recording = read_into(reconstruction, beginning.as_slice().chain(input))?;
     Ok(Recording { paths: Some(paths), ..recording })

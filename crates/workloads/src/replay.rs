@@ -18,7 +18,7 @@ mod paths;
 
 pub use acts::{Act, Acts, Timed};
 pub use commands::Command;
-pub use paths::Paths;
+pub use paths::{IDLE_LENGTHS_NS, Paths};
 
 use acts::Cursor;
 use jitter::Jitter;

@@ -23,7 +23,19 @@ impl World {
         } else {
             cstate.exit_ns
         };
-        exit_ns.max(self.core_leaves_in(cpu))
+        exit_ns.max(self.core_leaves_in(cpu)).max(self.exit_by_length(cpu, cstate.polling))
+    }
+
+    /// What the length of its stay in idle makes `cpu` take out of it, ns. The way of an interrupt
+    /// is a part of the recorded time, and costs its own time.
+    fn exit_by_length(&self, cpu: CpuId, polling: bool) -> Ns {
+        let wakes = &self.machine.idle_wakes;
+        let length = self.now.saturating_sub(self.cpus[cpu].idle_since);
+        let Some(wake) = wakes.iter().rev().find(|wake| wake.idle_ns <= length) else {
+            return 0;
+        };
+        let way = if polling { 0 } else { self.machine.costs.ipi_ns() };
+        wake.wake_ns.saturating_sub(way)
     }
 
     /// The C-state `cpu` has reached; `None` if it is awake.

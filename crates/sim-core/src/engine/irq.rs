@@ -72,6 +72,9 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         c.device_irq |= device;
         // The tick's interrupt, whose entry is a part of the tick, runs the timers after the tick.
         let in_tick = std::mem::take(&mut c.timers_in_tick) && path == Path::Timer && !ipis;
+        if path == Path::Timer && !in_tick && !calls && !ipis && self.wake_to_idle(cpu) {
+            return self.pop_frame(cpu);
+        }
         let free = in_tick || path == Path::Timer && !ipis && self.w.settle_paid_timer(cpu);
         let costs = if real && !free { self.w.machine.costs.irq_ns } else { 0 };
         self.w.cpus[cpu].top().irq_exit = costs > 0;

@@ -7,7 +7,10 @@
 use super::CLASS_TIMER;
 use crate::cpu::Irq;
 use crate::hrtimers::Hrtimer;
-use crate::{EventQueue, NEVER, Ns, Observer, Policy, Program, Simulation, TaskId, World};
+use crate::{
+    EventQueue, NEVER, Ns, Observer, Policy, Program, SchedPolicy, Simulation, TaskId, TaskState,
+    World,
+};
 use topology::CpuId;
 
 impl World {
@@ -68,13 +71,31 @@ impl World {
             c.timers_until = Some(now);
             return self.take_expired(cpu, now);
         }
-        c.timers_until = None;
-        self.program_timer(cpu);
+        self.timers_are_run(cpu);
         None
     }
 
+    /// The task of the first timer of an idle CPU, if it stands for a wake-up that has cost its
+    /// time before and the task's waker would have used the CPU's wake list.
+    pub(crate) fn idle_paid_timer(&self, cpu: CpuId) -> Option<TaskId> {
+        let c = &self.cpus[cpu];
+        let first = c.hrtimers.first().filter(|first| first.hard <= self.now)?;
+        let t = &self.tasks[first.task];
+        let sleeps = t.state == TaskState::Sleeping && !t.on_rq && !t.on_cpu && !t.migrating;
+        let is_here = t.cpu == cpu && self.allowed(first.task, cpu);
+        let by_list = self.config.ttwu_queue && t.attr.policy != SchedPolicy::Ext;
+        let paid = t.wake_paid && !c.curr.is_task();
+        (paid && by_list && sleeps && is_here).then_some(first.task)
+    }
+
+    /// The timer interrupt of `cpu` is over.
+    pub(crate) fn timers_are_run(&mut self, cpu: CpuId) {
+        self.cpus[cpu].timers_until = None;
+        self.program_timer(cpu);
+    }
+
     /// True if the first timer of `cpu` stands for a wake-up that has cost its time before. On an
-    /// idle CPU it is one like others from now on: that CPU has to be told all the same.
+    /// idle CPU it is one like others from now on.
     pub(crate) fn settle_paid_timer(&mut self, cpu: CpuId) -> bool {
         let Some(&Hrtimer { task, .. }) = self.cpus[cpu].hrtimers.first() else {
             return false;

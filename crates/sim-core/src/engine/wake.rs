@@ -24,6 +24,19 @@ impl World {
                 WakeList::OtherLlcOrOnCpu => on_cpu && nr_running <= 1,
             }
     }
+
+    /// Puts a task on the wake list of `cpu`. True if it is the first one there.
+    fn put_on_wake_list(&mut self, cpu: CpuId, p: TaskId) -> bool {
+        self.tasks[p].next_on_wake_list = TaskId::NONE;
+        let c = &mut self.cpus[cpu];
+        let tail = std::mem::replace(&mut c.wake_tail, p);
+        if c.wake_head == TaskId::NONE {
+            c.wake_head = p;
+            return true;
+        }
+        self.tasks[tail].next_on_wake_list = p;
+        false
+    }
 }
 
 impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
@@ -48,8 +61,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     /// The fixed part is over: is there anything to wake?
     pub(crate) fn wake_begin(&mut self, cpu: CpuId) -> Flow {
         let p = self.w.cpus[cpu].top().task;
-        let now = self.w.now;
-        let t = &mut self.w.tasks[p];
+        let t = &self.w.tasks[p];
         // The task is awake, or another waker is about to wake it.
         if t.state != TaskState::Sleeping {
             self.w.counters.wakeups_coalesced += 1;
@@ -66,13 +78,39 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
             self.w.cpus[cpu].top().target = t.cpu;
             return self.lock(cpu, rq, Site::TTWU_RQ_LOCK, Pc::WakeOnRq);
         }
+        self.is_woken(p);
+        self.wake_look(cpu)
+    }
+
+    /// From here on the task is this waker's to enqueue.
+    fn is_woken(&mut self, p: TaskId) {
+        let now = self.w.now;
+        let t = &mut self.w.tasks[p];
         t.state = TaskState::Waking;
         t.woken = true;
         t.runnable_since = now;
         t.wake_migrated = false;
         self.w.cancel_timer(p);
         self.observer.waking(&self.w, p);
-        self.wake_look(cpu)
+    }
+
+    /// The CPU idles, and its first timer stands for a wake-up that came before the sleep
+    /// ([`crate::Op::SleepWoken`]). Its waker is taken to have run elsewhere: it puts the task on
+    /// the wake list of this CPU, which an interrupt has yet to tell. False: there is no such timer.
+    pub(crate) fn wake_to_idle(&mut self, cpu: CpuId) -> bool {
+        let Some(p) = self.w.idle_paid_timer(cpu) else {
+            return false;
+        };
+        self.is_woken(p);
+        self.w.note_placed(p, &Reason::ON_CPU);
+        self.w.count_wakeup(cpu, cpu);
+        self.w.tasks[p].wake_paid = false;
+        self.w.change_rq(cpu, |c| c.ttwu_pending = true);
+        if self.w.put_on_wake_list(cpu, p) {
+            self.w.call_once_idle(cpu);
+        }
+        self.w.timers_are_run(cpu);
+        true
     }
 
     /// The lock of the task's queue is held: is it still queued, or has it gone to sleep meanwhile?
@@ -212,17 +250,10 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         let top = self.w.cpus[cpu].top();
         let p = top.task;
         let target = top.target;
-        self.w.tasks[p].next_on_wake_list = TaskId::NONE;
-        let c = &mut self.w.cpus[target];
-        c.pushes_under_way -= 1;
-        let was_empty = c.wake_head == TaskId::NONE;
-        let tail = std::mem::replace(&mut c.wake_tail, p);
-        if was_empty {
-            // Only the first entry signals: later ones find the target on its way.
-            c.wake_head = p;
+        self.w.cpus[target].pushes_under_way -= 1;
+        // Only the first entry signals: later ones find the target on its way.
+        if self.w.put_on_wake_list(target, p) {
             self.w.call_single(target);
-        } else {
-            self.w.tasks[tail].next_on_wake_list = p;
         }
         self.pop_frame(cpu)
     }

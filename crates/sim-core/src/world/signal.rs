@@ -63,6 +63,19 @@ impl World {
         told
     }
 
+    /// As [`Self::call_single`], of a CPU that is about to idle: it is told when it does.
+    pub(crate) fn call_once_idle(&mut self, cpu: CpuId) {
+        let costs = &self.machine.costs;
+        let idles_from = self.now + costs.idle_entry_ns;
+        if self.machine.cstates[self.cpus[cpu].cstate as usize].polling {
+            self.raise(cpu, Irq::Poll, idles_from);
+        } else {
+            let arrives = self.now + costs.ipi_send_ns + costs.ipi_delivery_ns;
+            self.counters.ipis += 1;
+            self.raise(cpu, Irq::Call, arrives.max(idles_from));
+        }
+    }
+
     /// Tells the idle task of `cpu` by a store, which takes one line transfer, if it polls. False
     /// if it does not poll.
     fn tell_polling(&mut self, cpu: CpuId) -> bool {

@@ -5,7 +5,7 @@ use policies::fair::features::{Features, Tunables};
 use policies::fcfs::Fcfs;
 use sim_core::{Config, NoObserver, Ns, Observer, Op, StopReason, TaskAttr, TaskId, World};
 use test_support::{Scripts, free_machine, simulate};
-use topology::{CpuId, Governor, Machine, RegularSpec};
+use topology::{CpuId, Governor, IdleWake, Machine, RegularSpec};
 
 const US: Ns = 1_000;
 const MS: Ns = 1_000_000;
@@ -230,6 +230,56 @@ fn who_is_awake_before_it_sleeps_costs_others_no_time() {
     // A timer's interrupt does.
     let timer = end_after(Op::Sleep(0), true, true) - end_after(Op::Sleep(0), false, true);
     assert!(timer >= 7_000, "{timer} ns");
-    // An idle CPU has to be told, in time that nobody else wants.
-    assert_eq!(end_after(Op::SleepWoken, true, false), end_after(Op::Sleep(0), true, false));
+}
+
+/// When a task has ended that does this between two pieces of work and is alone.
+fn end_of_sleeper(machine: Machine, config: Config, op: Op) -> Ns {
+    let attr = TaskAttr { timer_slack_ns: Some(0), ..TaskAttr::default() };
+    let program = Scripts(vec![(attr, vec![Op::Run(MS), op, Op::Run(MS), Op::Exit])]);
+    let mut sim = simulate(machine, config, Fcfs::default(), program, NoObserver);
+    assert_eq!(sim.run_until(1000 * MS), StopReason::Done);
+    sim.w.now
+}
+
+/// The waker is taken to have been elsewhere, so an idle CPU has to be told, and to leave idle.
+#[test]
+fn who_is_awake_before_it_sleeps_comes_by_the_wake_list_of_an_idle_cpu() {
+    let late_by = |polling, ttwu_queue| {
+        let mut machine = free_machine(1);
+        let costs = &mut machine.costs;
+        (costs.irq_ns, costs.ttwu_fixed_ns, costs.enqueue_ns) = (1_000, 2_000, 4_000);
+        (costs.ipi_send_ns, costs.ipi_delivery_ns, costs.idle_entry_ns) = (300, 9_000, 50);
+        let state = &mut machine.cstates[0];
+        (state.exit_ns, state.core_exit_ns, state.polling) = (5_000, 5_000, polling);
+        machine.cstates.truncate(1);
+        machine.idle_wakes = vec![IdleWake { idle_ns: MS, wake_ns: 90_000 }];
+        let config = Config { ttwu_queue, ..Config::default() };
+        let end = |sleep| end_of_sleeper(machine.clone(), config.clone(), sleep);
+        end(Op::SleepWoken) - end(Op::Run(0))
+    };
+    // Way of the interrupt, C-state, interrupt, enqueue.
+    assert_eq!(late_by(false, true), 300 + 9_000 + 5_000 + 1_000 + 4_000);
+    // By a store.
+    assert_eq!(late_by(true, true), 50 + 5_000 + 4_000);
+    // Without wake lists it is like a timer.
+    assert_eq!(late_by(false, false), 1_000 + 2_000 + 4_000);
+}
+
+/// A host that polls a halted CPU for a while and then sleeps makes long sleeps longer.
+#[test]
+fn a_long_stay_in_idle_is_left_later() {
+    let late_by = |sleep: Ns, idle_wakes: &[IdleWake]| {
+        let mut machine = free_machine(1);
+        machine.costs.ipi_delivery_ns = 9_000;
+        let state = &mut machine.cstates[0];
+        (state.exit_ns, state.core_exit_ns, state.polling) = (2_000, 2_000, false);
+        machine.cstates.truncate(1);
+        machine.idle_wakes = idle_wakes.to_vec();
+        let end = |op| end_of_sleeper(machine.clone(), Config::default(), op);
+        end(Op::Sleep(sleep)) - end(Op::Run(sleep))
+    };
+    let wake = |idle_ns, wake_ns| IdleWake { idle_ns, wake_ns };
+    let wakes = [wake(100 * US, 30_000), wake(MS, 60_000)];
+    assert_eq!([50 * US, 100 * US, 2 * MS].map(|ns| late_by(ns, &wakes)), [2_000, 21_000, 51_000]);
+    assert_eq!(late_by(2 * MS, &[]), 2_000);
 }

@@ -212,6 +212,7 @@ impl Machine {
             caches: Caches::default(),
             memory_gib: DEFAULT_MEMORY_GIB,
             cstates: CState::defaults(),
+            idle_wakes: Vec::new(),
             costs: KernelCosts::at_clock(clock_mhz),
             locks: LockCosts::at_clock(clock_mhz),
             workqueue: WorkqueueCosts::at_clock(clock_mhz),

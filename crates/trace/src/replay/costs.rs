@@ -16,6 +16,8 @@ pub(super) struct Costs {
     pub fork: Ns,
     /// The way into an interrupt and out of it.
     pub irq: Ns,
+    /// Idle lengths, ascending, and what a CPU takes out of idle from each of them on.
+    idle_exits: Vec<(Ns, Ns)>,
     /// Share of a busy CPU's time that ticks take, in 1/65536.
     ticks: u64,
 }
@@ -23,7 +25,12 @@ pub(super) struct Costs {
 impl Costs {
     pub(super) fn new(machine: &Machine) -> Self {
         let (c, lock) = (&machine.costs, machine.locks.fast_ns);
+        let state = &machine.cstates[0];
+        let way = if state.polling { 0 } else { c.ipi_ns() };
+        let wakes = machine.idle_wakes.iter();
+        let by_length = wakes.map(|wake| (wake.idle_ns, wake.wake_ns.saturating_sub(way)));
         Self {
+            idle_exits: [(0, state.exit_ns)].into_iter().chain(by_length).collect(),
             switch: c.switch_ns,
             mm_switch: c.mm_switch_ns,
             pick: c.pick_ns + lock,
@@ -35,6 +42,12 @@ impl Costs {
             irq: c.irq_ns,
             ticks: (c.tick_ns << 16) / machine.tick_ns(),
         }
+    }
+
+    /// What a CPU takes out of idle after so long, ns.
+    pub(super) fn idle_exit(&self, idled: Ns) -> Ns {
+        let exit = self.idle_exits.iter().rev().find(|(length, _)| *length <= idled);
+        exit.map_or(0, |(_, exit_ns)| *exit_ns)
     }
 
     pub(super) fn without_ticks(&self, ns: Ns) -> Ns {

@@ -46,7 +46,8 @@ pub(super) fn recording(
     asked: Asked<'_>,
 ) -> Result<Recording, ReplayError> {
     let paths = pace.paths(machine);
-    let machine = Machine { costs: paths.costs, ..machine.clone() };
+    let mut machine = machine.clone();
+    paths.put_into(&mut machine);
     let mut reconstruction = Reconstruction::new(&machine, asked, MEMORY_MAX);
     let mut number = 0;
     while let Some(event) = events.next()? {

@@ -16,9 +16,9 @@
 
 use super::event::{Event, Named, What};
 use sim_core::{Context, Ns};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use topology::{CpuId, KernelCosts, Machine};
-use workloads::replay::Paths;
+use workloads::replay::{IDLE_LENGTHS_NS, Paths};
 
 /// Spans of all kinds together that end the look, and the fewest of a kind that tell something. To
 /// wait for so many of each kind would be to read most recordings twice, as one kind may be rare.
@@ -71,14 +71,15 @@ pub(super) struct Pace {
     until_charge: Vec<Ns>,
     /// From a wake-up on one CPU to the switch from a preempted task to the wakee on another.
     remote: Vec<Ns>,
-    /// The same to the switch from the idle task, or to where the first charge begins.
-    idle: Vec<Ns>,
+    /// The same to the switch from the idle task, or to where the first charge begins, by how long
+    /// the CPU had idled ([`IDLE_LENGTHS_NS`]).
+    idle: [Vec<Ns>; IDLE_LENGTHS_NS.len()],
     /// By CPU: the last one that another CPU woke to run there, and when.
     coming: BTreeMap<u32, (u32, Ns)>,
     /// By CPU: when a task came to it, if nothing has happened there since.
     came: BTreeMap<u32, Ns>,
-    /// CPUs that idle: their last switch was to the idle task.
-    idles: BTreeSet<u32>,
+    /// CPUs that idle, and since when: their last switch was to the idle task.
+    idles: BTreeMap<u32, Ns>,
     /// The last charge and the last wake-up: where, whom and when.
     charged: Option<Place>,
     woken: Option<Place>,
@@ -106,10 +107,11 @@ impl Pace {
             What::Runtime { task, ns } => {
                 self.charged = Some((event.cpu, task.tid, event.at));
                 let coming = self.coming.get(&event.cpu.0).map(|(tid, _)| *tid);
-                if coming == Some(task.tid) && self.idles.remove(&event.cpu.0) {
+                if coming == Some(task.tid)
+                    && let Some(since) = self.idles.remove(&event.cpu.0)
+                {
                     // A guest's switch from idle was not recorded: the first charge tells its time.
-                    let took = self.took(event.cpu, task.tid, event.at.saturating_sub(ns));
-                    self.idle.extend(took.filter(|ns| *ns > 0));
+                    self.leaves_idle(event.cpu, task.tid, since, event.at.saturating_sub(ns));
                 }
             }
             What::Wake { task, target, .. } if target == event.cpu => {
@@ -128,21 +130,43 @@ impl Pace {
                 let (charged, woken) = (self.charged.take(), self.woken.take());
                 self.schedule.extend(same(charged, prev).filter(|_| came_back));
                 self.wake.extend(same(woken, next).filter(|_| preempts));
-                match next.tid {
-                    0 => self.idles.insert(event.cpu.0),
-                    _ => self.idles.remove(&event.cpu.0),
-                };
-                if next.tid != 0 {
+                let idled_since = self.idles.remove(&event.cpu.0);
+                if next.tid == 0 {
+                    self.idles.insert(event.cpu.0, event.at);
+                } else {
                     self.came.insert(event.cpu.0, event.at);
                 }
-                let took = self.took(event.cpu, next.tid, event.at);
-                self.remote.extend(took.filter(|_| preempts));
-                self.idle.extend(took.filter(|_| prev.tid == 0));
+                if let Some(since) = idled_since.filter(|_| prev.tid == 0) {
+                    self.leaves_idle(event.cpu, next.tid, since, event.at);
+                } else {
+                    let took = self.took(event.cpu, next.tid, event.at);
+                    self.remote.extend(took.filter(|_| preempts));
+                }
             }
             _ => {}
         }
-        let spans = [&self.schedule, &self.wake, &self.remote, &self.idle];
-        spans.into_iter().map(Vec::len).sum::<usize>() < SPANS_MAX
+        let spans = [&self.schedule, &self.wake, &self.remote];
+        spans.into_iter().chain(&self.idle).map(Vec::len).sum::<usize>() < SPANS_MAX
+    }
+
+    /// A CPU that has idled since then runs a task at this instant.
+    fn leaves_idle(&mut self, cpu: CpuId, tid: u32, since: Ns, at: Ns) {
+        let Some(took) = self.took(cpu, tid, at).filter(|ns| *ns > 0) else {
+            return;
+        };
+        let idled = at.saturating_sub(took).saturating_sub(since);
+        let kind = IDLE_LENGTHS_NS.iter().rposition(|length| *length <= idled);
+        self.idle[kind.unwrap_or(0)].push(took);
+    }
+
+    /// From a wake-up to the first step out of idle, by how long the CPU had idled.
+    fn idle_wakes(&mut self, from_idle: Ns) -> [Ns; IDLE_LENGTHS_NS.len()] {
+        let mut of_any: Vec<Ns> = self.idle.iter().flatten().copied().collect();
+        let mut least = median(&mut self.idle[0]).or_else(|| median(&mut of_any)).unwrap_or(0);
+        self.idle.each_mut().map(|spans| {
+            least = least.max(median(spans).unwrap_or(0));
+            least.saturating_sub(from_idle)
+        })
     }
 
     /// From the wake-up by another CPU to this instant, at which this task runs.
@@ -191,7 +215,7 @@ impl Pace {
             costs: KernelCosts { enqueue_ns, ipi_delivery_ns, ..paced },
             factor: schedule,
             others,
-            idle_wake_ns: median(&mut self.idle).map_or(0, |ns| ns.saturating_sub(from_idle)),
+            idle_wake_ns: self.idle_wakes(from_idle),
             ipi_is_slow: seen > costs.ipi_delivery_ns,
         }
     }

@@ -70,6 +70,8 @@ struct Cpu {
     seen: Ns,
     /// When a thread was last woken to run here.
     woken: Ns,
+    /// Since when it idles, if it does.
+    idle_since: Ns,
     /// The process whose address space is loaded.
     mm: u32,
 }
@@ -108,7 +110,7 @@ pub(super) struct Reconstruction {
 
 impl Reconstruction {
     pub(super) fn new(machine: &Machine, asked: Asked<'_>, memory_max: usize) -> Self {
-        let cpu = Cpu { curr: Curr::Unknown, seen: 0, woken: 0, mm: u32::MAX };
+        let cpu = Cpu { curr: Curr::Unknown, seen: 0, woken: 0, idle_since: 0, mm: u32::MAX };
         Self {
             costs: Costs::new(machine),
             clocks: Clocks::new(machine),
@@ -366,6 +368,7 @@ impl Reconstruction {
         if next.tid == 0 || is_stopper(next) {
             let idle = next.tid == 0;
             self.cpus[cpu].curr = if idle { Curr::Idle } else { Curr::Stopper };
+            self.cpus[cpu].idle_since = self.now;
             self.clocks.set_busy(cpu, self.now, !idle);
             return Ok(());
         }
@@ -467,7 +470,7 @@ impl Reconstruction {
         let is_timer = timed || end.is_some_and(|end| end.is_timer);
         let Some(waker) = current.filter(|_| !is_timer) else {
             self.interrupts(current, cpu);
-            self.outside_ends(thread, now, end.map_or(Timed::Until, |end| end.timed));
+            self.outside_ends(thread, cpu, now, end.map_or(Timed::Until, |end| end.timed));
             self.live(thread).woken_by = current.map(|current| (current, None));
             return Ok(());
         };
@@ -594,20 +597,22 @@ impl Reconstruction {
         (wake, wait)
     }
 
-    /// Something outside of all threads ends a thread's sleep: a device, or a timer.
-    fn outside_ends(&mut self, thread: u32, at: Ns, timed: Timed) {
+    /// Something outside of all threads ends a thread's sleep: a device, or a timer. The CPU that it
+    /// interrupts has come out of idle before anybody could see it.
+    fn outside_ends(&mut self, thread: u32, cpu: CpuId, ends: Ns, timed: Timed) {
+        let exit = self.idle_exit(cpu, ends);
         let live = self.live(thread);
         let Doing::Asleep { since, how } = live.doing else {
             return;
         };
-        let at = at.max(since);
+        let at = ends.saturating_sub(exit).max(since);
         live.sleeps(how);
         if how == SleepState::Uninterruptible {
             live.thread.acts.push(Act::For(at - since));
         } else if at > 0 {
             live.thread.acts.push(Act::Timer { at, length: at - since, timed });
         }
-        (live.doing, live.woken_by) = (Doing::Runnable { since: at }, None);
+        (live.doing, live.woken_by) = (Doing::Runnable { since: ends.max(since) }, None);
     }
 
     /// A charge shows that the task runs, even if no switch to it was recorded.

@@ -3,6 +3,7 @@
 use super::{Curr, HAND_OVER_NS, Reconstruction};
 use crate::replay::event::Named;
 use crate::replay::thread::Doing;
+use sim_core::Ns;
 use topology::CpuId;
 
 impl Reconstruction {
@@ -12,6 +13,14 @@ impl Reconstruction {
             self.account(current, cpu, self.costs.wake_before);
             let rest = self.costs.wake_after + self.costs.irq;
             self.live(current).owe(rest);
+        }
+    }
+
+    /// What this CPU has taken out of idle at an interrupt, if it idled, ns.
+    pub(super) fn idle_exit(&self, cpu: CpuId, at: Ns) -> Ns {
+        match self.curr(cpu) {
+            Curr::Idle => self.costs.idle_exit(at.saturating_sub(self.cpus[cpu].idle_since)),
+            _ => 0,
         }
     }
 

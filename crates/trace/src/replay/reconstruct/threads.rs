@@ -122,7 +122,7 @@ impl Reconstruction {
                 self.lost(thread, elsewhere);
                 self.live(thread).doing = Doing::Runnable { since };
             }
-            Doing::Asleep { .. } => self.outside_ends(thread, since, Timed::Until),
+            Doing::Asleep { .. } => self.outside_ends(thread, cpu, since, Timed::Until),
             _ => {}
         }
         let since = match self.live(thread).doing {

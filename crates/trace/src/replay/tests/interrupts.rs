@@ -5,7 +5,7 @@ use crate::replay::event::{Event, Left, Named, What};
 use crate::replay::reconstruct::Reconstruction;
 use crate::replay::{Asked, MEMORY_MAX, read};
 use sim_core::{Context, Ns};
-use topology::CpuId;
+use topology::{CpuId, IdleWake};
 use workloads::replay::{Act, Timed};
 
 /// A thread that works and sleeps eight times: whether it slept for a time each time that a hardirq
@@ -51,6 +51,33 @@ fn sleeps_that_a_hardirq_ends_are_for_a_time_unless_they_keep_a_rhythm() {
     let periodic = [9, 17, 6, 14, 8, 19, 11, 7].map(|n| (n * 100_000, (40 - n) * 100_000));
     let until_known = naps(periodic);
     assert_eq!(until_known[5..], [false; 3], "{until_known:?}");
+}
+
+/// Who could see the end of a sleep on an idle CPU came out of idle first. A replay does so again.
+#[test]
+fn coming_out_of_idle_is_no_part_of_a_sleep() {
+    let mut machine = machine();
+    machine.cstates[0].exit_ns = 2_000;
+    machine.idle_wakes = vec![IdleWake { idle_ns: 5_000_000, wake_ns: 50_000 }];
+    let length_after = |asleep_us: u64| {
+        let lines = format!(
+            "0 0 switch swapper/0 R timer/10
+             0 10 switch timer/10 S swapper/0
+             0 {} waking timer/10 0",
+            10 + asleep_us
+        );
+        let asked = Asked { timed: &["timer"], ..Asked::default() };
+        let recording = read(script(&lines).as_bytes(), &machine, asked).unwrap();
+        let timer = |act| match act {
+            Act::Timer { length, .. } => Some(length),
+            _ => None,
+        };
+        recording.threads[0].acts.iter().find_map(timer)
+    };
+    assert_eq!(length_after(100), Some(98_000));
+    // Less than it took to come out: it was awake at once.
+    assert_eq!(length_after(1), Some(0));
+    assert_eq!(length_after(6_000), Some(5_998_000), "what a recording tells is measured anew");
 }
 
 /// The work of the thread `a` where an interrupt takes 1 us, an enqueue 4 us and sending an

@@ -157,7 +157,7 @@ fn kernel_paths_take_what_the_recording_shows() {
     }
     let recording = read(script(&lines).as_bytes(), &slow, Asked::default()).unwrap();
     let paths = recording.paths.unwrap();
-    assert_eq!((paths.factor, paths.ipi_is_slow, paths.idle_wake_ns), (0.5, false, 0));
+    assert_eq!((paths.factor, paths.ipi_is_slow, paths.idle_wake_ns), (0.5, false, [0; 5]));
     let costs = paths.costs;
     assert_eq!((costs.pick_ns, costs.switch_ns), (2000, 500));
     let few = lines.lines().take(30).collect::<Vec<_>>().join("\n");
@@ -215,7 +215,7 @@ fn the_way_to_another_cpu_takes_what_the_recording_shows() {
     };
     let seen = paths(&lines);
     assert_eq!((seen.costs.ipi_delivery_ns, seen.ipi_is_slow), (13_000, true));
-    assert_eq!(seen.idle_wake_ns, 17_000);
+    assert_eq!(seen.idle_wake_ns, [17_000; 5]);
     // Where the switches from idle were not recorded, the first charges tell it.
     let charged = |line: &str| match line.strip_suffix(" switch swapper/0 R b/11") {
         Some(place) => {
@@ -225,12 +225,35 @@ fn the_way_to_another_cpu_takes_what_the_recording_shows() {
         None => format!("{line}\n"),
     };
     let unseen: String = lines.lines().map(charged).collect();
-    assert_eq!(paths(&unseen).idle_wake_ns, 17_000);
+    assert_eq!(paths(&unseen).idle_wake_ns, [17_000; 5]);
     let few = paths(&lines.lines().take(100).collect::<Vec<_>>().join("\n"));
-    assert_eq!((few.costs.ipi_delivery_ns, few.ipi_is_slow, few.idle_wake_ns), (500, false, 0));
+    assert_eq!(
+        (few.costs.ipi_delivery_ns, few.ipi_is_slow, few.idle_wake_ns),
+        (500, false, [0; 5])
+    );
     // What the machine says stands if the recording was faster.
     machine.costs.ipi_delivery_ns = 20_000;
     let slower = read(script(&lines).as_bytes(), &machine, Asked::default()).unwrap();
     let slower = slower.paths.unwrap();
     assert_eq!((slower.costs.ipi_delivery_ns, slower.ipi_is_slow), (20_000, false));
+}
+
+/// A CPU that has idled for long is out of reach for longer: here 10 us up to 0.3 ms, 25 us up to
+/// 1 ms, and 40 us from then on. Of a few spans nothing is taken, nor is it quicker later.
+#[test]
+fn how_long_a_cpu_has_idled_tells_how_soon_it_is_awake() {
+    let machine = machine();
+    let (mut lines, mut at) = (String::from("0 0 switch swapper/0 R a/10\n"), 0);
+    for i in 0..100 {
+        let (idled, took) = [(20, 10), (500, 25), (2000, 40), (9000, 30), (9000, 30)][i % 5];
+        let few = i % 5 == 3 && i > 50;
+        let (idled, took) = if few { (200, 90) } else { (idled, took) };
+        lines += &format!("1 {at} switch b/11 S swapper/0\n0 {} waking b/11 1\n", at + idled);
+        at += idled + took;
+        lines += &format!("1 {at} switch swapper/0 R b/11\n");
+        at += 5;
+    }
+    let recording = read(script(&lines).as_bytes(), &machine, Asked::default()).unwrap();
+    let idle_wake_ns = recording.paths.unwrap().idle_wake_ns;
+    assert_eq!(idle_wake_ns, [10, 10, 25, 40, 40].map(|us| us * 1000));
 }
