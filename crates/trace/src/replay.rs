@@ -13,6 +13,7 @@ mod events_of_file;
 mod file_fields;
 mod ftrace;
 mod line;
+mod look_ahead;
 mod pace;
 mod packed;
 pub mod perf_data;
@@ -25,6 +26,7 @@ pub mod trace_dat;
 
 use input::Fault;
 use line::Line;
+use look_ahead::LookAhead;
 use pace::Pace;
 use reconstruct::Reconstruction;
 pub use recording_file::{ReadSeek, RecordingFile};
@@ -153,23 +155,24 @@ pub fn cpus(input: impl BufRead) -> io::Result<u32> {
 }
 
 fn read_into(
-    mut reconstruction: Reconstruction,
+    reconstruction: Reconstruction,
     input: impl BufRead,
 ) -> Result<Recording, ReplayError> {
+    let mut events = LookAhead::new(reconstruction);
     let mut in_ns = false;
     for_each_line(input, |line, number, whole| {
         let taken = match Line::parse(line) {
             Ok(Some(_)) if !whole => Err(Fault::at(0..1, "the line is longer than 64 KiB")),
             Ok(Some(parsed)) => {
                 in_ns |= parsed.in_ns;
-                reconstruction.take(&parsed.event).map_err(|trouble| parsed.fault(trouble))
+                events.take(&parsed.event).map_err(|trouble| parsed.fault(trouble))
             }
             Ok(None) => Ok(()),
             Err(fault) => Err(fault),
         };
         taken.map_err(|fault| shown(line, number, fault))
     })?;
-    let recording = reconstruction.finish().map_err(ReplayError::Whole)?;
+    let recording = events.finish().map_err(ReplayError::Whole)?;
     Ok(Recording { in_ns, ..recording })
 }
 

@@ -70,6 +70,43 @@ pub(super) enum What<'a> {
     Other,
 }
 
+impl What<'_> {
+    /// The names in it, in order; an empty one where there is none.
+    pub(super) fn names(&self) -> [&[u8]; 2] {
+        match self {
+            Self::Switch { prev, next, .. } => [prev.comm, next.comm],
+            Self::Fork { parent, child } => [parent.comm, child.comm],
+            Self::Wake { task, .. } | Self::WakeNew { task, .. } | Self::Runtime { task, .. } => {
+                [task.comm, b""]
+            }
+            Self::Renamed | Self::Lost(_) | Self::Other => [b"", b""],
+        }
+    }
+
+    /// The same with these names.
+    pub(super) fn with_names<'b>(&self, [one, other]: [&'b [u8]; 2]) -> What<'b> {
+        let first = |task: &Named<'_>| Named { comm: one, tid: task.tid };
+        let second = |task: &Named<'_>| Named { comm: other, tid: task.tid };
+        match *self {
+            Self::Switch { ref prev, prev_prio, state, ref next, next_prio } => {
+                let (prev, next) = (first(prev), second(next));
+                What::Switch { prev, prev_prio, state, next, next_prio }
+            }
+            Self::Fork { ref parent, ref child } => {
+                What::Fork { parent: first(parent), child: second(child) }
+            }
+            Self::Wake { ref task, prio, target } => What::Wake { task: first(task), prio, target },
+            Self::WakeNew { ref task, prio, target } => {
+                What::WakeNew { task: first(task), prio, target }
+            }
+            Self::Runtime { ref task, ns } => What::Runtime { task: first(task), ns },
+            Self::Renamed => What::Renamed,
+            Self::Lost(n) => What::Lost(n),
+            Self::Other => What::Other,
+        }
+    }
+}
+
 /// What of an event contradicts the events before.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Part {

@@ -5,6 +5,7 @@
 
 use super::event::{Event, Trouble};
 use super::ftrace::Names;
+use super::look_ahead::LookAhead;
 use super::pace::Pace;
 use super::reconstruct::Reconstruction;
 use super::{Asked, MEMORY_MAX, ReplayError};
@@ -48,13 +49,13 @@ pub(super) fn recording(
     let paths = pace.paths(machine);
     let mut machine = machine.clone();
     paths.put_into(&mut machine);
-    let mut reconstruction = Reconstruction::new(&machine, asked, MEMORY_MAX);
+    let mut events_ahead = LookAhead::new(Reconstruction::new(&machine, asked, MEMORY_MAX));
     let mut number = 0;
     while let Some(event) = events.next()? {
         number += 1;
-        reconstruction.take(&event).map_err(|trouble| at_event(number, trouble))?;
+        events_ahead.take(&event).map_err(|trouble| at_event(number, trouble))?;
     }
-    let recording = reconstruction.finish().map_err(ReplayError::Whole)?;
+    let recording = events_ahead.finish().map_err(ReplayError::Whole)?;
     Ok(Recording { paths: Some(paths), in_ns: true, ..recording })
 }
 

@@ -134,8 +134,9 @@ impl Reconstruction {
         }
     }
 
-    /// Takes the next event.
-    pub(super) fn take(&mut self, event: &Event<'_>) -> Result<(), Trouble> {
+    /// Takes the next event. `came`: since when its task runs, if no switch to it was recorded and
+    /// something later tells it.
+    pub(super) fn take(&mut self, event: &Event<'_>, came: Option<Ns>) -> Result<(), Trouble> {
         self.passes(event.at)?;
         let (cpu, n_cpus) = (event.cpu, self.cpus.len());
         if cpu.idx() >= n_cpus {
@@ -145,7 +146,7 @@ impl Reconstruction {
             let help = "`recorded_on` names the machine that it was recorded on";
             return Err(Trouble::new(Part::Cpu, message, help));
         }
-        self.event(event)?;
+        self.event(event, came)?;
         self.cpus[cpu].seen = self.now;
         Ok(())
     }
@@ -189,7 +190,7 @@ impl Reconstruction {
             + size_of::<Cpu>() * self.cpus.len()
     }
 
-    fn event(&mut self, event: &Event<'_>) -> Result<(), String> {
+    fn event(&mut self, event: &Event<'_>, came: Option<Ns>) -> Result<(), String> {
         let cpu = event.cpu;
         if let What::Lost(n) = event.what {
             self.lost_events = self.lost_events.saturating_add(n);
@@ -199,11 +200,10 @@ impl Reconstruction {
             }
             return Ok(());
         }
-        let own_charge =
-            matches!(event.what, What::Runtime { task, .. } if event.tid == Some(task.tid));
+        let own_charge = is_own_charge(event);
         // A task's own charge says since when it runs; `must_run` would have to guess.
         if !own_charge && !matches!(event.what, What::Switch { .. }) {
-            self.must_run(event)?;
+            self.must_run(event, came)?;
         }
         match event.what {
             What::Switch { prev, prev_prio, state, next, next_prio } => {
@@ -446,8 +446,10 @@ impl Reconstruction {
             Doing::Runnable { .. } => {
                 let waker = self.live(thread).woken_by.map(|(waker, _)| waker);
                 if waker.is_some() && waker == self.running(cpu) {
-                    self.live(thread).enqueued_by_waker = true;
-                    self.scheduler_worked(cpu, self.costs.wake_after);
+                    let live = self.live(thread);
+                    live.enqueued_by_waker = true;
+                    let saved = std::mem::take(&mut live.waker_saved);
+                    self.scheduler_worked(cpu, self.costs.wake_after - saved);
                 }
             }
             Doing::Asleep { .. } => self.sleep_ends(thread, event, timed)?,
@@ -571,6 +573,7 @@ impl Reconstruction {
             _ if hrtimer => Timed::For,
             _ => Timed::Until,
         };
+        self.live(thread).by_hrtimer = hrtimer;
         Some(Ended { is_timer: end.is_timer || by_interrupt, timed })
     }
 
@@ -581,7 +584,9 @@ impl Reconstruction {
         self.live(waker).split_work();
         self.flush(waker);
         self.message(waker, thread);
-        let (after, now) = (self.costs.wake_after, self.now);
+        let by_list = self.seems_to_use_wake_list(cpu, thread);
+        let saved = if by_list { self.costs.wake_list } else { 0 };
+        let (after, now) = (self.costs.wake_after - saved, self.now);
         let in_turns = self.talk_in_turns(thread, waker);
         let by = self.live(waker);
         let wake = by.thread.acts.end();
@@ -594,6 +599,7 @@ impl Reconstruction {
         live.thread.acts.push(if in_turns { Act::Answer } else { Act::Wait });
         live.doing = Doing::Runnable { since: now };
         live.woken_by = Some((waker, Some(wake)));
+        live.waker_saved = saved;
         (wake, wait)
     }
 
@@ -627,9 +633,6 @@ impl Reconstruction {
             let since = self.now.saturating_sub(ns).max(self.cpus[cpu].seen);
             self.waited(thread, name, since);
             self.runs(thread, cpu, since);
-        } else if let Some(woken) = self.live(thread).came_unseen.take() {
-            let came = self.now.saturating_sub(ns);
-            self.commands[name as usize].waited(came.saturating_sub(woken));
         }
         self.belongs(thread, event);
         let now = self.now;
@@ -659,6 +662,11 @@ impl Reconstruction {
         self.live(parent).thread.acts.push(Act::Start(thread));
         Ok(())
     }
+}
+
+/// True if a task is charged for its own time, not by another CPU.
+fn is_own_charge(event: &Event<'_>) -> bool {
+    matches!(event.what, What::Runtime { task, .. } if event.tid == Some(task.tid))
 }
 
 /// True if an interrupt wakes this thread, whatever task it has hit. As a rule, who waits for a

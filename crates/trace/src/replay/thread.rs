@@ -75,8 +75,10 @@ pub(super) struct Live {
     pub woken_from: Option<CpuId>,
     /// That CPU was seen to enqueue it.
     pub enqueued_by_waker: bool,
-    /// Since when it had waited when it came to its CPU, if it was woken and nobody saw it come.
-    pub came_unseen: Option<Ns>,
+    /// What its waker is taken to have saved by leaving the enqueue to an idle CPU, ns.
+    pub waker_saved: Ns,
+    /// A high-resolution timer has ended its last sleep of which the recording tells what did.
+    pub by_hrtimer: bool,
     /// When it exited, if it has.
     pub ended: Ns,
     /// The CPU on which it went to sleep last.
@@ -147,7 +149,8 @@ impl Live {
             woken: false,
             woken_from: None,
             enqueued_by_waker: false,
-            came_unseen: None,
+            waker_saved: 0,
+            by_hrtimer: false,
             ended: 0,
             left: first_cpu,
             pattern: None,
@@ -166,9 +169,12 @@ impl Live {
         self.owed += costs;
     }
 
-    /// Takes back costs that were only an estimate.
+    /// Takes back costs that were only an estimate. If they are off its work already, the next piece
+    /// has as much more.
     pub(super) fn owes_less(&mut self, costs: Ns) {
-        self.owed = self.owed.saturating_sub(costs);
+        let still_owed = self.owed.min(costs);
+        self.owed -= still_owed;
+        self.work = self.work.saturating_add(costs - still_owed);
     }
 
     /// Turns the work so far into an act, without the machine's costs and the share of ticks.

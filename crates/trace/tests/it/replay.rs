@@ -147,6 +147,28 @@ fn pairs_that_play_ping_pong_again() {
     again(2_000, Bounds { elapsed: 15.0, run_time: 15.0, thread: 25.0, switches: 2.0 });
 }
 
+/// A guest may lose what its idle CPUs would record. Charges tell enough for nearly the same.
+#[test]
+fn what_idle_cpus_did_not_record_is_found_again() {
+    let (machine, program) = (without_smt(), PingPong::new(3, 20_000, 300));
+    let traced = trace(machine.clone(), program, u64::MAX);
+    let text = traced.text();
+    let by_idle = |line: &&str| line.trim_start().starts_with("swapper");
+    let seen: Vec<&str> = text.lines().filter(|line| !by_idle(line)).collect();
+    assert!(text.lines().count() > seen.len() + 600, "idle CPUs did record");
+    let work = |text: &str| {
+        let recording = trace::replay::read(text.as_bytes(), &machine, Default::default()).unwrap();
+        let run = |act| if let Act::Run(ns) = act { ns } else { 0 };
+        let of = |thread: &workloads::replay::Thread| thread.acts.iter().map(run).sum::<Ns>();
+        recording.threads.iter().map(|thread| (thread.tid, of(thread))).collect::<BTreeMap<_, _>>()
+    };
+    let (all, found) = (work(&text), work(&(seen.join("\n") + "\n")));
+    for (tid, ns) in all.into_iter().filter(|(_, ns)| *ns > 1_000_000) {
+        let more = percent(ns, found[&tid]);
+        assert!(more.abs() < 2.0, "{tid}: {more:+.1} % more work");
+    }
+}
+
 #[test]
 fn short_bursts_and_timers_again() {
     let of_seed = |seed| Short::new(9, 700_000, 500_000, 100, seed);

@@ -47,14 +47,25 @@ impl Reconstruction {
     pub(super) fn may_come_from_wake_list(&mut self, thread: u32, cpu: CpuId) {
         let live = self.live(thread);
         let by_another = !live.enqueued_by_waker && live.woken_from.is_some_and(|from| from != cpu);
-        if let Some((waker, Some(place))) = live.woken_by
-            && by_another
-            && self.curr(cpu) == Curr::Idle
-        {
+        let taken_for = std::mem::take(&mut live.waker_saved);
+        let Some((waker, Some(place))) = live.woken_by else {
+            return;
+        };
+        if by_another && self.curr(cpu) == Curr::Idle {
             let saved = self.costs.wake_list;
             let waker = self.live(waker);
-            waker.owes_less(saved);
+            waker.owes_less(saved - taken_for);
             waker.thread.acts.make_to_idle(place);
+        } else {
+            self.live(waker).owe(taken_for);
         }
+    }
+
+    /// True if a thread that is woken on this CPU has slept on another one, which idles. That one
+    /// takes it, as a rule. Who wakes it may sleep before it is seen to run.
+    pub(super) fn seems_to_use_wake_list(&self, cpu: CpuId, thread: u32) -> bool {
+        let live = &self.lives[thread as usize];
+        let asleep = matches!(live.doing, Doing::Asleep { .. });
+        asleep && live.left.is_some_and(|left| left != cpu && self.curr(left) == Curr::Idle)
     }
 }

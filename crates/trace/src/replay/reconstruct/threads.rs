@@ -1,7 +1,7 @@
 //! Threads: their first event, their stays on CPUs, and the ends of stays that no event tells.
 
-use super::{Curr, NAME_BYTES_MAX, NAMES_MAX, Reconstruction, is_stopper, nice};
-use crate::replay::event::{Event, Named};
+use super::{Curr, NAME_BYTES_MAX, NAMES_MAX, Reconstruction, is_own_charge, is_stopper, nice};
+use crate::replay::event::{Event, Named, What};
 use crate::replay::thread::{Doing, Live};
 use sim_core::{Ns, SleepState};
 use topology::CpuId;
@@ -122,7 +122,12 @@ impl Reconstruction {
                 self.lost(thread, elsewhere);
                 self.live(thread).doing = Doing::Runnable { since };
             }
-            Doing::Asleep { .. } => self.outside_ends(thread, cpu, since, Timed::Until),
+            Doing::Asleep { .. } => {
+                // What ended it was not recorded: the same as the last time, as a rule.
+                let by_hrtimer = self.live(thread).by_hrtimer;
+                let timed = if by_hrtimer { Timed::For } else { Timed::Until };
+                self.outside_ends(thread, cpu, since, timed);
+            }
             _ => {}
         }
         let since = match self.live(thread).doing {
@@ -136,7 +141,7 @@ impl Reconstruction {
         let live = self.live(thread);
         (live.doing, live.mark, live.came) = (Doing::Running(cpu), mark, since);
         (live.woken, live.woken_by, live.woken_early) = (false, None, None);
-        (live.came_unseen, live.woken_from, live.enqueued_by_waker) = (None, None, false);
+        (live.woken_from, live.enqueued_by_waker) = (None, false);
         let process = live.thread.process;
         let same_mm = std::mem::replace(&mut self.cpus[cpu].mm, process) == process;
         let mm_switch = if same_mm { 0 } else { self.costs.mm_switch };
@@ -162,9 +167,27 @@ impl Reconstruction {
         self.cpus[cpu].curr = Curr::Unknown;
     }
 
-    /// The current task of an event runs, even if no switch to it was recorded. A task late in its
-    /// exit has no pid any more: such an event tells nothing.
-    pub(super) fn must_run(&mut self, event: &Event<'_>) -> Result<(), String> {
+    /// True if this CPU is in the machine.
+    pub(in crate::replay) fn has_cpu(&self, cpu: CpuId) -> bool {
+        cpu.idx() < self.cpus.len()
+    }
+
+    /// True if the current task of an event has come to an idle CPU unseen, and this event does not
+    /// tell when.
+    pub(in crate::replay) fn came_unseen(&self, event: &Event<'_>) -> bool {
+        let Some(tid) = event.tid else {
+            return false;
+        };
+        let tells = matches!(event.what, What::Switch { .. } | What::Lost(_));
+        let is_task = tid != 0 && !is_stopper(Named { comm: event.comm, tid });
+        let idles = self.has_cpu(event.cpu) && self.curr(event.cpu) == Curr::Idle;
+        idles && is_task && !tells && !is_own_charge(event)
+    }
+
+    /// The current task of an event runs, even if no switch to it was recorded: since `came`, or
+    /// since the CPU's last event. A task late in its exit has no pid any more: such an event tells
+    /// nothing.
+    pub(super) fn must_run(&mut self, event: &Event<'_>, came: Option<Ns>) -> Result<(), String> {
         let Some(tid) = event.tid else {
             return Ok(());
         };
@@ -177,14 +200,15 @@ impl Reconstruction {
             return Ok(());
         }
         let thread = self.meet(task, 120, cpu)?;
-        let live = self.live(thread);
-        if live.doing != Doing::Running(cpu) {
-            let woken = match live.doing {
-                Doing::Runnable { since } if live.woken => Some(since),
-                _ => None,
-            };
-            self.runs(thread, cpu, self.cpus[cpu].seen);
-            self.live(thread).came_unseen = woken;
+        if self.live(thread).doing != Doing::Running(cpu) {
+            let seen = self.cpus[cpu].seen;
+            let came =
+                came.map(|at| at.saturating_sub(self.first.unwrap_or(0)).clamp(seen, self.now));
+            if let Some(came) = came {
+                let name = self.live(thread).name();
+                self.waited(thread, name, came);
+            }
+            self.runs(thread, cpu, came.unwrap_or(seen));
         }
         self.belongs(thread, event);
         Ok(())

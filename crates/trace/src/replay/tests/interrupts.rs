@@ -17,7 +17,7 @@ fn naps(work_and_lengths: [(Ns, Ns); 8]) -> Vec<bool> {
     let mut take = |at, current: Named<'static>, context, what| {
         let (comm, tid) = (current.comm, Some(current.tid));
         let event = Event { comm, tid, process: tid, cpu: CpuId(0), at, context, what };
-        assert!(reconstruction.take(&event).is_ok());
+        assert!(reconstruction.take(&event, None).is_ok());
     };
     let switch = |prev, state, next| {
         let state = Left { state, preempted: false };

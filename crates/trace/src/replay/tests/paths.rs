@@ -80,6 +80,57 @@ fn a_wait_ends_where_the_first_charge_begins() {
     }
 }
 
+/// So no wait and no sleep is work, and what came before the first wake-up came before it.
+#[test]
+fn work_begins_where_the_first_charge_begins() {
+    let acts_of_a = |ends: &str, wakes: &str| {
+        let lines = format!(
+            "0 0 switch swapper/0 R a/10
+             0 50 switch a/10 S swapper/0
+             1 60 switch swapper/0 R b/11
+             {ends}"
+        );
+        let rest = "0 130 runtime a/10 20
+                    0 150 switch a/10 S swapper/0";
+        let text = script(&lines) + wakes + &script(rest);
+        let recording = read(text.as_bytes(), &machine(), Asked::default()).unwrap();
+        acts(&recording).lines().next().unwrap().to_string()
+    };
+    let wakes = "               a    10 [000]     0.000125: sched:sched_waking: comm=c pid=12 \
+                 prio=120 target_cpu=002\n";
+    let woken = acts_of_a("1 100 waking a/10 0\n", wakes);
+    let wake = "Wake { thread: 2, sync: false, to_idle: false }";
+    assert_eq!(woken, format!("a/10 nice 0 on 0: Run(50000) Wait Run(15000) {wake} Run(5000)"));
+    let slept = acts_of_a("", wakes);
+    let timer = "Timer { at: 110000, length: 60000, timed: Until }";
+    assert_eq!(slept, format!("a/10 nice 0 on 0: Run(50000) {timer} Run(15000) {wake} Run(5000)"));
+    // Without a charge nothing tells it: the CPU's last event is taken.
+    let rest = "0 150 switch a/10 S swapper/0";
+    let lines = "0 0 switch swapper/0 R a/10\n0 50 switch a/10 S swapper/0\n";
+    let text = script(lines) + wakes + &script(rest);
+    let recording = read(text.as_bytes(), &machine(), Asked::default()).unwrap();
+    assert!(acts(&recording).contains("Run(75000) Wake"));
+}
+
+/// A fault is told at its own line, whatever waits for a charge, and before what comes after it.
+#[test]
+fn a_fault_is_told_where_it_is_though_events_wait() {
+    let lines = "0 0 switch swapper/0 R a/10\n0 50 switch a/10 S swapper/0\n";
+    let event = |cpu: u32, us: u32| {
+        format!(
+            "               a    10 [{cpu:03}]     0.{us:06}: sched:sched_waking: comm=c pid=12 \
+             prio=120 target_cpu=002\n"
+        )
+    };
+    let fault = |second: String| {
+        let text = script(lines) + &event(0, 100) + &event(0, 110) + &second + "nonsense\n";
+        read(text.as_bytes(), &machine(), Asked::default()).unwrap_err().to_string()
+    };
+    let (late, elsewhere) = (fault(event(0, 105)), fault(event(9, 120)));
+    assert!(late.contains("line 5") && late.contains("time runs backwards"), "{late}");
+    assert!(elsewhere.contains("line 5") && elsewhere.contains("no CPU 9"), "{elsewhere}");
+}
+
 /// What a thread did before `execve` was no work of the new program.
 #[test]
 fn a_new_name_is_told_when_it_is_given() {
@@ -105,7 +156,7 @@ fn a_new_name_is_told_when_it_is_given() {
         event(40_000, gcc.comm, 10, What::Renamed),
         event(100_000, gcc.comm, 10, switch(gcc, b'S', idle)),
     ] {
-        assert!(reconstruction.take(&event).is_ok());
+        assert!(reconstruction.take(&event, None).is_ok());
     }
     expect![[r#"
         make/10 nice 0 on 0: Run(30000) Named(1) Run(70000)

@@ -1,0 +1,117 @@
+//! Events wait until it is known since when their tasks run.
+//!
+//! A virtual machine may lose the events of an idle CPU, the switch to the next task among them.
+//! That task's first charge (`sched_stat_runtime`) tells since when it runs. But its first event
+//! may be another one: whoever answers a message wakes its sender before anything charges it.
+
+use super::event::{Event, Trouble, What};
+use super::reconstruct::Reconstruction;
+use sim_core::Ns;
+use std::collections::VecDeque;
+use workloads::replay::Recording;
+
+/// So many events wait at most. The tick charges who runs, so on most machines it takes fewer.
+const WAITING_MAX: usize = 1024;
+
+/// A reconstruction, and the events that it has not yet taken.
+pub(super) struct LookAhead {
+    reconstruction: Reconstruction,
+    waiting: VecDeque<Kept>,
+}
+
+impl LookAhead {
+    pub(super) fn new(reconstruction: Reconstruction) -> Self {
+        Self { reconstruction, waiting: VecDeque::new() }
+    }
+
+    /// Takes the next event.
+    pub(super) fn take(&mut self, event: &Event<'_>) -> Result<(), Trouble> {
+        if self.waiting.is_empty() {
+            if !self.reconstruction.came_unseen(event) {
+                return self.reconstruction.take(event, None);
+            }
+            self.waiting.push_back(Kept::new(event));
+            return Ok(());
+        }
+        // Whatever may be wrong with an event is found when it is taken, and told at its place.
+        let last = self.waiting.back().map_or(0, |last| last.event.at);
+        let is_doubtful = event.at < last || !self.reconstruction.has_cpu(event.cpu);
+        if is_doubtful || self.waiting.len() == WAITING_MAX {
+            self.take_waiting(true)?;
+            return self.take(event);
+        }
+        let first = &self.waiting[0].event;
+        let decides = told_by(first, event).is_some();
+        self.waiting.push_back(Kept::new(event));
+        if decides { self.take_waiting(false) } else { Ok(()) }
+    }
+
+    /// The recording is complete.
+    pub(super) fn finish(mut self) -> Result<Recording, String> {
+        self.take_waiting(true).map_err(|trouble| trouble.message)?;
+        self.reconstruction.finish()
+    }
+
+    /// Hands events over, all of them or up to one whose task has come unseen and is not yet told.
+    fn take_waiting(&mut self, all: bool) -> Result<(), Trouble> {
+        while let Some(first) = self.waiting.front() {
+            let event = first.event();
+            let mut came = None;
+            if self.reconstruction.came_unseen(&event) {
+                let mut later = self.waiting.iter().skip(1);
+                match later.find_map(|later| told_by(&first.event, &later.event)) {
+                    Some(told) => came = told,
+                    None if !all => return Ok(()),
+                    None => {}
+                }
+            }
+            self.reconstruction.take(&event, came)?;
+            self.waiting.pop_front();
+        }
+        Ok(())
+    }
+}
+
+/// What a later event tells of when the task of the first one came to its CPU: `Some(None)` if
+/// nothing will tell it any more.
+fn told_by(first: &Event<'_>, later: &Event<'_>) -> Option<Option<Ns>> {
+    if later.cpu != first.cpu {
+        return None;
+    }
+    match later.what {
+        What::Runtime { task, ns } if Some(task.tid) == first.tid && later.tid == first.tid => {
+            Some(Some(later.at.saturating_sub(ns)))
+        }
+        What::Switch { .. } | What::Lost(_) => Some(None),
+        _ => None,
+    }
+}
+
+/// An event with names of its own.
+struct Kept {
+    /// The event without names.
+    event: Event<'static>,
+    names: Vec<u8>,
+    /// Where the first two of its three names end.
+    ends: [usize; 2],
+}
+
+impl Kept {
+    fn new(event: &Event<'_>) -> Self {
+        let [one, other] = event.what.names();
+        let first = event.comm.len();
+        let what = event.what.with_names([b"", b""]);
+        let Event { tid, process, cpu, at, context, .. } = *event;
+        Self {
+            event: Event { comm: b"", tid, process, cpu, at, context, what },
+            names: [event.comm, one, other].concat(),
+            ends: [first, first + one.len()],
+        }
+    }
+
+    fn event(&self) -> Event<'_> {
+        let (comm, names) = self.names.split_at(self.ends[0]);
+        let (one, other) = names.split_at(self.ends[1] - self.ends[0]);
+        Event { comm, what: self.event.what.with_names([one, other]), ..self.event }
+    }
+}
