@@ -11,6 +11,7 @@ mod measured;
 pub(super) mod replies;
 mod threads;
 mod uncertain_sleeps;
+mod yields;
 
 use super::Asked;
 use super::clock::Clocks;
@@ -31,11 +32,6 @@ const LOOK_EVERY: u32 = 1 << 14;
 /// If a thread runs while another is woken, sleeps within this time and leaves its CPU to the woken
 /// thread, it was the waker, ns. A timer would have to know when that thread will sleep.
 const HAND_OVER_NS: Ns = 30_000;
-/// A thread that gives its CPU up while it could go on was preempted if another one was woken there
-/// so short a time before, or if it had run for so long that a tick may have ended its slice, ns.
-/// Otherwise it yields.
-const PREEMPTED_WITHIN_NS: Ns = 100_000;
-const SLICE_AT_LEAST_NS: Ns = 500_000;
 /// A wake-up that comes while a thread goes to sleep may be seen so long before the charge in the
 /// dequeue, ns. A thread that need not sleep goes on for longer.
 const DEQUEUE_NS: Ns = 2_000;
@@ -70,6 +66,8 @@ struct Cpu {
     seen: Ns,
     /// When a thread was last woken to run here.
     woken: Ns,
+    /// Its last event was a switch or a charge: nothing in it charges a task at the next event.
+    is_calm: bool,
     /// Since when it idles, if it does.
     idle_since: Ns,
     /// The process whose address space is loaded.
@@ -110,7 +108,14 @@ pub(super) struct Reconstruction {
 
 impl Reconstruction {
     pub(super) fn new(machine: &Machine, asked: Asked<'_>, memory_max: usize) -> Self {
-        let cpu = Cpu { curr: Curr::Unknown, seen: 0, woken: 0, idle_since: 0, mm: u32::MAX };
+        let cpu = Cpu {
+            curr: Curr::Unknown,
+            seen: 0,
+            woken: 0,
+            is_calm: false,
+            idle_since: 0,
+            mm: u32::MAX,
+        };
         Self {
             costs: Costs::new(machine),
             clocks: Clocks::new(machine),
@@ -148,6 +153,7 @@ impl Reconstruction {
         }
         self.event(event, came)?;
         self.cpus[cpu].seen = self.now;
+        self.cpus[cpu].is_calm = is_own_charge(event) || matches!(event.what, What::Switch { .. });
         Ok(())
     }
 
@@ -201,6 +207,7 @@ impl Reconstruction {
             return Ok(());
         }
         let own_charge = is_own_charge(event);
+        self.may_have_yielded(event);
         // A task's own charge says since when it runs; `must_run` would have to guess.
         if !own_charge && !matches!(event.what, What::Switch { .. }) {
             self.must_run(event, came)?;
@@ -298,9 +305,8 @@ impl Reconstruction {
         self.live(thread).thread.active_ns += ran;
         if how.state == b'R' {
             self.account(thread, cpu, self.costs.pick);
-            if !how.preempted && self.yields(cpu, ran) {
-                self.flush(thread);
-                self.live(thread).thread.acts.push(Act::Yield);
+            if !how.preempted {
+                self.may_yield(thread, cpu, ran);
             }
             self.live(thread).leaves_path();
             self.live(thread).doing = Doing::Runnable { since: self.now };
@@ -346,14 +352,6 @@ impl Reconstruction {
             self.commands[name as usize].waited(waited);
         }
         waited
-    }
-
-    /// True if a task that could go on lets others run after so long on this CPU: nothing is to be
-    /// seen that would have preempted it.
-    fn yields(&self, cpu: CpuId, ran: Ns) -> bool {
-        let since_wake_up = self.now - self.cpus[cpu].woken;
-        let was_woken = self.cpus[cpu].woken > 0 && since_wake_up < ran.min(PREEMPTED_WITHIN_NS);
-        ran < SLICE_AT_LEAST_NS && !was_woken
     }
 
     /// The next task of a switch. If the previous thread woke it and sleeps now (as `left` says),
@@ -633,6 +631,8 @@ impl Reconstruction {
             let since = self.now.saturating_sub(ns).max(self.cpus[cpu].seen);
             self.waited(thread, name, since);
             self.runs(thread, cpu, since);
+        } else if self.cpus[cpu].is_calm {
+            self.charged_alone(thread, cpu, ns);
         }
         self.belongs(thread, event);
         let now = self.now;

@@ -3,6 +3,7 @@
 mod interrupts;
 mod measured;
 mod paths;
+mod yields;
 
 use super::event::What;
 use super::line::Line;

@@ -77,6 +77,10 @@ pub(super) struct Live {
     pub enqueued_by_waker: bool,
     /// What its waker is taken to have saved by leaving the enqueue to an idle CPU, ns.
     pub waker_saved: Ns,
+    /// Its yields to others.
+    pub yields: u32,
+    /// Its last charge may have been that of a yield to nobody.
+    pub may_have_yielded: bool,
     /// A high-resolution timer has ended its last sleep of which the recording tells what did.
     pub by_hrtimer: bool,
     /// When it exited, if it has.
@@ -150,6 +154,8 @@ impl Live {
             woken_from: None,
             enqueued_by_waker: false,
             waker_saved: 0,
+            yields: 0,
+            may_have_yielded: false,
             by_hrtimer: false,
             ended: 0,
             left: first_cpu,

@@ -142,6 +142,7 @@ impl Reconstruction {
         (live.doing, live.mark, live.came) = (Doing::Running(cpu), mark, since);
         (live.woken, live.woken_by, live.woken_early) = (false, None, None);
         (live.woken_from, live.enqueued_by_waker) = (None, false);
+        live.may_have_yielded = false;
         let process = live.thread.process;
         let same_mm = std::mem::replace(&mut self.cpus[cpu].mm, process) == process;
         let mm_switch = if same_mm { 0 } else { self.costs.mm_switch };
