@@ -133,6 +133,9 @@ pub struct Cpu {
     pub nr_switches: u64,
     /// From when on the CPU is in its C-state; before, it still polls.
     pub cstate_from: Ns,
+    /// When it was told, before it idled, of a task that it is taken to have idled for
+    /// ([`crate::Op::SleepWoken`]).
+    pub(crate) told_at: Ns,
     /// The timer interrupt is under way: it runs timers with a soft expiry up to this instant, ns.
     pub(crate) timers_until: Option<Ns>,
     /// Wake list, oldest first.
@@ -217,6 +220,7 @@ impl Cpu {
             // At boot every CPU has been asleep for long.
             cstate: deepest,
             cstate_from: 0,
+            told_at: NEVER,
             nr_switches: 0,
             stat: RqStat::default(),
             stop_queued_at: 0,

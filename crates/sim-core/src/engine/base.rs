@@ -207,7 +207,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         c.category = Category::Idle;
         c.idle_since = now;
         c.cstate = deepest;
-        c.cstate_from = now + entry_ns;
+        c.cstate_from = if c.told_at == now { now } else { now + entry_ns };
         c.loop_exit_due = false;
         c.tick_stopped |= stops_tick;
         if !c.tick_stopped && c.tick_next <= now {

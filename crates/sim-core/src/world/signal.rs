@@ -63,16 +63,17 @@ impl World {
         told
     }
 
-    /// As [`Self::call_single`], of a CPU that is about to idle: it is told when it does.
+    /// As [`Self::call_single`], of a CPU that is about to idle: it is told as if it idled already.
     pub(crate) fn call_once_idle(&mut self, cpu: CpuId) {
-        let costs = &self.machine.costs;
-        let idles_from = self.now + costs.idle_entry_ns;
+        self.cpus[cpu].told_at = self.now;
         if self.machine.cstates[self.cpus[cpu].cstate as usize].polling {
-            self.raise(cpu, Irq::Poll, idles_from);
+            // At this very instant it would find the task before it idles.
+            self.raise(cpu, Irq::Poll, self.now + 1);
         } else {
+            let costs = &self.machine.costs;
             let arrives = self.now + costs.ipi_send_ns + costs.ipi_delivery_ns;
             self.counters.ipis += 1;
-            self.raise(cpu, Irq::Call, arrives.max(idles_from));
+            self.raise(cpu, Irq::Call, arrives);
         }
     }
 
