@@ -133,9 +133,6 @@ pub struct Cpu {
     pub nr_switches: u64,
     /// From when on the CPU is in its C-state; before, it still polls.
     pub cstate_from: Ns,
-    /// When it was told, before it idled, of a task that it is taken to have idled for
-    /// ([`crate::Op::SleepWoken`]).
-    pub(crate) told_at: Ns,
     /// The timer interrupt is under way: it runs timers with a soft expiry up to this instant, ns.
     pub(crate) timers_until: Option<Ns>,
     /// Wake list, oldest first.
@@ -163,6 +160,9 @@ pub struct Cpu {
     pub(crate) irq_at: [Ns; N_IRQ],
     /// Since when the CPU is in the idle loop, ns (meaningful while current is idle).
     pub idle_since: Ns,
+    /// When it was told, before it idled, of a task that it is taken to have idled for
+    /// ([`crate::Op::SleepWoken`]).
+    pub(crate) told_at: Ns,
     /// What the menu governor remembers.
     pub(crate) menu: Menu,
     /// Tasks that went to sleep here and wait for a disk (`rq->nr_iowait`).

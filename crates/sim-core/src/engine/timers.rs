@@ -71,7 +71,8 @@ impl World {
             c.timers_until = Some(now);
             return self.take_expired(cpu, now);
         }
-        self.timers_are_run(cpu);
+        c.timers_until = None;
+        self.program_timer(cpu);
         None
     }
 
@@ -84,14 +85,20 @@ impl World {
         let sleeps = t.state == TaskState::Sleeping && !t.on_rq && !t.on_cpu && !t.migrating;
         let is_here = t.cpu == cpu && self.allowed(first.task, cpu);
         let by_list = self.config.ttwu_queue && t.attr.policy != SchedPolicy::Ext;
-        let paid = t.wake_paid && !c.curr.is_task();
+        let idles = !c.curr.is_task() && c.nr_running == 0 && !c.need_resched && !c.softirq;
+        let paid = t.wake_paid && idles;
         (paid && by_list && sleeps && is_here).then_some(first.task)
     }
 
-    /// The timer interrupt of `cpu` is over.
-    pub(crate) fn timers_are_run(&mut self, cpu: CpuId) {
-        self.cpus[cpu].timers_until = None;
+    /// True if the timer interrupt of `cpu` has no other timer to run; then it is over.
+    pub(crate) fn timers_are_run(&mut self, cpu: CpuId) -> bool {
+        let c = &mut self.cpus[cpu];
+        if c.hrtimers.first().is_some_and(|first| first.hard <= self.now) {
+            return false;
+        }
+        c.timers_until = None;
         self.program_timer(cpu);
+        true
     }
 
     /// True if the first timer of `cpu` stands for a wake-up that has cost its time before. On an

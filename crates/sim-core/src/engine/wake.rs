@@ -96,7 +96,8 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
 
     /// The CPU idles, and its first timer stands for a wake-up that came before the sleep
     /// ([`crate::Op::SleepWoken`]). Its waker is taken to have run elsewhere: it puts the task on
-    /// the wake list of this CPU, which an interrupt has yet to tell. False: there is no such timer.
+    /// the wake list of this CPU, which an interrupt has yet to tell. True if the timer's interrupt
+    /// has nothing else to do.
     pub(crate) fn wake_to_idle(&mut self, cpu: CpuId) -> bool {
         let Some(p) = self.w.idle_paid_timer(cpu) else {
             return false;
@@ -109,8 +110,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         if self.w.put_on_wake_list(cpu, p) {
             self.w.call_once_idle(cpu);
         }
-        self.w.timers_are_run(cpu);
-        true
+        self.w.timers_are_run(cpu)
     }
 
     /// The lock of the task's queue is held: is it still queued, or has it gone to sleep meanwhile?

@@ -254,7 +254,7 @@ fn who_is_awake_before_it_sleeps_comes_by_the_wake_list_of_an_idle_cpu() {
         machine.cstates.truncate(1);
         machine.idle_wakes = vec![IdleWake { idle_ns: MS, wake_ns: 90_000 }];
         let config = Config { ttwu_queue, ..Config::default() };
-        let end = |sleep| end_of_sleeper(machine.clone(), config.clone(), sleep);
+        let end = |sleep| end_of_sleeper(machine.clone(), config, sleep);
         end(Op::SleepWoken) - end(Op::Run(0))
     };
     // Way of the interrupt, C-state, interrupt, enqueue.
@@ -263,6 +263,28 @@ fn who_is_awake_before_it_sleeps_comes_by_the_wake_list_of_an_idle_cpu() {
     assert_eq!(late_by(true, true), 1 + 5_000 + 4_000);
     // Without wake lists it is like a timer.
     assert_eq!(late_by(false, false), 1_000 + 2_000 + 4_000);
+}
+
+/// Another timer may expire while the CPU switches to idle.
+#[test]
+fn a_timer_beside_a_kept_sleep_is_run_in_its_interrupt() {
+    for us in 0..40 {
+        let mut machine = free_machine(1);
+        let costs = &mut machine.costs;
+        (costs.pick_ns, costs.dequeue_ns, costs.switch_ns) = (5_000, 2_000, 5_000);
+        (costs.ipi_delivery_ns, costs.irq_ns, costs.enqueue_ns) = (9_000, 1_000, 4_000);
+        let attr = || TaskAttr { timer_slack_ns: Some(0), ..TaskAttr::default() };
+        let program = Scripts(vec![
+            (attr(), vec![Op::SleepUntil(MS + us * US), Op::Run(MS), Op::Exit]),
+            (attr(), vec![Op::Run(MS), Op::SleepWoken, Op::Run(MS), Op::Exit]),
+        ]);
+        let config = Config::default();
+        let mut sim = simulate(machine, config, Fcfs::default(), program, NoObserver);
+        while sim.step(100 * MS).is_none() {
+            sim.w.check_invariants().expect("every invariant holds");
+        }
+        assert!(sim.w.now > 3 * MS && sim.w.now < 3 * MS + 100 * US, "{us} us: {} ns", sim.w.now);
+    }
 }
 
 /// A host that polls a halted CPU for a while and then sleeps makes long sleeps longer.

@@ -18,6 +18,8 @@ pub(super) struct Costs {
     pub irq: Ns,
     /// Idle lengths, ascending, and what a CPU takes out of idle from each of them on.
     idle_exits: Vec<(Ns, Ns)>,
+    /// Between two ticks.
+    pub tick_period: Ns,
     /// Share of a busy CPU's time that ticks take, in 1/65536.
     ticks: u64,
 }
@@ -28,7 +30,8 @@ impl Costs {
         let state = &machine.cstates[0];
         let way = if state.polling { 0 } else { c.ipi_ns() };
         let wakes = machine.idle_wakes.iter();
-        let by_length = wakes.map(|wake| (wake.idle_ns, wake.wake_ns.saturating_sub(way)));
+        let exit = |wake_ns: Ns| wake_ns.saturating_sub(way).max(state.exit_ns);
+        let by_length = wakes.map(|wake| (wake.idle_ns, exit(wake.wake_ns)));
         Self {
             idle_exits: [(0, state.exit_ns)].into_iter().chain(by_length).collect(),
             switch: c.switch_ns,
@@ -40,6 +43,7 @@ impl Costs {
             wake_list: (c.enqueue_ns + lock).saturating_sub(c.ipi_send_ns),
             fork: c.fork_ns,
             irq: c.irq_ns,
+            tick_period: machine.tick_ns(),
             ticks: (c.tick_ns << 16) / machine.tick_ns(),
         }
     }

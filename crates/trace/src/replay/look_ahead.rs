@@ -33,27 +33,28 @@ impl LookAhead {
             self.waiting.push_back(Kept::new(event));
             return Ok(());
         }
-        // Whatever may be wrong with an event is found when it is taken, and told at its place.
+        // What is wrong with its time or its CPU is to be told at its place, so none waits before it.
         let last = self.waiting.back().map_or(0, |last| last.event.at);
-        let is_doubtful = event.at < last || !self.reconstruction.has_cpu(event.cpu);
-        if is_doubtful || self.waiting.len() == WAITING_MAX {
-            self.take_waiting(true)?;
+        if event.at < last || !self.reconstruction.has_cpu(event.cpu) {
+            self.take_waiting(usize::MAX)?;
             return self.take(event);
         }
         let first = &self.waiting[0].event;
         let decides = told_by(first, event).is_some();
         self.waiting.push_back(Kept::new(event));
-        if decides { self.take_waiting(false) } else { Ok(()) }
+        let too_many = usize::from(self.waiting.len() > WAITING_MAX);
+        if decides || too_many > 0 { self.take_waiting(too_many) } else { Ok(()) }
     }
 
     /// The recording is complete.
     pub(super) fn finish(mut self) -> Result<Recording, String> {
-        self.take_waiting(true).map_err(|trouble| trouble.message)?;
+        self.take_waiting(usize::MAX).map_err(|trouble| trouble.message)?;
         self.reconstruction.finish()
     }
 
-    /// Hands events over, all of them or up to one whose task has come unseen and is not yet told.
-    fn take_waiting(&mut self, all: bool) -> Result<(), Trouble> {
+    /// Hands events over, up to one whose task has come unseen when is not yet told; so many of those
+    /// as well.
+    fn take_waiting(&mut self, mut untold: usize) -> Result<(), Trouble> {
         while let Some(first) = self.waiting.front() {
             let event = first.event();
             let mut came = None;
@@ -61,8 +62,8 @@ impl LookAhead {
                 let mut later = self.waiting.iter().skip(1);
                 match later.find_map(|later| told_by(&first.event, &later.event)) {
                     Some(told) => came = told,
-                    None if !all => return Ok(()),
-                    None => {}
+                    None if untold == 0 => return Ok(()),
+                    None => untold -= 1,
                 }
             }
             self.reconstruction.take(&event, came)?;
@@ -78,9 +79,13 @@ fn told_by(first: &Event<'_>, later: &Event<'_>) -> Option<Option<Ns>> {
     if later.cpu != first.cpu {
         return None;
     }
+    // Another task: the switch to it was lost as well.
+    if later.tid != first.tid {
+        return Some(None);
+    }
     match later.what {
-        What::Runtime { task, ns } if Some(task.tid) == first.tid && later.tid == first.tid => {
-            Some(Some(later.at.saturating_sub(ns)))
+        What::Runtime { task, ns } if Some(task.tid) == first.tid => {
+            Some(later.at.checked_sub(ns).filter(|came| *came <= first.at))
         }
         What::Switch { .. } | What::Lost(_) => Some(None),
         _ => None,

@@ -33,6 +33,8 @@ const QUICK_PART: usize = 10;
 const TICK_NS_MAX: Ns = 50_000;
 /// A preemption from another CPU that takes longer was another one: the slice had ended, ns.
 const REMOTE_MAX_NS: Ns = 100_000;
+/// One that ends a CPU's idling and takes longer was not at once: others came before, ns.
+const IDLE_MAX_NS: Ns = 1_000_000;
 
 /// The span with one part in `part` of the others below it, beside what was expected.
 fn factor(spans: &mut [Ns], part: usize, expected: Ns) -> Option<f64> {
@@ -103,6 +105,13 @@ impl Pace {
                 _ => {}
             }
         }
+        // An interrupt: the CPU has been out of idle.
+        if event.tid == Some(0)
+            && !matches!(event.what, What::Switch { .. })
+            && let Some(since) = self.idles.get_mut(&event.cpu.0)
+        {
+            *since = event.at;
+        }
         match event.what {
             What::Runtime { task, ns } => {
                 self.charged = Some((event.cpu, task.tid, event.at));
@@ -140,7 +149,7 @@ impl Pace {
                     self.leaves_idle(event.cpu, next.tid, since, event.at);
                 } else {
                     let took = self.took(event.cpu, next.tid, event.at);
-                    self.remote.extend(took.filter(|_| preempts));
+                    self.remote.extend(took.filter(|ns| preempts && *ns < REMOTE_MAX_NS));
                 }
             }
             _ => {}
@@ -151,10 +160,12 @@ impl Pace {
 
     /// A CPU that has idled since then runs a task at this instant.
     fn leaves_idle(&mut self, cpu: CpuId, tid: u32, since: Ns, at: Ns) {
-        let Some(took) = self.took(cpu, tid, at).filter(|ns| *ns > 0) else {
+        let took = self.took(cpu, tid, at).filter(|ns| (1..IDLE_MAX_NS).contains(ns));
+        // Who was woken before the CPU idled has waited for its last task as well.
+        let Some(took) = took.filter(|took| at - took >= since) else {
             return;
         };
-        let idled = at.saturating_sub(took).saturating_sub(since);
+        let idled = at - took - since;
         let kind = IDLE_LENGTHS_NS.iter().rposition(|length| *length <= idled);
         self.idle[kind.unwrap_or(0)].push(took);
     }
@@ -172,7 +183,7 @@ impl Pace {
     /// From the wake-up by another CPU to this instant, at which this task runs.
     fn took(&mut self, cpu: CpuId, tid: u32, until: Ns) -> Option<Ns> {
         let (_, at) = self.coming.remove(&cpu.0).filter(|(coming, _)| *coming == tid)?;
-        Some(until.saturating_sub(at)).filter(|ns| *ns < REMOTE_MAX_NS)
+        Some(until.saturating_sub(at))
     }
 
     /// The largest factor of what a switch and the beginning of a wake-up cost that the quickest

@@ -68,8 +68,8 @@ struct Cpu {
     woken: Ns,
     /// Its last event was a switch or a charge: nothing in it charges a task at the next event.
     is_calm: bool,
-    /// Since when it idles, if it does.
-    idle_since: Ns,
+    /// When a tick charged a task there; `None` if none has yet.
+    tick: Option<Ns>,
     /// The process whose address space is loaded.
     mm: u32,
 }
@@ -113,7 +113,7 @@ impl Reconstruction {
             seen: 0,
             woken: 0,
             is_calm: false,
-            idle_since: 0,
+            tick: None,
             mm: u32::MAX,
         };
         Self {
@@ -302,7 +302,9 @@ impl Reconstruction {
         self.cpus[cpu].curr = Curr::Unknown;
         let ran = self.now.saturating_sub(self.live(thread).came);
         self.commands[name as usize].left(ran);
-        self.live(thread).thread.active_ns += ran;
+        let live = self.live(thread);
+        live.thread.active_ns += ran;
+        live.leaves = live.leaves.saturating_add(1);
         if how.state == b'R' {
             self.account(thread, cpu, self.costs.pick);
             if !how.preempted {
@@ -366,7 +368,6 @@ impl Reconstruction {
         if next.tid == 0 || is_stopper(next) {
             let idle = next.tid == 0;
             self.cpus[cpu].curr = if idle { Curr::Idle } else { Curr::Stopper };
-            self.cpus[cpu].idle_since = self.now;
             self.clocks.set_busy(cpu, self.now, !idle);
             return Ok(());
         }
@@ -557,6 +558,7 @@ impl Reconstruction {
         let (by_interrupt, is_kthread) = (by_interrupt(event, live), live.thread.kthread);
         let elsewhere = live.left != Some(event.cpu);
         if context == Some(Context::Task) || !by_interrupt && (elsewhere || by_a_child) {
+            live.last_timed = Timed::Until;
             let pattern = live.pattern.get_or_insert_default();
             pattern.other_end(now - since, elsewhere);
             return None;
@@ -571,7 +573,7 @@ impl Reconstruction {
             _ if hrtimer => Timed::For,
             _ => Timed::Until,
         };
-        self.live(thread).by_hrtimer = hrtimer;
+        self.live(thread).last_timed = timed;
         Some(Ended { is_timer: end.is_timer || by_interrupt, timed })
     }
 
@@ -601,8 +603,8 @@ impl Reconstruction {
         (wake, wait)
     }
 
-    /// Something outside of all threads ends a thread's sleep: a device, or a timer. The CPU that it
-    /// interrupts has come out of idle before anybody could see it.
+    /// Something outside of all threads ends a thread's sleep: a device, or a timer. The CPU that
+    /// it interrupts has come out of idle before anybody could see it.
     fn outside_ends(&mut self, thread: u32, cpu: CpuId, ends: Ns, timed: Timed) {
         let exit = self.idle_exit(cpu, ends);
         let live = self.live(thread);

@@ -5,7 +5,7 @@ use super::reconstruct::replies::Partner;
 use super::sleep_pattern::SleepPattern;
 use sim_core::{Ns, SleepState};
 use topology::CpuId;
-use workloads::replay::{Act, Thread};
+use workloads::replay::{Act, Thread, Timed};
 
 /// However high the machine's costs are, one part in so many of a piece of work is the thread's
 /// own: the costs in a machine file may be those of another kernel than the recorded one.
@@ -77,12 +77,13 @@ pub(super) struct Live {
     pub enqueued_by_waker: bool,
     /// What its waker is taken to have saved by leaving the enqueue to an idle CPU, ns.
     pub waker_saved: Ns,
-    /// Its yields to others.
+    /// How often it has left its CPU, and how often by a yield to others.
+    pub leaves: u32,
     pub yields: u32,
     /// Its last charge may have been that of a yield to nobody.
     pub may_have_yielded: bool,
-    /// A high-resolution timer has ended its last sleep of which the recording tells what did.
-    pub by_hrtimer: bool,
+    /// How its last sleep ended of which the recording tells it, if no thread ended that.
+    pub last_timed: Timed,
     /// When it exited, if it has.
     pub ended: Ns,
     /// The CPU on which it went to sleep last.
@@ -154,9 +155,10 @@ impl Live {
             woken_from: None,
             enqueued_by_waker: false,
             waker_saved: 0,
+            leaves: 0,
             yields: 0,
             may_have_yielded: false,
-            by_hrtimer: false,
+            last_timed: Timed::Until,
             ended: 0,
             left: first_cpu,
             pattern: None,
@@ -175,12 +177,9 @@ impl Live {
         self.owed += costs;
     }
 
-    /// Takes back costs that were only an estimate. If they are off its work already, the next piece
-    /// has as much more.
+    /// Takes back costs that were only an estimate.
     pub(super) fn owes_less(&mut self, costs: Ns) {
-        let still_owed = self.owed.min(costs);
-        self.owed -= still_owed;
-        self.work = self.work.saturating_add(costs - still_owed);
+        self.owed = self.owed.saturating_sub(costs);
     }
 
     /// Turns the work so far into an act, without the machine's costs and the share of ticks.

@@ -16,10 +16,11 @@ impl Reconstruction {
         }
     }
 
-    /// What this CPU has taken out of idle at an interrupt, if it idled, ns.
+    /// What this CPU has taken out of idle at an interrupt, if it idled, ns. Its event before was
+    /// the switch to idle, or another interrupt, for which it was out of idle.
     pub(super) fn idle_exit(&self, cpu: CpuId, at: Ns) -> Ns {
         match self.curr(cpu) {
-            Curr::Idle => self.costs.idle_exit(at.saturating_sub(self.cpus[cpu].idle_since)),
+            Curr::Idle => self.costs.idle_exit(at.saturating_sub(self.cpus[cpu].seen)),
             _ => 0,
         }
     }

@@ -5,7 +5,7 @@ use crate::replay::event::{Event, Named, What};
 use crate::replay::thread::{Doing, Live};
 use sim_core::{Ns, SleepState};
 use topology::CpuId;
-use workloads::replay::{Command, Timed};
+use workloads::replay::Command;
 
 impl Reconstruction {
     pub(super) fn live(&mut self, thread: u32) -> &mut Live {
@@ -95,9 +95,9 @@ impl Reconstruction {
     /// that the CPU may have looked for other work (newidle balance) before it switched. What came
     /// after the charge is no more in the work.
     pub(super) fn account_sleeper(&mut self, thread: u32, cpu: CpuId) {
-        let Live { charged, mark, .. } = *self.live(thread);
+        let Live { charged, mark, came, .. } = *self.live(thread);
         let (now, mut costs) = (self.now, self.costs.sleep);
-        if charged > mark.at {
+        if charged > came && charged >= mark.at {
             self.now = charged;
             costs = costs.saturating_sub(now - charged);
         }
@@ -124,8 +124,7 @@ impl Reconstruction {
             }
             Doing::Asleep { .. } => {
                 // What ended it was not recorded: the same as the last time, as a rule.
-                let by_hrtimer = self.live(thread).by_hrtimer;
-                let timed = if by_hrtimer { Timed::For } else { Timed::Until };
+                let timed = self.live(thread).last_timed;
                 self.outside_ends(thread, cpu, since, timed);
             }
             _ => {}

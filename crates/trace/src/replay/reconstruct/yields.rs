@@ -4,7 +4,7 @@
 //! of its own, but `schedule()` charges the thread (`sched_stat_runtime`), and no tick, wake-up,
 //! fork or switch beside the charge says why.
 
-use super::Reconstruction;
+use super::{Reconstruction, is_own_charge};
 use crate::replay::event::{Event, What};
 use sim_core::Ns;
 use topology::CpuId;
@@ -16,8 +16,11 @@ use workloads::replay::Act;
 const PREEMPTED_WITHIN_NS: Ns = 100_000;
 const SLICE_AT_LEAST_NS: Ns = 500_000;
 /// Other calls charge a thread as well (`clock_gettime()` of its CPU time), so it has to have
-/// yielded to others that often before.
+/// yielded to others that often before, and as often as one in so many times that it left its CPU.
 const YIELDS_MIN: u32 = 16;
+const YIELDS_PART: u32 = 4;
+/// A tick comes so much sooner or later than a period after another one, ns.
+const TICK_JITTER_NS: Ns = 30_000;
 
 impl Reconstruction {
     /// A task that could go on lets others run after so long on this CPU. If nothing is to be seen
@@ -37,25 +40,49 @@ impl Reconstruction {
     /// The running thread is charged for this time. Nothing else has happened on its CPU since the
     /// charge before, or since it came: it may be a yield to nobody.
     pub(super) fn charged_alone(&mut self, thread: u32, cpu: CpuId, ns: Ns) {
-        let (charged, woken) = (self.live(thread).charged, self.cpus[cpu].woken);
+        if ns >= SLICE_AT_LEAST_NS {
+            self.cpus[cpu].tick = Some(self.now);
+            return;
+        }
+        let (woken, by_tick) = (self.cpus[cpu].woken, self.is_tick(cpu));
         let live = self.live(thread);
-        if live.yields < YIELDS_MIN || ns >= SLICE_AT_LEAST_NS || woken > charged {
+        let yields_often = live.yields >= YIELDS_MIN.max(live.leaves / YIELDS_PART);
+        if !yields_often || by_tick || woken > live.charged {
             return;
         }
         self.account(thread, cpu, 0);
         self.live(thread).may_have_yielded = true;
     }
 
-    /// The next event of a CPU tells whether the charge before it was that of a yield to nobody, or
-    /// belonged to a switch.
+    /// True if a tick comes to this CPU about now.
+    fn is_tick(&self, cpu: CpuId) -> bool {
+        let period = self.costs.tick_period;
+        let since = self.cpus[cpu].tick.map_or(period / 2, |tick| (self.now - tick) % period);
+        since.min(period - since) <= TICK_JITTER_NS
+    }
+
+    /// What the thread does next tells whether the charge before it was that of a yield to nobody,
+    /// or belonged to a switch.
     pub(super) fn may_have_yielded(&mut self, event: &Event<'_>) {
         let Some(thread) = self.running(event.cpu) else {
             return;
         };
-        let pick = self.costs.pick;
-        let live = self.live(thread);
-        let leaves = matches!(event.what, What::Switch { .. } | What::Lost(_));
-        if std::mem::take(&mut live.may_have_yielded) && !leaves {
+        let (live, pick) = (&mut self.lives[thread as usize], self.costs.pick);
+        if !live.may_have_yielded {
+            return;
+        }
+        let is_its_own = event.tid == Some(live.thread.tid);
+        let tells_nothing = match event.what {
+            What::Other => true,
+            // Newidle balance has charged the task of another CPU.
+            What::Runtime { .. } => !is_own_charge(event),
+            _ => false,
+        };
+        if is_its_own && tells_nothing {
+            return;
+        }
+        live.may_have_yielded = false;
+        if is_its_own && !matches!(event.what, What::Switch { .. } | What::Lost(_)) {
             live.owe(pick);
             self.flush(thread);
             self.live(thread).thread.acts.push(Act::Yield);

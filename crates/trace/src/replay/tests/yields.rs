@@ -38,11 +38,30 @@ fn who_yields_to_nobody_is_charged_for_no_other_reason() {
     assert_eq!(yields_of_a(10, CHARGES), 0);
 }
 
+/// Newidle balance of a CPU that goes idle unseen may charge another task first.
+#[test]
+fn what_comes_between_a_dequeue_and_its_switch_tells_nothing() {
+    let text = |next: &str| format!("8 runtime a/10 3\n11 runtime a/10 3\n{next}");
+    assert_eq!(yields_of_a(20, &text("12 switch a/10 S swapper/0")), 1);
+    assert_eq!(yields_of_a(20, &text("40 runtime b/11 3")), 1);
+}
+
 #[test]
 fn ticks_and_wake_ups_charge_threads_as_well() {
     let tick = "4010 runtime a/10 4005
                 4020 switch a/10 S swapper/0";
     assert_eq!(yields_of_a(20, tick), 0);
+    // A period later there is another one, and 2 ms later there is none.
+    let ticks = "4010 runtime a/10 4005
+                 8010 runtime a/10 90
+                 8020 runtime a/10 10
+                 8021 switch a/10 S swapper/0";
+    assert_eq!(yields_of_a(20, ticks), 0);
+    let none = "4010 runtime a/10 4005
+                6010 runtime a/10 90
+                6020 runtime a/10 10
+                6021 switch a/10 S swapper/0";
+    assert_eq!(yields_of_a(20, none), 1);
     let wakes = "8 waking c/12 2
                  9 runtime a/10 4
                  12 waking c/12 2
