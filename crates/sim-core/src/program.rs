@@ -24,9 +24,9 @@ pub enum Op {
     SleepUntil(Ns),
     /// Go to sleep although the wake-up has come: the task leaves its CPU and is runnable at once.
     /// Who woke it has spent the time of the wake-up before, so neither that nor an interrupt takes
-    /// time from others here. A CPU that has nothing else to run finds the task on its wake list, as
-    /// if a waker elsewhere had found it idle. Replays need it where threads come in another order
-    /// than they were recorded.
+    /// time from others here. A CPU that has nothing else to run finds the task on its wake list,
+    /// as if a waker elsewhere had found it idle. Replays need it where threads come in another
+    /// order than they were recorded.
     SleepWoken,
     /// Wake a task. Nothing happens if it is not asleep when the wake-up looks at it.
     Wake {

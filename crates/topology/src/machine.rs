@@ -72,8 +72,8 @@ pub struct CState {
 
 /// How long a CPU is out of reach once it has idled for so long, whatever C-state it asked for.
 ///
-/// The CPU of a guest that halts is polled by its host for a while (`halt_poll_ns` of KVM); then the
-/// host lets others run or sleeps itself, and takes longer and longer to come back.
+/// The CPU of a guest that halts is polled by its host for a while (`halt_poll_ns` of KVM); then
+/// the host lets others run or sleeps itself, and takes longer and longer to come back.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct IdleWake {
     /// From this idle length on, ns.

@@ -33,7 +33,7 @@ impl LookAhead {
             self.waiting.push_back(Kept::new(event));
             return Ok(());
         }
-        // What is wrong with its time or its CPU is to be told at its place, so none waits before it.
+        // What is wrong with its time or CPU is to be told at its place, so none waits before it.
         let last = self.waiting.back().map_or(0, |last| last.event.at);
         if event.at < last || !self.reconstruction.has_cpu(event.cpu) {
             self.take_waiting(usize::MAX)?;
@@ -52,8 +52,8 @@ impl LookAhead {
         self.reconstruction.finish()
     }
 
-    /// Hands events over, up to one whose task has come unseen when is not yet told; so many of those
-    /// as well.
+    /// Hands events over, up to the first one whose task has come unseen and it is not told when;
+    /// so many of those as well.
     fn take_waiting(&mut self, mut untold: usize) -> Result<(), Trouble> {
         while let Some(first) = self.waiting.front() {
             let event = first.event();
