@@ -36,9 +36,12 @@ impl ByCommand {
         }
     }
 
-    /// A task that was woken runs after so long.
+    /// A task that was woken runs after so long. A replay marks who sleeps until nobody knows when:
+    /// the recording tells of no such wait, so that none is to stand beside those that it tells.
     pub fn waited(&mut self, w: &World, task: TaskId, ns: Ns) {
-        self.of(w, task).waited(ns);
+        if !w.tasks[task].marked {
+            self.of(w, task).waited(ns);
+        }
     }
 
     /// The told commands with their names; those that did not run are left out.

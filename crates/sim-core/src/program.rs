@@ -271,6 +271,16 @@ impl ProgramCx<'_> {
         self.w.tasks[task].sleeps = how;
     }
 
+    /// How long the interrupt that ends the task's next sleep goes on after it has woken the task.
+    pub fn set_irq_rest(&mut self, task: TaskId, ns: Ns) {
+        self.w.tasks[task].irq_rest_ns = ns;
+    }
+
+    /// Puts the program's mark on a task, or takes it off, for who watches the run.
+    pub fn set_mark(&mut self, task: TaskId, marked: bool) {
+        self.w.tasks[task].marked = marked;
+    }
+
     /// `io_schedule()`: `task`, which is about to sleep on the executing CPU, waits for a disk, and
     /// the governor of idle states knows. To be called again when it runs, with `false`: the kernel
     /// counts up to the wake-up.

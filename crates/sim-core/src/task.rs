@@ -230,6 +230,10 @@ pub struct Task {
     pub pid: Pid,
     /// How it sleeps when it does.
     pub sleeps: SleepState,
+    /// How long the interrupt of its timer goes on after it has woken the task, ns.
+    pub(crate) irq_rest_ns: Ns,
+    /// The program's mark: the simulation does not heed it.
+    pub marked: bool,
     /// Where it went to sleep, if it waits for a disk (`p->in_iowait`).
     pub(crate) io_wait: Option<CpuId>,
     /// Where it is in its life, as wakers see it.
@@ -308,6 +312,8 @@ impl Task {
             attr,
             pid,
             io_wait: None,
+            irq_rest_ns: 0,
+            marked: false,
             sleeps: if attr.kthread { SleepState::Idle } else { SleepState::Interruptible },
             state: TaskState::New,
             exiting: false,

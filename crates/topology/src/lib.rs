@@ -24,7 +24,7 @@ pub use domains::{ChainLink, Domain, DomainId, Group, Level, SchedDomains, SdFla
 pub use file::{MAX_CPUS, MAX_NODES, from_table, load, schema, write};
 pub use id_vec::{DenseId, IdVec, PerCpu};
 pub use machine::{
-    BackgroundThread, CState, Caches, Confidence, CpuPlace, Distance, Governor, IdleWake,
-    KernelCosts, LineLatency, LockCosts, Machine, Per, REFERENCE_MHZ, RegularSpec, SmtFactors,
-    Source, Variation, WorkqueueCosts,
+    BackgroundThread, CState, Caches, Confidence, CpuPlace, Distance, Governor, IDLE_WAKE_TIMES,
+    IdleWake, KernelCosts, LineLatency, LockCosts, Machine, Per, REFERENCE_MHZ, RegularSpec,
+    SmtFactors, Source, Variation, WorkqueueCosts,
 };

@@ -70,6 +70,9 @@ pub struct CState {
     pub polling: bool,
 }
 
+/// Times that tell how an idle CPU's wake-up varies: each is as likely as the others.
+pub const IDLE_WAKE_TIMES: usize = 64;
+
 /// How long a CPU is out of reach once it has idled for so long, whatever C-state it asked for.
 ///
 /// The CPU of a guest that halts is polled by its host for a while (`halt_poll_ns` of KVM); then
@@ -79,8 +82,15 @@ pub struct IdleWake {
     /// From this idle length on, ns.
     pub idle_ns: u64,
     /// From a wake-up by another CPU to the first step out of idle, at least, without the paths
-    /// that the two CPUs walk, ns.
-    pub wake_ns: u64,
+    /// that the two CPUs walk, ns; ascending.
+    pub wakes_ns: [u64; IDLE_WAKE_TIMES],
+}
+
+impl IdleWake {
+    /// What a CPU takes that has idled so long, if nothing else is known: the median, ns.
+    pub fn typical_ns(&self) -> u64 {
+        self.wakes_ns[IDLE_WAKE_TIMES / 2]
+    }
 }
 
 /// The cpuidle governor: the rule by which an idle CPU chooses its C-state.

@@ -335,14 +335,23 @@ impl Replay {
     }
 
     /// Sleeps until `due`, whatever wakes it before.
-    fn sleep_until(&mut self, now: Ns, me: usize, due: Ns) -> Option<Op> {
-        let state = &mut self.states[me];
+    fn sleep_until(&mut self, cx: &mut ProgramCx<'_>, task: TaskId, due: Ns) -> Option<Op> {
+        let (now, me) = (cx.now(), self.thread_of[task] as usize);
         if now < due {
-            state.due = Some(due);
+            cx.set_irq_rest(task, self.irq_rest(me));
+            self.states[me].due = Some(due);
             return Some(Op::Sleep(due - now));
         }
-        state.due = None;
+        self.states[me].due = None;
+        cx.set_mark(task, false);
         None
+    }
+
+    /// How long the interrupt goes on that ends the sleep to which the thread has come, ns.
+    fn irq_rest(&self, me: usize) -> Ns {
+        let next =
+            self.act_at(me, self.states[me].at).and_then(|(_, after)| self.act_at(me, after));
+        if let Some((Act::InIrq(ns), _)) = next { ns } else { 0 }
     }
 
     /// Does one act; `None` if it takes no time.
@@ -367,11 +376,17 @@ impl Replay {
             },
             Act::Start(thread) => Some(self.start_thread(cx, thread as usize)),
             Act::Timer { at, timed, .. } if self.is_absolute(timed) => {
-                self.sleep_until(cx.now(), me, at)
+                self.sleep_until(cx, task, at)
             }
+            // The sleep was looked at.
+            Act::InIrq(_) => None,
             Act::Timer { length: ns, .. } | Act::For(ns) => {
                 let due = self.states[me].due.unwrap_or(cx.now() + ns);
-                self.sleep_until(cx.now(), me, due)
+                self.sleep_until(cx, task, due)
+            }
+            Act::Unseen => {
+                cx.set_mark(task, true);
+                None
             }
             Act::Wait => self.wait(me, true),
             Act::Answer => self.wait(me, false),

@@ -1,8 +1,16 @@
 //! How long a CPU takes out of idle: what its core and its package let each other do.
 
-use crate::cpu::Base;
+use crate::cpu::{Base, Irq};
 use crate::{Ns, World};
-use topology::{CpuId, CpuPlace};
+use topology::{CpuId, CpuPlace, IDLE_WAKE_TIMES};
+
+/// One of the times of an idle CPU's wake-up (the finalizer of splitmix64).
+fn drawn(cpu: CpuId, idle_since: Ns) -> usize {
+    let z = idle_since ^ u64::from(cpu.0) << 48;
+    let z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    ((z ^ (z >> 31)) % IDLE_WAKE_TIMES as u64) as usize
+}
 
 impl World {
     /// How long `cpu` takes out of the C-state it sits in, ns.
@@ -23,19 +31,31 @@ impl World {
         } else {
             cstate.exit_ns
         };
-        exit_ns.max(self.core_leaves_in(cpu)).max(self.exit_by_length(cpu, cstate.polling))
+        let by_length = self.idle_wake_ns(cpu);
+        // The way of an interrupt is a part of the recorded time, and costs its own time.
+        let way = if cstate.polling { 0 } else { self.machine.costs.ipi_ns() };
+        exit_ns.max(self.core_leaves_in(cpu)).max(by_length.saturating_sub(way))
     }
 
-    /// What the length of its stay in idle makes `cpu` take out of it, ns. The way of an interrupt
-    /// is a part of the recorded time, and costs its own time.
-    fn exit_by_length(&self, cpu: CpuId, polling: bool) -> Ns {
+    /// What the length of its stay in idle makes `cpu` take from a wake-up on, ns.
+    ///
+    /// Whom another CPU wakes waits for this one, now longer, now shorter; which of the times it
+    /// is hangs on the CPU and the instant at which it began to idle, so that no generator has to be
+    /// kept. What a timer or a device ends varies as well, but then a recorded sleep was as much
+    /// longer, and is so here.
+    fn idle_wake_ns(&self, cpu: CpuId) -> Ns {
+        let c = &self.cpus[cpu];
+        let length = self.now.saturating_sub(c.idle_since);
         let wakes = &self.machine.idle_wakes;
-        let length = self.now.saturating_sub(self.cpus[cpu].idle_since);
         let Some(wake) = wakes.iter().rev().find(|wake| wake.idle_ns <= length) else {
             return 0;
         };
-        let way = if polling { 0 } else { self.machine.costs.ipi_ns() };
-        wake.wake_ns.saturating_sub(way)
+        let by_cpu = [Irq::Poll, Irq::Resched, Irq::Call];
+        if by_cpu.iter().any(|irq| c.irq_at[*irq as usize] <= self.now) {
+            wake.wakes_ns[drawn(cpu, c.idle_since)]
+        } else {
+            wake.typical_ns()
+        }
     }
 
     /// The C-state `cpu` has reached; `None` if it is awake.

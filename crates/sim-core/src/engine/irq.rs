@@ -89,6 +89,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         }
         if let Some(p) = self.w.next_expired(cpu) {
             self.w.cpus[cpu].top().path = Path::Timer;
+            self.w.cpus[cpu].irq_rest_ns += std::mem::take(&mut self.w.tasks[p].irq_rest_ns);
             return self.enter_wake(cpu, p, false, Category::Irq);
         }
         if self.w.cpus[cpu].wake_head != TaskId::NONE {
@@ -104,6 +105,10 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
             self.w.cpus[cpu].top().path = Path::Device;
             self.w.push_frame(cpu, Frame::at(Pc::DeviceHandler, Path::Handler, Category::Irq));
             return Flow::Again;
+        }
+        let rest_ns = std::mem::take(&mut self.w.cpus[cpu].irq_rest_ns);
+        if rest_ns > 0 {
+            return self.w.spend(cpu, rest_ns, Pc::IrqBody);
         }
         // The cost of an interrupt is half that of its way in and half that of its way out.
         if std::mem::take(&mut self.w.cpus[cpu].top().irq_exit) {

@@ -5,7 +5,7 @@ use policies::fair::features::{Features, Tunables};
 use policies::fcfs::Fcfs;
 use sim_core::{Config, NoObserver, Ns, Observer, Op, StopReason, TaskAttr, TaskId, World};
 use test_support::{Scripts, free_machine, simulate};
-use topology::{CpuId, Governor, IdleWake, Machine, RegularSpec};
+use topology::{CpuId, Governor, IDLE_WAKE_TIMES, IdleWake, Machine, RegularSpec};
 
 const US: Ns = 1_000;
 const MS: Ns = 1_000_000;
@@ -252,7 +252,7 @@ fn who_is_awake_before_it_sleeps_comes_by_the_wake_list_of_an_idle_cpu() {
         let state = &mut machine.cstates[0];
         (state.exit_ns, state.core_exit_ns, state.polling) = (5_000, 5_000, polling);
         machine.cstates.truncate(1);
-        machine.idle_wakes = vec![IdleWake { idle_ns: MS, wake_ns: 90_000 }];
+        machine.idle_wakes = vec![IdleWake { idle_ns: MS, wakes_ns: [90_000; IDLE_WAKE_TIMES] }];
         let config = Config { ttwu_queue, ..Config::default() };
         let end = |sleep| end_of_sleeper(machine.clone(), config, sleep);
         end(Op::SleepWoken) - end(Op::Run(0))
@@ -287,6 +287,43 @@ fn a_timer_beside_a_kept_sleep_is_run_in_its_interrupt() {
     }
 }
 
+/// How long a CPU idled, each time.
+#[derive(Default)]
+struct Idles(Ns, Vec<Ns>);
+
+impl Observer for Idles {
+    fn switch(&mut self, w: &World, _: CpuId, prev: TaskId, _: TaskId) {
+        if prev == TaskId::IDLE {
+            self.1.push(w.now - self.0);
+        }
+        self.0 = w.now;
+    }
+}
+
+/// Each of the times comes, and none more often than another.
+#[test]
+fn who_waits_for_an_idle_cpu_waits_now_longer_now_shorter() {
+    const WAKES: u64 = 6_400;
+    let mut machine = free_machine(1);
+    (machine.costs.ipi_delivery_ns, machine.costs.idle_entry_ns) = (9_000, 50);
+    let state = &mut machine.cstates[0];
+    (state.exit_ns, state.core_exit_ns, state.polling) = (2_000, 2_000, false);
+    machine.cstates.truncate(1);
+    let wakes_ns = std::array::from_fn(|time| 20_000 + 1_000 * time as Ns);
+    machine.idle_wakes = vec![IdleWake { idle_ns: 0, wakes_ns }];
+    let mut late = [0; IDLE_WAKE_TIMES];
+    let attr = TaskAttr { timer_slack_ns: Some(0), ..TaskAttr::default() };
+    let turns = (0..WAKES).flat_map(|turn| [Op::Run(MS + turn), Op::SleepWoken]);
+    let program = Scripts(vec![(attr, turns.chain([Op::Exit]).collect())]);
+    let mut sim = simulate(machine, Config::default(), Fcfs::default(), program, Idles::default());
+    assert_eq!(sim.run_until(100_000 * MS), StopReason::Done);
+    for ns in &sim.observer.1[1..] {
+        late[((ns - 20_000) / 1_000) as usize] += 1;
+    }
+    assert_eq!(late.iter().sum::<u64>(), WAKES);
+    assert!(late.iter().all(|times| (60..=140).contains(times)), "{late:?}");
+}
+
 /// A host that polls a halted CPU for a while and then sleeps makes long sleeps longer.
 #[test]
 fn a_long_stay_in_idle_is_left_later() {
@@ -300,8 +337,10 @@ fn a_long_stay_in_idle_is_left_later() {
         let end = |op| end_of_sleeper(machine.clone(), Config::default(), op);
         end(Op::Sleep(sleep)) - end(Op::Run(sleep))
     };
-    let wake = |idle_ns, wake_ns| IdleWake { idle_ns, wake_ns };
-    let wakes = [wake(100 * US, 30_000), wake(MS, 60_000)];
+    let wake = |idle_ns, wake_ns| IdleWake { idle_ns, wakes_ns: [wake_ns; IDLE_WAKE_TIMES] };
+    let mut wakes = [wake(100 * US, 30_000), wake(MS, 60_000)];
+    // A timer's are all alike.
+    wakes.iter_mut().for_each(|wake| wake.wakes_ns[0] = 0);
     assert_eq!([50 * US, 100 * US, 2 * MS].map(|ns| late_by(ns, &wakes)), [2_000, 21_000, 51_000]);
     assert_eq!(late_by(2 * MS, &[]), 2_000);
 }

@@ -14,6 +14,11 @@ pub(super) struct Costs {
     /// What a waker saves of that if the woken task's CPU idles: that one enqueues it.
     pub wake_list: Ns,
     pub fork: Ns,
+    /// From an interrupt to the wake-up that it brings.
+    pub irq_before: Ns,
+    /// From that wake-up to the switch, if it comes at once: on a busy CPU, and on an idle one.
+    pub irq_preempts: Ns,
+    pub from_idle: Ns,
     /// The way into an interrupt and out of it.
     pub irq: Ns,
     /// Idle lengths, ascending, and what a CPU takes out of idle from each of them on.
@@ -31,7 +36,8 @@ impl Costs {
         let way = if state.polling { 0 } else { c.ipi_ns() };
         let wakes = machine.idle_wakes.iter();
         let exit = |wake_ns: Ns| wake_ns.saturating_sub(way).max(state.exit_ns);
-        let by_length = wakes.map(|wake| (wake.idle_ns, exit(wake.wake_ns)));
+        let by_length = wakes.map(|wake| (wake.idle_ns, exit(wake.typical_ns())));
+        let irq_preempts = c.enqueue_ns + c.irq_ns / 2 + c.pick_ns + 2 * lock;
         Self {
             idle_exits: [(0, state.exit_ns)].into_iter().chain(by_length).collect(),
             switch: c.switch_ns,
@@ -42,6 +48,9 @@ impl Costs {
             wake_after: c.enqueue_ns + lock,
             wake_list: (c.enqueue_ns + lock).saturating_sub(c.ipi_send_ns),
             fork: c.fork_ns,
+            irq_before: c.irq_ns - c.irq_ns / 2 + c.ttwu_fixed_ns,
+            irq_preempts,
+            from_idle: irq_preempts + c.idle_loop_ns,
             irq: c.irq_ns,
             tick_period: machine.tick_ns(),
             ticks: (c.tick_ns << 16) / machine.tick_ns(),

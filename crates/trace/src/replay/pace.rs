@@ -4,11 +4,13 @@
 //! itself takes time. If its costs are higher than what was recorded, threads that switch often
 //! have less work left than none, and take longer in the simulation than they did.
 //!
-//! Three paths can be seen. The end of a sleep's or a yield's `schedule()`: the task is charged in
+//! Four paths can be seen. The end of a sleep's or a yield's `schedule()`: the task is charged in
 //! `update_curr()` (`sched_stat_runtime`), then the next one is chosen, then comes `sched_switch`.
 //! A wake-up that preempts its waker at once: from `sched_waking` to the switch. And a wake-up that
 //! runs on another CPU at once, which preempts its current task or was idle: what that takes longer
 //! is the way of an interrupt from CPU to CPU and out of a C-state, which a hypervisor makes long.
+//! And a wake-up by an interrupt on an idle CPU, which runs what it woke: there is nothing but the
+//! enqueue and the choice, where a waker that is preempted has the way out of its system call, too.
 //!
 //! What cannot be seen is taken to be as slow as the end of `schedule()`, but not slower than the
 //! quickest spans in which it lies leave room for: recording takes its time where the events are,
@@ -17,7 +19,7 @@
 use super::event::{Event, Named, What};
 use sim_core::{Context, Ns};
 use std::collections::BTreeMap;
-use topology::{CpuId, KernelCosts, Machine};
+use topology::{CpuId, IDLE_WAKE_TIMES, KernelCosts, Machine};
 use workloads::replay::{IDLE_LENGTHS_NS, Paths};
 
 /// Spans of all kinds together that end the look, and the fewest of a kind that tell something. To
@@ -60,6 +62,19 @@ fn quantile(spans: &mut [Ns], part: usize) -> Option<Ns> {
     Some(*spans.select_nth_unstable(place).1).filter(|ns| *ns > 0)
 }
 
+/// Mean lengths of equal parts of spans, from the shortest on; `None` of too few.
+fn parts(spans: &mut [Ns]) -> Option<[Ns; IDLE_WAKE_TIMES]> {
+    median(spans)?;
+    spans.sort_unstable();
+    let end = |part: usize| part * spans.len() / IDLE_WAKE_TIMES;
+    let mean = |part: usize| {
+        // Of few spans a part has none of its own.
+        let part = &spans[end(part)..end(part + 1).max(end(part) + 1)];
+        part.iter().sum::<Ns>() / part.len() as Ns
+    };
+    Some(std::array::from_fn(mean))
+}
+
 /// Lengths of these paths, as the first events show them.
 #[derive(Default)]
 pub(super) struct Pace {
@@ -73,7 +88,9 @@ pub(super) struct Pace {
     until_charge: Vec<Ns>,
     /// From a wake-up on one CPU to the switch from a preempted task to the wakee on another.
     remote: Vec<Ns>,
-    /// The same to the switch from the idle task, or to where the first charge begins, by how long
+    /// From a wake-up by an interrupt on an idle CPU to the switch there.
+    local: Vec<Ns>,
+    /// From a wake-up by another CPU to the switch from the idle task, or to where the first charge begins, by how long
     /// the CPU had idled ([`IDLE_LENGTHS_NS`]).
     idle: [Vec<Ns>; IDLE_LENGTHS_NS.len()],
     /// By CPU: the last one that another CPU woke to run there, and when.
@@ -134,11 +151,14 @@ impl Pace {
                 }
             }
             What::Switch { prev, state, next, .. } => {
+                let from_idle = prev.tid == 0 && next.tid != 0;
                 let came_back = next.tid != 0 && prev.tid != 0;
                 let preempts = came_back && state.state == b'R';
                 let (charged, woken) = (self.charged.take(), self.woken.take());
                 self.schedule.extend(same(charged, prev).filter(|_| came_back));
-                self.wake.extend(same(woken, next).filter(|_| preempts));
+                let took = same(woken, next);
+                self.wake.extend(took.filter(|_| preempts));
+                self.local.extend(took.filter(|ns| from_idle && *ns < REMOTE_MAX_NS));
                 let idled_since = self.idles.remove(&event.cpu.0);
                 if next.tid == 0 {
                     self.idles.insert(event.cpu.0, event.at);
@@ -154,7 +174,7 @@ impl Pace {
             }
             _ => {}
         }
-        let spans = [&self.schedule, &self.wake, &self.remote];
+        let spans = [&self.schedule, &self.wake, &self.remote, &self.local];
         spans.into_iter().chain(&self.idle).map(Vec::len).sum::<usize>() < SPANS_MAX
     }
 
@@ -171,12 +191,16 @@ impl Pace {
     }
 
     /// From a wake-up to the first step out of idle, by how long the CPU had idled.
-    fn idle_wakes(&mut self, from_idle: Ns) -> [Ns; IDLE_LENGTHS_NS.len()] {
+    fn idle_wakes(&mut self, from_idle: Ns) -> [[Ns; IDLE_WAKE_TIMES]; IDLE_LENGTHS_NS.len()] {
         let mut of_any: Vec<Ns> = self.idle.iter().flatten().copied().collect();
-        let mut least = median(&mut self.idle[0]).or_else(|| median(&mut of_any)).unwrap_or(0);
+        let [shortest, ..] = &mut self.idle;
+        let mut least =
+            parts(shortest).or_else(|| parts(&mut of_any)).unwrap_or([0; IDLE_WAKE_TIMES]);
         self.idle.each_mut().map(|spans| {
-            least = least.max(median(spans).unwrap_or(0));
-            least.saturating_sub(from_idle)
+            if let Some(times) = parts(spans) {
+                least = std::array::from_fn(|part| least[part].max(times[part]));
+            }
+            least.map(|ns| ns.saturating_sub(from_idle))
         })
     }
 
@@ -211,10 +235,17 @@ impl Pace {
             tick_ns: unseen.tick_ns.min(TICK_NS_MAX),
             ..unseen
         };
-        // What is left of a preempting wake-up without its `schedule()`.
+        // What is left of a wake-up without its `schedule()`, and without the ends of the interrupt
+        // and of the idle loop.
         let pick_ns = seen.pick_ns + lock;
-        self.wake.iter_mut().for_each(|ns| *ns = ns.saturating_sub(pick_ns));
-        let wake = factor(&mut self.wake, 2, costs.enqueue_ns + lock).unwrap_or(schedule);
+        let of_enqueue = |spans: &mut [Ns], rest: Ns| {
+            spans.iter_mut().for_each(|ns| *ns = ns.saturating_sub(rest));
+            factor(spans, 2, costs.enqueue_ns + lock)
+        };
+        let preempting = of_enqueue(&mut self.wake, pick_ns);
+        let local = of_enqueue(&mut self.local, pick_ns + paced.idle_loop_ns + paced.irq_ns / 2);
+        let shorter = [preempting, local].into_iter().flatten().reduce(f64::min);
+        let wake = shorter.unwrap_or(schedule);
         let enqueue_ns = (costs.enqueue_ns as f64 * wake).round() as u64;
         // What the way to another CPU takes beside the paths that both CPUs walk.
         let walked = enqueue_ns + lock + pick_ns;
@@ -226,7 +257,7 @@ impl Pace {
             costs: KernelCosts { enqueue_ns, ipi_delivery_ns, ..paced },
             factor: schedule,
             others,
-            idle_wake_ns: self.idle_wakes(from_idle),
+            idle_wakes_ns: self.idle_wakes(from_idle),
             ipi_is_slow: seen > costs.ipi_delivery_ns,
         }
     }

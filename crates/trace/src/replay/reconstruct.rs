@@ -373,8 +373,12 @@ impl Reconstruction {
         }
         let thread = self.meet(next, prio, cpu)?;
         let name = self.name(next.comm)?;
+        let by_interrupt = self.is_woken_by_interrupt(thread, cpu);
         let waited = self.waited(thread, name, self.now);
         let woken_by = self.live(thread).woken_by;
+        if by_interrupt && waited <= HAND_OVER_NS {
+            self.goes_on_in_interrupt(thread, cpu, waited);
+        }
         self.runs(thread, cpu, self.now);
         let live = self.live(thread);
         live.named(name);
@@ -601,24 +605,6 @@ impl Reconstruction {
         live.woken_by = Some((waker, Some(wake)));
         live.waker_saved = saved;
         (wake, wait)
-    }
-
-    /// Something outside of all threads ends a thread's sleep: a device, or a timer. The CPU that
-    /// it interrupts has come out of idle before anybody could see it.
-    fn outside_ends(&mut self, thread: u32, cpu: CpuId, ends: Ns, timed: Timed) {
-        let exit = self.idle_exit(cpu, ends);
-        let live = self.live(thread);
-        let Doing::Asleep { since, how } = live.doing else {
-            return;
-        };
-        let at = ends.saturating_sub(exit).max(since);
-        live.sleeps(how);
-        if how == SleepState::Uninterruptible {
-            live.thread.acts.push(Act::For(at - since));
-        } else if at > 0 {
-            live.thread.acts.push(Act::Timer { at, length: at - since, timed });
-        }
-        (live.doing, live.woken_by) = (Doing::Runnable { since: ends.max(since) }, None);
     }
 
     /// A charge shows that the task runs, even if no switch to it was recorded.

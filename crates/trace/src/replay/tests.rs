@@ -130,7 +130,7 @@ fn a_thread_is_woken_on_its_way_to_sleep() {
          0 200 switch a/10 S swapper/0",
         expect![[r#"
             a/10 nice 0 on 0: Run(20000) Wake { thread: 1, sync: false, to_idle: false } Run(12000) Wake { thread: 1, sync: false, to_idle: false } Run(29500)
-            b/11 nice 0 on 2: Timer { at: 10000, length: 10000, timed: Until } Run(10000) Wait Run(500) Run(7500) Wait Run(20000)
+            b/11 nice 0 on 2: Unseen Timer { at: 10000, length: 10000, timed: Until } Run(10000) Wait Run(500) Run(7500) Wait Run(20000)
         "#]],
     );
 }
@@ -169,7 +169,7 @@ fn who_had_to_wait_when_the_recording_began_waits_again() {
         expect![[r#"
             a/10 nice 0 on 0: Run(50000) Yield
             b/11 nice 0 on 0: Run(50000)
-            c/12 nice 0 on 2: Timer { at: 150000, length: 150000, timed: Until } Run(50000)
+            c/12 nice 0 on 2: Unseen Timer { at: 150000, length: 150000, timed: Until } Run(50000)
         "#]],
     );
 }
@@ -230,7 +230,7 @@ fn timers_and_disks_end_sleeps() {
          0 1500 switch swapper/0 R a/10
          0 1600 switch a/10 S swapper/0",
         expect![[r#"
-            a/10 nice 0 on 0: Run(50000) Timer { at: 800000, length: 750000, timed: Until } Run(45000) Sleeps(Uninterruptible) For(40000) Run(4000) Sleeps(Idle) Timer { at: 1400000, length: 501000, timed: Until } Run(100000)
+            a/10 nice 0 on 0: Run(50000) Timer { at: 800000, length: 750000, timed: Until } InIrq(5000) Run(45000) Sleeps(Uninterruptible) For(40000) InIrq(5000) Run(4000) Sleeps(Idle) Unseen Timer { at: 1400000, length: 501000, timed: Until } Run(100000)
         "#]],
     );
 }
@@ -380,7 +380,7 @@ fn work_beside_a_busy_sibling_is_less() {
         &text,
         expect![[r#"
             a/10 nice 0 on 0: Run(300000)
-            b/11 nice 0 on 2: Timer { at: 100000, length: 100000, timed: Until } Run(100000)
+            b/11 nice 0 on 2: Unseen Timer { at: 100000, length: 100000, timed: Until } Run(100000)
         "#]],
     );
 }
@@ -396,9 +396,9 @@ fn holes_are_filled_with_what_is_likeliest() {
          0 300 switch a/10 S swapper/0
          1 400 switch c/12 S swapper/0",
         expect![[r#"
-            c/12 nice 0 on 0: Timer { at: 170000, length: 170000, timed: Until } Run(230000)
+            c/12 nice 0 on 0: Unseen Timer { at: 170000, length: 170000, timed: Until } Run(230000)
             d/13 nice 0 on 0: Timer { at: 100000, length: 100000, timed: Until }
-            b/11 nice 0 on 1: Timer { at: 150000, length: 150000, timed: Until } Run(20000) Wake { thread: 3, sync: false, to_idle: true }
+            b/11 nice 0 on 1: Unseen Timer { at: 150000, length: 150000, timed: Until } Run(20000) Wake { thread: 3, sync: false, to_idle: true }
             a/10 nice 0 on 0: Wait Run(130000)
         "#]],
     );
@@ -409,7 +409,7 @@ fn holes_are_filled_with_what_is_likeliest() {
     let recording = read(text.as_bytes(), &machine(), Asked::default()).unwrap();
     expect![[r#"
         x/9 nice 0 on 0: Run(10000)
-        a/10 nice 0 on 0: Timer { at: 460000, length: 460000, timed: Until } Run(40000)
+        a/10 nice 0 on 0: Unseen Timer { at: 460000, length: 460000, timed: Until } Run(40000)
     "#]]
     .assert_eq(&acts(&recording));
 }

@@ -52,6 +52,8 @@ pub(super) struct Live {
     /// The thread that ran at the last wake-up, and the place of the wake-up among that thread's
     /// acts; no place if a timer was the waker.
     pub woken_by: Option<(u32, Option<usize>)>,
+    /// The place among its acts after the sleep that an interrupt has ended last.
+    pub ended_by_interrupt: Option<usize>,
     /// The thread that it woke last, and the place among its acts after that.
     pub last_wake: Option<(u32, usize)>,
     /// It was preempted right after a wake-up, so that one's path had ended.
@@ -144,6 +146,7 @@ impl Live {
             may_exec: true,
             woken_by: None,
             tgid: None,
+            ended_by_interrupt: None,
             last_wake: None,
             left_path: false,
             woken_early: None,

@@ -39,6 +39,10 @@ pub enum Act {
     },
     /// Sleeps for this long, ns, whatever the timers' rule is.
     For(Ns),
+    /// Nobody saw the end of the sleep that comes next.
+    Unseen,
+    /// The interrupt that ended the sleep before went on for so long, ns, after the wake-up.
+    InIrq(Ns),
     /// Sleeps in this state from now on.
     Sleeps(SleepState),
     /// Has another name from now on, by its number.
@@ -103,6 +107,8 @@ const IN_PATH: u8 = 14;
 const WAKE_IDLE: u8 = 15;
 const WAKE_SYNC_IDLE: u8 = 16;
 const TIMER_FOR: u8 = 17;
+const UNSEEN: u8 = 18;
+const IN_IRQ: u8 = 19;
 
 impl Acts {
     /// Number of acts.
@@ -144,10 +150,12 @@ impl Acts {
                 self.put(kind, u64::from(thread));
             }
             Act::InPath(ns) => self.put(IN_PATH, ns),
+            Act::InIrq(ns) => self.put(IN_IRQ, ns),
             Act::Start(thread) => self.put(START, u64::from(thread)),
             Act::Wait => self.kind(WAIT),
             Act::Answer => self.kind(ANSWER),
             Act::Yield => self.kind(YIELD),
+            Act::Unseen => self.kind(UNSEEN),
             Act::Timer { at, length, timed } => {
                 let kind = match timed {
                     Timed::Until => TIMER,
@@ -222,11 +230,12 @@ impl Acts {
     pub(super) fn at(&self, at: Cursor) -> Option<(Act, Cursor)> {
         let kind = *self.bytes.get(at.byte)?;
         let mut after = Cursor { byte: at.byte + 1, ..at };
-        let number =
-            if matches!(kind, WAIT | ANSWER | YIELD) { 0 } else { self.number(&mut after.byte) };
+        let has_number = !matches!(kind, WAIT | ANSWER | YIELD | UNSEEN);
+        let number = if has_number { self.number(&mut after.byte) } else { 0 };
         let act = match kind {
             RUN => Act::Run(number),
             IN_PATH => Act::InPath(number),
+            IN_IRQ => Act::InIrq(number),
             WAKE | WAKE_SYNC | WAKE_IDLE | WAKE_SYNC_IDLE => Act::Wake {
                 thread: number as u32,
                 sync: matches!(kind, WAKE_SYNC | WAKE_SYNC_IDLE),
@@ -236,6 +245,7 @@ impl Acts {
             WAIT => Act::Wait,
             ANSWER => Act::Answer,
             YIELD => Act::Yield,
+            UNSEEN => Act::Unseen,
             TIMER | TIMER_FOR | TIMER_USUAL => {
                 after.instant += number;
                 let (at, length) = (after.instant, self.number(&mut after.byte));
@@ -321,11 +331,13 @@ mod tests {
             Act::Nice(-20),
             Act::Nice(19),
             Act::Yield,
+            Act::Unseen,
+            Act::InIrq(1),
         ];
         let mut acts = Acts::default();
         all.into_iter().for_each(|act| acts.push(act));
         assert_eq!(acts.iter().collect::<Vec<_>>(), all);
-        assert_eq!((acts.len(), acts.bytes()), (23, 77));
+        assert_eq!((acts.len(), acts.bytes()), (25, 80));
     }
 
     #[test]

@@ -7,7 +7,7 @@ use sim_core::{Config, Ns, Observer, StopReason, TaskId, World};
 use std::sync::Arc;
 use test_support::{free_machine, simulate};
 use topology::CpuId;
-use workloads::replay::{Act, Acts, Recording, Replay, Thread, Timers};
+use workloads::replay::{Act, Acts, Recording, Replay, Thread, Timed, Timers};
 
 const MS: Ns = 1_000_000;
 
@@ -52,6 +52,17 @@ fn two(first: &[Act], second: &[Act]) -> (usize, Ns) {
     let mut sim = simulate(free_machine(2), Config::default(), policy, program, Left::default());
     assert_eq!(sim.run_until(1000 * MS), StopReason::Done);
     (sim.observer.0.iter().filter(|left| left.0 == 1011).count(), sim.w.now)
+}
+
+/// The interrupt that ends a sleep goes on for as long as it did, whoever it hits.
+#[test]
+fn the_interrupt_of_a_timer_takes_as_long_as_it_did() {
+    let timer = |ns| Act::Timer { at: ns, length: ns, timed: Timed::For };
+    let ends = |acts: &[Act]| two(&[Act::Run(MS)], acts).1;
+    let sleeps = [timer(2 * MS), Act::Run(MS), timer(2 * MS), Act::Run(MS)];
+    assert_eq!(ends(&sleeps), 6 * MS);
+    let rests = [timer(2 * MS), Act::InIrq(7_000), Act::Run(MS), timer(2 * MS), Act::Run(MS)];
+    assert_eq!(ends(&rests), 6 * MS + 7_000);
 }
 
 fn wake() -> Act {

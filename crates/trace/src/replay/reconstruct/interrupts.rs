@@ -3,8 +3,9 @@
 use super::{Curr, HAND_OVER_NS, Reconstruction};
 use crate::replay::event::Named;
 use crate::replay::thread::Doing;
-use sim_core::Ns;
+use sim_core::{Ns, SleepState};
 use topology::CpuId;
+use workloads::replay::{Act, Timed};
 
 impl Reconstruction {
     /// A timer's interrupt wakes a thread, in the time of the current thread.
@@ -16,9 +17,57 @@ impl Reconstruction {
         }
     }
 
+    /// True if an interrupt on this CPU has ended the thread's sleep.
+    pub(super) fn is_woken_by_interrupt(&self, thread: u32, cpu: CpuId) -> bool {
+        let live = &self.lives[thread as usize];
+        let by_thread = live.woken_by.is_some_and(|(_, place)| place.is_some());
+        let was_asleep = live.ended_by_interrupt == Some(live.thread.acts.end());
+        live.woken && !by_thread && was_asleep && live.woken_from == Some(cpu)
+    }
+
+    /// A thread runs as soon as the interrupt that has woken it lets it. What that took longer than
+    /// the paths do was spent in the interrupt, at the cost of the thread that it hit.
+    pub(super) fn goes_on_in_interrupt(&mut self, thread: u32, cpu: CpuId, waited: Ns) {
+        let idled = self.curr(cpu) == Curr::Idle;
+        let way = if idled { self.costs.from_idle } else { self.costs.irq_preempts };
+        let rest = waited.saturating_sub(way);
+        let live = self.live(thread);
+        if rest > 0 {
+            live.thread.acts.push(Act::InIrq(rest));
+        }
+        if let Some((hit, None)) = live.woken_by
+            && !idled
+        {
+            self.live(hit).owe(rest);
+        }
+    }
+
+    /// Something outside of all threads ends a thread's sleep: a device, or a timer. The CPU that
+    /// it interrupts has come out of idle, and into the interrupt, before anybody could see it.
+    pub(super) fn outside_ends(&mut self, thread: u32, cpu: CpuId, ends: Ns, timed: Timed) {
+        let (exit, irq_before) = (self.idle_exit(cpu, ends), self.costs.irq_before);
+        let live = self.live(thread);
+        let Doing::Asleep { since, how } = live.doing else {
+            return;
+        };
+        let at = ends.saturating_sub(exit + irq_before).max(since);
+        live.sleeps(how);
+        let for_disk = how == SleepState::Uninterruptible;
+        if !live.woken && (for_disk || at > 0) {
+            live.thread.acts.push(Act::Unseen);
+        }
+        if for_disk {
+            live.thread.acts.push(Act::For(at - since));
+        } else if at > 0 {
+            live.thread.acts.push(Act::Timer { at, length: at - since, timed });
+        }
+        live.ended_by_interrupt = Some(live.thread.acts.end());
+        (live.doing, live.woken_by) = (Doing::Runnable { since: ends.max(since) }, None);
+    }
+
     /// What this CPU has taken out of idle at an interrupt, if it idled, ns. Its event before was
     /// the switch to idle, or another interrupt, for which it was out of idle.
-    pub(super) fn idle_exit(&self, cpu: CpuId, at: Ns) -> Ns {
+    fn idle_exit(&self, cpu: CpuId, at: Ns) -> Ns {
         match self.curr(cpu) {
             Curr::Idle => self.costs.idle_exit(at.saturating_sub(self.cpus[cpu].seen)),
             _ => 0,

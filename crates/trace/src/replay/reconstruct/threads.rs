@@ -123,9 +123,12 @@ impl Reconstruction {
                 self.live(thread).doing = Doing::Runnable { since };
             }
             Doing::Asleep { .. } => {
-                // What ended it was not recorded: the same as the last time, as a rule.
+                // What ended it was not recorded: the same as the last time, as a rule. Since then
+                // it was enqueued and chosen, which a replay does again.
                 let timed = self.live(thread).last_timed;
-                self.outside_ends(thread, cpu, since, timed);
+                let idled = self.curr(cpu) == Curr::Idle;
+                let way = if idled { self.costs.from_idle } else { 0 };
+                self.outside_ends(thread, cpu, since.saturating_sub(way), timed);
             }
             _ => {}
         }

@@ -5,7 +5,7 @@ use crate::replay::event::{Event, Left, Named, What};
 use crate::replay::reconstruct::Reconstruction;
 use crate::replay::{Asked, MEMORY_MAX, read};
 use sim_core::{Context, Ns};
-use topology::{CpuId, IdleWake};
+use topology::{CpuId, IDLE_WAKE_TIMES, IdleWake};
 use workloads::replay::{Act, Timed};
 
 /// A thread that works and sleeps eight times: whether it slept for a time each time that a hardirq
@@ -58,7 +58,7 @@ fn sleeps_that_a_hardirq_ends_are_for_a_time_unless_they_keep_a_rhythm() {
 fn coming_out_of_idle_is_no_part_of_a_sleep() {
     let mut machine = machine();
     machine.cstates[0].exit_ns = 2_000;
-    machine.idle_wakes = vec![IdleWake { idle_ns: 5_000_000, wake_ns: 50_000 }];
+    machine.idle_wakes = vec![IdleWake { idle_ns: 5_000_000, wakes_ns: [50_000; IDLE_WAKE_TIMES] }];
     let length_after = |asleep_us: u64| {
         let lines = format!(
             "0 0 switch swapper/0 R timer/10
@@ -117,6 +117,49 @@ fn an_interrupt_that_brings_a_task_is_not_the_current_threads_work() {
         20_000 + 40_000 - 4_000,
         "it was the waker itself, with an enqueue"
     );
+}
+
+/// Whoever an interrupt brings at once waits for its end: that took what the paths did not, and the
+/// thread that it hit did not work meanwhile.
+#[test]
+fn the_rest_of_an_interrupt_is_kept() {
+    let rest = |waited_us: u64, before: &str| {
+        let mut machine = machine();
+        let costs = &mut machine.costs;
+        (costs.irq_ns, costs.enqueue_ns, costs.pick_ns) = (1_000, 4_000, 1_500);
+        (costs.idle_loop_ns, machine.locks.fast_ns) = (2_000, 0);
+        let lines = format!(
+            "0 0 switch swapper/0 R timer/10
+             0 10 switch timer/10 S {before}
+             0 110 waking timer/10 0
+             0 {} switch {before} R timer/10",
+            110 + waited_us
+        );
+        let asked = Asked { timed: &["timer"], ..Asked::default() };
+        let recording = read(script(&lines).as_bytes(), &machine, asked).unwrap();
+        let timer = recording.threads.iter().find(|thread| thread.tid == 10).unwrap();
+        let rest = |act| if let Act::InIrq(ns) = act { Some(ns) } else { None };
+        timer.acts.iter().find_map(rest)
+    };
+    assert_eq!(rest(12, "swapper/0"), Some(12_000 - 8_000));
+    assert_eq!(rest(12, "b/11"), Some(12_000 - 6_000));
+    assert_eq!([rest(6, "b/11"), rest(40, "b/11")], [None; 2], "less, and not at once");
+}
+
+/// Nobody saw when the sleep ended: it is told, so that no wait is made of it.
+#[test]
+fn a_sleep_whose_end_was_not_recorded_is_known_as_such() {
+    let unseen = |waking: &str| {
+        let lines = format!(
+            "0 0 switch swapper/0 R a/10
+             0 10 switch a/10 S swapper/0
+             {waking}
+             0 110 switch swapper/0 R a/10"
+        );
+        let recording = read(script(&lines).as_bytes(), &machine(), Asked::default()).unwrap();
+        recording.threads[0].acts.iter().filter(|act| *act == Act::Unseen).count()
+    };
+    assert_eq!((unseen(""), unseen("0 105 waking a/10 0")), (1, 0));
 }
 
 /// A wakee for an idle CPU goes to that CPU's wake list: the CPU enqueues it.

@@ -2,7 +2,9 @@
 
 use super::{machine, script};
 use crate::replay::{Asked, read};
-use workloads::replay::{Act, Recording, Thread};
+use sim_core::Ns;
+use topology::IDLE_WAKE_TIMES;
+use workloads::replay::{Act, Paths, Recording, Thread};
 
 /// A command that starts a child, beside a daemon that outlives them.
 const COMMAND: &str = "0 100 switch swapper/0 R perf-exec/10
@@ -157,7 +159,7 @@ fn kernel_paths_take_what_the_recording_shows() {
     }
     let recording = read(script(&lines).as_bytes(), &slow, Asked::default()).unwrap();
     let paths = recording.paths.unwrap();
-    assert_eq!((paths.factor, paths.ipi_is_slow, paths.idle_wake_ns), (0.5, false, [0; 5]));
+    assert_eq!((paths.factor, paths.ipi_is_slow, idle_wakes(&paths)), (0.5, false, [0; 5]));
     let costs = paths.costs;
     assert_eq!((costs.pick_ns, costs.switch_ns), (2000, 500));
     let few = lines.lines().take(30).collect::<Vec<_>>().join("\n");
@@ -188,6 +190,11 @@ fn other_paths_have_no_more_than_there_is_room_for() {
     assert_eq!((costs.pick_ns, costs.switch_ns, costs.tick_ns), (2000, 2700, 3000));
 }
 
+/// By the length of idling: the median of what a wake-up takes.
+fn idle_wakes(paths: &Paths) -> [Ns; 5] {
+    paths.idle_wakes_ns.map(|times| times[IDLE_WAKE_TIMES / 2])
+}
+
 /// A guest's interrupts go through its host, which the header of a recording does not tell.
 #[test]
 fn the_way_to_another_cpu_takes_what_the_recording_shows() {
@@ -215,7 +222,7 @@ fn the_way_to_another_cpu_takes_what_the_recording_shows() {
     };
     let seen = paths(&lines);
     assert_eq!((seen.costs.ipi_delivery_ns, seen.ipi_is_slow), (13_000, true));
-    assert_eq!(seen.idle_wake_ns, [17_000; 5]);
+    assert_eq!(seen.idle_wakes_ns, [[17_000; IDLE_WAKE_TIMES]; 5]);
     // Where the switches from idle were not recorded, the first charges tell it.
     let charged = |line: &str| match line.strip_suffix(" switch swapper/0 R b/11") {
         Some(place) => {
@@ -225,10 +232,10 @@ fn the_way_to_another_cpu_takes_what_the_recording_shows() {
         None => format!("{line}\n"),
     };
     let unseen: String = lines.lines().map(charged).collect();
-    assert_eq!(paths(&unseen).idle_wake_ns, [17_000; 5]);
+    assert_eq!(paths(&unseen).idle_wakes_ns, seen.idle_wakes_ns);
     let few = paths(&lines.lines().take(100).collect::<Vec<_>>().join("\n"));
     assert_eq!(
-        (few.costs.ipi_delivery_ns, few.ipi_is_slow, few.idle_wake_ns),
+        (few.costs.ipi_delivery_ns, few.ipi_is_slow, idle_wakes(&few)),
         (500, false, [0; 5])
     );
     // What the machine says stands if the recording was faster.
@@ -254,6 +261,23 @@ fn how_long_a_cpu_has_idled_tells_how_soon_it_is_awake() {
         at += 5;
     }
     let recording = read(script(&lines).as_bytes(), &machine, Asked::default()).unwrap();
-    let idle_wake_ns = recording.paths.unwrap().idle_wake_ns;
-    assert_eq!(idle_wake_ns, [10, 10, 25, 40, 40].map(|us| us * 1000));
+    let wakes = idle_wakes(&recording.paths.unwrap());
+    assert_eq!(wakes, [10, 10, 25, 40, 40].map(|us| us * 1000));
+}
+
+/// Waits vary, and a replay's do so as well: 640 wake-ups that took 1 to 640 us.
+#[test]
+fn wake_ups_of_idle_cpus_vary_as_they_did() {
+    let (mut lines, mut at) = (String::from("0 0 switch swapper/0 R a/10\n"), 0);
+    for i in 0..640 {
+        let (idled, took) = (20, 1 + i * 31 % 640);
+        lines += &format!("1 {at} switch b/11 S swapper/0\n0 {} waking b/11 1\n", at + idled);
+        at += idled + took;
+        lines += &format!("1 {at} switch swapper/0 R b/11\n");
+        at += 5;
+    }
+    let recording = read(script(&lines).as_bytes(), &machine(), Asked::default()).unwrap();
+    // Ten spans have one mean.
+    let means = std::array::from_fn(|part| 5_500 + 10_000 * part as u64);
+    assert_eq!(recording.paths.unwrap().idle_wakes_ns, [means; 5]);
 }

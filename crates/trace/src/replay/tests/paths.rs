@@ -45,7 +45,7 @@ fn a_wake_up_is_over_when_the_wakee_has_run() {
          0 250 switch a/10 S swapper/0",
         expect![[r#"
             a/10 nice 0 on 0: Run(100000) Wake { thread: 2, sync: false, to_idle: true } Run(20000) Yield Run(50000)
-            c/12 nice 0 on 1: Timer { at: 5000, length: 5000, timed: Until } Run(5000) Timer { at: 112000, length: 102000, timed: Until } Run(138000)
+            c/12 nice 0 on 1: Unseen Timer { at: 5000, length: 5000, timed: Until } Run(5000) Unseen Timer { at: 112000, length: 102000, timed: Until } Run(138000)
             b/11 nice 0 on 1: Wait Run(7000) Yield Run(80000)
         "#]],
     );
@@ -102,7 +102,7 @@ fn work_begins_where_the_first_charge_begins() {
     let wake = "Wake { thread: 2, sync: false, to_idle: false }";
     assert_eq!(woken, format!("a/10 nice 0 on 0: Run(50000) Wait Run(15000) {wake} Run(5000)"));
     let slept = acts_of_a("", wakes);
-    let timer = "Timer { at: 110000, length: 60000, timed: Until }";
+    let timer = "Unseen Timer { at: 110000, length: 60000, timed: Until }";
     assert_eq!(slept, format!("a/10 nice 0 on 0: Run(50000) {timer} Run(15000) {wake} Run(5000)"));
     // Without a charge nothing tells it: the CPU's last event is taken.
     let rest = "0 150 switch a/10 S swapper/0";
