@@ -229,32 +229,38 @@ impl Pace {
         let schedule = schedule.unwrap_or(1.0);
         let seen = costs.times(schedule);
         let unseen = costs.times(others);
+        // What is left of a wake-up without its `schedule()`.
+        let pick_ns = seen.pick_ns + lock;
+        let without_pick = |spans: &mut [Ns], expected: Ns| {
+            spans.iter_mut().for_each(|ns| *ns = ns.saturating_sub(pick_ns));
+            factor(spans, 2, expected)
+        };
+        let enqueue_ns = costs.enqueue_ns + lock;
+        let local_ns = enqueue_ns + costs.idle_loop_ns + costs.irq_ns / 2;
+        let preempting = without_pick(&mut self.wake, enqueue_ns);
+        let local = without_pick(&mut self.local, local_ns);
+        let wake = [preempting, local].into_iter().flatten().reduce(f64::min);
+        let (by_waker, idle) = (preempting.or(wake).unwrap_or(schedule), local.unwrap_or(others));
+        let [wake, by_waker] =
+            [wake.unwrap_or(schedule), by_waker].map(|factor| costs.times(factor));
+        let idle = costs.times(idle);
         let paced = KernelCosts {
             pick_ns: seen.pick_ns,
             dequeue_ns: seen.dequeue_ns,
+            enqueue_ns: wake.enqueue_ns,
+            idle_loop_ns: idle.idle_loop_ns,
+            irq_ns: idle.irq_ns,
             tick_ns: unseen.tick_ns.min(TICK_NS_MAX),
             ..unseen
         };
-        // What is left of a wake-up without its `schedule()`, and without the ends of the interrupt
-        // and of the idle loop.
-        let pick_ns = seen.pick_ns + lock;
-        let of_enqueue = |spans: &mut [Ns], rest: Ns| {
-            spans.iter_mut().for_each(|ns| *ns = ns.saturating_sub(rest));
-            factor(spans, 2, costs.enqueue_ns + lock)
-        };
-        let preempting = of_enqueue(&mut self.wake, pick_ns);
-        let local = of_enqueue(&mut self.local, pick_ns + paced.idle_loop_ns + paced.irq_ns / 2);
-        let shorter = [preempting, local].into_iter().flatten().reduce(f64::min);
-        let wake = shorter.unwrap_or(schedule);
-        let enqueue_ns = (costs.enqueue_ns as f64 * wake).round() as u64;
-        // What the way to another CPU takes beside the paths that both CPUs walk.
-        let walked = enqueue_ns + lock + pick_ns;
-        let by_ipi = walked + costs.ipi_send_ns + paced.irq_ns;
+        // What the way to another CPU takes beside the paths that both CPUs walk. One that runs a
+        // task has to charge it, as one that preempts its waker.
+        let by_ipi = by_waker.enqueue_ns + lock + pick_ns + costs.ipi_send_ns + paced.irq_ns;
         let seen = median(&mut self.remote).map_or(0, |ns| ns.saturating_sub(by_ipi));
         let ipi_delivery_ns = costs.ipi_delivery_ns.max(seen);
-        let from_idle = walked + paced.idle_loop_ns;
+        let from_idle = paced.enqueue_ns + lock + pick_ns + paced.idle_loop_ns;
         Paths {
-            costs: KernelCosts { enqueue_ns, ipi_delivery_ns, ..paced },
+            costs: KernelCosts { ipi_delivery_ns, ..paced },
             factor: schedule,
             others,
             idle_wakes_ns: self.idle_wakes(from_idle),

@@ -64,8 +64,9 @@ struct Cpu {
     curr: Curr,
     /// Time of its last event, ns since the first event of the recording.
     seen: Ns,
-    /// When a thread was last woken to run here.
+    /// When a thread was last woken to run here, and when one was last woken by this CPU.
     woken: Ns,
+    woke: Ns,
     /// Its last event was a switch or a charge: nothing in it charges a task at the next event.
     is_calm: bool,
     /// When a tick charged a task there; `None` if none has yet.
@@ -112,6 +113,7 @@ impl Reconstruction {
             curr: Curr::Unknown,
             seen: 0,
             woken: 0,
+            woke: 0,
             is_calm: false,
             tick: None,
             mm: u32::MAX,
@@ -373,12 +375,9 @@ impl Reconstruction {
         }
         let thread = self.meet(next, prio, cpu)?;
         let name = self.name(next.comm)?;
-        let by_interrupt = self.is_woken_by_interrupt(thread, cpu);
+        self.may_come_from_interrupt(thread, cpu, left);
         let waited = self.waited(thread, name, self.now);
         let woken_by = self.live(thread).woken_by;
-        if by_interrupt && waited <= HAND_OVER_NS {
-            self.goes_on_in_interrupt(thread, cpu, waited);
-        }
         self.runs(thread, cpu, self.now);
         let live = self.live(thread);
         live.named(name);
@@ -427,6 +426,7 @@ impl Reconstruction {
             // The fork itself was not recorded.
             self.starts(parent, cpu, task)?;
         }
+        self.cpus[cpu].woke = self.now;
         if target.idx() < self.cpus.len() {
             self.cpus[target].woken = self.now;
         }

@@ -17,28 +17,32 @@ impl Reconstruction {
         }
     }
 
-    /// True if an interrupt on this CPU has ended the thread's sleep.
-    pub(super) fn is_woken_by_interrupt(&self, thread: u32, cpu: CpuId) -> bool {
-        let live = &self.lives[thread as usize];
-        let by_thread = live.woken_by.is_some_and(|(_, place)| place.is_some());
-        let was_asleep = live.ended_by_interrupt == Some(live.thread.acts.end());
-        live.woken && !by_thread && was_asleep && live.woken_from == Some(cpu)
-    }
-
-    /// A thread runs as soon as the interrupt that has woken it lets it. What that took longer than
-    /// the paths do was spent in the interrupt, at the cost of the thread that it hit.
-    pub(super) fn goes_on_in_interrupt(&mut self, thread: u32, cpu: CpuId, waited: Ns) {
+    /// A thread comes. If an interrupt on this CPU has just woken it, as the last one of those that
+    /// it woke, it runs as soon as the interrupt lets it. What that took longer than the paths do
+    /// was spent in the interrupt, at the cost of the thread that it hit.
+    pub(super) fn may_come_from_interrupt(
+        &mut self,
+        thread: u32,
+        cpu: CpuId,
+        left: Option<(u32, bool)>,
+    ) {
         let idled = self.curr(cpu) == Curr::Idle;
         let way = if idled { self.costs.from_idle } else { self.costs.irq_preempts };
-        let rest = waited.saturating_sub(way);
-        let live = self.live(thread);
-        if rest > 0 {
-            live.thread.acts.push(Act::InIrq(rest));
+        let waited = self.now - self.cpus[cpu].woke;
+        let live = &self.lives[thread as usize];
+        let was_asleep = live.woken && live.ended_by_interrupt == Some(live.thread.acts.end());
+        let at_once = match live.woken_by {
+            Some((hit, None)) => left == Some((hit, false)),
+            Some((_, Some(_))) => false,
+            None => idled && left.is_none(),
+        };
+        let is_here = was_asleep && at_once && live.woken_from == Some(cpu);
+        if !is_here || waited <= way || waited > HAND_OVER_NS {
+            return;
         }
-        if let Some((hit, None)) = live.woken_by
-            && !idled
-        {
-            self.live(hit).owe(rest);
+        self.live(thread).thread.acts.push(Act::InIrq(waited - way));
+        if let Some((hit, _)) = left {
+            self.live(hit).owe(waited - way);
         }
     }
 
