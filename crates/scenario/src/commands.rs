@@ -36,10 +36,10 @@ impl ByCommand {
         }
     }
 
-    /// A task that was woken runs after so long. A replay marks who sleeps until nobody knows when:
-    /// the recording tells of no such wait, so that none is to stand beside those that it tells.
+    /// A task that was woken runs after so long. Where nobody saw the end of a sleep, the recording
+    /// tells of no wait, so that none of a replay is to stand beside those that it tells.
     pub fn waited(&mut self, w: &World, task: TaskId, ns: Ns) {
-        if !w.tasks[task].marked {
+        if !w.tasks[task].wait_untold {
             self.of(w, task).waited(ns);
         }
     }

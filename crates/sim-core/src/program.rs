@@ -276,9 +276,9 @@ impl ProgramCx<'_> {
         self.w.tasks[task].irq_rest_ns = ns;
     }
 
-    /// Puts the program's mark on a task, or takes it off, for who watches the run.
-    pub fn set_mark(&mut self, task: TaskId, marked: bool) {
-        self.w.tasks[task].marked = marked;
+    /// Whether nothing is to be told of the task's waits, for who watches the run.
+    pub fn set_wait_untold(&mut self, task: TaskId, untold: bool) {
+        self.w.tasks[task].wait_untold = untold;
     }
 
     /// `io_schedule()`: `task`, which is about to sleep on the executing CPU, waits for a disk, and

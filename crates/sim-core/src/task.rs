@@ -232,8 +232,8 @@ pub struct Task {
     pub sleeps: SleepState,
     /// How long the interrupt of its timer goes on after it has woken the task, ns.
     pub(crate) irq_rest_ns: Ns,
-    /// The program's mark: the simulation does not heed it.
-    pub marked: bool,
+    /// The program wants nothing told of its waits; the simulation does not heed it.
+    pub wait_untold: bool,
     /// Where it went to sleep, if it waits for a disk (`p->in_iowait`).
     pub(crate) io_wait: Option<CpuId>,
     /// Where it is in its life, as wakers see it.
@@ -313,7 +313,7 @@ impl Task {
             pid,
             io_wait: None,
             irq_rest_ns: 0,
-            marked: false,
+            wait_untold: false,
             sleeps: if attr.kthread { SleepState::Idle } else { SleepState::Interruptible },
             state: TaskState::New,
             exiting: false,

@@ -71,7 +71,7 @@ pub struct CState {
 }
 
 /// Times that tell how an idle CPU's wake-up varies: each is as likely as the others.
-pub const IDLE_WAKE_TIMES: usize = 64;
+pub const IDLE_WAKE_TIMES: usize = 256;
 
 /// How long a CPU is out of reach once it has idled for so long, whatever C-state it asked for.
 ///
@@ -401,8 +401,8 @@ pub struct Machine {
     pub memory_gib: u32,
     /// Idle states, shallow to deep; never empty.
     pub cstates: Vec<CState>,
-    /// What the length of a stay in idle adds to what its C-state says, by ascending length. Only a
-    /// recording tells it; in a machine's file there is none.
+    /// What a stay in idle of some length takes to end, if its C-state says less, by ascending
+    /// length. Only a recording tells it; in a machine's file there is none.
     pub idle_wakes: Vec<IdleWake>,
     /// How an idle state is chosen.
     pub governor: Governor,

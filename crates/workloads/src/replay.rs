@@ -71,7 +71,7 @@ pub struct Thread {
 impl Thread {
     /// True if the first thing that it does is to sleep.
     fn begins_asleep(&self) -> bool {
-        let first = self.acts.iter().find(|act| !matches!(act, Act::Sleeps(_)));
+        let first = self.acts.iter().find(|act| !matches!(act, Act::Sleeps(_) | Act::Unseen));
         matches!(first, Some(Act::Wait | Act::Answer | Act::Timer { .. } | Act::For(_)))
     }
 }
@@ -343,7 +343,7 @@ impl Replay {
             return Some(Op::Sleep(due - now));
         }
         self.states[me].due = None;
-        cx.set_mark(task, false);
+        cx.set_wait_untold(task, false);
         None
     }
 
@@ -385,7 +385,7 @@ impl Replay {
                 self.sleep_until(cx, task, due)
             }
             Act::Unseen => {
-                cx.set_mark(task, true);
+                cx.set_wait_untold(task, true);
                 None
             }
             Act::Wait => self.wait(me, true),

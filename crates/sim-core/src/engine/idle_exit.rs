@@ -39,10 +39,10 @@ impl World {
 
     /// What the length of its stay in idle makes `cpu` take from a wake-up on, ns.
     ///
-    /// Whom another CPU wakes waits for this one, now longer, now shorter; which of the times it
-    /// is hangs on the CPU and the instant at which it began to idle, so that no generator has to be
-    /// kept. What a timer or a device ends varies as well, but then a recorded sleep was as much
-    /// longer, and is so here.
+    /// Whom another CPU wakes waits for this one, now longer, now shorter. The CPU and the instant
+    /// at which it began to idle choose the time, so that no generator has to be kept. What a timer
+    /// or a device ends varies as well, but there a recorded sleep was as much longer, and is so in
+    /// its replay.
     fn idle_wake_ns(&self, cpu: CpuId) -> Ns {
         let c = &self.cpus[cpu];
         let length = self.now.saturating_sub(c.idle_since);

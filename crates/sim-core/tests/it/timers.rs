@@ -303,22 +303,22 @@ impl Observer for Idles {
 /// Each of the times comes, and none more often than another.
 #[test]
 fn who_waits_for_an_idle_cpu_waits_now_longer_now_shorter() {
-    const WAKES: u64 = 6_400;
+    const WAKES: u64 = 25_600;
     let mut machine = free_machine(1);
     (machine.costs.ipi_delivery_ns, machine.costs.idle_entry_ns) = (9_000, 50);
     let state = &mut machine.cstates[0];
     (state.exit_ns, state.core_exit_ns, state.polling) = (2_000, 2_000, false);
     machine.cstates.truncate(1);
-    let wakes_ns = std::array::from_fn(|time| 20_000 + 1_000 * time as Ns);
+    let wakes_ns = std::array::from_fn(|time| 20_000 + 100 * time as Ns);
     machine.idle_wakes = vec![IdleWake { idle_ns: 0, wakes_ns }];
     let mut late = [0; IDLE_WAKE_TIMES];
     let attr = TaskAttr { timer_slack_ns: Some(0), ..TaskAttr::default() };
-    let turns = (0..WAKES).flat_map(|turn| [Op::Run(MS + turn), Op::SleepWoken]);
+    let turns = (0..WAKES).flat_map(|turn| [Op::Run(100 * US + turn), Op::SleepWoken]);
     let program = Scripts(vec![(attr, turns.chain([Op::Exit]).collect())]);
     let mut sim = simulate(machine, Config::default(), Fcfs::default(), program, Idles::default());
     assert_eq!(sim.run_until(100_000 * MS), StopReason::Done);
     for ns in &sim.observer.1[1..] {
-        late[((ns - 20_000) / 1_000) as usize] += 1;
+        late[((ns - 20_000) / 100) as usize] += 1;
     }
     assert_eq!(late.iter().sum::<u64>(), WAKES);
     assert!(late.iter().all(|times| (60..=140).contains(times)), "{late:?}");

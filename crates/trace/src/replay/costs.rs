@@ -57,10 +57,11 @@ impl Costs {
         }
     }
 
-    /// What a CPU takes out of idle after so long, ns.
-    pub(super) fn idle_exit(&self, idled: Ns) -> Ns {
-        let exit = self.idle_exits.iter().rev().find(|(length, _)| *length <= idled);
-        exit.map_or(0, |(_, exit_ns)| *exit_ns)
+    /// What a CPU has taken out of idle at the end of so long a stay, its way out included, ns.
+    pub(super) fn idle_exit(&self, stay: Ns) -> Ns {
+        let fits = |(length, exit): &&(Ns, Ns)| length + exit <= stay;
+        let exit = self.idle_exits.iter().rev().find(fits);
+        exit.map_or(stay, |(_, exit_ns)| *exit_ns)
     }
 
     pub(super) fn without_ticks(&self, ns: Ns) -> Ns {

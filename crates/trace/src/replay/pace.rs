@@ -99,9 +99,10 @@ pub(super) struct Pace {
     came: BTreeMap<u32, Ns>,
     /// CPUs that idle, and since when: their last switch was to the idle task.
     idles: BTreeMap<u32, Ns>,
-    /// The last charge and the last wake-up: where, whom and when.
+    /// The last charge: where, whom and when.
     charged: Option<Place>,
-    woken: Option<Place>,
+    /// By CPU: whom it woke last to run there, and when.
+    woken: BTreeMap<u32, (u32, Ns)>,
 }
 
 type Place = (CpuId, u32, Ns);
@@ -109,8 +110,7 @@ type Place = (CpuId, u32, Ns);
 impl Pace {
     /// Looks at the next event. False if enough were seen.
     pub(super) fn see(&mut self, event: &Event<'_>) -> bool {
-        let same = |place: Option<Place>, task: Named<'_>| {
-            let (cpu, tid, at) = place?;
+        let same = |(cpu, tid, at): Place, task: Named<'_>| {
             (cpu == event.cpu && tid == task.tid).then(|| event.at.saturating_sub(at))
         };
         if let Some(came) = self.came.remove(&event.cpu.0) {
@@ -140,23 +140,24 @@ impl Pace {
                     self.leaves_idle(event.cpu, task.tid, since, event.at.saturating_sub(ns));
                 }
             }
-            What::Wake { task, target, .. } if target == event.cpu => {
-                self.woken = Some((event.cpu, task.tid, event.at));
-            }
             What::Wake { task, target, .. } => {
                 // The second event of a wake-up is not its beginning.
-                let known = self.coming.get(&target.0).is_some_and(|(tid, _)| *tid == task.tid);
-                if !known {
-                    self.coming.insert(target.0, (task.tid, event.at));
+                let is_same = |woken: Option<&(u32, Ns)>| woken.is_some_and(|it| it.0 == task.tid);
+                let (here, coming) = (self.woken.get(&target.0), self.coming.get(&target.0));
+                if !is_same(here) && !is_same(coming) {
+                    let of_cpu =
+                        if target == event.cpu { &mut self.woken } else { &mut self.coming };
+                    of_cpu.insert(target.0, (task.tid, event.at));
                 }
             }
             What::Switch { prev, state, next, .. } => {
                 let from_idle = prev.tid == 0 && next.tid != 0;
                 let came_back = next.tid != 0 && prev.tid != 0;
                 let preempts = came_back && state.state == b'R';
-                let (charged, woken) = (self.charged.take(), self.woken.take());
-                self.schedule.extend(same(charged, prev).filter(|_| came_back));
-                let took = same(woken, next);
+                let charged = self.charged.take().filter(|_| came_back);
+                self.schedule.extend(charged.and_then(|place| same(place, prev)));
+                let woken = self.woken.remove(&event.cpu.0).filter(|(tid, _)| *tid == next.tid);
+                let took = woken.map(|(_, at)| event.at.saturating_sub(at));
                 self.wake.extend(took.filter(|_| preempts));
                 self.local.extend(took.filter(|ns| from_idle && *ns < REMOTE_MAX_NS));
                 let idled_since = self.idles.remove(&event.cpu.0);
@@ -233,32 +234,30 @@ impl Pace {
         let pick_ns = seen.pick_ns + lock;
         let without_pick = |spans: &mut [Ns], expected: Ns| {
             spans.iter_mut().for_each(|ns| *ns = ns.saturating_sub(pick_ns));
-            factor(spans, 2, expected)
+            factor(spans, QUICK_PART, expected)
         };
         let enqueue_ns = costs.enqueue_ns + lock;
         let local_ns = enqueue_ns + costs.idle_loop_ns + costs.irq_ns / 2;
         let preempting = without_pick(&mut self.wake, enqueue_ns);
         let local = without_pick(&mut self.local, local_ns);
         let wake = [preempting, local].into_iter().flatten().reduce(f64::min);
-        let (by_waker, idle) = (preempting.or(wake).unwrap_or(schedule), local.unwrap_or(others));
-        let [wake, by_waker] =
-            [wake.unwrap_or(schedule), by_waker].map(|factor| costs.times(factor));
-        let idle = costs.times(idle);
+        let (wake, idle) = (wake.unwrap_or(schedule), local.unwrap_or(others));
         let paced = KernelCosts {
             pick_ns: seen.pick_ns,
             dequeue_ns: seen.dequeue_ns,
-            enqueue_ns: wake.enqueue_ns,
-            idle_loop_ns: idle.idle_loop_ns,
-            irq_ns: idle.irq_ns,
+            enqueue_ns: costs.times(wake).enqueue_ns,
+            idle_loop_ns: costs.times(idle).idle_loop_ns,
+            // What else an interrupt does may follow a wake-up, too.
+            irq_ns: costs.times(idle.min(others)).irq_ns,
             tick_ns: unseen.tick_ns.min(TICK_NS_MAX),
             ..unseen
         };
-        // What the way to another CPU takes beside the paths that both CPUs walk. One that runs a
-        // task has to charge it, as one that preempts its waker.
-        let by_ipi = by_waker.enqueue_ns + lock + pick_ns + costs.ipi_send_ns + paced.irq_ns;
+        // What the way to another CPU takes beside the paths that both CPUs walk.
+        let walked = paced.enqueue_ns + lock + pick_ns;
+        let by_ipi = walked + costs.ipi_send_ns + paced.irq_ns;
         let seen = median(&mut self.remote).map_or(0, |ns| ns.saturating_sub(by_ipi));
         let ipi_delivery_ns = costs.ipi_delivery_ns.max(seen);
-        let from_idle = paced.enqueue_ns + lock + pick_ns + paced.idle_loop_ns;
+        let from_idle = walked + paced.idle_loop_ns;
         Paths {
             costs: KernelCosts { ipi_delivery_ns, ..paced },
             factor: schedule,

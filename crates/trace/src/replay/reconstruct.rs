@@ -64,7 +64,7 @@ struct Cpu {
     curr: Curr,
     /// Time of its last event, ns since the first event of the recording.
     seen: Ns,
-    /// When a thread was last woken to run here, and when one was last woken by this CPU.
+    /// When a thread was last woken to run here, and when this CPU last began to wake one.
     woken: Ns,
     woke: Ns,
     /// Its last event was a switch or a charge: nothing in it charges a task at the next event.
@@ -426,7 +426,6 @@ impl Reconstruction {
             // The fork itself was not recorded.
             self.starts(parent, cpu, task)?;
         }
-        self.cpus[cpu].woke = self.now;
         if target.idx() < self.cpus.len() {
             self.cpus[target].woken = self.now;
         }
@@ -435,6 +434,7 @@ impl Reconstruction {
         if matches!(self.live(thread).doing, Doing::New | Doing::Asleep { .. }) {
             self.live(thread).woken = true;
             self.live(thread).woken_from = Some(cpu);
+            self.cpus[cpu].woke = now;
         }
         match self.live(thread).doing {
             Doing::New => {

@@ -25,14 +25,38 @@ pub struct Paths {
 }
 
 impl Paths {
-    /// Gives the machine of the recording these paths. From no C-state on a CPU is awake sooner
-    /// than was recorded: the header of a recording does not tell a guest from a host, and its
-    /// C-states are a guess.
+    /// Gives the machine of the recording these paths. Whatever C-state a CPU is in, it is awake no
+    /// sooner than was recorded: the header of a recording does not tell a guest from a host, and
+    /// its C-states are a guess. (The governor goes by them, as a kernel does by its driver's.)
     pub fn put_into(&self, machine: &mut Machine) {
         let wakes = IDLE_LENGTHS_NS.into_iter().zip(self.idle_wakes_ns);
         machine.idle_wakes =
             wakes.map(|(idle_ns, wakes_ns)| IdleWake { idle_ns, wakes_ns }).collect();
         machine.idle_wakes.dedup_by_key(|wake| wake.wakes_ns);
         machine.costs = self.costs;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use topology::RegularSpec;
+
+    #[test]
+    fn an_idle_cpu_is_awake_when_it_was_recorded_to_be() {
+        let mut machine = Machine::regular(RegularSpec::default());
+        let mut costs = machine.costs;
+        costs.ipi_delivery_ns = 9_000;
+        let idle_wakes_ns = [15_000, 15_000, 40_000, 60_000, 60_000].map(|ns| [ns; _]);
+        let mut paths = Paths { costs, factor: 1.0, others: 1.0, idle_wakes_ns, ipi_is_slow: true };
+        paths.put_into(&mut machine);
+        let wakes = machine.idle_wakes.iter().map(|wake| (wake.idle_ns, wake.typical_ns()));
+        let lengths = [(0, 15_000), (300_000, 40_000), (1_000_000, 60_000)];
+        assert_eq!(wakes.collect::<Vec<_>>(), lengths);
+        assert_eq!(machine.costs, costs);
+        // Of one length some wake-ups may take longer than of the one before, and others not.
+        paths.idle_wakes_ns[1][IDLE_WAKE_TIMES - 1] = 20_000;
+        paths.put_into(&mut machine);
+        assert_eq!(machine.idle_wakes.len(), 4);
     }
 }

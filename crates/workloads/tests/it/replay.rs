@@ -54,6 +54,33 @@ fn two(first: &[Act], second: &[Act]) -> (usize, Ns) {
     (sim.observer.0.iter().filter(|left| left.0 == 1011).count(), sim.w.now)
 }
 
+/// Tasks whose waits are told, by how long they waited.
+#[derive(Default)]
+struct Told(Vec<(u32, bool)>);
+
+impl Observer for Told {
+    fn sched_delay(&mut self, w: &World, task: TaskId, _ns: Ns) {
+        self.0.push((task.0, !w.tasks[task].wait_untold));
+    }
+}
+
+/// A sleep whose end nobody saw has a wait that nobody could tell; the next one's is told again.
+#[test]
+fn the_wait_after_an_unseen_end_is_not_told() {
+    let timer = |ns| Act::Timer { at: ns, length: ns, timed: Timed::For };
+    let acts = [Act::Unseen, timer(MS), Act::Run(MS), timer(MS), Act::Run(MS)];
+    let threads = vec![thread(1010, &acts)];
+    let recording = Recording { names: vec!["a".into()], threads, ..Recording::default() };
+    let program = Replay::new(Arc::new(recording), Timers::default());
+    let policy = Fcfs::default();
+    let mut sim = simulate(free_machine(1), Config::default(), policy, program, Told::default());
+    // It slept when the recording began, whoever saw its end.
+    assert!(sim.w.tasks[TaskId(0)].attr.rested);
+    assert_eq!(sim.run_until(1000 * MS), StopReason::Done);
+    let told: Vec<bool> = sim.observer.0.iter().filter(|it| it.0 == 0).map(|it| it.1).collect();
+    assert_eq!(told[told.len() - 2..], [false, true], "{told:?}");
+}
+
 /// The interrupt that ends a sleep goes on for as long as it did, whoever it hits.
 #[test]
 fn the_interrupt_of_a_timer_takes_as_long_as_it_did() {

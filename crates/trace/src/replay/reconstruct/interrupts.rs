@@ -17,9 +17,10 @@ impl Reconstruction {
         }
     }
 
-    /// A thread comes. If an interrupt on this CPU has just woken it, as the last one of those that
-    /// it woke, it runs as soon as the interrupt lets it. What that took longer than the paths do
-    /// was spent in the interrupt, at the cost of the thread that it hit.
+    /// A thread comes. If an interrupt on this CPU has just woken it, it runs as soon as the
+    /// interrupt lets it. What that took longer than the paths do, from the interrupt's last wake-up
+    /// on, was spent in the interrupt, at the cost of the thread that it hit. (That one may have
+    /// been in a system call of a kernel that does not preempt it there: nothing tells.)
     pub(super) fn may_come_from_interrupt(
         &mut self,
         thread: u32,
@@ -49,12 +50,14 @@ impl Reconstruction {
     /// Something outside of all threads ends a thread's sleep: a device, or a timer. The CPU that
     /// it interrupts has come out of idle, and into the interrupt, before anybody could see it.
     pub(super) fn outside_ends(&mut self, thread: u32, cpu: CpuId, ends: Ns, timed: Timed) {
-        let (exit, irq_before) = (self.idle_exit(cpu, ends), self.costs.irq_before);
+        let before = self.idle_exit(cpu, ends) + self.costs.irq_before;
+        // An idle CPU was interrupted no sooner than it idled.
+        let idles_since = if self.curr(cpu) == Curr::Idle { self.cpus[cpu].seen } else { 0 };
         let live = self.live(thread);
         let Doing::Asleep { since, how } = live.doing else {
             return;
         };
-        let at = ends.saturating_sub(exit + irq_before).max(since);
+        let at = ends.saturating_sub(before).max(idles_since).max(since);
         live.sleeps(how);
         let for_disk = how == SleepState::Uninterruptible;
         if !live.woken && (for_disk || at > 0) {

@@ -127,8 +127,9 @@ impl Reconstruction {
                 // it was enqueued and chosen, which a replay does again.
                 let timed = self.live(thread).last_timed;
                 let idled = self.curr(cpu) == Curr::Idle;
-                let way = if idled { self.costs.from_idle } else { 0 };
-                self.outside_ends(thread, cpu, since.saturating_sub(way), timed);
+                let (way, seen) = (self.costs.from_idle, self.cpus[cpu].seen);
+                let ends = if idled { since.saturating_sub(way).max(seen) } else { since };
+                self.outside_ends(thread, cpu, ends, timed);
             }
             _ => {}
         }

@@ -146,6 +146,39 @@ fn the_rest_of_an_interrupt_is_kept() {
     assert_eq!([rest(6, "b/11"), rest(40, "b/11")], [None; 2], "less, and not at once");
 }
 
+/// What an interrupt took is no work of the thread that it hit, whatever it woke.
+#[test]
+fn who_is_hit_by_a_long_interrupt_did_not_work_meanwhile() {
+    let work = |waits_us: u64, another: &str| {
+        let mut machine = machine();
+        (machine.costs.irq_ns, machine.costs.enqueue_ns) = (1_000, 4_000);
+        (machine.costs.pick_ns, machine.locks.fast_ns) = (1_500, 0);
+        let lines = format!(
+            "0 0 switch swapper/0 R timer/11
+             0 10 switch timer/11 S other/12
+             0 20 switch other/12 S a/10
+             0 110 waking timer/11 0
+             {another}
+             0 {} switch a/10 R timer/11
+             0 200 switch timer/11 S a/10
+             0 300 switch a/10 S swapper/0",
+            110 + waits_us
+        );
+        let asked = Asked { timed: &["timer", "other"], ..Asked::default() };
+        let recording = read(script(&lines).as_bytes(), &machine, asked).unwrap();
+        let acts_of = |tid| recording.threads.iter().find(|thread| thread.tid == tid).unwrap();
+        let work = |act| if let Act::Run(ns) = act { ns } else { 0 };
+        let rest = |act| if let Act::InIrq(ns) = act { ns } else { 0 };
+        let rests = acts_of(11).acts.iter().map(rest).sum::<Ns>();
+        (acts_of(10).acts.iter().map(work).sum::<Ns>(), rests)
+    };
+    let (short, none) = work(6, "");
+    assert_eq!(none, 0);
+    assert_eq!(work(16, ""), (short, 10_000));
+    // Another one was woken 4 us later: the interrupt's rest is that of the last wake-up.
+    assert_eq!(work(16, "0 114 waking other/12 0").1, 6_000);
+}
+
 /// Nobody saw when the sleep ended: it is told, so that no wait is made of it.
 #[test]
 fn a_sleep_whose_end_was_not_recorded_is_known_as_such() {

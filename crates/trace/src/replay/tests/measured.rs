@@ -265,19 +265,50 @@ fn how_long_a_cpu_has_idled_tells_how_soon_it_is_awake() {
     assert_eq!(wakes, [10, 10, 25, 40, 40].map(|us| us * 1000));
 }
 
-/// Waits vary, and a replay's do so as well: 640 wake-ups that took 1 to 640 us.
+/// An interrupt on an idle CPU has no system call to end: what it takes until the switch is the
+/// enqueue's, its own and the idle loop's. The quickest tenth is the path, in both kinds of lines.
+#[test]
+fn wake_ups_on_idle_cpus_tell_what_an_enqueue_takes() {
+    let mut machine = machine();
+    (machine.costs.irq_ns, machine.costs.enqueue_ns) = (2_000, 500);
+    (machine.costs.idle_loop_ns, machine.costs.pick_ns) = (1_500, 0);
+    machine.locks.fast_ns = 0;
+    let paths = |twice: bool| {
+        let (mut lines, mut at) = (String::from("0 0 switch swapper/0 R b/11\n"), 10);
+        for i in 0..100 {
+            let took = if i % 4 == 0 { 6 } else { 9 };
+            lines += &format!("0 {at} switch b/11 S swapper/0\n0 {} waking b/11 0\n", at + 50);
+            if twice {
+                lines += &format!("0 {} wakeup b/11 0\n", at + 52);
+            }
+            at += 50 + took;
+            lines += &format!("0 {at} switch swapper/0 R b/11\n");
+            // A waker that is preempted takes 20 us.
+            lines += &format!("0 {} waking a/10 0\n0 {} switch b/11 R a/10\n", at + 1, at + 21);
+            lines += &format!("0 {} switch a/10 S b/11\n", at + 30);
+            at += 40;
+        }
+        read(script(&lines).as_bytes(), &machine, Asked::default()).unwrap().paths.unwrap().costs
+    };
+    // 6 us for 0.5 of the enqueue, 1.5 of the loop, and 1 of the way out of the interrupt.
+    let costs = paths(false);
+    assert_eq!((costs.enqueue_ns, costs.idle_loop_ns), (1_000, 3_000));
+    assert_eq!(paths(true), costs);
+}
+
+/// Waits vary, and a replay's do so as well: 512 wake-ups that took 1 to 512 us.
 #[test]
 fn wake_ups_of_idle_cpus_vary_as_they_did() {
     let (mut lines, mut at) = (String::from("0 0 switch swapper/0 R a/10\n"), 0);
-    for i in 0..640 {
-        let (idled, took) = (20, 1 + i * 31 % 640);
+    for i in 0..512 {
+        let (idled, took) = (20, 1 + i * 31 % 512);
         lines += &format!("1 {at} switch b/11 S swapper/0\n0 {} waking b/11 1\n", at + idled);
         at += idled + took;
         lines += &format!("1 {at} switch swapper/0 R b/11\n");
         at += 5;
     }
     let recording = read(script(&lines).as_bytes(), &machine(), Asked::default()).unwrap();
-    // Ten spans have one mean.
-    let means = std::array::from_fn(|part| 5_500 + 10_000 * part as u64);
+    // Two spans have one mean.
+    let means = std::array::from_fn(|part| 1_500 + 2_000 * part as u64);
     assert_eq!(recording.paths.unwrap().idle_wakes_ns, [means; 5]);
 }
