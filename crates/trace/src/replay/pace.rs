@@ -90,8 +90,8 @@ pub(super) struct Pace {
     remote: Vec<Ns>,
     /// From a wake-up by an interrupt on an idle CPU to the switch there.
     local: Vec<Ns>,
-    /// From a wake-up by another CPU to the switch from the idle task, or to where the first charge begins, by how long
-    /// the CPU had idled ([`IDLE_LENGTHS_NS`]).
+    /// From a wake-up by another CPU to the switch from the idle task, or to where the first charge
+    /// begins, by how long the CPU had idled ([`IDLE_LENGTHS_NS`]).
     idle: [Vec<Ns>; IDLE_LENGTHS_NS.len()],
     /// By CPU: the last one that another CPU woke to run there, and when.
     coming: BTreeMap<u32, (u32, Ns)>,

@@ -18,9 +18,9 @@ impl Reconstruction {
     }
 
     /// A thread comes. If an interrupt on this CPU has just woken it, it runs as soon as the
-    /// interrupt lets it. What that took longer than the paths do, from the interrupt's last wake-up
-    /// on, was spent in the interrupt, at the cost of the thread that it hit. (That one may have
-    /// been in a system call of a kernel that does not preempt it there: nothing tells.)
+    /// interrupt lets it. What that took longer than the paths do, from its last wake-up on, was
+    /// spent in the interrupt, at the cost of the thread that it hit. (That one may have been in a
+    /// system call of a kernel that does not preempt it there: nothing tells.)
     pub(super) fn may_come_from_interrupt(
         &mut self,
         thread: u32,
