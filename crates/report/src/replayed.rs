@@ -88,7 +88,8 @@ impl Recorded {
             answers_added: recording.answers_added,
             in_ns: recording.in_ns,
             costs_factor: paths.map_or(1.0, |paths| paths.factor),
-            slow_ipi_us: slow_ipi.map(|paths| paths.costs.ipi_delivery_ns as f64 * 1e-3),
+            slow_ipi_us: slow_ipi
+                .map(|paths| (paths.costs.ipi_delivery_ns + paths.busy_ipi_ns) as f64 * 1e-3),
         }
     }
 }

@@ -404,6 +404,10 @@ pub struct Machine {
     /// What a stay in idle of some length takes to end, if its C-state says less, by ascending
     /// length. Only a recording tells it; in a machine's file there is none.
     pub idle_wakes: Vec<IdleWake>,
+    /// What an interrupt from another CPU waits for as a rule, beside `ipi_delivery_ns`, where the
+    /// CPU runs a task, ns: stretches with interrupts off, ends of system calls. Only a recording
+    /// tells it, too.
+    pub busy_ipi_ns: u64,
     /// How an idle state is chosen.
     pub governor: Governor,
     /// Costs of kernel paths, scaled to `clock_mhz`.

@@ -13,6 +13,7 @@
 
 mod acts;
 mod commands;
+mod devices;
 mod jitter;
 mod paths;
 
@@ -21,6 +22,7 @@ pub use commands::Command;
 pub use paths::{IDLE_LENGTHS_NS, Paths};
 
 use acts::Cursor;
+use devices::Devices;
 use jitter::Jitter;
 use sim_core::{
     Calls, GroupId, MaskId, Ns, Op, PerTask, Pid, Program, ProgramCx, SchedAttr, Step, TaskAttr,
@@ -71,7 +73,8 @@ pub struct Thread {
 impl Thread {
     /// True if the first thing that it does is to sleep.
     fn begins_asleep(&self) -> bool {
-        let first = self.acts.iter().find(|act| !matches!(act, Act::Sleeps(_) | Act::Unseen));
+        let says_how = |act: &Act| matches!(act, Act::Sleeps(_) | Act::Unseen | Act::Interrupts(_));
+        let first = self.acts.iter().find(|act| !says_how(act));
         matches!(first, Some(Act::Wait | Act::Answer | Act::Timer { .. } | Act::For(_)))
     }
 }
@@ -140,6 +143,8 @@ struct State {
     waits: bool,
     /// When its present sleep ends; `None` if no timer ends it.
     due: Option<Ns>,
+    /// The CPU that a device interrupts at the end of its next sleep; `None`: a timer ends it.
+    device: Option<CpuId>,
     /// Wake-ups that may still be part of its kernel path; 0: there is none, or none is to come.
     in_path: u32,
 }
@@ -166,6 +171,9 @@ pub struct Replay {
     states: Vec<State>,
     /// By `TaskId`: the thread.
     thread_of: PerTask<u32>,
+    devices: Devices,
+    /// Devices interrupt the CPUs that they have interrupted in the recording.
+    same_machine: bool,
     /// By number of the recording's names.
     comms: Vec<u16>,
     acts_done: u64,
@@ -185,6 +193,7 @@ impl Replay {
             woken: 0,
             waits: false,
             due: None,
+            device: None,
             in_path: 0,
         };
         // Where kernel paths took longer, that way did, too.
@@ -193,6 +202,8 @@ impl Replay {
             between_calls_ns: (BETWEEN_CALLS_NS as f64 * slow) as Ns,
             states: vec![state; recording.threads.len()],
             thread_of: PerTask::new(),
+            devices: Devices::default(),
+            same_machine: false,
             comms: Vec::new(),
             acts_done: 0,
             n_acts: recording.threads.iter().map(|t| t.acts.len() as u64).sum(),
@@ -207,6 +218,13 @@ impl Replay {
     #[must_use]
     pub fn varied(self, seed: u64) -> Self {
         Self { jitter: Some(Jitter::new(&self.recording, seed)), ..self }
+    }
+
+    /// The same on the machine of the recording, where devices interrupt the CPUs that they have
+    /// interrupted then. Elsewhere each end of a sleep interrupts the CPU of its sleeper.
+    #[must_use]
+    pub fn on_same_machine(self) -> Self {
+        Self { same_machine: true, ..self }
     }
 
     fn attr(&self, cx: &mut ProgramCx<'_>, thread: usize) -> TaskAttr {
@@ -338,13 +356,28 @@ impl Replay {
     fn sleep_until(&mut self, cx: &mut ProgramCx<'_>, task: TaskId, due: Ns) -> Option<Op> {
         let (now, me) = (cx.now(), self.thread_of[task] as usize);
         if now < due {
-            cx.set_irq_rest(task, self.irq_rest(me));
-            self.states[me].due = Some(due);
-            return Some(Op::Sleep(due - now));
+            return Some(self.sleep(cx, task, due));
         }
-        self.states[me].due = None;
+        (self.states[me].due, self.states[me].device) = (None, None);
         cx.set_wait_untold(task, false);
         None
+    }
+
+    /// Goes to sleep until a timer or a device ends it at `due`.
+    fn sleep(&mut self, cx: &mut ProgramCx<'_>, task: TaskId, due: Ns) -> Op {
+        let me = self.thread_of[task] as usize;
+        let (rest_ns, state) = (self.irq_rest(me), &mut self.states[me]);
+        let begins = state.due.replace(due).is_none();
+        let Some(cpu) = state.device else {
+            cx.set_irq_rest(task, rest_ns);
+            return Op::Sleep(due - cx.now());
+        };
+        if begins {
+            self.devices.end_sleep(cx, due, (cpu, task, rest_ns));
+        }
+        // The interrupt may come before the task is asleep.
+        cx.prepare_to_wait(task);
+        Op::Wait
     }
 
     /// How long the interrupt goes on that ends the sleep to which the thread has come, ns.
@@ -386,6 +419,11 @@ impl Replay {
             }
             Act::Unseen => {
                 cx.set_wait_untold(task, true);
+                None
+            }
+            Act::Interrupts(cpu) => {
+                let is_there = self.same_machine && cpu.idx() < cx.n_cpus();
+                self.states[me].device = is_there.then_some(cpu);
                 None
             }
             Act::Wait => self.wait(me, true),
@@ -482,6 +520,14 @@ impl Program for Replay {
             }
         }
         Step::Done
+    }
+
+    fn device(&mut self, cx: &mut ProgramCx<'_>) {
+        self.devices.expire(cx);
+    }
+
+    fn interrupt(&mut self, cx: &mut ProgramCx<'_>) -> Step {
+        self.devices.interrupt(cx.cpu())
     }
 
     fn calls(&self, _task: TaskId, op: &Op) -> Calls {

@@ -317,7 +317,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         let c = &self.w.cpus[cpu];
         // Before the C-state is reached there is nothing to leave: the idle loop still polls.
         let entering = now < c.cstate_from;
-        let exit = if entering { 0 } else { self.w.idle_exit_ns(cpu) };
+        let exit = if entering { self.w.idle_wake_ns(cpu) } else { self.w.idle_exit_ns(cpu) };
         let loop_ns = stretch(costs.idle_loop_ns, c.speed);
         let ticks = !c.tick_stopped && c.tick_next <= now;
         let by_tick = ticks && c.irq_first > now;

@@ -31,31 +31,32 @@ impl World {
         } else {
             cstate.exit_ns
         };
-        let by_length = self.idle_wake_ns(cpu);
-        // The way of an interrupt is a part of the recorded time, and costs its own time.
-        let way = if cstate.polling { 0 } else { self.machine.costs.ipi_ns() };
-        exit_ns.max(self.core_leaves_in(cpu)).max(by_length.saturating_sub(way))
+        exit_ns.max(self.core_leaves_in(cpu)).max(self.idle_wake_ns(cpu))
     }
 
-    /// What the length of its stay in idle makes `cpu` take from a wake-up on, ns.
+    /// What the length of its stay in idle makes `cpu` take at least until it is out, ns.
     ///
     /// Whom another CPU wakes waits for this one, now longer, now shorter. The CPU and the instant
     /// at which it began to idle choose the time, so that no generator has to be kept. What a timer
     /// or a device ends varies as well, but there a recorded sleep was as much longer, and is so in
     /// its replay.
-    fn idle_wake_ns(&self, cpu: CpuId) -> Ns {
+    pub(super) fn idle_wake_ns(&self, cpu: CpuId) -> Ns {
         let c = &self.cpus[cpu];
         let length = self.now.saturating_sub(c.idle_since);
         let wakes = &self.machine.idle_wakes;
         let Some(wake) = wakes.iter().rev().find(|wake| wake.idle_ns <= length) else {
             return 0;
         };
-        let by_cpu = [Irq::Poll, Irq::Resched, Irq::Call];
-        if by_cpu.iter().any(|irq| c.irq_at[*irq as usize] <= self.now) {
-            wake.wakes_ns[drawn(cpu, c.idle_since)]
-        } else {
-            wake.typical_ns()
-        }
+        let has_come = |irq: Irq| c.irq_at[irq as usize] <= self.now;
+        let by_ipi = has_come(Irq::Resched) || has_come(Irq::Call);
+        let wake_ns = match by_ipi || has_come(Irq::Poll) {
+            true => wake.wakes_ns[drawn(cpu, c.idle_since)],
+            false => wake.typical_ns(),
+        };
+        // The way of an interrupt is a part of the recorded time, and costs its own time.
+        let polls = self.machine.cstates[c.cstate as usize].polling;
+        let comes_free = has_come(Irq::Poll) && !by_ipi || polls;
+        wake_ns.saturating_sub(if comes_free { 0 } else { self.machine.costs.ipi_ns() })
     }
 
     /// The C-state `cpu` has reached; `None` if it is awake.

@@ -127,7 +127,9 @@ impl World {
         self.counters.ipis += 1;
         let costs = &self.machine.costs;
         let send_ns = costs.ipi_send_ns;
-        let at = self.now + send_ns + costs.ipi_delivery_ns;
+        let runs_task = self.cpus[cpu].curr.is_task();
+        let busy_ns = if runs_task { self.machine.busy_ipi_ns } else { 0 };
+        let at = self.now + send_ns + costs.ipi_delivery_ns + busy_ns;
         self.charge(send_ns);
         self.raise(cpu, irq, at);
     }

@@ -43,8 +43,12 @@ fn factor(spans: &mut [Ns], part: usize, expected: Ns) -> Option<f64> {
     if expected == 0 {
         return None;
     }
-    let span = quantile(spans, part)?;
-    Some((span as f64 / expected as f64).clamp(FACTOR.0, FACTOR.1))
+    Some(clamped(quantile(spans, part)?, expected))
+}
+
+/// A span beside what was expected.
+fn clamped(span: Ns, expected: Ns) -> f64 {
+    (span as f64 / expected.max(1) as f64).clamp(FACTOR.0, FACTOR.1)
 }
 
 /// `None` of too few.
@@ -205,6 +209,11 @@ impl Pace {
         })
     }
 
+    /// What a quick wake-up of a CPU takes that has just begun to idle.
+    fn quick_idle_wake(&mut self) -> Option<Ns> {
+        quantile(self.idle.first_mut()?, QUICK_PART)
+    }
+
     /// From the wake-up by another CPU to this instant, at which this task runs.
     fn took(&mut self, cpu: CpuId, tid: u32, until: Ns) -> Option<Ns> {
         let (_, at) = self.coming.remove(&cpu.0).filter(|(coming, _)| *coming == tid)?;
@@ -240,12 +249,18 @@ impl Pace {
         let local_ns = enqueue_ns + costs.idle_loop_ns + costs.irq_ns / 2;
         let preempting = without_pick(&mut self.wake, enqueue_ns);
         let local = without_pick(&mut self.local, local_ns);
-        let wake = [preempting, local].into_iter().flatten().reduce(f64::min);
-        let (wake, idle) = (wake.unwrap_or(schedule), local.unwrap_or(others));
+        let wake = [preempting, local].into_iter().flatten().reduce(f64::min).unwrap_or(schedule);
+        let enqueue_ns = costs.times(wake).enqueue_ns;
+        // The way of an interrupt is no longer than a quick wake-up of an idle CPU has room for.
+        let woken = pick_ns + enqueue_ns + lock + costs.ipi_send_ns;
+        let quick = self.quick_idle_wake();
+        let room =
+            quick.map(|ns| clamped(ns.saturating_sub(woken), costs.irq_ns + costs.idle_loop_ns));
+        let idle = local.unwrap_or(others).min(room.unwrap_or(f64::MAX));
         let paced = KernelCosts {
             pick_ns: seen.pick_ns,
             dequeue_ns: seen.dequeue_ns,
-            enqueue_ns: costs.times(wake).enqueue_ns,
+            enqueue_ns,
             idle_loop_ns: costs.times(idle).idle_loop_ns,
             // What else an interrupt does may follow a wake-up, too.
             irq_ns: costs.times(idle.min(others)).irq_ns,
@@ -255,15 +270,19 @@ impl Pace {
         // What the way to another CPU takes beside the paths that both CPUs walk.
         let walked = paced.enqueue_ns + lock + pick_ns;
         let by_ipi = walked + costs.ipi_send_ns + paced.irq_ns;
-        let seen = median(&mut self.remote).map_or(0, |ns| ns.saturating_sub(by_ipi));
-        let ipi_delivery_ns = costs.ipi_delivery_ns.max(seen);
         let from_idle = walked + paced.idle_loop_ns;
+        let to_busy = median(&mut self.remote).map_or(0, |ns| ns.saturating_sub(by_ipi));
+        // A CPU that runs a task may have interrupts off, or a system call to end.
+        let to_idle = quick.map(|ns| ns.saturating_sub(by_ipi + paced.idle_loop_ns));
+        let seen = to_idle.map_or(to_busy, |ns| ns.min(to_busy));
+        let ipi_delivery_ns = costs.ipi_delivery_ns.max(seen);
         Paths {
             costs: KernelCosts { ipi_delivery_ns, ..paced },
             factor: schedule,
             others,
             idle_wakes_ns: self.idle_wakes(from_idle),
-            ipi_is_slow: seen > costs.ipi_delivery_ns,
+            busy_ipi_ns: to_busy.saturating_sub(ipi_delivery_ns),
+            ipi_is_slow: to_busy > costs.ipi_delivery_ns,
         }
     }
 }

@@ -19,6 +19,7 @@ use super::costs::Costs;
 use super::event::{Event, Left, Named, Part, Trouble, What};
 use super::sleep_pattern::{End, NOBODY, SleepPattern};
 use super::thread::{Doing, Live, UncertainSleep};
+use interrupts::DiskEnds;
 use sim_core::{Context, Ns, SleepState};
 use std::collections::HashMap;
 use topology::{CpuId, Machine, PerCpu};
@@ -96,6 +97,7 @@ pub(super) struct Reconstruction {
     commands: Vec<Command>,
     /// Waits for answers that were added.
     answers_added: u64,
+    disk_ends: DiskEnds,
     n_events: u32,
     /// Events that perf could not write down.
     lost_events: u64,
@@ -127,6 +129,7 @@ impl Reconstruction {
             processes: HashMap::new(),
             names: Vec::new(),
             answers_added: 0,
+            disk_ends: DiskEnds::default(),
             by_name: HashMap::new(),
             timed: asked.timed.iter().map(|name| name.as_bytes().to_vec()).collect(),
             measure: asked.measure.iter().map(|name| (*name).to_string()).collect(),
@@ -475,7 +478,9 @@ impl Reconstruction {
         let is_timer = timed || end.is_some_and(|end| end.is_timer);
         let Some(waker) = current.filter(|_| !is_timer) else {
             self.interrupts(current, cpu);
-            self.outside_ends(thread, cpu, now, end.map_or(Timed::Until, |end| end.timed));
+            let device = self.is_device(thread, event).then_some(cpu);
+            let timed = end.map_or(Timed::Until, |end| end.timed);
+            self.outside_ends(thread, cpu, now, (timed, device));
             self.live(thread).woken_by = current.map(|current| (current, None));
             return Ok(());
         };

@@ -244,7 +244,7 @@ fn an_interrupt_is_told_from_a_thread_by_the_name_of_who_is_woken() {
          0 500 switch hog/10 S swapper/0",
         expect![[r#"
             hog/10 nice 0 on 0: Run(400000) Wake { thread: 2, sync: false, to_idle: false } Run(100000)
-            timer/11 nice 0 on 2: Timer { at: 300000, length: 300000, timed: Until }
+            timer/11 nice 0 on 2: Interrupts(CpuId(0)) Timer { at: 300000, length: 300000, timed: Until }
             other/12 nice 0 on 2: Wait
         "#]],
     );

@@ -4,6 +4,7 @@
 //! each. Instants are kept as the time since the last one.
 
 use sim_core::{Ns, SleepState};
+use topology::CpuId;
 
 /// What a thread does next.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -41,6 +42,8 @@ pub enum Act {
     For(Ns),
     /// Nobody saw the end of the sleep that comes next.
     Unseen,
+    /// A device ends the sleep that comes next: it interrupts this CPU.
+    Interrupts(CpuId),
     /// The interrupt that ended the sleep before went on for so long, ns, after the wake-up.
     InIrq(Ns),
     /// Sleeps in this state from now on.
@@ -109,6 +112,7 @@ const WAKE_SYNC_IDLE: u8 = 16;
 const TIMER_FOR: u8 = 17;
 const UNSEEN: u8 = 18;
 const IN_IRQ: u8 = 19;
+const INTERRUPTS: u8 = 20;
 
 impl Acts {
     /// Number of acts.
@@ -151,6 +155,7 @@ impl Acts {
             }
             Act::InPath(ns) => self.put(IN_PATH, ns),
             Act::InIrq(ns) => self.put(IN_IRQ, ns),
+            Act::Interrupts(cpu) => self.put(INTERRUPTS, u64::from(cpu.0)),
             Act::Start(thread) => self.put(START, u64::from(thread)),
             Act::Wait => self.kind(WAIT),
             Act::Answer => self.kind(ANSWER),
@@ -236,6 +241,7 @@ impl Acts {
             RUN => Act::Run(number),
             IN_PATH => Act::InPath(number),
             IN_IRQ => Act::InIrq(number),
+            INTERRUPTS => Act::Interrupts(CpuId(number as u32)),
             WAKE | WAKE_SYNC | WAKE_IDLE | WAKE_SYNC_IDLE => Act::Wake {
                 thread: number as u32,
                 sync: matches!(kind, WAKE_SYNC | WAKE_SYNC_IDLE),
@@ -333,11 +339,12 @@ mod tests {
             Act::Yield,
             Act::Unseen,
             Act::InIrq(1),
+            Act::Interrupts(CpuId(200)),
         ];
         let mut acts = Acts::default();
         all.into_iter().for_each(|act| acts.push(act));
         assert_eq!(acts.iter().collect::<Vec<_>>(), all);
-        assert_eq!((acts.len(), acts.bytes()), (25, 80));
+        assert_eq!((acts.len(), acts.bytes()), (26, 83));
     }
 
     #[test]

@@ -20,6 +20,8 @@ pub struct Paths {
     /// ns: ascending times, each as likely as the others, for each of [`IDLE_LENGTHS_NS`]. None is
     /// less than that of a shorter length; all are 0 if the recording does not show them.
     pub idle_wakes_ns: [[Ns; IDLE_WAKE_TIMES]; IDLE_LENGTHS_NS.len()],
+    /// What an interrupt from another CPU takes longer to a CPU that runs a task, ns.
+    pub busy_ipi_ns: Ns,
     /// True if an interrupt took longer from CPU to CPU than the machine says.
     pub ipi_is_slow: bool,
 }
@@ -34,6 +36,7 @@ impl Paths {
             wakes.map(|(idle_ns, wakes_ns)| IdleWake { idle_ns, wakes_ns }).collect();
         machine.idle_wakes.dedup_by_key(|wake| wake.wakes_ns);
         machine.costs = self.costs;
+        machine.busy_ipi_ns = self.busy_ipi_ns;
     }
 }
 
@@ -48,12 +51,19 @@ mod tests {
         let mut costs = machine.costs;
         costs.ipi_delivery_ns = 9_000;
         let idle_wakes_ns = [15_000, 15_000, 40_000, 60_000, 60_000].map(|ns| [ns; _]);
-        let mut paths = Paths { costs, factor: 1.0, others: 1.0, idle_wakes_ns, ipi_is_slow: true };
+        let mut paths = Paths {
+            costs,
+            factor: 1.0,
+            others: 1.0,
+            idle_wakes_ns,
+            busy_ipi_ns: 2_000,
+            ipi_is_slow: true,
+        };
         paths.put_into(&mut machine);
         let wakes = machine.idle_wakes.iter().map(|wake| (wake.idle_ns, wake.typical_ns()));
         let lengths = [(0, 15_000), (300_000, 40_000), (1_000_000, 60_000)];
         assert_eq!(wakes.collect::<Vec<_>>(), lengths);
-        assert_eq!(machine.costs, costs);
+        assert_eq!((machine.costs, machine.busy_ipi_ns), (costs, 2_000));
         // Of one length some wake-ups may take longer than of the one before, and others not.
         paths.idle_wakes_ns[1][IDLE_WAKE_TIMES - 1] = 20_000;
         paths.put_into(&mut machine);

@@ -54,7 +54,7 @@ fn two(first: &[Act], second: &[Act]) -> (usize, Ns) {
     (sim.observer.0.iter().filter(|left| left.0 == 1011).count(), sim.w.now)
 }
 
-/// Tasks whose waits are told, by how long they waited.
+/// Tasks that have waited, and whether that is told.
 #[derive(Default)]
 struct Told(Vec<(u32, bool)>);
 
@@ -90,6 +90,32 @@ fn the_interrupt_of_a_timer_takes_as_long_as_it_did() {
     assert_eq!(ends(&sleeps), 6 * MS);
     let rests = [timer(2 * MS), Act::InIrq(7_000), Act::Run(MS), timer(2 * MS), Act::Run(MS)];
     assert_eq!(ends(&rests), 6 * MS + 7_000);
+}
+
+/// A device interrupts the CPU that it has interrupted in the recording, on the same machine: there
+/// the interrupt's rest delays whoever runs. Elsewhere it interrupts the sleeper's CPU.
+#[test]
+fn a_device_interrupts_its_own_cpu() {
+    let sleep = |act| [Act::Interrupts(CpuId(0)), act, Act::InIrq(7_000), Act::Run(MS)];
+    let ends = |act, same_machine| {
+        let threads = vec![thread(1010, &[Act::Run(5 * MS)]), thread(1011, &sleep(act))];
+        let recording = Recording { names: vec!["a".into()], threads, ..Recording::default() };
+        let program = Replay::new(Arc::new(recording), Timers::default());
+        let program = if same_machine { program.on_same_machine() } else { program };
+        let (config, policy) = (Config::default(), Fcfs::default());
+        let mut sim = simulate(free_machine(2), config, policy, program, Left::default());
+        assert_eq!(sim.run_until(1000 * MS), StopReason::Done);
+        let end = |tid| sim.observer.0.iter().rfind(|left| left.0 == tid).unwrap().1;
+        [end(1010), end(1011)]
+    };
+    let timer = Act::Timer { at: 2 * MS, length: 2 * MS, timed: Timed::Until };
+    for sleep in [Act::For(2 * MS), timer] {
+        assert_eq!(ends(sleep, true), [5 * MS + 7_000, 3 * MS]);
+        assert_eq!(ends(sleep, false), [5 * MS, 3 * MS + 7_000]);
+    }
+    // It may come while the thread goes to sleep, or be over before.
+    assert_eq!(ends(Act::For(1), true), [5 * MS + 7_000, MS + 1]);
+    assert_eq!(ends(Act::For(0), true), [5 * MS, MS]);
 }
 
 fn wake() -> Act {

@@ -63,7 +63,7 @@ const KEYS: &[KeyDef] = &[
 ];
 
 fn build(load: &Load<'_>) -> Box<dyn Program> {
-    let Some(WorkloadFile::Recording { recording, .. }) = &load.spec.file else {
+    let Some(WorkloadFile::Recording { recording, recorded_here }) = &load.spec.file else {
         unreachable!("a scenario with a recording has read it");
     };
     let timers = match load.word("timers").as_str() {
@@ -71,7 +71,10 @@ fn build(load: &Load<'_>) -> Box<dyn Program> {
         "relative" => Timers::Relative,
         _ => Timers::AsSeen,
     };
-    let replay = Replay::new(Arc::clone(recording), timers);
+    let mut replay = Replay::new(Arc::clone(recording), timers);
+    if *recorded_here {
+        replay = replay.on_same_machine();
+    }
     // The first seed is the recording itself.
     Box::new(if load.seed > 1 { replay.varied(load.seed) } else { replay })
 }

@@ -1,11 +1,22 @@
 //! What interrupts and wake lists did in the time of threads, or for them: no work of theirs.
 
 use super::{Curr, HAND_OVER_NS, Reconstruction};
-use crate::replay::event::Named;
+use crate::replay::event::{Event, Named};
 use crate::replay::thread::Doing;
 use sim_core::{Ns, SleepState};
 use topology::CpuId;
 use workloads::replay::{Act, Timed};
+
+/// If one in so many sleeps for disks, or more, ends on another CPU than the sleeper's, the CPU
+/// that a disk interrupts does not depend on the sleeper.
+const ELSEWHERE_PART: u64 = 8;
+
+/// Where interrupts have ended uninterruptible sleeps so far.
+#[derive(Clone, Copy, Default)]
+pub(super) struct DiskEnds {
+    on_sleepers_cpu: u64,
+    elsewhere: u64,
+}
 
 impl Reconstruction {
     /// A timer's interrupt wakes a thread, in the time of the current thread.
@@ -48,8 +59,15 @@ impl Reconstruction {
     }
 
     /// Something outside of all threads ends a thread's sleep: a device, or a timer. The CPU that
-    /// it interrupts has come out of idle, and into the interrupt, before anybody could see it.
-    pub(super) fn outside_ends(&mut self, thread: u32, cpu: CpuId, ends: Ns, timed: Timed) {
+    /// it interrupts has come out of idle, and into the interrupt, before anybody could see it. A
+    /// `device` interrupts its CPU wherever the thread sleeps.
+    pub(super) fn outside_ends(
+        &mut self,
+        thread: u32,
+        cpu: CpuId,
+        ends: Ns,
+        (timed, device): (Timed, Option<CpuId>),
+    ) {
         let before = self.idle_exit(cpu, ends) + self.costs.irq_before;
         // An idle CPU was interrupted no sooner than it idled.
         let idles_since = if self.curr(cpu) == Curr::Idle { self.cpus[cpu].seen } else { 0 };
@@ -63,6 +81,11 @@ impl Reconstruction {
         if !live.woken && (for_disk || at > 0) {
             live.thread.acts.push(Act::Unseen);
         }
+        if let Some(cpu) = device
+            && (for_disk || at > 0)
+        {
+            live.thread.acts.push(Act::Interrupts(cpu));
+        }
         if for_disk {
             live.thread.acts.push(Act::For(at - since));
         } else if at > 0 {
@@ -70,6 +93,23 @@ impl Reconstruction {
         }
         live.ended_by_interrupt = Some(live.thread.acts.end());
         (live.doing, live.woken_by) = (Doing::Runnable { since: ends.max(since) }, None);
+    }
+
+    /// True if an interrupt that ends a thread's sleep is that of a device, which comes to this CPU
+    /// wherever the thread sleeps. Timers fire where they were set. Disks may interrupt the CPU
+    /// that asked them, each by a queue of its own: where others' sleeps for disks end on other
+    /// CPUs as well, this one does not.
+    pub(super) fn is_device(&mut self, thread: u32, event: &Event<'_>) -> bool {
+        let live = self.live(thread);
+        let Some(left) = live.left.filter(|_| live.thread.bound_to.is_none()) else {
+            return false;
+        };
+        let disk = matches!(live.doing, Doing::Asleep { how: SleepState::Uninterruptible, .. });
+        let elsewhere = left != event.cpu;
+        let ends = &mut self.disk_ends;
+        ends.elsewhere += u64::from(disk && elsewhere);
+        ends.on_sleepers_cpu += u64::from(disk && !elsewhere);
+        elsewhere || disk && ends.elsewhere > ends.on_sleepers_cpu / ELSEWHERE_PART
     }
 
     /// What this CPU has taken out of idle at an interrupt, if it idled, ns. Its event before was

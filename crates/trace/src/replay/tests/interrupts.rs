@@ -146,6 +146,28 @@ fn the_rest_of_an_interrupt_is_kept() {
     assert_eq!([rest(6, "b/11"), rest(40, "b/11")], [None; 2], "less, and not at once");
 }
 
+/// A timer fires where it was set. What ends a sleep on another CPU is a device; and if disks do, so
+/// are those that happen to end sleeps on the sleeper's CPU.
+#[test]
+fn an_interrupt_on_another_cpu_is_that_of_a_device() {
+    let devices = |sleeps: &[(&str, u32)]| {
+        let (mut lines, mut at) = (String::from("0 0 switch swapper/0 R a/10\n"), 0);
+        for (how, cpu) in sleeps {
+            lines += &format!("0 {} switch a/10 {how} swapper/0\n", at + 10);
+            lines += &format!("{cpu} {} waking a/10 0\n", at + 50);
+            lines += &format!("0 {} switch swapper/0 R a/10\n", at + 60);
+            at += 100;
+        }
+        let recording = read(script(&lines).as_bytes(), &machine(), Asked::default()).unwrap();
+        let a = recording.threads.iter().find(|thread| thread.tid == 10).unwrap();
+        let device = |act| if let Act::Interrupts(cpu) = act { Some(cpu.0) } else { None };
+        a.acts.iter().filter_map(device).collect::<Vec<_>>()
+    };
+    assert_eq!(devices(&[("S", 0), ("S", 1), ("S", 0)]), [1]);
+    assert!(devices(&[("D", 0), ("D", 0)]).is_empty());
+    assert_eq!(devices(&[("D", 0), ("D", 1), ("D", 0)]), [1, 0]);
+}
+
 /// What an interrupt took is no work of the thread that it hit, whatever it woke.
 #[test]
 fn who_is_hit_by_a_long_interrupt_did_not_work_meanwhile() {

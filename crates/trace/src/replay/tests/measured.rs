@@ -221,7 +221,7 @@ fn the_way_to_another_cpu_takes_what_the_recording_shows() {
         read(script(lines).as_bytes(), &machine, Asked::default()).unwrap().paths.unwrap()
     };
     let seen = paths(&lines);
-    assert_eq!((seen.costs.ipi_delivery_ns, seen.ipi_is_slow), (13_000, true));
+    assert_eq!((seen.costs.ipi_delivery_ns, seen.busy_ipi_ns, seen.ipi_is_slow), (13_000, 0, true));
     assert_eq!(seen.idle_wakes_ns, [[17_000; IDLE_WAKE_TIMES]; 5]);
     // Where the switches from idle were not recorded, the first charges tell it.
     let charged = |line: &str| match line.strip_suffix(" switch swapper/0 R b/11") {
@@ -238,11 +238,30 @@ fn the_way_to_another_cpu_takes_what_the_recording_shows() {
         (few.costs.ipi_delivery_ns, few.ipi_is_slow, idle_wakes(&few)),
         (500, false, [0; 5])
     );
+    // Idle CPUs are told sooner: busy ones keep the interrupt waiting.
+    let quick: String = lines.lines().map(|line| later_waking(line, 10)).collect();
+    let quick = paths(&quick);
+    assert_eq!((quick.costs.ipi_delivery_ns, quick.busy_ipi_ns), (6_000, 7_000));
+    assert_eq!((idle_wakes(&quick), quick.ipi_is_slow), ([7_000; 5], true));
+    // There may be less room for it than the machine says that its paths take.
+    let none: String = lines.lines().map(|line| later_waking(line, 17)).collect();
+    let none = paths(&none);
+    let costs = none.costs;
+    assert_eq!((costs.idle_loop_ns, costs.irq_ns, costs.ipi_delivery_ns), (1_231, 369, 500));
     // What the machine says stands if the recording was faster.
     machine.costs.ipi_delivery_ns = 20_000;
     let slower = read(script(&lines).as_bytes(), &machine, Asked::default()).unwrap();
     let slower = slower.paths.unwrap();
     assert_eq!((slower.costs.ipi_delivery_ns, slower.ipi_is_slow), (20_000, false));
+}
+
+/// The same, but wake-ups of idle CPUs are so much later, us.
+fn later_waking(line: &str, by_us: u64) -> String {
+    let place = line.strip_suffix(" waking b/11 1").and_then(|place| place.split_once(' '));
+    match place.and_then(|(cpu, at)| Some((cpu, at.parse::<u64>().ok()?))) {
+        Some((cpu, at)) if at % 100 == 0 => format!("{cpu} {} waking b/11 1\n", at + by_us),
+        _ => format!("{line}\n"),
+    }
 }
 
 /// A CPU that has idled for long is out of reach for longer: here 10 us up to 0.3 ms, 25 us up to
