@@ -91,8 +91,6 @@ pub struct Cpu {
     pub(crate) softirq: bool,
     /// The interrupt being handled came from a device, too.
     pub(crate) device_irq: bool,
-    /// What is left of an interrupt besides its way out, ns.
-    pub(crate) irq_rest_ns: Ns,
     /// The pending timer interrupt is that of the tick.
     pub(crate) timers_in_tick: bool,
     /// The nohz idle balancer is among the calls that wait for this CPU (`nohz_csd`).
@@ -245,7 +243,6 @@ impl Cpu {
             irq_first: NEVER,
             softirq: false,
             device_irq: false,
-            irq_rest_ns: 0,
             nohz_call: false,
             timers_in_tick: false,
             wake_head: TaskId::NONE,

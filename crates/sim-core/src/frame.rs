@@ -122,8 +122,8 @@ pub(crate) struct Frame {
     pub other: TaskId,
     /// The target CPU.
     pub target: CpuId,
-    /// A time that a later step asks for, ns: what a search took, what is left of an enqueue; of a
-    /// pick what has passed, then what is left.
+    /// A time that a later step asks for, ns: what a search took, what is left of an enqueue, or of
+    /// an interrupt besides its way out; of a pick what has passed, then what is left.
     pub kept_ns: u32,
 }
 

@@ -271,9 +271,10 @@ impl ProgramCx<'_> {
         self.w.tasks[task].sleeps = how;
     }
 
-    /// How long the interrupt that ends the task's next sleep goes on after it has woken the task.
+    /// How long the interrupt that ends the task's next sleep goes on after it has woken the task,
+    /// ns; four seconds at most.
     pub fn set_irq_rest(&mut self, task: TaskId, ns: Ns) {
-        self.w.tasks[task].irq_rest_ns = ns;
+        self.w.tasks[task].irq_rest_ns = ns.min(Ns::from(u32::MAX)) as u32;
     }
 
     /// Whether nothing is to be told of the task's waits, for who watches the run.

@@ -231,7 +231,7 @@ pub struct Task {
     /// How it sleeps when it does.
     pub sleeps: SleepState,
     /// How long the interrupt of its timer goes on after it has woken the task, ns.
-    pub(crate) irq_rest_ns: Ns,
+    pub(crate) irq_rest_ns: u32,
     /// The program wants nothing told of its waits; the simulation does not heed it.
     pub wait_untold: bool,
     /// Where it went to sleep, if it waits for a disk (`p->in_iowait`).

@@ -404,9 +404,9 @@ pub struct Machine {
     /// What a stay in idle of some length takes to end, if its C-state says less, by ascending
     /// length. Only a recording tells it; in a machine's file there is none.
     pub idle_wakes: Vec<IdleWake>,
-    /// What an interrupt from another CPU waits for as a rule, beside `ipi_delivery_ns`, where the
-    /// CPU runs a task, ns: stretches with interrupts off, ends of system calls. Only a recording
-    /// tells it, too.
+    /// What it takes longer, as a rule, until another CPU's interrupt preempts a task than until
+    /// it reaches an idle CPU, ns: stretches with interrupts off, system calls that have to end.
+    /// Only a recording tells it; in a machine's file it is 0.
     pub busy_ipi_ns: u64,
     /// How an idle state is chosen.
     pub governor: Governor,

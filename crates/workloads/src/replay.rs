@@ -22,7 +22,7 @@ pub use commands::Command;
 pub use paths::{IDLE_LENGTHS_NS, Paths};
 
 use acts::Cursor;
-use devices::Devices;
+use devices::{Devices, Ending};
 use jitter::Jitter;
 use sim_core::{
     Calls, GroupId, MaskId, Ns, Op, PerTask, Pid, Program, ProgramCx, SchedAttr, Step, TaskAttr,
@@ -143,7 +143,7 @@ struct State {
     waits: bool,
     /// When its present sleep ends; `None` if no timer ends it.
     due: Option<Ns>,
-    /// The CPU that a device interrupts at the end of its next sleep; `None`: a timer ends it.
+    /// The CPU that a device interrupts at the end of its next sleep; `None`: its own.
     device: Option<CpuId>,
     /// Wake-ups that may still be part of its kernel path; 0: there is none, or none is to come.
     in_path: u32,
@@ -373,10 +373,8 @@ impl Replay {
             return Op::Sleep(due - cx.now());
         };
         if begins {
-            self.devices.end_sleep(cx, due, (cpu, task, rest_ns));
+            self.devices.ends(cx, Ending { due, cpu, task, rest_ns });
         }
-        // The interrupt may come before the task is asleep.
-        cx.prepare_to_wait(task);
         Op::Wait
     }
 
@@ -549,7 +547,7 @@ impl Program for Replay {
     fn waits_for(&self, task: TaskId) -> String {
         let state = self.states[self.thread_of[task] as usize];
         match state.due {
-            Some(_) => "its timer".to_string(),
+            Some(_) => "its timer, or a device".to_string(),
             None => "the thread that woke it in the recording".to_string(),
         }
     }

@@ -47,16 +47,24 @@ impl World {
         let Some(wake) = wakes.iter().rev().find(|wake| wake.idle_ns <= length) else {
             return 0;
         };
-        let has_come = |irq: Irq| c.irq_at[irq as usize] <= self.now;
-        let by_ipi = has_come(Irq::Resched) || has_come(Irq::Call);
-        let wake_ns = match by_ipi || has_come(Irq::Poll) {
-            true => wake.wakes_ns[drawn(cpu, c.idle_since)],
-            false => wake.typical_ns(),
-        };
+        let told = self.is_told(cpu);
+        let wake_ns =
+            if told { wake.wakes_ns[drawn(cpu, c.idle_since)] } else { wake.typical_ns() };
         // The way of an interrupt is a part of the recorded time, and costs its own time.
+        let by_store = c.irq_at[Irq::Poll as usize] <= self.now && !self.is_called(cpu);
         let polls = self.machine.cstates[c.cstate as usize].polling;
-        let comes_free = has_come(Irq::Poll) && !by_ipi || polls;
-        wake_ns.saturating_sub(if comes_free { 0 } else { self.machine.costs.ipi_ns() })
+        let way = if by_store || polls { 0 } else { self.machine.costs.ipi_ns() };
+        wake_ns.saturating_sub(way)
+    }
+
+    /// Has another CPU told `cpu` to come out of idle?
+    pub(super) fn is_told(&self, cpu: CpuId) -> bool {
+        self.cpus[cpu].irq_at[Irq::Poll as usize] <= self.now || self.is_called(cpu)
+    }
+
+    /// Has another CPU's interrupt come to `cpu`?
+    fn is_called(&self, cpu: CpuId) -> bool {
+        [Irq::Resched, Irq::Call].iter().any(|&i| self.cpus[cpu].irq_at[i as usize] <= self.now)
     }
 
     /// The C-state `cpu` has reached; `None` if it is awake.
@@ -87,7 +95,7 @@ mod tests {
     use super::*;
     use crate::Config;
     use std::sync::Arc;
-    use topology::{CState, Machine, RegularSpec};
+    use topology::{CState, IdleWake, Machine, RegularSpec};
 
     /// Two sockets of two cores with two threads each, all in C6.
     fn asleep() -> World {
@@ -108,6 +116,24 @@ mod tests {
         assert_eq!(w.machine.n_cpus(), 8);
         w.now = 1_000_000;
         w
+    }
+
+    /// What a recording shows comes beside the way of an interrupt, unless the CPU polls.
+    #[test]
+    fn a_recorded_wake_up_has_the_way_of_an_interrupt_in_it() {
+        let mut machine = Machine::regular(RegularSpec::default());
+        machine.cstates[0].polling = false;
+        let wakes_ns = std::array::from_fn(|i| 9_000 + i as u64 % 2);
+        machine.idle_wakes = vec![IdleWake { idle_ns: 0, wakes_ns }];
+        let way = machine.costs.ipi_ns();
+        let mut w = World::new(Arc::new(machine), Config::default());
+        let (cpu, typical) = (CpuId(1), 9_000);
+        assert_eq!((w.is_told(cpu), w.idle_wake_ns(cpu)), (false, typical - way));
+        for (irq, free) in [(Irq::Poll, true), (Irq::Call, false), (Irq::Resched, false)] {
+            w.cpus[cpu].irq_at[irq as usize] = w.now;
+            let least = typical - if free { 0 } else { way };
+            assert!(w.is_told(cpu) && (0..2).contains(&(w.idle_wake_ns(cpu) - least)));
+        }
     }
 
     fn set(w: &mut World, cpu: CpuId, base: Base, cstate: u8) {

@@ -3,7 +3,7 @@
 use crate::cpu::{Irq, N_IRQ};
 use crate::frame::{Flow, Frame, Path, Pc};
 use crate::{
-    Category, EnqueueFlags, LockId, NEVER, Observer, Policy, Program, Simulation, Site, TaskId,
+    Category, EnqueueFlags, LockId, NEVER, Ns, Observer, Policy, Program, Simulation, Site, TaskId,
 };
 use topology::CpuId;
 
@@ -88,8 +88,10 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
             self.policy.nohz_kick(&mut self.w, cpu);
         }
         if let Some(p) = self.w.next_expired(cpu) {
-            self.w.cpus[cpu].top().path = Path::Timer;
-            self.w.cpus[cpu].irq_rest_ns += std::mem::take(&mut self.w.tasks[p].irq_rest_ns);
+            let rest_ns = std::mem::take(&mut self.w.tasks[p].irq_rest_ns);
+            let top = self.w.cpus[cpu].top();
+            top.kept_ns = top.kept_ns.saturating_add(rest_ns);
+            top.path = Path::Timer;
             return self.enter_wake(cpu, p, false, Category::Irq);
         }
         if self.w.cpus[cpu].wake_head != TaskId::NONE {
@@ -106,9 +108,9 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
             self.w.push_frame(cpu, Frame::at(Pc::DeviceHandler, Path::Handler, Category::Irq));
             return Flow::Again;
         }
-        let rest_ns = std::mem::take(&mut self.w.cpus[cpu].irq_rest_ns);
+        let rest_ns = std::mem::take(&mut self.w.cpus[cpu].top().kept_ns);
         if rest_ns > 0 {
-            return self.w.spend(cpu, rest_ns, Pc::IrqBody);
+            return self.w.spend(cpu, Ns::from(rest_ns), Pc::IrqBody);
         }
         // The cost of an interrupt is half that of its way in and half that of its way out.
         if std::mem::take(&mut self.w.cpus[cpu].top().irq_exit) {

@@ -127,8 +127,9 @@ impl World {
         self.counters.ipis += 1;
         let costs = &self.machine.costs;
         let send_ns = costs.ipi_send_ns;
-        let runs_task = self.cpus[cpu].curr.is_task();
-        let busy_ns = if runs_task { self.machine.busy_ipi_ns } else { 0 };
+        // A CPU that is about to idle takes its wake list as soon as `schedule()` is over.
+        let preempts = irq == Irq::Resched && self.cpus[cpu].curr.is_task();
+        let busy_ns = if preempts { self.machine.busy_ipi_ns } else { 0 };
         let at = self.now + send_ns + costs.ipi_delivery_ns + busy_ns;
         self.charge(send_ns);
         self.raise(cpu, irq, at);
@@ -152,6 +153,22 @@ mod tests {
     use super::*;
     use crate::Config;
     use topology::{Machine, RegularSpec};
+
+    #[test]
+    fn a_busy_cpu_keeps_an_interrupt_waiting_that_is_to_preempt_its_task() {
+        let mut machine = Machine::regular(RegularSpec::default());
+        (machine.costs.ipi_send_ns, machine.costs.ipi_delivery_ns) = (200, 500);
+        machine.busy_ipi_ns = 6_000;
+        let arrives = |irq, curr| {
+            let mut w = World::new(machine.clone().into(), Config::default());
+            w.cpus[CpuId(1)].curr = curr;
+            w.send_ipi(CpuId(1), irq);
+            w.cpus[CpuId(1)].irq_at[irq as usize]
+        };
+        assert_eq!(arrives(Irq::Resched, TaskId(0)), 6_700);
+        assert_eq!(arrives(Irq::Resched, TaskId::IDLE), 700);
+        assert_eq!(arrives(Irq::Call, TaskId(0)), 700);
+    }
 
     #[test]
     fn a_stopper_that_is_awake_gets_its_work_in_order_and_is_woken_once() {

@@ -251,19 +251,24 @@ impl Pace {
         let local = without_pick(&mut self.local, local_ns);
         let wake = [preempting, local].into_iter().flatten().reduce(f64::min).unwrap_or(schedule);
         let enqueue_ns = costs.times(wake).enqueue_ns;
-        // The way of an interrupt is no longer than a quick wake-up of an idle CPU has room for.
-        let woken = pick_ns + enqueue_ns + lock + costs.ipi_send_ns;
+        // The interrupt and the way out of idle take no longer than a quick wake-up of an idle CPU
+        // has room for. Where that may have polled, nothing tells of the interrupt.
+        let polls = machine.cstates[0].polling;
+        let way_ns = if polls { 0 } else { costs.ipi_send_ns + costs.ipi_delivery_ns };
+        let irq_ns = if polls { 0 } else { costs.irq_ns };
+        let woken_ns = pick_ns + enqueue_ns + lock + way_ns;
         let quick = self.quick_idle_wake();
-        let room =
-            quick.map(|ns| clamped(ns.saturating_sub(woken), costs.irq_ns + costs.idle_loop_ns));
-        let idle = local.unwrap_or(others).min(room.unwrap_or(f64::MAX));
+        let room = |ns: Ns| clamped(ns.saturating_sub(woken_ns), irq_ns + costs.idle_loop_ns);
+        let irq = local.unwrap_or(others);
+        let idle = irq.min(quick.map_or(f64::MAX, room));
+        let irq = if polls { irq } else { idle };
         let paced = KernelCosts {
             pick_ns: seen.pick_ns,
             dequeue_ns: seen.dequeue_ns,
             enqueue_ns,
             idle_loop_ns: costs.times(idle).idle_loop_ns,
             // What else an interrupt does may follow a wake-up, too.
-            irq_ns: costs.times(idle.min(others)).irq_ns,
+            irq_ns: costs.times(irq.min(others)).irq_ns,
             tick_ns: unseen.tick_ns.min(TICK_NS_MAX),
             ..unseen
         };
@@ -271,18 +276,19 @@ impl Pace {
         let walked = paced.enqueue_ns + lock + pick_ns;
         let by_ipi = walked + costs.ipi_send_ns + paced.irq_ns;
         let from_idle = walked + paced.idle_loop_ns;
-        let to_busy = median(&mut self.remote).map_or(0, |ns| ns.saturating_sub(by_ipi));
-        // A CPU that runs a task may have interrupts off, or a system call to end.
+        // What is to preempt a task may find interrupts off, or a system call that has to end.
+        let to_busy = median(&mut self.remote).map(|ns| ns.saturating_sub(by_ipi));
         let to_idle = quick.map(|ns| ns.saturating_sub(by_ipi + paced.idle_loop_ns));
-        let seen = to_idle.map_or(to_busy, |ns| ns.min(to_busy));
-        let ipi_delivery_ns = costs.ipi_delivery_ns.max(seen);
+        let seen = to_busy.into_iter().chain(to_idle).min();
+        let ipi_delivery_ns = costs.ipi_delivery_ns.max(seen.unwrap_or(0));
+        let busy_ipi_ns = to_busy.unwrap_or(0).saturating_sub(ipi_delivery_ns);
         Paths {
             costs: KernelCosts { ipi_delivery_ns, ..paced },
             factor: schedule,
             others,
             idle_wakes_ns: self.idle_wakes(from_idle),
-            busy_ipi_ns: to_busy.saturating_sub(ipi_delivery_ns),
-            ipi_is_slow: to_busy > costs.ipi_delivery_ns,
+            busy_ipi_ns,
+            ipi_is_slow: ipi_delivery_ns + busy_ipi_ns > costs.ipi_delivery_ns,
         }
     }
 }

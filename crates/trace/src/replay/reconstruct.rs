@@ -477,8 +477,8 @@ impl Reconstruction {
         let end = self.how_ends(thread, event, current, since);
         let is_timer = timed || end.is_some_and(|end| end.is_timer);
         let Some(waker) = current.filter(|_| !is_timer) else {
-            self.interrupts(current, cpu);
-            let device = self.is_device(thread, event).then_some(cpu);
+            self.interrupts(current, cpu, thread);
+            let device = self.device_of(thread, event);
             let timed = end.map_or(Timed::Until, |end| end.timed);
             self.outside_ends(thread, cpu, now, (timed, device));
             self.live(thread).woken_by = current.map(|current| (current, None));

@@ -20,7 +20,7 @@ pub struct Paths {
     /// ns: ascending times, each as likely as the others, for each of [`IDLE_LENGTHS_NS`]. None is
     /// less than that of a shorter length; all are 0 if the recording does not show them.
     pub idle_wakes_ns: [[Ns; IDLE_WAKE_TIMES]; IDLE_LENGTHS_NS.len()],
-    /// What an interrupt from another CPU takes longer to a CPU that runs a task, ns.
+    /// What it takes longer until an interrupt preempts a task than until it reaches an idle CPU.
     pub busy_ipi_ns: Ns,
     /// True if an interrupt took longer from CPU to CPU than the machine says.
     pub ipi_is_slow: bool,

@@ -113,9 +113,24 @@ fn a_device_interrupts_its_own_cpu() {
         assert_eq!(ends(sleep, true), [5 * MS + 7_000, 3 * MS]);
         assert_eq!(ends(sleep, false), [5 * MS, 3 * MS + 7_000]);
     }
-    // It may come while the thread goes to sleep, or be over before.
+    // It may come at once, or have come before.
     assert_eq!(ends(Act::For(1), true), [5 * MS + 7_000, MS + 1]);
     assert_eq!(ends(Act::For(0), true), [5 * MS, MS]);
+}
+
+/// Two sleeps end at a time, in one interrupt: it wakes both, then goes on for as long as both say.
+#[test]
+fn one_interrupt_ends_the_sleeps_that_are_due() {
+    let sleep = [Act::Interrupts(CpuId(0)), Act::For(2 * MS), Act::InIrq(7_000), Act::Run(MS)];
+    let threads =
+        vec![thread(1010, &[Act::Run(5 * MS)]), thread(1011, &sleep), thread(1012, &sleep)];
+    let recording = Recording { names: vec!["a".into()], threads, ..Recording::default() };
+    let program = Replay::new(Arc::new(recording), Timers::default()).on_same_machine();
+    let (config, policy) = (Config::default(), Fcfs::default());
+    let mut sim = simulate(free_machine(3), config, policy, program, Left::default());
+    assert_eq!(sim.run_until(1000 * MS), StopReason::Done);
+    let end = |tid| sim.observer.0.iter().rfind(|left| left.0 == tid).unwrap().1;
+    assert_eq!([1010, 1011, 1012].map(end), [5 * MS + 14_000, 3 * MS, 3 * MS]);
 }
 
 fn wake() -> Act {

@@ -3,27 +3,30 @@
 use super::{Curr, HAND_OVER_NS, Reconstruction};
 use crate::replay::event::{Event, Named};
 use crate::replay::thread::Doing;
-use sim_core::{Ns, SleepState};
+use sim_core::{Context, Ns, SleepState};
 use topology::CpuId;
 use workloads::replay::{Act, Timed};
 
-/// If one in so many sleeps for disks, or more, ends on another CPU than the sleeper's, the CPU
-/// that a disk interrupts does not depend on the sleeper.
+/// If one in so many sleeps for disks ends on another CPU than the sleeper's, the CPU that a disk
+/// interrupts does not depend on the sleeper.
 const ELSEWHERE_PART: u64 = 8;
 
 /// Where interrupts have ended uninterruptible sleeps so far.
 #[derive(Clone, Copy, Default)]
 pub(super) struct DiskEnds {
-    on_sleepers_cpu: u64,
+    all: u64,
+    /// On another CPU than the sleeper's.
     elsewhere: u64,
 }
 
 impl Reconstruction {
-    /// A timer's interrupt wakes a thread, in the time of the current thread.
-    pub(super) fn interrupts(&mut self, current: Option<u32>, cpu: CpuId) {
+    /// A timer's or a device's interrupt wakes a thread, in the time of the current thread.
+    pub(super) fn interrupts(&mut self, current: Option<u32>, cpu: CpuId, woken: u32) {
         if let Some(current) = current {
             self.account(current, cpu, self.costs.wake_before);
-            let rest = self.costs.wake_after + self.costs.irq;
+            let by_list = self.seems_to_use_wake_list(cpu, woken);
+            let saved = if by_list { self.costs.wake_list } else { 0 };
+            let rest = self.costs.wake_after - saved + self.costs.irq;
             self.live(current).owe(rest);
         }
     }
@@ -95,21 +98,24 @@ impl Reconstruction {
         (live.doing, live.woken_by) = (Doing::Runnable { since: ends.max(since) }, None);
     }
 
-    /// True if an interrupt that ends a thread's sleep is that of a device, which comes to this CPU
-    /// wherever the thread sleeps. Timers fire where they were set. Disks may interrupt the CPU
-    /// that asked them, each by a queue of its own: where others' sleeps for disks end on other
-    /// CPUs as well, this one does not.
-    pub(super) fn is_device(&mut self, thread: u32, event: &Event<'_>) -> bool {
+    /// The CPU of an event that ends a thread's sleep, if it is a device's interrupt, which comes
+    /// there wherever the thread sleeps. Timers fire where they were set, as a rule. A disk may
+    /// have a queue for each CPU, and interrupt the one that asked it: where sleeps for disks end
+    /// on other CPUs as well, this one does not.
+    pub(super) fn device_of(&mut self, thread: u32, event: &Event<'_>) -> Option<CpuId> {
+        let by_task = event.context == Some(Context::Task);
+        if by_task || self.curr(event.cpu) == Curr::Stopper {
+            return None;
+        }
         let live = self.live(thread);
-        let Some(left) = live.left.filter(|_| live.thread.bound_to.is_none()) else {
-            return false;
-        };
+        let left = live.left.filter(|_| live.thread.bound_to.is_none())?;
         let disk = matches!(live.doing, Doing::Asleep { how: SleepState::Uninterruptible, .. });
         let elsewhere = left != event.cpu;
         let ends = &mut self.disk_ends;
+        ends.all += u64::from(disk);
         ends.elsewhere += u64::from(disk && elsewhere);
-        ends.on_sleepers_cpu += u64::from(disk && !elsewhere);
-        elsewhere || disk && ends.elsewhere > ends.on_sleepers_cpu / ELSEWHERE_PART
+        let by_disk = disk && ends.elsewhere * ELSEWHERE_PART >= ends.all;
+        (elsewhere || by_disk).then_some(event.cpu)
     }
 
     /// What this CPU has taken out of idle at an interrupt, if it idled, ns. Its event before was

@@ -146,8 +146,8 @@ fn the_rest_of_an_interrupt_is_kept() {
     assert_eq!([rest(6, "b/11"), rest(40, "b/11")], [None; 2], "less, and not at once");
 }
 
-/// A timer fires where it was set. What ends a sleep on another CPU is a device; and if disks do, so
-/// are those that happen to end sleeps on the sleeper's CPU.
+/// A timer fires where it was set. What ends a sleep on another CPU is a device; and if disks do,
+/// so are those that happen to end sleeps on the sleeper's CPU.
 #[test]
 fn an_interrupt_on_another_cpu_is_that_of_a_device() {
     let devices = |sleeps: &[(&str, u32)]| {
