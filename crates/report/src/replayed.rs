@@ -50,7 +50,8 @@ pub struct Recorded {
     pub in_ns: bool,
     /// The end of `schedule()` took so many times as long as the machine's costs say.
     pub costs_factor: f64,
-    /// From CPU to CPU an interrupt took so long, us, and longer than the machine says.
+    /// From CPU to CPU, until a task was preempted, an interrupt took so long, us, and longer than
+    /// the machine says.
     pub slow_ipi_us: Option<f64>,
 }
 
@@ -183,7 +184,7 @@ pub(crate) fn remarks(analysis: &Analysis) -> Vec<String> {
     }
     if let Some(us) = recorded.slow_ipi_us {
         remarks.push(format!(
-            "Interrupts took {} from CPU to CPU when it was recorded; {now}.",
+            "Interrupts took up to {} from CPU to CPU when it was recorded; {now}.",
             with_unit("ipi", us, "us")
         ));
     }
@@ -312,7 +313,7 @@ mod tests {
         expect![[r#"
             3 events were lost: what threads did around them is a guess.
             Kernel paths took 0.500 of the machine's costs when it was recorded; here, too.
-            Interrupts took 11.9 us from CPU to CPU when it was recorded; here, too.
+            Interrupts took up to 11.9 us from CPU to CPU when it was recorded; here, too.
             Recorded: elapsed 300.73 s, simulated with off: 300.73 s (0.00%).
             Further than a quarter from the recording, so trust changes of these the less: wakeup_p99.make -55.00%."#]]
         .assert_eq(&remarks(&replay(true)).join("\n"));

@@ -278,7 +278,8 @@ impl Pace {
         let from_idle = walked + paced.idle_loop_ns;
         // What is to preempt a task may find interrupts off, or a system call that has to end.
         let to_busy = median(&mut self.remote).map(|ns| ns.saturating_sub(by_ipi));
-        let to_idle = quick.map(|ns| ns.saturating_sub(by_ipi + paced.idle_loop_ns));
+        let exit_ns = if polls { 0 } else { machine.cstates[0].exit_ns };
+        let to_idle = quick.map(|ns| ns.saturating_sub(by_ipi + paced.idle_loop_ns + exit_ns));
         let seen = to_busy.into_iter().chain(to_idle).min();
         let ipi_delivery_ns = costs.ipi_delivery_ns.max(seen.unwrap_or(0));
         let busy_ipi_ns = to_busy.unwrap_or(0).saturating_sub(ipi_delivery_ns);

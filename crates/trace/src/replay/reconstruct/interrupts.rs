@@ -26,6 +26,7 @@ impl Reconstruction {
             self.account(current, cpu, self.costs.wake_before);
             let by_list = self.seems_to_use_wake_list(cpu, woken);
             let saved = if by_list { self.costs.wake_list } else { 0 };
+            self.live(woken).waker_saved = saved;
             let rest = self.costs.wake_after - saved + self.costs.irq;
             self.live(current).owe(rest);
         }
@@ -151,16 +152,18 @@ impl Reconstruction {
         let live = self.live(thread);
         let by_another = !live.enqueued_by_waker && live.woken_from.is_some_and(|from| from != cpu);
         let taken_for = std::mem::take(&mut live.waker_saved);
-        let Some((waker, Some(place))) = live.woken_by else {
+        let Some((waker, place)) = live.woken_by else {
             return;
         };
-        if by_another && self.curr(cpu) == Curr::Idle {
-            let saved = self.costs.wake_list;
-            let waker = self.live(waker);
-            waker.owes_less(saved - taken_for);
+        if !by_another || self.curr(cpu) != Curr::Idle {
+            return self.live(waker).owe(taken_for);
+        }
+        let saved = self.costs.wake_list;
+        let waker = self.live(waker);
+        waker.owes_less(saved - taken_for);
+        // An interrupt in the time of a thread is no act of it.
+        if let Some(place) = place {
             waker.thread.acts.make_to_idle(place);
-        } else {
-            self.live(waker).owe(taken_for);
         }
     }
 

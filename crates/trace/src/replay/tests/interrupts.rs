@@ -119,6 +119,35 @@ fn an_interrupt_that_brings_a_task_is_not_the_current_threads_work() {
     );
 }
 
+/// An interrupt for a thread of another CPU that idles leaves the enqueue to that CPU, unless it is
+/// seen to enqueue it itself, or another CPU takes the thread.
+#[test]
+fn an_interrupt_for_an_idle_cpu_enqueues_nobody() {
+    let work = |more: &str| {
+        let mut machine = machine();
+        let costs = &mut machine.costs;
+        (costs.irq_ns, costs.enqueue_ns, costs.ipi_send_ns) = (1_000, 4_000, 500);
+        (costs.ttwu_fixed_ns, machine.locks.fast_ns) = (0, 0);
+        let lines = format!(
+            "1 0 switch timer/11 S swapper/0
+             0 0 switch swapper/0 R a/10
+             0 50 waking timer/11 1
+             {more}
+             0 100 switch a/10 S swapper/0"
+        );
+        let asked = Asked { timed: &["timer"], ..Asked::default() };
+        let recording = read(script(&lines).as_bytes(), &machine, asked).unwrap();
+        let a = recording.threads.iter().find(|thread| thread.tid == 10).unwrap();
+        let ns = |act| if let Act::Run(ns) = act { ns } else { 0 };
+        a.acts.iter().map(ns).sum::<Ns>()
+    };
+    let idle = work("1 60 switch swapper/0 R timer/11");
+    let enqueued = work("0 54 wakeup timer/11 1\n1 60 switch swapper/0 R timer/11");
+    assert_eq!(idle - enqueued, 4_000 - 500, "{idle}");
+    let busy = "1 55 switch swapper/0 R b/12\n1 60 switch b/12 R timer/11";
+    assert_eq!(idle - work(busy), 4_000 - 500, "another task has come there first");
+}
+
 /// Whoever an interrupt brings at once waits for its end: that took what the paths did not, and the
 /// thread that it hit did not work meanwhile.
 #[test]
