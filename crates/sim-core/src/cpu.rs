@@ -77,6 +77,8 @@ pub struct Cpu {
     pub ttwu_pending: bool,
     /// The current task has TIF_NEED_RESCHED.
     pub need_resched: bool,
+    /// The task's path has ended, and its system call goes on: nobody preempts it here.
+    pub(crate) stays_in_call: bool,
     /// The tick is stopped (nohz idle).
     pub tick_stopped: bool,
     /// `ts->got_idle_tick`: the tick has ended this sleep.
@@ -212,6 +214,7 @@ impl Cpu {
             nr_delayed: 0,
             ttwu_pending: false,
             need_resched: false,
+            stays_in_call: false,
             idle: true,
             tick_next,
             tick_stopped: true,

@@ -75,7 +75,9 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
                 c.base = Base::Next;
                 c.category = Category::Kernel;
             }
-            _ if c.need_resched => return self.enter_schedule(cpu, Path::Preempt),
+            _ if c.need_resched && !c.stays_in_call => {
+                return self.enter_schedule(cpu, Path::Preempt);
+            }
             _ => {}
         }
         self.next_operation(cpu)
@@ -104,6 +106,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     fn next_operation(&mut self, cpu: CpuId) -> Flow {
         let p = self.w.cpus[cpu].curr;
         self.guard_livelock(p);
+        self.w.cpus[cpu].stays_in_call = false;
         let op = self.program.next(&mut ProgramCx::of(&mut self.w), p);
         self.watch_operation(p, &op);
         match op {

@@ -402,6 +402,7 @@ impl Reconstruction {
                 live.pattern.iter_mut().for_each(|pattern| pattern.was_ended_by_a_thread());
                 live.uncertain_sleeps
                     .pop_if(|doubt| Some(doubt.wake) == place && doubt.waker == waker);
+                self.live(waker).leaves_to(thread);
             }
             if let Some(place) = place {
                 self.live(waker).thread.acts.make_sync(place);

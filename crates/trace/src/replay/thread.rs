@@ -216,6 +216,16 @@ impl Live {
         }
     }
 
+    /// It sleeps, or exits, and leaves its CPU to the thread that it has just woken, which has not
+    /// preempted it: the way from the wake-up to here was one system call.
+    pub(super) fn leaves_to(&mut self, wakee: u32) {
+        if let Some((last, end)) = self.last_wake
+            && last == wakee
+        {
+            self.thread.acts.make_in_path(end);
+        }
+    }
+
     /// Before a wake-up: a piece of work more shows that the wake-up before was not of the same
     /// path (see [`workloads::replay`]).
     pub(super) fn split_work(&mut self) {

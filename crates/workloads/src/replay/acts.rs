@@ -20,7 +20,8 @@ pub enum Act {
         /// The thread's CPU idled, and enqueued it itself.
         to_idle: bool,
     },
-    /// Goes on in the kernel path of the wake-up before, ns: who is to preempt it comes then.
+    /// Goes on in the kernel path of the wake-up before, ns: who is to preempt it comes then. If it
+    /// sleeps or exits next, that is in the path, too.
     InPath(Ns),
     /// Starts another thread, by index.
     Start(u32),
@@ -203,6 +204,17 @@ impl Acts {
                 WAKE_SYNC => WAKE_SYNC_IDLE,
                 other => other,
             };
+        }
+    }
+
+    /// Makes the work at this place, if it is the last act, a part of the kernel path of the
+    /// wake-up before; anything else there stays.
+    pub fn make_in_path(&mut self, place: usize) {
+        let at = Cursor { byte: place, instant: 0 };
+        if let Some((Act::Run(_), after)) = self.at(at)
+            && after.byte == self.bytes.len()
+        {
+            self.bytes[place] = IN_PATH;
         }
     }
 

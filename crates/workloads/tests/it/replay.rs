@@ -3,7 +3,7 @@
 use policies::fair::Fair;
 use policies::fair::features::{Features, Tunables};
 use policies::fcfs::Fcfs;
-use sim_core::{Config, Ns, Observer, StopReason, TaskId, World};
+use sim_core::{Config, Ns, Observer, SleepState, StopReason, TaskId, World};
 use std::sync::Arc;
 use test_support::{free_machine, simulate};
 use topology::CpuId;
@@ -231,6 +231,31 @@ fn a_wakee_waits_for_the_end_of_the_path() {
         let from_wakee_to_waker = [1, 3, 5].map(|wakee| left[wakee + 1].1 - left[wakee].1);
         assert_eq!(from_wakee_to_waker, [in_path, in_path, MS]);
     }
+}
+
+/// Who sleeps or exits in the system call of its wake-up is not preempted before.
+#[test]
+fn a_wakee_waits_for_a_waker_that_sleeps_in_its_path() {
+    let leaves = |ends: &[Act]| {
+        let mut waker = vec![Act::Run(20 * MS), wake(), Act::InPath(5_000)];
+        waker.extend_from_slice(ends);
+        let wakee = [Act::Wait, Act::Run(MS)];
+        let mut threads = vec![thread(1010, &waker), thread(1011, &wakee)];
+        threads.iter_mut().for_each(|thread| thread.first_cpu = Some(CpuId(0)));
+        let recording = Recording { names: vec!["a".into()], threads, ..Recording::default() };
+        let program = Replay::new(Arc::new(recording), Timers::default());
+        let policy: Fair = Fair::new(Features::default(), Tunables::for_cpus(1));
+        let machine = free_machine(1);
+        let mut sim = simulate(machine, Config::default(), policy, program, Left::default());
+        assert_eq!(sim.run_until(1000 * MS), StopReason::Done);
+        tids(&sim.observer.0[1..])
+    };
+    let disk = [Act::Sleeps(SleepState::Uninterruptible), Act::For(3 * MS)];
+    assert_eq!(leaves(&disk), [1010, 1011, 1010]);
+    assert_eq!(leaves(&[]), [1010, 1011]);
+    // With work of its own it has left the kernel.
+    let own = [Act::Run(1), Act::For(3 * MS)];
+    assert_eq!(leaves(&own), [1010, 1011, 1010, 1010]);
 }
 
 /// Who sends to a thread that does not wait finds nobody to wake, not even if that one sleeps for

@@ -29,6 +29,30 @@ fn a_late_preemption_is_not_of_the_wake_ups_path() {
     );
 }
 
+/// Who sleeps or exits 30 us after a wake-up at most, and leaves its CPU to the wakee, which has not
+/// preempted it, was in the kernel all the time.
+#[test]
+fn a_sleep_soon_after_a_wake_up_is_of_its_path() {
+    check(
+        "0 0 switch swapper/0 R a/10
+         0 100 waking b/11 0
+         0 130 switch a/10 D b/11
+         0 200 switch b/11 S swapper/0
+         0 300 switch swapper/0 R a/10
+         0 400 waking b/11 0
+         0 431 switch a/10 S b/11
+         0 500 switch b/11 S swapper/0
+         0 600 switch swapper/0 R a/10
+         0 700 waking b/11 0
+         0 720 switch a/10 X b/11
+         0 800 switch b/11 S swapper/0",
+        expect![[r#"
+            a/10 nice 0 on 0: Run(100000) Wake { thread: 1, sync: true, to_idle: false } InPath(30000) Sleeps(Uninterruptible) Unseen For(170000) Run(100000) Wake { thread: 1, sync: true, to_idle: false } Run(31000) Sleeps(Interruptible) Unseen Timer { at: 600000, length: 169000, timed: Until } Run(100000) Wake { thread: 1, sync: true, to_idle: false } InPath(20000)
+            b/11 nice 0 on 0: Wait Run(70000) Wait Run(69000) Wait Run(80000)
+        "#]],
+    );
+}
+
 /// b was woken to run on CPU 1, where a charge is the first that is seen of it. It is preempted
 /// there and comes to CPU 0: a is not preempted by its own wake-up.
 #[test]
