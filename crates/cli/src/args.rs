@@ -184,7 +184,8 @@ pub enum Command {
     /// Compare the simulated with all published measurements, and say how many agree
     ///
     /// Shows every published row beside the simulated one, also where they differ, and a score.
-    /// Rows that a constant was fitted to are told apart and count for nothing.
+    /// Rows that a constant was fitted to are told apart and count for nothing. A scenario ends
+    /// after three seeds if the intervals leave no doubt about what agrees; --seeds N runs N.
     Fidelity(FidelityArgs),
     /// Write results as one HTML page: verdicts, tables, curves, maps, and a timeline to zoom into
     ///

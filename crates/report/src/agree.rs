@@ -76,6 +76,25 @@ impl PublishedChange {
         let near = NEAR_POINTS.max(self.pct.abs() / 4.0).max(error);
         (both_small || one_direction) && (simulated - self.pct).abs() <= near
     }
+
+    /// Whether all simulated changes of an interval tell the same story, or none of them does.
+    pub(crate) fn is_settled(self, interval: [f64; 2]) -> bool {
+        is_settled(interval, self.pct, |simulated| self.agrees(simulated))
+    }
+}
+
+/// Whether all values of an interval are right, or none of them is. Those that are right lie around
+/// the published one.
+pub(crate) fn is_settled(
+    [low, high]: [f64; 2],
+    published: f64,
+    is_right: impl Fn(f64) -> bool,
+) -> bool {
+    match (is_right(low), is_right(high)) {
+        (true, true) => true,
+        (false, false) => !(low..=high).contains(&published),
+        _ => false,
+    }
 }
 
 /// The rule in a line.
@@ -144,6 +163,18 @@ mod tests {
         assert!(!with_error(-1.0, 0.9, 0.1), "within all limits, but in the wrong direction");
         assert!(with_error(-16.65, 1.0, -13.0), "a smaller error takes nothing away");
         assert!(with_error(0.12, 0.1, -0.1), "and both may still be the same as nothing");
+    }
+
+    #[test]
+    fn an_interval_without_a_limit_in_it_is_settled() {
+        let settled =
+            |pct, error_pct, interval| PublishedChange { pct, error_pct }.is_settled(interval);
+        assert!(settled(-0.5, None, [-0.9, -0.1]), "all agree");
+        assert!(settled(-0.5, None, [0.0, 0.9]) && settled(-0.5, None, [-9.0, -2.0]), "none does");
+        assert!(!settled(-0.5, None, [-0.9, 0.1]), "the direction is open");
+        assert!(!settled(-0.5, None, [-9.0, 9.0]), "both ends differ, and what is between agrees");
+        assert!(settled(0.1, None, [-0.14, 0.14]) && !settled(0.1, None, [-0.16, 0.14]));
+        assert!(settled(-0.9, Some(1.0), [-0.8, 0.05]) && !settled(-0.9, None, [-0.8, 0.05]));
     }
 
     #[test]

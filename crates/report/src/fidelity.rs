@@ -18,6 +18,7 @@ pub use json::json;
 pub use text::{scenario_text, score_text};
 
 use crate::analysis::{Analysis, Delta, PublishedRow, VariantAnalysis};
+use crate::{agree, stats};
 use scenario::{Mechanism, registry};
 
 /// A level is right if it is this near to the published one, in percent of it.
@@ -70,6 +71,8 @@ pub struct Row {
     pub by: By,
     /// Whether it is right by that; `None` if the simulation has nothing to compare.
     pub right: Option<bool>,
+    /// No value in the 95 % interval of what it is judged by would change that.
+    pub settled: bool,
 }
 
 /// The value by which a row is judged.
@@ -233,6 +236,11 @@ impl Compared {
         self.seeds.len() > 1
     }
 
+    /// True if further seeds would hardly change what is right: no interval has a limit in it.
+    pub fn is_settled(&self) -> bool {
+        self.rows.iter().all(|row| row.settled)
+    }
+
     /// The score of this scenario.
     pub fn score(&self) -> Score {
         Score::of(self.rows.iter())
@@ -245,12 +253,11 @@ fn row(variant: &VariantAnalysis, published: &PublishedRow) -> Row {
         .simulated
         .filter(|_| published.value != 0.0)
         .map(|simulated| (simulated / published.value - 1.0) * 100.0);
-    // 0 where 0 was published: right, though no percentage says so.
-    let both_zero = published.simulated.map(|simulated| simulated == published.value);
     let right = match by {
         By::Change => published.agrees,
-        By::Level => off_pct.map(|pct| pct.abs() <= LEVEL_PCT).or(both_zero),
+        By::Level => published.simulated.map(|level| level_is_right(level, published.value)),
     };
+    let settled = published.calibrated || right.is_none() || is_settled(variant, published);
     Row {
         variant: variant.name.clone(),
         baseline: variant.baseline,
@@ -260,7 +267,25 @@ fn row(variant: &VariantAnalysis, published: &PublishedRow) -> Row {
         off_pct,
         by,
         right,
+        settled,
     }
+}
+
+/// Whether the interval of what a row is judged by lies within limits, or beyond them. What has no
+/// interval is the same with every seed, or there is but one.
+fn is_settled(variant: &VariantAnalysis, published: &PublishedRow) -> bool {
+    if let Some(change) = published.change {
+        let interval = variant.delta(&published.metric).and_then(|delta| delta.ci95);
+        return interval.is_none_or(|interval| change.is_settled(interval));
+    }
+    let interval = variant.metric(&published.metric).and_then(|m| stats::ci95(&m.values));
+    let is_right = |level| level_is_right(level, published.value);
+    interval.is_none_or(|interval| agree::is_settled(interval, published.value, is_right))
+}
+
+/// 0 where 0 was published is right, though no percentage says so.
+fn level_is_right(simulated: f64, published: f64) -> bool {
+    simulated == published || (simulated / published - 1.0).abs() * 100.0 <= LEVEL_PCT
 }
 
 impl Row {

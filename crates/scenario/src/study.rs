@@ -100,6 +100,11 @@ impl Study {
         self.points.iter_mut().for_each(|point| point.experiment.set_seeds(n));
     }
 
+    /// Keeps the first `n` seeds of every point.
+    pub fn keep_seeds(&mut self, n: usize) {
+        self.points.iter_mut().for_each(|point| point.experiment.seeds.truncate(n));
+    }
+
     /// Keeps only the named variants, and always the baseline.
     pub fn keep_variants(&mut self, names: &[String]) {
         self.points.iter_mut().for_each(|point| point.experiment.keep_variants(names));

@@ -1,10 +1,13 @@
 //! `schedlab fidelity`: all that was published beside what is simulated, and a score.
 
 use super::{load_all, run::run_once};
-use crate::args::{FidelityArgs, FidelityFormat, Sets};
+use crate::args::{FidelityArgs, FidelityFormat, HowToRun, Sets};
 use crate::output::{Stop, print, remark};
 use report::fidelity::{Compared, Fidelity, json, scenario_text, score_text};
-use scenario::{Study, shipped};
+use scenario::{Executor, Remembering, Study, shipped};
+
+/// With fewer seeds an interval says little.
+const SEEDS_FIRST: usize = 3;
 
 /// Runs all scenarios that have published rows. Text appears scenario by scenario, as they end.
 pub fn fidelity(args: &FidelityArgs) -> Result<(), Stop> {
@@ -13,8 +16,7 @@ pub fn fidelity(args: &FidelityArgs) -> Result<(), Stop> {
     let mut fidelity = Fidelity::default();
     for (n, study) in (1..).zip(&studies) {
         let label = format!("{n}/{} {}", studies.len(), study.name);
-        let outcome = run_once(study, &label, engine.as_ref(), &args.how, &[])?;
-        for compared in outcome.analyses().into_iter().map(Compared::new) {
+        for compared in compare(study, &label, engine.as_ref(), &args.how)? {
             if args.format == FidelityFormat::Text {
                 print(&scenario_text(&compared))?;
             }
@@ -25,6 +27,31 @@ pub fn fidelity(args: &FidelityArgs) -> Result<(), Stop> {
         FidelityFormat::Text => score_text(&fidelity),
         FidelityFormat::Json => json(&fidelity),
     })
+}
+
+/// Runs a scenario. Where nobody says how many seeds, it ends after the first few if these settle
+/// what is right.
+fn compare(
+    study: &Study,
+    label: &str,
+    engine: &dyn Executor,
+    how: &HowToRun,
+) -> Result<Vec<Compared>, Stop> {
+    let engine = Remembering::new(engine);
+    let run = |study: &Study| -> Result<Vec<Compared>, Stop> {
+        let outcome = run_once(study, label, &engine, how, &[])?;
+        Ok(outcome.analyses().into_iter().map(Compared::new).collect())
+    };
+    let has_more = study.points.iter().any(|p| p.experiment.seeds.len() > SEEDS_FIRST);
+    if how.seeds.is_none() && has_more {
+        let mut few = study.clone();
+        few.keep_seeds(SEEDS_FIRST);
+        let compared = run(&few)?;
+        if compared.iter().all(Compared::is_settled) {
+            return Ok(compared);
+        }
+    }
+    run(study)
 }
 
 /// The scenarios that have published rows, with the points and variants that these rows are about.

@@ -85,6 +85,24 @@ fn every_format_is_the_same_whatever_the_jobs() {
 }
 
 #[test]
+fn a_scenario_ends_when_its_seeds_leave_no_doubt() {
+    let seeds = |published: &str, more: &[&str]| {
+        let lab = Lab::new();
+        let scenario = SCENARIO.replace("seeds = 2", "seeds = 5");
+        let baseline = "value = 1.5\ncalibrated = true\n";
+        let scenario = scenario.replace("value = 1.5\n", baseline);
+        lab.file("small.toml", scenario.replace("value = 1.4", &format!("value = {published}")));
+        let args = ["fidelity", "small.toml", "--format", "json", "--quiet"];
+        let text = lab.output(args.iter().chain(more).copied());
+        let doc: serde_json::Value = serde_json::from_str(&text).unwrap();
+        doc["scenarios"][0]["seeds"].to_string()
+    };
+    assert_eq!(seeds("0.1", &[]), "[1,2,3]", "far from all that was simulated");
+    assert_eq!(seeds("0.1", &["--seeds", "4"]), "[1,2,3,4]", "as many as were asked for");
+    assert_eq!(seeds("1.5", &[]), "[1,2,3,4,5]", "no change was published, and the seeds differ");
+}
+
+#[test]
 fn json_has_the_documented_shape() {
     let text = lab().output(["fidelity", "small.toml", "--format", "json", "--seeds", "3"]);
     let doc: serde_json::Value = serde_json::from_str(&text).unwrap();
