@@ -318,14 +318,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         let now = self.w.now;
         let costs = &self.w.machine.costs;
         let c = &self.w.cpus[cpu];
-        // Before the C-state is reached there is nothing to leave: the idle loop still polls. (What
-        // a recording shows of wake-ups by other CPUs is of these, too.)
-        let entering = now < c.cstate_from;
-        let exit = match entering {
-            true if self.w.is_told(cpu) => self.w.idle_wake_ns(cpu),
-            true => 0,
-            false => self.w.idle_exit_ns(cpu),
-        };
+        let exit = self.w.idle_left_in_ns(cpu);
         let loop_ns = stretch(costs.idle_loop_ns, c.speed);
         let ticks = !c.tick_stopped && c.tick_next <= now;
         let by_tick = ticks && c.irq_first > now;

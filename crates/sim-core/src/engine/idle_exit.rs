@@ -12,7 +12,32 @@ fn drawn(cpu: CpuId, idle_since: Ns) -> usize {
     ((z ^ (z >> 31)) % IDLE_WAKE_TIMES as u64) as usize
 }
 
+/// Who makes a CPU leave idle.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum IdleEnd {
+    /// Another CPU, by a store that the idle loop polls.
+    Store,
+    /// Another CPU, by its interrupt.
+    Interrupt,
+    /// A timer, a device, or the tick.
+    Own,
+}
+
 impl World {
+    /// How long `cpu` takes out of idle, which it leaves now, ns.
+    ///
+    /// Before the C-state is reached there is nothing to leave: the idle loop still polls. (What a
+    /// recording shows of wake-ups by other CPUs is of these, too.)
+    pub(super) fn idle_left_in_ns(&self, cpu: CpuId) -> Ns {
+        if self.now >= self.cpus[cpu].cstate_from {
+            return self.idle_exit_ns(cpu);
+        }
+        match self.idle_ends_by(cpu) {
+            IdleEnd::Own => 0,
+            IdleEnd::Store | IdleEnd::Interrupt => self.idle_wake_ns(cpu),
+        }
+    }
+
     /// How long `cpu` takes out of the C-state it sits in, ns.
     ///
     /// The governor asks for a state of one CPU; the hardware sleeps by cores and packages (Intel,
@@ -20,7 +45,7 @@ impl World {
     /// PC6 is disabled`, Linux 64233338499126). A core is as awake as its most awake thread. While
     /// another core of the package is awake, the package does not sleep: what is left is the exit
     /// of the core alone. A package that is on its way counts as awake.
-    pub(super) fn idle_exit_ns(&self, cpu: CpuId) -> Ns {
+    fn idle_exit_ns(&self, cpu: CpuId) -> Ns {
         let own = self.reached(cpu).unwrap_or(0);
         let of_core = self.siblings[cpu].iter().map(|&s| self.reached(s).unwrap_or(0));
         let state = of_core.fold(own, u8::min);
@@ -40,31 +65,34 @@ impl World {
     /// at which it began to idle choose the time, so that no generator has to be kept. What a timer
     /// or a device ends varies as well, but there a recorded sleep was as much longer, and is so in
     /// its replay.
-    pub(super) fn idle_wake_ns(&self, cpu: CpuId) -> Ns {
+    fn idle_wake_ns(&self, cpu: CpuId) -> Ns {
         let c = &self.cpus[cpu];
         let length = self.now.saturating_sub(c.idle_since);
         let wakes = &self.machine.idle_wakes;
         let Some(wake) = wakes.iter().rev().find(|wake| wake.idle_ns <= length) else {
             return 0;
         };
-        let told = self.is_told(cpu);
-        let wake_ns =
-            if told { wake.wakes_ns[drawn(cpu, c.idle_since)] } else { wake.typical_ns() };
+        let end = self.idle_ends_by(cpu);
+        let wake_ns = match end {
+            IdleEnd::Own => wake.typical_ns(),
+            IdleEnd::Store | IdleEnd::Interrupt => wake.wakes_ns[drawn(cpu, c.idle_since)],
+        };
         // The way of an interrupt is a part of the recorded time, and costs its own time.
-        let by_store = c.irq_at[Irq::Poll as usize] <= self.now && !self.is_called(cpu);
         let polls = self.machine.cstates[c.cstate as usize].polling;
-        let way = if by_store || polls { 0 } else { self.machine.costs.ipi_ns() };
-        wake_ns.saturating_sub(way)
+        let has_way = end != IdleEnd::Store && !polls;
+        wake_ns.saturating_sub(if has_way { self.machine.costs.ipi_ns() } else { 0 })
     }
 
-    /// Has another CPU told `cpu` to come out of idle?
-    pub(super) fn is_told(&self, cpu: CpuId) -> bool {
-        self.cpus[cpu].irq_at[Irq::Poll as usize] <= self.now || self.is_called(cpu)
-    }
-
-    /// Has another CPU's interrupt come to `cpu`?
-    fn is_called(&self, cpu: CpuId) -> bool {
-        [Irq::Resched, Irq::Call].iter().any(|&i| self.cpus[cpu].irq_at[i as usize] <= self.now)
+    /// Who makes `cpu` leave idle at this instant.
+    fn idle_ends_by(&self, cpu: CpuId) -> IdleEnd {
+        let came = |irq: Irq| self.cpus[cpu].irq_at[irq as usize] <= self.now;
+        if came(Irq::Resched) || came(Irq::Call) {
+            IdleEnd::Interrupt
+        } else if came(Irq::Poll) {
+            IdleEnd::Store
+        } else {
+            IdleEnd::Own
+        }
     }
 
     /// The C-state `cpu` has reached; `None` if it is awake.
@@ -128,12 +156,32 @@ mod tests {
         let way = machine.costs.ipi_ns();
         let mut w = World::new(Arc::new(machine), Config::default());
         let (cpu, typical) = (CpuId(1), 9_000);
-        assert_eq!((w.is_told(cpu), w.idle_wake_ns(cpu)), (false, typical - way));
-        for (irq, free) in [(Irq::Poll, true), (Irq::Call, false), (Irq::Resched, false)] {
+        assert_eq!((w.idle_ends_by(cpu), w.idle_wake_ns(cpu)), (IdleEnd::Own, typical - way));
+        for (irq, end) in [
+            (Irq::Poll, IdleEnd::Store),
+            (Irq::Call, IdleEnd::Interrupt),
+            (Irq::Resched, IdleEnd::Interrupt),
+        ] {
             w.cpus[cpu].irq_at[irq as usize] = w.now;
-            let least = typical - if free { 0 } else { way };
-            assert!(w.is_told(cpu) && (0..2).contains(&(w.idle_wake_ns(cpu) - least)));
+            assert_eq!(w.idle_ends_by(cpu), end);
+            let least = typical - if end == IdleEnd::Store { 0 } else { way };
+            assert!((0..2).contains(&(w.idle_wake_ns(cpu) - least)));
         }
+    }
+
+    /// Who is on its way into idle polls still: a recorded wake-up takes as long, a timer does not.
+    #[test]
+    fn a_cpu_that_enters_idle_has_no_state_to_leave() {
+        let mut w = asleep();
+        Arc::make_mut(&mut w.machine).idle_wakes =
+            vec![IdleWake { idle_ns: 0, wakes_ns: [9_000; _] }];
+        let cpu = CpuId(1);
+        w.cpus[cpu].cstate_from = w.now + 1;
+        assert_eq!(w.idle_left_in_ns(cpu), 0);
+        w.cpus[cpu].irq_at[Irq::Poll as usize] = w.now;
+        assert_eq!(w.idle_left_in_ns(cpu), 9_000);
+        w.cpus[cpu].cstate_from = w.now;
+        assert_eq!(w.idle_left_in_ns(cpu), 133_000);
     }
 
     fn set(w: &mut World, cpu: CpuId, base: Base, cstate: u8) {
