@@ -237,31 +237,12 @@ impl Pace {
         // The paths that cannot be seen took no longer than the spans in which they lie.
         let others = schedule.map_or(1.0, |schedule| schedule.min(self.most_of_others(costs)));
         let schedule = schedule.unwrap_or(1.0);
-        let seen = costs.times(schedule);
-        let unseen = costs.times(others);
-        // What is left of a wake-up without its `schedule()`.
+        let (seen, unseen) = (costs.times(schedule), costs.times(others));
         let pick_ns = seen.pick_ns + lock;
-        let without_pick = |spans: &mut [Ns], expected: Ns| {
-            spans.iter_mut().for_each(|ns| *ns = ns.saturating_sub(pick_ns));
-            factor(spans, QUICK_PART, expected)
-        };
-        let enqueue_ns = costs.enqueue_ns + lock;
-        let local_ns = enqueue_ns + costs.idle_loop_ns + costs.irq_ns / 2;
-        let preempting = without_pick(&mut self.wake, enqueue_ns);
-        let local = without_pick(&mut self.local, local_ns);
-        let wake = [preempting, local].into_iter().flatten().reduce(f64::min).unwrap_or(schedule);
-        let enqueue_ns = costs.times(wake).enqueue_ns;
-        // The interrupt and the way out of idle take no longer than a quick wake-up of an idle CPU
-        // has room for. Where that may have polled, nothing tells of the interrupt.
-        let polls = machine.cstates[0].polling;
-        let way_ns = if polls { 0 } else { costs.ipi_send_ns + costs.ipi_delivery_ns };
-        let irq_ns = if polls { 0 } else { costs.irq_ns };
-        let woken_ns = pick_ns + enqueue_ns + lock + way_ns;
-        let quick = self.quick_idle_wake();
-        let room = |ns: Ns| clamped(ns.saturating_sub(woken_ns), irq_ns + costs.idle_loop_ns);
-        let irq = local.unwrap_or(others);
-        let idle = irq.min(quick.map_or(f64::MAX, room));
-        let irq = if polls { irq } else { idle };
+        let (wake, local) = self.wake_factors(machine, pick_ns);
+        let enqueue_ns = costs.times(wake.unwrap_or(schedule)).enqueue_ns;
+        let walked = pick_ns + enqueue_ns + lock;
+        let (irq, idle) = self.interrupt_factors(machine, walked, local.unwrap_or(others));
         let paced = KernelCosts {
             pick_ns: seen.pick_ns,
             dequeue_ns: seen.dequeue_ns,
@@ -272,25 +253,58 @@ impl Pace {
             tick_ns: unseen.tick_ns.min(TICK_NS_MAX),
             ..unseen
         };
-        // What the way to another CPU takes beside the paths that both CPUs walk.
-        let walked = paced.enqueue_ns + lock + pick_ns;
-        let by_ipi = walked + costs.ipi_send_ns + paced.irq_ns;
-        let from_idle = walked + paced.idle_loop_ns;
-        // What is to preempt a task may find interrupts off, or a system call that has to end.
-        let to_busy = median(&mut self.remote).map(|ns| ns.saturating_sub(by_ipi));
-        let exit_ns = if polls { 0 } else { machine.cstates[0].exit_ns };
-        let to_idle = quick.map(|ns| ns.saturating_sub(by_ipi + paced.idle_loop_ns + exit_ns));
-        let seen = to_busy.into_iter().chain(to_idle).min();
-        let ipi_delivery_ns = costs.ipi_delivery_ns.max(seen.unwrap_or(0));
-        let busy_ipi_ns = to_busy.unwrap_or(0).saturating_sub(ipi_delivery_ns);
+        let (ipi_delivery_ns, busy_ipi_ns) = self.ipi_ns(machine, &paced, walked);
         Paths {
+            idle_wakes_ns: self.idle_wakes(walked + paced.idle_loop_ns),
             costs: KernelCosts { ipi_delivery_ns, ..paced },
             factor: schedule,
             others,
-            idle_wakes_ns: self.idle_wakes(from_idle),
             busy_ipi_ns,
             ipi_is_slow: ipi_delivery_ns + busy_ipi_ns > costs.ipi_delivery_ns,
         }
+    }
+
+    /// How many times as long as the machine says a wake-up takes without its `schedule()`, of
+    /// which `pick_ns` are seen, and what the interrupt of a wake-up on an idle CPU takes.
+    fn wake_factors(&mut self, machine: &Machine, pick_ns: Ns) -> (Option<f64>, Option<f64>) {
+        let costs = &machine.costs;
+        let without_pick = |spans: &mut [Ns], expected: Ns| {
+            spans.iter_mut().for_each(|ns| *ns = ns.saturating_sub(pick_ns));
+            factor(spans, QUICK_PART, expected)
+        };
+        let enqueue_ns = costs.enqueue_ns + machine.locks.fast_ns;
+        let local_ns = enqueue_ns + costs.idle_loop_ns + costs.irq_ns / 2;
+        let preempting = without_pick(&mut self.wake, enqueue_ns);
+        let local = without_pick(&mut self.local, local_ns);
+        ([preempting, local].into_iter().flatten().reduce(f64::min), local)
+    }
+
+    /// How many times as long an interrupt takes, and the way out of idle: no longer than a quick
+    /// wake-up of an idle CPU has room for beside `walked` ns of paths. Where that CPU may have
+    /// polled, nothing tells of the interrupt, and `local` stands.
+    fn interrupt_factors(&mut self, machine: &Machine, walked: Ns, local: f64) -> (f64, f64) {
+        let (costs, polls) = (&machine.costs, machine.cstates[0].polling);
+        let (way_ns, irq_ns) =
+            if polls { (0, 0) } else { (costs.ipi_send_ns + costs.ipi_delivery_ns, costs.irq_ns) };
+        let room =
+            |ns: Ns| clamped(ns.saturating_sub(walked + way_ns), irq_ns + costs.idle_loop_ns);
+        let idle = local.min(self.quick_idle_wake().map_or(f64::MAX, room));
+        (if polls { local } else { idle }, idle)
+    }
+
+    /// What an interrupt takes to another CPU beside the paths that both CPUs walk, and what more
+    /// to a busy one, ns. What is to preempt a task may find interrupts off, or a system call that
+    /// has to end.
+    fn ipi_ns(&mut self, machine: &Machine, paced: &KernelCosts, walked: Ns) -> (Ns, Ns) {
+        let first = &machine.cstates[0];
+        let by_ipi = walked + machine.costs.ipi_send_ns + paced.irq_ns;
+        let exit_ns = if first.polling { 0 } else { first.exit_ns };
+        let from_idle = by_ipi + paced.idle_loop_ns + exit_ns;
+        let to_busy = median(&mut self.remote).map(|ns| ns.saturating_sub(by_ipi));
+        let to_idle = self.quick_idle_wake().map(|ns| ns.saturating_sub(from_idle));
+        let seen = to_busy.into_iter().chain(to_idle).min();
+        let delivery_ns = machine.costs.ipi_delivery_ns.max(seen.unwrap_or(0));
+        (delivery_ns, to_busy.unwrap_or(0).saturating_sub(delivery_ns))
     }
 }
 
