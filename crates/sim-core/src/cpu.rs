@@ -77,7 +77,7 @@ pub struct Cpu {
     pub ttwu_pending: bool,
     /// The current task has TIF_NEED_RESCHED.
     pub need_resched: bool,
-    /// The task's path has ended, and its system call goes on: nobody preempts it here.
+    /// The task's wake-ups are over, and their system call goes on: nobody preempts it.
     pub(crate) stays_in_call: bool,
     /// The tick is stopped (nohz idle).
     pub tick_stopped: bool,

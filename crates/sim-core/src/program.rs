@@ -277,10 +277,12 @@ impl ProgramCx<'_> {
         self.w.tasks[task].irq_rest_ns = ns.min(Ns::from(u32::MAX)) as u32;
     }
 
-    /// To be called before [`Step::Done`] of [`Program::path`]: the task's next operation, a sleep
-    /// or its exit, is in the same system call, and begins before anybody preempts the task.
+    /// In [`Program::path`]: the wake-ups are over, and their system call goes on, up to the task's
+    /// next operation, a sleep or its exit. Interrupts cut in, and nobody preempts the task.
     pub fn stay_in_call(&mut self) {
-        self.w.cpus[self.w.this].stays_in_call = true;
+        let c = &mut self.w.cpus[self.w.this];
+        c.stays_in_call = true;
+        c.top().irq_off = false;
     }
 
     /// Whether nothing is to be told of the task's waits, for who watches the run.

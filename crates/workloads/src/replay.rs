@@ -147,8 +147,6 @@ struct State {
     device: Option<CpuId>,
     /// Wake-ups that may still be part of its kernel path; 0: there is none, or none is to come.
     in_path: u32,
-    /// The path under way is in the rest of its system call.
-    ends_path: bool,
 }
 
 /// The rule by which a sleep ends that no thread ended.
@@ -197,7 +195,6 @@ impl Replay {
             due: None,
             device: None,
             in_path: 0,
-            ends_path: false,
         };
         // Where kernel paths took longer, that way did, too.
         let slow = recording.paths.map_or(1.0, |paths| paths.others.max(1.0));
@@ -315,17 +312,7 @@ impl Replay {
         {
             next = self.act_at(me, end);
         }
-        matches!(next, Some((Act::Wake { .. } | Act::InPath(_), _)))
-    }
-
-    /// True if the thread sleeps or exits next.
-    fn leaves_next(&self, me: usize) -> bool {
-        let mut next = self.act_at(me, self.states[me].at);
-        while let Some((Act::Sleeps(_) | Act::Unseen | Act::Interrupts(_), after)) = next {
-            next = self.act_at(me, after);
-        }
-        let act = next.map(|(act, _)| act);
-        matches!(act, None | Some(Act::Wait | Act::Answer | Act::Timer { .. } | Act::For(_)))
+        matches!(next, Some((Act::Wake { .. } | Act::InPath(_) | Act::InCall(_), _)))
     }
 
     /// How long the recorded work takes that the thread has come to.
@@ -408,7 +395,7 @@ impl Replay {
         let me = self.thread_of[task] as usize;
         match act {
             Act::Run(ns) => Some(Op::Run(self.work(me, ns))),
-            Act::InPath(ns) => Some(Op::Kernel(ns)),
+            Act::InPath(ns) | Act::InCall(ns) => Some(Op::Kernel(ns)),
             Act::Wake { .. } if self.path_goes_on(me, after) => {
                 self.states[me].in_path = WAKES_OF_PATH_MAX;
                 Some(Op::Path)
@@ -520,7 +507,12 @@ impl Program for Replay {
                 }
                 Act::Run(ns) => Some(Step::Spend(self.work(me, ns))),
                 Act::InPath(ns) => {
-                    (self.states[me].in_path, self.states[me].ends_path) = (0, true);
+                    self.states[me].in_path = 0;
+                    Some(Step::Spend(ns))
+                }
+                Act::InCall(ns) => {
+                    self.states[me].in_path = 0;
+                    cx.stay_in_call();
                     Some(Step::Spend(ns))
                 }
                 _ => unreachable!("a path is of wake-ups, what lies between them, and its rest"),
@@ -529,9 +521,6 @@ impl Program for Replay {
             if let Some(step) = step {
                 return step;
             }
-        }
-        if std::mem::take(&mut self.states[me].ends_path) && self.leaves_next(me) {
-            cx.stay_in_call();
         }
         Step::Done
     }

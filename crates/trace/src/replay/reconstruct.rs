@@ -398,14 +398,18 @@ impl Reconstruction {
         if let Some((waker, place)) = woken_by
             && left == Some((waker, true))
         {
+            let for_this_cpu = live.woken_to == Some(cpu);
             if waited <= HAND_OVER_NS {
                 live.pattern.iter_mut().for_each(|pattern| pattern.was_ended_by_a_thread());
                 live.uncertain_sleeps
                     .pop_if(|doubt| Some(doubt.wake) == place && doubt.waker == waker);
-                self.live(waker).leaves_to(thread);
             }
             if let Some(place) = place {
-                self.live(waker).thread.acts.make_sync(place);
+                let waker = self.live(waker);
+                waker.thread.acts.make_sync(place);
+                if for_this_cpu && waited <= HAND_OVER_NS {
+                    waker.leaves_to(thread);
+                }
             }
         }
         Ok(())
@@ -435,6 +439,7 @@ impl Reconstruction {
         }
         let (thread, now) = (self.meet(task, prio, target)?, self.now);
         let timed = self.timed.iter().any(|name| name == task.comm);
+        self.live(thread).woken_to = Some(target);
         if matches!(self.live(thread).doing, Doing::New | Doing::Asleep { .. }) {
             self.live(thread).woken = true;
             self.live(thread).woken_from = Some(cpu);
@@ -481,7 +486,7 @@ impl Reconstruction {
             self.interrupts(current, cpu, thread);
             let device = self.device_of(thread, event);
             let timed = end.map_or(Timed::Until, |end| end.timed);
-            self.outside_ends(thread, cpu, now, (timed, device));
+            self.outside_ends(thread, cpu, now, timed, device);
             self.live(thread).woken_by = current.map(|current| (current, None));
             return Ok(());
         };

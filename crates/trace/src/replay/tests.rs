@@ -359,7 +359,7 @@ fn a_wake_up_right_before_the_sleep_on_the_same_cpu_is_sync() {
          3 50 switch writer/10 S reader/11
          3 60 switch reader/11 S swapper/0",
         expect![[r#"
-            writer/10 nice 0 on 3: Run(20000) Wake { thread: 1, sync: true, to_idle: false } InPath(5000) Wait Run(5000)
+            writer/10 nice 0 on 3: Run(20000) Wake { thread: 1, sync: true, to_idle: false } Run(5000) Wait Run(5000)
             reader/11 nice 0 on 3: Wait Run(15000) Wake { thread: 0, sync: false, to_idle: false } InPath(5000) Run(10000)
         "#]],
     );
@@ -425,7 +425,7 @@ fn stoppers_are_the_simulators_own_and_kernel_threads_stay_on_their_cpus() {
          1 40 switch a/10 S kworker/1:2/22
          1 60 switch kworker/1:2/22 I swapper/0",
         expect![[r#"
-            a/10 nice 0 on 1: Run(25000) Wake { thread: 1, sync: true, to_idle: false } InPath(10000)
+            a/10 nice 0 on 1: Run(25000) Wake { thread: 1, sync: true, to_idle: false } Run(10000)
             kworker/1:2/22 nice 0 bound to 1: Wait Run(20000)
         "#]],
     );

@@ -75,6 +75,9 @@ pub(super) struct Live {
     pub woken: bool,
     /// The CPU that woke it, if it has not run since.
     pub woken_from: Option<CpuId>,
+    /// The CPU of its wake-up's last event: where it was put, or where it was last if only
+    /// `sched_waking` was recorded.
+    pub woken_to: Option<CpuId>,
     /// That CPU was seen to enqueue it.
     pub enqueued_by_waker: bool,
     /// What its waker is taken to have saved by leaving the enqueue to an idle CPU, ns.
@@ -156,6 +159,7 @@ impl Live {
             came: 0,
             woken: false,
             woken_from: None,
+            woken_to: None,
             enqueued_by_waker: false,
             waker_saved: 0,
             leaves: 0,
@@ -216,13 +220,22 @@ impl Live {
         }
     }
 
-    /// It sleeps, or exits, and leaves its CPU to the thread that it has just woken, which has not
-    /// preempted it: the way from the wake-up to here was one system call.
+    /// It leaves its CPU to the thread that it has just woken, which has not preempted it: if it
+    /// exits or waits for a disk, the way from the wake-up to here is taken for one system call.
+    /// Who sleeps interruptibly may do so in another one. (Who sleeps idle is a kernel thread,
+    /// which has no user mode to be preempted in.)
     pub(super) fn leaves_to(&mut self, wakee: u32) {
+        let in_call = match self.doing {
+            Doing::Gone => true,
+            Doing::Asleep { how, .. } => how != SleepState::Interruptible,
+            _ => false,
+        };
         if let Some((last, end)) = self.last_wake
+            && in_call
             && last == wakee
+            && !self.left_path
         {
-            self.thread.acts.make_in_path(end);
+            self.thread.acts.make_in_call(end);
         }
     }
 

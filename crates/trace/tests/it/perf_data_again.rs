@@ -35,7 +35,10 @@ fn sums(recording: &Recording) -> ([usize; 4], u64) {
         count(|act| matches!(act, Act::Timer { .. } | Act::For(_))),
         count(|act| matches!(act, Act::Start(_))),
     ];
-    let work = |act| if let Act::Run(ns) | Act::InPath(ns) = act { ns } else { 0 };
+    let work = |act| match act {
+        Act::Run(ns) | Act::InPath(ns) | Act::InCall(ns) => ns,
+        _ => 0,
+    };
     let run = acts().map(work).sum();
     (counts, run)
 }

@@ -20,9 +20,10 @@ pub enum Act {
         /// The thread's CPU idled, and enqueued it itself.
         to_idle: bool,
     },
-    /// Goes on in the kernel path of the wake-up before, ns: who is to preempt it comes then. If it
-    /// sleeps or exits next, that is in the path, too.
+    /// Goes on in the kernel path of the wake-up before, ns: who is to preempt it comes then.
     InPath(Ns),
+    /// Goes on in the system call of the wake-up before, ns, and sleeps or exits in it.
+    InCall(Ns),
     /// Starts another thread, by index.
     Start(u32),
     /// Sleeps until another thread wakes it once more than it has waited so far; for no time if
@@ -114,6 +115,7 @@ const TIMER_FOR: u8 = 17;
 const UNSEEN: u8 = 18;
 const IN_IRQ: u8 = 19;
 const INTERRUPTS: u8 = 20;
+const IN_CALL: u8 = 21;
 
 impl Acts {
     /// Number of acts.
@@ -155,6 +157,7 @@ impl Acts {
                 self.put(kind, u64::from(thread));
             }
             Act::InPath(ns) => self.put(IN_PATH, ns),
+            Act::InCall(ns) => self.put(IN_CALL, ns),
             Act::InIrq(ns) => self.put(IN_IRQ, ns),
             Act::Interrupts(cpu) => self.put(INTERRUPTS, u64::from(cpu.0)),
             Act::Start(thread) => self.put(START, u64::from(thread)),
@@ -207,14 +210,16 @@ impl Acts {
         }
     }
 
-    /// Makes the work at this place, if it is the last act, a part of the kernel path of the
-    /// wake-up before; anything else there stays.
-    pub fn make_in_path(&mut self, place: usize) {
+    /// What follows on the wake-up that ends at this place, work or nothing, is in the wake-up's
+    /// system call, and so is the sleep that comes next. Anything else there stays.
+    pub fn make_in_call(&mut self, place: usize) {
         let at = Cursor { byte: place, instant: 0 };
-        if let Some((Act::Run(_), after)) = self.at(at)
-            && after.byte == self.bytes.len()
-        {
-            self.bytes[place] = IN_PATH;
+        match self.at(at) {
+            None => self.push(Act::InCall(0)),
+            Some((Act::Run(_), after)) if after.byte == self.bytes.len() => {
+                self.bytes[place] = IN_CALL;
+            }
+            Some(_) => {}
         }
     }
 
@@ -252,6 +257,7 @@ impl Acts {
         let act = match kind {
             RUN => Act::Run(number),
             IN_PATH => Act::InPath(number),
+            IN_CALL => Act::InCall(number),
             IN_IRQ => Act::InIrq(number),
             INTERRUPTS => Act::Interrupts(CpuId(number as u32)),
             WAKE | WAKE_SYNC | WAKE_IDLE | WAKE_SYNC_IDLE => Act::Wake {
@@ -329,6 +335,7 @@ mod tests {
             Act::Run(0),
             Act::Run(u64::MAX),
             Act::InPath(300),
+            Act::InCall(0),
             Act::Timer { at: 5, length: 3, timed: Timed::Usual },
             Act::Timer { at: 1 << 40, length: 0, timed: Timed::Until },
             Act::Timer { at: 1 << 40, length: 1 << 50, timed: Timed::For },
@@ -356,7 +363,7 @@ mod tests {
         let mut acts = Acts::default();
         all.into_iter().for_each(|act| acts.push(act));
         assert_eq!(acts.iter().collect::<Vec<_>>(), all);
-        assert_eq!((acts.len(), acts.bytes()), (26, 83));
+        assert_eq!((acts.len(), acts.bytes()), (27, 85));
     }
 
     #[test]
@@ -372,6 +379,24 @@ mod tests {
         let changed: Vec<_> = acts.with(&others).iter().collect();
         assert_eq!(changed, [timer(100), timer(500), Act::Wait, timer(900)]);
         assert_eq!(acts.with(&[]), acts);
+    }
+
+    #[test]
+    fn only_work_at_the_end_or_nothing_is_in_a_call() {
+        let wake = Act::Wake { thread: 1, sync: true, to_idle: false };
+        let in_call = |after: &[Act]| {
+            let mut acts = Acts::default();
+            acts.push(wake);
+            let place = acts.end();
+            after.iter().for_each(|act| acts.push(*act));
+            acts.make_in_call(place);
+            acts.iter().skip(1).collect::<Vec<_>>()
+        };
+        assert_eq!(in_call(&[]), [Act::InCall(0)]);
+        assert_eq!(in_call(&[Act::Run(300)]), [Act::InCall(300)]);
+        let others = [Act::Run(300), Act::Wait];
+        assert_eq!(in_call(&others), others);
+        assert_eq!(in_call(&others[1..]), others[1..]);
     }
 
     #[test]

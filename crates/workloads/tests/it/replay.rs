@@ -235,9 +235,9 @@ fn a_wakee_waits_for_the_end_of_the_path() {
 
 /// Who sleeps or exits in the system call of its wake-up is not preempted before.
 #[test]
-fn a_wakee_waits_for_a_waker_that_sleeps_in_its_path() {
+fn a_wakee_waits_for_a_waker_that_sleeps_in_its_call() {
     let leaves = |ends: &[Act]| {
-        let mut waker = vec![Act::Run(20 * MS), wake(), Act::InPath(5_000)];
+        let mut waker = vec![Act::Run(20 * MS), wake()];
         waker.extend_from_slice(ends);
         let wakee = [Act::Wait, Act::Run(MS)];
         let mut threads = vec![thread(1010, &waker), thread(1011, &wakee)];
@@ -251,11 +251,14 @@ fn a_wakee_waits_for_a_waker_that_sleeps_in_its_path() {
         tids(&sim.observer.0[1..])
     };
     let disk = [Act::Sleeps(SleepState::Uninterruptible), Act::For(3 * MS)];
-    assert_eq!(leaves(&disk), [1010, 1011, 1010]);
-    assert_eq!(leaves(&[]), [1010, 1011]);
-    // With work of its own it has left the kernel.
-    let own = [Act::Run(1), Act::For(3 * MS)];
-    assert_eq!(leaves(&own), [1010, 1011, 1010, 1010]);
+    for ns in [0, 5_000] {
+        let in_call = [&[Act::InCall(ns)][..], &disk].concat();
+        assert_eq!(leaves(&in_call), [1010, 1011, 1010], "{ns}");
+        assert_eq!(leaves(&[Act::InCall(ns)]), [1010, 1011], "{ns}");
+    }
+    // Preempted at the end of the path, it sleeps later.
+    let preempted = [&[Act::InPath(5_000)][..], &disk].concat();
+    assert_eq!(leaves(&preempted), [1010, 1011, 1010, 1010]);
 }
 
 /// Who sends to a thread that does not wait finds nobody to wake, not even if that one sleeps for

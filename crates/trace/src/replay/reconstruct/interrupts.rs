@@ -70,7 +70,8 @@ impl Reconstruction {
         thread: u32,
         cpu: CpuId,
         ends: Ns,
-        (timed, device): (Timed, Option<CpuId>),
+        timed: Timed,
+        device: Option<CpuId>,
     ) {
         let before = self.idle_exit(cpu, ends) + self.costs.irq_before;
         // An idle CPU was interrupted no sooner than it idled.

@@ -129,7 +129,7 @@ impl Reconstruction {
                 let idled = self.curr(cpu) == Curr::Idle;
                 let (way, seen) = (self.costs.from_idle, self.cpus[cpu].seen);
                 let ends = if idled { since.saturating_sub(way).max(seen) } else { since };
-                self.outside_ends(thread, cpu, ends, (timed, None));
+                self.outside_ends(thread, cpu, ends, timed, None);
             }
             _ => {}
         }

@@ -6,7 +6,7 @@ use crate::replay::reconstruct::Reconstruction;
 use crate::replay::{Asked, MEMORY_MAX, read};
 use sim_core::{Context, Ns};
 use topology::{CpuId, IDLE_WAKE_TIMES, IdleWake};
-use workloads::replay::{Act, Timed};
+use workloads::replay::{Act, Recording, Thread, Timed};
 
 /// A thread that works and sleeps eight times: whether it slept for a time each time that a hardirq
 /// ended its sleep.
@@ -80,6 +80,19 @@ fn coming_out_of_idle_is_no_part_of_a_sleep() {
     assert_eq!(length_after(6_000), Some(5_998_000), "what a recording tells is measured anew");
 }
 
+fn thread(recording: &Recording, tid: u32) -> &Thread {
+    recording.threads.iter().find(|thread| thread.tid == tid).expect("it was recorded")
+}
+
+/// All work of a thread.
+fn work_of(recording: &Recording, tid: u32) -> Ns {
+    let ns = |act| match act {
+        Act::Run(ns) | Act::InPath(ns) | Act::InCall(ns) => ns,
+        _ => 0,
+    };
+    thread(recording, tid).acts.iter().map(ns).sum()
+}
+
 /// The work of the thread `a` where an interrupt takes 1 us, an enqueue 4 us and sending an
 /// interrupt 0.5 us.
 fn work_of_a(lines: &str) -> Ns {
@@ -87,13 +100,7 @@ fn work_of_a(lines: &str) -> Ns {
     let costs = &mut machine.costs;
     (costs.irq_ns, costs.enqueue_ns, costs.ipi_send_ns) = (1_000, 4_000, 500);
     let text = script(lines);
-    let recording = read(text.as_bytes(), &machine, Asked::default()).unwrap();
-    let a = recording.threads.iter().find(|thread| thread.tid == 10).expect("it was recorded");
-    let ns = |act| match act {
-        Act::Run(ns) | Act::InPath(ns) => ns,
-        _ => 0,
-    };
-    a.acts.iter().map(ns).sum()
+    work_of(&read(text.as_bytes(), &machine, Asked::default()).unwrap(), 10)
 }
 
 /// What interrupts took is no work of the thread that they hit.
@@ -136,10 +143,7 @@ fn an_interrupt_for_an_idle_cpu_enqueues_nobody() {
              0 100 switch a/10 S swapper/0"
         );
         let asked = Asked { timed: &["timer"], ..Asked::default() };
-        let recording = read(script(&lines).as_bytes(), &machine, asked).unwrap();
-        let a = recording.threads.iter().find(|thread| thread.tid == 10).unwrap();
-        let ns = |act| if let Act::Run(ns) = act { ns } else { 0 };
-        a.acts.iter().map(ns).sum::<Ns>()
+        work_of(&read(script(&lines).as_bytes(), &machine, asked).unwrap(), 10)
     };
     let idle = work("1 60 switch swapper/0 R timer/11");
     let enqueued = work("0 54 wakeup timer/11 1\n1 60 switch swapper/0 R timer/11");
@@ -166,9 +170,8 @@ fn the_rest_of_an_interrupt_is_kept() {
         );
         let asked = Asked { timed: &["timer"], ..Asked::default() };
         let recording = read(script(&lines).as_bytes(), &machine, asked).unwrap();
-        let timer = recording.threads.iter().find(|thread| thread.tid == 10).unwrap();
         let rest = |act| if let Act::InIrq(ns) = act { Some(ns) } else { None };
-        timer.acts.iter().find_map(rest)
+        thread(&recording, 10).acts.iter().find_map(rest)
     };
     assert_eq!(rest(12, "swapper/0"), Some(12_000 - 8_000));
     assert_eq!(rest(12, "b/11"), Some(12_000 - 6_000));
@@ -188,9 +191,8 @@ fn an_interrupt_on_another_cpu_is_that_of_a_device() {
             at += 100;
         }
         let recording = read(script(&lines).as_bytes(), &machine(), Asked::default()).unwrap();
-        let a = recording.threads.iter().find(|thread| thread.tid == 10).unwrap();
         let device = |act| if let Act::Interrupts(cpu) = act { Some(cpu.0) } else { None };
-        a.acts.iter().filter_map(device).collect::<Vec<_>>()
+        thread(&recording, 10).acts.iter().filter_map(device).collect::<Vec<_>>()
     };
     assert_eq!(devices(&[("S", 0), ("S", 1), ("S", 0)]), [1]);
     assert!(devices(&[("D", 0), ("D", 0)]).is_empty());
@@ -217,11 +219,8 @@ fn who_is_hit_by_a_long_interrupt_did_not_work_meanwhile() {
         );
         let asked = Asked { timed: &["timer", "other"], ..Asked::default() };
         let recording = read(script(&lines).as_bytes(), &machine, asked).unwrap();
-        let acts_of = |tid| recording.threads.iter().find(|thread| thread.tid == tid).unwrap();
-        let work = |act| if let Act::Run(ns) = act { ns } else { 0 };
         let rest = |act| if let Act::InIrq(ns) = act { ns } else { 0 };
-        let rests = acts_of(11).acts.iter().map(rest).sum::<Ns>();
-        (acts_of(10).acts.iter().map(work).sum::<Ns>(), rests)
+        (work_of(&recording, 10), thread(&recording, 11).acts.iter().map(rest).sum::<Ns>())
     };
     let (short, none) = work(6, "");
     assert_eq!(none, 0);

@@ -7,7 +7,7 @@ use crate::replay::{Asked, MEMORY_MAX, read};
 use expect_test::expect;
 use sim_core::Ns;
 use topology::CpuId;
-use workloads::replay::{Command, Recording};
+use workloads::replay::{Act, Command, Recording};
 
 /// Who is preempted 30 us after a wake-up at most was in the kernel all the time. Later there was a
 /// tick, or another preemption.
@@ -29,10 +29,11 @@ fn a_late_preemption_is_not_of_the_wake_ups_path() {
     );
 }
 
-/// Who sleeps or exits 30 us after a wake-up at most, and leaves its CPU to the wakee, which has not
-/// preempted it, was in the kernel all the time.
+/// Who waits for a device or exits 30 us after a wake-up at most, and leaves its CPU to the wakee,
+/// which has not preempted it, was in the kernel all the time. Of who sleeps interruptibly that is
+/// not known.
 #[test]
-fn a_sleep_soon_after_a_wake_up_is_of_its_path() {
+fn a_disks_wait_soon_after_a_wake_up_is_in_its_system_call() {
     check(
         "0 0 switch swapper/0 R a/10
          0 100 waking b/11 0
@@ -40,17 +41,47 @@ fn a_sleep_soon_after_a_wake_up_is_of_its_path() {
          0 200 switch b/11 S swapper/0
          0 300 switch swapper/0 R a/10
          0 400 waking b/11 0
-         0 431 switch a/10 S b/11
+         0 431 switch a/10 D b/11
          0 500 switch b/11 S swapper/0
          0 600 switch swapper/0 R a/10
          0 700 waking b/11 0
-         0 720 switch a/10 X b/11
-         0 800 switch b/11 S swapper/0",
+         0 720 switch a/10 S b/11
+         0 800 switch b/11 S swapper/0
+         0 900 switch swapper/0 R a/10
+         0 950 waking b/11 0
+         0 960 switch a/10 X b/11
+         0 990 switch b/11 S swapper/0",
         expect![[r#"
-            a/10 nice 0 on 0: Run(100000) Wake { thread: 1, sync: true, to_idle: false } InPath(30000) Sleeps(Uninterruptible) Unseen For(170000) Run(100000) Wake { thread: 1, sync: true, to_idle: false } Run(31000) Sleeps(Interruptible) Unseen Timer { at: 600000, length: 169000, timed: Until } Run(100000) Wake { thread: 1, sync: true, to_idle: false } InPath(20000)
-            b/11 nice 0 on 0: Wait Run(70000) Wait Run(69000) Wait Run(80000)
+            a/10 nice 0 on 0: Run(100000) Wake { thread: 1, sync: true, to_idle: false } InCall(30000) Sleeps(Uninterruptible) Unseen For(170000) Run(100000) Wake { thread: 1, sync: true, to_idle: false } Run(31000) Unseen For(169000) Run(100000) Wake { thread: 1, sync: true, to_idle: false } Run(20000) Sleeps(Interruptible) Unseen Timer { at: 900000, length: 180000, timed: Until } Run(50000) Wake { thread: 1, sync: true, to_idle: false } InCall(10000)
+            b/11 nice 0 on 0: Wait Run(70000) Wait Run(69000) Wait Run(80000) Wait Run(30000)
         "#]],
     );
+}
+
+/// b slept on another CPU, or was put there, and came to this one later: a's sleep is one of its
+/// own. So it is if another thread has preempted a since. A kernel thread is never in user mode.
+#[test]
+fn only_a_wakee_of_this_cpu_that_comes_next_shows_a_system_call() {
+    let rest = |wake: &str, sleeps: &str| {
+        let lines = format!(
+            "0 0 switch swapper/0 R a/10
+             {wake}
+             0 130 switch a/10 {sleeps} b/11
+             0 200 switch b/11 S swapper/0
+             0 300 switch swapper/0 R a/10"
+        );
+        let recording = read(script(&lines).as_bytes(), &machine(), Asked::default()).unwrap();
+        let a = recording.threads.iter().find(|thread| thread.tid == 10).unwrap();
+        a.acts.iter().skip_while(|act| !matches!(act, Act::Wake { .. })).nth(1).unwrap()
+    };
+    assert_eq!(rest("0 100 waking b/11 0", "D"), Act::InCall(30_000));
+    assert_eq!(rest("0 100 waking b/11 0", "I"), Act::InCall(30_000));
+    assert_eq!(rest("0 130 waking b/11 0", "D"), Act::InCall(0));
+    assert_eq!(rest("0 100 waking b/11 1", "D"), Act::Run(30_000));
+    let put_here = "0 100 waking b/11 1\n0 105 wakeup b/11 0";
+    assert_eq!(rest(put_here, "D"), Act::InCall(25_000));
+    let preempted = "0 100 waking b/11 0\n0 110 switch a/10 R c/12\n0 120 switch c/12 S a/10";
+    assert_eq!(rest(preempted, "D"), Act::Run(20_000));
 }
 
 /// b was woken to run on CPU 1, where a charge is the first that is seen of it. It is preempted

@@ -99,7 +99,7 @@ impl Seen {
         let mut turn = Turn::new(Begin::First);
         for act in thread.acts.iter() {
             let begin = match act {
-                Act::Run(ns) | Act::InPath(ns) => {
+                Act::Run(ns) | Act::InPath(ns) | Act::InCall(ns) => {
                     turn.works(ns);
                     *work_by_name.entry(name).or_default() += ns;
                     continue;
