@@ -2,10 +2,11 @@
 //!
 //! A virtual machine may lose the events of an idle CPU, the switch to the next task among them.
 //! That task's first charge (`sched_stat_runtime`) tells since when it runs. But its first event
-//! may be another one: whoever answers a message wakes its sender before anything charges it.
+//! may be another one: whoever answers a message wakes its sender before anything charges it. Or
+//! another task wakes it, as it is about to sleep again.
 
 use super::event::{Event, Trouble, What};
-use super::reconstruct::Reconstruction;
+use super::reconstruct::{Reconstruction, Unseen};
 use sim_core::Ns;
 use std::collections::VecDeque;
 use workloads::replay::Recording;
@@ -17,20 +18,26 @@ const WAITING_MAX: usize = 1024;
 pub(super) struct LookAhead {
     reconstruction: Reconstruction,
     waiting: VecDeque<Kept>,
+    /// Whom the first of these waits for.
+    task: Option<Unseen>,
+    /// Buffers for names.
+    spare: Vec<Vec<u8>>,
 }
 
 impl LookAhead {
     pub(super) fn new(reconstruction: Reconstruction) -> Self {
-        Self { reconstruction, waiting: VecDeque::new() }
+        let (waiting, spare) = (VecDeque::new(), Vec::new());
+        Self { reconstruction, waiting, task: None, spare }
     }
 
     /// Takes the next event.
     pub(super) fn take(&mut self, event: &Event<'_>) -> Result<(), Trouble> {
         if self.waiting.is_empty() {
-            if !self.reconstruction.came_unseen(event) {
+            self.task = self.reconstruction.unseen(event);
+            if self.task.is_none() {
                 return self.reconstruction.take(event, None);
             }
-            self.waiting.push_back(Kept::new(event));
+            self.keep(event);
             return Ok(());
         }
         // What is wrong with its time or CPU is to be told at its place, so none waits before it.
@@ -39,11 +46,16 @@ impl LookAhead {
             self.take_waiting(usize::MAX)?;
             return self.take(event);
         }
-        let first = &self.waiting[0].event;
-        let decides = told_by(first, event).is_some();
-        self.waiting.push_back(Kept::new(event));
+        let since = self.waiting[0].event.at;
+        let decides = self.task.is_some_and(|task| told_by(task, since, event).is_some());
+        self.keep(event);
         let too_many = usize::from(self.waiting.len() > WAITING_MAX);
         if decides || too_many > 0 { self.take_waiting(too_many) } else { Ok(()) }
+    }
+
+    fn keep(&mut self, event: &Event<'_>) {
+        let names = self.spare.pop().unwrap_or_default();
+        self.waiting.push_back(Kept::new(event, names));
     }
 
     /// The recording is complete.
@@ -58,34 +70,35 @@ impl LookAhead {
         while let Some(first) = self.waiting.front() {
             let event = first.event();
             let mut came = None;
-            if self.reconstruction.came_unseen(&event) {
+            if let Some(task) = self.reconstruction.unseen(&event) {
+                self.task = Some(task);
                 let mut later = self.waiting.iter().skip(1);
-                match later.find_map(|later| told_by(&first.event, &later.event)) {
+                match later.find_map(|later| told_by(task, event.at, &later.event)) {
                     Some(told) => came = told,
                     None if untold == 0 => return Ok(()),
                     None => untold -= 1,
                 }
             }
             self.reconstruction.take(&event, came)?;
-            self.waiting.pop_front();
+            self.spare.extend(self.waiting.pop_front().map(|kept| kept.names));
         }
         Ok(())
     }
 }
 
-/// What a later event tells of when the task of the first one came to its CPU: `Some(None)` if
+/// What a later event tells of when a task came to its CPU, up to this instant: `Some(None)` if
 /// nothing will tell it any more.
-fn told_by(first: &Event<'_>, later: &Event<'_>) -> Option<Option<Ns>> {
-    if later.cpu != first.cpu {
+fn told_by(task: Unseen, until: Ns, later: &Event<'_>) -> Option<Option<Ns>> {
+    if later.cpu != task.cpu {
         return None;
     }
-    // Another task: the switch to it was lost as well.
-    if later.tid != first.tid {
+    // Another task: the switch to it was lost as well, or this one has not come.
+    if later.tid != Some(task.tid) {
         return Some(None);
     }
     match later.what {
-        What::Runtime { task, ns } if Some(task.tid) == first.tid => {
-            Some(later.at.checked_sub(ns).filter(|came| *came <= first.at))
+        What::Runtime { task: charged, ns } if charged.tid == task.tid => {
+            Some(later.at.checked_sub(ns).filter(|came| *came <= until))
         }
         What::Switch { .. } | What::Lost(_) => Some(None),
         _ => None,
@@ -102,14 +115,16 @@ struct Kept {
 }
 
 impl Kept {
-    fn new(event: &Event<'_>) -> Self {
+    fn new(event: &Event<'_>, mut names: Vec<u8>) -> Self {
         let [one, other] = event.what.names();
         let first = event.comm.len();
+        names.clear();
+        [event.comm, one, other].iter().for_each(|name| names.extend_from_slice(name));
         let what = event.what.with_names([b"", b""]);
         let Event { tid, process, cpu, at, context, .. } = *event;
         Self {
             event: Event { comm: b"", tid, process, cpu, at, context, what },
-            names: [event.comm, one, other].concat(),
+            names,
             ends: [first, first + one.len()],
         }
     }

@@ -11,6 +11,7 @@ mod measured;
 pub(super) mod replies;
 mod threads;
 mod uncertain_sleeps;
+mod unseen;
 mod yields;
 
 use super::Asked;
@@ -22,8 +23,11 @@ use super::thread::{Doing, Live, UncertainSleep};
 use interrupts::DiskEnds;
 use sim_core::{Context, Ns, SleepState};
 use std::collections::HashMap;
+use threads::nice;
 use topology::{CpuId, Machine, PerCpu};
 use workloads::replay::{Act, Command, Recording, Timed};
+
+pub(super) use unseen::Unseen;
 
 /// Names that a recording may have; the simulator numbers them with 16 bits.
 const NAMES_MAX: usize = 1 << 16;
@@ -70,6 +74,8 @@ struct Cpu {
     woke: Ns,
     /// Its last event was a switch or a charge: nothing in it charges a task at the next event.
     is_calm: bool,
+    /// A task has come there out of idle, and no switch was recorded.
+    hides_switches: bool,
     /// When a tick charged a task there; `None` if none has yet.
     tick: Option<Ns>,
     /// The process whose address space is loaded.
@@ -117,6 +123,7 @@ impl Reconstruction {
             woken: 0,
             woke: 0,
             is_calm: false,
+            hides_switches: false,
             tick: None,
             mm: u32::MAX,
         };
@@ -144,7 +151,7 @@ impl Reconstruction {
         }
     }
 
-    /// Takes the next event. `came`: since when its task runs, if no switch to it was recorded and
+    /// Takes the next event. `came`: since when the task runs that [`Self::unseen`] names, if
     /// something later tells it.
     pub(super) fn take(&mut self, event: &Event<'_>, came: Option<Ns>) -> Result<(), Trouble> {
         self.passes(event.at)?;
@@ -214,8 +221,11 @@ impl Reconstruction {
         let own_charge = is_own_charge(event);
         self.may_have_yielded(event);
         // A task's own charge says since when it runs; `must_run` would have to guess.
+        if let (Some(task), Some(came)) = (self.unseen(event), came) {
+            self.came(event, task, came)?;
+        }
         if !own_charge && !matches!(event.what, What::Switch { .. }) {
-            self.must_run(event, came)?;
+            self.must_run(event)?;
         }
         match event.what {
             What::Switch { prev, prev_prio, state, next, next_prio } => {
@@ -629,7 +639,7 @@ impl Reconstruction {
             // A guest's switches from idle are often not recorded.
             let since = self.now.saturating_sub(ns).max(self.cpus[cpu].seen);
             self.waited(thread, name, since);
-            self.runs(thread, cpu, since);
+            self.runs_unseen(thread, cpu, since);
         } else if self.cpus[cpu].is_calm {
             self.charged_alone(thread, cpu, ns);
         }
@@ -684,10 +694,4 @@ fn by_interrupt(event: &Event<'_>, live: &Live) -> bool {
 /// Threads that only carry out the scheduler's own moves.
 fn is_stopper(task: Named<'_>) -> bool {
     task.comm.starts_with(b"migration/")
-}
-
-/// The nice level of a priority. The simulator has no real-time threads: they get the highest
-/// priority of the fair class, nice -20.
-fn nice(prio: i32) -> i8 {
-    (prio - 120).clamp(-20, 19) as i8
 }

@@ -1,7 +1,7 @@
 //! Threads: their first event, their stays on CPUs, and the ends of stays that no event tells.
 
-use super::{Curr, NAME_BYTES_MAX, NAMES_MAX, Reconstruction, is_own_charge, is_stopper, nice};
-use crate::replay::event::{Event, Named, What};
+use super::{Curr, NAME_BYTES_MAX, NAMES_MAX, Reconstruction, is_stopper};
+use crate::replay::event::{Event, Named};
 use crate::replay::thread::{Doing, Live};
 use sim_core::{Ns, SleepState};
 use topology::CpuId;
@@ -176,22 +176,9 @@ impl Reconstruction {
         cpu.idx() < self.cpus.len()
     }
 
-    /// True if the current task of an event has come to an idle CPU unseen, and this event does not
-    /// tell when.
-    pub(in crate::replay) fn came_unseen(&self, event: &Event<'_>) -> bool {
-        let Some(tid) = event.tid else {
-            return false;
-        };
-        let tells = matches!(event.what, What::Switch { .. } | What::Lost(_));
-        let is_task = tid != 0 && !is_stopper(Named { comm: event.comm, tid });
-        let idles = self.has_cpu(event.cpu) && self.curr(event.cpu) == Curr::Idle;
-        idles && is_task && !tells && !is_own_charge(event)
-    }
-
-    /// The current task of an event runs, even if no switch to it was recorded: since `came`, or
-    /// since the CPU's last event. A task late in its exit has no pid any more: such an event tells
-    /// nothing.
-    pub(super) fn must_run(&mut self, event: &Event<'_>, came: Option<Ns>) -> Result<(), String> {
+    /// The current task of an event runs, even if no switch to it was recorded: since the CPU's
+    /// last event. A task late in its exit has no pid any more: such an event tells nothing.
+    pub(super) fn must_run(&mut self, event: &Event<'_>) -> Result<(), String> {
         let Some(tid) = event.tid else {
             return Ok(());
         };
@@ -205,14 +192,7 @@ impl Reconstruction {
         }
         let thread = self.meet(task, 120, cpu)?;
         if self.live(thread).doing != Doing::Running(cpu) {
-            let seen = self.cpus[cpu].seen;
-            let came =
-                came.map(|at| at.saturating_sub(self.first.unwrap_or(0)).clamp(seen, self.now));
-            if let Some(came) = came {
-                let name = self.live(thread).name();
-                self.waited(thread, name, came);
-            }
-            self.runs(thread, cpu, came.unwrap_or(seen));
+            self.runs_unseen(thread, cpu, self.cpus[cpu].seen);
         }
         self.belongs(thread, event);
         Ok(())
@@ -254,4 +234,10 @@ fn cpu_of_kthread(comm: &[u8]) -> Option<CpuId> {
         _ => return None,
     };
     number.parse().ok().map(CpuId)
+}
+
+/// The nice level of a priority. The simulator has no real-time threads: they get the highest
+/// priority of the fair class, nice -20.
+pub(super) fn nice(prio: i32) -> i8 {
+    (prio - 120).clamp(-20, 19) as i8
 }

@@ -167,6 +167,39 @@ fn work_begins_where_the_first_charge_begins() {
     assert!(acts(&recording).contains("Run(75000) Wake"));
 }
 
+/// Each time b is about to sleep, a wakes it, and the switch that brings it back is not recorded:
+/// the charge after the next wake-up tells that it has run since before that.
+#[test]
+fn who_has_come_unseen_is_woken_on_its_way_to_sleep() {
+    let begin = "1 0 switch swapper/0 R b/11
+                 0 0 switch swapper/0 R a/10
+                 1 15 runtime b/11 15
+                 1 17 switch b/11 S swapper/0
+                 0 36 waking b/11 1
+                 1 50 runtime b/11 10
+                 1 52 switch b/11 S swapper/0\n";
+    let turn = |at: u64| {
+        format!(
+            "0 {} waking b/11 1
+             1 {} runtime b/11 17
+             1 {} switch b/11 S swapper/0\n",
+            at + 20,
+            at + 21,
+            at + 22
+        )
+    };
+    let lines = begin.to_string() + &[60, 80, 100, 120].map(turn).concat();
+    check(
+        &lines,
+        expect![[r#"
+        b/11 nice 0 on 1: Run(15000) Wait Run(10000) Unseen Timer { at: 64000, length: 12000, timed: Until } Run(16000) Wait Run(1000) Run(16000) Wait Run(1000) Run(16000) Wait Run(1000) Run(16000) Wait Run(1000)
+        a/10 nice 0 on 0: Run(36000) Wake { thread: 0, sync: false, to_idle: true } Run(44000) Wake { thread: 0, sync: false, to_idle: false } Run(20000) Wake { thread: 0, sync: false, to_idle: false } Run(20000) Wake { thread: 0, sync: false, to_idle: false } Run(20000) Wake { thread: 0, sync: false, to_idle: false } Run(2000)
+    "#]],
+    );
+    let recording = read(script(&lines).as_bytes(), &machine(), Asked::default()).unwrap();
+    assert_eq!(waits(&recording)[1], ("b", Some(4.0)), "woken at 100, it comes at 104");
+}
+
 /// A fault is told at its own line, whatever waits for a charge, and before what comes after it.
 #[test]
 fn a_fault_is_told_where_it_is_though_events_wait() {
