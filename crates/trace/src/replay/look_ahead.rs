@@ -46,8 +46,7 @@ impl LookAhead {
             self.take_waiting(usize::MAX)?;
             return self.take(event);
         }
-        let since = self.waiting[0].event.at;
-        let decides = self.task.is_some_and(|task| told_by(task, since, event).is_some());
+        let decides = self.task.is_some_and(|task| told_by(task, event).is_some());
         self.keep(event);
         let too_many = usize::from(self.waiting.len() > WAITING_MAX);
         if decides || too_many > 0 { self.take_waiting(too_many) } else { Ok(()) }
@@ -64,8 +63,8 @@ impl LookAhead {
         self.reconstruction.finish()
     }
 
-    /// Hands events over, up to the first one whose task has come unseen and it is not told when;
-    /// so many of those as well.
+    /// Hands events over, up to the first one whose task may have come unseen and it is not told
+    /// when; so many of those as well.
     fn take_waiting(&mut self, mut untold: usize) -> Result<(), Trouble> {
         while let Some(first) = self.waiting.front() {
             let event = first.event();
@@ -73,7 +72,7 @@ impl LookAhead {
             if let Some(task) = self.reconstruction.unseen(&event) {
                 self.task = Some(task);
                 let mut later = self.waiting.iter().skip(1);
-                match later.find_map(|later| told_by(task, event.at, &later.event)) {
+                match later.find_map(|later| told_by(task, &later.event)) {
                     Some(told) => came = told,
                     None if untold == 0 => return Ok(()),
                     None => untold -= 1,
@@ -86,9 +85,9 @@ impl LookAhead {
     }
 }
 
-/// What a later event tells of when a task came to its CPU, up to this instant: `Some(None)` if
-/// nothing will tell it any more.
-fn told_by(task: Unseen, until: Ns, later: &Event<'_>) -> Option<Option<Ns>> {
+/// What a later event tells of when a task came to its CPU: `Some(None)` if nothing will tell it
+/// any more.
+fn told_by(task: Unseen, later: &Event<'_>) -> Option<Option<Ns>> {
     if later.cpu != task.cpu {
         return None;
     }
@@ -98,7 +97,7 @@ fn told_by(task: Unseen, until: Ns, later: &Event<'_>) -> Option<Option<Ns>> {
     }
     match later.what {
         What::Runtime { task: charged, ns } if charged.tid == task.tid => {
-            Some(later.at.checked_sub(ns).filter(|came| *came <= until))
+            Some(later.at.checked_sub(ns).filter(|came| *came <= task.until))
         }
         What::Switch { .. } | What::Lost(_) => Some(None),
         _ => None,

@@ -74,7 +74,8 @@ struct Cpu {
     woke: Ns,
     /// Its last event was a switch or a charge: nothing in it charges a task at the next event.
     is_calm: bool,
-    /// A task has come there out of idle, and no switch was recorded.
+    /// A task has come there out of idle, and no switch was recorded: only there wake-ups may have
+    /// to wait (see [`Unseen`]).
     hides_switches: bool,
     /// When a tick charged a task there; `None` if none has yet.
     tick: Option<Ns>,

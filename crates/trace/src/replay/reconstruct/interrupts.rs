@@ -173,6 +173,8 @@ impl Reconstruction {
     pub(super) fn seems_to_use_wake_list(&self, cpu: CpuId, thread: u32) -> bool {
         let live = &self.lives[thread as usize];
         let asleep = matches!(live.doing, Doing::Asleep { .. });
-        asleep && live.left.is_some_and(|left| left != cpu && self.curr(left) == Curr::Idle)
+        // The first wake-up may name a CPU that the machine does not have.
+        let idles = |left| left != cpu && self.has_cpu(left) && self.curr(left) == Curr::Idle;
+        asleep && live.left.is_some_and(idles)
     }
 }

@@ -11,12 +11,22 @@ use topology::CpuId;
 pub(in crate::replay) struct Unseen {
     pub cpu: CpuId,
     pub tid: u32,
+    /// If it has come unseen, then by this time of the recording, ns.
+    pub until: Ns,
 }
+
+/// Times may have been cut to microseconds: by so much a task may seem to come before the wake-up
+/// that brings it, ns.
+const CUT_NS: Ns = 1_000;
 
 impl Reconstruction {
     /// Who may have come to an idle CPU before this event without being seen, if the event does not
     /// tell when: its current task, or whom it wakes.
     pub(in crate::replay) fn unseen(&self, event: &Event<'_>) -> Option<Unseen> {
+        // Such an event is a fault, and to be told at its place.
+        if !self.has_cpu(event.cpu) || event.at < self.first.unwrap_or(0) + self.now {
+            return None;
+        }
         self.current_unseen(event).or_else(|| self.wakee_unseen(event))
     }
 
@@ -24,8 +34,9 @@ impl Reconstruction {
         let (tid, cpu) = (event.tid?, event.cpu);
         let tells = matches!(event.what, What::Switch { .. } | What::Lost(_));
         let is_task = tid != 0 && !is_stopper(Named { comm: event.comm, tid });
-        let idles = self.has_cpu(cpu) && self.curr(cpu) == Curr::Idle;
-        (idles && is_task && !tells && !is_own_charge(event)).then_some(Unseen { cpu, tid })
+        let may_hide = self.curr(cpu) == Curr::Idle && is_task;
+        let until = event.at;
+        (may_hide && !tells && !is_own_charge(event)).then_some(Unseen { cpu, tid, until })
     }
 
     /// Only a task that is asleep, or about to be, is woken. Where switches from idle are not
@@ -40,7 +51,8 @@ impl Reconstruction {
         }
         let live = &self.lives[*self.by_tid.get(&tid)? as usize];
         let is_away = matches!(live.doing, Doing::Asleep { .. } | Doing::Runnable { .. });
-        (is_away && live.left == Some(cpu)).then_some(Unseen { cpu, tid })
+        let until = event.at.checked_sub(CUT_NS + 1)?;
+        (is_away && live.left == Some(cpu)).then_some(Unseen { cpu, tid, until })
     }
 
     /// A task of this event has been on an idle CPU since `came`, as is known now.

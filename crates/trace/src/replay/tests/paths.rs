@@ -200,6 +200,45 @@ fn who_has_come_unseen_is_woken_on_its_way_to_sleep() {
     assert_eq!(waits(&recording)[1], ("b", Some(4.0)), "woken at 100, it comes at 104");
 }
 
+/// Where times are cut to microseconds, a charge may seem to begin a little before the wake-up that
+/// has brought its task.
+#[test]
+fn a_wake_up_brings_its_task_though_times_are_cut() {
+    let wakes = |charged_us: u64| {
+        let lines = format!(
+            "1 0 switch swapper/0 R b/11
+             0 0 switch swapper/0 R a/10
+             1 15 switch b/11 S swapper/0
+             1 50 runtime b/11 10
+             1 52 switch b/11 S swapper/0
+             0 80 waking b/11 1
+             0 81 wakeup b/11 1
+             1 100 runtime b/11 {charged_us}
+             1 101 switch b/11 S swapper/0
+             0 200 switch a/10 S swapper/0"
+        );
+        let recording = read(script(&lines).as_bytes(), &machine(), Asked::default()).unwrap();
+        let a = recording.threads.iter().find(|thread| thread.tid == 10).unwrap();
+        a.acts.iter().filter(|act| matches!(act, Act::Wake { .. })).count()
+    };
+    assert_eq!([18, 19, 20].map(wakes), [1; 3]);
+}
+
+/// The first wake-up of a thread names the CPU where it was last, of which no event may be.
+#[test]
+fn a_thread_may_have_slept_on_a_cpu_that_is_not_there() {
+    check(
+        "0 0 switch swapper/0 R a/10
+         0 50 waking b/11 99
+         0 60 switch a/10 S b/11
+         0 70 switch b/11 S swapper/0",
+        expect![[r#"
+            a/10 nice 0 on 0: Run(50000) Wake { thread: 1, sync: true, to_idle: false } Run(10000)
+            b/11 nice 0 on 99: Wait Run(10000)
+        "#]],
+    );
+}
+
 /// A fault is told at its own line, whatever waits for a charge, and before what comes after it.
 #[test]
 fn a_fault_is_told_where_it_is_though_events_wait() {
