@@ -119,14 +119,14 @@ fn world(spec: &RunSpec) -> World {
         ..default
     };
     let mut machine = Arc::clone(&spec.machine);
-    if let Some(hz) = spec.tunable_int("hz") {
-        Arc::make_mut(&mut machine).hz = hz as u32;
-    }
     // On the machine of the recording the kernel's paths take as long as they did.
     if let Some(WorkloadFile::Recording { recording, recorded_here: true }) = &spec.workload.file
         && let Some(paths) = recording.paths
     {
         paths.put_into(Arc::make_mut(&mut machine));
+    }
+    if let Some(hz) = spec.tunable_int("hz") {
+        Arc::make_mut(&mut machine).hz = hz as u32;
     }
     World::new(machine, config)
 }

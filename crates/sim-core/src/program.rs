@@ -206,6 +206,14 @@ impl ProgramCx<'_> {
         self.w.now
     }
 
+    /// The tick of the executing CPU that is next to an instant to come, ns; one that has passed
+    /// does not count.
+    pub fn tick_near(&self, at: Ns) -> Ns {
+        let (w, half) = (&self.w, self.w.tick_ns() / 2);
+        let near = w.tick_after(w.this, at.saturating_sub(half + 1));
+        near.max(w.tick_after(w.this, w.now))
+    }
+
     /// The machine that the run is simulated on.
     pub fn machine(&self) -> &Machine {
         &self.w.machine

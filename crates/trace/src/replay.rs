@@ -22,6 +22,7 @@ mod reconstruct;
 mod recording_file;
 mod sleep_pattern;
 mod thread;
+mod ticks;
 pub mod trace_dat;
 
 use input::Fault;
@@ -130,10 +131,11 @@ pub fn read(
     let mut pace = Pace::default();
     let lines = beginning.split(|byte| *byte == b'\n');
     let _ = lines.flat_map(Line::parse).flatten().all(|line| pace.see(&line.event));
+    let ticks = pace.ticks();
     let paths = pace.paths(machine);
     let mut machine = machine.clone();
     paths.put_into(&mut machine);
-    let reconstruction = Reconstruction::new(&machine, asked, MEMORY_MAX);
+    let reconstruction = Reconstruction::new(&machine, asked, MEMORY_MAX).with_ticks(ticks);
     let recording = read_into(reconstruction, beginning.as_slice().chain(input))?;
     Ok(Recording { paths: Some(paths), ..recording })
 }

@@ -73,7 +73,9 @@ pub struct Thread {
 impl Thread {
     /// True if the first thing that it does is to sleep.
     fn begins_asleep(&self) -> bool {
-        let says_how = |act: &Act| matches!(act, Act::Sleeps(_) | Act::Unseen | Act::Interrupts(_));
+        let says_how = |act: &Act| {
+            matches!(act, Act::Sleeps(_) | Act::Unseen | Act::AtTick | Act::Interrupts(_))
+        };
         let first = self.acts.iter().find(|act| !says_how(act));
         matches!(first, Some(Act::Wait | Act::Answer | Act::Timer { .. } | Act::For(_)))
     }
@@ -143,6 +145,8 @@ struct State {
     waits: bool,
     /// When its present sleep ends; `None` if no timer ends it.
     due: Option<Ns>,
+    /// A tick ends its next sleep.
+    at_tick: bool,
     /// The CPU that a device interrupts at the end of its next sleep; `None`: its own.
     device: Option<CpuId>,
     /// Wake-ups that may still be part of its kernel path; 0: there is none, or none is to come.
@@ -193,6 +197,7 @@ impl Replay {
             woken: 0,
             waits: false,
             due: None,
+            at_tick: false,
             device: None,
             in_path: 0,
         };
@@ -352,13 +357,21 @@ impl Replay {
         }
     }
 
+    /// When the sleep ends to which a thread comes, or came, that was to end at `due`. The timer
+    /// wheel ends sleeps with ticks, and this machine's come at other instants.
+    fn end_of_sleep(&self, cx: &ProgramCx<'_>, me: usize, due: Ns) -> Ns {
+        let state = &self.states[me];
+        state.due.unwrap_or(if state.at_tick && cx.now() < due { cx.tick_near(due) } else { due })
+    }
+
     /// Sleeps until `due`, whatever wakes it before.
     fn sleep_until(&mut self, cx: &mut ProgramCx<'_>, task: TaskId, due: Ns) -> Option<Op> {
         let (now, me) = (cx.now(), self.thread_of[task] as usize);
         if now < due {
             return Some(self.sleep(cx, task, due));
         }
-        (self.states[me].due, self.states[me].device) = (None, None);
+        let state = &mut self.states[me];
+        (state.due, state.device, state.at_tick) = (None, None, false);
         cx.set_wait_untold(task, false);
         None
     }
@@ -407,13 +420,18 @@ impl Replay {
             },
             Act::Start(thread) => Some(self.start_thread(cx, thread as usize)),
             Act::Timer { at, timed, .. } if self.is_absolute(timed) => {
-                self.sleep_until(cx, task, at)
+                let due = self.end_of_sleep(cx, me, at);
+                self.sleep_until(cx, task, due)
             }
             // The sleep was looked at.
             Act::InIrq(_) => None,
             Act::Timer { length: ns, .. } | Act::For(ns) => {
-                let due = self.states[me].due.unwrap_or(cx.now() + ns);
+                let due = self.end_of_sleep(cx, me, cx.now() + ns);
                 self.sleep_until(cx, task, due)
+            }
+            Act::AtTick => {
+                self.states[me].at_tick = true;
+                None
             }
             Act::Unseen => {
                 cx.set_wait_untold(task, true);

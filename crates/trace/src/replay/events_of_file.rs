@@ -46,10 +46,12 @@ pub(super) fn recording(
     machine: &Machine,
     asked: Asked<'_>,
 ) -> Result<Recording, ReplayError> {
+    let ticks = pace.ticks();
     let paths = pace.paths(machine);
     let mut machine = machine.clone();
     paths.put_into(&mut machine);
-    let mut events_ahead = LookAhead::new(Reconstruction::new(&machine, asked, MEMORY_MAX));
+    let reconstruction = Reconstruction::new(&machine, asked, MEMORY_MAX).with_ticks(ticks);
+    let mut events_ahead = LookAhead::new(reconstruction);
     let mut number = 0;
     while let Some(event) = events.next()? {
         number += 1;

@@ -17,6 +17,7 @@
 //! and more than what was recorded would make a replay longer than the recording.
 
 use super::event::{Event, Named, What};
+use super::ticks::{TickTimes, Ticks};
 use sim_core::{Context, Ns};
 use std::collections::BTreeMap;
 use topology::{CpuId, IDLE_WAKE_TIMES, KernelCosts, Machine};
@@ -49,6 +50,15 @@ fn factor(spans: &mut [Ns], part: usize, expected: Ns) -> Option<f64> {
 /// A span beside what was expected.
 fn clamped(span: Ns, expected: Ns) -> f64 {
     (span as f64 / expected.max(1) as f64).clamp(FACTOR.0, FACTOR.1)
+}
+
+/// The way to an idle CPU, ns, and the interrupt there. Who may have polled needs neither.
+fn way_to_idle(machine: &Machine) -> (Ns, Ns) {
+    let costs = &machine.costs;
+    match machine.cstates[0].polling {
+        true => (0, 0),
+        false => (costs.ipi_send_ns + costs.ipi_delivery_ns, costs.irq_ns),
+    }
 }
 
 /// `None` of too few.
@@ -107,6 +117,7 @@ pub(super) struct Pace {
     charged: Option<Place>,
     /// By CPU: whom it woke last to run there, and when.
     woken: BTreeMap<u32, (u32, Ns)>,
+    tick_times: TickTimes,
 }
 
 type Place = (CpuId, u32, Ns);
@@ -114,6 +125,7 @@ type Place = (CpuId, u32, Ns);
 impl Pace {
     /// Looks at the next event. False if enough were seen.
     pub(super) fn see(&mut self, event: &Event<'_>) -> bool {
+        self.tick_times.see(event);
         let same = |(cpu, tid, at): Place, task: Named<'_>| {
             (cpu == event.cpu && tid == task.tid).then(|| event.at.saturating_sub(at))
         };
@@ -220,6 +232,11 @@ impl Pace {
         Some(until.saturating_sub(at))
     }
 
+    /// The recording's ticks, if its beginning shows them.
+    pub(super) fn ticks(&self) -> Option<Ticks> {
+        self.tick_times.ticks()
+    }
+
     /// The largest factor of what a switch and the beginning of a wake-up cost that the quickest
     /// spans have room for.
     fn most_of_others(&mut self, costs: &KernelCosts) -> f64 {
@@ -241,6 +258,7 @@ impl Pace {
         let pick_ns = seen.pick_ns + lock;
         let (wake, local) = self.wake_factors(machine, pick_ns);
         let enqueue_ns = costs.times(wake.unwrap_or(schedule)).enqueue_ns;
+        let enqueue_ns = enqueue_ns.min(self.most_of_enqueue_ns(machine, pick_ns));
         let walked = pick_ns + enqueue_ns + lock;
         let (irq, idle) = self.interrupt_factors(machine, walked, local.unwrap_or(others));
         let paced = KernelCosts {
@@ -261,6 +279,7 @@ impl Pace {
             others,
             busy_ipi_ns,
             ipi_is_slow: ipi_delivery_ns + busy_ipi_ns > costs.ipi_delivery_ns,
+            hz: self.ticks().map(|ticks| ticks.hz),
         }
     }
 
@@ -279,13 +298,29 @@ impl Pace {
         ([preempting, local].into_iter().flatten().reduce(f64::min), local)
     }
 
+    /// The longest enqueue for which a quick wake-up of an idle CPU has room, ns: who preempts its
+    /// waker, or was woken by an interrupt, waits for the way out of that as well. Out of idle it
+    /// takes an interrupt and its CPU's loop, too, to which their shares are left.
+    fn most_of_enqueue_ns(&mut self, machine: &Machine, pick_ns: Ns) -> Ns {
+        let (costs, lock) = (&machine.costs, machine.locks.fast_ns);
+        let Some(quick_ns) = self.quick_idle_wake() else {
+            return Ns::MAX;
+        };
+        let (way_ns, irq_ns) = way_to_idle(machine);
+        let room = quick_ns.saturating_sub(pick_ns + way_ns + lock);
+        let all = costs.enqueue_ns + irq_ns + costs.idle_loop_ns;
+        (room * costs.enqueue_ns)
+            .checked_div(all)
+            .unwrap_or(room)
+            .max(costs.times(FACTOR.0).enqueue_ns)
+    }
+
     /// How many times as long an interrupt takes, and the way out of idle: no longer than a quick
     /// wake-up of an idle CPU has room for beside `walked` ns of paths. Where that CPU may have
     /// polled, nothing tells of the interrupt, and `local` stands.
     fn interrupt_factors(&mut self, machine: &Machine, walked: Ns, local: f64) -> (f64, f64) {
         let (costs, polls) = (&machine.costs, machine.cstates[0].polling);
-        let (way_ns, irq_ns) =
-            if polls { (0, 0) } else { (costs.ipi_send_ns + costs.ipi_delivery_ns, costs.irq_ns) };
+        let (way_ns, irq_ns) = way_to_idle(machine);
         let room =
             |ns: Ns| clamped(ns.saturating_sub(walked + way_ns), irq_ns + costs.idle_loop_ns);
         let idle = local.min(self.quick_idle_wake().map_or(f64::MAX, room));

@@ -20,7 +20,8 @@ use super::costs::Costs;
 use super::event::{Event, Left, Named, Part, Trouble, What};
 use super::sleep_pattern::{End, NOBODY, SleepPattern};
 use super::thread::{Doing, Live, UncertainSleep};
-use interrupts::DiskEnds;
+use super::ticks::Ticks;
+use interrupts::{DiskEnds, by_interrupt};
 use sim_core::{Context, Ns, SleepState};
 use std::collections::HashMap;
 use threads::nice;
@@ -105,6 +106,7 @@ pub(super) struct Reconstruction {
     /// Waits for answers that were added.
     answers_added: u64,
     disk_ends: DiskEnds,
+    ticks: Option<Ticks>,
     n_events: u32,
     /// Events that perf could not write down.
     lost_events: u64,
@@ -138,6 +140,7 @@ impl Reconstruction {
             names: Vec::new(),
             answers_added: 0,
             disk_ends: DiskEnds::default(),
+            ticks: None,
             by_name: HashMap::new(),
             timed: asked.timed.iter().map(|name| name.as_bytes().to_vec()).collect(),
             measure: asked.measure.iter().map(|name| (*name).to_string()).collect(),
@@ -677,19 +680,6 @@ impl Reconstruction {
 /// True if a task is charged for its own time, not by another CPU.
 fn is_own_charge(event: &Event<'_>) -> bool {
     matches!(event.what, What::Runtime { task, .. } if event.tid == Some(task.tid))
-}
-
-/// True if an interrupt wakes this thread, whatever task it has hit. As a rule, who waits for a
-/// packet sleeps interruptibly and is no kernel thread; disks, RCU and the timer wheel wake in
-/// softirqs, too.
-fn by_interrupt(event: &Event<'_>, live: &Live) -> bool {
-    let uninterruptible =
-        matches!(live.doing, Doing::Asleep { how: SleepState::Uninterruptible, .. });
-    match event.context {
-        Some(Context::Hardirq) => true,
-        Some(Context::Softirq) => live.thread.kthread || uninterruptible,
-        _ => false,
-    }
 }
 
 /// Threads that only carry out the scheduler's own moves.

@@ -93,6 +93,10 @@ pub(super) struct Live {
     pub ended: Ns,
     /// The CPU on which it went to sleep last.
     pub left: Option<CpuId>,
+    /// How many of its sleeps something outside of all threads has ended, and how many of these
+    /// with a tick.
+    outside_ends: u32,
+    at_ticks: u32,
     /// How its sleeps have ended; `None` before the first one that can tell. Most threads of a
     /// build have no such sleep.
     pub pattern: Option<Box<SleepPattern>>,
@@ -153,6 +157,8 @@ impl Live {
             last_wake: None,
             left_path: false,
             woken_early: None,
+            outside_ends: 0,
+            at_ticks: 0,
             partner: Partner::default(),
             preempted: None,
             parent: None,
@@ -187,6 +193,15 @@ impl Live {
     /// Takes back costs that were only an estimate.
     pub(super) fn owes_less(&mut self, costs: Ns) {
         self.owed = self.owed.saturating_sub(costs);
+    }
+
+    /// Something outside of all threads ends a sleep, with a tick or not. True if that is a timer
+    /// of the wheel: those of kernel threads are, and three in four of this one's sleeps at least
+    /// have ended so.
+    pub(super) fn wheel_ends(&mut self, at_tick: bool) -> bool {
+        self.outside_ends += 1;
+        self.at_ticks += u32::from(at_tick);
+        at_tick && self.thread.kthread && 4 * self.at_ticks >= 3 * self.outside_ends
     }
 
     /// Turns the work so far into an act, without the machine's costs and the share of ticks.

@@ -44,6 +44,8 @@ pub enum Act {
     For(Ns),
     /// Nobody saw the end of the sleep that comes next.
     Unseen,
+    /// A timer of the wheel ends the sleep that comes next: it does so with a tick.
+    AtTick,
     /// A device ends the sleep that comes next: it interrupts this CPU.
     Interrupts(CpuId),
     /// The interrupt that ended the sleep before went on for so long, ns, after the wake-up.
@@ -116,6 +118,7 @@ const UNSEEN: u8 = 18;
 const IN_IRQ: u8 = 19;
 const INTERRUPTS: u8 = 20;
 const IN_CALL: u8 = 21;
+const AT_TICK: u8 = 22;
 
 impl Acts {
     /// Number of acts.
@@ -165,6 +168,7 @@ impl Acts {
             Act::Answer => self.kind(ANSWER),
             Act::Yield => self.kind(YIELD),
             Act::Unseen => self.kind(UNSEEN),
+            Act::AtTick => self.kind(AT_TICK),
             Act::Timer { at, length, timed } => {
                 let kind = match timed {
                     Timed::Until => TIMER,
@@ -252,7 +256,7 @@ impl Acts {
     pub(super) fn at(&self, at: Cursor) -> Option<(Act, Cursor)> {
         let kind = *self.bytes.get(at.byte)?;
         let mut after = Cursor { byte: at.byte + 1, ..at };
-        let has_number = !matches!(kind, WAIT | ANSWER | YIELD | UNSEEN);
+        let has_number = !matches!(kind, WAIT | ANSWER | YIELD | UNSEEN | AT_TICK);
         let number = if has_number { self.number(&mut after.byte) } else { 0 };
         let act = match kind {
             RUN => Act::Run(number),
@@ -270,6 +274,7 @@ impl Acts {
             ANSWER => Act::Answer,
             YIELD => Act::Yield,
             UNSEEN => Act::Unseen,
+            AT_TICK => Act::AtTick,
             TIMER | TIMER_FOR | TIMER_USUAL => {
                 after.instant += number;
                 let (at, length) = (after.instant, self.number(&mut after.byte));
@@ -341,6 +346,7 @@ mod tests {
             Act::Timer { at: 1 << 40, length: 1 << 50, timed: Timed::For },
             Act::For(127),
             Act::For(128),
+            Act::AtTick,
             Act::Wait,
             Act::Answer,
             Act::Wake { thread: u32::MAX, sync: false, to_idle: false },
@@ -363,7 +369,7 @@ mod tests {
         let mut acts = Acts::default();
         all.into_iter().for_each(|act| acts.push(act));
         assert_eq!(acts.iter().collect::<Vec<_>>(), all);
-        assert_eq!((acts.len(), acts.bytes()), (27, 85));
+        assert_eq!((acts.len(), acts.bytes()), (28, 86));
     }
 
     #[test]

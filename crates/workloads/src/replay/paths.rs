@@ -24,6 +24,8 @@ pub struct Paths {
     pub busy_ipi_ns: Ns,
     /// True if an interrupt took longer from CPU to CPU than the machine says.
     pub ipi_is_slow: bool,
+    /// Ticks per second; `None` if the recording does not show them.
+    pub hz: Option<u32>,
 }
 
 impl Paths {
@@ -37,6 +39,7 @@ impl Paths {
         machine.idle_wakes.dedup_by_key(|wake| wake.wakes_ns);
         machine.costs = self.costs;
         machine.busy_ipi_ns = self.busy_ipi_ns;
+        machine.hz = self.hz.unwrap_or(machine.hz);
     }
 }
 
@@ -58,15 +61,17 @@ mod tests {
             idle_wakes_ns,
             busy_ipi_ns: 2_000,
             ipi_is_slow: true,
+            hz: Some(1000),
         };
         paths.put_into(&mut machine);
         let wakes = machine.idle_wakes.iter().map(|wake| (wake.idle_ns, wake.typical_ns()));
         let lengths = [(0, 15_000), (300_000, 40_000), (1_000_000, 60_000)];
         assert_eq!(wakes.collect::<Vec<_>>(), lengths);
-        assert_eq!((machine.costs, machine.busy_ipi_ns), (costs, 2_000));
+        assert_eq!((machine.costs, machine.busy_ipi_ns, machine.hz), (costs, 2_000, 1000));
         // Of one length some wake-ups may take longer than of the one before, and others not.
+        (paths.hz, machine.hz) = (None, 300);
         paths.idle_wakes_ns[1][IDLE_WAKE_TIMES - 1] = 20_000;
         paths.put_into(&mut machine);
-        assert_eq!(machine.idle_wakes.len(), 4);
+        assert_eq!((machine.idle_wakes.len(), machine.hz), (4, 300));
     }
 }

@@ -269,3 +269,17 @@ fn a_message_to_a_thread_that_does_not_wait_wakes_nobody() {
     let nap = Act::For(3 * MS);
     assert_eq!(two(&sender, &[nap, Act::Wait, Act::Run(MS)]), (3, 4 * MS + 1));
 }
+
+/// The timer wheel ends a sleep with the tick that is next to its end, but not with one before it
+/// begins. Other sleeps end when they do.
+#[test]
+fn a_sleep_of_the_timer_wheel_ends_with_a_tick() {
+    let timer = |ns| Act::Timer { at: ns, length: ns, timed: Timed::For };
+    // A tick comes every 4 ms.
+    let ends = |acts: &[Act]| two(&[Act::Run(1)], acts).1;
+    for (length, end) in [(MS, 4), (5 * MS, 4), (7 * MS, 8), (8 * MS, 8)] {
+        assert_eq!(ends(&[Act::AtTick, timer(length)]), end * MS);
+    }
+    let then = [Act::AtTick, timer(5 * MS), Act::Run(MS), timer(MS / 2)];
+    assert_eq!(ends(&then), 5 * MS + MS / 2);
+}

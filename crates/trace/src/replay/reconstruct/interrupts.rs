@@ -2,7 +2,8 @@
 
 use super::{Curr, HAND_OVER_NS, Reconstruction};
 use crate::replay::event::{Event, Named};
-use crate::replay::thread::Doing;
+use crate::replay::thread::{Doing, Live};
+use crate::replay::ticks::Ticks;
 use sim_core::{Context, Ns, SleepState};
 use topology::CpuId;
 use workloads::replay::{Act, Timed};
@@ -20,6 +21,11 @@ pub(super) struct DiskEnds {
 }
 
 impl Reconstruction {
+    /// The same, where the beginning of the recording shows these ticks.
+    pub(in crate::replay) fn with_ticks(self, ticks: Option<Ticks>) -> Self {
+        Self { ticks, ..self }
+    }
+
     /// A timer's or a device's interrupt wakes a thread, in the time of the current thread.
     pub(super) fn interrupts(&mut self, current: Option<u32>, cpu: CpuId, woken: u32) {
         if let Some(current) = current {
@@ -76,10 +82,12 @@ impl Reconstruction {
         let before = self.idle_exit(cpu, ends) + self.costs.irq_before;
         // An idle CPU was interrupted no sooner than it idled.
         let idles_since = if self.curr(cpu) == Curr::Idle { self.cpus[cpu].seen } else { 0 };
+        let at_tick = self.comes_at_tick(ends);
         let live = self.live(thread);
         let Doing::Asleep { since, how } = live.doing else {
             return;
         };
+        let by_wheel = live.wheel_ends(at_tick);
         let at = ends.saturating_sub(before).max(idles_since).max(since);
         live.sleeps(how);
         let for_disk = how == SleepState::Uninterruptible;
@@ -94,10 +102,19 @@ impl Reconstruction {
         if for_disk {
             live.thread.acts.push(Act::For(at - since));
         } else if at > 0 {
+            if by_wheel {
+                live.thread.acts.push(Act::AtTick);
+            }
             live.thread.acts.push(Act::Timer { at, length: at - since, timed });
         }
         live.ended_by_interrupt = Some(live.thread.acts.end());
         (live.doing, live.woken_by) = (Doing::Runnable { since: ends.max(since) }, None);
+    }
+
+    /// True if something that happens at this instant comes with a tick.
+    fn comes_at_tick(&self, at: Ns) -> bool {
+        let first = self.first.unwrap_or(0);
+        self.ticks.is_some_and(|ticks| ticks.come_at(first + at))
     }
 
     /// The CPU of an event that ends a thread's sleep, if it is a device's interrupt, which comes
@@ -176,5 +193,18 @@ impl Reconstruction {
         // The first wake-up may name a CPU that the machine does not have.
         let idles = |left| left != cpu && self.has_cpu(left) && self.curr(left) == Curr::Idle;
         asleep && live.left.is_some_and(idles)
+    }
+}
+
+/// True if an interrupt wakes this thread, whatever task it has hit. As a rule, who waits for a
+/// packet sleeps interruptibly and is no kernel thread; disks, RCU and the timer wheel wake in
+/// softirqs, too.
+pub(super) fn by_interrupt(event: &Event<'_>, live: &Live) -> bool {
+    let uninterruptible =
+        matches!(live.doing, Doing::Asleep { how: SleepState::Uninterruptible, .. });
+    match event.context {
+        Some(Context::Hardirq) => true,
+        Some(Context::Softirq) => live.thread.kthread || uninterruptible,
+        _ => false,
     }
 }

@@ -264,3 +264,31 @@ fn a_waker_does_not_enqueue_for_an_idle_cpu() {
     // It enqueued the task itself, for another reason: what that took is known.
     assert_eq!(wakes("swapper/0", "0 53 wakeup b/11 1"), 100_000 - 3_000);
 }
+
+/// The timer wheel wakes kernel threads with ticks, here 250 in a second. Others that wake up then
+/// do so by chance, and so does a kernel thread that devices wake.
+#[test]
+fn the_timer_wheel_ends_sleeps_with_ticks() {
+    let mut lines = String::new();
+    let mut wakes = |name: &str, at: u64| {
+        let (came, left) = (at + 5, at + 8);
+        lines += &format!("0 {at} waking {name} 0\n0 {came} switch swapper/0 R {name}\n");
+        lines += &format!("0 {left} switch {name} S swapper/0\n");
+    };
+    for tick in 0..40 {
+        let at = 4_000 * tick + 250;
+        wakes("user/20", at);
+        wakes("rcu_preempt/16", at + 10);
+        wakes("kworker/0:1/30", if tick % 2 == 0 { at + 20 } else { at + 1_500 });
+    }
+    let recording = read(script(&lines).as_bytes(), &machine(), Asked::default()).unwrap();
+    assert_eq!(recording.paths.unwrap().hz, Some(250));
+    let at_ticks = |tid: u32| {
+        let thread = recording.threads.iter().find(|thread| thread.tid == tid).unwrap();
+        let count = |is: &dyn Fn(&Act) -> bool| thread.acts.iter().filter(is).count();
+        let timers = count(&|act| matches!(act, Act::Timer { .. }));
+        (count(&|act| *act == Act::AtTick), timers)
+    };
+    // The first sleep of the kworker may be either, and ends with a tick.
+    assert_eq!([16, 20, 30].map(at_ticks), [(40, 40), (0, 39), (1, 40)]);
+}

@@ -332,3 +332,34 @@ fn wake_ups_of_idle_cpus_vary_as_they_did() {
     let means = std::array::from_fn(|part| 1_500 + 2_000 * part as u64);
     assert_eq!(recording.paths.unwrap().idle_wakes_ns, [means; 5]);
 }
+
+/// The same enqueue is part of a wake-up that preempts its waker, which has a system call to end as
+/// well, and of one on an idle CPU: it takes no longer than the quicker one has room for.
+#[test]
+fn an_enqueue_has_room_in_a_wake_up_of_an_idle_cpu() {
+    let mut machine = machine();
+    (machine.costs.pick_ns, machine.costs.enqueue_ns) = (0, 500);
+    (machine.costs.idle_loop_ns, machine.locks.fast_ns) = (1_500, 0);
+    machine.cstates[0].polling = true;
+    let (mut lines, mut at) = (String::from("0 0 switch swapper/0 R a/10\n"), 100);
+    for _ in 0..50 {
+        // 12 us until the waker is preempted, and 4 until an idle CPU runs.
+        lines += &format!(
+            "1 {at} switch c/12 S swapper/0\n0 {} waking c/12 1\n1 {} switch swapper/0 R c/12\n",
+            at + 20,
+            at + 24
+        );
+        lines += &format!(
+            "0 {} waking b/11 0\n0 {} switch a/10 R b/11\n0 {} switch b/11 S a/10\n",
+            at + 30,
+            at + 42,
+            at + 50
+        );
+        at += 100;
+    }
+    let recording = read(script(&lines).as_bytes(), &machine, Asked::default()).unwrap();
+    // A quarter is the enqueue's, as the machine says of what it and the idle loop take.
+    let paths = recording.paths.unwrap();
+    assert_eq!((paths.costs.enqueue_ns, paths.costs.idle_loop_ns), (1_000, 1_500));
+    assert_eq!(idle_wakes(&paths), [1_500; 5]);
+}

@@ -125,7 +125,9 @@ impl Seen {
                     name = new;
                     continue;
                 }
-                Act::Nice(_) | Act::Unseen | Act::Interrupts(_) | Act::InIrq(_) => continue,
+                Act::Nice(_) | Act::Unseen | Act::AtTick | Act::Interrupts(_) | Act::InIrq(_) => {
+                    continue;
+                }
                 Act::For(ns) => {
                     seen.disks.push(ns);
                     continue;
