@@ -165,6 +165,8 @@ pub struct Cpu {
     /// When it was told, before it idled, of a task that it is taken to have idled for
     /// ([`crate::Op::SleepWoken`]).
     pub(crate) told_at: Ns,
+    /// It was told before it idled.
+    pub(crate) turns_back: bool,
     /// What the menu governor remembers.
     pub(crate) menu: Menu,
     /// Tasks that went to sleep here and wait for a disk (`rq->nr_iowait`).
@@ -224,6 +226,7 @@ impl Cpu {
             cstate: deepest,
             cstate_from: 0,
             told_at: NEVER,
+            turns_back: false,
             nr_switches: 0,
             stat: RqStat::default(),
             stop_queued_at: 0,

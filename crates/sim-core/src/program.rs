@@ -27,7 +27,10 @@ pub enum Op {
     /// time from others here. A CPU that has nothing else to run finds the task on its wake list,
     /// as if a waker elsewhere had found it idle. Replays need it where threads come in another
     /// order than they were recorded.
-    SleepWoken,
+    SleepWoken {
+        /// It was woken before it had left its CPU, which turns back from idle at once.
+        on_its_way: bool,
+    },
     /// Wake a task. Nothing happens if it is not asleep when the wake-up looks at it.
     Wake {
         /// The task to wake.
@@ -84,7 +87,7 @@ impl Op {
             Op::Wake { .. } => {
                 &["entry_SYSCALL_64", "do_syscall_64", "__x64_sys_futex", "futex_wake", "wake_up_q"]
             }
-            Op::Wait | Op::SleepWoken => &[
+            Op::Wait | Op::SleepWoken { .. } => &[
                 "entry_SYSCALL_64",
                 "do_syscall_64",
                 "__x64_sys_futex",

@@ -277,6 +277,8 @@ pub struct Task {
     pub woken: bool,
     /// The wake-up that ends its sleep costs nothing ([`Op::SleepWoken`](crate::Op::SleepWoken)).
     pub(crate) wake_paid: bool,
+    /// That wake-up came before it had left its CPU.
+    pub(crate) woken_on_its_way: bool,
     /// Where its cache contents are: the CPU it last ran on.
     pub cache_cpu: CpuId,
     /// What that CPU's caches had seen when it left.
@@ -333,6 +335,7 @@ impl Task {
             queued_at: crate::NEVER,
             woken: false,
             wake_paid: false,
+            woken_on_its_way: false,
             cache_cpu: cpu,
             cache_mark: 0,
             work_left: 0,

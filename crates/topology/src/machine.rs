@@ -404,6 +404,10 @@ pub struct Machine {
     /// What a stay in idle of some length takes to end, if its C-state says less, by ascending
     /// length. Only a recording tells it; in a machine's file there is none.
     pub idle_wakes: Vec<IdleWake>,
+    /// From the switch to idle until a CPU is out of it again whose last task was woken on its way
+    /// to sleep, without the paths that it walks, ns: [`IDLE_WAKE_TIMES`], ascending. Only a
+    /// recording tells it; in a machine's file there is none.
+    pub turns_back_ns: Vec<u64>,
     /// What it takes longer, as a rule, until another CPU's interrupt preempts a task than until
     /// it reaches an idle CPU, ns: stretches with interrupts off, system calls that have to end.
     /// Only a recording tells it; in a machine's file it is 0.

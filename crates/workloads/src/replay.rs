@@ -74,7 +74,10 @@ impl Thread {
     /// True if the first thing that it does is to sleep.
     fn begins_asleep(&self) -> bool {
         let says_how = |act: &Act| {
-            matches!(act, Act::Sleeps(_) | Act::Unseen | Act::AtTick | Act::Interrupts(_))
+            matches!(
+                act,
+                Act::Sleeps(_) | Act::Unseen | Act::AtTick | Act::OnItsWay | Act::Interrupts(_)
+            )
         };
         let first = self.acts.iter().find(|act| !says_how(act));
         matches!(first, Some(Act::Wait | Act::Answer | Act::Timer { .. } | Act::For(_)))
@@ -147,6 +150,8 @@ struct State {
     due: Option<Ns>,
     /// A tick ends its next sleep.
     at_tick: bool,
+    /// Its next wait's end came, when it was recorded, before it had left its CPU.
+    on_its_way: bool,
     /// The CPU that a device interrupts at the end of its next sleep; `None`: its own.
     device: Option<CpuId>,
     /// Wake-ups that may still be part of its kernel path; 0: there is none, or none is to come.
@@ -198,6 +203,7 @@ impl Replay {
             waits: false,
             due: None,
             at_tick: false,
+            on_its_way: false,
             device: None,
             in_path: 0,
         };
@@ -341,10 +347,10 @@ impl Replay {
             return Some(Op::Wait);
         }
         if comes && kept {
-            return Some(Op::SleepWoken);
+            return Some(Op::SleepWoken { on_its_way: state.on_its_way });
         }
         state.woken -= 1;
-        state.waits = false;
+        (state.waits, state.on_its_way) = (false, false);
         None
     }
 
@@ -429,6 +435,10 @@ impl Replay {
                 let due = self.end_of_sleep(cx, me, cx.now() + ns);
                 self.sleep_until(cx, task, due)
             }
+            Act::OnItsWay => {
+                self.states[me].on_its_way = true;
+                None
+            }
             Act::AtTick => {
                 self.states[me].at_tick = true;
                 None
@@ -493,7 +503,8 @@ impl Program for Replay {
             let op = self.act(cx, task, (act, after));
             // A sleeper looks at the act again when it wakes up: it may have been woken too early.
             // A path begins with the act.
-            let stays = matches!(op, Some(Op::Sleep(_) | Op::SleepWoken | Op::Wait | Op::Path));
+            let stays =
+                matches!(op, Some(Op::Sleep(_) | Op::SleepWoken { .. } | Op::Wait | Op::Path));
             if !stays {
                 self.go_on(me, after);
             }

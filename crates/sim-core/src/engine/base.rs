@@ -116,7 +116,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
             // An absolute timer that has passed does not block.
             Op::SleepUntil(at) if at <= self.w.now => Flow::Again,
             Op::SleepUntil(at) => self.sleep_until(cpu, p, at),
-            Op::SleepWoken => self.sleep_woken(cpu, p),
+            Op::SleepWoken { on_its_way } => self.sleep_woken(cpu, p, on_its_way),
             Op::Wait => self.wait(cpu, p),
             Op::Exit => self.block(cpu, p, TaskState::Dead),
             Op::Wake { task, sync } => self.enter_wake(cpu, task, sync, Category::Kernel),
@@ -173,9 +173,10 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
 
     /// The wake-up is a timer's that is due at once, and free.
     #[inline(never)]
-    fn sleep_woken(&mut self, cpu: CpuId, p: TaskId) -> Flow {
+    fn sleep_woken(&mut self, cpu: CpuId, p: TaskId, on_its_way: bool) -> Flow {
         let now = self.w.now;
-        self.w.tasks[p].wake_paid = true;
+        let t = &mut self.w.tasks[p];
+        (t.wake_paid, t.woken_on_its_way) = (true, on_its_way);
         self.w.arm_timer(cpu, p, now, now);
         self.block(cpu, p, TaskState::Sleeping)
     }
@@ -319,7 +320,9 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         let costs = &self.w.machine.costs;
         let c = &self.w.cpus[cpu];
         let exit = self.w.idle_left_in_ns(cpu);
-        let loop_ns = stretch(costs.idle_loop_ns, c.speed);
+        // Who turns back has not been through the loop; what it takes was recorded as a whole.
+        let loop_ns = if self.w.turns_back(cpu) { 0 } else { costs.idle_loop_ns };
+        let loop_ns = stretch(loop_ns, c.speed);
         let ticks = !c.tick_stopped && c.tick_next <= now;
         let by_tick = ticks && c.irq_first > now;
         let is_due = |(kind, at): (usize, &Ns)| kind != Irq::Poll as usize && *at <= now;

@@ -29,6 +29,9 @@ impl World {
     /// Before the C-state is reached there is nothing to leave: the idle loop still polls. (What a
     /// recording shows of wake-ups by other CPUs is of these, too.)
     pub(super) fn idle_left_in_ns(&self, cpu: CpuId) -> Ns {
+        if self.turns_back(cpu) {
+            return self.machine.turns_back_ns[drawn(cpu, self.cpus[cpu].idle_since)];
+        }
         if self.now >= self.cpus[cpu].cstate_from {
             return self.idle_exit_ns(cpu);
         }
@@ -36,6 +39,12 @@ impl World {
             IdleEnd::Own => 0,
             IdleEnd::Store | IdleEnd::Interrupt => self.idle_wake_ns(cpu),
         }
+    }
+
+    /// True if `cpu`, which idles, was told before it did.
+    pub(super) fn turns_back(&self, cpu: CpuId) -> bool {
+        let c = &self.cpus[cpu];
+        c.turns_back && c.told_at == c.idle_since
     }
 
     /// How long `cpu` takes out of the C-state it sits in, ns.

@@ -105,10 +105,12 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         self.is_woken(p);
         self.w.note_placed(p, &Reason::ON_CPU);
         self.w.count_wakeup(cpu, cpu);
-        self.w.tasks[p].wake_paid = false;
+        let t = &mut self.w.tasks[p];
+        t.wake_paid = false;
+        let turns_back = t.woken_on_its_way && !self.w.machine.turns_back_ns.is_empty();
         self.w.change_rq(cpu, |c| c.ttwu_pending = true);
         if self.w.put_on_wake_list(cpu, p) {
-            self.w.call_once_idle(cpu);
+            self.w.call_once_idle(cpu, turns_back);
         }
         self.w.timers_are_run(cpu)
     }

@@ -63,10 +63,12 @@ impl World {
         told
     }
 
-    /// As [`Self::call_single`], of a CPU that is about to idle: it is told as if it idled already.
-    pub(crate) fn call_once_idle(&mut self, cpu: CpuId) {
-        self.cpus[cpu].told_at = self.now;
-        if self.machine.cstates[self.cpus[cpu].cstate as usize].polling {
+    /// As [`Self::call_single`], of a CPU that is about to idle: it is told as if it idled already,
+    /// or `turns_back`, since it was told before.
+    pub(crate) fn call_once_idle(&mut self, cpu: CpuId, turns_back: bool) {
+        let c = &mut self.cpus[cpu];
+        (c.told_at, c.turns_back) = (self.now, turns_back);
+        if turns_back || self.machine.cstates[c.cstate as usize].polling {
             // At this very instant it would find the task before it idles.
             self.raise(cpu, Irq::Poll, self.now + 1);
         } else {

@@ -186,6 +186,9 @@ fn daemons_do_not_keep_a_run_going() {
     assert!(matches!(end, StopReason::NoProgress(_)) && at_ms <= 5, "{end:?} at {at_ms} ms");
 }
 
+/// Its waker ran ahead; it was not on its way to sleep when it was woken.
+const SLEEP_WOKEN: Op = Op::SleepWoken { on_its_way: false };
+
 /// Also a CPU that was idle may come to have the task: its wake list costs as ever, and so does the
 /// wake-up after that.
 #[test]
@@ -194,7 +197,7 @@ fn only_the_wake_up_that_has_come_is_free() {
     let costs = &mut machine.costs;
     (costs.irq_ns, costs.ttwu_fixed_ns, costs.enqueue_ns) = (1_000, 2_000, 4_000);
     let on = |cpu, ops| (TaskAttr { start_cpu: Some(CpuId(cpu)), ..TaskAttr::default() }, ops);
-    let sleeps = [Op::Run(MS), Op::SleepWoken, Op::Run(MS), Op::Sleep(MS)];
+    let sleeps = [Op::Run(MS), SLEEP_WOKEN, Op::Run(MS), Op::Sleep(MS)];
     let program = Scripts(vec![
         on(0, [&sleeps[..], &sleeps, &[Op::Exit]].concat()),
         on(0, vec![Op::Run(20 * MS), Op::Exit]),
@@ -226,7 +229,7 @@ fn end_after(sleep: Op, wake_up_costs: bool, beside: bool) -> Ns {
 
 #[test]
 fn who_is_awake_before_it_sleeps_costs_others_no_time() {
-    assert_eq!(end_after(Op::SleepWoken, true, true), end_after(Op::SleepWoken, false, true));
+    assert_eq!(end_after(SLEEP_WOKEN, true, true), end_after(SLEEP_WOKEN, false, true));
     // A timer's interrupt does.
     let timer = end_after(Op::Sleep(0), true, true) - end_after(Op::Sleep(0), false, true);
     assert!(timer >= 7_000, "{timer} ns");
@@ -255,7 +258,7 @@ fn who_is_awake_before_it_sleeps_comes_by_the_wake_list_of_an_idle_cpu() {
         machine.idle_wakes = vec![IdleWake { idle_ns: MS, wakes_ns: [90_000; IDLE_WAKE_TIMES] }];
         let config = Config { ttwu_queue, ..Config::default() };
         let end = |sleep| end_of_sleeper(machine.clone(), config, sleep);
-        end(Op::SleepWoken) - end(Op::Run(0))
+        end(SLEEP_WOKEN) - end(Op::Run(0))
     };
     // Way of the interrupt, C-state, interrupt, enqueue.
     assert_eq!(late_by(false, true), 300 + 9_000 + 5_000 + 1_000 + 4_000);
@@ -263,6 +266,31 @@ fn who_is_awake_before_it_sleeps_comes_by_the_wake_list_of_an_idle_cpu() {
     assert_eq!(late_by(true, true), 1 + 5_000 + 4_000);
     // Without wake lists it is like a timer.
     assert_eq!(late_by(false, false), 1_000 + 2_000 + 4_000);
+}
+
+/// Who was woken on its way to sleep comes back as soon as was recorded: its CPU has been through
+/// no idle loop, and reached no C-state. Where no recording tells, it comes as others do.
+#[test]
+fn who_is_woken_on_its_way_to_sleep_turns_back() {
+    let late_by = |on_its_way, polling, turns_back_ns: &[Ns]| {
+        let mut machine = free_machine(1);
+        let costs = &mut machine.costs;
+        (costs.irq_ns, costs.enqueue_ns, costs.idle_loop_ns) = (1_000, 4_000, 600);
+        (costs.ipi_send_ns, costs.ipi_delivery_ns, costs.idle_entry_ns) = (300, 9_000, 50);
+        let state = &mut machine.cstates[0];
+        (state.exit_ns, state.core_exit_ns, state.polling) = (5_000, 5_000, polling);
+        machine.cstates.truncate(1);
+        machine.idle_wakes = vec![IdleWake { idle_ns: 0, wakes_ns: [90_000; IDLE_WAKE_TIMES] }];
+        machine.turns_back_ns = turns_back_ns.to_vec();
+        let end = |sleep| end_of_sleeper(machine.clone(), Config::default(), sleep);
+        end(Op::SleepWoken { on_its_way }) - end(Op::Run(0))
+    };
+    let told = [7_000; IDLE_WAKE_TIMES];
+    for polling in [false, true] {
+        assert_eq!(late_by(true, polling, &told), 1 + 7_000 + 4_000);
+        assert_eq!(late_by(true, polling, &[]), late_by(false, polling, &told));
+        assert!(late_by(false, polling, &told) > 90_000);
+    }
 }
 
 /// Another timer may expire while the CPU switches to idle.
@@ -276,7 +304,7 @@ fn a_timer_beside_a_kept_sleep_is_run_in_its_interrupt() {
         let attr = || TaskAttr { timer_slack_ns: Some(0), ..TaskAttr::default() };
         let program = Scripts(vec![
             (attr(), vec![Op::SleepUntil(MS + us * US), Op::Run(MS), Op::Exit]),
-            (attr(), vec![Op::Run(MS), Op::SleepWoken, Op::Run(MS), Op::Exit]),
+            (attr(), vec![Op::Run(MS), SLEEP_WOKEN, Op::Run(MS), Op::Exit]),
         ]);
         let config = Config::default();
         let mut sim = simulate(machine, config, Fcfs::default(), program, NoObserver);
@@ -313,7 +341,7 @@ fn who_waits_for_an_idle_cpu_waits_now_longer_now_shorter() {
     machine.idle_wakes = vec![IdleWake { idle_ns: 0, wakes_ns }];
     let mut late = [0; IDLE_WAKE_TIMES];
     let attr = TaskAttr { timer_slack_ns: Some(0), ..TaskAttr::default() };
-    let turns = (0..WAKES).flat_map(|turn| [Op::Run(100 * US + turn), Op::SleepWoken]);
+    let turns = (0..WAKES).flat_map(|turn| [Op::Run(100 * US + turn), SLEEP_WOKEN]);
     let program = Scripts(vec![(attr, turns.chain([Op::Exit]).collect())]);
     let mut sim = simulate(machine, Config::default(), Fcfs::default(), program, Idles::default());
     assert_eq!(sim.run_until(100_000 * MS), StopReason::Done);

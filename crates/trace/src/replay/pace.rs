@@ -111,8 +111,13 @@ pub(super) struct Pace {
     coming: BTreeMap<u32, (u32, Ns)>,
     /// By CPU: when a task came to it, if nothing has happened there since.
     came: BTreeMap<u32, Ns>,
+    /// From a switch to idle to the next one, back to the task that has just left: another CPU has
+    /// woken it on its way to sleep.
+    turns_back: Vec<Ns>,
     /// CPUs that idle, and since when: their last switch was to the idle task.
     idles: BTreeMap<u32, Ns>,
+    /// By CPU: the task that has left to idle, and when, if nothing has happened there since.
+    left: BTreeMap<u32, (u32, Ns)>,
     /// The last charge: where, whom and when.
     charged: Option<Place>,
     /// By CPU: whom it woke last to run there, and when.
@@ -144,6 +149,7 @@ impl Pace {
             && let Some(since) = self.idles.get_mut(&event.cpu.0)
         {
             *since = event.at;
+            self.left.remove(&event.cpu.0);
         }
         match event.what {
             What::Runtime { task, ns } => {
@@ -179,12 +185,13 @@ impl Pace {
                 let idled_since = self.idles.remove(&event.cpu.0);
                 if next.tid == 0 {
                     self.idles.insert(event.cpu.0, event.at);
+                    self.left.insert(event.cpu.0, (prev.tid, event.at));
                 } else {
                     self.came.insert(event.cpu.0, event.at);
                 }
                 if let Some(since) = idled_since.filter(|_| prev.tid == 0) {
                     self.leaves_idle(event.cpu, next.tid, since, event.at);
-                } else {
+                } else if next.tid != 0 {
                     let took = self.took(event.cpu, next.tid, event.at);
                     self.remote.extend(took.filter(|ns| preempts && *ns < REMOTE_MAX_NS));
                 }
@@ -198,10 +205,15 @@ impl Pace {
     /// A CPU that has idled since then runs a task at this instant.
     fn leaves_idle(&mut self, cpu: CpuId, tid: u32, since: Ns, at: Ns) {
         let took = self.took(cpu, tid, at).filter(|ns| (1..IDLE_MAX_NS).contains(ns));
-        // Who was woken before the CPU idled has waited for its last task as well.
-        let Some(took) = took.filter(|took| at - took >= since) else {
+        let left = self.left.remove(&cpu.0).filter(|(left, _)| *left == tid);
+        let Some(took) = took else {
             return;
         };
+        // Who was woken before the CPU idled has waited for its last task as well.
+        if at - took < since {
+            let turned = left.map(|(_, left_at)| at.saturating_sub(left_at));
+            return self.turns_back.extend(turned.filter(|ns| *ns < REMOTE_MAX_NS));
+        }
         let idled = at - took - since;
         let kind = IDLE_LENGTHS_NS.iter().rposition(|length| *length <= idled);
         self.idle[kind.unwrap_or(0)].push(took);
@@ -219,6 +231,11 @@ impl Pace {
             }
             least.map(|ns| ns.saturating_sub(from_idle))
         })
+    }
+
+    /// From the switch to idle to the first step back, of a task that was woken on its way.
+    fn turns_back_ns(&mut self, walked: Ns) -> Option<[Ns; IDLE_WAKE_TIMES]> {
+        Some(parts(&mut self.turns_back)?.map(|ns| ns.saturating_sub(walked)))
     }
 
     /// What a quick wake-up of a CPU takes that has just begun to idle.
@@ -239,11 +256,15 @@ impl Pace {
 
     /// The largest factor of what a switch and the beginning of a wake-up cost that the quickest
     /// spans have room for.
-    fn most_of_others(&mut self, costs: &KernelCosts) -> f64 {
+    fn most_of_others(&mut self, costs: &KernelCosts, schedule: f64) -> f64 {
         let switch_ns = costs.switch_ns + costs.mm_switch_ns;
         let charge = factor(&mut self.until_charge, QUICK_PART, switch_ns);
         let wake = factor(&mut self.until_wake, QUICK_PART, switch_ns + costs.ttwu_fixed_ns);
-        charge.unwrap_or(f64::MAX).min(wake.unwrap_or(f64::MAX))
+        // Who turns back from idle is switched out, enqueued and chosen again.
+        let pick_ns = costs.times(schedule).pick_ns;
+        let turn = quantile(&mut self.turns_back, QUICK_PART)
+            .map(|ns| clamped(ns.saturating_sub(pick_ns), costs.switch_ns + costs.enqueue_ns));
+        [charge, wake, turn].into_iter().flatten().fold(f64::MAX, f64::min)
     }
 
     /// What the events show of the machine's costs; where too little is to be seen, what the
@@ -252,7 +273,8 @@ impl Pace {
         let (costs, lock) = (&machine.costs, machine.locks.fast_ns);
         let schedule = factor(&mut self.schedule, 2, costs.pick_ns + costs.dequeue_ns + lock);
         // The paths that cannot be seen took no longer than the spans in which they lie.
-        let others = schedule.map_or(1.0, |schedule| schedule.min(self.most_of_others(costs)));
+        let others =
+            schedule.map_or(1.0, |schedule| schedule.min(self.most_of_others(costs, schedule)));
         let schedule = schedule.unwrap_or(1.0);
         let (seen, unseen) = (costs.times(schedule), costs.times(others));
         let pick_ns = seen.pick_ns + lock;
@@ -274,6 +296,7 @@ impl Pace {
         let (ipi_delivery_ns, busy_ipi_ns) = self.ipi_ns(machine, &paced, walked);
         Paths {
             idle_wakes_ns: self.idle_wakes(walked + paced.idle_loop_ns),
+            turns_back_ns: self.turns_back_ns(walked + paced.switch_ns),
             costs: KernelCosts { ipi_delivery_ns, ..paced },
             factor: schedule,
             others,

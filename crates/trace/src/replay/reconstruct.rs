@@ -528,6 +528,7 @@ impl Reconstruction {
         if let Some(waker) = self.running(event.cpu).filter(|_| !outside) {
             self.account(thread, cpu, 0);
             self.flush(thread);
+            self.live(thread).thread.acts.push(Act::OnItsWay);
             self.wakes(waker, event.cpu, thread, how);
             self.live(thread).doing = Doing::Running(cpu);
         }

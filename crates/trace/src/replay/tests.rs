@@ -130,7 +130,7 @@ fn a_thread_is_woken_on_its_way_to_sleep() {
          0 200 switch a/10 S swapper/0",
         expect![[r#"
             a/10 nice 0 on 0: Run(20000) Wake { thread: 1, sync: false, to_idle: false } Run(12000) Wake { thread: 1, sync: false, to_idle: false } Run(29500)
-            b/11 nice 0 on 2: Unseen Timer { at: 10000, length: 10000, timed: Until } Run(10000) Wait Run(500) Run(7500) Wait Run(20000)
+            b/11 nice 0 on 2: Unseen Timer { at: 10000, length: 10000, timed: Until } Run(10000) OnItsWay Wait Run(500) Run(7500) OnItsWay Wait Run(20000)
         "#]],
     );
 }

@@ -46,6 +46,8 @@ pub enum Act {
     Unseen,
     /// A timer of the wheel ends the sleep that comes next: it does so with a tick.
     AtTick,
+    /// The wake-up that ends the wait that comes next came before the thread had left its CPU.
+    OnItsWay,
     /// A device ends the sleep that comes next: it interrupts this CPU.
     Interrupts(CpuId),
     /// The interrupt that ended the sleep before went on for so long, ns, after the wake-up.
@@ -119,6 +121,7 @@ const IN_IRQ: u8 = 19;
 const INTERRUPTS: u8 = 20;
 const IN_CALL: u8 = 21;
 const AT_TICK: u8 = 22;
+const ON_ITS_WAY: u8 = 23;
 
 impl Acts {
     /// Number of acts.
@@ -169,6 +172,7 @@ impl Acts {
             Act::Yield => self.kind(YIELD),
             Act::Unseen => self.kind(UNSEEN),
             Act::AtTick => self.kind(AT_TICK),
+            Act::OnItsWay => self.kind(ON_ITS_WAY),
             Act::Timer { at, length, timed } => {
                 let kind = match timed {
                     Timed::Until => TIMER,
@@ -256,7 +260,7 @@ impl Acts {
     pub(super) fn at(&self, at: Cursor) -> Option<(Act, Cursor)> {
         let kind = *self.bytes.get(at.byte)?;
         let mut after = Cursor { byte: at.byte + 1, ..at };
-        let has_number = !matches!(kind, WAIT | ANSWER | YIELD | UNSEEN | AT_TICK);
+        let has_number = !matches!(kind, WAIT | ANSWER | YIELD | UNSEEN | AT_TICK | ON_ITS_WAY);
         let number = if has_number { self.number(&mut after.byte) } else { 0 };
         let act = match kind {
             RUN => Act::Run(number),
@@ -275,6 +279,7 @@ impl Acts {
             YIELD => Act::Yield,
             UNSEEN => Act::Unseen,
             AT_TICK => Act::AtTick,
+            ON_ITS_WAY => Act::OnItsWay,
             TIMER | TIMER_FOR | TIMER_USUAL => {
                 after.instant += number;
                 let (at, length) = (after.instant, self.number(&mut after.byte));
@@ -347,6 +352,7 @@ mod tests {
             Act::For(127),
             Act::For(128),
             Act::AtTick,
+            Act::OnItsWay,
             Act::Wait,
             Act::Answer,
             Act::Wake { thread: u32::MAX, sync: false, to_idle: false },
@@ -369,7 +375,7 @@ mod tests {
         let mut acts = Acts::default();
         all.into_iter().for_each(|act| acts.push(act));
         assert_eq!(acts.iter().collect::<Vec<_>>(), all);
-        assert_eq!((acts.len(), acts.bytes()), (28, 86));
+        assert_eq!((acts.len(), acts.bytes()), (29, 87));
     }
 
     #[test]

@@ -20,6 +20,9 @@ pub struct Paths {
     /// ns: ascending times, each as likely as the others, for each of [`IDLE_LENGTHS_NS`]. None is
     /// less than that of a shorter length; all are 0 if the recording does not show them.
     pub idle_wakes_ns: [[Ns; IDLE_WAKE_TIMES]; IDLE_LENGTHS_NS.len()],
+    /// From the switch to idle until a CPU is out of it again whose last task was woken on its way
+    /// to sleep, without the paths that it walks, ns: ascending times, each as likely as the others.
+    pub turns_back_ns: Option<[Ns; IDLE_WAKE_TIMES]>,
     /// What it takes longer until an interrupt preempts a task than until it reaches an idle CPU.
     pub busy_ipi_ns: Ns,
     /// True if an interrupt took longer from CPU to CPU than the machine says.
@@ -37,6 +40,7 @@ impl Paths {
         machine.idle_wakes =
             wakes.map(|(idle_ns, wakes_ns)| IdleWake { idle_ns, wakes_ns }).collect();
         machine.idle_wakes.dedup_by_key(|wake| wake.wakes_ns);
+        machine.turns_back_ns = self.turns_back_ns.into_iter().flatten().collect();
         machine.costs = self.costs;
         machine.busy_ipi_ns = self.busy_ipi_ns;
         machine.hz = self.hz.unwrap_or(machine.hz);
@@ -59,11 +63,13 @@ mod tests {
             factor: 1.0,
             others: 1.0,
             idle_wakes_ns,
+            turns_back_ns: Some([700; _]),
             busy_ipi_ns: 2_000,
             ipi_is_slow: true,
             hz: Some(1000),
         };
         paths.put_into(&mut machine);
+        assert_eq!(machine.turns_back_ns, [700; IDLE_WAKE_TIMES]);
         let wakes = machine.idle_wakes.iter().map(|wake| (wake.idle_ns, wake.typical_ns()));
         let lengths = [(0, 15_000), (300_000, 40_000), (1_000_000, 60_000)];
         assert_eq!(wakes.collect::<Vec<_>>(), lengths);

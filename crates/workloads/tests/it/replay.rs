@@ -6,7 +6,7 @@ use policies::fcfs::Fcfs;
 use sim_core::{Config, Ns, Observer, SleepState, StopReason, TaskId, World};
 use std::sync::Arc;
 use test_support::{free_machine, simulate};
-use topology::CpuId;
+use topology::{CpuId, IDLE_WAKE_TIMES, IdleWake};
 use workloads::replay::{Act, Acts, Recording, Replay, Thread, Timed, Timers};
 
 const MS: Ns = 1_000_000;
@@ -282,4 +282,27 @@ fn a_sleep_of_the_timer_wheel_ends_with_a_tick() {
     }
     let then = [Act::AtTick, timer(5 * MS), Act::Run(MS), timer(MS / 2)];
     assert_eq!(ends(&then), 5 * MS + MS / 2);
+}
+
+/// Who finds its wake-up there comes back as it came when it was recorded: at once if it was woken
+/// on its way to sleep, which holds for one wait.
+#[test]
+fn who_was_woken_on_its_way_to_sleep_comes_back_at_once() {
+    let ends = |waits: &[Act]| {
+        let wake = Act::Wake { thread: 1, sync: false, to_idle: true };
+        let second = [&[Act::Run(MS)], waits, &[Act::Run(MS), Act::Wait, Act::Run(MS)]].concat();
+        let threads = vec![thread(1010, &[wake, wake]), thread(1011, &second)];
+        let recording = Recording { names: vec!["a".into()], threads, ..Recording::default() };
+        let program = Replay::new(Arc::new(recording), Timers::default());
+        let mut machine = free_machine(2);
+        machine.turns_back_ns = vec![7_000; IDLE_WAKE_TIMES];
+        machine.idle_wakes = vec![IdleWake { idle_ns: 0, wakes_ns: [90_000; IDLE_WAKE_TIMES] }];
+        let (config, policy) = (Config::default(), Fcfs::default());
+        let mut sim = simulate(machine, config, policy, program, Left::default());
+        assert_eq!(sim.run_until(1000 * MS), StopReason::Done);
+        sim.w.now - 3 * MS
+    };
+    let (woken, on_its_way) = (ends(&[Act::Wait]), ends(&[Act::OnItsWay, Act::Wait]));
+    assert!((180_000..181_000).contains(&woken), "{woken}");
+    assert!((97_000..98_000).contains(&on_its_way), "{on_its_way}");
 }

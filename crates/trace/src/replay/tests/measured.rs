@@ -363,3 +363,43 @@ fn an_enqueue_has_room_in_a_wake_up_of_an_idle_cpu() {
     assert_eq!((paths.costs.enqueue_ns, paths.costs.idle_loop_ns), (1_000, 1_500));
     assert_eq!(idle_wakes(&paths), [1_500; 5]);
 }
+
+/// Who is woken by another CPU on its way to sleep comes back at once: from the switch to idle to
+/// the switch back there is room for a switch, an enqueue and a choice, whatever was seen of them.
+#[test]
+fn who_turns_back_from_idle_tells_what_that_takes() {
+    let mut machine = machine();
+    (machine.costs.pick_ns, machine.costs.dequeue_ns) = (500, 0);
+    (machine.costs.switch_ns, machine.costs.enqueue_ns) = (400, 600);
+    machine.locks.fast_ns = 0;
+    let turns = |woken_on_its_way: bool| {
+        let (mut lines, mut at) = (String::from("0 0 switch swapper/0 R a/10\n"), 100);
+        for i in 0..100 {
+            let back = at + if i % 4 == 0 { 5 } else { 12 };
+            // The rest of `schedule()` takes four times as long as the machine says.
+            lines += &format!("1 {} runtime b/11 50\n", at - 2);
+            let waking =
+                format!("0 {} waking b/11 1\n", if woken_on_its_way { at - 1 } else { at + 1 });
+            let left = format!("1 {at} switch b/11 S swapper/0\n");
+            lines += &if woken_on_its_way { waking + &left } else { left + &waking };
+            lines += &format!("1 {back} switch swapper/0 R b/11\n1 {} runtime b/11 9\n", back + 10);
+            lines += &format!(
+                "1 {} switch b/11 R c/12\n1 {} switch c/12 R b/11\n",
+                back + 12,
+                back + 40
+            );
+            at += 100;
+        }
+        let recording = read(script(&lines).as_bytes(), &machine, Asked::default()).unwrap();
+        recording.paths.unwrap()
+    };
+    let paths = turns(true);
+    // 2 us of `schedule()`, so 3 of 5 are left for a switch and an enqueue of 1.
+    assert_eq!((paths.factor, paths.others), (4.0, 3.0));
+    let walked = paths.costs.pick_ns + paths.costs.switch_ns + paths.costs.enqueue_ns;
+    let times = paths.turns_back_ns.unwrap();
+    assert_eq!(times[0], Ns::saturating_sub(5_000, walked));
+    assert_eq!(times[IDLE_WAKE_TIMES / 2], 12_000 - walked);
+    let paths = turns(false);
+    assert_eq!((paths.factor, paths.others, paths.turns_back_ns), (4.0, 4.0, None));
+}

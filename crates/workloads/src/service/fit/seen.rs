@@ -125,7 +125,12 @@ impl Seen {
                     name = new;
                     continue;
                 }
-                Act::Nice(_) | Act::Unseen | Act::AtTick | Act::Interrupts(_) | Act::InIrq(_) => {
+                Act::Nice(_)
+                | Act::Unseen
+                | Act::AtTick
+                | Act::OnItsWay
+                | Act::Interrupts(_)
+                | Act::InIrq(_) => {
                     continue;
                 }
                 Act::For(ns) => {
