@@ -21,7 +21,8 @@ pub struct Paths {
     /// less than that of a shorter length; all are 0 if the recording does not show them.
     pub idle_wakes_ns: [[Ns; IDLE_WAKE_TIMES]; IDLE_LENGTHS_NS.len()],
     /// From the switch to idle until a CPU is out of it again whose last task was woken on its way
-    /// to sleep, without the paths that it walks, ns: ascending times, each as likely as the others.
+    /// to sleep, without the paths that it walks, ns: ascending times, each as likely as the
+    /// others.
     pub turns_back_ns: Option<[Ns; IDLE_WAKE_TIMES]>,
     /// What it takes longer until an interrupt preempts a task than until it reaches an idle CPU.
     pub busy_ipi_ns: Ns,
