@@ -209,12 +209,15 @@ impl ProgramCx<'_> {
         self.w.now
     }
 
-    /// The tick of the executing CPU that is next to an instant to come, ns; one that has passed
-    /// does not count.
-    pub fn tick_near(&self, at: Ns) -> Ns {
-        let (w, half) = (&self.w, self.w.tick_ns() / 2);
-        let near = w.tick_after(w.this, at.saturating_sub(half + 1));
-        near.max(w.tick_after(w.this, w.now))
+    /// The tick of a CPU that is next to an instant to come, ns; one that has passed does not count.
+    pub fn tick_near(&self, cpu: CpuId, at: Ns) -> Ns {
+        let near = self.w.tick_after(cpu, at.saturating_sub(self.w.tick_ns() / 2 + 1));
+        near.max(self.w.tick_after(cpu, self.w.now))
+    }
+
+    /// The tick of a CPU that comes as the `nth` one from now on, ns; the next one is the first.
+    pub fn tick_of(&self, cpu: CpuId, nth: u32) -> Ns {
+        self.w.tick_after(cpu, self.w.now) + Ns::from(nth.saturating_sub(1)) * self.w.tick_ns()
     }
 
     /// The machine that the run is simulated on.

@@ -4,7 +4,7 @@ mod company;
 mod regular;
 
 pub use company::{BackgroundThread, Per, Variation};
-pub(crate) use regular::{DEFAULT_MEMORY_GIB, default_distance};
+pub(crate) use regular::{DEFAULT_MEMORY_GIB, HZ_DEFAULT, default_distance};
 pub use regular::{REFERENCE_MHZ, RegularSpec};
 
 use crate::{CpuFreq, CpuId, CpuSet, PerCpu, SchedDomains};
@@ -461,6 +461,13 @@ impl Machine {
     #[inline]
     pub fn line_ns(&self, a: CpuId, b: CpuId) -> u64 {
         u64::from(self.line.ns[self.distance(a, b) as usize])
+    }
+
+    /// True if nobody has said how often it ticks: it is the default of `kernel/Kconfig.hz`, for
+    /// which no source stands, or one that is a guess.
+    pub fn hz_is_a_guess(&self) -> bool {
+        let mut of_hz = self.sources.iter().filter(|s| s.keys.iter().any(|key| key == "hz"));
+        self.hz == HZ_DEFAULT && of_hz.all(|source| source.confidence == Confidence::Unverified)
     }
 
     /// Length of a tick period, ns.

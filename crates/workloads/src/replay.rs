@@ -76,7 +76,7 @@ impl Thread {
         let says_how = |act: &Act| {
             matches!(
                 act,
-                Act::Sleeps(_) | Act::Unseen | Act::AtTick | Act::OnItsWay | Act::Interrupts(_)
+                Act::Sleeps(_) | Act::Unseen | Act::AtTick(_) | Act::OnItsWay | Act::Interrupts(_)
             )
         };
         let first = self.acts.iter().find(|act| !says_how(act));
@@ -137,6 +137,12 @@ enum Wakee {
     Nobody,
 }
 
+/// When a sleep is to end.
+enum Until {
+    Instant(Ns),
+    Length(Ns),
+}
+
 /// How far a thread has come.
 #[derive(Clone, Copy, Debug)]
 struct State {
@@ -148,8 +154,8 @@ struct State {
     waits: bool,
     /// When its present sleep ends; `None` if no timer ends it.
     due: Option<Ns>,
-    /// A tick ends its next sleep.
-    at_tick: bool,
+    /// The tick that ends its next sleep, by their number from there on; 0: no tick does.
+    ticks: u32,
     /// Its next wait's end came, when it was recorded, before it had left its CPU.
     on_its_way: bool,
     /// The CPU that a device interrupts at the end of its next sleep; `None`: its own.
@@ -202,7 +208,7 @@ impl Replay {
             woken: 0,
             waits: false,
             due: None,
-            at_tick: false,
+            ticks: 0,
             on_its_way: false,
             device: None,
             in_path: 0,
@@ -363,11 +369,19 @@ impl Replay {
         }
     }
 
-    /// When the sleep ends to which a thread comes, or came, that was to end at `due`. The timer
-    /// wheel ends sleeps with ticks, and this machine's come at other instants.
-    fn end_of_sleep(&self, cx: &ProgramCx<'_>, me: usize, due: Ns) -> Ns {
+    /// When a sleep ends that is to end at this instant, or of this length. The timer wheel ends
+    /// sleeps with ticks: by their number, as `schedule_timeout()` does, or with the one that is
+    /// next to the instant.
+    fn end_of_sleep(&self, cx: &ProgramCx<'_>, me: usize, until: Until) -> Ns {
         let state = &self.states[me];
-        state.due.unwrap_or(if state.at_tick && cx.now() < due { cx.tick_near(due) } else { due })
+        let (now, cpu) = (cx.now(), state.device.unwrap_or(cx.cpu()));
+        let end = match until {
+            Until::Instant(at) if state.ticks > 0 && at > now => cx.tick_near(cpu, at),
+            Until::Length(_) if state.ticks > 0 => cx.tick_of(cpu, state.ticks),
+            Until::Instant(at) => at,
+            Until::Length(ns) => now + ns,
+        };
+        state.due.unwrap_or(end)
     }
 
     /// Sleeps until `due`, whatever wakes it before.
@@ -377,7 +391,7 @@ impl Replay {
             return Some(self.sleep(cx, task, due));
         }
         let state = &mut self.states[me];
-        (state.due, state.device, state.at_tick) = (None, None, false);
+        (state.due, state.device, state.ticks) = (None, None, 0);
         cx.set_wait_untold(task, false);
         None
     }
@@ -426,21 +440,21 @@ impl Replay {
             },
             Act::Start(thread) => Some(self.start_thread(cx, thread as usize)),
             Act::Timer { at, timed, .. } if self.is_absolute(timed) => {
-                let due = self.end_of_sleep(cx, me, at);
+                let due = self.end_of_sleep(cx, me, Until::Instant(at));
                 self.sleep_until(cx, task, due)
             }
             // The sleep was looked at.
             Act::InIrq(_) => None,
             Act::Timer { length: ns, .. } | Act::For(ns) => {
-                let due = self.end_of_sleep(cx, me, cx.now() + ns);
+                let due = self.end_of_sleep(cx, me, Until::Length(ns));
                 self.sleep_until(cx, task, due)
             }
             Act::OnItsWay => {
                 self.states[me].on_its_way = true;
                 None
             }
-            Act::AtTick => {
-                self.states[me].at_tick = true;
+            Act::AtTick(ticks) => {
+                self.states[me].ticks = ticks.max(1);
                 None
             }
             Act::Unseen => {

@@ -12,6 +12,9 @@ use crate::{CpuPlace, PerCpu, SchedDomains, Variation};
 /// Clock at which the default kernel costs hold, MHz.
 pub const REFERENCE_MHZ: u32 = 3000;
 
+/// Ticks per second when nobody says: the default of `kernel/Kconfig.hz`.
+pub(crate) const HZ_DEFAULT: u32 = 250;
+
 /// Main memory when none is given, GiB: unverified, a small server's.
 pub(crate) const DEFAULT_MEMORY_GIB: u32 = 64;
 /// Distance of two nodes in one socket when no table is given.
@@ -83,7 +86,7 @@ impl Default for RegularSpec {
             numa_distance: None,
             reclaim_distance: 30,
             clock_mhz: REFERENCE_MHZ,
-            hz: 250,
+            hz: HZ_DEFAULT,
             line: LineLatency::default(),
             cstates: CState::defaults(),
         }
@@ -205,7 +208,7 @@ impl Machine {
             clock_mhz,
             cpufreq: None,
             freq_scale: 1024,
-            hz: 250,
+            hz: HZ_DEFAULT,
             tick_skew_ns: 0,
             preemptible_kernel: true,
             line: LineLatency::default(),

@@ -330,7 +330,10 @@ impl Pace {
             return Ns::MAX;
         };
         let (way_ns, irq_ns) = way_to_idle(machine);
-        let room = quick_ns.saturating_sub(pick_ns + way_ns + lock);
+        // What leaves no room is no measure of it.
+        let Some(room) = quick_ns.checked_sub(pick_ns + way_ns + lock).filter(|ns| *ns > 0) else {
+            return Ns::MAX;
+        };
         let all = costs.enqueue_ns + irq_ns + costs.idle_loop_ns;
         (room * costs.enqueue_ns)
             .checked_div(all)

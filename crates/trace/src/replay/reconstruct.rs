@@ -495,7 +495,9 @@ impl Reconstruction {
         };
         let current = self.running(cpu).filter(|current| *current != thread);
         let end = self.how_ends(thread, event, current, since);
-        let is_timer = timed || end.is_some_and(|end| end.is_timer);
+        // A text does not tell a tick from the thread that it hit.
+        let by_tick = self.wheel_ends(thread, event) && event.context.is_none();
+        let is_timer = timed || by_tick || end.is_some_and(|end| end.is_timer);
         let Some(waker) = current.filter(|_| !is_timer) else {
             self.interrupts(current, cpu, thread);
             let device = self.device_of(thread, event);

@@ -93,10 +93,11 @@ pub(super) struct Live {
     pub ended: Ns,
     /// The CPU on which it went to sleep last.
     pub left: Option<CpuId>,
-    /// How many of its sleeps something outside of all threads has ended, and how many of these
-    /// with a tick.
-    outside_ends: u32,
-    at_ticks: u32,
+    /// How often a kernel thread was woken, how often of these with a tick, and whether a timer of
+    /// the wheel has ended its last sleep.
+    pub woken_at: u32,
+    pub woken_at_ticks: u32,
+    pub by_wheel: bool,
     /// How its sleeps have ended; `None` before the first one that can tell. Most threads of a
     /// build have no such sleep.
     pub pattern: Option<Box<SleepPattern>>,
@@ -157,8 +158,9 @@ impl Live {
             last_wake: None,
             left_path: false,
             woken_early: None,
-            outside_ends: 0,
-            at_ticks: 0,
+            woken_at: 0,
+            woken_at_ticks: 0,
+            by_wheel: false,
             partner: Partner::default(),
             preempted: None,
             parent: None,
@@ -193,15 +195,6 @@ impl Live {
     /// Takes back costs that were only an estimate.
     pub(super) fn owes_less(&mut self, costs: Ns) {
         self.owed = self.owed.saturating_sub(costs);
-    }
-
-    /// Something outside of all threads ends a sleep, with a tick or not. True if that is a timer
-    /// of the wheel: those of kernel threads are, and three in four of this one's sleeps at least
-    /// have ended so.
-    pub(super) fn wheel_ends(&mut self, at_tick: bool) -> bool {
-        self.outside_ends += 1;
-        self.at_ticks += u32::from(at_tick);
-        at_tick && self.thread.kthread && 4 * self.at_ticks >= 3 * self.outside_ends
     }
 
     /// Turns the work so far into an act, without the machine's costs and the share of ticks.

@@ -44,8 +44,9 @@ pub enum Act {
     For(Ns),
     /// Nobody saw the end of the sleep that comes next.
     Unseen,
-    /// A timer of the wheel ends the sleep that comes next: it does so with a tick.
-    AtTick,
+    /// A timer of the wheel ends the sleep that comes next, with a tick, so many ticks after the
+    /// last one before it.
+    AtTick(u32),
     /// The wake-up that ends the wait that comes next came before the thread had left its CPU.
     OnItsWay,
     /// A device ends the sleep that comes next: it interrupts this CPU.
@@ -171,7 +172,7 @@ impl Acts {
             Act::Answer => self.kind(ANSWER),
             Act::Yield => self.kind(YIELD),
             Act::Unseen => self.kind(UNSEEN),
-            Act::AtTick => self.kind(AT_TICK),
+            Act::AtTick(ticks) => self.put(AT_TICK, u64::from(ticks)),
             Act::OnItsWay => self.kind(ON_ITS_WAY),
             Act::Timer { at, length, timed } => {
                 let kind = match timed {
@@ -260,7 +261,7 @@ impl Acts {
     pub(super) fn at(&self, at: Cursor) -> Option<(Act, Cursor)> {
         let kind = *self.bytes.get(at.byte)?;
         let mut after = Cursor { byte: at.byte + 1, ..at };
-        let has_number = !matches!(kind, WAIT | ANSWER | YIELD | UNSEEN | AT_TICK | ON_ITS_WAY);
+        let has_number = !matches!(kind, WAIT | ANSWER | YIELD | UNSEEN | ON_ITS_WAY);
         let number = if has_number { self.number(&mut after.byte) } else { 0 };
         let act = match kind {
             RUN => Act::Run(number),
@@ -278,7 +279,7 @@ impl Acts {
             ANSWER => Act::Answer,
             YIELD => Act::Yield,
             UNSEEN => Act::Unseen,
-            AT_TICK => Act::AtTick,
+            AT_TICK => Act::AtTick(number as u32),
             ON_ITS_WAY => Act::OnItsWay,
             TIMER | TIMER_FOR | TIMER_USUAL => {
                 after.instant += number;
@@ -351,7 +352,7 @@ mod tests {
             Act::Timer { at: 1 << 40, length: 1 << 50, timed: Timed::For },
             Act::For(127),
             Act::For(128),
-            Act::AtTick,
+            Act::AtTick(300),
             Act::OnItsWay,
             Act::Wait,
             Act::Answer,
@@ -375,7 +376,7 @@ mod tests {
         let mut acts = Acts::default();
         all.into_iter().for_each(|act| acts.push(act));
         assert_eq!(acts.iter().collect::<Vec<_>>(), all);
-        assert_eq!((acts.len(), acts.bytes()), (29, 87));
+        assert_eq!((acts.len(), acts.bytes()), (29, 89));
     }
 
     #[test]

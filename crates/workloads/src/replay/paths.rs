@@ -44,7 +44,9 @@ impl Paths {
         machine.turns_back_ns = self.turns_back_ns.into_iter().flatten().collect();
         machine.costs = self.costs;
         machine.busy_ipi_ns = self.busy_ipi_ns;
-        machine.hz = self.hz.unwrap_or(machine.hz);
+        if machine.hz_is_a_guess() {
+            machine.hz = self.hz.unwrap_or(machine.hz);
+        }
     }
 }
 
@@ -76,7 +78,7 @@ mod tests {
         assert_eq!(wakes.collect::<Vec<_>>(), lengths);
         assert_eq!((machine.costs, machine.busy_ipi_ns, machine.hz), (costs, 2_000, 1000));
         // Of one length some wake-ups may take longer than of the one before, and others not.
-        (paths.hz, machine.hz) = (None, 300);
+        machine.hz = 300;
         paths.idle_wakes_ns[1][IDLE_WAKE_TIMES - 1] = 20_000;
         paths.put_into(&mut machine);
         assert_eq!((machine.idle_wakes.len(), machine.hz), (4, 300));

@@ -6,7 +6,7 @@ use policies::fcfs::Fcfs;
 use sim_core::{Config, Ns, Observer, SleepState, StopReason, TaskId, World};
 use std::sync::Arc;
 use test_support::{free_machine, simulate};
-use topology::{CpuId, IDLE_WAKE_TIMES, IdleWake};
+use topology::{CpuId, IDLE_WAKE_TIMES, IdleWake, Machine};
 use workloads::replay::{Act, Acts, Recording, Replay, Thread, Timed, Timers};
 
 const MS: Ns = 1_000_000;
@@ -270,18 +270,54 @@ fn a_message_to_a_thread_that_does_not_wait_wakes_nobody() {
     assert_eq!(two(&sender, &[nap, Act::Wait, Act::Run(MS)]), (3, 4 * MS + 1));
 }
 
-/// The timer wheel ends a sleep with the tick that is next to its end, but not with one before it
-/// begins. Other sleeps end when they do.
+/// The timer wheel ends a sleep with a tick: one until an instant with the tick that is next to
+/// it, if that is to come, and one for a time with as many ticks as it did. Other sleeps end when
+/// they do.
 #[test]
 fn a_sleep_of_the_timer_wheel_ends_with_a_tick() {
-    let timer = |ns| Act::Timer { at: ns, length: ns, timed: Timed::For };
     // A tick comes every 4 ms.
     let ends = |acts: &[Act]| two(&[Act::Run(1)], acts).1;
-    for (length, end) in [(MS, 4), (5 * MS, 4), (7 * MS, 8), (8 * MS, 8)] {
-        assert_eq!(ends(&[Act::AtTick, timer(length)]), end * MS);
+    let until = |at| Act::Timer { at, length: at, timed: Timed::Until };
+    for (at, end) in [(MS, 4), (5 * MS, 4), (7 * MS, 8), (8 * MS, 8)] {
+        assert_eq!(ends(&[Act::AtTick(9), until(at)]), end * MS);
     }
-    let then = [Act::AtTick, timer(5 * MS), Act::Run(MS), timer(MS / 2)];
+    let late = [Act::Run(7 * MS), Act::AtTick(1), until(6 * MS)];
+    assert_eq!(ends(&late), 7 * MS);
+    let length = |ns| Act::Timer { at: ns, length: ns, timed: Timed::For };
+    for (ticks, end) in [(1, 4), (2, 8), (3, 12)] {
+        assert_eq!(ends(&[Act::Run(MS), Act::AtTick(ticks), length(5 * MS)]), end * MS);
+    }
+    let then = [Act::AtTick(1), length(5 * MS), Act::Run(MS), length(MS / 2)];
     assert_eq!(ends(&then), 5 * MS + MS / 2);
+}
+
+/// Who is woken before the tick comes sleeps on until that tick.
+#[test]
+fn a_wake_up_does_not_move_the_tick_of_a_sleep() {
+    let wake = Act::Wake { thread: 1, sync: false, to_idle: false };
+    let first = [Act::Run(5 * MS), wake, Act::Run(MS), wake];
+    for timed in [Timed::Until, Timed::For] {
+        let sleep = Act::Timer { at: 8 * MS + 100, length: 8 * MS, timed };
+        assert_eq!(two(&first, &[Act::AtTick(2), sleep]).1, 8 * MS);
+    }
+}
+
+/// A device's interrupt that comes with a tick does so on its CPU.
+#[test]
+fn a_device_comes_with_a_tick_of_its_cpu() {
+    let sleep = Act::Timer { at: 5 * MS, length: 5 * MS, timed: Timed::Until };
+    let acts = [Act::AtTick(1), Act::Interrupts(CpuId(1)), sleep];
+    let recording = Recording {
+        names: vec!["a".into()],
+        threads: vec![thread(1010, &acts)],
+        ..Recording::default()
+    };
+    let program = Replay::new(Arc::new(recording), Timers::default()).on_same_machine();
+    let machine = Machine { tick_skew_ns: 30_000, ..free_machine(2) };
+    let (config, policy) = (Config::default(), Fcfs::default());
+    let mut sim = simulate(machine, config, policy, program, Left::default());
+    assert_eq!(sim.run_until(1000 * MS), StopReason::Done);
+    assert_eq!(sim.w.now, 4 * MS + 30_000);
 }
 
 /// Who finds its wake-up there comes back as it came when it was recorded: at once if it was woken

@@ -82,12 +82,11 @@ impl Reconstruction {
         let before = self.idle_exit(cpu, ends) + self.costs.irq_before;
         // An idle CPU was interrupted no sooner than it idled.
         let idles_since = if self.curr(cpu) == Curr::Idle { self.cpus[cpu].seen } else { 0 };
-        let at_tick = self.comes_at_tick(ends);
+        let n_ticks = self.ticks_of(thread, ends);
         let live = self.live(thread);
         let Doing::Asleep { since, how } = live.doing else {
             return;
         };
-        let by_wheel = live.wheel_ends(at_tick);
         let at = ends.saturating_sub(before).max(idles_since).max(since);
         live.sleeps(how);
         let for_disk = how == SleepState::Uninterruptible;
@@ -102,8 +101,8 @@ impl Reconstruction {
         if for_disk {
             live.thread.acts.push(Act::For(at - since));
         } else if at > 0 {
-            if by_wheel {
-                live.thread.acts.push(Act::AtTick);
+            if let Some(ticks) = n_ticks {
+                live.thread.acts.push(Act::AtTick(ticks));
             }
             live.thread.acts.push(Act::Timer { at, length: at - since, timed });
         }
@@ -111,10 +110,32 @@ impl Reconstruction {
         (live.doing, live.woken_by) = (Doing::Runnable { since: ends.max(since) }, None);
     }
 
-    /// True if something that happens at this instant comes with a tick.
-    fn comes_at_tick(&self, at: Ns) -> bool {
-        let first = self.first.unwrap_or(0);
-        self.ticks.is_some_and(|ticks| ticks.come_at(first + at))
+    /// A thread is woken at this instant, and a thread has not done that. True if a timer of the
+    /// wheel has: those of kernel threads end with ticks, and half of this one's sleeps at least
+    /// have done so, far more than by chance.
+    pub(super) fn wheel_ends(&mut self, thread: u32, event: &Event<'_>) -> bool {
+        let is_kthread = self.live(thread).thread.kthread;
+        let Some(ticks) = self.ticks.as_mut().filter(|_| is_kthread) else {
+            return false;
+        };
+        let at_tick = event.context != Some(Context::Task) && ticks.come_at(event.at);
+        let live = self.live(thread);
+        live.woken_at += 1;
+        live.woken_at_ticks += u32::from(at_tick);
+        live.by_wheel = at_tick && 2 * live.woken_at_ticks >= live.woken_at;
+        live.by_wheel
+    }
+
+    /// For how many ticks a thread has slept that is woken at this instant, if the wheel's timer
+    /// has woken it.
+    fn ticks_of(&mut self, thread: u32, at: Ns) -> Option<u32> {
+        let (ticks, first) = (self.ticks?, self.first?);
+        let live = self.live(thread);
+        let (by_wheel, Doing::Asleep { since, .. }) = (live.by_wheel && live.woken, live.doing)
+        else {
+            return None;
+        };
+        by_wheel.then(|| ticks.between(first + since, first + at).try_into().unwrap_or(u32::MAX))
     }
 
     /// The CPU of an event that ends a thread's sleep, if it is a device's interrupt, which comes

@@ -127,7 +127,7 @@ impl Seen {
                 }
                 Act::Nice(_)
                 | Act::Unseen
-                | Act::AtTick
+                | Act::AtTick(_)
                 | Act::OnItsWay
                 | Act::Interrupts(_)
                 | Act::InIrq(_) => {
