@@ -209,7 +209,8 @@ impl ProgramCx<'_> {
         self.w.now
     }
 
-    /// The tick of a CPU that is next to an instant to come, ns; one that has passed does not count.
+    /// The tick of a CPU that is next to an instant to come, ns; one that has passed does not
+    /// count.
     pub fn tick_near(&self, cpu: CpuId, at: Ns) -> Ns {
         let near = self.w.tick_after(cpu, at.saturating_sub(self.w.tick_ns() / 2 + 1));
         near.max(self.w.tick_after(cpu, self.w.now))

@@ -8,8 +8,8 @@
 use super::event::{Event, What};
 use sim_core::{Context, Ns};
 
-/// Rates that kernels are built with (`CONFIG_HZ`), the slowest first: every tick of a slow rate may
-/// be one of a rate that is a multiple of it, too.
+/// Rates that kernels are built with (`CONFIG_HZ`), the slowest first: every tick of a slow rate
+/// may be one of a rate that is a multiple of it, too.
 const RATES_HZ: [u32; 6] = [100, 200, 250, 300, 500, 1000];
 /// Wake-ups that are looked at, and the fewest that tell something. In some seconds the clock of a
 /// recording does not drift away from the ticks, which go by another one.
