@@ -405,9 +405,9 @@ pub struct Machine {
     /// length. Only a recording tells it; in a machine's file there is none.
     pub idle_wakes: Vec<IdleWake>,
     /// From the switch to idle until a CPU is out of it again whose last task was woken on its way
-    /// to sleep, without the paths that it walks, ns: [`IDLE_WAKE_TIMES`], ascending. Only a
-    /// recording tells it; in a machine's file there is none.
-    pub turns_back_ns: Vec<u64>,
+    /// to sleep, without the paths that it walks, ns, ascending. Only a recording tells it; in a
+    /// machine's file there is none.
+    pub turns_back_ns: Option<Box<[u64; IDLE_WAKE_TIMES]>>,
     /// What it takes longer, as a rule, until another CPU's interrupt preempts a task than until
     /// it reaches an idle CPU, ns: stretches with interrupts off, system calls that have to end.
     /// Only a recording tells it; in a machine's file it is 0.
@@ -463,8 +463,8 @@ impl Machine {
         u64::from(self.line.ns[self.distance(a, b) as usize])
     }
 
-    /// True if nobody has said how often it ticks: it is the default of `kernel/Kconfig.hz`, for
-    /// which no source stands, or one that is a guess.
+    /// True if how often it ticks may be a guess: it is the default of `kernel/Kconfig.hz`, and no
+    /// source stands for it but an unverified one.
     pub fn hz_is_a_guess(&self) -> bool {
         let mut of_hz = self.sources.iter().filter(|s| s.keys.iter().any(|key| key == "hz"));
         self.hz == HZ_DEFAULT && of_hz.all(|source| source.confidence == Confidence::Unverified)

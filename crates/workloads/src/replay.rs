@@ -195,6 +195,8 @@ pub struct Replay {
     n_acts: u64,
     /// Measured threads that have not ended.
     n_measured: usize,
+    /// Ticks per second of the recording, if it shows them.
+    hz: Option<u32>,
     /// [`BETWEEN_CALLS_NS`] where the recording was made.
     between_calls_ns: Ns,
 }
@@ -216,6 +218,7 @@ impl Replay {
         // Where kernel paths took longer, that way did, too.
         let slow = recording.paths.map_or(1.0, |paths| paths.others.max(1.0));
         Self {
+            hz: recording.paths.and_then(|paths| paths.hz),
             between_calls_ns: (BETWEEN_CALLS_NS as f64 * slow) as Ns,
             states: vec![state; recording.threads.len()],
             thread_of: PerTask::new(),
@@ -377,7 +380,11 @@ impl Replay {
         let (now, cpu) = (cx.now(), state.device.unwrap_or(cx.cpu()));
         let end = match until {
             Until::Instant(at) if state.ticks > 0 && at > now => cx.tick_near(cpu, at),
-            Until::Length(_) if state.ticks > 0 => cx.tick_of(cpu, state.ticks),
+            // Where ticks are as long: timeouts are times, as a rule, whatever the rate is.
+            Until::Length(_) if state.ticks > 0 && self.hz == Some(cx.machine().hz) => {
+                cx.tick_of(cpu, state.ticks)
+            }
+            Until::Length(ns) if state.ticks > 0 => cx.tick_near(cpu, now + ns),
             Until::Instant(at) => at,
             Until::Length(ns) => now + ns,
         };

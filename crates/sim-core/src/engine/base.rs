@@ -321,14 +321,18 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         let c = &self.w.cpus[cpu];
         let exit = self.w.idle_left_in_ns(cpu);
         // Who turns back has not been through the loop; what it takes was recorded as a whole.
-        let loop_ns = if self.w.turns_back(cpu) { 0 } else { costs.idle_loop_ns };
+        let turns_back = self.w.turns_back(cpu);
+        let loop_ns = if turns_back { 0 } else { costs.idle_loop_ns };
         let loop_ns = stretch(loop_ns, c.speed);
         let ticks = !c.tick_stopped && c.tick_next <= now;
         let by_tick = ticks && c.irq_first > now;
         let is_due = |(kind, at): (usize, &Ns)| kind != Irq::Poll as usize && *at <= now;
         let by_interrupt = by_tick || c.irq_at.iter().enumerate().any(is_due);
         let c = &mut self.w.cpus[cpu];
-        c.menu.period_ends(now - c.idle_since, by_tick, self.w.times.tick_ns);
+        // `cpuidle_idle_call()` has not asked the governor on such a way.
+        if !turns_back {
+            c.menu.period_ends(now - c.idle_since, by_tick, self.w.times.tick_ns);
+        }
         c.got_idle_tick = ticks;
         c.base = Base::Leaving;
         c.category = Category::Exit;

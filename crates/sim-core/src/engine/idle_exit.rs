@@ -29,8 +29,9 @@ impl World {
     /// Before the C-state is reached there is nothing to leave: the idle loop still polls. (What a
     /// recording shows of wake-ups by other CPUs is of these, too.)
     pub(super) fn idle_left_in_ns(&self, cpu: CpuId) -> Ns {
-        if self.turns_back(cpu) {
-            return self.machine.turns_back_ns[drawn(cpu, self.cpus[cpu].idle_since)];
+        let times = self.machine.turns_back_ns.as_deref();
+        if let Some(times) = times.filter(|_| self.turns_back(cpu)) {
+            return times[drawn(cpu, self.cpus[cpu].idle_since)];
         }
         if self.now >= self.cpus[cpu].cstate_from {
             return self.idle_exit_ns(cpu);

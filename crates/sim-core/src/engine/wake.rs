@@ -107,7 +107,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         self.w.count_wakeup(cpu, cpu);
         let t = &mut self.w.tasks[p];
         t.wake_paid = false;
-        let turns_back = t.woken_on_its_way && !self.w.machine.turns_back_ns.is_empty();
+        let turns_back = t.woken_on_its_way && self.w.machine.turns_back_ns.is_some();
         self.w.change_rq(cpu, |c| c.ttwu_pending = true);
         if self.w.put_on_wake_list(cpu, p) {
             self.w.call_once_idle(cpu, turns_back);

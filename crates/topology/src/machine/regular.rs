@@ -216,7 +216,7 @@ impl Machine {
             memory_gib: DEFAULT_MEMORY_GIB,
             cstates: CState::defaults(),
             idle_wakes: Vec::new(),
-            turns_back_ns: Vec::new(),
+            turns_back_ns: None,
             busy_ipi_ns: 0,
             costs: KernelCosts::at_clock(clock_mhz),
             locks: LockCosts::at_clock(clock_mhz),

@@ -17,6 +17,7 @@
 //! and more than what was recorded would make a replay longer than the recording.
 
 use super::event::{Event, Named, What};
+use super::reconstruct::DEQUEUE_NS;
 use super::ticks::{TickTimes, Ticks};
 use sim_core::{Context, Ns};
 use std::collections::BTreeMap;
@@ -143,9 +144,14 @@ impl Pace {
                 _ => {}
             }
         }
-        // An interrupt: the CPU has been out of idle.
+        // An interrupt: the CPU has been out of idle. The second event of a wake-up is none.
+        let tells_nothing = match event.what {
+            What::Switch { .. } => true,
+            What::Wake { task, .. } => self.is_coming(event.cpu, task.tid),
+            _ => false,
+        };
         if event.tid == Some(0)
-            && !matches!(event.what, What::Switch { .. })
+            && !tells_nothing
             && let Some(since) = self.idles.get_mut(&event.cpu.0)
         {
             *since = event.at;
@@ -176,8 +182,8 @@ impl Pace {
                 let from_idle = prev.tid == 0 && next.tid != 0;
                 let came_back = next.tid != 0 && prev.tid != 0;
                 let preempts = came_back && state.state == b'R';
-                let charged = self.charged.take().filter(|_| came_back);
-                self.schedule.extend(charged.and_then(|place| same(place, prev)));
+                let since_charge = self.charged.take().and_then(|place| same(place, prev));
+                self.schedule.extend(since_charge.filter(|_| came_back));
                 let woken = self.woken.remove(&event.cpu.0).filter(|(tid, _)| *tid == next.tid);
                 let took = woken.map(|(_, at)| event.at.saturating_sub(at));
                 self.wake.extend(took.filter(|_| preempts));
@@ -186,6 +192,7 @@ impl Pace {
                 if next.tid == 0 {
                     self.idles.insert(event.cpu.0, event.at);
                     self.left.insert(event.cpu.0, (prev.tid, event.at));
+                    self.forget_unless_on_its_way(event, prev, since_charge);
                 } else {
                     self.came.insert(event.cpu.0, event.at);
                 }
@@ -200,6 +207,22 @@ impl Pace {
         }
         let spans = [&self.schedule, &self.wake, &self.remote, &self.local];
         spans.into_iter().chain(&self.idle).map(Vec::len).sum::<usize>() < SPANS_MAX
+    }
+
+    /// True if another CPU has woken this task to run there, and it has not come yet.
+    fn is_coming(&self, cpu: CpuId, tid: u32) -> bool {
+        self.coming.get(&cpu.0).is_some_and(|(coming, _)| *coming == tid)
+    }
+
+    /// A task leaves its CPU to idle, so long after its last charge. Whoever was to come there has
+    /// not. Only the task itself may come: if it was woken as it went to sleep; one that was woken
+    /// before that had no need to sleep.
+    fn forget_unless_on_its_way(&mut self, event: &Event<'_>, prev: Named<'_>, since: Option<Ns>) {
+        let from = event.at.saturating_sub(since.unwrap_or(0) + DEQUEUE_NS);
+        let cpu = event.cpu.0;
+        if !self.coming.get(&cpu).is_some_and(|(tid, at)| *tid == prev.tid && *at >= from) {
+            self.coming.remove(&cpu);
+        }
     }
 
     /// A CPU that has idled since then runs a task at this instant.
@@ -262,8 +285,9 @@ impl Pace {
         let wake = factor(&mut self.until_wake, QUICK_PART, switch_ns + costs.ttwu_fixed_ns);
         // Who turns back from idle is switched out, enqueued and chosen again.
         let pick_ns = costs.times(schedule).pick_ns;
-        let turn = quantile(&mut self.turns_back, QUICK_PART)
-            .map(|ns| clamped(ns.saturating_sub(pick_ns), costs.switch_ns + costs.enqueue_ns));
+        let quick = quantile(&mut self.turns_back, QUICK_PART);
+        let room = quick.and_then(|ns| ns.checked_sub(pick_ns)).filter(|ns| *ns > 0);
+        let turn = room.map(|ns| clamped(ns, costs.switch_ns + costs.enqueue_ns));
         [charge, wake, turn].into_iter().flatten().fold(f64::MAX, f64::min)
     }
 

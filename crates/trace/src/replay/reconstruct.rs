@@ -40,7 +40,7 @@ const LOOK_EVERY: u32 = 1 << 14;
 const HAND_OVER_NS: Ns = 30_000;
 /// A wake-up that comes while a thread goes to sleep may be seen so long before the charge in the
 /// dequeue, ns. A thread that need not sleep goes on for longer.
-const DEQUEUE_NS: Ns = 2_000;
+pub(super) const DEQUEUE_NS: Ns = 2_000;
 /// The longest name of a thread; Linux has 15 bytes, for kernel threads up to 63.
 const NAME_BYTES_MAX: usize = 255;
 

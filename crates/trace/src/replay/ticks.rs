@@ -7,14 +7,16 @@
 
 use super::event::{Event, What};
 use sim_core::{Context, Ns};
+use std::collections::BTreeMap;
 
 /// Rates that kernels are built with (`CONFIG_HZ`), the slowest first: every tick of a slow rate
 /// may be one of a rate that is a multiple of it, too.
 const RATES_HZ: [u32; 6] = [100, 200, 250, 300, 500, 1000];
-/// Wake-ups that are looked at, and the fewest that tell something. In some seconds the clock of a
-/// recording does not drift away from the ticks, which go by another one.
-const WAKES_MAX: usize = 512;
+/// For so long wake-ups are looked at, ns, and until there are the fewest that tell something: the
+/// clock of a recording drifts away from the ticks, which go by another one.
+const LOOK_NS: Ns = 3_000_000_000;
 const WAKES_MIN: usize = 32;
+const WAKES_MAX: usize = 4096;
 /// A wake-up comes with a tick if it is so near to where the tick's wake-ups come as a rule, ns.
 /// Hypervisors make a tick late by as much.
 const NEAR_NS: Ns = 100_000;
@@ -31,7 +33,8 @@ const DRIFT_PART: i64 = 8;
 #[derive(Default)]
 pub(super) struct TickTimes {
     at: Vec<Ns>,
-    last: Option<(u32, Ns)>,
+    /// By task: its last wake-up.
+    last: BTreeMap<u32, Ns>,
 }
 
 /// Ticks of a recording.
@@ -50,13 +53,19 @@ impl TickTimes {
         };
         let by_ticks = matches!(task.comm, b"rcu_preempt" | b"rcu_sched")
             || task.comm.starts_with(b"ksoftirqd/");
-        if !by_ticks || event.context == Some(Context::Task) || self.at.len() >= WAKES_MAX {
+        if !by_ticks || self.has_enough(event.at) {
             return;
         }
-        let is_second = |(tid, at): (u32, Ns)| tid == task.tid && event.at < at + TWICE_NS;
-        if !self.last.replace((task.tid, event.at)).is_some_and(is_second) {
+        let last = self.last.insert(task.tid, event.at);
+        let is_second = last.is_some_and(|last| event.at < last + TWICE_NS);
+        if !is_second && event.context != Some(Context::Task) {
             self.at.push(event.at);
         }
+    }
+
+    fn has_enough(&self, now: Ns) -> bool {
+        let long = self.at.first().is_some_and(|first| now > first + LOOK_NS);
+        long && self.at.len() >= WAKES_MIN || self.at.len() >= WAKES_MAX
     }
 
     /// The ticks, if the wake-ups show them.
@@ -111,6 +120,11 @@ impl Ticks {
         near
     }
 
+    /// The tick with which an instant comes, by the recording's clock, ns.
+    pub(super) fn tick_of(&self, at: Ns) -> Ns {
+        at.saturating_add_signed(-self.late(at))
+    }
+
     /// Ticks from an instant to another one that comes with a tick.
     pub(super) fn between(&self, since: Ns, at: Ns) -> u64 {
         let (period, since) = (period_ns(self.hz), since.min(at));
@@ -137,7 +151,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn seen(at: impl IntoIterator<Item = Ns>) -> Option<Ticks> {
-        TickTimes { at: at.into_iter().collect(), last: None }.ticks()
+        TickTimes { at: at.into_iter().collect(), ..TickTimes::default() }.ticks()
     }
 
     proptest! {
@@ -154,7 +168,7 @@ mod tests {
             let mut with_ticks = Vec::new();
             let at = wakes.iter().map(|(ticks, late, chance, stray)| {
                 tick += ticks * period;
-                if *chance < 3 {
+                if *chance < 2 {
                     return tick + stray;
                 }
                 with_ticks.push(tick + late);
@@ -200,12 +214,12 @@ mod tests {
         let task = crate::replay::event::Named { comm: b"rcu_preempt", tid: 16 };
         let what = What::Wake { task, prio: 120, target: topology::CpuId(0) };
         let mut times = TickTimes::default();
-        for (at, context) in [(5, None), (5_005, None), (4_000_005, Some(Context::Softirq))] {
-            for context in [context, Some(Context::Task)] {
-                let (comm, tid, cpu) = (&b"a"[..], Some(3), topology::CpuId(0));
-                times.see(&Event { comm, tid, process: None, cpu, at, context, what });
-            }
+        let (softirq, task) = (Some(Context::Softirq), Some(Context::Task));
+        let wakes = [(5, None), (5_005, None), (4_000_005, softirq), (8_000_005, task)];
+        for (at, context) in wakes.into_iter().chain([(8_001_005, None), (9_000_005, None)]) {
+            let (comm, tid, cpu) = (&b"a"[..], Some(3), topology::CpuId(0));
+            times.see(&Event { comm, tid, process: None, cpu, at, context, what });
         }
-        assert_eq!(times.at, [5, 4_000_005]);
+        assert_eq!(times.at, [5, 4_000_005, 9_000_005]);
     }
 }

@@ -41,7 +41,7 @@ impl Paths {
         machine.idle_wakes =
             wakes.map(|(idle_ns, wakes_ns)| IdleWake { idle_ns, wakes_ns }).collect();
         machine.idle_wakes.dedup_by_key(|wake| wake.wakes_ns);
-        machine.turns_back_ns = self.turns_back_ns.into_iter().flatten().collect();
+        machine.turns_back_ns = self.turns_back_ns.map(Box::new);
         machine.costs = self.costs;
         machine.busy_ipi_ns = self.busy_ipi_ns;
         if machine.hz_is_a_guess() {
@@ -72,7 +72,7 @@ mod tests {
             hz: Some(1000),
         };
         paths.put_into(&mut machine);
-        assert_eq!(machine.turns_back_ns, [700; IDLE_WAKE_TIMES]);
+        assert_eq!(machine.turns_back_ns.as_deref(), Some(&[700; IDLE_WAKE_TIMES]));
         let wakes = machine.idle_wakes.iter().map(|wake| (wake.idle_ns, wake.typical_ns()));
         let lengths = [(0, 15_000), (300_000, 40_000), (1_000_000, 60_000)];
         assert_eq!(wakes.collect::<Vec<_>>(), lengths);

@@ -7,7 +7,7 @@ use sim_core::{Config, Ns, Observer, SleepState, StopReason, TaskId, World};
 use std::sync::Arc;
 use test_support::{free_machine, simulate};
 use topology::{CpuId, IDLE_WAKE_TIMES, IdleWake, Machine};
-use workloads::replay::{Act, Acts, Recording, Replay, Thread, Timed, Timers};
+use workloads::replay::{Act, Acts, Paths, Recording, Replay, Thread, Timed, Timers};
 
 const MS: Ns = 1_000_000;
 
@@ -45,8 +45,23 @@ fn thread(tid: u32, acts: &[Act]) -> Thread {
 /// Two threads on a machine where nothing but work takes time: how often the second one leaves its
 /// CPU, its end included, and when all are done.
 fn two(first: &[Act], second: &[Act]) -> (usize, Ns) {
+    two_at(None, first, second)
+}
+
+/// The same, of a recording with so many ticks per second.
+fn two_at(hz: Option<u32>, first: &[Act], second: &[Act]) -> (usize, Ns) {
     let threads = vec![thread(1010, first), thread(1011, second)];
-    let recording = Recording { names: vec!["a".into()], threads, ..Recording::default() };
+    let paths = hz.is_some().then(|| Paths {
+        costs: free_machine(1).costs,
+        factor: 1.0,
+        others: 1.0,
+        idle_wakes_ns: [[0; IDLE_WAKE_TIMES]; _],
+        turns_back_ns: None,
+        busy_ipi_ns: 0,
+        ipi_is_slow: false,
+        hz,
+    });
+    let recording = Recording { names: vec!["a".into()], threads, paths, ..Recording::default() };
     let program = Replay::new(Arc::new(recording), Timers::default());
     let policy = Fcfs::default();
     let mut sim = simulate(free_machine(2), Config::default(), policy, program, Left::default());
@@ -284,8 +299,12 @@ fn a_sleep_of_the_timer_wheel_ends_with_a_tick() {
     let late = [Act::Run(7 * MS), Act::AtTick(1), until(6 * MS)];
     assert_eq!(ends(&late), 7 * MS);
     let length = |ns| Act::Timer { at: ns, length: ns, timed: Timed::For };
+    let at_rate = |acts: &[Act], hz| two_at(hz, &[Act::Run(1)], acts).1;
     for (ticks, end) in [(1, 4), (2, 8), (3, 12)] {
-        assert_eq!(ends(&[Act::Run(MS), Act::AtTick(ticks), length(5 * MS)]), end * MS);
+        let acts = [Act::Run(MS), Act::AtTick(ticks), length(6 * MS)];
+        assert_eq!(at_rate(&acts, Some(250)), end * MS);
+        // Of other ticks it is the time that counts.
+        assert_eq!([at_rate(&acts, Some(1000)), at_rate(&acts, None)], [8 * MS; 2]);
     }
     let then = [Act::AtTick(1), length(5 * MS), Act::Run(MS), length(MS / 2)];
     assert_eq!(ends(&then), 5 * MS + MS / 2);
@@ -331,7 +350,7 @@ fn who_was_woken_on_its_way_to_sleep_comes_back_at_once() {
         let recording = Recording { names: vec!["a".into()], threads, ..Recording::default() };
         let program = Replay::new(Arc::new(recording), Timers::default());
         let mut machine = free_machine(2);
-        machine.turns_back_ns = vec![7_000; IDLE_WAKE_TIMES];
+        machine.turns_back_ns = Some(Box::new([7_000; IDLE_WAKE_TIMES]));
         machine.idle_wakes = vec![IdleWake { idle_ns: 0, wakes_ns: [90_000; IDLE_WAKE_TIMES] }];
         let (config, policy) = (Config::default(), Fcfs::default());
         let mut sim = simulate(machine, config, policy, program, Left::default());

@@ -82,7 +82,7 @@ impl Reconstruction {
         let before = self.idle_exit(cpu, ends) + self.costs.irq_before;
         // An idle CPU was interrupted no sooner than it idled.
         let idles_since = if self.curr(cpu) == Curr::Idle { self.cpus[cpu].seen } else { 0 };
-        let n_ticks = self.ticks_of(thread, ends);
+        let by_tick = self.ticks_of(thread, ends);
         let live = self.live(thread);
         let Doing::Asleep { since, how } = live.doing else {
             return;
@@ -101,7 +101,9 @@ impl Reconstruction {
         if for_disk {
             live.thread.acts.push(Act::For(at - since));
         } else if at > 0 {
-            if let Some(ticks) = n_ticks {
+            // All that come with a tick come with one in a replay, too.
+            let at = by_tick.map_or(at, |(_, tick)| tick.max(since));
+            if let Some((ticks, _)) = by_tick {
                 live.thread.acts.push(Act::AtTick(ticks));
             }
             live.thread.acts.push(Act::Timer { at, length: at - since, timed });
@@ -126,16 +128,17 @@ impl Reconstruction {
         live.by_wheel
     }
 
-    /// For how many ticks a thread has slept that is woken at this instant, if the wheel's timer
-    /// has woken it.
-    fn ticks_of(&mut self, thread: u32, at: Ns) -> Option<u32> {
+    /// For how many ticks a thread has slept that is woken at this instant, and when the last one
+    /// came, if the wheel's timer has woken it.
+    fn ticks_of(&mut self, thread: u32, at: Ns) -> Option<(u32, Ns)> {
         let (ticks, first) = (self.ticks?, self.first?);
         let live = self.live(thread);
         let (by_wheel, Doing::Asleep { since, .. }) = (live.by_wheel && live.woken, live.doing)
         else {
             return None;
         };
-        by_wheel.then(|| ticks.between(first + since, first + at).try_into().unwrap_or(u32::MAX))
+        let n = ticks.between(first + since, first + at).try_into().unwrap_or(u32::MAX);
+        by_wheel.then(|| (n, ticks.tick_of(first + at).saturating_sub(first)))
     }
 
     /// The CPU of an event that ends a thread's sleep, if it is a device's interrupt, which comes

@@ -372,34 +372,40 @@ fn who_turns_back_from_idle_tells_what_that_takes() {
     (machine.costs.pick_ns, machine.costs.dequeue_ns) = (500, 0);
     (machine.costs.switch_ns, machine.costs.enqueue_ns) = (400, 600);
     machine.locks.fast_ns = 0;
-    let turns = |woken_on_its_way: bool| {
+    // The wake-up comes so long before the switch to idle, and one in four is quick, us.
+    let turns = |woken_before: u64, quick: u64, second: &str| {
         let (mut lines, mut at) = (String::from("0 0 switch swapper/0 R a/10\n"), 100);
         for i in 0..100 {
-            let back = at + if i % 4 == 0 { 5 } else { 12 };
+            let back = at + if i % 4 == 0 { quick } else { 12 };
             // The rest of `schedule()` takes four times as long as the machine says.
-            lines += &format!("1 {} runtime b/11 50\n", at - 2);
-            let waking =
-                format!("0 {} waking b/11 1\n", if woken_on_its_way { at - 1 } else { at + 1 });
-            let left = format!("1 {at} switch b/11 S swapper/0\n");
-            lines += &if woken_on_its_way { waking + &left } else { left + &waking };
-            lines += &format!("1 {back} switch swapper/0 R b/11\n1 {} runtime b/11 9\n", back + 10);
-            lines += &format!(
-                "1 {} switch b/11 R c/12\n1 {} switch c/12 R b/11\n",
-                back + 12,
-                back + 40
-            );
+            let charge = format!("1 {} runtime b/11 50\n", at - 2);
+            let waking = format!("0 {} waking b/11 1\n", at - woken_before);
+            lines += &if woken_before > 2 { waking + &charge } else { charge + &waking };
+            lines += &format!("1 {at} switch b/11 S swapper/0\n");
+            if !second.is_empty() {
+                lines += &format!("1 {} {second} b/11 1\n", back - 1);
+            }
+            lines += &format!("1 {back} switch swapper/0 R b/11\n");
+            lines += &format!("1 {} runtime b/11 9\n", back + 10);
+            let (left, came) = (back + 12, back + 40);
+            lines += &format!("1 {left} switch b/11 R c/12\n1 {came} switch c/12 R b/11\n");
             at += 100;
         }
         let recording = read(script(&lines).as_bytes(), &machine, Asked::default()).unwrap();
         recording.paths.unwrap()
     };
-    let paths = turns(true);
+    let paths = turns(1, 5, "");
     // 2 us of `schedule()`, so 3 of 5 are left for a switch and an enqueue of 1.
     assert_eq!((paths.factor, paths.others), (4.0, 3.0));
     let walked = paths.costs.pick_ns + paths.costs.switch_ns + paths.costs.enqueue_ns;
     let times = paths.turns_back_ns.unwrap();
     assert_eq!(times[0], Ns::saturating_sub(5_000, walked));
     assert_eq!(times[IDLE_WAKE_TIMES / 2], 12_000 - walked);
-    let paths = turns(false);
+    // The second event of the wake-up, on the idle CPU, is no interrupt.
+    assert_eq!(turns(1, 5, "wakeup").turns_back_ns, Some(times));
+    // Where there is no room for what was seen nothing is told of the rest.
+    assert_eq!((turns(1, 2, "").factor, turns(1, 2, "").others), (4.0, 4.0));
+    // Who was woken before it went to sleep need not have slept: another wake-up ended that.
+    let paths = turns(30, 5, "");
     assert_eq!((paths.factor, paths.others, paths.turns_back_ns), (4.0, 4.0, None));
 }
