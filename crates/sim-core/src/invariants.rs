@@ -77,7 +77,9 @@ impl World {
             broken("no lost wake-up: runnable, but nowhere")
         })?;
         let awake = t.state == TaskState::Runnable;
-        ensure(!(awake && t.wake_paid), || broken("a free wake-up is over, and another to come"))
+        ensure(!(awake && t.wake_paid.is_some()), || {
+            broken("a free wake-up is over, and another to come")
+        })
     }
 
     /// Every nanosecond counts once, the current task is here, and a CPU at rest holds no lock.

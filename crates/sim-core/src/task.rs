@@ -275,10 +275,9 @@ pub struct Task {
     pub(crate) queued_at: Ns,
     /// True between a wake-up and the first run after it.
     pub woken: bool,
-    /// The wake-up that ends its sleep costs nothing ([`Op::SleepWoken`](crate::Op::SleepWoken)).
-    pub(crate) wake_paid: bool,
-    /// That wake-up came before it had left its CPU.
-    pub(crate) woken_on_its_way: bool,
+    /// The wake-up that ends its sleep costs nothing ([`Op::SleepWoken`](crate::Op::SleepWoken)):
+    /// whether that came before the task had left its CPU.
+    pub(crate) wake_paid: Option<bool>,
     /// Where its cache contents are: the CPU it last ran on.
     pub cache_cpu: CpuId,
     /// What that CPU's caches had seen when it left.
@@ -334,8 +333,7 @@ impl Task {
             runnable_since: 0,
             queued_at: crate::NEVER,
             woken: false,
-            wake_paid: false,
-            woken_on_its_way: false,
+            wake_paid: None,
             cache_cpu: cpu,
             cache_mark: 0,
             work_left: 0,

@@ -175,8 +175,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     #[inline(never)]
     fn sleep_woken(&mut self, cpu: CpuId, p: TaskId, on_its_way: bool) -> Flow {
         let now = self.w.now;
-        let t = &mut self.w.tasks[p];
-        (t.wake_paid, t.woken_on_its_way) = (true, on_its_way);
+        self.w.tasks[p].wake_paid = Some(on_its_way);
         self.w.arm_timer(cpu, p, now, now);
         self.block(cpu, p, TaskState::Sleeping)
     }
@@ -319,18 +318,16 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         let now = self.w.now;
         let costs = &self.w.machine.costs;
         let c = &self.w.cpus[cpu];
-        let exit = self.w.idle_left_in_ns(cpu);
-        // Who turns back has not been through the loop; what it takes was recorded as a whole.
-        let turns_back = self.w.turns_back(cpu);
-        let loop_ns = if turns_back { 0 } else { costs.idle_loop_ns };
-        let loop_ns = stretch(loop_ns, c.speed);
+        let turned = if c.turns_back { self.w.turned_back_in_ns(cpu) } else { None };
+        let exit = turned.unwrap_or_else(|| self.w.idle_left_in_ns(cpu));
+        let loop_ns = if turned.is_some() { 0 } else { stretch(costs.idle_loop_ns, c.speed) };
         let ticks = !c.tick_stopped && c.tick_next <= now;
         let by_tick = ticks && c.irq_first > now;
         let is_due = |(kind, at): (usize, &Ns)| kind != Irq::Poll as usize && *at <= now;
         let by_interrupt = by_tick || c.irq_at.iter().enumerate().any(is_due);
         let c = &mut self.w.cpus[cpu];
         // `cpuidle_idle_call()` has not asked the governor on such a way.
-        if !turns_back {
+        if turned.is_none() {
             c.menu.period_ends(now - c.idle_since, by_tick, self.w.times.tick_ns);
         }
         c.got_idle_tick = ticks;

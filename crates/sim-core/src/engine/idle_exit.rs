@@ -29,10 +29,6 @@ impl World {
     /// Before the C-state is reached there is nothing to leave: the idle loop still polls. (What a
     /// recording shows of wake-ups by other CPUs is of these, too.)
     pub(super) fn idle_left_in_ns(&self, cpu: CpuId) -> Ns {
-        let times = self.machine.turns_back_ns.as_deref();
-        if let Some(times) = times.filter(|_| self.turns_back(cpu)) {
-            return times[drawn(cpu, self.cpus[cpu].idle_since)];
-        }
         if self.now >= self.cpus[cpu].cstate_from {
             return self.idle_exit_ns(cpu);
         }
@@ -42,10 +38,13 @@ impl World {
         }
     }
 
-    /// True if `cpu`, which idles, was told before it did.
-    pub(super) fn turns_back(&self, cpu: CpuId) -> bool {
+    /// How long `cpu`, which was told before it idled, takes to turn back, ns. It has not been
+    /// through the idle loop, and what it takes was recorded as a whole.
+    #[cold]
+    pub(super) fn turned_back_in_ns(&self, cpu: CpuId) -> Option<Ns> {
         let c = &self.cpus[cpu];
-        c.turns_back && c.told_at == c.idle_since
+        let times = self.machine.turns_back_ns.as_deref()?;
+        (c.told_at == c.idle_since).then(|| times[drawn(cpu, c.idle_since)])
     }
 
     /// How long `cpu` takes out of the C-state it sits in, ns.

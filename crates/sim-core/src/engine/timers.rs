@@ -86,7 +86,7 @@ impl World {
         let is_here = t.cpu == cpu && self.allowed(first.task, cpu);
         let by_list = self.config.ttwu_queue && t.attr.policy != SchedPolicy::Ext;
         let idles = !c.curr.is_task() && c.nr_running == 0 && !c.need_resched && !c.softirq;
-        let paid = t.wake_paid && idles;
+        let paid = t.wake_paid.is_some() && idles;
         (paid && by_list && sleeps && is_here).then_some(first.task)
     }
 
@@ -107,8 +107,10 @@ impl World {
         let Some(&Hrtimer { task, .. }) = self.cpus[cpu].hrtimers.first() else {
             return false;
         };
-        self.tasks[task].wake_paid &= self.cpus[cpu].curr.is_task();
-        self.tasks[task].wake_paid
+        if !self.cpus[cpu].curr.is_task() {
+            self.tasks[task].wake_paid = None;
+        }
+        self.tasks[task].wake_paid.is_some()
     }
 
     /// Takes the first timer of `cpu` if it may run at `until`.

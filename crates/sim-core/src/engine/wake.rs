@@ -50,7 +50,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         let frame = Frame { task: p, sync, ..Frame::at(Pc::WakeBegin, Path::Wake, category) };
         self.w.push_frame(cpu, frame);
         let lock_ns = self.w.take_pi_lock(p);
-        let ns = if self.w.tasks[p].wake_paid {
+        let ns = if self.w.tasks[p].wake_paid.is_some() {
             0
         } else {
             self.w.machine.costs.ttwu_fixed_ns + lock_ns
@@ -105,9 +105,8 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         self.is_woken(p);
         self.w.note_placed(p, &Reason::ON_CPU);
         self.w.count_wakeup(cpu, cpu);
-        let t = &mut self.w.tasks[p];
-        t.wake_paid = false;
-        let turns_back = t.woken_on_its_way && self.w.machine.turns_back_ns.is_some();
+        let on_its_way = self.w.tasks[p].wake_paid.take() == Some(true);
+        let turns_back = on_its_way && self.w.machine.turns_back_ns.is_some();
         self.w.change_rq(cpu, |c| c.ttwu_pending = true);
         if self.w.put_on_wake_list(cpu, p) {
             self.w.call_once_idle(cpu, turns_back);
@@ -133,7 +132,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         if still {
             let waits = !t.on_cpu;
             t.state = TaskState::Runnable;
-            t.wake_paid = false;
+            t.wake_paid = None;
             self.w.counters.wakeups_coalesced += 1;
             self.w.cancel_timer(p);
             self.observer.waking(&self.w, p);
@@ -243,7 +242,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
         (top.target, top.path) = (target, Path::WakeList);
         let p = top.task;
         // The idle CPU enqueues it, which takes nobody's time.
-        self.w.tasks[p].wake_paid = false;
+        self.w.tasks[p].wake_paid = None;
         let lines = u64::from(self.w.machine.costs.wake_list_lines);
         self.w.spend(cpu, lines * self.w.line_ns(cpu, target), Pc::WakePush)
     }
@@ -268,7 +267,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
     pub(crate) fn spend_enqueue(&mut self, cpu: CpuId, pc: Pc) -> Flow {
         let Frame { target, task: p, .. } = *self.w.cpus[cpu].top();
         self.update_rq_clock(target);
-        if std::mem::take(&mut self.w.tasks[p].wake_paid) {
+        if self.w.tasks[p].wake_paid.take().is_some() {
             self.w.cpus[cpu].top().kept_ns = 0;
             return self.w.spend(cpu, 0, pc);
         }
