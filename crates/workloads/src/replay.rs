@@ -36,6 +36,8 @@ use topology::{CpuId, CpuSet, Machine};
 /// on most machines. Within one call this is what the machine's costs leave over, such as lines
 /// that come from another CPU.)
 const BETWEEN_CALLS_NS: Ns = 400;
+/// How late timers of threads may fire (`DEFAULT_SLACK_NS` of `init_task`, v6.12), ns.
+pub const TIMER_SLACK_NS: Ns = 50_000;
 /// Who talks in turns waits for its answer soon; it is not looked further ahead, so that a wake-up
 /// takes no long search.
 const LOOK_AHEAD: usize = 64;
@@ -76,7 +78,12 @@ impl Thread {
         let says_how = |act: &Act| {
             matches!(
                 act,
-                Act::Sleeps(_) | Act::Unseen | Act::AtTick(_) | Act::OnItsWay | Act::Interrupts(_)
+                Act::Sleeps(_)
+                    | Act::Unseen
+                    | Act::AtTick(_)
+                    | Act::Early(_)
+                    | Act::OnItsWay
+                    | Act::Interrupts(_)
             )
         };
         let first = self.acts.iter().find(|act| !says_how(act));
@@ -143,6 +150,13 @@ enum Until {
     Length(Ns),
 }
 
+/// When a timer is to fire: from this instant on, and so much later at most.
+#[derive(Clone, Copy, Debug)]
+struct Due {
+    at: Ns,
+    slack_ns: u32,
+}
+
 /// How far a thread has come.
 #[derive(Clone, Copy, Debug)]
 struct State {
@@ -153,9 +167,11 @@ struct State {
     /// It has come to a wait and not gone on since.
     waits: bool,
     /// When its present sleep ends; `None` if no timer ends it.
-    due: Option<Ns>,
+    due: Option<Due>,
     /// The tick that ends its next sleep, by their number from there on; 0: no tick does.
     ticks: u32,
+    /// How long before it had to a timer with slack ended its next sleep; `None`: it had none.
+    early_ns: Option<Ns>,
     /// Its next wait's end came, when it was recorded, before it had left its CPU.
     on_its_way: bool,
     /// The CPU that a device interrupts at the end of its next sleep; `None`: its own.
@@ -211,6 +227,7 @@ impl Replay {
             waits: false,
             due: None,
             ticks: 0,
+            early_ns: None,
             on_its_way: false,
             device: None,
             in_path: 0,
@@ -265,7 +282,7 @@ impl Replay {
             nice: t.nice,
             allowed,
             start_cpu,
-            // The recorded instant is the one when the timer fired: its slack is in it.
+            // Each sleep tells its own.
             timer_slack_ns: Some(0),
             mm: t.process,
             kthread: t.kthread,
@@ -374,9 +391,12 @@ impl Replay {
 
     /// When a sleep ends that is to end at this instant, or of this length. The timer wheel ends
     /// sleeps with ticks: by their number, as `schedule_timeout()` does, or with the one that is
-    /// next to the instant.
-    fn end_of_sleep(&self, cx: &ProgramCx<'_>, me: usize, until: Until) -> Ns {
+    /// next to the instant. Other timers of user threads have slack.
+    fn end_of_sleep(&self, cx: &ProgramCx<'_>, me: usize, until: Until) -> Due {
         let state = &self.states[me];
+        if let Some(due) = state.due {
+            return due;
+        }
         let (now, cpu) = (cx.now(), state.device.unwrap_or(cx.cpu()));
         let end = match until {
             Until::Instant(at) if state.ticks > 0 && at > now => cx.tick_near(cpu, at),
@@ -388,32 +408,38 @@ impl Replay {
             Until::Instant(at) => at,
             Until::Length(ns) => now + ns,
         };
-        state.due.unwrap_or(end)
+        let Some(early) = state.early_ns.filter(|_| end > now) else {
+            return Due { at: end, slack_ns: 0 };
+        };
+        let has_to = end + early;
+        let at = has_to.saturating_sub(TIMER_SLACK_NS).max(now + 1);
+        Due { at, slack_ns: (has_to - at) as u32 }
     }
 
     /// Sleeps until `due`, whatever wakes it before.
-    fn sleep_until(&mut self, cx: &mut ProgramCx<'_>, task: TaskId, due: Ns) -> Option<Op> {
+    fn sleep_until(&mut self, cx: &mut ProgramCx<'_>, task: TaskId, due: Due) -> Option<Op> {
         let (now, me) = (cx.now(), self.thread_of[task] as usize);
-        if now < due {
+        if now < due.at {
             return Some(self.sleep(cx, task, due));
         }
         let state = &mut self.states[me];
-        (state.due, state.device, state.ticks) = (None, None, 0);
+        (state.due, state.device, state.ticks, state.early_ns) = (None, None, 0, None);
         cx.set_wait_untold(task, false);
         None
     }
 
     /// Goes to sleep until a timer or a device ends it at `due`.
-    fn sleep(&mut self, cx: &mut ProgramCx<'_>, task: TaskId, due: Ns) -> Op {
+    fn sleep(&mut self, cx: &mut ProgramCx<'_>, task: TaskId, due: Due) -> Op {
         let me = self.thread_of[task] as usize;
         let (rest_ns, state) = (self.irq_rest(me), &mut self.states[me]);
         let begins = state.due.replace(due).is_none();
         let Some(cpu) = state.device else {
             cx.set_irq_rest(task, rest_ns);
-            return Op::Sleep(due - cx.now());
+            cx.set_timer_slack(task, Some(due.slack_ns));
+            return Op::Sleep(due.at - cx.now());
         };
         if begins {
-            self.devices.ends(cx, Ending { due, cpu, task, rest_ns });
+            self.devices.ends(cx, Ending { due: due.at, cpu, task, rest_ns });
         }
         Op::Wait
     }
@@ -455,6 +481,10 @@ impl Replay {
             Act::Timer { length: ns, .. } | Act::For(ns) => {
                 let due = self.end_of_sleep(cx, me, Until::Length(ns));
                 self.sleep_until(cx, task, due)
+            }
+            Act::Early(ns) => {
+                self.states[me].early_ns = Some(ns);
+                None
             }
             Act::OnItsWay => {
                 self.states[me].on_its_way = true;

@@ -21,7 +21,7 @@ use super::event::{Event, Left, Named, Part, Trouble, What};
 use super::sleep_pattern::{End, NOBODY, SleepPattern};
 use super::thread::{Doing, Live, UncertainSleep};
 use super::ticks::Ticks;
-use interrupts::{DiskEnds, by_interrupt};
+use interrupts::{DiskEnds, Outside, Timers, by_interrupt};
 use sim_core::{Context, Ns, SleepState};
 use std::collections::HashMap;
 use threads::nice;
@@ -43,6 +43,8 @@ const HAND_OVER_NS: Ns = 30_000;
 pub(super) const DEQUEUE_NS: Ns = 2_000;
 /// The longest name of a thread; Linux has 15 bytes, for kernel threads up to 63.
 const NAME_BYTES_MAX: usize = 255;
+/// Priorities of real-time and deadline tasks are lower (`MAX_RT_PRIO`).
+const MAX_RT_PRIO: i32 = 100;
 
 /// What the end of a sleep tells that no thread need have ended.
 #[derive(Clone, Copy)]
@@ -82,6 +84,7 @@ struct Cpu {
     tick: Option<Ns>,
     /// The process whose address space is loaded.
     mm: u32,
+    timers: Timers,
 }
 
 /// All that the events so far have told.
@@ -129,6 +132,7 @@ impl Reconstruction {
             hides_switches: false,
             tick: None,
             mm: u32::MAX,
+            timers: Timers::default(),
         };
         Self {
             costs: Costs::new(machine),
@@ -168,6 +172,9 @@ impl Reconstruction {
             return Err(Trouble::new(Part::Cpu, message, help));
         }
         self.event(event, came)?;
+        if matches!(event.what, What::Switch { .. }) {
+            self.cpus[cpu].timers.end();
+        }
         self.cpus[cpu].seen = self.now;
         self.cpus[cpu].is_calm = is_own_charge(event) || matches!(event.what, What::Switch { .. });
         Ok(())
@@ -234,7 +241,7 @@ impl Reconstruction {
         match event.what {
             What::Switch { prev, prev_prio, state, next, next_prio } => {
                 self.has_switches = true;
-                let preempted = state.preempted || is_stopper(next) || next_prio < 100;
+                let preempted = state.preempted || is_stopper(next) || next_prio < MAX_RT_PRIO;
                 let state = Left { preempted, ..state };
                 if state.state == b'R' {
                     self.may_be_told_by_ipi(cpu, next);
@@ -501,8 +508,9 @@ impl Reconstruction {
         let Some(waker) = current.filter(|_| !is_timer) else {
             self.interrupts(current, cpu, thread);
             let device = self.device_of(thread, event);
+            let early = if device.is_none() { self.early(thread, event) } else { None };
             let timed = end.map_or(Timed::Until, |end| end.timed);
-            self.outside_ends(thread, cpu, now, timed, device);
+            self.outside_ends(thread, cpu, now, Outside { timed, device, early });
             self.live(thread).woken_by = current.map(|current| (current, None));
             return Ok(());
         };

@@ -47,6 +47,9 @@ pub enum Act {
     /// A timer of the wheel ends the sleep that comes next, with a tick, so many ticks after the
     /// last one before it.
     AtTick(u32),
+    /// A high-resolution timer ends the sleep that comes next. It fired so long before it had to, ns,
+    /// since another timer's interrupt came within its slack.
+    Early(Ns),
     /// The wake-up that ends the wait that comes next came before the thread had left its CPU.
     OnItsWay,
     /// A device ends the sleep that comes next: it interrupts this CPU.
@@ -123,6 +126,7 @@ const INTERRUPTS: u8 = 20;
 const IN_CALL: u8 = 21;
 const AT_TICK: u8 = 22;
 const ON_ITS_WAY: u8 = 23;
+const EARLY: u8 = 24;
 
 impl Acts {
     /// Number of acts.
@@ -174,6 +178,7 @@ impl Acts {
             Act::Unseen => self.kind(UNSEEN),
             Act::AtTick(ticks) => self.put(AT_TICK, u64::from(ticks)),
             Act::OnItsWay => self.kind(ON_ITS_WAY),
+            Act::Early(ns) => self.put(EARLY, ns),
             Act::Timer { at, length, timed } => {
                 let kind = match timed {
                     Timed::Until => TIMER,
@@ -281,6 +286,7 @@ impl Acts {
             UNSEEN => Act::Unseen,
             AT_TICK => Act::AtTick(number as u32),
             ON_ITS_WAY => Act::OnItsWay,
+            EARLY => Act::Early(number),
             TIMER | TIMER_FOR | TIMER_USUAL => {
                 after.instant += number;
                 let (at, length) = (after.instant, self.number(&mut after.byte));
@@ -354,6 +360,7 @@ mod tests {
             Act::For(128),
             Act::AtTick(300),
             Act::OnItsWay,
+            Act::Early(25_000),
             Act::Wait,
             Act::Answer,
             Act::Wake { thread: u32::MAX, sync: false, to_idle: false },
@@ -376,7 +383,7 @@ mod tests {
         let mut acts = Acts::default();
         all.into_iter().for_each(|act| acts.push(act));
         assert_eq!(acts.iter().collect::<Vec<_>>(), all);
-        assert_eq!((acts.len(), acts.bytes()), (29, 89));
+        assert_eq!((acts.len(), acts.bytes()), (30, 93));
     }
 
     #[test]

@@ -148,6 +148,37 @@ fn one_interrupt_ends_the_sleeps_that_are_due() {
     assert_eq!([1010, 1011, 1012].map(end), [5 * MS + 14_000, 3 * MS, 3 * MS]);
 }
 
+/// When each of two threads of one CPU is back from a timer that fires at 1 ms, and one that fires
+/// 30 us later, so long before they have to.
+fn back_from_timers(early: [Option<Ns>; 2]) -> [Ns; 2] {
+    let threads = [1010, 1011].map(|tid| {
+        let nth = tid as usize - 1010;
+        let at = MS + 30_000 * nth as Ns;
+        let timer = Act::Timer { at, length: at, timed: Timed::Until };
+        let acts: Vec<_> = early[nth].map(Act::Early).into_iter().chain([timer]).collect();
+        Thread { first_cpu: Some(CpuId(0)), ..thread(tid, &acts) }
+    });
+    let recording =
+        Recording { names: vec!["a".into()], threads: threads.into(), ..Recording::default() };
+    let program = Replay::new(Arc::new(recording), Timers::default());
+    let (machine, policy) = (free_machine(1), Fcfs::default());
+    let mut sim = simulate(machine, Config::default(), policy, program, Left::default());
+    assert_eq!(sim.run_until(1000 * MS), StopReason::Done);
+    let left = sim.observer.0;
+    [1010, 1011].map(|tid| left.iter().rfind(|left| left.0 == tid).unwrap().1)
+}
+
+/// A timer has 50 us of slack: one that has to fire runs those that may.
+#[test]
+fn timers_whose_slack_has_begun_fire_together() {
+    assert_eq!(back_from_timers([None, None]), [MS, MS + 30_000]);
+    assert_eq!(back_from_timers([Some(0), None]), [MS, MS + 30_000]);
+    assert_eq!(back_from_timers([Some(0), Some(0)]), [MS, MS]);
+    assert_eq!(back_from_timers([Some(0), Some(20_000)]), [MS, MS]);
+    assert_eq!(back_from_timers([Some(0), Some(20_001)]), [MS, MS + 50_001]);
+    assert_eq!(back_from_timers([Some(10_000), Some(0)]), [MS + 10_000, MS + 10_000]);
+}
+
 fn wake() -> Act {
     Act::Wake { thread: 1, sync: false, to_idle: false }
 }

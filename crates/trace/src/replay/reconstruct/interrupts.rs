@@ -1,16 +1,50 @@
 //! What interrupts and wake lists did in the time of threads, or for them: no work of theirs.
 
-use super::{Curr, HAND_OVER_NS, Reconstruction};
-use crate::replay::event::{Event, Named};
+use super::{Curr, HAND_OVER_NS, MAX_RT_PRIO, Reconstruction};
+use crate::replay::event::{Event, Named, What};
 use crate::replay::thread::{Doing, Live};
 use crate::replay::ticks::Ticks;
 use sim_core::{Context, Ns, SleepState};
 use topology::CpuId;
-use workloads::replay::{Act, Timed};
+use workloads::replay::{Act, TIMER_SLACK_NS, Timed};
 
 /// If one in so many sleeps for disks ends on another CPU than the sleeper's, the CPU that a disk
 /// interrupts does not depend on the sleeper.
 const ELSEWHERE_PART: u64 = 8;
+
+/// What ends a sleep outside of all threads.
+#[derive(Clone, Copy)]
+pub(super) struct Outside {
+    pub timed: Timed,
+    /// The CPU that it interrupts, if it is a device.
+    pub device: Option<CpuId>,
+    /// How long before it had to the timer of a user thread fired, ns.
+    pub early: Option<Ns>,
+}
+
+/// Timers of user threads that one interrupt of a CPU has run.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Timers {
+    n: u32,
+    /// The number of those that the interrupt before has run.
+    before: u32,
+    /// When the last one woke its thread.
+    at: Ns,
+}
+
+impl Timers {
+    /// True if an interrupt that has run timers may still run more.
+    fn go_on(self, now: Ns) -> bool {
+        self.n > 0 && now - self.at <= HAND_OVER_NS
+    }
+
+    /// The interrupt is over.
+    pub(super) fn end(&mut self) {
+        if self.n > 0 {
+            (self.before, self.n) = (self.n, 0);
+        }
+    }
+}
 
 /// Where interrupts have ended uninterruptible sleeps so far.
 #[derive(Clone, Copy, Default)]
@@ -33,7 +67,10 @@ impl Reconstruction {
             let by_list = self.seems_to_use_wake_list(cpu, woken);
             let saved = if by_list { self.costs.wake_list } else { 0 };
             self.live(woken).waker_saved = saved;
-            let rest = self.costs.wake_after - saved + self.costs.irq;
+            // One interrupt may run several timers.
+            let goes_on = self.cpus[cpu].timers.go_on(self.now);
+            let irq = if goes_on { 0 } else { self.costs.irq };
+            let rest = self.costs.wake_after - saved + irq;
             self.live(current).owe(rest);
         }
     }
@@ -70,15 +107,9 @@ impl Reconstruction {
 
     /// Something outside of all threads ends a thread's sleep: a device, or a timer. The CPU that
     /// it interrupts has come out of idle, and into the interrupt, before anybody could see it. A
-    /// `device` interrupts its CPU wherever the thread sleeps.
-    pub(super) fn outside_ends(
-        &mut self,
-        thread: u32,
-        cpu: CpuId,
-        ends: Ns,
-        timed: Timed,
-        device: Option<CpuId>,
-    ) {
+    /// device interrupts its CPU wherever the thread sleeps.
+    pub(super) fn outside_ends(&mut self, thread: u32, cpu: CpuId, ends: Ns, by: Outside) {
+        let Outside { timed, device, early } = by;
         let before = self.idle_exit(cpu, ends) + self.costs.irq_before;
         // An idle CPU was interrupted no sooner than it idled.
         let idles_since = if self.curr(cpu) == Curr::Idle { self.cpus[cpu].seen } else { 0 };
@@ -105,6 +136,8 @@ impl Reconstruction {
             let at = by_tick.map_or(at, |(_, tick)| tick.max(since));
             if let Some((ticks, _)) = by_tick {
                 live.thread.acts.push(Act::AtTick(ticks));
+            } else if let Some(early) = early {
+                live.thread.acts.push(Act::Early(early));
             }
             live.thread.acts.push(Act::Timer { at, length: at - since, timed });
         }
@@ -139,6 +172,28 @@ impl Reconstruction {
         };
         let n = ticks.between(first + since, first + at).try_into().unwrap_or(u32::MAX);
         by_wheel.then(|| (n, ticks.tick_of(first + at).saturating_sub(first)))
+    }
+
+    /// An interrupt wakes a thread. How long before it had to, ns, if it is that of a user thread's
+    /// high-resolution timer: one interrupt runs all timers whose slack has begun, in the order in
+    /// which they have to fire (`__hrtimer_run_queues()`). So the first one has to by now, and the
+    /// others are spread over the slack. How many there are the interrupt before tells. (Real-time
+    /// threads have no slack.)
+    pub(super) fn early(&mut self, thread: u32, event: &Event<'_>) -> Option<Ns> {
+        let is_hard = event.context.is_none_or(|context| context == Context::Hardirq);
+        let is_fair = matches!(event.what, What::Wake { prio, .. } if prio >= MAX_RT_PRIO);
+        let (now, live) = (self.now, self.live(thread));
+        let for_disk = matches!(live.doing, Doing::Asleep { how: SleepState::Uninterruptible, .. });
+        if !is_hard || !is_fair || for_disk || live.thread.kthread {
+            return None;
+        }
+        let timers = &mut self.cpus[event.cpu].timers;
+        if !timers.go_on(now) {
+            timers.end();
+        }
+        let nth = timers.n;
+        (timers.n, timers.at) = (nth + 1, now);
+        Some(TIMER_SLACK_NS * Ns::from(nth) / Ns::from(timers.n.max(timers.before)))
     }
 
     /// The CPU of an event that ends a thread's sleep, if it is a device's interrupt, which comes

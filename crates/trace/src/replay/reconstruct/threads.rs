@@ -1,5 +1,6 @@
 //! Threads: their first event, their stays on CPUs, and the ends of stays that no event tells.
 
+use super::interrupts::Outside;
 use super::{Curr, NAME_BYTES_MAX, NAMES_MAX, Reconstruction, is_stopper};
 use crate::replay::event::{Event, Named};
 use crate::replay::thread::{Doing, Live};
@@ -129,7 +130,8 @@ impl Reconstruction {
                 let idled = self.curr(cpu) == Curr::Idle;
                 let (way, seen) = (self.costs.from_idle, self.cpus[cpu].seen);
                 let ends = if idled { since.saturating_sub(way).max(seen) } else { since };
-                self.outside_ends(thread, cpu, ends, timed, None);
+                let unseen = Outside { timed, device: None, early: None };
+                self.outside_ends(thread, cpu, ends, unseen);
             }
             _ => {}
         }

@@ -294,3 +294,48 @@ fn the_timer_wheel_ends_sleeps_with_ticks() {
     let rcu = at_ticks(16);
     assert_eq!((rcu.len(), &rcu[1..7]), (60, &[1, 1, 2, 1, 1, 2][..]));
 }
+
+/// Three threads sleep; interrupts of their CPU wake all of them, twice. How long before it had to
+/// each timer fired, us.
+fn early_us(context: Context, prio: i32) -> [Vec<Ns>; 3] {
+    let task = |comm, tid| Named { comm, tid };
+    let (idle, tids) = (task(b"swapper", 0), [10, 11, 12]);
+    let mut reconstruction = Reconstruction::new(&machine(), Asked::default(), MEMORY_MAX);
+    let mut take = |at, tid, context, what| {
+        let (comm, tid) = (&b"nap"[..], Some(tid));
+        let event = Event { comm, tid, process: tid, cpu: CpuId(0), at, context, what };
+        assert!(reconstruction.take(&event, None).is_ok());
+    };
+    take(0, 0, None, What::Other);
+    for at in [1_000_000, 2_000_000] {
+        for (nth, tid) in tids.into_iter().enumerate() {
+            let woken = What::Wake { task: task(b"nap", tid), prio, target: CpuId(0) };
+            take(at + 2_000 * nth as Ns, 0, Some(context), woken);
+        }
+        let mut prev = idle;
+        for (nth, tid) in tids.into_iter().enumerate() {
+            let next = task(b"nap", tid);
+            let state = Left { state: b'S', preempted: false };
+            let what = What::Switch { prev, prev_prio: prio, state, next, next_prio: prio };
+            take(at + 10_000 * (nth + 1) as Ns, prev.tid, None, what);
+            prev = next;
+        }
+        let state = Left { state: b'S', preempted: false };
+        let what = What::Switch { prev, prev_prio: prio, state, next: idle, next_prio: 120 };
+        take(at + 50_000, prev.tid, None, what);
+    }
+    let recording = reconstruction.finish().unwrap();
+    let early = |act| if let Act::Early(ns) = act { Some(ns / 1000) } else { None };
+    tids.map(|tid| thread(&recording, tid).acts.iter().filter_map(early).collect())
+}
+
+/// The first of a batch has to fire by now. Nobody knows how many will come before the first batch
+/// is over.
+#[test]
+fn the_timers_of_a_batch_are_spread_over_their_slack() {
+    assert_eq!(early_us(Context::Hardirq, 120), [vec![0, 0], vec![25, 16], vec![33, 33]]);
+    // Devices wake in softirqs, and real-time threads have no slack.
+    for (context, prio) in [(Context::Softirq, 120), (Context::Hardirq, 99)] {
+        assert!(early_us(context, prio).iter().all(Vec::is_empty));
+    }
+}

@@ -128,6 +128,7 @@ impl Seen {
                 Act::Nice(_)
                 | Act::Unseen
                 | Act::AtTick(_)
+                | Act::Early(_)
                 | Act::OnItsWay
                 | Act::Interrupts(_)
                 | Act::InIrq(_) => {
