@@ -131,11 +131,7 @@ pub fn read(
     let mut pace = Pace::default();
     let lines = beginning.split(|byte| *byte == b'\n');
     let _ = lines.flat_map(Line::parse).flatten().all(|line| pace.see(&line.event));
-    let ticks = pace.ticks();
-    let paths = pace.paths(machine);
-    let mut machine = machine.clone();
-    paths.put_into(&mut machine);
-    let reconstruction = Reconstruction::new(&machine, asked, MEMORY_MAX).with_ticks(ticks);
+    let (reconstruction, paths) = Reconstruction::at_pace(pace, machine, asked);
     let recording = read_into(reconstruction, beginning.as_slice().chain(input))?;
     Ok(Recording { paths: Some(paths), ..recording })
 }

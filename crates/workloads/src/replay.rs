@@ -75,18 +75,7 @@ pub struct Thread {
 impl Thread {
     /// True if the first thing that it does is to sleep.
     fn begins_asleep(&self) -> bool {
-        let says_how = |act: &Act| {
-            matches!(
-                act,
-                Act::Sleeps(_)
-                    | Act::Unseen
-                    | Act::AtTick(_)
-                    | Act::Early(_)
-                    | Act::OnItsWay
-                    | Act::Interrupts(_)
-            )
-        };
-        let first = self.acts.iter().find(|act| !says_how(act));
+        let first = self.acts.iter().find(|act| !act.says_how_it_sleeps());
         matches!(first, Some(Act::Wait | Act::Answer | Act::Timer { .. } | Act::For(_)))
     }
 }
@@ -211,8 +200,6 @@ pub struct Replay {
     n_acts: u64,
     /// Measured threads that have not ended.
     n_measured: usize,
-    /// Ticks per second of the recording, if it shows them.
-    hz: Option<u32>,
     /// [`BETWEEN_CALLS_NS`] where the recording was made.
     between_calls_ns: Ns,
 }
@@ -235,7 +222,6 @@ impl Replay {
         // Where kernel paths took longer, that way did, too.
         let slow = recording.paths.map_or(1.0, |paths| paths.others.max(1.0));
         Self {
-            hz: recording.paths.and_then(|paths| paths.hz),
             between_calls_ns: (BETWEEN_CALLS_NS as f64 * slow) as Ns,
             states: vec![state; recording.threads.len()],
             thread_of: PerTask::new(),
@@ -401,7 +387,7 @@ impl Replay {
         let end = match until {
             Until::Instant(at) if state.ticks > 0 && at > now => cx.tick_near(cpu, at),
             // Where ticks are as long: timeouts are times, as a rule, whatever the rate is.
-            Until::Length(_) if state.ticks > 0 && self.hz == Some(cx.machine().hz) => {
+            Until::Length(_) if state.ticks > 0 && self.ticks_as_recorded(cx.machine()) => {
                 cx.tick_of(cpu, state.ticks)
             }
             Until::Length(ns) if state.ticks > 0 => cx.tick_near(cpu, now + ns),
@@ -414,6 +400,11 @@ impl Replay {
         let has_to = end + early;
         let at = has_to.saturating_sub(TIMER_SLACK_NS).max(now + 1);
         Due { at, slack_ns: (has_to - at) as u32 }
+    }
+
+    /// True if this machine's ticks are known to be as long as those of the recording.
+    fn ticks_as_recorded(&self, machine: &Machine) -> bool {
+        self.recording.paths.as_ref().is_some_and(|paths| paths.hz == Some(machine.hz))
     }
 
     /// Sleeps until `due`, whatever wakes it before.

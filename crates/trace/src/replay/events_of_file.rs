@@ -8,7 +8,7 @@ use super::ftrace::Names;
 use super::look_ahead::LookAhead;
 use super::pace::Pace;
 use super::reconstruct::Reconstruction;
-use super::{Asked, MEMORY_MAX, ReplayError};
+use super::{Asked, ReplayError};
 use input::Fault;
 use topology::Machine;
 use workloads::replay::Recording;
@@ -46,11 +46,7 @@ pub(super) fn recording(
     machine: &Machine,
     asked: Asked<'_>,
 ) -> Result<Recording, ReplayError> {
-    let ticks = pace.ticks();
-    let paths = pace.paths(machine);
-    let mut machine = machine.clone();
-    paths.put_into(&mut machine);
-    let reconstruction = Reconstruction::new(&machine, asked, MEMORY_MAX).with_ticks(ticks);
+    let (reconstruction, paths) = Reconstruction::at_pace(pace, machine, asked);
     let mut events_ahead = LookAhead::new(reconstruction);
     let mut number = 0;
     while let Some(event) = events.next()? {

@@ -292,8 +292,8 @@ impl Pace {
     }
 
     /// What the events show of the machine's costs; where too little is to be seen, what the
-    /// machine says.
-    pub(super) fn paths(mut self, machine: &Machine) -> Paths {
+    /// machine says. With the rate of their ticks.
+    pub(super) fn paths(mut self, machine: &Machine, hz: Option<u32>) -> Paths {
         let (costs, lock) = (&machine.costs, machine.locks.fast_ns);
         let schedule = factor(&mut self.schedule, 2, costs.pick_ns + costs.dequeue_ns + lock);
         // The paths that cannot be seen took no longer than the spans in which they lie.
@@ -326,7 +326,7 @@ impl Pace {
             others,
             busy_ipi_ns,
             ipi_is_slow: ipi_delivery_ns + busy_ipi_ns > costs.ipi_delivery_ns,
-            hz: self.ticks().map(|ticks| ticks.hz),
+            hz,
         }
     }
 

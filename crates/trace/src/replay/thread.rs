@@ -1,6 +1,7 @@
 //! A thread of the recording while it is read: what it is doing, and what it has done.
 
 use super::clock::Mark;
+use super::reconstruct::interrupts::KernelWakes;
 use super::reconstruct::replies::Partner;
 use super::sleep_pattern::SleepPattern;
 use sim_core::{Ns, SleepState};
@@ -93,11 +94,7 @@ pub(super) struct Live {
     pub ended: Ns,
     /// The CPU on which it went to sleep last.
     pub left: Option<CpuId>,
-    /// How often a kernel thread was woken, how often of these with a tick, and whether a timer of
-    /// the wheel has ended its last sleep.
-    pub woken_at: u32,
-    pub woken_at_ticks: u32,
-    pub by_wheel: bool,
+    pub kernel_wakes: KernelWakes,
     /// How its sleeps have ended; `None` before the first one that can tell. Most threads of a
     /// build have no such sleep.
     pub pattern: Option<Box<SleepPattern>>,
@@ -158,9 +155,7 @@ impl Live {
             last_wake: None,
             left_path: false,
             woken_early: None,
-            woken_at: 0,
-            woken_at_ticks: 0,
-            by_wheel: false,
+            kernel_wakes: KernelWakes::default(),
             partner: Partner::default(),
             preempted: None,
             parent: None,

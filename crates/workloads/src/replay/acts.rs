@@ -47,8 +47,8 @@ pub enum Act {
     /// A timer of the wheel ends the sleep that comes next, with a tick, so many ticks after the
     /// last one before it.
     AtTick(u32),
-    /// A high-resolution timer ends the sleep that comes next. It fired so long before it had to, ns,
-    /// since another timer's interrupt came within its slack.
+    /// A high-resolution timer ends the sleep that comes next. It fired so long before it had to,
+    /// ns, since another timer's interrupt came within its slack.
     Early(Ns),
     /// The wake-up that ends the wait that comes next came before the thread had left its CPU.
     OnItsWay,
@@ -100,6 +100,21 @@ pub struct Acts {
     bytes: Vec<u8>,
     n: u32,
     instant: Ns,
+}
+
+impl Act {
+    /// True if it only tells of the sleep that comes next.
+    pub fn says_how_it_sleeps(self) -> bool {
+        matches!(
+            self,
+            Self::Sleeps(_)
+                | Self::Unseen
+                | Self::AtTick(_)
+                | Self::Early(_)
+                | Self::OnItsWay
+                | Self::Interrupts(_)
+        )
+    }
 }
 
 const RUN: u8 = 0;

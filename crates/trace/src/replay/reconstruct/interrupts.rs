@@ -3,7 +3,6 @@
 use super::{Curr, HAND_OVER_NS, MAX_RT_PRIO, Reconstruction};
 use crate::replay::event::{Event, Named, What};
 use crate::replay::thread::{Doing, Live};
-use crate::replay::ticks::Ticks;
 use sim_core::{Context, Ns, SleepState};
 use topology::CpuId;
 use workloads::replay::{Act, TIMER_SLACK_NS, Timed};
@@ -11,6 +10,26 @@ use workloads::replay::{Act, TIMER_SLACK_NS, Timed};
 /// If one in so many sleeps for disks ends on another CPU than the sleeper's, the CPU that a disk
 /// interrupts does not depend on the sleeper.
 const ELSEWHERE_PART: u64 = 8;
+
+/// How the sleeps of a kernel thread have ended.
+#[derive(Clone, Copy, Default)]
+pub(in crate::replay) struct KernelWakes {
+    all: u32,
+    /// With a tick.
+    at_ticks: u32,
+    /// A timer of the wheel has ended the last one.
+    by_wheel: bool,
+}
+
+impl KernelWakes {
+    /// One more. True if a timer of the wheel has ended it: with a tick, as half of them at least.
+    fn see(&mut self, at_tick: bool) -> bool {
+        self.all += 1;
+        self.at_ticks += u32::from(at_tick);
+        self.by_wheel = at_tick && 2 * self.at_ticks >= self.all;
+        self.by_wheel
+    }
+}
 
 /// What ends a sleep outside of all threads.
 #[derive(Clone, Copy)]
@@ -55,11 +74,6 @@ pub(super) struct DiskEnds {
 }
 
 impl Reconstruction {
-    /// The same, where the beginning of the recording shows these ticks.
-    pub(in crate::replay) fn with_ticks(self, ticks: Option<Ticks>) -> Self {
-        Self { ticks, ..self }
-    }
-
     /// A timer's or a device's interrupt wakes a thread, in the time of the current thread.
     pub(super) fn interrupts(&mut self, current: Option<u32>, cpu: CpuId, woken: u32) {
         if let Some(current) = current {
@@ -154,11 +168,7 @@ impl Reconstruction {
             return false;
         };
         let at_tick = event.context != Some(Context::Task) && ticks.come_at(event.at);
-        let live = self.live(thread);
-        live.woken_at += 1;
-        live.woken_at_ticks += u32::from(at_tick);
-        live.by_wheel = at_tick && 2 * live.woken_at_ticks >= live.woken_at;
-        live.by_wheel
+        self.live(thread).kernel_wakes.see(at_tick)
     }
 
     /// For how many ticks a thread has slept that is woken at this instant, and when the last one
@@ -166,8 +176,8 @@ impl Reconstruction {
     fn ticks_of(&mut self, thread: u32, at: Ns) -> Option<(u32, Ns)> {
         let (ticks, first) = (self.ticks?, self.first?);
         let live = self.live(thread);
-        let (by_wheel, Doing::Asleep { since, .. }) = (live.by_wheel && live.woken, live.doing)
-        else {
+        let by_wheel = live.woken && live.kernel_wakes.by_wheel;
+        let (by_wheel, Doing::Asleep { since, .. }) = (by_wheel, live.doing) else {
             return None;
         };
         let n = ticks.between(first + since, first + at).try_into().unwrap_or(u32::MAX);
