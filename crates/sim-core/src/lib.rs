@@ -124,6 +124,7 @@ mod reason;
 mod sched_stat;
 mod signals;
 mod stack;
+mod stir;
 mod task;
 mod world;
 
@@ -147,6 +148,7 @@ pub use sched_stat::{
 };
 pub use signals::{SignalSource, Signals};
 pub use stack::{Calls, PathGroup, Stack, Within};
+pub use stir::stir;
 pub use task::{
     GroupId, MaskId, PerTask, Pid, SchedAttr, SchedPolicy, SleepState, Task, TaskAttr, TaskId,
     TaskState,

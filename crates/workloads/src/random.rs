@@ -2,6 +2,7 @@
 
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
+use sim_core::stir;
 
 /// A named, portable generator, alone responsible for one purpose of one entity.
 pub type Stream = Xoshiro256PlusPlus;
@@ -26,11 +27,8 @@ pub enum Purpose {
     Daemon = 8,
 }
 
-fn splitmix(mut x: u64) -> u64 {
-    x = x.wrapping_add(0x9E37_79B9_7F4A_7C15);
-    x = (x ^ (x >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    x = (x ^ (x >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-    x ^ (x >> 31)
+fn splitmix(x: u64) -> u64 {
+    stir(x.wrapping_add(0x9E37_79B9_7F4A_7C15))
 }
 
 /// The stream of `entity` (a task, an object file, …) for `purpose` under `seed`.

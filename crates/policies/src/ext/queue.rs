@@ -4,7 +4,7 @@
 //! a list, or a treap, whose shape depends on the tasks' keys and on nothing random. Finding the
 //! first entry that a CPU may take walks in order from the head, past those that it may not.
 
-use sim_core::{PerTask, TaskId};
+use sim_core::{PerTask, TaskId, stir};
 
 /// The order of a queue; fixed while it has tasks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -37,12 +37,9 @@ impl Default for Node {
 }
 
 impl Node {
-    /// The heap order of the treap: the insertion's number, stirred (the finalizer of
-    /// splitmix64).
+    /// The heap order of the treap: the insertion's number, stirred.
     fn priority(&self) -> u64 {
-        let z = (self.seq ^ (self.seq >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
+        stir(self.seq)
     }
 
     /// Its number among all insertions.

@@ -1,15 +1,12 @@
 //! How long a CPU takes out of idle: what its core and its package let each other do.
 
 use crate::cpu::{Base, Irq};
-use crate::{Ns, World};
+use crate::{Ns, World, stir};
 use topology::{CpuId, CpuPlace, IDLE_WAKE_TIMES};
 
-/// One of the times of an idle CPU's wake-up (the finalizer of splitmix64).
+/// One of the times of an idle CPU's wake-up.
 fn drawn(cpu: CpuId, idle_since: Ns) -> usize {
-    let z = idle_since ^ u64::from(cpu.0) << 48;
-    let z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    ((z ^ (z >> 31)) % IDLE_WAKE_TIMES as u64) as usize
+    (stir(idle_since ^ u64::from(cpu.0) << 48) % IDLE_WAKE_TIMES as u64) as usize
 }
 
 /// Who makes a CPU leave idle.

@@ -4,7 +4,7 @@ use super::objects::{Field, Fields, Mask, PerCpuVariable, What};
 use crate::ext::cx::Cx;
 use crate::ext::types::{DsqId, Next};
 use ::bpf::{Answer, Host, Memory};
-use sim_core::{MaskId, NEVER, Ns, Pid, TaskId, TaskState};
+use sim_core::{MaskId, NEVER, Ns, Pid, TaskId, TaskState, stir};
 use std::collections::BTreeMap;
 use topology::{CpuId, CpuSet};
 
@@ -112,9 +112,7 @@ impl Books {
     /// The next random number: the same ones in every run (splitmix64).
     fn draw(&mut self) -> u32 {
         self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let z = (self.random ^ (self.random >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (z ^ (z >> 31)) as u32
+        stir(self.random) as u32
     }
 }
 
