@@ -53,6 +53,26 @@ pub struct Recorded {
     /// From CPU to CPU, until a task was preempted, an interrupt took so long, us, and longer than
     /// the machine says.
     pub slow_ipi_us: Option<f64>,
+    /// Ticks per second, if they are not as many as the machine's file says.
+    pub other_hz: Option<OtherHz>,
+}
+
+/// Ticks per second of a recording, which are not those of its machine's file.
+#[derive(Clone, Copy, Debug)]
+pub struct OtherHz {
+    /// Of the recording.
+    pub recorded: u32,
+    /// What the file says; `None` if that is a guess, in whose place the recorded rate stands.
+    pub file: Option<u32>,
+}
+
+impl OtherHz {
+    fn of(recording: &Recording, experiment: &Experiment) -> Option<Self> {
+        let machine = &experiment.machine;
+        let recorded = recording.paths.as_ref()?.hz.filter(|hz| *hz != machine.hz)?;
+        let file = (!machine.hz_is_a_guess()).then_some(machine.hz);
+        Some(Self { recorded, file })
+    }
 }
 
 impl Recorded {
@@ -60,7 +80,8 @@ impl Recorded {
     pub(crate) fn of(experiment: &Experiment) -> Option<Self> {
         match experiment.workload.file.as_ref()? {
             WorkloadFile::Recording { recording, recorded_here } => {
-                Some(Self::recording(recording, *recorded_here))
+                let other_hz = OtherHz::of(recording, experiment);
+                Some(Self { other_hz, ..Self::recording(recording, *recorded_here) })
             }
             WorkloadFile::Service { fitted_to: Some(recording), .. } => {
                 Some(Self { is_model: true, ..Self::recording(recording, true) })
@@ -91,6 +112,7 @@ impl Recorded {
             costs_factor: paths.map_or(1.0, |paths| paths.factor),
             slow_ipi_us: slow_ipi
                 .map(|paths| (paths.costs.ipi_delivery_ns + paths.busy_ipi_ns) as f64 * 1e-3),
+            other_hz: None,
         }
     }
 }
@@ -187,6 +209,10 @@ pub(crate) fn remarks(analysis: &Analysis) -> Vec<String> {
             "Interrupts took up to {} from CPU to CPU when it was recorded; {now}.",
             with_unit("ipi", us, "us")
         ));
+    }
+    if let Some(OtherHz { recorded, file }) = recorded.other_hz {
+        let now = file.map_or(now.to_string(), |hz| format!("the machine's file says {hz}"));
+        remarks.push(format!("{recorded} ticks came in a second when it was recorded; {now}."));
     }
     if recorded.is_model {
         remarks.extend(doubts(analysis, baseline));
@@ -293,6 +319,7 @@ mod tests {
             in_ns: true,
             costs_factor: 0.5,
             slow_ipi_us: Some(11.9),
+            other_hz: Some(OtherHz { recorded: 1000, file: None }),
         });
         analysis
     }
@@ -314,9 +341,19 @@ mod tests {
             3 events were lost: what threads did around them is a guess.
             Kernel paths took 0.500 of the machine's costs when it was recorded; here, too.
             Interrupts took up to 11.9 us from CPU to CPU when it was recorded; here, too.
+            1000 ticks came in a second when it was recorded; here, too.
             Recorded: elapsed 300.73 s, simulated with off: 300.73 s (0.00%).
             Further than a quarter from the recording, so trust changes of these the less: wakeup_p99.make -55.00%."#]]
         .assert_eq(&remarks(&replay(true)).join("\n"));
+    }
+
+    #[test]
+    fn a_rate_of_ticks_that_somebody_has_said_stands() {
+        let mut analysis = replay(true);
+        let recorded = analysis.recorded.as_mut().unwrap();
+        recorded.other_hz = Some(OtherHz { recorded: 1000, file: Some(100) });
+        let said = "1000 ticks came in a second when it was recorded; the machine's file says 100.";
+        assert!(remarks(&analysis).iter().any(|remark| remark == said));
     }
 
     #[test]

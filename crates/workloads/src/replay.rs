@@ -8,8 +8,9 @@
 //! that comes instead.
 //!
 //! Any other sleep (for a timer, a device) ends at the recorded instant or after the recorded time,
-//! as [`Timers`] say. An uninterruptible one always ends after the recorded time: a disk takes as
-//! long as it takes. The simulation decides where a thread runs and when it has to wait.
+//! as [`Timers`] say, or within its timer's slack ([`Act::Early`]). An uninterruptible one always
+//! ends after the recorded time: a disk takes as long as it takes. The simulation decides where a
+//! thread runs and when it has to wait.
 
 mod acts;
 mod commands;
@@ -176,7 +177,7 @@ pub enum Timers {
     /// timer ended it without a rhythm; else at the recorded instant.
     #[default]
     AsSeen,
-    /// At the recorded instant: a thread that is late does not sleep.
+    /// At the recorded instant, or within its slack: a thread that is late does not sleep.
     Absolute,
     /// After the recorded time: a thread that is late stays late.
     Relative,
@@ -394,10 +395,9 @@ impl Replay {
             Until::Instant(at) => at,
             Until::Length(ns) => now + ns,
         };
-        let Some(early) = state.early_ns.filter(|_| end > now) else {
+        let Some(has_to) = state.early_ns.map(|early| end + early).filter(|at| *at > now) else {
             return Due { at: end, slack_ns: 0 };
         };
-        let has_to = end + early;
         let at = has_to.saturating_sub(TIMER_SLACK_NS).max(now + 1);
         Due { at, slack_ns: (has_to - at) as u32 }
     }

@@ -23,7 +23,7 @@ use super::sleep_pattern::SleepPattern;
 use super::thread::{Doing, Live, UncertainSleep};
 use super::ticks::Ticks;
 use super::{Asked, MEMORY_MAX};
-use interrupts::{DiskEnds, Timers};
+use interrupts::{Batch, DiskEnds};
 use sim_core::{Ns, SleepState};
 use std::collections::HashMap;
 use threads::nice;
@@ -78,7 +78,7 @@ struct Cpu {
     tick: Option<Ns>,
     /// The process whose address space is loaded.
     mm: u32,
-    timers: Timers,
+    batch: Batch,
 }
 
 /// All that the events so far have told.
@@ -135,7 +135,7 @@ impl Reconstruction {
             hides_switches: false,
             tick: None,
             mm: u32::MAX,
-            timers: Timers::default(),
+            batch: Batch::default(),
         };
         Self {
             costs: Costs::new(machine),
@@ -176,7 +176,7 @@ impl Reconstruction {
         }
         self.event(event, came)?;
         if matches!(event.what, What::Switch { .. }) {
-            self.cpus[cpu].timers.end();
+            self.cpus[cpu].batch.end();
         }
         self.cpus[cpu].seen = self.now;
         self.cpus[cpu].is_calm = is_own_charge(event) || matches!(event.what, What::Switch { .. });

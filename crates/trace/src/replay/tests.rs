@@ -230,7 +230,7 @@ fn timers_and_disks_end_sleeps() {
          0 1500 switch swapper/0 R a/10
          0 1600 switch a/10 S swapper/0",
         expect![[r#"
-            a/10 nice 0 on 0: Run(50000) Early(0) Timer { at: 800000, length: 750000, timed: Until } InIrq(5000) Run(45000) Sleeps(Uninterruptible) For(40000) InIrq(5000) Run(4000) Sleeps(Idle) Unseen Timer { at: 1400000, length: 501000, timed: Until } Run(100000)
+            a/10 nice 0 on 0: Run(50000) Timer { at: 800000, length: 750000, timed: Until } InIrq(5000) Run(45000) Sleeps(Uninterruptible) For(40000) InIrq(5000) Run(4000) Sleeps(Idle) Unseen Timer { at: 1400000, length: 501000, timed: Until } Run(100000)
         "#]],
     );
 }
@@ -397,7 +397,7 @@ fn holes_are_filled_with_what_is_likeliest() {
          1 400 switch c/12 S swapper/0",
         expect![[r#"
             c/12 nice 0 on 0: Unseen Timer { at: 170000, length: 170000, timed: Until } Run(230000)
-            d/13 nice 0 on 0: Early(0) Timer { at: 100000, length: 100000, timed: Until }
+            d/13 nice 0 on 0: Timer { at: 100000, length: 100000, timed: Until }
             b/11 nice 0 on 1: Unseen Timer { at: 150000, length: 150000, timed: Until } Run(20000) Wake { thread: 3, sync: false, to_idle: true }
             a/10 nice 0 on 0: Wait Run(130000)
         "#]],

@@ -47,8 +47,8 @@ pub enum Act {
     /// A timer of the wheel ends the sleep that comes next, with a tick, so many ticks after the
     /// last one before it.
     AtTick(u32),
-    /// A high-resolution timer ends the sleep that comes next. It fired so long before it had to,
-    /// ns, since another timer's interrupt came within its slack.
+    /// A high-resolution timer with slack ends the sleep that comes next. It fired so long before
+    /// it had to, ns: 0, or since another timer's interrupt came within its slack.
     Early(Ns),
     /// The wake-up that ends the wait that comes next came before the thread had left its CPU.
     OnItsWay,

@@ -43,20 +43,17 @@ pub(super) struct Outside {
 
 /// Timers of user threads that one interrupt of a CPU has run.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Timers {
+pub(super) struct Batch {
     n: u32,
     /// The number of those that the interrupt before has run.
     before: u32,
     /// When the last one woke its thread.
     at: Ns,
+    /// When the first one fired: all have, by then.
+    fired: Ns,
 }
 
-impl Timers {
-    /// True if an interrupt that has run timers may still run more.
-    fn go_on(self, now: Ns) -> bool {
-        self.n > 0 && now - self.at <= HAND_OVER_NS
-    }
-
+impl Batch {
     /// The interrupt is over.
     pub(super) fn end(&mut self) {
         if self.n > 0 {
@@ -75,18 +72,15 @@ pub(super) struct DiskEnds {
 
 impl Reconstruction {
     /// A timer's or a device's interrupt wakes a thread, in the time of the current thread.
-    pub(super) fn interrupts(&mut self, current: Option<u32>, cpu: CpuId, woken: u32) {
-        if let Some(current) = current {
-            self.account(current, cpu, self.costs.wake_before);
-            let by_list = self.seems_to_use_wake_list(cpu, woken);
-            let saved = if by_list { self.costs.wake_list } else { 0 };
-            self.live(woken).waker_saved = saved;
-            // One interrupt may run several timers.
-            let goes_on = self.cpus[cpu].timers.go_on(self.now);
-            let irq = if goes_on { 0 } else { self.costs.irq };
-            let rest = self.costs.wake_after - saved + irq;
-            self.live(current).owe(rest);
-        }
+    /// `goes_on`: it has woken others before.
+    pub(super) fn interrupts(&mut self, current: u32, cpu: CpuId, woken: u32, goes_on: bool) {
+        self.account(current, cpu, self.costs.wake_before);
+        let by_list = self.seems_to_use_wake_list(cpu, woken);
+        let saved = if by_list { self.costs.wake_list } else { 0 };
+        self.live(woken).waker_saved = saved;
+        let irq = if goes_on { 0 } else { self.costs.irq };
+        let rest = self.costs.wake_after - saved + irq;
+        self.live(current).owe(rest);
     }
 
     /// A thread comes. If an interrupt on this CPU has just woken it, it runs as soon as the
@@ -128,11 +122,19 @@ impl Reconstruction {
         // An idle CPU was interrupted no sooner than it idled.
         let idles_since = if self.curr(cpu) == Curr::Idle { self.cpus[cpu].seen } else { 0 };
         let by_tick = self.ticks_of(thread, ends);
-        let live = self.live(thread);
-        let Doing::Asleep { since, how } = live.doing else {
+        let Doing::Asleep { since, how } = self.live(thread).doing else {
             return;
         };
-        let at = ends.saturating_sub(before).max(idles_since).max(since);
+        let mut at = ends.saturating_sub(before).max(idles_since);
+        if early.is_some() {
+            let batch = &mut self.cpus[cpu].batch;
+            batch.fired = if batch.n == 1 { at } else { batch.fired };
+            at = batch.fired;
+        }
+        let at = at.max(since);
+        // The timer is set, and the disk asked, before the thread leaves its CPU.
+        let sleep = self.costs.sleep;
+        let live = self.live(thread);
         live.sleeps(how);
         let for_disk = how == SleepState::Uninterruptible;
         if !live.woken && (for_disk || at > 0) {
@@ -144,7 +146,7 @@ impl Reconstruction {
             live.thread.acts.push(Act::Interrupts(cpu));
         }
         if for_disk {
-            live.thread.acts.push(Act::For(at - since));
+            live.thread.acts.push(Act::For(at - since + sleep));
         } else if at > 0 {
             // All that come with a tick come with one in a replay, too.
             let at = by_tick.map_or(at, |(_, tick)| tick.max(since));
@@ -153,7 +155,8 @@ impl Reconstruction {
             } else if let Some(early) = early {
                 live.thread.acts.push(Act::Early(early));
             }
-            live.thread.acts.push(Act::Timer { at, length: at - since, timed });
+            let length = at - since + sleep;
+            live.thread.acts.push(Act::Timer { at, length, timed });
         }
         live.ended_by_interrupt = Some(live.thread.acts.end());
         (live.doing, live.woken_by) = (Doing::Runnable { since: ends.max(since) }, None);
@@ -186,24 +189,25 @@ impl Reconstruction {
 
     /// An interrupt wakes a thread. How long before it had to, ns, if it is that of a user thread's
     /// high-resolution timer: one interrupt runs all timers whose slack has begun, in the order in
-    /// which they have to fire (`__hrtimer_run_queues()`). So the first one has to by now, and the
-    /// others are spread over the slack. How many there are the interrupt before tells. (Real-time
-    /// threads have no slack.)
-    pub(super) fn early(&mut self, thread: u32, event: &Event<'_>) -> Option<Ns> {
-        let is_hard = event.context.is_none_or(|context| context == Context::Hardirq);
+    /// which they have to fire (`__hrtimer_run_queues()`, v6.12). So the first one has to by now,
+    /// unless a tick has brought it along, and the others are spread over the slack. How many there
+    /// are the interrupt before tells. (Real-time threads have no slack.) A text does not tell
+    /// interrupts from each other: there a sleep has to look like a timer's.
+    pub(super) fn early(&mut self, thread: u32, event: &Event<'_>, repeats: bool) -> Option<Ns> {
+        let is_timer = event.context.map_or(repeats, |context| context == Context::Hardirq);
         let is_fair = matches!(event.what, What::Wake { prio, .. } if prio >= MAX_RT_PRIO);
         let (now, live) = (self.now, self.live(thread));
         let for_disk = matches!(live.doing, Doing::Asleep { how: SleepState::Uninterruptible, .. });
-        if !is_hard || !is_fair || for_disk || live.thread.kthread {
+        if !is_timer || !is_fair || for_disk || live.thread.kthread {
             return None;
         }
-        let timers = &mut self.cpus[event.cpu].timers;
-        if !timers.go_on(now) {
-            timers.end();
+        let batch = &mut self.cpus[event.cpu].batch;
+        if now - batch.at > HAND_OVER_NS {
+            batch.end();
         }
-        let nth = timers.n;
-        (timers.n, timers.at) = (nth + 1, now);
-        Some(TIMER_SLACK_NS * Ns::from(nth) / Ns::from(timers.n.max(timers.before)))
+        let nth = batch.n;
+        (batch.n, batch.at) = (nth + 1, now);
+        Some(TIMER_SLACK_NS * Ns::from(nth) / Ns::from(batch.n.max(batch.before)))
     }
 
     /// The CPU of an event that ends a thread's sleep, if it is a device's interrupt, which comes

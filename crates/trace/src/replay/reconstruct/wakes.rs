@@ -90,9 +90,12 @@ impl Reconstruction {
         let by_tick = self.wheel_ends(thread, event) && event.context.is_none();
         let is_timer = timed || by_tick || end.is_some_and(|end| end.is_timer);
         let Some(waker) = current.filter(|_| !is_timer) else {
-            self.interrupts(current, cpu, thread);
             let device = self.device_of(thread, event);
-            let early = if device.is_none() { self.early(thread, event) } else { None };
+            let repeats = timed || end.is_some_and(|end| end.timed == Timed::Usual);
+            let early = if device.is_none() { self.early(thread, event, repeats) } else { None };
+            if let Some(current) = current {
+                self.interrupts(current, cpu, thread, early.is_some_and(|ns| ns > 0));
+            }
             let timed = end.map_or(Timed::Until, |end| end.timed);
             self.outside_ends(thread, cpu, now, Outside { timed, device, early });
             self.live(thread).woken_by = current.map(|current| (current, None));

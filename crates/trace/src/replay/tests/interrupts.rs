@@ -295,9 +295,10 @@ fn the_timer_wheel_ends_sleeps_with_ticks() {
     assert_eq!((rcu.len(), &rcu[1..7]), (60, &[1, 1, 2, 1, 1, 2][..]));
 }
 
-/// Three threads sleep; interrupts of their CPU wake all of them, twice. How long before it had to
-/// each timer fired, us.
-fn early_us(context: Context, prio: i32) -> [Vec<Ns>; 3] {
+/// Three threads sleep; interrupts of their CPU wake all of them, twice, the second time with so
+/// much time before the third one. Of each sleep that a timer ended, by thread: when, and how long
+/// before it had to if it had slack, us.
+fn sleeps(context: Context, prio: i32, gap_us: Ns) -> [Vec<(Ns, Option<Ns>)>; 3] {
     let task = |comm, tid| Named { comm, tid };
     let (idle, tids) = (task(b"swapper", 0), [10, 11, 12]);
     let mut reconstruction = Reconstruction::new(&machine(), Asked::default(), MEMORY_MAX);
@@ -307,35 +308,94 @@ fn early_us(context: Context, prio: i32) -> [Vec<Ns>; 3] {
         assert!(reconstruction.take(&event, None).is_ok());
     };
     take(0, 0, None, What::Other);
-    for at in [1_000_000, 2_000_000] {
-        for (nth, tid) in tids.into_iter().enumerate() {
+    for (at, gap) in [(1_000_000, 2_000), (2_000_000, gap_us * 1000)] {
+        for (after, tid) in [0, 2_000, 2_000 + gap].into_iter().zip(tids) {
             let woken = What::Wake { task: task(b"nap", tid), prio, target: CpuId(0) };
-            take(at + 2_000 * nth as Ns, 0, Some(context), woken);
+            take(at + after, 0, Some(context), woken);
         }
         let mut prev = idle;
         for (nth, tid) in tids.into_iter().enumerate() {
             let next = task(b"nap", tid);
             let state = Left { state: b'S', preempted: false };
             let what = What::Switch { prev, prev_prio: prio, state, next, next_prio: prio };
-            take(at + 10_000 * (nth + 1) as Ns, prev.tid, None, what);
+            take(at + 60_000 + 10_000 * nth as Ns, prev.tid, None, what);
             prev = next;
         }
         let state = Left { state: b'S', preempted: false };
         let what = What::Switch { prev, prev_prio: prio, state, next: idle, next_prio: 120 };
-        take(at + 50_000, prev.tid, None, what);
+        take(at + 100_000, prev.tid, None, what);
     }
     let recording = reconstruction.finish().unwrap();
-    let early = |act| if let Act::Early(ns) = act { Some(ns / 1000) } else { None };
-    tids.map(|tid| thread(&recording, tid).acts.iter().filter_map(early).collect())
+    tids.map(|tid| {
+        let (mut sleeps, mut slack) = (Vec::new(), None);
+        for act in thread(&recording, tid).acts.iter() {
+            match act {
+                Act::Early(ns) => slack = Some(ns / 1000),
+                Act::Timer { at, .. } => sleeps.push((at / 1000, slack.take())),
+                _ => {}
+            }
+        }
+        sleeps
+    })
 }
 
-/// The first of a batch has to fire by now. Nobody knows how many will come before the first batch
-/// is over.
+/// The first of a batch has to fire by now, and the others fire with it, whenever they wake their
+/// threads. Nobody knows how many will come before the first batch is over.
 #[test]
 fn the_timers_of_a_batch_are_spread_over_their_slack() {
-    assert_eq!(early_us(Context::Hardirq, 120), [vec![0, 0], vec![25, 16], vec![33, 33]]);
+    let all = |slack: [[Ns; 2]; 3]| {
+        slack.map(|[first, second]| vec![(1000, Some(first)), (2000, Some(second))])
+    };
+    assert_eq!(sleeps(Context::Hardirq, 120, 2), all([[0, 0], [25, 16], [33, 33]]));
+    // After so long it was another interrupt.
+    let [.., third] = sleeps(Context::Hardirq, 120, 31);
+    assert_eq!(third, [(1000, Some(33)), (2033, Some(0))]);
     // Devices wake in softirqs, and real-time threads have no slack.
     for (context, prio) in [(Context::Softirq, 120), (Context::Hardirq, 99)] {
-        assert!(early_us(context, prio).iter().all(Vec::is_empty));
+        let none = [0, 2, 4].map(|after| vec![(1000 + after, None), (2000 + after, None)]);
+        assert_eq!(sleeps(context, prio, 2), none);
     }
+}
+
+/// A thread sets its timer, and asks the disk, before it leaves its CPU. A replay does so again.
+#[test]
+fn leaving_the_cpu_is_a_part_of_a_sleep() {
+    let mut machine = machine();
+    (machine.costs.pick_ns, machine.costs.dequeue_ns) = (1_000, 500);
+    let length = |state: &str| {
+        let lines = format!(
+            "0 0 switch swapper/0 R timer/10
+             0 10 switch timer/10 {state} swapper/0
+             0 110 waking timer/10 0"
+        );
+        let asked = Asked { timed: &["timer"], ..Asked::default() };
+        let recording = read(script(&lines).as_bytes(), &machine, asked).unwrap();
+        let length = |act| match act {
+            Act::Timer { length, .. } | Act::For(length) => Some(length),
+            _ => None,
+        };
+        recording.threads[0].acts.iter().find_map(length)
+    };
+    assert_eq!((length("S"), length("D")), (Some(101_500), Some(101_500)));
+}
+
+/// `a` is hit by the interrupt of a timer, and then by a disk's.
+#[test]
+fn a_device_that_comes_right_after_a_timer_is_an_interrupt_of_its_own() {
+    let work = |second: Ns| {
+        let lines = format!(
+            "1 0 switch swapper/1 R disk/12
+             1 5 switch disk/12 D swapper/1
+             0 6 switch swapper/0 R timer/11
+             0 10 switch timer/11 S a/10
+             0 110 waking timer/11 0
+             0 {second} waking disk/12 0
+             0 300 switch a/10 S timer/11"
+        );
+        let mut machine = machine();
+        machine.costs.irq_ns = 1_000;
+        let asked = Asked { timed: &["timer", "disk"], ..Asked::default() };
+        work_of(&read(script(&lines).as_bytes(), &machine, asked).unwrap(), 10)
+    };
+    assert_eq!((work(130), work(150)), (290_000 - 2_000, 290_000 - 2_000));
 }
