@@ -8,7 +8,7 @@ use crate::analysis::{Analysis, VariantAnalysis};
 use crate::number::{Shown, number, percent, with_unit};
 use crate::pad;
 use scenario::glue::{Command, Recording};
-use scenario::{Experiment, WorkloadFile};
+use scenario::{Experiment, Variant, WorkloadFile};
 use std::fmt::Write;
 
 /// What is told of a command: the beginnings of the metrics' names, heads of columns, units.
@@ -62,16 +62,24 @@ pub struct Recorded {
 pub struct OtherHz {
     /// Of the recording.
     pub recorded: u32,
-    /// What the file says; `None` if that is a guess, in whose place the recorded rate stands.
+    /// What the file says; `None` if that is a guess. In a replay the recorded rate stands then.
     pub file: Option<u32>,
 }
 
 impl OtherHz {
+    /// `None` if somebody has said how many there are to be.
     fn of(recording: &Recording, experiment: &Experiment) -> Option<Self> {
-        let machine = &experiment.machine;
-        let recorded = recording.paths.as_ref()?.hz.filter(|hz| *hz != machine.hz)?;
-        let file = (!machine.hz_is_a_guess()).then_some(machine.hz);
-        Some(Self { recorded, file })
+        let is_said = |variant: &Variant| variant.tunables.iter().any(|(key, _)| *key == "hz");
+        let (hz, machine) = (recording.paths.as_ref()?.hz?, &experiment.machine);
+        if experiment.variants.iter().any(is_said) {
+            return None;
+        }
+        Self::new(hz, machine.hz, machine.hz_is_a_guess())
+    }
+
+    fn new(recorded: u32, file: u32, is_a_guess: bool) -> Option<Self> {
+        let file_says = (!is_a_guess).then_some(file);
+        (recorded != file).then_some(Self { recorded, file: file_says })
     }
 }
 
@@ -84,7 +92,8 @@ impl Recorded {
                 Some(Self { other_hz, ..Self::recording(recording, *recorded_here) })
             }
             WorkloadFile::Service { fitted_to: Some(recording), .. } => {
-                Some(Self { is_model: true, ..Self::recording(recording, true) })
+                let other_hz = OtherHz::of(recording, experiment);
+                Some(Self { is_model: true, other_hz, ..Self::recording(recording, true) })
             }
             _ => None,
         }
@@ -319,7 +328,7 @@ mod tests {
             in_ns: true,
             costs_factor: 0.5,
             slow_ipi_us: Some(11.9),
-            other_hz: Some(OtherHz { recorded: 1000, file: None }),
+            other_hz: OtherHz::new(1000, 250, true),
         });
         analysis
     }
@@ -351,7 +360,8 @@ mod tests {
     fn a_rate_of_ticks_that_somebody_has_said_stands() {
         let mut analysis = replay(true);
         let recorded = analysis.recorded.as_mut().unwrap();
-        recorded.other_hz = Some(OtherHz { recorded: 1000, file: Some(100) });
+        assert!(OtherHz::new(1000, 1000, false).is_none());
+        recorded.other_hz = OtherHz::new(1000, 100, false);
         let said = "1000 ticks came in a second when it was recorded; the machine's file says 100.";
         assert!(remarks(&analysis).iter().any(|remark| remark == said));
     }

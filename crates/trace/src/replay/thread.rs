@@ -72,6 +72,9 @@ pub(super) struct Live {
     pub parent: Option<u32>,
     /// Since when it is on its CPU; meaningful while it runs.
     pub came: Ns,
+    /// Where its last sleep's timer is set in a replay, at the end of the work before; 0: that was
+    /// before the recording.
+    pub set_at: Ns,
     /// It was woken and has not run since.
     pub woken: bool,
     /// The CPU that woke it, if it has not run since.
@@ -110,9 +113,10 @@ pub(super) struct UncertainSleep {
     /// The thread that ran when it ended, and the place of the wake-up among that thread's acts.
     pub waker: u32,
     pub wake: usize,
-    /// When it ended, and how long it took.
+    /// When it ended, and how long it took. A replay's begins earlier, where its timer is set.
     pub at: Ns,
     pub length: Ns,
+    pub set_at: Ns,
 }
 
 impl UncertainSleep {
@@ -160,6 +164,7 @@ impl Live {
             preempted: None,
             parent: None,
             came: 0,
+            set_at: 0,
             woken: false,
             woken_from: None,
             woken_to: None,

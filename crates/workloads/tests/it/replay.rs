@@ -179,6 +179,16 @@ fn timers_whose_slack_has_begun_fire_together() {
     assert_eq!(back_from_timers([Some(10_000), Some(0)]), [MS + 10_000, MS + 10_000]);
 }
 
+/// Who is late, but not later than its timer has to fire, sleeps until that.
+#[test]
+fn a_late_thread_sleeps_for_the_rest_of_its_slack() {
+    let done = |early| {
+        let timer = Act::Timer { at: MS, length: MS, timed: Timed::Until };
+        two(&[], &[Act::Run(MS + 10_000), Act::Early(early), timer]).1
+    };
+    assert_eq!((done(20_000), done(5_000)), (MS + 20_000, MS + 10_000));
+}
+
 fn wake() -> Act {
     Act::Wake { thread: 1, sync: false, to_idle: false }
 }

@@ -7,6 +7,8 @@ use sim_core::{Context, Ns, SleepState};
 use topology::CpuId;
 use workloads::replay::{Act, TIMER_SLACK_NS, Timed};
 
+/// One interrupt wakes the next thread in less than so long, ns (1 to 5 us with what perf takes).
+const NEXT_TIMER_NS: Ns = 8_000;
 /// If one in so many sleeps for disks ends on another CPU than the sleeper's, the CPU that a disk
 /// interrupts does not depend on the sleeper.
 const ELSEWHERE_PART: u64 = 8;
@@ -54,6 +56,13 @@ pub(super) struct Batch {
 }
 
 impl Batch {
+    /// True if the interrupt that has run them may still go on. The next one comes when the slack
+    /// is over, or later: what is left has to fire then at the earliest.
+    fn goes_on(&self, now: Ns) -> bool {
+        let over = now - self.fired > TIMER_SLACK_NS;
+        now - self.at <= if over { NEXT_TIMER_NS } else { HAND_OVER_NS }
+    }
+
     /// The interrupt is over.
     pub(super) fn end(&mut self) {
         if self.n > 0 {
@@ -132,9 +141,9 @@ impl Reconstruction {
             at = batch.fired;
         }
         let at = at.max(since);
-        // The timer is set, and the disk asked, before the thread leaves its CPU.
-        let sleep = self.costs.sleep;
         let live = self.live(thread);
+        // The timer is set, and the disk asked, before the thread leaves its CPU.
+        let set_at = live.set_at.min(since);
         live.sleeps(how);
         let for_disk = how == SleepState::Uninterruptible;
         if !live.woken && (for_disk || at > 0) {
@@ -146,7 +155,7 @@ impl Reconstruction {
             live.thread.acts.push(Act::Interrupts(cpu));
         }
         if for_disk {
-            live.thread.acts.push(Act::For(at - since + sleep));
+            live.thread.acts.push(Act::For(at - set_at));
         } else if at > 0 {
             // All that come with a tick come with one in a replay, too.
             let at = by_tick.map_or(at, |(_, tick)| tick.max(since));
@@ -155,8 +164,7 @@ impl Reconstruction {
             } else if let Some(early) = early {
                 live.thread.acts.push(Act::Early(early));
             }
-            let length = at - since + sleep;
-            live.thread.acts.push(Act::Timer { at, length, timed });
+            live.thread.acts.push(Act::Timer { at, length: at - set_at, timed });
         }
         live.ended_by_interrupt = Some(live.thread.acts.end());
         (live.doing, live.woken_by) = (Doing::Runnable { since: ends.max(since) }, None);
@@ -191,8 +199,9 @@ impl Reconstruction {
     /// high-resolution timer: one interrupt runs all timers whose slack has begun, in the order in
     /// which they have to fire (`__hrtimer_run_queues()`, v6.12). So the first one has to by now,
     /// unless a tick has brought it along, and the others are spread over the slack. How many there
-    /// are the interrupt before tells. (Real-time threads have no slack.) A text does not tell
-    /// interrupts from each other: there a sleep has to look like a timer's.
+    /// are the interrupt before tells. (Real-time threads have no slack, and how kernel threads
+    /// have it depends on who set their timers.) A text does not tell interrupts from each other:
+    /// there a sleep has to look like a timer's.
     pub(super) fn early(&mut self, thread: u32, event: &Event<'_>, repeats: bool) -> Option<Ns> {
         let is_timer = event.context.map_or(repeats, |context| context == Context::Hardirq);
         let is_fair = matches!(event.what, What::Wake { prio, .. } if prio >= MAX_RT_PRIO);
@@ -202,7 +211,7 @@ impl Reconstruction {
             return None;
         }
         let batch = &mut self.cpus[event.cpu].batch;
-        if now - batch.at > HAND_OVER_NS {
+        if !batch.goes_on(now) {
             batch.end();
         }
         let nth = batch.n;

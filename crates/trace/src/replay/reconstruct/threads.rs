@@ -97,14 +97,18 @@ impl Reconstruction {
     /// after the charge is no more in the work.
     pub(super) fn account_sleeper(&mut self, thread: u32, cpu: CpuId) {
         let Live { charged, mark, came, .. } = *self.live(thread);
-        let (now, mut costs) = (self.now, self.costs.sleep);
-        if charged > came && charged >= mark.at {
-            self.now = charged;
-            costs = costs.saturating_sub(now - charged);
-        }
+        let now = self.now;
+        let end = if charged > came && charged >= mark.at { charged } else { now };
+        self.sleeps_after(thread, cpu, end, self.costs.sleep.saturating_sub(now - end));
+    }
+
+    /// The last piece of work before a sleep ends at this instant, with these costs in it.
+    fn sleeps_after(&mut self, thread: u32, cpu: CpuId, end: Ns, costs: Ns) {
+        let now = std::mem::replace(&mut self.now, end);
         self.account(thread, cpu, costs);
         self.now = now;
         self.flush(thread);
+        self.live(thread).set_at = end.saturating_sub(costs);
     }
 
     pub(super) fn flush(&mut self, thread: u32) {
@@ -158,12 +162,8 @@ impl Reconstruction {
     /// A thread has left its CPU and no event tells when: it is taken to sleep since the CPU's last
     /// event.
     pub(super) fn lost(&mut self, thread: u32, cpu: CpuId) {
-        let (now, seen) = (self.now, self.cpus[cpu].seen);
-        let sleep = self.costs.sleep;
-        self.now = seen;
-        self.account(thread, cpu, sleep);
-        self.now = now;
-        self.flush(thread);
+        let seen = self.cpus[cpu].seen;
+        self.sleeps_after(thread, cpu, seen, self.costs.sleep);
         let live = self.live(thread);
         let (name, ran) = (live.name(), seen.saturating_sub(live.came));
         self.commands[name as usize].left(ran);

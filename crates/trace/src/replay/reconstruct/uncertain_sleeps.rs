@@ -15,9 +15,9 @@ impl Reconstruction {
             let Some(repeats) = self.live(thread).first_repeat() else {
                 continue;
             };
-            for UncertainSleep { wait, waker, wake, at, length } in uncertain_sleeps {
+            for UncertainSleep { wait, waker, wake, at, set_at, .. } in uncertain_sleeps {
                 let timed = if repeats { Timed::Usual } else { Timed::Until };
-                let timer = Act::Timer { at, length, timed };
+                let timer = Act::Timer { at, length: at - set_at, timed };
                 changes.entry(thread).or_default().push((wait, Some(timer)));
                 changes.entry(waker).or_default().push((wake, None));
             }

@@ -92,7 +92,12 @@ impl Reconstruction {
         let Some(waker) = current.filter(|_| !is_timer) else {
             let device = self.device_of(thread, event);
             let repeats = timed || end.is_some_and(|end| end.timed == Timed::Usual);
-            let early = if device.is_none() { self.early(thread, event, repeats) } else { None };
+            // A device, and what a softirq does, comes after the timers' interrupt.
+            let is_other = device.is_some() || event.context == Some(Context::Softirq);
+            let early = if is_other { None } else { self.early(thread, event, repeats) };
+            if is_other {
+                self.cpus[cpu].batch.end();
+            }
             if let Some(current) = current {
                 self.interrupts(current, cpu, thread, early.is_some_and(|ns| ns > 0));
             }
@@ -101,10 +106,13 @@ impl Reconstruction {
             self.live(thread).woken_by = current.map(|current| (current, None));
             return Ok(());
         };
+        self.cpus[cpu].batch.end();
         self.goes_by(waker, event)?;
         let (wake, wait) = self.wakes(waker, cpu, thread, how);
         if end.is_some() && how != SleepState::Uninterruptible {
-            let sleep = UncertainSleep { wait, waker, wake, at: now, length: now - since };
+            let (at, length) = (now, now - since);
+            let set_at = self.live(thread).set_at.min(since);
+            let sleep = UncertainSleep { wait, waker, wake, at, length, set_at };
             self.live(thread).note_uncertain(sleep);
         }
         Ok(())

@@ -357,14 +357,55 @@ fn the_timers_of_a_batch_are_spread_over_their_slack() {
     }
 }
 
+/// Interrupts of an idle CPU wake threads at these times, us. How long before it had to the timer
+/// of each fired, us.
+fn early_us(wakes: &[(Ns, Context)]) -> Vec<Option<Ns>> {
+    let mut reconstruction = Reconstruction::new(&machine(), Asked::default(), MEMORY_MAX);
+    let mut take = |at, context, what| {
+        let (comm, tid) = (&b"swapper"[..], Some(0));
+        let event = Event { comm, tid, process: tid, cpu: CpuId(0), at, context, what };
+        assert!(reconstruction.take(&event, None).is_ok());
+    };
+    take(0, None, What::Other);
+    for (tid, (at, context)) in (10..).zip(wakes) {
+        let task = Named { comm: b"nap", tid };
+        let woken = What::Wake { task, prio: 120, target: CpuId(0) };
+        take(1_000_000 + at * 1000, Some(*context), woken);
+    }
+    let [prev, next] = [(&b"swapper"[..], 0), (b"nap", 10)].map(|(comm, tid)| Named { comm, tid });
+    let state = Left { state: b'R', preempted: false };
+    let what = What::Switch { prev, prev_prio: 120, state, next, next_prio: 120 };
+    take(2_000_000, None, what);
+    let recording = reconstruction.finish().unwrap();
+    let early = |act| if let Act::Early(ns) = act { Some(ns / 1000) } else { None };
+    let tids = 10..10 + wakes.len() as u32;
+    tids.map(|tid| thread(&recording, tid).acts.iter().find_map(early)).collect()
+}
+
+/// Two interrupts of a CPU's timers are as far apart as their slack, at least. What else wakes a
+/// thread comes after them.
+#[test]
+fn a_batch_ends_with_its_slack_and_with_what_comes_after_it() {
+    let timer = |at| (at, Context::Hardirq);
+    let chain: Vec<_> = (0..7).map(|nth| timer(20 * nth)).collect();
+    let expected = [0, 25, 33, 0, 16, 33, 0].map(Some);
+    assert_eq!(early_us(&chain), expected);
+    // One that runs very many is no shorter.
+    let long: Vec<_> = (0..30).map(|nth| timer(3 * nth)).collect();
+    assert_eq!(early_us(&long)[29], Some(48));
+    let device = [timer(0), (4, Context::Softirq), timer(8)];
+    assert_eq!(early_us(&device), [Some(0), None, Some(0)]);
+}
+
 /// A thread sets its timer, and asks the disk, before it leaves its CPU. A replay does so again.
 #[test]
 fn leaving_the_cpu_is_a_part_of_a_sleep() {
     let mut machine = machine();
     (machine.costs.pick_ns, machine.costs.dequeue_ns) = (1_000, 500);
-    let length = |state: &str| {
+    let length = |state: &str, charged_us: u64| {
         let lines = format!(
             "0 0 switch swapper/0 R timer/10
+             0 {charged_us} runtime timer/10 {charged_us}
              0 10 switch timer/10 {state} swapper/0
              0 110 waking timer/10 0"
         );
@@ -376,7 +417,9 @@ fn leaving_the_cpu_is_a_part_of_a_sleep() {
         };
         recording.threads[0].acts.iter().find_map(length)
     };
-    assert_eq!((length("S"), length("D")), (Some(101_500), Some(101_500)));
+    assert_eq!([length("S", 9), length("D", 9)], [Some(101_500); 2]);
+    // After the charge in the dequeue the CPU looked for other work.
+    assert_eq!([length("S", 7), length("D", 7)], [Some(103_000); 2]);
 }
 
 /// `a` is hit by the interrupt of a timer, and then by a disk's.

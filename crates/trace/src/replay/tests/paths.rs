@@ -192,7 +192,7 @@ fn who_has_come_unseen_is_woken_on_its_way_to_sleep() {
     check(
         &lines,
         expect![[r#"
-            b/11 nice 0 on 1: Run(15000) Wait Run(10000) Unseen Timer { at: 64000, length: 12000, timed: Until } Run(16000) OnItsWay Wait Run(1000) Run(16000) OnItsWay Wait Run(1000) Run(16000) OnItsWay Wait Run(1000) Run(16000) OnItsWay Wait Run(1000)
+            b/11 nice 0 on 1: Run(15000) Wait Run(10000) Unseen Timer { at: 64000, length: 14000, timed: Until } Run(16000) OnItsWay Wait Run(1000) Run(16000) OnItsWay Wait Run(1000) Run(16000) OnItsWay Wait Run(1000) Run(16000) OnItsWay Wait Run(1000)
             a/10 nice 0 on 0: Run(36000) Wake { thread: 0, sync: false, to_idle: true } Run(44000) Wake { thread: 0, sync: false, to_idle: false } Run(20000) Wake { thread: 0, sync: false, to_idle: false } Run(20000) Wake { thread: 0, sync: false, to_idle: false } Run(20000) Wake { thread: 0, sync: false, to_idle: false } Run(2000)
         "#]],
     );
