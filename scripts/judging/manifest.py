@@ -18,7 +18,7 @@ KEYS = {
     "files": (str, ...),
     "real": (str, ...),
     "machine": (str, ...),
-    "policy": (str, ...),
+    "policy": ((str, dict), ...),
     "rules": (str, None),
     "features": (list, []),
     "tunables": (dict, {}),
@@ -63,6 +63,12 @@ def read_set(path, stated):
             raise SystemExit(f"judge: {where}: at_least knows no {key}")
     for key in PATHS:
         result[key] = path.parent / result[key]
+    if str(result["policy"]).endswith(".bpf.o"):
+        result["policy"] = {"bpf": result["policy"]}
+    if isinstance(result["policy"], dict):
+        if not isinstance(result["policy"].get("bpf"), str):
+            raise SystemExit(f"judge: {where}: a policy is a name, or a table with `bpf`")
+        result["policy"] = {**result["policy"], "bpf": str(path.parent / result["policy"]["bpf"])}
     return SimpleNamespace(**result)
 
 
@@ -114,7 +120,8 @@ def judge_sets(args):
 
 def set_text(one, found, notes):
     """The tables of one set."""
-    head = f"== {one.name}: {one.policy} {one.rules or ''} on {one.machine.stem}"
+    policy = one.policy if isinstance(one.policy, str) else Path(one.policy["bpf"]).name
+    head = f"== {one.name}: {policy} {one.rules or ''} on {one.machine.stem}"
     return [head, *notes, *figure_table(found), *wakeup_table(found), *rate_table(found), ""]
 
 

@@ -14,7 +14,7 @@ from .tools import run, write
 SCENARIO = """# Written by scripts/judge.
 title = "{name}"
 machine = {machine}
-policy = "{policy}"
+policy = {policy}
 {rules}
 [workload]
 kind = "rt-app"
@@ -27,7 +27,7 @@ until = "{until}"
 [[variant]]
 name = "judged"
 features = {features}
-tunables = {{ {tunables} }}
+tunables = {tunables}
 """
 
 # A counter of a kernel with the shared wakequeue is the sum of these of our metrics: each task that
@@ -49,20 +49,38 @@ def cgroups(app):
     return beside.read_text() if beside.exists() else ""
 
 
+def inline(value):
+    """A value as TOML writes it on one line."""
+    if isinstance(value, dict):
+        return "{ " + ", ".join(f"{json.dumps(key)} = {inline(of)}" for key, of in value.items()) + " }"
+    if isinstance(value, list):
+        return "[" + ", ".join(inline(of) for of in value) + "]"
+    return json.dumps(value)
+
+
+def policy(stated):
+    """A policy by its name, or a sched_ext object: its file, or a table with `bpf`."""
+    if isinstance(stated, str) and stated.endswith(".bpf.o"):
+        stated = {"bpf": stated}
+    if isinstance(stated, dict):
+        stated = {**stated, "bpf": str(Path(stated["bpf"]).resolve())}
+    return inline(stated)
+
+
 def scenario(app, setup):
     """The scenario of one file on one machine under one kernel."""
     return SCENARIO.format(
         name=app.name,
         machine=json.dumps(str(Path(setup.machine).resolve())),
-        policy=setup.policy,
+        policy=policy(setup.policy),
         rules=f'rules = "{setup.rules}"' if setup.rules else "",
         file=json.dumps(str(app.path.resolve())),
         loop=f"loop_ns = {setup.loop_ns}" if setup.loop_ns else "",
         round=f"round_ns = {setup.round_ns}" if setup.round_ns else "",
         cgroups=cgroups(app),
         until=setup.until or app.until(),
-        features=json.dumps(setup.features or []),
-        tunables=", ".join(f"{key} = {value}" for key, value in (setup.tunables or {}).items()),
+        features=inline(setup.features or []),
+        tunables=inline(setup.tunables or {}),
     )
 
 

@@ -2,10 +2,11 @@
 
 import json
 import tempfile
+import tomllib
 import unittest
 from pathlib import Path
 
-from judging import manifest, tables
+from judging import manifest, simulate, tables
 from judging.agreement import verdicts, within
 from judging.events import Charge, Switch, Wake, events
 from judging.real import counters, real_run
@@ -216,8 +217,33 @@ class Files(unittest.TestCase):
         [one] = manifest.read(path)
         self.assertEqual((one.policy, one.loop_ns, one.seeds), ("cfs", 994, 3))
         self.assertEqual(one.files, self.dir / "rt")
+        [own] = manifest.read(self.put("own.toml", """
+            [[set]]
+            name = "own"
+            files = "rt"
+            real = "real"
+            machine = "m.toml"
+            policy = { bpf = "mine.bpf.o", rodata = { slice_ns = 5000000 }, flags = ["SCX_OPS_ENQ_LAST"] }
+        """))
+        [plain] = manifest.read(self.put("plain.toml", """
+            [[set]]
+            name = "plain"
+            files = "rt"
+            real = "real"
+            machine = "m.toml"
+            policy = "mine.bpf.o"
+        """))
+        self.assertEqual(plain.policy, {"bpf": str(self.dir / "mine.bpf.o")})
+        shown = simulate.policy(own.policy)
+        self.assertEqual(tomllib.loads(f"policy = {shown}")["policy"], {
+            "bpf": str((self.dir / "mine.bpf.o").resolve()),
+            "rodata": {"slice_ns": 5000000}, "flags": ["SCX_OPS_ENQ_LAST"]})
+        self.assertEqual(simulate.policy("eevdf"), '"eevdf"')
+        self.assertEqual(tomllib.loads(f"policy = {simulate.policy('x.bpf.o')}")["policy"],
+                         {"bpf": str(Path("x.bpf.o").resolve())})
         for wrong in ["[[sets]]\n", "[[set]]\nname = 'x'\nspeed = 1\n", "[[set]]\nname = 3\n",
-                      "[[set]]\nname = 'x'\n"]:
+                      "[[set]]\nname = 'x'\n",
+                      "[[set]]\nname = 'x'\nfiles = 'rt'\nreal = 'r'\nmachine = 'm'\npolicy = { o = 1 }\n"]:
             with self.assertRaises(SystemExit):
                 manifest.read(self.put("wrong.toml", wrong))
 

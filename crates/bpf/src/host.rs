@@ -44,6 +44,15 @@ pub trait Host {
         0
     }
 
+    /// The CPU behind which a search in turn on the executing CPU begins
+    /// (`bpf_cpumask_any_distribute`).
+    fn last_distributed(&mut self) -> u32 {
+        0
+    }
+
+    /// Such a search has found this CPU.
+    fn note_distributed(&mut self, _cpu: u32) {}
+
     /// `bpf_get_prandom_u32`
     fn random(&mut self) -> u32 {
         0

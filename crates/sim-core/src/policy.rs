@@ -268,6 +268,12 @@ pub trait Policy {
         None
     }
 
+    /// The change of [`Policy::set_scheduler`] or [`Policy::set_cpus_allowed`] is stored, if that
+    /// has asked for no lock: now `w` has the new values.
+    fn attr_stored(&mut self, _w: &mut World, _p: TaskId) -> Hook {
+        None
+    }
+
     /// A nohz kick arrived at `cpu` (interrupt context).
     fn nohz_kick(&mut self, _w: &mut World, _cpu: CpuId) {}
 

@@ -49,6 +49,23 @@ impl<H: Host> Call<'_, H> {
         u64::from(self.memory.n_cpus)
     }
 
+    /// The same, but from the CPU on that is behind the one that the last such search has found,
+    /// and then from the start (`cpumask_any_distribute`).
+    fn next(&mut self, word_of: impl Fn(&mut Self, u64) -> u64) -> u64 {
+        let from = u64::from(self.host.last_distributed()) + 1;
+        let behind = |word: u64| match from.saturating_sub(word * 64) {
+            skipped @ 0..64 => u64::MAX << skipped,
+            _ => 0,
+        };
+        let n_cpus = u64::from(self.memory.n_cpus);
+        let found = self.first(|c, word| word_of(c, word) & behind(word));
+        let found = if found < n_cpus { found } else { self.first(word_of) };
+        if found < n_cpus {
+            self.host.note_distributed(found as u32);
+        }
+        found
+    }
+
     fn all(&mut self, holds: impl Fn(&mut Self, u64) -> bool) -> bool {
         (0..self.n_words()).all(|word| holds(self, word))
     }
@@ -96,12 +113,11 @@ pub(super) fn call<H: Host>(c: &mut Call<'_, H>, native: Native) -> Outcome {
             c.memory.acquire(c.args[0]);
             Outcome::Value(c.args[0])
         }
-        CpumaskFirst | CpumaskAny => Outcome::Value(c.first(|c, w| c.word(0, w))),
+        CpumaskFirst => Outcome::Value(c.first(|c, w| c.word(0, w))),
+        CpumaskAny => Outcome::Value(c.next(|c, w| c.word(0, w))),
         CpumaskFirstZero => Outcome::Value(c.first(|c, w| !c.word(0, w))),
-        // `distribute` begins where the last one ended, in the kernel; here at the first CPU.
-        CpumaskFirstAnd | CpumaskAnyAnd => {
-            Outcome::Value(c.first(|c, w| c.word(0, w) & c.word(1, w)))
-        }
+        CpumaskFirstAnd => Outcome::Value(c.first(|c, w| c.word(0, w) & c.word(1, w))),
+        CpumaskAnyAnd => Outcome::Value(c.next(|c, w| c.word(0, w) & c.word(1, w))),
         CpumaskSet | CpumaskTestAndSet => or_fault(c.change_bit(true)),
         CpumaskClear | CpumaskTestAndClear => or_fault(c.change_bit(false)),
         CpumaskTest => {
@@ -123,5 +139,57 @@ pub(super) fn call<H: Host>(c: &mut Call<'_, H>, native: Native) -> Outcome {
             let n = (0..c.n_words()).map(|w| c.word(0, w).count_ones()).sum::<u32>();
             Outcome::Value(u64::from(n))
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::host::Answer;
+    use crate::memory::{HOST, Memory};
+    use crate::run::Run;
+
+    /// A mask at address [`HOST`] in which these CPUs are, and the counter of searches in turn.
+    struct Masks {
+        cpus: u64,
+        last: u32,
+    }
+
+    impl Host for Masks {
+        fn load(&mut self, address: u64, _size: u32) -> Option<u64> {
+            Some(if address == HOST { self.cpus } else { 0 })
+        }
+
+        fn call(&mut self, _: u32, _: [u64; 5], _: &mut Memory) -> Answer {
+            Answer::Value(0)
+        }
+
+        fn last_distributed(&mut self) -> u32 {
+            self.last
+        }
+
+        fn note_distributed(&mut self, cpu: u32) {
+            self.last = cpu;
+        }
+    }
+
+    /// `cpumask_any_distribute`, and the counter stays where nothing is found.
+    #[test]
+    fn any_cpu_is_the_one_behind_the_last() {
+        let (mut memory, mut run) = (Memory::new(130, 1 << 20), Run::new(1000));
+        let mut host = Masks { cpus: 0b1010_0001, last: 5 };
+        let mut ask = |host: &mut Masks, native| {
+            let call =
+                Call { name: "any", args: [HOST; 5], run: &mut run, memory: &mut memory, host };
+            match super::call(&mut { call }, native) {
+                Outcome::Value(cpu) => cpu,
+                _ => panic!("a mask can be asked"),
+            }
+        };
+        let found = [(); 4].map(|()| ask(&mut host, Native::CpumaskAny));
+        assert_eq!(found, [7, 0, 5, 7]);
+        assert_eq!(ask(&mut host, Native::CpumaskAnyAnd), 0);
+        let mut none = Masks { cpus: 0, last: 3 };
+        assert_eq!((ask(&mut none, Native::CpumaskAny), none.last), (130, 3));
     }
 }

@@ -4,8 +4,8 @@ use super::cx::Cx;
 use super::dispatch::DSQ_LOCK;
 use super::ops::Ops;
 use super::reasons;
-use super::state::{Ext, Place, SLICE_INF, weight};
-use super::types::{Dsq, Insert, Wake, Wanted};
+use super::state::{Ext, Place, SLICE_INF, is_forbidden, weight};
+use super::types::{Dsq, Insert, Rules, Wake, Wanted};
 use super::watchdog::Watchdog;
 use sim_core::{
     Choice, DequeueFlags, EnqueueFlags, Hook, MaskId, NEVER, Nested, Ns, OperationCount, PathGroup,
@@ -19,6 +19,8 @@ const INSERT: u8 = 0;
 const LONGEST: Ns = SLICE_INF / 2;
 /// [`Nested::op`]: take off it.
 const REMOVE: u8 = 1;
+/// [`Nested::op`]: the same, to put the task back with what has changed.
+const TAKE_OUT: u8 = 2;
 
 impl<S: Ops> Ext<S> {
     /// Puts a task on the local queue, or asks for the lock of another; `cpu`'s runqueue lock is
@@ -28,12 +30,11 @@ impl<S: Ops> Ext<S> {
         if let Dsq::LocalOn(to) = wanted.to
             && to != w.tasks[p].cpu
         {
-            if w.allowed(p, to) {
+            if !is_forbidden(w, p, to) {
                 w.note_placed(p, reasons::LOCAL);
                 self.state.defer(w, p, to, wanted);
                 return None;
             }
-            w.give_up(format!("{} dispatched to CPU {}, where it may not run", p.0, to.0));
             wanted.to = Dsq::Global;
             self.state.tasks[p].wanted = Some(wanted);
         }
@@ -54,7 +55,12 @@ impl<S: Ops> Ext<S> {
 
     /// `do_enqueue_task`
     fn enqueue(&mut self, w: &mut World, p: TaskId, flags: EnqueueFlags) -> Hook {
-        if self.state.tasks[p].wanted.is_none() {
+        let is_open = self.state.tasks[p].wanted.is_none();
+        if is_open && w.tasks[p].exiting && !self.ops.enqueues_exiting() {
+            self.state.refill_slice(p);
+            self.state.events.enq_skip_exiting += 1;
+            self.state.tasks[p].wanted = Some(Wanted::last(Dsq::Local, self.state.tasks[p].slice));
+        } else if is_open {
             let t = &mut self.state.tasks[p];
             (t.place, t.n_enqueued) = (Place::Kept, t.n_enqueued + 1);
             w.note_placed(p, reasons::KEPT);
@@ -75,6 +81,56 @@ impl<S: Ops> Ext<S> {
             return None;
         }
         self.enqueue(w, prev, EnqueueFlags::default())
+    }
+
+    /// `dequeue_task_scx` with `DEQUEUE_SAVE`: a runnable task leaves, to come back changed. A CPU
+    /// that is about to fetch it finds that it has gone (`holding_cpu`).
+    fn take_out(&mut self, w: &mut World, p: TaskId) -> Hook {
+        if !w.tasks[p].on_rq {
+            return None;
+        }
+        let cpu = w.tasks[p].cpu;
+        let place = self.state.tasks[p].place;
+        self.state.is_change = true;
+        if place == Place::Kept {
+            self.ops.dequeue(&mut Cx::new(w, &mut self.state), p);
+        }
+        if w.cpus[cpu].curr == p {
+            self.state.update_curr(w, cpu);
+            self.ops.stopping(&mut Cx::new(w, &mut self.state), p, false);
+        }
+        self.ops.quiescent(&mut Cx::new(w, &mut self.state), p);
+        self.state.is_change = false;
+        if let Place::Dsq(id) = place {
+            let lock = self.state.dsq(id).lock;
+            return Some(Nested { lock, site: DSQ_LOCK, task: p, op: TAKE_OUT });
+        }
+        self.state.remove(w, p);
+        self.state.is_taken_out = true;
+        None
+    }
+
+    /// `enqueue_task_scx` with `ENQUEUE_RESTORE`: a task that runs goes on, any other one is
+    /// enqueued like new.
+    fn put_back(&mut self, w: &mut World, p: TaskId) -> Hook {
+        let cpu = w.tasks[p].cpu;
+        let flags = EnqueueFlags::default();
+        self.state.is_change = true;
+        self.ops.runnable(&mut Cx::new(w, &mut self.state), p, flags);
+        let mut hook = None;
+        if w.cpus[cpu].curr == p {
+            self.state.tasks[p].exec_start = w.now;
+            self.ops.running(&mut Cx::new(w, &mut self.state), p);
+        } else {
+            hook = self.enqueue(w, p, flags);
+        }
+        self.state.is_change = false;
+        // `local_dsq_post_enq`: on any other queue nobody is told of it.
+        let is_local = self.state.tasks[p].place == Place::Local;
+        if is_local && w.cpus[cpu].curr == TaskId::IDLE {
+            w.resched_curr(cpu);
+        }
+        hook
     }
 
     /// `scx_bpf_reenqueue_local`: the scheduler gave up what waits for a CPU that the stopper has.
@@ -170,9 +226,16 @@ impl<S: Ops> Ext<S> {
         }
     }
 
+    /// `__scx_update_idle`: 6.12 tells the scheduler before it changes the masks, 6.18 after that.
     fn set_idle(&mut self, w: &mut World, cpu: CpuId, idle: bool) {
-        self.update_masks(w, cpu, idle);
+        let tells_first = self.state.rules == Rules::V6_12;
+        if !tells_first {
+            self.update_masks(w, cpu, idle);
+        }
         self.ops.update_idle(&mut Cx::new(w, &mut self.state), cpu, idle);
+        if tells_first {
+            self.update_masks(w, cpu, idle);
+        }
     }
 }
 
@@ -184,6 +247,7 @@ impl<S: Ops> Policy for Ext<S> {
         w.config.lone_state_keeps_tick = true;
         w.forget_distributed();
         self.state.init(w, self.ops.idle_per_node());
+        self.state.batch_max = self.ops.dispatch_max_batch();
         self.ops.init(&mut Cx::new(w, &mut self.state));
         self.init_cgroups(w);
         self.state.watchdog = Watchdog::new(self.ops.timeout_ns(), w.now);
@@ -230,7 +294,8 @@ impl<S: Ops> Policy for Ext<S> {
     fn enqueue_task(&mut self, w: &mut World, cpu: CpuId, p: TaskId, flags: EnqueueFlags) -> Hook {
         if flags.wakeup || flags.initial {
             let selected = self.state.tasks[p].selected.take();
-            let is_fallback = selected.is_some_and(|selected| selected != cpu);
+            // A fork does not say that a CPU was selected for it (`SCX_ENQ_CPU_SELECTED`).
+            let is_fallback = flags.wakeup && selected.is_some_and(|selected| selected != cpu);
             self.state.events.select_cpu_fallback += u64::from(is_fallback);
             self.ops.runnable(&mut Cx::new(w, &mut self.state), p, flags);
         }
@@ -276,9 +341,9 @@ impl<S: Ops> Policy for Ext<S> {
 
     fn nested_done(&mut self, w: &mut World, _cpu: CpuId, n: Nested) -> Hook {
         let p = n.task;
-        if n.op == REMOVE {
+        if n.op != INSERT {
             self.state.remove(w, p);
-            return None;
+            return if n.op == TAKE_OUT { self.put_back(w, p) } else { None };
         }
         if let Some(wanted) = self.state.tasks[p].wanted.take()
             && let Some(id) = self.state.locked_queue(w, p, wanted.to)
@@ -381,29 +446,23 @@ impl<S: Ops> Policy for Ext<S> {
         }
     }
 
-    /// The kernel takes a queued task off and enqueues it anew; here it keeps its place.
     fn set_scheduler(&mut self, w: &mut World, p: TaskId, attr: SchedAttr) -> Hook {
+        let hook = self.take_out(w, p);
         let weight = weight(attr);
         self.state.tasks[p].weight = weight;
         self.ops.set_weight(&mut Cx::new(w, &mut self.state), p, weight);
-        None
+        hook
     }
 
-    /// The kernel takes a queued task off and enqueues it anew; here it keeps its place in a queue,
-    /// for its new CPUs. A CPU that is about to fetch it may no longer be allowed.
     fn set_cpus_allowed(&mut self, w: &mut World, p: TaskId, allowed: MaskId) -> Hook {
+        let hook = self.take_out(w, p);
         self.ops.set_cpumask(&mut Cx::new(w, &mut self.state), p, allowed);
-        match self.state.tasks[p].place {
-            Place::Kept => self.ops.dequeue(&mut Cx::new(w, &mut self.state), p),
-            Place::InFlight(_) | Place::Deferred => {}
-            Place::Off | Place::Local | Place::Dsq(_) => return None,
-        }
-        let cpu = w.tasks[p].cpu;
-        let hook = self.enqueue(w, p, EnqueueFlags::default());
-        if w.cpus[cpu].curr == TaskId::IDLE {
-            w.resched_curr(cpu);
-        }
         hook
+    }
+
+    fn attr_stored(&mut self, w: &mut World, p: TaskId) -> Hook {
+        let is_out = std::mem::take(&mut self.state.is_taken_out);
+        if is_out { self.put_back(w, p) } else { None }
     }
 
     fn softirq(&mut self, w: &mut World, cpu: CpuId, first: bool) -> Step {

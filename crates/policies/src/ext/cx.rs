@@ -2,11 +2,10 @@
 
 use super::cgroups::{CgroupInit, CgroupWalk};
 use super::events::Events;
-use super::idle::Allowed;
 use super::idle::select::Question;
-use super::path::BATCH_MAX;
+use super::idle::{Allowed, next_common};
 use super::queue::Order;
-use super::state::{Place, State, is_at_rest};
+use super::state::{Place, State, is_at_rest, is_forbidden};
 use super::types::{Dsq, DsqId, Insert, Kick, Move, Pick, Wake, Wanted, Why};
 use sim_core::{GroupId, Ns, TaskId, World};
 use topology::{CpuId, CpuSet, Machine};
@@ -188,7 +187,7 @@ impl<'a> Cx<'a> {
     /// is a fault of the scheduler.
     pub fn dispatch_nr_slots(&self) -> usize {
         let inserted = |cpu: CpuId| self.state.rqs[cpu].path.inserted.len();
-        self.dispatching.map_or(0, |cpu| BATCH_MAX - inserted(cpu))
+        self.dispatching.map_or(0, |cpu| self.state.batch_max - inserted(cpu))
     }
 
     /// In `dispatch` tasks that were kept are collected; elsewhere it is the one task at hand.
@@ -201,7 +200,7 @@ impl<'a> Cx<'a> {
         if let Some(cpu) = self.dispatching {
             debug_assert_eq!(t.place, Place::Kept, "{p:?} is not the scheduler's to dispatch");
             let inserted = &mut self.state.rqs[cpu].path.inserted;
-            debug_assert!(inserted.len() < BATCH_MAX, "see dispatch_nr_slots()");
+            debug_assert!(inserted.len() < self.state.batch_max, "see dispatch_nr_slots()");
             // Carried out after `dispatch` returns, unless the task was enqueued anew by then.
             inserted.push_back((p, t.n_enqueued, wanted));
         } else {
@@ -280,10 +279,7 @@ impl<'a> Cx<'a> {
                 self.state.remove(self.w, m.task);
                 self.state.insert_dsq(self.w, id, m.task, wanted);
             }
-            // `task_can_run_on_remote_rq`
-            None if !self.w.allowed(m.task, dst) => {
-                self.give_up(format!("{} moved to CPU {}, where it may not run", m.task.0, dst.0));
-            }
+            None if is_forbidden(self.w, m.task, dst) => {}
             None => {
                 self.state.remove(self.w, m.task);
                 self.state.defer(self.w, m.task, dst, wanted);
@@ -303,6 +299,11 @@ impl<'a> Cx<'a> {
     /// True if what is being enqueued was given up so (`SCX_ENQ_REENQ`).
     pub fn is_reenqueue(&self) -> bool {
         self.state.is_reenqueue
+    }
+
+    /// True if a task is dequeued or enqueued for a change of its weight or its CPUs.
+    pub fn is_change(&self) -> bool {
+        self.state.is_change
     }
 
     /// The current task of a CPU, if it is this scheduler's.
@@ -401,6 +402,26 @@ impl<'a> Cx<'a> {
             return None;
         }
         self.state.idle.pick(self.w, allowed, node, pick)
+    }
+
+    /// `cpumask_any_distribute`: of these CPUs (those in a node) the one behind that which the
+    /// executing CPU's last search has found, idle or not.
+    pub fn any_distribute(&mut self, among: &CpuSet, in_node: Option<u32>) -> Option<CpuId> {
+        let within = in_node.map_or(among, |node| &self.w.machine.nodes[node as usize]);
+        let sets = [among, among, within];
+        let cpu = next_common(sets, self.w.cpus.len(), self.w.last_distributed())?;
+        self.w.note_distributed(cpu);
+        Some(cpu)
+    }
+
+    /// Where that search begins: behind this CPU.
+    pub fn last_distributed(&self) -> CpuId {
+        self.w.last_distributed()
+    }
+
+    /// A search of the scheduler's own has found this CPU.
+    pub fn note_distributed(&mut self, cpu: CpuId) {
+        self.w.note_distributed(cpu);
     }
 
     /// `scx_bpf_get_idle_cpumask`: as it is at this instant. With masks per node all of them; the

@@ -12,8 +12,8 @@ use super::cx::Cx;
 use super::ops::Ops;
 use super::path::{DispatchStage, Path, Purpose};
 use super::reasons;
-use super::state::{Ext, Place};
-use super::types::{Dsq, Insert, Kick, Move, Next, Wanted};
+use super::state::{Ext, Place, is_forbidden};
+use super::types::{Dsq, Kick, Move, Next, Wanted};
 use crate::fair::state::balance::PULL_LINES;
 use crate::moves;
 use sim_core::{LockId, Policy, Site, Step, TaskId, World};
@@ -124,7 +124,7 @@ impl<S: Ops> Ext<S> {
             _ => cpu,
         };
         let is_local = matches!(m.to, Dsq::Local | Dsq::LocalOn(_));
-        let to = if is_local && !w.allowed(m.task, dst) { Dsq::Global } else { m.to };
+        let to = if is_local && is_forbidden(w, m.task, dst) { Dsq::Global } else { m.to };
         let wanted = Wanted { to, slice, vtime: m.vtime, flags: m.flags };
         self.state.remove(w, m.task);
         self.state.rqs[cpu].path.is_move = true;
@@ -180,7 +180,7 @@ impl<S: Ops> Ext<S> {
     /// A task moves to the local queue with the slice that it has.
     fn as_it_is(&self, p: TaskId) -> Wanted {
         let slice = self.state.tasks[p].slice;
-        Wanted { to: Dsq::Local, slice, vtime: None, flags: Insert::default() }
+        Wanted::last(Dsq::Local, slice)
     }
 
     fn found_nothing(&mut self, w: &mut World, cpu: CpuId) -> DispatchStage {
@@ -338,13 +338,13 @@ impl<S: Ops> Ext<S> {
             Dsq::LocalOn(dst) => dst,
             _ => cpu,
         };
-        if matches!(wanted.to, Dsq::Local | Dsq::LocalOn(_)) && !w.allowed(p, dst) {
-            // As the kernel does with a task that may not run on that CPU.
-            wanted.to = Dsq::Global;
-        }
         if !self.state.is_kept_since(p, n_enqueued) {
             // It was taken away since, and perhaps is kept again.
             return (None, DispatchStage::Flush);
+        }
+        let is_local = matches!(wanted.to, Dsq::Local | Dsq::LocalOn(_));
+        if is_local && is_forbidden(w, p, dst) {
+            wanted.to = Dsq::Global;
         }
         let path = &mut self.state.rqs[cpu].path;
         path.n_dispatched += 1;

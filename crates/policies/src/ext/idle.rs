@@ -12,12 +12,12 @@
 mod find;
 pub(super) mod select;
 
-pub(super) use find::Allowed;
+pub(super) use find::{Allowed, next_common};
 
 use super::types::{Pick, Rules};
-use find::{Near, around, first_in, next_common};
+use find::{Near, around, first_in};
 use sim_core::{Ns, TaskId, World};
-use topology::{CpuId, CpuSet, Machine, PerCpu};
+use topology::{CpuId, CpuSet, Machine};
 
 /// The two masks, as places of a line.
 #[derive(Clone, Copy)]
@@ -38,8 +38,6 @@ pub(super) struct IdleMasks {
     lines: Vec<[Option<CpuId>; 2]>,
     /// By node: all nodes, nearest first. Empty if the machine has one pair of masks.
     rounds: Vec<Vec<u32>>,
-    /// By executing CPU: the CPU that its last search has found.
-    last_found: PerCpu<CpuId>,
 }
 
 impl IdleMasks {
@@ -55,7 +53,6 @@ impl IdleMasks {
             rules,
             lines: vec![[None; 2]; rounds.len().max(1)],
             rounds,
-            last_found: vec![CpuId(n as u32 - 1); n].into(),
         }
     }
 
@@ -154,6 +151,7 @@ impl IdleMasks {
     }
 
     /// `cpumask_any_and_distribute`: the next CPU after the one found last, so that work spreads.
+    /// The executing CPU has one counter for that, whatever it looks for.
     /// `within` lies in `node`, if that has masks of its own.
     fn pick_within(
         &mut self,
@@ -171,8 +169,8 @@ impl IdleMasks {
             Mask::Cores => &self.cores,
         };
         // From the CPU found last: the first one of the mask would get all the work.
-        let cpu = next_common([idle, allowed, within], w.cpus.len(), self.last_found[w.this])?;
-        self.last_found[w.this] = cpu;
+        let cpu = next_common([idle, allowed, within], w.cpus.len(), w.last_distributed())?;
+        w.note_distributed(cpu);
         self.claim(w, cpu);
         Some(cpu)
     }

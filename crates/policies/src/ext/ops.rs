@@ -6,6 +6,7 @@
 
 use super::cgroups::CgroupInit;
 use super::cx::Cx;
+use super::path::BATCH_DFL;
 use super::types::{Dsq, Next, Wake, Why};
 use super::watchdog::TIMEOUT_NS;
 use sim_core::{EnqueueFlags, GroupId, MaskId, Ns, OperationCount, TaskId};
@@ -22,6 +23,17 @@ pub trait Ops {
     /// (`SCX_OPS_ENQ_LAST`); else the CPU keeps it.
     fn enqueues_last(&self) -> bool {
         false
+    }
+
+    /// True if a task that exits is enqueued like others (`SCX_OPS_ENQ_EXITING`); else it goes to
+    /// the local queue of its CPU with a default slice, as a scheduler may not find it any more.
+    fn enqueues_exiting(&self) -> bool {
+        false
+    }
+
+    /// How many tasks one call of `dispatch` may insert (`dispatch_max_batch`).
+    fn dispatch_max_batch(&self) -> usize {
+        BATCH_DFL
     }
 
     /// True if the class keeps its masks of idle CPUs: of a scheduler that implements
@@ -86,7 +98,8 @@ pub trait Ops {
         cx.insert(p, Dsq::Global, slice);
     }
 
-    /// `p`, which the scheduler keeps, is taken away (its affinity changes).
+    /// `p`, which the scheduler keeps, is taken away: its weight or affinity changes, or it has to
+    /// move.
     fn dequeue(&mut self, _cx: &mut Cx<'_>, _p: TaskId) {}
 
     /// `cpu` has nothing to run but perhaps `prev`, whose slice is over. `attempt` counts the
@@ -113,7 +126,7 @@ pub trait Ops {
     /// A tick found `p` running. Only if [`Ops::ticks`].
     fn tick(&mut self, _cx: &mut Cx<'_>, _p: TaskId) {}
 
-    /// `p` becomes runnable.
+    /// `p` becomes runnable, or is so again after a change of its weight or affinity.
     fn runnable(&mut self, _cx: &mut Cx<'_>, _p: TaskId, _flags: EnqueueFlags) {}
 
     /// `p` starts to run.
@@ -122,10 +135,10 @@ pub trait Ops {
     /// `p` stops running; `runnable`: it would go on. Its slice is what it has left.
     fn stopping(&mut self, _cx: &mut Cx<'_>, _p: TaskId, _runnable: bool) {}
 
-    /// `p` is no longer runnable.
+    /// `p` is no longer runnable, or is about to change.
     fn quiescent(&mut self, _cx: &mut Cx<'_>, _p: TaskId) {}
 
-    /// `p` yields. False: it gives up its slice.
+    /// `p` yields. False: nobody has heard of it, and it gives up its slice.
     fn yield_task(&mut self, _cx: &mut Cx<'_>, _p: TaskId) -> bool {
         false
     }

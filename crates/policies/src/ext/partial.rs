@@ -302,6 +302,10 @@ impl<D: Discipline, S: Ops> Policy for Partial<D, S> {
         }
     }
 
+    fn attr_stored(&mut self, w: &mut World, p: TaskId) -> Hook {
+        if w.is_ext(p) { self.ext.attr_stored(w, p) } else { None }
+    }
+
     fn nohz_kick(&mut self, w: &mut World, cpu: CpuId) {
         self.fair.nohz_kick(w, cpu);
     }

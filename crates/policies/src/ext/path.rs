@@ -8,7 +8,7 @@ use topology::CpuId;
 /// Rounds of `dispatch` (`SCX_DSP_MAX_LOOPS`).
 pub(super) const LOOPS_MAX: u32 = 32;
 /// Tasks that one call of `dispatch` may insert (`SCX_DSP_DFL_MAX_BATCH`).
-pub(super) const BATCH_MAX: usize = 32;
+pub(super) const BATCH_DFL: usize = 32;
 
 /// On whose behalf a queue is consumed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

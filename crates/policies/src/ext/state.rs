@@ -4,7 +4,7 @@ use super::cgroups::Cgroups;
 use super::events::Events;
 use super::idle::IdleMasks;
 use super::later::Deferred;
-use super::path::Path;
+use super::path::{BATCH_DFL, Path};
 use super::queue::{Node, Order, Queue};
 use super::types::{Dsq, DsqId, Insert, Rules, Tunables, Wanted};
 use super::watchdog::Watchdog;
@@ -112,6 +112,11 @@ pub(super) struct State {
     pub is_last: bool,
     /// What is being enqueued was on the local queue of a CPU that was lost (`SCX_ENQ_REENQ`).
     pub is_reenqueue: bool,
+    /// What is being dequeued or enqueued is so for a change of the task (`DEQUEUE_SAVE`,
+    /// `ENQUEUE_RESTORE`).
+    pub is_change: bool,
+    /// A task was taken out for a change, and is to be put back when that is stored.
+    pub is_taken_out: bool,
     /// The scheduler gives up the local queue of the CPU that it loses.
     pub gives_up_local: bool,
     /// What was on it and is to be enqueued anew, under the lock of that CPU's runqueue.
@@ -122,6 +127,8 @@ pub(super) struct State {
     pub timer: (Ns, CpuId),
     pub watchdog: Watchdog,
     pub events: Events,
+    /// Insertions that one call of `dispatch` may make.
+    pub batch_max: usize,
 }
 
 /// The class that a scheduler runs in.
@@ -167,12 +174,15 @@ impl State {
             seq: 0,
             is_last: false,
             is_reenqueue: false,
+            is_change: false,
+            is_taken_out: false,
             gives_up_local: false,
             reenqueued: VecDeque::new(),
             overloads: false,
             timer: (sim_core::NEVER, CpuId(0)),
             watchdog: Watchdog::default(),
             events: Events::default(),
+            batch_max: BATCH_DFL,
         }
     }
 
@@ -295,8 +305,12 @@ impl State {
         }
         let t = &mut self.tasks[p];
         (t.place, t.slice, t.touched_by) = (Place::Local, wanted.slice, w.this);
-        // A task of a higher class runs on.
-        if preempt && (!self.is_partial || self.own_curr(w, cpu).is_some()) {
+        // A task of a higher class runs on, and one that is enqueued where it still is the current
+        // one keeps the slice that it was given.
+        let curr = w.cpus[cpu].curr;
+        // A CPU in `balance_one` looks for its next task as it is (`SCX_RQ_IN_BALANCE`).
+        let preempt = preempt && curr != p && !self.rqs[cpu].path.is_under_way();
+        if preempt && (!self.is_partial || self.is_own(w, curr)) {
             self.preempt(w, cpu);
         }
     }
@@ -373,7 +387,7 @@ impl State {
         let mut at = queue.first(&self.nodes);
         while let Some(p) = at {
             // One that is being taken away has left its runqueue already.
-            if w.tasks[p].on_rq && w.allowed(p, cpu) {
+            if w.tasks[p].on_rq && (w.tasks[p].cpu == cpu || w.allowed(p, cpu)) {
                 return (Some(p), skipped);
             }
             skipped += 1;
@@ -413,6 +427,16 @@ pub(super) fn is_at_rest(rqs: &PerCpu<Rq>, w: &World, cpu: CpuId) -> bool {
         && !is_told(rqs, w, cpu)
         && rq.local.is_empty()
         && !rq.path.is_under_way()
+}
+
+/// `task_can_run_on_remote_rq`: a scheduler that sends a task to another CPU, where it may not run,
+/// is ended. Where it is it may be queued until the stopper has moved it.
+pub(super) fn is_forbidden(w: &mut World, p: TaskId, to: CpuId) -> bool {
+    let is_forbidden = to != w.tasks[p].cpu && !w.allowed(p, to);
+    if is_forbidden {
+        w.give_up(format!("{} sent to CPU {}, where it may not run", p.0, to.0));
+    }
+    is_forbidden
 }
 
 /// True if a CPU was told to schedule, or is about to tell itself.

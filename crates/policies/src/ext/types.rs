@@ -147,3 +147,10 @@ pub(super) struct Wanted {
     pub vtime: Option<u64>,
     pub flags: Insert,
 }
+
+impl Wanted {
+    /// At the end of a queue by arrival.
+    pub fn last(to: Dsq, slice: Ns) -> Self {
+        Self { to, slice, vtime: None, flags: Insert::default() }
+    }
+}

@@ -2,6 +2,7 @@
 
 mod bpf;
 mod cgroups;
+mod change;
 mod kick;
 mod life;
 mod load;

@@ -59,6 +59,18 @@ impl World {
         chosen
     }
 
+    /// The CPU behind which the executing CPU's next search in turn begins, whatever it is for
+    /// (`distribute_cpu_mask_prev`, v6.12). Of a counter that is not known it is by the CPU.
+    pub fn last_distributed(&self) -> CpuId {
+        let unknown = || CpuId(scattered(self.this, self.cpus.len()) as u32);
+        self.cpus[self.this].distributed.unwrap_or_else(unknown)
+    }
+
+    /// Such a search has found this CPU.
+    pub fn note_distributed(&mut self, cpu: CpuId) {
+        self.cpus[self.this].distributed = Some(cpu);
+    }
+
     /// Others may have used the counters of `any_distribute` since boot: where a CPU's stands is
     /// not known, so its first pick is one of the mask by its own number. No seed is asked.
     pub fn forget_distributed(&mut self) {
@@ -181,6 +193,7 @@ impl<P: Policy, W: Program, O: Observer> Simulation<P, W, O> {
             Change::Affinity(mask) => self.policy.set_cpus_allowed(&mut self.w, p, mask),
         };
         self.w.store(p, change);
+        let hook = hook.or_else(|| self.policy.attr_stored(&mut self.w, p));
         // With other weights another tick may be the next one that decides there.
         self.w.touch(at);
         let t = &self.w.tasks[p];

@@ -195,6 +195,7 @@ const DSQ_LOCAL: u64 = DSQ_BUILTIN | 2;
 const DSQ_LOCAL_ON: u64 = 3 << 62;
 const ENQ_HEAD: u64 = 0x10;
 const ENQ_PREEMPT: u64 = 1 << 32;
+const ENOENT: i64 = -2;
 const EINVAL: i64 = -22;
 const EEXIST: i64 = -17;
 
@@ -401,17 +402,16 @@ impl Here<'_, '_> {
     }
 
     fn nr_queued(&mut self, id: u64) -> Outcome {
-        let this = self.cx.this_cpu();
         let n = match id {
-            DSQ_LOCAL => self.cx.local_nr_queued(this),
-            DSQ_GLOBAL => self.cx.global_nr_queued(this),
+            DSQ_LOCAL => self.cx.local_nr_queued(self.cx.this_cpu()),
             _ if id & DSQ_LOCAL_ON == DSQ_LOCAL_ON => {
                 let cpu = self.cpu(id & 0xffff_ffff)?;
                 self.cx.local_nr_queued(cpu)
             }
             _ => match self.queue(id) {
                 Ok(queue) => self.cx.dsq_nr_queued(queue),
-                Err(_) => return Ok(-2_i64 as u64),
+                // So is the global queue answered: only the scheduler's own are found by number.
+                Err(_) => return Ok(ENOENT as u64),
             },
         };
         Ok(n.into())

@@ -309,6 +309,14 @@ impl Host for Here<'_, '_> {
         self.cx.this_cpu().0
     }
 
+    fn last_distributed(&mut self) -> u32 {
+        self.cx.last_distributed().0
+    }
+
+    fn note_distributed(&mut self, cpu: u32) {
+        self.cx.note_distributed(CpuId(cpu));
+    }
+
     fn random(&mut self) -> u32 {
         self.books.draw()
     }

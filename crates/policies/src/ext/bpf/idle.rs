@@ -56,7 +56,7 @@ impl Here<'_, '_> {
             true => self.cx.pick_idle_cpu_in(&self.books.mask, pick_of(flags).core),
             false => None,
         };
-        as_u64(idle.or_else(|| self.books.mask.first()))
+        as_u64(idle.or_else(|| self.cx.any_distribute(&self.books.mask, None)))
     }
 
     /// `scx_bpf_pick_idle_cpu_node(allowed, node, flags)`, and `any`: if none of these CPUs idles,
@@ -67,14 +67,13 @@ impl Here<'_, '_> {
             return Ok(ENOENT as u64);
         };
         self.read_mask(among, memory);
-        let (mask, pick) = (&self.books.mask, pick_of(flags));
-        let idle = self.cx.pick_idle_cpu_node(mask, node, pick);
-        let cpu = idle.or_else(|| match (any, pick.in_node) {
-            (false, _) => None,
-            (true, false) => mask.first(),
-            (true, true) => mask.first_common(&self.cx.machine().nodes[node as usize]),
-        });
-        Ok(as_u64(cpu))
+        let pick = pick_of(flags);
+        let idle = self.cx.pick_idle_cpu_node(&self.books.mask, node, pick);
+        if idle.is_some() || !any {
+            return Ok(as_u64(idle));
+        }
+        let in_node = pick.in_node.then_some(node);
+        Ok(as_u64(self.cx.any_distribute(&self.books.mask, in_node)))
     }
 
     /// `scx_bpf_get_idle_cpumask_node` and its like.

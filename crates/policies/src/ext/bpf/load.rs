@@ -5,6 +5,7 @@ use super::refused::Refused;
 use super::start::{Start, StartCall, is_callable};
 use super::user::UserHalfDef;
 use crate::ext::Rules;
+use crate::ext::path::BATCH_DFL;
 use crate::ext::watchdog::TIMEOUT_NS;
 use ::bpf::{Count, Object, Options, ProgramId, SetError, StructOps, Vm};
 use sim_core::Ns;
@@ -75,8 +76,18 @@ pub fn counted() -> impl Iterator<Item = &'static str> {
 const KEEP_BUILTIN_IDLE: u64 = 1;
 /// `SCX_OPS_ENQ_LAST`
 const ENQ_LAST: u64 = 2;
+/// `SCX_OPS_ENQ_EXITING`
+const ENQ_EXITING: u64 = 4;
 /// `SCX_OPS_BUILTIN_IDLE_PER_NODE`
 const IDLE_PER_NODE: u64 = 1 << 6;
+/// Flags that 6.12 does not have, and the first version that has them.
+const LATER_FLAGS: [(u64, &str, &str); 3] = [
+    (1 << 4, "SCX_OPS_ENQ_MIGRATION_DISABLED", "6.14"),
+    (1 << 5, "SCX_OPS_ALLOW_QUEUED_WAKEUP", "6.15"),
+    (IDLE_PER_NODE, "SCX_OPS_BUILTIN_IDLE_PER_NODE", "6.15"),
+];
+/// `SCX_OPS_ALL_FLAGS` (6.18): the low seven, and `SCX_OPS_HAS_CGROUP_WEIGHT`.
+const ALL_FLAGS: u64 = 0x7f | 1 << 16;
 /// `SCX_OPS_SWITCH_PARTIAL`
 const SWITCH_PARTIAL: u64 = 1 << 3;
 
@@ -103,6 +114,8 @@ pub struct Scheduler {
     pub(super) programs: [Option<ProgramId>; OPS.len()],
     pub(super) start: Vec<StartCall>,
     pub(super) enqueues_last: bool,
+    pub(super) enqueues_exiting: bool,
+    pub(super) dispatch_max_batch: usize,
     /// The class keeps masks of idle CPUs for it.
     pub(super) builtin_idle: bool,
     /// A pair of masks for each node.
@@ -136,13 +149,19 @@ impl Scheduler {
         let program = |name| ops.member(name)?.program.as_deref();
         let builtin_idle = program("update_idle").is_none() || flags & KEEP_BUILTIN_IDLE != 0;
         let idle_per_node = flags & IDLE_PER_NODE != 0;
-        if idle_per_node && settings.rules < Rules::V6_18 {
-            return Err(Refused::LaterFlag("SCX_OPS_BUILTIN_IDLE_PER_NODE", "6.15"));
+        let later = LATER_FLAGS.iter().find(|(flag, ..)| flags & flag != 0);
+        if let Some((_, name, version)) = later
+            && settings.rules < Rules::V6_18
+        {
+            return Err(Refused::LaterFlag(name, version));
+        }
+        if flags & !ALL_FLAGS != 0 {
+            return Err(Refused::UnknownFlags(flags & !ALL_FLAGS));
         }
         if idle_per_node && !builtin_idle {
             return Err(Refused::NodesWithoutMasks);
         }
-        let timeout_ns = timeout_ns(&ops)?;
+        let (timeout_ns, dispatch_max_batch) = (timeout_ns(&ops)?, dispatch_max_batch(&ops)?);
         let mut object = object.clone();
         fill(&mut object, settings.n_cpus)?;
         let called = start.iter().map(|start| start.call.as_str());
@@ -159,6 +178,9 @@ impl Scheduler {
         let start = start.iter().map(|start| StartCall::new(start, &object, vm.image()));
         let start = start.collect::<Result<_, _>>()?;
         let enqueues_last = flags & ENQ_LAST != 0;
+        if enqueues_last && program("enqueue").is_none() {
+            return Err(Refused::LastWithoutEnqueue);
+        }
         Ok(Self {
             vm,
             object: Arc::new(object),
@@ -166,6 +188,8 @@ impl Scheduler {
             programs,
             start,
             enqueues_last,
+            enqueues_exiting: flags & ENQ_EXITING != 0,
+            dispatch_max_batch,
             builtin_idle,
             idle_per_node,
             timeout_ns,
@@ -190,6 +214,15 @@ fn timeout_ns(ops: &StructOps) -> Result<Ns, Refused> {
         0 => Ok(TIMEOUT_NS),
         ms if ms <= TIMEOUT_NS / 1_000_000 => Ok(ms * 1_000_000),
         ms => Err(Refused::Timeout(ms)),
+    }
+}
+
+/// How many tasks a call of `dispatch` may insert (`bpf_scx_init_member`).
+fn dispatch_max_batch(ops: &StructOps) -> Result<usize, Refused> {
+    match ops.member("dispatch_max_batch").map_or(0, |member| member.number()) {
+        0 => Ok(BATCH_DFL),
+        n if n <= i32::MAX as u64 => Ok(n as usize),
+        n => Err(Refused::Batch(n)),
     }
 }
 

@@ -155,8 +155,9 @@ const EVENTS: [&str; 9] = [
 
 /// What a program finds there.
 pub(super) fn event_words(events: Events) -> [u64; EVENTS.len()] {
-    let Events { select_cpu_fallback, dispatch_keep_last, refill_slice_dfl } = events;
-    [select_cpu_fallback, 0, dispatch_keep_last, 0, 0, refill_slice_dfl, 0, 0, 0]
+    let Events { select_cpu_fallback, dispatch_keep_last, enq_skip_exiting, refill_slice_dfl } =
+        events;
+    [select_cpu_fallback, 0, dispatch_keep_last, enq_skip_exiting, 0, refill_slice_dfl, 0, 0, 0]
 }
 
 const COMM: u32 = 128;

@@ -8,9 +8,9 @@ use super::user::{self, UserHalves};
 use crate::ext::cgroups::CgroupInit;
 use crate::ext::cx::Cx;
 use crate::ext::ops::Ops;
-use crate::ext::types::{Dsq, Next, Wake, Why};
+use crate::ext::types::{Dsq, Next, Rules, Wake, Why};
 use ::bpf::{Count, End, Run};
-use sim_core::{EnqueueFlags, GroupId, MaskId, Ns, OperationCount, TaskId, TaskState};
+use sim_core::{EnqueueFlags, GroupId, MaskId, Ns, OperationCount, TaskId};
 use topology::{CpuId, PerCpu};
 
 /// Instructions that one call may execute.
@@ -170,21 +170,32 @@ fn task(p: TaskId) -> u64 {
     What::Task(p).address()
 }
 
+/// DEQUEUE_SAVE and ENQUEUE_RESTORE, DEQUEUE_NOCLOCK and ENQUEUE_NOCLOCK (v6.12).
+const SAVE_OR_RESTORE: u64 = 2;
+const NOCLOCK: u64 = 8;
 /// `SCX_ENQ_REENQ`
 const REENQ_BIT: u32 = 40;
 
 fn enqueue_flags(cx: &Cx<'_>, p: TaskId, flags: EnqueueFlags) -> u64 {
     let has_choice = cx.world().tasks[p].nr_cpus_allowed > 1;
-    enqueue_bits(flags, has_choice, cx.is_last()) | u64::from(cx.is_reenqueue()) << REENQ_BIT
+    let restored = if cx.is_change() { SAVE_OR_RESTORE | NOCLOCK } else { 0 };
+    let again = u64::from(cx.is_reenqueue()) << REENQ_BIT;
+    enqueue_bits(flags, has_choice, cx.is_last()) | restored | again
 }
 
-/// ENQUEUE_*: NOCLOCK always, WAKEUP, INITIAL, RQ_SELECTED; `SCX_ENQ_LAST`.
+/// DEQUEUE_*: SLEEP, or SAVE for a change; NOCLOCK.
+fn dequeue_flags(cx: &Cx<'_>, sleeps: bool) -> u64 {
+    NOCLOCK | if cx.is_change() { SAVE_OR_RESTORE } else { sleeps.into() }
+}
+
+/// ENQUEUE_*: WAKEUP, NOCLOCK, INITIAL; RQ_SELECTED, which `wake_up_new_task` does not tell though
+/// it has asked; `SCX_ENQ_LAST`.
 fn enqueue_bits(flags: EnqueueFlags, has_choice: bool, is_last: bool) -> u64 {
     let came = flags.wakeup || flags.initial;
     u64::from(flags.wakeup)
         | u64::from(came) << 3
         | u64::from(flags.initial) << 7
-        | u64::from(came && has_choice) << 10
+        | u64::from(flags.wakeup && has_choice) << 10
         | u64::from(is_last) << 41
 }
 
@@ -195,6 +206,14 @@ impl Ops for Bpf {
 
     fn enqueues_last(&self) -> bool {
         self.scheduler.enqueues_last && !self.is_over
+    }
+
+    fn enqueues_exiting(&self) -> bool {
+        self.scheduler.enqueues_exiting
+    }
+
+    fn dispatch_max_batch(&self) -> usize {
+        self.scheduler.dispatch_max_batch
     }
 
     fn builtin_idle(&self) -> bool {
@@ -262,7 +281,10 @@ impl Ops for Bpf {
 
     fn select_cpu(&mut self, cx: &mut Cx<'_>, p: TaskId, prev: CpuId, wake: Wake) -> CpuId {
         if !self.scheduler.builtin_idle && !self.has(Op::SelectCpu) {
-            self.end(cx, "built-in idle tracking is disabled".to_string());
+            // In 6.12 the search goes through masks in which nobody is idle.
+            if self.scheduler.settings.rules >= Rules::V6_18 {
+                self.end(cx, "built-in idle tracking is disabled".to_string());
+            }
             return prev;
         }
         if !self.has(Op::SelectCpu) {
@@ -295,14 +317,15 @@ impl Ops for Bpf {
     }
 
     fn dequeue(&mut self, cx: &mut Cx<'_>, p: TaskId) {
-        self.tell(cx, Op::Dequeue, &[task(p), 0]);
+        let flags = dequeue_flags(cx, false);
+        self.tell(cx, Op::Dequeue, &[task(p), flags]);
     }
 
     fn dispatch(
         &mut self,
         cx: &mut Cx<'_>,
         cpu: CpuId,
-        prev: Option<TaskId>,
+        _prev: Option<TaskId>,
         attempt: u32,
     ) -> Next {
         if attempt > 0 {
@@ -311,10 +334,8 @@ impl Ops for Bpf {
         let Some(program) = self.scheduler.program(Op::Dispatch).filter(|_| !self.is_over) else {
             return Next::Done;
         };
-        // `balance_one` names the previous task also if it sleeps now.
-        let curr = cx.curr(cpu).filter(|curr| cx.world().tasks[*curr].state != TaskState::Dead);
-        let prev = prev.or(curr);
-        let args = [cpu.0.into(), prev.map_or(0, task)];
+        // `balance_one` names the previous task also if it sleeps now, or has exited.
+        let args = [cpu.0.into(), cx.curr(cpu).map_or(0, task)];
         self.scheduler.vm.begin(&mut self.dispatches[cpu], program, &args);
         self.dispatch_on(cx, cpu)
     }
@@ -359,13 +380,13 @@ impl Ops for Bpf {
     }
 
     fn quiescent(&mut self, cx: &mut Cx<'_>, p: TaskId) {
-        // SCX_DEQ_SLEEP
-        self.tell(cx, Op::Quiescent, &[task(p), 1]);
+        let flags = dequeue_flags(cx, true);
+        self.tell(cx, Op::Quiescent, &[task(p), flags]);
     }
 
     fn yield_task(&mut self, cx: &mut Cx<'_>, p: TaskId) -> bool {
-        self.call(cx, Op::Yield, Doing::Other, &[task(p), 0])
-            .is_some_and(|yielded| yielded as u8 != 0)
+        // `yield_task_scx` does not look at the answer.
+        self.call(cx, Op::Yield, Doing::Other, &[task(p), 0]).is_some()
     }
 
     fn update_idle(&mut self, cx: &mut Cx<'_>, cpu: CpuId, idle: bool) {
@@ -412,7 +433,7 @@ mod tests {
         };
         assert_eq!(bits(true, false, true, false), WAKEUP | NOCLOCK | RQ_SELECTED);
         assert_eq!(bits(true, false, false, false), WAKEUP | NOCLOCK);
-        assert_eq!(bits(false, true, true, false), INITIAL | NOCLOCK | RQ_SELECTED);
+        assert_eq!(bits(false, true, true, false), INITIAL | NOCLOCK);
         assert_eq!(bits(false, false, true, false), 0);
         assert_eq!(bits(false, false, true, true), LAST);
     }

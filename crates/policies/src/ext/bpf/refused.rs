@@ -21,6 +21,15 @@ pub enum Refused {
          scheduler with update_idle has only with SCX_OPS_KEEP_BUILTIN_IDLE"
     )]
     NodesWithoutMasks,
+    /// `validate_ops`
+    #[error("its flag SCX_OPS_ENQ_LAST requires ops.enqueue()")]
+    LastWithoutEnqueue,
+    /// `bpf_scx_init_member`
+    #[error("it has flags that the kernel does not know: {0:#x}")]
+    UnknownFlags(u64),
+    /// `bpf_scx_init_member`
+    #[error("its dispatch_max_batch is {0}, and the kernel allows at most 2147483647")]
+    Batch(u64),
     /// It wants to wait longer for a task than the kernel lets it.
     #[error("its timeout_ms is {0}, and the kernel allows at most 30000")]
     Timeout(u64),

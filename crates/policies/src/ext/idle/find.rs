@@ -52,7 +52,11 @@ pub(super) fn around(after: CpuId, n_cpus: usize) -> [Range<usize>; 2] {
 }
 
 /// The first CPU of all sets behind `after`, or from the start.
-pub(super) fn next_common(sets: [&CpuSet; 3], n_cpus: usize, after: CpuId) -> Option<CpuId> {
+pub(in crate::ext) fn next_common(
+    sets: [&CpuSet; 3],
+    n_cpus: usize,
+    after: CpuId,
+) -> Option<CpuId> {
     around(after, n_cpus).into_iter().find_map(|range| first_in(sets, range))
 }
 

@@ -23,7 +23,9 @@ impl IdleMasks {
     /// `scx_select_cpu_dfl`
     pub fn select_cpu_dfl(&mut self, w: &mut World, q: Question<'_>) -> (CpuId, Why) {
         let Question { prev, wake, allowed, pick, .. } = q;
-        let prev_allowed = allowed.cpus(w).contains(prev);
+        // 6.12 does not ask: the task may then be sent to where it may not run; its wake-up falls
+        // back to another CPU.
+        let prev_allowed = self.rules == Rules::V6_12 || allowed.cpus(w).contains(prev);
         if wake.sync
             && let Some(chosen) = self.select_sync(w, q, prev_allowed)
         {

@@ -40,6 +40,9 @@ impl Rig {
         for cpu in (0..16).filter(|cpu| !cpus.contains(cpu)) {
             masks.update(&mut w, CpuId(cpu), false);
         }
+        // The search in turn begins with CPU 0.
+        w.this = CpuId(2);
+        w.note_distributed(CpuId(15));
         Self { w, masks, task }
     }
 
@@ -130,6 +133,23 @@ fn idle_cpus_are_found_in_turn() {
     rig.masks.update(&mut rig.w, CpuId(3), true);
     rig.masks.update(&mut rig.w, CpuId(0), true);
     assert_eq!(rig.choose(Rules::V6_12, 5, false), (0, Why::Idle));
+    // All searches of a CPU have one counter (`distribute_cpu_mask_prev`).
+    rig.w.note_distributed(CpuId(1));
+    rig.masks.update(&mut rig.w, CpuId(0), true);
+    assert_eq!(rig.choose(Rules::V6_12, 5, false), (3, Why::Idle));
+}
+
+/// 6.12 claims an idle previous CPU also if the task may no longer run there.
+#[test]
+fn a_forbidden_previous_cpu_is_claimed_up_to_6_12() {
+    let choose = |rules| {
+        let mut rig = Rig::idle(&[5, 0]);
+        rig.allow(&[0]);
+        let (cpu, _) = rig.choose(rules, 5, false);
+        (cpu, rig.masks.is_idle(CpuId(5)))
+    };
+    assert_eq!(choose(Rules::V6_12), (5, false));
+    assert_eq!(choose(Rules::V6_18), (0, true));
 }
 
 /// 6.18 looks near the previous CPU first, 6.12 does not.

@@ -338,6 +338,27 @@ fn a_scheduler_may_track_idle_cpus_itself() {
     }
 }
 
+/// `bpf_scx_init_member` and `validate_ops` (v6.12): flags that a kernel does not have, and what a
+/// flag needs.
+#[test]
+fn flags_that_the_kernel_does_not_have_are_refused() {
+    let load = |name, rules, flags| {
+        let settings = Settings { rules, n_cpus: 4, ps_per_insn: 0, flags };
+        Scheduler::load(&object(name), settings, &[]).err()
+    };
+    for (flag, name, since) in [
+        (1 << 4, "SCX_OPS_ENQ_MIGRATION_DISABLED", "6.14"),
+        (1 << 5, "SCX_OPS_ALLOW_QUEUED_WAKEUP", "6.15"),
+    ] {
+        assert_eq!(load("fifo", Rules::V6_12, flag), Some(Refused::LaterFlag(name, since)));
+        assert_eq!(load("fifo", Rules::V6_18, flag), None);
+    }
+    assert_eq!(load("fifo", Rules::V6_18, 1 << 7), Some(Refused::UnknownFlags(1 << 7)));
+    let enq_last = 2;
+    assert_eq!(load("fifo", Rules::V6_12, enq_last), None);
+    assert_eq!(load("events", Rules::V6_18, enq_last), Some(Refused::LastWithoutEnqueue));
+}
+
 /// What a kernel lacks is refused by its name, before anything runs.
 #[test]
 fn what_is_unknown_is_refused_by_name() {

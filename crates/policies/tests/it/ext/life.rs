@@ -63,15 +63,31 @@ impl Ops for Log {
 
 /// Runs scripts on a machine of that many CPUs without costs; mask 1 + c allows CPU c only.
 pub fn run<S: Ops>(ops: S, cpus: u32, tasks: Vec<(TaskAttr, Vec<Op>)>, until: Ns) -> Sim<S> {
+    run_under(ops, Rules::V6_12, cpus, tasks, until)
+}
+
+/// The same under these rules.
+pub fn run_under<S: Ops>(
+    ops: S,
+    rules: Rules,
+    cpus: u32,
+    tasks: Vec<(TaskAttr, Vec<Op>)>,
+    until: Ns,
+) -> Sim<S> {
+    let mut sim = ready(ops, rules, cpus, tasks);
+    run_checked(&mut sim, until, |sim| sim.policy.check(&sim.w)).expect("every invariant holds");
+    sim
+}
+
+/// Before it runs.
+pub fn ready<S: Ops>(ops: S, rules: Rules, cpus: u32, tasks: Vec<(TaskAttr, Vec<Op>)>) -> Sim<S> {
     let machine = free_machine(cpus);
     let mut w = World::new(machine.into(), Config { timer_slack_ns: 0, ..Config::default() });
     for c in (0..cpus).filter(|_| cpus > 1) {
         w.mask(CpuSet::of(cpus as usize, [CpuId(c)]));
     }
-    let policy = Ext::new(ops, Rules::V6_12, Tunables::default());
-    let mut sim = Simulation::new(w, policy, Scripts(tasks), NoObserver);
-    run_checked(&mut sim, until, |sim| sim.policy.check(&sim.w)).expect("every invariant holds");
-    sim
+    let policy = Ext::new(ops, rules, Tunables::default());
+    Simulation::new(w, policy, Scripts(tasks), NoObserver)
 }
 
 pub type Sim<S> = Simulation<Ext<S>, Scripts, NoObserver>;
@@ -80,7 +96,7 @@ pub fn on(cpu: u32) -> TaskAttr {
     TaskAttr { start_cpu: Some(CpuId(cpu)), ..TaskAttr::default() }
 }
 
-fn only(cpu: u32) -> TaskAttr {
+pub fn only(cpu: u32) -> TaskAttr {
     TaskAttr { allowed: sim_core::MaskId(1 + cpu), ..TaskAttr::default() }
 }
 

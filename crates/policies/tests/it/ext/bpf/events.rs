@@ -45,14 +45,20 @@ fn slices_that_the_layer_gives_are_counted() {
     assert!(why.ends_with(&said), "{why}");
 }
 
-/// A choice that the task may not use falls back to another CPU, and is counted.
+/// A choice that the task may not use falls back to another CPU, and is counted, but for the two
+/// forks.
 #[test]
 fn wake_ups_that_fall_back_are_counted() {
     let (why, events) = told(20, 1, few_cpus());
-    assert!(why.ends_with("refilled 20, kept 0, fell back 20, bypassed 0, of 20"), "{why}");
-    assert_eq!(events, Events { refill_slice_dfl: 20, select_cpu_fallback: 20, ..NONE });
+    assert!(why.ends_with("refilled 20, kept 0, fell back 18, bypassed 0, of 20"), "{why}");
+    assert_eq!(events, Events { refill_slice_dfl: 20, select_cpu_fallback: 18, ..NONE });
     let (_, events) = told(20, 0, few_cpus());
     assert_eq!(events.select_cpu_fallback, 0);
 }
 
-const NONE: Events = Events { select_cpu_fallback: 0, dispatch_keep_last: 0, refill_slice_dfl: 0 };
+const NONE: Events = Events {
+    select_cpu_fallback: 0,
+    dispatch_keep_last: 0,
+    enq_skip_exiting: 0,
+    refill_slice_dfl: 0,
+};

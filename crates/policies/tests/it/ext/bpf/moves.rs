@@ -239,6 +239,6 @@ fn a_timer_that_moves_a_task_where_it_may_not_run_ends_the_run() {
         sim.run_until(20 * MS)
     };
     assert_eq!(end(0), StopReason::Done);
-    let why = "0 moved to CPU 0, where it may not run".to_string();
+    let why = "0 sent to CPU 0, where it may not run".to_string();
     assert_eq!(end(1), StopReason::GivenUp(why));
 }
