@@ -110,8 +110,8 @@ fn who_runs_stops_and_goes_on_after_a_change() {
     );
 }
 
-/// `__do_set_cpus_allowed` (v6.12): the scheduler is asked with the new CPUs. (It was asked with the
-/// old ones, and could send the task to where it may no longer run.)
+/// `__do_set_cpus_allowed` (v6.12): the scheduler is asked with the new CPUs. (It was asked with
+/// the old ones, and could send the task to where it may no longer run.)
 #[test]
 fn a_new_affinity_is_known_when_the_task_is_enqueued() {
     let work = || vec![Op::Run(6 * MS), Op::Sleep(1000 * MS)];
@@ -185,8 +185,8 @@ fn who_waits_for_its_cpu_comes_last_after_a_change() {
     assert_eq!(ran, [0, 3 * MS]);
 }
 
-/// `local_dsq_post_enq` (v6.12): a CPU that looks for its next task anyway is not preempted, and the
-/// previous one keeps the slice that `dispatch` has given it.
+/// `local_dsq_post_enq` (v6.12): a CPU that looks for its next task anyway is not preempted, and
+/// the previous one keeps the slice that `dispatch` has given it.
 #[test]
 fn a_cpu_that_balances_is_not_preempted() {
     #[derive(Default)]
