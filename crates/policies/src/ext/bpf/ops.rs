@@ -188,12 +188,13 @@ fn dequeue_flags(cx: &Cx<'_>, sleeps: bool) -> u64 {
     NOCLOCK | if cx.is_change() { SAVE_OR_RESTORE } else { sleeps.into() }
 }
 
-/// ENQUEUE_*: WAKEUP, NOCLOCK, INITIAL; RQ_SELECTED, which `wake_up_new_task` does not tell though
+/// ENQUEUE_*: WAKEUP, NOCLOCK, MIGRATED, INITIAL; RQ_SELECTED, which `wake_up_new_task` does not tell though
 /// it has asked; `SCX_ENQ_LAST`.
 fn enqueue_bits(flags: EnqueueFlags, has_choice: bool, is_last: bool) -> u64 {
     let came = flags.wakeup || flags.initial;
     u64::from(flags.wakeup)
         | u64::from(came) << 3
+        | u64::from(flags.migrated) << 6
         | u64::from(flags.initial) << 7
         | u64::from(flags.wakeup && has_choice) << 10
         | u64::from(is_last) << 41
@@ -424,6 +425,7 @@ mod tests {
     fn a_task_that_is_enqueued_says_why() {
         const WAKEUP: u64 = 0x1;
         const NOCLOCK: u64 = 0x8;
+        const MIGRATED: u64 = 0x40;
         const INITIAL: u64 = 0x80;
         const RQ_SELECTED: u64 = 0x400;
         const LAST: u64 = 1 << 41;
@@ -434,6 +436,8 @@ mod tests {
         assert_eq!(bits(true, false, true, false), WAKEUP | NOCLOCK | RQ_SELECTED);
         assert_eq!(bits(true, false, false, false), WAKEUP | NOCLOCK);
         assert_eq!(bits(false, true, true, false), INITIAL | NOCLOCK);
+        let moved = EnqueueFlags { wakeup: true, migrated: true, ..EnqueueFlags::default() };
+        assert_eq!(enqueue_bits(moved, true, false), WAKEUP | NOCLOCK | MIGRATED | RQ_SELECTED);
         assert_eq!(bits(false, false, true, false), 0);
         assert_eq!(bits(false, false, true, true), LAST);
     }
