@@ -188,8 +188,8 @@ fn dequeue_flags(cx: &Cx<'_>, sleeps: bool) -> u64 {
     NOCLOCK | if cx.is_change() { SAVE_OR_RESTORE } else { sleeps.into() }
 }
 
-/// ENQUEUE_*: WAKEUP, NOCLOCK, MIGRATED, INITIAL; RQ_SELECTED, which `wake_up_new_task` does not tell though
-/// it has asked; `SCX_ENQ_LAST`.
+/// ENQUEUE_*: WAKEUP, NOCLOCK, MIGRATED, INITIAL; RQ_SELECTED, which `wake_up_new_task` does not
+/// tell though it has asked; `SCX_ENQ_LAST`.
 fn enqueue_bits(flags: EnqueueFlags, has_choice: bool, is_last: bool) -> u64 {
     let came = flags.wakeup || flags.initial;
     u64::from(flags.wakeup)
