@@ -27,7 +27,7 @@ until = "{until}"
 [[variant]]
 name = "judged"
 features = {features}
-tunables = {tunables}
+tunables = {{ {tunables} }}
 """
 
 # A counter of a kernel with the shared wakequeue is the sum of these of our metrics: each task that
@@ -80,7 +80,8 @@ def scenario(app, setup):
         cgroups=cgroups(app),
         until=setup.until or app.until(),
         features=inline(setup.features or []),
-        tunables=inline(setup.tunables or {}),
+        # Those of the command line are text, as TOML wants it.
+        tunables=", ".join(f"{key} = {value}" for key, value in (setup.tunables or {}).items()),
     )
 
 

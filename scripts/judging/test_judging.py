@@ -5,6 +5,7 @@ import tempfile
 import tomllib
 import unittest
 from pathlib import Path
+from types import SimpleNamespace
 
 from judging import manifest, simulate, tables
 from judging.agreement import verdicts, within
@@ -200,6 +201,16 @@ class Files(unittest.TestCase):
         self.assertEqual(gains["spread"], {"enq": 10, "hit": 2})
         self.assertIsNone(counters("z", self.dir))
 
+    def test_tunables_of_the_command_line_and_of_a_manifest_are_numbers(self):
+        app = RtApp(self.put("rt/x.json", RT_APP))
+        for value in [1400000, "1400000"]:
+            setup = SimpleNamespace(
+                machine="m.toml", policy="eevdf", rules="6.12", loop_ns=979, round_ns=None,
+                until="1 s", features=["NO_NI_RANDOM"], tunables={"base_slice_ns": value})
+            [variant] = tomllib.loads(simulate.scenario(app, setup))["variant"]
+            self.assertEqual(variant["tunables"], {"base_slice_ns": 1400000})
+            self.assertEqual(variant["features"], ["NO_NI_RANDOM"])
+
     def test_manifests(self):
         path = self.put("m.toml", """
             [defaults]
@@ -217,22 +228,11 @@ class Files(unittest.TestCase):
         [one] = manifest.read(path)
         self.assertEqual((one.policy, one.loop_ns, one.seeds), ("cfs", 994, 3))
         self.assertEqual(one.files, self.dir / "rt")
-        [own] = manifest.read(self.put("own.toml", """
-            [[set]]
-            name = "own"
-            files = "rt"
-            real = "real"
-            machine = "m.toml"
-            policy = { bpf = "mine.bpf.o", rodata = { slice_ns = 5000000 }, flags = ["SCX_OPS_ENQ_LAST"] }
-        """))
-        [plain] = manifest.read(self.put("plain.toml", """
-            [[set]]
-            name = "plain"
-            files = "rt"
-            real = "real"
-            machine = "m.toml"
-            policy = "mine.bpf.o"
-        """))
+        place = "[[set]]\nname = 'x'\nfiles = 'rt'\nreal = 'r'\nmachine = 'm'\npolicy = "
+        [own] = manifest.read(self.put("own.toml", place + """{
+            bpf = "mine.bpf.o", rodata = { slice_ns = 5000000 }, flags = ["SCX_OPS_ENQ_LAST"] }
+        """.replace("\n", " ")))
+        [plain] = manifest.read(self.put("plain.toml", f"{place}'mine.bpf.o'"))
         self.assertEqual(plain.policy, {"bpf": str(self.dir / "mine.bpf.o")})
         shown = simulate.policy(own.policy)
         self.assertEqual(tomllib.loads(f"policy = {shown}")["policy"], {
@@ -243,7 +243,7 @@ class Files(unittest.TestCase):
                          {"bpf": str(Path("x.bpf.o").resolve())})
         for wrong in ["[[sets]]\n", "[[set]]\nname = 'x'\nspeed = 1\n", "[[set]]\nname = 3\n",
                       "[[set]]\nname = 'x'\n",
-                      "[[set]]\nname = 'x'\nfiles = 'rt'\nreal = 'r'\nmachine = 'm'\npolicy = { o = 1 }\n"]:
+                      f"{place}{{ o = 1 }}\n"]:
             with self.assertRaises(SystemExit):
                 manifest.read(self.put("wrong.toml", wrong))
 
