@@ -1,4 +1,4 @@
-//! Workqueues with affinity scopes, as Linux 6.6 has them (kernel/workqueue.c).
+//! Workqueues with affinity scopes, as Linux 6.6 to 6.18 have them (kernel/workqueue.c).
 //!
 //! A *workqueue* has one *pool_workqueue* (pwq) per CPU, which links it to a *pool* of workers. The
 //! pools of an unbound workqueue follow its *pods*: the parts that its scope cuts the machine into.
@@ -17,6 +17,7 @@
 //! Left out: the mayday rescuers, the culling of workers idle for 300 s, cpumasks narrower than
 //! the machine, CPU hotplug.
 
+mod active;
 mod change;
 mod check;
 mod flush;
@@ -29,11 +30,13 @@ mod stats;
 mod tests;
 mod worker;
 
+pub use active::ActivePer;
 pub use change::Change;
 pub use pods::Pods;
 pub use stats::{PoolInfo, WqStats};
 pub use worker::Turn;
 
+use active::NodeActive;
 use flush::Flushes;
 use path::Path;
 use pool::{Pool, Worker};
@@ -136,8 +139,10 @@ pub struct WqSpec {
     pub kind: Kind,
     /// Nice level of its workers.
     pub nice: i8,
-    /// Items in execution at most, per CPU that queues them; 1..=[`MAX_ACTIVE`].
+    /// Items in execution at most; 1..=[`MAX_ACTIVE`].
     pub max_active: u32,
+    /// … of what.
+    pub active_per: ActivePer,
     /// WQ_CPU_INTENSIVE: items of a bound pool do not hold others up.
     pub cpu_intensive: bool,
     /// WQ_MEM_RECLAIM; only shown, for rescuers are left out.
@@ -152,6 +157,7 @@ impl WqSpec {
             kind,
             nice: 0,
             max_active: DEFAULT_MAX_ACTIVE,
+            active_per: ActivePer::Cpu,
             cpu_intensive: false,
             mem_reclaim: false,
         }
@@ -193,6 +199,8 @@ struct Wq {
     spec: WqSpec,
     /// By CPU.
     pwqs: PerCpu<PwqId>,
+    /// By NUMA node, that of pools of no node last; none if each pwq counts for itself.
+    nodes: Vec<NodeActive>,
     flushes: Flushes,
 }
 
@@ -274,7 +282,8 @@ impl Workqueues {
         for spec in specs {
             let id = WqId(all.wqs.len() as u32);
             let pools = all.pools_of(cx, &spec);
-            all.wqs.push(Wq { spec, pwqs: IdVec::new(), flushes: Flushes::default() });
+            let nodes = active::node_counts(cx.machine(), &spec);
+            all.wqs.push(Wq { spec, pwqs: IdVec::new(), nodes, flushes: Flushes::default() });
             all.install(id, &pools);
         }
         for pool in (0..all.pools.len() as u32).map(PoolId) {

@@ -182,6 +182,7 @@ impl RunSpec {
     /// The workload on the machine.
     pub(crate) fn load(&self) -> Load<'_> {
         let (spec, machine) = (&self.workload, &*self.machine);
-        Load { spec, machine, workqueue: &self.workqueue, seed: self.seed }
+        let (workqueue, rules) = (&*self.workqueue, self.rules);
+        Load { spec, machine, workqueue, rules, seed: self.seed }
     }
 }

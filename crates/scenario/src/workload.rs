@@ -211,6 +211,8 @@ pub(crate) struct Load<'a> {
     pub machine: &'a Machine,
     /// What the variant says of the workload's workqueue.
     pub workqueue: &'a Values,
+    /// Kernel version whose rules apply.
+    pub rules: Option<&'static str>,
     /// Where the random numbers of the program come from.
     pub seed: u64,
 }

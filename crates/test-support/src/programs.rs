@@ -1,7 +1,7 @@
 //! Programs for tests: scripts, random tasks, a small build.
 
 use crate::Random;
-use policies::workqueue::Affinity;
+use policies::workqueue::{ActivePer, Affinity};
 use proptest::prelude::*;
 use sim_core::{Ns, Op, Program, ProgramCx, SchedAttr, SchedPolicy, TaskAttr, TaskId};
 use topology::{CpuId, CpuSet};
@@ -204,6 +204,7 @@ pub fn small_dm_crypt() -> dm_crypt::Config {
         ssd_parallel: 4,
         affinity: Affinity::default(),
         max_active: 8,
+        active_per: ActivePer::Cpu,
         changes: Vec::new(),
         seed: 1,
     }

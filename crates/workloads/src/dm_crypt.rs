@@ -22,7 +22,7 @@ use crate::latency::Latency;
 use crate::ssd::{self, Ssd};
 pub use crypt::WRITE_LOCK_SITE;
 use fio::{Job, Parent};
-use policies::workqueue::{Affinity, Kind, Turn, WorkId, Workqueues, WqId, WqSpec};
+use policies::workqueue::{ActivePer, Affinity, Kind, Turn, WorkId, Workqueues, WqId, WqSpec};
 use sim_core::{Calls, Ns, Op, PerTask, Program, ProgramCx, Stack, Step, TaskId};
 use std::any::Any;
 use std::collections::VecDeque;
@@ -61,6 +61,8 @@ pub struct Config {
     pub affinity: Affinity,
     /// kcryptd's `max_active`: items of it that run at a time.
     pub max_active: u32,
+    /// … of what.
+    pub active_per: ActivePer,
     /// Changes of its affinity during the run.
     pub changes: Vec<AffinityChange>,
     /// Seed of the run.
@@ -251,6 +253,7 @@ impl DmCrypt {
     fn queues(&self) -> Vec<WqSpec> {
         let kcryptd = WqSpec {
             max_active: self.config.max_active,
+            active_per: self.config.active_per,
             cpu_intensive: true,
             mem_reclaim: true,
             ..WqSpec::new("kcryptd", Kind::Unbound(self.config.affinity))

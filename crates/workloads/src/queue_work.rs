@@ -5,7 +5,7 @@
 
 use crate::affinity_changes::{AffinityChange, AffinityShell};
 use crate::latency::Latency;
-use policies::workqueue::{Affinity, Kind, Turn, WorkId, Workqueues, WqId, WqSpec};
+use policies::workqueue::{ActivePer, Affinity, Kind, Turn, WorkId, Workqueues, WqId, WqSpec};
 use sim_core::{Ns, Op, Program, ProgramCx, Step, TaskAttr, TaskId};
 use std::any::Any;
 use topology::{CpuId, CpuSet, IdVec};
@@ -23,6 +23,8 @@ pub struct Config {
     pub affinity: Affinity,
     /// The workqueue's `max_active`.
     pub max_active: u32,
+    /// … counts the items of what.
+    pub active_per: ActivePer,
     /// Changes during the run.
     pub changes: Vec<AffinityChange>,
 }
@@ -128,8 +130,12 @@ impl QueueWork {
 impl Program for QueueWork {
     fn start(&mut self, cx: &mut ProgramCx<'_>) {
         let config = &self.config;
-        let max_active = config.max_active;
-        let spec = WqSpec { max_active, ..WqSpec::new("bench", Kind::Unbound(config.affinity)) };
+        let (max_active, active_per) = (config.max_active, config.active_per);
+        let spec = WqSpec {
+            max_active,
+            active_per,
+            ..WqSpec::new("bench", Kind::Unbound(config.affinity))
+        };
         let mut wq = Workqueues::new(cx, vec![spec]);
         for _ in &self.items {
             wq.new_work(WQ);

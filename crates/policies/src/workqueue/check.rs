@@ -1,6 +1,6 @@
 //! What must hold of workqueues at every instant.
 
-use super::{Item, PoolId, WorkId, Workqueues};
+use super::{Item, PoolId, WorkId, Workqueues, WqId};
 use sim_core::World;
 use topology::IdVec;
 
@@ -18,10 +18,32 @@ impl Workqueues {
                 format!("pwq {id}: {} in flight, {} active", p.nr_in_flight, p.nr_active)
             })?;
         }
+        for wq in self.wqs.ids() {
+            self.check_nodes(wq)?;
+        }
         for pool in self.pools.ids() {
             self.check_pool(w, pool)?;
         }
         self.check_works()
+    }
+
+    /// A node has as many active items as its pwqs have, and in its line stand those with more, once.
+    fn check_nodes(&self, wq: WqId) -> Result<(), String> {
+        for (at, node) in self.wqs[wq].nodes.iter().enumerate() {
+            let its =
+                || self.pwqs.entries().filter(|(_, p)| p.wq == wq && self.pools[p.pool].node == at);
+            let active: u32 = its().map(|(_, p)| p.nr_active).sum();
+            ensure(active == node.nr && active <= node.max, || {
+                format!("{wq:?}, node {at}: {active} active, {node:?}")
+            })?;
+            let mut wait: Vec<_> =
+                its().filter(|(_, p)| !p.inactive.is_empty()).map(|(id, _)| id).collect();
+            let mut pending: Vec<_> = node.pending.iter().copied().collect();
+            wait.sort_unstable();
+            pending.sort_unstable();
+            ensure(wait == pending, || format!("{wq:?}, node {at}: {wait:?} wait, {node:?}"))?;
+        }
+        Ok(())
     }
 
     fn check_pool(&self, w: &World, pool: PoolId) -> Result<(), String> {

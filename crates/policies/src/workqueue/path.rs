@@ -3,6 +3,7 @@
 //! The lock is held through the wake-ups, so a wait for a runqueue's lock inside
 //! lengthens the hold. Interrupts are off, so a CPU has at most one such path.
 
+use super::active::Next;
 use super::{PoolId, PwqId, WorkId, WorkerId, Workqueues};
 use sim_core::{Ns, ProgramCx, Stack, Step, TaskId};
 use topology::CpuId;
@@ -40,6 +41,15 @@ enum Stage {
     Retry,
     Hold,
     Act,
+    /// The next item is one of another pool: its own pool's lock was dropped for that one's.
+    Away(PoolId),
+    AwayHold(PoolId),
+    AwayAct(PoolId),
+    AwayKick(PoolId),
+    AwayUnlock(PoolId),
+    Relock,
+    /// An item that has ended is accounted for, and the own pool is locked.
+    Rest,
     Wake,
     Kick,
     Unlock,
@@ -65,6 +75,10 @@ impl Path {
         stage: Stage::None,
         kick: false,
     };
+}
+
+fn wake(task: TaskId) -> Step {
+    Step::Wake { task, sync: false }
 }
 
 impl Workqueues {
@@ -111,23 +125,43 @@ impl Workqueues {
                 }
                 Stage::Hold => (Stage::Act, Some(Step::Spend(self.hold_ns(cx, path)))),
                 // The workqueue changed its pwqs while this CPU waited for the lock.
-                Stage::Act if self.is_stale(path) => {
-                    (Stage::Retry, Some(Step::Unlock(self.pools[path.pool].lock)))
+                Stage::Act if self.is_stale(path) => (Stage::Retry, Some(self.unlock(path.pool))),
+                Stage::Act => match self.end_item(cx, path.errand) {
+                    Next::Of(pool) => (Stage::Away(pool), Some(self.unlock(path.pool))),
+                    Next::Here => (Stage::Rest, None),
+                },
+                Stage::Away(pool) => (Stage::AwayHold(pool), Some(self.lock(pool))),
+                Stage::AwayHold(pool) => {
+                    let lines = cx.machine().workqueue.lines;
+                    let pull_ns = cx.pull_ns(self.pools[pool].lock, lines);
+                    (Stage::AwayAct(pool), Some(Step::Spend(pull_ns)))
                 }
-                Stage::Act => {
+                Stage::AwayAct(pool) => match self.activate_next(path, pool) {
+                    Next::Of(other) => (Stage::Away(other), Some(self.unlock(pool))),
+                    Next::Here if pool == path.pool => (Stage::Rest, None),
+                    Next::Here => (Stage::AwayKick(pool), None),
+                },
+                Stage::AwayKick(pool) => match self.kick(cx, pool) {
+                    Some((task, true)) => (Stage::AwayKick(pool), Some(wake(task))),
+                    Some((task, false)) => (Stage::AwayUnlock(pool), Some(wake(task))),
+                    None => (Stage::AwayUnlock(pool), None),
+                },
+                Stage::AwayUnlock(pool) => (Stage::Relock, Some(self.unlock(pool))),
+                Stage::Relock => (Stage::Rest, Some(self.lock(path.pool))),
+                Stage::Rest => {
                     let kick = self.act(cx, path.errand);
                     self.paths[cpu].kick = kick;
                     (Stage::Wake, None)
                 }
                 Stage::Wake => match self.wakes[cpu].pop() {
-                    Some(task) => (Stage::Wake, Some(Step::Wake { task, sync: false })),
+                    Some(task) => (Stage::Wake, Some(wake(task))),
                     None if path.kick => (Stage::Kick, None),
                     None => (Stage::Unlock, None),
                 },
                 Stage::Kick => self.next_kick(cx, path),
                 Stage::Unlock => {
                     self.leave(path.errand);
-                    (Stage::End, Some(Step::Unlock(self.pools[path.pool].lock)))
+                    (Stage::End, Some(self.unlock(path.pool)))
                 }
                 Stage::End => (Stage::None, Some(Step::Done)),
             };
@@ -165,6 +199,28 @@ impl Workqueues {
         Step::Lock(self.pools[pool].lock, super::POOL_LOCK_SITE)
     }
 
+    fn unlock(&self, pool: PoolId) -> Step {
+        Step::Unlock(self.pools[pool].lock)
+    }
+
+    /// `pwq_dec_nr_in_flight`, if the errand is that an item has ended.
+    fn end_item(&mut self, cx: &mut ProgramCx<'_>, errand: Errand) -> Next {
+        match errand {
+            Errand::Returned(worker) => self.ended(cx, worker),
+            _ => Next::Here,
+        }
+    }
+
+    /// The worker of this path has ended an item: the next one becomes active if it is one of the
+    /// pool that is locked.
+    fn activate_next(&mut self, path: Path, locked: PoolId) -> Next {
+        let Errand::Returned(worker) = path.errand else {
+            return Next::Here;
+        };
+        let wq = self.pwqs[self.workers[worker].pwq].wq;
+        self.activate_pending(wq, path.pool, locked)
+    }
+
     /// The pool where the item ran last is locked: if it still runs there, it stays there.
     fn asked(&mut self, cpu: CpuId, last: PoolId) -> (Stage, Option<Step>) {
         let path = &mut self.paths[cpu];
@@ -175,7 +231,7 @@ impl Workqueues {
             (path.pool, path.pwq) = (last, self.workers[worker].pwq);
             return (Stage::Hold, None);
         }
-        (Stage::Lock, Some(Step::Unlock(self.pools[last].lock)))
+        (Stage::Lock, Some(self.unlock(last)))
     }
 
     /// The workqueue has another pwq by now, and nothing holds the one that was chosen.
@@ -208,7 +264,7 @@ impl Workqueues {
                 false
             }
             Errand::Woken(worker) => self.woken(cx, worker),
-            Errand::Returned(worker) => self.returned(cx, worker),
+            Errand::Returned(worker) => self.start_next(cx, worker),
             Errand::Managed(worker) => self.managed(cx, worker),
             // `wq_worker_sleeping`: the pool loses a running worker and wakes another one.
             Errand::Blocking(worker) => {
@@ -239,7 +295,7 @@ impl Workqueues {
             // Concurrency management has woken it, not a new item.
             self.pwqs[pwq].stats.cm_wakeups += 1;
         }
-        (if again { Stage::Kick } else { Stage::Unlock }, Some(Step::Wake { task, sync: false }))
+        (if again { Stage::Kick } else { Stage::Unlock }, Some(wake(task)))
     }
 
     /// The last thing under the lock: an item that is about to run may be queued again.

@@ -1,7 +1,7 @@
 //! Pools and workers: which workers idle, which count as running, which one a kick wakes.
 
 use super::worker::Stage;
-use super::{Item, Kind, Pods, PoolId, PwqId, WorkId, WorkerId, Workqueues, WqId, WqSpec};
+use super::{Item, Kind, Pods, PoolId, PwqId, WorkId, WorkerId, Workqueues, WqId, WqSpec, active};
 use sim_core::{LockId, MaskId, Ns, ProgramCx, TaskAttr, TaskId};
 use std::collections::VecDeque;
 use topology::{CpuId, CpuSet};
@@ -37,6 +37,8 @@ pub(super) struct Pool {
     comm: u16,
     /// The pod, for repatriation and for strict workers.
     mask: MaskId,
+    /// Place of its count of active items among those of a workqueue.
+    pub node: usize,
 }
 
 impl Pool {
@@ -124,6 +126,7 @@ impl Workqueues {
             None => format!("kworker/u{id}{suffix}"),
         };
         let mask = cx.mask(key.pod.clone());
+        let node = active::node_of(cx.machine(), &key.pod);
         self.pools.push(Pool {
             key,
             lock: cx.new_lock("pool"),
@@ -135,6 +138,7 @@ impl Workqueues {
             refs: 0,
             comm: cx.comm(&name),
             mask,
+            node,
         });
         PoolId(id)
     }

@@ -1,6 +1,6 @@
 //! `queue_work`: which pool takes an item, and when.
 
-use super::{Pwq, PwqId, WorkId, Workqueues};
+use super::{Pwq, WorkId, Workqueues};
 use sim_core::ProgramCx;
 
 impl Pwq {
@@ -23,7 +23,7 @@ impl Workqueues {
         true
     }
 
-    /// Under the pool's lock: the item goes to the pool, or waits for others of its pwq.
+    /// Under the pool's lock: the item goes to the pool, or waits for others of its workqueue.
     pub(super) fn insert(&mut self, cx: &ProgramCx<'_>, work: WorkId) -> bool {
         let pwq = self.paths[cx.cpu()].pwq;
         let w = &mut self.works[work];
@@ -31,28 +31,12 @@ impl Workqueues {
         w.color = self.wqs[w.wq].flushes.add();
         let p = &mut self.pwqs[pwq];
         p.nr_in_flight += 1;
-        let max_active = self.wqs[p.wq].spec.max_active;
-        if p.nr_active >= max_active {
-            p.inactive.push_back(work);
+        if !self.may_activate(pwq) {
+            self.pwqs[pwq].inactive.push_back(work);
             return false;
         }
-        p.nr_active += 1;
-        self.pools[p.pool].worklist.push_back(work);
+        let pool = self.pwqs[pwq].pool;
+        self.pools[pool].worklist.push_back(work);
         true
-    }
-
-    /// An item of `pwq` is complete: the next one that waits for that becomes active. No worker is
-    /// woken for it: the worker that asks finds it, or its next kick does.
-    pub(super) fn dec_active(&mut self, pwq: PwqId) {
-        let p = &mut self.pwqs[pwq];
-        p.nr_active -= 1;
-        p.nr_in_flight -= 1;
-        if p.nr_active < self.wqs[p.wq].spec.max_active
-            && let Some(work) = p.inactive.pop_front()
-        {
-            p.nr_active += 1;
-            self.pools[p.pool].worklist.push_back(work);
-        }
-        self.put_pwq(pwq);
     }
 }

@@ -3,7 +3,7 @@
 mod flush;
 mod random;
 
-use super::{Affinity, Change, Kind, Scope, Turn, WorkId, Workqueues, WqId, WqSpec};
+use super::{ActivePer, Affinity, Change, Kind, Scope, Turn, WorkId, Workqueues, WqId, WqSpec};
 use crate::fair::Fair;
 use crate::fair::features::{Features, Tunables};
 use sim_core::{
@@ -381,6 +381,29 @@ fn max_active_is_per_workqueue_and_cpu_and_the_rest_waits_in_order() {
         log.iter()
             .any(|r| { log.iter().filter(|o| o.from <= r.from && r.from < o.to).count() > 2 })
     );
+}
+
+/// The most items that ran at a time.
+fn most_at_once(log: &[Ran]) -> usize {
+    let at = |ns| log.iter().filter(|o| o.from <= ns && ns < o.to).count();
+    log.iter().map(|r| at(r.from)).max().unwrap_or(0)
+}
+
+/// `wq_node_nr_active`, Linux 6.9: CPUs 0 and 6 share the count of their node, and take turns. With
+/// a pool per LLC the one whose item ends wakes a worker of the other one's pool.
+#[test]
+fn since_6_9_max_active_is_per_node_and_pwqs_take_turns() {
+    for scope in [Scope::System, Scope::Cache] {
+        let active_per = ActivePer::Node;
+        let spec = WqSpec { max_active: 2, active_per, ..unbound(scope) };
+        let two = vec![burst(0, MS, 6), (6, (6..12).map(Do::Queue).collect())];
+        let log = starts(&run(Rig::new(spec, items(12, MS), two)));
+        assert_eq!((log.len(), most_at_once(&log)), (12, 2), "{scope:?} {log:?}");
+        // Whoever comes first has both places; from then on each second item is of the other CPU.
+        let of: Vec<bool> = log.iter().map(|r| r.work < 6).collect();
+        let turns = of[2..8].windows(2).filter(|w| w[0] != w[1]).count();
+        assert!(turns >= 4, "{scope:?} {of:?}");
+    }
 }
 
 fn overlap(log: &[Ran]) -> bool {

@@ -1,6 +1,7 @@
 //! The worker's loop: as operations of its task, and as what happens under the
 //! pool's lock in between.
 
+use super::active::Next;
 use super::path::Errand;
 use super::{CPU_INTENSIVE_THRESH_NS, Item, WorkId, WorkerId, Workqueues};
 use sim_core::{Op, ProgramCx, TaskId};
@@ -182,15 +183,15 @@ impl Workqueues {
         self.recheck(cx, worker)
     }
 
-    /// The end of an item, or of a barrier.
-    pub(super) fn returned(&mut self, cx: &mut ProgramCx<'_>, worker: WorkerId) -> bool {
-        if let Some(work) = self.workers[worker].current.take() {
-            self.complete(cx, worker, work);
+    /// The end of an item, or of a barrier: what becomes active in its place.
+    pub(super) fn ended(&mut self, cx: &mut ProgramCx<'_>, worker: WorkerId) -> Next {
+        match self.workers[worker].current.take() {
+            Some(work) => self.complete(cx, worker, work),
+            None => Next::Here,
         }
-        self.start_next(cx, worker)
     }
 
-    fn complete(&mut self, cx: &mut ProgramCx<'_>, worker: WorkerId, work: WorkId) {
+    fn complete(&mut self, cx: &mut ProgramCx<'_>, worker: WorkerId, work: WorkId) -> Next {
         self.count_time(cx, worker);
         if self.workers[worker].cpu_intensive {
             self.change_flags(worker, |w| w.cpu_intensive = false);
@@ -208,12 +209,12 @@ impl Workqueues {
         for i in before..self.wakes[cx.cpu()].len() {
             self.set_flushing(self.wakes[cx.cpu()][i], false);
         }
-        self.dec_active(pwq);
+        self.dec_active(pwq)
     }
 
     /// What the worker was given comes first; then what the pool has, as long as not too many
     /// others run.
-    fn start_next(&mut self, cx: &mut ProgramCx<'_>, worker: WorkerId) -> bool {
+    pub(super) fn start_next(&mut self, cx: &mut ProgramCx<'_>, worker: WorkerId) -> bool {
         let pool = self.workers[worker].pool;
         while self.workers[worker].scheduled.is_empty() {
             if !self.pools[pool].keep_working() {

@@ -1,7 +1,7 @@
 //! What runs in the rows.
 
 use crate::mix::{Mix, Mixed};
-use policies::workqueue::{Affinity, Scope};
+use policies::workqueue::{ActivePer, Affinity, Scope};
 use sim_core::{Program, SchedPolicy};
 use test_support::{small_build, small_dm_crypt};
 use workloads::affinity_changes::AffinityChange;
@@ -81,6 +81,7 @@ pub fn work(scope: Scope, strict: bool, localize: bool, max_active: u32) -> Make
             work_ns: 30_000,
             affinity: Affinity { scope, strict, localize },
             max_active,
+            active_per: ActivePer::Cpu,
             changes: Vec::new(),
         })
     })

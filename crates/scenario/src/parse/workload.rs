@@ -137,7 +137,7 @@ pub(super) fn must_keep_limits(
     if keys.any(|key| is_said(doc, key.name) && stated(&workload.values, key.name).is_none()) {
         return;
     }
-    let load = Load { spec: workload, machine, workqueue: &[], seed: 0 };
+    let load = Load { spec: workload, machine, workqueue: &[], rules: None, seed: 0 };
     for excess in workload.def.limits.iter().filter_map(|limit| limit(&load)) {
         let Some(node) = place(doc, excess.key) else {
             continue;

@@ -5,7 +5,8 @@ use crate::units;
 use crate::workload::{Load, Values, WorkqueueChange, stated};
 use input::Fallback::{Bool, Int, Words};
 use input::{KeyDef, Kind, Value};
-use policies::workqueue::{Affinity, DEFAULT_SHARD_CORES, Scope};
+use policies::fair::Rules;
+use policies::workqueue::{ActivePer, Affinity, DEFAULT_SHARD_CORES, Scope};
 use workloads::affinity_changes::AffinityChange;
 
 /// The scopes that an unbound workqueue can have.
@@ -48,7 +49,7 @@ const MAX_ACTIVE: KeyDef = KeyDef {
     kind: Kind::Int { min: 1, max: 512 },
     unit: "",
     default: Words("the workload's"),
-    help: "items in execution at most, per CPU that queues them",
+    help: "items in execution at most: of each CPU that queues; since Linux 6.9 (rules) of all nodes",
 };
 
 /// Keys of `[variant.workqueue]`.
@@ -86,6 +87,14 @@ pub(super) fn affinity(load: &Load<'_>) -> Affinity {
 /// The `max_active` that the variant states, else the workload's.
 pub(super) fn max_active(load: &Load<'_>, default: u32) -> u32 {
     stated(load.workqueue, "max_active").and_then(Value::int).map_or(default, |n| n as u32)
+}
+
+/// Whose items that limits: the workqueues are those of the kernel whose rules apply.
+pub(super) fn active_per(load: &Load<'_>) -> ActivePer {
+    match load.rules.and_then(Rules::by_name) {
+        Some(rules) if rules >= Rules::V6_12 => ActivePer::Node,
+        _ => ActivePer::Cpu,
+    }
 }
 
 /// What is changed of the workqueue during the run.

@@ -230,3 +230,23 @@ fn items_of_kernel_threads_are_in_no_group() {
            = help: leave `cpu_weight` out"#]],
     );
 }
+
+/// The throughput of queue-work with the rules of a kernel, 1/s.
+fn throughput(rules: &str, tail: &str) -> f64 {
+    let policy = format!("policy = \"eevdf\"\nrules = \"{rules}\"");
+    let text = format!("{HEAD}{tail}").replace("policy = \"cfs\"", &policy);
+    let experiment = scenario::load_str(Path::new("s.toml"), text).expect("it is complete");
+    let spec = experiment.spec(&experiment.variants[0], 1);
+    let output = scenario::engine().run(&spec, &|_| ()).expect("it runs");
+    output.metrics.iter().find(|m| m.name == "throughput").expect("it has one").value
+}
+
+/// `wq_node_nr_active` (Linux 6.9): one item at a time, and not one for each of the eight CPUs,
+/// which are siblings.
+#[test]
+fn the_kernel_says_whose_items_max_active_counts() {
+    let tail = "work_ns = 100_000\n[[variant]]\nname = \"x\"\nworkqueue.max_active = 1\n";
+    let [of_cpu, of_node, newest] = ["6.6", "6.12", "6.18"].map(|rules| throughput(rules, tail));
+    assert!(of_cpu > 35_000.0, "{of_cpu}");
+    assert!(of_node < 10_000.0 && newest < 10_000.0, "{of_node} {newest}");
+}

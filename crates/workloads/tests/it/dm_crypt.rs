@@ -3,7 +3,7 @@
 use policies::fair::Fair;
 use policies::fair::features::{Features, Tunables};
 use policies::fcfs::Fcfs;
-use policies::workqueue::{Affinity, Scope, Workqueues};
+use policies::workqueue::{ActivePer, Affinity, Scope, Workqueues};
 use proptest::prelude::*;
 use sim_core::{Config, NoObserver, Program};
 use test_support::{free_machine, run_checked, shapes, simulate, small_dm_crypt};
@@ -102,6 +102,7 @@ proptest! {
         affinity in affinities(),
         to in affinities(),
         (numjobs, iodepth, max_active) in (1u32..5, 1u32..20, 1u32..10),
+        active_per in prop_oneof![Just(ActivePer::Cpu), Just(ActivePer::Node)],
         read_pct in 0.0..100.0f64,
         hash_reads: bool,
         seed in 0u64..1000,
@@ -116,6 +117,7 @@ proptest! {
             numjobs,
             iodepth,
             max_active,
+            active_per,
             read_pct,
             hash_reads,
             affinity,

@@ -3,7 +3,7 @@
 
 use super::flush::check_flushes;
 use super::{Do, MS, Rig, run};
-use crate::workqueue::{Affinity, Kind, Scope, WqSpec};
+use crate::workqueue::{ActivePer, Affinity, Kind, Scope, WqSpec};
 use proptest::prelude::*;
 use sim_core::Op;
 
@@ -24,8 +24,11 @@ fn affinities() -> impl Strategy<Value = Affinity> {
 
 fn specs() -> impl Strategy<Value = WqSpec> {
     let kinds = prop_oneof![1 => Just(Kind::Bound), 3 => affinities().prop_map(Kind::Unbound)];
-    (kinds, 1u32..4, any::<bool>()).prop_map(|(kind, max_active, cpu_intensive)| WqSpec {
+    let counts = prop_oneof![Just(ActivePer::Cpu), Just(ActivePer::Node)];
+    let all = (kinds, 1u32..4, counts, any::<bool>());
+    all.prop_map(|(kind, max_active, active_per, cpu_intensive)| WqSpec {
         max_active,
+        active_per,
         cpu_intensive,
         ..WqSpec::new("random", kind)
     })

@@ -1,7 +1,7 @@
 //! fio on dm-crypt.
 
 use super::keys::{count, ns, rate, switch};
-use crate::registry::workqueue::{affinity, changes, max_active};
+use crate::registry::workqueue::{active_per, affinity, changes, max_active};
 use crate::workload::{Excess, Load, WorkloadDef, few_in_flight, fits};
 use input::Fallback::{Float, Int, Required};
 use input::{KeyDef, Kind};
@@ -66,6 +66,7 @@ fn build(load: &Load<'_>) -> Box<dyn Program> {
         affinity: affinity(load),
         // As dm-crypt asks for: one per online CPU.
         max_active: max_active(load, (load.n_cpus() as u32).min(MAX_ACTIVE)),
+        active_per: active_per(load),
         changes: changes(load),
         seed: load.seed,
     }))

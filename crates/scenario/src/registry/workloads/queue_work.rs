@@ -1,7 +1,7 @@
 //! Short items on one workqueue.
 
 use super::keys::{count, ns};
-use crate::registry::workqueue::{affinity, changes, max_active};
+use crate::registry::workqueue::{active_per, affinity, changes, max_active};
 use crate::workload::{Excess, Load, WorkloadDef, few_in_flight, fits};
 use input::Fallback::{Int, Words};
 use input::KeyDef;
@@ -34,6 +34,7 @@ fn build(load: &Load<'_>) -> Box<dyn Program> {
         work_ns: load.int("work_ns"),
         affinity: affinity(load),
         max_active: max_active(load, DEFAULT_MAX_ACTIVE),
+        active_per: active_per(load),
         changes: changes(load),
     }))
 }
