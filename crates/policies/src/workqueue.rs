@@ -1,4 +1,4 @@
-//! Workqueues with affinity scopes, as Linux 6.6 to 6.18 have them (kernel/workqueue.c).
+//! Workqueues with affinity scopes, as Linux 6.6 to 6.12 have them (kernel/workqueue.c).
 //!
 //! A *workqueue* has one *pool_workqueue* (pwq) per CPU, which links it to a *pool* of workers. The
 //! pools of an unbound workqueue follow its *pods*: the parts that its scope cuts the machine into.
@@ -46,7 +46,7 @@ use topology::{CpuId, DenseId, IdVec, PerCpu};
 
 /// `max_active` if a workqueue does not say (WQ_DFL_ACTIVE).
 pub const DEFAULT_MAX_ACTIVE: u32 = 256;
-/// The largest `max_active` (WQ_MAX_ACTIVE).
+/// The largest `max_active` (WQ_MAX_ACTIVE) up to Linux 6.12; later kernels have four times both.
 pub const MAX_ACTIVE: u32 = 512;
 /// Cores of a shard of the scope `cache_shard`, unless the workqueue says.
 pub const DEFAULT_SHARD_CORES: u32 = 8;
@@ -141,7 +141,7 @@ pub struct WqSpec {
     pub nice: i8,
     /// Items in execution at most; 1..=[`MAX_ACTIVE`].
     pub max_active: u32,
-    /// … of what.
+    /// Whose items it counts.
     pub active_per: ActivePer,
     /// WQ_CPU_INTENSIVE: items of a bound pool do not hold others up.
     pub cpu_intensive: bool,

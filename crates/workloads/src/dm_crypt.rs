@@ -61,7 +61,7 @@ pub struct Config {
     pub affinity: Affinity,
     /// kcryptd's `max_active`: items of it that run at a time.
     pub max_active: u32,
-    /// … of what.
+    /// Whose items it counts.
     pub active_per: ActivePer,
     /// Changes of its affinity during the run.
     pub changes: Vec<AffinityChange>,

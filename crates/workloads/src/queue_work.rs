@@ -23,7 +23,7 @@ pub struct Config {
     pub affinity: Affinity,
     /// The workqueue's `max_active`.
     pub max_active: u32,
-    /// … counts the items of what.
+    /// Whose items it counts.
     pub active_per: ActivePer,
     /// Changes during the run.
     pub changes: Vec<AffinityChange>,

@@ -5,8 +5,7 @@
 //! node, and those that wait for it take turns. A pool whose pod is larger than a node belongs to
 //! no node, and has a count of its own.
 
-use super::{PoolId, Pwq, PwqId, Workqueues, Wq, WqSpec};
-use crate::workqueue::Kind;
+use super::{Kind, PoolId, Pwq, PwqId, WorkId, Workqueues, WqId, WqSpec};
 use std::collections::VecDeque;
 use topology::{CpuSet, Machine};
 
@@ -35,8 +34,10 @@ pub(super) struct NodeActive {
 /// What an item that has ended leads to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Next {
-    /// Nothing, or an item of the locked pool is active now.
-    Here,
+    /// No other item waits, or there is no room.
+    Nothing,
+    /// An item of the locked pool is active now.
+    Active,
     /// The next item is one of this pool, whose lock is needed.
     Of(PoolId),
 }
@@ -67,14 +68,15 @@ fn n_nodes(machine: &Machine) -> u32 {
 }
 
 impl Pwq {
-    /// `__pwq_activate_work`: its first item that waits goes to its pool. The caller has counted it.
-    fn activate(&mut self) -> super::WorkId {
+    /// `__pwq_activate_work`: its first item that waits is active, and goes to its pool.
+    fn activate(&mut self) -> WorkId {
         self.nr_active += 1;
         self.inactive.pop_front().expect("an item waits")
     }
 }
 
 impl Workqueues {
+    /// The count that `pwq` shares with others, if it does.
     fn count_of(&mut self, pwq: PwqId) -> Option<&mut NodeActive> {
         let p = &self.pwqs[pwq];
         let node = self.pools[p.pool].node;
@@ -111,10 +113,7 @@ impl Workqueues {
         p.nr_in_flight -= 1;
         let (wq, pool) = (p.wq, p.pool);
         let next = match self.count_of(pwq) {
-            None => {
-                self.activate_own(pwq);
-                Next::Here
-            }
+            None => self.activate_own(pwq),
             Some(node) => {
                 node.nr -= 1;
                 self.activate_pending(wq, pool, pool)
@@ -124,28 +123,22 @@ impl Workqueues {
         next
     }
 
-    fn activate_own(&mut self, pwq: PwqId) {
+    fn activate_own(&mut self, pwq: PwqId) -> Next {
         let p = &mut self.pwqs[pwq];
-        if p.inactive.is_empty() || p.nr_active >= self.wqs[p.wq].spec.max_active {
-            return;
+        if p.inactive.is_empty() {
+            return Next::Nothing;
         }
         let (work, pool) = (p.activate(), p.pool);
         self.pools[pool].worklist.push_back(work);
+        Next::Active
     }
 
     /// `node_activate_pending_pwq`, for the node of `pool`, with `locked` locked: the first pwq in
     /// the line has its first item activated and goes to the line's end, if it has more.
-    pub(super) fn activate_pending(
-        &mut self,
-        wq: super::WqId,
-        pool: PoolId,
-        locked: PoolId,
-    ) -> Next {
-        let node_of_pool = self.pools[pool].node;
-        let Wq { nodes, .. } = &mut self.wqs[wq];
-        let node = &mut nodes[node_of_pool];
+    pub(super) fn activate_pending(&mut self, wq: WqId, pool: PoolId, locked: PoolId) -> Next {
+        let node = &mut self.wqs[wq].nodes[self.pools[pool].node];
         let Some(&pwq) = node.pending.front().filter(|_| node.nr < node.max) else {
-            return Next::Here;
+            return Next::Nothing;
         };
         let p = &mut self.pwqs[pwq];
         if p.pool != locked {
@@ -158,7 +151,7 @@ impl Workqueues {
             node.pending.push_back(pwq);
         }
         self.pools[locked].worklist.push_back(work);
-        Next::Here
+        Next::Active
     }
 }
 

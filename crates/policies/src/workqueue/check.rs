@@ -27,7 +27,7 @@ impl Workqueues {
         self.check_works()
     }
 
-    /// A node has as many active items as its pwqs have, and in its line stand those with more, once.
+    /// A node's count is that of its pwqs, and those with items that wait stand in its line once.
     fn check_nodes(&self, wq: WqId) -> Result<(), String> {
         for (at, node) in self.wqs[wq].nodes.iter().enumerate() {
             let its =

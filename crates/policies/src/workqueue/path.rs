@@ -41,15 +41,16 @@ enum Stage {
     Retry,
     Hold,
     Act,
-    /// The next item is one of another pool: its own pool's lock was dropped for that one's.
-    Away(PoolId),
-    AwayHold(PoolId),
-    AwayAct(PoolId),
-    AwayKick(PoolId),
-    AwayUnlock(PoolId),
+    /// What is active next is an item of another pool, whose lock takes the place of the own one's.
+    Away,
+    AwayAct,
+    AwayPull,
+    AwayKick,
+    AwayUnlock,
     Relock,
-    /// An item that has ended is accounted for, and the own pool is locked.
-    Rest,
+    Relocked,
+    /// The own pool is locked, and an item that has ended is accounted for.
+    Ended,
     Wake,
     Kick,
     Unlock,
@@ -61,6 +62,8 @@ enum Stage {
 pub(super) struct Path {
     errand: Errand,
     pool: PoolId,
+    /// The pool whose lock is held, or is next.
+    locked: PoolId,
     /// Of the item being queued.
     pub pwq: PwqId,
     stage: Stage,
@@ -71,6 +74,7 @@ impl Path {
     pub const NONE: Path = Path {
         errand: Errand::Queue(WorkId(u32::MAX)),
         pool: PoolId(u32::MAX),
+        locked: PoolId(u32::MAX),
         pwq: PwqId(u32::MAX),
         stage: Stage::None,
         kick: false,
@@ -91,7 +95,7 @@ impl Workqueues {
     /// Begins a path of the executing CPU.
     pub(super) fn begin(&mut self, cx: &ProgramCx<'_>, errand: Errand, pool: PoolId) {
         debug_assert!(!self.under_way(cx), "{errand:?} in the middle of another path");
-        let path = Path { errand, pool, stage: Stage::Lock, ..Path::NONE };
+        let path = Path { errand, pool, locked: pool, stage: Stage::Lock, ..Path::NONE };
         self.paths[cx.cpu()] = path;
     }
 
@@ -127,28 +131,27 @@ impl Workqueues {
                 // The workqueue changed its pwqs while this CPU waited for the lock.
                 Stage::Act if self.is_stale(path) => (Stage::Retry, Some(self.unlock(path.pool))),
                 Stage::Act => match self.end_item(cx, path.errand) {
-                    Next::Of(pool) => (Stage::Away(pool), Some(self.unlock(path.pool))),
-                    Next::Here => (Stage::Rest, None),
+                    Next::Of(other) => self.leave_for(cpu, other),
+                    Next::Active | Next::Nothing => (Stage::Ended, None),
                 },
-                Stage::Away(pool) => (Stage::AwayHold(pool), Some(self.lock(pool))),
-                Stage::AwayHold(pool) => {
-                    let lines = cx.machine().workqueue.lines;
-                    let pull_ns = cx.pull_ns(self.pools[pool].lock, lines);
-                    (Stage::AwayAct(pool), Some(Step::Spend(pull_ns)))
-                }
-                Stage::AwayAct(pool) => match self.activate_next(path, pool) {
-                    Next::Of(other) => (Stage::Away(other), Some(self.unlock(pool))),
-                    Next::Here if pool == path.pool => (Stage::Rest, None),
-                    Next::Here => (Stage::AwayKick(pool), None),
+                Stage::Away => (Stage::AwayAct, Some(self.lock(path.locked))),
+                // `node_activate_pending_pwq` looks again, since it had no lock for a moment.
+                Stage::AwayAct => match self.activate_next(path) {
+                    Next::Of(other) => self.leave_for(cpu, other),
+                    _ if path.locked == path.pool => (Stage::Ended, None),
+                    Next::Active => (Stage::AwayPull, None),
+                    Next::Nothing => (Stage::AwayUnlock, None),
                 },
-                Stage::AwayKick(pool) => match self.kick(cx, pool) {
-                    Some((task, true)) => (Stage::AwayKick(pool), Some(wake(task))),
-                    Some((task, false)) => (Stage::AwayUnlock(pool), Some(wake(task))),
-                    None => (Stage::AwayUnlock(pool), None),
+                Stage::AwayPull => (Stage::AwayKick, Some(self.pull(cx, path.locked))),
+                Stage::AwayKick => match self.kick(cx, path.locked) {
+                    Some((task, true)) => (Stage::AwayKick, Some(wake(task))),
+                    Some((task, false)) => (Stage::AwayUnlock, Some(wake(task))),
+                    None => (Stage::AwayUnlock, None),
                 },
-                Stage::AwayUnlock(pool) => (Stage::Relock, Some(self.unlock(pool))),
-                Stage::Relock => (Stage::Rest, Some(self.lock(path.pool))),
-                Stage::Rest => {
+                Stage::AwayUnlock => (Stage::Relock, Some(self.unlock(path.locked))),
+                Stage::Relock => (Stage::Relocked, Some(self.lock(path.pool))),
+                Stage::Relocked => (Stage::Ended, Some(self.pull(cx, path.pool))),
+                Stage::Ended => {
                     let kick = self.act(cx, path.errand);
                     self.paths[cpu].kick = kick;
                     (Stage::Wake, None)
@@ -187,7 +190,10 @@ impl Workqueues {
             Errand::Hog(_) => &["wq_worker_tick"],
         });
         match path.stage {
-            Stage::AskedLast(_) | Stage::Hold => stack.call(&["_raw_spin_lock"]),
+            Stage::AskedLast(_) | Stage::Hold | Stage::AwayAct | Stage::Relocked => {
+                stack.call(&["_raw_spin_lock"]);
+            }
+            Stage::AwayKick | Stage::AwayUnlock => stack.call(&["kick_pool", "wake_up_process"]),
             Stage::Kick | Stage::Unlock if path.kick => {
                 stack.call(&["kick_pool", "wake_up_process"]);
             }
@@ -203,22 +209,35 @@ impl Workqueues {
         Step::Unlock(self.pools[pool].lock)
     }
 
-    /// `pwq_dec_nr_in_flight`, if the errand is that an item has ended.
+    /// The lines that the lock of `pool` protects come from whoever held it last.
+    fn pull(&self, cx: &ProgramCx<'_>, pool: PoolId) -> Step {
+        Step::Spend(cx.pull_ns(self.pools[pool].lock, cx.machine().workqueue.lines))
+    }
+
+    /// `pwq_dec_nr_active`, if the errand is that an item has ended.
     fn end_item(&mut self, cx: &mut ProgramCx<'_>, errand: Errand) -> Next {
         match errand {
             Errand::Returned(worker) => self.ended(cx, worker),
-            _ => Next::Here,
+            _ => Next::Nothing,
         }
     }
 
-    /// The worker of this path has ended an item: the next one becomes active if it is one of the
+    /// One pool is locked at a time, so two that look for each other's items cannot block.
+    fn leave_for(&mut self, cpu: CpuId, other: PoolId) -> (Stage, Option<Step>) {
+        let left = std::mem::replace(&mut self.paths[cpu].locked, other);
+        (Stage::Away, Some(self.unlock(left)))
+    }
+
+    /// The item that comes next after the one that has ended becomes active, if it is one of the
     /// pool that is locked.
-    fn activate_next(&mut self, path: Path, locked: PoolId) -> Next {
-        let Errand::Returned(worker) = path.errand else {
-            return Next::Here;
-        };
-        let wq = self.pwqs[self.workers[worker].pwq].wq;
-        self.activate_pending(wq, path.pool, locked)
+    fn activate_next(&mut self, path: Path) -> Next {
+        match path.errand {
+            Errand::Returned(worker) => {
+                let wq = self.pwqs[self.workers[worker].pwq].wq;
+                self.activate_pending(wq, path.pool, path.locked)
+            }
+            _ => Next::Nothing,
+        }
     }
 
     /// The pool where the item ran last is locked: if it still runs there, it stays there.
@@ -228,7 +247,8 @@ impl Workqueues {
             && let Some(worker) = self.works[work].running
             && self.workers[worker].pool == last
         {
-            (path.pool, path.pwq) = (last, self.workers[worker].pwq);
+            (path.pool, path.locked) = (last, last);
+            path.pwq = self.workers[worker].pwq;
             return (Stage::Hold, None);
         }
         (Stage::Lock, Some(self.unlock(last)))

@@ -187,7 +187,7 @@ impl Workqueues {
     pub(super) fn ended(&mut self, cx: &mut ProgramCx<'_>, worker: WorkerId) -> Next {
         match self.workers[worker].current.take() {
             Some(work) => self.complete(cx, worker, work),
-            None => Next::Here,
+            None => Next::Nothing,
         }
     }
 

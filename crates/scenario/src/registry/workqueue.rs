@@ -49,7 +49,7 @@ const MAX_ACTIVE: KeyDef = KeyDef {
     kind: Kind::Int { min: 1, max: 512 },
     unit: "",
     default: Words("the workload's"),
-    help: "items in execution at most: of each CPU that queues; since Linux 6.9 (rules) of all nodes",
+    help: "items in execution at most, of each CPU that queues; of its node since Linux 6.9",
 };
 
 /// Keys of `[variant.workqueue]`.

@@ -251,22 +251,28 @@ fn the_kernel_says_whose_items_max_active_counts() {
     assert!(of_cpu > 25_000.0, "{of_cpu}");
 }
 
-/// Linux 6.12 with 16 issuers, recorded: -4.8 %, and 0.6 CPUs idle beside waiting tasks
-/// (docs/JUDGE.md, "Workqueues"). Without the count of the node both were nothing.
+/// Linux 6.12 with 16 issuers, recorded twice: CACHE loses 4.8 and 5.1 %, with 0.6 CPUs idle beside
+/// waiting tasks in the mean. With `max_active = 512` it loses nothing, and no CPU idles
+/// (docs/JUDGE.md, "Workqueues").
 #[test]
 fn a_guest_loses_by_max_active_what_it_lost() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/workqueue-guest.toml");
-    let of_rules = |rules: &str| {
+    let of_limit = |limit: &str| {
         let text = std::fs::read_to_string(path).expect("it is there");
-        let text = text.replace("rules  = \"6.12\"", &format!("rules = \"{rules}\""));
+        let text = text.replace("\" }", &format!("\"{limit} }}"));
         let experiment = scenario::load_str(Path::new(path), text).expect("it is complete");
         let [system, cache] = [0, 1].map(|at| {
             let spec = experiment.spec(&experiment.variants[at], 1);
-            let output = scenario::engine().run(&spec, &|_| ()).expect("it runs");
-            output.metrics.iter().find(|m| m.name == "bandwidth").expect("it has one").value
+            scenario::engine().run(&spec, &|_| ()).expect("it runs").metrics
         });
-        100.0 * (cache / system - 1.0)
+        let of = |metrics: &[scenario::MetricValue], name: &str| {
+            metrics.iter().find(|m| m.name == name).expect("it has one").value
+        };
+        let change = of(&cache, "bandwidth") / of(&system, "bandwidth") - 1.0;
+        // Of the 1.3 s nine tenths are measured, or more.
+        (100.0 * change, of(&cache, "idle_while_runnable") / 1.3)
     };
-    let (since, before) = (of_rules("6.12"), of_rules("6.6"));
-    assert!((-6.0..-3.5).contains(&since) && before > -1.0, "{since} {before}");
+    let (few, many) = (of_limit(""), of_limit(", max_active = 512"));
+    assert!((-6.0..-3.5).contains(&few.0) && (0.4..1.0).contains(&few.1), "{few:?}");
+    assert!(many.0.abs() < 1.0 && many.1 < 0.1, "{many:?}");
 }

@@ -101,7 +101,7 @@ proptest! {
         shape in shapes(),
         affinity in affinities(),
         to in affinities(),
-        (numjobs, iodepth, max_active) in (1u32..5, 1u32..20, 1u32..10),
+        (numjobs, iodepth, max_active) in (1u32..5, 1u32..20, 1u32..20),
         active_per in prop_oneof![Just(ActivePer::Cpu), Just(ActivePer::Node)],
         read_pct in 0.0..100.0f64,
         hash_reads: bool,

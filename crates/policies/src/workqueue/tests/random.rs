@@ -13,6 +13,7 @@ fn affinities() -> impl Strategy<Value = Affinity> {
         Just(Scope::Smt),
         Just(Scope::Cache),
         Just(Scope::CacheShard(2)),
+        Just(Scope::Numa),
         Just(Scope::System),
     ];
     (scopes, any::<bool>(), any::<bool>()).prop_map(|(scope, strict, localize)| Affinity {
